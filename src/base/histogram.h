@@ -1,0 +1,42 @@
+// Latency histogram: log-linear buckets, 32 to each power of two, so a percentile is off by at most 3.2 %.
+//
+// Thread safety: Add is wait-free and may run beside anything; a Snapshot taken beside Adds misses at most those.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+namespace isozone {
+
+class Histogram {
+ public:
+  static constexpr int kSubBucketBits = 5;
+  static constexpr int kBuckets = (64 - kSubBucketBits + 1) << kSubBucketBits;
+
+  struct Snapshot {
+    uint64_t count = 0;
+    uint64_t sum = 0;
+    uint64_t max = 0;
+    std::vector<uint64_t> buckets;  // kBuckets long, or empty when count is 0
+
+    double Mean() const { return count == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(count); }
+    // The smallest value that at least `percent` (0..100) of the values do not exceed, to bucket precision; 0 if empty.
+    uint64_t Percentile(double percent) const;
+  };
+
+  void Add(uint64_t value);
+  Snapshot Take() const;
+  void Clear();
+
+ private:
+  static int BucketOf(uint64_t value);
+  static uint64_t UpperBoundOf(int bucket);
+
+  std::array<std::atomic<uint64_t>, kBuckets> buckets_{};
+  std::atomic<uint64_t> sum_{0};
+  std::atomic<uint64_t> max_{0};
+};
+
+}  // namespace isozone

@@ -1,0 +1,56 @@
+// Resource names as users type them: SCHEME:PATH[?KEY=VALUE[&KEY=VALUE...]], for instance
+// "emu:/data/ssd.img?timing=off&zones=512". A leading "isozone://" is accepted and dropped.
+//
+// Each layer takes the options it knows; RejectUnknown() then names what nobody took, with the nearest known name.
+// PATH is taken literally up to the first '?'; no percent-decoding.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+
+namespace isozone {
+
+class UriOptions {
+ public:
+  UriOptions() = default;
+  explicit UriOptions(std::vector<std::pair<std::string, std::string>> pairs) : pairs_(std::move(pairs)) {}
+
+  // The value of `key`, which then counts as known and taken. The last one wins when a key is repeated.
+  std::optional<std::string> Take(std::string_view key);
+  // As Take, converted; an empty optional where absent, kInvalidArgument naming key and value where it does not convert
+  // or lies outside [min, max]. Sizes accept K, M, G, T and KiB, MiB, GiB, TiB (powers of 1024).
+  Result<std::optional<uint64_t>> TakeUnsigned(std::string_view key, uint64_t min, uint64_t max);
+  Result<std::optional<uint64_t>> TakeSize(std::string_view key, uint64_t min, uint64_t max);
+  Result<std::optional<double>> TakeReal(std::string_view key, double min, double max);
+  // on/off, yes/no, true/false, 1/0.
+  Result<std::optional<bool>> TakeBool(std::string_view key);
+
+  // kInvalidArgument if an option is left that no Take asked for: "unknown option 'zonse' (did you mean 'zones'?)".
+  Status RejectUnknown() const;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> pairs_;  // not yet taken
+  std::vector<std::string> known_;                          // every key ever asked for
+};
+
+struct Uri {
+  std::string scheme;
+  std::string path;
+  UriOptions options;
+};
+
+// kInvalidArgument with the reason when `text` is not of the form above.
+Result<Uri> ParseUri(std::string_view text);
+
+// "64MiB" -> 67108864. Used for options, profiles and command lines alike.
+Result<uint64_t> ParseSize(std::string_view text);
+// 67108864 -> "64.0 MiB".
+std::string FormatSize(uint64_t bytes);
+
+}  // namespace isozone

@@ -1,0 +1,157 @@
+// ZonedDevice: the seam between Isozone and zoned flash. It speaks the NVMe Zoned Namespace Command Set (ZNS, revision
+// 1.1; "ZNS n.m" below) and nothing else, so that the emulator, a kernel block device (io_uring) and zonefs fit behind
+// it.
+//
+// The rules every backend keeps:
+//  * Reads and writes are in whole logical blocks. A write must begin at the write pointer of its zone and end at or
+//    before the zone's capacity; anything else completes with the status code ZNS names for it.
+//  * At most one write may be in flight to a zone: devices may execute queued commands in any order, so a second one is
+//    refused (kZoneInvalidWrite). Any number of zone appends may be in flight.
+//  * A completed write is in the device's volatile cache. It survives the process, but a power cut may lose it until a
+//    flush has completed, or a later write to the same zone with Force Unit Access (`fua`) has: what survives of a zone
+//    is always a prefix of what was written, block by block. Reset, finish, open and close are durable when they
+//    complete.
+//  * Blocks of a zone at or beyond its write pointer read as zeros.
+//
+// Thread safety: every method may be called from any thread at any time, except destruction, which waits for no one:
+// all requests must have completed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "base/units.h"
+
+namespace isozone {
+
+// Index of a zone, from 0.
+using ZoneId = StrongInt<struct ZoneIdTag, uint32_t>;
+// Byte address on the device: zone index times zone *size*, plus the offset in the zone. Block-aligned in every
+// request.
+using DeviceOffset = StrongInt<struct DeviceOffsetTag, uint64_t>;
+
+// ZNS 2.1.1.2.1, with the values of the Zone State field.
+enum class ZoneState : uint8_t {
+  kEmpty = 0x1,
+  kImplicitlyOpen = 0x2,
+  kExplicitlyOpen = 0x3,
+  kClosed = 0x4,
+  kReadOnly = 0xD,
+  kFull = 0xE,
+  kOffline = 0xF,
+};
+// "empty", "implicitly-open", ...
+std::string_view ZoneStateName(ZoneState state);
+constexpr bool IsOpen(ZoneState s) { return s == ZoneState::kImplicitlyOpen || s == ZoneState::kExplicitlyOpen; }
+// Holds an active resource (ZNS 2.1.1.3).
+constexpr bool IsActive(ZoneState s) { return IsOpen(s) || s == ZoneState::kClosed; }
+
+// Completion status: (status code type << 8) | status code, as NVMe prints it.
+enum class DeviceStatus : uint16_t {
+  kSuccess = 0x000,
+  kInvalidField = 0x002,   // not whole blocks, null buffer, longer than the transfer limit
+  kPowerLoss = 0x005,      // Commands Aborted due to Power Loss Notification; every request until power is back
+  kInternalError = 0x006,  // the host side failed (an I/O error of the image file, say)
+  kLbaOutOfRange = 0x080,  // beyond the last zone, or a read that crosses into an unreadable address
+  kNamespaceWriteProtected = 0x020,  // opened read-only
+  kZoneBoundaryError = 0x1B8,        // the write or append would cross the zone's capacity
+  kZoneIsFull = 0x1B9,
+  kZoneIsReadOnly = 0x1BA,
+  kZoneIsOffline = 0x1BB,
+  kZoneInvalidWrite = 0x1BC,  // not at the write pointer, or a second write in flight to the zone
+  kTooManyActiveZones = 0x1BD,
+  kTooManyOpenZones = 0x1BE,
+  kInvalidZoneStateTransition = 0x1BF,
+  kWriteFault = 0x280,
+  kUnrecoveredReadError = 0x281,
+};
+// "Zone Invalid Write (1BCh)".
+std::string_view DeviceStatusName(DeviceStatus status);
+
+struct DeviceGeometry {
+  uint32_t block_size = 4096;  // bytes; a power of two, 512..65536
+  uint32_t zone_count = 0;
+  uint64_t zone_size = 0;         // bytes; the distance between zone starts; a multiple of block_size
+  uint64_t zone_capacity = 0;     // bytes that can be written, 0 < capacity <= size; a multiple of block_size
+  uint32_t max_open_zones = 0;    // 0: no limit
+  uint32_t max_active_zones = 0;  // 0: no limit; never below max_open_zones
+  uint64_t max_transfer = 0;      // bytes of one read or write, 0: no limit
+  uint64_t max_append = 0;        // bytes of one zone append, 0: no limit
+  uint64_t optimal_write = 0;     // bytes the medium programs at once, a good write size; at least block_size
+
+  DeviceOffset ZoneStart(ZoneId zone) const { return DeviceOffset(zone.value() * zone_size); }
+  ZoneId ZoneOf(DeviceOffset offset) const { return ZoneId(static_cast<uint32_t>(offset.value() / zone_size)); }
+  uint64_t OffsetInZone(DeviceOffset offset) const { return offset.value() % zone_size; }
+};
+
+// One entry of Report Zones (ZNS 3.4.2).
+struct ZoneDescriptor {
+  ZoneId zone;
+  ZoneState state = ZoneState::kEmpty;
+  uint64_t capacity = 0;  // bytes
+  // Bytes from the start of the zone to the write pointer: `capacity` where the zone is full. Not valid (0) where it is
+  // offline; where it is read-only, what can still be read.
+  uint64_t write_pointer = 0;
+};
+
+enum class DeviceOp : uint8_t { kRead, kWrite, kAppend, kReset, kFinish, kOpen, kClose, kFlush };
+std::string_view DeviceOpName(DeviceOp op);
+
+// One command. The submitter owns it and its buffer, and keeps both until `done` is called, which is exactly once.
+// `done` may run on the submitting thread before Submit returns, or on a thread of the device; it must be short, must
+// not block, must not submit and wait, and may free or resubmit the request.
+struct DeviceRequest {
+  DeviceOp op = DeviceOp::kRead;
+  bool fua = false;           // kWrite, kAppend: durable when it completes, with all of the zone before it
+  DeviceOffset offset;        // kRead, kWrite: where; kFlush: ignored; all others: the start of the zone
+  std::byte* data = nullptr;  // kRead: filled; kWrite, kAppend: read, never changed; others: ignored
+  uint64_t length = 0;        // bytes; whole blocks, more than 0 for kRead, kWrite, kAppend; others: ignored
+
+  void (*done)(DeviceRequest& request) = nullptr;
+  void* context = nullptr;  // the submitter's
+
+  // Set by the device before it calls done.
+  DeviceStatus status = DeviceStatus::kSuccess;
+  DeviceOffset written_at;  // kAppend: where the data went
+};
+
+// What the device did since it was created (not since it was opened): SMART, as far as Isozone needs it.
+struct DeviceCounters {
+  uint64_t host_bytes_read = 0;
+  uint64_t host_bytes_written = 0;   // writes and appends
+  uint64_t media_bytes_written = 0;  // programmed to flash, padding and device GC included
+  uint64_t resets = 0;
+  uint64_t finishes = 0;
+};
+
+class ZonedDevice {
+ public:
+  virtual ~ZonedDevice() = default;
+
+  virtual const DeviceGeometry& geometry() const = 0;
+  // How people know it: "emu:/path/ssd.img".
+  virtual std::string name() const = 0;
+  virtual bool read_only() const = 0;
+
+  // Starts `request`. Never blocks on the medium; may block shortly where the device's queue is full.
+  virtual void Submit(DeviceRequest& request) = 0;
+
+  // Fills `out` with the zones from `first` on. kInvalidArgument if there are not so many.
+  virtual Status ReportZones(ZoneId first, std::span<ZoneDescriptor> out) const = 0;
+
+  virtual DeviceCounters counters() const = 0;
+};
+
+// Submits and waits. For control paths and tests; data paths keep many requests in flight.
+DeviceStatus SubmitAndWait(ZonedDevice& device, DeviceRequest& request);
+
+// As an error for people: "write of 4096 bytes to zone 12 at 8192 failed: Write Fault (280h)". OK for kSuccess. Media
+// errors become kIoError, kPowerLoss kIoError, kNamespaceWriteProtected kReadOnly.
+Status ToStatus(const DeviceGeometry& geometry, const DeviceRequest& request);
+
+}  // namespace isozone
