@@ -1,0 +1,261 @@
+// The file system on a zoned device: names, files, durability. This is the public face of layer fs; the RocksDB
+// adapter, the command line and the tests use nothing else of it but fsck.h and format_device.h.
+//
+// Durability. Nothing is durable before Sync: FileWriter::Sync makes the file's data, size and name durable (the
+// creation of its name included), FileSystem::SyncMetadata every namespace change made before. Metadata changes become
+// durable in the order in which they were made. After a power cut the file system is as of some moment not before the
+// last of these calls that returned OK; a file that was never synced may be missing, shorter, or empty.
+//
+// Failure. A failed data write moves the tail of the file to another zone. The first failed metadata write latches the
+// file system read-only (kReadOnly, with the cause) until it is mounted again. Read errors are returned, and never
+// latch.
+//
+// Paths are absolute, '/'-separated, and taken literally: no "." or "..", and repeated or trailing slashes are ignored.
+//
+// Thread safety: FileSystem and FileReader may be used from any thread. A FileWriter belongs to one thread at a time;
+// Sync and size() may run beside its Append.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/histogram.h"
+#include "base/status.h"
+#include "base/uri.h"
+#include "device/zoned_device.h"
+#include "io/io_class.h"
+#include "zone/lifetime.h"
+
+namespace isozone {
+
+// How a file is written.
+enum class FileKind : uint8_t {
+  kData,   // in bulk and then closed: SSTables, blobs, backups. Holds a zone while it is written.
+  kLog,    // appended and synced in small pieces: WAL, MANIFEST. Framed in-band: a Sync is one device write and no
+           // metadata write. Holds a zone of its own while it is open for writing.
+  kSmall,  // a few bytes, or trickling: CURRENT, OPTIONS, the info log. Shares zones with other small files.
+};
+std::string_view FileKindName(FileKind kind);
+
+struct CreateOptions {
+  FileKind kind = FileKind::kData;
+  IoClass io_class = IoClass::kOther;
+  Lifetime lifetime = Lifetime::kNotSet;
+  uint64_t expected_size = 0;  // bytes; 0: unknown
+};
+
+struct FileAttributes {
+  uint64_t inode = 0;
+  bool is_directory = false;
+  FileKind kind = FileKind::kData;
+  Lifetime lifetime = Lifetime::kNotSet;
+  uint64_t size = 0;        // bytes, what a reader can read: synced or not
+  uint64_t allocated = 0;   // bytes on the device, frames and padding included
+  uint64_t modified_s = 0;  // seconds since 1970
+  uint32_t links = 0;
+};
+
+struct DirectoryEntry {
+  std::string name;
+  FileAttributes attributes;
+};
+
+// Where a piece of a file lies.
+struct FileExtent {
+  uint64_t file_offset = 0;
+  DeviceOffset device_offset;  // need not be block-aligned
+  uint64_t length = 0;         // bytes, > 0
+};
+
+class FileWriter {
+ public:
+  // Closes, if Close was not called; an error is then only logged.
+  virtual ~FileWriter() = default;
+
+  // Adds to the end. Returns when the bytes are in the writer's buffer; the error of an earlier background write comes
+  // back here, from Sync or from Close, and stays.
+  virtual Status Append(std::span<const std::byte> data) = 0;
+  // Makes everything appended readable through other handles. No I/O, no durability.
+  virtual Status Flush() = 0;
+  // Everything appended before is durable when this returns OK.
+  virtual Status Sync() = 0;
+  // Starts writing out what is buffered, without waiting for durability.
+  virtual Status WriteOut() = 0;
+  // Cuts the file to `size` bytes, or extends it with zeros.
+  virtual Status Truncate(uint64_t size) = 0;
+  // Writes out and gives the zone back; the data is durable only if Sync was called. Further calls are errors.
+  virtual Status Close() = 0;
+
+  virtual uint64_t size() const = 0;
+  // Take effect for data written from now on.
+  virtual void SetLifetime(Lifetime lifetime) = 0;
+  virtual void SetIoClass(IoClass io_class) = 0;
+};
+
+// One read in flight. The submitter owns it and keeps it until `done` was called (exactly once; possibly before Submit
+// returns, or on a device thread; short, never blocking).
+struct FileRead {
+  uint64_t offset = 0;          // bytes in the file
+  std::span<std::byte> buffer;  // where to
+  IoClass io_class = IoClass::kUserRead;
+  void (*done)(FileRead& read) = nullptr;
+  void* context = nullptr;
+
+  size_t bytes_read = 0;  // less than asked for only at the end of the file
+  Status status;
+};
+
+class FileReader {
+ public:
+  virtual ~FileReader() = default;
+
+  // Reads up to buffer.size() bytes at `offset`; fewer only at the end of the file, 0 beyond it.
+  virtual Result<size_t> Read(uint64_t offset, std::span<std::byte> buffer, IoClass io_class) = 0;
+  // Starts `read`; all pieces go to the device together.
+  virtual void Submit(FileRead& read) = 0;
+  // The size as of now; grows while a writer appends and flushes.
+  virtual uint64_t size() const = 0;
+  // Identifies the file for as long as it exists: equal for all handles of one file.
+  virtual uint64_t inode() const = 0;
+};
+
+struct FormatOptions {
+  std::string label;   // up to 63 bytes, for people
+  bool force = false;  // overwrite a device that carries a file system already
+};
+
+// Writes an empty file system: all zones are reset. kAlreadyExists if the device carries one, Isozone's or another's
+// (ZenFS is recognised), and `force` is not set; kInvalidArgument if the device has too few zones or active zones,
+// saying how many are needed and for what.
+Status FormatDevice(ZonedDevice& device, const FormatOptions& options);
+
+struct MountOptions {
+  bool read_only = false;
+  std::string policy = "zenfs";           // placement policy, by name
+  uint64_t write_buffer = 1 * kMiB;       // bytes a data writer collects before it writes; 64 KiB .. 64 MiB
+  uint64_t checkpoint_after = 32 * kMiB;  // bytes of journal after which a checkpoint is taken; 64 KiB .. 4 GiB
+  bool log_write_through = false;         // FileWriter::Flush of a kLog file writes to the device, so that unsynced log
+                                          // data survives the process
+
+  // Takes policy=, write_buffer=, checkpoint_after=, log_write_through= from `options`.
+  static Result<MountOptions> FromUri(UriOptions& options);
+};
+
+struct SpaceInfo {
+  uint64_t capacity = 0;  // bytes: the capacity of all zones that can be written or read
+  uint64_t live = 0;      // bytes of files
+  uint64_t dead = 0;      // bytes written and no longer needed, not yet reclaimed
+  uint64_t metadata = 0;  // bytes of the zones that hold Isozone's metadata
+  uint64_t free = 0;  // bytes that can be written now: empty zones and the rest of partly written ones, less reserves
+  uint32_t zones = 0;
+  uint32_t empty_zones = 0;
+  uint32_t active_zones = 0;
+  uint32_t full_zones = 0;
+  uint32_t unusable_zones = 0;  // read-only or offline
+};
+
+struct ClassStats {
+  uint64_t bytes_read = 0;
+  uint64_t bytes_written = 0;
+  uint64_t reads = 0;
+  uint64_t writes = 0;
+  Histogram::Snapshot read_latency_ns;
+  Histogram::Snapshot write_latency_ns;
+};
+
+struct FileSystemStats {
+  std::array<ClassStats, kIoClassCount> by_class;
+  uint64_t user_bytes_appended = 0;  // bytes given to FileWriter::Append
+  uint64_t syncs = 0;
+  uint64_t journal_commits = 0;
+  uint64_t journal_bytes = 0;
+  uint64_t checkpoints = 0;
+  uint64_t zone_resets = 0;
+  uint64_t zone_finishes = 0;
+  uint64_t zone_waits = 0;  // allocations that had to wait for a zone
+  Histogram::Snapshot zone_wait_ns;
+  uint64_t write_retries = 0;  // failed data writes that were moved to another zone
+  DeviceCounters device;
+
+  // Device bytes written over user bytes appended; 0 before the first append.
+  double WriteAmplification() const;
+};
+
+enum class ZoneUse : uint8_t { kFree, kSuperblock, kJournal, kCheckpoint, kLog, kData, kUnusable };
+std::string_view ZoneUseName(ZoneUse use);
+
+// One zone as the file system sees it.
+struct ZoneView {
+  ZoneDescriptor device;
+  ZoneUse use = ZoneUse::kFree;
+  uint64_t live = 0;  // bytes of files in it
+  Lifetime lifetime = Lifetime::kNotSet;
+  bool writing = false;  // held by a writer now
+};
+
+struct FileDetails {
+  std::vector<std::string> paths;  // all of its names
+  FileAttributes attributes;
+  std::vector<FileExtent> extents;  // in file order; of a log, its payloads
+};
+
+class FileSystem {
+ public:
+  // Reads the superblock, checkpoint and journal, finds the ends of logs and starts the background work. kNotFound:
+  // not formatted ("run isozone mkfs"); kNotSupported: ZenFS, or another version; kCorruption: with place and effect.
+  // A read-only mount follows a writer in another process: names are refreshed where a look-up misses.
+  static Result<std::unique_ptr<FileSystem>> Mount(std::unique_ptr<ZonedDevice> device, const MountOptions& options);
+
+  // Unmounts, if Unmount was not called; an error is then only logged.
+  virtual ~FileSystem() = default;
+
+  // Makes everything that was written durable and stops. All handles must be closed.
+  virtual Status Unmount() = 0;
+
+  // --- Names ---
+  virtual Result<FileAttributes> Stat(std::string_view path) = 0;
+  virtual Result<std::vector<DirectoryEntry>> List(std::string_view directory) = 0;
+  virtual Status CreateDirectory(std::string_view path) = 0;              // parents must exist; kAlreadyExists
+  virtual Status CreateDirectories(std::string_view path) = 0;            // with parents; fine if it exists
+  virtual Status RemoveDirectory(std::string_view path) = 0;              // kNotEmpty
+  virtual Status Unlink(std::string_view path) = 0;                       // open handles go on working
+  virtual Status Rename(std::string_view from, std::string_view to) = 0;  // replaces an existing file, atomically
+  virtual Status Link(std::string_view from, std::string_view to) = 0;    // kAlreadyExists
+  virtual Status SetModified(std::string_view path, uint64_t modified_s) = 0;
+  virtual Status SyncMetadata() = 0;
+
+  // --- Files ---
+  // Creates, or replaces by an empty file. The parent directory must exist. kBusy while another writer has it open.
+  virtual Result<std::unique_ptr<FileWriter>> Create(std::string_view path, const CreateOptions& options) = 0;
+  // Opens for appending, never truncates; creates it with `options` where it does not exist.
+  virtual Result<std::unique_ptr<FileWriter>> OpenForAppend(std::string_view path, const CreateOptions& options) = 0;
+  virtual Result<std::unique_ptr<FileReader>> OpenForRead(std::string_view path) = 0;
+  // Writes `data` at `offset` <= size of an existing, closed kData or kSmall file: new space, then one metadata change,
+  // durable when it returns. For the rare in-place update (RocksDB's global sequence number of ingested files).
+  virtual Status Overwrite(std::string_view path, uint64_t offset, std::span<const std::byte> data) = 0;
+  virtual Status Truncate(std::string_view path, uint64_t size) = 0;
+
+  // --- State, for people and monitors ---
+  virtual SpaceInfo Space() const = 0;
+  virtual FileSystemStats Stats() const = 0;
+  virtual std::vector<ZoneView> Zones() const = 0;
+  // Calls `visit` for every file and directory, in order of inode.
+  virtual Status VisitFiles(const std::function<void(const FileDetails&)>& visit) const = 0;
+  virtual std::string label() const = 0;
+  virtual std::string uuid() const = 0;
+  virtual const MountOptions& options() const = 0;
+  virtual const ZonedDevice& device() const = 0;
+  // Why it is read-only; empty while it is writable.
+  virtual std::string read_only_reason() const = 0;
+  // Waits until zones that hold nothing alive have been reset. For tests and tools that want a settled state.
+  virtual Status Settle() = 0;
+};
+
+}  // namespace isozone

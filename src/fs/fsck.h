@@ -1,0 +1,42 @@
+// Checks every invariant of a file system on a device, without changing it: see docs/format.md, "Invariants".
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "device/zoned_device.h"
+
+namespace isozone {
+
+enum class FsckSeverity : uint8_t {
+  kNote,   // normal after a power cut: a torn tail, dead space
+  kError,  // an invariant is broken
+};
+
+struct FsckFinding {
+  FsckSeverity severity = FsckSeverity::kError;
+  std::string text;  // one line: what, where, and what is affected
+};
+
+struct FsckOptions {
+  bool read_data = false;                                       // also read every block of every file
+  std::function<void(uint64_t done, uint64_t total)> progress;  // bytes; may be empty
+};
+
+struct FsckReport {
+  std::vector<FsckFinding> findings;
+  uint64_t files = 0;
+  uint64_t directories = 0;
+  uint64_t extents = 0;
+  uint64_t live = 0;  // bytes
+  uint64_t checkpoint_inodes = 0;
+  uint64_t journal_records = 0;
+  bool clean() const;  // no kError
+};
+
+// Fails only where nothing could be checked (not formatted, the superblock unreadable); damage is in the report.
+Result<FsckReport> Fsck(ZonedDevice& device, const FsckOptions& options);
+
+}  // namespace isozone
