@@ -1,0 +1,106 @@
+// The metadata store: superblocks, checkpoints and the journal on the device (docs/format.md has the layouts,
+// fs/format.h the structures).
+//
+//   superblock   zones 0 and 1, appended in turn: each record names the checkpoint zones and the journal zones. The
+//   valid
+//                record with the highest sequence counts, so switching to a new checkpoint is one atomic block write.
+//   checkpoint   the whole MetadataState as of one sequence number, over as many zones as it takes
+//   journal      batches of records after the checkpoint, over as many zones as it takes. One batch is one device write
+//                (FUA) for all callers of Sync that wait (group commit)
+//
+// Rolling: when the journal since the last checkpoint passes `checkpoint_after` bytes, a background thread moves the
+// journal to a new zone, writes a snapshot as of that moment to new zones, and switches with one superblock record;
+// then the old zones are given back. Writers go on meanwhile. The next journal zone is taken before it is needed.
+//
+// Failures: a batch whose blocks end before its length says, at the write pointer of the last journal zone, is torn:
+// the normal end after a power cut. Any other invalid byte below a write pointer is corruption, reported with its
+// place. The first failed metadata write latches: every later Append and Sync returns kReadOnly with the cause.
+//
+// Thread safety: Append is serialised by the caller together with the MetadataState it belongs to (the namespace lock);
+// Sync and the rest from any thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "device/zoned_device.h"
+#include "fs/metadata.h"
+#include "fs/zone_pool.h"
+
+namespace isozone {
+
+struct JournalStats {
+  uint64_t commits = 0;  // batches
+  uint64_t records = 0;
+  uint64_t bytes = 0;  // written, journal, checkpoints and superblocks
+  uint64_t checkpoints = 0;
+};
+
+// What was found on a device.
+struct RecoveredMetadata {
+  MetadataState state;
+  std::string label;
+  std::string uuid;
+  uint64_t sequence = 0;  // of the last record
+  uint64_t checkpoint_inodes = 0;
+  uint64_t journal_records = 0;
+  bool torn_tail = false;                         // a torn batch at the end: normal after a power cut
+  std::vector<std::pair<ZoneId, ZoneUse>> zones;  // that hold metadata
+  // Opaque: where to go on writing.
+  struct Position;
+  std::shared_ptr<const Position> position;
+};
+
+// Reads and replays. Changes nothing. kNotFound: not formatted; kNotSupported: ZenFS or another version; kCorruption.
+// Works beside a writer in another process: if zones are rolled under it, it starts over.
+Result<RecoveredMetadata> RecoverMetadata(ZonedDevice& device);
+
+// Writes the first superblock, checkpoint and journal to zones that are all empty.
+Status InitialiseMetadata(ZonedDevice& device, std::string_view label);
+
+class Journal {
+ public:
+  struct Options {
+    uint64_t checkpoint_after = 32 * kMiB;  // bytes
+  };
+
+  // Goes on where `recovered` ends. `state` and `namespace_mutex`, which guards it, must outlive the journal; the pool
+  // has adopted recovered.zones. A torn tail is left behind by going on in a new zone.
+  static Result<std::unique_ptr<Journal>> Open(ZonedDevice& device, ZonePool& pool, Mutex& namespace_mutex,
+                                               MetadataState& state, const RecoveredMetadata& recovered,
+                                               const Options& options);
+  ~Journal();  // stops; Close was called or the journal has latched
+
+  // Takes a record (already applied to the state, the namespace mutex held) into the next batch, and returns its
+  // sequence number. No I/O.
+  uint64_t Append(std::span<const MetadataOp> ops);
+
+  // Returns when every record up to `sequence` is durable. Call it without the namespace mutex.
+  Status Sync(uint64_t sequence);
+
+  // The sequence of the last Append.
+  uint64_t last_sequence() const;
+
+  // The latched error; OK while writable.
+  Status status() const;
+
+  // Writes a checkpoint now and waits for it.
+  Status Checkpoint();
+
+  // Syncs everything and ends the thread.
+  Status Close();
+
+  JournalStats Stats() const;
+
+ private:
+  struct Impl;
+  explicit Journal(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace isozone

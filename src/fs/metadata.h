@@ -1,0 +1,158 @@
+// The metadata of a file system, as a pure state machine: MetadataState is what the journal says, MetadataOp one
+// change. The same code runs in a mounted file system, at recovery, in fsck and in the fuzzer. No I/O, no locks.
+//
+// Objects are inodes only. A directory is an inode without data; a name is a Link kept in the inode it leads to, and
+// the directory tables are derived from the links. One journal record is a list of operations that happen together or
+// not.
+//
+// Invariants (CheckInvariants verifies them; Apply refuses what would break one):
+//  * Inode 1 is the root directory, without a link. Every other inode has at least one link, but for a file between its
+//    last RemoveLink and its RemoveInode, which belong into one record.
+//  * A link's parent is an existing directory; names are unique in a directory, 1..255 bytes, without '/' and NUL, and
+//    neither "." nor "..". A directory has exactly one link, and is not its own ancestor.
+//  * Extents are in file order, without gaps or overlaps, from offset 0 to the file's size, each inside one zone's
+//  capacity.
+//    No two extents or log regions overlap on the device (checked by fsck, not at every Apply).
+//  * A log has regions instead of extents, whose payloads follow one another; only the last region may be open.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "base/status.h"
+#include "device/zoned_device.h"
+#include "fs/file_system.h"
+#include "zone/lifetime.h"
+
+namespace isozone {
+
+using InodeId = StrongInt<struct InodeIdTag, uint64_t>;
+inline constexpr InodeId kRootInode{1};
+
+struct InodeLink {
+  InodeId parent;
+  std::string name;
+  bool operator==(const InodeLink&) const = default;
+};
+
+// A run of log frames (fs/log_frame.h) in one zone.
+struct LogRegion {
+  static constexpr uint64_t kOpen = UINT64_MAX;
+  ZoneId zone;
+  uint64_t begin = 0;    // bytes in the zone, block-aligned: the first frame
+  uint64_t end = kOpen;  // bytes in the zone: behind the last frame; kOpen while it may still grow: recovery scans
+  uint64_t payload = 0;  // bytes of file in it; of an open region not valid (0)
+  bool open() const { return end == kOpen; }
+};
+
+struct Inode {
+  InodeId id;
+  bool is_directory = false;
+  FileKind kind = FileKind::kData;
+  Lifetime lifetime = Lifetime::kNotSet;
+  uint64_t size = 0;  // bytes; of a log with an open region: without what that region holds
+  uint64_t modified_s = 0;
+  std::vector<InodeLink> links;
+  std::vector<FileExtent> extents;  // kData, kSmall
+  std::vector<LogRegion> regions;   // kLog
+};
+
+// --- Operations ---
+struct PutInode {
+  Inode inode;
+};  // creates (the id must not exist); its links come with it
+struct AddLink {
+  InodeId inode;
+  InodeLink link;
+};
+struct RemoveLink {
+  InodeId inode;
+  InodeLink link;
+};
+struct RemoveInode {
+  InodeId inode;
+};  // no links left, a directory also empty
+// Adds extents behind the `first_index` that the file has (which must match), and sets size and time.
+struct AppendExtents {
+  InodeId inode;
+  uint64_t first_index = 0;
+  std::vector<FileExtent> extents;
+  uint64_t modified_s = 0;
+};
+// Replaces all extents: truncation, overwriting, later GC.
+struct SetExtents {
+  InodeId inode;
+  std::vector<FileExtent> extents;
+  uint64_t modified_s = 0;
+};
+// Replaces region `index` or, if it equals their number, adds one.
+struct SetLogRegion {
+  InodeId inode;
+  uint64_t index = 0;
+  LogRegion region;
+  uint64_t modified_s = 0;
+};
+// Replaces all regions: truncation.
+struct SetLogRegions {
+  InodeId inode;
+  std::vector<LogRegion> regions;
+  uint64_t modified_s = 0;
+};
+struct SetAttributes {
+  InodeId inode;
+  Lifetime lifetime = Lifetime::kNotSet;
+  uint64_t modified_s = 0;
+};
+
+using MetadataOp = std::variant<PutInode, AddLink, RemoveLink, RemoveInode, AppendExtents, SetExtents, SetLogRegion,
+                                SetLogRegions, SetAttributes>;
+
+class MetadataState {
+ public:
+  // A root directory and nothing else.
+  explicit MetadataState(const DeviceGeometry& geometry);
+  MetadataState(MetadataState&&) noexcept;
+  MetadataState& operator=(MetadataState&&) noexcept;
+  ~MetadataState();
+
+  // All of `ops` or, with kCorruption saying which invariant of which inode would break, none.
+  Status Apply(std::span<const MetadataOp> ops);
+
+  const Inode* Find(InodeId id) const;                                 // null: none
+  const Inode* Child(InodeId directory, std::string_view name) const;  // null: none
+  // The inode at an absolute path; kNotFound, kNotDirectory.
+  Result<const Inode*> Lookup(std::string_view path) const;
+  // The children of a directory, by name.
+  const std::map<std::string, InodeId, std::less<>>& Children(InodeId directory) const;
+  std::vector<std::string> PathsOf(InodeId id) const;
+  // Ids are never used again.
+  InodeId NextId() const;
+  size_t size() const;  // number of inodes
+
+  // The inode with the smallest id above `after`, or null: walks all of them in order.
+  const Inode* Next(InodeId after) const;
+
+  Status CheckInvariants() const;
+
+  // --- Snapshots, so that a checkpoint can be written while changes go on ---
+  // Fixes the state of this moment. One at a time.
+  void BeginSnapshot();
+  // Up to `max` inodes of the fixed state, in any order, each once; empty when all were given. Changes made in between
+  // do not show: an inode is copied aside before its first change.
+  std::vector<Inode> NextOfSnapshot(size_t max);
+  void EndSnapshot();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace isozone
