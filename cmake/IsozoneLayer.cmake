@@ -1,7 +1,9 @@
-# isozone_layer(NAME SOURCES ... [DEPENDS layers] [LIBRARIES targets] [TESTS *_test.cc])
+# How every target of Isozone is made:
 #
-# A layer is a static library isozone_NAME in src/NAME, using only the layers named in DEPENDS (those below it; a test
-# holds the includes against this), with its unit tests beside the code, all in one executable isozone_NAME_test.
+#   isozone_layer(NAME SOURCES ... [DEPENDS layers] [LIBRARIES targets] [TESTS *_test.cc])
+#   isozone_test(NAME SOURCES ... LIBRARIES ... [TIMEOUT seconds] [ENVIRONMENT ...] [LABELS ...])
+#   isozone_benchmark(NAME SOURCES ... LIBRARIES ...)
+#   isozone_fuzzer(NAME SOURCES ... LIBRARIES ...)
 include_guard(GLOBAL)
 include(GoogleTest)
 
@@ -10,28 +12,41 @@ target_compile_options(isozone_options INTERFACE -Wall -Wextra -Wpedantic $<$<CX
 if(ISOZONE_WERROR)
   target_compile_options(isozone_options INTERFACE -Werror)
 endif()
+
+# Sanitizers must see every object and every link, so they are set for all targets and not through isozone_options.
 if(ISOZONE_SANITIZE)
-  target_compile_options(isozone_options INTERFACE -fsanitize=${ISOZONE_SANITIZE} -fno-omit-frame-pointer
-                                                   -fno-sanitize-recover=all)
-  target_link_options(isozone_options INTERFACE -fsanitize=${ISOZONE_SANITIZE})
+  add_compile_options(-fsanitize=${ISOZONE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${ISOZONE_SANITIZE})
+endif()
+if(ISOZONE_BUILD_FUZZERS)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "libFuzzer comes with clang: use `make fuzz`, or add -DCMAKE_CXX_COMPILER=clang++-14")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# isozone_test(NAME SOURCES ... LIBRARIES ... [TIMEOUT seconds]): a GoogleTest executable; every TEST is one ctest.
+# A GoogleTest executable; every TEST is one ctest. LABELS: torture marks what only `make torture` is to run; rocksdb, what
+# must hold on every supported RocksDB, comes by itself to tests that link the adapter.
 function(isozone_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBRARIES;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBRARIES;ENVIRONMENT;LABELS" ${ARGN})
   if(NOT ISOZONE_BUILD_TESTS)
     return()
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
+  if(ARG_LIBRARIES MATCHES "(^|;)isozone(_rocksdb.*)?(;|$)")
+    list(APPEND ARG_LABELS rocksdb)
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE isozone_options ${ARG_LIBRARIES} GTest::gmock GTest::gtest GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST
-                       PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}")
+                       PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}" LABELS "${ARG_LABELS}")
 endfunction()
 
+# A layer is a static library isozone_NAME in src/NAME, using only the layers named in DEPENDS (those below it; a test
+# holds the includes against this), with its unit tests beside the code, all in one executable isozone_NAME_test.
 function(isozone_layer name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LIBRARIES;TESTS" ${ARGN})
   add_library(isozone_${name} STATIC ${ARG_SOURCES})
@@ -42,4 +57,36 @@ function(isozone_layer name)
   if(ARG_TESTS)
     isozone_test(isozone_${name}_test SOURCES ${ARG_TESTS} LIBRARIES isozone_${name})
   endif()
+endfunction()
+
+# A Google Benchmark executable in BUILD/benchmarks, where scripts/run-benchmarks finds it.
+function(isozone_benchmark name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
+  if(NOT ISOZONE_BUILD_BENCHMARKS)
+    return()
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE isozone_options ${ARG_LIBRARIES} benchmark::benchmark benchmark::benchmark_main)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/benchmarks)
+endfunction()
+
+# A libFuzzer target: SOURCES define LLVMFuzzerTestOneInput, fuzz/corpus/NAME holds its seed inputs and every input that
+# once failed. A fuzzing build makes BUILD/fuzzers/NAME for scripts/run-fuzzers; any other makes a test that feeds it
+# the corpus.
+function(isozone_fuzzer name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
+  set(corpus ${PROJECT_SOURCE_DIR}/fuzz/corpus/${name})
+  if(ISOZONE_BUILD_FUZZERS)
+    add_executable(${name} ${ARG_SOURCES})
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzzers)
+  elseif(ISOZONE_BUILD_TESTS)
+    add_executable(${name} ${ARG_SOURCES} ${PROJECT_SOURCE_DIR}/fuzz/corpus_main.cc)
+    add_test(NAME ${name}.corpus COMMAND ${name} ${corpus})
+  else()
+    return()
+  endif()
+  target_link_libraries(${name} PRIVATE isozone_options ${ARG_LIBRARIES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
 endfunction()

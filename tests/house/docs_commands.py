@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Runs every command that the documentation shows, so that none of it goes stale.
+
+    docs_commands.py BUILD_DIRECTORY
+
+In README.md and docs/*.md, a fenced block marked `console` holds commands, on lines that begin with `$ `, and what they
+print. The commands of one file run in order in one bash, in a scratch directory that looks like the repository with the
+build in build/release, with the built tool on the PATH and the built library where the loader finds it. Each must
+succeed; its output is not compared.
+
+Commands that take minutes or change the machine (make, git, apt, sudo) are not run: their make targets must exist.
+"""
+
+import glob
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import house
+
+BUILD = os.path.abspath(sys.argv.pop(1))
+BLOCK = re.compile(r"^```console[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+NOT_RUN = re.compile(r"^(sudo\s+)?(make|git|cd|apt|apt-get|\.ci/run|scripts/\S+)\b")
+TIMEOUT_S = 300
+
+
+def shown_commands(text):
+    """The commands of all console blocks, those continued with a backslash joined."""
+    found = []
+    for block in BLOCK.findall(text):
+        lines = iter(block.splitlines())
+        for line in lines:
+            if not line.startswith("$ "):
+                continue
+            command = line[2:]
+            while command.endswith("\\"):
+                command = command[:-1] + next(lines).removeprefix("> ").lstrip()
+            found.append(command)
+    return found
+
+
+def make_targets():
+    return set(re.findall(r"^([a-z][a-z-]*):", house.read("Makefile"), re.MULTILINE))
+
+
+def missing_targets(command):
+    """The words of a `make ...` command that are neither targets nor assignments."""
+    words = command.split("#")[0].removeprefix("sudo ").split()
+    if not words or words[0] != "make":
+        return []
+    return [word for word in words[1:] if "=" not in word and word not in make_targets()]
+
+
+def prepare(scratch):
+    """Makes `scratch` look like the repository, and returns the environment to run in."""
+    for name in os.listdir(house.ROOT):
+        if name not in house.GENERATED:
+            os.symlink(os.path.join(house.ROOT, name), os.path.join(scratch, name))
+    os.mkdir(os.path.join(scratch, "build"))
+    os.symlink(BUILD, os.path.join(scratch, "build", "release"))
+    environment = dict(os.environ, HOME=scratch, TMPDIR=scratch)
+    for variable, pattern in (("PATH", "tools/isozone"), ("LD_LIBRARY_PATH", "src/rocksdb")):
+        folder = os.path.join(BUILD, pattern)
+        environment[variable] = os.pathsep.join(filter(None, [folder, environment.get(variable)]))
+    return environment
+
+
+def run(commands):
+    """Runs `commands` in one shell; returns what failed and why, or None."""
+    with tempfile.TemporaryDirectory(prefix="isozone-docs-") as scratch:
+        environment = prepare(scratch)
+        script = "set -e -o pipefail\n" + "".join(
+            f"printf '%s\\n' {quote('$ ' + command)}\n{command}\n" for command in commands)
+        result = subprocess.run(["bash", "-c", script], cwd=scratch, env=environment, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT_S)
+        return None if result.returncode == 0 else result.stdout[-4000:]
+
+
+def quote(text):
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+class DocumentedCommands(unittest.TestCase):
+    def test_every_command_succeeds(self):
+        pages = [os.path.join(house.ROOT, "README.md"), *sorted(glob.glob(os.path.join(house.ROOT, "docs", "*.md")))]
+        count = 0
+        for page in pages:
+            commands = shown_commands(house.read(page))
+            count += len(commands)
+            with self.subTest(page=os.path.relpath(page, house.ROOT)):
+                for command in commands:
+                    self.assertEqual([], missing_targets(command), f"no such make target: {command}")
+                self.assertIsNone(run([command for command in commands if not NOT_RUN.match(command)]))
+        self.assertGreater(count, 0, "the documentation shows no command")
+
+    def test_commands_are_found(self):
+        text = "```console\n$ echo a \\\n>   b\na b\n$ make test\n```\n```sh\n$ no\n```\n"
+        self.assertEqual(["echo a b", "make test"], shown_commands(text))
+
+    def test_a_missing_make_target_is_found(self):
+        self.assertEqual(["tset"], missing_targets("make tset FUZZ_SECONDS=5"))
+        self.assertEqual([], missing_targets("make fuzz FUZZ_SECONDS=5"))
+
+    def test_a_failing_command_is_found(self):
+        self.assertIn("$ false", run(["true", "false", "true"]))
+        self.assertIsNone(run(["true"]))
+
+
+if __name__ == "__main__":
+    unittest.main()

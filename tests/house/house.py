@@ -1,0 +1,25 @@
+"""What the house-rule tests share: where the repository is and which files in it are ours."""
+
+import os
+import subprocess
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+GENERATED = {".git", "build", "out", "__pycache__"}
+
+
+def our_files():
+    """Paths, relative to the repository, of every file that is committed or about to be."""
+    listing = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                             capture_output=True, text=True)
+    if listing.returncode == 0:
+        return sorted(path for path in listing.stdout.split("\0") if os.path.isfile(os.path.join(ROOT, path)))
+    found = []  # not a git checkout: a source archive
+    for folder, subfolders, names in os.walk(ROOT):
+        subfolders[:] = [name for name in subfolders if name not in GENERATED]
+        found += [os.path.relpath(os.path.join(folder, name), ROOT) for name in names]
+    return sorted(found)
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8", errors="replace") as file:
+        return file.read()
