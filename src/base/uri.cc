@@ -7,28 +7,13 @@
 #include <cstdio>
 #include <limits>
 
+#include "base/suggest.h"
 #include "base/units.h"
 
 namespace isozone {
 namespace {
 
 std::string Quote(std::string_view text) { return "'" + std::string(text) + "'"; }
-
-// Levenshtein distance, for suggestions; both words are short.
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0u : 1u)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
 
 template <typename T>
 Result<T> ParseNumber(std::string_view text) {
@@ -167,21 +152,8 @@ Result<std::optional<bool>> UriOptions::TakeBool(std::string_view key) {
 
 Status UriOptions::RejectUnknown() const {
   if (pairs_.empty()) return Status::Ok();
-  const std::string& wrong = pairs_.front().first;
-  std::string text = "unknown option " + Quote(wrong);
-  const auto nearest = std::min_element(known_.begin(), known_.end(), [&](const auto& a, const auto& b) {
-    return EditDistance(a, wrong) < EditDistance(b, wrong);
-  });
-  if (nearest != known_.end() && EditDistance(*nearest, wrong) <= 1 + wrong.size() / 3) {
-    text += " (did you mean " + Quote(*nearest) + "?)";
-  } else {
-    std::vector<std::string> sorted = known_;
-    std::sort(sorted.begin(), sorted.end());
-    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-    text += "; known are";
-    for (const auto& key : sorted) text += " " + key;
-  }
-  return Status::InvalidArgument(std::move(text));
+  return Status::InvalidArgument("unknown option " + Quote(pairs_.front().first) +
+                                 SuggestName(pairs_.front().first, known_));
 }
 
 }  // namespace isozone
