@@ -1,6 +1,9 @@
 // Device profiles: geometry and timing of an emulated SSD, as text that users can copy and change. One `key = value` a
 // line, '#' starts a comment; the comment behind a number says where it comes from. Built-in profiles are the files in
 // profiles/, compiled in.
+//
+// Keys are the names of the fields below without their unit; values carry it: sizes as 64K or 72MiB (powers of 1024),
+// durations as 25.5us or 3ms, rates as 800MB/s or 3.94GB/s (powers of 1000, as data sheets have them).
 #pragma once
 
 #include <cstdint>
@@ -12,30 +15,82 @@
 
 namespace isozone {
 
+// Which dies hold a zone.
+enum class ZoneMapping : uint8_t {
+  kRoundRobin,   // zone i on die i mod dies
+  kInterleaved,  // every zone over all dies, page by page
+  kRandom,       // each zone on one die drawn from mapping_seed; some dies get up to four times as many as others
+};
+
+// How long a reset takes at one degree of filling; between two points, and before the first, linear.
+struct ResetPoint {
+  uint32_t fill_permille = 0;  // bytes below the write pointer, in thousandths of the capacity
+  int64_t duration_ns = 0;
+  bool operator==(const ResetPoint&) const = default;
+};
+
 struct Profile {
   std::string name;
 
   // Geometry. Limits of 0 mean: none.
   uint32_t zone_count = 0;
-  uint64_t zone_size = 0;      // bytes
-  uint64_t zone_capacity = 0;  // bytes
-  uint32_t block_size = 4096;  // bytes
+  uint64_t zone_size = 0;      // bytes; the distance between zone starts
+  uint64_t zone_capacity = 0;  // bytes that can be written
+  uint32_t block_size = 4096;  // bytes; a power of two, 512..65536
   uint32_t max_open_zones = 0;
   uint32_t max_active_zones = 0;
-  uint64_t max_transfer = 0;  // bytes
-  uint64_t max_append = 0;    // bytes
+  uint64_t max_transfer = 0;  // bytes of one read or write
+  uint64_t max_append = 0;    // bytes of one zone append
 
-  // Timing; false completes everything at once.
+  // Timing; false completes everything at once. The fields below are then not needed (0), and not looked at.
   bool timing = true;
-  // ... the timing fields of DESIGN.md's model and their documentation are completed with timing_model.cc.
+
+  // Flash: `dies` on `channels`, die d on channel d mod channels.
+  uint32_t channels = 0;
+  uint32_t dies = 0;
+  ZoneMapping mapping = ZoneMapping::kRoundRobin;
+  uint64_t mapping_seed = 0;       // of ZoneMapping::kRandom
+  uint64_t page_size = 0;          // bytes a die reads at once, over all its planes
+  uint64_t program_unit = 0;       // bytes a die programs at once: whole pages
+  int64_t page_read_ns = 0;        // array time of a page
+  uint64_t small_read_size = 0;    // bytes; reads of a page of at most so many take small_read_ns; 0: none do
+  int64_t small_read_ns = 0;       // array time of a small read
+  int64_t program_ns = 0;          // array time of a program unit
+  int64_t erase_ns = 0;            // array time that a reset takes on each die that holds data of the zone; may be 0
+  uint64_t channel_bandwidth = 0;  // bytes/s
+
+  // Controller.
+  uint32_t write_buffer_units = 0;  // full program units a die's write buffer holds, the one being programmed included
+  uint64_t link_bandwidth = 0;      // host link, bytes/s in each direction
+  int64_t read_latency_ns = 0;      // what a read takes beside flash, channel and link: firmware, queues
+  int64_t write_latency_ns = 0;     // the same for a write or append
+  int64_t management_latency_ns = 0;  // the same for reset and finish, and all that open and close take
+  // All that a flush takes. It costs no flash time: the controller protects its buffer against power cuts (capacitors),
+  // so units that are not full stay there.
+  int64_t flush_latency_ns = 0;
+
+  // Limits of a whole device that large-zone devices show; 0 (or empty): none.
+  uint64_t write_bandwidth = 0;  // bytes/s of all writes and appends together
+  uint64_t write_cache = 0;      // bytes that are taken ahead of write_bandwidth
+  int64_t append_ns = 0;         // appends pass one after another, each taking so long
+  uint64_t finish_bandwidth =
+      0;  // bytes/s at which finish pads what is left of the zone; 0: only open units are padded
+  std::vector<ResetPoint> reset_time;  // by rising fill; what a reset takes beside management_latency
+
+  bool operator==(const Profile&) const = default;
 };
 
 // kInvalidArgument "small-zone.profile:12: ..." with the line that is wrong: unknown key, bad value, repeated key, or,
 // without a line, a value that is missing or contradicts another. `where` names the source in messages.
 Result<Profile> ParseProfile(std::string_view text, std::string_view where);
 
+// What ParseProfile checks of the values together. For profiles whose fields were changed since they were parsed.
+// kInvalidArgument names the keys.
+Status ValidateProfile(const Profile& profile);
+
 // A built-in profile by name, or a file if `name` contains a '/'. kNotFound lists the built-in names.
 Result<Profile> LoadProfile(const std::string& name);
+// Sorted.
 std::vector<std::string> BuiltinProfileNames();
 
 // The profile as text that ParseProfile reads back to the same values.

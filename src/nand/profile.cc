@@ -1,0 +1,456 @@
+#include "nand/profile.h"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <span>
+
+#include "base/suggest.h"
+#include "base/units.h"
+#include "base/uri.h"
+#include "nand/embedded_profiles.h"
+
+namespace isozone {
+namespace {
+
+constexpr int64_t kMaxDurationNs = 3600 * kSecondNs;
+constexpr uint64_t kMinRate = 1'000'000;          // 1 MB/s
+constexpr uint64_t kMaxRate = 1'000'000'000'000;  // 1 TB/s
+// With these no product or sum of sizes and times overflows 63 bits.
+constexpr uint64_t kMaxZoneSize = kTiB;
+constexpr uint32_t kMaxZones = uint32_t{1} << 22;
+constexpr uint32_t kMaxUnits = uint32_t{1} << 16;  // dies, channels, buffered program units
+constexpr uint64_t kMaxProgramUnit = kGiB;
+constexpr std::streamsize kMaxFileSize = std::streamsize{1} << 20;
+
+// For messages: at most 40 characters of `text`, those that do not print replaced.
+std::string Quote(std::string_view text) {
+  static constexpr size_t kShown = 40;
+  std::string shown(text.substr(0, kShown));
+  std::replace_if(
+      shown.begin(), shown.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return "'" + shown + (text.size() > kShown ? "...'" : "'");
+}
+
+std::string_view Trim(std::string_view text) {
+  static constexpr std::string_view kBlanks = " \t\r";
+  const size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+// A decimal fraction: digits, scaled by 10^-fraction_digits.
+struct Decimal {
+  uint64_t digits = 0;
+  int fraction_digits = 0;
+  std::string_view rest;  // what follows the number
+};
+
+// Nothing if `text` does not begin with a digit or has more than 18 of them.
+std::optional<Decimal> ParseDecimal(std::string_view text) {
+  static constexpr int kMaxDigits = 18;
+  Decimal decimal;
+  bool point = false;
+  int digits = 0;
+  size_t i = 0;
+  for (; i < text.size(); ++i) {
+    if (text[i] == '.' && !point && digits > 0) {
+      point = true;
+    } else if (text[i] >= '0' && text[i] <= '9') {
+      if (++digits > kMaxDigits) return std::nullopt;
+      decimal.digits = decimal.digits * 10 + static_cast<uint64_t>(text[i] - '0');
+      if (point) ++decimal.fraction_digits;
+    } else {
+      break;
+    }
+  }
+  if (digits == 0 || (point && decimal.fraction_digits == 0)) return std::nullopt;
+  decimal.rest = text.substr(i);
+  return decimal;
+}
+
+struct Unit {
+  std::string_view name;
+  uint64_t factor;
+};
+
+// "25.5us" as a whole number of the smallest unit; nothing if it is not one, or above 2^62.
+std::optional<uint64_t> ParseQuantity(std::string_view text, std::span<const Unit> units) {
+  __extension__ using Wide = unsigned __int128;
+  const std::optional<Decimal> decimal = ParseDecimal(text);
+  if (!decimal) return std::nullopt;
+  for (const Unit& unit : units) {
+    if (decimal->rest != unit.name) continue;
+    Wide value = static_cast<Wide>(decimal->digits) * unit.factor;
+    for (int i = 0; i < decimal->fraction_digits; ++i) {
+      if (value % 10 != 0) return std::nullopt;
+      value /= 10;
+    }
+    if (value > (Wide{1} << 62)) return std::nullopt;
+    return static_cast<uint64_t>(value);
+  }
+  return std::nullopt;
+}
+
+// The inverse, in a unit of 10^scale_digits: "25.5us".
+std::string FormatQuantity(uint64_t value, int scale_digits, std::string_view unit) {
+  std::string digits = std::to_string(value);
+  const auto scale = static_cast<size_t>(scale_digits);
+  if (digits.size() <= scale) digits.insert(0, scale + 1 - digits.size(), '0');
+  digits.insert(digits.size() - scale, ".");
+  digits.erase(digits.find_last_not_of('0') + 1);
+  if (digits.back() == '.') digits.pop_back();
+  return digits + std::string(unit);
+}
+
+Status BadValue(std::string_view text, std::string_view expected) {
+  return Status::InvalidArgument(Quote(text) + " is not " + std::string(expected));
+}
+
+// A codec turns a value of one type into text and back.
+
+struct NameCodec {
+  static Result<std::string> Parse(std::string_view text) {
+    static constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789-_.";
+    if (text.empty() || text.size() > 64 || text.find_first_not_of(kAllowed) != std::string_view::npos) {
+      return BadValue(text, "a name (up to 64 of a-z, 0-9, '-', '_' and '.')");
+    }
+    return std::string(text);
+  }
+  static std::string Format(const std::string& value) { return value; }
+};
+
+template <typename T>
+struct CountCodec {
+  static Result<T> Parse(std::string_view text) {
+    static constexpr Unit kOne[] = {{"", 1}};
+    const std::optional<uint64_t> value = ParseQuantity(text, kOne);
+    if (!value || *value > std::numeric_limits<T>::max()) return BadValue(text, "a count");
+    return static_cast<T>(*value);
+  }
+  static std::string Format(T value) { return std::to_string(value); }
+};
+
+template <typename T>
+struct SizeCodec {
+  static Result<T> Parse(std::string_view text) {
+    const Result<uint64_t> value = ParseSize(text);
+    if (!value.ok() || *value > std::numeric_limits<T>::max()) return BadValue(text, "a size (write 4096, 64K, 72MiB)");
+    return static_cast<T>(*value);
+  }
+  static std::string Format(uint64_t value) {
+    static constexpr Unit kUnits[] = {{"TiB", kTiB}, {"GiB", kGiB}, {"MiB", kMiB}, {"KiB", kKiB}};
+    for (const Unit& unit : kUnits) {
+      if (value != 0 && value % unit.factor == 0) return std::to_string(value / unit.factor) + std::string(unit.name);
+    }
+    return std::to_string(value);
+  }
+};
+
+struct DurationCodec {
+  static Result<int64_t> Parse(std::string_view text) {
+    static constexpr Unit kUnits[] = {{"ns", 1}, {"us", 1'000}, {"ms", 1'000'000}, {"s", 1'000'000'000}};
+    const std::optional<uint64_t> value = ParseQuantity(text, kUnits);
+    if (!value || *value > uint64_t{kMaxDurationNs}) {
+      return BadValue(text, "a duration of at most an hour in whole nanoseconds (write 25.5us, 3ms)");
+    }
+    return static_cast<int64_t>(*value);
+  }
+  static std::string Format(int64_t value) { return FormatQuantity(static_cast<uint64_t>(value), 3, "us"); }
+};
+
+struct RateCodec {
+  static Result<uint64_t> Parse(std::string_view text) {
+    static constexpr Unit kUnits[] = {{"MB/s", 1'000'000}, {"GB/s", 1'000'000'000}};
+    const std::optional<uint64_t> value = ParseQuantity(text, kUnits);
+    if (!value || (*value != 0 && (*value < kMinRate || *value > kMaxRate))) {
+      return BadValue(text, "a rate of 1MB/s to 1000GB/s (write 800MB/s, 3.94GB/s)");
+    }
+    return *value;
+  }
+  static std::string Format(uint64_t value) { return FormatQuantity(value, 6, "MB/s"); }
+};
+
+struct SwitchCodec {
+  static Result<bool> Parse(std::string_view text) {
+    if (text == "on") return true;
+    if (text == "off") return false;
+    return BadValue(text, "on or off");
+  }
+  static std::string Format(bool value) { return value ? "on" : "off"; }
+};
+
+struct MappingCodec {
+  static constexpr std::array<std::string_view, 3> kNames = {"round-robin", "interleaved", "random"};
+
+  static Result<ZoneMapping> Parse(std::string_view text) {
+    const auto name = std::find(kNames.begin(), kNames.end(), text);
+    if (name == kNames.end()) return BadValue(text, "round-robin, interleaved or random");
+    return static_cast<ZoneMapping>(name - kNames.begin());
+  }
+  static std::string Format(ZoneMapping value) { return std::string(kNames[static_cast<size_t>(value)]); }
+};
+
+// "0%:1.6ms 12.5%:6.5ms 100%:16ms"
+struct ResetTimeCodec {
+  static Result<std::vector<ResetPoint>> Parse(std::string_view text) {
+    std::vector<ResetPoint> points;
+    for (std::string_view rest = Trim(text); !rest.empty();) {
+      const size_t end = std::min(rest.find_first_of(" \t"), rest.size());
+      ISOZONE_ASSIGN_OR_RETURN(const ResetPoint point, ParsePoint(rest.substr(0, end)));
+      points.push_back(point);
+      rest = Trim(rest.substr(end));
+    }
+    return points;
+  }
+  static std::string Format(const std::vector<ResetPoint>& points) {
+    std::string text;
+    for (const ResetPoint& point : points) {
+      if (!text.empty()) text += ' ';
+      text += FormatQuantity(point.fill_permille, 1, "%") + ":" + DurationCodec::Format(point.duration_ns);
+    }
+    return text;
+  }
+
+ private:
+  static Result<ResetPoint> ParsePoint(std::string_view text) {
+    static constexpr Unit kPercent[] = {{"%", 10}};
+    const size_t colon = text.find(':');
+    const std::optional<uint64_t> fill = ParseQuantity(text.substr(0, colon), kPercent);
+    if (colon == std::string_view::npos || !fill || *fill > 1000) {
+      return BadValue(text, "a point fill:duration (write 12.5%:6.5ms)");
+    }
+    ISOZONE_ASSIGN_OR_RETURN(const int64_t duration_ns, DurationCodec::Parse(text.substr(colon + 1)));
+    return ResetPoint{static_cast<uint32_t>(*fill), duration_ns};
+  }
+};
+
+enum class Need : uint8_t { kAlways, kWithTiming, kNever };
+
+struct Key {
+  std::string_view name;
+  Need need;
+  Status (*read)(std::string_view text, Profile& profile);
+  std::string (*write)(const Profile& profile);
+};
+
+template <auto kMember, typename Codec>
+constexpr Key KeyOf(std::string_view name, Need need) {
+  return {name, need,
+          [](std::string_view text, Profile& profile) {
+            ISOZONE_ASSIGN_OR_RETURN(profile.*kMember, Codec::Parse(text));
+            return Status::Ok();
+          },
+          [](const Profile& profile) { return Codec::Format(profile.*kMember); }};
+}
+
+using Count = CountCodec<uint32_t>;
+using Size = SizeCodec<uint64_t>;
+using Duration = DurationCodec;
+using Rate = RateCodec;
+
+constexpr Key kKeys[] = {
+    KeyOf<&Profile::name, NameCodec>("name", Need::kAlways),
+    KeyOf<&Profile::zone_count, Count>("zone_count", Need::kAlways),
+    KeyOf<&Profile::zone_size, Size>("zone_size", Need::kAlways),
+    KeyOf<&Profile::zone_capacity, Size>("zone_capacity", Need::kAlways),
+    KeyOf<&Profile::block_size, SizeCodec<uint32_t>>("block_size", Need::kAlways),
+    KeyOf<&Profile::max_open_zones, Count>("max_open_zones", Need::kAlways),
+    KeyOf<&Profile::max_active_zones, Count>("max_active_zones", Need::kAlways),
+    KeyOf<&Profile::max_transfer, Size>("max_transfer", Need::kNever),
+    KeyOf<&Profile::max_append, Size>("max_append", Need::kNever),
+    KeyOf<&Profile::timing, SwitchCodec>("timing", Need::kNever),
+    KeyOf<&Profile::channels, Count>("channels", Need::kWithTiming),
+    KeyOf<&Profile::dies, Count>("dies", Need::kWithTiming),
+    KeyOf<&Profile::mapping, MappingCodec>("mapping", Need::kWithTiming),
+    KeyOf<&Profile::mapping_seed, CountCodec<uint64_t>>("mapping_seed", Need::kNever),
+    KeyOf<&Profile::page_size, Size>("page_size", Need::kWithTiming),
+    KeyOf<&Profile::program_unit, Size>("program_unit", Need::kWithTiming),
+    KeyOf<&Profile::page_read_ns, Duration>("page_read", Need::kWithTiming),
+    KeyOf<&Profile::small_read_size, Size>("small_read_size", Need::kNever),
+    KeyOf<&Profile::small_read_ns, Duration>("small_read", Need::kNever),
+    KeyOf<&Profile::program_ns, Duration>("program", Need::kWithTiming),
+    KeyOf<&Profile::erase_ns, Duration>("erase", Need::kWithTiming),
+    KeyOf<&Profile::channel_bandwidth, Rate>("channel_bandwidth", Need::kWithTiming),
+    KeyOf<&Profile::write_buffer_units, Count>("write_buffer_units", Need::kWithTiming),
+    KeyOf<&Profile::link_bandwidth, Rate>("link_bandwidth", Need::kWithTiming),
+    KeyOf<&Profile::read_latency_ns, Duration>("read_latency", Need::kWithTiming),
+    KeyOf<&Profile::write_latency_ns, Duration>("write_latency", Need::kWithTiming),
+    KeyOf<&Profile::management_latency_ns, Duration>("management_latency", Need::kWithTiming),
+    KeyOf<&Profile::flush_latency_ns, Duration>("flush_latency", Need::kWithTiming),
+    KeyOf<&Profile::write_bandwidth, Rate>("write_bandwidth", Need::kNever),
+    KeyOf<&Profile::write_cache, Size>("write_cache", Need::kNever),
+    KeyOf<&Profile::append_ns, Duration>("append", Need::kNever),
+    KeyOf<&Profile::finish_bandwidth, Rate>("finish_bandwidth", Need::kNever),
+    KeyOf<&Profile::reset_time, ResetTimeCodec>("reset_time", Need::kNever),
+};
+
+bool IsNeeded(const Key& key, const Profile& profile) {
+  return key.need == Need::kAlways || (key.need == Need::kWithTiming && profile.timing);
+}
+
+// Reads the lines of one profile, remembering where each key was.
+class Parser {
+ public:
+  Status ReadLine(std::string_view line) {
+    ++line_;
+    line = Trim(line.substr(0, line.find('#')));
+    if (line.empty()) return Status::Ok();
+    const size_t equals = line.find('=');
+    if (equals == std::string_view::npos) return BadValue(line, "of the form key = value");
+    return ReadPair(Trim(line.substr(0, equals)), Trim(line.substr(equals + 1)));
+  }
+
+  Status CheckComplete() const {
+    std::string missing;
+    for (size_t i = 0; i < std::size(kKeys); ++i) {
+      if (line_of_key_[i] == 0 && IsNeeded(kKeys[i], profile_)) missing += " " + std::string(kKeys[i].name);
+    }
+    return missing.empty() ? Status::Ok() : Status::InvalidArgument("these keys are missing:" + missing);
+  }
+
+  size_t line() const { return line_; }
+  const Profile& profile() const { return profile_; }
+
+ private:
+  Status ReadPair(std::string_view name, std::string_view value) {
+    const auto* key = std::find_if(std::begin(kKeys), std::end(kKeys), [&](const Key& k) { return k.name == name; });
+    if (key == std::end(kKeys)) return UnknownKey(name);
+    size_t& line_of_key = line_of_key_[static_cast<size_t>(key - kKeys)];
+    if (line_of_key != 0) {
+      return Status::InvalidArgument(std::string(name) + " is repeated; it is also on line " +
+                                     std::to_string(line_of_key));
+    }
+    line_of_key = line_;
+    return key->read(value, profile_).WithContext(name);
+  }
+
+  static Status UnknownKey(std::string_view name) {
+    static constexpr size_t kLongest = 64;
+    std::vector<std::string> known;
+    for (const Key& key : kKeys) known.emplace_back(key.name);
+    return Status::InvalidArgument("unknown key " + Quote(name) + SuggestName(name.substr(0, kLongest), known));
+  }
+
+  Profile profile_;
+  size_t line_ = 0;
+  std::array<size_t, std::size(kKeys)> line_of_key_{};  // 0: not seen
+};
+
+Status Check(bool condition, std::string_view otherwise) {
+  return condition ? Status::Ok() : Status::InvalidArgument(std::string(otherwise));
+}
+
+Status CheckZones(const Profile& p) {
+  ISOZONE_RETURN_IF_ERROR(Check(p.zone_count > 0 && p.zone_count <= kMaxZones, "zone_count is not in 1..4194304"));
+  ISOZONE_RETURN_IF_ERROR(
+      Check(p.block_size >= 512 && p.block_size <= 65536 && (p.block_size & (p.block_size - 1)) == 0,
+            "block_size is not a power of two in 512..65536"));
+  ISOZONE_RETURN_IF_ERROR(Check(p.zone_size > 0 && p.zone_size <= kMaxZoneSize && p.zone_size % p.block_size == 0,
+                                "zone_size is not a multiple of block_size, more than 0 and at most 1TiB"));
+  ISOZONE_RETURN_IF_ERROR(Check(p.zone_capacity > 0 && p.zone_capacity % p.block_size == 0,
+                                "zone_capacity is not a multiple of block_size, more than 0"));
+  return Check(p.zone_capacity <= p.zone_size, "zone_capacity is larger than zone_size");
+}
+
+Status CheckLimits(const Profile& p) {
+  ISOZONE_RETURN_IF_ERROR(Check(p.max_active_zones == 0 || p.max_open_zones <= p.max_active_zones,
+                                "max_open_zones is larger than max_active_zones, but every open zone is active"));
+  ISOZONE_RETURN_IF_ERROR(Check(p.max_transfer % p.block_size == 0, "max_transfer is not a multiple of block_size"));
+  return Check(p.max_append % p.block_size == 0, "max_append is not a multiple of block_size");
+}
+
+Status CheckFlash(const Profile& p) {
+  ISOZONE_RETURN_IF_ERROR(Check(p.dies > 0 && p.dies <= kMaxUnits, "dies is not in 1..65536"));
+  ISOZONE_RETURN_IF_ERROR(Check(p.channels > 0 && p.dies % p.channels == 0, "dies is not a multiple of channels"));
+  ISOZONE_RETURN_IF_ERROR(Check(p.mapping_seed == 0 || p.mapping == ZoneMapping::kRandom,
+                                "mapping_seed is given, but mapping is not random"));
+  ISOZONE_RETURN_IF_ERROR(Check(p.page_size > 0 && p.page_size % p.block_size == 0,
+                                "page_size is not a multiple of block_size, more than 0"));
+  ISOZONE_RETURN_IF_ERROR(
+      Check(p.program_unit > 0 && p.program_unit <= kMaxProgramUnit && p.program_unit % p.page_size == 0,
+            "program_unit is not a multiple of page_size, more than 0 and at most 1GiB"));
+  ISOZONE_RETURN_IF_ERROR(Check(p.page_read_ns > 0, "page_read is 0"));
+  ISOZONE_RETURN_IF_ERROR(Check(p.program_ns > 0, "program is 0"));
+  ISOZONE_RETURN_IF_ERROR(Check((p.small_read_size == 0) == (p.small_read_ns == 0),
+                                "small_read and small_read_size belong together; one is missing or 0"));
+  ISOZONE_RETURN_IF_ERROR(Check(p.small_read_size < p.page_size, "small_read_size is not smaller than page_size"));
+  return Check(p.channel_bandwidth > 0, "channel_bandwidth is 0");
+}
+
+Status CheckController(const Profile& p) {
+  ISOZONE_RETURN_IF_ERROR(
+      Check(p.write_buffer_units > 0 && p.write_buffer_units <= kMaxUnits, "write_buffer_units is not in 1..65536"));
+  ISOZONE_RETURN_IF_ERROR(Check(p.link_bandwidth > 0, "link_bandwidth is 0"));
+  ISOZONE_RETURN_IF_ERROR(
+      Check(p.write_cache == 0 || p.write_bandwidth > 0, "write_cache is given, but write_bandwidth is not"));
+  ISOZONE_RETURN_IF_ERROR(Check(p.write_cache <= kMaxZoneSize, "write_cache is larger than 1TiB"));
+  for (size_t i = 1; i < p.reset_time.size(); ++i) {
+    ISOZONE_RETURN_IF_ERROR(Check(p.reset_time[i - 1].fill_permille < p.reset_time[i].fill_permille,
+                                  "the points of reset_time are not in rising order of fill"));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<Profile> ParseProfile(std::string_view text, std::string_view where) {
+  Parser parser;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const Status status = parser.ReadLine(text.substr(0, end));
+    if (!status.ok()) return status.WithContext(std::string(where) + ":" + std::to_string(parser.line()));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  Status status = parser.CheckComplete();
+  if (status.ok()) status = ValidateProfile(parser.profile());
+  if (!status.ok()) return status.WithContext(where);
+  return parser.profile();
+}
+
+Status ValidateProfile(const Profile& profile) {
+  ISOZONE_RETURN_IF_ERROR(CheckZones(profile));
+  ISOZONE_RETURN_IF_ERROR(CheckLimits(profile));
+  if (!profile.timing) return Status::Ok();
+  ISOZONE_RETURN_IF_ERROR(CheckFlash(profile));
+  return CheckController(profile);
+}
+
+Result<Profile> LoadProfile(const std::string& name) {
+  if (name.find('/') == std::string::npos) {
+    for (const EmbeddedProfile& embedded : EmbeddedProfiles()) {
+      if (embedded.name == name) return ParseProfile(embedded.text, name + ".profile");
+    }
+    return Status::NotFound("there is no profile " + Quote(name) + SuggestName(name, BuiltinProfileNames()) +
+                            "; a file is named with a '/', as in ./my.profile");
+  }
+  std::ifstream file(name, std::ios::binary);
+  if (!file) return Status::NotFound("cannot open the profile " + name);
+  std::string text(static_cast<size_t>(kMaxFileSize), '\0');
+  file.read(text.data(), kMaxFileSize);
+  if (file.bad()) return Status::IoError("cannot read the profile " + name);
+  if (!file.eof()) return Status::InvalidArgument(name + " is too large for a profile (1 MiB)");
+  text.resize(static_cast<size_t>(file.gcount()));
+  return ParseProfile(text, name);
+}
+
+std::vector<std::string> BuiltinProfileNames() {
+  std::vector<std::string> names;
+  for (const EmbeddedProfile& embedded : EmbeddedProfiles()) names.emplace_back(embedded.name);
+  return names;
+}
+
+std::string FormatProfile(const Profile& profile) {
+  static const Profile kDefault;
+  std::string text;
+  for (const Key& key : kKeys) {
+    std::string value = key.write(profile);
+    if (!IsNeeded(key, profile) && value == key.write(kDefault)) continue;
+    text += std::string(key.name) + " = " + value + "\n";
+  }
+  return text;
+}
+
+}  // namespace isozone
