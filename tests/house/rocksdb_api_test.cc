@@ -65,7 +65,7 @@ TEST(RocksDbApi, DatabaseRunsOnAFileSystemFoundByUri) {
   options.env = env;
   options.create_if_missing = true;
   options.listeners.push_back(listener);
-#if ROCKSDB_MAJOR >= 10
+#if ROCKSDB_MAJOR >= 10  // the raw pointer is deprecated since 9.11
   std::unique_ptr<rocksdb::DB> db;
   ASSERT_TRUE(rocksdb::DB::Open(options, path, &db).ok());
 #else
