@@ -9,7 +9,8 @@
 //  * Inode 1 is the root directory, without a link. Every other inode has at least one link, but for a file between its
 //    last RemoveLink and its RemoveInode, which belong into one record.
 //  * A link's parent is an existing directory; names are unique in a directory, 1..255 bytes, without '/' and NUL, and
-//    neither "." nor "..". A directory has exactly one link, and is not its own ancestor.
+//    neither "." nor "..". A directory has exactly one link, and is not its own ancestor; moving one is RemoveLink,
+//    then AddLink, in one record.
 //  * Extents are in file order, without gaps or overlaps, from offset 0 to the file's size, each inside one zone's
 //  capacity.
 //    No two extents or log regions overlap on the device (checked by fsck, not at every Apply).
@@ -119,6 +120,9 @@ class MetadataState {
  public:
   // A root directory and nothing else.
   explicit MetadataState(const DeviceGeometry& geometry);
+  // The state that consists of `inodes` (the root among them; in any order), with ids given out from `next_id` on.
+  // kCorruption saying which invariant does not hold.
+  static Result<MetadataState> Restore(const DeviceGeometry& geometry, std::vector<Inode> inodes, InodeId next_id);
   MetadataState(MetadataState&&) noexcept;
   MetadataState& operator=(MetadataState&&) noexcept;
   ~MetadataState();

@@ -1,0 +1,507 @@
+// How Apply stays atomic: each operation checks what it is about to do, does it, and pushes its inverse; the first one
+// refused (or a link count that is wrong at the end of the record) runs the inverses backwards. So an operation costs
+// what it changes: adding an extent to a file of 100,000 does not touch the others.
+
+#include "fs/metadata.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <unordered_set>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace isozone {
+namespace {
+
+using Directory = std::map<std::string, InodeId, std::less<>>;
+
+Status Broken(InodeId inode, std::string_view what) {
+  return Status::Corruption(fmt::format("inode {}: {}", inode.value(), what));
+}
+
+bool IsValidName(std::string_view name) {
+  return !name.empty() && name.size() <= 255 && name != "." && name != ".." &&
+         name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
+}
+
+// The size of a file whose first `offset` bytes are followed by `extents`.
+Result<uint64_t> CheckExtents(const DeviceGeometry& geometry, InodeId inode, uint64_t offset,
+                              std::span<const FileExtent> extents) {
+  for (const FileExtent& extent : extents) {
+    if (extent.file_offset != offset) {
+      return Broken(inode, fmt::format("an extent begins at {}, not at {}", extent.file_offset, offset));
+    }
+    const uint64_t in_zone = geometry.OffsetInZone(extent.device_offset);
+    if (extent.device_offset.value() / geometry.zone_size >= geometry.zone_count || extent.length == 0 ||
+        in_zone > geometry.zone_capacity || extent.length > geometry.zone_capacity - in_zone) {
+      return Broken(inode, fmt::format("an extent of {} bytes at device offset {} is not inside a zone's capacity",
+                                       extent.length, extent.device_offset.value()));
+    }
+    offset += extent.length;
+  }
+  return offset;
+}
+
+Status CheckRegion(const DeviceGeometry& geometry, InodeId inode, const LogRegion& region) {
+  const uint64_t end = region.open() ? geometry.zone_capacity : region.end;
+  if (region.zone.value() >= geometry.zone_count || region.begin > end || end > geometry.zone_capacity ||
+      !IsAligned(region.begin, geometry.block_size)) {
+    return Broken(inode, fmt::format("log region {}..{} of zone {} is not inside a zone's capacity", region.begin, end,
+                                     region.zone.value()));
+  }
+  if (region.payload > (region.open() ? 0 : end - region.begin)) {
+    return Broken(inode, fmt::format("log region of zone {} at {} claims a payload of {} bytes", region.zone.value(),
+                                     region.begin, region.payload));
+  }
+  return {};
+}
+
+// The bytes of file in `regions`.
+Result<uint64_t> CheckRegions(const DeviceGeometry& geometry, InodeId inode, std::span<const LogRegion> regions) {
+  uint64_t size = 0;
+  for (const LogRegion& region : regions) {
+    ISOZONE_RETURN_IF_ERROR(CheckRegion(geometry, inode, region));
+    if (region.open() && &region != &regions.back()) return Broken(inode, "an open log region is not the last");
+    size += region.payload;
+  }
+  return size;
+}
+
+// All that can be said about an inode without looking at others.
+Status CheckContent(const DeviceGeometry& geometry, const Inode& inode) {
+  if (inode.id == InodeId(0)) return Broken(inode.id, "is not an inode number");
+  if (!inode.extents.empty() && (inode.is_directory || inode.kind == FileKind::kLog)) {
+    return Broken(inode.id, "a directory or log has extents");
+  }
+  if (!inode.regions.empty() && (inode.is_directory || inode.kind != FileKind::kLog)) {
+    return Broken(inode.id, "has log regions, but is not a log");
+  }
+  ISOZONE_ASSIGN_OR_RETURN(const uint64_t in_extents, CheckExtents(geometry, inode.id, 0, inode.extents));
+  ISOZONE_ASSIGN_OR_RETURN(const uint64_t in_regions, CheckRegions(geometry, inode.id, inode.regions));
+  if (inode.size != in_extents + in_regions) {
+    return Broken(inode.id, fmt::format("is {} bytes long but holds {}", inode.size, in_extents + in_regions));
+  }
+  return {};
+}
+
+Status CheckLinkCount(const Inode& inode) {
+  const size_t links = inode.links.size();
+  const bool right = inode.id == kRootInode ? links == 0 : inode.is_directory ? links == 1 : links > 0;
+  return right ? Status::Ok() : Broken(inode.id, fmt::format("has {} links", links));
+}
+
+// What NextOfSnapshot has still to give: the inodes above `given` that are not in `changed`, and those set aside.
+struct Snapshot {
+  InodeId given{0};
+  std::unordered_set<InodeId> changed;  // changed, created or removed since BeginSnapshot
+  std::vector<Inode> aside;             // as they were at BeginSnapshot
+};
+
+}  // namespace
+
+struct MetadataState::Impl {
+  explicit Impl(const DeviceGeometry& device_geometry) : geometry(device_geometry) {}
+
+  // --- Look-up ---
+  const Inode* Find(InodeId id) const;
+  const Directory& Children(InodeId directory) const;
+
+  // --- Changes; each pushes its inverse on `undo` ---
+  Status Do(const PutInode& op);
+  Status Do(const AddLink& op);
+  Status Do(const RemoveLink& op);
+  Status Do(const RemoveInode& op);
+  Status Do(const AppendExtents& op);
+  Status Do(const SetExtents& op);
+  Status Do(const SetLogRegion& op);
+  Status Do(const SetLogRegions& op);
+  Status Do(const SetAttributes& op);
+
+  Status CheckLinkCounts() const;
+  Status CheckNewLink(const Inode& inode, const InodeLink& link) const;
+  void Rollback();
+  // The inode, about to change; null: none.
+  Inode* Change(InodeId id);
+  Result<Inode*> ChangeFile(InodeId id, bool log);
+  void SetAside(InodeId id, const Inode* before);
+
+  DeviceGeometry geometry;
+  std::map<InodeId, Inode> inodes;
+  std::unordered_map<InodeId, Directory> directories;
+  InodeId next_id{2};
+  std::optional<Snapshot> snapshot;
+
+  // Of the record that is being applied.
+  std::vector<std::function<void()>> undo;
+  std::vector<InodeId> relinked;  // inodes whose links changed
+};
+
+const Inode* MetadataState::Impl::Find(InodeId id) const {
+  const auto it = inodes.find(id);
+  return it == inodes.end() ? nullptr : &it->second;
+}
+
+const Directory& MetadataState::Impl::Children(InodeId directory) const {
+  static const Directory kEmpty;
+  const auto it = directories.find(directory);
+  return it == directories.end() ? kEmpty : it->second;
+}
+
+void MetadataState::Impl::SetAside(InodeId id, const Inode* before) {
+  if (!snapshot || id <= snapshot->given || !snapshot->changed.insert(id).second) return;
+  if (before != nullptr) snapshot->aside.push_back(*before);
+}
+
+Inode* MetadataState::Impl::Change(InodeId id) {
+  const auto it = inodes.find(id);
+  if (it == inodes.end()) return nullptr;
+  SetAside(id, &it->second);
+  return &it->second;
+}
+
+Result<Inode*> MetadataState::Impl::ChangeFile(InodeId id, bool log) {
+  Inode* inode = Change(id);
+  if (inode == nullptr) return Broken(id, "does not exist");
+  if (inode->is_directory) return Broken(id, "is a directory");
+  if ((inode->kind == FileKind::kLog) != log) return Broken(id, log ? "is not a log" : "is a log");
+  return inode;
+}
+
+Status MetadataState::Impl::CheckNewLink(const Inode& inode, const InodeLink& link) const {
+  if (!IsValidName(link.name)) return Broken(inode.id, fmt::format("bad name '{}'", link.name));
+  const Inode* parent = Find(link.parent);
+  if (parent == nullptr || !parent->is_directory) {
+    return Broken(inode.id, fmt::format("the parent {} of '{}' is not a directory", link.parent.value(), link.name));
+  }
+  if (Children(link.parent).contains(link.name)) {
+    return Broken(inode.id, fmt::format("directory {} has a '{}' already", link.parent.value(), link.name));
+  }
+  if (!inode.is_directory) return {};
+  if (inode.id == kRootInode || !inode.links.empty()) return Broken(inode.id, "a second link to a directory");
+  // Every directory has at most one link here, so this ends: at the root, or at one that is being moved.
+  for (const Inode* above = parent;; above = Find(above->links.front().parent)) {
+    if (above->id == inode.id) return Broken(inode.id, "would lie in itself");
+    if (above->links.empty()) return {};
+  }
+}
+
+Status MetadataState::Impl::Do(const AddLink& op) {
+  Inode* inode = Change(op.inode);
+  if (inode == nullptr) return Broken(op.inode, "does not exist");
+  ISOZONE_RETURN_IF_ERROR(CheckNewLink(*inode, op.link));
+  inode->links.push_back(op.link);
+  directories[op.link.parent].emplace(op.link.name, op.inode);
+  relinked.push_back(op.inode);
+  undo.emplace_back([this, inode] {
+    const InodeLink& link = inode->links.back();
+    directories[link.parent].erase(link.name);
+    inode->links.pop_back();
+  });
+  return {};
+}
+
+Status MetadataState::Impl::Do(const RemoveLink& op) {
+  Inode* inode = Change(op.inode);
+  if (inode == nullptr) return Broken(op.inode, "does not exist");
+  const auto link = std::find(inode->links.begin(), inode->links.end(), op.link);
+  if (link == inode->links.end()) {
+    return Broken(op.inode, fmt::format("is not '{}' of directory {}", op.link.name, op.link.parent.value()));
+  }
+  const auto index = link - inode->links.begin();
+  inode->links.erase(link);
+  directories[op.link.parent].erase(op.link.name);
+  relinked.push_back(op.inode);
+  undo.emplace_back([this, inode, index, removed = op.link] {
+    inode->links.insert(inode->links.begin() + index, removed);
+    directories[removed.parent].emplace(removed.name, inode->id);
+  });
+  return {};
+}
+
+Status MetadataState::Impl::Do(const PutInode& op) {
+  const InodeId id = op.inode.id;
+  if (inodes.contains(id)) return Broken(id, "exists already");
+  ISOZONE_RETURN_IF_ERROR(CheckContent(geometry, op.inode));
+  SetAside(id, nullptr);
+  inodes.emplace(id, op.inode).first->second.links.clear();
+  if (op.inode.is_directory) directories.emplace(id, Directory());
+  relinked.push_back(id);
+  undo.emplace_back([this, id, old_next = next_id] {
+    inodes.erase(id);
+    directories.erase(id);
+    next_id = old_next;
+  });
+  next_id = std::max(next_id, InodeId(id.value() + 1));
+  for (const InodeLink& link : op.inode.links) ISOZONE_RETURN_IF_ERROR(Do(AddLink{id, link}));
+  return {};
+}
+
+Status MetadataState::Impl::Do(const RemoveInode& op) {
+  const Inode* inode = Change(op.inode);
+  if (inode == nullptr) return Broken(op.inode, "does not exist");
+  if (op.inode == kRootInode) return Broken(op.inode, "the root cannot be removed");
+  if (!inode->links.empty()) return Broken(op.inode, "is removed, but has links");
+  if (!Children(op.inode).empty()) return Broken(op.inode, "is removed, but is not empty");
+  auto node = std::make_shared<std::map<InodeId, Inode>::node_type>(inodes.extract(op.inode));
+  directories.erase(op.inode);
+  undo.emplace_back([this, node] {
+    const Inode& back = inodes.insert(std::move(*node)).position->second;
+    if (back.is_directory) directories.emplace(back.id, Directory());
+  });
+  return {};
+}
+
+Status MetadataState::Impl::Do(const AppendExtents& op) {
+  ISOZONE_ASSIGN_OR_RETURN(Inode * inode, ChangeFile(op.inode, /*log=*/false));
+  const size_t count = inode->extents.size();
+  if (op.first_index != count) {
+    return Broken(op.inode, fmt::format("extents are added behind {} but there are {}", op.first_index, count));
+  }
+  ISOZONE_ASSIGN_OR_RETURN(const uint64_t size, CheckExtents(geometry, op.inode, inode->size, op.extents));
+  undo.emplace_back([inode, count, old_size = inode->size, old_modified = inode->modified_s] {
+    inode->extents.resize(count);
+    inode->size = old_size;
+    inode->modified_s = old_modified;
+  });
+  inode->extents.insert(inode->extents.end(), op.extents.begin(), op.extents.end());
+  inode->size = size;
+  inode->modified_s = op.modified_s;
+  return {};
+}
+
+Status MetadataState::Impl::Do(const SetExtents& op) {
+  ISOZONE_ASSIGN_OR_RETURN(Inode * inode, ChangeFile(op.inode, /*log=*/false));
+  ISOZONE_ASSIGN_OR_RETURN(const uint64_t size, CheckExtents(geometry, op.inode, 0, op.extents));
+  undo.emplace_back([inode, old_extents = std::exchange(inode->extents, op.extents),
+                     old_size = std::exchange(inode->size, size),
+                     old_modified = std::exchange(inode->modified_s, op.modified_s)] {
+    inode->extents = old_extents;
+    inode->size = old_size;
+    inode->modified_s = old_modified;
+  });
+  return {};
+}
+
+Status MetadataState::Impl::Do(const SetLogRegion& op) {
+  ISOZONE_ASSIGN_OR_RETURN(Inode * inode, ChangeFile(op.inode, /*log=*/true));
+  std::vector<LogRegion>& regions = inode->regions;
+  const bool adds = op.index == regions.size();
+  if (op.index > regions.size()) {
+    return Broken(op.inode, fmt::format("log region {} is set but there are {}", op.index, regions.size()));
+  }
+  if (adds && !regions.empty() && regions.back().open()) {
+    return Broken(op.inode, "a log region is added behind an open one");
+  }
+  if (op.region.open() && !adds && op.index + 1 != regions.size()) {
+    return Broken(op.inode, "an open log region is not the last");
+  }
+  ISOZONE_RETURN_IF_ERROR(CheckRegion(geometry, op.inode, op.region));
+  const LogRegion old = adds ? LogRegion() : regions[op.index];
+  undo.emplace_back([inode, adds, index = op.index, old, old_size = inode->size, old_modified = inode->modified_s] {
+    if (adds) {
+      inode->regions.pop_back();
+    } else {
+      inode->regions[index] = old;
+    }
+    inode->size = old_size;
+    inode->modified_s = old_modified;
+  });
+  if (adds) {
+    regions.push_back(op.region);
+  } else {
+    regions[op.index] = op.region;
+  }
+  inode->size += op.region.payload - old.payload;
+  inode->modified_s = op.modified_s;
+  return {};
+}
+
+Status MetadataState::Impl::Do(const SetLogRegions& op) {
+  ISOZONE_ASSIGN_OR_RETURN(Inode * inode, ChangeFile(op.inode, /*log=*/true));
+  ISOZONE_ASSIGN_OR_RETURN(const uint64_t size, CheckRegions(geometry, op.inode, op.regions));
+  undo.emplace_back([inode, old_regions = std::exchange(inode->regions, op.regions),
+                     old_size = std::exchange(inode->size, size),
+                     old_modified = std::exchange(inode->modified_s, op.modified_s)] {
+    inode->regions = old_regions;
+    inode->size = old_size;
+    inode->modified_s = old_modified;
+  });
+  return {};
+}
+
+Status MetadataState::Impl::Do(const SetAttributes& op) {
+  Inode* inode = Change(op.inode);
+  if (inode == nullptr) return Broken(op.inode, "does not exist");
+  undo.emplace_back([inode, old_lifetime = std::exchange(inode->lifetime, op.lifetime),
+                     old_modified = std::exchange(inode->modified_s, op.modified_s)] {
+    inode->lifetime = old_lifetime;
+    inode->modified_s = old_modified;
+  });
+  return {};
+}
+
+Status MetadataState::Impl::CheckLinkCounts() const {
+  for (const InodeId id : relinked) {
+    const Inode* inode = Find(id);
+    if (inode != nullptr) ISOZONE_RETURN_IF_ERROR(CheckLinkCount(*inode));
+  }
+  return {};
+}
+
+void MetadataState::Impl::Rollback() {
+  for (; !undo.empty(); undo.pop_back()) undo.back()();
+}
+
+MetadataState::MetadataState(const DeviceGeometry& geometry) : impl_(std::make_unique<Impl>(geometry)) {
+  Inode root;
+  root.id = kRootInode;
+  root.is_directory = true;
+  impl_->inodes.emplace(kRootInode, std::move(root));
+  impl_->directories.emplace(kRootInode, Directory());
+}
+
+MetadataState::MetadataState(MetadataState&&) noexcept = default;
+MetadataState& MetadataState::operator=(MetadataState&&) noexcept = default;
+MetadataState::~MetadataState() = default;
+
+Result<MetadataState> MetadataState::Restore(const DeviceGeometry& geometry, std::vector<Inode> inodes,
+                                             InodeId next_id) {
+  MetadataState state(geometry);
+  Impl& impl = *state.impl_;
+  impl.inodes.clear();
+  for (Inode& inode : inodes) {
+    const InodeId id = inode.id;
+    if (inode.is_directory) impl.directories.emplace(id, Directory());
+    impl.next_id = std::max(impl.next_id, InodeId(id.value() + 1));
+    if (!impl.inodes.emplace(id, std::move(inode)).second) return Broken(id, "appears twice");
+  }
+  impl.next_id = std::max(impl.next_id, next_id);
+  for (const auto& [id, inode] : impl.inodes) {
+    for (const InodeLink& link : inode.links) {
+      const auto parent = impl.directories.find(link.parent);
+      if (parent == impl.directories.end() || !parent->second.emplace(link.name, id).second) {
+        return Broken(id, fmt::format("cannot be '{}' of {}", link.name, link.parent.value()));
+      }
+    }
+  }
+  ISOZONE_RETURN_IF_ERROR(state.CheckInvariants());
+  return state;
+}
+
+Status MetadataState::Apply(std::span<const MetadataOp> ops) {
+  Impl& impl = *impl_;
+  Status status;
+  for (const MetadataOp& op : ops) {
+    status = std::visit([&](const auto& o) { return impl.Do(o); }, op);
+    if (!status.ok()) break;
+  }
+  if (status.ok()) status = impl.CheckLinkCounts();
+  if (!status.ok()) impl.Rollback();
+  impl.undo.clear();
+  impl.relinked.clear();
+  return status;
+}
+
+const Inode* MetadataState::Find(InodeId id) const { return impl_->Find(id); }
+
+const Inode* MetadataState::Child(InodeId directory, std::string_view name) const {
+  const Directory& children = Children(directory);
+  const auto it = children.find(name);
+  return it == children.end() ? nullptr : Find(it->second);
+}
+
+Result<const Inode*> MetadataState::Lookup(std::string_view path) const {
+  if (!path.starts_with('/')) return Status::InvalidArgument(fmt::format("'{}' is not an absolute path", path));
+  const Inode* inode = Find(kRootInode);
+  for (std::string_view rest = path; !rest.empty();) {
+    const size_t begin = std::min(rest.find_first_not_of('/'), rest.size());
+    const size_t end = std::min(rest.find('/', begin), rest.size());
+    const std::string_view name = rest.substr(begin, end - begin);
+    rest.remove_prefix(end);
+    if (name.empty()) break;
+    if (!inode->is_directory) {
+      return Status::NotDirectory(fmt::format("'{}': what comes before '{}' is not a directory", path, name));
+    }
+    inode = Child(inode->id, name);
+    if (inode == nullptr) return Status::NotFound(fmt::format("no such file or directory: '{}'", path));
+  }
+  return inode;
+}
+
+const std::map<std::string, InodeId, std::less<>>& MetadataState::Children(InodeId directory) const {
+  return impl_->Children(directory);
+}
+
+std::vector<std::string> MetadataState::PathsOf(InodeId id) const {
+  if (id == kRootInode) return {"/"};
+  std::vector<std::string> paths;
+  const Inode* inode = Find(id);
+  if (inode == nullptr) return paths;
+  for (const InodeLink& link : inode->links) {
+    std::string path = "/" + link.name;
+    for (const Inode* above = Find(link.parent); above->id != kRootInode; above = Find(above->links.front().parent)) {
+      path.insert(0, "/" + above->links.front().name);
+    }
+    paths.push_back(std::move(path));
+  }
+  return paths;
+}
+
+InodeId MetadataState::NextId() const { return impl_->next_id; }
+
+size_t MetadataState::size() const { return impl_->inodes.size(); }
+
+const Inode* MetadataState::Next(InodeId after) const {
+  const auto it = impl_->inodes.upper_bound(after);
+  return it == impl_->inodes.end() ? nullptr : &it->second;
+}
+
+Status MetadataState::CheckInvariants() const {
+  const Inode* root = Find(kRootInode);
+  if (root == nullptr || !root->is_directory) return Broken(kRootInode, "the root directory is missing");
+  size_t links = 0;
+  for (const auto& [id, inode] : impl_->inodes) {
+    ISOZONE_RETURN_IF_ERROR(CheckContent(impl_->geometry, inode));
+    ISOZONE_RETURN_IF_ERROR(CheckLinkCount(inode));
+    for (const InodeLink& link : inode.links) {
+      if (!IsValidName(link.name)) return Broken(id, fmt::format("bad name '{}'", link.name));
+      if (Child(link.parent, link.name) != &inode) return Broken(id, fmt::format("'{}' leads elsewhere", link.name));
+    }
+    links += inode.links.size();
+  }
+  // Every directory is reached from the root, so none lies in itself; and there is no entry without a link.
+  size_t entries = 0;
+  std::vector<InodeId> reached = {kRootInode};
+  for (size_t i = 0; i < reached.size(); ++i) {
+    for (const auto& [name, id] : Children(reached[i])) {
+      ++entries;
+      if (Find(id) != nullptr && Find(id)->is_directory) reached.push_back(id);
+    }
+  }
+  if (reached.size() != impl_->directories.size()) return Broken(kRootInode, "some directory lies in itself");
+  if (entries != links) return Broken(kRootInode, "a directory entry has no link");
+  return {};
+}
+
+void MetadataState::BeginSnapshot() { impl_->snapshot.emplace(); }
+
+std::vector<Inode> MetadataState::NextOfSnapshot(size_t max) {
+  Snapshot& snapshot = *impl_->snapshot;
+  std::vector<Inode> inodes;
+  while (inodes.size() < max && !snapshot.aside.empty()) {
+    inodes.push_back(std::move(snapshot.aside.back()));
+    snapshot.aside.pop_back();
+  }
+  for (auto it = impl_->inodes.upper_bound(snapshot.given); it != impl_->inodes.end() && inodes.size() < max; ++it) {
+    snapshot.given = it->first;
+    // What was set aside is given from there.
+    if (snapshot.changed.erase(it->first) == 0) inodes.push_back(it->second);
+  }
+  return inodes;
+}
+
+void MetadataState::EndSnapshot() { impl_->snapshot.reset(); }
+
+}  // namespace isozone
