@@ -1,5 +1,6 @@
 # What `cmake --install` installs: the library, its public headers, the command line tool with manual page and shell
-# completion, and the CMake package behind find_package(isozone), which gives the target isozone::isozone.
+# completion, the device profiles for users to copy and change, and the CMake package behind find_package(isozone), which
+# gives the target isozone::isozone.
 include_guard(GLOBAL)
 include(CMakePackageConfigHelpers)
 
@@ -12,10 +13,16 @@ if(TARGET isozone)
   # Loading the library is what registers isozone:// with RocksDB, so the linker must keep it even where a program calls
   # none of its functions.
   target_link_options(isozone INTERFACE LINKER:--no-as-needed)
+  get_target_property(public_headers isozone PUBLIC_HEADER)
+  get_target_property(adapter_dir isozone SOURCE_DIR)
+  set_property(TARGET isozone PROPERTY PUBLIC_HEADER)  # install(TARGETS) would look for them here, not in adapter_dir
   install(TARGETS isozone EXPORT isozone
           LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-          PUBLIC_HEADER DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/isozone
           INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  foreach(header ${public_headers})
+    cmake_path(ABSOLUTE_PATH header BASE_DIRECTORY ${adapter_dir})
+    install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/isozone)
+  endforeach()
   install(EXPORT isozone FILE isozoneTargets.cmake NAMESPACE isozone:: DESTINATION ${package_dir})
   file(WRITE ${PROJECT_BINARY_DIR}/isozoneConfig.cmake
        "include(\${CMAKE_CURRENT_LIST_DIR}/isozoneTargets.cmake)\n")
@@ -33,4 +40,5 @@ if(TARGET isozone_cli)
   install(FILES ${PROJECT_SOURCE_DIR}/tools/isozone/isozone.bash
           DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME isozone)
 endif()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/isozone)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
