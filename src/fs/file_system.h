@@ -32,6 +32,7 @@
 #include "device/zoned_device.h"
 #include "io/io_class.h"
 #include "zone/lifetime.h"
+#include "zone/zone_use.h"
 
 namespace isozone {
 
@@ -187,9 +188,6 @@ struct FileSystemStats {
   // Device bytes written over user bytes appended; 0 before the first append.
   double WriteAmplification() const;
 };
-
-enum class ZoneUse : uint8_t { kFree, kSuperblock, kJournal, kCheckpoint, kLog, kData, kUnusable };
-std::string_view ZoneUseName(ZoneUse use);
 
 // One zone as the file system sees it.
 struct ZoneView {
