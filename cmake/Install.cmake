@@ -36,8 +36,8 @@ if(TARGET isozone_cli)
   set_target_properties(isozone_cli PROPERTIES OUTPUT_NAME isozone INSTALL_RPATH "\$ORIGIN/${bin_to_lib}"
                                                INSTALL_RPATH_USE_LINK_PATH TRUE)
   install(TARGETS isozone_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  install(FILES ${PROJECT_SOURCE_DIR}/tools/isozone/isozone.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-  install(FILES ${PROJECT_SOURCE_DIR}/tools/isozone/isozone.bash
+  install(FILES ${PROJECT_SOURCE_DIR}/docs/man/isozone.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES ${PROJECT_SOURCE_DIR}/tools/isozone/completion/isozone.bash
           DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME isozone)
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/isozone)
