@@ -1,0 +1,108 @@
+#include "device/emulated/completion_timer.h"
+
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace isozone {
+
+CompletionTimer::CompletionTimer(std::unique_ptr<TimingModel> model, double speed, Complete complete)
+    : speed_(speed),
+      origin_ns_(MonotonicNs()),
+      complete_(std::move(complete)),
+      model_(std::move(model)),
+      thread_([this] { Run(); }) {}
+
+CompletionTimer::~CompletionTimer() {
+  {
+    const MutexLock lock(mu_);
+    stop_ = true;
+    wake_.Signal();
+  }
+  thread_.join();
+}
+
+// Rounded so that a completion the model has at m is due at the first real nanosecond in which the model has passed m.
+int64_t CompletionTimer::ToModel(int64_t real_ns) const {
+  if (speed_ == 1) return real_ns - origin_ns_;
+  return static_cast<int64_t>(std::floor(static_cast<double>(real_ns - origin_ns_) * speed_));
+}
+
+int64_t CompletionTimer::ToReal(int64_t model_ns) const {
+  if (speed_ == 1) return origin_ns_ + model_ns;
+  return origin_ns_ + static_cast<int64_t>(std::ceil(static_cast<double>(model_ns) / speed_)) + 1;
+}
+
+void CompletionTimer::Submit(const TimingOp& op, int64_t delay_ns, uint64_t ticket) {
+  const MutexLock lock(mu_);
+  const int64_t now_ns = MonotonicNs();
+  if (model_ == nullptr) {
+    delayed_.push({now_ns + delay_ns, ticket});
+  } else {
+    if (delay_ns != 0) delays_.emplace(ticket, delay_ns);
+    model_->Submit(ToModel(now_ns), op, ticket);
+  }
+  if (NextDue() < sleeps_until_) wake_.Signal();
+}
+
+int64_t CompletionTimer::NextDue() const {
+  int64_t next = delayed_.empty() ? TimingModel::kNever : delayed_.top().time_ns;
+  if (model_ != nullptr) {
+    const int64_t bound = model_->NextCompletionBound();
+    if (bound != TimingModel::kNever) next = std::min(next, ToReal(bound));
+  }
+  return next;
+}
+
+void CompletionTimer::Collect(int64_t now_ns, std::vector<Due>& ready) {
+  if (model_ != nullptr) {
+    completed_.clear();
+    model_->AdvanceTo(ToModel(now_ns), completed_);
+    for (const TimingCompletion& completion : completed_) {
+      const auto delay = delays_.extract(completion.ticket);
+      const int64_t due_ns = ToReal(completion.time_ns) + (delay ? delay.mapped() : 0);
+      delayed_.push({due_ns, completion.ticket});
+    }
+  }
+  while (!delayed_.empty() && delayed_.top().time_ns <= now_ns) {
+    ready.push_back(delayed_.top());
+    delayed_.pop();
+  }
+}
+
+void CompletionTimer::Run() {
+  ::prctl(PR_SET_NAME, "isozone-ssd");
+  ::prctl(PR_SET_TIMERSLACK, 1UL);  // wake at the deadline, not up to 50 us after it
+  std::vector<Due> ready;
+  std::vector<uint64_t> tickets;
+  const MutexLock lock(mu_);
+  while (!stop_) {
+    ready.clear();
+    Collect(MonotonicNs(), ready);
+    if (ready.empty()) {
+      sleeps_until_ = NextDue();
+      if (sleeps_until_ == TimingModel::kNever) {
+        wake_.Wait(mu_);
+      } else {
+        wake_.WaitUntil(mu_, sleeps_until_);
+      }
+      sleeps_until_ = 0;
+      continue;
+    }
+    const uint64_t media = model_ == nullptr ? 0 : model_->MediaBytesWritten();
+    const MutexUnlock unlock(mu_);
+    const int64_t now_ns = MonotonicNs();
+    tickets.clear();
+    for (const Due& due : ready) {
+      tickets.push_back(due.ticket);
+      lateness_.Add(static_cast<uint64_t>(now_ns - due.time_ns));
+    }
+    complete_(tickets, media);
+  }
+}
+
+}  // namespace isozone

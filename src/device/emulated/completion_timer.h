@@ -1,0 +1,76 @@
+// Completes commands when the timing model says that the device would: one thread that sleeps until the next
+// completion can happen.
+//
+// A completion is never early. It is late by what the kernel takes to wake a thread; lateness() says how much. With no
+// model, commands take no time but their delay.
+//
+// Thread safety: every method may be called from any thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <queue>
+#include <span>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "base/histogram.h"
+#include "base/mutex.h"
+#include "nand/timing_model.h"
+
+namespace isozone {
+
+class CompletionTimer {
+ public:
+  // Called on the timer's thread, without its lock, with what is due and the bytes programmed so far.
+  using Complete = std::function<void(std::span<const uint64_t> tickets, uint64_t media_bytes_written)>;
+
+  // `model` may be null. The modelled device runs `speed` (> 0) times as fast as real time.
+  CompletionTimer(std::unique_ptr<TimingModel> model, double speed, Complete complete);
+  // What has not completed by then never does.
+  ~CompletionTimer();
+  CompletionTimer(const CompletionTimer&) = delete;
+  CompletionTimer& operator=(const CompletionTimer&) = delete;
+
+  // Starts a command now; it takes `delay_ns` of real time more than the model says. `ticket` is unique among those in
+  // flight.
+  void Submit(const TimingOp& op, int64_t delay_ns, uint64_t ticket);
+
+  // Nanoseconds from when a completion was due to when it was delivered.
+  Histogram::Snapshot lateness() const { return lateness_.Take(); }
+
+ private:
+  struct Due {
+    int64_t time_ns;
+    uint64_t ticket;
+    bool operator>(const Due& other) const { return time_ns > other.time_ns; }
+  };
+
+  void Run();
+  // Moves what is due at `now_ns` to `ready`.
+  void Collect(int64_t now_ns, std::vector<Due>& ready) ISOZONE_REQUIRES(mu_);
+  // Nothing completes before this, in real time.
+  int64_t NextDue() const ISOZONE_REQUIRES(mu_);
+  int64_t ToModel(int64_t real_ns) const;
+  int64_t ToReal(int64_t model_ns) const;
+
+  const double speed_;
+  const int64_t origin_ns_;  // real time of the model's 0
+  const Complete complete_;
+  Histogram lateness_;
+
+  mutable Mutex mu_;
+  CondVar wake_;
+  bool stop_ ISOZONE_GUARDED_BY(mu_) = false;
+  int64_t sleeps_until_ ISOZONE_GUARDED_BY(mu_) = 0;  // of the thread; 0 while it runs
+  const std::unique_ptr<TimingModel> model_ ISOZONE_PT_GUARDED_BY(mu_);
+  std::unordered_map<uint64_t, int64_t> delays_ ISOZONE_GUARDED_BY(mu_);  // of those in the model, where not 0
+  std::priority_queue<Due, std::vector<Due>, std::greater<>> delayed_ ISOZONE_GUARDED_BY(mu_);
+  std::vector<TimingCompletion> completed_ ISOZONE_GUARDED_BY(mu_);
+
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace isozone

@@ -1,0 +1,571 @@
+#include "device/emulated/emulated_device.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+
+namespace isozone {
+namespace {
+
+// Bytes given back at a time: a writer of the zone waits for no more.
+constexpr uint64_t kReclaimStep = 4 * kMiB;
+
+size_t ThreadIndex() {
+  static std::atomic<size_t> next{0};
+  thread_local const size_t index = next.fetch_add(1, std::memory_order_relaxed);
+  return index;
+}
+
+bool IsTransfer(DeviceOp op) { return op == DeviceOp::kRead || op == DeviceOp::kWrite || op == DeviceOp::kAppend; }
+bool IsZoneCommand(DeviceOp op) { return !IsTransfer(op) && op != DeviceOp::kFlush; }
+
+TimingOpKind TimingKind(DeviceOp op) {
+  switch (op) {
+    case DeviceOp::kRead:
+      return TimingOpKind::kRead;
+    case DeviceOp::kWrite:
+      return TimingOpKind::kWrite;
+    case DeviceOp::kAppend:
+      return TimingOpKind::kAppend;
+    case DeviceOp::kReset:
+      return TimingOpKind::kReset;
+    case DeviceOp::kFinish:
+      return TimingOpKind::kFinish;
+    case DeviceOp::kOpen:
+      return TimingOpKind::kOpen;
+    case DeviceOp::kClose:
+      return TimingOpKind::kClose;
+    case DeviceOp::kFlush:
+      break;
+  }
+  return TimingOpKind::kFlush;
+}
+
+ImageInfo NewImage(const DeviceGeometry& geometry, std::string profile_text) {
+  ImageInfo info;
+  std::random_device random;
+  for (uint8_t& byte : info.uuid) byte = static_cast<uint8_t>(random());
+  info.created_s = WallSeconds();
+  info.geometry = geometry;
+  info.profile_text = std::move(profile_text);
+  return info;
+}
+
+// Null for a device without timing.
+Result<std::unique_ptr<TimingModel>> ModelFor(const ImageInfo& image, const EmulatedOptions& options) {
+  std::unique_ptr<TimingModel> none;
+  if (!options.timing.value_or(!image.profile_text.empty())) return none;
+  if (image.profile_text.empty()) {
+    return Status::InvalidArgument("the image has no timing; open it with timing=off, or create one with a profile");
+  }
+  ISOZONE_ASSIGN_OR_RETURN(const Profile profile, ParseProfile(image.profile_text, "the image's profile"));
+  if (!profile.timing) {
+    if (!options.timing) return none;
+    return Status::InvalidArgument(
+        fmt::format("profile {} has no timing; open the image with timing=off", profile.name));
+  }
+  if (options.sync == ImageSync::kDisk) {
+    return Status::InvalidArgument("sync=disk would spoil emulated timing; add timing=off");
+  }
+  return std::make_unique<TimingModel>(profile);
+}
+
+}  // namespace
+
+Status EmulatedDevice::CreateImage(const std::string& path, const Profile& profile) {
+  return ImageFile::Create(path, NewImage(GeometryOf(profile), FormatProfile(profile)));
+}
+
+Result<MemoryImage> EmulatedDevice::CreateInMemory(const Profile& profile) {
+  return MemoryImage::Create(NewImage(GeometryOf(profile), FormatProfile(profile)));
+}
+
+Result<MemoryImage> EmulatedDevice::CreateInMemory(const DeviceGeometry& geometry) {
+  return MemoryImage::Create(NewImage(geometry, ""));
+}
+
+Result<std::unique_ptr<EmulatedDevice>> EmulatedDevice::Open(const std::string& path, OpenMode mode,
+                                                             const EmulatedOptions& options) {
+  ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<ImageFile> image, ImageFile::Open(path, mode));
+  auto model = ModelFor(image->info(), options);
+  if (!model.ok()) return model.status().WithContext(path);
+  std::unique_ptr<EmulatedDevice> device(new EmulatedDevice(path, mode, std::move(image), options));
+  if (mode == OpenMode::kReadWrite) device->Recover();
+  device->StartTimer(std::move(*model), options.speed, options.faults.latency_spike > 0);
+  if (options.faults.any()) {
+    fmt::print(stderr, "isozone: {} has faults injected, replay them with fault_seed={}\n", device->name(),
+               device->fault_seed());
+  }
+  return device;
+}
+
+EmulatedDevice::EmulatedDevice(std::string path, OpenMode mode, std::unique_ptr<ImageFile> image,
+                               const EmulatedOptions& options)
+    : path_(std::move(path)),
+      mode_(mode),
+      image_(std::move(image)),
+      sync_(options.sync),
+      faults_(options.faults),
+      zones_(new Zone[geometry().zone_count]),
+      media_bytes_before_(image_->live().media_bytes_written.load(std::memory_order_relaxed)),
+      machine_(geometry(), image_->table()),
+      progress_(geometry().zone_count) {}
+
+EmulatedDevice::~EmulatedDevice() {
+  timer_.reset();
+  reclaimer_.reset();
+  if (sync_ == ImageSync::kDisk && mode_ == OpenMode::kReadWrite) (void)SyncImage();
+}
+
+void EmulatedDevice::Recover() {
+  for (uint32_t i = 0; i < geometry().zone_count; ++i) {
+    const ZoneId zone(i);
+    ZoneEntry& entry = Entry(zone);
+    {
+      const MutexLock lock(state_mu_);
+      // A reset that was killed between its two stores leaves too much durable.
+      const uint64_t durable = std::min(entry.durable.load(std::memory_order_relaxed), LoadContent(entry).written);
+      entry.durable.store(durable, std::memory_order_relaxed);
+      if (image_->host_crashed()) {
+        machine_.LosePower(zone, durable);
+        entry.allocated.store(geometry().zone_capacity, std::memory_order_relaxed);  // or less: it may not be synced
+      }
+      const uint64_t written = LoadContent(entry).written;
+      progress_[i].completed = written;
+      if (durable < written) {
+        progress_[i].unflushed = true;
+        unflushed_.push_back(zone);
+      }
+    }
+    ReclaimBlocks(zone);
+  }
+}
+
+void EmulatedDevice::StartTimer(std::unique_ptr<TimingModel> model, double speed, bool spikes) {
+  timing_ = model != nullptr;
+  if (!timing_ && !spikes) return;
+  reclaimer_ = std::make_unique<BlockReclaimer>([this](ZoneId zone) { ReclaimBlocks(zone); });
+  timer_ = std::make_unique<CompletionTimer>(
+      std::move(model), speed, [this](std::span<const uint64_t> tickets, uint64_t media) { OnTimer(tickets, media); });
+}
+
+void EmulatedDevice::Submit(DeviceRequest& request) {
+  Command command{.request = &request, .holds_zone = false, .end = {}, .flushed = {}};
+  int64_t delay_ns = 0;
+  DeviceStatus status = Start(command, delay_ns);
+  if (status != DeviceStatus::kSuccess) return Complete(command, status);
+  if (!timing_ && delay_ns == 0) return Complete(command, Settle(command));
+
+  const TimingOp timing = TimingOf(request);
+  std::optional<uint64_t> ticket;
+  {
+    const MutexLock lock(state_mu_);
+    if (powered_.load(std::memory_order_relaxed)) {
+      ticket = next_ticket_++;
+      in_flight_.emplace(*ticket, std::move(command));
+    }
+  }
+  if (!ticket) return Complete(command, DeviceStatus::kPowerLoss);
+  timer_->Submit(timing, delay_ns, *ticket);
+}
+
+DeviceStatus EmulatedDevice::Start(Command& command, int64_t& delay_ns) {
+  const DeviceRequest& request = *command.request;
+  if (!powered_.load(std::memory_order_relaxed)) return DeviceStatus::kPowerLoss;
+  if (const DeviceStatus status = CheckRequest(request); status != DeviceStatus::kSuccess) return status;
+  const FaultInjector::Verdict verdict = faults_.Judge(geometry(), request);
+  delay_ns = verdict.delay_ns;
+  if (verdict.any()) [[unlikely]] {
+    return StartFaulty(command, verdict);
+  }
+  return StartOp(command, request.length);
+}
+
+DeviceStatus EmulatedDevice::CheckRequest(const DeviceRequest& request) const {
+  if (request.op == DeviceOp::kFlush) return DeviceStatus::kSuccess;
+  if (request.op != DeviceOp::kRead && read_only()) return DeviceStatus::kNamespaceWriteProtected;
+  const DeviceGeometry& g = geometry();
+  if (request.offset.value() / g.zone_size >= g.zone_count) return DeviceStatus::kLbaOutOfRange;
+  if (IsTransfer(request.op)) return CheckTransfer(request);
+  return g.OffsetInZone(request.offset) == 0 ? DeviceStatus::kSuccess : DeviceStatus::kInvalidField;
+}
+
+DeviceStatus EmulatedDevice::CheckTransfer(const DeviceRequest& request) const {
+  const DeviceGeometry& g = geometry();
+  const uint64_t limit = request.op == DeviceOp::kAppend ? g.max_append : g.max_transfer;
+  if (request.data == nullptr || request.length == 0 || (limit != 0 && request.length > limit) ||
+      !IsAligned(request.length | request.offset.value(), g.block_size)) {
+    return DeviceStatus::kInvalidField;
+  }
+  const uint64_t offset = g.OffsetInZone(request.offset);
+  if (request.op == DeviceOp::kAppend) {
+    return offset == 0 ? DeviceStatus::kSuccess : DeviceStatus::kInvalidField;
+  }
+  if (request.length > g.zone_count * g.zone_size - request.offset.value()) return DeviceStatus::kLbaOutOfRange;
+  return request.length > g.zone_size - offset ? DeviceStatus::kZoneBoundaryError : DeviceStatus::kSuccess;
+}
+
+DeviceStatus EmulatedDevice::StartFaulty(Command& command, const FaultInjector::Verdict& verdict) {
+  const DeviceRequest& request = *command.request;
+  if (verdict.power_fails) {
+    const DeviceStatus status = StartOp(command, request.length);
+    LosePower(status == DeviceStatus::kSuccess ? &command : nullptr);
+    return DeviceStatus::kPowerLoss;
+  }
+  if (verdict.zone_turns) {
+    SetZoneState(geometry().ZoneOf(request.offset), *verdict.zone_turns);
+    return *verdict.zone_turns == ZoneState::kOffline ? DeviceStatus::kZoneIsOffline : DeviceStatus::kZoneIsReadOnly;
+  }
+  if (verdict.tears_write) {
+    const uint64_t blocks = faults_.Below(request.length / geometry().block_size);
+    const DeviceStatus status = StartOp(command, blocks * geometry().block_size);
+    return status == DeviceStatus::kSuccess ? verdict.status : status;
+  }
+  return verdict.status;
+}
+
+DeviceStatus EmulatedDevice::StartOp(Command& command, uint64_t length) {
+  const DeviceRequest& request = *command.request;
+  switch (request.op) {
+    case DeviceOp::kRead:
+      return Read(request);
+    case DeviceOp::kWrite:
+    case DeviceOp::kAppend:
+      return StartWrite(command, length);
+    case DeviceOp::kFlush:
+      return StartFlush(command);
+    default: {
+      const MutexLock lock(state_mu_);
+      return machine_.Check(request.op, geometry().ZoneOf(request.offset));
+    }
+  }
+}
+
+DeviceStatus EmulatedDevice::Read(const DeviceRequest& request) {
+  const ZoneId zone = geometry().ZoneOf(request.offset);
+  const uint64_t offset = geometry().OffsetInZone(request.offset);
+  const ZoneContent content = LoadContent(Entry(zone));
+  if (content.state == ZoneState::kOffline) return DeviceStatus::kZoneIsOffline;
+  const uint64_t stored = content.written > offset ? std::min(request.length, content.written - offset) : 0;
+  std::memcpy(request.data, image_->ZoneData(zone) + offset, stored);
+  std::memset(request.data + stored, 0, request.length - stored);
+  if (!read_only()) Traffic().bytes_read.fetch_add(request.length, std::memory_order_relaxed);
+  return DeviceStatus::kSuccess;
+}
+
+// `length` is that of the request, or less where a fault tears it.
+DeviceStatus EmulatedDevice::StartWrite(Command& command, uint64_t length) {
+  DeviceRequest& request = *command.request;
+  const ZoneId zone_id = geometry().ZoneOf(request.offset);
+  Zone& zone = zones_[zone_id.value()];
+  if (request.op == DeviceOp::kWrite) {
+    if (zone.write_in_flight.exchange(true, std::memory_order_acquire)) return DeviceStatus::kZoneInvalidWrite;
+    command.holds_zone = true;
+  }
+  const MutexLock content_lock(zone.content_mu);
+  {
+    const MutexLock lock(state_mu_);
+    if (!powered_.load(std::memory_order_relaxed)) return DeviceStatus::kPowerLoss;
+    if (const DeviceStatus status = BeginWrite(request); status != DeviceStatus::kSuccess) return status;
+  }
+  ZoneEntry& entry = Entry(zone_id);
+  const uint64_t at = LoadContent(entry).written;
+  if (entry.allocated.load(std::memory_order_relaxed) < at + length) {
+    entry.allocated.store(at + length, std::memory_order_relaxed);
+  }
+  if (const Status stored = image_->WriteData(zone_id, at, {request.data, length}); !stored.ok()) {
+    LatchHostError(stored);
+    return DeviceStatus::kInternalError;
+  }
+  request.written_at = DeviceOffset(geometry().ZoneStart(zone_id).value() + at);
+  const DeviceStatus status = EndWrite(command, zone_id, length);
+  if (status != DeviceStatus::kSuccess) return status;
+  Traffic().bytes_written.fetch_add(length, std::memory_order_relaxed);
+  if (!timing_) image_->live().media_bytes_written.fetch_add(length, std::memory_order_relaxed);
+  if (request.fua && !SyncImage()) return DeviceStatus::kInternalError;
+  return DeviceStatus::kSuccess;
+}
+
+DeviceStatus EmulatedDevice::BeginWrite(const DeviceRequest& request) {
+  const ZoneId zone = geometry().ZoneOf(request.offset);
+  if (request.op == DeviceOp::kAppend) return machine_.BeginAppend(zone, request.length);
+  return machine_.BeginWrite(zone, geometry().OffsetInZone(request.offset), request.length);
+}
+
+DeviceStatus EmulatedDevice::EndWrite(Command& command, ZoneId zone, uint64_t length) {
+  const MutexLock lock(state_mu_);
+  if (!powered_.load(std::memory_order_relaxed)) return DeviceStatus::kPowerLoss;
+  machine_.EndWrite(zone, length);
+  const ZoneEntry& entry = Entry(zone);
+  command.end = {zone, entry.resets.load(std::memory_order_relaxed), LoadContent(entry).written};
+  if (!progress_[zone.value()].unflushed) {
+    progress_[zone.value()].unflushed = true;
+    unflushed_.push_back(zone);
+  }
+  return DeviceStatus::kSuccess;
+}
+
+DeviceStatus EmulatedDevice::StartFlush(Command& command) {
+  {
+    const MutexLock lock(state_mu_);
+    for (const ZoneId zone : unflushed_) {
+      command.flushed.push_back(
+          {zone, Entry(zone).resets.load(std::memory_order_relaxed), progress_[zone.value()].completed});
+    }
+  }
+  return SyncImage() ? DeviceStatus::kSuccess : DeviceStatus::kInternalError;
+}
+
+TimingOp EmulatedDevice::TimingOf(const DeviceRequest& request) const {
+  TimingOp op;
+  op.kind = TimingKind(request.op);
+  if (request.op == DeviceOp::kFlush) return op;
+  const ZoneId zone = geometry().ZoneOf(request.offset);
+  op.zone = zone.value();
+  op.written = LoadContent(Entry(zone)).written;
+  if (!IsTransfer(request.op)) return op;
+  op.offset = geometry().OffsetInZone(request.op == DeviceOp::kAppend ? request.written_at : request.offset);
+  op.length = request.length;
+  if (request.op == DeviceOp::kRead) {
+    op.length = op.written > op.offset ? std::min(op.length, op.written - op.offset) : 0;
+  }
+  return op;
+}
+
+void EmulatedDevice::OnTimer(std::span<const uint64_t> tickets, uint64_t media_bytes_written) {
+  if (timing_ && !read_only()) {
+    image_->live().media_bytes_written.store(media_bytes_before_ + media_bytes_written, std::memory_order_relaxed);
+  }
+  for (const uint64_t ticket : tickets) {
+    std::unordered_map<uint64_t, Command>::node_type command;
+    {
+      const MutexLock lock(state_mu_);
+      command = in_flight_.extract(ticket);
+    }
+    if (command) Complete(command.mapped(), Settle(command.mapped()));  // a power cut has taken it otherwise
+  }
+}
+
+DeviceStatus EmulatedDevice::Settle(Command& command) {
+  const DeviceRequest& request = *command.request;
+  switch (request.op) {
+    case DeviceOp::kRead:
+      return powered_.load(std::memory_order_relaxed) ? DeviceStatus::kSuccess : DeviceStatus::kPowerLoss;
+    case DeviceOp::kWrite:
+    case DeviceOp::kAppend: {
+      {
+        const MutexLock lock(state_mu_);
+        if (!powered_.load(std::memory_order_relaxed)) return DeviceStatus::kPowerLoss;
+        uint64_t& completed = progress_[command.end.zone.value()].completed;
+        const bool reset = Entry(command.end.zone).resets.load(std::memory_order_relaxed) != command.end.resets;
+        if (!reset) completed = std::max(completed, command.end.bytes);
+      }
+      return request.fua ? SettleDurable({&command.end, 1}) : DeviceStatus::kSuccess;
+    }
+    case DeviceOp::kFlush:
+      return read_only() ? DeviceStatus::kSuccess : SettleDurable(command.flushed);
+    default:
+      return SettleZoneCommand(request.op, geometry().ZoneOf(request.offset));
+  }
+}
+
+DeviceStatus EmulatedDevice::SettleDurable(std::span<const DurablePoint> points) {
+  {
+    const MutexLock lock(state_mu_);
+    if (!powered_.load(std::memory_order_relaxed)) return DeviceStatus::kPowerLoss;
+    MakeDurable(points);
+  }
+  return SyncImage() ? DeviceStatus::kSuccess : DeviceStatus::kInternalError;  // the table; the data went before
+}
+
+void EmulatedDevice::MakeDurable(std::span<const DurablePoint> points) {
+  for (const DurablePoint& point : points) {
+    ZoneEntry& entry = Entry(point.zone);
+    if (entry.resets.load(std::memory_order_relaxed) != point.resets) continue;
+    if (entry.durable.load(std::memory_order_relaxed) < point.bytes) {
+      entry.durable.store(point.bytes, std::memory_order_relaxed);
+    }
+  }
+  std::erase_if(unflushed_, [&](ZoneId zone) ISOZONE_NO_THREAD_SAFETY_ANALYSIS {
+    const ZoneEntry& entry = Entry(zone);
+    const bool flushed = entry.durable.load(std::memory_order_relaxed) == LoadContent(entry).written;
+    if (flushed) progress_[zone.value()].unflushed = false;
+    return flushed;
+  });
+}
+
+DeviceStatus EmulatedDevice::SettleZoneCommand(DeviceOp op, ZoneId zone) {
+  {
+    const MutexLock content_lock(zones_[zone.value()].content_mu);
+    const MutexLock lock(state_mu_);
+    if (!powered_.load(std::memory_order_relaxed)) return DeviceStatus::kPowerLoss;
+    const DeviceStatus status = ExecuteZoneCommand(op, zone);
+    if (status != DeviceStatus::kSuccess) return status;
+  }
+  if (!SyncImage()) return DeviceStatus::kInternalError;
+  if (op != DeviceOp::kReset) return DeviceStatus::kSuccess;
+  faults_.ForgetBadBlocks(zone);
+  if (reclaimer_) {
+    reclaimer_->Add(zone);
+  } else {
+    ReclaimBlocks(zone);
+  }
+  return DeviceStatus::kSuccess;
+}
+
+DeviceStatus EmulatedDevice::ExecuteZoneCommand(DeviceOp op, ZoneId zone) {
+  ZoneEntry& entry = Entry(zone);
+  const ZoneContent before = LoadContent(entry);
+  DeviceStatus status = DeviceStatus::kSuccess;
+  switch (op) {
+    case DeviceOp::kOpen:
+      return machine_.Open(zone);
+    case DeviceOp::kClose:
+      return machine_.Close(zone);
+    case DeviceOp::kFinish:
+      status = machine_.Finish(zone);
+      if (status != DeviceStatus::kSuccess) return status;
+      entry.durable.store(before.written, std::memory_order_relaxed);
+      if (before.state != ZoneState::kFull) image_->live().finishes.fetch_add(1, std::memory_order_relaxed);
+      return status;
+    default:
+      status = machine_.Reset(zone);
+      if (status != DeviceStatus::kSuccess || before.state == ZoneState::kEmpty) return status;
+      entry.durable.store(0, std::memory_order_relaxed);
+      entry.resets.fetch_add(1, std::memory_order_relaxed);
+      progress_[zone.value()].completed = 0;
+      image_->live().resets.fetch_add(1, std::memory_order_relaxed);
+      return status;
+  }
+}
+
+void EmulatedDevice::Complete(const Command& command, DeviceStatus status) {
+  DeviceRequest& request = *command.request;
+  if (command.holds_zone) {
+    zones_[geometry().ZoneOf(request.offset).value()].write_in_flight.store(false, std::memory_order_release);
+  }
+  request.status = status;
+  request.done(request);
+}
+
+Status EmulatedDevice::ReportZones(ZoneId first, std::span<ZoneDescriptor> out) const {
+  if (first.value() > geometry().zone_count || out.size() > geometry().zone_count - first.value()) {
+    return Status::InvalidArgument(fmt::format("the device has {} zones, not {} from zone {} on", geometry().zone_count,
+                                               out.size(), first.value()));
+  }
+  ZoneId zone = first;
+  for (ZoneDescriptor& descriptor : out) {
+    const ZoneContent content = LoadContent(Entry(zone));
+    descriptor = {zone, content.state, geometry().zone_capacity, content.written};
+    if (content.state == ZoneState::kFull) descriptor.write_pointer = geometry().zone_capacity;
+    if (content.state == ZoneState::kOffline) descriptor.write_pointer = 0;
+    ++zone;
+  }
+  return Status::Ok();
+}
+
+DeviceCounters EmulatedDevice::counters() const {
+  const LiveBlock& live = std::as_const(*image_).live();
+  DeviceCounters counters;
+  for (const LiveBlock::Traffic& traffic : live.traffic) {
+    counters.host_bytes_read += traffic.bytes_read.load(std::memory_order_relaxed);
+    counters.host_bytes_written += traffic.bytes_written.load(std::memory_order_relaxed);
+  }
+  counters.media_bytes_written = live.media_bytes_written.load(std::memory_order_relaxed);
+  counters.resets = live.resets.load(std::memory_order_relaxed);
+  counters.finishes = live.finishes.load(std::memory_order_relaxed);
+  return counters;
+}
+
+Histogram::Snapshot EmulatedDevice::lateness() const { return timer_ ? timer_->lateness() : Histogram::Snapshot(); }
+
+Status EmulatedDevice::host_error() const {
+  const MutexLock lock(error_mu_);
+  return host_error_;
+}
+
+void EmulatedDevice::SetZoneState(ZoneId zone, ZoneState state) {
+  const MutexLock content_lock(zones_[zone.value()].content_mu);
+  const MutexLock lock(state_mu_);
+  machine_.Force(zone, state);
+}
+
+void EmulatedDevice::CutPower() { LosePower(nullptr); }
+
+void EmulatedDevice::LosePower(const Command* torn) {
+  std::unordered_map<uint64_t, Command> lost;
+  {
+    const MutexLock lock(state_mu_);
+    if (!powered_.exchange(false, std::memory_order_relaxed)) return;
+    lost.swap(in_flight_);
+    if (torn != nullptr) LoseInFlight(*torn);
+    for (const auto& [ticket, command] : lost) LoseInFlight(command);
+    for (uint32_t zone = 0; zone < geometry().zone_count; ++zone) LoseUnflushed(ZoneId(zone));
+    unflushed_.clear();
+  }
+  for (const auto& [ticket, command] : lost) Complete(command, DeviceStatus::kPowerLoss);
+}
+
+// What a write or flush in flight did is covered by what every zone loses.
+void EmulatedDevice::LoseInFlight(const Command& command) {
+  const DeviceRequest& request = *command.request;
+  if (!IsZoneCommand(request.op) || faults_.Below(2) == 0) return;
+  (void)ExecuteZoneCommand(request.op, geometry().ZoneOf(request.offset));  // refused: it did not happen
+}
+
+void EmulatedDevice::LoseUnflushed(ZoneId zone) {
+  ZoneEntry& entry = Entry(zone);
+  const ZoneContent content = LoadContent(entry);
+  uint64_t survived = content.written;
+  const uint64_t durable = entry.durable.load(std::memory_order_relaxed);
+  if (const uint64_t blocks = (content.written - durable) / geometry().block_size; blocks != 0) {
+    // Of four cuts, one loses all it can, one nothing, two something between.
+    const uint64_t choice = faults_.Below(4);
+    const uint64_t kept = choice == 0 ? 0 : choice == 1 ? blocks : faults_.Below(blocks + 1);
+    survived = durable + kept * geometry().block_size;
+  }
+  machine_.LosePower(zone, survived);
+  entry.durable.store(survived, std::memory_order_relaxed);
+  progress_[zone.value()] = {.unflushed = false, .completed = survived};
+}
+
+void EmulatedDevice::RestorePower() { powered_.store(true, std::memory_order_relaxed); }
+
+void EmulatedDevice::ReclaimBlocks(ZoneId zone) {
+  ZoneEntry& entry = Entry(zone);
+  for (;;) {
+    const MutexLock content_lock(zones_[zone.value()].content_mu);
+    const uint64_t written = LoadContent(entry).written;
+    const uint64_t end = entry.allocated.load(std::memory_order_relaxed);
+    if (end <= written) return;
+    const uint64_t from = std::max(written, end - std::min(end, kReclaimStep));
+    if (const Status dropped = image_->DropBlocks(zone, from, end); !dropped.ok()) return LatchHostError(dropped);
+    entry.allocated.store(from, std::memory_order_relaxed);
+  }
+}
+
+bool EmulatedDevice::SyncImage() {
+  if (sync_ == ImageSync::kProcess) return true;
+  const Status synced = image_->Sync();
+  if (!synced.ok()) LatchHostError(synced);
+  return synced.ok();
+}
+
+void EmulatedDevice::LatchHostError(const Status& status) {
+  const MutexLock lock(error_mu_);
+  if (!host_error_.ok()) return;
+  host_error_ = status;
+  fmt::print(stderr, "isozone: {}: {}\n", name(), status.message());
+}
+
+LiveBlock::Traffic& EmulatedDevice::Traffic() {
+  return image_->live().traffic[ThreadIndex() % LiveBlock::kTrafficShards];
+}
+
+}  // namespace isozone

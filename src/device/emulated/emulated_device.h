@@ -1,0 +1,168 @@
+// A zoned SSD in an image file: the semantics of NVMe ZNS, the timing of a NAND model, the faults of real devices.
+//
+// A command has two halves. *Start* runs on the submitting thread: it checks, injects faults, and moves data (into the
+// file, then the write pointer over it; or out of the mapping). *Settle* runs when the command completes: it makes
+// durable what the command promises, and executes reset, finish, open and close, which so happen at their completion,
+// as late as a device may order them. With timing off the halves follow each other at once; with timing on, a
+// CompletionTimer lies between.
+//
+// Process kill: whatever had started is in the image, for the table is shared memory of the file. The state of zones,
+// open ones included, is found as it was left, as on a device that stayed powered.
+//
+// Power cut: of each zone a prefix survives, which ends at a random block from what was durable to the write pointer;
+// that covers the cache and the command in flight alike. Resets, finishes, opens and closes in flight happened or did
+// not. Every request in flight and every later one completes with kPowerLoss until RestorePower() or a new open.
+//
+// Host errors: where the file cannot take data (full disk, say) the command completes with kInternalError, nothing of
+// it counts as written, and host_error() says why.
+//
+// Locks: one mutex (`state_mu_`) for the state machine and what is durable, held for no I/O; one a zone (`content_mu`),
+// taken first, that orders whatever changes the file's blocks of that zone. Reads take neither.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/histogram.h"
+#include "base/mutex.h"
+#include "base/status.h"
+#include "device/emulated/block_reclaimer.h"
+#include "device/emulated/completion_timer.h"
+#include "device/emulated/device_options.h"
+#include "device/emulated/faults.h"
+#include "device/emulated/image_file.h"
+#include "device/emulated/zone_state_machine.h"
+#include "device/open_device.h"
+#include "device/zoned_device.h"
+#include "nand/profile.h"
+
+namespace isozone {
+
+class EmulatedDevice final : public ZonedDevice {
+ public:
+  // A new image of a device as `profile` describes it.
+  static Status CreateImage(const std::string& path, const Profile& profile);
+  static Result<MemoryImage> CreateInMemory(const Profile& profile);
+  // The same without a timing model: such an image opens with timing off only.
+  static Result<MemoryImage> CreateInMemory(const DeviceGeometry& geometry);
+
+  static Result<std::unique_ptr<EmulatedDevice>> Open(const std::string& path, OpenMode mode,
+                                                      const EmulatedOptions& options);
+  ~EmulatedDevice() override;
+
+  const DeviceGeometry& geometry() const override { return image_->info().geometry; }
+  std::string name() const override { return "emu:" + path_; }
+  bool read_only() const override { return mode_ == OpenMode::kReadOnly; }
+  void Submit(DeviceRequest& request) override;
+  Status ReportZones(ZoneId first, std::span<ZoneDescriptor> out) const override;
+  // Reads of read-only opens are not counted.
+  DeviceCounters counters() const override;
+
+  const ImageInfo& image_info() const { return image_->info(); }
+  bool timing() const { return timing_; }
+  // Nanoseconds by which completions were late; empty with timing off.
+  Histogram::Snapshot lateness() const;
+  // The first error of the host under this device; OK if none.
+  Status host_error() const;
+
+  // Faults on demand. For devices opened for writing.
+  uint64_t fault_seed() const { return faults_.seed(); }
+  void FailNext(DeviceOp op, ZoneId zone, DeviceStatus status) { faults_.FailNext(op, zone, status); }
+  // `state` is kReadOnly or kOffline.
+  void SetZoneState(ZoneId zone, ZoneState state);
+  void CutPower();
+  void CutPowerAfter(uint64_t commands) { faults_.CutPowerAfter(commands); }
+  // After a cut, with no request in flight.
+  void RestorePower();
+
+ private:
+  // What a zone has in this process, beside its entry in the image.
+  struct Zone {
+    Mutex content_mu;
+    std::atomic<bool> write_in_flight{false};
+  };
+  struct Progress {
+    bool unflushed = false;  // listed in unflushed_
+    uint64_t completed = 0;  // bytes; the end of the last write or append that completed
+  };
+  // Bytes of a zone that may become durable, unless it is reset first.
+  struct DurablePoint {
+    ZoneId zone;
+    uint64_t resets = 0;
+    uint64_t bytes = 0;
+  };
+  // A command between its halves.
+  struct Command {
+    DeviceRequest* request = nullptr;
+    bool holds_zone = false;            // is the one write in flight to its zone
+    DurablePoint end;                   // kWrite, kAppend: where it ends
+    std::vector<DurablePoint> flushed;  // kFlush: what had completed before it
+  };
+
+  EmulatedDevice(std::string path, OpenMode mode, std::unique_ptr<ImageFile> image, const EmulatedOptions& options);
+  // A writer's: brings the table to what the last writer, or the crash of its host, left.
+  void Recover();
+  // `model` is null with timing off.
+  void StartTimer(std::unique_ptr<TimingModel> model, double speed, bool spikes);
+
+  // The first half. kSuccess: the command takes its time and is settled; anything else: it completes so.
+  DeviceStatus Start(Command& command, int64_t& delay_ns);
+  DeviceStatus CheckRequest(const DeviceRequest& request) const;
+  DeviceStatus CheckTransfer(const DeviceRequest& request) const;
+  DeviceStatus StartFaulty(Command& command, const FaultInjector::Verdict& verdict);
+  DeviceStatus StartOp(Command& command, uint64_t length);
+  DeviceStatus Read(const DeviceRequest& request);
+  DeviceStatus StartWrite(Command& command, uint64_t length);
+  DeviceStatus BeginWrite(const DeviceRequest& request) ISOZONE_REQUIRES(state_mu_);
+  DeviceStatus EndWrite(Command& command, ZoneId zone, uint64_t length);
+  DeviceStatus StartFlush(Command& command);
+  TimingOp TimingOf(const DeviceRequest& request) const;
+
+  // The second half.
+  DeviceStatus Settle(Command& command);
+  DeviceStatus SettleDurable(std::span<const DurablePoint> points);
+  DeviceStatus SettleZoneCommand(DeviceOp op, ZoneId zone);
+  DeviceStatus ExecuteZoneCommand(DeviceOp op, ZoneId zone) ISOZONE_REQUIRES(state_mu_);
+  void MakeDurable(std::span<const DurablePoint> points) ISOZONE_REQUIRES(state_mu_);
+  void OnTimer(std::span<const uint64_t> tickets, uint64_t media_bytes_written);
+  void Complete(const Command& command, DeviceStatus status);
+
+  // Power fails; `torn`, if any, is in flight beside what the timer holds, and is not completed here.
+  void LosePower(const Command* torn);
+  void LoseInFlight(const Command& command) ISOZONE_REQUIRES(state_mu_);
+  void LoseUnflushed(ZoneId zone) ISOZONE_REQUIRES(state_mu_);
+  void ReclaimBlocks(ZoneId zone);
+  bool SyncImage();
+  void LatchHostError(const Status& status);
+  ZoneEntry& Entry(ZoneId zone) { return image_->table()[zone.value()]; }
+  const ZoneEntry& Entry(ZoneId zone) const { return std::as_const(*image_).table()[zone.value()]; }
+  LiveBlock::Traffic& Traffic();
+
+  const std::string path_;
+  const OpenMode mode_;
+  const std::unique_ptr<ImageFile> image_;
+  const ImageSync sync_;
+  FaultInjector faults_;
+  const std::unique_ptr<Zone[]> zones_;
+  bool timing_ = false;                // set by StartTimer
+  const uint64_t media_bytes_before_;  // programmed before this open
+
+  std::atomic<bool> powered_{true};
+  mutable Mutex state_mu_;
+  ZoneStateMachine machine_ ISOZONE_GUARDED_BY(state_mu_);
+  std::vector<Progress> progress_ ISOZONE_GUARDED_BY(state_mu_);  // by zone
+  std::vector<ZoneId> unflushed_ ISOZONE_GUARDED_BY(state_mu_);   // at least all with durable < written
+  std::unordered_map<uint64_t, Command> in_flight_ ISOZONE_GUARDED_BY(state_mu_);  // by ticket; with a timer only
+  uint64_t next_ticket_ ISOZONE_GUARDED_BY(state_mu_) = 0;
+  mutable Mutex error_mu_;
+  Status host_error_ ISOZONE_GUARDED_BY(error_mu_);
+
+  std::unique_ptr<BlockReclaimer> reclaimer_;  // null: blocks are given back inline
+  std::unique_ptr<CompletionTimer> timer_;     // null: commands complete inline
+};
+
+}  // namespace isozone

@@ -1,0 +1,235 @@
+#include "device/emulated/image_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <new>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace isozone {
+namespace {
+
+// Host pages: what the kernel can give back.
+constexpr uint64_t kHostPage = 4096;
+
+std::string Quote(const std::string& path) { return "'" + path + "'"; }
+
+// The kernel's name of this boot; empty where it has none.
+std::string BootId() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
+// Writes all of `bytes` at `position`. False with errno set where the file could not take them.
+bool WriteFully(int fd, std::span<const std::byte> bytes, uint64_t position) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(position));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) {
+      if (n == 0) errno = ENOSPC;
+      return false;
+    }
+    bytes = bytes.subspan(static_cast<size_t>(n));
+    position += static_cast<uint64_t>(n);
+  }
+  return true;
+}
+
+// Makes `fd`, an empty file, an image. False with errno set.
+bool FillImage(int fd, std::span<const std::byte> header, const ImageLayout& layout, uint32_t zone_count) {
+  const uint64_t table_end = kZoneTableOffset + zone_count * sizeof(ZoneEntry);
+  if (const int error = ::posix_fallocate(fd, 0, static_cast<off_t>(table_end)); error != 0) {
+    errno = error;
+    return false;
+  }
+  std::vector<ZoneEntry> table(zone_count);
+  for (ZoneEntry& entry : table) StoreContent(entry, {ZoneState::kEmpty, 0});
+  return ::ftruncate(fd, static_cast<off_t>(layout.file_size)) == 0 &&
+         WriteFully(fd, std::as_bytes(std::span(table)), kZoneTableOffset) && WriteFully(fd, header, 0);
+}
+
+Status OpenError(int error, const std::string& path, OpenMode mode) {
+  switch (error) {
+    case ENOENT:
+      return Status::NotFound(
+          fmt::format("there is no image {}; correct the path, or create it with 'isozone mkfs'", Quote(path)));
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return Status::PermissionDenied(
+          fmt::format("not allowed to open {} {}; change its permissions, or open it as its owner", Quote(path),
+                      mode == OpenMode::kReadOnly ? "for reading" : "for writing"));
+    case EISDIR:
+      return Status::Corruption(fmt::format("{} is a directory, not an image; name a file", Quote(path)));
+    default:
+      return Status::FromErrno(error, fmt::format("cannot open image {}", Quote(path)));
+  }
+}
+
+Result<ImageInfo> ReadInfo(int fd, const std::string& path) {
+  struct stat st {};
+  if (::fstat(fd, &st) != 0) return Status::FromErrno(errno, fmt::format("cannot read image {}", Quote(path)));
+  if (!S_ISREG(st.st_mode)) {
+    return Status::Corruption(fmt::format("{} is not a regular file; name an image file", Quote(path)));
+  }
+  std::vector<std::byte> block(kHeaderBlockSize);
+  const ssize_t n = ::pread(fd, block.data(), block.size(), 0);
+  if (n < 0) return Status::FromErrno(errno, fmt::format("cannot read image {}", Quote(path)));
+  auto info = ParseImageHeader(std::span(block).first(static_cast<size_t>(n)));
+  if (!info.ok()) return info.status().WithContext(path);
+  const uint64_t size = static_cast<uint64_t>(st.st_size);
+  if (const uint64_t wanted = ImageLayout(info->geometry).file_size; size < wanted) {
+    return Status::Corruption(
+        fmt::format("{}: the image is cut off at {} of {} bytes; restore it from a copy, or create a new image", path,
+                    size, wanted));
+  }
+  return info;
+}
+
+}  // namespace
+
+FileDescriptor::FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+
+FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+FileDescriptor::~FileDescriptor() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Result<MemoryImage> MemoryImage::Create(const ImageInfo& info) {
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<std::byte> header, FormatImageHeader(info));
+  FileDescriptor fd(::memfd_create("isozone-image", MFD_CLOEXEC));
+  if (fd.get() < 0 || !FillImage(fd.get(), header, ImageLayout(info.geometry), info.geometry.zone_count)) {
+    return Status::FromErrno(errno, "cannot make an image in memory");
+  }
+  return MemoryImage(std::move(fd));
+}
+
+std::string MemoryImage::path() const { return fmt::format("/proc/self/fd/{}", fd_.get()); }
+
+Status ImageFile::Create(const std::string& path, const ImageInfo& info) {
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<std::byte> header, FormatImageHeader(info));
+  const std::string unfinished = fmt::format("{}.new-{}", path, ::getpid());
+  const auto error = [&](const char* what) {
+    return Status::FromErrno(errno, fmt::format("cannot {} image {}", what, Quote(path)));
+  };
+  const FileDescriptor fd(::open(unfinished.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (fd.get() < 0) return error("create");
+  Status status;
+  if (!FillImage(fd.get(), header, ImageLayout(info.geometry), info.geometry.zone_count) || ::fsync(fd.get()) != 0) {
+    status = error("write");
+  } else if (::link(unfinished.c_str(), path.c_str()) != 0) {
+    status = error("create");
+  }
+  ::unlink(unfinished.c_str());
+  return status;
+}
+
+Result<std::unique_ptr<ImageFile>> ImageFile::Open(const std::string& path, OpenMode mode) {
+  const int access = mode == OpenMode::kReadOnly ? O_RDONLY : O_RDWR;
+  FileDescriptor fd(::open(path.c_str(), access | O_CLOEXEC));
+  if (fd.get() < 0) return OpenError(errno, path, mode);
+  ISOZONE_ASSIGN_OR_RETURN(ImageInfo info, ReadInfo(fd.get(), path));
+  std::unique_ptr<ImageFile> image(new ImageFile(path, std::move(fd), std::move(info), mode));
+  ISOZONE_RETURN_IF_ERROR(image->Map());
+  if (mode == OpenMode::kReadWrite) ISOZONE_RETURN_IF_ERROR(image->Lock());
+  if (const Status table = CheckZoneTable(image->info_.geometry, image->table_); !table.ok()) {
+    return table.WithContext(path);
+  }
+  if (mode == OpenMode::kReadWrite) image->BeginWriting();
+  return image;
+}
+
+ImageFile::ImageFile(std::string path, FileDescriptor fd, ImageInfo info, OpenMode mode)
+    : path_(std::move(path)), fd_(std::move(fd)), info_(std::move(info)), layout_(info_.geometry), mode_(mode) {}
+
+ImageFile::~ImageFile() {
+  if (control_ != nullptr) {
+    if (writing_) {
+      live_->boot_id.fill('\0');
+      live_->writer_pid.store(0, std::memory_order_relaxed);
+    }
+    ::munmap(control_, layout_.data_offset);
+  }
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), layout_.file_size - layout_.data_offset);
+}
+
+Status ImageFile::Map() {
+  const int protection = mode_ == OpenMode::kReadOnly ? PROT_READ : PROT_READ | PROT_WRITE;
+  void* control = ::mmap(nullptr, layout_.data_offset, protection, MAP_SHARED, fd_.get(), 0);
+  if (control == MAP_FAILED) return Status::FromErrno(errno, fmt::format("cannot map image {}", Quote(path_)));
+  control_ = static_cast<std::byte*>(control);
+  live_ = std::launder(reinterpret_cast<LiveBlock*>(control_ + kLiveBlockOffset));
+  table_ = {std::launder(reinterpret_cast<ZoneEntry*>(control_ + kZoneTableOffset)), info_.geometry.zone_count};
+  const uint64_t data_size = layout_.file_size - layout_.data_offset;
+  void* data = ::mmap(nullptr, data_size, PROT_READ, MAP_SHARED, fd_.get(), static_cast<off_t>(layout_.data_offset));
+  if (data == MAP_FAILED) return Status::FromErrno(errno, fmt::format("cannot map image {}", Quote(path_)));
+  data_ = static_cast<const std::byte*>(data);
+  ::madvise(data, data_size, MADV_DONTDUMP);  // best effort: core files without the device in them
+  return Status::Ok();
+}
+
+Status ImageFile::Lock() {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = 0;
+  lock.l_len = 1;
+  if (::fcntl(fd_.get(), F_OFD_SETLK, &lock) == 0) return Status::Ok();
+  if (errno != EAGAIN && errno != EACCES) return Status::FromErrno(errno, fmt::format("cannot lock {}", Quote(path_)));
+  const uint32_t pid = live_->writer_pid.load(std::memory_order_relaxed);
+  const std::string who = pid == 0                                   ? "another process"
+                          : pid == static_cast<uint32_t>(::getpid()) ? "this process"
+                                                                     : fmt::format("process {}", pid);
+  return Status::Busy(fmt::format("image {} is in use by {}; stop it, or open the image read-only", Quote(path_), who));
+}
+
+void ImageFile::BeginWriting() {
+  const std::string boot = BootId();
+  const std::string last(live_->boot_id.data(), ::strnlen(live_->boot_id.data(), live_->boot_id.size()));
+  host_crashed_ = !last.empty() && last != boot;
+  live_->boot_id.fill('\0');
+  std::memcpy(live_->boot_id.data(), boot.data(), std::min(boot.size(), live_->boot_id.size()));
+  live_->writer_pid.store(static_cast<uint32_t>(::getpid()), std::memory_order_relaxed);
+  writing_ = true;
+}
+
+uint64_t ImageFile::FilePosition(ZoneId zone, uint64_t offset) const {
+  return layout_.data_offset + zone.value() * layout_.zone_stride + offset;
+}
+
+Status ImageFile::WriteData(ZoneId zone, uint64_t offset, std::span<const std::byte> bytes) {
+  if (WriteFully(fd_.get(), bytes, FilePosition(zone, offset))) return Status::Ok();
+  return Status::FromErrno(errno, fmt::format("cannot write to image {}", Quote(path_)));
+}
+
+Status ImageFile::DropBlocks(ZoneId zone, uint64_t from, uint64_t to) {
+  from = RoundUp(from, kHostPage);
+  to = RoundUp(to, kHostPage);  // the rest of the last page belongs to no other zone
+  if (from >= to) return Status::Ok();
+  if (::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(FilePosition(zone, from)),
+                  static_cast<off_t>(to - from)) == 0) {
+    return Status::Ok();
+  }
+  return Status::FromErrno(errno, fmt::format("cannot give back blocks of image {}", Quote(path_)));
+}
+
+Status ImageFile::Sync() {
+  if (::fdatasync(fd_.get()) == 0) return Status::Ok();
+  return Status::FromErrno(errno, fmt::format("cannot sync image {}", Quote(path_)));
+}
+
+}  // namespace isozone

@@ -1,0 +1,138 @@
+// The image file of an emulated SSD, version 1. Little-endian, offsets in bytes:
+//
+//   0          header block, 64 KiB, never changes: ImageHeader, and from 4096 on the profile's text. CRC-32C over all
+//              of it, taken with the field `crc` as 0
+//   64 KiB     LiveBlock: who writes the image, and the counters
+//   128 KiB    zone table: one ZoneEntry a zone
+//   data       at the next multiple of 2 MiB: the zones, each at a multiple of 2 MiB; sparse
+//
+// Header, live block and table are mapped shared by every process that has the image open; only the one writer changes
+// them. A zone's state and the bytes written to it share one atomic word, so that a reader, and whoever opens the image
+// after the writer was killed at any instruction, sees a state that was true at some time. The data of a zone is in the
+// file before the word that makes it readable is stored.
+//
+// The file is untrusted: ParseImageHeader and CheckZoneTable take any bytes without fault and allocate by nothing that
+// was not checked first.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/units.h"
+#include "device/zoned_device.h"
+
+namespace isozone {
+
+static_assert(std::endian::native == std::endian::little, "the image format is little-endian");
+static_assert(std::atomic<uint64_t>::is_always_lock_free, "the zone table is shared between processes");
+
+inline constexpr std::array<char, 8> kImageMagic = {'I', 's', 'o', 'z', 'S', 'S', 'D', '\n'};
+inline constexpr uint32_t kImageVersion = 1;
+inline constexpr uint64_t kHeaderBlockSize = 64 * kKiB;
+inline constexpr uint64_t kProfileTextOffset = 4096;
+inline constexpr uint64_t kLiveBlockOffset = kHeaderBlockSize;
+inline constexpr uint64_t kZoneTableOffset = 128 * kKiB;
+inline constexpr uint64_t kDataAlignment = 2 * kMiB;  // a huge page
+inline constexpr uint32_t kMaxZoneCount = uint32_t{1} << 24;
+inline constexpr uint64_t kMaxZoneSize = uint64_t{1} << 40;
+inline constexpr uint64_t kMaxImageSize = uint64_t{1} << 60;
+
+using ImageUuid = std::array<uint8_t, 16>;
+
+struct ImageHeader {
+  std::array<char, 8> magic;
+  uint32_t version;
+  uint32_t crc;
+  ImageUuid uuid;
+  uint64_t created_s;  // since 1970, UTC
+  uint64_t zone_size;
+  uint64_t zone_capacity;
+  uint64_t max_transfer;
+  uint64_t max_append;
+  uint64_t optimal_write;
+  uint32_t zone_count;
+  uint32_t block_size;
+  uint32_t max_open_zones;
+  uint32_t max_active_zones;
+  uint32_t profile_size;  // bytes of text from kProfileTextOffset on
+  uint32_t reserved;
+};
+static_assert(sizeof(ImageHeader) == 104 && offsetof(ImageHeader, zone_count) == 80);
+
+struct ZoneEntry {
+  // (bytes written << 8) | ZoneState. "Written" is the write pointer, but for a zone that was finished early: that one
+  // is full, and only what was written holds data.
+  std::atomic<uint64_t> word;
+  std::atomic<uint64_t> durable;    // bytes that survive a power cut; at most what is written
+  std::atomic<uint64_t> allocated;  // bytes; the file has no blocks of the zone at or beyond this
+  std::atomic<uint64_t> resets;     // since the image was made
+  std::array<uint64_t, 4> reserved;
+};
+static_assert(sizeof(ZoneEntry) == 64);
+
+struct LiveBlock {
+  std::atomic<uint32_t> writer_pid;  // meaningful while the writer's lock is held
+  uint32_t reserved;
+  std::array<char, 40> boot_id;  // of the host, from the writer's open to its orderly close; then zeros
+  std::atomic<uint64_t> media_bytes_written;
+  std::atomic<uint64_t> resets;
+  // One cache line each, chosen by thread, so that readers on several cores do not wait for each other.
+  struct alignas(64) Traffic {
+    std::atomic<uint64_t> bytes_read;
+    std::atomic<uint64_t> bytes_written;
+  };
+  static constexpr size_t kTrafficShards = 8;
+  std::array<Traffic, kTrafficShards> traffic;
+  std::atomic<uint64_t> finishes;
+};
+static_assert(offsetof(LiveBlock, traffic) == 64 && offsetof(LiveBlock, finishes) == 576);
+
+// A header that was checked.
+struct ImageInfo {
+  ImageUuid uuid{};
+  uint64_t created_s = 0;
+  DeviceGeometry geometry;
+  std::string profile_text;  // as FormatProfile wrote it; empty where the device has a geometry and no timing
+};
+
+// Where things are, from a geometry that was checked.
+struct ImageLayout {
+  explicit ImageLayout(const DeviceGeometry& geometry);
+  uint64_t zone_stride;
+  uint64_t data_offset;
+  uint64_t file_size;
+};
+
+// kInvalidArgument with the value that no device can have.
+Status CheckGeometry(const DeviceGeometry& geometry);
+
+// The header block. kInvalidArgument if the geometry is impossible or the profile's text does not fit.
+Result<std::vector<std::byte>> FormatImageHeader(const ImageInfo& info);
+// `bytes` are the beginning of the file, kHeaderBlockSize of them unless the file is shorter. kCorruption where they
+// are no header or a damaged one, kNotSupported for another version.
+Result<ImageInfo> ParseImageHeader(std::span<const std::byte> bytes);
+
+struct ZoneContent {
+  ZoneState state = ZoneState::kEmpty;
+  uint64_t written = 0;  // bytes
+};
+inline ZoneContent LoadContent(const ZoneEntry& entry) {
+  const uint64_t word = entry.word.load(std::memory_order_acquire);
+  return {static_cast<ZoneState>(word & 0xFF), word >> 8};
+}
+// Publishes what was stored before it.
+inline void StoreContent(ZoneEntry& entry, ZoneContent content) {
+  entry.word.store(content.written << 8 | static_cast<uint64_t>(content.state), std::memory_order_release);
+}
+
+// kCorruption naming the first zone that no run of the state machine can have left so.
+Status CheckZoneTable(const DeviceGeometry& geometry, std::span<const ZoneEntry> table);
+
+}  // namespace isozone

@@ -1,0 +1,77 @@
+// The zone state machine of NVMe ZNS (revision 1.1, 2.1.1.2) over the zone table of an image: which command is legal in
+// which state, what it does to the state, and the open and active resources (2.1.1.3). No data, no I/O, no threads.
+//
+//   empty --write, append--> implicitly open --open--> explicitly open
+//     |  \--open--------------------------------------------^
+//     |                      either open --close--> closed --write, append, open--> open again
+//     |                      either open or closed, when written up--> full
+//     \--finish--> full;     open or closed --finish--> full;     anything but these: --reset--> empty
+//   read-only and offline are entered by the medium (Force), and no command here leaves them.
+//
+// Open zones hold an open and an active resource, closed zones an active one. A command that needs an open resource
+// where none is left takes that of the implicitly open zone that was opened first, which becomes closed; explicitly
+// open zones never lose theirs.
+//
+// Invariant: the counters agree with the table, and neither exceeds its limit.
+// Thread safety: the owner serialises calls. The table's words may be read at any time by anyone.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "device/emulated/image_format.h"
+#include "device/zoned_device.h"
+
+namespace isozone {
+
+class ZoneStateMachine {
+ public:
+  // `table` outlives this and passed CheckZoneTable; the image may come from a device with the same limits only.
+  ZoneStateMachine(const DeviceGeometry& geometry, std::span<ZoneEntry> table);
+
+  // Checks a write of `length` bytes at `offset` of the zone, or an append, and opens the zone for it. On success the
+  // data belongs at the bytes written so far and EndWrite() follows, or nothing where the data could not be stored.
+  // Offsets and lengths are whole blocks; length > 0.
+  DeviceStatus BeginWrite(ZoneId zone, uint64_t offset, uint64_t length);
+  DeviceStatus BeginAppend(ZoneId zone, uint64_t length);
+  // Moves the write pointer over data that is now stored; full at the capacity.
+  void EndWrite(ZoneId zone, uint64_t length);
+
+  DeviceStatus Open(ZoneId zone);
+  DeviceStatus Close(ZoneId zone);
+  DeviceStatus Finish(ZoneId zone);
+  DeviceStatus Reset(ZoneId zone);
+  // What Open, Close, Finish or Reset (`op`) would answer now, limits aside.
+  DeviceStatus Check(DeviceOp op, ZoneId zone) const;
+
+  // The medium makes the zone kReadOnly or kOffline, whatever it is.
+  void Force(ZoneId zone, ZoneState state);
+
+  // Power comes back after a cut, and of what was written to the zone `survived` bytes are left. An open zone is
+  // closed, or empty if nothing survived. A full zone that lost data is closed; where no active resource is left for
+  // that, the device has finished it: it stays full, shorter.
+  void LosePower(ZoneId zone, uint64_t survived);
+
+  uint32_t open_zones() const { return open_; }
+  uint32_t active_zones() const { return active_; }
+
+ private:
+  ZoneEntry& Entry(ZoneId zone) { return table_[zone.value()]; }
+  ZoneContent Content(ZoneId zone) const { return LoadContent(table_[zone.value()]); }
+  // Stores `content` and keeps the counters and the order of opening.
+  void Become(ZoneId zone, ZoneContent content);
+  // Makes `zone` open, taking what it does not yet hold.
+  DeviceStatus TakeOpen(ZoneId zone, ZoneState target);
+  DeviceStatus CheckWritable(ZoneContent content, uint64_t offset, uint64_t length) const;
+
+  const uint64_t capacity_;
+  const uint32_t max_open_;
+  const uint32_t max_active_;
+  const std::span<ZoneEntry> table_;
+  uint32_t open_ = 0;
+  uint32_t active_ = 0;
+  std::vector<ZoneId> implicitly_open_;  // in order of opening; kept only where there is an open limit
+};
+
+}  // namespace isozone

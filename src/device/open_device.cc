@@ -1,0 +1,57 @@
+#include "device/open_device.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "device/emulated/device_options.h"
+#include "device/emulated/emulated_device.h"
+
+namespace isozone {
+namespace {
+
+Status CheckScheme(const Uri& uri) {
+  if (uri.scheme == "dev" || uri.scheme == "zonefs") {
+    return Status::NotSupported(fmt::format(
+        "devices of the kernel ({}:) are not supported by this version; use an emulated SSD, emu:/path/ssd.img",
+        uri.scheme));
+  }
+  if (uri.scheme != "emu") {
+    return Status::NotSupported(
+        fmt::format("unknown device scheme '{}'; known are emu, dev, zonefs; write emu:/path/ssd.img", uri.scheme));
+  }
+  if (uri.path.empty()) return Status::InvalidArgument("emu: needs the path of an image; write emu:/path/ssd.img");
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ZonedDevice>> OpenDevice(Uri& uri, OpenMode mode) {
+  ISOZONE_RETURN_IF_ERROR(CheckScheme(uri));
+  ISOZONE_ASSIGN_OR_RETURN(const EmulatedOptions options, TakeEmulatedOptions(uri.options));
+  ISOZONE_ASSIGN_OR_RETURN(const GeometryWishes wishes, TakeGeometryWishes(uri.options));
+  ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<EmulatedDevice> device, EmulatedDevice::Open(uri.path, mode, options));
+  if (const Status wished = CheckWishes(wishes, device->image_info()); !wished.ok()) {
+    return wished.WithContext(uri.path);
+  }
+  return std::unique_ptr<ZonedDevice>(std::move(device));
+}
+
+Status CreateDevice(Uri& uri) {
+  ISOZONE_RETURN_IF_ERROR(CheckScheme(uri));
+  // How to run the device is not used here, but checked before anything is made.
+  ISOZONE_RETURN_IF_ERROR(TakeEmulatedOptions(uri.options).status());
+  ISOZONE_ASSIGN_OR_RETURN(const GeometryWishes wishes, TakeGeometryWishes(uri.options));
+  auto existing = ImageFile::Open(uri.path, OpenMode::kReadOnly);
+  if (existing.status().Is(StatusCode::kNotFound)) {
+    ISOZONE_ASSIGN_OR_RETURN(const Profile profile, ResolveProfile(wishes));
+    const Status created = EmulatedDevice::CreateImage(uri.path, profile);
+    if (!created.Is(StatusCode::kAlreadyExists)) return created;
+    existing = ImageFile::Open(uri.path, OpenMode::kReadOnly);  // another process was faster
+  }
+  if (!existing.ok()) return existing.status();
+  const Status wished = CheckWishes(wishes, (*existing)->info());
+  return wished.ok() ? wished : wished.WithContext(uri.path);
+}
+
+}  // namespace isozone
