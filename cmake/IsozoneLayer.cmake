@@ -41,8 +41,15 @@ function(isozone_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE isozone_options ${ARG_LIBRARIES} GTest::gmock GTest::gtest GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
-  gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST
-                       PROPERTIES TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${ARG_ENVIRONMENT}" LABELS "${ARG_LABELS}")
+  gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+                       PROPERTIES TIMEOUT ${ARG_TIMEOUT})
+  # gtest_discover_tests() tears properties that are lists apart, so ctest sets those itself once the tests are found.
+  file(CONFIGURE OUTPUT ${name}_properties.cmake @ONLY CONTENT [[
+foreach(test IN LISTS @name@_TESTS)
+  set_tests_properties("${test}" PROPERTIES ENVIRONMENT "@ARG_ENVIRONMENT@" LABELS "@ARG_LABELS@")
+endforeach()
+]])
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake)
 endfunction()
 
 # A layer is a static library isozone_NAME in src/NAME, using only the layers named in DEPENDS (those below it; a test
