@@ -22,7 +22,7 @@ enum class ZoneMapping : uint8_t {
   kRandom,       // each zone on one die drawn from mapping_seed; some dies get up to four times as many as others
 };
 
-// How long a reset takes at one degree of filling; between two points, and before the first, linear.
+// How long a reset takes at one degree of filling; linear between two points, constant beyond them.
 struct ResetPoint {
   uint32_t fill_permille = 0;  // bytes below the write pointer, in thousandths of the capacity
   int64_t duration_ns = 0;

@@ -1,0 +1,105 @@
+// Dies, their write buffers and the channels: what timing_model.h says of them. Commands come as parts, each for one
+// die; parts of one die are worked on in the order in which they were started, on each of two ways:
+//
+//   the array   reads, programs and erases, one at a time. A read keeps the die until it has crossed the channel.
+//   the intake  writes, one at a time: room in the buffer if the part fills a program unit, then the channel. A unit
+//               that is full queues for the array at once and leaves its room when it is programmed.
+//
+// Flash schedules its events itself; whoever runs the queue hands them back to Handle(), in order.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "nand/event_queue.h"
+#include "nand/profile.h"
+#include "nand/servers.h"
+
+namespace isozone {
+
+enum class PartKind : uint8_t {
+  kRead,     // of at most one page
+  kWrite,    // of at most one page
+  kProgram,  // of a unit that is padded
+  kErase,
+};
+
+// A part of a command for one die. It stays in place from Start to its end.
+struct Part {
+  PartKind kind = PartKind::kRead;
+  uint32_t command = 0;  // whose part it is
+  uint32_t die = 0;
+  uint32_t bytes = 0;       // kRead, kWrite
+  bool fills_unit = false;  // kWrite: the last of a program unit is in it
+
+  // Of Flash.
+  enum class State : uint8_t { kNotStarted, kQueued, kOnChannel, kEnded } state = State::kNotStarted;
+  int64_t mark = 0;          // in the work queue where it is
+  uint64_t unit_number = 0;  // if it fills a unit: which of those that ever entered the die's intake
+};
+
+class Flash {
+ public:
+  // Both outlive it.
+  Flash(const Profile& profile, EventQueue& events);
+
+  void Start(int64_t now, Part& part);
+  // Programs a padded unit for which no command waits.
+  void ProgramPadded(int64_t now, uint32_t die);
+  // Handles an event of the flash; returns the part that ended with it, if one did.
+  Part* Handle(const Event& event);
+
+  // When `part`, started and not ended, ends at the earliest.
+  int64_t EarliestEnd(const Part& part) const;
+  // When the last of `chain` ends at the earliest, if all are started at `start` or later. They are for one die and of
+  // one kind, and lie `stride` apart.
+  int64_t EarliestEndOfChain(std::span<const Part> chain, size_t stride, int64_t start) const;
+
+  uint64_t media_bytes_written() const { return media_bytes_written_; }
+
+ private:
+  // Work for the array of a die: a part, or the program of a unit that came through the intake (null).
+  struct Job {
+    PartKind kind = PartKind::kRead;
+    Part* part = nullptr;
+  };
+  struct Die {
+    WorkQueue<Job> array;
+    WorkQueue<Part*> intake;
+    bool intake_busy = false;      // the front of `intake` is on the channel
+    std::deque<int64_t> programs;  // marks of the programs in `array`
+    uint64_t units_in_buffer = 0;  // full ones, with those for which room is reserved
+    uint64_t units_arrived = 0;    // parts that fill a unit which ever entered `intake`
+    uint64_t units_admitted = 0;   // those of them for which room was reserved
+  };
+
+  void AddJob(uint32_t die, Job job, int64_t least_duration);
+  void AddProgram(uint32_t die, Part* part);
+  void PadUnit(uint32_t die, Part* part);
+  void StartFront(uint32_t die);
+  void SendPage(uint32_t die);
+  Part* EndFront(uint32_t die);
+  void AddWrite(Part& part);
+  void AdmitWrites(uint32_t die);
+  Part* EndWrite(uint32_t die);
+
+  int64_t ArrayNs(const Part& part) const;
+  int64_t ChannelNs(const Part& part) const;
+  int64_t LeastDuration(const Part& part) const;
+  FifoServer& ChannelOf(uint32_t die) { return channels_[die % channels_.size()]; }
+  const FifoServer& ChannelOf(uint32_t die) const { return channels_[die % channels_.size()]; }
+  int64_t EarliestRoom(const Die& die, uint64_t units_ahead) const;
+  int64_t EarliestEndOfIntake(const Die& die, int64_t mark) const;
+
+  const Profile& profile_;
+  EventQueue& events_;
+  std::vector<Die> dies_;
+  std::vector<FifoServer> channels_;
+  int64_t now_ = 0;  // time of the last call of Start, ProgramPadded or Handle
+  uint64_t media_bytes_written_ = 0;
+};
+
+}  // namespace isozone
