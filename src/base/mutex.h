@@ -26,6 +26,7 @@
 #define ISOZONE_RELEASE_GENERIC(...) ISOZONE_THREAD_ANNOTATION(release_generic_capability(__VA_ARGS__))
 #define ISOZONE_TRY_ACQUIRE(...) ISOZONE_THREAD_ANNOTATION(try_acquire_capability(__VA_ARGS__))
 #define ISOZONE_ASSERT_CAPABILITY(x) ISOZONE_THREAD_ANNOTATION(assert_capability(x))
+#define ISOZONE_RETURN_CAPABILITY(x) ISOZONE_THREAD_ANNOTATION(lock_returned(x))
 #define ISOZONE_NO_THREAD_SAFETY_ANALYSIS ISOZONE_THREAD_ANNOTATION(no_thread_safety_analysis)
 
 namespace isozone {
@@ -60,7 +61,7 @@ class ISOZONE_SCOPED_CAPABILITY MutexLock {
 class ISOZONE_SCOPED_CAPABILITY MutexUnlock {
  public:
   explicit MutexUnlock(Mutex& mu) ISOZONE_RELEASE(mu) : mu_(mu) { mu_.Unlock(); }
-  ~MutexUnlock() ISOZONE_ACQUIRE() { mu_.Lock(); }
+  ~MutexUnlock() ISOZONE_RELEASE() { mu_.Lock(); }  // clang's way to say: takes again what the constructor released
   MutexUnlock(const MutexUnlock&) = delete;
   MutexUnlock& operator=(const MutexUnlock&) = delete;
 

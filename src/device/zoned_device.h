@@ -82,6 +82,7 @@ struct DeviceGeometry {
   uint32_t max_active_zones = 0;  // 0: no limit; never below max_open_zones
   uint64_t max_transfer = 0;      // bytes of one read or write, 0: no limit
   uint64_t max_append = 0;        // bytes of one zone append, 0: no limit
+  uint32_t buffer_alignment = 1;  // bytes, a power of two: what `data` of a request must be aligned to
   uint64_t optimal_write = 0;     // bytes the medium programs at once, a good write size; at least block_size
 
   DeviceOffset ZoneStart(ZoneId zone) const { return DeviceOffset(zone.value() * zone_size); }

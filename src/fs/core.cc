@@ -1,0 +1,60 @@
+#include "fs/core.h"
+
+#include "fs/log_frame.h"
+
+namespace isozone {
+
+FsCore::FsCore(std::unique_ptr<ZonedDevice> d, MountOptions o, RecoveredMetadata&& recovered)
+    : device(std::move(d)),
+      options(std::move(o)),
+      label(recovered.label),
+      uuid(recovered.uuid),
+      frame_seed(LogFrameSeed(recovered.uuid)),
+      engine(*device),
+      state(std::move(recovered.state)) {}
+
+Result<uint64_t> FsCore::Commit(std::span<const MetadataOp> ops) {
+  if (journal == nullptr) return Status::ReadOnly("the file system is mounted read-only");
+  ISOZONE_RETURN_IF_ERROR(journal->status());
+  ISOZONE_RETURN_IF_ERROR(state.Apply(ops));
+  return journal->Append(ops);
+}
+
+std::shared_ptr<OpenFile> FsCore::FindOpen(InodeId id) {
+  const auto it = open_files.find(id);
+  return it == open_files.end() ? nullptr : it->second.lock();
+}
+
+void FsCore::Release(std::shared_ptr<OpenFile> file) {
+  if (file == nullptr) return;
+  const MutexLock lock(namespace_mutex);
+  // Handles are copied and dropped only under this lock, so the count is exact.
+  if (file.use_count() > 1) return;
+  open_files.erase(file->id());
+  for (const auto& [zone, bytes] : file->release_at_close) pool->RemoveLive(zone, bytes);
+}
+
+void FsCore::ReleaseSpace(InodeId id, std::span<const std::pair<ZoneId, uint64_t>> space) {
+  if (const auto file = FindOpen(id)) {
+    file->release_at_close.insert(file->release_at_close.end(), space.begin(), space.end());
+    return;
+  }
+  for (const auto& [zone, bytes] : space) pool->RemoveLive(zone, bytes);
+}
+
+std::vector<std::pair<ZoneId, uint64_t>> SpaceOf(const DeviceGeometry& geometry, std::span<const FileExtent> extents) {
+  std::vector<std::pair<ZoneId, uint64_t>> space;
+  space.reserve(extents.size());
+  for (const FileExtent& e : extents) space.emplace_back(geometry.ZoneOf(e.device_offset), e.length);
+  return space;
+}
+
+std::vector<std::pair<ZoneId, uint64_t>> SpaceOf(std::span<const LogRegion> regions) {
+  std::vector<std::pair<ZoneId, uint64_t>> space;
+  for (const LogRegion& r : regions) {
+    if (!r.open() && r.end > r.begin) space.emplace_back(r.zone, r.end - r.begin);
+  }
+  return space;
+}
+
+}  // namespace isozone

@@ -1,0 +1,67 @@
+// What the parts of a mounted file system share: the device and its queue, the zones, the metadata and its journal.
+//
+// Locks, in the order in which they may be taken: a writer's own mutex, then namespace_mutex, then those inside the
+// pool, the journal and the open files. None of them is held across device I/O but a writer's "one write at a time".
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "fs/file_system.h"
+#include "fs/journal.h"
+#include "fs/metadata.h"
+#include "fs/open_file.h"
+#include "fs/zone_pool.h"
+#include "io/io_engine.h"
+
+namespace isozone {
+
+struct FsCore {
+  FsCore(std::unique_ptr<ZonedDevice> d, MountOptions o, RecoveredMetadata&& recovered);
+
+  // Applies `ops` to the state and puts them into the journal, as one: all of them survive a power cut, or none.
+  // Returns the sequence to Sync. kReadOnly with the reason where nothing can be changed.
+  Result<uint64_t> Commit(std::span<const MetadataOp> ops) ISOZONE_REQUIRES(namespace_mutex);
+
+  // The open file of `id`, or null.
+  std::shared_ptr<OpenFile> FindOpen(InodeId id) ISOZONE_REQUIRES(namespace_mutex);
+
+  // A handle has let go of `file` (moved in); with the last one, space that only handles referred to is given back.
+  void Release(std::shared_ptr<OpenFile> file) ISOZONE_EXCLUDES(namespace_mutex);
+
+  // Gives back `extents` of the file `id`: now, or, while handles are open that may be reading them, with the last of
+  // these.
+  void ReleaseSpace(InodeId id, std::span<const std::pair<ZoneId, uint64_t>> space) ISOZONE_REQUIRES(namespace_mutex);
+
+  const DeviceGeometry& geometry() const { return device->geometry(); }
+
+  const std::unique_ptr<ZonedDevice> device;
+  const MountOptions options;
+  const std::string label;
+  const std::string uuid;
+  const uint32_t frame_seed;
+  IoEngine engine;
+
+  Mutex namespace_mutex;
+  MetadataState state ISOZONE_GUARDED_BY(namespace_mutex);
+  std::unordered_map<InodeId, std::weak_ptr<OpenFile>> open_files ISOZONE_GUARDED_BY(namespace_mutex);
+
+  std::unique_ptr<ZonePool> pool;    // set at mount, never changed
+  std::unique_ptr<Journal> journal;  // set at mount, never changed; null when read-only
+
+  std::atomic<uint64_t> user_bytes_appended{0};
+  std::atomic<uint64_t> syncs{0};
+  std::atomic<uint64_t> write_retries{0};
+};
+
+// Zone and bytes of each extent or sealed region.
+std::vector<std::pair<ZoneId, uint64_t>> SpaceOf(const DeviceGeometry& geometry, std::span<const FileExtent> extents);
+std::vector<std::pair<ZoneId, uint64_t>> SpaceOf(std::span<const LogRegion> regions);
+
+}  // namespace isozone

@@ -1,0 +1,129 @@
+#include "fs/file_reader.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+
+#include "base/aligned_buffer.h"
+
+namespace isozone {
+namespace {
+
+// One device request of a read.
+struct Piece {
+  IoRequest io;
+  AlignedBuffer bounce;         // empty: the device reads into the caller's buffer
+  std::byte* target = nullptr;  // where the wanted bytes go
+  uint64_t skip = 0;            // bytes of the bounce buffer in front of them
+  uint64_t length = 0;
+};
+
+// A read in flight: completes when the last piece does.
+class ReadInFlight {
+ public:
+  ReadInFlight(FsCore& core, FileRead& read) : core_(core), read_(read) {}
+
+  void Start(std::span<const FileExtent> extents) {
+    for (const FileExtent& extent : extents) Add(extent);
+    pending_.store(pieces_.size() + 1, std::memory_order_relaxed);
+    for (Piece& piece : pieces_) core_.engine.Submit(piece.io);
+    OnPieceDone();  // the one added above: pieces may have completed while others were being submitted
+  }
+
+ private:
+  // Cuts an extent into device requests of at most the transfer limit.
+  void Add(FileExtent extent) {
+    const DeviceGeometry& geometry = core_.geometry();
+    const uint64_t block = geometry.block_size;
+    const uint64_t limit = geometry.max_transfer == 0 ? UINT64_MAX : geometry.max_transfer;
+    while (extent.length > 0) {
+      const uint64_t begin = RoundDown(extent.device_offset.value(), block);
+      const uint64_t skip = extent.device_offset.value() - begin;
+      const uint64_t length = std::min(extent.length, limit == UINT64_MAX ? limit : limit - skip);
+      AddPiece(begin, skip, RoundUp(skip + length, block), read_.buffer.data() + extent.file_offset, length);
+      extent.file_offset += length;
+      extent.device_offset = DeviceOffset(extent.device_offset.value() + length);
+      extent.length -= length;
+    }
+  }
+
+  void AddPiece(uint64_t begin, uint64_t skip, uint64_t device_length, std::byte* target, uint64_t length) {
+    Piece& piece = pieces_.emplace_back();
+    const bool direct = skip == 0 && device_length == length &&
+                        IsAligned(reinterpret_cast<uintptr_t>(target), core_.geometry().buffer_alignment);
+    if (!direct) piece.bounce = AlignedBuffer(device_length);
+    piece.target = target;
+    piece.skip = skip;
+    piece.length = length;
+    piece.io.io_class = read_.io_class;
+    piece.io.context = this;
+    piece.io.done = [](IoRequest& io) { static_cast<ReadInFlight*>(io.context)->OnPieceDone(); };
+    piece.io.device.op = DeviceOp::kRead;
+    piece.io.device.offset = DeviceOffset(begin);
+    piece.io.device.data = direct ? target : piece.bounce.data();
+    piece.io.device.length = device_length;
+  }
+
+  void OnPieceDone() {
+    if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) Finish();
+  }
+
+  void Finish() {
+    for (Piece& piece : pieces_) {
+      const Status status = ToStatus(core_.geometry(), piece.io.device);
+      if (!status.ok()) {
+        read_.status = status;
+        read_.bytes_read = 0;
+        break;
+      }
+      if (piece.bounce.size() > 0) std::memcpy(piece.target, piece.bounce.data() + piece.skip, piece.length);
+    }
+    FileRead& read = read_;
+    delete this;
+    read.done(read);
+  }
+
+  FsCore& core_;
+  FileRead& read_;
+  std::deque<Piece> pieces_;  // addresses stay
+  std::atomic<uint64_t> pending_{0};
+};
+
+}  // namespace
+
+void PiecewiseReader::Submit(FileRead& read) {
+  std::vector<FileExtent> extents;
+  read.status = Status::Ok();
+  read.bytes_read = file_->Locate(read.offset, read.buffer, extents);
+  if (read.bytes_read < read.buffer.size()) {
+    if (hooks_.before_end) {
+      hooks_.before_end();
+      extents.clear();
+      read.bytes_read = file_->Locate(read.offset, read.buffer, extents);
+    }
+    // Behind the last good byte of a damaged log there is no end of file, but an error.
+    if (read.bytes_read == 0 && !read.buffer.empty()) read.status = file_->damage();
+  }
+  if (extents.empty()) {
+    read.done(read);
+    return;
+  }
+  (new ReadInFlight(*core_, read))->Start(extents);
+}
+
+Result<size_t> PiecewiseReader::Read(uint64_t offset, std::span<std::byte> buffer, IoClass io_class) {
+  Latch latch(1);
+  FileRead read;
+  read.offset = offset;
+  read.buffer = buffer;
+  read.io_class = io_class;
+  read.context = &latch;
+  read.done = [](FileRead& r) { static_cast<Latch*>(r.context)->CountDown(); };
+  Submit(read);
+  latch.Wait();
+  ISOZONE_RETURN_IF_ERROR(read.status);
+  if (hooks_.after_read) ISOZONE_RETURN_IF_ERROR(hooks_.after_read());
+  return read.bytes_read;
+}
+
+}  // namespace isozone

@@ -1,0 +1,62 @@
+// Log frames: how a kLog file lies on the device, so that a Sync is one device write and no metadata write.
+//
+//   frame = header (40 bytes), payload, zero padding to a whole block
+//
+// Frames of one log follow one another in a region (metadata.h, LogRegion); each continues the file where the one
+// before ended. A region that was open when the power went has no end in the metadata; ScanLogRegion finds it.
+//
+// What a scan meets at some block of the region, below the write pointer of the zone:
+//   a valid frame that continues the file                     goes on behind it
+//   a valid header whose frame reaches beyond the pointer     torn: the normal end (devices keep a prefix, block by
+//   block) anything else                                             corruption, with its place
+// and at the write pointer: the end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "fs/metadata.h"
+#include "io/io_engine.h"
+
+namespace isozone {
+
+// Little-endian on the device. The CRC covers the rest of the header and the payload; it starts from the file system's
+// uuid, so frames of an earlier format of the device are never taken for ours.
+struct LogFrameHeader {
+  static constexpr uint32_t kMagic = 0x474C5A49;  // "IZLG"
+  uint32_t magic = kMagic;
+  uint32_t crc = 0;
+  uint64_t inode = 0;
+  uint64_t file_offset = 0;  // of the first payload byte
+  uint32_t length = 0;       // payload bytes, > 0
+  uint32_t header_crc = 0;   // of the fields above but `crc`: the length can be trusted before the payload is there
+  uint64_t reserved = 0;
+};
+static_assert(sizeof(LogFrameHeader) == 40);
+static_assert(offsetof(LogFrameHeader, inode) == 8 && offsetof(LogFrameHeader, file_offset) == 16 &&
+              offsetof(LogFrameHeader, length) == 24 && offsetof(LogFrameHeader, header_crc) == 28);
+
+// Fills in the header in front of the payload: `frame` is header and payload together.
+void SealLogFrame(std::span<std::byte> frame, uint32_t uuid_seed, InodeId inode, uint64_t file_offset);
+
+struct LogScan {
+  std::vector<FileExtent> extents;  // the payloads, in file order
+  uint64_t end = 0;                 // bytes in the zone: behind the last frame
+  uint64_t payload = 0;             // bytes
+  bool torn = false;                // a torn frame follows
+  Status damage;                    // what stopped the scan other than the end; the fields above say how far it came
+};
+
+// Walks the frames of `region`, which holds the file from `file_offset` on. A sealed region ends where its metadata
+// says (a torn frame there is damage); an open one is followed up to `write_pointer` (bytes in the zone). Read errors
+// are damage.
+LogScan ScanLogRegion(IoEngine& engine, uint32_t uuid_seed, InodeId inode, const LogRegion& region,
+                      uint64_t file_offset, uint64_t write_pointer);
+
+// What the CRCs of a file system start from.
+uint32_t LogFrameSeed(std::string_view uuid);
+
+}  // namespace isozone

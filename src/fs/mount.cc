@@ -1,0 +1,60 @@
+#include "fs/mount.h"
+
+#include <map>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "base/mutex.h"
+#include "base/uri.h"
+#include "device/open_device.h"
+
+namespace isozone {
+namespace {
+
+// The options that shape a mount, as one comparable line.
+std::string Describe(const MountOptions& o) {
+  return fmt::format("policy={} write_buffer={} checkpoint_after={} log_write_through={}", o.policy, o.write_buffer,
+                     o.checkpoint_after, o.log_write_through ? "on" : "off");
+}
+
+class MountTable {
+ public:
+  static MountTable& Instance() {
+    static auto* table = new MountTable;  // never destroyed: mounts may outlive static destruction
+    return *table;
+  }
+
+  Result<std::shared_ptr<FileSystem>> Get(std::string_view text, bool read_only) {
+    ISOZONE_ASSIGN_OR_RETURN(Uri uri, ParseUri(text));
+    ISOZONE_ASSIGN_OR_RETURN(MountOptions options, MountOptions::FromUri(uri.options));
+    options.read_only = read_only;
+    const std::string key = fmt::format("{}:{}{}", uri.scheme, uri.path, read_only ? " read-only" : "");
+    // Held while mounting, so that two threads do not mount one device twice.
+    const MutexLock lock(mu_);
+    if (auto mounted = mounts_[key].lock()) {
+      if (Describe(mounted->options()) == Describe(options)) return mounted;
+      return Status::InvalidArgument(fmt::format("{} is mounted with {}; it cannot also be with {}", key,
+                                                 Describe(mounted->options()), Describe(options)));
+    }
+    const OpenMode mode = read_only ? OpenMode::kReadOnly : OpenMode::kReadWrite;
+    ISOZONE_ASSIGN_OR_RETURN(auto device, OpenDevice(uri, mode));
+    ISOZONE_RETURN_IF_ERROR(uri.options.RejectUnknown());
+    ISOZONE_ASSIGN_OR_RETURN(auto mounted, FileSystem::Mount(std::move(device), options));
+    std::shared_ptr<FileSystem> shared = std::move(mounted);
+    mounts_[key] = shared;
+    return shared;
+  }
+
+ private:
+  Mutex mu_;
+  std::map<std::string, std::weak_ptr<FileSystem>> mounts_ ISOZONE_GUARDED_BY(mu_);
+};
+
+}  // namespace
+
+Result<std::shared_ptr<FileSystem>> MountShared(std::string_view uri, bool read_only) {
+  return MountTable::Instance().Get(uri, read_only);
+}
+
+}  // namespace isozone

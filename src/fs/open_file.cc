@@ -1,0 +1,80 @@
+#include "fs/open_file.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace isozone {
+
+const FileExtent* FindExtent(std::span<const FileExtent> extents, uint64_t offset) {
+  auto it = std::upper_bound(extents.begin(), extents.end(), offset,
+                             [](uint64_t o, const FileExtent& e) { return o < e.file_offset; });
+  if (it == extents.begin()) return nullptr;
+  --it;
+  return offset < it->file_offset + it->length ? &*it : nullptr;
+}
+
+void AppendExtent(std::vector<FileExtent>& extents, const FileExtent& extent, size_t joinable) {
+  if (extents.size() > joinable) {
+    FileExtent& last = extents.back();
+    if (last.device_offset.value() + last.length == extent.device_offset.value()) {
+      last.length += extent.length;
+      return;
+    }
+  }
+  extents.push_back(extent);
+}
+
+OpenFile::OpenFile(InodeId id, FileKind kind, std::vector<FileExtent> extents, Status damage)
+    : id_(id), kind_(kind), extents_(std::move(extents)), damage_(std::move(damage)) {
+  if (!extents_.empty()) size_ = extents_.back().file_offset + extents_.back().length;
+}
+
+Status OpenFile::damage() const {
+  const SharedLock lock(mu_);
+  return damage_;
+}
+
+size_t OpenFile::Locate(uint64_t offset, std::span<std::byte> buffer, std::vector<FileExtent>& pieces) const {
+  const SharedLock lock(mu_);
+  const uint64_t size = size_.load(std::memory_order_acquire);
+  if (offset >= size) return 0;
+  const uint64_t end = std::min<uint64_t>(size, offset + buffer.size());
+
+  uint64_t at = offset;
+  for (const FileExtent* e = FindExtent(extents_, at);
+       e != extents_.data() + extents_.size() && e != nullptr && at < end; ++e) {
+    const uint64_t skip = at - e->file_offset;
+    const uint64_t length = std::min(e->length - skip, end - at);
+    pieces.push_back({at - offset, DeviceOffset(e->device_offset.value() + skip), length});
+    at += length;
+  }
+  for (size_t i = 0; i < memory_.size() && at < end; ++i) {
+    const uint64_t piece_end = i + 1 < memory_.size() ? memory_[i + 1].file_offset : size;
+    if (at >= piece_end) continue;
+    const uint64_t length = std::min(piece_end, end) - at;
+    std::memcpy(buffer.data() + (at - offset), memory_[i].data + (at - memory_[i].file_offset), length);
+    at += length;
+  }
+  return at - offset;
+}
+
+std::vector<FileExtent> OpenFile::Extents() const {
+  const SharedLock lock(mu_);
+  return extents_;
+}
+
+void OpenFile::SetMemory(std::span<const FileExtent> written, std::span<const MemoryPiece> pieces) {
+  const ExclusiveLock lock(mu_);
+  for (const FileExtent& extent : written) AppendExtent(extents_, extent);
+  memory_.assign(pieces.begin(), pieces.end());
+}
+
+void OpenFile::Reset(std::vector<FileExtent> extents, Status damage) {
+  const ExclusiveLock lock(mu_);
+  extents_ = std::move(extents);
+  memory_.clear();
+  damage_ = std::move(damage);
+  size_.store(extents_.empty() ? 0 : extents_.back().file_offset + extents_.back().length, std::memory_order_release);
+}
+
+}  // namespace isozone

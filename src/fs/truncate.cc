@@ -1,0 +1,125 @@
+#include "fs/truncate.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "base/aligned_buffer.h"
+#include "base/clock.h"
+#include "fs/zone_stream.h"
+
+namespace isozone {
+namespace {
+
+// Zone and bytes that `before` has and `after`, made of parts of it, has not.
+std::vector<std::pair<ZoneId, uint64_t>> SpaceLost(const DeviceGeometry& geometry, std::span<const FileExtent> before,
+                                                   std::span<const FileExtent> after) {
+  std::map<ZoneId, uint64_t> bytes;
+  for (const auto& [zone, length] : SpaceOf(geometry, before)) bytes[zone] += length;
+  for (const auto& [zone, length] : SpaceOf(geometry, after)) {
+    if (auto it = bytes.find(zone); it != bytes.end()) it->second -= std::min(it->second, length);
+  }
+  return {bytes.begin(), bytes.end()};
+}
+
+Status CutData(FsCore& core, const Inode& inode, uint64_t size) ISOZONE_REQUIRES(core.namespace_mutex) {
+  std::vector<FileExtent> kept = CutExtents(inode.extents, size);
+  const auto lost = SpaceLost(core.geometry(), inode.extents, kept);
+  const InodeId id = inode.id;
+  const MetadataOp op = SetExtents{id, std::move(kept), WallSeconds()};
+  ISOZONE_RETURN_IF_ERROR(core.Commit({&op, 1}).status());
+  core.ReleaseSpace(id, lost);
+  return Status::Ok();
+}
+
+// Regions keep all their frames; the scan of the last one stops at its payload.
+Status CutLog(FsCore& core, const Inode& inode, uint64_t size) ISOZONE_REQUIRES(core.namespace_mutex) {
+  std::vector<LogRegion> kept;
+  std::vector<LogRegion> dropped;
+  uint64_t left = size;
+  for (const LogRegion& region : inode.regions) {
+    if (left == 0) {
+      dropped.push_back(region);
+      continue;
+    }
+    kept.push_back(region);
+    kept.back().payload = std::min(region.payload, left);
+    left -= kept.back().payload;
+  }
+  const InodeId id = inode.id;
+  const MetadataOp op = SetLogRegions{id, std::move(kept), WallSeconds()};
+  ISOZONE_RETURN_IF_ERROR(core.Commit({&op, 1}).status());
+  core.ReleaseSpace(id, SpaceOf(dropped));
+  return Status::Ok();
+}
+
+}  // namespace
+
+std::vector<FileExtent> CutExtents(std::span<const FileExtent> extents, uint64_t size) {
+  std::vector<FileExtent> kept;
+  for (const FileExtent& e : extents) {
+    if (e.file_offset >= size) break;
+    kept.push_back(e);
+    kept.back().length = std::min(e.length, size - e.file_offset);
+  }
+  return kept;
+}
+
+std::vector<FileExtent> SpliceExtents(std::span<const FileExtent> extents, std::span<const FileExtent> replacement) {
+  const uint64_t begin = replacement.front().file_offset;
+  const uint64_t end = replacement.back().file_offset + replacement.back().length;
+  std::vector<FileExtent> spliced = CutExtents(extents, begin);
+  spliced.insert(spliced.end(), replacement.begin(), replacement.end());
+  for (const FileExtent& e : extents) {
+    if (e.file_offset + e.length <= end) continue;
+    const uint64_t skip = end > e.file_offset ? end - e.file_offset : 0;
+    spliced.push_back({e.file_offset + skip, DeviceOffset(e.device_offset.value() + skip), e.length - skip});
+  }
+  return spliced;
+}
+
+Status TruncateFile(FsCore& core, OpenFile& file, uint64_t size) {
+  const MutexLock lock(core.namespace_mutex);
+  if (const Inode* inode = core.state.Find(file.id())) {
+    ISOZONE_RETURN_IF_ERROR(inode->kind == FileKind::kLog ? CutLog(core, *inode, size) : CutData(core, *inode, size));
+  }
+  file.Reset(CutExtents(file.Extents(), size), file.damage());
+  return Status::Ok();
+}
+
+Status OverwriteFile(FsCore& core, InodeId id, uint64_t offset, std::span<const std::byte> data) {
+  // The new bytes are written before anything of the file changes; they are the sink's until the record below names
+  // them.
+  ZoneStream stream(core, ZoneUse::kData);
+  AlignedBuffer buffer(RoundUp(data.size(), core.geometry().block_size));
+  std::memcpy(buffer.data(), data.data(), data.size());
+  std::vector<FileExtent> replacement;
+  Status status = stream.WriteExtents(buffer, data.size(), offset, false, replacement);
+  if (status.ok()) status = stream.MakeDurable();
+
+  uint64_t sequence = 0;
+  {
+    const MutexLock lock(core.namespace_mutex);
+    const Inode* inode = core.state.Find(id);
+    const auto file = core.FindOpen(id);
+    if (status.ok() && inode == nullptr) status = Status::NotFound("the file was removed while it was overwritten");
+    if (status.ok() && file != nullptr && file->has_writer)
+      status = Status::Busy("the file is being written by another handle");
+    if (!status.ok()) {
+      for (const auto& [zone, bytes] : SpaceOf(core.geometry(), replacement)) core.pool->RemoveLive(zone, bytes);
+      return status;
+    }
+    std::vector<FileExtent> spliced = SpliceExtents(inode->extents, replacement);
+    // What the splice did not take over of old and new together is what was replaced.
+    std::vector<FileExtent> before = inode->extents;
+    before.insert(before.end(), replacement.begin(), replacement.end());
+    const auto lost = SpaceLost(core.geometry(), before, spliced);
+    const MetadataOp op = SetExtents{id, spliced, WallSeconds()};
+    ISOZONE_ASSIGN_OR_RETURN(sequence, core.Commit({&op, 1}));
+    core.ReleaseSpace(id, lost);
+    if (file != nullptr) file->Reset(std::move(spliced), Status::Ok());
+  }
+  return core.journal->Sync(sequence);
+}
+
+}  // namespace isozone

@@ -1,0 +1,26 @@
+// Cutting files, and replacing a range of one.
+#pragma once
+
+#include <cstdint>
+
+#include "base/status.h"
+#include "fs/core.h"
+
+namespace isozone {
+
+// Cuts `file` to `size` < its size, in the state, the journal (not synced) and for its handles. Nothing of it is in a
+// writer's memory. The space is given back with the last handle, since readers may be using it.
+Status TruncateFile(FsCore& core, OpenFile& file, uint64_t size);
+
+// Writes `data` at `offset` <= size to new space, then changes the extents; durable when it returns. `id` is a kData or
+// kSmall file; kBusy while a writer has it open.
+Status OverwriteFile(FsCore& core, InodeId id, uint64_t offset, std::span<const std::byte> data);
+
+// The extents of a file after [offset, offset + length) of it moved to `replacement`, which lies behind one another and
+// covers just that range; may reach beyond the old end.
+std::vector<FileExtent> SpliceExtents(std::span<const FileExtent> extents, std::span<const FileExtent> replacement);
+
+// The first `size` bytes of `extents`.
+std::vector<FileExtent> CutExtents(std::span<const FileExtent> extents, uint64_t size);
+
+}  // namespace isozone
