@@ -40,7 +40,8 @@ class Install(unittest.TestCase):
                              f"-DCMAKE_CXX_COMPILER={COMPILER}")
             self.run_command("cmake", "--build", build)
             program = os.path.join(build, "consumer")
-            self.assertEqual("from a zone\n", self.run_command(program, f"isozone://{device}"))
+            self.assertRegex(self.run_command(program, f"isozone://{device}"),
+                             r"^Isozone 0\.1\.0 \(RocksDB \d+\.\d+\.\d+\): from a zone$")
             self.assertIn("/db", self.run_command(tool, "ls", device))
 
 

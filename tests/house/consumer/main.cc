@@ -1,5 +1,7 @@
 // A user's program: writes and reads a key in a RocksDB database on the zoned SSD that argv[1] names.
-// Linking isozone::isozone is what makes RocksDB know isozone://.
+// Linking isozone::isozone is what makes RocksDB know isozone://; the header is for more than that.
+
+#include <isozone/isozone.h>
 
 #include <cstdio>
 #include <memory>
@@ -33,7 +35,7 @@ rocksdb::Status Run(const std::string& uri) {
   if (!status.ok()) return status;
   std::string value;
   status = db->Get(rocksdb::ReadOptions(), "greeting", &value);
-  std::printf("%s\n", value.c_str());
+  std::printf("Isozone %s: %s\n", isozone::Version().c_str(), value.c_str());
   return status;
 }
 
