@@ -1,6 +1,6 @@
 // Log frames: how a kLog file lies on the device, so that a Sync is one device write and no metadata write.
 //
-//   frame = header (40 bytes), payload, zero padding to a whole block
+//   frame = header (32 bytes), payload, zero padding to a whole block
 //
 // Frames of one log follow one another in a region (metadata.h, LogRegion); each continues the file where the one
 // before ended. A region that was open when the power went has no end in the metadata; ScanLogRegion finds it.
@@ -23,19 +23,18 @@
 
 namespace isozone {
 
-// Little-endian on the device. The CRC covers the rest of the header and the payload; it starts from the file system's
-// uuid, so frames of an earlier format of the device are never taken for ours.
+// Little-endian on the device. Both checksums start from the file system's uuid, so frames of an earlier format of the
+// device are never taken for ours.
 struct LogFrameHeader {
   static constexpr uint32_t kMagic = 0x474C5A49;  // "IZLG"
   uint32_t magic = kMagic;
-  uint32_t crc = 0;
+  uint32_t crc = 0;  // of the payload, continuing header_crc
   uint64_t inode = 0;
   uint64_t file_offset = 0;  // of the first payload byte
   uint32_t length = 0;       // payload bytes, > 0
   uint32_t header_crc = 0;   // of the fields above but `crc`: the length can be trusted before the payload is there
-  uint64_t reserved = 0;
 };
-static_assert(sizeof(LogFrameHeader) == 40);
+static_assert(sizeof(LogFrameHeader) == 32);
 static_assert(offsetof(LogFrameHeader, inode) == 8 && offsetof(LogFrameHeader, file_offset) == 16 &&
               offsetof(LogFrameHeader, length) == 24 && offsetof(LogFrameHeader, header_crc) == 28);
 

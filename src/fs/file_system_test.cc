@@ -1,0 +1,319 @@
+#include "fs/file_system.h"
+
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fs/test_volume.h"
+
+namespace isozone {
+namespace {
+
+constexpr CreateOptions kLogFile{FileKind::kLog, IoClass::kWal, Lifetime::kShort, 0};
+constexpr CreateOptions kSmallFile{FileKind::kSmall, IoClass::kOther, Lifetime::kNotSet, 0};
+
+class FileSystemTest : public testing::Test {
+ protected:
+  void SetUp() override { ISOZONE_ASSERT_OK(volume_.Mount()); }
+  FileSystem& fs() { return volume_.fs(); }
+
+  TestVolume volume_;
+  Random random_{42};
+};
+
+class FileSystemKindTest : public FileSystemTest, public testing::WithParamInterface<FileKind> {
+ protected:
+  CreateOptions Options() const { return {GetParam(), IoClass::kOther, Lifetime::kMedium, 0}; }
+};
+INSTANTIATE_TEST_SUITE_P(Kinds, FileSystemKindTest, testing::Values(FileKind::kData, FileKind::kLog, FileKind::kSmall),
+                         [](const auto& info) { return std::string(FileKindName(info.param)); });
+
+TEST_P(FileSystemKindTest, ReadsBackWhatWasWrittenAcrossZonesAndMounts) {
+  const std::string content = RandomBytes(random_, 3 * kMiB + 123);
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/f", content, Options()));
+  EXPECT_EQ(volume_.ReadFile("/f").value(), content);
+  ISOZONE_ASSERT_OK(volume_.Remount());
+  EXPECT_EQ(volume_.ReadFile("/f").value(), content);
+  const FileAttributes attributes = fs().Stat("/f").value();
+  EXPECT_EQ(attributes.size, content.size());
+  EXPECT_EQ(attributes.kind, GetParam());
+  EXPECT_EQ(attributes.lifetime, Lifetime::kMedium);
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+TEST_P(FileSystemKindTest, AppendsAreReadableThroughOtherHandlesBeforeTheyReachTheDevice) {
+  auto writer = fs().Create("/f", Options()).value();
+  auto reader = fs().OpenForRead("/f").value();
+  std::string content;
+  for (int i = 0; i < 200; ++i) {
+    const std::string piece = RandomBytes(random_, 1 + random_.Below(20000));
+    ISOZONE_ASSERT_OK(writer->Append(Bytes(piece)));
+    ISOZONE_ASSERT_OK(writer->Flush());
+    content += piece;
+    ASSERT_EQ(reader->size(), content.size());
+    const uint64_t at = random_.Below(content.size());
+    std::string buffer(content.size() - at, '\0');
+    ASSERT_EQ(reader->Read(at, std::as_writable_bytes(std::span(buffer)), IoClass::kUserRead).value(), buffer.size());
+    ASSERT_EQ(buffer, content.substr(at));
+    if (i % 37 == 0) ISOZONE_ASSERT_OK(writer->Sync());
+  }
+  EXPECT_EQ(fs().Stat("/f")->size, content.size());
+}
+
+TEST_P(FileSystemKindTest, SyncedBytesSurviveAPowerCut) {
+  auto writer = fs().Create("/f", Options()).value();
+  std::string content;
+  for (int i = 0; i < 50; ++i) {
+    const std::string piece = RandomBytes(random_, 1 + random_.Below(30000));
+    ISOZONE_ASSERT_OK(writer->Append(Bytes(piece)));
+    ISOZONE_ASSERT_OK(writer->Sync());
+    content += piece;
+  }
+  volume_.device().CutPower();
+  writer.reset();
+  ISOZONE_ASSERT_OK(volume_.CutAndRemount());
+  EXPECT_EQ(volume_.ReadFile("/f").value(), content);
+}
+
+TEST_P(FileSystemKindTest, ReopensForAppend) {
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/f", "hello ", Options()));
+  ISOZONE_ASSERT_OK(volume_.Remount());
+  auto writer = fs().OpenForAppend("/f", Options()).value();
+  EXPECT_EQ(writer->size(), 6u);
+  EXPECT_EQ(fs().OpenForAppend("/f", Options()).status().code(), StatusCode::kBusy);
+  ISOZONE_ASSERT_OK(writer->Append(Bytes("world")));
+  ISOZONE_ASSERT_OK(writer->Close());
+  EXPECT_EQ(volume_.ReadFile("/f").value(), "hello world");
+  ISOZONE_ASSERT_OK(volume_.Remount());
+  EXPECT_EQ(volume_.ReadFile("/f").value(), "hello world");
+}
+
+TEST_P(FileSystemKindTest, TruncatesToEverySide) {
+  const std::string content = RandomBytes(random_, 100000);
+  auto writer = fs().Create("/f", Options()).value();
+  ISOZONE_ASSERT_OK(writer->Append(Bytes(content)));
+  ISOZONE_ASSERT_OK(writer->Truncate(70001));
+  ISOZONE_ASSERT_OK(writer->Append(Bytes("tail")));
+  ISOZONE_ASSERT_OK(writer->Truncate(70010));
+  ISOZONE_ASSERT_OK(writer->Sync());
+  ISOZONE_ASSERT_OK(writer->Close());
+  const std::string expected = content.substr(0, 70001) + "tail" + std::string(5, '\0');
+  EXPECT_EQ(volume_.ReadFile("/f").value(), expected);
+  ISOZONE_ASSERT_OK(volume_.Remount());
+  EXPECT_EQ(volume_.ReadFile("/f").value(), expected);
+  ISOZONE_ASSERT_OK(fs().Truncate("/f", 1));
+  EXPECT_EQ(volume_.ReadFile("/f").value(), expected.substr(0, 1));
+  ISOZONE_ASSERT_OK(fs().Truncate("/f", 0));
+  EXPECT_EQ(volume_.ReadFile("/f").value(), "");
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+TEST_P(FileSystemKindTest, AnOpenFileOutlivesItsName) {
+  const std::string content = RandomBytes(random_, 300000);
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/f", content, Options()));
+  {
+    auto reader = fs().OpenForRead("/f").value();
+    ISOZONE_ASSERT_OK(fs().Unlink("/f"));
+    EXPECT_TRUE(fs().Stat("/f").status().Is(StatusCode::kNotFound));
+    ISOZONE_ASSERT_OK(fs().Settle());
+    std::string buffer(content.size(), '\0');
+    ASSERT_EQ(reader->Read(0, std::as_writable_bytes(std::span(buffer)), IoClass::kUserRead).value(), buffer.size());
+    EXPECT_EQ(buffer, content);
+    EXPECT_GT(fs().Space().live, 0u);
+  }
+  EXPECT_EQ(fs().Space().live, 0u);
+}
+
+TEST_P(FileSystemKindTest, SpaceComesBackAfterUnlink) {
+  const uint64_t before = fs().Space().free;
+  for (int round = 0; round < 20; ++round) {
+    auto writer = fs().Create("/f", Options()).value();
+    const std::string piece = RandomBytes(random_, 256 * kKiB);
+    for (int i = 0; i < 40; ++i) ISOZONE_ASSERT_OK(writer->Append(Bytes(piece)));
+    if (round % 2 == 0) ISOZONE_ASSERT_OK(fs().Unlink("/f"));
+    ISOZONE_ASSERT_OK(writer->Close());
+    writer.reset();
+    if (round % 2 == 1) ISOZONE_ASSERT_OK(fs().Unlink("/f"));
+  }
+  ISOZONE_ASSERT_OK(fs().Settle());
+  EXPECT_EQ(fs().Space().live, 0u);
+  EXPECT_GE(fs().Space().free + 4 * volume_.device().geometry().zone_capacity, before);
+}
+
+TEST_F(FileSystemTest, ASyncOfALogIsOneDeviceWrite) {
+  auto writer = fs().Create("/000001.log", kLogFile).value();
+  ISOZONE_ASSERT_OK(writer->Append(Bytes("first")));
+  ISOZONE_ASSERT_OK(writer->Sync());
+  const FileSystemStats before = fs().Stats();
+  for (int i = 0; i < 10; ++i) {
+    ISOZONE_ASSERT_OK(writer->Append(Bytes("record")));
+    ISOZONE_ASSERT_OK(writer->Sync());
+  }
+  const FileSystemStats after = fs().Stats();
+  EXPECT_EQ(after.device.host_bytes_written - before.device.host_bytes_written, 10u * 4096);
+  EXPECT_EQ(after.journal_commits, before.journal_commits);
+}
+
+TEST_F(FileSystemTest, NamesFollowPosix) {
+  ISOZONE_ASSERT_OK(fs().CreateDirectories("/db/sub/"));
+  EXPECT_TRUE(fs().CreateDirectory("/db").Is(StatusCode::kAlreadyExists));
+  EXPECT_TRUE(fs().CreateDirectory("/no/such").Is(StatusCode::kNotFound));
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/db/a", "a", kSmallFile));
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/db/b", "b", kSmallFile));
+  EXPECT_TRUE(fs().Create("/db", kSmallFile).status().Is(StatusCode::kIsDirectory));
+  EXPECT_TRUE(fs().Create("/db/a/x", kSmallFile).status().Is(StatusCode::kNotDirectory));
+  EXPECT_TRUE(fs().Unlink("/db").Is(StatusCode::kIsDirectory));
+  EXPECT_TRUE(fs().RemoveDirectory("/db").Is(StatusCode::kNotEmpty));
+  EXPECT_TRUE(fs().RemoveDirectory("/db/a").Is(StatusCode::kNotDirectory));
+  EXPECT_TRUE(fs().Rename("/db", "/db/sub/db").Is(StatusCode::kInvalidArgument));
+  EXPECT_TRUE(fs().Create("relative", kSmallFile).status().Is(StatusCode::kInvalidArgument));
+
+  ISOZONE_ASSERT_OK(fs().Link("/db/a", "/db/hard"));
+  EXPECT_TRUE(fs().Link("/db/a", "/db/b").Is(StatusCode::kAlreadyExists));
+  EXPECT_EQ(fs().Stat("/db/a")->links, 2u);
+  EXPECT_EQ(fs().Stat("/db/a")->inode, fs().Stat("/db/hard")->inode);
+  ISOZONE_ASSERT_OK(fs().Rename("/db/a", "/db/b"));  // replaces
+  EXPECT_EQ(volume_.ReadFile("/db/b").value(), "a");
+  ISOZONE_ASSERT_OK(fs().Rename("/db", "/moved"));
+  ISOZONE_ASSERT_OK(volume_.Remount());
+
+  std::vector<std::string> names;
+  const auto entries = fs().List("/moved").value();
+  for (const auto& entry : entries) names.push_back(entry.name);
+  EXPECT_THAT(names, testing::ElementsAre("b", "hard", "sub"));
+  EXPECT_EQ(volume_.ReadFile("/moved/hard").value(), "a");
+}
+
+TEST_F(FileSystemTest, MetadataIsDurableAfterSyncMetadata) {
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/dbtmp", "MANIFEST-000001\n", kSmallFile));
+  ISOZONE_ASSERT_OK(fs().Rename("/dbtmp", "/CURRENT"));
+  ISOZONE_ASSERT_OK(fs().SyncMetadata());
+  ISOZONE_ASSERT_OK(volume_.CutAndRemount());
+  EXPECT_EQ(volume_.ReadFile("/CURRENT").value(), "MANIFEST-000001\n");
+  EXPECT_TRUE(fs().Stat("/dbtmp").status().Is(StatusCode::kNotFound));
+}
+
+TEST_F(FileSystemTest, OverwritesInPlaceForReaders) {
+  std::string content = RandomBytes(random_, 50000);
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/sst", content));
+  auto reader = fs().OpenForRead("/sst").value();
+  ISOZONE_ASSERT_OK(fs().Overwrite("/sst", 12345, Bytes("12345678")));
+  content.replace(12345, 8, "12345678");
+  ISOZONE_ASSERT_OK(fs().Overwrite("/sst", 49998, Bytes("beyond")));
+  content.replace(49998, 2, "beyond");
+  EXPECT_EQ(volume_.ReadFile("/sst").value(), content);
+  EXPECT_EQ(reader->size(), content.size());
+  reader.reset();
+  EXPECT_TRUE(fs().Overwrite("/sst", 60000, Bytes("x")).Is(StatusCode::kInvalidArgument));
+  ISOZONE_ASSERT_OK(volume_.CutAndRemount());
+  EXPECT_EQ(volume_.ReadFile("/sst").value(), content);
+  ISOZONE_ASSERT_OK(fs().Unlink("/sst"));
+  ISOZONE_ASSERT_OK(fs().Settle());
+  EXPECT_EQ(fs().Space().live, 0u);
+}
+
+TEST_F(FileSystemTest, FailsWithNoSpaceAndGoesOnAfterDeletes) {
+  const std::string piece = RandomBytes(random_, 128 * kKiB);
+  Status status;
+  int files = 0;
+  while (status.ok() && files < 10000) status = volume_.WriteFile("/f" + std::to_string(files++), piece);
+  ASSERT_TRUE(status.Is(StatusCode::kNoSpace)) << status.ToString();
+  EXPECT_GT(files, 64);  // most of the device was used
+  EXPECT_TRUE(fs().read_only_reason().empty());
+  for (int i = 0; i < files; ++i) {
+    const Status removed = fs().Unlink("/f" + std::to_string(i));
+    EXPECT_TRUE(removed.ok() || removed.Is(StatusCode::kNotFound)) << removed.ToString();
+  }
+  for (int i = 0; i < 64; ++i) ISOZONE_ASSERT_OK(volume_.WriteFile("/again" + std::to_string(i), piece));
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+TEST_F(FileSystemTest, AFailedWriteMovesTheTailToAnotherZone) {
+  const std::string content = RandomBytes(random_, 200000);
+  auto writer = fs().Create("/f", {}).value();
+  ISOZONE_ASSERT_OK(writer->Append(Bytes(content)));
+  ISOZONE_ASSERT_OK(writer->Sync());
+  ZoneId zone;
+  for (const ZoneView& view : fs().Zones()) {
+    if (view.writing && view.use == ZoneUse::kData) zone = view.device.zone;
+  }
+  volume_.device().SetZoneState(zone, ZoneState::kReadOnly);
+  ISOZONE_ASSERT_OK(writer->Append(Bytes(content)));
+  ISOZONE_ASSERT_OK(writer->Sync());
+  ISOZONE_ASSERT_OK(writer->Close());
+  EXPECT_EQ(fs().Stats().write_retries, 1u);
+  EXPECT_EQ(volume_.ReadFile("/f").value(), content + content);
+  ISOZONE_ASSERT_OK(volume_.Remount());
+  EXPECT_EQ(volume_.ReadFile("/f").value(), content + content);
+}
+
+TEST_F(FileSystemTest, AReadErrorIsReturnedAndDoesNotLatch) {
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/f", "content"));
+  ZoneId zone;
+  ISOZONE_ASSERT_OK(fs().VisitFiles([&](const FileDetails& file) {
+    if (!file.extents.empty()) zone = volume_.device().geometry().ZoneOf(file.extents[0].device_offset);
+  }));
+  volume_.device().FailNext(DeviceOp::kRead, zone, DeviceStatus::kUnrecoveredReadError);
+  EXPECT_TRUE(volume_.ReadFile("/f").status().Is(StatusCode::kIoError));
+  EXPECT_TRUE(fs().read_only_reason().empty());
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/g", "more"));
+}
+
+TEST_F(FileSystemTest, AReadOnlyMountFollowsTheWriter) {
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/a", "one"));
+  auto log = fs().Create("/log", kLogFile).value();
+  ISOZONE_ASSERT_OK(log->Append(Bytes("first,")));
+  ISOZONE_ASSERT_OK(log->Sync());
+
+  MountOptions options;
+  options.read_only = true;
+  auto follower = FileSystem::Mount(volume_.OpenDevice(OpenMode::kReadOnly), options).value();
+  EXPECT_EQ(follower->Stat("/a")->size, 3u);
+  auto reader = follower->OpenForRead("/log").value();
+  const auto read_all = [&] {
+    std::string text(100, '\0');
+    const auto n = reader->Read(0, std::as_writable_bytes(std::span(text)), IoClass::kUserRead);
+    text.resize(n.ok() ? *n : 0);
+    return text;
+  };
+  EXPECT_EQ(read_all(), "first,");
+  ISOZONE_ASSERT_OK(log->Append(Bytes("second")));
+  ISOZONE_ASSERT_OK(log->Sync());
+  EXPECT_EQ(read_all(), "first,second");
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/b", "two"));
+  EXPECT_EQ(follower->Stat("/b")->size, 3u);
+  auto gone = follower->OpenForRead("/a").value();
+  ISOZONE_ASSERT_OK(fs().Unlink("/a"));
+  ISOZONE_ASSERT_OK(fs().SyncMetadata());
+  std::string text(3, '\0');
+  EXPECT_TRUE(
+      gone->Read(0, std::as_writable_bytes(std::span(text)), IoClass::kUserRead).status().Is(StatusCode::kIoError));
+  EXPECT_TRUE(follower->Create("/c", kSmallFile).status().Is(StatusCode::kReadOnly));
+  EXPECT_TRUE(follower->Unlink("/b").Is(StatusCode::kReadOnly));
+}
+
+TEST_F(FileSystemTest, ManyWritersAndReadersAtOnce) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([this, t] {
+      Random random(static_cast<uint64_t>(t) + 1);
+      for (int i = 0; i < 20; ++i) {
+        const std::string path = "/t" + std::to_string(t) + "-" + std::to_string(i % 3);
+        const std::string content = RandomBytes(random, 1 + random.Below(400000));
+        const CreateOptions options{static_cast<FileKind>(random.Below(3)), IoClass::kOther, Lifetime::kMedium, 0};
+        ISOZONE_ASSERT_OK(volume_.WriteFile(path, content, options));
+        ASSERT_EQ(volume_.ReadFile(path).value(), content);
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+}  // namespace
+}  // namespace isozone

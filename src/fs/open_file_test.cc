@@ -1,0 +1,100 @@
+#include "fs/open_file.h"
+
+#include <cstring>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "fs/truncate.h"
+
+namespace isozone {
+namespace {
+
+FileExtent Extent(uint64_t file_offset, uint64_t device_offset, uint64_t length) {
+  return {file_offset, DeviceOffset(device_offset), length};
+}
+
+TEST(FindExtent, ByOffset) {
+  const std::vector<FileExtent> extents = {Extent(0, 4096, 100), Extent(100, 8192, 50)};
+  EXPECT_EQ(FindExtent(extents, 0), &extents[0]);
+  EXPECT_EQ(FindExtent(extents, 99), &extents[0]);
+  EXPECT_EQ(FindExtent(extents, 100), &extents[1]);
+  EXPECT_EQ(FindExtent(extents, 150), nullptr);
+  EXPECT_EQ(FindExtent({}, 0), nullptr);
+}
+
+TEST(AppendExtent, JoinsNeighboursOnTheDevice) {
+  std::vector<FileExtent> extents;
+  AppendExtent(extents, Extent(0, 4096, 4096));
+  AppendExtent(extents, Extent(4096, 8192, 10));
+  ASSERT_EQ(extents.size(), 1u);
+  EXPECT_EQ(extents[0].length, 4106u);
+  AppendExtent(extents, Extent(4106, 12288, 1));
+  EXPECT_EQ(extents.size(), 2u);
+}
+
+TEST(OpenFile, LocatesOnDeviceAndInMemory) {
+  OpenFile file(InodeId(2), FileKind::kData, {Extent(0, 4096, 10)}, Status::Ok());
+  const std::string first = "abcde";
+  const std::string second = "fgh";
+  const std::vector<OpenFile::MemoryPiece> pieces = {{10, reinterpret_cast<const std::byte*>(first.data())},
+                                                     {15, reinterpret_cast<const std::byte*>(second.data())}};
+  file.SetMemory({}, pieces);
+  file.PublishSize(18);
+
+  std::string buffer(20, '.');
+  std::vector<FileExtent> on_device;
+  EXPECT_EQ(file.Locate(8, std::as_writable_bytes(std::span(buffer)), on_device), 10u);
+  EXPECT_EQ(buffer.substr(2, 9), "abcdefgh.");
+  ASSERT_EQ(on_device.size(), 1u);
+  EXPECT_EQ(on_device[0].file_offset, 0u);
+  EXPECT_EQ(on_device[0].device_offset.value(), 4104u);
+  EXPECT_EQ(on_device[0].length, 2u);
+
+  on_device.clear();
+  EXPECT_EQ(file.Locate(16, std::as_writable_bytes(std::span(buffer).first(1)), on_device), 1u);
+  EXPECT_EQ(buffer[0], 'g');
+  EXPECT_TRUE(on_device.empty());
+  EXPECT_EQ(file.Locate(18, std::as_writable_bytes(std::span(buffer)), on_device), 0u);
+}
+
+TEST(OpenFile, WhatIsWrittenOutLeavesMemory) {
+  OpenFile file(InodeId(2), FileKind::kData, {}, Status::Ok());
+  const std::string text = "abcde";
+  const OpenFile::MemoryPiece piece{0, reinterpret_cast<const std::byte*>(text.data())};
+  file.SetMemory({}, {&piece, 1});
+  file.PublishSize(5);
+  const FileExtent written = Extent(0, 8192, 5);
+  file.SetMemory({&written, 1}, {});
+  std::string buffer(5, '.');
+  std::vector<FileExtent> on_device;
+  EXPECT_EQ(file.Locate(0, std::as_writable_bytes(std::span(buffer)), on_device), 5u);
+  EXPECT_EQ(on_device.size(), 1u);
+  EXPECT_EQ(buffer, ".....");
+}
+
+TEST(Extents, AreCut) {
+  const std::vector<FileExtent> extents = {Extent(0, 4096, 100), Extent(100, 8192, 50)};
+  EXPECT_TRUE(CutExtents(extents, 0).empty());
+  ASSERT_EQ(CutExtents(extents, 100).size(), 1u);
+  const auto cut = CutExtents(extents, 101);
+  ASSERT_EQ(cut.size(), 2u);
+  EXPECT_EQ(cut[1].length, 1u);
+}
+
+TEST(Extents, AreSpliced) {
+  const std::vector<FileExtent> extents = {Extent(0, 4096, 100), Extent(100, 8192, 50)};
+  const FileExtent replacement = Extent(90, 40960, 20);
+  const auto spliced = SpliceExtents(extents, {&replacement, 1});
+  ASSERT_EQ(spliced.size(), 3u);
+  EXPECT_EQ(spliced[0].length, 90u);
+  EXPECT_EQ(spliced[1].device_offset.value(), 40960u);
+  EXPECT_EQ(spliced[2].file_offset, 110u);
+  EXPECT_EQ(spliced[2].device_offset.value(), 8202u);
+  EXPECT_EQ(spliced[2].length, 40u);
+  const FileExtent longer = Extent(140, 40960, 20);
+  EXPECT_EQ(SpliceExtents(extents, {&longer, 1}).size(), 3u);
+}
+
+}  // namespace
+}  // namespace isozone
