@@ -1,32 +1,37 @@
 // ZonePool: who may write which zone. It executes what layer zone decides (placement, budget), and keeps zones flowing:
 // dead zones are reset, and, where active zones run short, the fullest idle ones finished, by one background thread, so
-// that no writer ever waits for a reset or a finish.
+// that no writer ever waits for a reset or a finish while there is another zone to go to.
 //
-// A zone is in one of these hands at any time:
+// A zone is in one of these hands at any time (zone/zone_table.h has the phases):
 //   free      empty, in the table of layer zone
 //   leased    one ZoneLease holds it: the only writer
 //   idle      partly written, nobody writes: goes on counting against the active-zone budget, first choice for the next
 //   full      written to its capacity or finished
 //   broken    read-only or offline, or a write failed in it: never written again, read where possible; a zone whose
-//   write
-//             failed but that the device still calls writable is reset once nothing in it lives
-//   metadata  superblock, journal, checkpoint: leased for good, given back by ReleaseMetadata
+//             write failed but that the device still calls writable is reset once nothing in it lives
+//   metadata  superblock, journal, checkpoint: kept until ReleaseMetadata. Zones 0 and 1 are always the superblock's
 //
 // Invariants:
-//  * Active zones (leased and idle, not yet full) never exceed the device's limit; the reserves for metadata, logs and
-//  GC
-//    hold at all times (layer zone, ActiveBudget).
+//  * Active zones (leased and idle, not yet full) never exceed the device's limit, nor leased ones its limit of open
+//    zones; the reserves for metadata, logs and GC hold at all times (zone/active_budget.h).
+//  * Of the empty zones, 2 are kept for the next journal and checkpoint, 1 for GC, and 1 that data may not take but
+//    logs may: deleting files needs a log. Space() does not call them free.
 //  * `live` of a zone is the bytes of file data in it. It is added before the data is written, and taken back when no
-//  inode
-//    and no open handle refers to it.
+//    inode and no open handle refers to it.
 //  * A zone is reset only when it is not leased, nothing in it lives, and every metadata record that killed something
-//  in it
-//    is durable (`make_durable` is called first): else a power cut could bring back a file without its data.
+//    in it is durable (`make_durable` is called first): else a power cut could bring back a file without its data.
+//  * Only zones of data and logs are finished, those of logs after `make_durable`: a finish moves the write pointer, by
+//    which recovery finds the end of the journal and of logs whose end is not in the metadata.
 //
-// Waiting is bounded and counted: Acquire waits only while every active zone is leased by a writer in the middle of a
-// write or while dead zones are being reset; idle leases are taken away (BeginWrite then says so) when others wait.
+// Waiting is bounded and counted: Acquire waits only while dead zones are being reset, while a zone is being finished
+// where every active zone is in use, or while every active zone is leased by a writer in the middle of a write; idle
+// leases are taken away (BeginWrite then says so) when others wait.
 //
-// Thread safety: any thread. `make_durable` is called without locks held.
+// Failures: a reset that fails leaves its zone broken until the next mount; Settle reports it. When `make_durable`
+// fails nothing is reset any more, and Acquire returns that error once no zone has room.
+//
+// Thread safety: any thread. `make_durable` is called without locks held; AcquireMetadata may be called inside it, and
+// never waits for it.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +46,7 @@
 #include "device/zoned_device.h"
 #include "fs/file_system.h"
 #include "zone/lifetime.h"
+#include "zone/zone_use.h"
 
 namespace isozone {
 
@@ -53,6 +59,8 @@ struct ZoneRequest {
 };
 
 // The exclusive right to write one zone. Move-only; gives the zone back when it goes.
+//
+// Thread safety: one thread at a time.
 class ZoneLease {
  public:
   ZoneLease() = default;  // holds nothing
@@ -68,7 +76,8 @@ class ZoneLease {
   // Bytes that still fit.
   uint64_t room() const { return capacity_ - write_pointer_; }
 
-  // Brackets a write. False: the lease was taken away while it was idle and now holds nothing; acquire another.
+  // Brackets a write (or several, one after another, as one). False: the lease was taken away while it was idle and
+  // now holds nothing; acquire another.
   [[nodiscard]] bool BeginWrite();
   // The write between BeginWrite and here put `bytes` (whole blocks; 0 if it failed) into the zone.
   void EndWrite(uint64_t bytes);
@@ -89,8 +98,9 @@ class ZoneLease {
 
 struct ZonePoolStats {
   uint64_t resets = 0;
+  uint64_t failed_resets = 0;
   uint64_t finishes = 0;
-  uint64_t waits = 0;
+  uint64_t waits = 0;  // calls of Acquire* that had to wait
   Histogram::Snapshot wait_ns;
   uint64_t revoked_leases = 0;
 };
@@ -110,13 +120,14 @@ class ZonePool {
   ~ZonePool();  // stops; all leases must have gone
 
   // --- Mount, before Start ---
-  // A zone that the superblock names as metadata.
+  // A zone that the superblock names as metadata. kInvalidArgument: the device has no such zone.
   Status AdoptMetadata(ZoneId zone, ZoneUse use);
   void SetLifetime(ZoneId zone, Lifetime lifetime);  // of what it holds
   void SetUse(ZoneId zone, ZoneUse use);             // kData or kLog
   // Starts the background thread; from here on dead zones are reset.
   void Start();
-  // Finishes the background work that is due and ends the thread. No Acquire succeeds afterwards.
+  // Finishes the background work that is due and ends the thread: `make_durable` must still work. No Acquire succeeds
+  // afterwards (kAborted).
   void Stop();
 
   // --- Space held by files ---
@@ -126,18 +137,21 @@ class ZonePool {
   // --- Writing ---
   // kNoSpace when nothing can be written even after all dead zones are reset; kReadOnly.
   Result<ZoneLease> Acquire(const ZoneRequest& request);
-  // An empty zone for metadata, out of the reserve that is kept for it.
+  // An empty zone for metadata (kJournal, kCheckpoint), out of the reserve that is kept for it. It stays the
+  // metadata's, leased or not, until ReleaseMetadata; one that is given back unwritten is free again.
   Result<ZoneLease> AcquireMetadata(ZoneUse use);
-  // The lease on a metadata zone that was adopted at mount and is not full, to go on writing it.
+  // The lease on a metadata zone that is not full and that nobody holds, to go on writing it. Waits for the reset of a
+  // superblock zone that was released.
   Result<ZoneLease> ReopenMetadata(ZoneId zone);
-  // The metadata in `zone` is no longer needed, durably: reset in the background and free again.
+  // The metadata in `zone` is no longer needed, durably: reset in the background, once it is not leased, and free again
+  // (a superblock zone: empty again, for ReopenMetadata).
   void ReleaseMetadata(ZoneId zone);
 
   // --- State ---
   SpaceInfo Space() const;
   std::vector<ZoneView> Zones() const;
   ZonePoolStats Stats() const;
-  // Waits until no dead zone is left to reset; the first error of a reset since the last call.
+  // Waits until no dead zone is left to reset; the first error of the background work since the last call.
   Status Settle();
 
  private:

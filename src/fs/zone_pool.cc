@@ -1,0 +1,852 @@
+#include "fs/zone_pool.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "zone/active_budget.h"
+#include "zone/placement_policy.h"
+#include "zone/zone_table.h"
+
+namespace isozone {
+namespace {
+
+constexpr uint32_t kSuperblockZones = 2;  // zones 0 and 1
+
+// Empty zones that are kept.
+constexpr uint32_t kEmptyForMetadata = 2;  // the next journal zone and the next checkpoint
+constexpr uint32_t kEmptyForGc = 1;
+constexpr uint32_t kEmptyForLogs = 1;
+constexpr uint32_t kEmptyReserve = kEmptyForMetadata + kEmptyForGc + kEmptyForLogs;
+
+// With fewer a file system could be made and not be used: two superblocks, the journal and its next zone, a checkpoint,
+// and what is kept for the next ones.
+constexpr uint32_t kMetadataZones = kSuperblockZones + 2 + 1 + kEmptyForMetadata;
+constexpr uint32_t kLogZones = 2;
+constexpr uint32_t kDataZones = 2;
+constexpr uint32_t kMinZones = kMetadataZones + kLogZones + kEmptyForGc + kDataZones;
+
+// Active zones that data can open at any time: below this the fullest idle zone is finished, ahead of need.
+constexpr uint32_t kSpareTokens = 1;
+// Zones that one call of make_durable serves, and at most so many resets in flight.
+constexpr size_t kResetBatch = 32;
+
+// By how much `wanted` exceeds `have`.
+constexpr uint32_t Shortage(uint32_t wanted, uint32_t have) { return wanted > have ? wanted - have : 0; }
+
+BudgetClass ClassOf(ZoneUse use) {
+  if (use == ZoneUse::kLog) return BudgetClass::kLog;
+  return IsMetadata(use) ? BudgetClass::kMetadata : BudgetClass::kData;
+}
+
+uint32_t EmptyKeptFrom(BudgetClass c) {
+  switch (c) {
+    case BudgetClass::kMetadata:
+      return 0;
+    case BudgetClass::kGc:
+      return kEmptyForMetadata;
+    case BudgetClass::kLog:
+      return kEmptyForMetadata + kEmptyForGc;
+    case BudgetClass::kData:
+      return kEmptyReserve;
+  }
+  return kEmptyReserve;
+}
+
+bool IsUsable(const ZoneRecord& zone) { return zone.phase != ZonePhase::kRetired && zone.phase != ZonePhase::kOffline; }
+
+// What the device would report, should it not answer.
+ZoneDescriptor AsDescriptor(ZoneId id, const ZoneRecord& zone) {
+  ZoneState state = ZoneState::kClosed;
+  if (zone.phase == ZonePhase::kOffline) {
+    state = ZoneState::kOffline;
+  } else if (zone.phase == ZonePhase::kRetired) {
+    state = ZoneState::kReadOnly;
+  } else if (zone.write_pointer == 0) {
+    state = ZoneState::kEmpty;
+  } else if (zone.room() == 0) {
+    state = ZoneState::kFull;
+  }
+  return {id, state, zone.capacity, zone.write_pointer};
+}
+
+Status CheckZoneLimit(std::string_view kind, uint32_t limit) {
+  if (limit == 0 || limit >= ActiveBudget::kReserveTotal) return Status::Ok();
+  return Status::InvalidArgument(fmt::format(
+      "the device allows {} {} zones; Isozone needs at least {}: {} for metadata, {} for logs, {} for garbage "
+      "collection, {} for data",
+      limit, kind, ActiveBudget::kReserveTotal, ActiveBudget::ReserveOf(BudgetClass::kMetadata),
+      ActiveBudget::ReserveOf(BudgetClass::kLog), ActiveBudget::ReserveOf(BudgetClass::kGc),
+      ActiveBudget::ReserveOf(BudgetClass::kData)));
+}
+
+}  // namespace
+
+Status CheckDeviceFits(const DeviceGeometry& geometry) {
+  if (geometry.zone_count < kMinZones) {
+    return Status::InvalidArgument(
+        fmt::format("the device has {} zones; Isozone needs at least {}: {} for metadata, {} for logs, {} for garbage "
+                    "collection, {} for data",
+                    geometry.zone_count, kMinZones, kMetadataZones, kLogZones, kEmptyForGc, kDataZones));
+  }
+  ISOZONE_RETURN_IF_ERROR(CheckZoneLimit("active", geometry.max_active_zones));
+  return CheckZoneLimit("open", geometry.max_open_zones);
+}
+
+struct ZonePool::Impl {
+  // Why no zone could be given.
+  enum class Lack : uint8_t {
+    kOpenZone,    // as many zones are leased as may be open
+    kActiveZone,  // a zone has to stop being active
+    kSpace,       // a zone has to be reset
+  };
+  struct Attempt {
+    ZoneLease lease;  // held where it was granted
+    Lack lack = Lack::kSpace;
+  };
+  struct Lease {
+    uint64_t id = 0;
+    BudgetClass budget_class = BudgetClass::kData;
+    std::optional<ActiveBudget::Token> open;  // until the zone is full
+    bool writing = false;
+    uint64_t last_used = 0;  // by use_count_
+  };
+  // A reset or finish in flight.
+  struct Job {
+    Impl* impl = nullptr;
+    ZoneId zone;
+    DeviceRequest request;
+  };
+
+  Impl(ZonedDevice& d, Options o, std::unique_ptr<PlacementPolicy> p, std::span<const ZoneDescriptor> report);
+  ~Impl() { Stop(); }
+
+  // --- Acquiring ---
+  Status CheckWritable() const ISOZONE_REQUIRES(mu);
+  Result<ZoneLease> Acquire(const ZoneRequest& request) ISOZONE_EXCLUDES(mu);
+  Result<ZoneLease> AcquireMetadata(ZoneUse use) ISOZONE_EXCLUDES(mu);
+  Result<ZoneLease> ReopenMetadata(ZoneId zone) ISOZONE_EXCLUDES(mu);
+  // Repeats `attempt` (Attempt(), the mutex held) until it is granted or nothing can make it succeed.
+  template <typename AttemptFunction>
+  Result<ZoneLease> GrantWhenPossible(BudgetClass c, AttemptFunction attempt) ISOZONE_REQUIRES(mu);
+  Attempt TryPlace(const ZoneRequest& request) ISOZONE_REQUIRES(mu);
+  Attempt TryMetadata(ZoneUse use) ISOZONE_REQUIRES(mu);
+  Attempt TryReopen(ZoneId zone) ISOZONE_REQUIRES(mu);
+  ZoneLease GrantLease(ZoneId zone, ZoneUse use, Lifetime lifetime) ISOZONE_REQUIRES(mu);
+  bool HelpIsComing(Lack lack, BudgetClass c) const ISOZONE_REQUIRES(mu);
+  bool RevokeIdleLease(Lack lack, BudgetClass c) ISOZONE_REQUIRES(mu);
+  Status NothingLeft(Lack lack) const ISOZONE_REQUIRES(mu);
+
+  // --- Leases ---
+  Lease* FindLease(const ZoneLease& lease) ISOZONE_REQUIRES(mu);
+  bool BeginWrite(const ZoneLease& lease) ISOZONE_EXCLUDES(mu);
+  void EndWrite(const ZoneLease& lease, uint64_t bytes) ISOZONE_EXCLUDES(mu);
+  void EndFailedWrite(const ZoneLease& lease) ISOZONE_EXCLUDES(mu);
+  void Release(const ZoneLease& lease) ISOZONE_EXCLUDES(mu);
+  void EndLease(ZoneId zone) ISOZONE_REQUIRES(mu);
+
+  // --- Background work. What does not call make_durable is done by whoever needs it done. ---
+  void Start() ISOZONE_EXCLUDES(mu);
+  void Stop() ISOZONE_EXCLUDES(mu);
+  void RunInBackground() ISOZONE_EXCLUDES(mu);
+  void WakeIfDue() ISOZONE_REQUIRES(mu);
+  // Each returns true if it has done something, and then has given up the mutex meanwhile.
+  bool FinishCompleted() ISOZONE_REQUIRES(mu);
+  bool ResetReleasedMetadata() ISOZONE_REQUIRES(mu);
+  bool ResetDead() ISOZONE_REQUIRES(mu);
+  bool FinishZones(bool logs_too) ISOZONE_REQUIRES(mu);
+  bool IsShort(BudgetClass c) const ISOZONE_REQUIRES(mu);
+  uint32_t FinishesWanted() const ISOZONE_REQUIRES(mu);
+  std::optional<ZoneId> NextFinish(bool logs_too) const ISOZONE_REQUIRES(mu);
+  std::optional<ZoneId> NextFailedFinish(bool logs_too) const ISOZONE_REQUIRES(mu);
+  bool MakeDurable() ISOZONE_REQUIRES(mu);
+  void SubmitAll(DeviceOp op, std::span<const ZoneId> zones) ISOZONE_REQUIRES(mu);
+  void HandleFailure(ZoneId zone, DeviceOp op, DeviceStatus status) ISOZONE_REQUIRES(mu);
+  void LeaveBroken(ZoneId zone, const Result<ZoneDescriptor>& found) ISOZONE_REQUIRES(mu);
+  Result<ZoneDescriptor> Report(ZoneId zone) const;
+  void Latch(const Status& status) ISOZONE_REQUIRES(mu);
+
+  ZonePool* owner = nullptr;  // set once, by its constructor
+  ZonedDevice& device;
+  const Options options;
+  const std::unique_ptr<PlacementPolicy> policy;
+  Histogram wait_ns;
+
+  mutable Mutex mu;
+  CondVar work;     // for the background thread
+  CondVar changed;  // for those who wait: a zone, a token, a lease or an error
+  ZoneTable table ISOZONE_GUARDED_BY(mu);
+  ActiveBudget active ISOZONE_GUARDED_BY(mu);
+  ActiveBudget open ISOZONE_GUARDED_BY(mu);
+  // One for each zone that is active, or leased and about to be; keys are zone ids here and below.
+  std::unordered_map<ZoneId, ActiveBudget::Token> active_tokens ISOZONE_GUARDED_BY(mu);
+  std::unordered_map<ZoneId, Lease> leases ISOZONE_GUARDED_BY(mu);
+  std::unordered_map<ZoneId, Job> jobs ISOZONE_GUARDED_BY(mu);
+  std::vector<ZoneId> completed ISOZONE_GUARDED_BY(mu);      // jobs that the device has done
+  std::vector<ZoneId> failed_active ISOZONE_GUARDED_BY(mu);  // broken, to be finished so that they cost no token
+  std::array<uint32_t, kBudgetClassCount> waiting_for_token ISOZONE_GUARDED_BY(mu){};
+  uint64_t use_count ISOZONE_GUARDED_BY(mu) = 0;
+  uint64_t next_lease_id ISOZONE_GUARDED_BY(mu) = 1;
+  ZonePoolStats stats ISOZONE_GUARDED_BY(mu);
+  Status first_error ISOZONE_GUARDED_BY(mu);    // since the last Settle
+  Status durable_error ISOZONE_GUARDED_BY(mu);  // make_durable failed: no reset any more
+  bool started ISOZONE_GUARDED_BY(mu) = false;
+  bool stopping ISOZONE_GUARDED_BY(mu) = false;
+  std::thread thread;  // touched by Start and Stop only
+};
+
+ZonePool::Impl::Impl(ZonedDevice& d, Options o, std::unique_ptr<PlacementPolicy> p,
+                     std::span<const ZoneDescriptor> report)
+    : device(d),
+      options(std::move(o)),
+      policy(std::move(p)),
+      table(report),
+      active(d.geometry().max_active_zones),
+      open(d.geometry().max_open_zones) {
+  const MutexLock lock(mu);
+  for (uint32_t i = 0; i < report.size(); ++i) {
+    const ZoneId zone(i);
+    if (i < kSuperblockZones) table.SetUse(zone, ZoneUse::kSuperblock);
+    if (IsActive(report[i].state)) active_tokens.emplace(zone, active.Adopt(ClassOf(table.at(zone).use)));
+  }
+}
+
+// --- Acquiring ---
+
+Status ZonePool::Impl::CheckWritable() const {
+  if (options.read_only) return Status::ReadOnly("the file system is mounted read-only");
+  if (stopping) return Status::Aborted("the file system is being unmounted");
+  return Status::Ok();
+}
+
+Result<ZoneLease> ZonePool::Impl::Acquire(const ZoneRequest& request) {
+  assert(request.use == ZoneUse::kData || request.use == ZoneUse::kLog);
+  const uint64_t capacity = device.geometry().zone_capacity;
+  if (request.min_room > capacity) {
+    return Status::InvalidArgument(
+        fmt::format("a zone of {} bytes cannot take {} bytes at once", capacity, request.min_room));
+  }
+  const MutexLock lock(mu);
+  return GrantWhenPossible(ClassOf(request.use), [&]() ISOZONE_REQUIRES(mu) { return TryPlace(request); });
+}
+
+Result<ZoneLease> ZonePool::Impl::AcquireMetadata(ZoneUse use) {
+  assert(use == ZoneUse::kJournal || use == ZoneUse::kCheckpoint);
+  const MutexLock lock(mu);
+  return GrantWhenPossible(BudgetClass::kMetadata, [&]() ISOZONE_REQUIRES(mu) { return TryMetadata(use); });
+}
+
+Result<ZoneLease> ZonePool::Impl::ReopenMetadata(ZoneId zone) {
+  const MutexLock lock(mu);
+  const ZoneRecord& record = table.at(zone);
+  const bool reopenable = record.phase == ZonePhase::kIdle || record.phase == ZonePhase::kEmpty || record.released;
+  if (!IsMetadata(record.use) || !reopenable) {
+    return Status::InvalidArgument(fmt::format("zone {} ({}) cannot be written on: it is full, leased or broken",
+                                               zone.value(), ZoneUseName(record.use)));
+  }
+  return GrantWhenPossible(BudgetClass::kMetadata, [&]() ISOZONE_REQUIRES(mu) { return TryReopen(zone); });
+}
+
+// The ladder for a caller that no zone can be given to, from what costs nobody anything to giving up.
+template <typename AttemptFunction>
+Result<ZoneLease> ZonePool::Impl::GrantWhenPossible(BudgetClass c, AttemptFunction attempt) {
+  int64_t began_ns = 0;
+  for (;;) {
+    FinishCompleted();
+    ISOZONE_RETURN_IF_ERROR(CheckWritable());
+    Attempt result = attempt();
+    if (result.lease.held()) {
+      if (began_ns != 0) wait_ns.Add(static_cast<uint64_t>(MonotonicNs() - began_ns));
+      WakeIfDue();
+      return std::move(result.lease);
+    }
+    uint32_t& waiting = waiting_for_token[static_cast<size_t>(c)];
+    const uint32_t counted = result.lack == Lack::kActiveZone ? 1 : 0;
+    waiting += counted;
+    bool retry = ResetReleasedMetadata() || FinishZones(/*logs_too=*/false);
+    if (!retry && !HelpIsComing(result.lack, c)) {
+      // A writer that is between writes loses its zone before anybody waits for one.
+      retry = RevokeIdleLease(result.lack, c);
+      // Somebody in the middle of a write is between writes soon. Metadata takes no room from others.
+      const bool writing = std::any_of(leases.begin(), leases.end(), [](const auto& l) { return l.second.writing; });
+      const bool frees_something = result.lack != Lack::kSpace || c != BudgetClass::kMetadata;
+      if (!retry && !(writing && frees_something)) {
+        waiting -= counted;
+        return NothingLeft(result.lack);
+      }
+    }
+    if (!retry) {
+      if (began_ns == 0) {
+        began_ns = MonotonicNs();
+        ++stats.waits;
+      }
+      WakeIfDue();
+      changed.Wait(mu);
+    }
+    waiting -= counted;
+  }
+}
+
+ZonePool::Impl::Attempt ZonePool::Impl::TryPlace(const ZoneRequest& request) {
+  const BudgetClass c = ClassOf(request.use);
+  if (open.Available(c) == 0) return {{}, Lack::kOpenZone};
+  PlacementQuery query;
+  query.use = request.use;
+  query.lifetime = request.lifetime;
+  query.min_room = std::max<uint64_t>(request.min_room, device.geometry().block_size);
+  query.token_available = active.Available(c) > 0;
+  query.empty_available = table.empty().size() > EmptyKeptFrom(c);
+  const Placement placement = request.use == ZoneUse::kLog ? PlaceLog(table, query) : policy->PlaceData(table, query);
+  switch (placement.action) {
+    case Placement::Action::kUseIdle:
+    case Placement::Action::kOpenEmpty:
+      return {GrantLease(placement.zone, request.use, request.lifetime), {}};
+    case Placement::Action::kNeedToken:
+      return {{}, Lack::kActiveZone};
+    case Placement::Action::kNeedSpace:
+      return {{}, Lack::kSpace};
+  }
+  return {{}, Lack::kSpace};
+}
+
+ZonePool::Impl::Attempt ZonePool::Impl::TryMetadata(ZoneUse use) {
+  if (open.Available(BudgetClass::kMetadata) == 0) return {{}, Lack::kOpenZone};
+  if (active.Available(BudgetClass::kMetadata) == 0) return {{}, Lack::kActiveZone};
+  const auto zone = table.empty().First();
+  if (!zone) return {{}, Lack::kSpace};
+  return {GrantLease(*zone, use, Lifetime::kNotSet), {}};
+}
+
+ZonePool::Impl::Attempt ZonePool::Impl::TryReopen(ZoneId zone) {
+  const ZoneRecord& record = table.at(zone);
+  if (record.phase != ZonePhase::kIdle && record.phase != ZonePhase::kEmpty) return {{}, Lack::kSpace};
+  if (record.released) return {{}, Lack::kSpace};
+  if (open.Available(BudgetClass::kMetadata) == 0) return {{}, Lack::kOpenZone};
+  const bool needs_token = !active_tokens.contains(zone);
+  if (needs_token && active.Available(BudgetClass::kMetadata) == 0) return {{}, Lack::kActiveZone};
+  return {GrantLease(zone, record.use, record.lifetime), {}};
+}
+
+// The tokens are there: the caller has looked.
+ZoneLease ZonePool::Impl::GrantLease(ZoneId zone, ZoneUse use, Lifetime lifetime) {
+  const BudgetClass c = ClassOf(use);
+  if (!active_tokens.contains(zone)) active_tokens.emplace(zone, *active.TryTake(c));
+  table.Lease(zone, use, lifetime);
+  Lease& lease = leases[zone];
+  lease.id = next_lease_id++;
+  lease.budget_class = c;
+  lease.open = open.TryTake(c);
+  lease.last_used = ++use_count;
+  ZoneLease granted;
+  granted.pool_ = owner;
+  granted.zone_ = zone;
+  granted.lease_id_ = lease.id;
+  granted.write_pointer_ = table.at(zone).write_pointer;
+  granted.capacity_ = table.at(zone).capacity;
+  return granted;
+}
+
+// Waiting makes sense: work is under way, or the background thread is about to take it up, that may end the lack.
+bool ZonePool::Impl::HelpIsComing(Lack lack, BudgetClass c) const {
+  if (lack == Lack::kOpenZone) return false;
+  // What is at the device comes back in any case.
+  if (!jobs.empty() && c == BudgetClass::kMetadata) return true;
+  // The thread may be in make_durable, and that wait for this very caller.
+  if (c == BudgetClass::kMetadata || !started || !durable_error.ok()) return false;
+  if (lack == Lack::kSpace) return !table.dead().empty() || table.totals().resetting > 0;
+  if (table.totals().finishing > 0 || NextFinish(/*logs_too=*/true)) return true;
+  return std::any_of(active_tokens.begin(), active_tokens.end(), [this](const auto& entry) ISOZONE_REQUIRES(mu) {
+    const ZoneRecord& zone = table.at(entry.first);
+    return zone.dead() || zone.phase == ZonePhase::kResetting;
+  });
+}
+
+// Takes the lease that was not used for longest, of those whose going helps.
+bool ZonePool::Impl::RevokeIdleLease(Lack lack, BudgetClass c) {
+  for (const BudgetClass victim : {BudgetClass::kData, BudgetClass::kLog}) {
+    // The room that is left in it, or its place among the open or active zones, which others than its own class can
+    // have only where it is borrowed; zones of logs are kept active for logs.
+    const bool lends = lack == Lack::kOpenZone     ? open.Borrows(victim)
+                       : lack == Lack::kActiveZone ? victim == BudgetClass::kData && active.Borrows(victim)
+                                                   : false;
+    if (victim != c && !lends) continue;
+    const std::pair<const ZoneId, Lease>* oldest = nullptr;
+    for (const auto& entry : leases) {
+      const Lease& lease = entry.second;
+      if (lease.budget_class != victim || lease.writing || !lease.open) continue;
+      if (oldest == nullptr || lease.last_used < oldest->second.last_used) oldest = &entry;
+    }
+    if (oldest == nullptr) continue;
+    EndLease(oldest->first);
+    ++stats.revoked_leases;
+    return true;
+  }
+  return false;
+}
+
+Status ZonePool::Impl::NothingLeft(Lack lack) const {
+  if (!durable_error.ok()) return durable_error.WithContext("no zone can be reset");
+  if (lack != Lack::kSpace) {
+    return Status::NoSpace(
+        fmt::format("all {} active zones that the device allows are in use", device.geometry().max_active_zones));
+  }
+  return Status::NoSpace(
+      fmt::format("the device is full: {} bytes of files on {}, {} empty zones left, which are kept "
+                  "for metadata, logs and garbage collection; delete files",
+                  table.totals().live, table.totals().capacity, table.empty().size()));
+}
+
+// --- Leases ---
+
+ZonePool::Impl::Lease* ZonePool::Impl::FindLease(const ZoneLease& lease) {
+  const auto found = leases.find(lease.zone_);
+  return found == leases.end() || found->second.id != lease.lease_id_ ? nullptr : &found->second;
+}
+
+bool ZonePool::Impl::BeginWrite(const ZoneLease& lease) {
+  const MutexLock lock(mu);
+  Lease* held = FindLease(lease);
+  if (held == nullptr) return false;
+  assert(!held->writing);
+  held->writing = true;
+  return true;
+}
+
+void ZonePool::Impl::EndWrite(const ZoneLease& lease, uint64_t bytes) {
+  const MutexLock lock(mu);
+  Lease* held = FindLease(lease);
+  assert(held != nullptr && held->writing);
+  held->writing = false;
+  held->last_used = ++use_count;
+  table.Advance(lease.zone_, bytes);
+  if (table.at(lease.zone_).room() == 0) {  // no longer active nor open for the device
+    held->open.reset();
+    active_tokens.erase(lease.zone_);
+  }
+  changed.SignalAll();
+}
+
+void ZonePool::Impl::EndFailedWrite(const ZoneLease& lease) {
+  const Result<ZoneDescriptor> found = Report(lease.zone_);
+  const MutexLock lock(mu);
+  assert(FindLease(lease) != nullptr && FindLease(lease)->writing);
+  leases.erase(lease.zone_);
+  LeaveBroken(lease.zone_, found);
+  if (active_tokens.contains(lease.zone_) && !IsMetadata(table.at(lease.zone_).use)) {
+    failed_active.push_back(lease.zone_);
+  }
+  WakeIfDue();
+  changed.SignalAll();
+}
+
+void ZonePool::Impl::Release(const ZoneLease& lease) {
+  const MutexLock lock(mu);
+  if (FindLease(lease) != nullptr) EndLease(lease.zone_);
+}
+
+void ZonePool::Impl::EndLease(ZoneId zone) {
+  leases.erase(zone);
+  table.EndLease(zone);
+  const ZonePhase phase = table.at(zone).phase;
+  if (phase == ZonePhase::kEmpty || phase == ZonePhase::kFull) active_tokens.erase(zone);
+  WakeIfDue();
+  changed.SignalAll();
+}
+
+// --- Background work ---
+
+void ZonePool::Impl::Start() {
+  {
+    const MutexLock lock(mu);
+    if (options.read_only || started) return;
+    started = true;
+  }
+  thread = std::thread([this] { RunInBackground(); });
+}
+
+void ZonePool::Impl::Stop() {
+  {
+    const MutexLock lock(mu);
+    stopping = true;
+    work.Signal();
+    changed.SignalAll();
+  }
+  if (thread.joinable()) thread.join();
+  // What was started on behalf of a caller, where no thread ran.
+  const MutexLock lock(mu);
+  while (!jobs.empty()) {
+    if (!FinishCompleted()) changed.Wait(mu);
+  }
+}
+
+void ZonePool::Impl::RunInBackground() {
+  const MutexLock lock(mu);
+  for (;;) {
+    if (FinishCompleted() || ResetReleasedMetadata()) continue;
+    if (!stopping && FinishZones(/*logs_too=*/true)) continue;
+    if (ResetDead()) continue;
+    if (stopping && jobs.empty()) break;
+    work.Wait(mu);
+  }
+  started = false;
+  changed.SignalAll();
+}
+
+void ZonePool::Impl::WakeIfDue() {
+  if (!table.dead().empty() || NextFailedFinish(true) || NextFinish(true)) work.Signal();
+}
+
+bool ZonePool::Impl::FinishCompleted() {
+  if (completed.empty()) return false;
+  while (!completed.empty()) {
+    const ZoneId zone = completed.back();
+    completed.pop_back();
+    const auto job = jobs.extract(zone);
+    const DeviceRequest& request = job.mapped().request;
+    if (request.status != DeviceStatus::kSuccess) {
+      HandleFailure(zone, request.op, request.status);
+    } else if (request.op == DeviceOp::kReset) {
+      table.EndReset(zone);
+      active_tokens.erase(zone);
+      std::erase(failed_active, zone);
+      ++stats.resets;
+    } else {
+      table.EndFinish(zone);
+      active_tokens.erase(zone);
+      ++stats.finishes;
+    }
+  }
+  changed.SignalAll();
+  return true;
+}
+
+// Its death is durable already.
+bool ZonePool::Impl::ResetReleasedMetadata() {
+  std::vector<ZoneId> zones;
+  for (auto zone = table.dead().First(); zone && zones.size() < kResetBatch;
+       zone = table.dead().FirstFrom(ZoneId(zone->value() + 1))) {
+    if (table.at(*zone).released) zones.push_back(*zone);
+  }
+  if (zones.empty()) return false;
+  for (const ZoneId zone : zones) table.BeginReset(zone);
+  SubmitAll(DeviceOp::kReset, zones);
+  return true;
+}
+
+bool ZonePool::Impl::ResetDead() {
+  if (!durable_error.ok()) return false;
+  std::vector<ZoneId> zones;
+  while (zones.size() < kResetBatch) {
+    const auto zone = table.dead().First();
+    if (!zone) break;
+    table.BeginReset(*zone);
+    zones.push_back(*zone);
+  }
+  if (zones.empty()) return false;
+  if (MakeDurable()) {
+    SubmitAll(DeviceOp::kReset, zones);
+  } else {
+    for (const ZoneId zone : zones) table.Fail(zone, table.at(zone).write_pointer);
+  }
+  return true;
+}
+
+bool ZonePool::Impl::FinishZones(bool logs_too) {
+  std::vector<ZoneId> zones;
+  bool logs = false;
+  for (;;) {
+    auto zone = NextFailedFinish(logs_too);
+    if (zone) {
+      std::erase(failed_active, *zone);
+    } else if (zone = NextFinish(logs_too); !zone) {
+      break;
+    }
+    logs |= table.at(*zone).use == ZoneUse::kLog;
+    table.BeginFinish(*zone);
+    zones.push_back(*zone);
+  }
+  if (zones.empty()) return false;
+  if (!logs || MakeDurable()) {
+    SubmitAll(DeviceOp::kFinish, zones);
+  } else {
+    for (const ZoneId zone : zones) table.Fail(zone, table.at(zone).write_pointer);
+  }
+  return true;
+}
+
+bool ZonePool::Impl::IsShort(BudgetClass c) const {
+  const uint32_t spare = c == BudgetClass::kData ? kSpareTokens : 0;
+  return active.Available(c) < std::max(spare, waiting_for_token[static_cast<size_t>(c)]);
+}
+
+uint32_t ZonePool::Impl::FinishesWanted() const {
+  uint32_t wanted = active.Overcommitted();
+  for (const BudgetClass c : {BudgetClass::kMetadata, BudgetClass::kLog, BudgetClass::kData}) {
+    const uint32_t spare = c == BudgetClass::kData ? kSpareTokens : 0;
+    wanted += Shortage(std::max(spare, waiting_for_token[static_cast<size_t>(c)]), active.Available(c));
+  }
+  return wanted;
+}
+
+// The fullest idle zone of a class that is short, or that gives back what others lack.
+std::optional<ZoneId> ZonePool::Impl::NextFinish(bool logs_too) const {
+  if (FinishesWanted() <= table.totals().finishing) return std::nullopt;
+  std::optional<ZoneId> fullest;
+  for (const ZoneUse use : {ZoneUse::kData, ZoneUse::kLog}) {
+    const BudgetClass c = ClassOf(use);
+    if (use == ZoneUse::kLog && !logs_too) continue;
+    if (!IsShort(c) && !active.Borrows(c)) continue;
+    const auto zone = table.FullestIdle(use);
+    if (zone && (!fullest || table.at(*zone).room() < table.at(*fullest).room())) fullest = zone;
+  }
+  return fullest;
+}
+
+std::optional<ZoneId> ZonePool::Impl::NextFailedFinish(bool logs_too) const {
+  for (const ZoneId id : failed_active) {
+    const ZoneRecord& zone = table.at(id);
+    if (zone.phase == ZonePhase::kFailed && !zone.dead() && (logs_too || zone.use != ZoneUse::kLog)) return id;
+  }
+  return std::nullopt;
+}
+
+bool ZonePool::Impl::MakeDurable() {
+  Status status;
+  if (options.make_durable) {
+    const MutexUnlock unlock(mu);
+    status = options.make_durable();
+  }
+  if (status.ok()) return true;
+  durable_error = status;
+  Latch(status);
+  return false;
+}
+
+void ZonePool::Impl::SubmitAll(DeviceOp op, std::span<const ZoneId> zones) {
+  std::vector<Job*> started_jobs;
+  for (const ZoneId zone : zones) {
+    Job& job = jobs[zone];
+    job.impl = this;
+    job.zone = zone;
+    job.request.op = op;
+    job.request.offset = device.geometry().ZoneStart(zone);
+    job.request.context = &job;
+    job.request.done = [](DeviceRequest& request) {
+      auto& done = *static_cast<Job*>(request.context);
+      Impl& impl = *done.impl;
+      const MutexLock lock(impl.mu);
+      impl.completed.push_back(done.zone);
+      impl.work.Signal();
+      impl.changed.SignalAll();
+    };
+    started_jobs.push_back(&job);
+  }
+  const MutexUnlock unlock(mu);
+  for (Job* job : started_jobs) device.Submit(job->request);
+}
+
+void ZonePool::Impl::HandleFailure(ZoneId zone, DeviceOp op, DeviceStatus status) {
+  const Result<ZoneDescriptor> found = [&]() ISOZONE_REQUIRES(mu) {
+    const MutexUnlock unlock(mu);
+    return Report(zone);
+  }();
+  Latch(Status::IoError(fmt::format("{} of zone {} failed: {}; the zone is not written again", DeviceOpName(op),
+                                    zone.value(), DeviceStatusName(status))));
+  LeaveBroken(zone, found);
+  if (op != DeviceOp::kReset) return;
+  ++stats.failed_resets;
+  // What cannot be reset is not tried again.
+  if (table.at(zone).phase == ZonePhase::kFailed) table.Retire(zone, /*offline=*/false);
+}
+
+void ZonePool::Impl::LeaveBroken(ZoneId zone, const Result<ZoneDescriptor>& found) {
+  if (!found.ok()) {
+    Latch(found.status());
+    table.Fail(zone, table.at(zone).write_pointer);
+    return;
+  }
+  const ZoneDescriptor& now = *found;
+  if (now.state == ZoneState::kReadOnly || now.state == ZoneState::kOffline) {
+    table.Retire(zone, now.state == ZoneState::kOffline);
+  } else {
+    table.Fail(zone, now.write_pointer);
+  }
+  if (!IsActive(now.state)) active_tokens.erase(zone);
+}
+
+Result<ZoneDescriptor> ZonePool::Impl::Report(ZoneId zone) const {
+  ZoneDescriptor found;
+  ISOZONE_RETURN_IF_ERROR(device.ReportZones(zone, {&found, 1}));
+  return found;
+}
+
+void ZonePool::Impl::Latch(const Status& status) {
+  spdlog::warn("isozone: {}", status.message());
+  if (first_error.ok()) first_error = status;
+}
+
+// --- ZonePool ---
+
+Result<std::unique_ptr<ZonePool>> ZonePool::Create(ZonedDevice& device, Options options) {
+  ISOZONE_RETURN_IF_ERROR(CheckDeviceFits(device.geometry()));
+  ISOZONE_ASSIGN_OR_RETURN(auto policy, MakePlacementPolicy(options.policy));
+  std::vector<ZoneDescriptor> report(device.geometry().zone_count);
+  ISOZONE_RETURN_IF_ERROR(device.ReportZones(ZoneId(0), report));
+  return std::unique_ptr<ZonePool>(
+      new ZonePool(std::make_unique<Impl>(device, std::move(options), std::move(policy), report)));
+}
+
+ZonePool::ZonePool(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) { impl_->owner = this; }
+ZonePool::~ZonePool() = default;
+
+Status ZonePool::AdoptMetadata(ZoneId zone, ZoneUse use) {
+  assert(IsMetadata(use));
+  if (zone.value() >= impl_->device.geometry().zone_count) {
+    return Status::InvalidArgument(fmt::format("the device has no zone {}, which should hold metadata", zone.value()));
+  }
+  SetUse(zone, use);
+  return Status::Ok();
+}
+
+void ZonePool::SetLifetime(ZoneId zone, Lifetime lifetime) {
+  const MutexLock lock(impl_->mu);
+  impl_->table.SetLifetime(zone, lifetime);
+}
+
+void ZonePool::SetUse(ZoneId zone, ZoneUse use) {
+  const MutexLock lock(impl_->mu);
+  impl_->table.SetUse(zone, use);
+  if (impl_->active_tokens.erase(zone) != 0) impl_->active_tokens.emplace(zone, impl_->active.Adopt(ClassOf(use)));
+}
+
+void ZonePool::Start() { impl_->Start(); }
+void ZonePool::Stop() { impl_->Stop(); }
+
+void ZonePool::AddLive(ZoneId zone, uint64_t bytes) {
+  const MutexLock lock(impl_->mu);
+  impl_->table.AddLive(zone, bytes);
+}
+
+void ZonePool::RemoveLive(ZoneId zone, uint64_t bytes) {
+  const MutexLock lock(impl_->mu);
+  impl_->table.RemoveLive(zone, bytes);
+  if (impl_->table.at(zone).dead()) impl_->work.Signal();
+}
+
+Result<ZoneLease> ZonePool::Acquire(const ZoneRequest& request) { return impl_->Acquire(request); }
+Result<ZoneLease> ZonePool::AcquireMetadata(ZoneUse use) { return impl_->AcquireMetadata(use); }
+Result<ZoneLease> ZonePool::ReopenMetadata(ZoneId zone) { return impl_->ReopenMetadata(zone); }
+
+void ZonePool::ReleaseMetadata(ZoneId zone) {
+  const MutexLock lock(impl_->mu);
+  impl_->table.ReleaseMetadata(zone);
+  impl_->WakeIfDue();
+}
+
+SpaceInfo ZonePool::Space() const {
+  const MutexLock lock(impl_->mu);
+  const ZoneTotals& totals = impl_->table.totals();
+  const uint32_t empty_zones = impl_->table.empty().size();
+  SpaceInfo space;
+  space.capacity = totals.capacity;
+  space.live = totals.live;
+  space.dead = totals.dead;
+  space.metadata = totals.metadata;
+  space.free = totals.free - std::min(empty_zones, kEmptyReserve) * impl_->device.geometry().zone_capacity;
+  space.zones = impl_->table.size();
+  space.empty_zones = empty_zones;
+  space.active_zones = impl_->active.used();
+  space.full_zones = totals.full;
+  space.unusable_zones = totals.unusable;
+  return space;
+}
+
+std::vector<ZoneView> ZonePool::Zones() const {
+  const uint32_t zone_count = impl_->device.geometry().zone_count;
+  std::vector<ZoneDescriptor> report(zone_count);
+  const Status reported = impl_->device.ReportZones(ZoneId(0), report);
+  const MutexLock lock(impl_->mu);
+  std::vector<ZoneView> views(zone_count);
+  for (uint32_t i = 0; i < zone_count; ++i) {
+    const ZoneRecord& zone = impl_->table.at(ZoneId(i));
+    ZoneView& view = views[i];
+    view.device = reported.ok() ? report[i] : AsDescriptor(ZoneId(i), zone);
+    view.use = IsUsable(zone) ? zone.use : ZoneUse::kUnusable;
+    view.live = zone.live;
+    view.lifetime = zone.lifetime;
+    view.writing = zone.phase == ZonePhase::kLeased;
+  }
+  return views;
+}
+
+ZonePoolStats ZonePool::Stats() const {
+  const MutexLock lock(impl_->mu);
+  ZonePoolStats stats = impl_->stats;
+  stats.wait_ns = impl_->wait_ns.Take();
+  return stats;
+}
+
+Status ZonePool::Settle() {
+  const MutexLock lock(impl_->mu);
+  // Where no thread runs, or nothing can be made durable, what is dead stays.
+  while (impl_->started &&
+         (impl_->table.totals().resetting > 0 || (impl_->durable_error.ok() && !impl_->table.dead().empty()))) {
+    impl_->work.Signal();
+    impl_->changed.Wait(impl_->mu);
+  }
+  return std::exchange(impl_->first_error, Status::Ok());
+}
+
+// --- ZoneLease ---
+
+ZoneLease::ZoneLease(ZoneLease&& other) noexcept { *this = std::move(other); }
+
+ZoneLease& ZoneLease::operator=(ZoneLease&& other) noexcept {
+  if (this == &other) return *this;
+  Release();
+  pool_ = std::exchange(other.pool_, nullptr);
+  zone_ = other.zone_;
+  lease_id_ = other.lease_id_;
+  write_pointer_ = other.write_pointer_;
+  capacity_ = other.capacity_;
+  return *this;
+}
+
+ZoneLease::~ZoneLease() { Release(); }
+
+DeviceOffset ZoneLease::next() const {
+  return DeviceOffset(pool_->impl_->device.geometry().ZoneStart(zone_).value() + write_pointer_);
+}
+
+bool ZoneLease::BeginWrite() {
+  if (pool_ == nullptr) return false;
+  if (pool_->impl_->BeginWrite(*this)) return true;
+  pool_ = nullptr;
+  return false;
+}
+
+void ZoneLease::EndWrite(uint64_t bytes) {
+  pool_->impl_->EndWrite(*this, bytes);
+  write_pointer_ += bytes;
+}
+
+void ZoneLease::EndFailedWrite(DeviceStatus status) {
+  spdlog::warn("isozone: a write to zone {} at {} failed: {}; the zone is not written again before it is reset",
+               zone_.value(), write_pointer_, DeviceStatusName(status));
+  std::exchange(pool_, nullptr)->impl_->EndFailedWrite(*this);
+}
+
+void ZoneLease::Release() {
+  if (pool_ != nullptr) std::exchange(pool_, nullptr)->impl_->Release(*this);
+}
+
+}  // namespace isozone

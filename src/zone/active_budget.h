@@ -1,0 +1,81 @@
+// ActiveBudget: who may have how many of the few zones that a device allows to be active (or open) at a time.
+//
+// A class may take a token while it holds fewer than its reserve, or while something is left of what no reserve covers
+// (the rest). So a class can borrow from the rest, never from another's reserve:
+//
+//   metadata 4   the superblock, the journal, and either the next journal zone, held ready, or, while a checkpoint is
+//                written, the checkpoint and the journal zone that it replaces, which stays active until it is reset
+//                (a finish would hide the journal's end from recovery)
+//   log      2   WAL and MANIFEST: a sync never waits for writers of tables
+//   GC       1   a collector that must wait for a zone could not make room for those it waits for
+//   data     2   one flush beside one compaction
+//
+// Zones found active at mount are adopted even beyond a reserve; Overcommitted() says how many must go.
+//
+// Thread safety: none; the owner locks, tokens included. A budget outlives its tokens.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace isozone {
+
+enum class BudgetClass : uint8_t { kMetadata, kLog, kGc, kData };
+inline constexpr int kBudgetClassCount = 4;
+
+class ActiveBudget {
+ public:
+  static constexpr std::array<uint32_t, kBudgetClassCount> kReserve = {4, 2, 1, 2};  // by BudgetClass
+  static constexpr uint32_t kReserveTotal = 9;                                       // no device can have less
+
+  static constexpr uint32_t ReserveOf(BudgetClass c) { return kReserve[static_cast<size_t>(c)]; }
+
+  // One zone's share of the budget; goes back when it is destroyed. Move-only.
+  class Token {
+   public:
+    Token(Token&& other) noexcept : budget_(std::exchange(other.budget_, nullptr)), class_(other.class_) {}
+    Token& operator=(Token&& other) noexcept {
+      std::swap(budget_, other.budget_);
+      std::swap(class_, other.class_);
+      return *this;
+    }
+    ~Token() {
+      if (budget_ != nullptr) --budget_->used_[static_cast<size_t>(class_)];
+    }
+
+   private:
+    friend class ActiveBudget;
+    Token(ActiveBudget& budget, BudgetClass c) : budget_(&budget), class_(c) { ++budget.used_[static_cast<size_t>(c)]; }
+    ActiveBudget* budget_;
+    BudgetClass class_;
+  };
+
+  // `limit`: of the device; 0: none. At least kReserveTotal otherwise.
+  explicit ActiveBudget(uint32_t limit);
+  ActiveBudget(const ActiveBudget&) = delete;
+  ActiveBudget& operator=(const ActiveBudget&) = delete;
+
+  // Empty where the class may have no more now.
+  std::optional<Token> TryTake(BudgetClass c);
+  // For a zone that is active already.
+  Token Adopt(BudgetClass c) { return {*this, c}; }
+
+  // How many tokens the class could take now.
+  uint32_t Available(BudgetClass c) const;
+  // True where the class holds more than its reserve: what it gives back, others can take.
+  bool Borrows(BudgetClass c) const { return used(c) > ReserveOf(c); }
+  // By how much adopted tokens cut into reserves.
+  uint32_t Overcommitted() const;
+  uint32_t used(BudgetClass c) const { return used_[static_cast<size_t>(c)]; }
+  uint32_t used() const;
+
+ private:
+  int64_t Rest() const;  // not reserved and not taken; negative when overcommitted
+
+  const int64_t limit_;
+  std::array<uint32_t, kBudgetClassCount> used_{};
+};
+
+}  // namespace isozone

@@ -1,0 +1,52 @@
+#include "zone/placement_policy.h"
+
+#include <array>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "zone/zenfs_placement.h"
+
+namespace isozone {
+namespace {
+
+struct NamedPolicy {
+  std::string_view name;
+  std::unique_ptr<PlacementPolicy> (*make)();
+};
+
+constexpr std::array kPolicies = {
+    NamedPolicy{ZenfsPlacement::kName,
+                []() -> std::unique_ptr<PlacementPolicy> { return std::make_unique<ZenfsPlacement>(); }},
+};
+
+std::optional<ZoneId> AnyIdleLog(const ZoneTable& table, uint64_t min_room) {
+  for (int lifetime = 0; lifetime < kLifetimeCount; ++lifetime) {
+    if (auto zone = table.IdleWithRoom(ZoneUse::kLog, static_cast<Lifetime>(lifetime), min_room)) return zone;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Placement PlaceLog(const ZoneTable& table, const PlacementQuery& query) {
+  using Action = Placement::Action;
+  // Pack tight: logs of one lifetime die in the order in which they were written.
+  if (auto zone = table.IdleWithRoom(ZoneUse::kLog, query.lifetime, query.min_room)) return {Action::kUseIdle, *zone};
+  // Keep lifetimes apart while that costs nothing.
+  if (query.can_open()) return {Action::kOpenEmpty, *table.empty().First()};
+  // Any zone of logs is better than waiting.
+  if (auto zone = AnyIdleLog(table, query.min_room)) return {Action::kUseIdle, *zone};
+  return {query.empty_available ? Action::kNeedToken : Action::kNeedSpace, {}};
+}
+
+Result<std::unique_ptr<PlacementPolicy>> MakePlacementPolicy(std::string_view name) {
+  std::string known;
+  for (const NamedPolicy& policy : kPolicies) {
+    if (policy.name == name) return policy.make();
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", policy.name);
+  }
+  return Status::InvalidArgument(fmt::format("unknown placement policy \"{}\"; known: {}", name, known));
+}
+
+}  // namespace isozone

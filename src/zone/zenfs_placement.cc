@@ -1,0 +1,46 @@
+#include "zone/zenfs_placement.h"
+
+namespace isozone {
+namespace {
+
+std::optional<ZoneId> IdleOf(const ZoneTable& table, const PlacementQuery& query, int lifetime) {
+  return table.IdleWithRoom(ZoneUse::kData, static_cast<Lifetime>(lifetime), query.min_room);
+}
+
+bool HasLifetime(Lifetime lifetime) { return lifetime != Lifetime::kNotSet && lifetime != Lifetime::kNone; }
+
+std::optional<ZoneId> GoodMatch(const ZoneTable& table, const PlacementQuery& query) {
+  const int lifetime = static_cast<int>(query.lifetime);
+  if (!HasLifetime(query.lifetime)) return IdleOf(table, query, lifetime);
+  for (int longer = lifetime + 1; longer < kLifetimeCount; ++longer) {
+    if (auto zone = IdleOf(table, query, longer)) return zone;
+  }
+  return std::nullopt;
+}
+
+// The longest-lived of the zones that are left, which all die before the file.
+std::optional<ZoneId> AnyWithRoom(const ZoneTable& table, const PlacementQuery& query) {
+  for (int lifetime = kLifetimeCount - 1; lifetime >= 0; --lifetime) {
+    if (auto zone = IdleOf(table, query, lifetime)) return zone;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Placement ZenfsPlacement::PlaceData(const ZoneTable& table, const PlacementQuery& query) const {
+  using Action = Placement::Action;
+  // What lives longer keeps the zone anyway: the file adds no zone to clean.
+  if (auto zone = GoodMatch(table, query)) return {Action::kUseIdle, *zone};
+  // A fresh zone keeps files of equal lifetime, whose real ends differ, apart.
+  if (query.can_open()) return {Action::kOpenEmpty, *table.empty().First()};
+  // Equal lifetimes in one zone are better than a finish, which throws room away.
+  if (auto zone = IdleOf(table, query, static_cast<int>(query.lifetime))) return {Action::kUseIdle, *zone};
+  // Rather a finish than data of other lifetimes in one zone.
+  if (query.empty_available) return {Action::kNeedToken, {}};
+  // Rather other lifetimes than no space.
+  if (auto zone = AnyWithRoom(table, query)) return {Action::kUseIdle, *zone};
+  return {Action::kNeedSpace, {}};
+}
+
+}  // namespace isozone

@@ -1,0 +1,220 @@
+#include "zone/zone_table.h"
+
+#include <algorithm>
+#include <cassert>
+#include <type_traits>
+
+namespace isozone {
+namespace {
+
+ZonePhase PhaseOf(const ZoneDescriptor& zone) {
+  switch (zone.state) {
+    case ZoneState::kEmpty:
+      return ZonePhase::kEmpty;
+    case ZoneState::kImplicitlyOpen:
+    case ZoneState::kExplicitlyOpen:
+    case ZoneState::kClosed:
+      return ZonePhase::kIdle;
+    case ZoneState::kFull:
+      return ZonePhase::kFull;
+    case ZoneState::kReadOnly:
+      return ZonePhase::kRetired;
+    case ZoneState::kOffline:
+      return ZonePhase::kOffline;
+  }
+  return ZonePhase::kOffline;
+}
+
+bool HoldsFiles(ZoneUse use) { return use == ZoneUse::kData || use == ZoneUse::kLog; }
+bool IsFree(const ZoneRecord& zone) { return zone.phase == ZonePhase::kEmpty && zone.use == ZoneUse::kFree; }
+bool IsReusable(const ZoneRecord& zone) {
+  return zone.phase == ZonePhase::kIdle && HoldsFiles(zone.use) && !zone.dead();
+}
+
+}  // namespace
+
+bool ZoneRecord::dead() const {
+  const bool at_rest = phase == ZonePhase::kIdle || phase == ZonePhase::kFull || phase == ZonePhase::kFailed;
+  return at_rest && live == 0 && (released || !IsMetadata(use));
+}
+
+// One change of one zone.
+class ZoneTable::Edit {
+ public:
+  Edit(ZoneTable& table, ZoneId zone) : table_(table), zone_(zone) { table_.Unindex(zone_); }
+  ~Edit() { table_.Index(zone_); }
+  Edit(const Edit&) = delete;
+  Edit& operator=(const Edit&) = delete;
+  ZoneRecord* operator->() { return &table_.zones_[zone_.value()]; }
+
+ private:
+  ZoneTable& table_;
+  const ZoneId zone_;
+};
+
+ZoneTable::ZoneTable(std::span<const ZoneDescriptor> report)
+    : empty_(static_cast<uint32_t>(report.size())), dead_(static_cast<uint32_t>(report.size())) {
+  zones_.resize(report.size());
+  for (uint32_t i = 0; i < report.size(); ++i) {
+    ZoneRecord& zone = zones_[i];
+    zone.phase = PhaseOf(report[i]);
+    zone.use = zone.phase == ZonePhase::kEmpty ? ZoneUse::kFree : ZoneUse::kData;
+    zone.capacity = report[i].capacity;
+    zone.write_pointer = report[i].write_pointer;
+    Index(ZoneId(i));
+  }
+}
+
+void ZoneTable::Lease(ZoneId zone, ZoneUse use, Lifetime lifetime) {
+  Edit edit(*this, zone);
+  assert(edit->phase == ZonePhase::kEmpty || edit->phase == ZonePhase::kIdle);
+  if (edit->phase == ZonePhase::kEmpty) {
+    edit->use = use;
+    edit->lifetime = lifetime;
+  }
+  edit->phase = ZonePhase::kLeased;
+}
+
+void ZoneTable::Advance(ZoneId zone, uint64_t bytes) {
+  Edit edit(*this, zone);
+  assert(edit->phase == ZonePhase::kLeased && bytes <= edit->room());
+  edit->write_pointer += bytes;
+}
+
+void ZoneTable::EndLease(ZoneId zone) {
+  Edit edit(*this, zone);
+  assert(edit->phase == ZonePhase::kLeased);
+  if (edit->write_pointer == edit->capacity) {
+    edit->phase = ZonePhase::kFull;
+  } else if (edit->write_pointer > 0 || edit->live > 0) {
+    edit->phase = ZonePhase::kIdle;
+  } else {
+    edit->phase = ZonePhase::kEmpty;
+    if (edit->use != ZoneUse::kSuperblock) edit->use = ZoneUse::kFree;
+  }
+}
+
+void ZoneTable::BeginFinish(ZoneId zone) {
+  Edit edit(*this, zone);
+  assert(edit->phase == ZonePhase::kIdle || edit->phase == ZonePhase::kFailed);
+  edit->phase = ZonePhase::kFinishing;
+}
+
+void ZoneTable::EndFinish(ZoneId zone) {
+  Edit edit(*this, zone);
+  assert(edit->phase == ZonePhase::kFinishing);
+  edit->phase = ZonePhase::kFull;
+  edit->write_pointer = edit->capacity;
+}
+
+void ZoneTable::BeginReset(ZoneId zone) {
+  Edit edit(*this, zone);
+  assert(edit->dead());
+  edit->phase = ZonePhase::kResetting;
+}
+
+void ZoneTable::EndReset(ZoneId zone) {
+  Edit edit(*this, zone);
+  assert(edit->phase == ZonePhase::kResetting && edit->live == 0);
+  edit->phase = ZonePhase::kEmpty;
+  edit->use = edit->use == ZoneUse::kSuperblock ? ZoneUse::kSuperblock : ZoneUse::kFree;
+  edit->lifetime = Lifetime::kNotSet;
+  edit->released = false;
+  edit->write_pointer = 0;
+}
+
+void ZoneTable::Fail(ZoneId zone, uint64_t write_pointer) {
+  Edit edit(*this, zone);
+  assert(write_pointer <= edit->capacity);
+  edit->phase = ZonePhase::kFailed;
+  edit->write_pointer = write_pointer;
+}
+
+void ZoneTable::Retire(ZoneId zone, bool offline) {
+  Edit edit(*this, zone);
+  edit->phase = offline ? ZonePhase::kOffline : ZonePhase::kRetired;
+}
+
+void ZoneTable::AddLive(ZoneId zone, uint64_t bytes) {
+  Edit edit(*this, zone);
+  assert(edit->phase != ZonePhase::kResetting && edit->live + bytes <= edit->capacity);
+  edit->live += bytes;
+}
+
+void ZoneTable::RemoveLive(ZoneId zone, uint64_t bytes) {
+  Edit edit(*this, zone);
+  assert(bytes <= edit->live);
+  edit->live -= bytes;
+}
+
+void ZoneTable::SetUse(ZoneId zone, ZoneUse use) { Edit(*this, zone)->use = use; }
+
+void ZoneTable::SetLifetime(ZoneId zone, Lifetime lifetime) { Edit(*this, zone)->lifetime = lifetime; }
+
+void ZoneTable::ReleaseMetadata(ZoneId zone) {
+  Edit edit(*this, zone);
+  assert(IsMetadata(edit->use));
+  edit->released = true;
+}
+
+std::optional<ZoneId> ZoneTable::IdleWithRoom(ZoneUse use, Lifetime lifetime, uint64_t min_room) const {
+  const IdleByRoom& zones = idle(use)[static_cast<size_t>(lifetime)];
+  const auto found = zones.lower_bound({min_room, ZoneId(0)});
+  if (found == zones.end()) return std::nullopt;
+  return found->second;
+}
+
+std::optional<ZoneId> ZoneTable::FullestIdle(ZoneUse use) const {
+  const std::pair<uint64_t, ZoneId>* fullest = nullptr;
+  for (const IdleByRoom& zones : idle(use)) {
+    if (!zones.empty() && (fullest == nullptr || *zones.begin() < *fullest)) fullest = &*zones.begin();
+  }
+  if (fullest == nullptr) return std::nullopt;
+  return fullest->second;
+}
+
+void ZoneTable::Index(ZoneId id) {
+  const ZoneRecord& zone = at(id);
+  Count(zone, 1);
+  if (IsFree(zone)) empty_.Insert(id);
+  if (zone.dead()) dead_.Insert(id);
+  if (!IsReusable(zone)) return;
+  IdleByLifetime& lifetimes = zone.use == ZoneUse::kLog ? idle_log_ : idle_data_;
+  lifetimes[static_cast<size_t>(zone.lifetime)].emplace(zone.room(), id);
+}
+
+void ZoneTable::Unindex(ZoneId id) {
+  const ZoneRecord& zone = at(id);
+  Count(zone, -1);
+  if (IsFree(zone)) empty_.Erase(id);
+  if (zone.dead()) dead_.Erase(id);
+  if (!IsReusable(zone)) return;
+  IdleByLifetime& lifetimes = zone.use == ZoneUse::kLog ? idle_log_ : idle_data_;
+  lifetimes[static_cast<size_t>(zone.lifetime)].erase({zone.room(), id});
+}
+
+void ZoneTable::Count(const ZoneRecord& zone, int sign) {
+  // Unsigned sums: adding the two's complement takes away.
+  const auto add = [sign](auto& sum, auto amount) {
+    sum += static_cast<std::remove_reference_t<decltype(sum)>>(sign) * amount;
+  };
+  const bool offline = zone.phase == ZonePhase::kOffline;
+  add(totals_.full, zone.phase == ZonePhase::kFull ? 1U : 0U);
+  add(totals_.resetting, zone.phase == ZonePhase::kResetting ? 1U : 0U);
+  add(totals_.finishing, zone.phase == ZonePhase::kFinishing ? 1U : 0U);
+  add(totals_.unusable, offline || zone.phase == ZonePhase::kRetired ? 1U : 0U);
+  add(totals_.checkpoint, zone.use == ZoneUse::kCheckpoint ? 1U : 0U);
+  if (offline) return;
+  add(totals_.capacity, zone.capacity);
+  if (IsMetadata(zone.use)) {
+    add(totals_.metadata, zone.capacity);
+    return;
+  }
+  add(totals_.live, zone.live);
+  add(totals_.dead, zone.write_pointer - std::min(zone.live, zone.write_pointer));
+  const bool writable =
+      zone.phase == ZonePhase::kEmpty || zone.phase == ZonePhase::kLeased || zone.phase == ZonePhase::kIdle;
+  add(totals_.free, writable ? zone.room() : 0);
+}
+
+}  // namespace isozone

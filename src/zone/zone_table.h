@@ -1,0 +1,142 @@
+// ZoneTable: what is known of every zone, and an index for each question that a placement policy or the zone pool asks.
+//
+//            Lease            EndLease                BeginReset        EndReset
+//   empty ----------> leased ----------> idle, full -----------> resetting -----> empty
+//                       ^                 |  | BeginFinish  EndFinish
+//                       +----- Lease -----+  +-----------> finishing -----> full
+//   any --Fail--> failed (reset once nothing in it lives)     any --Retire--> retired, offline (never written again)
+//
+// Invariants (the random test holds them against a naive table):
+//  * A zone is *dead* when it is idle, full or failed, no byte in it lives, and it does not hold metadata that is still
+//    needed. Only a dead zone can be reset.
+//  * The empty set holds the empty zones that anybody may have: not those of the superblock. Of empty zones the one
+//    with the lowest id is given first: an image file stays small, and levelling wear is the device's task, which
+//    maps a zone to erase blocks when it is opened.
+//  * An idle zone of data or logs in which something lives is in the idle index; a dead one is not.
+//  * Every question but at() of many zones costs the same for 100 and for 100,000 zones, to within cache misses: the
+//    empty and dead sets are bitmaps (zone_set.h), the idle index is bounded by the active-zone limit, sums are kept.
+//
+// Every change is one Edit, which takes the zone out of all indexes and puts it back as it is afterwards: no operation
+// has to know which index a zone is in.
+//
+// Thread safety: none; the owner locks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "device/zoned_device.h"
+#include "zone/lifetime.h"
+#include "zone/zone_set.h"
+#include "zone/zone_use.h"
+
+namespace isozone {
+
+enum class ZonePhase : uint8_t {
+  kEmpty,
+  kLeased,     // one writer holds it
+  kIdle,       // partly written, no writer
+  kFinishing,  // a finish is in flight
+  kFull,       // written to its capacity, or finished
+  kResetting,  // a reset is in flight
+  kFailed,     // a write failed: not written again before it is reset
+  kRetired,    // read-only, or its reset failed: never written again
+  kOffline,    // neither read nor written
+};
+
+struct ZoneRecord {
+  ZonePhase phase = ZonePhase::kEmpty;
+  ZoneUse use = ZoneUse::kFree;
+  Lifetime lifetime = Lifetime::kNotSet;  // of the first file written to it
+  bool released = false;                  // its metadata is no longer needed
+  uint64_t live = 0;                      // bytes of file data
+  uint64_t write_pointer = 0;             // bytes from the start of the zone
+  uint64_t capacity = 0;                  // bytes
+  uint64_t room() const { return capacity - write_pointer; }
+  bool dead() const;
+};
+
+// Sums over all zones, in bytes and zones.
+struct ZoneTotals {
+  uint64_t capacity = 0;    // of all zones that are not offline
+  uint64_t live = 0;        // bytes of files
+  uint64_t dead = 0;        // written for files, and no longer needed
+  uint64_t metadata = 0;    // capacity of the zones that hold metadata
+  uint64_t free = 0;        // capacity of the empty zones, and room in leased and idle zones of files
+  uint32_t full = 0;        // zones
+  uint32_t resetting = 0;   // zones
+  uint32_t finishing = 0;   // zones
+  uint32_t unusable = 0;    // zones: retired, offline
+  uint32_t checkpoint = 0;  // zones that hold a checkpoint
+  bool operator==(const ZoneTotals&) const = default;
+};
+
+class ZoneTable {
+ public:
+  // The zones of a report, zone 0 first. A partly written zone is idle, its use kData until SetUse says otherwise.
+  explicit ZoneTable(std::span<const ZoneDescriptor> report);
+
+  uint32_t size() const { return static_cast<uint32_t>(zones_.size()); }
+  const ZoneRecord& at(ZoneId zone) const { return zones_[zone.value()]; }
+
+  // --- Changes. Each states the phases it starts from; another one is a mistake of the caller (assert). ---
+  // Empty or idle. An empty zone takes `use` and `lifetime`, an idle one keeps its own.
+  void Lease(ZoneId zone, ZoneUse use, Lifetime lifetime);
+  // Leased: `bytes` were written at the write pointer; at most its room.
+  void Advance(ZoneId zone, uint64_t bytes);
+  // Leased: becomes full, idle, or empty where nothing was written.
+  void EndLease(ZoneId zone);
+  // Idle or failed.
+  void BeginFinish(ZoneId zone);
+  // Finishing.
+  void EndFinish(ZoneId zone);
+  // Dead.
+  void BeginReset(ZoneId zone);
+  // Resetting. A zone of the superblock stays one.
+  void EndReset(ZoneId zone);
+  // Any: a write or finish failed; the device's write pointer is `write_pointer`.
+  void Fail(ZoneId zone, uint64_t write_pointer);
+  // Any: kReadOnly or kOffline of the device, or a reset failed.
+  void Retire(ZoneId zone, bool offline);
+
+  void AddLive(ZoneId zone, uint64_t bytes);
+  // At most what lives in it.
+  void RemoveLive(ZoneId zone, uint64_t bytes);
+  void SetUse(ZoneId zone, ZoneUse use);
+  void SetLifetime(ZoneId zone, Lifetime lifetime);
+  // The metadata in it is no longer needed: dead, as soon as it is not leased.
+  void ReleaseMetadata(ZoneId zone);
+
+  // --- Questions ---
+  const ZoneSet& empty() const { return empty_; }
+  const ZoneSet& dead() const { return dead_; }
+  // Among the idle zones of this use and lifetime with at least `min_room` bytes, the fullest.
+  std::optional<ZoneId> IdleWithRoom(ZoneUse use, Lifetime lifetime, uint64_t min_room) const;
+  // The idle zone of this use with the least room.
+  std::optional<ZoneId> FullestIdle(ZoneUse use) const;
+  const ZoneTotals& totals() const { return totals_; }
+
+ private:
+  class Edit;
+  using IdleByRoom = std::set<std::pair<uint64_t, ZoneId>>;  // room, zone
+  using IdleByLifetime = std::array<IdleByRoom, kLifetimeCount>;
+
+  const IdleByLifetime& idle(ZoneUse use) const { return use == ZoneUse::kLog ? idle_log_ : idle_data_; }
+  void Index(ZoneId zone);
+  void Unindex(ZoneId zone);
+  // Adds (sign 1) or takes away (sign -1) what a zone contributes.
+  void Count(const ZoneRecord& zone, int sign);
+
+  std::vector<ZoneRecord> zones_;
+  ZoneSet empty_;
+  ZoneSet dead_;
+  IdleByLifetime idle_data_;
+  IdleByLifetime idle_log_;
+  ZoneTotals totals_;
+};
+
+}  // namespace isozone

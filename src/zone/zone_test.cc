@@ -1,0 +1,426 @@
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "base/units.h"
+#include "zone/active_budget.h"
+#include "zone/placement_policy.h"
+#include "zone/zone_set.h"
+#include "zone/zone_table.h"
+
+namespace isozone {
+namespace {
+
+constexpr uint64_t kCapacity = 64 * kKiB;
+constexpr uint64_t kBlock = 4 * kKiB;
+
+std::vector<ZoneDescriptor> EmptyZones(uint32_t count) {
+  std::vector<ZoneDescriptor> report(count);
+  for (uint32_t i = 0; i < count; ++i) report[i] = {ZoneId(i), ZoneState::kEmpty, kCapacity, 0};
+  return report;
+}
+
+uint64_t TestSeed() {
+  const char* given = std::getenv("ISOZONE_TEST_SEED");
+  return given != nullptr ? std::strtoull(given, nullptr, 0) : 20240607;
+}
+
+// --- ZoneSet ---
+
+TEST(ZoneSet, FindsTheLowestMemberFromAnyZoneOn) {
+  ZoneSet set(300'000);
+  EXPECT_EQ(set.First(), std::nullopt);
+  for (const uint32_t id : {0U, 63U, 64U, 4095U, 4096U, 262'143U, 262'144U, 299'999U}) set.Insert(ZoneId(id));
+  EXPECT_EQ(set.size(), 8U);
+  EXPECT_EQ(set.First(), ZoneId(0));
+  EXPECT_EQ(set.FirstFrom(ZoneId(1)), ZoneId(63));
+  EXPECT_EQ(set.FirstFrom(ZoneId(65)), ZoneId(4095));
+  EXPECT_EQ(set.FirstFrom(ZoneId(4097)), ZoneId(262'143));
+  EXPECT_EQ(set.FirstFrom(ZoneId(262'145)), ZoneId(299'999));
+  EXPECT_EQ(set.FirstFrom(ZoneId(300'000)), std::nullopt);
+  set.Erase(ZoneId(299'999));
+  EXPECT_EQ(set.FirstFrom(ZoneId(262'145)), std::nullopt);
+  EXPECT_FALSE(set.Contains(ZoneId(299'999)));
+}
+
+// --- ZoneTable ---
+
+TEST(ZoneTable, AdoptsWhatTheDeviceReports) {
+  std::vector<ZoneDescriptor> report = EmptyZones(6);
+  report[1] = {ZoneId(1), ZoneState::kClosed, kCapacity, kBlock};
+  report[2] = {ZoneId(2), ZoneState::kFull, kCapacity, kCapacity};
+  report[3] = {ZoneId(3), ZoneState::kReadOnly, kCapacity, 2 * kBlock};
+  report[4] = {ZoneId(4), ZoneState::kOffline, kCapacity, 0};
+  const ZoneTable table(report);
+  EXPECT_EQ(table.empty().size(), 2U);
+  EXPECT_EQ(table.dead().size(), 2U);  // 1 and 2: nothing lives in them
+  EXPECT_EQ(table.at(ZoneId(3)).phase, ZonePhase::kRetired);
+  EXPECT_EQ(table.totals().unusable, 2U);
+  EXPECT_EQ(table.totals().capacity, 5 * kCapacity);
+  EXPECT_EQ(table.totals().dead, kBlock + kCapacity + 2 * kBlock);
+  EXPECT_EQ(table.totals().free, 2 * kCapacity + kCapacity - kBlock);
+}
+
+TEST(ZoneTable, ZoneGoesRound) {
+  ZoneTable table(EmptyZones(1));
+  const ZoneId zone(0);
+  table.Lease(zone, ZoneUse::kData, Lifetime::kLong);
+  EXPECT_TRUE(table.empty().empty());
+  table.AddLive(zone, kBlock);
+  table.Advance(zone, kBlock);
+  table.EndLease(zone);
+  EXPECT_EQ(table.IdleWithRoom(ZoneUse::kData, Lifetime::kLong, kBlock), zone);
+  EXPECT_EQ(table.IdleWithRoom(ZoneUse::kData, Lifetime::kShort, kBlock), std::nullopt);
+  EXPECT_EQ(table.IdleWithRoom(ZoneUse::kLog, Lifetime::kLong, kBlock), std::nullopt);
+  table.Lease(zone, ZoneUse::kData, Lifetime::kShort);
+  EXPECT_EQ(table.at(zone).lifetime, Lifetime::kLong);
+  table.EndLease(zone);
+  table.BeginFinish(zone);
+  EXPECT_EQ(table.FullestIdle(ZoneUse::kData), std::nullopt);
+  table.EndFinish(zone);
+  EXPECT_EQ(table.totals().full, 1U);
+  table.RemoveLive(zone, kBlock);
+  EXPECT_EQ(table.dead().First(), zone);
+  table.BeginReset(zone);
+  EXPECT_TRUE(table.dead().empty());
+  table.EndReset(zone);
+  EXPECT_EQ(table.empty().First(), zone);
+  EXPECT_EQ(table.at(zone).use, ZoneUse::kFree);
+}
+
+TEST(ZoneTable, MetadataDiesOnlyWhenReleased) {
+  ZoneTable table(EmptyZones(2));
+  table.SetUse(ZoneId(0), ZoneUse::kSuperblock);
+  EXPECT_EQ(table.empty().First(), ZoneId(1));
+  for (const auto& [zone, use] : {std::pair(ZoneId(0), ZoneUse::kSuperblock), {ZoneId(1), ZoneUse::kJournal}}) {
+    table.Lease(zone, use, Lifetime::kNotSet);
+    table.Advance(zone, kBlock);
+    table.EndLease(zone);
+  }
+  EXPECT_TRUE(table.dead().empty());
+  EXPECT_EQ(table.FullestIdle(ZoneUse::kData), std::nullopt);
+  for (const ZoneId zone : {ZoneId(0), ZoneId(1)}) {
+    table.ReleaseMetadata(zone);
+    table.BeginReset(zone);
+    table.EndReset(zone);
+  }
+  EXPECT_EQ(table.empty().size(), 1U);
+  EXPECT_EQ(table.empty().First(), ZoneId(1));
+  EXPECT_EQ(table.at(ZoneId(0)).use, ZoneUse::kSuperblock);
+}
+
+// What ZoneTable keeps in indexes, found by looking at every zone.
+class NaiveView {
+ public:
+  explicit NaiveView(const ZoneTable& table) : table_(table) {}
+
+  std::vector<ZoneId> Where(auto predicate) const {
+    std::vector<ZoneId> found;
+    for (uint32_t i = 0; i < table_.size(); ++i) {
+      if (predicate(table_.at(ZoneId(i)))) found.emplace_back(i);
+    }
+    return found;
+  }
+  std::optional<ZoneId> Fullest(auto predicate) const {
+    std::optional<ZoneId> best;
+    for (const ZoneId zone : Where(predicate)) {
+      if (!best || table_.at(zone).room() < table_.at(*best).room()) best = zone;
+    }
+    return best;
+  }
+  static bool Reusable(const ZoneRecord& z, ZoneUse use) {
+    return z.phase == ZonePhase::kIdle && z.use == use && z.live > 0;
+  }
+  ZoneTotals Totals() const {
+    ZoneTotals sum;
+    for (uint32_t i = 0; i < table_.size(); ++i) {
+      const ZoneRecord& z = table_.at(ZoneId(i));
+      sum.full += z.phase == ZonePhase::kFull;
+      sum.resetting += z.phase == ZonePhase::kResetting;
+      sum.finishing += z.phase == ZonePhase::kFinishing;
+      sum.unusable += z.phase == ZonePhase::kRetired || z.phase == ZonePhase::kOffline;
+      sum.checkpoint += z.use == ZoneUse::kCheckpoint;
+      if (z.phase == ZonePhase::kOffline) continue;
+      sum.capacity += z.capacity;
+      if (IsMetadata(z.use)) {
+        sum.metadata += z.capacity;
+        continue;
+      }
+      sum.live += z.live;
+      if (z.write_pointer > z.live) sum.dead += z.write_pointer - z.live;
+      if (z.phase == ZonePhase::kEmpty || z.phase == ZonePhase::kLeased || z.phase == ZonePhase::kIdle) {
+        sum.free += z.room();
+      }
+    }
+    return sum;
+  }
+
+ private:
+  const ZoneTable& table_;
+};
+
+std::vector<ZoneId> Members(const ZoneSet& set) {
+  std::vector<ZoneId> members;
+  for (auto zone = set.First(); zone; zone = set.FirstFrom(ZoneId(zone->value() + 1))) members.push_back(*zone);
+  return members;
+}
+
+void ExpectConsistent(const ZoneTable& table) {
+  const NaiveView naive(table);
+  ASSERT_EQ(Members(table.empty()),
+            naive.Where([](const ZoneRecord& z) { return z.phase == ZonePhase::kEmpty && z.use == ZoneUse::kFree; }));
+  ASSERT_EQ(Members(table.dead()), naive.Where([](const ZoneRecord& z) { return z.dead(); }));
+  ASSERT_EQ(table.empty().size(), Members(table.empty()).size());
+  ASSERT_EQ(table.totals(), naive.Totals());
+  for (const ZoneUse use : {ZoneUse::kData, ZoneUse::kLog}) {
+    const auto fullest = table.FullestIdle(use);
+    ASSERT_EQ(fullest, naive.Fullest([&](const ZoneRecord& z) { return NaiveView::Reusable(z, use); }));
+    for (int lifetime = 0; lifetime < kLifetimeCount; ++lifetime) {
+      for (const uint64_t min_room : {kBlock, kCapacity / 2}) {
+        ASSERT_EQ(table.IdleWithRoom(use, static_cast<Lifetime>(lifetime), min_room),
+                  naive.Fullest([&](const ZoneRecord& z) {
+                    return NaiveView::Reusable(z, use) && z.lifetime == static_cast<Lifetime>(lifetime) &&
+                           z.room() >= min_room;
+                  }));
+      }
+    }
+  }
+}
+
+// One random change that is allowed in the zone's phase.
+void ChangeSomething(ZoneTable& table, Random& random) {
+  constexpr ZoneUse kUses[] = {ZoneUse::kData, ZoneUse::kLog, ZoneUse::kJournal, ZoneUse::kCheckpoint};
+  const ZoneId id(static_cast<uint32_t>(random.Below(table.size())));
+  const ZoneRecord& zone = table.at(id);
+  if (random.Chance(0.002)) return table.Retire(id, random.Chance(0.5));
+  if (random.Chance(0.3) && zone.live > 0) return table.RemoveLive(id, random.Between(1, zone.live));
+  if (random.Chance(0.2) && IsMetadata(zone.use) && zone.phase != ZonePhase::kEmpty) return table.ReleaseMetadata(id);
+  switch (zone.phase) {
+    case ZonePhase::kEmpty:
+      return table.Lease(id, kUses[random.Below(4)], static_cast<Lifetime>(random.Below(kLifetimeCount)));
+    case ZonePhase::kLeased:
+      if (random.Chance(0.05)) return table.Fail(id, zone.write_pointer);
+      if (random.Chance(0.3) || zone.room() == 0) return table.EndLease(id);
+      if (!IsMetadata(zone.use) && zone.live + kBlock <= zone.capacity) table.AddLive(id, random.Between(1, kBlock));
+      return table.Advance(id, kBlock * random.Between(1, zone.room() / kBlock));
+    case ZonePhase::kIdle:
+      if (zone.dead()) return table.BeginReset(id);
+      if (random.Chance(0.3)) return table.BeginFinish(id);
+      return table.Lease(id, zone.use, zone.lifetime);
+    case ZonePhase::kFinishing:
+      return table.EndFinish(id);
+    case ZonePhase::kFull:
+    case ZonePhase::kFailed:
+      if (zone.dead()) table.BeginReset(id);
+      return;
+    case ZonePhase::kResetting:
+      return table.EndReset(id);
+    case ZonePhase::kRetired:
+    case ZonePhase::kOffline:
+      return;
+  }
+}
+
+TEST(ZoneTable, IndexesAgreeWithALookAtEveryZone) {
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE("ISOZONE_TEST_SEED=" + std::to_string(seed));
+  Random random(seed);
+  for (int round = 0; round < 20; ++round) {
+    ZoneTable table(EmptyZones(70));
+    table.SetUse(ZoneId(0), ZoneUse::kSuperblock);
+    for (int step = 0; step < 1'000; ++step) {
+      ChangeSomething(table, random);
+      ASSERT_NO_FATAL_FAILURE(ExpectConsistent(table)) << "round " << round << " step " << step;
+    }
+  }
+}
+
+// --- ActiveBudget ---
+
+using Tokens = std::vector<ActiveBudget::Token>;
+
+uint32_t TakeAll(ActiveBudget& budget, BudgetClass c, Tokens& tokens) {
+  uint32_t taken = 0;
+  while (auto token = budget.TryTake(c)) {
+    tokens.push_back(std::move(*token));
+    ++taken;
+  }
+  return taken;
+}
+
+TEST(ActiveBudget, DataNeverTakesAReserve) {
+  ActiveBudget budget(14);
+  Tokens tokens;
+  EXPECT_EQ(TakeAll(budget, BudgetClass::kData, tokens), 7U);  // its own 2 and the rest of 5
+  EXPECT_EQ(TakeAll(budget, BudgetClass::kGc, tokens), 1U);
+  EXPECT_EQ(TakeAll(budget, BudgetClass::kLog, tokens), 2U);
+  EXPECT_EQ(TakeAll(budget, BudgetClass::kMetadata, tokens), 4U);
+  EXPECT_EQ(budget.used(), 14U);
+}
+
+TEST(ActiveBudget, EveryClassBorrowsFromTheRestOnly) {
+  for (const BudgetClass c : {BudgetClass::kMetadata, BudgetClass::kLog, BudgetClass::kGc, BudgetClass::kData}) {
+    ActiveBudget budget(12);
+    Tokens tokens;
+    EXPECT_EQ(TakeAll(budget, c, tokens), ActiveBudget::ReserveOf(c) + 3);
+    EXPECT_TRUE(budget.Borrows(c));
+    for (const BudgetClass other : {BudgetClass::kMetadata, BudgetClass::kLog, BudgetClass::kGc, BudgetClass::kData}) {
+      EXPECT_EQ(budget.Available(other), other == c ? 0 : ActiveBudget::ReserveOf(other));
+    }
+  }
+}
+
+TEST(ActiveBudget, SmallestDeviceGivesEveryClassItsReserve) {
+  ActiveBudget budget(ActiveBudget::kReserveTotal);
+  Tokens tokens;
+  for (const BudgetClass c : {BudgetClass::kData, BudgetClass::kLog, BudgetClass::kGc, BudgetClass::kMetadata}) {
+    EXPECT_EQ(TakeAll(budget, c, tokens), ActiveBudget::ReserveOf(c));
+    EXPECT_FALSE(budget.Borrows(c));
+  }
+}
+
+TEST(ActiveBudget, TokenGoesBackOnceHoweverItIsMoved) {
+  ActiveBudget budget(9);
+  {
+    auto first = budget.TryTake(BudgetClass::kLog);
+    ActiveBudget::Token moved = std::move(*first);
+    first.reset();
+    EXPECT_EQ(budget.used(BudgetClass::kLog), 1U);
+    std::optional<ActiveBudget::Token> second = budget.TryTake(BudgetClass::kLog);
+    moved = std::move(*second);
+    second.reset();
+    EXPECT_EQ(budget.used(BudgetClass::kLog), 1U);
+  }
+  EXPECT_EQ(budget.used(), 0U);
+}
+
+TEST(ActiveBudget, AdoptedTokensMayExceedTheBudgetAndAreThenOwed) {
+  ActiveBudget budget(10);
+  Tokens tokens;
+  for (int i = 0; i < 5; ++i) tokens.push_back(budget.Adopt(BudgetClass::kData));
+  EXPECT_EQ(budget.Overcommitted(), 2U);
+  EXPECT_EQ(budget.Available(BudgetClass::kData), 0U);
+  EXPECT_EQ(budget.Available(BudgetClass::kMetadata), 4U);
+  EXPECT_EQ(TakeAll(budget, BudgetClass::kMetadata, tokens), 4U);
+  EXPECT_EQ(budget.Available(BudgetClass::kLog), 1U);  // the device has no more
+}
+
+TEST(ActiveBudget, NoLimitIsNoLimit) {
+  ActiveBudget budget(0);
+  Tokens tokens;
+  for (int i = 0; i < 10'000; ++i) tokens.push_back(*budget.TryTake(BudgetClass::kData));
+  EXPECT_GT(budget.Available(BudgetClass::kData), 1'000'000U);
+  EXPECT_EQ(budget.Overcommitted(), 0U);
+}
+
+// --- Placement ---
+
+struct IdleZone {
+  ZoneUse use;
+  Lifetime lifetime;
+  uint64_t written;  // blocks of 16
+};
+
+struct PlacementCase {
+  std::string name;
+  std::vector<IdleZone> idle;  // zones 0, 1, ...; the zones after them are empty
+  ZoneUse use = ZoneUse::kData;
+  Lifetime lifetime = Lifetime::kNotSet;
+  uint64_t min_room = kBlock;
+  bool token = true;
+  bool empty = true;
+  Placement want;
+};
+
+Placement Use(uint32_t zone) { return {Placement::Action::kUseIdle, ZoneId(zone)}; }
+Placement Open(uint32_t zone) { return {Placement::Action::kOpenEmpty, ZoneId(zone)}; }
+const Placement kToken = {Placement::Action::kNeedToken, {}};
+const Placement kSpace = {Placement::Action::kNeedSpace, {}};
+
+ZoneTable TableWith(const std::vector<IdleZone>& idle) {
+  ZoneTable table(EmptyZones(static_cast<uint32_t>(idle.size()) + 2));
+  for (uint32_t i = 0; i < idle.size(); ++i) {
+    table.Lease(ZoneId(i), idle[i].use, idle[i].lifetime);
+    table.AddLive(ZoneId(i), kBlock);
+    table.Advance(ZoneId(i), idle[i].written * kBlock);
+    table.EndLease(ZoneId(i));
+  }
+  return table;
+}
+
+class PlacementTest : public testing::TestWithParam<PlacementCase> {};
+
+TEST_P(PlacementTest, Decides) {
+  const PlacementCase& c = GetParam();
+  const ZoneTable table = TableWith(c.idle);
+  const PlacementQuery query = {c.use, c.lifetime, c.min_room, c.token, c.empty};
+  auto policy = MakePlacementPolicy("zenfs");
+  ASSERT_TRUE(policy.ok());
+  const Placement got = c.use == ZoneUse::kLog ? PlaceLog(table, query) : (*policy)->PlaceData(table, query);
+  EXPECT_EQ(static_cast<int>(got.action), static_cast<int>(c.want.action));
+  EXPECT_EQ(got.zone, c.want.zone);
+}
+
+constexpr ZoneUse kD = ZoneUse::kData;
+constexpr ZoneUse kL = ZoneUse::kLog;
+using enum Lifetime;
+
+INSTANTIATE_TEST_SUITE_P(
+    Zenfs, PlacementTest,
+    testing::Values(
+        PlacementCase{"NothingWrittenOpensTheFirstEmpty", {}, kD, kShort, kBlock, true, true, Open(0)},
+        PlacementCase{"LongerLifetimeIsGood", {{kD, kLong, 1}}, kD, kMedium, kBlock, true, true, Use(0)},
+        PlacementCase{"NearestLongerIsBest",
+                      {{kD, kExtreme, 1}, {kD, kMedium, 1}, {kD, kLong, 1}},
+                      kD,
+                      kShort,
+                      kBlock,
+                      true,
+                      true,
+                      Use(1)},
+        PlacementCase{
+            "FullestOfEquallyGood", {{kD, kLong, 3}, {kD, kLong, 9}}, kD, kMedium, kBlock, true, true, Use(1)},
+        PlacementCase{
+            "TooFullIsPassedOver", {{kD, kLong, 3}, {kD, kLong, 15}}, kD, kMedium, 2 * kBlock, true, true, Use(0)},
+        PlacementCase{"SameLifetimeRatherOpensNew", {{kD, kMedium, 1}}, kD, kMedium, kBlock, true, true, Open(1)},
+        PlacementCase{"SameLifetimeRatherThanFinish", {{kD, kMedium, 1}}, kD, kMedium, kBlock, false, true, Use(0)},
+        PlacementCase{"GoodMatchNeedsNoToken", {{kD, kLong, 1}}, kD, kMedium, kBlock, false, true, Use(0)},
+        PlacementCase{"ShorterLifetimeIsNoMatch", {{kD, kShort, 1}}, kD, kMedium, kBlock, true, true, Open(1)},
+        PlacementCase{"FinishRatherThanNoMatch", {{kD, kShort, 1}}, kD, kMedium, kBlock, false, true, kToken},
+        PlacementCase{"NoMatchRatherThanNoSpace", {{kD, kShort, 1}}, kD, kMedium, kBlock, true, false, Use(0)},
+        PlacementCase{"NoMatchTakesTheLongestLived",
+                      {{kD, kNone, 1}, {kD, kShort, 1}},
+                      kD,
+                      kExtreme,
+                      kBlock,
+                      true,
+                      false,
+                      Use(1)},
+        PlacementCase{
+            "NotSetMatchesNotSet", {{kD, kNone, 1}, {kD, kNotSet, 1}}, kD, kNotSet, kBlock, true, true, Use(1)},
+        PlacementCase{
+            "NotSetMatchesNothingElse", {{kD, kNone, 1}, {kD, kLong, 1}}, kD, kNotSet, kBlock, true, true, Open(2)},
+        PlacementCase{"LastOfLifetimesHasNoLonger", {{kD, kExtreme, 1}}, kD, kExtreme, kBlock, true, true, Open(1)},
+        PlacementCase{"DataKeepsOutOfLogs", {{kL, kLong, 1}}, kD, kMedium, kBlock, true, false, kSpace},
+        PlacementCase{"FullDevice", {}, kD, kMedium, kBlock, true, false, kSpace},
+        PlacementCase{
+            "LogGoesOnInItsLifetime", {{kL, kLong, 1}, {kL, kShort, 1}}, kL, kShort, kBlock, true, true, Use(1)},
+        PlacementCase{"LogOpensNew", {{kL, kLong, 1}, {kD, kShort, 1}}, kL, kShort, kBlock, true, true, Open(2)},
+        PlacementCase{"LogTakesAnyLogRatherThanWait", {{kL, kLong, 1}}, kL, kShort, kBlock, false, true, Use(0)},
+        PlacementCase{"LogKeepsOutOfData", {{kD, kShort, 1}}, kL, kShort, kBlock, false, true, kToken},
+        PlacementCase{"LogOnFullDevice", {{kD, kShort, 1}}, kL, kShort, kBlock, true, false, kSpace}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(PlacementPolicy, UnknownNameIsAnsweredWithTheKnownOnes) {
+  const auto policy = MakePlacementPolicy("best");
+  EXPECT_EQ(policy.status().ToString(), "Invalid argument: unknown placement policy \"best\"; known: zenfs");
+  EXPECT_EQ((*MakePlacementPolicy("zenfs"))->name(), "zenfs");
+}
+
+}  // namespace
+}  // namespace isozone
