@@ -1,7 +1,6 @@
 # cmake -DOUTPUT=file.cc "-DPROFILES=a.profile;b.profile" -P embed_profiles.cmake
 #
 # Writes the definition of isozone::EmbeddedProfiles() (embedded_profiles.h) with the text of every profile.
-list(SORT PROFILES)
 set(entries "")
 foreach(profile IN LISTS PROFILES)
   get_filename_component(name ${profile} NAME_WE)

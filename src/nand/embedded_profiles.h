@@ -11,7 +11,6 @@ struct EmbeddedProfile {
   std::string_view text;
 };
 
-// Sorted by name.
 std::span<const EmbeddedProfile> EmbeddedProfiles();
 
 }  // namespace isozone

@@ -439,6 +439,7 @@ Result<Profile> LoadProfile(const std::string& name) {
 std::vector<std::string> BuiltinProfileNames() {
   std::vector<std::string> names;
   for (const EmbeddedProfile& embedded : EmbeddedProfiles()) names.emplace_back(embedded.name);
+  std::sort(names.begin(), names.end());
   return names;
 }
 
