@@ -1,0 +1,81 @@
+#include "rocksdb/isozone.h"
+
+#include <utility>
+
+#include <rocksdb/utilities/object_registry.h>
+#include <rocksdb/version.h>
+
+#include "base/uri.h"
+#include "device/open_device.h"
+#include "fs/file_system.h"
+#include "rocksdb/stats_json.h"
+#include "rocksdb/status_mapping.h"
+#include "rocksdb/zoned_file_system.h"
+
+namespace isozone {
+namespace {
+
+Status MakeFileSystem(const std::string& text, bool force) {
+  ISOZONE_ASSIGN_OR_RETURN(Uri uri, ParseUri(text));
+  Uri to_create = uri;
+  ISOZONE_RETURN_IF_ERROR(CreateDevice(to_create));
+  ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<ZonedDevice> device, OpenDevice(uri, OpenMode::kReadWrite));
+  return FormatDevice(*device, {.label = "", .force = force});
+}
+
+rocksdb::FileSystem* FromRegistry(const std::string& uri, std::unique_ptr<rocksdb::FileSystem>* guard,
+                                  std::string* error) {
+  const rocksdb::IOStatus status = WithoutExceptions([&] {
+    Result<std::unique_ptr<ZonedFileSystem>> opened = ZonedFileSystem::Open(uri);
+    if (opened.ok()) {
+      *guard = std::move(opened).value();
+    } else {
+      *error = opened.status().ToString();
+    }
+    return rocksdb::IOStatus::OK();
+  });
+  if (!status.ok()) *error = status.ToString();
+  return guard->get();
+}
+
+// Runs when the library is loaded. librocksdb.so, on which it depends, is initialised by then.
+const bool registered = [] {
+  return WithoutExceptions([] {
+           rocksdb::ObjectLibrary::PatternEntry any_uri(ZonedFileSystem::kClassName(), /*optional=*/false);
+           any_uri.AddSeparator("://");
+           rocksdb::ObjectLibrary::Default()->AddFactory<rocksdb::FileSystem>(any_uri, &FromRegistry);
+           return rocksdb::IOStatus::OK();
+         })
+      .ok();
+}();
+
+}  // namespace
+
+std::string Version() {
+  return ISOZONE_VERSION " (RocksDB " + std::to_string(ROCKSDB_MAJOR) + "." + std::to_string(ROCKSDB_MINOR) + "." +
+         std::to_string(ROCKSDB_PATCH) + ")";
+}
+
+rocksdb::Status CreateFileSystem(const std::string& uri, bool force) {
+  return WithoutExceptions([&] { return ToIoStatus(MakeFileSystem(uri, force), ""); });
+}
+
+rocksdb::Status OpenFileSystem(const std::string& uri, std::shared_ptr<rocksdb::FileSystem>* result) {
+  return WithoutExceptions([&] {
+    result->reset();
+    Result<std::unique_ptr<ZonedFileSystem>> opened = ZonedFileSystem::Open(uri);
+    if (opened.ok()) *result = std::move(opened).value();
+    return ToIoStatus(opened.status(), "");
+  });
+}
+
+rocksdb::Status GetStats(const rocksdb::FileSystem& file_system, std::string* json) {
+  return WithoutExceptions([&] {
+    const ZonedFileSystem* ours = ZonedFileSystem::From(file_system);
+    if (ours == nullptr) return rocksdb::IOStatus::InvalidArgument("not an Isozone file system");
+    *json = StatsJson(ours->system().fs());
+    return rocksdb::IOStatus::OK();
+  });
+}
+
+}  // namespace isozone

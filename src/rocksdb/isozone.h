@@ -1,0 +1,47 @@
+// Isozone's public interface: RocksDB on zoned flash. Installed as <isozone/isozone.h>.
+//
+// Most programs need none of this: loading libisozone.so (linked, preloaded or dlopened) makes RocksDB know isozone://
+// URIs, wherever it takes a file-system URI:
+//
+//   rocksdb::Env* env;
+//   std::shared_ptr<rocksdb::Env> guard;
+//   rocksdb::Env::CreateFromUri(rocksdb::ConfigOptions(), "", "isozone://emu:/data/ssd.img", &env, &guard);
+//
+// Thread safety: any function from any thread. No function throws.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <rocksdb/file_system.h>
+#include <rocksdb/status.h>
+
+#define ISOZONE_EXPORT __attribute__((visibility("default")))
+
+namespace isozone {
+
+// "0.1.0 (RocksDB 7.8.3)": Isozone's version, and the RocksDB it was built for.
+ISOZONE_EXPORT std::string Version();
+
+// Makes the device of `uri` where that is something one can make (an emulated SSD in a new image file) and writes an
+// empty file system on it, as `isozone mkfs` does. Fails if it carries one already, unless `force`: then all is lost.
+ISOZONE_EXPORT rocksdb::Status CreateFileSystem(const std::string& uri, bool force = false);
+
+// Mounts the device of `uri`, or joins the file system that this process has mounted from it already. Options follow
+// the device's name: "isozone://emu:/data/ssd.img?policy=zenfs&log_dir=/var/log/db". Those of this library:
+//
+//   read_only=on       beside a writer in another process; for OpenForReadOnly and secondary instances
+//   log_dir=/path      RocksDB's info log goes to this local directory instead of the device
+//   stats_file=/path   GetStats() is written here when the file system is unmounted
+//
+// It is unmounted when the last rocksdb::FileSystem of it, and all its open files, are gone; at the end of the process,
+// what is still mounted is made durable.
+ISOZONE_EXPORT rocksdb::Status OpenFileSystem(const std::string& uri, std::shared_ptr<rocksdb::FileSystem>* result);
+
+// The counters of the mounted file system that `file_system` (from OpenFileSystem or by URI through RocksDB) is on, as
+// a JSON object: "classes" has bytes, requests and latencies (us) for each class of I/O, "write_amplification" is
+// device bytes over user bytes, "space" and "zone_*" tell what zones are used for, "device_lifetime" counts since the
+// device was made. InvalidArgument for a file system that is not Isozone's.
+ISOZONE_EXPORT rocksdb::Status GetStats(const rocksdb::FileSystem& file_system, std::string* json);
+
+}  // namespace isozone

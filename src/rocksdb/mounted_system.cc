@@ -1,0 +1,139 @@
+#include "rocksdb/mounted_system.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "base/crc32c.h"
+#include "fs/mount.h"
+#include "rocksdb/stats_json.h"
+
+namespace isozone {
+namespace {
+
+struct Registry {
+  Mutex mu;
+  std::map<const FileSystem*, std::weak_ptr<MountedSystem>> systems ISOZONE_GUARDED_BY(mu);
+};
+
+// Never destroyed: threads of RocksDB may still use it when statics are.
+Registry& TheRegistry() {
+  static Registry& registry = *new Registry;
+  return registry;
+}
+
+uint32_t IdentityOf(const FileSystem& fs) {
+  const std::string uuid = fs.uuid();
+  return Crc32c(std::as_bytes(std::span(uuid)));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<MountedSystem>> MountedSystem::Open(const AdapterUri& uri) {
+  Registry& registry = TheRegistry();
+  MutexLock lock(registry.mu);
+  ISOZONE_ASSIGN_OR_RETURN(std::shared_ptr<FileSystem> fs, MountShared(uri.rest, uri.read_only));
+  std::weak_ptr<MountedSystem>& known = registry.systems[fs.get()];
+  if (std::shared_ptr<MountedSystem> system = known.lock()) return system;
+  std::shared_ptr<MountedSystem> system(new MountedSystem(std::move(fs), uri.stats_file));
+  known = system;
+  static const int registered = std::atexit(&MountedSystem::EndAll);
+  static_cast<void>(registered);
+  return system;
+}
+
+MountedSystem::MountedSystem(std::shared_ptr<FileSystem> fs, std::string stats_file)
+    : fs_(std::move(fs)), stats_file_(std::move(stats_file)), identity_(IdentityOf(*fs_)), owner_(getpid()) {}
+
+MountedSystem::~MountedSystem() {
+  if (getpid() != owner_) {
+    new std::shared_ptr<FileSystem>(std::move(fs_));  // the parent's: dropping it here would unmount
+    return;
+  }
+  {
+    Registry& registry = TheRegistry();
+    MutexLock lock(registry.mu);
+    const auto known = registry.systems.find(fs_.get());
+    if (known != registry.systems.end() && known->second.expired()) registry.systems.erase(known);
+  }
+  WriteStats();
+}
+
+void MountedSystem::EndAll() {
+  std::vector<std::shared_ptr<MountedSystem>> systems;
+  {
+    Registry& registry = TheRegistry();
+    MutexLock lock(registry.mu);
+    for (const auto& [fs, known] : registry.systems) {
+      if (std::shared_ptr<MountedSystem> system = known.lock()) systems.push_back(std::move(system));
+    }
+  }
+  for (const auto& system : systems) system->End();
+}
+
+void MountedSystem::End() {
+  if (getpid() != owner_) return;
+  ExclusiveLock lock(gate_);
+  const Status status = UnmountOrSync();
+  if (!status.ok()) std::fprintf(stderr, "isozone: at the end of the process: %s\n", status.ToString().c_str());
+  WriteStats();
+}
+
+Status MountedSystem::UnmountOrSync() {
+  MutexLock lock(mu_);
+  ended_ = open_files_ == 0;
+  if (ended_) return fs_->Unmount();
+  for (FileWriter* writer : writers_) ISOZONE_RETURN_IF_ERROR(writer->Sync());
+  return fs_->SyncMetadata();
+}
+
+void MountedSystem::WriteStats() const {
+  if (stats_file_.empty()) return;
+  std::ofstream file(stats_file_);
+  file << StatsJson(*fs_);
+  file.close();
+  if (!file) std::fprintf(stderr, "isozone: cannot write stats_file=%s\n", stats_file_.c_str());
+}
+
+Status MountedSystem::Lock(const std::string& path) {
+  MutexLock lock(mu_);
+  return locked_.insert(path).second ? Status() : Status::Busy("locked by this process already");
+}
+
+Status MountedSystem::Unlock(const std::string& path) {
+  MutexLock lock(mu_);
+  return locked_.erase(path) == 1 ? Status() : Status::InvalidArgument("not locked");
+}
+
+size_t MountedSystem::WriteUniqueId(uint64_t inode, char* id, size_t max_size) const {
+  if (max_size < sizeof(identity_) + sizeof(inode)) return 0;
+  std::memcpy(id, &identity_, sizeof(identity_));
+  std::memcpy(id + sizeof(identity_), &inode, sizeof(inode));
+  return sizeof(identity_) + sizeof(inode);
+}
+
+MountedSystem::OpenFile::OpenFile(std::shared_ptr<MountedSystem> system, FileWriter* writer)
+    : system_(std::move(system)), writer_(writer) {
+  MutexLock lock(system_->mu_);
+  ++system_->open_files_;
+  if (writer_ != nullptr) system_->writers_.insert(writer_);
+}
+
+MountedSystem::OpenFile::~OpenFile() {
+  MutexLock lock(system_->mu_);
+  --system_->open_files_;
+  system_->writers_.erase(writer_);
+}
+
+void MountedSystem::OpenFile::ForgetWriter() {
+  MutexLock lock(system_->mu_);
+  system_->writers_.erase(writer_);
+}
+
+}  // namespace isozone

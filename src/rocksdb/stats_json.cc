@@ -1,0 +1,77 @@
+#include "rocksdb/stats_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/histogram.h"
+#include "base/units.h"
+#include "io/io_class.h"
+
+namespace isozone {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json Latency(const Histogram::Snapshot& ns) {
+  const auto microseconds = [](double value_ns) { return value_ns / static_cast<double>(kMicrosecondNs); };
+  const auto percentile = [&](double percent) { return microseconds(static_cast<double>(ns.Percentile(percent))); };
+  return {{"count", ns.count},         {"mean", microseconds(ns.Mean())},
+          {"p50", percentile(50)},     {"p99", percentile(99)},
+          {"p99.9", percentile(99.9)}, {"max", microseconds(static_cast<double>(ns.max))}};
+}
+
+Json Classes(const FileSystemStats& stats) {
+  Json classes = Json::object();
+  for (int i = 0; i < kIoClassCount; ++i) {
+    const ClassStats& c = stats.by_class[static_cast<size_t>(i)];
+    classes[std::string(IoClassName(static_cast<IoClass>(i)))] = {{"bytes_read", c.bytes_read},
+                                                                  {"bytes_written", c.bytes_written},
+                                                                  {"reads", c.reads},
+                                                                  {"writes", c.writes},
+                                                                  {"read_latency_us", Latency(c.read_latency_ns)},
+                                                                  {"write_latency_us", Latency(c.write_latency_ns)}};
+  }
+  return classes;
+}
+
+}  // namespace
+
+std::string StatsJson(const FileSystem& fs) {
+  const FileSystemStats stats = fs.Stats();
+  const SpaceInfo space = fs.Space();
+  const Json json = {
+      {"device", fs.device().name()},
+      {"policy", fs.options().policy},
+      {"read_only_reason", fs.read_only_reason()},
+      {"user_bytes_appended", stats.user_bytes_appended},
+      {"write_amplification", stats.WriteAmplification()},
+      {"classes", Classes(stats)},
+      {"syncs", stats.syncs},
+      {"journal_commits", stats.journal_commits},
+      {"journal_bytes", stats.journal_bytes},
+      {"checkpoints", stats.checkpoints},
+      {"write_retries", stats.write_retries},
+      {"zone_resets", stats.zone_resets},
+      {"zone_finishes", stats.zone_finishes},
+      {"zone_wait_us", Latency(stats.zone_wait_ns)},
+      {"space",
+       {{"capacity_bytes", space.capacity},
+        {"live_bytes", space.live},
+        {"dead_bytes", space.dead},
+        {"metadata_bytes", space.metadata},
+        {"free_bytes", space.free},
+        {"zones", space.zones},
+        {"empty_zones", space.empty_zones},
+        {"active_zones", space.active_zones},
+        {"full_zones", space.full_zones},
+        {"unusable_zones", space.unusable_zones}}},
+      {"device_lifetime",
+       {{"host_bytes_read", stats.device.host_bytes_read},
+        {"host_bytes_written", stats.device.host_bytes_written},
+        {"media_bytes_written", stats.device.media_bytes_written},
+        {"resets", stats.device.resets},
+        {"finishes", stats.device.finishes}}},
+  };
+  return json.dump(2) + "\n";
+}
+
+}  // namespace isozone

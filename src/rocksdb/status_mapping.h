@@ -1,0 +1,38 @@
+// Isozone's errors as RocksDB's, and the wall that no exception passes.
+#pragma once
+
+#include <exception>
+#include <new>
+#include <string_view>
+#include <utility>
+
+#include <rocksdb/io_status.h>
+
+#include "base/status.h"
+
+namespace isozone {
+
+// The code and flags decide what RocksDB does next:
+//   not found      PathNotFound, as from POSIX
+//   no space       IOError/NoSpace, retryable: RocksDB resumes by itself once there is space
+//   corruption     Corruption with data loss: writes stop, and no automatic recovery hides it
+//   read-only      IOError, not retryable: until the file system is mounted again
+//   other          IOError, not retryable: Isozone has retried what can be retried
+// `path` (may be empty) precedes the message.
+rocksdb::IOStatus ToIoStatus(const Status& status, std::string_view path);
+
+// body(), an IOStatus, or the exception it ended with as one.
+template <typename Body>
+rocksdb::IOStatus WithoutExceptions(Body&& body) noexcept {
+  try {
+    return std::forward<Body>(body)();
+  } catch (const std::bad_alloc&) {
+    return rocksdb::IOStatus::Aborted(rocksdb::IOStatus::kMemoryLimit);
+  } catch (const std::exception& e) {
+    return rocksdb::IOStatus::IOError("unexpected exception", e.what());
+  } catch (...) {
+    return rocksdb::IOStatus::IOError("unexpected exception");
+  }
+}
+
+}  // namespace isozone

@@ -1,0 +1,375 @@
+#include "rocksdb/zoned_file_system.h"
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include <rocksdb/env.h>
+
+#include "base/units.h"
+#include "rocksdb/async_read.h"
+#include "rocksdb/file_class.h"
+#include "rocksdb/random_access_file.h"
+#include "rocksdb/random_rw_file.h"
+#include "rocksdb/sequential_file.h"
+#include "rocksdb/writable_file.h"
+
+namespace isozone {
+namespace {
+
+using rocksdb::FileOptions;
+using rocksdb::IODebugContext;
+using rocksdb::IOOptions;
+using rocksdb::IOStatus;
+
+constexpr size_t kCompactionReadahead = 2 * kMiB;
+
+// `name` as the file system takes it.
+std::string AbsolutePath(const std::string& name) {
+  return (std::filesystem::path("/") / name).lexically_normal().string();
+}
+
+class Directory : public rocksdb::FSDirectory {
+ public:
+  Directory(std::string path, uint64_t inode, std::shared_ptr<MountedSystem> system)
+      : path_(std::move(path)), inode_(inode), system_(std::move(system)) {}
+
+  IOStatus Fsync(const IOOptions&, IODebugContext*) override {
+    return WithoutExceptions(
+        [&] { return ToIoStatus(system_->With([](isozone::FileSystem& fs) { return fs.SyncMetadata(); }), path_); });
+  }
+  IOStatus Close(const IOOptions&, IODebugContext*) override { return IOStatus::OK(); }
+  size_t GetUniqueId(char* id, size_t max_size) const override { return system_->WriteUniqueId(inode_, id, max_size); }
+
+ private:
+  const std::string path_;
+  const uint64_t inode_;
+  const std::shared_ptr<MountedSystem> system_;
+};
+
+class Lock : public rocksdb::FileLock {
+ public:
+  explicit Lock(std::string path) : path(std::move(path)) {}
+  const std::string path;
+};
+
+// For a read-only file system without log_dir.
+class DroppingLogger : public rocksdb::Logger {
+ public:
+  using Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
+
+// The last log of the same name is kept, as NAME.old.
+IOStatus NewLocalLogger(const std::string& log_dir, const std::string& path, std::shared_ptr<rocksdb::Logger>* result) {
+  const std::shared_ptr<rocksdb::FileSystem>& local = rocksdb::FileSystem::Default();
+  IOStatus status = local->CreateDirIfMissing(log_dir, IOOptions(), nullptr);
+  if (!status.ok()) return status;
+  std::string flat = path.substr(1);  // "/db/LOG" -> "db_LOG"
+  std::replace(flat.begin(), flat.end(), '/', '_');
+  const std::string file = log_dir + "/" + flat;
+  if (local->FileExists(file, IOOptions(), nullptr).ok()) {
+    status = local->RenameFile(file, file + ".old", IOOptions(), nullptr);
+    if (!status.ok()) return status;
+  }
+  return local->NewLogger(file, IOOptions(), result, nullptr);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ZonedFileSystem>> ZonedFileSystem::Open(const std::string& uri) {
+  ISOZONE_ASSIGN_OR_RETURN(AdapterUri parsed, AdapterUri::Parse(uri));
+  ISOZONE_ASSIGN_OR_RETURN(std::shared_ptr<MountedSystem> system, MountedSystem::Open(parsed));
+  return std::unique_ptr<ZonedFileSystem>(new ZonedFileSystem(uri, std::move(parsed.log_dir), std::move(system)));
+}
+
+ZonedFileSystem::ZonedFileSystem(std::string uri, std::string log_dir, std::shared_ptr<MountedSystem> system)
+    : uri_(std::move(uri)), log_dir_(std::move(log_dir)), system_(std::move(system)) {}
+
+const ZonedFileSystem* ZonedFileSystem::From(const rocksdb::FileSystem& file_system) {
+  return file_system.CheckedCast<ZonedFileSystem>();
+}
+
+template <typename Operation>
+IOStatus ZonedFileSystem::Run(const std::string& name, Operation&& operation) {
+  return WithoutExceptions([&] {
+    const std::string path = AbsolutePath(name);
+    return ToIoStatus(system_->With([&](isozone::FileSystem& fs) -> Status { return operation(fs, path); }), path);
+  });
+}
+
+// --- Files ---
+
+IOStatus ZonedFileSystem::NewSequentialFile(const std::string& name, const FileOptions&,
+                                            std::unique_ptr<rocksdb::FSSequentialFile>* result, IODebugContext*) {
+  result->reset();
+  return Run(name, [&](isozone::FileSystem& fs, const std::string& path) -> Status {
+    ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<FileReader> reader, fs.OpenForRead(path));
+    *result = std::make_unique<SequentialFile>(path, std::move(reader), system_);
+    return Status();
+  });
+}
+
+IOStatus ZonedFileSystem::NewRandomAccessFile(const std::string& name, const FileOptions& options,
+                                              std::unique_ptr<rocksdb::FSRandomAccessFile>* result, IODebugContext*) {
+  result->reset();
+  return Run(name, [&](isozone::FileSystem& fs, const std::string& path) -> Status {
+    ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<FileReader> reader, fs.OpenForRead(path));
+    *result = std::make_unique<RandomAccessFile>(path, options, std::move(reader), system_);
+    return Status();
+  });
+}
+
+IOStatus ZonedFileSystem::OpenWritable(const std::string& name, const FileOptions& options, bool append,
+                                       std::unique_ptr<rocksdb::FSWritableFile>* result) {
+  result->reset();
+  return Run(name, [&](isozone::FileSystem& fs, const std::string& path) -> Status {
+    const FileType type = FileTypeOf(path);
+    const rocksdb::Env::WriteLifeTimeHint hint = OpeningHint(options);
+    CreateOptions create;
+    create.kind = FileKindOf(type);
+    create.io_class =
+        WriteClassOf(type, {ActivityOf(options.io_options), options.io_options.rate_limiter_priority, hint});
+    create.lifetime = LifetimeOf(hint);
+    ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> writer,
+                             append ? fs.OpenForAppend(path, create) : fs.Create(path, create));
+    *result = std::make_unique<WritableFile>(path, options, std::move(writer), system_);
+    return Status();
+  });
+}
+
+IOStatus ZonedFileSystem::NewWritableFile(const std::string& name, const FileOptions& options,
+                                          std::unique_ptr<rocksdb::FSWritableFile>* result, IODebugContext*) {
+  return OpenWritable(name, options, /*append=*/false, result);
+}
+
+IOStatus ZonedFileSystem::ReopenWritableFile(const std::string& name, const FileOptions& options,
+                                             std::unique_ptr<rocksdb::FSWritableFile>* result, IODebugContext*) {
+  return OpenWritable(name, options, /*append=*/true, result);
+}
+
+IOStatus ZonedFileSystem::ReuseWritableFile(const std::string& name, const std::string& old_name,
+                                            const FileOptions& options,
+                                            std::unique_ptr<rocksdb::FSWritableFile>* result, IODebugContext* debug) {
+  result->reset();
+  const IOStatus renamed = RenameFile(old_name, name, options.io_options, debug);
+  return renamed.ok() ? OpenWritable(name, options, /*append=*/false, result) : renamed;
+}
+
+IOStatus ZonedFileSystem::NewRandomRWFile(const std::string& name, const FileOptions&,
+                                          std::unique_ptr<rocksdb::FSRandomRWFile>* result, IODebugContext*) {
+  result->reset();
+  return Run(name, [&](isozone::FileSystem& fs, const std::string& path) -> Status {
+    ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<FileReader> reader, fs.OpenForRead(path));
+    *result = std::make_unique<RandomRWFile>(path, std::move(reader), system_);
+    return Status();
+  });
+}
+
+IOStatus ZonedFileSystem::NewDirectory(const std::string& name, const IOOptions&,
+                                       std::unique_ptr<rocksdb::FSDirectory>* result, IODebugContext*) {
+  result->reset();
+  return Run(name, [&](isozone::FileSystem& fs, const std::string& path) -> Status {
+    ISOZONE_ASSIGN_OR_RETURN(const isozone::FileAttributes attributes, fs.Stat(path));
+    if (!attributes.is_directory) return Status::NotDirectory("not a directory");
+    *result = std::make_unique<Directory>(path, attributes.inode, system_);
+    return Status();
+  });
+}
+
+IOStatus ZonedFileSystem::NewLogger(const std::string& name, const IOOptions& options,
+                                    std::shared_ptr<rocksdb::Logger>* result, IODebugContext* debug) {
+  return WithoutExceptions([&] {
+    if (!log_dir_.empty()) return NewLocalLogger(log_dir_, AbsolutePath(name), result);
+    if (!read_only()) return rocksdb::FileSystem::NewLogger(name, options, result, debug);
+    *result = std::make_shared<DroppingLogger>();
+    return IOStatus::OK();
+  });
+}
+
+// --- Names ---
+
+IOStatus ZonedFileSystem::FileExists(const std::string& name, const IOOptions&, IODebugContext*) {
+  const IOStatus status =
+      Run(name, [](isozone::FileSystem& fs, const std::string& path) { return fs.Stat(path).status(); });
+  return status.IsPathNotFound() ? IOStatus::NotFound(name) : status;
+}
+
+IOStatus ZonedFileSystem::GetChildren(const std::string& directory, const IOOptions&, std::vector<std::string>* result,
+                                      IODebugContext*) {
+  result->clear();
+  const IOStatus status = Run(directory, [&](isozone::FileSystem& fs, const std::string& path) -> Status {
+    ISOZONE_ASSIGN_OR_RETURN(std::vector<DirectoryEntry> entries, fs.List(path));
+    for (DirectoryEntry& entry : entries) result->push_back(std::move(entry.name));
+    return Status();
+  });
+  return status.IsPathNotFound() ? IOStatus::NotFound(directory) : status;
+}
+
+IOStatus ZonedFileSystem::GetChildrenFileAttributes(const std::string& directory, const IOOptions&,
+                                                    std::vector<rocksdb::FileAttributes>* result, IODebugContext*) {
+  result->clear();
+  const IOStatus status = Run(directory, [&](isozone::FileSystem& fs, const std::string& path) -> Status {
+    ISOZONE_ASSIGN_OR_RETURN(std::vector<DirectoryEntry> entries, fs.List(path));
+    for (DirectoryEntry& entry : entries) result->push_back({std::move(entry.name), entry.attributes.size});
+    return Status();
+  });
+  return status.IsPathNotFound() ? IOStatus::NotFound(directory) : status;
+}
+
+IOStatus ZonedFileSystem::DeleteFile(const std::string& name, const IOOptions&, IODebugContext*) {
+  return Run(name, [](isozone::FileSystem& fs, const std::string& path) { return fs.Unlink(path); });
+}
+
+IOStatus ZonedFileSystem::Truncate(const std::string& name, size_t size, const IOOptions&, IODebugContext*) {
+  return Run(name, [&](isozone::FileSystem& fs, const std::string& path) { return fs.Truncate(path, size); });
+}
+
+IOStatus ZonedFileSystem::CreateDir(const std::string& name, const IOOptions&, IODebugContext*) {
+  return Run(name, [](isozone::FileSystem& fs, const std::string& path) { return fs.CreateDirectory(path); });
+}
+
+IOStatus ZonedFileSystem::CreateDirIfMissing(const std::string& name, const IOOptions&, IODebugContext*) {
+  return Run(name, [](isozone::FileSystem& fs, const std::string& path) -> Status {
+    const Result<isozone::FileAttributes> there = fs.Stat(path);
+    if (!there.ok()) return fs.CreateDirectories(path);
+    return there->is_directory ? Status() : Status::NotDirectory("exists and is not a directory");
+  });
+}
+
+IOStatus ZonedFileSystem::DeleteDir(const std::string& name, const IOOptions&, IODebugContext*) {
+  return Run(name, [](isozone::FileSystem& fs, const std::string& path) { return fs.RemoveDirectory(path); });
+}
+
+IOStatus ZonedFileSystem::GetFileSize(const std::string& name, const IOOptions&, uint64_t* size, IODebugContext*) {
+  *size = 0;
+  return Run(name, [&](isozone::FileSystem& fs, const std::string& path) -> Status {
+    ISOZONE_ASSIGN_OR_RETURN(const isozone::FileAttributes attributes, fs.Stat(path));
+    *size = attributes.size;
+    return Status();
+  });
+}
+
+IOStatus ZonedFileSystem::GetFileModificationTime(const std::string& name, const IOOptions&, uint64_t* modified_s,
+                                                  IODebugContext*) {
+  return Run(name, [&](isozone::FileSystem& fs, const std::string& path) -> Status {
+    ISOZONE_ASSIGN_OR_RETURN(const isozone::FileAttributes attributes, fs.Stat(path));
+    *modified_s = attributes.modified_s;
+    return Status();
+  });
+}
+
+IOStatus ZonedFileSystem::RenameFile(const std::string& from, const std::string& to, const IOOptions&,
+                                     IODebugContext*) {
+  return Run(from, [&](isozone::FileSystem& fs, const std::string& path) { return fs.Rename(path, AbsolutePath(to)); });
+}
+
+IOStatus ZonedFileSystem::LinkFile(const std::string& from, const std::string& to, const IOOptions&, IODebugContext*) {
+  return Run(from, [&](isozone::FileSystem& fs, const std::string& path) { return fs.Link(path, AbsolutePath(to)); });
+}
+
+IOStatus ZonedFileSystem::NumFileLinks(const std::string& name, const IOOptions&, uint64_t* count, IODebugContext*) {
+  return Run(name, [&](isozone::FileSystem& fs, const std::string& path) -> Status {
+    ISOZONE_ASSIGN_OR_RETURN(const isozone::FileAttributes attributes, fs.Stat(path));
+    *count = attributes.links;
+    return Status();
+  });
+}
+
+IOStatus ZonedFileSystem::AreFilesSame(const std::string& first, const std::string& second, const IOOptions&,
+                                       bool* same, IODebugContext*) {
+  return Run(first, [&](isozone::FileSystem& fs, const std::string& path) -> Status {
+    ISOZONE_ASSIGN_OR_RETURN(const isozone::FileAttributes one, fs.Stat(path));
+    ISOZONE_ASSIGN_OR_RETURN(const isozone::FileAttributes other, fs.Stat(AbsolutePath(second)));
+    *same = one.inode == other.inode;
+    return Status();
+  });
+}
+
+IOStatus ZonedFileSystem::LockFile(const std::string& name, const IOOptions&, rocksdb::FileLock** lock,
+                                   IODebugContext*) {
+  *lock = nullptr;
+  return Run(name, [&](isozone::FileSystem& fs, const std::string& path) -> Status {
+    auto held = std::make_unique<Lock>(path);
+    ISOZONE_RETURN_IF_ERROR(system_->Lock(path));
+    const auto touch = [&]() -> Status {
+      if (fs.Stat(path).ok()) return Status();
+      ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> writer, fs.Create(path, {.kind = FileKind::kSmall}));
+      return writer->Close();
+    };
+    if (Status touched = touch(); !touched.ok()) {
+      ISOZONE_RETURN_IF_ERROR(system_->Unlock(path));
+      return touched;
+    }
+    *lock = held.release();
+    return Status();
+  });
+}
+
+IOStatus ZonedFileSystem::UnlockFile(rocksdb::FileLock* lock, const IOOptions&, IODebugContext*) {
+  return WithoutExceptions([&] {
+    const std::unique_ptr<Lock> held(static_cast<Lock*>(lock));
+    return ToIoStatus(system_->Unlock(held->path), held->path);
+  });
+}
+
+IOStatus ZonedFileSystem::IsDirectory(const std::string& name, const IOOptions&, bool* is_directory, IODebugContext*) {
+  return Run(name, [&](isozone::FileSystem& fs, const std::string& path) -> Status {
+    ISOZONE_ASSIGN_OR_RETURN(const isozone::FileAttributes attributes, fs.Stat(path));
+    *is_directory = attributes.is_directory;
+    return Status();
+  });
+}
+
+IOStatus ZonedFileSystem::GetFreeSpace(const std::string& path, const IOOptions&, uint64_t* free, IODebugContext*) {
+  return Run(path, [&](isozone::FileSystem& fs, const std::string&) {
+    *free = fs.Space().free;
+    return Status();
+  });
+}
+
+IOStatus ZonedFileSystem::GetTestDirectory(const IOOptions& options, std::string* path, IODebugContext* debug) {
+  *path = "/rocksdbtest";
+  return CreateDirIfMissing(*path, options, debug);
+}
+
+IOStatus ZonedFileSystem::GetAbsolutePath(const std::string& path, const IOOptions&, std::string* result,
+                                          IODebugContext*) {
+  return WithoutExceptions([&] {
+    *result = AbsolutePath(path);
+    return IOStatus::OK();
+  });
+}
+
+// --- Reading ---
+
+FileOptions ZonedFileSystem::OptimizeForCompactionTableRead(const FileOptions& options,
+                                                            const rocksdb::ImmutableDBOptions& db_options) const {
+  FileOptions optimized = rocksdb::FileSystem::OptimizeForCompactionTableRead(options, db_options);
+  if (optimized.compaction_readahead_size == 0) optimized.compaction_readahead_size = kCompactionReadahead;
+  return optimized;
+}
+
+IOStatus ZonedFileSystem::Poll(std::vector<void*>& io_handles, size_t) {
+  return WithoutExceptions([&] {
+    for (void* handle : io_handles) static_cast<AsyncRead*>(handle)->Deliver();
+    return IOStatus::OK();
+  });
+}
+
+IOStatus ZonedFileSystem::AbortIO(std::vector<void*>& io_handles) {
+  return WithoutExceptions([&] {
+    for (void* handle : io_handles) static_cast<AsyncRead*>(handle)->Abort();
+    return IOStatus::OK();
+  });
+}
+
+#if ISOZONE_ROCKSDB_HAS_SUPPORTED_OPS
+void ZonedFileSystem::SupportedOps(int64_t& supported_ops) {
+  supported_ops = int64_t{1} << rocksdb::FSSupportedOps::kAsyncIO;
+}
+#endif
+
+}  // namespace isozone

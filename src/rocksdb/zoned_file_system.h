@@ -1,0 +1,131 @@
+// RocksDB's FileSystem on a mounted Isozone file system: names and opening of files. What RocksDB expects beyond its
+// header (and POSIX gives it) is kept:
+//   * paths may be relative, to the root, and hold "." and ".."; CreateDirIfMissing makes parents too, for a new device
+//     has none of the directories that a database path may name
+//   * a file keeps its content for those who have it open, whatever happens to its name
+//   * LOCK files exist on the device. Locks hold within the process; the device keeps other writing processes out
+//   * compactions read ahead also without direct I/O (2 MiB where RocksDB's option is 0), since no page cache does
+//   * on a read-only mount RocksDB's info log has no place to go and is dropped, unless log_dir= gives it one
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <rocksdb/file_system.h>
+
+#include "rocksdb/adapter_uri.h"
+#include "rocksdb/mounted_system.h"
+#include "rocksdb/rocksdb_version.h"
+#include "rocksdb/status_mapping.h"
+
+namespace isozone {
+
+class ZonedFileSystem : public rocksdb::FileSystem {
+ public:
+  static const char* kClassName() { return "isozone"; }
+
+  // Mounts the device of `uri`. What fails is said for people.
+  static Result<std::unique_ptr<ZonedFileSystem>> Open(const std::string& uri);
+  // The ZonedFileSystem that `file_system` is or wraps, else null.
+  static const ZonedFileSystem* From(const rocksdb::FileSystem& file_system);
+
+  const char* Name() const override { return kClassName(); }
+  // The URI, from which RocksDB can make it again.
+  std::string GetId() const override { return uri_; }
+  const MountedSystem& system() const { return *system_; }
+
+  rocksdb::IOStatus NewSequentialFile(const std::string& name, const rocksdb::FileOptions& options,
+                                      std::unique_ptr<rocksdb::FSSequentialFile>* result,
+                                      rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus NewRandomAccessFile(const std::string& name, const rocksdb::FileOptions& options,
+                                        std::unique_ptr<rocksdb::FSRandomAccessFile>* result,
+                                        rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                    rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus ReopenWritableFile(const std::string& name, const rocksdb::FileOptions& options,
+                                       std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                       rocksdb::IODebugContext* debug) override;
+  // The old file's space is given up: zones are not written in place, so recycling saves nothing here but works.
+  rocksdb::IOStatus ReuseWritableFile(const std::string& name, const std::string& old_name,
+                                      const rocksdb::FileOptions& options,
+                                      std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                      rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus NewRandomRWFile(const std::string& name, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSRandomRWFile>* result,
+                                    rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus NewDirectory(const std::string& name, const rocksdb::IOOptions& options,
+                                 std::unique_ptr<rocksdb::FSDirectory>* result,
+                                 rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus NewLogger(const std::string& name, const rocksdb::IOOptions& options,
+                              std::shared_ptr<rocksdb::Logger>* result, rocksdb::IODebugContext* debug) override;
+
+  rocksdb::IOStatus FileExists(const std::string& name, const rocksdb::IOOptions& options,
+                               rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus GetChildren(const std::string& directory, const rocksdb::IOOptions& options,
+                                std::vector<std::string>* result, rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus GetChildrenFileAttributes(const std::string& directory, const rocksdb::IOOptions& options,
+                                              std::vector<rocksdb::FileAttributes>* result,
+                                              rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus DeleteFile(const std::string& name, const rocksdb::IOOptions& options,
+                               rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus Truncate(const std::string& name, size_t size, const rocksdb::IOOptions& options,
+                             rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus CreateDir(const std::string& name, const rocksdb::IOOptions& options,
+                              rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus CreateDirIfMissing(const std::string& name, const rocksdb::IOOptions& options,
+                                       rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus DeleteDir(const std::string& name, const rocksdb::IOOptions& options,
+                              rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus GetFileSize(const std::string& name, const rocksdb::IOOptions& options, uint64_t* size,
+                                rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus GetFileModificationTime(const std::string& name, const rocksdb::IOOptions& options,
+                                            uint64_t* modified_s, rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus RenameFile(const std::string& from, const std::string& to, const rocksdb::IOOptions& options,
+                               rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus LinkFile(const std::string& from, const std::string& to, const rocksdb::IOOptions& options,
+                             rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus NumFileLinks(const std::string& name, const rocksdb::IOOptions& options, uint64_t* count,
+                                 rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus AreFilesSame(const std::string& first, const std::string& second, const rocksdb::IOOptions& options,
+                                 bool* same, rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus LockFile(const std::string& name, const rocksdb::IOOptions& options, rocksdb::FileLock** lock,
+                             rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus UnlockFile(rocksdb::FileLock* lock, const rocksdb::IOOptions& options,
+                               rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus IsDirectory(const std::string& name, const rocksdb::IOOptions& options, bool* is_directory,
+                                rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus GetFreeSpace(const std::string& path, const rocksdb::IOOptions& options, uint64_t* free,
+                                 rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus GetTestDirectory(const rocksdb::IOOptions& options, std::string* path,
+                                     rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus GetAbsolutePath(const std::string& path, const rocksdb::IOOptions& options, std::string* result,
+                                    rocksdb::IODebugContext* debug) override;
+
+  rocksdb::FileOptions OptimizeForCompactionTableRead(const rocksdb::FileOptions& options,
+                                                      const rocksdb::ImmutableDBOptions& db_options) const override;
+
+  // Waits for all of `io_handles`, each from ReadAsync, and calls their callbacks on this thread.
+  rocksdb::IOStatus Poll(std::vector<void*>& io_handles, size_t min_completions) override;
+  rocksdb::IOStatus AbortIO(std::vector<void*>& io_handles) override;
+#if ISOZONE_ROCKSDB_HAS_SUPPORTED_OPS
+  void SupportedOps(int64_t& supported_ops) override;
+#endif
+
+ private:
+  ZonedFileSystem(std::string uri, std::string log_dir, std::shared_ptr<MountedSystem> system);
+
+  // operation(fs, path) for the file `name`; its error with the path in front.
+  template <typename Operation>
+  rocksdb::IOStatus Run(const std::string& name, Operation&& operation);
+  rocksdb::IOStatus OpenWritable(const std::string& name, const rocksdb::FileOptions& options, bool append,
+                                 std::unique_ptr<rocksdb::FSWritableFile>* result);
+  bool read_only() const { return system_->fs().options().read_only; }
+
+  const std::string uri_;
+  const std::string log_dir_;  // empty: info logs go to the device
+  const std::shared_ptr<MountedSystem> system_;
+};
+
+}  // namespace isozone
