@@ -7,8 +7,15 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/units.h"
 
 namespace isozone {
+namespace {
+
+// Longer than a device takes for all that can be in its queues.
+constexpr int64_t kRunOutNs = 3600 * kSecondNs;
+
+}  // namespace
 
 CompletionTimer::CompletionTimer(std::unique_ptr<TimingModel> model, double speed, Complete complete)
     : speed_(speed),
@@ -17,13 +24,20 @@ CompletionTimer::CompletionTimer(std::unique_ptr<TimingModel> model, double spee
       model_(std::move(model)),
       thread_([this] { Run(); }) {}
 
-CompletionTimer::~CompletionTimer() {
+CompletionTimer::~CompletionTimer() { Stop(); }
+
+uint64_t CompletionTimer::Stop() {
   {
     const MutexLock lock(mu_);
     stop_ = true;
     wake_.Signal();
   }
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
+  const MutexLock lock(mu_);
+  if (model_ == nullptr) return 0;
+  completed_.clear();
+  model_->AdvanceTo(ToModel(MonotonicNs()) + kRunOutNs, completed_);
+  return model_->MediaBytesWritten();
 }
 
 // Rounded so that a completion the model has at m is due at the first real nanosecond in which the model has passed m.

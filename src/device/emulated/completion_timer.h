@@ -29,7 +29,6 @@ class CompletionTimer {
 
   // `model` may be null. The modelled device runs `speed` (> 0) times as fast as real time.
   CompletionTimer(std::unique_ptr<TimingModel> model, double speed, Complete complete);
-  // What has not completed by then never does.
   ~CompletionTimer();
   CompletionTimer(const CompletionTimer&) = delete;
   CompletionTimer& operator=(const CompletionTimer&) = delete;
@@ -37,6 +36,10 @@ class CompletionTimer {
   // Starts a command now; it takes `delay_ns` of real time more than the model says. `ticket` is unique among those in
   // flight.
   void Submit(const TimingOp& op, int64_t delay_ns, uint64_t ticket);
+
+  // Stops the thread; what has not completed by then never does, and nothing is submitted any more. Returns the bytes
+  // programmed once the modelled device has done all it was told to.
+  uint64_t Stop();
 
   // Nanoseconds from when a completion was due to when it was delivered.
   Histogram::Snapshot lateness() const { return lateness_.Take(); }

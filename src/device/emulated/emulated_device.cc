@@ -118,6 +118,7 @@ EmulatedDevice::EmulatedDevice(std::string path, OpenMode mode, std::unique_ptr<
       progress_(geometry().zone_count) {}
 
 EmulatedDevice::~EmulatedDevice() {
+  if (timer_) CountMedia(timer_->Stop());
   timer_.reset();
   reclaimer_.reset();
   if (sync_ == ImageSync::kDisk && mode_ == OpenMode::kReadWrite) (void)SyncImage();
@@ -338,10 +339,13 @@ TimingOp EmulatedDevice::TimingOf(const DeviceRequest& request) const {
   return op;
 }
 
+void EmulatedDevice::CountMedia(uint64_t bytes_since_open) {
+  if (!timing_ || read_only()) return;  // otherwise writes count themselves
+  image_->live().media_bytes_written.store(media_bytes_before_ + bytes_since_open, std::memory_order_relaxed);
+}
+
 void EmulatedDevice::OnTimer(std::span<const uint64_t> tickets, uint64_t media_bytes_written) {
-  if (timing_ && !read_only()) {
-    image_->live().media_bytes_written.store(media_bytes_before_ + media_bytes_written, std::memory_order_relaxed);
-  }
+  CountMedia(media_bytes_written);
   for (const uint64_t ticket : tickets) {
     std::unordered_map<uint64_t, Command>::node_type command;
     {

@@ -128,6 +128,7 @@ class EmulatedDevice final : public ZonedDevice {
   DeviceStatus SettleZoneCommand(DeviceOp op, ZoneId zone);
   DeviceStatus ExecuteZoneCommand(DeviceOp op, ZoneId zone) ISOZONE_REQUIRES(state_mu_);
   void MakeDurable(std::span<const DurablePoint> points) ISOZONE_REQUIRES(state_mu_);
+  void CountMedia(uint64_t bytes_since_open);
   void OnTimer(std::span<const uint64_t> tickets, uint64_t media_bytes_written);
   void Complete(const Command& command, DeviceStatus status);
 

@@ -129,7 +129,7 @@ Status ImageFile::Create(const std::string& path, const ImageInfo& info) {
   const FileDescriptor fd(::open(unfinished.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (fd.get() < 0) return error("create");
   Status status;
-  if (!FillImage(fd.get(), header, ImageLayout(info.geometry), info.geometry.zone_count) || ::fsync(fd.get()) != 0) {
+  if (!FillImage(fd.get(), header, ImageLayout(info.geometry), info.geometry.zone_count)) {
     status = error("write");
   } else if (::link(unfinished.c_str(), path.c_str()) != 0) {
     status = error("create");

@@ -72,7 +72,7 @@ Status CheckGeometry(const DeviceGeometry& g) {
   if (g.optimal_write < g.block_size || !IsAligned(g.optimal_write, g.block_size)) {
     return bad("optimal write size", g.optimal_write, "it must be whole blocks");
   }
-  if (g.zone_count * RoundUp(g.zone_size, kDataAlignment) > kMaxImageSize) {
+  if (RoundUp(g.zone_size, kDataAlignment) > kMaxImageSize / g.zone_count) {
     return bad("zone count", g.zone_count, "the device would be larger than 1 EiB");
   }
   return Status::Ok();

@@ -1,0 +1,113 @@
+#include "device/open_device.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace isozone {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+class OpenDeviceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "isozone-open-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  // Of an image in the test's directory.
+  Uri Image(const std::string& options) {
+    auto uri = ParseUri("emu:" + directory_ + "/ssd.img?" + options);
+    EXPECT_TRUE(uri.ok()) << uri.status().ToString();
+    return *uri;
+  }
+  Status Create(const std::string& options) {
+    Uri uri = Image(options);
+    const Status status = CreateDevice(uri);
+    EXPECT_TRUE(!status.ok() || uri.options.RejectUnknown().ok());
+    return status;
+  }
+  Result<std::unique_ptr<ZonedDevice>> Open(const std::string& options, OpenMode mode = OpenMode::kReadWrite) {
+    Uri uri = Image(options);
+    return OpenDevice(uri, mode);
+  }
+  static std::string ErrorOf(const std::string& text) {
+    auto uri = ParseUri(text);
+    EXPECT_TRUE(uri.ok());
+    return OpenDevice(*uri, OpenMode::kReadWrite).status().ToString();
+  }
+
+  std::string directory_;
+};
+
+TEST_F(OpenDeviceTest, MakesADeviceAsAskedAndOpensIt) {
+  ASSERT_TRUE(Create("profile=small-zone&zones=40&zone_size=4MiB&zone_capacity=3MiB&max_open=10&max_active=20").ok());
+  auto device = Open("timing=off");
+  ASSERT_TRUE(device.ok()) << device.status().ToString();
+  const DeviceGeometry& g = (*device)->geometry();
+  EXPECT_EQ(std::tuple(g.zone_count, g.zone_size, g.zone_capacity), std::tuple(40, 4 * kMiB, 3 * kMiB));
+  EXPECT_EQ(std::tuple(g.max_open_zones, g.max_active_zones), std::tuple(10, 20));
+  EXPECT_EQ((*device)->name(), "emu:" + directory_ + "/ssd.img");
+  EXPECT_FALSE((*device)->read_only());
+  EXPECT_TRUE((*Open("timing=off", OpenMode::kReadOnly))->read_only());
+}
+
+TEST_F(OpenDeviceTest, ScalesTheCapacityWithTheSize) {
+  ASSERT_TRUE(Create("profile=large-zone&zones=16&zone_size=16MiB").ok());
+  auto device = Open("");
+  ASSERT_TRUE(device.ok()) << device.status().ToString();
+  const DeviceGeometry& g = (*device)->geometry();
+  EXPECT_EQ(g.zone_capacity, 16 * kMiB * 1077 / 2048 / g.block_size * g.block_size);
+}
+
+TEST_F(OpenDeviceTest, MakingAgainChangesNothing) {
+  ASSERT_TRUE(Create("zones=40&zone_size=4MiB").ok());
+  EXPECT_TRUE(Create("").ok());
+  EXPECT_TRUE(Create("zones=40&profile=small-zone").ok());
+  EXPECT_EQ((*Open(""))->geometry().zone_count, 40U);
+}
+
+TEST_F(OpenDeviceTest, NamesBothValuesWhereTheImageIsNotAsAsked) {
+  ASSERT_TRUE(Create("zones=40&zone_size=4MiB").ok());
+  for (const Status& status : {Create("zones=41"), Open("zones=41").status()}) {
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.ToString(), AllOf(HasSubstr("zones=41"), HasSubstr("has 40")));
+  }
+  EXPECT_THAT(Open("zone_size=8MiB").status().ToString(), AllOf(HasSubstr("8388608"), HasSubstr("4194304")));
+  EXPECT_THAT(Open("max_open=1").status().ToString(), HasSubstr("max_open=1"));
+  EXPECT_THAT(Open("profile=large-zone").status().ToString(), AllOf(HasSubstr("large-zone"), HasSubstr("small-zone")));
+}
+
+TEST_F(OpenDeviceTest, RefusesBadOptionsBeforeItMakesAnything) {
+  EXPECT_THAT(Create("zones=none").ToString(), HasSubstr("zones"));
+  EXPECT_THAT(Create("sync=never").ToString(), HasSubstr("write process or disk"));
+  EXPECT_THAT(Create("profile=nosuch").ToString(), HasSubstr("nosuch"));
+  EXPECT_THAT(Create("block_size=1000").ToString(), HasSubstr("block size of 1000"));
+  EXPECT_THAT(Create("max_open=9&max_active=8").ToString(), HasSubstr("open zone limit of 9"));
+  EXPECT_TRUE(std::filesystem::is_empty(directory_));
+}
+
+TEST_F(OpenDeviceTest, SaysThatThereIsNoImage) {
+  EXPECT_EQ(Open("").status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(ErrorOf("emu:"), HasSubstr("needs the path of an image"));
+}
+
+TEST(OpenDevice, KnowsTheSchemes) {
+  for (const char* text : {"dev:nvme0n1", "zonefs:/mnt/z", "nvme:0"}) {
+    auto uri = ParseUri(text);
+    ASSERT_TRUE(uri.ok());
+    const Status status = OpenDevice(*uri, OpenMode::kReadWrite).status();
+    EXPECT_EQ(status.code(), StatusCode::kNotSupported);
+    EXPECT_EQ(status.ToString(), CreateDevice(*uri).ToString());
+    EXPECT_THAT(status.ToString(), HasSubstr(uri->scheme == "nvme" ? "known are emu, dev, zonefs" : "not supported"));
+  }
+}
+
+}  // namespace
+}  // namespace isozone
