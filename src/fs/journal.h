@@ -1,20 +1,28 @@
 // The metadata store: superblocks, checkpoints and the journal on the device (docs/format.md has the layouts,
 // fs/format.h the structures).
 //
-//   superblock   zones 0 and 1, appended in turn: each record names the checkpoint zones and the journal zones. The
-//   valid
-//                record with the highest sequence counts, so switching to a new checkpoint is one atomic block write.
+//   superblock   zones 0 and 1, appended in turn (superblock.h): names the pieces of zones that hold the newest
+//                checkpoint and the journal behind it. The valid record with the highest sequence counts, so switching
+//                to a new checkpoint is one atomic step.
 //   checkpoint   the whole MetadataState as of one sequence number, over as many zones as it takes
-//   journal      batches of records after the checkpoint, over as many zones as it takes. One batch is one device write
-//                (FUA) for all callers of Sync that wait (group commit)
+//   journal      the records after the checkpoint, over as many zones as it takes. One batch is one device write (FUA)
+//                for all callers of Sync that wait (group commit).
 //
-// Rolling: when the journal since the last checkpoint passes `checkpoint_after` bytes, a background thread moves the
-// journal to a new zone, writes a snapshot as of that moment to new zones, and switches with one superblock record;
-// then the old zones are given back. Writers go on meanwhile. The next journal zone is taken before it is needed.
+// Both are streams of batches (batch_stream.h), which fill zones to the last block: a zone that is left behind is full,
+// so three zones at most are active (superblock, journal, checkpoint), and none is ever finished.
+//
+// The next journal zone is taken, and named by a superblock, by a background thread while the one before is written, so
+// that no commit waits for it.
+//
+// Rolling: when `checkpoint_after` bytes of journal lie behind the last checkpoint, the thread notes where the journal
+// stands, writes a snapshot of that moment behind the last checkpoint's zone, and then one superblock that names the
+// new checkpoint and lets the journal begin at the noted place. Zones it no longer names are given back. Writers go on
+// meanwhile, and the journal in its zone.
 //
 // Failures: a batch whose blocks end before its length says, at the write pointer of the last journal zone, is torn:
 // the normal end after a power cut. Any other invalid byte below a write pointer is corruption, reported with its
-// place. The first failed metadata write latches: every later Append and Sync returns kReadOnly with the cause.
+// place. The first failed metadata write latches: every later Sync returns kReadOnly with the cause. Where merely no
+// zone is left to go on in, Sync returns that error, and a later one tries again.
 //
 // Thread safety: Append is serialised by the caller together with the MetadataState it belongs to (the namespace lock);
 // Sync and the rest from any thread.
@@ -35,7 +43,7 @@
 namespace isozone {
 
 struct JournalStats {
-  uint64_t commits = 0;  // batches
+  uint64_t commits = 0;  // batches of the journal
   uint64_t records = 0;
   uint64_t bytes = 0;  // written, journal, checkpoints and superblocks
   uint64_t checkpoints = 0;
@@ -70,7 +78,7 @@ class Journal {
   };
 
   // Goes on where `recovered` ends. `state` and `namespace_mutex`, which guards it, must outlive the journal; the pool
-  // has adopted recovered.zones. A torn tail is left behind by going on in a new zone.
+  // has adopted recovered.zones. A torn tail is left behind by going on in a new segment.
   static Result<std::unique_ptr<Journal>> Open(ZonedDevice& device, ZonePool& pool, Mutex& namespace_mutex,
                                                MetadataState& state, const RecoveredMetadata& recovered,
                                                const Options& options);
@@ -80,7 +88,8 @@ class Journal {
   // sequence number. No I/O.
   uint64_t Append(std::span<const MetadataOp> ops);
 
-  // Returns when every record up to `sequence` is durable. Call it without the namespace mutex.
+  // Returns when every record up to `sequence` is durable. Call it without the namespace mutex. kReadOnly once latched;
+  // kNoSpace where the journal needs a zone and there is none.
   Status Sync(uint64_t sequence);
 
   // The sequence of the last Append.
@@ -92,7 +101,8 @@ class Journal {
   // Writes a checkpoint now and waits for it.
   Status Checkpoint();
 
-  // Syncs everything and ends the thread.
+  // Syncs everything and ends the thread; a checkpoint that is being written is given up. No other call may be under
+  // way or follow.
   Status Close();
 
   JournalStats Stats() const;

@@ -1,0 +1,50 @@
+// Writes checkpoints: one after another into one zone until that is full, then into the next. What is written counts
+// only once a superblock names it.
+//
+// Thread safety: one thread at a time.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "fs/batch_stream.h"
+#include "fs/metadata_codec.h"
+#include "fs/zone_pool.h"
+
+namespace isozone {
+
+class CheckpointWriter {
+ public:
+  CheckpointWriter(ZonedDevice& device, ZonePool& pool, uint32_t seed, uint64_t next_batch);
+  // Goes on in the zone of the checkpoint before, where that is not full.
+  void Resume(ZoneLease lease) { lease_ = std::move(lease); }
+
+  // One checkpoint: Begin, any number of Add, then Finish or Abandon.
+  void Begin();
+  Status Add(const Inode& inode);
+  // All of it is durable when this returns.
+  Result<StreamPlace> Finish(const CheckpointFooter& footer);
+  // Gives back the zones that only the unfinished checkpoint uses.
+  void Abandon();
+
+  // A write has failed, and not just the search for a zone: nothing more may be written.
+  bool write_failed() const { return write_failed_; }
+  uint64_t bytes_written() const { return bytes_written_; }  // by all checkpoints
+
+ private:
+  Status WriteBatch();
+
+  ZonedDevice& device_;
+  ZonePool& pool_;
+  BatchBuilder builder_;
+  ZoneLease lease_;
+  StreamCounters counters_;
+  RecordQueue queue_;
+  StreamPlace place_;                // of the checkpoint that is being written
+  std::vector<ZoneId> taken_zones_;  // for it
+  bool write_failed_ = false;
+  uint64_t bytes_written_ = 0;
+};
+
+}  // namespace isozone

@@ -1,0 +1,29 @@
+// Device I/O of the metadata: synchronous, in whole blocks, split where a device limits the length of a transfer.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "base/status.h"
+#include "device/zoned_device.h"
+#include "fs/zone_pool.h"
+
+namespace isozone {
+
+Result<ZoneDescriptor> DescribeZone(const ZonedDevice& device, ZoneId zone);
+
+// Whether the write pointer of a zone in this state can move.
+constexpr bool IsWritable(ZoneState state) { return state == ZoneState::kEmpty || IsActive(state); }
+
+Status ReadBlocks(ZonedDevice& device, DeviceOffset offset, std::span<std::byte> blocks);
+
+// Writes at the write pointer; durable, with all of the zone before it, when it returns kSuccess.
+DeviceStatus WriteDurably(ZonedDevice& device, DeviceOffset offset, std::span<std::byte> blocks);
+
+// The same at the write pointer of a leased zone; the blocks fit in. kIoError with the place.
+Status WriteDurably(ZonedDevice& device, ZoneLease& lease, std::span<std::byte> blocks);
+
+// kReset, kFinish.
+Status ManageZone(ZonedDevice& device, DeviceOp op, ZoneId zone);
+
+}  // namespace isozone

@@ -1,0 +1,143 @@
+// Recovery: the newest superblock, the checkpoint it names, and the journal's records behind that, applied in order.
+//
+// Every byte is checked before it is believed: batches by their CRCs and numbers (batch_stream.h), records by the
+// decoder, and what they say by MetadataState. Recovery ends with the state of the last whole record or with an error;
+// it never leaves out what lies between.
+//
+// Beside a writer in another process, zones may be given back and written again under the reader. The writer always
+// writes a superblock before it gives a zone back, so what was read counts only if no superblock was written meanwhile;
+// else recovery starts over.
+
+#include "fs/recovery.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "fs/metadata_codec.h"
+#include "fs/metadata_io.h"
+
+namespace isozone {
+namespace {
+
+// Beside a writer that rolls its metadata that often while it is read once, something else is wrong.
+constexpr int kAttemptsMax = 32;
+
+struct Checkpoint {
+  std::vector<Inode> inodes;
+  CheckpointFooter footer;
+  uint64_t next_batch = 0;
+};
+
+Result<Checkpoint> ReadCheckpoint(ZonedDevice& device, uint32_t seed, const StreamPlace& place) {
+  StreamReader reader(device, StreamKind::kCheckpoint, seed, place);
+  Checkpoint checkpoint;
+  bool complete = false;
+  for (;;) {
+    ISOZONE_ASSIGN_OR_RETURN(const auto record, reader.Next());
+    if (!record) break;
+    if (complete) return reader.Damage("a record follows the footer");
+    if (IsFooter(record->body)) {
+      const Result<CheckpointFooter> footer = DecodeFooter(record->body);
+      if (!footer.ok()) return reader.Damage(footer.status().message());
+      checkpoint.footer = *footer;
+      complete = true;
+      continue;
+    }
+    Result<std::vector<MetadataOp>> ops = DecodeRecord(record->body);
+    if (!ops.ok()) return reader.Damage(ops.status().message());
+    PutInode* put = std::get_if<PutInode>(&ops->front());
+    if (ops->size() != 1 || put == nullptr) return reader.Damage("a record is not an inode");
+    checkpoint.inodes.push_back(std::move(put->inode));
+  }
+  if (!complete || reader.end().torn) return reader.Damage("its footer is missing");
+  if (checkpoint.footer.inodes != checkpoint.inodes.size()) {
+    return reader.Damage(fmt::format("it holds {} inodes of {}", checkpoint.inodes.size(), checkpoint.footer.inodes));
+  }
+  checkpoint.next_batch = reader.end().counters.batch;
+  return checkpoint;
+}
+
+// Applies the records behind the checkpoint.
+Result<StreamReader::End> Replay(ZonedDevice& device, uint32_t seed, const StreamPlace& place,
+                                 RecoveredMetadata& recovered) {
+  StreamReader reader(device, StreamKind::kJournal, seed, place);
+  for (;;) {
+    ISOZONE_ASSIGN_OR_RETURN(const auto record, reader.Next());
+    if (!record) break;
+    if (record->sequence <= recovered.sequence) continue;
+    if (record->sequence != recovered.sequence + 1) return reader.Damage("it begins behind the checkpoint's end");
+    const Result<std::vector<MetadataOp>> ops = DecodeRecord(record->body);
+    if (!ops.ok()) return reader.Damage(ops.status().message());
+    const Status applied = recovered.state.Apply(*ops);
+    if (!applied.ok()) return reader.Damage(applied.message());
+    ++recovered.sequence;
+    ++recovered.journal_records;
+  }
+  const StreamReader::End end = reader.end();
+  if (end.counters.sequence != recovered.sequence + 1) {
+    return reader.Damage("it ends before the checkpoint's last record");
+  }
+  if (end.segment + 2 < place.segments.size()) return reader.Damage("more than one zone is named behind its end");
+  return end;
+}
+
+std::vector<std::pair<ZoneId, ZoneUse>> MetadataZones(const Superblock& superblock) {
+  std::vector<std::pair<ZoneId, ZoneUse>> zones;
+  for (const ZoneId zone : kSuperblockZones) zones.emplace_back(zone, ZoneUse::kSuperblock);
+  for (const Segment& segment : superblock.checkpoint.segments) zones.emplace_back(segment.zone, ZoneUse::kCheckpoint);
+  for (const Segment& segment : superblock.journal.segments) zones.emplace_back(segment.zone, ZoneUse::kJournal);
+  std::sort(zones.begin(), zones.end());
+  zones.erase(std::unique(zones.begin(), zones.end()), zones.end());
+  return zones;
+}
+
+Result<RecoveredMetadata> ReadMetadata(ZonedDevice& device) {
+  ISOZONE_ASSIGN_OR_RETURN(FoundSuperblock found, ReadSuperblock(device));
+  const Superblock& superblock = found.superblock;
+  const uint32_t seed = ChecksumSeed(superblock.uuid);
+  ISOZONE_ASSIGN_OR_RETURN(Checkpoint checkpoint, ReadCheckpoint(device, seed, superblock.checkpoint));
+  const CheckpointFooter& footer = checkpoint.footer;
+  Result<MetadataState> state = MetadataState::Restore(device.geometry(), std::move(checkpoint.inodes), footer.next_id);
+  if (!state.ok()) return state.status().WithContext("checkpoint corrupt; the files cannot be found");
+
+  RecoveredMetadata recovered{.state = std::move(state).value(),
+                              .label = superblock.label,
+                              .uuid = FormatUuid(superblock.uuid),
+                              .sequence = footer.sequence,
+                              .checkpoint_inodes = footer.inodes,
+                              .journal_records = 0,
+                              .torn_tail = false,
+                              .zones = MetadataZones(superblock),
+                              .position = nullptr};
+  ISOZONE_ASSIGN_OR_RETURN(const StreamReader::End end, Replay(device, seed, superblock.journal, recovered));
+  recovered.torn_tail = end.torn;
+  recovered.position = std::make_shared<const RecoveredMetadata::Position>(
+      RecoveredMetadata::Position{std::move(found), checkpoint.next_batch, end});
+  return recovered;
+}
+
+// Changes with every superblock that is written.
+Result<std::pair<uint64_t, uint64_t>> SuperblockSignature(const ZonedDevice& device) {
+  ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor first, DescribeZone(device, kSuperblockZones[0]));
+  ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor second, DescribeZone(device, kSuperblockZones[1]));
+  return std::pair(first.write_pointer, second.write_pointer);
+}
+
+}  // namespace
+
+Result<RecoveredMetadata> RecoverMetadata(ZonedDevice& device) {
+  for (int attempt = 1;; ++attempt) {
+    ISOZONE_ASSIGN_OR_RETURN(const auto before, SuperblockSignature(device));
+    Result<RecoveredMetadata> recovered = ReadMetadata(device);
+    ISOZONE_ASSIGN_OR_RETURN(const auto after, SuperblockSignature(device));
+    if (before == after) return recovered;
+    if (attempt == kAttemptsMax) {
+      return Status::Busy(
+          fmt::format("the metadata of {} changed faster than it could be read: try again", device.name()));
+    }
+  }
+}
+
+}  // namespace isozone
