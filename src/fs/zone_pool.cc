@@ -158,6 +158,7 @@ struct ZonePool::Impl {
   void Start() ISOZONE_EXCLUDES(mu);
   void Stop() ISOZONE_EXCLUDES(mu);
   void RunInBackground() ISOZONE_EXCLUDES(mu);
+  bool WorkIsDue() const ISOZONE_REQUIRES(mu);
   void WakeIfDue() ISOZONE_REQUIRES(mu);
   // Each returns true if it has done something, and then has given up the mutex meanwhile.
   bool FinishCompleted() ISOZONE_REQUIRES(mu);
@@ -169,6 +170,7 @@ struct ZonePool::Impl {
   std::optional<ZoneId> NextFinish(bool logs_too) const ISOZONE_REQUIRES(mu);
   std::optional<ZoneId> NextFailedFinish(bool logs_too) const ISOZONE_REQUIRES(mu);
   bool MakeDurable() ISOZONE_REQUIRES(mu);
+  void Abandon(std::span<const ZoneId> zones) ISOZONE_REQUIRES(mu);
   void SubmitAll(DeviceOp op, std::span<const ZoneId> zones) ISOZONE_REQUIRES(mu);
   void HandleFailure(ZoneId zone, DeviceOp op, DeviceStatus status) ISOZONE_REQUIRES(mu);
   void LeaveBroken(ZoneId zone, const Result<ZoneDescriptor>& found) ISOZONE_REQUIRES(mu);
@@ -501,8 +503,14 @@ void ZonePool::Impl::RunInBackground() {
   changed.SignalAll();
 }
 
+bool ZonePool::Impl::WorkIsDue() const {
+  const bool can_reset = durable_error.ok() && !table.dead().empty();
+  return can_reset || table.totals().resetting > 0 || table.totals().finishing > 0 ||
+         NextFailedFinish(/*logs_too=*/true) || NextFinish(/*logs_too=*/true);
+}
+
 void ZonePool::Impl::WakeIfDue() {
-  if (!table.dead().empty() || NextFailedFinish(true) || NextFinish(true)) work.Signal();
+  if (WorkIsDue()) work.Signal();
 }
 
 bool ZonePool::Impl::FinishCompleted() {
@@ -555,7 +563,7 @@ bool ZonePool::Impl::ResetDead() {
   if (MakeDurable()) {
     SubmitAll(DeviceOp::kReset, zones);
   } else {
-    for (const ZoneId zone : zones) table.Fail(zone, table.at(zone).write_pointer);
+    Abandon(zones);
   }
   return true;
 }
@@ -578,7 +586,7 @@ bool ZonePool::Impl::FinishZones(bool logs_too) {
   if (!logs || MakeDurable()) {
     SubmitAll(DeviceOp::kFinish, zones);
   } else {
-    for (const ZoneId zone : zones) table.Fail(zone, table.at(zone).write_pointer);
+    Abandon(zones);
   }
   return true;
 }
@@ -617,6 +625,12 @@ std::optional<ZoneId> ZonePool::Impl::NextFailedFinish(bool logs_too) const {
     if (zone.phase == ZonePhase::kFailed && !zone.dead() && (logs_too || zone.use != ZoneUse::kLog)) return id;
   }
   return std::nullopt;
+}
+
+// `zones` stay as they are: nothing is made durable any more.
+void ZonePool::Impl::Abandon(std::span<const ZoneId> zones) {
+  for (const ZoneId zone : zones) table.Fail(zone, table.at(zone).write_pointer);
+  changed.SignalAll();
 }
 
 bool ZonePool::Impl::MakeDurable() {
@@ -798,8 +812,7 @@ ZonePoolStats ZonePool::Stats() const {
 Status ZonePool::Settle() {
   const MutexLock lock(impl_->mu);
   // Where no thread runs, or nothing can be made durable, what is dead stays.
-  while (impl_->started &&
-         (impl_->table.totals().resetting > 0 || (impl_->durable_error.ok() && !impl_->table.dead().empty()))) {
+  while (impl_->started && !impl_->stopping && impl_->WorkIsDue()) {
     impl_->work.Signal();
     impl_->changed.Wait(impl_->mu);
   }

@@ -151,7 +151,8 @@ class ZonePool {
   SpaceInfo Space() const;
   std::vector<ZoneView> Zones() const;
   ZonePoolStats Stats() const;
-  // Waits until no dead zone is left to reset; the first error of the background work since the last call.
+  // Waits until no dead zone is left to reset and no finish is due; the first error of the background work since the
+  // last call. Returns at once where no thread runs.
   Status Settle();
 
  private:

@@ -1,0 +1,844 @@
+#include "fs/zone_pool.h"
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <future>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "zone/active_budget.h"
+
+namespace isozone {
+namespace {
+
+constexpr uint64_t kBlock = 4 * kKiB;
+constexpr uint64_t kCapacity = 16 * kBlock;
+constexpr ZoneRequest kData = {ZoneUse::kData, Lifetime::kMedium, kBlock};
+constexpr ZoneRequest kLog = {ZoneUse::kLog, Lifetime::kShort, kBlock};
+
+// A device of write pointers only, that can be made to hold back resets and finishes, so that a test decides what
+// happens in between. It counts every breach of its limits.
+class FakeDevice final : public ZonedDevice {
+ public:
+  explicit FakeDevice(uint32_t zone_count, uint32_t max_active = 14, uint32_t max_open = 14) {
+    geometry_.zone_count = zone_count;
+    geometry_.zone_size = 2 * kCapacity;
+    geometry_.zone_capacity = kCapacity;
+    geometry_.max_active_zones = max_active;
+    geometry_.max_open_zones = max_open;
+    for (uint32_t i = 0; i < zone_count; ++i) zones_.push_back({ZoneId(i), ZoneState::kEmpty, kCapacity, 0});
+  }
+
+  const DeviceGeometry& geometry() const override { return geometry_; }
+  std::string name() const override { return "fake"; }
+  bool read_only() const override { return false; }
+  DeviceCounters counters() const override { return {}; }
+
+  Status ReportZones(ZoneId first, std::span<ZoneDescriptor> out) const override {
+    const std::lock_guard lock(mu_);
+    std::copy_n(zones_.begin() + first.value(), out.size(), out.begin());
+    return Status::Ok();
+  }
+
+  void Submit(DeviceRequest& request) override {
+    {
+      const std::lock_guard lock(mu_);
+      if (held_ops_.contains(request.op)) {
+        held_.push_back(&request);
+        arrived_.notify_all();
+        return;
+      }
+      Execute(request);
+    }
+    request.done(request);
+  }
+
+  // From now on, requests of `op` wait for LetGo.
+  void Hold(DeviceOp op) {
+    const std::lock_guard lock(mu_);
+    held_ops_.insert(op);
+  }
+  void WaitUntilHeld(size_t count) {
+    std::unique_lock lock(mu_);
+    arrived_.wait(lock, [&] { return held_.size() >= count; });
+  }
+  void LetGo() {
+    std::deque<DeviceRequest*> held;
+    {
+      const std::lock_guard lock(mu_);
+      held_ops_.clear();
+      held.swap(held_);
+      for (DeviceRequest* request : held) Execute(*request);
+    }
+    for (DeviceRequest* request : held) request->done(*request);
+  }
+  void FailNext(DeviceOp op, DeviceStatus status) {
+    const std::lock_guard lock(mu_);
+    failures_[op] = status;
+  }
+  void Set(ZoneId zone, ZoneState state, uint64_t write_pointer) {
+    const std::lock_guard lock(mu_);
+    zones_[zone.value()].state = state;
+    zones_[zone.value()].write_pointer = write_pointer;
+  }
+  ZoneDescriptor Zone(ZoneId zone) const {
+    const std::lock_guard lock(mu_);
+    return zones_[zone.value()];
+  }
+  std::vector<ZoneId> Finished() const {
+    const std::lock_guard lock(mu_);
+    return finished_;
+  }
+  uint32_t max_active_seen() const {
+    const std::lock_guard lock(mu_);
+    return max_active_seen_;
+  }
+
+ private:
+  void Execute(DeviceRequest& request) {
+    request.status = DeviceStatus::kSuccess;
+    if (const auto failure = failures_.extract(request.op)) {
+      request.status = failure.mapped();
+      return;
+    }
+    ZoneDescriptor& zone = zones_[geometry_.ZoneOf(request.offset).value()];
+    switch (request.op) {
+      case DeviceOp::kWrite:
+        if (zone.write_pointer != geometry_.OffsetInZone(request.offset)) {
+          request.status = DeviceStatus::kZoneInvalidWrite;
+          return;
+        }
+        zone.write_pointer += request.length;
+        zone.state = zone.write_pointer == zone.capacity ? ZoneState::kFull : ZoneState::kImplicitlyOpen;
+        break;
+      case DeviceOp::kReset:
+        zone.state = ZoneState::kEmpty;
+        zone.write_pointer = 0;
+        break;
+      case DeviceOp::kFinish:
+        zone.state = ZoneState::kFull;
+        zone.write_pointer = zone.capacity;
+        finished_.push_back(zone.zone);
+        break;
+      default:
+        request.status = DeviceStatus::kInvalidField;
+        return;
+    }
+    const auto active = std::count_if(zones_.begin(), zones_.end(), [](const auto& z) { return IsActive(z.state); });
+    max_active_seen_ = std::max(max_active_seen_, static_cast<uint32_t>(active));
+  }
+
+  DeviceGeometry geometry_;
+  mutable std::mutex mu_;
+  std::condition_variable arrived_;
+  std::vector<ZoneDescriptor> zones_;
+  std::set<DeviceOp> held_ops_;
+  std::deque<DeviceRequest*> held_;
+  std::map<DeviceOp, DeviceStatus> failures_;
+  std::vector<ZoneId> finished_;
+  uint32_t max_active_seen_ = 0;
+};
+
+DeviceStatus WriteBlocks(FakeDevice& device, const ZoneLease& lease, uint64_t bytes) {
+  static std::byte block[kCapacity];
+  DeviceRequest request;
+  request.op = DeviceOp::kWrite;
+  request.offset = lease.next();
+  request.data = block;
+  request.length = bytes;
+  return SubmitAndWait(device, request);
+}
+
+class ZonePoolTest : public testing::Test {
+ protected:
+  // 20 zones: 2 of superblocks, 4 kept empty, 14 for data.
+  void Open(uint32_t zone_count = 20, uint32_t max_active = 14, uint32_t max_open = 14) {
+    device_ = std::make_unique<FakeDevice>(zone_count, max_active, max_open);
+    Create();
+    pool_->Start();
+  }
+  void Create() {
+    auto pool = ZonePool::Create(*device_, {.make_durable = [this] {
+      ++durable_calls_;
+      return durable_ ? durable_() : Status::Ok();
+    }});
+    ASSERT_TRUE(pool.ok()) << pool.status().ToString();
+    pool_ = std::move(*pool);
+  }
+  ZoneLease MustAcquire(const ZoneRequest& request) {
+    auto lease = pool_->Acquire(request);
+    EXPECT_TRUE(lease.ok()) << lease.status().ToString();
+    return lease.ok() ? std::move(*lease) : ZoneLease();
+  }
+  ZoneLease MustAcquireMetadata(ZoneUse use) {
+    auto lease = pool_->AcquireMetadata(use);
+    EXPECT_TRUE(lease.ok()) << lease.status().ToString();
+    return lease.ok() ? std::move(*lease) : ZoneLease();
+  }
+  void Write(ZoneLease& lease, uint64_t bytes) {
+    ASSERT_TRUE(lease.BeginWrite());
+    pool_->AddLive(lease.zone(), bytes);
+    ASSERT_EQ(WriteBlocks(*device_, lease, bytes), DeviceStatus::kSuccess);
+    lease.EndWrite(bytes);
+  }
+  // A zone with `bytes` of data in it that nobody holds.
+  ZoneId WriteZone(const ZoneRequest& request, uint64_t bytes) {
+    ZoneLease lease = MustAcquire(request);
+    Write(lease, bytes);
+    return lease.zone();
+  }
+  std::vector<ZoneId> FillDevice() {
+    std::vector<ZoneId> zones;
+    for (;;) {
+      auto lease = pool_->Acquire(kData);
+      if (!lease.ok()) {
+        EXPECT_EQ(lease.status().code(), StatusCode::kNoSpace);
+        return zones;
+      }
+      Write(*lease, lease->room());
+      zones.push_back(lease->zone());
+    }
+  }
+
+  std::unique_ptr<FakeDevice> device_;
+  std::function<Status()> durable_;
+  std::atomic<int> durable_calls_ = 0;
+  std::unique_ptr<ZonePool> pool_;
+};
+
+// --- What a device must have ---
+
+TEST(CheckDeviceFits, SaysWhatIsNeededAndForWhat) {
+  DeviceGeometry geometry;
+  geometry.zone_count = 8;
+  EXPECT_EQ(
+      CheckDeviceFits(geometry).message(),
+      "the device has 8 zones; Isozone needs at least 12: 7 for metadata, 2 for logs, 1 for garbage collection, 2 "
+      "for data");
+  geometry.zone_count = 12;
+  geometry.max_active_zones = 6;
+  EXPECT_EQ(CheckDeviceFits(geometry).message(),
+            "the device allows 6 active zones; Isozone needs at least 9: 4 for metadata, 2 for logs, 1 for garbage "
+            "collection, 2 for data");
+  geometry.max_active_zones = 9;
+  geometry.max_open_zones = 8;
+  EXPECT_THAT(CheckDeviceFits(geometry).message(), testing::HasSubstr("allows 8 open zones"));
+  geometry.max_open_zones = 9;
+  EXPECT_TRUE(CheckDeviceFits(geometry).ok());
+  geometry.max_open_zones = geometry.max_active_zones = 0;
+  EXPECT_TRUE(CheckDeviceFits(geometry).ok());
+}
+
+TEST_F(ZonePoolTest, UnknownPolicyNamesTheKnown) {
+  FakeDevice device(20);
+  EXPECT_THAT(ZonePool::Create(device, {.policy = "best", .make_durable = {}}).status().ToString(),
+              testing::HasSubstr("known: zenfs"));
+}
+
+// --- Leases and placement ---
+
+TEST_F(ZonePoolTest, ReleasedZoneGoesOnWhereItStopped) {
+  Open();
+  const ZoneId zone = WriteZone({ZoneUse::kData, Lifetime::kLong, kBlock}, 3 * kBlock);
+  ZoneLease lease = MustAcquire(kData);
+  EXPECT_EQ(lease.zone(), zone);
+  EXPECT_EQ(lease.write_pointer(), 3 * kBlock);
+  EXPECT_EQ(lease.room(), 13 * kBlock);
+  EXPECT_EQ(lease.next().value(), zone.value() * 2 * kCapacity + 3 * kBlock);
+}
+
+TEST_F(ZonePoolTest, ZoneHasOneWriter) {
+  Open();
+  WriteZone({ZoneUse::kData, Lifetime::kLong, kBlock}, kBlock);
+  ZoneLease first = MustAcquire(kData);
+  ZoneLease second = MustAcquire(kData);
+  EXPECT_NE(first.zone(), second.zone());
+}
+
+TEST_F(ZonePoolTest, LeaseMovesAndGoesBackOnce) {
+  Open();
+  ZoneLease lease = MustAcquire(kData);
+  ZoneLease moved = std::move(lease);
+  EXPECT_FALSE(lease.held());
+  EXPECT_FALSE(lease.BeginWrite());
+  moved.Release();
+  moved.Release();
+  EXPECT_EQ(pool_->Space().active_zones, 0U);
+  EXPECT_EQ(pool_->Space().empty_zones, 18U);
+}
+
+TEST_F(ZonePoolTest, FullZoneReturnsItsTokenWhileItIsHeld) {
+  Open();
+  ZoneLease lease = MustAcquire(kData);
+  EXPECT_EQ(pool_->Space().active_zones, 1U);
+  Write(lease, kCapacity);
+  EXPECT_EQ(pool_->Space().active_zones, 0U);
+  lease.Release();
+  EXPECT_EQ(pool_->Space().full_zones, 1U);
+}
+
+TEST_F(ZonePoolTest, RequestLargerThanAZoneIsRefused) {
+  Open();
+  EXPECT_EQ(pool_->Acquire({ZoneUse::kData, Lifetime::kShort, kCapacity + kBlock}).status().code(),
+            StatusCode::kInvalidArgument);
+}
+
+// --- Resets ---
+
+TEST_F(ZonePoolTest, DeadZoneIsResetOnceItsDeathIsDurable) {
+  Open();
+  const ZoneId zone = WriteZone(kData, kCapacity);
+  durable_ = [&] {
+    EXPECT_EQ(device_->Zone(zone).state, ZoneState::kFull);
+    return Status::Ok();
+  };
+  pool_->RemoveLive(zone, kCapacity);
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(durable_calls_, 1);
+  EXPECT_EQ(device_->Zone(zone).state, ZoneState::kEmpty);
+  EXPECT_EQ(pool_->Stats().resets, 1U);
+  EXPECT_EQ(pool_->Space().empty_zones, 18U);
+}
+
+TEST_F(ZonePoolTest, PartlyWrittenDeadZoneIsResetAndReturnsItsToken) {
+  Open();
+  const ZoneId zone = WriteZone(kData, kBlock);
+  EXPECT_EQ(pool_->Space().active_zones, 1U);
+  pool_->RemoveLive(zone, kBlock);
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(device_->Zone(zone).state, ZoneState::kEmpty);
+  EXPECT_EQ(pool_->Space().active_zones, 0U);
+}
+
+TEST_F(ZonePoolTest, LeasedZoneIsNotReset) {
+  Open();
+  ZoneLease lease = MustAcquire(kData);
+  Write(lease, kBlock);
+  pool_->RemoveLive(lease.zone(), kBlock);
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(pool_->Stats().resets, 0U);
+  lease.Release();
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(pool_->Stats().resets, 1U);
+}
+
+TEST_F(ZonePoolTest, ZoneWithOneLiveByteIsNotReset) {
+  Open();
+  const ZoneId zone = WriteZone(kData, kCapacity);
+  pool_->RemoveLive(zone, kCapacity - 1);
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(device_->Zone(zone).state, ZoneState::kFull);
+  EXPECT_EQ(pool_->Space().live, 1U);
+  EXPECT_EQ(pool_->Space().dead, kCapacity - 1);
+}
+
+TEST_F(ZonePoolTest, ResetsAreInFlightTogether) {
+  Open();
+  std::vector<ZoneId> zones;
+  for (int i = 0; i < 3; ++i) zones.push_back(WriteZone(kData, kCapacity));
+  device_->Hold(DeviceOp::kReset);
+  for (const ZoneId zone : zones) pool_->RemoveLive(zone, kCapacity);
+  device_->WaitUntilHeld(3);
+  device_->LetGo();
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(pool_->Stats().resets, 3U);
+}
+
+TEST_F(ZonePoolTest, NothingIsResetBeforeStart) {
+  device_ = std::make_unique<FakeDevice>(20);
+  device_->Set(ZoneId(5), ZoneState::kFull, kCapacity);
+  device_->Set(ZoneId(6), ZoneState::kFull, kCapacity);
+  Create();
+  ASSERT_TRUE(pool_->Settle().ok());
+  pool_->AddLive(ZoneId(6), kBlock);
+  pool_->Start();
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(device_->Zone(ZoneId(5)).state, ZoneState::kEmpty);
+  EXPECT_EQ(device_->Zone(ZoneId(6)).state, ZoneState::kFull);
+}
+
+TEST_F(ZonePoolTest, WhatCannotBeMadeDurableIsNotReset) {
+  Open();
+  const std::vector<ZoneId> zones = FillDevice();
+  durable_ = [] { return Status::ReadOnly("the journal cannot be written"); };
+  pool_->RemoveLive(zones[0], kCapacity);
+  EXPECT_EQ(pool_->Settle().code(), StatusCode::kReadOnly);
+  EXPECT_EQ(device_->Zone(zones[0]).state, ZoneState::kFull);
+  EXPECT_EQ(pool_->Acquire(kData).status().ToString(),
+            "Read-only: no zone can be reset: the journal cannot be written");
+}
+
+TEST_F(ZonePoolTest, FailedResetLeavesTheZoneBrokenAndIsReportedOnce) {
+  Open();
+  const ZoneId zone = WriteZone(kData, kCapacity);
+  device_->FailNext(DeviceOp::kReset, DeviceStatus::kWriteFault);
+  pool_->RemoveLive(zone, kCapacity);
+  EXPECT_EQ(pool_->Settle().code(), StatusCode::kIoError);
+  EXPECT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(pool_->Stats().failed_resets, 1U);
+  EXPECT_EQ(pool_->Space().unusable_zones, 1U);
+  EXPECT_EQ(pool_->Zones()[zone.value()].use, ZoneUse::kUnusable);
+}
+
+TEST_F(ZonePoolTest, ZoneThatGoesOfflineInAResetIsNoCapacity) {
+  Open();
+  const ZoneId zone = WriteZone(kData, kCapacity);
+  device_->Hold(DeviceOp::kReset);
+  pool_->RemoveLive(zone, kCapacity);
+  device_->WaitUntilHeld(1);
+  device_->FailNext(DeviceOp::kReset, DeviceStatus::kZoneIsOffline);
+  device_->Set(zone, ZoneState::kOffline, 0);
+  device_->LetGo();
+  EXPECT_EQ(pool_->Settle().code(), StatusCode::kIoError);
+  EXPECT_EQ(pool_->Space().capacity, 19 * kCapacity);
+}
+
+// --- Failed writes ---
+
+TEST_F(ZonePoolTest, ZoneOfAFailedWriteIsNotWrittenAgainBeforeItIsReset) {
+  Open();
+  ZoneLease lease = MustAcquire({ZoneUse::kData, Lifetime::kLong, kBlock});
+  const ZoneId zone = lease.zone();
+  Write(lease, kBlock);
+  ASSERT_TRUE(lease.BeginWrite());
+  lease.EndFailedWrite(DeviceStatus::kWriteFault);
+  EXPECT_FALSE(lease.held());
+  EXPECT_NE(MustAcquire(kData).zone(), zone);
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_THAT(device_->Finished(), testing::ElementsAre(zone));  // so that it costs no active zone
+  pool_->RemoveLive(zone, kBlock);
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(device_->Zone(zone).state, ZoneState::kEmpty);
+  EXPECT_EQ(MustAcquire(kData).zone(), zone);
+}
+
+TEST_F(ZonePoolTest, ReadOnlyZoneIsNeverWrittenAgain) {
+  Open();
+  ZoneLease lease = MustAcquire(kData);
+  const ZoneId zone = lease.zone();
+  Write(lease, kBlock);
+  device_->Set(zone, ZoneState::kReadOnly, kBlock);
+  ASSERT_TRUE(lease.BeginWrite());
+  lease.EndFailedWrite(DeviceStatus::kZoneIsReadOnly);
+  EXPECT_EQ(pool_->Space().unusable_zones, 1U);
+  EXPECT_EQ(pool_->Space().active_zones, 0U);
+  pool_->RemoveLive(zone, kBlock);
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(pool_->Stats().resets, 0U);
+}
+
+// --- Space ---
+
+TEST_F(ZonePoolTest, NoSpaceOnlyWhenThereIsNoneAndWritingGoesOnWhenSomeIsFreed) {
+  Open();
+  const std::vector<ZoneId> zones = FillDevice();
+  EXPECT_EQ(zones.size(), 14U);
+  EXPECT_EQ(pool_->Space().free, 0U);
+  EXPECT_EQ(pool_->Space().empty_zones, 4U);
+  EXPECT_THAT(pool_->Acquire(kData).status().ToString(), testing::StartsWith("No space: the device is full"));
+  pool_->RemoveLive(zones[3], kCapacity);
+  EXPECT_EQ(MustAcquire(kData).zone(), zones[3]);  // waits for the reset
+}
+
+TEST_F(ZonePoolTest, EmptyZonesAreKeptForLogsAndMetadata) {
+  Open();
+  FillDevice();
+  ZoneLease log = MustAcquire(kLog);
+  Write(log, kCapacity);
+  EXPECT_EQ(pool_->Acquire(kLog).status().code(), StatusCode::kNoSpace);
+  ZoneLease journal = MustAcquireMetadata(ZoneUse::kJournal);
+  ZoneLease checkpoint = MustAcquireMetadata(ZoneUse::kCheckpoint);
+  ZoneLease beyond = MustAcquireMetadata(ZoneUse::kCheckpoint);
+  EXPECT_EQ(pool_->AcquireMetadata(ZoneUse::kCheckpoint).status().code(), StatusCode::kNoSpace);
+}
+
+TEST_F(ZonePoolTest, RoomOfAnyLifetimeIsUsedBeforeThereIsNoSpace) {
+  Open();
+  const ZoneId partial = WriteZone({ZoneUse::kData, Lifetime::kShort, kBlock}, kBlock);
+  const std::vector<ZoneId> zones = FillDevice();
+  EXPECT_EQ(zones.back(), partial);
+}
+
+TEST_F(ZonePoolTest, RoomOfAnIdleWriterIsTakenBeforeThereIsNoSpace) {
+  Open();
+  ZoneLease idle = MustAcquire(kData);
+  Write(idle, kBlock);
+  const ZoneId zone = idle.zone();
+  EXPECT_EQ(FillDevice().back(), zone);
+  EXPECT_FALSE(idle.BeginWrite());
+  EXPECT_FALSE(idle.held());
+  EXPECT_EQ(pool_->Stats().revoked_leases, 1U);
+}
+
+TEST_F(ZonePoolTest, AcquireWaitsForAResetInFlight) {
+  Open();
+  const std::vector<ZoneId> zones = FillDevice();
+  device_->Hold(DeviceOp::kReset);
+  pool_->RemoveLive(zones[0], kCapacity);
+  device_->WaitUntilHeld(1);
+  auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData); });
+  while (pool_->Stats().waits == 0) std::this_thread::yield();
+  device_->LetGo();
+  const auto lease = waiter.get();
+  ASSERT_TRUE(lease.ok()) << lease.status().ToString();
+  EXPECT_EQ(lease->zone(), zones[0]);
+  EXPECT_EQ(pool_->Stats().wait_ns.count, 1U);
+}
+
+TEST_F(ZonePoolTest, FiguresAddUp) {
+  Open();
+  ZoneLease journal = MustAcquireMetadata(ZoneUse::kJournal);
+  const ZoneId full = WriteZone(kData, kCapacity);
+  WriteZone(kData, 5 * kBlock);
+  pool_->RemoveLive(full, 3 * kBlock);
+  const SpaceInfo space = pool_->Space();
+  EXPECT_EQ(space.capacity, 20 * kCapacity);
+  EXPECT_EQ(space.metadata, 3 * kCapacity);  // with both superblocks
+  EXPECT_EQ(space.live, kCapacity + 2 * kBlock);
+  EXPECT_EQ(space.dead, 3 * kBlock);
+  EXPECT_EQ(space.capacity, space.live + space.dead + space.metadata + space.free + 4 * kCapacity);
+  EXPECT_EQ(space.active_zones, 2U);
+  EXPECT_EQ(space.full_zones, 1U);
+}
+
+// --- Active and open zones ---
+
+TEST_F(ZonePoolTest, DataNeverTakesTheReservesOfOthers) {
+  Open(30, /*max_active=*/14);
+  std::vector<ZoneLease> writers;
+  for (int i = 0; i < 7; ++i) {
+    writers.push_back(MustAcquire(kData));
+    Write(writers.back(), kBlock);
+    ASSERT_TRUE(writers.back().BeginWrite());
+  }
+  auto eighth = std::async(std::launch::async, [&] { return pool_->Acquire(kData); });
+  while (pool_->Stats().waits == 0) std::this_thread::yield();
+  ZoneLease wal = MustAcquire(kLog);
+  ZoneLease manifest = MustAcquire(kLog);
+  std::vector<ZoneLease> metadata;
+  for (int i = 0; i < 4; ++i) metadata.push_back(MustAcquireMetadata(ZoneUse::kJournal));
+  EXPECT_EQ(pool_->Stats().waits, 1U);
+  EXPECT_EQ(pool_->Space().active_zones, 13U);  // one is the collector's
+  writers[2].EndWrite(0);
+  const auto lease = eighth.get();
+  ASSERT_TRUE(lease.ok());
+  EXPECT_FALSE(writers[2].BeginWrite());
+  for (ZoneLease& writer : writers) {
+    if (writer.held()) writer.EndWrite(0);
+  }
+}
+
+TEST_F(ZonePoolTest, FullestIdleZoneIsFinishedAheadOfNeed) {
+  Open(40, /*max_active=*/14);
+  // Lifetimes that do not match, until no more data may be active.
+  std::vector<ZoneId> zones;
+  for (uint64_t i = 1; i <= 7; ++i)
+    zones.push_back(WriteZone({ZoneUse::kData, Lifetime::kExtreme, 13 * kBlock}, 4 * kBlock));
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(device_->Finished().size(), 1U);
+  EXPECT_EQ(pool_->Space().active_zones, 6U);
+  MustAcquire({ZoneUse::kData, Lifetime::kExtreme, kBlock});
+  EXPECT_EQ(pool_->Stats().waits, 0U);
+}
+
+TEST_F(ZonePoolTest, AcquireThatNeedsAFinishWaitsForThatOnly) {
+  Open(40, /*max_active=*/9);  // two for data
+  device_->Hold(DeviceOp::kFinish);
+  ZoneLease a = MustAcquire({ZoneUse::kData, Lifetime::kShort, kBlock});
+  ZoneLease b = MustAcquire({ZoneUse::kData, Lifetime::kShort, kBlock});
+  Write(a, kBlock);
+  Write(b, 9 * kBlock);
+  const ZoneId fullest = b.zone();
+  a.Release();
+  b.Release();
+  device_->WaitUntilHeld(1);
+  auto waiter = std::async(std::launch::async, [&] {
+    return pool_->Acquire({ZoneUse::kData, Lifetime::kLong, kBlock});
+  });
+  while (pool_->Stats().waits == 0) std::this_thread::yield();
+  device_->LetGo();
+  ASSERT_TRUE(waiter.get().ok());
+  EXPECT_EQ(device_->Finished().size(), 1U);
+  EXPECT_TRUE(device_->Finished()[0] == fullest || device_->Finished()[0] == a.zone());
+}
+
+TEST_F(ZonePoolTest, IdleLeaseIsTakenBeforeAnybodyWaits) {
+  Open(40, /*max_active=*/9);
+  ZoneLease first = MustAcquire(kData);
+  ZoneLease second = MustAcquire(kData);
+  Write(first, kBlock);
+  Write(second, kBlock);
+  Write(first, kBlock);
+  ZoneLease third = MustAcquire(kData);
+  EXPECT_EQ(pool_->Stats().waits, 0U);
+  EXPECT_FALSE(second.BeginWrite());  // not used for longest
+  EXPECT_TRUE(first.BeginWrite());
+  first.EndWrite(0);
+}
+
+TEST_F(ZonePoolTest, ThirdLogGoesOnInTheZoneOfAnIdleOne) {
+  Open(40, /*max_active=*/9);
+  ZoneLease wal = MustAcquire(kLog);
+  Write(wal, kBlock);
+  ZoneLease manifest = MustAcquire(kLog);
+  Write(manifest, kBlock);
+  const ZoneId zone = wal.zone();
+  ZoneLease third = MustAcquire(kLog);
+  EXPECT_EQ(third.zone(), zone);
+  EXPECT_FALSE(wal.BeginWrite());
+}
+
+TEST_F(ZonePoolTest, ZonesOfLogsAreFinishedOnlyWhenTheirEndIsDurable) {
+  Open(40, /*max_active=*/9);
+  const ZoneRequest large = {ZoneUse::kLog, Lifetime::kShort, 10 * kBlock};
+  std::vector<ZoneId> zones = {WriteZone(large, 8 * kBlock), WriteZone(large, 8 * kBlock)};
+  durable_ = [&] {
+    for (const ZoneId zone : zones) EXPECT_NE(device_->Zone(zone).state, ZoneState::kFull);
+    return Status::Ok();
+  };
+  MustAcquire(large);  // neither has room
+  EXPECT_EQ(device_->Finished().size(), 1U);
+  EXPECT_EQ(durable_calls_, 1);
+}
+
+TEST_F(ZonePoolTest, LeasesNeverExceedTheOpenZones) {
+  Open(40, /*max_active=*/20, /*max_open=*/9);
+  ZoneLease first = MustAcquire(kData);
+  Write(first, kBlock);
+  ZoneLease second = MustAcquire(kData);
+  ASSERT_TRUE(second.BeginWrite());
+  ZoneLease third = MustAcquire(kData);
+  EXPECT_FALSE(first.BeginWrite());
+  second.EndWrite(0);
+  EXPECT_TRUE(second.held());
+}
+
+// --- Mount and metadata ---
+
+TEST_F(ZonePoolTest, PartlyWrittenZonesOfTheDeviceAreGoneOnWith) {
+  device_ = std::make_unique<FakeDevice>(20);
+  device_->Set(ZoneId(7), ZoneState::kClosed, 2 * kBlock);
+  Create();
+  pool_->AddLive(ZoneId(7), 2 * kBlock);
+  pool_->SetLifetime(ZoneId(7), Lifetime::kLong);
+  pool_->Start();
+  EXPECT_EQ(pool_->Space().active_zones, 1U);
+  ZoneLease lease = MustAcquire(kData);
+  EXPECT_EQ(lease.zone(), ZoneId(7));
+  EXPECT_EQ(lease.write_pointer(), 2 * kBlock);
+}
+
+TEST_F(ZonePoolTest, ActiveZonesBeyondTheBudgetAreFinishedFullestFirst) {
+  device_ = std::make_unique<FakeDevice>(20, /*max_active=*/9, /*max_open=*/9);
+  Create();
+  for (uint32_t i = 5; i < 9; ++i) device_->Set(ZoneId(i), ZoneState::kClosed, i * kBlock);
+  Create();
+  for (uint32_t i = 5; i < 9; ++i) pool_->AddLive(ZoneId(i), kBlock);
+  pool_->Start();
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_THAT(device_->Finished(), testing::ElementsAre(ZoneId(8), ZoneId(7), ZoneId(6)));
+  EXPECT_EQ(pool_->Space().active_zones, 1U);
+}
+
+TEST_F(ZonePoolTest, SuperblockZonesAreNeverGivenToOthers) {
+  Open();
+  for (const ZoneId zone : FillDevice()) EXPECT_GE(zone.value(), 2U);
+  ASSERT_TRUE(pool_->ReopenMetadata(ZoneId(0)).ok());
+}
+
+TEST_F(ZonePoolTest, AdoptedMetadataIsWrittenOn) {
+  device_ = std::make_unique<FakeDevice>(20);
+  device_->Set(ZoneId(4), ZoneState::kClosed, 3 * kBlock);
+  device_->Set(ZoneId(5), ZoneState::kFull, kCapacity);
+  Create();
+  ASSERT_TRUE(pool_->AdoptMetadata(ZoneId(4), ZoneUse::kJournal).ok());
+  ASSERT_TRUE(pool_->AdoptMetadata(ZoneId(5), ZoneUse::kCheckpoint).ok());
+  EXPECT_EQ(pool_->AdoptMetadata(ZoneId(20), ZoneUse::kJournal).code(), StatusCode::kInvalidArgument);
+  pool_->Start();
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(pool_->Stats().resets, 0U);
+  auto journal = pool_->ReopenMetadata(ZoneId(4));
+  ASSERT_TRUE(journal.ok());
+  EXPECT_EQ(journal->write_pointer(), 3 * kBlock);
+  EXPECT_EQ(pool_->ReopenMetadata(ZoneId(4)).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(pool_->ReopenMetadata(ZoneId(5)).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(ZonePoolTest, ReleasedMetadataIsFreeAgainWithoutFurtherDurability) {
+  Open();
+  ZoneLease journal = MustAcquireMetadata(ZoneUse::kJournal);
+  const ZoneId zone = journal.zone();
+  ASSERT_TRUE(journal.BeginWrite());
+  ASSERT_EQ(WriteBlocks(*device_, journal, kBlock), DeviceStatus::kSuccess);
+  journal.EndWrite(kBlock);
+  journal.Release();
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(pool_->Stats().resets, 0U);
+  pool_->ReleaseMetadata(zone);
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(device_->Zone(zone).state, ZoneState::kEmpty);
+  EXPECT_EQ(durable_calls_, 0);
+  EXPECT_EQ(MustAcquire(kData).zone(), zone);
+}
+
+TEST_F(ZonePoolTest, ReleasedSuperblockZoneIsEmptiedAndKept) {
+  device_ = std::make_unique<FakeDevice>(20);
+  device_->Set(ZoneId(0), ZoneState::kFull, kCapacity);
+  Create();
+  ASSERT_TRUE(pool_->AdoptMetadata(ZoneId(0), ZoneUse::kSuperblock).ok());
+  pool_->Start();
+  pool_->ReleaseMetadata(ZoneId(0));
+  const auto lease = pool_->ReopenMetadata(ZoneId(0));
+  ASSERT_TRUE(lease.ok()) << lease.status().ToString();
+  EXPECT_EQ(lease->write_pointer(), 0U);
+  EXPECT_EQ(device_->Zone(ZoneId(0)).state, ZoneState::kEmpty);
+}
+
+TEST_F(ZonePoolTest, MetadataIsToBeHadWhileMetadataIsMadeDurable) {
+  Open(30, /*max_active=*/9);
+  std::vector<ZoneLease> metadata;
+  for (int i = 0; i < 4; ++i) metadata.push_back(MustAcquireMetadata(ZoneUse::kJournal));
+  for (ZoneLease& lease : metadata) {
+    ASSERT_TRUE(lease.BeginWrite());
+    ASSERT_EQ(WriteBlocks(*device_, lease, kBlock), DeviceStatus::kSuccess);
+    lease.EndWrite(kBlock);
+  }
+  const ZoneId dead = WriteZone(kData, kCapacity);
+  durable_ = [&] {
+    const ZoneId old = metadata[0].zone();
+    metadata[0].Release();
+    pool_->ReleaseMetadata(old);
+    return pool_->AcquireMetadata(ZoneUse::kJournal).status();  // not before `old` is reset
+  };
+  pool_->RemoveLive(dead, kCapacity);
+  EXPECT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(pool_->Stats().resets, 2U);
+}
+
+TEST_F(ZonePoolTest, ReadOnlyPoolGivesNothing) {
+  FakeDevice device(20);
+  auto pool = ZonePool::Create(device, {.read_only = true, .make_durable = {}});
+  ASSERT_TRUE(pool.ok());
+  (*pool)->Start();
+  EXPECT_EQ((*pool)->Acquire(kData).status().code(), StatusCode::kReadOnly);
+  EXPECT_EQ((*pool)->AcquireMetadata(ZoneUse::kJournal).status().code(), StatusCode::kReadOnly);
+}
+
+TEST_F(ZonePoolTest, StopWakesThoseWhoWait) {
+  Open(40, /*max_active=*/9);
+  std::vector<ZoneLease> writers;
+  for (int i = 0; i < 2; ++i) {
+    writers.push_back(MustAcquire(kData));
+    ASSERT_TRUE(writers.back().BeginWrite());
+  }
+  auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData); });
+  while (pool_->Stats().waits == 0) std::this_thread::yield();
+  pool_->Stop();
+  EXPECT_EQ(waiter.get().status().code(), StatusCode::kAborted);
+  for (ZoneLease& writer : writers) writer.EndWrite(0);
+}
+
+TEST_F(ZonePoolTest, StopResetsWhatIsDead) {
+  Open();
+  const ZoneId zone = WriteZone(kData, kCapacity);
+  pool_->RemoveLive(zone, kCapacity);
+  pool_->Stop();
+  EXPECT_EQ(device_->Zone(zone).state, ZoneState::kEmpty);
+}
+
+// --- Many threads ---
+
+// Writes files of a few blocks and deletes old ones, until `operations` are done; what is left is added to `left`.
+class Worker {
+ public:
+  Worker(ZonePool& pool, FakeDevice& device, uint64_t seed) : pool_(pool), device_(device), random_(seed) {}
+
+  void Run(int operations) {
+    for (int i = 0; i < operations; ++i) {
+      WriteSome();
+      while (files_.size() > 12) DeleteOne();
+      if (random_.Chance(0.2)) lease_.Release();
+    }
+    lease_.Release();
+  }
+  const std::vector<std::pair<ZoneId, uint64_t>>& files() const { return files_; }
+
+ private:
+  void WriteSome() {
+    const uint64_t bytes = kBlock * random_.Between(1, 6);
+    while (!(lease_.held() && lease_.room() >= bytes && lease_.BeginWrite())) {
+      lease_.Release();
+      const ZoneUse use = random_.Chance(0.2) ? ZoneUse::kLog : ZoneUse::kData;
+      auto lease = pool_.Acquire({use, static_cast<Lifetime>(random_.Below(kLifetimeCount)), bytes});
+      if (lease.ok()) {
+        lease_ = std::move(*lease);
+      } else {
+        ASSERT_EQ(lease.status().code(), StatusCode::kNoSpace) << lease.status().ToString();
+        if (files_.empty()) return;  // the others hold everything
+        DeleteOne();
+      }
+    }
+    pool_.AddLive(lease_.zone(), bytes);
+    const DeviceStatus status = WriteBlocks(device_, lease_, bytes);
+    ASSERT_EQ(status, DeviceStatus::kSuccess) << DeviceStatusName(status);
+    files_.emplace_back(lease_.zone(), bytes);
+    if (random_.Chance(0.01)) {
+      lease_.EndFailedWrite(DeviceStatus::kWriteFault);
+    } else {
+      lease_.EndWrite(bytes);
+    }
+  }
+  void DeleteOne() {
+    const size_t index = random_.Below(files_.size());
+    pool_.RemoveLive(files_[index].first, files_[index].second);
+    files_.erase(files_.begin() + static_cast<ptrdiff_t>(index));
+  }
+
+  ZonePool& pool_;
+  FakeDevice& device_;
+  Random random_;
+  ZoneLease lease_;
+  std::vector<std::pair<ZoneId, uint64_t>> files_;
+};
+
+TEST_F(ZonePoolTest, ManyThreadsKeepEveryFigureRight) {
+  const char* given = std::getenv("ISOZONE_TEST_SEED");
+  const uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 0) : 42;
+  SCOPED_TRACE("ISOZONE_TEST_SEED=" + std::to_string(seed));
+  Open(24, /*max_active=*/12, /*max_open=*/10);
+  std::deque<Worker> workers;
+  std::vector<std::thread> threads;
+  for (uint64_t i = 0; i < 6; ++i) workers.emplace_back(*pool_, *device_, seed * 100 + i);
+  for (Worker& worker : workers) threads.emplace_back([&worker] { worker.Run(3'000); });
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_TRUE(pool_->Settle().ok());
+
+  std::map<uint32_t, uint64_t> live;
+  for (const Worker& worker : workers) {
+    for (const auto& [zone, bytes] : worker.files()) live[zone.value()] += bytes;
+  }
+  uint64_t total = 0;
+  for (const ZoneView& view : pool_->Zones()) {
+    EXPECT_EQ(view.live, live[view.device.zone.value()]) << "zone " << view.device.zone.value();
+    EXPECT_FALSE(view.writing);
+    EXPECT_EQ(view.live == 0, view.device.state == ZoneState::kEmpty) << "zone " << view.device.zone.value();
+    total += view.live;
+  }
+  EXPECT_EQ(pool_->Space().live, total);
+  EXPECT_LE(device_->max_active_seen(), 12U);
+  EXPECT_GT(pool_->Stats().resets, 100U);
+}
+
+}  // namespace
+}  // namespace isozone
