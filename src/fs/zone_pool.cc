@@ -35,7 +35,7 @@ constexpr uint32_t kLogZones = 2;
 constexpr uint32_t kDataZones = 2;
 constexpr uint32_t kMinZones = kMetadataZones + kLogZones + kEmptyForGc + kDataZones;
 
-// Active zones that data can open at any time: below this the fullest idle zone is finished, ahead of need.
+// Active zones that data can open at any time: below this its fullest idle zone is finished, ahead of need.
 constexpr uint32_t kSpareTokens = 1;
 // Zones that one call of make_durable serves, and at most so many resets in flight.
 constexpr size_t kResetBatch = 32;
@@ -165,6 +165,7 @@ struct ZonePool::Impl {
   bool ResetReleasedMetadata() ISOZONE_REQUIRES(mu);
   bool ResetDead() ISOZONE_REQUIRES(mu);
   bool FinishZones(bool logs_too) ISOZONE_REQUIRES(mu);
+  uint32_t TokensWanted(BudgetClass c) const ISOZONE_REQUIRES(mu);
   bool IsShort(BudgetClass c) const ISOZONE_REQUIRES(mu);
   uint32_t FinishesWanted() const ISOZONE_REQUIRES(mu);
   std::optional<ZoneId> NextFinish(bool logs_too) const ISOZONE_REQUIRES(mu);
@@ -591,18 +592,22 @@ bool ZonePool::Impl::FinishZones(bool logs_too) {
   return true;
 }
 
-bool ZonePool::Impl::IsShort(BudgetClass c) const {
-  const uint32_t spare = c == BudgetClass::kData ? kSpareTokens : 0;
-  return active.Available(c) < std::max(spare, waiting_for_token[static_cast<size_t>(c)]);
+// Tokens that the class should be able to take now.
+uint32_t ZonePool::Impl::TokensWanted(BudgetClass c) const {
+  const uint32_t waiting = waiting_for_token[static_cast<size_t>(c)];
+  // Where data has no more than its reserve, it goes on in its idle zones rather than finish them ahead of need.
+  const uint32_t spare = c == BudgetClass::kData && active.Borrows(c) ? kSpareTokens : 0;
+  return std::max(spare, waiting);
 }
 
+bool ZonePool::Impl::IsShort(BudgetClass c) const { return active.Available(c) < TokensWanted(c); }
+
 uint32_t ZonePool::Impl::FinishesWanted() const {
-  uint32_t wanted = active.Overcommitted();
+  uint32_t wanted = 0;
   for (const BudgetClass c : {BudgetClass::kMetadata, BudgetClass::kLog, BudgetClass::kData}) {
-    const uint32_t spare = c == BudgetClass::kData ? kSpareTokens : 0;
-    wanted += Shortage(std::max(spare, waiting_for_token[static_cast<size_t>(c)]), active.Available(c));
+    wanted += Shortage(TokensWanted(c), active.Available(c));
   }
-  return wanted;
+  return std::max(wanted, active.Overcommitted());
 }
 
 // The fullest idle zone of a class that is short, or that gives back what others lack.
