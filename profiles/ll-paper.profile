@@ -6,7 +6,7 @@
 
 name = ll-paper
 
-zone_count = 1248             # 78 GiB, the largest space an experiment is given (YCSB); fillrandom has 29 GiB: zones=464
+zone_count = 1248             # 78 GB for YCSB, the largest of an experiment; fillrandom has 29 GB, 464 zones
 zone_size = 64MiB             # section 4
 zone_capacity = 64MiB         # section 4
 block_size = 4096             # section 4 gives none

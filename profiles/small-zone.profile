@@ -1,8 +1,8 @@
 # A small-zone ZNS SSD: one zone lives on one die, so that zones are slow and independent.
 #
-# "ZenFS+": the paper "ZenFS+: Nurturing Performance and Isolation to ZenFS", section II.C and Fig. 3: 2 TB, PCIe 3.0 x4,
-# and, measured with 192 KB I/O, reads of 490 / 550 / 850 us and writes that peak at 4 ms.
-# "prototype": the 96 MB-zone one-die-a-zone SSD as the NVMeVirt emulator describes it (its ZNS_PROTOTYPE configuration).
+# "ZenFS+": the paper "ZenFS+: Nurturing Performance and Isolation to ZenFS", section II.C and Fig. 3: 2 TB, PCIe 3.0
+# x4, and, measured with 192 KB I/O, reads of 490 / 550 / 850 us and writes that peak at 4 ms.
+# "prototype": the 96 MB-zone one-die-a-zone SSD as the NVMeVirt emulator has it (its ZNS_PROTOTYPE configuration).
 # Where the two disagree, the ZenFS+ latencies decide; "calibrated" numbers are chosen so that the model meets them.
 
 name = small-zone
@@ -23,11 +23,11 @@ program_unit = 192KiB         # prototype: one-shot programming of 3 pages (TLC)
 page_read = 60us              # calibrated: 3 x (60 + 82) + 65 = 491 us alone; prototype: 41 us
 small_read_size = 4KiB        # prototype
 small_read = 25.5us           # prototype
-program = 1.95ms              # calibrated: a write takes about 4 reads, two writers of a die wait 4 ms; prototype: 1.914 ms
+program = 1.95ms              # calibrated: a write is about 4 reads, with two writers on a die 4 ms; prototype: 1.914 ms
 erase = 3ms                   # no source measures it; a usual block erase time of TLC flash
 channel_bandwidth = 800MB/s   # prototype; 82 us a page
 
-write_buffer_units = 2        # prototype: two program units a die
+write_buffer_units = 2        # prototype: two program units a die; reads beside a writer then peak near 4 ms (Fig. 3b)
 link_bandwidth = 3.94GB/s     # ZenFS+: PCIe 3.0 x4
 read_latency = 48.4us         # calibrated: with 16.6 us for the last page on the link, 65 us a read beside the flash
 write_latency = 15.1us        # calibrated: with 49.9 us for 192 KiB on the link, 65 us a write beside the flash

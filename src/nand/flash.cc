@@ -71,7 +71,7 @@ void Flash::StartFront(uint32_t die) {
     case PartKind::kErase:
       return events_.Schedule(now_ + profile_.erase_ns, EventKind::kArrayFree, die);
     case PartKind::kProgram:
-    case PartKind::kWrite:
+    case PartKind::kWrite:  // never here itself: its unit comes as kProgram
       return events_.Schedule(now_ + profile_.program_ns, EventKind::kArrayFree, die);
   }
 }

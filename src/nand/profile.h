@@ -73,8 +73,8 @@ struct Profile {
   uint64_t write_bandwidth = 0;  // bytes/s of all writes and appends together
   uint64_t write_cache = 0;      // bytes that are taken ahead of write_bandwidth
   int64_t append_ns = 0;         // appends pass one after another, each taking so long
-  uint64_t finish_bandwidth =
-      0;  // bytes/s at which finish pads what is left of the zone; 0: only open units are padded
+  // bytes/s at which finish pads what is left of the zone. With 0 it pads only the program units that are not full.
+  uint64_t finish_bandwidth = 0;
   std::vector<ResetPoint> reset_time;  // by rising fill; what a reset takes beside management_latency
 
   bool operator==(const Profile&) const = default;

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cassert>
 #include <deque>
+#include <span>
+#include <tuple>
+#include <vector>
 
 #include "base/units.h"
 #include "nand/event_queue.h"

@@ -22,10 +22,10 @@
 // write is as fast as the controller, and a writer of whole units that never stops goes at the pace of the die.
 //
 // What follows, for 192 KB I/O at depth 1 on the small-zone profile (timing_model_test.cc holds the numbers):
-//   read   491 us alone; 850 us beside a reader of the same die, which is never idle; 550 us beside a reader of another
-//          die of the channel, where pages meet on the channel in part
+//   read   491 us alone; 852 us beside a reader of the same die, which is never idle; 535 us beside a reader of another
+//          die of the channel, where some pages meet on the channel
 //   write  one program time, 1.95 ms; two of them beside a writer on the same die
-//   read beside a writer on the same die    4.3 ms: it finds one unit being programmed and one waiting, every time
+//   read beside a writer on the same die    4.4 ms: it finds one unit being programmed and one waiting, every time
 //   write beside a reader on the same die   2.2 ms on average: the die puts one read between two program units
 //
 // Events: completion times depend on what is submitted later (pages take turns on a channel), so the model is a
@@ -87,8 +87,8 @@ class TimingModel {
 
  private:
   class Impl;
-  class Instant;
-  class Simulation;
+  class Instant;     // timing = off
+  class Simulation;  // timing = on
   std::unique_ptr<Impl> impl_;
 };
 
