@@ -23,7 +23,7 @@ program_unit = 192KiB         # prototype: one-shot programming of 3 pages (TLC)
 page_read = 60us              # calibrated: 3 x (60 + 82) + 65 = 491 us alone; prototype: 41 us
 small_read_size = 4KiB        # prototype
 small_read = 25.5us           # prototype
-program = 1.95ms              # calibrated: a write is about 4 reads, with two writers on a die 4 ms; prototype: 1.914 ms
+program = 1.95ms              # calibrated: 4 reads a write, 4 ms with two writers on a die; prototype: 1.914 ms
 erase = 3ms                   # no source measures it; a usual block erase time of TLC flash
 channel_bandwidth = 800MB/s   # prototype; 82 us a page
 
