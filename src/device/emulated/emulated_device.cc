@@ -179,6 +179,7 @@ void EmulatedDevice::Submit(DeviceRequest& request) {
 DeviceStatus EmulatedDevice::Start(Command& command, int64_t& delay_ns) {
   const DeviceRequest& request = *command.request;
   if (!powered_.load(std::memory_order_relaxed)) return DeviceStatus::kPowerLoss;
+  if (HostFailed()) return DeviceStatus::kInternalError;
   if (const DeviceStatus status = CheckRequest(request); status != DeviceStatus::kSuccess) return status;
   const FaultInjector::Verdict verdict = faults_.Judge(geometry(), request);
   delay_ns = verdict.delay_ns;
@@ -256,6 +257,7 @@ DeviceStatus EmulatedDevice::Read(const DeviceRequest& request) {
   const uint64_t stored = content.written > offset ? std::min(request.length, content.written - offset) : 0;
   std::memcpy(request.data, image_->ZoneData(zone) + offset, stored);
   std::memset(request.data + stored, 0, request.length - stored);
+  if (HostFailed()) return DeviceStatus::kInternalError;
   if (!read_only()) Traffic().bytes_read.fetch_add(request.length, std::memory_order_relaxed);
   return DeviceStatus::kSuccess;
 }
@@ -559,6 +561,14 @@ bool EmulatedDevice::SyncImage() {
   const Status synced = image_->Sync();
   if (!synced.ok()) LatchHostError(synced);
   return synced.ok();
+}
+
+bool EmulatedDevice::HostFailed() {
+  if (!image_->faulted()) [[likely]] {
+    return false;
+  }
+  LatchHostError(Status::IoError("the host could not read the image: its disk failed, or somebody cut the file off"));
+  return true;
 }
 
 void EmulatedDevice::LatchHostError(const Status& status) {

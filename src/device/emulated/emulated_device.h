@@ -14,7 +14,7 @@
 // not. Every request in flight and every later one completes with kPowerLoss until RestorePower() or a new open.
 //
 // Host errors: where the file cannot take data (full disk, say) the command completes with kInternalError, nothing of
-// it counts as written, and host_error() says why.
+// it counts as written, and host_error() says why. Once a page of it could not be read, every later command does.
 //
 // Locks: one mutex (`state_mu_`) for the state machine and what is durable, held for no I/O; one a zone (`content_mu`),
 // taken first, that orders whatever changes the file's blocks of that zone. Reads take neither.
@@ -138,6 +138,7 @@ class EmulatedDevice final : public ZonedDevice {
   void LoseUnflushed(ZoneId zone) ISOZONE_REQUIRES(state_mu_);
   void ReclaimBlocks(ZoneId zone);
   bool SyncImage();
+  bool HostFailed();
   void LatchHostError(const Status& status);
   ZoneEntry& Entry(ZoneId zone) { return image_->table()[zone.value()]; }
   const ZoneEntry& Entry(ZoneId zone) const { return std::as_const(*image_).table()[zone.value()]; }

@@ -330,7 +330,7 @@ TEST_F(EmulatedDeviceFileTest, ReadingWhatWasNeverWrittenTakesNoBlocks) {
   ASSERT_TRUE(Create(path).ok());
   const uint64_t fresh = Allocated(path);
   const auto device = OpenForTest(path);
-  EXPECT_THAT(Host(*device).Read(2, 0, 2048), Each(std::byte{0}));
+  EXPECT_EQ(Host(*device).Read(2, 0, 2048), std::vector<std::byte>(8 * kMiB));
   EXPECT_EQ(Allocated(path), fresh);
 }
 
@@ -393,6 +393,21 @@ TEST_F(EmulatedDeviceFileTest, AFullHostIsAnErrorAndTheDeviceGoesOn) {
   EXPECT_EQ(host.WritePointer(0), 1U);
   EXPECT_EQ(host.Append(0, Pattern(1, 1, 1)), Dev::kSuccess);
   EXPECT_EQ(host.Read(0, 0, 2), Pattern(1, 0, 2));
+}
+
+TEST_F(EmulatedDeviceFileTest, AnImageCutOffUnderTheDeviceIsAnErrorNotACrash) {
+  const std::string path = directory_ + "/ssd.img";
+  ASSERT_TRUE(Create(path).ok());
+  const auto device = OpenForTest(path);
+  Host host(*device);
+  ASSERT_EQ(host.Append(0, Pattern(1, 0, 8)), Dev::kSuccess);
+  std::filesystem::resize_file(path, ImageLayout(device->geometry()).data_offset);
+  std::vector<std::byte> data(8 * kTestBlock);
+  EXPECT_EQ(host.Read(0, 0, data), Dev::kInternalError);
+  EXPECT_THAT(device->host_error().ToString(), HasSubstr("could not read the image"));
+  EXPECT_EQ(host.Append(1, Pattern(1, 0, 1)), Dev::kInternalError);
+  std::filesystem::resize_file(path, 0);
+  EXPECT_EQ(host.Reset(0), Dev::kInternalError);
 }
 
 TEST_F(EmulatedDeviceFileTest, SaysWhatIsWrongWithAFile) {

@@ -157,28 +157,25 @@ ImageFile::ImageFile(std::string path, FileDescriptor fd, ImageInfo info, OpenMo
     : path_(std::move(path)), fd_(std::move(fd)), info_(std::move(info)), layout_(info_.geometry), mode_(mode) {}
 
 ImageFile::~ImageFile() {
-  if (control_ != nullptr) {
-    if (writing_) {
-      live_->boot_id.fill('\0');
-      live_->writer_pid.store(0, std::memory_order_relaxed);
-    }
-    ::munmap(control_, layout_.data_offset);
+  if (writing_) {
+    live_->boot_id.fill('\0');
+    live_->writer_pid.store(0, std::memory_order_relaxed);
   }
-  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), layout_.file_size - layout_.data_offset);
+  guard_.reset();
+  if (mapping_ != nullptr) ::munmap(mapping_, layout_.file_size);
 }
 
 Status ImageFile::Map() {
-  const int protection = mode_ == OpenMode::kReadOnly ? PROT_READ : PROT_READ | PROT_WRITE;
-  void* control = ::mmap(nullptr, layout_.data_offset, protection, MAP_SHARED, fd_.get(), 0);
-  if (control == MAP_FAILED) return Status::FromErrno(errno, fmt::format("cannot map image {}", Quote(path_)));
-  control_ = static_cast<std::byte*>(control);
-  live_ = std::launder(reinterpret_cast<LiveBlock*>(control_ + kLiveBlockOffset));
-  table_ = {std::launder(reinterpret_cast<ZoneEntry*>(control_ + kZoneTableOffset)), info_.geometry.zone_count};
-  const uint64_t data_size = layout_.file_size - layout_.data_offset;
-  void* data = ::mmap(nullptr, data_size, PROT_READ, MAP_SHARED, fd_.get(), static_cast<off_t>(layout_.data_offset));
-  if (data == MAP_FAILED) return Status::FromErrno(errno, fmt::format("cannot map image {}", Quote(path_)));
-  data_ = static_cast<const std::byte*>(data);
-  ::madvise(data, data_size, MADV_DONTDUMP);  // best effort: core files without the device in them
+  void* mapping = ::mmap(nullptr, layout_.file_size, PROT_READ, MAP_SHARED, fd_.get(), 0);
+  if (mapping == MAP_FAILED) return Status::FromErrno(errno, fmt::format("cannot map image {}", Quote(path_)));
+  mapping_ = static_cast<std::byte*>(mapping);
+  ::madvise(mapping, layout_.file_size, MADV_DONTDUMP);  // best effort: core files without the device in them
+  if (mode_ == OpenMode::kReadWrite && ::mprotect(mapping, layout_.data_offset, PROT_READ | PROT_WRITE) != 0) {
+    return Status::FromErrno(errno, fmt::format("cannot map image {}", Quote(path_)));
+  }
+  ISOZONE_ASSIGN_OR_RETURN(guard_, FaultGuard::Create({mapping_, layout_.file_size}));
+  live_ = std::launder(reinterpret_cast<LiveBlock*>(mapping_ + kLiveBlockOffset));
+  table_ = {std::launder(reinterpret_cast<ZoneEntry*>(mapping_ + kZoneTableOffset)), info_.geometry.zone_count};
   return Status::Ok();
 }
 

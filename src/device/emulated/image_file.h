@@ -4,7 +4,8 @@
 // the image is made, so that storing to them cannot fail. The data area is mapped read-only even by the writer: reads
 // are a memcpy, writes are pwrite(). That is by measurement (emulated_device_bench.cc): a first write to a block
 // through the mapping pays a page fault for every 4 KiB, which populating, huge pages or fallocate() beforehand do not
-// make up for; and it is how a full host file system becomes an error code here and not a SIGBUS.
+// make up for; and it is how a full host file system becomes an error code here and not a SIGBUS. Where the host fails
+// to deliver a page that is read, a FaultGuard turns the SIGBUS into faulted().
 //
 // One writer: it holds an open-file-description lock on the first byte, which the kernel drops with the process.
 // Read-only opens take no lock and see the writer's state through the mapping.
@@ -15,6 +16,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "device/emulated/fault_guard.h"
 #include "device/emulated/image_format.h"
 #include "device/open_device.h"
 
@@ -65,10 +67,14 @@ class ImageFile {
   // The host went down under the last writer: only what was durable counts.
   bool host_crashed() const { return host_crashed_; }
 
-  const std::byte* ZoneData(ZoneId zone) const { return data_ + zone.value() * layout_.zone_stride; }
+  const std::byte* ZoneData(ZoneId zone) const {
+    return mapping_ + layout_.data_offset + zone.value() * layout_.zone_stride;
+  }
   Status WriteData(ZoneId zone, uint64_t offset, std::span<const std::byte> bytes);
   // Gives the host back the blocks of the zone that lie wholly within [from, to); reads there are undefined.
   Status DropBlocks(ZoneId zone, uint64_t from, uint64_t to);
+  // The host failed to deliver a part of the file; nothing read from it can be trusted.
+  bool faulted() const { return guard_->faulted(); }
   // The file survives a power cut of the host as it is now.
   Status Sync();
 
@@ -84,8 +90,8 @@ class ImageFile {
   const ImageInfo info_;
   const ImageLayout layout_;
   const OpenMode mode_;
-  std::byte* control_ = nullptr;  // mapping of header, live block and table
-  const std::byte* data_ = nullptr;
+  std::byte* mapping_ = nullptr;  // of the whole file, writable before the data area
+  std::unique_ptr<FaultGuard> guard_;
   LiveBlock* live_ = nullptr;
   std::span<ZoneEntry> table_;
   bool host_crashed_ = false;
