@@ -8,8 +8,7 @@ namespace {
 
 class DataSink final : public WriteSink {
  public:
-  DataSink(FsCore& core, InodeId id, FileKind kind, Lifetime lifetime)
-      : core_(core), id_(id), keep_zone_(kind == FileKind::kData), stream_(core, ZoneUse::kData) {
+  DataSink(FsCore& core, InodeId id, Lifetime lifetime) : core_(core), id_(id), stream_(core, ZoneUse::kData) {
     stream_.set_lifetime(lifetime);
   }
 
@@ -26,7 +25,6 @@ class DataSink final : public WriteSink {
     const size_t known = written.size();
     const Status status = stream_.WriteExtents(buffer, used, file_offset, durable, written);
     for (size_t i = known; i < written.size(); ++i) AppendExtent(pending_, written[i]);
-    if (!keep_zone_) stream_.Release();
     return status;
   }
 
@@ -74,7 +72,6 @@ class DataSink final : public WriteSink {
 
   FsCore& core_;
   const InodeId id_;
-  const bool keep_zone_;
   ZoneStream stream_;
   std::vector<FileExtent> pending_;
   uint64_t sequence_ = 0;
@@ -82,8 +79,8 @@ class DataSink final : public WriteSink {
 
 }  // namespace
 
-std::unique_ptr<WriteSink> MakeDataSink(FsCore& core, InodeId id, FileKind kind, Lifetime lifetime) {
-  return std::make_unique<DataSink>(core, id, kind, lifetime);
+std::unique_ptr<WriteSink> MakeDataSink(FsCore& core, InodeId id, Lifetime lifetime) {
+  return std::make_unique<DataSink>(core, id, lifetime);
 }
 
 }  // namespace isozone

@@ -384,8 +384,8 @@ size_t MountedFileSystem::BufferSize(FileKind kind) const {
 std::unique_ptr<FileWriter> MountedFileSystem::MakeWriter(std::shared_ptr<OpenFile> file, IoClass io_class,
                                                           Lifetime lifetime) {
   const FileKind kind = file->kind();
-  auto sink = kind == FileKind::kLog ? MakeLogSink(*core_, file->id(), lifetime)
-                                     : MakeDataSink(*core_, file->id(), kind, lifetime);
+  auto sink =
+      kind == FileKind::kLog ? MakeLogSink(*core_, file->id(), lifetime) : MakeDataSink(*core_, file->id(), lifetime);
   sink->SetIoClass(io_class);
   return std::make_unique<BufferedWriter>(core_, std::move(file), std::move(sink), BufferSize(kind));
 }

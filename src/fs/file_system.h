@@ -41,7 +41,7 @@ enum class FileKind : uint8_t {
   kData,   // in bulk and then closed: SSTables, blobs, backups. Holds a zone while it is written.
   kLog,    // appended and synced in small pieces: WAL, MANIFEST. Framed in-band: a Sync is one device write and no
            // metadata write. Holds a zone of its own while it is open for writing.
-  kSmall,  // a few bytes, or trickling: CURRENT, OPTIONS, the info log. Shares zones with other small files.
+  kSmall,  // a few bytes, or trickling: CURRENT, OPTIONS, the info log. As kData, with a small buffer.
 };
 std::string_view FileKindName(FileKind kind);
 

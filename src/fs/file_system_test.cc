@@ -85,6 +85,7 @@ TEST_P(FileSystemKindTest, ReopensForAppend) {
   EXPECT_EQ(fs().OpenForAppend("/f", Options()).status().code(), StatusCode::kBusy);
   ISOZONE_ASSERT_OK(writer->Append(Bytes("world")));
   ISOZONE_ASSERT_OK(writer->Close());
+  writer.reset();
   EXPECT_EQ(volume_.ReadFile("/f").value(), "hello world");
   ISOZONE_ASSERT_OK(volume_.Remount());
   EXPECT_EQ(volume_.ReadFile("/f").value(), "hello world");
@@ -99,6 +100,7 @@ TEST_P(FileSystemKindTest, TruncatesToEverySide) {
   ISOZONE_ASSERT_OK(writer->Truncate(70010));
   ISOZONE_ASSERT_OK(writer->Sync());
   ISOZONE_ASSERT_OK(writer->Close());
+  writer.reset();
   const std::string expected = content.substr(0, 70001) + "tail" + std::string(5, '\0');
   EXPECT_EQ(volume_.ReadFile("/f").value(), expected);
   ISOZONE_ASSERT_OK(volume_.Remount());
@@ -245,6 +247,7 @@ TEST_F(FileSystemTest, AFailedWriteMovesTheTailToAnotherZone) {
   ISOZONE_ASSERT_OK(writer->Append(Bytes(content)));
   ISOZONE_ASSERT_OK(writer->Sync());
   ISOZONE_ASSERT_OK(writer->Close());
+  writer.reset();
   EXPECT_EQ(fs().Stats().write_retries, 1u);
   EXPECT_EQ(volume_.ReadFile("/f").value(), content + content);
   ISOZONE_ASSERT_OK(volume_.Remount());

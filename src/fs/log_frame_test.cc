@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/aligned_buffer.h"
 #include "fs/test_volume.h"
 
 namespace isozone {

@@ -42,7 +42,7 @@ class WriteSink {
 };
 
 // The file has the extents that the metadata state says; the sink adds to them.
-std::unique_ptr<WriteSink> MakeDataSink(FsCore& core, InodeId id, FileKind kind, Lifetime lifetime);
+std::unique_ptr<WriteSink> MakeDataSink(FsCore& core, InodeId id, Lifetime lifetime);
 std::unique_ptr<WriteSink> MakeLogSink(FsCore& core, InodeId id, Lifetime lifetime);
 
 }  // namespace isozone

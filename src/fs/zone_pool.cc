@@ -35,8 +35,6 @@ constexpr uint32_t kLogZones = 2;
 constexpr uint32_t kDataZones = 2;
 constexpr uint32_t kMinZones = kMetadataZones + kLogZones + kEmptyForGc + kDataZones;
 
-// Active zones that data can open at any time: below this its fullest idle zone is finished, ahead of need.
-constexpr uint32_t kSpareTokens = 1;
 // Zones that one call of make_durable serves, and at most so many resets in flight.
 constexpr size_t kResetBatch = 32;
 
@@ -197,6 +195,7 @@ struct ZonePool::Impl {
   std::vector<ZoneId> completed ISOZONE_GUARDED_BY(mu);      // jobs that the device has done
   std::vector<ZoneId> failed_active ISOZONE_GUARDED_BY(mu);  // broken, to be finished so that they cost no token
   std::array<uint32_t, kBudgetClassCount> waiting_for_token ISOZONE_GUARDED_BY(mu){};
+  bool data_token_wanted ISOZONE_GUARDED_BY(mu) = false;  // data went where it does not belong, for want of one
   uint64_t use_count ISOZONE_GUARDED_BY(mu) = 0;
   uint64_t next_lease_id ISOZONE_GUARDED_BY(mu) = 1;
   ZonePoolStats stats ISOZONE_GUARDED_BY(mu);
@@ -308,13 +307,17 @@ ZonePool::Impl::Attempt ZonePool::Impl::TryPlace(const ZoneRequest& request) {
   query.min_room = std::max<uint64_t>(request.min_room, device.geometry().block_size);
   query.token_available = active.Available(c) > 0;
   query.empty_available = table.empty().size() > EmptyKeptFrom(c);
+  if (c == BudgetClass::kData && query.token_available) data_token_wanted = false;
   const Placement placement = request.use == ZoneUse::kLog ? PlaceLog(table, query) : policy->PlaceData(table, query);
   switch (placement.action) {
     case Placement::Action::kUseIdle:
     case Placement::Action::kOpenEmpty:
-      return {GrantLease(placement.zone, request.use, request.lifetime), {}};
+      return {GrantLease(*placement.zone, request.use, request.lifetime), {}};
     case Placement::Action::kNeedToken:
-      return {{}, Lack::kActiveZone};
+      if (!placement.zone) return {{}, Lack::kActiveZone};
+      data_token_wanted = true;
+      WakeIfDue();
+      return {GrantLease(*placement.zone, request.use, request.lifetime), {}};
     case Placement::Action::kNeedSpace:
       return {{}, Lack::kSpace};
   }
@@ -595,9 +598,7 @@ bool ZonePool::Impl::FinishZones(bool logs_too) {
 // Tokens that the class should be able to take now.
 uint32_t ZonePool::Impl::TokensWanted(BudgetClass c) const {
   const uint32_t waiting = waiting_for_token[static_cast<size_t>(c)];
-  // Where data has no more than its reserve, it goes on in its idle zones rather than finish them ahead of need.
-  const uint32_t spare = c == BudgetClass::kData && active.Borrows(c) ? kSpareTokens : 0;
-  return std::max(spare, waiting);
+  return c == BudgetClass::kData && data_token_wanted ? std::max(1U, waiting) : waiting;
 }
 
 bool ZonePool::Impl::IsShort(BudgetClass c) const { return active.Available(c) < TokensWanted(c); }

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include <spdlog/spdlog.h>
-
 namespace isozone {
 
 Status ZoneStream::Reserve(uint64_t bytes, bool& changed) {
@@ -47,7 +45,6 @@ Result<ZoneStream::Outcome> ZoneStream::Write(std::span<std::byte> blocks, uint6
     return status;
   }
   core_.write_retries.fetch_add(1, std::memory_order_relaxed);
-  spdlog::warn("isozone: {}; its data goes to another zone", status.message());
   return Outcome::kLostZone;
 }
 

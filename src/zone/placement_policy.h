@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "base/status.h"
@@ -29,11 +30,11 @@ struct Placement {
   enum class Action : uint8_t {
     kUseIdle,    // go on in `zone`
     kOpenEmpty,  // open `zone`
-    kNeedToken,  // the zone must be a new one: a zone has to stop being active first
+    kNeedToken,  // a new zone would be right, but one has to stop being active first; `zone`, if any, serves till then
     kNeedSpace,  // no zone has room: one has to be reset first
   };
   Action action = Action::kNeedSpace;
-  ZoneId zone;  // kUseIdle, kOpenEmpty
+  std::optional<ZoneId> zone;  // kUseIdle, kOpenEmpty, kNeedToken
   bool operator==(const Placement&) const = default;
 };
 

@@ -36,8 +36,8 @@ Placement ZenfsPlacement::PlaceData(const ZoneTable& table, const PlacementQuery
   if (query.can_open()) return {Action::kOpenEmpty, *table.empty().First()};
   // Equal lifetimes in one zone are better than a finish, which throws room away.
   if (auto zone = IdleOf(table, query, static_cast<int>(query.lifetime))) return {Action::kUseIdle, *zone};
-  // Rather a finish than data of other lifetimes in one zone.
-  if (query.empty_available) return {Action::kNeedToken, {}};
+  // Rather a finish than data of other lifetimes in one zone; but nobody waits for it.
+  if (query.empty_available) return {Action::kNeedToken, AnyWithRoom(table, query)};
   // Rather other lifetimes than no space.
   if (auto zone = AnyWithRoom(table, query)) return {Action::kUseIdle, *zone};
   return {Action::kNeedSpace, {}};

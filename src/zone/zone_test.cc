@@ -339,6 +339,7 @@ struct PlacementCase {
 
 Placement Use(uint32_t zone) { return {Placement::Action::kUseIdle, ZoneId(zone)}; }
 Placement Open(uint32_t zone) { return {Placement::Action::kOpenEmpty, ZoneId(zone)}; }
+Placement TokenOr(uint32_t zone) { return {Placement::Action::kNeedToken, ZoneId(zone)}; }
 const Placement kToken = {Placement::Action::kNeedToken, {}};
 const Placement kSpace = {Placement::Action::kNeedSpace, {}};
 
@@ -391,7 +392,8 @@ INSTANTIATE_TEST_SUITE_P(
         PlacementCase{"SameLifetimeRatherThanFinish", {{kD, kMedium, 1}}, kD, kMedium, kBlock, false, true, Use(0)},
         PlacementCase{"GoodMatchNeedsNoToken", {{kD, kLong, 1}}, kD, kMedium, kBlock, false, true, Use(0)},
         PlacementCase{"ShorterLifetimeIsNoMatch", {{kD, kShort, 1}}, kD, kMedium, kBlock, true, true, Open(1)},
-        PlacementCase{"FinishRatherThanNoMatch", {{kD, kShort, 1}}, kD, kMedium, kBlock, false, true, kToken},
+        PlacementCase{"FinishRatherThanNoMatch", {{kD, kShort, 1}}, kD, kMedium, kBlock, false, true, TokenOr(0)},
+        PlacementCase{"FinishWithNothingIdle", {}, kD, kMedium, kBlock, false, true, kToken},
         PlacementCase{"NoMatchRatherThanNoSpace", {{kD, kShort, 1}}, kD, kMedium, kBlock, true, false, Use(0)},
         PlacementCase{"NoMatchTakesTheLongestLived",
                       {{kD, kNone, 1}, {kD, kShort, 1}},
