@@ -59,7 +59,7 @@ enum class DeviceStatus : uint16_t {
   kInternalError = 0x006,  // the host side failed (an I/O error of the image file, say)
   kLbaOutOfRange = 0x080,  // beyond the last zone, or a read that crosses into an unreadable address
   kNamespaceWriteProtected = 0x020,  // opened read-only
-  kZoneBoundaryError = 0x1B8,        // the write or append would cross the zone's capacity
+  kZoneBoundaryError = 0x1B8,        // a write or append would cross the zone's capacity, a read the zone's end
   kZoneIsFull = 0x1B9,
   kZoneIsReadOnly = 0x1BA,
   kZoneIsOffline = 0x1BB,

@@ -577,6 +577,31 @@ TEST_F(TimedDeviceTest, ExecutesAResetWhenItCompletes) {
   EXPECT_GE(reset->completed_ns - reset->submitted_ns, 50 * kMillisecondNs);
 }
 
+TEST_F(TimedDeviceTest, APowerCutEndsWhatIsInFlight) {
+  ASSERT_EQ(host_.Write(0, 0, Pattern(1, 0, 48)), Dev::kSuccess);
+  ASSERT_EQ(host_.Flush(), Dev::kSuccess);
+  EmulatedOptions options;
+  options.faults.latency_spike = 1;
+  options.faults.latency_spike_us = 60'000'000;
+  device_.reset();
+  device_ = OpenForTest(image_.path(), OpenMode::kReadWrite, options);
+  Host host(*device_);
+  const auto reset = Submit(DeviceOp::kReset, 0, 0, {});
+  const auto write = Submit(DeviceOp::kWrite, 1, 0, Pattern(2, 0, 48));
+  const auto read = Submit(DeviceOp::kRead, 0, 0, std::vector<std::byte>(kTestBlock));
+  const auto flush = Submit(DeviceOp::kFlush, 0, 0, {});
+  device_->CutPower();
+  for (const auto* pending : {&reset, &write, &read, &flush}) EXPECT_EQ((*pending)->Wait(), Dev::kPowerLoss);
+  device_.reset();
+  device_ = OpenForTest(image_.path());
+  host = Host(*device_);
+  EXPECT_THAT(host.WritePointer(0), testing::AnyOf(0U, 48U));
+  const uint64_t survived = host.WritePointer(1);
+  EXPECT_LE(survived, 48U);
+  EXPECT_EQ(host.Write(1, survived, Pattern(2, survived, 1)), Dev::kSuccess);
+  EXPECT_EQ(host.Read(1, 0, survived + 1), Pattern(2, 0, survived + 1));
+}
+
 TEST_F(TimedDeviceTest, CountsWhatTheMediumProgramsOverReopens) {
   for (uint32_t zone = 0; zone < 2; ++zone) {
     ASSERT_EQ(host_.Write(zone, 0, Pattern(1, 0, 48)), Dev::kSuccess);
