@@ -167,7 +167,7 @@ struct ZonePool::Impl {
   bool IsShort(BudgetClass c) const ISOZONE_REQUIRES(mu);
   uint32_t FinishesWanted() const ISOZONE_REQUIRES(mu);
   std::optional<ZoneId> NextFinish(bool logs_too) const ISOZONE_REQUIRES(mu);
-  std::optional<ZoneId> NextFailedFinish(bool logs_too) const ISOZONE_REQUIRES(mu);
+  std::optional<ZoneId> NextFailedFinish() const ISOZONE_REQUIRES(mu);
   bool MakeDurable() ISOZONE_REQUIRES(mu);
   void Abandon(std::span<const ZoneId> zones) ISOZONE_REQUIRES(mu);
   void SubmitAll(DeviceOp op, std::span<const ZoneId> zones) ISOZONE_REQUIRES(mu);
@@ -188,7 +188,10 @@ struct ZonePool::Impl {
   ZoneTable table ISOZONE_GUARDED_BY(mu);
   ActiveBudget active ISOZONE_GUARDED_BY(mu);
   ActiveBudget open ISOZONE_GUARDED_BY(mu);
-  // One for each zone that is active, or leased and about to be; keys are zone ids here and below.
+  // The superblock's share: its two zones are written behind the pool's back, one at a time.
+  const ActiveBudget::Token superblock_active ISOZONE_GUARDED_BY(mu);
+  const ActiveBudget::Token superblock_open ISOZONE_GUARDED_BY(mu);
+  // One for each other zone that is active, or leased and about to be.
   std::unordered_map<ZoneId, ActiveBudget::Token> active_tokens ISOZONE_GUARDED_BY(mu);
   std::unordered_map<ZoneId, Lease> leases ISOZONE_GUARDED_BY(mu);
   std::unordered_map<ZoneId, Job> jobs ISOZONE_GUARDED_BY(mu);
@@ -213,12 +216,17 @@ ZonePool::Impl::Impl(ZonedDevice& d, Options o, std::unique_ptr<PlacementPolicy>
       policy(std::move(p)),
       table(report),
       active(d.geometry().max_active_zones),
-      open(d.geometry().max_open_zones) {
+      open(d.geometry().max_open_zones),
+      superblock_active(active.Adopt(BudgetClass::kMetadata)),
+      superblock_open(open.Adopt(BudgetClass::kMetadata)) {
   const MutexLock lock(mu);
   for (uint32_t i = 0; i < report.size(); ++i) {
     const ZoneId zone(i);
-    if (i < kSuperblockZones) table.SetUse(zone, ZoneUse::kSuperblock);
-    if (IsActive(report[i].state)) active_tokens.emplace(zone, active.Adopt(ClassOf(table.at(zone).use)));
+    if (i < kSuperblockZones) {
+      table.SetUse(zone, ZoneUse::kSuperblock);
+    } else if (IsActive(report[i].state)) {
+      active_tokens.emplace(zone, active.Adopt(BudgetClass::kData));
+    }
   }
 }
 
@@ -250,8 +258,8 @@ Result<ZoneLease> ZonePool::Impl::AcquireMetadata(ZoneUse use) {
 Result<ZoneLease> ZonePool::Impl::ReopenMetadata(ZoneId zone) {
   const MutexLock lock(mu);
   const ZoneRecord& record = table.at(zone);
-  const bool reopenable = record.phase == ZonePhase::kIdle || record.phase == ZonePhase::kEmpty || record.released;
-  if (!IsMetadata(record.use) || !reopenable) {
+  const bool reopenable = record.phase == ZonePhase::kIdle || record.phase == ZonePhase::kEmpty;
+  if ((record.use != ZoneUse::kJournal && record.use != ZoneUse::kCheckpoint) || !reopenable || record.released) {
     return Status::InvalidArgument(fmt::format("zone {} ({}) cannot be written on: it is full, leased or broken",
                                                zone.value(), ZoneUseName(record.use)));
   }
@@ -334,8 +342,6 @@ ZonePool::Impl::Attempt ZonePool::Impl::TryMetadata(ZoneUse use) {
 
 ZonePool::Impl::Attempt ZonePool::Impl::TryReopen(ZoneId zone) {
   const ZoneRecord& record = table.at(zone);
-  if (record.phase != ZonePhase::kIdle && record.phase != ZonePhase::kEmpty) return {{}, Lack::kSpace};
-  if (record.released) return {{}, Lack::kSpace};
   if (open.Available(BudgetClass::kMetadata) == 0) return {{}, Lack::kOpenZone};
   const bool needs_token = !active_tokens.contains(zone);
   if (needs_token && active.Available(BudgetClass::kMetadata) == 0) return {{}, Lack::kActiveZone};
@@ -447,7 +453,8 @@ void ZonePool::Impl::EndFailedWrite(const ZoneLease& lease) {
   assert(FindLease(lease) != nullptr && FindLease(lease)->writing);
   leases.erase(lease.zone_);
   LeaveBroken(lease.zone_, found);
-  if (active_tokens.contains(lease.zone_) && !IsMetadata(table.at(lease.zone_).use)) {
+  // The end of a log or journal is not in the metadata yet: a finish would hide it.
+  if (active_tokens.contains(lease.zone_) && table.at(lease.zone_).use == ZoneUse::kData) {
     failed_active.push_back(lease.zone_);
   }
   WakeIfDue();
@@ -509,8 +516,8 @@ void ZonePool::Impl::RunInBackground() {
 
 bool ZonePool::Impl::WorkIsDue() const {
   const bool can_reset = durable_error.ok() && !table.dead().empty();
-  return can_reset || table.totals().resetting > 0 || table.totals().finishing > 0 ||
-         NextFailedFinish(/*logs_too=*/true) || NextFinish(/*logs_too=*/true);
+  return can_reset || table.totals().resetting > 0 || table.totals().finishing > 0 || NextFailedFinish() ||
+         NextFinish(/*logs_too=*/true);
 }
 
 void ZonePool::Impl::WakeIfDue() {
@@ -576,7 +583,7 @@ bool ZonePool::Impl::FinishZones(bool logs_too) {
   std::vector<ZoneId> zones;
   bool logs = false;
   for (;;) {
-    auto zone = NextFailedFinish(logs_too);
+    auto zone = NextFailedFinish();
     if (zone) {
       std::erase(failed_active, *zone);
     } else if (zone = NextFinish(logs_too); !zone) {
@@ -625,10 +632,10 @@ std::optional<ZoneId> ZonePool::Impl::NextFinish(bool logs_too) const {
   return fullest;
 }
 
-std::optional<ZoneId> ZonePool::Impl::NextFailedFinish(bool logs_too) const {
+std::optional<ZoneId> ZonePool::Impl::NextFailedFinish() const {
   for (const ZoneId id : failed_active) {
     const ZoneRecord& zone = table.at(id);
-    if (zone.phase == ZonePhase::kFailed && !zone.dead() && (logs_too || zone.use != ZoneUse::kLog)) return id;
+    if (zone.phase == ZonePhase::kFailed && !zone.dead()) return id;
   }
   return std::nullopt;
 }

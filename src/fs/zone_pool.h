@@ -1,6 +1,6 @@
 // ZonePool: who may write which zone. It executes what layer zone decides (placement, budget), and keeps zones flowing:
 // dead zones are reset, and, where active zones run short, the fullest idle ones finished, by one background thread, so
-// that no writer ever waits for a reset or a finish while there is another zone to go to.
+// that no writer waits for a reset or a finish while there is another zone to go to.
 //
 // A zone is in one of these hands at any time (zone/zone_table.h has the phases):
 //   free      empty, in the table of layer zone
@@ -9,7 +9,8 @@
 //   full      written to its capacity or finished
 //   broken    read-only or offline, or a write failed in it: never written again, read where possible; a zone whose
 //             write failed but that the device still calls writable is reset once nothing in it lives
-//   metadata  superblock, journal, checkpoint: kept until ReleaseMetadata. Zones 0 and 1 are always the superblock's
+//   metadata  journal, checkpoint: kept until ReleaseMetadata. Zones 0 and 1 are the superblock's, written behind the
+//             pool's back: the pool only keeps their share of the budget
 //
 // Invariants:
 //  * Active zones (leased and idle, not yet full) never exceed the device's limit, nor leased ones its limit of open
@@ -21,7 +22,8 @@
 //  * A zone is reset only when it is not leased, nothing in it lives, and every metadata record that killed something
 //    in it is durable (`make_durable` is called first): else a power cut could bring back a file without its data.
 //  * Only zones of data and logs are finished, those of logs after `make_durable`: a finish moves the write pointer, by
-//    which recovery finds the end of the journal and of logs whose end is not in the metadata.
+//    which recovery finds the end of the journal and of logs whose end is not in the metadata. So a log's end belongs
+//    into the journal before its lease is released.
 //
 // Waiting is bounded and counted: Acquire waits only while dead zones are being reset, while a zone is being finished
 // where every active zone is in use, or while every active zone is leased by a writer in the middle of a write; idle
@@ -140,11 +142,11 @@ class ZonePool {
   // An empty zone for metadata (kJournal, kCheckpoint), out of the reserve that is kept for it. It stays the
   // metadata's, leased or not, until ReleaseMetadata; one that is given back unwritten is free again.
   Result<ZoneLease> AcquireMetadata(ZoneUse use);
-  // The lease on a metadata zone that is not full and that nobody holds, to go on writing it. Waits for the reset of a
-  // superblock zone that was released.
+  // The lease on a zone of journal or checkpoint that is not full and that nobody holds, to go on writing it; any other
+  // is kInvalidArgument.
   Result<ZoneLease> ReopenMetadata(ZoneId zone);
-  // The metadata in `zone` is no longer needed, durably: reset in the background, once it is not leased, and free again
-  // (a superblock zone: empty again, for ReopenMetadata).
+  // The metadata in `zone` is no longer needed, durably: reset in the background, once it is not leased, and free
+  // again.
   void ReleaseMetadata(ZoneId zone);
 
   // --- State ---

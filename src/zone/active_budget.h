@@ -3,7 +3,8 @@
 // A class may take a token while it holds fewer than its reserve, or while something is left of what no reserve covers
 // (the rest). So a class can borrow from the rest, never from another's reserve:
 //
-//   metadata 4   the superblock, the journal, and either the next journal zone, held ready, or, while a checkpoint is
+//   metadata 4   a superblock zone, the journal, and either the next journal zone, held ready, or, while a checkpoint
+//   is
 //                written, the checkpoint and the journal zone that it replaces, which stays active until it is reset
 //                (a finish would hide the journal's end from recovery)
 //   log      2   WAL and MANIFEST: a sync never waits for writers of tables

@@ -38,6 +38,15 @@ bool ZoneRecord::dead() const {
   return at_rest && live == 0 && (released || !IsMetadata(use));
 }
 
+// Nothing is in it, and nobody's any more; a zone of the superblock stays one.
+void MakeEmpty(ZoneRecord& zone) {
+  zone.phase = ZonePhase::kEmpty;
+  if (zone.use != ZoneUse::kSuperblock) zone.use = ZoneUse::kFree;
+  zone.lifetime = Lifetime::kNotSet;
+  zone.released = false;
+  zone.write_pointer = 0;
+}
+
 // One change of one zone.
 class ZoneTable::Edit {
  public:
@@ -45,6 +54,7 @@ class ZoneTable::Edit {
   ~Edit() { table_.Index(zone_); }
   Edit(const Edit&) = delete;
   Edit& operator=(const Edit&) = delete;
+  ZoneRecord& operator*() { return table_.zones_[zone_.value()]; }
   ZoneRecord* operator->() { return &table_.zones_[zone_.value()]; }
 
  private:
@@ -89,8 +99,7 @@ void ZoneTable::EndLease(ZoneId zone) {
   } else if (edit->write_pointer > 0 || edit->live > 0) {
     edit->phase = ZonePhase::kIdle;
   } else {
-    edit->phase = ZonePhase::kEmpty;
-    if (edit->use != ZoneUse::kSuperblock) edit->use = ZoneUse::kFree;
+    MakeEmpty(*edit);
   }
 }
 
@@ -116,11 +125,7 @@ void ZoneTable::BeginReset(ZoneId zone) {
 void ZoneTable::EndReset(ZoneId zone) {
   Edit edit(*this, zone);
   assert(edit->phase == ZonePhase::kResetting && edit->live == 0);
-  edit->phase = ZonePhase::kEmpty;
-  edit->use = edit->use == ZoneUse::kSuperblock ? ZoneUse::kSuperblock : ZoneUse::kFree;
-  edit->lifetime = Lifetime::kNotSet;
-  edit->released = false;
-  edit->write_pointer = 0;
+  MakeEmpty(*edit);
 }
 
 void ZoneTable::Fail(ZoneId zone, uint64_t write_pointer) {
@@ -155,6 +160,7 @@ void ZoneTable::ReleaseMetadata(ZoneId zone) {
   Edit edit(*this, zone);
   assert(IsMetadata(edit->use));
   edit->released = true;
+  if (edit->phase == ZonePhase::kEmpty) MakeEmpty(*edit);  // named by the superblock, never written
 }
 
 std::optional<ZoneId> ZoneTable::IdleWithRoom(ZoneUse use, Lifetime lifetime, uint64_t min_room) const {

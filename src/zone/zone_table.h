@@ -108,7 +108,7 @@ class ZoneTable {
   void RemoveLive(ZoneId zone, uint64_t bytes);
   void SetUse(ZoneId zone, ZoneUse use);
   void SetLifetime(ZoneId zone, Lifetime lifetime);
-  // The metadata in it is no longer needed: dead, as soon as it is not leased.
+  // The metadata in it is no longer needed: dead (or free, where nothing was written), as soon as it is not leased.
   void ReleaseMetadata(ZoneId zone);
 
   // --- Questions ---

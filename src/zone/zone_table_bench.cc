@@ -31,7 +31,7 @@ ZoneTable NearlyFullTable(uint32_t zone_count) {
 
 void WriteHalf(ZoneTable& table, const PlacementPolicy& policy, Lifetime lifetime) {
   const PlacementQuery query = {ZoneUse::kData, lifetime, 4 * kKiB, true, !table.empty().empty()};
-  const ZoneId zone = policy.PlaceData(table, query).zone;
+  const ZoneId zone = *policy.PlaceData(table, query).zone;
   table.Lease(zone, ZoneUse::kData, lifetime);
   table.AddLive(zone, kCapacity / 2);
   table.Advance(zone, kCapacity / 2);

@@ -114,6 +114,18 @@ TEST(ZoneTable, MetadataDiesOnlyWhenReleased) {
   EXPECT_EQ(table.at(ZoneId(0)).use, ZoneUse::kSuperblock);
 }
 
+TEST(ZoneTable, ReleasedMetadataThatWasNeverWrittenIsFreeAtOnce) {
+  ZoneTable table(EmptyZones(2));
+  table.SetUse(ZoneId(0), ZoneUse::kJournal);  // the next journal zone, as the superblock names it
+  table.ReleaseMetadata(ZoneId(0));
+  EXPECT_EQ(table.empty().First(), ZoneId(0));
+  table.Lease(ZoneId(1), ZoneUse::kJournal, Lifetime::kNotSet);
+  table.ReleaseMetadata(ZoneId(1));
+  table.EndLease(ZoneId(1));
+  EXPECT_EQ(table.empty().size(), 2U);
+  EXPECT_FALSE(table.at(ZoneId(1)).released);
+}
+
 // What ZoneTable keeps in indexes, found by looking at every zone.
 class NaiveView {
  public:
