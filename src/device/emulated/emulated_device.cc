@@ -164,16 +164,17 @@ void EmulatedDevice::Submit(DeviceRequest& request) {
   if (!timing_ && delay_ns == 0) return Complete(command, Settle(command));
 
   const TimingOp timing = TimingOf(request);
-  std::optional<uint64_t> ticket;
-  {
-    const MutexLock lock(state_mu_);
-    if (powered_.load(std::memory_order_relaxed)) {
-      ticket = next_ticket_++;
-      in_flight_.emplace(*ticket, std::move(command));
-    }
-  }
+  const std::optional<uint64_t> ticket = PutInFlight(command);
   if (!ticket) return Complete(command, DeviceStatus::kPowerLoss);
   timer_->Submit(timing, delay_ns, *ticket);
+}
+
+std::optional<uint64_t> EmulatedDevice::PutInFlight(Command& command) {
+  const MutexLock lock(state_mu_);
+  if (!powered_.load(std::memory_order_relaxed)) return std::nullopt;
+  const uint64_t ticket = next_ticket_++;
+  in_flight_.emplace(ticket, std::move(command));
+  return ticket;
 }
 
 DeviceStatus EmulatedDevice::Start(Command& command, int64_t& delay_ns) {

@@ -22,6 +22,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -121,6 +122,9 @@ class EmulatedDevice final : public ZonedDevice {
   DeviceStatus EndWrite(Command& command, ZoneId zone, uint64_t length);
   DeviceStatus StartFlush(Command& command);
   TimingOp TimingOf(const DeviceRequest& request) const;
+
+  // Hands `command` over to the timer's side. No ticket, and it stays here, where power has failed.
+  std::optional<uint64_t> PutInFlight(Command& command);
 
   // The second half.
   DeviceStatus Settle(Command& command);
