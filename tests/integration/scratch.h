@@ -1,0 +1,94 @@
+// What every integration test starts with: a temporary directory and in it an emulated SSD, small and as fast as
+// memory, with an empty file system.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
+
+namespace isozone {
+
+// A local directory, removed with all in it at the end.
+class ScratchDirectory {
+ public:
+  ScratchDirectory();
+  ~ScratchDirectory();
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+inline constexpr char kSmallDevice[] = "zones=128&zone_size=8MiB&zone_capacity=6MiB&max_open=32&max_active=32";
+
+// A test on an SSD of its own; `geometry` is the options that the image is made with.
+class ScratchDevice : public ::testing::Test {
+ protected:
+  explicit ScratchDevice(const std::string& geometry = kSmallDevice);
+  void SetUp() override;
+
+  // isozone://emu:... with `options` ("a=b&c=d") added.
+  std::string Uri(const std::string& options = "") const;
+  // A FileSystem on it; fails the test where that cannot be.
+  std::shared_ptr<rocksdb::FileSystem> Open(const std::string& options = "") const;
+  // As Open, and an Env around it.
+  std::unique_ptr<rocksdb::Env> OpenEnv(const std::string& options = "") const;
+
+  const ScratchDirectory scratch_;
+
+ private:
+  const std::string geometry_;
+};
+
+// Deterministic content: the same for the same (seed, length).
+std::string Bytes(size_t length, uint64_t seed);
+std::string Key(uint64_t number);
+
+// Whole-file helpers on any FileSystem; errors fail the test.
+void WriteFile(rocksdb::FileSystem& fs, const std::string& name, const std::string& content);
+std::string ReadFile(rocksdb::FileSystem& fs, const std::string& name);
+uint64_t SizeOf(rocksdb::FileSystem& fs, const std::string& name);
+
+// Bytes by I/O class from GetStats: "wal", "flush", ...; direction "bytes_read" or "bytes_written".
+uint64_t ClassBytes(const rocksdb::FileSystem& fs, const std::string& io_class, const std::string& direction);
+
+// A database, however this version of RocksDB hands it out: open(DB**) before version 11, open(unique_ptr<DB>*) since.
+template <typename OpenFunction>
+rocksdb::Status OpenInto(std::unique_ptr<rocksdb::DB>* db, const OpenFunction& open) {
+  if constexpr (requires { open(db); }) {
+    return open(db);
+  } else {
+    rocksdb::DB* raw = nullptr;
+    const rocksdb::Status status = open(&raw);
+    db->reset(raw);
+    return status;
+  }
+}
+// OpenInto(&db, ISOZONE_OPEN(OpenForReadOnly, options, path)).
+#define ISOZONE_OPEN(function, ...)                                     \
+  [&](auto* out) -> decltype(rocksdb::DB::function(__VA_ARGS__, out)) { \
+    return rocksdb::DB::function(__VA_ARGS__, out);                     \
+  }
+
+rocksdb::Status OpenDb(const rocksdb::Options& options, const std::string& path, std::unique_ptr<rocksdb::DB>* db);
+
+#define EXPECT_OK(expression)                                        \
+  do {                                                               \
+    const rocksdb::Status isozone_status_ = (expression);            \
+    EXPECT_TRUE(isozone_status_.ok()) << isozone_status_.ToString(); \
+  } while (false)
+#define ASSERT_OK(expression)                                        \
+  do {                                                               \
+    const rocksdb::Status isozone_status_ = (expression);            \
+    ASSERT_TRUE(isozone_status_.ok()) << isozone_status_.ToString(); \
+  } while (false)
+
+}  // namespace isozone
