@@ -149,6 +149,10 @@ class MountedFileSystem final : public FileSystem {
   Result<std::shared_ptr<OpenFile>> Open(const Inode& inode) ISOZONE_EXCLUDES(core_->namespace_mutex);
   std::shared_ptr<OpenFile> Register(InodeId id, FileKind kind, std::vector<FileExtent> extents, Status damage)
       ISOZONE_REQUIRES(core_->namespace_mutex);
+  bool HasWriter(InodeId id) const ISOZONE_REQUIRES(core_->namespace_mutex) {
+    const auto file = core_->FindOpen(id);
+    return file != nullptr && file->has_writer;
+  }
   std::unique_ptr<FileWriter> MakeWriter(std::shared_ptr<OpenFile> file, IoClass io_class, Lifetime lifetime);
   size_t BufferSize(FileKind kind) const;
 
@@ -352,7 +356,7 @@ Status MountedFileSystem::SyncMetadata() {
 std::shared_ptr<OpenFile> MountedFileSystem::Register(InodeId id, FileKind kind, std::vector<FileExtent> extents,
                                                       Status damage) {
   if (auto file = core_->FindOpen(id)) return file;
-  auto file = std::make_shared<OpenFile>(id, kind, std::move(extents), std::move(damage));
+  auto file = std::make_shared<OpenFile>(id, kind, core_->geometry().zone_size, std::move(extents), std::move(damage));
   core_->open_files[id] = file;
   return file;
 }
@@ -397,6 +401,9 @@ Result<std::unique_ptr<FileWriter>> MountedFileSystem::Create(std::string_view p
     ISOZONE_ASSIGN_OR_RETURN(const Place place, FindPlace(path));
     if (place.existing != nullptr && place.existing->is_directory) {
       return Status::IsDirectory(fmt::format("'{}' is a directory", path));
+    }
+    if (place.existing != nullptr && HasWriter(place.existing->id)) {
+      return Status::Busy(fmt::format("'{}' is being written by another handle", path));
     }
     Inode inode;
     inode.id = core_->state.NextId();
@@ -474,6 +481,7 @@ Status MountedFileSystem::Overwrite(std::string_view path, uint64_t offset, std:
   {
     const MutexLock lock(mutex());
     ISOZONE_ASSIGN_OR_RETURN(const Inode* found, FindFile(path));
+    if (HasWriter(found->id)) return Status::Busy(fmt::format("'{}' is being written by another handle", path));
     inode = *found;
   }
   if (inode.kind == FileKind::kLog) return Status::NotSupported(fmt::format("'{}' is a log: it only grows", path));

@@ -13,8 +13,9 @@ const FileExtent* FindExtent(std::span<const FileExtent> extents, uint64_t offse
   return offset < it->file_offset + it->length ? &*it : nullptr;
 }
 
-void AppendExtent(std::vector<FileExtent>& extents, const FileExtent& extent, size_t joinable) {
-  if (extents.size() > joinable) {
+void AppendExtent(std::vector<FileExtent>& extents, const FileExtent& extent, uint64_t zone_size) {
+  const bool begins_zone = extent.device_offset.value() % zone_size == 0;
+  if (!extents.empty() && !begins_zone) {
     FileExtent& last = extents.back();
     if (last.device_offset.value() + last.length == extent.device_offset.value()) {
       last.length += extent.length;
@@ -24,8 +25,8 @@ void AppendExtent(std::vector<FileExtent>& extents, const FileExtent& extent, si
   extents.push_back(extent);
 }
 
-OpenFile::OpenFile(InodeId id, FileKind kind, std::vector<FileExtent> extents, Status damage)
-    : id_(id), kind_(kind), extents_(std::move(extents)), damage_(std::move(damage)) {
+OpenFile::OpenFile(InodeId id, FileKind kind, uint64_t zone_size, std::vector<FileExtent> extents, Status damage)
+    : id_(id), kind_(kind), zone_size_(zone_size), extents_(std::move(extents)), damage_(std::move(damage)) {
   if (!extents_.empty()) size_ = extents_.back().file_offset + extents_.back().length;
 }
 
@@ -65,7 +66,7 @@ std::vector<FileExtent> OpenFile::Extents() const {
 
 void OpenFile::SetMemory(std::span<const FileExtent> written, std::span<const MemoryPiece> pieces) {
   const ExclusiveLock lock(mu_);
-  for (const FileExtent& extent : written) AppendExtent(extents_, extent);
+  for (const FileExtent& extent : written) AppendExtent(extents_, extent, zone_size_);
   memory_.assign(pieces.begin(), pieces.end());
 }
 

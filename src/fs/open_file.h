@@ -38,7 +38,7 @@ class OpenFile {
   };
 
   // The extents of a log come from its scan; `damage` is what reads behind them return (OK: the end of the file).
-  OpenFile(InodeId id, FileKind kind, std::vector<FileExtent> extents, Status damage);
+  OpenFile(InodeId id, FileKind kind, uint64_t zone_size, std::vector<FileExtent> extents, Status damage);
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
 
@@ -70,6 +70,7 @@ class OpenFile {
  private:
   const InodeId id_;
   const FileKind kind_;
+  const uint64_t zone_size_;  // bytes
   mutable SharedMutex mu_;
   std::vector<FileExtent> extents_ ISOZONE_GUARDED_BY(mu_);
   std::vector<MemoryPiece> memory_ ISOZONE_GUARDED_BY(mu_);
@@ -77,8 +78,8 @@ class OpenFile {
   std::atomic<uint64_t> size_{0};
 };
 
-// Adds `extent` to the end of a file's extents; joins it with the last one where both are neighbours on the device as
-// well, from index `joinable` on.
-void AppendExtent(std::vector<FileExtent>& extents, const FileExtent& extent, size_t joinable = 0);
+// Adds `extent` to the end of a file's extents; joins it with the last one where both are neighbours in one zone of the
+// device as well.
+void AppendExtent(std::vector<FileExtent>& extents, const FileExtent& extent, uint64_t zone_size);
 
 }  // namespace isozone

@@ -10,6 +10,8 @@
 namespace isozone {
 namespace {
 
+constexpr uint64_t kZoneSize = 64 * 1024;
+
 FileExtent Extent(uint64_t file_offset, uint64_t device_offset, uint64_t length) {
   return {file_offset, DeviceOffset(device_offset), length};
 }
@@ -25,16 +27,23 @@ TEST(FindExtent, ByOffset) {
 
 TEST(AppendExtent, JoinsNeighboursOnTheDevice) {
   std::vector<FileExtent> extents;
-  AppendExtent(extents, Extent(0, 4096, 4096));
-  AppendExtent(extents, Extent(4096, 8192, 10));
+  AppendExtent(extents, Extent(0, 4096, 4096), kZoneSize);
+  AppendExtent(extents, Extent(4096, 8192, 10), kZoneSize);
   ASSERT_EQ(extents.size(), 1u);
   EXPECT_EQ(extents[0].length, 4106u);
-  AppendExtent(extents, Extent(4106, 12288, 1));
+  AppendExtent(extents, Extent(4106, 12288, 1), kZoneSize);
+  EXPECT_EQ(extents.size(), 2u);
+}
+
+TEST(AppendExtent, DoesNotJoinOverTheBoundaryOfAZone) {
+  std::vector<FileExtent> extents;
+  AppendExtent(extents, Extent(0, kZoneSize - 4096, 4096), kZoneSize);
+  AppendExtent(extents, Extent(4096, kZoneSize, 4096), kZoneSize);
   EXPECT_EQ(extents.size(), 2u);
 }
 
 TEST(OpenFile, LocatesOnDeviceAndInMemory) {
-  OpenFile file(InodeId(2), FileKind::kData, {Extent(0, 4096, 10)}, Status::Ok());
+  OpenFile file(InodeId(2), FileKind::kData, kZoneSize, {Extent(0, 4096, 10)}, Status::Ok());
   const std::string first = "abcde";
   const std::string second = "fgh";
   const std::vector<OpenFile::MemoryPiece> pieces = {{10, reinterpret_cast<const std::byte*>(first.data())},
@@ -59,7 +68,7 @@ TEST(OpenFile, LocatesOnDeviceAndInMemory) {
 }
 
 TEST(OpenFile, WhatIsWrittenOutLeavesMemory) {
-  OpenFile file(InodeId(2), FileKind::kData, {}, Status::Ok());
+  OpenFile file(InodeId(2), FileKind::kData, kZoneSize, {}, Status::Ok());
   const std::string text = "abcde";
   const OpenFile::MemoryPiece piece{0, reinterpret_cast<const std::byte*>(text.data())};
   file.SetMemory({}, {&piece, 1});

@@ -81,7 +81,7 @@ Status ZoneStream::WriteExtents(AlignedBuffer& buffer, size_t used, uint64_t fil
     const DeviceOffset where = next();
     ISOZONE_ASSIGN_OR_RETURN(const auto outcome, Write(buffer.span().subspan(at, piece), live, durable));
     if (outcome == Outcome::kLostZone) continue;
-    AppendExtent(written, {file_offset + at, where, live});
+    AppendExtent(written, {file_offset + at, where, live}, core_.geometry().zone_size);
     at += piece;
   }
   return Status::Ok();

@@ -1,0 +1,131 @@
+// Client: random operations on a file system, each checked against an oracle at once: what it returns, and the bytes it
+// reads. The sequence of operations follows from the generator alone.
+//
+// Thread safety: one thread at a time. Several clients may use one file system, in different directories.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "base/status.h"
+#include "fs/file_system.h"
+#include "model/oracle.h"
+
+namespace isozone::model {
+
+struct ClientOptions {
+  std::string directory;            // all that the client does is in it; empty: the root
+  uint64_t max_append = 64 * kKiB;  // bytes
+  uint64_t live_target = 0;         // bytes; with more, files are removed more often than made
+  size_t max_writers = 4;
+  bool alone = false;           // nobody else uses the device: what it removes must become free
+  bool expects_faults = false;  // I/O errors may be returned, and are no failure
+};
+
+struct ClientCounters {
+  uint64_t operations = 0;
+  uint64_t bytes_appended = 0;
+  uint64_t bytes_read = 0;
+  uint64_t times_full = 0;  // kNoSpace, and gone on after removing files
+  uint64_t io_errors = 0;
+};
+
+class Client {
+ public:
+  Client(FileSystem& fs, Oracle& oracle, uint64_t seed, ClientOptions options);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  // Makes the client's directory.
+  Status Begin();
+  // One operation. An error is one that nothing explains: kCorruption where the file system contradicts the oracle,
+  // else what an operation returned that should not have failed.
+  Status Step();
+  // Closes all handles.
+  Status CloseAll();
+
+  const ClientCounters& counters() const { return counters_; }
+
+ private:
+  struct OpenWriter {
+    Inode inode = 0;
+    std::unique_ptr<FileWriter> writer;
+  };
+  struct OpenReader {
+    Inode inode = 0;
+    std::unique_ptr<FileReader> reader;
+  };
+
+  // --- Operations ---
+  Status DoCreate();
+  Status DoOpenForAppend();
+  Status DoAppend();
+  Status DoFlush();
+  Status DoSync();
+  Status DoWriteOut();
+  Status DoTruncateWriter();
+  Status DoClose();
+  Status DoOpenReader();
+  Status DoRead();
+  Status DoReadAsync();
+  Status DoCloseReader();
+  Status DoStat();
+  Status DoList();
+  Status DoMakeDirectory();
+  Status DoRemoveDirectory();
+  Status DoUnlink();
+  Status DoRename();
+  Status DoLink();
+  Status DoSetModified();
+  Status DoTruncatePath();
+  Status DoOverwrite();
+  Status DoSyncMetadata();
+  Status DoSettle();
+
+  // --- What the oracle expects ---
+  const File* Lookup(const std::string& path) const;
+  bool IsDirectory(const std::string& path) const;
+  // What an operation that makes an entry at `path` returns where its parent is not a directory.
+  StatusCode ParentCode(const std::string& path) const;
+  StatusCode FileCode(const std::string& path) const;  // kOk, kNotFound, kNotDirectory, kIsDirectory
+  bool IsOpen(Inode inode) const;
+  bool HasWriter(Inode inode) const;
+  uint64_t LiveBytes() const;
+
+  // --- Helpers ---
+  std::string RandomPath();
+  std::string RandomDirectory();
+  std::string RandomExistingFile();  // mostly; any path now and then
+  std::string RandomBytes(uint64_t size);
+  uint64_t RandomSize();
+  CreateOptions RandomCreateOptions();
+  Result<Inode> InodeOf(const std::string& path);
+  // OK if `status` has the code that was expected; kCorruption saying what differs.
+  Status Expect(const Status& status, StatusCode expected, const char* what, const std::string& path);
+  bool Tolerated(const Status& status) const;
+  Status CheckRead(Inode inode, uint64_t offset, std::string_view bytes, uint64_t wanted, const Status& status);
+  Status CloseWriter(size_t index);
+  // A writer returned `error`: closes it and learns what the file has left.
+  Status OnWriterError(size_t index, const Status& error);
+  Status Learn(Inode inode);
+  // An Overwrite or Truncate failed half-way: was it done?
+  Status LearnAfter(Inode inode, const std::string& path, const std::string& before, const std::string& after,
+                    const Status& error);
+  void ForgetIfGone(Inode inode);
+  void ForgetAllGone();
+  Status MakeRoom();
+  Status RemoveFiles(double share);
+
+  FileSystem& fs_;
+  Oracle& oracle_;
+  Random random_;
+  const ClientOptions options_;
+  ClientCounters counters_;
+  std::vector<OpenWriter> writers_;
+  std::vector<OpenReader> readers_;
+};
+
+}  // namespace isozone::model

@@ -1,0 +1,128 @@
+#include "model/volume.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/aligned_buffer.h"
+#include "fs/fsck.h"
+
+namespace isozone::model {
+namespace {
+
+uint64_t FromEnvironment(const char* name, uint64_t fallback) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? fallback : std::strtoull(text, nullptr, 0);
+}
+
+// Four dies on two channels, fast: a few microseconds a command.
+Profile TimedProfile(const DeviceGeometry& geometry) {
+  Profile profile;
+  profile.name = "torture";
+  profile.zone_count = geometry.zone_count;
+  profile.zone_size = geometry.zone_size;
+  profile.zone_capacity = geometry.zone_capacity;
+  profile.block_size = geometry.block_size;
+  profile.max_open_zones = geometry.max_open_zones;
+  profile.max_active_zones = geometry.max_active_zones;
+  profile.max_transfer = geometry.max_transfer;
+  profile.max_append = geometry.max_append;
+  profile.channels = 2;
+  profile.dies = 4;
+  profile.page_size = 16 * kKiB;
+  profile.program_unit = 32 * kKiB;
+  profile.page_read_ns = 2 * kMicrosecondNs;
+  profile.program_ns = 5 * kMicrosecondNs;
+  profile.erase_ns = 5 * kMicrosecondNs;
+  profile.channel_bandwidth = 8'000'000'000;
+  profile.write_buffer_units = 2;
+  profile.link_bandwidth = 8'000'000'000;
+  profile.read_latency_ns = profile.write_latency_ns = profile.management_latency_ns = profile.flush_latency_ns =
+      kMicrosecondNs;
+  return profile;
+}
+
+}  // namespace
+
+uint64_t TestSeed(uint64_t fallback) { return FromEnvironment("ISOZONE_TEST_SEED", fallback); }
+
+uint64_t TestOperations(uint64_t fallback) {
+  constexpr uint64_t kMillion = 1'000'000;
+  return std::max<uint64_t>(1, FromEnvironment("ISOZONE_TEST_OPS", kMillion) * fallback / kMillion);
+}
+
+DeviceGeometry RandomGeometry(Random& random, uint64_t max_zone_size) {
+  DeviceGeometry geometry;
+  geometry.block_size = random.Chance(0.5) ? 512 : 4096;
+  geometry.zone_count = static_cast<uint32_t>(random.Between(20, 64));
+  geometry.zone_size = max_zone_size >> random.Below(3);
+  geometry.zone_capacity = geometry.zone_size - geometry.block_size * random.Below(geometry.zone_size / 4096 / 2);
+  geometry.max_active_zones = static_cast<uint32_t>(random.Between(9, 14));
+  geometry.max_open_zones = geometry.max_active_zones;
+  if (random.Chance(0.3)) geometry.max_transfer = 8 * kKiB * random.Between(1, 4);
+  geometry.optimal_write = geometry.block_size;
+  return geometry;
+}
+
+MountOptions RandomMountOptions(Random& random) {
+  MountOptions options;
+  options.write_buffer = 64 * kKiB << random.Below(3);
+  options.checkpoint_after = 64 * kKiB;
+  options.log_write_through = random.Chance(0.3);
+  return options;
+}
+
+Result<Volume> Volume::Create(const DeviceGeometry& geometry, bool timing) {
+  auto image =
+      timing ? EmulatedDevice::CreateInMemory(TimedProfile(geometry)) : EmulatedDevice::CreateInMemory(geometry);
+  if (!image.ok()) return image.status();
+  return Volume(std::move(*image));
+}
+
+Result<std::unique_ptr<EmulatedDevice>> Volume::Open(const FaultPlan& faults) {
+  EmulatedOptions options;
+  options.faults = faults;
+  return EmulatedDevice::Open(path(), OpenMode::kReadWrite, options);
+}
+
+Status Volume::Format(const FaultPlan& faults) {
+  ISOZONE_ASSIGN_OR_RETURN(const auto device, Open(faults));
+  return FormatDevice(*device, {"torture", true});
+}
+
+Status Volume::Mount(const MountOptions& options, const FaultPlan& faults) {
+  ISOZONE_ASSIGN_OR_RETURN(auto device, Open(faults));
+  device_ = device.get();
+  auto mounted = FileSystem::Mount(std::move(device), options);
+  if (!mounted.ok()) return mounted.status();
+  fs_ = std::move(*mounted);
+  return Status::Ok();
+}
+
+bool Volume::powered() {
+  AlignedBuffer block(device_->geometry().block_size);
+  DeviceRequest read;
+  read.data = block.data();
+  read.length = block.size();
+  return SubmitAndWait(*device_, read) != DeviceStatus::kPowerLoss;
+}
+
+Status Volume::Unmount() {
+  const Status status = fs_->Unmount();
+  const bool power = powered();
+  fs_.reset();
+  return power ? status : Status::Ok();
+}
+
+Status Volume::Check(bool read_data) {
+  ISOZONE_ASSIGN_OR_RETURN(const auto device, Open());
+  FsckOptions options;
+  options.read_data = read_data;
+  ISOZONE_ASSIGN_OR_RETURN(const FsckReport report, Fsck(*device, options));
+  std::string text;
+  for (const FsckFinding& finding : report.findings) {
+    if (finding.severity == FsckSeverity::kError) text += "; " + finding.text;
+  }
+  return text.empty() ? Status::Ok() : Status::Corruption("fsck" + text);
+}
+
+}  // namespace isozone::model

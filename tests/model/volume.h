@@ -1,0 +1,55 @@
+// Volume: a file system on an emulated SSD in memory that can lose its power, fail, and be mounted again.
+//
+// Thread safety: none but that of the file system.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/random.h"
+#include "base/status.h"
+#include "device/emulated/emulated_device.h"
+#include "fs/file_system.h"
+
+namespace isozone::model {
+
+// ISOZONE_TEST_SEED, or else `fallback`.
+uint64_t TestSeed(uint64_t fallback);
+// `fallback` times ISOZONE_TEST_OPS over a million, where that is set.
+uint64_t TestOperations(uint64_t fallback);
+
+// A small device of random shape: 20 to 64 zones of up to `max_zone_size`, which fill, are reset and roll often.
+DeviceGeometry RandomGeometry(Random& random, uint64_t max_zone_size);
+// The least write buffer and checkpoint interval, now and then a little more.
+MountOptions RandomMountOptions(Random& random);
+
+class Volume {
+ public:
+  // With `timing`, commands take time and are in flight together; without, each completes before its Submit returns.
+  static Result<Volume> Create(const DeviceGeometry& geometry, bool timing = false);
+
+  Result<std::unique_ptr<EmulatedDevice>> Open(const FaultPlan& faults = {});
+  Status Format(const FaultPlan& faults = {});
+  // The mounted file system is at fs(), its device at device(). After an error there is neither.
+  Status Mount(const MountOptions& options, const FaultPlan& faults = {});
+  // Ends the file system without error where the power is off. Handles must be closed.
+  Status Unmount();
+  // Fsck, of the unmounted device: kCorruption with the findings.
+  Status Check(bool read_data = false);
+
+  FileSystem& fs() { return *fs_; }
+  bool mounted() const { return fs_ != nullptr; }
+  EmulatedDevice& device() { return *device_; }
+  // The power of the mounted device is on.
+  bool powered();
+  std::string path() const { return image_.path(); }
+
+ private:
+  explicit Volume(MemoryImage image) : image_(std::move(image)) {}
+
+  MemoryImage image_;
+  std::unique_ptr<FileSystem> fs_;
+  EmulatedDevice* device_ = nullptr;  // the file system's
+};
+
+}  // namespace isozone::model
