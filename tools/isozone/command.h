@@ -1,0 +1,43 @@
+// A command of the command line: its name, its help and its options. The table is the only list of commands.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "base/status.h"
+#include "isozone/console.h"
+
+namespace isozone::cli {
+
+// What to do once the options are parsed.
+using Action = std::function<Status(Console& console)>;
+
+struct Command {
+  const char* name;
+  const char* summary;
+  const char* example;              // lines for --help, each with its two leading spaces
+  Action (*define)(CLI::App& app);  // adds the options to `app`; the action reads what they were set to
+};
+std::span<const Command> Commands();
+
+Action DefineMkfs(CLI::App& app);
+Action DefineInfo(CLI::App& app);
+Action DefineDf(CLI::App& app);
+Action DefineLs(CLI::App& app);
+Action DefineStat(CLI::App& app);
+Action DefineCat(CLI::App& app);
+Action DefineCp(CLI::App& app);
+Action DefineRm(CLI::App& app);
+Action DefineZones(CLI::App& app);
+Action DefineFsck(CLI::App& app);
+Action DefineDump(CLI::App& app);
+Action DefineBench(CLI::App& app);
+
+// The options that many commands share.
+void AddDeviceArgument(CLI::App& app, std::string& device);
+void AddJsonFlag(CLI::App& app, bool& json);
+
+}  // namespace isozone::cli

@@ -1,0 +1,45 @@
+#include <array>
+
+#include "isozone/command.h"
+
+namespace isozone::cli {
+
+std::span<const Command> Commands() {
+  static constexpr std::array<Command, 12> kCommands = {{
+      {"mkfs", "Format a device, making its image if there is none",
+       "  isozone mkfs 'emu:/data/ssd.img?profile=small-zone&zones=1024' --label database", DefineMkfs},
+      {"info", "Show what a device is, its limits and counters, and the file system on it",
+       "  isozone info emu:/data/ssd.img", DefineInfo},
+      {"df", "Show how much space is used and free", "  isozone df emu:/data/ssd.img --json", DefineDf},
+      {"ls", "List a directory", "  isozone ls -l emu:/data/ssd.img /db", DefineLs},
+      {"stat", "Show a file's attributes and where it lies", "  isozone stat emu:/data/ssd.img /db/000012.sst",
+       DefineStat},
+      {"cat", "Write files to standard output", "  isozone cat emu:/data/ssd.img /db/CURRENT", DefineCat},
+      {"cp", "Copy files into, out of and within a device",
+       "  isozone cp -r emu:/data/ssd.img backup :/db      (in: the device's paths begin with ':')\n"
+       "  isozone cp emu:/data/ssd.img :/db/LOG .          (out)",
+       DefineCp},
+      {"rm", "Remove files and directories", "  isozone rm -r emu:/data/ssd.img /db", DefineRm},
+      {"zones", "Draw the map of the zones",
+       "  isozone zones emu:/data/ssd.img --svg zones.svg\n"
+       "  isozone zones emu:/data/ssd.img --table",
+       DefineZones},
+      {"fsck", "Check every invariant of the file system, changing nothing",
+       "  isozone fsck --read-data emu:/data/ssd.img", DefineFsck},
+      {"dump", "Write all metadata as JSON",
+       "  isozone dump emu:/data/ssd.img | jq '.files[] | select(.size > 1e6) | .paths'", DefineDump},
+      {"bench", "Measure a device: zone interference, throughput and latency",
+       "  isozone bench device emu:/data/ssd.img --svg interference.svg\n"
+       "  isozone bench io emu:/data/ssd.img --depth 32",
+       DefineBench},
+  }};
+  return kCommands;
+}
+
+void AddDeviceArgument(CLI::App& app, std::string& device) {
+  app.add_option("DEVICE", device, "Device URI, as emu:/data/ssd.img")->required()->option_text(" ");
+}
+
+void AddJsonFlag(CLI::App& app, bool& json) { app.add_flag("--json", json, "Write JSON"); }
+
+}  // namespace isozone::cli

@@ -1,0 +1,72 @@
+// Where a command writes: results to standard output, in colour only where that helps a person, or as JSON for a
+// script.
+//
+// Thread safety: none; commands run on one thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/status.h"
+
+namespace isozone::cli {
+
+using Json = nlohmann::ordered_json;
+
+enum class ColorMode { kAuto, kAlways, kNever };
+
+// Index in the 256-colour palette of terminals.
+enum class Color : int {
+  kRed = 203,
+  kOrange = 215,
+  kYellow = 221,
+  kGreen = 114,
+  kTeal = 80,
+  kBlue = 75,
+  kPurple = 176,
+  kGrey = 244,
+  kWhite = 255,
+};
+
+class Console {
+ public:
+  // kAuto: colour where standard output is a terminal, TERM is not "dumb" and NO_COLOR is unset or empty.
+  explicit Console(ColorMode mode);
+
+  bool color() const { return color_; }
+  // Columns of the terminal; 100 where standard output is none.
+  int width() const { return width_; }
+
+  // `text` in `color`, or as it is where there is no colour.
+  std::string Paint(Color color, std::string_view text) const;
+  std::string Bold(std::string_view text) const;
+
+  template <typename... Args>
+  void Print(fmt::format_string<Args...> format, Args&&... args) {
+    Write(fmt::format(format, std::forward<Args>(args)...));
+  }
+  void Write(std::string_view bytes);
+  void PrintJson(const Json& document);
+
+  // kIoError if anything written so far did not get out (a full disk behind a redirection).
+  Status Flush();
+
+ private:
+  bool color_ = false;
+  int width_ = 100;
+};
+
+// `name` with control characters replaced, so that a file name cannot drive the terminal.
+std::string Printable(std::string_view name);
+
+// Columns that `text` takes: its code points.
+size_t DisplayWidth(std::string_view text);
+
+// Replaces the file `path` by `content`; errors name the path.
+Status WriteLocalFile(const std::string& path, std::string_view content);
+
+}  // namespace isozone::cli

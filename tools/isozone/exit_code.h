@@ -1,0 +1,34 @@
+// Exit codes: what a script may rely on. The table is the one source of them for --help, the man page's test and
+// main().
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace isozone::cli {
+
+enum class ExitCode : int {
+  kOk = 0,
+  kUsage = 1,
+  kNotFound = 2,
+  kUnusable = 3,
+  kBusy = 4,
+  kCorruption = 5,
+  kNoSpace = 6,
+  kIoError = 7,
+  kPermissionDenied = 8,
+  kRefused = 9,
+  kReadOnly = 10,
+};
+
+struct ExitCodeEntry {
+  ExitCode code;
+  std::string_view meaning;
+};
+std::span<const ExitCodeEntry> ExitCodes();
+
+ExitCode ExitCodeOf(const Status& status);
+
+}  // namespace isozone::cli

@@ -1,0 +1,194 @@
+#include "isozone/file_tree.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace isozone::cli {
+namespace {
+
+// Files below this share zones with others on the device; larger ones get one while they are written.
+constexpr uint64_t kSmallFile = 64 * kKiB;
+constexpr mode_t kNewFileMode = 0666;       // less the umask
+constexpr mode_t kNewDirectoryMode = 0777;  // less the umask
+
+Status LocalError(const char* what, const std::string& path) {
+  return Status::FromErrno(errno, std::string(what) + " " + path);
+}
+
+class LocalFile {
+ public:
+  LocalFile(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
+  LocalFile(const LocalFile&) = delete;
+  LocalFile& operator=(const LocalFile&) = delete;
+  ~LocalFile() { ::close(descriptor_); }
+
+  int descriptor() const { return descriptor_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  const int descriptor_;
+  const std::string path_;
+};
+
+class LocalSource final : public FileSource, LocalFile {
+ public:
+  using LocalFile::LocalFile;
+  Result<size_t> Read(std::span<std::byte> buffer) override {
+    const ssize_t length = ::read(descriptor(), buffer.data(), buffer.size());
+    if (length < 0) return LocalError("cannot read", path());
+    return static_cast<size_t>(length);
+  }
+};
+
+class LocalSink final : public FileSink, LocalFile {
+ public:
+  using LocalFile::LocalFile;
+  Status Append(std::span<const std::byte> data) override {
+    while (!data.empty()) {
+      const ssize_t length = ::write(descriptor(), data.data(), data.size());
+      if (length < 0) return LocalError("cannot write", path());
+      data = data.subspan(static_cast<size_t>(length));
+    }
+    return Status::Ok();
+  }
+  Status Finish() override { return ::fsync(descriptor()) == 0 ? Status::Ok() : LocalError("cannot sync", path()); }
+};
+
+class LocalTree final : public FileTree {
+ public:
+  Result<TreeEntry> Stat(const std::string& path) override {
+    struct stat found {};
+    if (::stat(path.c_str(), &found) != 0) return LocalError("cannot find", path);
+    if (!S_ISDIR(found.st_mode) && !S_ISREG(found.st_mode)) {
+      return Status::InvalidArgument(path + " is neither a file nor a directory and cannot be copied");
+    }
+    return TreeEntry{S_ISDIR(found.st_mode), static_cast<uint64_t>(found.st_size)};
+  }
+
+  Result<std::vector<std::string>> List(const std::string& directory) override {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+      names.push_back(it->path().filename().string());
+    }
+    if (error) return Status::FromErrno(error.value(), "cannot list " + directory);
+    std::ranges::sort(names);
+    return names;
+  }
+
+  Status MakeDirectory(const std::string& path) override {
+    if (::mkdir(path.c_str(), kNewDirectoryMode) == 0 || errno == EEXIST) return Status::Ok();
+    return LocalError("cannot make", path);
+  }
+
+  Result<std::unique_ptr<FileSource>> Open(const std::string& path) override {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return LocalError("cannot open", path);
+    return std::unique_ptr<FileSource>(std::make_unique<LocalSource>(descriptor, path));
+  }
+
+  Result<std::unique_ptr<FileSink>> Create(const std::string& path, uint64_t /*expected_size*/) override {
+    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kNewFileMode);
+    if (descriptor < 0) return LocalError("cannot write", path);
+    return std::unique_ptr<FileSink>(std::make_unique<LocalSink>(descriptor, path));
+  }
+
+  Status Rename(const std::string& from, const std::string& to) override {
+    return std::rename(from.c_str(), to.c_str()) == 0 ? Status::Ok() : LocalError("cannot write", to);
+  }
+
+  void RemoveQuietly(const std::string& path) override { ::unlink(path.c_str()); }
+
+  Status Sync(const std::string& directory) override {
+    const LocalFile opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), directory);
+    return ::syncfs(opened.descriptor()) == 0 ? Status::Ok() : LocalError("cannot sync", directory);
+  }
+};
+
+class DeviceSource final : public FileSource {
+ public:
+  explicit DeviceSource(std::unique_ptr<FileReader> reader) : reader_(std::move(reader)) {}
+  Result<size_t> Read(std::span<std::byte> buffer) override {
+    ISOZONE_ASSIGN_OR_RETURN(const size_t length, reader_->Read(offset_, buffer, IoClass::kOther));
+    offset_ += length;
+    return length;
+  }
+
+ private:
+  const std::unique_ptr<FileReader> reader_;
+  uint64_t offset_ = 0;
+};
+
+class DeviceSink final : public FileSink {
+ public:
+  explicit DeviceSink(std::unique_ptr<FileWriter> writer) : writer_(std::move(writer)) {}
+  Status Append(std::span<const std::byte> data) override { return writer_->Append(data); }
+  Status Finish() override {
+    ISOZONE_RETURN_IF_ERROR(writer_->Sync());
+    return writer_->Close();
+  }
+
+ private:
+  const std::unique_ptr<FileWriter> writer_;
+};
+
+class DeviceTree final : public FileTree {
+ public:
+  explicit DeviceTree(FileSystem& file_system) : file_system_(file_system) {}
+
+  Result<TreeEntry> Stat(const std::string& path) override {
+    ISOZONE_ASSIGN_OR_RETURN(const FileAttributes attributes, file_system_.Stat(path));
+    return TreeEntry{attributes.is_directory, attributes.size};
+  }
+
+  Result<std::vector<std::string>> List(const std::string& directory) override {
+    ISOZONE_ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, file_system_.List(directory));
+    std::vector<std::string> names;
+    for (const DirectoryEntry& entry : entries) names.push_back(entry.name);
+    std::ranges::sort(names);
+    return names;
+  }
+
+  Status MakeDirectory(const std::string& path) override {
+    const Status status = file_system_.CreateDirectory(path);
+    return status.Is(StatusCode::kAlreadyExists) ? Status::Ok() : status;
+  }
+
+  Result<std::unique_ptr<FileSource>> Open(const std::string& path) override {
+    ISOZONE_ASSIGN_OR_RETURN(auto reader, file_system_.OpenForRead(path));
+    return std::unique_ptr<FileSource>(std::make_unique<DeviceSource>(std::move(reader)));
+  }
+
+  Result<std::unique_ptr<FileSink>> Create(const std::string& path, uint64_t expected_size) override {
+    CreateOptions options;
+    options.kind = expected_size < kSmallFile ? FileKind::kSmall : FileKind::kData;
+    options.expected_size = expected_size;
+    ISOZONE_ASSIGN_OR_RETURN(auto writer, file_system_.Create(path, options));
+    return std::unique_ptr<FileSink>(std::make_unique<DeviceSink>(std::move(writer)));
+  }
+
+  Status Rename(const std::string& from, const std::string& to) override { return file_system_.Rename(from, to); }
+
+  void RemoveQuietly(const std::string& path) override { static_cast<void>(file_system_.Unlink(path).ok()); }
+
+  Status Sync(const std::string& /*directory*/) override { return file_system_.SyncMetadata(); }
+
+ private:
+  FileSystem& file_system_;
+};
+
+}  // namespace
+
+std::unique_ptr<FileTree> MakeLocalTree() { return std::make_unique<LocalTree>(); }
+
+std::unique_ptr<FileTree> MakeDeviceTree(FileSystem& file_system) { return std::make_unique<DeviceTree>(file_system); }
+
+}  // namespace isozone::cli

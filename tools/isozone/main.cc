@@ -1,0 +1,108 @@
+// isozone: the command line. Parses, runs one command, and turns its Status into one line and an exit code.
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "base/suggest.h"
+#include "isozone/command.h"
+#include "isozone/exit_code.h"
+
+namespace isozone::cli {
+namespace {
+
+const std::map<std::string, ColorMode> kColorModes = {
+    {"auto", ColorMode::kAuto}, {"always", ColorMode::kAlways}, {"never", ColorMode::kNever}};
+
+std::vector<std::string> CommandNames() {
+  std::vector<std::string> names;
+  for (const Command& command : Commands()) names.emplace_back(command.name);
+  return names;
+}
+
+std::string ExitCodeHelp() {
+  std::string text = "Exit codes:\n";
+  for (const ExitCodeEntry& entry : ExitCodes()) {
+    text += fmt::format("  {:>2}  {}\n", static_cast<int>(entry.code), entry.meaning);
+  }
+  return text + "\nisozone COMMAND --help explains a command; man isozone explains them all.";
+}
+
+int Fail(std::string_view command, const Status& status) {
+  const std::string prefix = command.empty() ? "isozone" : fmt::format("isozone {}", command);
+  std::fputs(fmt::format("{}: {}\n", prefix, status.message()).c_str(), stderr);
+  return static_cast<int>(ExitCodeOf(status));
+}
+
+// CLI11 names only the missing subcommand, not the word that was meant to be one.
+Status CheckCommandWord(int argc, char** argv) {
+  const std::vector<std::string> names = CommandNames();
+  if (argc < 2) return Status::InvalidArgument(fmt::format("no command given; use one of {}", fmt::join(names, " ")));
+  const std::string_view word = argv[1];
+  if (word.starts_with("-") || std::ranges::find(names, word) != names.end()) return Status::Ok();
+  return Status::InvalidArgument(fmt::format("unknown command '{}'{}", word, SuggestName(word, names)));
+}
+
+int ParseFailure(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);  // --help, --version
+  const auto chosen = app.get_subcommands();
+  const std::string command = chosen.empty() ? "" : chosen.front()->get_name();
+  const std::string help = command.empty() ? "isozone --help" : fmt::format("isozone {} --help", command);
+  std::string what = error.what();
+  std::ranges::replace(what, '\n', ' ');
+  return Fail(command, Status::InvalidArgument(fmt::format("{}; see {}", what, help)));
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Isozone: RocksDB on zoned flash. Formats, inspects and measures devices.", "isozone");
+  app.set_version_flag("--version", "isozone " ISOZONE_VERSION);
+  app.footer(ExitCodeHelp());
+  app.require_subcommand(1);
+  app.fallthrough();
+  ColorMode color = ColorMode::kAuto;
+  app.add_option("--color", color, "auto, always or never; auto looks at the terminal and NO_COLOR")
+      ->transform(CLI::CheckedTransformer(kColorModes).description(""))
+      ->option_text("WHEN");
+
+  Action action;
+  std::string chosen;
+  for (const Command& command : Commands()) {
+    CLI::App* sub = app.add_subcommand(command.name, command.summary);
+    sub->footer(fmt::format("Example:\n{}", command.example));
+    Action defined = command.define(*sub);
+    sub->final_callback([&action, &chosen, &command, defined] {
+      action = defined;
+      chosen = command.name;
+    });
+  }
+
+  const Status word = CheckCommandWord(argc, argv);
+  if (!word.ok()) return Fail("", word);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return ParseFailure(app, error);
+  }
+
+  Console console(color);
+  Status status = action(console);
+  const Status flushed = console.Flush();
+  if (status.ok()) status = flushed;
+  return status.ok() ? static_cast<int>(ExitCode::kOk) : Fail(chosen, status);
+}
+
+}  // namespace
+}  // namespace isozone::cli
+
+int main(int argc, char** argv) {
+  try {
+    return isozone::cli::Main(argc, argv);
+  } catch (const std::exception& error) {
+    return isozone::cli::Fail("", isozone::Status::IoError(error.what()));
+  }
+}

@@ -1,0 +1,23 @@
+// The same figures as JSON wherever a command writes them: info, df, zones, dump.
+#pragma once
+
+#include "fs/file_system.h"
+#include "isozone/console.h"
+
+namespace isozone::cli {
+
+Json GeometryJson(const DeviceGeometry& geometry);
+Json CountersJson(const DeviceCounters& counters);
+Json SpaceJson(const SpaceInfo& space);
+Json MountOptionsJson(const MountOptions& options);
+Json ZoneJson(const ZoneView& zone);
+Json AttributesJson(const FileAttributes& attributes);
+// With the zone that holds it.
+Json ExtentJson(const FileExtent& extent, const DeviceGeometry& geometry);
+
+// "2026-11-21 19:40:02", UTC.
+std::string FormatTime(uint64_t seconds_since_1970);
+// "12.3 %"; 0 of 0 is 0 %.
+std::string FormatShare(uint64_t part, uint64_t whole);
+
+}  // namespace isozone::cli

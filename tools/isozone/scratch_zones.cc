@@ -1,0 +1,89 @@
+#include "isozone/scratch_zones.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace isozone::cli {
+namespace {
+
+Result<std::vector<ZoneDescriptor>> ReportAll(const ZonedDevice& device) {
+  std::vector<ZoneDescriptor> zones(device.geometry().zone_count);
+  ISOZONE_RETURN_IF_ERROR(device.ReportZones(ZoneId(0), zones));
+  return zones;
+}
+
+Status ResetZone(ZonedDevice& device, ZoneId zone) {
+  DeviceRequest request;
+  request.op = DeviceOp::kReset;
+  request.offset = device.geometry().ZoneStart(zone);
+  static_cast<void>(SubmitAndWait(device, request));
+  return ToStatus(device.geometry(), request);
+}
+
+struct Run {
+  uint32_t first = 0;
+  uint32_t count = 0;
+};
+
+// The first run of `wanted` empty zones, or the longest there is.
+Run FindEmptyRun(const std::vector<ZoneDescriptor>& zones, uint32_t wanted) {
+  Run longest;
+  Run current;
+  for (uint32_t i = 0; i < zones.size() && longest.count < wanted; ++i) {
+    if (zones[i].state != ZoneState::kEmpty) {
+      current.count = 0;
+      continue;
+    }
+    if (current.count++ == 0) current.first = i;
+    if (current.count > longest.count) longest = current;
+  }
+  return longest;
+}
+
+}  // namespace
+
+Result<ScratchZones> ScratchZones::Take(ZonedDevice& device, uint32_t count, bool destroy) {
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<ZoneDescriptor> zones, ReportAll(device));
+  if (count > zones.size()) {
+    return Status::NoSpace(
+        fmt::format("{} zones are needed and the device has {}; ask for fewer", count, zones.size()));
+  }
+  if (destroy) {
+    ScratchZones scratch(device, ZoneId(0), count);
+    ISOZONE_RETURN_IF_ERROR(scratch.Release());
+    scratch.device_ = &device;
+    return scratch;
+  }
+  const Run run = FindEmptyRun(zones, count);
+  if (run.count >= count) return ScratchZones(device, ZoneId(run.first), count);
+  return Status::NoSpace(
+      fmt::format("{} empty zones in a row are needed and there are {}; ask for fewer, or give --destroy to erase what "
+                  "the device holds",
+                  count, run.count));
+}
+
+ScratchZones::ScratchZones(ScratchZones&& other) noexcept
+    : device_(std::exchange(other.device_, nullptr)), first_(other.first_), count_(other.count_) {}
+
+ScratchZones::~ScratchZones() { static_cast<void>(Release()); }
+
+Status ScratchZones::Reset(uint32_t index) { return ResetZone(*device_, zone(index)); }
+
+Status ScratchZones::Release() {
+  if (device_ == nullptr) return Status::Ok();
+  ZonedDevice& device = *std::exchange(device_, nullptr);
+  std::vector<ZoneDescriptor> zones(count_);
+  ISOZONE_RETURN_IF_ERROR(device.ReportZones(first_, zones));
+  Status first_error;
+  for (const ZoneDescriptor& zone : zones) {
+    if (zone.state == ZoneState::kEmpty) continue;
+    const Status status = ResetZone(device, zone.zone);
+    if (first_error.ok()) first_error = status;
+  }
+  return first_error;
+}
+
+}  // namespace isozone::cli

@@ -1,0 +1,51 @@
+#include "isozone/session.h"
+
+#include <utility>
+
+#include "base/uri.h"
+#include "device/emulated/emulated_device.h"
+
+namespace isozone::cli {
+namespace {
+
+Status AsUnusable(const Status& status, StatusCode code) {
+  return status.Is(code) ? Status::NotSupported(std::string(status.message())) : status;
+}
+
+}  // namespace
+
+Result<OpenedDevice> OpenByUri(const std::string& uri, OpenMode mode) {
+  ISOZONE_ASSIGN_OR_RETURN(Uri parsed, ParseUri(uri));
+  OpenedDevice opened;
+  ISOZONE_ASSIGN_OR_RETURN(opened.mount_options, MountOptions::FromUri(parsed.options));
+  opened.mount_options.read_only = mode == OpenMode::kReadOnly;
+  auto device = OpenDevice(parsed, mode);
+  if (!device.ok() && !device.status().Is(StatusCode::kNotFound)) {
+    return AsUnusable(device.status(), StatusCode::kCorruption);
+  }
+  ISOZONE_RETURN_IF_ERROR(parsed.options.RejectUnknown());
+  if (!device.ok()) return device.status();
+  opened.device = std::move(device).value();
+  return opened;
+}
+
+Result<std::unique_ptr<FileSystem>> MountOpened(OpenedDevice opened) {
+  auto mounted = FileSystem::Mount(std::move(opened.device), opened.mount_options);
+  if (!mounted.ok()) return AsUnusable(mounted.status(), StatusCode::kNotFound);
+  return mounted;
+}
+
+Result<std::unique_ptr<FileSystem>> MountByUri(const std::string& uri, OpenMode mode) {
+  ISOZONE_ASSIGN_OR_RETURN(OpenedDevice opened, OpenByUri(uri, mode));
+  return MountOpened(std::move(opened));
+}
+
+std::optional<Profile> ProfileOf(const ZonedDevice& device) {
+  const auto* emulated = dynamic_cast<const EmulatedDevice*>(&device);
+  if (emulated == nullptr) return std::nullopt;
+  auto profile = ParseProfile(emulated->image_info().profile_text, device.name());
+  if (!profile.ok()) return std::nullopt;
+  return std::move(profile).value();
+}
+
+}  // namespace isozone::cli

@@ -1,0 +1,40 @@
+// What the drawings share: a document with a white ground and one sans-serif face.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace isozone::cli {
+
+struct SvgText {
+  double x = 0;
+  double y = 0;      // of the baseline
+  double size = 13;  // pixels
+  std::string_view fill = "#374151";
+  std::string_view anchor = "start";  // or "middle", "end"
+  bool bold = false;
+};
+
+class SvgDocument {
+ public:
+  SvgDocument(double width, double height, std::string_view title);
+
+  void Text(const SvgText& where, std::string_view text);
+  // Markup as it is; text in it must have gone through Escape.
+  template <typename... Args>
+  void Add(fmt::format_string<Args...> format, Args&&... args) {
+    body_ += fmt::format(format, std::forward<Args>(args)...);
+    body_ += '\n';
+  }
+  std::string Finish() &&;
+
+  static std::string Escape(std::string_view text);
+
+ private:
+  std::string body_;
+};
+
+}  // namespace isozone::cli
