@@ -1,0 +1,291 @@
+#!/usr/bin/env python3
+"""The good path of every command.
+
+    commands_test.py ISOZONE
+"""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import unittest
+import xml.etree.ElementTree
+
+import harness
+
+ESCAPE = b"\x1b["
+
+
+class Mkfs(harness.CliTest):
+    def test_makes_the_image_and_says_what_it_made(self):
+        output = self.ok("mkfs", f"emu:{self.image}?{harness.SMALL_DEVICE}", "--label", "trial").decode()
+        self.assertIn("32 zones", output)
+        self.assertIn("label trial", output)
+        self.assertTrue(os.path.exists(self.image))
+
+    def test_json_and_info_agree(self):
+        made = self.json("mkfs", f"emu:{self.image}?{harness.SMALL_DEVICE}", "--label", "trial", "--json")
+        info = self.json("info", self.device, "--json")
+        self.assertEqual(made["uuid"], info["file_system"]["uuid"])
+        self.assertEqual(made["label"], info["file_system"]["label"])
+        self.assertEqual(made["zones"], info["device"]["geometry"]["zone_count"])
+
+    def test_force_formats_again(self):
+        self.format()
+        first = self.json("info", self.device, "--json")["file_system"]["uuid"]
+        self.ok("mkfs", self.device, "--force")
+        self.assertNotEqual(first, self.json("info", self.device, "--json")["file_system"]["uuid"])
+
+
+class Info(harness.CliTest):
+    def test_describes_device_and_file_system(self):
+        self.format()
+        output = self.ok("info", self.device).decode()
+        for words in ("small-zone", "Zones", "Active zones", "File system", "UUID", "Policy"):
+            self.assertIn(words, output)
+
+    def test_describes_a_device_that_is_not_formatted(self):
+        self.format()
+        layout = harness.ImageLayout(self.image, self.json("info", self.device, "--json")["device"]["geometry"])
+        for zone in range(3):
+            layout.patch_zone(zone, 0, bytes(1 << 20))
+        info = self.json("info", self.device, "--json")
+        self.assertIsNone(info["file_system"])
+        self.assertIn(b"isozone mkfs", self.ok("info", self.device))
+
+    def test_df_follows_what_is_stored(self):
+        self.format()
+        before = self.json("df", self.device, "--json")
+        self.ok("cp", self.device, self.write("file", os.urandom(3 << 20)), ":/file")
+        after = self.json("df", self.device, "--json")
+        self.assertEqual(after["live"] - before["live"], 3 << 20)
+        self.assertLess(after["free"], before["free"])
+        self.assertEqual(after["capacity"], before["capacity"])
+        self.assertRegex(self.ok("df", self.device).decode(), r"(?s)CAPACITY.*FREE %.*MiB")
+
+
+class Files(harness.CliTest):
+    def setUp(self):
+        super().setUp()
+        self.format()
+        self.content = os.urandom(2_500_001)
+        tree = self.path("tree")
+        os.makedirs(os.path.join(tree, "deep", "empty"))
+        self.write("tree/large", self.content)
+        self.write("tree/deep/small", b"a few words\n")
+        self.write("tree/deep/nothing", b"")
+        self.ok("cp", "-r", self.device, tree, ":/")
+
+    def names(self, *arguments):
+        return self.ok("ls", self.device, *arguments).decode().split()
+
+    def test_ls_lists_a_directory_in_order(self):
+        self.assertEqual(self.names("/tree"), ["deep/", "large"])
+
+    def test_ls_lists_a_file(self):
+        self.assertEqual(self.names("/tree/large"), ["large"])
+
+    def test_ls_long_and_recursive(self):
+        output = self.ok("ls", "-lR", self.device, "/tree").decode()
+        self.assertRegex(output, r"(?m)^data .* 2500001 .* large$")
+        self.assertRegex(output, r"(?m)^small .* 12 .* small$")
+        self.assertIn("/tree/deep/empty:", output)
+
+    def test_ls_json_has_every_path(self):
+        files = {file["path"]: file for file in self.json("ls", "-R", self.device, "--json")}
+        self.assertEqual(files["/tree/large"]["size"], len(self.content))
+        self.assertEqual(files["/tree/deep/empty"]["type"], "directory")
+
+    def test_stat_shows_extents_that_make_up_the_file(self):
+        stat = self.json("stat", self.device, "/tree/large", "--json")
+        self.assertEqual(stat["paths"], ["/tree/large"])
+        self.assertEqual(sum(extent["length"] for extent in stat["extents"]), len(self.content))
+        output = self.ok("stat", self.device, "/tree/large").decode()
+        self.assertIn("2500001 bytes", output)
+        self.assertIn("OFFSET IN ZONE", output)
+
+    def test_cat_gives_the_bytes(self):
+        self.assertEqual(self.ok("cat", self.device, "/tree/deep/small", "/tree/large"),
+                         b"a few words\n" + self.content)
+
+    def test_cp_brings_a_tree_back(self):
+        self.ok("cp", "-r", self.device, ":/tree", self.path("back"))
+        with open(self.path("back/large"), "rb") as file:
+            self.assertEqual(file.read(), self.content)
+        with open(self.path("back/deep/nothing"), "rb") as file:
+            self.assertEqual(file.read(), b"")
+        self.assertTrue(os.path.isdir(self.path("back/deep/empty")))
+
+    def test_cp_into_a_directory_keeps_the_name(self):
+        self.ok("cp", self.device, ":/tree/large", ":/tree/deep/small", self.directory)
+        self.assertEqual(os.path.getsize(self.path("large")), len(self.content))
+        self.assertEqual(os.path.getsize(self.path("small")), 12)
+
+    def test_cp_within_the_device(self):
+        self.ok("cp", self.device, ":/tree/large", ":/tree/copy")
+        self.assertEqual(self.ok("cat", self.device, "/tree/copy"), self.content)
+
+    def test_cp_replaces_a_file(self):
+        self.ok("cp", self.device, self.write("new", b"new"), ":/tree/large")
+        self.assertEqual(self.ok("cat", self.device, "/tree/large"), b"new")
+        self.assertEqual(self.names("/tree"), ["deep/", "large"])
+
+    def test_cp_of_the_content_of_a_directory(self):
+        self.ok("cp", "-r", self.device, ".", ":/tree/deep/empty", cwd=self.path("tree/deep"))
+        self.assertEqual(self.names("/tree/deep/empty"), ["empty/", "nothing", "small"])
+
+    def test_rm_removes_files(self):
+        self.ok("rm", self.device, "/tree/large", "/tree/deep/nothing")
+        self.assertEqual(self.names("/tree"), ["deep/"])
+        self.assertEqual(self.names("/tree/deep"), ["empty/", "small"])
+
+    def test_rm_removes_trees(self):
+        self.ok("rm", "-r", self.device, "/tree")
+        self.assertEqual(self.names(), [])
+
+    def test_fsck_finds_it_clean_and_reads_every_byte(self):
+        report = self.json("fsck", "--read-data", self.device, "--json")
+        self.assertTrue(report["clean"], report["findings"])
+        self.assertEqual(report["files"], 3)
+        self.assertIn(b"clean", self.ok("fsck", self.device))
+
+    def test_dump_has_files_and_zones(self):
+        dump = self.json("dump", self.device)
+        paths = {path: file for file in dump["files"] for path in file["paths"]}
+        self.assertEqual(paths["/tree/large"]["size"], len(self.content))
+        self.assertEqual(len(dump["zones"]), 32)
+        self.assertEqual(dump["device"]["geometry"]["zone_count"], 32)
+
+    def test_readers_run_beside_a_writer(self):
+        with harness.Writer(self.image):
+            for command in ("info", "df", "ls", "zones", "dump"):
+                self.ok(command, self.device)
+
+
+class Zones(harness.CliTest):
+    def setUp(self):
+        super().setUp()
+        self.format()
+        self.ok("cp", self.device, self.write("file", os.urandom(6 << 20)), ":/file")
+
+    def test_map_has_a_cell_for_each_zone(self):
+        output = self.ok("zones", self.device).decode()
+        cells = re.search(r"(?m)^ +0  (\S+)$", output).group(1)
+        self.assertEqual(len(cells), 32)
+        self.assertEqual(cells.count("."), self.json("df", self.device, "--json")["empty_zones"])
+        self.assertIn("metadata", output)
+
+    def test_table_leaves_out_free_zones_unless_asked(self):
+        short = self.ok("zones", "--table", self.device).decode().splitlines()
+        long = self.ok("zones", "--table", "--all", self.device).decode().splitlines()
+        self.assertEqual(len(long), 33)
+        self.assertLess(len(short), len(long))
+
+    def test_json_has_every_zone(self):
+        zones = self.json("zones", self.device, "--json")
+        self.assertEqual([zone["zone"] for zone in zones], list(range(32)))
+        self.assertEqual(sum(zone["live"] for zone in zones if zone["use"] == "data"), 6 << 20)
+
+    def test_svg_is_well_formed_and_has_title_and_legend(self):
+        self.ok("mkfs", self.device, "--force", "--label", "a <b> & c")
+        self.ok("zones", self.device, "--svg", self.path("map.svg"))
+        text = "".join(xml.etree.ElementTree.parse(self.path("map.svg")).getroot().itertext())
+        self.assertIn("a <b> & c", text)
+        self.assertIn("metadata", text)
+
+
+class Colour(harness.CliTest):
+    def setUp(self):
+        super().setUp()
+        self.format()
+
+    def on_terminal(self, **environment):
+        """What `zones` writes to a terminal."""
+        master, slave = pty.openpty()
+        variables = {"TERM": "xterm-256color", "PATH": os.environ["PATH"], **environment}
+        process = subprocess.Popen([harness.PROGRAM, "zones", self.device], stdout=slave, env=variables)
+        os.close(slave)
+        output = b""
+        while True:
+            try:
+                piece = os.read(master, 65536)
+            except OSError:  # the terminal's other end is closed
+                break
+            if not piece:
+                break
+            output += piece
+        os.close(master)
+        self.assertEqual(process.wait(), harness.OK)
+        return output
+
+    def test_none_when_piped(self):
+        self.assertNotIn(ESCAPE, self.ok("zones", self.device))
+
+    def test_on_a_terminal(self):
+        self.assertIn(ESCAPE, self.on_terminal())
+
+    def test_none_with_no_color(self):
+        self.assertNotIn(ESCAPE, self.on_terminal(NO_COLOR="1"))
+
+    def test_none_on_a_dumb_terminal(self):
+        self.assertNotIn(ESCAPE, self.on_terminal(TERM="dumb"))
+
+    def test_always_and_never(self):
+        self.assertIn(ESCAPE, self.ok("zones", "--color=always", self.device))
+        self.assertNotIn(ESCAPE, self.ok("--color=never", "zones", self.device))
+
+
+class Bench(harness.CliTest):
+    OPTIONS = ("--zones", "8", "--samples", "4", "--size", "64K")
+
+    def test_device_measures_every_zone_and_leaves_the_file_system_whole(self):
+        self.format()
+        self.ok("cp", self.device, self.write("file", b"kept"), ":/file")
+        before = self.json("zones", self.device, "--json")
+        result = self.json("bench", "device", *self.OPTIONS, self.device, "--json")
+        for direction in ("reads", "writes"):
+            self.assertEqual([point["distance"] for point in result[direction]["points"]], list(range(1, 9)))
+            self.assertGreater(result[direction]["alone_us"], 0)
+        self.assertEqual(self.json("zones", self.device, "--json"), before)
+        self.assertEqual(self.ok("cat", self.device, "/file"), b"kept")
+        self.assertTrue(self.json("fsck", self.device, "--json")["clean"])
+
+    def test_device_knows_what_zones_share(self):
+        self.ok("mkfs", f"emu:{self.image}?zones=64&zone_size=4M&speed=50")
+        result = self.json("bench", "device", "--zones", "33", "--samples", "1", "--size", "64K",
+                           f"emu:{self.image}?speed=50", "--json")
+        sharing = {point["distance"]: point["sharing"] for point in result["reads"]["points"]}
+        self.assertEqual(sharing[32], "same die")
+        self.assertEqual(sharing[8], "same channel")
+        self.assertEqual(sharing[1], "no shared channel or die")
+        self.assertGreaterEqual(result["lateness"]["median_us"], 0)
+
+    def test_device_draws(self):
+        self.format()
+        output = self.ok("bench", "device", *self.OPTIONS, self.device, "--svg", self.path("bands.svg")).decode()
+        self.assertIn("Reads beside a reader", output)
+        self.assertIn("Writes beside a writer", output)
+        self.assertIn("timing=off", output)
+        root = xml.etree.ElementTree.parse(self.path("bands.svg")).getroot()
+        self.assertEqual(len(root.findall(".//{*}circle[@r='3.5']")), 16)
+
+    def test_destroy_takes_a_full_device(self):
+        self.format()
+        self.ok("bench", "device", "--zones", "31", "--samples", "1", "--size", "64K", "--destroy", self.device)
+        self.assertIsNone(self.json("info", self.device, "--json")["file_system"])
+
+    def test_io_measures_writes_and_reads(self):
+        self.format()
+        arguments = ("bench", "io", "--bytes", "8M", "--depth", "4", "--reads", "50", self.device)
+        rows = json.loads(self.ok(*arguments, "--json"))
+        self.assertEqual([(row["test"], row["depth"]) for row in rows],
+                         [("sequential write", 4), ("sequential read", 4), ("random read", 1), ("random read", 4)])
+        for row in rows:
+            self.assertGreater(row["bytes_per_second"], 0)
+            self.assertGreaterEqual(row["p99_us"], row["p50_us"])
+        self.assertIn(b"THROUGHPUT", self.ok(*arguments))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,294 @@
+#!/usr/bin/env python3
+"""What bad input gets: one line that says what is wrong and what to do, its exit code, and nothing lost.
+
+    errors_test.py ISOZONE
+"""
+
+import os
+import shutil
+import struct
+import unittest
+
+import harness
+from harness import (BUSY, CORRUPTION, IO_ERROR, NO_SPACE, NOT_FOUND, OK, PERMISSION, REFUSED, UNUSABLE, USAGE)
+
+NOBODY = 65534
+
+
+class Words(harness.CliTest):
+    """Of the command line itself."""
+
+    def test_no_command(self):
+        self.fails(USAGE, ["mkfs", "zones"])
+
+    def test_unknown_command(self):
+        self.fails(USAGE, ["'mkf'", "mkfs"], "mkf", self.device)
+
+    def test_missing_device(self):
+        self.fails(USAGE, ["DEVICE", "isozone ls --help"], "ls")
+
+    def test_unknown_option_of_a_command(self):
+        self.fails(USAGE, ["--frobnicate", "isozone df --help"], "df", "--frobnicate", self.device)
+
+    def test_bad_colour(self):
+        self.fails(USAGE, ["--color"], "--color=mauve", "df", self.device)
+
+    def test_bad_size(self):
+        self.fails(USAGE, ["12parsecs"], "bench", "device", "--size", "12parsecs", self.device)
+
+    def test_size_that_does_not_suit(self):
+        self.format()
+        self.fails(USAGE, ["1000", "multiple of"], "bench", "device", "--size", "1000", self.device)
+
+    def test_long_label(self):
+        self.fails(USAGE, ["63"], "mkfs", self.device, "--label", "x" * 64)
+        self.assertFalse(os.path.exists(self.image))
+
+    def test_cp_without_a_device_path(self):
+        self.format()
+        self.fails(USAGE, [":/dir/file"], "cp", self.device, "here", "there")
+
+    def test_cp_with_a_relative_device_path(self):
+        self.format()
+        self.fails(USAGE, [":/dir/file"], "cp", self.device, ":file", self.directory)
+
+
+class Uri(harness.CliTest):
+    def test_no_scheme(self):
+        self.fails(USAGE, ["emu:"], "info", self.image)
+
+    def test_unknown_scheme(self):
+        self.fails(UNUSABLE, ["floppy", "emu"], "info", f"floppy:{self.image}")
+
+    def test_unknown_option(self):
+        self.format()
+        self.fails(USAGE, ["zonse", "zones"], "info", f"emu:{self.image}?zonse=12")
+
+    def test_mkfs_with_an_unknown_option_makes_nothing(self):
+        self.fails(USAGE, ["zonse", "zones"], "mkfs", f"emu:{self.image}?zonse=12")
+        self.assertFalse(os.path.exists(self.image))
+
+    def test_bad_value(self):
+        self.fails(USAGE, ["zones", "many"], "mkfs", f"emu:{self.image}?zones=many")
+        self.assertFalse(os.path.exists(self.image))
+
+    def test_unknown_policy(self):
+        self.format()
+        self.fails(USAGE, ["policy", "zenfs"], "df", f"{self.device}&policy=wishful")
+
+    def test_option_that_contradicts_the_image(self):
+        self.format()
+        self.fails(USAGE, ["zones", "12", "32"], "df", f"{self.device}&zones=12")
+
+
+class Image(harness.CliTest):
+    def test_missing(self):
+        for command in ("info", "df", "ls", "zones", "fsck", "dump"):
+            self.fails(NOT_FOUND, [self.image], command, self.device)
+        self.assertFalse(os.path.exists(self.image))
+
+    def test_truncated(self):
+        self.format()
+        os.truncate(self.image, 1 << 20)
+        self.fails(UNUSABLE, [self.image, "truncated"], "df", self.device)
+        self.fails(UNUSABLE, [self.image], "mkfs", self.device)
+
+    def test_not_an_image(self):
+        text = b"This is a letter to a friend.\n" * 10_000
+        self.write("ssd.img", text)
+        self.fails(UNUSABLE, [self.image, "not"], "df", self.device)
+        self.fails(UNUSABLE, [self.image, "not"], "mkfs", self.device, "--force")
+        with open(self.image, "rb") as file:
+            self.assertEqual(file.read(), text)
+
+    def test_of_another_version(self):
+        self.format()
+        harness.ImageLayout(self.image, {"zone_size": 1, "zone_count": 1}).patch(8, struct.pack("<I", 999))
+        self.fails(UNUSABLE, [self.image, "version", "999"], "df", self.device)
+
+    def test_a_directory(self):
+        os.mkdir(self.image)
+        result = self.run_cli("df", self.device)
+        self.assertNotEqual(result.returncode, OK)
+        self.assertEqual(result.stderr.count(b"\n"), 1)
+
+    def test_in_use_by_another_process(self):
+        self.format()
+        with harness.Writer(self.image):
+            self.fails(BUSY, [self.image, "in use"], "mkfs", self.device, "--force")
+            self.fails(BUSY, [self.image, "in use"], "fsck", self.device)
+            self.fails(BUSY, [self.image, "in use"], "rm", self.device, "/file")
+            self.fails(BUSY, [self.image, "in use"], "bench", "io", self.device)
+
+
+class Permission(harness.CliTest):
+    """Root may do everything, so these run as nobody there."""
+
+    def setUp(self):
+        super().setUp()
+        self.format()
+        self.program = shutil.copy(harness.PROGRAM, self.path("isozone"))
+        os.chmod(self.directory, 0o755)
+        self.as_nobody = {"user": NOBODY, "group": NOBODY} if os.geteuid() == 0 else {}
+
+    def fails(self, code, words, *arguments, **options):
+        return super().fails(code, words, *arguments, executable=self.program, **self.as_nobody, **options)
+
+    def test_image_that_may_not_be_read(self):
+        os.chmod(self.image, 0o000)
+        self.fails(PERMISSION, [self.image], "df", self.device)
+
+    def test_image_that_may_not_be_written(self):
+        os.chmod(self.image, 0o444)
+        self.fails(PERMISSION, [self.image], "mkfs", self.device, "--force")
+
+    def test_directory_that_may_not_be_written(self):
+        os.chmod(self.directory, 0o555)
+        self.fails(PERMISSION, ["other.img"], "mkfs", f"emu:{self.path('other.img')}?{harness.SMALL_DEVICE}")
+
+    def test_fsck_needs_to_read_only(self):
+        os.chmod(self.image, 0o444)
+        result = self.run_cli("fsck", self.device, executable=self.program, **self.as_nobody)
+        self.assertEqual((result.returncode, result.stderr), (OK, b""))
+
+
+class Format(harness.CliTest):
+    def wipe(self):
+        """Leaves a device that carries no file system."""
+        self.format()
+        self.ok("bench", "device", "--zones", "31", "--samples", "1", "--size", "64K", "--destroy", self.device)
+
+    def geometry(self):
+        return self.json("info", self.device, "--json")["device"]["geometry"]
+
+    def test_not_formatted(self):
+        self.wipe()
+        for command in ("df", "ls", "zones", "dump", "fsck"):
+            self.fails(UNUSABLE, ["not formatted", "mkfs"], command, self.device)
+
+    def test_formatted_already(self):
+        self.format()
+        self.ok("cp", self.device, self.write("file", b"kept"), ":/file")
+        self.fails(REFUSED, ["--force"], "mkfs", self.device)
+        self.assertEqual(self.ok("cat", self.device, "/file"), b"kept")
+
+    def test_formatted_by_zenfs(self):
+        self.wipe()
+        ZENFS_MAGIC = 0x5A454E46
+        superblock = (bytes(8) + struct.pack("<I", ZENFS_MAGIC)).ljust(4096, b"\0")
+        harness.ImageLayout(self.image, self.geometry()).write_empty_zone(0, superblock)
+        self.fails(UNUSABLE, ["ZenFS"], "df", self.device)
+        self.fails(REFUSED, ["ZenFS", "--force"], "mkfs", self.device)
+        self.assertGreater(self.run_cli("df", self.device).returncode, OK)
+
+    def test_too_few_zones(self):
+        self.fails(UNUSABLE, ["zones", "4"], "mkfs", f"emu:{self.image}?timing=off&zones=4&zone_size=4M")
+
+    def test_too_few_active_zones(self):
+        self.fails(UNUSABLE, ["active", "1"], "mkfs", f"emu:{self.image}?{harness.SMALL_DEVICE}&max_active=1")
+
+    def test_damaged_metadata(self):
+        self.format()
+        for number in range(20):
+            self.ok("cp", self.device, self.write("file", b"x" * number), f":/file{number}")
+        journal = next(zone["zone"] for zone in self.json("zones", self.device, "--json") if zone["use"] == "journal")
+        layout = harness.ImageLayout(self.image, self.geometry())
+        layout.patch_zone(journal, 4096, b"\xA5" * 4096)
+        result = self.run_cli("fsck", self.device)
+        self.assertEqual(result.returncode, CORRUPTION, result.stderr)
+        self.assertEqual(result.stderr.count(b"\n"), 1)
+
+
+class Profile(harness.CliTest):
+    def test_bad_line_is_named(self):
+        profile = self.write("my.profile", b"# mine\nname = mine\nzone_count = plenty\n")
+        self.fails(USAGE, ["my.profile:3", "plenty"], "mkfs", f"emu:{self.image}?profile={profile}")
+        self.assertFalse(os.path.exists(self.image))
+
+    def test_unknown_profile(self):
+        self.fails(NOT_FOUND, ["tiny-zone", "small-zone"], "mkfs", f"emu:{self.image}?profile=tiny-zone")
+
+    def test_missing_file(self):
+        self.fails(NOT_FOUND, ["none.profile"], "mkfs", f"emu:{self.image}?profile={self.path('none.profile')}")
+
+
+class Files(harness.CliTest):
+    def setUp(self):
+        super().setUp()
+        self.format()
+        self.ok("cp", self.device, self.write("kept", b"kept"), ":/kept")
+
+    def names(self):
+        return self.ok("ls", self.device).decode().split()
+
+    def test_no_such_file(self):
+        for command in ("ls", "stat", "cat", "rm"):
+            self.fails(NOT_FOUND, ["/nothing"], command, self.device, "/nothing")
+        self.fails(NOT_FOUND, ["/nothing"], "cp", self.device, ":/nothing", self.directory)
+        self.fails(NOT_FOUND, ["absent"], "cp", self.device, self.path("absent"), ":/")
+
+    def test_relative_path(self):
+        self.fails(USAGE, ["kept"], "cat", self.device, "kept")
+
+    def test_full_device(self):
+        large = self.path("large")
+        with open(large, "wb") as file:
+            file.truncate(256 << 20)
+        self.ok("cp", self.device, self.write("old", b"old"), ":/large")
+        self.fails(NO_SPACE, ["space"], "cp", self.device, large, ":/large")
+        self.assertEqual(self.names(), ["kept", "large"])
+        self.assertEqual(self.ok("cat", self.device, "/large"), b"old")
+        self.ok("cp", self.device, self.write("more", os.urandom(8 << 20)), ":/more")
+        self.assertTrue(self.json("fsck", self.device, "--json")["clean"])
+
+    def test_directory_without_r(self):
+        os.mkdir(self.path("tree"))
+        self.fails(REFUSED, ["-r"], "cp", self.device, self.path("tree"), ":/")
+        self.ok("cp", "-r", self.device, self.path("tree"), ":/")
+        self.fails(REFUSED, ["-r"], "rm", self.device, "/kept", "/tree")
+        self.assertEqual(self.names(), ["kept", "tree/"])
+
+    def test_root_cannot_be_removed(self):
+        self.fails(USAGE, ["root"], "rm", "-r", self.device, "/")
+        self.assertEqual(self.names(), ["kept"])
+
+    def test_rm_of_several_removes_none_if_one_is_missing(self):
+        self.fails(NOT_FOUND, ["/nothing"], "rm", self.device, "/kept", "/nothing")
+        self.assertEqual(self.names(), ["kept"])
+
+    def test_directory_into_itself(self):
+        os.mkdir(self.path("tree"))
+        self.ok("cp", "-r", self.device, self.path("tree"), ":/")
+        self.fails(USAGE, ["/tree"], "cp", "-r", self.device, ":/tree", ":/tree")
+
+    def test_several_files_into_a_file(self):
+        one, two = self.write("one", b"1"), self.write("two", b"2")
+        self.fails(REFUSED, ["/kept", "not a directory"], "cp", self.device, one, two, ":/kept")
+
+    def test_two_sources_of_one_name(self):
+        os.mkdir(self.path("other"))
+        one, two = self.write("one", b"1"), self.write("other/one", b"2")
+        self.fails(REFUSED, ["/one"], "cp", self.device, one, two, ":/")
+        self.assertEqual(self.names(), ["kept"])
+
+    def test_output_that_cannot_be_written(self):
+        with open("/dev/full", "wb") as full:
+            result = harness.subprocess.run([harness.PROGRAM, "cat", self.device, "/kept"], stdout=full,
+                                            stderr=harness.subprocess.PIPE)
+        self.assertEqual(result.returncode, NO_SPACE)
+        self.assertIn(b"standard output", result.stderr)
+
+    def test_svg_that_cannot_be_written(self):
+        self.fails(NOT_FOUND, ["absent/map.svg"], "zones", self.device, "--svg", self.path("absent/map.svg"))
+
+    def test_bench_without_enough_empty_zones(self):
+        before = self.json("zones", self.device, "--json")
+        self.fails(NO_SPACE, ["--destroy", "32"], "bench", "device", "--zones", "31", self.device)
+        self.assertEqual(self.json("zones", self.device, "--json"), before)
+
+    def test_read_error_of_the_device(self):
+        self.fails(IO_ERROR, ["Unrecovered Read Error"], "cat", f"{self.device}&fault_read_error=1&fault_seed=7", "/kept")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Help, completion and exit codes agree with each other and with the manual page.
+
+    help_test.py ISOZONE
+"""
+
+import os
+import re
+import subprocess
+import unittest
+
+import harness
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+BASH_COMPLETION = os.path.join(ROOT, "tools/isozone/completion/isozone.bash")
+COMMON_OPTIONS = {"--help", "--color"}
+
+
+def read(name):
+    with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+        return file.read()
+
+
+class Help(harness.CliTest):
+    def help(self, *command):
+        return self.ok(*command, "--help").decode()
+
+    def commands(self):
+        """Every command, the parts of bench too, as lists of words."""
+        subcommands = re.compile(r"^  ([a-z]+) ", re.MULTILINE)
+        names = subcommands.findall(self.help().split("Subcommands:")[1].split("Exit codes:")[0])
+        parts = subcommands.findall(self.help("bench").split("Subcommands:")[1].split("Example:")[0])
+        self.assertIn("mkfs", names)
+        self.assertIn("io", parts)
+        return [[name] for name in names if name != "bench"] + [["bench", part] for part in parts]
+
+    def options(self, command):
+        usage = self.help(*command).split("Example:")[0]
+        return set(re.findall(r"^  (?:-\w,)?(--[a-z][a-z-]+)", usage, re.MULTILINE)) | COMMON_OPTIONS
+
+    def complete(self, *words):
+        """What bash offers for the last of `words`."""
+        script = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _isozone; echo "${COMPREPLY[@]}"'
+        result = subprocess.run(["bash", "-c", script, BASH_COMPLETION, "isozone", *words], capture_output=True,
+                                text=True, check=True)
+        return set(result.stdout.split())
+
+    def test_every_command_has_help_with_an_example_that_names_it(self):
+        for command in self.commands():
+            with self.subTest(command=command):
+                self.assertRegex(self.help(*command), rf"Example:\n  isozone {' '.join(command)} ")
+
+    def test_bash_completes_commands(self):
+        names = {command[0] for command in self.commands()}
+        self.assertEqual(self.complete(""), names)
+        self.assertEqual(self.complete("mk"), {"mkfs"})
+        self.assertEqual(self.complete("bench", ""), {"device", "io"})
+
+    def test_bash_completes_the_options_of_each_command(self):
+        for command in self.commands():
+            with self.subTest(command=command):
+                offered = {word for word in self.complete(*command, "--")}
+                self.assertEqual(offered, self.options(command))
+
+    def test_zsh_completion_names_the_options_of_each_command(self):
+        text = read("tools/isozone/completion/_isozone")
+        common = set(re.findall(r"--[a-z-]+", re.search(r"common=\(.*?\n", text).group(0)))
+        for command in self.commands():
+            with self.subTest(command=command):
+                name = command[-1]
+                block = re.search(rf"(?:^| ){re.escape(name)}(?: \| \w+)?\)\n(.*?);;", text, re.MULTILINE | re.DOTALL)
+                block = block or re.search(rf"^ +\w+ \| {re.escape(name)}\)\n(.*?);;", text, re.MULTILINE | re.DOTALL)
+                listed = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", block.group(1)))
+                if "$json" in block.group(1):
+                    listed.add("--json")
+                self.assertEqual(listed | common, self.options(command))
+
+    def test_manual_page_has_the_options_of_bench(self):
+        page = read("docs/man/isozone.1").replace("Fl -", "--")
+        for command in self.commands():
+            for option in self.options(command):
+                with self.subTest(command=command, option=option):
+                    self.assertIn(option, page)
+
+    def test_manual_page_has_the_exit_codes_of_help(self):
+        codes = re.findall(r"^ +(\d+)  (.*)$", self.help().split("Exit codes:")[1], re.MULTILINE)
+        self.assertEqual(len(codes), harness.READ_ONLY + 1)
+        page = " ".join(read("docs/man/isozone.1").split())
+        for code, meaning in codes:
+            with self.subTest(code=code):
+                self.assertIn(f".It {code} {meaning}", page)
+
+    def test_version(self):
+        self.assertRegex(self.ok("--version").decode(), r"^isozone \d+\.\d+\.\d+\n$")
+
+
+if __name__ == "__main__":
+    unittest.main()
