@@ -123,7 +123,7 @@ StreamReader::StreamReader(ZonedDevice& device, StreamKind kind, uint32_t seed, 
       seed_(seed),
       place_(place),
       counters_{place.batch, place.sequence},
-      buffer_(std::max<uint64_t>(BatchHeader::kMaxBytes, device.geometry().block_size)) {}
+      buffer_(std::min<uint64_t>(BatchHeader::kMaxBytes, device.geometry().zone_capacity)) {}
 
 Result<std::optional<StreamReader::Record>> StreamReader::Next() {
   for (;;) {

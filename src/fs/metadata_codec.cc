@@ -205,6 +205,7 @@ class Decoder {
   std::vector<FileExtent> GetExtents() {
     auto file_offset = in_.Get<uint64_t>();
     std::vector<FileExtent> extents(in_.GetCount(kExtentBytes));
+    if (extents.empty() && file_offset != 0) ok_ = false;
     for (FileExtent& extent : extents) {
       extent.file_offset = file_offset;
       extent.device_offset = DeviceOffset(in_.Get<uint64_t>());
