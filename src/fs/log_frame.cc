@@ -55,6 +55,116 @@ class WindowReader {
   uint64_t filled_ = 0;
 };
 
+// One scan: frame by frame, until something stops it.
+class LogScanner {
+ public:
+  LogScanner(IoEngine& engine, uint32_t seed, InodeId inode, const LogRegion& region, uint64_t file_offset,
+             uint64_t write_pointer)
+      : geometry_(engine.device().geometry()),
+        seed_(seed),
+        inode_(inode),
+        region_(region),
+        file_offset_(file_offset),
+        write_pointer_(write_pointer),
+        limit_(region.open() ? write_pointer : region.end),
+        window_(engine, region.zone, limit_) {
+    scan_.end = region.begin;
+  }
+
+  LogScan Run() {
+    if (limit_ > write_pointer_) {
+      scan_.damage = Damage("the write pointer is short of the end of the region");
+      return std::move(scan_);
+    }
+    bool more = true;
+    while (more && scan_.end < limit_) {
+      const Result<bool> next = NextFrame();
+      if (!next.ok()) scan_.damage = next.status();
+      more = next.ok() && *next;
+    }
+    if (!region_.open() && scan_.damage.ok()) CutToPayload();
+    return std::move(scan_);
+  }
+
+ private:
+  // Takes the frame at scan_.end; false: the log ended before it.
+  Result<bool> NextFrame() {
+    ISOZONE_ASSIGN_OR_RETURN(const auto block, window_.Get(scan_.end, geometry_.block_size));
+    LogFrameHeader header;
+    std::memcpy(&header, block.data(), sizeof(header));
+    if (header.magic != LogFrameHeader::kMagic || header.header_crc != HeaderCrc(header, seed_)) {
+      return TornIfLost(scan_.end, "no valid frame header");
+    }
+    if (header.inode != inode_.value() || header.file_offset != file_offset_ + scan_.payload || header.length == 0) {
+      if (!region_.open()) return Damage("a frame that does not continue the log");
+      return false;
+    }
+    const uint64_t next = scan_.end + RoundUp(sizeof(header) + header.length, geometry_.block_size);
+    if (next > limit_) {
+      if (!region_.open()) return Damage("a frame beyond the end of the region");
+      scan_.torn = true;
+      return false;
+    }
+    ISOZONE_ASSIGN_OR_RETURN(const uint32_t crc, PayloadCrc(header));
+    if (crc != header.crc) return TornIfLost(next - geometry_.block_size, "a frame with a wrong checksum");
+    const uint64_t payload_at = geometry_.ZoneStart(region_.zone).value() + scan_.end + sizeof(header);
+    scan_.extents.push_back({file_offset_ + scan_.payload, DeviceOffset(payload_at), header.length});
+    scan_.payload += header.length;
+    scan_.end = next;
+    return true;
+  }
+
+  Result<uint32_t> PayloadCrc(const LogFrameHeader& header) {
+    uint32_t crc = header.header_crc;
+    const uint64_t end = sizeof(header) + header.length;
+    for (uint64_t at = 0; at < end; at += geometry_.block_size) {
+      ISOZONE_ASSIGN_OR_RETURN(const auto bytes,
+                               window_.Get(scan_.end + at, std::min<uint64_t>(end - at, geometry_.block_size)));
+      crc = Crc32c(at == 0 ? bytes.subspan(sizeof(header)) : bytes, crc);
+    }
+    return crc;
+  }
+
+  // Invalid bytes are a tail that a full zone lost if all from `begin` on, the last block of the frame, are zeros.
+  Result<bool> TornIfLost(uint64_t begin, std::string_view what) {
+    if (!region_.open() || write_pointer_ < geometry_.zone_capacity) return Damage(what);
+    for (uint64_t at = begin; at < limit_; at += geometry_.block_size) {
+      ISOZONE_ASSIGN_OR_RETURN(const auto bytes, window_.Get(at, geometry_.block_size));
+      if (std::any_of(bytes.begin(), bytes.end(), [](std::byte b) { return b != std::byte{0}; })) return Damage(what);
+    }
+    scan_.torn = true;
+    return false;
+  }
+
+  Status Damage(std::string_view what) const {
+    return Status::Corruption(fmt::format("log inode {}: {} in zone {} at {}; its bytes from {} on are lost",
+                                          inode_.value(), what, region_.zone.value(), scan_.end,
+                                          file_offset_ + scan_.payload));
+  }
+
+  // A log that was cut (truncated) keeps its frames, and ends inside one.
+  void CutToPayload() {
+    if (scan_.payload < region_.payload) scan_.damage = Damage("less payload than the metadata says");
+    while (scan_.payload > region_.payload) {
+      FileExtent& last = scan_.extents.back();
+      const uint64_t surplus = std::min(last.length, scan_.payload - region_.payload);
+      last.length -= surplus;
+      scan_.payload -= surplus;
+      if (last.length == 0) scan_.extents.pop_back();
+    }
+  }
+
+  const DeviceGeometry& geometry_;
+  const uint32_t seed_;
+  const InodeId inode_;
+  const LogRegion region_;
+  const uint64_t file_offset_;
+  const uint64_t write_pointer_;
+  const uint64_t limit_;  // bytes in the zone
+  WindowReader window_;
+  LogScan scan_;
+};
+
 }  // namespace
 
 uint32_t LogFrameSeed(std::string_view uuid) { return Crc32c(uuid.data(), uuid.size()); }
@@ -71,70 +181,7 @@ void SealLogFrame(std::span<std::byte> frame, uint32_t uuid_seed, InodeId inode,
 
 LogScan ScanLogRegion(IoEngine& engine, uint32_t uuid_seed, InodeId inode, const LogRegion& region,
                       uint64_t file_offset, uint64_t write_pointer) {
-  const DeviceGeometry& geometry = engine.device().geometry();
-  const uint64_t zone_start = geometry.ZoneStart(region.zone).value();
-  const uint64_t limit = region.open() ? write_pointer : region.end;
-  LogScan scan;
-  scan.end = region.begin;
-  const auto damaged = [&](std::string_view what) {
-    scan.damage =
-        Status::Corruption(fmt::format("log inode {}: {} in zone {} at {}; its bytes from {} on are lost",
-                                       inode.value(), what, region.zone.value(), scan.end, file_offset + scan.payload));
-    return scan;
-  };
-  if (limit > write_pointer) return damaged("the write pointer is short of the end of the region");
-
-  WindowReader window(engine, region.zone, limit);
-  while (scan.end < limit) {
-    auto block = window.Get(scan.end, geometry.block_size);
-    if (!block.ok()) {
-      scan.damage = block.status();
-      return scan;
-    }
-    LogFrameHeader header;
-    std::memcpy(&header, block->data(), sizeof(header));
-    if (header.magic != LogFrameHeader::kMagic || header.header_crc != HeaderCrc(header, uuid_seed)) {
-      return damaged("no valid frame header");
-    }
-    if (header.inode != inode.value() || header.file_offset != file_offset + scan.payload || header.length == 0) {
-      return damaged("a frame that does not continue the log");
-    }
-    const uint64_t frame = sizeof(header) + header.length;
-    const uint64_t next = scan.end + RoundUp(frame, geometry.block_size);
-    if (next > limit) {
-      if (!region.open()) return damaged("a frame beyond the end of the region");
-      scan.torn = true;
-      return scan;
-    }
-    uint32_t crc = header.header_crc;
-    for (uint64_t at = 0; at < frame;) {
-      const uint64_t piece = std::min<uint64_t>(frame - at, geometry.block_size);
-      auto bytes = window.Get(scan.end + at, piece);
-      if (!bytes.ok()) {
-        scan.damage = bytes.status();
-        return scan;
-      }
-      crc = Crc32c(at == 0 ? bytes->subspan(sizeof(header)) : *bytes, crc);
-      at += piece;
-    }
-    if (crc != header.crc) return damaged("a frame with a wrong checksum");
-    scan.extents.push_back(
-        {file_offset + scan.payload, DeviceOffset(zone_start + scan.end + sizeof(header)), header.length});
-    scan.payload += header.length;
-    scan.end = next;
-  }
-  if (!region.open() && scan.payload < region.payload) return damaged("less payload than the metadata says");
-  // A log that was cut (truncated) keeps its frames, and ends inside one.
-  if (!region.open()) {
-    while (scan.payload > region.payload) {
-      FileExtent& last = scan.extents.back();
-      const uint64_t surplus = std::min(last.length, scan.payload - region.payload);
-      last.length -= surplus;
-      scan.payload -= surplus;
-      if (last.length == 0) scan.extents.pop_back();
-    }
-  }
-  return scan;
+  return LogScanner(engine, uuid_seed, inode, region, file_offset, write_pointer).Run();
 }
 
 }  // namespace isozone

@@ -7,6 +7,8 @@
 //
 // What a scan meets at some block of the region, below the write pointer of the zone:
 //   a valid frame that continues the file                     goes on behind it
+//   a valid header of another log, or of another place        the end: the writer had left the zone, and the metadata
+//                                                             that says so was not durable
 //   a valid header whose frame reaches beyond the pointer     torn: the normal end (devices keep a prefix, block by
 //   block) anything else                                             corruption, with its place
 // and at the write pointer: the end.

@@ -83,6 +83,32 @@ TEST_F(LogFrameTest, ATornFrameIsTheNormalEnd) {
   EXPECT_EQ(scan.end, 4096u);
 }
 
+TEST_F(LogFrameTest, ZerosUpToTheCapacityOfAFullZoneAreALostTail) {
+  AddFrame("whole");
+  const uint64_t capacity = device_->geometry().zone_capacity;
+  AddFrame(std::string(10000, 'x'), 2);  // its last block is lost
+  const auto fill_with = [&](int value) {
+    AlignedBuffer rest(capacity - write_pointer_);
+    std::memset(rest.data(), value, rest.size());
+    WriteBlocks(rest.span());
+  };
+  fill_with(0);
+  EXPECT_TRUE(Scan(open_).damage.ok()) << Scan(open_).damage.ToString();
+  EXPECT_TRUE(Scan(open_).torn);
+  EXPECT_EQ(Scan(open_).payload, 5u);
+  // The same bytes in a region with an end were once whole.
+  EXPECT_FALSE(Scan(LogRegion{kZone, 0, capacity, 10005}).damage.ok());
+}
+
+TEST_F(LogFrameTest, OtherBytesUpToTheCapacityAreNot) {
+  AddFrame("whole");
+  AlignedBuffer rest(device_->geometry().zone_capacity - write_pointer_);
+  std::memset(rest.data(), 0, rest.size());
+  rest.data()[rest.size() - 1] = std::byte{1};
+  WriteBlocks(rest.span());
+  EXPECT_FALSE(Scan(open_).damage.ok());
+}
+
 TEST_F(LogFrameTest, ReadsFramesLargerThanItsWindow) {
   const size_t large = 700 * kKiB;
   AddFrame(std::string(13, 'a'));
@@ -104,12 +130,21 @@ TEST_F(LogFrameTest, AnyOtherBytesAreDamageWithTheirPlace) {
   EXPECT_EQ(scan.payload, 4u);
 }
 
-TEST_F(LogFrameTest, AFrameOfAnotherLogOrPlaceIsDamage) {
+TEST_F(LogFrameTest, AnOpenRegionEndsBeforeAFrameThatDoesNotContinueIt) {
   AddFrame("good");
+  const uint64_t end = write_pointer_;
   file_offset_ += 100;
-  AddFrame("skips");
-  EXPECT_EQ(Scan(open_).damage.code(), StatusCode::kCorruption);
-  EXPECT_EQ(ScanLogRegion(engine_, kSeed, InodeId(8), open_, 0, write_pointer_).damage.code(), StatusCode::kCorruption);
+  AddFrame("elsewhere");
+  const LogScan scan = Scan(open_);
+  EXPECT_TRUE(scan.damage.ok());
+  EXPECT_FALSE(scan.torn);
+  EXPECT_EQ(scan.end, end);
+  EXPECT_EQ(ScanLogRegion(engine_, kSeed, InodeId(8), open_, 0, write_pointer_).payload, 0u);
+  EXPECT_FALSE(Scan(LogRegion{kZone, 0, write_pointer_, 13}).damage.ok());  // a sealed one must not
+}
+
+TEST_F(LogFrameTest, AFrameOfAnotherFormatIsDamage) {
+  AddFrame("old");
   EXPECT_EQ(ScanLogRegion(engine_, kSeed + 1, kInode, open_, 0, write_pointer_).damage.code(), StatusCode::kCorruption);
 }
 
