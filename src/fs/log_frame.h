@@ -5,12 +5,15 @@
 // Frames of one log follow one another in a region (metadata.h, LogRegion); each continues the file where the one
 // before ended. A region that was open when the power went has no end in the metadata; ScanLogRegion finds it.
 //
-// What a scan meets at some block of the region, below the write pointer of the zone:
-//   a valid frame that continues the file                     goes on behind it
-//   a valid header of another log, or of another place        the end: the writer had left the zone, and the metadata
-//                                                             that says so was not durable
-//   a valid header whose frame reaches beyond the pointer     torn: the normal end (devices keep a prefix, block by
-//   block) anything else                                             corruption, with its place
+// What a scan meets at some block of the region, below the write pointer of the zone, and what it takes it for:
+//
+//   a valid frame that continues the file     goes on behind it
+//   a valid header that does not              the end of an open region: the writer had left the zone to others, and the
+//                                             metadata that says so was not durable
+//   a frame that reaches beyond the pointer   torn, the normal end: devices keep a prefix, block by block
+//   in a full zone, zeros to its capacity     torn as well: a device that had to leave the zone full reads so
+//   anything else                             corruption, with its place
+//
 // and at the write pointer: the end.
 #pragma once
 
