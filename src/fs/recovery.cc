@@ -5,12 +5,13 @@
 // it never leaves out what lies between.
 //
 // Beside a writer in another process, zones may be given back and written again under the reader. The writer always
-// writes a superblock before it gives a zone back, so what was read counts only if no superblock was written meanwhile;
-// else recovery starts over.
+// writes a superblock before it gives a zone back, so what was read counts, damage included, only if the newest
+// superblock is still the same behind it; else recovery starts over.
 
 #include "fs/recovery.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -93,8 +94,7 @@ std::vector<std::pair<ZoneId, ZoneUse>> MetadataZones(const Superblock& superblo
   return zones;
 }
 
-Result<RecoveredMetadata> ReadMetadata(ZonedDevice& device) {
-  ISOZONE_ASSIGN_OR_RETURN(FoundSuperblock found, ReadSuperblock(device));
+Result<RecoveredMetadata> ReadMetadata(ZonedDevice& device, const FoundSuperblock& found) {
   const Superblock& superblock = found.superblock;
   const uint32_t seed = ChecksumSeed(superblock.uuid);
   ISOZONE_ASSIGN_OR_RETURN(Checkpoint checkpoint, ReadCheckpoint(device, seed, superblock.checkpoint));
@@ -114,12 +114,12 @@ Result<RecoveredMetadata> ReadMetadata(ZonedDevice& device) {
   ISOZONE_ASSIGN_OR_RETURN(const StreamReader::End end, Replay(device, seed, superblock.journal, recovered));
   recovered.torn_tail = end.torn;
   recovered.position = std::make_shared<const RecoveredMetadata::Position>(
-      RecoveredMetadata::Position{std::move(found), checkpoint.next_batch, end});
+      RecoveredMetadata::Position{found, checkpoint.next_batch, end});
   return recovered;
 }
 
-// Changes with every superblock that is written.
-Result<std::pair<uint64_t, uint64_t>> SuperblockSignature(const ZonedDevice& device) {
+// Changes with every superblock that is written, though it may come back to what it was after many.
+Result<std::pair<uint64_t, uint64_t>> WritePointers(const ZonedDevice& device) {
   ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor first, DescribeZone(device, kSuperblockZones[0]));
   ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor second, DescribeZone(device, kSuperblockZones[1]));
   return std::pair(first.write_pointer, second.write_pointer);
@@ -128,16 +128,21 @@ Result<std::pair<uint64_t, uint64_t>> SuperblockSignature(const ZonedDevice& dev
 }  // namespace
 
 Result<RecoveredMetadata> RecoverMetadata(ZonedDevice& device) {
-  for (int attempt = 1;; ++attempt) {
-    ISOZONE_ASSIGN_OR_RETURN(const auto before, SuperblockSignature(device));
-    Result<RecoveredMetadata> recovered = ReadMetadata(device);
-    ISOZONE_ASSIGN_OR_RETURN(const auto after, SuperblockSignature(device));
-    if (before == after) return recovered;
-    if (attempt == kAttemptsMax) {
-      return Status::Busy(
-          fmt::format("the metadata of {} changed faster than it could be read: try again", device.name()));
+  std::optional<std::pair<uint64_t, uint64_t>> failed_at;
+  for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
+    ISOZONE_ASSIGN_OR_RETURN(const auto pointers, WritePointers(device));
+    const Result<FoundSuperblock> found = ReadSuperblock(device);
+    if (!found.ok()) {
+      // Perhaps it was just being replaced; twice, with nothing written in between, it was not.
+      if (failed_at == pointers) return found.status();
+      failed_at = pointers;
+      continue;
     }
+    Result<RecoveredMetadata> recovered = ReadMetadata(device, *found);
+    const Result<FoundSuperblock> still = ReadSuperblock(device);
+    if (still.ok() && still->superblock.sequence == found->superblock.sequence) return recovered;
   }
+  return Status::Busy(fmt::format("the metadata of {} changes faster than it can be read: try again", device.name()));
 }
 
 }  // namespace isozone

@@ -1,0 +1,97 @@
+// Recovery from a device whose metadata is arbitrary: it must end, with a state that holds its invariants or an error.
+
+#include <cstdlib>
+
+#include "fs/journal.h"
+#include "fs/metadata_codec.h"
+#include "journal_input.h"
+
+namespace isozone {
+namespace {
+
+template <typename T>
+T Load(std::span<const std::byte> bytes) {
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof(T));
+  return value;
+}
+
+template <typename T>
+void Store(const T& value, std::span<std::byte> bytes) {
+  std::memcpy(bytes.data(), &value, sizeof(T));
+}
+
+// Gives every superblock slot its CRC; the uuid of the last one.
+Uuid RepairSuperblocks(FrozenDevice& device) {
+  const uint64_t slot_bytes = SuperblockSlot(device.geometry());
+  Uuid uuid{};
+  for (const ZoneId zone : kSuperblockZones) {
+    std::vector<std::byte>& bytes = device.zone(zone);
+    for (uint64_t at = 0; at + slot_bytes <= bytes.size(); at += slot_bytes) {
+      const std::span<std::byte> slot = std::span(bytes).subspan(at, slot_bytes);
+      auto header = Load<SuperblockHeader>(slot);
+      header.crc = 0;
+      Store(header, slot);
+      header.crc = Crc32c(slot);
+      Store(header, slot);
+      uuid = header.uuid;
+    }
+  }
+  return uuid;
+}
+
+// Gives whatever begins like a batch its CRCs.
+void RepairBatches(FrozenDevice& device, uint32_t seed) {
+  for (uint32_t i = kFirstOtherZone.value(); i < device.geometry().zone_count; ++i) {
+    std::vector<std::byte>& bytes = device.zone(ZoneId(i));
+    for (uint64_t at = 0; at < bytes.size(); at += device.geometry().block_size) {
+      const std::span<std::byte> rest = std::span(bytes).subspan(at);
+      auto header = Load<BatchHeader>(rest);
+      if (header.magic != BatchHeader::kMagic) continue;
+      if (header.payload_length <= rest.size() - sizeof(header)) {
+        header.payload_crc = Crc32c(rest.subspan(sizeof(header), header.payload_length), seed);
+      }
+      constexpr size_t kCovered = offsetof(BatchHeader, payload_crc);
+      header.header_crc = Crc32c(std::as_bytes(std::span(&header, 1)).subspan(kCovered), seed);
+      Store(header, rest);
+    }
+  }
+}
+
+void Check(const MetadataState& state) {
+  if (!state.CheckInvariants().ok()) std::abort();
+}
+
+void FuzzRecord(std::span<const std::byte> body) {
+  const auto ops = DecodeRecord(body);
+  if (!ops.ok()) return;
+  MetadataState state(FuzzGeometry());
+  if (!state.Apply(*ops).ok() && state.size() != 1) std::abort();
+  Check(state);
+  // What was decoded is encoded again as it was.
+  std::vector<std::byte> again;
+  EncodeRecord(*ops, again);
+  if (!std::equal(again.begin(), again.end(), body.begin(), body.end())) std::abort();
+}
+
+void FuzzDevice(std::span<const std::byte> input, bool repair) {
+  FrozenDevice device(FuzzGeometry());
+  DecodeInput(input, device);
+  if (repair) RepairBatches(device, ChecksumSeed(RepairSuperblocks(device)));
+  const auto recovered = RecoverMetadata(device);
+  if (recovered.ok()) Check(recovered->state);
+}
+
+}  // namespace
+}  // namespace isozone
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const auto input = std::as_bytes(std::span(data, size)).subspan(1);
+  if ((data[0] & isozone::kRecord) != 0) {
+    isozone::FuzzRecord(input);
+  } else {
+    isozone::FuzzDevice(input, (data[0] & isozone::kRepair) != 0);
+  }
+  return 0;
+}

@@ -1,0 +1,95 @@
+// Writes the seed inputs of the journal fuzzer. Usage: make_journal_corpus DIRECTORY (fuzz/corpus/journal); to be run
+// again when the format changes.
+
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include "device/emulated/emulated_device.h"
+#include "fs/file_system.h"
+#include "fs/metadata_codec.h"
+#include "journal_input.h"
+
+namespace isozone {
+namespace {
+
+std::vector<MetadataOp> EveryOperation() {
+  Inode directory;
+  directory.id = InodeId(2);
+  directory.is_directory = true;
+  directory.links = {{kRootInode, "d"}};
+  Inode file;
+  file.id = InodeId(3);
+  file.links = {{InodeId(2), "f"}};
+  Inode log;
+  log.id = InodeId(4);
+  log.kind = FileKind::kLog;
+  log.links = {{kRootInode, "l"}};
+  const FileExtent extent{0, DeviceOffset(5 * 8192), 600};
+  return {PutInode{directory},
+          PutInode{file},
+          PutInode{log},
+          AppendExtents{file.id, 0, {extent}, 1},
+          SetExtents{file.id, {extent}, 2},
+          SetLogRegion{log.id, 0, {ZoneId(6), 0, LogRegion::kOpen, 0}, 3},
+          SetLogRegions{log.id, {{ZoneId(6), 0, 512, 100}}, 4},
+          SetAttributes{file.id, Lifetime::kLong, 5},
+          AddLink{file.id, {kRootInode, "g"}},
+          RemoveLink{file.id, {InodeId(2), "f"}},
+          RemoveLink{directory.id, {kRootInode, "d"}},
+          RemoveInode{directory.id}};
+}
+
+void Write(const std::string& path, std::span<const uint8_t> bytes) {
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+Status Make(const std::string& directory) {
+  ISOZONE_ASSIGN_OR_RETURN(const MemoryImage image, EmulatedDevice::CreateInMemory(FuzzGeometry()));
+  ISOZONE_ASSIGN_OR_RETURN(auto device, EmulatedDevice::Open(image.path(), OpenMode::kReadWrite, {}));
+  ISOZONE_RETURN_IF_ERROR(FormatDevice(*device, {"seed", false}));
+  FrozenDevice frozen(*device);
+  Write(directory + "/fresh", EncodeInput(kRepair, frozen));
+
+  ISOZONE_ASSIGN_OR_RETURN(const FoundSuperblock found, ReadSuperblock(frozen));
+  RecordQueue queue;
+  const std::vector<MetadataOp> ops = EveryOperation();
+  for (size_t i = 0; i < 40; ++i) {
+    queue.Add([&](std::vector<std::byte>& out) {
+      EncodeRecord(i == 0 ? ops : std::vector<MetadataOp>{SetAttributes{InodeId(4), Lifetime::kShort, i}}, out);
+    });
+  }
+  BatchBuilder builder(StreamKind::kJournal, ChecksumSeed(found.superblock.uuid), frozen.geometry());
+  StreamCounters counters{0, 1};
+  std::vector<std::byte>& journal = frozen.zone(found.superblock.journal.segments.front().zone);
+  while (!queue.empty()) {
+    const BatchBuilder::Batch batch = builder.Build(queue, counters, 3 * frozen.geometry().block_size);
+    journal.insert(journal.end(), batch.blocks.begin(), batch.blocks.end());
+    counters = batch.next;
+  }
+  Write(directory + "/journal", EncodeInput(kRepair, frozen));
+  Write(directory + "/journal-as-it-is", EncodeInput(0, frozen));
+  journal.resize(journal.size() - frozen.geometry().block_size);
+  Write(directory + "/torn", EncodeInput(kRepair, frozen));
+
+  std::vector<std::byte> body;
+  EncodeRecord(ops, body);
+  std::vector<uint8_t> record = {kRecord};
+  for (const std::byte b : body) record.push_back(static_cast<uint8_t>(b));
+  Write(directory + "/record", record);
+  return {};
+}
+
+}  // namespace
+}  // namespace isozone
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: %s DIRECTORY\n", argv[0]);
+    return 2;
+  }
+  const isozone::Status status = isozone::Make(argv[1]);
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  return status.ok() ? 0 : 1;
+}
