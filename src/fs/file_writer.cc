@@ -150,7 +150,8 @@ Status BufferedWriter::Close() {
     const MutexLock lock(mu_);
     if (closed_) return Status::InvalidArgument("the file is closed");
     status = WriteOutLocked(false);
-    if (status.ok()) status = WithSink([this] { return sink_->Seal(); });
+    const Status sealed = WithSink([this] { return sink_->Seal(); });
+    if (status.ok()) status = sealed;
     // What could not be written goes with its memory: the file ends where the device has it.
     file_->Reset(file_->Extents(), file_->damage());
     closed_ = true;

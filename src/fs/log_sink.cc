@@ -1,5 +1,8 @@
 // Frames (log_frame.h): the journal learns of a region when it begins and when it ends, not of what is written in
 // between.
+//
+// A region begins with its first frame, written before the journal knows of it: the zone is not held between writes, so
+// a region without a frame might come to name bytes of another file.
 #include <cstring>
 
 #include "base/clock.h"
@@ -23,7 +26,7 @@ class LogSink final : public WriteSink {
     std::memset(buffer.data() + used, 0, padded - used);
     SealLogFrame(buffer.span().first(used), core_.frame_seed, id_, file_offset);
     for (;;) {
-      ISOZONE_RETURN_IF_ERROR(OpenRegion(padded));
+      ISOZONE_RETURN_IF_ERROR(ReserveRoom(padded));
       const uint64_t at = stream_.write_pointer();
       const DeviceOffset where = stream_.next();
       ISOZONE_ASSIGN_OR_RETURN(const auto outcome, stream_.Write(buffer.span().first(padded), padded, durable));
@@ -31,6 +34,7 @@ class LogSink final : public WriteSink {
       const uint64_t payload = used - sizeof(LogFrameHeader);
       written.push_back({file_offset, DeviceOffset(where.value() + sizeof(LogFrameHeader)), payload});
       end_ = at + padded;
+      if (!began_) return BeginRegion({stream_.zone(), at}, payload);
       payload_ += payload;
       return Status::Ok();
     }
@@ -54,24 +58,30 @@ class LogSink final : public WriteSink {
   void SetIoClass(IoClass io_class) override { stream_.set_io_class(io_class); }
 
  private:
-  // A zone with room for `bytes` is held, and the region in it is known to the journal.
-  Status OpenRegion(uint64_t bytes) {
-    if (began_ && stream_.held() && stream_.room() >= bytes) return Status::Ok();
+  // A zone with room for `bytes` is held. The region ends where that is another zone.
+  Status ReserveRoom(uint64_t bytes) {
+    if (stream_.held() && stream_.room() >= bytes) return Status::Ok();
     stream_.Release();
     ISOZONE_RETURN_IF_ERROR(CloseRegion());
     bool changed = false;
-    ISOZONE_RETURN_IF_ERROR(stream_.Reserve(bytes, changed));
-    region_ = LogRegion{stream_.zone(), stream_.write_pointer()};
-    end_ = region_.begin;
-    payload_ = 0;
-    const MutexLock lock(core_.namespace_mutex);
-    if (const Inode* inode = core_.state.Find(id_)) {
+    return stream_.Reserve(bytes, changed);
+  }
+
+  // `payload`: bytes in its first frame.
+  Status BeginRegion(const LogRegion& region, uint64_t payload) {
+    region_ = region;
+    payload_ = payload;
+    began_ = true;
+    {
+      const MutexLock lock(core_.namespace_mutex);
+      const Inode* inode = core_.state.Find(id_);
+      if (inode == nullptr) return Status::Ok();
       index_ = inode->regions.size();
       const MetadataOp op = SetLogRegion{id_, index_, region_, WallSeconds()};
       ISOZONE_ASSIGN_OR_RETURN(sequence_, core_.Commit({&op, 1}));
     }
-    began_ = true;
-    return Status::Ok();
+    // What is written through must be found when the process is killed.
+    return core_.options.log_write_through ? core_.journal->Sync(sequence_) : Status::Ok();
   }
 
   Status CloseRegion() {
