@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-PROGRAM = sys.argv.pop(1)
+PROGRAM = os.path.abspath(sys.argv.pop(1))
 
 # Exit codes, as the manual page has them.
 OK, USAGE, NOT_FOUND, UNUSABLE, BUSY, CORRUPTION, NO_SPACE, IO_ERROR, PERMISSION, REFUSED, READ_ONLY = range(11)

@@ -1,6 +1,7 @@
 #include "isozone/command_loops.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "base/clock.h"
 #include "base/mutex.h"
@@ -19,6 +20,7 @@ struct Slot {
   int64_t completed_ns = 0;
 };
 
+// First in, first out, so that no loop starves another where commands complete inside Submit.
 class CompletionQueue {
  public:
   // Signals under the lock: the queue may be destroyed as soon as its last slot was popped.
@@ -31,15 +33,15 @@ class CompletionQueue {
   Slot* Pop() ISOZONE_EXCLUDES(mu_) {
     const MutexLock lock(mu_);
     while (completed_.empty()) not_empty_.Wait(mu_);
-    Slot* slot = completed_.back();
-    completed_.pop_back();
+    Slot* slot = completed_.front();
+    completed_.pop_front();
     return slot;
   }
 
  private:
   Mutex mu_;
   CondVar not_empty_;
-  std::vector<Slot*> completed_ ISOZONE_GUARDED_BY(mu_);
+  std::deque<Slot*> completed_ ISOZONE_GUARDED_BY(mu_);
 };
 
 void OnDone(DeviceRequest& request) {
