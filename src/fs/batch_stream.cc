@@ -157,24 +157,31 @@ Status StreamReader::EnterSegment(size_t index) {
   segment_start_ = true;
   buffer_begin_ = buffer_end_ = 0;
   entered_ = true;
+  limit_ = segment().open() ? device_.geometry().zone_capacity : segment().end;
+  if (offset_ == limit_) return {};  // holds nothing, so its zone need not be readable
   ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor zone, DescribeZone(device_, segment().zone));
   if (zone.state == ZoneState::kOffline) return Damage("the zone is offline");
-  limit_ = segment().open() ? zone.write_pointer : segment().end;
+  if (segment().open()) limit_ = zone.write_pointer;
   if (zone.write_pointer < limit_ || limit_ < offset_) {
     return Damage(fmt::format("the zone is written to {} only", zone.write_pointer));
   }
   return {};
 }
 
-Status StreamReader::CheckUnwrittenBehind() const {
+// True: the stream ends before limit_. False: a writer beside us has written on since limit_ was looked up.
+Result<bool> StreamReader::EndsHere() {
   for (size_t i = segment_ + 1; i < place_.segments.size(); ++i) {
     const Segment& behind = place_.segments[i];
     ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor zone, DescribeZone(device_, behind.zone));
-    if (zone.state != ZoneState::kOffline && zone.write_pointer > behind.begin) {
+    if (zone.state == ZoneState::kOffline || zone.write_pointer <= behind.begin) continue;
+    ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor here, DescribeZone(device_, segment().zone));
+    if (here.write_pointer <= limit_) {
       return Damage(fmt::format("it ends here, but goes on in zone {}", behind.zone.value()));
     }
+    limit_ = here.write_pointer;
+    return false;
   }
-  return {};
+  return true;
 }
 
 // True: a batch begins at offset_. False: the end.
@@ -182,8 +189,9 @@ Result<bool> StreamReader::FindBatch() {
   if (!entered_) ISOZONE_RETURN_IF_ERROR(EnterSegment(0));
   while (offset_ == limit_) {
     if (segment().open() && limit_ < device_.geometry().zone_capacity) {
-      ISOZONE_RETURN_IF_ERROR(CheckUnwrittenBehind());
-      return false;
+      ISOZONE_ASSIGN_OR_RETURN(const bool ends, EndsHere());
+      if (ends) return false;
+      continue;
     }
     if (segment_ + 1 == place_.segments.size()) return false;
     ISOZONE_RETURN_IF_ERROR(EnterSegment(segment_ + 1));
@@ -226,9 +234,8 @@ Result<bool> StreamReader::ReadBatch() {
   ISOZONE_RETURN_IF_ERROR(CheckPlaceInStream(*batch));
   if (batch->bytes > limit_ - offset_) {
     if (!segment().open()) return Damage("the segment ends inside a batch");
-    torn_ = true;
-    ISOZONE_RETURN_IF_ERROR(CheckUnwrittenBehind());
-    return false;
+    ISOZONE_ASSIGN_OR_RETURN(torn_, EndsHere());
+    return !torn_;
   }
   ISOZONE_ASSIGN_OR_RETURN(bytes, Fetch(batch->bytes));
   const Result<std::span<const std::byte>> payload = CheckBatchPayload(bytes, *batch, seed_);

@@ -145,7 +145,7 @@ class StreamReader {
   Result<bool> ReadBatch();
   Result<bool> FindBatch();
   Status EnterSegment(size_t index);
-  Status CheckUnwrittenBehind() const;
+  Result<bool> EndsHere();
   Status CheckPlaceInStream(const BatchView& batch) const;
   Status Accept(const BatchView& batch, std::span<const std::byte> payload);
   // The `length` bytes at offset_, which lie below limit_.
