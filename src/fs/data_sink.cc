@@ -49,6 +49,7 @@ class DataSink final : public WriteSink {
     const Inode* inode = core_.state.Find(id_);
     if (inode == nullptr) {
       Forget();
+      sequence_ = core_.journal->last_sequence();  // that of its removal is not later
       return Status::Ok();
     }
     std::vector<MetadataOp> ops;

@@ -618,6 +618,12 @@ Result<std::vector<MetadataOp>> SealOpenLogs(FsCore& core) ISOZONE_REQUIRES(core
     region.end = scan.damage.ok() ? scan.end : std::max(write_pointer, scan.end + core.geometry().block_size);
     region.payload = scan.payload;
     if (!scan.damage.ok()) spdlog::error("isozone: {}", scan.damage.ToString());
+    if (region.end == region.begin) {
+      // Nothing of it survived; its place belongs to whoever writes there next.
+      std::vector<LogRegion> others(inode->regions.begin(), inode->regions.end() - 1);
+      ops.emplace_back(SetLogRegions{inode->id, std::move(others), inode->modified_s});
+      continue;
+    }
     ops.emplace_back(SetLogRegion{inode->id, inode->regions.size() - 1, region, inode->modified_s});
   }
   return ops;
@@ -652,11 +658,17 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   ISOZONE_RETURN_IF_ERROR(AdoptZones(*core, recovered.zones));
   ISOZONE_ASSIGN_OR_RETURN(core->journal, Journal::Open(*core->device, *core->pool, core->namespace_mutex, core->state,
                                                         recovered, Journal::Options{options.checkpoint_after}));
-  if (!seals.empty()) {
-    const MutexLock lock(core->namespace_mutex);
-    core->journal->Append(seals);
-  }
   core->pool->Start();
+  if (!seals.empty()) {
+    uint64_t sequence = 0;
+    {
+      const MutexLock lock(core->namespace_mutex);
+      sequence = core->journal->Append(seals);
+    }
+    // Before anything is written behind a torn frame, which after another power cut would look like a damaged one.
+    const Status sealed = core->journal->Sync(sequence);
+    if (!sealed.ok()) spdlog::error("isozone: {}; nothing can be written", sealed.ToString());
+  }
   return std::unique_ptr<FileSystem>(std::make_unique<MountedFileSystem>(std::move(core), nullptr));
 }
 

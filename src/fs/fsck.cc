@@ -125,8 +125,9 @@ class Checker {
     ++report_.extents;
     const uint64_t start = geometry_.ZoneStart(region.zone).value();
     const uint64_t limit = LimitOf(region);
-    claims_.push_back({start + region.begin, start + std::max(limit, region.begin), name});
     const LogScan scan = ScanLogRegion(engine_, seed_, inode.id, region, file_offset, WritePointer(region.zone));
+    // Behind an open region another log may have gone on.
+    claims_.push_back({start + region.begin, start + (region.open() ? scan.end : region.end), name});
     if (!scan.damage.ok()) Error(fmt::format("{}: {}", name, scan.damage.message()));
     if (scan.torn) Note(fmt::format("{} ends in a torn frame, as after a power cut", name));
     Advance(limit - std::min(limit, region.begin));

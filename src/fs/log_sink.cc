@@ -42,9 +42,10 @@ class LogSink final : public WriteSink {
 
   Status MakeDurable() override {
     ISOZONE_RETURN_IF_ERROR(stream_.MakeDurable());
-    if (!began_) {  // nothing written since: the file's name is all there is to make durable
+    {
+      // Where nothing was written since, the file's name is all there is to make durable; where it was removed, that is.
       const MutexLock lock(core_.namespace_mutex);
-      sequence_ = core_.journal->last_sequence();
+      if (!began_ || core_.state.Find(id_) == nullptr) sequence_ = core_.journal->last_sequence();
     }
     return core_.journal->Sync(sequence_);
   }

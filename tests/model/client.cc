@@ -562,10 +562,12 @@ Status Client::DoMakeDirectory() {
   if (std::count(path.begin(), path.end(), '/') >= 4) path = options_.directory;
   path += fmt::format("/d{}", random_.Below(3));
   const bool parents = random_.Chance(0.3);
-  const bool exists = Lookup(path) != nullptr;
+  const File* file = Lookup(path);
+  const bool exists = file != nullptr;
+  StatusCode expected = exists ? StatusCode::kAlreadyExists : StatusCode::kOk;
+  if (parents && exists) expected = file->is_directory ? StatusCode::kOk : StatusCode::kNotDirectory;
   const Status status = parents ? fs_.CreateDirectories(path) : fs_.CreateDirectory(path);
-  ISOZONE_RETURN_IF_ERROR(
-      Expect(status, exists && !parents ? StatusCode::kAlreadyExists : StatusCode::kOk, "make directory", path));
+  ISOZONE_RETURN_IF_ERROR(Expect(status, expected, "make directory", path));
   if (exists) return Status::Ok();
   ISOZONE_ASSIGN_OR_RETURN(const Inode inode, InodeOf(path));
   oracle_.MakeDirectory(path, inode);

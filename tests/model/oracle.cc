@@ -128,24 +128,22 @@ void Oracle::Tell(Change change) {
 }
 
 void Oracle::Sync(Inode inode) {
+  Tell({Kind::kSync, {}, {}, inode});
   // A log may have been synced with older metadata: with the record that names its zone, which follows only its
-  // creation and truncation. All others take every change before along.
-  if (now_.files.at(inode).kind == FileKind::kLog) {
-    Tell({Kind::kSync, {}, {}, inode});
-    for (size_t i = changes_.size(); i-- > 0;) {
-      const bool precedes = changes_[i].kind == Kind::kCreate || changes_[i].kind == Kind::kTruncate;
-      if (!precedes || changes_[i].inode != inode) continue;
-      for (size_t k = 0; k <= i; ++k) Apply(base_, changes_[k]);
-      changes_.erase(changes_.begin(), changes_.begin() + static_cast<ptrdiff_t>(i) + 1);
-      break;
-    }
-    return;
-  }
+  // creation and truncation. All others take every change before along; so do files without a name, for their removal.
   const bool has_name =
       std::any_of(now_.names.begin(), now_.names.end(), [&](const auto& name) { return name.second == inode; });
-  if (!has_name) return;
-  Tell({Kind::kSync, {}, {}, inode});
-  SyncMetadata();
+  if (!has_name || now_.files.at(inode).kind != FileKind::kLog) {
+    SyncMetadata();
+    return;
+  }
+  for (size_t i = changes_.size(); i-- > 0;) {
+    const bool precedes = changes_[i].kind == Kind::kCreate || changes_[i].kind == Kind::kTruncate;
+    if (!precedes || changes_[i].inode != inode) continue;
+    for (size_t k = 0; k <= i; ++k) Apply(base_, changes_[k]);
+    changes_.erase(changes_.begin(), changes_.begin() + static_cast<ptrdiff_t>(i) + 1);
+    break;
+  }
 }
 
 void Oracle::SyncMetadata() {

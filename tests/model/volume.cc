@@ -81,7 +81,10 @@ Result<Volume> Volume::Create(const DeviceGeometry& geometry, bool timing) {
 Result<std::unique_ptr<EmulatedDevice>> Volume::Open(const FaultPlan& faults) {
   EmulatedOptions options;
   options.faults = faults;
-  return EmulatedDevice::Open(path(), OpenMode::kReadWrite, options);
+  options.faults.power_cut_after.reset();  // set below, which does not print the seed
+  ISOZONE_ASSIGN_OR_RETURN(auto device, EmulatedDevice::Open(path(), OpenMode::kReadWrite, options));
+  if (faults.power_cut_after) device->CutPowerAfter(*faults.power_cut_after);
+  return device;
 }
 
 Status Volume::Format(const FaultPlan& faults) {

@@ -1,0 +1,229 @@
+#include "torture/torture.h"
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include "base/random.h"
+#include "model/client.h"
+#include "model/oracle.h"
+#include "model/volume.h"
+
+namespace isozone::torture {
+namespace {
+
+using model::Client;
+using model::ClientOptions;
+using model::Oracle;
+using model::Volume;
+
+Status Unexpected(const Status& status, std::string_view when) {
+  return Status::Corruption(fmt::format("{} with the power on: {}", when, status.ToString()));
+}
+
+FaultPlan CutAfter(uint64_t commands, uint64_t seed) {
+  FaultPlan plan;
+  plan.seed = seed;
+  plan.power_cut_after = commands;
+  return plan;
+}
+
+// One device, from its formatting on.
+class Chain {
+ public:
+  Chain(uint64_t seed, size_t threads) : random_(seed), oracles_(threads) {}
+
+  Status Run() {
+    ISOZONE_RETURN_IF_ERROR(Make());
+    if (random_.Chance(0.1)) ISOZONE_RETURN_IF_ERROR(CutFormat(random_.Below(24)));
+    ISOZONE_RETURN_IF_ERROR(volume_->Format());
+    while (report.cuts < kCutsPerChain) {
+      const MountOptions options = model::RandomMountOptions(random_);
+      // Half of the cuts come early, so that mounting meets some.
+      const uint64_t commands = random_.Below(random_.Chance(0.5) ? 60 : 600);
+      ISOZONE_RETURN_IF_ERROR(CutOnce(options, CutAfter(commands, random_.Next()), random_.Between(20, 400)));
+    }
+    return CheckFinally();
+  }
+
+  // Formatting is cut in the command after `commands`; what is left is no file system, or a sound one.
+  Status CutFormat(uint64_t commands) {
+    const Status cut = volume_->Format(CutAfter(commands, random_.Next()));
+    if (cut.ok()) return Status::Ok();
+    ++report.cuts;
+    ++report.in_format;
+    const Status mounted = volume_->Mount({});
+    if (!mounted.ok()) {
+      const bool said_so = mounted.Is(StatusCode::kNotFound) || mounted.Is(StatusCode::kCorruption);
+      return said_so ? Status::Ok() : mounted.WithContext("mounting what was formatted half");
+    }
+    ISOZONE_RETURN_IF_ERROR(volume_->Unmount());
+    return volume_->Check();
+  }
+
+  Status Make() {
+    const DeviceGeometry geometry = model::RandomGeometry(random_, 512 * kKiB);
+    ISOZONE_ASSIGN_OR_RETURN(Volume volume, Volume::Create(geometry, /*timing=*/random_.Chance(0.1)));
+    volume_ = std::make_unique<Volume>(std::move(volume));
+    return Status::Ok();
+  }
+
+  Volume& volume() { return *volume_; }
+
+  // Mounts, checks, works, until the power goes: as `plan` says, or at the latest after `operations` of each client.
+  Status CutOnce(const MountOptions& options, const FaultPlan& plan, uint64_t operations) {
+    ++report.cuts;
+    if (const Status mounted = volume_->Mount(options, plan); !mounted.ok()) {
+      // The plan's cut, or damage? Without a cut the mount must succeed.
+      ++report.in_mount;
+      return CheckMountable(mounted);
+    }
+    if (const Status found = CheckFound(); !found.ok()) {
+      if (volume_->powered()) {
+        return found.WithContext(fmt::format("cut {} of the chain, after mounting", report.cuts));
+      }
+      ++report.in_mount;
+    } else {
+      ISOZONE_RETURN_IF_ERROR(Work(operations));
+      if (volume_->powered()) volume_->device().CutPower();
+    }
+    clients_.clear();
+    ISOZONE_RETURN_IF_ERROR(volume_->Unmount());
+    return volume_->Check();
+  }
+
+  Status CheckFinally() {
+    ISOZONE_RETURN_IF_ERROR(volume_->Mount({}));
+    ISOZONE_RETURN_IF_ERROR(CheckFound());
+    ISOZONE_RETURN_IF_ERROR(volume_->Unmount());
+    return volume_->Check(/*read_data=*/true);
+  }
+
+  Report report;
+
+ private:
+  std::string Directory(size_t client) const { return oracles_.size() == 1 ? "" : "/client" + std::to_string(client); }
+
+  Status CheckMountable(const Status& error) {
+    const Status again = volume_->Mount({});
+    if (!again.ok()) return Unexpected(again, fmt::format("mounting, after a mount that gave '{}',", error.ToString()));
+    return volume_->Unmount();
+  }
+
+  // What is mounted is as of some moment not before the last durable point; from here on it counts.
+  Status CheckFound() {
+    std::vector<model::Found> found;
+    for (size_t i = 0; i < oracles_.size(); ++i) {
+      ISOZONE_ASSIGN_OR_RETURN(found.emplace_back(), model::Collect(volume_->fs(), Directory(i)));
+      ISOZONE_RETURN_IF_ERROR(oracles_[i].CheckAfterPowerCut(found[i]));
+    }
+    for (size_t i = 0; i < oracles_.size(); ++i) oracles_[i].Adopt(found[i]);
+    return Status::Ok();
+  }
+
+  Status Work(uint64_t operations) {
+    const DeviceGeometry& geometry = volume_->device().geometry();
+    std::vector<Status> outcomes(oracles_.size());
+    for (size_t i = 0; i < oracles_.size(); ++i) {
+      ClientOptions options;
+      options.directory = Directory(i);
+      options.max_append = geometry.zone_size / 4;
+      options.live_target = geometry.zone_count * geometry.zone_capacity / 3 / oracles_.size();
+      options.max_writers = random_.Between(1, 6);
+      options.alone = oracles_.size() == 1;
+      clients_.push_back(std::make_unique<Client>(volume_->fs(), oracles_[i], random_.Next(), options));
+    }
+    const auto run = [&](size_t i) {
+      outcomes[i] = clients_[i]->Begin();
+      for (uint64_t n = 0; n < operations && outcomes[i].ok(); ++n) outcomes[i] = clients_[i]->Step();
+    };
+    std::vector<std::thread> threads;
+    for (size_t i = 1; i < oracles_.size(); ++i) threads.emplace_back(run, i);
+    run(0);
+    for (std::thread& thread : threads) thread.join();
+    for (size_t i = 0; i < oracles_.size(); ++i) {
+      report.operations += clients_[i]->counters().operations;
+      if (!outcomes[i].ok() && volume_->powered()) return Unexpected(outcomes[i], "an operation failed");
+    }
+    return Status::Ok();
+  }
+
+  Random random_;
+  std::unique_ptr<Volume> volume_;
+  std::vector<Oracle> oracles_;
+  std::vector<std::unique_ptr<Client>> clients_;
+};
+
+void Add(Report& total, const Report& part) {
+  total.cuts += part.cuts;
+  total.in_format += part.in_format;
+  total.in_mount += part.in_mount;
+  total.operations += part.operations;
+}
+
+// The file system says at each cut that it lost its device; there are thousands.
+class QuietLog {
+ public:
+  QuietLog() : level_(spdlog::get_level()) { spdlog::set_level(spdlog::level::off); }
+  ~QuietLog() { spdlog::set_level(level_); }
+  QuietLog(const QuietLog&) = delete;
+  QuietLog& operator=(const QuietLog&) = delete;
+
+ private:
+  const spdlog::level::level_enum level_;
+};
+
+}  // namespace
+
+Result<Report> RunPowerCuts(const Options& options) {
+  const QuietLog quiet;
+  Report total;
+  for (uint64_t first = options.first; first < options.first + options.cuts; first += kCutsPerChain) {
+    Chain chain(Random(options.seed).Next() + first, options.threads);
+    const Status status = chain.Run();
+    if (!status.ok()) {
+      return status.WithContext(fmt::format("isozone_torture --seed {} --first {} --cuts {} --threads {}", options.seed,
+                                            first, kCutsPerChain, options.threads));
+    }
+    Add(total, chain.report);
+    if (options.progress) options.progress(total.cuts);
+  }
+  return total;
+}
+
+Result<Report> CutEveryCommand(uint64_t seed) {
+  const QuietLog quiet;
+  Report total;
+  const auto failed = [&](const Status& status, std::string_view where, uint64_t n) {
+    return status.WithContext(fmt::format("seed {}, {} cut in command {}", seed, where, n));
+  };
+  for (uint64_t n = 0;; ++n) {
+    Chain chain(seed, 1);
+    ISOZONE_RETURN_IF_ERROR(chain.Make());
+    Status status = chain.CutFormat(n);
+    if (status.ok()) status = chain.volume().Format();
+    if (status.ok()) status = chain.CheckFinally();
+    if (!status.ok()) return failed(status, "formatting", n);
+    Add(total, chain.report);
+    if (chain.report.in_format == 0) break;
+  }
+  // Mounting a device that has been used, and the first operations on it.
+  constexpr uint64_t kCommands = 250;
+  for (uint64_t n = 0; n < kCommands; ++n) {
+    Chain chain(seed, 1);
+    Status status = chain.Make();
+    if (status.ok()) status = chain.volume().Format();
+    if (status.ok()) status = chain.CutOnce({}, {}, 100);
+    if (status.ok()) status = chain.CutOnce({}, CutAfter(n, seed + n), 100);
+    if (status.ok()) status = chain.CheckFinally();
+    if (!status.ok()) return failed(status, "mounting", n);
+    Add(total, chain.report);
+  }
+  return total;
+}
+
+}  // namespace isozone::torture

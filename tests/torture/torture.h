@@ -1,0 +1,40 @@
+// Power-cut torture: random clients on an emulated SSD in memory, the power cut in a random command, the device mounted
+// again, and everything found held against the oracles of the clients (model/oracle.h). Four cuts in a row hit one
+// device: while it is formatted, mounted, read back, or worked on.
+//
+// A chain of cuts follows from the seed and its number alone, so that any failure is replayed by its first cut; with
+// several threads, as far as their interleaving allows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "base/status.h"
+
+namespace isozone::torture {
+
+inline constexpr uint64_t kCutsPerChain = 4;
+
+struct Options {
+  uint64_t seed = 0;
+  uint64_t first = 0;  // cut to begin with, a multiple of kCutsPerChain
+  uint64_t cuts = 2000;
+  size_t threads = 1;                                // clients at the same time
+  std::function<void(uint64_t cuts_done)> progress;  // may be empty
+};
+
+struct Report {
+  uint64_t cuts = 0;
+  uint64_t in_format = 0;  // of these, while the device was being formatted
+  uint64_t in_mount = 0;   // while it was being mounted, or read back at once afterwards
+  uint64_t operations = 0;
+};
+
+// kCorruption with what is wrong and the command that replays it.
+Result<Report> RunPowerCuts(const Options& options);
+
+// Cuts the power in each command, from the first, of formatting, mounting and a short piece of work.
+Result<Report> CutEveryCommand(uint64_t seed);
+
+}  // namespace isozone::torture

@@ -1,0 +1,37 @@
+// The power cuts of `make test`; `make torture` runs many more through isozone_torture.
+#include "torture/torture.h"
+
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "model/volume.h"
+
+namespace isozone::torture {
+namespace {
+
+void RunCuts(size_t threads, uint64_t cuts) {
+  Options options;
+  options.seed = model::TestSeed(std::random_device{}());
+  options.threads = threads;
+  options.cuts = cuts;
+  const auto report = RunPowerCuts(options);
+  ASSERT_TRUE(report.ok()) << report.status().ToString();
+  EXPECT_GE(report->cuts, cuts);
+  EXPECT_GT(report->in_format, 0u);
+  EXPECT_GT(report->in_mount, 0u);
+}
+
+TEST(PowerCut, OneClient) { RunCuts(1, 1600); }
+
+TEST(PowerCut, ThreeClientsAtTheSameTime) { RunCuts(3, 600); }
+
+TEST(PowerCut, InEveryCommandFromTheFirst) {
+  const auto report = CutEveryCommand(model::TestSeed(std::random_device{}()));
+  ASSERT_TRUE(report.ok()) << report.status().ToString();
+  EXPECT_GT(report->in_format, 3u);
+  EXPECT_GT(report->in_mount, 3u);
+}
+
+}  // namespace
+}  // namespace isozone::torture
