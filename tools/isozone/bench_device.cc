@@ -89,7 +89,7 @@ Json LatenessJson(const std::optional<Histogram::Snapshot>& lateness) {
 
 void PrintTimingNote(const ZonedDevice& device, const std::optional<Histogram::Snapshot>& lateness, Console& console) {
   if (lateness) {
-    console.Print("The emulator completed its commands {:.0f} us late (median; P99 {:.0f} us), and none early.\n",
+    console.Print("The emulator completed its commands {:.0f} us late (median; P99 {:.0f} us).\n",
                   static_cast<double>(lateness->Percentile(50)) / 1000,
                   static_cast<double>(lateness->Percentile(99)) / 1000);
   } else if (ProfileOf(device)) {

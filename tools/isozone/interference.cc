@@ -150,7 +150,7 @@ std::string_view SharingName(Sharing sharing) {
     case Sharing::kUnknown:
       return "another zone";
     case Sharing::kNothing:
-      return "no shared channel or die";
+      return "nothing shared";
     case Sharing::kChannel:
       return "same channel";
     case Sharing::kDie:

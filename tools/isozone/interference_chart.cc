@@ -35,16 +35,22 @@ double Microseconds(int64_t ns) { return static_cast<double>(ns) / 1000; }
 
 std::string TitleOf(DeviceOp op) { return op == DeviceOp::kRead ? "Reads beside a reader" : "Writes beside a writer"; }
 
-// The top of the axis: a round number a little above every value, in microseconds.
+constexpr int kTicks = 5;
+
+// The top of the axis in microseconds: above every value, and kTicks times a round number.
 double AxisTop(const InterferenceSeries& series) {
   int64_t highest = series.alone_ns;
   for (const InterferencePoint& point : series.points) highest = std::max(highest, point.median_ns);
-  const double top = std::max(1.0, Microseconds(highest) * 1.05);
-  const double step = std::pow(10, std::floor(std::log10(top))) / 2;
-  return std::ceil(top / step) * step;
+  const double tick = std::max(1.0, Microseconds(highest)) / kTicks;
+  const double decade = std::pow(10, std::floor(std::log10(tick)));
+  for (const double round : {1.0, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0}) {
+    if (tick <= round * decade) return kTicks * round * decade;
+  }
+  return kTicks * 10 * decade;
 }
 
-constexpr int kChartRows = 10;
+constexpr int kRowsPerTick = 2;
+constexpr int kChartRows = kTicks * kRowsPerTick;
 constexpr int kAxisColumns = 10;
 
 // The part of a bar in `row` (0 is the lowest), in eighths of its height.
@@ -56,12 +62,13 @@ std::string_view BarGlyph(double value, double top, int row) {
 
 void PrintBars(std::span<const InterferencePoint> points, double top, Console& console) {
   for (int row = kChartRows - 1; row >= 0; --row) {
-    const double label = top * (row + 1) / kChartRows;
+    const std::string label =
+        row % kRowsPerTick == 0 ? fmt::format("{:.0f} us ", top * row / kChartRows) : "";  // of the row's lower edge
     std::string line;
     for (const InterferencePoint& point : points) {
       line += console.Paint(LookOf(point.sharing).color, BarGlyph(Microseconds(point.median_ns), top, row));
     }
-    console.Print("{:>{}}{}\n", (row + 1) % 2 == 0 ? fmt::format("{:.0f} us ", label) : "", kAxisColumns, line);
+    console.Print("{:>{}}{}\n", label, kAxisColumns, line);
   }
   std::string axis;
   for (const InterferencePoint& point : points) {
@@ -100,14 +107,13 @@ constexpr double kPlotWidth = 620;
 constexpr double kPlotHeight = 220;
 constexpr double kPanelHeight = 300;
 constexpr double kHeader = 76;
-constexpr int kGridLines = 5;
 
 void DrawGrid(SvgDocument& svg, const InterferenceSeries& series, double y0, double top) {
   svg.Text({.x = kLeft, .y = y0 - kPlotHeight - 14, .size = 14, .fill = "#111827", .bold = true}, TitleOf(series.op));
-  for (int i = 0; i <= kGridLines; ++i) {
-    const double y = y0 - kPlotHeight * i / kGridLines;
+  for (int i = 0; i <= kTicks; ++i) {
+    const double y = y0 - kPlotHeight * i / kTicks;
     svg.Add(R"(<line x1="{}" y1="{}" x2="{}" y2="{}" stroke="#e5e7eb"/>)", kLeft, y, kLeft + kPlotWidth, y);
-    svg.Text({.x = kLeft - 8, .y = y + 4, .size = 11, .anchor = "end"}, fmt::format("{:.0f} us", top * i / kGridLines));
+    svg.Text({.x = kLeft - 8, .y = y + 4, .size = 11, .anchor = "end"}, fmt::format("{:.0f} us", top * i / kTicks));
   }
 }
 

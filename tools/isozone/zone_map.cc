@@ -12,9 +12,19 @@ constexpr int kLabelColumns = 8;
 constexpr int kColumnStep = 32;  // rows of a multiple of 32 zones keep the dies of common devices in columns
 constexpr int kMaxColumns = 4 * kColumnStep;
 
-uint32_t ColumnsFor(int width) {
+// How the cells are laid out: a cell is two characters wide where there are few.
+struct Grid {
+  uint32_t columns = 0;
+  uint32_t zones_per_cell = 1;
+  int cell_width = 1;  // characters
+};
+
+Grid GridFor(size_t zones, int width) {
+  if (zones <= static_cast<size_t>(kColumnStep) * kMaxRows) return {.columns = kColumnStep, .cell_width = 2};
   const int room = std::min(width - kLabelColumns, kMaxColumns);
-  return static_cast<uint32_t>(std::max(kColumnStep, room / kColumnStep * kColumnStep));
+  const auto columns = static_cast<uint32_t>(std::max(kColumnStep, room / kColumnStep * kColumnStep));
+  const uint64_t cells = uint64_t{columns} * kMaxRows;
+  return {.columns = columns, .zones_per_cell = static_cast<uint32_t>(RoundUp(zones, cells) / cells)};
 }
 
 // Full height for what is full, a dot for what is empty.
@@ -25,9 +35,12 @@ std::string_view FillGlyph(const ZoneCell& cell) {
   return kGlyphs[std::min<uint64_t>(cell.written * kGlyphs.size() / cell.capacity, kGlyphs.size() - 1)];
 }
 
-std::string CellText(const ZoneCell& cell, const Console& console) {
+std::string CellText(const ZoneCell& cell, int width, const Console& console) {
   const CategoryLook& look = LookOf(cell.category);
-  return console.color() ? console.Paint(look.color, FillGlyph(cell)) : std::string(1, look.letter);
+  if (!console.color()) return fmt::format("{:<{}}", look.letter, width);
+  std::string glyphs(FillGlyph(cell));
+  for (int i = 1; i < width; ++i) glyphs += cell.written == 0 ? " " : FillGlyph(cell);
+  return console.Paint(look.color, glyphs);
 }
 
 void PrintLegend(const ZoneTotals& totals, uint32_t zones_per_cell, Console& console) {
@@ -128,16 +141,18 @@ ZoneTotals TotalsOf(std::span<const ZoneView> zones) {
 }
 
 void PrintZoneMap(std::span<const ZoneView> zones, Console& console) {
-  const uint32_t columns = ColumnsFor(console.width());
-  const auto zones_per_cell =
-      static_cast<uint32_t>(std::max<size_t>(1, RoundUp(zones.size(), columns * kMaxRows) / (columns * kMaxRows)));
-  const std::vector<ZoneCell> cells = MakeCells(zones, zones_per_cell);
-  for (size_t row = 0; row < cells.size(); row += columns) {
+  const Grid grid = GridFor(zones.size(), console.width());
+  const std::vector<ZoneCell> cells = MakeCells(zones, grid.zones_per_cell);
+  for (size_t row = 0; row < cells.size(); row += grid.columns) {
     std::string line;
-    for (size_t i = row; i < std::min<size_t>(row + columns, cells.size()); ++i) line += CellText(cells[i], console);
+    for (size_t i = row; i < std::min<size_t>(row + grid.columns, cells.size()); ++i) {
+      line += CellText(cells[i], grid.cell_width, console);
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
     console.Print("{:>{}}  {}\n", cells[row].first, kLabelColumns - 2, line);
   }
-  PrintLegend(TotalsOf(zones), zones_per_cell, console);
+  console.Write("\n");
+  PrintLegend(TotalsOf(zones), grid.zones_per_cell, console);
 }
 
 }  // namespace isozone::cli

@@ -64,7 +64,7 @@ Status Zones(const ZonesArguments& arguments, Console& console) {
   } else if (arguments.table) {
     PrintTable(zones, arguments.all, console);
   } else {
-    console.Print("{}\n\n", console.Bold(Printable(file_system->device().name()) + ": " + summary));
+    console.Print("{}\n{}\n\n", console.Bold(Printable(file_system->device().name())), summary);
     PrintZoneMap(zones, console);
   }
   return Status::Ok();
