@@ -39,6 +39,8 @@ if(TARGET isozone_cli)
   install(FILES ${PROJECT_SOURCE_DIR}/docs/man/isozone.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   install(FILES ${PROJECT_SOURCE_DIR}/tools/isozone/completion/isozone.bash
           DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME isozone)
+  install(FILES ${PROJECT_SOURCE_DIR}/tools/isozone/completion/_isozone
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/isozone)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
