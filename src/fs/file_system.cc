@@ -153,6 +153,9 @@ class MountedFileSystem final : public FileSystem {
     const auto file = core_->FindOpen(id);
     return file != nullptr && file->has_writer;
   }
+  // The last region of a log that nobody writes is open where it could not be read when mounting. It ends where `file`,
+  // read since, does.
+  Status SealLeftOpen(const OpenFile& file) ISOZONE_REQUIRES(core_->namespace_mutex);
   std::unique_ptr<FileWriter> MakeWriter(std::shared_ptr<OpenFile> file, IoClass io_class, Lifetime lifetime);
   size_t BufferSize(FileKind kind) const;
 
@@ -355,7 +358,12 @@ Status MountedFileSystem::SyncMetadata() {
 
 std::shared_ptr<OpenFile> MountedFileSystem::Register(InodeId id, FileKind kind, std::vector<FileExtent> extents,
                                                       Status damage) {
-  if (auto file = core_->FindOpen(id)) return file;
+  if (auto file = core_->FindOpen(id)) {
+    // A log that could not be read when it was opened before may be readable now.
+    if (!file->has_writer && file->damage().Is(StatusCode::kIoError))
+      file->Reset(std::move(extents), std::move(damage));
+    return file;
+  }
   auto file = std::make_shared<OpenFile>(id, kind, core_->geometry().zone_size, std::move(extents), std::move(damage));
   core_->open_files[id] = file;
   return file;
@@ -374,6 +382,23 @@ Result<std::shared_ptr<OpenFile>> MountedFileSystem::Open(const Inode& inode) {
     return Register(inode.id, inode.kind, std::move(log.extents), std::move(log.damage));
   }
   return Register(inode.id, inode.kind, now->extents, Status::Ok());
+}
+
+Status MountedFileSystem::SealLeftOpen(const OpenFile& file) {
+  const Inode* inode = core_->state.Find(file.id());
+  if (inode == nullptr || inode->regions.empty() || !inode->regions.back().open()) return Status::Ok();
+  std::vector<LogRegion> regions = inode->regions;
+  LogRegion& last = regions.back();
+  last.payload = file.size() - inode->size;
+  if (last.payload == 0) {
+    regions.pop_back();
+  } else {
+    const FileExtent extent = file.Extents().back();
+    const uint64_t end = core_->geometry().OffsetInZone(extent.device_offset) + extent.length;
+    last.end = RoundUp(end, core_->geometry().block_size);
+  }
+  const MetadataOp op = SetLogRegions{file.id(), std::move(regions), inode->modified_s};
+  return core_->Commit({&op, 1}).status();
 }
 
 size_t MountedFileSystem::BufferSize(FileKind kind) const {
@@ -433,6 +458,7 @@ Result<std::unique_ptr<FileWriter>> MountedFileSystem::OpenForAppend(std::string
   if (status.ok()) {
     const MutexLock lock(mutex());
     if (file->has_writer) status = Status::Busy(fmt::format("'{}' is being written by another handle", path));
+    if (status.ok()) status = SealLeftOpen(*file);
     if (status.ok()) file->has_writer = true;
   }
   if (!status.ok()) {
@@ -602,12 +628,18 @@ Status AdoptZones(FsCore& core, std::span<const std::pair<ZoneId, ZoneUse>> meta
       core.pool->SetUse(zone, log ? ZoneUse::kLog : ZoneUse::kData);
       core.pool->SetLifetime(zone, inode->lifetime);
     }
+    if (log && !inode->regions.empty() && inode->regions.back().open()) {
+      const LogRegion& region = inode->regions.back();
+      ISOZONE_ASSIGN_OR_RETURN(const uint64_t write_pointer, WritePointerOf(*core.device, region.zone));
+      core.pool->AddLive(region.zone, write_pointer - std::min(write_pointer, region.begin));
+      core.pool->SetUse(region.zone, ZoneUse::kLog);
+    }
   }
   return Status::Ok();
 }
 
 // Gives every log that was open when the last mount ended its end. A damaged one ends behind what was written, so that
-// the damage is met again whenever it is read; what is before it can be.
+// the damage is met again whenever it is read; what is before it can be. One that cannot be read now stays open.
 Result<std::vector<MetadataOp>> SealOpenLogs(FsCore& core) ISOZONE_REQUIRES(core.namespace_mutex) {
   std::vector<MetadataOp> ops;
   for (const Inode* inode = core.state.Next(InodeId()); inode != nullptr; inode = core.state.Next(inode->id)) {
@@ -615,6 +647,10 @@ Result<std::vector<MetadataOp>> SealOpenLogs(FsCore& core) ISOZONE_REQUIRES(core
     LogRegion region = inode->regions.back();
     ISOZONE_ASSIGN_OR_RETURN(const uint64_t write_pointer, WritePointerOf(*core.device, region.zone));
     const LogScan scan = ScanLogRegion(core.engine, core.frame_seed, inode->id, region, inode->size, write_pointer);
+    if (scan.damage.Is(StatusCode::kIoError)) {
+      spdlog::error("isozone: the end of log inode {} is not known: {}", inode->id.value(), scan.damage.message());
+      continue;
+    }
     region.end = scan.damage.ok() ? scan.end : std::max(write_pointer, scan.end + core.geometry().block_size);
     region.payload = scan.payload;
     if (!scan.damage.ok()) spdlog::error("isozone: {}", scan.damage.ToString());

@@ -121,6 +121,7 @@ class Chain {
       ISOZONE_ASSIGN_OR_RETURN(found.emplace_back(), model::Collect(volume_->fs(), Directory(i)));
       ISOZONE_RETURN_IF_ERROR(oracles_[i].CheckAfterPowerCut(found[i]));
     }
+    if (!volume_->powered()) return Status::IoError("the power went while it was read back");
     for (size_t i = 0; i < oracles_.size(); ++i) oracles_[i].Adopt(found[i]);
     return Status::Ok();
   }
