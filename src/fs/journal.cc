@@ -389,11 +389,11 @@ Status Journal::Impl::WriteCheckpoint() {
   const MutexLock lock(mu);
   stats.bytes += checkpoint_writer.bytes_written() - bytes_before;
   if (checkpoint_writer.write_failed()) return Latch(place.status());
-  if (!place.ok()) {
+  const Status status = place.ok() ? SyncInThread(footer.sequence) : place.status();
+  if (!status.ok()) {
     checkpoint_writer.Abandon();
-    return place.status();
+    return status;
   }
-  ISOZONE_RETURN_IF_ERROR(SyncInThread(footer.sequence));
   return SwitchCheckpoint(*place, begin);
 }
 
