@@ -30,7 +30,8 @@ ISOZONE_EXPORT rocksdb::Status CreateFileSystem(const std::string& uri, bool for
 // Mounts the device of `uri`, or joins the file system that this process has mounted from it already. Options follow
 // the device's name: "isozone://emu:/data/ssd.img?policy=zenfs&log_dir=/var/log/db". Those of this library:
 //
-//   read_only=on       beside a writer in another process; for OpenForReadOnly and secondary instances
+//   read_only=on       beside a writer in another process; for OpenForReadOnly and secondary instances (give those
+//                      a secondary_path that exists: "/" does)
 //   log_dir=/path      RocksDB's info log goes to this local directory instead of the device
 //   stats_file=/path   GetStats() is written here when the file system is unmounted
 //

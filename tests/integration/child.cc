@@ -1,0 +1,166 @@
+// The other process of processes_test.cc and stock_tools_test.py: integration_child COMMAND URI [NUMBER].
+// Says what went wrong on standard error and exits with 1.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <string>
+
+#include "integration/scratch.h"
+#include "integration/two_processes.h"
+#include "rocksdb/isozone.h"
+
+namespace isozone {
+namespace {
+
+using rocksdb::DB;
+using rocksdb::Options;
+using rocksdb::ReadOptions;
+using rocksdb::WriteOptions;
+
+[[noreturn]] void Fail(const std::string& what) {
+  std::fprintf(stderr, "%s\n", what.c_str());
+  std::_Exit(1);
+}
+
+void Must(const rocksdb::Status& status) {
+  if (!status.ok()) Fail(status.ToString());
+}
+
+// Never freed, where a command ends without closing.
+struct Process {
+  std::unique_ptr<rocksdb::Env> env;
+  Options options;
+  std::unique_ptr<DB> db;
+
+  explicit Process(const std::string& uri) {
+    std::shared_ptr<rocksdb::FileSystem> fs;
+    Must(OpenFileSystem(uri, &fs));
+    env = rocksdb::NewCompositeEnv(fs);
+    options = TwoProcessOptions(env.get());
+  }
+  void OpenForWriting() { Must(OpenDb(options, kTwoProcessPath, &db)); }
+  void Put(uint64_t number, bool sync) {
+    WriteOptions write;
+    write.sync = sync;
+    Must(db->Put(write, Key(number), TwoProcessValue(number)));
+  }
+  void Verify(uint64_t count) const {
+    for (uint64_t i = 0; i < count; ++i) {
+      std::string value;
+      Must(db->Get(ReadOptions(), Key(i), &value));
+      if (value != TwoProcessValue(i)) Fail("wrong value of " + Key(i));
+    }
+  }
+};
+
+void Say(const std::string& line) { std::cout << line << std::endl; }
+void Await() {
+  std::string line;
+  std::getline(std::cin, line);
+}
+
+void MakeFileSystem(const std::string& uri, uint64_t) { Must(CreateFileSystem(uri)); }
+
+// Writes from key `first` on until it is killed, saying which keys have been synced.
+void WriteForever(const std::string& uri, uint64_t first) {
+  Process process(uri);
+  process.OpenForWriting();
+  for (uint64_t i = first;; ++i) {
+    const bool sync = i % 10 == 9;
+    process.Put(i, sync);
+    if (sync) Say(std::to_string(i + 1));
+  }
+}
+
+// Keeps `count` keys open for writing, not all of them synced, until it is told to end.
+void HoldDatabase(const std::string& uri, uint64_t count) {
+  Process process(uri);
+  process.OpenForWriting();
+  for (uint64_t i = 0; i < count; ++i) process.Put(i, false);
+  Must(process.db->SyncWAL());
+  Say("ready");
+  Await();
+}
+
+void ReadOnly(const std::string& uri, uint64_t count) {
+  Process process(uri);
+  Must(OpenInto(&process.db, ISOZONE_OPEN(OpenForReadOnly, process.options, kTwoProcessPath)));
+  process.Verify(count);
+}
+
+// Verifies `count` keys, and twice as many when it is told that they have been written.
+void Secondary(const std::string& uri, uint64_t count) {
+  Process process(uri);
+  process.options.max_open_files = -1;
+  Must(OpenInto(&process.db, ISOZONE_OPEN(OpenAsSecondary, process.options, kTwoProcessPath, /*secondary_path=*/"/")));
+  process.Verify(count);
+  Say("ready");
+  Await();
+  Must(process.db->TryCatchUpWithPrimary());
+  process.Verify(2 * count);
+}
+
+// Ends with the database open and nothing synced.
+void LeakDatabase(const std::string& uri, uint64_t count) {
+  auto* process = new Process(uri);
+  process->OpenForWriting();
+  for (uint64_t i = 0; i < count; ++i) process->Put(i, false);
+  std::exit(0);
+}
+
+// Ends with the file system open, but no file of it.
+void LeakFileSystem(const std::string& uri, uint64_t count) {
+  auto* process = new Process(uri);
+  process->OpenForWriting();
+  for (uint64_t i = 0; i < count; ++i) process->Put(i, false);
+  process->db.reset();
+  std::exit(0);
+}
+
+// Forks with the file system mounted and a file open. The forked child drops all it inherited and ends as any process
+// does; then the database is written. (It could not be open before: the exit handlers of RocksDB 7 wait for threads that
+// a forked child does not have.)
+void Fork(const std::string& uri, uint64_t count) {
+  Process process(uri);
+  std::unique_ptr<rocksdb::WritableFile> file;
+  Must(process.env->NewWritableFile("/file", &file, rocksdb::EnvOptions()));
+  Must(file->Append("before "));
+  const pid_t child = fork();
+  if (child == 0) {
+    process.env.reset();
+    std::exit(0);
+  }
+  int status = 1;
+  if (waitpid(child, &status, 0) != child || status != 0) Fail("the forked child failed");
+  Must(file->Append("and after"));
+  Must(file->Close());
+  std::string content;
+  Must(rocksdb::ReadFileToString(process.env.get(), "/file", &content));
+  if (content != "before and after") Fail("the file holds '" + content + "'");
+  process.OpenForWriting();
+  for (uint64_t i = 0; i < count; ++i) process.Put(i, false);
+}
+
+}  // namespace
+}  // namespace isozone
+
+int main(int argc, char** argv) {
+  using isozone::Fail;
+  const std::map<std::string, void (*)(const std::string&, uint64_t)> commands = {
+      {"mkfs", isozone::MakeFileSystem},
+      {"write-forever", isozone::WriteForever},
+      {"hold-database", isozone::HoldDatabase},
+      {"read-only", isozone::ReadOnly},
+      {"secondary", isozone::Secondary},
+      {"leak-database", isozone::LeakDatabase},
+      {"leak-file-system", isozone::LeakFileSystem},
+      {"fork", isozone::Fork}};
+  if (argc < 3 || !commands.contains(argv[1])) Fail("usage: integration_child COMMAND URI [NUMBER]");
+  commands.at(argv[1])(argv[2], argc > 3 ? std::stoull(argv[3]) : 0);
+  return 0;
+}

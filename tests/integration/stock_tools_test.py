@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Runs RocksDB's own db_bench, ldb and sst_dump, as the system installed them, on an emulated SSD.
+
+    stock_tools_test.py LIBISOZONE INTEGRATION_CHILD
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+LIBRARY, CHILD = sys.argv.pop(1), sys.argv.pop(1)
+KEYS = 20000
+
+
+def run(*command, preload=True, fails=False):
+    environment = dict(os.environ, LD_PRELOAD=LIBRARY) if preload else None
+    result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, text=True,
+                            errors="replace", stdin=subprocess.DEVNULL)
+    if (result.returncode != 0) != fails:
+        raise AssertionError(f"{' '.join(command)}: exit status {result.returncode}\n{result.stdout[-4000:]}")
+    return result.stdout
+
+
+class StockTools(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.mkdtemp(prefix="isozone-stock-tools-")
+        image = f"isozone://emu:{cls.scratch}/ssd.img?timing=off"
+        run(CHILD, "mkfs", image + "&zones=64&zone_size=16MiB&zone_capacity=12MiB", preload=False)
+        cls.stats_file = os.path.join(cls.scratch, "stats.json")
+        cls.uri = image + "&stats_file=" + cls.stats_file
+        cls.fill = cls.db_bench("fillrandom,readrandom,overwrite", "--use_existing_db=0")
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.scratch)
+
+    @classmethod
+    def db_bench(cls, benchmarks, *options):
+        return run("db_bench", f"--fs_uri={cls.uri}", "--db=/bench", f"--benchmarks={benchmarks}", f"--num={KEYS}",
+                   "--value_size=800", "--key_size=20", "--compression_type=none", "--write_buffer_size=2097152",
+                   "--target_file_size_base=2097152", "--seed=1", *options)
+
+    def ldb(self, *command, database="/bench", fails=False):
+        return run("ldb", f"--fs_uri={self.uri}", f"--db={database}", *command, fails=fails)
+
+    def files(self, extension):
+        listing = self.ldb("list_live_files_metadata", "--sort_by_filename")
+        return sorted(set(re.findall(r"/bench/\d+\." + extension, listing)))
+
+    def test_db_bench_measures_and_finds_what_it_wrote(self):
+        for benchmark in ("fillrandom", "readrandom", "overwrite"):
+            self.assertRegex(self.fill, benchmark + r" +: +[\d.]+ micros/op")
+        found, keys = map(int, re.search(r"\((\d+) of (\d+) found\)", self.fill).groups())
+        self.assertEqual(KEYS, keys)
+        self.assertGreater(found, KEYS * 0.55)  # fillrandom writes a key again instead of another one
+
+    def test_db_bench_reads_with_direct_io_and_async_io(self):
+        output = self.db_bench("readrandom,seekrandom,multireadrandom", "--use_existing_db=1", "--use_direct_reads",
+                               "--async_io", "--seek_nexts=50", "--reads=2000", "--multiread_batched")
+        self.assertRegex(output, r"seekrandom +: .*\(\d+ of 2000 found\)")
+
+    def test_statistics_are_written_at_the_end(self):
+        self.db_bench("overwrite", "--use_existing_db=1")
+        with open(self.stats_file) as file:
+            stats = json.load(file)
+        self.assertGreater(stats["user_bytes_appended"], KEYS * 800)
+        self.assertGreater(stats["classes"]["wal"]["bytes_written"], KEYS * 800)
+        self.assertGreaterEqual(stats["write_amplification"], 1.0)
+
+    def test_ldb_gets_puts_and_scans(self):
+        self.ldb("put", "name", "Isozone")
+        self.assertEqual("Isozone", self.ldb("get", "name").strip())
+        lines = self.ldb("scan", "--max_keys=100", "--key_hex", "--value_hex").splitlines()
+        self.assertEqual(100, sum(1 for line in lines if " : " in line or "==>" in line))
+        self.assertIn("Isozone", self.ldb("scan", "--from=name", "--to=namf"))
+        self.ldb("delete", "name")
+        self.assertIn("NotFound", self.ldb("get", "name", fails=True))
+
+    def test_ldb_checks_consistency_and_dumps_the_manifest(self):
+        self.assertIn("OK", self.ldb("checkconsistency"))
+        dump = self.ldb("manifest_dump")
+        self.assertIn("Column family \"default\"", dump)
+        self.assertIn("next_file_number", dump)
+
+    def test_ldb_dumps_a_log(self):
+        self.ldb("put", "logged", "value")
+        logs = sorted(re.findall(r"/bench/+\d+\.log", self.ldb("dump_live_files")))
+        self.assertTrue(logs)
+        self.assertIn("PUT(0)", self.ldb("dump_wal", f"--walfile={logs[-1]}", "--print_value"))
+
+    def test_ldb_backs_up_to_the_local_file_system_and_restores(self):
+        backup = os.path.join(self.scratch, "backup")
+        self.ldb("backup", "--backup_fs_uri=posix", f"--backup_dir={backup}")
+        self.assertTrue(os.listdir(os.path.join(backup, "shared_checksum")))
+        self.ldb("restore", "--backup_fs_uri=posix", f"--backup_dir={backup}", database="/restored")
+        scan = ("scan", "--max_keys=20", "--key_hex", "--value_hex")
+        self.assertEqual(self.ldb(*scan), self.ldb(*scan, database="/restored"))
+
+    def test_sst_dump_checks_every_table(self):
+        tables = self.files("sst")
+        self.assertGreater(len(tables), 3)
+        for table in tables:
+            output = run("sst_dump", f"--fs_uri={self.uri}", f"--file={table}", "--command=verify")
+            self.assertIn("The file is ok", output)
+        output = run("sst_dump", f"--fs_uri={self.uri}", "--file=/bench", "--command=check", "--show_properties")
+        self.assertIn("# entries", output)
+
+    def test_the_library_does_nothing_to_other_programs(self):
+        self.assertEqual("hello\n", run("echo", "hello"))
+
+
+if __name__ == "__main__":
+    unittest.main()
