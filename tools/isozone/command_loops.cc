@@ -1,6 +1,7 @@
 #include "isozone/command_loops.h"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 
 #include "base/clock.h"
@@ -97,7 +98,7 @@ Status RunLoops(ZonedDevice& device, std::span<CommandLoop> loops) {
 
 int64_t PercentileOf(std::vector<int64_t> values, double percent) {
   if (values.empty()) return 0;
-  const auto rank = static_cast<size_t>(static_cast<double>(values.size() - 1) * percent / 100 + 0.5);
+  const auto rank = static_cast<size_t>(std::llround(static_cast<double>(values.size() - 1) * percent / 100));
   std::ranges::nth_element(values, values.begin() + static_cast<ptrdiff_t>(rank));
   return values[rank];
 }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -19,7 +20,7 @@ constexpr int64_t kRedrawNs = 100 * kMillisecondNs;
 constexpr std::string_view kEraseLine = "\r\x1b[K";
 
 std::string FormatSeconds(double seconds) {
-  const auto whole = static_cast<uint64_t>(seconds + 0.5);
+  const auto whole = std::llround(seconds);
   return whole < 60 ? fmt::format("{} s", whole) : fmt::format("{}:{:02} min", whole / 60, whole % 60);
 }
 
