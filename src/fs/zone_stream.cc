@@ -89,11 +89,7 @@ Status ZoneStream::WriteExtents(AlignedBuffer& buffer, size_t used, uint64_t fil
 
 Status ZoneStream::MakeDurable() {
   if (!volatile_here_ && !volatile_elsewhere_) return Status::Ok();
-  IoRequest flush;
-  flush.io_class = io_class_;
-  flush.device.op = DeviceOp::kFlush;
-  core_.engine.Run(flush);
-  ISOZONE_RETURN_IF_ERROR(ToStatus(core_.geometry(), flush.device));
+  ISOZONE_RETURN_IF_ERROR(core_.engine.Flush(io_class_));
   volatile_here_ = volatile_elsewhere_ = false;
   return Status::Ok();
 }

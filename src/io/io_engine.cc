@@ -35,11 +35,12 @@ DeviceStatus IoEngine::Run(IoRequest& request) {
   return request.device.status;
 }
 
-DeviceStatus IoEngine::Flush(IoClass io_class) {
+Status IoEngine::Flush(IoClass io_class) {
   IoRequest request;
   request.device.op = DeviceOp::kFlush;
   request.io_class = io_class;
-  return Run(request);
+  Run(request);
+  return ToStatus(device_.geometry(), request.device);
 }
 
 IoClassStats IoEngine::Stats(IoClass io_class) const {

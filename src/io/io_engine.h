@@ -67,8 +67,8 @@ class IoEngine {
   // Submits and waits; the outcome is in request.device.status.
   DeviceStatus Run(IoRequest& request);
 
-  // Everything completed before is durable when this returns success.
-  DeviceStatus Flush(IoClass io_class);
+  // Every write that completed before is durable when this returns OK.
+  Status Flush(IoClass io_class);
 
   IoClassStats Stats(IoClass io_class) const;
 

@@ -52,7 +52,7 @@ TEST(IoEngine, CountsByClass) {
   read.device.data = buffer.data();
   read.device.length = 4096;
   EXPECT_EQ(engine.Run(read), DeviceStatus::kSuccess);
-  EXPECT_EQ(engine.Flush(IoClass::kWal), DeviceStatus::kSuccess);
+  EXPECT_TRUE(engine.Flush(IoClass::kWal).ok());
 
   EXPECT_EQ(engine.Stats(IoClass::kWal).bytes_written, 8192u);
   EXPECT_EQ(engine.Stats(IoClass::kWal).write_latency_ns.count, 1u);
@@ -66,7 +66,7 @@ TEST(IoEngine, ReturnsWhatTheDeviceSays) {
   ThreadedDevice device;
   device.status = DeviceStatus::kWriteFault;
   IoEngine engine(device);
-  EXPECT_EQ(engine.Flush(IoClass::kOther), DeviceStatus::kWriteFault);
+  EXPECT_EQ(engine.Flush(IoClass::kOther).ToString(), "I/O error: flush failed: Write Fault (280h)");
 }
 
 TEST(Latch, OpensWhenEveryEventHappened) {
