@@ -464,7 +464,7 @@ TEST_F(DatabaseTest, DestroyingLeavesNothing) {
 }
 
 TEST_F(DatabaseTest, AFullDeviceFailsWritesAndLosesNothing) {
-  options_.paranoid_checks = true;
+  options_.write_buffer_size = 64 << 20;  // so that the log meets the end first: RocksDB stalls where a flush does
   OpenIt();
   WriteFile(fs(), "/ballast.sst", "");
   uint64_t free = 0;
