@@ -16,10 +16,10 @@ namespace isozone {
 namespace {
 
 // What the metadata says of the zones: live bytes, use, lifetime.
-Status AdoptZones(FsCore& core, std::span<const std::pair<ZoneId, ZoneUse>> metadata_zones) {
+Status AdoptZones(FsCore& core, std::span<const std::pair<ZoneId, ZoneUse>> metadata_zones)
+    ISOZONE_REQUIRES(core.namespace_mutex) {
   for (const auto& [zone, use] : metadata_zones) ISOZONE_RETURN_IF_ERROR(core.pool->AdoptMetadata(zone, use));
   std::vector<bool> has_lifetime(core.geometry().zone_count);  // a zone keeps that of the first file in it
-  const MutexLock lock(core.namespace_mutex);
   for (const Inode* inode = core.state.Next(InodeId()); inode != nullptr; inode = core.state.Next(inode->id)) {
     const bool log = inode->kind == FileKind::kLog;
     const auto space = log ? SpaceOf(inode->regions) : SpaceOf(core.geometry(), inode->extents);
@@ -81,32 +81,28 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   ISOZONE_ASSIGN_OR_RETURN(core->pool, ZonePool::Create(*core->device, std::move(pool_options)));
 
   if (read_only) {
+    const MutexLock lock(core->namespace_mutex);
     ISOZONE_RETURN_IF_ERROR(AdoptZones(*core, recovered.zones));
     auto follower = std::make_unique<Follower>(*core, recovered.zones);
-    return std::unique_ptr<FileSystem>(std::make_unique<MountedFileSystem>(std::move(core), std::move(follower)));
+    return std::unique_ptr<FileSystem>(std::make_unique<MountedFileSystem>(core, std::move(follower)));
   }
 
-  std::vector<MetadataOp> seals;
+  uint64_t sealed = 0;
   {
+    // From the seals in the state to their record in the journal nothing may take a checkpoint.
     const MutexLock lock(core->namespace_mutex);
-    ISOZONE_ASSIGN_OR_RETURN(seals, SealOpenLogs(*core));
+    ISOZONE_ASSIGN_OR_RETURN(const std::vector<MetadataOp> seals, SealOpenLogs(*core));
     ISOZONE_RETURN_IF_ERROR(core->state.Apply(seals));
+    ISOZONE_RETURN_IF_ERROR(AdoptZones(*core, recovered.zones));
+    ISOZONE_ASSIGN_OR_RETURN(core->journal,
+                             Journal::Open(*core->device, *core->pool, core->namespace_mutex, core->state, recovered,
+                                           Journal::Options{options.checkpoint_after}));
+    if (!seals.empty()) sealed = core->journal->Append(seals);
   }
-  ISOZONE_RETURN_IF_ERROR(AdoptZones(*core, recovered.zones));
-  MetadataState* const state = &core->state;  // the journal locks namespace_mutex where it uses it
-  ISOZONE_ASSIGN_OR_RETURN(core->journal, Journal::Open(*core->device, *core->pool, core->namespace_mutex, *state,
-                                                        recovered, Journal::Options{options.checkpoint_after}));
   core->pool->Start();
-  if (!seals.empty()) {
-    uint64_t sequence = 0;
-    {
-      const MutexLock lock(core->namespace_mutex);
-      sequence = core->journal->Append(seals);
-    }
-    // Before anything is written behind a torn frame, which after another power cut would look like a damaged one.
-    const Status sealed = core->journal->Sync(sequence);
-    if (!sealed.ok()) spdlog::error("isozone: {}; nothing can be written", sealed.ToString());
-  }
+  // Before anything is written behind a torn frame, which after another power cut would look like a damaged one.
+  const Status status = core->journal->Sync(sealed);
+  if (!status.ok()) spdlog::error("isozone: {}; nothing can be written", status.ToString());
   return std::unique_ptr<FileSystem>(std::make_unique<MountedFileSystem>(std::move(core), nullptr));
 }
 
