@@ -42,7 +42,7 @@ class Install(unittest.TestCase):
             program = os.path.join(build, "consumer")
             self.assertRegex(self.run_command(program, f"isozone://{device}"),
                              r"^Isozone 0\.1\.0 \(RocksDB \d+\.\d+\.\d+\): from a zone$")
-            self.assertIn("/db", self.run_command(tool, "ls", device))
+            self.assertIn("db/", self.run_command(tool, "ls", device))
 
 
 if __name__ == "__main__":
