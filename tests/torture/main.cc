@@ -11,6 +11,7 @@ int main(int argc, char** argv) {
   isozone::torture::Options options;
   options.seed = std::random_device{}();
   bool progress = false;
+  bool rocksdb = false;
   CLI::App app(
       "Cuts the power of an emulated SSD under a random workload, mounts it again and checks what is found.\n"
       "Ends with 1 and the command that replays the failure where something is wrong.");
@@ -20,6 +21,7 @@ int main(int argc, char** argv) {
   app.add_option("--threads", options.threads, "clients at the same time")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
+  app.add_flag("--rocksdb", rocksdb, "RocksDB on top");
   app.add_flag("--progress", progress, "show how far it is");
   CLI11_PARSE(app, argc, argv);
 
@@ -28,10 +30,11 @@ int main(int argc, char** argv) {
       if (done % 100 < isozone::torture::kCutsPerChain) fmt::print(stderr, "\r{} of {} cuts", done, options.cuts);
     };
   }
-  fmt::print("isozone_torture --seed {} --first {} --cuts {} --threads {}\n", options.seed, options.first, options.cuts,
-             options.threads);
+  fmt::print("isozone_torture {}--seed {} --first {} --cuts {} --threads {}\n", rocksdb ? "--rocksdb " : "",
+             options.seed, options.first, options.cuts, options.threads);
   std::fflush(stdout);
-  const auto report = isozone::torture::RunPowerCuts(options);
+  const auto report =
+      rocksdb ? isozone::torture::RunPowerCutsOnRocksDb(options) : isozone::torture::RunPowerCuts(options);
   if (progress) fmt::print(stderr, "\n");
   if (!report.ok()) {
     fmt::print(stderr, "FAILED: {}\n", report.status().ToString());

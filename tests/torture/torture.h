@@ -27,12 +27,16 @@ struct Options {
 struct Report {
   uint64_t cuts = 0;
   uint64_t in_format = 0;  // of these, while the device was being formatted
-  uint64_t in_mount = 0;   // while it was being mounted, or read back at once afterwards
+  uint64_t in_mount = 0;   // while it was being mounted, or read back at once afterwards; while a database was opened
   uint64_t operations = 0;
 };
 
 // kCorruption with what is wrong and the command that replays it.
 Result<Report> RunPowerCuts(const Options& options);
+
+// The same with RocksDB on top, in two column families that are flushed and compacted all the time. Recovery of the WAL
+// must succeed and give the state after some write, not before the last synced one. `threads` is not looked at.
+Result<Report> RunPowerCutsOnRocksDb(const Options& options);
 
 // Cuts the power in each command, from the first, of formatting, mounting and a short piece of work.
 Result<Report> CutEveryCommand(uint64_t seed);

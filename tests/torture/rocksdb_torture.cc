@@ -1,0 +1,331 @@
+// Every write of a run has a number, from 1; it puts one key, or one in each column family, to a value that names the
+// number. So the state after recovery tells up to which write it goes, and must be exactly that of this write.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <rocksdb/table.h>
+#include <spdlog/spdlog.h>
+
+#include "base/random.h"
+#include "integration/scratch.h"
+#include "model/volume.h"
+#include "rocksdb/isozone.h"
+#include "torture/torture.h"
+
+namespace isozone::torture {
+namespace {
+
+constexpr size_t kFamilies = 2;
+constexpr uint64_t kKeys = 300;
+
+using Table = std::map<std::string, uint64_t>;  // key -> number of the write that put it last
+struct State {
+  std::array<Table, kFamilies> families;
+};
+
+struct Put {
+  size_t family;
+  std::string key;
+};
+using Write = std::vector<Put>;
+
+Status FromRocksDb(const rocksdb::Status& status, std::string_view what) {
+  return status.ok() ? Status::Ok() : Status::IoError(fmt::format("{}: {}", what, status.ToString()));
+}
+
+std::string ValueOf(uint64_t number) {
+  Random random(number);
+  std::string value = fmt::format("{} ", number);
+  value.resize(random.Between(20, 1500), static_cast<char>('a' + number % 26));
+  return value;
+}
+
+void Apply(State& state, const Write& write, uint64_t number) {
+  for (const Put& put : write) state.families[put.family][put.key] = number;
+}
+
+// An open database. Its file system is unmounted with it.
+class Database {
+ public:
+  static Result<std::unique_ptr<Database>> Open(const std::string& uri) {
+    auto database = std::make_unique<Database>();
+    ISOZONE_RETURN_IF_ERROR(FromRocksDb(OpenFileSystem(uri, &database->fs_), "mounting"));
+    database->env_ = rocksdb::NewCompositeEnv(database->fs_);
+    rocksdb::DBOptions options;
+    options.env = database->env_.get();
+    options.create_if_missing = options.create_missing_column_families = true;
+    options.max_background_jobs = 3;
+    options.max_total_wal_size = 512 * kKiB;
+    rocksdb::ColumnFamilyOptions family;
+    family.write_buffer_size = 64 * kKiB;
+    family.level0_file_num_compaction_trigger = 2;
+    family.target_file_size_base = 64 * kKiB;
+    family.max_bytes_for_level_base = 256 * kKiB;
+    const std::vector<rocksdb::ColumnFamilyDescriptor> descriptors = {{rocksdb::kDefaultColumnFamilyName, family},
+                                                                      {"second", family}};
+    const auto open =
+        [&](auto* out) -> decltype(rocksdb::DB::Open(options, "/db", descriptors, &database->handles_, out)) {
+      return rocksdb::DB::Open(options, "/db", descriptors, &database->handles_, out);
+    };
+    ISOZONE_RETURN_IF_ERROR(FromRocksDb(OpenInto(&database->db_, open), "opening the database"));
+    return database;
+  }
+
+  Database() = default;
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+  ~Database() {
+    for (rocksdb::ColumnFamilyHandle* handle : handles_) (void)db_->DestroyColumnFamilyHandle(handle);
+    db_.reset();
+  }
+
+  Status Commit(const Write& write, uint64_t number, bool sync) {
+    rocksdb::WriteBatch batch;
+    for (const Put& put : write) {
+      ISOZONE_RETURN_IF_ERROR(FromRocksDb(batch.Put(handles_[put.family], put.key, ValueOf(number)), "batch"));
+    }
+    rocksdb::WriteOptions options;
+    options.sync = sync;
+    return FromRocksDb(db_->Write(options, &batch), "write");
+  }
+
+  Status Flush(size_t family) {
+    rocksdb::FlushOptions options;
+    options.wait = false;
+    options.allow_write_stall = true;
+    return FromRocksDb(db_->Flush(options, handles_[family]), "flush");
+  }
+
+  // Every key and what its value says; kCorruption where a value is not whole.
+  Result<State> ReadAll() {
+    State state;
+    for (size_t family = 0; family < kFamilies; ++family) {
+      const std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(rocksdb::ReadOptions(), handles_[family]));
+      for (it->SeekToFirst(); it->Valid(); it->Next()) {
+        const std::string value = it->value().ToString();
+        const uint64_t number = std::strtoull(value.c_str(), nullptr, 10);
+        if (value != ValueOf(number)) {
+          return Status::Corruption(fmt::format("the value of '{}' is not what was put", it->key().ToString()));
+        }
+        state.families[family][it->key().ToString()] = number;
+      }
+      ISOZONE_RETURN_IF_ERROR(FromRocksDb(it->status(), "reading"));
+    }
+    return state;
+  }
+
+ private:
+  std::shared_ptr<rocksdb::FileSystem> fs_;
+  std::unique_ptr<rocksdb::Env> env_;
+  std::unique_ptr<rocksdb::DB> db_;
+  std::vector<rocksdb::ColumnFamilyHandle*> handles_;
+};
+
+// What the processes of a run tell each other.
+struct Board {
+  std::atomic<bool> opened;
+  std::atomic<uint64_t> attempted;  // writes
+  std::atomic<uint64_t> synced;     // number of the last write that was synced
+  std::atomic<uint64_t> recovered;  // number of the last write that was found
+  std::array<char, 4096> failure;   // empty: none
+};
+
+// RocksDB does not survive every I/O error: its debug builds, Debian's is one, end in an assertion where a file is
+// touched again after one failed. A power cut ends the process anyway, so each cut has a process of its own, and so has
+// each recovery. This one has no threads.
+class Chain {
+ public:
+  explicit Chain(uint64_t seed) : random_(seed) {
+    void* memory = mmap(nullptr, sizeof(Board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    board_ = memory == MAP_FAILED ? nullptr : new (memory) Board();
+  }
+  Chain(const Chain&) = delete;
+  Chain& operator=(const Chain&) = delete;
+  ~Chain() { munmap(board_, sizeof(Board)); }
+
+  Status Run() {
+    if (board_ == nullptr) return Status::FromErrno(errno, "cannot share memory");
+    DeviceGeometry geometry;
+    geometry.zone_count = 96;
+    geometry.zone_size = 512 * kKiB;
+    geometry.zone_capacity = geometry.zone_size - 4096 * random_.Below(32);
+    geometry.max_active_zones = geometry.max_open_zones = static_cast<uint32_t>(random_.Between(10, 24));
+    geometry.optimal_write = geometry.block_size;
+    ISOZONE_ASSIGN_OR_RETURN(model::Volume volume, model::Volume::Create(geometry));
+    ISOZONE_RETURN_IF_ERROR(InProcess([&] { return volume.Format(); }));
+    const std::string uri = "isozone://emu:" + volume.path() + "?checkpoint_after=64K&write_buffer=64K";
+    for (uint64_t cut = 0; cut < kCutsPerChain; ++cut, ++report.cuts) {
+      const uint64_t commands = random_.Below(random_.Chance(0.3) ? 300 : 3000);
+      const std::string faults = fmt::format("&fault_power_cut_after={}&fault_seed={}", commands, random_.Next() >> 1);
+      const uint64_t seed = random_.Next();
+      board_->opened = false;
+      board_->attempted = 0;
+      ISOZONE_RETURN_IF_ERROR(InProcess([&] { return Work(uri + faults, seed); }));
+      if (!board_->opened) ++report.in_mount;
+      ISOZONE_RETURN_IF_ERROR(InProcess([&] { return Recover(volume, uri, seed); }));
+      Accept(seed);
+    }
+    return Status::Ok();
+  }
+
+  Report report;
+
+ private:
+  struct Step {
+    Write write;
+    bool sync = false;
+    bool flush = false;
+  };
+  static Step NextStep(Random& random) {
+    const auto key = [&] { return fmt::format("key{:04}", random.Below(kKeys)); };
+    Step step;
+    if (random.Chance(0.2)) {
+      step.write = {{0, key()}, {1, key()}};
+    } else {
+      step.write = {{random.Below(kFamilies), key()}};
+    }
+    step.sync = random.Chance(0.1);
+    step.flush = random.Chance(0.002);
+    return step;
+  }
+
+  // Runs `work` in a child process, which ends with it, threads and all.
+  Status InProcess(const std::function<Status()>& work) {
+    board_->failure[0] = '\0';
+    const int log = memfd_create("stderr", 0);
+    const pid_t child = fork();
+    if (child < 0) return Status::FromErrno(errno, "cannot fork");
+    if (child == 0) {
+      dup2(log, STDERR_FILENO);
+      const Status status = work();
+      if (!status.ok()) fmt::format_to_n(board_->failure.data(), board_->failure.size() - 1, "{}", status.ToString());
+      _exit(status.ok() ? 0 : 1);
+    }
+    int outcome = 0;
+    waitpid(child, &outcome, 0);
+    std::string words(4096, '\0');
+    words.resize(static_cast<size_t>(std::max<ssize_t>(0, pread(log, words.data(), words.size(), 0))));
+    close(log);
+    if (outcome == 0) return Status::Ok();
+    if (board_->failure[0] != '\0') return Status::Corruption(board_->failure.data());
+    const bool known = words.find("sync_without_flush_called_") != std::string::npos;
+    if (known) return Status::Ok();
+    return Status::Corruption(fmt::format("the process ended with {:#x} and these words: {}", outcome, words));
+  }
+
+  // Until the power goes, at the latest after some thousand writes.
+  Status Work(const std::string& uri, uint64_t seed) {
+    const auto database = Database::Open(uri);
+    if (!database.ok()) return Status::Ok();
+    board_->opened = true;
+    Random random(seed);
+    for (uint64_t writes = random.Between(100, 3000); writes > 0; --writes) {
+      const Step step = NextStep(random);
+      const uint64_t number = last_number_ + ++board_->attempted;
+      if (!(*database)->Commit(step.write, number, step.sync).ok()) _exit(0);
+      if (step.sync) board_->synced = number;
+      if (step.flush && !(*database)->Flush(step.write.front().family).ok()) _exit(0);
+    }
+    _exit(0);
+  }
+
+  Status Recover(model::Volume& volume, const std::string& uri, uint64_t seed) {
+    ISOZONE_RETURN_IF_ERROR(volume.Check(/*read_data=*/true));
+    {
+      ISOZONE_ASSIGN_OR_RETURN(const auto database, Database::Open(uri));
+      ISOZONE_ASSIGN_OR_RETURN(const State found, database->ReadAll());
+      ISOZONE_RETURN_IF_ERROR(CheckRecovered(found, seed));
+    }
+    return volume.Check(/*read_data=*/true);
+  }
+
+  Status CheckRecovered(const State& found, uint64_t seed) {
+    uint64_t last = recovered_;
+    for (const Table& table : found.families) {
+      for (const auto& [key, number] : table) last = std::max(last, number);
+    }
+    if (last < board_->synced) {
+      return Status::Corruption(
+          fmt::format("recovered up to write {}, but {} was synced", last, board_->synced.load()));
+    }
+    if (last > last_number_ + board_->attempted) {
+      return Status::Corruption(fmt::format("write {} was never made", last));
+    }
+    board_->recovered = last;
+    const State wanted = StateAt(last, seed);
+    for (size_t family = 0; family < kFamilies; ++family) {
+      if (found.families[family] == wanted.families[family]) continue;
+      return Status::Corruption(fmt::format("recovered up to write {}, but column family {} is not as of it{}", last,
+                                            family, Difference(found.families[family], wanted.families[family])));
+    }
+    return Status::Ok();
+  }
+
+  State StateAt(uint64_t last, uint64_t seed) const {
+    State state = base_;
+    Random random(seed);
+    (void)random.Between(100, 3000);
+    for (uint64_t number = last_number_ + 1; number <= last; ++number) Apply(state, NextStep(random).write, number);
+    return state;
+  }
+
+  // What was recovered counts from here on. The numbers of lost writes are not used again.
+  void Accept(uint64_t seed) {
+    base_ = StateAt(board_->recovered, seed);
+    recovered_ = board_->recovered;
+    board_->synced = recovered_;
+    report.operations += board_->attempted;
+    last_number_ += board_->attempted;
+  }
+
+  static std::string Difference(const Table& found, const Table& wanted) {
+    for (const auto& [key, number] : wanted) {
+      const auto it = found.find(key);
+      if (it == found.end()) return fmt::format(": '{}' of write {} is missing", key, number);
+      if (it->second != number) return fmt::format(": '{}' is of write {} and not {}", key, it->second, number);
+    }
+    return ": there are keys that were never put";
+  }
+
+  Random random_;
+  Board* board_ = nullptr;
+  State base_;                // what was found last
+  uint64_t recovered_ = 0;    // number of the last write in it
+  uint64_t last_number_ = 0;  // of the last write that was made before this cut
+};
+
+}  // namespace
+
+Result<Report> RunPowerCutsOnRocksDb(const Options& options) {
+  const spdlog::level::level_enum level = spdlog::get_level();
+  spdlog::set_level(spdlog::level::off);
+  Report total;
+  Status status;
+  for (uint64_t first = options.first; status.ok() && first < options.first + options.cuts; first += kCutsPerChain) {
+    Chain chain(Random(options.seed).Next() + first);
+    status = chain.Run().WithContext(
+        fmt::format("isozone_torture --rocksdb --seed {} --first {} --cuts {}", options.seed, first, kCutsPerChain));
+    total.cuts += chain.report.cuts;
+    total.in_mount += chain.report.in_mount;
+    total.operations += chain.report.operations;
+    if (options.progress) options.progress(total.cuts);
+  }
+  spdlog::set_level(level);
+  if (!status.ok()) return status;
+  return total;
+}
+
+}  // namespace isozone::torture

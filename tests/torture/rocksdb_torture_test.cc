@@ -1,0 +1,23 @@
+// RocksDB on top of the power cuts, in small; `make torture` runs thousands through isozone_torture.
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "model/volume.h"
+#include "torture/torture.h"
+
+namespace isozone::torture {
+namespace {
+
+TEST(RocksDbPowerCut, SyncedWritesSurvive) {
+  Options options;
+  options.seed = model::TestSeed(std::random_device{}());
+  options.cuts = 100;
+  const auto report = RunPowerCutsOnRocksDb(options);
+  ASSERT_TRUE(report.ok()) << report.status().ToString();
+  EXPECT_EQ(100u, report->cuts);
+  EXPECT_GT(report->in_mount, 0u);
+}
+
+}  // namespace
+}  // namespace isozone::torture
