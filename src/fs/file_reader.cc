@@ -101,8 +101,12 @@ void PiecewiseReader::Submit(FileRead& read) {
       extents.clear();
       read.bytes_read = file_->Locate(read.offset, read.buffer, extents);
     }
-    // Behind the last good byte of a damaged log there is no end of file, but an error.
-    if (read.bytes_read == 0 && !read.buffer.empty()) read.status = file_->damage();
+    // Behind the last good byte of a damaged log there is no end of file, but an error: a short read would hide it.
+    read.status = file_->damage();
+    if (!read.status.ok()) {
+      read.bytes_read = 0;
+      extents.clear();
+    }
   }
   if (extents.empty()) {
     read.done(read);

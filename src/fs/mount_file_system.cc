@@ -56,7 +56,8 @@ Result<std::vector<MetadataOp>> SealOpenLogs(FsCore& core) ISOZONE_REQUIRES(core
     region.payload = scan.payload;
     if (!scan.damage.ok()) spdlog::error("isozone: {}", scan.damage.ToString());
     if (region.end == region.begin) {
-      // Nothing of it survived; its place belongs to whoever writes there next.
+      // Nothing of it survived; its place belongs to whoever writes there next, once this is durable.
+      core.pool->ResetBeforeUse(region.zone);
       std::vector<LogRegion> others(inode->regions.begin(), inode->regions.end() - 1);
       ops.emplace_back(SetLogRegions{inode->id, std::move(others), inode->modified_s});
       continue;

@@ -362,6 +362,8 @@ Result<std::unique_ptr<FileReader>> MountedFileSystem::OpenForRead(std::string_v
     const MutexLock lock(mutex());
     ISOZONE_ASSIGN_OR_RETURN(const Inode* found, FindFile(path));
     file = core_->FindOpen(found->id);
+    // A log that could not be read when it was opened before is tried again.
+    if (file != nullptr && !file->has_writer && file->damage().Is(StatusCode::kIoError)) file.reset();
     if (file == nullptr && found->kind != FileKind::kLog) {
       file = Register(found->id, found->kind, found->extents, Status::Ok());
     }

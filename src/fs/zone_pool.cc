@@ -749,6 +749,12 @@ void ZonePool::SetLifetime(ZoneId zone, Lifetime lifetime) {
   impl_->table.SetLifetime(zone, lifetime);
 }
 
+void ZonePool::ResetBeforeUse(ZoneId zone) {
+  const MutexLock lock(impl_->mu);
+  // As if a write had failed in it.
+  if (impl_->table.at(zone).phase == ZonePhase::kEmpty) impl_->table.Fail(zone, 0);
+}
+
 void ZonePool::SetUse(ZoneId zone, ZoneUse use) {
   const MutexLock lock(impl_->mu);
   impl_->table.SetUse(zone, use);

@@ -126,6 +126,9 @@ class ZonePool {
   Status AdoptMetadata(ZoneId zone, ZoneUse use);
   void SetLifetime(ZoneId zone, Lifetime lifetime);  // of what it holds
   void SetUse(ZoneId zone, ZoneUse use);             // kData or kLog
+  // An empty zone that a durable record may name, though no longer the state: it is given to nobody before it was reset,
+  // which waits until that is durable.
+  void ResetBeforeUse(ZoneId zone);
   // Starts the background thread; from here on dead zones are reset.
   void Start();
   // Finishes the background work that is due and ends the thread: `make_durable` must still work. No Acquire succeeds

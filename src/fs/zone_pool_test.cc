@@ -370,6 +370,21 @@ TEST_F(ZonePoolTest, NothingIsResetBeforeStart) {
   EXPECT_EQ(device_->Zone(ZoneId(6)).state, ZoneState::kFull);
 }
 
+TEST_F(ZonePoolTest, EmptyZoneThatARecordNamesIsGivenToNobodyBeforeItWasReset) {
+  device_ = std::make_unique<FakeDevice>(20);
+  Create();
+  const ZoneId zone(2);  // the first that is not the superblock's
+  pool_->ResetBeforeUse(zone);
+  durable_ = [&] {
+    EXPECT_NE(pool_->AcquireMetadata(ZoneUse::kJournal).value().zone(), zone);
+    return Status::Ok();
+  };
+  pool_->Start();
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(durable_calls_, 1);
+  EXPECT_EQ(pool_->AcquireMetadata(ZoneUse::kJournal).value().zone(), zone);
+}
+
 TEST_F(ZonePoolTest, WhatCannotBeMadeDurableIsNotReset) {
   Open();
   const std::vector<ZoneId> zones = FillDevice();
