@@ -108,12 +108,14 @@ Result<bool> HasZenFs(ZonedDevice& device, ZoneId zone) {
   return magic == kZenFsMagic;
 }
 
+Status OfflineSuperblock(ZoneId zone) {
+  return Status::IoError(fmt::format("zone {}, which may hold the newest superblock, is offline", zone.value()));
+}
+
 // The newest superblock of one zone, or nothing where the zone holds none.
 Result<std::optional<FoundSuperblock>> ReadNewestOf(ZonedDevice& device, ZoneId zone) {
   ISOZONE_ASSIGN_OR_RETURN(const SlotZone slots, DescribeSlots(device, zone));
-  if (slots.descriptor.state == ZoneState::kOffline) {
-    return Status::IoError(fmt::format("zone {}, which may hold the newest superblock, is offline", zone.value()));
-  }
+  if (slots.descriptor.state == ZoneState::kOffline) return OfflineSuperblock(zone);
   if (slots.slots == 0) return std::optional<FoundSuperblock>();
   AlignedBuffer slot;
   ISOZONE_RETURN_IF_ERROR(ReadSlot(device, zone, slots.slots - 1, slot));
@@ -236,6 +238,10 @@ Result<FoundSuperblock> ReadSuperblock(ZonedDevice& device) {
           fmt::format("{} is formatted by ZenFS, which Isozone does not read: run isozone mkfs --force to replace it",
                       device.name()));
     case DeviceContent::kUnknown:
+      for (const ZoneId zone : kSuperblockZones) {
+        ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor descriptor, DescribeZone(device, zone));
+        if (descriptor.state == ZoneState::kOffline) return OfflineSuperblock(zone);
+      }
       return Status::NotFound(
           fmt::format("{} holds data but no Isozone superblock: run isozone mkfs --force if nothing on it is needed",
                       device.name()));

@@ -118,6 +118,7 @@ class Client {
   void ForgetAllGone();
   Status MakeRoom();
   Status RemoveFiles(double share);
+  Status RemoveAllNames(Inode inode);
 
   FileSystem& fs_;
   Oracle& oracle_;

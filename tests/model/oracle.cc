@@ -53,7 +53,9 @@ class Collector {
     if (attributes.is_directory) return Walk(path);
     std::string& bytes = it->second.bytes;
     const Status status = ReadWhole(fs_, path, bytes);
-    if (!status.ok() && tolerate_unreadable_) {
+    const bool cut_off =
+        !attributes.is_directory && attributes.kind == FileKind::kLog && bytes.size() < attributes.size;
+    if ((!status.ok() || cut_off) && tolerate_unreadable_) {
       found_.unreadable.push_back(attributes.inode);
       return Status::Ok();
     }
@@ -128,6 +130,7 @@ void Oracle::Tell(Change change) {
 }
 
 void Oracle::Sync(Inode inode) {
+  if (durability_ended_) return;
   Tell({Kind::kSync, {}, {}, inode});
   // A log may have been synced with older metadata: with the record that names its zone, which follows only its
   // creation and truncation. All others take every change before along; so do files without a name, for their removal.
@@ -147,6 +150,7 @@ void Oracle::Sync(Inode inode) {
 }
 
 void Oracle::SyncMetadata() {
+  if (durability_ended_) return;
   for (const Change& change : changes_) Apply(base_, change);
   changes_.clear();
   std::erase_if(base_.files, [this](const auto& file) { return !now_.files.contains(file.first); });

@@ -71,6 +71,8 @@ class Oracle {
   void Sync(Inode inode);
   // Every change so far is durable.
   void SyncMetadata();
+  // The process may have ended before any of what is told from here on: the two above no longer count.
+  void EndDurability() { durability_ended_ = true; }
 
   const State& now() const { return now_; }
   // The handles of a file that has no name any more are closed.
@@ -116,6 +118,7 @@ class Oracle {
   State base_;
   State now_;
   std::vector<Change> changes_;  // since the base
+  bool durability_ended_ = false;
 };
 
 // "OK" or where `found` stops being a prefix of `wanted`.
