@@ -45,7 +45,7 @@ Status CreateDevice(Uri& uri) {
   auto existing = ImageFile::Open(uri.path, OpenMode::kReadOnly);
   if (existing.status().Is(StatusCode::kNotFound)) {
     ISOZONE_ASSIGN_OR_RETURN(const Profile profile, ResolveProfile(wishes));
-    const Status created = EmulatedDevice::CreateImage(uri.path, profile);
+    Status created = EmulatedDevice::CreateImage(uri.path, profile);
     if (!created.Is(StatusCode::kAlreadyExists)) return created;
     existing = ImageFile::Open(uri.path, OpenMode::kReadOnly);  // another process was faster
   }

@@ -29,7 +29,7 @@ class OpenDeviceTest : public testing::Test {
   }
   Status Create(const std::string& options) {
     Uri uri = Image(options);
-    const Status status = CreateDevice(uri);
+    Status status = CreateDevice(uri);
     EXPECT_TRUE(!status.ok() || uri.options.RejectUnknown().ok());
     return status;
   }

@@ -4,14 +4,15 @@
 
 namespace isozone {
 
-FsCore::FsCore(std::unique_ptr<ZonedDevice> d, MountOptions o, RecoveredMetadata&& recovered)
-    : device(std::move(d)),
-      options(std::move(o)),
-      label(recovered.label),
-      uuid(recovered.uuid),
-      frame_seed(LogFrameSeed(recovered.uuid)),
-      engine(*device),
-      state(std::move(recovered.state)) {}
+FsCore::FsCore(std::unique_ptr<ZonedDevice> device, MountOptions options, std::string label, std::string uuid,
+               MetadataState state)
+    : device(std::move(device)),
+      options(std::move(options)),
+      label(std::move(label)),
+      uuid(std::move(uuid)),
+      frame_seed(LogFrameSeed(this->uuid)),
+      engine(*this->device),
+      state(std::move(state)) {}
 
 Result<uint64_t> FsCore::Commit(std::span<const MetadataOp> ops) {
   if (journal == nullptr) return Status::ReadOnly("the file system is mounted read-only");
@@ -28,10 +29,11 @@ std::shared_ptr<OpenFile> FsCore::FindOpen(InodeId id) {
 void FsCore::Release(std::shared_ptr<OpenFile> file) {
   if (file == nullptr) return;
   const MutexLock lock(namespace_mutex);
-  // Handles are copied and dropped only under this lock, so the count is exact.
-  if (file.use_count() > 1) return;
-  open_files.erase(file->id());
-  for (const auto& [zone, bytes] : file->release_at_close) pool->RemoveLive(zone, bytes);
+  if (file.use_count() == 1) {
+    open_files.erase(file->id());
+    for (const auto& [zone, bytes] : file->release_at_close) pool->RemoveLive(zone, bytes);
+  }
+  file.reset();  // under the lock, as handles are made under it: so the count is exact
 }
 
 void FsCore::ReleaseSpace(InodeId id, std::span<const std::pair<ZoneId, uint64_t>> space) {

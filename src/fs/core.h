@@ -23,7 +23,8 @@
 namespace isozone {
 
 struct FsCore {
-  FsCore(std::unique_ptr<ZonedDevice> d, MountOptions o, RecoveredMetadata&& recovered);
+  FsCore(std::unique_ptr<ZonedDevice> device, MountOptions options, std::string label, std::string uuid,
+         MetadataState state);
 
   // Applies `ops` to the state and puts them into the journal, as one: all of them survive a power cut, or none.
   // Returns the sequence to Sync. kReadOnly with the reason where nothing can be changed.
@@ -51,6 +52,10 @@ struct FsCore {
   Mutex namespace_mutex;
   MetadataState state ISOZONE_GUARDED_BY(namespace_mutex);
   std::unordered_map<InodeId, std::weak_ptr<OpenFile>> open_files ISOZONE_GUARDED_BY(namespace_mutex);
+
+  // Logs whose last region is open though nobody writes them: it could not be read when mounting. Until it is, or the
+  // log is removed, so much counts as live there (zone, bytes), to keep the zone from being reset.
+  std::unordered_map<InodeId, std::pair<ZoneId, uint64_t>> unread_logs ISOZONE_GUARDED_BY(namespace_mutex);
 
   std::unique_ptr<ZonePool> pool;    // set at mount, never changed
   std::unique_ptr<Journal> journal;  // set at mount, never changed; null when read-only

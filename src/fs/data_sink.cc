@@ -23,7 +23,7 @@ class DataSink final : public WriteSink {
   Status Write(AlignedBuffer& buffer, size_t used, uint64_t file_offset, bool durable,
                std::vector<FileExtent>& written) override {
     const size_t known = written.size();
-    const Status status = stream_.WriteExtents(buffer, used, file_offset, durable, written);
+    Status status = stream_.WriteExtents(buffer, used, file_offset, durable, written);
     for (size_t i = known; i < written.size(); ++i) AppendExtent(pending_, written[i], core_.geometry().zone_size);
     return status;
   }

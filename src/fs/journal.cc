@@ -389,7 +389,7 @@ Status Journal::Impl::WriteCheckpoint() {
   const MutexLock lock(mu);
   stats.bytes += checkpoint_writer.bytes_written() - bytes_before;
   if (checkpoint_writer.write_failed()) return Latch(place.status());
-  const Status status = place.ok() ? SyncInThread(footer.sequence) : place.status();
+  Status status = place.ok() ? SyncInThread(footer.sequence) : place.status();
   if (!status.ok()) {
     checkpoint_writer.Abandon();
     return status;

@@ -20,21 +20,28 @@ Status AdoptZones(FsCore& core, std::span<const std::pair<ZoneId, ZoneUse>> meta
     ISOZONE_REQUIRES(core.namespace_mutex) {
   for (const auto& [zone, use] : metadata_zones) ISOZONE_RETURN_IF_ERROR(core.pool->AdoptMetadata(zone, use));
   std::vector<bool> has_lifetime(core.geometry().zone_count);  // a zone keeps that of the first file in it
+  std::vector<uint64_t> live(core.geometry().zone_count);      // bytes
   for (const Inode* inode = core.state.Next(InodeId()); inode != nullptr; inode = core.state.Next(inode->id)) {
     const bool log = inode->kind == FileKind::kLog;
     const auto space = log ? SpaceOf(inode->regions) : SpaceOf(core.geometry(), inode->extents);
     for (const auto& [zone, bytes] : space) {
       core.pool->AddLive(zone, bytes);
+      live[zone.value()] += bytes;
       core.pool->SetUse(zone, log ? ZoneUse::kLog : ZoneUse::kData);
       if (!has_lifetime[zone.value()]) core.pool->SetLifetime(zone, inode->lifetime);
       has_lifetime[zone.value()] = true;
     }
     if (log && !inode->regions.empty() && inode->regions.back().open()) {
-      const LogRegion& region = inode->regions.back();
-      ISOZONE_ASSIGN_OR_RETURN(const uint64_t write_pointer, WritePointerOf(*core.device, region.zone));
-      core.pool->AddLive(region.zone, write_pointer - std::min(write_pointer, region.begin));
-      core.pool->SetUse(region.zone, ZoneUse::kLog);
+      const ZoneId zone = inode->regions.back().zone;
+      core.unread_logs[inode->id] = {zone, core.geometry().block_size};
+      core.pool->SetUse(zone, ZoneUse::kLog);
     }
+  }
+  for (auto& [id, space] : core.unread_logs) {
+    auto& [zone, bytes] = space;
+    bytes = std::min(bytes, core.geometry().zone_capacity - live[zone.value()]);
+    core.pool->AddLive(zone, bytes);
+    live[zone.value()] += bytes;
   }
   return Status::Ok();
 }
@@ -72,7 +79,8 @@ Result<std::vector<MetadataOp>> SealOpenLogs(FsCore& core) ISOZONE_REQUIRES(core
 Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevice> device,
                                                       const MountOptions& options) {
   ISOZONE_ASSIGN_OR_RETURN(RecoveredMetadata recovered, RecoverMetadata(*device));
-  auto core = std::make_shared<FsCore>(std::move(device), options, std::move(recovered));
+  auto core =
+      std::make_shared<FsCore>(std::move(device), options, recovered.label, recovered.uuid, std::move(recovered.state));
   const bool read_only = options.read_only || core->device->read_only();
 
   ZonePool::Options pool_options;

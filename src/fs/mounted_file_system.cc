@@ -172,6 +172,7 @@ Status MountedFileSystem::CommitUnlink(const Inode& replaced, std::span<const Me
   const auto space = SpaceOfInode(replaced);
   ISOZONE_RETURN_IF_ERROR(core_->Commit(ops).status());
   if (last) core_->ReleaseSpace(id, space);
+  if (last) ReleaseUnread(id);
   return Status::Ok();
 }
 
@@ -273,17 +274,30 @@ Status MountedFileSystem::SealLeftOpen(const OpenFile& file) {
   const Inode* inode = core_->state.Find(file.id());
   if (inode == nullptr || inode->regions.empty() || !inode->regions.back().open()) return Status::Ok();
   std::vector<LogRegion> regions = inode->regions;
-  LogRegion& last = regions.back();
+  LogRegion last = regions.back();
+  regions.pop_back();
   last.payload = file.size() - inode->size;
-  if (last.payload == 0) {
-    regions.pop_back();
-  } else {
+  if (last.payload > 0) {
     const FileExtent extent = file.Extents().back();
     const uint64_t end = core_->geometry().OffsetInZone(extent.device_offset) + extent.length;
     last.end = RoundUp(end, core_->geometry().block_size);
+    regions.push_back(last);
   }
   const MetadataOp op = SetLogRegions{file.id(), std::move(regions), inode->modified_s};
-  return core_->Commit({&op, 1}).status();
+  ISOZONE_RETURN_IF_ERROR(core_->Commit({&op, 1}).status());
+  if (last.payload == 0) {
+    ReleaseUnread(file.id());
+  } else if (const auto unread = core_->unread_logs.extract(file.id())) {
+    core_->pool->AddLive(last.zone, last.end - last.begin - unread.mapped().second);
+  }
+  return Status::Ok();
+}
+
+void MountedFileSystem::ReleaseUnread(InodeId id) {
+  const auto unread = core_->unread_logs.find(id);
+  if (unread == core_->unread_logs.end()) return;
+  core_->pool->RemoveLive(unread->second.first, unread->second.second);
+  core_->unread_logs.erase(unread);
 }
 
 size_t MountedFileSystem::BufferSize(FileKind kind) const {

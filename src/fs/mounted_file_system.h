@@ -93,6 +93,7 @@ class MountedFileSystem final : public FileSystem {
   // The last region of a log that nobody writes is open where it could not be read when mounting. It ends where `file`,
   // read since, does.
   Status SealLeftOpen(const OpenFile& file) ISOZONE_REQUIRES(core_->namespace_mutex);
+  void ReleaseUnread(InodeId id) ISOZONE_REQUIRES(core_->namespace_mutex);
   std::unique_ptr<FileWriter> MakeWriter(std::shared_ptr<OpenFile> file, IoClass io_class, Lifetime lifetime);
   size_t BufferSize(FileKind kind) const;
 

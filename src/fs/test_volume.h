@@ -18,12 +18,12 @@ namespace isozone {
 
 #define ISOZONE_ASSERT_OK(expr)                                                \
   do {                                                                         \
-    const ::isozone::Status isozone_test_status_ = (expr);                     \
+    const ::isozone::Status& isozone_test_status_ = (expr);                    \
     ASSERT_TRUE(isozone_test_status_.ok()) << isozone_test_status_.ToString(); \
   } while (false)
 #define ISOZONE_EXPECT_OK(expr)                                                \
   do {                                                                         \
-    const ::isozone::Status isozone_test_status_ = (expr);                     \
+    const ::isozone::Status& isozone_test_status_ = (expr);                    \
     EXPECT_TRUE(isozone_test_status_.ok()) << isozone_test_status_.ToString(); \
   } while (false)
 
@@ -61,7 +61,7 @@ class TestVolume {
   }
 
   // Mounts; the file system is at fs(), its device at device().
-  Status Mount(MountOptions options = {}) {
+  Status Mount(const MountOptions& options = {}) {
     auto device = OpenDevice(options.read_only ? OpenMode::kReadOnly : OpenMode::kReadWrite);
     device_ = device.get();
     auto mounted = FileSystem::Mount(std::move(device), options);

@@ -272,8 +272,8 @@ TEST_F(ZonePoolTest, LeaseMovesAndGoesBackOnce) {
   Open();
   ZoneLease lease = MustAcquire(kData);
   ZoneLease moved = std::move(lease);
-  EXPECT_FALSE(lease.held());
-  EXPECT_FALSE(lease.BeginWrite());
+  EXPECT_FALSE(lease.held());        // NOLINT(bugprone-use-after-move): that it holds nothing then is promised
+  EXPECT_FALSE(lease.BeginWrite());  // NOLINT(bugprone-use-after-move)
   moved.Release();
   moved.Release();
   EXPECT_EQ(ActiveZones(), 0U);

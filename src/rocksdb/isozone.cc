@@ -64,8 +64,9 @@ rocksdb::Status OpenFileSystem(const std::string& uri, std::shared_ptr<rocksdb::
   return WithoutExceptions([&] {
     result->reset();
     Result<std::unique_ptr<ZonedFileSystem>> opened = ZonedFileSystem::Open(uri);
-    if (opened.ok()) *result = std::move(opened).value();
-    return ToIoStatus(opened.status(), "");
+    if (!opened.ok()) return ToIoStatus(opened.status(), "");
+    *result = std::move(opened).value();
+    return rocksdb::IOStatus::OK();
   });
 }
 

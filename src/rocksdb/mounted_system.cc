@@ -41,7 +41,7 @@ Result<std::shared_ptr<MountedSystem>> MountedSystem::Open(const AdapterUri& uri
   ISOZONE_ASSIGN_OR_RETURN(std::shared_ptr<FileSystem> fs, MountShared(uri.rest, uri.read_only));
   std::weak_ptr<MountedSystem>& known = registry.systems[fs.get()];
   if (std::shared_ptr<MountedSystem> system = known.lock()) return system;
-  std::shared_ptr<MountedSystem> system(new MountedSystem(std::move(fs), uri.stats_file));
+  std::shared_ptr<MountedSystem> system(new MountedSystem(std::move(fs), uri.stats_file), &MountedSystem::Destroy);
   known = system;
   static const int registered = std::atexit(&MountedSystem::EndAll);
   static_cast<void>(registered);
@@ -51,11 +51,11 @@ Result<std::shared_ptr<MountedSystem>> MountedSystem::Open(const AdapterUri& uri
 MountedSystem::MountedSystem(std::shared_ptr<FileSystem> fs, std::string stats_file)
     : fs_(std::move(fs)), stats_file_(std::move(stats_file)), identity_(IdentityOf(*fs_)), owner_(getpid()) {}
 
+void MountedSystem::Destroy(MountedSystem* system) {
+  if (getpid() == system->owner_) delete system;
+}
+
 MountedSystem::~MountedSystem() {
-  if (getpid() != owner_) {
-    new std::shared_ptr<FileSystem>(std::move(fs_));  // the parent's: dropping it here would unmount
-    return;
-  }
   {
     Registry& registry = TheRegistry();
     MutexLock lock(registry.mu);

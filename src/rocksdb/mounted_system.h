@@ -25,7 +25,6 @@ class MountedSystem {
  public:
   // Mounts, or joins what is mounted. The first caller's `stats_file` counts.
   static Result<std::shared_ptr<MountedSystem>> Open(const AdapterUri& uri);
-  ~MountedSystem();
   MountedSystem(const MountedSystem&) = delete;
   MountedSystem& operator=(const MountedSystem&) = delete;
 
@@ -67,12 +66,15 @@ class MountedSystem {
 
  private:
   MountedSystem(std::shared_ptr<FileSystem> fs, std::string stats_file);
+  ~MountedSystem();
+  // Leaks it in a forked child.
+  static void Destroy(MountedSystem* system);
   static void EndAll();
   void End() ISOZONE_EXCLUDES(gate_, mu_);
   Status UnmountOrSync() ISOZONE_REQUIRES(gate_) ISOZONE_EXCLUDES(mu_);
   void WriteStats() const;
 
-  std::shared_ptr<FileSystem> fs_;  // never null before destruction
+  const std::shared_ptr<FileSystem> fs_;
   const std::string stats_file_;
   const uint32_t identity_;  // differs between file systems
   const pid_t owner_;        // the process that mounted

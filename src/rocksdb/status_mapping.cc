@@ -5,13 +5,11 @@
 namespace isozone {
 
 using rocksdb::IOStatus;
-using rocksdb::Slice;
 
 IOStatus ToIoStatus(const Status& status, std::string_view path) {
   if (status.ok()) return IOStatus::OK();
-  std::string text(path);
-  if (!text.empty()) text += ": ";
-  text += status.message();
+  std::string text(status.message());
+  if (!path.empty() && text.find(path) == std::string::npos) text.insert(0, std::string(path) + ": ");
   switch (status.code()) {
     case StatusCode::kNotFound:
       return IOStatus::PathNotFound(text);

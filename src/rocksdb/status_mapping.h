@@ -18,7 +18,7 @@ namespace isozone {
 //   corruption     Corruption with data loss: writes stop, and no automatic recovery hides it
 //   read-only      IOError, not retryable: until the file system is mounted again
 //   other          IOError, not retryable: Isozone has retried what can be retried
-// `path` (may be empty) precedes the message.
+// `path` (may be empty) precedes a message that does not name it.
 rocksdb::IOStatus ToIoStatus(const Status& status, std::string_view path);
 
 // body(), an IOStatus, or the exception it ended with as one.

@@ -19,6 +19,12 @@ TEST(StatusMappingTest, AMissingFileIsAPathNotFound) {
   EXPECT_NE(s.ToString().find("/db/CURRENT: no such file"), std::string::npos) << s.ToString();
 }
 
+TEST(StatusMappingTest, TheFileIsNamedOnce) {
+  const IOStatus s = ToIoStatus(Status::NotFound("'/db/CURRENT' does not exist"), "/db/CURRENT");
+  EXPECT_NE(s.ToString().find(": '/db/CURRENT' does not exist"), std::string::npos) << s.ToString();
+  EXPECT_EQ(s.ToString().find("/db/CURRENT: "), std::string::npos) << s.ToString();
+}
+
 TEST(StatusMappingTest, NoSpaceCanBeRetried) {
   const IOStatus s = ToIoStatus(Status::NoSpace("full"), "");
   EXPECT_TRUE(s.IsNoSpace());

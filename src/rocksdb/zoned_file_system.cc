@@ -64,7 +64,7 @@ class DroppingLogger : public rocksdb::Logger {
 
 // The last log of the same name is kept, as NAME.old.
 IOStatus NewLocalLogger(const std::string& log_dir, const std::string& path, std::shared_ptr<rocksdb::Logger>* result) {
-  const std::shared_ptr<rocksdb::FileSystem>& local = rocksdb::FileSystem::Default();
+  const std::shared_ptr<rocksdb::FileSystem> local = rocksdb::FileSystem::Default();
   IOStatus status = local->CreateDirIfMissing(log_dir, IOOptions(), nullptr);
   if (!status.ok()) return status;
   std::string flat = path.substr(1);  // "/db/LOG" -> "db_LOG"

@@ -126,8 +126,8 @@ class ZoneTable {
   using IdleByLifetime = std::array<IdleByRoom, kLifetimeCount>;
 
   const IdleByLifetime& idle(ZoneUse use) const { return use == ZoneUse::kLog ? idle_log_ : idle_data_; }
-  void Index(ZoneId zone);
-  void Unindex(ZoneId zone);
+  void Index(ZoneId id);
+  void Unindex(ZoneId id);
   // Adds (sign 1) or takes away (sign -1) what a zone contributes.
   void Count(const ZoneRecord& zone, int sign);
 

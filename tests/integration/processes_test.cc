@@ -19,7 +19,6 @@ namespace isozone {
 namespace {
 
 using rocksdb::DB;
-using rocksdb::Options;
 using rocksdb::ReadOptions;
 using rocksdb::WriteOptions;
 

@@ -82,12 +82,12 @@ rocksdb::Status OpenDb(const rocksdb::Options& options, const std::string& path,
 
 #define EXPECT_OK(expression)                                        \
   do {                                                               \
-    const rocksdb::Status isozone_status_ = (expression);            \
+    const rocksdb::Status& isozone_status_ = (expression);           \
     EXPECT_TRUE(isozone_status_.ok()) << isozone_status_.ToString(); \
   } while (false)
 #define ASSERT_OK(expression)                                        \
   do {                                                               \
-    const rocksdb::Status isozone_status_ = (expression);            \
+    const rocksdb::Status& isozone_status_ = (expression);           \
     ASSERT_TRUE(isozone_status_.ok()) << isozone_status_.ToString(); \
   } while (false)
 

@@ -111,6 +111,19 @@ class StockTools(unittest.TestCase):
         output = run("sst_dump", f"--fs_uri={self.uri}", "--file=/bench", "--command=check", "--show_properties")
         self.assertIn("# entries", output)
 
+    def test_ldb_reads_beside_a_writer_of_another_process(self):
+        image = f"isozone://emu:{self.scratch}/live.img?timing=off"
+        run(CHILD, "mkfs", image + "&zones=64&zone_size=16MiB&zone_capacity=12MiB", preload=False)
+        with subprocess.Popen([CHILD, "hold-database", image, "1000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True) as writer:
+            self.assertEqual("ready\n", writer.stdout.readline())
+            scan = run("ldb", f"--fs_uri={image}&read_only=on", "--db=/db", "scan", "--key_hex", "--value_hex")
+            self.assertEqual(1000, sum(1 for line in scan.splitlines() if re.search(" : |==>", line)))
+            refused = run("ldb", f"--fs_uri={image}", "--db=/db", "scan", fails=True)
+            self.assertRegex(refused, "in use|another process")
+            writer.communicate("")
+            self.assertEqual(0, writer.returncode)
+
     def test_the_library_does_nothing_to_other_programs(self):
         self.assertEqual("hello\n", run("echo", "hello"))
 

@@ -15,7 +15,7 @@ namespace {
 
 #define ASSERT_FINE(expr)                                                       \
   do {                                                                          \
-    const ::isozone::Status fine_status_ = (expr);                              \
+    const ::isozone::Status& fine_status_ = (expr);                             \
     if (!fine_status_.ok()) FAIL() << #expr << ": " << fine_status_.ToString(); \
   } while (false)
 

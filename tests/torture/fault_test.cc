@@ -149,11 +149,20 @@ TEST_F(FaultTest, AReadErrorWhileMountingDoesNotShortenALog) {
   (*opened)->FailNext(DeviceOp::kRead, zone, DeviceStatus::kUnrecoveredReadError);
   auto mounted = FileSystem::Mount(std::move(*opened), Options());
   ASSERT_FINE(mounted.status());
+  auto appender = (*mounted)->OpenForAppend("/log", {});
+  ASSERT_FINE(appender.status());
+  ASSERT_FINE(Append(**appender, "more"));
+  ASSERT_FINE((*appender)->Close());
+  appender->reset();
   ASSERT_FINE((*mounted)->Unmount());
   mounted->reset();
 
+  ASSERT_FINE(volume_->Check(/*read_data=*/true));
   ASSERT_FINE(volume_->Mount(Options()));
-  ExpectContent("/log", content);
+  ExpectContent("/log", content + "more");
+  ASSERT_FINE(fs().Unlink("/log"));
+  ASSERT_FINE(fs().Settle());
+  EXPECT_EQ(0u, fs().Space().live);
 }
 
 TEST_F(FaultTest, AWriteErrorMovesTheTailToAnotherZone) {
