@@ -18,7 +18,6 @@ void RunCuts(size_t threads, uint64_t cuts) {
   const auto report = RunPowerCuts(options);
   ASSERT_TRUE(report.ok()) << report.status().ToString();
   EXPECT_GE(report->cuts, cuts);
-  EXPECT_GT(report->in_format, 0u);
   EXPECT_GT(report->in_mount, 0u);
 }
 
@@ -29,7 +28,7 @@ TEST(PowerCut, ThreeClientsAtTheSameTime) { RunCuts(3, 600); }
 TEST(PowerCut, InEveryCommandFromTheFirst) {
   const auto report = CutEveryCommand(model::TestSeed(std::random_device{}()));
   ASSERT_TRUE(report.ok()) << report.status().ToString();
-  EXPECT_GT(report->in_format, 3u);
+  EXPECT_GE(report->in_format, 2u);  // the journal and the superblock of an empty device
   EXPECT_GT(report->in_mount, 3u);
 }
 
