@@ -94,6 +94,7 @@ void SyncedLogWrite(benchmark::State& state) {
     OrDie(writer->Sync());
     if (writer->size() > 10 * kMiB) {  // as RocksDB does: a new log, the old one removed
       state.PauseTiming();
+      writer.reset();
       writer = OrDie(fs->Create("/1.log", options));
       state.ResumeTiming();
     }
