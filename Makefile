@@ -58,12 +58,12 @@ tsan: ## Run the tests under ThreadSanitizer
 	@scripts/run-tests build/tsan -LE torture
 
 .PHONY: newest-rocksdb
-newest-rocksdb: ## Build on the newest RocksDB and run the tests that use RocksDB
+newest-rocksdb: ## Run the tests on the newest RocksDB
 	@scripts/install-dependencies newest-rocksdb
 	@scripts/fetch-newest-rocksdb build/rocksdb-newest
 	@$(call configure,newest-rocksdb)
 	@$(call compile,newest-rocksdb)
-	@scripts/run-tests build/newest-rocksdb -L rocksdb -LE torture
+	@scripts/run-tests build/newest-rocksdb -LE torture
 
 .PHONY: bench
 bench: ## Run the benchmarks

@@ -25,8 +25,7 @@ if(ISOZONE_BUILD_FUZZERS)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# A GoogleTest executable; every TEST is one ctest. LABELS: torture marks what only `make torture` is to run; rocksdb, what
-# must hold on every supported RocksDB, comes by itself to tests that link the adapter.
+# A GoogleTest executable; every TEST is one ctest. LABELS: torture marks what only `make torture` is to run.
 function(isozone_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBRARIES;ENVIRONMENT;LABELS" ${ARGN})
   if(NOT ISOZONE_BUILD_TESTS)
@@ -34,9 +33,6 @@ function(isozone_test name)
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
-  endif()
-  if(ARG_LIBRARIES MATCHES "(^|;)isozone(_rocksdb.*)?(;|$)")
-    list(APPEND ARG_LABELS rocksdb)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE isozone_options ${ARG_LIBRARIES} GTest::gmock GTest::gtest GTest::gtest_main)
