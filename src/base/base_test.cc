@@ -6,6 +6,7 @@
 
 #include "base/crc32c.h"
 #include "base/histogram.h"
+#include "base/log.h"
 #include "base/random.h"
 #include "base/status.h"
 #include "base/units.h"
@@ -100,6 +101,15 @@ TEST(Size, ParsesAndFormats) {
   }
   EXPECT_EQ(FormatSize(512), "512 B");
   EXPECT_EQ(FormatSize(64 << 20), "64.0 MiB");
+}
+
+TEST(Log, LeavesStandardOutputToTheProgram) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  Log().warn("zone {} failed", 7);
+  Log().flush();
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("zone 7 failed"), std::string::npos);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
 }
 
 TEST(Uri, Parses) {

@@ -5,8 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include <spdlog/spdlog.h>
-
+#include "base/log.h"
 #include "fs/truncate.h"
 
 namespace isozone {
@@ -20,14 +19,17 @@ BufferedWriter::BufferedWriter(std::shared_ptr<FsCore> core, std::shared_ptr<Ope
       sink_(std::move(sink)) {}
 
 BufferedWriter::~BufferedWriter() {
-  bool closed = false;
+  bool open = false, failed_before = false;
   {
     const MutexLock lock(mu_);
-    closed = closed_;
+    open = !closed_;
+    failed_before = !failure_.ok();  // and the caller was told
   }
-  if (!closed) {
+  if (open) {
     const Status status = Close();
-    if (!status.ok()) spdlog::error("isozone: closing inode {} failed: {}", file_->id().value(), status.ToString());
+    if (!status.ok() && !failed_before) {
+      Log().error("closing inode {} failed: {}", file_->id().value(), status.ToString());
+    }
   }
   core_->Release(std::move(file_));
 }

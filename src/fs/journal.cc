@@ -12,8 +12,8 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
+#include "base/log.h"
 #include "fs/batch_stream.h"
 #include "fs/checkpoint.h"
 #include "fs/metadata_codec.h"
@@ -282,7 +282,7 @@ Status Journal::Impl::Latch(const Status& cause) {
         fmt::format("the file system is read-only since its metadata could not be written: {}; mount it again to "
                     "recover",
                     cause.message()));
-    spdlog::error("isozone: {}", latched.message());
+    Log().error("{}", latched.message());
   }
   changed.SignalAll();
   work.Signal();
@@ -323,7 +323,7 @@ void Journal::Impl::Run() {
         const MutexUnlock unlock(mu);
         status = WriteCheckpoint();
       }
-      if (!status.ok()) spdlog::warn("isozone: no checkpoint could be written: {}", status.ToString());
+      if (!status.ok()) Log().warn("no checkpoint could be written: {}", status.ToString());
       checkpoint_status = status;
       checkpoints_ended = serves;
       changed.SignalAll();

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
+#include "base/log.h"
 #include "fs/core.h"
 #include "fs/file_system.h"
 #include "fs/follower.h"
@@ -56,12 +56,12 @@ Result<std::vector<MetadataOp>> SealOpenLogs(FsCore& core) ISOZONE_REQUIRES(core
     ISOZONE_ASSIGN_OR_RETURN(const uint64_t write_pointer, WritePointerOf(*core.device, region.zone));
     const LogScan scan = ScanLogRegion(core.engine, core.frame_seed, inode->id, region, inode->size, write_pointer);
     if (scan.damage.Is(StatusCode::kIoError)) {
-      spdlog::error("isozone: the end of log inode {} is not known: {}", inode->id.value(), scan.damage.message());
+      Log().error("the end of log inode {} is not known: {}", inode->id.value(), scan.damage.message());
       continue;
     }
     region.end = scan.damage.ok() ? scan.end : std::max(write_pointer, scan.end + core.geometry().block_size);
     region.payload = scan.payload;
-    if (!scan.damage.ok()) spdlog::error("isozone: {}", scan.damage.ToString());
+    if (!scan.damage.ok()) Log().error("{}", scan.damage.ToString());
     if (region.end == region.begin) {
       // Nothing of it survived; its place belongs to whoever writes there next, once this is durable.
       core.pool->ResetBeforeUse(region.zone);
@@ -111,7 +111,7 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   core->pool->Start();
   // Before anything is written behind a torn frame, which after another power cut would look like a damaged one.
   const Status status = core->journal->Sync(sealed);
-  if (!status.ok()) spdlog::error("isozone: {}; nothing can be written", status.ToString());
+  if (!status.ok()) Log().error("{}; nothing can be written", status.ToString());
   return std::unique_ptr<FileSystem>(std::make_unique<MountedFileSystem>(std::move(core), nullptr));
 }
 

@@ -4,9 +4,9 @@
 #include <array>
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "fs/file_reader.h"
 #include "fs/file_writer.h"
 #include "fs/open_log.h"
@@ -46,7 +46,7 @@ Status CheckName(std::string_view path, std::string_view name) {
 
 MountedFileSystem::~MountedFileSystem() {
   const Status status = Unmount();
-  if (!status.ok()) spdlog::error("isozone: unmounting {} failed: {}", core_->device->name(), status.ToString());
+  if (!status.ok()) Log().error("unmounting {} failed: {}", core_->device->name(), status.ToString());
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -396,7 +396,7 @@ Result<std::unique_ptr<FileReader>> MountedFileSystem::OpenForRead(std::string_v
         const auto log = weak.lock();
         Status status = follower_->Refresh();
         if (status.ok()) status = follower_->GrowLog(*log);
-        if (!status.ok()) spdlog::warn("isozone: following a log failed: {}", status.ToString());
+        if (!status.ok()) Log().warn("following a log failed: {}", status.ToString());
       };
     }
   }

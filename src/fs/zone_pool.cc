@@ -9,9 +9,9 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mutex.h"
 #include "zone/active_budget.h"
 #include "zone/placement_policy.h"
@@ -717,7 +717,7 @@ Result<ZoneDescriptor> ZonePool::Impl::Report(ZoneId zone) const {
 }
 
 void ZonePool::Impl::Latch(const Status& status) {
-  spdlog::warn("isozone: {}", status.message());
+  Log().warn("{}", status.message());
   if (first_error.ok()) first_error = status;
 }
 
@@ -872,8 +872,8 @@ void ZoneLease::EndWrite(uint64_t bytes) {
 }
 
 void ZoneLease::EndFailedWrite(DeviceStatus status) {
-  spdlog::warn("isozone: a write to zone {} at {} failed: {}; the zone is not written again before it is reset",
-               zone_.value(), write_pointer_, DeviceStatusName(status));
+  Log().warn("a write to zone {} at {} failed: {}; the zone is not written again before it is reset", zone_.value(),
+             write_pointer_, DeviceStatusName(status));
   std::exchange(pool_, nullptr)->impl_->EndFailedWrite(*this);
 }
 

@@ -8,16 +8,11 @@
 
 #include "io/io_engine.h"
 #include "model/client.h"
+#include "model/fine.h"
 #include "model/volume.h"
 
 namespace isozone::model {
 namespace {
-
-#define ASSERT_FINE(expr)                                                       \
-  do {                                                                          \
-    const ::isozone::Status& fine_status_ = (expr);                             \
-    if (!fine_status_.ok()) FAIL() << #expr << ": " << fine_status_.ToString(); \
-  } while (false)
 
 // One device, used through a few mounts by `clients` clients at the same time.
 class Round {

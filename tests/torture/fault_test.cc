@@ -2,21 +2,16 @@
 #include <random>
 
 #include <gtest/gtest.h>
-#include <spdlog/spdlog.h>
 
 #include "model/client.h"
+#include "model/fine.h"
+#include "model/quiet_log.h"
 #include "model/volume.h"
 
 namespace isozone::torture {
 namespace {
 
 using model::Volume;
-
-#define ASSERT_FINE(expr)                                                       \
-  do {                                                                          \
-    const ::isozone::Status fine_status_ = (expr);                              \
-    if (!fine_status_.ok()) FAIL() << #expr << ": " << fine_status_.ToString(); \
-  } while (false)
 
 class FaultTest : public ::testing::Test {
  protected:
@@ -33,7 +28,9 @@ class FaultTest : public ::testing::Test {
     ASSERT_FINE(volume_->Mount(Options()));
   }
   void TearDown() override {
-    if (volume_->mounted()) ASSERT_FINE(volume_->Unmount());
+    if (volume_->mounted()) {
+      ASSERT_FINE(volume_->Unmount());
+    }
   }
 
   static MountOptions Options() {
@@ -299,7 +296,10 @@ TEST_P(MetadataFaultTest, AFailedMetadataWriteLatchesAndReadsGoOn) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Faults, MetadataFaultTest,
-                         ::testing::Values(DeviceStatus::kWriteFault, DeviceStatus::kZoneIsReadOnly));
+                         ::testing::Values(DeviceStatus::kWriteFault, DeviceStatus::kZoneIsReadOnly),
+                         [](const auto& info) {
+                           return info.param == DeviceStatus::kWriteFault ? "WriteFault" : "ZoneIsReadOnly";
+                         });
 
 TEST_F(FaultTest, AnOfflineMetadataZoneIsNamed) {
   for (const ZoneUse use : {ZoneUse::kJournal, ZoneUse::kCheckpoint, ZoneUse::kSuperblock}) {
@@ -338,8 +338,7 @@ TEST_F(FaultTest, LatencySpikesChangeNothing) {
 
 // Everything at once, in a random workload: errors are returned, and what can be read is right.
 TEST(FaultStorm, WhatCanBeReadIsRight) {
-  const auto level = spdlog::get_level();
-  spdlog::set_level(spdlog::level::off);
+  const QuietLog quiet;
   const uint64_t seed = model::TestSeed(std::random_device{}());
   SCOPED_TRACE("ISOZONE_TEST_SEED=" + std::to_string(seed));
   Random random(seed);
@@ -388,7 +387,6 @@ TEST(FaultStorm, WhatCanBeReadIsRight) {
   }
   EXPECT_GT(io_errors, 0u);
   EXPECT_GT(mounted_again, 30);
-  spdlog::set_level(level);
 }
 
 }  // namespace

@@ -15,16 +15,11 @@
 
 #include "fs/fsck.h"
 #include "model/client.h"
+#include "model/fine.h"
 #include "model/volume.h"
 
 namespace isozone::torture {
 namespace {
-
-#define ASSERT_FINE(expr)                                                       \
-  do {                                                                          \
-    const ::isozone::Status fine_status_ = (expr);                              \
-    if (!fine_status_.ok()) FAIL() << #expr << ": " << fine_status_.ToString(); \
-  } while (false)
 
 Profile ImageProfile() {
   Profile profile;

@@ -17,10 +17,10 @@
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
 #include <rocksdb/table.h>
-#include <spdlog/spdlog.h>
 
 #include "base/random.h"
 #include "integration/scratch.h"
+#include "model/quiet_log.h"
 #include "model/volume.h"
 #include "rocksdb/isozone.h"
 #include "torture/torture.h"
@@ -310,8 +310,7 @@ class Chain {
 }  // namespace
 
 Result<Report> RunPowerCutsOnRocksDb(const Options& options) {
-  const spdlog::level::level_enum level = spdlog::get_level();
-  spdlog::set_level(spdlog::level::off);
+  const QuietLog quiet;
   Report total;
   Status status;
   for (uint64_t first = options.first; status.ok() && first < options.first + options.cuts; first += kCutsPerChain) {
@@ -323,7 +322,6 @@ Result<Report> RunPowerCutsOnRocksDb(const Options& options) {
     total.operations += chain.report.operations;
     if (options.progress) options.progress(total.cuts);
   }
-  spdlog::set_level(level);
   if (!status.ok()) return status;
   return total;
 }

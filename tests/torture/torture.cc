@@ -6,11 +6,11 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include "base/random.h"
 #include "model/client.h"
 #include "model/oracle.h"
+#include "model/quiet_log.h"
 #include "model/volume.h"
 
 namespace isozone::torture {
@@ -165,18 +165,6 @@ void Add(Report& total, const Report& part) {
   total.in_mount += part.in_mount;
   total.operations += part.operations;
 }
-
-// The file system says at each cut that it lost its device; there are thousands.
-class QuietLog {
- public:
-  QuietLog() : level_(spdlog::get_level()) { spdlog::set_level(spdlog::level::off); }
-  ~QuietLog() { spdlog::set_level(level_); }
-  QuietLog(const QuietLog&) = delete;
-  QuietLog& operator=(const QuietLog&) = delete;
-
- private:
-  const spdlog::level::level_enum level_;
-};
 
 }  // namespace
 

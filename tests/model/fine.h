@@ -1,0 +1,17 @@
+// A status as a GoogleTest assertion that prints what went wrong.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "base/status.h"
+
+namespace isozone {
+
+inline testing::AssertionResult IsFine(const Status& status) {
+  if (status.ok()) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << status.ToString();
+}
+
+}  // namespace isozone
+
+#define ASSERT_FINE(status) ASSERT_TRUE(::isozone::IsFine(status))
