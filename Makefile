@@ -9,7 +9,8 @@ DESTDIR ?=
 # Objects are the same in every build directory, so the compiler cache may share them.
 export CCACHE_NOHASHDIR = true
 # RocksDB itself is not instrumented, so ThreadSanitizer must not judge the accesses made from within it.
-export TSAN_OPTIONS ?= ignore_noninstrumented_modules=1:halt_on_error=1:second_deadlock_stack=1
+export TSAN_OPTIONS ?= suppressions=$(CURDIR)/tests/thread_sanitizer.supp \
+                       ignore_noninstrumented_modules=1 halt_on_error=1 second_deadlock_stack=1
 export UBSAN_OPTIONS ?= print_stacktrace=1
 
 configure = cmake --preset $(1) $(if $(VERBOSE),,>/dev/null)

@@ -1,7 +1,7 @@
 # How every target of Isozone is made:
 #
 #   isozone_layer(NAME SOURCES ... [DEPENDS layers] [LIBRARIES targets] [TESTS *_test.cc])
-#   isozone_test(NAME SOURCES ... LIBRARIES ... [TIMEOUT seconds] [ENVIRONMENT ...] [LABELS ...])
+#   isozone_test(NAME SOURCES ... LIBRARIES ... [TIMEOUT seconds] [TORTURE])
 #   isozone_benchmark(NAME SOURCES ... LIBRARIES ...)
 #   isozone_fuzzer(NAME SOURCES ... LIBRARIES ...)
 include_guard(GLOBAL)
@@ -25,27 +25,23 @@ if(ISOZONE_BUILD_FUZZERS)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
-# A GoogleTest executable; every TEST is one ctest. LABELS: torture marks what only `make torture` is to run.
+# A GoogleTest executable; every TEST is one ctest. TORTURE: only `make torture` is to run it.
 function(isozone_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LIBRARIES;ENVIRONMENT;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "TORTURE" "TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
   if(NOT ISOZONE_BUILD_TESTS)
     return()
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
+  if(ARG_TORTURE)
+    set(labels LABELS torture)
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE isozone_options ${ARG_LIBRARIES} GTest::gmock GTest::gtest GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests)
   gtest_discover_tests(${name} TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-                       PROPERTIES TIMEOUT ${ARG_TIMEOUT})
-  # gtest_discover_tests() tears properties that are lists apart, so ctest sets those itself once the tests are found.
-  file(CONFIGURE OUTPUT ${name}_properties.cmake @ONLY CONTENT [[
-foreach(test IN LISTS @name@_TESTS)
-  set_tests_properties("${test}" PROPERTIES ENVIRONMENT "@ARG_ENVIRONMENT@" LABELS "@ARG_LABELS@")
-endforeach()
-]])
-  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}_properties.cmake)
+                       PROPERTIES TIMEOUT ${ARG_TIMEOUT} ${labels})
 endfunction()
 
 # A layer is a static library isozone_NAME in src/NAME, using only the layers named in DEPENDS (those below it; a test
