@@ -14,6 +14,10 @@ namespace {
 
 // Longer than a device takes for all that can be in its queues.
 constexpr int64_t kRunOutNs = 3600 * kSecondNs;
+// The lead moves by this towards each wake-up's delay, so it stays near their median; it takes at most kMaxLeadNs of
+// processor time a completion.
+constexpr int64_t kLeadStepNs = kMicrosecondNs;
+constexpr int64_t kMaxLeadNs = 100 * kMicrosecondNs;
 
 }  // namespace
 
@@ -88,6 +92,25 @@ void CompletionTimer::Collect(int64_t now_ns, std::vector<Due>& ready) {
   }
 }
 
+void CompletionTimer::SleepBefore(int64_t due_ns) {
+  if (due_ns == TimingModel::kNever) {
+    sleeps_until_ = due_ns;
+    wake_.Wait(mu_);
+  } else if (const int64_t until_ns = due_ns - lead_ns_; until_ns > MonotonicNs()) {
+    sleeps_until_ = until_ns;
+    wake_.WaitUntil(mu_, until_ns);
+    const int64_t woken_after_ns = MonotonicNs() - until_ns;
+    if (woken_after_ns >= 0) {  // else by a signal
+      const int64_t step_ns = woken_after_ns > lead_ns_ ? kLeadStepNs : -kLeadStepNs;
+      lead_ns_ = std::clamp<int64_t>(lead_ns_ + step_ns, 0, kMaxLeadNs);
+    }
+  } else {
+    const MutexUnlock unlock(mu_);
+    std::this_thread::yield();
+  }
+  sleeps_until_ = 0;
+}
+
 void CompletionTimer::Run() {
   ::prctl(PR_SET_NAME, "isozone-ssd");
   ::prctl(PR_SET_TIMERSLACK, 1UL);  // wake at the deadline, not up to 50 us after it
@@ -98,13 +121,7 @@ void CompletionTimer::Run() {
     ready.clear();
     Collect(MonotonicNs(), ready);
     if (ready.empty()) {
-      sleeps_until_ = NextDue();
-      if (sleeps_until_ == TimingModel::kNever) {
-        wake_.Wait(mu_);
-      } else {
-        wake_.WaitUntil(mu_, sleeps_until_);
-      }
-      sleeps_until_ = 0;
+      SleepBefore(NextDue());
       continue;
     }
     const uint64_t media = model_ == nullptr ? 0 : model_->MediaBytesWritten();

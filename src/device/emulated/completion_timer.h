@@ -1,8 +1,10 @@
 // Completes commands when the timing model says that the device would: one thread that sleeps until the next
 // completion can happen.
 //
-// A completion is never early. It is late by what the kernel takes to wake a thread; lateness() says how much. With no
-// model, commands take no time but their delay.
+// A completion is never early. lateness() says how late they are. A kernel wakes a thread some ten microseconds after the
+// time that it asked for, so the thread asks for that much less (`lead_ns_`, the running median of what waking took) and
+// yields its processor to others until the time has come: an idle machine completes within microseconds, and a busy one
+// loses little. With no model, commands take no time but their delay.
 //
 // Thread safety: every method may be called from any thread.
 #pragma once
@@ -52,6 +54,8 @@ class CompletionTimer {
   };
 
   void Run();
+  // Waits until shortly before `due_ns`, or less.
+  void SleepBefore(int64_t due_ns) ISOZONE_REQUIRES(mu_);
   // Moves what is due at `now_ns` to `ready`.
   void Collect(int64_t now_ns, std::vector<Due>& ready) ISOZONE_REQUIRES(mu_);
   // Nothing completes before this, in real time.
@@ -68,6 +72,7 @@ class CompletionTimer {
   CondVar wake_;
   bool stop_ ISOZONE_GUARDED_BY(mu_) = false;
   int64_t sleeps_until_ ISOZONE_GUARDED_BY(mu_) = 0;  // of the thread; 0 while it runs
+  int64_t lead_ns_ ISOZONE_GUARDED_BY(mu_) = 0;
   const std::unique_ptr<TimingModel> model_ ISOZONE_PT_GUARDED_BY(mu_);
   std::unordered_map<uint64_t, int64_t> delays_ ISOZONE_GUARDED_BY(mu_);  // of those in the model, where not 0
   std::priority_queue<Due, std::vector<Due>, std::greater<>> delayed_ ISOZONE_GUARDED_BY(mu_);
