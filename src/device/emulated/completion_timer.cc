@@ -55,14 +55,14 @@ int64_t CompletionTimer::ToReal(int64_t model_ns) const {
   return origin_ns_ + static_cast<int64_t>(std::ceil(static_cast<double>(model_ns) / speed_)) + 1;
 }
 
-void CompletionTimer::Submit(const TimingOp& op, int64_t delay_ns, uint64_t ticket) {
+void CompletionTimer::Submit(const TimingOp& op, int64_t arrived_ns, int64_t delay_ns, uint64_t ticket) {
   const MutexLock lock(mu_);
-  const int64_t now_ns = MonotonicNs();
   if (model_ == nullptr) {
-    delayed_.push({now_ns + delay_ns, ticket});
+    delayed_.push({arrived_ns + delay_ns, ticket});
   } else {
     if (delay_ns != 0) delays_.emplace(ticket, delay_ns);
-    model_->Submit(ToModel(now_ns), op, ticket);
+    model_ns_ = std::max(model_ns_, ToModel(arrived_ns));
+    model_->Submit(model_ns_, op, ticket);
   }
   if (NextDue() < sleeps_until_) wake_.Signal();
 }
@@ -79,7 +79,8 @@ int64_t CompletionTimer::NextDue() const {
 void CompletionTimer::Collect(int64_t now_ns, std::vector<Due>& ready) {
   if (model_ != nullptr) {
     completed_.clear();
-    model_->AdvanceTo(ToModel(now_ns), completed_);
+    model_ns_ = std::max(model_ns_, ToModel(now_ns));
+    model_->AdvanceTo(model_ns_, completed_);
     for (const TimingCompletion& completion : completed_) {
       const auto delay = delays_.extract(completion.ticket);
       const int64_t due_ns = ToReal(completion.time_ns) + (delay ? delay.mapped() : 0);

@@ -20,6 +20,7 @@
 
 #include "base/histogram.h"
 #include "base/mutex.h"
+#include "base/units.h"
 #include "nand/timing_model.h"
 
 namespace isozone {
@@ -35,9 +36,10 @@ class CompletionTimer {
   CompletionTimer(const CompletionTimer&) = delete;
   CompletionTimer& operator=(const CompletionTimer&) = delete;
 
-  // Starts a command now; it takes `delay_ns` of real time more than the model says. `ticket` is unique among those in
-  // flight.
-  void Submit(const TimingOp& op, int64_t delay_ns, uint64_t ticket);
+  // Starts a command that came at `arrived_ns` (MonotonicNs(), not after now): what the host has spent on it since, such
+  // as copying its data, is part of its time. It takes `delay_ns` of real time more than the model says. `ticket` is
+  // unique among those in flight.
+  void Submit(const TimingOp& op, int64_t arrived_ns, int64_t delay_ns, uint64_t ticket);
 
   // Stops the thread; what has not completed by then never does, and nothing is submitted any more. Returns the bytes
   // programmed once the modelled device has done all it was told to.
@@ -72,8 +74,9 @@ class CompletionTimer {
   CondVar wake_;
   bool stop_ ISOZONE_GUARDED_BY(mu_) = false;
   int64_t sleeps_until_ ISOZONE_GUARDED_BY(mu_) = 0;  // of the thread; 0 while it runs
-  int64_t lead_ns_ ISOZONE_GUARDED_BY(mu_) = 0;
+  int64_t lead_ns_ ISOZONE_GUARDED_BY(mu_) = 50 * kMicrosecondNs;
   const std::unique_ptr<TimingModel> model_ ISOZONE_PT_GUARDED_BY(mu_);
+  int64_t model_ns_ ISOZONE_GUARDED_BY(mu_) = 0;  // the model has run to here, and cannot go back
   std::unordered_map<uint64_t, int64_t> delays_ ISOZONE_GUARDED_BY(mu_);  // of those in the model, where not 0
   std::priority_queue<Due, std::vector<Due>, std::greater<>> delayed_ ISOZONE_GUARDED_BY(mu_);
   std::vector<TimingCompletion> completed_ ISOZONE_GUARDED_BY(mu_);

@@ -157,6 +157,7 @@ void EmulatedDevice::StartTimer(std::unique_ptr<TimingModel> model, double speed
 }
 
 void EmulatedDevice::Submit(DeviceRequest& request) {
+  const int64_t arrived_ns = timer_ ? MonotonicNs() : 0;
   Command command{.request = &request, .holds_zone = false, .end = {}, .flushed = {}};
   int64_t delay_ns = 0;
   DeviceStatus status = Start(command, delay_ns);
@@ -166,7 +167,7 @@ void EmulatedDevice::Submit(DeviceRequest& request) {
   const TimingOp timing = TimingOf(request);
   const std::optional<uint64_t> ticket = PutInFlight(command);
   if (!ticket) return Complete(command, DeviceStatus::kPowerLoss);
-  timer_->Submit(timing, delay_ns, *ticket);
+  timer_->Submit(timing, arrived_ns, delay_ns, *ticket);
 }
 
 std::optional<uint64_t> EmulatedDevice::PutInFlight(Command& command) {
