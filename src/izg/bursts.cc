@@ -1,0 +1,265 @@
+#include "izg/bursts.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/units.h"
+
+namespace isozone {
+namespace {
+
+constexpr uint64_t kPivotSpan = 8 * kMiB;  // touches every die of a zone that lies on many
+constexpr int kSoloSamples = 32;
+constexpr int kLoudSamples = 12;
+constexpr size_t kCrowdSamples = 600;
+constexpr size_t kLargestCrowd = 384;
+constexpr uint64_t kSmallestPivot = kMiB;  // bytes
+constexpr uint64_t kLargestPivot = 64 * kMiB;
+constexpr uint32_t kLeastLouderLoad = 4, kMostLouderLoad = 12;
+constexpr int kTries = 4;  // of a doubtful needle
+
+// A needle behind a pivot takes at least so much longer than one alone, ...
+constexpr double kLoudOverSolo = 20;
+// ... and than one in a crowd.
+constexpr double kLoudOverCrowd = 2.2;
+// Ranges begin and end so far beside what was measured, as a factor.
+constexpr double kMargin = 1.1;
+constexpr double kLongest = 1.5;
+constexpr double kShortest = 0.8;
+constexpr double kShortestLouder = 0.9;
+// So long may a queue of needles of one zone be, as a share of where quiet ends: they must not look loud.
+constexpr double kQueueing = 0.5;
+// What sharing a channel with another pivot may add, at most: to the pivot, and to each needle of a queue.
+constexpr double kOtherPivot = 1.3;
+constexpr int64_t kQueueOnChannel = 3;
+
+int64_t Scaled(double factor, int64_t value) { return static_cast<int64_t>(factor * static_cast<double>(value)); }
+
+// The geometric mean: as many times longer than `quiet` as it is shorter than `loud`.
+int64_t Between(int64_t quiet, int64_t loud) {
+  return static_cast<int64_t>(std::sqrt(static_cast<double>(quiet) * static_cast<double>(loud)));
+}
+
+}  // namespace
+
+int64_t Quantile(std::vector<int64_t> values, double share) {
+  const auto rank = static_cast<ptrdiff_t>(share * static_cast<double>(values.size() - 1));
+  std::ranges::nth_element(values, values.begin() + rank);
+  return values[static_cast<size_t>(rank)];
+}
+
+Loudness LoudnessRanges::Judge(int64_t latency_ns) const {
+  if (latency_ns <= quiet_to) return Loudness::kQuiet;
+  if (latency_ns >= loud_from && latency_ns <= loud_to) return Loudness::kLoud;
+  if (latency_ns >= louder_from && latency_ns <= louder_to) return Loudness::kLouder;
+  return Loudness::kDoubtful;
+}
+
+Bursts::Bursts(Prober& prober, uint64_t seed)
+    : prober_(prober),
+      random_(seed),
+      needle_span_(std::max<uint64_t>(prober.geometry().optimal_write, prober.geometry().block_size)),
+      pivot_span_(std::min(std::max(kPivotSpan, needle_span_), prober.geometry().zone_capacity)) {
+  for (const ProbeZone& zone : prober.zones()) readable_[zone.zone.value()] = zone.readable;
+}
+
+Status Bursts::Prepare(std::span<const ZoneId> zones, uint64_t bytes) {
+  std::vector<ZoneId> to_write;
+  for (const ZoneId zone : zones) {
+    const bool in_use = readable_[zone.value()] > 0 && !prepared_.contains(zone.value());
+    if (!in_use && prepared_[zone.value()] < bytes) to_write.push_back(zone);
+  }
+  for (const ZoneId zone : to_write) {
+    bytes_prepared_ += bytes - prepared_[zone.value()];
+    readable_[zone.value()] = prepared_[zone.value()] = bytes;  // even if it fails: it is to be released
+  }
+  return prober_.Prepare(to_write, bytes);
+}
+
+bool Bursts::CanBePivot(ZoneId zone) const {
+  const uint64_t readable = readable_.at(zone.value());
+  return readable == 0 || readable >= kSmallestPivot || prepared_.contains(zone.value());
+}
+
+Status Bursts::Release(std::span<const ZoneId> zones) {
+  std::vector<ZoneId> written;
+  for (const ZoneId zone : zones) {
+    if (prepared_.erase(zone.value()) == 0) continue;
+    readable_[zone.value()] = 0;
+    written.push_back(zone);
+  }
+  return prober_.Release(written);
+}
+
+Status Bursts::ReleaseAll() {
+  std::vector<ZoneId> zones;
+  for (const auto& [zone, bytes] : prepared_) zones.emplace_back(zone);
+  return Release(zones);
+}
+
+// Large reads from the beginning on, over and over.
+void Bursts::AddPivot(const Pivot& pivot, std::vector<ProbeRead>& burst) const {
+  const uint64_t block = prober_.geometry().block_size;
+  const uint64_t span = std::max(block, std::min(readable_.at(pivot.zone.value()), pivot_span_) / block * block);
+  uint64_t left = pivot.load * pivot_bytes_;
+  for (uint64_t offset = 0; left > 0;) {
+    const uint64_t length = std::min({left, prober_.max_read(), span - offset});
+    burst.push_back({pivot.zone, offset, length, 0});
+    offset = (offset + length) % span;
+    left -= length;
+  }
+}
+
+ProbeRead Bursts::Needle(ZoneId zone) {
+  const uint64_t block = prober_.geometry().block_size;
+  const uint64_t blocks = std::max<uint64_t>(1, std::min(readable_[zone.value()], pivot_span_) / block);
+  return {zone, random_.Below(blocks) * block, block, 0};
+}
+
+Status Bursts::Run(std::vector<ProbeRead>& burst) {
+  ISOZONE_RETURN_IF_ERROR(prober_.Burst(burst));
+  int64_t longest = 0;
+  for (const ProbeRead& read : burst) longest = std::max(longest, read.latency_ns);
+  reads_ += burst.size();
+  ++bursts_;
+  burst_ns_ += longest;
+  return Status::Ok();
+}
+
+Result<std::vector<int64_t>> Bursts::Latencies(std::span<const Pivot> pivots, std::span<const ZoneId> needles) {
+  std::vector<ProbeRead> burst;
+  for (const Pivot& pivot : pivots) AddPivot(pivot, burst);
+  const size_t first = burst.size();
+  for (const ZoneId zone : needles) burst.push_back(Needle(zone));
+  ISOZONE_RETURN_IF_ERROR(Run(burst));
+  std::vector<int64_t> latencies;
+  for (size_t i = first; i < burst.size(); ++i) latencies.push_back(burst[i].latency_ns);
+  return latencies;
+}
+
+Result<std::vector<int64_t>> Bursts::PivotLatencies(std::span<const ZoneId> zones) {
+  std::vector<ProbeRead> burst;
+  std::vector<size_t> last;
+  for (const ZoneId zone : zones) {
+    AddPivot({zone, 1}, burst);
+    last.push_back(burst.size() - 1);
+  }
+  ISOZONE_RETURN_IF_ERROR(Run(burst));
+  std::vector<int64_t> latencies;
+  for (const size_t i : last) latencies.push_back(burst[i].latency_ns);
+  return latencies;
+}
+
+Result<std::vector<Loudness>> Bursts::Measure(std::span<const Pivot> pivots, std::span<const ZoneId> needles,
+                                              size_t crowd, const LoudnessRanges& ranges) {
+  std::vector<Loudness> loudness(needles.size(), Loudness::kDoubtful);
+  for (int tries = 0; tries < kTries; ++tries) {
+    std::vector<size_t> doubtful;
+    for (size_t i = 0; i < needles.size(); ++i) {
+      if (loudness[i] == Loudness::kDoubtful) doubtful.push_back(i);
+    }
+    for (size_t begin = 0; begin < doubtful.size(); begin += crowd) {
+      const auto now = std::span(doubtful).subspan(begin, std::min(crowd, doubtful.size() - begin));
+      std::vector<ZoneId> zones;
+      for (const size_t i : now) zones.push_back(needles[i]);
+      ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> latencies, Latencies(pivots, zones));
+      for (size_t i = 0; i < now.size(); ++i) loudness[now[i]] = ranges.Judge(latencies[i]);
+    }
+  }
+  return loudness;
+}
+
+Result<std::vector<int64_t>> Bursts::Repeat(std::span<const Pivot> pivots, ZoneId needle, int times) {
+  std::vector<int64_t> all;
+  for (int i = 0; i < times; ++i) {
+    ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> one, Latencies(pivots, {&needle, 1}));
+    all.push_back(one.front());
+  }
+  return all;
+}
+
+// Needles without a pivot, in crowds of this size.
+Result<std::vector<int64_t>> Bursts::SampleCrowd(std::span<const ZoneId> zones, size_t crowd) {
+  std::vector<int64_t> samples;
+  for (size_t next = 0; samples.size() < kCrowdSamples; next += crowd) {
+    std::vector<ZoneId> needles;
+    for (size_t i = 0; i < crowd; ++i) needles.push_back(zones[(next + i) % zones.size()]);
+    ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> latencies, Latencies({}, needles));
+    samples.insert(samples.end(), latencies.begin(), latencies.end());
+  }
+  return samples;
+}
+
+// The largest crowd whose needles are still told from those behind a pivot.
+Status Bursts::CalibrateCrowd(std::span<const ZoneId> zones, int64_t loud) {
+  for (crowd_ = kLargestCrowd;; crowd_ = std::max<size_t>(1, crowd_ / 2)) {
+    ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> samples, SampleCrowd(zones, crowd_));
+    crowd_quiet_ = Quantile(samples, 0.97);
+    if (crowd_ == 1 || static_cast<double>(loud) >= kLoudOverCrowd * static_cast<double>(crowd_quiet_)) {
+      return Status::Ok();
+    }
+  }
+}
+
+Result<bool> Bursts::Calibrate(ZoneId pivot, std::span<const ZoneId> zones) {
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> alone, Repeat({}, pivot, kSoloSamples));
+  const int64_t solo = std::max<int64_t>(1, Quantile(alone, 0.5));
+  std::vector<int64_t> behind;
+  for (pivot_bytes_ = kSmallestPivot;; pivot_bytes_ *= 2) {
+    if (pivot_bytes_ > kLargestPivot) return false;
+    const Pivot one{pivot, 1};
+    ISOZONE_ASSIGN_OR_RETURN(behind, Repeat({&one, 1}, pivot, kLoudSamples));
+    if (static_cast<double>(Quantile(behind, 0.1)) >= kLoudOverSolo * static_cast<double>(solo)) break;
+  }
+  const int64_t shortest = Quantile(behind, 0.1);
+  ISOZONE_RETURN_IF_ERROR(CalibrateCrowd(zones, shortest));
+  alone_quiet_ = Between(solo, shortest);
+  const int64_t limit = Between(crowd_quiet_, shortest);
+
+  // Needles of one zone queue behind one another: what each adds bounds a crowd that may be of one group.
+  const std::vector<ZoneId> queue(16, pivot);
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> queued, Latencies({}, queue));
+  const int64_t each = std::max<int64_t>(1, (Quantile(queued, 0.8) - solo) / 12);
+  small_crowd_ = std::clamp<size_t>(static_cast<size_t>(Scaled(kQueueing, limit) / each), 1, crowd_);
+  const int64_t queueing = static_cast<int64_t>(small_crowd_) * each;
+
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> quiet, SampleCrowd(zones, small_crowd_));
+  for (louder_load_ = kLeastLouderLoad;; ++louder_load_) {
+    const Pivot louder{pivot, louder_load_};
+    ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> behind_louder, Repeat({&louder, 1}, pivot, kLoudSamples));
+    SetRanges(limit, behind, behind_louder, queueing);
+    false_loud_ = FalseLoud(quiet, behind, queueing);
+    if (false_loud_ <= kRareFalseLoud || louder_load_ == kMostLouderLoad) return true;
+  }
+}
+
+void Bursts::SetRanges(int64_t limit, std::span<const int64_t> loud, std::span<const int64_t> louder,
+                       int64_t queueing) {
+  const int64_t usual = Quantile({loud.begin(), loud.end()}, 0.5);
+  const int64_t usual_louder = Quantile({louder.begin(), louder.end()}, 0.5);
+  ranges_.quiet_to = Scaled(1 / kMargin, limit);
+  ranges_.loud_from = Scaled(kShortest, Quantile({loud.begin(), loud.end()}, 0.1));
+  ranges_.loud_to = Scaled(kLongest, usual + queueing);
+  ranges_.louder_from =
+      std::max(ranges_.loud_to + 1, Scaled(kShortestLouder, Quantile({louder.begin(), louder.end()}, 0.1)));
+  ranges_.louder_to = Scaled(kLongest, usual_louder + queueing);
+}
+
+// What delays a needle without a pivot may delay any: the delays seen among `quiet`, added to a quiet one, and to a loud one
+// that is the last of its queue, beside another pivot on its channel.
+double Bursts::FalseLoud(const std::vector<int64_t>& quiet, std::span<const int64_t> loud, int64_t queueing) const {
+  const int64_t usual = Quantile(quiet, 0.5);
+  size_t quiet_wrong = 0, loud_wrong = 0;
+  for (const int64_t latency : quiet) {
+    if (ranges_.Judge(latency) >= Loudness::kLoud) ++quiet_wrong;
+    for (const int64_t behind : loud) {
+      const int64_t longest = Scaled(kOtherPivot, behind) + kQueueOnChannel * queueing;
+      if (ranges_.Judge(longest + latency - usual) == Loudness::kLouder) ++loud_wrong;
+    }
+  }
+  const auto samples = static_cast<double>(quiet.size());
+  return std::max(static_cast<double>(quiet_wrong) / samples,
+                  static_cast<double>(loud_wrong) / samples / static_cast<double>(loud.size()));
+}
+
+}  // namespace isozone

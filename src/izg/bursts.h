@@ -1,0 +1,110 @@
+// Bursts of pivots and needles, and what the device's own latencies say about them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "base/random.h"
+#include "izg/prober.h"
+
+namespace isozone {
+
+// Keeps the dies of `zone` busy: `load` times what was calibrated as one pivot.
+struct Pivot {
+  ZoneId zone;
+  uint32_t load = 1;
+};
+
+// What happens more often must not decide alone.
+inline constexpr double kRareFalseLoud = 0.0001;
+
+// How long a needle took, and what that means.
+enum class Loudness : uint8_t { kDoubtful, kQuiet, kLoud, kLouder };
+
+// Latencies in ns. What lies between the ranges is doubtful.
+struct LoudnessRanges {
+  int64_t quiet_to = 0;
+  int64_t loud_from = 0, loud_to = 0;
+  int64_t louder_from = 0, louder_to = 0;
+  Loudness Judge(int64_t latency_ns) const;
+};
+
+// Thread safety: none.
+class Bursts {
+ public:
+  Bursts(Prober& prober, uint64_t seed);
+
+  // Writes what a needle or a pivot in this zone will read, where the zone was empty. A zone prepared for pivots serves
+  // needles too.
+  Status PrepareNeedles(std::span<const ZoneId> zones) { return Prepare(zones, needle_span_); }
+  Status PreparePivot(ZoneId zone) { return Prepare({&zone, 1}, pivot_span_); }
+  // Whether it is empty, or has enough data to be read as a pivot.
+  bool CanBePivot(ZoneId zone) const;
+  // Empties zones that were prepared; ignores others.
+  Status Release(std::span<const ZoneId> zones);
+  Status ReleaseAll();
+  uint64_t bytes_prepared() const { return bytes_prepared_; }
+
+  // Finds the size of a pivot and the ranges, with `pivot` (prepared as such) and the crowd of `zones` (prepared for
+  // needles). False if no load of `pivot` makes a needle in its own zone loud.
+  Result<bool> Calibrate(ZoneId pivot, std::span<const ZoneId> zones);
+
+  // The latency of each needle behind all pivots, in one burst.
+  Result<std::vector<int64_t>> Latencies(std::span<const Pivot> pivots, std::span<const ZoneId> needles);
+  // In bursts of at most `crowd` needles; what is doubtful is measured again a few times.
+  Result<std::vector<Loudness>> Measure(std::span<const Pivot> pivots, std::span<const ZoneId> needles, size_t crowd,
+                                        const LoudnessRanges& ranges);
+  // How long each of these zones takes to read one pivot of its own, beside the others.
+  Result<std::vector<int64_t>> PivotLatencies(std::span<const ZoneId> zones);
+
+  const LoudnessRanges& ranges() const { return ranges_; }
+  // The load of the second pivot of a pair, so large that a needle behind it is louder than one behind the first.
+  uint32_t louder_load() const { return louder_load_; }
+  int64_t alone_quiet() const { return alone_quiet_; }  // ns; where quiet ends for a single needle
+  int64_t crowd_quiet() const { return crowd_quiet_; }  // ns; few needles in a crowd without pivots take longer
+  size_t crowd() const { return crowd_; }               // needles in a burst, if they are of many groups
+  size_t small_crowd() const { return small_crowd_; }   // and if they may all be of one
+  // The chance that a needle seems louder than it is, because its read was late for another reason.
+  double false_loud() const { return false_loud_; }
+  uint64_t reads() const { return reads_; }
+  uint64_t bursts() const { return bursts_; }
+  int64_t burst_ns() const { return burst_ns_; }
+
+ private:
+  Status Prepare(std::span<const ZoneId> zones, uint64_t bytes);
+  void AddPivot(const Pivot& pivot, std::vector<ProbeRead>& burst) const;
+  ProbeRead Needle(ZoneId zone);
+  Status Run(std::vector<ProbeRead>& burst);
+  Result<std::vector<int64_t>> Repeat(std::span<const Pivot> pivots, ZoneId needle, int times);
+  Result<std::vector<int64_t>> SampleCrowd(std::span<const ZoneId> zones, size_t crowd);
+  Status CalibrateCrowd(std::span<const ZoneId> zones, int64_t loud);
+  void SetRanges(int64_t limit, std::span<const int64_t> loud, std::span<const int64_t> louder, int64_t queueing);
+  double FalseLoud(const std::vector<int64_t>& quiet, std::span<const int64_t> loud, int64_t queueing) const;
+
+  Prober& prober_;
+  Random random_;
+  const uint64_t needle_span_;  // bytes
+  const uint64_t pivot_span_;   // bytes
+  uint64_t pivot_bytes_ = 0;    // read by a pivot of load 1
+  LoudnessRanges ranges_;
+  uint32_t louder_load_ = 1;
+  size_t crowd_ = 1;
+  size_t small_crowd_ = 1;
+  int64_t alone_quiet_ = 0;
+  int64_t crowd_quiet_ = 0;
+  double false_loud_ = 0;
+
+  std::unordered_map<uint32_t, uint64_t> readable_;  // bytes, by zone
+  std::unordered_map<uint32_t, uint64_t> prepared_;  // bytes, by zone that was empty
+  uint64_t bytes_prepared_ = 0;
+  uint64_t reads_ = 0;
+  uint64_t bursts_ = 0;
+  int64_t burst_ns_ = 0;
+};
+
+// The value below which `share` (0..1) of `values` lie; there is at least one.
+int64_t Quantile(std::vector<int64_t> values, double share);
+
+}  // namespace isozone

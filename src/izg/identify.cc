@@ -1,0 +1,394 @@
+#include "izg/identify.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "izg/bursts.h"
+#include "izg/channels.h"
+
+namespace isozone {
+namespace {
+
+constexpr size_t kFirstBatch = 96;  // enough to meet most groups
+constexpr size_t kLargestBatch = 384;
+constexpr int kTimesNotQuiet = 3;
+constexpr double kHalvingSeparation = 3;  // loud over quiet, behind the pivots of half the groups
+constexpr uint32_t kMostHalvingLoad = 8;
+constexpr uint64_t kFirstGuesses = 64;  // made before it counts how many were right
+constexpr uint16_t kNone = ZoneGroups::kUnknown;
+
+class Identifier {
+ public:
+  Identifier(Prober& prober, const IdentifyOptions& options)
+      : prober_(prober), options_(options), bursts_(prober, options.seed) {
+    groups_.group_of_zone.assign(prober.geometry().zone_count, kNone);
+    groups_.confidence_percent.assign(prober.geometry().zone_count, 0);
+  }
+
+  Result<IdentifyReport> Run() {
+    const Status status = IdentifyAll();
+    const Status released = bursts_.ReleaseAll();
+    ISOZONE_RETURN_IF_ERROR(status);
+    ISOZONE_RETURN_IF_ERROR(released);
+    IdentifyReport report;
+    report.zones = prober_.zones().size();
+    report.reads = bursts_.reads();
+    report.bursts = bursts_.bursts();
+    report.burst_ns = bursts_.burst_ns();
+    report.bytes_prepared = bursts_.bytes_prepared();
+    report.false_loud = bursts_.false_loud();
+    NumberByFirstZone();
+    report.groups = std::move(groups_);
+    return report;
+  }
+
+ private:
+  using Zones = std::vector<ZoneId>;
+
+  Status IdentifyAll() {
+    size_t next = 0;
+    Zones again;  // what a batch left over is in the next one: pivots are dear for a few
+    while (next < prober_.zones().size() || !again.empty()) {
+      const bool first = next == 0;
+      ISOZONE_ASSIGN_OR_RETURN(const Zones batch, TakeBatch(next, std::move(again)));
+      ISOZONE_RETURN_IF_ERROR(bursts_.PrepareNeedles(batch));
+      if (first) {
+        const auto pivot = std::ranges::find_if(batch, [this](ZoneId zone) { return bursts_.CanBePivot(zone); });
+        if (pivot == batch.end())
+          return Status::NoSpace("the first zones are all in use, and with too little data to read");
+        ISOZONE_RETURN_IF_ERROR(bursts_.PreparePivot(*pivot));
+        ISOZONE_ASSIGN_OR_RETURN(const bool interferes, bursts_.Calibrate(*pivot, batch));
+        if (!interferes) return AllIndependent();
+      }
+      ISOZONE_ASSIGN_OR_RETURN(again, Classify(batch));
+      ISOZONE_RETURN_IF_ERROR(bursts_.Release(Done(batch)));
+      if (options_.progress) options_.progress(next - again.size(), prober_.zones().size());
+    }
+    for (const ZoneId zone : poor_) ISOZONE_RETURN_IF_ERROR(HoldAgainstEveryGroup(zone).status());
+    ISOZONE_ASSIGN_OR_RETURN(groups_.channel_of_group, FindChannels(bursts_, pivots_, options_.seed));
+    return Status::Ok();
+  }
+
+  // Those of a batch that need not stay prepared.
+  Zones Done(const Zones& batch) const {
+    Zones done;
+    for (const ZoneId zone : batch) {
+      const bool is_pivot = std::ranges::find(pivots_, zone) != pivots_.end();
+      if (groups_.group_of_zone[zone.value()] != kNone && !is_pivot) done.push_back(zone);
+    }
+    return done;
+  }
+
+  // `batch` and the next zones in order, as many as can be prepared beside the pivots.
+  Result<Zones> TakeBatch(size_t& next, Zones batch) const {
+    const size_t most = next == 0 ? kFirstBatch : kLargestBatch;
+    const size_t preparable = prober_.preparable() - std::min<size_t>(prober_.preparable(), prepared_pivots_);
+    auto empty =
+        static_cast<size_t>(std::ranges::count_if(batch, [this](ZoneId zone) { return IsEmptyAtFirst(zone); }));
+    for (; next < prober_.zones().size() && batch.size() < most; ++next) {
+      const ProbeZone& zone = prober_.zones()[next];
+      if (zone.readable == 0 && empty >= preparable) break;
+      if (zone.readable == 0) ++empty;
+      batch.push_back(zone.zone);
+    }
+    if (!batch.empty()) return batch;
+    return Status::NoSpace(
+        fmt::format("{} zones may be written beside those that are active, but every group needs one while it is "
+                    "looked at, and one is left over for the others: {} groups were found",
+                    prober_.preparable(), pivots_.size()));
+  }
+
+  Status AllIndependent() {
+    for (const ProbeZone& zone : prober_.zones()) {
+      groups_.group_of_zone[zone.zone.value()] = kNone;
+      groups_.confidence_percent[zone.zone.value()] = 100;
+    }
+    return Status::Ok();
+  }
+
+  // What is to be tried once more.
+  Result<Zones> Classify(const Zones& batch) {
+    Zones strangers = batch, again;
+    if (!pivots_.empty()) {
+      ISOZONE_ASSIGN_OR_RETURN(Zones left, ConfirmGuesses(batch));
+      ISOZONE_ASSIGN_OR_RETURN(left, HalveAndConfirm(left));
+      strangers.clear();
+      for (const ZoneId zone : left) (tried_.insert(zone).second ? again : strangers).push_back(zone);
+    }
+    ISOZONE_RETURN_IF_ERROR(Found(std::move(strangers)));
+    ISOZONE_RETURN_IF_ERROR(CalibrateHalving(batch));
+    for (const ZoneId zone : batch) RememberSuccessor(zone);
+    return again;
+  }
+
+  // --- Guesses: which group came last time after the same two ---
+
+  using Context = std::pair<uint16_t, uint16_t>;
+
+  Result<Zones> ConfirmGuesses(const Zones& batch) {
+    if (guesses_ >= kFirstGuesses && right_guesses_ * 2 < guesses_) return batch;
+    std::map<size_t, Zones> by_pair;
+    Zones left;
+    Context context = context_;
+    for (const ZoneId zone : batch) {
+      const auto guess = successor_.find(context);
+      const uint16_t group = guess == successor_.end() ? kNone : guess->second;
+      if (group == kNone) left.push_back(zone);
+      if (group != kNone) by_pair[group / 2].push_back(zone), ++guesses_;
+      context = {context.second, group};
+    }
+    for (const auto& [pair, zones] : by_pair) {
+      ISOZONE_ASSIGN_OR_RETURN(const Zones wrong, Confirm(pair, zones));
+      right_guesses_ += zones.size() - wrong.size();
+      left.insert(left.end(), wrong.begin(), wrong.end());
+    }
+    std::ranges::sort(left);
+    return left;
+  }
+
+  void RememberSuccessor(ZoneId zone) {
+    const uint16_t group = groups_.group_of_zone[zone.value()];
+    successor_[context_] = group;
+    context_ = {context_.second, group};
+  }
+
+  // --- Halving ---
+
+  size_t pairs() const { return (pivots_.size() + 1) / 2; }
+
+  // Those left over.
+  Result<Zones> HalveAndConfirm(const Zones& zones) {
+    if (!halving_works_) return ConfirmEveryPair(zones);
+    std::vector<size_t> pair_of(zones.size());
+    for (size_t bit = 0; bit < halving_.size(); ++bit) {
+      const std::vector<Pivot> pivots = PivotsOfBit(bit);
+      ISOZONE_ASSIGN_OR_RETURN(const std::vector<Loudness> loudness,
+                               bursts_.Measure(pivots, zones, kLargestBatch, halving_[bit]));
+      for (size_t i = 0; i < zones.size(); ++i) {
+        if (loudness[i] != Loudness::kQuiet) pair_of[i] |= size_t{1} << bit;
+      }
+    }
+    std::map<size_t, Zones> by_pair;
+    for (size_t i = 0; i < zones.size(); ++i) by_pair[pair_of[i]].push_back(zones[i]);
+    Zones left;
+    for (const auto& [pair, members] : by_pair) {
+      ISOZONE_ASSIGN_OR_RETURN(const Zones wrong, Confirm(pair, members));
+      left.insert(left.end(), wrong.begin(), wrong.end());
+    }
+    return left;
+  }
+
+  Result<Zones> ConfirmEveryPair(Zones zones) {
+    for (size_t pair = 0; pair < pairs() && !zones.empty(); ++pair) {
+      ISOZONE_ASSIGN_OR_RETURN(zones, Confirm(pair, zones));
+    }
+    return zones;
+  }
+
+  std::vector<Pivot> PivotsOfBit(size_t bit) const {
+    std::vector<Pivot> pivots;
+    for (size_t group = 0; group < pivots_.size(); ++group) {
+      if (((group / 2) >> bit & 1) != 0) pivots.push_back({pivots_[group], halving_load_});
+    }
+    return pivots;
+  }
+
+  // Many pivots at once slow the quiet as well, so their ranges come from zones whose group is known, in a crowd as
+  // large as it will be. Where the two cannot be told apart, zones are held against one pair after another.
+  Status CalibrateHalving(const Zones& batch) {
+    if (halving_groups_ == pivots_.size()) return Status::Ok();
+    halving_groups_ = pivots_.size();
+    halving_.assign(static_cast<size_t>(std::bit_width(pairs() - 1)), LoudnessRanges());
+    Zones known;
+    for (const ZoneId zone : batch) {
+      if (groups_.group_of_zone[zone.value()] != kNone) known.push_back(zone);
+    }
+    for (size_t i = 0; known.size() < kLargestBatch; ++i) known.push_back(known[i]);  // in a crowd of the same size
+    for (halving_load_ = 1; halving_load_ <= kMostHalvingLoad; halving_load_ *= 2) {
+      halving_works_ = true;
+      for (size_t bit = 0; bit < halving_.size() && halving_works_; ++bit) {
+        ISOZONE_RETURN_IF_ERROR(CalibrateBit(bit, known));
+      }
+      if (halving_works_) break;
+    }
+    return Status::Ok();
+  }
+
+  Status CalibrateBit(size_t bit, const Zones& known) {
+    const std::vector<Pivot> pivots = PivotsOfBit(bit);
+    std::vector<int64_t> quiet, loud;
+    ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> latencies, bursts_.Latencies(pivots, known));
+    for (size_t i = 0; i < known.size(); ++i) {
+      const size_t pair = groups_.group_of_zone[known[i].value()] / 2;
+      ((pair >> bit & 1) != 0 ? loud : quiet).push_back(latencies[i]);
+    }
+    if (quiet.empty() || loud.empty()) {
+      halving_works_ = false;
+      return Status::Ok();
+    }
+    const auto longest_quiet = static_cast<double>(std::max(bursts_.crowd_quiet(), Quantile(quiet, 0.95)));
+    const auto shortest_loud = static_cast<double>(Quantile(loud, 0.05));
+    if (shortest_loud < kHalvingSeparation * longest_quiet) halving_works_ = false;
+    const auto limit = static_cast<int64_t>(std::sqrt(longest_quiet * shortest_loud));
+    // Nothing is doubtful here: what is wrong is not confirmed.
+    halving_[bit] = {
+        .quiet_to = limit, .loud_from = limit + 1, .loud_to = INT64_MAX, .louder_from = INT64_MAX, .louder_to = 0};
+    return Status::Ok();
+  }
+
+  // --- Confirming: the only way into a group ---
+
+  // How many confirmations make a member.
+  int confirmations() const { return bursts_.false_loud() > kRareFalseLoud ? 2 : 1; }
+
+  // Puts the zones that are of `pair` into its groups. Those left over.
+  Result<Zones> Confirm(size_t pair, const Zones& zones) {
+    if (pair >= pairs()) return zones;
+    std::vector<Pivot> pivots = {{pivots_[2 * pair]}};
+    if (2 * pair + 1 < pivots_.size()) pivots.push_back({pivots_[2 * pair + 1], bursts_.louder_load()});
+    return ConfirmWith(pivots, {static_cast<uint16_t>(2 * pair), static_cast<uint16_t>(2 * pair + 1)}, zones,
+                       confirmations());
+  }
+
+  Result<Zones> ConfirmWith(std::span<const Pivot> pivots, std::pair<uint16_t, uint16_t> groups, const Zones& zones,
+                            int times) {
+    std::map<ZoneId, std::optional<Loudness>> heard;
+    Zones left, candidates = zones;
+    for (int time = 0; time < times; ++time) {
+      ISOZONE_ASSIGN_OR_RETURN(const std::vector<Loudness> loudness,
+                               bursts_.Measure(pivots, candidates, bursts_.small_crowd(), bursts_.ranges()));
+      Zones again;
+      for (size_t i = 0; i < candidates.size(); ++i) {
+        std::optional<Loudness>& before = heard[candidates[i]];
+        const bool member =
+            (loudness[i] == Loudness::kLoud || (loudness[i] == Loudness::kLouder && pivots.size() > 1)) &&
+            before.value_or(loudness[i]) == loudness[i];
+        before = loudness[i];
+        (member ? again : left).push_back(candidates[i]);
+      }
+      candidates = std::move(again);
+    }
+    for (const ZoneId zone : candidates) {
+      Join(zone, heard[zone] == Loudness::kLoud ? groups.first : groups.second, times);
+    }
+    return left;
+  }
+
+  void Join(ZoneId zone, uint16_t group, int times) {
+    groups_.group_of_zone[zone.value()] = group;
+    // One more than were seen, so that no number of samples makes certain.
+    const double wrong = std::pow(bursts_.false_loud() + 1.0 / 600, times);
+    groups_.confidence_percent[zone.value()] = static_cast<uint8_t>(std::floor(100 * (1 - wrong)));
+  }
+
+  // --- Founding ---
+
+  // A zone in use with little data cannot be a pivot: it waits until all groups are found.
+  Status Found(Zones strangers) {
+    std::ranges::stable_partition(strangers, [this](ZoneId zone) { return bursts_.CanBePivot(zone); });
+    while (!strangers.empty()) {
+      const ZoneId zone = strangers.front();
+      if (!bursts_.CanBePivot(zone)) {
+        poor_.insert(poor_.end(), strangers.begin(), strangers.end());
+        return Status::Ok();
+      }
+      strangers.erase(strangers.begin());
+      ISOZONE_ASSIGN_OR_RETURN(const bool joined, HoldAgainstEveryGroup(zone));
+      if (joined) continue;
+      if (pivots_.size() == ZoneGroups::kMostGroups) return Status::NotSupported("too many independent zone groups");
+      ISOZONE_RETURN_IF_ERROR(bursts_.PreparePivot(zone));
+      const auto group = static_cast<uint16_t>(pivots_.size());
+      pivots_.push_back(zone);
+      if (IsEmptyAtFirst(zone)) ++prepared_pivots_;
+      Join(zone, group, 2);
+      // All strangers are needles once; those that are loud, again, in smaller crowds.
+      const Pivot pivot{zone, 1};
+      ISOZONE_ASSIGN_OR_RETURN(const std::vector<Loudness> loudness,
+                               bursts_.Measure({&pivot, 1}, strangers, bursts_.crowd(), bursts_.ranges()));
+      Zones loud, quiet;
+      for (size_t i = 0; i < strangers.size(); ++i) {
+        (loudness[i] == Loudness::kQuiet ? quiet : loud).push_back(strangers[i]);
+      }
+      ISOZONE_ASSIGN_OR_RETURN(const Zones wrong, ConfirmWith({&pivot, 1}, {group, group}, loud, 1));
+      quiet.insert(quiet.end(), wrong.begin(), wrong.end());
+      strangers = std::move(quiet);
+    }
+    return Status::Ok();
+  }
+
+  // Quiet is certain: nothing makes a read faster. So a zone is of a group if it is not quiet time and again.
+  Result<bool> HoldAgainstEveryGroup(ZoneId zone) {
+    for (uint16_t group = 0; group < pivots_.size(); ++group) {
+      const Pivot pivot{pivots_[group], 1};
+      bool quiet = false;
+      for (int time = 0; time < kTimesNotQuiet && !quiet; ++time) {
+        ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> latency, bursts_.Latencies({&pivot, 1}, {&zone, 1}));
+        quiet = latency.front() <= bursts_.alone_quiet();
+      }
+      if (quiet) continue;
+      Join(zone, group, kTimesNotQuiet);
+      return true;
+    }
+    return false;
+  }
+
+  bool IsEmptyAtFirst(ZoneId zone) const {
+    const auto found = std::ranges::lower_bound(prober_.zones(), zone, {}, &ProbeZone::zone);
+    return found->readable == 0;
+  }
+
+  void NumberByFirstZone() {
+    std::vector<uint16_t> number(pivots_.size(), kNone);
+    uint16_t next = 0;
+    for (uint16_t& group : groups_.group_of_zone) {
+      if (group == kNone) continue;
+      if (number[group] == kNone) number[group] = next++;
+      group = number[group];
+    }
+    std::vector<uint16_t> channels(groups_.channel_of_group.size());
+    std::map<uint16_t, uint16_t> channel_number;
+    std::vector<size_t> by_number(pivots_.size());
+    for (size_t old = 0; old < number.size(); ++old) by_number[number[old]] = old;
+    for (size_t group = 0; group < channels.size(); ++group) {
+      const uint16_t old = groups_.channel_of_group[by_number[group]];
+      channels[group] = channel_number.emplace(old, static_cast<uint16_t>(channel_number.size())).first->second;
+    }
+    groups_.channel_of_group = std::move(channels);
+  }
+
+  Prober& prober_;
+  const IdentifyOptions& options_;
+  Bursts bursts_;
+  ZoneGroups groups_;
+  Zones pivots_;  // by group
+  size_t prepared_pivots_ = 0;
+  Zones poor_;  // strangers that cannot be pivots
+
+  std::map<Context, uint16_t> successor_;
+  Context context_{kNone, kNone};  // groups of the two zones before
+  uint64_t guesses_ = 0;
+  uint64_t right_guesses_ = 0;
+
+  std::set<ZoneId> tried_;               // and left over
+  std::vector<LoudnessRanges> halving_;  // by bit
+  size_t halving_groups_ = 0;            // for so many groups
+  uint32_t halving_load_ = 1;            // of each pivot
+  bool halving_works_ = false;
+};
+
+}  // namespace
+
+Result<IdentifyReport> IdentifyZoneGroups(Prober& prober, const IdentifyOptions& options) {
+  if (prober.zones().empty()) return Status::NoSpace("the device has no zone that can be read");
+  return Identifier(prober, options).Run();
+}
+
+}  // namespace isozone

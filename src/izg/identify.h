@@ -1,0 +1,53 @@
+// Finding the independent zone groups of a device by latency alone: pivots and needles (ZenFS+, section III.A and
+// Fig. 5), with far fewer reads than zones x groups.
+//
+// A *pivot* keeps its die busy: large reads of one zone of a known group. A *needle* is a small read of another zone,
+// sent right behind. It is *loud* if it had to wait for the pivot, which means that both zones share a die, and *quiet*
+// otherwise. Many needles go in one burst, so a pivot is paid once.
+//
+//   calibrate  How large a pivot must be to be told from a crowd of needles, and where quiet ends and loud begins, comes
+//              from the device itself: needles of the pivot's own zone are loud, needles without a pivot quiet. If even
+//              a needle of the pivot's own zone is never loud, no zone slows another, and that is the result.
+//   halve      The groups are numbered in pairs. Of each bit of a pair's number one burst has as pivots all groups with
+//              that bit: so each needle finds its pair in log2(pairs) reads.
+//   confirm    One burst with both groups of a pair as pivots, the second of them four times as large: a needle is
+//              quiet, loud, or louder. Only this makes a zone a member; what went wrong before it costs reads only.
+//   found      A zone that no known pair confirms is held against every group by itself; if it is quiet beside all, it
+//              is the pivot of a new group, and the other strangers its needles. The first batch of zones starts here.
+//
+// Before halving, a zone is tried with the pair of the group that came up last time after the same two groups. So most
+// mappings cost little more than one read a zone, but nothing rests on it: a wrong guess is not confirmed.
+//
+// Doubtful latencies (between quiet and loud, or longer than any pivot explains) are measured again. If more than one
+// in a thousand needles without a pivot looks loud, every confirmation is repeated, and both must agree.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "base/status.h"
+#include "izg/prober.h"
+#include "izg/zone_groups.h"
+
+namespace isozone {
+
+struct IdentifyOptions {
+  uint64_t seed = 1;  // of which zones and blocks are looked at first
+  std::function<void(uint64_t zones_done, uint64_t zones)> progress;
+};
+
+struct IdentifyReport {
+  ZoneGroups groups;
+  uint64_t zones = 0;  // looked at
+  uint64_t reads = 0;  // pivots and needles
+  uint64_t bursts = 0;
+  int64_t burst_ns = 0;         // time that the device spent reading
+  uint64_t bytes_prepared = 0;  // written, and reset afterwards
+  double false_loud = 0;        // share of needles without a pivot that looked loud
+};
+
+// kNoSpace if there is no zone to be looked at; otherwise only the prober's errors. Zones that were empty are empty
+// again in either case, as far as the device allows.
+Result<IdentifyReport> IdentifyZoneGroups(Prober& prober, const IdentifyOptions& options);
+
+}  // namespace isozone

@@ -1,0 +1,232 @@
+#include "izg/identify.h"
+
+#include <cmath>
+#include <map>
+#include <random>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "nand/timing_model.h"
+#include "nand/zone_map.h"
+
+namespace isozone {
+namespace {
+
+// The timing model in virtual time, with noise on what the host sees.
+class VirtualProber final : public Prober {
+ public:
+  struct Noise {
+    double deviation = 0;  // of a latency, as a share of it
+    double spikes = 0;     // share of reads that take 5 ms more
+  };
+
+  VirtualProber(Profile profile, Noise noise, uint64_t seed)
+      : profile_(std::move(profile)), noise_(noise), random_(seed), model_(profile_) {
+    geometry_.block_size = profile_.block_size;
+    geometry_.zone_count = profile_.zone_count;
+    geometry_.zone_size = profile_.zone_size;
+    geometry_.zone_capacity = profile_.zone_capacity;
+    geometry_.max_active_zones = profile_.max_active_zones;
+    geometry_.optimal_write = profile_.timing ? profile_.program_unit : profile_.block_size;
+    for (uint32_t zone = 0; zone < profile_.zone_count; ++zone) zones_.push_back({ZoneId(zone), 0});
+  }
+
+  // These hold data already.
+  void Fill(uint32_t zone, uint64_t bytes) {
+    zones_[zone].readable = bytes;
+    in_use_.insert(zone);
+  }
+
+  const DeviceGeometry& geometry() const override { return geometry_; }
+  const std::vector<ProbeZone>& zones() const override { return zones_; }
+  uint32_t preparable() const override { return geometry_.max_active_zones; }
+  uint64_t max_read() const override { return 8 * kMiB; }
+
+  Status Prepare(std::span<const ZoneId> zones, uint64_t bytes) override {
+    for (const ZoneId zone : zones) {
+      EXPECT_FALSE(in_use_.contains(zone.value())) << "wrote to a zone in use";
+      written_[zone.value()] = bytes;
+    }
+    EXPECT_LE(written_.size(), geometry_.max_active_zones);
+    return Status::Ok();
+  }
+  Status Release(std::span<const ZoneId> zones) override {
+    for (const ZoneId zone : zones) EXPECT_EQ(written_.erase(zone.value()), 1u);
+    return Status::Ok();
+  }
+
+  Status Burst(std::span<ProbeRead> reads) override {
+    now_ns_ += 10 * kMillisecondNs;  // so that the burst before is long done
+    for (size_t i = 0; i < reads.size(); ++i) {
+      const ProbeRead& read = reads[i];
+      const uint64_t readable =
+          in_use_.contains(read.zone.value()) ? zones_[read.zone.value()].readable : written_[read.zone.value()];
+      EXPECT_LE(read.offset + read.length, readable) << "read what was never written";
+      model_.Submit(now_ns_, {TimingOpKind::kRead, read.zone.value(), read.offset, read.length, readable}, i);
+    }
+    std::vector<TimingCompletion> completed;
+    int64_t end_ns = now_ns_;
+    while (completed.size() < reads.size()) {
+      if (model_.NextCompletionBound() == TimingModel::kNever) break;
+      end_ns = model_.NextCompletionBound();
+      model_.AdvanceTo(end_ns, completed);
+    }
+    EXPECT_EQ(completed.size(), reads.size());
+    for (const TimingCompletion& completion : completed) {
+      reads[completion.ticket].latency_ns = Noisy(completion.time_ns - now_ns_);
+    }
+    now_ns_ = end_ns;
+    return Status::Ok();
+  }
+
+  size_t still_written() const { return written_.size(); }
+
+ private:
+  int64_t Noisy(int64_t latency_ns) {
+    const double normal = std::sqrt(-2 * std::log(1 - random_.Real())) * std::cos(2 * std::acos(-1.0) * random_.Real());
+    const double factor = std::max(0.1, 1 + noise_.deviation * normal);
+    return static_cast<int64_t>(static_cast<double>(latency_ns) * factor) +
+           (random_.Chance(noise_.spikes) ? 5 * kMillisecondNs : 0);
+  }
+
+  const Profile profile_;
+  const Noise noise_;
+  Random random_;
+  TimingModel model_;
+  DeviceGeometry geometry_;
+  std::vector<ProbeZone> zones_;
+  std::set<uint32_t> in_use_;
+  std::map<uint32_t, uint64_t> written_;
+  int64_t now_ns_ = 0;
+};
+
+constexpr VirtualProber::Noise kNoisy{.deviation = 0.1, .spikes = 0.01};
+
+Profile SmallZones(uint32_t zones) {
+  Profile profile = LoadProfile("small-zone").value();
+  profile.zone_count = zones;
+  return profile;
+}
+
+// Whether `groups` has the zones of each die together, and nothing else.
+void ExpectDies(const ZoneGroups& groups, const Profile& profile) {
+  const ZoneMap map(profile);
+  std::map<uint32_t, uint16_t> group_of_die;
+  std::set<uint16_t> seen;
+  size_t wrong = 0;
+  for (uint32_t zone = 0; zone < profile.zone_count; ++zone) {
+    const uint16_t group = groups.group_of_zone[zone];
+    const auto [known, is_new] = group_of_die.emplace(map.DieOf(zone, 0), group);
+    EXPECT_TRUE(!is_new || seen.insert(group).second) << "die " << known->first << " joined another";
+    if (known->second != group) ++wrong;
+    EXPECT_GT(groups.confidence_percent[zone], 90) << zone;
+  }
+  EXPECT_EQ(wrong, 0u) << "of " << profile.zone_count;
+  ASSERT_EQ(groups.group_count(), group_of_die.size());
+  std::map<uint32_t, uint16_t> channel_of;
+  for (const auto& [die, group] : group_of_die) {
+    const auto known = channel_of.emplace(die % profile.channels, groups.channel_of_group[group]).first;
+    EXPECT_EQ(known->second, groups.channel_of_group[group]) << "die " << die;
+  }
+  EXPECT_EQ(std::set<uint16_t>(groups.channel_of_group.begin(), groups.channel_of_group.end()).size(),
+            channel_of.size());
+}
+
+Result<IdentifyReport> Identify(VirtualProber& prober, uint64_t seed) {
+  IdentifyOptions options;
+  options.seed = seed;
+  Result<IdentifyReport> report = IdentifyZoneGroups(prober, options);
+  EXPECT_EQ(prober.still_written(), 0u);
+  return report;
+}
+
+// What is asked for at the size of the device of ZenFS+.
+void ExpectRightAndCheap(const Profile& profile, uint64_t seed, double reads_a_zone) {
+  SCOPED_TRACE(seed);
+  VirtualProber prober(profile, kNoisy, seed);
+  const auto report = Identify(prober, seed);
+  ASSERT_TRUE(report.ok()) << report.status().ToString();
+  ExpectDies(report->groups, profile);
+  EXPECT_EQ(report->zones, profile.zone_count);
+  EXPECT_LE(static_cast<double>(report->reads), reads_a_zone * profile.zone_count);
+}
+
+// Three fixed seeds, and one that is new each time.
+std::vector<uint64_t> Seeds() { return {1, 2, 3, std::random_device{}()}; }
+
+TEST(Identify, FindsRoundRobin) {
+  for (const uint64_t seed : Seeds()) ExpectRightAndCheap(SmallZones(29172), seed, 2);
+}
+
+TEST(Identify, FindsARandomMappingWithUnequalGroups) {
+  Profile profile = SmallZones(29172);
+  profile.mapping = ZoneMapping::kRandom;
+  for (const uint64_t seed : Seeds()) {
+    profile.mapping_seed = seed;
+    // 6 where measurements need not be repeated, which the noise of some seeds asks for.
+    ExpectRightAndCheap(profile, seed, seed <= 3 ? 6 : 7.5);
+  }
+}
+
+TEST(Identify, FindsTheGroupsOfFewZones) {
+  for (const uint32_t zones : {1u, 2u, 33u, 64u, 100u}) {
+    SCOPED_TRACE(zones);
+    const Profile profile = SmallZones(zones);
+    VirtualProber prober(profile, kNoisy, zones);
+    const auto report = Identify(prober, zones);
+    ASSERT_TRUE(report.ok()) << report.status().ToString();
+    EXPECT_EQ(report->groups.group_count(), std::min(zones, 32u));
+    for (uint32_t zone = 0; zone < zones; ++zone) EXPECT_EQ(report->groups.group_of_zone[zone], zone % 32) << zone;
+  }
+}
+
+TEST(Identify, FindsOneGroupWhereEveryZoneLiesOnAllDies) {
+  for (const uint64_t seed : Seeds()) {
+    SCOPED_TRACE(seed);
+    VirtualProber prober(LoadProfile("large-zone").value(), kNoisy, seed);
+    const auto report = Identify(prober, seed);
+    ASSERT_TRUE(report.ok()) << report.status().ToString();
+    EXPECT_EQ(report->groups.group_count(), 1u);
+    for (const uint16_t group : report->groups.group_of_zone) ASSERT_EQ(group, 0);
+  }
+}
+
+TEST(Identify, FindsNoGroupWhereNothingInterferes) {
+  Profile profile = SmallZones(100);
+  profile.timing = false;
+  VirtualProber prober(profile, {}, 1);
+  const auto report = Identify(prober, 1);
+  ASSERT_TRUE(report.ok()) << report.status().ToString();
+  EXPECT_EQ(report->groups.group_count(), 0u);
+  EXPECT_EQ(report->groups.group_of_zone, std::vector<uint16_t>(100, ZoneGroups::kUnknown));
+}
+
+// The prober fails the test if it is told to write one of them.
+TEST(Identify, OnlyReadsZonesInUse) {
+  const Profile profile = SmallZones(500);
+  for (const uint64_t seed : Seeds()) {
+    SCOPED_TRACE(seed);
+    VirtualProber prober(profile, kNoisy, seed);
+    Random random(seed);
+    for (uint32_t zone = 0; zone < profile.zone_count; ++zone) {
+      if (random.Chance(0.5)) prober.Fill(zone, random.Between(1, 2000) * profile.block_size);
+    }
+    const auto report = Identify(prober, seed);
+    ASSERT_TRUE(report.ok()) << report.status().ToString();
+    ExpectDies(report->groups, profile);
+  }
+}
+
+TEST(Identify, SaysThatTooFewZonesMayBeActive) {
+  Profile profile = SmallZones(500);
+  profile.max_open_zones = profile.max_active_zones = 20;  // for 32 groups
+  VirtualProber prober(profile, {}, 1);
+  const auto report = Identify(prober, 1);
+  ASSERT_EQ(report.status().code(), StatusCode::kNoSpace);
+  EXPECT_NE(report.status().message().find("20 zones may be written"), std::string::npos) << report.status().message();
+}
+
+}  // namespace
+}  // namespace isozone

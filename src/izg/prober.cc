@@ -1,0 +1,151 @@
+#include "izg/prober.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/random.h"
+
+namespace isozone {
+namespace {
+
+constexpr uint64_t kLargestRead = 8 * kMiB;
+constexpr uint32_t kMostPrepared = 1024;  // where the device has no limit
+
+// Waits for a number of requests, and notes when each completed.
+class Completions {
+ public:
+  explicit Completions(size_t count) : left_(count), completed_ns_(count) {}
+
+  // Request i of those made with Attach(request, i).
+  struct Slot {
+    Completions* owner;
+    size_t index;
+  };
+  void Complete(size_t index) {
+    const int64_t now_ns = MonotonicNs();
+    const MutexLock lock(mu_);
+    completed_ns_[index] = now_ns;
+    if (--left_ == 0) done_.SignalAll();  // under the lock: the waiter may then destroy this
+  }
+  std::vector<int64_t> Wait() {
+    const MutexLock lock(mu_);
+    while (left_ > 0) done_.Wait(mu_);
+    return completed_ns_;
+  }
+
+ private:
+  Mutex mu_;
+  CondVar done_;
+  size_t left_ ISOZONE_GUARDED_BY(mu_);
+  std::vector<int64_t> completed_ns_ ISOZONE_GUARDED_BY(mu_);
+};
+
+// Submits all in order; when each was submitted and completed.
+struct Times {
+  std::vector<int64_t> submitted_ns;
+  std::vector<int64_t> completed_ns;
+};
+Times SubmitAll(ZonedDevice& device, std::span<DeviceRequest> requests) {
+  Times times;
+  Completions completions(requests.size());
+  std::vector<Completions::Slot> slots;
+  for (size_t i = 0; i < requests.size(); ++i) slots.push_back({&completions, i});
+  times.submitted_ns.resize(requests.size());
+  for (size_t i = 0; i < requests.size(); ++i) {
+    requests[i].context = &slots[i];
+    requests[i].done = [](DeviceRequest& request) {
+      const auto* slot = static_cast<Completions::Slot*>(request.context);
+      slot->owner->Complete(slot->index);
+    };
+    times.submitted_ns[i] = MonotonicNs();
+    device.Submit(requests[i]);
+  }
+  times.completed_ns = completions.Wait();
+  return times;
+}
+
+Status FirstError(const DeviceGeometry& geometry, std::span<const DeviceRequest> requests) {
+  for (const DeviceRequest& request : requests) ISOZONE_RETURN_IF_ERROR(ToStatus(geometry, request));
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceProber>> DeviceProber::Create(ZonedDevice& device) {
+  const DeviceGeometry& geometry = device.geometry();
+  std::unique_ptr<DeviceProber> prober(new DeviceProber(device));
+  std::vector<ZoneDescriptor> report(geometry.zone_count);
+  ISOZONE_RETURN_IF_ERROR(device.ReportZones(ZoneId(0), report));
+  uint32_t active = 0;
+  for (const ZoneDescriptor& zone : report) {
+    prober->written_.push_back(zone.write_pointer);
+    if (IsActive(zone.state)) ++active;
+    if (zone.state == ZoneState::kOffline) continue;
+    if (zone.state == ZoneState::kReadOnly && zone.write_pointer == 0) continue;
+    prober->zones_.push_back({zone.zone, zone.write_pointer});
+  }
+  const uint32_t limit = geometry.max_active_zones == 0 ? kMostPrepared : geometry.max_active_zones;
+  prober->preparable_ = std::min(kMostPrepared, limit - std::min(limit, active));
+  prober->buffer_ = AlignedBuffer(std::max<uint64_t>(prober->max_read(), geometry.optimal_write));
+  Random random(1);
+  for (std::byte& byte : prober->buffer_.span()) byte = static_cast<std::byte>(random.Next());
+  return prober;
+}
+
+uint64_t DeviceProber::max_read() const {
+  const uint64_t limit = geometry().max_transfer;
+  return limit == 0 ? kLargestRead : std::min(limit, kLargestRead);
+}
+
+Status DeviceProber::RunAll(std::span<DeviceRequest> requests) {
+  SubmitAll(device_, requests);
+  return FirstError(geometry(), requests);
+}
+
+// One write in flight a zone: round by round.
+Status DeviceProber::Prepare(std::span<const ZoneId> zones, uint64_t bytes) {
+  const uint64_t end = std::min(bytes, geometry().zone_capacity);
+  const uint64_t unit = std::min(std::max<uint64_t>(geometry().optimal_write, geometry().block_size), max_read());
+  for (;;) {
+    std::vector<DeviceRequest> writes;
+    for (const ZoneId zone : zones) {
+      uint64_t& written = written_[zone.value()];
+      if (written >= end) continue;
+      DeviceRequest& write = writes.emplace_back();
+      write.op = DeviceOp::kWrite;
+      write.offset = DeviceOffset(geometry().ZoneStart(zone).value() + written);
+      write.data = buffer_.data();
+      write.length = std::min(unit, geometry().zone_capacity - written);
+      written += write.length;
+    }
+    if (writes.empty()) return Status::Ok();
+    ISOZONE_RETURN_IF_ERROR(RunAll(writes));
+  }
+}
+
+Status DeviceProber::Release(std::span<const ZoneId> zones) {
+  std::vector<DeviceRequest> resets;
+  for (const ZoneId zone : zones) {
+    DeviceRequest& reset = resets.emplace_back();
+    reset.op = DeviceOp::kReset;
+    reset.offset = geometry().ZoneStart(zone);
+    written_[zone.value()] = 0;
+  }
+  return RunAll(resets);
+}
+
+Status DeviceProber::Burst(std::span<ProbeRead> reads) {
+  std::vector<DeviceRequest> requests(reads.size());
+  for (size_t i = 0; i < reads.size(); ++i) {
+    requests[i].op = DeviceOp::kRead;
+    requests[i].offset = DeviceOffset(geometry().ZoneStart(reads[i].zone).value() + reads[i].offset);
+    requests[i].data = buffer_.data();
+    requests[i].length = reads[i].length;
+  }
+  const Times times = SubmitAll(device_, requests);
+  for (size_t i = 0; i < reads.size(); ++i) reads[i].latency_ns = times.completed_ns[i] - times.submitted_ns[i];
+  return FirstError(geometry(), requests);
+}
+
+}  // namespace isozone

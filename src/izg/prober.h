@@ -1,0 +1,79 @@
+// What identification does to a device: bursts of reads, whose latencies it looks at, of zones that it has written
+// before. The algorithm (identify.h) sees only this interface, so it runs against the timing model in virtual time as
+// well as against a device.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/status.h"
+#include "device/zoned_device.h"
+
+namespace isozone {
+
+struct ProbeZone {
+  ZoneId zone;
+  // Bytes from its start that cost time to read (blocks that were never written do not). 0: empty, must be prepared.
+  uint64_t readable = 0;
+};
+
+struct ProbeRead {
+  ZoneId zone;
+  uint64_t offset = 0;     // bytes from the start of the zone; whole blocks
+  uint64_t length = 0;     // bytes, whole blocks; at most max_read()
+  int64_t latency_ns = 0;  // out
+};
+
+// Thread safety: none.
+class Prober {
+ public:
+  virtual ~Prober() = default;
+
+  virtual const DeviceGeometry& geometry() const = 0;
+  // Every zone that can be read, or written and then read; in order.
+  virtual const std::vector<ProbeZone>& zones() const = 0;
+  // How many empty zones may be prepared at a time.
+  virtual uint32_t preparable() const = 0;
+  // Bytes of the largest read.
+  virtual uint64_t max_read() const = 0;
+
+  // Writes each of these zones from where it ends up to `bytes` (bounded by its capacity), all at once. Only zones that
+  // were empty at the beginning.
+  virtual Status Prepare(std::span<const ZoneId> zones, uint64_t bytes) = 0;
+  // Makes them empty again.
+  virtual Status Release(std::span<const ZoneId> zones) = 0;
+  // Submits the reads in this order without a pause, and waits for all.
+  virtual Status Burst(std::span<ProbeRead> reads) = 0;
+};
+
+// On a device. Zones that hold data are only read.
+class DeviceProber final : public Prober {
+ public:
+  // `device` outlives the prober, and nobody else uses it meanwhile.
+  static Result<std::unique_ptr<DeviceProber>> Create(ZonedDevice& device);
+
+  const DeviceGeometry& geometry() const override { return device_.geometry(); }
+  const std::vector<ProbeZone>& zones() const override { return zones_; }
+  uint32_t preparable() const override { return preparable_; }
+  uint64_t max_read() const override;
+  Status Prepare(std::span<const ZoneId> zones, uint64_t bytes) override;
+  Status Release(std::span<const ZoneId> zones) override;
+  Status Burst(std::span<ProbeRead> reads) override;
+
+ private:
+  explicit DeviceProber(ZonedDevice& device) : device_(device) {}
+
+  // Runs all at once; the first error.
+  Status RunAll(std::span<DeviceRequest> requests);
+
+  ZonedDevice& device_;
+  std::vector<ProbeZone> zones_;
+  std::vector<uint64_t> written_;  // by zone, bytes
+  uint32_t preparable_ = 0;
+  AlignedBuffer buffer_;  // what is read goes here, all of it to the same place; what is written comes from here
+};
+
+}  // namespace isozone
