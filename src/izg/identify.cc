@@ -252,8 +252,9 @@ class Identifier {
   // Puts the zones that are of `pair` into its groups. Those left over.
   Result<Zones> Confirm(size_t pair, const Zones& zones) {
     if (pair >= pairs()) return zones;
-    std::vector<Pivot> pivots = {{pivots_[2 * pair]}};
+    std::vector<Pivot> pivots;  // the larger goes first: the host needs time for it, too
     if (2 * pair + 1 < pivots_.size()) pivots.push_back({pivots_[2 * pair + 1], bursts_.louder_load()});
+    pivots.push_back({pivots_[2 * pair], 1});
     return ConfirmWith(pivots, {static_cast<uint16_t>(2 * pair), static_cast<uint16_t>(2 * pair + 1)}, zones,
                        confirmations());
   }

@@ -270,6 +270,25 @@ class Bench(harness.CliTest):
         root = xml.etree.ElementTree.parse(self.path("bands.svg")).getroot()
         self.assertEqual(len(root.findall(".//{*}circle[@r='3.5']")), 16)
 
+    def test_groups_are_those_of_the_dies(self):
+        self.ok("mkfs", f"emu:{self.image}?zones=70&zone_size=4M&timing=off")
+        device = f"emu:{self.image}?speed=0.2"  # slow, so that a busy machine does not count
+        self.ok("cp", device, self.write("file", b"kept"), ":/file")
+        before = self.json("zones", device, "--json")
+        output = self.ok("bench", "groups", device, "--svg", self.path("groups.svg")).decode()
+        self.assertIn("32 independent zone groups", output)
+        root = xml.etree.ElementTree.parse(self.path("groups.svg")).getroot()
+        self.assertGreaterEqual(len(root.findall(".//{*}rect")), 70)
+        result = self.json("bench", "groups", device, "--json")
+        self.assertEqual(result["group_of_zone"], [zone % 32 for zone in range(70)])
+        self.assertEqual(self.json("zones", device, "--json"), before)
+        self.assertEqual(self.ok("cat", device, "/file"), b"kept")
+
+    def test_groups_are_none_where_nothing_interferes(self):
+        self.format()
+        output = self.ok("bench", "groups", self.device).decode()
+        self.assertIn("every zone is a group of its own", output)
+
     def test_destroy_takes_a_full_device(self):
         self.format()
         self.ok("bench", "device", "--zones", "31", "--samples", "1", "--size", "64K", "--destroy", self.device)

@@ -54,7 +54,7 @@ class Help(harness.CliTest):
         names = {command[0] for command in self.commands()}
         self.assertEqual(self.complete(""), names)
         self.assertEqual(self.complete("mk"), {"mkfs"})
-        self.assertEqual(self.complete("bench", ""), {"device", "io"})
+        self.assertEqual(self.complete("bench", ""), {"device", "groups", "io"})
 
     def test_bash_completes_the_options_of_each_command(self):
         for command in self.commands():

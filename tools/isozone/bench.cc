@@ -37,6 +37,8 @@ Action DefineBench(CLI::App& app) {
   auto chosen = std::make_shared<Action>();
   AddBench(app, "device", "How much I/O to one zone slows I/O to the others",
            "  isozone bench device emu:/data/ssd.img --svg interference.svg", DefineBenchDevice, chosen);
+  AddBench(app, "groups", "Which zones share a die and which a channel, found by latency",
+           "  isozone bench groups emu:/data/ssd.img --svg groups.svg", DefineBenchGroups, chosen);
   AddBench(app, "io", "Throughput and latency of sequential writes and of reads",
            "  isozone bench io emu:/data/ssd.img --depth 8 --bytes 1G", DefineBenchIo, chosen);
   return [chosen](Console& console) { return (*chosen)(console); };

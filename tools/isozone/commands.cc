@@ -28,8 +28,9 @@ std::span<const Command> Commands() {
        "  isozone fsck --read-data emu:/data/ssd.img", DefineFsck},
       {"dump", "Write all metadata as JSON",
        "  isozone dump emu:/data/ssd.img | jq '.files[] | select(.size > 1e6) | .paths'", DefineDump},
-      {"bench", "Measure a device: zone interference, throughput and latency",
+      {"bench", "Measure a device: zone interference, zone groups, throughput and latency",
        "  isozone bench device emu:/data/ssd.img --svg interference.svg\n"
+       "  isozone bench groups emu:/data/ssd.img\n"
        "  isozone bench io emu:/data/ssd.img --depth 32",
        DefineBench},
   }};

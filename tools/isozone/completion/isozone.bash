@@ -14,7 +14,7 @@ _isozone()
     done
     if [[ $command == bench ]]; then
         case ${COMP_WORDS[index + 1]} in
-            device | io) ((index + 1 < COMP_CWORD)) && command="bench ${COMP_WORDS[index + 1]}" ;;
+            device | groups | io) ((index + 1 < COMP_CWORD)) && command="bench ${COMP_WORDS[index + 1]}" ;;
         esac
     fi
 
@@ -33,6 +33,7 @@ _isozone()
         zones) options="--svg --table --all --json" ;;
         fsck) options="--read-data --json" ;;
         "bench device") options="--zones --samples --size --svg --destroy --json" ;;
+        "bench groups") options="--svg --json" ;;
         "bench io") options="--depth --bytes --write-size --read-size --reads --destroy --json" ;;
     esac
 
@@ -41,7 +42,7 @@ _isozone()
     elif [[ -z $command ]]; then
         COMPREPLY=($(compgen -W "$commands" -- "$current"))
     elif [[ $command == bench ]]; then
-        COMPREPLY=($(compgen -W "device io" -- "$current"))
+        COMPREPLY=($(compgen -W "device groups io" -- "$current"))
     elif [[ $command == cp ]]; then
         compopt -o filenames
         COMPREPLY=($(compgen -f -- "$current"))
