@@ -34,6 +34,7 @@ std::vector<MetadataOp> EveryOperation() {
           SetLogRegion{log.id, 0, {ZoneId(6), 0, LogRegion::kOpen, 0}, 3},
           SetLogRegions{log.id, {{ZoneId(6), 0, 512, 100}}, 4},
           SetAttributes{file.id, Lifetime::kLong, 5},
+          SetZoneGroups{std::make_shared<ZoneGroups>(ZoneGroups{{0, 1, ZoneGroups::kUnknown}, {99, 98, 0}, {0, 0}})},
           AddLink{file.id, {kRootInode, "g"}},
           RemoveLink{file.id, {InodeId(2), "f"}},
           RemoveLink{directory.id, {kRootInode, "d"}},

@@ -19,6 +19,15 @@ void CheckpointWriter::Begin() {
 
 Status CheckpointWriter::Add(const Inode& inode) {
   queue_.Add([&](std::vector<std::byte>& out) { EncodePutInode(inode, out); });
+  return WriteWholeBatches();
+}
+
+Status CheckpointWriter::Add(const ZoneGroups& groups) {
+  queue_.Add([&](std::vector<std::byte>& out) { EncodeSetZoneGroups(groups, out); });
+  return WriteWholeBatches();
+}
+
+Status CheckpointWriter::WriteWholeBatches() {
   while (queue_.size() >= builder_.batch_max()) ISOZONE_RETURN_IF_ERROR(WriteBatch());
   return {};
 }

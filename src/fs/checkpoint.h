@@ -23,6 +23,7 @@ class CheckpointWriter {
   // One checkpoint: Begin, any number of Add, then Finish or Abandon.
   void Begin();
   Status Add(const Inode& inode);
+  Status Add(const ZoneGroups& groups);
   // All of it is durable when this returns.
   Result<StreamPlace> Finish(const CheckpointFooter& footer);
   // Gives back the zones that only the unfinished checkpoint uses.
@@ -33,6 +34,7 @@ class CheckpointWriter {
   uint64_t bytes_written() const { return bytes_written_; }  // by all checkpoints
 
  private:
+  Status WriteWholeBatches();
   Status WriteBatch();
 
   ZonedDevice& device_;

@@ -31,6 +31,7 @@
 #include "base/uri.h"
 #include "device/zoned_device.h"
 #include "io/io_class.h"
+#include "izg/zone_groups.h"
 #include "zone/lifetime.h"
 #include "zone/zone_use.h"
 
@@ -252,6 +253,10 @@ class FileSystem {
   virtual const ZonedDevice& device() const = 0;
   // Why it is read-only; empty while it is writable.
   virtual std::string read_only_reason() const = 0;
+  // Which zones share hardware, as last measured (izg/identify.h); null: never. Changes where SetZoneGroups is called.
+  virtual std::shared_ptr<const ZoneGroups> zone_groups() const = 0;
+  // Remembers `groups`; durable when it returns. kCorruption if they are not of this device's zones.
+  virtual Status SetZoneGroups(const ZoneGroups& groups) = 0;
   // Waits until zones that hold nothing alive have been reset. For tests and tools that want a settled state.
   virtual Status Settle() = 0;
 };

@@ -299,6 +299,22 @@ TEST_F(FileSystemTest, AReadOnlyMountFollowsTheWriter) {
   EXPECT_TRUE(follower->Unlink("/b").Is(StatusCode::kReadOnly));
 }
 
+TEST_F(FileSystemTest, RemembersZoneGroups) {
+  EXPECT_EQ(fs().zone_groups(), nullptr);
+  ZoneGroups groups;
+  groups.channel_of_group = {0, 1};
+  for (uint32_t zone = 0; zone < SmallGeometry().zone_count; ++zone) {
+    groups.group_of_zone.push_back(static_cast<uint16_t>(zone % 2));
+    groups.confidence_percent.push_back(99);
+  }
+  ISOZONE_ASSERT_OK(fs().SetZoneGroups(groups));
+  ISOZONE_ASSERT_OK(volume_.CutAndRemount());
+  ASSERT_NE(fs().zone_groups(), nullptr);
+  EXPECT_EQ(*fs().zone_groups(), groups);
+  groups.group_of_zone.pop_back();
+  EXPECT_TRUE(fs().SetZoneGroups(groups).Is(StatusCode::kCorruption));
+}
+
 TEST_F(FileSystemTest, ManyWritersAndReadersAtOnce) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

@@ -86,7 +86,7 @@ struct Journal::Impl {
   void PrepareNextZone() ISOZONE_REQUIRES(mu);
   Status WriteCheckpoint() ISOZONE_EXCLUDES(mu);
   // Makes a checkpoint of the snapshot, durable, that no superblock names yet.
-  Result<StreamPlace> CopySnapshot(CheckpointFooter footer) ISOZONE_EXCLUDES(mu);
+  Result<StreamPlace> CopySnapshot(const ZoneGroups* groups, CheckpointFooter footer) ISOZONE_EXCLUDES(mu);
   Status SwitchCheckpoint(const StreamPlace& checkpoint, const JournalPosition& begin) ISOZONE_REQUIRES(mu);
   Status SyncInThread(uint64_t sequence) ISOZONE_REQUIRES(mu);
   // Latches where it fails.
@@ -369,11 +369,13 @@ Status Journal::Impl::WriteSuperblock(Superblock next) {
 
 Status Journal::Impl::WriteCheckpoint() {
   CheckpointFooter footer;
+  std::shared_ptr<const ZoneGroups> groups;
   JournalPosition begin;
   {
     const MutexLock namespace_lock(namespace_mutex);
     const MutexLock lock(mu);
     state.BeginSnapshot();
+    groups = state.zone_groups();
     footer.sequence = last_sequence;
     footer.next_id = state.NextId();
     // Records up to footer.sequence may still be written from here on; recovery leaves them out.
@@ -381,7 +383,7 @@ Status Journal::Impl::WriteCheckpoint() {
     checkpoint_base = journal_bytes;
   }
   const uint64_t bytes_before = checkpoint_writer.bytes_written();
-  const Result<StreamPlace> place = CopySnapshot(footer);
+  const Result<StreamPlace> place = CopySnapshot(groups.get(), footer);
   {
     const MutexLock namespace_lock(namespace_mutex);
     state.EndSnapshot();
@@ -397,8 +399,9 @@ Status Journal::Impl::WriteCheckpoint() {
   return SwitchCheckpoint(*place, begin);
 }
 
-Result<StreamPlace> Journal::Impl::CopySnapshot(CheckpointFooter footer) {
+Result<StreamPlace> Journal::Impl::CopySnapshot(const ZoneGroups* groups, CheckpointFooter footer) {
   checkpoint_writer.Begin();
+  if (groups != nullptr) ISOZONE_RETURN_IF_ERROR(checkpoint_writer.Add(*groups));
   for (;;) {
     std::vector<Inode> inodes;
     {

@@ -92,6 +92,22 @@ Status CheckLinkCount(const Inode& inode) {
   return right ? Status::Ok() : Broken(inode.id, fmt::format("has {} links", links));
 }
 
+Status CheckZoneGroups(const DeviceGeometry& geometry, const ZoneGroups& groups) {
+  if (groups.group_of_zone.size() != geometry.zone_count || groups.confidence_percent.size() != geometry.zone_count) {
+    return Status::Corruption(fmt::format("the zone groups are of {} zones, the device has {}",
+                                          groups.group_of_zone.size(), geometry.zone_count));
+  }
+  if (groups.group_count() > ZoneGroups::kMostGroups) {
+    return Status::Corruption(fmt::format("{} zone groups", groups.group_count()));
+  }
+  for (const uint16_t group : groups.group_of_zone) {
+    if (group != ZoneGroups::kUnknown && group >= groups.group_count()) {
+      return Status::Corruption(fmt::format("zone group {} of {}", group, groups.group_count()));
+    }
+  }
+  return {};
+}
+
 // What NextOfSnapshot has still to give: the inodes above `given` that are not in `changed`, and those set aside.
 struct Snapshot {
   InodeId given{0};
@@ -118,6 +134,7 @@ struct MetadataState::Impl {
   Status Do(const SetLogRegion& op);
   Status Do(const SetLogRegions& op);
   Status Do(const SetAttributes& op);
+  Status Do(const SetZoneGroups& op);
 
   Status CheckLinkCounts() const;
   Status CheckNewLink(const Inode& inode, const InodeLink& link) const;
@@ -131,6 +148,7 @@ struct MetadataState::Impl {
   std::map<InodeId, Inode> inodes;
   std::unordered_map<InodeId, Directory> directories;
   InodeId next_id{2};
+  std::shared_ptr<const ZoneGroups> zone_groups;
   std::optional<Snapshot> snapshot;
 
   // Of the record that is being applied.
@@ -342,6 +360,12 @@ Status MetadataState::Impl::Do(const SetAttributes& op) {
   return {};
 }
 
+Status MetadataState::Impl::Do(const SetZoneGroups& op) {
+  ISOZONE_RETURN_IF_ERROR(CheckZoneGroups(geometry, *op.groups));
+  undo.emplace_back([this, old_groups = std::exchange(zone_groups, op.groups)] { zone_groups = old_groups; });
+  return {};
+}
+
 Status MetadataState::Impl::CheckLinkCounts() const {
   for (const InodeId id : relinked) {
     const Inode* inode = Find(id);
@@ -366,8 +390,8 @@ MetadataState::MetadataState(MetadataState&&) noexcept = default;
 MetadataState& MetadataState::operator=(MetadataState&&) noexcept = default;
 MetadataState::~MetadataState() = default;
 
-Result<MetadataState> MetadataState::Restore(const DeviceGeometry& geometry, std::vector<Inode> inodes,
-                                             InodeId next_id) {
+Result<MetadataState> MetadataState::Restore(const DeviceGeometry& geometry, std::vector<Inode> inodes, InodeId next_id,
+                                             std::shared_ptr<const ZoneGroups> zone_groups) {
   MetadataState state(geometry);
   Impl& impl = *state.impl_;
   impl.inodes.clear();
@@ -378,6 +402,7 @@ Result<MetadataState> MetadataState::Restore(const DeviceGeometry& geometry, std
     if (!impl.inodes.emplace(id, std::move(inode)).second) return Broken(id, "appears twice");
   }
   impl.next_id = std::max(impl.next_id, next_id);
+  impl.zone_groups = std::move(zone_groups);
   for (const auto& [id, inode] : impl.inodes) {
     for (const InodeLink& link : inode.links) {
       const auto parent = impl.directories.find(link.parent);
@@ -459,6 +484,7 @@ const Inode* MetadataState::Next(InodeId after) const {
 }
 
 Status MetadataState::CheckInvariants() const {
+  if (impl_->zone_groups) ISOZONE_RETURN_IF_ERROR(CheckZoneGroups(impl_->geometry, *impl_->zone_groups));
   const Inode* root = Find(kRootInode);
   if (root == nullptr || !root->is_directory) return Broken(kRootInode, "the root directory is missing");
   size_t links = 0;
@@ -484,6 +510,8 @@ Status MetadataState::CheckInvariants() const {
   if (entries != links) return Broken(kRootInode, "a directory entry has no link");
   return {};
 }
+
+std::shared_ptr<const ZoneGroups> MetadataState::zone_groups() const { return impl_->zone_groups; }
 
 void MetadataState::BeginSnapshot() { impl_->snapshot.emplace(); }
 

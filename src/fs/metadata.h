@@ -14,6 +14,7 @@
 //  * Extents are in file order, without gaps or overlaps, from offset 0 to the file's size, each inside one zone's
 //  capacity.
 //    No two extents or log regions overlap on the device (checked by fsck, not at every Apply).
+//  * Zone groups, where they are known, name a group of every zone of the device, or that it is unknown.
 //  * A log has regions instead of extents, whose payloads follow one another; only the last region may be open.
 #pragma once
 
@@ -31,6 +32,7 @@
 #include "base/status.h"
 #include "device/zoned_device.h"
 #include "fs/file_system.h"
+#include "izg/zone_groups.h"
 #include "zone/lifetime.h"
 
 namespace isozone {
@@ -113,16 +115,22 @@ struct SetAttributes {
   uint64_t modified_s = 0;
 };
 
+// Replaces what is known of the independent zone groups; never null. Belongs to no inode.
+struct SetZoneGroups {
+  std::shared_ptr<const ZoneGroups> groups;
+};
+
 using MetadataOp = std::variant<PutInode, AddLink, RemoveLink, RemoveInode, AppendExtents, SetExtents, SetLogRegion,
-                                SetLogRegions, SetAttributes>;
+                                SetLogRegions, SetAttributes, SetZoneGroups>;
 
 class MetadataState {
  public:
   // A root directory and nothing else.
   explicit MetadataState(const DeviceGeometry& geometry);
-  // The state that consists of `inodes` (the root among them; in any order), with ids given out from `next_id` on.
-  // kCorruption saying which invariant does not hold.
-  static Result<MetadataState> Restore(const DeviceGeometry& geometry, std::vector<Inode> inodes, InodeId next_id);
+  // The state that consists of `inodes` (the root among them; in any order), with ids given out from `next_id` on, and
+  // of `zone_groups` (null: none are known). kCorruption saying which invariant does not hold.
+  static Result<MetadataState> Restore(const DeviceGeometry& geometry, std::vector<Inode> inodes, InodeId next_id,
+                                       std::shared_ptr<const ZoneGroups> zone_groups);
   MetadataState(MetadataState&&) noexcept;
   MetadataState& operator=(MetadataState&&) noexcept;
   ~MetadataState();
@@ -140,6 +148,8 @@ class MetadataState {
   // Ids are never used again.
   InodeId NextId() const;
   size_t size() const;  // number of inodes
+  // Which zones share hardware; null: never measured.
+  std::shared_ptr<const ZoneGroups> zone_groups() const;
 
   // The inode with the smallest id above `after`, or null: walks all of them in order.
   const Inode* Next(InodeId after) const;

@@ -18,12 +18,15 @@ enum class OpCode : uint8_t {
   kSetLogRegion = 7,
   kSetLogRegions = 8,
   kSetAttributes = 9,
+  kSetZoneGroups = 10,
   kCheckpointFooter = 255,
 };
 
 constexpr size_t kLinkBytesMin = 10;
 constexpr size_t kExtentBytes = 16;
 constexpr size_t kRegionBytes = 28;
+constexpr size_t kGroupBytes = 2;
+constexpr size_t kZoneGroupBytes = 3;
 
 class Encoder {
  public:
@@ -66,7 +69,18 @@ class Encoder {
     out_.Put(op.modified_s);
     out_.Put(static_cast<uint8_t>(op.lifetime));
   }
+  void operator()(const SetZoneGroups& op) { Put(*op.groups); }
 
+  void Put(const ZoneGroups& groups) {
+    Put(OpCode::kSetZoneGroups, InodeId(0));
+    out_.Put(groups.group_count());
+    for (const uint16_t channel : groups.channel_of_group) out_.Put(channel);
+    out_.Put(static_cast<uint32_t>(groups.group_of_zone.size()));
+    for (size_t zone = 0; zone < groups.group_of_zone.size(); ++zone) {
+      out_.Put(groups.group_of_zone[zone]);
+      out_.Put(groups.confidence_percent[zone]);
+    }
+  }
   void Put(const Inode& inode) {
     Put(OpCode::kPutInode, inode.id);
     out_.Put(inode.modified_s);
@@ -167,6 +181,8 @@ class Decoder {
         op.lifetime = GetLifetime();
         return op;
       }
+      case OpCode::kSetZoneGroups:
+        return SetZoneGroups{GetZoneGroups()};
       case OpCode::kCheckpointFooter:
         break;
     }
@@ -222,6 +238,17 @@ class Decoder {
     region.payload = in_.Get<uint64_t>();
     return region;
   }
+  std::shared_ptr<const ZoneGroups> GetZoneGroups() {
+    auto groups = std::make_shared<ZoneGroups>();
+    groups->channel_of_group.resize(in_.GetCount(kGroupBytes));
+    for (uint16_t& channel : groups->channel_of_group) channel = in_.Get<uint16_t>();
+    const uint32_t zones = in_.GetCount(kZoneGroupBytes);
+    for (uint32_t zone = 0; zone < zones; ++zone) {
+      groups->group_of_zone.push_back(in_.Get<uint16_t>());
+      groups->confidence_percent.push_back(in_.Get<uint8_t>());
+    }
+    return groups;
+  }
   std::vector<LogRegion> GetRegions() {
     std::vector<LogRegion> regions(in_.GetCount(kRegionBytes));
     for (LogRegion& region : regions) region = GetRegion();
@@ -240,6 +267,8 @@ void EncodeRecord(std::span<const MetadataOp> ops, std::vector<std::byte>& out) 
 }
 
 void EncodePutInode(const Inode& inode, std::vector<std::byte>& out) { Encoder(out).Put(inode); }
+
+void EncodeSetZoneGroups(const ZoneGroups& groups, std::vector<std::byte>& out) { Encoder(out).Put(groups); }
 
 void EncodeFooter(const CheckpointFooter& footer, std::vector<std::byte>& out) {
   ByteWriter writer(out);

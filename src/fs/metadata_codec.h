@@ -23,6 +23,7 @@ struct CheckpointFooter {
 // Appends to `out`. The operations have been applied to a state, so their names and extents are valid.
 void EncodeRecord(std::span<const MetadataOp> ops, std::vector<std::byte>& out);
 void EncodePutInode(const Inode& inode, std::vector<std::byte>& out);
+void EncodeSetZoneGroups(const ZoneGroups& groups, std::vector<std::byte>& out);
 void EncodeFooter(const CheckpointFooter& footer, std::vector<std::byte>& out);
 
 // kCorruption where `body` is not a whole number of operations.

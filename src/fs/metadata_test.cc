@@ -44,6 +44,14 @@ FileExtent Extent(uint64_t file_offset, uint32_t zone, uint64_t in_zone, uint64_
   return {file_offset, DeviceOffset(Geometry().ZoneStart(ZoneId(zone)).value() + in_zone), length};
 }
 
+std::shared_ptr<const ZoneGroups> OneGroup() {
+  auto groups = std::make_shared<ZoneGroups>();
+  groups->channel_of_group = {0};
+  groups->group_of_zone.assign(Geometry().zone_count, 0);
+  groups->confidence_percent.assign(Geometry().zone_count, 99);
+  return groups;
+}
+
 class MetadataTest : public testing::Test {
  protected:
   Status Apply(std::vector<MetadataOp> ops) { return state_.Apply(ops); }
@@ -177,6 +185,23 @@ TEST_F(MetadataTest, OnlyTheLastLogRegionMayBeOpen) {
   EXPECT_EQ(state_.Find(InodeId(2))->size, 10U);
 }
 
+TEST_F(MetadataTest, RemembersZoneGroupsOfItsZonesOnly) {
+  EXPECT_EQ(state_.zone_groups(), nullptr);
+  Must({SetZoneGroups{OneGroup()}});
+  ASSERT_NE(state_.zone_groups(), nullptr);
+  EXPECT_EQ(*state_.zone_groups(), *OneGroup());
+
+  auto groups = std::make_shared<ZoneGroups>(*OneGroup());
+  groups->group_of_zone[3] = 1;
+  Refused({SetZoneGroups{groups}}, "zone group 1 of 1");
+  groups->group_of_zone[3] = ZoneGroups::kUnknown;
+  Must({SetZoneGroups{groups}});
+  groups = std::make_shared<ZoneGroups>(*groups);
+  groups->group_of_zone.pop_back();
+  Refused({SetZoneGroups{groups}}, "the zone groups are of");
+  EXPECT_EQ(state_.zone_groups()->group_of_zone[3], ZoneGroups::kUnknown);
+}
+
 TEST_F(MetadataTest, ARefusedRecordLeavesNothingBehind) {
   Must({PutInode{Dir(2, "d")}, PutInode{File(3, "f")}, PutInode{Log(4, "log")},
         AppendExtents{InodeId(3), 0, {Extent(0, 2, 0, 5)}, 1},
@@ -186,9 +211,9 @@ TEST_F(MetadataTest, ARefusedRecordLeavesNothingBehind) {
            AppendExtents{InodeId(3), 1, {Extent(5, 2, 9, 5)}, 4}, SetExtents{InodeId(3), {}, 5},
            SetLogRegion{InodeId(4), 0, {ZoneId(3), 0, 4096, 1}, 6},
            SetLogRegion{InodeId(4), 1, {ZoneId(3), 4096, LogRegion::kOpen, 0}, 7}, SetLogRegions{InodeId(4), {}, 8},
-           SetAttributes{InodeId(2), Lifetime::kShort, 9}, RemoveLink{InodeId(2), {kRootInode, "d"}},
-           AddLink{InodeId(2), {kRootInode, "d2"}}, RemoveLink{InodeId(4), {kRootInode, "log"}},
-           RemoveInode{InodeId(4)}, RemoveInode{InodeId(77)}},
+           SetAttributes{InodeId(2), Lifetime::kShort, 9}, SetZoneGroups{OneGroup()},
+           RemoveLink{InodeId(2), {kRootInode, "d"}}, AddLink{InodeId(2), {kRootInode, "d2"}},
+           RemoveLink{InodeId(4), {kRootInode, "log"}}, RemoveInode{InodeId(4)}, RemoveInode{InodeId(77)}},
           "inode 77: does not exist");
 }
 
@@ -197,7 +222,7 @@ TEST_F(MetadataTest, RestoresFromInodesInAnyOrder) {
   root.id = kRootInode;
   root.is_directory = true;
   const auto restored = MetadataState::Restore(
-      Geometry(), {File(9, "f", InodeId(5)), Dir(5, "d", InodeId(7)), root, Dir(7, "e")}, InodeId(40));
+      Geometry(), {File(9, "f", InodeId(5)), Dir(5, "d", InodeId(7)), root, Dir(7, "e")}, InodeId(40), nullptr);
   ASSERT_TRUE(restored.ok()) << restored.status().ToString();
   EXPECT_THAT(restored->PathsOf(InodeId(9)), ElementsAre("/e/d/f"));
   EXPECT_EQ(restored->NextId(), InodeId(40));
@@ -208,7 +233,7 @@ TEST_F(MetadataTest, RestoreRefusesWhatIsNoTree) {
   root.id = kRootInode;
   root.is_directory = true;
   const auto why = [](std::vector<Inode> inodes) {
-    const auto restored = MetadataState::Restore(Geometry(), std::move(inodes), InodeId(2));
+    const auto restored = MetadataState::Restore(Geometry(), std::move(inodes), InodeId(2), nullptr);
     return restored.ok() ? "restored" : std::string(restored.status().message());
   };
   Inode orphan = File(2, "f");
@@ -244,6 +269,7 @@ class NaiveModel {
   }
 
   std::map<uint64_t, Inode> inodes;
+  std::shared_ptr<const ZoneGroups> zone_groups;
 
  private:
   Inode* Get(InodeId id) { return inodes.contains(id.value()) ? &inodes[id.value()] : nullptr; }
@@ -291,6 +317,10 @@ class NaiveModel {
     inode->size = 0;
     for (const LogRegion& region : op.regions) inode->size += region.payload;
     inode->modified_s = op.modified_s;
+    return true;
+  }
+  bool Do(const SetZoneGroups& op) {
+    zone_groups = op.groups;
     return true;
   }
   bool Do(const SetAttributes& op) {
@@ -380,7 +410,7 @@ class WildRecords {
     const InodeId id = Id();
     const auto it = model.inodes.find(id.value());
     const Inode* inode = it == model.inodes.end() ? nullptr : &it->second;
-    switch (random.Below(12)) {
+    switch (random.Below(13)) {
       case 0:
       case 1:
       case 2: {
@@ -405,6 +435,8 @@ class WildRecords {
         return SetLogRegion{id, random.Below(3), Region(), random.Next()};
       case 10:
         return SetLogRegions{id, {Region(), Region()}, random.Next()};
+      case 11:
+        return SetZoneGroups{OneGroup()};
       default:
         return SetAttributes{id, static_cast<Lifetime>(random.Below(kLifetimeCount)), random.Next()};
     }

@@ -33,7 +33,25 @@ inline uint32_t PrintOf(const MetadataState& state) {
   for (const Inode* inode = state.Next(InodeId(0)); inode != nullptr; inode = state.Next(inode->id)) {
     crc = Crc32c(BytesOf(*inode), crc);
   }
+  if (const auto groups = state.zone_groups()) {
+    std::vector<std::byte> bytes;
+    EncodeSetZoneGroups(*groups, bytes);
+    crc = Crc32c(bytes, crc);
+  }
   return crc;
+}
+
+// Some groups for the zones of a device.
+inline std::shared_ptr<const ZoneGroups> RandomGroups(const DeviceGeometry& geometry, Random& random) {
+  auto groups = std::make_shared<ZoneGroups>();
+  groups->channel_of_group.resize(random.Between(1, 40));
+  for (uint16_t& channel : groups->channel_of_group) channel = static_cast<uint16_t>(random.Below(8));
+  for (uint32_t zone = 0; zone < geometry.zone_count; ++zone) {
+    const auto group = static_cast<uint16_t>(random.Below(groups->group_count()));
+    groups->group_of_zone.push_back(random.Chance(0.1) ? ZoneGroups::kUnknown : group);
+    groups->confidence_percent.push_back(static_cast<uint8_t>(random.Below(101)));
+  }
+  return groups;
 }
 
 // Makes valid records for a state: files come, grow, are renamed and go.
@@ -47,13 +65,15 @@ class RecordMaker {
     if (files == 0 || random_.Below(2 * files_) > files) return {Create(state)};
     const Inode* file = Pick(state);
     const InodeLink link = file->links.front();
-    switch (random_.Below(4)) {
+    switch (random_.Below(5)) {
       case 0:
         return {RemoveLink{file->id, link}, RemoveInode{file->id}};
       case 1:
         return {RemoveLink{file->id, link}, AddLink{file->id, {kRootInode, NewName()}}};
       case 2:
         return {AppendExtents{file->id, file->extents.size(), {Extent(file->size)}, random_.Next()}};
+      case 3:
+        return {SetZoneGroups{RandomGroups(geometry_, random_)}};
       default:
         return {SetAttributes{file->id, Lifetime::kLong, random_.Next()}};
     }

@@ -233,6 +233,21 @@ Status MountedFileSystem::SetModified(std::string_view path, uint64_t modified_s
   return core_->Commit({&op, 1}).status();
 }
 
+std::shared_ptr<const ZoneGroups> MountedFileSystem::zone_groups() const {
+  const MutexLock lock(mutex());
+  return core_->state.zone_groups();
+}
+
+Status MountedFileSystem::SetZoneGroups(const ZoneGroups& groups) {
+  uint64_t sequence = 0;
+  {
+    const MutexLock lock(mutex());
+    const MetadataOp op = isozone::SetZoneGroups{std::make_shared<const ZoneGroups>(groups)};
+    ISOZONE_ASSIGN_OR_RETURN(sequence, core_->Commit({&op, 1}));
+  }
+  return core_->journal->Sync(sequence);
+}
+
 Status MountedFileSystem::SyncMetadata() {
   if (read_only()) return Status::Ok();
   return core_->journal->Sync(core_->journal->last_sequence());

@@ -48,6 +48,8 @@ class MountedFileSystem final : public FileSystem {
   std::vector<ZoneView> Zones() const override { return core_->pool->Zones(); }
   Status VisitFiles(const std::function<void(const FileDetails&)>& visit) const override;
   std::string label() const override { return core_->label; }
+  std::shared_ptr<const ZoneGroups> zone_groups() const override;
+  Status SetZoneGroups(const ZoneGroups& groups) override;
   std::string uuid() const override { return core_->uuid; }
   const MountOptions& options() const override { return core_->options; }
   const ZonedDevice& device() const override { return *core_->device; }

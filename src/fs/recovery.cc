@@ -27,6 +27,7 @@ constexpr int kAttemptsMax = 32;
 
 struct Checkpoint {
   std::vector<Inode> inodes;
+  std::shared_ptr<const ZoneGroups> zone_groups;
   CheckpointFooter footer;
   uint64_t next_batch = 0;
 };
@@ -48,9 +49,14 @@ Result<Checkpoint> ReadCheckpoint(ZonedDevice& device, uint32_t seed, const Stre
     }
     Result<std::vector<MetadataOp>> ops = DecodeRecord(record->body);
     if (!ops.ok()) return reader.Damage(ops.status().message());
-    PutInode* put = std::get_if<PutInode>(&ops->front());
-    if (ops->size() != 1 || put == nullptr) return reader.Damage("a record is not an inode");
-    checkpoint.inodes.push_back(std::move(put->inode));
+    if (ops->size() != 1) return reader.Damage("a record is of several operations");
+    if (auto* put = std::get_if<PutInode>(&ops->front())) {
+      checkpoint.inodes.push_back(std::move(put->inode));
+    } else if (auto* set = std::get_if<SetZoneGroups>(&ops->front()); set != nullptr && !checkpoint.zone_groups) {
+      checkpoint.zone_groups = std::move(set->groups);
+    } else {
+      return reader.Damage("a record is neither an inode nor the zone groups");
+    }
   }
   if (!complete || reader.end().torn) return reader.Damage("its footer is missing");
   if (checkpoint.footer.inodes != checkpoint.inodes.size()) {
@@ -99,7 +105,8 @@ Result<RecoveredMetadata> ReadMetadata(ZonedDevice& device, const FoundSuperbloc
   const uint32_t seed = ChecksumSeed(superblock.uuid);
   ISOZONE_ASSIGN_OR_RETURN(Checkpoint checkpoint, ReadCheckpoint(device, seed, superblock.checkpoint));
   const CheckpointFooter& footer = checkpoint.footer;
-  Result<MetadataState> state = MetadataState::Restore(device.geometry(), std::move(checkpoint.inodes), footer.next_id);
+  Result<MetadataState> state = MetadataState::Restore(device.geometry(), std::move(checkpoint.inodes), footer.next_id,
+                                                       std::move(checkpoint.zone_groups));
   if (!state.ok()) return state.status().WithContext("checkpoint corrupt; the files cannot be found");
 
   RecoveredMetadata recovered{.state = std::move(state).value(),

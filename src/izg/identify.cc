@@ -294,7 +294,7 @@ class Identifier {
 
   // A zone in use with little data cannot be a pivot: it waits until all groups are found.
   Status Found(Zones strangers) {
-    std::ranges::stable_partition(strangers, [this](ZoneId zone) { return bursts_.CanBePivot(zone); });
+    std::stable_partition(strangers.begin(), strangers.end(), [this](ZoneId zone) { return bursts_.CanBePivot(zone); });
     while (!strangers.empty()) {
       const ZoneId zone = strangers.front();
       if (!bursts_.CanBePivot(zone)) {
