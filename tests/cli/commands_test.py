@@ -236,6 +236,40 @@ class Colour(harness.CliTest):
         self.assertNotIn(ESCAPE, self.ok("--color=never", "zones", self.device))
 
 
+class Izg(harness.CliTest):
+    def test_identify_finds_the_dies_and_show_shows_them(self):
+        self.ok("mkfs", f"emu:{self.image}?zones=70&zone_size=4M")
+        device = f"emu:{self.image}?speed=0.2"  # slow, so that a busy machine does not count
+        self.ok("cp", device, self.write("file", b"kept"), ":/file")
+        before = self.json("zones", device, "--json")
+        output = self.ok("izg", "identify", device).decode()
+        self.assertIn("32 independent zone groups on 8 channels", output)
+        self.assertIn("stored with the file system", output)
+        result = self.json("izg", "show", device, "--svg", self.path("groups.svg"), "--json")
+        self.assertEqual(result["group_of_zone"], [zone % 32 for zone in range(70)])
+        self.assertEqual(result["channel_of_group"], [group % 8 for group in range(32)])
+        root = xml.etree.ElementTree.parse(self.path("groups.svg")).getroot()
+        self.assertGreaterEqual(len(root.findall(".//{*}rect")), 70)
+        after = self.json("zones", device, "--json")
+        self.assertEqual([zone["use"] for zone in after], [zone["use"] for zone in before])
+        self.assertEqual(self.ok("cat", device, "/file"), b"kept")
+        self.assertTrue(self.json("fsck", device, "--json")["clean"])
+
+    def test_identify_finds_nothing_where_nothing_interferes(self):
+        self.format()
+        self.assertIn("every zone is a group of its own", self.ok("izg", "identify", self.device).decode())
+        self.assertEqual(self.json("izg", "show", self.device, "--json")["groups"], 0)
+
+    def test_identify_stores_nothing_on_a_device_without_file_system(self):
+        self.format()
+        self.ok("bench", "device", "--zones", "31", "--samples", "1", "--size", "64K", "--destroy", self.device)
+        self.assertFalse(self.json("izg", "identify", self.device, "--json")["stored"])
+
+    def test_show_says_what_to_do_where_nothing_was_measured(self):
+        self.format()
+        self.fails(harness.NOT_FOUND, ["never measured", "izg identify"], "izg", "show", self.device)
+
+
 class Bench(harness.CliTest):
     OPTIONS = ("--zones", "8", "--samples", "4", "--size", "64K")
 
@@ -269,25 +303,6 @@ class Bench(harness.CliTest):
         self.assertIn("timing=off", output)
         root = xml.etree.ElementTree.parse(self.path("bands.svg")).getroot()
         self.assertEqual(len(root.findall(".//{*}circle[@r='3.5']")), 16)
-
-    def test_groups_are_those_of_the_dies(self):
-        self.ok("mkfs", f"emu:{self.image}?zones=70&zone_size=4M&timing=off")
-        device = f"emu:{self.image}?speed=0.2"  # slow, so that a busy machine does not count
-        self.ok("cp", device, self.write("file", b"kept"), ":/file")
-        before = self.json("zones", device, "--json")
-        output = self.ok("bench", "groups", device, "--svg", self.path("groups.svg")).decode()
-        self.assertIn("32 independent zone groups", output)
-        root = xml.etree.ElementTree.parse(self.path("groups.svg")).getroot()
-        self.assertGreaterEqual(len(root.findall(".//{*}rect")), 70)
-        result = self.json("bench", "groups", device, "--json")
-        self.assertEqual(result["group_of_zone"], [zone % 32 for zone in range(70)])
-        self.assertEqual(self.json("zones", device, "--json"), before)
-        self.assertEqual(self.ok("cat", device, "/file"), b"kept")
-
-    def test_groups_are_none_where_nothing_interferes(self):
-        self.format()
-        output = self.ok("bench", "groups", self.device).decode()
-        self.assertIn("every zone is a group of its own", output)
 
     def test_destroy_takes_a_full_device(self):
         self.format()

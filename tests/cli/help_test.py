@@ -21,18 +21,25 @@ def read(name):
         return file.read()
 
 
+# Commands that are several.
+WITH_PARTS = {"izg": {"identify", "show"}, "bench": {"device", "io"}}
+
+
 class Help(harness.CliTest):
     def help(self, *command):
         return self.ok(*command, "--help").decode()
 
     def commands(self):
-        """Every command, the parts of bench too, as lists of words."""
+        """Every command, the parts of those that have some too, as lists of words."""
         subcommands = re.compile(r"^  ([a-z]+) ", re.MULTILINE)
         names = subcommands.findall(self.help().split("Subcommands:")[1].split("Exit codes:")[0])
-        parts = subcommands.findall(self.help("bench").split("Subcommands:")[1].split("Example:")[0])
         self.assertIn("mkfs", names)
-        self.assertIn("io", parts)
-        return [[name] for name in names if name != "bench"] + [["bench", part] for part in parts]
+        commands = [[name] for name in names if name not in WITH_PARTS]
+        for name, known in WITH_PARTS.items():
+            parts = subcommands.findall(self.help(name).split("Subcommands:")[1].split("Example:")[0])
+            self.assertEqual(set(parts), known)
+            commands += [[name, part] for part in parts]
+        return commands
 
     def options(self, command):
         usage = self.help(*command).split("Example:")[0]
@@ -54,7 +61,8 @@ class Help(harness.CliTest):
         names = {command[0] for command in self.commands()}
         self.assertEqual(self.complete(""), names)
         self.assertEqual(self.complete("mk"), {"mkfs"})
-        self.assertEqual(self.complete("bench", ""), {"device", "groups", "io"})
+        for name, parts in WITH_PARTS.items():
+            self.assertEqual(self.complete(name, ""), parts)
 
     def test_bash_completes_the_options_of_each_command(self):
         for command in self.commands():

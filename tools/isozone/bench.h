@@ -10,7 +10,6 @@
 namespace isozone::cli {
 
 Action DefineBenchDevice(CLI::App& app);
-Action DefineBenchGroups(CLI::App& app);
 Action DefineBenchIo(CLI::App& app);
 
 // A size as in URIs: 4096, 192K, 1GiB.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <span>
 #include <string>
 
@@ -34,7 +35,11 @@ Action DefineRm(CLI::App& app);
 Action DefineZones(CLI::App& app);
 Action DefineFsck(CLI::App& app);
 Action DefineDump(CLI::App& app);
+Action DefineIzg(CLI::App& app);
 Action DefineBench(CLI::App& app);
+
+// A command that is one of several: adds each of `parts` as a subcommand, of which one must be given.
+Action DefineParts(CLI::App& app, std::initializer_list<Command> parts);
 
 // The options that many commands share.
 void AddDeviceArgument(CLI::App& app, std::string& device);

@@ -1,11 +1,12 @@
 #include <array>
+#include <memory>
 
 #include "isozone/command.h"
 
 namespace isozone::cli {
 
 std::span<const Command> Commands() {
-  static constexpr std::array<Command, 12> kCommands = {{
+  static constexpr std::array<Command, 13> kCommands = {{
       {"mkfs", "Format a device, making its image if there is none",
        "  isozone mkfs 'emu:/data/ssd.img?profile=small-zone&zones=1024' --label database", DefineMkfs},
       {"info", "Show what a device is, its limits and counters, and the file system on it",
@@ -28,13 +29,27 @@ std::span<const Command> Commands() {
        "  isozone fsck --read-data emu:/data/ssd.img", DefineFsck},
       {"dump", "Write all metadata as JSON",
        "  isozone dump emu:/data/ssd.img | jq '.files[] | select(.size > 1e6) | .paths'", DefineDump},
-      {"bench", "Measure a device: zone interference, zone groups, throughput and latency",
+      {"izg", "Find and show the independent zone groups: which zones share hardware",
+       "  isozone izg identify emu:/data/ssd.img\n"
+       "  isozone izg show emu:/data/ssd.img --svg groups.svg",
+       DefineIzg},
+      {"bench", "Measure a device: zone interference, throughput and latency",
        "  isozone bench device emu:/data/ssd.img --svg interference.svg\n"
-       "  isozone bench groups emu:/data/ssd.img\n"
        "  isozone bench io emu:/data/ssd.img --depth 32",
        DefineBench},
   }};
   return kCommands;
+}
+
+Action DefineParts(CLI::App& app, std::initializer_list<Command> parts) {
+  app.require_subcommand(1);
+  auto chosen = std::make_shared<Action>();
+  for (const Command& part : parts) {
+    CLI::App* sub = app.add_subcommand(part.name, part.summary);
+    sub->footer(fmt::format("Example:\n{}", part.example));
+    sub->final_callback([chosen, action = part.define(*sub)] { *chosen = action; });
+  }
+  return [chosen](Console& console) { return (*chosen)(console); };
 }
 
 void AddDeviceArgument(CLI::App& app, std::string& device) {

@@ -1,8 +1,10 @@
-// bench groups: the independent zone groups of a device, found by latency (src/izg).
+// izg: the independent zone groups of a device (src/izg), measured or as they were measured last.
 #include <memory>
 #include <string>
+#include <utility>
 
-#include "isozone/bench.h"
+#include "fs/superblock.h"
+#include "isozone/command.h"
 #include "isozone/group_map.h"
 #include "isozone/progress.h"
 #include "isozone/session.h"
@@ -24,13 +26,16 @@ std::string Cost(const IdentifyReport& report) {
                      FormatSize(report.bytes_prepared));
 }
 
-Json ReportJson(const std::string& device, const IdentifyReport& report) {
+Json GroupsJson(const std::string& device, const ZoneGroups& groups) {
   return {{"device", device},
-          {"groups", report.groups.group_count()},
-          {"group_of_zone", report.groups.group_of_zone},
-          {"channel_of_group", report.groups.channel_of_group},
-          {"confidence_percent", report.groups.confidence_percent},
-          {"zones", report.zones},
+          {"groups", groups.group_count()},
+          {"group_of_zone", groups.group_of_zone},
+          {"confidence_percent", groups.confidence_percent},
+          {"channel_of_group", groups.channel_of_group}};
+}
+
+Json CostJson(const IdentifyReport& report) {
+  return {{"zones", report.zones},
           {"reads", report.reads},
           {"bursts", report.bursts},
           {"reading_ms", static_cast<double>(report.burst_ns) / 1e6},
@@ -38,36 +43,86 @@ Json ReportJson(const std::string& device, const IdentifyReport& report) {
           {"false_loud", report.false_loud}};
 }
 
-Status BenchGroups(const GroupsArguments& arguments, Console& console) {
-  ISOZONE_ASSIGN_OR_RETURN(const OpenedDevice opened, OpenByUri(arguments.device, OpenMode::kReadWrite));
-  ISOZONE_ASSIGN_OR_RETURN(const auto prober, DeviceProber::Create(*opened.device));
+Status Draw(const GroupsArguments& arguments, const std::string& device, const ZoneGroups& groups) {
+  if (arguments.svg_path.empty()) return Status::Ok();
+  const std::string subtitle = fmt::format("{}: {}", device, GroupSummary(groups));
+  return WriteLocalFile(arguments.svg_path, GroupMapSvg(groups, "Independent zone groups", subtitle));
+}
+
+Result<IdentifyReport> Measure(ZonedDevice& device) {
+  ISOZONE_ASSIGN_OR_RETURN(const auto prober, DeviceProber::Create(device));
   Progress progress("finding groups", prober->zones().size(), Progress::Unit::kSteps);
   IdentifyOptions options;
   options.progress = [&progress](uint64_t done, uint64_t) { progress.Update(done); };
-  ISOZONE_ASSIGN_OR_RETURN(const IdentifyReport report, IdentifyZoneGroups(*prober, options));
+  return IdentifyZoneGroups(*prober, options);
+}
+
+Status Store(OpenedDevice opened, const ZoneGroups& groups) {
+  ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountOpened(std::move(opened)));
+  ISOZONE_RETURN_IF_ERROR(file_system->SetZoneGroups(groups));
+  return file_system->Unmount();
+}
+
+// A device that is not formatted is measured, too, but there is no place where to keep the result.
+Result<bool> IsFormatted(ZonedDevice& device) {
+  ISOZONE_ASSIGN_OR_RETURN(const DeviceContent content, ProbeDevice(device));
+  return content == DeviceContent::kIsozone;
+}
+
+Status Identify(const GroupsArguments& arguments, Console& console) {
+  ISOZONE_ASSIGN_OR_RETURN(OpenedDevice opened, OpenByUri(arguments.device, OpenMode::kReadWrite));
   const std::string name = opened.device->name();
-  if (!arguments.svg_path.empty()) {
-    const std::string svg =
-        GroupMapSvg(report.groups, "Independent zone groups", fmt::format("{}: {}", name, GroupSummary(report.groups)));
-    ISOZONE_RETURN_IF_ERROR(WriteLocalFile(arguments.svg_path, svg));
-  }
+  ISOZONE_ASSIGN_OR_RETURN(const bool formatted, IsFormatted(*opened.device));
+  ISOZONE_ASSIGN_OR_RETURN(const IdentifyReport report, Measure(*opened.device));
+  if (formatted) ISOZONE_RETURN_IF_ERROR(Store(std::move(opened), report.groups));
+  ISOZONE_RETURN_IF_ERROR(Draw(arguments, name, report.groups));
   if (arguments.json) {
-    console.PrintJson(ReportJson(name, report));
+    Json document = GroupsJson(name, report.groups);
+    document["stored"] = formatted;
+    document["cost"] = CostJson(report);
+    console.PrintJson(document);
     return Status::Ok();
   }
-  console.Print("{}: {}\n{}\n\n", console.Bold(Printable(name)), GroupSummary(report.groups), Cost(report));
+  console.Print("{}: {}\n{}\n{}\n\n", console.Bold(Printable(name)), GroupSummary(report.groups), Cost(report),
+                formatted ? "stored with the file system" : "not stored: the device is not formatted");
   PrintGroupMap(report.groups, console);
   return Status::Ok();
 }
 
-}  // namespace
+Status Show(const GroupsArguments& arguments, Console& console) {
+  ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(arguments.device, OpenMode::kReadOnly));
+  const std::string name = file_system->device().name();
+  const std::shared_ptr<const ZoneGroups> groups = file_system->zone_groups();
+  if (groups == nullptr) {
+    return Status::NotFound(
+        fmt::format("the zone groups of {} were never measured; use isozone izg identify {}", name, arguments.device));
+  }
+  ISOZONE_RETURN_IF_ERROR(Draw(arguments, name, *groups));
+  if (arguments.json) {
+    console.PrintJson(GroupsJson(name, *groups));
+    return Status::Ok();
+  }
+  console.Print("{}: {}\n\n", console.Bold(Printable(name)), GroupSummary(*groups));
+  PrintGroupMap(*groups, console);
+  return Status::Ok();
+}
 
-Action DefineBenchGroups(CLI::App& app) {
+Action DefinePart(CLI::App& app, Status (*run)(const GroupsArguments&, Console&)) {
   auto arguments = std::make_shared<GroupsArguments>();
   AddDeviceArgument(app, arguments->device);
   app.add_option("--svg", arguments->svg_path, "Draw the groups into this file, too")->option_text("FILE");
   AddJsonFlag(app, arguments->json);
-  return [arguments](Console& console) { return BenchGroups(*arguments, console); };
+  return [arguments, run](Console& console) { return run(*arguments, console); };
+}
+
+}  // namespace
+
+Action DefineIzg(CLI::App& app) {
+  return DefineParts(
+      app, {{"identify", "Measure which zones share a die and which a channel, and store it with the file system",
+             "  isozone izg identify emu:/data/ssd.img", [](CLI::App& part) { return DefinePart(part, Identify); }},
+            {"show", "Show what was measured last", "  isozone izg show emu:/data/ssd.img --svg groups.svg",
+             [](CLI::App& part) { return DefinePart(part, Show); }}});
 }
 
 }  // namespace isozone::cli

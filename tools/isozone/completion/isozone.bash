@@ -2,7 +2,7 @@
 
 _isozone()
 {
-    local commands="mkfs info df ls stat cat cp rm zones fsck dump bench"
+    local commands="mkfs info df ls stat cat cp rm zones fsck dump izg bench"
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command="" word index
     for ((index = 1; index < COMP_CWORD; index++)); do
@@ -14,7 +14,13 @@ _isozone()
     done
     if [[ $command == bench ]]; then
         case ${COMP_WORDS[index + 1]} in
-            device | groups | io) ((index + 1 < COMP_CWORD)) && command="bench ${COMP_WORDS[index + 1]}" ;;
+            device | io) ((index + 1 < COMP_CWORD)) && command="bench ${COMP_WORDS[index + 1]}" ;;
+        esac
+    fi
+
+    if [[ $command == izg ]]; then
+        case ${COMP_WORDS[index + 1]} in
+            identify | show) ((index + 1 < COMP_CWORD)) && command="izg ${COMP_WORDS[index + 1]}" ;;
         esac
     fi
 
@@ -32,8 +38,8 @@ _isozone()
         cp | rm) options="-r --recursive" ;;
         zones) options="--svg --table --all --json" ;;
         fsck) options="--read-data --json" ;;
+        "izg identify" | "izg show") options="--svg --json" ;;
         "bench device") options="--zones --samples --size --svg --destroy --json" ;;
-        "bench groups") options="--svg --json" ;;
         "bench io") options="--depth --bytes --write-size --read-size --reads --destroy --json" ;;
     esac
 
@@ -42,7 +48,9 @@ _isozone()
     elif [[ -z $command ]]; then
         COMPREPLY=($(compgen -W "$commands" -- "$current"))
     elif [[ $command == bench ]]; then
-        COMPREPLY=($(compgen -W "device groups io" -- "$current"))
+        COMPREPLY=($(compgen -W "device io" -- "$current"))
+    elif [[ $command == izg ]]; then
+        COMPREPLY=($(compgen -W "identify show" -- "$current"))
     elif [[ $command == cp ]]; then
         compopt -o filenames
         COMPREPLY=($(compgen -f -- "$current"))
