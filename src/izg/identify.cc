@@ -327,7 +327,7 @@ class Identifier {
 
   // Quiet is certain: nothing makes a read faster. So a zone is of a group if it is not quiet time and again.
   Result<bool> HoldAgainstEveryGroup(ZoneId zone) {
-    for (uint16_t group = 0; group < pivots_.size(); ++group) {
+    for (size_t group = 0; group < pivots_.size(); ++group) {
       const Pivot pivot{pivots_[group], 1};
       bool quiet = false;
       for (int time = 0; time < kTimesNotQuiet && !quiet; ++time) {
@@ -335,7 +335,7 @@ class Identifier {
         quiet = latency.front() <= bursts_.alone_quiet();
       }
       if (quiet) continue;
-      Join(zone, group, kTimesNotQuiet);
+      Join(zone, static_cast<uint16_t>(group), kTimesNotQuiet);
       return true;
     }
     return false;

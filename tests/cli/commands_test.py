@@ -237,19 +237,23 @@ class Colour(harness.CliTest):
 
 
 class Izg(harness.CliTest):
-    def test_identify_finds_the_dies_and_show_shows_them(self):
-        self.ok("mkfs", f"emu:{self.image}?zones=70&zone_size=4M")
-        device = f"emu:{self.image}?speed=0.2"  # slow, so that a busy machine does not count
+    # Which groups are found depends on the clock; izg/identify_test.cc says what is right, in virtual time.
+    def test_identify_stores_what_show_shows(self):
+        self.ok("mkfs", f"emu:{self.image}?zones=40&zone_size=4M")
+        device = f"emu:{self.image}"
         self.ok("cp", device, self.write("file", b"kept"), ":/file")
         before = self.json("zones", device, "--json")
-        output = self.ok("izg", "identify", device).decode()
-        self.assertIn("32 independent zone groups on 8 channels", output)
-        self.assertIn("stored with the file system", output)
-        result = self.json("izg", "show", device, "--svg", self.path("groups.svg"), "--json")
-        self.assertEqual(result["group_of_zone"], [zone % 32 for zone in range(70)])
-        self.assertEqual(result["channel_of_group"], [group % 8 for group in range(32)])
-        root = xml.etree.ElementTree.parse(self.path("groups.svg")).getroot()
-        self.assertGreaterEqual(len(root.findall(".//{*}rect")), 70)
+        found = self.json("izg", "identify", device, "--json")
+        self.assertTrue(found["stored"])
+        self.assertEqual(found["cost"]["zones"], 40)
+        self.assertEqual(len(found["group_of_zone"]), 40)
+        shown = self.json("izg", "show", device, "--svg", self.path("groups.svg"), "--json")
+        dumped = self.json("dump", device)["zone_groups"]
+        for key in ("groups", "group_of_zone", "channel_of_group", "confidence_percent"):
+            self.assertEqual(shown[key], found[key])
+            self.assertEqual(dumped[key], found[key])
+        xml.etree.ElementTree.parse(self.path("groups.svg"))
+        self.assertIn("group", self.ok("info", device).decode())
         after = self.json("zones", device, "--json")
         self.assertEqual([zone["use"] for zone in after], [zone["use"] for zone in before])
         self.assertEqual(self.ok("cat", device, "/file"), b"kept")

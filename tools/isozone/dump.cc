@@ -37,7 +37,8 @@ Status Dump(const std::string& device, Console& console) {
                      {"options", MountOptionsJson(file_system->options())},
                      {"space", SpaceJson(file_system->Space())},
                      {"files", std::move(files)},
-                     {"zones", std::move(zones)}});
+                     {"zones", std::move(zones)},
+                     {"zone_groups", ZoneGroupsJson(file_system->zone_groups().get())}});
   return Status::Ok();
 }
 

@@ -6,6 +6,7 @@
 
 #include "device/emulated/emulated_device.h"
 #include "isozone/command.h"
+#include "isozone/group_map.h"
 #include "isozone/report.h"
 #include "isozone/session.h"
 #include "isozone/table.h"
@@ -69,6 +70,8 @@ void PrintFileSystem(const FileSystem& file_system, Console& console) {
                         FormatSize(space.metadata), FormatSize(space.free), FormatSize(space.capacity)));
   facts.Add("Zones", fmt::format("{} empty, {} active, {} full, {} unusable", space.empty_zones, space.active_zones,
                                  space.full_zones, space.unusable_zones));
+  const auto groups = file_system.zone_groups();
+  facts.Add("Zone groups", groups == nullptr ? "not measured" : GroupSummary(*groups));
   facts.Print(console);
 }
 

@@ -7,6 +7,7 @@
 #include "isozone/command.h"
 #include "isozone/group_map.h"
 #include "isozone/progress.h"
+#include "isozone/report.h"
 #include "isozone/session.h"
 #include "izg/identify.h"
 
@@ -27,11 +28,9 @@ std::string Cost(const IdentifyReport& report) {
 }
 
 Json GroupsJson(const std::string& device, const ZoneGroups& groups) {
-  return {{"device", device},
-          {"groups", groups.group_count()},
-          {"group_of_zone", groups.group_of_zone},
-          {"confidence_percent", groups.confidence_percent},
-          {"channel_of_group", groups.channel_of_group}};
+  Json document = {{"device", device}};
+  document.update(ZoneGroupsJson(&groups));
+  return document;
 }
 
 Json CostJson(const IdentifyReport& report) {

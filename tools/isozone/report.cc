@@ -33,6 +33,14 @@ Json SpaceJson(const SpaceInfo& space) {
           {"unusable_zones", space.unusable_zones}};
 }
 
+Json ZoneGroupsJson(const ZoneGroups* groups) {
+  if (groups == nullptr) return {};
+  return {{"groups", groups->group_count()},
+          {"group_of_zone", groups->group_of_zone},
+          {"confidence_percent", groups->confidence_percent},
+          {"channel_of_group", groups->channel_of_group}};
+}
+
 Json MountOptionsJson(const MountOptions& options) {
   return {{"policy", options.policy},
           {"write_buffer", options.write_buffer},
