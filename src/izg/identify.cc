@@ -62,8 +62,12 @@ class Identifier {
       ISOZONE_RETURN_IF_ERROR(bursts_.PrepareNeedles(batch));
       if (first) {
         const auto pivot = std::ranges::find_if(batch, [this](ZoneId zone) { return bursts_.CanBePivot(zone); });
-        if (pivot == batch.end())
-          return Status::NoSpace("the first zones are all in use, and with too little data to read");
+        if (pivot == batch.end()) {
+          return Status::NoSpace(
+              fmt::format("none of the first {} zones is empty or holds enough to be read for long: "
+                          "free some space first",
+                          batch.size()));
+        }
         ISOZONE_RETURN_IF_ERROR(bursts_.PreparePivot(*pivot));
         ISOZONE_ASSIGN_OR_RETURN(const bool interferes, bursts_.Calibrate(*pivot, batch));
         if (!interferes) return AllIndependent();

@@ -10,16 +10,17 @@
 //              a needle of the pivot's own zone is never loud, no zone slows another, and that is the result.
 //   halve      The groups are numbered in pairs. Of each bit of a pair's number one burst has as pivots all groups with
 //              that bit: so each needle finds its pair in log2(pairs) reads.
-//   confirm    One burst with both groups of a pair as pivots, the second of them four times as large: a needle is
-//              quiet, loud, or louder. Only this makes a zone a member; what went wrong before it costs reads only.
+//   confirm    One burst with both groups of a pair as pivots, the second of them several times as large: a needle
+//              is quiet, loud, or louder. Only this makes a zone a member; what went wrong before it costs reads only.
 //   found      A zone that no known pair confirms is held against every group by itself; if it is quiet beside all, it
 //              is the pivot of a new group, and the other strangers its needles. The first batch of zones starts here.
 //
 // Before halving, a zone is tried with the pair of the group that came up last time after the same two groups. So most
 // mappings cost little more than one read a zone, but nothing rests on it: a wrong guess is not confirmed.
 //
-// Doubtful latencies (between quiet and loud, or longer than any pivot explains) are measured again. If more than one
-// in a thousand needles without a pivot looks loud, every confirmation is repeated, and both must agree.
+// Doubtful latencies (between quiet and loud, or longer than any pivot explains) are measured again. If needles that are
+// late for other reasons look loud more often than once in ten thousand, every confirmation is repeated, and both must
+// agree.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +44,7 @@ struct IdentifyReport {
   uint64_t bursts = 0;
   int64_t burst_ns = 0;         // time that the device spent reading
   uint64_t bytes_prepared = 0;  // written, and reset afterwards
-  double false_loud = 0;        // share of needles without a pivot that looked loud
+  double false_loud = 0;        // chance that one needle seems louder than it is
 };
 
 // kNoSpace if there is no zone to be looked at; otherwise only the prober's errors. Zones that were empty are empty
