@@ -333,7 +333,9 @@ TEST_F(JournalTest, OneWriteServesAllWhoWait) {
   }
   gated.Open();
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(store->journal().Stats().commits - before, 2U);
+  // One for the first and one for all others; one in all where the write that was waited for was of a superblock.
+  const uint64_t commits = store->journal().Stats().commits - before;
+  EXPECT_TRUE(commits == 1 || commits == 2) << commits;
   device_->CutPower();
   store.reset();
   device_->RestorePower();

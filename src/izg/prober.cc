@@ -72,7 +72,7 @@ Status FirstError(const DeviceGeometry& geometry, std::span<const DeviceRequest>
 
 }  // namespace
 
-Result<std::unique_ptr<DeviceProber>> DeviceProber::Create(ZonedDevice& device) {
+Result<std::unique_ptr<DeviceProber>> DeviceProber::Create(ZonedDevice& device, std::span<const ZoneId> may_write) {
   const DeviceGeometry& geometry = device.geometry();
   std::unique_ptr<DeviceProber> prober(new DeviceProber(device));
   std::vector<ZoneDescriptor> report(geometry.zone_count);
@@ -82,7 +82,7 @@ Result<std::unique_ptr<DeviceProber>> DeviceProber::Create(ZonedDevice& device) 
     prober->written_.push_back(zone.write_pointer);
     if (IsActive(zone.state)) ++active;
     if (zone.state == ZoneState::kOffline) continue;
-    if (zone.state == ZoneState::kReadOnly && zone.write_pointer == 0) continue;
+    if (zone.write_pointer == 0 && !std::ranges::binary_search(may_write, zone.zone)) continue;
     prober->zones_.push_back({zone.zone, zone.write_pointer});
   }
   const uint32_t limit = geometry.max_active_zones == 0 ? kMostPrepared : geometry.max_active_zones;

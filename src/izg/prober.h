@@ -52,8 +52,9 @@ class Prober {
 // On a device. Zones that hold data are only read.
 class DeviceProber final : public Prober {
  public:
-  // `device` outlives the prober, and nobody else uses it meanwhile.
-  static Result<std::unique_ptr<DeviceProber>> Create(ZonedDevice& device);
+  // Of the empty zones it uses only those in `may_write`, which is in order. `device` outlives the prober, and nobody
+  // else uses it meanwhile.
+  static Result<std::unique_ptr<DeviceProber>> Create(ZonedDevice& device, std::span<const ZoneId> may_write);
 
   const DeviceGeometry& geometry() const override { return device_.geometry(); }
   const std::vector<ProbeZone>& zones() const override { return zones_; }

@@ -2,7 +2,9 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "fs/free_zones.h"
 #include "fs/superblock.h"
 #include "isozone/command.h"
 #include "isozone/group_map.h"
@@ -49,7 +51,8 @@ Status Draw(const GroupsArguments& arguments, const std::string& device, const Z
 }
 
 Result<IdentifyReport> Measure(ZonedDevice& device) {
-  ISOZONE_ASSIGN_OR_RETURN(const auto prober, DeviceProber::Create(device));
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<ZoneId> free, FindFreeZones(device));
+  ISOZONE_ASSIGN_OR_RETURN(const auto prober, DeviceProber::Create(device, free));
   Progress progress("finding groups", prober->zones().size(), Progress::Unit::kSteps);
   IdentifyOptions options;
   options.progress = [&progress](uint64_t done, uint64_t) { progress.Update(done); };

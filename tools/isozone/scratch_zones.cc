@@ -6,14 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "fs/free_zones.h"
+
 namespace isozone::cli {
 namespace {
-
-Result<std::vector<ZoneDescriptor>> ReportAll(const ZonedDevice& device) {
-  std::vector<ZoneDescriptor> zones(device.geometry().zone_count);
-  ISOZONE_RETURN_IF_ERROR(device.ReportZones(ZoneId(0), zones));
-  return zones;
-}
 
 Status ResetZone(ZonedDevice& device, ZoneId zone) {
   DeviceRequest request;
@@ -28,17 +24,15 @@ struct Run {
   uint32_t count = 0;
 };
 
-// The first run of `wanted` empty zones, or the longest there is.
-Run FindEmptyRun(const std::vector<ZoneDescriptor>& zones, uint32_t wanted) {
+// The first run of `wanted` neighbours, or the longest there is.
+Run FindRun(const std::vector<ZoneId>& zones, uint32_t wanted) {
   Run longest;
   Run current;
-  for (uint32_t i = 0; i < zones.size() && longest.count < wanted; ++i) {
-    if (zones[i].state != ZoneState::kEmpty) {
-      current.count = 0;
-      continue;
-    }
-    if (current.count++ == 0) current.first = i;
+  for (const ZoneId zone : zones) {
+    if (zone.value() != current.first + current.count) current = {zone.value(), 0};
+    ++current.count;
     if (current.count > longest.count) longest = current;
+    if (longest.count >= wanted) break;
   }
   return longest;
 }
@@ -46,10 +40,9 @@ Run FindEmptyRun(const std::vector<ZoneDescriptor>& zones, uint32_t wanted) {
 }  // namespace
 
 Result<ScratchZones> ScratchZones::Take(ZonedDevice& device, uint32_t count, bool destroy) {
-  ISOZONE_ASSIGN_OR_RETURN(const std::vector<ZoneDescriptor> zones, ReportAll(device));
-  if (count > zones.size()) {
-    return Status::NoSpace(
-        fmt::format("{} zones are needed and the device has {}; ask for fewer", count, zones.size()));
+  const uint32_t zones = device.geometry().zone_count;
+  if (count > zones) {
+    return Status::NoSpace(fmt::format("{} zones are needed and the device has {}; ask for fewer", count, zones));
   }
   if (destroy) {
     ScratchZones scratch(device, ZoneId(0), count);
@@ -57,7 +50,8 @@ Result<ScratchZones> ScratchZones::Take(ZonedDevice& device, uint32_t count, boo
     scratch.device_ = &device;
     return scratch;
   }
-  const Run run = FindEmptyRun(zones, count);
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<ZoneId> free, FindFreeZones(device));
+  const Run run = FindRun(free, count);
   if (run.count >= count) return ScratchZones(device, ZoneId(run.first), count);
   return Status::NoSpace(
       fmt::format("{} empty zones in a row are needed and there are {}; ask for fewer, or give --destroy to erase what "
