@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fs/free_zones.h"
 #include "fs/test_volume.h"
 
 namespace isozone {
@@ -297,6 +298,36 @@ TEST_F(FileSystemTest, AReadOnlyMountFollowsTheWriter) {
       gone->Read(0, std::as_writable_bytes(std::span(text)), IoClass::kUserRead).status().Is(StatusCode::kIoError));
   EXPECT_TRUE(follower->Create("/c", kSmallFile).status().Is(StatusCode::kReadOnly));
   EXPECT_TRUE(follower->Unlink("/b").Is(StatusCode::kReadOnly));
+}
+
+// What a tool that is killed leaves behind.
+TEST_F(FileSystemTest, ToleratesAnythingInFreeZones) {
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/f", "kept"));
+  volume_.Unmount();
+  {
+    const auto device = volume_.OpenDevice();
+    const std::vector<ZoneId> free = FindFreeZones(*device).value();
+    EXPECT_GT(free.size(), SmallGeometry().zone_count / 2);
+    std::string garbage = RandomBytes(random_, 64 * kKiB);
+    for (const ZoneId zone : free) {
+      DeviceRequest request;
+      request.op = DeviceOp::kWrite;
+      request.offset = device->geometry().ZoneStart(zone);
+      request.data = reinterpret_cast<std::byte*>(garbage.data());
+      request.length = garbage.size();
+      ASSERT_EQ(SubmitAndWait(*device, request), DeviceStatus::kSuccess);
+      request.op = DeviceOp::kFinish;  // active zones are few
+      ASSERT_EQ(SubmitAndWait(*device, request), DeviceStatus::kSuccess);
+    }
+    EXPECT_THAT(FindFreeZones(*device).value(), testing::IsEmpty());
+  }
+  ISOZONE_ASSERT_OK(volume_.Mount());
+  EXPECT_EQ(volume_.ReadFile("/f").value(), "kept");
+  ISOZONE_ASSERT_OK(fs().Settle());
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/g", RandomBytes(random_, 4 * kMiB)));
+  EXPECT_GT(fs().Space().empty_zones, SmallGeometry().zone_count / 2);
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
 }
 
 TEST_F(FileSystemTest, RemembersZoneGroups) {
