@@ -374,8 +374,12 @@ INSTANTIATE_TEST_SUITE_P(Modes, ModeTest, ::testing::ValuesIn(kModes),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST_F(DatabaseTest, ReadOnlyAndSecondaryInstancesOpenInTheSameProcess) {
+  // RocksDB's secondaries miss keys while the primary flushes or compacts beside their catch-up, on POSIX as well.
+  options_.disable_auto_compactions = true;
   OpenIt();
-  Fill(0, 1000);
+  Fill(0, 900);
+  ASSERT_OK(db_->Flush(FlushOptions()));
+  Fill(900, 1000);
   ASSERT_OK(db_->SyncWAL());
   std::unique_ptr<DB> read_only;
   ASSERT_OK(OpenInto(&read_only, ISOZONE_OPEN(OpenForReadOnly, options_, kPath)));

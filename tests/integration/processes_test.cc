@@ -174,18 +174,22 @@ TEST_F(ProcessesTest, AReadOnlyMountSeesALiveDatabase) {
 TEST_F(ProcessesTest, ASecondaryInAnotherProcessFollowsTheWriter) {
   const std::unique_ptr<rocksdb::Env> env = OpenEnv();
   std::unique_ptr<DB> db;
-  ASSERT_OK(OpenDb(TwoProcessOptions(env.get()), kTwoProcessPath, &db));
+  // RocksDB's secondaries miss keys while the primary compacts or flushes beside their catch-up, on POSIX as well.
+  rocksdb::Options options = TwoProcessOptions(env.get());
+  options.disable_auto_compactions = true;
+  ASSERT_OK(OpenDb(options, kTwoProcessPath, &db));
   const auto put = [&](uint64_t first, uint64_t last) {
     for (uint64_t i = first; i < last; ++i) ASSERT_OK(db->Put(WriteOptions(), Key(i), TwoProcessValue(i)));
     ASSERT_OK(db->SyncWAL());
   };
-  // A secondary reads the MANIFEST first and then the WALs. A flush that ends in between, and deletes its WAL, hides what
-  // it held until the next catch-up, on every file system.
-  ASSERT_OK(db->DisableFileDeletions());
-  put(0, 2000);
+  put(0, 1900);
+  ASSERT_OK(db->Flush(rocksdb::FlushOptions()));
+  put(1900, 2000);
   Child secondary("secondary", Uri("read_only=on"), 2000);
   ASSERT_EQ(secondary.ReadLine(), "ready");
-  put(2000, 4000);
+  put(2000, 3900);
+  ASSERT_OK(db->Flush(rocksdb::FlushOptions()));
+  put(3900, 4000);
   secondary.Continue();
   EXPECT_EQ(secondary.Wait(), 0);
 }
