@@ -58,7 +58,8 @@ Loudness LoudnessRanges::Judge(int64_t latency_ns) const {
 Bursts::Bursts(Prober& prober, uint64_t seed)
     : prober_(prober),
       random_(seed),
-      needle_span_(std::max<uint64_t>(prober.geometry().optimal_write, prober.geometry().block_size)),
+      needle_span_(std::clamp<uint64_t>(prober.geometry().optimal_write, prober.geometry().block_size,
+                                        prober.geometry().zone_capacity)),
       pivot_span_(std::min(std::max(kPivotSpan, needle_span_), prober.geometry().zone_capacity)) {
   for (const ProbeZone& zone : prober.zones()) readable_[zone.zone.value()] = zone.readable;
 }
@@ -245,8 +246,8 @@ void Bursts::SetRanges(int64_t limit, std::span<const int64_t> loud, std::span<c
   ranges_.louder_to = Scaled(kLongest, usual_louder + queueing);
 }
 
-// What delays a needle without a pivot may delay any: the delays seen among `quiet`, added to a quiet one, and to a loud one
-// that is the last of its queue, beside another pivot on its channel.
+// What delays a needle without a pivot may delay any: the delays seen among `quiet`, added to a quiet one, and to a loud
+// one that is the last of its queue, beside another pivot on its channel.
 double Bursts::FalseLoud(const std::vector<int64_t>& quiet, std::span<const int64_t> loud, int64_t queueing) const {
   const int64_t usual = Quantile(quiet, 0.5);
   size_t quiet_wrong = 0, loud_wrong = 0;
