@@ -168,7 +168,9 @@ class Chain {
     ISOZONE_RETURN_IF_ERROR(InProcess([&] { return volume.Format(); }));
     const std::string uri = "isozone://emu:" + volume.path() + "?checkpoint_after=64K&write_buffer=64K";
     for (uint64_t cut = 0; cut < kCutsPerChain; ++cut, ++report.cuts) {
-      const uint64_t commands = random_.Below(random_.Chance(0.3) ? 300 : 3000);
+      const uint64_t commands = random_.Below(random_.Chance(0.25)  ? kCommandsToOpen
+                                              : random_.Chance(0.3) ? 300
+                                                                    : 3000);
       const std::string faults = fmt::format("&fault_power_cut_after={}&fault_seed={}", commands, random_.Next() >> 1);
       const uint64_t seed = random_.Next();
       board_->opened = false;
@@ -184,6 +186,8 @@ class Chain {
   Report report;
 
  private:
+  static constexpr uint64_t kCommandsToOpen = 20;  // about, a database
+
   struct Step {
     Write write;
     bool sync = false;
