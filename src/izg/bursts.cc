@@ -12,6 +12,8 @@ constexpr uint64_t kPivotSpan = 8 * kMiB;  // touches every die of a zone that l
 constexpr int kSoloSamples = 32;
 constexpr int kLoudSamples = 12;
 constexpr size_t kCrowdSamples = 600;
+// So many that what makes one needle in a hundred late is among them, for all that can happen.
+constexpr size_t kDelaySamples = 2400;
 constexpr size_t kLargestCrowd = 384;
 constexpr uint64_t kSmallestPivot = kMiB;  // bytes
 constexpr uint64_t kLargestPivot = 16 * kMiB;
@@ -180,9 +182,9 @@ Result<std::vector<int64_t>> Bursts::Repeat(std::span<const Pivot> pivots, ZoneI
 }
 
 // Needles without a pivot, in crowds of this size.
-Result<std::vector<int64_t>> Bursts::SampleCrowd(std::span<const ZoneId> zones, size_t crowd) {
+Result<std::vector<int64_t>> Bursts::SampleCrowd(std::span<const ZoneId> zones, size_t crowd, size_t count) {
   std::vector<int64_t> samples;
-  for (size_t next = 0; samples.size() < kCrowdSamples; next += crowd) {
+  for (size_t next = 0; samples.size() < count; next += crowd) {
     std::vector<ZoneId> needles;
     for (size_t i = 0; i < crowd; ++i) needles.push_back(zones[(next + i) % zones.size()]);
     ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> latencies, Latencies({}, needles));
@@ -194,7 +196,7 @@ Result<std::vector<int64_t>> Bursts::SampleCrowd(std::span<const ZoneId> zones, 
 // The largest crowd whose needles are still told from those behind a pivot.
 Status Bursts::CalibrateCrowd(std::span<const ZoneId> zones, int64_t loud) {
   for (crowd_ = kLargestCrowd;; crowd_ = std::max<size_t>(1, crowd_ / 2)) {
-    ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> samples, SampleCrowd(zones, crowd_));
+    ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> samples, SampleCrowd(zones, crowd_, kCrowdSamples));
     crowd_quiet_ = Quantile(samples, 0.97);
     if (crowd_ == 1 || static_cast<double>(loud) >= kLoudOverCrowd * static_cast<double>(crowd_quiet_)) {
       return Status::Ok();
@@ -224,7 +226,7 @@ Result<bool> Bursts::Calibrate(ZoneId pivot, std::span<const ZoneId> zones) {
   small_crowd_ = std::clamp<size_t>(static_cast<size_t>(Scaled(kQueueing, limit) / each), 1, crowd_);
   const int64_t queueing = static_cast<int64_t>(small_crowd_) * each;
 
-  ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> quiet, SampleCrowd(zones, small_crowd_));
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> quiet, SampleCrowd(zones, small_crowd_, kDelaySamples));
   for (louder_load_ = kLeastLouderLoad;; ++louder_load_) {
     const Pivot louder{pivot, louder_load_};
     ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> behind_louder, Repeat({&louder, 1}, pivot, kLoudSamples));

@@ -78,7 +78,7 @@ class Bursts {
   ProbeRead Needle(ZoneId zone);
   Status Run(std::vector<ProbeRead>& burst);
   Result<std::vector<int64_t>> Repeat(std::span<const Pivot> pivots, ZoneId needle, int times);
-  Result<std::vector<int64_t>> SampleCrowd(std::span<const ZoneId> zones, size_t crowd);
+  Result<std::vector<int64_t>> SampleCrowd(std::span<const ZoneId> zones, size_t crowd, size_t count);
   Status CalibrateCrowd(std::span<const ZoneId> zones, int64_t loud);
   void SetRanges(int64_t limit, std::span<const int64_t> loud, std::span<const int64_t> louder, int64_t queueing);
   double FalseLoud(const std::vector<int64_t>& quiet, std::span<const int64_t> loud, int64_t queueing) const;

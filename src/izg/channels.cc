@@ -12,6 +12,7 @@ namespace {
 constexpr size_t kTogether = 4;        // pivots in a burst
 constexpr size_t kFewGroups = 8;       // below so many, two
 constexpr size_t kSamplesOfPair = 10;  // on average
+constexpr size_t kLeastSamples = 5;    // of each: so few that two late reads among them would count
 constexpr double kLeastEffect = 0.06;  // of the latency
 constexpr double kClear = 0.05;        // between a group's own channel and any other
 constexpr int kTries = 6;              // as long as it is not clear
@@ -38,6 +39,7 @@ class Slowdowns {
 
   // `group` took so long in a burst with `other`.
   void Add(size_t group, size_t other, double latency) { latencies_[group * groups_ + other].push_back(latency); }
+  size_t samples(size_t a, size_t b) const { return latencies_[a * groups_ + b].size(); }
   // Computes the slowdowns from all that was added.
   void Settle() {
     of_pair_.assign(groups_ * groups_, 1);
@@ -91,23 +93,43 @@ class Slowdowns {
   std::vector<double> of_pair_;
 };
 
-// Adds about kSamplesOfPair samples of each pair.
+Status MeasureTogether(Bursts& bursts, std::span<const ZoneId> pivots, std::span<const size_t> members,
+                       Slowdowns& slowdowns) {
+  std::vector<ZoneId> zones;
+  for (const size_t group : members) zones.push_back(pivots[group]);
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> latencies, bursts.PivotLatencies(zones));
+  for (size_t i = 0; i < members.size(); ++i) {
+    for (size_t j = 0; j < members.size(); ++j) {
+      if (i != j) slowdowns.Add(members[i], members[j], static_cast<double>(latencies[i]));
+    }
+  }
+  return Status::Ok();
+}
+
+// Adds about kSamplesOfPair samples of each pair: all groups in bursts, shuffled time and again, and then those pairs
+// that chance has brought together too seldom.
 Status Measure(Bursts& bursts, std::span<const ZoneId> pivots, Random& random, Slowdowns& slowdowns) {
   const size_t together = pivots.size() < kFewGroups ? 2 : kTogether;
   const size_t rounds = kSamplesOfPair * (pivots.size() - 1) / (together - 1) + 1;
   std::vector<size_t> order(pivots.size());
   std::iota(order.begin(), order.end(), 0);
+  const auto shuffle = [&order, &random](size_t from) {
+    for (size_t i = order.size() - 1; i > from; --i) std::swap(order[i], order[from + random.Below(i - from + 1)]);
+  };
   for (size_t round = 0; round < rounds; ++round) {
-    for (size_t i = order.size() - 1; i > 0; --i) std::swap(order[i], order[random.Below(i + 1)]);
+    shuffle(0);
     for (size_t begin = 0; begin + together <= order.size(); begin += together) {
       const auto members = std::span(order).subspan(begin, together);
-      std::vector<ZoneId> zones;
-      for (const size_t group : members) zones.push_back(pivots[group]);
-      ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> latencies, bursts.PivotLatencies(zones));
-      for (size_t i = 0; i < together; ++i) {
-        for (size_t j = 0; j < together; ++j) {
-          if (i != j) slowdowns.Add(members[i], members[j], static_cast<double>(latencies[i]));
-        }
+      ISOZONE_RETURN_IF_ERROR(MeasureTogether(bursts, pivots, members, slowdowns));
+    }
+  }
+  for (size_t a = 0; a < pivots.size(); ++a) {
+    for (size_t b = a + 1; b < pivots.size(); ++b) {
+      while (slowdowns.samples(a, b) < kLeastSamples) {
+        std::swap(order[0], *std::ranges::find(order, a));
+        std::swap(order[1], *std::ranges::find(order, b));
+        shuffle(2);
+        ISOZONE_RETURN_IF_ERROR(MeasureTogether(bursts, pivots, std::span(order).first(together), slowdowns));
       }
     }
   }
