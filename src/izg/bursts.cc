@@ -13,7 +13,7 @@ constexpr int kSoloSamples = 32;
 constexpr int kLoudSamples = 12;
 constexpr size_t kCrowdSamples = 600;
 // So many that what makes one needle in a hundred late is among them, for all that can happen.
-constexpr size_t kDelaySamples = 2400;
+constexpr size_t kDelaySamples = 1600;
 constexpr size_t kLargestCrowd = 384;
 constexpr uint64_t kSmallestPivot = kMiB;  // bytes
 constexpr uint64_t kLargestPivot = 16 * kMiB;

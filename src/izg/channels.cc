@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kTogether = 4;        // pivots in a burst
 constexpr size_t kFewGroups = 8;       // below so many, two
-constexpr size_t kSamplesOfPair = 10;  // on average
+constexpr size_t kSamplesOfPair = 8;   // on average
 constexpr size_t kLeastSamples = 5;    // of each: so few that two late reads among them would count
 constexpr double kLeastEffect = 0.06;  // of the latency
 constexpr double kClear = 0.05;        // between a group's own channel and any other
