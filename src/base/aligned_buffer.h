@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <utility>
 
 #include "base/units.h"
 
@@ -21,6 +22,14 @@ class AlignedBuffer {
     if (size == 0) return;
     data_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, RoundUp(size, kAlignment))));
     if (data_ == nullptr) throw std::bad_alloc();
+  }
+
+  // What was moved from is empty.
+  AlignedBuffer(AlignedBuffer&& other) noexcept : data_(std::move(other.data_)), size_(std::exchange(other.size_, 0)) {}
+  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
+    data_ = std::move(other.data_);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
   }
 
   std::byte* data() { return data_.get(); }

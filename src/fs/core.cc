@@ -5,13 +5,16 @@
 namespace isozone {
 
 FsCore::FsCore(std::unique_ptr<ZonedDevice> device, MountOptions options, std::string label, std::string uuid,
-               MetadataState state)
+               MetadataState state, bool parallel)
     : device(std::move(device)),
       options(std::move(options)),
       label(std::move(label)),
       uuid(std::move(uuid)),
       frame_seed(LogFrameSeed(this->uuid)),
-      engine(*this->device),
+      parallel(parallel),
+      groups(std::make_shared<GroupIndex>(geometry().zone_count, parallel ? state.zone_groups().get() : nullptr)),
+      engine(*this->device, groups, {parallel && this->options.isolation, this->options.io_shares}),
+      buffers(2 * this->options.writer_memory),
       state(std::move(state)) {}
 
 Result<uint64_t> FsCore::Commit(std::span<const MetadataOp> ops) {

@@ -18,13 +18,15 @@
 #include "fs/metadata.h"
 #include "fs/open_file.h"
 #include "fs/zone_pool.h"
+#include "io/buffer_pool.h"
 #include "io/io_engine.h"
 
 namespace isozone {
 
 struct FsCore {
+  // `parallel`: of the placement policy.
   FsCore(std::unique_ptr<ZonedDevice> device, MountOptions options, std::string label, std::string uuid,
-         MetadataState state);
+         MetadataState state, bool parallel);
 
   // Applies `ops` to the state and puts them into the journal, as one: all of them survive a power cut, or none.
   // Returns the sequence to Sync. kReadOnly with the reason where nothing can be changed.
@@ -47,7 +49,10 @@ struct FsCore {
   const std::string label;
   const std::string uuid;
   const uint32_t frame_seed;
+  const bool parallel;  // the placement policy's
+  const std::shared_ptr<const GroupIndex> groups;
   IoEngine engine;
+  BufferPool buffers;
 
   Mutex namespace_mutex;
   MetadataState state ISOZONE_GUARDED_BY(namespace_mutex);

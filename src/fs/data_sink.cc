@@ -1,5 +1,19 @@
 // Extents: payload lies in zones as it is, each piece from a block boundary on. Pieces that the journal does not know
 // yet are collected in `pending_` and go into one record, at Sync or Seal.
+//
+//   units    0   1   2   3   4   5   ...        in file order; a unit is cut in two where a zone ends
+//   lanes    a   b   c   a   b   c              each writes one zone, of another group than the others', one part at a
+//                                               time; lane by lane in turn, leaving out those that are still busy
+//
+// The stripe set grows with the file: while there are fewer lanes than the width allows, the next part gets a new one,
+// if the pool has a zone for it that nobody else needs (ZonePool::TryAcquire). So a small file takes few zones.
+//
+// A failed part is rewritten by another zone when its turn to be finished comes (`rescue_`), while the others go on.
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <memory>
+
 #include "base/clock.h"
 #include "fs/write_sink.h"
 
@@ -8,24 +22,71 @@ namespace {
 
 class DataSink final : public WriteSink {
  public:
-  DataSink(FsCore& core, InodeId id, Lifetime lifetime) : core_(core), id_(id), stream_(core, ZoneUse::kData) {
-    stream_.set_lifetime(lifetime);
+  DataSink(FsCore& core, InodeId id, Lifetime lifetime, const DataSinkOptions& options)
+      : core_(core), id_(id), options_(options), lifetime_(lifetime), rescue_(core, ZoneUse::kData) {
+    rescue_.set_lifetime(lifetime);
   }
 
   ~DataSink() override {
+    DropStarted();
     // What the journal never learnt of goes with the last handle.
     const MutexLock lock(core_.namespace_mutex);
     Forget();
   }
 
   size_t header_size() const override { return 0; }
+  size_t depth() const override { return options_.depth; }
 
-  Status Write(AlignedBuffer& buffer, size_t used, uint64_t file_offset, bool durable,
-               std::vector<FileExtent>& written) override {
-    const size_t known = written.size();
-    Status status = stream_.WriteExtents(buffer, used, file_offset, durable, written);
-    for (size_t i = known; i < written.size(); ++i) AppendExtent(pending_, written[i], core_.geometry().zone_size);
-    return status;
+  Status Start(WriteUnit& unit, bool durable) override {
+    const uint64_t block = core_.geometry().block_size;
+    const size_t padded = RoundUp(unit.used, block);
+    std::memset(unit.memory.data() + unit.used, 0, padded - unit.used);
+    const std::span<std::byte> blocks = unit.memory.span().first(padded);
+    size_t parts = 0;
+    for (size_t at = 0; at < padded;) {
+      ISOZONE_ASSIGN_OR_RETURN(Lane * lane, NextLane());
+      const size_t length = std::min<uint64_t>(padded - at, RoundDown(lane->stream.room(), block));
+      const size_t live = std::min(length, unit.used - at);
+      const DeviceOffset where = lane->stream.next();
+      if (!lane->stream.Start(blocks.subspan(at, length), live, durable)) {
+        Remove(*lane);
+        continue;
+      }
+      Part& part = parts_.emplace_back();
+      part.blocks = blocks.subspan(at, length);
+      part.extent = {unit.file_offset + at, where, live};
+      part.durable = durable;
+      part.lane = lane;
+      lane->part = &part;
+      ++parts;
+      at += length;
+    }
+    units_.push_back(parts);
+    return Status::Ok();
+  }
+
+  bool OldestIsDone() override {
+    for (size_t i = 0; i < units_.front(); ++i) {
+      if (parts_[i].lane != nullptr && !parts_[i].lane->stream.done()) return false;
+    }
+    return true;
+  }
+
+  Status Finish(std::vector<FileExtent>& written) override {
+    const size_t parts = units_.front();
+    units_.pop_front();
+    for (size_t i = 0; i < parts; ++i) {
+      Part& part = parts_.front();
+      if (part.lane != nullptr) Settle(*part.lane);
+      const size_t known = written.size();
+      const Status status = TakeOver(part, written);
+      for (size_t k = known; k < written.size(); ++k) AppendExtent(pending_, written[k], core_.geometry().zone_size);
+      parts_.pop_front();
+      if (status.ok()) continue;
+      DropStarted();
+      return status;
+    }
+    return Status::Ok();
   }
 
   Status MakeDurable() override {
@@ -34,17 +95,164 @@ class DataSink final : public WriteSink {
   }
 
   Status Seal() override {
-    stream_.Release();
+    DropStarted();
+    for (const auto& lane : lanes_) volatile_elsewhere_ |= lane->stream.is_volatile();
+    lanes_.clear();
+    rescue_.Release();
     return Publish();
   }
 
-  void SetLifetime(Lifetime lifetime) override { stream_.set_lifetime(lifetime); }
-  void SetIoClass(IoClass io_class) override { stream_.set_io_class(io_class); }
+  void SetLifetime(Lifetime lifetime) override {
+    lifetime_ = lifetime;
+    rescue_.set_lifetime(lifetime);
+  }
+  void SetIoClass(IoClass io_class) override {
+    io_class_ = io_class;
+    rescue_.set_io_class(io_class);
+    for (const auto& lane : lanes_) lane->stream.set_io_class(io_class);
+  }
 
  private:
+  struct Lane;
+  // What of a unit goes into one zone with one write.
+  struct Part {
+    std::span<std::byte> blocks;
+    FileExtent extent;
+    bool durable = false;
+    Lane* lane = nullptr;  // whose stream it is in; null: settled
+    bool lost = false;     // not written
+    Status status;         // why it need not be tried elsewhere
+  };
+  struct Lane {
+    explicit Lane(FsCore& core) : stream(core, ZoneUse::kData) {}
+    ZoneStream stream;
+    uint32_t group = 0;
+    Part* part = nullptr;  // in flight
+  };
+
+  // A lane that has room and writes nothing.
+  Result<Lane*> NextLane() {
+    for (;;) {
+      RemoveFull();
+      if (lanes_.empty()) {
+        ISOZONE_RETURN_IF_ERROR(OpenFirst());
+      } else if (lanes_.size() >= options_.width || !Widen()) {
+        if (Lane* lane = NextFree()) return lane;
+        // All are busy: the part that was started first is done first, or nearly.
+        const auto oldest =
+            std::find_if(parts_.begin(), parts_.end(), [](const Part& part) { return part.lane != nullptr; });
+        Settle(*oldest->lane);
+        continue;
+      }
+      turn_ = lanes_.size() - 1;
+      return lanes_.back().get();
+    }
+  }
+
+  void RemoveFull() {
+    for (const auto& lane : lanes_) {
+      if (lane->stream.done()) Settle(*lane);
+    }
+    std::erase_if(lanes_, [this](const auto& lane) {
+      if (lane->part != nullptr || HasRoom(*lane)) return false;
+      volatile_elsewhere_ |= lane->stream.is_volatile();
+      return true;
+    });
+  }
+
+  Lane* NextFree() {
+    for (size_t i = 0; i < lanes_.size(); ++i) {
+      turn_ = (turn_ + 1) % lanes_.size();
+      if (lanes_[turn_]->part == nullptr) return lanes_[turn_].get();
+    }
+    return nullptr;
+  }
+
+  bool HasRoom(const Lane& lane) const { return lane.stream.room() >= core_.geometry().block_size; }
+
+  std::unique_ptr<Lane> MakeLane() const {
+    auto lane = std::make_unique<Lane>(core_);
+    lane->stream.set_lifetime(lifetime_);
+    lane->stream.set_io_class(io_class_);
+    return lane;
+  }
+
+  Status OpenFirst() {
+    auto lane = MakeLane();
+    ISOZONE_RETURN_IF_ERROR(lane->stream.Reserve(core_.geometry().block_size));
+    Add(std::move(lane));
+    return Status::Ok();
+  }
+
+  // One more zone, of a group that this file is not in. False: there is none that nobody else needs.
+  bool Widen() {
+    std::vector<uint32_t> taken;
+    for (const auto& lane : lanes_) taken.push_back(lane->group);
+    std::optional<ZoneLease> lease = core_.pool->TryAcquire({.use = ZoneUse::kData,
+                                                             .lifetime = lifetime_,
+                                                             .min_room = core_.geometry().block_size,
+                                                             .urgent = io_class_ <= IoClass::kFlush,
+                                                             .taken_groups = taken});
+    if (!lease) return false;
+    auto lane = MakeLane();
+    lane->stream.Hold(std::move(*lease));
+    Add(std::move(lane));
+    return true;
+  }
+
+  void Add(std::unique_ptr<Lane> lane) {
+    lane->group = core_.groups->of(lane->stream.zone());
+    lanes_.push_back(std::move(lane));
+  }
+
+  void Remove(const Lane& lane) {
+    volatile_elsewhere_ |= lane.stream.is_volatile();
+    std::erase_if(lanes_, [&](const auto& other) { return other.get() == &lane; });
+  }
+
+  // Takes note of how the lane's write ended; waits for it.
+  void Settle(Lane& lane) {
+    if (lane.part == nullptr) return;
+    Part& part = *std::exchange(lane.part, nullptr);
+    part.lane = nullptr;
+    const auto outcome = lane.stream.Finish();
+    part.lost = !outcome.ok() || *outcome == ZoneStream::Outcome::kLostZone;
+    part.status = outcome.status();
+  }
+
+  Status TakeOver(Part& part, std::vector<FileExtent>& written) {
+    ISOZONE_RETURN_IF_ERROR(part.status);
+    if (part.lost) {
+      return rescue_.WriteExtents(part.blocks, part.extent.length, part.extent.file_offset, part.durable, written);
+    }
+    AppendExtent(written, part.extent, core_.geometry().zone_size);
+    return Status::Ok();
+  }
+
+  // What was started and not finished never becomes part of the file.
+  void DropStarted() {
+    for (Part& part : parts_) {
+      if (part.lane != nullptr) Settle(*part.lane);
+      if (!part.lost) core_.pool->RemoveLive(core_.geometry().ZoneOf(part.extent.device_offset), part.extent.length);
+    }
+    parts_.clear();
+    units_.clear();
+  }
+
+  Status FlushDevice() {
+    bool is_volatile = volatile_elsewhere_ || rescue_.is_volatile();
+    for (const auto& lane : lanes_) is_volatile |= lane->stream.is_volatile();
+    if (!is_volatile) return Status::Ok();
+    ISOZONE_RETURN_IF_ERROR(core_.engine.Flush(io_class_));
+    volatile_elsewhere_ = false;
+    rescue_.MarkDurable();
+    for (const auto& lane : lanes_) lane->stream.MarkDurable();
+    return Status::Ok();
+  }
+
   // Tells the journal of the pending extents.
   Status Publish() {
-    ISOZONE_RETURN_IF_ERROR(stream_.MakeDurable());
+    ISOZONE_RETURN_IF_ERROR(FlushDevice());
     const MutexLock lock(core_.namespace_mutex);
     const Inode* inode = core_.state.Find(id_);
     if (inode == nullptr) {
@@ -54,8 +262,7 @@ class DataSink final : public WriteSink {
     }
     std::vector<MetadataOp> ops;
     if (!pending_.empty()) {
-      if (inode->lifetime != stream_.lifetime())
-        ops.emplace_back(SetAttributes{id_, stream_.lifetime(), WallSeconds()});
+      if (inode->lifetime != lifetime_) ops.emplace_back(SetAttributes{id_, lifetime_, WallSeconds()});
       ops.emplace_back(AppendExtents{id_, inode->extents.size(), pending_, WallSeconds()});
       ISOZONE_ASSIGN_OR_RETURN(sequence_, core_.Commit(ops));
       pending_.clear();
@@ -73,15 +280,24 @@ class DataSink final : public WriteSink {
 
   FsCore& core_;
   const InodeId id_;
-  ZoneStream stream_;
+  const DataSinkOptions options_;
+  Lifetime lifetime_;
+  IoClass io_class_ = IoClass::kOther;
+
+  std::deque<Part> parts_;    // started and not finished, in file order; addresses stay
+  std::deque<size_t> units_;  // of how many parts each is
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  size_t turn_ = 0;  // the lane that was used last
+  ZoneStream rescue_;
+  bool volatile_elsewhere_ = false;  // a zone left behind has bytes that a power cut could take
   std::vector<FileExtent> pending_;
   uint64_t sequence_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<WriteSink> MakeDataSink(FsCore& core, InodeId id, Lifetime lifetime) {
-  return std::make_unique<DataSink>(core, id, lifetime);
+std::unique_ptr<WriteSink> MakeDataSink(FsCore& core, InodeId id, Lifetime lifetime, const DataSinkOptions& options) {
+  return std::make_unique<DataSink>(core, id, lifetime, options);
 }
 
 }  // namespace isozone

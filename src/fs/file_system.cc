@@ -26,6 +26,17 @@ Result<MountOptions> MountOptions::FromUri(UriOptions& options) {
   if (auto policy = options.Take("policy")) mount.policy = *policy;
   ISOZONE_ASSIGN_OR_RETURN(const auto buffer, options.TakeSize("write_buffer", 64 * kKiB, 64 * kMiB));
   if (buffer) mount.write_buffer = *buffer;
+  ISOZONE_ASSIGN_OR_RETURN(const auto width, options.TakeUnsigned("stripe_width", 1, 256));
+  if (width) mount.stripe_width = static_cast<uint32_t>(*width);
+  ISOZONE_ASSIGN_OR_RETURN(const auto unit, options.TakeSize("stripe_unit", 64 * kKiB, 16 * kMiB));
+  if (unit) mount.stripe_unit = *unit;
+  ISOZONE_ASSIGN_OR_RETURN(const auto memory, options.TakeSize("writer_memory", 128 * kKiB, 1 * kGiB));
+  if (memory) mount.writer_memory = *memory;
+  ISOZONE_ASSIGN_OR_RETURN(const auto isolation, options.TakeBool("isolation"));
+  if (isolation) mount.isolation = *isolation;
+  if (const auto shares = options.Take("io_shares")) {
+    ISOZONE_ASSIGN_OR_RETURN(mount.io_shares, IoShares::Parse(*shares));
+  }
   ISOZONE_ASSIGN_OR_RETURN(const auto checkpoint, options.TakeSize("checkpoint_after", 64 * kKiB, 4 * kGiB));
   if (checkpoint) mount.checkpoint_after = *checkpoint;
   ISOZONE_ASSIGN_OR_RETURN(const auto through, options.TakeBool("log_write_through"));

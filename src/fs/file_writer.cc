@@ -1,7 +1,6 @@
 #include "fs/file_writer.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <utility>
 
@@ -11,11 +10,11 @@
 namespace isozone {
 
 BufferedWriter::BufferedWriter(std::shared_ptr<FsCore> core, std::shared_ptr<OpenFile> file,
-                               std::unique_ptr<WriteSink> sink, size_t buffer_size)
+                               std::unique_ptr<WriteSink> sink, size_t unit_size)
     : core_(std::move(core)),
       file_(std::move(file)),
       header_size_(sink->header_size()),
-      buffer_size_(buffer_size),
+      unit_size_(unit_size),
       sink_(std::move(sink)) {}
 
 BufferedWriter::~BufferedWriter() {
@@ -56,10 +55,19 @@ Status BufferedWriter::WithSink(const std::function<Status()>& use) {
   return status;
 }
 
-void BufferedWriter::Start(Buffer& buffer, uint64_t file_offset) {
-  if (buffer.memory.size() == 0) buffer.memory = AlignedBuffer(buffer_size_);
-  buffer.file_offset = file_offset;
-  buffer.used = header_size_;
+void BufferedWriter::BeginUnit(uint64_t file_offset) {
+  filling_.memory = core_->buffers.Take(unit_size_);
+  filling_.file_offset = file_offset;
+  filling_.used = header_size_;
+  filling_piece_ = PieceOf(filling_);
+}
+
+std::vector<OpenFile::MemoryPiece> BufferedWriter::Pieces() const {
+  std::vector<OpenFile::MemoryPiece> pieces;
+  pieces.reserve(started_.size() + 1);
+  for (const WriteUnit& unit : started_) pieces.push_back(PieceOf(unit));
+  pieces.push_back(filling_piece_);
+  return pieces;
 }
 
 Status BufferedWriter::Append(std::span<const std::byte> data) {
@@ -68,41 +76,57 @@ Status BufferedWriter::Append(std::span<const std::byte> data) {
   core_->user_bytes_appended.fetch_add(data.size(), std::memory_order_relaxed);
   while (!data.empty()) {
     if (filling_.used == 0) {
-      Start(filling_, file_->size());
-      // Here nothing else is in memory: a buffer being written out always leaves a started one behind.
-      const OpenFile::MemoryPiece piece = PieceOf(filling_);
-      file_->SetMemory({}, {&piece, 1});
+      WaitForSink();
+      BeginUnit(file_->size());
+      file_->SetMemory({}, Pieces());
     }
-    const size_t piece = std::min(data.size(), buffer_size_ - filling_.used);
+    const size_t piece = std::min(data.size(), unit_size_ - filling_.used);
     std::memcpy(filling_.memory.data() + filling_.used, data.data(), piece);
     filling_.used += piece;
     file_->PublishSize(file_->size() + piece);
     data = data.subspan(piece);
-    if (filling_.used == buffer_size_) ISOZONE_RETURN_IF_ERROR(WriteOutLocked(false));
+    if (filling_.used == unit_size_) ISOZONE_RETURN_IF_ERROR(WriteOutLocked(Wait::kForPlace));
   }
   return Status::Ok();
 }
 
-Status BufferedWriter::WriteOutLocked(bool durable) {
+Status BufferedWriter::WriteOutLocked(Wait wait) {
   WaitForSink();
   ISOZONE_RETURN_IF_ERROR(CheckUsable());
-  if (filling_.used <= header_size_) {
-    if (!durable) return Status::Ok();
-    return Latched(WithSink([this] { return sink_->MakeDurable(); }));
+  const bool durable = wait == Wait::kForDurability;
+  const bool starts = filling_.used > header_size_;
+  if (starts) {
+    const uint64_t end = filling_.file_offset + filling_.used - header_size_;
+    started_.push_back(std::move(filling_));
+    BeginUnit(end);
+    file_->SetMemory({}, Pieces());
   }
-  Buffer full = std::exchange(filling_, std::move(spare_));
-  Start(filling_, full.file_offset + full.used - header_size_);
-  const std::array<OpenFile::MemoryPiece, 2> pieces = {PieceOf(full), PieceOf(filling_)};
-  file_->SetMemory({}, pieces);
-  std::vector<FileExtent> written;
-  const Status status = WithSink([&]() -> Status {
-    ISOZONE_RETURN_IF_ERROR(sink_->Write(full.memory, full.used, full.file_offset, durable, written));
+  return Latched(WithSink([&]() -> Status {
+    if (starts) ISOZONE_RETURN_IF_ERROR(StartNewest(durable));
+    const bool all = wait != Wait::kForPlace || sink_->depth() == 0;
+    while (!started_.empty() && (all || sink_->OldestIsDone())) ISOZONE_RETURN_IF_ERROR(FinishOldest());
     return durable ? sink_->MakeDurable() : Status::Ok();
-  });
-  // After a failure everything stays readable from memory, until Close.
-  file_->SetMemory(written, status.ok() ? std::span(pieces).last(1) : std::span(pieces));
-  spare_ = std::move(full);
-  return Latched(status);
+  }));
+}
+
+Status BufferedWriter::StartNewest(bool durable) {
+  while (started_.size() > std::max<size_t>(sink_->depth(), 1)) ISOZONE_RETURN_IF_ERROR(FinishOldest());
+  return sink_->Start(started_.back(), durable);
+}
+
+Status BufferedWriter::FinishOldest() {
+  std::vector<FileExtent> written;
+  const Status status = sink_->Finish(written);
+  if (!status.ok()) {
+    // After a failure everything that is not on the device stays readable from memory, until Close.
+    file_->SetMemory(written, Pieces());
+    return status;
+  }
+  WriteUnit unit = std::move(started_.front());
+  started_.pop_front();
+  file_->SetMemory(written, Pieces());
+  core_->buffers.Give(std::move(unit.memory));
+  return Status::Ok();
 }
 
 Status BufferedWriter::Latched(Status status) {
@@ -113,27 +137,28 @@ Status BufferedWriter::Latched(Status status) {
 Status BufferedWriter::Flush() {
   const MutexLock lock(mu_);
   ISOZONE_RETURN_IF_ERROR(CheckUsable());
-  if (core_->options.log_write_through && file_->kind() == FileKind::kLog) return WriteOutLocked(false);
+  if (core_->options.log_write_through && file_->kind() == FileKind::kLog) return WriteOutLocked(Wait::kForDevice);
   return Status::Ok();
 }
 
 Status BufferedWriter::Sync() {
   const MutexLock lock(mu_);
   core_->syncs.fetch_add(1, std::memory_order_relaxed);
-  return WriteOutLocked(true);
+  return WriteOutLocked(Wait::kForDurability);
 }
 
 Status BufferedWriter::WriteOut() {
   const MutexLock lock(mu_);
-  return WriteOutLocked(false);
+  return WriteOutLocked(Wait::kForPlace);
 }
 
 Status BufferedWriter::Truncate(uint64_t size) {
   if (size >= this->size()) return Extend(size);
   const MutexLock lock(mu_);
-  ISOZONE_RETURN_IF_ERROR(WriteOutLocked(false));
+  ISOZONE_RETURN_IF_ERROR(WriteOutLocked(Wait::kForDevice));
   ISOZONE_RETURN_IF_ERROR(WithSink([this] { return sink_->Seal(); }));
-  filling_.used = 0;  // the next Append starts a buffer at the new end
+  core_->buffers.Give(std::move(filling_.memory));
+  filling_.used = 0;  // the next Append begins a unit at the new end
   file_->SetMemory({}, {});
   return TruncateFile(*core_, *file_, size);
 }
@@ -151,13 +176,15 @@ Status BufferedWriter::Close() {
   {
     const MutexLock lock(mu_);
     if (closed_) return Status::InvalidArgument("the file is closed");
-    status = WriteOutLocked(false);
+    status = WriteOutLocked(Wait::kForDevice);
     const Status sealed = WithSink([this] { return sink_->Seal(); });
     if (status.ok()) status = sealed;
     // What could not be written goes with its memory: the file ends where the device has it.
     file_->Reset(file_->Extents(), file_->damage());
     closed_ = true;
     sink_.reset();
+    started_.clear();
+    core_->buffers.Give(std::move(filling_.memory));
   }
   const MutexLock lock(core_->namespace_mutex);
   file_->has_writer = false;

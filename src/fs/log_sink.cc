@@ -1,8 +1,9 @@
-// Frames (log_frame.h): the journal learns of a region when it begins and when it ends, not of what is written in
-// between.
+// Frames (log_frame.h), one on its way at a time: the journal learns of a region when it begins and when it ends, not of
+// what is written in between.
 //
 // A region begins with its first frame, written before the journal knows of it: the zone is not held between writes, so
 // a region without a frame might come to name bytes of another file.
+#include <algorithm>
 #include <cstring>
 
 #include "base/clock.h"
@@ -14,30 +15,36 @@ namespace {
 
 class LogSink final : public WriteSink {
  public:
-  LogSink(FsCore& core, InodeId id, Lifetime lifetime) : core_(core), id_(id), stream_(core, ZoneUse::kLog) {
+  LogSink(FsCore& core, InodeId id, Lifetime lifetime, size_t depth)
+      : core_(core), id_(id), depth_(depth), stream_(core, ZoneUse::kLog) {
     stream_.set_lifetime(lifetime);
   }
 
   size_t header_size() const override { return sizeof(LogFrameHeader); }
+  size_t depth() const override { return depth_; }
 
-  Status Write(AlignedBuffer& buffer, size_t used, uint64_t file_offset, bool durable,
-               std::vector<FileExtent>& written) override {
-    const size_t padded = RoundUp(used, core_.geometry().block_size);
-    std::memset(buffer.data() + used, 0, padded - used);
-    SealLogFrame(buffer.span().first(used), core_.frame_seed, id_, file_offset);
+  Status Start(WriteUnit& unit, bool durable) override {
+    const size_t padded = RoundUp(unit.used, core_.geometry().block_size);
+    std::memset(unit.memory.data() + unit.used, 0, padded - unit.used);
+    SealLogFrame(unit.memory.span().first(unit.used), core_.frame_seed, id_, unit.file_offset);
+    frame_ = {unit.memory.span().first(padded), unit.file_offset, unit.used - sizeof(LogFrameHeader), durable};
+    return StartFrame();
+  }
+
+  bool OldestIsDone() override { return stream_.done(); }
+
+  Status Finish(std::vector<FileExtent>& written) override {
     for (;;) {
-      ISOZONE_RETURN_IF_ERROR(ReserveRoom(padded));
-      const uint64_t at = stream_.write_pointer();
-      const DeviceOffset where = stream_.next();
-      ISOZONE_ASSIGN_OR_RETURN(const auto outcome, stream_.Write(buffer.span().first(padded), padded, durable));
-      if (outcome == ZoneStream::Outcome::kLostZone) continue;
-      const uint64_t payload = used - sizeof(LogFrameHeader);
-      written.push_back({file_offset, DeviceOffset(where.value() + sizeof(LogFrameHeader)), payload});
-      end_ = at + padded;
-      if (!began_) return BeginRegion({stream_.zone(), at}, payload);
-      payload_ += payload;
-      return Status::Ok();
+      ISOZONE_ASSIGN_OR_RETURN(const auto outcome, stream_.Finish());
+      if (outcome == ZoneStream::Outcome::kWritten) break;
+      ISOZONE_RETURN_IF_ERROR(StartFrame());
     }
+    written.push_back({frame_.file_offset, DeviceOffset(frame_at_.value() + sizeof(LogFrameHeader)), frame_.payload});
+    const uint64_t begin = core_.geometry().OffsetInZone(frame_at_);
+    end_ = begin + frame_.blocks.size();
+    if (!began_) return BeginRegion({core_.geometry().ZoneOf(frame_at_), begin}, frame_.payload);
+    payload_ += frame_.payload;
+    return Status::Ok();
   }
 
   Status MakeDurable() override {
@@ -64,8 +71,15 @@ class LogSink final : public WriteSink {
     if (stream_.held() && stream_.room() >= bytes) return Status::Ok();
     stream_.Release();
     ISOZONE_RETURN_IF_ERROR(CloseRegion());
-    bool changed = false;
-    return stream_.Reserve(bytes, changed);
+    return stream_.Reserve(bytes);
+  }
+
+  Status StartFrame() {
+    for (;;) {
+      ISOZONE_RETURN_IF_ERROR(ReserveRoom(frame_.blocks.size()));
+      frame_at_ = stream_.next();
+      if (stream_.Start(frame_.blocks, frame_.blocks.size(), frame_.durable)) return Status::Ok();
+    }
   }
 
   // `payload`: bytes in its first frame.
@@ -101,10 +115,20 @@ class LogSink final : public WriteSink {
     return Status::Ok();
   }
 
+  struct Frame {
+    std::span<std::byte> blocks;
+    uint64_t file_offset = 0;
+    uint64_t payload = 0;  // bytes
+    bool durable = false;
+  };
+
   FsCore& core_;
   const InodeId id_;
-  ZoneStream stream_;
-  bool began_ = false;  // a region is open
+  const size_t depth_;
+  Frame frame_;            // in flight
+  DeviceOffset frame_at_;  // where
+  ZoneStream stream_;      // waits for the frame when it goes, so it goes first
+  bool began_ = false;     // a region is open
   LogRegion region_;
   uint64_t index_ = 0;     // of the region in the inode
   uint64_t end_ = 0;       // bytes in the zone, behind the last frame
@@ -114,8 +138,8 @@ class LogSink final : public WriteSink {
 
 }  // namespace
 
-std::unique_ptr<WriteSink> MakeLogSink(FsCore& core, InodeId id, Lifetime lifetime) {
-  return std::make_unique<LogSink>(core, id, lifetime);
+std::unique_ptr<WriteSink> MakeLogSink(FsCore& core, InodeId id, Lifetime lifetime, size_t depth) {
+  return std::make_unique<LogSink>(core, id, lifetime, std::min<size_t>(depth, 1));
 }
 
 }  // namespace isozone

@@ -11,6 +11,7 @@
 #include "fs/log_frame.h"
 #include "fs/mounted_file_system.h"
 #include "fs/open_log.h"
+#include "zone/placement_policy.h"
 
 namespace isozone {
 namespace {
@@ -78,13 +79,16 @@ Result<std::vector<MetadataOp>> SealOpenLogs(FsCore& core) ISOZONE_REQUIRES(core
 
 Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevice> device,
                                                       const MountOptions& options) {
+  ISOZONE_ASSIGN_OR_RETURN(const auto policy, MakePlacementPolicy(options.policy));
   ISOZONE_ASSIGN_OR_RETURN(RecoveredMetadata recovered, RecoverMetadata(*device));
-  auto core =
-      std::make_shared<FsCore>(std::move(device), options, recovered.label, recovered.uuid, std::move(recovered.state));
+  auto core = std::make_shared<FsCore>(std::move(device), options, recovered.label, recovered.uuid,
+                                       std::move(recovered.state), policy->parallel());
   const bool read_only = options.read_only || core->device->read_only();
 
   ZonePool::Options pool_options;
   pool_options.policy = options.policy;
+  pool_options.groups = core->groups;
+  pool_options.isolation = options.isolation;
   pool_options.read_only = read_only;
   pool_options.make_durable = [c = core.get()] { return c->journal->Sync(c->journal->last_sequence()); };
   ISOZONE_ASSIGN_OR_RETURN(core->pool, ZonePool::Create(*core->device, std::move(pool_options)));

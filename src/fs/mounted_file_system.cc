@@ -317,20 +317,39 @@ void MountedFileSystem::ReleaseUnread(InodeId id) {
 
 size_t MountedFileSystem::BufferSize(FileKind kind) const {
   const DeviceGeometry& geometry = core_->geometry();
-  const uint64_t wanted = kind == FileKind::kSmall ? kSmallBuffer : core_->options.write_buffer;
+  uint64_t wanted = core_->options.write_buffer;
+  if (kind == FileKind::kSmall) wanted = kSmallBuffer;
+  if (kind == FileKind::kData && core_->parallel) {
+    wanted = RoundUp(core_->options.stripe_unit, std::max<uint64_t>(geometry.optimal_write, 1));
+  }
   // A frame lies in one zone, so it must be small against it.
   const uint64_t limit =
       std::max<uint64_t>(RoundDown(geometry.zone_capacity / 8, geometry.block_size), 2ULL * geometry.block_size);
   return RoundUp(std::min(wanted, limit), geometry.block_size);
 }
 
+// The unit of a stripe, and how many of them a writer may hold.
+DataSinkOptions MountedFileSystem::StripeOptions(size_t unit) const {
+  const MountOptions& options = core_->options;
+  DataSinkOptions sink;
+  sink.depth = std::clamp<uint64_t>(options.writer_memory / unit, 2, 1024) - 1;
+  sink.width = static_cast<uint32_t>(std::min<uint64_t>({options.stripe_width, core_->groups->count(), sink.depth}));
+  return sink;
+}
+
 std::unique_ptr<FileWriter> MountedFileSystem::MakeWriter(std::shared_ptr<OpenFile> file, IoClass io_class,
                                                           Lifetime lifetime) {
   const FileKind kind = file->kind();
-  auto sink =
-      kind == FileKind::kLog ? MakeLogSink(*core_, file->id(), lifetime) : MakeDataSink(*core_, file->id(), lifetime);
+  const size_t buffer = BufferSize(kind);
+  std::unique_ptr<WriteSink> sink;
+  if (kind == FileKind::kLog) {
+    sink = MakeLogSink(*core_, file->id(), lifetime, core_->parallel ? 1 : 0);
+  } else {
+    const bool striped = kind == FileKind::kData && core_->parallel;
+    sink = MakeDataSink(*core_, file->id(), lifetime, striped ? StripeOptions(buffer) : DataSinkOptions());
+  }
   sink->SetIoClass(io_class);
-  return std::make_unique<BufferedWriter>(core_, std::move(file), std::move(sink), BufferSize(kind));
+  return std::make_unique<BufferedWriter>(core_, std::move(file), std::move(sink), buffer);
 }
 
 Result<std::unique_ptr<FileWriter>> MountedFileSystem::Create(std::string_view path, const CreateOptions& options) {

@@ -93,8 +93,9 @@ Status OverwriteFile(FsCore& core, InodeId id, uint64_t offset, std::span<const 
   ZoneStream stream(core, ZoneUse::kData);
   AlignedBuffer buffer(RoundUp(data.size(), core.geometry().block_size));
   std::memcpy(buffer.data(), data.data(), data.size());
+  std::memset(buffer.data() + data.size(), 0, buffer.size() - data.size());
   std::vector<FileExtent> replacement;
-  Status status = stream.WriteExtents(buffer, data.size(), offset, false, replacement);
+  Status status = stream.WriteExtents(buffer.span(), data.size(), offset, false, replacement);
   if (status.ok()) status = stream.MakeDurable();
 
   uint64_t sequence = 0;

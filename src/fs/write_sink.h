@@ -1,5 +1,6 @@
-// Where a FileWriter's buffers go: DataSink for kData and kSmall (extents, made known by the journal), LogSink for kLog
-// (frames, found again by scanning). Both keep the rule that makes recovery exact:
+// Where a FileWriter's units go: DataSink for kData and kSmall (extents, made known by the journal), LogSink for kLog
+// (frames, found again by scanning). Units are started in file order, are on their way together, and are finished in
+// file order. Both sinks keep the rule that makes recovery exact:
 //
 //   no metadata record refers to bytes that a power cut could take: data is flushed before the record is appended.
 //
@@ -18,31 +19,50 @@
 
 namespace isozone {
 
+// A piece of a file in memory: its payload is [header_size(), used) of the memory and belongs at `file_offset`.
+struct WriteUnit {
+  AlignedBuffer memory;
+  uint64_t file_offset = 0;
+  size_t used = 0;  // bytes, the header's place included
+};
+
 class WriteSink {
  public:
   virtual ~WriteSink() = default;
 
-  // Bytes a buffer leaves free in front of its payload.
+  // Bytes a unit leaves free in front of its payload.
   virtual size_t header_size() const = 0;
 
-  // Writes the payload, bytes [header_size(), used) of `buffer`, which belongs at `file_offset`, and adds where it lies
-  // to `written`. The rest of the buffer, to the next block, is overwritten by padding. `durable`: as one device write
-  // if possible.
-  virtual Status Write(AlignedBuffer& buffer, size_t used, uint64_t file_offset, bool durable,
-                       std::vector<FileExtent>& written) = 0;
+  // How many units may have been started and not finished; 0: each is finished before Start returns to the appender.
+  virtual size_t depth() const = 0;
 
-  // Everything written is durable, and known to the metadata, when this returns OK.
+  // Starts to write `unit`, which follows the one before in the file. It stays where it is until it is finished; what
+  // is behind `used`, to the next block, is overwritten by padding. `durable`: as one device write if possible.
+  virtual Status Start(WriteUnit& unit, bool durable) = 0;
+  // Finish would not wait for the device.
+  virtual bool OldestIsDone() = 0;
+  // Waits for the unit that was started first, rewrites it elsewhere where it failed, and adds where it lies to
+  // `written`. After an error nothing that was started behind it becomes part of the file.
+  virtual Status Finish(std::vector<FileExtent>& written) = 0;
+
+  // Everything written is durable, and known to the metadata, when this returns OK. Nothing is started and not finished.
   virtual Status MakeDurable() = 0;
 
-  // Makes everything written known to the metadata, in memory, and gives the zone back. Writing may go on.
+  // Makes everything written known to the metadata, in memory, and gives the zones back. Writing may go on. Waits for
+  // what was started and not finished, which is not part of the file.
   virtual Status Seal() = 0;
 
   virtual void SetLifetime(Lifetime lifetime) = 0;
   virtual void SetIoClass(IoClass io_class) = 0;
 };
 
-// The file has the extents that the metadata state says; the sink adds to them.
-std::unique_ptr<WriteSink> MakeDataSink(FsCore& core, InodeId id, Lifetime lifetime);
-std::unique_ptr<WriteSink> MakeLogSink(FsCore& core, InodeId id, Lifetime lifetime);
+// The file has the extents that the metadata state says; the sink adds to them. `width`: on how many zones at once, each
+// of another group, it may write; `depth`: see WriteSink.
+struct DataSinkOptions {
+  uint32_t width = 1;
+  size_t depth = 0;
+};
+std::unique_ptr<WriteSink> MakeDataSink(FsCore& core, InodeId id, Lifetime lifetime, const DataSinkOptions& options);
+std::unique_ptr<WriteSink> MakeLogSink(FsCore& core, InodeId id, Lifetime lifetime, size_t depth);
 
 }  // namespace isozone

@@ -114,6 +114,7 @@ struct ZonePool::Impl {
   struct Lease {
     uint64_t id = 0;
     BudgetClass budget_class = BudgetClass::kData;
+    bool urgent = false;
     std::optional<ActiveBudget::Token> open;  // until the zone is full
     bool writing = false;
     uint64_t last_used = 0;  // by use_count_
@@ -136,10 +137,12 @@ struct ZonePool::Impl {
   // Repeats `attempt` (Attempt(), the mutex held) until it is granted or nothing can make it succeed.
   template <typename AttemptFunction>
   Result<ZoneLease> GrantWhenPossible(BudgetClass c, AttemptFunction attempt) ISOZONE_REQUIRES(mu);
+  std::optional<ZoneLease> TryAcquire(const ZoneRequest& request) ISOZONE_EXCLUDES(mu);
+  PlacementQuery QueryFor(const ZoneRequest& request) ISOZONE_REQUIRES(mu);
   Attempt TryPlace(const ZoneRequest& request) ISOZONE_REQUIRES(mu);
   Attempt TryMetadata(ZoneUse use) ISOZONE_REQUIRES(mu);
   Attempt TryReopen(ZoneId zone) ISOZONE_REQUIRES(mu);
-  ZoneLease GrantLease(ZoneId zone, ZoneUse use, Lifetime lifetime) ISOZONE_REQUIRES(mu);
+  ZoneLease GrantLease(ZoneId zone, ZoneUse use, Lifetime lifetime, bool urgent) ISOZONE_REQUIRES(mu);
   bool HelpIsComing(Lack lack, BudgetClass c) const ISOZONE_REQUIRES(mu);
   bool RevokeIdleLease(Lack lack, BudgetClass c) ISOZONE_REQUIRES(mu);
   Status NothingLeft(Lack lack) const ISOZONE_REQUIRES(mu);
@@ -149,8 +152,12 @@ struct ZonePool::Impl {
   bool BeginWrite(const ZoneLease& lease) ISOZONE_EXCLUDES(mu);
   void EndWrite(const ZoneLease& lease, uint64_t bytes) ISOZONE_EXCLUDES(mu);
   void EndFailedWrite(const ZoneLease& lease) ISOZONE_EXCLUDES(mu);
+  void NoteFailedWrite(const ZoneLease& lease) ISOZONE_EXCLUDES(mu);
+  void LeaveFailed(ZoneId zone, const Result<ZoneDescriptor>& found) ISOZONE_REQUIRES(mu);
   void Release(const ZoneLease& lease) ISOZONE_EXCLUDES(mu);
   void EndLease(ZoneId zone) ISOZONE_REQUIRES(mu);
+  uint32_t& LoadOf(ZoneId zone, const Lease& lease) ISOZONE_REQUIRES(mu);
+  void EraseLease(ZoneId zone) ISOZONE_REQUIRES(mu);
 
   // --- Background work. What does not call make_durable is done by whoever needs it done. ---
   void Start() ISOZONE_EXCLUDES(mu);
@@ -194,8 +201,10 @@ struct ZonePool::Impl {
   // One for each other zone that is active, or leased and about to be.
   std::unordered_map<ZoneId, ActiveBudget::Token> active_tokens ISOZONE_GUARDED_BY(mu);
   std::unordered_map<ZoneId, Lease> leases ISOZONE_GUARDED_BY(mu);
+  std::vector<GroupLoad> loads ISOZONE_GUARDED_BY(mu);  // by group: the leases in it
   std::unordered_map<ZoneId, Job> jobs ISOZONE_GUARDED_BY(mu);
   std::vector<ZoneId> completed ISOZONE_GUARDED_BY(mu);      // jobs that the device has done
+  std::vector<ZoneId> failed_writes ISOZONE_GUARDED_BY(mu);  // leased, written no more, not looked at yet
   std::vector<ZoneId> failed_active ISOZONE_GUARDED_BY(mu);  // broken, to be finished so that they cost no token
   std::array<uint32_t, kBudgetClassCount> waiting_for_token ISOZONE_GUARDED_BY(mu){};
   bool data_token_wanted ISOZONE_GUARDED_BY(mu) = false;  // data went where it does not belong, for want of one
@@ -214,12 +223,13 @@ ZonePool::Impl::Impl(ZonedDevice& d, Options o, std::unique_ptr<PlacementPolicy>
     : device(d),
       options(std::move(o)),
       policy(std::move(p)),
-      table(report),
+      table(report, options.groups),
       active(d.geometry().max_active_zones),
       open(d.geometry().max_open_zones),
       superblock_active(active.Adopt(BudgetClass::kMetadata)),
       superblock_open(open.Adopt(BudgetClass::kMetadata)) {
   const MutexLock lock(mu);
+  loads.resize(table.groups().count());
   for (uint32_t i = 0; i < report.size(); ++i) {
     const ZoneId zone(i);
     if (i < kSuperblockZones) {
@@ -306,26 +316,51 @@ Result<ZoneLease> ZonePool::Impl::GrantWhenPossible(BudgetClass c, AttemptFuncti
   }
 }
 
-ZonePool::Impl::Attempt ZonePool::Impl::TryPlace(const ZoneRequest& request) {
+std::optional<ZoneLease> ZonePool::Impl::TryAcquire(const ZoneRequest& request) {
+  const MutexLock lock(mu);
+  FinishCompleted();
+  if (!CheckWritable().ok() || open.Available(BudgetClass::kData) <= kSpareTokens) return std::nullopt;
+  PlacementQuery query = QueryFor(request);
+  query.widen = true;
+  query.taken_groups = request.taken_groups;
+  query.token_available = active.Available(BudgetClass::kData) > kSpareTokens;
+  query.empty_available = table.empty().size() > EmptyKeptFrom(BudgetClass::kData) + kSpareZones;
+  const Placement placement = policy->PlaceData(table, query);
+  using Action = Placement::Action;
+  if (placement.action != Action::kUseIdle && placement.action != Action::kOpenEmpty) return std::nullopt;
+  return GrantLease(*placement.zone, request.use, request.lifetime, query.urgent);
+}
+
+PlacementQuery ZonePool::Impl::QueryFor(const ZoneRequest& request) {
   const BudgetClass c = ClassOf(request.use);
-  if (open.Available(c) == 0) return {{}, Lack::kOpenZone};
   PlacementQuery query;
   query.use = request.use;
   query.lifetime = request.lifetime;
   query.min_room = std::max<uint64_t>(request.min_room, device.geometry().block_size);
   query.token_available = active.Available(c) > 0;
   query.empty_available = table.empty().size() > EmptyKeptFrom(c);
+  query.urgent = request.urgent || request.use == ZoneUse::kLog;
+  query.isolate = options.isolation;
+  query.loads = loads;
+  query.turn = static_cast<uint32_t>(next_lease_id);
+  return query;
+}
+
+ZonePool::Impl::Attempt ZonePool::Impl::TryPlace(const ZoneRequest& request) {
+  const BudgetClass c = ClassOf(request.use);
+  if (open.Available(c) == 0) return {{}, Lack::kOpenZone};
+  const PlacementQuery query = QueryFor(request);
   if (c == BudgetClass::kData && query.token_available) data_token_wanted = false;
   const Placement placement = request.use == ZoneUse::kLog ? PlaceLog(table, query) : policy->PlaceData(table, query);
   switch (placement.action) {
     case Placement::Action::kUseIdle:
     case Placement::Action::kOpenEmpty:
-      return {GrantLease(*placement.zone, request.use, request.lifetime), {}};
+      return {GrantLease(*placement.zone, request.use, request.lifetime, query.urgent), {}};
     case Placement::Action::kNeedToken:
       if (!placement.zone) return {{}, Lack::kActiveZone};
       data_token_wanted = true;
       WakeIfDue();
-      return {GrantLease(*placement.zone, request.use, request.lifetime), {}};
+      return {GrantLease(*placement.zone, request.use, request.lifetime, query.urgent), {}};
     case Placement::Action::kNeedSpace:
       return {{}, Lack::kSpace};
   }
@@ -337,7 +372,7 @@ ZonePool::Impl::Attempt ZonePool::Impl::TryMetadata(ZoneUse use) {
   if (active.Available(BudgetClass::kMetadata) == 0) return {{}, Lack::kActiveZone};
   const auto zone = table.empty().First();
   if (!zone) return {{}, Lack::kSpace};
-  return {GrantLease(*zone, use, Lifetime::kNotSet), {}};
+  return {GrantLease(*zone, use, Lifetime::kNotSet, /*urgent=*/true), {}};
 }
 
 ZonePool::Impl::Attempt ZonePool::Impl::TryReopen(ZoneId zone) {
@@ -345,17 +380,19 @@ ZonePool::Impl::Attempt ZonePool::Impl::TryReopen(ZoneId zone) {
   if (open.Available(BudgetClass::kMetadata) == 0) return {{}, Lack::kOpenZone};
   const bool needs_token = !active_tokens.contains(zone);
   if (needs_token && active.Available(BudgetClass::kMetadata) == 0) return {{}, Lack::kActiveZone};
-  return {GrantLease(zone, record.use, record.lifetime), {}};
+  return {GrantLease(zone, record.use, record.lifetime, /*urgent=*/true), {}};
 }
 
 // The tokens are there: the caller has looked.
-ZoneLease ZonePool::Impl::GrantLease(ZoneId zone, ZoneUse use, Lifetime lifetime) {
+ZoneLease ZonePool::Impl::GrantLease(ZoneId zone, ZoneUse use, Lifetime lifetime, bool urgent) {
   const BudgetClass c = ClassOf(use);
   if (!active_tokens.contains(zone)) active_tokens.emplace(zone, *active.TryTake(c));
   table.Lease(zone, use, lifetime);
   Lease& lease = leases[zone];
   lease.id = next_lease_id++;
   lease.budget_class = c;
+  lease.urgent = urgent;
+  ++LoadOf(zone, lease);
   lease.open = open.TryTake(c);
   lease.last_used = ++use_count;
   ZoneLease granted;
@@ -451,12 +488,23 @@ void ZonePool::Impl::EndFailedWrite(const ZoneLease& lease) {
   const Result<ZoneDescriptor> found = Report(lease.zone_);
   const MutexLock lock(mu);
   assert(FindLease(lease) != nullptr && FindLease(lease)->writing);
-  leases.erase(lease.zone_);
-  LeaveBroken(lease.zone_, found);
+  LeaveFailed(lease.zone_, found);
+}
+
+// The lease stays, as that of a write, until FinishCompleted has looked at the zone.
+void ZonePool::Impl::NoteFailedWrite(const ZoneLease& lease) {
+  const MutexLock lock(mu);
+  assert(FindLease(lease) != nullptr && FindLease(lease)->writing);
+  failed_writes.push_back(lease.zone_);
+  work.Signal();
+  changed.SignalAll();
+}
+
+void ZonePool::Impl::LeaveFailed(ZoneId zone, const Result<ZoneDescriptor>& found) {
+  EraseLease(zone);
+  LeaveBroken(zone, found);
   // The end of a log or journal is not in the metadata yet: a finish would hide it.
-  if (active_tokens.contains(lease.zone_) && table.at(lease.zone_).use == ZoneUse::kData) {
-    failed_active.push_back(lease.zone_);
-  }
+  if (active_tokens.contains(zone) && table.at(zone).use == ZoneUse::kData) failed_active.push_back(zone);
   WakeIfDue();
   changed.SignalAll();
 }
@@ -466,8 +514,18 @@ void ZonePool::Impl::Release(const ZoneLease& lease) {
   if (FindLease(lease) != nullptr) EndLease(lease.zone_);
 }
 
+uint32_t& ZonePool::Impl::LoadOf(ZoneId zone, const Lease& lease) {
+  GroupLoad& load = loads[table.groups().of(zone)];
+  return lease.urgent ? load.urgent : load.others;
+}
+
+void ZonePool::Impl::EraseLease(ZoneId zone) {
+  const auto lease = leases.extract(zone);
+  --LoadOf(zone, lease.mapped());
+}
+
 void ZonePool::Impl::EndLease(ZoneId zone) {
-  leases.erase(zone);
+  EraseLease(zone);
   table.EndLease(zone);
   const ZonePhase phase = table.at(zone).phase;
   if (phase == ZonePhase::kEmpty || phase == ZonePhase::kFull) active_tokens.erase(zone);
@@ -525,7 +583,16 @@ void ZonePool::Impl::WakeIfDue() {
 }
 
 bool ZonePool::Impl::FinishCompleted() {
-  if (completed.empty()) return false;
+  if (completed.empty() && failed_writes.empty()) return false;
+  while (!failed_writes.empty()) {
+    const ZoneId zone = failed_writes.back();
+    failed_writes.pop_back();
+    const Result<ZoneDescriptor> found = [&]() ISOZONE_REQUIRES(mu) {
+      const MutexUnlock unlock(mu);
+      return Report(zone);
+    }();
+    LeaveFailed(zone, found);
+  }
   while (!completed.empty()) {
     const ZoneId zone = completed.back();
     completed.pop_back();
@@ -776,6 +843,7 @@ void ZonePool::RemoveLive(ZoneId zone, uint64_t bytes) {
 }
 
 Result<ZoneLease> ZonePool::Acquire(const ZoneRequest& request) { return impl_->Acquire(request); }
+std::optional<ZoneLease> ZonePool::TryAcquire(const ZoneRequest& request) { return impl_->TryAcquire(request); }
 Result<ZoneLease> ZonePool::AcquireMetadata(ZoneUse use) { return impl_->AcquireMetadata(use); }
 Result<ZoneLease> ZonePool::ReopenMetadata(ZoneId zone) { return impl_->ReopenMetadata(zone); }
 
@@ -872,9 +940,30 @@ void ZoneLease::EndWrite(uint64_t bytes) {
 }
 
 void ZoneLease::EndFailedWrite(DeviceStatus status) {
+  WarnOfFailure(status);
+  std::exchange(pool_, nullptr)->impl_->EndFailedWrite(*this);
+}
+
+void ZoneLease::CompleteWrite(uint64_t bytes, DeviceStatus status) {
+  if (status == DeviceStatus::kSuccess) {
+    pool_->impl_->EndWrite(*this, bytes);
+  } else {
+    pool_->impl_->NoteFailedWrite(*this);
+  }
+}
+
+void ZoneLease::Settle(uint64_t bytes, DeviceStatus status) {
+  if (status == DeviceStatus::kSuccess) {
+    write_pointer_ += bytes;
+  } else {
+    WarnOfFailure(status);
+    pool_ = nullptr;
+  }
+}
+
+void ZoneLease::WarnOfFailure(DeviceStatus status) const {
   Log().warn("a write to zone {} at {} failed: {}; the zone is not written again before it is reset", zone_.value(),
              write_pointer_, DeviceStatusName(status));
-  std::exchange(pool_, nullptr)->impl_->EndFailedWrite(*this);
 }
 
 void ZoneLease::Release() {

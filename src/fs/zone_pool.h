@@ -39,6 +39,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -47,6 +48,7 @@
 #include "base/status.h"
 #include "device/zoned_device.h"
 #include "fs/file_system.h"
+#include "izg/group_index.h"
 #include "zone/lifetime.h"
 #include "zone/zone_use.h"
 
@@ -57,12 +59,14 @@ class ZonePool;
 struct ZoneRequest {
   ZoneUse use = ZoneUse::kData;  // kData, kLog; kJournal, kCheckpoint, kSuperblock through AcquireMetadata
   Lifetime lifetime = Lifetime::kNotSet;
-  uint64_t min_room = 0;  // bytes that must still fit; at least one block
+  uint64_t min_room = 0;                        // bytes that must still fit; at least one block
+  bool urgent = false;                          // a flush: kept apart from what is not (logs are urgent by themselves)
+  std::span<const uint32_t> taken_groups = {};  // for TryAcquire: in which the file has zones already
 };
 
 // The exclusive right to write one zone. Move-only; gives the zone back when it goes.
 //
-// Thread safety: one thread at a time.
+// Thread safety: one thread at a time; while a write is in flight, only the one that completes it.
 class ZoneLease {
  public:
   ZoneLease() = default;  // holds nothing
@@ -86,11 +90,17 @@ class ZoneLease {
   // A write failed with `status`: the zone is not written again. Call instead of EndWrite; the lease holds nothing
   // then.
   void EndFailedWrite(DeviceStatus status);
+  // For a write that completes on another thread: called there, instead of EndWrite and EndFailedWrite, so that nobody
+  // waits for the owner to look. Short, no I/O. The owner calls Settle before it uses the lease again.
+  void CompleteWrite(uint64_t bytes, DeviceStatus status);
+  // With what CompleteWrite was called. After a failure the lease holds nothing.
+  void Settle(uint64_t bytes, DeviceStatus status);
   // Gives the zone back early.
   void Release();
 
  private:
   friend class ZonePool;
+  void WarnOfFailure(DeviceStatus status) const;
   ZonePool* pool_ = nullptr;
   ZoneId zone_;
   uint64_t lease_id_ = 0;  // tells this lease from a later one of the same zone
@@ -110,8 +120,10 @@ struct ZonePoolStats {
 class ZonePool {
  public:
   struct Options {
-    std::string policy = "zenfs";  // a placement policy of layer zone, by name
-    bool read_only = false;        // no thread, no lease
+    std::string policy = "zenfs";                   // a placement policy of layer zone, by name
+    std::shared_ptr<const GroupIndex> groups = {};  // of the device's zones; null: all are one group
+    bool isolation = true;                          // urgent writers are kept apart from others
+    bool read_only = false;                         // no thread, no lease
     // Makes every metadata change so far durable; called before a reset.
     std::function<Status()> make_durable;
   };
@@ -142,6 +154,11 @@ class ZonePool {
   // --- Writing ---
   // kNoSpace when nothing can be written even after all dead zones are reset; kReadOnly.
   Result<ZoneLease> Acquire(const ZoneRequest& request);
+  // One more zone for a file that has some: of another group, for data, and only where kSpareTokens active zones and
+  // kSpareZones empty ones are left for others. Never waits.
+  static constexpr uint32_t kSpareTokens = 2;
+  static constexpr uint32_t kSpareZones = 4;
+  std::optional<ZoneLease> TryAcquire(const ZoneRequest& request);
   // An empty zone for metadata (kJournal, kCheckpoint), out of the reserve that is kept for it. It stays the
   // metadata's, leased or not, until ReleaseMetadata; one that is given back unwritten is free again.
   Result<ZoneLease> AcquireMetadata(ZoneUse use);

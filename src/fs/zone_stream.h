@@ -1,10 +1,10 @@
-// ZoneStream: bytes into zones, one zone at a time, in whole blocks, with what every writer needs: a new zone when one
-// is full or taken away, another zone when a write fails, and knowing what a power cut could still take.
+// ZoneStream: bytes into zones, one zone and one write at a time, in whole blocks, with what every writer needs: a new
+// zone when one is full or taken away, another zone when a write fails, and knowing what a power cut could still take.
 //
 // Failures: a failed write ends the zone (ZonePool::EndFailedWrite) and the same bytes go to another, at most
 // kMaxAttempts zones; what the failed zone already holds stays valid.
 //
-// Thread safety: one thread at a time.
+// Thread safety: one thread at a time; a write in flight needs none.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +22,8 @@ class ZoneStream {
   static constexpr int kMaxAttempts = 8;
 
   ZoneStream(FsCore& core, ZoneUse use) : core_(core), use_(use) {}
+  // Waits for a write in flight, whose outcome nobody wants to know.
+  ~ZoneStream();
   ZoneStream(const ZoneStream&) = delete;
   ZoneStream& operator=(const ZoneStream&) = delete;
 
@@ -29,8 +31,10 @@ class ZoneStream {
   Lifetime lifetime() const { return lifetime_; }
   void set_io_class(IoClass io_class) { io_class_ = io_class; }
 
-  // A zone with room for at least `bytes` is held after this. `changed` tells that it is not the zone of before.
-  Status Reserve(uint64_t bytes, bool& changed);
+  // A zone with room for at least `bytes` is held after this.
+  Status Reserve(uint64_t bytes);
+  // Takes over a lease, instead of Reserve. Nothing is held.
+  void Hold(ZoneLease lease) { lease_ = std::move(lease); }
 
   // Where the next write goes; only while held().
   ZoneId zone() const { return lease_.zone(); }
@@ -43,15 +47,27 @@ class ZoneStream {
     kWritten,
     kLostZone,  // nothing was written: the lease was taken away, or the zone failed; Reserve another and write again
   };
-  // Writes whole blocks, at most room(); `live` of these bytes count as file data. `durable`: with all of the zone
-  // before it.
-  Result<Outcome> Write(std::span<std::byte> blocks, uint64_t live, bool durable);
+  // Starts to write whole blocks, at most room(); they stay where they are until Finish. `live` of these bytes count as
+  // file data. `durable`: with all of the zone before it. False: the zone is lost.
+  [[nodiscard]] bool Start(std::span<std::byte> blocks, uint64_t live, bool durable);
+  bool in_flight() const { return in_flight_; }
+  // Finish would not wait.
+  bool done() { return !in_flight_ || latch_.down(); }
+  // Waits for what was started.
+  Result<Outcome> Finish();
+  Result<Outcome> Write(std::span<std::byte> blocks, uint64_t live, bool durable) {
+    return Start(blocks, live, durable) ? Finish() : Outcome::kLostZone;
+  }
 
-  // Writes `used` bytes of `buffer`, which belong at `file_offset` of a file, over as many zones as it takes, and
-  // appends where they lie to `written`, also when it fails half-way. The buffer is padded with zeros to a whole block.
-  Status WriteExtents(AlignedBuffer& buffer, size_t used, uint64_t file_offset, bool durable,
+  // Writes `blocks`, whose first `used` bytes belong at `file_offset` of a file, over as many zones as it takes, and
+  // appends where they lie to `written`, also when it fails half-way.
+  Status WriteExtents(std::span<std::byte> blocks, size_t used, uint64_t file_offset, bool durable,
                       std::vector<FileExtent>& written);
 
+  // A power cut could take something that was written through this stream.
+  bool is_volatile() const { return volatile_here_ || volatile_elsewhere_; }
+  // The device was flushed since the last write.
+  void MarkDurable() { volatile_here_ = volatile_elsewhere_ = false; }
   // Everything written through this stream is durable when this returns OK.
   Status MakeDurable();
 
@@ -59,7 +75,6 @@ class ZoneStream {
   void Release();
 
  private:
-  Status WriteBlocks(std::span<std::byte> blocks, bool durable, DeviceStatus& device_status);
   void LeaveZone();
 
   FsCore& core_;
@@ -70,6 +85,11 @@ class ZoneStream {
   bool volatile_here_ = false;       // the held zone has bytes that a power cut could take
   bool volatile_elsewhere_ = false;  // a zone left behind has
   int failures_ = 0;                 // in a row
+
+  bool in_flight_ = false;  // request_ is, or is done and waits for Finish
+  uint64_t live_ = 0;       // bytes of request_ that count as file data
+  IoRequest request_;
+  Latch latch_{0};
 };
 
 }  // namespace isozone

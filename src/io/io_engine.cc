@@ -1,28 +1,200 @@
 #include "io/io_engine.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/clock.h"
 
 namespace isozone {
+namespace {
 
-void IoEngine::Submit(IoRequest& request) {
-  request.engine = this;
-  request.submitted_ns = MonotonicNs();
-  request.device.context = &request;
-  request.device.done = &IoEngine::OnDone;
-  device_.Submit(request.device);
+bool Transfers(DeviceOp op) { return op == DeviceOp::kRead || op == DeviceOp::kWrite || op == DeviceOp::kAppend; }
+
+uint64_t SliceOf(const DeviceGeometry& geometry, const GroupIndex& groups, bool isolation) {
+  const uint64_t limit = geometry.max_transfer == 0 ? UINT64_MAX : geometry.max_transfer;
+  const bool one_group = !isolation || groups.count() == 1;
+  return one_group ? limit : std::min<uint64_t>(limit, std::max<uint64_t>(geometry.optimal_write, 64 * kKiB));
 }
 
-void IoEngine::OnDone(DeviceRequest& device_request) {
-  auto& request = *static_cast<IoRequest*>(device_request.context);
-  PerClass& counts = request.engine->classes_[static_cast<size_t>(request.io_class)];
-  const auto latency_ns = static_cast<uint64_t>(MonotonicNs() - request.submitted_ns);
-  if (device_request.op == DeviceOp::kRead) {
-    counts.bytes_read.fetch_add(device_request.length, std::memory_order_relaxed);
+}  // namespace
+
+// `places` and `waiting` are the two halves of a handshake: who finds no place first says that it waits and then looks
+// for a place again (Dispatch), who leaves a place first gives it back and then looks whether somebody waits. Both are
+// sequentially consistent, so that one of the two sees the other.
+struct alignas(64) IoEngine::Group {
+  explicit Group(const IoShares& shares) : queues(shares) {}
+
+  std::atomic<uint64_t> places{0};  // taken: by background classes in the upper half, by all in the lower
+  std::atomic<uint32_t> waiting{0};
+  Mutex mu;
+  ClassQueues queues ISOZONE_GUARDED_BY(mu);
+};
+
+namespace {
+
+constexpr uint64_t kOnePlace = 1;
+constexpr uint64_t kOneBackgroundPlace = (uint64_t{1} << 32) + kOnePlace;
+
+uint64_t PlaceOf(IoClass c) { return ClassQueues::IsBackground(c) ? kOneBackgroundPlace : kOnePlace; }
+
+}  // namespace
+
+IoEngine::IoEngine(ZonedDevice& device, std::shared_ptr<const GroupIndex> groups, const Options& options)
+    : device_(device),
+      index_(std::move(groups)),
+      isolation_(options.isolation),
+      depth_(std::max(kLeastGroupDepth, kDeviceDepth / index_->count())),
+      slice_(SliceOf(device.geometry(), *index_, options.isolation)) {
+  groups_.reserve(index_->count());
+  for (uint32_t i = 0; i < index_->count(); ++i) groups_.push_back(std::make_unique<Group>(options.shares));
+}
+
+IoEngine::IoEngine(ZonedDevice& device)
+    : IoEngine(device, std::make_shared<GroupIndex>(device.geometry().zone_count, nullptr),
+               {.isolation = false, .shares = {}}) {}
+
+IoEngine::~IoEngine() = default;
+
+IoEngine::Group& IoEngine::GroupOf(const IoRequest& request) {
+  return *groups_[index_->of(device_.geometry().ZoneOf(request.device.offset))];
+}
+
+void IoEngine::Submit(IoRequest& request) {
+  request.engine_ = this;
+  request.submitted_ns_ = MonotonicNs();
+  request.length_ = request.device.length;
+  request.completed_ = 0;
+  request.fua_ = request.device.fua;
+  request.device.context = &request;
+  request.device.done = [](DeviceRequest& device) {
+    auto& done = *static_cast<IoRequest*>(device.context);
+    done.engine_->OnDone(done);
+  };
+  if (!isolation_ || !Transfers(request.device.op)) {
+    SubmitSlices(request);
+    return;
+  }
+  Group& group = GroupOf(request);
+  if (group.waiting.load() == 0 && TryEnter(group, request.io_class)) {
+    SubmitSlices(request);
+  } else {
+    Enqueue(group, request, /*overtaken=*/false);
+  }
+}
+
+bool IoEngine::TryEnter(Group& group, IoClass c) const {
+  uint64_t places = group.places.load();
+  do {
+    if (static_cast<uint32_t>(places) >= depth_) return false;
+    if (ClassQueues::IsBackground(c) && (places >> 32) >= ClassQueues::BackgroundDepth(depth_)) return false;
+  } while (!group.places.compare_exchange_weak(places, places + PlaceOf(c)));
+  return true;
+}
+
+void IoEngine::Leave(Group& group, IoClass c) {
+  group.places.fetch_sub(PlaceOf(c));
+  if (group.waiting.load() > 0) Dispatch(group);
+}
+
+void IoEngine::Enqueue(Group& group, IoRequest& request, bool overtaken) {
+  {
+    const MutexLock lock(group.mu);
+    const uint64_t next = std::min(slice_, request.length_ - request.completed_);
+    request.ClassQueues::Waiting::io_class = request.io_class;
+    request.cost = request.device.op == DeviceOp::kRead ? next : next * ClassQueues::kWriteCost;
+    if (overtaken) {
+      group.queues.PushFront(request);
+    } else {
+      group.queues.PushBack(request);
+    }
+    group.waiting.fetch_add(1);
+  }
+  Dispatch(group);
+}
+
+void IoEngine::Dispatch(Group& group) {
+  for (;;) {
+    IoRequest* next = nullptr;
+    {
+      const MutexLock lock(group.mu);
+      // A place for any class, or else one that the background classes may not take.
+      const bool background_too = TryEnter(group, IoClass::kOther);
+      if (!background_too && !TryEnter(group, IoClass::kWal)) return;
+      next = static_cast<IoRequest*>(group.queues.Next(background_too));
+      if (background_too && (next == nullptr || !ClassQueues::IsBackground(next->io_class))) {
+        group.places.fetch_sub(kOneBackgroundPlace - kOnePlace);
+      }
+      if (next == nullptr) {
+        group.places.fetch_sub(kOnePlace);
+        return;
+      }
+      group.waiting.fetch_sub(1);
+    }
+    SubmitSlices(*next);
+  }
+}
+
+bool IoEngine::HasOneSlice(const IoRequest& request) const {
+  const bool divisible = request.device.op == DeviceOp::kRead || request.device.op == DeviceOp::kWrite;
+  return !divisible || request.length_ <= slice_;
+}
+
+void IoEngine::SubmitSlices(IoRequest& request) {
+  if (HasOneSlice(request)) {
+    device_.Submit(request.device);
+    return;
+  }
+  do {
+    request.device.length = std::min(slice_, request.length_ - request.completed_);
+    request.device.fua = request.fua_ && request.completed_ + request.device.length == request.length_;
+    request.handoff_.store(IoRequest::Handoff::kSubmitting);
+    device_.Submit(request.device);
+    if (request.handoff_.exchange(IoRequest::Handoff::kSubmitted) == IoRequest::Handoff::kSubmitting) return;
+  } while (Advance(request));
+}
+
+void IoEngine::OnDone(IoRequest& request) {
+  if (HasOneSlice(request)) {
+    Finish(request);
+    return;
+  }
+  if (request.handoff_.exchange(IoRequest::Handoff::kDone) == IoRequest::Handoff::kSubmitting) return;
+  if (Advance(request)) SubmitSlices(request);
+}
+
+bool IoEngine::Advance(IoRequest& request) {
+  DeviceRequest& device = request.device;
+  if (device.status != DeviceStatus::kSuccess || request.completed_ + device.length == request.length_) {
+    Finish(request);
+    return false;
+  }
+  request.completed_ += device.length;
+  device.offset = DeviceOffset(device.offset.value() + device.length);
+  device.data += device.length;
+  if (!isolation_) return true;
+  Group& group = GroupOf(request);
+  if (group.waiting.load() == 0) return true;
+  group.places.fetch_sub(PlaceOf(request.io_class));
+  Enqueue(group, request, /*overtaken=*/true);
+  return false;
+}
+
+void IoEngine::Finish(IoRequest& request) {
+  DeviceRequest& device = request.device;
+  device.offset = DeviceOffset(device.offset.value() - request.completed_);
+  device.data -= request.completed_;
+  device.length = request.length_;
+  device.fua = request.fua_;
+  PerClass& counts = classes_[static_cast<size_t>(request.io_class)];
+  const auto latency_ns = static_cast<uint64_t>(MonotonicNs() - request.submitted_ns_);
+  if (device.op == DeviceOp::kRead) {
+    counts.bytes_read.fetch_add(device.length, std::memory_order_relaxed);
     counts.read_latency_ns.Add(latency_ns);
-  } else if (device_request.op == DeviceOp::kWrite || device_request.op == DeviceOp::kAppend) {
-    counts.bytes_written.fetch_add(device_request.length, std::memory_order_relaxed);
+  } else if (Transfers(device.op)) {
+    counts.bytes_written.fetch_add(device.length, std::memory_order_relaxed);
     counts.write_latency_ns.Add(latency_ns);
   }
+  if (isolation_ && Transfers(device.op)) Leave(GroupOf(request), request.io_class);
   request.done(request);
 }
 

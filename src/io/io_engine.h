@@ -1,5 +1,15 @@
-// IoEngine: the one door to the device for file data. It counts every request by class, bytes and latency, and lets a
-// thread wait for requests that complete on another.
+// IoEngine: the one door to the device for file data. It counts every request by class, bytes and latency, lets a
+// thread wait for requests that complete on another, and decides which request goes to the device when.
+//
+//   groups   Each independent zone group has a queue of its own (class_queues.h says who goes first). Of what the device
+//            may be busy with at all, kDeviceDepth requests, every group has an equal part, but at least
+//            kLeastGroupDepth: one is served and one is on its way, and all that waits behind can still be overtaken.
+//   slices   What is longer than a slice goes to the device slice by slice, in order, and competes for its place before
+//            each: so nothing waits for more than a slice of what ranks lower. A slice is what the medium programs at
+//            once; where all zones are one group, the longest transfer that the device takes.
+//   FIFO     Without isolation everything goes to the device at once.
+//
+// While nothing waits, a request costs two atomic operations more than on the bare device.
 //
 // Thread safety: any thread.
 #pragma once
@@ -7,25 +17,39 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "base/histogram.h"
 #include "base/mutex.h"
 #include "device/zoned_device.h"
+#include "io/class_queues.h"
 #include "io/io_class.h"
+#include "izg/group_index.h"
 
 namespace isozone {
 
 class IoEngine;
 
-// One request. The submitter owns it and keeps it until `done` was called; the rules of DeviceRequest hold.
-struct IoRequest {
+// One request. The submitter owns it and keeps it until `done` was called; the rules of DeviceRequest hold, but a read or
+// write may be longer than the device's longest transfer.
+struct IoRequest : private ClassQueues::Waiting {
   DeviceRequest device;  // op, fua, offset, data, length; `done` and `context` belong to the engine
   IoClass io_class = IoClass::kOther;
   void (*done)(IoRequest& request) = nullptr;
   void* context = nullptr;  // the submitter's
 
-  IoEngine* engine = nullptr;  // the engine's
-  int64_t submitted_ns = 0;    // the engine's
+ private:
+  friend class IoEngine;
+  IoEngine* engine_ = nullptr;
+  int64_t submitted_ns_ = 0;
+  uint64_t length_ = 0;     // of all slices
+  uint64_t completed_ = 0;  // bytes in slices that are done; behind them lies device.data
+  bool fua_ = false;
+  // Where a slice is between its submitter and its completion: who comes second goes on with the next slice. So slices
+  // that are done before Submit returns make a loop, not a recursion.
+  enum class Handoff : uint8_t { kSubmitting, kSubmitted, kDone };
+  std::atomic<Handoff> handoff_{Handoff::kSubmitting};
 };
 
 // Counts completions down to zero; one thread waits. Each of the events it was made for calls CountDown once.
@@ -41,6 +65,16 @@ class Latch {
   void Wait() {
     const MutexLock lock(mu_);
     while (count_ > 0) cv_.Wait(mu_);
+  }
+  // To be used again; nobody waits, and nobody counts down any more.
+  void Reset(int64_t count) {
+    const MutexLock lock(mu_);
+    count_ = count;
+  }
+  // True: Wait would not wait.
+  bool down() {
+    const MutexLock lock(mu_);
+    return count_ <= 0;
   }
 
  private:
@@ -58,9 +92,26 @@ struct IoClassStats {
 
 class IoEngine {
  public:
-  explicit IoEngine(ZonedDevice& device) : device_(device) {}
+  static constexpr uint32_t kDeviceDepth = 64;
+  static constexpr uint32_t kLeastGroupDepth = 2;
+
+  struct Options {
+    bool isolation = true;  // false: FIFO
+    IoShares shares;
+  };
+
+  // `groups`: of the device's zones.
+  IoEngine(ZonedDevice& device, std::shared_ptr<const GroupIndex> groups, const Options& options);
+  // FIFO.
+  explicit IoEngine(ZonedDevice& device);
+  // All requests must be done.
+  ~IoEngine();
+  IoEngine(const IoEngine&) = delete;
+  IoEngine& operator=(const IoEngine&) = delete;
 
   ZonedDevice& device() { return device_; }
+  // Bytes of one slice.
+  uint64_t slice() const { return slice_; }
 
   void Submit(IoRequest& request);
 
@@ -80,9 +131,29 @@ class IoEngine {
     Histogram write_latency_ns;
   };
 
-  static void OnDone(DeviceRequest& request);
+  struct Group;
+
+  Group& GroupOf(const IoRequest& request);
+  // Takes a place at the device, where one is free for the class.
+  bool TryEnter(Group& group, IoClass c) const;
+  void Leave(Group& group, IoClass c);
+  void Enqueue(Group& group, IoRequest& request, bool overtaken);
+  // Sends what waits for the group, as far as there are places.
+  void Dispatch(Group& group);
+  bool HasOneSlice(const IoRequest& request) const;
+  // Sends the next slice, and those behind it for as long as they are done at once and keep their place.
+  void SubmitSlices(IoRequest& request);
+  void OnDone(IoRequest& request);
+  // A slice is done. True: the next one goes at once; false: it has to wait, or this was the last.
+  bool Advance(IoRequest& request);
+  void Finish(IoRequest& request);
 
   ZonedDevice& device_;
+  const std::shared_ptr<const GroupIndex> index_;
+  const bool isolation_;
+  const uint32_t depth_;  // of a group
+  const uint64_t slice_;  // bytes
+  std::vector<std::unique_ptr<Group>> groups_;
   std::array<PerClass, kIoClassCount> classes_;
 };
 

@@ -1,5 +1,7 @@
 #include "io/io_engine.h"
 
+#include <deque>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -7,6 +9,8 @@
 
 namespace isozone {
 namespace {
+
+std::shared_ptr<const GroupIndex> OneGroup() { return std::make_shared<GroupIndex>(1, nullptr); }
 
 // Completes on its own thread, with the status it is told.
 class ThreadedDevice : public ZonedDevice {
@@ -16,12 +20,22 @@ class ThreadedDevice : public ZonedDevice {
     geometry_.zone_size = geometry_.zone_capacity = kMiB;
   }
   ~ThreadedDevice() override {
-    for (auto& t : threads_) t.join();
+    // A completion may submit, and so add a thread.
+    for (size_t i = 0;; ++i) {
+      std::thread next;
+      {
+        const MutexLock lock(mu_);
+        if (i == threads_.size()) return;
+        next = std::move(threads_[i]);
+      }
+      next.join();
+    }
   }
   const DeviceGeometry& geometry() const override { return geometry_; }
   std::string name() const override { return "threaded"; }
   bool read_only() const override { return false; }
   void Submit(DeviceRequest& request) override {
+    const MutexLock lock(mu_);
     threads_.emplace_back([this, &request] {
       request.status = status;
       request.done(request);
@@ -34,12 +48,13 @@ class ThreadedDevice : public ZonedDevice {
 
  private:
   DeviceGeometry geometry_;
-  std::vector<std::thread> threads_;
+  Mutex mu_;
+  std::vector<std::thread> threads_ ISOZONE_GUARDED_BY(mu_);
 };
 
 TEST(IoEngine, CountsByClass) {
   ThreadedDevice device;
-  IoEngine engine(device);
+  IoEngine engine(device, OneGroup(), {});
   std::vector<std::byte> buffer(8192);
   IoRequest write;
   write.io_class = IoClass::kWal;
@@ -65,8 +80,180 @@ TEST(IoEngine, CountsByClass) {
 TEST(IoEngine, ReturnsWhatTheDeviceSays) {
   ThreadedDevice device;
   device.status = DeviceStatus::kWriteFault;
-  IoEngine engine(device);
+  IoEngine engine(device, OneGroup(), {});
   EXPECT_EQ(engine.Flush(IoClass::kOther).ToString(), "I/O error: flush failed: Write Fault (280h)");
+}
+
+// Holds every request until it is told to complete the one that came first.
+class ManualDevice : public ZonedDevice {
+ public:
+  explicit ManualDevice(uint32_t zones) {
+    geometry_.zone_count = zones;
+    geometry_.zone_size = geometry_.zone_capacity = kMiB;
+    geometry_.optimal_write = 64 * kKiB;
+  }
+  const DeviceGeometry& geometry() const override { return geometry_; }
+  std::string name() const override { return "manual"; }
+  bool read_only() const override { return false; }
+  void Submit(DeviceRequest& request) override { held.push_back(&request); }
+  Status ReportZones(ZoneId, std::span<ZoneDescriptor>) const override { return Status::Ok(); }
+  DeviceCounters counters() const override { return {}; }
+
+  void Complete(DeviceStatus status = DeviceStatus::kSuccess) {
+    DeviceRequest& request = *held.front();
+    held.pop_front();
+    request.status = status;
+    request.done(request);
+  }
+
+  std::deque<DeviceRequest*> held;
+
+ private:
+  DeviceGeometry geometry_;
+};
+
+ZoneGroups TwoGroups() { return {{0, 1}, {100, 100}, {0, 0}}; }
+
+class Isolation : public testing::Test {
+ protected:
+  // `zone`: of two, each a group of its own.
+  IoRequest& Submit(IoClass io_class, uint64_t length = 64 * kKiB, uint32_t zone = 0, DeviceOp op = DeviceOp::kWrite) {
+    IoRequest& request = requests_.emplace_back();
+    request.io_class = io_class;
+    request.context = this;
+    request.device.op = op;
+    request.device.offset = DeviceOffset(zone * kMiB);
+    request.device.data = buffer_.data();
+    request.device.length = length;
+    request.done = [](IoRequest& r) { static_cast<Isolation*>(r.context)->done.push_back(&r); };
+    engine.Submit(request);
+    return request;
+  }
+  // The class of each request that reaches the device, in order, until nothing is left.
+  std::string Drain() {
+    std::string order;
+    while (!device.held.empty()) {
+      const auto* request = static_cast<const IoRequest*>(device.held.front()->context);
+      order += std::string(order.empty() ? "" : " ") + std::string(IoClassName(request->io_class));
+      device.Complete();
+    }
+    return order;
+  }
+
+  ManualDevice device{2};
+  const ZoneGroups two_groups = TwoGroups();
+  IoEngine engine{device, std::make_shared<GroupIndex>(2, &two_groups), {}};
+  std::vector<IoRequest*> done;
+
+ private:
+  std::deque<IoRequest> requests_;
+  std::vector<std::byte> buffer_ = std::vector<std::byte>(kMiB);
+};
+
+TEST_F(Isolation, OnlySoMuchOfAGroupIsAtTheDevice) {
+  for (int i = 0; i < 40; ++i) Submit(IoClass::kFlush);
+  EXPECT_EQ(device.held.size(), IoEngine::kDeviceDepth / 2);
+  Submit(IoClass::kFlush, 64 * kKiB, /*zone=*/1);
+  EXPECT_EQ(device.held.size(), IoEngine::kDeviceDepth / 2 + 1) << "the other group is idle";
+  device.Complete();
+  EXPECT_EQ(device.held.size(), IoEngine::kDeviceDepth / 2 + 1) << "the next one went";
+  Drain();
+  EXPECT_EQ(done.size(), 41U);
+}
+
+TEST_F(Isolation, WhatRanksHigherOvertakesWhatWaits) {
+  for (int i = 0; i < 32; ++i) Submit(IoClass::kFlush);
+  Submit(IoClass::kGc);
+  Submit(IoClass::kCompactionWrite);
+  Submit(IoClass::kUserRead, 4096, 0, DeviceOp::kRead);
+  Submit(IoClass::kWal);
+  for (int i = 0; i < 32; ++i) device.Complete();
+  EXPECT_EQ(Drain(), "wal user-read compaction-write gc");
+}
+
+TEST_F(Isolation, BackgroundLeavesAPlace) {
+  for (int i = 0; i < 40; ++i) Submit(IoClass::kCompactionWrite);
+  EXPECT_EQ(device.held.size(), IoEngine::kDeviceDepth / 2 - 1);
+  Submit(IoClass::kFlush);
+  EXPECT_EQ(device.held.size(), IoEngine::kDeviceDepth / 2);
+  Drain();
+  EXPECT_EQ(done.size(), 41U);
+}
+
+TEST_F(Isolation, LongRequestsAreOvertakenBetweenSlices) {
+  Submit(IoClass::kCompactionWrite, 256 * kKiB);
+  ASSERT_EQ(device.held.size(), 1U);
+  EXPECT_EQ(device.held.front()->length, 64 * kKiB);
+  for (int i = 0; i < 31; ++i) Submit(IoClass::kFlush);
+  Submit(IoClass::kWal);  // waits: all places are taken
+  device.Complete();      // the first slice; the second one comes behind what waits
+  EXPECT_EQ(static_cast<IoRequest*>(device.held.back()->context)->io_class, IoClass::kWal);
+  Drain();
+  EXPECT_EQ(done.size(), 33U);
+  EXPECT_EQ(done.back()->device.length, 256 * kKiB) << "the request is given back as it came";
+  EXPECT_EQ(done.back()->device.offset, DeviceOffset(0));
+}
+
+TEST_F(Isolation, AFailedSliceEndsTheRequest) {
+  const IoRequest& request = Submit(IoClass::kFlush, 256 * kKiB);
+  device.Complete();
+  device.Complete(DeviceStatus::kWriteFault);
+  EXPECT_TRUE(device.held.empty());
+  ASSERT_EQ(done.size(), 1U);
+  EXPECT_EQ(request.device.status, DeviceStatus::kWriteFault);
+  Submit(IoClass::kFlush);  // its place was given back
+  EXPECT_EQ(Drain(), "flush");
+}
+
+TEST_F(Isolation, DurabilityIsAskedForWithTheLastSlice) {
+  IoRequest request;
+  std::vector<std::byte> buffer(128 * kKiB);
+  request.device.op = DeviceOp::kWrite;
+  request.device.fua = true;
+  request.device.data = buffer.data();
+  request.device.length = buffer.size();
+  request.done = [](IoRequest&) {};
+  engine.Submit(request);
+  EXPECT_FALSE(device.held.front()->fua);
+  device.Complete();
+  EXPECT_TRUE(device.held.front()->fua);
+  device.Complete();
+}
+
+TEST(IoEngine, WithoutIsolationEverythingGoesAtOnce) {
+  ManualDevice device(2);
+  const ZoneGroups groups = TwoGroups();
+  IoEngine engine(device, std::make_shared<GroupIndex>(2, &groups), {.isolation = false, .shares = {}});
+  std::deque<IoRequest> requests(100);
+  std::byte buffer[4096];
+  for (IoRequest& request : requests) {
+    request.device.data = buffer;
+    request.device.length = sizeof(buffer);
+    request.done = [](IoRequest&) {};
+    engine.Submit(request);
+  }
+  EXPECT_EQ(device.held.size(), 100U);
+  while (!device.held.empty()) device.Complete();
+}
+
+TEST(IoEngine, ManyThreadsGetEverythingDone) {
+  ThreadedDevice device;
+  IoEngine engine(device, OneGroup(), {});
+  constexpr int kRequests = 400;
+  std::deque<IoRequest> requests(kRequests);
+  std::byte buffer[4096];
+  Latch latch(kRequests);
+  for (int i = 0; i < kRequests; ++i) {
+    IoRequest& request = requests[static_cast<size_t>(i)];
+    request.io_class = static_cast<IoClass>(i % kIoClassCount);
+    request.device.data = buffer;
+    request.device.length = sizeof(buffer);
+    request.context = &latch;
+    request.done = [](IoRequest& r) { static_cast<Latch*>(r.context)->CountDown(); };
+    engine.Submit(request);
+  }
+  latch.Wait();
+  SUCCEED();
 }
 
 TEST(Latch, OpensWhenEveryEventHappened) {

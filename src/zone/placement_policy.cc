@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "zone/group_choice.h"
+#include "zone/isozone_placement.h"
 #include "zone/zenfs_placement.h"
 
 namespace isozone {
@@ -16,6 +18,8 @@ struct NamedPolicy {
 };
 
 constexpr std::array kPolicies = {
+    NamedPolicy{IsozonePlacement::kName,
+                []() -> std::unique_ptr<PlacementPolicy> { return std::make_unique<IsozonePlacement>(); }},
     NamedPolicy{ZenfsPlacement::kName,
                 []() -> std::unique_ptr<PlacementPolicy> { return std::make_unique<ZenfsPlacement>(); }},
 };
@@ -34,10 +38,17 @@ Placement PlaceLog(const ZoneTable& table, const PlacementQuery& query) {
   // Pack tight: logs of one lifetime die in the order in which they were written.
   if (auto zone = table.IdleWithRoom(ZoneUse::kLog, query.lifetime, query.min_room)) return {Action::kUseIdle, *zone};
   // Keep lifetimes apart while that costs nothing.
-  if (query.can_open()) return {Action::kOpenEmpty, *table.empty().First()};
+  if (query.can_open()) return {Action::kOpenEmpty, GroupChoice(table, query).Empty()->zone};
   // Any zone of logs is better than waiting.
   if (auto zone = AnyIdleLog(table, query.min_room)) return {Action::kUseIdle, *zone};
   return {query.empty_available ? Action::kNeedToken : Action::kNeedSpace, {}};
+}
+
+std::optional<ZoneId> LongestLivedIdle(const ZoneTable& table, uint64_t min_room) {
+  for (int lifetime = kLifetimeCount - 1; lifetime >= 0; --lifetime) {
+    if (auto zone = table.IdleWithRoom(ZoneUse::kData, static_cast<Lifetime>(lifetime), min_room)) return zone;
+  }
+  return std::nullopt;
 }
 
 Result<std::unique_ptr<PlacementPolicy>> MakePlacementPolicy(std::string_view name) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "base/status.h"
@@ -16,12 +17,28 @@
 
 namespace isozone {
 
+// The zones of an independent zone group that are held by writers now.
+struct GroupLoad {
+  uint32_t urgent = 0;  // of logs and flushes
+  uint32_t others = 0;
+  bool idle() const { return urgent == 0 && others == 0; }
+};
+
 struct PlacementQuery {
   ZoneUse use = ZoneUse::kData;  // kData or kLog
   Lifetime lifetime = Lifetime::kNotSet;
   uint64_t min_room = 0;         // bytes
   bool token_available = false;  // another zone may become active
   bool empty_available = false;  // there is an empty zone beyond the reserves
+
+  // For policies that know groups; the others leave all of it aside.
+  bool urgent = false;                     // a flush, or a log
+  bool isolate = true;                     // urgent writers are kept apart from others
+  bool widen = false;                      // the file has a zone, and would have another one beside it
+  std::span<const uint32_t> taken_groups;  // in which the file has zones already
+  std::span<const GroupLoad> loads;        // by group of the table; empty: nothing is known of it
+  uint32_t turn = 0;                       // of equally good groups, the first from this one on is taken
+
   // An empty zone can be opened now.
   bool can_open() const { return token_available && empty_available; }
 };
@@ -42,15 +59,22 @@ class PlacementPolicy {
  public:
   virtual ~PlacementPolicy() = default;
   virtual std::string_view name() const = 0;
+  // Files are written to several zones of different groups at once, and writers do not wait for the device; else one
+  // zone at a time, and every write is waited for.
+  virtual bool parallel() const = 0;
   // The zone for data (query.use is kData).
   virtual Placement PlaceData(const ZoneTable& table, const PlacementQuery& query) const = 0;
 };
 
 // The zone for a log, whatever the policy: logs share zones with logs only, since zones of data die later, and a log
-// never waits for a finish while it can go on in any zone of logs.
+// never waits for a finish while it can go on in any zone of logs. A new zone is of the group where least is going on.
 Placement PlaceLog(const ZoneTable& table, const PlacementQuery& query);
 
-// kInvalidArgument names the known policies: "zenfs".
+// Of the idle zones of data with at least `min_room` bytes, one whose data lives longest: where a file goes that no zone
+// is right for.
+std::optional<ZoneId> LongestLivedIdle(const ZoneTable& table, uint64_t min_room);
+
+// kInvalidArgument names the known policies: "isozone", "zenfs".
 Result<std::unique_ptr<PlacementPolicy>> MakePlacementPolicy(std::string_view name);
 
 }  // namespace isozone

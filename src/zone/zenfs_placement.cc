@@ -18,14 +18,6 @@ std::optional<ZoneId> GoodMatch(const ZoneTable& table, const PlacementQuery& qu
   return std::nullopt;
 }
 
-// The longest-lived of the zones that are left, which all die before the file.
-std::optional<ZoneId> AnyWithRoom(const ZoneTable& table, const PlacementQuery& query) {
-  for (int lifetime = kLifetimeCount - 1; lifetime >= 0; --lifetime) {
-    if (auto zone = IdleOf(table, query, lifetime)) return zone;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 Placement ZenfsPlacement::PlaceData(const ZoneTable& table, const PlacementQuery& query) const {
@@ -37,9 +29,9 @@ Placement ZenfsPlacement::PlaceData(const ZoneTable& table, const PlacementQuery
   // Equal lifetimes in one zone are better than a finish, which throws room away.
   if (auto zone = IdleOf(table, query, static_cast<int>(query.lifetime))) return {Action::kUseIdle, *zone};
   // Rather a finish than data of other lifetimes in one zone; but nobody waits for it.
-  if (query.empty_available) return {Action::kNeedToken, AnyWithRoom(table, query)};
+  if (query.empty_available) return {Action::kNeedToken, LongestLivedIdle(table, query.min_room)};
   // Rather other lifetimes than no space.
-  if (auto zone = AnyWithRoom(table, query)) return {Action::kUseIdle, *zone};
+  if (auto zone = LongestLivedIdle(table, query.min_room)) return {Action::kUseIdle, *zone};
   return {Action::kNeedSpace, {}};
 }
 

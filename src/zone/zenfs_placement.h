@@ -26,6 +26,7 @@ class ZenfsPlacement : public PlacementPolicy {
  public:
   static constexpr std::string_view kName = "zenfs";
   std::string_view name() const override { return kName; }
+  bool parallel() const override { return false; }
   Placement PlaceData(const ZoneTable& table, const PlacementQuery& query) const override;
 };
 

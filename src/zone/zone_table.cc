@@ -62,8 +62,12 @@ class ZoneTable::Edit {
   const ZoneId zone_;
 };
 
-ZoneTable::ZoneTable(std::span<const ZoneDescriptor> report)
-    : empty_(static_cast<uint32_t>(report.size())), dead_(static_cast<uint32_t>(report.size())) {
+ZoneTable::ZoneTable(std::span<const ZoneDescriptor> report, std::shared_ptr<const GroupIndex> groups)
+    : groups_(groups != nullptr ? std::move(groups)
+                                : std::make_shared<GroupIndex>(static_cast<uint32_t>(report.size()), nullptr)),
+      empty_(static_cast<uint32_t>(report.size())),
+      empty_by_group_(static_cast<uint32_t>(report.size())),
+      dead_(static_cast<uint32_t>(report.size())) {
   zones_.resize(report.size());
   for (uint32_t i = 0; i < report.size(); ++i) {
     ZoneRecord& zone = zones_[i];
@@ -170,6 +174,12 @@ std::optional<ZoneId> ZoneTable::IdleWithRoom(ZoneUse use, Lifetime lifetime, ui
   return found->second;
 }
 
+std::optional<ZoneId> ZoneTable::EmptyIn(uint32_t group) const {
+  const auto rank = empty_by_group_.FirstFrom(ZoneId(groups_->first_rank(group)));
+  if (!rank || rank->value() >= groups_->first_rank(group + 1)) return std::nullopt;
+  return groups_->at_rank(rank->value());
+}
+
 std::optional<ZoneId> ZoneTable::FullestIdle(ZoneUse use) const {
   const std::pair<uint64_t, ZoneId>* fullest = nullptr;
   for (const IdleByRoom& zones : idle(use)) {
@@ -182,7 +192,10 @@ std::optional<ZoneId> ZoneTable::FullestIdle(ZoneUse use) const {
 void ZoneTable::Index(ZoneId id) {
   const ZoneRecord& zone = at(id);
   Count(zone, 1);
-  if (IsFree(zone)) empty_.Insert(id);
+  if (IsFree(zone)) {
+    empty_.Insert(id);
+    empty_by_group_.Insert(ZoneId(groups_->rank(id)));
+  }
   if (zone.dead()) dead_.Insert(id);
   if (!IsReusable(zone)) return;
   IdleByLifetime& lifetimes = zone.use == ZoneUse::kLog ? idle_log_ : idle_data_;
@@ -192,7 +205,10 @@ void ZoneTable::Index(ZoneId id) {
 void ZoneTable::Unindex(ZoneId id) {
   const ZoneRecord& zone = at(id);
   Count(zone, -1);
-  if (IsFree(zone)) empty_.Erase(id);
+  if (IsFree(zone)) {
+    empty_.Erase(id);
+    empty_by_group_.Erase(ZoneId(groups_->rank(id)));
+  }
   if (zone.dead()) dead_.Erase(id);
   if (!IsReusable(zone)) return;
   IdleByLifetime& lifetimes = zone.use == ZoneUse::kLog ? idle_log_ : idle_data_;

@@ -10,8 +10,8 @@
 //  * A zone is *dead* when it is idle, full or failed, no byte in it lives, and it does not hold metadata that is still
 //    needed. Only a dead zone can be reset.
 //  * The empty set holds the empty zones that anybody may have: not those of the superblock. Of empty zones the one
-//    with the lowest id is given first: an image file stays small, and levelling wear is the device's task, which
-//    maps a zone to erase blocks when it is opened.
+//    (or of those of a group) with the lowest id is given first: an image file stays small, and levelling wear is the
+//    device's task, which maps a zone to erase blocks when it is opened.
 //  * An idle zone of data or logs in which something lives is in the idle index; a dead one is not.
 //  * Every question but at() of many zones costs the same for 100 and for 100,000 zones, to within cache misses: the
 //    empty and dead sets are bitmaps (zone_set.h), the idle index is bounded by the active-zone limit, sums are kept.
@@ -24,12 +24,14 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
 #include <vector>
 
 #include "device/zoned_device.h"
+#include "izg/group_index.h"
 #include "zone/lifetime.h"
 #include "zone/zone_set.h"
 #include "zone/zone_use.h"
@@ -77,8 +79,13 @@ struct ZoneTotals {
 
 class ZoneTable {
  public:
+  using IdleByRoom = std::set<std::pair<uint64_t, ZoneId>>;  // room, zone
+
   // The zones of a report, zone 0 first. A partly written zone is idle, its use kData until SetUse says otherwise.
-  explicit ZoneTable(std::span<const ZoneDescriptor> report);
+  // `groups`: of the same zones; null: all are one group.
+  explicit ZoneTable(std::span<const ZoneDescriptor> report, std::shared_ptr<const GroupIndex> groups = nullptr);
+
+  const GroupIndex& groups() const { return *groups_; }
 
   uint32_t size() const { return static_cast<uint32_t>(zones_.size()); }
   const ZoneRecord& at(ZoneId zone) const { return zones_[zone.value()]; }
@@ -116,13 +123,16 @@ class ZoneTable {
   const ZoneSet& dead() const { return dead_; }
   // Among the idle zones of this use and lifetime with at least `min_room` bytes, the fullest.
   std::optional<ZoneId> IdleWithRoom(ZoneUse use, Lifetime lifetime, uint64_t min_room) const;
+  // The idle zones of this use and lifetime, the fullest first.
+  const IdleByRoom& Idle(ZoneUse use, Lifetime lifetime) const { return idle(use)[static_cast<size_t>(lifetime)]; }
+  // The lowest empty zone of a group.
+  std::optional<ZoneId> EmptyIn(uint32_t group) const;
   // The idle zone of this use with the least room.
   std::optional<ZoneId> FullestIdle(ZoneUse use) const;
   const ZoneTotals& totals() const { return totals_; }
 
  private:
   class Edit;
-  using IdleByRoom = std::set<std::pair<uint64_t, ZoneId>>;  // room, zone
   using IdleByLifetime = std::array<IdleByRoom, kLifetimeCount>;
 
   const IdleByLifetime& idle(ZoneUse use) const { return use == ZoneUse::kLog ? idle_log_ : idle_data_; }
@@ -131,8 +141,10 @@ class ZoneTable {
   // Adds (sign 1) or takes away (sign -1) what a zone contributes.
   void Count(const ZoneRecord& zone, int sign);
 
+  const std::shared_ptr<const GroupIndex> groups_;
   std::vector<ZoneRecord> zones_;
   ZoneSet empty_;
+  ZoneSet empty_by_group_;  // the same zones, by their rank in groups_
   ZoneSet dead_;
   IdleByLifetime idle_data_;
   IdleByLifetime idle_log_;

@@ -30,7 +30,11 @@ ZoneTable NearlyFullTable(uint32_t zone_count) {
 }
 
 void WriteHalf(ZoneTable& table, const PlacementPolicy& policy, Lifetime lifetime) {
-  const PlacementQuery query = {ZoneUse::kData, lifetime, 4 * kKiB, true, !table.empty().empty()};
+  PlacementQuery query;
+  query.lifetime = lifetime;
+  query.min_room = 4 * kKiB;
+  query.token_available = true;
+  query.empty_available = !table.empty().empty();
   const ZoneId zone = *policy.PlaceData(table, query).zone;
   table.Lease(zone, ZoneUse::kData, lifetime);
   table.AddLive(zone, kCapacity / 2);

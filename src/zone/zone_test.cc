@@ -371,7 +371,12 @@ class PlacementTest : public testing::TestWithParam<PlacementCase> {};
 TEST_P(PlacementTest, Decides) {
   const PlacementCase& c = GetParam();
   const ZoneTable table = TableWith(c.idle);
-  const PlacementQuery query = {c.use, c.lifetime, c.min_room, c.token, c.empty};
+  PlacementQuery query;
+  query.use = c.use;
+  query.lifetime = c.lifetime;
+  query.min_room = c.min_room;
+  query.token_available = c.token;
+  query.empty_available = c.empty;
   auto policy = MakePlacementPolicy("zenfs");
   ASSERT_TRUE(policy.ok());
   const Placement got = c.use == ZoneUse::kLog ? PlaceLog(table, query) : (*policy)->PlaceData(table, query);
@@ -430,9 +435,115 @@ INSTANTIATE_TEST_SUITE_P(
         PlacementCase{"LogOnFullDevice", {{kD, kShort, 1}}, kL, kShort, kBlock, true, false, kSpace}),
     [](const auto& info) { return info.param.name; });
 
+// Zones 0..11 in three groups in turn: 0, 3, 6, 9 in group 0 and so on. Two groups are busy.
+class IsozonePlacementTest : public testing::Test {
+ protected:
+  IsozonePlacementTest() {
+    ZoneGroups groups;
+    groups.channel_of_group = {0, 0, 0};
+    for (uint16_t zone = 0; zone < 12; ++zone) groups.group_of_zone.push_back(zone % 3);
+    groups.confidence_percent.assign(12, 100);
+    table_.emplace(EmptyZones(12), std::make_shared<GroupIndex>(12, &groups));
+    query_.lifetime = kMedium;
+    query_.min_room = kBlock;
+    query_.token_available = query_.empty_available = true;
+    query_.loads = loads_;
+  }
+  void MakeIdle(uint32_t zone, Lifetime lifetime, uint64_t blocks = 1) {
+    table_->Lease(ZoneId(zone), kD, lifetime);
+    table_->AddLive(ZoneId(zone), kBlock);
+    table_->Advance(ZoneId(zone), blocks * kBlock);
+    table_->EndLease(ZoneId(zone));
+  }
+  Placement Place() { return (*MakePlacementPolicy("isozone"))->PlaceData(*table_, query_); }
+
+  std::array<GroupLoad, 3> loads_{};
+  std::optional<ZoneTable> table_;
+  PlacementQuery query_;
+};
+
+TEST_F(IsozonePlacementTest, TakesTheGroupWhereNothingUrgentIsGoingOn) {
+  loads_ = {GroupLoad{1, 0}, GroupLoad{0, 3}, GroupLoad{2, 0}};
+  EXPECT_EQ(Place(), Open(1));
+}
+
+TEST_F(IsozonePlacementTest, TakesTheGroupWithTheFewestWriters) {
+  loads_ = {GroupLoad{0, 2}, GroupLoad{0, 3}, GroupLoad{0, 1}};
+  EXPECT_EQ(Place(), Open(2));
+}
+
+TEST_F(IsozonePlacementTest, TakesTurnsAmongEqualGroups) {
+  query_.turn = 1;
+  EXPECT_EQ(Place(), Open(1));
+  query_.turn = 5;
+  EXPECT_EQ(Place(), Open(2));
+}
+
+TEST_F(IsozonePlacementTest, PrefersAnIdleZoneOfTheLifetimeInAnEqualGroup) {
+  MakeIdle(2, kMedium);
+  MakeIdle(0, kLong);
+  EXPECT_EQ(Place(), Use(2));
+  loads_[2].others = 1;
+  EXPECT_EQ(Place(), Open(3)) << "a free group is better than a shared zone";
+}
+
+TEST_F(IsozonePlacementTest, NeverMixesLifetimesWhileThereAreZones) {
+  MakeIdle(0, kLong);
+  EXPECT_EQ(Place().action, Placement::Action::kOpenEmpty);
+  query_.token_available = false;
+  EXPECT_EQ(Place(), TokenOr(0));
+  query_.empty_available = false;
+  EXPECT_EQ(Place(), Use(0));
+}
+
+TEST_F(IsozonePlacementTest, WidensIntoOtherGroupsOnly) {
+  const std::array<uint32_t, 2> taken = {0, 1};
+  query_.taken_groups = taken;
+  query_.widen = true;
+  EXPECT_EQ(Place(), Open(2));
+  loads_[2] = {0, 1};
+  EXPECT_EQ(Place(), kSpace) << "compaction widens into idle groups";
+  query_.urgent = true;
+  EXPECT_EQ(Place(), Open(2)) << "a flush goes before compaction";
+  loads_[2] = {1, 0};
+  EXPECT_EQ(Place(), kSpace) << "but not beside another flush";
+  query_.isolate = false;
+  EXPECT_EQ(Place(), Open(2));
+}
+
+TEST_F(IsozonePlacementTest, ALogOpensAZoneInTheQuietestGroup) {
+  loads_ = {GroupLoad{1, 0}, GroupLoad{0, 3}, GroupLoad{0, 1}};
+  query_.use = kL;
+  EXPECT_EQ(PlaceLog(*table_, query_), Open(2));
+}
+
+TEST_F(IsozonePlacementTest, AFullDeviceHasNoSpace) {
+  query_.empty_available = false;
+  EXPECT_EQ(Place(), kSpace);
+}
+
+TEST(GroupIndex, MakesAPartitionOfEveryMeasurement) {
+  EXPECT_EQ(GroupIndex(4, nullptr).count(), 1U);
+  const ZoneGroups independent;
+  const GroupIndex turns(100, &independent);
+  EXPECT_EQ(turns.count(), GroupIndex::kIndependentGroups);
+  EXPECT_EQ(turns.of(ZoneId(65)), 1U);
+  ZoneGroups groups;
+  groups.group_of_zone = {1, ZoneGroups::kUnknown, 0, 1};
+  groups.channel_of_group = {0, 0};
+  const GroupIndex index(4, &groups);
+  EXPECT_EQ(index.count(), 3U);
+  EXPECT_EQ(index.of(ZoneId(1)), 2U);
+  EXPECT_EQ(index.first_rank(1), 1U);
+  EXPECT_EQ(index.at_rank(1), ZoneId(0));
+  EXPECT_EQ(index.at_rank(2), ZoneId(3));
+  EXPECT_EQ(index.rank(ZoneId(3)), 2U);
+  EXPECT_EQ(index.first_rank(3), 4U);
+}
+
 TEST(PlacementPolicy, UnknownNameIsAnsweredWithTheKnownOnes) {
   const auto policy = MakePlacementPolicy("best");
-  EXPECT_EQ(policy.status().ToString(), "Invalid argument: unknown placement policy \"best\"; known: zenfs");
+  EXPECT_EQ(policy.status().ToString(), "Invalid argument: unknown placement policy \"best\"; known: isozone, zenfs");
   EXPECT_EQ((*MakePlacementPolicy("zenfs"))->name(), "zenfs");
 }
 

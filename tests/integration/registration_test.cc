@@ -76,7 +76,7 @@ TEST_F(RegistrationTest, StatisticsAreReportedAsJson) {
   std::string json;
   ASSERT_OK(GetStats(*fs, &json));
   const nlohmann::json stats = nlohmann::json::parse(json);
-  EXPECT_EQ(stats.at("policy"), "zenfs");
+  EXPECT_EQ(stats.at("policy"), "isozone");
   EXPECT_GE(stats.at("user_bytes_appended"), 100000);
   EXPECT_GE(stats.at("classes").at("wal").at("bytes_written"), 100000);
   EXPECT_GT(stats.at("classes").at("wal").at("write_latency_us").at("p99"), 0);

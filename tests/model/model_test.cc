@@ -26,12 +26,13 @@ class Round {
     ASSERT_FINE(volume.status());
     ASSERT_FINE(volume->Format());
     std::vector<Oracle> oracles(client_count_);
-    for (int mounts = 3; mounts > 0; --mounts) {
+    for (int mounts = 4; mounts > 0; --mounts) {
       const MountOptions options = RandomMountOptions(random_);
       ASSERT_FINE(volume->Mount(options));
       ASSERT_NO_FATAL_FAILURE(CheckAll(volume->fs(), oracles));
       ASSERT_NO_FATAL_FAILURE(RunClients(*volume, oracles));
       ASSERT_NO_FATAL_FAILURE(CheckAll(volume->fs(), oracles));
+      ASSERT_FINE(volume->fs().SetZoneGroups(RandomGroups(random_, geometry)));  // from the next mount on
       checkpoints += volume->fs().Stats().checkpoints;
       resets += volume->fs().Stats().zone_resets;
       ASSERT_FINE(volume->Unmount());

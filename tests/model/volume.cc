@@ -56,15 +56,32 @@ DeviceGeometry RandomGeometry(Random& random, uint64_t max_zone_size) {
   geometry.zone_count = static_cast<uint32_t>(random.Between(20, 64));
   geometry.zone_size = max_zone_size >> random.Below(3);
   geometry.zone_capacity = geometry.zone_size - geometry.block_size * random.Below(geometry.zone_size / 4096 / 2);
-  geometry.max_active_zones = static_cast<uint32_t>(random.Between(9, 14));
+  geometry.max_active_zones = static_cast<uint32_t>(random.Between(9, 24));
   geometry.max_open_zones = geometry.max_active_zones;
   if (random.Chance(0.3)) geometry.max_transfer = 8 * kKiB * random.Between(1, 4);
   geometry.optimal_write = geometry.block_size;
   return geometry;
 }
 
+ZoneGroups RandomGroups(Random& random, const DeviceGeometry& geometry) {
+  ZoneGroups groups;
+  const uint64_t count = random.Below(9);
+  groups.channel_of_group.assign(count, 0);
+  for (uint32_t zone = 0; zone < geometry.zone_count; ++zone) {
+    const bool unknown = count == 0 || random.Chance(0.02);
+    groups.group_of_zone.push_back(unknown ? ZoneGroups::kUnknown : static_cast<uint16_t>(random.Below(count)));
+    groups.confidence_percent.push_back(unknown ? 0 : 100);
+  }
+  return groups;
+}
+
 MountOptions RandomMountOptions(Random& random) {
   MountOptions options;
+  if (random.Chance(0.2)) options.policy = "zenfs";
+  options.stripe_unit = 64 * kKiB;
+  options.stripe_width = static_cast<uint32_t>(random.Between(1, 8));
+  options.writer_memory = 128 * kKiB << random.Below(4);
+  options.isolation = random.Chance(0.8);
   options.write_buffer = 64 * kKiB << random.Below(3);
   options.checkpoint_after = 64 * kKiB;
   options.log_write_through = random.Chance(0.3);

@@ -20,7 +20,9 @@ uint64_t TestOperations(uint64_t fallback);
 
 // A small device of random shape: 20 to 64 zones of up to `max_zone_size`, which fill, are reset and roll often.
 DeviceGeometry RandomGeometry(Random& random, uint64_t max_zone_size);
-// The least write buffer and checkpoint interval, now and then a little more.
+// Up to 8 groups, which need not have anything to do with the device.
+ZoneGroups RandomGroups(Random& random, const DeviceGeometry& geometry);
+// Any policy, with small units and buffers and the least checkpoint interval.
 MountOptions RandomMountOptions(Random& random);
 
 class Volume {

@@ -82,6 +82,10 @@ class Chain {
       ++report.in_mount;
       return CheckMountable(mounted);
     }
+    // Counts from the next mount on; whether the power stays on long enough does not matter.
+    if (random_.Chance(0.2)) {
+      (void)volume_->fs().SetZoneGroups(model::RandomGroups(random_, volume_->device().geometry()));
+    }
     if (const Status found = CheckFound(); !found.ok()) {
       if (volume_->powered()) {
         return found.WithContext(fmt::format("cut {} of the chain, after mounting", report.cuts));

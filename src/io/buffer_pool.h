@@ -1,0 +1,56 @@
+// BufferPool: aligned buffers that are used again. Fresh memory costs the kernel more to find and clear than the copy
+// into it, so writers and read-ahead give their buffers back to here.
+//
+// Thread safety: any thread.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/mutex.h"
+
+namespace isozone {
+
+class BufferPool {
+ public:
+  // Keeps at most `limit` bytes that nobody uses.
+  explicit BufferPool(uint64_t limit) : limit_(limit) {}
+
+  AlignedBuffer Take(size_t size) {
+    {
+      const MutexLock lock(mu_);
+      // Nearly all buffers are of one size, and the last one given back is still in the processor's cache.
+      for (size_t i = free_.size(); i-- > 0;) {
+        if (free_[i].size() != size) continue;
+        std::swap(free_[i], free_.back());
+        AlignedBuffer buffer = std::move(free_.back());
+        free_.pop_back();
+        bytes_ -= size;
+        return buffer;
+      }
+    }
+    return AlignedBuffer(size);
+  }
+
+  void Give(AlignedBuffer buffer) {
+    const MutexLock lock(mu_);
+    if (buffer.size() == 0 || bytes_ + buffer.size() > limit_) return;
+    bytes_ += buffer.size();
+    free_.push_back(std::move(buffer));
+  }
+
+  uint64_t bytes() const {
+    const MutexLock lock(mu_);
+    return bytes_;
+  }
+
+ private:
+  const uint64_t limit_;
+  mutable Mutex mu_;
+  uint64_t bytes_ ISOZONE_GUARDED_BY(mu_) = 0;
+  std::vector<AlignedBuffer> free_ ISOZONE_GUARDED_BY(mu_);
+};
+
+}  // namespace isozone

@@ -1,0 +1,77 @@
+// GroupIndex: the zones, sorted by the group that placement and scheduling put them in. It makes of every measurement,
+// and of none, a partition that can be used:
+//
+//   measured groups                   as they are, and one more for the zones that could not be told, if there are any
+//   measured, no zone slows another   kIndependentGroups groups, zone by zone in turn: any partition is as good
+//   never measured                    one group
+//
+// Thread safety: a plain value; const after it is made.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include "device/zoned_device.h"
+#include "izg/zone_groups.h"
+
+namespace isozone {
+
+class GroupIndex {
+ public:
+  static constexpr uint32_t kIndependentGroups = 64;
+
+  // `groups`: null where they were never measured; else of `zone_count` zones.
+  GroupIndex(uint32_t zone_count, const ZoneGroups* groups) : group_(zone_count, 0) {
+    if (groups != nullptr && groups->group_count() > 0) {
+      Take(*groups);
+    } else if (groups != nullptr) {
+      count_ = std::clamp(zone_count, 1U, kIndependentGroups);
+      for (uint32_t zone = 0; zone < zone_count; ++zone) group_[zone] = zone % count_;
+    }
+    SortZones();
+  }
+
+  uint32_t count() const { return count_; }
+  uint32_t of(ZoneId zone) const { return group_[zone.value()]; }
+
+  // Every zone has a rank, its place among all zones sorted by group and id; those of a group are ranks
+  // [first_rank(group), first_rank(group + 1)).
+  uint32_t rank(ZoneId zone) const { return rank_[zone.value()]; }
+  ZoneId at_rank(uint32_t rank) const { return zone_[rank]; }
+  uint32_t first_rank(uint32_t group) const { return first_rank_[group]; }
+
+ private:
+  void Take(const ZoneGroups& groups) {
+    count_ = groups.group_count();
+    bool unknown = false;
+    for (uint32_t zone = 0; zone < group_.size(); ++zone) {
+      const uint16_t group = groups.group_of_zone[zone];
+      unknown |= group == ZoneGroups::kUnknown;
+      group_[zone] = group == ZoneGroups::kUnknown ? count_ : group;
+    }
+    count_ += unknown ? 1 : 0;
+  }
+
+  void SortZones() {
+    first_rank_.assign(count_ + 1, 0);
+    for (const uint32_t group : group_) ++first_rank_[group + 1];
+    std::partial_sum(first_rank_.begin(), first_rank_.end(), first_rank_.begin());
+    std::vector<uint32_t> next(first_rank_.begin(), first_rank_.end() - 1);
+    rank_.resize(group_.size());
+    zone_.resize(group_.size());
+    for (uint32_t zone = 0; zone < group_.size(); ++zone) {
+      rank_[zone] = next[group_[zone]]++;
+      zone_[rank_[zone]] = ZoneId(zone);
+    }
+  }
+
+  uint32_t count_ = 1;
+  std::vector<uint32_t> group_;       // by zone
+  std::vector<uint32_t> rank_;        // by zone
+  std::vector<ZoneId> zone_;          // by rank
+  std::vector<uint32_t> first_rank_;  // by group, and one behind the last
+};
+
+}  // namespace isozone

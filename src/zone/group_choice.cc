@@ -1,0 +1,41 @@
+#include "zone/group_choice.h"
+
+#include <algorithm>
+
+namespace isozone {
+
+std::optional<GroupChoice::Rank> GroupChoice::RankOf(uint32_t group) const {
+  const GroupLoad load = query_.loads.empty() ? GroupLoad() : query_.loads[group];
+  Rank rank;
+  rank.taken = std::find(query_.taken_groups.begin(), query_.taken_groups.end(), group) != query_.taken_groups.end();
+  if (query_.widen && rank.taken) return std::nullopt;
+  const uint32_t groups = table_.groups().count();
+  rank.turn = (group + groups - query_.turn % groups) % groups;
+  if (!query_.isolate) return rank;
+  if (query_.widen && (query_.urgent ? load.urgent > 0 : !load.idle())) return std::nullopt;
+  rank.urgent = load.urgent;
+  rank.others = load.others;
+  return rank;
+}
+
+std::optional<GroupChoice::Choice> GroupChoice::Empty() const {
+  std::optional<Choice> best;
+  for (uint32_t group = 0; group < table_.groups().count(); ++group) {
+    const auto rank = RankOf(group);
+    if (!rank || (best && best->rank <= *rank)) continue;
+    if (const auto zone = table_.EmptyIn(group)) best = {*rank, *zone};
+  }
+  return best;
+}
+
+std::optional<GroupChoice::Choice> GroupChoice::Idle() const {
+  std::optional<Choice> best;
+  const ZoneTable::IdleByRoom& idle = table_.Idle(query_.use, query_.lifetime);
+  for (auto it = idle.lower_bound({query_.min_room, ZoneId(0)}); it != idle.end(); ++it) {
+    const auto rank = RankOf(table_.groups().of(it->second));
+    if (rank && (!best || *rank < best->rank)) best = {*rank, it->second};
+  }
+  return best;
+}
+
+}  // namespace isozone
