@@ -65,6 +65,7 @@ struct FsCore {
   std::unique_ptr<ZonePool> pool;    // set at mount, never changed
   std::unique_ptr<Journal> journal;  // set at mount, never changed; null when read-only
 
+  std::atomic<uint64_t> read_ahead_bytes{0};  // held by all readers
   std::atomic<uint64_t> user_bytes_appended{0};
   std::atomic<uint64_t> syncs{0};
   std::atomic<uint64_t> write_retries{0};

@@ -9,6 +9,9 @@
 namespace isozone {
 namespace {
 
+constexpr uint64_t kLeastWindow = 512 * kKiB;
+constexpr uint64_t kMostWindow = 4 * kMiB;
+
 // One device request of a read.
 struct Piece {
   IoRequest io;
@@ -115,7 +118,25 @@ void PiecewiseReader::Submit(FileRead& read) {
   (new ReadInFlight(*core_, read))->Start(extents);
 }
 
+PiecewiseReader::~PiecewiseReader() {
+  ahead_.Stop();  // its reads are of the file
+  core_->Release(std::move(file_));
+}
+
+uint64_t PiecewiseReader::Window() const {
+  const uint64_t stripe = file_->CountZones(core_->options.stripe_width) * core_->options.stripe_unit;
+  return RoundUp(std::clamp<uint64_t>(stripe, kLeastWindow, kMostWindow), core_->geometry().block_size);
+}
+
 Result<size_t> PiecewiseReader::Read(uint64_t offset, std::span<std::byte> buffer, IoClass io_class) {
+  if (!reads_ahead_ || io_class != IoClass::kCompactionRead) return ReadAtOnce(offset, buffer, io_class);
+  const size_t done = ahead_.TryRead(offset, buffer, io_class, size());
+  if (done == buffer.size()) return done;
+  ISOZONE_ASSIGN_OR_RETURN(const size_t rest, ReadAtOnce(offset + done, buffer.subspan(done), io_class));
+  return done + rest;
+}
+
+Result<size_t> PiecewiseReader::ReadAtOnce(uint64_t offset, std::span<std::byte> buffer, IoClass io_class) {
   Latch latch(1);
   FileRead read;
   read.offset = offset;

@@ -7,6 +7,7 @@
 
 #include "fs/core.h"
 #include "fs/file_system.h"
+#include "fs/read_ahead.h"
 
 namespace isozone {
 
@@ -20,8 +21,13 @@ class PiecewiseReader final : public FileReader {
   };
 
   PiecewiseReader(std::shared_ptr<FsCore> core, std::shared_ptr<OpenFile> file, Hooks hooks)
-      : core_(std::move(core)), file_(std::move(file)), hooks_(std::move(hooks)) {}
-  ~PiecewiseReader() override { core_->Release(std::move(file_)); }
+      : core_(std::move(core)),
+        file_(std::move(file)),
+        hooks_(std::move(hooks)),
+        reads_ahead_(core_->parallel && !hooks_.after_read),
+        ahead_(
+            *core_, [this](FileRead& read) { Submit(read); }, [this] { return Window(); }) {}
+  ~PiecewiseReader() override;
 
   Result<size_t> Read(uint64_t offset, std::span<std::byte> buffer, IoClass io_class) override;
   void Submit(FileRead& read) override;
@@ -29,9 +35,15 @@ class PiecewiseReader final : public FileReader {
   uint64_t inode() const override { return file_->id().value(); }
 
  private:
+  Result<size_t> ReadAtOnce(uint64_t offset, std::span<std::byte> buffer, IoClass io_class);
+  // Bytes of a stripe of the file.
+  uint64_t Window() const;
+
   const std::shared_ptr<FsCore> core_;
   std::shared_ptr<OpenFile> file_;
   const Hooks hooks_;
+  const bool reads_ahead_;
+  ReadAhead ahead_;  // last: it waits for its reads when it goes
 };
 
 }  // namespace isozone

@@ -32,6 +32,8 @@ Result<MountOptions> MountOptions::FromUri(UriOptions& options) {
   if (unit) mount.stripe_unit = *unit;
   ISOZONE_ASSIGN_OR_RETURN(const auto memory, options.TakeSize("writer_memory", 128 * kKiB, 1 * kGiB));
   if (memory) mount.writer_memory = *memory;
+  ISOZONE_ASSIGN_OR_RETURN(const auto ahead, options.TakeSize("read_ahead_memory", 0, 4 * kGiB));
+  if (ahead) mount.read_ahead_memory = *ahead;
   ISOZONE_ASSIGN_OR_RETURN(const auto isolation, options.TakeBool("isolation"));
   if (isolation) mount.isolation = *isolation;
   if (const auto shares = options.Take("io_shares")) {

@@ -141,20 +141,22 @@ Status FormatDevice(ZonedDevice& device, const FormatOptions& options);
 
 struct MountOptions {
   bool read_only = false;
-  std::string policy = "isozone";         // placement policy, by name
-  uint64_t write_buffer = 1 * kMiB;       // bytes a writer of logs, or any under `zenfs`, collects before it writes;
-                                          // 64 KiB .. 64 MiB
-  uint32_t stripe_width = 16;             // zones that a file is written to at once, at most; 1 .. 256. ZenFS+ IV.B
-  uint64_t stripe_unit = 384 * kKiB;      // bytes that go to one of them, rounded up to what the device programs at
-                                          // once; 64 KiB .. 16 MiB
-  uint64_t writer_memory = 16 * kMiB;     // bytes that a writer of data holds at most, but two units; 128 KiB .. 1 GiB
-  bool isolation = true;                  // keeps logs and flushes out of the way of compaction; ZenFS+ IV.C
-  IoShares io_shares;                     // with isolation: what every class is given at least
+  std::string policy = "isozone";      // placement policy, by name
+  uint64_t write_buffer = 1 * kMiB;    // bytes a writer of logs, or any under `zenfs`, collects before it writes;
+                                       // 64 KiB .. 64 MiB
+  uint32_t stripe_width = 16;          // zones that a file is written to at once, at most; 1 .. 256. ZenFS+ IV.B
+  uint64_t stripe_unit = 384 * kKiB;   // bytes that go to one of them, rounded up to what the device programs at
+                                       // once; 64 KiB .. 16 MiB
+  uint64_t writer_memory = 16 * kMiB;  // bytes that a writer of data holds at most, but two units; 128 KiB .. 1 GiB
+  uint64_t read_ahead_memory =
+      64 * kMiB;          // bytes that all compaction reads hold ahead of time at most; 0: none; .. 4 GiB
+  bool isolation = true;  // keeps logs and flushes out of the way of compaction; ZenFS+ IV.C
+  IoShares io_shares;     // with isolation: what every class is given at least
   uint64_t checkpoint_after = 32 * kMiB;  // bytes of journal after which a checkpoint is taken; 64 KiB .. 4 GiB
   bool log_write_through = false;         // FileWriter::Flush of a kLog file writes to the device, so that unsynced log
                                           // data survives the process
 
-  // Takes policy=, write_buffer=, stripe_width=, stripe_unit=, writer_memory=, isolation=, io_shares=,
+  // Takes policy=, write_buffer=, stripe_width=, stripe_unit=, writer_memory=, read_ahead_memory=, isolation=, io_shares=,
   // checkpoint_after=, log_write_through= from `options`.
   static Result<MountOptions> FromUri(UriOptions& options);
 };

@@ -64,6 +64,15 @@ std::vector<FileExtent> OpenFile::Extents() const {
   return extents_;
 }
 
+uint32_t OpenFile::CountZones(uint32_t most) const {
+  const SharedLock lock(mu_);
+  std::vector<uint64_t> zones;
+  for (size_t i = 0; i < extents_.size() && i < most; ++i)
+    zones.push_back(extents_[i].device_offset.value() / zone_size_);
+  std::sort(zones.begin(), zones.end());
+  return static_cast<uint32_t>(std::unique(zones.begin(), zones.end()) - zones.begin());
+}
+
 void OpenFile::SetMemory(std::span<const FileExtent> written, std::span<const MemoryPiece> pieces) {
   const ExclusiveLock lock(mu_);
   for (const FileExtent& extent : written) AppendExtent(extents_, extent, zone_size_);

@@ -52,6 +52,8 @@ class OpenFile {
   size_t Locate(uint64_t offset, std::span<std::byte> buffer, std::vector<FileExtent>& pieces) const;
 
   std::vector<FileExtent> Extents() const;
+  // In how many zones its beginning lies, up to `most`: the width of its stripes.
+  uint32_t CountZones(uint32_t most) const;
 
   // --- The writer ---
   // Bytes up to `size` are in the last piece given to SetMemory.
