@@ -21,8 +21,8 @@ uint64_t SliceOf(const DeviceGeometry& geometry, const GroupIndex& groups, bool 
 // `places` and `waiting` are the two halves of a handshake: who finds no place first says that it waits and then looks
 // for a place again (Dispatch), who leaves a place first gives it back and then looks whether somebody waits. Both are
 // sequentially consistent, so that one of the two sees the other.
-struct alignas(64) IoEngine::Group {
-  explicit Group(const IoShares& shares) : queues(shares) {}
+struct alignas(64) IoGroup {
+  explicit IoGroup(const IoShares& shares) : queues(shares) {}
 
   std::atomic<uint64_t> places{0};  // taken: by background classes in the upper half, by all in the lower
   std::atomic<uint32_t> waiting{0};
@@ -55,8 +55,9 @@ IoEngine::IoEngine(ZonedDevice& device)
 
 IoEngine::~IoEngine() = default;
 
-IoEngine::Group& IoEngine::GroupOf(const IoRequest& request) {
-  return *groups_[index_->of(device_.geometry().ZoneOf(request.device.offset))];
+IoEngine::Group* IoEngine::GroupOf(const IoRequest& request) const {
+  if (!isolation_ || !Transfers(request.device.op)) return nullptr;
+  return groups_[groups_.size() == 1 ? 0 : index_->of(device_.geometry().ZoneOf(request.device.offset))].get();
 }
 
 void IoEngine::Submit(IoRequest& request) {
@@ -70,15 +71,13 @@ void IoEngine::Submit(IoRequest& request) {
     auto& done = *static_cast<IoRequest*>(device.context);
     done.engine_->OnDone(done);
   };
-  if (!isolation_ || !Transfers(request.device.op)) {
-    SubmitSlices(request);
-    return;
-  }
-  Group& group = GroupOf(request);
-  if (group.waiting.load() == 0 && TryEnter(group, request.io_class)) {
+  request.group_ = GroupOf(request);
+  const bool has_place =
+      request.group_ == nullptr || (request.group_->waiting.load() == 0 && TryEnter(*request.group_, request.io_class));
+  if (has_place) {
     SubmitSlices(request);
   } else {
-    Enqueue(group, request, /*overtaken=*/false);
+    Enqueue(*request.group_, request, /*overtaken=*/false);
   }
 }
 
@@ -171,11 +170,9 @@ bool IoEngine::Advance(IoRequest& request) {
   request.completed_ += device.length;
   device.offset = DeviceOffset(device.offset.value() + device.length);
   device.data += device.length;
-  if (!isolation_) return true;
-  Group& group = GroupOf(request);
-  if (group.waiting.load() == 0) return true;
-  group.places.fetch_sub(PlaceOf(request.io_class));
-  Enqueue(group, request, /*overtaken=*/true);
+  if (request.group_ == nullptr || request.group_->waiting.load() == 0) return true;
+  request.group_->places.fetch_sub(PlaceOf(request.io_class));
+  Enqueue(*request.group_, request, /*overtaken=*/true);
   return false;
 }
 
@@ -194,7 +191,7 @@ void IoEngine::Finish(IoRequest& request) {
     counts.bytes_written.fetch_add(device.length, std::memory_order_relaxed);
     counts.write_latency_ns.Add(latency_ns);
   }
-  if (isolation_ && Transfers(device.op)) Leave(GroupOf(request), request.io_class);
+  if (request.group_ != nullptr) Leave(*request.group_, request.io_class);
   request.done(request);
 }
 

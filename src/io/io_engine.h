@@ -33,6 +33,8 @@ class IoEngine;
 
 // One request. The submitter owns it and keeps it until `done` was called; the rules of DeviceRequest hold, but a read or
 // write may be longer than the device's longest transfer.
+struct IoGroup;  // the engine's
+
 struct IoRequest : private ClassQueues::Waiting {
   DeviceRequest device;  // op, fua, offset, data, length; `done` and `context` belong to the engine
   IoClass io_class = IoClass::kOther;
@@ -42,6 +44,7 @@ struct IoRequest : private ClassQueues::Waiting {
  private:
   friend class IoEngine;
   IoEngine* engine_ = nullptr;
+  IoGroup* group_ = nullptr;  // null: it needs no place
   int64_t submitted_ns_ = 0;
   uint64_t length_ = 0;     // of all slices
   uint64_t completed_ = 0;  // bytes in slices that are done; behind them lies device.data
@@ -131,9 +134,10 @@ class IoEngine {
     Histogram write_latency_ns;
   };
 
-  struct Group;
+  using Group = IoGroup;
 
-  Group& GroupOf(const IoRequest& request);
+  // Null where the request needs no place at the device.
+  Group* GroupOf(const IoRequest& request) const;
   // Takes a place at the device, where one is free for the class.
   bool TryEnter(Group& group, IoClass c) const;
   void Leave(Group& group, IoClass c);
