@@ -324,7 +324,7 @@ std::optional<ZoneLease> ZonePool::Impl::TryAcquire(const ZoneRequest& request) 
   query.widen = true;
   query.taken_groups = request.taken_groups;
   query.token_available = active.Available(BudgetClass::kData) > kSpareTokens;
-  query.empty_available = table.empty().size() > EmptyKeptFrom(BudgetClass::kData) + kSpareZones;
+  query.empty_available = table.empty().size() > EmptyKeptFrom(BudgetClass::kData) + table.size() / kSpareZonesPart;
   const Placement placement = policy->PlaceData(table, query);
   using Action = Placement::Action;
   if (placement.action != Action::kUseIdle && placement.action != Action::kOpenEmpty) return std::nullopt;

@@ -154,10 +154,10 @@ class ZonePool {
   // --- Writing ---
   // kNoSpace when nothing can be written even after all dead zones are reset; kReadOnly.
   Result<ZoneLease> Acquire(const ZoneRequest& request);
-  // One more zone for a file that has some: of another group, for data, and only where kSpareTokens active zones and
-  // kSpareZones empty ones are left for others. Never waits.
+  // One more zone for a file that has some: of another group, for data, and only where kSpareTokens active zones and a
+  // sixteenth of all zones, empty, are left for others: what fills up is striped less. Never waits.
   static constexpr uint32_t kSpareTokens = 2;
-  static constexpr uint32_t kSpareZones = 4;
+  static constexpr uint32_t kSpareZonesPart = 16;
   std::optional<ZoneLease> TryAcquire(const ZoneRequest& request);
   // An empty zone for metadata (kJournal, kCheckpoint), out of the reserve that is kept for it. It stays the
   // metadata's, leased or not, until ReleaseMetadata; one that is given back unwritten is free again.

@@ -162,11 +162,12 @@ class Chain {
     geometry.zone_count = 96;
     geometry.zone_size = 512 * kKiB;
     geometry.zone_capacity = geometry.zone_size - 4096 * random_.Below(32);
-    geometry.max_active_zones = geometry.max_open_zones = static_cast<uint32_t>(random_.Between(10, 24));
+    geometry.max_active_zones = geometry.max_open_zones = static_cast<uint32_t>(random_.Between(10, 40));
     geometry.optimal_write = geometry.block_size;
     ISOZONE_ASSIGN_OR_RETURN(model::Volume volume, model::Volume::Create(geometry));
-    ISOZONE_RETURN_IF_ERROR(InProcess([&] { return volume.Format(); }));
-    const std::string uri = "isozone://emu:" + volume.path() + "?checkpoint_after=64K&write_buffer=64K";
+    ISOZONE_RETURN_IF_ERROR(InProcess([&] { return FormatWithGroups(volume); }));
+    const std::string uri =
+        "isozone://emu:" + volume.path() + "?checkpoint_after=64K&write_buffer=64K&stripe_unit=64K&stripe_width=4";
     for (uint64_t cut = 0; cut < kCutsPerChain; ++cut, ++report.cuts) {
       const uint64_t commands = random_.Below(random_.Chance(0.25)  ? kCommandsToOpen
                                               : random_.Chance(0.3) ? 300
@@ -186,6 +187,13 @@ class Chain {
   Report report;
 
  private:
+  Status FormatWithGroups(model::Volume& volume) {
+    ISOZONE_RETURN_IF_ERROR(volume.Format());
+    ISOZONE_RETURN_IF_ERROR(volume.Mount({}));
+    ISOZONE_RETURN_IF_ERROR(volume.fs().SetZoneGroups(model::RandomGroups(random_, volume.device().geometry())));
+    return volume.Unmount();
+  }
+
   static constexpr uint64_t kCommandsToOpen = 20;  // about, a database
 
   struct Step {
