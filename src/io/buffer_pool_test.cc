@@ -10,7 +10,7 @@ TEST(BufferPool, GivesBackWhatItWasGiven) {
   AlignedBuffer buffer = pool.Take(8192);
   const std::byte* data = buffer.data();
   pool.Give(std::move(buffer));
-  EXPECT_EQ(buffer.size(), 0U) << "what was moved from is empty";
+  EXPECT_EQ(buffer.size(), 0U) << "what was moved from is empty";  // NOLINT(bugprone-use-after-move)
   EXPECT_EQ(pool.bytes(), 8192U);
   EXPECT_NE(pool.Take(4096).data(), data) << "of another size";
   EXPECT_EQ(pool.Take(8192).data(), data);
