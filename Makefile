@@ -73,6 +73,7 @@ bench: ## Run the benchmarks
 	@$(call compile,bench)
 	@scripts/run-benchmarks build/bench
 	@bench/rocksdb_ratio --build build/bench
+	@bench/parallel_ratio --build build/bench
 
 .PHONY: fuzz
 fuzz: ## Fuzz each parser for FUZZ_SECONDS (60)

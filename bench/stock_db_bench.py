@@ -1,0 +1,33 @@
+"""Debian's db_bench, as the benchmarks run it, and what it reports."""
+import os
+import re
+import subprocess
+import sys
+
+LINE = re.compile(r"^(\w+)\s+:\s+([\d.]+) micros/op (\d+) ops/sec", re.M)
+PERCENTILES = re.compile(r"^Percentiles: (.*)$", re.M)
+
+
+def run(database, benchmarks, options, environment):
+    """Operations per second by benchmark, and what was printed. Ends the program where db_bench fails."""
+    command = ["db_bench", f"--benchmarks={benchmarks}", f"--db={database}", "--key_size=20", "--value_size=800",
+               "--compression_type=none", "--threads=1", "--max_background_jobs=2", *options]
+    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    rates = {name: float(rate) for name, _, rate in LINE.findall(done.stdout)}
+    if done.returncode != 0 or set(rates) != set(benchmarks.split(",")):
+        sys.exit(f"db_bench failed ({done.returncode}): {' '.join(command)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return rates, done.stdout
+
+
+def percentiles(text):
+    """Of the first benchmark, in microseconds, by name; db_bench needs --histogram for them."""
+    found = PERCENTILES.search(text)
+    if found is None:
+        sys.exit("db_bench reported no percentiles")
+    words = found.group(1).split()
+    return {name.rstrip(":"): float(value) for name, value in zip(words[::2], words[1::2])}
+
+
+def build_paths(build):
+    """The command line tool and the library of a build directory."""
+    return (os.path.join(build, "tools/isozone/isozone"), os.path.join(build, "src/rocksdb/libisozone.so"))
