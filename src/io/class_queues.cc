@@ -57,7 +57,6 @@ void ClassQueues::PushBack(Waiting& request) {
   Queue& queue = QueueOf(request.io_class);
   (queue.first == nullptr ? queue.first : queue.last->behind) = &request;
   queue.last = &request;
-  ++size_;
 }
 
 void ClassQueues::PushFront(Waiting& request) {
@@ -65,7 +64,6 @@ void ClassQueues::PushFront(Waiting& request) {
   request.behind = queue.first;
   if (queue.first == nullptr) queue.last = &request;
   queue.first = &request;
-  ++size_;
 }
 
 ClassQueues::Waiting* ClassQueues::Next(bool background_too) {
@@ -86,7 +84,6 @@ ClassQueues::Waiting* ClassQueues::Next(bool background_too) {
   }
   next->saved -= std::min(next->saved, request.cost * 100);
   next->first = request.behind;
-  --size_;
   return &request;
 }
 

@@ -55,7 +55,6 @@ class ClassQueues {
   // Takes out the request that goes next, of all (`background_too`) or of those above the background classes; null
   // where none waits.
   Waiting* Next(bool background_too);
-  bool empty() const { return size_ == 0; }
 
   // From compaction on down.
   static constexpr bool IsBackground(IoClass c) { return c >= IoClass::kCompactionRead; }
@@ -73,7 +72,6 @@ class ClassQueues {
 
   const IoShares shares_;
   std::array<Queue, kIoClassCount> queues_;
-  uint32_t size_ = 0;
 };
 
 }  // namespace isozone
