@@ -242,7 +242,8 @@ class FileSystem {
   virtual Status SyncMetadata() = 0;
 
   // --- Files ---
-  // Creates, or replaces by an empty file. The parent directory must exist. kBusy while another writer has it open.
+  // Creates, or replaces by an empty file; handles of the old one go on working, as after Unlink. (RocksDB re-uses a log
+  // before it has closed the writer of old.) The parent directory must exist.
   virtual Result<std::unique_ptr<FileWriter>> Create(std::string_view path, const CreateOptions& options) = 0;
   // Opens for appending, never truncates; creates it with `options` where it does not exist.
   virtual Result<std::unique_ptr<FileWriter>> OpenForAppend(std::string_view path, const CreateOptions& options) = 0;

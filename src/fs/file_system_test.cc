@@ -92,6 +92,28 @@ TEST_P(FileSystemKindTest, ReopensForAppend) {
   EXPECT_EQ(volume_.ReadFile("/f").value(), "hello world");
 }
 
+// As RocksDB re-uses a log: renamed and created anew while the writer of old has not been closed yet.
+TEST_P(FileSystemKindTest, IsReplacedWhileItIsWritten) {
+  const std::string old_content = RandomBytes(random_, 300000), new_content = RandomBytes(random_, 200000);
+  auto old_writer = fs().Create("/old", Options()).value();
+  ISOZONE_ASSERT_OK(old_writer->Append(Bytes(old_content)));
+  ISOZONE_ASSERT_OK(fs().Rename("/old", "/f"));
+  auto writer = fs().Create("/f", Options()).value();
+  EXPECT_EQ(fs().Stat("/f")->size, 0u);
+  ISOZONE_ASSERT_OK(writer->Append(Bytes(new_content)));
+  ISOZONE_ASSERT_OK(old_writer->Append(Bytes(old_content)));
+  ISOZONE_ASSERT_OK(old_writer->Sync());
+  ISOZONE_ASSERT_OK(old_writer->Close());
+  old_writer.reset();
+  ISOZONE_ASSERT_OK(writer->Close());
+  writer.reset();
+  EXPECT_EQ(volume_.ReadFile("/f").value(), new_content);
+  ISOZONE_ASSERT_OK(volume_.Remount());
+  EXPECT_EQ(volume_.ReadFile("/f").value(), new_content);
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
 TEST_P(FileSystemKindTest, TruncatesToEverySide) {
   const std::string content = RandomBytes(random_, 100000);
   auto writer = fs().Create("/f", Options()).value();

@@ -360,9 +360,6 @@ Result<std::unique_ptr<FileWriter>> MountedFileSystem::Create(std::string_view p
     if (place.existing != nullptr && place.existing->is_directory) {
       return Status::IsDirectory(fmt::format("'{}' is a directory", path));
     }
-    if (place.existing != nullptr && HasWriter(place.existing->id)) {
-      return Status::Busy(fmt::format("'{}' is being written by another handle", path));
-    }
     Inode inode;
     inode.id = core_->state.NextId();
     inode.kind = options.kind;
