@@ -10,6 +10,8 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "base/mutex.h"
 #include "base/status.h"
@@ -58,9 +60,9 @@ struct FsCore {
   MetadataState state ISOZONE_GUARDED_BY(namespace_mutex);
   std::unordered_map<InodeId, std::weak_ptr<OpenFile>> open_files ISOZONE_GUARDED_BY(namespace_mutex);
 
-  // Logs whose last region is open though nobody writes them: it could not be read when mounting. Until it is, or the
-  // log is removed, so much counts as live there (zone, bytes), to keep the zone from being reset.
-  std::unordered_map<InodeId, std::pair<ZoneId, uint64_t>> unread_logs ISOZONE_GUARDED_BY(namespace_mutex);
+  // Logs of which regions are open though nobody writes them: they could not be read when mounting. Until they are, or
+  // the log is removed, so much counts as live there (zone, bytes), to keep the zones from being reset.
+  std::unordered_map<InodeId, std::vector<std::pair<ZoneId, uint64_t>>> unread_logs ISOZONE_GUARDED_BY(namespace_mutex);
 
   std::unique_ptr<ZonePool> pool;    // set at mount, never changed
   std::unique_ptr<Journal> journal;  // set at mount, never changed; null when read-only

@@ -22,7 +22,7 @@ namespace {
 
 class DataSink final : public WriteSink {
  public:
-  DataSink(FsCore& core, InodeId id, Lifetime lifetime, const DataSinkOptions& options)
+  DataSink(FsCore& core, InodeId id, Lifetime lifetime, const SinkOptions& options)
       : core_(core), id_(id), options_(options), lifetime_(lifetime), rescue_(core, ZoneUse::kData) {
     rescue_.set_lifetime(lifetime);
   }
@@ -280,7 +280,7 @@ class DataSink final : public WriteSink {
 
   FsCore& core_;
   const InodeId id_;
-  const DataSinkOptions options_;
+  const SinkOptions options_;
   Lifetime lifetime_;
   IoClass io_class_ = IoClass::kOther;
 
@@ -296,7 +296,7 @@ class DataSink final : public WriteSink {
 
 }  // namespace
 
-std::unique_ptr<WriteSink> MakeDataSink(FsCore& core, InodeId id, Lifetime lifetime, const DataSinkOptions& options) {
+std::unique_ptr<WriteSink> MakeDataSink(FsCore& core, InodeId id, Lifetime lifetime, const SinkOptions& options) {
   return std::make_unique<DataSink>(core, id, lifetime, options);
 }
 

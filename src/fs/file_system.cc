@@ -26,6 +26,8 @@ Result<MountOptions> MountOptions::FromUri(UriOptions& options) {
   if (auto policy = options.Take("policy")) mount.policy = *policy;
   ISOZONE_ASSIGN_OR_RETURN(const auto buffer, options.TakeSize("write_buffer", 64 * kKiB, 64 * kMiB));
   if (buffer) mount.write_buffer = *buffer;
+  ISOZONE_ASSIGN_OR_RETURN(const auto log_width, options.TakeUnsigned("log_width", 1, 256));
+  if (log_width) mount.log_width = static_cast<uint32_t>(*log_width);
   ISOZONE_ASSIGN_OR_RETURN(const auto width, options.TakeUnsigned("stripe_width", 1, 256));
   if (width) mount.stripe_width = static_cast<uint32_t>(*width);
   ISOZONE_ASSIGN_OR_RETURN(const auto unit, options.TakeSize("stripe_unit", 64 * kKiB, 16 * kMiB));

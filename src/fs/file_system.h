@@ -144,6 +144,7 @@ struct MountOptions {
   std::string policy = "isozone";      // placement policy, by name
   uint64_t write_buffer = 1 * kMiB;    // bytes a writer of logs, or any under `zenfs`, collects before it writes;
                                        // 64 KiB .. 64 MiB
+  uint32_t log_width = 4;              // zones that a log is written to at once, at most; 1 .. 256
   uint32_t stripe_width = 16;          // zones that a file is written to at once, at most; 1 .. 256. ZenFS+ IV.B
   uint64_t stripe_unit = 384 * kKiB;   // bytes that go to one of them, rounded up to what the device programs at
                                        // once; 64 KiB .. 16 MiB
@@ -156,7 +157,7 @@ struct MountOptions {
   bool log_write_through = false;         // FileWriter::Flush of a kLog file writes to the device, so that unsynced log
                                           // data survives the process
 
-  // Takes policy=, write_buffer=, stripe_width=, stripe_unit=, writer_memory=, read_ahead_memory=, isolation=, io_shares=,
+  // Takes policy=, write_buffer=, log_width=, stripe_width=, stripe_unit=, writer_memory=, read_ahead_memory=, isolation=, io_shares=,
   // checkpoint_after=, log_write_through= from `options`.
   static Result<MountOptions> FromUri(UriOptions& options);
 };

@@ -83,7 +83,7 @@ Status Follower::GrowLog(OpenFile& file) {
     if (found == nullptr) return Status::Ok();
     inode = *found;
   }
-  ISOZONE_ASSIGN_OR_RETURN(LogContents contents, ReadLog(core_, inode));
+  ISOZONE_ASSIGN_OR_RETURN(LogContents contents, ReadLog(core_.engine, core_.frame_seed, inode));
   if (contents.size >= file.size()) file.Reset(std::move(contents.extents), std::move(contents.damage));
   return Status::Ok();
 }

@@ -6,7 +6,7 @@
 
 #include "base/aligned_buffer.h"
 #include "fs/journal.h"
-#include "fs/log_frame.h"
+#include "fs/open_log.h"
 
 namespace isozone {
 namespace {
@@ -80,9 +80,7 @@ class Checker {
     const auto paths = state.PathsOf(inode.id);
     const std::string name = paths.empty() ? fmt::format("inode {}", inode.id.value()) : paths.front();
     for (const FileExtent& extent : inode.extents) CheckExtent(extent, name);
-    uint64_t offset = 0;
-    for (const LogRegion& region : inode.regions) offset += CheckRegion(inode, region, offset, name);
-    report_.live += inode.kind == FileKind::kLog ? offset : inode.size;
+    report_.live += inode.kind == FileKind::kLog ? CheckLog(inode, name) : inode.size;
   }
 
   void CheckExtent(const FileExtent& extent, const std::string& name) {
@@ -120,18 +118,29 @@ class Checker {
     }
   }
 
-  // Returns the bytes of file in the region.
-  uint64_t CheckRegion(const Inode& inode, const LogRegion& region, uint64_t file_offset, const std::string& name) {
+  // Returns the bytes of the log.
+  uint64_t CheckLog(const Inode& inode, const std::string& name) {
+    std::vector<LogScan> scans;
+    for (const LogRegion& region : inode.regions) scans.push_back(CheckRegion(inode, region, name));
+    const LogContents log = JoinRegions(inode, std::move(scans));
+    if (!log.damage.ok()) Error(fmt::format("{}: {}", name, log.damage.message()));
+    for (const LogScan& scan : log.scans) {
+      const bool told = log.damage.message().find(scan.damage.message()) != std::string_view::npos;
+      if (!scan.damage.ok() && !told) Error(fmt::format("{}: {}", name, scan.damage.message()));
+    }
+    return inode.has_open_region() ? log.size : inode.size;
+  }
+
+  LogScan CheckRegion(const Inode& inode, const LogRegion& region, const std::string& name) {
     ++report_.extents;
     const uint64_t start = geometry_.ZoneStart(region.zone).value();
     const uint64_t limit = LimitOf(region);
-    const LogScan scan = ScanLogRegion(engine_, seed_, inode.id, region, file_offset, WritePointer(region.zone));
+    LogScan scan = ScanLogRegion(engine_, seed_, inode.id, region, WritePointer(region.zone));
     // Behind an open region another log may have gone on.
     claims_.push_back({start + region.begin, start + (region.open() ? scan.end : region.end), name});
-    if (!scan.damage.ok()) Error(fmt::format("{}: {}", name, scan.damage.message()));
     if (scan.torn) Note(fmt::format("{} ends in a torn frame, as after a power cut", name));
     Advance(limit - std::min(limit, region.begin));
-    return region.open() ? scan.payload : region.payload;
+    return scan;
   }
 
   void CheckClaims() {

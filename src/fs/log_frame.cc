@@ -58,13 +58,11 @@ class WindowReader {
 // One scan: frame by frame, until something stops it.
 class LogScanner {
  public:
-  LogScanner(IoEngine& engine, uint32_t seed, InodeId inode, const LogRegion& region, uint64_t file_offset,
-             uint64_t write_pointer)
+  LogScanner(IoEngine& engine, uint32_t seed, InodeId inode, const LogRegion& region, uint64_t write_pointer)
       : geometry_(engine.device().geometry()),
         seed_(seed),
         inode_(inode),
         region_(region),
-        file_offset_(file_offset),
         write_pointer_(write_pointer),
         limit_(region.open() ? write_pointer : region.end),
         window_(engine, region.zone, limit_) {
@@ -95,7 +93,7 @@ class LogScanner {
     if (header.magic != LogFrameHeader::kMagic || header.header_crc != HeaderCrc(header, seed_)) {
       return TornIfLost(scan_.end, "no valid frame header");
     }
-    if (header.inode != inode_.value() || header.file_offset != file_offset_ + scan_.payload || header.length == 0) {
+    if (header.inode != inode_.value() || header.file_offset < FileEnd() || header.length == 0) {
       if (!region_.open()) return Damage("a frame that does not continue the log");
       return false;
     }
@@ -108,10 +106,15 @@ class LogScanner {
     ISOZONE_ASSIGN_OR_RETURN(const uint32_t crc, PayloadCrc(header));
     if (crc != header.crc) return TornIfLost(next - geometry_.block_size, "a frame with a wrong checksum");
     const uint64_t payload_at = geometry_.ZoneStart(region_.zone).value() + scan_.end + sizeof(header);
-    scan_.extents.push_back({file_offset_ + scan_.payload, DeviceOffset(payload_at), header.length});
+    scan_.extents.push_back({header.file_offset, DeviceOffset(payload_at), header.length});
     scan_.payload += header.length;
     scan_.end = next;
     return true;
+  }
+
+  // Where in the file the last frame ends.
+  uint64_t FileEnd() const {
+    return scan_.extents.empty() ? 0 : scan_.extents.back().file_offset + scan_.extents.back().length;
   }
 
   Result<uint32_t> PayloadCrc(const LogFrameHeader& header) {
@@ -137,9 +140,7 @@ class LogScanner {
   }
 
   Status Damage(std::string_view what) const {
-    return Status::Corruption(fmt::format("log inode {}: {} in zone {} at {}; its bytes from {} on are lost",
-                                          inode_.value(), what, region_.zone.value(), scan_.end,
-                                          file_offset_ + scan_.payload));
+    return Status::Corruption(fmt::format("{} in zone {} at {}", what, region_.zone.value(), scan_.end));
   }
 
   // A log that was cut (truncated) keeps its frames, and ends inside one.
@@ -158,7 +159,6 @@ class LogScanner {
   const uint32_t seed_;
   const InodeId inode_;
   const LogRegion region_;
-  const uint64_t file_offset_;
   const uint64_t write_pointer_;
   const uint64_t limit_;  // bytes in the zone
   WindowReader window_;
@@ -180,8 +180,8 @@ void SealLogFrame(std::span<std::byte> frame, uint32_t uuid_seed, InodeId inode,
 }
 
 LogScan ScanLogRegion(IoEngine& engine, uint32_t uuid_seed, InodeId inode, const LogRegion& region,
-                      uint64_t file_offset, uint64_t write_pointer) {
-  return LogScanner(engine, uuid_seed, inode, region, file_offset, write_pointer).Run();
+                      uint64_t write_pointer) {
+  return LogScanner(engine, uuid_seed, inode, region, write_pointer).Run();
 }
 
 }  // namespace isozone

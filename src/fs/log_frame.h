@@ -2,13 +2,14 @@
 //
 //   frame = header (32 bytes), payload, zero padding to a whole block
 //
-// Frames of one log follow one another in a region (metadata.h, LogRegion); each continues the file where the one
-// before ended. A region that was open when the power went has no end in the metadata; ScanLogRegion finds it.
+// Frames of one log follow one another in a region (metadata.h, LogRegion), in file order; what is missing between two of
+// them is in other regions (open_log.h). A region that was open when the power went has no end in the metadata;
+// ScanLogRegion finds it.
 //
 // What a scan meets at some block of the region, below the write pointer of the zone, and what it takes it for:
 //
-//   a valid frame that continues the file     goes on behind it
-//   a valid header that does not              the end of an open region: the writer had left the zone to others, and the
+//   a valid frame, further on in the log      goes on behind it
+//   a valid header of anything else           the end of an open region: the writer had left the zone to others, and the
 //                                             metadata that says so was not durable
 //   a frame that reaches beyond the pointer   torn, the normal end: devices keep a prefix, block by block
 //   in a full zone, zeros to its capacity     torn as well: a device that had to leave the zone full reads so
@@ -54,11 +55,10 @@ struct LogScan {
   Status damage;                    // what stopped the scan other than the end; the fields above say how far it came
 };
 
-// Walks the frames of `region`, which holds the file from `file_offset` on. A sealed region ends where its metadata
-// says (a torn frame there is damage); an open one is followed up to `write_pointer` (bytes in the zone). Read errors
-// are damage.
+// Walks the frames of `region`. A sealed region ends where its metadata says (a torn frame there is damage); an open one
+// is followed up to `write_pointer` (bytes in the zone). Read errors are damage.
 LogScan ScanLogRegion(IoEngine& engine, uint32_t uuid_seed, InodeId inode, const LogRegion& region,
-                      uint64_t file_offset, uint64_t write_pointer);
+                      uint64_t write_pointer);
 
 // What the CRCs of a file system start from.
 uint32_t LogFrameSeed(std::string_view uuid);

@@ -42,7 +42,7 @@ class LogFrameTest : public testing::Test {
     write_pointer_ += bytes.size();
   }
 
-  LogScan Scan(const LogRegion& region) { return ScanLogRegion(engine_, kSeed, kInode, region, 0, write_pointer_); }
+  LogScan Scan(const LogRegion& region) { return ScanLogRegion(engine_, kSeed, kInode, region, write_pointer_); }
 
   static constexpr uint32_t kSeed = 99;
   MemoryImage image_;
@@ -125,27 +125,37 @@ TEST_F(LogFrameTest, AnyOtherBytesAreDamageWithTheirPlace) {
   WriteBlocks(junk.span());
   AddFrame("after");
   const LogScan scan = Scan(open_);
-  EXPECT_EQ(scan.damage.message(),
-            "log inode 7: no valid frame header in zone 3 at 4096; its bytes from 4 on are lost");
+  EXPECT_EQ(scan.damage.message(), "no valid frame header in zone 3 at 4096");
   EXPECT_EQ(scan.payload, 4u);
 }
 
-TEST_F(LogFrameTest, AnOpenRegionEndsBeforeAFrameThatDoesNotContinueIt) {
+TEST_F(LogFrameTest, FramesMayBeMissingBetweenTwo) {
+  AddFrame("one");
+  file_offset_ += 100;
+  AddFrame("two");
+  const LogScan scan = Scan(open_);
+  EXPECT_TRUE(scan.damage.ok());
+  EXPECT_EQ(scan.payload, 6u);
+  ASSERT_EQ(scan.extents.size(), 2u);
+  EXPECT_EQ(scan.extents[1].file_offset, 103u);
+}
+
+TEST_F(LogFrameTest, AnOpenRegionEndsBeforeAFrameThatIsNotFurtherOn) {
   AddFrame("good");
   const uint64_t end = write_pointer_;
-  file_offset_ += 100;
+  file_offset_ -= 1;
   AddFrame("elsewhere");
   const LogScan scan = Scan(open_);
   EXPECT_TRUE(scan.damage.ok());
   EXPECT_FALSE(scan.torn);
   EXPECT_EQ(scan.end, end);
-  EXPECT_EQ(ScanLogRegion(engine_, kSeed, InodeId(8), open_, 0, write_pointer_).payload, 0u);
+  EXPECT_EQ(ScanLogRegion(engine_, kSeed, InodeId(8), open_, write_pointer_).payload, 0u);
   EXPECT_FALSE(Scan(LogRegion{kZone, 0, write_pointer_, 13}).damage.ok());  // a sealed one must not
 }
 
 TEST_F(LogFrameTest, AFrameOfAnotherFormatIsDamage) {
   AddFrame("old");
-  EXPECT_EQ(ScanLogRegion(engine_, kSeed + 1, kInode, open_, 0, write_pointer_).damage.code(), StatusCode::kCorruption);
+  EXPECT_EQ(ScanLogRegion(engine_, kSeed + 1, kInode, open_, write_pointer_).damage.code(), StatusCode::kCorruption);
 }
 
 TEST_F(LogFrameTest, EveryFlippedBitOfAFrameIsFound) {

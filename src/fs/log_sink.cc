@@ -1,10 +1,23 @@
-// Frames (log_frame.h), one on its way at a time: the journal learns of a region when it begins and when it ends, not of
-// what is written in between.
+// Frames (log_frame.h): the journal learns of a region when it begins and when it ends, not of what is written in
+// between.
+//
+//   frames   0   1   2   3   4   5   ...    in file order, each whole in one zone
+//   lanes    a   a   a   b   c   a          each writes one region, one frame at a time, in a group of its own
+//
+// A frame that fills its unit (3, 4, 5) comes from a log that is written fast: it goes to the lane that was used longest
+// ago, or to a new one, up to the width, where nobody else needs the zone. Any other (0, 1, 2: somebody waits for it to
+// be durable) goes to the lane that was used last, so that such a log stays in one zone.
+// Within a region frames are in file order, as the scan expects; so a frame whose write failed is never written behind
+// later ones: its lane seals its region and begins another for it.
 //
 // A region begins with its first frame, written before the journal knows of it: the zone is not held between writes, so
-// a region without a frame might come to name bytes of another file.
+// a region without a frame might come to name bytes of another file. It is sealed once all its frames are finished,
+// which is before the journal learns of any region that begins behind it in the file.
 #include <algorithm>
 #include <cstring>
+#include <deque>
+#include <memory>
+#include <optional>
 
 #include "base/clock.h"
 #include "fs/log_frame.h"
@@ -15,131 +28,304 @@ namespace {
 
 class LogSink final : public WriteSink {
  public:
-  LogSink(FsCore& core, InodeId id, Lifetime lifetime, size_t depth)
-      : core_(core), id_(id), depth_(depth), stream_(core, ZoneUse::kLog) {
-    stream_.set_lifetime(lifetime);
-  }
+  LogSink(FsCore& core, InodeId id, Lifetime lifetime, const SinkOptions& options)
+      : core_(core), id_(id), options_(options), lifetime_(lifetime) {}
+
+  ~LogSink() override { DropStarted(); }
 
   size_t header_size() const override { return sizeof(LogFrameHeader); }
-  size_t depth() const override { return depth_; }
+  size_t depth() const override { return options_.depth; }
 
   Status Start(WriteUnit& unit, bool durable) override {
     const size_t padded = RoundUp(unit.used, core_.geometry().block_size);
     std::memset(unit.memory.data() + unit.used, 0, padded - unit.used);
     SealLogFrame(unit.memory.span().first(unit.used), core_.frame_seed, id_, unit.file_offset);
-    frame_ = {unit.memory.span().first(padded), unit.file_offset, unit.used - sizeof(LogFrameHeader), durable};
-    return StartFrame();
+    Frame& frame = frames_.emplace_back();
+    frame.blocks = unit.memory.span().first(padded);
+    frame.file_offset = unit.file_offset;
+    frame.payload = unit.used - sizeof(LogFrameHeader);
+    frame.durable = durable;
+    const bool full = unit.used == unit.memory.size();
+    for (;;) {
+      ISOZONE_ASSIGN_OR_RETURN(Lane * lane, NextLane(padded, full));
+      if (StartIn(*lane, frame)) return Status::Ok();
+      ISOZONE_RETURN_IF_ERROR(Retire(*lane));
+    }
   }
 
-  bool OldestIsDone() override { return stream_.done(); }
+  bool OldestIsDone() override {
+    const Frame& frame = frames_.front();
+    return !frame.in_flight || frame.lane->stream.done();
+  }
 
   Status Finish(std::vector<FileExtent>& written) override {
-    for (;;) {
-      ISOZONE_ASSIGN_OR_RETURN(const auto outcome, stream_.Finish());
-      if (outcome == ZoneStream::Outcome::kWritten) break;
-      ISOZONE_RETURN_IF_ERROR(StartFrame());
+    if (frames_.front().in_flight) Settle(frames_.front());
+    Frame frame = frames_.front();
+    frames_.pop_front();
+    const Status status = TakeOver(frame);
+    if (!status.ok()) {
+      DropStarted();
+      return status;
     }
-    written.push_back({frame_.file_offset, DeviceOffset(frame_at_.value() + sizeof(LogFrameHeader)), frame_.payload});
-    const uint64_t begin = core_.geometry().OffsetInZone(frame_at_);
-    end_ = begin + frame_.blocks.size();
-    if (!began_) return BeginRegion({core_.geometry().ZoneOf(frame_at_), begin}, frame_.payload);
-    payload_ += frame_.payload;
+    written.push_back({frame.file_offset, DeviceOffset(frame.at.value() + sizeof(LogFrameHeader)), frame.payload});
     return Status::Ok();
   }
 
   Status MakeDurable() override {
-    ISOZONE_RETURN_IF_ERROR(stream_.MakeDurable());
+    ISOZONE_RETURN_IF_ERROR(FlushDevice());
     {
       // Where nothing was written since, the file's name is all there is to make durable; where it was removed, that is.
       const MutexLock lock(core_.namespace_mutex);
-      if (!began_ || core_.state.Find(id_) == nullptr) sequence_ = core_.journal->last_sequence();
+      const bool began = std::any_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane->began; });
+      if (!began || core_.state.Find(id_) == nullptr) sequence_ = core_.journal->last_sequence();
     }
     return core_.journal->Sync(sequence_);
   }
 
   Status Seal() override {
-    stream_.Release();
-    return CloseRegion();
+    DropStarted();
+    Status status;
+    while (!lanes_.empty()) {
+      const Status closed = Retire(*lanes_.back());
+      if (status.ok()) status = closed;
+    }
+    return status;
   }
 
-  void SetLifetime(Lifetime lifetime) override { stream_.set_lifetime(lifetime); }
-  void SetIoClass(IoClass io_class) override { stream_.set_io_class(io_class); }
+  void SetLifetime(Lifetime lifetime) override {
+    lifetime_ = lifetime;
+    for (const auto& lane : lanes_) lane->stream.set_lifetime(lifetime);
+  }
+  void SetIoClass(IoClass io_class) override {
+    io_class_ = io_class;
+    for (const auto& lane : lanes_) lane->stream.set_io_class(io_class);
+  }
 
  private:
-  // A zone with room for `bytes` is held. The region ends where that is another zone.
-  Status ReserveRoom(uint64_t bytes) {
-    if (stream_.held() && stream_.room() >= bytes) return Status::Ok();
-    stream_.Release();
-    ISOZONE_RETURN_IF_ERROR(CloseRegion());
-    return stream_.Reserve(bytes);
-  }
+  struct Lane;
+  struct Frame {
+    std::span<std::byte> blocks;
+    uint64_t file_offset = 0;
+    uint64_t payload = 0;  // bytes
+    bool durable = false;
+    DeviceOffset at;  // of the header
+    Lane* lane = nullptr;
+    bool in_flight = false;
+    bool lost = false;  // not written
+    Status status;      // why it need not be tried elsewhere
+  };
+  struct Lane {
+    explicit Lane(FsCore& core) : stream(core, ZoneUse::kLog) {}
+    ZoneStream stream;
+    Frame* frame = nullptr;  // the one in flight, or lost and not yet finished
+    size_t unfinished = 0;   // frames
+    bool retired = false;    // takes no more frames; goes with the last unfinished one
 
-  Status StartFrame() {
+    // The region of the frames that are finished.
+    bool began = false;
+    LogRegion region;
+    uint64_t index = 0;    // of the region in the inode
+    uint64_t end = 0;      // bytes in the zone, behind its last frame
+    uint64_t payload = 0;  // bytes
+  };
+
+  // --- Lanes ---
+  // A lane with room for `bytes` that writes nothing; another one than the last if that is better.
+  Result<Lane*> NextLane(uint64_t bytes, bool another) {
     for (;;) {
-      ISOZONE_RETURN_IF_ERROR(ReserveRoom(frame_.blocks.size()));
-      frame_at_ = stream_.next();
-      if (stream_.Start(frame_.blocks, frame_.blocks.size(), frame_.durable)) return Status::Ok();
+      for (const auto& lane : lanes_) {
+        if (lane->frame != nullptr && lane->frame->in_flight && lane->stream.done()) Settle(*lane->frame);
+      }
+      ISOZONE_RETURN_IF_ERROR(RetireFull(bytes));
+      Lane* lane = NextFree(another);
+      if (lane != nullptr && !another) return lane;
+      if (std::optional<ZoneLease> lease = TryWiden(bytes)) {
+        lane = AddLane();
+        lane->stream.Hold(std::move(*lease));
+      }
+      if (lane != nullptr) return lane;
+      // The frame that was started first is done first, or nearly.
+      const auto oldest = std::find_if(frames_.begin(), frames_.end(), [](const Frame& f) { return f.in_flight; });
+      if (oldest == frames_.end()) {
+        lane = AddLane();
+        ISOZONE_RETURN_IF_ERROR(lane->stream.Reserve(bytes));
+        return lane;
+      }
+      Settle(*oldest);
     }
   }
 
-  // `payload`: bytes in its first frame.
-  Status BeginRegion(const LogRegion& region, uint64_t payload) {
-    region_ = region;
-    payload_ = payload;
-    began_ = true;
+  Status RetireFull(uint64_t bytes) {
+    for (size_t i = lanes_.size(); i-- > 0;) {
+      Lane& lane = *lanes_[i];
+      if (!lane.retired && lane.frame == nullptr && lane.stream.room() < bytes) ISOZONE_RETURN_IF_ERROR(Retire(lane));
+    }
+    return Status::Ok();
+  }
+
+  // The one that was used last, or longest ago.
+  Lane* NextFree(bool longest_ago) {
+    Lane* found = nullptr;
+    for (const auto& lane : lanes_) {
+      if (lane->frame != nullptr || lane->retired) continue;
+      found = lane.get();
+      if (!longest_ago) break;
+    }
+    return found;
+  }
+
+  // One more zone, of a group that this log is not in.
+  std::optional<ZoneLease> TryWiden(uint64_t bytes) {
+    std::vector<uint32_t> taken;
+    for (const auto& lane : lanes_) {
+      if (lane->stream.held()) taken.push_back(core_.groups->of(lane->stream.zone()));
+    }
+    if (taken.empty() || taken.size() >= options_.width) return std::nullopt;
+    return core_.pool->TryAcquire(
+        {.use = ZoneUse::kLog, .lifetime = lifetime_, .min_room = bytes, .urgent = true, .taken_groups = taken});
+  }
+
+  Lane* AddLane() {
+    auto lane = std::make_unique<Lane>(core_);
+    lane->stream.set_lifetime(lifetime_);
+    lane->stream.set_io_class(io_class_);
+    return lanes_.insert(lanes_.begin(), std::move(lane))->get();
+  }
+
+  // Ends the lane, and its region, as soon as all its frames are finished.
+  Status Retire(Lane& lane) {
+    lane.retired = true;
+    if (lane.unfinished > 0) return Status::Ok();
+    lane.stream.Release();
+    const Status status = CloseRegion(lane);
+    std::erase_if(lanes_, [&](const auto& other) { return other.get() == &lane; });
+    return status;
+  }
+
+  // --- Frames ---
+  // False: the lane has lost its zone.
+  bool StartIn(Lane& lane, Frame& frame) {
+    frame.at = lane.stream.held() ? lane.stream.next() : DeviceOffset(0);
+    if (!lane.stream.Start(frame.blocks, frame.blocks.size(), frame.durable)) return false;
+    frame.lane = &lane;
+    frame.in_flight = true;
+    frame.lost = false;
+    lane.frame = &frame;
+    ++lane.unfinished;
+    const auto used =
+        std::find_if(lanes_.begin(), lanes_.end(), [&](const auto& other) { return other.get() == &lane; });
+    std::rotate(lanes_.begin(), used, used + 1);
+    return true;
+  }
+
+  // Takes note of how the write of a frame in flight ended; waits for it.
+  void Settle(Frame& frame) {
+    const auto outcome = frame.lane->stream.Finish();
+    frame.in_flight = false;
+    frame.lost = !outcome.ok() || *outcome == ZoneStream::Outcome::kLostZone;
+    frame.status = outcome.status();
+    if (!frame.lost) frame.lane->frame = nullptr;
+  }
+
+  // The oldest frame, written, becomes part of its lane's region.
+  Status TakeOver(Frame& frame) {
+    while (frame.lost) {
+      ISOZONE_RETURN_IF_ERROR(frame.status);
+      ISOZONE_RETURN_IF_ERROR(WriteAgain(frame));
+    }
+    Lane& lane = *frame.lane;
+    --lane.unfinished;
+    lane.payload += frame.payload;
+    lane.end = core_.geometry().OffsetInZone(frame.at) + frame.blocks.size();
+    if (!lane.began) ISOZONE_RETURN_IF_ERROR(BeginRegion(lane, frame));
+    return lane.retired && lane.unfinished == 0 ? Retire(lane) : Status::Ok();
+  }
+
+  // All other frames of its lane are finished.
+  Status WriteAgain(Frame& frame) {
+    Lane& lane = *frame.lane;
+    lane.frame = nullptr;
+    --lane.unfinished;
+    ISOZONE_RETURN_IF_ERROR(CloseRegion(lane));
+    do {
+      ISOZONE_RETURN_IF_ERROR(lane.stream.Reserve(frame.blocks.size()));
+    } while (!StartIn(lane, frame));
+    Settle(frame);
+    return Status::Ok();
+  }
+
+  // What was started and not finished never becomes part of the file.
+  void DropStarted() {
+    for (Frame& frame : frames_) {
+      if (frame.lane == nullptr) continue;  // it did not get that far
+      if (frame.in_flight) Settle(frame);
+      if (!frame.lost) core_.pool->RemoveLive(core_.geometry().ZoneOf(frame.at), frame.blocks.size());
+    }
+    for (const auto& lane : lanes_) {
+      lane->frame = nullptr;
+      lane->unfinished = 0;
+    }
+    frames_.clear();
+  }
+
+  // --- Regions ---
+  Status BeginRegion(Lane& lane, const Frame& frame) {
+    lane.region = {core_.geometry().ZoneOf(frame.at), core_.geometry().OffsetInZone(frame.at)};
+    lane.began = true;
     {
       const MutexLock lock(core_.namespace_mutex);
       const Inode* inode = core_.state.Find(id_);
       if (inode == nullptr) return Status::Ok();
-      index_ = inode->regions.size();
-      const MetadataOp op = SetLogRegion{id_, index_, region_, WallSeconds()};
+      lane.index = inode->regions.size();
+      const MetadataOp op = SetLogRegion{id_, lane.index, lane.region, WallSeconds()};
       ISOZONE_ASSIGN_OR_RETURN(sequence_, core_.Commit({&op, 1}));
     }
     // What is written through must be found when the process is killed.
     return core_.options.log_write_through ? core_.journal->Sync(sequence_) : Status::Ok();
   }
 
-  Status CloseRegion() {
-    if (!began_) return Status::Ok();
-    ISOZONE_RETURN_IF_ERROR(stream_.MakeDurable());
+  Status CloseRegion(Lane& lane) {
+    const uint64_t payload = std::exchange(lane.payload, 0);
+    if (!std::exchange(lane.began, false)) return Status::Ok();
+    // The record says that all of the region is there, and with it all of the file before its end.
+    if (lane.stream.is_volatile()) ISOZONE_RETURN_IF_ERROR(FlushDevice());
     const MutexLock lock(core_.namespace_mutex);
-    region_.end = end_;
-    region_.payload = payload_;
-    began_ = false;
+    lane.region.end = lane.end;
+    lane.region.payload = payload;
     if (core_.state.Find(id_) == nullptr) {
-      core_.ReleaseSpace(id_, SpaceOf({&region_, 1}));
+      core_.ReleaseSpace(id_, SpaceOf({&lane.region, 1}));
       return Status::Ok();
     }
-    const MetadataOp op = SetLogRegion{id_, index_, region_, WallSeconds()};
+    const MetadataOp op = SetLogRegion{id_, lane.index, lane.region, WallSeconds()};
     ISOZONE_ASSIGN_OR_RETURN(sequence_, core_.Commit({&op, 1}));
     return Status::Ok();
   }
 
-  struct Frame {
-    std::span<std::byte> blocks;
-    uint64_t file_offset = 0;
-    uint64_t payload = 0;  // bytes
-    bool durable = false;
-  };
+  Status FlushDevice() {
+    const bool is_volatile =
+        std::any_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane->stream.is_volatile(); });
+    if (!is_volatile) return Status::Ok();
+    ISOZONE_RETURN_IF_ERROR(core_.engine.Flush(io_class_));
+    // What is in flight meanwhile says itself, when it is settled, that it is volatile.
+    for (const auto& lane : lanes_) lane->stream.MarkDurable();
+    return Status::Ok();
+  }
 
   FsCore& core_;
   const InodeId id_;
-  const size_t depth_;
-  Frame frame_;            // in flight
-  DeviceOffset frame_at_;  // where
-  ZoneStream stream_;      // waits for the frame when it goes, so it goes first
-  bool began_ = false;     // a region is open
-  LogRegion region_;
-  uint64_t index_ = 0;     // of the region in the inode
-  uint64_t end_ = 0;       // bytes in the zone, behind the last frame
-  uint64_t payload_ = 0;   // bytes in the region
-  uint64_t sequence_ = 0;  // of the last change that the metadata needs for what was written
+  const SinkOptions options_;
+  Lifetime lifetime_;
+  IoClass io_class_ = IoClass::kOther;
+
+  std::deque<Frame> frames_;                  // started and not finished, in file order; addresses stay
+  std::vector<std::unique_ptr<Lane>> lanes_;  // the one that was used last in front
+  uint64_t sequence_ = 0;                     // of the last change that the metadata needs for what was written
 };
 
 }  // namespace
 
-std::unique_ptr<WriteSink> MakeLogSink(FsCore& core, InodeId id, Lifetime lifetime, size_t depth) {
-  return std::make_unique<LogSink>(core, id, lifetime, std::min<size_t>(depth, 1));
+std::unique_ptr<WriteSink> MakeLogSink(FsCore& core, InodeId id, Lifetime lifetime, const SinkOptions& options) {
+  return std::make_unique<LogSink>(core, id, lifetime, options);
 }
 
 }  // namespace isozone

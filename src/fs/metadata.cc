@@ -63,7 +63,6 @@ Result<uint64_t> CheckRegions(const DeviceGeometry& geometry, InodeId inode, std
   uint64_t size = 0;
   for (const LogRegion& region : regions) {
     ISOZONE_RETURN_IF_ERROR(CheckRegion(geometry, inode, region));
-    if (region.open() && &region != &regions.back()) return Broken(inode, "an open log region is not the last");
     size += region.payload;
   }
   return size;
@@ -308,12 +307,6 @@ Status MetadataState::Impl::Do(const SetLogRegion& op) {
   const bool adds = op.index == regions.size();
   if (op.index > regions.size()) {
     return Broken(op.inode, fmt::format("log region {} is set but there are {}", op.index, regions.size()));
-  }
-  if (adds && !regions.empty() && regions.back().open()) {
-    return Broken(op.inode, "a log region is added behind an open one");
-  }
-  if (op.region.open() && !adds && op.index + 1 != regions.size()) {
-    return Broken(op.inode, "an open log region is not the last");
   }
   ISOZONE_RETURN_IF_ERROR(CheckRegion(geometry, op.inode, op.region));
   const LogRegion old = adds ? LogRegion() : regions[op.index];

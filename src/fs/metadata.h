@@ -15,9 +15,10 @@
 //  capacity.
 //    No two extents or log regions overlap on the device (checked by fsck, not at every Apply).
 //  * Zone groups, where they are known, name a group of every zone of the device, or that it is unknown.
-//  * A log has regions instead of extents, whose payloads follow one another; only the last region may be open.
+//  * A log has regions instead of extents, any of which may be open; its frames say where in the file they belong.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -61,11 +62,15 @@ struct Inode {
   bool is_directory = false;
   FileKind kind = FileKind::kData;
   Lifetime lifetime = Lifetime::kNotSet;
-  uint64_t size = 0;  // bytes; of a log with an open region: without what that region holds
+  uint64_t size = 0;  // bytes; of a log: without what open regions hold
   uint64_t modified_s = 0;
   std::vector<InodeLink> links;
   std::vector<FileExtent> extents;  // kData, kSmall
   std::vector<LogRegion> regions;   // kLog
+
+  bool has_open_region() const {
+    return std::any_of(regions.begin(), regions.end(), [](const LogRegion& region) { return region.open(); });
+  }
 };
 
 // --- Operations ---

@@ -165,24 +165,24 @@ TEST_F(MetadataTest, ExtentsFollowOneAnotherInsideTheirZones) {
   Refused({AppendExtents{kRootInode, 0, {}, 0}}, "is a directory");
 }
 
-TEST_F(MetadataTest, OnlyTheLastLogRegionMayBeOpen) {
+TEST_F(MetadataTest, ALogHasRegionsAnyOfWhichMayBeOpen) {
   constexpr uint64_t kOpen = LogRegion::kOpen;
   Must({PutInode{Log(2, "wal")}, SetLogRegion{InodeId(2), 0, {ZoneId(2), 0, kOpen, 0}, 0}});
-  Refused({SetLogRegion{InodeId(2), 1, {ZoneId(3), 0, kOpen, 0}, 0}}, "behind an open one");
-  Must({SetLogRegion{InodeId(2), 0, {ZoneId(2), 0, 8192, 5000}, 0},
-        SetLogRegion{InodeId(2), 1, {ZoneId(3), 4096, kOpen, 0}, 3}});
+  Must({SetLogRegion{InodeId(2), 1, {ZoneId(3), 4096, kOpen, 0}, 3}});
+  EXPECT_TRUE(state_.Find(InodeId(2))->has_open_region());
+  Must({SetLogRegion{InodeId(2), 0, {ZoneId(2), 0, 8192, 5000}, 0}});
+  EXPECT_TRUE(state_.Find(InodeId(2))->has_open_region());
   EXPECT_EQ(state_.Find(InodeId(2))->size, 5000U);
-  Refused({SetLogRegion{InodeId(2), 0, {ZoneId(2), 0, kOpen, 0}, 0}}, "not the last");
   Refused({SetLogRegion{InodeId(2), 3, {ZoneId(2), 0, kOpen, 0}, 0}}, "there are 2");
   Refused({SetLogRegion{InodeId(2), 1, {ZoneId(3), 4096, kOpen, 1}, 0}}, "payload");
   Refused({SetLogRegion{InodeId(2), 1, {ZoneId(3), 4096, 8192, 4097}, 0}}, "payload");
   Refused({SetLogRegion{InodeId(2), 1, {ZoneId(3), 4097, kOpen, 0}, 0}}, "capacity");
   Refused({SetLogRegion{InodeId(2), 1, {ZoneId(3), 4096, 49 * kKiB, 0}, 0}}, "capacity");
   Refused({SetLogRegion{InodeId(2), 1, {ZoneId(8), 4096, kOpen, 0}, 0}}, "capacity");
-  Refused({SetLogRegions{InodeId(2), {{ZoneId(3), 0, kOpen, 0}, {ZoneId(4), 0, kOpen, 0}}, 0}}, "not the last");
   Refused({AppendExtents{InodeId(2), 0, {Extent(0, 2, 0, 1)}, 0}}, "is a log");
   Must({SetLogRegions{InodeId(2), {{ZoneId(3), 4096, 8192, 10}}, 7}});
   EXPECT_EQ(state_.Find(InodeId(2))->size, 10U);
+  EXPECT_FALSE(state_.Find(InodeId(2))->has_open_region());
 }
 
 TEST_F(MetadataTest, RemembersZoneGroupsOfItsZonesOnly) {
@@ -350,11 +350,10 @@ class NaiveModel {
         if (in_zone + extent.length > 48 * kKiB) return false;
         size += extent.length;
       }
-      for (size_t i = 0; i < inode.regions.size(); ++i) {
-        const LogRegion& region = inode.regions[i];
+      for (const LogRegion& region : inode.regions) {
         if (region.zone.value() >= 8 || region.begin % 4096 != 0) return false;
         if (region.open()
-                ? i + 1 < inode.regions.size() || region.payload > 0 || region.begin > 48 * kKiB
+                ? region.payload > 0 || region.begin > 48 * kKiB
                 : region.end > 48 * kKiB || region.begin > region.end || region.payload > region.end - region.begin) {
           return false;
         }

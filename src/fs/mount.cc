@@ -15,10 +15,11 @@ namespace {
 // The options that shape a mount, as one comparable line.
 std::string Describe(const MountOptions& o) {
   return fmt::format(
-      "policy={} write_buffer={} stripe_width={} stripe_unit={} writer_memory={} read_ahead_memory={} isolation={} "
+      "policy={} write_buffer={} log_width={} stripe_width={} stripe_unit={} writer_memory={} read_ahead_memory={} "
+      "isolation={} "
       "io_shares={} "
       "checkpoint_after={} log_write_through={}",
-      o.policy, o.write_buffer, o.stripe_width, o.stripe_unit, o.writer_memory, o.read_ahead_memory,
+      o.policy, o.write_buffer, o.log_width, o.stripe_width, o.stripe_unit, o.writer_memory, o.read_ahead_memory,
       o.isolation ? "on" : "off", o.io_shares.ToString(), o.checkpoint_after, o.log_write_through ? "on" : "off");
 }
 

@@ -32,45 +32,56 @@ Status AdoptZones(FsCore& core, std::span<const std::pair<ZoneId, ZoneUse>> meta
       if (!has_lifetime[zone.value()]) core.pool->SetLifetime(zone, inode->lifetime);
       has_lifetime[zone.value()] = true;
     }
-    if (log && !inode->regions.empty() && inode->regions.back().open()) {
-      const ZoneId zone = inode->regions.back().zone;
-      core.unread_logs[inode->id] = {zone, core.geometry().block_size};
-      core.pool->SetUse(zone, ZoneUse::kLog);
+    for (const LogRegion& region : inode->regions) {
+      if (!region.open()) continue;
+      core.unread_logs[inode->id].emplace_back(region.zone, core.geometry().block_size);
+      core.pool->SetUse(region.zone, ZoneUse::kLog);
     }
   }
   for (auto& [id, space] : core.unread_logs) {
-    auto& [zone, bytes] = space;
-    bytes = std::min(bytes, core.geometry().zone_capacity - live[zone.value()]);
-    core.pool->AddLive(zone, bytes);
-    live[zone.value()] += bytes;
+    for (auto& [zone, bytes] : space) {
+      bytes = std::min(bytes, core.geometry().zone_capacity - live[zone.value()]);
+      core.pool->AddLive(zone, bytes);
+      live[zone.value()] += bytes;
+    }
   }
   return Status::Ok();
 }
 
-// Gives every log that was open when the last mount ended its end. A damaged one ends behind what was written, so that
-// the damage is met again whenever it is read; what is before it can be. One that cannot be read now stays open.
+// The regions of a damaged log, each with an end behind what was written there, so that the damage is met again whenever
+// it is read; what is before it can be.
+Result<std::vector<LogRegion>> SealDamaged(const FsCore& core, const Inode& inode, const LogContents& log) {
+  std::vector<LogRegion> regions = inode.regions;
+  for (size_t i = 0; i < regions.size(); ++i) {
+    if (!regions[i].open()) continue;
+    ISOZONE_ASSIGN_OR_RETURN(const uint64_t write_pointer, WritePointerOf(*core.device, regions[i].zone));
+    const LogScan& scan = log.scans[i];
+    regions[i].end = scan.damage.ok() ? scan.end : std::max(write_pointer, scan.end + core.geometry().block_size);
+    regions[i].payload = scan.payload;
+  }
+  return regions;
+}
+
+// Gives every log that was open when the last mount ended its end. One that cannot be read now stays open.
 Result<std::vector<MetadataOp>> SealOpenLogs(FsCore& core) ISOZONE_REQUIRES(core.namespace_mutex) {
   std::vector<MetadataOp> ops;
   for (const Inode* inode = core.state.Next(InodeId()); inode != nullptr; inode = core.state.Next(inode->id)) {
-    if (inode->regions.empty() || !inode->regions.back().open()) continue;
-    LogRegion region = inode->regions.back();
-    ISOZONE_ASSIGN_OR_RETURN(const uint64_t write_pointer, WritePointerOf(*core.device, region.zone));
-    const LogScan scan = ScanLogRegion(core.engine, core.frame_seed, inode->id, region, inode->size, write_pointer);
-    if (scan.damage.Is(StatusCode::kIoError)) {
-      Log().error("the end of log inode {} is not known: {}", inode->id.value(), scan.damage.message());
+    if (!inode->has_open_region()) continue;
+    ISOZONE_ASSIGN_OR_RETURN(const LogContents log, ReadLog(core.engine, core.frame_seed, *inode));
+    if (log.damage.Is(StatusCode::kIoError)) {
+      Log().error("the end of log inode {} is not known: {}", inode->id.value(), log.damage.message());
       continue;
     }
-    region.end = scan.damage.ok() ? scan.end : std::max(write_pointer, scan.end + core.geometry().block_size);
-    region.payload = scan.payload;
-    if (!scan.damage.ok()) Log().error("{}", scan.damage.ToString());
-    if (region.end == region.begin) {
-      // Nothing of it survived; its place belongs to whoever writes there next, once this is durable.
-      core.pool->ResetBeforeUse(region.zone);
-      std::vector<LogRegion> others(inode->regions.begin(), inode->regions.end() - 1);
-      ops.emplace_back(SetLogRegions{inode->id, std::move(others), inode->modified_s});
-      continue;
+    SealedLog sealed;
+    if (log.damage.ok()) {
+      sealed = SealLog(core.geometry(), inode->regions, log.extents);
+    } else {
+      Log().error("{}", log.damage.ToString());
+      ISOZONE_ASSIGN_OR_RETURN(sealed.regions, SealDamaged(core, *inode, log));
     }
-    ops.emplace_back(SetLogRegion{inode->id, inode->regions.size() - 1, region, inode->modified_s});
+    // The place of what did not survive belongs to whoever writes there next, once this is durable.
+    for (const LogRegion& region : sealed.dropped) core.pool->ResetBeforeUse(region.zone);
+    ops.emplace_back(SetLogRegions{inode->id, std::move(sealed.regions), inode->modified_s});
   }
   return ops;
 }

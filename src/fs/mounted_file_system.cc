@@ -89,7 +89,7 @@ Result<FileAttributes> MountedFileSystem::Stat(std::string_view path) {
   {
     const MutexLock lock(mutex());
     ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, core_->state.Lookup(path));
-    const bool grows_elsewhere = follower_ != nullptr && !inode->regions.empty() && inode->regions.back().open();
+    const bool grows_elsewhere = follower_ != nullptr && inode->has_open_region();
     if (!grows_elsewhere) return AttributesOf(*inode);
     open_log = inode->id;
   }
@@ -274,7 +274,7 @@ Result<std::shared_ptr<OpenFile>> MountedFileSystem::Open(const Inode& inode) {
   // A log has to be scanned, which is I/O, so without the lock; if it was opened meanwhile, Register finds that.
   LogContents log;
   if (inode.kind == FileKind::kLog) {
-    ISOZONE_ASSIGN_OR_RETURN(log, ReadLog(*core_, inode));
+    ISOZONE_ASSIGN_OR_RETURN(log, ReadLog(core_->engine, core_->frame_seed, inode));
   }
   const MutexLock lock(mutex());
   const Inode* now = core_->state.Find(inode.id);
@@ -287,31 +287,22 @@ Result<std::shared_ptr<OpenFile>> MountedFileSystem::Open(const Inode& inode) {
 
 Status MountedFileSystem::SealLeftOpen(const OpenFile& file) {
   const Inode* inode = core_->state.Find(file.id());
-  if (inode == nullptr || inode->regions.empty() || !inode->regions.back().open()) return Status::Ok();
-  std::vector<LogRegion> regions = inode->regions;
-  LogRegion last = regions.back();
-  regions.pop_back();
-  last.payload = file.size() - inode->size;
-  if (last.payload > 0) {
-    const FileExtent extent = file.Extents().back();
-    const uint64_t end = core_->geometry().OffsetInZone(extent.device_offset) + extent.length;
-    last.end = RoundUp(end, core_->geometry().block_size);
-    regions.push_back(last);
-  }
-  const MetadataOp op = SetLogRegions{file.id(), std::move(regions), inode->modified_s};
+  if (inode == nullptr || !inode->has_open_region()) return Status::Ok();
+  const auto sealed_before = SpaceOf(inode->regions);
+  SealedLog log = SealLog(core_->geometry(), inode->regions, file.Extents());
+  const auto space = SpaceOf(log.regions);
+  const MetadataOp op = SetLogRegions{file.id(), std::move(log.regions), inode->modified_s};
   ISOZONE_RETURN_IF_ERROR(core_->Commit({&op, 1}).status());
-  if (last.payload == 0) {
-    ReleaseUnread(file.id());
-  } else if (const auto unread = core_->unread_logs.extract(file.id())) {
-    core_->pool->AddLive(last.zone, last.end - last.begin - unread.mapped().second);
-  }
+  for (const auto& [zone, bytes] : space) core_->pool->AddLive(zone, bytes);
+  for (const auto& [zone, bytes] : sealed_before) core_->pool->RemoveLive(zone, bytes);
+  ReleaseUnread(file.id());
   return Status::Ok();
 }
 
 void MountedFileSystem::ReleaseUnread(InodeId id) {
   const auto unread = core_->unread_logs.find(id);
   if (unread == core_->unread_logs.end()) return;
-  core_->pool->RemoveLive(unread->second.first, unread->second.second);
+  for (const auto& [zone, bytes] : unread->second) core_->pool->RemoveLive(zone, bytes);
   core_->unread_logs.erase(unread);
 }
 
@@ -329,11 +320,18 @@ size_t MountedFileSystem::BufferSize(FileKind kind) const {
 }
 
 // The unit of a stripe, and how many of them a writer may hold.
-DataSinkOptions MountedFileSystem::StripeOptions(size_t unit) const {
+SinkOptions MountedFileSystem::StripeOptions(size_t unit) const {
   const MountOptions& options = core_->options;
-  DataSinkOptions sink;
+  SinkOptions sink;
   sink.depth = std::clamp<uint64_t>(options.writer_memory / unit, 2, 1024) - 1;
   sink.width = static_cast<uint32_t>(std::min<uint64_t>({options.stripe_width, core_->groups->count(), sink.depth}));
+  return sink;
+}
+
+SinkOptions MountedFileSystem::LogOptions() const {
+  SinkOptions sink;
+  sink.width = std::min(core_->options.log_width, core_->groups->count());
+  sink.depth = sink.width;
   return sink;
 }
 
@@ -343,10 +341,10 @@ std::unique_ptr<FileWriter> MountedFileSystem::MakeWriter(std::shared_ptr<OpenFi
   const size_t buffer = BufferSize(kind);
   std::unique_ptr<WriteSink> sink;
   if (kind == FileKind::kLog) {
-    sink = MakeLogSink(*core_, file->id(), lifetime, core_->parallel ? 1 : 0);
+    sink = MakeLogSink(*core_, file->id(), lifetime, core_->parallel ? LogOptions() : SinkOptions());
   } else {
     const bool striped = kind == FileKind::kData && core_->parallel;
-    sink = MakeDataSink(*core_, file->id(), lifetime, striped ? StripeOptions(buffer) : DataSinkOptions());
+    sink = MakeDataSink(*core_, file->id(), lifetime, striped ? StripeOptions(buffer) : SinkOptions());
   }
   sink->SetIoClass(io_class);
   return std::make_unique<BufferedWriter>(core_, std::move(file), std::move(sink), buffer);
@@ -508,7 +506,7 @@ Status MountedFileSystem::VisitFiles(const std::function<void(const FileDetails&
     }
     last = inode.id;
     if (inode.kind == FileKind::kLog) {
-      ISOZONE_ASSIGN_OR_RETURN(LogContents log, ReadLog(*core_, inode));
+      ISOZONE_ASSIGN_OR_RETURN(LogContents log, ReadLog(core_->engine, core_->frame_seed, inode));
       details.extents = std::move(log.extents);
     } else {
       details.extents = std::move(inode.extents);

@@ -99,7 +99,8 @@ class MountedFileSystem final : public FileSystem {
   void ReleaseUnread(InodeId id) ISOZONE_REQUIRES(core_->namespace_mutex);
   std::unique_ptr<FileWriter> MakeWriter(std::shared_ptr<OpenFile> file, IoClass io_class, Lifetime lifetime);
   size_t BufferSize(FileKind kind) const;
-  DataSinkOptions StripeOptions(size_t unit) const;
+  SinkOptions StripeOptions(size_t unit) const;
+  SinkOptions LogOptions() const;
 
   const std::shared_ptr<FsCore> core_;
   const std::unique_ptr<Follower> follower_;  // null where this process is the writer

@@ -6,6 +6,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/clock.h"
+#include "fs/open_log.h"
 #include "fs/zone_stream.h"
 
 namespace isozone {
@@ -32,24 +33,15 @@ Status CutData(FsCore& core, const Inode& inode, uint64_t size) ISOZONE_REQUIRES
   return Status::Ok();
 }
 
-// Regions keep all their frames; the scan of the last one stops at its payload.
-Status CutLog(FsCore& core, const Inode& inode, uint64_t size) ISOZONE_REQUIRES(core.namespace_mutex) {
-  std::vector<LogRegion> kept;
-  std::vector<LogRegion> dropped;
-  uint64_t left = size;
-  for (const LogRegion& region : inode.regions) {
-    if (left == 0) {
-      dropped.push_back(region);
-      continue;
-    }
-    kept.push_back(region);
-    kept.back().payload = std::min(region.payload, left);
-    left -= kept.back().payload;
-  }
+// Regions keep all their frames; the scan of each stops at its payload. `kept`: what is left of the log, all of which is
+// sealed.
+Status CutLog(FsCore& core, const Inode& inode, std::span<const FileExtent> kept)
+    ISOZONE_REQUIRES(core.namespace_mutex) {
   const InodeId id = inode.id;
-  const MetadataOp op = SetLogRegions{id, std::move(kept), WallSeconds()};
+  SealedLog log = SealLog(core.geometry(), inode.regions, kept);
+  const MetadataOp op = SetLogRegions{id, std::move(log.regions), WallSeconds()};
   ISOZONE_RETURN_IF_ERROR(core.Commit({&op, 1}).status());
-  core.ReleaseSpace(id, SpaceOf(dropped));
+  core.ReleaseSpace(id, SpaceOf(log.dropped));
   return Status::Ok();
 }
 
@@ -79,11 +71,12 @@ std::vector<FileExtent> SpliceExtents(std::span<const FileExtent> extents, std::
 }
 
 Status TruncateFile(FsCore& core, OpenFile& file, uint64_t size) {
+  std::vector<FileExtent> kept = CutExtents(file.Extents(), size);
   const MutexLock lock(core.namespace_mutex);
   if (const Inode* inode = core.state.Find(file.id())) {
-    ISOZONE_RETURN_IF_ERROR(inode->kind == FileKind::kLog ? CutLog(core, *inode, size) : CutData(core, *inode, size));
+    ISOZONE_RETURN_IF_ERROR(inode->kind == FileKind::kLog ? CutLog(core, *inode, kept) : CutData(core, *inode, size));
   }
-  file.Reset(CutExtents(file.Extents(), size), file.damage());
+  file.Reset(std::move(kept), file.damage());
   return Status::Ok();
 }
 

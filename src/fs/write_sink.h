@@ -56,13 +56,13 @@ class WriteSink {
   virtual void SetIoClass(IoClass io_class) = 0;
 };
 
-// The file has the extents that the metadata state says; the sink adds to them. `width`: on how many zones at once, each
-// of another group, it may write; `depth`: see WriteSink.
-struct DataSinkOptions {
+// The file has what the metadata state says; the sink adds to it. `width`: on how many zones at once, each of another
+// group, it may write; `depth`: see WriteSink.
+struct SinkOptions {
   uint32_t width = 1;
   size_t depth = 0;
 };
-std::unique_ptr<WriteSink> MakeDataSink(FsCore& core, InodeId id, Lifetime lifetime, const DataSinkOptions& options);
-std::unique_ptr<WriteSink> MakeLogSink(FsCore& core, InodeId id, Lifetime lifetime, size_t depth);
+std::unique_ptr<WriteSink> MakeDataSink(FsCore& core, InodeId id, Lifetime lifetime, const SinkOptions& options);
+std::unique_ptr<WriteSink> MakeLogSink(FsCore& core, InodeId id, Lifetime lifetime, const SinkOptions& options);
 
 }  // namespace isozone

@@ -139,6 +139,7 @@ struct ZonePool::Impl {
   Result<ZoneLease> GrantWhenPossible(BudgetClass c, AttemptFunction attempt) ISOZONE_REQUIRES(mu);
   std::optional<ZoneLease> TryAcquire(const ZoneRequest& request) ISOZONE_EXCLUDES(mu);
   PlacementQuery QueryFor(const ZoneRequest& request) ISOZONE_REQUIRES(mu);
+  Placement Place(const PlacementQuery& query) const ISOZONE_REQUIRES(mu);
   Attempt TryPlace(const ZoneRequest& request) ISOZONE_REQUIRES(mu);
   Attempt TryMetadata(ZoneUse use) ISOZONE_REQUIRES(mu);
   Attempt TryReopen(ZoneId zone) ISOZONE_REQUIRES(mu);
@@ -325,7 +326,7 @@ std::optional<ZoneLease> ZonePool::Impl::TryAcquire(const ZoneRequest& request) 
   query.taken_groups = request.taken_groups;
   query.token_available = active.Available(BudgetClass::kData) > kSpareTokens;
   query.empty_available = table.empty().size() > EmptyKeptFrom(BudgetClass::kData) + table.size() / kSpareZonesPart;
-  const Placement placement = policy->PlaceData(table, query);
+  const Placement placement = Place(query);
   using Action = Placement::Action;
   if (placement.action != Action::kUseIdle && placement.action != Action::kOpenEmpty) return std::nullopt;
   return GrantLease(*placement.zone, request.use, request.lifetime, query.urgent);
@@ -346,12 +347,16 @@ PlacementQuery ZonePool::Impl::QueryFor(const ZoneRequest& request) {
   return query;
 }
 
+Placement ZonePool::Impl::Place(const PlacementQuery& query) const {
+  return query.use == ZoneUse::kLog ? PlaceLog(table, query) : policy->PlaceData(table, query);
+}
+
 ZonePool::Impl::Attempt ZonePool::Impl::TryPlace(const ZoneRequest& request) {
   const BudgetClass c = ClassOf(request.use);
   if (open.Available(c) == 0) return {{}, Lack::kOpenZone};
   const PlacementQuery query = QueryFor(request);
   if (c == BudgetClass::kData && query.token_available) data_token_wanted = false;
-  const Placement placement = request.use == ZoneUse::kLog ? PlaceLog(table, query) : policy->PlaceData(table, query);
+  const Placement placement = Place(query);
   switch (placement.action) {
     case Placement::Action::kUseIdle:
     case Placement::Action::kOpenEmpty:

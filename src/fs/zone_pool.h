@@ -154,7 +154,7 @@ class ZonePool {
   // --- Writing ---
   // kNoSpace when nothing can be written even after all dead zones are reset; kReadOnly.
   Result<ZoneLease> Acquire(const ZoneRequest& request);
-  // One more zone for a file that has some: of another group, for data, and only where kSpareTokens active zones and a
+  // One more zone for a file that has some: of another group, and only where kSpareTokens active zones and a
   // sixteenth of all zones, empty, are left for others: what fills up is striped less. Never waits.
   static constexpr uint32_t kSpareTokens = 2;
   static constexpr uint32_t kSpareZonesPart = 16;

@@ -31,10 +31,20 @@ std::optional<ZoneId> AnyIdleLog(const ZoneTable& table, uint64_t min_room) {
   return std::nullopt;
 }
 
+// One more zone for a log that is written faster than those it has take it.
+Placement WidenLog(const ZoneTable& table, const PlacementQuery& query) {
+  using Action = Placement::Action;
+  const GroupChoice choice(table, query);
+  if (const auto idle = choice.Idle()) return {Action::kUseIdle, idle->zone};
+  const auto empty = query.can_open() ? choice.Empty() : std::nullopt;
+  return empty ? Placement{Action::kOpenEmpty, empty->zone} : Placement{};
+}
+
 }  // namespace
 
 Placement PlaceLog(const ZoneTable& table, const PlacementQuery& query) {
   using Action = Placement::Action;
+  if (query.widen) return WidenLog(table, query);
   // Pack tight: logs of one lifetime die in the order in which they were written.
   if (auto zone = table.IdleWithRoom(ZoneUse::kLog, query.lifetime, query.min_room)) return {Action::kUseIdle, *zone};
   // Keep lifetimes apart while that costs nothing.

@@ -67,7 +67,8 @@ class PlacementPolicy {
 };
 
 // The zone for a log, whatever the policy: logs share zones with logs only, since zones of data die later, and a log
-// never waits for a finish while it can go on in any zone of logs. A new zone is of the group where least is going on.
+// never waits for a finish while it can go on in any zone of logs. A new zone is of the group where least is going on;
+// one more zone beside others is of another group than theirs, without logs and flushes.
 Placement PlaceLog(const ZoneTable& table, const PlacementQuery& query);
 
 // Of the idle zones of data with at least `min_room` bytes, one whose data lives longest: where a file goes that no zone

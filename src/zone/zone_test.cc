@@ -517,6 +517,21 @@ TEST_F(IsozonePlacementTest, ALogOpensAZoneInTheQuietestGroup) {
   EXPECT_EQ(PlaceLog(*table_, query_), Open(2));
 }
 
+TEST_F(IsozonePlacementTest, ALogWidensIntoGroupsWithoutLogsAndFlushes) {
+  loads_ = {GroupLoad{1, 0}, GroupLoad{1, 0}, GroupLoad{0, 3}};
+  query_.use = kL;
+  query_.urgent = query_.widen = true;
+  const std::array<uint32_t, 1> taken = {0};
+  query_.taken_groups = taken;
+  EXPECT_EQ(PlaceLog(*table_, query_), Open(2));
+  loads_[2].urgent = 1;
+  EXPECT_EQ(PlaceLog(*table_, query_), kSpace);
+  query_.isolate = false;
+  EXPECT_EQ(PlaceLog(*table_, query_).action, Placement::Action::kOpenEmpty);
+  query_.token_available = false;
+  EXPECT_EQ(PlaceLog(*table_, query_), kSpace);
+}
+
 TEST_F(IsozonePlacementTest, AFullDeviceHasNoSpace) {
   query_.empty_available = false;
   EXPECT_EQ(Place(), kSpace);

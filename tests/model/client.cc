@@ -364,7 +364,6 @@ Status Client::DoCreate() {
   StatusCode expected = FileCode(path);
   const bool replaces = expected == StatusCode::kOk;
   const Inode old = replaces ? oracle_.now().names.at(path) : 0;
-  if (replaces && HasWriter(old)) expected = StatusCode::kBusy;
   if (expected == StatusCode::kNotFound) expected = ParentCode(path);
   const CreateOptions options = RandomCreateOptions();
   auto created = fs_.Create(path, options);

@@ -79,6 +79,7 @@ MountOptions RandomMountOptions(Random& random) {
   MountOptions options;
   if (random.Chance(0.2)) options.policy = "zenfs";
   options.stripe_unit = 64 * kKiB;
+  options.log_width = static_cast<uint32_t>(random.Between(1, 4));
   options.stripe_width = static_cast<uint32_t>(random.Between(1, 8));
   options.writer_memory = 128 * kKiB << random.Below(4);
   options.isolation = random.Chance(0.8);
