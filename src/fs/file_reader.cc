@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <deque>
+#include <list>
 
 #include "base/aligned_buffer.h"
 
@@ -88,7 +88,7 @@ class ReadInFlight {
 
   FsCore& core_;
   FileRead& read_;
-  std::deque<Piece> pieces_;  // addresses stay
+  std::list<Piece> pieces_;  // addresses stay
   std::atomic<uint64_t> pending_{0};
 };
 
