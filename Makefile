@@ -72,6 +72,7 @@ bench: ## Run the benchmarks
 	@$(call configure,bench)
 	@$(call compile,bench)
 	@scripts/run-benchmarks build/bench
+	@bench/instruction_cost --build build/bench
 	@bench/rocksdb_ratio --build build/bench
 	@bench/parallel_ratio --build build/bench
 
