@@ -14,7 +14,7 @@ PURE = ("nand", "zone", "lsm")
 IMPURE_HEADER = re.compile(r"<(thread|condition_variable|future|mutex|shared_mutex|sys/.*|unistd\.h|fcntl\.h)>"
                            r"|\"base/(mutex|clock)\.h\"")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"][^>"]+[>"])', re.MULTILINE)
-ROCKSDB_USERS = re.compile(r"^(src/rocksdb|tests|bench|examples)/")
+ROCKSDB_USERS = re.compile(r"^(src/rocksdb|tests|bench|lab|examples)/")
 
 
 def violations(path, text):
