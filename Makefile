@@ -76,6 +76,20 @@ bench: ## Run the benchmarks
 	@bench/rocksdb_ratio --build build/bench
 	@bench/parallel_ratio --build build/bench
 
+.PHONY: lab-build
+lab-build:
+	@scripts/install-dependencies bench lab
+	@$(call configure,bench)
+	@$(call compile,bench)
+
+.PHONY: report
+report: lab-build ## Run every experiment in small, in 15 minutes, and write the page of results
+	@lab/run --quick
+
+.PHONY: lab
+lab: lab-build ## Run every experiment in full, which takes hours, and write the page of results
+	@lab/run
+
 .PHONY: fuzz
 fuzz: ## Fuzz each parser for FUZZ_SECONDS (60)
 	@scripts/install-dependencies developer

@@ -1,0 +1,171 @@
+"""The command lines of lab/run and lab/report."""
+import argparse
+import os
+import signal
+import sys
+
+from . import experiments, processes, progress, report, results, runner, versions
+
+OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+DEFAULT_OUT = {"quick": "build/lab/quick", "full": "build/lab"}
+DEFAULT_REPEATS = {"quick": 1, "full": 3}
+NEEDS = (("matplotlib", "python3-matplotlib"),)
+
+
+class Refused(Exception):
+    """What cannot be done, in one line, and the exit code for it."""
+
+    def __init__(self, code, message):
+        super().__init__(message)
+        self.code = code
+
+
+def positive(text):
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+def add_out(parser):
+    parser.add_argument("--out", metavar="DIR", help="directory of results and page (build/lab, with --quick "
+                        "build/lab/quick)")
+
+
+def mode_of(arguments):
+    return "quick" if arguments.quick else "full"
+
+
+def out_of(arguments):
+    return arguments.out or DEFAULT_OUT[mode_of(arguments)]
+
+
+def run_parser():
+    parser = argparse.ArgumentParser(prog="lab/run", description="Run experiments, draw them and write the page. What "
+                                     "is recorded already, with the same versions and sizes, is not run again.")
+    parser.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help="names as --list shows them; all if none")
+    parser.add_argument("--list", action="store_true", help="list the experiments")
+    parser.add_argument("--quick", action="store_true", help="small sizes and one repeat: all within 15 minutes")
+    add_out(parser)
+    parser.add_argument("--build", default="build/bench", metavar="DIR", help="build directory (build/bench)")
+    parser.add_argument("--tmpfs", default="/dev/shm", metavar="DIR", help="where devices are made (/dev/shm)")
+    parser.add_argument("--repeats", type=positive, metavar="N", help="runs of each (3, with --quick 1)")
+    parser.add_argument("--seed", type=positive, default=1, metavar="N", help="of the first repeat (1)")
+    return parser
+
+
+def choose(names):
+    """The experiments of these names; all of them for none, or for `all`."""
+    if not names or names == ["all"]:
+        return list(experiments.ALL)
+    known = {one.name: one for one in experiments.ALL}
+    for name in names:
+        if name not in known:
+            raise Refused(USAGE, f"unknown experiment '{name}'; there are: {', '.join(known)}")
+    return [known[name] for name in dict.fromkeys(names)]
+
+
+def check_modules():
+    for module, package in NEEDS:
+        try:
+            __import__(module)
+        except ImportError:
+            raise Refused(FAILED, f"{package} is missing; use scripts/install-dependencies lab") from None
+
+
+def open_build(directory):
+    build = versions.Build(directory)
+    if build.missing():
+        raise Refused(FAILED, f"{build.missing()[0]} is missing; use make lab, or build the preset bench")
+    return build
+
+
+def header_of(experiment, arguments, found):
+    mode = mode_of(arguments)
+    parameters = experiment.parameters(mode)
+    fingerprint = results.fingerprint(mode, parameters, arguments.seed, found, experiment.driver)
+    return {"experiment": experiment.name, "mode": mode, "parameters": parameters, "seed": arguments.seed,
+            "versions": found, "fingerprint": fingerprint}
+
+
+def prepare(arguments, chosen, found):
+    """The runs that are missing."""
+    repeats = arguments.repeats or DEFAULT_REPEATS[mode_of(arguments)]
+    runs = []
+    for experiment in chosen:
+        path = os.path.join(out_of(arguments), f"{experiment.name}.json")
+        records, aside = results.Results.resume(path, header_of(experiment, arguments, found))
+        if aside:
+            print(f"{experiment.name}: what was recorded is of other versions or sizes; kept as {aside}",
+                  file=sys.stderr)
+        runs += runner.missing_runs(experiment, records, path, repeats)
+    return runs
+
+
+def execute(arguments, chosen):
+    """Runs what is missing; how many runs failed."""
+    build = open_build(arguments.build)
+    check_modules()
+    os.makedirs(out_of(arguments), exist_ok=True)
+    runs = prepare(arguments, chosen, versions.collect(build))
+    with progress.create(len(runs)) as shown, runner.Runner(build, arguments.tmpfs, shown) as work:
+        if not runs:
+            shown.note("everything asked for is recorded already")
+        return work.run_all(runs)
+
+
+def list_experiments():
+    for one in experiments.ALL:
+        print(f"{one.name:<10} {one.title}")
+
+
+def print_page(directory):
+    path = report.write(directory)
+    if path is None:
+        raise Refused(FAILED, f"no results in {directory}; use lab/run")
+    print(path)
+
+
+def guarded(prog, action):
+    """The exit code of `action`; what it refuses is said in one line."""
+    try:
+        return action()
+    except Refused as refused:
+        print(f"{prog}: {refused}", file=sys.stderr)
+        return refused.code
+    except (OSError, processes.RunFailed) as error:
+        print(f"{prog}: {error}", file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        print(f"{prog}: interrupted; the same command continues", file=sys.stderr)
+        return INTERRUPTED
+
+
+def run_experiments(words=None):
+    arguments = run_parser().parse_args(words)
+
+    def action():
+        chosen = choose(arguments.experiments)
+        if arguments.list:
+            list_experiments()
+            return OK
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        failures = execute(arguments, chosen)
+        print_page(out_of(arguments))
+        return FAILED if failures else OK
+
+    return guarded("lab/run", action)
+
+
+def write_report(words=None):
+    parser = argparse.ArgumentParser(prog="lab/report", description="Draw what has been run and write one page of it.")
+    parser.add_argument("--quick", action="store_true", help="the page of the quick runs")
+    add_out(parser)
+    arguments = parser.parse_args(words)
+
+    def action():
+        check_modules()
+        print_page(out_of(arguments))
+        return OK
+
+    return guarded("lab/report", action)

@@ -1,0 +1,79 @@
+"""RocksDB's own db_bench, as the experiments run it, and what it reports."""
+import dataclasses
+import re
+
+from . import processes
+
+KEY_BYTES = 20
+VALUE_BYTES = 800
+# As in the papers where they say it, the defaults of db_bench where they do not (a memtable of 64 MB).
+SETTINGS = {"key_size": KEY_BYTES, "value_size": VALUE_BYTES, "compression_type": "none", "threads": 1,
+            "max_background_jobs": 2}
+
+LINE = re.compile(r"^(\w+)\s+:\s+[\d.]+ micros/op (\d+) ops/sec", re.M)
+HISTOGRAM = re.compile(r"^Microseconds per (\w+):\n(.*?)(?=^Microseconds per|^\w+\s+:\s|\Z)", re.M | re.S)
+BUCKET = re.compile(r"^[\[(]\s*(\d+),\s*(\d+)\s*[\])]\s+(\d+)\s", re.M)
+RANGE = re.compile(r"^Min: ([\d.]+)\s+Median: [\d.]+\s+Max: ([\d.]+)", re.M)
+
+
+@dataclasses.dataclass(frozen=True)
+class Histogram:
+    """Latencies in microseconds: (from, to, count) of each bucket, and the least and greatest value."""
+    buckets: list
+    least: float
+    greatest: float
+
+    @staticmethod
+    def parse(text):
+        bounds = RANGE.search(text)
+        buckets = [tuple(map(int, found)) for found in BUCKET.findall(text)]
+        if bounds is None or not buckets:
+            raise processes.RunFailed("db_bench has printed no histogram")
+        return Histogram(buckets, float(bounds.group(1)), float(bounds.group(2)))
+
+    def percentile(self, percent):
+        """Linear within a bucket, as RocksDB does it for the percentiles that it prints."""
+        rank = sum(count for *_, count in self.buckets) * percent / 100
+        below = 0
+        for low, high, count in self.buckets:
+            if below + count >= rank:
+                value = low + (high - low) * (rank - below) / count
+                return min(max(value, self.least), self.greatest)
+            below += count
+        return self.greatest
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """Of one benchmark."""
+    rate: float         # operations a second
+    histograms: dict    # by kind of operation: "write", "read"; with --histogram
+
+
+def parse(text):
+    """Result by name of the benchmark."""
+    lines = list(LINE.finditer(text))
+    ends = [line.start() for line in lines[1:]] + [len(text)]
+    return {line.group(1): Result(float(line.group(2)),
+                                  {kind: Histogram.parse(body)
+                                   for kind, body in HISTOGRAM.findall(text[line.end():end])})
+            for line, end in zip(lines, ends)}
+
+
+def run(context, store, benchmarks, **options):
+    """Runs `benchmarks`, a list, one after the other on `store`; Result by name."""
+    settings = {"benchmarks": ",".join(benchmarks), "db": store.database, **SETTINGS, "seed": context.seed, **options}
+    if store.uri:
+        settings["fs_uri"] = store.uri
+    command = ["db_bench", *(f"--{name}={value}" for name, value in settings.items())]
+    results = parse(context.execute(command, store.environment))
+    missing = set(benchmarks) - set(results) - {"waitforcompaction"}
+    if missing:
+        raise processes.RunFailed(f"db_bench has reported nothing of {', '.join(sorted(missing))}")
+    return results
+
+
+def report_rates(text):
+    """Operations of each second, from what --report_file has collected."""
+    rows = [line.split(",") for line in text.splitlines()[1:] if line.count(",") == 1]
+    return [float(rate) for _, rate in rows]

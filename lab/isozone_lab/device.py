@@ -1,0 +1,142 @@
+"""Where the database of a run lies: a fresh device in tmpfs, or a directory there.
+
+A device of each shape is formatted and measured (isozone izg identify) once; every run gets a copy of it, so that all
+start from the same state. Images are sparse, and so are the copies.
+"""
+import dataclasses
+import os
+import re
+import shutil
+
+from . import processes
+
+# What each series adds to the URI of the device. tmpfs has no device: RocksDB runs on POSIX files.
+POLICIES = {"zenfs": "policy=zenfs", "striping": "policy=isozone&isolation=off", "isozone": "policy=isozone"}
+PROFILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../profiles/small-zone.profile")
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    """The small-zone device with so many zones, and with fewer dies if asked for."""
+    zones: int = 1024
+    dies: int = 32
+
+    @property
+    def channels(self):
+        return min(self.dies, 8)
+
+
+def with_dies(profile, shape):
+    """The text of a profile with the channels and dies of `shape`."""
+    for key, value in (("channels", shape.channels), ("dies", shape.dies), ("name", f"small-zone-{shape.dies}")):
+        profile, count = re.subn(rf"^{key}\s*=.*$", f"{key} = {value}", profile, flags=re.M)
+        if count != 1:
+            raise processes.RunFailed(f"the profile has {count} lines for {key}")
+    return profile
+
+
+class Shelf:
+    """Makes devices in a scratch directory."""
+
+    def __init__(self, build, scratch):
+        self.build = build
+        self.scratch = scratch
+
+    def profile(self, shape):
+        """What the URI calls the profile of `shape`."""
+        if shape.dies == Shape.dies:
+            return "small-zone"
+        path = f"{self.scratch}/dies-{shape.dies}.profile"
+        with open(PROFILE, encoding="utf-8") as source, open(path, "w", encoding="utf-8") as target:
+            target.write(with_dies(source.read(), shape))
+        return path
+
+    def format(self, image, shape, execute):
+        execute([self.build.tool, "mkfs", f"emu:{image}?profile={self.profile(shape)}&zones={shape.zones}"])
+
+    def template(self, shape, execute):
+        """A formatted and measured image that nobody writes to."""
+        image = f"{self.scratch}/template-{shape.zones}-{shape.dies}.img"
+        if not os.path.exists(image):
+            try:
+                self.format(image, shape, execute)
+                execute([self.build.tool, "izg", "identify", f"emu:{image}"])
+            except BaseException:
+                remove(image)
+                raise
+        return image
+
+    def store(self, series, shape, execute):
+        """A new, empty place for a database."""
+        if series == "tmpfs":
+            return PosixStore(self.scratch)
+        image = f"{self.scratch}/ssd.img"
+        execute(["cp", "--sparse=always", self.template(shape, execute), image])
+        return DeviceStore(self.build, self.scratch, image, POLICIES[series])
+
+
+class Store:
+    """A place for one database; gone when its `with` block ends."""
+    uri = ""           # of the file system; empty for POSIX
+    environment = {}   # that a program needs to use it
+    database = ""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.remove()
+
+    def info_log(self):
+        """The text of RocksDB's info log."""
+        for folder, _, names in os.walk(self.log_directory):
+            logs = [name for name in names if name == "LOG" or name.endswith("_LOG")]
+            if logs:
+                with open(os.path.join(folder, logs[0]), encoding="utf-8", errors="replace") as file:
+                    return file.read()
+        raise processes.RunFailed("RocksDB has left no info log")
+
+
+class PosixStore(Store):
+    """A directory of tmpfs."""
+
+    def __init__(self, scratch):
+        self.database = self.log_directory = f"{scratch}/posix"
+        self.report = f"{scratch}/report.csv"
+
+    def read_report(self, _):
+        with open(self.report, encoding="utf-8") as file:
+            return file.read()
+
+    def remove(self):
+        remove(self.database)
+        remove(self.report)
+
+
+class DeviceStore(Store):
+    """A database on Isozone. db_bench writes its report through RocksDB's file system: onto the device."""
+
+    def __init__(self, build, scratch, image, options):
+        self.tool = build.tool
+        self.image = image
+        self.log_directory = f"{scratch}/log"
+        os.makedirs(self.log_directory, exist_ok=True)
+        self.uri = f"isozone://emu:{image}?{options}&log_dir={self.log_directory}"
+        self.environment = {"LD_PRELOAD": build.library}
+        self.database = "/db"
+        self.report = "/report.csv"
+
+    def read_report(self, execute):
+        return execute([self.tool, "cat", f"emu:{self.image}", self.report])
+
+    def remove(self):
+        remove(self.image)
+        remove(self.log_directory)
+
+
+def remove(path):
+    """A file or a directory, if it is there."""
+    if os.path.isdir(path):
+        shutil.rmtree(path, ignore_errors=True)
+    elif os.path.exists(path):
+        os.remove(path)

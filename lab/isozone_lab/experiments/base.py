@@ -1,0 +1,51 @@
+"""What an experiment is, and what several of them share."""
+import dataclasses
+from collections.abc import Callable
+
+from ..db_bench import KEY_BYTES, VALUE_BYTES
+from ..results import Variant
+
+ZENFS_PLUS = "ZenFS+: Nurturing Performance and Isolation to ZenFS"
+PARALLEL = "Parallel I/O for small-zone ZNS SSDs with RocksDB and ZenFS (thesis)"
+ENTRY_BYTES = KEY_BYTES + VALUE_BYTES
+SERIES = ["zenfs", "striping", "isozone"]
+WITH_LIMIT = [*SERIES, "tmpfs"]
+TIME_LIMIT_S = {"quick": 300, "full": 3600}  # of one command
+
+
+@dataclasses.dataclass(frozen=True)
+class Experiment:
+    """`quick` and `full` are the parameters of the two modes; all but the plot and the checks depends on them.
+
+    Every set of parameters has `data_bytes`, what the database grows to, and `expected_s`, how long a run takes about.
+    `setup` is filled with them.
+    """
+    name: str
+    title: str
+    source: str       # where it was published
+    what: str
+    setup: str
+    quick: dict
+    full: dict
+    variants: Callable  # parameters -> list of Variant
+    run: Callable       # context, variant -> Outcome
+    checks: list
+    plot: Callable      # results -> figure
+    driver: str = "db_bench"  # what makes the load, as versions.collect calls it
+
+    def parameters(self, mode):
+        return {"time_limit_s": TIME_LIMIT_S[mode], **getattr(self, mode)}
+
+
+def each_series(parameters):
+    return [Variant(series) for series in parameters["series"]]
+
+
+def puts(num, expected_s, series, **others):
+    """The parameters of an experiment that puts `num` entries."""
+    return {"num": num, "data_bytes": num * ENTRY_BYTES, "expected_s": expected_s, "series": series, **others}
+
+
+def put_mb(operations):
+    """MB of user data, key and value."""
+    return operations * ENTRY_BYTES / 1e6

@@ -1,0 +1,52 @@
+"""Put latency over time, in buckets of 100 ms."""
+from .. import plots, ycsb
+from ..results import Measurement, Outcome
+from ..targets import ratios
+from . import table1
+from .base import SERIES, VALUE_BYTES, WITH_LIMIT, ZENFS_PLUS, Experiment, each_series, puts
+
+INTERVAL_MS = 100
+
+
+def run(context, variant):
+    with context.store(variant.series) as store:
+        report = ycsb.run(context, store, "a", "load", records=context.parameters["num"],
+                          **{"value-size": VALUE_BYTES, "interval-ms": INTERVAL_MS})
+    return outcome(report)
+
+
+def outcome(report):
+    latencies, intervals = report["latency_us"]["insert"], report["intervals"]
+    tails = sorted(interval["p99"] for interval in intervals)
+    measurements = [Measurement("put latency", latencies[f"p{percent:g}"], "us", percent)
+                    for percent in table1.PERCENTILES]
+    measurements.append(Measurement("P99 of 100 ms", tails[int(0.95 * (len(tails) - 1))], "us", "95 % of buckets"))
+    return Outcome(measurements, {key: [interval[key] for interval in intervals] for key in ("p99", "max")})
+
+
+def plot(results):
+    drawn, axes = plots.figure(rows=2, height=2.7)
+    for one, key, title in zip(axes, ("p99", "max"), ("99th percentile", "longest")):
+        plots.lines_over_time(one, results, key, INTERVAL_MS / 1000)
+        plots.logarithmic(one)
+        plots.label(one, "seconds", "us", f"latency of the puts in {INTERVAL_MS} ms: {title}")
+    plots.legend_below(drawn, axes)
+    return drawn
+
+
+EXPERIMENT = Experiment(
+    name="fig10",
+    title="Put latency over time",
+    source=f"{ZENFS_PLUS}, Fig. 10 and Table 1",
+    what="The tail of every 100 ms of puts: stalls show as peaks.",
+    setup="The load of the YCSB driver: {num:,} inserts of 800-byte values in random order, memtable 64 MB, one "
+          "writer, on 1,024 zones and 32 dies. (Published: fillrandom.)",
+    quick=puts(1_500_000, 20, SERIES),
+    full=puts(6_000_000, 90, WITH_LIMIT),
+    variants=each_series,
+    run=run,
+    checks=[*table1.checks("put latency"),
+            *ratios("P99 of 100 ms, all but the 5 % worst buckets, striping against zenfs",
+                    "1.5 ms to 20 us (1/75)", "P99 of 100 ms", "striping", "zenfs", xs=["95 % of buckets"])],
+    plot=plot,
+    driver="ycsb")

@@ -1,0 +1,47 @@
+"""Five workloads of db_bench."""
+from .. import db_bench, plots
+from ..results import Measurement, Outcome
+from ..targets import LeastOf, ratios
+from .base import SERIES, WITH_LIMIT, ZENFS_PLUS, Experiment, each_series, puts
+
+WRITING = ["fillrandom", "overwrite"]
+MIXED = ["updaterandom", "readrandom", "readwhilewriting"]
+WORKLOADS = [*WRITING, *MIXED]
+
+
+def run(context, variant):
+    parameters = context.parameters
+    with context.store(variant.series) as store:
+        results = db_bench.run(context, store, WORKLOADS, num=parameters["num"], reads=parameters["reads"])
+    return Outcome([Measurement("throughput", results[name].rate, "ops/s", name) for name in WORKLOADS])
+
+
+def plot(results):
+    drawn, axes = plots.figure(columns=2, height=4)
+    for one, workloads in zip(axes, (WRITING, MIXED)):
+        plots.grouped_bars(one, results, "throughput", workloads)
+        plots.label(one, "", "operations a second")
+    plots.legend_below(drawn, axes)
+    return drawn
+
+
+COMPARISONS = [
+    *ratios("{x}", "4.7 to 4.8x", "throughput", "isozone", "zenfs", xs=WRITING, at_least=4.7),
+    *ratios("{x}", "2.5 to 2.8x", "throughput", "isozone", "zenfs", xs=MIXED, at_least=2.5)]
+
+EXPERIMENT = Experiment(
+    name="fig11",
+    title="Five workloads of db_bench",
+    source=f"{ZENFS_PLUS}, Fig. 11",
+    what="Writing gains most from striping; reads gain where compaction no longer holds them up.",
+    setup="fillrandom and overwrite of {num:,} entries of 20 + 800 bytes, then {reads:,} operations each of "
+          "updaterandom, readrandom and readwhilewriting, in one process one after the other, without a pause: reads "
+          "run beside the compaction that is left, and on as many tables of level 0 as there happen to be. Both differ "
+          "between series, so that a gain of reads is not one of the device alone. Memtable 64 MB, one client, "
+          "1,024 zones and 32 dies.",
+    quick=puts(500_000, 40, SERIES, reads=8_000),
+    full=puts(5_000_000, 400, WITH_LIMIT, reads=200_000),
+    variants=each_series,
+    run=run,
+    checks=[*COMPARISONS, LeastOf("the least of the five", "2.5x", tuple(COMPARISONS), 1.0)],
+    plot=plot)

@@ -1,0 +1,122 @@
+"""What the plots share: a figure, the colour of each series, labels, and files. Needs matplotlib."""
+import math
+import os
+
+COLOURS = {"zenfs": "#8a8f98", "striping": "#4c9be8", "isozone": "#e4572e", "tmpfs": "#3a9d5d", "device": "#4c9be8"}
+LABELS = {"zenfs": "zenfs (baseline)", "striping": "striping", "isozone": "isozone (striping and isolation)",
+          "tmpfs": "tmpfs (limit)", "device": "small-zone device"}
+ORDER = list(COLOURS)
+KINDS = {"png": {"dpi": 130}, "svg": {"metadata": {"Date": None}}}  # of files, and how each is written
+STYLE = {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
+         "grid.color": "#e3e6ea", "axes.axisbelow": True, "axes.edgecolor": "#9aa0a8", "legend.frameon": False,
+         "axes.titlesize": 11, "axes.titlelocation": "left", "svg.hashsalt": "isozone", "figure.dpi": 100}
+
+
+def figure(rows=1, columns=1, height=3.6):
+    """A figure and its axes, as a flat list."""
+    import matplotlib
+    matplotlib.use("Agg")
+    matplotlib.rcParams.update(STYLE)
+    from matplotlib import pyplot
+    drawn, axes = pyplot.subplots(rows, columns, figsize=(9, height * rows), squeeze=False, layout="constrained")
+    return drawn, list(axes.flat)
+
+
+def save(drawn, directory, name):
+    """As PNG and SVG."""
+    from matplotlib import pyplot
+    for kind, options in KINDS.items():
+        drawn.savefig(os.path.join(directory, f"{name}.{kind}"), bbox_inches="tight", **options)
+    pyplot.close(drawn)
+
+
+def measured_series(results, metric):
+    """In the order of the legend."""
+    return [series for series in ORDER if results.values(series, metric)]
+
+
+def label(axes, x, y, title=""):
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.set_title(title)
+
+
+def whole_decades(low, high):
+    """The powers of ten around two positive numbers."""
+    return 10 ** math.floor(math.log10(low)), 10 ** math.ceil(math.log10(high))
+
+
+def logarithmic(axes):
+    """The y axis in powers of ten, written out."""
+    from matplotlib import ticker
+    axes.autoscale(axis="y")
+    axes.set_yscale("log")
+    axes.set_ylim(whole_decades(*axes.get_ylim()))
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    axes.yaxis.set_minor_formatter(ticker.NullFormatter())
+
+
+def legend_below(drawn, axes):
+    """One legend of all axes, under the figure."""
+    entries = {}
+    for one in axes:
+        for handle, name in zip(*one.get_legend_handles_labels()):
+            entries.setdefault(name, handle)
+    if entries:
+        drawn.legend(entries.values(), entries.keys(), loc="upper center", bbox_to_anchor=(0.5, 0), ncols=len(entries))
+
+
+def error_bars(results, points):
+    """How far the least and the greatest repeat are from the median at each (series, metric, x); None if that is 0."""
+    below, above = [], []
+    for point in points:
+        values, median = results.values(*point).values(), results.median(*point)
+        below.append(median - min(values))
+        above.append(max(values) - median)
+    return [below, above] if any(below + above) else None
+
+
+def short(value):
+    """A number above a bar: 107k, 1.32M, 22.1."""
+    for size, unit in ((1e6, "M"), (1e3, "k")):
+        if value >= 0.9995 * size:
+            return f"{value / size:.3g}{unit}"
+    return f"{value:.3g}"
+
+
+def grouped_bars(axes, results, metric, xs, names=None):
+    """A group of bars for each x, a bar for each series, with its number on top."""
+    shown = measured_series(results, metric)
+    width = 0.8 / max(1, len(shown))
+    for index, series in enumerate(shown):
+        present = [x for x in xs if results.median(series, metric, x) is not None]
+        positions = [xs.index(x) + (index - (len(shown) - 1) / 2) * width for x in present]
+        medians = [results.median(series, metric, x) for x in present]
+        bars = axes.bar(positions, medians, width * 0.92, color=COLOURS[series], label=LABELS[series],
+                        yerr=error_bars(results, [(series, metric, x) for x in present]), ecolor="#444", capsize=2)
+        axes.bar_label(bars, [short(median) for median in medians], fontsize=7, padding=2)
+    axes.set_xticks(range(len(xs)), names or xs)
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    axes.grid(axis="x", visible=False)
+    axes.margins(y=0.12)
+
+
+def lines_over_x(axes, results, metric, xs):
+    """A line for each series, through the medians."""
+    for series in measured_series(results, metric):
+        present = [x for x in xs if results.median(series, metric, x) is not None]
+        axes.errorbar(present, [results.median(series, metric, x) for x in present],
+                      yerr=error_bars(results, [(series, metric, x) for x in present]), color=COLOURS[series],
+                      label=LABELS[series], marker="o", markersize=4, capsize=2)
+
+
+def lines_over_time(axes, results, key, seconds_a_value=1.0):
+    """A line for each series, from the list `key` of its details."""
+    for series in ORDER:
+        values = results.details(series).get(key)
+        if values:
+            axes.plot([index * seconds_a_value for index in range(len(values))], values, color=COLOURS[series],
+                      label=LABELS[series], linewidth=1.3)
+    axes.margins(x=0.01)
+    axes.set_ylim(bottom=0)
+

@@ -1,0 +1,52 @@
+"""Child programs: none outlives the lab, and one that fails says how it was called and what it said last."""
+import os
+import shlex
+import signal
+import subprocess
+
+LAST_LINES = 12
+
+
+class RunFailed(Exception):
+    """A run has no result; the message is for people."""
+
+
+def last_lines(text, count=LAST_LINES):
+    return "\n".join(text.strip().splitlines()[-count:])
+
+
+def shown(command, environment=None):
+    """The command as one would type it."""
+    variables = "".join(f"{name}={shlex.quote(value)} " for name, value in (environment or {}).items())
+    return variables + shlex.join(command)
+
+
+def kill(child):
+    """Ends a child and everything it started."""
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    child.wait()
+    child.stdout.close()
+    child.stderr.close()
+
+
+def run(command, environment=None, time_limit_s=600):
+    """Standard output of a program that must succeed."""
+    try:
+        child = subprocess.Popen(command, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    except OSError as error:
+        raise RunFailed(f"{command[0]}: {error.strerror}") from error
+    try:
+        output, errors = child.communicate(timeout=time_limit_s)
+    except subprocess.TimeoutExpired as error:
+        kill(child)
+        raise RunFailed(f"stopped after {time_limit_s} s: {shown(command, environment)}") from error
+    except BaseException:
+        kill(child)
+        raise
+    if child.returncode != 0:
+        raise RunFailed(f"exit code {child.returncode}: {shown(command, environment)}\n{last_lines(output + errors)}")
+    return output

@@ -1,0 +1,154 @@
+"""What was measured, as JSON: one file an experiment, replaced as a whole after each run, so that a lab that was
+interrupted continues where it stopped.
+
+`runs` has a record of every run, failed ones included; `results` is made from it: for each series, x and metric the
+median of the repeats and every repeat's value. A run counts as done if it succeeded with the same parameters, seed and
+versions (the fingerprint). A file of another fingerprint is kept beside the new one as NAME.previous.json.
+"""
+import dataclasses
+import hashlib
+import json
+import os
+import statistics
+
+# Versions that decide, with that of the driver, whether two runs may stand side by side; others are for the reader.
+DECISIVE = ("isozone", "library", "cpu", "kernel")
+# Parameters that change nothing that is measured.
+INCIDENTAL = ("expected_s", "time_limit_s")
+
+
+@dataclasses.dataclass(frozen=True)
+class Variant:
+    """What is run: a series, and where the experiment has several devices or sizes, which."""
+    series: str
+    x: object = None
+
+    def __str__(self):
+        return self.series if self.x is None else f"{self.series} at {self.x}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Measurement:
+    metric: str
+    value: float
+    unit: str
+    x: object = None  # None: the variant's
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """Of one run: its measurements, and what only the plot needs."""
+    measurements: list
+    details: dict = dataclasses.field(default_factory=dict)
+
+
+def fingerprint(mode, parameters, seed, versions, driver):
+    """`driver`: the version that counts of the programs that make the load."""
+    decisive = {name: versions.get(name) for name in (*DECISIVE, driver)}
+    chosen = {name: value for name, value in parameters.items() if name not in INCIDENTAL}
+    text = json.dumps([mode, chosen, seed, decisive], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def write_atomically(path, text):
+    """The file has the old or the new content, whatever happens."""
+    temporary = f"{path}.new"
+    with open(temporary, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+
+
+class Results:
+    """The records of one experiment."""
+
+    def __init__(self, header, runs=()):
+        self.header = header  # experiment, mode, parameters, seed, versions, fingerprint
+        self.runs = list(runs)
+
+    @staticmethod
+    def load(path):
+        """None if there is no such file."""
+        try:
+            with open(path, encoding="utf-8") as file:
+                document = json.load(file)
+        except FileNotFoundError:
+            return None
+        runs = document.pop("runs")
+        document.pop("results")
+        return Results(document, runs)
+
+    @staticmethod
+    def resume(path, header):
+        """The records of `path` if they were made the same way; otherwise none, and where the file was put aside."""
+        earlier = Results.load(path)
+        if earlier is None:
+            return Results(header), None
+        if earlier.header["fingerprint"] == header["fingerprint"]:
+            return Results(header, earlier.runs), None
+        aside = path.removesuffix(".json") + ".previous.json"
+        os.replace(path, aside)
+        return Results(header), aside
+
+    def save(self, path):
+        document = {**self.header, "results": self.rows(), "runs": self.runs}
+        write_atomically(path, json.dumps(document, indent=1) + "\n")
+
+    def record(self, variant, repeat, **fields):
+        """Adds a run; it replaces an earlier one of the same variant and repeat."""
+        self.runs = [run for run in self.runs if not is_of(run, variant, repeat)]
+        self.runs.append({"series": variant.series, "x": variant.x, "repeat": repeat, **fields})
+
+    def succeeded(self, variant, repeat, outcome, **fields):
+        measurements = [{**dataclasses.asdict(one), "x": variant.x if one.x is None else one.x}
+                        for one in outcome.measurements]
+        self.record(variant, repeat, status="done", measurements=measurements, details=outcome.details, **fields)
+
+    def failed(self, variant, repeat, error, **fields):
+        self.record(variant, repeat, status="failed", error=error, measurements=[], details={}, **fields)
+
+    def is_done(self, variant, repeat):
+        return any(is_of(run, variant, repeat) and run["status"] == "done" for run in self.runs)
+
+    def failures(self):
+        return [run for run in self.runs if run["status"] == "failed"]
+
+    def values(self, series, metric, x=None):
+        """By repeat."""
+        return {run["repeat"]: one["value"] for run in self.runs for one in run["measurements"]
+                if run["series"] == series and one["metric"] == metric and (x is None or one["x"] == x)}
+
+    def median(self, series, metric, x=None):
+        """None if nothing was measured."""
+        values = self.values(series, metric, x).values()
+        return statistics.median(values) if values else None
+
+    def unit(self, metric):
+        return next((one["unit"] for run in self.runs for one in run["measurements"] if one["metric"] == metric), "")
+
+    def details(self, series, x=None):
+        """Of the first run that has them; empty if none does."""
+        runs = sorted(self.runs, key=lambda run: run["repeat"])
+        return next((run["details"] for run in runs
+                     if run["series"] == series and run["details"] and (x is None or run["x"] == x)), {})
+
+    def rows(self):
+        """One for each series, x and metric."""
+        groups = {}
+        for run in sorted(self.runs, key=lambda run: run["repeat"]):
+            for one in run["measurements"]:
+                groups.setdefault((run["series"], one["x"], one["metric"]), []).append((run, one))
+        return [self._row(group) for group in groups.values()]
+
+    def _row(self, group):
+        run, one = group[0]
+        values = [measured["value"] for _, measured in group]
+        return {"experiment": self.header["experiment"], "series": run["series"], "x": one["x"],
+                "metric": one["metric"], "value": statistics.median(values), "unit": one["unit"],
+                "repeats": len(values), "values": values, "seed": self.header["seed"],
+                "versions": self.header["versions"], "command": run["commands"]}
+
+
+def is_of(run, variant, repeat):
+    return (run["series"], run["x"], run["repeat"]) == (variant.series, variant.x, repeat)

@@ -1,0 +1,120 @@
+"""What the papers say, and whether it was met: a value, or the ratio of two, against a bound."""
+import dataclasses
+import statistics
+from typing import NamedTuple
+
+
+class Point(NamedTuple):
+    series: str
+    metric: str
+    x: object = None
+
+
+class Verdict(NamedTuple):
+    """Of one check, in words; `met` is None where there is no target or no measurement."""
+    measured: str
+    met: bool | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """`value`, divided by `against` if there is one, lies within `at_least` and `at_most`, where they are given."""
+    what: str
+    paper: str
+    value: Point
+    against: Point | None = None
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def show(self, number, unit):
+        return format_ratio(number) if self.against else f"{format_number(number)} {unit}".strip()
+
+    def target(self, results):
+        show = [None if bound is None else self.show(bound, results.unit(self.value.metric))
+                for bound in (self.at_least, self.at_most)]
+        if None not in show:
+            return show[0] if self.at_least == self.at_most else f"{show[0]} to {show[1]}"
+        words = [f"{word} {bound}" for word, bound in zip(("at least", "at most"), show) if bound is not None]
+        return words[0] if words else "none"
+
+    def number(self, results):
+        """The median, or the ratio of the medians; None if it was not measured."""
+        value = results.median(*self.value)
+        if self.against is None or value is None:
+            return value
+        base = results.median(*self.against)
+        return None if not base else value / base
+
+    def spread(self, results):
+        """The number of every repeat."""
+        values = results.values(*self.value)
+        if self.against is None:
+            return list(values.values())
+        base = results.values(*self.against)
+        return [value / base[repeat] for repeat, value in values.items() if base.get(repeat)]
+
+    def is_met(self, number):
+        if self.at_least is None and self.at_most is None:
+            return None
+        return ((self.at_least is None or number >= self.at_least) and
+                (self.at_most is None or number <= self.at_most))
+
+    def verdict(self, results):
+        number = self.number(results)
+        if number is None:
+            return Verdict("not measured", None)
+        unit = results.unit(self.value.metric)
+        words = self.show(number, unit)
+        spread = self.spread(results)
+        if len(spread) > 1:
+            words += f" ({self.show(min(spread), '')} to {self.show(max(spread), '')})"
+        if self.against:
+            words += f": {format_number(results.median(*self.value))} against " \
+                     f"{format_number(results.median(*self.against))} {unit}"
+        return Verdict(words, self.is_met(number))
+
+
+@dataclasses.dataclass(frozen=True)
+class LeastOf:
+    """The least of several ratios is at least a bound."""
+    what: str
+    paper: str
+    checks: tuple
+    at_least: float
+
+    def target(self, _):
+        return f"at least {format_ratio(self.at_least)}"
+
+    def verdict(self, results):
+        numbers = [check.number(results) for check in self.checks]
+        if None in numbers:
+            return Verdict("not measured", None)
+        least = min(numbers)
+        return Verdict(f"{format_ratio(least)}: {self.checks[numbers.index(least)].what}", least >= self.at_least)
+
+
+def ratios(what, paper, metric, series, against, xs=(None,), **bound):
+    """A check for each x: `series` against `against`."""
+    return [Check(what.format(x=x), paper, Point(series, metric, x), Point(against, metric, x), **bound) for x in xs]
+
+
+def variation(values):
+    """The coefficient of variation: the standard deviation as a part of the mean."""
+    mean = statistics.fmean(values) if values else 0
+    return statistics.pstdev(values) / mean if mean else 0.0
+
+
+def format_number(number):
+    """With as many digits as one wants to read."""
+    if number != 0 and abs(number) < 0.995:
+        return f"{number:.2g}"
+    if abs(number) < 99.5 and number != round(number):
+        return f"{number:.1f}"
+    return f"{number:,.0f}"
+
+
+def format_ratio(ratio):
+    """1.42x; small ones as a fraction: 1/51."""
+    if 0 < ratio < 0.4:
+        return f"1/{1 / ratio:.1f}".removesuffix(".0")
+    return f"{ratio:.2f}x"

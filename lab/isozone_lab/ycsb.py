@@ -1,0 +1,25 @@
+"""The YCSB driver (lab/ycsb), as the experiments run it."""
+import json
+
+from . import processes
+
+
+def run(context, store, workload, phase, **options):
+    """Runs one phase, "load" or "run", of a workload, "a" to "f"; gives what the driver reports of the phase."""
+    settings = {"workload": workload, "phase": phase, "db": store.database, "seed": context.seed, **options}
+    if store.uri:
+        settings["fs-uri"] = store.uri
+    command = [context.build.ycsb, *(f"--{name}={value}" for name, value in settings.items())]
+    return parse(context.execute(command, store.environment), phase)
+
+
+def parse(text, phase):
+    """The part of the driver's JSON that is about `phase`."""
+    try:
+        phases = json.loads(text)["phase"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise processes.RunFailed(f"the YCSB driver has not written its report: {text[:200]!r}") from error
+    for report in phases:
+        if report["phase"] == phase:
+            return report
+    raise processes.RunFailed(f"the YCSB driver has not reported of the phase {phase}")

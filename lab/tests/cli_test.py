@@ -1,0 +1,67 @@
+"""The command lines: lists, errors and exit codes."""
+import contextlib
+import io
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import harness
+from isozone_lab import cli, experiments
+
+
+def call(program, *words):
+    return subprocess.run([sys.executable, "-B", os.path.join(harness.LAB, program), *words], capture_output=True,
+                          text=True, timeout=60, check=False)
+
+
+class CommandLine(unittest.TestCase):
+    def fails(self, code, words, program, *arguments):
+        """With this exit code and one line on standard error."""
+        done = call(program, *arguments)
+        self.assertEqual(code, done.returncode, done.stderr)
+        self.assertRegex(done.stderr, r"\A[^\n]+\n\Z")
+        self.assertIn(words, done.stderr)
+        self.assertEqual("", done.stdout)
+
+    def test_list(self):
+        done = call("run", "--list")
+        self.assertEqual((0, ""), (done.returncode, done.stderr))
+        self.assertEqual([one.name for one in experiments.ALL], [line.split()[0] for line in done.stdout.splitlines()])
+
+    def test_an_unknown_experiment(self):
+        self.fails(cli.USAGE, "unknown experiment 'fig99'; there are: fig3, fig8", "run", "fig3", "fig99")
+
+    def test_nothing_is_built(self):
+        with tempfile.TemporaryDirectory(prefix="isozone-lab-test-") as empty:
+            self.fails(cli.FAILED, "tools/isozone/isozone is missing; use make lab", "run", "fig3", "--build", empty)
+
+    def test_usage(self):
+        for words in (("--repeats", "0"), ("--no-such-option",), ("--seed", "x")):
+            done = call("run", *words)
+            self.assertEqual(cli.USAGE, done.returncode)
+            self.assertIn("usage: lab/run", done.stderr)
+
+    def test_choice(self):
+        everything = list(experiments.ALL)
+        self.assertEqual(everything, cli.choose([]))
+        self.assertEqual(everything, cli.choose(["all"]))
+        self.assertEqual(["fig8", "fig3"], [one.name for one in cli.choose(["fig8", "fig3", "fig8"])])
+
+    def test_a_page_of_nothing(self):
+        with tempfile.TemporaryDirectory(prefix="isozone-lab-test-") as empty, self.assertRaises(cli.Refused):
+            cli.print_page(empty)
+
+    def test_interruption(self):
+        def action():
+            raise KeyboardInterrupt
+
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            self.assertEqual(cli.INTERRUPTED, cli.guarded("lab/run", action))
+        self.assertEqual("lab/run: interrupted; the same command continues\n", said.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main()

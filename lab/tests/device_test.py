@@ -1,0 +1,69 @@
+"""Devices of other shapes, and the places of databases."""
+import os
+import tempfile
+import unittest
+
+import harness  # noqa: F401: finds the lab
+from isozone_lab import device
+from isozone_lab.processes import RunFailed
+from isozone_lab.versions import Build
+
+
+class Devices(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="isozone-lab-test-")
+        self.addCleanup(scratch.cleanup)
+        self.scratch = scratch.name
+        self.shelf = device.Shelf(Build("build"), self.scratch)
+        self.commands = []
+
+    def execute(self, command, _=None):
+        """Pretends to be the programs: makes the files that they would."""
+        self.commands.append(command)
+        made = command[-1] if command[0] == "cp" else command[-1].removeprefix("emu:").split("?")[0]
+        with open(made, "a", encoding="utf-8"):
+            pass
+
+    def test_the_profile_in_the_repository_can_be_changed(self):
+        with open(self.shelf.profile(device.Shape(dies=2)), encoding="utf-8") as file:
+            lines = [line.split("#")[0].split("=") for line in file if "=" in line.split("#")[0]]
+        values = {key.strip(): value.strip() for key, value in lines}
+        self.assertEqual(("2", "2", "small-zone-2"), (values["dies"], values["channels"], values["name"]))
+        self.assertEqual("small-zone", self.shelf.profile(device.Shape()))
+
+    def test_channels(self):
+        self.assertEqual([1, 8, 8], [device.Shape(dies=dies).channels for dies in (1, 8, 32)])
+
+    def test_a_profile_without_the_keys_is_refused(self):
+        with self.assertRaises(RunFailed):
+            device.with_dies("name = x\n", device.Shape(dies=1))
+
+    def test_a_shape_is_formatted_once_and_copied_for_every_run(self):
+        for series in ("zenfs", "isozone"):
+            with self.shelf.store(series, device.Shape(), self.execute) as store:
+                self.assertIn(device.POLICIES[series], store.uri)
+                self.assertTrue(os.path.exists(store.image))
+            self.assertFalse(os.path.exists(store.image))
+        self.assertEqual(["mkfs", "izg", "--sparse=always", "--sparse=always"], [words[1] for words in self.commands])
+
+    def test_tmpfs_needs_no_device(self):
+        with self.shelf.store("tmpfs", device.Shape(), self.execute) as store:
+            self.assertEqual(("", {}), (store.uri, store.environment))
+            os.makedirs(store.database)
+            with open(os.path.join(store.database, "LOG"), "w", encoding="utf-8") as file:
+                file.write("log")
+            self.assertEqual("log", store.info_log())
+        self.assertEqual([], os.listdir(self.scratch))
+
+    def test_the_info_log_of_a_device(self):
+        with self.shelf.store("isozone", device.Shape(), self.execute) as store:
+            with self.assertRaises(RunFailed):
+                store.info_log()
+            for name in ("db_LOG", "db_LOG.old"):
+                with open(os.path.join(store.log_directory, name), "w", encoding="utf-8") as file:
+                    file.write(name)
+            self.assertEqual("db_LOG", store.info_log())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,24 @@
+"""What the tests of the lab share: finding it, and small records to work on."""
+import os
+import sys
+
+LAB = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, LAB)
+
+from isozone_lab.results import Measurement, Outcome, Results, Variant  # noqa: E402: only found by the line above
+
+FACTS = {"seconds": 2.0, "seed": 1, "commands": ["db_bench --num=1"]}
+
+
+def header(**changes):
+    return {"experiment": "small", "mode": "quick", "parameters": {"expected_s": 7, "data_bytes": 0}, "seed": 1,
+            "versions": {"isozone": "0"}, "fingerprint": "f", **changes}
+
+
+def records(values, metric="rate", unit="ops/s", **changes):
+    """`values`: {(series, x): [the value of each repeat]}."""
+    made = Results(header(**changes))
+    for (series, x), repeats in values.items():
+        for repeat, value in enumerate(repeats, 1):
+            made.succeeded(Variant(series, x), repeat, Outcome([Measurement(metric, value, unit)]), **FACTS)
+    return made

@@ -1,0 +1,78 @@
+"""The page."""
+import os
+import tempfile
+import types
+import unittest
+
+import harness
+from isozone_lab import report
+from isozone_lab.results import Variant
+from isozone_lab.targets import Check, Point
+
+CHECKS = [Check("puts & more", "2.6x", Point("isozone", "rate"), Point("zenfs", "rate"), at_least=2.6)]
+EXPERIMENT = types.SimpleNamespace(name="small", title="Small <one>", source="a paper", what="It shows.",
+                                   setup="{num:,} puts.", checks=CHECKS)
+
+
+def records(isozone, zenfs):
+    made = harness.records({("isozone", None): isozone, ("zenfs", None): zenfs},
+                           parameters={"num": 4000, "expected_s": 1})
+    return made
+
+
+class Page(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="isozone-lab-test-")
+        self.addCleanup(scratch.cleanup)
+        self.directory = scratch.name
+
+    def page(self, made):
+        return report.page([(EXPERIMENT, made)], self.directory)
+
+    def test_what_the_paper_says_and_what_was_measured(self):
+        text = self.page(records([30.0], [10.0]))
+        for words in ("Small &lt;one&gt;", "4,000 puts.", "puts &amp; more", "2.6x", "at least 2.60x",
+                      "3.00x: 30 against 10 ops/s", ">met<", "1 of 1", "db_bench --num=1", "isozone 0", "seed 1",
+                      "quick run, 1 repeat, 2 runs"):
+            self.assertIn(words, text)
+
+    def test_a_target_that_was_missed(self):
+        text = self.page(records([20.0], [10.0]))
+        self.assertIn(">not met<", text)
+        self.assertIn("0 of 1", text)
+
+    def test_a_failed_run_is_shown_as_failed(self):
+        made = records([30.0], [10.0])
+        made.failed(Variant("striping", 8), 2, "exit code 1: db_bench\n<no space>", **harness.FACTS)
+        text = self.page(made)
+        self.assertIn("<b>Failed:</b> striping at 8, repeat 2", text)
+        self.assertIn("exit code 1: db_bench\n&lt;no space&gt;", text)
+        self.assertIn("1 failed", text)
+
+    def test_nothing_but_failures(self):
+        made = records([], [])
+        made.failed(Variant("zenfs"), 1, "no space", **harness.FACTS)
+        text = self.page(made)
+        self.assertIn("not measured", text)
+        self.assertNotIn("<img", text)
+
+    def test_the_plot_is_inside(self):
+        with open(os.path.join(self.directory, "small.svg"), "w", encoding="utf-8") as file:
+            file.write("<svg/>")
+        text = self.page(records([30.0], [10.0]))
+        self.assertIn('src="data:image/svg+xml;base64,PHN2Zy8+"', text)
+        self.assertNotIn('src="small', text)
+
+    def test_an_old_plot_of_what_failed_now_is_removed(self):
+        path = os.path.join(self.directory, "small.svg")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("<svg/>")
+        report.draw(EXPERIMENT, records([], []), self.directory)
+        self.assertFalse(os.path.exists(path))
+
+    def test_nothing_was_run(self):
+        self.assertIsNone(report.write(self.directory))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,79 @@
+"""Records on disk, and what is done again."""
+import json
+import os
+import tempfile
+import unittest
+
+import harness
+from isozone_lab.results import Measurement, Outcome, Results, Variant, fingerprint
+
+ZENFS = Variant("zenfs", 8)
+
+
+class Records(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="isozone-lab-test-")
+        self.addCleanup(scratch.cleanup)
+        self.path = os.path.join(scratch.name, "small.json")
+
+    def test_a_file_that_is_not_there(self):
+        self.assertIsNone(Results.load(self.path))
+        made, aside = Results.resume(self.path, harness.header())
+        self.assertEqual(([], None), (made.runs, aside))
+
+    def test_runs_survive_a_restart(self):
+        harness.records({("zenfs", 8): [1.0, 2.0]}).save(self.path)
+        resumed, _ = Results.resume(self.path, harness.header())
+        self.assertTrue(resumed.is_done(ZENFS, 2))
+        self.assertFalse(resumed.is_done(ZENFS, 3))
+        self.assertFalse(resumed.is_done(Variant("zenfs", 16), 1))
+
+    def test_a_failed_run_is_done_again_and_replaced(self):
+        made = Results(harness.header())
+        made.failed(ZENFS, 1, "no space", **harness.FACTS)
+        self.assertFalse(made.is_done(ZENFS, 1))
+        self.assertEqual("no space", made.failures()[0]["error"])
+        made.succeeded(ZENFS, 1, Outcome([Measurement("rate", 5, "ops/s")]), **harness.FACTS)
+        self.assertEqual(([], 1), (made.failures(), len(made.runs)))
+
+    def test_other_versions_begin_anew_and_the_old_file_is_kept(self):
+        harness.records({("zenfs", 8): [1.0]}).save(self.path)
+        resumed, aside = Results.resume(self.path, harness.header(fingerprint="other"))
+        self.assertEqual([], resumed.runs)
+        self.assertEqual(1, len(Results.load(aside).runs))
+        self.assertFalse(os.path.exists(self.path))
+
+    def test_fingerprint(self):
+        def of(mode="quick", seed=1, library="a", ycsb="y", python="3", driver="ycsb", **parameters):
+            return fingerprint(mode, parameters, seed, {"library": library, "ycsb": ycsb, "python": python}, driver)
+
+        self.assertEqual(of(num=1), of(num=1, python="4", expected_s=9))
+        self.assertEqual(of(driver="db_bench"), of(driver="db_bench", ycsb="z"))
+        others = {of(num=2), of(num=1, mode="full"), of(num=1, seed=2), of(num=1, library="b"), of(num=1, ycsb="z")}
+        self.assertEqual(5, len(others - {of(num=1)}))
+
+    def test_rows_have_the_median_and_every_repeat(self):
+        harness.records({("zenfs", 8): [3.0, 1.0, 2.0]}).save(self.path)
+        with open(self.path, encoding="utf-8") as file:
+            row, = json.load(file)["results"]
+        self.assertEqual({"experiment": "small", "series": "zenfs", "x": 8, "metric": "rate", "value": 2.0,
+                          "unit": "ops/s", "repeats": 3, "values": [3.0, 1.0, 2.0], "seed": 1,
+                          "versions": {"isozone": "0"}, "command": ["db_bench --num=1"]}, row)
+
+    def test_a_measurement_may_have_an_x_of_its_own(self):
+        made = Results(harness.header())
+        made.succeeded(Variant("zenfs"), 1, Outcome([Measurement("rate", 5, "ops/s", "A")]), **harness.FACTS)
+        self.assertEqual(5, made.median("zenfs", "rate", "A"))
+        self.assertIsNone(made.median("zenfs", "rate", "B"))
+        self.assertTrue(made.is_done(Variant("zenfs"), 1))
+
+    def test_details_of_the_first_repeat(self):
+        made = Results(harness.header())
+        for repeat in (2, 1):
+            made.succeeded(ZENFS, repeat, Outcome([], {"put": [repeat]}), **harness.FACTS)
+        self.assertEqual({"put": [1]}, made.details("zenfs"))
+        self.assertEqual({}, made.details("isozone"))
+
+
+if __name__ == "__main__":
+    unittest.main()

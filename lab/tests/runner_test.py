@@ -1,0 +1,148 @@
+"""The order of runs, failures, interruption, and children."""
+import io
+import os
+import tempfile
+import time
+import types
+import unittest
+
+import harness
+from isozone_lab import processes, progress, runner
+from isozone_lab.results import Measurement, Outcome, Results, Variant
+
+PAIR = [Variant("zenfs"), Variant("isozone")]
+
+
+def experiment(run, variants=tuple(PAIR)):
+    return types.SimpleNamespace(name="small", run=run, variants=lambda _: list(variants))
+
+
+def measure(_, variant):
+    return Outcome([Measurement("rate", len(variant.series), "ops/s")])
+
+
+class Order(unittest.TestCase):
+    def test_series_take_turns_and_so_does_who_is_first(self):
+        self.assertEqual([("zenfs", 1), ("isozone", 1), ("isozone", 2), ("zenfs", 2)],
+                         [(variant.series, repeat) for variant, repeat in runner.in_turn(PAIR, 2)])
+
+    def test_only_what_is_missing(self):
+        done = harness.records({("zenfs", None): [1.0]})
+        runs = runner.missing_runs(experiment(measure), done, "path", 1)
+        self.assertEqual(["small: isozone, repeat 1"], list(map(str, runs)))
+
+    def test_more_repeats_keep_what_there_is(self):
+        done = harness.records({("zenfs", None): [1.0], ("isozone", None): [1.0]})
+        self.assertEqual(4, len(runner.missing_runs(experiment(measure), done, "path", 3)))
+
+    def test_expected_time(self):
+        new = Results(harness.header())
+        run = runner.Run(None, new, "path", Variant("zenfs"), 1)
+        self.assertEqual(7, runner.expected_seconds(run))
+        new.succeeded(Variant("isozone"), 1, Outcome([]), **{**harness.FACTS, "seconds": 20})
+        self.assertEqual(20, runner.expected_seconds(run))
+        new.succeeded(Variant("zenfs"), 2, Outcome([]), **{**harness.FACTS, "seconds": 30})
+        self.assertEqual(30, runner.expected_seconds(run))
+
+
+class Running(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="isozone-lab-test-")
+        self.addCleanup(scratch.cleanup)
+        self.directory = scratch.name
+        self.path = os.path.join(self.directory, "small.json")
+        self.said = io.StringIO()
+
+    def run_all(self, run, **parameters):
+        header = harness.header(parameters={"expected_s": 1, "data_bytes": 0, "time_limit_s": 10, **parameters})
+        runs = runner.missing_runs(experiment(run), Results(header), self.path, 1)
+        with runner.Runner(None, self.directory, progress.Lines(len(runs), self.said)) as work:
+            return work.run_all(runs)
+
+    def tearDown(self):
+        self.assertIn(os.listdir(self.directory), ([], ["small.json"]))  # the scratch directory is gone
+
+    def test_success(self):
+        self.assertEqual(0, self.run_all(measure))
+        self.assertEqual(7, Results.load(self.path).median("isozone", "rate"))
+        self.assertIn("[2/2] small: isozone, repeat 1", self.said.getvalue())
+        self.assertIn("left", self.said.getvalue())
+
+    def test_a_failed_run_is_recorded_and_the_next_one_made(self):
+        def run(context, variant):
+            if variant.series == "zenfs":
+                context.execute(["sh", "-c", "echo some words >&2; exit 3"])
+            return measure(context, variant)
+
+        self.assertEqual(1, self.run_all(run))
+        kept = Results.load(self.path)
+        failure, = kept.failures()
+        self.assertRegex(failure["error"], "exit code 3: .*\nsome words$")
+        self.assertEqual(["sh -c 'echo some words >&2; exit 3'"], failure["commands"])
+        self.assertTrue(kept.is_done(Variant("isozone"), 1))
+        self.assertIn("FAILED", self.said.getvalue())
+
+    def test_too_little_memory_fails_in_one_line(self):
+        self.assertEqual(2, self.run_all(measure, data_bytes=1 << 60))
+        for failure in Results.load(self.path).failures():
+            self.assertRegex(failure["error"], r"^this run needs [\d.]+ GiB in .*, [\d.]+ GiB are free$")
+
+    def test_an_interrupted_lab_keeps_what_it_has(self):
+        def run(context, variant):
+            if variant.series == "isozone":
+                raise KeyboardInterrupt
+            return measure(context, variant)
+
+        with self.assertRaises(KeyboardInterrupt):
+            self.run_all(run)
+        kept = Results.load(self.path)
+        self.assertTrue(kept.is_done(Variant("zenfs"), 1))
+        self.assertEqual(1, len(kept.runs))
+
+    def test_each_repeat_has_its_seed(self):
+        seeds = []
+        header = harness.header(parameters={"expected_s": 1, "data_bytes": 0, "time_limit_s": 10}, seed=5)
+        one = experiment(lambda context, _: seeds.append(context.seed) or Outcome([]), PAIR[:1])
+        runs = runner.missing_runs(one, Results(header), self.path, 2)
+        with runner.Runner(None, self.directory, progress.Lines(2, self.said)) as work:
+            work.run_all(runs)
+        self.assertEqual([5, 6], seeds)
+
+
+class Children(unittest.TestCase):
+    def test_a_child_that_takes_too_long_ends_with_all_it_started(self):
+        with tempfile.NamedTemporaryFile("r", prefix="isozone-lab-test-") as file:
+            with self.assertRaisesRegex(processes.RunFailed, "stopped after 0.5 s: "):
+                processes.run(["sh", "-c", f"sleep 60 & echo $! > {file.name}; wait"], time_limit_s=0.5)
+            grandchild = int(file.read())
+        for _ in range(100):
+            if self.is_gone(grandchild):
+                return
+            time.sleep(0.05)
+        self.fail("the grandchild still runs")
+
+    @staticmethod
+    def is_gone(process):
+        try:
+            with open(f"/proc/{process}/stat", encoding="utf-8") as file:
+                return file.read().rpartition(")")[2].split()[0] in "ZX"
+        except FileNotFoundError:
+            return True
+
+    def test_no_such_program(self):
+        with self.assertRaisesRegex(processes.RunFailed, "no-such-program: No such file"):
+            processes.run(["no-such-program"])
+
+    def test_a_command_as_one_would_type_it(self):
+        self.assertEqual("LD_PRELOAD=a.so db '--fs_uri=x?a&b'",
+                         processes.shown(["db", "--fs_uri=x?a&b"], {"LD_PRELOAD": "a.so"}))
+
+
+class Durations(unittest.TestCase):
+    def test_words(self):
+        for seconds, words in ((40, "40 s"), (720, "12 min"), (11100, "3 h 05 min")):
+            self.assertEqual(words, progress.duration(seconds))
+
+
+if __name__ == "__main__":
+    unittest.main()

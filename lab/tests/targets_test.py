@@ -1,0 +1,66 @@
+"""What was published against what was measured."""
+import unittest
+
+import harness
+from isozone_lab import targets
+from isozone_lab.targets import Check, LeastOf, Point
+
+RECORDS = harness.records({("isozone", None): [30.0, 40.0, 60.0], ("zenfs", None): [10.0, 10.0, 20.0]})
+ISOZONE, ZENFS = Point("isozone", "rate"), Point("zenfs", "rate")
+
+
+def ratio(**bound):
+    return Check("rate", "3x", ISOZONE, ZENFS, **bound)
+
+
+class Targets(unittest.TestCase):
+    def test_ratio_of_medians_and_range_of_repeats(self):
+        verdict = ratio(at_least=3).verdict(RECORDS)
+        self.assertEqual("4.00x (3.00x to 4.00x): 40 against 10 ops/s", verdict.measured)
+        self.assertTrue(verdict.met)
+
+    def test_bounds(self):
+        cases = (({"at_least": 4.0}, True), ({"at_least": 4.1}, False), ({"at_most": 4.0}, True),
+                 ({"at_most": 3.9}, False), ({"at_least": 3.0, "at_most": 5.0}, True), ({}, None))
+        for bound, met in cases:
+            with self.subTest(bound=bound):
+                self.assertIs(met, ratio(**bound).verdict(RECORDS).met)
+
+    def test_targets_in_words(self):
+        cases = (({"at_least": 2.05}, "at least 2.05x"), ({"at_most": 1 / 51}, "at most 1/51"),
+                 ({"at_most": 0.43}, "at most 0.43x"), ({}, "none"))
+        for bound, words in cases:
+            self.assertEqual(words, ratio(**bound).target(RECORDS))
+        band = Check("rate", "40", ISOZONE, at_least=36, at_most=44)
+        self.assertEqual("36 ops/s to 44 ops/s", band.target(RECORDS))
+        self.assertEqual("40 ops/s", Check("rate", "40", ISOZONE, at_least=40, at_most=40).target(RECORDS))
+
+    def test_a_value_without_ratio(self):
+        verdict = Check("rate", "40", ISOZONE, at_most=39).verdict(RECORDS)
+        self.assertEqual("40 ops/s (30 to 60)", verdict.measured)
+        self.assertFalse(verdict.met)
+
+    def test_what_was_not_measured_is_neither_met_nor_missed(self):
+        for check in (Check("", "", Point("tmpfs", "rate"), ZENFS, at_least=1.0),
+                      Check("", "", ISOZONE, Point("tmpfs", "rate"), at_least=1.0),
+                      LeastOf("", "", (Check("", "", Point("tmpfs", "rate"), ZENFS),), 1.0)):
+            self.assertEqual(("not measured", None), check.verdict(RECORDS))
+
+    def test_least_of_several(self):
+        checks = (ratio(), Check("the other way", "", ZENFS, ISOZONE))
+        verdict = LeastOf("", "", checks, 1.0).verdict(RECORDS)
+        self.assertEqual(("1/4: the other way", False), verdict)
+
+    def test_variation(self):
+        self.assertEqual(0, targets.variation([5.0, 5.0]))
+        self.assertAlmostEqual(0.5, targets.variation([5.0, 15.0]))
+        self.assertEqual(0, targets.variation([]))
+
+    def test_numbers(self):
+        cases = ((75732.4, "75,732"), (22.1, "22.1"), (32, "32"), (0.152, "0.15"), (0, "0"), (99.7, "100"))
+        for number, words in cases:
+            self.assertEqual(words, targets.format_number(number))
+
+
+if __name__ == "__main__":
+    unittest.main()
