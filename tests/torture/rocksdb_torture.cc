@@ -166,8 +166,8 @@ class Chain {
     geometry.optimal_write = geometry.block_size;
     ISOZONE_ASSIGN_OR_RETURN(model::Volume volume, model::Volume::Create(geometry));
     ISOZONE_RETURN_IF_ERROR(InProcess([&] { return FormatWithGroups(volume); }));
-    const std::string uri =
-        "isozone://emu:" + volume.path() + "?checkpoint_after=64K&write_buffer=64K&stripe_unit=64K&stripe_width=4&log_width=3";
+    const std::string uri = "isozone://emu:" + volume.path() +
+                            "?checkpoint_after=64K&write_buffer=64K&stripe_unit=64K&stripe_width=4&log_width=3";
     for (uint64_t cut = 0; cut < kCutsPerChain; ++cut, ++report.cuts) {
       const uint64_t commands = random_.Below(random_.Chance(0.25)  ? kCommandsToOpen
                                               : random_.Chance(0.3) ? 300
