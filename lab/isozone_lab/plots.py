@@ -12,13 +12,14 @@ STYLE = {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, 
          "axes.titlesize": 11, "axes.titlelocation": "left", "svg.hashsalt": "isozone", "figure.dpi": 100}
 
 
-def figure(rows=1, columns=1, height=3.6):
+def figure(rows=1, columns=1, height=3.6, share_x=False):
     """A figure and its axes, as a flat list."""
     import matplotlib
     matplotlib.use("Agg")
     matplotlib.rcParams.update(STYLE)
     from matplotlib import pyplot
-    drawn, axes = pyplot.subplots(rows, columns, figsize=(9, height * rows), squeeze=False, layout="constrained")
+    drawn, axes = pyplot.subplots(rows, columns, figsize=(9, height * rows), squeeze=False, sharex=share_x,
+                                 layout="constrained")
     return drawn, list(axes.flat)
 
 
@@ -94,8 +95,8 @@ def grouped_bars(axes, results, metric, xs, names=None):
         medians = [results.median(series, metric, x) for x in present]
         bars = axes.bar(positions, medians, width * 0.92, color=COLOURS[series], label=LABELS[series],
                         yerr=error_bars(results, [(series, metric, x) for x in present]), ecolor="#444", capsize=2)
-        axes.bar_label(bars, [short(median) for median in medians], fontsize=7, padding=2)
-    axes.set_xticks(range(len(xs)), names or xs)
+        axes.bar_label(bars, [short(median) for median in medians], fontsize=6.5, padding=2)
+    axes.set_xticks(range(len(xs)), names or xs, fontsize=9)
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.grid(axis="x", visible=False)
     axes.margins(y=0.12)

@@ -25,7 +25,7 @@ def outcome(report):
 
 
 def plot(results):
-    drawn, axes = plots.figure(rows=2, height=2.7)
+    drawn, axes = plots.figure(rows=2, height=2.7, share_x=True)
     for one, key, title in zip(axes, ("p99", "max"), ("99th percentile", "longest")):
         plots.lines_over_time(one, results, key, INTERVAL_MS / 1000)
         plots.logarithmic(one)

@@ -25,7 +25,8 @@ def run(context, variant):
 def plot(results):
     drawn, axes = plots.figure(columns=2, height=4)
     for one, workloads in zip(axes, (WRITING, [*MIXED, EQUAL])):
-        names = [name.replace("readwhilewriting", "readwhile-\nwriting").replace(" ", "\n") for name in workloads]
+        names = [name.replace("random", "\nrandom").replace("while", "\nwhile").replace("ing ", "ing\n")
+                 for name in workloads]
         plots.grouped_bars(one, results, "throughput", workloads, names)
         plots.label(one, "", "operations a second")
     plots.legend_below(drawn, axes)

@@ -36,7 +36,7 @@ def rounded(values):
 
 
 def plot(results):
-    drawn, axes = plots.figure(rows=3, height=2.3)
+    drawn, axes = plots.figure(rows=3, height=2.3, share_x=True)
     for one, kind in zip(axes, PANELS):
         plots.lines_over_time(one, results, kind)
         plots.label(one, "seconds" if kind == PANELS[-1] else "", "MB/s", kind)
