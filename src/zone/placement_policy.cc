@@ -7,6 +7,7 @@
 
 #include "zone/group_choice.h"
 #include "zone/isozone_placement.h"
+#include "zone/lifetime_placement.h"
 #include "zone/zenfs_placement.h"
 
 namespace isozone {
@@ -20,6 +21,8 @@ struct NamedPolicy {
 constexpr std::array kPolicies = {
     NamedPolicy{IsozonePlacement::kName,
                 []() -> std::unique_ptr<PlacementPolicy> { return std::make_unique<IsozonePlacement>(); }},
+    NamedPolicy{LifetimePlacement::kName,
+                []() -> std::unique_ptr<PlacementPolicy> { return std::make_unique<LifetimePlacement>(); }},
     NamedPolicy{ZenfsPlacement::kName,
                 []() -> std::unique_ptr<PlacementPolicy> { return std::make_unique<ZenfsPlacement>(); }},
 };

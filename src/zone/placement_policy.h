@@ -75,7 +75,7 @@ Placement PlaceLog(const ZoneTable& table, const PlacementQuery& query);
 // is right for.
 std::optional<ZoneId> LongestLivedIdle(const ZoneTable& table, uint64_t min_room);
 
-// kInvalidArgument names the known policies: "isozone", "zenfs".
+// kInvalidArgument names the known policies: "isozone", "lifetime", "zenfs".
 Result<std::unique_ptr<PlacementPolicy>> MakePlacementPolicy(std::string_view name);
 
 }  // namespace isozone

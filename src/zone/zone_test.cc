@@ -347,6 +347,7 @@ struct PlacementCase {
   bool token = true;
   bool empty = true;
   Placement want;
+  std::string policy = "zenfs";
 };
 
 Placement Use(uint32_t zone) { return {Placement::Action::kUseIdle, ZoneId(zone)}; }
@@ -377,7 +378,7 @@ TEST_P(PlacementTest, Decides) {
   query.min_room = c.min_room;
   query.token_available = c.token;
   query.empty_available = c.empty;
-  auto policy = MakePlacementPolicy("zenfs");
+  auto policy = MakePlacementPolicy(c.policy);
   ASSERT_TRUE(policy.ok());
   const Placement got = c.use == ZoneUse::kLog ? PlaceLog(table, query) : (*policy)->PlaceData(table, query);
   EXPECT_EQ(static_cast<int>(got.action), static_cast<int>(c.want.action));
@@ -433,6 +434,25 @@ INSTANTIATE_TEST_SUITE_P(
         PlacementCase{"LogTakesAnyLogRatherThanWait", {{kL, kLong, 1}}, kL, kShort, kBlock, false, true, Use(0)},
         PlacementCase{"LogKeepsOutOfData", {{kD, kShort, 1}}, kL, kShort, kBlock, false, true, kToken},
         PlacementCase{"LogOnFullDevice", {{kD, kShort, 1}}, kL, kShort, kBlock, true, false, kSpace}),
+    [](const auto& info) { return info.param.name; });
+
+PlacementCase Lifetimes(std::string name, std::vector<IdleZone> idle, Lifetime lifetime, bool token, bool empty,
+                        Placement want, uint64_t min_room = kBlock) {
+  return {std::move(name), std::move(idle), kD, lifetime, min_room, token, empty, want, "lifetime"};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Lifetime, PlacementTest,
+    testing::Values(Lifetimes("NothingWrittenOpensTheFirstEmpty", {}, kShort, true, true, Open(0)),
+                    Lifetimes("GoesOnInItsLifetime", {{kD, kLong, 1}, {kD, kShort, 1}}, kShort, true, true, Use(1)),
+                    Lifetimes("FullestOfItsLifetime", {{kD, kLong, 3}, {kD, kLong, 9}}, kLong, true, true, Use(1)),
+                    Lifetimes("TooFullIsPassedOver", {{kD, kLong, 15}}, kLong, true, true, Open(1), 2 * kBlock),
+                    Lifetimes("NeverAnother", {{kD, kShort, 1}, {kD, kExtreme, 1}, {kD, kNotSet, 1}}, kLong, true, true,
+                              Open(3)),
+                    Lifetimes("WaitsForAFinish", {{kD, kExtreme, 1}}, kLong, false, true, kToken),
+                    Lifetimes("GoesOnWithoutAToken", {{kD, kLong, 1}}, kLong, false, true, Use(0)),
+                    Lifetimes("NoSpaceRatherThanAMix", {{kD, kExtreme, 1}}, kLong, true, false, kSpace),
+                    Lifetimes("NotSetIsALifetime", {{kD, kNone, 1}, {kD, kNotSet, 1}}, kNotSet, true, true, Use(1))),
     [](const auto& info) { return info.param.name; });
 
 // Zones 0..11 in three groups in turn: 0, 3, 6, 9 in group 0 and so on. Two groups are busy.
@@ -558,7 +578,7 @@ TEST(GroupIndex, MakesAPartitionOfEveryMeasurement) {
 
 TEST(PlacementPolicy, UnknownNameIsAnsweredWithTheKnownOnes) {
   const auto policy = MakePlacementPolicy("best");
-  EXPECT_EQ(policy.status().ToString(), "Invalid argument: unknown placement policy \"best\"; known: isozone, zenfs");
+  EXPECT_EQ(policy.status().ToString(), "Invalid argument: unknown placement policy \"best\"; known: isozone, lifetime, zenfs");
   EXPECT_EQ((*MakePlacementPolicy("zenfs"))->name(), "zenfs");
 }
 

@@ -77,7 +77,7 @@ ZoneGroups RandomGroups(Random& random, const DeviceGeometry& geometry) {
 
 MountOptions RandomMountOptions(Random& random) {
   MountOptions options;
-  if (random.Chance(0.2)) options.policy = "zenfs";
+  if (random.Chance(0.3)) options.policy = random.Chance(0.5) ? "zenfs" : "lifetime";
   options.stripe_unit = 64 * kKiB;
   options.log_width = static_cast<uint32_t>(random.Between(1, 4));
   options.stripe_width = static_cast<uint32_t>(random.Between(1, 8));
