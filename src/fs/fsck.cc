@@ -135,7 +135,7 @@ class Checker {
     ++report_.extents;
     const uint64_t start = geometry_.ZoneStart(region.zone).value();
     const uint64_t limit = LimitOf(region);
-    LogScan scan = ScanLogRegion(engine_, seed_, inode.id, region, WritePointer(region.zone));
+    LogScan scan = ScanLogRegion(engine_, seed_, inode.id, region, zones_[region.zone.value()]);
     // Behind an open region another log may have gone on.
     claims_.push_back({start + region.begin, start + (region.open() ? scan.end : region.end), name});
     if (scan.torn) Note(fmt::format("{} ends in a torn frame, as after a power cut", name));

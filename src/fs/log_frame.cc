@@ -15,7 +15,8 @@ constexpr uint64_t kScanWindow = 1 * kMiB;
 
 uint32_t HeaderCrc(const LogFrameHeader& header, uint32_t seed) {
   uint32_t crc = Crc32c(&header.magic, sizeof(header.magic), seed);
-  return Crc32c(&header.inode, offsetof(LogFrameHeader, header_crc) - offsetof(LogFrameHeader, inode), crc);
+  crc = Crc32c(&header.inode, offsetof(LogFrameHeader, header_crc) - offsetof(LogFrameHeader, inode), crc);
+  return Crc32c(&header.region_begin, sizeof(header.region_begin), crc);
 }
 
 // Reads a zone front to back through one window.
@@ -93,7 +94,8 @@ class LogScanner {
     if (header.magic != LogFrameHeader::kMagic || header.header_crc != HeaderCrc(header, seed_)) {
       return TornIfLost(scan_.end, "no valid frame header");
     }
-    if (header.inode != inode_.value() || header.file_offset < FileEnd() || header.length == 0) {
+    if (header.inode != inode_.value() || header.region_begin != region_.begin || header.file_offset < FileEnd() ||
+        header.length == 0) {
       if (!region_.open()) return Damage("a frame that does not continue the log");
       return false;
     }
@@ -169,19 +171,27 @@ class LogScanner {
 
 uint32_t LogFrameSeed(std::string_view uuid) { return Crc32c(uuid.data(), uuid.size()); }
 
-void SealLogFrame(std::span<std::byte> frame, uint32_t uuid_seed, InodeId inode, uint64_t file_offset) {
+void SealLogFrame(std::span<std::byte> frame, uint32_t uuid_seed, InodeId inode, uint64_t file_offset,
+                  uint64_t region_begin) {
   LogFrameHeader header;
   header.inode = inode.value();
   header.file_offset = file_offset;
   header.length = static_cast<uint32_t>(frame.size() - sizeof(header));
+  header.region_begin = region_begin;
   header.header_crc = HeaderCrc(header, uuid_seed);
   header.crc = Crc32c(frame.subspan(sizeof(header)), header.header_crc);
   std::memcpy(frame.data(), &header, sizeof(header));
 }
 
 LogScan ScanLogRegion(IoEngine& engine, uint32_t uuid_seed, InodeId inode, const LogRegion& region,
-                      uint64_t write_pointer) {
-  return LogScanner(engine, uuid_seed, inode, region, write_pointer).Run();
+                      const ZoneDescriptor& zone) {
+  if (zone.state == ZoneState::kOffline) {
+    LogScan scan;
+    scan.end = region.begin;
+    scan.damage = Status::IoError(fmt::format("log inode {}: zone {} is offline", inode.value(), zone.zone.value()));
+    return scan;
+  }
+  return LogScanner(engine, uuid_seed, inode, region, zone.write_pointer).Run();
 }
 
 }  // namespace isozone

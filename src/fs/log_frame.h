@@ -1,6 +1,6 @@
 // Log frames: how a kLog file lies on the device, so that a Sync is one device write and no metadata write.
 //
-//   frame = header (32 bytes), payload, zero padding to a whole block
+//   frame = header (40 bytes), payload, zero padding to a whole block
 //
 // Frames of one log follow one another in a region (metadata.h, LogRegion), in file order; what is missing between two of
 // them is in other regions (open_log.h). A region that was open when the power went has no end in the metadata;
@@ -8,7 +8,7 @@
 //
 // What a scan meets at some block of the region, below the write pointer of the zone, and what it takes it for:
 //
-//   a valid frame, further on in the log      goes on behind it
+//   a valid frame of this region, further on  goes on behind it
 //   a valid header of anything else           the end of an open region: the writer had left the zone to others, and the
 //                                             metadata that says so was not durable
 //   a frame that reaches beyond the pointer   torn, the normal end: devices keep a prefix, block by block
@@ -38,14 +38,19 @@ struct LogFrameHeader {
   uint64_t inode = 0;
   uint64_t file_offset = 0;  // of the first payload byte
   uint32_t length = 0;       // payload bytes, > 0
-  uint32_t header_crc = 0;   // of the fields above but `crc`: the length can be trusted before the payload is there
+  uint32_t header_crc = 0;   // of the other fields but `crc`: the length can be trusted before the payload is there
+  // Bytes from the start of the zone: where the region begins. A region of the same log that was begun behind an open
+  // one, of which the metadata does not know, is so not taken for a part of it.
+  uint64_t region_begin = 0;
 };
-static_assert(sizeof(LogFrameHeader) == 32);
+static_assert(sizeof(LogFrameHeader) == 40);
 static_assert(offsetof(LogFrameHeader, inode) == 8 && offsetof(LogFrameHeader, file_offset) == 16 &&
-              offsetof(LogFrameHeader, length) == 24 && offsetof(LogFrameHeader, header_crc) == 28);
+              offsetof(LogFrameHeader, length) == 24 && offsetof(LogFrameHeader, header_crc) == 28 &&
+              offsetof(LogFrameHeader, region_begin) == 32);
 
 // Fills in the header in front of the payload: `frame` is header and payload together.
-void SealLogFrame(std::span<std::byte> frame, uint32_t uuid_seed, InodeId inode, uint64_t file_offset);
+void SealLogFrame(std::span<std::byte> frame, uint32_t uuid_seed, InodeId inode, uint64_t file_offset,
+                  uint64_t region_begin);
 
 struct LogScan {
   std::vector<FileExtent> extents;  // the payloads, in file order
@@ -56,9 +61,10 @@ struct LogScan {
 };
 
 // Walks the frames of `region`. A sealed region ends where its metadata says (a torn frame there is damage); an open one
-// is followed up to `write_pointer` (bytes in the zone). Read errors are damage.
+// is followed up to the write pointer of `zone`, the zone's descriptor. Read errors and a zone that is offline are
+// damage.
 LogScan ScanLogRegion(IoEngine& engine, uint32_t uuid_seed, InodeId inode, const LogRegion& region,
-                      uint64_t write_pointer);
+                      const ZoneDescriptor& zone);
 
 // What the CRCs of a file system start from.
 uint32_t LogFrameSeed(std::string_view uuid);

@@ -27,7 +27,7 @@ class LogFrameTest : public testing::Test {
     AlignedBuffer frame(RoundUp(used, 4096));
     std::memset(frame.data(), 0, frame.size());
     std::memcpy(frame.data() + sizeof(LogFrameHeader), payload.data(), payload.size());
-    SealLogFrame(frame.span().first(used), kSeed, kInode, file_offset_);
+    SealLogFrame(frame.span().first(used), kSeed, kInode, file_offset_, region_begin_);
     file_offset_ += payload.size();
     WriteBlocks(frame.span().first(std::min<uint64_t>(frame.size(), blocks == UINT64_MAX ? blocks : blocks * 4096)));
   }
@@ -42,7 +42,9 @@ class LogFrameTest : public testing::Test {
     write_pointer_ += bytes.size();
   }
 
-  LogScan Scan(const LogRegion& region) { return ScanLogRegion(engine_, kSeed, kInode, region, write_pointer_); }
+  LogScan Scan(const LogRegion& region, InodeId inode = kInode, uint32_t seed = kSeed) {
+    return ScanLogRegion(engine_, seed, inode, region, {kZone, ZoneState::kClosed, 0, write_pointer_});
+  }
 
   static constexpr uint32_t kSeed = 99;
   MemoryImage image_;
@@ -50,6 +52,7 @@ class LogFrameTest : public testing::Test {
   IoEngine engine_;
   uint64_t write_pointer_ = 0;
   uint64_t file_offset_ = 0;
+  uint64_t region_begin_ = 0;
   const LogRegion open_{kZone, 0};
 };
 
@@ -149,13 +152,29 @@ TEST_F(LogFrameTest, AnOpenRegionEndsBeforeAFrameThatIsNotFurtherOn) {
   EXPECT_TRUE(scan.damage.ok());
   EXPECT_FALSE(scan.torn);
   EXPECT_EQ(scan.end, end);
-  EXPECT_EQ(ScanLogRegion(engine_, kSeed, InodeId(8), open_, write_pointer_).payload, 0u);
+  EXPECT_EQ(Scan(open_, InodeId(8)).payload, 0u);
   EXPECT_FALSE(Scan(LogRegion{kZone, 0, write_pointer_, 13}).damage.ok());  // a sealed one must not
+}
+
+TEST_F(LogFrameTest, ARegionEndsWhereAnotherOfTheSameLogBegins) {
+  AddFrame("first");
+  const uint64_t second = region_begin_ = write_pointer_;
+  AddFrame("second");
+  EXPECT_TRUE(Scan(open_).damage.ok());
+  EXPECT_EQ(Scan(open_).payload, 5u);
+  EXPECT_EQ(Scan(open_).end, second);
+  EXPECT_EQ(Scan(LogRegion{kZone, second}).payload, 6u);
+}
+
+TEST_F(LogFrameTest, AnOfflineZoneIsDamage) {
+  AddFrame("one");
+  const ZoneDescriptor offline{kZone, ZoneState::kOffline, 0, 0};
+  EXPECT_TRUE(ScanLogRegion(engine_, kSeed, kInode, open_, offline).damage.Is(StatusCode::kIoError));
 }
 
 TEST_F(LogFrameTest, AFrameOfAnotherFormatIsDamage) {
   AddFrame("old");
-  EXPECT_EQ(ScanLogRegion(engine_, kSeed + 1, kInode, open_, write_pointer_).damage.code(), StatusCode::kCorruption);
+  EXPECT_EQ(Scan(open_, kInode, kSeed + 1).damage.code(), StatusCode::kCorruption);
 }
 
 TEST_F(LogFrameTest, EveryFlippedBitOfAFrameIsFound) {
@@ -166,7 +185,7 @@ TEST_F(LogFrameTest, EveryFlippedBitOfAFrameIsFound) {
     AlignedBuffer frame(4096);
     std::memset(frame.data(), 0, frame.size());
     std::memcpy(frame.data() + sizeof(LogFrameHeader), payload.data(), payload.size());
-    SealLogFrame(frame.span().first(used), kSeed, kInode, 0);
+    SealLogFrame(frame.span().first(used), kSeed, kInode, 0, write_pointer_);
     frame.data()[at] ^= static_cast<std::byte>(1 << (bit % 8));
     const uint64_t begin = write_pointer_;
     WriteBlocks(frame.span());

@@ -39,7 +39,6 @@ class LogSink final : public WriteSink {
   Status Start(WriteUnit& unit, bool durable) override {
     const size_t padded = RoundUp(unit.used, core_.geometry().block_size);
     std::memset(unit.memory.data() + unit.used, 0, padded - unit.used);
-    SealLogFrame(unit.memory.span().first(unit.used), core_.frame_seed, id_, unit.file_offset);
     Frame& frame = frames_.emplace_back();
     frame.blocks = unit.memory.span().first(padded);
     frame.file_offset = unit.file_offset;
@@ -85,10 +84,12 @@ class LogSink final : public WriteSink {
   Status Seal() override {
     DropStarted();
     Status status;
-    while (!lanes_.empty()) {
-      const Status closed = Retire(*lanes_.back());
+    for (const auto& lane : lanes_) {
+      lane->stream.Release();
+      const Status closed = CloseRegion(*lane);
       if (status.ok()) status = closed;
     }
+    lanes_.clear();
     return status;
   }
 
@@ -117,9 +118,10 @@ class LogSink final : public WriteSink {
   struct Lane {
     explicit Lane(FsCore& core) : stream(core, ZoneUse::kLog) {}
     ZoneStream stream;
-    Frame* frame = nullptr;  // the one in flight, or lost and not yet finished
-    size_t unfinished = 0;   // frames
-    bool retired = false;    // takes no more frames; goes with the last unfinished one
+    Frame* frame = nullptr;                // the one in flight, or lost and not yet finished
+    size_t unfinished = 0;                 // frames
+    bool retired = false;                  // takes no more frames; goes with the last unfinished one
+    std::optional<uint64_t> region_begin;  // bytes in the zone: of the first frame that was started
 
     // The region of the frames that are finished.
     bool began = false;
@@ -197,16 +199,20 @@ class LogSink final : public WriteSink {
     lane.retired = true;
     if (lane.unfinished > 0) return Status::Ok();
     lane.stream.Release();
-    const Status status = CloseRegion(lane);
+    ISOZONE_RETURN_IF_ERROR(CloseRegion(lane));
     std::erase_if(lanes_, [&](const auto& other) { return other.get() == &lane; });
-    return status;
+    return Status::Ok();
   }
 
   // --- Frames ---
   // False: the lane has lost its zone.
   bool StartIn(Lane& lane, Frame& frame) {
     frame.at = lane.stream.held() ? lane.stream.next() : DeviceOffset(0);
+    const uint64_t at = core_.geometry().OffsetInZone(frame.at);
+    SealLogFrame(frame.blocks.first(sizeof(LogFrameHeader) + frame.payload), core_.frame_seed, id_, frame.file_offset,
+                 lane.region_begin.value_or(at));
     if (!lane.stream.Start(frame.blocks, frame.blocks.size(), frame.durable)) return false;
+    if (!lane.region_begin) lane.region_begin = at;
     frame.lane = &lane;
     frame.in_flight = true;
     frame.lost = false;
@@ -247,6 +253,7 @@ class LogSink final : public WriteSink {
     lane.frame = nullptr;
     --lane.unfinished;
     ISOZONE_RETURN_IF_ERROR(CloseRegion(lane));
+    lane.region_begin.reset();
     do {
       ISOZONE_RETURN_IF_ERROR(lane.stream.Reserve(frame.blocks.size()));
     } while (!StartIn(lane, frame));
@@ -285,19 +292,20 @@ class LogSink final : public WriteSink {
   }
 
   Status CloseRegion(Lane& lane) {
-    const uint64_t payload = std::exchange(lane.payload, 0);
-    if (!std::exchange(lane.began, false)) return Status::Ok();
+    if (!lane.began) return Status::Ok();
     // The record says that all of the region is there, and with it all of the file before its end.
     if (lane.stream.is_volatile()) ISOZONE_RETURN_IF_ERROR(FlushDevice());
     const MutexLock lock(core_.namespace_mutex);
     lane.region.end = lane.end;
-    lane.region.payload = payload;
+    lane.region.payload = lane.payload;
     if (core_.state.Find(id_) == nullptr) {
       core_.ReleaseSpace(id_, SpaceOf({&lane.region, 1}));
-      return Status::Ok();
+    } else {
+      const MetadataOp op = SetLogRegion{id_, lane.index, lane.region, WallSeconds()};
+      ISOZONE_ASSIGN_OR_RETURN(sequence_, core_.Commit({&op, 1}));
     }
-    const MetadataOp op = SetLogRegion{id_, lane.index, lane.region, WallSeconds()};
-    ISOZONE_ASSIGN_OR_RETURN(sequence_, core_.Commit({&op, 1}));
+    lane.began = false;
+    lane.payload = 0;
     return Status::Ok();
   }
 

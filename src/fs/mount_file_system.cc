@@ -9,6 +9,7 @@
 #include "fs/file_system.h"
 #include "fs/follower.h"
 #include "fs/log_frame.h"
+#include "fs/metadata_io.h"
 #include "fs/mounted_file_system.h"
 #include "fs/open_log.h"
 #include "zone/placement_policy.h"
@@ -36,6 +37,8 @@ Status AdoptZones(FsCore& core, std::span<const std::pair<ZoneId, ZoneUse>> meta
       if (!region.open()) continue;
       core.unread_logs[inode->id].emplace_back(region.zone, core.geometry().block_size);
       core.pool->SetUse(region.zone, ZoneUse::kLog);
+      // Its end may be torn, which another log's frames behind it would make look like damage.
+      core.pool->KeepAsItIs(region.zone);
     }
   }
   for (auto& [id, space] : core.unread_logs) {
@@ -54,9 +57,9 @@ Result<std::vector<LogRegion>> SealDamaged(const FsCore& core, const Inode& inod
   std::vector<LogRegion> regions = inode.regions;
   for (size_t i = 0; i < regions.size(); ++i) {
     if (!regions[i].open()) continue;
-    ISOZONE_ASSIGN_OR_RETURN(const uint64_t write_pointer, WritePointerOf(*core.device, regions[i].zone));
+    ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor zone, DescribeZone(*core.device, regions[i].zone));
     const LogScan& scan = log.scans[i];
-    regions[i].end = scan.damage.ok() ? scan.end : std::max(write_pointer, scan.end + core.geometry().block_size);
+    regions[i].end = scan.damage.ok() ? scan.end : std::max(zone.write_pointer, scan.end + core.geometry().block_size);
     regions[i].payload = scan.payload;
   }
   return regions;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -288,14 +289,20 @@ Result<std::shared_ptr<OpenFile>> MountedFileSystem::Open(const Inode& inode) {
 Status MountedFileSystem::SealLeftOpen(const OpenFile& file) {
   const Inode* inode = core_->state.Find(file.id());
   if (inode == nullptr || !inode->has_open_region()) return Status::Ok();
-  const auto sealed_before = SpaceOf(inode->regions);
+  // What each zone holds more of it than was counted so far, or less.
+  std::map<ZoneId, int64_t> grown;
+  for (const auto& [zone, bytes] : SpaceOf(inode->regions)) grown[zone] -= static_cast<int64_t>(bytes);
   SealedLog log = SealLog(core_->geometry(), inode->regions, file.Extents());
-  const auto space = SpaceOf(log.regions);
+  for (const auto& [zone, bytes] : SpaceOf(log.regions)) grown[zone] += static_cast<int64_t>(bytes);
   const MetadataOp op = SetLogRegions{file.id(), std::move(log.regions), inode->modified_s};
   ISOZONE_RETURN_IF_ERROR(core_->Commit({&op, 1}).status());
-  for (const auto& [zone, bytes] : space) core_->pool->AddLive(zone, bytes);
-  for (const auto& [zone, bytes] : sealed_before) core_->pool->RemoveLive(zone, bytes);
-  ReleaseUnread(file.id());
+  if (const auto unread = core_->unread_logs.extract(file.id())) {
+    for (const auto& [zone, bytes] : unread.mapped()) grown[zone] -= static_cast<int64_t>(bytes);
+  }
+  for (const auto& [zone, bytes] : grown) {
+    if (bytes > 0) core_->pool->AddLive(zone, static_cast<uint64_t>(bytes));
+    if (bytes < 0) core_->pool->RemoveLive(zone, static_cast<uint64_t>(-bytes));
+  }
   return Status::Ok();
 }
 

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "fs/metadata_io.h"
+
 namespace isozone {
 namespace {
 
@@ -24,12 +26,6 @@ Status Lost(InodeId inode, std::string_view what, uint64_t size) {
 }
 
 }  // namespace
-
-Result<uint64_t> WritePointerOf(const ZonedDevice& device, ZoneId zone) {
-  ZoneDescriptor descriptor;
-  ISOZONE_RETURN_IF_ERROR(device.ReportZones(zone, {&descriptor, 1}));
-  return descriptor.write_pointer;
-}
 
 LogContents JoinRegions(const Inode& inode, std::vector<LogScan> scans) {
   LogContents contents;
@@ -67,8 +63,8 @@ LogContents JoinRegions(const Inode& inode, std::vector<LogScan> scans) {
 Result<LogContents> ReadLog(IoEngine& engine, uint32_t uuid_seed, const Inode& inode) {
   std::vector<LogScan> scans;
   for (const LogRegion& region : inode.regions) {
-    ISOZONE_ASSIGN_OR_RETURN(const uint64_t write_pointer, WritePointerOf(engine.device(), region.zone));
-    scans.push_back(ScanLogRegion(engine, uuid_seed, inode.id, region, write_pointer));
+    ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor zone, DescribeZone(engine.device(), region.zone));
+    scans.push_back(ScanLogRegion(engine, uuid_seed, inode.id, region, zone));
   }
   return JoinRegions(inode, std::move(scans));
 }

@@ -42,7 +42,4 @@ struct SealedLog {
 SealedLog SealLog(const DeviceGeometry& geometry, std::span<const LogRegion> regions,
                   std::span<const FileExtent> extents);
 
-// The bytes from the start of the zone to its write pointer.
-Result<uint64_t> WritePointerOf(const ZonedDevice& device, ZoneId zone);
-
 }  // namespace isozone

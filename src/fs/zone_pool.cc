@@ -827,6 +827,12 @@ void ZonePool::ResetBeforeUse(ZoneId zone) {
   if (impl_->table.at(zone).phase == ZonePhase::kEmpty) impl_->table.Fail(zone, 0);
 }
 
+void ZonePool::KeepAsItIs(ZoneId zone) {
+  const MutexLock lock(impl_->mu);
+  const ZoneRecord& record = impl_->table.at(zone);
+  if (record.phase == ZonePhase::kIdle) impl_->table.Fail(zone, record.write_pointer);
+}
+
 void ZonePool::SetUse(ZoneId zone, ZoneUse use) {
   const MutexLock lock(impl_->mu);
   impl_->table.SetUse(zone, use);

@@ -141,6 +141,8 @@ class ZonePool {
   // An empty zone that a durable record may name, though no longer the state: it is given to nobody before it was reset,
   // which waits until that is durable.
   void ResetBeforeUse(ZoneId zone);
+  // A partly written zone that nothing more may be written to before it is reset.
+  void KeepAsItIs(ZoneId zone);
   // Starts the background thread; from here on dead zones are reset.
   void Start();
   // Finishes the background work that is due and ends the thread: `make_durable` must still work. No Acquire succeeds

@@ -245,7 +245,7 @@ TEST(CheckDeviceFits, SaysWhatIsNeededAndForWhat) {
 TEST_F(ZonePoolTest, UnknownPolicyNamesTheKnown) {
   FakeDevice device(20);
   EXPECT_THAT(ZonePool::Create(device, {.policy = "best", .make_durable = {}}).status().ToString(),
-              testing::HasSubstr("known: isozone, zenfs"));
+              testing::HasSubstr("known: isozone, lifetime, zenfs"));
 }
 
 // --- Leases and placement ---
