@@ -578,7 +578,8 @@ TEST(GroupIndex, MakesAPartitionOfEveryMeasurement) {
 
 TEST(PlacementPolicy, UnknownNameIsAnsweredWithTheKnownOnes) {
   const auto policy = MakePlacementPolicy("best");
-  EXPECT_EQ(policy.status().ToString(), "Invalid argument: unknown placement policy \"best\"; known: isozone, lifetime, zenfs");
+  EXPECT_EQ(policy.status().ToString(),
+            "Invalid argument: unknown placement policy \"best\"; known: isozone, lifetime, zenfs");
   EXPECT_EQ((*MakePlacementPolicy("zenfs"))->name(), "zenfs");
 }
 
