@@ -345,6 +345,18 @@ TEST_F(StripedLogTest, AnOfflineZoneIsAnErrorAndNotTheEnd) {
   EXPECT_EQ(fs().Space().live, 0U);
 }
 
+TEST_F(StripedLogTest, ItsZonesAreInOrderForAReader) {
+  MountWithGroups(Options());
+  auto log = fs().Create("/log", kLog).value();
+  ISOZONE_ASSERT_OK(log->Append(Bytes(Content(90000))));
+  ISOZONE_ASSERT_OK(log->Sync());
+  MountOptions options = Options();
+  options.read_only = true;
+  const auto reader = FileSystem::Mount(volume_.OpenDevice(OpenMode::kReadOnly), options);
+  ASSERT_TRUE(reader.ok()) << reader.status().ToString();
+  EXPECT_EQ((*reader)->Space().free, fs().Space().free);
+}
+
 TEST_F(StripedLogTest, ItsSpaceComesBack) {
   MountWithGroups(Options());
   for (int i = 0; i < 30; ++i) {

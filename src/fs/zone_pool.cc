@@ -829,6 +829,7 @@ void ZonePool::ResetBeforeUse(ZoneId zone) {
 
 void ZonePool::KeepAsItIs(ZoneId zone) {
   const MutexLock lock(impl_->mu);
+  if (impl_->options.read_only) return;  // so it stays anyway, and may go on growing elsewhere
   const ZoneRecord& record = impl_->table.at(zone);
   if (record.phase == ZonePhase::kIdle) impl_->table.Fail(zone, record.write_pointer);
 }
