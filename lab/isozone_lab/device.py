@@ -122,7 +122,7 @@ class DeviceStore(Store):
         self.log_directory = f"{scratch}/log"
         os.makedirs(self.log_directory, exist_ok=True)
         self.uri = f"isozone://emu:{image}?{options}&log_dir={self.log_directory}"
-        self.environment = {"LD_PRELOAD": build.library}
+        self.environment = {"LD_PRELOAD": build.shared_object}
         self.database = "/db"
         self.report = "/report.csv"
 

@@ -11,12 +11,12 @@ class Build:
 
     def __init__(self, directory):
         self.tool = os.path.join(directory, "tools/isozone/isozone")
-        self.library = os.path.abspath(os.path.join(directory, "src/rocksdb/libisozone.so"))
+        self.shared_object = os.path.abspath(os.path.join(directory, "src/rocksdb/libisozone.so"))
         self.ycsb = os.path.join(directory, "lab/ycsb/isozone_ycsb")
 
     def missing(self):
         """The files that every experiment needs and that are not there."""
-        return [path for path in (self.tool, self.library) if not os.path.exists(path)]
+        return [path for path in (self.tool, self.shared_object) if not os.path.exists(path)]
 
 
 def digest(path):
@@ -35,7 +35,7 @@ def cpu():
 
 def collect(build):
     return {"isozone": processes.run([build.tool, "--version"]).strip().removeprefix("isozone "),
-            "library": digest(build.library),
+            "library": digest(build.shared_object),
             "ycsb": digest(build.ycsb),
             "db_bench": processes.run(["db_bench", "--version"]).strip().removeprefix("db_bench version "),
             "cpu": cpu(), "kernel": platform.release(), "python": platform.python_version()}
