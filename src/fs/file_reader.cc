@@ -24,7 +24,8 @@ struct Piece {
 // A read in flight: completes when the last piece does.
 class ReadInFlight {
  public:
-  ReadInFlight(FsCore& core, FileRead& read) : core_(core), read_(read) {}
+  ReadInFlight(FsCore& core, FileRead& read, std::shared_ptr<const ReadPin> pin)
+      : core_(core), read_(read), pin_(std::move(pin)) {}
 
   void Start(std::span<const FileExtent> extents) {
     for (const FileExtent& extent : extents) Add(extent);
@@ -88,6 +89,7 @@ class ReadInFlight {
 
   FsCore& core_;
   FileRead& read_;
+  const std::shared_ptr<const ReadPin> pin_;
   std::list<Piece> pieces_;  // addresses stay
   std::atomic<uint64_t> pending_{0};
 };
@@ -95,14 +97,24 @@ class ReadInFlight {
 }  // namespace
 
 void PiecewiseReader::Submit(FileRead& read) {
+  if (!hooks_.after_read) return SubmitOnce(read);
+  // What was read has to be checked afterwards, which takes I/O of its own.
+  auto bytes = Read(read.offset, read.buffer, read.io_class);
+  read.status = bytes.status();
+  read.bytes_read = bytes.ok() ? *bytes : 0;
+  read.done(read);
+}
+
+void PiecewiseReader::SubmitOnce(FileRead& read) {
   std::vector<FileExtent> extents;
+  std::shared_ptr<const ReadPin> pin;
   read.status = Status::Ok();
-  read.bytes_read = file_->Locate(read.offset, read.buffer, extents);
+  read.bytes_read = file_->Locate(read.offset, read.buffer, extents, pin);
   if (read.bytes_read < read.buffer.size()) {
     if (hooks_.before_end) {
       hooks_.before_end();
       extents.clear();
-      read.bytes_read = file_->Locate(read.offset, read.buffer, extents);
+      read.bytes_read = file_->Locate(read.offset, read.buffer, extents, pin);
     }
     // Behind the last good byte of a damaged log there is no end of file, but an error: a short read would hide it.
     read.status = file_->damage();
@@ -115,7 +127,7 @@ void PiecewiseReader::Submit(FileRead& read) {
     read.done(read);
     return;
   }
-  (new ReadInFlight(*core_, read))->Start(extents);
+  (new ReadInFlight(*core_, read, std::move(pin)))->Start(extents);
 }
 
 PiecewiseReader::~PiecewiseReader() {
@@ -137,18 +149,27 @@ Result<size_t> PiecewiseReader::Read(uint64_t offset, std::span<std::byte> buffe
 }
 
 Result<size_t> PiecewiseReader::ReadAtOnce(uint64_t offset, std::span<std::byte> buffer, IoClass io_class) {
-  Latch latch(1);
-  FileRead read;
-  read.offset = offset;
-  read.buffer = buffer;
-  read.io_class = io_class;
-  read.context = &latch;
-  read.done = [](FileRead& r) { static_cast<Latch*>(r.context)->CountDown(); };
-  Submit(read);
-  latch.Wait();
-  ISOZONE_RETURN_IF_ERROR(read.status);
-  if (hooks_.after_read) ISOZONE_RETURN_IF_ERROR(hooks_.after_read());
-  return read.bytes_read;
+  for (;;) {
+    const uint64_t generation = file_->generation();
+    Latch latch(1);
+    FileRead read;
+    read.offset = offset;
+    read.buffer = buffer;
+    read.io_class = io_class;
+    read.context = &latch;
+    read.done = [](FileRead& r) { static_cast<Latch*>(r.context)->CountDown(); };
+    SubmitOnce(read);
+    latch.Wait();
+    if (!hooks_.after_read) {
+      ISOZONE_RETURN_IF_ERROR(read.status);
+      return read.bytes_read;
+    }
+    ISOZONE_RETURN_IF_ERROR(hooks_.after_read());
+    // The writer's collector has moved the file, and may have reset where it was.
+    if (file_->generation() != generation) continue;
+    ISOZONE_RETURN_IF_ERROR(read.status);
+    return read.bytes_read;
+  }
 }
 
 }  // namespace isozone

@@ -17,7 +17,7 @@ class PiecewiseReader final : public FileReader {
   // longer or gone (a read-only mount beside a writer); empty where that cannot be.
   struct Hooks {
     std::function<void()> before_end;    // the file may have grown
-    std::function<Status()> after_read;  // the bytes read may no longer be the file's
+    std::function<Status()> after_read;  // the bytes read may no longer be the file's: removed, or moved elsewhere
   };
 
   PiecewiseReader(std::shared_ptr<FsCore> core, std::shared_ptr<OpenFile> file, Hooks hooks)
@@ -35,6 +35,7 @@ class PiecewiseReader final : public FileReader {
   uint64_t inode() const override { return file_->id().value(); }
 
  private:
+  void SubmitOnce(FileRead& read);
   Result<size_t> ReadAtOnce(uint64_t offset, std::span<std::byte> buffer, IoClass io_class);
   // Bytes of a stripe of the file.
   uint64_t Window() const;

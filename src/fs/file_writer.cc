@@ -180,7 +180,7 @@ Status BufferedWriter::Close() {
     const Status sealed = WithSink([this] { return sink_->Seal(); });
     if (status.ok()) status = sealed;
     // What could not be written goes with its memory: the file ends where the device has it.
-    file_->Reset(file_->Extents(), file_->damage());
+    file_->DropMemory();
     closed_ = true;
     sink_.reset();
     started_.clear();

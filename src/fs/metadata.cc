@@ -134,7 +134,12 @@ struct MetadataState::Impl {
   Status Do(const SetLogRegions& op);
   Status Do(const SetAttributes& op);
   Status Do(const SetZoneGroups& op);
+  Status Do(const MoveExtents& op);
 
+  // What a file's extents are changes from `before` to `after`: takes note of which zones it is in.
+  void Occupy(InodeId id, std::span<const FileExtent> before, std::span<const FileExtent> after);
+  // `inode` gets other extents, of `size` bytes together.
+  void ReplaceExtents(Inode& inode, std::vector<FileExtent> extents, uint64_t size, uint64_t modified_s);
   Status CheckLinkCounts() const;
   Status CheckNewLink(const Inode& inode, const InodeLink& link) const;
   void Rollback();
@@ -145,6 +150,7 @@ struct MetadataState::Impl {
 
   DeviceGeometry geometry;
   std::map<InodeId, Inode> inodes;
+  std::unordered_map<ZoneId, std::map<InodeId, uint32_t>> files_in_zone;  // how many extents of each
   std::unordered_map<InodeId, Directory> directories;
   InodeId next_id{2};
   std::shared_ptr<const ZoneGroups> zone_groups;
@@ -243,9 +249,11 @@ Status MetadataState::Impl::Do(const PutInode& op) {
   ISOZONE_RETURN_IF_ERROR(CheckContent(geometry, op.inode));
   SetAside(id, nullptr);
   inodes.emplace(id, op.inode).first->second.links.clear();
+  Occupy(id, {}, op.inode.extents);
   if (op.inode.is_directory) directories.emplace(id, Directory());
   relinked.push_back(id);
   undo.emplace_back([this, id, old_next = next_id] {
+    Occupy(id, inodes.at(id).extents, {});
     inodes.erase(id);
     directories.erase(id);
     next_id = old_next;
@@ -261,11 +269,13 @@ Status MetadataState::Impl::Do(const RemoveInode& op) {
   if (op.inode == kRootInode) return Broken(op.inode, "the root cannot be removed");
   if (!inode->links.empty()) return Broken(op.inode, "is removed, but has links");
   if (!Children(op.inode).empty()) return Broken(op.inode, "is removed, but is not empty");
+  Occupy(op.inode, inode->extents, {});
   auto node = std::make_shared<std::map<InodeId, Inode>::node_type>(inodes.extract(op.inode));
   directories.erase(op.inode);
   undo.emplace_back([this, node] {
     const Inode& back = inodes.insert(std::move(*node)).position->second;
     if (back.is_directory) directories.emplace(back.id, Directory());
+    Occupy(back.id, {}, back.extents);
   });
   return {};
 }
@@ -277,12 +287,14 @@ Status MetadataState::Impl::Do(const AppendExtents& op) {
     return Broken(op.inode, fmt::format("extents are added behind {} but there are {}", op.first_index, count));
   }
   ISOZONE_ASSIGN_OR_RETURN(const uint64_t size, CheckExtents(geometry, op.inode, inode->size, op.extents));
-  undo.emplace_back([inode, count, old_size = inode->size, old_modified = inode->modified_s] {
+  undo.emplace_back([this, inode, count, old_size = inode->size, old_modified = inode->modified_s] {
+    Occupy(inode->id, std::span(inode->extents).subspan(count), {});
     inode->extents.resize(count);
     inode->size = old_size;
     inode->modified_s = old_modified;
   });
   inode->extents.insert(inode->extents.end(), op.extents.begin(), op.extents.end());
+  Occupy(op.inode, {}, op.extents);
   inode->size = size;
   inode->modified_s = op.modified_s;
   return {};
@@ -291,14 +303,40 @@ Status MetadataState::Impl::Do(const AppendExtents& op) {
 Status MetadataState::Impl::Do(const SetExtents& op) {
   ISOZONE_ASSIGN_OR_RETURN(Inode * inode, ChangeFile(op.inode, /*log=*/false));
   ISOZONE_ASSIGN_OR_RETURN(const uint64_t size, CheckExtents(geometry, op.inode, 0, op.extents));
-  undo.emplace_back([inode, old_extents = std::exchange(inode->extents, op.extents),
-                     old_size = std::exchange(inode->size, size),
-                     old_modified = std::exchange(inode->modified_s, op.modified_s)] {
-    inode->extents = old_extents;
-    inode->size = old_size;
-    inode->modified_s = old_modified;
-  });
+  ReplaceExtents(*inode, op.extents, size, op.modified_s);
   return {};
+}
+
+Status MetadataState::Impl::Do(const MoveExtents& op) {
+  ISOZONE_ASSIGN_OR_RETURN(Inode * inode, ChangeFile(op.inode, /*log=*/false));
+  auto moved = MoveRuns(inode->extents, op.moves, geometry.zone_size);
+  if (!moved) return Broken(op.inode, "what is moved does not belong to it");
+  ISOZONE_RETURN_IF_ERROR(CheckExtents(geometry, op.inode, 0, *moved).status());
+  ReplaceExtents(*inode, std::move(*moved), inode->size, inode->modified_s);
+  return {};
+}
+
+void MetadataState::Impl::ReplaceExtents(Inode& inode, std::vector<FileExtent> extents, uint64_t size,
+                                         uint64_t modified_s) {
+  Occupy(inode.id, inode.extents, extents);
+  undo.emplace_back([this, &inode, old_extents = std::exchange(inode.extents, std::move(extents)),
+                     old_size = std::exchange(inode.size, size),
+                     old_modified = std::exchange(inode.modified_s, modified_s)] {
+    Occupy(inode.id, inode.extents, old_extents);
+    inode.extents = old_extents;
+    inode.size = old_size;
+    inode.modified_s = old_modified;
+  });
+}
+
+void MetadataState::Impl::Occupy(InodeId id, std::span<const FileExtent> before, std::span<const FileExtent> after) {
+  for (const FileExtent& extent : after) ++files_in_zone[geometry.ZoneOf(extent.device_offset)][id];
+  for (const FileExtent& extent : before) {
+    const auto zone = files_in_zone.find(geometry.ZoneOf(extent.device_offset));
+    const auto file = zone->second.find(id);
+    if (--file->second == 0) zone->second.erase(file);
+    if (zone->second.empty()) files_in_zone.erase(zone);
+  }
 }
 
 Status MetadataState::Impl::Do(const SetLogRegion& op) {
@@ -397,6 +435,7 @@ Result<MetadataState> MetadataState::Restore(const DeviceGeometry& geometry, std
   impl.next_id = std::max(impl.next_id, next_id);
   impl.zone_groups = std::move(zone_groups);
   for (const auto& [id, inode] : impl.inodes) {
+    impl.Occupy(id, {}, inode.extents);
     for (const InodeLink& link : inode.links) {
       const auto parent = impl.directories.find(link.parent);
       if (parent == impl.directories.end() || !parent->second.emplace(link.name, id).second) {
@@ -452,6 +491,14 @@ const std::map<std::string, InodeId, std::less<>>& MetadataState::Children(Inode
   return impl_->Children(directory);
 }
 
+std::vector<InodeId> MetadataState::FilesIn(ZoneId zone) const {
+  std::vector<InodeId> files;
+  const auto found = impl_->files_in_zone.find(zone);
+  if (found == impl_->files_in_zone.end()) return files;
+  for (const auto& [id, extents] : found->second) files.push_back(id);
+  return files;
+}
+
 std::vector<std::string> MetadataState::PathsOf(InodeId id) const {
   if (id == kRootInode) return {"/"};
   std::vector<std::string> paths;
@@ -481,8 +528,12 @@ Status MetadataState::CheckInvariants() const {
   const Inode* root = Find(kRootInode);
   if (root == nullptr || !root->is_directory) return Broken(kRootInode, "the root directory is missing");
   size_t links = 0;
+  decltype(impl_->files_in_zone) files_in_zone;
   for (const auto& [id, inode] : impl_->inodes) {
     ISOZONE_RETURN_IF_ERROR(CheckContent(impl_->geometry, inode));
+    for (const FileExtent& extent : inode.extents) {
+      ++files_in_zone[impl_->geometry.ZoneOf(extent.device_offset)][id];
+    }
     ISOZONE_RETURN_IF_ERROR(CheckLinkCount(inode));
     for (const InodeLink& link : inode.links) {
       if (!IsValidName(link.name)) return Broken(id, fmt::format("bad name '{}'", link.name));
@@ -490,6 +541,7 @@ Status MetadataState::CheckInvariants() const {
     }
     links += inode.links.size();
   }
+  if (files_in_zone != impl_->files_in_zone) return Broken(kRootInode, "the files of some zone are not known");
   // Every directory is reached from the root, so none lies in itself; and there is no entry without a link.
   size_t entries = 0;
   std::vector<InodeId> reached = {kRootInode};

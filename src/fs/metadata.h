@@ -32,6 +32,7 @@
 
 #include "base/status.h"
 #include "device/zoned_device.h"
+#include "fs/extents.h"
 #include "fs/file_system.h"
 #include "izg/zone_groups.h"
 #include "zone/lifetime.h"
@@ -95,7 +96,12 @@ struct AppendExtents {
   std::vector<FileExtent> extents;
   uint64_t modified_s = 0;
 };
-// Replaces all extents: truncation, overwriting, later GC.
+// Runs of the file were copied elsewhere: garbage collection. Each run lies in one extent.
+struct MoveExtents {
+  InodeId inode;
+  std::vector<ExtentMove> moves;
+};
+// Replaces all extents: truncation, overwriting.
 struct SetExtents {
   InodeId inode;
   std::vector<FileExtent> extents;
@@ -126,7 +132,7 @@ struct SetZoneGroups {
 };
 
 using MetadataOp = std::variant<PutInode, AddLink, RemoveLink, RemoveInode, AppendExtents, SetExtents, SetLogRegion,
-                                SetLogRegions, SetAttributes, SetZoneGroups>;
+                                SetLogRegions, SetAttributes, SetZoneGroups, MoveExtents>;
 
 class MetadataState {
  public:
@@ -147,6 +153,8 @@ class MetadataState {
   const Inode* Child(InodeId directory, std::string_view name) const;  // null: none
   // The inode at an absolute path; kNotFound, kNotDirectory.
   Result<const Inode*> Lookup(std::string_view path) const;
+  // The files that have extents in `zone`. Kept up to date by Apply; about 64 bytes for each file in each zone.
+  std::vector<InodeId> FilesIn(ZoneId zone) const;
   // The children of a directory, by name.
   const std::map<std::string, InodeId, std::less<>>& Children(InodeId directory) const;
   std::vector<std::string> PathsOf(InodeId id) const;

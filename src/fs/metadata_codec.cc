@@ -19,11 +19,13 @@ enum class OpCode : uint8_t {
   kSetLogRegions = 8,
   kSetAttributes = 9,
   kSetZoneGroups = 10,
+  kMoveExtents = 11,
   kCheckpointFooter = 255,
 };
 
 constexpr size_t kLinkBytesMin = 10;
 constexpr size_t kExtentBytes = 16;
+constexpr size_t kMoveBytes = 24;
 constexpr size_t kRegionBytes = 28;
 constexpr size_t kGroupBytes = 2;
 constexpr size_t kZoneGroupBytes = 3;
@@ -70,6 +72,15 @@ class Encoder {
     out_.Put(static_cast<uint8_t>(op.lifetime));
   }
   void operator()(const SetZoneGroups& op) { Put(*op.groups); }
+  void operator()(const MoveExtents& op) {
+    Put(OpCode::kMoveExtents, op.inode);
+    out_.Put(static_cast<uint32_t>(op.moves.size()));
+    for (const ExtentMove& move : op.moves) {
+      out_.Put(move.from.value());
+      out_.Put(move.to.value());
+      out_.Put(move.length);
+    }
+  }
 
   void Put(const ZoneGroups& groups) {
     Put(OpCode::kSetZoneGroups, InodeId(0));
@@ -183,6 +194,8 @@ class Decoder {
       }
       case OpCode::kSetZoneGroups:
         return SetZoneGroups{GetZoneGroups()};
+      case OpCode::kMoveExtents:
+        return MoveExtents{inode, GetMoves()};
       case OpCode::kCheckpointFooter:
         break;
     }
@@ -229,6 +242,15 @@ class Decoder {
       file_offset += extent.length;
     }
     return extents;
+  }
+  std::vector<ExtentMove> GetMoves() {
+    std::vector<ExtentMove> moves(in_.GetCount(kMoveBytes));
+    for (ExtentMove& move : moves) {
+      move.from = DeviceOffset(in_.Get<uint64_t>());
+      move.to = DeviceOffset(in_.Get<uint64_t>());
+      move.length = in_.Get<uint64_t>();
+    }
+    return moves;
   }
   LogRegion GetRegion() {
     LogRegion region;

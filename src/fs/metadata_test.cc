@@ -211,6 +211,8 @@ TEST_F(MetadataTest, ARefusedRecordLeavesNothingBehind) {
            AppendExtents{InodeId(3), 1, {Extent(5, 2, 9, 5)}, 4}, SetExtents{InodeId(3), {}, 5},
            SetLogRegion{InodeId(4), 0, {ZoneId(3), 0, 4096, 1}, 6},
            SetLogRegion{InodeId(4), 1, {ZoneId(3), 4096, LogRegion::kOpen, 0}, 7}, SetLogRegions{InodeId(4), {}, 8},
+           SetExtents{InodeId(3), {Extent(0, 2, 9, 5)}, 5},
+           MoveExtents{InodeId(3), {{Extent(0, 2, 10, 1).device_offset, Extent(0, 5, 0, 1).device_offset, 3}}},
            SetAttributes{InodeId(2), Lifetime::kShort, 9}, SetZoneGroups{OneGroup()},
            RemoveLink{InodeId(2), {kRootInode, "d"}}, AddLink{InodeId(2), {kRootInode, "d2"}},
            RemoveLink{InodeId(4), {kRootInode, "log"}}, RemoveInode{InodeId(4)}, RemoveInode{InodeId(77)}},
@@ -323,6 +325,36 @@ class NaiveModel {
     zone_groups = op.groups;
     return true;
   }
+  // Cuts every extent at every end of a move, and then looks at each piece.
+  bool Do(const MoveExtents& op) {
+    Inode* inode = Get(op.inode);
+    if (inode == nullptr || inode->is_directory || inode->kind == FileKind::kLog) return false;
+    std::vector<FileExtent> pieces;
+    size_t found = 0;
+    for (const FileExtent& extent : inode->extents) {
+      const uint64_t begin = extent.device_offset.value();
+      std::set<uint64_t> cuts = {begin, begin + extent.length};
+      for (const ExtentMove& move : op.moves) {
+        for (const uint64_t at : {move.from.value(), move.from.value() + move.length}) {
+          if (at > begin && at < begin + extent.length) cuts.insert(at);
+        }
+      }
+      for (auto cut = cuts.begin(); std::next(cut) != cuts.end(); ++cut) {
+        FileExtent piece = {extent.file_offset + (*cut - begin), DeviceOffset(*cut), *std::next(cut) - *cut};
+        for (const ExtentMove& move : op.moves) {
+          if (move.from.value() != *cut || move.length != piece.length) continue;
+          piece.device_offset = move.to;
+          ++found;
+          break;
+        }
+        pieces.push_back(piece);
+      }
+    }
+    if (found != op.moves.size()) return false;
+    inode->extents.clear();
+    for (const FileExtent& piece : pieces) AppendExtent(inode->extents, piece, Geometry().zone_size);
+    return true;
+  }
   bool Do(const SetAttributes& op) {
     if (Get(op.inode) == nullptr) return false;
     Get(op.inode)->lifetime = op.lifetime;
@@ -405,11 +437,29 @@ class WildRecords {
     return {ZoneId(static_cast<uint32_t>(random.Below(9))), begin, open ? LogRegion::kOpen : begin + blocks * 4096,
             open ? 0 : random.Below(4) * 3000};
   }
+  // A few runs of the file, now and then of nobody's.
+  std::vector<ExtentMove> Moves(const Inode& inode) {
+    std::vector<ExtentMove> moves;
+    for (const FileExtent& extent : inode.extents) {
+      if (random.Chance(0.5)) continue;
+      const uint64_t skip = random.Below(extent.length);
+      const auto zone = ZoneId(static_cast<uint32_t>(random.Below(9)));
+      const uint64_t length = random.Between(1, extent.length - skip);
+      moves.push_back(
+          {DeviceOffset(extent.device_offset.value() + skip),
+           DeviceOffset(Geometry().ZoneStart(zone).value() + random.Below(Geometry().zone_capacity - length + 1)),
+           length});
+    }
+    if (random.Chance(0.1)) moves.push_back({DeviceOffset(random.Below(1000)), DeviceOffset(0), 5});
+    return moves;
+  }
   MetadataOp NextOp(const NaiveModel& model) {
     const InodeId id = Id();
     const auto it = model.inodes.find(id.value());
     const Inode* inode = it == model.inodes.end() ? nullptr : &it->second;
-    switch (random.Below(13)) {
+    switch (random.Below(14)) {
+      case 12:
+        return MoveExtents{id, inode == nullptr ? std::vector<ExtentMove>() : Moves(*inode)};
       case 0:
       case 1:
       case 2: {

@@ -65,7 +65,11 @@ class RecordMaker {
     if (files == 0 || random_.Below(2 * files_) > files) return {Create(state)};
     const Inode* file = Pick(state);
     const InodeLink link = file->links.front();
-    switch (random_.Below(5)) {
+    switch (random_.Below(6)) {
+      case 4:
+        // Extents of these records may overlap, as no file system's would: what a move means is clear for one only.
+        if (file->extents.size() != 1) break;
+        return {MoveExtents{file->id, {{file->extents[0].device_offset, Extent(0).device_offset, 1}}}};
       case 0:
         return {RemoveLink{file->id, link}, RemoveInode{file->id}};
       case 1:
@@ -75,8 +79,9 @@ class RecordMaker {
       case 3:
         return {SetZoneGroups{RandomGroups(geometry_, random_)}};
       default:
-        return {SetAttributes{file->id, Lifetime::kLong, random_.Next()}};
+        break;
     }
+    return {SetAttributes{file->id, Lifetime::kLong, random_.Next()}};
   }
 
  private:

@@ -1,29 +1,11 @@
 #include "fs/open_file.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
+#include <utility>
 
 namespace isozone {
-
-const FileExtent* FindExtent(std::span<const FileExtent> extents, uint64_t offset) {
-  auto it = std::upper_bound(extents.begin(), extents.end(), offset,
-                             [](uint64_t o, const FileExtent& e) { return o < e.file_offset; });
-  if (it == extents.begin()) return nullptr;
-  --it;
-  return offset < it->file_offset + it->length ? &*it : nullptr;
-}
-
-void AppendExtent(std::vector<FileExtent>& extents, const FileExtent& extent, uint64_t zone_size) {
-  const bool begins_zone = extent.device_offset.value() % zone_size == 0;
-  if (!extents.empty() && !begins_zone) {
-    FileExtent& last = extents.back();
-    if (last.device_offset.value() + last.length == extent.device_offset.value()) {
-      last.length += extent.length;
-      return;
-    }
-  }
-  extents.push_back(extent);
-}
 
 OpenFile::OpenFile(InodeId id, FileKind kind, uint64_t zone_size, std::vector<FileExtent> extents, Status damage)
     : id_(id), kind_(kind), zone_size_(zone_size), extents_(std::move(extents)), damage_(std::move(damage)) {
@@ -35,7 +17,8 @@ Status OpenFile::damage() const {
   return damage_;
 }
 
-size_t OpenFile::Locate(uint64_t offset, std::span<std::byte> buffer, std::vector<FileExtent>& pieces) const {
+size_t OpenFile::Locate(uint64_t offset, std::span<std::byte> buffer, std::vector<FileExtent>& pieces,
+                        std::shared_ptr<const ReadPin>& pin) const {
   const SharedLock lock(mu_);
   const uint64_t size = size_.load(std::memory_order_acquire);
   if (offset >= size) return 0;
@@ -49,6 +32,7 @@ size_t OpenFile::Locate(uint64_t offset, std::span<std::byte> buffer, std::vecto
     pieces.push_back({at - offset, DeviceOffset(e->device_offset.value() + skip), length});
     at += length;
   }
+  if (!pieces.empty()) pin = pin_;
   for (size_t i = 0; i < memory_.size() && at < end; ++i) {
     const uint64_t piece_end = i + 1 < memory_.size() ? memory_[i + 1].file_offset : size;
     if (at >= piece_end) continue;
@@ -79,8 +63,36 @@ void OpenFile::SetMemory(std::span<const FileExtent> written, std::span<const Me
   memory_.assign(pieces.begin(), pieces.end());
 }
 
+void OpenFile::DropMemory() {
+  const ExclusiveLock lock(mu_);
+  memory_.clear();
+  size_.store(extents_.empty() ? 0 : extents_.back().file_offset + extents_.back().length, std::memory_order_release);
+}
+
+void OpenFile::Move(std::span<const ExtentMove> moves, std::function<void()> released) {
+  std::shared_ptr<ReadPin> before;
+  {
+    const ExclusiveLock lock(mu_);
+    auto moved = MoveRuns(extents_, moves, zone_size_);
+    assert(moved);
+    extents_ = std::move(*moved);
+    before = std::exchange(pin_, std::make_shared<ReadPin>());
+    before->next_ = pin_;
+    before->on_last_ = std::move(released);
+  }
+  // Without the lock: if no read holds it, this is the last one.
+  before.reset();
+}
+
 void OpenFile::Reset(std::vector<FileExtent> extents, Status damage) {
   const ExclusiveLock lock(mu_);
+  const auto same = [](const FileExtent& a, const FileExtent& b) {
+    return a.device_offset == b.device_offset && a.length == b.length;
+  };
+  // What was only added to is where it was.
+  const bool moved =
+      extents.size() < extents_.size() || !std::equal(extents_.begin(), extents_.end(), extents.begin(), same);
+  if (moved) generation_.fetch_add(1, std::memory_order_release);
   extents_ = std::move(extents);
   memory_.clear();
   damage_ = std::move(damage);

@@ -8,6 +8,10 @@
 // A writer copies bytes behind `size`, then publishes a larger size; readers never look behind it. So an append takes
 // no lock, and a reader copies from memory under the shared lock, which keeps the pieces where they are.
 //
+// Moving. The collector copies runs of a file to other zones. A read that was located before goes on where the file was,
+// so what was there is released only when all such reads are done: each holds the ReadPin of its time, which keeps all
+// later ones, and the one that goes says so.
+//
 // Thread safety: any thread; one writer at a time.
 #pragma once
 
@@ -21,13 +25,27 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
+#include "fs/extents.h"
 #include "fs/file_system.h"
 #include "fs/metadata.h"
 
 namespace isozone {
 
-// A file whose extents begin at `file_offset`, found by binary search. Null where `offset` lies behind the last one.
-const FileExtent* FindExtent(std::span<const FileExtent> extents, uint64_t offset);
+// Reads in flight hold the pin of the moment in which they were located.
+class ReadPin {
+ public:
+  ReadPin() = default;
+  ~ReadPin() {
+    if (on_last_) on_last_();
+  }
+  ReadPin(const ReadPin&) = delete;
+  ReadPin& operator=(const ReadPin&) = delete;
+
+ private:
+  friend class OpenFile;
+  std::shared_ptr<ReadPin> next_;  // destroyed after on_last_ was called: releases happen in the order of the moves
+  std::function<void()> on_last_;  // short, no I/O; may be called on a device's thread
+};
 
 class OpenFile {
  public:
@@ -48,8 +66,10 @@ class OpenFile {
   Status damage() const;
 
   // Where [offset, offset + buffer.size()) is: what memory holds is copied into `buffer` right away, the pieces on the
-  // device are appended to `pieces` (file_offset relative to `offset`). Returns how many bytes of the range exist.
-  size_t Locate(uint64_t offset, std::span<std::byte> buffer, std::vector<FileExtent>& pieces) const;
+  // device are appended to `pieces` (file_offset relative to `offset`). Returns how many bytes of the range exist. Where
+  // there are pieces, `pin` keeps them as they are until it goes.
+  size_t Locate(uint64_t offset, std::span<std::byte> buffer, std::vector<FileExtent>& pieces,
+                std::shared_ptr<const ReadPin>& pin) const;
 
   std::vector<FileExtent> Extents() const;
   // In how many zones its beginning lies, up to `most`: the width of its stripes.
@@ -60,8 +80,17 @@ class OpenFile {
   void PublishSize(uint64_t size) { size_.store(size, std::memory_order_release); }
   // Replaces the pieces in memory and adds `written`, what has just reached the device; neighbours are joined.
   void SetMemory(std::span<const FileExtent> written, std::span<const MemoryPiece> pieces);
+  // What only memory has is no longer part of the file.
+  void DropMemory();
   // Replaces everything (truncation, overwriting). No writer may have bytes in memory.
   void Reset(std::vector<FileExtent> extents, Status damage);
+  // How often Reset has changed where the file's bytes are: a read that saw two values may have read anything.
+  uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+
+  // --- The collector ---
+  // `moves`, all of runs of this file, are where it is from now on. `released` is called once no read uses the old ones
+  // (perhaps now).
+  void Move(std::span<const ExtentMove> moves, std::function<void()> released);
 
   // --- Used by the file system, under its namespace lock ---
   bool has_writer = false;
@@ -77,11 +106,9 @@ class OpenFile {
   std::vector<FileExtent> extents_ ISOZONE_GUARDED_BY(mu_);
   std::vector<MemoryPiece> memory_ ISOZONE_GUARDED_BY(mu_);
   Status damage_ ISOZONE_GUARDED_BY(mu_);
+  std::shared_ptr<ReadPin> pin_ ISOZONE_GUARDED_BY(mu_) = std::make_shared<ReadPin>();
   std::atomic<uint64_t> size_{0};
+  std::atomic<uint64_t> generation_{0};
 };
-
-// Adds `extent` to the end of a file's extents; joins it with the last one where both are neighbours in one zone of the
-// device as well.
-void AppendExtent(std::vector<FileExtent>& extents, const FileExtent& extent, uint64_t zone_size);
 
 }  // namespace isozone

@@ -53,7 +53,8 @@ TEST(OpenFile, LocatesOnDeviceAndInMemory) {
 
   std::string buffer(20, '.');
   std::vector<FileExtent> on_device;
-  EXPECT_EQ(file.Locate(8, std::as_writable_bytes(std::span(buffer)), on_device), 10u);
+  std::shared_ptr<const ReadPin> pin;
+  EXPECT_EQ(file.Locate(8, std::as_writable_bytes(std::span(buffer)), on_device, pin), 10u);
   EXPECT_EQ(buffer.substr(2, 9), "abcdefgh.");
   ASSERT_EQ(on_device.size(), 1u);
   EXPECT_EQ(on_device[0].file_offset, 0u);
@@ -61,10 +62,10 @@ TEST(OpenFile, LocatesOnDeviceAndInMemory) {
   EXPECT_EQ(on_device[0].length, 2u);
 
   on_device.clear();
-  EXPECT_EQ(file.Locate(16, std::as_writable_bytes(std::span(buffer).first(1)), on_device), 1u);
+  EXPECT_EQ(file.Locate(16, std::as_writable_bytes(std::span(buffer).first(1)), on_device, pin), 1u);
   EXPECT_EQ(buffer[0], 'g');
   EXPECT_TRUE(on_device.empty());
-  EXPECT_EQ(file.Locate(18, std::as_writable_bytes(std::span(buffer)), on_device), 0u);
+  EXPECT_EQ(file.Locate(18, std::as_writable_bytes(std::span(buffer)), on_device, pin), 0u);
 }
 
 TEST(OpenFile, WhatIsWrittenOutLeavesMemory) {
@@ -77,9 +78,58 @@ TEST(OpenFile, WhatIsWrittenOutLeavesMemory) {
   file.SetMemory({&written, 1}, {});
   std::string buffer(5, '.');
   std::vector<FileExtent> on_device;
-  EXPECT_EQ(file.Locate(0, std::as_writable_bytes(std::span(buffer)), on_device), 5u);
+  std::shared_ptr<const ReadPin> pin;
+  EXPECT_EQ(file.Locate(0, std::as_writable_bytes(std::span(buffer)), on_device, pin), 5u);
   EXPECT_EQ(on_device.size(), 1u);
   EXPECT_EQ(buffer, ".....");
+}
+
+// A file of two extents whose moves and reads are seen.
+class MovedFile : public ::testing::Test {
+ protected:
+  void Move(uint64_t from, uint64_t to, const std::string& name) {
+    const ExtentMove move = {DeviceOffset(from), DeviceOffset(to), 10};
+    file_.Move({&move, 1}, [this, name] { released_ += name; });
+  }
+  std::shared_ptr<const ReadPin> BeginRead(uint64_t offset, uint64_t expected_place) {
+    std::string buffer(1, '.');
+    std::vector<FileExtent> on_device;
+    std::shared_ptr<const ReadPin> pin;
+    EXPECT_EQ(file_.Locate(offset, std::as_writable_bytes(std::span(buffer)), on_device, pin), 1u);
+    EXPECT_EQ(on_device.front().device_offset.value(), expected_place);
+    return pin;
+  }
+  OpenFile file_{InodeId(2), FileKind::kData, kZoneSize, {Extent(0, 4096, 10), Extent(10, 12288, 10)}, Status::Ok()};
+  std::string released_;
+};
+
+TEST_F(MovedFile, ReleasesItsOldPlaceAtOnceWhereNobodyReads) {
+  Move(4096, 8192, "a");
+  EXPECT_EQ(released_, "a");
+  BeginRead(3, 8195);
+  BeginRead(12, 12290);
+}
+
+TEST_F(MovedFile, KeepsItsOldPlaceForReadsThatBeganThere) {
+  auto first = BeginRead(0, 4096);
+  auto second = BeginRead(1, 4097);
+  Move(4096, 8192, "a");
+  const auto after = BeginRead(0, 8192);
+  first.reset();
+  EXPECT_EQ(released_, "");
+  second.reset();
+  EXPECT_EQ(released_, "a");
+}
+
+TEST_F(MovedFile, KeepsWhatWasMovedLaterForReadsThatBeganBefore) {
+  auto early = BeginRead(10, 12288);
+  Move(4096, 8192, "a");
+  auto late = BeginRead(0, 8192);
+  Move(12288, 16384, "b");  // the early read is there
+  late.reset();
+  EXPECT_EQ(released_, "");
+  early.reset();
+  EXPECT_EQ(released_, "ab");
 }
 
 TEST(Extents, AreCut) {

@@ -6,6 +6,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/clock.h"
+#include "fs/extents.h"
 #include "fs/open_log.h"
 #include "fs/zone_stream.h"
 
@@ -47,32 +48,9 @@ Status CutLog(FsCore& core, const Inode& inode, std::span<const FileExtent> kept
 
 }  // namespace
 
-std::vector<FileExtent> CutExtents(std::span<const FileExtent> extents, uint64_t size) {
-  std::vector<FileExtent> kept;
-  for (const FileExtent& e : extents) {
-    if (e.file_offset >= size) break;
-    kept.push_back(e);
-    kept.back().length = std::min(e.length, size - e.file_offset);
-  }
-  return kept;
-}
-
-std::vector<FileExtent> SpliceExtents(std::span<const FileExtent> extents, std::span<const FileExtent> replacement) {
-  const uint64_t begin = replacement.front().file_offset;
-  const uint64_t end = replacement.back().file_offset + replacement.back().length;
-  std::vector<FileExtent> spliced = CutExtents(extents, begin);
-  spliced.insert(spliced.end(), replacement.begin(), replacement.end());
-  for (const FileExtent& e : extents) {
-    if (e.file_offset + e.length <= end) continue;
-    const uint64_t skip = end > e.file_offset ? end - e.file_offset : 0;
-    spliced.push_back({e.file_offset + skip, DeviceOffset(e.device_offset.value() + skip), e.length - skip});
-  }
-  return spliced;
-}
-
 Status TruncateFile(FsCore& core, OpenFile& file, uint64_t size) {
+  const MutexLock lock(core.namespace_mutex);  // from here on: the collector moves extents
   std::vector<FileExtent> kept = CutExtents(file.Extents(), size);
-  const MutexLock lock(core.namespace_mutex);
   if (const Inode* inode = core.state.Find(file.id())) {
     ISOZONE_RETURN_IF_ERROR(inode->kind == FileKind::kLog ? CutLog(core, *inode, kept) : CutData(core, *inode, size));
   }

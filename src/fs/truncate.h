@@ -16,11 +16,4 @@ Status TruncateFile(FsCore& core, OpenFile& file, uint64_t size);
 // kSmall file; kBusy while a writer has it open.
 Status OverwriteFile(FsCore& core, InodeId id, uint64_t offset, std::span<const std::byte> data);
 
-// The extents of a file after [offset, offset + length) of it moved to `replacement`, which lies behind one another and
-// covers just that range; may reach beyond the old end.
-std::vector<FileExtent> SpliceExtents(std::span<const FileExtent> extents, std::span<const FileExtent> replacement);
-
-// The first `size` bytes of `extents`.
-std::vector<FileExtent> CutExtents(std::span<const FileExtent> extents, uint64_t size);
-
 }  // namespace isozone
