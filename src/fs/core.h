@@ -20,6 +20,7 @@
 #include "fs/metadata.h"
 #include "fs/open_file.h"
 #include "fs/zone_pool.h"
+#include "gc/collector.h"
 #include "io/buffer_pool.h"
 #include "io/io_engine.h"
 
@@ -66,6 +67,9 @@ struct FsCore {
 
   std::unique_ptr<ZonePool> pool;    // set at mount, never changed
   std::unique_ptr<Journal> journal;  // set at mount, never changed; null when read-only
+
+  std::unique_ptr<GcStore> collected;    // set at mount, never changed: what the collector works on
+  std::unique_ptr<Collector> collector;  // set at mount, never changed; runs by itself where the mount can write
 
   std::atomic<uint64_t> read_ahead_bytes{0};  // held by all readers
   std::atomic<uint64_t> user_bytes_appended{0};

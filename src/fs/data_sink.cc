@@ -22,9 +22,9 @@ namespace {
 
 class DataSink final : public WriteSink {
  public:
-  DataSink(FsCore& core, InodeId id, Lifetime lifetime, const SinkOptions& options)
-      : core_(core), id_(id), options_(options), lifetime_(lifetime), rescue_(core, ZoneUse::kData) {
-    rescue_.set_lifetime(lifetime);
+  DataSink(FsCore& core, InodeId id, DataClass data, const SinkOptions& options)
+      : core_(core), id_(id), options_(options), data_(data), rescue_(core, ZoneUse::kData) {
+    rescue_.set_data_class(data);
   }
 
   ~DataSink() override {
@@ -102,9 +102,9 @@ class DataSink final : public WriteSink {
     return Publish();
   }
 
-  void SetLifetime(Lifetime lifetime) override {
-    lifetime_ = lifetime;
-    rescue_.set_lifetime(lifetime);
+  void SetDataClass(DataClass data) override {
+    data_ = data;
+    rescue_.set_data_class(data);
   }
   void SetIoClass(IoClass io_class) override {
     io_class_ = io_class;
@@ -172,7 +172,7 @@ class DataSink final : public WriteSink {
 
   std::unique_ptr<Lane> MakeLane() const {
     auto lane = std::make_unique<Lane>(core_);
-    lane->stream.set_lifetime(lifetime_);
+    lane->stream.set_data_class(data_);
     lane->stream.set_io_class(io_class_);
     return lane;
   }
@@ -189,10 +189,11 @@ class DataSink final : public WriteSink {
     std::vector<uint32_t> taken;
     for (const auto& lane : lanes_) taken.push_back(lane->group);
     std::optional<ZoneLease> lease = core_.pool->TryAcquire({.use = ZoneUse::kData,
-                                                             .lifetime = lifetime_,
+                                                             .lifetime = data_.lifetime,
                                                              .min_room = core_.geometry().block_size,
                                                              .urgent = io_class_ <= IoClass::kFlush,
-                                                             .taken_groups = taken});
+                                                             .taken_groups = taken,
+                                                             .level = data_.level});
     if (!lease) return false;
     auto lane = MakeLane();
     lane->stream.Hold(std::move(*lease));
@@ -262,7 +263,9 @@ class DataSink final : public WriteSink {
     }
     std::vector<MetadataOp> ops;
     if (!pending_.empty()) {
-      if (inode->lifetime != lifetime_) ops.emplace_back(SetAttributes{id_, lifetime_, WallSeconds()});
+      if (inode->lifetime != data_.lifetime || inode->level != data_.level) {
+        ops.emplace_back(SetAttributes{id_, data_.lifetime, WallSeconds(), data_.level});
+      }
       ops.emplace_back(AppendExtents{id_, inode->extents.size(), pending_, WallSeconds()});
       ISOZONE_ASSIGN_OR_RETURN(sequence_, core_.Commit(ops));
       pending_.clear();
@@ -281,7 +284,7 @@ class DataSink final : public WriteSink {
   FsCore& core_;
   const InodeId id_;
   const SinkOptions options_;
-  Lifetime lifetime_;
+  DataClass data_;
   IoClass io_class_ = IoClass::kOther;
 
   std::deque<Part> parts_;    // started and not finished, in file order; addresses stay
@@ -296,8 +299,8 @@ class DataSink final : public WriteSink {
 
 }  // namespace
 
-std::unique_ptr<WriteSink> MakeDataSink(FsCore& core, InodeId id, Lifetime lifetime, const SinkOptions& options) {
-  return std::make_unique<DataSink>(core, id, lifetime, options);
+std::unique_ptr<WriteSink> MakeDataSink(FsCore& core, InodeId id, DataClass data, const SinkOptions& options) {
+  return std::make_unique<DataSink>(core, id, data, options);
 }
 
 }  // namespace isozone

@@ -21,9 +21,32 @@ double FileSystemStats::WriteAmplification() const {
   return static_cast<double>(written) / static_cast<double>(user_bytes_appended);
 }
 
+std::string MountOptions::GcScheme() const {
+  if (!gc.scheme.empty()) return gc.scheme;
+  if (policy == "zenfs") return "none";
+  return policy == "lifetime" ? "lifetime" : "isozone";
+}
+
 Result<MountOptions> MountOptions::FromUri(UriOptions& options) {
   MountOptions mount;
   if (auto policy = options.Take("policy")) mount.policy = *policy;
+  if (mount.policy == "zenfs+gc") {  // ZenFS with its own background GC
+    mount.policy = "zenfs";
+    mount.gc.scheme = "zenfs";
+  }
+  if (auto scheme = options.Take("gc")) mount.gc.scheme = *scheme;
+  ISOZONE_ASSIGN_OR_RETURN(const auto gc_start, options.TakeUnsigned("gc_start", 1, 90));
+  if (gc_start) mount.gc.tuning.start_percent = static_cast<uint32_t>(*gc_start);
+  ISOZONE_ASSIGN_OR_RETURN(const auto gc_memory, options.TakeSize("gc_memory", 8 * kMiB, 1 * kGiB));
+  if (gc_memory) mount.gc.memory = *gc_memory;
+  ISOZONE_ASSIGN_OR_RETURN(const auto verify, options.TakeBool("gc_verify"));
+  if (verify) mount.gc.verify = *verify;
+  ISOZONE_ASSIGN_OR_RETURN(const auto cold, options.TakeUnsigned("gc_cold_threshold", 0, 100));
+  if (cold) mount.gc.tuning.cold_threshold = static_cast<double>(*cold) / 100;
+  ISOZONE_ASSIGN_OR_RETURN(const auto group_blocks, options.TakeUnsigned("gc_group_blocks", 1, 1U << 20U));
+  if (group_blocks) mount.gc.tuning.group_blocks = static_cast<uint32_t>(*group_blocks);
+  ISOZONE_ASSIGN_OR_RETURN(const auto dynamic, options.TakeBool("gc_dynamic_victims"));
+  if (dynamic) mount.gc.tuning.dynamic_victims = *dynamic;
   ISOZONE_ASSIGN_OR_RETURN(const auto buffer, options.TakeSize("write_buffer", 64 * kKiB, 64 * kMiB));
   if (buffer) mount.write_buffer = *buffer;
   ISOZONE_ASSIGN_OR_RETURN(const auto log_width, options.TakeUnsigned("log_width", 1, 256));

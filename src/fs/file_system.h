@@ -30,9 +30,11 @@
 #include "base/status.h"
 #include "base/uri.h"
 #include "device/zoned_device.h"
+#include "gc/collector.h"
 #include "io/class_queues.h"
 #include "io/io_class.h"
 #include "izg/zone_groups.h"
+#include "zone/data_class.h"
 #include "zone/lifetime.h"
 #include "zone/zone_use.h"
 
@@ -51,7 +53,8 @@ struct CreateOptions {
   FileKind kind = FileKind::kData;
   IoClass io_class = IoClass::kOther;
   Lifetime lifetime = Lifetime::kNotSet;
-  uint64_t expected_size = 0;  // bytes; 0: unknown
+  uint64_t expected_size = 0;          // bytes; 0: unknown
+  int8_t level = DataClass::kNoLevel;  // of the LSM tree
 };
 
 struct FileAttributes {
@@ -99,6 +102,7 @@ class FileWriter {
   virtual uint64_t size() const = 0;
   // Take effect for data written from now on.
   virtual void SetLifetime(Lifetime lifetime) = 0;
+  virtual void SetLevel(int8_t level) = 0;  // of the LSM tree; DataClass::kNoLevel: not known
   virtual void SetIoClass(IoClass io_class) = 0;
 };
 
@@ -153,11 +157,15 @@ struct MountOptions {
       64 * kMiB;          // bytes that all compaction reads hold ahead of time at most; 0: none; .. 4 GiB
   bool isolation = true;  // keeps logs and flushes out of the way of compaction; ZenFS+ IV.C
   IoShares io_shares;     // with isolation: what every class is given at least
-  uint64_t checkpoint_after = 32 * kMiB;  // bytes of journal after which a checkpoint is taken; 64 KiB .. 4 GiB
-  bool log_write_through = false;         // FileWriter::Flush of a kLog file writes to the device, so that unsynced log
-                                          // data survives the process
+  GcOptions gc = {.scheme = "", .tuning = {}};  // garbage collection; no scheme: that of the policy (GcSchemeOf)
+  uint64_t checkpoint_after = 32 * kMiB;        // bytes of journal after which a checkpoint is taken; 64 KiB .. 4 GiB
+  bool log_write_through = false;  // FileWriter::Flush of a kLog file writes to the device, so that unsynced log
+                                   // data survives the process
 
-  // Takes policy=, write_buffer=, log_width=, stripe_width=, stripe_unit=, writer_memory=, read_ahead_memory=, isolation=, io_shares=,
+  // Where gc.scheme is empty: "none" with `zenfs`, "lifetime" with `lifetime`, else "isozone".
+  std::string GcScheme() const;
+
+  // Takes policy=, write_buffer=, log_width=, stripe_width=, stripe_unit=, writer_memory=, read_ahead_memory=, isolation=, io_shares=, gc=, gc_start=, gc_memory=, gc_verify=, gc_cold_threshold=, gc_group_blocks=, gc_dynamic_victims=,
   // checkpoint_after=, log_write_through= from `options`.
   static Result<MountOptions> FromUri(UriOptions& options);
 };
@@ -196,6 +204,8 @@ struct FileSystemStats {
   uint64_t zone_waits = 0;  // allocations that had to wait for a zone
   Histogram::Snapshot zone_wait_ns;
   uint64_t write_retries = 0;  // failed data writes that were moved to another zone
+  uint64_t mixed_classes = 0;  // times that data had to go to a zone of data with another lifetime or level
+  GcStats gc;
   DeviceCounters device;
 
   // Device bytes written over user bytes appended; 0 before the first append.
@@ -270,6 +280,14 @@ class FileSystem {
   virtual std::shared_ptr<const ZoneGroups> zone_groups() const = 0;
   // Remembers `groups`; durable when it returns. kCorruption if they are not of this device's zones.
   virtual Status SetZoneGroups(const ZoneGroups& groups) = 0;
+  // --- Garbage collection (gc/collector.h) ---
+  // Collects now, in this thread, whatever the space, until `free_percent` of it is free; 100: all there is to gain.
+  virtual Result<CopyStats> CollectGarbage(double free_percent, const Collector::Progress& progress) = 0;
+  // What the scheme would do now, or, `all`, what CollectGarbage would.
+  virtual GcPlan PlanGarbageCollection(bool all) const = 0;
+  // Another scheme, or another tuning of it, from now on and until it is unmounted. kInvalidArgument.
+  virtual Status SetGc(const GcOptions& options) = 0;
+
   // Waits until zones that hold nothing alive have been reset. For tests and tools that want a settled state.
   virtual Status Settle() = 0;
 };

@@ -10,11 +10,12 @@
 namespace isozone {
 
 BufferedWriter::BufferedWriter(std::shared_ptr<FsCore> core, std::shared_ptr<OpenFile> file,
-                               std::unique_ptr<WriteSink> sink, size_t unit_size)
+                               std::unique_ptr<WriteSink> sink, DataClass data, size_t unit_size)
     : core_(std::move(core)),
       file_(std::move(file)),
       header_size_(sink->header_size()),
       unit_size_(unit_size),
+      data_(data),
       sink_(std::move(sink)) {}
 
 BufferedWriter::~BufferedWriter() {
@@ -193,8 +194,18 @@ Status BufferedWriter::Close() {
 
 void BufferedWriter::SetLifetime(Lifetime lifetime) {
   const MutexLock lock(mu_);
+  SetDataClass({lifetime, data_.level});
+}
+
+void BufferedWriter::SetLevel(int8_t level) {
+  const MutexLock lock(mu_);
+  SetDataClass({data_.lifetime, level});
+}
+
+void BufferedWriter::SetDataClass(DataClass data) {
   WaitForSink();
-  if (sink_) sink_->SetLifetime(lifetime);
+  data_ = data;
+  if (sink_) sink_->SetDataClass(data);
 }
 
 void BufferedWriter::SetIoClass(IoClass io_class) {

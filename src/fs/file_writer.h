@@ -26,9 +26,10 @@ namespace isozone {
 
 class BufferedWriter final : public FileWriter {
  public:
-  // `file` has has_writer set by the caller, under the namespace lock. `unit_size`: bytes, whole blocks.
+  // `file` has has_writer set by the caller, under the namespace lock. `data`: the sink's. `unit_size`: bytes, whole
+  // blocks.
   BufferedWriter(std::shared_ptr<FsCore> core, std::shared_ptr<OpenFile> file, std::unique_ptr<WriteSink> sink,
-                 size_t unit_size);
+                 DataClass data, size_t unit_size);
   ~BufferedWriter() override;
 
   Status Append(std::span<const std::byte> data) override;
@@ -39,6 +40,7 @@ class BufferedWriter final : public FileWriter {
   Status Close() override;
   uint64_t size() const override { return file_->size(); }
   void SetLifetime(Lifetime lifetime) override;
+  void SetLevel(int8_t level) override;
   void SetIoClass(IoClass io_class) override;
 
  private:
@@ -53,6 +55,7 @@ class BufferedWriter final : public FileWriter {
   Status WriteOutLocked(Wait wait) ISOZONE_REQUIRES(mu_);
   void BeginUnit(uint64_t file_offset) ISOZONE_REQUIRES(mu_);
   Status Extend(uint64_t size);
+  void SetDataClass(DataClass data) ISOZONE_REQUIRES(mu_);
   // `status`, which from now on every call returns if it is an error.
   Status Latched(Status status) ISOZONE_REQUIRES(mu_);
 
@@ -76,6 +79,7 @@ class BufferedWriter final : public FileWriter {
   bool closed_ ISOZONE_GUARDED_BY(mu_) = false;
   Status failure_ ISOZONE_GUARDED_BY(mu_);
   WriteUnit filling_ ISOZONE_GUARDED_BY(mu_);
+  DataClass data_ ISOZONE_GUARDED_BY(mu_);
 
   // Used by the thread that set sink_used_, or by one that holds mu_ while it is not set.
   std::deque<WriteUnit> started_;  // in file order; addresses stay

@@ -93,9 +93,9 @@ class LogSink final : public WriteSink {
     return status;
   }
 
-  void SetLifetime(Lifetime lifetime) override {
-    lifetime_ = lifetime;
-    for (const auto& lane : lanes_) lane->stream.set_lifetime(lifetime);
+  void SetDataClass(DataClass data) override {
+    lifetime_ = data.lifetime;
+    for (const auto& lane : lanes_) lane->stream.set_data_class(lifetime_);
   }
   void SetIoClass(IoClass io_class) override {
     io_class_ = io_class;
@@ -189,7 +189,7 @@ class LogSink final : public WriteSink {
 
   Lane* AddLane() {
     auto lane = std::make_unique<Lane>(core_);
-    lane->stream.set_lifetime(lifetime_);
+    lane->stream.set_data_class(lifetime_);
     lane->stream.set_io_class(io_class_);
     return lanes_.insert(lanes_.begin(), std::move(lane))->get();
   }

@@ -384,8 +384,10 @@ Status MetadataState::Impl::Do(const SetAttributes& op) {
   Inode* inode = Change(op.inode);
   if (inode == nullptr) return Broken(op.inode, "does not exist");
   undo.emplace_back([inode, old_lifetime = std::exchange(inode->lifetime, op.lifetime),
+                     old_level = std::exchange(inode->level, op.level),
                      old_modified = std::exchange(inode->modified_s, op.modified_s)] {
     inode->lifetime = old_lifetime;
+    inode->level = old_level;
     inode->modified_s = old_modified;
   });
   return {};

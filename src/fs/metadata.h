@@ -35,6 +35,7 @@
 #include "fs/extents.h"
 #include "fs/file_system.h"
 #include "izg/zone_groups.h"
+#include "zone/data_class.h"
 #include "zone/lifetime.h"
 
 namespace isozone {
@@ -63,6 +64,7 @@ struct Inode {
   bool is_directory = false;
   FileKind kind = FileKind::kData;
   Lifetime lifetime = Lifetime::kNotSet;
+  int8_t level = DataClass::kNoLevel;  // of the LSM tree, when it was written
   uint64_t size = 0;  // bytes; of a log: without what open regions hold
   uint64_t modified_s = 0;
   std::vector<InodeLink> links;
@@ -124,6 +126,7 @@ struct SetAttributes {
   InodeId inode;
   Lifetime lifetime = Lifetime::kNotSet;
   uint64_t modified_s = 0;
+  int8_t level = DataClass::kNoLevel;
 };
 
 // Replaces what is known of the independent zone groups; never null. Belongs to no inode.

@@ -70,6 +70,7 @@ class Encoder {
     Put(OpCode::kSetAttributes, op.inode);
     out_.Put(op.modified_s);
     out_.Put(static_cast<uint8_t>(op.lifetime));
+    out_.Put(static_cast<uint8_t>(op.level));
   }
   void operator()(const SetZoneGroups& op) { Put(*op.groups); }
   void operator()(const MoveExtents& op) {
@@ -98,6 +99,7 @@ class Encoder {
     out_.Put(static_cast<uint8_t>(inode.is_directory ? 1 : 0));
     out_.Put(static_cast<uint8_t>(inode.kind));
     out_.Put(static_cast<uint8_t>(inode.lifetime));
+    out_.Put(static_cast<uint8_t>(inode.level));
     out_.Put(static_cast<uint32_t>(inode.links.size()));
     for (const InodeLink& link : inode.links) Put(link);
     Put(inode.extents);
@@ -190,6 +192,7 @@ class Decoder {
         op.inode = inode;
         op.modified_s = in_.Get<uint64_t>();
         op.lifetime = GetLifetime();
+        op.level = GetLevel();
         return op;
       }
       case OpCode::kSetZoneGroups:
@@ -214,6 +217,7 @@ class Decoder {
     inode.is_directory = is_directory == 1;
     inode.kind = static_cast<FileKind>(kind);
     inode.lifetime = GetLifetime();
+    inode.level = GetLevel();
     inode.links.resize(in_.GetCount(kLinkBytesMin));
     for (InodeLink& link : inode.links) link = GetLink();
     inode.extents = GetExtents();
@@ -230,6 +234,11 @@ class Decoder {
     const auto value = in_.Get<uint8_t>();
     if (value >= kLifetimeCount) ok_ = false;
     return static_cast<Lifetime>(value);
+  }
+  int8_t GetLevel() {
+    const auto value = static_cast<int8_t>(in_.Get<uint8_t>());
+    if (value < DataClass::kNoLevel) ok_ = false;
+    return value;
   }
   std::vector<FileExtent> GetExtents() {
     auto file_offset = in_.Get<uint64_t>();

@@ -359,6 +359,7 @@ class NaiveModel {
     if (Get(op.inode) == nullptr) return false;
     Get(op.inode)->lifetime = op.lifetime;
     Get(op.inode)->modified_s = op.modified_s;
+    Get(op.inode)->level = op.level;
     return true;
   }
 
@@ -487,7 +488,8 @@ class WildRecords {
       case 11:
         return SetZoneGroups{OneGroup()};
       default:
-        return SetAttributes{id, static_cast<Lifetime>(random.Below(kLifetimeCount)), random.Next()};
+        return SetAttributes{id, static_cast<Lifetime>(random.Below(kLifetimeCount)), random.Next(),
+                             static_cast<int8_t>(random.Below(9) - 1)};
     }
   }
 };

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "fs/collected_files.h"
 #include "fs/core.h"
 #include "fs/file_system.h"
 #include "fs/follower.h"
@@ -30,7 +31,7 @@ Status AdoptZones(FsCore& core, std::span<const std::pair<ZoneId, ZoneUse>> meta
       core.pool->AddLive(zone, bytes);
       live[zone.value()] += bytes;
       core.pool->SetUse(zone, log ? ZoneUse::kLog : ZoneUse::kData);
-      if (!has_lifetime[zone.value()]) core.pool->SetLifetime(zone, inode->lifetime);
+      if (!has_lifetime[zone.value()]) core.pool->SetDataClass(zone, {inode->lifetime, inode->level});
       has_lifetime[zone.value()] = true;
     }
     for (const LogRegion& region : inode->regions) {
@@ -105,7 +106,12 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   pool_options.isolation = options.isolation;
   pool_options.read_only = read_only;
   pool_options.make_durable = [c = core.get()] { return c->journal->Sync(c->journal->last_sequence()); };
+  pool_options.want_space = [c = core.get()] { c->collector->Wake(); };
   ISOZONE_ASSIGN_OR_RETURN(core->pool, ZonePool::Create(*core->device, std::move(pool_options)));
+  GcOptions gc = options.gc;
+  gc.scheme = options.GcScheme();
+  core->collected = std::make_unique<CollectedFiles>(*core);
+  ISOZONE_ASSIGN_OR_RETURN(core->collector, Collector::Create(*core->collected, core->engine, gc));
 
   if (read_only) {
     const MutexLock lock(core->namespace_mutex);
@@ -130,6 +136,7 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   // Before anything is written behind a torn frame, which after another power cut would look like a damaged one.
   const Status status = core->journal->Sync(sealed);
   if (!status.ok()) Log().error("{}; nothing can be written", status.ToString());
+  core->collector->Start();
   return std::unique_ptr<FileSystem>(std::make_unique<MountedFileSystem>(std::move(core), nullptr));
 }
 

@@ -230,7 +230,7 @@ Status MountedFileSystem::Link(std::string_view from, std::string_view to) {
 Status MountedFileSystem::SetModified(std::string_view path, uint64_t modified_s) {
   const MutexLock lock(mutex());
   ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, core_->state.Lookup(path));
-  const MetadataOp op = SetAttributes{inode->id, inode->lifetime, modified_s};
+  const MetadataOp op = SetAttributes{inode->id, inode->lifetime, modified_s, inode->level};
   return core_->Commit({&op, 1}).status();
 }
 
@@ -343,18 +343,18 @@ SinkOptions MountedFileSystem::LogOptions() const {
 }
 
 std::unique_ptr<FileWriter> MountedFileSystem::MakeWriter(std::shared_ptr<OpenFile> file, IoClass io_class,
-                                                          Lifetime lifetime) {
+                                                          DataClass data) {
   const FileKind kind = file->kind();
   const size_t buffer = BufferSize(kind);
   std::unique_ptr<WriteSink> sink;
   if (kind == FileKind::kLog) {
-    sink = MakeLogSink(*core_, file->id(), lifetime, core_->parallel ? LogOptions() : SinkOptions());
+    sink = MakeLogSink(*core_, file->id(), data.lifetime, core_->parallel ? LogOptions() : SinkOptions());
   } else {
     const bool striped = kind == FileKind::kData && core_->parallel;
-    sink = MakeDataSink(*core_, file->id(), lifetime, striped ? StripeOptions(buffer) : SinkOptions());
+    sink = MakeDataSink(*core_, file->id(), data, striped ? StripeOptions(buffer) : SinkOptions());
   }
   sink->SetIoClass(io_class);
-  return std::make_unique<BufferedWriter>(core_, std::move(file), std::move(sink), buffer);
+  return std::make_unique<BufferedWriter>(core_, std::move(file), std::move(sink), data, buffer);
 }
 
 Result<std::unique_ptr<FileWriter>> MountedFileSystem::Create(std::string_view path, const CreateOptions& options) {
@@ -369,12 +369,13 @@ Result<std::unique_ptr<FileWriter>> MountedFileSystem::Create(std::string_view p
     inode.id = core_->state.NextId();
     inode.kind = options.kind;
     inode.lifetime = options.lifetime;
+    inode.level = options.level;
     const InodeId id = inode.id;
     ISOZONE_RETURN_IF_ERROR(PutNew(place, std::move(inode), place.existing));
     file = Register(id, options.kind, {}, Status::Ok());
     file->has_writer = true;
   }
-  return MakeWriter(std::move(file), options.io_class, options.lifetime);
+  return MakeWriter(std::move(file), options.io_class, {options.lifetime, options.level});
 }
 
 Result<std::unique_ptr<FileWriter>> MountedFileSystem::OpenForAppend(std::string_view path,
@@ -401,7 +402,8 @@ Result<std::unique_ptr<FileWriter>> MountedFileSystem::OpenForAppend(std::string
     return status;
   }
   return MakeWriter(std::move(file), options.io_class,
-                    options.lifetime == Lifetime::kNotSet ? inode.lifetime : options.lifetime);
+                    {options.lifetime == Lifetime::kNotSet ? inode.lifetime : options.lifetime,
+                     options.level == DataClass::kNoLevel ? inode.level : options.level});
 }
 
 Result<std::unique_ptr<FileReader>> MountedFileSystem::OpenForRead(std::string_view path) {
@@ -493,6 +495,9 @@ FileSystemStats MountedFileSystem::Stats() const {
   stats.zone_finishes = pool.finishes;
   stats.zone_waits = pool.waits;
   stats.zone_wait_ns = pool.wait_ns;
+  stats.mixed_classes = pool.mixed_classes;
+  stats.gc = core_->collector->Stats();
+  stats.gc.space_waits = pool.space_waits;
   stats.device = core_->device->counters();
   return stats;
 }
@@ -527,6 +532,19 @@ std::string MountedFileSystem::read_only_reason() const {
   return std::string(core_->journal->status().message());
 }
 
+Result<CopyStats> MountedFileSystem::CollectGarbage(double free_percent, const Collector::Progress& progress) {
+  if (read_only()) return Status::ReadOnly("the file system is mounted read-only");
+  ISOZONE_RETURN_IF_ERROR(core_->journal->status());
+  return core_->collector->Run(free_percent, progress);
+}
+
+GcPlan MountedFileSystem::PlanGarbageCollection(bool all) const { return core_->collector->Plan(all); }
+
+Status MountedFileSystem::SetGc(const GcOptions& options) {
+  if (read_only()) return Status::ReadOnly("the file system is mounted read-only");
+  return core_->collector->SetOptions(options);
+}
+
 Status MountedFileSystem::Settle() {
   ISOZONE_RETURN_IF_ERROR(SyncMetadata());
   return core_->pool->Settle();
@@ -536,6 +554,7 @@ Status MountedFileSystem::Unmount() {
   if (unmounted_) return Status::Ok();
   unmounted_ = true;
   if (read_only()) return Status::Ok();
+  core_->collector->Stop();
   Status status = core_->journal->Sync(core_->journal->last_sequence());
   if (status.ok()) status = core_->engine.Flush(IoClass::kOther);
   core_->pool->Stop();

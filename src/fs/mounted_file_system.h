@@ -55,6 +55,9 @@ class MountedFileSystem final : public FileSystem {
   const MountOptions& options() const override { return core_->options; }
   const ZonedDevice& device() const override { return *core_->device; }
   std::string read_only_reason() const override;
+  Result<CopyStats> CollectGarbage(double free_percent, const Collector::Progress& progress) override;
+  GcPlan PlanGarbageCollection(bool all) const override;
+  Status SetGc(const GcOptions& options) override;
   Status Settle() override;
 
  private:
@@ -97,7 +100,7 @@ class MountedFileSystem final : public FileSystem {
   // read since, does.
   Status SealLeftOpen(const OpenFile& file) ISOZONE_REQUIRES(core_->namespace_mutex);
   void ReleaseUnread(InodeId id) ISOZONE_REQUIRES(core_->namespace_mutex);
-  std::unique_ptr<FileWriter> MakeWriter(std::shared_ptr<OpenFile> file, IoClass io_class, Lifetime lifetime);
+  std::unique_ptr<FileWriter> MakeWriter(std::shared_ptr<OpenFile> file, IoClass io_class, DataClass data);
   size_t BufferSize(FileKind kind) const;
   SinkOptions StripeOptions(size_t unit) const;
   SinkOptions LogOptions() const;

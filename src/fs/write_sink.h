@@ -52,7 +52,7 @@ class WriteSink {
   // what was started and not finished, which is not part of the file.
   virtual Status Seal() = 0;
 
-  virtual void SetLifetime(Lifetime lifetime) = 0;
+  virtual void SetDataClass(DataClass data) = 0;
   virtual void SetIoClass(IoClass io_class) = 0;
 };
 
@@ -62,7 +62,7 @@ struct SinkOptions {
   uint32_t width = 1;
   size_t depth = 0;
 };
-std::unique_ptr<WriteSink> MakeDataSink(FsCore& core, InodeId id, Lifetime lifetime, const SinkOptions& options);
+std::unique_ptr<WriteSink> MakeDataSink(FsCore& core, InodeId id, DataClass data, const SinkOptions& options);
 std::unique_ptr<WriteSink> MakeLogSink(FsCore& core, InodeId id, Lifetime lifetime, const SinkOptions& options);
 
 }  // namespace isozone

@@ -35,16 +35,22 @@ constexpr uint32_t kLogZones = 2;
 constexpr uint32_t kDataZones = 2;
 constexpr uint32_t kMinZones = kMetadataZones + kLogZones + kEmptyForGc + kDataZones;
 
+// What becomes free while there is plenty does not pay for all that is written when there is little.
+constexpr uint64_t kMostCreditZones = 4;
+
 // Zones that one call of make_durable serves, and at most so many resets in flight.
 constexpr size_t kResetBatch = 32;
 
 // By how much `wanted` exceeds `have`.
 constexpr uint32_t Shortage(uint32_t wanted, uint32_t have) { return wanted > have ? wanted - have : 0; }
 
+// Whom a zone is leased to.
 BudgetClass ClassOf(ZoneUse use) {
   if (use == ZoneUse::kLog) return BudgetClass::kLog;
   return IsMetadata(use) ? BudgetClass::kMetadata : BudgetClass::kData;
 }
+
+BudgetClass ClassOf(const ZoneRequest& request) { return request.gc ? BudgetClass::kGc : ClassOf(request.use); }
 
 uint32_t EmptyKeptFrom(BudgetClass c) {
   switch (c) {
@@ -58,6 +64,12 @@ uint32_t EmptyKeptFrom(BudgetClass c) {
       return kEmptyReserve;
   }
   return kEmptyReserve;
+}
+
+bool IsCollectable(const ZoneRecord& zone) {
+  const bool at_rest =
+      zone.phase == ZonePhase::kIdle || zone.phase == ZonePhase::kFull || zone.phase == ZonePhase::kFailed;
+  return at_rest && zone.use == ZoneUse::kData && !zone.victim && zone.live > 0 && zone.live < zone.write_pointer;
 }
 
 bool IsUsable(const ZoneRecord& zone) { return zone.phase != ZonePhase::kRetired && zone.phase != ZonePhase::kOffline; }
@@ -106,6 +118,7 @@ struct ZonePool::Impl {
     kOpenZone,    // as many zones are leased as may be open
     kActiveZone,  // a zone has to stop being active
     kSpace,       // a zone has to be reset
+    kCredit,      // there is a zone, but it must be paid for: ThrottleBelow
   };
   struct Attempt {
     ZoneLease lease;  // held where it was granted
@@ -143,7 +156,15 @@ struct ZonePool::Impl {
   Attempt TryPlace(const ZoneRequest& request) ISOZONE_REQUIRES(mu);
   Attempt TryMetadata(ZoneUse use) ISOZONE_REQUIRES(mu);
   Attempt TryReopen(ZoneId zone) ISOZONE_REQUIRES(mu);
-  ZoneLease GrantLease(ZoneId zone, ZoneUse use, Lifetime lifetime, bool urgent) ISOZONE_REQUIRES(mu);
+  ZoneLease GrantLease(ZoneId zone, ZoneUse use, DataClass data, BudgetClass c, bool urgent) ISOZONE_REQUIRES(mu);
+  ZoneLease GrantTo(const ZoneRequest& request, ZoneId zone, bool urgent) ISOZONE_REQUIRES(mu);
+  GcSpace SpaceForGc() const ISOZONE_REQUIRES(mu);
+  // What a new zone costs a writer of data now, in bytes that the collector must have gained.
+  uint64_t PriceOfZone() const ISOZONE_REQUIRES(mu);
+  bool Pay() ISOZONE_REQUIRES(mu);
+  void Earn() ISOZONE_REQUIRES(mu);
+  uint64_t MostCredit() const { return kMostCreditZones * device.geometry().zone_capacity; }
+  bool CollectorMayHelp(BudgetClass c, uint64_t since_round) const ISOZONE_REQUIRES(mu);
   bool HelpIsComing(Lack lack, BudgetClass c) const ISOZONE_REQUIRES(mu);
   bool RevokeIdleLease(Lack lack, BudgetClass c) ISOZONE_REQUIRES(mu);
   Status NothingLeft(Lack lack) const ISOZONE_REQUIRES(mu);
@@ -208,6 +229,15 @@ struct ZonePool::Impl {
   std::vector<ZoneId> failed_writes ISOZONE_GUARDED_BY(mu);  // leased, written no more, not looked at yet
   std::vector<ZoneId> failed_active ISOZONE_GUARDED_BY(mu);  // broken, to be finished so that they cost no token
   std::array<uint32_t, kBudgetClassCount> waiting_for_token ISOZONE_GUARDED_BY(mu){};
+  // The collector: it is attached; the number of the round begun last, and of the last one that gained nothing.
+  bool collects ISOZONE_GUARDED_BY(mu) = false;
+  uint64_t round ISOZONE_GUARDED_BY(mu) = 0;
+  uint64_t hopeless_round ISOZONE_GUARDED_BY(mu) = 0;
+  uint32_t waiting_for_space ISOZONE_GUARDED_BY(mu) = 0;
+  bool reset_at_once ISOZONE_GUARDED_BY(mu) = true;
+  bool reset_now ISOZONE_GUARDED_BY(mu) = false;          // what is dead now, whatever reset_at_once says
+  double throttle_below ISOZONE_GUARDED_BY(mu) = 0;       // percent free
+  uint64_t credit ISOZONE_GUARDED_BY(mu) = 0;             // bytes that became free and were not used to pay for zones
   bool data_token_wanted ISOZONE_GUARDED_BY(mu) = false;  // data went where it does not belong, for want of one
   uint64_t use_count ISOZONE_GUARDED_BY(mu) = 0;
   uint64_t next_lease_id ISOZONE_GUARDED_BY(mu) = 1;
@@ -257,7 +287,7 @@ Result<ZoneLease> ZonePool::Impl::Acquire(const ZoneRequest& request) {
         fmt::format("a zone of {} bytes cannot take {} bytes at once", capacity, request.min_room));
   }
   const MutexLock lock(mu);
-  return GrantWhenPossible(ClassOf(request.use), [&]() ISOZONE_REQUIRES(mu) { return TryPlace(request); });
+  return GrantWhenPossible(ClassOf(request), [&]() ISOZONE_REQUIRES(mu) { return TryPlace(request); });
 }
 
 Result<ZoneLease> ZonePool::Impl::AcquireMetadata(ZoneUse use) {
@@ -281,6 +311,7 @@ Result<ZoneLease> ZonePool::Impl::ReopenMetadata(ZoneId zone) {
 template <typename AttemptFunction>
 Result<ZoneLease> ZonePool::Impl::GrantWhenPossible(BudgetClass c, AttemptFunction attempt) {
   int64_t began_ns = 0;
+  std::optional<uint64_t> since_round;  // since when it waits for the collector
   for (;;) {
     FinishCompleted();
     ISOZONE_RETURN_IF_ERROR(CheckWritable());
@@ -292,15 +323,29 @@ Result<ZoneLease> ZonePool::Impl::GrantWhenPossible(BudgetClass c, AttemptFuncti
     }
     uint32_t& waiting = waiting_for_token[static_cast<size_t>(c)];
     const uint32_t counted = result.lack == Lack::kActiveZone ? 1 : 0;
+    bool collecting = false;
     waiting += counted;
     bool retry = ResetReleasedMetadata() || FinishZones(/*logs_too=*/false);
+    const bool needs_space = result.lack == Lack::kSpace || result.lack == Lack::kCredit;
+    if (needs_space && !reset_at_once && !table.dead().empty()) reset_now = true;
     if (!retry && !HelpIsComing(result.lack, c)) {
       // A writer that is between writes loses its zone before anybody waits for one.
       retry = RevokeIdleLease(result.lack, c);
       // Somebody in the middle of a write is between writes soon. Metadata takes no room from others.
       const bool writing = std::any_of(leases.begin(), leases.end(), [](const auto& l) { return l.second.writing; });
       const bool frees_something = result.lack != Lack::kSpace || c != BudgetClass::kMetadata;
-      if (!retry && !(writing && frees_something)) {
+      if (!retry && needs_space) {
+        if (!since_round) {
+          since_round = round;
+          ++stats.space_waits;
+        }
+        collecting = CollectorMayHelp(c, *since_round);
+        if (!collecting && result.lack == Lack::kCredit) {
+          credit = MostCredit();
+          retry = true;
+        }
+      }
+      if (!retry && !collecting && !(writing && frees_something)) {
         waiting -= counted;
         return NothingLeft(result.lack);
       }
@@ -311,7 +356,10 @@ Result<ZoneLease> ZonePool::Impl::GrantWhenPossible(BudgetClass c, AttemptFuncti
         ++stats.waits;
       }
       WakeIfDue();
+      waiting_for_space += collecting ? 1 : 0;
+      if (collecting) options.want_space();
       changed.Wait(mu);
+      waiting_for_space -= collecting ? 1 : 0;
     }
     waiting -= counted;
   }
@@ -329,14 +377,17 @@ std::optional<ZoneLease> ZonePool::Impl::TryAcquire(const ZoneRequest& request) 
   const Placement placement = Place(query);
   using Action = Placement::Action;
   if (placement.action != Action::kUseIdle && placement.action != Action::kOpenEmpty) return std::nullopt;
-  return GrantLease(*placement.zone, request.use, request.lifetime, query.urgent);
+  if (placement.action == Action::kOpenEmpty && !request.gc && !Pay()) return std::nullopt;
+  return GrantTo(request, *placement.zone, query.urgent);
 }
 
 PlacementQuery ZonePool::Impl::QueryFor(const ZoneRequest& request) {
-  const BudgetClass c = ClassOf(request.use);
+  const BudgetClass c = ClassOf(request);
   PlacementQuery query;
   query.use = request.use;
   query.lifetime = request.lifetime;
+  query.level = request.level;
+  query.heat = request.heat;
   query.min_room = std::max<uint64_t>(request.min_room, device.geometry().block_size);
   query.token_available = active.Available(c) > 0;
   query.empty_available = table.empty().size() > EmptyKeptFrom(c);
@@ -352,20 +403,26 @@ Placement ZonePool::Impl::Place(const PlacementQuery& query) const {
 }
 
 ZonePool::Impl::Attempt ZonePool::Impl::TryPlace(const ZoneRequest& request) {
-  const BudgetClass c = ClassOf(request.use);
+  const BudgetClass c = ClassOf(request);
   if (open.Available(c) == 0) return {{}, Lack::kOpenZone};
   const PlacementQuery query = QueryFor(request);
   if (c == BudgetClass::kData && query.token_available) data_token_wanted = false;
-  const Placement placement = Place(query);
+  Placement placement = Place(query);
+  // Rather other classes together than a collector that cannot make room.
+  if (request.gc && placement.action == Placement::Action::kNeedSpace) {
+    if (const auto any = ClosestDeathIdle(table, query)) placement = {Placement::Action::kUseIdle, *any};
+  }
   switch (placement.action) {
-    case Placement::Action::kUseIdle:
     case Placement::Action::kOpenEmpty:
-      return {GrantLease(*placement.zone, request.use, request.lifetime, query.urgent), {}};
+      if (c == BudgetClass::kData && !Pay()) return {{}, Lack::kCredit};
+      [[fallthrough]];
+    case Placement::Action::kUseIdle:
+      return {GrantTo(request, *placement.zone, query.urgent), {}};
     case Placement::Action::kNeedToken:
       if (!placement.zone) return {{}, Lack::kActiveZone};
       data_token_wanted = true;
       WakeIfDue();
-      return {GrantLease(*placement.zone, request.use, request.lifetime, query.urgent), {}};
+      return {GrantTo(request, *placement.zone, query.urgent), {}};
     case Placement::Action::kNeedSpace:
       return {{}, Lack::kSpace};
   }
@@ -377,7 +434,7 @@ ZonePool::Impl::Attempt ZonePool::Impl::TryMetadata(ZoneUse use) {
   if (active.Available(BudgetClass::kMetadata) == 0) return {{}, Lack::kActiveZone};
   const auto zone = table.empty().First();
   if (!zone) return {{}, Lack::kSpace};
-  return {GrantLease(*zone, use, Lifetime::kNotSet, /*urgent=*/true), {}};
+  return {GrantLease(*zone, use, Lifetime::kNotSet, BudgetClass::kMetadata, /*urgent=*/true), {}};
 }
 
 ZonePool::Impl::Attempt ZonePool::Impl::TryReopen(ZoneId zone) {
@@ -385,14 +442,22 @@ ZonePool::Impl::Attempt ZonePool::Impl::TryReopen(ZoneId zone) {
   if (open.Available(BudgetClass::kMetadata) == 0) return {{}, Lack::kOpenZone};
   const bool needs_token = !active_tokens.contains(zone);
   if (needs_token && active.Available(BudgetClass::kMetadata) == 0) return {{}, Lack::kActiveZone};
-  return {GrantLease(zone, record.use, record.lifetime, /*urgent=*/true), {}};
+  return {GrantLease(zone, record.use, record.data_class(), BudgetClass::kMetadata, /*urgent=*/true), {}};
+}
+
+ZoneLease ZonePool::Impl::GrantTo(const ZoneRequest& request, ZoneId zone, bool urgent) {
+  const DataClass data(request.lifetime, request.level, request.heat);
+  const ZoneRecord& record = table.at(zone);
+  if (record.phase == ZonePhase::kIdle && record.use == ZoneUse::kData && record.data_class() != data) {
+    ++stats.mixed_classes;
+  }
+  return GrantLease(zone, request.use, data, ClassOf(request), urgent);
 }
 
 // The tokens are there: the caller has looked.
-ZoneLease ZonePool::Impl::GrantLease(ZoneId zone, ZoneUse use, Lifetime lifetime, bool urgent) {
-  const BudgetClass c = ClassOf(use);
+ZoneLease ZonePool::Impl::GrantLease(ZoneId zone, ZoneUse use, DataClass data, BudgetClass c, bool urgent) {
   if (!active_tokens.contains(zone)) active_tokens.emplace(zone, *active.TryTake(c));
-  table.Lease(zone, use, lifetime);
+  table.Lease(zone, use, data);
   Lease& lease = leases[zone];
   lease.id = next_lease_id++;
   lease.budget_class = c;
@@ -416,7 +481,9 @@ bool ZonePool::Impl::HelpIsComing(Lack lack, BudgetClass c) const {
   if (!jobs.empty() && c == BudgetClass::kMetadata) return true;
   // The thread may be in make_durable, and that wait for this very caller.
   if (c == BudgetClass::kMetadata || !started || !durable_error.ok()) return false;
-  if (lack == Lack::kSpace) return !table.dead().empty() || table.totals().resetting > 0;
+  if (lack == Lack::kSpace || lack == Lack::kCredit) {
+    return ((reset_at_once || reset_now) && !table.dead().empty()) || table.totals().resetting > 0;
+  }
   if (table.totals().finishing > 0 || NextFinish(/*logs_too=*/true)) return true;
   return std::any_of(active_tokens.begin(), active_tokens.end(), [this](const auto& entry) ISOZONE_REQUIRES(mu) {
     const ZoneRecord& zone = table.at(entry.first);
@@ -426,6 +493,7 @@ bool ZonePool::Impl::HelpIsComing(Lack lack, BudgetClass c) const {
 
 // Takes the lease that was not used for longest, of those whose going helps.
 bool ZonePool::Impl::RevokeIdleLease(Lack lack, BudgetClass c) {
+  if (lack == Lack::kCredit) return false;  // nobody's zone would help
   for (const BudgetClass victim : {BudgetClass::kData, BudgetClass::kLog}) {
     // The room that is left in it, or its place among the open or active zones, which others than its own class can
     // have only where it is borrowed; zones of logs are kept active for logs.
@@ -530,10 +598,13 @@ void ZonePool::Impl::EraseLease(ZoneId zone) {
 }
 
 void ZonePool::Impl::EndLease(ZoneId zone) {
+  const bool collectors = leases.at(zone).budget_class == BudgetClass::kGc;
   EraseLease(zone);
   table.EndLease(zone);
   const ZonePhase phase = table.at(zone).phase;
   if (phase == ZonePhase::kEmpty || phase == ZonePhase::kFull) active_tokens.erase(zone);
+  // What the collector leaves is anybody's, and its own share free for the next zone.
+  if (collectors && active_tokens.erase(zone) != 0) active_tokens.emplace(zone, active.Adopt(BudgetClass::kData));
   WakeIfDue();
   changed.SignalAll();
 }
@@ -578,7 +649,7 @@ void ZonePool::Impl::RunInBackground() {
 }
 
 bool ZonePool::Impl::WorkIsDue() const {
-  const bool can_reset = durable_error.ok() && !table.dead().empty();
+  const bool can_reset = durable_error.ok() && (reset_at_once || reset_now) && !table.dead().empty();
   return can_reset || table.totals().resetting > 0 || table.totals().finishing > 0 || NextFailedFinish() ||
          NextFinish(/*logs_too=*/true);
 }
@@ -606,6 +677,7 @@ bool ZonePool::Impl::FinishCompleted() {
     if (request.status != DeviceStatus::kSuccess) {
       HandleFailure(zone, request.op, request.status);
     } else if (request.op == DeviceOp::kReset) {
+      Earn();
       table.EndReset(zone);
       active_tokens.erase(zone);
       std::erase(failed_active, zone);
@@ -634,7 +706,7 @@ bool ZonePool::Impl::ResetReleasedMetadata() {
 }
 
 bool ZonePool::Impl::ResetDead() {
-  if (!durable_error.ok()) return false;
+  if (!durable_error.ok() || !(reset_at_once || reset_now)) return false;
   std::vector<ZoneId> zones;
   while (zones.size() < kResetBatch) {
     const auto zone = table.dead().First();
@@ -642,7 +714,10 @@ bool ZonePool::Impl::ResetDead() {
     table.BeginReset(*zone);
     zones.push_back(*zone);
   }
-  if (zones.empty()) return false;
+  if (zones.empty()) {
+    reset_now = false;
+    return false;
+  }
   if (MakeDurable()) {
     SubmitAll(DeviceOp::kReset, zones);
   } else {
@@ -684,7 +759,7 @@ bool ZonePool::Impl::IsShort(BudgetClass c) const { return active.Available(c) <
 
 uint32_t ZonePool::Impl::FinishesWanted() const {
   uint32_t wanted = 0;
-  for (const BudgetClass c : {BudgetClass::kMetadata, BudgetClass::kLog, BudgetClass::kData}) {
+  for (const BudgetClass c : {BudgetClass::kMetadata, BudgetClass::kLog, BudgetClass::kGc, BudgetClass::kData}) {
     wanted += Shortage(TokensWanted(c), active.Available(c));
   }
   return std::max(wanted, active.Overcommitted());
@@ -816,9 +891,9 @@ Status ZonePool::AdoptMetadata(ZoneId zone, ZoneUse use) {
   return Status::Ok();
 }
 
-void ZonePool::SetLifetime(ZoneId zone, Lifetime lifetime) {
+void ZonePool::SetDataClass(ZoneId zone, DataClass data) {
   const MutexLock lock(impl_->mu);
-  impl_->table.SetLifetime(zone, lifetime);
+  impl_->table.SetDataClass(zone, data);
 }
 
 void ZonePool::ResetBeforeUse(ZoneId zone) {
@@ -863,6 +938,122 @@ void ZonePool::ReleaseMetadata(ZoneId zone) {
   const MutexLock lock(impl_->mu);
   impl_->table.ReleaseMetadata(zone);
   impl_->WakeIfDue();
+}
+
+// --- Collecting ---
+
+GcSpace ZonePool::Impl::SpaceForGc() const {
+  const ZoneTotals& totals = table.totals();
+  const uint64_t capacity = device.geometry().zone_capacity;
+  GcSpace space;
+  space.empty_zones = table.empty().size() - std::min(table.empty().size(), kEmptyReserve);
+  const auto metadata = static_cast<uint32_t>(totals.metadata / capacity);
+  space.zones = table.size() - std::min(table.size(), metadata + totals.unusable);
+  space.capacity = space.zones * capacity;
+  space.free = totals.free - std::min(table.empty().size(), kEmptyReserve) * capacity;
+  space.wanted = waiting_for_space > 0;
+  return space;
+}
+
+uint64_t ZonePool::Impl::PriceOfZone() const {
+  if (!collects || throttle_below <= 0) return 0;
+  const double free = SpaceForGc().free_percent();
+  if (free >= throttle_below) return 0;
+  return static_cast<uint64_t>(static_cast<double>(device.geometry().zone_capacity) * (1 - free / throttle_below));
+}
+
+bool ZonePool::Impl::Pay() {
+  const uint64_t price = PriceOfZone();
+  if (price > credit) return false;
+  credit -= price;
+  return true;
+}
+
+void ZonePool::Impl::Earn() { credit = std::min(credit + device.geometry().zone_capacity, MostCredit()); }
+
+bool ZonePool::Impl::CollectorMayHelp(BudgetClass c, uint64_t since_round) const {
+  const bool files = c == BudgetClass::kData || c == BudgetClass::kLog;
+  return files && collects && options.want_space && durable_error.ok() && hopeless_round <= since_round;
+}
+
+GcSpace ZonePool::SpaceForGc() const {
+  const MutexLock lock(impl_->mu);
+  return impl_->SpaceForGc();
+}
+
+std::vector<GcCandidate> ZonePool::GcCandidates() const {
+  const MutexLock lock(impl_->mu);
+  const ZoneTable& table = impl_->table;
+  std::vector<GcCandidate> candidates;
+  for (uint32_t i = 0; i < table.size(); ++i) {
+    const ZoneRecord& zone = table.at(ZoneId(i));
+    if (!IsCollectable(zone)) continue;
+    GcCandidate& c = candidates.emplace_back();
+    c.zone = ZoneId(i);
+    c.valid = zone.live;
+    c.written = zone.write_pointer;
+    c.capacity = zone.capacity;
+    c.data = zone.data_class();
+    c.age = table.written() - zone.last_write;
+    c.group = table.groups().of(ZoneId(i));
+    c.full = zone.phase != ZonePhase::kIdle;
+  }
+  return candidates;
+}
+
+bool ZonePool::BeginCollection(ZoneId zone) {
+  const MutexLock lock(impl_->mu);
+  if (!IsCollectable(impl_->table.at(zone))) return false;
+  impl_->table.SetVictim(zone, true);
+  return true;
+}
+
+void ZonePool::EndCollection(ZoneId zone) {
+  const MutexLock lock(impl_->mu);
+  if (impl_->table.at(zone).victim) impl_->table.SetVictim(zone, false);
+  impl_->changed.SignalAll();
+}
+
+uint64_t ZonePool::Live(ZoneId zone) const {
+  const MutexLock lock(impl_->mu);
+  return impl_->table.at(zone).live;
+}
+
+void ZonePool::BeginRound() {
+  const MutexLock lock(impl_->mu);
+  ++impl_->round;
+}
+
+void ZonePool::EndRound(bool gained) {
+  const MutexLock lock(impl_->mu);
+  if (!gained) {
+    impl_->hopeless_round = impl_->round;
+    impl_->credit = impl_->MostCredit();  // whoever finds a zone may have it
+  }
+  impl_->changed.SignalAll();
+}
+
+void ZonePool::AttachCollector(bool attached) {
+  const MutexLock lock(impl_->mu);
+  impl_->collects = attached;
+  impl_->changed.SignalAll();
+}
+
+void ZonePool::ResetAtOnce(bool at_once) {
+  const MutexLock lock(impl_->mu);
+  impl_->reset_at_once = at_once;
+  impl_->WakeIfDue();
+}
+
+void ZonePool::ResetDeadNow() {
+  const MutexLock lock(impl_->mu);
+  impl_->reset_now = true;
+  impl_->work.Signal();
+}
+
+void ZonePool::ThrottleBelow(double percent) {
+  const MutexLock lock(impl_->mu);
+  impl_->throttle_below = percent;
 }
 
 SpaceInfo ZonePool::Space() const {

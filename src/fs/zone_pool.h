@@ -21,13 +21,19 @@
 //    inode and no open handle refers to it.
 //  * A zone is reset only when it is not leased, nothing in it lives, and every metadata record that killed something
 //    in it is durable (`make_durable` is called first): else a power cut could bring back a file without its data.
+//  * A zone that is being collected (BeginCollection) is leased to nobody.
 //  * Only zones of data and logs are finished, those of logs after `make_durable`: a finish moves the write pointer, by
 //    which recovery finds the end of the journal and of logs whose end is not in the metadata. So a log's end belongs
 //    into the journal before its lease is released.
 //
 // Waiting is bounded and counted: Acquire waits only while dead zones are being reset, while a zone is being finished
 // where every active zone is in use, or while every active zone is leased by a writer in the middle of a write; idle
-// leases are taken away (BeginWrite then says so) when others wait.
+// leases are taken away (BeginWrite then says so) when others wait. Where a collector is attached, who has no space
+// waits for it, until a whole round of it, begun after the wait, has gained nothing.
+//
+// As space runs out, writers of data slow down smoothly (Throttle below): the less is free, the larger the part of every
+// new zone that the collector must have gained first. So a writer is slowed to the pace of the collector, and does not
+// meet a wall.
 //
 // Failures: a reset that fails leaves its zone broken until the next mount; Settle reports it. When `make_durable`
 // fails nothing is reset any more, and Acquire returns that error once no zone has room.
@@ -49,6 +55,8 @@
 #include "device/zoned_device.h"
 #include "fs/file_system.h"
 #include "izg/group_index.h"
+#include "zone/data_class.h"
+#include "zone/gc_scheme.h"
 #include "zone/lifetime.h"
 #include "zone/zone_use.h"
 
@@ -62,6 +70,9 @@ struct ZoneRequest {
   uint64_t min_room = 0;                        // bytes that must still fit; at least one block
   bool urgent = false;                          // a flush: kept apart from what is not (logs are urgent by themselves)
   std::span<const uint32_t> taken_groups = {};  // for TryAcquire: in which the file has zones already
+  int8_t level = DataClass::kNoLevel;
+  ZoneHeat heat = kNewDataHeat;
+  bool gc = false;  // the collector's: out of its reserve, and it never waits for itself
 };
 
 // The exclusive right to write one zone. Move-only; gives the zone back when it goes.
@@ -115,6 +126,8 @@ struct ZonePoolStats {
   uint64_t waits = 0;  // calls of Acquire* that had to wait
   Histogram::Snapshot wait_ns;
   uint64_t revoked_leases = 0;
+  uint64_t mixed_classes = 0;  // leases of zones that hold data of another class, for want of a better one
+  uint64_t space_waits = 0;    // calls of Acquire that waited for the collector
 };
 
 class ZonePool {
@@ -126,6 +139,8 @@ class ZonePool {
     bool read_only = false;                         // no thread, no lease
     // Makes every metadata change so far durable; called before a reset.
     std::function<Status()> make_durable;
+    // Somebody waits for space. Short, no call back into the pool. Empty: there is no collector.
+    std::function<void()> want_space = {};
   };
 
   // Reads the zone report. kInvalidArgument: too few (active) zones, or an unknown policy (naming the known ones).
@@ -136,8 +151,8 @@ class ZonePool {
   // --- Mount, before Start ---
   // A zone that the superblock names as metadata. kInvalidArgument: the device has no such zone.
   Status AdoptMetadata(ZoneId zone, ZoneUse use);
-  void SetLifetime(ZoneId zone, Lifetime lifetime);  // of what it holds
-  void SetUse(ZoneId zone, ZoneUse use);             // kData or kLog
+  void SetDataClass(ZoneId zone, DataClass data);  // of what it holds
+  void SetUse(ZoneId zone, ZoneUse use);           // kData or kLog
   // An empty zone that a durable record may name, though no longer the state: it is given to nobody before it was reset,
   // which waits until that is durable.
   void ResetBeforeUse(ZoneId zone);
@@ -170,6 +185,27 @@ class ZonePool {
   // The metadata in `zone` is no longer needed, durably: reset in the background, once it is not leased, and free
   // again.
   void ReleaseMetadata(ZoneId zone);
+
+  // --- Collecting ---
+  // What the collector decides by. Candidates are zones of data in which something lives and something has died, and that
+  // nobody writes.
+  GcSpace SpaceForGc() const;
+  std::vector<GcCandidate> GcCandidates() const;
+  // The zone is the collector's until EndCollection, or until it is dead. False: it is no candidate any more.
+  bool BeginCollection(ZoneId zone);
+  void EndCollection(ZoneId zone);
+  // Bytes of file data in it.
+  uint64_t Live(ZoneId zone) const;
+  // While a collector is attached, who has no space waits for it.
+  void AttachCollector(bool attached);
+  // Brackets a round of collecting; `gained`: it made, or is about to make, space.
+  void BeginRound();
+  void EndRound(bool gained);
+  // False: dead zones are reset only in a round that calls ResetDeadNow, or when somebody waits for space.
+  void ResetAtOnce(bool at_once);
+  void ResetDeadNow();
+  // While less than `percent` of the capacity is free, new zones for data are paid for with what the collector gains.
+  void ThrottleBelow(double percent);
 
   // --- State ---
   SpaceInfo Space() const;

@@ -245,7 +245,7 @@ TEST(CheckDeviceFits, SaysWhatIsNeededAndForWhat) {
 TEST_F(ZonePoolTest, UnknownPolicyNamesTheKnown) {
   FakeDevice device(20);
   EXPECT_THAT(ZonePool::Create(device, {.policy = "best", .make_durable = {}}).status().ToString(),
-              testing::HasSubstr("known: isozone, lifetime, zenfs"));
+              testing::HasSubstr("known: isozone, level, lifetime, zenfs"));
 }
 
 // --- Leases and placement ---
@@ -646,7 +646,7 @@ TEST_F(ZonePoolTest, PartlyWrittenZonesOfTheDeviceAreGoneOnWith) {
   device_->Set(ZoneId(7), ZoneState::kClosed, 2 * kBlock);
   Create();
   pool_->AddLive(ZoneId(7), 2 * kBlock);
-  pool_->SetLifetime(ZoneId(7), Lifetime::kLong);
+  pool_->SetDataClass(ZoneId(7), Lifetime::kLong);
   pool_->Start();
   EXPECT_EQ(ActiveZones(), 1U);
   ZoneLease lease = MustAcquire(kData);

@@ -14,7 +14,8 @@ Status ZoneStream::Reserve(uint64_t bytes) {
   LeaveZone();
   ISOZONE_ASSIGN_OR_RETURN(
       lease_, core_.pool->Acquire(
-                  {.use = use_, .lifetime = lifetime_, .min_room = bytes, .urgent = io_class_ <= IoClass::kFlush}));
+                  {.use = use_, .lifetime = data_.lifetime, .min_room = bytes, .urgent = io_class_ <= IoClass::kFlush,
+                   .level = data_.level, .heat = data_.heat, .gc = gc_}));
   return Status::Ok();
 }
 

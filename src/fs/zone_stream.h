@@ -27,8 +27,9 @@ class ZoneStream {
   ZoneStream(const ZoneStream&) = delete;
   ZoneStream& operator=(const ZoneStream&) = delete;
 
-  void set_lifetime(Lifetime lifetime) { lifetime_ = lifetime; }
-  Lifetime lifetime() const { return lifetime_; }
+  void set_data_class(DataClass data) { data_ = data; }
+  // The zones come out of the collector's reserve.
+  void set_gc() { gc_ = true; }
   void set_io_class(IoClass io_class) { io_class_ = io_class; }
 
   // A zone with room for at least `bytes` is held after this.
@@ -79,7 +80,8 @@ class ZoneStream {
 
   FsCore& core_;
   const ZoneUse use_;
-  Lifetime lifetime_ = Lifetime::kNotSet;
+  DataClass data_;
+  bool gc_ = false;
   IoClass io_class_ = IoClass::kOther;
   ZoneLease lease_;
   bool volatile_here_ = false;       // the held zone has bytes that a power cut could take

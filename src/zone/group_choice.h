@@ -43,7 +43,7 @@ class GroupChoice {
 
   // Among the empty zones.
   std::optional<Choice> Empty() const;
-  // Among the idle zones of the query's use and lifetime that have room.
+  // Among the idle zones of the query's use and class that have room.
   std::optional<Choice> Idle() const;
 
  private:

@@ -12,7 +12,7 @@ Placement IsozonePlacement::PlaceData(const ZoneTable& table, const PlacementQue
   if (idle && (!empty || idle->rank.NoWorseThan(empty->rank))) return {Action::kUseIdle, idle->zone};
   if (empty) return {Action::kOpenEmpty, empty->zone};
   if (query.widen) return {Action::kNeedSpace, {}};
-  const auto any = LongestLivedIdle(table, query.min_room);
+  const auto any = ClosestDeathIdle(table, query);
   if (query.empty_available) return {Action::kNeedToken, any};
   if (any) return {Action::kUseIdle, *any};
   return {Action::kNeedSpace, {}};

@@ -1,12 +1,13 @@
 // Isozone's own policy: files are striped over zones of different independent zone groups (ZenFS+, section IV.B), each
-// zone holding files of one lifetime, in groups where no more urgent writer is (group_choice.h).
+// zone holding files of one lifetime and one level of the LSM tree (LL, section 3), in groups where no more urgent writer
+// is (group_choice.h). Survivors of a collection have zones of their own (heat.h).
 //
-//   1. an idle zone of the same lifetime, in the best group that any idle or empty zone is in: files of one lifetime
-//      share their stripe sets, so zones fill up
+//   1. an idle zone of the same class, in the best group that any idle or empty zone is in: files of one class share
+//      their stripe sets, so zones fill up
 //   2. an empty zone in that group
-//   3. where no more zones may be active: the longest-lived idle zone that has room, while the fullest is finished in
-//      the background (as the baseline does, zenfs_placement.h)
-//   4. where no zone is empty: the same, since mixing lifetimes is better than no space
+//   3. where no more zones may be active: the idle zone with room whose expected death is closest (ClosestDeathIdle),
+//      while the fullest is finished in the background
+//   4. where no zone is empty: the same, since mixing classes is better than no space
 //
 // A file that widens its stripe set takes 1 or 2, or stays as it is.
 #pragma once

@@ -7,6 +7,7 @@
 
 #include "zone/group_choice.h"
 #include "zone/isozone_placement.h"
+#include "zone/level_placement.h"
 #include "zone/lifetime_placement.h"
 #include "zone/zenfs_placement.h"
 
@@ -21,11 +22,22 @@ struct NamedPolicy {
 constexpr std::array kPolicies = {
     NamedPolicy{IsozonePlacement::kName,
                 []() -> std::unique_ptr<PlacementPolicy> { return std::make_unique<IsozonePlacement>(); }},
+    NamedPolicy{LevelPlacement::kName,
+                []() -> std::unique_ptr<PlacementPolicy> { return std::make_unique<LevelPlacement>(); }},
     NamedPolicy{LifetimePlacement::kName,
                 []() -> std::unique_ptr<PlacementPolicy> { return std::make_unique<LifetimePlacement>(); }},
     NamedPolicy{ZenfsPlacement::kName,
                 []() -> std::unique_ptr<PlacementPolicy> { return std::make_unique<ZenfsPlacement>(); }},
 };
+
+// Of one lifetime: of `heat`, else the coldest.
+std::optional<ZoneId> IdleOfLifetime(const ZoneTable& table, Lifetime lifetime, ZoneHeat heat, uint64_t min_room) {
+  if (auto zone = table.IdleWithRoom(ZoneUse::kData, lifetime, min_room, heat)) return zone;
+  for (int colder = kZoneHeatCount - 1; colder >= 0; --colder) {
+    if (auto zone = table.IdleWithRoom(ZoneUse::kData, lifetime, min_room, static_cast<ZoneHeat>(colder))) return zone;
+  }
+  return std::nullopt;
+}
 
 std::optional<ZoneId> AnyIdleLog(const ZoneTable& table, uint64_t min_room) {
   for (int lifetime = 0; lifetime < kLifetimeCount; ++lifetime) {
@@ -59,7 +71,18 @@ Placement PlaceLog(const ZoneTable& table, const PlacementQuery& query) {
 
 std::optional<ZoneId> LongestLivedIdle(const ZoneTable& table, uint64_t min_room) {
   for (int lifetime = kLifetimeCount - 1; lifetime >= 0; --lifetime) {
-    if (auto zone = table.IdleWithRoom(ZoneUse::kData, static_cast<Lifetime>(lifetime), min_room)) return zone;
+    if (auto zone = IdleOfLifetime(table, static_cast<Lifetime>(lifetime), kNewDataHeat, min_room)) return zone;
+  }
+  return std::nullopt;
+}
+
+std::optional<ZoneId> ClosestDeathIdle(const ZoneTable& table, const PlacementQuery& query) {
+  const int own = static_cast<int>(query.lifetime);
+  for (int longer = own; longer < kLifetimeCount; ++longer) {
+    if (auto zone = IdleOfLifetime(table, static_cast<Lifetime>(longer), query.heat, query.min_room)) return zone;
+  }
+  for (int shorter = own - 1; shorter >= 0; --shorter) {
+    if (auto zone = IdleOfLifetime(table, static_cast<Lifetime>(shorter), query.heat, query.min_room)) return zone;
   }
   return std::nullopt;
 }

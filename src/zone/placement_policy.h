@@ -27,6 +27,8 @@ struct GroupLoad {
 struct PlacementQuery {
   ZoneUse use = ZoneUse::kData;  // kData or kLog
   Lifetime lifetime = Lifetime::kNotSet;
+  int8_t level = DataClass::kNoLevel;
+  ZoneHeat heat = kNewDataHeat;  // of a collection: what the survivors have become
   uint64_t min_room = 0;         // bytes
   bool token_available = false;  // another zone may become active
   bool empty_available = false;  // there is an empty zone beyond the reserves
@@ -39,6 +41,7 @@ struct PlacementQuery {
   std::span<const GroupLoad> loads;        // by group of the table; empty: nothing is known of it
   uint32_t turn = 0;                       // of equally good groups, the first from this one on is taken
 
+  DataClass data_class() const { return {lifetime, level, heat}; }
   // An empty zone can be opened now.
   bool can_open() const { return token_available && empty_available; }
 };
@@ -75,7 +78,12 @@ Placement PlaceLog(const ZoneTable& table, const PlacementQuery& query);
 // is right for.
 std::optional<ZoneId> LongestLivedIdle(const ZoneTable& table, uint64_t min_room);
 
-// kInvalidArgument names the known policies: "isozone", "lifetime", "zenfs".
+// The same, by expected death: of the zones that live at least as long as the query's data the one that dies first (the
+// data leaves a hole there, but does not keep the zone), else the one that dies last. Of equals, the same heat, then the
+// coldest; then the fullest.
+std::optional<ZoneId> ClosestDeathIdle(const ZoneTable& table, const PlacementQuery& query);
+
+// kInvalidArgument names the known policies: "isozone", "level", "lifetime", "zenfs".
 Result<std::unique_ptr<PlacementPolicy>> MakePlacementPolicy(std::string_view name);
 
 }  // namespace isozone

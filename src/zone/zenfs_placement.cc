@@ -4,7 +4,7 @@ namespace isozone {
 namespace {
 
 std::optional<ZoneId> IdleOf(const ZoneTable& table, const PlacementQuery& query, int lifetime) {
-  return table.IdleWithRoom(ZoneUse::kData, static_cast<Lifetime>(lifetime), query.min_room);
+  return table.IdleWithRoom(ZoneUse::kData, static_cast<Lifetime>(lifetime), query.min_room, query.heat);
 }
 
 bool HasLifetime(Lifetime lifetime) { return lifetime != Lifetime::kNotSet && lifetime != Lifetime::kNone; }

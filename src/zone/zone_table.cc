@@ -28,7 +28,7 @@ ZonePhase PhaseOf(const ZoneDescriptor& zone) {
 bool HoldsFiles(ZoneUse use) { return use == ZoneUse::kData || use == ZoneUse::kLog; }
 bool IsFree(const ZoneRecord& zone) { return zone.phase == ZonePhase::kEmpty && zone.use == ZoneUse::kFree; }
 bool IsReusable(const ZoneRecord& zone) {
-  return zone.phase == ZonePhase::kIdle && HoldsFiles(zone.use) && !zone.dead();
+  return zone.phase == ZonePhase::kIdle && HoldsFiles(zone.use) && !zone.dead() && !zone.victim;
 }
 
 }  // namespace
@@ -43,7 +43,10 @@ void MakeEmpty(ZoneRecord& zone) {
   zone.phase = ZonePhase::kEmpty;
   if (zone.use != ZoneUse::kSuperblock) zone.use = ZoneUse::kFree;
   zone.lifetime = Lifetime::kNotSet;
+  zone.level = DataClass::kNoLevel;
+  zone.heat = kNewDataHeat;
   zone.released = false;
+  zone.victim = false;
   zone.write_pointer = 0;
 }
 
@@ -79,12 +82,14 @@ ZoneTable::ZoneTable(std::span<const ZoneDescriptor> report, std::shared_ptr<con
   }
 }
 
-void ZoneTable::Lease(ZoneId zone, ZoneUse use, Lifetime lifetime) {
+void ZoneTable::Lease(ZoneId zone, ZoneUse use, DataClass data) {
   Edit edit(*this, zone);
   assert(edit->phase == ZonePhase::kEmpty || edit->phase == ZonePhase::kIdle);
   if (edit->phase == ZonePhase::kEmpty) {
     edit->use = use;
-    edit->lifetime = lifetime;
+    edit->lifetime = data.lifetime;
+    edit->level = data.level;
+    edit->heat = data.heat;
   }
   edit->phase = ZonePhase::kLeased;
 }
@@ -93,6 +98,8 @@ void ZoneTable::Advance(ZoneId zone, uint64_t bytes) {
   Edit edit(*this, zone);
   assert(edit->phase == ZonePhase::kLeased && bytes <= edit->room());
   edit->write_pointer += bytes;
+  written_ += bytes;
+  edit->last_write = written_;
 }
 
 void ZoneTable::EndLease(ZoneId zone) {
@@ -158,7 +165,14 @@ void ZoneTable::RemoveLive(ZoneId zone, uint64_t bytes) {
 
 void ZoneTable::SetUse(ZoneId zone, ZoneUse use) { Edit(*this, zone)->use = use; }
 
-void ZoneTable::SetLifetime(ZoneId zone, Lifetime lifetime) { Edit(*this, zone)->lifetime = lifetime; }
+void ZoneTable::SetDataClass(ZoneId zone, DataClass data) {
+  Edit edit(*this, zone);
+  edit->lifetime = data.lifetime;
+  edit->level = data.level;
+  edit->heat = data.heat;
+}
+
+void ZoneTable::SetVictim(ZoneId zone, bool victim) { Edit(*this, zone)->victim = victim; }
 
 void ZoneTable::ReleaseMetadata(ZoneId zone) {
   Edit edit(*this, zone);
@@ -167,8 +181,8 @@ void ZoneTable::ReleaseMetadata(ZoneId zone) {
   if (edit->phase == ZonePhase::kEmpty) MakeEmpty(*edit);  // named by the superblock, never written
 }
 
-std::optional<ZoneId> ZoneTable::IdleWithRoom(ZoneUse use, Lifetime lifetime, uint64_t min_room) const {
-  const IdleByRoom& zones = idle(use)[static_cast<size_t>(lifetime)];
+std::optional<ZoneId> ZoneTable::IdleWithRoom(ZoneUse use, Lifetime lifetime, uint64_t min_room, ZoneHeat heat) const {
+  const IdleByRoom& zones = Idle(use, lifetime, heat);
   const auto found = zones.lower_bound({min_room, ZoneId(0)});
   if (found == zones.end()) return std::nullopt;
   return found->second;
@@ -198,8 +212,8 @@ void ZoneTable::Index(ZoneId id) {
   }
   if (zone.dead()) dead_.Insert(id);
   if (!IsReusable(zone)) return;
-  IdleByLifetime& lifetimes = zone.use == ZoneUse::kLog ? idle_log_ : idle_data_;
-  lifetimes[static_cast<size_t>(zone.lifetime)].emplace(zone.room(), id);
+  IdleByClass& classes = zone.use == ZoneUse::kLog ? idle_log_ : idle_data_;
+  classes[IdleIndex(zone.lifetime, zone.heat)].emplace(zone.room(), id);
 }
 
 void ZoneTable::Unindex(ZoneId id) {
@@ -211,8 +225,8 @@ void ZoneTable::Unindex(ZoneId id) {
   }
   if (zone.dead()) dead_.Erase(id);
   if (!IsReusable(zone)) return;
-  IdleByLifetime& lifetimes = zone.use == ZoneUse::kLog ? idle_log_ : idle_data_;
-  lifetimes[static_cast<size_t>(zone.lifetime)].erase({zone.room(), id});
+  IdleByClass& classes = zone.use == ZoneUse::kLog ? idle_log_ : idle_data_;
+  classes[IdleIndex(zone.lifetime, zone.heat)].erase({zone.room(), id});
 }
 
 void ZoneTable::Count(const ZoneRecord& zone, int sign) {

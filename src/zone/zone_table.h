@@ -32,6 +32,7 @@
 
 #include "device/zoned_device.h"
 #include "izg/group_index.h"
+#include "zone/data_class.h"
 #include "zone/lifetime.h"
 #include "zone/zone_set.h"
 #include "zone/zone_use.h"
@@ -53,11 +54,16 @@ enum class ZonePhase : uint8_t {
 struct ZoneRecord {
   ZonePhase phase = ZonePhase::kEmpty;
   ZoneUse use = ZoneUse::kFree;
-  Lifetime lifetime = Lifetime::kNotSet;  // of the first file written to it
+  Lifetime lifetime = Lifetime::kNotSet;  // of the first file written to it, as are level and heat
+  int8_t level = DataClass::kNoLevel;
+  ZoneHeat heat = kNewDataHeat;
   bool released = false;                  // its metadata is no longer needed
+  bool victim = false;                    // being collected: nobody goes on writing it
   uint64_t live = 0;                      // bytes of file data
   uint64_t write_pointer = 0;             // bytes from the start of the zone
   uint64_t capacity = 0;                  // bytes
+  uint64_t last_write = 0;                // ZoneTable::written() when it was last written; 0: before the mount
+  DataClass data_class() const { return {lifetime, level, heat}; }
   uint64_t room() const { return capacity - write_pointer; }
   bool dead() const;
 };
@@ -91,8 +97,8 @@ class ZoneTable {
   const ZoneRecord& at(ZoneId zone) const { return zones_[zone.value()]; }
 
   // --- Changes. Each states the phases it starts from; another one is a mistake of the caller (assert). ---
-  // Empty or idle. An empty zone takes `use` and `lifetime`, an idle one keeps its own.
-  void Lease(ZoneId zone, ZoneUse use, Lifetime lifetime);
+  // Empty or idle. An empty zone takes `use` and `data`, an idle one keeps its own.
+  void Lease(ZoneId zone, ZoneUse use, DataClass data);
   // Leased: `bytes` were written at the write pointer; at most its room.
   void Advance(ZoneId zone, uint64_t bytes);
   // Leased: becomes full, idle, or empty where nothing was written.
@@ -114,28 +120,38 @@ class ZoneTable {
   // At most what lives in it.
   void RemoveLive(ZoneId zone, uint64_t bytes);
   void SetUse(ZoneId zone, ZoneUse use);
-  void SetLifetime(ZoneId zone, Lifetime lifetime);
+  void SetDataClass(ZoneId zone, DataClass data);
+  // Idle, full or failed; no longer, once it is empty. Nobody goes on writing a victim.
+  void SetVictim(ZoneId zone, bool victim);
   // The metadata in it is no longer needed: dead (or free, where nothing was written), as soon as it is not leased.
   void ReleaseMetadata(ZoneId zone);
 
   // --- Questions ---
   const ZoneSet& empty() const { return empty_; }
   const ZoneSet& dead() const { return dead_; }
-  // Among the idle zones of this use and lifetime with at least `min_room` bytes, the fullest.
-  std::optional<ZoneId> IdleWithRoom(ZoneUse use, Lifetime lifetime, uint64_t min_room) const;
-  // The idle zones of this use and lifetime, the fullest first.
-  const IdleByRoom& Idle(ZoneUse use, Lifetime lifetime) const { return idle(use)[static_cast<size_t>(lifetime)]; }
+  // Among the idle zones of this use, lifetime and heat with at least `min_room` bytes, the fullest.
+  std::optional<ZoneId> IdleWithRoom(ZoneUse use, Lifetime lifetime, uint64_t min_room,
+                                     ZoneHeat heat = kNewDataHeat) const;
+  // The idle zones of this use, lifetime and heat, the fullest first.
+  const IdleByRoom& Idle(ZoneUse use, Lifetime lifetime, ZoneHeat heat = kNewDataHeat) const {
+    return idle(use)[IdleIndex(lifetime, heat)];
+  }
   // The lowest empty zone of a group.
   std::optional<ZoneId> EmptyIn(uint32_t group) const;
   // The idle zone of this use with the least room.
   std::optional<ZoneId> FullestIdle(ZoneUse use) const;
   const ZoneTotals& totals() const { return totals_; }
+  // Bytes written to all zones since the table was made: the clock by which data ages.
+  uint64_t written() const { return written_; }
 
  private:
   class Edit;
-  using IdleByLifetime = std::array<IdleByRoom, kLifetimeCount>;
+  using IdleByClass = std::array<IdleByRoom, kLifetimeCount * kZoneHeatCount>;
 
-  const IdleByLifetime& idle(ZoneUse use) const { return use == ZoneUse::kLog ? idle_log_ : idle_data_; }
+  static constexpr size_t IdleIndex(Lifetime lifetime, ZoneHeat heat) {
+    return static_cast<size_t>(lifetime) * kZoneHeatCount + static_cast<size_t>(heat);
+  }
+  const IdleByClass& idle(ZoneUse use) const { return use == ZoneUse::kLog ? idle_log_ : idle_data_; }
   void Index(ZoneId id);
   void Unindex(ZoneId id);
   // Adds (sign 1) or takes away (sign -1) what a zone contributes.
@@ -146,8 +162,9 @@ class ZoneTable {
   ZoneSet empty_;
   ZoneSet empty_by_group_;  // the same zones, by their rank in groups_
   ZoneSet dead_;
-  IdleByLifetime idle_data_;
-  IdleByLifetime idle_log_;
+  IdleByClass idle_data_;
+  IdleByClass idle_log_;
+  uint64_t written_ = 0;
   ZoneTotals totals_;
 };
 

@@ -579,7 +579,7 @@ TEST(GroupIndex, MakesAPartitionOfEveryMeasurement) {
 TEST(PlacementPolicy, UnknownNameIsAnsweredWithTheKnownOnes) {
   const auto policy = MakePlacementPolicy("best");
   EXPECT_EQ(policy.status().ToString(),
-            "Invalid argument: unknown placement policy \"best\"; known: isozone, lifetime, zenfs");
+            "Invalid argument: unknown placement policy \"best\"; known: isozone, level, lifetime, zenfs");
   EXPECT_EQ((*MakePlacementPolicy("zenfs"))->name(), "zenfs");
 }
 

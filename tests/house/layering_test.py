@@ -7,7 +7,7 @@ import unittest
 import house
 
 # From the lowest; names in one row do not know each other.
-ORDER = [("base",), ("nand",), ("device",), ("izg",), ("zone", "io"), ("fs",), ("gc",), ("lsm",), ("sim", "rocksdb")]
+ORDER = [("base",), ("nand",), ("device",), ("izg",), ("zone", "io"), ("gc",), ("fs",), ("lsm",), ("sim", "rocksdb")]
 RANK = {layer: rank for rank, row in enumerate(ORDER) for layer in row}
 # Decisions and models that the simulator drives in virtual time: no threads, no clock, no I/O.
 PURE = ("nand", "zone", "lsm")

@@ -1,0 +1,273 @@
+#include "gc/collector.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+namespace isozone {
+namespace {
+
+// Below half of where a scheme that paces itself begins, writers are slowed to its pace.
+constexpr double kThrottlePart = 0.5;
+constexpr uint32_t kDefaultStart = 10;
+
+// A rest is never longer: space may run out meanwhile.
+constexpr int64_t kLongestRestNs = 100'000'000;
+
+}  // namespace
+
+uint64_t GcPlan::copied() const {
+  uint64_t bytes = 0;
+  for (const GcCandidate& victim : victims) bytes += victim.valid;
+  return bytes;
+}
+
+uint64_t GcPlan::reclaimed() const {
+  uint64_t bytes = 0;
+  for (const GcCandidate& victim : victims) bytes += victim.written - victim.valid;
+  return bytes;
+}
+
+Result<std::unique_ptr<Collector>> Collector::Create(GcStore& store, IoEngine& engine, const GcOptions& options) {
+  ISOZONE_ASSIGN_OR_RETURN(SettingPtr setting, MakeSetting(options));
+  return std::unique_ptr<Collector>(new Collector(store, engine, std::move(setting)));
+}
+
+Collector::Collector(GcStore& store, IoEngine& engine, SettingPtr setting)
+    : store_(store), engine_(engine), setting_(std::move(setting)) {}
+
+Collector::~Collector() { Stop(); }
+
+Result<Collector::SettingPtr> Collector::MakeSetting(const GcOptions& options) {
+  ISOZONE_ASSIGN_OR_RETURN(auto scheme, MakeGcScheme(options.scheme, options.tuning));
+  auto setting = std::make_shared<Setting>();
+  setting->options = options;
+  setting->scheme = std::move(scheme);
+  return SettingPtr(std::move(setting));
+}
+
+Collector::SettingPtr Collector::setting() const {
+  const MutexLock lock(mu_);
+  return setting_;
+}
+
+GcOptions Collector::options() const { return setting()->options; }
+
+void Collector::Apply(const Setting& setting, bool attached) {
+  const bool collects = setting.options.scheme != "none";
+  const bool paced = setting.options.scheme == "isozone";
+  store_.ResetAtOnce(setting.scheme->resets_at_once());
+  store_.ThrottleBelow(paced ? kThrottlePart * setting.options.tuning.start_percent.value_or(kDefaultStart) : 0);
+  store_.Attach(attached && collects);
+}
+
+void Collector::Start() {
+  const SettingPtr now = setting();
+  {
+    const MutexLock lock(mu_);
+    if (started_ || stopping_) return;
+    started_ = true;
+  }
+  Apply(*now, /*attached=*/true);
+  thread_ = std::thread([this] { RunInBackground(); });
+}
+
+void Collector::Stop() {
+  {
+    const MutexLock lock(mu_);
+    stopping_ = true;
+    wake_.SignalAll();
+    while (working_) idle_.Wait(mu_);
+  }
+  store_.Attach(false);
+  if (thread_.joinable()) thread_.join();
+}
+
+void Collector::Wake() {
+  const MutexLock lock(mu_);
+  wanted_ = true;
+  wake_.SignalAll();
+}
+
+Status Collector::SetOptions(const GcOptions& options) {
+  ISOZONE_ASSIGN_OR_RETURN(SettingPtr setting, MakeSetting(options));
+  bool running = false;
+  {
+    const MutexLock lock(mu_);
+    setting_ = setting;
+    running = started_ && !stopping_ && !broken_;
+    wanted_ = true;  // to look at once
+    wake_.SignalAll();
+  }
+  Apply(*setting, running);
+  return Status::Ok();
+}
+
+GcStats Collector::Stats() const {
+  const MutexLock lock(mu_);
+  GcStats stats = stats_;
+  stats.scheme = setting_->options.scheme;
+  return stats;
+}
+
+void Collector::BeginWork() {
+  const MutexLock lock(mu_);
+  while (working_) idle_.Wait(mu_);
+  working_ = true;
+}
+
+void Collector::EndWork() {
+  const MutexLock lock(mu_);
+  working_ = false;
+  idle_.SignalAll();
+}
+
+// Without those that failed a short while ago.
+std::vector<GcCandidate> Collector::Candidates() const {
+  std::vector<GcCandidate> candidates = store_.Candidates();
+  const MutexLock lock(mu_);
+  std::erase_if(candidates, [this](const GcCandidate& c) ISOZONE_REQUIRES(mu_) {
+    const auto failed = failed_.find(c.zone);
+    return failed != failed_.end() && stats_.rounds < failed->second + kForgiveRounds;
+  });
+  return candidates;
+}
+
+void Collector::RunInBackground() {
+  for (;;) {
+    SettingPtr now;
+    {
+      const MutexLock lock(mu_);
+      const int64_t next_ns = MonotonicNs() + setting_->scheme->interval_ns();
+      while (!stopping_ && !wanted_ && MonotonicNs() < next_ns) wake_.WaitUntil(mu_, next_ns);
+      if (stopping_) return;
+      wanted_ = false;
+      if (broken_ || setting_->options.scheme == "none") continue;
+      now = setting_;
+    }
+    BeginWork();
+    while (Round(*now) && store_.Space().wanted) {
+    }
+    EndWork();
+  }
+}
+
+bool Collector::Round(const Setting& setting) {
+  store_.BeginRound();
+  store_.ResetDead();
+  const GcDecision decision = setting.scheme->Decide(store_.Space(), Candidates());
+  CopyStats done;
+  Status status;
+  if (!decision.victims.empty()) {
+    {
+      const MutexLock lock(mu_);
+      ++stats_.rounds;
+      stats_.urgency = decision.urgency;
+    }
+    int64_t since_ns = MonotonicNs();
+    status = Collect(
+        setting, decision.victims,
+        [&] {
+          const bool go_on = Rest(decision.urgency, MonotonicNs() - since_ns);
+          since_ns = MonotonicNs();
+          return go_on;
+        },
+        done);
+    const MutexLock lock(mu_);
+    stats_.urgency = 0;
+  }
+  const bool gained = status.ok() && done.bytes_reclaimed > 0;
+  store_.EndRound(gained);
+  const MutexLock lock(mu_);
+  return gained && !stopping_;
+}
+
+Status Collector::Collect(const Setting& setting, std::span<const ZoneId> victims, const std::function<bool()>& pause,
+                          CopyStats& done) {
+  ZoneCopier::Options options;
+  options.memory = setting.options.memory;
+  options.verify = setting.options.verify;
+  options.rules.cold_utilisation = setting.options.tuning.cold_threshold;
+  options.rules.group_blocks = setting.options.tuning.group_blocks;
+  ZoneCopier copier(store_, engine_, options);
+  std::vector<ZoneId> failed;
+  const Status status = copier.Collect(victims, *setting.scheme, pause, done, failed);
+  const bool full = status.Is(StatusCode::kNoSpace) || status.Is(StatusCode::kAborted);
+  if (!status.ok()) Log().warn("garbage collection: {}", status.ToString());
+  bool give_up = false;
+  {
+    const MutexLock lock(mu_);
+    for (const ZoneId zone : failed) failed_[zone] = stats_.rounds;
+    stats_.copies += done;
+    give_up = !status.ok() && !full;
+    broken_ |= give_up;
+  }
+  if (give_up) store_.Attach(false);
+  return status;
+}
+
+bool Collector::Rest(double urgency, int64_t took_ns) {
+  const MutexLock lock(mu_);
+  if (urgency < 1) {
+    const auto rest = static_cast<int64_t>(static_cast<double>(took_ns) * (1 - urgency) / urgency);
+    const int64_t until_ns = MonotonicNs() + std::min(rest, kLongestRestNs);
+    while (!stopping_ && !wanted_ && MonotonicNs() < until_ns) wake_.WaitUntil(mu_, until_ns);
+  }
+  return !stopping_;
+}
+
+Result<CopyStats> Collector::Run(double free_percent, const Progress& progress) {
+  const SettingPtr now = setting();
+  BeginWork();
+  store_.BeginRound();
+  store_.ResetDead();
+  const GcPlan plan = Plan(/*all=*/true);
+  std::vector<ZoneId> victims;
+  for (const GcCandidate& victim : plan.victims) victims.push_back(victim.zone);
+  {
+    const MutexLock lock(mu_);
+    ++stats_.rounds;
+    stats_.urgency = 1;
+  }
+  CopyStats done;
+  const Status status = Collect(
+      *now, victims,
+      [&] {
+        if (progress && !progress(done, plan.copied())) return false;
+        return Rest(1, 0) && store_.Space().free_percent() < free_percent;
+      },
+      done);
+  store_.EndRound(done.bytes_reclaimed > 0);
+  {
+    const MutexLock lock(mu_);
+    stats_.urgency = 0;
+  }
+  EndWork();
+  ISOZONE_RETURN_IF_ERROR(status);
+  return done;
+}
+
+GcPlan Collector::Plan(bool all) const {
+  const SettingPtr now = setting();
+  GcPlan plan;
+  plan.scheme = now->options.scheme;
+  plan.space = store_.Space();
+  const std::vector<GcCandidate> candidates = Candidates();
+  std::vector<ZoneId> order;
+  if (all) {
+    order = now->scheme->Order(candidates);
+    plan.urgency = 1;
+  } else {
+    GcDecision decision = now->scheme->Decide(plan.space, candidates);
+    plan.urgency = decision.victims.empty() ? 0 : decision.urgency;
+    order = std::move(decision.victims);
+  }
+  std::map<ZoneId, const GcCandidate*> by_zone;
+  for (const GcCandidate& candidate : candidates) by_zone[candidate.zone] = &candidate;
+  for (const ZoneId zone : order) plan.victims.push_back(*by_zone.at(zone));
+  return plan;
+}
+
+}  // namespace isozone

@@ -1,0 +1,129 @@
+// Collector: makes space where writers will need it, in the background. It looks at the zones now and then (GcScheme says
+// how often), asks the scheme for victims, and lets ZoneCopier empty them; the file system resets what is dead.
+//
+//   round    one look, and the victims that came of it. Whoever waits for space wakes the collector, and is told by the
+//            end of a round whether waiting makes sense (GcStore::EndRound).
+//   pace     urgency u of the scheme, 0..1: after each window of copies the collector rests (1 - u) / u times as long as
+//            the window took. Its requests rank below all others (IoClass::kGc), with their share.
+//   failure  Where files cannot be told of their new places (a read-only file system) the collector gives up for good;
+//            what it copied is dead, and files are where they were. A victim that could not be read is not tried again
+//            for kForgiveRounds rounds.
+//
+// Thread safety: any thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "gc/gc_store.h"
+#include "gc/zone_copier.h"
+#include "zone/gc_scheme.h"
+
+namespace isozone {
+
+struct GcOptions {
+  std::string scheme = "isozone";  // by name (zone/gc_scheme.h)
+  GcTuning tuning;
+  uint64_t memory = 16 * kMiB;  // bytes of buffers, at most; 8 MiB .. 1 GiB
+  bool verify = true;           // reads copies back before files have them
+};
+
+struct GcStats {
+  CopyStats copies;
+  uint64_t rounds = 0;       // with victims
+  uint64_t space_waits = 0;  // filled in by the file system
+  double urgency = 0;        // of the round under way; 0: none is
+  std::string scheme;
+};
+
+// What a collection would do.
+struct GcPlan {
+  std::string scheme;
+  GcSpace space;
+  double urgency = 0;                // 0: the scheme sees nothing to do now
+  std::vector<GcCandidate> victims;  // in order
+  uint64_t copied() const;           // bytes
+  uint64_t reclaimed() const;        // bytes
+};
+
+class Collector {
+ public:
+  static constexpr uint64_t kForgiveRounds = 64;
+
+  // kInvalidArgument: an unknown scheme.
+  static Result<std::unique_ptr<Collector>> Create(GcStore& store, IoEngine& engine, const GcOptions& options);
+  ~Collector();
+  Collector(const Collector&) = delete;
+  Collector& operator=(const Collector&) = delete;
+
+  // Starts the thread that collects by itself.
+  void Start();
+  // Stops after the window under way, and lets nobody wait for the collector any more.
+  void Stop();
+  // Somebody waits for space. Short.
+  void Wake();
+
+  // Collects now, whatever the space, in the caller's thread: all there is, in the scheme's order, until `free_percent`
+  // is free. Waits for a round that is under way. `progress` (may be empty) is called after each window with what is
+  // done and the bytes of all victims to be copied; false: stop.
+  using Progress = std::function<bool(const CopyStats& done, uint64_t bytes_to_copy)>;
+  Result<CopyStats> Run(double free_percent, const Progress& progress);
+
+  // Victims of the scheme as of now; `all`: as Run would take them.
+  GcPlan Plan(bool all) const;
+
+  // From the next round on. kInvalidArgument: an unknown scheme.
+  Status SetOptions(const GcOptions& options);
+  GcOptions options() const;
+  GcStats Stats() const;
+
+ private:
+  struct Setting {
+    GcOptions options;
+    std::unique_ptr<GcScheme> scheme;
+  };
+  using SettingPtr = std::shared_ptr<const Setting>;
+
+  Collector(GcStore& store, IoEngine& engine, SettingPtr setting);
+  static Result<SettingPtr> MakeSetting(const GcOptions& options);
+  SettingPtr setting() const;
+  // Tells the store what the scheme wants of it.
+  void Apply(const Setting& setting, bool attached);
+  std::vector<GcCandidate> Candidates() const;
+
+  void RunInBackground();
+  // One automatic round. True: it gained something.
+  bool Round(const Setting& setting);
+  Status Collect(const Setting& setting, std::span<const ZoneId> victims, const std::function<bool()>& pause,
+                 CopyStats& done);
+  // After a window that took `took_ns`. False: stop.
+  bool Rest(double urgency, int64_t took_ns);
+  // One round at a time.
+  void BeginWork();
+  void EndWork();
+
+  GcStore& store_;
+  IoEngine& engine_;
+
+  mutable Mutex mu_;
+  CondVar wake_;  // for the thread
+  CondVar idle_;  // for who waits for a round to end
+  SettingPtr setting_ ISOZONE_GUARDED_BY(mu_);
+  bool working_ ISOZONE_GUARDED_BY(mu_) = false;
+  bool wanted_ ISOZONE_GUARDED_BY(mu_) = false;
+  bool started_ ISOZONE_GUARDED_BY(mu_) = false;
+  bool stopping_ ISOZONE_GUARDED_BY(mu_) = false;
+  bool broken_ ISOZONE_GUARDED_BY(mu_) = false;                // files can no longer be moved
+  std::map<ZoneId, uint64_t> failed_ ISOZONE_GUARDED_BY(mu_);  // victims, and the round in which they failed
+  GcStats stats_ ISOZONE_GUARDED_BY(mu_);
+  std::thread thread_;  // touched by Start and Stop only
+};
+
+}  // namespace isozone

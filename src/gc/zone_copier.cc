@@ -1,0 +1,314 @@
+#include "gc/zone_copier.h"
+
+#include <algorithm>
+#include <cstring>
+#include <list>
+#include <utility>
+
+#include "base/crc32c.h"
+#include "base/log.h"
+
+namespace isozone {
+
+CopyStats& CopyStats::operator+=(const CopyStats& other) {
+  zones += other.zones;
+  skipped_zones += other.skipped_zones;
+  failed_zones += other.failed_zones;
+  bytes_read += other.bytes_read;
+  bytes_copied += other.bytes_copied;
+  bytes_dropped += other.bytes_dropped;
+  bytes_reclaimed += other.bytes_reclaimed;
+  read_errors += other.read_errors;
+  mismatches += other.mismatches;
+  return *this;
+}
+
+// What of a victim is read into one piece of memory.
+struct ZoneCopier::Segment {
+  Victim* victim = nullptr;
+  uint64_t offset = 0;  // bytes in the zone
+  uint64_t length = 0;
+  bool cold = false;
+  std::vector<ByteRange> reads;  // in the zone
+  std::vector<GcRun> runs;       // rising
+  std::vector<uint32_t> crcs;    // of the runs, as they were read
+
+  AlignedBuffer memory;
+  std::list<IoRequest> requests;  // addresses stay
+  // The bytes of a run in memory.
+  std::span<std::byte> BytesOf(const GcRun& run, uint64_t zone_start) {
+    return memory.span().subspan(run.from.value() - zone_start - offset, run.length);
+  }
+};
+
+struct ZoneCopier::Victim {
+  GcCandidate zone;
+  uint64_t start = 0;  // device offset
+  std::list<Segment> segments;
+  bool failed = false;
+};
+
+struct ZoneCopier::Window {
+  std::vector<std::unique_ptr<Segment>> segments;
+  Latch latch{1};  // all reads, and one until they have been started
+};
+
+namespace {
+
+// Runs and the memory that they are written from, one for each segment.
+struct Packed {
+  AlignedBuffer memory;
+  std::vector<GcBlocks::Piece> pieces;
+};
+
+ByteRange RangeOf(const GcRun& run, uint64_t zone_start) { return {run.from.value() - zone_start, run.length}; }
+
+// The part of `run` in [begin, end) of the zone; length 0: none.
+GcRun Clip(const GcRun& run, uint64_t zone_start, uint64_t begin, uint64_t end) {
+  const uint64_t from = std::max(run.from.value() - zone_start, begin);
+  const uint64_t to = std::min(run.from.value() - zone_start + run.length, end);
+  GcRun clipped = run;
+  clipped.from = DeviceOffset(zone_start + from);
+  clipped.length = to > from ? to - from : 0;
+  return clipped;
+}
+
+// Bytes of whole blocks that a run takes where it is written by itself.
+uint64_t FootprintOf(const GcRun& run, uint64_t block) {
+  const uint64_t begin = RoundDown(run.from.value(), block);
+  return RoundUp(run.from.value() + run.length, block) - begin;
+}
+
+}  // namespace
+
+bool ZoneCopier::Plan(const GcScheme& scheme, Victim& victim) const {
+  const std::vector<GcRun> runs = store_.RunsIn(victim.zone.zone);
+  const uint64_t block = engine_.device().geometry().block_size;
+  uint64_t footprint = 0;
+  std::vector<ByteRange> valid;
+  for (const GcRun& run : runs) {
+    footprint += FootprintOf(run, block);
+    valid.push_back(RangeOf(run, victim.start));
+  }
+  if (runs.empty() || footprint >= victim.zone.written) return false;
+
+  SegmentRules rules = options_.rules;
+  rules.block_size = block;
+  if (!scheme.reads_segments()) rules.group_blocks = UINT32_MAX;
+  size_t first = 0;  // run that is not behind us
+  for (SegmentPlan& plan : PlanSegments(valid, victim.zone.written, rules)) {
+    Segment& segment = victim.segments.emplace_back();
+    segment.victim = &victim;
+    segment.offset = plan.offset;
+    segment.length = plan.length;
+    segment.cold = plan.cold;
+    segment.reads = std::move(plan.reads);
+    const uint64_t end = plan.offset + plan.length;
+    while (first < runs.size() && RangeOf(runs[first], victim.start).end() <= plan.offset) ++first;
+    for (size_t i = first; i < runs.size() && RangeOf(runs[i], victim.start).offset < end; ++i) {
+      const GcRun clipped = Clip(runs[i], victim.start, plan.offset, end);
+      if (clipped.length > 0) segment.runs.push_back(clipped);
+    }
+  }
+  return true;
+}
+
+// The next segment of each victim in turn, as many as a window takes. Null: there is none left.
+std::unique_ptr<ZoneCopier::Window> ZoneCopier::StartReading(std::span<Victim> victims) {
+  const size_t most = std::max<size_t>(1, options_.memory / (4 * options_.rules.segment_size));
+  auto window = std::make_unique<Window>();
+  for (bool more = true; more && window->segments.size() < most;) {
+    more = false;
+    for (Victim& victim : victims) {
+      if (victim.segments.empty() || victim.failed || window->segments.size() >= most) continue;
+      window->segments.push_back(std::make_unique<Segment>(std::move(victim.segments.front())));
+      victim.segments.pop_front();
+      more = true;
+    }
+  }
+  if (window->segments.empty()) return nullptr;
+
+  int64_t reads = 1;
+  for (const auto& segment : window->segments) reads += static_cast<int64_t>(segment->reads.size());
+  window->latch.Reset(reads);
+  for (const auto& segment : window->segments) {
+    segment->memory = AlignedBuffer(segment->length);
+    for (const ByteRange& range : segment->reads) {
+      IoRequest& request = segment->requests.emplace_back();
+      request.io_class = IoClass::kGc;
+      request.context = &window->latch;
+      request.done = [](IoRequest& io) { static_cast<Latch*>(io.context)->CountDown(); };
+      request.device.op = DeviceOp::kRead;
+      request.device.offset = DeviceOffset(segment->victim->start + range.offset);
+      request.device.data = segment->memory.data() + (range.offset - segment->offset);
+      request.device.length = range.length;
+    }
+  }
+  for (const auto& segment : window->segments) {
+    for (IoRequest& request : segment->requests) engine_.Submit(request);
+  }
+  window->latch.CountDown();
+  return window;
+}
+
+Status ZoneCopier::Copy(Window& window, GcWriter& writer, CopyStats& stats) {
+  std::map<DataClass, std::vector<Segment*>> by_class;
+  for (const auto& segment : window.segments) {
+    Victim& victim = *segment->victim;
+    for (IoRequest& request : segment->requests) {
+      stats.bytes_read += request.device.length;
+      const Status status = ToStatus(engine_.device().geometry(), request.device);
+      if (status.ok()) continue;
+      Log().warn("zone {} cannot be collected: {}", victim.zone.zone.value(), status.message());
+      ++stats.read_errors;
+      victim.failed = true;
+    }
+    if (victim.failed) continue;
+    for (const GcRun& run : segment->runs) {
+      segment->crcs.push_back(Crc32c(segment->BytesOf(run, victim.start)));
+      auto& segments = by_class[run.data];
+      if (segments.empty() || segments.back() != segment.get()) segments.push_back(segment.get());
+    }
+  }
+  for (auto& [data, segments] : by_class) ISOZONE_RETURN_IF_ERROR(CopyClass(data, segments, writer, stats));
+  return Status::Ok();
+}
+
+Status ZoneCopier::CopyClass(DataClass data, std::span<Segment*> segments, GcWriter& writer, CopyStats& stats) {
+  const uint64_t block = engine_.device().geometry().block_size;
+  std::list<Packed> packed;
+  std::vector<GcBlocks> blocks;
+  for (Segment* segment : segments) {
+    uint64_t size = 0;
+    for (const GcRun& run : segment->runs) size += run.data == data ? FootprintOf(run, block) : 0;
+    Packed& chunk = packed.emplace_back();
+    chunk.memory = AlignedBuffer(size);
+    std::memset(chunk.memory.data(), 0, size);
+    uint64_t at = 0;
+    for (size_t i = 0; i < segment->runs.size(); ++i) {
+      const GcRun& run = segment->runs[i];
+      if (run.data != data) continue;
+      // A run keeps its place in its block.
+      const uint64_t offset = at + run.from.value() % block;
+      const std::span<std::byte> copy = chunk.memory.span().subspan(offset, run.length);
+      std::memcpy(copy.data(), segment->BytesOf(run, segment->victim->start).data(), run.length);
+      at += FootprintOf(run, block);
+      if (Crc32c(copy) != segment->crcs[i]) {
+        ++stats.mismatches;
+        segment->victim->failed = true;
+        continue;
+      }
+      chunk.pieces.push_back({offset, run.length, run.file, run.from});
+    }
+    blocks.push_back({chunk.memory.span().first(size), chunk.pieces});
+  }
+  std::vector<GcMove> moves;
+  const Status written = writer.Write(blocks, data, moves);
+  if (written.ok() && options_.verify) Verify(blocks, moves, stats);
+  const auto outcome = store_.Commit(moves);
+  ISOZONE_RETURN_IF_ERROR(outcome.status());
+  stats.bytes_copied += outcome->moved;
+  stats.bytes_dropped += outcome->dropped;
+  return written;
+}
+
+void ZoneCopier::Verify(std::span<const GcBlocks> written, std::vector<GcMove>& moves, CopyStats& stats) {
+  const uint64_t block = engine_.device().geometry().block_size;
+  struct Check {
+    AlignedBuffer memory;
+    IoRequest request;
+  };
+  std::list<Check> checks;
+  Latch latch(static_cast<int64_t>(moves.size()));
+  for (const GcMove& move : moves) {
+    Check& check = checks.emplace_back();
+    const uint64_t begin = RoundDown(move.to.value(), block);
+    const uint64_t length = RoundUp(move.to.value() + move.length, block) - begin;
+    check.memory = AlignedBuffer(length);
+    check.request.io_class = IoClass::kGc;
+    check.request.context = &latch;
+    check.request.done = [](IoRequest& io) { static_cast<Latch*>(io.context)->CountDown(); };
+    check.request.device.op = DeviceOp::kRead;
+    check.request.device.offset = DeviceOffset(begin);
+    check.request.device.data = check.memory.data();
+    check.request.device.length = length;
+    engine_.Submit(check.request);
+  }
+  latch.Wait();
+
+  std::map<DeviceOffset, std::pair<const GcBlocks*, const GcBlocks::Piece*>> sources;
+  for (const GcBlocks& blocks : written) {
+    for (const GcBlocks::Piece& piece : blocks.pieces) sources[piece.from] = {&blocks, &piece};
+  }
+  std::vector<GcMove> good;
+  std::vector<GcMove> bad;
+  auto check = checks.begin();
+  for (const GcMove& move : moves) {
+    const auto& [blocks, piece] = std::prev(sources.upper_bound(move.from))->second;
+    const std::byte* wanted = blocks->blocks.data() + piece->offset + (move.from.value() - piece->from.value());
+    const bool same = check->request.device.status == DeviceStatus::kSuccess &&
+                      std::memcmp(check->memory.data() + move.to.value() % block, wanted, move.length) == 0;
+    (same ? good : bad).push_back(move);
+    ++check;
+  }
+  if (bad.empty()) return;
+  stats.mismatches += bad.size();
+  for (const GcMove& move : bad) {
+    Log().error("a copy of {} bytes at device offset {} does not read back as it was written; it is given up",
+                move.length, move.to.value());
+  }
+  store_.GiveUp(bad);
+  moves = std::move(good);
+}
+
+Status ZoneCopier::Collect(std::span<const ZoneId> zones, const GcScheme& scheme, const std::function<bool()>& pause,
+                           CopyStats& stats, std::vector<ZoneId>& failed) {
+  std::map<ZoneId, GcCandidate> candidates;
+  for (const GcCandidate& candidate : store_.Candidates()) candidates.emplace(candidate.zone, candidate);
+  const auto writer = store_.MakeWriter();
+  const size_t together = std::max<size_t>(1, options_.memory / (4 * options_.rules.segment_size));
+  Status status;
+  bool go_on = true;
+  for (size_t next = 0; next < zones.size() && status.ok() && go_on;) {
+    std::list<Victim> planned;
+    for (; next < zones.size() && planned.size() < together; ++next) {
+      const auto candidate = candidates.find(zones[next]);
+      if (candidate == candidates.end() || !store_.Hold(zones[next])) continue;
+      Victim& victim = planned.emplace_back();
+      victim.zone = candidate->second;
+      victim.start = engine_.device().geometry().ZoneStart(zones[next]).value();
+      if (Plan(scheme, victim)) continue;
+      ++stats.skipped_zones;
+      store_.LetGo(zones[next]);
+      planned.pop_back();
+    }
+    std::vector<Victim> victims(std::make_move_iterator(planned.begin()), std::make_move_iterator(planned.end()));
+    for (Victim& victim : victims) {
+      for (Segment& segment : victim.segments) {
+        segment.victim = &victim;
+        for (GcRun& run : segment.runs) run.data.heat = scheme.Survivor(victim.zone.data.heat, segment.cold);
+      }
+    }
+    std::unique_ptr<Window> window = StartReading(victims);
+    while (window != nullptr) {
+      window->latch.Wait();
+      std::unique_ptr<Window> ahead = status.ok() && go_on ? StartReading(victims) : nullptr;
+      if (status.ok()) status = Copy(*window, *writer, stats);
+      if (status.ok() && go_on) go_on = pause();
+      window = std::move(ahead);
+    }
+    for (const Victim& victim : victims) {
+      if (victim.failed) {
+        ++stats.failed_zones;
+        failed.push_back(victim.zone.zone);
+      } else if (victim.segments.empty() && status.ok()) {
+        ++stats.zones;
+        stats.bytes_reclaimed += victim.zone.written - victim.zone.valid;
+      }
+      store_.LetGo(victim.zone.zone);
+    }
+  }
+  return status;
+}
+
+}  // namespace isozone

@@ -1,0 +1,88 @@
+// ZoneCopier: moves what is valid out of victims.
+//
+//   victims   a, b, c, ...         read together: they lie in different groups, as far as the scheme could choose
+//   window    a segment of each    (2 MiB), as much as the memory allows
+//
+//        read window 1 | check, write, verify, commit window 1
+//                      | read window 2 meanwhile             | ...
+//
+// Each window ends with one atomic change of the metadata (GcStore::Commit). So a power cut, an error or a request to
+// stop between two windows leaves every byte in exactly one place, and what was done is not lost.
+//
+// Checked: the CRC of what was read is held against that of what is written, right before it goes out, and against what
+// the device gives back afterwards (`verify`). Tables carry RocksDB's own checksums, which are not the file system's to
+// know; data files have no others.
+//
+// Errors: a segment that cannot be read stays where it is, and the rest of its zone with it (it could not be reset); a
+// copy that does not match is given up and counted; a write is repeated elsewhere by the writer. Only errors of the store
+// (no space, metadata not writable) end the whole.
+//
+// Thread safety: one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/status.h"
+#include "gc/gc_store.h"
+#include "io/io_engine.h"
+#include "zone/gc_scheme.h"
+#include "zone/segment_plan.h"
+
+namespace isozone {
+
+struct CopyStats {
+  uint64_t zones = 0;            // emptied, or left with nothing that could be moved
+  uint64_t skipped_zones = 0;    // not begun: nothing to gain, or not to be moved now
+  uint64_t failed_zones = 0;     // left as they were, because they could not be read or copied
+  uint64_t bytes_read = 0;       // of victims, invalid ones included
+  uint64_t bytes_copied = 0;     // that files have at a new place
+  uint64_t bytes_dropped = 0;    // copied in vain: their files went meanwhile
+  uint64_t bytes_reclaimed = 0;  // that had died in the emptied zones
+  uint64_t read_errors = 0;
+  uint64_t mismatches = 0;  // copies that were not what was read
+
+  CopyStats& operator+=(const CopyStats& other);
+};
+
+class ZoneCopier {
+ public:
+  struct Options {
+    uint64_t memory = 16 * kMiB;  // bytes of both windows and their copies; at least four segments
+    bool verify = true;
+    SegmentRules rules;  // block_size is the device's
+  };
+
+  ZoneCopier(GcStore& store, IoEngine& engine, const Options& options)
+      : store_(store), engine_(engine), options_(options) {}
+
+  // Moves what is valid in `victims` to other zones. `scheme`: how to read, and what survivors become. `pause` is called
+  // after each window; false: stop here. `failed` gets the victims that could not be read or copied. An error: of the
+  // store.
+  Status Collect(std::span<const ZoneId> victims, const GcScheme& scheme, const std::function<bool()>& pause,
+                 CopyStats& stats, std::vector<ZoneId>& failed);
+
+ private:
+  struct Victim;
+  struct Segment;
+  struct Window;
+
+  // Cuts a victim's runs by segments. False: there is nothing to gain.
+  bool Plan(const GcScheme& scheme, Victim& victim) const;
+  std::unique_ptr<Window> StartReading(std::span<Victim> victims);
+  Status Copy(Window& window, GcWriter& writer, CopyStats& stats);
+  Status CopyClass(DataClass data, std::span<Segment*> segments, GcWriter& writer, CopyStats& stats);
+  // Drops from `moves` what does not read back as it was written.
+  void Verify(std::span<const GcBlocks> written, std::vector<GcMove>& moves, CopyStats& stats);
+
+  GcStore& store_;
+  IoEngine& engine_;
+  const Options options_;
+};
+
+}  // namespace isozone

@@ -1,0 +1,26 @@
+// What is known of how long data will live: RocksDB's hint, the level of the LSM tree it belongs to, and how many
+// collections it has survived. Data of one class shares zones, as far as the placement policy cares.
+#pragma once
+
+#include <cstdint>
+
+#include "zone/heat.h"
+#include "zone/lifetime.h"
+
+namespace isozone {
+
+struct DataClass {
+  static constexpr int8_t kNoLevel = -1;
+
+  DataClass() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): most callers know a lifetime and no more
+  DataClass(Lifetime data_lifetime, int8_t lsm_level = kNoLevel, ZoneHeat zone_heat = kNewDataHeat)
+      : lifetime(data_lifetime), level(lsm_level), heat(zone_heat) {}
+
+  Lifetime lifetime = Lifetime::kNotSet;
+  int8_t level = kNoLevel;  // 0 ..; kNoLevel: not of an LSM tree, or not known
+  ZoneHeat heat = kNewDataHeat;
+  auto operator<=>(const DataClass&) const = default;
+};
+
+}  // namespace isozone

@@ -1,0 +1,241 @@
+#include "zone/gc_scheme.h"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+
+#include <fmt/format.h>
+
+namespace isozone {
+namespace {
+
+using Candidates = std::vector<GcCandidate>;
+
+constexpr int64_t kSecondNs = 1'000'000'000;
+
+// Sorted by `key`, lowest first.
+template <typename Key>
+Candidates SortedBy(std::span<const GcCandidate> candidates, Key key) {
+  Candidates sorted(candidates.begin(), candidates.end());
+  std::sort(sorted.begin(), sorted.end(), [&](const GcCandidate& a, const GcCandidate& b) {
+    return std::make_tuple(key(a), a.zone) < std::make_tuple(key(b), b.zone);
+  });
+  return sorted;
+}
+
+std::vector<ZoneId> ZonesOf(std::span<const GcCandidate> candidates) {
+  std::vector<ZoneId> zones;
+  for (const GcCandidate& c : candidates) zones.push_back(c.zone);
+  return zones;
+}
+
+// The first of `sorted` that together give back `bytes`; at least one.
+std::vector<ZoneId> Enough(std::span<const GcCandidate> sorted, double bytes) {
+  std::vector<ZoneId> zones;
+  double gained = 0;
+  for (const GcCandidate& c : sorted) {
+    zones.push_back(c.zone);
+    gained += static_cast<double>(c.written - c.valid);
+    if (gained >= bytes) break;
+  }
+  return zones;
+}
+
+// Bytes that are missing to `percent` free.
+double Missing(const GcSpace& space, double percent) {
+  return (percent - space.free_percent()) / 100 * static_cast<double>(space.capacity);
+}
+
+// The level, or, where that is not known, what the lifetime makes of it.
+int LevelOf(const GcCandidate& c) {
+  if (c.data.level != DataClass::kNoLevel) return c.data.level;
+  return std::max(0, static_cast<int>(c.data.lifetime) - static_cast<int>(Lifetime::kMedium));
+}
+
+class NoGc : public GcScheme {
+ public:
+  std::string_view name() const override { return "none"; }
+  int64_t interval_ns() const override { return 10 * kSecondNs; }
+  GcDecision Decide(const GcSpace&, std::span<const GcCandidate>) const override { return {}; }
+  std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const override {
+    return ZonesOf(SortedBy(candidates, [](const GcCandidate& c) { return c.valid; }));
+  }
+};
+
+class ZenfsGc : public GcScheme {
+ public:
+  explicit ZenfsGc(const GcTuning& tuning) : start_(tuning.start_percent.value_or(20)) {}
+  std::string_view name() const override { return "zenfs"; }
+  int64_t interval_ns() const override { return 10 * kSecondNs; }
+  GcDecision Decide(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
+    const double free = space.free_percent();
+    if (free > start_) return {};
+    Candidates chosen;
+    for (const GcCandidate& c : candidates) {
+      if (c.full && Garbage(c) > 100 - kSlope * (start_ - free)) chosen.push_back(c);
+    }
+    return {ZonesOf(SortedBy(chosen, [](const GcCandidate&) { return 0; })), 1};
+  }
+  std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const override {
+    return ZonesOf(SortedBy(candidates, [](const GcCandidate&) { return 0; }));
+  }
+
+ private:
+  static constexpr double kSlope = 3;  // GC_SLOPE
+  static double Garbage(const GcCandidate& c) { return 100 - 100 * c.utilisation(); }
+  const double start_;  // GC_START_LEVEL
+};
+
+class ZenfsPlusGc : public GcScheme {
+ public:
+  ZenfsPlusGc(const GcTuning& tuning, bool minor) : start_(tuning.start_percent.value_or(10)), minor_(minor) {}
+  std::string_view name() const override { return minor_ ? "zenfs+" : "full"; }
+  int64_t interval_ns() const override { return 10 * kSecondNs; }
+  bool resets_at_once() const override { return minor_; }
+  GcDecision Decide(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
+    if (space.free_percent() >= start_) return {};
+    return {Enough(Sorted(candidates), Missing(space, start_)), 1};
+  }
+  std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const override {
+    return ZonesOf(Sorted(candidates));
+  }
+
+ private:
+  static Candidates Sorted(std::span<const GcCandidate> candidates) {
+    return SortedBy(candidates, [](const GcCandidate& c) { return std::make_pair(LevelOf(c), c.valid); });
+  }
+  const double start_;  // fullGC_trigger
+  const bool minor_;
+};
+
+class LifetimeGc : public GcScheme {
+ public:
+  explicit LifetimeGc(const GcTuning& tuning)
+      : start_(tuning.start_percent.value_or(25)), dynamic_(tuning.dynamic_victims) {}
+  std::string_view name() const override { return "lifetime"; }
+  int64_t interval_ns() const override { return kSecondNs; }
+  GcDecision Decide(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
+    const double empty = space.empty_percent();
+    if (empty >= start_) return {};
+    const uint32_t most = dynamic_ ? std::max(1U, space.zones / (1 + space.empty_zones)) : 1;            // equation 1
+    const int deepest = dynamic_ ? std::max(1, static_cast<int>(kQueues / (1 + empty / 5))) : kQueues;  // equation 2
+    std::vector<ZoneId> victims;
+    for (const GcCandidate& c : Sorted(candidates)) {
+      if (QueueOf(c) <= deepest && victims.size() < most) victims.push_back(c.zone);
+    }
+    return {victims, 1};
+  }
+  std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const override {
+    return ZonesOf(Sorted(candidates));
+  }
+
+ private:
+  static constexpr int kQueues = 4;  // L_max
+  // 1: the least valid data.
+  static int QueueOf(const GcCandidate& c) { return std::min(kQueues, 1 + static_cast<int>(c.utilisation() * kQueues)); }
+  static Candidates Sorted(std::span<const GcCandidate> candidates) {
+    return SortedBy(candidates, [](const GcCandidate& c) {
+      return std::make_tuple(QueueOf(c), c.valid, -static_cast<int>(c.data.lifetime));
+    });
+  }
+  const double start_;
+  const bool dynamic_;
+};
+
+class LsmZgc : public GcScheme {
+ public:
+  explicit LsmZgc(const GcTuning& tuning) : start_(tuning.start_percent.value_or(10)) {}
+  std::string_view name() const override { return "lsm-zgc"; }
+  int64_t interval_ns() const override { return kSecondNs; }
+  bool reads_segments() const override { return true; }
+  ZoneHeat Survivor(ZoneHeat victim, bool cold_segment) const override { return SurvivorHeat(victim, cold_segment); }
+  GcDecision Decide(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
+    if (space.free_percent() >= start_) return {};
+    return {Enough(Sorted(candidates), Missing(space, start_)), 1};
+  }
+  std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const override {
+    return ZonesOf(Sorted(candidates));
+  }
+
+ private:
+  static Candidates Sorted(std::span<const GcCandidate> candidates) {
+    return SortedBy(candidates, [](const GcCandidate& c) { return c.utilisation(); });
+  }
+  const double start_;
+};
+
+// Victims by the bytes copied for a byte gained, which is what flash and foreground pay for. What is expected to die
+// soon counts more than it weighs, as copying it is in vain: of short lifetimes and upper levels most of all.
+//
+// Urgency grows from 0 at `start` to 1 where a quarter of `start` is left: so the collector takes, at any time, just the
+// part of the device that keeps the space where it is, and is never the cause of a sudden stall.
+class IsozoneGc : public GcScheme {
+ public:
+  explicit IsozoneGc(const GcTuning& tuning) : start_(tuning.start_percent.value_or(10)) {}
+  std::string_view name() const override { return "isozone"; }
+  int64_t interval_ns() const override { return kSecondNs / 10; }
+  ZoneHeat Survivor(ZoneHeat victim, bool /*cold_segment*/) const override { return SurvivorHeat(victim, true); }
+  GcDecision Decide(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
+    if (space.free_percent() >= start_ && !space.wanted) return {};
+    const double urgency =
+        space.wanted ? 1 : std::clamp((start_ - space.free_percent()) / (start_ * (1 - kAllOut)), kLeast, 1.0);
+    Candidates chosen;
+    for (const GcCandidate& c : candidates) {
+      // While there is time, only what is worth it: zones that have lost enough.
+      if (urgency >= 1 || c.utilisation() * Impatience(c) <= kWorth + urgency * (1 - kWorth)) chosen.push_back(c);
+    }
+    return {Enough(Sorted(chosen), std::max(0.0, Missing(space, start_))), urgency};
+  }
+  std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const override {
+    return ZonesOf(Sorted(candidates));
+  }
+
+ private:
+  static constexpr double kAllOut = 0.25;  // of start_: with less free, without rest
+  static constexpr double kLeast = 0.05;
+  static constexpr double kWorth = 0.3;  // utilisation up to which a zone is collected as soon as space runs low
+  // How much dearer copying is than it looks.
+  static double Impatience(const GcCandidate& c) {
+    if (c.data.heat != kNewDataHeat) return 1;  // it has survived before
+    if (LevelOf(c) == 0) return 2;
+    return LevelOf(c) == 1 ? 1.5 : 1;
+  }
+  static Candidates Sorted(std::span<const GcCandidate> candidates) {
+    return SortedBy(candidates, [](const GcCandidate& c) {
+      return static_cast<double>(c.valid) * Impatience(c) / static_cast<double>(c.written - c.valid);
+    });
+  }
+  const double start_;
+};
+
+struct NamedScheme {
+  std::string_view name;
+  std::unique_ptr<GcScheme> (*make)(const GcTuning& tuning);
+};
+
+constexpr std::array kSchemes = {
+    NamedScheme{"none", [](const GcTuning&) -> std::unique_ptr<GcScheme> { return std::make_unique<NoGc>(); }},
+    NamedScheme{"zenfs", [](const GcTuning& t) -> std::unique_ptr<GcScheme> { return std::make_unique<ZenfsGc>(t); }},
+    NamedScheme{"full",
+                [](const GcTuning& t) -> std::unique_ptr<GcScheme> { return std::make_unique<ZenfsPlusGc>(t, false); }},
+    NamedScheme{"zenfs+",
+                [](const GcTuning& t) -> std::unique_ptr<GcScheme> { return std::make_unique<ZenfsPlusGc>(t, true); }},
+    NamedScheme{"lifetime",
+                [](const GcTuning& t) -> std::unique_ptr<GcScheme> { return std::make_unique<LifetimeGc>(t); }},
+    NamedScheme{"lsm-zgc", [](const GcTuning& t) -> std::unique_ptr<GcScheme> { return std::make_unique<LsmZgc>(t); }},
+    NamedScheme{"isozone",
+                [](const GcTuning& t) -> std::unique_ptr<GcScheme> { return std::make_unique<IsozoneGc>(t); }},
+};
+
+}  // namespace
+
+Result<std::unique_ptr<GcScheme>> MakeGcScheme(std::string_view name, const GcTuning& tuning) {
+  std::string known;
+  for (const NamedScheme& scheme : kSchemes) {
+    if (scheme.name == name) return scheme.make(tuning);
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", scheme.name);
+  }
+  return Status::InvalidArgument(fmt::format("unknown garbage collection scheme \"{}\"; known: {}", name, known));
+}
+
+}  // namespace isozone

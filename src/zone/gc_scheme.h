@@ -1,0 +1,96 @@
+// Garbage collection schemes: when to collect, which zones, how to read them, and what the survivors become. One small
+// class for each, chosen by name; pure, so that the collector, `isozone gc plan` and the tests drive the same one.
+//
+//   none       nothing is collected: zones are reset when all in them has died
+//   zenfs      ZenFS 2.1's own (ZenFS::GCWorker): looks every 10 s; with less than 20 % free, full zones whose garbage is
+//              above 100 - 3 x (20 - free) percent
+//   full       ZenFS+ (section IV.D) with its full GC alone: below 10 % free, zones of lower levels first, of each level
+//              those with the least valid data, until 10 % are free; dead zones wait for it, too
+//   zenfs+     the same, and the minor GC every 10 s: zones in which nothing is valid are reset
+//   lifetime   Lifetime (section 4.2): looks every second; below 25 % free, N = Z_t / (1 + Z_e) victims from the first
+//              L = 4 / (1 + E / 5) of four queues by valid data; in a queue the least valid first, then the longest-lived
+//   lsm-zgc    LSM_ZGC (section 3): zones of the lowest utilisation first; reads segment by segment; survivors apart by
+//              heat. The paper leaves the trigger to the user: `start` percent
+//   isozone    the default: below `start` percent, paced; victims by what a byte of free space costs, and what is
+//              expected to die soon is waited for; whole stripes of zones, one in each group; survivors apart
+//
+// Where the papers are silent: a percentage is of all bytes that files can have; E is it for empty zones. A scheme never
+// takes a zone in which nothing has died.
+//
+// Thread safety: const, any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "base/units.h"
+#include "device/zoned_device.h"
+#include "zone/data_class.h"
+
+namespace isozone {
+
+// A zone that could be collected: nobody writes it, and something in it has died.
+struct GcCandidate {
+  ZoneId zone;
+  uint64_t valid = 0;     // bytes that live; less than `written`
+  uint64_t written = 0;   // bytes up to its write pointer
+  uint64_t capacity = 0;  // bytes
+  DataClass data;
+  uint64_t age = 0;    // bytes written to the device since this zone was
+  uint32_t group = 0;  // independent zone group
+  bool full = true;    // else it has room, and costs an active zone
+  double utilisation() const { return static_cast<double>(valid) / static_cast<double>(capacity); }
+};
+
+struct GcSpace {
+  uint32_t zones = 0;        // that files can have
+  uint32_t empty_zones = 0;
+  uint64_t capacity = 0;     // bytes of these zones
+  uint64_t free = 0;         // bytes that can be written now: empty zones, and the rest of partly written ones
+  bool wanted = false;       // somebody waits for space
+  double free_percent() const { return capacity == 0 ? 0 : 100.0 * static_cast<double>(free) / static_cast<double>(capacity); }
+  double empty_percent() const { return zones == 0 ? 0 : 100.0 * empty_zones / zones; }
+};
+
+// What users may change of a scheme.
+struct GcTuning {
+  std::optional<uint32_t> start_percent;  // free space below which it collects; the scheme's own by default
+  bool dynamic_victims = true;            // `lifetime`: its two equations; false: one victim, of any queue
+  double cold_threshold = 0.4;            // `lsm-zgc`: a segment with more valid data is cold
+  uint32_t group_blocks = 16;             // `lsm-zgc`: from so many valid blocks on, a segment is read whole
+};
+
+struct GcDecision {
+  std::vector<ZoneId> victims;  // in the order in which they are to be collected
+  // How much of the time the collector may work: 0..1. It rests in between.
+  double urgency = 1;
+};
+
+class GcScheme {
+ public:
+  virtual ~GcScheme() = default;
+  virtual std::string_view name() const = 0;
+  // How often to look whether there is something to do; somebody who waits for space wakes the collector at once.
+  virtual int64_t interval_ns() const = 0;
+  // Dead zones are reset as soon as they are dead; else when the scheme collects, or somebody waits for space.
+  virtual bool resets_at_once() const { return true; }
+  // Reads whole segments where that pays (segment_plan.h), else runs of valid blocks.
+  virtual bool reads_segments() const { return false; }
+  // What the survivors of a victim become.
+  virtual ZoneHeat Survivor(ZoneHeat victim, bool /*cold_segment*/) const { return victim; }
+  // Victims now; none where there is nothing to do. `candidates` in any order.
+  virtual GcDecision Decide(const GcSpace& space, std::span<const GcCandidate> candidates) const = 0;
+  // Victims for somebody who has asked for a collection, whatever the space: all, in the scheme's order.
+  virtual std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const = 0;
+};
+
+// kInvalidArgument names the known schemes.
+Result<std::unique_ptr<GcScheme>> MakeGcScheme(std::string_view name, const GcTuning& tuning);
+
+}  // namespace isozone
