@@ -21,7 +21,7 @@ class CollectedFiles final : public GcStore {
 
   GcSpace Space() const override { return core_.pool->SpaceForGc(); }
   std::vector<GcCandidate> Candidates() const override { return core_.pool->GcCandidates(); }
-  bool Hold(ZoneId zone) override { return core_.pool->BeginCollection(zone); }
+  std::optional<GcCandidate> Hold(ZoneId zone) override { return core_.pool->BeginCollection(zone); }
   void LetGo(ZoneId zone) override { core_.pool->EndCollection(zone); }
   std::vector<GcRun> RunsIn(ZoneId zone) const override;
   std::unique_ptr<GcWriter> MakeWriter() override;

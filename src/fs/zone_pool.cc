@@ -159,6 +159,7 @@ struct ZonePool::Impl {
   ZoneLease GrantLease(ZoneId zone, ZoneUse use, DataClass data, BudgetClass c, bool urgent) ISOZONE_REQUIRES(mu);
   ZoneLease GrantTo(const ZoneRequest& request, ZoneId zone, bool urgent) ISOZONE_REQUIRES(mu);
   GcSpace SpaceForGc() const ISOZONE_REQUIRES(mu);
+  GcCandidate AsCandidate(ZoneId id) const ISOZONE_REQUIRES(mu);
   // What a new zone costs a writer of data now, in bytes that the collector must have gained.
   uint64_t PriceOfZone() const ISOZONE_REQUIRES(mu);
   bool Pay() ISOZONE_REQUIRES(mu);
@@ -955,6 +956,20 @@ GcSpace ZonePool::Impl::SpaceForGc() const {
   return space;
 }
 
+GcCandidate ZonePool::Impl::AsCandidate(ZoneId id) const {
+  const ZoneRecord& zone = table.at(id);
+  GcCandidate c;
+  c.zone = id;
+  c.valid = zone.live;
+  c.written = zone.write_pointer;
+  c.capacity = zone.capacity;
+  c.data = zone.data_class();
+  c.age = table.written() - zone.last_write;
+  c.group = table.groups().of(id);
+  c.full = zone.phase != ZonePhase::kIdle;
+  return c;
+}
+
 uint64_t ZonePool::Impl::PriceOfZone() const {
   if (!collects || throttle_below <= 0) return 0;
   const double free = SpaceForGc().free_percent();
@@ -987,25 +1002,16 @@ std::vector<GcCandidate> ZonePool::GcCandidates() const {
   std::vector<GcCandidate> candidates;
   for (uint32_t i = 0; i < table.size(); ++i) {
     const ZoneRecord& zone = table.at(ZoneId(i));
-    if (!IsCollectable(zone)) continue;
-    GcCandidate& c = candidates.emplace_back();
-    c.zone = ZoneId(i);
-    c.valid = zone.live;
-    c.written = zone.write_pointer;
-    c.capacity = zone.capacity;
-    c.data = zone.data_class();
-    c.age = table.written() - zone.last_write;
-    c.group = table.groups().of(ZoneId(i));
-    c.full = zone.phase != ZonePhase::kIdle;
+    if (IsCollectable(zone)) candidates.push_back(impl_->AsCandidate(ZoneId(i)));
   }
   return candidates;
 }
 
-bool ZonePool::BeginCollection(ZoneId zone) {
+std::optional<GcCandidate> ZonePool::BeginCollection(ZoneId zone) {
   const MutexLock lock(impl_->mu);
-  if (!IsCollectable(impl_->table.at(zone))) return false;
+  if (!IsCollectable(impl_->table.at(zone))) return std::nullopt;
   impl_->table.SetVictim(zone, true);
-  return true;
+  return impl_->AsCandidate(zone);
 }
 
 void ZonePool::EndCollection(ZoneId zone) {

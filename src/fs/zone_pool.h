@@ -191,8 +191,9 @@ class ZonePool {
   // nobody writes.
   GcSpace SpaceForGc() const;
   std::vector<GcCandidate> GcCandidates() const;
-  // The zone is the collector's until EndCollection, or until it is dead. False: it is no candidate any more.
-  bool BeginCollection(ZoneId zone);
+  // The zone is the collector's until EndCollection, or until it is dead. As it is now, or empty: it is no candidate any
+  // more.
+  std::optional<GcCandidate> BeginCollection(ZoneId zone);
   void EndCollection(ZoneId zone);
   // Bytes of file data in it.
   uint64_t Live(ZoneId zone) const;

@@ -55,22 +55,28 @@ Collector::SettingPtr Collector::setting() const {
 
 GcOptions Collector::options() const { return setting()->options; }
 
-void Collector::Apply(const Setting& setting, bool attached) {
-  const bool collects = setting.options.scheme != "none";
-  const bool paced = setting.options.scheme == "isozone";
-  store_.ResetAtOnce(setting.scheme->resets_at_once());
-  store_.ThrottleBelow(paced ? kThrottlePart * setting.options.tuning.start_percent.value_or(kDefaultStart) : 0);
-  store_.Attach(attached && collects);
+void Collector::Apply() {
+  const MutexLock apply(apply_mu_);
+  SettingPtr now;
+  bool attached = false;
+  {
+    const MutexLock lock(mu_);
+    now = setting_;
+    attached = started_ && !stopping_ && !broken_ && now->options.scheme != "none";
+  }
+  const bool paced = now->options.scheme == "isozone";
+  store_.ResetAtOnce(now->scheme->resets_at_once());
+  store_.ThrottleBelow(paced ? kThrottlePart * now->options.tuning.start_percent.value_or(kDefaultStart) : 0);
+  store_.Attach(attached);
 }
 
 void Collector::Start() {
-  const SettingPtr now = setting();
   {
     const MutexLock lock(mu_);
     if (started_ || stopping_) return;
     started_ = true;
   }
-  Apply(*now, /*attached=*/true);
+  Apply();
   thread_ = std::thread([this] { RunInBackground(); });
 }
 
@@ -81,7 +87,7 @@ void Collector::Stop() {
     wake_.SignalAll();
     while (working_) idle_.Wait(mu_);
   }
-  store_.Attach(false);
+  Apply();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -93,15 +99,13 @@ void Collector::Wake() {
 
 Status Collector::SetOptions(const GcOptions& options) {
   ISOZONE_ASSIGN_OR_RETURN(SettingPtr setting, MakeSetting(options));
-  bool running = false;
   {
     const MutexLock lock(mu_);
-    setting_ = setting;
-    running = started_ && !stopping_ && !broken_;
+    setting_ = std::move(setting);
     wanted_ = true;  // to look at once
     wake_.SignalAll();
   }
-  Apply(*setting, running);
+  Apply();
   return Status::Ok();
 }
 
@@ -204,7 +208,7 @@ Status Collector::Collect(const Setting& setting, std::span<const ZoneId> victim
     give_up = !status.ok() && !full;
     broken_ |= give_up;
   }
-  if (give_up) store_.Attach(false);
+  if (give_up) Apply();
   return status;
 }
 

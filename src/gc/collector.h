@@ -94,8 +94,9 @@ class Collector {
   Collector(GcStore& store, IoEngine& engine, SettingPtr setting);
   static Result<SettingPtr> MakeSetting(const GcOptions& options);
   SettingPtr setting() const;
-  // Tells the store what the scheme wants of it.
-  void Apply(const Setting& setting, bool attached);
+  // Tells the store what the scheme of now wants of it, and whether anybody may wait for the collector. After each change
+  // of these; of two at the same time the later one counts.
+  void Apply() ISOZONE_EXCLUDES(apply_mu_, mu_);
   std::vector<GcCandidate> Candidates() const;
 
   void RunInBackground();
@@ -112,6 +113,7 @@ class Collector {
   GcStore& store_;
   IoEngine& engine_;
 
+  Mutex apply_mu_;  // before mu_ and the store's
   mutable Mutex mu_;
   CondVar wake_;  // for the thread
   CondVar idle_;  // for who waits for a round to end

@@ -263,8 +263,6 @@ void ZoneCopier::Verify(std::span<const GcBlocks> written, std::vector<GcMove>& 
 
 Status ZoneCopier::Collect(std::span<const ZoneId> zones, const GcScheme& scheme, const std::function<bool()>& pause,
                            CopyStats& stats, std::vector<ZoneId>& failed) {
-  std::map<ZoneId, GcCandidate> candidates;
-  for (const GcCandidate& candidate : store_.Candidates()) candidates.emplace(candidate.zone, candidate);
   const auto writer = store_.MakeWriter();
   const size_t together = std::max<size_t>(1, options_.memory / (4 * options_.rules.segment_size));
   Status status;
@@ -272,10 +270,10 @@ Status ZoneCopier::Collect(std::span<const ZoneId> zones, const GcScheme& scheme
   for (size_t next = 0; next < zones.size() && status.ok() && go_on;) {
     std::list<Victim> planned;
     for (; next < zones.size() && planned.size() < together; ++next) {
-      const auto candidate = candidates.find(zones[next]);
-      if (candidate == candidates.end() || !store_.Hold(zones[next])) continue;
+      const auto held = store_.Hold(zones[next]);
+      if (!held) continue;
       Victim& victim = planned.emplace_back();
-      victim.zone = candidate->second;
+      victim.zone = *held;
       victim.start = engine_.device().geometry().ZoneStart(zones[next]).value();
       if (Plan(scheme, victim)) continue;
       ++stats.skipped_zones;

@@ -40,7 +40,7 @@ Status Client::Step() {
     uint32_t weight;
     Status (Client::*run)();
   };
-  static constexpr std::array<Operation, 24> kOperations = {
+  static constexpr std::array<Operation, 25> kOperations = {
       {{70, &Client::DoCreate},         {30, &Client::DoOpenForAppend}, {300, &Client::DoAppend},
        {30, &Client::DoFlush},          {70, &Client::DoSync},          {30, &Client::DoWriteOut},
        {15, &Client::DoTruncateWriter}, {50, &Client::DoClose},         {40, &Client::DoOpenReader},
@@ -48,7 +48,8 @@ Status Client::Step() {
        {20, &Client::DoStat},           {5, &Client::DoList},           {8, &Client::DoMakeDirectory},
        {6, &Client::DoRemoveDirectory}, {30, &Client::DoUnlink},        {40, &Client::DoRename},
        {20, &Client::DoLink},           {5, &Client::DoSetModified},    {10, &Client::DoTruncatePath},
-       {10, &Client::DoOverwrite},      {10, &Client::DoSyncMetadata},  {1, &Client::DoSettle}}};
+       {10, &Client::DoOverwrite},      {10, &Client::DoSyncMetadata},  {1, &Client::DoSettle},
+       {4, &Client::DoCollect}}};
   static constexpr uint32_t kTotalWeight = [] {
     uint32_t total = 0;
     for (const Operation& o : kOperations) total += o.weight;
@@ -712,6 +713,24 @@ Status Client::DoOverwrite() {
 Status Client::DoSyncMetadata() {
   ISOZONE_RETURN_IF_ERROR(Expect(fs_.SyncMetadata(), StatusCode::kOk, "sync of metadata", "/"));
   oracle_.SyncMetadata();
+  return Status::Ok();
+}
+
+// Everything, or some of it, with whatever is open. What files hold must not change.
+Status Client::DoCollect() {
+  if (random_.Chance(0.2)) {
+    constexpr std::array kSchemes = {"none", "zenfs", "full", "zenfs+", "lifetime", "lsm-zgc", "isozone"};
+    GcOptions gc = fs_.options().gc;
+    gc.scheme = kSchemes.at(random_.Below(kSchemes.size()));
+    ISOZONE_RETURN_IF_ERROR(Expect(fs_.SetGc(gc), StatusCode::kOk, "choose a collector", "/"));
+  }
+  uint64_t windows = random_.Below(20);
+  const auto collected = fs_.CollectGarbage(100, [&](const CopyStats&, uint64_t) { return windows-- > 0; });
+  if (!collected.ok()) {
+    if (collected.status().Is(StatusCode::kNoSpace)) return Status::Ok();
+    return Expect(collected.status(), StatusCode::kOk, "collect", "/");
+  }
+  counters_.bytes_collected += collected->bytes_copied;
   return Status::Ok();
 }
 

@@ -30,6 +30,7 @@ struct ClientCounters {
   uint64_t bytes_read = 0;
   uint64_t times_full = 0;  // kNoSpace, and gone on after removing files
   uint64_t io_errors = 0;
+  uint64_t bytes_collected = 0;  // copied by collections that were asked for
 };
 
 class Client {
@@ -84,6 +85,7 @@ class Client {
   Status DoOverwrite();
   Status DoSyncMetadata();
   Status DoSettle();
+  Status DoCollect();
 
   // --- What the oracle expects ---
   const File* Lookup(const std::string& path) const;

@@ -27,7 +27,7 @@ class Round {
     ASSERT_FINE(volume->Format());
     std::vector<Oracle> oracles(client_count_);
     for (int mounts = 4; mounts > 0; --mounts) {
-      const MountOptions options = RandomMountOptions(random_);
+      const MountOptions options = RandomMountOptions(random_, /*at_leisure=*/true);
       ASSERT_FINE(volume->Mount(options));
       ASSERT_NO_FATAL_FAILURE(CheckAll(volume->fs(), oracles));
       ASSERT_NO_FATAL_FAILURE(RunClients(*volume, oracles));
@@ -35,6 +35,8 @@ class Round {
       ASSERT_FINE(volume->fs().SetZoneGroups(RandomGroups(random_, geometry)));  // from the next mount on
       checkpoints += volume->fs().Stats().checkpoints;
       resets += volume->fs().Stats().zone_resets;
+      copied += volume->fs().Stats().gc.copies.bytes_copied;
+      mismatches += volume->fs().Stats().gc.copies.mismatches;
       ASSERT_FINE(volume->Unmount());
       ASSERT_FINE(volume->Check(/*read_data=*/true));
     }
@@ -43,6 +45,8 @@ class Round {
   ClientCounters counters;
   uint64_t checkpoints = 0;
   uint64_t resets = 0;
+  uint64_t copied = 0;  // bytes, by collectors
+  uint64_t mismatches = 0;
 
  private:
   std::string Directory(size_t client) const { return client_count_ == 1 ? "" : "/client" + std::to_string(client); }
@@ -103,6 +107,7 @@ void RunRounds(uint64_t operations, size_t clients, double fill) {
   uint64_t times_full = 0;
   uint64_t checkpoints = 0;
   uint64_t resets = 0;
+  uint64_t copied = 0;
   for (uint64_t i = 0; done < operations; ++i) {
     SCOPED_TRACE("round " + std::to_string(i));
     Round round(seeds.Next(), clients, kOperationsPerRound / clients, fill);
@@ -111,9 +116,12 @@ void RunRounds(uint64_t operations, size_t clients, double fill) {
     times_full += round.counters.times_full;
     checkpoints += round.checkpoints;
     resets += round.resets;
+    copied += round.copied;
+    EXPECT_EQ(round.mismatches, 0u);
   }
   EXPECT_GT(resets, 0u);
   EXPECT_GT(checkpoints, 0u);
+  EXPECT_GT(copied, 0u);
   if (fill > 1) {
     EXPECT_GT(times_full, 0u);
   }

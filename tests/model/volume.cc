@@ -1,6 +1,7 @@
 #include "model/volume.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 
 #include "base/aligned_buffer.h"
@@ -75,9 +76,15 @@ ZoneGroups RandomGroups(Random& random, const DeviceGeometry& geometry) {
   return groups;
 }
 
-MountOptions RandomMountOptions(Random& random) {
+MountOptions RandomMountOptions(Random& random, bool at_leisure) {
+  constexpr std::array kPolicies = {"isozone", "isozone", "isozone", "level", "lifetime", "zenfs"};
+  constexpr std::array kSchemes = {"none", "zenfs", "full", "zenfs+", "lifetime", "lsm-zgc", "isozone", "isozone"};
   MountOptions options;
-  if (random.Chance(0.3)) options.policy = random.Chance(0.5) ? "zenfs" : "lifetime";
+  options.policy = kPolicies.at(random.Below(kPolicies.size()));
+  options.gc.scheme = kSchemes.at(random.Below(kSchemes.size()));
+  options.gc.memory = 8 * kMiB << random.Below(4);
+  options.gc.verify = random.Chance(0.5);
+  options.gc.tuning.start_percent = at_leisure ? static_cast<uint32_t>(random.Between(10, 40)) : 1;
   options.stripe_unit = 64 * kKiB;
   options.log_width = static_cast<uint32_t>(random.Between(1, 4));
   options.stripe_width = static_cast<uint32_t>(random.Between(1, 8));

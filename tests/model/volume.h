@@ -22,8 +22,10 @@ uint64_t TestOperations(uint64_t fallback);
 DeviceGeometry RandomGeometry(Random& random, uint64_t max_zone_size);
 // Up to 8 groups, which need not have anything to do with the device.
 ZoneGroups RandomGroups(Random& random, const DeviceGeometry& geometry);
-// Any policy, with small units and buffers and the least checkpoint interval.
-MountOptions RandomMountOptions(Random& random);
+// Any policy and any collector, with small units and buffers and the least checkpoint interval. `at_leisure`: the
+// collector acts by itself, on its own thread, so that what happens is not the same twice; else only when it is asked, or
+// somebody waits for space.
+MountOptions RandomMountOptions(Random& random, bool at_leisure);
 
 class Volume {
  public:

@@ -356,7 +356,7 @@ TEST(FaultStorm, WhatCanBeReadIsRight) {
     faults.write_error = random.Chance(0.7) ? 0.003 : 0;
     faults.zone_read_only = random.Chance(0.5) ? 0.0005 : 0;
     faults.zone_offline = random.Chance(0.3) ? 0.0002 : 0;
-    const Status began = volume->Mount(model::RandomMountOptions(random), faults);
+    const Status began = volume->Mount(model::RandomMountOptions(random, /*at_leisure=*/true), faults);
     if (began.Is(StatusCode::kIoError)) continue;  // the metadata could not be read
     ASSERT_FINE(began);
     model::ClientOptions options;

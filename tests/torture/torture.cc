@@ -42,7 +42,7 @@ class Chain {
     if (random_.Chance(0.1)) ISOZONE_RETURN_IF_ERROR(CutFormat(random_.Below(24)));
     ISOZONE_RETURN_IF_ERROR(volume_->Format());
     while (report.cuts < kCutsPerChain) {
-      const MountOptions options = model::RandomMountOptions(random_);
+      const MountOptions options = model::RandomMountOptions(random_, /*at_leisure=*/oracles_.size() > 1);
       // Half of the cuts come early, so that mounting meets some.
       const uint64_t commands = random_.Below(random_.Chance(0.5) ? 60 : 600);
       ISOZONE_RETURN_IF_ERROR(CutOnce(options, CutAfter(commands, random_.Next()), random_.Between(20, 400)));
