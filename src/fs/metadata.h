@@ -65,7 +65,7 @@ struct Inode {
   FileKind kind = FileKind::kData;
   Lifetime lifetime = Lifetime::kNotSet;
   int8_t level = DataClass::kNoLevel;  // of the LSM tree, when it was written
-  uint64_t size = 0;  // bytes; of a log: without what open regions hold
+  uint64_t size = 0;                   // bytes; of a log: without what open regions hold
   uint64_t modified_s = 0;
   std::vector<InodeLink> links;
   std::vector<FileExtent> extents;  // kData, kSmall

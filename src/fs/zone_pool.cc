@@ -328,7 +328,7 @@ Result<ZoneLease> ZonePool::Impl::GrantWhenPossible(BudgetClass c, AttemptFuncti
     waiting += counted;
     bool retry = ResetReleasedMetadata() || FinishZones(/*logs_too=*/false);
     const bool needs_space = result.lack == Lack::kSpace || result.lack == Lack::kCredit;
-    if (needs_space && !reset_at_once && !table.dead().empty()) reset_now = true;
+    if (!reset_at_once && !table.dead().empty()) reset_now = true;  // space, or an active zone, for the asking
     if (!retry && !HelpIsComing(result.lack, c)) {
       // A writer that is between writes loses its zone before anybody waits for one.
       retry = RevokeIdleLease(result.lack, c);
@@ -1108,6 +1108,7 @@ ZonePoolStats ZonePool::Stats() const {
 Status ZonePool::Settle() {
   const MutexLock lock(impl_->mu);
   // Where no thread runs, or nothing can be made durable, what is dead stays.
+  impl_->reset_now = !impl_->table.dead().empty();
   while (impl_->started && !impl_->stopping && impl_->WorkIsDue()) {
     impl_->work.Signal();
     impl_->changed.Wait(impl_->mu);

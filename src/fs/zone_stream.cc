@@ -12,10 +12,13 @@ ZoneStream::~ZoneStream() {
 Status ZoneStream::Reserve(uint64_t bytes) {
   if (lease_.held() && lease_.room() >= bytes) return Status::Ok();
   LeaveZone();
-  ISOZONE_ASSIGN_OR_RETURN(
-      lease_, core_.pool->Acquire(
-                  {.use = use_, .lifetime = data_.lifetime, .min_room = bytes, .urgent = io_class_ <= IoClass::kFlush,
-                   .level = data_.level, .heat = data_.heat, .gc = gc_}));
+  ISOZONE_ASSIGN_OR_RETURN(lease_, core_.pool->Acquire({.use = use_,
+                                                        .lifetime = data_.lifetime,
+                                                        .min_room = bytes,
+                                                        .urgent = io_class_ <= IoClass::kFlush,
+                                                        .level = data_.level,
+                                                        .heat = data_.heat,
+                                                        .gc = gc_}));
   return Status::Ok();
 }
 

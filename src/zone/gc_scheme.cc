@@ -117,7 +117,7 @@ class LifetimeGc : public GcScheme {
   GcDecision Decide(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
     const double empty = space.empty_percent();
     if (empty >= start_) return {};
-    const uint32_t most = dynamic_ ? std::max(1U, space.zones / (1 + space.empty_zones)) : 1;            // equation 1
+    const uint32_t most = dynamic_ ? std::max(1U, space.zones / (1 + space.empty_zones)) : 1;           // equation 1
     const int deepest = dynamic_ ? std::max(1, static_cast<int>(kQueues / (1 + empty / 5))) : kQueues;  // equation 2
     std::vector<ZoneId> victims;
     for (const GcCandidate& c : Sorted(candidates)) {
@@ -132,7 +132,9 @@ class LifetimeGc : public GcScheme {
  private:
   static constexpr int kQueues = 4;  // L_max
   // 1: the least valid data.
-  static int QueueOf(const GcCandidate& c) { return std::min(kQueues, 1 + static_cast<int>(c.utilisation() * kQueues)); }
+  static int QueueOf(const GcCandidate& c) {
+    return std::min(kQueues, 1 + static_cast<int>(c.utilisation() * kQueues));
+  }
   static Candidates Sorted(std::span<const GcCandidate> candidates) {
     return SortedBy(candidates, [](const GcCandidate& c) {
       return std::make_tuple(QueueOf(c), c.valid, -static_cast<int>(c.data.lifetime));

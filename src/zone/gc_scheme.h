@@ -49,12 +49,14 @@ struct GcCandidate {
 };
 
 struct GcSpace {
-  uint32_t zones = 0;        // that files can have
+  uint32_t zones = 0;  // that files can have
   uint32_t empty_zones = 0;
-  uint64_t capacity = 0;     // bytes of these zones
-  uint64_t free = 0;         // bytes that can be written now: empty zones, and the rest of partly written ones
-  bool wanted = false;       // somebody waits for space
-  double free_percent() const { return capacity == 0 ? 0 : 100.0 * static_cast<double>(free) / static_cast<double>(capacity); }
+  uint64_t capacity = 0;  // bytes of these zones
+  uint64_t free = 0;      // bytes that can be written now: empty zones, and the rest of partly written ones
+  bool wanted = false;    // somebody waits for space
+  double free_percent() const {
+    return capacity == 0 ? 0 : 100.0 * static_cast<double>(free) / static_cast<double>(capacity);
+  }
   double empty_percent() const { return zones == 0 ? 0 : 100.0 * empty_zones / zones; }
 };
 

@@ -57,12 +57,12 @@ struct ZoneRecord {
   Lifetime lifetime = Lifetime::kNotSet;  // of the first file written to it, as are level and heat
   int8_t level = DataClass::kNoLevel;
   ZoneHeat heat = kNewDataHeat;
-  bool released = false;                  // its metadata is no longer needed
-  bool victim = false;                    // being collected: nobody goes on writing it
-  uint64_t live = 0;                      // bytes of file data
-  uint64_t write_pointer = 0;             // bytes from the start of the zone
-  uint64_t capacity = 0;                  // bytes
-  uint64_t last_write = 0;                // ZoneTable::written() when it was last written; 0: before the mount
+  bool released = false;       // its metadata is no longer needed
+  bool victim = false;         // being collected: nobody goes on writing it
+  uint64_t live = 0;           // bytes of file data
+  uint64_t write_pointer = 0;  // bytes from the start of the zone
+  uint64_t capacity = 0;       // bytes
+  uint64_t last_write = 0;     // ZoneTable::written() when it was last written; 0: before the mount
   DataClass data_class() const { return {lifetime, level, heat}; }
   uint64_t room() const { return capacity - write_pointer; }
   bool dead() const;
