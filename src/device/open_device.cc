@@ -16,6 +16,11 @@ Status CheckScheme(const Uri& uri) {
         "devices of the kernel ({}:) are not supported by this version; use an emulated SSD, emu:/path/ssd.img",
         uri.scheme));
   }
+  if (uri.scheme == "conventional") {
+    return Status::NotSupported(
+        "conventional: is an SSD without zones, for RocksDB only: db_bench --fs_uri=isozone://conventional:/dir; write "
+        "emu:/path/ssd.img for a zoned one");
+  }
   if (uri.scheme != "emu") {
     return Status::NotSupported(
         fmt::format("unknown device scheme '{}'; known are emu, dev, zonefs; write emu:/path/ssd.img", uri.scheme));

@@ -23,6 +23,10 @@ constexpr uint64_t kMaxZoneSize = kTiB;
 constexpr uint32_t kMaxZones = uint32_t{1} << 22;
 constexpr uint32_t kMaxUnits = uint32_t{1} << 16;  // dies, channels, buffered program units
 constexpr uint64_t kMaxProgramUnit = kGiB;
+constexpr uint32_t kMaxFtlDies = 1024;
+constexpr uint64_t kMaxFtlPages = uint64_t{1} << 30;
+constexpr uint64_t kMinSpareBlocks = 4;
+constexpr uint64_t kBlocksOfADie = 256;  // at least, on a conventional device that was scaled down
 constexpr std::streamsize kMaxFileSize = std::streamsize{1} << 20;
 
 // For messages: at most 40 characters of `text`, those that do not print replaced.
@@ -161,6 +165,17 @@ struct DurationCodec {
   static std::string Format(int64_t value) { return FormatQuantity(static_cast<uint64_t>(value), 3, "us"); }
 };
 
+// "15%", in thousandths.
+struct PercentCodec {
+  static Result<uint32_t> Parse(std::string_view text) {
+    static constexpr Unit kPercent[] = {{"%", 10}};
+    const std::optional<uint64_t> value = ParseQuantity(text, kPercent);
+    if (!value || *value > 1000) return BadValue(text, "a percentage of at most 100 (write 15%, 7.5%)");
+    return static_cast<uint32_t>(*value);
+  }
+  static std::string Format(uint32_t value) { return FormatQuantity(value, 1, "%"); }
+};
+
 struct RateCodec {
   static Result<uint64_t> Parse(std::string_view text) {
     static constexpr Unit kUnits[] = {{"MB/s", 1'000'000}, {"GB/s", 1'000'000'000}};
@@ -227,7 +242,7 @@ struct ResetTimeCodec {
   }
 };
 
-enum class Need : uint8_t { kAlways, kWithTiming, kNever };
+enum class Need : uint8_t { kAlways, kZoned, kConventional, kWithTiming, kZonedWithTiming, kNever };
 
 struct Key {
   std::string_view name;
@@ -253,18 +268,21 @@ using Rate = RateCodec;
 
 constexpr Key kKeys[] = {
     KeyOf<&Profile::name, NameCodec>("name", Need::kAlways),
-    KeyOf<&Profile::zone_count, Count>("zone_count", Need::kAlways),
-    KeyOf<&Profile::zone_size, Size>("zone_size", Need::kAlways),
-    KeyOf<&Profile::zone_capacity, Size>("zone_capacity", Need::kAlways),
+    KeyOf<&Profile::zone_count, Count>("zone_count", Need::kZoned),
+    KeyOf<&Profile::zone_size, Size>("zone_size", Need::kZoned),
+    KeyOf<&Profile::zone_capacity, Size>("zone_capacity", Need::kZoned),
     KeyOf<&Profile::block_size, SizeCodec<uint32_t>>("block_size", Need::kAlways),
-    KeyOf<&Profile::max_open_zones, Count>("max_open_zones", Need::kAlways),
-    KeyOf<&Profile::max_active_zones, Count>("max_active_zones", Need::kAlways),
+    KeyOf<&Profile::max_open_zones, Count>("max_open_zones", Need::kZoned),
+    KeyOf<&Profile::max_active_zones, Count>("max_active_zones", Need::kZoned),
     KeyOf<&Profile::max_transfer, Size>("max_transfer", Need::kNever),
     KeyOf<&Profile::max_append, Size>("max_append", Need::kNever),
+    KeyOf<&Profile::over_provisioning_permille, PercentCodec>("over_provisioning", Need::kNever),
+    KeyOf<&Profile::capacity, Size>("capacity", Need::kConventional),
+    KeyOf<&Profile::erase_block, Size>("erase_block", Need::kConventional),
     KeyOf<&Profile::timing, SwitchCodec>("timing", Need::kNever),
     KeyOf<&Profile::channels, Count>("channels", Need::kWithTiming),
     KeyOf<&Profile::dies, Count>("dies", Need::kWithTiming),
-    KeyOf<&Profile::mapping, MappingCodec>("mapping", Need::kWithTiming),
+    KeyOf<&Profile::mapping, MappingCodec>("mapping", Need::kZonedWithTiming),
     KeyOf<&Profile::mapping_seed, CountCodec<uint64_t>>("mapping_seed", Need::kNever),
     KeyOf<&Profile::page_size, Size>("page_size", Need::kWithTiming),
     KeyOf<&Profile::program_unit, Size>("program_unit", Need::kWithTiming),
@@ -288,7 +306,21 @@ constexpr Key kKeys[] = {
 };
 
 bool IsNeeded(const Key& key, const Profile& profile) {
-  return key.need == Need::kAlways || (key.need == Need::kWithTiming && profile.timing);
+  switch (key.need) {
+    case Need::kAlways:
+      return true;
+    case Need::kZoned:
+      return profile.zoned();
+    case Need::kConventional:
+      return !profile.zoned();
+    case Need::kWithTiming:
+      return profile.timing;
+    case Need::kZonedWithTiming:
+      return profile.timing && profile.zoned();
+    case Need::kNever:
+      return false;
+  }
+  return false;
 }
 
 // Reads the lines of one profile, remembering where each key was.
@@ -343,11 +375,13 @@ Status Check(bool condition, std::string_view otherwise) {
   return condition ? Status::Ok() : Status::InvalidArgument(std::string(otherwise));
 }
 
+Status CheckBlockSize(const Profile& p) {
+  return Check(p.block_size >= 512 && p.block_size <= 65536 && (p.block_size & (p.block_size - 1)) == 0,
+               "block_size is not a power of two in 512..65536");
+}
+
 Status CheckZones(const Profile& p) {
   ISOZONE_RETURN_IF_ERROR(Check(p.zone_count > 0 && p.zone_count <= kMaxZones, "zone_count is not in 1..4194304"));
-  ISOZONE_RETURN_IF_ERROR(
-      Check(p.block_size >= 512 && p.block_size <= 65536 && (p.block_size & (p.block_size - 1)) == 0,
-            "block_size is not a power of two in 512..65536"));
   ISOZONE_RETURN_IF_ERROR(Check(p.zone_size > 0 && p.zone_size <= kMaxZoneSize && p.zone_size % p.block_size == 0,
                                 "zone_size is not a multiple of block_size, more than 0 and at most 1TiB"));
   ISOZONE_RETURN_IF_ERROR(Check(p.zone_capacity > 0 && p.zone_capacity % p.block_size == 0,
@@ -394,6 +428,35 @@ Status CheckController(const Profile& p) {
   return Status::Ok();
 }
 
+// None of what only zones have.
+Status CheckNotZoned(const Profile& p) {
+  const bool geometry = p.zone_count != 0 || p.zone_size != 0 || p.zone_capacity != 0 || p.max_open_zones != 0 ||
+                        p.max_active_zones != 0 || p.max_append != 0 || p.max_transfer != 0;
+  const bool timing = p.mapping != ZoneMapping::kRoundRobin || p.write_bandwidth != 0 || p.write_cache != 0 ||
+                      p.append_ns != 0 || p.finish_bandwidth != 0 || !p.reset_time.empty();
+  return Check(!geometry && !timing,
+               "over_provisioning makes it a conventional SSD: leave out all that says something of zones, and "
+               "mapping, max_transfer, max_append, write_bandwidth, write_cache, append, finish_bandwidth, reset_time");
+}
+
+Status CheckConventional(const Profile& p) {
+  ISOZONE_RETURN_IF_ERROR(CheckNotZoned(p));
+  ISOZONE_RETURN_IF_ERROR(Check(p.timing, "timing = off, but a conventional SSD needs its flash; leave that out"));
+  ISOZONE_RETURN_IF_ERROR(CheckFlash(p));
+  ISOZONE_RETURN_IF_ERROR(CheckController(p));
+  ISOZONE_RETURN_IF_ERROR(Check(p.dies <= kMaxFtlDies, "dies is not in 1..1024"));
+  ISOZONE_RETURN_IF_ERROR(Check(p.program_unit / p.block_size <= kMaxUnits, "program_unit has more than 65536 blocks"));
+  ISOZONE_RETURN_IF_ERROR(
+      Check(p.erase_block > 0 && p.erase_block <= kMaxProgramUnit && p.erase_block % p.program_unit == 0,
+            "erase_block is not a multiple of program_unit, more than 0 and at most 1GiB"));
+  ISOZONE_RETURN_IF_ERROR(Check(p.capacity % p.block_size == 0 && p.capacity / p.block_size <= kMaxFtlPages,
+                                "capacity is not a multiple of block_size, of at most 1073741824 blocks"));
+  const uint64_t spare = p.capacity / 1000 * p.over_provisioning_permille;
+  return Check(spare / p.erase_block / p.dies >= kMinSpareBlocks,
+               "over_provisioning gives each die fewer than 4 spare erase blocks: capacity is too small for that, or "
+               "erase_block too large");
+}
+
 }  // namespace
 
 Result<Profile> ParseProfile(std::string_view text, std::string_view where) {
@@ -411,11 +474,31 @@ Result<Profile> ParseProfile(std::string_view text, std::string_view where) {
 }
 
 Status ValidateProfile(const Profile& profile) {
+  ISOZONE_RETURN_IF_ERROR(CheckBlockSize(profile));
+  if (!profile.zoned()) return CheckConventional(profile);
+  ISOZONE_RETURN_IF_ERROR(
+      Check(profile.capacity == 0 && profile.erase_block == 0,
+            "capacity and erase_block are of a conventional SSD, which has an over_provisioning; this has none"));
   ISOZONE_RETURN_IF_ERROR(CheckZones(profile));
   ISOZONE_RETURN_IF_ERROR(CheckLimits(profile));
   if (!profile.timing) return Status::Ok();
   ISOZONE_RETURN_IF_ERROR(CheckFlash(profile));
   return CheckController(profile);
+}
+
+Result<Profile> ScaleConventional(Profile profile, uint64_t capacity) {
+  const uint64_t flash = capacity + capacity / 1000 * profile.over_provisioning_permille;
+  const uint64_t of_a_die = flash / profile.dies;
+  const uint64_t most = std::max(RoundDown(of_a_die / kBlocksOfADie, profile.program_unit), profile.program_unit);
+  if (most < profile.erase_block) {
+    const double smaller = static_cast<double>(most) / static_cast<double>(profile.erase_block);
+    profile.erase_ns = static_cast<int64_t>(static_cast<double>(profile.erase_ns) * smaller);
+    profile.erase_block = most;
+  }
+  profile.capacity = capacity;
+  const Status valid = ValidateProfile(profile);
+  if (!valid.ok()) return valid.WithContext("a device of " + FormatSize(capacity));
+  return profile;
 }
 
 Result<Profile> LoadProfile(const std::string& name) {

@@ -4,6 +4,9 @@
 //
 // Keys are the names of the fields below without their unit; values carry it: sizes as 64K or 72MiB (powers of 1024),
 // durations as 25.5us or 3ms, rates as 800MB/s or 3.94GB/s (powers of 1000, as data sheets have them).
+//
+// A profile with `over_provisioning` is of a conventional SSD: the same flash and controller under a page-mapped FTL
+// (conventional_model.h). It has a capacity and erase blocks in place of zones, and always timing.
 #pragma once
 
 #include <cstdint>
@@ -42,6 +45,11 @@ struct Profile {
   uint64_t max_transfer = 0;  // bytes of one read or write
   uint64_t max_append = 0;    // bytes of one zone append
 
+  // Of a conventional SSD, which has none of the above but block_size: what its FTL maps, a page of at most page_size.
+  uint32_t over_provisioning_permille = 0;  // flash beyond the capacity, in thousandths of the capacity; 0: zoned
+  uint64_t capacity = 0;                    // bytes
+  uint64_t erase_block = 0;                 // bytes that a die erases at once: whole program units
+
   // Timing; false completes everything at once. The fields below are then not needed (0), and not looked at.
   bool timing = true;
 
@@ -77,6 +85,7 @@ struct Profile {
   uint64_t finish_bandwidth = 0;
   std::vector<ResetPoint> reset_time;  // by rising fill; what a reset takes beside management_latency
 
+  bool zoned() const { return over_provisioning_permille == 0; }
   bool operator==(const Profile&) const = default;
 };
 
@@ -87,6 +96,11 @@ Result<Profile> ParseProfile(std::string_view text, std::string_view where);
 // What ParseProfile checks of the values together. For profiles whose fields were changed since they were parsed.
 // kInvalidArgument names the keys.
 Status ValidateProfile(const Profile& profile);
+
+// `profile`, which is conventional, with another capacity. Where that leaves fewer than 256 erase blocks a die, they
+// become smaller, in whole program units, and erasing takes less in proportion: collection then chooses among as many
+// blocks, and costs the same share of the time, as on a large device. kInvalidArgument where it is too small for that.
+Result<Profile> ScaleConventional(Profile profile, uint64_t capacity);
 
 // A built-in profile by name, or a file if `name` contains a '/'. kNotFound lists the built-in names.
 Result<Profile> LoadProfile(const std::string& name);

@@ -115,6 +115,46 @@ TEST(ProfileParse, NamesTheLineOfAnError) {
   EXPECT_THAT(ErrorOf(With(kUntimed, "zone_size", "zone_size = 2MB")), StartsWith("mine.profile:4: zone_size: '2MB'"));
 }
 
+constexpr std::string_view kConventional = R"(name = mine
+over_provisioning = 7.5%
+capacity = 100GiB
+erase_block = 2304KiB
+block_size = 4096
+channels = 2
+dies = 4
+page_size = 16KiB
+program_unit = 48KiB
+page_read = 60us
+program = 1.95ms
+erase = 3ms
+channel_bandwidth = 800MB/s
+write_buffer_units = 2
+link_bandwidth = 3.94GB/s
+read_latency = 48.4us
+write_latency = 15us
+management_latency = 10us
+flush_latency = 10us
+)";
+
+TEST(ProfileParse, ReadsAConventionalSsd) {
+  const Result<Profile> profile = ParseProfile(kConventional, "x");
+  ASSERT_TRUE(profile.ok()) << profile.status().ToString();
+  EXPECT_FALSE(profile->zoned());
+  EXPECT_EQ(profile->over_provisioning_permille, 75U);
+  EXPECT_EQ(profile->capacity, 100 * kGiB);
+  EXPECT_FALSE(ParseProfile(kTimed, "x")->over_provisioning_permille);
+}
+
+TEST(ProfileParse, KeepsZonedAndConventionalApart) {
+  EXPECT_THAT(ErrorOf(With(kConventional, "capacity", "")), "mine.profile: these keys are missing: capacity");
+  EXPECT_THAT(ErrorOf(std::string(kConventional) + "zone_size = 2MiB\n"), HasSubstr("leave out all that says"));
+  EXPECT_THAT(ErrorOf(std::string(kConventional) + "timing = off\n"), HasSubstr("needs its flash"));
+  EXPECT_THAT(ErrorOf(std::string(kTimed) + "erase_block = 48KiB\n"), HasSubstr("of a conventional SSD"));
+  EXPECT_THAT(ErrorOf(With(kConventional, "erase_block", "erase_block = 50KiB")), HasSubstr("erase_block is not"));
+  EXPECT_THAT(ErrorOf(With(kConventional, "capacity", "capacity = 50MiB")), HasSubstr("spare erase blocks"));
+  EXPECT_THAT(ErrorOf(With(kConventional, "over_provisioning", "over_provisioning = 101%")), HasSubstr("percentage"));
+}
+
 TEST(ProfileParse, SuggestsTheKeyThatWasMeant) {
   EXPECT_EQ(ErrorOf(With(kUntimed, "zone_size", "zone_sise = 2MiB")),
             "mine.profile:4: unknown key 'zone_sise' (did you mean 'zone_size'?)");
@@ -226,7 +266,8 @@ TEST(ProfileParse, SurvivesDamagedText) {
 }
 
 TEST(ProfileFormat, ReadsBackToTheSame) {
-  std::vector<Profile> profiles = {*ParseProfile(kTimed, "x"), *ParseProfile(kUntimed, "x")};
+  std::vector<Profile> profiles = {*ParseProfile(kTimed, "x"), *ParseProfile(kUntimed, "x"),
+                                   *ParseProfile(kConventional, "x")};
   for (const std::string& name : BuiltinProfileNames()) profiles.push_back(*LoadProfile(name));
   profiles[0].max_transfer = 256 * kKiB;
   profiles[0].max_append = 5000 * 4096;
@@ -249,8 +290,8 @@ TEST(ProfileFormat, WritesValuesAsPeopleDo) {
 }
 
 TEST(ProfileBuiltin, AllAreThereAndValid) {
-  EXPECT_THAT(BuiltinProfileNames(),
-              ElementsAre("large-zone", "lifetime-paper", "ll-paper", "small-zone", "small-zone-96", "zgc-paper"));
+  EXPECT_THAT(BuiltinProfileNames(), ElementsAre("conventional", "large-zone", "lifetime-paper", "ll-paper",
+                                                 "small-zone", "small-zone-96", "zgc-paper"));
   for (const std::string& name : BuiltinProfileNames()) {
     const Result<Profile> profile = LoadProfile(name);
     ASSERT_TRUE(profile.ok()) << profile.status().ToString();
@@ -262,7 +303,8 @@ TEST(ProfileLoad, ListsTheBuiltinsForAnUnknownName) {
   const Status near = LoadProfile("smal-zone").status();
   EXPECT_TRUE(near.Is(StatusCode::kNotFound));
   EXPECT_THAT(near.message(), HasSubstr("did you mean 'small-zone'?"));
-  EXPECT_THAT(LoadProfile("x").status().message(), HasSubstr("large-zone lifetime-paper ll-paper small-zone"));
+  EXPECT_THAT(LoadProfile("x").status().message(),
+              HasSubstr("conventional large-zone lifetime-paper ll-paper small-zone"));
 }
 
 class ProfileFile : public testing::Test {

@@ -209,6 +209,7 @@ int64_t TimingModel::Simulation::ArrivalOf(const TimingOp& op) {
     case TimingOpKind::kFinish:
     case TimingOpKind::kOpen:
     case TimingOpKind::kClose:
+    case TimingOpKind::kTrim:
       return now_ + profile_.management_latency_ns;
     case TimingOpKind::kFlush:
       return now_ + profile_.flush_latency_ns;
@@ -287,6 +288,7 @@ void TimingModel::Simulation::Cut(Command& command, Slot slot) const {
     case TimingOpKind::kOpen:
     case TimingOpKind::kClose:
     case TimingOpKind::kFlush:
+    case TimingOpKind::kTrim:
       return;
   }
 }

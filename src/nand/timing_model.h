@@ -38,52 +38,23 @@
 #include <memory>
 #include <vector>
 
+#include "nand/command_model.h"
 #include "nand/profile.h"
 
 namespace isozone {
 
-enum class TimingOpKind : uint8_t { kRead, kWrite, kAppend, kReset, kFinish, kOpen, kClose, kFlush };
-
-struct TimingOp {
-  TimingOpKind kind = TimingOpKind::kRead;
-  uint32_t zone = 0;
-  uint64_t offset = 0;  // bytes from the start of the zone; kAppend: where the data will be, in order of submission
-  uint64_t length = 0;  // bytes; kRead: only what lies below the write pointer costs flash time, the caller clips
-  // kReset, kFinish: bytes below the zone's write pointer; they take longer for some than for others.
-  uint64_t written = 0;
-};
-
-struct TimingCompletion {
-  uint64_t ticket = 0;
-  int64_t time_ns = 0;
-};
-
-class TimingModel {
+class TimingModel : public CommandModel {
  public:
-  static constexpr int64_t kNever = INT64_MAX;
-
-  // `profile` is valid (ValidateProfile). Without timing every command completes when it is submitted.
+  // `profile` is valid and zoned (ValidateProfile). Without timing every command completes when it is submitted.
   explicit TimingModel(const Profile& profile);
-  ~TimingModel();
+  ~TimingModel() override;
   TimingModel(const TimingModel&) = delete;
   TimingModel& operator=(const TimingModel&) = delete;
 
-  // Starts `op` at `now_ns`, which never goes back over calls of Submit and AdvanceTo. `ticket` comes back with the
-  // completion. The range lies within the capacity of the zone.
-  void Submit(int64_t now_ns, const TimingOp& op, uint64_t ticket);
-
-  // Runs to `now_ns` and appends what completed at or before it, in order of time, then of submission.
-  void AdvanceTo(int64_t now_ns, std::vector<TimingCompletion>& completed);
-
-  // No command in flight completes before this; kNever with none in flight. A later Submit can only bring an earlier
-  // completion of the new command itself, never of an old one. Exactly the next completion where the command neither
-  // waits for others nor for another page of its own on a channel or the link. Always later than the last AdvanceTo,
-  // so that waiting until the bound, advancing to it and asking again ends. O(log n) amortised.
-  int64_t NextCompletionBound() const;
-
-  // Bytes programmed to flash so far, padding included. What is still in a write buffer does not count. Without timing,
-  // the bytes of all writes and appends.
-  uint64_t MediaBytesWritten() const;
+  void Submit(int64_t now_ns, const TimingOp& op, uint64_t ticket) override;
+  void AdvanceTo(int64_t now_ns, std::vector<TimingCompletion>& completed) override;
+  int64_t NextCompletionBound() const override;
+  uint64_t MediaBytesWritten() const override;
 
  private:
   class Impl;

@@ -21,7 +21,7 @@ constexpr int64_t kMaxLeadNs = 100 * kMicrosecondNs;
 
 }  // namespace
 
-CompletionTimer::CompletionTimer(std::unique_ptr<TimingModel> model, double speed, Complete complete)
+CompletionTimer::CompletionTimer(std::unique_ptr<CommandModel> model, double speed, Complete complete)
     : speed_(speed),
       origin_ns_(MonotonicNs()),
       complete_(std::move(complete)),
@@ -42,6 +42,11 @@ uint64_t CompletionTimer::Stop() {
   completed_.clear();
   model_->AdvanceTo(ToModel(MonotonicNs()) + kRunOutNs, completed_);
   return model_->MediaBytesWritten();
+}
+
+void CompletionTimer::WithModel(const std::function<void(CommandModel&)>& look) {
+  const MutexLock lock(mu_);
+  look(*model_);
 }
 
 // Rounded so that a completion the model has at m is due at the first real nanosecond in which the model has passed m.
@@ -68,10 +73,10 @@ void CompletionTimer::Submit(const TimingOp& op, int64_t arrived_ns, int64_t del
 }
 
 int64_t CompletionTimer::NextDue() const {
-  int64_t next = delayed_.empty() ? TimingModel::kNever : delayed_.top().time_ns;
+  int64_t next = delayed_.empty() ? CommandModel::kNever : delayed_.top().time_ns;
   if (model_ != nullptr) {
     const int64_t bound = model_->NextCompletionBound();
-    if (bound != TimingModel::kNever) next = std::min(next, ToReal(bound));
+    if (bound != CommandModel::kNever) next = std::min(next, ToReal(bound));
   }
   return next;
 }
@@ -94,7 +99,7 @@ void CompletionTimer::Collect(int64_t now_ns, std::vector<Due>& ready) {
 }
 
 void CompletionTimer::SleepBefore(int64_t due_ns) {
-  if (due_ns == TimingModel::kNever) {
+  if (due_ns == CommandModel::kNever) {
     sleeps_until_ = due_ns;
     wake_.Wait(mu_);
   } else if (const int64_t until_ns = due_ns - lead_ns_; until_ns > MonotonicNs()) {

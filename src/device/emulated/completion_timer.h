@@ -21,7 +21,7 @@
 #include "base/histogram.h"
 #include "base/mutex.h"
 #include "base/units.h"
-#include "nand/timing_model.h"
+#include "nand/command_model.h"
 
 namespace isozone {
 
@@ -31,7 +31,7 @@ class CompletionTimer {
   using Complete = std::function<void(std::span<const uint64_t> tickets, uint64_t media_bytes_written)>;
 
   // `model` may be null. The modelled device runs `speed` (> 0) times as fast as real time.
-  CompletionTimer(std::unique_ptr<TimingModel> model, double speed, Complete complete);
+  CompletionTimer(std::unique_ptr<CommandModel> model, double speed, Complete complete);
   ~CompletionTimer();
   CompletionTimer(const CompletionTimer&) = delete;
   CompletionTimer& operator=(const CompletionTimer&) = delete;
@@ -44,6 +44,9 @@ class CompletionTimer {
   // Stops the thread; what has not completed by then never does, and nothing is submitted any more. Returns the bytes
   // programmed once the modelled device has done all it was told to.
   uint64_t Stop();
+
+  // Calls `look` with the model, which is not null, while nothing else uses it.
+  void WithModel(const std::function<void(CommandModel&)>& look);
 
   // Nanoseconds from when a completion was due to when it was delivered.
   Histogram::Snapshot lateness() const { return lateness_.Take(); }
@@ -75,7 +78,7 @@ class CompletionTimer {
   bool stop_ ISOZONE_GUARDED_BY(mu_) = false;
   int64_t sleeps_until_ ISOZONE_GUARDED_BY(mu_) = 0;  // of the thread; 0 while it runs
   int64_t lead_ns_ ISOZONE_GUARDED_BY(mu_) = 50 * kMicrosecondNs;
-  const std::unique_ptr<TimingModel> model_ ISOZONE_PT_GUARDED_BY(mu_);
+  const std::unique_ptr<CommandModel> model_ ISOZONE_PT_GUARDED_BY(mu_);
   int64_t model_ns_ ISOZONE_GUARDED_BY(mu_) = 0;  // the model has run to here, and cannot go back
   std::unordered_map<uint64_t, int64_t> delays_ ISOZONE_GUARDED_BY(mu_);  // of those in the model, where not 0
   std::priority_queue<Due, std::vector<Due>, std::greater<>> delayed_ ISOZONE_GUARDED_BY(mu_);

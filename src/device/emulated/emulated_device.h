@@ -40,6 +40,7 @@
 #include "device/open_device.h"
 #include "device/zoned_device.h"
 #include "nand/profile.h"
+#include "nand/timing_model.h"
 
 namespace isozone {
 
