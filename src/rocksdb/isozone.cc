@@ -8,6 +8,7 @@
 #include "base/uri.h"
 #include "device/open_device.h"
 #include "fs/file_system.h"
+#include "rocksdb/conventional/disk_file_system.h"
 #include "rocksdb/stats_json.h"
 #include "rocksdb/status_mapping.h"
 #include "rocksdb/zoned_file_system.h"
@@ -23,15 +24,22 @@ Status MakeFileSystem(const std::string& text, bool force) {
   return FormatDevice(*device, {.label = "", .force = force});
 }
 
+// The file system of `uri`, of whichever device.
+template <typename Pointer>
+Status OpenAny(const std::string& uri, Pointer* result) {
+  if (DiskFileSystem::IsFor(uri)) {
+    ISOZONE_ASSIGN_OR_RETURN(*result, DiskFileSystem::Open(uri));
+  } else {
+    ISOZONE_ASSIGN_OR_RETURN(*result, ZonedFileSystem::Open(uri));
+  }
+  return Status::Ok();
+}
+
 rocksdb::FileSystem* FromRegistry(const std::string& uri, std::unique_ptr<rocksdb::FileSystem>* guard,
                                   std::string* error) {
   const rocksdb::IOStatus status = WithoutExceptions([&] {
-    Result<std::unique_ptr<ZonedFileSystem>> opened = ZonedFileSystem::Open(uri);
-    if (opened.ok()) {
-      *guard = std::move(opened).value();
-    } else {
-      *error = opened.status().ToString();
-    }
+    const Status opened = OpenAny(uri, guard);
+    if (!opened.ok()) *error = opened.ToString();
     return rocksdb::IOStatus::OK();
   });
   if (!status.ok()) *error = status.ToString();
@@ -63,15 +71,16 @@ rocksdb::Status CreateFileSystem(const std::string& uri, bool force) {
 rocksdb::Status OpenFileSystem(const std::string& uri, std::shared_ptr<rocksdb::FileSystem>* result) {
   return WithoutExceptions([&] {
     result->reset();
-    Result<std::unique_ptr<ZonedFileSystem>> opened = ZonedFileSystem::Open(uri);
-    if (!opened.ok()) return ToIoStatus(opened.status(), "");
-    *result = std::move(opened).value();
-    return rocksdb::IOStatus::OK();
+    return ToIoStatus(OpenAny(uri, result), "");
   });
 }
 
 rocksdb::Status GetStats(const rocksdb::FileSystem& file_system, std::string* json) {
   return WithoutExceptions([&] {
+    if (const DiskFileSystem* disk = DiskFileSystem::From(file_system)) {
+      *json = disk->disk().StatsJson();
+      return rocksdb::IOStatus::OK();
+    }
     const ZonedFileSystem* ours = ZonedFileSystem::From(file_system);
     if (ours == nullptr) return rocksdb::IOStatus::InvalidArgument("not an Isozone file system");
     *json = StatsJson(ours->system().fs());

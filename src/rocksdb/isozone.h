@@ -35,6 +35,9 @@ ISOZONE_EXPORT rocksdb::Status CreateFileSystem(const std::string& uri, bool for
 //   log_dir=/path      RocksDB's info log goes to this local directory instead of the device
 //   stats_file=/path   GetStats() is written here when the file system is unmounted
 //
+// "isozone://conventional:/dir?size=8G&age=2" is an ordinary file system on an emulated SSD without zones, to compare
+// with (docs/rocksdb.md). It needs no CreateFileSystem().
+//
 // It is unmounted when the last rocksdb::FileSystem of it, and all its open files, are gone; at the end of the process,
 // what is still mounted is made durable.
 ISOZONE_EXPORT rocksdb::Status OpenFileSystem(const std::string& uri, std::shared_ptr<rocksdb::FileSystem>* result);
@@ -42,7 +45,8 @@ ISOZONE_EXPORT rocksdb::Status OpenFileSystem(const std::string& uri, std::share
 // The counters of the mounted file system that `file_system` (from OpenFileSystem or by URI through RocksDB) is on, as
 // a JSON object: "classes" has bytes, requests and latencies (us) for each class of I/O, "write_amplification" is
 // device bytes over user bytes, "space" and "zone_*" tell what zones are used for, "device_lifetime" counts since the
-// device was made. InvalidArgument for a file system that is not Isozone's.
+// device was made. Of a conventional SSD: "host_bytes_*", "media_bytes_written", "copied_bytes" by its collection,
+// "superblock_erases" and "write_amplification", media bytes over host bytes, since the mount. InvalidArgument for a file system that is not Isozone's.
 ISOZONE_EXPORT rocksdb::Status GetStats(const rocksdb::FileSystem& file_system, std::string* json);
 
 }  // namespace isozone

@@ -1,6 +1,5 @@
 #include "rocksdb/zoned_file_system.h"
 
-#include <algorithm>
 #include <cstdarg>
 #include <cstring>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include "base/units.h"
 #include "rocksdb/async_read.h"
 #include "rocksdb/file_class.h"
+#include "rocksdb/local_logger.h"
 #include "rocksdb/random_access_file.h"
 #include "rocksdb/random_rw_file.h"
 #include "rocksdb/sequential_file.h"
@@ -61,21 +61,6 @@ class DroppingLogger : public rocksdb::Logger {
   using Logger::Logv;
   void Logv(const char*, va_list) override {}
 };
-
-// The last log of the same name is kept, as NAME.old.
-IOStatus NewLocalLogger(const std::string& log_dir, const std::string& path, std::shared_ptr<rocksdb::Logger>* result) {
-  const std::shared_ptr<rocksdb::FileSystem> local = rocksdb::FileSystem::Default();
-  IOStatus status = local->CreateDirIfMissing(log_dir, IOOptions(), nullptr);
-  if (!status.ok()) return status;
-  std::string flat = path.substr(1);  // "/db/LOG" -> "db_LOG"
-  std::replace(flat.begin(), flat.end(), '/', '_');
-  const std::string file = log_dir + "/" + flat;
-  if (local->FileExists(file, IOOptions(), nullptr).ok()) {
-    status = local->RenameFile(file, file + ".old", IOOptions(), nullptr);
-    if (!status.ok()) return status;
-  }
-  return local->NewLogger(file, IOOptions(), result, nullptr);
-}
 
 }  // namespace
 

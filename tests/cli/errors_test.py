@@ -60,6 +60,13 @@ class Uri(harness.CliTest):
     def test_unknown_scheme(self):
         self.fails(UNUSABLE, ["floppy", "emu"], "info", f"floppy:{self.image}")
 
+    def test_conventional_ssds_are_not_zoned(self):
+        self.fails(UNUSABLE, ["without zones", "emu:"], "info", f"conventional:{self.directory}")
+        self.fails(UNUSABLE, ["without zones", "emu:"], "mkfs", f"conventional:{self.directory}")
+        self.fails(USAGE, ["profile conventional", "not zoned", "small-zone"],
+                   "mkfs", f"emu:{self.image}?profile=conventional")
+        self.assertFalse(os.path.exists(self.image))
+
     def test_unknown_option(self):
         self.format()
         self.fails(USAGE, ["zonse", "zones"], "info", f"emu:{self.image}?zonse=12")

@@ -1,0 +1,17 @@
+// RocksDB's info log in a local directory: option log_dir= of a URI.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <rocksdb/env.h>
+#include <rocksdb/io_status.h>
+
+namespace isozone {
+
+// A logger for the log that RocksDB calls `path` ("/db/LOG"), in the file db_LOG of `log_dir`, which is made where it is
+// missing. The last log of the same name is kept, as NAME.old.
+rocksdb::IOStatus NewLocalLogger(const std::string& log_dir, const std::string& path,
+                                 std::shared_ptr<rocksdb::Logger>* result);
+
+}  // namespace isozone
