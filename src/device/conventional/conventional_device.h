@@ -34,7 +34,7 @@ struct ConventionalOptions {
 };
 
 // profile= (conventional if absent), size= (8G), timing=, speed=, age= (0 to 100), age_seed=. kInvalidArgument for a
-// zoned profile, or a size that the profile cannot be scaled to. The FTL takes 10 MiB of memory a GiB.
+// zoned profile, or a size that the profile cannot be scaled to. The FTL takes 2.2 MiB of memory a GiB.
 Result<ConventionalOptions> TakeConventionalOptions(UriOptions& options);
 
 // Bytes that are on their way to or from a device.
@@ -64,7 +64,7 @@ struct ConventionalStats {
 
 class ConventionalDevice {
  public:
-  // Ages it, which takes about 0.5 s for each GiB that is overwritten.
+  // Ages it, which takes some 0.05 s for each GiB that is overwritten.
   explicit ConventionalDevice(const ConventionalOptions& options);
   ~ConventionalDevice();
   ConventionalDevice(const ConventionalDevice&) = delete;
