@@ -23,7 +23,9 @@ Action DefineBench(CLI::App& app) {
   return DefineParts(app, {{"device", "How much I/O to one zone slows I/O to the others",
                             "  isozone bench device emu:/data/ssd.img --svg interference.svg", DefineBenchDevice},
                            {"io", "Throughput and latency of sequential writes and of reads",
-                            "  isozone bench io emu:/data/ssd.img --depth 8 --bytes 1G", DefineBenchIo}});
+                            "  isozone bench io emu:/data/ssd.img --depth 8 --bytes 1G", DefineBenchIo},
+                           {"gc", "What collecting zones costs: schemes, group reads, what others feel of it",
+                            "  isozone bench gc collect emu:/data/ssd.img --utilisation 0.8 --skewed", DefineBenchGc}});
 }
 
 }  // namespace isozone::cli

@@ -11,6 +11,7 @@ namespace isozone::cli {
 
 Action DefineBenchDevice(CLI::App& app);
 Action DefineBenchIo(CLI::App& app);
+Action DefineBenchGc(CLI::App& app);
 
 // A size as in URIs: 4096, 192K, 1GiB.
 void AddSizeOption(CLI::App& app, const std::string& name, uint64_t& bytes, const std::string& help);

@@ -1,0 +1,62 @@
+// Device commands in flight from one thread: each has a function that runs on that thread once the command completed.
+//
+// Thread safety: none; the device's own threads only queue what completed.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/mutex.h"
+#include "device/zoned_device.h"
+
+namespace isozone::cli {
+
+class IoQueue {
+ public:
+  using Done = std::function<void()>;
+
+  explicit IoQueue(ZonedDevice& device) : device_(device) {}
+  IoQueue(const IoQueue&) = delete;
+  IoQueue& operator=(const IoQueue&) = delete;
+  // Waits for what is in flight, running no function.
+  ~IoQueue();
+
+  // `data` stays until `done` has run. For resets `data` is null and `length` 0.
+  void Submit(DeviceOp op, DeviceOffset offset, std::byte* data, uint64_t length, Done done);
+  // Waits until a command has completed and runs its function, unless one has failed: the first error stays, and no
+  // function runs any more. At least one command is in flight.
+  Status RunOne();
+  // Until nothing is in flight.
+  Status Drain();
+
+  size_t in_flight() const { return in_flight_; }
+  // The most commands that were in flight at once.
+  size_t in_flight_max() const { return in_flight_max_; }
+  const ZonedDevice& device() const { return device_; }
+
+ private:
+  struct Slot {
+    DeviceRequest request;
+    Done done;
+    IoQueue* queue = nullptr;
+  };
+
+  static void OnDone(DeviceRequest& request);
+  Slot* Pop() ISOZONE_EXCLUDES(mu_);
+
+  ZonedDevice& device_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::vector<Slot*> free_;
+  size_t in_flight_ = 0;
+  size_t in_flight_max_ = 0;
+  Status error_;
+
+  Mutex mu_;
+  CondVar completed_one_;
+  std::deque<Slot*> completed_ ISOZONE_GUARDED_BY(mu_);
+};
+
+}  // namespace isozone::cli
