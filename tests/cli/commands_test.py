@@ -341,5 +341,86 @@ class Bench(harness.CliTest):
         self.assertIn(b"THROUGHPUT", self.ok(*arguments))
 
 
+class BenchGc(harness.CliTest):
+    # Zones of 4 MiB: 1024 blocks, two segments.
+    SMALL = ("--zones", "12", "--seed", "7")
+
+    def collect(self, *arguments):
+        return self.json("bench", "gc", "collect", *self.SMALL, "--verify", *arguments, self.device, "--json")
+
+    def test_collect_reclaims_with_both_schemes_and_leaves_the_file_system_whole(self):
+        self.format()
+        self.ok("cp", self.device, self.write("file", b"kept"), ":/file")
+        before = self.json("zones", self.device, "--json")
+        result = self.collect()
+        self.assertEqual((result["seed"], result["reclaim_blocks"], result["verified"]), (7, 1024, True))
+        basic, lsm = result["schemes"]
+        self.assertEqual([basic["scheme"], lsm["scheme"]], ["basic", "lsm-zgc"])
+        for scheme in (basic, lsm):
+            total = scheme["total"]
+            self.assertGreaterEqual(total["blocks_reclaimed"], 1024)
+            self.assertEqual(total["blocks_copied"] + total["blocks_reclaimed"], 1024 * total["zones_reset"])
+            self.assertEqual(sum(total["zones_by_utilisation_before"]), 12)
+        self.assertEqual(basic["total"]["blocks_copied"], lsm["total"]["blocks_copied"])
+        self.assertEqual(basic["total"]["bytes_read"], 4096 * basic["total"]["blocks_copied"])
+        self.assertGreater(lsm["total"]["bytes_read"], basic["total"]["bytes_read"])
+        self.assertLess(lsm["total"]["reads"], basic["total"]["reads"])
+        self.assertEqual(self.json("zones", self.device, "--json"), before)
+        self.assertEqual(self.ok("cat", self.device, "/file"), b"kept")
+        self.assertTrue(self.json("fsck", self.device, "--json")["clean"])
+
+    def test_collect_is_the_same_with_the_same_seed(self):
+        self.format()
+        arguments = ("--skewed", "--rounds", "4", "--utilisation", "0.6", "--scheme", "lsm-zgc")
+        schemes = [self.collect(*arguments, "--depth", depth)["schemes"][0] for depth in ("1", "16")]
+        counts = [[round["blocks_copied"] for round in scheme["rounds"]] for scheme in schemes]
+        self.assertEqual(len(counts[0]), 4)
+        self.assertEqual(counts[0], counts[1])
+
+    def test_collect_reports_to_people(self):
+        self.format()
+        output = self.ok("bench", "gc", "collect", *self.SMALL, "--verify", self.device).decode()
+        for words in ("Seed         7", "COPIED", "90-100%", "times as fast", "read back", "timing=off"):
+            self.assertIn(words, output)
+
+    def test_collect_follows_a_trace(self):
+        self.format()
+        trace = self.write("trace", b"# the first zone over and over\n0-1023\n")
+        result = self.collect("--trace", trace, "--scheme", "basic")["schemes"][0]["total"]
+        self.assertEqual(result["blocks_copied"], 0)
+        self.assertEqual(result["zones_reset"], 1)
+
+    def test_collect_runs_in_the_time_of_a_device(self):
+        device = f"emu:{self.image}?speed=50"
+        self.ok("mkfs", f"emu:{self.image}?profile=zgc-paper&zones=24&zone_size=4M&speed=50")
+        output = self.ok("bench", "gc", "collect", "--zones", "10", "--verify", "--destroy", device).decode()
+        self.assertNotIn("timing=off", output)
+
+    def test_worker_runs_alone_and_beside_each_scheme(self):
+        self.format()
+        result = self.json("bench", "gc", "worker", *self.SMALL, "--worker-bytes", "5M", "--threads", "1,3",
+                           self.device, "--json")
+        self.assertEqual([(case["beside"], case["threads"]) for case in result["cases"]],
+                         [(beside, threads) for threads in (1, 3) for beside in (None, "basic", "lsm-zgc")])
+        for case in result["cases"]:
+            self.assertGreater(case["bytes_per_second"], 0)
+            self.assertEqual(case["collection"] is None, case["beside"] is None)
+        output = self.ok("bench", "gc", "worker", *self.SMALL, self.device, "--worker-bytes", "1M")
+        self.assertIn(b"beside lsm-zgc", output)
+
+    def test_reclaim_measures_every_utilisation(self):
+        self.format()
+        result = self.json("bench", "gc", "reclaim", self.device, "--json")
+        self.assertEqual([point["utilisation"] for point in result["points"]], [n / 10 for n in range(1, 11)])
+        self.assertEqual(result["points"][-1]["valid_blocks"], 1024)
+        self.assertIn(b"SECONDS A GIB", self.ok("bench", "gc", "reclaim", self.device))
+
+    def test_groups_measures_every_size(self):
+        self.format()
+        result = self.json("bench", "gc", "groups", self.device, "--json")
+        self.assertEqual([point["request"] >> 10 for point in result["points"]], [4, 8, 16, 32, 64, 128])
+        self.assertIn(b"128.0 KiB", self.ok("bench", "gc", "groups", self.device))
+
+
 if __name__ == "__main__":
     unittest.main()

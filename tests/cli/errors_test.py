@@ -40,6 +40,20 @@ class Words(harness.CliTest):
         self.format()
         self.fails(USAGE, ["1000", "multiple of"], "bench", "device", "--size", "1000", self.device)
 
+    def test_gc_options_out_of_range(self):
+        for words, arguments in (
+            (["--utilisation", "0.95"], ("--utilisation", "1")),
+            (["--utilisation"], ("--utilisation", "much")),
+            (["--scheme", "lsm-zgc"], ("--scheme", "lsm")),
+            (["--cold"], ("--cold", "1.5")),
+            (["--zones"], ("--zones", "0")),
+            (["--reclaim"], ("--reclaim", "0")),
+            (["--hot-data", "--skewed"], ("--hot-data", "0.2")),
+            (["--trace", "--skewed"], ("--skewed", "--trace", "file")),
+        ):
+            self.fails(USAGE, words, "bench", "gc", "collect", *arguments, self.device)
+        self.fails(USAGE, ["--threads"], "bench", "gc", "worker", "--threads", "1,9", self.device)
+
     def test_long_label(self):
         self.fails(USAGE, ["63"], "mkfs", self.device, "--label", "x" * 64)
         self.assertFalse(os.path.exists(self.image))
@@ -292,6 +306,34 @@ class Files(harness.CliTest):
         before = self.json("zones", self.device, "--json")
         self.fails(NO_SPACE, ["--destroy", "32"], "bench", "device", "--zones", "31", self.device)
         self.assertEqual(self.json("zones", self.device, "--json"), before)
+
+    def test_gc_without_enough_empty_zones(self):
+        before = self.json("zones", self.device, "--json")
+        self.fails(NO_SPACE, ["39", "32", "fewer"], "bench", "gc", "collect", self.device)
+        self.fails(NO_SPACE, ["--destroy", "32"], "bench", "gc", "collect", "--zones", "25", self.device)
+        self.fails(NO_SPACE, ["--destroy"], "bench", "gc", "worker", "--zones", "12", "--worker-bytes", "44M",
+                   self.device)
+        self.assertEqual(self.json("zones", self.device, "--json"), before)
+
+    def test_gc_without_enough_to_reclaim(self):
+        self.fails(USAGE, ["--reclaim", "utilisation 0.9"], "bench", "gc", "collect", "--zones", "8",
+                   "--utilisation", "0.9", self.device)
+
+    def test_gc_without_enough_open_zones(self):
+        small = self.path("few.img")
+        self.ok("mkfs", f"emu:{small}?timing=off&zones=48&zone_size=4M&max_active=11&max_open=11")
+        self.fails(NO_SPACE, ["12", "open", "threads"], "bench", "gc", "worker", "--zones", "12",
+                   "--threads", "8", "--worker-bytes", "8M", f"emu:{small}?timing=off")
+
+    def test_gc_with_a_bad_trace(self):
+        trace = self.write("trace.txt", b"1\n# two\nthree\n")
+        arguments = ("bench", "gc", "collect", "--zones", "8", "--trace")
+        self.fails(USAGE, ["trace.txt:3:", "'three'"], *arguments, trace, self.device)
+        self.write("trace.txt", b"1\n4096\n")
+        self.fails(USAGE, ["trace.txt:2:", "4096", "4095"], *arguments, trace, self.device)
+        self.write("trace.txt", b"")
+        self.fails(USAGE, ["trace.txt", "no block"], *arguments, trace, self.device)
+        self.fails(NOT_FOUND, ["absent.txt"], *arguments, self.path("absent.txt"), self.device)
 
     def test_read_error_of_the_device(self):
         result = self.run_cli("cat", f"{self.device}&fault_read_error=1&fault_seed=7", "/kept")

@@ -14,6 +14,7 @@ import harness
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 BASH_COMPLETION = os.path.join(ROOT, "tools/isozone/completion/isozone.bash")
 COMMON_OPTIONS = {"--help", "--color"}
+SUBCOMMAND = re.compile(r"^  ([a-z]+) ", re.MULTILINE)
 
 
 def read(name):
@@ -22,7 +23,11 @@ def read(name):
 
 
 # Commands that are several.
-WITH_PARTS = {"izg": {"identify", "show"}, "bench": {"device", "io"}}
+WITH_PARTS = {
+    ("izg",): {"identify", "show"},
+    ("bench",): {"device", "io", "gc"},
+    ("bench", "gc"): {"collect", "worker", "reclaim", "groups"},
+}
 
 
 class Help(harness.CliTest):
@@ -31,15 +36,18 @@ class Help(harness.CliTest):
 
     def commands(self):
         """Every command, the parts of those that have some too, as lists of words."""
-        subcommands = re.compile(r"^  ([a-z]+) ", re.MULTILINE)
-        names = subcommands.findall(self.help().split("Subcommands:")[1].split("Exit codes:")[0])
+        names = SUBCOMMAND.findall(self.help().split("Subcommands:")[1].split("Exit codes:")[0])
         self.assertIn("mkfs", names)
-        commands = [[name] for name in names if name not in WITH_PARTS]
-        for name, known in WITH_PARTS.items():
-            parts = subcommands.findall(self.help(name).split("Subcommands:")[1].split("Example:")[0])
-            self.assertEqual(set(parts), known)
-            commands += [[name, part] for part in parts]
-        return commands
+        return [command for name in names for command in self.with_parts([name])]
+
+    def with_parts(self, command):
+        """The command, or the parts that it is."""
+        known = WITH_PARTS.get(tuple(command))
+        if known is None:
+            return [command]
+        parts = SUBCOMMAND.findall(self.help(*command).split("Subcommands:")[1].split("Example:")[0])
+        self.assertEqual(set(parts), known)
+        return [leaf for part in parts for leaf in self.with_parts([*command, part])]
 
     def options(self, command):
         usage = self.help(*command).split("Example:")[0]
@@ -61,8 +69,8 @@ class Help(harness.CliTest):
         names = {command[0] for command in self.commands()}
         self.assertEqual(self.complete(""), names)
         self.assertEqual(self.complete("mk"), {"mkfs"})
-        for name, parts in WITH_PARTS.items():
-            self.assertEqual(self.complete(name, ""), parts)
+        for command, parts in WITH_PARTS.items():
+            self.assertEqual(self.complete(*command, ""), parts)
 
     def test_bash_completes_the_options_of_each_command(self):
         for command in self.commands():
@@ -73,6 +81,7 @@ class Help(harness.CliTest):
     def test_zsh_completion_names_the_options_of_each_command(self):
         text = read("tools/isozone/completion/_isozone")
         common = set(re.findall(r"--[a-z-]+", re.search(r"common=\(.*?\n", text).group(0)))
+        collecting = set(re.findall(r"'(--[a-z-]+)", re.search(r"collecting=\(\n.*?\n  \)", text, re.DOTALL).group(0)))
         for command in self.commands():
             with self.subTest(command=command):
                 name = command[-1]
@@ -81,6 +90,8 @@ class Help(harness.CliTest):
                 listed = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", block.group(1)))
                 if "$json" in block.group(1):
                     listed.add("--json")
+                if "$collecting" in block.group(1):
+                    listed |= collecting
                 self.assertEqual(listed | common, self.options(command))
 
     def test_manual_page_has_the_options_of_bench(self):

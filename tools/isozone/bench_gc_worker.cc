@@ -146,6 +146,7 @@ Action DefineBenchGcWorker(CLI::App& app) {
   AddGcOptions(app, *arguments);
   app.add_option("--threads", arguments->threads, "Threads of the worker, several numbers with commas; 1 if not given")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::Range(uint32_t{1}, kMaxThreads))
       ->option_text("N,...");
   AddSizeOption(app, "--worker-bytes", arguments->worker_bytes,

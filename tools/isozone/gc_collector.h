@@ -5,19 +5,19 @@
 //   lsm-zgc   reads a victim segment by segment, mostly in groups (zone/segment_plan.h); its survivors go to zones by
 //             heat (zone/heat.h)
 //
-// Both run on one engine: the reads of a victim are in flight side by side, their blocks gather in file order in the
-// buffer of their destination, which is written while the next one fills, and when the last survivor of a victim is
-// written, it is reset. `depth` bounds the commands in flight, reads and writes together; 1 does one thing after another.
-// So the schemes differ in what they read, where survivors go, and how deep they are told to go.
+// Both run on one engine: the reads of a victim are in flight side by side, their blocks gather in order in the buffer
+// of their destination, which is written while the next one fills, and when the last survivor of a victim is written, it
+// is reset. `depth` bounds the commands in flight, reads and writes together; 1 does one thing after another. So the
+// schemes differ in what they read, where survivors go, and how deep they are told to go.
 //
 // What the paper leaves open, and how it is decided here:
-//  * The victim of LSM_ZGC. The paper gives a rule for Basic_ZGC (the smallest utilisation) and says of LSM_ZGC only that
-//    separation "allows to select a candidate zone that has lower utilization". Both take the smallest utilisation; among
-//    equals the zone that was opened first. Zones that are still being written are not victims.
-//  * What is pipelined. The paper pipelines the segments of a victim. Here the next victim's reads begin as well while the
-//    last survivors of one are on their way.
-//  * Where the survivors of Basic_ZGC go. "A new zone", which here takes no new data afterwards, so that it separates new
-//    from old as well as it can. mix_survivors has them go behind new data, as in one log.
+//  * The victim of LSM_ZGC. The paper gives a rule for Basic_ZGC (the smallest utilisation) and says of LSM_ZGC only
+//    that separation "allows to select a candidate zone that has lower utilization". Both take the smallest
+//    utilisation; among equals the zone that was opened first. Zones that are still being written are not victims.
+//  * What is pipelined. The paper pipelines the segments of a victim. Here the next victim's reads begin as well while
+//    the last survivors of one are on their way.
+//  * Where the survivors of Basic_ZGC go. "A new zone", which here takes no new data afterwards, so that it separates
+//    new from old as well as it can. mix_survivors has them go behind new data, as in one log.
 //  * The number of blocks to reclaim: of free blocks, the invalid ones of the victims.
 //
 // Thread safety: none; one collection uses a volume.

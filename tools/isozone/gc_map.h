@@ -1,8 +1,8 @@
-// What the collector benchmark knows of its blocks: which logical block lies where and in which version, which blocks of
-// a zone are valid, and which state (heat) a zone has. Bookkeeping only, no I/O.
+// What the collector benchmark knows of its blocks: which logical block lies where and in which version, which blocks
+// of a zone are valid, and which state (heat) a zone has. Bookkeeping only, no I/O.
 //
-// A zone is free, open (its blocks are handed out one after another), full, a victim, or being reset. Every written block
-// is valid (the newest version of its logical block) or invalid. Only full zones become victims.
+// A zone is free, open (its blocks are handed out one after another), full, a victim, or being reset. Every written
+// block is valid (the newest version of its logical block) or invalid. Only full zones become victims.
 //
 // Thread safety: none.
 #pragma once
@@ -39,8 +39,8 @@ class GcMap {
   void BeginReset(uint32_t zone);  // of a victim without valid blocks
   void EndReset(uint32_t zone);
 
-  // The full zone with the fewest valid blocks, the one that was opened first among equals, becomes a victim. None where
-  // no zone is full.
+  // The full zone with the fewest valid blocks, the one that was opened first among equals, becomes a victim. None
+  // where no zone is full.
   std::optional<uint32_t> TakeVictim();
 
   uint32_t written(uint32_t zone) const { return zones_[zone].written; }

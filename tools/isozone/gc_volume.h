@@ -5,7 +5,8 @@
 // and version and bytes made from both, so that Verify can tell whether what lies on the device is what the map says.
 //
 // Zones: stage 1 and 2 fill what `zones` zones hold. Beside those there are kSpareZones: survivors of each heat have an
-// open zone of their own, and two victims may wait for their last survivors to be written. At most kOpenZones are active.
+// open zone of their own, and two victims may wait for their last survivors to be written. At most kOpenZones are
+// active.
 //
 // Thread safety: none; one thread uses a volume. Others may use other zones of the device meanwhile.
 #pragma once
@@ -56,7 +57,8 @@ class GcVolume {
 
   // Stage 1: writes every logical block once, in order.
   Status Fill(const ProgressFunction& progress);
-  // Stage 2: new versions of the blocks that `pattern` names, until all blocks of shape.zones zones are valid or invalid.
+  // Stage 2: new versions of the blocks that `pattern` names, until all blocks of shape.zones zones are valid or
+  // invalid.
   Status Update(UpdatePattern& pattern, const ProgressFunction& progress);
   // Reads every valid block back. kCorruption names the first that is not what was written.
   Status Verify(const ProgressFunction& progress);
@@ -101,7 +103,8 @@ class StreamWriter {
  public:
   using WrittenFunction = std::function<void(GcVictim&)>;
 
-  // Buffers of `buffer_bytes`, whole blocks. `written` is called for a victim whose last survivor in buffers was written.
+  // Buffers of `buffer_bytes`, whole blocks. `written` is called for a victim whose last survivor in buffers was
+  // written.
   StreamWriter(GcVolume& volume, IoQueue& io, ZoneHeat heat, uint64_t buffer_bytes, WrittenFunction written);
 
   // False: a write must complete first (or a zone become free).

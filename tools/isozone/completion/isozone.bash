@@ -14,7 +14,13 @@ _isozone()
     done
     if [[ $command == bench ]]; then
         case ${COMP_WORDS[index + 1]} in
-            device | io) ((index + 1 < COMP_CWORD)) && command="bench ${COMP_WORDS[index + 1]}" ;;
+            device | io | gc) ((index + 1 < COMP_CWORD)) && command="bench ${COMP_WORDS[index + 1]}" ;;
+        esac
+    fi
+    if [[ $command == "bench gc" ]]; then
+        case ${COMP_WORDS[index + 2]} in
+            collect | worker | reclaim | groups)
+                ((index + 2 < COMP_CWORD)) && command="bench gc ${COMP_WORDS[index + 2]}" ;;
         esac
     fi
 
@@ -26,10 +32,12 @@ _isozone()
 
     case $previous in
         --color) COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        --svg) compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); return ;;
+        --svg | --trace) compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); return ;;
+        --scheme) COMPREPLY=($(compgen -W "basic lsm-zgc both" -- "$current")); return ;;
     esac
 
-    local options
+    local options collecting="--zones --utilisation --skewed --hot-updates --hot-data --trace --run --reclaim --cold
+        --depth --basic-depth --trim --mix --seed --destroy --json"
     case $command in
         "") options="--version" ;;
         mkfs) options="--label --force --json" ;;
@@ -41,6 +49,10 @@ _isozone()
         "izg identify" | "izg show") options="--svg --json" ;;
         "bench device") options="--zones --samples --size --svg --destroy --json" ;;
         "bench io") options="--depth --bytes --write-size --read-size --reads --destroy --json" ;;
+        "bench gc collect") options="$collecting --scheme --rounds --verify" ;;
+        "bench gc worker") options="$collecting --threads --worker-bytes" ;;
+        "bench gc reclaim") options="--seed --destroy --json" ;;
+        "bench gc groups") options="--destroy --json" ;;
     esac
 
     if [[ $current == -* ]]; then
@@ -48,7 +60,9 @@ _isozone()
     elif [[ -z $command ]]; then
         COMPREPLY=($(compgen -W "$commands" -- "$current"))
     elif [[ $command == bench ]]; then
-        COMPREPLY=($(compgen -W "device io" -- "$current"))
+        COMPREPLY=($(compgen -W "device io gc" -- "$current"))
+    elif [[ $command == "bench gc" ]]; then
+        COMPREPLY=($(compgen -W "collect worker reclaim groups" -- "$current"))
     elif [[ $command == izg ]]; then
         COMPREPLY=($(compgen -W "identify show" -- "$current"))
     elif [[ $command == cp ]]; then
