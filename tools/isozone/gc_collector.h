@@ -7,8 +7,8 @@
 //
 // Both run on one engine: the reads of a victim are in flight side by side; their blocks gather in order in the buffer
 // of their destination, which is written while the next one fills; when its last survivor is written, the victim is
-// reset. `depth` bounds the commands in flight, reads and writes together; 1 does one thing after another. So the schemes
-// differ in what they read, where survivors go, and how deep they are told to go.
+// reset. `depth` bounds the commands in flight, reads and writes together; 1 does one thing after another. So the
+// schemes differ in what they read, where survivors go, and how deep they are told to go.
 //
 // What the paper leaves open, and how it is decided here:
 //  * The victim of LSM_ZGC. The paper gives a rule for Basic_ZGC (the smallest utilisation) and says of LSM_ZGC only
