@@ -133,12 +133,12 @@ std::vector<ZoneId> GcBench::ZonesBeside() const {
   return zones;
 }
 
-GcOptions GcBench::OptionsOf(GcScheme scheme) const {
-  GcOptions options;
+CollectOptions GcBench::OptionsOf(CollectScheme scheme) const {
+  CollectOptions options;
   options.scheme = scheme;
   options.reclaim_blocks = reclaim_blocks_;
   options.mix_survivors = arguments_.mix_survivors;
-  options.depth = scheme == GcScheme::kBasic ? arguments_.basic_depth : arguments_.depth;
+  options.depth = scheme == CollectScheme::kBasic ? arguments_.basic_depth : arguments_.depth;
   options.rules.cold_utilisation = arguments_.cold;
   options.rules.trim_groups = arguments_.trim;
   return options;
@@ -171,8 +171,8 @@ Status GcBench::Update(GcVolume& volume, UpdatePattern& pattern) {
   return volume.Update(pattern, [&](uint64_t blocks) { progress.Update(blocks); });
 }
 
-Result<GcResult> GcBench::CollectWith(GcVolume& volume, GcScheme scheme) {
-  Progress progress(fmt::format("collecting ({})", GcSchemeName(scheme)), reclaim_blocks_, Progress::Unit::kSteps);
+Result<CollectResult> GcBench::CollectWith(GcVolume& volume, CollectScheme scheme) {
+  Progress progress(fmt::format("collecting ({})", CollectSchemeName(scheme)), reclaim_blocks_, Progress::Unit::kSteps);
   return Collect(volume, OptionsOf(scheme), [&](uint64_t blocks) { progress.Update(blocks); });
 }
 
@@ -219,7 +219,7 @@ Json GcSetupJson(const GcArguments& arguments, GcBench& bench) {
           {"seed", arguments.seed}};
 }
 
-Json GcResultJson(const GcResult& result, uint64_t block_size) {
+Json CollectResultJson(const CollectResult& result, uint64_t block_size) {
   return {{"seconds", result.seconds},
           {"blocks_copied", result.blocks_copied},
           {"blocks_reclaimed", result.blocks_reclaimed},

@@ -53,7 +53,7 @@ class GcBench {
   uint32_t logical_blocks() const { return logical_blocks_; }
   // Those for somebody else.
   std::vector<ZoneId> ZonesBeside() const;
-  GcOptions OptionsOf(GcScheme scheme) const;
+  CollectOptions OptionsOf(CollectScheme scheme) const;
 
   // Stage 1, in empty zones. What the volume was before must not be used any more.
   Result<std::unique_ptr<GcVolume>> Fill();
@@ -62,7 +62,7 @@ class GcBench {
   // Stage 2.
   Status Update(GcVolume& volume, UpdatePattern& pattern);
   // Stage 3.
-  Result<GcResult> CollectWith(GcVolume& volume, GcScheme scheme);
+  Result<CollectResult> CollectWith(GcVolume& volume, CollectScheme scheme);
   Status Verify(GcVolume& volume);
   // Empties the zones, with the errors of that.
   Status Release() { return zones_.Release(); }
@@ -86,7 +86,7 @@ class GcBench {
 // What a report begins with.
 void PrintGcSetup(const GcArguments& arguments, GcBench& bench, Console& console);
 Json GcSetupJson(const GcArguments& arguments, GcBench& bench);
-Json GcResultJson(const GcResult& result, uint64_t block_size);
+Json CollectResultJson(const CollectResult& result, uint64_t block_size);
 // Says so where the figures are not those of a device: timing=off.
 void PrintUntimedNote(const ZonedDevice& device, Console& console);
 

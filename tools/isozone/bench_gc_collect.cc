@@ -13,10 +13,10 @@ namespace {
 
 constexpr uint32_t kMaxRounds = 100'000;
 
-const std::map<std::string, std::vector<GcScheme>> kSchemes = {
-    {"basic", {GcScheme::kBasic}},
-    {"lsm-zgc", {GcScheme::kLsmZgc}},
-    {"both", {GcScheme::kBasic, GcScheme::kLsmZgc}},
+const std::map<std::string, std::vector<CollectScheme>> kSchemes = {
+    {"basic", {CollectScheme::kBasic}},
+    {"lsm-zgc", {CollectScheme::kLsmZgc}},
+    {"both", {CollectScheme::kBasic, CollectScheme::kLsmZgc}},
 };
 
 struct CollectArguments : GcArguments {
@@ -25,12 +25,12 @@ struct CollectArguments : GcArguments {
 };
 
 struct SchemeRun {
-  GcScheme scheme = GcScheme::kBasic;
-  std::vector<GcResult> rounds = {};
+  CollectScheme scheme = CollectScheme::kBasic;
+  std::vector<CollectResult> rounds = {};
 
   // The sums over the rounds; histograms of the last.
-  GcResult Total() const {
-    GcResult total = rounds.back();
+  CollectResult Total() const {
+    CollectResult total = rounds.back();
     for (size_t i = 0; i + 1 < rounds.size(); ++i) {
       total.seconds += rounds[i].seconds;
       total.blocks_copied += rounds[i].blocks_copied;
@@ -45,20 +45,20 @@ struct SchemeRun {
   }
 };
 
-Result<SchemeRun> RunScheme(const CollectArguments& arguments, GcBench& bench, GcScheme scheme) {
+Result<SchemeRun> RunScheme(const CollectArguments& arguments, GcBench& bench, CollectScheme scheme) {
   SchemeRun run{.scheme = scheme};
   ISOZONE_ASSIGN_OR_RETURN(const std::unique_ptr<GcVolume> volume, bench.Fill());
   ISOZONE_ASSIGN_OR_RETURN(const std::unique_ptr<UpdatePattern> pattern, bench.MakePattern());
   for (uint32_t round = 0; round < arguments.rounds; ++round) {
     ISOZONE_RETURN_IF_ERROR(bench.Update(*volume, *pattern));
-    ISOZONE_ASSIGN_OR_RETURN(GcResult result, bench.CollectWith(*volume, scheme));
+    ISOZONE_ASSIGN_OR_RETURN(CollectResult result, bench.CollectWith(*volume, scheme));
     run.rounds.push_back(result);
   }
   if (arguments.verify) ISOZONE_RETURN_IF_ERROR(bench.Verify(*volume));
   return run;
 }
 
-std::vector<std::string> Row(const std::string& name, const std::string& round, const GcResult& result,
+std::vector<std::string> Row(const std::string& name, const std::string& round, const CollectResult& result,
                              uint64_t block_size) {
   const uint64_t copied = result.blocks_copied * block_size;
   const auto rate = static_cast<uint64_t>(result.seconds == 0 ? 0 : static_cast<double>(copied) / result.seconds);
@@ -85,7 +85,7 @@ void PrintRuns(const std::vector<SchemeRun>& runs, uint64_t block_size, Console&
                {"READ", Align::kRight},
                {"COPIES", Align::kRight}});
   for (const SchemeRun& run : runs) {
-    const std::string name(GcSchemeName(run.scheme));
+    const std::string name(CollectSchemeName(run.scheme));
     for (size_t i = 0; i < run.rounds.size(); ++i) {
       table.AddRow(Row(name, std::to_string(i + 1), run.rounds[i], block_size));
     }
@@ -103,7 +103,7 @@ void PrintHistograms(const std::vector<SchemeRun>& runs, Console& console) {
   for (const SchemeRun& run : runs) {
     for (const auto& [when, histogram] :
          {std::pair("before", run.rounds.back().before), std::pair("after", run.rounds.back().after)}) {
-      std::vector<std::string> row = {fmt::format("{}, {}", GcSchemeName(run.scheme), when)};
+      std::vector<std::string> row = {fmt::format("{}, {}", CollectSchemeName(run.scheme), when)};
       for (const uint32_t zones : histogram) row.push_back(zones == 0 ? "." : std::to_string(zones));
       table.AddRow(std::move(row));
     }
@@ -114,8 +114,8 @@ void PrintHistograms(const std::vector<SchemeRun>& runs, Console& console) {
 
 void PrintComparison(const std::vector<SchemeRun>& runs, Console& console) {
   if (runs.size() < 2) return;
-  const GcResult basic = runs[0].Total();
-  const GcResult lsm = runs[1].Total();
+  const CollectResult basic = runs[0].Total();
+  const CollectResult lsm = runs[1].Total();
   if (basic.blocks_copied == 0 || lsm.seconds == 0) return;
   console.Print("\nlsm-zgc is {:.2f} times as fast as basic and copies {:.3f} of its blocks.\n",
                 basic.seconds / lsm.seconds,
@@ -126,9 +126,9 @@ Json RunsJson(const std::vector<SchemeRun>& runs, uint64_t block_size) {
   Json document = Json::array();
   for (const SchemeRun& run : runs) {
     Json rounds = Json::array();
-    for (const GcResult& round : run.rounds) rounds.push_back(GcResultJson(round, block_size));
-    document.push_back({{"scheme", GcSchemeName(run.scheme)},
-                        {"total", GcResultJson(run.Total(), block_size)},
+    for (const CollectResult& round : run.rounds) rounds.push_back(CollectResultJson(round, block_size));
+    document.push_back({{"scheme", CollectSchemeName(run.scheme)},
+                        {"total", CollectResultJson(run.Total(), block_size)},
                         {"rounds", std::move(rounds)}});
   }
   return document;
@@ -138,7 +138,7 @@ Status BenchGcCollect(const CollectArguments& arguments, Console& console) {
   ISOZONE_ASSIGN_OR_RETURN(const OpenedDevice opened, OpenByUri(arguments.device, OpenMode::kReadWrite));
   ISOZONE_ASSIGN_OR_RETURN(const std::unique_ptr<GcBench> bench, GcBench::Open(arguments, *opened.device, 0, 0));
   std::vector<SchemeRun> runs;
-  for (const GcScheme scheme : kSchemes.at(arguments.scheme)) {
+  for (const CollectScheme scheme : kSchemes.at(arguments.scheme)) {
     ISOZONE_ASSIGN_OR_RETURN(SchemeRun run, RunScheme(arguments, *bench, scheme));
     runs.push_back(std::move(run));
   }

@@ -24,11 +24,11 @@ struct WorkerArguments : GcArguments {
 
 struct Case {
   uint32_t threads = 1;
-  std::optional<GcScheme> scheme;  // none: alone
+  std::optional<CollectScheme> scheme;  // none: alone
   WorkerResult worker = {};
-  GcResult collection = {};
+  CollectResult collection = {};
 
-  std::string Name() const { return scheme ? fmt::format("beside {}", GcSchemeName(*scheme)) : "alone"; }
+  std::string Name() const { return scheme ? fmt::format("beside {}", CollectSchemeName(*scheme)) : "alone"; }
 };
 
 WorkerOptions OptionsOf(const WorkerArguments& arguments, uint32_t threads, uint64_t block_size) {
@@ -39,7 +39,7 @@ WorkerOptions OptionsOf(const WorkerArguments& arguments, uint32_t threads, uint
 Status RunBoth(GcBench& bench, GcVolume& volume, const WorkerOptions& options, const std::vector<ZoneId>& zones,
                Case& one) {
   Result<WorkerResult> worker = Status::Aborted("the worker did not run");
-  Result<GcResult> collection = Status::Aborted("the collection did not run");
+  Result<CollectResult> collection = Status::Aborted("the collection did not run");
   {
     const std::jthread thread([&] { worker = RunWorker(bench.device(), zones, options); });
     collection = bench.CollectWith(volume, *one.scheme);
@@ -92,12 +92,12 @@ void PrintCases(const std::vector<Case>& cases, Console& console) {
 Json CasesJson(const std::vector<Case>& cases, uint64_t block_size) {
   Json document = Json::array();
   for (const Case& one : cases) {
-    document.push_back({{"beside", one.scheme ? Json(GcSchemeName(*one.scheme)) : Json()},
+    document.push_back({{"beside", one.scheme ? Json(CollectSchemeName(*one.scheme)) : Json()},
                         {"threads", one.threads},
                         {"seconds", one.worker.seconds},
                         {"of_alone", SlowdownOf(cases, one)},
                         {"bytes_per_second", one.worker.BytesPerSecond()},
-                        {"collection", one.scheme ? GcResultJson(one.collection, block_size) : Json()}});
+                        {"collection", one.scheme ? CollectResultJson(one.collection, block_size) : Json()}});
   }
   return document;
 }
@@ -119,8 +119,9 @@ Status BenchGcWorker(const WorkerArguments& arguments, Console& console) {
                            GcBench::Open(arguments, *opened.device, worker_zones, threads_max));
   std::vector<Case> cases;
   for (const uint32_t threads : arguments.threads) {
-    for (const std::optional<GcScheme> scheme :
-         {std::optional<GcScheme>(), std::optional(GcScheme::kBasic), std::optional(GcScheme::kLsmZgc)}) {
+    for (const std::optional<CollectScheme> scheme :
+         {std::optional<CollectScheme>(), std::optional(CollectScheme::kBasic),
+          std::optional(CollectScheme::kLsmZgc)}) {
       Case& one = cases.emplace_back(Case{.threads = threads, .scheme = scheme});
       ISOZONE_RETURN_IF_ERROR(RunCase(*bench, OptionsOf(arguments, threads, block_size), one));
     }

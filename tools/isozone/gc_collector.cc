@@ -21,14 +21,14 @@ struct PlannedRead {
 
 class Collection {
  public:
-  Collection(GcVolume& volume, const GcOptions& options, const std::function<void(uint64_t)>& progress)
+  Collection(GcVolume& volume, const CollectOptions& options, const std::function<void(uint64_t)>& progress)
       : volume_(volume), options_(options), progress_(progress), io_(volume.device()) {
     rules_ = options.rules;
     rules_.block_size = volume.block_size();
     rules_.request_size = volume.MaxTransfer(rules_.request_size);
   }
 
-  Result<GcResult> Run() {
+  Result<CollectResult> Run() {
     result_.before = HistogramOf(volume_.map());
     const int64_t start_ns = MonotonicNs();
     while (true) {
@@ -99,7 +99,7 @@ class Collection {
     const GcMap& map = volume_.map();
     const std::vector<ByteRange> valid = RangesOf(map.bitmap(zone), volume_.block_size());
     std::vector<PlannedRead> plan;
-    if (options_.scheme == GcScheme::kBasic) {
+    if (options_.scheme == CollectScheme::kBasic) {
       const ZoneHeat heat = options_.mix_survivors ? kNewDataHeat : ZoneHeat::kC2;  // one zone for all that survived
       for (const ByteRange& range : PlanRuns(valid, rules_)) plan.push_back({range, heat});
       return plan;
@@ -220,10 +220,10 @@ class Collection {
   }
 
   GcVolume& volume_;
-  const GcOptions& options_;
+  const CollectOptions& options_;
   const std::function<void(uint64_t)>& progress_;
   SegmentRules rules_;
-  GcResult result_;
+  CollectResult result_;
 
   std::vector<std::unique_ptr<GcVictim>> victims_;  // not reset yet; the last is the one that plan_ is of
   std::deque<GcVictim*> empty_;                     // to be reset
@@ -237,9 +237,12 @@ class Collection {
 
 }  // namespace
 
-std::string_view GcSchemeName(GcScheme scheme) { return scheme == GcScheme::kBasic ? "basic" : "lsm-zgc"; }
+std::string_view CollectSchemeName(CollectScheme scheme) {
+  return scheme == CollectScheme::kBasic ? "basic" : "lsm-zgc";
+}
 
-Result<GcResult> Collect(GcVolume& volume, const GcOptions& options, const std::function<void(uint64_t)>& progress) {
+Result<CollectResult> Collect(GcVolume& volume, const CollectOptions& options,
+                              const std::function<void(uint64_t)>& progress) {
   return Collection(volume, options, progress).Run();
 }
 

@@ -32,19 +32,19 @@
 
 namespace isozone::cli {
 
-enum class GcScheme : uint8_t { kBasic, kLsmZgc };
+enum class CollectScheme : uint8_t { kBasic, kLsmZgc };
 // "basic", "lsm-zgc".
-std::string_view GcSchemeName(GcScheme scheme);
+std::string_view CollectSchemeName(CollectScheme scheme);
 
-struct GcOptions {
-  GcScheme scheme = GcScheme::kBasic;
+struct CollectOptions {
+  CollectScheme scheme = CollectScheme::kBasic;
   uint64_t reclaim_blocks = 0;  // free blocks at least; more than 0
   uint32_t depth = 1;           // commands in flight at most; at least 1
   SegmentRules rules = {};      // block_size and request_size are fitted to the device
   bool mix_survivors = false;   // of kBasic
 };
 
-struct GcResult {
+struct CollectResult {
   double seconds = 0;
   uint64_t blocks_copied = 0;
   uint64_t blocks_reclaimed = 0;
@@ -58,6 +58,7 @@ struct GcResult {
 };
 
 // `progress` gets the blocks reclaimed so far. kNoSpace where the zones have not so many invalid blocks.
-Result<GcResult> Collect(GcVolume& volume, const GcOptions& options, const std::function<void(uint64_t)>& progress);
+Result<CollectResult> Collect(GcVolume& volume, const CollectOptions& options,
+                              const std::function<void(uint64_t)>& progress);
 
 }  // namespace isozone::cli

@@ -86,14 +86,14 @@ class GcTest : public ::testing::Test {
     ASSERT_TRUE(status.ok()) << status.ToString();
   }
 
-  GcResult CollectWith(const GcOptions& options) {
+  CollectResult CollectWith(const CollectOptions& options) {
     auto result = Collect(*volume_, options, {});
     EXPECT_TRUE(result.ok()) << result.status().ToString();
-    return result.ok() ? *result : GcResult();
+    return result.ok() ? *result : CollectResult();
   }
 
-  GcOptions Options(GcScheme scheme, uint64_t reclaim, uint32_t depth) {
-    GcOptions options;
+  CollectOptions Options(CollectScheme scheme, uint64_t reclaim, uint32_t depth) {
+    CollectOptions options;
     options.scheme = scheme;
     options.reclaim_blocks = reclaim;
     options.depth = depth;
@@ -147,20 +147,20 @@ TEST_F(GcTest, VictimsAreTheLeastUtilisedZonesAndTheOldestOfThose) {
 }
 
 TEST_F(GcTest, CopiesExactlyTheValidBlocksOfItsVictims) {
-  for (const GcScheme scheme : {GcScheme::kBasic, GcScheme::kLsmZgc}) {
+  for (const CollectScheme scheme : {CollectScheme::kBasic, CollectScheme::kLsmZgc}) {
     for (const uint32_t depth : {1U, 2U, 16U}) {
-      SCOPED_TRACE(std::string(GcSchemeName(scheme)) + ", depth " + std::to_string(depth));
+      SCOPED_TRACE(std::string(CollectSchemeName(scheme)) + ", depth " + std::to_string(depth));
       Make(8, 0.5);
       UpdateUniformly(3);
       const uint64_t written = device_->blocks_written;
       const uint64_t read = device_->blocks_read;
-      const GcResult result = CollectWith(Options(scheme, 2 * kZoneBlocks, depth));
+      const CollectResult result = CollectWith(Options(scheme, 2 * kZoneBlocks, depth));
       EXPECT_EQ(device_->blocks_written - written, result.blocks_copied);
       EXPECT_EQ(device_->blocks_read - read, result.bytes_read / kTestBlock);
       EXPECT_EQ(result.blocks_copied + result.blocks_reclaimed, result.zones_reset * kZoneBlocks);
       EXPECT_GE(result.blocks_reclaimed, 2 * kZoneBlocks);
       EXPECT_LE(result.depth_max, depth);
-      if (scheme == GcScheme::kBasic) {
+      if (scheme == CollectScheme::kBasic) {
         EXPECT_EQ(result.bytes_read, result.blocks_copied * kTestBlock);
       }
       EXPECT_EQ(volume_->map().written(), volume_->budget() - result.blocks_reclaimed);
@@ -174,7 +174,7 @@ TEST_F(GcTest, CopiesTheSameWhateverTheDepth) {
   for (const uint32_t depth : {1U, 3U, 32U}) {
     Make(8, 0.6);
     UpdateUniformly(5);
-    const GcResult result = CollectWith(Options(GcScheme::kLsmZgc, kZoneBlocks, depth));
+    const CollectResult result = CollectWith(Options(CollectScheme::kLsmZgc, kZoneBlocks, depth));
     seen.emplace_back(result.blocks_copied, result.bytes_read, result.after);
   }
   EXPECT_EQ(seen[0], seen[1]);
@@ -182,8 +182,8 @@ TEST_F(GcTest, CopiesTheSameWhateverTheDepth) {
 }
 
 TEST_F(GcTest, BothSchemesCopyTheSameWhereUpdatesAreUniform) {
-  std::vector<GcResult> results;
-  for (const GcScheme scheme : {GcScheme::kBasic, GcScheme::kLsmZgc}) {
+  std::vector<CollectResult> results;
+  for (const CollectScheme scheme : {CollectScheme::kBasic, CollectScheme::kLsmZgc}) {
     Make(16, 0.5);
     UpdateUniformly(7);
     results.push_back(CollectWith(Options(scheme, 2 * kZoneBlocks, 4)));
@@ -196,7 +196,7 @@ TEST_F(GcTest, BothSchemesCopyTheSameWhereUpdatesAreUniform) {
 TEST_F(GcTest, SurvivorsGoToZonesOfTheirHeat) {
   Make(8, 0.5);
   UpdateUniformly(9);
-  GcOptions options = Options(GcScheme::kLsmZgc, kZoneBlocks, 4);
+  CollectOptions options = Options(CollectScheme::kLsmZgc, kZoneBlocks, 4);
   CollectWith(options);
   std::vector<uint32_t> valid(kZoneHeatCount, 0);
   const GcMap& map = volume_->map();
@@ -220,8 +220,8 @@ TEST_F(GcTest, EveryRoundLeavesEveryBlockWholeWithAsFewOpenZonesAsItMayHave) {
     for (int round = 0; round < 12 && !HasFailure(); ++round) {
       ASSERT_TRUE(volume_->Update(*pattern, {}).ok());
       const auto depth = static_cast<uint32_t>(random.Between(1, 20));
-      GcOptions gc = Options(random.Chance(0.5) ? GcScheme::kBasic : GcScheme::kLsmZgc,
-                             random.Between(1, (volume_->budget() - blocks) / 2), depth);
+      CollectOptions gc = Options(random.Chance(0.5) ? CollectScheme::kBasic : CollectScheme::kLsmZgc,
+                                  random.Between(1, (volume_->budget() - blocks) / 2), depth);
       gc.mix_survivors = random.Chance(0.3);
       gc.rules.trim_groups = random.Chance(0.5);
       CollectWith(gc);
@@ -235,7 +235,7 @@ TEST_F(GcTest, SeparationCopiesFewerBlocksWhereUpdatesAreSkewed) {
   constexpr uint32_t kBlocks = 512;
   constexpr int kRounds = 150;
   std::vector<uint64_t> copied;
-  for (const GcScheme scheme : {GcScheme::kBasic, GcScheme::kLsmZgc}) {
+  for (const CollectScheme scheme : {CollectScheme::kBasic, CollectScheme::kLsmZgc}) {
     Make(32, 0.6, kBlocks);
     const auto pattern = SkewedPattern(volume_->map().logical_blocks(), {1, 1}, {0.9, 0.1, 64});
     copied.push_back(0);
@@ -252,7 +252,7 @@ TEST_F(GcTest, SeparationCopiesFewerBlocksWhereUpdatesAreSkewed) {
 TEST_F(GcTest, MoreThanThereIsToReclaimIsAnError) {
   Make(4, 0.5);
   UpdateUniformly(11);
-  const auto result = Collect(*volume_, Options(GcScheme::kBasic, 4 * kZoneBlocks, 1), {});
+  const auto result = Collect(*volume_, Options(CollectScheme::kBasic, 4 * kZoneBlocks, 1), {});
   ASSERT_FALSE(result.ok());
   EXPECT_TRUE(result.status().Is(StatusCode::kNoSpace));
 }
@@ -266,7 +266,7 @@ TEST_F(GcTest, DeviceErrorsEndTheCollection) {
       emulated_->FailNext(op, ZoneId(zone),
                           op == DeviceOp::kRead ? DeviceStatus::kUnrecoveredReadError : DeviceStatus::kWriteFault);
     }
-    const auto result = Collect(*volume_, Options(GcScheme::kLsmZgc, kZoneBlocks, 8), {});
+    const auto result = Collect(*volume_, Options(CollectScheme::kLsmZgc, kZoneBlocks, 8), {});
     ASSERT_FALSE(result.ok());
     EXPECT_TRUE(result.status().Is(StatusCode::kIoError)) << result.status().ToString();
   }
