@@ -36,7 +36,12 @@ constexpr uint32_t kDataZones = 2;
 constexpr uint32_t kMinZones = kMetadataZones + kLogZones + kEmptyForGc + kDataZones;
 
 // What becomes free while there is plenty does not pay for all that is written when there is little.
-constexpr uint64_t kMostCreditZones = 4;
+constexpr uint64_t kMostCreditZones = 8;
+
+// What a zone costs a flush at most, in zones: about what compaction rewrites, and so frees, for one that is flushed. And
+// how long it waits for one at most.
+constexpr double kDearestZone = 8;
+constexpr int64_t kLongestThrottleNs = 1'000'000'000;
 
 // Zones that one call of make_durable serves, and at most so many resets in flight.
 constexpr size_t kResetBatch = 32;
@@ -150,6 +155,7 @@ struct ZonePool::Impl {
   // Repeats `attempt` (Attempt(), the mutex held) until it is granted or nothing can make it succeed.
   template <typename AttemptFunction>
   Result<ZoneLease> GrantWhenPossible(BudgetClass c, AttemptFunction attempt) ISOZONE_REQUIRES(mu);
+  bool AwaitCredit(int64_t& deadline_ns) ISOZONE_REQUIRES(mu);
   std::optional<ZoneLease> TryAcquire(const ZoneRequest& request) ISOZONE_EXCLUDES(mu);
   PlacementQuery QueryFor(const ZoneRequest& request) ISOZONE_REQUIRES(mu);
   Placement Place(const PlacementQuery& query) const ISOZONE_REQUIRES(mu);
@@ -163,6 +169,7 @@ struct ZonePool::Impl {
   // What a new zone costs a writer of data now, in bytes that the collector must have gained.
   uint64_t PriceOfZone() const ISOZONE_REQUIRES(mu);
   bool Pay() ISOZONE_REQUIRES(mu);
+  bool OthersWrite() const ISOZONE_REQUIRES(mu);
   void Earn() ISOZONE_REQUIRES(mu);
   uint64_t MostCredit() const { return kMostCreditZones * device.geometry().zone_capacity; }
   bool CollectorMayHelp(BudgetClass c, uint64_t since_round) const ISOZONE_REQUIRES(mu);
@@ -313,6 +320,7 @@ template <typename AttemptFunction>
 Result<ZoneLease> ZonePool::Impl::GrantWhenPossible(BudgetClass c, AttemptFunction attempt) {
   int64_t began_ns = 0;
   std::optional<uint64_t> since_round;  // since when it waits for the collector
+  int64_t credit_deadline_ns = 0;
   for (;;) {
     FinishCompleted();
     ISOZONE_RETURN_IF_ERROR(CheckWritable());
@@ -327,24 +335,21 @@ Result<ZoneLease> ZonePool::Impl::GrantWhenPossible(BudgetClass c, AttemptFuncti
     bool collecting = false;
     waiting += counted;
     bool retry = ResetReleasedMetadata() || FinishZones(/*logs_too=*/false);
-    const bool needs_space = result.lack == Lack::kSpace || result.lack == Lack::kCredit;
     if (!reset_at_once && !table.dead().empty()) reset_now = true;  // space, or an active zone, for the asking
-    if (!retry && !HelpIsComing(result.lack, c)) {
+    if (!retry && result.lack == Lack::kCredit) {
+      retry = AwaitCredit(credit_deadline_ns);
+    } else if (!retry && !HelpIsComing(result.lack, c)) {
       // A writer that is between writes loses its zone before anybody waits for one.
       retry = RevokeIdleLease(result.lack, c);
       // Somebody in the middle of a write is between writes soon. Metadata takes no room from others.
       const bool writing = std::any_of(leases.begin(), leases.end(), [](const auto& l) { return l.second.writing; });
       const bool frees_something = result.lack != Lack::kSpace || c != BudgetClass::kMetadata;
-      if (!retry && needs_space) {
+      if (!retry && result.lack == Lack::kSpace) {
         if (!since_round) {
           since_round = round;
           ++stats.space_waits;
         }
         collecting = CollectorMayHelp(c, *since_round);
-        if (!collecting && result.lack == Lack::kCredit) {
-          credit = MostCredit();
-          retry = true;
-        }
       }
       if (!retry && !collecting && !(writing && frees_something)) {
         waiting -= counted;
@@ -378,8 +383,24 @@ std::optional<ZoneLease> ZonePool::Impl::TryAcquire(const ZoneRequest& request) 
   const Placement placement = Place(query);
   using Action = Placement::Action;
   if (placement.action != Action::kUseIdle && placement.action != Action::kOpenEmpty) return std::nullopt;
-  if (placement.action == Action::kOpenEmpty && !request.gc && !Pay()) return std::nullopt;
+  if (placement.action == Action::kOpenEmpty && request.urgent && OthersWrite() && !Pay()) return std::nullopt;
   return GrantTo(request, *placement.zone, query.urgent);
+}
+
+// Until something changes; true. Or, where that has taken too long, gives what is missing.
+bool ZonePool::Impl::AwaitCredit(int64_t& deadline_ns) {
+  const int64_t now_ns = MonotonicNs();
+  if (deadline_ns == 0) {
+    deadline_ns = now_ns + kLongestThrottleNs;
+    ++stats.throttled;
+  }
+  if (now_ns >= deadline_ns) {
+    credit = MostCredit();
+  } else {
+    WakeIfDue();
+    changed.WaitUntil(mu, deadline_ns);
+  }
+  return true;
 }
 
 PlacementQuery ZonePool::Impl::QueryFor(const ZoneRequest& request) {
@@ -415,7 +436,7 @@ ZonePool::Impl::Attempt ZonePool::Impl::TryPlace(const ZoneRequest& request) {
   }
   switch (placement.action) {
     case Placement::Action::kOpenEmpty:
-      if (c == BudgetClass::kData && !Pay()) return {{}, Lack::kCredit};
+      if (c == BudgetClass::kData && request.urgent && OthersWrite() && !Pay()) return {{}, Lack::kCredit};
       [[fallthrough]];
     case Placement::Action::kUseIdle:
       return {GrantTo(request, *placement.zone, query.urgent), {}};
@@ -482,7 +503,7 @@ bool ZonePool::Impl::HelpIsComing(Lack lack, BudgetClass c) const {
   if (!jobs.empty() && c == BudgetClass::kMetadata) return true;
   // The thread may be in make_durable, and that wait for this very caller.
   if (c == BudgetClass::kMetadata || !started || !durable_error.ok()) return false;
-  if (lack == Lack::kSpace || lack == Lack::kCredit) {
+  if (lack == Lack::kSpace) {
     return ((reset_at_once || reset_now) && !table.dead().empty()) || table.totals().resetting > 0;
   }
   if (table.totals().finishing > 0 || NextFinish(/*logs_too=*/true)) return true;
@@ -494,7 +515,6 @@ bool ZonePool::Impl::HelpIsComing(Lack lack, BudgetClass c) const {
 
 // Takes the lease that was not used for longest, of those whose going helps.
 bool ZonePool::Impl::RevokeIdleLease(Lack lack, BudgetClass c) {
-  if (lack == Lack::kCredit) return false;  // nobody's zone would help
   for (const BudgetClass victim : {BudgetClass::kData, BudgetClass::kLog}) {
     // The room that is left in it, or its place among the open or active zones, which others than its own class can
     // have only where it is borrowed; zones of logs are kept active for logs.
@@ -974,7 +994,15 @@ uint64_t ZonePool::Impl::PriceOfZone() const {
   if (!collects || throttle_below <= 0) return 0;
   const double free = SpaceForGc().free_percent();
   if (free >= throttle_below) return 0;
-  return static_cast<uint64_t>(static_cast<double>(device.geometry().zone_capacity) * (1 - free / throttle_below));
+  return static_cast<uint64_t>(static_cast<double>(device.geometry().zone_capacity) * kDearestZone *
+                               (1 - free / throttle_below));
+}
+
+// Somebody who may be about to make space: a compaction.
+bool ZonePool::Impl::OthersWrite() const {
+  return std::any_of(leases.begin(), leases.end(), [](const auto& entry) {
+    return entry.second.budget_class == BudgetClass::kData && !entry.second.urgent;
+  });
 }
 
 bool ZonePool::Impl::Pay() {
@@ -1032,10 +1060,7 @@ void ZonePool::BeginRound() {
 
 void ZonePool::EndRound(bool gained) {
   const MutexLock lock(impl_->mu);
-  if (!gained) {
-    impl_->hopeless_round = impl_->round;
-    impl_->credit = impl_->MostCredit();  // whoever finds a zone may have it
-  }
+  if (!gained) impl_->hopeless_round = impl_->round;
   impl_->changed.SignalAll();
 }
 

@@ -31,9 +31,9 @@
 // leases are taken away (BeginWrite then says so) when others wait. Where a collector is attached, who has no space
 // waits for it, until a whole round of it, begun after the wait, has gained nothing.
 //
-// As space runs out, writers of data slow down smoothly (Throttle below): the less is free, the larger the part of every
-// new zone that the collector must have gained first. So a writer is slowed to the pace of the collector, and does not
-// meet a wall.
+// As space runs out, flushes slow down smoothly (ThrottleBelow): the less is free, the more zones must have become free,
+// by compaction or collection, before a flush beside compactions gets another one, for a second at most. So writers are
+// slowed to the pace of what makes space, instead of running into a wall while it works. Compaction is never slowed.
 //
 // Failures: a reset that fails leaves its zone broken until the next mount; Settle reports it. When `make_durable`
 // fails nothing is reset any more, and Acquire returns that error once no zone has room.
@@ -128,6 +128,7 @@ struct ZonePoolStats {
   uint64_t revoked_leases = 0;
   uint64_t mixed_classes = 0;  // leases of zones that hold data of another class, for want of a better one
   uint64_t space_waits = 0;    // calls of Acquire that waited for the collector
+  uint64_t throttled = 0;      // flushes that waited for zones to become free before they took another one
 };
 
 class ZonePool {
@@ -205,7 +206,7 @@ class ZonePool {
   // False: dead zones are reset only in a round that calls ResetDeadNow, or when somebody waits for space.
   void ResetAtOnce(bool at_once);
   void ResetDeadNow();
-  // While less than `percent` of the capacity is free, new zones for data are paid for with what the collector gains.
+  // While less than `percent` of the capacity is free, flushes pay for zones with what becomes free. 0: never.
   void ThrottleBelow(double percent);
 
   // --- State ---

@@ -9,8 +9,8 @@
 namespace isozone {
 namespace {
 
-// Below half of where a scheme that paces itself begins, writers are slowed to its pace.
-constexpr double kThrottlePart = 0.5;
+// Where a scheme that paces itself sees space run low, writers are slowed a little before.
+constexpr double kThrottlePart = 1.5;
 constexpr uint32_t kDefaultStart = 10;
 
 // A rest is never longer: space may run out meanwhile.

@@ -91,7 +91,7 @@ class GcStore {
   // Dead zones are reset as soon as they are dead; else by ResetDead.
   virtual void ResetAtOnce(bool at_once) = 0;
   virtual void ResetDead() = 0;
-  // Below so much free space writers are slowed to the pace of the collector.
+  // Below so much free space, in percent, flushes are slowed to the pace of what makes space. 0: never.
   virtual void ThrottleBelow(double percent) = 0;
 };
 
