@@ -3,8 +3,12 @@
 //
 // A completion is never early. lateness() says how late they are. A kernel wakes a thread some ten microseconds after the
 // time that it asked for, so the thread asks for that much less (`lead_ns_`, the running median of what waking took) and
-// yields its processor to others until the time has come: an idle machine completes within microseconds, and a busy one
-// loses little. With no model, commands take no time but their delay.
+// spins until the time has come, for at most kMaxLeadNs. With no model, commands take no time but their delay.
+//
+// A device must not be slow because the host is busy. So the thread asks the kernel (Linux 6.12 on; others ignore it) to
+// be run at once and briefly when it wakes, rather than late and for long (`RunBrieflyAndSoon`). That needs no privilege
+// and gives it no more of a processor than others get. It does not yield while it waits: a kernel that counts what is
+// given up as used (Linux 6.18) then lets others run for milliseconds.
 //
 // Thread safety: every method may be called from any thread.
 #pragma once
