@@ -13,7 +13,10 @@ FsCore::FsCore(std::unique_ptr<ZonedDevice> device, MountOptions options, std::s
       frame_seed(LogFrameSeed(this->uuid)),
       parallel(parallel),
       groups(std::make_shared<GroupIndex>(geometry().zone_count, parallel ? state.zone_groups().get() : nullptr)),
-      engine(*this->device, groups, {parallel && this->options.isolation, this->options.io_shares}),
+      engine(*this->device, groups,
+             {.isolation = parallel && this->options.isolation,
+              .shares = this->options.io_shares,
+              .write_gap_ns = this->options.write_gap_ms * kMillisecondNs}),
       buffers(2 * this->options.writer_memory),
       state(std::move(state)) {}
 

@@ -154,9 +154,11 @@ struct MountOptions {
                                        // once; 64 KiB .. 16 MiB
   uint64_t writer_memory = 16 * kMiB;  // bytes that a writer of data holds at most, but two units; 128 KiB .. 1 GiB
   uint64_t read_ahead_memory =
-      64 * kMiB;          // bytes that all compaction reads hold ahead of time at most; 0: none; .. 4 GiB
-  bool isolation = true;  // keeps logs and flushes out of the way of compaction; ZenFS+ IV.C
-  IoShares io_shares;     // with isolation: what every class is given at least
+      64 * kMiB;               // bytes that all compaction reads hold ahead of time at most; 0: none; .. 4 GiB
+  bool isolation = true;       // keeps logs and flushes out of the way of compaction; ZenFS+ IV.C
+  IoShares io_shares;          // with isolation: what every class is given at least
+  uint32_t write_gap_ms = 72;  // with isolation: while users read, a flush starts to program in a group at most once in
+                               // so long, the others more often; 0: no limit; .. 1000. write_gaps.h
   GcOptions gc = {.scheme = "", .tuning = {}};  // garbage collection; no scheme: that of the policy (GcSchemeOf)
   uint64_t checkpoint_after = 32 * kMiB;        // bytes of journal after which a checkpoint is taken; 64 KiB .. 4 GiB
   bool log_write_through = false;  // FileWriter::Flush of a kLog file writes to the device, so that unsynced log
@@ -165,7 +167,7 @@ struct MountOptions {
   // Where gc.scheme is empty: "none" with `zenfs`, "lifetime" with `lifetime`, else "isozone".
   std::string GcScheme() const;
 
-  // Takes policy=, write_buffer=, log_width=, stripe_width=, stripe_unit=, writer_memory=, read_ahead_memory=, isolation=, io_shares=, gc=, gc_start=, gc_memory=, gc_verify=, gc_cold_threshold=, gc_group_blocks=, gc_dynamic_victims=,
+  // Takes policy=, write_buffer=, log_width=, stripe_width=, stripe_unit=, writer_memory=, read_ahead_memory=, isolation=, io_shares=, write_gap_ms=, gc=, gc_start=, gc_memory=, gc_verify=, gc_cold_threshold=, gc_group_blocks=, gc_dynamic_victims=,
   // checkpoint_after=, log_write_through= from `options`.
   static Result<MountOptions> FromUri(UriOptions& options);
 };
@@ -203,8 +205,9 @@ struct FileSystemStats {
   uint64_t zone_finishes = 0;
   uint64_t zone_waits = 0;  // allocations that had to wait for a zone
   Histogram::Snapshot zone_wait_ns;
-  uint64_t write_retries = 0;  // failed data writes that were moved to another zone
-  uint64_t mixed_classes = 0;  // times that data had to go to a zone of data with another lifetime or level
+  Histogram::Snapshot write_gap_wait_ns;  // of background writes, piece by piece, that waited because users read
+  uint64_t write_retries = 0;             // failed data writes that were moved to another zone
+  uint64_t mixed_classes = 0;             // times that data had to go to a zone of data with another lifetime or level
   GcStats gc;
   DeviceCounters device;
 

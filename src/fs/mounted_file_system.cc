@@ -498,6 +498,7 @@ FileSystemStats MountedFileSystem::Stats() const {
   stats.mixed_classes = pool.mixed_classes;
   stats.gc = core_->collector->Stats();
   stats.gc.space_waits = pool.space_waits;
+  stats.write_gap_wait_ns = core_->engine.GapWaits();
   stats.device = core_->device->counters();
   return stats;
 }

@@ -57,6 +57,7 @@ void ClassQueues::PushBack(Waiting& request) {
   Queue& queue = QueueOf(request.io_class);
   (queue.first == nullptr ? queue.first : queue.last->behind) = &request;
   queue.last = &request;
+  if (request.keeps_gap) ++keeping_gap_;
 }
 
 void ClassQueues::PushFront(Waiting& request) {
@@ -64,14 +65,23 @@ void ClassQueues::PushFront(Waiting& request) {
   request.behind = queue.first;
   if (queue.first == nullptr) queue.last = &request;
   queue.first = &request;
+  if (request.keeps_gap) ++keeping_gap_;
 }
 
-ClassQueues::Waiting* ClassQueues::Next(bool background_too) {
+IoClassSet ClassQueues::KeepingGaps() const {
+  IoClassSet keeping;
+  if (keeping_gap_ == 0) return keeping;
+  for (size_t c = 0; c < queues_.size(); ++c) keeping[c] = queues_[c].first != nullptr && queues_[c].first->keeps_gap;
+  return keeping;
+}
+
+ClassQueues::Waiting* ClassQueues::Next(bool background_too, IoClassSet gaps) {
+  const IoClassSet left_out = gaps.none() ? gaps : gaps & KeepingGaps();
   Queue* next = nullptr;
   for (int c = 0; c < kIoClassCount; ++c) {
     if (!background_too && IsBackground(static_cast<IoClass>(c))) break;
     Queue& queue = queues_[static_cast<size_t>(c)];
-    if (queue.first == nullptr) continue;
+    if (queue.first == nullptr || left_out[static_cast<size_t>(c)]) continue;
     if (next == nullptr) next = &queue;
     if (queue.saved < queue.first->cost * 100) continue;
     next = &queue;
@@ -80,10 +90,11 @@ ClassQueues::Waiting* ClassQueues::Next(bool background_too) {
   if (next == nullptr) return nullptr;
   Waiting& request = *next->first;
   for (size_t c = 0; c < queues_.size(); ++c) {
-    if (queues_[c].first != nullptr) queues_[c].saved += request.cost * shares_.percent[c];
+    if (queues_[c].first != nullptr && !left_out[c]) queues_[c].saved += request.cost * shares_.percent[c];
   }
   next->saved -= std::min(next->saved, request.cost * 100);
   next->first = request.behind;
+  if (request.keeps_gap) --keeping_gap_;
   return &request;
 }
 

@@ -9,6 +9,8 @@
 //            served first once it has saved the cost of what it waits with. So over any time in which it waits, it gets
 //            at least its share of what is served, to within two requests of each class. Costs are device time in bytes
 //            read: a byte written takes about four times as long (ZenFS+, section II.C).
+//   gaps     What keeps a distance (write_gaps.h) can be left out, while the rest goes on. A class whose first request is
+//            left out saves up nothing meanwhile, so that it does not come in a burst later.
 //
 // ZenFS+ (Algorithms 1 and 2) gives a flush whole groups, and lets compaction wait for them; here the flush only goes
 // first, slice by slice, so that what a flush leaves of a group is not lost.
@@ -17,6 +19,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -37,6 +40,8 @@ struct IoShares {
   bool operator==(const IoShares&) const = default;
 };
 
+using IoClassSet = std::bitset<kIoClassCount>;
+
 class ClassQueues {
  public:
   static constexpr uint64_t kWriteCost = 4;  // of a byte written, in bytes read
@@ -44,7 +49,8 @@ class ClassQueues {
   // What waits; the owner keeps it until Next returned it. Part of a list while it waits.
   struct Waiting {
     IoClass io_class = IoClass::kOther;
-    uint64_t cost = 0;  // of what it does next
+    uint64_t cost = 0;       // of what it does next
+    bool keeps_gap = false;  // may go only when no gap is to be kept
     Waiting* behind = nullptr;
   };
 
@@ -53,8 +59,11 @@ class ClassQueues {
   void PushBack(Waiting& request);
   void PushFront(Waiting& request);
   // Takes out the request that goes next, of all (`background_too`) or of those above the background classes; null
-  // where none waits.
-  Waiting* Next(bool background_too);
+  // where none waits. Of the classes in `gaps`, what keeps a gap is left out.
+  Waiting* Next(bool background_too, IoClassSet gaps = {});
+  bool AnyKeepsGap() const { return keeping_gap_ > 0; }
+  // The classes of which the first request keeps a gap.
+  IoClassSet KeepingGaps() const;
 
   // From compaction on down.
   static constexpr bool IsBackground(IoClass c) { return c >= IoClass::kCompactionRead; }
@@ -72,6 +81,7 @@ class ClassQueues {
 
   const IoShares shares_;
   std::array<Queue, kIoClassCount> queues_;
+  uint64_t keeping_gap_ = 0;  // requests
 };
 
 }  // namespace isozone

@@ -126,6 +126,39 @@ TEST(ClassQueues, AClassWithoutAShareWaitsForAllOthers) {
   EXPECT_EQ(die.Share(IoClass::kGc), 0);
 }
 
+TEST(ClassQueues, WhatKeepsAGapIsLeftOutAndTheRestGoesOn) {
+  ClassQueues queues{IoShares()};
+  ClassQueues::Waiting flush{IoClass::kFlush, kSlice, /*keeps_gap=*/true};
+  ClassQueues::Waiting compaction{IoClass::kCompactionWrite, kSlice, /*keeps_gap=*/false};
+  IoClassSet gaps;
+  gaps[static_cast<size_t>(IoClass::kFlush)] = gaps[static_cast<size_t>(IoClass::kCompactionWrite)] = true;
+  EXPECT_FALSE(queues.AnyKeepsGap());
+  queues.PushBack(flush);
+  queues.PushBack(compaction);
+  EXPECT_TRUE(queues.AnyKeepsGap());
+  EXPECT_TRUE(queues.KeepingGaps()[static_cast<size_t>(IoClass::kFlush)]);
+  EXPECT_EQ(queues.KeepingGaps().count(), 1U);
+  EXPECT_EQ(queues.Next(true, gaps), &compaction) << "of a class with a gap, but queued before users read";
+  EXPECT_EQ(queues.Next(true, gaps), nullptr);
+  EXPECT_EQ(queues.Next(true), &flush);
+  EXPECT_FALSE(queues.AnyKeepsGap());
+}
+
+TEST(ClassQueues, AClassSavesNothingWhileItKeepsAGap) {
+  ClassQueues queues{IoShares()};
+  std::deque<ClassQueues::Waiting> flushes(3, {IoClass::kFlush, kSlice, /*keeps_gap=*/true});
+  for (auto& flush : flushes) queues.PushBack(flush);
+  ClassQueues::Waiting log{IoClass::kWal, kSlice};
+  IoClassSet gap;
+  gap[static_cast<size_t>(IoClass::kFlush)] = true;
+  for (int i = 0; i < 100; ++i) {
+    queues.PushBack(log);
+    ASSERT_EQ(queues.Next(true, gap), &log);
+  }
+  queues.PushBack(log);
+  EXPECT_EQ(queues.Next(true), &log) << "the flush does not come first for having waited";
+}
+
 TEST(IoShares, AreParsed) {
   const auto shares = IoShares::Parse("flush:20,gc:10");
   ASSERT_TRUE(shares.ok()) << shares.status().ToString();

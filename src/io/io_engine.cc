@@ -22,12 +22,29 @@ uint64_t SliceOf(const DeviceGeometry& geometry, const GroupIndex& groups, bool 
 // for a place again (Dispatch), who leaves a place first gives it back and then looks whether somebody waits. Both are
 // sequentially consistent, so that one of the two sees the other.
 struct alignas(64) IoGroup {
-  explicit IoGroup(const IoShares& shares) : queues(shares) {}
+  IoGroup(const IoShares& shares, uint32_t number_) : number(number_), queues(shares) {}
 
+  // The classes that have to wait for a gap at `now_ns`, while users read; `opens_at_ns`: when the first of them no
+  // longer has to.
+  IoClassSet OpenGaps(int64_t now_ns, int64_t gap_ns, int64_t& opens_at_ns) const ISOZONE_REQUIRES(mu) {
+    IoClassSet gaps = queues.KeepingGaps();
+    opens_at_ns = INT64_MAX;
+    for (int c = 0; c < kIoClassCount; ++c) {
+      if (!gaps[static_cast<size_t>(c)]) continue;
+      const int64_t at_ns = gate.OpensAt(static_cast<IoClass>(c), gap_ns);
+      gaps[static_cast<size_t>(c)] = now_ns < at_ns;
+      if (now_ns < at_ns) opens_at_ns = std::min(opens_at_ns, at_ns);
+    }
+    return gaps;
+  }
+
+  const uint32_t number;
   std::atomic<uint64_t> places{0};  // taken: by background classes in the upper half, by all in the lower
   std::atomic<uint32_t> waiting{0};
   Mutex mu;
   ClassQueues queues ISOZONE_GUARDED_BY(mu);
+  WriteGaps::Gate gate ISOZONE_GUARDED_BY(mu);
+  int64_t alarm_at_ns ISOZONE_GUARDED_BY(mu) = INT64_MAX;  // of the next alarm; INT64_MAX: none is set
 };
 
 namespace {
@@ -39,21 +56,23 @@ uint64_t PlaceOf(IoClass c) { return ClassQueues::IsBackground(c) ? kOneBackgrou
 
 }  // namespace
 
-IoEngine::IoEngine(ZonedDevice& device, std::shared_ptr<const GroupIndex> groups, const Options& options)
+IoEngine::IoEngine(ZonedDevice& device, std::shared_ptr<const GroupIndex> groups, Options options)
     : device_(device),
       index_(std::move(groups)),
       isolation_(options.isolation),
       depth_(std::max(kLeastGroupDepth, kDeviceDepth / index_->count())),
-      slice_(SliceOf(device.geometry(), *index_, options.isolation)) {
+      slice_(SliceOf(device.geometry(), *index_, options.isolation)),
+      write_gap_ns_(isolation_ && index_->count() > 1 ? options.write_gap_ns : 0),
+      clock_(options.clock ? std::move(options.clock) : std::make_unique<ThreadAlarmClock>()) {
   groups_.reserve(index_->count());
-  for (uint32_t i = 0; i < index_->count(); ++i) groups_.push_back(std::make_unique<Group>(options.shares));
+  for (uint32_t i = 0; i < index_->count(); ++i) groups_.push_back(std::make_unique<Group>(options.shares, i));
+  clock_->OnRing([this](uint32_t group) { OnAlarm(*groups_[group]); });
 }
 
 IoEngine::IoEngine(ZonedDevice& device)
-    : IoEngine(device, std::make_shared<GroupIndex>(device.geometry().zone_count, nullptr),
-               {.isolation = false, .shares = {}}) {}
+    : IoEngine(device, std::make_shared<GroupIndex>(device.geometry().zone_count, nullptr), {.isolation = false}) {}
 
-IoEngine::~IoEngine() = default;
+IoEngine::~IoEngine() { clock_->Stop(); }
 
 IoEngine::Group* IoEngine::GroupOf(const IoRequest& request) const {
   if (!isolation_ || !Transfers(request.device.op)) return nullptr;
@@ -62,7 +81,7 @@ IoEngine::Group* IoEngine::GroupOf(const IoRequest& request) const {
 
 void IoEngine::Submit(IoRequest& request) {
   request.engine_ = this;
-  request.submitted_ns_ = MonotonicNs();
+  request.submitted_ns_ = clock_->Now();
   request.length_ = request.device.length;
   request.completed_ = 0;
   request.fua_ = request.device.fua;
@@ -72,8 +91,10 @@ void IoEngine::Submit(IoRequest& request) {
     done.engine_->OnDone(done);
   };
   request.group_ = GroupOf(request);
-  const bool has_place =
-      request.group_ == nullptr || (request.group_->waiting.load() == 0 && TryEnter(*request.group_, request.io_class));
+  request.held_since_ns_ = 0;
+  if (write_gap_ns_ > 0 && request.io_class == IoClass::kUserRead) readers_.Note(request.submitted_ns_);
+  const bool has_place = request.group_ == nullptr || (request.group_->waiting.load() == 0 && !KeepsGap(request) &&
+                                                       TryEnter(*request.group_, request.io_class));
   if (has_place) {
     SubmitSlices(request);
   } else {
@@ -95,12 +116,22 @@ void IoEngine::Leave(Group& group, IoClass c) {
   if (group.waiting.load() > 0) Dispatch(group);
 }
 
+bool IoEngine::KeepsGap(const IoRequest& request) const {
+  return write_gap_ns_ > 0 && request.device.op != DeviceOp::kRead &&
+         WriteGaps::Keeps(request.io_class, request.fua_) && readers_.Active(clock_->Now());
+}
+
 void IoEngine::Enqueue(Group& group, IoRequest& request, bool overtaken) {
   {
     const MutexLock lock(group.mu);
     const uint64_t next = std::min(slice_, request.length_ - request.completed_);
     request.ClassQueues::Waiting::io_class = request.io_class;
     request.cost = request.device.op == DeviceOp::kRead ? next : next * ClassQueues::kWriteCost;
+    request.keeps_gap = KeepsGap(request);
+    if (request.keeps_gap) {
+      const int64_t now_ns = clock_->Now();
+      request.held_since_ns_ = now_ns < group.gate.OpensAt(request.io_class, write_gap_ns_) ? now_ns : 0;
+    }
     if (overtaken) {
       group.queues.PushFront(request);
     } else {
@@ -112,25 +143,43 @@ void IoEngine::Enqueue(Group& group, IoRequest& request, bool overtaken) {
 }
 
 void IoEngine::Dispatch(Group& group) {
-  for (;;) {
-    IoRequest* next = nullptr;
-    {
-      const MutexLock lock(group.mu);
-      // A place for any class, or else one that the background classes may not take.
-      const bool background_too = TryEnter(group, IoClass::kOther);
-      if (!background_too && !TryEnter(group, IoClass::kWal)) return;
-      next = static_cast<IoRequest*>(group.queues.Next(background_too));
-      if (background_too && (next == nullptr || !ClassQueues::IsBackground(next->io_class))) {
-        group.places.fetch_sub(kOneBackgroundPlace - kOnePlace);
-      }
-      if (next == nullptr) {
-        group.places.fetch_sub(kOnePlace);
-        return;
-      }
-      group.waiting.fetch_sub(1);
-    }
-    SubmitSlices(*next);
+  int64_t alarm_ns = 0;
+  while (IoRequest* next = TakeNext(group, alarm_ns)) SubmitSlices(*next);
+  if (alarm_ns != 0) clock_->RingAt(alarm_ns, group.number);
+}
+
+IoRequest* IoEngine::TakeNext(Group& group, int64_t& alarm_ns) {
+  const MutexLock lock(group.mu);
+  // A place for any class, or else one that the background classes may not take.
+  const bool background_too = TryEnter(group, IoClass::kOther);
+  if (!background_too && !TryEnter(group, IoClass::kWal)) return nullptr;
+  int64_t opens_at_ns = INT64_MAX;
+  IoClassSet gaps;
+  const int64_t now_ns = group.queues.AnyKeepsGap() ? clock_->Now() : 0;
+  if (now_ns != 0 && readers_.Active(now_ns)) gaps = group.OpenGaps(now_ns, write_gap_ns_, opens_at_ns);
+  auto* next = static_cast<IoRequest*>(group.queues.Next(background_too, gaps));
+  if (background_too && (next == nullptr || !ClassQueues::IsBackground(next->io_class))) {
+    group.places.fetch_sub(kOneBackgroundPlace - kOnePlace);
   }
+  if (next == nullptr) {
+    group.places.fetch_sub(kOnePlace);
+    if (opens_at_ns < group.alarm_at_ns) alarm_ns = group.alarm_at_ns = opens_at_ns;
+    return nullptr;
+  }
+  group.waiting.fetch_sub(1);
+  if (next->keeps_gap) {
+    group.gate.OnStart(next->io_class, now_ns);
+    if (next->held_since_ns_ != 0) gap_wait_ns_.Add(static_cast<uint64_t>(now_ns - next->held_since_ns_));
+  }
+  return next;
+}
+
+void IoEngine::OnAlarm(Group& group) {
+  {
+    const MutexLock lock(group.mu);
+    group.alarm_at_ns = INT64_MAX;
+  }
+  Dispatch(group);
 }
 
 bool IoEngine::HasOneSlice(const IoRequest& request) const {
@@ -170,7 +219,7 @@ bool IoEngine::Advance(IoRequest& request) {
   request.completed_ += device.length;
   device.offset = DeviceOffset(device.offset.value() + device.length);
   device.data += device.length;
-  if (request.group_ == nullptr || request.group_->waiting.load() == 0) return true;
+  if (request.group_ == nullptr || (request.group_->waiting.load() == 0 && !KeepsGap(request))) return true;
   request.group_->places.fetch_sub(PlaceOf(request.io_class));
   Enqueue(*request.group_, request, /*overtaken=*/true);
   return false;
@@ -183,7 +232,7 @@ void IoEngine::Finish(IoRequest& request) {
   device.length = request.length_;
   device.fua = request.fua_;
   PerClass& counts = classes_[static_cast<size_t>(request.io_class)];
-  const auto latency_ns = static_cast<uint64_t>(MonotonicNs() - request.submitted_ns_);
+  const auto latency_ns = static_cast<uint64_t>(clock_->Now() - request.submitted_ns_);
   if (device.op == DeviceOp::kRead) {
     counts.bytes_read.fetch_add(device.length, std::memory_order_relaxed);
     counts.read_latency_ns.Add(latency_ns);

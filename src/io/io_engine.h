@@ -7,6 +7,8 @@
 //   slices   What is longer than a slice goes to the device slice by slice, in order, and competes for its place before
 //            each: so nothing waits for more than a slice of what ranks lower. A slice is what the medium programs at
 //            once; where all zones are one group, the longest transfer that the device takes.
+//   gaps     While users read, background writes of a group keep a distance (write_gaps.h). Who has to wait for that is
+//            queued; an alarm sends him when it is over, if nobody else's coming and going has.
 //   FIFO     Without isolation everything goes to the device at once.
 //
 // While nothing waits, a request costs two atomic operations more than on the bare device.
@@ -23,8 +25,10 @@
 #include "base/histogram.h"
 #include "base/mutex.h"
 #include "device/zoned_device.h"
+#include "io/alarm_clock.h"
 #include "io/class_queues.h"
 #include "io/io_class.h"
+#include "io/write_gaps.h"
 #include "izg/group_index.h"
 
 namespace isozone {
@@ -46,8 +50,9 @@ struct IoRequest : private ClassQueues::Waiting {
   IoEngine* engine_ = nullptr;
   IoGroup* group_ = nullptr;  // null: it needs no place
   int64_t submitted_ns_ = 0;
-  uint64_t length_ = 0;     // of all slices
-  uint64_t completed_ = 0;  // bytes in slices that are done; behind them lies device.data
+  int64_t held_since_ns_ = 0;  // when it began to wait for a gap; 0: it does not
+  uint64_t length_ = 0;        // of all slices
+  uint64_t completed_ = 0;     // bytes in slices that are done; behind them lies device.data
   bool fua_ = false;
   // Where a slice is between its submitter and its completion: who comes second goes on with the next slice. So slices
   // that are done before Submit returns make a loop, not a recursion.
@@ -100,11 +105,13 @@ class IoEngine {
 
   struct Options {
     bool isolation = true;  // false: FIFO
-    IoShares shares;
+    IoShares shares = {};
+    int64_t write_gap_ns = 0;                     // 0: none; nor are there gaps where all zones are one group
+    std::unique_ptr<AlarmClock> clock = nullptr;  // null: the real one
   };
 
   // `groups`: of the device's zones.
-  IoEngine(ZonedDevice& device, std::shared_ptr<const GroupIndex> groups, const Options& options);
+  IoEngine(ZonedDevice& device, std::shared_ptr<const GroupIndex> groups, Options options);
   // FIFO.
   explicit IoEngine(ZonedDevice& device);
   // All requests must be done.
@@ -125,6 +132,8 @@ class IoEngine {
   Status Flush(IoClass io_class);
 
   IoClassStats Stats(IoClass io_class) const;
+  // Of every slice that waited for a gap: for how long.
+  Histogram::Snapshot GapWaits() const { return gap_wait_ns_.Take(); }
 
  private:
   struct PerClass {
@@ -141,9 +150,14 @@ class IoEngine {
   // Takes a place at the device, where one is free for the class.
   bool TryEnter(Group& group, IoClass c) const;
   void Leave(Group& group, IoClass c);
+  // It is a write that has to keep a gap now.
+  bool KeepsGap(const IoRequest& request) const;
   void Enqueue(Group& group, IoRequest& request, bool overtaken);
   // Sends what waits for the group, as far as there are places.
   void Dispatch(Group& group);
+  // Who goes next, with a place; null: nobody can. `alarm_ns`: when to look again, or 0.
+  IoRequest* TakeNext(Group& group, int64_t& alarm_ns);
+  void OnAlarm(Group& group);
   bool HasOneSlice(const IoRequest& request) const;
   // Sends the next slice, and those behind it for as long as they are done at once and keep their place.
   void SubmitSlices(IoRequest& request);
@@ -157,8 +171,12 @@ class IoEngine {
   const bool isolation_;
   const uint32_t depth_;  // of a group
   const uint64_t slice_;  // bytes
+  const int64_t write_gap_ns_;
   std::vector<std::unique_ptr<Group>> groups_;
   std::array<PerClass, kIoClassCount> classes_;
+  WriteGaps::Readers readers_;
+  Histogram gap_wait_ns_;
+  const std::unique_ptr<AlarmClock> clock_;
 };
 
 }  // namespace isozone

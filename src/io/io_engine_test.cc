@@ -1,6 +1,10 @@
 #include "io/io_engine.h"
 
+#include <algorithm>
 #include <deque>
+#include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -220,10 +224,149 @@ TEST_F(Isolation, DurabilityIsAskedForWithTheLastSlice) {
   device.Complete();
 }
 
+// Time stands still until the test moves it.
+class ManualClock final : public AlarmClock {
+ public:
+  int64_t Now() const override { return now_; }
+  void RingAt(int64_t at_ns, uint32_t what) override { alarms_.emplace(at_ns, what); }
+  void OnRing(std::function<void(uint32_t)> ring) override { ring_ = std::move(ring); }
+  void Stop() override { alarms_.clear(); }
+
+  void MoveTo(int64_t now_ns) {
+    now_ = now_ns;
+    while (!alarms_.empty() && alarms_.begin()->first <= now_) {
+      const uint32_t what = alarms_.begin()->second;
+      alarms_.erase(alarms_.begin());
+      ring_(what);
+    }
+  }
+  size_t alarms() const { return alarms_.size(); }
+
+ private:
+  int64_t now_ = kSecondNs;
+  std::multimap<int64_t, uint32_t> alarms_;
+  std::function<void(uint32_t)> ring_;
+};
+
+class Gaps : public testing::Test {
+ protected:
+  static constexpr int64_t kGap = 64 * kMillisecondNs;
+
+  IoRequest& Submit(IoClass io_class, uint64_t length = 64 * kKiB, uint32_t zone = 0, bool fua = false) {
+    IoRequest& request = requests_.emplace_back();
+    request.io_class = io_class;
+    request.device.op = io_class == IoClass::kUserRead ? DeviceOp::kRead : DeviceOp::kWrite;
+    request.device.fua = fua;
+    request.device.offset = DeviceOffset(zone * kMiB);
+    request.device.data = buffer_.data();
+    request.device.length = length;
+    request.done = [](IoRequest&) {};
+    engine->Submit(request);
+    return request;
+  }
+  void CompleteAll() {
+    while (!device.held.empty()) device.Complete();
+  }
+  // A reader of zone 1.
+  void Read() {
+    for (uint32_t i = 0; i < WriteGaps::kRun; ++i) Submit(IoClass::kUserRead, 4096, /*zone=*/1);
+    CompleteAll();
+  }
+  void MoveBy(int64_t ns) { clock->MoveTo(clock->Now() + ns); }
+
+  ManualDevice device{2};
+  const ZoneGroups two_groups = TwoGroups();
+  ManualClock* clock = new ManualClock;
+  std::unique_ptr<IoEngine> engine =
+      std::make_unique<IoEngine>(device, std::make_shared<GroupIndex>(2, &two_groups),
+                                 IoEngine::Options{.write_gap_ns = kGap, .clock = std::unique_ptr<AlarmClock>(clock)});
+
+ private:
+  std::deque<IoRequest> requests_;
+  std::vector<std::byte> buffer_ = std::vector<std::byte>(kMiB);
+};
+
+TEST_F(Gaps, NobodyKeepsOneWhileNobodyReads) {
+  for (int i = 0; i < 5; ++i) Submit(IoClass::kFlush);
+  EXPECT_EQ(device.held.size(), 5U);
+  CompleteAll();
+  EXPECT_EQ(engine->GapWaits().count, 0U);
+}
+
+TEST_F(Gaps, SlicesOfAFlushWaitForEachOtherWhileUsersRead) {
+  Read();
+  Submit(IoClass::kFlush, 128 * kKiB);
+  ASSERT_EQ(device.held.size(), 1U);
+  device.Complete();
+  EXPECT_TRUE(device.held.empty()) << "the second slice keeps the gap";
+  for (int64_t passed = 0; passed + 16 * kMillisecondNs < kGap; passed += 16 * kMillisecondNs) {
+    Read();
+    MoveBy(16 * kMillisecondNs);
+    EXPECT_TRUE(device.held.empty());
+  }
+  Read();
+  MoveBy(16 * kMillisecondNs);
+  ASSERT_EQ(device.held.size(), 1U) << "the alarm has sent it";
+  CompleteAll();
+  EXPECT_EQ(engine->GapWaits().count, 1U);
+  EXPECT_EQ(engine->GapWaits().max, static_cast<uint64_t>(kGap));
+}
+
+TEST_F(Gaps, EndWhenNobodyReadsAnyMore) {
+  Read();
+  Submit(IoClass::kFlush);
+  Submit(IoClass::kFlush);
+  CompleteAll();
+  EXPECT_EQ(clock->alarms(), 1U);
+  MoveBy(WriteGaps::kPauseNs + 1);
+  Submit(IoClass::kFlush);  // finds that the others no longer have to wait
+  EXPECT_EQ(device.held.size(), 2U);
+  CompleteAll();
+}
+
+TEST_F(Gaps, DoNotHoldUpReadsMetadataOrLogsThatSomebodyWaitsFor) {
+  Read();
+  Submit(IoClass::kFlush);
+  Submit(IoClass::kFlush);
+  Submit(IoClass::kUserRead, 4096);
+  Submit(IoClass::kMetadata);
+  Submit(IoClass::kWal, 64 * kKiB, 0, /*fua=*/true);
+  EXPECT_EQ(device.held.size(), 4U) << "all but the second flush";
+  Submit(IoClass::kWal);
+  EXPECT_EQ(device.held.size(), 4U) << "a log that nobody waits for keeps the shortest gap";
+  Submit(IoClass::kFlush, 64 * kKiB, /*zone=*/1);
+  EXPECT_EQ(device.held.size(), 5U) << "another group";
+  CompleteAll();
+  MoveBy(kGap / 16);
+  EXPECT_EQ(device.held.size(), 1U) << "the log";
+  CompleteAll();
+  MoveBy(kGap);
+  CompleteAll();
+}
+
+TEST(ThreadAlarmClock, RingsOnceForEachAlarm) {
+  ThreadAlarmClock clock;
+  Latch latch(3);
+  std::vector<uint32_t> rung;
+  clock.OnRing([&](uint32_t what) {
+    rung.push_back(what);
+    latch.CountDown();
+  });
+  const int64_t now = clock.Now();
+  clock.RingAt(now + 3 * kMillisecondNs, 3);
+  clock.RingAt(now + 2 * kMillisecondNs, 2);
+  clock.RingAt(now + kMillisecondNs, 1);
+  latch.Wait();
+  clock.RingAt(now + 3600 * kSecondNs, 4);
+  clock.Stop();
+  EXPECT_EQ(rung.size(), 3U);
+  EXPECT_TRUE(std::is_permutation(rung.begin(), rung.end(), std::vector<uint32_t>{1, 2, 3}.begin()));
+}
+
 TEST(IoEngine, WithoutIsolationEverythingGoesAtOnce) {
   ManualDevice device(2);
   const ZoneGroups groups = TwoGroups();
-  IoEngine engine(device, std::make_shared<GroupIndex>(2, &groups), {.isolation = false, .shares = {}});
+  IoEngine engine(device, std::make_shared<GroupIndex>(2, &groups), {.isolation = false});
   std::deque<IoRequest> requests(100);
   std::byte buffer[4096];
   for (IoRequest& request : requests) {

@@ -53,6 +53,7 @@ std::string StatsJson(const FileSystem& fs) {
       {"zone_resets", stats.zone_resets},
       {"zone_finishes", stats.zone_finishes},
       {"zone_wait_us", Latency(stats.zone_wait_ns)},
+      {"write_gap_wait_us", Latency(stats.write_gap_wait_ns)},
       {"space",
        {{"capacity_bytes", space.capacity},
         {"live_bytes", space.live},

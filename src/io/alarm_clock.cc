@@ -1,0 +1,48 @@
+#include "io/alarm_clock.h"
+
+#include <sys/prctl.h>
+
+#include <utility>
+
+namespace isozone {
+
+void ThreadAlarmClock::RingAt(int64_t at_ns, uint32_t what) {
+  const MutexLock lock(mu_);
+  if (stop_) return;
+  const bool first = alarms_.empty() || at_ns < alarms_.top().at_ns;
+  alarms_.push({at_ns, what});
+  if (!thread_) {
+    thread_.emplace([this] { Run(); });
+  } else if (first) {
+    changed_.Signal();
+  }
+}
+
+void ThreadAlarmClock::Stop() {
+  std::optional<std::thread> thread;
+  {
+    const MutexLock lock(mu_);
+    stop_ = true;
+    thread.swap(thread_);
+    changed_.Signal();
+  }
+  if (thread) thread->join();
+}
+
+void ThreadAlarmClock::Run() {
+  ::prctl(PR_SET_NAME, "isozone-gaps");
+  const MutexLock lock(mu_);
+  while (!stop_) {
+    if (alarms_.empty()) {
+      changed_.Wait(mu_);
+    } else if (const Alarm alarm = alarms_.top(); alarm.at_ns > Now()) {
+      changed_.WaitUntil(mu_, alarm.at_ns);
+    } else {
+      alarms_.pop();
+      const MutexUnlock unlock(mu_);
+      ring_(alarm.what);
+    }
+  }
+}
+
+}  // namespace isozone

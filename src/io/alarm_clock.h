@@ -1,0 +1,56 @@
+// AlarmClock: the time, and a call when it has come. Tests have one of their own; ThreadAlarmClock is the real one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <queue>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+
+namespace isozone {
+
+// Thread safety: any thread.
+class AlarmClock {
+ public:
+  virtual ~AlarmClock() = default;
+  // Nanoseconds; never goes back.
+  virtual int64_t Now() const = 0;
+  // Calls `ring`(`what`) once, at `at_ns` or soon after, never inside this call.
+  virtual void RingAt(int64_t at_ns, uint32_t what) = 0;
+  // Whom to call. Before the first RingAt.
+  virtual void OnRing(std::function<void(uint32_t what)> ring) = 0;
+  // Rings no more when this returns.
+  virtual void Stop() = 0;
+};
+
+// MonotonicNs(), and a thread that begins with the first RingAt.
+class ThreadAlarmClock final : public AlarmClock {
+ public:
+  ~ThreadAlarmClock() override { Stop(); }
+  int64_t Now() const override { return MonotonicNs(); }
+  void RingAt(int64_t at_ns, uint32_t what) override;
+  void OnRing(std::function<void(uint32_t what)> ring) override { ring_ = std::move(ring); }
+  void Stop() override;
+
+ private:
+  struct Alarm {
+    int64_t at_ns;
+    uint32_t what;
+    bool operator>(const Alarm& other) const { return at_ns > other.at_ns; }
+  };
+
+  void Run();
+
+  std::function<void(uint32_t)> ring_;
+  Mutex mu_;
+  CondVar changed_;
+  bool stop_ ISOZONE_GUARDED_BY(mu_) = false;
+  std::priority_queue<Alarm, std::vector<Alarm>, std::greater<>> alarms_ ISOZONE_GUARDED_BY(mu_);
+  std::optional<std::thread> thread_ ISOZONE_GUARDED_BY(mu_);
+};
+
+}  // namespace isozone

@@ -1,0 +1,96 @@
+// WriteGaps: while users read, a group is not given one background write straight after the other.
+//
+// A die reads in a fraction of the time in which it programs, and serves both in order: a read that meets a writer waits
+// for the program under way and for those in the die's buffer, twenty times as long as it takes itself. The host cannot
+// see when a program ends, for a write is complete when it is in the buffer. So what a group is given to program is
+// spread over time:
+//
+//   users read   kRun user reads, each at most kPauseNs after the one before; until kPauseNs after the last one. Opening a
+//                table takes fewer reads, so that a flush or compaction does not count as a reader.
+//   gaps         while users read, a group starts a slice of a write of a class no sooner than the gap of that class after
+//                the last such slice. Slices are what the medium programs at once.
+//   one by one   and no sooner than the shortest gap after the last slice of any of these classes.
+//
+// So, where the shortest gap is longer than a program, a read finds one of these before it at most, and that for a known
+// part of all times at most: the sum over the classes of program time / gap. After its gap a class goes by rank and share
+// (class_queues.h), so none starves.
+//
+// A flush keeps the whole gap: where it falls behind, RocksDB slows the writer down, and less is written for a while.
+// Compaction and collection keep a quarter: where they fall behind, reads have more tables to search. Logs keep a
+// sixteenth, so that their slices go one by one; but those that somebody waits for keep none, nor does metadata.
+//
+// Pure: takes times, and has no clock. Thread safety: Readers is for any thread; Gate is its owner's to lock.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+
+#include "base/units.h"
+#include "io/io_class.h"
+
+namespace isozone {
+
+class WriteGaps {
+ public:
+  static constexpr uint32_t kRun = 16;
+  static constexpr int64_t kPauseNs = 20 * kMillisecondNs;
+
+  // By what the gap of a class is less than that of a flush; 0: it keeps none.
+  static constexpr int64_t Divisor(IoClass c) {
+    switch (c) {
+      case IoClass::kFlush:
+        return 1;
+      case IoClass::kCompactionWrite:
+      case IoClass::kGc:
+        return 4;
+      case IoClass::kWal:
+        return kShortest;
+      default:
+        return 0;
+    }
+  }
+  static constexpr int64_t kShortest = 16;
+  // Of writes; `durable`: somebody waits for it to be.
+  static constexpr bool Keeps(IoClass c, bool durable) { return Divisor(c) != 0 && !(c == IoClass::kWal && durable); }
+
+  // The reads of users, on all groups.
+  class Readers {
+   public:
+    void Note(int64_t now_ns) {
+      const int64_t pause_ns = now_ns - last_ns_.exchange(now_ns, std::memory_order_relaxed);
+      const uint32_t run = run_.load(std::memory_order_relaxed);
+      if (pause_ns > kPauseNs) {
+        run_.store(1, std::memory_order_relaxed);
+      } else if (run < kRun) {
+        run_.store(run + 1, std::memory_order_relaxed);
+      }
+    }
+    bool Active(int64_t now_ns) const {
+      return run_.load(std::memory_order_relaxed) >= kRun &&
+             now_ns - last_ns_.load(std::memory_order_relaxed) <= kPauseNs;
+    }
+
+   private:
+    std::atomic<int64_t> last_ns_{INT64_MIN / 2};
+    std::atomic<uint32_t> run_{0};  // reads in a row, up to kRun
+  };
+
+  // Of one group. `gap_ns`: of a flush.
+  class Gate {
+   public:
+    // When a slice of a class that keeps gaps may start, as it looks now.
+    int64_t OpensAt(IoClass c, int64_t gap_ns) const {
+      return std::max(last_ns_[static_cast<size_t>(c)] + gap_ns / Divisor(c), last_of_all_ns_ + gap_ns / kShortest);
+    }
+    void OnStart(IoClass c, int64_t now_ns) { last_ns_[static_cast<size_t>(c)] = last_of_all_ns_ = now_ns; }
+
+   private:
+    static constexpr int64_t kNever = INT64_MIN / 2;
+    std::array<int64_t, kIoClassCount> last_ns_ = {kNever, kNever, kNever, kNever, kNever, kNever, kNever, kNever};
+    int64_t last_of_all_ns_ = kNever;
+  };
+};
+
+}  // namespace isozone
