@@ -229,8 +229,11 @@ Result<CopyStats> Collector::Run(double free_percent, const Progress& progress) 
   store_.ResetDead();
   const GcPlan plan = Plan(/*all=*/true);
   std::vector<ZoneId> victims;
-  for (const GcCandidate& victim : plan.victims) victims.push_back(victim.zone);
-  {
+  const bool enough = plan.space.free_percent() >= free_percent;
+  for (const GcCandidate& victim : plan.victims) {
+    if (!enough) victims.push_back(victim.zone);
+  }
+  if (!victims.empty()) {
     const MutexLock lock(mu_);
     ++stats_.rounds;
     stats_.urgency = 1;

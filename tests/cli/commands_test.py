@@ -290,6 +290,123 @@ class Izg(harness.CliTest):
         self.fails(harness.NOT_FOUND, ["never measured", "izg identify"], "izg", "show", self.device)
 
 
+class Gc(harness.CliTest):
+    """Garbage is made by removing every second of many files that share zones."""
+
+    def setUp(self):
+        super().setUp()
+        self.format()
+        self.content = [os.urandom(1 << 20) for _ in range(24)]
+        names = [self.write(f"file{i:02}", content) for i, content in enumerate(self.content)]
+        self.ok("cp", self.device, *names, ":/")
+        self.ok("rm", self.device, *(f"/file{i:02}" for i in range(0, 24, 2)))
+
+    def check_files(self):
+        for i in range(1, 24, 2):
+            self.assertEqual(self.ok("cat", self.device, f"/file{i:02}"), self.content[i])
+        self.assertTrue(self.json("fsck", "--read-data", self.device, "--json")["clean"])
+
+    def test_plan_shows_victims_and_does_nothing(self):
+        before = self.json("zones", self.device, "--json")
+        plan = self.json("gc", "plan", "--all", self.device, "--json")
+        self.assertEqual(plan["scheme"], "isozone")
+        self.assertGreater(len(plan["victims"]), 0)
+        zones = {zone["zone"]: zone for zone in before}
+        for victim in plan["victims"]:
+            zone = zones[victim["zone"]]
+            self.assertEqual(victim["valid"], zone["live"])
+            self.assertEqual(victim["dead"], zone["written"] - zone["live"])
+            self.assertAlmostEqual(victim["cost"], victim["valid"] / victim["dead"])
+        self.assertEqual(plan["to_copy"], sum(victim["valid"] for victim in plan["victims"]))
+        self.assertEqual(plan["to_reclaim"], sum(victim["dead"] for victim in plan["victims"]))
+        costs = [victim["cost"] for victim in plan["victims"]]
+        self.assertEqual(costs, sorted(costs))
+        self.assertEqual(self.json("zones", self.device, "--json"), before)
+        output = self.ok("gc", "plan", "--all", self.device).decode()
+        self.assertRegex(output, r"(?s)scheme isozone: \d+ zones: .* to copy, .* to gain\nZONE .* COST\n")
+
+    def test_plan_does_what_the_scheme_would_now(self):
+        # A device as empty as this one is left alone, unless the scheme begins that early.
+        self.assertEqual(self.json("gc", "plan", self.device, "--json")["victims"], [])
+        self.assertIn(b"nothing to collect", self.ok("gc", "plan", self.device))
+        early = self.json("gc", "plan", f"{self.device}&gc_start=90", "--scheme", "lsm-zgc", "--json")
+        self.assertEqual(early["scheme"], "lsm-zgc")
+        self.assertGreater(len(early["victims"]), 0)
+        self.assertEqual(self.json("gc", "plan", f"{self.device}&policy=zenfs", "--json")["scheme"], "none")
+        self.assertEqual(self.json("gc", "plan", f"{self.device}&policy=zenfs+gc", "--json")["scheme"], "zenfs")
+
+    def test_status_counts_every_zone_with_data_once(self):
+        status = self.json("gc", "status", self.device, "--json")
+        zones = [zone for zone in self.json("zones", self.device, "--json")
+                 if zone["use"] in ("data", "log") and zone["written"] > 0]
+        self.assertEqual(sum(bucket["zones"] for bucket in status["utilisation"]), len(zones))
+        self.assertEqual(sum(bucket["dead"] for bucket in status["utilisation"]),
+                         sum(zone["written"] - zone["live"] for zone in zones))
+        for bucket in status["utilisation"]:
+            low = bucket["from_percent"]
+            expected = sum(1 for zone in zones if low <= min(99, 100 * zone["live"] // zone["capacity"]) < low + 10)
+            self.assertEqual(bucket["zones"], expected)
+        self.assertEqual(status["dead"], self.json("df", self.device, "--json")["dead"])
+        self.assertEqual(status["now"]["victims"], [])
+        self.assertEqual(status["all"]["victims"], self.json("gc", "plan", "--all", self.device, "--json")["victims"])
+        output = self.ok("gc", "status", self.device).decode()
+        self.assertRegex(output, r"It would now collect +nothing\n")
+        self.assertRegex(output, r"(?m)^ *40-50 % +\d+ ")
+        self.assertRegex(output, r"(?m)^90-100 % +\d+ ")
+
+    def test_run_collects_all_and_keeps_every_file(self):
+        dead = self.json("df", self.device, "--json")["dead"]
+        plan = self.json("gc", "plan", "--all", self.device, "--json")
+        done = self.json("gc", "run", self.device, "--json")
+        self.assertEqual(done["zones"], len(plan["victims"]))
+        self.assertEqual(done["bytes_copied"], plan["to_copy"])
+        self.assertEqual(done["bytes_reclaimed"], plan["to_reclaim"])
+        self.assertGreater(done["after"]["free"], done["before"]["free"])
+        self.assertEqual((done["failed_zones"], done["read_errors"], done["mismatches"]), (0, 0, 0))
+        self.assertLess(self.json("df", self.device, "--json")["dead"], dead)
+        self.check_files()
+        self.assertEqual(self.json("gc", "run", self.device, "--json")["zones"], 0)
+
+    def test_run_stops_when_enough_is_free(self):
+        free = self.json("gc", "status", self.device, "--json")["space"]["free_percent"]
+        nothing = self.json("gc", "run", self.device, "--until", str(free - 1), "--json")
+        self.assertEqual((nothing["zones"], nothing["bytes_copied"]), (0, 0))
+        self.assertEqual(nothing["before"], nothing["after"])
+        self.check_files()
+
+    def test_run_says_what_it_did(self):
+        output = self.ok("gc", "run", self.device, "--scheme", "lifetime").decode()
+        self.assertIn("Collected with scheme lifetime", output)
+        for words in (r"Zones +\d+ emptied, 0 skipped, 0 failed", r"Copied +\S+ MiB", r"Reclaimed +\S+ MiB",
+                      r"Free before .* %", r"Free after .* %"):
+            self.assertRegex(output, words)
+        self.check_files()
+
+    def test_run_with_every_scheme(self):
+        for scheme in ("none", "zenfs", "full", "zenfs+", "lsm-zgc", "isozone"):
+            self.ok("mkfs", "--force", self.device)
+            names = [self.path(f"file{i:02}") for i in range(24)]
+            self.ok("cp", self.device, *names, ":/")
+            self.ok("rm", self.device, *(f"/file{i:02}" for i in range(0, 24, 2)))
+            with self.subTest(scheme=scheme):
+                self.assertGreater(self.json("gc", "run", self.device, "--scheme", scheme, "--json")["zones"], 0)
+                self.check_files()
+
+    def test_run_killed_at_any_time_leaves_every_file(self):
+        for seconds in (0.005, 0.02, 0.05):
+            process = subprocess.Popen([harness.PROGRAM, "gc", "run", self.device], stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.DEVNULL)
+            time.sleep(seconds)
+            process.kill()
+            process.wait()
+            self.check_files()
+
+    def test_looking_runs_beside_a_writer(self):
+        with harness.Writer(self.image):
+            self.ok("gc", "status", self.device)
+            self.ok("gc", "plan", self.device)
+
+
 class Bench(harness.CliTest):
     OPTIONS = ("--zones", "8", "--samples", "4", "--size", "64K")
 

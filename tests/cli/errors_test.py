@@ -102,6 +102,59 @@ class Uri(harness.CliTest):
         self.fails(USAGE, ["zones", "12", "32"], "df", f"{self.device}&zones=12")
 
 
+class Gc(harness.CliTest):
+    def test_no_part(self):
+        self.fails(USAGE, ["isozone gc --help"], "gc")
+
+    def test_unknown_scheme_names_the_known_ones(self):
+        self.format()
+        for part in ("run", "status", "plan"):
+            self.fails(USAGE, ["wishful", "lifetime", "lsm-zgc"], "gc", part, self.device, "--scheme", "wishful")
+        self.fails(USAGE, ["wishful", "lifetime"], "gc", "status", f"{self.device}&gc=wishful")
+
+    def test_bad_percentage(self):
+        self.format()
+        for percent in ("101", "-1", "some"):
+            self.fails(USAGE, ["--until"], "gc", "run", self.device, "--until", percent)
+
+    def test_bad_option_of_the_uri(self):
+        self.format()
+        self.fails(USAGE, ["gc_start", "99"], "gc", "plan", f"{self.device}&gc_start=99")
+        self.fails(USAGE, ["gc_strat", "gc_start"], "gc", "plan", f"{self.device}&gc_strat=9")
+
+    def test_device_in_use(self):
+        self.format()
+        with harness.Writer(self.image):
+            self.fails(BUSY, [self.image, "in use", "isozone::CollectGarbage"], "gc", "run", self.device)
+
+    def test_missing_image(self):
+        for part in ("run", "status", "plan"):
+            self.fails(NOT_FOUND, [self.image], "gc", part, self.device)
+        self.assertFalse(os.path.exists(self.image))
+
+    def test_not_formatted(self):
+        self.format()
+        self.ok("bench", "device", "--zones", "31", "--samples", "1", "--size", "64K", "--destroy", self.device)
+        for part in ("run", "status", "plan"):
+            self.fails(UNUSABLE, ["not formatted", "mkfs"], "gc", part, self.device)
+
+    def test_victims_that_cannot_be_read_are_said(self):
+        self.format()
+        names = [self.write(f"file{i}", os.urandom(1 << 20)) for i in range(8)]
+        self.ok("cp", self.device, *names, ":/")
+        self.ok("rm", self.device, *(f"/file{i}" for i in range(0, 8, 2)))
+        for seed in range(1, 30):  # with some, the mount fails already
+            result = self.run_cli("gc", "run", f"{self.device}&fault_read_error=0.3&fault_seed={seed}")
+            self.assertEqual(result.returncode, IO_ERROR, result.stderr)
+            if b"could not be collected" in result.stderr.splitlines()[-1]:
+                break
+        else:
+            raise AssertionError("no seed let it mount")
+        for i in range(1, 8, 2):
+            with open(names[i], "rb") as file:
+                self.assertEqual(self.ok("cat", self.device, f"/file{i}"), file.read())
+
+
 class Image(harness.CliTest):
     def test_missing(self):
         for command in ("info", "df", "ls", "zones", "fsck", "dump"):

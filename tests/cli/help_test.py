@@ -25,6 +25,7 @@ def read(name):
 # Commands that are several.
 WITH_PARTS = {
     ("izg",): {"identify", "show"},
+    ("gc",): {"run", "status", "plan"},
     ("bench",): {"device", "io", "gc"},
     ("bench", "gc"): {"collect", "worker", "reclaim", "groups"},
 }

@@ -36,6 +36,7 @@ Action DefineZones(CLI::App& app);
 Action DefineFsck(CLI::App& app);
 Action DefineDump(CLI::App& app);
 Action DefineIzg(CLI::App& app);
+Action DefineGc(CLI::App& app);
 Action DefineBench(CLI::App& app);
 
 // A command that is one of several: adds each of `parts` as a subcommand, of which one must be given.

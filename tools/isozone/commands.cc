@@ -6,7 +6,7 @@
 namespace isozone::cli {
 
 std::span<const Command> Commands() {
-  static constexpr std::array<Command, 13> kCommands = {{
+  static constexpr std::array<Command, 14> kCommands = {{
       {"mkfs", "Format a device, making its image if there is none",
        "  isozone mkfs 'emu:/data/ssd.img?profile=small-zone&zones=1024' --label database", DefineMkfs},
       {"info", "Show what a device is, its limits and counters, and the file system on it",
@@ -33,6 +33,11 @@ std::span<const Command> Commands() {
        "  isozone izg identify emu:/data/ssd.img\n"
        "  isozone izg show emu:/data/ssd.img --svg groups.svg",
        DefineIzg},
+      {"gc", "Collect garbage, and show what there is of it",
+       "  isozone gc run emu:/data/ssd.img --until 30\n"
+       "  isozone gc status emu:/data/ssd.img\n"
+       "  isozone gc plan emu:/data/ssd.img --all --scheme lifetime",
+       DefineGc},
       {"bench", "Measure a device: zone interference, throughput and latency",
        "  isozone bench device emu:/data/ssd.img --svg interference.svg\n"
        "  isozone bench io emu:/data/ssd.img --depth 32",

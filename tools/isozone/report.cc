@@ -43,6 +43,7 @@ Json ZoneGroupsJson(const ZoneGroups* groups) {
 
 Json MountOptionsJson(const MountOptions& options) {
   return {{"policy", options.policy},
+          {"gc", options.GcScheme()},
           {"write_buffer", options.write_buffer},
           {"checkpoint_after", options.checkpoint_after},
           {"log_write_through", options.log_write_through}};

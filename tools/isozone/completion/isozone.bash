@@ -2,7 +2,7 @@
 
 _isozone()
 {
-    local commands="mkfs info df ls stat cat cp rm zones fsck dump izg bench"
+    local commands="mkfs info df ls stat cat cp rm zones fsck dump izg gc bench"
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command="" word index
     for ((index = 1; index < COMP_CWORD; index++)); do
@@ -30,10 +30,19 @@ _isozone()
         esac
     fi
 
+    if [[ $command == gc ]]; then
+        case ${COMP_WORDS[index + 1]} in
+            run | status | plan) ((index + 1 < COMP_CWORD)) && command="gc ${COMP_WORDS[index + 1]}" ;;
+        esac
+    fi
+
     case $previous in
         --color) COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
         --svg | --trace) compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); return ;;
-        --scheme) COMPREPLY=($(compgen -W "basic lsm-zgc both" -- "$current")); return ;;
+        --scheme)
+            local schemes="none zenfs full zenfs+ lifetime lsm-zgc isozone"
+            [[ $command == bench* ]] && schemes="basic lsm-zgc both"
+            COMPREPLY=($(compgen -W "$schemes" -- "$current")); return ;;
     esac
 
     local options collecting="--zones --utilisation --skewed --hot-updates --hot-data --trace --run --reclaim --cold
@@ -47,6 +56,9 @@ _isozone()
         zones) options="--svg --table --all --json" ;;
         fsck) options="--read-data --json" ;;
         "izg identify" | "izg show") options="--svg --json" ;;
+        "gc run") options="--until --scheme --json" ;;
+        "gc status") options="--scheme --json" ;;
+        "gc plan") options="--all --scheme --json" ;;
         "bench device") options="--zones --samples --size --svg --destroy --json" ;;
         "bench io") options="--depth --bytes --write-size --read-size --reads --destroy --json" ;;
         "bench gc collect") options="$collecting --scheme --rounds --verify" ;;
@@ -65,6 +77,8 @@ _isozone()
         COMPREPLY=($(compgen -W "collect worker reclaim groups" -- "$current"))
     elif [[ $command == izg ]]; then
         COMPREPLY=($(compgen -W "identify show" -- "$current"))
+    elif [[ $command == gc ]]; then
+        COMPREPLY=($(compgen -W "run status plan" -- "$current"))
     elif [[ $command == cp ]]; then
         compopt -o filenames
         COMPREPLY=($(compgen -f -- "$current"))
