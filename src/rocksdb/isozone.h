@@ -45,8 +45,13 @@ ISOZONE_EXPORT rocksdb::Status OpenFileSystem(const std::string& uri, std::share
 // The counters of the mounted file system that `file_system` (from OpenFileSystem or by URI through RocksDB) is on, as
 // a JSON object: "classes" has bytes, requests and latencies (us) for each class of I/O, "write_amplification" is
 // device bytes over user bytes, "space" and "zone_*" tell what zones are used for, "device_lifetime" counts since the
-// device was made. Of a conventional SSD: "host_bytes_*", "media_bytes_written", "copied_bytes" by its collection,
-// "superblock_erases" and "write_amplification", media bytes over host bytes, since the mount. InvalidArgument for a file system that is not Isozone's.
+// device was made. "gc" is what garbage collection did since the mount: "rounds", victims as "zones" emptied, "skipped"
+// (nothing to gain) and "failed" (left as they were: "read_errors", "mismatches"), "bytes_read" of them,
+// "bytes_copied", "bytes_dropped" (their files went meanwhile), "bytes_reclaimed", "space_waits" of writers, and the
+// "urgency" (0 to 1) of the round under way. "mixed_classes": times that data had to go to a zone of data with another
+// lifetime or level. Of a conventional SSD: "host_bytes_*", "media_bytes_written", "copied_bytes" by its collection,
+// "superblock_erases" and "write_amplification", media bytes over host bytes, since the mount. InvalidArgument for a
+// file system that is not Isozone's.
 ISOZONE_EXPORT rocksdb::Status GetStats(const rocksdb::FileSystem& file_system, std::string* json);
 
 }  // namespace isozone

@@ -33,6 +33,22 @@ Json Classes(const FileSystemStats& stats) {
   return classes;
 }
 
+Json Gc(const GcStats& gc) {
+  return {{"scheme", gc.scheme},
+          {"rounds", gc.rounds},
+          {"zones", gc.copies.zones},
+          {"skipped", gc.copies.skipped_zones},
+          {"failed", gc.copies.failed_zones},
+          {"bytes_read", gc.copies.bytes_read},
+          {"bytes_copied", gc.copies.bytes_copied},
+          {"bytes_dropped", gc.copies.bytes_dropped},
+          {"bytes_reclaimed", gc.copies.bytes_reclaimed},
+          {"read_errors", gc.copies.read_errors},
+          {"mismatches", gc.copies.mismatches},
+          {"space_waits", gc.space_waits},
+          {"urgency", gc.urgency}};
+}
+
 }  // namespace
 
 std::string StatsJson(const FileSystem& fs) {
@@ -54,6 +70,8 @@ std::string StatsJson(const FileSystem& fs) {
       {"zone_finishes", stats.zone_finishes},
       {"zone_wait_us", Latency(stats.zone_wait_ns)},
       {"write_gap_wait_us", Latency(stats.write_gap_wait_ns)},
+      {"mixed_classes", stats.mixed_classes},
+      {"gc", Gc(stats.gc)},
       {"space",
        {{"capacity_bytes", space.capacity},
         {"live_bytes", space.live},

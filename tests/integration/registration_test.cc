@@ -82,6 +82,9 @@ TEST_F(RegistrationTest, StatisticsAreReportedAsJson) {
   EXPECT_GT(stats.at("classes").at("wal").at("write_latency_us").at("p99"), 0);
   EXPECT_EQ(stats.at("space").at("zones"), 128);
   EXPECT_GE(stats.at("syncs"), 1);
+  EXPECT_EQ(stats.at("mixed_classes"), 0);
+  EXPECT_EQ(stats.at("gc").at("scheme"), "isozone");
+  EXPECT_EQ(stats.at("gc").at("rounds"), 0);
   EXPECT_TRUE(GetStats(*rocksdb::FileSystem::Default(), &json).IsInvalidArgument());
 }
 
