@@ -62,9 +62,10 @@ struct FileAttributes {
   bool is_directory = false;
   FileKind kind = FileKind::kData;
   Lifetime lifetime = Lifetime::kNotSet;
-  uint64_t size = 0;        // bytes, what a reader can read: synced or not
-  uint64_t allocated = 0;   // bytes on the device, frames and padding included
-  uint64_t modified_s = 0;  // seconds since 1970
+  int8_t level = DataClass::kNoLevel;  // of the LSM tree, when it was written
+  uint64_t size = 0;                   // bytes, what a reader can read: synced or not
+  uint64_t allocated = 0;              // bytes on the device, frames and padding included
+  uint64_t modified_s = 0;             // seconds since 1970
   uint32_t links = 0;
 };
 

@@ -74,6 +74,7 @@ FileAttributes MountedFileSystem::AttributesOf(const Inode& inode) const {
   a.is_directory = inode.is_directory;
   a.kind = inode.kind;
   a.lifetime = inode.lifetime;
+  a.level = inode.level;
   a.size = inode.size;
   a.modified_s = inode.modified_s;
   a.links = static_cast<uint32_t>(inode.links.size());

@@ -9,6 +9,7 @@
 #include "device/open_device.h"
 #include "fs/file_system.h"
 #include "rocksdb/conventional/disk_file_system.h"
+#include "rocksdb/lsm_level.h"
 #include "rocksdb/stats_json.h"
 #include "rocksdb/status_mapping.h"
 #include "rocksdb/zoned_file_system.h"
@@ -52,6 +53,7 @@ const bool registered = [] {
            rocksdb::ObjectLibrary::PatternEntry any_uri(ZonedFileSystem::kClassName(), /*optional=*/false);
            any_uri.AddSeparator("://");
            rocksdb::ObjectLibrary::Default()->AddFactory<rocksdb::FileSystem>(any_uri, &FromRegistry);
+           RegisterLevelSources(*rocksdb::ObjectLibrary::Default());
            return rocksdb::IOStatus::OK();
          })
       .ok();

@@ -3,7 +3,9 @@
 #include <span>
 #include <utility>
 
+#include "rocksdb/lsm_level.h"
 #include "rocksdb/status_mapping.h"
+#include "zone/data_class.h"
 
 namespace isozone {
 namespace {
@@ -20,10 +22,12 @@ using rocksdb::IOStatus;
 using rocksdb::Slice;
 
 WritableFile::WritableFile(std::string path, const rocksdb::FileOptions& options, std::unique_ptr<FileWriter> writer,
-                           std::shared_ptr<MountedSystem> system)
+                           int8_t level, std::shared_ptr<MountedSystem> system)
     : FSWritableFile(options),
       path_(std::move(path)),
       type_(FileTypeOf(path_)),
+      job_level_(JobLevel()),
+      level_(level),
       writer_(std::move(writer)),
       open_(std::move(system), writer_.get()) {}
 
@@ -37,9 +41,21 @@ IOStatus WritableFile::Run(Operation&& operation) {
 void WritableFile::Classify(const IOOptions& options) {
   const bool own = options.rate_limiter_priority != rocksdb::Env::IO_TOTAL;
   const Intent intent{ActivityOf(options), own ? options.rate_limiter_priority : io_priority_, write_hint_};
-  if (intent == intent_) return;
-  intent_ = intent;
-  writer_->SetIoClass(WriteClassOf(type_, intent));
+  if (intent != intent_) {
+    intent_ = intent;
+    writer_->SetIoClass(WriteClassOf(type_, intent));
+  }
+  UpdateLevel();
+}
+
+void WritableFile::UpdateLevel() {
+  if (type_ != FileType::kTable) return;
+  // With parallel compression another thread than the job's writes, of which nothing is known.
+  if (JobLevel() != DataClass::kNoLevel) job_level_ = JobLevel();
+  const int8_t level = TableLevel(job_level_, WriteClassOf(type_, intent_), LifetimeOf(write_hint_));
+  if (level == level_) return;
+  level_ = level;
+  writer_->SetLevel(level);
 }
 
 IOStatus WritableFile::Append(const Slice& data, const IOOptions& options, IODebugContext*) {
@@ -91,6 +107,7 @@ uint64_t WritableFile::GetFileSize(const IOOptions&, IODebugContext*) { return w
 void WritableFile::SetWriteLifeTimeHint(rocksdb::Env::WriteLifeTimeHint hint) {
   write_hint_ = hint;
   writer_->SetLifetime(LifetimeOf(hint));
+  UpdateLevel();
 }
 
 }  // namespace isozone

@@ -16,7 +16,8 @@ namespace isozone {
 
 class WritableFile : public rocksdb::FSWritableFile {
  public:
-  WritableFile(std::string path, const rocksdb::FileOptions& options, std::unique_ptr<FileWriter> writer,
+  // `level` is what the writer was opened with.
+  WritableFile(std::string path, const rocksdb::FileOptions& options, std::unique_ptr<FileWriter> writer, int8_t level,
                std::shared_ptr<MountedSystem> system);
   ~WritableFile() override;
 
@@ -50,10 +51,14 @@ class WritableFile : public rocksdb::FSWritableFile {
   rocksdb::IOStatus Run(Operation&& operation);
   // Tells the writer what the next data is for, where that has changed.
   void Classify(const rocksdb::IOOptions& options);
+  // Tells it the level of the LSM tree (lsm_level.h), where more is known of it now.
+  void UpdateLevel();
 
   const std::string path_;
   const FileType type_;
   Intent intent_;
+  int8_t job_level_;  // as this file's job was last told
+  int8_t level_;      // as the writer was last told
   const std::unique_ptr<FileWriter> writer_;
   MountedSystem::OpenFile open_;
 };

@@ -11,6 +11,7 @@
 #include "rocksdb/async_read.h"
 #include "rocksdb/file_class.h"
 #include "rocksdb/local_logger.h"
+#include "rocksdb/lsm_level.h"
 #include "rocksdb/random_access_file.h"
 #include "rocksdb/random_rw_file.h"
 #include "rocksdb/sequential_file.h"
@@ -118,9 +119,10 @@ IOStatus ZonedFileSystem::OpenWritable(const std::string& name, const FileOption
     create.io_class =
         WriteClassOf(type, {ActivityOf(options.io_options), options.io_options.rate_limiter_priority, hint});
     create.lifetime = LifetimeOf(hint);
+    if (type == FileType::kTable) create.level = TableLevel(JobLevel(), create.io_class, create.lifetime);
     ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> writer,
                              append ? fs.OpenForAppend(path, create) : fs.Create(path, create));
-    *result = std::make_unique<WritableFile>(path, options, std::move(writer), system_);
+    *result = std::make_unique<WritableFile>(path, options, std::move(writer), create.level, system_);
     return Status();
   });
 }

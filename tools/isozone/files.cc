@@ -122,6 +122,7 @@ void PrintStat(const std::string& path, const FileAttributes& attributes, const 
   facts.Add("Size", fmt::format("{} bytes ({})", attributes.size, FormatSize(attributes.size)));
   facts.Add("Allocated", fmt::format("{} bytes", attributes.allocated));
   facts.Add("Lifetime", std::string(LifetimeName(attributes.lifetime)));
+  if (attributes.level != DataClass::kNoLevel) facts.Add("Level", std::to_string(attributes.level));
   facts.Add("Modified", FormatTime(attributes.modified_s) + " UTC");
   facts.Add("Links", std::to_string(attributes.links));
   for (const std::string& name : details.paths) {

@@ -65,6 +65,7 @@ Json AttributesJson(const FileAttributes& attributes) {
           {"type", attributes.is_directory ? "directory" : "file"},
           {"kind", attributes.is_directory ? Json() : Json(FileKindName(attributes.kind))},
           {"lifetime", LifetimeName(attributes.lifetime)},
+          {"level", attributes.level == DataClass::kNoLevel ? Json() : Json(int{attributes.level})},
           {"size", attributes.size},
           {"allocated", attributes.allocated},
           {"modified", attributes.modified_s},
