@@ -1,5 +1,7 @@
 #include "fs/file_system.h"
 
+#include <fmt/format.h>
+
 namespace isozone {
 
 std::string_view FileKindName(FileKind kind) {
@@ -27,6 +29,31 @@ std::string MountOptions::GcScheme() const {
   return policy == "lifetime" ? "lifetime" : "isozone";
 }
 
+Status TakeGcOptions(UriOptions& options, GcOptions& gc) {
+  if (auto scheme = options.Take("gc")) gc.scheme = *scheme;
+  ISOZONE_ASSIGN_OR_RETURN(const auto gc_start, options.TakeUnsigned("gc_start", 1, 90));
+  if (gc_start) gc.tuning.start_percent = static_cast<uint32_t>(*gc_start);
+  ISOZONE_ASSIGN_OR_RETURN(const auto gc_memory, options.TakeSize("gc_memory", 8 * kMiB, 1 * kGiB));
+  if (gc_memory) gc.memory = *gc_memory;
+  ISOZONE_ASSIGN_OR_RETURN(const auto verify, options.TakeBool("gc_verify"));
+  if (verify) gc.verify = *verify;
+  ISOZONE_ASSIGN_OR_RETURN(const auto cold, options.TakeUnsigned("gc_cold_threshold", 0, 100));
+  if (cold) gc.tuning.cold_threshold = static_cast<double>(*cold) / 100;
+  ISOZONE_ASSIGN_OR_RETURN(const auto group_blocks, options.TakeUnsigned("gc_group_blocks", 1, 1U << 20U));
+  if (group_blocks) gc.tuning.group_blocks = static_cast<uint32_t>(*group_blocks);
+  ISOZONE_ASSIGN_OR_RETURN(const auto dynamic, options.TakeBool("gc_dynamic_victims"));
+  if (dynamic) gc.tuning.dynamic_victims = *dynamic;
+  return Status::Ok();
+}
+
+Result<GcOptions> ParseGcOptions(std::string_view text, GcOptions gc) {
+  const bool named = text.find('=') == std::string_view::npos;
+  ISOZONE_ASSIGN_OR_RETURN(Uri uri, ParseUri(fmt::format("gc:options?{}{}", named ? "gc=" : "", text)));
+  ISOZONE_RETURN_IF_ERROR(TakeGcOptions(uri.options, gc));
+  ISOZONE_RETURN_IF_ERROR(uri.options.RejectUnknown());
+  return gc;
+}
+
 Result<MountOptions> MountOptions::FromUri(UriOptions& options) {
   MountOptions mount;
   if (auto policy = options.Take("policy")) mount.policy = *policy;
@@ -34,19 +61,7 @@ Result<MountOptions> MountOptions::FromUri(UriOptions& options) {
     mount.policy = "zenfs";
     mount.gc.scheme = "zenfs";
   }
-  if (auto scheme = options.Take("gc")) mount.gc.scheme = *scheme;
-  ISOZONE_ASSIGN_OR_RETURN(const auto gc_start, options.TakeUnsigned("gc_start", 1, 90));
-  if (gc_start) mount.gc.tuning.start_percent = static_cast<uint32_t>(*gc_start);
-  ISOZONE_ASSIGN_OR_RETURN(const auto gc_memory, options.TakeSize("gc_memory", 8 * kMiB, 1 * kGiB));
-  if (gc_memory) mount.gc.memory = *gc_memory;
-  ISOZONE_ASSIGN_OR_RETURN(const auto verify, options.TakeBool("gc_verify"));
-  if (verify) mount.gc.verify = *verify;
-  ISOZONE_ASSIGN_OR_RETURN(const auto cold, options.TakeUnsigned("gc_cold_threshold", 0, 100));
-  if (cold) mount.gc.tuning.cold_threshold = static_cast<double>(*cold) / 100;
-  ISOZONE_ASSIGN_OR_RETURN(const auto group_blocks, options.TakeUnsigned("gc_group_blocks", 1, 1U << 20U));
-  if (group_blocks) mount.gc.tuning.group_blocks = static_cast<uint32_t>(*group_blocks);
-  ISOZONE_ASSIGN_OR_RETURN(const auto dynamic, options.TakeBool("gc_dynamic_victims"));
-  if (dynamic) mount.gc.tuning.dynamic_victims = *dynamic;
+  ISOZONE_RETURN_IF_ERROR(TakeGcOptions(options, mount.gc));
   ISOZONE_ASSIGN_OR_RETURN(const auto buffer, options.TakeSize("write_buffer", 64 * kKiB, 64 * kMiB));
   if (buffer) mount.write_buffer = *buffer;
   ISOZONE_ASSIGN_OR_RETURN(const auto log_width, options.TakeUnsigned("log_width", 1, 256));

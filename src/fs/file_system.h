@@ -168,10 +168,18 @@ struct MountOptions {
   // Where gc.scheme is empty: "none" with `zenfs`, "lifetime" with `lifetime`, else "isozone".
   std::string GcScheme() const;
 
-  // Takes policy=, write_buffer=, log_width=, stripe_width=, stripe_unit=, writer_memory=, read_ahead_memory=, isolation=, io_shares=, write_gap_ms=, gc=, gc_start=, gc_memory=, gc_verify=, gc_cold_threshold=, gc_group_blocks=, gc_dynamic_victims=,
-  // checkpoint_after=, log_write_through= from `options`.
+  // Takes policy=, write_buffer=, log_width=, stripe_width=, stripe_unit=, writer_memory=, read_ahead_memory=,
+  // isolation=, io_shares=, write_gap_ms=, checkpoint_after=, log_write_through= and those of TakeGcOptions from `options`.
   static Result<MountOptions> FromUri(UriOptions& options);
 };
+
+// Takes gc=, gc_start=, gc_memory=, gc_verify=, gc_cold_threshold=, gc_group_blocks= and gc_dynamic_victims= from
+// `options` into `gc`; what is absent stays as it is. The name of a scheme is not checked.
+Status TakeGcOptions(UriOptions& options, GcOptions& gc);
+
+// `gc` changed as `text` says: the name of a scheme ("lifetime"), or options as a URI has them
+// ("gc=lifetime&gc_start=20"). kInvalidArgument for any others.
+Result<GcOptions> ParseGcOptions(std::string_view text, GcOptions gc);
 
 struct SpaceInfo {
   uint64_t capacity = 0;  // bytes: the capacity of all zones that can be written or read

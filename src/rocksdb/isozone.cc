@@ -59,6 +59,32 @@ const bool registered = [] {
       .ok();
 }();
 
+Result<MountedSystem*> ZonedSystemOf(const rocksdb::FileSystem& file_system) {
+  const ZonedFileSystem* ours = ZonedFileSystem::From(file_system);
+  if (ours == nullptr) return Status::InvalidArgument("not an Isozone file system on a zoned device");
+  return &ours->system();
+}
+
+Status Collect(const rocksdb::FileSystem& file_system, double until_free_percent, const CollectionProgress& progress) {
+  ISOZONE_ASSIGN_OR_RETURN(MountedSystem* const system, ZonedSystemOf(file_system));
+  if (!(until_free_percent >= 0 && until_free_percent <= 100)) {
+    return Status::InvalidArgument("the percentage of free space must be from 0 to 100");
+  }
+  return system->CollectGarbage(until_free_percent, [&](const CopyStats& done, uint64_t bytes_to_copy) {
+    return !progress || progress(done.bytes_copied, bytes_to_copy);
+  });
+}
+
+Status SetCollection(const rocksdb::FileSystem& file_system, const std::string& text) {
+  ISOZONE_ASSIGN_OR_RETURN(MountedSystem* const system, ZonedSystemOf(file_system));
+  return system->With([&](FileSystem& fs) -> Status {
+    GcOptions mounted = fs.options().gc;
+    mounted.scheme = fs.options().GcScheme();
+    ISOZONE_ASSIGN_OR_RETURN(const GcOptions options, ParseGcOptions(text, std::move(mounted)));
+    return fs.SetGc(options);
+  });
+}
+
 }  // namespace
 
 std::string Version() {
@@ -88,6 +114,15 @@ rocksdb::Status GetStats(const rocksdb::FileSystem& file_system, std::string* js
     *json = StatsJson(ours->system().fs());
     return rocksdb::IOStatus::OK();
   });
+}
+
+rocksdb::Status CollectGarbage(const rocksdb::FileSystem& file_system, double until_free_percent,
+                               const CollectionProgress& progress) {
+  return WithoutExceptions([&] { return ToIoStatus(Collect(file_system, until_free_percent, progress), ""); });
+}
+
+rocksdb::Status SetGarbageCollection(const rocksdb::FileSystem& file_system, const std::string& options) {
+  return WithoutExceptions([&] { return ToIoStatus(SetCollection(file_system, options), ""); });
 }
 
 }  // namespace isozone

@@ -10,6 +10,7 @@
 // Thread safety: any function from any thread. No function throws.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -53,5 +54,20 @@ ISOZONE_EXPORT rocksdb::Status OpenFileSystem(const std::string& uri, std::share
 // "superblock_erases" and "write_amplification", media bytes over host bytes, since the mount. InvalidArgument for a
 // file system that is not Isozone's.
 ISOZONE_EXPORT rocksdb::Status GetStats(const rocksdb::FileSystem& file_system, std::string* json);
+
+// Collects garbage now, in this thread, whatever the space: moves what is alive out of zones in which something has
+// died, in the order of the scheme, until `until_free_percent` (0 to 100) of the space is free; 100: all there is to
+// gain. Databases go on meanwhile; what they do comes first at the device. `progress` (may be empty) is called every
+// few MiB with the bytes copied so far and those of all that may have to be copied; false: stop, which is no error. It
+// is OK also where some zones could not be collected: GetStats() counts those. InvalidArgument for a file system that
+// is not Isozone's on a zoned device, or a percentage out of range.
+using CollectionProgress = std::function<bool(uint64_t bytes_copied, uint64_t bytes_to_copy)>;
+ISOZONE_EXPORT rocksdb::Status CollectGarbage(const rocksdb::FileSystem& file_system, double until_free_percent = 100,
+                                              const CollectionProgress& progress = {});
+
+// Another garbage collection from now on, until it is unmounted: the name of a scheme ("lifetime"), or the options of a
+// URI ("gc=lifetime&gc_start=20"; docs/rocksdb.md lists them). What is not named is as it was mounted. InvalidArgument
+// for what is not known; nothing is changed then.
+ISOZONE_EXPORT rocksdb::Status SetGarbageCollection(const rocksdb::FileSystem& file_system, const std::string& options);
 
 }  // namespace isozone

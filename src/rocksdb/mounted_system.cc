@@ -79,6 +79,7 @@ void MountedSystem::EndAll() {
 
 void MountedSystem::End() {
   if (getpid() != owner_) return;
+  ending_ = true;
   ExclusiveLock lock(gate_);
   const Status status = UnmountOrSync();
   if (!status.ok()) std::fprintf(stderr, "isozone: at the end of the process: %s\n", status.ToString().c_str());
@@ -99,6 +100,13 @@ void MountedSystem::WriteStats() const {
   file << StatsJson(*fs_);
   file.close();
   if (!file) std::fprintf(stderr, "isozone: cannot write stats_file=%s\n", stats_file_.c_str());
+}
+
+Status MountedSystem::CollectGarbage(double free_percent, const Collector::Progress& progress) {
+  const auto step = [&](const CopyStats& done, uint64_t bytes_to_copy) {
+    return !ending_ && (!progress || progress(done, bytes_to_copy));
+  };
+  return With([&](FileSystem& fs) { return fs.CollectGarbage(free_percent, step).status(); });
 }
 
 Status MountedSystem::Lock(const std::string& path) {

@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <memory>
 #include <set>
 #include <string>
@@ -35,6 +36,9 @@ class MountedSystem {
     if (ended_) return Status::IoError("unmounted, because the process ends");
     return std::forward<Use>(use)(*fs_);
   }
+
+  // As FileSystem::CollectGarbage, but not longer than the process lives: its end is not kept waiting.
+  Status CollectGarbage(double free_percent, const Collector::Progress& progress);
 
   // While one exists, the system stays mounted. Made under With, when a file is opened.
   class OpenFile {
@@ -78,6 +82,8 @@ class MountedSystem {
   const std::string stats_file_;
   const uint32_t identity_;  // differs between file systems
   const pid_t owner_;        // the process that mounted
+
+  std::atomic<bool> ending_ = false;  // the process is about to end
 
   SharedMutex gate_;  // before mu_
   bool ended_ ISOZONE_GUARDED_BY(gate_) = false;

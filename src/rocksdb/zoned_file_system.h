@@ -33,7 +33,7 @@ class ZonedFileSystem : public rocksdb::FileSystem {
   const char* Name() const override { return kClassName(); }
   // The URI, from which RocksDB can make it again.
   std::string GetId() const override { return uri_; }
-  const MountedSystem& system() const { return *system_; }
+  MountedSystem& system() const { return *system_; }
 
   rocksdb::IOStatus NewSequentialFile(const std::string& name, const rocksdb::FileOptions& options,
                                       std::unique_ptr<rocksdb::FSSequentialFile>* result,
