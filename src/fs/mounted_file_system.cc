@@ -167,12 +167,21 @@ std::vector<std::pair<ZoneId, uint64_t>> MountedFileSystem::SpaceOfInode(const I
   return inode.kind == FileKind::kLog ? SpaceOf(inode.regions) : SpaceOf(core_->geometry(), inode.extents);
 }
 
+void MountedFileSystem::NoteDeletion(Lifetime lifetime, std::span<const std::pair<ZoneId, uint64_t>> space) {
+  std::vector<ZoneId> zones;
+  zones.reserve(space.size());
+  for (const auto& [zone, bytes] : space) zones.push_back(zone);
+  core_->pool->NoteDeletion(lifetime, zones);
+}
+
 Status MountedFileSystem::CommitUnlink(const Inode& replaced, std::span<const MetadataOp> ops) {
   const InodeId id = replaced.id;
   const bool last = replaced.links.size() == 1;
   // A region that a writer has open is given back by the writer.
   const auto space = SpaceOfInode(replaced);
+  const Lifetime lifetime = replaced.lifetime;
   ISOZONE_RETURN_IF_ERROR(core_->Commit(ops).status());
+  if (last) NoteDeletion(lifetime, space);
   if (last) core_->ReleaseSpace(id, space);
   if (last) ReleaseUnread(id);
   return Status::Ok();
@@ -497,6 +506,7 @@ FileSystemStats MountedFileSystem::Stats() const {
   stats.zone_waits = pool.waits;
   stats.zone_wait_ns = pool.wait_ns;
   stats.mixed_classes = pool.mixed_classes;
+  stats.deletion_delays_ns = pool.deletion_delays_ns;
   stats.gc = core_->collector->Stats();
   stats.gc.space_waits = pool.space_waits;
   stats.write_gap_wait_ns = core_->engine.GapWaits();

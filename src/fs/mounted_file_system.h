@@ -84,6 +84,8 @@ class MountedFileSystem final : public FileSystem {
       ISOZONE_REQUIRES(core_->namespace_mutex);
   std::vector<std::pair<ZoneId, uint64_t>> SpaceOfInode(const Inode& inode) const
       ISOZONE_REQUIRES(core_->namespace_mutex);
+  // For the statistics: a file that lay in `space` is gone.
+  void NoteDeletion(Lifetime lifetime, std::span<const std::pair<ZoneId, uint64_t>> space);
   // Commits `ops`, which take away `link` of `replaced`, and gives back its space if that was its last.
   Status CommitUnlink(const Inode& replaced, std::span<const MetadataOp> ops) ISOZONE_REQUIRES(core_->namespace_mutex);
 

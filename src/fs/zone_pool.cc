@@ -218,6 +218,7 @@ struct ZonePool::Impl {
   const Options options;
   const std::unique_ptr<PlacementPolicy> policy;
   Histogram wait_ns;
+  DeletionDelays deletion_delays;
 
   mutable Mutex mu;
   CondVar work;     // for the background thread
@@ -699,6 +700,7 @@ bool ZonePool::Impl::FinishCompleted() {
       HandleFailure(zone, request.op, request.status);
     } else if (request.op == DeviceOp::kReset) {
       Earn();
+      deletion_delays.Reset(zone, MonotonicNs());
       table.EndReset(zone);
       active_tokens.erase(zone);
       std::erase(failed_active, zone);
@@ -950,6 +952,10 @@ void ZonePool::RemoveLive(ZoneId zone, uint64_t bytes) {
   if (impl_->table.at(zone).dead()) impl_->work.Signal();
 }
 
+void ZonePool::NoteDeletion(Lifetime lifetime, std::span<const ZoneId> zones) {
+  impl_->deletion_delays.Deleted(lifetime, zones, MonotonicNs());
+}
+
 Result<ZoneLease> ZonePool::Acquire(const ZoneRequest& request) { return impl_->Acquire(request); }
 std::optional<ZoneLease> ZonePool::TryAcquire(const ZoneRequest& request) { return impl_->TryAcquire(request); }
 Result<ZoneLease> ZonePool::AcquireMetadata(ZoneUse use) { return impl_->AcquireMetadata(use); }
@@ -1127,6 +1133,7 @@ ZonePoolStats ZonePool::Stats() const {
   const MutexLock lock(impl_->mu);
   ZonePoolStats stats = impl_->stats;
   stats.wait_ns = impl_->wait_ns.Take();
+  stats.deletion_delays_ns = impl_->deletion_delays.Take();
   return stats;
 }
 

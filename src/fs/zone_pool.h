@@ -53,6 +53,7 @@
 #include "base/histogram.h"
 #include "base/status.h"
 #include "device/zoned_device.h"
+#include "fs/deletion_delays.h"
 #include "fs/file_system.h"
 #include "izg/group_index.h"
 #include "zone/data_class.h"
@@ -129,6 +130,7 @@ struct ZonePoolStats {
   uint64_t mixed_classes = 0;  // leases of zones that hold data of another class, for want of a better one
   uint64_t space_waits = 0;    // calls of Acquire that waited for the collector
   uint64_t throttled = 0;      // flushes that waited for zones to become free before they took another one
+  DeletionDelays::Snapshot deletion_delays_ns;
 };
 
 class ZonePool {
@@ -168,6 +170,8 @@ class ZonePool {
   // --- Space held by files ---
   void AddLive(ZoneId zone, uint64_t bytes);
   void RemoveLive(ZoneId zone, uint64_t bytes);
+  // A file has lost its last name, and lay in these zones; to be called before RemoveLive. Counted only.
+  void NoteDeletion(Lifetime lifetime, std::span<const ZoneId> zones);
 
   // --- Writing ---
   // kNoSpace when nothing can be written even after all dead zones are reset; kReadOnly.

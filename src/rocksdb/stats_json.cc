@@ -5,6 +5,7 @@
 #include "base/histogram.h"
 #include "base/units.h"
 #include "io/io_class.h"
+#include "zone/lifetime.h"
 
 namespace isozone {
 namespace {
@@ -49,6 +50,16 @@ Json Gc(const GcStats& gc) {
           {"urgency", gc.urgency}};
 }
 
+// Of the lifetimes of which zones were reset.
+Json DeletionDelaysJson(const FileSystemStats& stats) {
+  Json delays = Json::object();
+  for (size_t i = 0; i < stats.deletion_delays_ns.size(); ++i) {
+    const Histogram::Snapshot& ns = stats.deletion_delays_ns[i];
+    if (ns.count > 0) delays[std::string(LifetimeName(static_cast<Lifetime>(i)))] = Latency(ns);
+  }
+  return delays;
+}
+
 }  // namespace
 
 std::string StatsJson(const FileSystem& fs) {
@@ -72,6 +83,7 @@ std::string StatsJson(const FileSystem& fs) {
       {"write_gap_wait_us", Latency(stats.write_gap_wait_ns)},
       {"mixed_classes", stats.mixed_classes},
       {"gc", Gc(stats.gc)},
+      {"deletion_delay_us", DeletionDelaysJson(stats)},
       {"space",
        {{"capacity_bytes", space.capacity},
         {"live_bytes", space.live},
