@@ -89,11 +89,11 @@ def header_of(experiment, arguments, found):
 
 
 def prepare(arguments, chosen, found):
-    """The runs that are missing."""
+    """The runs that are missing; experiments that show the same runs have them once."""
     repeats = arguments.repeats or DEFAULT_REPEATS[mode_of(arguments)]
     runs = []
-    for experiment in chosen:
-        path = os.path.join(out_of(arguments), f"{experiment.name}.json")
+    for experiment in experiments.that_run(chosen):
+        path = os.path.join(out_of(arguments), experiment.records_name)
         records, aside = results.Results.resume(path, header_of(experiment, arguments, found))
         if aside:
             print(f"{experiment.name}: what was recorded is of other versions or sizes; kept as {aside}",
@@ -116,7 +116,7 @@ def execute(arguments, chosen):
 
 def list_experiments():
     for one in experiments.ALL:
-        print(f"{one.name:<10} {one.title}")
+        print(f"{one.name:<16} {one.title}")
 
 
 def print_page(directory):

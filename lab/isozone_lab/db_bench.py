@@ -4,6 +4,8 @@ import re
 
 from . import processes
 
+OUT_OF_SPACE = "No space left on device"  # what RocksDB says of it
+
 KEY_BYTES = 20
 VALUE_BYTES = 800
 # As in the papers where they say it, the defaults of db_bench where they do not (a memtable of 64 MB).

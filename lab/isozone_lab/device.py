@@ -4,26 +4,46 @@ A device of each shape is formatted and measured (isozone izg identify) once; ev
 start from the same state. Images are sparse, and so are the copies.
 """
 import dataclasses
+import json
 import os
 import re
 import shutil
 
 from . import processes
 
-# What each series adds to the URI of the device. tmpfs has no device: RocksDB runs on POSIX files.
-POLICIES = {"zenfs": "policy=zenfs", "striping": "policy=isozone&isolation=off", "isozone": "policy=isozone"}
+# What each series adds to the URI of the device. tmpfs has no device: RocksDB runs on POSIX files. The collector is the
+# policy's own where none is named: zenfs has none, lifetime and isozone have one of their name.
+POLICIES = {"zenfs": "policy=zenfs", "striping": "policy=isozone&isolation=off", "isozone": "policy=isozone",
+            "zenfs+gc": "policy=zenfs+gc", "lifetime": "policy=lifetime&gc=none", "lifetime+gc": "policy=lifetime",
+            "one victim": "policy=lifetime&gc_dynamic_victims=off", "gc=full": "policy=isozone&gc=full",
+            "gc=zenfs+": "policy=isozone&gc=zenfs+", "gc=isozone": "policy=isozone&gc=isozone"}
 PROFILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../profiles/small-zone.profile")
 
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """The small-zone device with so many zones, and with fewer dies if asked for."""
+    """The small-zone device with so many zones, and with fewer dies if asked for; or another profile, with zones of
+    another size, which can be as many times smaller as the zones of the published device are larger.
+    """
     zones: int = 1024
     dies: int = 32
+    profile: str = "small-zone"
+    zone_kib: int | None = None  # None: as the profile says
 
     @property
     def channels(self):
         return min(self.dies, 8)
+
+    @property
+    def has_groups(self):
+        """Whether there are groups that measuring would find."""
+        return self.profile == Shape.profile
+
+    @property
+    def zone_options(self):
+        """How many zones, and of which size, as a URI has it."""
+        size = "" if self.zone_kib is None else f"&zone_size={self.zone_kib}K&zone_capacity={self.zone_kib}K"
+        return f"zones={self.zones}{size}"
 
 
 def with_dies(profile, shape):
@@ -45,34 +65,39 @@ class Shelf:
     def profile(self, shape):
         """What the URI calls the profile of `shape`."""
         if shape.dies == Shape.dies:
-            return "small-zone"
+            return shape.profile
         path = f"{self.scratch}/dies-{shape.dies}.profile"
         with open(PROFILE, encoding="utf-8") as source, open(path, "w", encoding="utf-8") as target:
             target.write(with_dies(source.read(), shape))
         return path
 
     def format(self, image, shape, execute):
-        execute([self.build.tool, "mkfs", f"emu:{image}?profile={self.profile(shape)}&zones={shape.zones}"])
+        execute([self.build.tool, "mkfs", f"emu:{image}?profile={self.profile(shape)}&{shape.zone_options}"])
 
     def template(self, shape, execute):
         """A formatted and measured image that nobody writes to."""
-        image = f"{self.scratch}/template-{shape.zones}-{shape.dies}.img"
+        image = f"{self.scratch}/template-{shape.profile}-{shape.zones}-{shape.dies}-{shape.zone_kib}.img"
         if not os.path.exists(image):
             try:
                 self.format(image, shape, execute)
-                execute([self.build.tool, "izg", "identify", f"emu:{image}"])
+                if shape.has_groups:
+                    execute([self.build.tool, "izg", "identify", f"emu:{image}"])
             except BaseException:
                 remove(image)
                 raise
         return image
 
-    def store(self, series, shape, execute):
-        """A new, empty place for a database."""
+    def store(self, series, shape, execute, options=""):
+        """A new, empty place for a database; `options`: more of them for the URI, as &KEY=VALUE."""
         if series == "tmpfs":
             return PosixStore(self.scratch)
         image = f"{self.scratch}/ssd.img"
         execute(["cp", "--sparse=always", self.template(shape, execute), image])
-        return DeviceStore(self.build, self.scratch, image, POLICIES[series])
+        return DeviceStore(self.build, self.scratch, image, POLICIES[series] + options)
+
+    def conventional(self, size_mib, age, seed):
+        """A conventional SSD of so many MiB, overwritten `age` times before use."""
+        return ConventionalStore(self.build, self.scratch, size_mib, age, seed)
 
 
 class Store:
@@ -113,16 +138,49 @@ class PosixStore(Store):
         remove(self.report)
 
 
-class DeviceStore(Store):
+class MountedStore(Store):
+    """A database on a file system of libisozone.so, which counts what it does."""
+
+    def __init__(self, build, scratch, location):
+        self.log_directory = f"{scratch}/log"
+        self.statistics_file = f"{scratch}/statistics.json"
+        os.makedirs(self.log_directory, exist_ok=True)
+        self.uri = f"isozone://{location}&log_dir={self.log_directory}&stats_file={self.statistics_file}"
+        self.environment = {"LD_PRELOAD": build.shared_object}
+
+    def statistics(self):
+        """What the file system has counted from the last mount to its end."""
+        try:
+            with open(self.statistics_file, encoding="utf-8") as file:
+                return json.load(file)
+        except FileNotFoundError:
+            raise processes.RunFailed("the file system has left no statistics") from None
+
+    def remove(self):
+        remove(self.log_directory)
+        remove(self.statistics_file)
+
+
+class ConventionalStore(MountedStore):
+    """A database on a conventional SSD. It is new, or newly aged, at every mount."""
+
+    def __init__(self, build, scratch, size_mib, age, seed):
+        self.directory = f"{scratch}/conventional"
+        super().__init__(build, scratch, f"conventional:{self.directory}?size={size_mib}M&age={age}&age_seed={seed}")
+        self.database = "/db"
+
+    def remove(self):
+        super().remove()
+        remove(self.directory)
+
+
+class DeviceStore(MountedStore):
     """A database on Isozone. db_bench writes its report through RocksDB's file system: onto the device."""
 
     def __init__(self, build, scratch, image, options):
+        super().__init__(build, scratch, f"emu:{image}?{options}")
         self.tool = build.tool
         self.image = image
-        self.log_directory = f"{scratch}/log"
-        os.makedirs(self.log_directory, exist_ok=True)
-        self.uri = f"isozone://emu:{image}?{options}&log_dir={self.log_directory}"
-        self.environment = {"LD_PRELOAD": build.shared_object}
         self.database = "/db"
         self.report = "/report.csv"
 
@@ -130,8 +188,8 @@ class DeviceStore(Store):
         return execute([self.tool, "cat", f"emu:{self.image}", self.report])
 
     def remove(self):
+        super().remove()
         remove(self.image)
-        remove(self.log_directory)
 
 
 def remove(path):

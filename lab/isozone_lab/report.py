@@ -118,8 +118,8 @@ def page(entries, directory):
 
 
 def load_all(directory):
-    """(experiment, records) of every experiment with a file in `directory`."""
-    entries = [(one, results.Results.load(os.path.join(directory, f"{one.name}.json"))) for one in experiments.ALL]
+    """(experiment, records) of every experiment whose runs are in `directory`."""
+    entries = [(one, results.Results.load(os.path.join(directory, one.records_name))) for one in experiments.ALL]
     return [entry for entry in entries if entry[1] is not None]
 
 

@@ -31,8 +31,8 @@ class Context:
         self.commands.append(processes.shown(command, environment))
         return processes.run(command, environment, self.parameters["time_limit_s"])
 
-    def store(self, series, shape=device.Shape()):
-        return self.shelf.store(series, shape, self.execute)
+    def store(self, series, shape=device.Shape(), options=""):
+        return self.shelf.store(series, shape, self.execute, options)
 
 
 @dataclasses.dataclass

@@ -93,9 +93,30 @@ class LeastOf:
         return Verdict(f"{format_ratio(least)}: {self.checks[numbers.index(least)].what}", least >= self.at_least)
 
 
-def ratios(what, paper, metric, series, against, xs=(None,), **bound):
-    """A check for each x: `series` against `against`."""
-    return [Check(what.format(x=x), paper, Point(series, metric, x), Point(against, metric, x), **bound) for x in xs]
+@dataclasses.dataclass(frozen=True)
+class MeanOf:
+    """The mean of several ratios is at least a bound."""
+    what: str
+    paper: str
+    checks: tuple
+    at_least: float
+
+    def target(self, _):
+        return f"at least {format_ratio(self.at_least)}"
+
+    def verdict(self, results):
+        numbers = [check.number(results) for check in self.checks]
+        if None in numbers:
+            return Verdict("not measured", None)
+        mean = statistics.fmean(numbers)
+        words = f"{format_ratio(mean)} ({format_ratio(min(numbers))} to {format_ratio(max(numbers))})"
+        return Verdict(words, mean >= self.at_least)
+
+
+def ratios(what, paper, metric, series, against, xs=(None,), against_metric=None, against_x=None, **bound):
+    """A check for each x: `series` against `against`, in the same metric and at the same x if no other is given."""
+    return [Check(what.format(x=x), paper, Point(series, metric, x),
+                  Point(against, against_metric or metric, x if against_x is None else against_x), **bound) for x in xs]
 
 
 def variation(values):

@@ -46,6 +46,28 @@ class Devices(unittest.TestCase):
             self.assertFalse(os.path.exists(store.image))
         self.assertEqual(["mkfs", "izg", "--sparse=always", "--sparse=always"], [words[1] for words in self.commands])
 
+    def test_a_shape_without_groups_is_not_measured(self):
+        shape = device.Shape(zones=512, profile="lifetime-paper", zone_kib=512)
+        with self.shelf.store("lifetime+gc", shape, self.execute, "&checkpoint_after=1024K") as store:
+            self.assertIn("policy=lifetime&checkpoint_after=1024K&log_dir=", store.uri)
+            with open(store.statistics_file, "w", encoding="utf-8") as file:
+                file.write('{"syncs": 3}')
+            self.assertEqual({"syncs": 3}, store.statistics())
+        self.assertEqual([["mkfs"], ["--sparse=always"]], [words[1:2] for words in self.commands])
+        self.assertTrue(self.commands[0][-1].endswith(
+            "?profile=lifetime-paper&zones=512&zone_size=512K&zone_capacity=512K"))
+
+    def test_no_statistics(self):
+        with self.shelf.store("isozone", device.Shape(), self.execute) as store, self.assertRaises(RunFailed):
+            store.statistics()
+
+    def test_a_conventional_ssd(self):
+        with self.shelf.conventional(1024, 2, 7) as store:
+            self.assertIn("isozone://conventional:", store.uri)
+            self.assertIn("?size=1024M&age=2&age_seed=7&", store.uri)
+            os.makedirs(store.directory)
+        self.assertEqual([], os.listdir(self.scratch))
+
     def test_tmpfs_needs_no_device(self):
         with self.shelf.store("tmpfs", device.Shape(), self.execute) as store:
             self.assertEqual(("", {}), (store.uri, store.environment))

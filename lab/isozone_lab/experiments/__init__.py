@@ -1,4 +1,11 @@
 """Every experiment, in the order of the page."""
-from . import fig3, fig8, fig9, fig10, fig11, fig14, limit, parallel, table1, zippydb
+from . import (capacity, fig3, fig8, fig9, fig10, fig11, fig14, limit, parallel, table1, zippydb)
 
-ALL = [module.EXPERIMENT for module in (fig3, fig8, fig9, table1, fig10, fig11, fig14, zippydb, parallel, limit)]
+ALL = [*(module.EXPERIMENT for module in (fig3, fig8, fig9, table1, fig10, fig11, fig14, zippydb, parallel, limit,
+                                          capacity))]
+
+
+def that_run(chosen):
+    """The experiments whose runs those of `chosen` show, each once."""
+    known = {one.name: one for one in ALL}
+    return [known[name] for name in dict.fromkeys(one.runs_of or one.name for one in chosen)]

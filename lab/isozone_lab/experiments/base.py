@@ -32,6 +32,12 @@ class Experiment:
     checks: list
     plot: Callable      # results -> figure
     driver: str = "db_bench"  # what makes the load, as versions.collect calls it
+    runs_of: str = ""   # the experiment whose runs this one shows from another side; its own if empty
+
+    @property
+    def records_name(self):
+        """Of the file with its runs."""
+        return f"{self.runs_of or self.name}.json"
 
     def parameters(self, mode):
         return {"time_limit_s": TIME_LIMIT_S[mode], **getattr(self, mode)}

@@ -1,0 +1,72 @@
+"""The largest key range that fits: how much of the device a placement and its collector let be used."""
+from .. import plots
+from ..results import Measurement, Outcome
+from ..targets import Check, Point
+from . import space
+from .base import Experiment, each_series
+
+SERIES = ["zenfs", "zenfs+gc", "lifetime", "lifetime+gc", "isozone"]
+
+
+def largest(fits, steps):
+    """The greatest of `steps`, ascending, that fits, if each below one that fits does; None if none does."""
+    low, high = 0, len(steps)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if fits(steps[middle]) else (low, middle)
+    return steps[low - 1] if low else None
+
+
+def steps(parameters):
+    """Key ranges, in M."""
+    first, last, step = (parameters[name] for name in ("least_m", "most_m", "step_m"))
+    return [first + index * step for index in range(round((last - first) / step) + 1)]
+
+
+def run(context, variant):
+    tried = {}
+
+    def fits(millions):
+        with space.store(context, variant.series) as place:
+            num = space.keys(context.parameters, millions)
+            tried[millions] = space.survives(
+                lambda: space.run(context, place, ["fillseq", "overwrite"], num)) is not None
+        return tried[millions]
+
+    return outcome(largest(fits, steps(context.parameters)), tried)
+
+
+def outcome(found, tried):
+    return Outcome([Measurement("key range", found or 0, "M")], {"tried": sorted(tried.items())})
+
+
+def plot(results):
+    drawn, (axes,) = plots.figure(height=3.6)
+    plots.grouped_bars(axes, results, "key range", [None], [""])
+    plots.label(axes, "", "largest key range, M")
+    plots.legend_below(drawn, [axes])
+    return drawn
+
+
+def at_least(what, paper, series, millions):
+    return Check(what, paper, Point(series, "key range"), at_least=millions)
+
+
+EXPERIMENT = Experiment(
+    name="capacity",
+    title="The largest key range that fits",
+    source=f"{space.LIFETIME}, Fig. 13",
+    what="Zones that are mixed of data that dies at different times are neither needed nor free. Placement by lifetime "
+         "and collection make room for more keys.",
+    setup=space.SCALE + "fillseq, then overwrite of as many keys: the largest range, in steps of {step_m} M from "
+          "{least_m} M to {most_m} M, at which neither runs out of space; found by bisection. 0: none.",
+    quick=space.parameters(space.QUICK, 9, SERIES, least_m=4, most_m=8, step_m=1),
+    full=space.parameters(space.FULL, 900, SERIES, least_m=2, most_m=9.75, step_m=0.25),
+    variants=each_series,
+    run=run,
+    checks=[Check("zenfs", "4 M", Point("zenfs", "key range"), at_least=3.5, at_most=4.5),
+            Check("zenfs with its collector", "6 M", Point("zenfs+gc", "key range"), at_least=5, at_most=7),
+            Check("lifetime without collector", "6 M", Point("lifetime", "key range"), at_least=5, at_most=7),
+            at_least("lifetime with collector", "7 M", "lifetime+gc", 7),
+            at_least("isozone", "-", "isozone", 8)],
+    plot=plot)

@@ -1,0 +1,83 @@
+"""What the experiments on space share: devices without timing on which space runs short, and db_bench filling them.
+
+The published device has 512 zones of 16 MiB. A smaller one, of 1/scale of the bytes, has as many times smaller levels
+and fewer keys, so that it is as full; tables and memtables are as large as a zone, as published. Key ranges are told as
+on the published device, in millions (M).
+"""
+from .. import db_bench
+from ..device import Shape
+from ..processes import RunFailed
+
+LIFETIME = "Efficient Key-Value Data Placement for ZNS SSD"
+KIB, MIB = 1 << 10, 1 << 20
+DEVICE_BYTES = 512 * 16 * MIB
+KEY_BYTES = 16
+ENTRY_BYTES = KEY_BYTES + db_bench.VALUE_BYTES
+FIRST_LEVEL_BYTES = 256 * MIB    # RocksDB's default
+CHECKPOINT_AFTER_KIB = 32 * KIB  # Isozone's default
+DEBT_KIB = 256 * KIB             # of compaction, from which on writers are slowed; at twice as much they stop
+QUICK = {"zones": 256, "zone_kib": 512}
+FULL = {"zones": 512, "zone_kib": 16 * KIB}
+SCALE = "Profile lifetime-paper, timing off: {zones} zones of {zone_kib:,} KiB, 1/{scale} of the published 8 GiB; levels " \
+        "are as many times smaller, and so are key ranges, which are told as of the published device. Tables and " \
+        "memtables are as large as a zone. Keys of 16 bytes, values of 800, no compression. RocksDB sizes levels from the last one up, " \
+        "and holds writers up from 6 tables in level 0 or {debt_kib:,} KiB of compaction debt on: without timing, puts " \
+        "are otherwise faster than compaction, and what it has not dropped yet decides what fits. "
+
+
+def parameters(device, expected_s, series, **others):
+    """Of an experiment on the device QUICK or FULL."""
+    scale = DEVICE_BYTES // device_bytes(device)
+    return {**device, "scale": scale, "debt_kib": DEBT_KIB // scale, "expected_s": expected_s,
+            "data_bytes": device_bytes(device) // 3, "series": series, **others}
+
+
+def device_bytes(device):
+    return device["zones"] * device["zone_kib"] * KIB
+
+
+def shape(parameters):
+    return Shape(zones=parameters["zones"], profile="lifetime-paper", zone_kib=parameters["zone_kib"])
+
+
+def keys(parameters, millions):
+    """How many keys there are here, for so many millions on the published device."""
+    return round(millions * 1_000_000 / parameters["scale"])
+
+
+def entries(parameters, times):
+    """How many have so many times the bytes of the device."""
+    return round(times * device_bytes(parameters) / ENTRY_BYTES)
+
+
+def store(context, series):
+    """A new device of the experiment's size."""
+    options = f"&checkpoint_after={max(64, CHECKPOINT_AFTER_KIB // context.parameters['scale'])}K"
+    return context.store(series, shape(context.parameters), options)
+
+
+def run(context, place, benchmarks, num, **options):
+    """db_bench with tables of the size of a zone; Result by name."""
+    parameters = context.parameters
+    table_bytes, debt_bytes = parameters["zone_kib"] * KIB, parameters["debt_kib"] * KIB
+    return db_bench.run(context, place, benchmarks, num=num, key_size=KEY_BYTES, write_buffer_size=table_bytes,
+                        target_file_size_base=table_bytes, level_compaction_dynamic_level_bytes="true",
+                        max_bytes_for_level_base=FIRST_LEVEL_BYTES // parameters["scale"],
+                        level0_slowdown_writes_trigger=6, level0_stop_writes_trigger=8,
+                        soft_pending_compaction_bytes_limit=debt_bytes,
+                        hard_pending_compaction_bytes_limit=2 * debt_bytes, **options)
+
+
+def survives(action):
+    """What `action` gives; None if the device has run out of space, which is a result. Other failures are failures."""
+    try:
+        return action()
+    except RunFailed as failure:
+        if db_bench.OUT_OF_SPACE not in str(failure):
+            raise
+        return None
+
+
+def copied_bytes(statistics):
+    """What the collector has written."""
+    return statistics["classes"]["gc"]["bytes_written"]
