@@ -1,0 +1,77 @@
+"""A nearly full device that is written over ten times: it must not tire, lose zones, or leave damage."""
+import json
+import statistics
+
+from .. import plots
+from ..results import Measurement, Outcome
+from ..targets import Check, Point
+from . import space
+from .base import Experiment, each_series
+
+TENTHS = 10
+
+
+def run(context, variant):
+    parameters = context.parameters
+    num = space.entries(parameters, parameters["keys_percent"] / 100)
+    writes = space.entries(parameters, parameters["overwritten"] / TENTHS)
+    with space.store(context, variant.series) as place:
+        empty = free_bytes(context, place)
+        space.run(context, place, ["fillseq"], num)
+        rates, filled = [], []
+        for _ in range(TENTHS):
+            rates.append(space.run(context, place, ["overwrite"], num, writes=writes,
+                                   use_existing_db=1)["overwrite"].rate)
+            filled.append(live_percent(place.statistics()))
+        context.execute([context.build.tool, "fsck", "--read-data", f"emu:{place.image}"])
+        context.execute([context.build.tool, "rm", "-r", f"emu:{place.image}", place.database])
+        return outcome(rates, filled, empty - free_bytes(context, place), parameters["zone_kib"] * space.KIB)
+
+
+def free_bytes(context, place):
+    """What the tool finds free on the device, which nobody has mounted."""
+    return json.loads(context.execute([context.build.tool, "df", f"emu:{place.image}", "--json"]))["free"]
+
+
+def live_percent(counted):
+    """How much of the device belongs to files."""
+    return 100 * counted["space"]["live_bytes"] / counted["space"]["capacity_bytes"]
+
+
+def outcome(rates, filled, lost_bytes, zone_bytes):
+    """`rates` and `filled`: of each tenth. `lost_bytes`: free before all, and no longer after everything was deleted."""
+    return Outcome([Measurement("last tenth of second", 100 * rates[-1] / rates[1], "%"),
+                    Measurement("puts", statistics.median(rates), "ops/s"),
+                    Measurement("filled", statistics.median(filled), "%"),
+                    Measurement("lost", max(0, lost_bytes) / zone_bytes, "zones")],
+                   {"puts": [round(rate) for rate in rates], "filled": [round(one, 1) for one in filled]})
+
+
+def plot(results):
+    drawn, axes = plots.figure(columns=2, height=3.4)
+    for one, key, words in zip(axes, ("puts", "filled"), ("puts a second", "of the device belongs to files, %")):
+        plots.lines_over_time(one, results, key)
+        plots.label(one, "tenth of the run", words)
+    plots.legend_below(drawn, axes)
+    return drawn
+
+
+EXPERIMENT = Experiment(
+    name="soak",
+    title="Written over ten times",
+    source="not published: what users of such a file system rely on",
+    what="A device that stays nearly full, and is written over again and again, keeps its throughput; every zone comes "
+         "back when the files are deleted, and no damage is found.",
+    setup=space.SCALE + "fillseq of keys and values of {keys_percent} % of the device, which with what RocksDB keeps of "
+          "older entries is the share in the plot; then overwrite, ten times, with a tenth of {overwritten} times what "
+          "the device holds, mounted anew each time. At last fsck reads every block, all is deleted, and what is free is "
+          "held against what was free at first; half a dozen zones more or less hold metadata.",
+    quick=space.parameters(space.QUICK, 40, ["isozone"], keys_percent=60, overwritten=10),
+    full=space.parameters(space.FULL, 2400, ["isozone"], keys_percent=60, overwritten=10),
+    variants=each_series,
+    run=run,
+    checks=[Check("throughput of the last tenth, of that of the second", "-", Point("isozone", "last tenth of second"),
+                  at_least=90),
+            Check("zones that are not free again", "-", Point("isozone", "lost"), at_most=6),
+            Check("of the device belongs to files", "-", Point("isozone", "filled"), at_least=75)],
+    plot=plot)
