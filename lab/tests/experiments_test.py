@@ -4,8 +4,9 @@ import unittest
 
 import event_log_test
 import harness  # noqa: F401: finds the lab
-from isozone_lab import experiments
-from isozone_lab.experiments import fig3, fig9, fig10, fig14, parallel
+from isozone_lab import db_bench, experiments
+from isozone_lab.experiments import capacity, fig3, fig9, fig10, fig14, gc_copies, gc_waf, parallel, soak, space
+from isozone_lab.processes import RunFailed
 
 
 def by_metric(outcome):
@@ -28,9 +29,21 @@ class All(unittest.TestCase):
                     variants = one.variants(parameters)
                     self.assertEqual(len(variants), len(set(variants)))
 
-    def test_quick_takes_at_most_a_quarter_of_an_hour(self):
-        seconds = sum(one.quick["expected_s"] * len(one.variants(one.quick)) for one in experiments.ALL)
-        self.assertLess(seconds, 900)
+    def test_quick_takes_at_most_twenty_minutes(self):
+        seconds = sum(one.quick["expected_s"] * len(one.variants(one.quick))
+                      for one in experiments.that_run(experiments.ALL))
+        self.assertLess(seconds, 1200)
+
+    def test_shared_runs_are_of_one_kind(self):
+        known = {one.name: one for one in experiments.ALL}
+        for one in experiments.ALL:
+            source = known[one.runs_of or one.name]
+            self.assertEqual("", source.runs_of)
+            self.assertEqual((source.run, source.variants, source.quick, source.full),
+                             (one.run, one.variants, one.quick, one.full), one.name)
+        shared = [known["victims"], known["gc-iops"]]
+        self.assertEqual([known["gc-waf"]], experiments.that_run(shared))
+        self.assertEqual("gc-waf.json", shared[0].records_name)
 
     def test_full_runs_fit_a_machine_of_24_gib(self):
         for one in experiments.ALL:
@@ -84,6 +97,49 @@ class Outcomes(unittest.TestCase):
         self.assertAlmostEqual(105, fig14.gain(records, "isozone", "A"))
         self.assertIsNone(fig14.gain(records, "isozone", "B"))
         self.assertTrue(fig14.EXPERIMENT.checks[0].verdict(records).met)
+
+    def test_the_largest_key_range_is_found(self):
+        for limit, found in ((0, None), (2, 2), (3.4, 3), (6, 6), (9, 6)):
+            tried = []
+            self.assertEqual(found, capacity.largest(lambda m: tried.append(m) or m <= limit, [2, 3, 4, 5, 6]))
+            self.assertLessEqual(len(tried), 3)
+        steps = capacity.steps(capacity.EXPERIMENT.full)
+        self.assertEqual((2, 2.25, 9.75), (steps[0], steps[1], steps[-1]))
+
+    def test_scaled_devices_are_as_full(self):
+        quick, full = (getattr(capacity.EXPERIMENT, mode) for mode in ("quick", "full"))
+        self.assertEqual(4_000_000, space.keys(full, 4))
+        self.assertEqual(8 << 30, space.device_bytes(full))
+        self.assertEqual((1, 64), (full["scale"], quick["scale"]))
+        self.assertEqual(space.device_bytes(full) / space.device_bytes(quick),
+                         space.keys(full, 4) / space.keys(quick, 4))
+
+    def test_only_a_full_device_is_a_result(self):
+        def fails(words):
+            def action():
+                raise RunFailed(words)
+            return action
+
+        self.assertEqual(5, space.survives(lambda: 5))
+        self.assertIsNone(space.survives(fails("put error: IO error: No space left on device: /db/7.sst: full")))
+        with self.assertRaises(RunFailed):
+            space.survives(fails("Corruption: block checksum mismatch"))
+
+    def test_copies_of_all_mounts(self):
+        def mount(copied, written):
+            return {"classes": {"gc": {"bytes_written": copied << 20}}, "user_bytes_appended": written << 20}
+
+        found = by_metric(gc_copies.outcome([mount(0, 100), mount(30, 200)]))
+        self.assertEqual((30, 10), (found["copied", None], found["copied of written", None]))
+        found = by_metric(gc_waf.outcome({name: db_bench.Result(7, {}) for name in gc_waf.BENCHMARKS}, mount(50, 200)))
+        self.assertEqual((1, 1.25, 7),
+                         (found["survives", None], found["WAF of collection", None], found["overwrite", None]))
+        self.assertEqual({("survives", None): 0}, by_metric(gc_waf.outcome(None, None)))
+
+    def test_tenths_of_a_soak(self):
+        found = by_metric(soak.outcome([9, 100, *[80] * 7, 95], [70] * 10, 3 << 20, 1 << 20))
+        self.assertEqual((95, 3), (found["last tenth of second", None], found["lost", None]))
+        self.assertEqual(0, by_metric(soak.outcome([1, 1], [70], -5, 1))["lost", None])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,91 @@
+"""What collection writes and costs at several key ranges; three published figures from the same runs."""
+from .. import plots
+from ..results import Measurement, Outcome, Variant
+from ..targets import Check, Point, ratios
+from . import space
+from .base import Experiment
+
+SERIES = ["zenfs", "zenfs+gc", "lifetime", "one victim", "lifetime+gc", "isozone"]
+BENCHMARKS = ["fillseq", "overwrite"]
+
+
+def variants(parameters):
+    return [Variant(series, millions) for millions in parameters["ranges"] for series in parameters["series"]]
+
+
+def run(context, variant):
+    num = space.keys(context.parameters, variant.x)
+    with space.store(context, variant.series) as place:
+        results = space.survives(lambda: space.run(context, place, BENCHMARKS, num))
+        return outcome(results, place.statistics() if results else None)
+
+
+def outcome(results, counted):
+    """Both None if the device has run out of space."""
+    measurements = [Measurement("survives", int(results is not None), "")]
+    if results is None:
+        return Outcome(measurements)
+    copied, written = space.copied_bytes(counted), counted["user_bytes_appended"]
+    return Outcome(measurements + [Measurement("WAF of collection", 1 + copied / written, ""),
+                                   Measurement("copied", copied / 2**20, "MiB"),
+                                   *(Measurement(name, results[name].rate, "ops/s") for name in BENCHMARKS)])
+
+
+def plot_of(metric, title):
+    def plot(results):
+        drawn, (axes,) = plots.figure(height=3.8)
+        ranges = results.header["parameters"]["ranges"]
+        plots.grouped_bars(axes, results, metric, ranges, [f"{millions:g} M" for millions in ranges])
+        plots.label(axes, "key range", title, "no bar: no space")
+        plots.legend_below(drawn, [axes])
+        return drawn
+    return plot
+
+
+SETUP = space.SCALE + "fillseq, then overwrite of as many keys; key ranges of {ranges} M. A range at which the device " \
+                      "runs out of space has no numbers. "
+COMMON = {"source": f"{space.LIFETIME}, Fig. 15, 16 and 18", "variants": variants, "run": run,
+          "quick": space.parameters(space.QUICK, 8, SERIES, ranges=[4, 5]),
+          "full": space.parameters(space.FULL, 150, SERIES, ranges=[4, 5, 6, 7])}
+LEAST, MOST = 4, 5  # ranges that every mode has
+
+RECORDED = "gc-waf"
+
+WAF = Experiment(
+    name=RECORDED,
+    title="What collection writes",
+    what="With zones of one lifetime there is little to copy, and it stays little as the device fills.",
+    setup=SETUP + "Write amplification: bytes that RocksDB wrote and bytes that were copied, by the former.",
+    checks=[Check(f"lifetime with collector, {LEAST} M", "about 1",
+                  Point("lifetime+gc", "WAF of collection", LEAST), at_most=1.05),
+            Check(f"lifetime with collector, {MOST} M", "the same: flat",
+                  Point("lifetime+gc", "WAF of collection", MOST), at_most=1.1),
+            Check(f"zenfs with its collector, {MOST} M", "grows", Point("zenfs+gc", "WAF of collection", MOST)),
+            *ratios("copied, isozone against lifetime, {x} M", "-", "copied", "isozone", "lifetime+gc", xs=[MOST],
+                    at_most=0.5)],
+    plot=plot_of("WAF of collection", "(written + copied) / written"), **COMMON)
+
+IOPS = Experiment(
+    name="gc-iops",
+    title="What collection costs in throughput",
+    what="Collection takes little from a device that is half full, where there is little to collect.",
+    setup=SETUP + "Puts of overwrite, without timing: processor time decides.",
+    checks=[*ratios("lifetime against zenfs, both without collector, {x} M", "1.05x", "overwrite", "lifetime", "zenfs",
+                    xs=[LEAST]),
+            *ratios("zenfs with its collector against without, {x} M", "0.91x", "overwrite", "zenfs+gc", "zenfs",
+                    xs=[LEAST]),
+            *ratios("lifetime with collector against zenfs without, {x} M", "0.97x", "overwrite", "lifetime+gc", "zenfs",
+                    xs=[LEAST], at_least=0.97)],
+    plot=plot_of("overwrite", "puts a second"), runs_of=RECORDED, **COMMON)
+
+VICTIMS = Experiment(
+    name="victims",
+    title="As many victims as the device is full",
+    what="The paper's two equations choose how many victims there are at a time, and how full they may be. Without them: "
+         "one victim at a time, of any queue.",
+    setup=SETUP + "Puts of overwrite, without timing.",
+    checks=ratios("with the equations against one victim, {x} M", "a gain, up to 1.1x", "overwrite", "lifetime+gc",
+                  "one victim", xs=[MOST], at_least=1.0),
+    plot=plot_of("overwrite", "puts a second"), runs_of=RECORDED, **COMMON)
+
+EXPERIMENTS = [WAF, IOPS, VICTIMS]
