@@ -1,0 +1,103 @@
+"""What a device loses with age: five workloads on a new one and on one that was written over before."""
+from .. import db_bench, plots
+from ..device import Shape
+from ..results import Measurement, Outcome, Variant
+from ..targets import ratios
+from . import fig11
+from .base import ENTRY_BYTES, ZENFS_PLUS, Experiment, puts
+
+NEW, AGED = "new", "aged"
+SERIES = ["isozone", "conventional"]
+KIB, MIB = 1 << 10, 1 << 20
+OLD_DATA = 0.5  # of the device
+
+
+def variants(parameters):
+    return [Variant(series, age) for age in (NEW, AGED) for series in parameters["series"]]
+
+
+def run(context, variant):
+    make = isozone if variant.series == "isozone" else conventional
+    with make(context, variant.x == AGED) as place:
+        sizes = {name: context.parameters[name] for name in ("num", "reads")}
+        results = db_bench.run(context, place, fig11.WORKLOADS, **sizes)
+    return outcome({name: results[name].rate for name in fig11.WORKLOADS}, variant.x)
+
+
+def device_bytes(parameters):
+    return parameters["zones"] * parameters["zone_kib"] * KIB
+
+
+def isozone(context, aged):
+    """Ages a device with a database, without taking time, that the first workload deletes."""
+    parameters = context.parameters
+    place = context.store("isozone", Shape(zones=parameters["zones"], zone_kib=parameters["zone_kib"]))
+    if aged:
+        in_time = place.uri
+        place.uri += "&timing=off"
+        entries = device_bytes(parameters) / ENTRY_BYTES
+        db_bench.run(context, place, ["overwrite"], num=round(entries * OLD_DATA),
+                     writes=round(entries * parameters["age"]))
+        place.uri = in_time
+    return place
+
+
+def conventional(context, aged):
+    parameters = context.parameters
+    size_mib = device_bytes(parameters) // MIB
+    return context.shelf.conventional(size_mib, parameters["age"] if aged else 0, context.seed)
+
+
+def outcome(rates, age):
+    return Outcome([Measurement(f"throughput, {age}", rate, "ops/s", name) for name, rate in rates.items()])
+
+
+def change(results, series, workload):
+    """From new to aged, in percent; None if one was not measured."""
+    new, aged = (results.median(series, f"throughput, {age}", workload) for age in (NEW, AGED))
+    return None if not new or aged is None else 100 * (aged / new - 1)
+
+
+def plot(results):
+    drawn, (axes,) = plots.figure(height=4)
+    width = 0.8 / len(SERIES)
+    for index, series in enumerate(SERIES):
+        changes = {at: change(results, series, name) for at, name in enumerate(fig11.WORKLOADS)}
+        known = {at: value for at, value in changes.items() if value is not None}
+        bars = axes.bar([at + (index - 0.5) * width for at in known], list(known.values()), width * 0.92,
+                        color=plots.COLOURS[series], label=plots.LABELS[series])
+        axes.bar_label(bars, [f"{value:+.0f} %" for value in known.values()], fontsize=7, padding=2)
+    axes.set_xticks(range(len(fig11.WORKLOADS)), fig11.WORKLOADS, fontsize=8)
+    axes.axhline(0, color="#444", linewidth=0.8)
+    plots.label(axes, "", "throughput, aged against new, %")
+    plots.legend_below(drawn, [axes])
+    return drawn
+
+
+def against_new(paper, series, workloads, **bound):
+    return ratios(f"{series}, {{x}}: aged against new", paper, f"throughput, {AGED}", series, series, workloads,
+                  against_metric=f"throughput, {NEW}", **bound)
+
+
+WRITING = [name for name in fig11.WORKLOADS if name != "readrandom"]
+
+EXPERIMENT = Experiment(
+    name="ageing",
+    title="A device that was written over before",
+    source=f"{ZENFS_PLUS}, Fig. 11 and 12",
+    what="A zoned device has nothing to collect by itself, however old it is; a conventional SSD moves what it takes for "
+         "alive.",
+    setup="{zones} zones of {zone_kib:,} KiB on 32 dies, and a conventional SSD of the same dies and size, both in real "
+          "time. Aged: written with {age} times their size, the zoned one by overwrite of a database that is then deleted "
+          "(published: 10 TB on 2 TB), the conventional one to its end and then at random places. Then, in one process, "
+          "fillrandom and overwrite of {num:,} entries of 20 + 800 bytes, and {reads:,} operations each of the other "
+          "three.",
+    quick=puts(100_000, 10, SERIES, reads=2_000, zones=160, zone_kib=3840, age=1.5),
+    full=puts(1_000_000, 300, SERIES, reads=50_000, zones=1600, zone_kib=3840, age=5),
+    variants=variants,
+    run=run,
+    checks=[*against_new("-2 to -4 %", "isozone", WRITING, at_least=0.96),
+            *against_new("-8 %", "isozone", ["readrandom"], at_least=0.92),
+            *against_new("-44 to -58 %", "conventional", WRITING, at_most=0.9),
+            *against_new("-25 %", "conventional", ["readrandom"])],
+    plot=plot)
