@@ -5,8 +5,10 @@ import unittest
 import event_log_test
 import harness  # noqa: F401: finds the lab
 from isozone_lab import db_bench, experiments
-from isozone_lab.experiments import capacity, fig3, fig9, fig10, fig14, gc_copies, gc_waf, parallel, soak, space
+from isozone_lab.experiments import (ageing, capacity, deletion_delay, fig3, fig9, fig10, fig14, gc_copies, gc_waf,
+                                     parallel, soak, space, zgc)
 from isozone_lab.processes import RunFailed
+from isozone_lab.results import Variant
 
 
 def by_metric(outcome):
@@ -135,6 +137,32 @@ class Outcomes(unittest.TestCase):
         self.assertEqual((1, 1.25, 7),
                          (found["survives", None], found["WAF of collection", None], found["overwrite", None]))
         self.assertEqual({("survives", None): 0}, by_metric(gc_waf.outcome(None, None)))
+
+    def test_deletion_delays(self):
+        counted = {"deletion_delay_us": {"short": {"mean": 80_000}, "not-set": {"mean": 5}}}
+        self.assertEqual({("delay", "short"): 0.08}, by_metric(deletion_delay.outcome(counted)))
+        with self.assertRaises(RunFailed):
+            deletion_delay.outcome({"deletion_delay_us": {}})
+
+    def test_change_with_age(self):
+        made = harness.records({})
+        for age, rate in (("new", 200), ("aged", 150)):
+            made.succeeded(Variant("isozone", age), 1, ageing.outcome({"overwrite": rate}, age), **harness.FACTS)
+        self.assertEqual(-25, ageing.change(made, "isozone", "overwrite"))
+        self.assertIsNone(ageing.change(made, "conventional", "overwrite"))
+        check = next(one for one in ageing.EXPERIMENT.checks if one.what == "isozone, overwrite: aged against new")
+        self.assertFalse(check.verdict(made).met)
+
+    def test_groups_and_reclaims_of_one_zone(self):
+        found = by_metric(zgc.group_outcome({"points": [{"request": 4096, "seconds_per_gib": 27}]},
+                                            {"points": [{"utilisation": 0.5, "seconds_per_gib": 23}]}))
+        self.assertEqual({("reading", 4): 27, ("reclaiming", 0.5): 23}, found)
+
+    def test_bimodality(self):
+        self.assertAlmostEqual(1, zgc.bimodality([5, 0, 0, 0, 5]))
+        self.assertAlmostEqual(5 / 9, zgc.bimodality([1] * 1000), delta=0.001)
+        self.assertLess(zgc.bimodality([0, 1, 4, 6, 4, 1, 0]), 0.5)
+        self.assertEqual(0, zgc.bimodality([0, 7, 0]))
 
     def test_tenths_of_a_soak(self):
         found = by_metric(soak.outcome([9, 100, *[80] * 7, 95], [70] * 10, 3 << 20, 1 << 20))

@@ -51,6 +51,15 @@ class Targets(unittest.TestCase):
         verdict = LeastOf("", "", checks, 1.0).verdict(RECORDS)
         self.assertEqual(("1/4: the other way", False), verdict)
 
+    def test_mean_of_several(self):
+        checks = (ratio(), Check("the other way", "", ZENFS, ISOZONE))
+        self.assertEqual(("2.12x (1/4 to 4.00x)", True), targets.MeanOf("", "", checks, 2.0).verdict(RECORDS))
+        self.assertEqual("at least 2.50x", targets.MeanOf("", "", checks, 2.5).target(RECORDS))
+
+    def test_a_ratio_of_other_metrics_or_places(self):
+        check, = targets.ratios("{x}", "", "after", "device", "device", xs=[128], against_metric="before", against_x=4)
+        self.assertEqual((Point("device", "after", 128), Point("device", "before", 4)), (check.value, check.against))
+
     def test_variation(self):
         self.assertEqual(0, targets.variation([5.0, 5.0]))
         self.assertAlmostEqual(0.5, targets.variation([5.0, 15.0]))

@@ -85,13 +85,13 @@ EXPERIMENT = Experiment(
     name="ageing",
     title="A device that was written over before",
     source=f"{ZENFS_PLUS}, Fig. 11 and 12",
-    what="A zoned device has nothing to collect by itself, however old it is; a conventional SSD moves what it takes for "
-         "alive.",
-    setup="{zones} zones of {zone_kib:,} KiB on 32 dies, and a conventional SSD of the same dies and size, both in real "
-          "time. Aged: written with {age} times their size, the zoned one by overwrite of a database that is then deleted "
-          "(published: 10 TB on 2 TB), the conventional one to its end and then at random places. Then, in one process, "
-          "fillrandom and overwrite of {num:,} entries of 20 + 800 bytes, and {reads:,} operations each of the other "
-          "three.",
+    what="A zoned device has nothing to collect by itself, however old it is; a conventional SSD moves what it takes "
+         "for alive.",
+    setup="{zones} zones of {zone_kib:,} KiB on 32 dies, and a conventional SSD of the same dies and size, both in "
+          "real time. Aged: written with {age} times their size, the zoned one by overwrite of a database that is then "
+          "deleted (published: 10 TB on 2 TB), the conventional one to its end and then at random places. Then, in one "
+          "process, fillrandom and overwrite of {num:,} entries of 20 + 800 bytes, and {reads:,} operations each of "
+          "the other three.",
     quick=puts(100_000, 10, SERIES, reads=2_000, zones=160, zone_kib=3840, age=1.5),
     full=puts(1_000_000, 300, SERIES, reads=50_000, zones=1600, zone_kib=3840, age=5),
     variants=variants,

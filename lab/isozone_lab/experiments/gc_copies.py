@@ -39,11 +39,12 @@ EXPERIMENT = Experiment(
     name="gc-copies",
     title="What collectors copy",
     source=f"{ZENFS_PLUS}, Fig. 13",
-    what="Zones that are reset as soon as all in them has died need no collection; what is left is copied, and less of it "
-         "where victims are chosen well.",
-    setup=space.SCALE + "fillseq of keys and values of {filled} % of the device, which with what RocksDB keeps of older entries makes it three quarters full, then overwrite with {overwritten} times what the device "
-          "holds, all with the policy isozone. Bytes that the collector wrote. (Published: 1.5 TB of 2 TB, overwritten "
-          "with 3.5 TB; at another distribution of writes.)",
+    what="Zones that are reset as soon as all in them has died need no collection; what is left is copied, and less of "
+         "it where victims are chosen well.",
+    setup=space.SCALE + "fillseq of keys and values of {filled} % of the device, which with what RocksDB keeps of "
+          "older entries makes it three quarters full, then overwrite with {overwritten} times what the device holds, "
+          "all with the policy isozone. Bytes that the collector wrote. (Published: 1.5 TB of 2 TB, overwritten with "
+          "3.5 TB; at another distribution of writes.)",
     quick=space.parameters(space.QUICK, 13, SERIES, filled=66, overwritten=2.3),
     full=space.parameters(space.FULL, 1200, SERIES, filled=66, overwritten=2.3),
     variants=each_series,

@@ -39,7 +39,7 @@ def live_percent(counted):
 
 
 def outcome(rates, filled, lost_bytes, zone_bytes):
-    """`rates` and `filled`: of each tenth. `lost_bytes`: free before all, and no longer after everything was deleted."""
+    """`rates`, `filled`: of each tenth. `lost_bytes`: free before all, and no longer after everything was deleted."""
     return Outcome([Measurement("last tenth of second", 100 * rates[-1] / rates[1], "%"),
                     Measurement("puts", statistics.median(rates), "ops/s"),
                     Measurement("filled", statistics.median(filled), "%"),
@@ -62,12 +62,12 @@ EXPERIMENT = Experiment(
     source="not published: what users of such a file system rely on",
     what="A device that stays nearly full, and is written over again and again, keeps its throughput; every zone comes "
          "back when the files are deleted, and no damage is found.",
-    setup=space.SCALE + "fillseq of keys and values of {keys_percent} % of the device, which with what RocksDB keeps of "
-          "older entries is the share in the plot; then overwrite, ten times, with a tenth of {overwritten} times what "
-          "the device holds, mounted anew each time. At last fsck reads every block, all is deleted, and what is free is "
-          "held against what was free at first; half a dozen zones more or less hold metadata.",
-    quick=space.parameters(space.QUICK, 40, ["isozone"], keys_percent=60, overwritten=10),
-    full=space.parameters(space.FULL, 2400, ["isozone"], keys_percent=60, overwritten=10),
+    setup=space.SCALE + "fillseq of keys and values of {keys_percent} % of the device, which with what RocksDB keeps "
+          "of older entries is the share in the plot; then overwrite, ten times, with a tenth of {overwritten} times "
+          "what the device holds, mounted anew each time. At last fsck reads every block, all is deleted, and what is "
+          "free is held against what was free at first; half a dozen zones more or less hold metadata.",
+    quick=space.parameters({**space.QUICK, "zones": 128}, 40, ["isozone"], keys_percent=67, overwritten=10),
+    full=space.parameters(space.FULL, 2400, ["isozone"], keys_percent=67, overwritten=10),
     variants=each_series,
     run=run,
     checks=[Check("throughput of the last tenth, of that of the second", "-", Point("isozone", "last tenth of second"),

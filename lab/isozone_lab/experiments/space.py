@@ -18,11 +18,12 @@ CHECKPOINT_AFTER_KIB = 32 * KIB  # Isozone's default
 DEBT_KIB = 256 * KIB             # of compaction, from which on writers are slowed; at twice as much they stop
 QUICK = {"zones": 256, "zone_kib": 512}
 FULL = {"zones": 512, "zone_kib": 16 * KIB}
-SCALE = "Profile lifetime-paper, timing off: {zones} zones of {zone_kib:,} KiB, 1/{scale} of the published 8 GiB; levels " \
-        "are as many times smaller, and so are key ranges, which are told as of the published device. Tables and " \
-        "memtables are as large as a zone. Keys of 16 bytes, values of 800, no compression. RocksDB sizes levels from the last one up, " \
-        "and holds writers up from 6 tables in level 0 or {debt_kib:,} KiB of compaction debt on: without timing, puts " \
-        "are otherwise faster than compaction, and what it has not dropped yet decides what fits. "
+SCALE = "Profile lifetime-paper, timing off: {zones} zones of {zone_kib:,} KiB, 1/{scale} of the published 8 GiB; " \
+        "levels are as many times smaller, and so are key ranges, which are told as of the published device. Tables " \
+        "and memtables are as large as a zone. Keys of 16 bytes, values of 800, no compression. RocksDB sizes levels " \
+        "from the last one up, and holds writers up from 6 tables in level 0 or {debt_kib:,} KiB of compaction debt " \
+        "on: without timing, puts are otherwise faster than compaction, and what it has not dropped yet decides what " \
+        "fits. "
 
 
 def parameters(device, expected_s, series, **others):
