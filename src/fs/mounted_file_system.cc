@@ -179,7 +179,8 @@ Status MountedFileSystem::CommitUnlink(const Inode& replaced, std::span<const Me
   const bool last = replaced.links.size() == 1;
   // A region that a writer has open is given back by the writer.
   const auto space = SpaceOfInode(replaced);
-  const Lifetime lifetime = replaced.lifetime;
+  // A WAL is short-lived to RocksDB; the inodes of logs do not keep hints.
+  const Lifetime lifetime = replaced.kind == FileKind::kLog ? Lifetime::kShort : replaced.lifetime;
   ISOZONE_RETURN_IF_ERROR(core_->Commit(ops).status());
   if (last) NoteDeletion(lifetime, space);
   if (last) core_->ReleaseSpace(id, space);

@@ -9,7 +9,7 @@ from .base import ENTRY_BYTES, ZENFS_PLUS, Experiment, puts
 NEW, AGED = "new", "aged"
 SERIES = ["isozone", "conventional"]
 KIB, MIB = 1 << 10, 1 << 20
-OLD_DATA = 0.5  # of the device
+OLD_DATA = 0.25  # of the device
 
 
 def variants(parameters):
@@ -20,12 +20,16 @@ def run(context, variant):
     make = isozone if variant.series == "isozone" else conventional
     with make(context, variant.x == AGED) as place:
         sizes = {name: context.parameters[name] for name in ("num", "reads")}
-        results = db_bench.run(context, place, fig11.WORKLOADS, **sizes)
+        results = db_bench.run(context, place, fig11.WORKLOADS, **memtable(context.parameters), **sizes)
     return outcome({name: results[name].rate for name in fig11.WORKLOADS}, variant.x)
 
 
 def device_bytes(parameters):
     return parameters["zones"] * parameters["zone_kib"] * KIB
+
+
+def memtable(parameters):
+    return {name: parameters["memtable_mib"] * MIB for name in ("write_buffer_size", "target_file_size_base")}
 
 
 def isozone(context, aged):
@@ -37,7 +41,7 @@ def isozone(context, aged):
         place.uri += "&timing=off"
         entries = device_bytes(parameters) / ENTRY_BYTES
         db_bench.run(context, place, ["overwrite"], num=round(entries * OLD_DATA),
-                     writes=round(entries * parameters["age"]))
+                     writes=round(entries * parameters["age"]), **memtable(parameters))
         place.uri = in_time
     return place
 
@@ -91,9 +95,9 @@ EXPERIMENT = Experiment(
           "real time. Aged: written with {age} times their size, the zoned one by overwrite of a database that is then "
           "deleted (published: 10 TB on 2 TB), the conventional one to its end and then at random places. Then, in one "
           "process, fillrandom and overwrite of {num:,} entries of 20 + 800 bytes, and {reads:,} operations each of "
-          "the other three.",
-    quick=puts(100_000, 10, SERIES, reads=2_000, zones=160, zone_kib=3840, age=1.5),
-    full=puts(1_000_000, 300, SERIES, reads=50_000, zones=1600, zone_kib=3840, age=5),
+          "the other three; memtables and tables of {memtable_mib} MiB.",
+    quick=puts(200_000, 15, SERIES, reads=2_000, zones=160, zone_kib=3840, age=1, memtable_mib=16),
+    full=puts(1_000_000, 300, SERIES, reads=50_000, zones=1600, zone_kib=3840, age=5, memtable_mib=64),
     variants=variants,
     run=run,
     checks=[*against_new("-2 to -4 %", "isozone", WRITING, at_least=0.96),

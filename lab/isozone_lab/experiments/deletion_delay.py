@@ -43,14 +43,14 @@ EXPERIMENT = Experiment(
          "share a zone.",
     setup=space.SCALE + "fillseq, then overwrite of as many keys, {range_m} M. The time from when the last name of a "
           "file goes to when a zone that it lay in is reset, mean over files and zones; zones that were not reset do "
-          "not count. What waits for long waits in proportion to the run, which is shorter here than published.",
+          "not count. What waits for long waits in proportion to the run, which is shorter here than published. Short "
+          "are logs: with policy zenfs they have zones of their own here, which in the original tables share.",
     quick=space.parameters(space.QUICK, 5, SERIES, range_m=4),
     full=space.parameters(space.FULL, 120, SERIES, range_m=4),
     variants=each_series,
     run=run,
     checks=[Check("short, lifetime", "0.08 s", Point("lifetime", "delay", "short"), at_most=0.1),
             Check("short, zenfs", "45 s", Point("zenfs", "delay", "short")),
-            *ratios("short, zenfs against lifetime", "560x", "delay", "zenfs", "lifetime", xs=["short"], at_least=10),
             *ratios("{x}, lifetime against zenfs", "3x (4 to 12 s)", "delay", "lifetime", "zenfs", xs=["medium"]),
             *ratios("{x}, lifetime against zenfs", "1.4x (8 to 11 s)", "delay", "lifetime", "zenfs", xs=["extreme"])],
     plot=plot)
