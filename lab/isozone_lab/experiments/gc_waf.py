@@ -45,9 +45,9 @@ def plot_of(metric, title):
 SETUP = space.SCALE + "fillseq, then overwrite of as many keys; key ranges of {ranges} M. A range at which the " \
                       "device runs out of space has no numbers. "
 COMMON = {"source": f"{space.LIFETIME}, Fig. 15, 16 and 18", "variants": variants, "run": run,
-          "quick": space.parameters(space.QUICK, 4, SERIES, ranges=[4, 6]),
+          "quick": space.parameters(space.QUICK, 5, SERIES, ranges=[4, 7]),
           "full": space.parameters(space.FULL, 150, SERIES, ranges=[4, 5, 6, 7])}
-LEAST, MOST = 4, 6  # ranges that every mode has
+LEAST, MOST = 4, 7  # ranges that every mode has
 
 RECORDED = "gc-waf"
 
