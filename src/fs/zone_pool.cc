@@ -1050,7 +1050,8 @@ std::optional<GcCandidate> ZonePool::BeginCollection(ZoneId zone) {
 
 void ZonePool::EndCollection(ZoneId zone) {
   const MutexLock lock(impl_->mu);
-  if (impl_->table.at(zone).victim) impl_->table.SetVictim(zone, false);
+  impl_->table.SetVictim(zone, false);
+  impl_->WakeIfDue();
   impl_->changed.SignalAll();
 }
 

@@ -21,7 +21,7 @@
 //    inode and no open handle refers to it.
 //  * A zone is reset only when it is not leased, nothing in it lives, and every metadata record that killed something
 //    in it is durable (`make_durable` is called first): else a power cut could bring back a file without its data.
-//  * A zone that is being collected (BeginCollection) is leased to nobody.
+//  * A zone that is being collected (BeginCollection) is leased to nobody and not reset.
 //  * Only zones of data and logs are finished, those of logs after `make_durable`: a finish moves the write pointer, by
 //    which recovery finds the end of the journal and of logs whose end is not in the metadata. So a log's end belongs
 //    into the journal before its lease is released.
@@ -196,8 +196,8 @@ class ZonePool {
   // nobody writes.
   GcSpace SpaceForGc() const;
   std::vector<GcCandidate> GcCandidates() const;
-  // The zone is the collector's until EndCollection, or until it is dead. As it is now, or empty: it is no candidate any
-  // more.
+  // The zone is the collector's until EndCollection, also when nothing in it lives any more. As it is now, or empty: it
+  // is no candidate any more.
   std::optional<GcCandidate> BeginCollection(ZoneId zone);
   void EndCollection(ZoneId zone);
   // Bytes of file data in it.

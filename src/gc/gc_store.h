@@ -67,7 +67,7 @@ class GcStore {
   virtual GcSpace Space() const = 0;
   virtual std::vector<GcCandidate> Candidates() const = 0;
 
-  // Nobody writes to `zone` until LetGo. As it is now, or empty: it is no candidate any more.
+  // Nobody writes to `zone` nor resets it until LetGo. As it is now, or empty: it is no candidate any more.
   virtual std::optional<GcCandidate> Hold(ZoneId zone) = 0;
   virtual void LetGo(ZoneId zone) = 0;
   // What is valid in a held zone, in rising order. Empty: it has bytes that cannot be moved now (a file that is being

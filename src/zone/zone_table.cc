@@ -28,14 +28,14 @@ ZonePhase PhaseOf(const ZoneDescriptor& zone) {
 bool HoldsFiles(ZoneUse use) { return use == ZoneUse::kData || use == ZoneUse::kLog; }
 bool IsFree(const ZoneRecord& zone) { return zone.phase == ZonePhase::kEmpty && zone.use == ZoneUse::kFree; }
 bool IsReusable(const ZoneRecord& zone) {
-  return zone.phase == ZonePhase::kIdle && HoldsFiles(zone.use) && !zone.dead() && !zone.victim;
+  return zone.phase == ZonePhase::kIdle && HoldsFiles(zone.use) && zone.live > 0 && !zone.victim;
 }
 
 }  // namespace
 
 bool ZoneRecord::dead() const {
   const bool at_rest = phase == ZonePhase::kIdle || phase == ZonePhase::kFull || phase == ZonePhase::kFailed;
-  return at_rest && live == 0 && (released || !IsMetadata(use));
+  return at_rest && live == 0 && !victim && (released || !IsMetadata(use));
 }
 
 // Nothing is in it, and nobody's any more; a zone of the superblock stays one.

@@ -7,8 +7,9 @@
 //   any --Fail--> failed (reset once nothing in it lives)     any --Retire--> retired, offline (never written again)
 //
 // Invariants (the random test holds them against a naive table):
-//  * A zone is *dead* when it is idle, full or failed, no byte in it lives, and it does not hold metadata that is still
-//    needed. Only a dead zone can be reset.
+//  * A zone is *dead* when it is idle, full or failed, no byte in it lives, it does not hold metadata that is still
+//    needed, and it is not being collected (what is read there must not be another file's meanwhile). Only a dead zone
+//    can be reset.
 //  * The empty set holds the empty zones that anybody may have: not those of the superblock. Of empty zones the one
 //    (or of those of a group) with the lowest id is given first: an image file stays small, and levelling wear is the
 //    device's task, which maps a zone to erase blocks when it is opened.
@@ -58,7 +59,7 @@ struct ZoneRecord {
   int8_t level = DataClass::kNoLevel;
   ZoneHeat heat = kNewDataHeat;
   bool released = false;       // its metadata is no longer needed
-  bool victim = false;         // being collected: nobody goes on writing it
+  bool victim = false;         // being collected: nobody goes on writing it, nor resets it
   uint64_t live = 0;           // bytes of file data
   uint64_t write_pointer = 0;  // bytes from the start of the zone
   uint64_t capacity = 0;       // bytes
@@ -121,7 +122,7 @@ class ZoneTable {
   void RemoveLive(ZoneId zone, uint64_t bytes);
   void SetUse(ZoneId zone, ZoneUse use);
   void SetDataClass(ZoneId zone, DataClass data);
-  // Idle, full or failed; no longer, once it is empty. Nobody goes on writing a victim.
+  // Idle, full or failed. Nobody goes on writing a victim, nor resets it.
   void SetVictim(ZoneId zone, bool victim);
   // The metadata in it is no longer needed: dead (or free, where nothing was written), as soon as it is not leased.
   void ReleaseMetadata(ZoneId zone);

@@ -126,6 +126,58 @@ TEST(ZoneTable, ReleasedMetadataThatWasNeverWrittenIsFreeAtOnce) {
   EXPECT_FALSE(table.at(ZoneId(1)).released);
 }
 
+TEST(ZoneTable, AnIdleZoneKeepsItsClassWhoeverGoesOnInIt) {
+  ZoneTable table(EmptyZones(1));
+  const ZoneId zone(0);
+  const DataClass first(Lifetime::kLong, 3, ZoneHeat::kC1C);
+  table.Lease(zone, ZoneUse::kData, first);
+  table.AddLive(zone, kBlock);
+  table.Advance(zone, kBlock);
+  table.EndLease(zone);
+  table.Lease(zone, ZoneUse::kData, {Lifetime::kShort, 0, ZoneHeat::kC0});
+  EXPECT_EQ(table.at(zone).data_class(), first);
+  table.EndLease(zone);
+  EXPECT_EQ(table.IdleWithRoom(ZoneUse::kData, Lifetime::kLong, kBlock, ZoneHeat::kC1C), zone);
+  EXPECT_EQ(table.IdleWithRoom(ZoneUse::kData, Lifetime::kLong, kBlock, ZoneHeat::kC0), std::nullopt);
+  EXPECT_EQ(table.IdleWithRoom(ZoneUse::kData, Lifetime::kShort, kBlock), std::nullopt);
+  // Once it was reset it is anybody's.
+  table.RemoveLive(zone, kBlock);
+  table.BeginReset(zone);
+  table.EndReset(zone);
+  EXPECT_EQ(table.at(zone).data_class(), DataClass());
+}
+
+TEST(ZoneTable, NobodyGoesOnInAVictimNorResetsItWhileItIsHeld) {
+  ZoneTable table(EmptyZones(1));
+  const ZoneId zone(0);
+  table.Lease(zone, ZoneUse::kData, Lifetime::kLong);
+  table.AddLive(zone, kBlock);
+  table.Advance(zone, 2 * kBlock);
+  table.EndLease(zone);
+  table.SetVictim(zone, true);
+  EXPECT_EQ(table.IdleWithRoom(ZoneUse::kData, Lifetime::kLong, kBlock), std::nullopt);
+  EXPECT_EQ(table.FullestIdle(ZoneUse::kData), std::nullopt);
+  table.SetVictim(zone, false);
+  EXPECT_EQ(table.IdleWithRoom(ZoneUse::kData, Lifetime::kLong, kBlock), zone);
+  // What dies while the collector reads it is reset only when that is over: a new file there would be taken for the old.
+  table.SetVictim(zone, true);
+  table.RemoveLive(zone, kBlock);
+  EXPECT_TRUE(table.dead().empty());
+  table.SetVictim(zone, false);
+  EXPECT_EQ(table.dead().First(), zone);
+}
+
+TEST(ZoneTable, AgesByWhatIsWritten) {
+  ZoneTable table(EmptyZones(2));
+  for (const ZoneId zone : {ZoneId(0), ZoneId(1)}) {
+    table.Lease(zone, ZoneUse::kData, Lifetime::kLong);
+    table.Advance(zone, 2 * kBlock);
+  }
+  EXPECT_EQ(table.written(), 4 * kBlock);
+  EXPECT_EQ(table.at(ZoneId(0)).last_write, 2 * kBlock);
+  EXPECT_EQ(table.at(ZoneId(1)).last_write, 4 * kBlock);
+}
+
 // What ZoneTable keeps in indexes, found by looking at every zone.
 class NaiveView {
  public:
@@ -146,7 +198,7 @@ class NaiveView {
     return best;
   }
   static bool Reusable(const ZoneRecord& z, ZoneUse use) {
-    return z.phase == ZonePhase::kIdle && z.use == use && z.live > 0;
+    return z.phase == ZonePhase::kIdle && z.use == use && z.live > 0 && !z.victim;
   }
   ZoneTotals Totals() const {
     ZoneTotals sum;
@@ -193,12 +245,15 @@ void ExpectConsistent(const ZoneTable& table) {
     const auto fullest = table.FullestIdle(use);
     ASSERT_EQ(fullest, naive.Fullest([&](const ZoneRecord& z) { return NaiveView::Reusable(z, use); }));
     for (int lifetime = 0; lifetime < kLifetimeCount; ++lifetime) {
-      for (const uint64_t min_room : {kBlock, kCapacity / 2}) {
-        ASSERT_EQ(table.IdleWithRoom(use, static_cast<Lifetime>(lifetime), min_room),
-                  naive.Fullest([&](const ZoneRecord& z) {
-                    return NaiveView::Reusable(z, use) && z.lifetime == static_cast<Lifetime>(lifetime) &&
-                           z.room() >= min_room;
-                  }));
+      for (int heat = 0; heat < kZoneHeatCount; ++heat) {
+        for (const uint64_t min_room : {kBlock, kCapacity / 2}) {
+          const DataClass data(static_cast<Lifetime>(lifetime), DataClass::kNoLevel, static_cast<ZoneHeat>(heat));
+          ASSERT_EQ(table.IdleWithRoom(use, data.lifetime, min_room, data.heat),
+                    naive.Fullest([&](const ZoneRecord& z) {
+                      return NaiveView::Reusable(z, use) && z.lifetime == data.lifetime && z.heat == data.heat &&
+                             z.room() >= min_room;
+                    }));
+        }
       }
     }
   }
@@ -212,9 +267,14 @@ void ChangeSomething(ZoneTable& table, Random& random) {
   if (random.Chance(0.002)) return table.Retire(id, random.Chance(0.5));
   if (random.Chance(0.3) && zone.live > 0) return table.RemoveLive(id, random.Between(1, zone.live));
   if (random.Chance(0.2) && IsMetadata(zone.use) && zone.phase != ZonePhase::kEmpty) return table.ReleaseMetadata(id);
+  const bool at_rest =
+      zone.phase == ZonePhase::kIdle || zone.phase == ZonePhase::kFull || zone.phase == ZonePhase::kFailed;
+  if (at_rest && random.Chance(0.2)) return table.SetVictim(id, !zone.victim);
   switch (zone.phase) {
     case ZonePhase::kEmpty:
-      return table.Lease(id, kUses[random.Below(4)], static_cast<Lifetime>(random.Below(kLifetimeCount)));
+      return table.Lease(id, kUses[random.Below(4)],
+                         {static_cast<Lifetime>(random.Below(kLifetimeCount)), static_cast<int8_t>(random.Below(3)),
+                          static_cast<ZoneHeat>(random.Below(kZoneHeatCount))});
     case ZonePhase::kLeased:
       if (random.Chance(0.05)) return table.Fail(id, zone.write_pointer);
       if (random.Chance(0.3) || zone.room() == 0) return table.EndLease(id);
@@ -222,8 +282,9 @@ void ChangeSomething(ZoneTable& table, Random& random) {
       return table.Advance(id, kBlock * random.Between(1, zone.room() / kBlock));
     case ZonePhase::kIdle:
       if (zone.dead()) return table.BeginReset(id);
+      if (zone.victim) return;
       if (random.Chance(0.3)) return table.BeginFinish(id);
-      return table.Lease(id, zone.use, zone.lifetime);
+      return table.Lease(id, zone.use, zone.data_class());
     case ZonePhase::kFinishing:
       return table.EndFinish(id);
     case ZonePhase::kFull:
@@ -336,6 +397,8 @@ struct IdleZone {
   ZoneUse use;
   Lifetime lifetime;
   uint64_t written;  // blocks of 16
+  int8_t level = DataClass::kNoLevel;
+  ZoneHeat heat = kNewDataHeat;
 };
 
 struct PlacementCase {
@@ -348,6 +411,8 @@ struct PlacementCase {
   bool empty = true;
   Placement want;
   std::string policy = "zenfs";
+  int8_t level = DataClass::kNoLevel;
+  ZoneHeat heat = kNewDataHeat;
 };
 
 Placement Use(uint32_t zone) { return {Placement::Action::kUseIdle, ZoneId(zone)}; }
@@ -359,7 +424,7 @@ const Placement kSpace = {Placement::Action::kNeedSpace, {}};
 ZoneTable TableWith(const std::vector<IdleZone>& idle) {
   ZoneTable table(EmptyZones(static_cast<uint32_t>(idle.size()) + 2));
   for (uint32_t i = 0; i < idle.size(); ++i) {
-    table.Lease(ZoneId(i), idle[i].use, idle[i].lifetime);
+    table.Lease(ZoneId(i), idle[i].use, {idle[i].lifetime, idle[i].level, idle[i].heat});
     table.AddLive(ZoneId(i), kBlock);
     table.Advance(ZoneId(i), idle[i].written * kBlock);
     table.EndLease(ZoneId(i));
@@ -375,6 +440,8 @@ TEST_P(PlacementTest, Decides) {
   PlacementQuery query;
   query.use = c.use;
   query.lifetime = c.lifetime;
+  query.level = c.level;
+  query.heat = c.heat;
   query.min_room = c.min_room;
   query.token_available = c.token;
   query.empty_available = c.empty;
@@ -455,6 +522,75 @@ INSTANTIATE_TEST_SUITE_P(
                     Lifetimes("NotSetIsALifetime", {{kD, kNone, 1}, {kD, kNotSet, 1}}, kNotSet, true, true, Use(1))),
     [](const auto& info) { return info.param.name; });
 
+using enum ZoneHeat;
+
+PlacementCase Levels(std::string name, std::vector<IdleZone> idle, DataClass data, bool token, bool empty,
+                     Placement want, uint64_t min_room = kBlock) {
+  return {std::move(name), std::move(idle), kD,       data.lifetime, min_room, token, empty, want,
+          "level",         data.level,      data.heat};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Level, PlacementTest,
+    testing::Values(
+        Levels("NothingWrittenOpensTheFirstEmpty", {}, {kShort, 1}, true, true, Open(0)),
+        Levels("GoesOnInItsLevel", {{kD, kLong, 1, 2}, {kD, kLong, 1, 3}}, {kLong, 3}, true, true, Use(1)),
+        Levels("WhateverItsLifetimeIsNow", {{kD, kShort, 1, 3}}, {kExtreme, 3}, true, true, Use(0)),
+        Levels("FullestOfItsLevel", {{kD, kLong, 3, 3}, {kD, kShort, 9, 3}, {kD, kLong, 7, 3}}, {kLong, 3}, true, true,
+               Use(1)),
+        Levels("FullestThatHasRoom", {{kD, kLong, 15, 3}, {kD, kShort, 9, 3}}, {kLong, 3}, true, true, Use(1),
+               2 * kBlock),
+        Levels("NeverAnother", {{kD, kLong, 1, 2}, {kD, kLong, 1}}, {kLong, 3}, true, true, Open(2)),
+        Levels("LevelsAndHeatsAreApart", {{kD, kLong, 1, 3, kC1C}}, {kLong, 3, kC0}, true, true, Open(1)),
+        Levels("SurvivorsGoOnAmongTheirLike", {{kD, kLong, 1, 3, kC0}, {kD, kLong, 1, 3, kC1C}}, {kLong, 3, kC1C}, true,
+               true, Use(1)),
+        Levels("UnknownLevelsOfOneLifetime", {{kD, kLong, 1}, {kD, kShort, 1}}, {kShort}, true, true, Use(1)),
+        Levels("UnknownLevelsOfNoOther", {{kD, kLong, 1}, {kD, kShort, 1, 2}}, {kShort}, true, true, Open(2)),
+        Levels("NeedsATokenForANewOne", {{kD, kLong, 1, 2}}, {kLong, 3}, false, true, TokenOr(0)),
+        Levels("NeedsATokenAndHasNothing", {}, {kLong, 3}, false, true, kToken),
+        Levels("NeedsNoTokenToGoOn", {{kD, kLong, 1, 3}}, {kLong, 3}, false, true, Use(0)),
+        Levels("AMixRatherThanNoSpace", {{kD, kLong, 1, 2}}, {kLong, 3}, true, false, Use(0)),
+        Levels("DataKeepsOutOfLogs", {{kL, kLong, 1, 3}}, {kLong, 3}, true, false, kSpace)),
+    [](const auto& info) { return info.param.name; });
+
+struct ClosestDeathCase {
+  std::string name;
+  std::vector<IdleZone> idle;
+  DataClass data;
+  std::optional<ZoneId> want;
+  uint64_t min_room = kBlock;
+};
+
+class ClosestDeathTest : public testing::TestWithParam<ClosestDeathCase> {};
+
+TEST_P(ClosestDeathTest, Chooses) {
+  const ClosestDeathCase& c = GetParam();
+  PlacementQuery query;
+  query.lifetime = c.data.lifetime;
+  query.heat = c.data.heat;
+  query.min_room = c.min_room;
+  const auto zone = ClosestDeathIdle(TableWith(c.idle), query);
+  EXPECT_EQ(zone, c.want);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Order, ClosestDeathTest,
+    testing::Values(
+        ClosestDeathCase{"Nothing", {}, {kMedium}, {}},
+        ClosestDeathCase{"OwnLifetimeFirst", {{kD, kLong, 9}, {kD, kMedium, 1}, {kD, kShort, 9}}, {kMedium}, ZoneId(1)},
+        ClosestDeathCase{
+            "ThenTheNextLonger", {{kD, kExtreme, 9}, {kD, kLong, 1}, {kD, kShort, 9}}, {kMedium}, ZoneId(1)},
+        ClosestDeathCase{"ThenTheNextShorter", {{kD, kNone, 9}, {kD, kShort, 1}}, {kMedium}, ZoneId(1)},
+        ClosestDeathCase{"OfEqualsTheSameHeat", {{kD, kLong, 9, -1, kC2}, {kD, kLong, 1, -1, kC0}}, {kLong}, ZoneId(1)},
+        ClosestDeathCase{"ThenTheColdest",
+                         {{kD, kLong, 9, -1, kC0}, {kD, kLong, 9, -1, kC1C}, {kD, kLong, 1, -1, kC2}},
+                         {kLong, -1, kC1H},
+                         ZoneId(2)},
+        ClosestDeathCase{"ThenTheFullest", {{kD, kLong, 2}, {kD, kLong, 9}, {kD, kLong, 5}}, {kLong}, ZoneId(1)},
+        ClosestDeathCase{"WithRoom", {{kD, kLong, 15}, {kD, kShort, 2}}, {kLong}, ZoneId(1), 2 * kBlock},
+        ClosestDeathCase{"NeverALog", {{kL, kLong, 1}}, {kLong}, {}}),
+    [](const auto& info) { return info.param.name; });
+
 // Zones 0..11 in three groups in turn: 0, 3, 6, 9 in group 0 and so on. Two groups are busy.
 class IsozonePlacementTest : public testing::Test {
  protected:
@@ -469,8 +605,8 @@ class IsozonePlacementTest : public testing::Test {
     query_.token_available = query_.empty_available = true;
     query_.loads = loads_;
   }
-  void MakeIdle(uint32_t zone, Lifetime lifetime, uint64_t blocks = 1) {
-    table_->Lease(ZoneId(zone), kD, lifetime);
+  void MakeIdle(uint32_t zone, DataClass data, uint64_t blocks = 1) {
+    table_->Lease(ZoneId(zone), kD, data);
     table_->AddLive(ZoneId(zone), kBlock);
     table_->Advance(ZoneId(zone), blocks * kBlock);
     table_->EndLease(ZoneId(zone));
@@ -514,6 +650,29 @@ TEST_F(IsozonePlacementTest, NeverMixesLifetimesWhileThereAreZones) {
   EXPECT_EQ(Place(), TokenOr(0));
   query_.empty_available = false;
   EXPECT_EQ(Place(), Use(0));
+}
+
+TEST_F(IsozonePlacementTest, KeepsLevelsApart) {
+  MakeIdle(0, {kMedium, 2});
+  MakeIdle(1, {kMedium, 3});
+  query_.level = 3;
+  EXPECT_EQ(Place(), Use(1));
+  query_.level = 4;
+  EXPECT_EQ(Place().action, Placement::Action::kOpenEmpty);
+  query_.level = DataClass::kNoLevel;
+  EXPECT_EQ(Place().action, Placement::Action::kOpenEmpty);
+}
+
+TEST_F(IsozonePlacementTest, KeepsSurvivorsApart) {
+  MakeIdle(0, {kMedium, 2, kC0});
+  MakeIdle(1, {kMedium, 2, kC1C});
+  query_.level = 2;
+  query_.heat = kC1C;
+  EXPECT_EQ(Place(), Use(1));
+  query_.heat = kC2;
+  EXPECT_EQ(Place().action, Placement::Action::kOpenEmpty);
+  query_.token_available = query_.empty_available = false;
+  EXPECT_EQ(Place(), Use(1)) << "the coldest there is, rather than no space";
 }
 
 TEST_F(IsozonePlacementTest, WidensIntoOtherGroupsOnly) {
