@@ -53,6 +53,11 @@ Collector::SettingPtr Collector::setting() const {
   return setting_;
 }
 
+bool Collector::stopping() const {
+  const MutexLock lock(mu_);
+  return stopping_;
+}
+
 GcOptions Collector::options() const { return setting()->options; }
 
 void Collector::Apply() {
@@ -128,20 +133,23 @@ void Collector::EndWork() {
   idle_.SignalAll();
 }
 
-// Without those that failed a short while ago.
 std::vector<GcCandidate> Collector::Candidates() const {
   std::vector<GcCandidate> candidates = store_.Candidates();
   const MutexLock lock(mu_);
-  std::erase_if(candidates, [this](const GcCandidate& c) ISOZONE_REQUIRES(mu_) {
-    const auto failed = failed_.find(c.zone);
-    return failed != failed_.end() && stats_.rounds < failed->second + kForgiveRounds;
-  });
+  std::erase_if(candidates, [this](const GcCandidate& c) ISOZONE_REQUIRES(mu_) { return avoided_.contains(c.zone); });
   return candidates;
+}
+
+void Collector::BeginLook() {
+  store_.BeginRound();
+  store_.ResetDead();
+  const MutexLock lock(mu_);
+  ++looks_;
+  std::erase_if(avoided_, [this](const auto& zone) ISOZONE_REQUIRES(mu_) { return zone.second <= looks_; });
 }
 
 void Collector::RunInBackground() {
   for (;;) {
-    SettingPtr now;
     {
       const MutexLock lock(mu_);
       const int64_t next_ns = MonotonicNs() + setting_->scheme->interval_ns();
@@ -149,43 +157,49 @@ void Collector::RunInBackground() {
       if (stopping_) return;
       wanted_ = false;
       if (broken_ || setting_->options.scheme == "none") continue;
-      now = setting_;
     }
     BeginWork();
-    while (Round(*now) && store_.Space().wanted) {
+    while (Round() && store_.Space().wanted) {
     }
     EndWork();
   }
 }
 
-bool Collector::Round(const Setting& setting) {
-  store_.BeginRound();
-  store_.ResetDead();
-  const GcDecision decision = setting.scheme->Decide(store_.Space(), Candidates());
+bool Collector::Round() {
+  const SettingPtr now = setting();
+  BeginLook();
   CopyStats done;
   Status status;
-  if (!decision.victims.empty()) {
-    {
-      const MutexLock lock(mu_);
-      ++stats_.rounds;
-      stats_.urgency = decision.urgency;
-    }
-    int64_t since_ns = MonotonicNs();
-    status = Collect(
-        setting, decision.victims,
-        [&] {
-          const bool go_on = Rest(decision.urgency, MonotonicNs() - since_ns);
-          since_ns = MonotonicNs();
-          return go_on;
-        },
-        done);
-    const MutexLock lock(mu_);
-    stats_.urgency = 0;
+  // What could not be moved makes way for the next choice, until something was gained or nothing is left to choose.
+  while (CollectChoice(*now, done, status) && status.ok() && done.bytes_reclaimed == 0 && !stopping()) {
   }
   const bool gained = status.ok() && done.bytes_reclaimed > 0;
+  {
+    const MutexLock lock(mu_);
+    stats_.rounds += done.bytes_read > 0 ? 1 : 0;
+    stats_.urgency = 0;
+  }
   store_.EndRound(gained);
-  const MutexLock lock(mu_);
-  return gained && !stopping_;
+  return gained && !stopping();
+}
+
+bool Collector::CollectChoice(const Setting& setting, CopyStats& done, Status& status) {
+  const GcDecision decision = setting.scheme->Decide(store_.Space(), Candidates());
+  if (decision.victims.empty()) return false;
+  {
+    const MutexLock lock(mu_);
+    stats_.urgency = decision.urgency;
+  }
+  int64_t since_ns = MonotonicNs();
+  const auto pause = [&] {
+    const bool go_on = Rest(decision.urgency, MonotonicNs() - since_ns);
+    since_ns = MonotonicNs();
+    return go_on;
+  };
+  CopyStats copies;
+  status = Collect(setting, decision.victims, pause, copies);
+  done += copies;
+  return true;
 }
 
 Status Collector::Collect(const Setting& setting, std::span<const ZoneId> victims, const std::function<bool()>& pause,
@@ -196,14 +210,15 @@ Status Collector::Collect(const Setting& setting, std::span<const ZoneId> victim
   options.rules.cold_utilisation = setting.options.tuning.cold_threshold;
   options.rules.group_blocks = setting.options.tuning.group_blocks;
   ZoneCopier copier(store_, engine_, options);
-  std::vector<ZoneId> failed;
-  const Status status = copier.Collect(victims, *setting.scheme, pause, done, failed);
+  ZoneCopier::Left left;
+  const Status status = copier.Collect(victims, *setting.scheme, pause, done, left);
   const bool full = status.Is(StatusCode::kNoSpace) || status.Is(StatusCode::kAborted);
   if (!status.ok()) Log().warn("garbage collection: {}", status.ToString());
   bool give_up = false;
   {
     const MutexLock lock(mu_);
-    for (const ZoneId zone : failed) failed_[zone] = stats_.rounds;
+    for (const ZoneId zone : left.failed) avoided_[zone] = looks_ + kForgiveRounds;
+    for (const ZoneId zone : left.skipped) avoided_[zone] = looks_ + 1;
     stats_.copies += done;
     give_up = !status.ok() && !full;
     broken_ |= give_up;
@@ -223,37 +238,44 @@ bool Collector::Rest(double urgency, int64_t took_ns) {
 }
 
 Result<CopyStats> Collector::Run(double free_percent, const Progress& progress) {
-  const SettingPtr now = setting();
   BeginWork();
-  store_.BeginRound();
-  store_.ResetDead();
-  const GcPlan plan = Plan(/*all=*/true);
-  std::vector<ZoneId> victims;
-  const bool enough = plan.space.free_percent() >= free_percent;
-  for (const GcCandidate& victim : plan.victims) {
-    if (!enough) victims.push_back(victim.zone);
-  }
-  if (!victims.empty()) {
-    const MutexLock lock(mu_);
-    ++stats_.rounds;
-    stats_.urgency = 1;
-  }
+  const SettingPtr now = setting();
   CopyStats done;
-  const Status status = Collect(
-      *now, victims,
-      [&] {
-        if (progress && !progress(done, plan.copied())) return false;
-        return Rest(1, 0) && store_.Space().free_percent() < free_percent;
-      },
-      done);
-  store_.EndRound(done.bytes_reclaimed > 0);
-  {
-    const MutexLock lock(mu_);
-    stats_.urgency = 0;
+  Status status = Status::Aborted("the collector has been stopped");
+  if (!stopping()) {
+    BeginLook();
+    status = RunRound(*now, free_percent, progress, done);
   }
   EndWork();
   ISOZONE_RETURN_IF_ERROR(status);
   return done;
+}
+
+Status Collector::RunRound(const Setting& setting, double free_percent, const Progress& progress, CopyStats& done) {
+  const GcPlan plan = Plan(/*all=*/true);
+  bool cut = plan.space.free_percent() >= free_percent;
+  std::vector<ZoneId> victims;
+  for (const GcCandidate& victim : plan.victims) {
+    if (!cut) victims.push_back(victim.zone);
+  }
+  {
+    const MutexLock lock(mu_);
+    stats_.urgency = 1;
+  }
+  const auto pause = [&] {
+    cut |= progress && !progress(done, plan.copied());
+    cut |= stopping() || store_.Space().free_percent() >= free_percent;
+    return !cut;
+  };
+  const Status status = Collect(setting, victims, pause, done);
+  {
+    const MutexLock lock(mu_);
+    stats_.rounds += done.bytes_read > 0 ? 1 : 0;
+    stats_.urgency = 0;
+  }
+  // A round that did not try all there is says nothing about what is to be had.
+  store_.EndRound(done.bytes_reclaimed > 0 || cut);
+  return status;
 }
 
 GcPlan Collector::Plan(bool all) const {

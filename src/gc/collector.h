@@ -6,8 +6,9 @@
 //   pace     urgency u of the scheme, 0..1: after each window of copies the collector rests (1 - u) / u times as long as
 //            the window took. Its requests rank below all others (IoClass::kGc), with their share.
 //   failure  Where files cannot be told of their new places (a read-only file system) the collector gives up for good;
-//            what it copied is dead, and files are where they were. A victim that could not be read is not tried again
-//            for kForgiveRounds rounds.
+//            what it copied is dead, and files are where they were. A victim that could not be read or copied is not
+//            tried again for kForgiveRounds rounds; what cannot be moved now (a file is being written) makes way for the
+//            scheme's next choice, and is tried again in the next round.
 //
 // Thread safety: any thread.
 #pragma once
@@ -37,7 +38,7 @@ struct GcOptions {
 
 struct GcStats {
   CopyStats copies;
-  uint64_t rounds = 0;       // with victims
+  uint64_t rounds = 0;       // in which something was read
   uint64_t space_waits = 0;  // filled in by the file system
   double urgency = 0;        // of the round under way; 0: none is
   std::string scheme;
@@ -71,8 +72,8 @@ class Collector {
   void Wake();
 
   // Collects now, whatever the space, in the caller's thread: all there is, in the scheme's order, until `free_percent`
-  // is free. Waits for a round that is under way. `progress` (may be empty) is called after each window with what is
-  // done and the bytes of all victims to be copied; false: stop.
+  // is free; nothing, where it is. Waits for a round that is under way. `progress` (may be empty) is called after each
+  // window with what is done and the bytes of all victims to be copied; false: stop. kAborted after Stop.
   using Progress = std::function<bool(const CopyStats& done, uint64_t bytes_to_copy)>;
   Result<CopyStats> Run(double free_percent, const Progress& progress);
 
@@ -94,18 +95,26 @@ class Collector {
   Collector(GcStore& store, IoEngine& engine, SettingPtr setting);
   static Result<SettingPtr> MakeSetting(const GcOptions& options);
   SettingPtr setting() const;
+  bool stopping() const;
   // Tells the store what the scheme of now wants of it, and whether anybody may wait for the collector. After each change
   // of these; of two at the same time the later one counts.
   void Apply() ISOZONE_EXCLUDES(apply_mu_, mu_);
+  // Without those that failed a short while ago, and those that this round could not move.
   std::vector<GcCandidate> Candidates() const;
 
   void RunInBackground();
   // One automatic round. True: it gained something.
-  bool Round(const Setting& setting);
+  bool Round();
+  // Collects what the scheme chooses now. False: it chose nothing.
+  bool CollectChoice(const Setting& setting, CopyStats& done, Status& status);
+  // The round of Run.
+  Status RunRound(const Setting& setting, double free_percent, const Progress& progress, CopyStats& done);
+  // `done`: nothing so far.
   Status Collect(const Setting& setting, std::span<const ZoneId> victims, const std::function<bool()>& pause,
                  CopyStats& done);
   // After a window that took `took_ns`. False: stop.
   bool Rest(double urgency, int64_t took_ns);
+  void BeginLook();
   // One round at a time.
   void BeginWork();
   void EndWork();
@@ -122,8 +131,10 @@ class Collector {
   bool wanted_ ISOZONE_GUARDED_BY(mu_) = false;
   bool started_ ISOZONE_GUARDED_BY(mu_) = false;
   bool stopping_ ISOZONE_GUARDED_BY(mu_) = false;
-  bool broken_ ISOZONE_GUARDED_BY(mu_) = false;                // files can no longer be moved
-  std::map<ZoneId, uint64_t> failed_ ISOZONE_GUARDED_BY(mu_);  // victims, and the round in which they failed
+  bool broken_ ISOZONE_GUARDED_BY(mu_) = false;  // files can no longer be moved
+  uint64_t looks_ ISOZONE_GUARDED_BY(mu_) = 0;   // rounds, those without victims included
+  std::map<ZoneId, uint64_t> avoided_
+      ISOZONE_GUARDED_BY(mu_);  // zones, and the look from which they may be tried again
   GcStats stats_ ISOZONE_GUARDED_BY(mu_);
   std::thread thread_;  // touched by Start and Stop only
 };

@@ -46,6 +46,7 @@ struct ZoneCopier::Victim {
   uint64_t start = 0;  // device offset
   std::list<Segment> segments;
   bool failed = false;
+  bool Has(DeviceOffset offset) const { return offset.value() - start < zone.written; }  // not below: it wraps round
 };
 
 struct ZoneCopier::Window {
@@ -113,9 +114,16 @@ bool ZoneCopier::Plan(const GcScheme& scheme, Victim& victim) const {
   return true;
 }
 
+size_t ZoneCopier::WindowSize() const {
+  return std::max<size_t>(1, options_.memory / (4 * options_.rules.segment_size));
+}
+
+// The first one's survivors fit into the zone that the store keeps for the collector.
+size_t ZoneCopier::Together() const { return std::clamp<size_t>(store_.Space().empty_zones, 1, WindowSize()); }
+
 // The next segment of each victim in turn, as many as a window takes. Null: there is none left.
 std::unique_ptr<ZoneCopier::Window> ZoneCopier::StartReading(std::span<Victim> victims) {
-  const size_t most = std::max<size_t>(1, options_.memory / (4 * options_.rules.segment_size));
+  const size_t most = WindowSize();
   auto window = std::make_unique<Window>();
   for (bool more = true; more && window->segments.size() < most;) {
     more = false;
@@ -194,6 +202,8 @@ Status ZoneCopier::CopyClass(DataClass data, std::span<Segment*> segments, GcWri
       std::memcpy(copy.data(), segment->BytesOf(run, segment->victim->start).data(), run.length);
       at += FootprintOf(run, block);
       if (Crc32c(copy) != segment->crcs[i]) {
+        Log().error("{} bytes of zone {} changed in memory while they were copied; they stay where they are",
+                    run.length, segment->victim->zone.zone.value());
         ++stats.mismatches;
         segment->victim->failed = true;
         continue;
@@ -204,7 +214,11 @@ Status ZoneCopier::CopyClass(DataClass data, std::span<Segment*> segments, GcWri
   }
   std::vector<GcMove> moves;
   const Status written = writer.Write(blocks, data, moves);
-  if (written.ok() && options_.verify) Verify(blocks, moves, stats);
+  if (options_.verify) {
+    for (const DeviceOffset from : Verify(blocks, moves, stats)) {
+      for (Segment* segment : segments) segment->victim->failed |= segment->victim->Has(from);
+    }
+  }
   const auto outcome = store_.Commit(moves);
   ISOZONE_RETURN_IF_ERROR(outcome.status());
   stats.bytes_copied += outcome->moved;
@@ -212,7 +226,8 @@ Status ZoneCopier::CopyClass(DataClass data, std::span<Segment*> segments, GcWri
   return written;
 }
 
-void ZoneCopier::Verify(std::span<const GcBlocks> written, std::vector<GcMove>& moves, CopyStats& stats) {
+std::vector<DeviceOffset> ZoneCopier::Verify(std::span<const GcBlocks> written, std::vector<GcMove>& moves,
+                                             CopyStats& stats) {
   const uint64_t block = engine_.device().geometry().block_size;
   struct Check {
     AlignedBuffer memory;
@@ -251,32 +266,39 @@ void ZoneCopier::Verify(std::span<const GcBlocks> written, std::vector<GcMove>& 
     (same ? good : bad).push_back(move);
     ++check;
   }
-  if (bad.empty()) return;
-  stats.mismatches += bad.size();
+  std::vector<DeviceOffset> sources_of_bad;
   for (const GcMove& move : bad) {
     Log().error("a copy of {} bytes at device offset {} does not read back as it was written; it is given up",
                 move.length, move.to.value());
+    sources_of_bad.push_back(move.from);
   }
+  if (bad.empty()) return sources_of_bad;
+  stats.mismatches += bad.size();
   store_.GiveUp(bad);
   moves = std::move(good);
+  return sources_of_bad;
 }
 
 Status ZoneCopier::Collect(std::span<const ZoneId> zones, const GcScheme& scheme, const std::function<bool()>& pause,
-                           CopyStats& stats, std::vector<ZoneId>& failed) {
+                           CopyStats& stats, Left& left) {
   const auto writer = store_.MakeWriter();
-  const size_t together = std::max<size_t>(1, options_.memory / (4 * options_.rules.segment_size));
   Status status;
   bool go_on = true;
   for (size_t next = 0; next < zones.size() && status.ok() && go_on;) {
     std::list<Victim> planned;
+    const size_t together = Together();
     for (; next < zones.size() && planned.size() < together; ++next) {
       const auto held = store_.Hold(zones[next]);
-      if (!held) continue;
+      if (!held) {
+        left.skipped.push_back(zones[next]);
+        continue;
+      }
       Victim& victim = planned.emplace_back();
       victim.zone = *held;
       victim.start = engine_.device().geometry().ZoneStart(zones[next]).value();
       if (Plan(scheme, victim)) continue;
       ++stats.skipped_zones;
+      left.skipped.push_back(zones[next]);
       store_.LetGo(zones[next]);
       planned.pop_back();
     }
@@ -298,7 +320,7 @@ Status ZoneCopier::Collect(std::span<const ZoneId> zones, const GcScheme& scheme
     for (const Victim& victim : victims) {
       if (victim.failed) {
         ++stats.failed_zones;
-        failed.push_back(victim.zone.zone);
+        left.failed.push_back(victim.zone.zone);
       } else if (victim.segments.empty() && status.ok()) {
         ++stats.zones;
         stats.bytes_reclaimed += victim.zone.written - victim.zone.valid;

@@ -1,6 +1,8 @@
 // ZoneCopier: moves what is valid out of victims.
 //
-//   victims   a, b, c, ...         read together: they lie in different groups, as far as the scheme could choose
+//   victims   a, b, c, ...         read together: they lie in different groups, as far as the scheme could choose; one by
+//                                  one where there are not empty zones for the survivors of all of them, so that each
+//                                  pays for the next
 //   window    a segment of each    (2 MiB), as much as the memory allows
 //
 //        read window 1 | check, write, verify, commit window 1
@@ -61,11 +63,16 @@ class ZoneCopier {
   ZoneCopier(GcStore& store, IoEngine& engine, const Options& options)
       : store_(store), engine_(engine), options_(options) {}
 
+  // Victims that were not emptied.
+  struct Left {
+    std::vector<ZoneId> failed;   // could not be read or copied
+    std::vector<ZoneId> skipped;  // nothing to gain, or not to be moved now
+  };
+
   // Moves what is valid in `victims` to other zones. `scheme`: how to read, and what survivors become. `pause` is called
-  // after each window; false: stop here. `failed` gets the victims that could not be read or copied. An error: of the
-  // store.
+  // after each window; false: stop, but for the window that has been read ahead. An error: of the store.
   Status Collect(std::span<const ZoneId> victims, const GcScheme& scheme, const std::function<bool()>& pause,
-                 CopyStats& stats, std::vector<ZoneId>& failed);
+                 CopyStats& stats, Left& left);
 
  private:
   struct Victim;
@@ -77,8 +84,11 @@ class ZoneCopier {
   std::unique_ptr<Window> StartReading(std::span<Victim> victims);
   Status Copy(Window& window, GcWriter& writer, CopyStats& stats);
   Status CopyClass(DataClass data, std::span<Segment*> segments, GcWriter& writer, CopyStats& stats);
-  // Drops from `moves` what does not read back as it was written.
-  void Verify(std::span<const GcBlocks> written, std::vector<GcMove>& moves, CopyStats& stats);
+  // Gives up those of `moves` that do not read back as they were written; returns where these were copied from.
+  std::vector<DeviceOffset> Verify(std::span<const GcBlocks> written, std::vector<GcMove>& moves, CopyStats& stats);
+  size_t WindowSize() const;  // segments
+  // So many victims can be collected together: none may need the room that another one is to give back.
+  size_t Together() const;
 
   GcStore& store_;
   IoEngine& engine_;
