@@ -42,6 +42,55 @@ TEST(AppendExtent, DoesNotJoinOverTheBoundaryOfAZone) {
   EXPECT_EQ(extents.size(), 2u);
 }
 
+TEST(OpenFile, WhereAFileWasIsReleasedWithTheLastReadOfIt) {
+  OpenFile file(InodeId(2), FileKind::kData, kZoneSize, {Extent(0, 4096, 100)}, Status::Ok());
+  std::string released;
+  const auto locate = [&](uint64_t where) {
+    std::string buffer(100, '\0');
+    std::vector<FileExtent> pieces;
+    std::shared_ptr<const ReadPin> pin;
+    file.Locate(0, std::as_writable_bytes(std::span(buffer)), pieces, pin);
+    EXPECT_EQ(pieces.at(0).device_offset, DeviceOffset(where));
+    return pin;
+  };
+  const auto move = [&](uint64_t from, uint64_t to, char name) {
+    const ExtentMove moved = {DeviceOffset(from), DeviceOffset(to), 100};
+    file.Move({&moved, 1}, [&released, name] { released += name; });
+  };
+  auto first = locate(4096);
+  auto first_too = locate(4096);
+  move(4096, 8192, 'a');
+  auto second = locate(8192);
+  move(8192, 12288, 'b');
+  EXPECT_EQ(released, "");
+  first.reset();
+  EXPECT_EQ(released, "");
+  // Releases happen in the order of the moves: who reads from the first place keeps the second, too.
+  second.reset();
+  EXPECT_EQ(released, "");
+  first_too.reset();
+  EXPECT_EQ(released, "ab");
+  move(12288, 16384, 'c');
+  EXPECT_EQ(released, "abc") << "nobody reads";
+  locate(16384);
+}
+
+TEST(OpenFile, PartsOfAFileAreMovedWhileItIsWritten) {
+  OpenFile file(InodeId(2), FileKind::kData, kZoneSize, {Extent(0, 4096, 4096)}, Status::Ok());
+  const FileExtent more = Extent(4096, 8192, 100);  // joined, and not known to the journal
+  file.SetMemory({&more, 1}, {});
+  file.PublishSize(4196);
+  const ExtentMove moved = {DeviceOffset(5000), DeviceOffset(kZoneSize), 1000};
+  file.Move({&moved, 1}, [] {});
+  const std::vector<FileExtent> extents = file.Extents();
+  ASSERT_EQ(extents.size(), 3u);
+  EXPECT_EQ(extents[0].length, 904u);
+  EXPECT_EQ(extents[1].device_offset, DeviceOffset(kZoneSize));
+  EXPECT_EQ(extents[2].device_offset, DeviceOffset(6000));
+  EXPECT_EQ(extents[2].length, 4196u - 1904u);
+  EXPECT_EQ(file.size(), 4196u);
+}
+
 TEST(OpenFile, LocatesOnDeviceAndInMemory) {
   OpenFile file(InodeId(2), FileKind::kData, kZoneSize, {Extent(0, 4096, 10)}, Status::Ok());
   const std::string first = "abcde";

@@ -21,7 +21,8 @@ uint64_t SurvivorWriter::LiveIn(const GcBlocks& blocks, uint64_t offset, uint64_
 }
 
 Status SurvivorWriter::Write(std::span<const GcBlocks> blocks, DataClass data, std::vector<GcMove>& moves) {
-  if (data != data_) lanes_.clear();
+  // A zone that is let go half full may be another writer's at once, and the collector without any.
+  if (data != data_ && core_.pool->SpaceForGc().empty_zones > 0) lanes_.clear();
   data_ = data;
   std::vector<Unit> units;
   for (const GcBlocks& some : blocks) {

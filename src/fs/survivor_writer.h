@@ -2,7 +2,8 @@
 // a striped file do (data_sink.cc): each lane is a zone of another group with one write at a time. The first lane is of the
 // collector's reserve; more are opened only where nobody else needs the zones.
 //
-// Lanes are of one data class at a time; another class begins new ones.
+// Lanes are of one data class at a time; another class begins new ones, or, where no zone is empty but those that are
+// kept, goes on in the same: rather classes together than a victim that is left half moved.
 //
 // Thread safety: one thread at a time.
 #pragma once

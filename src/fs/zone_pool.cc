@@ -320,7 +320,8 @@ Result<ZoneLease> ZonePool::Impl::ReopenMetadata(ZoneId zone) {
 template <typename AttemptFunction>
 Result<ZoneLease> ZonePool::Impl::GrantWhenPossible(BudgetClass c, AttemptFunction attempt) {
   int64_t began_ns = 0;
-  std::optional<uint64_t> since_round;  // since when it waits for the collector
+  std::optional<uint64_t> since_round;  // since when it needs space
+  bool waited = false;                  // for the collector
   int64_t credit_deadline_ns = 0;
   for (;;) {
     FinishCompleted();
@@ -346,11 +347,9 @@ Result<ZoneLease> ZonePool::Impl::GrantWhenPossible(BudgetClass c, AttemptFuncti
       const bool writing = std::any_of(leases.begin(), leases.end(), [](const auto& l) { return l.second.writing; });
       const bool frees_something = result.lack != Lack::kSpace || c != BudgetClass::kMetadata;
       if (!retry && result.lack == Lack::kSpace) {
-        if (!since_round) {
-          since_round = round;
-          ++stats.space_waits;
-        }
+        if (!since_round) since_round = round;
         collecting = CollectorMayHelp(c, *since_round);
+        if (collecting && !std::exchange(waited, true)) ++stats.space_waits;
       }
       if (!retry && !collecting && !(writing && frees_something)) {
         waiting -= counted;

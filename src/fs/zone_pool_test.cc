@@ -25,6 +25,7 @@ namespace {
 constexpr uint64_t kBlock = 4 * kKiB;
 constexpr uint64_t kCapacity = 16 * kBlock;
 constexpr ZoneRequest kData = {ZoneUse::kData, Lifetime::kMedium, kBlock};
+constexpr ZoneRequest kGoesOnInData = {ZoneUse::kData, Lifetime::kShort, kBlock};  // in a zone of kData, if it can
 constexpr ZoneRequest kLog = {ZoneUse::kLog, Lifetime::kShort, kBlock};
 
 // A device of write pointers only, that can be made to hold back resets and finishes, so that a test decides what
@@ -169,10 +170,12 @@ class ZonePoolTest : public testing::Test {
     pool_->Start();
   }
   void Create() {
-    auto pool = ZonePool::Create(*device_, {.make_durable = [this] {
-      ++durable_calls_;
-      return durable_ ? durable_() : Status::Ok();
-    }});
+    auto pool = ZonePool::Create(*device_, {.make_durable =
+                                                [this] {
+                                                  ++durable_calls_;
+                                                  return durable_ ? durable_() : Status::Ok();
+                                                },
+                                            .want_space = [this] { ++space_wanted_; }});
     ASSERT_TRUE(pool.ok()) << pool.status().ToString();
     pool_ = std::move(*pool);
   }
@@ -215,7 +218,13 @@ class ZonePoolTest : public testing::Test {
 
   std::unique_ptr<FakeDevice> device_;
   std::function<Status()> durable_;
+  // The collector has been asked for space so often.
+  void WaitUntilWanted(int times) const {
+    while (space_wanted_ < times) std::this_thread::yield();
+  }
+
   std::atomic<int> durable_calls_ = 0;
+  std::atomic<int> space_wanted_ = 0;
   std::unique_ptr<ZonePool> pool_;
 };
 
@@ -725,6 +734,183 @@ TEST_F(ZonePoolTest, MetadataIsToBeHadWhileMetadataIsMadeDurable) {
   pool_->RemoveLive(dead, kCapacity);
   EXPECT_TRUE(pool_->Settle().ok());
   EXPECT_EQ(pool_->Stats().resets, 2U);
+}
+
+// --- Collecting ---
+
+TEST_F(ZonePoolTest, CandidatesHaveDataAndGarbageAndNoWriter) {
+  Open();
+  const ZoneId all_live = WriteZone(kData, kCapacity);
+  const ZoneId full = WriteZone(kData, kCapacity);
+  const ZoneId partly = WriteZone({ZoneUse::kData, Lifetime::kLong, kBlock}, 4 * kBlock);
+  const ZoneId log = WriteZone(kLog, 4 * kBlock);
+  ZoneLease leased = MustAcquire({ZoneUse::kData, Lifetime::kExtreme, kBlock});
+  Write(leased, 2 * kBlock);
+  for (const ZoneId zone : {full, partly, log, leased.zone()}) pool_->RemoveLive(zone, kBlock);
+  const std::vector<GcCandidate> candidates = pool_->GcCandidates();
+  ASSERT_EQ(candidates.size(), 2U);
+  EXPECT_EQ(candidates[0].zone, full);
+  EXPECT_TRUE(candidates[0].full);
+  EXPECT_EQ(candidates[0].valid, kCapacity - kBlock);
+  EXPECT_EQ(candidates[0].written, kCapacity);
+  EXPECT_EQ(candidates[0].age, 10 * kBlock);
+  EXPECT_EQ(candidates[1].zone, partly);
+  EXPECT_FALSE(candidates[1].full);
+  EXPECT_EQ(candidates[1].written, 4 * kBlock);
+  EXPECT_EQ(candidates[1].data, DataClass(Lifetime::kLong));
+  for (const ZoneId zone : {all_live, log, leased.zone(), ZoneId(0)}) EXPECT_FALSE(pool_->BeginCollection(zone));
+}
+
+TEST_F(ZonePoolTest, AVictimIsGivenToNobodyAndResetOnlyAfterwards) {
+  Open();
+  const ZoneId zone = WriteZone(kData, 4 * kBlock);
+  pool_->RemoveLive(zone, kBlock);
+  ASSERT_TRUE(pool_->BeginCollection(zone));
+  EXPECT_FALSE(pool_->BeginCollection(zone));
+  EXPECT_TRUE(pool_->GcCandidates().empty());
+  EXPECT_NE(MustAcquire(kGoesOnInData).zone(), zone);
+  pool_->RemoveLive(zone, 3 * kBlock);
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(pool_->Stats().resets, 0U);
+  pool_->EndCollection(zone);
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(pool_->Stats().resets, 1U);
+  EXPECT_EQ(MustAcquire(kData).zone(), zone);
+}
+
+TEST_F(ZonePoolTest, AVictimThatIsLetGoIsGoneOnWith) {
+  Open();
+  const ZoneId zone = WriteZone(kData, 4 * kBlock);
+  pool_->RemoveLive(zone, kBlock);
+  ASSERT_TRUE(pool_->BeginCollection(zone));
+  pool_->EndCollection(zone);
+  EXPECT_EQ(MustAcquire(kGoesOnInData).zone(), zone);
+}
+
+TEST_F(ZonePoolTest, TheCollectorHasAZoneWhereNobodyElseHas) {
+  Open();
+  FillDevice();
+  EXPECT_EQ(pool_->Acquire(kData).status().code(), StatusCode::kNoSpace);
+  ZoneRequest request = kData;
+  request.gc = true;
+  ZoneLease lease = MustAcquire(request);
+  Write(lease, kCapacity / 2);
+  lease.Release();
+  // What it has left of it is anybody's, and it goes on there itself.
+  request.lifetime = kGoesOnInData.lifetime;
+  EXPECT_EQ(MustAcquire(request).room(), kCapacity / 2);
+  EXPECT_EQ(MustAcquire(kData).room(), kCapacity / 2);
+}
+
+TEST_F(ZonePoolTest, WhoHasNoSpaceWaitsForARoundThatBeganAfterwards) {
+  Open();
+  const std::vector<ZoneId> zones = FillDevice();
+  pool_->AttachCollector(true);
+  pool_->BeginRound();
+  auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData); });
+  WaitUntilWanted(1);
+  EXPECT_TRUE(pool_->SpaceForGc().wanted);
+  pool_->EndRound(/*gained=*/false);  // it had begun before: who waits looks again, and goes on waiting
+  WaitUntilWanted(2);
+  pool_->BeginRound();
+  pool_->EndRound(/*gained=*/true);  // of which others were quicker to have it
+  WaitUntilWanted(3);
+  pool_->BeginRound();
+  pool_->RemoveLive(zones[3], kCapacity);
+  const auto lease = waiter.get();
+  ASSERT_TRUE(lease.ok()) << lease.status().ToString();
+  EXPECT_EQ(lease->zone(), zones[3]);
+  pool_->EndRound(/*gained=*/true);
+  EXPECT_FALSE(pool_->SpaceForGc().wanted);
+  EXPECT_EQ(pool_->Stats().space_waits, 1U);
+}
+
+TEST_F(ZonePoolTest, NoSpaceOnceAWholeRoundHasGainedNothing) {
+  Open();
+  FillDevice();
+  ZoneLease last = MustAcquire(kLog);  // that is kept for logs
+  Write(last, kCapacity);
+  pool_->AttachCollector(true);
+  auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData).status(); });
+  auto log_waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kLog).status(); });
+  while (pool_->Stats().space_waits < 2) std::this_thread::yield();
+  // Metadata does not wait for it.
+  ZoneLease journal = MustAcquireMetadata(ZoneUse::kJournal);
+  pool_->BeginRound();
+  pool_->EndRound(/*gained=*/false);
+  EXPECT_EQ(waiter.get().code(), StatusCode::kNoSpace);
+  EXPECT_EQ(log_waiter.get().code(), StatusCode::kNoSpace);
+}
+
+TEST_F(ZonePoolTest, NobodyWaitsForACollectorThatGoes) {
+  Open();
+  FillDevice();
+  EXPECT_EQ(pool_->Acquire(kData).status().code(), StatusCode::kNoSpace);
+  EXPECT_EQ(space_wanted_, 0);
+  pool_->AttachCollector(true);
+  auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData).status(); });
+  WaitUntilWanted(1);
+  pool_->AttachCollector(false);
+  EXPECT_EQ(waiter.get().code(), StatusCode::kNoSpace);
+}
+
+TEST_F(ZonePoolTest, AsSpaceRunsOutZonesArePaidForWithWhatIsGained) {
+  Open();
+  pool_->ThrottleBelow(100);
+  const ZoneId zone = WriteZone(kData, kCapacity);  // nothing collects: nothing to pay
+  pool_->AttachCollector(true);
+  auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData); });
+  WaitUntilWanted(1);
+  EXPECT_GT(pool_->Space().free, kCapacity) << "there is a zone";
+  pool_->RemoveLive(zone, kCapacity);  // what dies pays
+  EXPECT_TRUE(waiter.get().ok());
+  // Nothing to be gained: nobody is kept waiting.
+  waiter = std::async(std::launch::async, [&] {
+    ZoneLease some = MustAcquire({ZoneUse::kData, Lifetime::kLong, kBlock});
+    return pool_->Acquire({ZoneUse::kData, Lifetime::kExtreme, kBlock});
+  });
+  while (waiter.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    pool_->BeginRound();
+    pool_->EndRound(/*gained=*/false);
+    std::this_thread::yield();
+  }
+  EXPECT_TRUE(waiter.get().ok());
+  // Logs and the collector do not pay, nor does anybody once there is space enough.
+  pool_->BeginRound();
+  ZoneLease log = MustAcquire(kLog);
+  ZoneRequest collectors = {ZoneUse::kData, Lifetime::kNone, kBlock};
+  collectors.gc = true;
+  ZoneLease survivors = MustAcquire(collectors);
+  pool_->ThrottleBelow(1);
+  ZoneLease free_of_charge = MustAcquire({ZoneUse::kData, Lifetime::kShort, kBlock});
+}
+
+TEST_F(ZonePoolTest, DeadZonesWaitForARoundOrForSomebodyWhoNeedsThem) {
+  Open();
+  pool_->ResetAtOnce(false);
+  const std::vector<ZoneId> zones = FillDevice();
+  pool_->RemoveLive(zones[0], kCapacity);
+  pool_->RemoveLive(zones[1], kCapacity);
+  // A reset of metadata goes through the same thread, and so would have theirs.
+  ZoneLease journal = MustAcquireMetadata(ZoneUse::kJournal);
+  ASSERT_TRUE(journal.BeginWrite());
+  ASSERT_EQ(WriteBlocks(*device_, journal, kBlock), DeviceStatus::kSuccess);
+  journal.EndWrite(kBlock);
+  const ZoneId released = journal.zone();
+  journal.Release();
+  pool_->ReleaseMetadata(released);
+  while (pool_->Stats().resets < 1) std::this_thread::yield();
+  EXPECT_EQ(pool_->Stats().resets, 1U);
+  EXPECT_EQ(durable_calls_, 0);
+  ZoneLease lease = MustAcquire(kData);  // needs one: all that is dead goes
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(pool_->Stats().resets, 3U);
+  pool_->RemoveLive(zones[2], kCapacity);
+  pool_->ResetDeadNow();
+  while (pool_->Stats().resets < 4) std::this_thread::yield();
+  pool_->RemoveLive(zones[3], kCapacity);
+  pool_->ResetAtOnce(true);
+  while (pool_->Stats().resets < 5) std::this_thread::yield();
 }
 
 TEST_F(ZonePoolTest, ReadOnlyPoolGivesNothing) {

@@ -118,8 +118,9 @@ size_t ZoneCopier::WindowSize() const {
   return std::max<size_t>(1, options_.memory / (4 * options_.rules.segment_size));
 }
 
-// The first one's survivors fit into the zone that the store keeps for the collector.
-size_t ZoneCopier::Together() const { return std::clamp<size_t>(store_.Space().empty_zones, 1, WindowSize()); }
+// The first one's survivors fit into the zone that the store keeps for the collector. Writers may take some of the others
+// meanwhile.
+size_t ZoneCopier::Together() const { return std::clamp<size_t>(store_.Space().empty_zones / 2, 1, WindowSize()); }
 
 // The next segment of each victim in turn, as many as a window takes. Null: there is none left.
 std::unique_ptr<ZoneCopier::Window> ZoneCopier::StartReading(std::span<Victim> victims) {

@@ -1,0 +1,551 @@
+// Collecting under a file system: whatever is done to files meanwhile, each keeps its bytes.
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fs/test_volume.h"
+
+namespace isozone {
+namespace {
+
+uint64_t TestSeed() {
+  const char* given = std::getenv("ISOZONE_TEST_SEED");
+  return given != nullptr ? std::strtoull(given, nullptr, 0) : 20260102;
+}
+
+MountOptions WithGc(const std::string& scheme) {
+  MountOptions options;
+  options.gc.scheme = scheme;
+  options.writer_memory = kMiB;
+  options.checkpoint_after = 64 * kKiB;  // small devices are not to be full of journal
+  return options;
+}
+
+// A volume and what its files should hold.
+class GcTest : public testing::Test {
+ protected:
+  explicit GcTest(const DeviceGeometry& geometry = SmallGeometry(40)) : volume_(geometry) {}
+
+  void Mount(const std::string& scheme = "none") { ISOZONE_ASSERT_OK(volume_.Mount(WithGc(scheme))); }
+  FileSystem& fs() { return volume_.fs(); }
+
+  Status Write(const std::string& path, size_t size, DataClass data = {}) {
+    std::string content = RandomBytes(random_, size);
+    CreateOptions options;
+    options.lifetime = data.lifetime;
+    options.level = data.level;
+    ISOZONE_RETURN_IF_ERROR(volume_.WriteFile(path, content, options));
+    files_[path] = std::move(content);
+    return Status::Ok();
+  }
+  void Remove(const std::string& path) {
+    ISOZONE_ASSERT_OK(fs().Unlink(path));
+    files_.erase(path);
+  }
+  // `count` files in zones that they fill, of which every second one is removed.
+  void MakeGarbage(int count = 16, size_t size = 200'001) {
+    for (int i = 0; i < count; ++i) ISOZONE_ASSERT_OK(Write("/f" + std::to_string(i), size));
+    for (int i = 0; i < count; i += 2) Remove("/f" + std::to_string(i));
+    ISOZONE_ASSERT_OK(fs().SyncMetadata());
+  }
+  void ExpectAll() { ExpectFiles(files_); }
+  void ExpectFiles(const std::map<std::string, std::string>& files) {
+    EXPECT_EQ(fs().List("/")->size(), files.size());
+    for (const auto& [path, content] : files) {
+      const auto got = volume_.ReadFile(path);
+      ASSERT_TRUE(got.ok()) << path << ": " << got.status().ToString();
+      ASSERT_TRUE(*got == content) << path;
+    }
+  }
+  CopyStats Collect(double free_percent = 100) {
+    const auto done = fs().CollectGarbage(free_percent, {});
+    EXPECT_TRUE(done.ok()) << done.status().ToString();
+    return done.ok() ? *done : CopyStats();
+  }
+  std::set<uint32_t> ZonesOf(const std::string& path) {
+    std::set<uint32_t> zones;
+    EXPECT_TRUE(fs().VisitFiles([&](const FileDetails& file) {
+                      if (file.paths != std::vector<std::string>{path}) return;
+                      for (const FileExtent& e : file.extents) {
+                        zones.insert(volume_.device().geometry().ZoneOf(e.device_offset).value());
+                      }
+                    })
+                    .ok());
+    return zones;
+  }
+
+  TestVolume volume_;
+  Random random_{TestSeed()};
+  std::map<std::string, std::string> files_;
+};
+
+TEST_F(GcTest, FilesKeepTheirBytesAndSpaceComesBack) {
+  Mount();
+  MakeGarbage();
+  const SpaceInfo before = fs().Space();
+  const GcPlan plan = fs().PlanGarbageCollection(/*all=*/true);
+  const CopyStats done = Collect();
+  ISOZONE_ASSERT_OK(fs().Settle());
+  // Survivors may go to what was a victim in the plan.
+  EXPECT_LE(done.zones, plan.victims.size());
+  EXPECT_GE(done.zones + 1, plan.victims.size());
+  EXPECT_LE(done.bytes_copied, plan.copied());
+  EXPECT_GT(done.bytes_copied, 0u);
+  EXPECT_EQ(done.read_errors + done.mismatches + done.failed_zones, 0u);
+  const SpaceInfo after = fs().Space();
+  EXPECT_EQ(after.live, before.live);
+  EXPECT_LT(after.dead, before.dead / 10);
+  EXPECT_GT(after.free, before.free);
+  EXPECT_GT(after.empty_zones, before.empty_zones);
+  ExpectAll();
+  EXPECT_EQ(fs().Stats().gc.copies.bytes_copied, done.bytes_copied);
+  ISOZONE_ASSERT_OK(volume_.Remount(WithGc("none")));
+  EXPECT_EQ(fs().Space().live, before.live);
+  ExpectAll();
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+TEST_F(GcTest, APowerCutAfterwardsTakesNothing) {
+  Mount();
+  MakeGarbage();
+  Collect();
+  ISOZONE_ASSERT_OK(fs().Settle());
+  ISOZONE_ASSERT_OK(volume_.CutAndRemount());
+  ExpectAll();
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+TEST_F(GcTest, EverySchemeKeepsEveryByte) {
+  for (const char* scheme : {"none", "zenfs", "full", "zenfs+", "lifetime", "lsm-zgc", "isozone"}) {
+    SCOPED_TRACE(scheme);
+    if (files_.empty()) Mount();
+    ISOZONE_ASSERT_OK(volume_.Remount(WithGc(scheme)));
+    for (int i = 0; i < 24; ++i) {
+      const DataClass data(static_cast<Lifetime>(random_.Below(kLifetimeCount)), static_cast<int8_t>(random_.Below(3)));
+      ISOZONE_ASSERT_OK(Write("/f" + std::to_string(i), random_.Between(1, 400'000), data));
+    }
+    const CopyStats done = Collect();
+    EXPECT_EQ(done.mismatches + done.read_errors, 0u);
+    ExpectAll();
+  }
+  EXPECT_GT(fs().Stats().gc.copies.bytes_copied, 0u);
+}
+
+TEST_F(GcTest, ReadersSeeTheSameBytesWhileTheyAreMoved) {
+  Mount();
+  std::atomic<bool> stop = false;
+  std::atomic<uint64_t> reads = 0;
+  ISOZONE_ASSERT_OK(Write("/read", 500'000));
+  const std::string wanted = files_["/read"];
+  const auto reader = fs().OpenForRead("/read").value();
+  std::thread thread([&] {
+    Random random(TestSeed());
+    std::string buffer(100'000, '\0');
+    while (!stop) {
+      const uint64_t offset = random.Below(wanted.size());
+      const auto n = reader->Read(offset, std::as_writable_bytes(std::span(buffer)), IoClass::kUserRead);
+      ASSERT_TRUE(n.ok()) << n.status().ToString();
+      ASSERT_EQ(*n, std::min<uint64_t>(buffer.size(), wanted.size() - offset));
+      ASSERT_TRUE(buffer.compare(0, *n, wanted, offset, *n) == 0) << offset;
+      ++reads;
+    }
+  });
+  uint64_t moves = 0;
+  for (int round = 0; round < 30; ++round) {
+    const auto before = ZonesOf("/read");
+    ISOZONE_EXPECT_OK(Write("/garbage", 300'000));
+    Remove("/garbage");
+    Collect();
+    ISOZONE_EXPECT_OK(fs().Settle());  // where it was is reset
+    moves += ZonesOf("/read") == before ? 0 : 1;
+    for (const uint64_t seen = reads; reads == seen && !testing::Test::HasFailure();) std::this_thread::yield();
+  }
+  stop = true;
+  thread.join();
+  EXPECT_GT(moves, 3u);
+}
+
+TEST_F(GcTest, WhatIsBeingWrittenIsLeftAlone) {
+  Mount();
+  auto writer = fs().Create("/open", {}).value();
+  const std::string content = RandomBytes(random_, 300'000);
+  ISOZONE_ASSERT_OK(writer->Append(Bytes(content)));
+  ISOZONE_ASSERT_OK(writer->WriteOut());  // on the device, and not in the journal
+  MakeGarbage();
+  Collect();
+  ExpectFiles([&] {
+    auto files = files_;
+    files["/open"] = content;
+    return files;
+  }());
+  ISOZONE_ASSERT_OK(writer->Append(Bytes("more")));
+  ISOZONE_ASSERT_OK(writer->Sync());
+  Collect();
+  ISOZONE_ASSERT_OK(writer->Append(Bytes(", and more")));
+  ISOZONE_ASSERT_OK(writer->Close());
+  writer.reset();
+  files_["/open"] = content + "more, and more";
+  Collect();
+  ExpectAll();
+  ISOZONE_ASSERT_OK(volume_.Remount(WithGc("none")));
+  ExpectAll();
+}
+
+TEST_F(GcTest, ARemovedFileStaysReadableWhileItIsOpen) {
+  Mount();
+  MakeGarbage();
+  const std::string content = files_["/f1"];
+  auto reader = fs().OpenForRead("/f1").value();
+  Remove("/f1");
+  Collect();
+  ISOZONE_ASSERT_OK(fs().Settle());
+  std::string got(content.size(), '\0');
+  EXPECT_EQ(reader->Read(0, std::as_writable_bytes(std::span(got)), IoClass::kUserRead).value(), content.size());
+  EXPECT_TRUE(got == content);
+  reader.reset();
+  Collect();
+  ISOZONE_ASSERT_OK(fs().Settle());
+  EXPECT_LT(fs().Space().dead, 100'000u);
+  ExpectAll();
+}
+
+TEST_F(GcTest, AReadOnlyMountFollowsWhatIsMoved) {
+  Mount();
+  MakeGarbage();
+  MountOptions read_only;
+  read_only.read_only = true;
+  const auto follower = FileSystem::Mount(volume_.OpenDevice(OpenMode::kReadOnly), read_only).value();
+  std::map<std::string, std::unique_ptr<FileReader>> readers;
+  for (const auto& [path, content] : files_) readers[path] = follower->OpenForRead(path).value();
+  for (int round = 0; round < 3; ++round) {
+    Collect();
+    ISOZONE_ASSERT_OK(fs().Settle());
+    // Something else is now where the files were.
+    for (int i = 0; i < 8; ++i) ISOZONE_ASSERT_OK(Write("/new" + std::to_string(i), 300'000));
+    for (auto& [path, reader] : readers) {
+      const std::string& content = files_[path];
+      std::string got(content.size(), '\0');
+      const auto n = reader->Read(0, std::as_writable_bytes(std::span(got)), IoClass::kUserRead);
+      ASSERT_TRUE(n.ok()) << path << ": " << n.status().ToString();
+      EXPECT_TRUE(*n == content.size() && got == content) << path;
+    }
+    for (int i = 0; i < 8; i += 2) Remove("/new" + std::to_string(i));
+  }
+  EXPECT_TRUE(follower->CollectGarbage(100, {}).status().Is(StatusCode::kReadOnly));
+  EXPECT_TRUE(follower->SetGc({}).Is(StatusCode::kReadOnly));
+}
+
+TEST_F(GcTest, AReadErrorLeavesTheFileAndItsZone) {
+  Mount();
+  MakeGarbage();
+  const uint32_t zone = *ZonesOf("/f1").begin();
+  volume_.device().FailNext(DeviceOp::kRead, ZoneId(zone), DeviceStatus::kUnrecoveredReadError);
+  const CopyStats done = Collect();
+  EXPECT_EQ(done.read_errors, 1u);
+  EXPECT_EQ(done.failed_zones, 1u);
+  EXPECT_EQ(ZonesOf("/f1").count(zone), 1u);
+  ExpectAll();
+}
+
+TEST_F(GcTest, AFailedWriteGoesToAnotherZone) {
+  Mount();
+  MakeGarbage();
+  const uint32_t empty = [&] {
+    const auto zones = fs().Zones();
+    for (uint32_t i = 0; i < zones.size(); ++i) {
+      if (zones[i].use == ZoneUse::kFree) return i;
+    }
+    return 0U;
+  }();
+  const std::vector<ZoneView> before = fs().Zones();
+  for (uint32_t zone = 2; zone < before.size(); ++zone) {
+    if (before[zone].use != ZoneUse::kData && before[zone].use != ZoneUse::kFree) continue;
+    volume_.device().FailNext(DeviceOp::kWrite, ZoneId(zone), DeviceStatus::kWriteFault);
+    if (zone > empty + 1) break;
+  }
+  const CopyStats done = Collect();
+  EXPECT_GT(done.zones, 0u);
+  EXPECT_EQ(done.mismatches, 0u);
+  ExpectAll();
+  ISOZONE_ASSERT_OK(volume_.Remount(WithGc("none")));
+  ExpectAll();
+}
+
+// --- What happens to files between two windows. Zones of three segments, and a segment a window: the second one is read
+// before the first one is moved. ---
+
+class GcWindowTest : public GcTest {
+ protected:
+  GcWindowTest() : GcTest(SmallGeometry(24, 8 * kMiB)) {
+    MountOptions options = WithGc("none");
+    options.gc.memory = 8 * kMiB;
+    const Status status = volume_.Mount(options);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+  }
+  // A zone with /0 .. /9, of 500 kB each and in this order; the first is removed.
+  void FillZone() {
+    for (int i = 0; i < 10; ++i) ISOZONE_ASSERT_OK(Write("/" + std::to_string(i), 500'000));
+    ASSERT_EQ(ZonesOf("/9"), ZonesOf("/1"));
+    Remove("/0");
+  }
+  CopyStats CollectAnd(const std::function<void()>& change) {
+    bool changed = false;
+    const auto done = fs().CollectGarbage(100, [&](const CopyStats&, uint64_t) {
+      if (!changed) change();
+      return changed = true;
+    });
+    EXPECT_TRUE(done.ok()) << done.status().ToString();
+    EXPECT_TRUE(changed);
+    return done.ok() ? *done : CopyStats();
+  }
+};
+
+TEST_F(GcWindowTest, FilesMayChangeWhileTheyAreCopied) {
+  FillZone();
+  const CopyStats done = CollectAnd([&] {
+    Remove("/5");
+    ISOZONE_EXPECT_OK(fs().Truncate("/6", 123'457));
+    files_["/6"].resize(123'457);
+    ISOZONE_EXPECT_OK(fs().Overwrite("/7", 1'000, Bytes("overwritten")));
+    files_["/7"].replace(1'000, 11, "overwritten");
+    ISOZONE_EXPECT_OK(fs().Rename("/8", "/renamed"));
+    files_["/renamed"] = std::move(files_["/8"]);
+    files_.erase("/8");
+    auto writer = fs().OpenForAppend("/1", {}).value();  // moved already
+    ISOZONE_EXPECT_OK(writer->Append(Bytes("appended")));
+    ISOZONE_EXPECT_OK(writer->Close());
+    files_["/1"] += "appended";
+    ISOZONE_EXPECT_OK(Write("/9", 10));  // replaced
+  });
+  EXPECT_GT(done.bytes_dropped, 0u);
+  ExpectAll();
+  Collect();
+  ExpectAll();
+  ISOZONE_ASSERT_OK(volume_.Remount(WithGc("none")));
+  ExpectAll();
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+// The copy is of bytes that the file no longer has, though it has others under the same name and inode, and would have
+// them at the same place, were the zone given away while it is collected.
+TEST_F(GcWindowTest, AFileThatIsWrittenAnewKeepsWhatIsNew) {
+  ISOZONE_ASSERT_OK(Write("/a", 5'000'000));
+  ISOZONE_ASSERT_OK(Write("/garbage", 100'000));
+  Remove("/garbage");
+  const auto before = ZonesOf("/a");
+  CollectAnd([&] {
+    ISOZONE_EXPECT_OK(fs().Truncate("/a", 0));
+    ISOZONE_EXPECT_OK(fs().Settle());
+    files_["/a"] = RandomBytes(random_, 5'000'000);
+    auto writer = fs().OpenForAppend("/a", {}).value();
+    ISOZONE_EXPECT_OK(writer->Append(Bytes(files_["/a"])));
+    ISOZONE_EXPECT_OK(writer->Sync());
+    ISOZONE_EXPECT_OK(writer->Close());
+  });
+  ExpectAll();
+  ISOZONE_ASSERT_OK(fs().Settle());
+  EXPECT_EQ(fs().Space().live, files_["/a"].size());
+  ISOZONE_ASSERT_OK(volume_.Remount(WithGc("none")));
+  ExpectAll();
+}
+
+TEST_F(GcWindowTest, OpenHandlesGoOnWorking) {
+  FillZone();
+  auto reader = fs().OpenForRead("/5").value();
+  auto writer = fs().OpenForAppend("/6", {}).value();
+  ISOZONE_ASSERT_OK(writer->Append(Bytes("first, ")));
+  const std::string content = files_["/5"];
+  CollectAnd([&] {
+    Remove("/5");
+    ISOZONE_EXPECT_OK(writer->Append(Bytes("second")));
+    ISOZONE_EXPECT_OK(writer->Truncate(400'000));
+    ISOZONE_EXPECT_OK(writer->Append(Bytes("third")));
+    ISOZONE_EXPECT_OK(writer->Sync());
+  });
+  std::string got(content.size(), '\0');
+  EXPECT_EQ(reader->Read(0, std::as_writable_bytes(std::span(got)), IoClass::kUserRead).value(), content.size());
+  EXPECT_TRUE(got == content);
+  ISOZONE_ASSERT_OK(writer->Close());
+  writer.reset();
+  reader.reset();
+  files_["/6"].resize(400'000);
+  files_["/6"] += "third";
+  ExpectAll();
+  ISOZONE_ASSERT_OK(volume_.Remount(WithGc("none")));
+  ExpectAll();
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+// --- Power cuts ---
+
+TEST(GcPowerCut, InAnyCommandOfACollectionLosesNothing) {
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE("ISOZONE_TEST_SEED=" + std::to_string(seed));
+  uint64_t cuts = 0;
+  for (bool cut = true; cut; ++cuts) {
+    SCOPED_TRACE(cuts);
+    ASSERT_LT(cuts, 1'000u);
+    Random random(seed);
+    TestVolume volume(SmallGeometry(32, 256 * kKiB));
+    ISOZONE_ASSERT_OK(volume.Mount(WithGc("none")));
+    std::map<std::string, std::string> files;
+    for (int i = 0; i < 12; ++i) {
+      const std::string path = "/f" + std::to_string(i);
+      files[path] = RandomBytes(random, random.Between(10'000, 90'000));
+      CreateOptions options;
+      options.lifetime = i % 4 == 0 ? Lifetime::kLong : Lifetime::kMedium;
+      ISOZONE_ASSERT_OK(volume.WriteFile(path, files[path], options));
+    }
+    for (int i = 0; i < 12; i += 3) {
+      ISOZONE_ASSERT_OK(volume.fs().Unlink("/f" + std::to_string(i)));
+      files.erase("/f" + std::to_string(i));
+    }
+    ISOZONE_ASSERT_OK(volume.fs().SyncMetadata());
+    volume.device().CutPowerAfter(cuts);
+    const auto done = volume.fs().CollectGarbage(100, {});
+    const Status settled = volume.fs().Settle();
+    cut = !done.ok() || done->read_errors > 0 || !settled.ok();
+    EXPECT_TRUE(cut || done->bytes_copied > 0);
+    ISOZONE_ASSERT_OK(volume.CutAndRemount());
+    for (const auto& [path, content] : files) {
+      const auto got = volume.ReadFile(path);
+      ASSERT_TRUE(got.ok()) << path << ": " << got.status().ToString();
+      ASSERT_TRUE(*got == content) << path;
+    }
+    EXPECT_EQ(volume.fs().List("/")->size(), files.size());
+    volume.Unmount();
+    ASSERT_NO_FATAL_FAILURE(volume.ExpectFsckClean());
+  }
+  EXPECT_GT(cuts, 10u);
+}
+
+// --- Where space runs out ---
+
+class GcSpaceTest : public GcTest {
+ protected:
+  GcSpaceTest() : GcTest(SmallGeometry(32, 256 * kKiB)) {}
+  // Writes files until there is no space; how many.
+  int FillUp(size_t size) {
+    for (int i = 0;; ++i) {
+      const std::string path = "/fill" + std::to_string(i);
+      const Status status = Write(path, size);
+      if (status.ok()) continue;
+      EXPECT_TRUE(status.Is(StatusCode::kNoSpace)) << status.ToString();
+      Remove(path);
+      return i;
+    }
+  }
+};
+
+TEST_F(GcSpaceTest, WhoWaitsForSpaceIsServedByTheCollector) {
+  for (const char* scheme : {"isozone", "lsm-zgc", "zenfs+", "full"}) {
+    SCOPED_TRACE(scheme);
+    if (files_.empty()) Mount(scheme);
+    ISOZONE_ASSERT_OK(volume_.Remount(WithGc(scheme)));
+    // Far more than the device holds, in files that do not die in the order in which they were written.
+    for (int i = 0; i < 400; ++i) {
+      const std::string path = "/f" + std::to_string(random_.Below(75));
+      const DataClass data(i % 3 == 0 ? Lifetime::kShort : Lifetime::kLong, static_cast<int8_t>(i % 2));
+      ISOZONE_ASSERT_OK(Write(path, random_.Between(20'000, 60'000), data));
+    }
+    ExpectAll();
+    EXPECT_GT(fs().Stats().gc.copies.zones, 0u);
+    EXPECT_EQ(fs().Stats().gc.copies.mismatches, 0u);
+  }
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+TEST_F(GcSpaceTest, NoSpaceOnlyWhereNothingIsToBeGained) {
+  Mount("isozone");
+  const int files = FillUp(50'000);
+  EXPECT_GT(files, 20);
+  ExpectAll();
+  // Of every zone a little is garbage now; what is gained by that is to be had.
+  for (int i = 0; i < files; i += 5) Remove("/fill" + std::to_string(i));
+  for (int i = 0; i + 5 < files; i += 5) ISOZONE_ASSERT_OK(Write("/again" + std::to_string(i), 30'000));
+  EXPECT_GT(fs().Stats().gc.space_waits, 0u);
+  ExpectAll();
+  FillUp(50'000);
+  // And then really nothing.
+  const uint32_t empty_zones = fs().Space().empty_zones;
+  Collect();
+  ISOZONE_ASSERT_OK(fs().Settle());
+  EXPECT_LE(fs().Space().empty_zones, empty_zones + 1);
+  ExpectAll();
+  // Space comes back with what is removed.
+  for (auto it = files_.begin(); it != files_.end();) {
+    const std::string path = (it++)->first;
+    Remove(path);
+  }
+  EXPECT_GE(FillUp(50'000), files - 4);
+  ExpectAll();
+}
+
+TEST_F(GcSpaceTest, WithoutACollectorNobodyWaits) {
+  Mount("none");
+  FillUp(50'000);
+  EXPECT_EQ(fs().Stats().gc.copies.zones, 0u);
+  EXPECT_EQ(fs().Stats().gc.rounds, 0u);
+  ExpectAll();
+}
+
+TEST_F(GcSpaceTest, FullResetsDeadZonesWhenSomebodyNeedsThem) {
+  Mount("full");
+  const int files = FillUp(50'000);
+  for (int round = 0; round < 3; ++round) {
+    while (!files_.empty()) Remove(files_.begin()->first);
+    EXPECT_GE(FillUp(50'000), files - 4) << round;
+    ExpectAll();
+  }
+}
+
+TEST_F(GcSpaceTest, ManyWritersAndReadersOnAFullDevice) {
+  Mount("isozone");
+  std::vector<std::thread> threads;
+  for (int id = 0; id < 3; ++id) {
+    threads.emplace_back([&, id] {
+      Random random(TestSeed() + static_cast<uint64_t>(id));
+      std::map<std::string, std::string> mine;
+      for (int i = 0; i < 150; ++i) {
+        const std::string path = "/t" + std::to_string(id) + "." + std::to_string(random.Below(12));
+        std::string content = RandomBytes(random, random.Between(10'000, 70'000));
+        ISOZONE_ASSERT_OK(volume_.WriteFile(path, content));
+        mine[path] = std::move(content);
+        const auto some = std::next(mine.begin(), static_cast<ptrdiff_t>(random.Below(mine.size())));
+        const auto got = volume_.ReadFile(some->first);
+        ASSERT_TRUE(got.ok()) << got.status().ToString();
+        ASSERT_TRUE(*got == some->second) << some->first;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(fs().Stats().gc.copies.zones, 0u);
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+TEST_F(GcSpaceTest, UnmountingEndsACollection) {
+  Mount("isozone");
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 60; ++i) {
+      ISOZONE_ASSERT_OK(Write("/f" + std::to_string(random_.Below(30)), random_.Between(20'000, 90'000)));
+    }
+    ISOZONE_ASSERT_OK(volume_.Remount(WithGc("isozone")));
+    ExpectAll();
+  }
+}
+
+}  // namespace
+}  // namespace isozone
