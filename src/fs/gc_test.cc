@@ -415,7 +415,7 @@ TEST(GcPowerCut, InAnyCommandOfACollectionLosesNothing) {
     volume.device().CutPowerAfter(cuts);
     const auto done = volume.fs().CollectGarbage(100, {});
     const Status settled = volume.fs().Settle();
-    cut = !done.ok() || done->read_errors > 0 || !settled.ok();
+    cut = !done.ok() || done->read_errors + done->mismatches > 0 || !settled.ok();
     EXPECT_TRUE(cut || done->bytes_copied > 0);
     ISOZONE_ASSERT_OK(volume.CutAndRemount());
     for (const auto& [path, content] : files) {
@@ -427,14 +427,20 @@ TEST(GcPowerCut, InAnyCommandOfACollectionLosesNothing) {
     volume.Unmount();
     ASSERT_NO_FATAL_FAILURE(volume.ExpectFsckClean());
   }
-  EXPECT_GT(cuts, 10u);
+  EXPECT_GT(cuts, 20u);  // reads, writes, reads of copies, a flush, the journal and resets
 }
 
 // --- Where space runs out ---
 
 class GcSpaceTest : public GcTest {
  protected:
-  GcSpaceTest() : GcTest(SmallGeometry(32, 256 * kKiB)) {}
+  GcSpaceTest() : GcTest(SmallGeometry(64, 256 * kKiB)) {}
+  // A checkpoint needs two zones for a moment, which a collector at its last zone then lacks.
+  static MountOptions WithoutCheckpoints(const std::string& scheme) {
+    MountOptions options = WithGc(scheme);
+    options.checkpoint_after = 4 * kMiB;
+    return options;
+  }
   // Writes files until there is no space; how many.
   int FillUp(size_t size) {
     for (int i = 0;; ++i) {
@@ -452,10 +458,10 @@ TEST_F(GcSpaceTest, WhoWaitsForSpaceIsServedByTheCollector) {
   for (const char* scheme : {"isozone", "lsm-zgc", "zenfs+", "full"}) {
     SCOPED_TRACE(scheme);
     if (files_.empty()) Mount(scheme);
-    ISOZONE_ASSERT_OK(volume_.Remount(WithGc(scheme)));
+    ISOZONE_ASSERT_OK(volume_.Remount(WithoutCheckpoints(scheme)));
     // Far more than the device holds, in files that do not die in the order in which they were written.
-    for (int i = 0; i < 400; ++i) {
-      const std::string path = "/f" + std::to_string(random_.Below(75));
+    for (int i = 0; i < 300; ++i) {
+      const std::string path = "/f" + std::to_string(random_.Below(150));
       const DataClass data(i % 3 == 0 ? Lifetime::kShort : Lifetime::kLong, static_cast<int8_t>(i % 2));
       ISOZONE_ASSERT_OK(Write(path, random_.Between(20'000, 60'000), data));
     }
@@ -512,14 +518,14 @@ TEST_F(GcSpaceTest, FullResetsDeadZonesWhenSomebodyNeedsThem) {
 }
 
 TEST_F(GcSpaceTest, ManyWritersAndReadersOnAFullDevice) {
-  Mount("isozone");
+  ISOZONE_ASSERT_OK(volume_.Mount(WithoutCheckpoints("isozone")));
   std::vector<std::thread> threads;
   for (int id = 0; id < 3; ++id) {
     threads.emplace_back([&, id] {
       Random random(TestSeed() + static_cast<uint64_t>(id));
       std::map<std::string, std::string> mine;
-      for (int i = 0; i < 150; ++i) {
-        const std::string path = "/t" + std::to_string(id) + "." + std::to_string(random.Below(12));
+      for (int i = 0; i < 120; ++i) {
+        const std::string path = "/t" + std::to_string(id) + "." + std::to_string(random.Below(40));
         std::string content = RandomBytes(random, random.Between(10'000, 70'000));
         ISOZONE_ASSERT_OK(volume_.WriteFile(path, content));
         mine[path] = std::move(content);
@@ -531,6 +537,7 @@ TEST_F(GcSpaceTest, ManyWritersAndReadersOnAFullDevice) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+  Collect();
   EXPECT_GT(fs().Stats().gc.copies.zones, 0u);
   volume_.Unmount();
   volume_.ExpectFsckClean();
