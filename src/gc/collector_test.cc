@@ -848,12 +848,12 @@ TEST_F(CollectorTest, NoSpaceIsNoReasonToGiveUp) {
 TEST_F(CollectorTest, OptionsCanBeChangedWhileItRuns) {
   const auto collector = Make();
   collector->Start();
-  EXPECT_EQ(store_.throttle, 5);
+  EXPECT_EQ(store_.throttle, 15);
   EXPECT_TRUE(store_.reset_at_once);
   GcOptions start_at_40 = Named("isozone");
   start_at_40.tuning.start_percent = 40;
   ASSERT_TRUE(collector->SetOptions(start_at_40).ok());
-  EXPECT_EQ(store_.throttle, 20);
+  EXPECT_EQ(store_.throttle, 60);
   ASSERT_TRUE(collector->SetOptions(Named("full")).ok());
   EXPECT_FALSE(store_.reset_at_once);
   EXPECT_EQ(store_.throttle, 0);
