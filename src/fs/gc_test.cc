@@ -436,9 +436,9 @@ class GcSpaceTest : public GcTest {
  protected:
   GcSpaceTest() : GcTest(SmallGeometry(64, 256 * kKiB)) {}
   // A checkpoint needs two zones for a moment, which a collector at its last zone then lacks.
-  static MountOptions WithoutCheckpoints(const std::string& scheme) {
+  static MountOptions WithManyCheckpoints(const std::string& scheme) {
     MountOptions options = WithGc(scheme);
-    options.checkpoint_after = 4 * kMiB;
+    options.checkpoint_after = 64 * kKiB;
     return options;
   }
   // Writes files until there is no space; how many.
@@ -458,10 +458,10 @@ TEST_F(GcSpaceTest, WhoWaitsForSpaceIsServedByTheCollector) {
   for (const char* scheme : {"isozone", "lsm-zgc", "zenfs+", "full"}) {
     SCOPED_TRACE(scheme);
     if (files_.empty()) Mount(scheme);
-    ISOZONE_ASSERT_OK(volume_.Remount(WithoutCheckpoints(scheme)));
+    ISOZONE_ASSERT_OK(volume_.Remount(WithManyCheckpoints(scheme)));
     // Far more than the device holds, in files that do not die in the order in which they were written.
-    for (int i = 0; i < 300; ++i) {
-      const std::string path = "/f" + std::to_string(random_.Below(150));
+    for (int i = 0; i < 600; ++i) {
+      const std::string path = "/f" + std::to_string(random_.Below(190));
       const DataClass data(i % 3 == 0 ? Lifetime::kShort : Lifetime::kLong, static_cast<int8_t>(i % 2));
       ISOZONE_ASSERT_OK(Write(path, random_.Between(20'000, 60'000), data));
     }
@@ -518,7 +518,7 @@ TEST_F(GcSpaceTest, FullResetsDeadZonesWhenSomebodyNeedsThem) {
 }
 
 TEST_F(GcSpaceTest, ManyWritersAndReadersOnAFullDevice) {
-  ISOZONE_ASSERT_OK(volume_.Mount(WithoutCheckpoints("isozone")));
+  ISOZONE_ASSERT_OK(volume_.Mount(WithManyCheckpoints("isozone")));
   std::vector<std::thread> threads;
   for (int id = 0; id < 3; ++id) {
     threads.emplace_back([&, id] {

@@ -484,6 +484,17 @@ Status Journal::status() const {
 
 Status Journal::Checkpoint() { return impl_->Checkpoint(); }
 
+uint64_t Journal::WantCheckpoint() {
+  const MutexLock lock(impl_->mu);
+  impl_->work.Signal();
+  return ++impl_->checkpoints_wanted;
+}
+
+bool Journal::CheckpointPending(uint64_t number) const {
+  const MutexLock lock(impl_->mu);
+  return impl_->latched.ok() && !impl_->stopping && impl_->checkpoints_ended < number;
+}
+
 Status Journal::Close() {
   Status status = Sync(last_sequence());
   impl_->StopThread();

@@ -100,6 +100,10 @@ class Journal {
 
   // Writes a checkpoint now and waits for it.
   Status Checkpoint();
+  // Asks for a checkpoint that begins after now, and does not wait; returns its number.
+  uint64_t WantCheckpoint();
+  // It has not ended yet, and may still: false once latched.
+  bool CheckpointPending(uint64_t number) const;
 
   // Syncs everything and ends the thread; a checkpoint that is being written is given up. No other call may be under
   // way or follow.

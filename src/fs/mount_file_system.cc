@@ -106,6 +106,8 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   pool_options.isolation = options.isolation;
   pool_options.read_only = read_only;
   pool_options.make_durable = [c = core.get()] { return c->journal->Sync(c->journal->last_sequence()); };
+  pool_options.want_checkpoint = [c = core.get()] { return c->journal->WantCheckpoint(); };
+  pool_options.checkpoint_pending = [c = core.get()](uint64_t number) { return c->journal->CheckpointPending(number); };
   pool_options.want_space = [c = core.get()] { c->collector->Wake(); };
   ISOZONE_ASSIGN_OR_RETURN(core->pool, ZonePool::Create(*core->device, std::move(pool_options)));
   GcOptions gc = options.gc;

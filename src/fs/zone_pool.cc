@@ -137,6 +137,10 @@ struct ZonePool::Impl {
     bool writing = false;
     uint64_t last_used = 0;  // by use_count_
   };
+  struct CheckpointWait {
+    std::optional<uint64_t> number;  // once it was asked for
+    bool ended = false;
+  };
   // A reset or finish in flight.
   struct Job {
     Impl* impl = nullptr;
@@ -156,6 +160,7 @@ struct ZonePool::Impl {
   template <typename AttemptFunction>
   Result<ZoneLease> GrantWhenPossible(BudgetClass c, AttemptFunction attempt) ISOZONE_REQUIRES(mu);
   bool AwaitCredit(int64_t& deadline_ns) ISOZONE_REQUIRES(mu);
+  bool AwaitCheckpoint(CheckpointWait& wait) ISOZONE_REQUIRES(mu);
   std::optional<ZoneLease> TryAcquire(const ZoneRequest& request) ISOZONE_EXCLUDES(mu);
   PlacementQuery QueryFor(const ZoneRequest& request) ISOZONE_REQUIRES(mu);
   Placement Place(const PlacementQuery& query) const ISOZONE_REQUIRES(mu);
@@ -322,6 +327,7 @@ Result<ZoneLease> ZonePool::Impl::GrantWhenPossible(BudgetClass c, AttemptFuncti
   int64_t began_ns = 0;
   std::optional<uint64_t> since_round;  // since when it needs space
   bool waited = false;                  // for the collector
+  CheckpointWait checkpoint;            // of the collector
   int64_t credit_deadline_ns = 0;
   for (;;) {
     FinishCompleted();
@@ -340,6 +346,8 @@ Result<ZoneLease> ZonePool::Impl::GrantWhenPossible(BudgetClass c, AttemptFuncti
     if (!reset_at_once && !table.dead().empty()) reset_now = true;  // space, or an active zone, for the asking
     if (!retry && result.lack == Lack::kCredit) {
       retry = AwaitCredit(credit_deadline_ns);
+    } else if (!retry && c == BudgetClass::kGc && result.lack == Lack::kSpace && AwaitCheckpoint(checkpoint)) {
+      retry = true;
     } else if (!retry && !HelpIsComing(result.lack, c)) {
       // A writer that is between writes loses its zone before anybody waits for one.
       retry = RevokeIdleLease(result.lack, c);
@@ -400,6 +408,20 @@ bool ZonePool::Impl::AwaitCredit(int64_t& deadline_ns) {
     WakeIfDue();
     changed.WaitUntil(mu, deadline_ns);
   }
+  return true;
+}
+
+// Asks for a checkpoint where that was not done, and waits a moment. False: it has ended, and what it gave back has been
+// looked at since.
+bool ZonePool::Impl::AwaitCheckpoint(CheckpointWait& wait) {
+  constexpr int64_t kMomentNs = 10'000'000;
+  if (!options.want_checkpoint || !started || wait.ended) return false;
+  {
+    const MutexUnlock unlock(mu);
+    if (!wait.number) wait.number = options.want_checkpoint();
+    wait.ended = !options.checkpoint_pending(*wait.number);
+  }
+  if (!wait.ended) changed.WaitUntil(mu, MonotonicNs() + kMomentNs);
   return true;
 }
 
@@ -1031,11 +1053,9 @@ GcSpace ZonePool::SpaceForGc() const {
 
 std::vector<GcCandidate> ZonePool::GcCandidates() const {
   const MutexLock lock(impl_->mu);
-  const ZoneTable& table = impl_->table;
   std::vector<GcCandidate> candidates;
-  for (uint32_t i = 0; i < table.size(); ++i) {
-    const ZoneRecord& zone = table.at(ZoneId(i));
-    if (IsCollectable(zone)) candidates.push_back(impl_->AsCandidate(ZoneId(i)));
+  for (uint32_t i = 0; i < impl_->table.size(); ++i) {
+    if (IsCollectable(impl_->table.at(ZoneId(i)))) candidates.push_back(impl_->AsCandidate(ZoneId(i)));
   }
   return candidates;
 }

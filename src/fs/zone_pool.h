@@ -29,7 +29,8 @@
 // Waiting is bounded and counted: Acquire waits only while dead zones are being reset, while a zone is being finished
 // where every active zone is in use, or while every active zone is leased by a writer in the middle of a write; idle
 // leases are taken away (BeginWrite then says so) when others wait. Where a collector is attached, who has no space
-// waits for it, until a whole round of it, begun after the wait, has gained nothing.
+// waits for it, until a whole round of it, begun after the wait, has gained nothing. The collector itself, where the
+// journal has grown into the reserves, waits for a checkpoint.
 //
 // As space runs out, flushes slow down smoothly (ThrottleBelow): the less is free, the more zones must have become free,
 // by compaction or collection, before a flush beside compactions gets another one, for a second at most. So writers are
@@ -142,6 +143,11 @@ class ZonePool {
     bool read_only = false;                         // no thread, no lease
     // Makes every metadata change so far durable; called before a reset.
     std::function<Status()> make_durable;
+    // Asks the journal for a checkpoint, after which the metadata has given back what it took of the reserves; returns a
+    // number for it. And whether that checkpoint is still to come or under way. Called without locks held; short. Empty:
+    // nothing is given back.
+    std::function<uint64_t()> want_checkpoint = {};
+    std::function<bool(uint64_t)> checkpoint_pending = {};
     // Somebody waits for space. Short, no call back into the pool. Empty: there is no collector.
     std::function<void()> want_space = {};
   };
