@@ -158,7 +158,7 @@ struct MountOptions {
       64 * kMiB;               // bytes that all compaction reads hold ahead of time at most; 0: none; .. 4 GiB
   bool isolation = true;       // keeps logs and flushes out of the way of compaction; ZenFS+ IV.C
   IoShares io_shares;          // with isolation: what every class is given at least
-  uint32_t write_gap_ms = 72;  // with isolation: while users read, a flush starts to program in a group at most once in
+  uint32_t write_gap_ms = 48;  // with isolation: while users read, a flush starts to program in a group at most once in
                                // so long, the others more often; 0: no limit; .. 1000. write_gaps.h
   GcOptions gc = {.scheme = "", .tuning = {}};  // garbage collection; no scheme: that of the policy (GcSchemeOf)
   uint64_t checkpoint_after = 32 * kMiB;        // bytes of journal after which a checkpoint is taken; 64 KiB .. 4 GiB
