@@ -290,7 +290,7 @@ class FakeStore final : public GcStore {
           const uint64_t to = std::min(piece.offset + piece.length, at + length);
           if (from >= to) continue;
           moves.push_back({piece.file, DeviceOffset(piece.from.value() + (from - piece.offset)),
-                           DeviceOffset(store_.Start(zone) + begin + (from - at)), to - from});
+                           DeviceOffset(FakeStore::Start(zone) + begin + (from - at)), to - from});
         }
         at += length;
       }

@@ -69,9 +69,9 @@ class ZoneCopier {
     std::vector<ZoneId> skipped;  // nothing to gain, or not to be moved now
   };
 
-  // Moves what is valid in `victims` to other zones. `scheme`: how to read, and what survivors become. `pause` is called
+  // Moves what is valid in `zones` to other zones. `scheme`: how to read, and what survivors become. `pause` is called
   // after each window; false: stop, but for the window that has been read ahead. An error: of the store.
-  Status Collect(std::span<const ZoneId> victims, const GcScheme& scheme, const std::function<bool()>& pause,
+  Status Collect(std::span<const ZoneId> zones, const GcScheme& scheme, const std::function<bool()>& pause,
                  CopyStats& stats, Left& left);
 
  private:
