@@ -232,7 +232,7 @@ void PrintPlan(const GcPlan& plan, Console& console) {
                {"DEAD", Align::kRight},
                {"COST", Align::kRight}});
   for (const GcCandidate& victim : plan.victims) {
-    const int level = victim.data.level;
+    const int8_t level = victim.data.level;
     table.AddRow({std::to_string(victim.zone.value()), std::to_string(victim.group),
                   level == DataClass::kNoLevel ? "-" : std::to_string(level),
                   std::string(LifetimeName(victim.data.lifetime)), FormatSize(victim.valid),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -122,7 +123,7 @@ std::unique_ptr<UpdatePattern> SkewedPattern(uint32_t blocks, const PatternOptio
   for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   Random random(options.seed);
   for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.Below(i)]);
-  const auto hot_count = static_cast<size_t>(skew.hot_data * static_cast<double>(order.size()) + 0.5);
+  const auto hot_count = static_cast<size_t>(std::lround(skew.hot_data * static_cast<double>(order.size())));
   std::vector<bool> is_hot(order.size(), false);
   for (size_t i = 0; i < hot_count; ++i) is_hot[order[i]] = true;
   Stretches hot;
