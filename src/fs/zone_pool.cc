@@ -693,7 +693,8 @@ void ZonePool::Impl::RunInBackground() {
 
 bool ZonePool::Impl::WorkIsDue() const {
   const bool can_reset = durable_error.ok() && (reset_at_once || reset_now) && !table.dead().empty();
-  return can_reset || table.totals().resetting > 0 || table.totals().finishing > 0 || NextFailedFinish() ||
+  const ZoneTotals& totals = table.totals();
+  return can_reset || totals.released > 0 || totals.resetting > 0 || totals.finishing > 0 || NextFailedFinish() ||
          NextFinish(/*logs_too=*/true);
 }
 
@@ -738,12 +739,12 @@ bool ZonePool::Impl::FinishCompleted() {
 
 // Its death is durable already.
 bool ZonePool::Impl::ResetReleasedMetadata() {
+  if (table.totals().released == 0) return false;
   std::vector<ZoneId> zones;
   for (auto zone = table.dead().First(); zone && zones.size() < kResetBatch;
        zone = table.dead().FirstFrom(ZoneId(zone->value() + 1))) {
     if (table.at(*zone).released) zones.push_back(*zone);
   }
-  if (zones.empty()) return false;
   for (const ZoneId zone : zones) table.BeginReset(zone);
   SubmitAll(DeviceOp::kReset, zones);
   return true;

@@ -873,6 +873,50 @@ TEST_F(ZonePoolTest, AsSpaceRunsOutFlushesWaitForThoseWhoMakeSpace) {
   EXPECT_EQ(space_wanted_, 0) << "there is space";
 }
 
+TEST_F(ZonePoolTest, DeadZonesWaitForARoundOrForSomebodyWhoNeedsThem) {
+  Open();
+  pool_->ResetAtOnce(false);
+  const std::vector<ZoneId> zones = FillDevice();
+  pool_->RemoveLive(zones[0], kCapacity);
+  pool_->RemoveLive(zones[1], kCapacity);
+  // A reset of metadata goes through the same thread, and so would have theirs.
+  ZoneLease journal = MustAcquireMetadata(ZoneUse::kJournal);
+  ASSERT_TRUE(journal.BeginWrite());
+  ASSERT_EQ(WriteBlocks(*device_, journal, kBlock), DeviceStatus::kSuccess);
+  journal.EndWrite(kBlock);
+  const ZoneId released = journal.zone();
+  journal.Release();
+  pool_->ReleaseMetadata(released);
+  while (pool_->Stats().resets < 1) std::this_thread::yield();
+  EXPECT_EQ(pool_->Stats().resets, 1U);
+  EXPECT_EQ(durable_calls_, 0);
+  ZoneLease lease = MustAcquire(kData);  // needs one: all that is dead goes
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(pool_->Stats().resets, 3U);
+  pool_->RemoveLive(zones[2], kCapacity);
+  pool_->ResetDeadNow();
+  while (pool_->Stats().resets < 4) std::this_thread::yield();
+  pool_->RemoveLive(zones[3], kCapacity);
+  pool_->ResetAtOnce(true);
+  while (pool_->Stats().resets < 5) std::this_thread::yield();
+}
+
+// Whose reset nobody has to ask for, with the thread asleep.
+TEST_F(ZonePoolTest, ReleasedMetadataIsResetAlsoWhereDeadFilesWait) {
+  Open();
+  pool_->ResetAtOnce(false);
+  for (uint64_t i = 1; i <= 20; ++i) {
+    ZoneLease journal = MustAcquireMetadata(ZoneUse::kJournal);
+    ASSERT_TRUE(journal.BeginWrite());
+    ASSERT_EQ(WriteBlocks(*device_, journal, kBlock), DeviceStatus::kSuccess);
+    journal.EndWrite(kBlock);
+    const ZoneId released = journal.zone();
+    journal.Release();
+    pool_->ReleaseMetadata(released);
+    while (pool_->Stats().resets < i) std::this_thread::yield();
+  }
+}
+
 TEST_F(ZonePoolTest, ReadOnlyPoolGivesNothing) {
   FakeDevice device(20);
   auto pool = ZonePool::Create(device, {.read_only = true, .make_durable = {}});

@@ -240,6 +240,7 @@ void ZoneTable::Count(const ZoneRecord& zone, int sign) {
   add(totals_.finishing, zone.phase == ZonePhase::kFinishing ? 1U : 0U);
   add(totals_.unusable, offline || zone.phase == ZonePhase::kRetired ? 1U : 0U);
   add(totals_.checkpoint, zone.use == ZoneUse::kCheckpoint ? 1U : 0U);
+  add(totals_.released, zone.released && zone.dead() ? 1U : 0U);
   if (offline) return;
   add(totals_.capacity, zone.capacity);
   if (IsMetadata(zone.use)) {

@@ -81,6 +81,7 @@ struct ZoneTotals {
   uint32_t finishing = 0;   // zones
   uint32_t unusable = 0;    // zones: retired, offline
   uint32_t checkpoint = 0;  // zones that hold a checkpoint
+  uint32_t released = 0;    // zones: dead, and of metadata
   bool operator==(const ZoneTotals&) const = default;
 };
 

@@ -209,6 +209,7 @@ class NaiveView {
       sum.finishing += z.phase == ZonePhase::kFinishing;
       sum.unusable += z.phase == ZonePhase::kRetired || z.phase == ZonePhase::kOffline;
       sum.checkpoint += z.use == ZoneUse::kCheckpoint;
+      sum.released += z.released && z.dead();
       if (z.phase == ZonePhase::kOffline) continue;
       sum.capacity += z.capacity;
       if (IsMetadata(z.use)) {
