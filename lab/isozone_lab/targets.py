@@ -75,8 +75,8 @@ class Check:
 
 
 @dataclasses.dataclass(frozen=True)
-class LeastOf:
-    """The least of several ratios is at least a bound."""
+class OfSeveral:
+    """What several ratios come to is at least a bound."""
     what: str
     paper: str
     checks: tuple
@@ -89,28 +89,23 @@ class LeastOf:
         numbers = [check.number(results) for check in self.checks]
         if None in numbers:
             return Verdict("not measured", None)
+        number, words = self.sum_up(numbers)
+        return Verdict(f"{format_ratio(number)}{words}", number >= self.at_least)
+
+
+class LeastOf(OfSeveral):
+    """The least of them."""
+
+    def sum_up(self, numbers):
         least = min(numbers)
-        return Verdict(f"{format_ratio(least)}: {self.checks[numbers.index(least)].what}", least >= self.at_least)
+        return least, f": {self.checks[numbers.index(least)].what}"
 
 
-@dataclasses.dataclass(frozen=True)
-class MeanOf:
-    """The mean of several ratios is at least a bound."""
-    what: str
-    paper: str
-    checks: tuple
-    at_least: float
+class MeanOf(OfSeveral):
+    """Their mean."""
 
-    def target(self, _):
-        return f"at least {format_ratio(self.at_least)}"
-
-    def verdict(self, results):
-        numbers = [check.number(results) for check in self.checks]
-        if None in numbers:
-            return Verdict("not measured", None)
-        mean = statistics.fmean(numbers)
-        words = f"{format_ratio(mean)} ({format_ratio(min(numbers))} to {format_ratio(max(numbers))})"
-        return Verdict(words, mean >= self.at_least)
+    def sum_up(self, numbers):
+        return statistics.fmean(numbers), f" ({format_ratio(min(numbers))} to {format_ratio(max(numbers))})"
 
 
 def ratios(what, paper, metric, series, against, xs=(None,), against_metric=None, against_x=None, **bound):
