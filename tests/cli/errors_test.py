@@ -50,6 +50,7 @@ class Words(harness.CliTest):
             (["--reclaim"], ("--reclaim", "0")),
             (["--hot-data", "--skewed"], ("--hot-data", "0.2")),
             (["--trace", "--skewed"], ("--skewed", "--trace", "file")),
+            (["--trace", "--run"], ("--run", "4", "--trace", "file")),
         ):
             self.fails(USAGE, words, "bench", "gc", "collect", *arguments, self.device)
         self.fails(USAGE, ["--threads"], "bench", "gc", "worker", "--threads", "1,9", self.device)
@@ -377,6 +378,15 @@ class Files(harness.CliTest):
         self.ok("mkfs", f"emu:{small}?timing=off&zones=48&zone_size=4M&max_active=11&max_open=11")
         self.fails(NO_SPACE, ["12", "open", "threads"], "bench", "gc", "worker", "--zones", "12",
                    "--threads", "8", "--worker-bytes", "8M", f"emu:{small}?timing=off")
+
+    def test_gc_that_is_refused_destroys_nothing(self):
+        before = self.json("zones", self.device, "--json")
+        command = ("bench", "gc", "collect", "--destroy", self.device)
+        self.fails(USAGE, ["--reclaim"], *command, "--zones", "8", "--reclaim", "5000")
+        self.fails(NOT_FOUND, ["absent"], *command, "--zones", "8", "--trace", self.path("absent"))
+        self.fails(NO_SPACE, ["39", "32"], *command)
+        self.assertEqual(self.json("zones", self.device, "--json"), before)
+        self.assertTrue(self.json("fsck", self.device, "--json")["clean"])
 
     def test_gc_with_a_bad_trace(self):
         trace = self.write("trace.txt", b"1\n# two\nthree\n")

@@ -2,6 +2,7 @@
 #include "isozone/bench_gc.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "device/emulated/emulated_device.h"
@@ -17,10 +18,12 @@ constexpr uint32_t kMaxDepth = 1024;
 constexpr double kLeastUtilisation = 0.05;
 constexpr double kMostUtilisation = 0.95;
 
-Status CheckActive(const ZonedDevice& device, uint32_t needed) {
+// Whether `needed` more zones may be open and active, once the first `erased` have been reset.
+Status CheckActive(const ZonedDevice& device, uint32_t needed, uint32_t erased) {
   const DeviceGeometry& geometry = device.geometry();
-  std::vector<ZoneDescriptor> zones(geometry.zone_count);
-  ISOZONE_RETURN_IF_ERROR(device.ReportZones(ZoneId(0), zones));
+  std::vector<ZoneDescriptor> report(geometry.zone_count);
+  ISOZONE_RETURN_IF_ERROR(device.ReportZones(ZoneId(0), report));
+  const auto zones = std::span(report).subspan(std::min(erased, geometry.zone_count));
   const auto active = static_cast<uint32_t>(std::ranges::count_if(zones, IsActive, &ZoneDescriptor::state));
   const auto open = static_cast<uint32_t>(std::ranges::count_if(zones, IsOpen, &ZoneDescriptor::state));
   const auto enough = [&](uint32_t limit, uint32_t used) { return limit == 0 || used + needed <= limit; };
@@ -59,14 +62,16 @@ void AddGcOptions(CLI::App& app, GcArguments& arguments) {
       ->check(share)
       ->needs(skewed)
       ->option_text("P");
-  app.add_option(
-         "--trace", arguments.trace_path,
-         "Update the blocks that this file names: a number or a range, as 12-40, a line; again from its beginning "
-         "where it ends")
-      ->excludes(skewed)
-      ->option_text("FILE");
+  auto* trace =
+      app.add_option(
+             "--trace", arguments.trace_path,
+             "Update the blocks that this file names: a number or a range, as 12-40, a line; again from its beginning "
+             "where it ends")
+          ->excludes(skewed)
+          ->option_text("FILE");
   app.add_option("--run", arguments.run, "Update so many blocks in a row, 1 if not given")
       ->check(CLI::PositiveNumber)
+      ->excludes(trace)
       ->option_text("BLOCKS");
   app.add_option("--reclaim", arguments.reclaim, "Collect until so many blocks are free; a zone's if not given")
       ->check(CLI::PositiveNumber)
@@ -103,13 +108,12 @@ Action DefineBenchGc(CLI::App& app) {
 
 Result<std::unique_ptr<GcBench>> GcBench::Open(const GcArguments& arguments, ZonedDevice& device, uint32_t beside,
                                                uint32_t beside_active) {
-  ISOZONE_RETURN_IF_ERROR(
-      GcVolume::LogicalBlocks(device.geometry(), {arguments.zones, arguments.utilisation}).status());
-  const uint32_t wanted = arguments.zones + GcVolume::kSpareZones + beside;
-  ISOZONE_ASSIGN_OR_RETURN(ScratchZones zones, ScratchZones::Take(device, wanted, arguments.destroy));
-  ISOZONE_RETURN_IF_ERROR(CheckActive(device, GcVolume::kOpenZones + beside_active));
-  std::unique_ptr<GcBench> bench(new GcBench(arguments, device, std::move(zones), beside));
+  std::unique_ptr<GcBench> bench(new GcBench(arguments, device, beside));
   ISOZONE_RETURN_IF_ERROR(bench->Prepare());
+  const uint32_t wanted = bench->volume_zones() + beside;
+  ISOZONE_RETURN_IF_ERROR(CheckActive(device, GcVolume::kOpenZones + beside_active, arguments.destroy ? wanted : 0));
+  ISOZONE_ASSIGN_OR_RETURN(ScratchZones zones, ScratchZones::Take(device, wanted, arguments.destroy));
+  bench->zones_.emplace(std::move(zones));
   return bench;
 }
 
@@ -129,7 +133,7 @@ Status GcBench::Prepare() {
 
 std::vector<ZoneId> GcBench::ZonesBeside() const {
   std::vector<ZoneId> zones;
-  for (uint32_t i = 0; i < beside_; ++i) zones.push_back(zones_.zone(volume_zones() + i));
+  for (uint32_t i = 0; i < beside_; ++i) zones.push_back(zones_->zone(volume_zones() + i));
   return zones;
 }
 
@@ -147,10 +151,10 @@ CollectOptions GcBench::OptionsOf(CollectScheme scheme) const {
 Result<std::unique_ptr<GcVolume>> GcBench::Fill() {
   std::vector<ZoneId> zones;
   std::vector<ZoneDescriptor> state(volume_zones());
-  ISOZONE_RETURN_IF_ERROR(device_.ReportZones(zones_.zone(0), state));
+  ISOZONE_RETURN_IF_ERROR(device_.ReportZones(zones_->zone(0), state));
   for (uint32_t i = 0; i < volume_zones(); ++i) {
-    if (state[i].state != ZoneState::kEmpty) ISOZONE_RETURN_IF_ERROR(zones_.Reset(i));
-    zones.push_back(zones_.zone(i));
+    if (state[i].state != ZoneState::kEmpty) ISOZONE_RETURN_IF_ERROR(zones_->Reset(i));
+    zones.push_back(zones_->zone(i));
   }
   ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<GcVolume> volume, GcVolume::Create(device_, std::move(zones), shape()));
   Progress progress("filling", volume->map().logical_blocks(), Progress::Unit::kSteps);
@@ -183,16 +187,17 @@ Status GcBench::Verify(GcVolume& volume) {
 
 void PrintGcSetup(const GcArguments& arguments, GcBench& bench, Console& console) {
   const DeviceGeometry& geometry = bench.device().geometry();
-  std::string updates = "uniform";
+  std::string updates = fmt::format("uniform, {} in a row", arguments.run);
   if (arguments.skewed) {
-    updates = fmt::format("{:.0f} % to {:.0f} % of the data", arguments.hot_updates * 100, arguments.hot_data * 100);
+    updates = fmt::format("{:.0f} % to {:.0f} % of the data, {} in a row", arguments.hot_updates * 100,
+                          arguments.hot_data * 100, arguments.run);
   }
   if (!arguments.trace_path.empty()) updates = arguments.trace_path;
   Facts facts(bench.device().name());
   facts.Add("Zones", fmt::format("{} of {}, {} blocks each (the paper: 512 of 1 GiB)", arguments.zones,
                                  FormatSize(geometry.zone_capacity), bench.blocks_per_zone()));
   facts.Add("Utilisation", fmt::format("{:.2f}", arguments.utilisation));
-  facts.Add("Updates", fmt::format("{}, {} in a row", updates, arguments.run));
+  facts.Add("Updates", updates);
   facts.Add("Reclaimed", fmt::format("{} blocks a collection", bench.reclaim_blocks()));
   facts.Add("In flight", fmt::format("basic {}, lsm-zgc {}", arguments.basic_depth, arguments.depth));
   facts.Add("Seed", std::to_string(arguments.seed));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,8 +43,8 @@ void AddSeedOption(CLI::App& app, uint64_t& seed);
 class GcBench {
  public:
   // kNoSpace where zones are missing, or where more of them would be active at once than the device allows:
-  // GcVolume::kOpenZones and `beside_active`. kInvalidArgument where the arguments do not suit the device.
-  // Both arguments outlive the bench.
+  // GcVolume::kOpenZones and `beside_active`. kInvalidArgument where the arguments do not suit the device. Nothing is
+  // destroyed then. `arguments` and `device` outlive the bench.
   static Result<std::unique_ptr<GcBench>> Open(const GcArguments& arguments, ZonedDevice& device, uint32_t beside,
                                                uint32_t beside_active);
 
@@ -65,19 +66,19 @@ class GcBench {
   Result<CollectResult> CollectWith(GcVolume& volume, CollectScheme scheme);
   Status Verify(GcVolume& volume);
   // Empties the zones, with the errors of that.
-  Status Release() { return zones_.Release(); }
+  Status Release() { return zones_->Release(); }
 
  private:
-  GcBench(const GcArguments& arguments, ZonedDevice& device, ScratchZones zones, uint32_t beside)
-      : arguments_(arguments), device_(device), zones_(std::move(zones)), beside_(beside) {}
+  GcBench(const GcArguments& arguments, ZonedDevice& device, uint32_t beside)
+      : arguments_(arguments), device_(device), beside_(beside) {}
   Status Prepare();
   uint32_t volume_zones() const { return arguments_.zones + GcVolume::kSpareZones; }
   GcVolume::Shape shape() const { return {arguments_.zones, arguments_.utilisation}; }
 
   const GcArguments& arguments_;
   ZonedDevice& device_;
-  ScratchZones zones_;
   const uint32_t beside_;
+  std::optional<ScratchZones> zones_;  // from Open on
   uint64_t reclaim_blocks_ = 0;
   uint32_t blocks_per_zone_ = 0;
   uint32_t logical_blocks_ = 0;

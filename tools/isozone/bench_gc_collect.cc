@@ -82,8 +82,8 @@ void PrintRuns(const std::vector<SchemeRun>& runs, uint64_t block_size, Console&
                {"RECLAIMED", Align::kRight},
                {"RESETS", Align::kRight},
                {"READS", Align::kRight},
-               {"READ", Align::kRight},
-               {"COPIES", Align::kRight}});
+               {"BYTES READ", Align::kRight},
+               {"COPY RATE", Align::kRight}});
   for (const SchemeRun& run : runs) {
     const std::string name(CollectSchemeName(run.scheme));
     for (size_t i = 0; i < run.rounds.size(); ++i) {
