@@ -45,7 +45,7 @@ def run_parser():
                                      "is recorded already, with the same versions and sizes, is not run again.")
     parser.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help="names as --list shows them; all if none")
     parser.add_argument("--list", action="store_true", help="list the experiments")
-    parser.add_argument("--quick", action="store_true", help="small sizes and one repeat: all within 20 minutes")
+    parser.add_argument("--quick", action="store_true", help="small sizes and one repeat: all within 15 minutes")
     add_out(parser)
     parser.add_argument("--build", default="build/bench", metavar="DIR", help="build directory (build/bench)")
     parser.add_argument("--tmpfs", default="/dev/shm", metavar="DIR", help="where devices are made (/dev/shm)")

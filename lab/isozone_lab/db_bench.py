@@ -4,7 +4,7 @@ import re
 
 from . import processes
 
-OUT_OF_SPACE = "No space left on device"  # what RocksDB says of it
+OUT_OF_SPACE = "IO error: No space left on device"  # what RocksDB says of it; a full host is another error
 
 KEY_BYTES = 20
 VALUE_BYTES = 800
@@ -60,6 +60,12 @@ def parse(text):
                                   {kind: Histogram.parse(body)
                                    for kind, body in HISTOGRAM.findall(text[line.end():end])})
             for line, end in zip(lines, ends)}
+
+
+
+def tables_of(size):
+    """The options for memtables and tables of so many bytes."""
+    return {"write_buffer_size": size, "target_file_size_base": size}
 
 
 def run(context, store, benchmarks, **options):

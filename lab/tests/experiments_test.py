@@ -5,8 +5,8 @@ import unittest
 import event_log_test
 import harness  # noqa: F401: finds the lab
 from isozone_lab import db_bench, experiments
-from isozone_lab.experiments import (ageing, capacity, deletion_delay, fig3, fig9, fig10, fig14, gc_copies, gc_waf,
-                                     parallel, soak, space, zgc)
+from isozone_lab.experiments import (ageing, capacity, deletion_delay, fig3, fig10, fig14, fillrandom, gc_copies,
+                                     gc_waf, parallel, soak, space, zgc)
 from isozone_lab.processes import RunFailed
 from isozone_lab.results import Variant
 
@@ -72,10 +72,13 @@ class Outcomes(unittest.TestCase):
         self.assertNotIn(("read, channel shared", None), found)
         self.assertEqual((32, 1), (found["groups", None], found["zones in a wrong group", None]))
 
-    def test_bandwidth(self):
+    def test_bandwidth_and_latency(self):
         rates = [1e5] * 3 + [5e4, 1.5e5] * 5
-        found = by_metric(fig9.outcome(1e5, rates, event_log_test.LOG))
+        latencies = db_bench.Histogram([(0, 100, 999), (100, 300, 1)], 5, 300)
+        result = db_bench.Result(1e5, {"write": latencies})
+        found = by_metric(fillrandom.outcome(result, rates, event_log_test.LOG))
         self.assertAlmostEqual(82, found["put", None])
+        self.assertEqual((100, 300), (found["put latency", 99.9], round(found["put latency", 99.999], -1)))
         self.assertAlmostEqual(20, found["flush", None])
         self.assertAlmostEqual(22.5, found["compaction", None])
         self.assertAlmostEqual(50, found["variation of put", None])
@@ -126,6 +129,8 @@ class Outcomes(unittest.TestCase):
         self.assertIsNone(space.survives(fails("put error: IO error: No space left on device: /db/7.sst: full")))
         with self.assertRaises(RunFailed):
             space.survives(fails("Corruption: block checksum mismatch"))
+        with self.assertRaises(RunFailed):
+            space.survives(fails("cannot write to image \"ssd.img\": No space left on device"))
 
     def test_copies_of_all_mounts(self):
         def mount(copied, written):

@@ -3,12 +3,12 @@ from .. import db_bench, plots
 from ..device import Shape
 from ..results import Measurement, Outcome, Variant
 from ..targets import Check, Point, ratios
-from . import fig11
+from . import fig11, space
 from .base import ENTRY_BYTES, ZENFS_PLUS, Experiment, puts
 
 NEW, AGED = "new", "aged"
 SERIES = ["isozone", "conventional"]
-KIB, MIB = 1 << 10, 1 << 20
+MIB = 1 << 20
 ORDER = [*fig11.WRITING, "waitforcompaction", *fig11.MIXED]  # reads depend on what is left to compact
 OLD_DATA = 0.25  # of the device
 
@@ -28,12 +28,8 @@ def run(context, variant):
                    else None)
 
 
-def device_bytes(parameters):
-    return parameters["zones"] * parameters["zone_kib"] * KIB
-
-
 def memtable(parameters):
-    return {name: parameters["memtable_mib"] * MIB for name in ("write_buffer_size", "target_file_size_base")}
+    return db_bench.tables_of(parameters["memtable_mib"] * MIB)
 
 
 def isozone(context, aged):
@@ -43,7 +39,7 @@ def isozone(context, aged):
     if aged:
         in_time = place.uri
         place.uri += "&timing=off"
-        entries = device_bytes(parameters) / ENTRY_BYTES
+        entries = space.device_bytes(parameters) / ENTRY_BYTES
         db_bench.run(context, place, ["overwrite"], num=round(entries * OLD_DATA),
                      writes=round(entries * parameters["age"]), **memtable(parameters))
         place.uri = in_time
@@ -52,7 +48,7 @@ def isozone(context, aged):
 
 def conventional(context, aged):
     parameters = context.parameters
-    size_mib = device_bytes(parameters) // MIB
+    size_mib = space.device_bytes(parameters) // MIB
     return context.shelf.conventional(size_mib, parameters["age"] if aged else 0, context.seed)
 
 

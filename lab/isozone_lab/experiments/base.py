@@ -10,6 +10,7 @@ PARALLEL = "Parallel I/O for small-zone ZNS SSDs with RocksDB and ZenFS (thesis)
 ENTRY_BYTES = KEY_BYTES + VALUE_BYTES
 SERIES = ["zenfs", "striping", "isozone"]
 WITH_LIMIT = [*SERIES, "tmpfs"]
+PERCENTILES = [99, 99.9, 99.99, 99.999]  # of a latency
 TIME_LIMIT_S = {"quick": 300, "full": 3600}  # of one command
 
 

@@ -3,7 +3,7 @@ from .. import plots, ycsb
 from ..results import Measurement, Outcome
 from ..targets import ratios
 from . import table1
-from .base import SERIES, VALUE_BYTES, WITH_LIMIT, ZENFS_PLUS, Experiment, each_series, puts
+from .base import PERCENTILES, SERIES, VALUE_BYTES, WITH_LIMIT, ZENFS_PLUS, Experiment, each_series, puts
 
 INTERVAL_MS = 100
 
@@ -19,7 +19,7 @@ def outcome(report):
     latencies, intervals = report["latency_us"]["insert"], report["intervals"]
     tails = sorted(interval["p99"] for interval in intervals)
     measurements = [Measurement("put latency", latencies[f"p{percent:g}"], "us", percent)
-                    for percent in table1.PERCENTILES]
+                    for percent in PERCENTILES]
     measurements.append(Measurement("P99 of 100 ms", tails[int(0.95 * (len(tails) - 1))], "us", "95 % of buckets"))
     return Outcome(measurements, {key: [interval[key] for interval in intervals] for key in ("p99", "max")})
 

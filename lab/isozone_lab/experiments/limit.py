@@ -1,20 +1,14 @@
 """How close puts come to memory: fillrandom beside RocksDB on tmpfs."""
-from .. import db_bench, plots
-from ..results import Measurement, Outcome
+from .. import plots
 from ..targets import ratios
-from .base import WITH_LIMIT, Experiment, each_series, puts
-
-
-def run(context, variant):
-    with context.store(variant.series) as store:
-        rate = db_bench.run(context, store, ["fillrandom"], num=context.parameters["num"])["fillrandom"].rate
-    return Outcome([Measurement("puts", rate, "ops/s", "fillrandom")])
+from . import fillrandom
+from .base import Experiment
 
 
 def plot(results):
     drawn, (axes,) = plots.figure(height=3.6)
-    plots.grouped_bars(axes, results, "puts", ["fillrandom"])
-    plots.label(axes, "", "operations a second")
+    plots.grouped_bars(axes, results, "put", [None], ["fillrandom"])
+    plots.label(axes, "", "put, MB/s")
     plots.legend_below(drawn, [axes])
     return drawn
 
@@ -24,11 +18,6 @@ EXPERIMENT = Experiment(
     title="How close puts come to memory",
     source="not published: the limit of this machine",
     what="RocksDB on tmpfs has no device to wait for; what is missing to it is the device and the file system.",
-    setup="fillrandom: {num:,} puts of 20 + 800 bytes, memtable 64 MB, one writer, on 1,024 zones and 32 dies in real "
-          "time, and on POSIX files in tmpfs.",
-    quick=puts(1_000_000, 14, WITH_LIMIT),
-    full=puts(6_000_000, 80, WITH_LIMIT),
-    variants=each_series,
-    run=run,
-    checks=ratios("isozone against tmpfs", "-", "puts", "isozone", "tmpfs", xs=["fillrandom"], at_least=0.85),
-    plot=plot)
+    setup=fillrandom.SETUP + "The device is in real time; tmpfs has POSIX files in memory.",
+    checks=ratios("isozone against tmpfs", "-", "put", "isozone", "tmpfs", at_least=0.85),
+    plot=plot, runs_of=fillrandom.RECORDED, **fillrandom.COMMON)

@@ -3,7 +3,7 @@ from .. import db_bench, event_log, plots
 from ..results import Measurement, Outcome
 from ..targets import ratios
 from .base import PARALLEL, SERIES, WITH_LIMIT, Experiment, each_series, puts
-from .fig9 import rounded
+from .fillrandom import rounded
 
 MIB = 1 << 20
 
@@ -12,8 +12,7 @@ def run(context, variant):
     parameters = context.parameters
     with context.store(variant.series) as store:
         db_bench.run(context, store, ["fillrandom", "waitforcompaction"], num=parameters["num"],
-                     write_buffer_size=parameters["table_mib"] * MIB,
-                     target_file_size_base=parameters["table_mib"] * MIB,
+                     **db_bench.tables_of(parameters["table_mib"] * MIB),
                      compaction_readahead_size=parameters["read_buffer_mib"] * MIB)
         return outcome(store.info_log())
 

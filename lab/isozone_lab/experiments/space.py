@@ -61,8 +61,8 @@ def run(context, place, benchmarks, num, **options):
     """db_bench with tables of the size of a zone; Result by name."""
     parameters = context.parameters
     table_bytes, debt_bytes = parameters["zone_kib"] * KIB, parameters["debt_kib"] * KIB
-    return db_bench.run(context, place, benchmarks, num=num, key_size=KEY_BYTES, write_buffer_size=table_bytes,
-                        target_file_size_base=table_bytes, level_compaction_dynamic_level_bytes="true",
+    return db_bench.run(context, place, benchmarks, num=num, key_size=KEY_BYTES, **db_bench.tables_of(table_bytes),
+                        level_compaction_dynamic_level_bytes="true",
                         max_bytes_for_level_base=FIRST_LEVEL_BYTES // parameters["scale"],
                         level0_slowdown_writes_trigger=6, level0_stop_writes_trigger=8,
                         soft_pending_compaction_bytes_limit=debt_bytes,

@@ -1,0 +1,44 @@
+"""The runs that three experiments show, each from its side: puts in random order, as fast as they go."""
+from .. import db_bench, event_log
+from ..results import Measurement, Outcome
+from ..targets import variation
+from .base import PERCENTILES, WITH_LIMIT, each_series, put_mb, puts
+
+JOBS = ("flush", "compaction")
+
+
+def after_warm_up(rates):
+    """Without the first tenth, at least 3 s: no compaction runs yet."""
+    return rates[max(3, len(rates) // 10):]
+
+
+def run(context, variant):
+    with context.store(variant.series) as store:
+        result = db_bench.run(context, store, ["fillrandom"], num=context.parameters["num"], histogram=1,
+                              report_interval_seconds=1, report_file=store.report)["fillrandom"]
+        return outcome(result, db_bench.report_rates(store.read_report(context.execute)), store.info_log())
+
+
+def outcome(result, put_rates, log):
+    done, start = event_log.jobs(log), event_log.start_us(log)
+    steady = after_warm_up(put_rates)
+    measurements = [Measurement("put", put_mb(result.rate), "MB/s"),
+                    *(Measurement(kind, event_log.bandwidth(done, kind), "MB/s") for kind in JOBS
+                      if event_log.bandwidth(done, kind))]
+    if len(steady) > 1:
+        measurements.append(Measurement("variation of put", 100 * variation(steady), "%"))
+    latencies = result.histograms["write"]
+    measurements += [Measurement("put latency", latencies.percentile(percent), "us", percent)
+                     for percent in PERCENTILES]
+    details = {kind: rounded(event_log.per_second(done, start, (kind,))) for kind in JOBS}
+    return Outcome(measurements, {"put": rounded(map(put_mb, put_rates)), **details})
+
+
+def rounded(values):
+    return [round(value, 2) for value in values]
+
+
+SETUP = "fillrandom: {num:,} puts of 20 + 800 bytes, memtable 64 MB, one writer, on 1,024 zones and 32 dies. "
+COMMON = {"variants": each_series, "run": run, "quick": puts(1_500_000, 14, WITH_LIMIT),
+          "full": puts(6_000_000, 90, WITH_LIMIT)}
+RECORDED = "fig9"
