@@ -83,7 +83,7 @@ lab-build:
 	@$(call compile,bench)
 
 .PHONY: report
-report: lab-build ## Run every experiment in small, in 20 minutes, and write the page of results
+report: lab-build ## Run every experiment in small, in 15 minutes, and write the page of results
 	@lab/run --quick
 
 .PHONY: lab

@@ -41,7 +41,7 @@ EXPERIMENT = Experiment(
     what="The tail of every 100 ms of puts: stalls show as peaks.",
     setup="The load of the YCSB driver: {num:,} inserts of 800-byte values in random order, memtable 64 MB, one "
           "writer, on 1,024 zones and 32 dies. (Published: fillrandom.)",
-    quick=puts(1_500_000, 20, SERIES),
+    quick=puts(1_000_000, 12, SERIES),
     full=puts(6_000_000, 90, WITH_LIMIT),
     variants=each_series,
     run=run,

@@ -48,7 +48,7 @@ EXPERIMENT = Experiment(
           "between series, so that a gain of reads is not one of the device alone. The writer of readwhilewriting goes "
           "as fast as it can, which is not the same either; at last with a limit, which is. Memtable 64 MB, one "
           "client, 1,024 zones and 32 dies.",
-    quick=puts(500_000, 40, SERIES, reads=8_000),
+    quick=puts(500_000, 36, SERIES, reads=8_000),
     full=puts(5_000_000, 300, WITH_LIMIT, reads=50_000),
     variants=each_series,
     run=run,

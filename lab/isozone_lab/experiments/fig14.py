@@ -70,7 +70,7 @@ EXPERIMENT = Experiment(
           "1,024 zones and 32 dies. There is no pause between them: reads run beside the compaction that is left, and "
           "on as many tables of level 0 as there happen to be. Both differ between series, so that a gain of reads is "
           "not one of the device alone.",
-    quick=parameters(400_000, 8_000, 30, SERIES),
+    quick=parameters(400_000, 8_000, 19, SERIES),
     full=parameters(5_000_000, 100_000, 600, WITH_LIMIT),
     variants=each_series,
     run=run,

@@ -85,7 +85,7 @@ EXPERIMENT = Experiment(
          "the independent zone groups (IZGs) are found.",
     setup="A small-zone device of {zones:,} zones on 32 dies and 8 channels, 192 KiB commands at queue depth 1, "
           "{samples} of each zone; targets are within a tenth of the published value.",
-    quick={"zones": 1024, "samples": 24, "data_bytes": 0, "expected_s": 20},
+    quick={"zones": 1024, "samples": 24, "data_bytes": 0, "expected_s": 15},
     full={"zones": 2048, "samples": 100, "data_bytes": 0, "expected_s": 60},
     variants=lambda _: [Variant("device")],
     run=run,

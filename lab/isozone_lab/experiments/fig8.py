@@ -41,7 +41,7 @@ EXPERIMENT = Experiment(
     setup="Small-zone devices with as many dies as groups, on up to 8 channels, 1,024 zones each. fillrandom: {num:,} "
           "puts of 20 + 800 bytes, memtable 64 MB, one writer. (Published: about 20 GB, one device of which so many "
           "groups are used.)",
-    quick=puts(400_000, 9, SERIES, groups=[1, 8, 32]),
+    quick=puts(400_000, 7, SERIES, groups=[1, 8, 32]),
     full=puts(5_000_000, 100, SERIES, groups=[1, 2, 4, 8, 16, 32]),
     variants=variants,
     run=run,

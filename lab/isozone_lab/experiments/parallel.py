@@ -55,7 +55,7 @@ EXPERIMENT = Experiment(
           "2 GB, here {table_mib} MiB; read buffer {read_buffer_mib} MiB and two background jobs. The time runs from "
           "opening the database to the end of the last compaction; the throughput is what flushes and compactions read "
           "and write in a second.",
-    quick=puts(1_000_000, 30, SERIES, table_mib=64, read_buffer_mib=16),
+    quick=puts(1_000_000, 16, SERIES, table_mib=64, read_buffer_mib=16),
     full=puts(6_000_000, 200, WITH_LIMIT, table_mib=128, read_buffer_mib=16),
     variants=each_series,
     run=run,

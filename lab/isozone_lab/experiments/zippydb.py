@@ -44,7 +44,7 @@ EXPERIMENT = Experiment(
     setup="{num:,} entries with keys of 48 bytes (published: 50 million), block cache scaled alike from 256 MiB, "
           "memtable 64 MB, one client; then {reads:,} operations of mixgraph, as fast as they go. 1,024 zones and "
           "32 dies.",
-    quick=parameters(2_000_000, 20_000, 25, SERIES),
+    quick=parameters(2_000_000, 20_000, 20, SERIES),
     full=parameters(20_000_000, 500_000, 500, WITH_LIMIT),
     variants=each_series,
     run=run,
