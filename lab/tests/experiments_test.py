@@ -54,8 +54,8 @@ class All(unittest.TestCase):
     def test_checks_are_about_series_that_are_run(self):
         for one in experiments.ALL:
             series = {variant.series for variant in one.variants(one.quick)}
-            points = [point for check in one.checks for point in
-                      (getattr(check, "value", None), getattr(check, "against", None)) if point]
+            singles = [single for check in one.checks for single in getattr(check, "checks", (check,))]
+            points = [point for check in singles for point in (check.value, check.against) if point]
             self.assertLessEqual({point.series for point in points}, series, one.name)
 
 
