@@ -5,6 +5,16 @@
 
 namespace isozone::cli {
 
+Status RunCommand(ZonedDevice& device, DeviceOp op, DeviceOffset offset, std::byte* data, uint64_t length) {
+  DeviceRequest request;
+  request.op = op;
+  request.offset = offset;
+  request.data = data;
+  request.length = length;
+  static_cast<void>(SubmitAndWait(device, request));
+  return ToStatus(device.geometry(), request);
+}
+
 IoQueue::~IoQueue() {
   while (in_flight_ > 0) static_cast<void>(Pop());
 }
@@ -51,11 +61,6 @@ Status IoQueue::RunOne() {
   const Done done = std::exchange(slot->done, nullptr);
   free_.push_back(slot);
   if (error_.ok()) done();
-  return error_;
-}
-
-Status IoQueue::Drain() {
-  while (in_flight_ > 0) static_cast<void>(RunOne());
   return error_;
 }
 

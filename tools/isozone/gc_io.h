@@ -1,6 +1,7 @@
-// Device commands in flight from one thread: each has a function that runs on that thread once the command completed.
+// Device commands of the benchmarks: one that is waited for, and many in flight from one thread, where each has a function
+// that runs on that thread once the command completed.
 //
-// Thread safety: none; the device's own threads only queue what completed.
+// Thread safety of the queue: none; the device's own threads only queue what completed.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,9 @@
 #include "device/zoned_device.h"
 
 namespace isozone::cli {
+
+// Submits a command and waits for it. For resets `data` is null and `length` 0. Any thread.
+Status RunCommand(ZonedDevice& device, DeviceOp op, DeviceOffset offset, std::byte* data, uint64_t length);
 
 class IoQueue {
  public:
@@ -29,13 +33,10 @@ class IoQueue {
   // Waits until a command has completed and runs its function, unless one has failed: the first error stays, and no
   // function runs any more. At least one command is in flight.
   Status RunOne();
-  // Until nothing is in flight.
-  Status Drain();
 
   size_t in_flight() const { return in_flight_; }
   // The most commands that were in flight at once.
   size_t in_flight_max() const { return in_flight_max_; }
-  const ZonedDevice& device() const { return device_; }
 
  private:
   struct Slot {

@@ -132,14 +132,9 @@ Status GcVolume::Verify(const ProgressFunction& progress) {
   for (uint32_t zone = 0; zone < map_.zones(); ++zone) {
     for (uint64_t first = 0; first < map_.written(zone); first += batch) {
       const uint64_t blocks = std::min(batch, map_.written(zone) - first);
-      DeviceRequest request;
-      request.op = DeviceOp::kRead;
-      request.offset = OffsetOf(zone, first);
-      request.data = buffer.data();
-      request.length = blocks * block_size_;
-      static_cast<void>(SubmitAndWait(device_, request));
-      ISOZONE_RETURN_IF_ERROR(ToStatus(device_.geometry(), request));
-      ISOZONE_RETURN_IF_ERROR(CheckRead(zone, static_cast<uint32_t>(first), buffer.span().first(request.length)));
+      const std::span<std::byte> data = buffer.span().first(blocks * block_size_);
+      ISOZONE_RETURN_IF_ERROR(RunCommand(device_, DeviceOp::kRead, OffsetOf(zone, first), data.data(), data.size()));
+      ISOZONE_RETURN_IF_ERROR(CheckRead(zone, static_cast<uint32_t>(first), data));
       if (progress) progress(done += blocks);
     }
   }

@@ -7,21 +7,12 @@
 #include "base/aligned_buffer.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "isozone/gc_io.h"
 
 namespace isozone::cli {
 namespace {
 
 constexpr uint64_t kWriteSize = 128 * kKiB;
-
-Status Run(ZonedDevice& device, DeviceOp op, DeviceOffset offset, std::byte* data, uint64_t length) {
-  DeviceRequest request;
-  request.op = op;
-  request.offset = offset;
-  request.data = data;
-  request.length = length;
-  static_cast<void>(SubmitAndWait(device, request));
-  return ToStatus(device.geometry(), request);
-}
 
 uint64_t ShareOf(const WorkerOptions& options) {
   return RoundUp((options.bytes + options.threads - 1) / options.threads, options.read_size);
@@ -57,7 +48,7 @@ class Share {
       const uint64_t bytes = std::min(left, per_zone_) * read_size_;
       for (uint64_t at = 0; at < bytes; at += most) {
         ISOZONE_RETURN_IF_ERROR(
-            cli::Run(device_, DeviceOp::kWrite, At(zone, at), buffer.data(), std::min(most, bytes - at)));
+            RunCommand(device_, DeviceOp::kWrite, At(zone, at), buffer.data(), std::min(most, bytes - at)));
       }
       left -= bytes / read_size_;
     }
@@ -70,7 +61,7 @@ class Share {
       const uint64_t unit = random_.Below(reads_);
       const ZoneId zone = zones_[unit / per_zone_];
       ISOZONE_RETURN_IF_ERROR(
-          cli::Run(device_, DeviceOp::kRead, At(zone, unit % per_zone_ * read_size_), buffer.data(), read_size_));
+          RunCommand(device_, DeviceOp::kRead, At(zone, unit % per_zone_ * read_size_), buffer.data(), read_size_));
     }
     return Status::Ok();
   }
@@ -115,7 +106,7 @@ Result<WorkerResult> RunWorker(ZonedDevice& device, const std::vector<ZoneId>& z
   for (const Share& share : shares) result.bytes += share.bytes();
   for (const Status& status : statuses) ISOZONE_RETURN_IF_ERROR(status);
   for (const ZoneId zone : zones) {
-    ISOZONE_RETURN_IF_ERROR(Run(device, DeviceOp::kReset, device.geometry().ZoneStart(zone), nullptr, 0));
+    ISOZONE_RETURN_IF_ERROR(RunCommand(device, DeviceOp::kReset, device.geometry().ZoneStart(zone), nullptr, 0));
   }
   return result;
 }

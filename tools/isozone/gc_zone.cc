@@ -29,13 +29,8 @@ class ZoneMeter {
   }
 
   Status Command(DeviceOp op, ZoneId zone, uint64_t at, uint64_t length) {
-    DeviceRequest request;
-    request.op = op;
-    request.offset = DeviceOffset(device_.geometry().ZoneStart(zone).value() + at);
-    request.data = buffer_.data();
-    request.length = length;
-    static_cast<void>(SubmitAndWait(device_, request));
-    return ToStatus(device_.geometry(), request);
+    const DeviceOffset offset(device_.geometry().ZoneStart(zone).value() + at);
+    return RunCommand(device_, op, offset, op == DeviceOp::kReset ? nullptr : buffer_.data(), length);
   }
 
   // The whole zone, in commands of `size`.

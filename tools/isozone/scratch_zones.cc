@@ -7,16 +7,13 @@
 #include <fmt/format.h>
 
 #include "fs/free_zones.h"
+#include "isozone/gc_io.h"
 
 namespace isozone::cli {
 namespace {
 
 Status ResetZone(ZonedDevice& device, ZoneId zone) {
-  DeviceRequest request;
-  request.op = DeviceOp::kReset;
-  request.offset = device.geometry().ZoneStart(zone);
-  static_cast<void>(SubmitAndWait(device, request));
-  return ToStatus(device.geometry(), request);
+  return RunCommand(device, DeviceOp::kReset, device.geometry().ZoneStart(zone), nullptr, 0);
 }
 
 struct Run {
