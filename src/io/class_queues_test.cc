@@ -54,10 +54,11 @@ TEST(ClassQueues, TheHighestClassGoesFirstAndWithinAClassTheFirst) {
   std::deque<ClassQueues::Waiting> requests;
   const auto add = [&](IoClass c) { queues.PushBack(requests.emplace_back(ClassQueues::Waiting{c, kSlice})); };
   add(IoClass::kGc);
+  add(IoClass::kOther);
   add(IoClass::kFlush);
   add(IoClass::kFlush);
   add(IoClass::kWal);
-  for (const size_t expected : {3U, 1U, 2U, 0U}) EXPECT_EQ(queues.Next(true), &requests[expected]);
+  for (const size_t expected : {4U, 2U, 3U, 1U, 0U}) EXPECT_EQ(queues.Next(true), &requests[expected]);
   EXPECT_EQ(queues.Next(true), nullptr);
 }
 

@@ -15,14 +15,14 @@ enum class IoClass : uint8_t {
   kFlush,     // memtable to L0
   kCompactionRead,
   kCompactionWrite,
-  kGc,     // Isozone's own copies
   kOther,  // everything else: info log, OPTIONS, backups, command line
+  kGc,     // Isozone's own copies
 };
 inline constexpr int kIoClassCount = 8;
 
 constexpr std::string_view IoClassName(IoClass c) {
   constexpr std::array<std::string_view, kIoClassCount> kNames = {
-      "wal", "metadata", "user-read", "flush", "compaction-read", "compaction-write", "gc", "other"};
+      "wal", "metadata", "user-read", "flush", "compaction-read", "compaction-write", "other", "gc"};
   return kNames[static_cast<size_t>(c)];
 }
 

@@ -151,7 +151,7 @@ void IoEngine::Dispatch(Group& group) {
 IoRequest* IoEngine::TakeNext(Group& group, int64_t& alarm_ns) {
   const MutexLock lock(group.mu);
   // A place for any class, or else one that the background classes may not take.
-  const bool background_too = TryEnter(group, IoClass::kOther);
+  const bool background_too = TryEnter(group, IoClass::kGc);
   if (!background_too && !TryEnter(group, IoClass::kWal)) return nullptr;
   int64_t opens_at_ns = INT64_MAX;
   IoClassSet gaps;
