@@ -343,7 +343,7 @@ Result<ZoneLease> ZonePool::Impl::GrantWhenPossible(BudgetClass c, AttemptFuncti
     bool collecting = false;
     waiting += counted;
     bool retry = ResetReleasedMetadata() || FinishZones(/*logs_too=*/false);
-    if (!reset_at_once && !table.dead().empty()) reset_now = true;  // space, or an active zone, for the asking
+    if (!table.dead().empty()) reset_now = true;  // space, or an active zone: also if reset_at_once is no more by then
     if (!retry && result.lack == Lack::kCredit) {
       retry = AwaitCredit(credit_deadline_ns);
     } else if (!retry && c == BudgetClass::kGc && result.lack == Lack::kSpace && AwaitCheckpoint(checkpoint)) {
@@ -685,6 +685,7 @@ void ZonePool::Impl::RunInBackground() {
     if (!stopping && FinishZones(/*logs_too=*/true)) continue;
     if (ResetDead()) continue;
     if (stopping && jobs.empty()) break;
+    if (!WorkIsDue()) changed.SignalAll();  // what somebody may wait for has gone another way
     work.Wait(mu);
   }
   started = false;

@@ -27,6 +27,9 @@ constexpr uint64_t kCapacity = 16 * kBlock;
 constexpr ZoneRequest kData = {ZoneUse::kData, Lifetime::kMedium, kBlock};
 constexpr ZoneRequest kGoesOnInData = {ZoneUse::kData, Lifetime::kShort, kBlock};  // in a zone of kData, if it can
 constexpr ZoneRequest kLog = {ZoneUse::kLog, Lifetime::kShort, kBlock};
+constexpr ZoneRequest kCollector = {
+    .use = ZoneUse::kData, .lifetime = Lifetime::kMedium, .min_room = kBlock, .gc = true};
+constexpr std::chrono::seconds kLong(10);  // more than anything takes that does not hang
 
 // A device of write pointers only, that can be made to hold back resets and finishes, so that a test decides what
 // happens in between. It counts every breach of its limits.
@@ -170,12 +173,15 @@ class ZonePoolTest : public testing::Test {
     pool_->Start();
   }
   void Create() {
-    auto pool = ZonePool::Create(*device_, {.make_durable =
-                                                [this] {
-                                                  ++durable_calls_;
-                                                  return durable_ ? durable_() : Status::Ok();
-                                                },
-                                            .want_space = [this] { ++space_wanted_; }});
+    auto pool =
+        ZonePool::Create(*device_, {.make_durable =
+                                        [this] {
+                                          ++durable_calls_;
+                                          return durable_ ? durable_() : Status::Ok();
+                                        },
+                                    .want_checkpoint = [this] { return ++checkpoints_wanted_; },
+                                    .checkpoint_pending = [this](uint64_t) { return checkpoint_pending_.load(); },
+                                    .want_space = [this] { ++space_wanted_; }});
     ASSERT_TRUE(pool.ok()) << pool.status().ToString();
     pool_ = std::move(*pool);
   }
@@ -225,6 +231,8 @@ class ZonePoolTest : public testing::Test {
 
   std::atomic<int> durable_calls_ = 0;
   std::atomic<int> space_wanted_ = 0;
+  std::atomic<uint64_t> checkpoints_wanted_ = 0;
+  std::atomic<bool> checkpoint_pending_ = false;
   std::unique_ptr<ZonePool> pool_;
 };
 
@@ -899,6 +907,50 @@ TEST_F(ZonePoolTest, DeadZonesWaitForARoundOrForSomebodyWhoNeedsThem) {
   pool_->RemoveLive(zones[3], kCapacity);
   pool_->ResetAtOnce(true);
   while (pool_->Stats().resets < 5) std::this_thread::yield();
+}
+
+// Who has begun to wait for a dead zone gets it, whatever scheme is chosen meanwhile.
+TEST_F(ZonePoolTest, WhoWaitsForADeadZoneGetsItAlsoWhenOthersThenWait) {
+  Open(/*zone_count=*/20, /*max_active=*/9);
+  for (int i = 0; i < 2; ++i) {  // both zones that logs may have active, with little room left
+    ZoneLease log = MustAcquire({ZoneUse::kLog, Lifetime::kShort, kCapacity});
+    Write(log, kCapacity - kBlock);
+  }
+  const std::vector<ZoneId> zones = FillDevice();
+  std::promise<void> go_on;
+  durable_ = [&, first = true]() mutable {
+    if (std::exchange(first, false)) go_on.get_future().wait();
+    return Status::Ok();
+  };
+  device_->Hold(DeviceOp::kFinish);
+  ZoneRequest request = kLog;
+  request.min_room = 2 * kBlock;
+  auto log = std::async(std::launch::async, [&] { return pool_->Acquire(request).status(); });
+  while (durable_calls_ == 0) std::this_thread::yield();  // the thread is about to finish a zone of logs
+  pool_->RemoveLive(zones[0], kCapacity);
+  auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData).status(); });
+  while (pool_->Stats().waits < 2) std::this_thread::yield();
+  pool_->ResetAtOnce(false);
+  go_on.set_value();
+  device_->WaitUntilHeld(1);
+  EXPECT_EQ(waiter.wait_for(kLong), std::future_status::ready);
+  device_->LetGo();
+  EXPECT_TRUE(waiter.get().ok());
+  EXPECT_TRUE(log.get().ok());
+}
+
+// Needed already when it dies.
+TEST_F(ZonePoolTest, WhoWaitsForSpaceGetsWhatDiesMeanwhile) {
+  Open();
+  pool_->ResetAtOnce(false);
+  const std::vector<ZoneId> zones = FillDevice();
+  pool_->AttachCollector(true);
+  auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData).status(); });
+  WaitUntilWanted(1);
+  pool_->RemoveLive(zones[0], kCapacity);
+  EXPECT_EQ(waiter.wait_for(kLong), std::future_status::ready);
+  pool_->AttachCollector(false);
+  EXPECT_TRUE(waiter.get().ok());
 }
 
 // Whose reset nobody has to ask for, with the thread asleep.
