@@ -324,10 +324,11 @@ Result<ZoneLease> ZonePool::Impl::ReopenMetadata(ZoneId zone) {
 // The ladder for a caller that no zone can be given to, from what costs nobody anything to giving up.
 template <typename AttemptFunction>
 Result<ZoneLease> ZonePool::Impl::GrantWhenPossible(BudgetClass c, AttemptFunction attempt) {
+  constexpr uint64_t kNotWaiting = UINT64_MAX;
   int64_t began_ns = 0;
-  std::optional<uint64_t> since_round;  // since when it needs space
-  bool waited = false;                  // for the collector
-  CheckpointWait checkpoint;            // of the collector
+  uint64_t since_round = kNotWaiting;  // since when there is nothing but the collector to wait for
+  bool waited = false;                 // for the collector
+  CheckpointWait checkpoint;           // of the collector
   int64_t credit_deadline_ns = 0;
   for (;;) {
     FinishCompleted();
@@ -348,15 +349,17 @@ Result<ZoneLease> ZonePool::Impl::GrantWhenPossible(BudgetClass c, AttemptFuncti
       retry = AwaitCredit(credit_deadline_ns);
     } else if (!retry && c == BudgetClass::kGc && result.lack == Lack::kSpace && AwaitCheckpoint(checkpoint)) {
       retry = true;
-    } else if (!retry && !HelpIsComing(result.lack, c)) {
+    } else if (!retry && HelpIsComing(result.lack, c)) {
+      since_round = kNotWaiting;  // rounds under way meanwhile do not know of it
+    } else if (!retry) {
       // A writer that is between writes loses its zone before anybody waits for one.
       retry = RevokeIdleLease(result.lack, c);
       // Somebody in the middle of a write is between writes soon. Metadata takes no room from others.
       const bool writing = std::any_of(leases.begin(), leases.end(), [](const auto& l) { return l.second.writing; });
       const bool frees_something = result.lack != Lack::kSpace || c != BudgetClass::kMetadata;
       if (!retry && result.lack == Lack::kSpace) {
-        if (!since_round) since_round = round;
-        collecting = CollectorMayHelp(c, *since_round);
+        if (since_round == kNotWaiting) since_round = round;
+        collecting = CollectorMayHelp(c, since_round);
         if (collecting && !std::exchange(waited, true)) ++stats.space_waits;
       }
       if (!retry && !collecting && !(writing && frees_something)) {

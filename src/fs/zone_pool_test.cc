@@ -862,6 +862,32 @@ TEST_F(ZonePoolTest, NobodyWaitsForACollectorThatGoes) {
   EXPECT_EQ(waiter.get().code(), StatusCode::kNoSpace);
 }
 
+// Between the wait for a reset that came to nothing and the next round it must be asked for space again.
+TEST_F(ZonePoolTest, WhoHasWaitedForAResetWaitsForAWholeRoundAfterwards) {
+  Open();
+  const std::vector<ZoneId> zones = FillDevice();
+  pool_->AttachCollector(true);
+  auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData); });
+  WaitUntilWanted(1);
+  device_->Hold(DeviceOp::kReset);
+  pool_->RemoveLive(zones[0], kCapacity);
+  device_->WaitUntilHeld(1);
+  pool_->BeginRound();
+  pool_->EndRound(/*gained=*/false);
+  while (pool_->SpaceForGc().wanted) std::this_thread::yield();  // there is a zone to come
+  device_->FailNext(DeviceOp::kReset, DeviceStatus::kWriteFault);
+  device_->LetGo();
+  while (space_wanted_ < 2 && waiter.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    std::this_thread::yield();
+  }
+  pool_->BeginRound();
+  pool_->RemoveLive(zones[1], kCapacity);
+  const auto lease = waiter.get();
+  ASSERT_TRUE(lease.ok()) << lease.status().ToString();
+  EXPECT_EQ(lease->zone(), zones[1]);
+  pool_->EndRound(/*gained=*/true);
+}
+
 TEST_F(ZonePoolTest, AsSpaceRunsOutFlushesWaitForThoseWhoMakeSpace) {
   Open();
   pool_->AttachCollector(true);
