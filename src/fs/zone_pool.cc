@@ -57,6 +57,8 @@ BudgetClass ClassOf(ZoneUse use) {
 
 BudgetClass ClassOf(const ZoneRequest& request) { return request.gc ? BudgetClass::kGc : ClassOf(request.use); }
 
+bool IsOfFiles(BudgetClass c) { return c == BudgetClass::kData || c == BudgetClass::kLog; }
+
 uint32_t EmptyKeptFrom(BudgetClass c) {
   switch (c) {
     case BudgetClass::kMetadata:
@@ -354,9 +356,9 @@ Result<ZoneLease> ZonePool::Impl::GrantWhenPossible(BudgetClass c, AttemptFuncti
     } else if (!retry) {
       // A writer that is between writes loses its zone before anybody waits for one.
       retry = RevokeIdleLease(result.lack, c);
-      // Somebody in the middle of a write is between writes soon. Metadata takes no room from others.
+      // Somebody in the middle of a write is between writes soon. Metadata and the collector take no room from others.
       const bool writing = std::any_of(leases.begin(), leases.end(), [](const auto& l) { return l.second.writing; });
-      const bool frees_something = result.lack != Lack::kSpace || c != BudgetClass::kMetadata;
+      const bool frees_something = result.lack != Lack::kSpace || IsOfFiles(c);
       if (!retry && result.lack == Lack::kSpace) {
         if (since_round == kNotWaiting) since_round = round;
         collecting = CollectorMayHelp(c, since_round);
@@ -1047,8 +1049,7 @@ bool ZonePool::Impl::Pay() {
 void ZonePool::Impl::Earn() { credit = std::min(credit + device.geometry().zone_capacity, MostCredit()); }
 
 bool ZonePool::Impl::CollectorMayHelp(BudgetClass c, uint64_t since_round) const {
-  const bool files = c == BudgetClass::kData || c == BudgetClass::kLog;
-  return files && collects && options.want_space && durable_error.ok() && hopeless_round <= since_round;
+  return IsOfFiles(c) && collects && options.want_space && durable_error.ok() && hopeless_round <= since_round;
 }
 
 GcSpace ZonePool::SpaceForGc() const {

@@ -888,6 +888,19 @@ TEST_F(ZonePoolTest, WhoHasWaitedForAResetWaitsForAWholeRoundAfterwards) {
   pool_->EndRound(/*gained=*/true);
 }
 
+TEST_F(ZonePoolTest, TheCollectorWaitsForNobodyWhoWrites) {
+  Open();
+  FillDevice();
+  ZoneLease log = MustAcquire(kLog);
+  ZoneLease journal = MustAcquireMetadata(ZoneUse::kJournal);
+  ASSERT_TRUE(log.BeginWrite());
+  auto collector = std::async(std::launch::async, [&] { return pool_->Acquire(kCollector).status(); });
+  EXPECT_EQ(collector.wait_for(kLong), std::future_status::ready);
+  log.EndWrite(0);
+  log.Release();
+  EXPECT_EQ(collector.get().code(), StatusCode::kNoSpace);
+}
+
 TEST_F(ZonePoolTest, AsSpaceRunsOutFlushesWaitForThoseWhoMakeSpace) {
   Open();
   pool_->AttachCollector(true);
