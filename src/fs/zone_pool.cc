@@ -349,10 +349,10 @@ Result<ZoneLease> ZonePool::Impl::GrantWhenPossible(BudgetClass c, AttemptFuncti
     if (!table.dead().empty()) reset_now = true;  // space, or an active zone: also if reset_at_once is no more by then
     if (!retry && result.lack == Lack::kCredit) {
       retry = AwaitCredit(credit_deadline_ns);
-    } else if (!retry && c == BudgetClass::kGc && result.lack == Lack::kSpace && AwaitCheckpoint(checkpoint)) {
-      retry = true;
     } else if (!retry && HelpIsComing(result.lack, c)) {
       since_round = kNotWaiting;  // rounds under way meanwhile do not know of it
+    } else if (!retry && c == BudgetClass::kGc && result.lack == Lack::kSpace && AwaitCheckpoint(checkpoint)) {
+      retry = true;
     } else if (!retry) {
       // A writer that is between writes loses its zone before anybody waits for one.
       retry = RevokeIdleLease(result.lack, c);

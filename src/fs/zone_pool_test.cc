@@ -901,6 +901,46 @@ TEST_F(ZonePoolTest, TheCollectorWaitsForNobodyWhoWrites) {
   EXPECT_EQ(collector.get().code(), StatusCode::kNoSpace);
 }
 
+TEST_F(ZonePoolTest, TheCollectorWaitsForTheCheckpointThatGivesItsReserveBack) {
+  Open();
+  FillDevice();
+  ZoneLease first = MustAcquireMetadata(ZoneUse::kJournal);
+  ZoneLease second = MustAcquireMetadata(ZoneUse::kJournal);
+  const ZoneId given_back = first.zone();
+  checkpoint_pending_ = true;
+  auto collector = std::async(std::launch::async, [&] { return pool_->Acquire(kCollector); });
+  while (checkpoints_wanted_ == 0) std::this_thread::yield();
+  ASSERT_TRUE(first.BeginWrite());
+  ASSERT_EQ(WriteBlocks(*device_, first, kBlock), DeviceStatus::kSuccess);
+  first.EndWrite(kBlock);
+  first.Release();
+  pool_->ReleaseMetadata(given_back);
+  checkpoint_pending_ = false;
+  const auto lease = collector.get();
+  ASSERT_TRUE(lease.ok()) << lease.status().ToString();
+  EXPECT_EQ(lease->zone(), given_back);
+  EXPECT_EQ(checkpoints_wanted_, 1U);
+  // Once that gives nothing back either, there is no space.
+  EXPECT_EQ(pool_->Acquire(kCollector).status().code(), StatusCode::kNoSpace);
+  EXPECT_EQ(checkpoints_wanted_, 2U);
+}
+
+TEST_F(ZonePoolTest, NoCheckpointIsTakenWhereAZoneIsToComeAnyway) {
+  Open();
+  const std::vector<ZoneId> zones = FillDevice();
+  ZoneLease first = MustAcquireMetadata(ZoneUse::kJournal);
+  ZoneLease second = MustAcquireMetadata(ZoneUse::kJournal);
+  device_->Hold(DeviceOp::kReset);
+  pool_->RemoveLive(zones[0], kCapacity);
+  device_->WaitUntilHeld(1);
+  checkpoint_pending_ = true;
+  auto collector = std::async(std::launch::async, [&] { return pool_->Acquire(kCollector); });
+  while (pool_->Stats().waits == 0 && checkpoints_wanted_ == 0) std::this_thread::yield();
+  device_->LetGo();
+  EXPECT_TRUE(collector.get().ok());
+  EXPECT_EQ(checkpoints_wanted_, 0U);
+}
+
 TEST_F(ZonePoolTest, AsSpaceRunsOutFlushesWaitForThoseWhoMakeSpace) {
   Open();
   pool_->AttachCollector(true);
