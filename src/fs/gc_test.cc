@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "fs/test_volume.h"
+#include "fs/zone_stream.h"
 
 namespace isozone {
 namespace {
@@ -280,6 +281,25 @@ TEST_F(GcTest, AFailedWriteGoesToAnotherZone) {
   ExpectAll();
 }
 
+// A device that fails all writes is not tried for ever.
+TEST_F(GcTest, ManyFailedWritesInARowEndTheCollection) {
+  Mount();
+  MakeGarbage();
+  const std::vector<ZoneView> zones = fs().Zones();
+  for (uint32_t zone = 2; zone < zones.size(); ++zone) {
+    if (zones[zone].use != ZoneUse::kData && zones[zone].use != ZoneUse::kFree) continue;
+    for (int i = 0; i < 3 * ZoneStream::kMaxAttempts; ++i) {
+      volume_.device().FailNext(DeviceOp::kWrite, ZoneId(zone), DeviceStatus::kWriteFault);
+    }
+  }
+  const auto done = fs().CollectGarbage(100, {});
+  EXPECT_TRUE(done.status().Is(StatusCode::kIoError)) << done.status().ToString();
+  EXPECT_EQ(fs().Stats().write_retries, ZoneStream::kMaxAttempts);
+  ExpectAll();
+  ISOZONE_ASSERT_OK(volume_.Remount(WithGc("none")));
+  ExpectAll();
+}
+
 // --- What happens to files between two windows. Zones of three segments, and a segment a window: the second one is read
 // before the first one is moved. ---
 
@@ -435,12 +455,6 @@ TEST(GcPowerCut, InAnyCommandOfACollectionLosesNothing) {
 class GcSpaceTest : public GcTest {
  protected:
   GcSpaceTest() : GcTest(SmallGeometry(64, 256 * kKiB)) {}
-  // A checkpoint needs two zones for a moment, which a collector at its last zone then lacks.
-  static MountOptions WithManyCheckpoints(const std::string& scheme) {
-    MountOptions options = WithGc(scheme);
-    options.checkpoint_after = 64 * kKiB;
-    return options;
-  }
   // Writes files until there is no space; how many.
   int FillUp(size_t size) {
     for (int i = 0;; ++i) {
@@ -458,7 +472,7 @@ TEST_F(GcSpaceTest, WhoWaitsForSpaceIsServedByTheCollector) {
   for (const char* scheme : {"isozone", "lsm-zgc", "zenfs+", "full"}) {
     SCOPED_TRACE(scheme);
     if (files_.empty()) Mount(scheme);
-    ISOZONE_ASSERT_OK(volume_.Remount(WithManyCheckpoints(scheme)));
+    ISOZONE_ASSERT_OK(volume_.Remount(WithGc(scheme)));
     // Far more than the device holds, in files that do not die in the order in which they were written.
     for (int i = 0; i < 600; ++i) {
       const std::string path = "/f" + std::to_string(random_.Below(190));
@@ -518,7 +532,7 @@ TEST_F(GcSpaceTest, FullResetsDeadZonesWhenSomebodyNeedsThem) {
 }
 
 TEST_F(GcSpaceTest, ManyWritersAndReadersOnAFullDevice) {
-  ISOZONE_ASSERT_OK(volume_.Mount(WithManyCheckpoints("isozone")));
+  ISOZONE_ASSERT_OK(volume_.Mount(WithGc("isozone")));
   std::vector<std::thread> threads;
   for (int id = 0; id < 3; ++id) {
     threads.emplace_back([&, id] {

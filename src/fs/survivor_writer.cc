@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 namespace isozone {
 
 SurvivorWriter::SurvivorWriter(FsCore& core)
@@ -123,8 +125,10 @@ Status SurvivorWriter::Settle(Lane& lane, std::vector<GcMove>& moves) {
   ISOZONE_ASSIGN_OR_RETURN(const auto outcome, lane.stream.Finish());
   if (outcome == ZoneStream::Outcome::kLostZone) {
     lost_.push_back(unit);
-    return Status::Ok();
+    if (++failures_ < ZoneStream::kMaxAttempts) return Status::Ok();
+    return Status::IoError(fmt::format("writes to {} zones in a row have failed", failures_));
   }
+  failures_ = 0;
   for (const GcBlocks::Piece& piece : unit.blocks->pieces) {
     const uint64_t begin = std::max(piece.offset, unit.offset);
     const uint64_t end = std::min(piece.offset + piece.length, unit.offset + unit.length);

@@ -5,6 +5,8 @@
 // Lanes are of one data class at a time; another class begins new ones, or, where no zone is empty but those that are
 // kept, goes on in the same: rather classes together than a victim that is left half moved.
 //
+// Failures: what a zone has failed to take goes to another one, as long as not kMaxAttempts writes in a row have failed.
+//
 // Thread safety: one thread at a time.
 #pragma once
 
@@ -55,6 +57,7 @@ class SurvivorWriter final : public GcWriter {
   DataClass data_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<Unit> lost_;  // to be written again
+  int failures_ = 0;        // writes in a row that failed
   size_t turn_ = 0;
 };
 

@@ -51,7 +51,7 @@ class GcWriter {
   virtual ~GcWriter() = default;
   // Writes all of `blocks`, which have survived as `data`, all at once as far as there are zones. Where each piece went is
   // appended to `moves` (a piece may have been cut where a zone ended), also after an error, as far as it came. A failed
-  // write is repeated in another zone. kNoSpace.
+  // write is repeated in another zone. kNoSpace; kIoError where many in a row have failed.
   virtual Status Write(std::span<const GcBlocks> blocks, DataClass data, std::vector<GcMove>& moves) = 0;
 };
 
