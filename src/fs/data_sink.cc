@@ -193,7 +193,8 @@ class DataSink final : public WriteSink {
                                                              .min_room = core_.geometry().block_size,
                                                              .urgent = io_class_ <= IoClass::kFlush,
                                                              .taken_groups = taken,
-                                                             .level = data_.level});
+                                                             .level = data_.level,
+                                                             .compaction = io_class_ == IoClass::kCompactionWrite});
     if (!lease) return false;
     auto lane = MakeLane();
     lane->stream.Hold(std::move(*lease));

@@ -135,6 +135,7 @@ struct ZonePool::Impl {
     uint64_t id = 0;
     BudgetClass budget_class = BudgetClass::kData;
     bool urgent = false;
+    bool compaction = false;
     std::optional<ActiveBudget::Token> open;  // until the zone is full
     bool writing = false;
     uint64_t last_used = 0;  // by use_count_
@@ -176,7 +177,7 @@ struct ZonePool::Impl {
   // What a new zone costs a writer of data now, in bytes that the collector must have gained.
   uint64_t PriceOfZone() const ISOZONE_REQUIRES(mu);
   bool Pay() ISOZONE_REQUIRES(mu);
-  bool OthersWrite() const ISOZONE_REQUIRES(mu);
+  bool CompactionWrites() const ISOZONE_REQUIRES(mu);
   void Earn() ISOZONE_REQUIRES(mu);
   uint64_t MostCredit() const { return kMostCreditZones * device.geometry().zone_capacity; }
   bool CollectorMayHelp(BudgetClass c, uint64_t since_round) const ISOZONE_REQUIRES(mu);
@@ -396,7 +397,7 @@ std::optional<ZoneLease> ZonePool::Impl::TryAcquire(const ZoneRequest& request) 
   const Placement placement = Place(query);
   using Action = Placement::Action;
   if (placement.action != Action::kUseIdle && placement.action != Action::kOpenEmpty) return std::nullopt;
-  if (placement.action == Action::kOpenEmpty && request.urgent && OthersWrite() && !Pay()) return std::nullopt;
+  if (placement.action == Action::kOpenEmpty && request.urgent && CompactionWrites() && !Pay()) return std::nullopt;
   return GrantTo(request, *placement.zone, query.urgent);
 }
 
@@ -463,7 +464,7 @@ ZonePool::Impl::Attempt ZonePool::Impl::TryPlace(const ZoneRequest& request) {
   }
   switch (placement.action) {
     case Placement::Action::kOpenEmpty:
-      if (c == BudgetClass::kData && request.urgent && OthersWrite() && !Pay()) return {{}, Lack::kCredit};
+      if (c == BudgetClass::kData && request.urgent && CompactionWrites() && !Pay()) return {{}, Lack::kCredit};
       [[fallthrough]];
     case Placement::Action::kUseIdle:
       return {GrantTo(request, *placement.zone, query.urgent), {}};
@@ -500,7 +501,9 @@ ZoneLease ZonePool::Impl::GrantTo(const ZoneRequest& request, ZoneId zone, bool 
   if (record.phase == ZonePhase::kIdle && record.use == ZoneUse::kData && record.data_class() != data) {
     ++stats.mixed_classes;
   }
-  return GrantLease(zone, request.use, data, ClassOf(request), urgent);
+  ZoneLease lease = GrantLease(zone, request.use, data, ClassOf(request), urgent);
+  leases.at(zone).compaction = request.compaction;
+  return lease;
 }
 
 // The tokens are there: the caller has looked.
@@ -1032,11 +1035,8 @@ uint64_t ZonePool::Impl::PriceOfZone() const {
                                (1 - free / throttle_below));
 }
 
-// Somebody who may be about to make space: a compaction.
-bool ZonePool::Impl::OthersWrite() const {
-  return std::any_of(leases.begin(), leases.end(), [](const auto& entry) {
-    return entry.second.budget_class == BudgetClass::kData && !entry.second.urgent;
-  });
+bool ZonePool::Impl::CompactionWrites() const {
+  return std::any_of(leases.begin(), leases.end(), [](const auto& entry) { return entry.second.compaction; });
 }
 
 bool ZonePool::Impl::Pay() {

@@ -74,7 +74,8 @@ struct ZoneRequest {
   std::span<const uint32_t> taken_groups = {};  // for TryAcquire: in which the file has zones already
   int8_t level = DataClass::kNoLevel;
   ZoneHeat heat = kNewDataHeat;
-  bool gc = false;  // the collector's: out of its reserve, and it never waits for itself
+  bool compaction = false;  // makes space sooner or later: see ThrottleBelow
+  bool gc = false;          // the collector's: out of its reserve, and it never waits for itself
 };
 
 // The exclusive right to write one zone. Move-only; gives the zone back when it goes.

@@ -947,9 +947,13 @@ TEST_F(ZonePoolTest, AsSpaceRunsOutFlushesWaitForThoseWhoMakeSpace) {
   pool_->ThrottleBelow(100);
   ZoneRequest flush = {ZoneUse::kData, Lifetime::kExtreme, kBlock};
   flush.urgent = true;
+  ZoneLease info_log = MustAcquire(kData);
   ZoneLease alone = MustAcquire(flush);  // nobody makes space: nothing to wait for
-  ZoneLease compaction = MustAcquire(kData);
-  ZoneLease another = MustAcquire({ZoneUse::kData, Lifetime::kLong, kBlock});
+  ZoneRequest compacts = kData;
+  compacts.compaction = true;
+  ZoneLease compaction = MustAcquire(compacts);
+  compacts.lifetime = Lifetime::kLong;
+  ZoneLease another = MustAcquire(compacts);
   EXPECT_EQ(pool_->Stats().throttled, 0U);
   auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(flush); });
   while (pool_->Stats().throttled == 0) std::this_thread::yield();

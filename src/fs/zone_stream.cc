@@ -18,6 +18,7 @@ Status ZoneStream::Reserve(uint64_t bytes) {
                                                         .urgent = io_class_ <= IoClass::kFlush,
                                                         .level = data_.level,
                                                         .heat = data_.heat,
+                                                        .compaction = io_class_ == IoClass::kCompactionWrite,
                                                         .gc = gc_}));
   return Status::Ok();
 }
