@@ -13,6 +13,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mutex.h"
+#include "base/units.h"
+#include "fs/collector_rounds.h"
+#include "fs/flush_throttle.h"
 #include "zone/active_budget.h"
 #include "zone/placement_policy.h"
 #include "zone/zone_table.h"
@@ -34,14 +37,6 @@ constexpr uint32_t kMetadataZones = kSuperblockZones + 2 + 1 + kEmptyForMetadata
 constexpr uint32_t kLogZones = 2;
 constexpr uint32_t kDataZones = 2;
 constexpr uint32_t kMinZones = kMetadataZones + kLogZones + kEmptyForGc + kDataZones;
-
-// What becomes free while there is plenty does not pay for all that is written when there is little.
-constexpr uint64_t kMostCreditZones = 8;
-
-// What a zone costs a flush at most, in zones: about what compaction rewrites, and so frees, for one that is flushed. And
-// how long it waits for one at most.
-constexpr double kDearestZone = 8;
-constexpr int64_t kLongestThrottleNs = 1'000'000'000;
 
 // Zones that one call of make_durable serves, and at most so many resets in flight.
 constexpr size_t kResetBatch = 32;
@@ -125,7 +120,7 @@ struct ZonePool::Impl {
     kOpenZone,    // as many zones are leased as may be open
     kActiveZone,  // a zone has to stop being active
     kSpace,       // a zone has to be reset
-    kCredit,      // there is a zone, but it must be paid for: ThrottleBelow
+    kCredit,      // there is a zone, but it must be paid for: FlushThrottle
   };
   struct Attempt {
     ZoneLease lease;  // held where it was granted
@@ -140,9 +135,15 @@ struct ZonePool::Impl {
     bool writing = false;
     uint64_t last_used = 0;  // by use_count_
   };
-  struct CheckpointWait {
-    std::optional<uint64_t> number;  // once it was asked for
-    bool ended = false;
+  // Who waits for a zone.
+  struct Waiter {
+    BudgetClass budget_class = BudgetClass::kData;
+    int64_t began_ns = 0;                     // since when; 0: it has not waited yet
+    int64_t credit_deadline_ns = 0;           // 0: nothing was to be paid for yet
+    bool counted = false;                     // in stats.space_waits
+    CollectorRounds::Since no_space;          // and nothing but the collector to wait for
+    std::optional<uint64_t> checkpoint = {};  // the number of the one that was asked for
+    bool checkpoint_ended = false;
   };
   // A reset or finish in flight.
   struct Job {
@@ -162,8 +163,12 @@ struct ZonePool::Impl {
   // Repeats `attempt` (Attempt(), the mutex held) until it is granted or nothing can make it succeed.
   template <typename AttemptFunction>
   Result<ZoneLease> GrantWhenPossible(BudgetClass c, AttemptFunction attempt) ISOZONE_REQUIRES(mu);
-  bool AwaitCredit(int64_t& deadline_ns) ISOZONE_REQUIRES(mu);
-  bool AwaitCheckpoint(CheckpointWait& wait) ISOZONE_REQUIRES(mu);
+  // Waits for something that may end the lack, or does something about it. False: nothing can.
+  bool AwaitHelp(Waiter& waiter, Lack lack) ISOZONE_REQUIRES(mu);
+  void AwaitCredit(Waiter& waiter) ISOZONE_REQUIRES(mu);
+  bool AwaitCheckpoint(Waiter& waiter) ISOZONE_REQUIRES(mu);
+  static constexpr int64_t kNoDeadline = INT64_MAX;
+  void AwaitChange(Waiter& waiter, int64_t deadline_ns = kNoDeadline) ISOZONE_REQUIRES(mu);
   std::optional<ZoneLease> TryAcquire(const ZoneRequest& request) ISOZONE_EXCLUDES(mu);
   PlacementQuery QueryFor(const ZoneRequest& request) ISOZONE_REQUIRES(mu);
   Placement Place(const PlacementQuery& query) const ISOZONE_REQUIRES(mu);
@@ -174,13 +179,9 @@ struct ZonePool::Impl {
   ZoneLease GrantTo(const ZoneRequest& request, ZoneId zone, bool urgent) ISOZONE_REQUIRES(mu);
   GcSpace SpaceForGc() const ISOZONE_REQUIRES(mu);
   GcCandidate AsCandidate(ZoneId id) const ISOZONE_REQUIRES(mu);
-  // What a new zone costs a writer of data now, in bytes that the collector must have gained.
-  uint64_t PriceOfZone() const ISOZONE_REQUIRES(mu);
-  bool Pay() ISOZONE_REQUIRES(mu);
-  bool CompactionWrites() const ISOZONE_REQUIRES(mu);
-  void Earn() ISOZONE_REQUIRES(mu);
-  uint64_t MostCredit() const { return kMostCreditZones * device.geometry().zone_capacity; }
-  bool CollectorMayHelp(BudgetClass c, uint64_t since_round) const ISOZONE_REQUIRES(mu);
+  // The request may have an empty zone, and has paid for it.
+  bool Pay(const ZoneRequest& request) ISOZONE_REQUIRES(mu);
+  bool CollectorMayHelp(Waiter& waiter) const ISOZONE_REQUIRES(mu);
   bool HelpIsComing(Lack lack, BudgetClass c) const ISOZONE_REQUIRES(mu);
   bool RevokeIdleLease(Lack lack, BudgetClass c) ISOZONE_REQUIRES(mu);
   Status NothingLeft(Lack lack) const ISOZONE_REQUIRES(mu);
@@ -246,15 +247,10 @@ struct ZonePool::Impl {
   std::vector<ZoneId> failed_writes ISOZONE_GUARDED_BY(mu);  // leased, written no more, not looked at yet
   std::vector<ZoneId> failed_active ISOZONE_GUARDED_BY(mu);  // broken, to be finished so that they cost no token
   std::array<uint32_t, kBudgetClassCount> waiting_for_token ISOZONE_GUARDED_BY(mu){};
-  // The collector: it is attached; the number of the round begun last, and of the last one that gained nothing.
-  bool collects ISOZONE_GUARDED_BY(mu) = false;
-  uint64_t round ISOZONE_GUARDED_BY(mu) = 0;
-  uint64_t hopeless_round ISOZONE_GUARDED_BY(mu) = 0;
-  uint32_t waiting_for_space ISOZONE_GUARDED_BY(mu) = 0;
+  CollectorRounds rounds ISOZONE_GUARDED_BY(mu);
+  FlushThrottle throttle ISOZONE_GUARDED_BY(mu);
   bool reset_at_once ISOZONE_GUARDED_BY(mu) = true;
   bool reset_now ISOZONE_GUARDED_BY(mu) = false;          // what is dead now, whatever reset_at_once says
-  double throttle_below ISOZONE_GUARDED_BY(mu) = 0;       // percent free
-  uint64_t credit ISOZONE_GUARDED_BY(mu) = 0;             // bytes that became free and were not used to pay for zones
   bool data_token_wanted ISOZONE_GUARDED_BY(mu) = false;  // data went where it does not belong, for want of one
   uint64_t use_count ISOZONE_GUARDED_BY(mu) = 0;
   uint64_t next_lease_id ISOZONE_GUARDED_BY(mu) = 1;
@@ -324,64 +320,70 @@ Result<ZoneLease> ZonePool::Impl::ReopenMetadata(ZoneId zone) {
   return GrantWhenPossible(BudgetClass::kMetadata, [&]() ISOZONE_REQUIRES(mu) { return TryReopen(zone); });
 }
 
-// The ladder for a caller that no zone can be given to, from what costs nobody anything to giving up.
 template <typename AttemptFunction>
 Result<ZoneLease> ZonePool::Impl::GrantWhenPossible(BudgetClass c, AttemptFunction attempt) {
-  constexpr uint64_t kNotWaiting = UINT64_MAX;
-  int64_t began_ns = 0;
-  uint64_t since_round = kNotWaiting;  // since when there is nothing but the collector to wait for
-  bool waited = false;                 // for the collector
-  CheckpointWait checkpoint;           // of the collector
-  int64_t credit_deadline_ns = 0;
+  Waiter waiter;
+  waiter.budget_class = c;
   for (;;) {
     FinishCompleted();
     ISOZONE_RETURN_IF_ERROR(CheckWritable());
     Attempt result = attempt();
     if (result.lease.held()) {
-      if (began_ns != 0) wait_ns.Add(static_cast<uint64_t>(MonotonicNs() - began_ns));
+      if (waiter.began_ns != 0) wait_ns.Add(static_cast<uint64_t>(MonotonicNs() - waiter.began_ns));
       WakeIfDue();
       return std::move(result.lease);
     }
     uint32_t& waiting = waiting_for_token[static_cast<size_t>(c)];
-    const uint32_t counted = result.lack == Lack::kActiveZone ? 1 : 0;
-    bool collecting = false;
-    waiting += counted;
-    bool retry = ResetReleasedMetadata() || FinishZones(/*logs_too=*/false);
-    if (!table.dead().empty()) reset_now = true;  // space, or an active zone: also if reset_at_once is no more by then
-    if (!retry && result.lack == Lack::kCredit) {
-      retry = AwaitCredit(credit_deadline_ns);
-    } else if (!retry && HelpIsComing(result.lack, c)) {
-      since_round = kNotWaiting;  // rounds under way meanwhile do not know of it
-    } else if (!retry && c == BudgetClass::kGc && result.lack == Lack::kSpace && AwaitCheckpoint(checkpoint)) {
-      retry = true;
-    } else if (!retry) {
-      // A writer that is between writes loses its zone before anybody waits for one.
-      retry = RevokeIdleLease(result.lack, c);
-      // Somebody in the middle of a write is between writes soon. Metadata and the collector take no room from others.
-      const bool writing = std::any_of(leases.begin(), leases.end(), [](const auto& l) { return l.second.writing; });
-      const bool frees_something = result.lack != Lack::kSpace || IsOfFiles(c);
-      if (!retry && result.lack == Lack::kSpace) {
-        if (since_round == kNotWaiting) since_round = round;
-        collecting = CollectorMayHelp(c, since_round);
-        if (collecting && !std::exchange(waited, true)) ++stats.space_waits;
-      }
-      if (!retry && !collecting && !(writing && frees_something)) {
-        waiting -= counted;
-        return NothingLeft(result.lack);
-      }
-    }
-    if (!retry) {
-      if (began_ns == 0) {
-        began_ns = MonotonicNs();
-        ++stats.waits;
-      }
-      WakeIfDue();
-      waiting_for_space += collecting ? 1 : 0;
-      if (collecting) options.want_space();
-      changed.Wait(mu);
-      waiting_for_space -= collecting ? 1 : 0;
-    }
-    waiting -= counted;
+    const uint32_t token = result.lack == Lack::kActiveZone ? 1 : 0;
+    waiting += token;
+    const bool go_on = AwaitHelp(waiter, result.lack);
+    waiting -= token;
+    if (!go_on) return NothingLeft(result.lack);
+  }
+}
+
+// The ladder for a caller that no zone can be given to, from what costs nobody anything to giving up.
+bool ZonePool::Impl::AwaitHelp(Waiter& waiter, Lack lack) {
+  const BudgetClass c = waiter.budget_class;
+  if (ResetReleasedMetadata() || FinishZones(/*logs_too=*/false)) return true;
+  if (!table.dead().empty()) reset_now = true;  // space, or an active zone: also if reset_at_once is no more by then
+  if (lack == Lack::kCredit) {
+    AwaitCredit(waiter);
+    return true;
+  }
+  if (HelpIsComing(lack, c)) {
+    waiter.no_space = {};  // rounds under way meanwhile do not know of it
+    AwaitChange(waiter);
+    return true;
+  }
+  if (c == BudgetClass::kGc && lack == Lack::kSpace && AwaitCheckpoint(waiter)) return true;
+  // A writer that is between writes loses its zone before anybody waits for one.
+  if (RevokeIdleLease(lack, c)) return true;
+  if (lack == Lack::kSpace && CollectorMayHelp(waiter)) {
+    if (!std::exchange(waiter.counted, true)) ++stats.space_waits;
+    const CollectorRounds::Waiting wanted(rounds);
+    options.want_space();
+    AwaitChange(waiter);
+    return true;
+  }
+  // Somebody in the middle of a write is between writes soon. Metadata and the collector take no room from others.
+  const bool frees_something = lack != Lack::kSpace || IsOfFiles(c);
+  const bool writing = std::any_of(leases.begin(), leases.end(), [](const auto& l) { return l.second.writing; });
+  if (!writing || !frees_something) return false;
+  AwaitChange(waiter);
+  return true;
+}
+
+void ZonePool::Impl::AwaitChange(Waiter& waiter, int64_t deadline_ns) {
+  if (waiter.began_ns == 0) {
+    waiter.began_ns = MonotonicNs();
+    ++stats.waits;
+  }
+  WakeIfDue();
+  if (deadline_ns == kNoDeadline) {
+    changed.Wait(mu);
+  } else {
+    changed.WaitUntil(mu, deadline_ns);
   }
 }
 
@@ -397,37 +399,35 @@ std::optional<ZoneLease> ZonePool::Impl::TryAcquire(const ZoneRequest& request) 
   const Placement placement = Place(query);
   using Action = Placement::Action;
   if (placement.action != Action::kUseIdle && placement.action != Action::kOpenEmpty) return std::nullopt;
-  if (placement.action == Action::kOpenEmpty && request.urgent && CompactionWrites() && !Pay()) return std::nullopt;
+  if (placement.action == Action::kOpenEmpty && !Pay(request)) return std::nullopt;
   return GrantTo(request, *placement.zone, query.urgent);
 }
 
-// Until something changes; true. Or, where that has taken too long, gives what is missing.
-bool ZonePool::Impl::AwaitCredit(int64_t& deadline_ns) {
+// Until something changes. Or, where that has taken too long, gives what is missing.
+void ZonePool::Impl::AwaitCredit(Waiter& waiter) {
   const int64_t now_ns = MonotonicNs();
-  if (deadline_ns == 0) {
-    deadline_ns = now_ns + kLongestThrottleNs;
+  if (waiter.credit_deadline_ns == 0) {
+    waiter.credit_deadline_ns = now_ns + FlushThrottle::kLongestWaitNs;
     ++stats.throttled;
   }
-  if (now_ns >= deadline_ns) {
-    credit = MostCredit();
+  if (now_ns >= waiter.credit_deadline_ns) {
+    throttle.Forgive();
   } else {
-    WakeIfDue();
-    changed.WaitUntil(mu, deadline_ns);
+    AwaitChange(waiter, waiter.credit_deadline_ns);
   }
-  return true;
 }
 
 // Asks for a checkpoint where that was not done, and waits a moment. False: it has ended, and what it gave back has been
 // looked at since.
-bool ZonePool::Impl::AwaitCheckpoint(CheckpointWait& wait) {
-  constexpr int64_t kMomentNs = 10'000'000;
-  if (!options.want_checkpoint || !started || wait.ended) return false;
+bool ZonePool::Impl::AwaitCheckpoint(Waiter& waiter) {
+  constexpr int64_t kMomentNs = 10 * kMillisecondNs;
+  if (!options.want_checkpoint || !started || waiter.checkpoint_ended) return false;
   {
     const MutexUnlock unlock(mu);
-    if (!wait.number) wait.number = options.want_checkpoint();
-    wait.ended = !options.checkpoint_pending(*wait.number);
+    if (!waiter.checkpoint) waiter.checkpoint = options.want_checkpoint();
+    waiter.checkpoint_ended = !options.checkpoint_pending(*waiter.checkpoint);
   }
-  if (!wait.ended) changed.WaitUntil(mu, MonotonicNs() + kMomentNs);
+  if (!waiter.checkpoint_ended) AwaitChange(waiter, MonotonicNs() + kMomentNs);
   return true;
 }
 
@@ -464,7 +464,7 @@ ZonePool::Impl::Attempt ZonePool::Impl::TryPlace(const ZoneRequest& request) {
   }
   switch (placement.action) {
     case Placement::Action::kOpenEmpty:
-      if (c == BudgetClass::kData && request.urgent && CompactionWrites() && !Pay()) return {{}, Lack::kCredit};
+      if (!Pay(request)) return {{}, Lack::kCredit};
       [[fallthrough]];
     case Placement::Action::kUseIdle:
       return {GrantTo(request, *placement.zone, query.urgent), {}};
@@ -730,7 +730,7 @@ bool ZonePool::Impl::FinishCompleted() {
     if (request.status != DeviceStatus::kSuccess) {
       HandleFailure(zone, request.op, request.status);
     } else if (request.op == DeviceOp::kReset) {
-      Earn();
+      throttle.Earn();
       deletion_delays.Reset(zone, MonotonicNs());
       table.EndReset(zone);
       active_tokens.erase(zone);
@@ -1009,7 +1009,7 @@ GcSpace ZonePool::Impl::SpaceForGc() const {
   space.zones = table.size() - std::min(table.size(), metadata + totals.unusable);
   space.capacity = space.zones * capacity;
   space.free = totals.free - std::min(table.empty().size(), kEmptyReserve) * capacity;
-  space.wanted = waiting_for_space > 0;
+  space.wanted = rounds.wanted();
   return space;
 }
 
@@ -1027,29 +1027,15 @@ GcCandidate ZonePool::Impl::AsCandidate(ZoneId id) const {
   return c;
 }
 
-uint64_t ZonePool::Impl::PriceOfZone() const {
-  if (!collects || throttle_below <= 0) return 0;
-  const double free = SpaceForGc().free_percent();
-  if (free >= throttle_below) return 0;
-  return static_cast<uint64_t>(static_cast<double>(device.geometry().zone_capacity) * kDearestZone *
-                               (1 - free / throttle_below));
+bool ZonePool::Impl::Pay(const ZoneRequest& request) {
+  if (request.use != ZoneUse::kData || !request.urgent || !rounds.attached()) return true;
+  const bool compaction_writes =
+      std::any_of(leases.begin(), leases.end(), [](const auto& entry) { return entry.second.compaction; });
+  return !compaction_writes || throttle.Pay(SpaceForGc().free_percent());
 }
 
-bool ZonePool::Impl::CompactionWrites() const {
-  return std::any_of(leases.begin(), leases.end(), [](const auto& entry) { return entry.second.compaction; });
-}
-
-bool ZonePool::Impl::Pay() {
-  const uint64_t price = PriceOfZone();
-  if (price > credit) return false;
-  credit -= price;
-  return true;
-}
-
-void ZonePool::Impl::Earn() { credit = std::min(credit + device.geometry().zone_capacity, MostCredit()); }
-
-bool ZonePool::Impl::CollectorMayHelp(BudgetClass c, uint64_t since_round) const {
-  return IsOfFiles(c) && collects && options.want_space && durable_error.ok() && hopeless_round <= since_round;
+bool ZonePool::Impl::CollectorMayHelp(Waiter& waiter) const {
+  return IsOfFiles(waiter.budget_class) && options.want_space && durable_error.ok() && rounds.MayHelp(waiter.no_space);
 }
 
 GcSpace ZonePool::SpaceForGc() const {
@@ -1087,18 +1073,18 @@ uint64_t ZonePool::Live(ZoneId zone) const {
 
 void ZonePool::BeginRound() {
   const MutexLock lock(impl_->mu);
-  ++impl_->round;
+  impl_->rounds.Begin();
 }
 
 void ZonePool::EndRound(bool gained) {
   const MutexLock lock(impl_->mu);
-  if (!gained) impl_->hopeless_round = impl_->round;
+  impl_->rounds.End(gained);
   impl_->changed.SignalAll();
 }
 
 void ZonePool::AttachCollector(bool attached) {
   const MutexLock lock(impl_->mu);
-  impl_->collects = attached;
+  impl_->rounds.Attach(attached);
   impl_->changed.SignalAll();
 }
 
@@ -1116,7 +1102,7 @@ void ZonePool::ResetDeadNow() {
 
 void ZonePool::ThrottleBelow(double percent) {
   const MutexLock lock(impl_->mu);
-  impl_->throttle_below = percent;
+  impl_->throttle.SetBelow(percent);
 }
 
 SpaceInfo ZonePool::Space() const {
