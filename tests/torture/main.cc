@@ -40,7 +40,9 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "FAILED: {}\n", report.status().ToString());
     return 1;
   }
-  fmt::print("{} cuts, {} of them while formatting and {} while mounting; {} operations; nothing was lost\n",
-             report->cuts, report->in_format, report->in_mount, report->operations);
+  fmt::print(
+      "{} cuts, {} of them while formatting and {} while mounting; {} operations, {} bytes collected; "
+      "nothing was lost\n",
+      report->cuts, report->in_format, report->in_mount, report->operations, report->bytes_collected);
   return 0;
 }

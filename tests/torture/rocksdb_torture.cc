@@ -57,6 +57,19 @@ void Apply(State& state, const Write& write, uint64_t number) {
   for (const Put& put : write) state.families[put.family][put.key] = number;
 }
 
+// As a URI has them.
+std::string UriOptions(const MountOptions& options) {
+  const auto on_or_off = [](bool on) { return on ? "on" : "off"; };
+  return fmt::format(
+      "policy={}&gc={}&gc_start={}&gc_memory={}&gc_verify={}&stripe_unit={}&stripe_width={}&writer_memory={}&log_width="
+      "{}&"
+      "isolation={}&write_buffer={}&checkpoint_after={}&log_write_through={}",
+      options.policy, options.gc.scheme, options.gc.tuning.start_percent.value(), options.gc.memory,
+      on_or_off(options.gc.verify), options.stripe_unit, options.stripe_width, options.writer_memory, options.log_width,
+      on_or_off(options.isolation), options.write_buffer, options.checkpoint_after,
+      on_or_off(options.log_write_through));
+}
+
 // An open database. Its file system is unmounted with it.
 class Database {
  public:
@@ -109,6 +122,17 @@ class Database {
     return FromRocksDb(db_->Flush(options, handles_[family]), "flush");
   }
 
+  // All garbage. How many bytes were copied.
+  Result<uint64_t> CollectGarbage() {
+    uint64_t copied = 0;
+    const auto progress = [&](uint64_t so_far, uint64_t) {
+      copied = so_far;
+      return true;
+    };
+    ISOZONE_RETURN_IF_ERROR(FromRocksDb(isozone::CollectGarbage(*fs_, 100, progress), "collecting"));
+    return copied;
+  }
+
   // Every key and what its value says; kCorruption where a value is not whole.
   Result<State> ReadAll() {
     State state;
@@ -140,6 +164,7 @@ struct Board {
   std::atomic<uint64_t> attempted;  // writes
   std::atomic<uint64_t> synced;     // number of the last write that was synced
   std::atomic<uint64_t> recovered;  // number of the last write that was found
+  std::atomic<uint64_t> collected;  // bytes, by collections that were asked for
   std::array<char, 4096> failure;   // empty: none
 };
 
@@ -166,19 +191,19 @@ class Chain {
     geometry.optimal_write = geometry.block_size;
     ISOZONE_ASSIGN_OR_RETURN(model::Volume volume, model::Volume::Create(geometry));
     ISOZONE_RETURN_IF_ERROR(InProcess([&] { return FormatWithGroups(volume); }));
-    const std::string uri = "isozone://emu:" + volume.path() +
-                            "?checkpoint_after=64K&write_buffer=64K&stripe_unit=64K&stripe_width=4&log_width=3";
     for (uint64_t cut = 0; cut < kCutsPerChain; ++cut, ++report.cuts) {
+      const std::string uri =
+          fmt::format("isozone://emu:{}?{}", volume.path(), UriOptions(model::RandomMountOptions(random_, true)));
       const uint64_t commands = random_.Below(random_.Chance(0.25)  ? kCommandsToOpen
                                               : random_.Chance(0.3) ? 300
                                                                     : 3000);
       const std::string faults = fmt::format("&fault_power_cut_after={}&fault_seed={}", commands, random_.Next() >> 1);
       const uint64_t seed = random_.Next();
       board_->opened = false;
-      board_->attempted = 0;
-      ISOZONE_RETURN_IF_ERROR(InProcess([&] { return Work(uri + faults, seed); }));
+      board_->attempted = board_->collected = 0;
+      ISOZONE_RETURN_IF_ERROR(InProcess([&] { return Work(uri + faults, seed); }).WithContext(uri));
       if (!board_->opened) ++report.in_mount;
-      ISOZONE_RETURN_IF_ERROR(InProcess([&] { return Recover(volume, uri, seed); }));
+      ISOZONE_RETURN_IF_ERROR(InProcess([&] { return Recover(volume, uri, seed); }).WithContext(uri));
       Accept(seed);
     }
     return Status::Ok();
@@ -200,6 +225,7 @@ class Chain {
     Write write;
     bool sync = false;
     bool flush = false;
+    bool collect = false;
   };
   static Step NextStep(Random& random) {
     const auto key = [&] { return fmt::format("key{:04}", random.Below(kKeys)); };
@@ -211,6 +237,7 @@ class Chain {
     }
     step.sync = random.Chance(0.1);
     step.flush = random.Chance(0.002);
+    step.collect = random.Chance(0.002);
     return step;
   }
 
@@ -250,6 +277,10 @@ class Chain {
       if (!(*database)->Commit(step.write, number, step.sync).ok()) _exit(0);
       if (step.sync) board_->synced = number;
       if (step.flush && !(*database)->Flush(step.write.front().family).ok()) _exit(0);
+      if (!step.collect) continue;
+      const auto copied = (*database)->CollectGarbage();
+      if (!copied.ok()) _exit(0);
+      board_->collected += *copied;
     }
     _exit(0);
   }
@@ -300,6 +331,7 @@ class Chain {
     recovered_ = board_->recovered;
     board_->synced = recovered_;
     report.operations += board_->attempted;
+    report.bytes_collected += board_->collected;
     last_number_ += board_->attempted;
   }
 
@@ -332,6 +364,7 @@ Result<Report> RunPowerCutsOnRocksDb(const Options& options) {
     total.cuts += chain.report.cuts;
     total.in_mount += chain.report.in_mount;
     total.operations += chain.report.operations;
+    total.bytes_collected += chain.report.bytes_collected;
     if (options.progress) options.progress(total.cuts);
   }
   if (!status.ok()) return status;

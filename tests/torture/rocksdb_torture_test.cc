@@ -17,6 +17,7 @@ TEST(RocksDbPowerCut, SyncedWritesSurvive) {
   ASSERT_TRUE(report.ok()) << report.status().ToString();
   EXPECT_EQ(100u, report->cuts);
   EXPECT_GT(report->in_mount, 0u);
+  EXPECT_GT(report->bytes_collected, 0u);
 }
 
 }  // namespace

@@ -152,6 +152,7 @@ class Chain {
     for (std::thread& thread : threads) thread.join();
     for (size_t i = 0; i < oracles_.size(); ++i) {
       report.operations += clients_[i]->counters().operations;
+      report.bytes_collected += clients_[i]->counters().bytes_collected;
       if (!outcomes[i].ok() && volume_->powered()) return Unexpected(outcomes[i], "an operation failed");
     }
     return Status::Ok();
@@ -168,6 +169,7 @@ void Add(Report& total, const Report& part) {
   total.in_format += part.in_format;
   total.in_mount += part.in_mount;
   total.operations += part.operations;
+  total.bytes_collected += part.bytes_collected;
 }
 
 }  // namespace

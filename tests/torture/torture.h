@@ -29,12 +29,14 @@ struct Report {
   uint64_t in_format = 0;  // of these, while the device was being formatted
   uint64_t in_mount = 0;   // while it was being mounted, or read back at once afterwards; while a database was opened
   uint64_t operations = 0;
+  uint64_t bytes_collected = 0;  // copied by collections that were asked for
 };
 
 // kCorruption with what is wrong and the command that replays it.
 Result<Report> RunPowerCuts(const Options& options);
 
-// The same with RocksDB on top, in two column families that are flushed and compacted all the time. Recovery of the WAL
+// The same with RocksDB on top, in two column families that are flushed and compacted all the time, and their garbage
+// collected now and then, under every policy and scheme. Recovery of the WAL
 // must succeed and give the state after some write, not before the last synced one. `threads` is not looked at.
 Result<Report> RunPowerCutsOnRocksDb(const Options& options);
 
