@@ -646,16 +646,16 @@ uint32_t& ZonePool::Impl::LoadOf(ZoneId zone, const Lease& lease) {
 void ZonePool::Impl::EraseLease(ZoneId zone) {
   const auto lease = leases.extract(zone);
   --LoadOf(zone, lease.mapped());
+  // What the collector leaves is anybody's, and its own share free for the next zone.
+  const bool collectors = lease.mapped().budget_class == BudgetClass::kGc;
+  if (collectors && active_tokens.erase(zone) != 0) active_tokens.emplace(zone, active.Adopt(BudgetClass::kData));
 }
 
 void ZonePool::Impl::EndLease(ZoneId zone) {
-  const bool collectors = leases.at(zone).budget_class == BudgetClass::kGc;
   EraseLease(zone);
   table.EndLease(zone);
   const ZonePhase phase = table.at(zone).phase;
   if (phase == ZonePhase::kEmpty || phase == ZonePhase::kFull) active_tokens.erase(zone);
-  // What the collector leaves is anybody's, and its own share free for the next zone.
-  if (collectors && active_tokens.erase(zone) != 0) active_tokens.emplace(zone, active.Adopt(BudgetClass::kData));
   WakeIfDue();
   changed.SignalAll();
 }

@@ -810,6 +810,19 @@ TEST_F(ZonePoolTest, TheCollectorHasAZoneWhereNobodyElseHas) {
   EXPECT_EQ(MustAcquire(kData).room(), kCapacity / 2);
 }
 
+// The broken one, which cannot be finished either, does not keep the collector's share of the active zones.
+TEST_F(ZonePoolTest, TheCollectorHasAZoneAfterItsLastOneBroke) {
+  Open(/*zone_count=*/20, /*max_active=*/9);
+  ZoneLease lease = MustAcquire(kCollector);
+  Write(lease, kBlock);
+  ASSERT_TRUE(lease.BeginWrite());
+  device_->FailNext(DeviceOp::kFinish, DeviceStatus::kWriteFault);
+  lease.EndFailedWrite(DeviceStatus::kWriteFault);
+  EXPECT_FALSE(pool_->Settle().ok());
+  EXPECT_EQ(ActiveZones(), 1U);
+  EXPECT_TRUE(MustAcquire(kCollector).held());
+}
+
 TEST_F(ZonePoolTest, WhoHasNoSpaceWaitsForARoundThatBeganAfterwards) {
   Open();
   const std::vector<ZoneId> zones = FillDevice();
