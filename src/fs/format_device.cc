@@ -14,7 +14,7 @@
 #include "fs/metadata_codec.h"
 #include "fs/metadata_io.h"
 #include "fs/superblock.h"
-#include "fs/zone_pool.h"
+#include "fs/zone_reserves.h"
 
 namespace isozone {
 namespace {

@@ -16,27 +16,13 @@
 #include "base/units.h"
 #include "fs/collector_rounds.h"
 #include "fs/flush_throttle.h"
+#include "fs/zone_reserves.h"
 #include "zone/active_budget.h"
 #include "zone/placement_policy.h"
 #include "zone/zone_table.h"
 
 namespace isozone {
 namespace {
-
-constexpr uint32_t kSuperblockZones = 2;  // zones 0 and 1
-
-// Empty zones that are kept.
-constexpr uint32_t kEmptyForMetadata = 2;  // the next journal zone and the next checkpoint
-constexpr uint32_t kEmptyForGc = 1;
-constexpr uint32_t kEmptyForLogs = 1;
-constexpr uint32_t kEmptyReserve = kEmptyForMetadata + kEmptyForGc + kEmptyForLogs;
-
-// With fewer a file system could be made and not be used: two superblocks, the journal and its next zone, a checkpoint,
-// and what is kept for the next ones.
-constexpr uint32_t kMetadataZones = kSuperblockZones + 2 + 1 + kEmptyForMetadata;
-constexpr uint32_t kLogZones = 2;
-constexpr uint32_t kDataZones = 2;
-constexpr uint32_t kMinZones = kMetadataZones + kLogZones + kEmptyForGc + kDataZones;
 
 // Zones that one call of make_durable serves, and at most so many resets in flight.
 constexpr size_t kResetBatch = 32;
@@ -53,20 +39,6 @@ BudgetClass ClassOf(ZoneUse use) {
 BudgetClass ClassOf(const ZoneRequest& request) { return request.gc ? BudgetClass::kGc : ClassOf(request.use); }
 
 bool IsOfFiles(BudgetClass c) { return c == BudgetClass::kData || c == BudgetClass::kLog; }
-
-uint32_t EmptyKeptFrom(BudgetClass c) {
-  switch (c) {
-    case BudgetClass::kMetadata:
-      return 0;
-    case BudgetClass::kGc:
-      return kEmptyForMetadata;
-    case BudgetClass::kLog:
-      return kEmptyForMetadata + kEmptyForGc;
-    case BudgetClass::kData:
-      return kEmptyReserve;
-  }
-  return kEmptyReserve;
-}
 
 bool IsCollectable(const ZoneRecord& zone) {
   const bool at_rest =
@@ -91,28 +63,7 @@ ZoneDescriptor AsDescriptor(ZoneId id, const ZoneRecord& zone) {
   return {id, state, zone.capacity, zone.write_pointer};
 }
 
-Status CheckZoneLimit(std::string_view kind, uint32_t limit) {
-  if (limit == 0 || limit >= ActiveBudget::kReserveTotal) return Status::Ok();
-  return Status::InvalidArgument(fmt::format(
-      "the device allows {} {} zones; Isozone needs at least {}: {} for metadata, {} for logs, {} for garbage "
-      "collection, {} for data",
-      limit, kind, ActiveBudget::kReserveTotal, ActiveBudget::ReserveOf(BudgetClass::kMetadata),
-      ActiveBudget::ReserveOf(BudgetClass::kLog), ActiveBudget::ReserveOf(BudgetClass::kGc),
-      ActiveBudget::ReserveOf(BudgetClass::kData)));
-}
-
 }  // namespace
-
-Status CheckDeviceFits(const DeviceGeometry& geometry) {
-  if (geometry.zone_count < kMinZones) {
-    return Status::InvalidArgument(
-        fmt::format("the device has {} zones; Isozone needs at least {}: {} for metadata, {} for logs, {} for garbage "
-                    "collection, {} for data",
-                    geometry.zone_count, kMinZones, kMetadataZones, kLogZones, kEmptyForGc, kDataZones));
-  }
-  ISOZONE_RETURN_IF_ERROR(CheckZoneLimit("active", geometry.max_active_zones));
-  return CheckZoneLimit("open", geometry.max_open_zones);
-}
 
 struct ZonePool::Impl {
   // Why no zone could be given.
@@ -276,7 +227,7 @@ ZonePool::Impl::Impl(ZonedDevice& d, Options o, std::unique_ptr<PlacementPolicy>
   loads.resize(table.groups().count());
   for (uint32_t i = 0; i < report.size(); ++i) {
     const ZoneId zone(i);
-    if (i < kSuperblockZones) {
+    if (i < kSuperblockZoneCount) {
       table.SetUse(zone, ZoneUse::kSuperblock);
     } else if (IsActive(report[i].state)) {
       active_tokens.emplace(zone, active.Adopt(BudgetClass::kData));

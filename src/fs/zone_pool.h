@@ -32,9 +32,8 @@
 // waits for it, until a whole round of it, begun after the wait, has gained nothing. The collector itself, where the
 // journal has grown into the reserves, waits for a checkpoint.
 //
-// As space runs out, flushes slow down smoothly (ThrottleBelow): the less is free, the more zones must have become free,
-// by compaction or collection, before a flush beside compactions gets another one, for a second at most. So writers are
-// slowed to the pace of what makes space, instead of running into a wall while it works. Compaction is never slowed.
+// As space runs out, a flush beside compactions pays for zones with what has become free (fs/flush_throttle.h), and waits
+// for that, a second at most. Compaction is never slowed.
 //
 // Failures: a reset that fails leaves its zone broken until the next mount; Settle reports it. When `make_durable`
 // fails nothing is reset any more, and Acquire returns that error once no zone has room.
@@ -74,7 +73,7 @@ struct ZoneRequest {
   std::span<const uint32_t> taken_groups = {};  // for TryAcquire: in which the file has zones already
   int8_t level = DataClass::kNoLevel;
   ZoneHeat heat = kNewDataHeat;
-  bool compaction = false;  // makes space sooner or later: see ThrottleBelow
+  bool compaction = false;  // makes space sooner or later, so that flushes may have to wait
   bool gc = false;          // the collector's: out of its reserve, and it never waits for itself
 };
 
@@ -234,8 +233,5 @@ class ZonePool {
   explicit ZonePool(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
-
-// What an Isozone file system needs of a device, in words for people; OK or kInvalidArgument.
-Status CheckDeviceFits(const DeviceGeometry& geometry);
 
 }  // namespace isozone

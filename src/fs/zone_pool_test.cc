@@ -17,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "fs/zone_reserves.h"
 #include "zone/active_budget.h"
 
 namespace isozone {

@@ -1,0 +1,54 @@
+#include "fs/zone_reserves.h"
+
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace isozone {
+namespace {
+
+// With fewer a file system could be made and not be used: two superblocks, the journal and its next zone, a checkpoint,
+// and what is kept for the next ones.
+constexpr uint32_t kMetadataZones = kSuperblockZoneCount + 2 + 1 + kEmptyForMetadata;
+constexpr uint32_t kLogZones = 2;
+constexpr uint32_t kDataZones = 2;
+constexpr uint32_t kMinZones = kMetadataZones + kLogZones + kEmptyForGc + kDataZones;
+
+Status CheckZoneLimit(std::string_view kind, uint32_t limit) {
+  if (limit == 0 || limit >= ActiveBudget::kReserveTotal) return Status::Ok();
+  return Status::InvalidArgument(fmt::format(
+      "the device allows {} {} zones; Isozone needs at least {}: {} for metadata, {} for logs, {} for garbage "
+      "collection, {} for data",
+      limit, kind, ActiveBudget::kReserveTotal, ActiveBudget::ReserveOf(BudgetClass::kMetadata),
+      ActiveBudget::ReserveOf(BudgetClass::kLog), ActiveBudget::ReserveOf(BudgetClass::kGc),
+      ActiveBudget::ReserveOf(BudgetClass::kData)));
+}
+
+}  // namespace
+
+uint32_t EmptyKeptFrom(BudgetClass c) {
+  switch (c) {
+    case BudgetClass::kMetadata:
+      return 0;
+    case BudgetClass::kGc:
+      return kEmptyForMetadata;
+    case BudgetClass::kLog:
+      return kEmptyForMetadata + kEmptyForGc;
+    case BudgetClass::kData:
+      return kEmptyReserve;
+  }
+  return kEmptyReserve;
+}
+
+Status CheckDeviceFits(const DeviceGeometry& geometry) {
+  if (geometry.zone_count < kMinZones) {
+    return Status::InvalidArgument(
+        fmt::format("the device has {} zones; Isozone needs at least {}: {} for metadata, {} for logs, {} for garbage "
+                    "collection, {} for data",
+                    geometry.zone_count, kMinZones, kMetadataZones, kLogZones, kEmptyForGc, kDataZones));
+  }
+  ISOZONE_RETURN_IF_ERROR(CheckZoneLimit("active", geometry.max_active_zones));
+  return CheckZoneLimit("open", geometry.max_open_zones);
+}
+
+}  // namespace isozone
