@@ -4,10 +4,6 @@
 
 namespace isozone {
 
-bool operator==(const FileExtent& a, const FileExtent& b) {
-  return a.file_offset == b.file_offset && a.device_offset == b.device_offset && a.length == b.length;
-}
-
 namespace {
 
 constexpr uint64_t kZone = 1000;

@@ -79,6 +79,7 @@ struct FileExtent {
   uint64_t file_offset = 0;
   DeviceOffset device_offset;  // need not be block-aligned
   uint64_t length = 0;         // bytes, > 0
+  bool operator==(const FileExtent&) const = default;
 };
 
 class FileWriter {

@@ -86,12 +86,8 @@ void OpenFile::Move(std::span<const ExtentMove> moves, std::function<void()> rel
 
 void OpenFile::Reset(std::vector<FileExtent> extents, Status damage) {
   const ExclusiveLock lock(mu_);
-  const auto same = [](const FileExtent& a, const FileExtent& b) {
-    return a.device_offset == b.device_offset && a.length == b.length;
-  };
   // What was only added to is where it was.
-  const bool moved =
-      extents.size() < extents_.size() || !std::equal(extents_.begin(), extents_.end(), extents.begin(), same);
+  const bool moved = extents.size() < extents_.size() || !std::equal(extents_.begin(), extents_.end(), extents.begin());
   if (moved) generation_.fetch_add(1, std::memory_order_release);
   extents_ = std::move(extents);
   memory_.clear();

@@ -2,8 +2,7 @@
 // writer's memory, and the space that must not be reclaimed before the last handle has gone.
 //
 //   [0 .......... on_device)            extents
-//   [on_device .. size)                 up to two pieces of the writer's memory: one being written out, one being
-//   filled
+//   [on_device .. size)                 pieces of the writer's memory: being written out, or being filled
 //
 // A writer copies bytes behind `size`, then publishes a larger size; readers never look behind it. So an append takes
 // no lock, and a reader copies from memory under the shared lock, which keeps the pieces where they are.
