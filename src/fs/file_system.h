@@ -53,7 +53,6 @@ struct CreateOptions {
   FileKind kind = FileKind::kData;
   IoClass io_class = IoClass::kOther;
   Lifetime lifetime = Lifetime::kNotSet;
-  uint64_t expected_size = 0;          // bytes; 0: unknown
   int8_t level = DataClass::kNoLevel;  // of the LSM tree
 };
 
@@ -161,7 +160,7 @@ struct MountOptions {
   IoShares io_shares;          // with isolation: what every class is given at least
   uint32_t write_gap_ms = 48;  // with isolation: while users read, a flush starts to program in a group at most once in
                                // so long, the others more often; 0: no limit; .. 1000. write_gaps.h
-  GcOptions gc = {.scheme = "", .tuning = {}};  // garbage collection; no scheme: that of the policy (GcSchemeOf)
+  GcOptions gc = {.scheme = "", .tuning = {}};  // garbage collection; no scheme: that of the policy (GcScheme)
   uint64_t checkpoint_after = 32 * kMiB;        // bytes of journal after which a checkpoint is taken; 64 KiB .. 4 GiB
   bool log_write_through = false;  // FileWriter::Flush of a kLog file writes to the device, so that unsynced log
                                    // data survives the process

@@ -474,8 +474,7 @@ Status MountedFileSystem::Truncate(std::string_view path, uint64_t size) {
   ISOZONE_ASSIGN_OR_RETURN(const FileAttributes attributes, Stat(path));
   if (attributes.is_directory) return Status::IsDirectory(fmt::format("'{}' is a directory", path));
   if (attributes.size == size) return Status::Ok();
-  ISOZONE_ASSIGN_OR_RETURN(auto writer,
-                           OpenForAppend(path, {attributes.kind, IoClass::kOther, attributes.lifetime, 0}));
+  ISOZONE_ASSIGN_OR_RETURN(auto writer, OpenForAppend(path, {attributes.kind, IoClass::kOther, attributes.lifetime}));
   ISOZONE_RETURN_IF_ERROR(writer->Truncate(size));
   return writer->Close();
 }

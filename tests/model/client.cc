@@ -170,7 +170,6 @@ CreateOptions Client::RandomCreateOptions() {
   options.kind = kind < 4 ? FileKind::kData : kind < 8 ? FileKind::kLog : FileKind::kSmall;
   options.io_class = static_cast<IoClass>(random_.Below(kIoClassCount));
   options.lifetime = static_cast<Lifetime>(random_.Below(kLifetimeCount));
-  options.expected_size = random_.Chance(0.5) ? 0 : RandomSize();
   return options;
 }
 

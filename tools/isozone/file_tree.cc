@@ -170,7 +170,6 @@ class DeviceTree final : public FileTree {
   Result<std::unique_ptr<FileSink>> Create(const std::string& path, uint64_t expected_size) override {
     CreateOptions options;
     options.kind = expected_size < kSmallFile ? FileKind::kSmall : FileKind::kData;
-    options.expected_size = expected_size;
     ISOZONE_ASSIGN_OR_RETURN(auto writer, file_system_.Create(path, options));
     return std::unique_ptr<FileSink>(std::make_unique<DeviceSink>(std::move(writer)));
   }
