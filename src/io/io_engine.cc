@@ -177,6 +177,7 @@ IoRequest* IoEngine::TakeNext(Group& group, int64_t& alarm_ns) {
 void IoEngine::OnAlarm(Group& group) {
   {
     const MutexLock lock(group.mu);
+    if (clock_->Now() < group.alarm_at_ns) return;  // an earlier one took its place
     group.alarm_at_ns = INT64_MAX;
   }
   Dispatch(group);

@@ -344,6 +344,23 @@ TEST_F(Gaps, DoNotHoldUpReadsMetadataOrLogsThatSomebodyWaitsFor) {
   CompleteAll();
 }
 
+// A piece of a log sets an alarm before the one that a flush waits for, which stays set.
+TEST_F(Gaps, AlarmsDoNotPileUp) {
+  Read();
+  for (int i = 0; i < 101; ++i) Submit(IoClass::kFlush);
+  size_t most = 0;
+  for (int step = 0; step < 100 * 16; ++step) {
+    Read();
+    if (step % 16 < 8) Submit(IoClass::kWal);
+    most = std::max(most, clock->alarms());
+    MoveBy(kGap / 16);
+    CompleteAll();
+  }
+  EXPECT_LE(most, 10U) << "one for each piece of the log, and the flush's";
+  MoveBy(kGap);  // nobody reads any more
+  CompleteAll();
+}
+
 TEST(ThreadAlarmClock, RingsOnceForEachAlarm) {
   ThreadAlarmClock clock;
   Latch latch(3);
