@@ -54,47 +54,50 @@ std::string IoShares::ToString() const {
 
 void ClassQueues::PushBack(Waiting& request) {
   request.behind = nullptr;
-  Queue& queue = QueueOf(request.io_class);
+  Queue& queue = QueueOf(request);
   (queue.first == nullptr ? queue.first : queue.last->behind) = &request;
   queue.last = &request;
-  if (request.keeps_gap) ++keeping_gap_;
 }
 
 void ClassQueues::PushFront(Waiting& request) {
-  Queue& queue = QueueOf(request.io_class);
+  Queue& queue = QueueOf(request);
   request.behind = queue.first;
   if (queue.first == nullptr) queue.last = &request;
   queue.first = &request;
-  if (request.keeps_gap) ++keeping_gap_;
 }
 
 IoClassSet ClassQueues::KeepingGaps() const {
   IoClassSet keeping;
-  if (keeping_gap_ == 0) return keeping;
-  for (size_t c = 0; c < queues_.size(); ++c) keeping[c] = queues_[c].first != nullptr && queues_[c].first->keeps_gap;
+  for (size_t c = 0; c < classes_.size(); ++c) keeping[c] = classes_[c].keeping_gap.first != nullptr;
   return keeping;
 }
 
+ClassQueues::Queue* ClassQueues::OfClass::Next(bool gap) {
+  if (at_once.first != nullptr) return &at_once;
+  return gap || keeping_gap.first == nullptr ? nullptr : &keeping_gap;
+}
+
 ClassQueues::Waiting* ClassQueues::Next(bool background_too, IoClassSet gaps) {
-  const IoClassSet left_out = gaps.none() ? gaps : gaps & KeepingGaps();
-  Queue* next = nullptr;
+  OfClass* next = nullptr;
+  Queue* queue = nullptr;
   for (int c = 0; c < kIoClassCount; ++c) {
     if (!background_too && IsBackground(static_cast<IoClass>(c))) break;
-    Queue& queue = queues_[static_cast<size_t>(c)];
-    if (queue.first == nullptr || left_out[static_cast<size_t>(c)]) continue;
-    if (next == nullptr) next = &queue;
-    if (queue.saved < queue.first->cost * 100) continue;
-    next = &queue;
-    break;
+    OfClass& candidate = classes_[static_cast<size_t>(c)];
+    Queue* const first = candidate.Next(gaps[static_cast<size_t>(c)]);
+    if (first == nullptr) continue;
+    const bool saved_enough = candidate.saved >= first->first->cost * 100;
+    if (next != nullptr && !saved_enough) continue;
+    next = &candidate;
+    queue = first;
+    if (saved_enough) break;
   }
   if (next == nullptr) return nullptr;
-  Waiting& request = *next->first;
-  for (size_t c = 0; c < queues_.size(); ++c) {
-    if (queues_[c].first != nullptr && !left_out[c]) queues_[c].saved += request.cost * shares_.percent[c];
+  Waiting& request = *queue->first;
+  for (size_t c = 0; c < classes_.size(); ++c) {
+    if (classes_[c].Next(gaps[c]) != nullptr) classes_[c].saved += request.cost * shares_.percent[c];
   }
   next->saved -= std::min(next->saved, request.cost * 100);
-  next->first = request.behind;
-  if (request.keeps_gap) --keeping_gap_;
+  queue->first = request.behind;
   return &request;
 }
 

@@ -9,8 +9,8 @@
 //            served first once it has saved the cost of what it waits with. So over any time in which it waits, it gets
 //            at least its share of what is served, to within two requests of each class. Costs are device time in bytes
 //            read: a byte written takes about four times as long (ZenFS+, section II.C).
-//   gaps     What keeps a distance (write_gaps.h) can be left out, while the rest goes on. A class whose first request is
-//            left out saves up nothing meanwhile, so that it does not come in a burst later.
+//   gaps     What keeps a distance (write_gaps.h) goes behind all else of its class, and can be left out while the rest goes
+//            on. A class of which nothing else waits saves up nothing meanwhile, so that it does not come in a burst later.
 //
 // ZenFS+ (Algorithms 1 and 2) gives a flush whole groups, and lets compaction wait for them; here the flush only goes
 // first, slice by slice, so that what a flush leaves of a group is not lost.
@@ -61,8 +61,7 @@ class ClassQueues {
   // Takes out the request that goes next, of all (`background_too`) or of those above the background classes; null
   // where none waits. Of the classes in `gaps`, what keeps a gap is left out.
   Waiting* Next(bool background_too, IoClassSet gaps = {});
-  bool AnyKeepsGap() const { return keeping_gap_ > 0; }
-  // The classes of which the first request keeps a gap.
+  // The classes of which a request that waits keeps a gap.
   IoClassSet KeepingGaps() const;
 
   // From compaction on down.
@@ -74,14 +73,23 @@ class ClassQueues {
   struct Queue {
     Waiting* first = nullptr;
     Waiting* last = nullptr;
+  };
+  struct OfClass {
+    Queue at_once;
+    Queue keeping_gap;
     uint64_t saved = 0;  // cost times 100
+
+    // Where the next request is; null: nowhere.
+    Queue* Next(bool gap);
   };
 
-  Queue& QueueOf(IoClass c) { return queues_[static_cast<size_t>(c)]; }
+  Queue& QueueOf(const Waiting& request) {
+    OfClass& c = classes_[static_cast<size_t>(request.io_class)];
+    return request.keeps_gap ? c.keeping_gap : c.at_once;
+  }
 
   const IoShares shares_;
-  std::array<Queue, kIoClassCount> queues_;
-  uint64_t keeping_gap_ = 0;  // requests
+  std::array<OfClass, kIoClassCount> classes_;
 };
 
 }  // namespace isozone

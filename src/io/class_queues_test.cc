@@ -133,16 +133,31 @@ TEST(ClassQueues, WhatKeepsAGapIsLeftOutAndTheRestGoesOn) {
   ClassQueues::Waiting compaction{IoClass::kCompactionWrite, kSlice, /*keeps_gap=*/false};
   IoClassSet gaps;
   gaps[static_cast<size_t>(IoClass::kFlush)] = gaps[static_cast<size_t>(IoClass::kCompactionWrite)] = true;
-  EXPECT_FALSE(queues.AnyKeepsGap());
+  EXPECT_TRUE(queues.KeepingGaps().none());
   queues.PushBack(flush);
   queues.PushBack(compaction);
-  EXPECT_TRUE(queues.AnyKeepsGap());
   EXPECT_TRUE(queues.KeepingGaps()[static_cast<size_t>(IoClass::kFlush)]);
   EXPECT_EQ(queues.KeepingGaps().count(), 1U);
   EXPECT_EQ(queues.Next(true, gaps), &compaction) << "of a class with a gap, but queued before users read";
   EXPECT_EQ(queues.Next(true, gaps), nullptr);
   EXPECT_EQ(queues.Next(true), &flush);
-  EXPECT_FALSE(queues.AnyKeepsGap());
+  EXPECT_TRUE(queues.KeepingGaps().none());
+}
+
+TEST(ClassQueues, WhatKeepsAGapHoldsUpNothingOfItsClass) {
+  ClassQueues queues{IoShares()};
+  ClassQueues::Waiting begun{IoClass::kWal, kSlice, /*keeps_gap=*/true};
+  ClassQueues::Waiting waiting{IoClass::kWal, kSlice, /*keeps_gap=*/true};
+  ClassQueues::Waiting durable{IoClass::kWal, kSlice, /*keeps_gap=*/false};
+  IoClassSet gap;
+  gap[static_cast<size_t>(IoClass::kWal)] = true;
+  queues.PushBack(waiting);
+  queues.PushBack(durable);
+  queues.PushFront(begun);
+  EXPECT_EQ(queues.Next(true, gap), &durable);
+  EXPECT_EQ(queues.Next(true, gap), nullptr);
+  EXPECT_EQ(queues.Next(true), &begun);
+  EXPECT_EQ(queues.Next(true), &waiting);
 }
 
 TEST(ClassQueues, AClassSavesNothingWhileItKeepsAGap) {

@@ -24,10 +24,10 @@ uint64_t SliceOf(const DeviceGeometry& geometry, const GroupIndex& groups, bool 
 struct alignas(64) IoGroup {
   IoGroup(const IoShares& shares, uint32_t number_) : number(number_), queues(shares) {}
 
-  // The classes that have to wait for a gap at `now_ns`, while users read; `opens_at_ns`: when the first of them no
+  // Those of the classes `gaps` that have to wait at `now_ns`, while users read; `opens_at_ns`: when the first of them no
   // longer has to.
-  IoClassSet OpenGaps(int64_t now_ns, int64_t gap_ns, int64_t& opens_at_ns) const ISOZONE_REQUIRES(mu) {
-    IoClassSet gaps = queues.KeepingGaps();
+  IoClassSet OpenGaps(IoClassSet gaps, int64_t now_ns, int64_t gap_ns, int64_t& opens_at_ns) const
+      ISOZONE_REQUIRES(mu) {
     opens_at_ns = INT64_MAX;
     for (int c = 0; c < kIoClassCount; ++c) {
       if (!gaps[static_cast<size_t>(c)]) continue;
@@ -154,9 +154,10 @@ IoRequest* IoEngine::TakeNext(Group& group, int64_t& alarm_ns) {
   const bool background_too = TryEnter(group, IoClass::kGc);
   if (!background_too && !TryEnter(group, IoClass::kWal)) return nullptr;
   int64_t opens_at_ns = INT64_MAX;
+  const IoClassSet keeping = group.queues.KeepingGaps();
+  const int64_t now_ns = keeping.any() ? clock_->Now() : 0;
   IoClassSet gaps;
-  const int64_t now_ns = group.queues.AnyKeepsGap() ? clock_->Now() : 0;
-  if (now_ns != 0 && readers_.Active(now_ns)) gaps = group.OpenGaps(now_ns, write_gap_ns_, opens_at_ns);
+  if (keeping.any() && readers_.Active(now_ns)) gaps = group.OpenGaps(keeping, now_ns, write_gap_ns_, opens_at_ns);
   auto* next = static_cast<IoRequest*>(group.queues.Next(background_too, gaps));
   if (background_too && (next == nullptr || !ClassQueues::IsBackground(next->io_class))) {
     group.places.fetch_sub(kOneBackgroundPlace - kOnePlace);

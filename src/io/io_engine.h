@@ -11,7 +11,8 @@
 //            queued; an alarm sends him when it is over, if nobody else's coming and going has.
 //   FIFO     Without isolation everything goes to the device at once.
 //
-// While nothing waits, a request costs two atomic operations more than on the bare device.
+// While nothing waits, a request costs two atomic operations more than on the bare device, and a user's read two more
+// where gaps are kept.
 //
 // Thread safety: any thread.
 #pragma once
@@ -34,11 +35,10 @@
 namespace isozone {
 
 class IoEngine;
+struct IoGroup;  // the engine's
 
 // One request. The submitter owns it and keeps it until `done` was called; the rules of DeviceRequest hold, but a read or
 // write may be longer than the device's longest transfer.
-struct IoGroup;  // the engine's
-
 struct IoRequest : private ClassQueues::Waiting {
   DeviceRequest device;  // op, fua, offset, data, length; `done` and `context` belong to the engine
   IoClass io_class = IoClass::kOther;

@@ -361,6 +361,26 @@ TEST_F(Gaps, AlarmsDoNotPileUp) {
   CompleteAll();
 }
 
+TEST_F(Gaps, ALogThatSomebodyWaitsForOvertakesOneThatKeepsAGap) {
+  Read();
+  Submit(IoClass::kWal);
+  Submit(IoClass::kWal, 128 * kKiB);
+  EXPECT_EQ(device.held.size(), 1U);
+  Submit(IoClass::kWal, 64 * kKiB, 0, /*fua=*/true);
+  EXPECT_EQ(device.held.size(), 2U) << "nobody waits for what it stands behind";
+  CompleteAll();
+  Read();
+  MoveBy(kGap / 16);
+  ASSERT_EQ(device.held.size(), 1U) << "the first slice of the log";
+  CompleteAll();
+  Submit(IoClass::kWal, 64 * kKiB, 0, /*fua=*/true);
+  EXPECT_EQ(device.held.size(), 1U) << "nor behind the second slice";
+  CompleteAll();
+  Read();
+  MoveBy(kGap / 16);
+  CompleteAll();
+}
+
 TEST(ThreadAlarmClock, RingsOnceForEachAlarm) {
   ThreadAlarmClock clock;
   Latch latch(3);
