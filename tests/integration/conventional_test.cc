@@ -208,6 +208,21 @@ TEST_F(ConventionalTest, TruncatedBlocksAreFree) {
   EXPECT_EQ(FreeBytes(*fs), free - kBlock);
 }
 
+// What waits in memory has no blocks yet, but a place for them.
+TEST_F(ConventionalTest, WhatWasTruncatedBeforeItWasWrittenOutKeepsItsPlace) {
+  const auto fs = Open();
+  const uint64_t free = FreeBytes(*fs);
+  auto file = Create(*fs, "/x");
+  ASSERT_OK(file->Append(std::string(10 * kBlock, 'x'), IOOptions(), nullptr));
+  ASSERT_OK(file->Truncate(3 * kBlock, IOOptions(), nullptr));
+  EXPECT_EQ(FreeBytes(*fs), free - 3 * kBlock);
+  ASSERT_OK(file->Close(IOOptions(), nullptr));
+  EXPECT_EQ(FreeBytes(*fs), free - 3 * kBlock);
+  ASSERT_OK(fs->DeleteFile("/x", IOOptions(), nullptr));
+  file.reset();
+  EXPECT_EQ(FreeBytes(*fs), free);
+}
+
 TEST_F(ConventionalTest, ARecycledLogIsWrittenInPlace) {
   const auto fs = Open();
   const uint64_t free = FreeBytes(*fs);

@@ -72,6 +72,7 @@ class DiskFile {
  private:
   void StartWrites(uint64_t from, uint64_t to) ISOZONE_REQUIRES(mu_);
   void WriteOutLocked() ISOZONE_REQUIRES(mu_);
+  // All behind the first `keep`, also of what is set aside.
   void CutBlocks(uint64_t keep) ISOZONE_REQUIRES(mu_);
   std::vector<Extent> Find(uint64_t first_block, uint64_t end_block) const ISOZONE_REQUIRES(mu_);
 

@@ -135,7 +135,9 @@ void DiskFile::CutBlocks(uint64_t keep) {
     if (last.count == 0) extents_.pop_back();
     blocks_ -= count;
   }
-  disk_.Release(cut, std::exchange(reserved_, 0));
+  const uint64_t still_reserved = std::min(reserved_, keep - blocks_);
+  disk_.Release(cut, reserved_ - still_reserved);
+  reserved_ = still_reserved;
 }
 
 std::vector<Extent> DiskFile::Find(uint64_t first_block, uint64_t end_block) const {
