@@ -198,6 +198,19 @@ TEST_F(ConventionalTest, BlocksLiveAsLongAsTheLastName) {
   EXPECT_EQ(FreeBytes(*fs), free);
 }
 
+// As POSIX has it, which leaves both names.
+TEST_F(ConventionalTest, RenamingAFileToAnotherNameOfItIsNothing) {
+  const auto fs = Open();
+  const uint64_t free = FreeBytes(*fs);
+  WriteFile(*fs, "/a", std::string(10 * kBlock, 'a'));
+  ASSERT_OK(fs->LinkFile("/a", "/b", IOOptions(), nullptr));
+  ASSERT_OK(fs->RenameFile("/a", "/b", IOOptions(), nullptr));
+  ASSERT_OK(fs->DeleteFile("/b", IOOptions(), nullptr));
+  EXPECT_EQ(FreeBytes(*fs), free - 10 * kBlock);
+  EXPECT_EQ(ReadFile(*fs, "/a"), std::string(10 * kBlock, 'a'));
+  EXPECT_EQ(Count(*fs, "host_bytes_read"), 10 * kBlock);
+}
+
 TEST_F(ConventionalTest, TruncatedBlocksAreFree) {
   const auto fs = Open();
   const uint64_t free = FreeBytes(*fs);

@@ -240,6 +240,9 @@ IOStatus Disk::Rename(const std::string& from, const std::string& to, const Host
   const MutexLock lock(names_mu_);
   IOStatus status = operation();
   if (!status.ok() || from == to) return status;
+  const auto moved = files_.find(from);
+  const auto replaced = files_.find(to);
+  if (moved != files_.end() && replaced != files_.end() && moved->second == replaced->second) return status;
   std::map<std::string, std::shared_ptr<DiskFile>> renamed;
   for (auto i = files_.begin(); i != files_.end();) {
     if (i->first == from || IsBelow(i->first, from)) {

@@ -112,7 +112,7 @@ class Disk {
   rocksdb::IOStatus FindOrCreate(const std::string& path, std::shared_ptr<DiskFile>* file,
                                  const HostOperation& operation);
   rocksdb::IOStatus Link(const std::string& from, const std::string& to, const HostOperation& operation);
-  // Of a file, or of a directory and all in it.
+  // Of a file, or of a directory and all in it. Nothing where both are names of one file.
   rocksdb::IOStatus Rename(const std::string& from, const std::string& to, const HostOperation& operation);
   rocksdb::IOStatus Remove(const std::string& path, const HostOperation& operation);
 
