@@ -2,15 +2,12 @@
 
 #include <cstdarg>
 #include <cstring>
-#include <filesystem>
 #include <utility>
 
 #include <rocksdb/env.h>
 
-#include "base/units.h"
 #include "rocksdb/async_read.h"
 #include "rocksdb/file_class.h"
-#include "rocksdb/local_logger.h"
 #include "rocksdb/lsm_level.h"
 #include "rocksdb/random_access_file.h"
 #include "rocksdb/random_rw_file.h"
@@ -24,13 +21,6 @@ using rocksdb::FileOptions;
 using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
-
-constexpr size_t kCompactionReadahead = 2 * kMiB;
-
-// `name` as the file system takes it.
-std::string AbsolutePath(const std::string& name) {
-  return (std::filesystem::path("/") / name).lexically_normal().string();
-}
 
 class Directory : public rocksdb::FSDirectory {
  public:
@@ -72,7 +62,7 @@ Result<std::unique_ptr<ZonedFileSystem>> ZonedFileSystem::Open(const std::string
 }
 
 ZonedFileSystem::ZonedFileSystem(std::string uri, std::string log_dir, std::shared_ptr<MountedSystem> system)
-    : uri_(std::move(uri)), log_dir_(std::move(log_dir)), system_(std::move(system)) {}
+    : UriFileSystem(std::move(uri), std::move(log_dir)), system_(std::move(system)) {}
 
 const ZonedFileSystem* ZonedFileSystem::From(const rocksdb::FileSystem& file_system) {
   return file_system.CheckedCast<ZonedFileSystem>();
@@ -168,9 +158,8 @@ IOStatus ZonedFileSystem::NewDirectory(const std::string& name, const IOOptions&
 
 IOStatus ZonedFileSystem::NewLogger(const std::string& name, const IOOptions& options,
                                     std::shared_ptr<rocksdb::Logger>* result, IODebugContext* debug) {
+  if (!read_only() || has_log_dir()) return UriFileSystem::NewLogger(name, options, result, debug);
   return WithoutExceptions([&] {
-    if (!log_dir_.empty()) return NewLocalLogger(log_dir_, AbsolutePath(name), result);
-    if (!read_only()) return rocksdb::FileSystem::NewLogger(name, options, result, debug);
     *result = std::make_shared<DroppingLogger>();
     return IOStatus::OK();
   });
@@ -317,27 +306,7 @@ IOStatus ZonedFileSystem::GetFreeSpace(const std::string& path, const IOOptions&
   });
 }
 
-IOStatus ZonedFileSystem::GetTestDirectory(const IOOptions& options, std::string* path, IODebugContext* debug) {
-  *path = "/rocksdbtest";
-  return CreateDirIfMissing(*path, options, debug);
-}
-
-IOStatus ZonedFileSystem::GetAbsolutePath(const std::string& path, const IOOptions&, std::string* result,
-                                          IODebugContext*) {
-  return WithoutExceptions([&] {
-    *result = AbsolutePath(path);
-    return IOStatus::OK();
-  });
-}
-
 // --- Reading ---
-
-FileOptions ZonedFileSystem::OptimizeForCompactionTableRead(const FileOptions& options,
-                                                            const rocksdb::ImmutableDBOptions& db_options) const {
-  FileOptions optimized = rocksdb::FileSystem::OptimizeForCompactionTableRead(options, db_options);
-  if (optimized.compaction_readahead_size == 0) optimized.compaction_readahead_size = kCompactionReadahead;
-  return optimized;
-}
 
 IOStatus ZonedFileSystem::Poll(std::vector<void*>& io_handles, size_t) {
   return WithoutExceptions([&] {

@@ -1,10 +1,8 @@
 // RocksDB's FileSystem on a mounted Isozone file system: names and opening of files. What RocksDB expects beyond its
-// header (and POSIX gives it) is kept:
-//   * paths may be relative, to the root, and hold "." and ".."; CreateDirIfMissing makes parents too, for a new device
-//     has none of the directories that a database path may name
+// header (and POSIX gives it) is kept, beside that of uri_file_system.h:
+//   * CreateDirIfMissing makes parents too, for a new device has none of the directories that a database path may name
 //   * a file keeps its content for those who have it open, whatever happens to its name
 //   * LOCK files exist on the device. Locks hold within the process; the device keeps other writing processes out
-//   * compactions read ahead also without direct I/O (2 MiB where RocksDB's option is 0), since no page cache does
 //   * on a read-only mount RocksDB's info log has no place to go and is dropped, unless log_dir= gives it one
 #pragma once
 
@@ -14,14 +12,14 @@
 
 #include <rocksdb/file_system.h>
 
-#include "rocksdb/adapter_uri.h"
 #include "rocksdb/mounted_system.h"
 #include "rocksdb/rocksdb_version.h"
 #include "rocksdb/status_mapping.h"
+#include "rocksdb/uri_file_system.h"
 
 namespace isozone {
 
-class ZonedFileSystem : public rocksdb::FileSystem {
+class ZonedFileSystem : public UriFileSystem {
  public:
   static const char* kClassName() { return "isozone"; }
 
@@ -31,8 +29,6 @@ class ZonedFileSystem : public rocksdb::FileSystem {
   static const ZonedFileSystem* From(const rocksdb::FileSystem& file_system);
 
   const char* Name() const override { return kClassName(); }
-  // The URI, from which RocksDB can make it again.
-  std::string GetId() const override { return uri_; }
   MountedSystem& system() const { return *system_; }
 
   rocksdb::IOStatus NewSequentialFile(const std::string& name, const rocksdb::FileOptions& options,
@@ -58,6 +54,7 @@ class ZonedFileSystem : public rocksdb::FileSystem {
   rocksdb::IOStatus NewDirectory(const std::string& name, const rocksdb::IOOptions& options,
                                  std::unique_ptr<rocksdb::FSDirectory>* result,
                                  rocksdb::IODebugContext* debug) override;
+  // Drops the log on a read-only mount without log_dir=.
   rocksdb::IOStatus NewLogger(const std::string& name, const rocksdb::IOOptions& options,
                               std::shared_ptr<rocksdb::Logger>* result, rocksdb::IODebugContext* debug) override;
 
@@ -98,13 +95,6 @@ class ZonedFileSystem : public rocksdb::FileSystem {
                                 rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus GetFreeSpace(const std::string& path, const rocksdb::IOOptions& options, uint64_t* free,
                                  rocksdb::IODebugContext* debug) override;
-  rocksdb::IOStatus GetTestDirectory(const rocksdb::IOOptions& options, std::string* path,
-                                     rocksdb::IODebugContext* debug) override;
-  rocksdb::IOStatus GetAbsolutePath(const std::string& path, const rocksdb::IOOptions& options, std::string* result,
-                                    rocksdb::IODebugContext* debug) override;
-
-  rocksdb::FileOptions OptimizeForCompactionTableRead(const rocksdb::FileOptions& options,
-                                                      const rocksdb::ImmutableDBOptions& db_options) const override;
 
   // Waits for all of `io_handles`, each from ReadAsync, and calls their callbacks on this thread.
   rocksdb::IOStatus Poll(std::vector<void*>& io_handles, size_t min_completions) override;
@@ -123,8 +113,6 @@ class ZonedFileSystem : public rocksdb::FileSystem {
                                  std::unique_ptr<rocksdb::FSWritableFile>* result);
   bool read_only() const { return system_->fs().options().read_only; }
 
-  const std::string uri_;
-  const std::string log_dir_;  // empty: info logs go to the device
   const std::shared_ptr<MountedSystem> system_;
 };
 

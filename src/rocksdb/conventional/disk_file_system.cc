@@ -6,10 +6,8 @@
 
 #include <rocksdb/env.h>
 
-#include "base/units.h"
 #include "base/uri.h"
 #include "rocksdb/conventional/disk_files.h"
-#include "rocksdb/local_logger.h"
 #include "rocksdb/status_mapping.h"
 
 namespace isozone {
@@ -19,15 +17,6 @@ using rocksdb::FileOptions;
 using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
-
-constexpr size_t kCompactionReadahead = 2 * kMiB;
-
-// `name` as the disk takes it.
-std::string AbsolutePath(const std::string& name) {
-  std::string path = (std::filesystem::path("/") / name).lexically_normal().string();
-  if (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
-}
 
 // What the host's file is opened with: its page cache is not what is measured.
 FileOptions HostOptions(const FileOptions& options) {
@@ -52,7 +41,7 @@ Result<std::unique_ptr<DiskFileSystem>> DiskFileSystem::Open(const std::string& 
 }
 
 DiskFileSystem::DiskFileSystem(std::string uri, std::string log_dir, std::shared_ptr<Disk> disk)
-    : uri_(std::move(uri)), log_dir_(std::move(log_dir)), disk_(std::move(disk)) {}
+    : UriFileSystem(std::move(uri), std::move(log_dir)), disk_(std::move(disk)) {}
 
 const DiskFileSystem* DiskFileSystem::From(const rocksdb::FileSystem& file_system) {
   return file_system.CheckedCast<DiskFileSystem>();
@@ -158,14 +147,6 @@ IOStatus DiskFileSystem::NewDirectory(const std::string& name, const IOOptions& 
     IOStatus status = host_->NewDirectory(HostPath(name), options, &host, debug);
     if (status.ok()) *result = std::make_unique<DiskDirectory>(std::move(host), disk_);
     return status;
-  });
-}
-
-IOStatus DiskFileSystem::NewLogger(const std::string& name, const IOOptions& options,
-                                   std::shared_ptr<rocksdb::Logger>* result, IODebugContext* debug) {
-  return WithoutExceptions([&] {
-    if (!log_dir_.empty()) return NewLocalLogger(log_dir_, AbsolutePath(name), result);
-    return rocksdb::FileSystem::NewLogger(name, options, result, debug);
   });
 }
 
@@ -278,26 +259,6 @@ IOStatus DiskFileSystem::IsDirectory(const std::string& name, const IOOptions& o
 IOStatus DiskFileSystem::GetFreeSpace(const std::string&, const IOOptions&, uint64_t* free, IODebugContext*) {
   *free = disk_->free_bytes();
   return IOStatus::OK();
-}
-
-IOStatus DiskFileSystem::GetTestDirectory(const IOOptions& options, std::string* path, IODebugContext* debug) {
-  *path = "/rocksdbtest";
-  return CreateDirIfMissing(*path, options, debug);
-}
-
-IOStatus DiskFileSystem::GetAbsolutePath(const std::string& path, const IOOptions&, std::string* result,
-                                         IODebugContext*) {
-  return WithoutExceptions([&] {
-    *result = AbsolutePath(path);
-    return IOStatus::OK();
-  });
-}
-
-FileOptions DiskFileSystem::OptimizeForCompactionTableRead(const FileOptions& options,
-                                                           const rocksdb::ImmutableDBOptions& db_options) const {
-  FileOptions optimized = rocksdb::FileSystem::OptimizeForCompactionTableRead(options, db_options);
-  if (optimized.compaction_readahead_size == 0) optimized.compaction_readahead_size = kCompactionReadahead;
-  return optimized;
 }
 
 }  // namespace isozone

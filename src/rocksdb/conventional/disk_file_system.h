@@ -1,8 +1,8 @@
 // RocksDB's FileSystem on a Disk: names and bytes go to the host's file system, below the directory of the disk, and
 // what is read and written waits for the emulated conventional SSD (disk.h).
 //
-// As on Isozone's own file system, compactions read ahead also without direct I/O (2 MiB where RocksDB's option is 0),
-// CreateDirIfMissing makes parents, and RocksDB's own prefetching is used (Prefetch is not supported).
+// As on Isozone's own file system, CreateDirIfMissing makes parents, and RocksDB's own prefetching is used (Prefetch is
+// not supported).
 #pragma once
 
 #include <memory>
@@ -11,13 +11,13 @@
 
 #include <rocksdb/file_system.h>
 
-#include "rocksdb/adapter_uri.h"
 #include "rocksdb/conventional/disk.h"
 #include "rocksdb/rocksdb_version.h"
+#include "rocksdb/uri_file_system.h"
 
 namespace isozone {
 
-class DiskFileSystem : public rocksdb::FileSystem {
+class DiskFileSystem : public UriFileSystem {
  public:
   static const char* kClassName() { return "isozone-conventional"; }
   // True for isozone://conventional:...
@@ -29,8 +29,6 @@ class DiskFileSystem : public rocksdb::FileSystem {
   static const DiskFileSystem* From(const rocksdb::FileSystem& file_system);
 
   const char* Name() const override { return kClassName(); }
-  // The URI, from which RocksDB can make it again.
-  std::string GetId() const override { return uri_; }
   const Disk& disk() const { return *disk_; }
 
   rocksdb::IOStatus NewSequentialFile(const std::string& name, const rocksdb::FileOptions& options,
@@ -56,8 +54,6 @@ class DiskFileSystem : public rocksdb::FileSystem {
   rocksdb::IOStatus NewDirectory(const std::string& name, const rocksdb::IOOptions& options,
                                  std::unique_ptr<rocksdb::FSDirectory>* result,
                                  rocksdb::IODebugContext* debug) override;
-  rocksdb::IOStatus NewLogger(const std::string& name, const rocksdb::IOOptions& options,
-                              std::shared_ptr<rocksdb::Logger>* result, rocksdb::IODebugContext* debug) override;
 
   rocksdb::IOStatus FileExists(const std::string& name, const rocksdb::IOOptions& options,
                                rocksdb::IODebugContext* debug) override;
@@ -96,13 +92,6 @@ class DiskFileSystem : public rocksdb::FileSystem {
                                 rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus GetFreeSpace(const std::string& path, const rocksdb::IOOptions& options, uint64_t* free,
                                  rocksdb::IODebugContext* debug) override;
-  rocksdb::IOStatus GetTestDirectory(const rocksdb::IOOptions& options, std::string* path,
-                                     rocksdb::IODebugContext* debug) override;
-  rocksdb::IOStatus GetAbsolutePath(const std::string& path, const rocksdb::IOOptions& options, std::string* result,
-                                    rocksdb::IODebugContext* debug) override;
-
-  rocksdb::FileOptions OptimizeForCompactionTableRead(const rocksdb::FileOptions& options,
-                                                      const rocksdb::ImmutableDBOptions& db_options) const override;
 #if ISOZONE_ROCKSDB_HAS_SUPPORTED_OPS
   void SupportedOps(int64_t& supported_ops) override { supported_ops = 0; }
 #endif
@@ -111,8 +100,6 @@ class DiskFileSystem : public rocksdb::FileSystem {
   DiskFileSystem(std::string uri, std::string log_dir, std::shared_ptr<Disk> disk);
   std::string HostPath(const std::string& name) const;
 
-  const std::string uri_;
-  const std::string log_dir_;  // empty: info logs go to the device
   const std::shared_ptr<Disk> disk_;
   const std::shared_ptr<rocksdb::FileSystem> host_ = rocksdb::FileSystem::Default();
 };
