@@ -83,6 +83,10 @@ TEST_F(ConventionalTest, OneMountAndItsOptions) {
   EXPECT_EQ(ReadFile(*second, "/x"), "1");
   std::shared_ptr<rocksdb::FileSystem> other;
   EXPECT_THAT(OpenFileSystem(Uri("timing=off&age=1"), &other).ToString(), HasSubstr("cannot also be"));
+  ASSERT_OK(OpenFileSystem("isozone://conventional:" + scratch_.path() + "/ssd/?size=512M&timing=off", &other));
+  EXPECT_EQ(FreeBytes(*other), FreeBytes(*first));
+  WriteFile(*other, "/y", "2");
+  EXPECT_EQ(FreeBytes(*other), FreeBytes(*first)) << "one mount, however its directory is written";
 }
 
 // Runs integration_child; returns what it printed, and whether it succeeded.

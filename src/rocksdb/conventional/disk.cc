@@ -16,6 +16,7 @@
 
 #include "base/units.h"
 #include "base/uri.h"
+#include "rocksdb/uri_file_system.h"
 
 namespace isozone {
 namespace {
@@ -67,7 +68,7 @@ Result<std::shared_ptr<Disk>> Disk::Open(const AdapterUri& uri) {
   ISOZONE_ASSIGN_OR_RETURN(const ConventionalOptions device, TakeConventionalOptions(parsed.options));
   ISOZONE_ASSIGN_OR_RETURN(const std::optional<bool> discard, parsed.options.TakeBool("discard"));
   ISOZONE_RETURN_IF_ERROR(parsed.options.RejectUnknown());
-  const std::string directory = std::filesystem::absolute(parsed.path).lexically_normal().string();
+  const std::string directory = AbsolutePath(std::filesystem::absolute(parsed.path).string());
   const std::string options = fmt::format("{} discard={}", device.ToString(), discard.value_or(false) ? "on" : "off");
 
   Registry& registry = TheRegistry();
