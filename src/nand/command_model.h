@@ -53,7 +53,7 @@ class CommandModel {
   // completion of the new command itself, never of an old one. Exactly the next completion where the command neither
   // waits for others nor for another page of its own on a channel or the link. Always later than the last AdvanceTo,
   // so that waiting until the bound, advancing to it and asking again ends. O(log n) amortised.
-  virtual int64_t NextCompletionBound() const = 0;
+  virtual int64_t NextCompletionBound() = 0;
 
   // Bytes programmed to flash so far, padding included. What is still in a write buffer does not count. Without timing,
   // the bytes of all writes and appends, and of what the device copied.

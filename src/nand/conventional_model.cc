@@ -4,9 +4,9 @@
 #include <cassert>
 #include <deque>
 #include <span>
-#include <tuple>
 #include <utility>
 
+#include "nand/completions.h"
 #include "nand/event_queue.h"
 #include "nand/flash.h"
 #include "nand/servers.h"
@@ -65,19 +65,6 @@ class ConventionalModel::Simulation {
     uint32_t copies = 0;     // commands that copy from it
     std::vector<Waiting> waiting;
   };
-  struct Completion {
-    int64_t time = 0;
-    uint64_t number = 0;
-    uint64_t ticket = 0;
-    bool operator>(const Completion& o) const { return std::tie(time, number) > std::tie(o.time, o.number); }
-  };
-  // When a command could end at the earliest, as it looked at some time; it can only have become later.
-  struct Bound {
-    int64_t time = 0;
-    uint64_t number = 0;
-    Slot slot = 0;
-    bool operator>(const Bound& o) const { return std::tie(time, number) > std::tie(o.time, o.number); }
-  };
 
   const FlashLayout& layout() const { return map_.layout(); }
   void Run(int64_t until);
@@ -125,8 +112,7 @@ class ConventionalModel::Simulation {
   std::deque<Command> commands_;  // by slot
   std::vector<Slot> free_slots_;
   uint64_t commands_submitted_ = 0;
-  MinHeap<Completion> completions_;  // known exactly; not taken yet
-  MinHeap<Bound> bounds_;            // one for each command of the host that is not completed, and some for others
+  Completions completions_;
 };
 
 // Running.
@@ -147,15 +133,12 @@ void ConventionalModel::Simulation::Submit(int64_t now, const TimingOp& op, uint
   command.arrives_at = command.ends_at = ArrivalOf(op);
   events_.Schedule(command.arrives_at, EventKind::kStepEnds, slot);
   Collect();
-  bounds_.push({EarliestCompletion(command), command.number, slot});
+  completions_.Begin(EarliestCompletion(command), command.number, slot);
 }
 
 void ConventionalModel::Simulation::AdvanceTo(int64_t now, std::vector<TimingCompletion>& completed) {
   Run(now);
-  while (!completions_.empty() && completions_.top().time <= now) {
-    completed.push_back({completions_.top().ticket, completions_.top().time});
-    completions_.pop();
-  }
+  completions_.Take(now, completed);
 }
 
 void ConventionalModel::Simulation::Run(int64_t until) {
@@ -262,7 +245,7 @@ void ConventionalModel::Simulation::EndLastPart(Slot slot) {
 
 void ConventionalModel::Simulation::Complete(Slot slot) {
   Command& command = commands_[slot];
-  completions_.push({command.ends_at, command.number, command.ticket});
+  completions_.End(command.ends_at, command.number, command.ticket);
   command.number = 0;
   free_slots_.push_back(slot);
 }
@@ -384,18 +367,9 @@ void ConventionalModel::Simulation::StartPiece(Slot slot, size_t piece) {
 // Bounds.
 
 int64_t ConventionalModel::Simulation::NextCompletionBound() {
-  const int64_t known = completions_.empty() ? kNever : completions_.top().time;
-  while (!bounds_.empty() && bounds_.top().time < known) {
-    const Bound oldest = bounds_.top();
-    const Command& command = commands_[oldest.slot];
-    const bool completed = command.number != oldest.number;
-    const int64_t earliest = completed ? kNever : EarliestCompletion(command);
-    // What is not known to complete yet does not before the next event.
-    if (earliest <= oldest.time) return std::min(known, std::max(earliest, events_.NextTime()));
-    bounds_.pop();
-    if (!completed) bounds_.push({earliest, oldest.number, oldest.slot});
-  }
-  return known;
+  return completions_.NextBound(events_.NextTime(), [this](Slot slot, uint64_t number) {
+    return commands_[slot].number == number ? EarliestCompletion(commands_[slot]) : kNever;
+  });
 }
 
 int64_t ConventionalModel::Simulation::EarliestCompletion(const Command& command) const {
@@ -443,7 +417,7 @@ void ConventionalModel::AdvanceTo(int64_t now_ns, std::vector<TimingCompletion>&
   impl_->AdvanceTo(now_ns, completed);
 }
 
-int64_t ConventionalModel::NextCompletionBound() const { return impl_->NextCompletionBound(); }
+int64_t ConventionalModel::NextCompletionBound() { return impl_->NextCompletionBound(); }
 
 uint64_t ConventionalModel::MediaBytesWritten() const { return impl_->MediaBytesWritten(); }
 

@@ -50,7 +50,7 @@ class ConventionalModel : public CommandModel {
   // Ranges are of whole blocks. kRead, kWrite, kTrim and kFlush only.
   void Submit(int64_t now_ns, const TimingOp& op, uint64_t ticket) override;
   void AdvanceTo(int64_t now_ns, std::vector<TimingCompletion>& completed) override;
-  int64_t NextCompletionBound() const override;
+  int64_t NextCompletionBound() override;
   uint64_t MediaBytesWritten() const override;
 
   const FtlCounters& counters() const;

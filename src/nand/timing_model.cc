@@ -4,25 +4,16 @@
 #include <cassert>
 #include <deque>
 #include <span>
-#include <tuple>
 #include <vector>
 
 #include "base/units.h"
+#include "nand/completions.h"
 #include "nand/event_queue.h"
 #include "nand/flash.h"
 #include "nand/servers.h"
 #include "nand/zone_map.h"
 
 namespace isozone {
-
-class TimingModel::Impl {
- public:
-  virtual ~Impl() = default;
-  virtual void Submit(int64_t now, const TimingOp& op, uint64_t ticket) = 0;
-  virtual void AdvanceTo(int64_t now, std::vector<TimingCompletion>& completed) = 0;
-  virtual int64_t NextCompletionBound() = 0;
-  virtual uint64_t MediaBytesWritten() const = 0;
-};
 
 namespace {
 
@@ -31,7 +22,7 @@ bool IsWrite(TimingOpKind kind) { return kind == TimingOpKind::kWrite || kind ==
 }  // namespace
 
 // timing = off.
-class TimingModel::Instant : public Impl {
+class TimingModel::Instant : public CommandModel {
  public:
   void Submit(int64_t now, const TimingOp& op, uint64_t ticket) override {
     if (IsWrite(op.kind)) media_bytes_written_ += op.length;
@@ -50,7 +41,7 @@ class TimingModel::Instant : public Impl {
 };
 
 // timing = on: takes commands through the controller, to and from Flash.
-class TimingModel::Simulation : public Impl {
+class TimingModel::Simulation : public CommandModel {
  public:
   explicit Simulation(const Profile& profile)
       : profile_(profile),
@@ -82,19 +73,6 @@ class TimingModel::Simulation : public Impl {
     int64_t ends_at = 0;       // the latest end known so far; where nothing is pending, of the command
     size_t parts_pending = 0;  // that have not ended
     std::vector<Part> parts;
-  };
-  struct Completion {
-    int64_t time = 0;
-    uint64_t number = 0;
-    uint64_t ticket = 0;
-    bool operator>(const Completion& o) const { return std::tie(time, number) > std::tie(o.time, o.number); }
-  };
-  // When a command could end at the earliest, as it looked at some time; it can only have become later.
-  struct Bound {
-    int64_t time = 0;
-    uint64_t number = 0;
-    Slot slot = 0;
-    bool operator>(const Bound& o) const { return std::tie(time, number) > std::tie(o.time, o.number); }
   };
 
   void Run(int64_t until);
@@ -142,9 +120,8 @@ class TimingModel::Simulation : public Impl {
   std::deque<Command> commands_;  // by slot
   std::vector<Slot> free_slots_;
   uint64_t commands_submitted_ = 0;
-  MinHeap<Completion> completions_;  // known exactly; not taken yet
-  MinHeap<Bound> bounds_;            // one for each command that is not completed, and some for others
-  uint64_t padding_written_ = 0;     // by finish_bandwidth, in bytes
+  Completions completions_;
+  uint64_t padding_written_ = 0;  // by finish_bandwidth, in bytes
 };
 
 // Running.
@@ -161,15 +138,12 @@ void TimingModel::Simulation::Submit(int64_t now, const TimingOp& op, uint64_t t
   command.ends_at = command.step_ends_at;
   Cut(command, slot);
   events_.Schedule(command.step_ends_at, EventKind::kStepEnds, slot);
-  bounds_.push({EarliestCompletion(command), command.number, slot});
+  completions_.Begin(EarliestCompletion(command), command.number, slot);
 }
 
 void TimingModel::Simulation::AdvanceTo(int64_t now, std::vector<TimingCompletion>& completed) {
   Run(now);
-  while (!completions_.empty() && completions_.top().time <= now) {
-    completed.push_back({completions_.top().ticket, completions_.top().time});
-    completions_.pop();
-  }
+  completions_.Take(now, completed);
 }
 
 void TimingModel::Simulation::Run(int64_t until) {
@@ -267,7 +241,7 @@ void TimingModel::Simulation::Complete(Slot slot, int64_t now) {
       if (HasOpenUnit(i, profile_.zone_capacity)) flash_.ProgramPadded(now, map_.DieOf(op.zone, i));
     }
   }
-  completions_.push({command.ends_at, command.number, command.ticket});
+  completions_.End(command.ends_at, command.number, command.ticket);
   command.number = 0;
   free_slots_.push_back(slot);
 }
@@ -368,18 +342,9 @@ int64_t TimingModel::Simulation::PadRest(const Command& command) {
 // Bounds.
 
 int64_t TimingModel::Simulation::NextCompletionBound() {
-  const int64_t known = completions_.empty() ? kNever : completions_.top().time;
-  while (!bounds_.empty() && bounds_.top().time < known) {
-    const Bound oldest = bounds_.top();
-    const Command& command = commands_[oldest.slot];
-    const bool completed = command.number != oldest.number;
-    const int64_t earliest = completed ? kNever : EarliestCompletion(command);
-    // What is not known to complete yet does not before the next event.
-    if (earliest <= oldest.time) return std::min(known, std::max(earliest, events_.NextTime()));
-    bounds_.pop();
-    if (!completed) bounds_.push({earliest, oldest.number, oldest.slot});
-  }
-  return known;
+  return completions_.NextBound(events_.NextTime(), [this](Slot slot, uint64_t number) {
+    return commands_[slot].number == number ? EarliestCompletion(commands_[slot]) : kNever;
+  });
 }
 
 int64_t TimingModel::Simulation::EarliestCompletion(const Command& command) const {
@@ -441,7 +406,7 @@ void TimingModel::AdvanceTo(int64_t now_ns, std::vector<TimingCompletion>& compl
   impl_->AdvanceTo(now_ns, completed);
 }
 
-int64_t TimingModel::NextCompletionBound() const { return impl_->NextCompletionBound(); }
+int64_t TimingModel::NextCompletionBound() { return impl_->NextCompletionBound(); }
 
 uint64_t TimingModel::MediaBytesWritten() const { return impl_->MediaBytesWritten(); }
 

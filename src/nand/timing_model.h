@@ -53,14 +53,13 @@ class TimingModel : public CommandModel {
 
   void Submit(int64_t now_ns, const TimingOp& op, uint64_t ticket) override;
   void AdvanceTo(int64_t now_ns, std::vector<TimingCompletion>& completed) override;
-  int64_t NextCompletionBound() const override;
+  int64_t NextCompletionBound() override;
   uint64_t MediaBytesWritten() const override;
 
  private:
-  class Impl;
   class Instant;     // timing = off
   class Simulation;  // timing = on
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<CommandModel> impl_;
 };
 
 }  // namespace isozone
