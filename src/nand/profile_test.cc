@@ -34,22 +34,11 @@ max_active_zones = 4
 timing = off
 )";
 
-constexpr std::string_view kTimed = R"(name = mine
-zone_count = 10
-zone_size = 2MiB
-zone_capacity = 1MiB
-block_size = 4096
-max_open_zones = 3
-max_active_zones = 4
-channels = 2
+const std::string kFlash = R"(channels = 2
 dies = 4
-mapping = random
-mapping_seed = 7
 page_size = 16KiB
 program_unit = 48KiB
 page_read = 60us
-small_read_size = 4KiB
-small_read = 25.5us
 program = 1.95ms
 erase = 3ms
 channel_bandwidth = 800MB/s
@@ -59,7 +48,20 @@ read_latency = 48.4us
 write_latency = 15us
 management_latency = 10us
 flush_latency = 10us
-write_bandwidth = 1GB/s
+)";
+
+const std::string kTimed = R"(name = mine
+zone_count = 10
+zone_size = 2MiB
+zone_capacity = 1MiB
+block_size = 4096
+max_open_zones = 3
+max_active_zones = 4
+mapping = random
+mapping_seed = 7
+small_read_size = 4KiB
+small_read = 25.5us
+)" + kFlash + R"(write_bandwidth = 1GB/s
 write_cache = 1MiB
 reset_time = 0%:1.6ms 12.5%:6.5ms 100%:16ms
 )";
@@ -115,26 +117,12 @@ TEST(ProfileParse, NamesTheLineOfAnError) {
   EXPECT_THAT(ErrorOf(With(kUntimed, "zone_size", "zone_size = 2MB")), StartsWith("mine.profile:4: zone_size: '2MB'"));
 }
 
-constexpr std::string_view kConventional = R"(name = mine
+const std::string kConventional = R"(name = mine
 over_provisioning = 7.5%
 capacity = 100GiB
 erase_block = 2304KiB
 block_size = 4096
-channels = 2
-dies = 4
-page_size = 16KiB
-program_unit = 48KiB
-page_read = 60us
-program = 1.95ms
-erase = 3ms
-channel_bandwidth = 800MB/s
-write_buffer_units = 2
-link_bandwidth = 3.94GB/s
-read_latency = 48.4us
-write_latency = 15us
-management_latency = 10us
-flush_latency = 10us
-)";
+)" + kFlash;
 
 TEST(ProfileParse, ReadsAConventionalSsd) {
   const Result<Profile> profile = ParseProfile(kConventional, "x");
@@ -147,9 +135,9 @@ TEST(ProfileParse, ReadsAConventionalSsd) {
 
 TEST(ProfileParse, KeepsZonedAndConventionalApart) {
   EXPECT_THAT(ErrorOf(With(kConventional, "capacity", "")), "mine.profile: these keys are missing: capacity");
-  EXPECT_THAT(ErrorOf(std::string(kConventional) + "zone_size = 2MiB\n"), HasSubstr("leave out all that says"));
-  EXPECT_THAT(ErrorOf(std::string(kConventional) + "timing = off\n"), HasSubstr("needs its flash"));
-  EXPECT_THAT(ErrorOf(std::string(kTimed) + "erase_block = 48KiB\n"), HasSubstr("of a conventional SSD"));
+  EXPECT_THAT(ErrorOf(kConventional + "zone_size = 2MiB\n"), HasSubstr("leave out all that says"));
+  EXPECT_THAT(ErrorOf(kConventional + "timing = off\n"), HasSubstr("needs its flash"));
+  EXPECT_THAT(ErrorOf(kTimed + "erase_block = 48KiB\n"), HasSubstr("of a conventional SSD"));
   EXPECT_THAT(ErrorOf(With(kConventional, "erase_block", "erase_block = 50KiB")), HasSubstr("erase_block is not"));
   EXPECT_THAT(ErrorOf(With(kConventional, "capacity", "capacity = 50MiB")), HasSubstr("spare erase blocks"));
   EXPECT_THAT(ErrorOf(With(kConventional, "over_provisioning", "over_provisioning = 101%")), HasSubstr("percentage"));
@@ -254,7 +242,7 @@ TEST(ProfileParse, MessagesStayOnOneShortPrintableLine) {
 TEST(ProfileParse, SurvivesDamagedText) {
   Random random(1);
   for (int round = 0; round < 2'000; ++round) {
-    std::string text(kTimed);
+    std::string text = kTimed;
     for (uint64_t i = random.Between(1, 4); i > 0; --i) {
       text[random.Below(text.size())] = static_cast<char>(random.Below(256));
     }
