@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <span>
 #include <vector>
@@ -95,11 +94,7 @@ Status MountedSystem::UnmountOrSync() {
 }
 
 void MountedSystem::WriteStats() const {
-  if (stats_file_.empty()) return;
-  std::ofstream file(stats_file_);
-  file << StatsJson(*fs_);
-  file.close();
-  if (!file) std::fprintf(stderr, "isozone: cannot write stats_file=%s\n", stats_file_.c_str());
+  if (!stats_file_.empty()) WriteStatsFile(stats_file_, StatsJson(*fs_));
 }
 
 Status MountedSystem::CollectGarbage(double free_percent, const Collector::Progress& progress) {

@@ -1,5 +1,8 @@
 #include "rocksdb/stats_json.h"
 
+#include <cstdio>
+#include <fstream>
+
 #include <nlohmann/json.hpp>
 
 #include "base/histogram.h"
@@ -103,6 +106,13 @@ std::string StatsJson(const FileSystem& fs) {
         {"finishes", stats.device.finishes}}},
   };
   return json.dump(2) + "\n";
+}
+
+void WriteStatsFile(const std::string& path, const std::string& json) {
+  std::ofstream file(path);
+  file << json;
+  file.close();
+  if (!file) std::fprintf(stderr, "isozone: cannot write stats_file=%s\n", path.c_str());
 }
 
 }  // namespace isozone

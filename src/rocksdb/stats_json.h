@@ -10,4 +10,7 @@ namespace isozone {
 
 std::string StatsJson(const FileSystem& fs);
 
+// Writes `json` to `path`, what stats_file= says; says on stderr where it cannot.
+void WriteStatsFile(const std::string& path, const std::string& json);
+
 }  // namespace isozone

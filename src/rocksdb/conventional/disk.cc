@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 #include <utility>
 
@@ -16,6 +15,7 @@
 
 #include "base/units.h"
 #include "base/uri.h"
+#include "rocksdb/stats_json.h"
 #include "rocksdb/uri_file_system.h"
 
 namespace isozone {
@@ -162,10 +162,7 @@ void Disk::WriteAllStats() {
 
 void Disk::WriteStats() const {
   if (stats_file_.empty() || lock_ == nullptr || getpid() != owner_) return;
-  std::ofstream file(stats_file_);
-  file << StatsJson();
-  file.close();
-  if (!file) std::fprintf(stderr, "isozone: cannot write stats_file=%s\n", stats_file_.c_str());
+  WriteStatsFile(stats_file_, StatsJson());
 }
 
 std::string Disk::StatsJson() const {
