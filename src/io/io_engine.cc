@@ -1,6 +1,7 @@
 #include "io/io_engine.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "base/clock.h"
@@ -72,7 +73,10 @@ IoEngine::IoEngine(ZonedDevice& device, std::shared_ptr<const GroupIndex> groups
 IoEngine::IoEngine(ZonedDevice& device)
     : IoEngine(device, std::make_shared<GroupIndex>(device.geometry().zone_count, nullptr), {.isolation = false}) {}
 
-IoEngine::~IoEngine() { clock_->Stop(); }
+IoEngine::~IoEngine() {
+  clock_->Stop();
+  while (handing_over_.load() > 0) std::this_thread::yield();  // for as long as Dispatch takes that finds nothing
+}
 
 IoEngine::Group* IoEngine::GroupOf(const IoRequest& request) const {
   if (!isolation_ || !Transfers(request.device.op)) return nullptr;
@@ -222,8 +226,11 @@ bool IoEngine::Advance(IoRequest& request) {
   device.offset = DeviceOffset(device.offset.value() + device.length);
   device.data += device.length;
   if (request.group_ == nullptr || (request.group_->waiting.load() == 0 && !KeepsGap(request))) return true;
+  // As soon as it is queued, other threads may end it, and its owner then destroy the engine.
+  handing_over_.fetch_add(1);
   request.group_->places.fetch_sub(PlaceOf(request.io_class));
   Enqueue(*request.group_, request, /*overtaken=*/true);
+  handing_over_.fetch_sub(1);
   return false;
 }
 

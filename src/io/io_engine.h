@@ -114,7 +114,7 @@ class IoEngine {
   IoEngine(ZonedDevice& device, std::shared_ptr<const GroupIndex> groups, Options options);
   // FIFO.
   explicit IoEngine(ZonedDevice& device);
-  // All requests must be done.
+  // All requests must be done, and their Submit returned.
   ~IoEngine();
   IoEngine(const IoEngine&) = delete;
   IoEngine& operator=(const IoEngine&) = delete;
@@ -176,6 +176,7 @@ class IoEngine {
   std::array<PerClass, kIoClassCount> classes_;
   WriteGaps::Readers readers_;
   Histogram gap_wait_ns_;
+  std::atomic<uint32_t> handing_over_{0};  // threads that put a request back into its queue
   const std::unique_ptr<AlarmClock> clock_;
 };
 

@@ -19,8 +19,8 @@ std::shared_ptr<const GroupIndex> OneGroup() { return std::make_shared<GroupInde
 // Completes on its own thread, with the status it is told.
 class ThreadedDevice : public ZonedDevice {
  public:
-  ThreadedDevice() {
-    geometry_.zone_count = 1;
+  explicit ThreadedDevice(uint32_t zones = 1) {
+    geometry_.zone_count = zones;
     geometry_.zone_size = geometry_.zone_capacity = kMiB;
   }
   ~ThreadedDevice() override {
@@ -416,24 +416,40 @@ TEST(IoEngine, WithoutIsolationEverythingGoesAtOnce) {
   while (!device.held.empty()) device.Complete();
 }
 
-TEST(IoEngine, ManyThreadsGetEverythingDone) {
-  ThreadedDevice device;
-  IoEngine engine(device, OneGroup(), {});
+// Requests of all classes, two slices each, to the zones of `device` in turn.
+void GetEverythingDone(ThreadedDevice& device, IoEngine& engine) {
   constexpr int kRequests = 400;
   std::deque<IoRequest> requests(kRequests);
-  std::byte buffer[4096];
+  std::vector<std::byte> buffer(128 * kKiB);
   Latch latch(kRequests);
   for (int i = 0; i < kRequests; ++i) {
     IoRequest& request = requests[static_cast<size_t>(i)];
     request.io_class = static_cast<IoClass>(i % kIoClassCount);
-    request.device.data = buffer;
-    request.device.length = sizeof(buffer);
+    request.device.op = request.io_class == IoClass::kUserRead ? DeviceOp::kRead : DeviceOp::kWrite;
+    request.device.fua = i % 3 == 0;
+    request.device.offset = DeviceOffset(i / kIoClassCount % device.geometry().zone_count * kMiB);
+    request.device.data = buffer.data();
+    request.device.length = buffer.size();
     request.context = &latch;
     request.done = [](IoRequest& r) { static_cast<Latch*>(r.context)->CountDown(); };
     engine.Submit(request);
   }
   latch.Wait();
-  SUCCEED();
+}
+
+TEST(IoEngine, ManyThreadsGetEverythingDone) {
+  ThreadedDevice device;
+  IoEngine engine(device, OneGroup(), {});
+  GetEverythingDone(device, engine);
+  EXPECT_EQ(engine.Stats(IoClass::kGc).bytes_written, 50 * 128 * kKiB);
+}
+
+TEST(IoEngine, ManyThreadsGetEverythingDoneWithGaps) {
+  ThreadedDevice device(2);
+  const ZoneGroups groups = TwoGroups();
+  IoEngine engine(device, std::make_shared<GroupIndex>(2, &groups), {.write_gap_ns = 100 * kMicrosecondNs});
+  GetEverythingDone(device, engine);
+  EXPECT_EQ(engine.Stats(IoClass::kGc).bytes_written, 50 * 128 * kKiB);
 }
 
 TEST(Latch, OpensWhenEveryEventHappened) {
