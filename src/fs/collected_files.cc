@@ -20,6 +20,29 @@ bool Has(std::span<const FileExtent> by_device, const ExtentMove& move) {
 
 }  // namespace
 
+bool CollectedFiles::Gains(GcCandidate& candidate) const {
+  candidate.valid = std::max(candidate.valid, core_.state.BlocksIn(candidate.zone));
+  return candidate.valid < candidate.written;
+}
+
+std::vector<GcCandidate> CollectedFiles::Candidates() const {
+  std::vector<GcCandidate> candidates = core_.pool->GcCandidates();
+  const MutexLock lock(core_.namespace_mutex);
+  std::erase_if(candidates, [this](GcCandidate& c) ISOZONE_REQUIRES(core_.namespace_mutex) { return !Gains(c); });
+  return candidates;
+}
+
+std::optional<GcCandidate> CollectedFiles::Hold(ZoneId zone) {
+  auto held = core_.pool->BeginCollection(zone);
+  if (!held) return held;
+  {
+    const MutexLock lock(core_.namespace_mutex);
+    if (Gains(*held)) return held;
+  }
+  core_.pool->EndCollection(zone);
+  return std::nullopt;
+}
+
 std::vector<GcRun> CollectedFiles::RunsIn(ZoneId zone) const {
   std::vector<GcRun> runs;
   uint64_t known = 0;

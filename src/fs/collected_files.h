@@ -20,8 +20,8 @@ class CollectedFiles final : public GcStore {
   explicit CollectedFiles(FsCore& core) : core_(core) {}
 
   GcSpace Space() const override { return core_.pool->SpaceForGc(); }
-  std::vector<GcCandidate> Candidates() const override { return core_.pool->GcCandidates(); }
-  std::optional<GcCandidate> Hold(ZoneId zone) override { return core_.pool->BeginCollection(zone); }
+  std::vector<GcCandidate> Candidates() const override;
+  std::optional<GcCandidate> Hold(ZoneId zone) override;
   void LetGo(ZoneId zone) override { core_.pool->EndCollection(zone); }
   std::vector<GcRun> RunsIn(ZoneId zone) const override;
   std::unique_ptr<GcWriter> MakeWriter() override;
@@ -35,6 +35,8 @@ class CollectedFiles final : public GcStore {
   void ThrottleBelow(double percent) override { core_.pool->ThrottleBelow(percent); }
 
  private:
+  // Counts what is valid in whole blocks. False: copying would gain nothing.
+  bool Gains(GcCandidate& candidate) const ISOZONE_REQUIRES(core_.namespace_mutex);
   // The file has its moves: what it had before goes with the last read of it.
   void Release(InodeId id, std::span<const ExtentMove> moves) ISOZONE_REQUIRES(core_.namespace_mutex);
   // Nobody has them: gives up the copies.

@@ -114,6 +114,28 @@ TEST_F(GcTest, FilesKeepTheirBytesAndSpaceComesBack) {
   volume_.ExpectFsckClean();
 }
 
+// What the last block of a file has left is written, and not alive, but no copy is without it.
+TEST_F(GcTest, PaddingIsNotToBeGained) {
+  Mount();
+  for (int i = 0; i < 400; ++i) ISOZONE_ASSERT_OK(Write("/f" + std::to_string(i), 5'000));
+  ISOZONE_ASSERT_OK(fs().SyncMetadata());
+  EXPECT_GT(fs().Space().dead, 400 * 3'000U);
+  EXPECT_TRUE(fs().PlanGarbageCollection(/*all=*/true).victims.empty());
+  EXPECT_EQ(Collect().bytes_read, 0u);
+  // Two blocks, of which a third of the bytes are padding, are to be had; the rest of the zone takes what it takes.
+  const std::set<uint32_t> zones = ZonesOf("/f7");
+  Remove("/f7");
+  ISOZONE_ASSERT_OK(fs().SyncMetadata());
+  const GcPlan plan = fs().PlanGarbageCollection(/*all=*/true);
+  ASSERT_EQ(plan.victims.size(), 1u);
+  EXPECT_EQ(plan.victims[0].zone.value(), *zones.begin());
+  const uint64_t freed = 2 * volume_.device().geometry().block_size;
+  EXPECT_EQ(plan.reclaimed(), freed);
+  EXPECT_EQ(plan.copied(), plan.victims[0].written - freed);
+  EXPECT_EQ(Collect().bytes_reclaimed, freed);
+  ExpectAll();
+}
+
 TEST_F(GcTest, APowerCutAfterwardsTakesNothing) {
   Mount();
   MakeGarbage();

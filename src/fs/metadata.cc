@@ -12,6 +12,8 @@
 
 #include <fmt/format.h>
 
+#include "zone/segment_plan.h"
+
 namespace isozone {
 namespace {
 
@@ -107,6 +109,27 @@ Status CheckZoneGroups(const DeviceGeometry& geometry, const ZoneGroups& groups)
   return {};
 }
 
+// What files have in a zone.
+struct ZoneFiles {
+  std::map<InodeId, uint32_t> extents;  // how many of each
+  uint64_t blocks = 0;                  // bytes that these take, each by itself in whole blocks
+
+  void Add(InodeId id, uint64_t bytes) {
+    ++extents[id];
+    blocks += bytes;
+  }
+  void Remove(InodeId id, uint64_t bytes) {
+    const auto file = extents.find(id);
+    if (--file->second == 0) extents.erase(file);
+    blocks -= bytes;
+  }
+  bool operator==(const ZoneFiles&) const = default;
+};
+
+uint64_t BlocksOf(const DeviceGeometry& geometry, const FileExtent& extent) {
+  return InBlocks({extent.device_offset.value(), extent.length}, geometry.block_size).length;
+}
+
 // What NextOfSnapshot has still to give: the inodes above `given` that are not in `changed`, and those set aside.
 struct Snapshot {
   InodeId given{0};
@@ -150,7 +173,7 @@ struct MetadataState::Impl {
 
   DeviceGeometry geometry;
   std::map<InodeId, Inode> inodes;
-  std::unordered_map<ZoneId, std::map<InodeId, uint32_t>> files_in_zone;  // how many extents of each
+  std::unordered_map<ZoneId, ZoneFiles> files_in_zone;
   std::unordered_map<InodeId, Directory> directories;
   InodeId next_id{2};
   std::shared_ptr<const ZoneGroups> zone_groups;
@@ -330,12 +353,13 @@ void MetadataState::Impl::ReplaceExtents(Inode& inode, std::vector<FileExtent> e
 }
 
 void MetadataState::Impl::Occupy(InodeId id, std::span<const FileExtent> before, std::span<const FileExtent> after) {
-  for (const FileExtent& extent : after) ++files_in_zone[geometry.ZoneOf(extent.device_offset)][id];
+  for (const FileExtent& extent : after) {
+    files_in_zone[geometry.ZoneOf(extent.device_offset)].Add(id, BlocksOf(geometry, extent));
+  }
   for (const FileExtent& extent : before) {
     const auto zone = files_in_zone.find(geometry.ZoneOf(extent.device_offset));
-    const auto file = zone->second.find(id);
-    if (--file->second == 0) zone->second.erase(file);
-    if (zone->second.empty()) files_in_zone.erase(zone);
+    zone->second.Remove(id, BlocksOf(geometry, extent));
+    if (zone->second.extents.empty()) files_in_zone.erase(zone);
   }
 }
 
@@ -497,8 +521,13 @@ std::vector<InodeId> MetadataState::FilesIn(ZoneId zone) const {
   std::vector<InodeId> files;
   const auto found = impl_->files_in_zone.find(zone);
   if (found == impl_->files_in_zone.end()) return files;
-  for (const auto& [id, extents] : found->second) files.push_back(id);
+  for (const auto& [id, extents] : found->second.extents) files.push_back(id);
   return files;
+}
+
+uint64_t MetadataState::BlocksIn(ZoneId zone) const {
+  const auto found = impl_->files_in_zone.find(zone);
+  return found == impl_->files_in_zone.end() ? 0 : found->second.blocks;
 }
 
 std::vector<std::string> MetadataState::PathsOf(InodeId id) const {
@@ -534,7 +563,7 @@ Status MetadataState::CheckInvariants() const {
   for (const auto& [id, inode] : impl_->inodes) {
     ISOZONE_RETURN_IF_ERROR(CheckContent(impl_->geometry, inode));
     for (const FileExtent& extent : inode.extents) {
-      ++files_in_zone[impl_->geometry.ZoneOf(extent.device_offset)][id];
+      files_in_zone[impl_->geometry.ZoneOf(extent.device_offset)].Add(id, BlocksOf(impl_->geometry, extent));
     }
     ISOZONE_RETURN_IF_ERROR(CheckLinkCount(inode));
     for (const InodeLink& link : inode.links) {

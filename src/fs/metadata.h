@@ -158,6 +158,8 @@ class MetadataState {
   Result<const Inode*> Lookup(std::string_view path) const;
   // The files that have extents in `zone`. Kept up to date by Apply; about 64 bytes for each file in each zone.
   std::vector<InodeId> FilesIn(ZoneId zone) const;
+  // Bytes that their extents in `zone` take, each by itself in whole blocks.
+  uint64_t BlocksIn(ZoneId zone) const;
   // The children of a directory, by name.
   const std::map<std::string, InodeId, std::less<>>& Children(InodeId directory) const;
   std::vector<std::string> PathsOf(InodeId id) const;

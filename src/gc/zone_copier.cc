@@ -76,25 +76,19 @@ GcRun Clip(const GcRun& run, uint64_t zone_start, uint64_t begin, uint64_t end) 
 
 // Bytes of whole blocks that a run takes where it is written by itself.
 uint64_t FootprintOf(const GcRun& run, uint64_t block) {
-  const uint64_t begin = RoundDown(run.from.value(), block);
-  return RoundUp(run.from.value() + run.length, block) - begin;
+  return InBlocks({run.from.value(), run.length}, block).length;
 }
 
 }  // namespace
 
 bool ZoneCopier::Plan(const GcScheme& scheme, Victim& victim) const {
   const std::vector<GcRun> runs = store_.RunsIn(victim.zone.zone);
-  const uint64_t block = engine_.device().geometry().block_size;
-  uint64_t footprint = 0;
+  if (runs.empty()) return false;
   std::vector<ByteRange> valid;
-  for (const GcRun& run : runs) {
-    footprint += FootprintOf(run, block);
-    valid.push_back(RangeOf(run, victim.start));
-  }
-  if (runs.empty() || footprint >= victim.zone.written) return false;
+  for (const GcRun& run : runs) valid.push_back(RangeOf(run, victim.start));
 
   SegmentRules rules = options_.rules;
-  rules.block_size = block;
+  rules.block_size = engine_.device().geometry().block_size;
   if (!scheme.reads_segments()) rules.group_blocks = UINT32_MAX;
   size_t first = 0;  // run that is not behind us
   for (SegmentPlan& plan : PlanSegments(valid, victim.zone.written, rules)) {
@@ -238,16 +232,15 @@ std::vector<DeviceOffset> ZoneCopier::Verify(std::span<const GcBlocks> written, 
   Latch latch(static_cast<int64_t>(moves.size()));
   for (const GcMove& move : moves) {
     Check& check = checks.emplace_back();
-    const uint64_t begin = RoundDown(move.to.value(), block);
-    const uint64_t length = RoundUp(move.to.value() + move.length, block) - begin;
-    check.memory = AlignedBuffer(length);
+    const ByteRange blocks = InBlocks({move.to.value(), move.length}, block);
+    check.memory = AlignedBuffer(blocks.length);
     check.request.io_class = IoClass::kGc;
     check.request.context = &latch;
     check.request.done = [](IoRequest& io) { static_cast<Latch*>(io.context)->CountDown(); };
     check.request.device.op = DeviceOp::kRead;
-    check.request.device.offset = DeviceOffset(begin);
+    check.request.device.offset = DeviceOffset(blocks.offset);
     check.request.device.data = check.memory.data();
-    check.request.device.length = length;
+    check.request.device.length = blocks.length;
     engine_.Submit(check.request);
   }
   latch.Wait();

@@ -40,7 +40,7 @@ namespace isozone {
 
 struct CopyStats {
   uint64_t zones = 0;            // emptied, or left with nothing that could be moved
-  uint64_t skipped_zones = 0;    // not begun: nothing to gain, or not to be moved now
+  uint64_t skipped_zones = 0;    // not begun: not to be moved now
   uint64_t failed_zones = 0;     // left as they were, because they could not be read or copied
   uint64_t bytes_read = 0;       // of victims, invalid ones included
   uint64_t bytes_copied = 0;     // that files have at a new place
@@ -66,7 +66,7 @@ class ZoneCopier {
   // Victims that were not emptied.
   struct Left {
     std::vector<ZoneId> failed;   // could not be read or copied
-    std::vector<ZoneId> skipped;  // nothing to gain, or not to be moved now
+    std::vector<ZoneId> skipped;  // no candidate any more, or not to be moved now
   };
 
   // Moves what is valid in `zones` to other zones. `scheme`: how to read, and what survivors become. `pause` is called
@@ -79,7 +79,7 @@ class ZoneCopier {
   struct Segment;
   struct Window;
 
-  // Cuts a victim's runs by segments. False: there is nothing to gain.
+  // Cuts a victim's runs by segments. False: it cannot be moved now.
   bool Plan(const GcScheme& scheme, Victim& victim) const;
   std::unique_ptr<Window> StartReading(std::span<Victim> victims);
   Status Copy(Window& window, GcWriter& writer, CopyStats& stats);

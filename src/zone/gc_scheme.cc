@@ -11,8 +11,6 @@ namespace {
 
 using Candidates = std::vector<GcCandidate>;
 
-constexpr int64_t kSecondNs = 1'000'000'000;
-
 // Sorted by `key`, lowest first.
 template <typename Key>
 Candidates SortedBy(std::span<const GcCandidate> candidates, Key key) {

@@ -35,10 +35,11 @@
 
 namespace isozone {
 
-// A zone that could be collected: nobody writes it, and something in it has died.
+// A zone that could be collected: nobody writes it, and what is dead in it is more than the padding of blocks.
 struct GcCandidate {
   ZoneId zone;
-  uint64_t valid = 0;     // bytes that live; less than `written`
+  // Bytes that survivors take, in whole blocks: less than `written`, so that collecting it gains something.
+  uint64_t valid = 0;
   uint64_t written = 0;   // bytes up to its write pointer
   uint64_t capacity = 0;  // bytes
   DataClass data;

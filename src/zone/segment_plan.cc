@@ -15,10 +15,7 @@ void Join(std::vector<ByteRange>& ranges, ByteRange next) {
 // The blocks that `valid` touches.
 std::vector<ByteRange> BlockRuns(std::span<const ByteRange> valid, uint64_t block_size) {
   std::vector<ByteRange> runs;
-  for (const ByteRange& range : valid) {
-    const uint64_t begin = RoundDown(range.offset, block_size);
-    Join(runs, {begin, RoundUp(range.end(), block_size) - begin});
-  }
+  for (const ByteRange& range : valid) Join(runs, InBlocks(range, block_size));
   return runs;
 }
 

@@ -33,6 +33,12 @@ struct ByteRange {
   bool operator==(const ByteRange&) const = default;
 };
 
+// The whole blocks that `range` touches: what reading it takes, and a copy of it that keeps its place in its first block.
+inline ByteRange InBlocks(ByteRange range, uint64_t block_size) {
+  const uint64_t begin = RoundDown(range.offset, block_size);
+  return {begin, RoundUp(range.end(), block_size) - begin};
+}
+
 // The defaults are the paper's.
 struct SegmentRules {
   uint64_t block_size = 4 * kKiB;      // bytes; reads are whole blocks
