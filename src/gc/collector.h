@@ -66,7 +66,7 @@ class Collector {
 
   // Starts the thread that collects by itself.
   void Start();
-  // Stops after the window under way, and lets nobody wait for the collector any more.
+  // Stops after the window under way, gives up what it copied of unfinished victims, and lets nobody wait for the collector any more.
   void Stop();
   // Somebody waits for space. Short.
   void Wake();

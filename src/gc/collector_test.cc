@@ -262,7 +262,9 @@ class FakeStore final : public GcStore {
     explicit Writer(FakeStore& store) : store_(store) {}
     ~Writer() override {
       const std::lock_guard lock(store_.mu_);
-      for (Zone& zone : store_.zones_) zone.writing = false;
+      for (uint32_t zone = 0; zone < kZones; ++zone) {
+        if (std::exchange(store_.zones_[zone].writing, false)) store_.ResetIfDead(zone);
+      }
     }
     Status Write(std::span<const GcBlocks> blocks, DataClass data, std::vector<GcMove>& moves) override {
       if (store_.before_write) store_.before_write();
@@ -602,16 +604,17 @@ TEST_F(CollectorTest, WithoutVerifyingABadCopyIsNotFound) {
   EXPECT_NE(store_.ContentOf(1), store_.WantedOf(1));
 }
 
-TEST_F(CollectorTest, WithoutSpaceWhatWasMovedStaysMoved) {
+TEST_F(CollectorTest, WithoutSpaceAVictimStaysAsItWas) {
   store_.Fill(0, {{1, 0, kBlock}, {2, 2 * kSegment, kBlock}});  // two segments
   store_.writes_before_no_space = 1;
   GcOptions options;
   options.memory = 8 * kMiB;  // a segment at a time
   const auto collector = Make(options);
   EXPECT_TRUE(collector->Run(100, {}).status().Is(StatusCode::kNoSpace));
-  EXPECT_EQ(collector->Stats().copies.bytes_copied, kBlock);
-  EXPECT_EQ(store_.ZonesOf(1).count(0), 0u);
-  EXPECT_EQ(store_.ZonesOf(2).count(0), 1u);
+  EXPECT_EQ(collector->Stats().copies.bytes_copied, 0u);
+  EXPECT_EQ(store_.given_up, kBlock);
+  EXPECT_THAT(store_.ZonesOf(1), ElementsAre(0u));
+  EXPECT_EQ(store_.Space().empty_zones, kZones - 1) << "the zone of the copy is reset";
   store_.ExpectIntact();
   EXPECT_THAT(store_.gained, ElementsAre(false));
   store_.writes_before_no_space = -1;
@@ -679,14 +682,16 @@ TEST_F(CollectorTest, StopsBetweenWindows) {
   const auto collector = Make(options);
   uint64_t calls = 0;
   const auto done = collector->Run(100, [&](const CopyStats& so_far, uint64_t bytes_to_copy) {
-    EXPECT_EQ(so_far.bytes_copied, kBlock);
+    EXPECT_EQ(so_far.bytes_read, kBlock);
     EXPECT_EQ(bytes_to_copy, 3 * kBlock);
     ++calls;
     return false;
   });
   ASSERT_TRUE(done.ok());
   EXPECT_EQ(calls, 1u);
-  EXPECT_LE(done->bytes_copied, 2 * kBlock) << "the window that was read ahead, and no more";
+  EXPECT_EQ(done->bytes_read, 2 * kBlock) << "the window that was read ahead, and no more";
+  EXPECT_EQ(done->bytes_copied, 0u) << "all of a victim, or nothing";
+  EXPECT_EQ(store_.Space().empty_zones, kZones - 1) << "the zone of the copies is reset";
   EXPECT_EQ(done->zones, 0u);
   EXPECT_FALSE(store_.IsEmpty(0));
   EXPECT_THAT(store_.gained, ElementsAre(true)) << "who waits for space has not heard the last of it";

@@ -21,7 +21,7 @@ struct GcRun {
   uint64_t file = 0;  // identifies it to the store
   DeviceOffset from;
   uint64_t length = 0;  // bytes, > 0
-  DataClass data;       // of the file; its heat is of the victim
+  DataClass data;       // of the file, its heat aside
 };
 
 // A run that was copied.
@@ -78,7 +78,7 @@ class GcStore {
 
   // Makes what was copied durable, then lets the files have it: one atomic change of the metadata, so that after a power
   // cut all of it was moved or none. What a file no longer has where it was copied from is dropped, and its copy given
-  // up. The old places are released when the last read of them is done.
+  // up. The old places are released when the last read of them is done. An error: all of them are given up.
   virtual Result<Outcome> Commit(std::span<const GcMove> moves) = 0;
   // What was copied is not wanted.
   virtual void GiveUp(std::span<const GcMove> moves) = 0;

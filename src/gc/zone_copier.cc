@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <list>
+#include <set>
 #include <utility>
 
 #include "base/crc32c.h"
@@ -43,8 +45,9 @@ struct ZoneCopier::Segment {
 
 struct ZoneCopier::Victim {
   GcCandidate zone;
-  uint64_t start = 0;  // device offset
-  std::list<Segment> segments;
+  uint64_t start = 0;                       // device offset
+  std::list<Segment> segments;              // not read yet
+  std::vector<std::vector<GcMove>> copies;  // of those that were, by window and class
   bool failed = false;
   bool Has(DeviceOffset offset) const { return offset.value() - start < zone.written; }  // not below: it wraps round
 };
@@ -162,9 +165,9 @@ Status ZoneCopier::Copy(Window& window, GcWriter& writer, CopyStats& stats) {
       stats.bytes_read += request.device.length;
       const Status status = ToStatus(engine_.device().geometry(), request.device);
       if (status.ok()) continue;
-      Log().warn("zone {} cannot be collected: {}", victim.zone.zone.value(), status.message());
       ++stats.read_errors;
-      victim.failed = true;
+      if (std::exchange(victim.failed, true)) continue;
+      Log().warn("zone {} cannot be collected: {}", victim.zone.zone.value(), status.message());
     }
     if (victim.failed) continue;
     for (const GcRun& run : segment->runs) {
@@ -209,20 +212,19 @@ Status ZoneCopier::CopyClass(DataClass data, std::span<Segment*> segments, GcWri
   }
   std::vector<GcMove> moves;
   const Status written = writer.Write(blocks, data, moves);
-  if (options_.verify) {
-    for (const DeviceOffset from : Verify(blocks, moves, stats)) {
-      for (Segment* segment : segments) segment->victim->failed |= segment->victim->Has(from);
-    }
+  const std::vector<GcMove> bad = options_.verify ? Verify(blocks, moves, stats) : std::vector<GcMove>();
+  std::set<Victim*> victims;
+  for (Segment* segment : segments) victims.insert(segment->victim);
+  for (Victim* victim : victims) {
+    const auto of_it = [victim](const GcMove& move) { return victim->Has(move.from); };
+    std::ranges::copy_if(moves, std::back_inserter(victim->copies.emplace_back()), of_it);
+    victim->failed |= std::ranges::any_of(bad, of_it);
   }
-  const auto outcome = store_.Commit(moves);
-  ISOZONE_RETURN_IF_ERROR(outcome.status());
-  stats.bytes_copied += outcome->moved;
-  stats.bytes_dropped += outcome->dropped;
   return written;
 }
 
-std::vector<DeviceOffset> ZoneCopier::Verify(std::span<const GcBlocks> written, std::vector<GcMove>& moves,
-                                             CopyStats& stats) {
+std::vector<GcMove> ZoneCopier::Verify(std::span<const GcBlocks> written, std::span<const GcMove> moves,
+                                       CopyStats& stats) {
   const uint64_t block = engine_.device().geometry().block_size;
   struct Check {
     AlignedBuffer memory;
@@ -249,7 +251,6 @@ std::vector<DeviceOffset> ZoneCopier::Verify(std::span<const GcBlocks> written, 
   for (const GcBlocks& blocks : written) {
     for (const GcBlocks::Piece& piece : blocks.pieces) sources[piece.from] = {&blocks, &piece};
   }
-  std::vector<GcMove> good;
   std::vector<GcMove> bad;
   auto check = checks.begin();
   for (const GcMove& move : moves) {
@@ -257,20 +258,39 @@ std::vector<DeviceOffset> ZoneCopier::Verify(std::span<const GcBlocks> written, 
     const std::byte* wanted = blocks->blocks.data() + piece->offset + (move.from.value() - piece->from.value());
     const bool same = check->request.device.status == DeviceStatus::kSuccess &&
                       std::memcmp(check->memory.data() + move.to.value() % block, wanted, move.length) == 0;
-    (same ? good : bad).push_back(move);
     ++check;
-  }
-  std::vector<DeviceOffset> sources_of_bad;
-  for (const GcMove& move : bad) {
+    if (same) continue;
     Log().error("a copy of {} bytes at device offset {} does not read back as it was written; it is given up",
                 move.length, move.to.value());
-    sources_of_bad.push_back(move.from);
+    bad.push_back(move);
   }
-  if (bad.empty()) return sources_of_bad;
   stats.mismatches += bad.size();
-  store_.GiveUp(bad);
-  moves = std::move(good);
-  return sources_of_bad;
+  return bad;
+}
+
+Status ZoneCopier::Settle(Victim& victim, bool stopped, CopyStats& stats, Left& left) {
+  const bool whole = !stopped && !victim.failed && victim.segments.empty();
+  Status status;
+  for (const std::vector<GcMove>& moves : victim.copies) {
+    if (!whole || !status.ok()) {
+      store_.GiveUp(moves);
+      continue;
+    }
+    const auto outcome = store_.Commit(moves);
+    status = outcome.status();
+    if (!status.ok()) continue;
+    stats.bytes_copied += outcome->moved;
+    stats.bytes_dropped += outcome->dropped;
+  }
+  if (victim.failed) {
+    ++stats.failed_zones;
+    left.failed.push_back(victim.zone.zone);
+  } else if (whole && status.ok()) {
+    ++stats.zones;
+    stats.bytes_reclaimed += victim.zone.written - victim.zone.valid;
+  }
+  store_.LetGo(victim.zone.zone);
+  return status;
 }
 
 Status ZoneCopier::Collect(std::span<const ZoneId> zones, const GcScheme& scheme, const std::function<bool()>& pause,
@@ -311,15 +331,9 @@ Status ZoneCopier::Collect(std::span<const ZoneId> zones, const GcScheme& scheme
       if (status.ok() && go_on) go_on = pause();
       window = std::move(ahead);
     }
-    for (const Victim& victim : victims) {
-      if (victim.failed) {
-        ++stats.failed_zones;
-        left.failed.push_back(victim.zone.zone);
-      } else if (victim.segments.empty() && status.ok()) {
-        ++stats.zones;
-        stats.bytes_reclaimed += victim.zone.written - victim.zone.valid;
-      }
-      store_.LetGo(victim.zone.zone);
+    for (Victim& victim : victims) {
+      const Status settled = Settle(victim, !status.ok(), stats, left);
+      if (status.ok()) status = settled;
     }
   }
   return status;

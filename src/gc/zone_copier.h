@@ -1,23 +1,24 @@
 // ZoneCopier: moves what is valid out of victims.
 //
-//   victims   a, b, c, ...         read together: they lie in different groups, as far as the scheme could choose; one by
-//                                  one where there are not empty zones for the survivors of all of them, so that each
-//                                  pays for the next
+//   victims   a, b, c, ...         read together; one by one where there are not empty zones for the survivors of all of
+//                                  them, so that each pays for the next
 //   window    a segment of each    (2 MiB), as much as the memory allows
 //
-//        read window 1 | check, write, verify, commit window 1
-//                      | read window 2 meanwhile             | ...
+//        read window 1 | check, write, verify window 1
+//                      | read window 2 meanwhile       | ...  | commit
 //
-// Each window ends with one atomic change of the metadata (GcStore::Commit). So a power cut, an error or a request to
-// stop between two windows leaves every byte in exactly one place, and what was done is not lost.
+// All of a victim is copied before its files have anything of it (GcStore::Commit): it is emptied, or stays as it was
+// and its copies are given up. So a victim that fails, or that is interrupted by an error, a request to stop or a power
+// cut, costs no zone: those opened for its copies are dead, and the collector's reserve comes back with them. Were parts
+// of victims moved, a full device would lose the reserve to what is left of that zone after each, and with it all
+// garbage that a collection could still have won.
 //
 // Checked: the CRC of what was read is held against that of what is written, right before it goes out, and against what
 // the device gives back afterwards (`verify`). Tables carry RocksDB's own checksums, which are not the file system's to
 // know; data files have no others.
 //
-// Errors: a segment that cannot be read stays where it is, and the rest of its zone with it (it could not be reset); a
-// copy that does not match is given up and counted; a write is repeated elsewhere by the writer. Only errors of the store
-// (no space, metadata not writable) end the whole.
+// Errors: a victim of which a segment cannot be read, or a copy does not match, stays as it was, and is counted; a write
+// is repeated elsewhere by the writer. Only errors of the store (no space, metadata not writable) end the whole.
 //
 // Thread safety: one thread at a time.
 #pragma once
@@ -70,7 +71,8 @@ class ZoneCopier {
   };
 
   // Moves what is valid in `zones` to other zones. `scheme`: how to read, and what survivors become. `pause` is called
-  // after each window; false: stop, but for the window that has been read ahead. An error: of the store.
+  // after each window; false: stop, and give up what is not whole once the window that was read ahead is copied. An
+  // error: of the store.
   Status Collect(std::span<const ZoneId> zones, const GcScheme& scheme, const std::function<bool()>& pause,
                  CopyStats& stats, Left& left);
 
@@ -84,8 +86,10 @@ class ZoneCopier {
   std::unique_ptr<Window> StartReading(std::span<Victim> victims);
   Status Copy(Window& window, GcWriter& writer, CopyStats& stats);
   Status CopyClass(DataClass data, std::span<Segment*> segments, GcWriter& writer, CopyStats& stats);
-  // Gives up those of `moves` that do not read back as they were written; returns where these were copied from.
-  std::vector<DeviceOffset> Verify(std::span<const GcBlocks> written, std::vector<GcMove>& moves, CopyStats& stats);
+  // Those of `moves` that do not read back as they were written.
+  std::vector<GcMove> Verify(std::span<const GcBlocks> written, std::span<const GcMove> moves, CopyStats& stats);
+  // Lets files have the copies of a victim that was copied whole, or gives them up. Counts it.
+  Status Settle(Victim& victim, bool stopped, CopyStats& stats, Left& left);
   size_t WindowSize() const;  // segments
   // So many victims can be collected together: none may need the room that another one is to give back.
   size_t Together() const;
