@@ -972,7 +972,6 @@ GcCandidate ZonePool::Impl::AsCandidate(ZoneId id) const {
   c.written = zone.write_pointer;
   c.capacity = zone.capacity;
   c.data = zone.data_class();
-  c.age = table.written() - zone.last_write;
   c.group = table.groups().of(id);
   c.full = zone.phase != ZonePhase::kIdle;
   return c;

@@ -762,7 +762,6 @@ TEST_F(ZonePoolTest, CandidatesHaveDataAndGarbageAndNoWriter) {
   EXPECT_TRUE(candidates[0].full);
   EXPECT_EQ(candidates[0].valid, kCapacity - kBlock);
   EXPECT_EQ(candidates[0].written, kCapacity);
-  EXPECT_EQ(candidates[0].age, 10 * kBlock);
   EXPECT_EQ(candidates[1].zone, partly);
   EXPECT_FALSE(candidates[1].full);
   EXPECT_EQ(candidates[1].written, 4 * kBlock);

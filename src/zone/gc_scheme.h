@@ -43,7 +43,6 @@ struct GcCandidate {
   uint64_t written = 0;   // bytes up to its write pointer
   uint64_t capacity = 0;  // bytes
   DataClass data;
-  uint64_t age = 0;    // bytes written to the device since this zone was
   uint32_t group = 0;  // independent zone group
   bool full = true;    // else it has room, and costs an active zone
   double utilisation() const { return static_cast<double>(valid) / static_cast<double>(capacity); }

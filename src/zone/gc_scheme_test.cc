@@ -34,7 +34,6 @@ GcCandidate Zone(uint32_t id, uint32_t valid, DataClass data = {}) {
           .written = kCapacity,
           .capacity = kCapacity,
           .data = data,
-          .age = 0,
           .group = 0,
           .full = true};
 }

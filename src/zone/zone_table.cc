@@ -98,8 +98,6 @@ void ZoneTable::Advance(ZoneId zone, uint64_t bytes) {
   Edit edit(*this, zone);
   assert(edit->phase == ZonePhase::kLeased && bytes <= edit->room());
   edit->write_pointer += bytes;
-  written_ += bytes;
-  edit->last_write = written_;
 }
 
 void ZoneTable::EndLease(ZoneId zone) {

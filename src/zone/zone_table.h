@@ -63,7 +63,6 @@ struct ZoneRecord {
   uint64_t live = 0;           // bytes of file data
   uint64_t write_pointer = 0;  // bytes from the start of the zone
   uint64_t capacity = 0;       // bytes
-  uint64_t last_write = 0;     // ZoneTable::written() when it was last written; 0: before the mount
   DataClass data_class() const { return {lifetime, level, heat}; }
   uint64_t room() const { return capacity - write_pointer; }
   bool dead() const;
@@ -143,8 +142,6 @@ class ZoneTable {
   // The idle zone of this use with the least room.
   std::optional<ZoneId> FullestIdle(ZoneUse use) const;
   const ZoneTotals& totals() const { return totals_; }
-  // Bytes written to all zones since the table was made: the clock by which data ages.
-  uint64_t written() const { return written_; }
 
  private:
   class Edit;
@@ -166,7 +163,6 @@ class ZoneTable {
   ZoneSet dead_;
   IdleByClass idle_data_;
   IdleByClass idle_log_;
-  uint64_t written_ = 0;
   ZoneTotals totals_;
 };
 

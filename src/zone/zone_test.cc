@@ -167,17 +167,6 @@ TEST(ZoneTable, NobodyGoesOnInAVictimNorResetsItWhileItIsHeld) {
   EXPECT_EQ(table.dead().First(), zone);
 }
 
-TEST(ZoneTable, AgesByWhatIsWritten) {
-  ZoneTable table(EmptyZones(2));
-  for (const ZoneId zone : {ZoneId(0), ZoneId(1)}) {
-    table.Lease(zone, ZoneUse::kData, Lifetime::kLong);
-    table.Advance(zone, 2 * kBlock);
-  }
-  EXPECT_EQ(table.written(), 4 * kBlock);
-  EXPECT_EQ(table.at(ZoneId(0)).last_write, 2 * kBlock);
-  EXPECT_EQ(table.at(ZoneId(1)).last_write, 4 * kBlock);
-}
-
 // What ZoneTable keeps in indexes, found by looking at every zone.
 class NaiveView {
  public:
