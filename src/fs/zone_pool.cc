@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <optional>
+#include <set>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -40,7 +41,8 @@ BudgetClass ClassOf(const ZoneRequest& request) { return request.gc ? BudgetClas
 
 bool IsOfFiles(BudgetClass c) { return c == BudgetClass::kData || c == BudgetClass::kLog; }
 
-bool IsCollectable(const ZoneRecord& zone) {
+bool IsCollectable(const ZoneRecord& zone, bool dead_too) {
+  if (zone.dead()) return dead_too && !IsMetadata(zone.use);
   const bool at_rest =
       zone.phase == ZonePhase::kIdle || zone.phase == ZonePhase::kFull || zone.phase == ZonePhase::kFailed;
   return at_rest && zone.use == ZoneUse::kData && !zone.victim && zone.live > 0 && zone.live < zone.write_pointer;
@@ -153,6 +155,7 @@ struct ZonePool::Impl {
   void Start() ISOZONE_EXCLUDES(mu);
   void Stop() ISOZONE_EXCLUDES(mu);
   void RunInBackground() ISOZONE_EXCLUDES(mu);
+  bool ResetIsDue() const ISOZONE_REQUIRES(mu);
   bool WorkIsDue() const ISOZONE_REQUIRES(mu);
   void WakeIfDue() ISOZONE_REQUIRES(mu);
   // Each returns true if it has done something, and then has given up the mutex meanwhile.
@@ -202,6 +205,7 @@ struct ZonePool::Impl {
   FlushThrottle throttle ISOZONE_GUARDED_BY(mu);
   bool reset_at_once ISOZONE_GUARDED_BY(mu) = true;
   bool reset_now ISOZONE_GUARDED_BY(mu) = false;          // what is dead now, whatever reset_at_once says
+  std::set<ZoneId> collected ISOZONE_GUARDED_BY(mu);      // what is dead of these is reset, whatever reset_at_once says
   bool data_token_wanted ISOZONE_GUARDED_BY(mu) = false;  // data went where it does not belong, for want of one
   uint64_t use_count ISOZONE_GUARDED_BY(mu) = 0;
   uint64_t next_lease_id ISOZONE_GUARDED_BY(mu) = 1;
@@ -485,7 +489,7 @@ bool ZonePool::Impl::HelpIsComing(Lack lack, BudgetClass c) const {
   // The thread may be in make_durable, and that wait for this very caller.
   if (c == BudgetClass::kMetadata || !started || !durable_error.ok()) return false;
   if (lack == Lack::kSpace) {
-    return ((reset_at_once || reset_now) && !table.dead().empty()) || table.totals().resetting > 0;
+    return ResetIsDue() || table.totals().resetting > 0;
   }
   if (table.totals().finishing > 0 || NextFinish(/*logs_too=*/true)) return true;
   return std::any_of(active_tokens.begin(), active_tokens.end(), [this](const auto& entry) ISOZONE_REQUIRES(mu) {
@@ -651,10 +655,16 @@ void ZonePool::Impl::RunInBackground() {
   changed.SignalAll();
 }
 
+bool ZonePool::Impl::ResetIsDue() const {
+  if (!durable_error.ok() || table.dead().empty()) return false;
+  return reset_at_once || reset_now ||
+         std::any_of(collected.begin(), collected.end(),
+                     [this](ZoneId zone) ISOZONE_REQUIRES(mu) { return table.dead().Contains(zone); });
+}
+
 bool ZonePool::Impl::WorkIsDue() const {
-  const bool can_reset = durable_error.ok() && (reset_at_once || reset_now) && !table.dead().empty();
   const ZoneTotals& totals = table.totals();
-  return can_reset || totals.released > 0 || totals.resetting > 0 || totals.finishing > 0 || NextFailedFinish() ||
+  return ResetIsDue() || totals.released > 0 || totals.resetting > 0 || totals.finishing > 0 || NextFailedFinish() ||
          NextFinish(/*logs_too=*/true);
 }
 
@@ -711,17 +721,19 @@ bool ZonePool::Impl::ResetReleasedMetadata() {
 }
 
 bool ZonePool::Impl::ResetDead() {
-  if (!durable_error.ok() || !(reset_at_once || reset_now)) return false;
-  std::vector<ZoneId> zones;
-  while (zones.size() < kResetBatch) {
-    const auto zone = table.dead().First();
-    if (!zone) break;
-    table.BeginReset(*zone);
-    zones.push_back(*zone);
-  }
-  if (zones.empty()) {
+  if (!ResetIsDue()) {
     reset_now = false;
     return false;
+  }
+  std::vector<ZoneId> zones;
+  const bool all = reset_at_once || reset_now;
+  for (auto zone = table.dead().First(); zone && zones.size() < kResetBatch;
+       zone = table.dead().FirstFrom(ZoneId(zone->value() + 1))) {
+    if (all || collected.contains(*zone)) zones.push_back(*zone);
+  }
+  for (const ZoneId zone : zones) {
+    collected.erase(zone);
+    table.BeginReset(zone);
   }
   if (MakeDurable()) {
     SubmitAll(DeviceOp::kReset, zones);
@@ -959,7 +971,8 @@ GcSpace ZonePool::Impl::SpaceForGc() const {
   const auto metadata = static_cast<uint32_t>(totals.metadata / capacity);
   space.zones = table.size() - std::min(table.size(), metadata + totals.unusable);
   space.capacity = space.zones * capacity;
-  space.free = totals.free - std::min(table.empty().size(), kEmptyReserve) * capacity;
+  const uint32_t coming = table.empty().size() + totals.resetting;
+  space.free = totals.free + totals.resetting * capacity - std::min(coming, kEmptyReserve) * capacity;
   space.wanted = rounds.wanted();
   return space;
 }
@@ -997,14 +1010,15 @@ std::vector<GcCandidate> ZonePool::GcCandidates() const {
   const MutexLock lock(impl_->mu);
   std::vector<GcCandidate> candidates;
   for (uint32_t i = 0; i < impl_->table.size(); ++i) {
-    if (IsCollectable(impl_->table.at(ZoneId(i)))) candidates.push_back(impl_->AsCandidate(ZoneId(i)));
+    if (!IsCollectable(impl_->table.at(ZoneId(i)), !impl_->reset_at_once)) continue;
+    candidates.push_back(impl_->AsCandidate(ZoneId(i)));
   }
   return candidates;
 }
 
 std::optional<GcCandidate> ZonePool::BeginCollection(ZoneId zone) {
   const MutexLock lock(impl_->mu);
-  if (!IsCollectable(impl_->table.at(zone))) return std::nullopt;
+  if (!IsCollectable(impl_->table.at(zone), !impl_->reset_at_once)) return std::nullopt;
   impl_->table.SetVictim(zone, true);
   return impl_->AsCandidate(zone);
 }
@@ -1012,6 +1026,7 @@ std::optional<GcCandidate> ZonePool::BeginCollection(ZoneId zone) {
 void ZonePool::EndCollection(ZoneId zone) {
   const MutexLock lock(impl_->mu);
   impl_->table.SetVictim(zone, false);
+  if (impl_->table.at(zone).dead()) impl_->collected.insert(zone);
   impl_->WakeIfDue();
   impl_->changed.SignalAll();
 }

@@ -199,12 +199,13 @@ class ZonePool {
 
   // --- Collecting ---
   // What the collector decides by. Candidates are zones of data in which something lives and something has died, and that
-  // nobody writes.
+  // nobody writes; and, unless they are reset at once, dead zones.
   GcSpace SpaceForGc() const;
   std::vector<GcCandidate> GcCandidates() const;
   // The zone is the collector's until EndCollection, also when nothing in it lives any more. As it is now, or empty: it
   // is no candidate any more.
   std::optional<GcCandidate> BeginCollection(ZoneId zone);
+  // Resets it, if it is dead.
   void EndCollection(ZoneId zone);
   // Bytes of file data in it.
   uint64_t Live(ZoneId zone) const;
@@ -213,7 +214,7 @@ class ZonePool {
   // Brackets a round of collecting; `gained`: it made, or is about to make, space.
   void BeginRound();
   void EndRound(bool gained);
-  // False: dead zones are reset only in a round that calls ResetDeadNow, or when somebody waits for space.
+  // False: a dead zone is reset only when it was collected, by ResetDeadNow, or when somebody waits for space.
   void ResetAtOnce(bool at_once);
   void ResetDeadNow();
   // While less than `percent` of the capacity is free, flushes pay for zones with what becomes free. 0: never.

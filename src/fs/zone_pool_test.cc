@@ -1049,6 +1049,28 @@ TEST_F(ZonePoolTest, WhoWaitsForSpaceGetsWhatDiesMeanwhile) {
   EXPECT_TRUE(waiter.get().ok());
 }
 
+TEST_F(ZonePoolTest, DeadZonesThatWaitAreCandidatesAndResetOneByOne) {
+  Open();
+  const ZoneId data = WriteZone(kData, kCapacity);
+  const ZoneId log = WriteZone(kLog, kCapacity);
+  pool_->ResetAtOnce(false);
+  for (const ZoneId zone : {data, log}) pool_->RemoveLive(zone, kCapacity);
+  const std::vector<GcCandidate> candidates = pool_->GcCandidates();
+  ASSERT_EQ(candidates.size(), 2U);
+  EXPECT_EQ(candidates[0].valid, 0U);
+  EXPECT_EQ(candidates[0].written, kCapacity);
+  for (const ZoneId zone : {data, log}) {
+    const uint64_t resets = pool_->Stats().resets;
+    ASSERT_TRUE(pool_->BeginCollection(zone));
+    EXPECT_FALSE(pool_->BeginCollection(zone));
+    pool_->EndCollection(zone);
+    while (pool_->Stats().resets == resets) std::this_thread::yield();
+    const std::vector<GcCandidate> left = pool_->GcCandidates();
+    EXPECT_TRUE(zone == log ? left.empty() : left.size() == 1 && left[0].zone == log);
+  }
+  EXPECT_EQ(pool_->Stats().resets, 2U);
+}
+
 // Whose reset nobody has to ask for, with the thread asleep.
 TEST_F(ZonePoolTest, ReleasedMetadataIsResetAlsoWhereDeadFilesWait) {
   Open();

@@ -9,10 +9,6 @@
 namespace isozone {
 namespace {
 
-// Where a scheme that paces itself sees space run low, writers are slowed a little before.
-constexpr double kThrottlePart = 1.5;
-constexpr uint32_t kDefaultStart = 10;
-
 // A rest is never longer: space may run out meanwhile.
 constexpr int64_t kLongestRestNs = 100'000'000;
 
@@ -67,11 +63,10 @@ void Collector::Apply() {
   {
     const MutexLock lock(mu_);
     now = setting_;
-    attached = started_ && !stopping_ && !broken_ && now->options.scheme != "none";
+    attached = started_ && !stopping_ && !broken_ && now->scheme->automatic();
   }
-  const bool paced = now->options.scheme == "isozone";
   store_.ResetAtOnce(now->scheme->resets_at_once());
-  store_.ThrottleBelow(paced ? kThrottlePart * now->options.tuning.start_percent.value_or(kDefaultStart) : 0);
+  store_.ThrottleBelow(now->scheme->throttle_below());
   store_.Attach(attached);
 }
 
@@ -142,7 +137,6 @@ std::vector<GcCandidate> Collector::Candidates() const {
 
 void Collector::BeginLook() {
   store_.BeginRound();
-  store_.ResetDead();
   const MutexLock lock(mu_);
   ++looks_;
   std::erase_if(avoided_, [this](const auto& zone) ISOZONE_REQUIRES(mu_) { return zone.second <= looks_; });
@@ -156,7 +150,7 @@ void Collector::RunInBackground() {
       while (!stopping_ && !wanted_ && MonotonicNs() < next_ns) wake_.WaitUntil(mu_, next_ns);
       if (stopping_) return;
       wanted_ = false;
-      if (broken_ || setting_->options.scheme == "none") continue;
+      if (broken_ || !setting_->scheme->automatic()) continue;
     }
     BeginWork();
     while (Round() && store_.Space().wanted) {
@@ -173,18 +167,20 @@ bool Collector::Round() {
   // What could not be moved makes way for the next choice, until something was gained or nothing is left to choose.
   while (CollectChoice(*now, done, status) && status.ok() && done.bytes_reclaimed == 0 && !stopping()) {
   }
-  const bool gained = status.ok() && done.bytes_reclaimed > 0;
+  const bool gained = done.bytes_reclaimed > 0;
   {
     const MutexLock lock(mu_);
     stats_.rounds += done.bytes_read > 0 ? 1 : 0;
     stats_.urgency = 0;
   }
   store_.EndRound(gained);
-  return gained && !stopping();
+  return gained && status.ok() && !stopping();
 }
 
 bool Collector::CollectChoice(const Setting& setting, CopyStats& done, Status& status) {
-  const GcDecision decision = setting.scheme->Decide(store_.Space(), Candidates());
+  const GcSpace space = store_.Space();
+  if (!setting.scheme->Due(space)) return false;
+  const GcDecision decision = setting.scheme->Decide(space, Candidates());
   if (decision.victims.empty()) return false;
   {
     const MutexLock lock(mu_);
@@ -244,6 +240,7 @@ Result<CopyStats> Collector::Run(double free_percent, const Progress& progress) 
   Status status = Status::Aborted("the collector has been stopped");
   if (!stopping()) {
     BeginLook();
+    store_.ResetDead();
     status = RunRound(*now, free_percent, progress, done);
   }
   EndWork();

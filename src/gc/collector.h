@@ -103,7 +103,7 @@ class Collector {
   std::vector<GcCandidate> Candidates() const;
 
   void RunInBackground();
-  // One automatic round. True: it gained something.
+  // One automatic round. True: it gained something, and there may be more.
   bool Round();
   // Collects what the scheme chooses now. False: it chose nothing.
   bool CollectChoice(const Setting& setting, CopyStats& done, Status& status);

@@ -153,7 +153,7 @@ class FakeStore final : public GcStore {
     std::vector<GcCandidate> candidates;
     for (uint32_t zone = 0; zone < kZones; ++zone) {
       const GcCandidate c = AsCandidate(zone);
-      if (!zones_[zone].held && !zones_[zone].writing && c.valid > 0 && c.valid < c.written) candidates.push_back(c);
+      if (!zones_[zone].held && !zones_[zone].writing && IsCandidate(c)) candidates.push_back(c);
     }
     return candidates;
   }
@@ -161,7 +161,7 @@ class FakeStore final : public GcStore {
     const std::lock_guard lock(mu_);
     if (not_to_be_held.contains(zone.value())) return std::nullopt;
     const GcCandidate c = AsCandidate(zone.value());
-    if (c.valid == 0 || c.valid >= c.written) return std::nullopt;
+    if (!IsCandidate(c)) return std::nullopt;
     zones_[zone.value()].held = true;
     most_held = std::max(most_held, ++held_);
     tried.push_back(zone.value());
@@ -214,7 +214,10 @@ class FakeStore final : public GcStore {
     const std::lock_guard lock(mu_);
     reset_at_once = now;
   }
-  void ResetDead() override {}
+  void ResetDead() override {
+    const std::lock_guard lock(mu_);
+    for (uint32_t zone = 0; zone < kZones; ++zone) ResetIfDead(zone);
+  }
   void ThrottleBelow(double percent) override {
     const std::lock_guard lock(mu_);
     throttle = percent;
@@ -356,6 +359,7 @@ class FakeStore final : public GcStore {
     c.full = c.written == kCapacity;
     return c;
   }
+  bool IsCandidate(const GcCandidate& c) const { return (c.valid > 0 || !reset_at_once) && c.valid < c.written; }
   void ResetIfDead(uint32_t zone) {
     Zone& z = zones_[zone];
     if (z.held || z.writing || z.written == 0 || Valid(zone) > 0) return;
@@ -364,6 +368,7 @@ class FakeStore final : public GcStore {
   }
   void DeleteLocked(uint64_t file) {
     files_.erase(file);
+    if (!reset_at_once) return;
     for (uint32_t zone = 0; zone < kZones; ++zone) ResetIfDead(zone);
   }
   bool MoveOne(const GcMove& move) {
@@ -791,6 +796,26 @@ TEST_F(CollectorTest, WhatCouldNotBeMovedIsTriedInTheNextRound) {
   EXPECT_EQ(RunAll(*collector).skipped_zones, 1u);
   store_.unmovable.clear();
   EXPECT_EQ(RunAll(*collector).zones, 1u);
+}
+
+TEST_F(CollectorTest, WhereDeadZonesWaitTheyAreResetWhenTheSchemeChoosesThem) {
+  const auto collector = Make(Named("full"));
+  store_.free_percent = 50;
+  store_.Fill(0, {{1, 0, kBlock}});
+  collector->Start();
+  store_.Delete(1);
+  for (uint64_t round = 1; round <= 3; ++round) {
+    collector->Wake();
+    store_.WaitForRounds(round);
+  }
+  EXPECT_FALSE(store_.IsEmpty(0)) << "there is space";
+  store_.Locked([&] { store_.free_percent = 9; });
+  store_.WaitUntil([&] { return store_.gained.back(); });
+  EXPECT_TRUE(store_.IsEmpty(0));
+  collector->Stop();
+  EXPECT_EQ(collector->Stats().copies.zones, 1u);
+  EXPECT_EQ(collector->Stats().copies.bytes_reclaimed, kCapacity);
+  EXPECT_EQ(collector->Stats().copies.bytes_read, 0u);
 }
 
 TEST_F(CollectorTest, StopsPromptlyWhereItHasTime) {

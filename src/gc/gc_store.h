@@ -69,6 +69,7 @@ class GcStore {
 
   // Nobody writes to `zone` nor resets it until LetGo. As it is now, or empty: it is no candidate any more.
   virtual std::optional<GcCandidate> Hold(ZoneId zone) = 0;
+  // A zone that is dead by then is reset.
   virtual void LetGo(ZoneId zone) = 0;
   // What is valid in a held zone, in rising order. Empty: it has bytes that cannot be moved now (a file that is being
   // written, or was removed while it is read), so collecting would not free it.
@@ -88,8 +89,9 @@ class GcStore {
   // Brackets a round, for those who wait for space: `gained`: there is, or soon will be, more of it.
   virtual void BeginRound() = 0;
   virtual void EndRound(bool gained) = 0;
-  // Dead zones are reset as soon as they are dead; else by ResetDead.
+  // Dead zones are reset as soon as they are dead; else they are candidates.
   virtual void ResetAtOnce(bool at_once) = 0;
+  // Resets all that are dead now.
   virtual void ResetDead() = 0;
   // Below so much free space, in percent, flushes are slowed to the pace of what makes space. 0: never.
   virtual void ThrottleBelow(double percent) = 0;

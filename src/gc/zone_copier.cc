@@ -310,7 +310,7 @@ Status ZoneCopier::Collect(std::span<const ZoneId> zones, const GcScheme& scheme
       Victim& victim = planned.emplace_back();
       victim.zone = *held;
       victim.start = engine_.device().geometry().ZoneStart(zones[next]).value();
-      if (Plan(scheme, victim)) continue;
+      if (victim.zone.valid == 0 || Plan(scheme, victim)) continue;
       ++stats.skipped_zones;
       left.skipped.push_back(zones[next]);
       store_.LetGo(zones[next]);

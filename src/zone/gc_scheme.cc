@@ -54,7 +54,9 @@ class NoGc : public GcScheme {
  public:
   std::string_view name() const override { return "none"; }
   int64_t interval_ns() const override { return 10 * kSecondNs; }
-  GcDecision Decide(const GcSpace&, std::span<const GcCandidate>) const override { return {}; }
+  bool automatic() const override { return false; }
+  bool Due(const GcSpace&) const override { return false; }
+  GcDecision Choose(const GcSpace&, std::span<const GcCandidate>) const override { return {}; }
   std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const override {
     return ZonesOf(SortedBy(candidates, [](const GcCandidate& c) { return c.valid; }));
   }
@@ -65,12 +67,12 @@ class ZenfsGc : public GcScheme {
   explicit ZenfsGc(const GcTuning& tuning) : start_(tuning.start_percent.value_or(20)) {}
   std::string_view name() const override { return "zenfs"; }
   int64_t interval_ns() const override { return 10 * kSecondNs; }
-  GcDecision Decide(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
-    const double free = space.free_percent();
-    if (free > start_) return {};
+  bool Due(const GcSpace& space) const override { return space.free_percent() <= start_; }
+  GcDecision Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
+    const double threshold = 100 - kSlope * (start_ - space.free_percent());
     Candidates chosen;
     for (const GcCandidate& c : candidates) {
-      if (c.full && Garbage(c) > 100 - kSlope * (start_ - free)) chosen.push_back(c);
+      if (c.full && Garbage(c) > threshold) chosen.push_back(c);
     }
     return {ZonesOf(SortedBy(chosen, [](const GcCandidate&) { return 0; })), 1};
   }
@@ -88,10 +90,10 @@ class ZenfsPlusGc : public GcScheme {
  public:
   ZenfsPlusGc(const GcTuning& tuning, bool minor) : start_(tuning.start_percent.value_or(10)), minor_(minor) {}
   std::string_view name() const override { return minor_ ? "zenfs+" : "full"; }
-  int64_t interval_ns() const override { return 10 * kSecondNs; }
+  int64_t interval_ns() const override { return kSecondNs / 10; }
   bool resets_at_once() const override { return minor_; }
-  GcDecision Decide(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
-    if (space.free_percent() >= start_) return {};
+  bool Due(const GcSpace& space) const override { return space.free_percent() < start_; }
+  GcDecision Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
     return {Enough(Sorted(candidates), Missing(space, start_)), 1};
   }
   std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const override {
@@ -112,9 +114,9 @@ class LifetimeGc : public GcScheme {
       : start_(tuning.start_percent.value_or(25)), dynamic_(tuning.dynamic_victims) {}
   std::string_view name() const override { return "lifetime"; }
   int64_t interval_ns() const override { return kSecondNs; }
-  GcDecision Decide(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
+  bool Due(const GcSpace& space) const override { return space.empty_percent() < start_; }
+  GcDecision Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
     const double empty = space.empty_percent();
-    if (empty >= start_) return {};
     const uint32_t most = dynamic_ ? std::max(1U, space.zones / (1 + space.empty_zones)) : 1;           // equation 1
     const int deepest = dynamic_ ? std::max(1, static_cast<int>(kQueues / (1 + empty / 5))) : kQueues;  // equation 2
     std::vector<ZoneId> victims;
@@ -149,8 +151,8 @@ class LsmZgc : public GcScheme {
   int64_t interval_ns() const override { return kSecondNs; }
   bool reads_segments() const override { return true; }
   ZoneHeat Survivor(ZoneHeat victim, bool cold_segment) const override { return SurvivorHeat(victim, cold_segment); }
-  GcDecision Decide(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
-    if (space.free_percent() >= start_) return {};
+  bool Due(const GcSpace& space) const override { return space.free_percent() < start_; }
+  GcDecision Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
     return {Enough(Sorted(candidates), Missing(space, start_)), 1};
   }
   std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const override {
@@ -175,8 +177,9 @@ class IsozoneGc : public GcScheme {
   std::string_view name() const override { return "isozone"; }
   int64_t interval_ns() const override { return kSecondNs / 10; }
   ZoneHeat Survivor(ZoneHeat victim, bool /*cold_segment*/) const override { return SurvivorHeat(victim, true); }
-  GcDecision Decide(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
-    if (space.free_percent() >= start_ && !space.wanted) return {};
+  double throttle_below() const override { return kThrottle * start_; }
+  bool Due(const GcSpace& space) const override { return space.free_percent() < start_ || space.wanted; }
+  GcDecision Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
     const double urgency =
         space.wanted ? 1 : std::clamp((start_ - space.free_percent()) / (start_ * (1 - kAllOut)), kLeast, 1.0);
     Candidates chosen;
@@ -191,7 +194,8 @@ class IsozoneGc : public GcScheme {
   }
 
  private:
-  static constexpr double kAllOut = 0.25;  // of start_: with less free, without rest
+  static constexpr double kThrottle = 1.5;  // of start_: writers are slowed a little before
+  static constexpr double kAllOut = 0.25;   // of start_: with less free, without rest
   static constexpr double kLeast = 0.05;
   static constexpr double kWorth = 0.3;  // utilisation up to which a zone is collected as soon as space runs low
   // How much dearer copying is than it looks.

@@ -5,17 +5,19 @@
 //   zenfs      ZenFS 2.1's own (ZenFS::GCWorker): looks every 10 s; with less than 20 % free, full zones whose garbage is
 //              above 100 - 3 x (20 - free) percent
 //   full       ZenFS+ (section IV.D) with its full GC alone: below 10 % free, zones of lower levels first, of each level
-//              those with the least valid data, until 10 % are free; dead zones wait for it, too
-//   zenfs+     the same, and the minor GC every 10 s: zones in which nothing is valid are reset
+//              those with the least valid data, until 10 % are free. Dead zones wait for their turn among them
+//   zenfs+     the same, and the minor GC: zones in which nothing is valid are reset without waiting for the full GC. The
+//              paper looks for them every 10 s, a moment on its 2 TB; here they are reset when they die, so that small
+//              devices behave as large ones do
 //   lifetime   Lifetime (section 4.2): looks every second; below 25 % free, N = Z_t / (1 + Z_e) victims from the first
 //              L = 4 / (1 + E / 5) of four queues by valid data; in a queue the least valid first, then the longest-lived
 //   lsm-zgc    LSM_ZGC (section 3): zones of the lowest utilisation first; reads segment by segment; survivors apart by
 //              heat. The paper leaves the trigger to the user: `start` percent
 //   isozone    the default: below `start` percent, paced; victims by what a byte of free space costs, and what is
-//              expected to die soon is waited for; whole stripes of zones, one in each group; survivors apart
+//              expected to die soon is waited for; survivors apart
 //
-// Where the papers are silent: a percentage is of all bytes that files can have; E is it for empty zones. A scheme never
-// takes a zone in which nothing has died.
+// Where the papers are silent: a percentage is of all bytes that files can have; E is it for empty zones. "When space is
+// below" is looked at ten times a second. A scheme never takes a zone in which nothing has died.
 //
 // Thread safety: const, any thread.
 #pragma once
@@ -38,7 +40,8 @@ namespace isozone {
 // A zone that could be collected: nobody writes it, and what is dead in it is more than the padding of blocks.
 struct GcCandidate {
   ZoneId zone;
-  // Bytes that survivors take, in whole blocks: less than `written`, so that collecting it gains something.
+  // Bytes that survivors take, in whole blocks: less than `written`, so that collecting it gains something. 0: dead,
+  // where dead zones are not reset at once.
   uint64_t valid = 0;
   uint64_t written = 0;   // bytes up to its write pointer
   uint64_t capacity = 0;  // bytes
@@ -52,7 +55,7 @@ struct GcSpace {
   uint32_t zones = 0;  // that files can have
   uint32_t empty_zones = 0;
   uint64_t capacity = 0;  // bytes of these zones
-  uint64_t free = 0;      // bytes that can be written now: empty zones, and the rest of partly written ones
+  uint64_t free = 0;      // bytes that can be written: empty zones, those being reset, the rest of partly written ones
   bool wanted = false;    // somebody waits for space
   double free_percent() const {
     return capacity == 0 ? 0 : 100.0 * static_cast<double>(free) / static_cast<double>(capacity);
@@ -80,16 +83,29 @@ class GcScheme {
   virtual std::string_view name() const = 0;
   // How often to look whether there is something to do; somebody who waits for space wakes the collector at once.
   virtual int64_t interval_ns() const = 0;
-  // Dead zones are reset as soon as they are dead; else when the scheme collects, or somebody waits for space.
+  // False: it chooses nothing, whatever the space.
+  virtual bool automatic() const { return true; }
+  // Dead zones are reset as soon as they are dead; else they are candidates like others, and are reset when the scheme
+  // chooses them, or somebody waits for space.
   virtual bool resets_at_once() const { return true; }
+  // Percent of free space below which writers are slowed down a little, for a scheme that paces itself. 0: never.
+  virtual double throttle_below() const { return 0; }
   // Reads whole segments where that pays (segment_plan.h), else runs of valid blocks.
   virtual bool reads_segments() const { return false; }
   // What the survivors of a victim become.
   virtual ZoneHeat Survivor(ZoneHeat victim, bool /*cold_segment*/) const { return victim; }
-  // Victims now; none where there is nothing to do. `candidates` in any order.
-  virtual GcDecision Decide(const GcSpace& space, std::span<const GcCandidate> candidates) const = 0;
+  // There is so little space that it may choose something: who looks often need not list the candidates before.
+  virtual bool Due(const GcSpace& space) const = 0;
+  // Victims now; none where none is due or worth it. `candidates` in any order.
+  GcDecision Decide(const GcSpace& space, std::span<const GcCandidate> candidates) const {
+    return Due(space) ? Choose(space, candidates) : GcDecision();
+  }
   // Victims for somebody who has asked for a collection, whatever the space: all, in the scheme's order.
   virtual std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const = 0;
+
+ protected:
+  // Decide, where it is due.
+  virtual GcDecision Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const = 0;
 };
 
 // kInvalidArgument names the known schemes.

@@ -127,6 +127,11 @@ INSTANTIATE_TEST_SUITE_P(
             "UntilTenPercentAreFree", "zenfs+", Space(8), {Zone(1, 0), Zone(2, 1), Zone(3, 2), Zone(4, 3)}, {1, 2, 3}},
         SchemeCase{"OneIsEnoughForALittle", "zenfs+", Space(9), {Zone(1, 0), Zone(2, 1)}, {1}},
         SchemeCase{"StartIsTunable", "zenfs+", Space(29), {Zone(1, 0), Zone(2, 1)}, {1}, {.start_percent = 30}},
+        SchemeCase{"DeadZonesInTheirTurn",
+                   "full",
+                   Space(9),
+                   {Zone(1, 0, Level(3)), Zone(2, 50, Level(0)), Zone(3, 0, Level(1))},
+                   {2, 3}},
         SchemeCase{
             "FullIsTheSame", "full", Space(8), {Zone(1, 0, Level(1)), Zone(2, 1), Zone(3, 2, Level(3))}, {2, 1, 3}}),
     CaseName);
@@ -247,10 +252,25 @@ TEST(GcScheme, OnlyFullLeavesDeadZonesAlone) {
   EXPECT_FALSE(Scheme("full")->resets_at_once());
 }
 
+TEST(GcScheme, IsDueWhereItMayDecide) {
+  const auto due = [](std::string_view scheme, const GcSpace& space) { return Scheme(scheme)->Due(space); };
+  EXPECT_FALSE(due("none", Space(0, true)));
+  EXPECT_TRUE(due("zenfs", Space(20)));
+  EXPECT_FALSE(due("zenfs", Space(21)));
+  for (const char* name : {"full", "zenfs+", "lsm-zgc", "isozone"}) {
+    EXPECT_TRUE(due(name, Space(9))) << name;
+    EXPECT_FALSE(due(name, Space(10))) << name;
+  }
+  EXPECT_TRUE(due("isozone", Space(90, true)));
+  EXPECT_TRUE(due("lifetime", Space(24)));
+  EXPECT_FALSE(due("lifetime", Space(25)));
+}
+
 TEST(GcScheme, LooksAsOftenAsItsPaperSays) {
   constexpr int64_t kMs = 1'000'000;
   EXPECT_EQ(Scheme("zenfs")->interval_ns(), 10'000 * kMs);
-  EXPECT_EQ(Scheme("zenfs+")->interval_ns(), 10'000 * kMs);
+  EXPECT_EQ(Scheme("zenfs+")->interval_ns(), 100 * kMs);  // "when the available space is below a threshold"
+  EXPECT_EQ(Scheme("full")->interval_ns(), 100 * kMs);
   EXPECT_EQ(Scheme("lifetime")->interval_ns(), 1'000 * kMs);
   EXPECT_LE(Scheme("isozone")->interval_ns(), 1'000 * kMs);
 }
