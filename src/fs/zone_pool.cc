@@ -155,6 +155,7 @@ struct ZonePool::Impl {
   void Start() ISOZONE_EXCLUDES(mu);
   void Stop() ISOZONE_EXCLUDES(mu);
   void RunInBackground() ISOZONE_EXCLUDES(mu);
+  void ResetForTheAsking(Lack lack) ISOZONE_REQUIRES(mu);
   bool ResetIsDue() const ISOZONE_REQUIRES(mu);
   bool WorkIsDue() const ISOZONE_REQUIRES(mu);
   void WakeIfDue() ISOZONE_REQUIRES(mu);
@@ -301,7 +302,7 @@ Result<ZoneLease> ZonePool::Impl::GrantWhenPossible(BudgetClass c, AttemptFuncti
 bool ZonePool::Impl::AwaitHelp(Waiter& waiter, Lack lack) {
   const BudgetClass c = waiter.budget_class;
   if (ResetReleasedMetadata() || FinishZones(/*logs_too=*/false)) return true;
-  if (!table.dead().empty()) reset_now = true;  // space, or an active zone: also if reset_at_once is no more by then
+  ResetForTheAsking(lack);
   if (lack == Lack::kCredit) {
     AwaitCredit(waiter);
     return true;
@@ -356,6 +357,16 @@ std::optional<ZoneLease> ZonePool::Impl::TryAcquire(const ZoneRequest& request) 
   if (placement.action != Action::kUseIdle && placement.action != Action::kOpenEmpty) return std::nullopt;
   if (placement.action == Action::kOpenEmpty && !Pay(request)) return std::nullopt;
   return GrantTo(request, *placement.zone, query.urgent);
+}
+
+// Dead zones, where they give back what is missing: also those that would wait for the collector, now or from a change of
+// the scheme on.
+void ZonePool::Impl::ResetForTheAsking(Lack lack) {
+  if (lack == Lack::kSpace) reset_now = !table.dead().empty();
+  if (lack != Lack::kActiveZone) return;
+  for (const auto& [zone, token] : active_tokens) {
+    if (table.at(zone).dead()) collected.insert(zone);
+  }
 }
 
 // Until something changes. Or, where that has taken too long, gives what is missing.

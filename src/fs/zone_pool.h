@@ -214,7 +214,8 @@ class ZonePool {
   // Brackets a round of collecting; `gained`: it made, or is about to make, space.
   void BeginRound();
   void EndRound(bool gained);
-  // False: a dead zone is reset only when it was collected, by ResetDeadNow, or when somebody waits for space.
+  // False: a dead zone is reset only when it was collected, by ResetDeadNow, or when somebody waits for space,
+  // or for the active zone that it is.
   void ResetAtOnce(bool at_once);
   void ResetDeadNow();
   // While less than `percent` of the capacity is free, flushes pay for zones with what becomes free. 0: never.
