@@ -216,6 +216,7 @@ struct FileSystemStats {
   Histogram::Snapshot zone_wait_ns;
   Histogram::Snapshot write_gap_wait_ns;  // of background writes, piece by piece, that waited because users read
   uint64_t write_retries = 0;             // failed data writes that were moved to another zone
+  uint64_t throttled_flushes = 0;         // that waited for zones to become free before they took another one
   uint64_t mixed_classes = 0;             // times that data had to go to a zone of data with another lifetime or level
   // From when the last name of a file goes to when a zone that it lay in is reset, by Lifetime (fs/deletion_delays.h).
   std::array<Histogram::Snapshot, kLifetimeCount> deletion_delays_ns;

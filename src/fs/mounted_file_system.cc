@@ -506,6 +506,7 @@ FileSystemStats MountedFileSystem::Stats() const {
   stats.zone_waits = pool.waits;
   stats.zone_wait_ns = pool.wait_ns;
   stats.mixed_classes = pool.mixed_classes;
+  stats.throttled_flushes = pool.throttled;
   stats.deletion_delays_ns = pool.deletion_delays_ns;
   stats.gc = core_->collector->Stats();
   stats.gc.space_waits = pool.space_waits;

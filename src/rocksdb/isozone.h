@@ -49,10 +49,11 @@ ISOZONE_EXPORT rocksdb::Status OpenFileSystem(const std::string& uri, std::share
 // device was made. "gc" is what garbage collection did since the mount: "rounds", victims as "zones" emptied, "skipped"
 // (nothing to gain) and "failed" (left as they were: "read_errors", "mismatches"), "bytes_read" of them,
 // "bytes_copied", "bytes_dropped" (their files went meanwhile), "bytes_reclaimed", "space_waits" of writers, and the
-// "urgency" (0 to 1) of the round under way. "mixed_classes": times that data had to go to a zone of data with another
-// lifetime or level. Of a conventional SSD: "host_bytes_*", "media_bytes_written", "copied_bytes" by its collection,
-// "superblock_erases" and "write_amplification", media bytes over host bytes, since the mount. InvalidArgument for a
-// file system that is not Isozone's.
+// "urgency" (0 to 1) of the round under way. "throttled_flushes": times that a flush waited for zones to become free, as
+// space runs out. "mixed_classes": times that data had to go to a zone of data with another lifetime or level. Of a
+// conventional SSD: "host_bytes_*", "media_bytes_written", "copied_bytes" by its collection, "superblock_erases" and
+// "write_amplification", media bytes over host bytes, since the mount. InvalidArgument for a file system that is not
+// Isozone's.
 ISOZONE_EXPORT rocksdb::Status GetStats(const rocksdb::FileSystem& file_system, std::string* json);
 
 // Collects garbage now, in this thread, whatever the space: moves what is alive out of zones in which something has

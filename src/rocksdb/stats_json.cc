@@ -84,6 +84,7 @@ std::string StatsJson(const FileSystem& fs) {
       {"zone_finishes", stats.zone_finishes},
       {"zone_wait_us", Latency(stats.zone_wait_ns)},
       {"write_gap_wait_us", Latency(stats.write_gap_wait_ns)},
+      {"throttled_flushes", stats.throttled_flushes},
       {"mixed_classes", stats.mixed_classes},
       {"gc", Gc(stats.gc)},
       {"deletion_delay_us", DeletionDelaysJson(stats)},

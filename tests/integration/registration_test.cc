@@ -83,6 +83,7 @@ TEST_F(RegistrationTest, StatisticsAreReportedAsJson) {
   EXPECT_EQ(stats.at("space").at("zones"), 128);
   EXPECT_GE(stats.at("syncs"), 1);
   EXPECT_EQ(stats.at("mixed_classes"), 0);
+  EXPECT_EQ(stats.at("throttled_flushes"), 0);
   EXPECT_EQ(stats.at("gc").at("scheme"), "isozone");
   EXPECT_EQ(stats.at("gc").at("rounds"), 0);
   EXPECT_TRUE(GetStats(*rocksdb::FileSystem::Default(), &json).IsInvalidArgument());
