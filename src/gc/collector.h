@@ -66,14 +66,16 @@ class Collector {
 
   // Starts the thread that collects by itself.
   void Start();
-  // Stops after the window under way, gives up what it copied of unfinished victims, and lets nobody wait for the collector any more.
+  // Stops after the window under way, gives up what it copied of unfinished victims, and lets nobody wait for the
+  // collector any more.
   void Stop();
   // Somebody waits for space. Short.
   void Wake();
 
   // Collects now, whatever the space, in the caller's thread: all there is, in the scheme's order, until `free_percent`
   // is free; nothing, where it is. Waits for a round that is under way. `progress` (may be empty) is called after each
-  // window with what is done and the bytes of all victims to be copied; false: stop. kAborted after Stop.
+  // window, and when victims are done, with what is done and the bytes of all victims to be copied; false: stop. kAborted
+  // after Stop.
   using Progress = std::function<bool(const CopyStats& done, uint64_t bytes_to_copy)>;
   Result<CopyStats> Run(double free_percent, const Progress& progress);
 

@@ -335,6 +335,7 @@ Status ZoneCopier::Collect(std::span<const ZoneId> zones, const GcScheme& scheme
       const Status settled = Settle(victim, !status.ok(), stats, left);
       if (status.ok()) status = settled;
     }
+    if (status.ok() && go_on && !victims.empty()) go_on = pause();
   }
   return status;
 }

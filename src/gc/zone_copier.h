@@ -71,8 +71,8 @@ class ZoneCopier {
   };
 
   // Moves what is valid in `zones` to other zones. `scheme`: how to read, and what survivors become. `pause` is called
-  // after each window; false: stop, and give up what is not whole once the window that was read ahead is copied. An
-  // error: of the store.
+  // after each window, and when files have their copies; false: stop, and give up what is not whole once the window that
+  // was read ahead is copied. An error: of the store.
   Status Collect(std::span<const ZoneId> zones, const GcScheme& scheme, const std::function<bool()>& pause,
                  CopyStats& stats, Left& left);
 
