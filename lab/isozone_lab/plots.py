@@ -127,12 +127,12 @@ def lines_over_x(axes, results, metric, xs):
                       label=LABELS[series], marker="o", markersize=4, capsize=2)
 
 
-def lines_over_time(axes, results, key, seconds_a_value=1.0):
-    """A line for each series, from the list `key` of its details."""
+def lines_over_time(axes, results, key, seconds_a_value=1.0, first=0):
+    """A line for each series, from the list `key` of its details; the first value stands at `first`."""
     for series in ORDER:
         values = results.details(series).get(key)
         if values:
-            axes.plot([index * seconds_a_value for index in range(len(values))], values, color=COLOURS[series],
+            axes.plot([first + index * seconds_a_value for index in range(len(values))], values, color=COLOURS[series],
                       label=LABELS[series], linewidth=1.3)
     axes.margins(x=0.01)
     axes.set_ylim(bottom=0)
