@@ -196,6 +196,16 @@ class ZonePoolTest : public testing::Test {
     EXPECT_TRUE(lease.ok()) << lease.status().ToString();
     return lease.ok() ? std::move(*lease) : ZoneLease();
   }
+  // A zone of metadata that is no longer needed, and not empty.
+  void WriteAndReleaseMetadata() {
+    ZoneLease journal = MustAcquireMetadata(ZoneUse::kJournal);
+    ASSERT_TRUE(journal.BeginWrite());
+    ASSERT_EQ(WriteBlocks(*device_, journal, kBlock), DeviceStatus::kSuccess);
+    journal.EndWrite(kBlock);
+    const ZoneId released = journal.zone();
+    journal.Release();
+    pool_->ReleaseMetadata(released);
+  }
   void Write(ZoneLease& lease, uint64_t bytes) {
     ASSERT_TRUE(lease.BeginWrite());
     pool_->AddLive(lease.zone(), bytes);
@@ -984,13 +994,7 @@ TEST_F(ZonePoolTest, DeadZonesWaitForARoundOrForSomebodyWhoNeedsThem) {
   pool_->RemoveLive(zones[0], kCapacity);
   pool_->RemoveLive(zones[1], kCapacity);
   // A reset of metadata goes through the same thread, and so would have theirs.
-  ZoneLease journal = MustAcquireMetadata(ZoneUse::kJournal);
-  ASSERT_TRUE(journal.BeginWrite());
-  ASSERT_EQ(WriteBlocks(*device_, journal, kBlock), DeviceStatus::kSuccess);
-  journal.EndWrite(kBlock);
-  const ZoneId released = journal.zone();
-  journal.Release();
-  pool_->ReleaseMetadata(released);
+  WriteAndReleaseMetadata();
   while (pool_->Stats().resets < 1) std::this_thread::yield();
   EXPECT_EQ(pool_->Stats().resets, 1U);
   EXPECT_EQ(durable_calls_, 0);
@@ -1076,13 +1080,7 @@ TEST_F(ZonePoolTest, ReleasedMetadataIsResetAlsoWhereDeadFilesWait) {
   Open();
   pool_->ResetAtOnce(false);
   for (uint64_t i = 1; i <= 20; ++i) {
-    ZoneLease journal = MustAcquireMetadata(ZoneUse::kJournal);
-    ASSERT_TRUE(journal.BeginWrite());
-    ASSERT_EQ(WriteBlocks(*device_, journal, kBlock), DeviceStatus::kSuccess);
-    journal.EndWrite(kBlock);
-    const ZoneId released = journal.zone();
-    journal.Release();
-    pool_->ReleaseMetadata(released);
+    WriteAndReleaseMetadata();
     while (pool_->Stats().resets < i) std::this_thread::yield();
   }
 }

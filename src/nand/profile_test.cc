@@ -23,16 +23,16 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr std::string_view kUntimed = R"(# comment
-name = mine
+const std::string kZones = R"(name = mine
 zone_count = 10
 zone_size = 2MiB
 zone_capacity = 1MiB
 block_size = 4096
 max_open_zones = 3
 max_active_zones = 4
-timing = off
 )";
+
+const std::string kUntimed = "# comment\n" + kZones + "timing = off\n";
 
 const std::string kFlash = R"(channels = 2
 dies = 4
@@ -50,14 +50,7 @@ management_latency = 10us
 flush_latency = 10us
 )";
 
-const std::string kTimed = R"(name = mine
-zone_count = 10
-zone_size = 2MiB
-zone_capacity = 1MiB
-block_size = 4096
-max_open_zones = 3
-max_active_zones = 4
-mapping = random
+const std::string kTimed = kZones + R"(mapping = random
 mapping_seed = 7
 small_read_size = 4KiB
 small_read = 25.5us
@@ -149,8 +142,7 @@ TEST(ProfileParse, SuggestsTheKeyThatWasMeant) {
 }
 
 TEST(ProfileParse, RefusesARepeatedKey) {
-  EXPECT_EQ(ErrorOf(std::string(kUntimed) + "zone_size = 2MiB\n"),
-            "mine.profile:10: zone_size is repeated; it is also on line 4");
+  EXPECT_EQ(ErrorOf(kUntimed + "zone_size = 2MiB\n"), "mine.profile:10: zone_size is repeated; it is also on line 4");
 }
 
 TEST(ProfileParse, NamesAllKeysThatAreMissing) {
