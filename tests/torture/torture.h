@@ -36,8 +36,8 @@ struct Report {
 Result<Report> RunPowerCuts(const Options& options);
 
 // The same with RocksDB on top, in two column families that are flushed and compacted all the time, and their garbage
-// collected now and then, under every policy and scheme. Recovery of the WAL
-// must succeed and give the state after some write, not before the last synced one. `threads` is not looked at.
+// collected now and then, under every policy and scheme. Recovery of the WAL must succeed and give the state after some
+// write, not before the last synced one. `threads` is not looked at.
 Result<Report> RunPowerCutsOnRocksDb(const Options& options);
 
 // Cuts the power in each command, from the first, of formatting, mounting and a short piece of work.
