@@ -1,8 +1,10 @@
 #include "fs/file_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <list>
+#include <memory_resource>
 
 #include "base/aligned_buffer.h"
 
@@ -21,20 +23,32 @@ struct Piece {
   uint64_t length = 0;
 };
 
-// A read in flight: completes when the last piece does.
+// A read in flight: completes when the last piece does. It has room for the extents and pieces of a small read, so that
+// this is all that such a read allocates.
 class ReadInFlight {
  public:
-  ReadInFlight(FsCore& core, FileRead& read, std::shared_ptr<const ReadPin> pin)
-      : core_(core), read_(read), pin_(std::move(pin)) {}
+  ReadInFlight(FsCore& core, FileRead& read) : core_(core), read_(read) {}
 
-  void Start(std::span<const FileExtent> extents) {
-    for (const FileExtent& extent : extents) Add(extent);
+  // Looks up where the bytes are, anew at every call, and copies those in memory. Returns how many there are.
+  size_t Locate(const OpenFile& file) {
+    extents_.clear();
+    return file.Locate(read_.offset, read_.buffer, extents_, pin_);
+  }
+  bool touches_device() const { return !extents_.empty(); }
+
+  // Belongs to itself from here on.
+  static void Start(std::unique_ptr<ReadInFlight> flight) { flight.release()->Start(); }
+
+ private:
+  static constexpr size_t kRoom = 512;  // bytes: an extent and a piece
+
+  void Start() {
+    for (const FileExtent& extent : extents_) Add(extent);
     pending_.store(pieces_.size() + 1, std::memory_order_relaxed);
     for (Piece& piece : pieces_) core_.engine.Submit(piece.io);
     OnPieceDone();  // the one added above: pieces may have completed while others were being submitted
   }
 
- private:
   // Cuts an extent into device requests of at most the transfer limit.
   void Add(FileExtent extent) {
     const DeviceGeometry& geometry = core_.geometry();
@@ -89,8 +103,11 @@ class ReadInFlight {
 
   FsCore& core_;
   FileRead& read_;
-  const std::shared_ptr<const ReadPin> pin_;
-  std::list<Piece> pieces_;  // addresses stay
+  std::shared_ptr<const ReadPin> pin_;
+  std::array<std::byte, kRoom> room_;
+  std::pmr::monotonic_buffer_resource memory_{room_.data(), room_.size()};
+  std::pmr::vector<FileExtent> extents_{&memory_};
+  std::pmr::list<Piece> pieces_{&memory_};  // addresses stay
   std::atomic<uint64_t> pending_{0};
 };
 
@@ -106,28 +123,21 @@ void PiecewiseReader::Submit(FileRead& read) {
 }
 
 void PiecewiseReader::SubmitOnce(FileRead& read) {
-  std::vector<FileExtent> extents;
-  std::shared_ptr<const ReadPin> pin;
+  auto flight = std::make_unique<ReadInFlight>(*core_, read);
   read.status = Status::Ok();
-  read.bytes_read = file_->Locate(read.offset, read.buffer, extents, pin);
+  read.bytes_read = flight->Locate(*file_);
   if (read.bytes_read < read.buffer.size()) {
     if (hooks_.before_end) {
       hooks_.before_end();
-      extents.clear();
-      read.bytes_read = file_->Locate(read.offset, read.buffer, extents, pin);
+      read.bytes_read = flight->Locate(*file_);
     }
     // Behind the last good byte of a damaged log there is no end of file, but an error: a short read would hide it.
     read.status = file_->damage();
-    if (!read.status.ok()) {
-      read.bytes_read = 0;
-      extents.clear();
-    }
+    if (!read.status.ok()) read.bytes_read = 0;
   }
-  if (extents.empty()) {
-    read.done(read);
-    return;
-  }
-  (new ReadInFlight(*core_, read, std::move(pin)))->Start(extents);
+  if (read.status.ok() && flight->touches_device()) return ReadInFlight::Start(std::move(flight));
+  flight.reset();  // with its pin, which is the file's
+  read.done(read);
 }
 
 PiecewiseReader::~PiecewiseReader() {

@@ -17,7 +17,7 @@ Status OpenFile::damage() const {
   return damage_;
 }
 
-size_t OpenFile::Locate(uint64_t offset, std::span<std::byte> buffer, std::vector<FileExtent>& pieces,
+size_t OpenFile::Locate(uint64_t offset, std::span<std::byte> buffer, std::pmr::vector<FileExtent>& pieces,
                         std::shared_ptr<const ReadPin>& pin) const {
   const SharedLock lock(mu_);
   const uint64_t size = size_.load(std::memory_order_acquire);

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <memory_resource>
 #include <span>
 #include <string>
 #include <vector>
@@ -67,7 +68,7 @@ class OpenFile {
   // Where [offset, offset + buffer.size()) is: what memory holds is copied into `buffer` right away, the pieces on the
   // device are appended to `pieces` (file_offset relative to `offset`). Returns how many bytes of the range exist. Where
   // there are pieces, `pin` keeps them as they are until it goes.
-  size_t Locate(uint64_t offset, std::span<std::byte> buffer, std::vector<FileExtent>& pieces,
+  size_t Locate(uint64_t offset, std::span<std::byte> buffer, std::pmr::vector<FileExtent>& pieces,
                 std::shared_ptr<const ReadPin>& pin) const;
 
   std::vector<FileExtent> Extents() const;

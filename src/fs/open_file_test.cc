@@ -47,7 +47,7 @@ TEST(OpenFile, WhereAFileWasIsReleasedWithTheLastReadOfIt) {
   std::string released;
   const auto locate = [&](uint64_t where) {
     std::string buffer(100, '\0');
-    std::vector<FileExtent> pieces;
+    std::pmr::vector<FileExtent> pieces;
     std::shared_ptr<const ReadPin> pin;
     file.Locate(0, std::as_writable_bytes(std::span(buffer)), pieces, pin);
     EXPECT_EQ(pieces.at(0).device_offset, DeviceOffset(where));
@@ -101,7 +101,7 @@ TEST(OpenFile, LocatesOnDeviceAndInMemory) {
   file.PublishSize(18);
 
   std::string buffer(20, '.');
-  std::vector<FileExtent> on_device;
+  std::pmr::vector<FileExtent> on_device;
   std::shared_ptr<const ReadPin> pin;
   EXPECT_EQ(file.Locate(8, std::as_writable_bytes(std::span(buffer)), on_device, pin), 10u);
   EXPECT_EQ(buffer.substr(2, 9), "abcdefgh.");
@@ -126,7 +126,7 @@ TEST(OpenFile, WhatIsWrittenOutLeavesMemory) {
   const FileExtent written = Extent(0, 8192, 5);
   file.SetMemory({&written, 1}, {});
   std::string buffer(5, '.');
-  std::vector<FileExtent> on_device;
+  std::pmr::vector<FileExtent> on_device;
   std::shared_ptr<const ReadPin> pin;
   EXPECT_EQ(file.Locate(0, std::as_writable_bytes(std::span(buffer)), on_device, pin), 5u);
   EXPECT_EQ(on_device.size(), 1u);
@@ -142,7 +142,7 @@ class MovedFile : public ::testing::Test {
   }
   std::shared_ptr<const ReadPin> BeginRead(uint64_t offset, uint64_t expected_place) {
     std::string buffer(1, '.');
-    std::vector<FileExtent> on_device;
+    std::pmr::vector<FileExtent> on_device;
     std::shared_ptr<const ReadPin> pin;
     EXPECT_EQ(file_.Locate(offset, std::as_writable_bytes(std::span(buffer)), on_device, pin), 1u);
     EXPECT_EQ(on_device.front().device_offset.value(), expected_place);
