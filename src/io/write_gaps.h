@@ -7,23 +7,21 @@
 //
 //   users read   kRun user reads, each at most kPauseNs after the one before; until kPauseNs after the last one. Opening a
 //                table takes fewer reads, so that a flush or compaction does not count as a reader.
-//   gaps         while users read, a group starts a slice of a write of a class no sooner than the gap of that class after
-//                the last such slice. Slices are what the medium programs at once.
-//   one by one   and no sooner than the shortest gap after the last slice of any of these classes.
+//   gap          while users read, a group starts a slice of a flush no sooner than a gap after the last one. Slices are
+//                what the medium programs at once.
+//   one by one   and a slice of any background write no sooner than kShortest of a gap after the last of them.
 //
-// So, where the shortest gap is longer than a program, a read finds one of these before it at most, and that for a known
-// part of all times at most: the sum over the classes of program time / gap. After its gap a class goes by rank and share
-// (class_queues.h), so none starves.
+// So, where that is longer than a program, a read finds one of these before it at most, and that for a known part of all
+// times at most: program time / shortest gap. Who goes next is up to rank and share (class_queues.h), so none starves.
 //
 // A flush keeps the whole gap: where it falls behind, RocksDB slows the writer down, and less is written for a while.
-// Compaction and collection keep a quarter: where they fall behind, reads have more tables to search. Logs keep a
-// sixteenth, so that their slices go one by one; but those that somebody waits for keep none, nor does metadata.
+// Compaction and collection go one by one only: they write several times what is flushed, and where they fall behind,
+// reads have more tables to search. So do logs; but those that somebody waits for keep no gap, nor does metadata.
 //
 // Pure: takes times, and has no clock. Thread safety: Readers is for any thread; Gate is its owner's to lock.
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -37,23 +35,21 @@ class WriteGaps {
   static constexpr uint32_t kRun = 16;
   static constexpr int64_t kPauseNs = 20 * kMillisecondNs;
 
-  // By what the gap of a class is less than that of a flush; 0: it keeps none.
-  static constexpr int64_t Divisor(IoClass c) {
+  static constexpr int64_t kShortest = 16;  // by what the shortest gap is less than that of a flush
+
+  // Of writes; `durable`: somebody waits for it to be.
+  static constexpr bool Keeps(IoClass c, bool durable) {
     switch (c) {
       case IoClass::kFlush:
-        return 1;
       case IoClass::kCompactionWrite:
       case IoClass::kGc:
-        return 4;
+        return true;
       case IoClass::kWal:
-        return kShortest;
+        return !durable;
       default:
-        return 0;
+        return false;
     }
   }
-  static constexpr int64_t kShortest = 16;
-  // Of writes; `durable`: somebody waits for it to be.
-  static constexpr bool Keeps(IoClass c, bool durable) { return Divisor(c) != 0 && !(c == IoClass::kWal && durable); }
 
   // The reads of users, on all groups.
   class Readers {
@@ -82,14 +78,18 @@ class WriteGaps {
    public:
     // When a slice of a class that keeps gaps may start, as it looks now.
     int64_t OpensAt(IoClass c, int64_t gap_ns) const {
-      return std::max(last_ns_[static_cast<size_t>(c)] + gap_ns / Divisor(c), last_of_all_ns_ + gap_ns / kShortest);
+      const int64_t one_by_one_ns = last_ns_ + gap_ns / kShortest;
+      return c == IoClass::kFlush ? std::max(one_by_one_ns, last_flush_ns_ + gap_ns) : one_by_one_ns;
     }
-    void OnStart(IoClass c, int64_t now_ns) { last_ns_[static_cast<size_t>(c)] = last_of_all_ns_ = now_ns; }
+    void OnStart(IoClass c, int64_t now_ns) {
+      last_ns_ = now_ns;
+      if (c == IoClass::kFlush) last_flush_ns_ = now_ns;
+    }
 
    private:
     static constexpr int64_t kNever = INT64_MIN / 2;
-    std::array<int64_t, kIoClassCount> last_ns_ = {kNever, kNever, kNever, kNever, kNever, kNever, kNever, kNever};
-    int64_t last_of_all_ns_ = kNever;
+    int64_t last_ns_ = kNever;  // of any class
+    int64_t last_flush_ns_ = kNever;
   };
 };
 
