@@ -149,7 +149,7 @@ struct MountOptions {
   std::string policy = "isozone";      // placement policy, by name
   uint64_t write_buffer = 1 * kMiB;    // bytes a writer of logs, or any under `zenfs`, collects before it writes;
                                        // 64 KiB .. 64 MiB
-  uint32_t log_width = 4;              // zones that a log is written to at once, at most; 1 .. 256
+  uint32_t log_width = 8;              // zones that a log is written to at once, at most; 1 .. 256
   uint32_t stripe_width = 16;          // zones that a file is written to at once, at most; 1 .. 256. ZenFS+ IV.B
   uint64_t stripe_unit = 384 * kKiB;   // bytes that go to one of them, rounded up to what the device programs at
                                        // once; 64 KiB .. 16 MiB
