@@ -104,6 +104,8 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   pool_options.policy = options.policy;
   pool_options.groups = core->groups;
   pool_options.isolation = options.isolation;
+  // With fewer groups than two files are wide, those who write would leave one another nothing.
+  pool_options.keep_away = pool_options.groups->count() >= 2 * options.stripe_width;
   pool_options.read_only = read_only;
   pool_options.make_durable = [c = core.get()] { return c->journal->Sync(c->journal->last_sequence()); };
   pool_options.want_checkpoint = [c = core.get()] { return c->journal->WantCheckpoint(); };

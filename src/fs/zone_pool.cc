@@ -409,6 +409,7 @@ PlacementQuery ZonePool::Impl::QueryFor(const ZoneRequest& request) {
   query.empty_available = table.empty().size() > EmptyKeptFrom(c);
   query.urgent = request.urgent || request.use == ZoneUse::kLog;
   query.isolate = options.isolation;
+  query.keep_away = options.keep_away;
   query.loads = loads;
   query.turn = static_cast<uint32_t>(next_lease_id);
   return query;

@@ -140,6 +140,7 @@ class ZonePool {
     std::string policy = "zenfs";                   // a placement policy of layer zone, by name
     std::shared_ptr<const GroupIndex> groups = {};  // of the device's zones; null: all are one group
     bool isolation = true;                          // urgent writers are kept apart from others
+    bool keep_away = true;                          // with isolation: nobody widens in another's way
     bool read_only = false;                         // no thread, no lease
     // Makes every metadata change so far durable; called before a reset.
     std::function<Status()> make_durable;

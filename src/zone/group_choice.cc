@@ -12,7 +12,8 @@ std::optional<GroupChoice::Rank> GroupChoice::RankOf(uint32_t group) const {
   const uint32_t groups = table_.groups().count();
   rank.turn = (group + groups - query_.turn % groups) % groups;
   if (!query_.isolate) return rank;
-  if (query_.widen && (query_.urgent ? load.urgent > 0 : !load.idle())) return std::nullopt;
+  const bool in_the_way = query_.urgent ? load.urgent > 0 : !load.idle();
+  if (query_.widen && query_.keep_away && in_the_way) return std::nullopt;
   rank.urgent = load.urgent;
   rank.others = load.others;
   return rank;

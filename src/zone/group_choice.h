@@ -5,7 +5,8 @@
 //             it busy, compaction takes what is left); then the fewest of all other writers
 //          3. the first from `turn` on, so that writers spread over equal groups
 //   widen  A file that has a zone takes another one only where that is in nobody's way: of a group without logs and
-//          flushes for a flush, of an idle group for anybody else.
+//          flushes for a flush, of an idle group for anybody else. Not so where there are too few groups for that
+//          (keep_away): none is idle for long, and all would write to one zone each.
 //
 // Costs one step a group, and one for each idle zone of the lifetime, of which there are no more than active zones.
 //

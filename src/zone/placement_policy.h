@@ -37,6 +37,7 @@ struct PlacementQuery {
   bool urgent = false;                     // a flush, or a log
   bool isolate = true;                     // urgent writers are kept apart from others
   bool widen = false;                      // the file has a zone, and would have another one beside it
+  bool keep_away = true;                   // with `isolate`: widens only where that is in nobody's way
   std::span<const uint32_t> taken_groups;  // in which the file has zones already
   std::span<const GroupLoad> loads;        // by group of the table; empty: nothing is known of it
   uint32_t turn = 0;                       // of equally good groups, the first from this one on is taken

@@ -676,6 +676,9 @@ TEST_F(IsozonePlacementTest, WidensIntoOtherGroupsOnly) {
   EXPECT_EQ(Place(), Open(2)) << "a flush goes before compaction";
   loads_[2] = {1, 0};
   EXPECT_EQ(Place(), kSpace) << "but not beside another flush";
+  query_.keep_away = false;
+  EXPECT_EQ(Place(), Open(2)) << "unless there are few groups";
+  query_.keep_away = true;
   query_.isolate = false;
   EXPECT_EQ(Place(), Open(2));
 }
