@@ -17,6 +17,7 @@ POLICIES = {"zenfs": "policy=zenfs", "striping": "policy=isozone&isolation=off",
             "zenfs+gc": "policy=zenfs+gc", "lifetime": "policy=lifetime&gc=none", "lifetime+gc": "policy=lifetime",
             "one victim": "policy=lifetime&gc_dynamic_victims=off", "gc=full": "policy=isozone&gc=full",
             "gc=zenfs+": "policy=isozone&gc=zenfs+", "gc=isozone": "policy=isozone&gc=isozone"}
+WRITE_GAP_MS = 48  # Isozone's default
 PROFILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../profiles/small-zone.profile")
 
 
@@ -44,6 +45,13 @@ class Shape:
         """How many zones, and of which size, as a URI has it."""
         size = "" if self.zone_kib is None else f"&zone_size={self.zone_kib}K&zone_capacity={self.zone_kib}K"
         return f"zones={self.zones}{size}"
+
+
+def pace(speed):
+    """What a URI has for a device of so many times the speed of its profile; what Isozone keeps by the clock, made for
+    that profile, goes with it.
+    """
+    return "" if speed == 1 else f"&speed={speed}&write_gap_ms={round(WRITE_GAP_MS / speed)}"
 
 
 def with_dies(profile, shape):
@@ -95,9 +103,9 @@ class Shelf:
         execute(["cp", "--sparse=always", self.template(shape, execute), image])
         return DeviceStore(self.build, self.scratch, image, POLICIES[series] + options)
 
-    def conventional(self, size_mib, age, seed):
+    def conventional(self, size_mib, age, seed, speed=1):
         """A conventional SSD of so many MiB, overwritten `age` times before use."""
-        return ConventionalStore(self.build, self.scratch, size_mib, age, seed)
+        return ConventionalStore(self.build, self.scratch, size_mib, age, seed, speed)
 
 
 class Store:
@@ -164,9 +172,10 @@ class MountedStore(Store):
 class ConventionalStore(MountedStore):
     """A database on a conventional SSD. It is new, or newly aged, at every mount."""
 
-    def __init__(self, build, scratch, size_mib, age, seed):
+    def __init__(self, build, scratch, size_mib, age, seed, speed):
         self.directory = f"{scratch}/conventional"
-        super().__init__(build, scratch, f"conventional:{self.directory}?size={size_mib}M&age={age}&age_seed={seed}")
+        super().__init__(build, scratch, f"conventional:{self.directory}?size={size_mib}M&age={age}&age_seed={seed}"
+                                         f"&speed={speed}")
         self.database = "/db"
 
     def remove(self):

@@ -64,9 +64,13 @@ class Devices(unittest.TestCase):
     def test_a_conventional_ssd(self):
         with self.shelf.conventional(1024, 2, 7) as store:
             self.assertIn("isozone://conventional:", store.uri)
-            self.assertIn("?size=1024M&age=2&age_seed=7&", store.uri)
+            self.assertIn("?size=1024M&age=2&age_seed=7&speed=1&", store.uri)
             os.makedirs(store.directory)
         self.assertEqual([], os.listdir(self.scratch))
+
+    def test_what_is_kept_by_the_clock_goes_with_the_speed(self):
+        self.assertEqual("", device.pace(1))
+        self.assertEqual("&speed=0.25&write_gap_ms=192", device.pace(0.25))
 
     def test_tmpfs_needs_no_device(self):
         with self.shelf.store("tmpfs", device.Shape(), self.execute) as store:

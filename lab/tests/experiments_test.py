@@ -134,10 +134,12 @@ class Outcomes(unittest.TestCase):
 
     def test_copies_of_all_mounts(self):
         def mount(copied, written):
-            return {"classes": {"gc": {"bytes_written": copied << 20}}, "user_bytes_appended": written << 20}
+            return {"classes": {"gc": {"bytes_written": copied << 20}}, "user_bytes_appended": written << 20,
+                    "space": {"live_bytes": written, "capacity_bytes": 400}}
 
         found = by_metric(gc_copies.outcome([mount(0, 100), mount(30, 200)]))
-        self.assertEqual((30, 10), (found["copied", None], found["copied of written", None]))
+        self.assertEqual((30, 10, 50),
+                         (found["copied", None], found["copied of written", None], found["filled", None]))
         found = by_metric(gc_waf.outcome({name: db_bench.Result(7, {}) for name in gc_waf.BENCHMARKS}, mount(50, 200)))
         self.assertEqual((1, 1.25, 7),
                          (found["survives", None], found["WAF of collection", None], found["overwrite", None]))

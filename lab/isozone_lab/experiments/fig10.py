@@ -3,7 +3,7 @@ from .. import plots, ycsb
 from ..results import Measurement, Outcome
 from ..targets import ratios
 from . import table1
-from .base import PERCENTILES, SERIES, VALUE_BYTES, WITH_LIMIT, ZENFS_PLUS, Experiment, each_series, puts
+from .base import PERCENTILES, SCALED, SERIES, SPEED, VALUE_BYTES, WITH_LIMIT, ZENFS_PLUS, Experiment, each_series, puts
 
 INTERVAL_MS = 100
 
@@ -40,9 +40,9 @@ EXPERIMENT = Experiment(
     source=f"{ZENFS_PLUS}, Fig. 10 and Table 1",
     what="The tail of every 100 ms of puts: stalls show as peaks.",
     setup="The load of the YCSB driver: {num:,} inserts of 800-byte values in random order, memtable 64 MB, one "
-          "writer, on 1,024 zones and 32 dies. (Published: fillrandom.)",
-    quick=puts(1_000_000, 12, SERIES),
-    full=puts(6_000_000, 90, WITH_LIMIT),
+          "writer, on 1,024 zones and 32 dies. (Published: fillrandom.)" + SCALED,
+    quick=puts(700_000, 12, SERIES, speed=SPEED),
+    full=puts(6_000_000, 150, WITH_LIMIT, speed=SPEED),
     variants=each_series,
     run=run,
     checks=[*table1.checks("put latency"),

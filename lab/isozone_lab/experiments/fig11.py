@@ -2,12 +2,12 @@
 from .. import db_bench, plots
 from ..results import Measurement, Outcome
 from ..targets import LeastOf, ratios
-from .base import SERIES, WITH_LIMIT, ZENFS_PLUS, Experiment, each_series, puts
+from .base import SCALED, SERIES, SPEED, WITH_LIMIT, ZENFS_PLUS, Experiment, each_series, puts
 
 WRITING = ["fillrandom", "overwrite"]
 MIXED = ["updaterandom", "readrandom", "readwhilewriting"]
 WORKLOADS = [*WRITING, *MIXED]
-EQUAL_MB_PER_S = 33
+EQUAL_MB_PER_S = 8
 EQUAL = f"readwhilewriting {EQUAL_MB_PER_S} MB/s"  # the writer writes so much, on every series
 
 
@@ -47,9 +47,9 @@ EXPERIMENT = Experiment(
           "run beside the compaction that is left, and on as many tables of level 0 as there happen to be. Both differ "
           "between series, so that a gain of reads is not one of the device alone. The writer of readwhilewriting goes "
           "as fast as it can, which is not the same either; at last with a limit, which is. Memtable 64 MB, one "
-          "client, 1,024 zones and 32 dies.",
-    quick=puts(500_000, 36, SERIES, reads=8_000),
-    full=puts(5_000_000, 300, WITH_LIMIT, reads=50_000),
+          "client, 1,024 zones and 32 dies." + SCALED,
+    quick=puts(500_000, 38, SERIES, reads=2_000, speed=SPEED),
+    full=puts(3_000_000, 500, WITH_LIMIT, reads=20_000, speed=SPEED),
     variants=each_series,
     run=run,
     checks=[*COMPARISONS,

@@ -2,7 +2,7 @@
 from .. import plots, ycsb
 from ..results import Measurement, Outcome
 from ..targets import ratios
-from .base import SERIES, WITH_LIMIT, ZENFS_PLUS, Experiment, each_series
+from .base import SCALED, SERIES, SPEED, WITH_LIMIT, ZENFS_PLUS, Experiment, each_series
 
 WORKLOADS = list("ABCDEF")
 ORDER = "ABCFDE"  # those that insert come last
@@ -56,7 +56,7 @@ def gain(results, series, workload):
 
 def parameters(records, operations_of_each, expected_s, series):
     return {"records": records, "operations": operations_of_each, "data_bytes": records * 1024,
-            "expected_s": expected_s, "series": series}
+            "expected_s": expected_s, "series": series, "speed": SPEED}
 
 
 EXPERIMENT = Experiment(
@@ -69,9 +69,9 @@ EXPERIMENT = Experiment(
           "them, {operations:,} operations each, E a tenth of that; one client, memtable 64 MB, block cache 8 MB, "
           "1,024 zones and 32 dies. There is no pause between them: reads run beside the compaction that is left, and "
           "on as many tables of level 0 as there happen to be. Both differ between series, so that a gain of reads is "
-          "not one of the device alone.",
-    quick=parameters(400_000, 8_000, 19, SERIES),
-    full=parameters(5_000_000, 100_000, 600, WITH_LIMIT),
+          "not one of the device alone." + SCALED,
+    quick=parameters(400_000, 4_000, 28, SERIES),
+    full=parameters(3_000_000, 40_000, 600, WITH_LIMIT),
     variants=each_series,
     run=run,
     checks=[check for name, percent in GAIN_PERCENT.items()

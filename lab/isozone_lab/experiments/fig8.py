@@ -3,7 +3,7 @@ from .. import db_bench, plots
 from ..device import Shape
 from ..results import Measurement, Outcome, Variant
 from ..targets import Check, Point
-from .base import SERIES, ZENFS_PLUS, Experiment, put_mb, puts
+from .base import SCALED, SERIES, SPEED, ZENFS_PLUS, Experiment, put_mb, puts
 
 
 def variants(parameters):
@@ -40,9 +40,9 @@ EXPERIMENT = Experiment(
          "adds to it.",
     setup="Small-zone devices with as many dies as groups, on up to 8 channels, 1,024 zones each. fillrandom: {num:,} "
           "puts of 20 + 800 bytes, memtable 64 MB, one writer. (Published: about 20 GB, one device of which so many "
-          "groups are used.)",
-    quick=puts(400_000, 7, SERIES, groups=[1, 8, 32]),
-    full=puts(5_000_000, 100, SERIES, groups=[1, 2, 4, 8, 16, 32]),
+          "groups are used.)" + SCALED,
+    quick=puts(200_000, 7, SERIES, groups=[1, 8, 32], speed=SPEED),
+    full=puts(3_000_000, 120, SERIES, groups=[1, 2, 4, 8, 16, 32], speed=SPEED),
     variants=variants,
     run=run,
     checks=[compare("zenfs, 32 groups against 8", "almost the same", "zenfs", 32, "zenfs", 8),

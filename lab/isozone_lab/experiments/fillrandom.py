@@ -2,7 +2,7 @@
 from .. import db_bench, event_log
 from ..results import Measurement, Outcome
 from ..targets import variation
-from .base import PERCENTILES, WITH_LIMIT, each_series, put_mb, puts
+from .base import PERCENTILES, SCALED, SPEED, WITH_LIMIT, each_series, put_mb, puts
 
 JOBS = ("flush", "compaction")
 
@@ -38,7 +38,7 @@ def rounded(values):
     return [round(value, 2) for value in values]
 
 
-SETUP = "fillrandom: {num:,} puts of 20 + 800 bytes, memtable 64 MB, one writer, on 1,024 zones and 32 dies. "
-COMMON = {"variants": each_series, "run": run, "quick": puts(1_500_000, 14, WITH_LIMIT),
-          "full": puts(6_000_000, 90, WITH_LIMIT)}
+SETUP = "fillrandom: {num:,} puts of 20 + 800 bytes, memtable 64 MB, one writer, on 1,024 zones and 32 dies." + SCALED + " "
+COMMON = {"variants": each_series, "run": run, "quick": puts(1_200_000, 17, WITH_LIMIT, speed=SPEED),
+          "full": puts(6_000_000, 150, WITH_LIMIT, speed=SPEED)}
 RECORDED = "fig9"

@@ -22,7 +22,7 @@ def run(context, variant):
         for _ in range(TENTHS):
             rates.append(space.run(context, place, ["overwrite"], num, writes=writes,
                                    use_existing_db=1)["overwrite"].rate)
-            filled.append(live_percent(place.statistics()))
+            filled.append(space.live_percent(place.statistics()))
         context.execute([context.build.tool, "fsck", "--read-data", f"emu:{place.image}"])
         context.execute([context.build.tool, "rm", "-r", f"emu:{place.image}", place.database])
         return outcome(rates, filled, empty - free_bytes(context, place), parameters["zone_kib"] * space.KIB)
@@ -31,11 +31,6 @@ def run(context, variant):
 def free_bytes(context, place):
     """What the tool finds free on the device, which nobody has mounted."""
     return json.loads(context.execute([context.build.tool, "df", f"emu:{place.image}", "--json"]))["free"]
-
-
-def live_percent(counted):
-    """How much of the device belongs to files."""
-    return 100 * counted["space"]["live_bytes"] / counted["space"]["capacity_bytes"]
 
 
 def outcome(rates, filled, lost_bytes, zone_bytes):

@@ -79,6 +79,11 @@ def survives(action):
         return None
 
 
+def live_percent(statistics):
+    """How much of the device belongs to files."""
+    return 100 * statistics["space"]["live_bytes"] / statistics["space"]["capacity_bytes"]
+
+
 def copied_bytes(statistics):
     """What the collector has written."""
     return statistics["classes"]["gc"]["bytes_written"]

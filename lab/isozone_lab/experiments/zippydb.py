@@ -2,7 +2,7 @@
 from .. import db_bench, plots
 from ..results import Measurement, Outcome
 from ..targets import ratios
-from .base import SERIES, WITH_LIMIT, ZENFS_PLUS, Experiment, each_series
+from .base import SCALED, SERIES, SPEED, WITH_LIMIT, ZENFS_PLUS, Experiment, each_series
 
 # As RocksDB's documentation gives them for ZippyDB, with the paper's shares; the sine that bounds the rate is off.
 MODEL = {"key_size": 48, "value_size": 43, "keyrange_dist_a": 14.18, "keyrange_dist_b": -2.917,
@@ -33,7 +33,8 @@ def plot(results):
 
 
 def parameters(num, reads, expected_s, series):
-    return {"num": num, "reads": reads, "data_bytes": num * 100, "expected_s": expected_s, "series": series}
+    return {"num": num, "reads": reads, "data_bytes": num * 100, "expected_s": expected_s, "series": series,
+            "speed": SPEED}
 
 
 EXPERIMENT = Experiment(
@@ -43,9 +44,9 @@ EXPERIMENT = Experiment(
     what="83 % gets, 14 % puts and 3 % seeks with the key, value and scan sizes that were modelled on production.",
     setup="{num:,} entries with keys of 48 bytes (published: 50 million), block cache scaled alike from 256 MiB, "
           "memtable 64 MB, one client; then {reads:,} operations of mixgraph, as fast as they go. 1,024 zones and "
-          "32 dies.",
-    quick=parameters(2_000_000, 20_000, 20, SERIES),
-    full=parameters(20_000_000, 500_000, 500, WITH_LIMIT),
+          "32 dies." + SCALED,
+    quick=parameters(2_000_000, 5_000, 16, SERIES),
+    full=parameters(20_000_000, 100_000, 500, WITH_LIMIT),
     variants=each_series,
     run=run,
     checks=ratios("mixgraph", "+18 % (17.6 to 20.5 MB/s)", "throughput", "isozone", "zenfs", xs=["mixgraph"],
