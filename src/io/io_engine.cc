@@ -64,6 +64,7 @@ IoEngine::IoEngine(ZonedDevice& device, std::shared_ptr<const GroupIndex> groups
       depth_(std::max(kLeastGroupDepth, kDeviceDepth / index_->count())),
       slice_(SliceOf(device.geometry(), *index_, options.isolation)),
       write_gap_ns_(isolation_ && index_->count() > 1 ? options.write_gap_ns : 0),
+      readers_(write_gap_ns_),
       clock_(options.clock ? std::move(options.clock) : std::make_unique<ThreadAlarmClock>()) {
   groups_.reserve(index_->count());
   for (uint32_t i = 0; i < index_->count(); ++i) groups_.push_back(std::make_unique<Group>(options.shares, i));

@@ -318,7 +318,7 @@ TEST_F(Gaps, EndWhenNobodyReadsAnyMore) {
   Submit(IoClass::kFlush);
   CompleteAll();
   EXPECT_EQ(clock->alarms(), 1U);
-  MoveBy(WriteGaps::kPauseNs + 1);
+  MoveBy(WriteGaps::PauseNs(kGap) + 1);
   Submit(IoClass::kFlush);  // finds that the others no longer have to wait
   EXPECT_EQ(device.held.size(), 2U);
   CompleteAll();

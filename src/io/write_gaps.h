@@ -5,8 +5,9 @@
 // see when a program ends, for a write is complete when it is in the buffer. So what a group is given to program is
 // spread over time:
 //
-//   users read   kRun user reads, each at most kPauseNs after the one before; until kPauseNs after the last one. Opening a
-//                table takes fewer reads, so that a flush or compaction does not count as a reader.
+//   users read   kRun user reads, each at most a pause after the one before; until a pause after the last one. Opening a
+//                table takes fewer reads, so that a flush or compaction does not count as a reader. The slower the
+//                flash, the later the next read of somebody who had to wait: so a pause is half of the gap.
 //   gap          while users read, a group starts a slice of a flush no sooner than a gap after the last one. Slices are
 //                what the medium programs at once.
 //   one by one   and a slice of any background write no sooner than kShortest of a gap after the last of them.
@@ -33,7 +34,7 @@ namespace isozone {
 class WriteGaps {
  public:
   static constexpr uint32_t kRun = 16;
-  static constexpr int64_t kPauseNs = 20 * kMillisecondNs;
+  static constexpr int64_t PauseNs(int64_t gap_ns) { return gap_ns / 2; }
 
   static constexpr int64_t kShortest = 16;  // by what the shortest gap is less than that of a flush
 
@@ -54,10 +55,12 @@ class WriteGaps {
   // The reads of users, on all groups.
   class Readers {
    public:
+    explicit Readers(int64_t gap_ns) : pause_ns_(PauseNs(gap_ns)) {}
+
     void Note(int64_t now_ns) {
-      const int64_t pause_ns = now_ns - last_ns_.exchange(now_ns, std::memory_order_relaxed);
+      const int64_t waited_ns = now_ns - last_ns_.exchange(now_ns, std::memory_order_relaxed);
       const uint32_t run = run_.load(std::memory_order_relaxed);
-      if (pause_ns > kPauseNs) {
+      if (waited_ns > pause_ns_) {
         run_.store(1, std::memory_order_relaxed);
       } else if (run < kRun) {
         run_.store(run + 1, std::memory_order_relaxed);
@@ -65,10 +68,11 @@ class WriteGaps {
     }
     bool Active(int64_t now_ns) const {
       return run_.load(std::memory_order_relaxed) >= kRun &&
-             now_ns - last_ns_.load(std::memory_order_relaxed) <= kPauseNs;
+             now_ns - last_ns_.load(std::memory_order_relaxed) <= pause_ns_;
     }
 
    private:
+    const int64_t pause_ns_;
     std::atomic<int64_t> last_ns_{INT64_MIN / 2};
     std::atomic<uint32_t> run_{0};  // reads in a row, up to kRun
   };

@@ -11,26 +11,27 @@ namespace isozone {
 namespace {
 
 constexpr int64_t kGap = 64 * kMillisecondNs;
+constexpr int64_t kPause = WriteGaps::PauseNs(kGap);
 
 TEST(WriteGapsReaders, AreActiveAfterARunOfReadsUntilAPause) {
-  WriteGaps::Readers readers;
+  WriteGaps::Readers readers(kGap);
   int64_t now = 0;
   EXPECT_FALSE(readers.Active(now));
   for (uint32_t i = 0; i < WriteGaps::kRun; ++i) {
     EXPECT_FALSE(readers.Active(now)) << i;
-    readers.Note(now += WriteGaps::kPauseNs);
+    readers.Note(now += kPause);
   }
   EXPECT_TRUE(readers.Active(now));
-  EXPECT_TRUE(readers.Active(now + WriteGaps::kPauseNs));
-  EXPECT_FALSE(readers.Active(now + WriteGaps::kPauseNs + 1));
-  readers.Note(now + WriteGaps::kPauseNs + 1);
-  EXPECT_FALSE(readers.Active(now + WriteGaps::kPauseNs + 1)) << "a new run begins";
+  EXPECT_TRUE(readers.Active(now + kPause));
+  EXPECT_FALSE(readers.Active(now + kPause + 1));
+  readers.Note(now + kPause + 1);
+  EXPECT_FALSE(readers.Active(now + kPause + 1)) << "a new run begins";
 }
 
 TEST(WriteGapsReaders, FewReadsAtATimeAreNotAReader) {
-  WriteGaps::Readers readers;
+  WriteGaps::Readers readers(kGap);
   for (int64_t table = 0; table < 100; ++table) {
-    const int64_t now = table * (WriteGaps::kPauseNs + 1);
+    const int64_t now = table * (kPause + 1);
     for (uint32_t i = 0; i < WriteGaps::kRun - 1; ++i) readers.Note(now);
     EXPECT_FALSE(readers.Active(now));
   }
