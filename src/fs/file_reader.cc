@@ -40,7 +40,8 @@ class ReadInFlight {
   static void Start(std::unique_ptr<ReadInFlight> flight) { flight.release()->Start(); }
 
  private:
-  static constexpr size_t kRoom = 512;  // bytes: an extent and a piece
+  static constexpr size_t kRoom = 512;  // bytes: an extent and a piece, in its node of the list
+  static_assert(sizeof(FileExtent) + sizeof(Piece) + 4 * sizeof(void*) <= kRoom);
 
   void Start() {
     for (const FileExtent& extent : extents_) Add(extent);

@@ -346,7 +346,7 @@ SinkOptions MountedFileSystem::StripeOptions(size_t unit) const {
   return sink;
 }
 
-// A log leaves most of the groups to flushes, which do not go where it is, and to compactions, which go to neither.
+// A log leaves at least half of the groups to flushes, which do not go where it is, and to compactions.
 SinkOptions MountedFileSystem::LogOptions() const {
   SinkOptions sink;
   sink.width = std::min(core_->options.log_width, std::max(1U, core_->groups->count() / 2));

@@ -216,6 +216,12 @@ TEST_F(StripedLogTest, ALogThatIsWrittenFastIsSpreadOverGroups) {
   volume_.ExpectFsckClean();
 }
 
+TEST_F(StripedLogTest, ALogLeavesHalfOfTheGroupsToOthers) {
+  MountWithGroups(Options(kGroups));
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/log", Content(1000000), kLog));  // no zone is filled
+  EXPECT_EQ(GroupsOf("/log").size(), kGroups / 2);
+}
+
 TEST_F(StripedLogTest, ALogThatIsSyncedAtEveryWriteStaysInOneZone) {
   MountWithGroups(Options());
   auto log = fs().Create("/log", kLog).value();
