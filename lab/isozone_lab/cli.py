@@ -27,6 +27,13 @@ def positive(text):
     return number
 
 
+def factor(text):
+    value = float(text)
+    if not 0 < value <= 100:
+        raise argparse.ArgumentTypeError("above 0, at most 100")
+    return value
+
+
 def add_out(parser):
     parser.add_argument("--out", metavar="DIR", help="directory of results and page (build/lab, with --quick "
                         "build/lab/quick)")
@@ -50,6 +57,8 @@ def run_parser():
     parser.add_argument("--build", default="build/bench", metavar="DIR", help="build directory (build/bench)")
     parser.add_argument("--tmpfs", default="/dev/shm", metavar="DIR", help="where devices are made (/dev/shm)")
     parser.add_argument("--repeats", type=positive, metavar="N", help="runs of each (3, with --quick 1)")
+    parser.add_argument("--speed", type=factor, metavar="FACTOR", help="of the device, in times the published one, for "
+                        "experiments that say how fast theirs is (as each says)")
     parser.add_argument("--seed", type=positive, default=1, metavar="N", help="of the first repeat (1)")
     return parser
 
@@ -83,6 +92,8 @@ def open_build(directory):
 def header_of(experiment, arguments, found):
     mode = mode_of(arguments)
     parameters = experiment.parameters(mode)
+    if arguments.speed and "speed" in parameters:
+        parameters["speed"] = arguments.speed
     fingerprint = results.fingerprint(mode, parameters, arguments.seed, found, experiment.driver)
     return {"experiment": experiment.name, "mode": mode, "parameters": parameters, "seed": arguments.seed,
             "versions": found, "fingerprint": fingerprint}

@@ -38,7 +38,7 @@ class CommandLine(unittest.TestCase):
             self.fails(cli.FAILED, "tools/isozone/isozone is missing; use make lab", "run", "fig3", "--build", empty)
 
     def test_usage(self):
-        for words in (("--repeats", "0"), ("--no-such-option",), ("--seed", "x")):
+        for words in (("--repeats", "0"), ("--no-such-option",), ("--seed", "x"), ("--speed", "0"), ("--speed", "nan")):
             done = call("run", *words)
             self.assertEqual(cli.USAGE, done.returncode)
             self.assertIn("usage: lab/run", done.stderr)
@@ -48,6 +48,13 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(everything, cli.choose([]))
         self.assertEqual(everything, cli.choose(["all"]))
         self.assertEqual(["fig8", "fig3"], [one.name for one in cli.choose(["fig8", "fig3", "fig8"])])
+
+    def test_the_speed_of_a_device(self):
+        scaled, counted = cli.choose(["fig9", "capacity"])
+        for words, expected in (([], scaled.quick["speed"]), (["--speed", "1"], 1)):
+            arguments = cli.run_parser().parse_args(["--quick", *words])
+            self.assertEqual(expected, cli.header_of(scaled, arguments, {})["parameters"]["speed"])
+            self.assertNotIn("speed", cli.header_of(counted, arguments, {})["parameters"])
 
     def test_a_page_of_nothing(self):
         with tempfile.TemporaryDirectory(prefix="isozone-lab-test-") as empty, self.assertRaises(cli.Refused):
