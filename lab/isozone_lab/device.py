@@ -1,7 +1,7 @@
 """Where the database of a run lies: a fresh device in tmpfs, or a directory there.
 
-A device of each shape is formatted and measured (isozone izg identify) once; every run gets a copy of it, so that all
-start from the same state. Images are sparse, and so are the copies.
+A device of each shape and speed is formatted and measured (isozone izg identify) once; every run gets a copy of it, so
+that all start from the same state. Images are sparse, and so are the copies.
 """
 import dataclasses
 import json
@@ -17,7 +17,6 @@ POLICIES = {"zenfs": "policy=zenfs", "striping": "policy=isozone&isolation=off",
             "zenfs+gc": "policy=zenfs+gc", "lifetime": "policy=lifetime&gc=none", "lifetime+gc": "policy=lifetime",
             "one victim": "policy=lifetime&gc_dynamic_victims=off", "gc=full": "policy=isozone&gc=full",
             "gc=zenfs+": "policy=isozone&gc=zenfs+", "gc=isozone": "policy=isozone&gc=isozone"}
-WRITE_GAP_MS = 48  # Isozone's default
 PROFILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../profiles/small-zone.profile")
 
 
@@ -48,10 +47,8 @@ class Shape:
 
 
 def pace(speed):
-    """What a URI has for a device of so many times the speed of its profile; what Isozone keeps by the clock, made for
-    that profile, goes with it.
-    """
-    return "" if speed == 1 else f"&speed={speed}&write_gap_ms={round(WRITE_GAP_MS / speed)}"
+    """What a URI has for a device of so many times the speed of its profile."""
+    return "" if speed == 1 else f"&speed={speed}"
 
 
 def with_dies(profile, shape):
@@ -82,26 +79,26 @@ class Shelf:
     def format(self, image, shape, execute):
         execute([self.build.tool, "mkfs", f"emu:{image}?profile={self.profile(shape)}&{shape.zone_options}"])
 
-    def template(self, shape, execute):
+    def template(self, shape, speed, execute):
         """A formatted and measured image that nobody writes to."""
-        image = f"{self.scratch}/template-{shape.profile}-{shape.zones}-{shape.dies}-{shape.zone_kib}.img"
+        image = f"{self.scratch}/template-{shape.profile}-{shape.zones}-{shape.dies}-{shape.zone_kib}-{speed}.img"
         if not os.path.exists(image):
             try:
                 self.format(image, shape, execute)
                 if shape.has_groups:
-                    execute([self.build.tool, "izg", "identify", f"emu:{image}"])
+                    execute([self.build.tool, "izg", "identify", f"emu:{image}?{pace(speed)[1:]}"])
             except BaseException:
                 remove(image)
                 raise
         return image
 
-    def store(self, series, shape, execute, options=""):
+    def store(self, series, shape, execute, options="", speed=1):
         """A new, empty place for a database; `options`: more of them for the URI, as &KEY=VALUE."""
         if series == "tmpfs":
             return PosixStore(self.scratch)
         image = f"{self.scratch}/ssd.img"
-        execute(["cp", "--sparse=always", self.template(shape, execute), image])
-        return DeviceStore(self.build, self.scratch, image, POLICIES[series] + options)
+        execute(["cp", "--sparse=always", self.template(shape, speed, execute), image])
+        return DeviceStore(self.build, self.scratch, image, POLICIES[series] + options + pace(speed))
 
     def conventional(self, size_mib, age, seed, speed=1):
         """A conventional SSD of so many MiB, overwritten `age` times before use."""

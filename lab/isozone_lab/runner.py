@@ -32,7 +32,7 @@ class Context:
         return processes.run(command, environment, self.parameters["time_limit_s"])
 
     def store(self, series, shape=device.Shape(), options=""):
-        return self.shelf.store(series, shape, self.execute, options + device.pace(self.speed))
+        return self.shelf.store(series, shape, self.execute, options, self.speed)
 
     def conventional(self, size_mib, age):
         return self.shelf.conventional(size_mib, age, self.seed, self.speed)

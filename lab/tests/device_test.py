@@ -68,9 +68,12 @@ class Devices(unittest.TestCase):
             os.makedirs(store.directory)
         self.assertEqual([], os.listdir(self.scratch))
 
-    def test_what_is_kept_by_the_clock_goes_with_the_speed(self):
-        self.assertEqual("", device.pace(1))
-        self.assertEqual("&speed=0.25&write_gap_ms=192", device.pace(0.25))
+    def test_a_shape_is_measured_at_the_speed_it_runs_at(self):
+        for speed in (1, 0.25):
+            with self.shelf.store("isozone", device.Shape(), self.execute, speed=speed) as store:
+                self.assertEqual(speed != 1, "&speed=0.25" in store.uri)
+        measured = [words[-1].split("?")[1] for words in self.commands if words[1] == "izg"]
+        self.assertEqual(["", "speed=0.25"], measured)
 
     def test_tmpfs_needs_no_device(self):
         with self.shelf.store("tmpfs", device.Shape(), self.execute) as store:

@@ -16,7 +16,7 @@ FsCore::FsCore(std::unique_ptr<ZonedDevice> device, MountOptions options, std::s
       engine(*this->device, groups,
              {.isolation = parallel && this->options.isolation,
               .shares = this->options.io_shares,
-              .write_gap_ns = this->options.write_gap_ms * kMillisecondNs}),
+              .write_gap = this->options.write_gap}),
       buffers(2 * this->options.writer_memory),
       state(std::move(state)) {}
 

@@ -79,8 +79,8 @@ Result<MountOptions> MountOptions::FromUri(UriOptions& options) {
   if (const auto shares = options.Take("io_shares")) {
     ISOZONE_ASSIGN_OR_RETURN(mount.io_shares, IoShares::Parse(*shares));
   }
-  ISOZONE_ASSIGN_OR_RETURN(const auto gap, options.TakeUnsigned("write_gap_ms", 0, 1000));
-  if (gap) mount.write_gap_ms = static_cast<uint32_t>(*gap);
+  ISOZONE_ASSIGN_OR_RETURN(const auto gap, options.TakeUnsigned("write_gap", 0, 1000));
+  if (gap) mount.write_gap = static_cast<uint32_t>(*gap);
   ISOZONE_ASSIGN_OR_RETURN(const auto checkpoint, options.TakeSize("checkpoint_after", 64 * kKiB, 4 * kGiB));
   if (checkpoint) mount.checkpoint_after = *checkpoint;
   ISOZONE_ASSIGN_OR_RETURN(const auto through, options.TakeBool("log_write_through"));

@@ -155,11 +155,11 @@ struct MountOptions {
                                        // once; 64 KiB .. 16 MiB
   uint64_t writer_memory = 16 * kMiB;  // bytes that a writer of data holds at most, but two units; 128 KiB .. 1 GiB
   uint64_t read_ahead_memory =
-      64 * kMiB;               // bytes that all compaction reads hold ahead of time at most; 0: none; .. 4 GiB
-  bool isolation = true;       // keeps logs and flushes out of the way of compaction; ZenFS+ IV.C
-  IoShares io_shares;          // with isolation: what every class is given at least
-  uint32_t write_gap_ms = 48;  // with isolation: while users read, a flush starts to program in a group at most once in
-                               // so long, the others more often; 0: no limit; .. 1000. write_gaps.h
+      64 * kMiB;            // bytes that all compaction reads hold ahead of time at most; 0: none; .. 4 GiB
+  bool isolation = true;    // keeps logs and flushes out of the way of compaction; ZenFS+ IV.C
+  IoShares io_shares;       // with isolation: what every class is given at least
+  uint32_t write_gap = 24;  // with isolation: while users read, a flush starts to program in a group at most once in
+                            // so many program times, the others more often; 0: no limit; .. 1000. write_gaps.h
   GcOptions gc = {.scheme = "", .tuning = {}};  // garbage collection; no scheme: that of the policy (GcScheme)
   uint64_t checkpoint_after = 32 * kMiB;        // bytes of journal after which a checkpoint is taken; 64 KiB .. 4 GiB
   bool log_write_through = false;  // FileWriter::Flush of a kLog file writes to the device, so that unsynced log
@@ -169,7 +169,7 @@ struct MountOptions {
   std::string GcScheme() const;
 
   // Takes policy=, write_buffer=, log_width=, stripe_width=, stripe_unit=, writer_memory=, read_ahead_memory=,
-  // isolation=, io_shares=, write_gap_ms=, checkpoint_after=, log_write_through= and those of TakeGcOptions from `options`.
+  // isolation=, io_shares=, write_gap=, checkpoint_after=, log_write_through= and those of TakeGcOptions from `options`.
   static Result<MountOptions> FromUri(UriOptions& options);
 };
 

@@ -736,7 +736,7 @@ TEST_F(SuperblockTest, SegmentsThatCannotBeAreRefused) {
 TEST_F(SuperblockTest, AnotherVersionOrNewerFeaturesAreNotSupported) {
   const auto with = [&](size_t offset) {
     AlignedBuffer slot = Slot(ReadSuperblock(*device_).value().superblock);
-    slot.data()[offset] = std::byte{3};
+    slot.data()[offset] = std::byte{4};
     constexpr uint32_t kZero = 0;
     std::memcpy(slot.data() + offsetof(SuperblockHeader, crc), &kZero, sizeof(kZero));
     const uint32_t crc = Crc32c(slot.span());
@@ -744,7 +744,7 @@ TEST_F(SuperblockTest, AnotherVersionOrNewerFeaturesAreNotSupported) {
     return DecodeSuperblock(slot.span(), TinyZones()).status();
   };
   EXPECT_EQ(with(offsetof(SuperblockHeader, version)).code(), StatusCode::kNotSupported);
-  EXPECT_THAT(std::string(with(offsetof(SuperblockHeader, version)).message()), HasSubstr("version 3"));
+  EXPECT_THAT(std::string(with(offsetof(SuperblockHeader, version)).message()), HasSubstr("version 4"));
   EXPECT_EQ(with(offsetof(SuperblockHeader, incompatible)).code(), StatusCode::kNotSupported);
 }
 

@@ -85,6 +85,7 @@ class Encoder {
 
   void Put(const ZoneGroups& groups) {
     Put(OpCode::kSetZoneGroups, InodeId(0));
+    out_.Put(groups.zone_bandwidth);
     out_.Put(groups.group_count());
     for (const uint16_t channel : groups.channel_of_group) out_.Put(channel);
     out_.Put(static_cast<uint32_t>(groups.group_of_zone.size()));
@@ -271,6 +272,7 @@ class Decoder {
   }
   std::shared_ptr<const ZoneGroups> GetZoneGroups() {
     auto groups = std::make_shared<ZoneGroups>();
+    groups->zone_bandwidth = in_.Get<uint64_t>();
     groups->channel_of_group.resize(in_.GetCount(kGroupBytes));
     for (uint16_t& channel : groups->channel_of_group) channel = in_.Get<uint16_t>();
     const uint32_t zones = in_.GetCount(kZoneGroupBytes);

@@ -49,6 +49,7 @@ std::shared_ptr<const ZoneGroups> OneGroup() {
   groups->channel_of_group = {0};
   groups->group_of_zone.assign(Geometry().zone_count, 0);
   groups->confidence_percent.assign(Geometry().zone_count, 99);
+  groups->zone_bandwidth = 98'000'000;
   return groups;
 }
 

@@ -45,6 +45,7 @@ inline uint32_t PrintOf(const MetadataState& state) {
 inline std::shared_ptr<const ZoneGroups> RandomGroups(const DeviceGeometry& geometry, Random& random) {
   auto groups = std::make_shared<ZoneGroups>();
   groups->channel_of_group.resize(random.Between(1, 40));
+  groups->zone_bandwidth = random.Below(uint64_t{1} << 32);
   for (uint16_t& channel : groups->channel_of_group) channel = static_cast<uint16_t>(random.Below(8));
   for (uint32_t zone = 0; zone < geometry.zone_count; ++zone) {
     const auto group = static_cast<uint16_t>(random.Below(groups->group_count()));

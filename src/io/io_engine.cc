@@ -63,7 +63,9 @@ IoEngine::IoEngine(ZonedDevice& device, std::shared_ptr<const GroupIndex> groups
       isolation_(options.isolation),
       depth_(std::max(kLeastGroupDepth, kDeviceDepth / index_->count())),
       slice_(SliceOf(device.geometry(), *index_, options.isolation)),
-      write_gap_ns_(isolation_ && index_->count() > 1 ? options.write_gap_ns : 0),
+      write_gap_ns_(isolation_ && index_->count() > 1
+                        ? WriteGaps::GapNs(options.write_gap, slice_, index_->zone_bandwidth())
+                        : 0),
       readers_(write_gap_ns_),
       clock_(options.clock ? std::move(options.clock) : std::make_unique<ThreadAlarmClock>()) {
   groups_.reserve(index_->count());

@@ -106,7 +106,7 @@ class IoEngine {
   struct Options {
     bool isolation = true;  // false: FIFO
     IoShares shares = {};
-    int64_t write_gap_ns = 0;                     // 0: none; nor are there gaps where all zones are one group
+    uint32_t write_gap = 0;                       // program times; 0: none, as where all zones are one group
     std::unique_ptr<AlarmClock> clock = nullptr;  // null: the real one
   };
 

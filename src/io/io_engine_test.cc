@@ -116,7 +116,9 @@ class ManualDevice : public ZonedDevice {
   DeviceGeometry geometry_;
 };
 
-ZoneGroups TwoGroups() { return {{0, 1}, {100, 100}, {0, 0}}; }
+// A slice of 64 KiB is programmed in this time.
+constexpr int64_t kProgramNs = kMillisecondNs;
+ZoneGroups TwoGroups() { return {{0, 1}, {100, 100}, {0, 0}, 64 * kKiB * 1000}; }
 
 class Isolation : public testing::Test {
  protected:
@@ -250,7 +252,8 @@ class ManualClock final : public AlarmClock {
 
 class Gaps : public testing::Test {
  protected:
-  static constexpr int64_t kGap = 64 * kMillisecondNs;
+  static constexpr uint32_t kPrograms = 64;
+  static constexpr int64_t kGap = kPrograms * kProgramNs;
 
   IoRequest& Submit(IoClass io_class, uint64_t length = 64 * kKiB, uint32_t zone = 0, bool fua = false) {
     IoRequest& request = requests_.emplace_back();
@@ -277,9 +280,9 @@ class Gaps : public testing::Test {
   ManualDevice device{2};
   const ZoneGroups two_groups = TwoGroups();
   ManualClock* clock = new ManualClock;
-  std::unique_ptr<IoEngine> engine =
-      std::make_unique<IoEngine>(device, std::make_shared<GroupIndex>(2, &two_groups),
-                                 IoEngine::Options{.write_gap_ns = kGap, .clock = std::unique_ptr<AlarmClock>(clock)});
+  std::unique_ptr<IoEngine> engine = std::make_unique<IoEngine>(
+      device, std::make_shared<GroupIndex>(2, &two_groups),
+      IoEngine::Options{.write_gap = kPrograms, .clock = std::unique_ptr<AlarmClock>(clock)});
 
  private:
   std::deque<IoRequest> requests_;
@@ -447,7 +450,7 @@ TEST(IoEngine, ManyThreadsGetEverythingDone) {
 TEST(IoEngine, ManyThreadsGetEverythingDoneWithGaps) {
   ThreadedDevice device(2);
   const ZoneGroups groups = TwoGroups();
-  IoEngine engine(device, std::make_shared<GroupIndex>(2, &groups), {.write_gap_ns = 100 * kMicrosecondNs});
+  IoEngine engine(device, std::make_shared<GroupIndex>(2, &groups), {.write_gap = 1});
   GetEverythingDone(device, engine);
   EXPECT_EQ(engine.Stats(IoClass::kGc).bytes_written, 50 * 128 * kKiB);
 }

@@ -9,7 +9,7 @@
 //                table takes fewer reads, so that a flush or compaction does not count as a reader. The slower the
 //                flash, the later the next read of somebody who had to wait: so a pause is half of the gap.
 //   gap          while users read, a group starts a slice of a flush no sooner than a gap after the last one. Slices are
-//                what the medium programs at once.
+//                what the medium programs at once, and a gap is told in what a slice takes to be programmed.
 //   one by one   and a slice of any background write no sooner than kShortest of a gap after the last of them.
 //
 // So, where that is longer than a program, a read finds one of these before it at most, and that for a known part of all
@@ -24,6 +24,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 
 #include "base/units.h"
@@ -33,6 +34,12 @@ namespace isozone {
 
 class WriteGaps {
  public:
+  // A gap of so many programs of `slice` bytes, of which a zone takes `bandwidth` a second; at most a second.
+  static int64_t GapNs(uint32_t programs, uint64_t slice, uint64_t bandwidth) {
+    const double program_s = static_cast<double>(slice) / static_cast<double>(bandwidth);
+    return std::llround(std::min(programs * program_s, 1.0) * static_cast<double>(kSecondNs));
+  }
+
   static constexpr uint32_t kRun = 16;
   static constexpr int64_t PauseNs(int64_t gap_ns) { return gap_ns / 2; }
 

@@ -13,6 +13,13 @@ namespace {
 constexpr int64_t kGap = 64 * kMillisecondNs;
 constexpr int64_t kPause = WriteGaps::PauseNs(kGap);
 
+TEST(WriteGaps, AreToldInProgramsOfTheDevice) {
+  EXPECT_EQ(WriteGaps::GapNs(24, 192 * kKiB, 96 * kMiB), 46'875'000);
+  EXPECT_EQ(WriteGaps::GapNs(24, 192 * kKiB, 24 * kMiB), 4 * 46'875'000);
+  EXPECT_EQ(WriteGaps::GapNs(0, 192 * kKiB, 96 * kMiB), 0);
+  EXPECT_EQ(WriteGaps::GapNs(1000, UINT64_MAX, 1), kSecondNs) << "at most";
+}
+
 TEST(WriteGapsReaders, AreActiveAfterARunOfReadsUntilAPause) {
   WriteGaps::Readers readers(kGap);
   int64_t now = 0;

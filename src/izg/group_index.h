@@ -5,6 +5,8 @@
 //   measured, no zone slows another   kIndependentGroups groups, zone by zone in turn: any partition is as good
 //   never measured                    one group
 //
+// and of the bandwidth of a zone that was never measured a guess.
+//
 // Thread safety: a plain value; const after it is made.
 #pragma once
 
@@ -13,6 +15,7 @@
 #include <numeric>
 #include <vector>
 
+#include "base/units.h"
 #include "device/zoned_device.h"
 #include "izg/zone_groups.h"
 
@@ -21,6 +24,8 @@ namespace isozone {
 class GroupIndex {
  public:
   static constexpr uint32_t kIndependentGroups = 64;
+  // Bytes a second: of flash that programs 192 KiB in 2 ms.
+  static constexpr uint64_t kAssumedBandwidth = 96 * kMiB;
 
   // `groups`: null where they were never measured; else of `zone_count` zones.
   GroupIndex(uint32_t zone_count, const ZoneGroups* groups) : group_(zone_count, 0) {
@@ -30,10 +35,13 @@ class GroupIndex {
       count_ = std::clamp(zone_count, 1U, kIndependentGroups);
       for (uint32_t zone = 0; zone < zone_count; ++zone) group_[zone] = zone % count_;
     }
+    if (groups != nullptr && groups->zone_bandwidth > 0) zone_bandwidth_ = groups->zone_bandwidth;
     SortZones();
   }
 
   uint32_t count() const { return count_; }
+  // Bytes a second that the medium programs of one zone.
+  uint64_t zone_bandwidth() const { return zone_bandwidth_; }
   uint32_t of(ZoneId zone) const { return group_[zone.value()]; }
 
   // Every zone has a rank, its place among all zones sorted by group and id; those of a group are ranks
@@ -68,6 +76,7 @@ class GroupIndex {
   }
 
   uint32_t count_ = 1;
+  uint64_t zone_bandwidth_ = kAssumedBandwidth;
   std::vector<uint32_t> group_;       // by zone
   std::vector<uint32_t> rank_;        // by zone
   std::vector<ZoneId> zone_;          // by rank

@@ -24,6 +24,8 @@ constexpr double kHalvingSeparation = 3;  // loud over quiet, behind the pivots 
 constexpr uint32_t kMostHalvingLoad = 8;
 constexpr uint64_t kFirstGuesses = 64;  // made before it counts how many were right
 constexpr uint16_t kNone = ZoneGroups::kUnknown;
+constexpr uint64_t kTimedWrites =
+    64 * kMiB;  // written to a zone, of which the later half counts: more than is buffered
 
 class Identifier {
  public:
@@ -39,11 +41,12 @@ class Identifier {
     ISOZONE_RETURN_IF_ERROR(status);
     ISOZONE_RETURN_IF_ERROR(released);
     IdentifyReport report;
+    ISOZONE_RETURN_IF_ERROR(MeasureBandwidth(report.bytes_prepared));
     report.zones = prober_.zones().size();
     report.reads = bursts_.reads();
     report.bursts = bursts_.bursts();
     report.burst_ns = bursts_.burst_ns();
-    report.bytes_prepared = bursts_.bytes_prepared();
+    report.bytes_prepared += bursts_.bytes_prepared();
     report.false_loud = bursts_.false_loud();
     NumberByFirstZone();
     report.groups = std::move(groups_);
@@ -348,6 +351,20 @@ class Identifier {
   bool IsEmptyAtFirst(ZoneId zone) const {
     const auto found = std::ranges::lower_bound(prober_.zones(), zone, {}, &ProbeZone::zone);
     return found->readable == 0;
+  }
+
+  // Adds what it writes to `written`.
+  Status MeasureBandwidth(uint64_t& written) {
+    const auto empty = std::ranges::find(prober_.zones(), uint64_t{0}, &ProbeZone::readable);
+    if (empty == prober_.zones().end() || prober_.preparable() == 0) return Status::Ok();
+    Result<std::vector<int64_t>> took_ns = prober_.TimeWrites(empty->zone, kTimedWrites);
+    ISOZONE_RETURN_IF_ERROR(prober_.Release({&empty->zone, 1}));
+    ISOZONE_RETURN_IF_ERROR(took_ns.status());
+    written += took_ns->size() * prober_.write_unit();
+    took_ns->erase(took_ns->begin(), took_ns->begin() + static_cast<ptrdiff_t>(took_ns->size() / 2));
+    const int64_t unit_ns = std::max<int64_t>(1, Quantile(std::move(*took_ns), 0.5));
+    groups_.zone_bandwidth = prober_.write_unit() * static_cast<uint64_t>(kSecondNs) / static_cast<uint64_t>(unit_ns);
+    return Status::Ok();
   }
 
   void NumberByFirstZone() {

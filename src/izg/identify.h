@@ -21,6 +21,9 @@
 // Doubtful latencies (between quiet and loud, or longer than any pivot explains) are measured again. If needles that are
 // late for other reasons look loud more often than once in ten thousand, every confirmation is repeated, and both must
 // agree.
+//
+// What the medium programs a second of one zone comes last: of one zone that is written alone, the later writes, when
+// what the device buffers is full.
 #pragma once
 
 #include <cstdint>

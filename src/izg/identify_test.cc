@@ -53,6 +53,20 @@ class VirtualProber final : public Prober {
     EXPECT_LE(written_.size(), geometry_.max_active_zones);
     return Status::Ok();
   }
+  // One after the other, each when the one before is done.
+  Result<std::vector<int64_t>> TimeWrites(ZoneId zone, uint64_t bytes) override {
+    EXPECT_TRUE(written_.empty()) << "not alone";
+    std::vector<int64_t> took_ns;
+    for (uint64_t& written = written_[zone.value()]; written + write_unit() <= bytes; written += write_unit()) {
+      if (written + write_unit() > geometry_.zone_capacity) break;
+      model_.Submit(now_ns_, {TimingOpKind::kWrite, zone.value(), written, write_unit(), 0}, 0);
+      std::vector<TimingCompletion> completed;
+      while (completed.empty()) model_.AdvanceTo(model_.NextCompletionBound(), completed);
+      took_ns.push_back(Noisy(completed.front().time_ns - now_ns_));
+      now_ns_ = completed.front().time_ns;
+    }
+    return took_ns;
+  }
   Status Release(std::span<const ZoneId> zones) override {
     for (const ZoneId zone : zones) EXPECT_EQ(written_.erase(zone.value()), 1u);
     return Status::Ok();
@@ -222,6 +236,30 @@ TEST(Identify, OnlyReadsZonesInUse) {
     ASSERT_TRUE(report.ok()) << report.status().ToString();
     ExpectDies(report->groups, profile);
   }
+}
+
+TEST(Identify, MeasuresWhatAZoneIsProgrammedAt) {
+  Profile profile = SmallZones(128);
+  for (const int64_t program_ns : {profile.program_ns, 4 * profile.program_ns}) {
+    profile.program_ns = program_ns;
+    const double expected = static_cast<double>(profile.program_unit) * kSecondNs / static_cast<double>(program_ns);
+    for (const uint64_t seed : Seeds()) {
+      SCOPED_TRACE(seed);
+      VirtualProber prober(profile, kNoisy, seed);
+      const auto report = Identify(prober, seed);
+      ASSERT_TRUE(report.ok()) << report.status().ToString();
+      EXPECT_NEAR(static_cast<double>(report->groups.zone_bandwidth) / expected, 1, 0.1);
+    }
+  }
+}
+
+TEST(Identify, LeavesTheBandwidthUnknownWhereEveryZoneIsInUse) {
+  const Profile profile = SmallZones(128);
+  VirtualProber prober(profile, kNoisy, 1);
+  for (uint32_t zone = 0; zone < profile.zone_count; ++zone) prober.Fill(zone, profile.zone_capacity);
+  const auto report = Identify(prober, 1);
+  ASSERT_TRUE(report.ok()) << report.status().ToString();
+  EXPECT_EQ(report->groups.zone_bandwidth, 0u);
 }
 
 TEST(Identify, SaysThatTooFewZonesMayBeActive) {

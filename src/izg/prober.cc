@@ -10,7 +10,8 @@ namespace isozone {
 namespace {
 
 constexpr uint64_t kLargestRead = 8 * kMiB;
-constexpr uint32_t kMostPrepared = 1024;  // where the device has no limit
+constexpr uint64_t kSmallestWrite = 64 * kKiB;  // where the device asks for less
+constexpr uint32_t kMostPrepared = 1024;        // where the device has no limit
 
 // Waits for a number of requests, and notes when each completed.
 class Completions {
@@ -72,6 +73,10 @@ Status FirstError(const DeviceGeometry& geometry, std::span<const DeviceRequest>
 
 }  // namespace
 
+uint64_t Prober::write_unit() const {
+  return std::min({std::max(geometry().optimal_write, kSmallestWrite), max_read(), geometry().zone_capacity});
+}
+
 Result<std::unique_ptr<DeviceProber>> DeviceProber::Create(ZonedDevice& device, std::span<const ZoneId> may_write) {
   const DeviceGeometry& geometry = device.geometry();
   std::unique_ptr<DeviceProber> prober(new DeviceProber(device));
@@ -87,7 +92,7 @@ Result<std::unique_ptr<DeviceProber>> DeviceProber::Create(ZonedDevice& device, 
   }
   const uint32_t limit = geometry.max_active_zones == 0 ? kMostPrepared : geometry.max_active_zones;
   prober->preparable_ = std::min(kMostPrepared, limit - std::min(limit, active));
-  prober->buffer_ = AlignedBuffer(std::max<uint64_t>(prober->max_read(), geometry.optimal_write));
+  prober->buffer_ = AlignedBuffer(prober->max_read());
   Random random(1);
   for (std::byte& byte : prober->buffer_.span()) byte = static_cast<std::byte>(random.Next());
   return prober;
@@ -106,22 +111,36 @@ Status DeviceProber::RunAll(std::span<DeviceRequest> requests) {
 // One write in flight a zone: round by round.
 Status DeviceProber::Prepare(std::span<const ZoneId> zones, uint64_t bytes) {
   const uint64_t end = std::min(bytes, geometry().zone_capacity);
-  const uint64_t unit = std::min(std::max<uint64_t>(geometry().optimal_write, geometry().block_size), max_read());
   for (;;) {
     std::vector<DeviceRequest> writes;
     for (const ZoneId zone : zones) {
-      uint64_t& written = written_[zone.value()];
-      if (written >= end) continue;
-      DeviceRequest& write = writes.emplace_back();
-      write.op = DeviceOp::kWrite;
-      write.offset = DeviceOffset(geometry().ZoneStart(zone).value() + written);
-      write.data = buffer_.data();
-      write.length = std::min(unit, geometry().zone_capacity - written);
-      written += write.length;
+      const uint64_t written = written_[zone.value()];
+      if (written < end) writes.push_back(NextWrite(zone, std::min(write_unit(), geometry().zone_capacity - written)));
     }
     if (writes.empty()) return Status::Ok();
     ISOZONE_RETURN_IF_ERROR(RunAll(writes));
   }
+}
+
+Result<std::vector<int64_t>> DeviceProber::TimeWrites(ZoneId zone, uint64_t bytes) {
+  std::vector<int64_t> took_ns;
+  for (const uint64_t end = std::min(bytes, geometry().zone_capacity); written_[zone.value()] + write_unit() <= end;) {
+    DeviceRequest write = NextWrite(zone, write_unit());
+    const Times times = SubmitAll(device_, {&write, 1});
+    ISOZONE_RETURN_IF_ERROR(FirstError(geometry(), {&write, 1}));
+    took_ns.push_back(times.completed_ns.front() - times.submitted_ns.front());
+  }
+  return took_ns;
+}
+
+DeviceRequest DeviceProber::NextWrite(ZoneId zone, uint64_t length) {
+  DeviceRequest write;
+  write.op = DeviceOp::kWrite;
+  write.offset = DeviceOffset(geometry().ZoneStart(zone).value() + written_[zone.value()]);
+  write.data = buffer_.data();
+  write.length = length;
+  written_[zone.value()] += length;
+  return write;
 }
 
 Status DeviceProber::Release(std::span<const ZoneId> zones) {

@@ -39,10 +39,15 @@ class Prober {
   virtual uint32_t preparable() const = 0;
   // Bytes of the largest read.
   virtual uint64_t max_read() const = 0;
+  // Bytes of one write: what the medium programs at once, or more where that is little.
+  uint64_t write_unit() const;
 
   // Writes each of these zones from where it ends up to `bytes` (bounded by its capacity), all at once. Only zones that
   // were empty at the beginning.
   virtual Status Prepare(std::span<const ZoneId> zones, uint64_t bytes) = 0;
+  // Writes an empty zone alone up to `bytes` (bounded by its capacity), a whole unit after the other. How long each
+  // took, in ns. It is to be released, even after an error.
+  virtual Result<std::vector<int64_t>> TimeWrites(ZoneId zone, uint64_t bytes) = 0;
   // Makes them empty again.
   virtual Status Release(std::span<const ZoneId> zones) = 0;
   // Submits the reads in this order without a pause, and waits for all.
@@ -61,6 +66,7 @@ class DeviceProber final : public Prober {
   uint32_t preparable() const override { return preparable_; }
   uint64_t max_read() const override;
   Status Prepare(std::span<const ZoneId> zones, uint64_t bytes) override;
+  Result<std::vector<int64_t>> TimeWrites(ZoneId zone, uint64_t bytes) override;
   Status Release(std::span<const ZoneId> zones) override;
   Status Burst(std::span<ProbeRead> reads) override;
 
@@ -69,6 +75,8 @@ class DeviceProber final : public Prober {
 
   // Runs all at once; the first error.
   Status RunAll(std::span<DeviceRequest> requests);
+  // The next `length` bytes of `zone`.
+  DeviceRequest NextWrite(ZoneId zone, uint64_t length);
 
   ZonedDevice& device_;
   std::vector<ProbeZone> zones_;

@@ -20,6 +20,8 @@ struct ZoneGroups {
   std::vector<uint16_t> group_of_zone;      // by zone: below group_count(), or kUnknown
   std::vector<uint8_t> confidence_percent;  // by zone, 0..100: how sure its group is
   std::vector<uint16_t> channel_of_group;   // by group: channel groups count from 0
+  // Bytes a second that the medium programs of one zone, beyond what the device buffers. 0: no zone could be written.
+  uint64_t zone_bandwidth = 0;
 
   // Numbered in the order of their first zones. 0: no zone slows another, each is a group of its own.
   uint32_t group_count() const { return static_cast<uint32_t>(channel_of_group.size()); }

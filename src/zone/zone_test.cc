@@ -719,6 +719,9 @@ TEST(GroupIndex, MakesAPartitionOfEveryMeasurement) {
   groups.group_of_zone = {1, ZoneGroups::kUnknown, 0, 1};
   groups.channel_of_group = {0, 0};
   const GroupIndex index(4, &groups);
+  EXPECT_EQ(index.zone_bandwidth(), GroupIndex::kAssumedBandwidth);
+  groups.zone_bandwidth = 7 * kMiB;
+  EXPECT_EQ(GroupIndex(4, &groups).zone_bandwidth(), 7 * kMiB);
   EXPECT_EQ(index.count(), 3U);
   EXPECT_EQ(index.of(ZoneId(1)), 2U);
   EXPECT_EQ(index.first_rank(1), 1U);

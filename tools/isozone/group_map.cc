@@ -4,6 +4,7 @@
 #include <array>
 #include <set>
 
+#include "base/uri.h"
 #include "isozone/svg.h"
 
 namespace isozone::cli {
@@ -46,13 +47,19 @@ std::string Remark(const ZoneGroups& groups) {
   return text;
 }
 
-}  // namespace
-
-std::string GroupSummary(const ZoneGroups& groups) {
+std::string Partition(const ZoneGroups& groups) {
   if (groups.group_count() == 0) return "no zone slows another: every zone is a group of its own";
   const std::set<uint16_t> channels(groups.channel_of_group.begin(), groups.channel_of_group.end());
   return fmt::format("{} independent zone group{} on {} channel{}", groups.group_count(),
                      groups.group_count() == 1 ? "" : "s", channels.size(), channels.size() == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string GroupSummary(const ZoneGroups& groups) {
+  return Partition(groups) + (groups.zone_bandwidth == 0 ? ""
+                                                         : fmt::format("; a zone alone is programmed at {}/s",
+                                                                       FormatSize(groups.zone_bandwidth)));
 }
 
 void PrintGroupMap(const ZoneGroups& groups, Console& console) {

@@ -10,7 +10,7 @@
 
 namespace isozone::cli {
 
-// "32 groups on 8 channels", or what is said instead where nothing interferes.
+// "32 groups on 8 channels; a zone alone is programmed at 94 MiB/s", or what is said instead where nothing interferes.
 std::string GroupSummary(const ZoneGroups& groups);
 
 void PrintGroupMap(const ZoneGroups& groups, Console& console);

@@ -36,6 +36,7 @@ Json SpaceJson(const SpaceInfo& space) {
 Json ZoneGroupsJson(const ZoneGroups* groups) {
   if (groups == nullptr) return {};
   return {{"groups", groups->group_count()},
+          {"zone_bandwidth", groups->zone_bandwidth},
           {"group_of_zone", groups->group_of_zone},
           {"confidence_percent", groups->confidence_percent},
           {"channel_of_group", groups->channel_of_group}};

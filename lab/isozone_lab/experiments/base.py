@@ -11,8 +11,7 @@ ENTRY_BYTES = KEY_BYTES + VALUE_BYTES
 # The published host has eight cores and the machines that this is made for two: with a device of a quarter of the speed,
 # a core has as much of a device to keep busy as published, and what a device can do is not hidden by the processor.
 SPEED = 2 / 8
-SCALED = " The device runs at {speed:g} of the published speed, since the published host has eight cores, not two; " \
-         "Isozone's write_gap_ms goes with it."
+SCALED = " The device runs at {speed:g} of the published speed, since the published host has eight cores, not two."
 SERIES = ["zenfs", "striping", "isozone"]
 WITH_LIMIT = [*SERIES, "tmpfs"]
 PERCENTILES = [99, 99.9, 99.99, 99.999]  # of a latency
