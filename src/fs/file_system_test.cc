@@ -182,6 +182,21 @@ TEST_F(FileSystemTest, ASyncOfALogIsOneDeviceWrite) {
   EXPECT_EQ(after.journal_commits, before.journal_commits);
 }
 
+TEST_F(FileSystemTest, ALogThatIsNeverSyncedIsFoundAsFarAsItIsOnTheDevice) {
+  auto writer = fs().Create("/000001.log", kLogFile).value();
+  Random random(1);
+  const std::string content = RandomBytes(random, 3 * MountOptions().write_buffer);
+  ISOZONE_ASSERT_OK(writer->Append(Bytes(content)));
+  MountOptions options;
+  options.read_only = true;
+  const auto found_size = [&]() -> uint64_t {
+    const auto follower = FileSystem::Mount(volume_.OpenDevice(OpenMode::kReadOnly), options).value();
+    const auto found = follower->Stat("/000001.log");
+    return found.ok() ? found->size : 0;
+  };
+  while (found_size() < MountOptions().write_buffer / 2) std::this_thread::yield();
+}
+
 TEST_F(FileSystemTest, NamesFollowPosix) {
   ISOZONE_ASSERT_OK(fs().CreateDirectories("/db/sub/"));
   EXPECT_TRUE(fs().CreateDirectory("/db").Is(StatusCode::kAlreadyExists));

@@ -70,6 +70,7 @@ struct Journal::Impl {
   // --- Any thread ---
   uint64_t Append(std::span<const MetadataOp> ops) ISOZONE_EXCLUDES(mu);
   Status Sync(uint64_t sequence) ISOZONE_EXCLUDES(mu);
+  void SyncSoon(uint64_t sequence) ISOZONE_EXCLUDES(mu);
   Status Checkpoint() ISOZONE_EXCLUDES(mu);
   void StopThread() ISOZONE_EXCLUDES(mu);
 
@@ -82,6 +83,7 @@ struct Journal::Impl {
   // --- The thread ---
   void Run() ISOZONE_EXCLUDES(mu);
   bool WantsNextZone() const ISOZONE_REQUIRES(mu);
+  bool WantsSync() const ISOZONE_REQUIRES(mu);
   bool WantsCheckpoint() const ISOZONE_REQUIRES(mu);
   void PrepareNextZone() ISOZONE_REQUIRES(mu);
   Status WriteCheckpoint() ISOZONE_EXCLUDES(mu);
@@ -107,6 +109,7 @@ struct Journal::Impl {
   RecordQueue pending ISOZONE_GUARDED_BY(mu);
   uint64_t last_sequence ISOZONE_GUARDED_BY(mu);
   uint64_t durable_sequence ISOZONE_GUARDED_BY(mu);
+  uint64_t wanted_sequence ISOZONE_GUARDED_BY(mu) = 0;  // to be durable soon
   bool committing ISOZONE_GUARDED_BY(mu) = false;
   BatchBuilder builder ISOZONE_GUARDED_BY(mu);
   JournalPosition position ISOZONE_GUARDED_BY(mu);
@@ -232,6 +235,12 @@ Status Journal::Impl::Sync(uint64_t sequence) {
   return {};
 }
 
+void Journal::Impl::SyncSoon(uint64_t sequence) {
+  const MutexLock lock(mu);
+  wanted_sequence = std::max(wanted_sequence, sequence);
+  if (WantsSync()) work.Signal();
+}
+
 Status Journal::Impl::CommitBatch() {
   committing = true;
   ZoneLease lease = std::move(zone);
@@ -316,6 +325,8 @@ void Journal::Impl::Run() {
   while (!stopping) {
     if (WantsNextZone()) {
       PrepareNextZone();
+    } else if (WantsSync()) {
+      if (!SyncInThread(wanted_sequence).ok()) wanted_sequence = 0;
     } else if (WantsCheckpoint()) {
       const uint64_t serves = checkpoints_wanted;
       Status status;
@@ -334,6 +345,8 @@ void Journal::Impl::Run() {
 }
 
 bool Journal::Impl::WantsNextZone() const { return latched.ok() && !next_zone.held() && next_zone_failure.ok(); }
+
+bool Journal::Impl::WantsSync() const { return latched.ok() && wanted_sequence > durable_sequence; }
 
 bool Journal::Impl::WantsCheckpoint() const {
   return latched.ok() &&
@@ -420,14 +433,17 @@ Result<StreamPlace> Journal::Impl::CopySnapshot(const ZoneGroups* groups, Checkp
 }
 
 // The journal must reach the checkpoint before it counts, so that its sequence numbers have no gap behind it. Commits
-// need zones that only this thread prepares.
+// need zones that only this thread prepares: it must not wait for one itself.
 Status Journal::Impl::SyncInThread(uint64_t sequence) {
+  next_zone_failure = Status::Ok();  // there may be one now
   while (durable_sequence < sequence) {
     if (!latched.ok()) return latched;
     if (WantsNextZone()) {
       PrepareNextZone();
     } else if (committing) {
       changed.Wait(mu);
+    } else if (!next_zone.held() && (!zone.held() || zone.room() == 0)) {
+      return next_zone_failure;
     } else {
       ISOZONE_RETURN_IF_ERROR(CommitBatch());
     }
@@ -471,6 +487,8 @@ Journal::~Journal() = default;
 uint64_t Journal::Append(std::span<const MetadataOp> ops) { return impl_->Append(ops); }
 
 Status Journal::Sync(uint64_t sequence) { return impl_->Sync(sequence); }
+
+void Journal::SyncSoon(uint64_t sequence) { impl_->SyncSoon(sequence); }
 
 uint64_t Journal::last_sequence() const {
   const MutexLock lock(impl_->mu);

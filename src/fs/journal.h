@@ -91,6 +91,8 @@ class Journal {
   // Returns when every record up to `sequence` is durable. Call it without the namespace mutex. kReadOnly once latched;
   // kNoSpace where the journal needs a zone and there is none.
   Status Sync(uint64_t sequence);
+  // The same soon, without waiting: the thread does it, and if it fails, the next Sync says so.
+  void SyncSoon(uint64_t sequence);
 
   // The sequence of the last Append.
   uint64_t last_sequence() const;

@@ -342,6 +342,14 @@ TEST_F(JournalTest, OneWriteServesAllWhoWait) {
   ExpectRecovers(first + 8);
 }
 
+TEST_F(JournalTest, WhatIsWantedSoonBecomesDurableWithoutAnybodyWaiting) {
+  auto store = OpenStore();
+  const uint64_t last = store->Append(*maker_, *history_);
+  store->journal().SyncSoon(last);
+  while (RecoverMetadata(*device_)->sequence < last) std::this_thread::yield();
+  ExpectRecovers(last);
+}
+
 TEST_F(JournalTest, ManyThreadsCommitBesideRollingCheckpoints) {
   auto store = OpenStore(30 * kKiB);
   std::vector<std::thread> threads;
@@ -454,6 +462,9 @@ TEST_F(JournalTest, WithoutAZoneToGoOnInSyncSaysSoAndALaterOneSucceeds) {
   for (int i = 0; i < 100 && status.ok(); ++i) status = store->journal().Sync(store->Append(*maker_, *history_));
   EXPECT_EQ(status.code(), StatusCode::kNoSpace) << status.ToString();
   ISOZONE_EXPECT_OK(store->journal().status());
+  // The thread, which gets zones for all others, has nobody to wait for.
+  EXPECT_EQ(store->journal().Checkpoint().code(), StatusCode::kNoSpace);
+  store->journal().SyncSoon(store->journal().last_sequence());
   for (ZoneLease& lease : hoard) {
     const ZoneId zone = lease.zone();
     lease.Release();

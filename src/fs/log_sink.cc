@@ -287,8 +287,10 @@ class LogSink final : public WriteSink {
       const MetadataOp op = SetLogRegion{id_, lane.index, lane.region, WallSeconds()};
       ISOZONE_ASSIGN_OR_RETURN(sequence_, core_.Commit({&op, 1}));
     }
-    // What is written through must be found when the process is killed.
-    return core_.options.log_write_through ? core_.journal->Sync(sequence_) : Status::Ok();
+    // When the process is killed, what was written is found: soon, and what is written through at once.
+    if (core_.options.log_write_through) return core_.journal->Sync(sequence_);
+    core_.journal->SyncSoon(sequence_);
+    return Status::Ok();
   }
 
   Status CloseRegion(Lane& lane) {
