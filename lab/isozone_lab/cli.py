@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 
-from . import experiments, processes, progress, report, results, runner, versions
+from . import experiments, processes, progress, report, results, runner, sources, versions
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 DEFAULT_OUT = {"quick": "build/lab/quick", "full": "build/lab"}
@@ -94,6 +94,7 @@ def header_of(experiment, arguments, found):
     parameters = experiment.parameters(mode)
     if arguments.speed and "speed" in parameters:
         parameters["speed"] = arguments.speed
+    found = {**found, "lab": sources.digest(sources.of(experiment))}
     fingerprint = results.fingerprint(mode, parameters, arguments.seed, found, experiment.driver)
     return {"experiment": experiment.name, "mode": mode, "parameters": parameters, "seed": arguments.seed,
             "versions": found, "fingerprint": fingerprint}

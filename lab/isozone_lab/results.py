@@ -12,7 +12,7 @@ import os
 import statistics
 
 # Versions that decide, with that of the driver, whether two runs may stand side by side; others are for the reader.
-DECISIVE = ("isozone", "library", "cpu", "kernel")
+DECISIVE = ("isozone", "library", "tool", "profile", "lab", "cpu", "kernel")
 # Parameters that change nothing that is measured.
 INCIDENTAL = ("expected_s", "time_limit_s")
 

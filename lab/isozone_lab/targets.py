@@ -114,12 +114,6 @@ def ratios(what, paper, metric, series, against, xs=(None,), against_metric=None
                   Point(against, against_metric or metric, x if against_x is None else against_x), **bound) for x in xs]
 
 
-def variation(values):
-    """The coefficient of variation: the standard deviation as a part of the mean."""
-    mean = statistics.fmean(values) if values else 0
-    return statistics.pstdev(values) / mean if mean else 0.0
-
-
 def format_number(number):
     """With as many digits as one wants to read."""
     if number != 0 and abs(number) < 0.995:

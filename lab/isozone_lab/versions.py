@@ -3,7 +3,7 @@ import hashlib
 import os
 import platform
 
-from . import processes
+from . import device, processes
 
 
 class Build:
@@ -35,7 +35,7 @@ def cpu():
 
 def collect(build):
     return {"isozone": processes.run([build.tool, "--version"]).strip().removeprefix("isozone "),
-            "library": digest(build.shared_object),
-            "ycsb": digest(build.ycsb),
+            "library": digest(build.shared_object), "tool": digest(build.tool), "ycsb": digest(build.ycsb),
+            "profile": digest(device.PROFILE),  # which devices with fewer dies are made from
             "db_bench": processes.run(["db_bench", "--version"]).strip().removeprefix("db_bench version "),
             "cpu": cpu(), "kernel": platform.release(), "python": platform.python_version()}

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 import harness
 from isozone_lab import cli, experiments
@@ -55,6 +56,15 @@ class CommandLine(unittest.TestCase):
             arguments = cli.run_parser().parse_args(["--quick", *words])
             self.assertEqual(expected, cli.header_of(scaled, arguments, {})["parameters"]["speed"])
             self.assertNotIn("speed", cli.header_of(counted, arguments, {})["parameters"])
+
+    def test_the_sources_of_the_lab_decide(self):
+        one, = cli.choose(["fig8"])
+        arguments = cli.run_parser().parse_args(["--quick"])
+        made = [cli.header_of(one, arguments, {})]
+        with mock.patch("isozone_lab.sources.digest", lambda _: "another"):
+            made.append(cli.header_of(one, arguments, {}))
+        self.assertEqual("another", made[1]["versions"]["lab"])
+        self.assertNotEqual(made[0]["fingerprint"], made[1]["fingerprint"])
 
     def test_a_page_of_nothing(self):
         with tempfile.TemporaryDirectory(prefix="isozone-lab-test-") as empty, self.assertRaises(cli.Refused):

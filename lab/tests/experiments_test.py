@@ -83,6 +83,11 @@ class Outcomes(unittest.TestCase):
         self.assertAlmostEqual(22.5, found["compaction", None])
         self.assertAlmostEqual(50, found["variation of put", None])
 
+    def test_variation(self):
+        self.assertEqual(0, fillrandom.variation([5.0, 5.0]))
+        self.assertAlmostEqual(0.5, fillrandom.variation([5.0, 15.0]))
+        self.assertEqual(0, fillrandom.variation([]))
+
     def test_latency_over_time(self):
         latencies = {f"p{percent:g}": percent for percent in (99, 99.9, 99.99, 99.999)}
         intervals = [{"t_s": index / 10, "p99": index, "max": 2 * index} for index in range(100)]

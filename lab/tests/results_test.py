@@ -44,13 +44,14 @@ class Records(unittest.TestCase):
         self.assertFalse(os.path.exists(self.path))
 
     def test_fingerprint(self):
-        def of(mode="quick", seed=1, library="a", ycsb="y", python="3", driver="ycsb", **parameters):
-            return fingerprint(mode, parameters, seed, {"library": library, "ycsb": ycsb, "python": python}, driver)
+        def of(mode="quick", seed=1, driver="ycsb", num=1, expected_s=1, **versions):
+            return fingerprint(mode, {"num": num, "expected_s": expected_s}, seed, {"ycsb": "y", **versions}, driver)
 
         self.assertEqual(of(num=1), of(num=1, python="4", expected_s=9))
         self.assertEqual(of(driver="db_bench"), of(driver="db_bench", ycsb="z"))
-        others = {of(num=2), of(num=1, mode="full"), of(num=1, seed=2), of(num=1, library="b"), of(num=1, ycsb="z")}
-        self.assertEqual(5, len(others - {of(num=1)}))
+        others = {of(num=2), of(mode="full"), of(seed=2), of(ycsb="z"),
+                  *(of(**{name: "b"}) for name in ("library", "tool", "profile", "lab", "cpu", "kernel"))}
+        self.assertEqual(10, len(others - {of()}))
 
     def test_rows_have_the_median_and_every_repeat(self):
         harness.records({("zenfs", 8): [3.0, 1.0, 2.0]}).save(self.path)

@@ -60,11 +60,6 @@ class Targets(unittest.TestCase):
         check, = targets.ratios("{x}", "", "after", "device", "device", xs=[128], against_metric="before", against_x=4)
         self.assertEqual((Point("device", "after", 128), Point("device", "before", 4)), (check.value, check.against))
 
-    def test_variation(self):
-        self.assertEqual(0, targets.variation([5.0, 5.0]))
-        self.assertAlmostEqual(0.5, targets.variation([5.0, 15.0]))
-        self.assertEqual(0, targets.variation([]))
-
     def test_numbers(self):
         cases = ((75732.4, "75,732"), (22.1, "22.1"), (32, "32"), (0.152, "0.15"), (0, "0"), (99.7, "100"))
         for number, words in cases:

@@ -1,7 +1,8 @@
 """The runs that three experiments show, each from its side: puts in random order, as fast as they go."""
+import statistics
+
 from .. import db_bench, event_log
 from ..results import Measurement, Outcome
-from ..targets import variation
 from .base import PERCENTILES, SCALED, SPEED, WITH_LIMIT, each_series, put_mb, puts
 
 JOBS = ("flush", "compaction")
@@ -10,6 +11,12 @@ JOBS = ("flush", "compaction")
 def after_warm_up(rates):
     """Without the first tenth, at least 3 s: no compaction runs yet."""
     return rates[max(3, len(rates) // 10):]
+
+
+def variation(values):
+    """The coefficient of variation: the standard deviation as a part of the mean."""
+    mean = statistics.fmean(values) if values else 0
+    return statistics.pstdev(values) / mean if mean else 0.0
 
 
 def run(context, variant):

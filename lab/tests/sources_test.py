@@ -1,0 +1,62 @@
+"""Which sources of the lab decide whether results still count."""
+import os
+import tempfile
+import unittest
+
+import harness  # noqa: F401: finds the lab
+from isozone_lab import cli, sources
+
+
+class OfFiles(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="isozone-lab-test-")
+        self.addCleanup(scratch.cleanup)
+        self.directory = scratch.name
+        for path, text in (("runner.py", "import os\n"), ("tools.py", "from . import plots\n"), ("plots.py", ""),
+                           ("other.py", ""), ("experiments/one.py", "from .. import tools\nfrom .shared import SIZE\n"),
+                           ("experiments/shared.py", "SIZE = 1\nfrom .one import run\n")):
+            self.write(path, text)
+
+    def write(self, path, text):
+        path = os.path.join(self.directory, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def measuring(self):
+        return sources.measuring([os.path.join(self.directory, "experiments/one.py")])
+
+    def digest(self):
+        return sources.digest(self.measuring(), self.directory)
+
+    def test_what_is_imported_but_for_what_draws(self):
+        names = {os.path.relpath(path, self.directory) for path in self.measuring()}
+        self.assertEqual({"experiments/one.py", "experiments/shared.py", "tools.py"}, names)
+
+    def test_a_change_counts_where_it_takes_part(self):
+        before = self.digest()
+        self.write("other.py", "changed = True\n")
+        self.write("plots.py", "changed = True\n")
+        self.assertEqual(before, self.digest())
+        self.write("experiments/shared.py", "SIZE = 2\n")
+        self.assertNotEqual(before, self.digest())
+
+
+class OfExperiments(unittest.TestCase):
+    def names(self, experiment):
+        one, = cli.choose([experiment])
+        return {os.path.relpath(path, sources.PACKAGE) for path in sources.of(one)}
+
+    def test_the_settings_of_an_experiment(self):
+        found = self.names("fig8")
+        self.assertLessEqual({"experiments/fig8.py", "experiments/base.py", "db_bench.py", "device.py", "runner.py"},
+                             found)
+        self.assertFalse({"plots.py", "report.py", "experiments/fig14.py"} & found)
+
+    def test_runs_that_are_shared(self):
+        self.assertEqual(self.names("fig9"), self.names("limit"))
+        self.assertIn("experiments/fillrandom.py", self.names("fig9"))
+
+
+if __name__ == "__main__":
+    unittest.main()
