@@ -108,8 +108,8 @@ def prepare(arguments, chosen, found):
         path = os.path.join(out_of(arguments), experiment.records_name)
         records, aside = results.Results.resume(path, header_of(experiment, arguments, found))
         if aside:
-            print(f"{experiment.name}: what was recorded is of other versions or sizes; kept as {aside}",
-                  file=sys.stderr)
+            print(f"{experiment.name}: what was recorded is of other versions or sizes; kept as {aside}, and found "
+                  "again when they are back", file=sys.stderr)
         runs += runner.missing_runs(experiment, records, path, repeats)
     return runs
 

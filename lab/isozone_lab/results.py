@@ -3,7 +3,8 @@ interrupted continues where it stopped.
 
 `runs` has a record of every run, failed ones included; `results` is made from it: for each series, x and metric the
 median of the repeats and every repeat's value. A run counts as done if it succeeded with the same parameters, seed and
-versions (the fingerprint). A file of another fingerprint is kept beside the new one as NAME.previous.json.
+versions (the fingerprint). NAME.json is the newest; a file of another fingerprint is kept beside it as
+NAME.FINGERPRINT.json, and becomes the newest again when the same is asked for once more.
 """
 import dataclasses
 import hashlib
@@ -60,6 +61,20 @@ def write_atomically(path, text):
     os.replace(temporary, path)
 
 
+def beside(path, fingerprint):
+    """Where the records of a fingerprint are kept while `path` has those of another."""
+    return f"{path.removesuffix('.json')}.{fingerprint}.json"
+
+
+def take_back(path, fingerprint):
+    """The records of a fingerprint that were put aside, which `path` has from now on; None if there are none."""
+    kept = beside(path, fingerprint)
+    records = Results.load(kept)
+    if records is not None:
+        os.replace(kept, path)
+    return records
+
+
 class Results:
     """The records of one experiment."""
 
@@ -81,15 +96,14 @@ class Results:
 
     @staticmethod
     def resume(path, header):
-        """The records of `path` if they were made the same way; otherwise none, and where the file was put aside."""
-        earlier = Results.load(path)
-        if earlier is None:
-            return Results(header), None
-        if earlier.header["fingerprint"] == header["fingerprint"]:
-            return Results(header, earlier.runs), None
-        aside = path.removesuffix(".json") + ".previous.json"
-        os.replace(path, aside)
-        return Results(header), aside
+        """The records that were made the same way, now or earlier; and where those of `path` were put aside, if so."""
+        newest, aside = Results.load(path), None
+        if newest is not None and newest.header["fingerprint"] != header["fingerprint"]:
+            aside = beside(path, newest.header["fingerprint"])
+            os.replace(path, aside)
+            newest = None
+        found = newest or take_back(path, header["fingerprint"])
+        return Results(header, found.runs if found else ()), aside
 
     def save(self, path):
         document = {**self.header, "results": self.rows(), "runs": self.runs}

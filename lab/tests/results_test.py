@@ -43,6 +43,22 @@ class Records(unittest.TestCase):
         self.assertEqual(1, len(Results.load(aside).runs))
         self.assertFalse(os.path.exists(self.path))
 
+    def test_records_of_every_fingerprint_are_found_again(self):
+        for fingerprint_, rate in (("default", 1.0), ("speed-1", 2.0), ("seed-2", 3.0)):
+            Results.resume(self.path, harness.header(fingerprint=fingerprint_))
+            harness.records({("zenfs", 8): [rate]}, fingerprint=fingerprint_).save(self.path)
+        for fingerprint_, rate in (("default", 1.0), ("speed-1", 2.0), ("seed-2", 3.0), ("default", 1.0)):
+            resumed, _ = Results.resume(self.path, harness.header(fingerprint=fingerprint_))
+            self.assertEqual(rate, resumed.median("zenfs", "rate"))
+            self.assertEqual(fingerprint_, Results.load(self.path).header["fingerprint"])
+        self.assertEqual(3, len(os.listdir(os.path.dirname(self.path))))
+
+    def test_records_are_found_again_when_the_next_were_interrupted_at_once(self):
+        harness.records({("zenfs", 8): [1.0]}).save(self.path)
+        Results.resume(self.path, harness.header(fingerprint="other"))
+        resumed, aside = Results.resume(self.path, harness.header())
+        self.assertEqual((1.0, None), (resumed.median("zenfs", "rate"), aside))
+
     def test_fingerprint(self):
         def of(mode="quick", seed=1, driver="ycsb", num=1, expected_s=1, **versions):
             return fingerprint(mode, {"num": num, "expected_s": expected_s}, seed, {"ycsb": "y", **versions}, driver)
