@@ -40,8 +40,10 @@ def table(head, rows, kind):
 
 
 def check_row(check, records):
+    """A target that nothing was measured for is not met."""
     verdict = check.verdict(records)
-    return [*map(escape, (check.what, check.paper, check.target(records), verdict.measured)), MET[verdict.met]]
+    met = False if verdict.met is None and check.has_target else verdict.met
+    return [*map(escape, (check.what, check.paper, check.target(records), verdict.measured)), MET[met]]
 
 
 def check_table(checks, records):
@@ -95,15 +97,22 @@ def section(experiment, records, directory):
             + check_table(experiment.checks, records) + facts(records) + command_block(records))
 
 
+def targets_met(checks, records):
+    """How many of those that there are, and how many had nothing to judge by; green if all are met."""
+    verdicts = [check.verdict(records).met for check in checks if check.has_target]
+    if not verdicts:
+        return "-"
+    kind = "met" if all(verdicts) else "missed"
+    missing = f", {verdicts.count(None)} not measured" if None in verdicts else ""
+    return f'<span class="{kind}">{verdicts.count(True)} of {len(verdicts)}{missing}</span>'
+
+
 def overview_row(experiment, records):
     """One line: how many targets are met, how many runs failed."""
-    verdicts = [check.verdict(records).met for check in experiment.checks]
-    judged = [met for met in verdicts if met is not None]
     failures = len(records.failures())
-    kind = "met" if all(judged) else "missed"
-    cell = f'<span class="{kind}">{sum(judged)} of {len(judged)}</span>' if judged else "-"
     failed = f'<span class="missed">{failures} failed</span>' if failures else ""
-    return [f'<a href="#{experiment.name}">{escape(experiment.name)}</a>', escape(experiment.title), cell, failed]
+    return [f'<a href="#{experiment.name}">{escape(experiment.name)}</a>', escape(experiment.title),
+            targets_met(experiment.checks, records), failed]
 
 
 def page(entries, directory):

@@ -29,6 +29,10 @@ class Check:
     def show(self, number, unit):
         return format_ratio(number) if self.against else f"{format_number(number)} {unit}".strip()
 
+    @property
+    def has_target(self):
+        return self.at_least is not None or self.at_most is not None
+
     def target(self, results):
         show = [None if bound is None else self.show(bound, results.unit(self.value.metric))
                 for bound in (self.at_least, self.at_most)]
@@ -54,7 +58,7 @@ class Check:
         return [value / base[repeat] for repeat, value in values.items() if base.get(repeat)]
 
     def is_met(self, number):
-        if self.at_least is None and self.at_most is None:
+        if not self.has_target:
             return None
         return ((self.at_least is None or number >= self.at_least) and
                 (self.at_most is None or number <= self.at_most))
@@ -81,6 +85,7 @@ class OfSeveral:
     paper: str
     checks: tuple
     at_least: float
+    has_target = True
 
     def target(self, _):
         return f"at least {format_ratio(self.at_least)}"

@@ -5,7 +5,7 @@ import types
 import unittest
 
 import harness
-from isozone_lab import report
+from isozone_lab import experiments, report
 from isozone_lab.results import Variant
 from isozone_lab.targets import Check, Point
 
@@ -40,6 +40,23 @@ class Page(unittest.TestCase):
         text = self.page(records([20.0], [10.0]))
         self.assertIn(">not met<", text)
         self.assertIn("0 of 1", text)
+
+    def test_a_target_without_a_measurement_is_not_met(self):
+        checks = [*CHECKS, Check("of tmpfs", "-", Point("isozone", "rate"), Point("tmpfs", "rate"), at_least=0.85),
+                  Check("tmpfs", "for the reader", Point("tmpfs", "rate"))]
+        made = records([30.0], [10.0])
+        self.assertEqual('<span class="missed">1 of 2, 1 not measured</span>', report.targets_met(checks, made))
+        self.assertIn("not measured</td><td><span class=\"missed\">not met<", report.check_table(checks[1:2], made))
+        self.assertNotIn("not met", report.check_table(checks[2:], made))
+        self.assertEqual('<span class="met">1 of 1</span>', report.targets_met(CHECKS, made))
+        self.assertEqual("-", report.targets_met(checks[2:], made))
+
+    def test_experiments_without_the_baseline_are_not_met(self):
+        for name in ("fig8", "fig11"):
+            with self.subTest(experiment=name):
+                one = next(one for one in experiments.ALL if one.name == name)
+                cell = report.targets_met(one.checks, harness.records({("isozone", None): [30.0]}))
+                self.assertIn(f'"missed">0 of {sum(check.has_target for check in one.checks)}, ', cell)
 
     def test_a_failed_run_is_shown_as_failed(self):
         made = records([30.0], [10.0])
