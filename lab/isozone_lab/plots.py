@@ -94,6 +94,11 @@ def short(value):
     return f"{value:.3g}"
 
 
+def bar_number(results, series, metric, x):
+    """What stands above the bar of a median."""
+    return short(results.median(series, metric, x)) + (" or more" if results.is_or_more(series, metric, x) else "")
+
+
 def grouped_bars(axes, results, metric, xs, names=None):
     """A group of bars for each x, a bar for each series, with its number on top."""
     shown = measured_series(results, metric)
@@ -104,7 +109,7 @@ def grouped_bars(axes, results, metric, xs, names=None):
         medians = [results.median(series, metric, x) for x in present]
         bars = axes.bar(positions, medians, width * 0.92, color=COLOURS[series], label=LABELS[series],
                         yerr=error_bars(results, [(series, metric, x) for x in present]), ecolor="#444", capsize=2)
-        axes.bar_label(bars, [short(median) for median in medians], fontsize=6.5, padding=2)
+        axes.bar_label(bars, [bar_number(results, series, metric, x) for x in present], fontsize=6.5, padding=2)
     axes.set_xticks(range(len(xs)), names or xs, fontsize=9)
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.grid(axis="x", visible=False)

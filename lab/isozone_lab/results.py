@@ -34,6 +34,7 @@ class Measurement:
     value: float
     unit: str
     x: object = None  # None: the variant's
+    or_more: bool = False  # the value is where the search for it ended: it may be greater
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +74,12 @@ def take_back(path, fingerprint):
     if records is not None:
         os.replace(kept, path)
     return records
+
+
+def has_open_median(measured):
+    """Whether the median, or the greater of the two that it is made of, is a value that may be greater."""
+    ordered = sorted(measured, key=lambda one: one["value"])
+    return bool(ordered) and ordered[len(ordered) // 2].get("or_more", False)
 
 
 class Results:
@@ -128,15 +135,23 @@ class Results:
     def failures(self):
         return [run for run in self.runs if run["status"] == "failed"]
 
+    def measured(self, series, metric, x=None):
+        """The measurement of each repeat."""
+        return {run["repeat"]: one for run in self.runs for one in run["measurements"]
+                if run["series"] == series and one["metric"] == metric and (x is None or one["x"] == x)}
+
     def values(self, series, metric, x=None):
         """By repeat."""
-        return {run["repeat"]: one["value"] for run in self.runs for one in run["measurements"]
-                if run["series"] == series and one["metric"] == metric and (x is None or one["x"] == x)}
+        return {repeat: one["value"] for repeat, one in self.measured(series, metric, x).items()}
 
     def median(self, series, metric, x=None):
         """None if nothing was measured."""
         values = self.values(series, metric, x).values()
         return statistics.median(values) if values else None
+
+    def is_or_more(self, series, metric, x=None):
+        """Whether the median may be greater than it was measured."""
+        return has_open_median(self.measured(series, metric, x).values())
 
     def unit(self, metric):
         return next((one["unit"] for run in self.runs for one in run["measurements"] if one["metric"] == metric), "")
@@ -160,8 +175,9 @@ class Results:
         values = [measured["value"] for _, measured in group]
         return {"experiment": self.header["experiment"], "series": run["series"], "x": one["x"],
                 "metric": one["metric"], "value": statistics.median(values), "unit": one["unit"],
-                "repeats": len(values), "values": values, "seed": self.header["seed"],
-                "versions": self.header["versions"], "command": run["commands"]}
+                "or_more": has_open_median(measured for _, measured in group), "repeats": len(values),
+                "values": values, "seed": self.header["seed"], "versions": self.header["versions"],
+                "command": run["commands"]}
 
 
 def is_of(run, variant, repeat):

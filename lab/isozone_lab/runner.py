@@ -93,10 +93,15 @@ def check_memory(directory, data_bytes):
             f"this run needs {needed / GIB:.1f} GiB in {directory}, {free / GIB:.1f} GiB are free")
 
 
+def in_words(measurement):
+    where = "" if measurement.x is None else f" ({measurement.x})"
+    value = f"{measurement.metric} {measurement.value:,.4g} {measurement.unit}"
+    return value + (" or more" if measurement.or_more else "") + where
+
+
 def summary(outcome):
     """The first measurements, for the progress."""
-    return ", ".join(f"{one.metric} {one.value:,.4g} {one.unit}" + ("" if one.x is None else f" ({one.x})")
-                     for one in outcome.measurements[:3])
+    return ", ".join(map(in_words, outcome.measurements[:3]))
 
 
 class Runner:

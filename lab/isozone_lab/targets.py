@@ -57,25 +57,27 @@ class Check:
         base = results.values(*self.against)
         return [value / base[repeat] for repeat, value in values.items() if base.get(repeat)]
 
-    def is_met(self, number):
+    def is_met(self, number, or_more):
+        """A value that may be greater is not known to be within a bound above it."""
         if not self.has_target:
             return None
         return ((self.at_least is None or number >= self.at_least) and
-                (self.at_most is None or number <= self.at_most))
+                (self.at_most is None or (number <= self.at_most and not or_more)))
 
     def verdict(self, results):
         number = self.number(results)
         if number is None:
             return Verdict("not measured", None)
         unit = results.unit(self.value.metric)
-        words = self.show(number, unit)
+        or_more = self.against is None and results.is_or_more(*self.value)
+        words = self.show(number, unit) + (" or more" if or_more else "")
         spread = self.spread(results)
         if len(spread) > 1:
             words += f" ({self.show(min(spread), '')} to {self.show(max(spread), '')})"
         if self.against:
             words += f": {format_number(results.median(*self.value))} against " \
                      f"{format_number(results.median(*self.against))} {unit}"
-        return Verdict(words, self.is_met(number))
+        return Verdict(words, self.is_met(number, or_more))
 
 
 @dataclasses.dataclass(frozen=True)

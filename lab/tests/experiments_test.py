@@ -4,7 +4,7 @@ import unittest
 
 import event_log_test
 import harness  # noqa: F401: finds the lab
-from isozone_lab import db_bench, experiments
+from isozone_lab import db_bench, experiments, plots
 from isozone_lab.experiments import (ageing, capacity, deletion_delay, fig3, fig10, fig14, fillrandom, gc_copies,
                                      gc_latency, gc_waf, parallel, soak, space, zgc)
 from isozone_lab.processes import RunFailed
@@ -114,7 +114,19 @@ class Outcomes(unittest.TestCase):
             self.assertEqual(found, capacity.largest(lambda m: tried.append(m) or m <= limit, [2, 3, 4, 5, 6]))
             self.assertLessEqual(len(tried), 3)
         steps = capacity.steps(capacity.EXPERIMENT.full)
-        self.assertEqual((2, 2.25, 9.75), (steps[0], steps[1], steps[-1]))
+        self.assertEqual((2, 2.25, 10.5), (steps[0], steps[1], steps[-1]))
+
+    def test_a_key_range_that_ends_the_search_may_be_larger(self):
+        for found, words, bar in ((6, "6 M", "6"), (8, "8 M or more", "8 or more"), (None, "0 M", "0")):
+            made = harness.records({})
+            made.succeeded(Variant("isozone"), 1, capacity.outcome(found, 8, {}), **harness.FACTS)
+            self.assertEqual(words, capacity.EXPERIMENT.checks[-1].verdict(made).measured)
+            self.assertEqual(bar, plots.bar_number(made, "isozone", "key range", None))
+            self.assertEqual([found == 8], [row["or_more"] for row in made.rows()])
+
+    def test_in_full_the_search_goes_on_to_what_no_device_holds(self):
+        last = capacity.steps(capacity.EXPERIMENT.full)[-1]
+        self.assertGreater((last + 0.25) * 1e6 * space.ENTRY_BYTES, space.DEVICE_BYTES)
 
     def test_scaled_devices_are_as_full(self):
         quick, full = (getattr(capacity.EXPERIMENT, mode) for mode in ("quick", "full"))

@@ -74,7 +74,7 @@ class Records(unittest.TestCase):
         with open(self.path, encoding="utf-8") as file:
             row, = json.load(file)["results"]
         self.assertEqual({"experiment": "small", "series": "zenfs", "x": 8, "metric": "rate", "value": 2.0,
-                          "unit": "ops/s", "repeats": 3, "values": [3.0, 1.0, 2.0], "seed": 1,
+                          "unit": "ops/s", "or_more": False, "repeats": 3, "values": [3.0, 1.0, 2.0], "seed": 1,
                           "versions": {"isozone": "0"}, "command": ["db_bench --num=1"]}, row)
 
     def test_a_measurement_may_have_an_x_of_its_own(self):
@@ -83,6 +83,14 @@ class Records(unittest.TestCase):
         self.assertEqual(5, made.median("zenfs", "rate", "A"))
         self.assertIsNone(made.median("zenfs", "rate", "B"))
         self.assertTrue(made.is_done(Variant("zenfs"), 1))
+
+    def test_a_median_may_be_more_where_its_values_may(self):
+        for values, expected in (([6, 6, 8], False), ([6, 8, 8], True), ([6, 8], True), ([6], False), ([], False)):
+            made = Results(harness.header())
+            for repeat, value in enumerate(values):
+                made.succeeded(ZENFS, repeat, Outcome([Measurement("range", value, "M", or_more=value == 8)]),
+                               **harness.FACTS)
+            self.assertIs(expected, made.is_or_more("zenfs", "range"), values)
 
     def test_details_of_the_first_repeat(self):
         made = Results(harness.header())

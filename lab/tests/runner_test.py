@@ -138,6 +138,12 @@ class Children(unittest.TestCase):
                          processes.shown(["db", "--fs_uri=x?a&b"], {"LD_PRELOAD": "a.so"}))
 
 
+class Words(unittest.TestCase):
+    def test_a_summary(self):
+        outcome = Outcome([Measurement("key range", 8, "M", or_more=True), Measurement("put", 1234.5, "MB/s", "a")])
+        self.assertEqual("key range 8 M or more, put 1,234 MB/s (a)", runner.summary(outcome))
+
+
 class Durations(unittest.TestCase):
     def test_words(self):
         for seconds, words in ((40, "40 s"), (720, "12 min"), (11100, "3 h 05 min")):

@@ -3,6 +3,7 @@ import unittest
 
 import harness
 from isozone_lab import targets
+from isozone_lab.results import Measurement, Outcome, Results, Variant
 from isozone_lab.targets import Check, LeastOf, Point
 
 RECORDS = harness.records({("isozone", None): [30.0, 40.0, 60.0], ("zenfs", None): [10.0, 10.0, 20.0]})
@@ -25,6 +26,12 @@ class Targets(unittest.TestCase):
         for bound, met in cases:
             with self.subTest(bound=bound):
                 self.assertIs(met, ratio(**bound).verdict(RECORDS).met)
+
+    def test_a_value_that_may_be_more_meets_no_bound_above_it(self):
+        made = Results(harness.header())
+        made.succeeded(Variant("isozone"), 1, Outcome([Measurement("rate", 8, "M", or_more=True)]), **harness.FACTS)
+        for bound, met in (({"at_least": 8}, True), ({"at_most": 8}, False), ({"at_least": 8, "at_most": 9}, False)):
+            self.assertEqual(("8 M or more", met), Check("rate", "", ISOZONE, **bound).verdict(made))
 
     def test_targets_in_words(self):
         cases = (({"at_least": 2.05}, "at least 2.05x"), ({"at_most": 1 / 51}, "at most 1/51"),
