@@ -132,13 +132,16 @@ def lines_over_x(axes, results, metric, xs):
                       label=LABELS[series], marker="o", markersize=4, capsize=2)
 
 
-def lines_over_time(axes, results, key, seconds_a_value=1.0, first=0):
-    """A line for each series, from the list `key` of its details; the first value stands at `first`."""
+def lines_over_time(axes, results, key, times="", first=0):
+    """A line for each series, from the list `key` of its details, over the list `times`; without it one value a second,
+    the first at `first`.
+    """
     for series in ORDER:
-        values = results.details(series).get(key)
-        if values:
-            axes.plot([first + index * seconds_a_value for index in range(len(values))], values, color=COLOURS[series],
-                      label=LABELS[series], linewidth=1.3)
+        details = results.details(series)
+        values = details.get(key, [])
+        moments = details.get(times, []) if times else range(first, first + len(values))
+        if values and moments:
+            axes.plot(moments, values, color=COLOURS[series], label=LABELS[series], linewidth=1.3)
     axes.margins(x=0.01)
     axes.set_ylim(bottom=0)
 

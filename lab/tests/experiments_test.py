@@ -90,12 +90,25 @@ class Outcomes(unittest.TestCase):
 
     def test_latency_over_time(self):
         latencies = {f"p{percent:g}": percent for percent in (99, 99.9, 99.99, 99.999)}
-        intervals = [{"t_s": index / 10, "p99": index, "max": 2 * index} for index in range(100)]
+        intervals = [{"t_s": index / 10, "operations": 1, "p99": index, "max": 2 * index} for index in range(100)]
         outcome = fig10.outcome({"latency_us": {"insert": latencies}, "intervals": intervals})
         found = by_metric(outcome)
         self.assertEqual(99.999, found["put latency", 99.999])
         self.assertEqual(94, found["P99 of 100 ms", "95 % of buckets"])
         self.assertEqual(198, outcome.details["max"][-1])
+        self.assertEqual(9.9, outcome.details["t_s"][-1])
+
+    def test_a_stall_lasts_until_a_put_ends(self):
+        def interval(t_s, operations, p99, longest):
+            return {"t_s": t_s, "operations": operations, "p99": p99, "max": longest}
+
+        intervals = [interval(0.1, 900, 20, 50), interval(0.2, 0, 0, 0), interval(0.35, 0, 0, 0),
+                     interval(0.4, 500, 30, 230_000), interval(0.5, 0, 0, 0)]
+        found = fig10.outcome({"latency_us": {"insert": dict.fromkeys(("p99", "p99.9", "p99.99", "p99.999"), 1)},
+                               "intervals": intervals})
+        self.assertEqual({"t_s": [0.1, 0.2, 0.35, 0.4], "p99": [20, 230_000, 230_000, 30],
+                          "max": [50, 230_000, 230_000, 230_000]}, found.details)
+        self.assertEqual(230_000, by_metric(found)["P99 of 100 ms", "95 % of buckets"])
 
     def test_total_time_and_peak(self):
         found = by_metric(parallel.outcome(event_log_test.LOG))

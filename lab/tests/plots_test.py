@@ -6,7 +6,7 @@ import unittest
 
 import harness
 from isozone_lab import plots
-from isozone_lab.results import Results
+from isozone_lab.results import Outcome, Results, Variant
 
 
 class Words(unittest.TestCase):
@@ -42,6 +42,15 @@ class Drawing(unittest.TestCase):
     def test_files(self):
         made = harness.records({("zenfs", 1): [1.0, 2.0], ("zenfs", 8): [3.0, 3.0], ("isozone", 8): [4.0]})
         self.assertEqual(["small.png", "small.svg"], self.draw(made))
+
+    def test_values_stand_where_they_were_measured(self):
+        made = Results(harness.header())
+        made.succeeded(Variant("zenfs"), 1, Outcome([], {"p99": [5, 6], "t_s": [0.1, 0.45], "put": [7, 8]}),
+                       **harness.FACTS)
+        _, axes = plots.figure(columns=2)
+        plots.lines_over_time(axes[0], made, "p99", "t_s")
+        plots.lines_over_time(axes[1], made, "put", first=1)
+        self.assertEqual([[0.1, 0.45], [1, 2]], [list(one.lines[0].get_xdata()) for one in axes])
 
     def test_nothing_was_measured(self):
         self.assertEqual(["small.png", "small.svg"], self.draw(Results(harness.header())))
