@@ -145,7 +145,7 @@ def guarded(prog, action):
     except Refused as refused:
         print(f"{prog}: {refused}", file=sys.stderr)
         return refused.code
-    except (OSError, processes.RunFailed) as error:
+    except (OSError, processes.RunFailed, results.Damaged) as error:
         print(f"{prog}: {error}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:

@@ -18,6 +18,17 @@ DECISIVE = ("isozone", "library", "tool", "profile", "lab", "cpu", "kernel")
 INCIDENTAL = ("expected_s", "time_limit_s")
 
 
+# What every file has.
+PARTS = {"experiment", "mode", "parameters", "seed", "versions", "fingerprint", "results", "runs"}
+
+
+class Damaged(Exception):
+    """A file is not one of records as they were written; the message is for people."""
+
+    def __init__(self, path):
+        super().__init__(f"{path} is cut off or no record of the lab; remove it, or move it away")
+
+
 @dataclasses.dataclass(frozen=True)
 class Variant:
     """What is run: a series, and where the experiment has several devices or sizes, which."""
@@ -97,6 +108,10 @@ class Results:
                 document = json.load(file)
         except FileNotFoundError:
             return None
+        except ValueError:
+            raise Damaged(path) from None
+        if not isinstance(document, dict) or not document.keys() >= PARTS:
+            raise Damaged(path)
         runs = document.pop("runs")
         document.pop("results")
         return Results(document, runs)

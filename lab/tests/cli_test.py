@@ -1,5 +1,6 @@
 """The command lines: lists, errors and exit codes."""
 import contextlib
+import importlib.util
 import io
 import os
 import subprocess
@@ -69,6 +70,13 @@ class CommandLine(unittest.TestCase):
     def test_a_page_of_nothing(self):
         with tempfile.TemporaryDirectory(prefix="isozone-lab-test-") as empty, self.assertRaises(cli.Refused):
             cli.print_page(empty)
+
+    @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not installed")
+    def test_a_page_of_a_file_that_is_cut_off(self):
+        with tempfile.TemporaryDirectory(prefix="isozone-lab-test-") as directory:
+            with open(os.path.join(directory, "fig8.json"), "w", encoding="utf-8") as file:
+                file.write('{"experiment": "fig8", "mode"')
+            self.fails(cli.FAILED, "fig8.json is cut off", "report", "--out", directory)
 
     def test_interruption(self):
         def action():

@@ -5,7 +5,7 @@ import tempfile
 import unittest
 
 import harness
-from isozone_lab.results import Measurement, Outcome, Results, Variant, fingerprint
+from isozone_lab.results import Damaged, Measurement, Outcome, Results, Variant, fingerprint
 
 ZENFS = Variant("zenfs", 8)
 
@@ -27,6 +27,16 @@ class Records(unittest.TestCase):
         self.assertTrue(resumed.is_done(ZENFS, 2))
         self.assertFalse(resumed.is_done(ZENFS, 3))
         self.assertFalse(resumed.is_done(Variant("zenfs", 16), 1))
+
+    def test_a_damaged_file_is_named(self):
+        harness.records({("zenfs", 8): [1.0]}).save(self.path)
+        with open(self.path, encoding="utf-8") as file:
+            whole = file.read()
+        for text in (whole[:len(whole) // 2], "", "{}", "[]", '{"runs": []}', "\udcff"):
+            with open(self.path, "w", encoding="utf-8", errors="surrogateescape") as file:
+                file.write(text)
+            with self.subTest(text=text[:20]), self.assertRaisesRegex(Damaged, "small.json is cut off or no record"):
+                Results.load(self.path)
 
     def test_a_failed_run_is_done_again_and_replaced(self):
         made = Results(harness.header())
