@@ -85,9 +85,13 @@ def free_memory(directory):
     return min(space.f_bavail * space.f_frsize, available)
 
 
-def check_memory(directory, data_bytes):
+def needed_memory(data_bytes):
     """Files of an LSM-tree take up to three times its data while it is compacted."""
-    needed, free = 3 * data_bytes + MEMORY_OF_PROGRAMS, free_memory(directory)
+    return 3 * data_bytes + MEMORY_OF_PROGRAMS
+
+
+def check_memory(directory, data_bytes):
+    needed, free = needed_memory(data_bytes), free_memory(directory)
     if free < needed:
         raise processes.RunFailed(
             f"this run needs {needed / GIB:.1f} GiB in {directory}, {free / GIB:.1f} GiB are free")

@@ -1,10 +1,11 @@
 """The experiments themselves: that they are whole, and what they make of what programs print."""
 import collections
+import os
 import unittest
 
 import event_log_test
-import harness  # noqa: F401: finds the lab
-from isozone_lab import db_bench, experiments, plots
+import harness
+from isozone_lab import db_bench, experiments, plots, runner
 from isozone_lab.experiments import (ageing, capacity, deletion_delay, fig3, fig10, fig14, fillrandom, gc_copies,
                                      gc_latency, gc_waf, parallel, soak, space, zgc)
 from isozone_lab.processes import RunFailed
@@ -49,7 +50,14 @@ class All(unittest.TestCase):
 
     def test_full_runs_fit_a_machine_of_24_gib(self):
         for one in experiments.ALL:
-            self.assertLess(3 * one.full["data_bytes"], 18e9, one.name)
+            self.assertLess(runner.needed_memory(one.full["data_bytes"]), 20 * runner.GIB, one.name)
+
+    def test_the_guide_says_what_memory_runs_need(self):
+        with open(os.path.join(harness.LAB, "../docs/lab.md"), encoding="utf-8") as file:
+            words = " ".join(file.read().split())
+        for mode in ("quick", "full"):
+            most = max(runner.needed_memory(one.parameters(mode)["data_bytes"]) for one in experiments.ALL)
+            self.assertIn(f"{most / runner.GIB:.1f} GiB in {mode}", words)
 
     def test_checks_are_about_series_that_are_run(self):
         for one in experiments.ALL:
