@@ -92,7 +92,7 @@ def section(experiment, records, directory):
     parameters = records.header["parameters"]
     return (f'<h2 id="{experiment.name}">{escape(experiment.title)}</h2>\n'
             f'<p class="faint">{escape(experiment.source)}</p>\n<p>{escape(experiment.what)}</p>\n'
-            f"<p><b>As run here:</b> {escape(experiment.setup.format(**parameters))}</p>\n"
+            f"<p><b>As run here:</b> {escape(experiment.as_run(parameters))}</p>\n"
             + "".join(map(failure_block, records.failures())) + plot_image(experiment, directory)
             + check_table(experiment.checks, records) + facts(records) + command_block(records))
 

@@ -26,11 +26,19 @@ class All(unittest.TestCase):
             for mode in ("quick", "full"):
                 with self.subTest(experiment=one.name, mode=mode):
                     parameters = one.parameters(mode)
-                    self.assertNotIn("{", one.setup.format(**parameters))
+                    self.assertNotIn("{", one.as_run(parameters))
                     self.assertGreater(parameters["expected_s"], 0)
                     self.assertGreaterEqual(parameters["data_bytes"], 0)
                     variants = one.variants(parameters)
                     self.assertEqual(len(variants), len(set(variants)))
+
+    def test_the_speed_of_a_device_is_told_where_it_is_another(self):
+        for one in experiments.ALL:
+            if "speed" not in one.quick:
+                continue
+            for speed, words in ((0.25, "at 0.25 of the published speed, since"), (2.0, "at 2 times the published")):
+                self.assertIn(words, one.as_run({**one.quick, "speed": speed}), one.name)
+            self.assertNotIn("published speed", one.as_run({**one.quick, "speed": 1.0}), one.name)
 
     def test_quick_takes_at_most_fifteen_minutes(self):
         seconds = sum(one.quick["expected_s"] * len(one.variants(one.quick))

@@ -11,7 +11,7 @@ from isozone_lab.targets import Check, Point
 
 CHECKS = [Check("puts & more", "2.6x", Point("isozone", "rate"), Point("zenfs", "rate"), at_least=2.6)]
 EXPERIMENT = types.SimpleNamespace(name="small", title="Small <one>", source="a paper", what="It shows.",
-                                   setup="{num:,} puts.", checks=CHECKS)
+                                   as_run="{num:,} puts.".format_map, checks=CHECKS)
 
 
 def records(isozone, zenfs):

@@ -8,10 +8,10 @@ from ..results import Variant
 ZENFS_PLUS = "ZenFS+: Nurturing Performance and Isolation to ZenFS"
 PARALLEL = "Parallel I/O for small-zone ZNS SSDs with RocksDB and ZenFS (thesis)"
 ENTRY_BYTES = KEY_BYTES + VALUE_BYTES
-# The published host has eight cores and the machines that this is made for two: with a device of a quarter of the speed,
-# a core has as much of a device to keep busy as published, and what a device can do is not hidden by the processor.
+# The published host has eight cores and the machines that this is made for two: with a device of a quarter of the
+# speed, a core has as much of a device to keep busy as published, and the processor does not hide what a device can do.
 SPEED = 2 / 8
-SCALED = " The device runs at {speed:g} of the published speed, since the published host has eight cores, not two."
+SCALED = "{scaled}"  # in `setup`: a sentence about the speed of the device where it is not the published one
 SERIES = ["zenfs", "striping", "isozone"]
 WITH_LIMIT = [*SERIES, "tmpfs"]
 PERCENTILES = [99, 99.9, 99.99, 99.999]  # of a latency
@@ -23,7 +23,7 @@ class Experiment:
     """`quick` and `full` are the parameters of the two modes; all but the plot and the checks depends on them.
 
     Every set of parameters has `data_bytes`, what the database grows to, and `expected_s`, how long a run takes about.
-    `setup` is filled with them.
+    as_run() fills `setup` with them.
     """
     name: str
     title: str
@@ -38,6 +38,7 @@ class Experiment:
     plot: Callable      # results -> figure
     driver: str = "db_bench"  # what makes the load, as versions.collect calls it
     runs_of: str = ""   # the experiment whose runs this one shows from another side; its own if empty
+    why_slower: str = "the published host has eight cores, not two"  # the device, where it is
 
     @property
     def records_name(self):
@@ -46,6 +47,17 @@ class Experiment:
 
     def parameters(self, mode):
         return {"time_limit_s": TIME_LIMIT_S[mode], **getattr(self, mode)}
+
+    def as_run(self, parameters):
+        """The setup in words."""
+        return self.setup.format(**parameters, scaled=scaled(parameters.get("speed", 1), self.why_slower))
+
+
+def scaled(speed, why_slower):
+    """What SCALED stands for; empty at the published speed."""
+    if speed < 1:
+        return f" The device runs at {speed:g} of the published speed, since {why_slower}."
+    return "" if speed == 1 else f" The device runs at {speed:g} times the published speed."
 
 
 def each_series(parameters):
