@@ -123,7 +123,8 @@ def page(entries, directory):
     return (f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>Isozone lab</title>'
             f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head>\n<body>\n'
             f"<h1>Isozone lab</h1>\n<p>The published experiments, on the emulated SSD of this machine. Numbers are "
-            f"medians; in brackets the least and the greatest repeat.</p>\n{overview}{sections}</body></html>\n")
+            f"medians of the repeats; if there are several, the least and the greatest are in brackets. A mean or a "
+            f"least of several ratios says so.</p>\n{overview}{sections}</body></html>\n")
 
 
 def load_all(directory):

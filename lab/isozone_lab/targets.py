@@ -105,14 +105,15 @@ class LeastOf(OfSeveral):
 
     def sum_up(self, numbers):
         least = min(numbers)
-        return least, f": {self.checks[numbers.index(least)].what}"
+        return least, f", the least of {len(numbers)}: {self.checks[numbers.index(least)].what}"
 
 
 class MeanOf(OfSeveral):
     """Their mean."""
 
     def sum_up(self, numbers):
-        return statistics.fmean(numbers), f" ({format_ratio(min(numbers))} to {format_ratio(max(numbers))})"
+        least, greatest = map(format_ratio, (min(numbers), max(numbers)))
+        return statistics.fmean(numbers), f", the mean of {len(numbers)} from {least} to {greatest}"
 
 
 def ratios(what, paper, metric, series, against, xs=(None,), against_metric=None, against_x=None, **bound):

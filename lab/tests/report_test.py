@@ -7,7 +7,7 @@ import unittest
 import harness
 from isozone_lab import experiments, report
 from isozone_lab.results import Variant
-from isozone_lab.targets import Check, Point
+from isozone_lab.targets import Check, MeanOf, Point
 
 CHECKS = [Check("puts & more", "2.6x", Point("isozone", "rate"), Point("zenfs", "rate"), at_least=2.6)]
 EXPERIMENT = types.SimpleNamespace(name="small", title="Small <one>", source="a paper", what="It shows.",
@@ -72,6 +72,13 @@ class Page(unittest.TestCase):
         text = self.page(made)
         self.assertIn("not measured", text)
         self.assertNotIn("<img", text)
+
+    def test_brackets_hold_repeats_alone(self):
+        mean = MeanOf("on average", "2x", (CHECKS[0], CHECKS[0]), 2.0)
+        made = records([30.0, 40.0, 60.0], [10.0, 10.0, 10.0])
+        self.assertIn("<td>4.00x (3.00x to 6.00x): 40 against 10 ops/s</td>", report.check_table(CHECKS, made))
+        self.assertIn("<td>4.00x, the mean of 2 from 4.00x to 4.00x</td>", report.check_table([mean], made))
+        self.assertIn("the least and the greatest are in brackets", self.page(made))
 
     def test_the_plot_is_inside(self):
         with open(os.path.join(self.directory, "small.svg"), "w", encoding="utf-8") as file:

@@ -56,11 +56,12 @@ class Targets(unittest.TestCase):
     def test_least_of_several(self):
         checks = (ratio(), Check("the other way", "", ZENFS, ISOZONE))
         verdict = LeastOf("", "", checks, 1.0).verdict(RECORDS)
-        self.assertEqual(("1/4: the other way", False), verdict)
+        self.assertEqual(("1/4, the least of 2: the other way", False), verdict)
 
     def test_mean_of_several(self):
         checks = (ratio(), Check("the other way", "", ZENFS, ISOZONE))
-        self.assertEqual(("2.12x (1/4 to 4.00x)", True), targets.MeanOf("", "", checks, 2.0).verdict(RECORDS))
+        verdict = targets.MeanOf("", "", checks, 2.0).verdict(RECORDS)
+        self.assertEqual(("2.12x, the mean of 2 from 1/4 to 4.00x", True), verdict)
         self.assertEqual("at least 2.50x", targets.MeanOf("", "", checks, 2.5).target(RECORDS))
 
     def test_a_ratio_of_other_metrics_or_places(self):
