@@ -130,6 +130,7 @@ class Outcomes(unittest.TestCase):
         found = by_metric(parallel.outcome(event_log_test.LOG))
         self.assertAlmostEqual(3.5, found["total time", None])
         self.assertAlmostEqual(31.25, found["peak throughput", None])
+        self.assertIn("spread evenly over its time", parallel.EXPERIMENT.as_run(parallel.EXPERIMENT.quick))
 
     def test_gains(self):
         records = harness.records({("zenfs", "A"): [100.0], ("isozone", "A"): [205.0]}, metric="throughput")
