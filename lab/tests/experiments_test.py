@@ -5,7 +5,7 @@ import unittest
 
 import event_log_test
 import harness
-from isozone_lab import db_bench, experiments, plots, runner
+from isozone_lab import cli, db_bench, experiments, plots, runner
 from isozone_lab.experiments import (ageing, capacity, deletion_delay, fig3, fig10, fig14, fillrandom, gc_copies,
                                      gc_latency, gc_waf, parallel, soak, space, zgc)
 from isozone_lab.processes import RunFailed
@@ -14,6 +14,12 @@ from isozone_lab.results import Variant
 
 def by_metric(outcome):
     return {(one.metric, one.x): one.value for one in outcome.measurements}
+
+
+def points_of(experiment):
+    """All that its checks are about."""
+    singles = [single for check in experiment.checks for single in getattr(check, "checks", (check,))]
+    return [point for check in singles for point in (check.value, check.against) if point]
 
 
 class All(unittest.TestCase):
@@ -70,9 +76,17 @@ class All(unittest.TestCase):
     def test_checks_are_about_series_that_are_run(self):
         for one in experiments.ALL:
             series = {variant.series for variant in one.variants(one.quick)}
-            singles = [single for check in one.checks for single in getattr(check, "checks", (check,))]
-            points = [point for check in singles for point in (check.value, check.against) if point]
-            self.assertLessEqual({point.series for point in points}, series, one.name)
+            self.assertLessEqual({point.series for point in points_of(one)}, series, one.name)
+
+    def test_checks_are_about_groups_and_ranges_that_are_run(self):
+        for one in cli.choose(["fig8", "gc-waf", "victims", "gc-iops"]):
+            for mode in ("quick", "full"):
+                run = {variant.x for variant in one.variants(one.parameters(mode))}
+                self.assertLessEqual({point.x for point in points_of(one)}, run, one.name)
+
+    def test_groups_where_isolation_is_published_to_add(self):
+        one, = cli.choose(["fig8"])
+        self.assertLessEqual({("isozone", 16), ("striping", 16)}, {(point.series, point.x) for point in points_of(one)})
 
 
 class Outcomes(unittest.TestCase):

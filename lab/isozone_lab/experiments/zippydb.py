@@ -45,7 +45,7 @@ EXPERIMENT = Experiment(
     setup="{num:,} entries with keys of 48 bytes (published: 50 million), block cache scaled alike from 256 MiB, "
           "memtable 64 MB, one client; then {reads:,} operations of mixgraph, as fast as they go. 1,024 zones and "
           "32 dies." + SCALED,
-    quick=parameters(2_000_000, 5_000, 16, SERIES),
+    quick=parameters(1_600_000, 4_000, 13, SERIES),
     full=parameters(20_000_000, 100_000, 500, WITH_LIMIT),
     variants=each_series,
     run=run,
