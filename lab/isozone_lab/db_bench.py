@@ -62,7 +62,6 @@ def parse(text):
             for line, end in zip(lines, ends)}
 
 
-
 def tables_of(size):
     """The options for memtables and tables of so many bytes."""
     return {"write_buffer_size": size, "target_file_size_base": size}

@@ -28,7 +28,7 @@ def figure(rows=1, columns=1, height=3.6, share_x=False):
     matplotlib.rcParams.update(STYLE)
     from matplotlib import pyplot
     drawn, axes = pyplot.subplots(rows, columns, figsize=(9, height * rows), squeeze=False, sharex=share_x,
-                                 layout="constrained")
+                                  layout="constrained")
     return drawn, list(axes.flat)
 
 
@@ -144,4 +144,3 @@ def lines_over_time(axes, results, key, times="", first=0):
             axes.plot(moments, values, color=COLOURS[series], label=LABELS[series], linewidth=1.3)
     axes.margins(x=0.01)
     axes.set_ylim(bottom=0)
-
