@@ -83,6 +83,7 @@ struct Journal::Impl {
   // --- The thread ---
   void Run() ISOZONE_EXCLUDES(mu);
   bool WantsNextZone() const ISOZONE_REQUIRES(mu);
+  bool IsShortOfZones() const ISOZONE_REQUIRES(mu);
   bool WantsSync() const ISOZONE_REQUIRES(mu);
   bool WantsCheckpoint() const ISOZONE_REQUIRES(mu);
   void PrepareNextZone() ISOZONE_REQUIRES(mu);
@@ -322,12 +323,14 @@ void Journal::Impl::StopThread() {
 
 void Journal::Impl::Run() {
   const MutexLock lock(mu);
+  bool may_take_last = false;
   while (!stopping) {
-    if (WantsNextZone()) {
+    if (WantsNextZone() && (may_take_last || !IsShortOfZones())) {
       PrepareNextZone();
+      may_take_last = false;
     } else if (WantsSync()) {
       if (!SyncInThread(wanted_sequence).ok()) wanted_sequence = 0;
-    } else if (WantsCheckpoint()) {
+    } else if (WantsCheckpoint() || WantsNextZone()) {
       const uint64_t serves = checkpoints_wanted;
       Status status;
       {
@@ -337,6 +340,7 @@ void Journal::Impl::Run() {
       if (!status.ok()) Log().warn("no checkpoint could be written: {}", status.ToString());
       checkpoint_status = status;
       checkpoints_ended = serves;
+      may_take_last = true;
       changed.SignalAll();
     } else {
       work.Wait(mu);
@@ -345,6 +349,11 @@ void Journal::Impl::Run() {
 }
 
 bool Journal::Impl::WantsNextZone() const { return latched.ok() && !next_zone.held() && next_zone_failure.ok(); }
+
+// The zones before the one it is in come back with a checkpoint, which needs about as many as the last one.
+bool Journal::Impl::IsShortOfZones() const {
+  return superblock.journal.segments.size() > 1 && pool.Space().empty_zones <= superblock.checkpoint.segments.size();
+}
 
 bool Journal::Impl::WantsSync() const { return latched.ok() && wanted_sequence > durable_sequence; }
 
@@ -427,7 +436,7 @@ Result<StreamPlace> Journal::Impl::CopySnapshot(const ZoneGroups* groups, Checkp
 
     const MutexLock lock(mu);
     if (stopping) return Status::Aborted("the file system is being unmounted");
-    if (WantsNextZone()) PrepareNextZone();
+    if (WantsNextZone() && !IsShortOfZones()) PrepareNextZone();
     if (!latched.ok()) return latched;
   }
 }

@@ -475,6 +475,21 @@ TEST_F(JournalTest, WithoutAZoneToGoOnInSyncSaysSoAndALaterOneSucceeds) {
   ExpectRecovers(4);
 }
 
+TEST_F(JournalTest, OnADeviceFullOfDataCheckpointsComeBeforeZonesRunOut) {
+  ASSERT_NO_FATAL_FAILURE(Format(TinyZones(4096, 64)));  // one holds a checkpoint
+  auto store = OpenStore();
+  for (;;) {
+    auto lease = store->pool().Acquire({});
+    if (!lease.ok()) break;
+    AlignedBuffer blocks(lease->room());
+    ISOZONE_ASSERT_OK(WriteDurably(*device_, *lease, blocks.span()));
+    store->pool().AddLive(lease->zone(), blocks.size());
+  }
+  const uint64_t zones_bytes = device_->geometry().zone_capacity * device_->geometry().zone_count;
+  Work(*store, static_cast<int>(zones_bytes / device_->geometry().block_size));
+  EXPECT_GT(store->journal().Stats().checkpoints, 0U);
+}
+
 TEST_F(JournalTest, AReaderBesideTheWriterAlwaysSeesAStateOfThePast) {
   auto store = OpenStore(20 * kKiB);
   auto reader = EmulatedDevice::Open(image_->path(), OpenMode::kReadOnly, {}).value();
