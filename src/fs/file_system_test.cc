@@ -325,6 +325,9 @@ TEST_F(FileSystemTest, AReadOnlyMountFollowsTheWriter) {
   ISOZONE_ASSERT_OK(log->Append(Bytes("second")));
   ISOZONE_ASSERT_OK(log->Sync());
   EXPECT_EQ(read_all(), "first,second");
+  ISOZONE_ASSERT_OK(log->Truncate(6));
+  ISOZONE_ASSERT_OK(log->Sync());
+  EXPECT_EQ(read_all(), "first,");
   ISOZONE_ASSERT_OK(volume_.WriteFile("/b", "two"));
   EXPECT_EQ(follower->Stat("/b")->size, 3u);
   auto gone = follower->OpenForRead("/a").value();
@@ -335,6 +338,31 @@ TEST_F(FileSystemTest, AReadOnlyMountFollowsTheWriter) {
       gone->Read(0, std::as_writable_bytes(std::span(text)), IoClass::kUserRead).status().Is(StatusCode::kIoError));
   EXPECT_TRUE(follower->Create("/c", kSmallFile).status().Is(StatusCode::kReadOnly));
   EXPECT_TRUE(follower->Unlink("/b").Is(StatusCode::kReadOnly));
+}
+
+TEST_F(FileSystemTest, ALogThatIsWrittenToWhileItIsOpenedIsSeenWhole) {
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/log", "", kLogFile));
+  std::atomic<uint64_t> written = 0;
+  std::thread writer([&] {
+    for (int i = 0; i < 300; ++i) {
+      auto log = fs().OpenForAppend("/log", kLogFile);
+      ISOZONE_EXPECT_OK(log.status());
+      if (!log.ok()) break;
+      ISOZONE_EXPECT_OK((*log)->Append(Bytes("record")));
+      ISOZONE_EXPECT_OK((*log)->Close());
+      log->reset();
+      written += 6;
+    }
+    written += UINT64_MAX / 2;
+  });
+  while (written < UINT64_MAX / 2) {
+    const auto reader = fs().OpenForRead("/log");
+    const uint64_t before = written % (UINT64_MAX / 2);
+    const auto found = fs().Stat("/log");
+    ISOZONE_EXPECT_OK(reader.status());
+    EXPECT_GE(found.ok() ? found->size : 0, before);
+  }
+  writer.join();
 }
 
 // What a tool that is killed leaves behind.

@@ -84,7 +84,9 @@ Status Follower::GrowLog(OpenFile& file) {
     inode = *found;
   }
   ISOZONE_ASSIGN_OR_RETURN(LogContents contents, ReadLog(core_.engine, core_.frame_seed, inode));
-  if (contents.size >= file.size()) file.Reset(std::move(contents.extents), std::move(contents.damage));
+  // What cannot be read now is no shorter for that; what the writer has cut is.
+  const bool unread = contents.damage.Is(StatusCode::kIoError);
+  if (contents.size >= file.size() || !unread) file.Reset(std::move(contents.extents), std::move(contents.damage));
   return Status::Ok();
 }
 

@@ -57,6 +57,7 @@ struct LogRegion {
   uint64_t end = kOpen;  // bytes in the zone: behind the last frame; kOpen while it may still grow: recovery scans
   uint64_t payload = 0;  // bytes of file in it; of an open region not valid (0)
   bool open() const { return end == kOpen; }
+  bool operator==(const LogRegion&) const = default;
 };
 
 struct Inode {

@@ -41,7 +41,12 @@ class MountTable {
     const std::string key = fmt::format("{}:{}{}", uri.scheme, uri.path, read_only ? " read-only" : "");
     // Held while mounting, so that two threads do not mount one device twice.
     const MutexLock lock(mu_);
-    if (auto mounted = mounts_[key].lock()) {
+    for (auto found = mounts_.find(key); found != mounts_.end(); found = mounts_.find(key)) {
+      const std::shared_ptr<FileSystem> mounted = found->second.lock();
+      if (mounted == nullptr) {  // the last user is unmounting it
+        gone_.Wait(mu_);
+        continue;
+      }
       if (Describe(mounted->options()) == Describe(options)) return mounted;
       return Status::InvalidArgument(fmt::format("{} is mounted with {}; it cannot also be with {}", key,
                                                  Describe(mounted->options()), Describe(options)));
@@ -50,14 +55,25 @@ class MountTable {
     ISOZONE_ASSIGN_OR_RETURN(auto device, OpenDevice(uri, mode));
     ISOZONE_RETURN_IF_ERROR(uri.options.RejectUnknown());
     ISOZONE_ASSIGN_OR_RETURN(auto mounted, FileSystem::Mount(std::move(device), options));
-    std::shared_ptr<FileSystem> shared = std::move(mounted);
-    mounts_[key] = shared;
+    const auto unmount = [this, key](FileSystem* last_use) {
+      delete last_use;
+      Forget(key);
+    };
+    const std::shared_ptr<FileSystem> shared(mounted.release(), unmount);
+    mounts_.emplace(key, shared);
     return shared;
   }
 
  private:
+  void Forget(const std::string& key) {
+    const MutexLock lock(mu_);
+    mounts_.erase(key);
+    gone_.SignalAll();
+  }
+
   Mutex mu_;
-  std::map<std::string, std::weak_ptr<FileSystem>> mounts_ ISOZONE_GUARDED_BY(mu_);
+  CondVar gone_;
+  std::map<std::string, std::weak_ptr<FileSystem>> mounts_ ISOZONE_GUARDED_BY(mu_);  // until they are unmounted
 };
 
 }  // namespace

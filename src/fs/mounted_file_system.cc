@@ -282,19 +282,23 @@ std::shared_ptr<OpenFile> MountedFileSystem::Register(InodeId id, FileKind kind,
   return file;
 }
 
-Result<std::shared_ptr<OpenFile>> MountedFileSystem::Open(const Inode& inode) {
-  // A log has to be scanned, which is I/O, so without the lock; if it was opened meanwhile, Register finds that.
-  LogContents log;
-  if (inode.kind == FileKind::kLog) {
-    ISOZONE_ASSIGN_OR_RETURN(log, ReadLog(core_->engine, core_->frame_seed, inode));
+Result<std::shared_ptr<OpenFile>> MountedFileSystem::Open(Inode inode) {
+  // A log has to be scanned, which is I/O, so without the lock; if it was opened meanwhile, Register finds that, and if
+  // it was written to and closed again, it is scanned again.
+  for (;;) {
+    LogContents log;
+    if (inode.kind == FileKind::kLog) {
+      ISOZONE_ASSIGN_OR_RETURN(log, ReadLog(core_->engine, core_->frame_seed, inode));
+    }
+    const MutexLock lock(mutex());
+    const Inode* now = core_->state.Find(inode.id);
+    if (now == nullptr) return Status::NotFound(fmt::format("inode {} was removed", inode.id.value()));
+    if (inode.kind != FileKind::kLog) return Register(inode.id, inode.kind, now->extents, Status::Ok());
+    if (core_->FindOpen(inode.id) != nullptr || now->regions == inode.regions) {
+      return Register(inode.id, inode.kind, std::move(log.extents), std::move(log.damage));
+    }
+    inode = *now;
   }
-  const MutexLock lock(mutex());
-  const Inode* now = core_->state.Find(inode.id);
-  if (now == nullptr) return Status::NotFound(fmt::format("inode {} was removed", inode.id.value()));
-  if (inode.kind == FileKind::kLog) {
-    return Register(inode.id, inode.kind, std::move(log.extents), std::move(log.damage));
-  }
-  return Register(inode.id, inode.kind, now->extents, Status::Ok());
 }
 
 Status MountedFileSystem::SealLeftOpen(const OpenFile& file) {

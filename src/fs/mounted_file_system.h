@@ -91,7 +91,7 @@ class MountedFileSystem final : public FileSystem {
 
   Status PutNew(const Place& place, Inode inode, const Inode* replaced) ISOZONE_REQUIRES(core_->namespace_mutex);
   // The open file of an existing inode; `open` gets it.
-  Result<std::shared_ptr<OpenFile>> Open(const Inode& inode) ISOZONE_EXCLUDES(core_->namespace_mutex);
+  Result<std::shared_ptr<OpenFile>> Open(Inode inode) ISOZONE_EXCLUDES(core_->namespace_mutex);
   std::shared_ptr<OpenFile> Register(InodeId id, FileKind kind, std::vector<FileExtent> extents, Status damage)
       ISOZONE_REQUIRES(core_->namespace_mutex);
   bool HasWriter(InodeId id) const ISOZONE_REQUIRES(core_->namespace_mutex) {

@@ -31,7 +31,11 @@ WritableFile::WritableFile(std::string path, const rocksdb::FileOptions& options
       writer_(std::move(writer)),
       open_(std::move(system), writer_.get()) {}
 
-WritableFile::~WritableFile() = default;
+// The writer goes first: with the last open file the file system may go, and with it what is not yet written.
+WritableFile::~WritableFile() {
+  open_.ForgetWriter();
+  writer_.reset();
+}
 
 template <typename Operation>
 IOStatus WritableFile::Run(Operation&& operation) {

@@ -59,7 +59,7 @@ class WritableFile : public rocksdb::FSWritableFile {
   Intent intent_;
   int8_t job_level_;  // as this file's job was last told
   int8_t level_;      // as the writer was last told
-  const std::unique_ptr<FileWriter> writer_;
+  std::unique_ptr<FileWriter> writer_;
   MountedSystem::OpenFile open_;
 };
 

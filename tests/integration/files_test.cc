@@ -318,6 +318,25 @@ TEST_F(FilesTest, FilesOutliveTheirFileSystemObject) {
   EXPECT_EQ(ReadFile(*fs_, "/x"), "content");
 }
 
+TEST_F(FilesTest, AFileThatIsDroppedAfterItsFileSystemObjectKeepsItsContent) {
+  auto file = Create("/x");
+  ASSERT_OK(file->Append("content", IOOptions(), nullptr));
+  fs_.reset();
+  file.reset();
+  fs_ = Open();
+  EXPECT_EQ(ReadFile(*fs_, "/x"), "content");
+}
+
+TEST_F(FilesTest, WhoOpensWhileTheLastUserLeavesWaitsForIt) {
+  fs_.reset();
+  const auto come_and_go = [this] {
+    for (int i = 0; i < 50; ++i) EXPECT_NE(Open(), nullptr);
+  };
+  std::thread other(come_and_go);
+  come_and_go();
+  other.join();
+}
+
 TEST_F(FilesTest, TruncateCutsAWriterAndAClosedFile) {
   auto file = Create("/000001.sst");
   ASSERT_OK(file->Append(std::string(10000, 'a'), IOOptions(), nullptr));
