@@ -245,11 +245,12 @@ void IoEngine::Finish(IoRequest& request) {
   device.fua = request.fua_;
   PerClass& counts = classes_[static_cast<size_t>(request.io_class)];
   const auto latency_ns = static_cast<uint64_t>(clock_->Now() - request.submitted_ns_);
+  const uint64_t moved = device.status == DeviceStatus::kSuccess ? request.length_ : request.completed_;
   if (device.op == DeviceOp::kRead) {
-    counts.bytes_read.fetch_add(device.length, std::memory_order_relaxed);
+    counts.bytes_read.fetch_add(moved, std::memory_order_relaxed);
     counts.read_latency_ns.Add(latency_ns);
   } else if (Transfers(device.op)) {
-    counts.bytes_written.fetch_add(device.length, std::memory_order_relaxed);
+    counts.bytes_written.fetch_add(moved, std::memory_order_relaxed);
     counts.write_latency_ns.Add(latency_ns);
   }
   if (request.group_ != nullptr) Leave(*request.group_, request.io_class);

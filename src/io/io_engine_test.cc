@@ -207,6 +207,7 @@ TEST_F(Isolation, AFailedSliceEndsTheRequest) {
   EXPECT_TRUE(device.held.empty());
   ASSERT_EQ(done.size(), 1U);
   EXPECT_EQ(request.device.status, DeviceStatus::kWriteFault);
+  EXPECT_EQ(engine.Stats(IoClass::kFlush).bytes_written, 64 * kKiB) << "the slice that was written";
   Submit(IoClass::kFlush);  // its place was given back
   EXPECT_EQ(Drain(), "flush");
 }
