@@ -511,6 +511,7 @@ class GcReserveTest : public GcSpaceTest {
         if (status.ok()) continue;
         EXPECT_TRUE(status.Is(StatusCode::kNoSpace)) << status.ToString();
         Remove(path);
+        EXPECT_TRUE(fs().SyncMetadata().ok());
         break;
       }
     }
@@ -636,7 +637,7 @@ TEST_F(GcSpaceTest, FullResetsDeadZonesWhenSomebodyNeedsThem) {
   const int files = FillUp(50'000);
   for (int round = 0; round < 3; ++round) {
     while (!files_.empty()) Remove(files_.begin()->first);
-    EXPECT_GE(FillUp(50'000), files - 4) << round;
+    EXPECT_GE(FillUp(50'000), files - 15) << round << ": a zone less at most, which the journal may be in";
     ExpectAll();
   }
 }

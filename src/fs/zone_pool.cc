@@ -322,6 +322,8 @@ bool ZonePool::Impl::AwaitHelp(Waiter& waiter, Lack lack) {
     AwaitChange(waiter);
     return true;
   }
+  // The journal may hold zones that it does not need.
+  if (lack == Lack::kSpace && IsOfFiles(c) && AwaitCheckpoint(waiter)) return true;
   // Somebody in the middle of a write is between writes soon. Metadata and the collector take no room from others.
   const bool frees_something = lack != Lack::kSpace || IsOfFiles(c);
   const bool writing = std::any_of(leases.begin(), leases.end(), [](const auto& l) { return l.second.writing; });

@@ -964,9 +964,26 @@ TEST_F(ZonePoolTest, TheCollectorWaitsForTheCheckpointThatGivesItsReserveBack) {
   EXPECT_EQ(checkpoints_wanted_, 2U);
 }
 
+TEST_F(ZonePoolTest, WhoFindsTheDeviceFullAsksWhatTheJournalCanGiveBack) {
+  Open();
+  ZoneLease journal = MustAcquireMetadata(ZoneUse::kJournal);
+  FillDevice();
+  const uint64_t asked_before = checkpoints_wanted_;
+  checkpoint_pending_ = true;
+  auto writer = std::async(std::launch::async, [&] { return pool_->Acquire(kData); });
+  while (checkpoints_wanted_ == asked_before) std::this_thread::yield();
+  const ZoneId zone = journal.zone();
+  journal.Release();
+  pool_->ReleaseMetadata(zone);
+  checkpoint_pending_ = false;
+  const auto lease = writer.get();
+  ASSERT_TRUE(lease.ok()) << lease.status().ToString();
+}
+
 TEST_F(ZonePoolTest, NoCheckpointIsTakenWhereAZoneIsToComeAnyway) {
   Open();
   const std::vector<ZoneId> zones = FillDevice();
+  checkpoints_wanted_ = 0;
   ZoneLease first = MustAcquireMetadata(ZoneUse::kJournal);
   ZoneLease second = MustAcquireMetadata(ZoneUse::kJournal);
   device_->Hold(DeviceOp::kReset);
