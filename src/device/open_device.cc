@@ -23,7 +23,7 @@ Status CheckScheme(const Uri& uri) {
   }
   if (uri.scheme != "emu") {
     return Status::NotSupported(
-        fmt::format("unknown device scheme '{}'; known are emu, dev, zonefs; write emu:/path/ssd.img", uri.scheme));
+        fmt::format("unknown device scheme '{}'; write emu:/path/ssd.img, an emulated SSD", uri.scheme));
   }
   if (uri.path.empty()) return Status::InvalidArgument("emu: needs the path of an image; write emu:/path/ssd.img");
   return Status::Ok();
@@ -42,7 +42,7 @@ Result<std::unique_ptr<ZonedDevice>> OpenDevice(Uri& uri, OpenMode mode) {
   return std::unique_ptr<ZonedDevice>(std::move(device));
 }
 
-Status CreateDevice(Uri& uri) {
+Status CreateDevice(Uri& uri, const std::function<Status(const DeviceGeometry&)>& fits) {
   ISOZONE_RETURN_IF_ERROR(CheckScheme(uri));
   // How to run the device is not used here, but checked before anything is made.
   ISOZONE_RETURN_IF_ERROR(TakeEmulatedOptions(uri.options).status());
@@ -50,6 +50,7 @@ Status CreateDevice(Uri& uri) {
   auto existing = ImageFile::Open(uri.path, OpenMode::kReadOnly);
   if (existing.status().Is(StatusCode::kNotFound)) {
     ISOZONE_ASSIGN_OR_RETURN(const Profile profile, ResolveProfile(wishes));
+    if (fits) ISOZONE_RETURN_IF_ERROR(fits(GeometryOf(profile)));
     Status created = EmulatedDevice::CreateImage(uri.path, profile);
     if (!created.Is(StatusCode::kAlreadyExists)) return created;
     existing = ImageFile::Open(uri.path, OpenMode::kReadOnly);  // another process was faster

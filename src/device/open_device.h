@@ -6,6 +6,7 @@
 // Options of the device are taken from `uri.options`; the caller rejects what is left after every layer took its own.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "base/status.h"
@@ -25,7 +26,7 @@ Result<std::unique_ptr<ZonedDevice>> OpenDevice(Uri& uri, OpenMode mode);
 
 // Makes the device that `uri` describes where that is something one can make (a new image file with the profile and
 // geometry in the options; default profile small-zone), and does nothing to one that exists. kAlreadyExists is never
-// returned; geometry options that contradict an existing image are kInvalidArgument.
-Status CreateDevice(Uri& uri);
+// returned; geometry options that contradict an existing image are kInvalidArgument. Nothing is made that `fits` refuses.
+Status CreateDevice(Uri& uri, const std::function<Status(const DeviceGeometry&)>& fits = {});
 
 }  // namespace isozone

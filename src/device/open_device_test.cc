@@ -105,7 +105,7 @@ TEST(OpenDevice, KnowsTheSchemes) {
     const Status status = OpenDevice(*uri, OpenMode::kReadWrite).status();
     EXPECT_EQ(status.code(), StatusCode::kNotSupported);
     EXPECT_EQ(status.ToString(), CreateDevice(*uri).ToString());
-    EXPECT_THAT(status.ToString(), HasSubstr(uri->scheme == "nvme" ? "known are emu, dev, zonefs" : "not supported"));
+    EXPECT_THAT(status.ToString(), HasSubstr(uri->scheme == "nvme" ? "unknown device scheme 'nvme'" : "not supported"));
   }
 }
 

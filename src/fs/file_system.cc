@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "zone/gc_scheme.h"
+#include "zone/placement_policy.h"
+
 namespace isozone {
 
 std::string_view FileKindName(FileKind kind) {
@@ -54,6 +57,13 @@ Result<GcOptions> ParseGcOptions(std::string_view text, GcOptions gc) {
   return gc;
 }
 
+// The policy and the scheme exist: who formats a device must not find out afterwards.
+static Status CheckNames(const MountOptions& mount) {
+  const Status policy = MakePlacementPolicy(mount.policy).status();
+  if (!policy.ok()) return Status(policy.code(), fmt::format("{}, zenfs+gc", policy.message()));
+  return MakeGcScheme(mount.GcScheme(), mount.gc.tuning).status();
+}
+
 Result<MountOptions> MountOptions::FromUri(UriOptions& options) {
   MountOptions mount;
   if (auto policy = options.Take("policy")) mount.policy = *policy;
@@ -85,6 +95,7 @@ Result<MountOptions> MountOptions::FromUri(UriOptions& options) {
   if (checkpoint) mount.checkpoint_after = *checkpoint;
   ISOZONE_ASSIGN_OR_RETURN(const auto through, options.TakeBool("log_write_through"));
   if (through) mount.log_write_through = *through;
+  ISOZONE_RETURN_IF_ERROR(CheckNames(mount));
   return mount;
 }
 

@@ -80,7 +80,7 @@ class Checker {
     const auto paths = state.PathsOf(inode.id);
     const std::string name = paths.empty() ? fmt::format("inode {}", inode.id.value()) : paths.front();
     for (const FileExtent& extent : inode.extents) CheckExtent(extent, name);
-    report_.live += inode.kind == FileKind::kLog ? CheckLog(inode, name) : inode.size;
+    report_.file_bytes += inode.kind == FileKind::kLog ? CheckLog(inode, name) : inode.size;
   }
 
   void CheckExtent(const FileExtent& extent, const std::string& name) {

@@ -30,7 +30,7 @@ struct FsckReport {
   uint64_t files = 0;
   uint64_t directories = 0;
   uint64_t extents = 0;
-  uint64_t live = 0;  // bytes
+  uint64_t file_bytes = 0;  // sizes of all files
   uint64_t checkpoint_inodes = 0;
   uint64_t journal_records = 0;
   bool clean() const;  // no kError

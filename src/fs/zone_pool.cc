@@ -1101,7 +1101,8 @@ SpaceInfo ZonePool::Space() const {
   space.live = totals.live;
   space.dead = totals.dead;
   space.metadata = totals.metadata;
-  space.free = totals.free - std::min(empty_zones, kEmptyReserve) * impl_->device.geometry().zone_capacity;
+  space.reserved = std::min(empty_zones, kEmptyReserve) * impl_->device.geometry().zone_capacity;
+  space.free = totals.free - space.reserved;
   space.zones = impl_->table.size();
   space.empty_zones = empty_zones;
   space.active_zones = impl_->active.used();

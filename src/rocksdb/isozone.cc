@@ -8,6 +8,7 @@
 #include "base/uri.h"
 #include "device/open_device.h"
 #include "fs/file_system.h"
+#include "fs/zone_reserves.h"
 #include "rocksdb/conventional/disk_file_system.h"
 #include "rocksdb/lsm_level.h"
 #include "rocksdb/stats_json.h"
@@ -20,7 +21,7 @@ namespace {
 Status MakeFileSystem(const std::string& text, bool force) {
   ISOZONE_ASSIGN_OR_RETURN(Uri uri, ParseUri(text));
   Uri to_create = uri;
-  ISOZONE_RETURN_IF_ERROR(CreateDevice(to_create));
+  ISOZONE_RETURN_IF_ERROR(CreateDevice(to_create, CheckDeviceFits));
   ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<ZonedDevice> device, OpenDevice(uri, OpenMode::kReadWrite));
   return FormatDevice(*device, {.label = "", .force = force});
 }

@@ -1,6 +1,7 @@
 #include "rocksdb/stats_json.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 #include <nlohmann/json.hpp>
@@ -97,6 +98,7 @@ std::string StatsJson(const FileSystem& fs) {
         {"zones", space.zones},
         {"empty_zones", space.empty_zones},
         {"active_zones", space.active_zones},
+        {"reserved", space.reserved},
         {"full_zones", space.full_zones},
         {"unusable_zones", space.unusable_zones}}},
       {"device_lifetime",
@@ -107,6 +109,15 @@ std::string StatsJson(const FileSystem& fs) {
         {"finishes", stats.device.finishes}}},
   };
   return json.dump(2) + "\n";
+}
+
+Status CheckStatsFile(const std::string& path) {
+  const bool is_new = !std::filesystem::exists(path);
+  if (std::ofstream(path, std::ios::app)) {
+    if (is_new) std::filesystem::remove(path);
+    return Status::Ok();
+  }
+  return Status::InvalidArgument("stats_file=" + path + " cannot be written: give a file in a directory that exists");
 }
 
 void WriteStatsFile(const std::string& path, const std::string& json) {

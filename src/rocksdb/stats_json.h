@@ -10,6 +10,8 @@ namespace isozone {
 
 std::string StatsJson(const FileSystem& fs);
 
+// kInvalidArgument where `path` cannot be written.
+Status CheckStatsFile(const std::string& path);
 // Writes `json` to `path`, what stats_file= says; says on stderr where it cannot.
 void WriteStatsFile(const std::string& path, const std::string& json);
 

@@ -43,7 +43,7 @@ class Info(harness.CliTest):
     def test_describes_device_and_file_system(self):
         self.format()
         output = self.ok("info", self.device).decode()
-        for words in ("small-zone", "Zones", "Active zones", "File system", "UUID", "Policy"):
+        for words in ("small-zone", "Zones", "Active zones", "File system", "UUID", "reserved"):
             self.assertIn(words, output)
 
     def test_describes_a_device_that_is_not_formatted(self):

@@ -90,13 +90,32 @@ class Uri(harness.CliTest):
         self.fails(USAGE, ["zonse", "zones"], "mkfs", f"emu:{self.image}?zonse=12")
         self.assertFalse(os.path.exists(self.image))
 
+    def test_force_with_an_option_that_cannot_be_loses_nothing(self):
+        self.format()
+        uuid = self.json("info", self.device, "--json")["file_system"]["uuid"]
+        for option in ("gc=foo", "policy=foo", "zones=12"):
+            self.fails(USAGE, [option.split("=")[1]], "mkfs", "--force", f"{self.device}&{option}")
+        self.assertEqual(uuid, self.json("info", self.device, "--json")["file_system"]["uuid"])
+
+    def test_mkfs_of_too_few_zones_makes_nothing(self):
+        for options in ("zones=3", "zones=32&max_active=1&max_open=1"):
+            self.fails(UNUSABLE, ["needs at least"], "mkfs", f"emu:{self.image}?{options}")
+            self.assertFalse(os.path.exists(self.image))
+
+    def test_a_database_uri_may_be_given_as_it_is(self):
+        self.format()
+        uri = f"{self.device}&stats_file=/tmp/stats.json&log_dir=/tmp"
+        self.assertEqual(b"", self.ok("ls", uri))
+        self.ok("ls", uri + "&read_only=on")
+        self.fails(UNUSABLE, ["read_only=on"], "rm", uri + "&read_only=on", "/x")
+
     def test_bad_value(self):
         self.fails(USAGE, ["zones", "many"], "mkfs", f"emu:{self.image}?zones=many")
         self.assertFalse(os.path.exists(self.image))
 
     def test_unknown_policy(self):
         self.format()
-        self.fails(USAGE, ["policy", "zenfs"], "df", f"{self.device}&policy=wishful")
+        self.fails(USAGE, ["policy", "zenfs", "zenfs+gc"], "df", f"{self.device}&policy=wishful")
 
     def test_option_that_contradicts_the_image(self):
         self.format()

@@ -39,6 +39,7 @@ TEST_F(RegistrationTest, ErrorsReachTheUserInOneLine) {
   } cases[] = {{missing, "missing.img"},
                {Uri("colour=red"), "colour"},
                {Uri("read_only=perhaps"), "read_only"},
+               {Uri("stats_file=/nowhere/stats.json"), "/nowhere/stats.json cannot be written"},
                {"isozone://floppy:/a", "floppy"}};
   for (const auto& c : cases) {
     std::shared_ptr<rocksdb::Env> env;

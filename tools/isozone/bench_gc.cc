@@ -70,11 +70,11 @@ void AddGcOptions(CLI::App& app, GcArguments& arguments) {
           ->excludes(skewed)
           ->option_text("FILE");
   app.add_option("--run", arguments.run, "Update so many blocks in a row, 1 if not given")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1U, 1000000000U))
       ->excludes(trace)
       ->option_text("BLOCKS");
   app.add_option("--reclaim", arguments.reclaim, "Collect until so many blocks are free; a zone's if not given")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1U, 1000000000U))
       ->option_text("BLOCKS");
   app.add_option("--cold", arguments.cold, "lsm-zgc: a segment is cold above this utilisation; 0.4 if not given")
       ->check(share)

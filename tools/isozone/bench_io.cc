@@ -228,7 +228,7 @@ Action DefineBenchIo(CLI::App& app) {
   AddSizeOption(app, "--write-size", arguments->write_size, "Bytes of a sequential command; 768K if not given");
   AddSizeOption(app, "--read-size", arguments->read_size, "Bytes of a random read; 4K if not given");
   app.add_option("--reads", arguments->reads, "Random reads of each phase; 10000 if not given")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1U, 1000000000U))
       ->option_text("N");
   AddDestroyFlag(app, arguments->destroy);
   AddJsonFlag(app, arguments->json);

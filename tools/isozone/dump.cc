@@ -34,7 +34,6 @@ Status Dump(const std::string& device, Console& console) {
                        {"counters", CountersJson(file_system->device().counters())}}},
                      {"label", file_system->label()},
                      {"uuid", file_system->uuid()},
-                     {"options", MountOptionsJson(file_system->options())},
                      {"space", SpaceJson(file_system->Space())},
                      {"files", std::move(files)},
                      {"zones", std::move(zones)},

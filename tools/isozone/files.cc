@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,8 @@
 
 namespace isozone::cli {
 namespace {
+
+constexpr size_t kExtentsShown = 40;
 
 struct LsArguments {
   std::string device;
@@ -102,6 +105,7 @@ Status Ls(const LsArguments& arguments, Console& console) {
 struct StatArguments {
   std::string device;
   std::string path;
+  bool all = false;  // extents
   bool json = false;
 };
 
@@ -115,7 +119,7 @@ Result<FileDetails> DetailsOf(const FileSystem& file_system, const FileAttribute
 }
 
 void PrintStat(const std::string& path, const FileAttributes& attributes, const FileDetails& details,
-               const DeviceGeometry& geometry, Console& console) {
+               const DeviceGeometry& geometry, bool all, Console& console) {
   Facts facts(Printable(path));
   facts.Add("Type", attributes.is_directory ? "directory" : fmt::format("file, {}", FileKindName(attributes.kind)));
   facts.Add("Inode", std::to_string(attributes.inode));
@@ -136,12 +140,14 @@ void PrintStat(const std::string& path, const FileAttributes& attributes, const 
                {"LENGTH", Align::kRight},
                {"ZONE", Align::kRight},
                {"OFFSET IN ZONE", Align::kRight}});
-  for (const FileExtent& extent : details.extents) {
+  const size_t shown = all ? details.extents.size() : std::min(details.extents.size(), kExtentsShown);
+  for (const FileExtent& extent : std::span(details.extents).first(shown)) {
     table.AddRow({std::to_string(extent.file_offset), std::to_string(extent.length),
                   std::to_string(geometry.ZoneOf(extent.device_offset).value()),
                   std::to_string(geometry.OffsetInZone(extent.device_offset))});
   }
   table.Print(console);
+  if (shown < details.extents.size()) console.Print("{} more extents: --all\n", details.extents.size() - shown);
 }
 
 Status Stat(const StatArguments& arguments, Console& console) {
@@ -150,7 +156,7 @@ Status Stat(const StatArguments& arguments, Console& console) {
   ISOZONE_ASSIGN_OR_RETURN(const FileDetails details, DetailsOf(*file_system, attributes));
   const DeviceGeometry& geometry = file_system->device().geometry();
   if (!arguments.json) {
-    PrintStat(arguments.path, attributes, details, geometry, console);
+    PrintStat(arguments.path, attributes, details, geometry, arguments.all, console);
     return Status::Ok();
   }
   Json document = {{"path", arguments.path}};
@@ -239,6 +245,7 @@ Action DefineStat(CLI::App& app) {
   auto arguments = std::make_shared<StatArguments>();
   AddDeviceArgument(app, arguments->device);
   app.add_option("PATH", arguments->path, "Absolute path on the device")->required()->option_text(" ");
+  app.add_flag("--all", arguments->all, fmt::format("Every extent, not only the first {}", kExtentsShown));
   AddJsonFlag(app, arguments->json);
   return [arguments](Console& console) { return Stat(*arguments, console); };
 }

@@ -39,9 +39,9 @@ void PrintReport(const FsckReport& report, Console& console) {
     console.Print("{}  {}\n", error ? console.Paint(Color::kRed, "error") : console.Paint(Color::kGrey, "note "),
                   finding.text);
   }
-  console.Print("{} files, {} directories, {} extents, {} live; {} checkpoint inodes, {} journal records: {}\n",
-                report.files, report.directories, report.extents, FormatSize(report.live), report.checkpoint_inodes,
-                report.journal_records,
+  console.Print("{} files, {} directories, {} extents, {} in files; {} checkpoint inodes, {} journal records: {}\n",
+                report.files, report.directories, report.extents, FormatSize(report.file_bytes),
+                report.checkpoint_inodes, report.journal_records,
                 report.clean() ? console.Paint(Color::kGreen, "clean") : console.Paint(Color::kRed, "damaged"));
 }
 
@@ -55,7 +55,7 @@ Json ReportJson(const FsckReport& report) {
           {"files", report.files},
           {"directories", report.directories},
           {"extents", report.extents},
-          {"live", report.live},
+          {"file_bytes", report.file_bytes},
           {"checkpoint_inodes", report.checkpoint_inodes},
           {"journal_records", report.journal_records},
           {"findings", std::move(findings)}};

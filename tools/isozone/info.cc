@@ -64,10 +64,9 @@ void PrintFileSystem(const FileSystem& file_system, Console& console) {
   Facts facts("File system");
   facts.Add("Label", file_system.label().empty() ? "none" : Printable(file_system.label()));
   facts.Add("UUID", file_system.uuid());
-  facts.Add("Policy", file_system.options().policy);
-  facts.Add("Space",
-            fmt::format("{} live, {} dead, {} metadata, {} free of {}", FormatSize(space.live), FormatSize(space.dead),
-                        FormatSize(space.metadata), FormatSize(space.free), FormatSize(space.capacity)));
+  facts.Add("Space", fmt::format("{} live, {} dead, {} metadata, {} reserved, {} free of {}", FormatSize(space.live),
+                                 FormatSize(space.dead), FormatSize(space.metadata), FormatSize(space.reserved),
+                                 FormatSize(space.free), FormatSize(space.capacity)));
   facts.Add("Zones", fmt::format("{} empty, {} active, {} full, {} unusable", space.empty_zones, space.active_zones,
                                  space.full_zones, space.unusable_zones));
   const auto groups = file_system.zone_groups();
@@ -84,10 +83,7 @@ Json DeviceJson(const DeviceFacts& facts) {
 }
 
 Json FileSystemJson(const FileSystem& file_system) {
-  return {{"label", file_system.label()},
-          {"uuid", file_system.uuid()},
-          {"options", MountOptionsJson(file_system.options())},
-          {"space", SpaceJson(file_system.Space())}};
+  return {{"label", file_system.label()}, {"uuid", file_system.uuid()}, {"space", SpaceJson(file_system.Space())}};
 }
 
 // A device that is not formatted is worth describing too.
@@ -122,13 +118,14 @@ Status Df(const Arguments& arguments, Console& console) {
                {"LIVE", Align::kRight},
                {"DEAD", Align::kRight},
                {"METADATA", Align::kRight},
+               {"RESERVED", Align::kRight},
                {"FREE", Align::kRight},
                {"FREE %", Align::kRight},
                {"EMPTY ZONES", Align::kRight},
                {"ZONES", Align::kRight}});
   table.AddRow({FormatSize(space.capacity), FormatSize(space.live), FormatSize(space.dead), FormatSize(space.metadata),
-                FormatSize(space.free), FormatShare(space.free, space.capacity), std::to_string(space.empty_zones),
-                std::to_string(space.zones)});
+                FormatSize(space.reserved), FormatSize(space.free), FormatShare(space.free, space.capacity),
+                std::to_string(space.empty_zones), std::to_string(space.zones)});
   table.Print(console);
   return Status::Ok();
 }

@@ -50,8 +50,10 @@ Status CheckCommandWord(int argc, char** argv) {
 
 int ParseFailure(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);  // --help, --version
-  const auto chosen = app.get_subcommands();
-  const std::string command = chosen.empty() ? "" : chosen.front()->get_name();
+  std::string command;  // as "bench gc collect"
+  for (auto chosen = app.get_subcommands(); !chosen.empty(); chosen = chosen.front()->get_subcommands()) {
+    command += (command.empty() ? "" : " ") + chosen.front()->get_name();
+  }
   const std::string help = command.empty() ? "isozone --help" : fmt::format("isozone {} --help", command);
   std::string what = error.what();
   std::ranges::replace(what, '\n', ' ');

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "fs/file_system.h"
+#include "fs/zone_reserves.h"
 #include "isozone/command.h"
 #include "isozone/session.h"
 
@@ -17,20 +18,23 @@ struct MkfsArguments {
   bool json = false;
 };
 
+// A device that cannot be used: the command was right.
+Status AsNotSupported(Status status) {
+  return status.Is(StatusCode::kInvalidArgument) ? Status::NotSupported(std::string(status.message())) : status;
+}
+
 // Looks for the device first, which checks every option: a mistyped one must not leave an image of another shape.
 Status CreateIfMissing(const std::string& text) {
   const auto found = OpenByUri(text, OpenMode::kReadOnly);
   if (!found.status().Is(StatusCode::kNotFound)) return found.status();
   ISOZONE_ASSIGN_OR_RETURN(Uri uri, ParseUri(text));
-  return CreateDevice(uri);
+  return CreateDevice(uri, [](const DeviceGeometry& geometry) { return AsNotSupported(CheckDeviceFits(geometry)); });
 }
 
 Status Mkfs(const MkfsArguments& arguments, Console& console) {
   ISOZONE_RETURN_IF_ERROR(CreateIfMissing(arguments.device));
   ISOZONE_ASSIGN_OR_RETURN(OpenedDevice opened, OpenByUri(arguments.device, OpenMode::kReadWrite));
-  const Status formatted = FormatDevice(*opened.device, arguments.format);
-  if (formatted.Is(StatusCode::kInvalidArgument)) return Status::NotSupported(std::string(formatted.message()));
-  ISOZONE_RETURN_IF_ERROR(formatted);
+  ISOZONE_RETURN_IF_ERROR(AsNotSupported(FormatDevice(*opened.device, arguments.format)));
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountOpened(std::move(opened)));
 
   const DeviceGeometry& geometry = file_system->device().geometry();

@@ -26,6 +26,7 @@ Json SpaceJson(const SpaceInfo& space) {
           {"dead", space.dead},
           {"metadata", space.metadata},
           {"free", space.free},
+          {"reserved", space.reserved},
           {"zones", space.zones},
           {"empty_zones", space.empty_zones},
           {"active_zones", space.active_zones},
@@ -40,14 +41,6 @@ Json ZoneGroupsJson(const ZoneGroups* groups) {
           {"group_of_zone", groups->group_of_zone},
           {"confidence_percent", groups->confidence_percent},
           {"channel_of_group", groups->channel_of_group}};
-}
-
-Json MountOptionsJson(const MountOptions& options) {
-  return {{"policy", options.policy},
-          {"gc", options.GcScheme()},
-          {"write_buffer", options.write_buffer},
-          {"checkpoint_after", options.checkpoint_after},
-          {"log_write_through", options.log_write_through}};
 }
 
 Json ZoneJson(const ZoneView& zone) {

@@ -11,7 +11,6 @@ Json CountersJson(const DeviceCounters& counters);
 Json SpaceJson(const SpaceInfo& space);
 // null where they were never measured.
 Json ZoneGroupsJson(const ZoneGroups* groups);
-Json MountOptionsJson(const MountOptions& options);
 Json ZoneJson(const ZoneView& zone);
 Json AttributesJson(const FileAttributes& attributes);
 // With the zone that holds it.

@@ -18,6 +18,13 @@ Result<OpenedDevice> OpenByUri(const std::string& uri, OpenMode mode) {
   ISOZONE_ASSIGN_OR_RETURN(Uri parsed, ParseUri(uri));
   OpenedDevice opened;
   ISOZONE_ASSIGN_OR_RETURN(opened.mount_options, MountOptions::FromUri(parsed.options));
+  // A database's URI may be given as it is. What it says of RocksDB's own files is nothing to these tools.
+  parsed.options.Take("log_dir");
+  parsed.options.Take("stats_file");
+  ISOZONE_ASSIGN_OR_RETURN(const auto read_only, parsed.options.TakeBool("read_only"));
+  if (read_only.value_or(false) && mode == OpenMode::kReadWrite) {
+    return Status::NotSupported("the URI says read_only=on, and this command writes");
+  }
   opened.mount_options.read_only = mode == OpenMode::kReadOnly;
   auto device = OpenDevice(parsed, mode);
   if (!device.ok() && !device.status().Is(StatusCode::kNotFound)) {
