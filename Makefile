@@ -1,7 +1,7 @@
 # One command for each thing a developer does; CMakePresets.json holds what is behind them.
 # Every preset builds in build/PRESET. `make help` lists the commands.
 .DEFAULT_GOAL := help
-JOBS ?= $(shell nproc)
+export JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 PREFIX ?= /usr/local
 DESTDIR ?=

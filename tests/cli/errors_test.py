@@ -10,7 +10,7 @@ import struct
 import unittest
 
 import harness
-from harness import (BUSY, CORRUPTION, IO_ERROR, NO_SPACE, NOT_FOUND, OK, PERMISSION, REFUSED, UNUSABLE, USAGE)
+from harness import (BUSY, CORRUPTION, IO_ERROR, NO_SPACE, NOT_FOUND, OK, PERMISSION, READ_ONLY, REFUSED, UNUSABLE, USAGE)
 
 NOBODY = 65534
 
@@ -107,7 +107,7 @@ class Uri(harness.CliTest):
         uri = f"{self.device}&stats_file=/tmp/stats.json&log_dir=/tmp"
         self.assertEqual(b"", self.ok("ls", uri))
         self.ok("ls", uri + "&read_only=on")
-        self.fails(UNUSABLE, ["read_only=on"], "rm", uri + "&read_only=on", "/x")
+        self.fails(READ_ONLY, ["read_only=on"], "rm", uri + "&read_only=on", "/x")
 
     def test_bad_value(self):
         self.fails(USAGE, ["zones", "many"], "mkfs", f"emu:{self.image}?zones=many")

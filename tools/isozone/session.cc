@@ -23,7 +23,7 @@ Result<OpenedDevice> OpenByUri(const std::string& uri, OpenMode mode) {
   parsed.options.Take("stats_file");
   ISOZONE_ASSIGN_OR_RETURN(const auto read_only, parsed.options.TakeBool("read_only"));
   if (read_only.value_or(false) && mode == OpenMode::kReadWrite) {
-    return Status::NotSupported("the URI says read_only=on, and this command writes");
+    return Status::ReadOnly("the URI says read_only=on, and this command writes");
   }
   opened.mount_options.read_only = mode == OpenMode::kReadOnly;
   auto device = OpenDevice(parsed, mode);
