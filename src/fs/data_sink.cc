@@ -188,16 +188,8 @@ class DataSink final : public WriteSink {
   bool Widen() {
     std::vector<uint32_t> taken;
     for (const auto& lane : lanes_) taken.push_back(lane->group);
-    std::optional<ZoneLease> lease = core_.pool->TryAcquire({.use = ZoneUse::kData,
-                                                             .lifetime = data_.lifetime,
-                                                             .min_room = core_.geometry().block_size,
-                                                             .urgent = io_class_ <= IoClass::kFlush,
-                                                             .taken_groups = taken,
-                                                             .level = data_.level,
-                                                             .compaction = io_class_ == IoClass::kCompactionWrite});
-    if (!lease) return false;
     auto lane = MakeLane();
-    lane->stream.Hold(std::move(*lease));
+    if (!lane->stream.Widen(core_.geometry().block_size, taken)) return false;
     Add(std::move(lane));
     return true;
   }

@@ -141,15 +141,12 @@ class LogSink final : public WriteSink {
       ISOZONE_RETURN_IF_ERROR(RetireFull(bytes));
       Lane* lane = NextFree(another);
       if (lane != nullptr && !another) return lane;
-      if (std::optional<ZoneLease> lease = TryWiden(bytes)) {
-        lane = AddLane();
-        lane->stream.Hold(std::move(*lease));
-      }
+      if (Lane* wider = Widen(bytes)) lane = wider;
       if (lane != nullptr) return lane;
       // The frame that was started first is done first, or nearly.
       const auto oldest = std::find_if(frames_.begin(), frames_.end(), [](const Frame& f) { return f.in_flight; });
       if (oldest == frames_.end()) {
-        lane = AddLane();
+        lane = AddLane(MakeLane());
         ISOZONE_RETURN_IF_ERROR(lane->stream.Reserve(bytes));
         return lane;
       }
@@ -176,23 +173,24 @@ class LogSink final : public WriteSink {
     return found;
   }
 
-  // One more zone, of a group that this log is not in.
-  std::optional<ZoneLease> TryWiden(uint64_t bytes) {
+  // One more zone, of a group that this log is not in. Null: there is none that nobody else needs.
+  Lane* Widen(uint64_t bytes) {
     std::vector<uint32_t> taken;
     for (const auto& lane : lanes_) {
       if (lane->stream.held()) taken.push_back(core_.groups->of(lane->stream.zone()));
     }
-    if (taken.empty() || taken.size() >= options_.width) return std::nullopt;
-    return core_.pool->TryAcquire(
-        {.use = ZoneUse::kLog, .lifetime = lifetime_, .min_room = bytes, .urgent = true, .taken_groups = taken});
+    if (taken.empty() || taken.size() >= options_.width) return nullptr;
+    auto lane = MakeLane();
+    return lane->stream.Widen(bytes, taken) ? AddLane(std::move(lane)) : nullptr;
   }
 
-  Lane* AddLane() {
+  std::unique_ptr<Lane> MakeLane() {
     auto lane = std::make_unique<Lane>(core_);
     lane->stream.set_data_class(lifetime_);
     lane->stream.set_io_class(io_class_);
-    return lanes_.insert(lanes_.begin(), std::move(lane))->get();
+    return lane;
   }
+  Lane* AddLane(std::unique_ptr<Lane> lane) { return lanes_.insert(lanes_.begin(), std::move(lane))->get(); }
 
   // Ends the lane, and its region, as soon as all its frames are finished.
   Status Retire(Lane& lane) {

@@ -85,8 +85,8 @@ Result<SurvivorWriter::Lane*> SurvivorWriter::NextLane(std::vector<GcMove>& move
   }
 }
 
-std::unique_ptr<SurvivorWriter::Lane> SurvivorWriter::MakeLane(uint32_t group) const {
-  auto lane = std::make_unique<Lane>(core_, group);
+std::unique_ptr<SurvivorWriter::Lane> SurvivorWriter::MakeLane() const {
+  auto lane = std::make_unique<Lane>(core_);
   lane->stream.set_data_class(data_);
   lane->stream.set_io_class(IoClass::kGc);
   lane->stream.set_gc();
@@ -94,27 +94,23 @@ std::unique_ptr<SurvivorWriter::Lane> SurvivorWriter::MakeLane(uint32_t group) c
 }
 
 Status SurvivorWriter::OpenFirst() {
-  auto lane = MakeLane(0);
+  auto lane = MakeLane();
   ISOZONE_RETURN_IF_ERROR(lane->stream.Reserve(core_.geometry().block_size));
+  Add(std::move(lane));
+  return Status::Ok();
+}
+
+void SurvivorWriter::Add(std::unique_ptr<Lane> lane) {
   lane->group = core_.groups->of(lane->stream.zone());
   lanes_.push_back(std::move(lane));
-  return Status::Ok();
 }
 
 bool SurvivorWriter::Widen() {
   std::vector<uint32_t> taken;
   for (const auto& lane : lanes_) taken.push_back(lane->group);
-  std::optional<ZoneLease> lease = core_.pool->TryAcquire({.use = ZoneUse::kData,
-                                                           .lifetime = data_.lifetime,
-                                                           .min_room = core_.geometry().block_size,
-                                                           .urgent = false,
-                                                           .taken_groups = taken,
-                                                           .level = data_.level,
-                                                           .heat = data_.heat});
-  if (!lease) return false;
-  auto lane = MakeLane(core_.groups->of(lease->zone()));
-  lane->stream.Hold(std::move(*lease));
-  lanes_.push_back(std::move(lane));
+  auto lane = MakeLane();
+  if (!lane->stream.Widen(core_.geometry().block_size, taken)) return false;
+  Add(std::move(lane));
   return true;
 }
 

@@ -34,9 +34,9 @@ class SurvivorWriter final : public GcWriter {
     uint64_t live = 0;  // bytes of pieces
   };
   struct Lane {
-    Lane(FsCore& core, uint32_t lane_group) : stream(core, ZoneUse::kData), group(lane_group) {}
+    explicit Lane(FsCore& core) : stream(core, ZoneUse::kData) {}
     ZoneStream stream;
-    uint32_t group;
+    uint32_t group = 0;
     std::optional<Unit> unit;  // in flight
     DeviceOffset where;        // it goes
   };
@@ -45,7 +45,8 @@ class SurvivorWriter final : public GcWriter {
   Result<Lane*> NextLane(std::vector<GcMove>& moves);
   Status OpenFirst();
   bool Widen();
-  std::unique_ptr<Lane> MakeLane(uint32_t group) const;
+  std::unique_ptr<Lane> MakeLane() const;
+  void Add(std::unique_ptr<Lane> lane);
   // Waits for what the lane writes: adds it to `moves`, or to what is to be written again.
   Status Settle(Lane& lane, std::vector<GcMove>& moves);
   Status SettleAll(std::vector<GcMove>& moves);

@@ -1,6 +1,7 @@
 #include "fs/zone_stream.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 namespace isozone {
@@ -12,15 +13,32 @@ ZoneStream::~ZoneStream() {
 Status ZoneStream::Reserve(uint64_t bytes) {
   if (lease_.held() && lease_.room() >= bytes) return Status::Ok();
   LeaveZone();
-  ISOZONE_ASSIGN_OR_RETURN(lease_, core_.pool->Acquire({.use = use_,
-                                                        .lifetime = data_.lifetime,
-                                                        .min_room = bytes,
-                                                        .urgent = io_class_ <= IoClass::kFlush,
-                                                        .level = data_.level,
-                                                        .heat = data_.heat,
-                                                        .compaction = io_class_ == IoClass::kCompactionWrite,
-                                                        .gc = gc_}));
+  ZoneRequest request = RequestFor(bytes);
+  request.gc = gc_;
+  ISOZONE_ASSIGN_OR_RETURN(lease_, core_.pool->Acquire(request));
   return Status::Ok();
+}
+
+bool ZoneStream::Widen(uint64_t bytes, std::span<const uint32_t> taken_groups) {
+  assert(!lease_.held());
+  ZoneRequest request = RequestFor(bytes);
+  request.taken_groups = taken_groups;
+  std::optional<ZoneLease> lease = core_.pool->TryAcquire(request);
+  if (!lease) return false;
+  lease_ = std::move(*lease);
+  return true;
+}
+
+ZoneRequest ZoneStream::RequestFor(uint64_t bytes) const {
+  ZoneRequest request;
+  request.use = use_;
+  request.lifetime = data_.lifetime;
+  request.min_room = bytes;
+  request.urgent = io_class_ <= IoClass::kFlush;
+  request.level = data_.level;
+  request.heat = data_.heat;
+  request.compaction = io_class_ == IoClass::kCompactionWrite;
+  return request;
 }
 
 void ZoneStream::LeaveZone() {

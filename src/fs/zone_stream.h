@@ -34,8 +34,9 @@ class ZoneStream {
 
   // A zone with room for at least `bytes` is held after this.
   Status Reserve(uint64_t bytes);
-  // Takes over a lease, instead of Reserve. Nothing is held.
-  void Hold(ZoneLease lease) { lease_ = std::move(lease); }
+  // Instead of Reserve, where nothing is held: one more zone for a file that has some, of a group that is not among
+  // `taken_groups`. False: there is none that nobody else needs. Never waits.
+  bool Widen(uint64_t bytes, std::span<const uint32_t> taken_groups);
 
   // Where the next write goes; only while held().
   ZoneId zone() const { return lease_.zone(); }
@@ -76,6 +77,7 @@ class ZoneStream {
   void Release();
 
  private:
+  ZoneRequest RequestFor(uint64_t bytes) const;
   void LeaveZone();
 
   FsCore& core_;
