@@ -365,6 +365,31 @@ TEST_F(FileSystemTest, ALogThatIsWrittenToWhileItIsOpenedIsSeenWhole) {
   writer.join();
 }
 
+// Whatever was written then would lie behind what is torn in a log, and look like damage after the next power cut.
+TEST_F(FileSystemTest, WhereALogCannotBeSealedForGoodNothingIsWritten) {
+  auto log = fs().Create("/log", kLogFile).value();
+  ISOZONE_ASSERT_OK(log->Append(Bytes("record")));
+  ISOZONE_ASSERT_OK(log->Sync());
+  const std::vector<ZoneView> zones = fs().Zones();
+  volume_.device().CutPower();
+  log.reset();
+  volume_.Unmount();
+  {
+    const auto device = volume_.OpenDevice();
+    for (const ZoneView& zone : zones) {
+      const bool keeps = zone.use == ZoneUse::kSuperblock || zone.use == ZoneUse::kLog;
+      if (!keeps) device->SetZoneState(zone.device.zone, ZoneState::kReadOnly);
+    }
+  }
+  const Status status = volume_.Mount();
+  EXPECT_EQ(status.code(), StatusCode::kNoSpace) << status.ToString();
+  EXPECT_NE(status.message().find("read_only=on"), std::string::npos) << status.ToString();
+  MountOptions options;
+  options.read_only = true;
+  ISOZONE_ASSERT_OK(volume_.Mount(options));
+  EXPECT_EQ(*volume_.ReadFile("/log"), "record");
+}
+
 // What a tool that is killed leaves behind.
 TEST_F(FileSystemTest, ToleratesAnythingInFreeZones) {
   ISOZONE_ASSERT_OK(volume_.WriteFile("/f", "kept"));

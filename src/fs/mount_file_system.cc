@@ -138,10 +138,15 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   }
   core->pool->Start();
   // Before anything is written behind a torn frame, which after another power cut would look like a damaged one.
-  const Status status = core->journal->Sync(sealed);
-  if (!status.ok()) Log().error("{}; nothing can be written", status.ToString());
+  Status status = core->journal->Sync(sealed);
+  if (status.Is(StatusCode::kNoSpace) && core->journal->Checkpoint().ok()) status = core->journal->Sync(sealed);
   core->collector->Start();
-  return std::unique_ptr<FileSystem>(std::make_unique<MountedFileSystem>(std::move(core), nullptr));
+  auto mounted = std::make_unique<MountedFileSystem>(std::move(core), nullptr);
+  if (status.Is(StatusCode::kNoSpace)) {
+    return Status::NoSpace(fmt::format("{}; what is there can be read with read_only=on", status.message()));
+  }
+  if (!status.ok()) Log().error("{}; nothing can be written", status.ToString());
+  return std::unique_ptr<FileSystem>(std::move(mounted));
 }
 
 }  // namespace isozone
