@@ -156,6 +156,7 @@ struct ZonePool::Impl {
   void Stop() ISOZONE_EXCLUDES(mu);
   void RunInBackground() ISOZONE_EXCLUDES(mu);
   void ResetForTheAsking(Lack lack) ISOZONE_REQUIRES(mu);
+  void AskForDead() ISOZONE_REQUIRES(mu);
   bool ResetIsDue() const ISOZONE_REQUIRES(mu);
   bool WorkIsDue() const ISOZONE_REQUIRES(mu);
   void WakeIfDue() ISOZONE_REQUIRES(mu);
@@ -205,8 +206,7 @@ struct ZonePool::Impl {
   CollectorRounds rounds ISOZONE_GUARDED_BY(mu);
   FlushThrottle throttle ISOZONE_GUARDED_BY(mu);
   bool reset_at_once ISOZONE_GUARDED_BY(mu) = true;
-  bool reset_now ISOZONE_GUARDED_BY(mu) = false;          // what is dead now, whatever reset_at_once says
-  std::set<ZoneId> collected ISOZONE_GUARDED_BY(mu);      // what is dead of these is reset, whatever reset_at_once says
+  std::set<ZoneId> asked_for ISOZONE_GUARDED_BY(mu);      // what is dead of these is reset, whatever reset_at_once says
   bool data_token_wanted ISOZONE_GUARDED_BY(mu) = false;  // data went where it does not belong, for want of one
   uint64_t use_count ISOZONE_GUARDED_BY(mu) = 0;
   uint64_t next_lease_id ISOZONE_GUARDED_BY(mu) = 1;
@@ -364,10 +364,16 @@ std::optional<ZoneLease> ZonePool::Impl::TryAcquire(const ZoneRequest& request) 
 // Dead zones, where they give back what is missing: also those that would wait for the collector, now or from a change of
 // the scheme on.
 void ZonePool::Impl::ResetForTheAsking(Lack lack) {
-  if (lack == Lack::kSpace) reset_now = !table.dead().empty();
+  if (lack == Lack::kSpace) AskForDead();
   if (lack != Lack::kActiveZone) return;
   for (const auto& [zone, token] : active_tokens) {
-    if (table.at(zone).dead()) collected.insert(zone);
+    if (table.at(zone).dead()) asked_for.insert(zone);
+  }
+}
+
+void ZonePool::Impl::AskForDead() {
+  for (auto zone = table.dead().First(); zone; zone = table.dead().FirstFrom(ZoneId(zone->value() + 1))) {
+    asked_for.insert(*zone);
   }
 }
 
@@ -671,9 +677,8 @@ void ZonePool::Impl::RunInBackground() {
 
 bool ZonePool::Impl::ResetIsDue() const {
   if (!durable_error.ok() || table.dead().empty()) return false;
-  return reset_at_once || reset_now ||
-         std::any_of(collected.begin(), collected.end(),
-                     [this](ZoneId zone) ISOZONE_REQUIRES(mu) { return table.dead().Contains(zone); });
+  return reset_at_once || std::any_of(asked_for.begin(), asked_for.end(),
+                                      [this](ZoneId zone) ISOZONE_REQUIRES(mu) { return table.dead().Contains(zone); });
 }
 
 bool ZonePool::Impl::WorkIsDue() const {
@@ -735,18 +740,14 @@ bool ZonePool::Impl::ResetReleasedMetadata() {
 }
 
 bool ZonePool::Impl::ResetDead() {
-  if (!ResetIsDue()) {
-    reset_now = false;
-    return false;
-  }
+  if (!ResetIsDue()) return false;
   std::vector<ZoneId> zones;
-  const bool all = reset_at_once || reset_now;
   for (auto zone = table.dead().First(); zone && zones.size() < kResetBatch;
        zone = table.dead().FirstFrom(ZoneId(zone->value() + 1))) {
-    if (all || collected.contains(*zone)) zones.push_back(*zone);
+    if (reset_at_once || asked_for.contains(*zone)) zones.push_back(*zone);
   }
   for (const ZoneId zone : zones) {
-    collected.erase(zone);
+    asked_for.erase(zone);
     table.BeginReset(zone);
   }
   if (MakeDurable()) {
@@ -1048,7 +1049,7 @@ std::optional<GcCandidate> ZonePool::BeginCollection(ZoneId zone) {
 void ZonePool::EndCollection(ZoneId zone) {
   const MutexLock lock(impl_->mu);
   impl_->table.SetVictim(zone, false);
-  if (impl_->table.at(zone).dead()) impl_->collected.insert(zone);
+  if (impl_->table.at(zone).dead()) impl_->asked_for.insert(zone);
   impl_->WakeIfDue();
   impl_->changed.SignalAll();
 }
@@ -1083,7 +1084,7 @@ void ZonePool::ResetAtOnce(bool at_once) {
 
 void ZonePool::ResetDeadNow() {
   const MutexLock lock(impl_->mu);
-  impl_->reset_now = true;
+  impl_->AskForDead();
   impl_->work.Signal();
 }
 
@@ -1140,7 +1141,7 @@ ZonePoolStats ZonePool::Stats() const {
 Status ZonePool::Settle() {
   const MutexLock lock(impl_->mu);
   // Where no thread runs, or nothing can be made durable, what is dead stays.
-  impl_->reset_now = !impl_->table.dead().empty();
+  impl_->AskForDead();
   while (impl_->started && !impl_->stopping && impl_->WorkIsDue()) {
     impl_->work.Signal();
     impl_->changed.Wait(impl_->mu);
