@@ -968,6 +968,9 @@ TEST_F(ZonePoolTest, TheCollectorWaitsForTheCheckpointThatGivesItsReserveBack) {
 TEST_F(ZonePoolTest, WhoFindsTheDeviceFullAsksWhatTheJournalCanGiveBack) {
   Open();
   ZoneLease journal = MustAcquireMetadata(ZoneUse::kJournal);
+  ASSERT_TRUE(journal.BeginWrite());
+  ASSERT_EQ(WriteBlocks(*device_, journal, kBlock), DeviceStatus::kSuccess);
+  journal.EndWrite(kBlock);
   FillDevice();
   checkpoint_pending_ = true;
   auto writer = std::async(std::launch::async, [&] { return pool_->Acquire(kData); });

@@ -50,7 +50,8 @@ _isozone()
     case $command in
         "") options="--version" ;;
         mkfs) options="--label --force --json" ;;
-        info | df | stat) options="--json" ;;
+        info | df) options="--json" ;;
+        stat) options="--all --json" ;;
         ls) options="-l --long -R --recursive --json" ;;
         cp | rm) options="-r --recursive" ;;
         zones) options="--svg --table --all --json" ;;
