@@ -84,10 +84,6 @@ class All(unittest.TestCase):
                 run = {variant.x for variant in one.variants(one.parameters(mode))}
                 self.assertLessEqual({point.x for point in points_of(one)}, run, one.name)
 
-    def test_groups_where_isolation_is_published_to_add(self):
-        one, = cli.choose(["fig8"])
-        self.assertLessEqual({("isozone", 16), ("striping", 16)}, {(point.series, point.x) for point in points_of(one)})
-
 
 class Outcomes(unittest.TestCase):
     def test_interference_and_groups(self):

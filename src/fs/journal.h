@@ -14,10 +14,10 @@
 // The next journal zone is taken, and named by a superblock, by a background thread while the one before is written, so
 // that no commit waits for it.
 //
-// Rolling: when `checkpoint_after` bytes of journal lie behind the last checkpoint, or before the journal takes one of the
-// last empty zones, the thread notes where the journal stands, writes a snapshot of that moment behind
-// the last checkpoint's zone, and then one superblock that names the new checkpoint and lets the journal begin at the
-// noted place. Zones it no longer names are given back. Writers go on meanwhile, and the journal in its zone.
+// Rolling: when `checkpoint_after` bytes of journal lie behind the last checkpoint, or before the journal takes one of
+// the last empty zones, the thread notes where the journal stands, writes a snapshot of that moment behind the last
+// checkpoint's zone, and then one superblock that names the new checkpoint and lets the journal begin at the noted
+// place. Zones it no longer names are given back. Writers go on meanwhile, and the journal in its zone.
 //
 // Failures: a batch whose blocks end before its length says, at the write pointer of the last journal zone, is torn:
 // the normal end after a power cut. Any other invalid byte below a write pointer is corruption, reported with its

@@ -713,6 +713,7 @@ bool ZonePool::Impl::FinishCompleted() {
       throttle.Earn();
       deletion_delays.Reset(zone, MonotonicNs());
       table.EndReset(zone);
+      asked_for.erase(zone);
       active_tokens.erase(zone);
       std::erase(failed_active, zone);
       ++stats.resets;
@@ -746,10 +747,7 @@ bool ZonePool::Impl::ResetDead() {
        zone = table.dead().FirstFrom(ZoneId(zone->value() + 1))) {
     if (reset_at_once || asked_for.contains(*zone)) zones.push_back(*zone);
   }
-  for (const ZoneId zone : zones) {
-    asked_for.erase(zone);
-    table.BeginReset(zone);
-  }
+  for (const ZoneId zone : zones) table.BeginReset(zone);
   if (MakeDurable()) {
     SubmitAll(DeviceOp::kReset, zones);
   } else {

@@ -24,8 +24,8 @@ constexpr double kHalvingSeparation = 3;  // loud over quiet, behind the pivots 
 constexpr uint32_t kMostHalvingLoad = 8;
 constexpr uint64_t kFirstGuesses = 64;  // made before it counts how many were right
 constexpr uint16_t kNone = ZoneGroups::kUnknown;
-constexpr uint64_t kTimedWrites =
-    64 * kMiB;  // written to a zone, of which the later half counts: more than is buffered
+// Written to a zone, of which the later half counts: more than is buffered.
+constexpr uint64_t kTimedWrites = 64 * kMiB;
 
 class Identifier {
  public:

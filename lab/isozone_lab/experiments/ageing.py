@@ -100,7 +100,7 @@ EXPERIMENT = Experiment(
           "database that is then deleted (published: 10 TB on 2 TB), the conventional one to its end and then at "
           "random places. Then, in one process, fillrandom and overwrite of {num:,} entries of 20 + 800 bytes, and, "
           "compacted, {reads:,} each of the other three; memtables and tables of {memtable_mib} MiB.",
-    quick=puts(200_000, 22, SERIES, reads=600, zones=480, zone_kib=3840, age=1, memtable_mib=16, speed=0.1),
+    quick=puts(200_000, 41, SERIES, reads=500, zones=480, zone_kib=3840, age=1, memtable_mib=16, speed=0.1),
     full=puts(1_000_000, 400, SERIES, reads=20_000, zones=1600, zone_kib=3840, age=5, memtable_mib=64,
               speed=0.1),
     variants=variants,

@@ -45,7 +45,7 @@ EXPERIMENT = Experiment(
           "file goes to when a zone that it lay in is reset, mean over files and zones; zones that were not reset do "
           "not count. What waits for long waits in proportion to the run, which is shorter here than published. Short "
           "are logs: with policy zenfs they have zones of their own here, which in the original tables share.",
-    quick=space.parameters(space.QUICK, 5, SERIES, range_m=4),
+    quick=space.parameters(space.QUICK, 2, SERIES, range_m=4),
     full=space.parameters(space.FULL, 120, SERIES, range_m=4),
     variants=each_series,
     run=run,

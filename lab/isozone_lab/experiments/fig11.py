@@ -48,7 +48,7 @@ EXPERIMENT = Experiment(
           "between series, so that a gain of reads is not one of the device alone. The writer of readwhilewriting goes "
           "as fast as it can, which is not the same either; at last (paced) at 33 MB/s by the device's speed, which "
           "is. Memtable 64 MB, one client, 1,024 zones and 32 dies." + SCALED,
-    quick=puts(500_000, 38, SERIES, reads=2_000, speed=SPEED),
+    quick=puts(500_000, 43, SERIES, reads=1_800, speed=SPEED),
     full=puts(3_000_000, 500, WITH_LIMIT, reads=20_000, speed=SPEED),
     variants=each_series,
     run=run,

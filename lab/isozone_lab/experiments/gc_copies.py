@@ -46,7 +46,7 @@ EXPERIMENT = Experiment(
           "older entries makes it three quarters full, then overwrite with {overwritten} times what the device holds, "
           "all with the policy isozone. Bytes that the collector wrote. (Published: 1.5 TB of 2 TB, overwritten with "
           "3.5 TB; at another distribution of writes.)",
-    quick=space.parameters(space.QUICK, 13, SERIES, filled=63, overwritten=2.3),
+    quick=space.parameters(space.QUICK, 8, SERIES, filled=63, overwritten=2.3),
     full=space.parameters(space.FULL, 1200, SERIES, filled=63, overwritten=2.3),
     variants=each_series,
     run=run,

@@ -45,7 +45,7 @@ def plot_of(metric, title):
 SETUP = space.SCALE + "fillseq, then overwrite of as many keys; key ranges of {ranges} M. A range at which the " \
                       "device runs out of space has no numbers. "
 COMMON = {"source": f"{space.LIFETIME}, Fig. 15, 16 and 18", "variants": variants, "run": run,
-          "quick": space.parameters(space.QUICK, 4, SERIES, ranges=[4, 6, 7]),
+          "quick": space.parameters(space.QUICK, 2, SERIES, ranges=[4, 6, 7]),
           "full": space.parameters(space.FULL, 150, SERIES, ranges=[4, 5, 6, 7])}
 LEAST, FULLER, MOST = 4, 6, 7  # ranges that every mode has
 

@@ -56,7 +56,7 @@ EXPERIMENT = Experiment(
           "opening the database to the end of the last compaction; the throughput is what flushes and compactions read "
           "and write in a second. The bytes of a job are spread evenly over its time, so that the peak is one "
           "of jobs and not of the device.",
-    quick=puts(1_000_000, 16, SERIES, table_mib=64, read_buffer_mib=16),
+    quick=puts(1_000_000, 18, SERIES, table_mib=64, read_buffer_mib=16),
     full=puts(6_000_000, 200, WITH_LIMIT, table_mib=128, read_buffer_mib=16),
     variants=each_series,
     run=run,

@@ -62,7 +62,7 @@ EXPERIMENT = Experiment(
           "of older entries is the share in the plot; then overwrite, ten times, with a tenth of {overwritten} times "
           "what the device holds, mounted anew each time. At last fsck reads every block, all is deleted, and what is "
           "free is held against what was free at first; half a dozen zones more or less hold metadata.",
-    quick=space.parameters({**space.QUICK, "zones": 128}, 40, ["isozone"], keys_percent=67, overwritten=10),
+    quick=space.parameters({**space.QUICK, "zones": 128}, 20, ["isozone"], keys_percent=67, overwritten=10),
     full=space.parameters(space.FULL, 2400, ["isozone"], keys_percent=67, overwritten=10),
     variants=each_series,
     run=run,

@@ -74,7 +74,7 @@ GROUP = Experiment(
     what="Reclaiming a zone block by block takes long where much is valid; reading in groups is far faster.",
     setup=DEVICE + "isozone bench gc groups reads one zone in requests of 4 to 128 KiB, one at a time; isozone bench "
           "gc reclaim copies what is valid of one. Both as a zone of 1 GiB would take.",
-    quick=parameters(12),
+    quick=parameters(9),
     full=parameters(12),
     variants=lambda _: [Variant("device")],
     run=run_group,
@@ -123,7 +123,7 @@ UNIFORM = Experiment(
     setup=DEVICE + "isozone bench gc collect: {zones} zones filled and updated, then {reclaim:,} blocks reclaimed; "
           "updates are uniform. LSM_ZGC has 16 commands in flight. How many Basic_ZGC has, the paper does not say: "
           "here one, as its description reads, and 16.",
-    quick=parameters(2, zones=16, reclaim=8192, series=[BASIC, DEEP, LSM], utilisations=UTILISATIONS),
+    quick=parameters(1, zones=16, reclaim=8192, series=[BASIC, DEEP, LSM], utilisations=UTILISATIONS),
     full=parameters(8, zones=32, reclaim=16384, series=[BASIC, DEEP, LSM],
                     utilisations=[0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]),
     variants=uniform_variants,
@@ -182,7 +182,7 @@ SKEW = Experiment(
     setup=DEVICE + "isozone bench gc collect: 70 % of updates go to 30 % of the data, utilisation {utilisation}, "
           "{zones} zones; {rounds} rounds of updates and of reclaiming {reclaim:,} blocks. Bimodality is Sarle's "
           "coefficient of the zones' utilisations: above 0.56 for two peaks.",
-    quick=parameters(7, zones=16, reclaim=4096, rounds=10, utilisation=0.8, series=[BASIC, LSM]),
+    quick=parameters(4, zones=16, reclaim=4096, rounds=10, utilisation=0.8, series=[BASIC, LSM]),
     full=parameters(60, zones=32, reclaim=4096, rounds=50, utilisation=0.8, series=[BASIC, LSM]),
     variants=each_series,
     run=run_skew,
@@ -225,7 +225,7 @@ def beside(scheme, paper, threads, **bound):
 
 
 WORKER = {"source": f"{LSM_ZGC}, Fig. 8 and 9", "variants": lambda _: [Variant("device")], "run": run_worker,
-          "quick": parameters(25, zones=16, reclaim=8192, worker_mib=48, threads=[1, 2, 4]),
+          "quick": parameters(11, zones=16, reclaim=8192, worker_mib=48, threads=[1, 2, 4]),
           "full": parameters(90, zones=32, reclaim=16384, worker_mib=128, threads=[1, 2, 4, 8]),
           "plot": plot_worker, "driver": "isozone",
           "setup": DEVICE + "isozone bench gc worker: {worker_mib} MiB are written and then read at random in blocks "
