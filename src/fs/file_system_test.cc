@@ -2,10 +2,12 @@
 
 #include <thread>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "fs/free_zones.h"
+#include "fs/mount.h"
 #include "fs/test_volume.h"
 
 namespace isozone {
@@ -388,6 +390,23 @@ TEST_F(FileSystemTest, WhereALogCannotBeSealedForGoodNothingIsWritten) {
   options.read_only = true;
   ISOZONE_ASSERT_OK(volume_.Mount(options));
   EXPECT_EQ(*volume_.ReadFile("/log"), "record");
+}
+
+TEST(MountShared, WhoIsRefusedForOtherOptionsMayBeTheLastUser) {
+  const MemoryImage image = EmulatedDevice::CreateInMemory(SmallGeometry()).value();
+  {
+    const auto device = EmulatedDevice::Open(image.path(), OpenMode::kReadWrite, {}).value();
+    ISOZONE_ASSERT_OK(FormatDevice(*device, {"test", false}));
+  }
+  const auto come_and_go = [&](std::string_view options) {
+    for (int i = 0; i < 500; ++i) {
+      const Status status = MountShared(fmt::format("emu:{}?{}", image.path(), options), /*read_only=*/false).status();
+      EXPECT_TRUE(status.ok() || status.Is(StatusCode::kInvalidArgument)) << status.ToString();
+    }
+  };
+  std::thread other([&] { come_and_go("log_width=3"); });
+  come_and_go("log_width=2");
+  other.join();
 }
 
 // What a tool that is killed leaves behind.

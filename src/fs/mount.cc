@@ -39,10 +39,11 @@ class MountTable {
     ISOZONE_ASSIGN_OR_RETURN(MountOptions options, MountOptions::FromUri(uri.options));
     options.read_only = read_only;
     const std::string key = fmt::format("{}:{}{}", uri.scheme, uri.path, read_only ? " read-only" : "");
+    std::shared_ptr<FileSystem> mounted;  // outlives the lock, which unmounting takes
     // Held while mounting, so that two threads do not mount one device twice.
     const MutexLock lock(mu_);
     for (auto found = mounts_.find(key); found != mounts_.end(); found = mounts_.find(key)) {
-      const std::shared_ptr<FileSystem> mounted = found->second.lock();
+      mounted = found->second.lock();
       if (mounted == nullptr) {  // the last user is unmounting it
         gone_.Wait(mu_);
         continue;
@@ -54,14 +55,14 @@ class MountTable {
     const OpenMode mode = read_only ? OpenMode::kReadOnly : OpenMode::kReadWrite;
     ISOZONE_ASSIGN_OR_RETURN(auto device, OpenDevice(uri, mode));
     ISOZONE_RETURN_IF_ERROR(uri.options.RejectUnknown());
-    ISOZONE_ASSIGN_OR_RETURN(auto mounted, FileSystem::Mount(std::move(device), options));
+    ISOZONE_ASSIGN_OR_RETURN(auto made, FileSystem::Mount(std::move(device), options));
     const auto unmount = [this, key](FileSystem* last_use) {
       delete last_use;
       Forget(key);
     };
-    const std::shared_ptr<FileSystem> shared(mounted.release(), unmount);
-    mounts_.emplace(key, shared);
-    return shared;
+    mounted = std::shared_ptr<FileSystem>(made.release(), unmount);
+    mounts_.emplace(key, mounted);
+    return mounted;
   }
 
  private:
