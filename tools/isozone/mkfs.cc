@@ -19,7 +19,7 @@ struct MkfsArguments {
 };
 
 // A device that cannot be used: the command was right.
-Status AsNotSupported(Status status) {
+Status AsNotSupported(const Status& status) {
   return status.Is(StatusCode::kInvalidArgument) ? Status::NotSupported(std::string(status.message())) : status;
 }
 
