@@ -102,6 +102,19 @@ class Uri(harness.CliTest):
             self.fails(UNUSABLE, ["needs at least"], "mkfs", f"emu:{self.image}?{options}")
             self.assertFalse(os.path.exists(self.image))
 
+    def test_mkfs_of_a_uri_that_is_not_to_be_written_makes_nothing(self):
+        self.fails(READ_ONLY, ["read_only=on"], "mkfs", f"emu:{self.image}?zones=64&read_only=on")
+        self.assertFalse(os.path.exists(self.image))
+
+    def test_closed_streams_leave_the_image_alone(self):
+        self.format()
+        for closed in ([0], [1], [2], [0, 1, 2]):
+            command = ("rm", f"{self.device}&fault_read_error=0.0001", "/no_such_file")  # says something on stderr
+            for arguments in (command, ("info", "--json", self.device)):
+                harness.subprocess.run([harness.PROGRAM, *arguments], timeout=60, check=False,
+                                       preexec_fn=lambda: [os.close(fd) for fd in closed])
+            self.ok("fsck", self.device)
+
     def test_a_database_uri_may_be_given_as_it_is(self):
         self.format()
         uri = f"{self.device}&stats_file=/tmp/stats.json&log_dir=/tmp"

@@ -60,7 +60,7 @@ class CliTest(unittest.TestCase):
 
 
 class ImageLayout:
-    """Where things are in an image file: docs/format.md, "Image of the emulated SSD"."""
+    """Where things are in an image file: src/device/emulated/image_format.h."""
 
     LIVE_BLOCK = 64 << 10
     ZONE_TABLE = 128 << 10

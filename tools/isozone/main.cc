@@ -1,4 +1,7 @@
 // isozone: the command line. Parses, runs one command, and turns its Status into one line and an exit code.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -60,7 +63,16 @@ int ParseFailure(const CLI::App& app, const CLI::ParseError& error) {
   return Fail(command, Status::InvalidArgument(fmt::format("{}; see {}", what, help)));
 }
 
+// A file that is opened must not take the place of a standard stream that is closed. Reading from it, or writing to it,
+// fails as before.
+void KeepStandardStreamsApart() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) < 0) (void)!::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
 int Main(int argc, char** argv) {
+  KeepStandardStreamsApart();
   CLI::App app("Isozone: RocksDB on zoned flash. Formats, inspects and measures devices.", "isozone");
   app.set_version_flag("--version", "isozone " ISOZONE_VERSION);
   app.footer(ExitCodeHelp());

@@ -98,6 +98,14 @@ Result<ImageInfo> ReadInfo(int fd, const std::string& path) {
 
 }  // namespace
 
+FileDescriptor::FileDescriptor(int fd) : fd_(fd) {
+  if (fd < 0 || fd > STDERR_FILENO) return;
+  fd_ = ::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  const int error = errno;
+  ::close(fd);
+  errno = error;
+}
+
 FileDescriptor::FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
 
 FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {

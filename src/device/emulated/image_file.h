@@ -22,10 +22,12 @@
 
 namespace isozone {
 
-// An open file descriptor, closed with its owner; -1 is none.
+// An open file descriptor, closed with its owner; -1 is none. Never that of a standard stream: where a process has one of
+// these closed, what it prints would go into the file.
 class FileDescriptor {
  public:
-  explicit FileDescriptor(int fd = -1) : fd_(fd) {}
+  // Takes over `fd`. May become -1, with errno.
+  explicit FileDescriptor(int fd = -1);
   FileDescriptor(FileDescriptor&& other) noexcept;
   FileDescriptor& operator=(FileDescriptor&& other) noexcept;
   ~FileDescriptor();
