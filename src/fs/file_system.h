@@ -159,7 +159,7 @@ struct MountOptions {
   bool isolation = true;    // keeps logs and flushes out of the way of compaction; ZenFS+ IV.C
   IoShares io_shares;       // with isolation: what every class is given at least
   uint32_t write_gap = 24;  // with isolation: while users read, a flush starts to program in a group at most once in
-                            // so many program times, the others more often; 0: no limit; .. 1000. write_gaps.h
+                            // so many program times, the others more often, at most a second; 0: none; .. 1000
   GcOptions gc = {.scheme = "", .tuning = {}};  // garbage collection; no scheme: that of the policy (GcScheme)
   uint64_t checkpoint_after = 32 * kMiB;        // bytes of journal after which a checkpoint is taken; 64 KiB .. 4 GiB
   bool log_write_through = false;  // FileWriter::Flush of a kLog file writes to the device, so that unsynced log

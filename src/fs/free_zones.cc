@@ -3,16 +3,17 @@
 #include <set>
 
 #include "fs/journal.h"
+#include "fs/metadata_io.h"
 #include "fs/superblock.h"
 
 namespace isozone {
 namespace {
 
-std::set<ZoneId> ZonesOf(const RecoveredMetadata& metadata) {
+std::set<ZoneId> ZonesOf(const DeviceGeometry& geometry, const RecoveredMetadata& metadata) {
   std::set<ZoneId> zones;
   for (const auto& [zone, use] : metadata.zones) zones.insert(zone);
   for (const Inode* inode = metadata.state.Next(InodeId(0)); inode != nullptr; inode = metadata.state.Next(inode->id)) {
-    // A region is named before it is written. (Extents are written before they are named.)
+    for (const FileExtent& extent : inode->extents) zones.insert(geometry.ZoneOf(extent.device_offset));
     for (const LogRegion& region : inode->regions) zones.insert(region.zone);
   }
   return zones;
@@ -20,18 +21,25 @@ std::set<ZoneId> ZonesOf(const RecoveredMetadata& metadata) {
 
 }  // namespace
 
-Result<std::vector<ZoneId>> FindFreeZones(ZonedDevice& device) {
+Result<std::vector<ZoneId>> FreeUpZones(ZonedDevice& device) {
   std::set<ZoneId> owned;
   ISOZONE_ASSIGN_OR_RETURN(const DeviceContent content, ProbeDevice(device));
-  if (content != DeviceContent::kEmpty) {
+  const bool has_owner = content != DeviceContent::kEmpty;
+  if (has_owner) {
     ISOZONE_ASSIGN_OR_RETURN(const RecoveredMetadata metadata, RecoverMetadata(device));
-    owned = ZonesOf(metadata);
+    owned = ZonesOf(device.geometry(), metadata);
+    ISOZONE_RETURN_IF_ERROR(FlushDevice(device));  // what says that the others are dead
   }
   std::vector<ZoneDescriptor> report(device.geometry().zone_count);
   ISOZONE_RETURN_IF_ERROR(device.ReportZones(ZoneId(0), report));
   std::vector<ZoneId> free;
   for (const ZoneDescriptor& zone : report) {
-    if (zone.state == ZoneState::kEmpty && !owned.contains(zone.zone)) free.push_back(zone.zone);
+    if (owned.contains(zone.zone) || zone.state == ZoneState::kReadOnly || zone.state == ZoneState::kOffline) continue;
+    if (zone.state != ZoneState::kEmpty) {
+      if (!has_owner) continue;
+      ISOZONE_RETURN_IF_ERROR(ManageZone(device, DeviceOp::kReset, zone.zone));
+    }
+    free.push_back(zone.zone);
   }
   return free;
 }

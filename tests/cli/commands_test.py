@@ -142,7 +142,7 @@ class Files(harness.CliTest):
         self.assertEqual(self.names("/tree/deep"), ["empty/", "small"])
 
     def test_rm_removes_trees(self):
-        self.ok("rm", "-r", self.device, "/tree")
+        self.ok("rm", "-r", self.device, "/tree", "/tree/deep", "/tree")
         self.assertEqual(self.names(), [])
 
     def test_fsck_finds_it_clean_and_reads_every_byte(self):
@@ -272,12 +272,17 @@ class Izg(harness.CliTest):
             process.wait()
             self.assertTrue(self.json("fsck", device, "--json")["clean"])
             self.assertEqual(self.ok("cat", device, "/file"), b"kept")
+        found = self.json("izg", "identify", "--json", device)
+        # Nothing of what was left is in its way: all but superblocks, journal and checkpoint.
+        self.assertLessEqual(found["group_of_zone"].count(65535), 4)
         self.ok("cp", device, self.write("file", b"second"), ":/second")
         self.assertTrue(self.json("fsck", device, "--json")["clean"])
 
     def test_identify_finds_nothing_where_nothing_interferes(self):
         self.format()
-        self.assertIn("every zone is a group of its own", self.ok("izg", "identify", self.device).decode())
+        said = self.ok("izg", "identify", self.device).decode()
+        self.assertIn("every zone is a group of its own", said)
+        self.assertIn("timing=off", said)
         self.assertEqual(self.json("izg", "show", self.device, "--json")["groups"], 0)
 
     def test_identify_stores_nothing_on_a_device_without_file_system(self):

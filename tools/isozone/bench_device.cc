@@ -10,6 +10,7 @@
 #include "isozone/interference.h"
 #include "isozone/progress.h"
 #include "isozone/session.h"
+#include "isozone/timing_note.h"
 
 namespace isozone::cli {
 namespace {
@@ -75,33 +76,10 @@ Json SeriesJson(const InterferenceSeries& series) {
           {"points", std::move(points)}};
 }
 
-// How far the emulator lags behind its own model; none of a device that does not emulate time.
-std::optional<Histogram::Snapshot> LatenessOf(const ZonedDevice& device) {
-  if (!EmulatesTime(device)) return std::nullopt;
-  return dynamic_cast<const EmulatedDevice&>(device).lateness();
-}
-
-Json LatenessJson(const std::optional<Histogram::Snapshot>& lateness) {
-  if (!lateness) return {};
-  return {{"median_us", static_cast<double>(lateness->Percentile(50)) / 1000},
-          {"p99_us", static_cast<double>(lateness->Percentile(99)) / 1000}};
-}
-
-void PrintTimingNote(const ZonedDevice& device, const std::optional<Histogram::Snapshot>& lateness, Console& console) {
-  if (lateness) {
-    console.Print("The emulator completed its commands {:.0f} us late (median; P99 {:.0f} us).\n",
-                  static_cast<double>(lateness->Percentile(50)) / 1000,
-                  static_cast<double>(lateness->Percentile(99)) / 1000);
-  } else if (ProfileOf(device)) {
-    console.Print(
-        "This device emulates no timing (timing=off): the figures are those of the host's memory and disk.\n");
-  }
-}
-
 Status BenchDevice(const DeviceArguments& arguments, Console& console) {
   ISOZONE_ASSIGN_OR_RETURN(const OpenedDevice opened, OpenByUri(arguments.device, OpenMode::kReadWrite));
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<InterferenceSeries> series, Measure(*opened.device, arguments));
-  const auto lateness = LatenessOf(*opened.device);
+  const TimingNote timing(*opened.device);
   if (!arguments.svg_path.empty()) {
     ISOZONE_RETURN_IF_ERROR(
         WriteLocalFile(arguments.svg_path, InterferenceSvg(series, opened.device->name(), arguments.transfer)));
@@ -111,13 +89,13 @@ Status BenchDevice(const DeviceArguments& arguments, Console& console) {
                        {"transfer", arguments.transfer},
                        {"reads", SeriesJson(series[0])},
                        {"writes", SeriesJson(series[1])},
-                       {"lateness", LatenessJson(lateness)}});
+                       {"lateness", timing.LatenessJson()}});
     return Status::Ok();
   }
   console.Print("{}: {} commands at queue depth 1 beside the same on another zone\n\n", opened.device->name(),
                 FormatSize(arguments.transfer));
   for (const InterferenceSeries& one : series) PrintInterference(one, console);
-  PrintTimingNote(*opened.device, lateness, console);
+  timing.Print(console);
   return Status::Ok();
 }
 

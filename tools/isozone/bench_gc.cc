@@ -5,7 +5,6 @@
 #include <span>
 #include <utility>
 
-#include "device/emulated/emulated_device.h"
 #include "isozone/bench.h"
 #include "isozone/progress.h"
 #include "isozone/table.h"
@@ -237,12 +236,6 @@ Json CollectResultJson(const CollectResult& result, uint64_t block_size) {
           {"in_flight_max", result.depth_max},
           {"zones_by_utilisation_before", result.before},
           {"zones_by_utilisation_after", result.after}};
-}
-
-void PrintUntimedNote(const ZonedDevice& device, Console& console) {
-  const auto* emulated = dynamic_cast<const EmulatedDevice*>(&device);
-  if (emulated == nullptr || emulated->timing()) return;
-  console.Print("\nThis device emulates no timing (timing=off): times are those of the host's memory and disk.\n");
 }
 
 }  // namespace isozone::cli

@@ -11,6 +11,7 @@
 #include "isozone/gc_collector.h"
 #include "isozone/scratch_zones.h"
 #include "isozone/session.h"
+#include "isozone/timing_note.h"
 
 namespace isozone::cli {
 
@@ -88,8 +89,6 @@ class GcBench {
 void PrintGcSetup(const GcArguments& arguments, GcBench& bench, Console& console);
 Json GcSetupJson(const GcArguments& arguments, GcBench& bench);
 Json CollectResultJson(const CollectResult& result, uint64_t block_size);
-// Says so where the figures are not those of a device: timing=off.
-void PrintUntimedNote(const ZonedDevice& device, Console& console);
 
 Action DefineBenchGcCollect(CLI::App& app);
 Action DefineBenchGcWorker(CLI::App& app);

@@ -156,7 +156,7 @@ Status BenchGcCollect(const CollectArguments& arguments, Console& console) {
   PrintHistograms(runs, console);
   PrintComparison(runs, console);
   if (arguments.verify) console.Print("\nEvery valid block was read back and is what was written last.\n");
-  PrintUntimedNote(*opened.device, console);
+  TimingNote(*opened.device).PrintProblem(console);
   return Status::Ok();
 }
 

@@ -136,7 +136,7 @@ Status BenchGcWorker(const WorkerArguments& arguments, Console& console) {
   }
   PrintGcSetup(arguments, *bench, console);
   PrintCases(cases, console);
-  PrintUntimedNote(*opened.device, console);
+  TimingNote(*opened.device).PrintProblem(console);
   return Status::Ok();
 }
 

@@ -59,7 +59,7 @@ Status BenchGcReclaim(const ZoneArguments& arguments, Console& console) {
   console.Print("{}: reclaiming one zone of {}, block by block; seed {}\n\n", opened.device->name(),
                 FormatSize(capacity), arguments.seed);
   table.Print(console);
-  PrintUntimedNote(*opened.device, console);
+  TimingNote(*opened.device).PrintProblem(console);
   return Status::Ok();
 }
 
@@ -93,7 +93,7 @@ Status BenchGcGroups(const ZoneArguments& arguments, Console& console) {
   }
   console.Print("{}: reading one zone of {}, one request at a time\n\n", opened.device->name(), FormatSize(capacity));
   table.Print(console);
-  PrintUntimedNote(*opened.device, console);
+  TimingNote(*opened.device).PrintProblem(console);
   return Status::Ok();
 }
 

@@ -218,8 +218,10 @@ Status Rm(const PathsArguments& arguments, Console& /*console*/) {
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(arguments.device, OpenMode::kReadWrite));
   ISOZONE_RETURN_IF_ERROR(CheckRemovable(*file_system, arguments));
   for (const std::string& path : arguments.paths) {
-    ISOZONE_ASSIGN_OR_RETURN(const FileAttributes attributes, file_system->Stat(path));
-    ISOZONE_RETURN_IF_ERROR(attributes.is_directory ? RemoveTree(*file_system, path) : file_system->Unlink(path));
+    const auto attributes = file_system->Stat(path);
+    if (attributes.status().Is(StatusCode::kNotFound)) continue;  // it went with a path before it
+    ISOZONE_RETURN_IF_ERROR(attributes.status());
+    ISOZONE_RETURN_IF_ERROR(attributes->is_directory ? RemoveTree(*file_system, path) : file_system->Unlink(path));
   }
   ISOZONE_RETURN_IF_ERROR(file_system->SyncMetadata());
   return file_system->Unmount();

@@ -11,6 +11,7 @@
 #include "isozone/progress.h"
 #include "isozone/report.h"
 #include "isozone/session.h"
+#include "isozone/timing_note.h"
 #include "izg/identify.h"
 
 namespace isozone::cli {
@@ -51,7 +52,7 @@ Status Draw(const GroupsArguments& arguments, const std::string& device, const Z
 }
 
 Result<IdentifyReport> Measure(ZonedDevice& device) {
-  ISOZONE_ASSIGN_OR_RETURN(const std::vector<ZoneId> free, FindFreeZones(device));
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<ZoneId> free, FreeUpZones(device));
   ISOZONE_ASSIGN_OR_RETURN(const auto prober, DeviceProber::Create(device, free));
   Progress progress("finding groups", prober->zones().size(), Progress::Unit::kSteps);
   IdentifyOptions options;
@@ -76,18 +77,21 @@ Status Identify(const GroupsArguments& arguments, Console& console) {
   const std::string name = opened.device->name();
   ISOZONE_ASSIGN_OR_RETURN(const bool formatted, IsFormatted(*opened.device));
   ISOZONE_ASSIGN_OR_RETURN(const IdentifyReport report, Measure(*opened.device));
+  const TimingNote timing(*opened.device);
   if (formatted) ISOZONE_RETURN_IF_ERROR(Store(std::move(opened), report.groups));
   ISOZONE_RETURN_IF_ERROR(Draw(arguments, name, report.groups));
   if (arguments.json) {
     Json document = GroupsJson(name, report.groups);
     document["stored"] = formatted;
     document["cost"] = CostJson(report);
+    document["lateness"] = timing.LatenessJson();
     console.PrintJson(document);
     return Status::Ok();
   }
   console.Print("{}: {}\n{}\n{}\n\n", console.Bold(Printable(name)), GroupSummary(report.groups), Cost(report),
                 formatted ? "stored with the file system" : "not stored: the device is not formatted");
   PrintGroupMap(report.groups, console);
+  timing.PrintProblem(console);
   return Status::Ok();
 }
 

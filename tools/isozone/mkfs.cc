@@ -24,16 +24,17 @@ Status AsNotSupported(const Status& status) {
 }
 
 // Looks for the device first, which checks every option: a mistyped one must not leave an image of another shape.
-Status CreateIfMissing(const std::string& text) {
-  const auto found = OpenByUri(text, OpenMode::kReadOnly);
-  if (!found.status().Is(StatusCode::kNotFound)) return found.status();
+Result<OpenedDevice> OpenOrCreate(const std::string& text) {
+  auto found = OpenByUri(text, OpenMode::kReadWrite);
+  if (!found.status().Is(StatusCode::kNotFound)) return found;
   ISOZONE_ASSIGN_OR_RETURN(Uri uri, ParseUri(text));
-  return CreateDevice(uri, [](const DeviceGeometry& geometry) { return AsNotSupported(CheckDeviceFits(geometry)); });
+  ISOZONE_RETURN_IF_ERROR(
+      CreateDevice(uri, [](const DeviceGeometry& geometry) { return AsNotSupported(CheckDeviceFits(geometry)); }));
+  return OpenByUri(text, OpenMode::kReadWrite);
 }
 
 Status Mkfs(const MkfsArguments& arguments, Console& console) {
-  ISOZONE_RETURN_IF_ERROR(CreateIfMissing(arguments.device));
-  ISOZONE_ASSIGN_OR_RETURN(OpenedDevice opened, OpenByUri(arguments.device, OpenMode::kReadWrite));
+  ISOZONE_ASSIGN_OR_RETURN(OpenedDevice opened, OpenOrCreate(arguments.device));
   ISOZONE_RETURN_IF_ERROR(AsNotSupported(FormatDevice(*opened.device, arguments.format)));
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountOpened(std::move(opened)));
 

@@ -47,7 +47,7 @@ Result<ScratchZones> ScratchZones::Take(ZonedDevice& device, uint32_t count, boo
     scratch.device_ = &device;
     return scratch;
   }
-  ISOZONE_ASSIGN_OR_RETURN(const std::vector<ZoneId> free, FindFreeZones(device));
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<ZoneId> free, FreeUpZones(device));
   const Run run = FindRun(free, count);
   if (run.count >= count) return ScratchZones(device, ZoneId(run.first), count);
   return Status::NoSpace(
