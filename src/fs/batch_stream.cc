@@ -39,6 +39,11 @@ std::string_view StreamName(StreamKind kind) { return kind == StreamKind::kJourn
 
 }  // namespace
 
+void RecordQueue::Drop(uint64_t records) {
+  begins_.erase(begins_.begin(), begins_.begin() + static_cast<ptrdiff_t>(records));
+  front_ = begins_.empty() ? base_ + bytes_.size() : begins_.front();
+}
+
 void RecordQueue::Compact() {
   // Moves what is left only when at least as much was taken: constant cost per byte.
   const uint64_t taken = front_ - base_;

@@ -59,6 +59,9 @@ class RecordQueue {
     std::memcpy(bytes_.data() + begin, &length, sizeof(length));
   }
 
+  // Leaves out the rest of a record that was taken in part, and the first `records` of the others.
+  void Drop(uint64_t records);
+
   uint64_t size() const { return base_ + bytes_.size() - front_; }  // bytes
   bool empty() const { return size() == 0; }
 

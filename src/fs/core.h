@@ -61,8 +61,8 @@ struct FsCore {
   MetadataState state ISOZONE_GUARDED_BY(namespace_mutex);
   std::unordered_map<InodeId, std::weak_ptr<OpenFile>> open_files ISOZONE_GUARDED_BY(namespace_mutex);
 
-  // Logs of which regions are open though nobody writes them: they could not be read when mounting. Until they are, or
-  // the log is removed, so much counts as live there (zone, bytes), to keep the zones from being reset.
+  // Logs of which regions are open though nobody writes them: they could not be read when mounting, or not be closed.
+  // Until they are, or the log is removed, so much counts as live there (zone, bytes), to keep the zones from being reset.
   std::unordered_map<InodeId, std::vector<std::pair<ZoneId, uint64_t>>> unread_logs ISOZONE_GUARDED_BY(namespace_mutex);
 
   std::unique_ptr<ZonePool> pool;    // set at mount, never changed

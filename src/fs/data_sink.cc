@@ -78,9 +78,12 @@ class DataSink final : public WriteSink {
     for (size_t i = 0; i < parts; ++i) {
       Part& part = parts_.front();
       if (part.lane != nullptr) Settle(*part.lane);
-      const size_t known = written.size();
-      const Status status = TakeOver(part, written);
-      for (size_t k = known; k < written.size(); ++k) AppendExtent(pending_, written[k], core_.geometry().zone_size);
+      std::vector<FileExtent> extents;
+      const Status status = TakeOver(part, extents);
+      for (const FileExtent& extent : extents) {
+        AppendExtent(pending_, extent, core_.geometry().zone_size);
+        AppendExtent(written, extent, core_.geometry().zone_size);
+      }
       parts_.pop_front();
       if (status.ok()) continue;
       DropStarted();
@@ -214,12 +217,13 @@ class DataSink final : public WriteSink {
     part.status = outcome.status();
   }
 
+  // Appends where the part lies to `written`; also when it fails half-way.
   Status TakeOver(Part& part, std::vector<FileExtent>& written) {
     ISOZONE_RETURN_IF_ERROR(part.status);
     if (part.lost) {
       return rescue_.WriteExtents(part.blocks, part.extent.length, part.extent.file_offset, part.durable, written);
     }
-    AppendExtent(written, part.extent, core_.geometry().zone_size);
+    written.push_back(part.extent);
     return Status::Ok();
   }
 

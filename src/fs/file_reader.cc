@@ -153,7 +153,8 @@ uint64_t PiecewiseReader::Window() const {
 
 Result<size_t> PiecewiseReader::Read(uint64_t offset, std::span<std::byte> buffer, IoClass io_class) {
   if (!reads_ahead_ || io_class != IoClass::kCompactionRead) return ReadAtOnce(offset, buffer, io_class);
-  const size_t done = ahead_.TryRead(offset, buffer, io_class, size());
+  const uint64_t generation = file_->generation();
+  const size_t done = ahead_.TryRead(offset, buffer, io_class, size(), generation);
   if (done == buffer.size()) return done;
   ISOZONE_ASSIGN_OR_RETURN(const size_t rest, ReadAtOnce(offset + done, buffer.subspan(done), io_class));
   return done + rest;

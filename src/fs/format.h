@@ -1,4 +1,4 @@
-// The structures of the metadata on the device, format version 3. docs/format.md describes what they mean; nothing but
+// The structures of the metadata on the device, format version 4. docs/format.md describes what they mean; nothing but
 // the files beside this one that read and write them includes it. All fields are little-endian.
 //
 // Bytes of a device become one of these only for the code that checks them; everything else sees the types they are
@@ -15,7 +15,7 @@
 
 namespace isozone {
 
-inline constexpr uint32_t kFormatVersion = 3;
+inline constexpr uint32_t kFormatVersion = 4;
 
 using Uuid = std::array<uint8_t, 16>;
 

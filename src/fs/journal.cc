@@ -74,9 +74,13 @@ struct Journal::Impl {
   Status Checkpoint() ISOZONE_EXCLUDES(mu);
   void StopThread() ISOZONE_EXCLUDES(mu);
 
-  // Writes one batch, of all that waits or as much as fits, as the leader.
+  // A batch can be written.
+  bool HasRoom() const ISOZONE_REQUIRES(mu);
+  // Writes one batch, of all that waits or as much as fits, as the leader. HasRoom, and nobody else is committing.
   Status CommitBatch() ISOZONE_REQUIRES(mu);
-  Status TakeNextZone(ZoneLease& lease) ISOZONE_REQUIRES(mu);
+  // Returns once there is room, or a checkpoint stands for what the journal has no room for.
+  Status AwaitRoom() ISOZONE_REQUIRES(mu);
+  Status AwaitCheckpoint() ISOZONE_REQUIRES(mu);
   // Nothing can be written any more; returns what callers are told.
   Status Latch(const Status& cause) ISOZONE_REQUIRES(mu);
 
@@ -91,7 +95,10 @@ struct Journal::Impl {
   // Makes a checkpoint of the snapshot, durable, that no superblock names yet.
   Result<StreamPlace> CopySnapshot(const ZoneGroups* groups, CheckpointFooter footer) ISOZONE_EXCLUDES(mu);
   Status SwitchCheckpoint(const StreamPlace& checkpoint, const JournalPosition& begin) ISOZONE_REQUIRES(mu);
+  // kNoSpace where that takes a zone that the journal should not, or cannot, have now.
   Status SyncInThread(uint64_t sequence) ISOZONE_REQUIRES(mu);
+  // The journal goes on behind `sequence`, up to which a checkpoint stands for it, though it has no room to get there.
+  void SkipTo(uint64_t sequence) ISOZONE_REQUIRES(mu);
   // Latches where it fails.
   Status WriteSuperblock(Superblock next) ISOZONE_REQUIRES(mu);
 
@@ -152,6 +159,9 @@ Journal::Impl::~Impl() { StopThread(); }
 // --- Opening ---
 
 Status Journal::Impl::Resume(const RecoveredMetadata& recovered) {
+  // What was found is what all that is written from here on builds upon. A process that was killed may have left it
+  // where a power cut could still take it.
+  ISOZONE_RETURN_IF_ERROR(FlushDevice(device));
   const RecoveredMetadata::Position& found = *recovered.position;
   const MutexLock lock(mu);
   Superblock next = superblock;
@@ -230,7 +240,7 @@ Status Journal::Impl::Sync(uint64_t sequence) {
     if (committing) {
       changed.Wait(mu);
     } else {
-      ISOZONE_RETURN_IF_ERROR(CommitBatch());
+      ISOZONE_RETURN_IF_ERROR(HasRoom() ? CommitBatch() : AwaitRoom());
     }
   }
   return {};
@@ -242,27 +252,33 @@ void Journal::Impl::SyncSoon(uint64_t sequence) {
   if (WantsSync()) work.Signal();
 }
 
+bool Journal::Impl::HasRoom() const { return next_zone.held() || (zone.held() && zone.room() > 0); }
+
 Status Journal::Impl::CommitBatch() {
   committing = true;
+  if (!zone.held() || zone.room() == 0) {
+    zone = std::move(next_zone);
+    ++position.segment;
+    position.offset = zone.write_pointer();
+    work.Signal();
+  }
   ZoneLease lease = std::move(zone);
-  Status status = lease.held() && lease.room() > 0 ? Status::Ok() : TakeNextZone(lease);
+  const BatchBuilder::Batch batch = builder.Build(pending, position.counters, lease.room());
+  Status status;
+  {
+    const MutexUnlock unlock(mu);
+    status = WriteDurably(device, lease, batch.blocks);
+  }
   if (status.ok()) {
-    const BatchBuilder::Batch batch = builder.Build(pending, position.counters, lease.room());
-    {
-      const MutexUnlock unlock(mu);
-      status = WriteDurably(device, lease, batch.blocks);
-    }
-    if (status.ok()) {
-      position.offset = lease.write_pointer();
-      position.counters = batch.next;
-      durable_sequence = batch.next.sequence - (batch.cuts_record ? 2 : 1);
-      journal_bytes += batch.blocks.size();
-      stats.bytes += batch.blocks.size();
-      ++stats.commits;
-      if (WantsCheckpoint()) work.Signal();
-    } else {
-      status = Latch(status);
-    }
+    position.offset = lease.write_pointer();
+    position.counters = batch.next;
+    durable_sequence = batch.next.sequence - (batch.cuts_record ? 2 : 1);
+    journal_bytes += batch.blocks.size();
+    stats.bytes += batch.blocks.size();
+    ++stats.commits;
+    if (WantsCheckpoint()) work.Signal();
+  } else {
+    status = Latch(status);
   }
   zone = std::move(lease);
   committing = false;
@@ -270,20 +286,26 @@ Status Journal::Impl::CommitBatch() {
   return status;
 }
 
-Status Journal::Impl::TakeNextZone(ZoneLease& lease) {
-  next_zone_failure = Status::Ok();
-  while (!next_zone.held()) {
+Status Journal::Impl::AwaitRoom() {
+  const uint64_t durable = durable_sequence;
+  next_zone_failure = Status::Ok();  // there may be one now
+  while (!HasRoom() && durable_sequence == durable) {
     if (!latched.ok()) return latched;
-    if (!next_zone_failure.ok()) return next_zone_failure;
+    if (!next_zone_failure.ok()) return AwaitCheckpoint();
     work.Signal();
-    changed.SignalAll();  // for the thread, should it wait for this commit
     changed.Wait(mu);
   }
-  lease = std::move(next_zone);
-  ++position.segment;
-  position.offset = lease.write_pointer();
-  work.Signal();
   return {};
+}
+
+Status Journal::Impl::AwaitCheckpoint() {
+  const uint64_t mine = ++checkpoints_wanted;
+  work.Signal();
+  while (checkpoints_ended < mine) {
+    if (!latched.ok()) return latched;
+    changed.Wait(mu);
+  }
+  return checkpoint_status;
 }
 
 Status Journal::Impl::Latch(const Status& cause) {
@@ -301,13 +323,7 @@ Status Journal::Impl::Latch(const Status& cause) {
 
 Status Journal::Impl::Checkpoint() {
   const MutexLock lock(mu);
-  const uint64_t mine = ++checkpoints_wanted;
-  work.Signal();
-  while (checkpoints_ended < mine) {
-    if (!latched.ok()) return latched;
-    changed.Wait(mu);
-  }
-  return checkpoint_status;
+  return AwaitCheckpoint();
 }
 
 void Journal::Impl::StopThread() {
@@ -328,9 +344,8 @@ void Journal::Impl::Run() {
     if (WantsNextZone() && (may_take_last || !IsShortOfZones())) {
       PrepareNextZone();
       may_take_last = false;
-    } else if (WantsSync()) {
-      if (!SyncInThread(wanted_sequence).ok()) wanted_sequence = 0;
-    } else if (WantsCheckpoint() || WantsNextZone()) {
+    } else if (WantsNextZone() || WantsCheckpoint()) {
+      may_take_last = WantsNextZone();
       const uint64_t serves = checkpoints_wanted;
       Status status;
       {
@@ -340,8 +355,9 @@ void Journal::Impl::Run() {
       if (!status.ok()) Log().warn("no checkpoint could be written: {}", status.ToString());
       checkpoint_status = status;
       checkpoints_ended = serves;
-      may_take_last = true;
       changed.SignalAll();
+    } else if (WantsSync()) {
+      if (!SyncInThread(wanted_sequence).ok()) wanted_sequence = 0;
     } else {
       work.Wait(mu);
     }
@@ -370,7 +386,9 @@ void Journal::Impl::PrepareNextZone() {
   if (lease.ok()) {
     Superblock next = superblock;
     next.journal.segments.push_back({lease->zone(), lease->write_pointer(), Segment::kOpen});
-    if (WriteSuperblock(std::move(next)).ok()) next_zone = std::move(lease).value();
+    // A superblock that could not be written may count all the same: the zone that it names is nobody else's.
+    (void)WriteSuperblock(std::move(next));  // latches
+    next_zone = std::move(lease).value();
   } else {
     next_zone_failure = lease.status();
   }
@@ -414,11 +432,17 @@ Status Journal::Impl::WriteCheckpoint() {
   stats.bytes += checkpoint_writer.bytes_written() - bytes_before;
   if (checkpoint_writer.write_failed()) return Latch(place.status());
   Status status = place.ok() ? SyncInThread(footer.sequence) : place.status();
-  if (!status.ok()) {
+  const bool skips = place.ok() && status.Is(StatusCode::kNoSpace);
+  if (skips) {
+    SkipTo(footer.sequence);
+    begin = position;
+  } else if (!status.ok()) {
     checkpoint_writer.Abandon();
     return status;
   }
-  return SwitchCheckpoint(*place, begin);
+  ISOZONE_RETURN_IF_ERROR(SwitchCheckpoint(*place, begin));
+  if (skips) durable_sequence = footer.sequence;
+  return {};
 }
 
 Result<StreamPlace> Journal::Impl::CopySnapshot(const ZoneGroups* groups, CheckpointFooter footer) {
@@ -444,20 +468,27 @@ Result<StreamPlace> Journal::Impl::CopySnapshot(const ZoneGroups* groups, Checkp
 // The journal must reach the checkpoint before it counts, so that its sequence numbers have no gap behind it. Commits
 // need zones that only this thread prepares: it must not wait for one itself.
 Status Journal::Impl::SyncInThread(uint64_t sequence) {
-  next_zone_failure = Status::Ok();  // there may be one now
+  next_zone_failure = Status::Ok();
   while (durable_sequence < sequence) {
     if (!latched.ok()) return latched;
-    if (WantsNextZone()) {
-      PrepareNextZone();
-    } else if (committing) {
+    if (committing) {
       changed.Wait(mu);
-    } else if (!next_zone.held() && (!zone.held() || zone.room() == 0)) {
-      return next_zone_failure;
-    } else {
+    } else if (HasRoom()) {
       ISOZONE_RETURN_IF_ERROR(CommitBatch());
+    } else if (!next_zone_failure.ok()) {
+      return next_zone_failure;
+    } else if (IsShortOfZones()) {
+      return Status::NoSpace("the journal leaves the last empty zones to checkpoints");
+    } else {
+      PrepareNextZone();
     }
   }
   return {};
+}
+
+void Journal::Impl::SkipTo(uint64_t sequence) {
+  pending.Drop(sequence + 1 - position.counters.sequence);
+  position.counters.sequence = sequence + 1;
 }
 
 Status Journal::Impl::SwitchCheckpoint(const StreamPlace& checkpoint, const JournalPosition& begin) {

@@ -17,12 +17,13 @@
 // Rolling: when `checkpoint_after` bytes of journal lie behind the last checkpoint, or before the journal takes one of
 // the last empty zones, the thread notes where the journal stands, writes a snapshot of that moment behind the last
 // checkpoint's zone, and then one superblock that names the new checkpoint and lets the journal begin at the noted
-// place. Zones it no longer names are given back. Writers go on meanwhile, and the journal in its zone.
+// place. Zones it no longer names are given back. Writers go on meanwhile, and the journal in its zone. Records that it
+// has no zone for are left out of it: the checkpoint has what they did.
 //
 // Failures: a batch whose blocks end before its length says, at the write pointer of the last journal zone, is torn:
 // the normal end after a power cut. Any other invalid byte below a write pointer is corruption, reported with its
 // place. The first failed metadata write latches: every later Sync returns kReadOnly with the cause. Where merely no
-// zone is left to go on in, Sync returns that error, and a later one tries again.
+// zone is left, for the journal or for a checkpoint, Sync returns that error, and a later one tries again.
 //
 // Thread safety: Append is serialised by the caller together with the MetadataState it belongs to (the namespace lock);
 // Sync and the rest from any thread.
@@ -89,7 +90,7 @@ class Journal {
   uint64_t Append(std::span<const MetadataOp> ops);
 
   // Returns when every record up to `sequence` is durable. Call it without the namespace mutex. kReadOnly once latched;
-  // kNoSpace where the journal needs a zone and there is none.
+  // kNoSpace where neither the journal nor a checkpoint has a zone to go on in.
   Status Sync(uint64_t sequence);
   // The same soon, without waiting: the thread does it, and if it fails, the next Sync says so.
   void SyncSoon(uint64_t sequence);

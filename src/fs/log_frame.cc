@@ -27,19 +27,24 @@ class WindowReader {
 
   // The bytes [offset, offset + length) of the zone, length <= kScanWindow; offset block-aligned and never decreasing.
   Result<std::span<const std::byte>> Get(uint64_t offset, uint64_t length) {
-    if (offset < start_ || offset + length > start_ + filled_) ISOZONE_RETURN_IF_ERROR(Fill(offset));
+    if (offset < start_ || offset + length > start_ + filled_) {
+      const uint64_t needed = RoundUp(length, engine_.device().geometry().block_size);
+      // Further on there may be a block that cannot be read; that is not to take with it what is before.
+      if (!Fill(offset, kScanWindow).ok()) ISOZONE_RETURN_IF_ERROR(Fill(offset, needed));
+    }
     return std::span<const std::byte>(buffer_.span().subspan(offset - start_, length));
   }
 
  private:
-  Status Fill(uint64_t offset) {
+  // At most `length` bytes.
+  Status Fill(uint64_t offset, uint64_t length) {
     const DeviceGeometry& geometry = engine_.device().geometry();
     IoRequest request;
     request.io_class = IoClass::kOther;
     request.device.op = DeviceOp::kRead;
     request.device.offset = DeviceOffset(geometry.ZoneStart(zone_).value() + offset);
     request.device.data = buffer_.data();
-    request.device.length = std::min<uint64_t>(kScanWindow, limit_ - offset);
+    request.device.length = std::min<uint64_t>(length, limit_ - offset);
     if (geometry.max_transfer != 0) request.device.length = std::min(request.device.length, geometry.max_transfer);
     engine_.Run(request);
     ISOZONE_RETURN_IF_ERROR(ToStatus(geometry, request.device));
@@ -76,7 +81,8 @@ class LogScanner {
       return std::move(scan_);
     }
     bool more = true;
-    while (more && scan_.end < limit_) {
+    const bool to_the_end = region_.open() || region_.damaged;
+    while (more && scan_.end < limit_ && (to_the_end || scan_.payload < region_.payload)) {
       const Result<bool> next = NextFrame();
       if (!next.ok()) scan_.damage = next.status();
       more = next.ok() && *next;
@@ -148,13 +154,9 @@ class LogScanner {
   // A log that was cut (truncated) keeps its frames, and ends inside one.
   void CutToPayload() {
     if (scan_.payload < region_.payload) scan_.damage = Damage("less payload than the metadata says");
-    while (scan_.payload > region_.payload) {
-      FileExtent& last = scan_.extents.back();
-      const uint64_t surplus = std::min(last.length, scan_.payload - region_.payload);
-      last.length -= surplus;
-      scan_.payload -= surplus;
-      if (last.length == 0) scan_.extents.pop_back();
-    }
+    if (scan_.payload <= region_.payload) return;
+    scan_.extents.back().length -= scan_.payload - region_.payload;
+    scan_.payload = region_.payload;
   }
 
   const DeviceGeometry& geometry_;

@@ -60,8 +60,8 @@ struct LogScan {
   Status damage;                    // what stopped the scan other than the end; the fields above say how far it came
 };
 
-// Walks the frames of `region`. A sealed region ends where its metadata says (a torn frame there is damage); an open one
-// is followed up to the write pointer of `zone`, the zone's descriptor. Read errors and a zone that is offline are
+// Walks the frames of `region`. A sealed region ends where its payload does, or, if it is damaged, where that is met, and
+// must be whole up to there; an open one is followed up to the write pointer of `zone`, the zone's descriptor. Read errors and a zone that is offline are
 // damage.
 LogScan ScanLogRegion(IoEngine& engine, uint32_t uuid_seed, InodeId inode, const LogRegion& region,
                       const ZoneDescriptor& zone);

@@ -10,6 +10,32 @@
 namespace isozone {
 namespace {
 
+// Passes everything on but reads of one block.
+class BadBlockDevice final : public ZonedDevice {
+ public:
+  BadBlockDevice(ZonedDevice& device, uint64_t offset) : device_(device), offset_(offset) {}
+
+  const DeviceGeometry& geometry() const override { return device_.geometry(); }
+  std::string name() const override { return device_.name(); }
+  bool read_only() const override { return device_.read_only(); }
+  Status ReportZones(ZoneId first, std::span<ZoneDescriptor> out) const override {
+    return device_.ReportZones(first, out);
+  }
+  DeviceCounters counters() const override { return device_.counters(); }
+  void Submit(DeviceRequest& request) override {
+    const uint64_t begin = request.offset.value();
+    if (request.op != DeviceOp::kRead || begin > offset_ || begin + request.length <= offset_) {
+      return device_.Submit(request);
+    }
+    request.status = DeviceStatus::kUnrecoveredReadError;
+    request.done(request);
+  }
+
+ private:
+  ZonedDevice& device_;
+  const uint64_t offset_;
+};
+
 constexpr InodeId kInode{7};
 constexpr ZoneId kZone{3};
 
@@ -223,9 +249,40 @@ TEST_F(LogFrameTest, ACutLogEndsInsideAFrame) {
   EXPECT_EQ(scan.extents[1].length, 1u);
 }
 
+TEST_F(LogFrameTest, WhatIsBehindTheEndOfACutLogDoesNotMatter) {
+  AddFrame("one");
+  AddFrame("two");
+  AlignedBuffer junk(4096);
+  std::memset(junk.data(), 0xAB, junk.size());
+  WriteBlocks(junk.span());
+  AddFrame("three");
+  for (const uint64_t payload : {3, 4, 6}) {
+    const LogScan scan = Scan(LogRegion{kZone, 0, write_pointer_, payload});
+    EXPECT_TRUE(scan.damage.ok()) << scan.damage.ToString();
+    EXPECT_EQ(scan.payload, payload);
+  }
+  // Of a damaged one there is never more than it has.
+  const LogScan scan = Scan(LogRegion{kZone, 0, write_pointer_, 7});
+  EXPECT_FALSE(scan.damage.ok());
+  EXPECT_EQ(scan.payload, 6U);
+}
+
+TEST_F(LogFrameTest, ABlockThatCannotBeReadHidesNothingBeforeIt) {
+  for (const char* payload : {"one", "two", "three"}) AddFrame(payload);
+  BadBlockDevice device(*device_, device_->geometry().ZoneStart(kZone).value() + 2 * device_->geometry().block_size);
+  IoEngine engine(device);
+  const ZoneDescriptor zone{kZone, ZoneState::kClosed, 0, write_pointer_};
+  const LogScan cut = ScanLogRegion(engine, kSeed, kInode, LogRegion{kZone, 0, write_pointer_, 6}, zone);
+  EXPECT_TRUE(cut.damage.ok()) << cut.damage.ToString();
+  EXPECT_EQ(cut.payload, 6U);
+  const LogScan whole = ScanLogRegion(engine, kSeed, kInode, LogRegion{kZone, 0, write_pointer_, 11}, zone);
+  EXPECT_TRUE(whole.damage.Is(StatusCode::kIoError)) << whole.damage.ToString();
+  EXPECT_EQ(whole.payload, 6U);
+}
+
 TEST_F(LogFrameTest, AReadErrorIsDamage) {
   AddFrame("one");
-  device_->FailNext(DeviceOp::kRead, kZone, DeviceStatus::kUnrecoveredReadError);
+  for (int i = 0; i < 2; ++i) device_->FailNext(DeviceOp::kRead, kZone, DeviceStatus::kUnrecoveredReadError);
   EXPECT_EQ(Scan(open_).damage.code(), StatusCode::kIoError);
 }
 

@@ -87,6 +87,7 @@ class LogSink final : public WriteSink {
     for (const auto& lane : lanes_) {
       lane->stream.Release();
       const Status closed = CloseRegion(*lane);
+      if (!closed.ok()) LeaveOpen(*lane);
       if (status.ok()) status = closed;
     }
     lanes_.clear();
@@ -307,6 +308,17 @@ class LogSink final : public WriteSink {
     lane.began = false;
     lane.payload = 0;
     return Status::Ok();
+  }
+
+  // Nobody writes the region any more, and it has no end: what it holds is live until it gets one, or the log goes.
+  void LeaveOpen(const Lane& lane) {
+    const MutexLock lock(core_.namespace_mutex);
+    const std::pair<ZoneId, uint64_t> space(lane.region.zone, lane.end - lane.region.begin);
+    if (core_.state.Find(id_) == nullptr) {
+      core_.ReleaseSpace(id_, {&space, 1});
+    } else {
+      core_.unread_logs[id_].push_back(space);
+    }
   }
 
   Status FlushDevice() {

@@ -56,6 +56,8 @@ struct LogRegion {
   uint64_t begin = 0;    // bytes in the zone, block-aligned: the first frame
   uint64_t end = kOpen;  // bytes in the zone: behind the last frame; kOpen while it may still grow: recovery scans
   uint64_t payload = 0;  // bytes of file in it; of an open region not valid (0)
+  // Was not whole when it got its end: whoever reads on behind the payload is to meet what stopped the scan then.
+  bool damaged = false;
   bool open() const { return end == kOpen; }
   bool operator==(const LogRegion&) const = default;
 };

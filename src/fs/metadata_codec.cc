@@ -26,7 +26,7 @@ enum class OpCode : uint8_t {
 constexpr size_t kLinkBytesMin = 10;
 constexpr size_t kExtentBytes = 16;
 constexpr size_t kMoveBytes = 24;
-constexpr size_t kRegionBytes = 28;
+constexpr size_t kRegionBytes = 29;
 constexpr size_t kGroupBytes = 2;
 constexpr size_t kZoneGroupBytes = 3;
 
@@ -130,6 +130,7 @@ class Encoder {
     out_.Put(region.begin);
     out_.Put(region.end);
     out_.Put(region.payload);
+    out_.Put(static_cast<uint8_t>(region.damaged));
   }
   void Put(const std::vector<LogRegion>& regions) {
     out_.Put(static_cast<uint32_t>(regions.size()));
@@ -268,6 +269,9 @@ class Decoder {
     region.begin = in_.Get<uint64_t>();
     region.end = in_.Get<uint64_t>();
     region.payload = in_.Get<uint64_t>();
+    const auto damaged = in_.Get<uint8_t>();
+    if (damaged > 1) ok_ = false;
+    region.damaged = damaged == 1;
     return region;
   }
   std::shared_ptr<const ZoneGroups> GetZoneGroups() {

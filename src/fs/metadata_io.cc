@@ -63,6 +63,13 @@ Status WriteDurably(ZonedDevice& device, ZoneLease& lease, std::span<std::byte> 
                                      offset, DeviceStatusName(status)));
 }
 
+Status FlushDevice(ZonedDevice& device) {
+  DeviceRequest request;
+  request.op = DeviceOp::kFlush;
+  SubmitAndWait(device, request);
+  return ToStatus(device.geometry(), request);
+}
+
 Status ManageZone(ZonedDevice& device, DeviceOp op, ZoneId zone) {
   DeviceRequest request;
   request.op = op;

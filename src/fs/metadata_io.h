@@ -23,6 +23,9 @@ DeviceStatus WriteDurably(ZonedDevice& device, DeviceOffset offset, std::span<st
 // The same at the write pointer of a leased zone; the blocks fit in. kIoError with the place.
 Status WriteDurably(ZonedDevice& device, ZoneLease& lease, std::span<std::byte> blocks);
 
+// Everything that was written before is durable when it returns OK.
+Status FlushDevice(ZonedDevice& device);
+
 // kReset, kFinish.
 Status ManageZone(ZonedDevice& device, DeviceOp op, ZoneId zone);
 

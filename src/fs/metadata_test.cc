@@ -326,12 +326,28 @@ class NaiveModel {
     zone_groups = op.groups;
     return true;
   }
+  // Each move lies in one extent, and in none twice. The extents of this model may overlap.
+  static bool AreIn(std::span<const FileExtent> extents, std::span<const ExtentMove> moves) {
+    size_t found = 0;
+    for (const FileExtent& extent : extents) {
+      const uint64_t end = extent.device_offset.value() + extent.length;
+      std::set<uint64_t> bytes;
+      for (const ExtentMove& move : moves) {
+        if (move.from < extent.device_offset || move.from.value() >= end) continue;
+        ++found;
+        for (uint64_t i = 0; i < move.length; ++i) {
+          if (move.from.value() + i >= end || !bytes.insert(move.from.value() + i).second) return false;
+        }
+      }
+    }
+    return found == moves.size();
+  }
   // Cuts every extent at every end of a move, and then looks at each piece.
   bool Do(const MoveExtents& op) {
     Inode* inode = Get(op.inode);
     if (inode == nullptr || inode->is_directory || inode->kind == FileKind::kLog) return false;
+    if (!AreIn(inode->extents, op.moves)) return false;
     std::vector<FileExtent> pieces;
-    size_t found = 0;
     for (const FileExtent& extent : inode->extents) {
       const uint64_t begin = extent.device_offset.value();
       std::set<uint64_t> cuts = {begin, begin + extent.length};
@@ -345,13 +361,11 @@ class NaiveModel {
         for (const ExtentMove& move : op.moves) {
           if (move.from.value() != *cut || move.length != piece.length) continue;
           piece.device_offset = move.to;
-          ++found;
           break;
         }
         pieces.push_back(piece);
       }
     }
-    if (found != op.moves.size()) return false;
     inode->extents.clear();
     for (const FileExtent& piece : pieces) AppendExtent(inode->extents, piece, Geometry().zone_size);
     return true;
@@ -437,7 +451,7 @@ class WildRecords {
     const bool open = random.Chance(0.5);
     const uint64_t blocks = random.Below(3);
     return {ZoneId(static_cast<uint32_t>(random.Below(9))), begin, open ? LogRegion::kOpen : begin + blocks * 4096,
-            open ? 0 : random.Below(4) * 3000};
+            open ? 0 : random.Below(4) * 3000, random.Chance(0.2)};
   }
   // A few runs of the file, now and then of nobody's.
   std::vector<ExtentMove> Moves(const Inode& inode) {

@@ -62,6 +62,7 @@ Result<std::vector<LogRegion>> SealDamaged(const FsCore& core, const Inode& inod
     const LogScan& scan = log.scans[i];
     regions[i].end = scan.damage.ok() ? scan.end : std::max(zone.write_pointer, scan.end + core.geometry().block_size);
     regions[i].payload = scan.payload;
+    regions[i].damaged = !scan.damage.ok();
   }
   return regions;
 }
@@ -88,6 +89,13 @@ Result<std::vector<MetadataOp>> SealOpenLogs(FsCore& core) ISOZONE_REQUIRES(core
     ops.emplace_back(SetLogRegions{inode->id, std::move(sealed.regions), inode->modified_s});
   }
   return ops;
+}
+
+// Nothing is written behind the ends that `seals` would have given to logs.
+void KeepZonesOf(std::span<const MetadataOp> seals, ZonePool& pool) {
+  for (const MetadataOp& op : seals) {
+    for (const LogRegion& region : std::get<SetLogRegions>(op).regions) pool.KeepAsItIs(region.zone);
+  }
 }
 
 }  // namespace
@@ -125,10 +133,11 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   }
 
   uint64_t sealed = 0;
+  std::vector<MetadataOp> seals;
   {
     // From the seals in the state to their record in the journal nothing may take a checkpoint.
     const MutexLock lock(core->namespace_mutex);
-    ISOZONE_ASSIGN_OR_RETURN(const std::vector<MetadataOp> seals, SealOpenLogs(*core));
+    ISOZONE_ASSIGN_OR_RETURN(seals, SealOpenLogs(*core));
     ISOZONE_RETURN_IF_ERROR(core->state.Apply(seals));
     ISOZONE_RETURN_IF_ERROR(AdoptZones(*core, recovered.zones));
     ISOZONE_ASSIGN_OR_RETURN(core->journal,
@@ -138,8 +147,8 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   }
   core->pool->Start();
   // Before anything is written behind a torn frame, which after another power cut would look like a damaged one.
-  Status status = core->journal->Sync(sealed);
-  if (status.Is(StatusCode::kNoSpace) && core->journal->Checkpoint().ok()) status = core->journal->Sync(sealed);
+  const Status status = core->journal->Sync(sealed);
+  if (!status.ok()) KeepZonesOf(seals, *core->pool);
   core->collector->Start();
   auto mounted = std::make_unique<MountedFileSystem>(std::move(core), nullptr);
   if (status.Is(StatusCode::kNoSpace)) {

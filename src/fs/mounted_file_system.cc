@@ -324,7 +324,7 @@ Status MountedFileSystem::SealLeftOpen(const OpenFile& file) {
 void MountedFileSystem::ReleaseUnread(InodeId id) {
   const auto unread = core_->unread_logs.find(id);
   if (unread == core_->unread_logs.end()) return;
-  for (const auto& [zone, bytes] : unread->second) core_->pool->RemoveLive(zone, bytes);
+  core_->ReleaseSpace(id, unread->second);
   core_->unread_logs.erase(unread);
 }
 
@@ -407,6 +407,8 @@ Result<std::unique_ptr<FileWriter>> MountedFileSystem::OpenForAppend(std::string
   if (inode.id == InodeId()) return Create(path, options);
   ISOZONE_ASSIGN_OR_RETURN(auto file, Open(inode));
   Status status = file->damage();
+  // An end that the log is given below says that all before it is there.
+  if (status.ok() && inode.has_open_region()) status = core_->engine.Flush(options.io_class);
   if (status.ok()) {
     const MutexLock lock(mutex());
     if (file->has_writer) status = Status::Busy(fmt::format("'{}' is being written by another handle", path));
@@ -478,7 +480,7 @@ Status MountedFileSystem::Truncate(std::string_view path, uint64_t size) {
   // A writer of our own knows how to cut and how to extend.
   ISOZONE_ASSIGN_OR_RETURN(const FileAttributes attributes, Stat(path));
   if (attributes.is_directory) return Status::IsDirectory(fmt::format("'{}' is a directory", path));
-  if (attributes.size == size) return Status::Ok();
+  if (attributes.size == size && attributes.kind != FileKind::kLog) return Status::Ok();
   ISOZONE_ASSIGN_OR_RETURN(auto writer, OpenForAppend(path, {attributes.kind, IoClass::kOther, attributes.lifetime}));
   ISOZONE_RETURN_IF_ERROR(writer->Truncate(size));
   return writer->Close();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace isozone {
 
@@ -9,13 +10,15 @@ void ReadAhead::Stop() {
   while (!windows_.empty()) DropFront();
 }
 
-size_t ReadAhead::TryRead(uint64_t offset, std::span<std::byte> buffer, IoClass io_class, uint64_t size) {
+size_t ReadAhead::TryRead(uint64_t offset, std::span<std::byte> buffer, IoClass io_class, uint64_t size,
+                          uint64_t generation) {
   if (inside_.exchange(true, std::memory_order_acquire)) return 0;
+  if (std::exchange(generation_, generation) != generation) Stop();  // it was cut or overwritten
   size_t done = 0;
   if (offset == position_) {
     done = Scan(buffer, io_class, size);
   } else if (offset == 0) {  // from the front again
-    while (!windows_.empty()) DropFront();
+    Stop();
   }
   // What the caller reads for itself may be where a scan begins.
   if (windows_.empty()) position_ = offset + buffer.size();
@@ -32,7 +35,7 @@ size_t ReadAhead::Scan(std::span<std::byte> buffer, IoClass io_class, uint64_t s
     front.latch.Wait();
     const size_t skip = position_ - front.read.offset;
     if (!front.read.status.ok() || front.read.bytes_read <= skip) {
-      while (!windows_.empty()) DropFront();
+      Stop();
       return done;
     }
     const size_t piece = std::min(buffer.size() - done, front.read.bytes_read - skip);

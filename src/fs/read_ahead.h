@@ -38,9 +38,9 @@ class ReadAhead {
   void Stop();
 
   // Copies what lies at `offset` from the windows, if that goes on with a scan, or begins one at the front of the file.
-  // Returns how much: what is missing the caller has to read, and meets the error there, if there is one. `size`: of
-  // the file.
-  size_t TryRead(uint64_t offset, std::span<std::byte> buffer, IoClass io_class, uint64_t size);
+  // Returns how much: what is missing the caller has to read, and meets the error there, if there is one. `size` and
+  // `generation` (OpenFile::generation): of the file.
+  size_t TryRead(uint64_t offset, std::span<std::byte> buffer, IoClass io_class, uint64_t size, uint64_t generation);
 
  private:
   struct Window {
@@ -60,6 +60,7 @@ class ReadAhead {
   const std::function<uint64_t()> window_;
   std::atomic<bool> inside_{false};  // some thread owns what follows
   uint64_t position_ = 0;            // where the scan goes on
+  uint64_t generation_ = 0;          // of the file that the windows are of
   std::deque<Window> windows_;       // at most two, one behind the other
 };
 

@@ -161,6 +161,40 @@ TEST_F(StripeTest, AFailedPartIsRewrittenElsewhere) {
   volume_.ExpectFsckClean();
 }
 
+// A unit that is cut in two where a zone ends, and neither part is taken: both are rewritten, one behind the other.
+TEST_F(StripeTest, BothFailedPartsOfAUnitAreRewrittenElsewhere) {
+  std::set<uint32_t> failing;
+  for (const uint64_t failures : {1U, 2U}) {  // which zones the parts go to is seen the first time
+    TestVolume volume(SmallGeometry(64, kMiB, 32));
+    std::swap(volume, volume_);
+    MountWithGroups(Striped(2));
+    auto writer = fs().Create("/f", {}).value();
+    std::string content;
+    const auto append = [&](size_t size) {
+      content += Content(size);
+      return writer->Append(Bytes(content).last(size));
+    };
+    for (const size_t size : {32, 32, 22 * 64}) {  // leaves room for half a unit in each of two zones
+      ISOZONE_ASSERT_OK(append(size * kKiB));
+      ISOZONE_ASSERT_OK(writer->Sync());
+    }
+    const std::set<uint32_t> zones = ZonesOf("/f");
+    ASSERT_EQ(zones.size(), 2U);
+    failing.insert(zones.begin(), zones.end());
+    for (const uint32_t zone : failing) volume_.device().SetZoneState(ZoneId(zone), ZoneState::kReadOnly);
+    ISOZONE_ASSERT_OK(append(64 * kKiB));
+    ISOZONE_ASSERT_OK(writer->Close());
+    writer.reset();
+    EXPECT_GE(fs().Stats().write_retries, failures);
+    ExpectContent("/f", content);
+    std::ranges::set_difference(ZonesOf("/f"), zones, std::inserter(failing, failing.end()));
+    ISOZONE_ASSERT_OK(volume_.Remount(Striped()));
+    ExpectContent("/f", content);
+    volume_.Unmount();
+    volume_.ExpectFsckClean();
+  }
+}
+
 TEST_F(StripeTest, APowerCutLeavesWhatWasSyncedAndNoHole) {
   MountWithGroups(Striped());
   const std::string content = Content(700000);
@@ -427,6 +461,24 @@ TEST_F(ReadAheadTest, JumpsAndOtherReadersAreServed) {
     ASSERT_EQ(piece, content.substr(at, piece.size())) << at;
     if (!jumps) scan = at + piece.size() == content.size() ? 0 : at + piece.size();
   }
+}
+
+TEST_F(ReadAheadTest, WhatWasReadAheadGoesWhenTheFileIsCutOrOverwritten) {
+  MountWithGroups(Striped());
+  std::string content = Content(20000);
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/f", content));
+  const auto reader = fs().OpenForRead("/f").value();
+  std::string piece(1000, '\0');
+  const auto read = [&](uint64_t at) {
+    const auto n = reader->Read(at, std::as_writable_bytes(std::span(piece)), IoClass::kCompactionRead);
+    return n.ok() ? piece.substr(0, *n) : n.status().ToString();
+  };
+  EXPECT_TRUE(read(0) == content.substr(0, 1000));
+  content.replace(1500, 100, Content(100));
+  ISOZONE_ASSERT_OK(fs().Overwrite("/f", 1500, Bytes(content).subspan(1500, 100)));
+  EXPECT_TRUE(read(1000) == content.substr(1000, 1000));
+  ISOZONE_ASSERT_OK(fs().Truncate("/f", 2300));
+  EXPECT_TRUE(read(2000) == content.substr(2000, 300));
 }
 
 TEST_F(ReadAheadTest, MemoryIsBounded) {

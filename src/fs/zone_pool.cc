@@ -829,14 +829,6 @@ bool ZonePool::Impl::MakeDurable() {
     const MutexUnlock unlock(mu);
     status = options.make_durable();
   }
-  // The journal has no zone to go on in. A checkpoint gives it back those that it has filled.
-  if (status.Is(StatusCode::kNoSpace) && options.want_checkpoint) {
-    Waiter waiter;
-    waiter.began_ns = MonotonicNs();  // nobody's wait for a zone
-    while (AwaitCheckpoint(waiter)) continue;
-    const MutexUnlock unlock(mu);
-    status = options.make_durable();
-  }
   if (status.ok()) return true;
   durable_error = status;
   Latch(status);

@@ -425,22 +425,6 @@ TEST_F(ZonePoolTest, WhatCannotBeMadeDurableIsNotReset) {
             "Read-only: no zone can be reset: the journal cannot be written");
 }
 
-TEST_F(ZonePoolTest, WhereTheJournalHasNoZoneACheckpointGivesItSome) {
-  Open();
-  const std::vector<ZoneId> zones = FillDevice();
-  durable_ = [this] {
-    const bool helped = checkpoints_wanted_ > 0 && !checkpoint_pending_;
-    return helped ? Status::Ok() : Status::NoSpace("the journal has no zone to go on in");
-  };
-  checkpoint_pending_ = true;
-  pool_->RemoveLive(zones[0], kCapacity);
-  while (checkpoints_wanted_ == 0) std::this_thread::yield();
-  checkpoint_pending_ = false;
-  EXPECT_TRUE(pool_->Settle().ok());
-  EXPECT_EQ(device_->Zone(zones[0]).state, ZoneState::kEmpty);
-  EXPECT_EQ(MustAcquire(kData).zone(), zones[0]);
-}
-
 TEST_F(ZonePoolTest, FailedResetLeavesTheZoneBrokenAndIsReportedOnce) {
   Open();
   const ZoneId zone = WriteZone(kData, kCapacity);

@@ -332,7 +332,7 @@ Status Client::MakeRoom() {
   ISOZONE_RETURN_IF_ERROR(CloseAll());
   const bool all = options_.alone && random_.Chance(0.3);
   ISOZONE_RETURN_IF_ERROR(RemoveFiles(all ? 1 : 0.6));
-  ISOZONE_RETURN_IF_ERROR(fs_.Settle());
+  ISOZONE_RETURN_IF_ERROR(Expect(fs_.Settle(), StatusCode::kOk, "settle", "/"));
   if (!all || options_.expects_faults) return Status::Ok();
   const std::string path = options_.directory + "/probe";
   ISOZONE_ASSIGN_OR_RETURN(auto writer, fs_.Create(path, {}));

@@ -1,8 +1,11 @@
 // Every fault of docs/fault-model.md, through the file system: what it must not break, and what it must say.
+#include <cstring>
+#include <functional>
 #include <random>
 
 #include <gtest/gtest.h>
 
+#include "base/aligned_buffer.h"
 #include "model/client.h"
 #include "model/fine.h"
 #include "model/quiet_log.h"
@@ -97,6 +100,23 @@ class FaultTest : public ::testing::Test {
     ADD_FAILURE() << "no " << ZoneUseName(use) << " zone is written";
     return ZoneId(0);
   }
+  // The next scan of a log there fails: what it reads, and, when it tries again, the block that it is at.
+  static void FailReadsOf(EmulatedDevice& device, ZoneId zone) {
+    for (int i = 0; i < 2; ++i) device.FailNext(DeviceOp::kRead, zone, DeviceStatus::kUnrecoveredReadError);
+  }
+  // A file system whose /log with `content` was open when the power went, and could not be read while mounting.
+  Result<std::unique_ptr<FileSystem>> MountWithUnreadLog(const std::string& content) {
+    auto writer = Create("/log", FileKind::kLog);
+    ISOZONE_RETURN_IF_ERROR(Append(*writer, content));
+    ISOZONE_RETURN_IF_ERROR(writer->Sync());
+    const ZoneId zone = ZoneOf("/log");
+    device().CutPower();
+    writer.reset();
+    ISOZONE_RETURN_IF_ERROR(volume_->Unmount());
+    ISOZONE_ASSIGN_OR_RETURN(auto opened, volume_->Open());
+    FailReadsOf(*opened, zone);
+    return FileSystem::Mount(std::move(opened), Options());
+  }
   void Remount() {
     ASSERT_FINE(volume_->Unmount());
     ASSERT_FINE(volume_->Mount(Options()));
@@ -126,25 +146,14 @@ TEST_F(FaultTest, AReadErrorIsReturnedAndDoesNotLatch) {
 TEST_F(FaultTest, AReadErrorWhileALogIsOpenedDoesNotShortenIt) {
   const std::string content = Content(20'000);
   WriteFile("/log", content, FileKind::kLog);
-  device().FailNext(DeviceOp::kRead, ZoneOf("/log"), DeviceStatus::kUnrecoveredReadError);
+  FailReadsOf(device(), ZoneOf("/log"));
   const auto first = fs().OpenForRead("/log");
   ExpectContent("/log", content);
 }
 
 TEST_F(FaultTest, AReadErrorWhileMountingDoesNotShortenALog) {
   const std::string content = Content(20'000);
-  auto writer = Create("/log", FileKind::kLog);
-  ASSERT_FINE(Append(*writer, content));
-  ASSERT_FINE(writer->Sync());
-  const ZoneId zone = ZoneOf("/log");
-  device().CutPower();
-  writer.reset();
-  ASSERT_FINE(volume_->Unmount());
-
-  auto opened = volume_->Open();
-  ASSERT_FINE(opened.status());
-  (*opened)->FailNext(DeviceOp::kRead, zone, DeviceStatus::kUnrecoveredReadError);
-  auto mounted = FileSystem::Mount(std::move(*opened), Options());
+  auto mounted = MountWithUnreadLog(content);
   ASSERT_FINE(mounted.status());
   auto appender = (*mounted)->OpenForAppend("/log", {});
   ASSERT_FINE(appender.status());
@@ -160,6 +169,140 @@ TEST_F(FaultTest, AReadErrorWhileMountingDoesNotShortenALog) {
   ASSERT_FINE(fs().Unlink("/log"));
   ASSERT_FINE(fs().Settle());
   EXPECT_EQ(0u, fs().Space().live);
+}
+
+TEST_F(FaultTest, ALogThatWasUnreadWhileMountingStaysWithItsReadersWhenItIsRemoved) {
+  const std::string content = Content(20'000);
+  auto mounted = MountWithUnreadLog(content);
+  ASSERT_FINE(mounted.status());
+  auto reader = (*mounted)->OpenForRead("/log");
+  ASSERT_FINE(reader.status());
+  ASSERT_FINE((*mounted)->Unlink("/log"));
+  ASSERT_FINE((*mounted)->Settle());
+  std::string found(content.size(), '\0');
+  ASSERT_FINE((*reader)->Read(0, std::as_writable_bytes(std::span(found)), IoClass::kUserRead).status());
+  EXPECT_TRUE(found == content);
+  reader->reset();
+  ASSERT_FINE((*mounted)->Settle());
+  EXPECT_EQ(0u, (*mounted)->Space().live);
+  ASSERT_FINE((*mounted)->Unmount());
+  mounted->reset();
+  ASSERT_FINE(volume_->Mount(Options()));
+}
+
+TEST_F(FaultTest, ALogIsCutToASizeThatItOnlySeemsToHave) {
+  WriteFile("/log", Content(20'000), FileKind::kLog);
+  FailReadsOf(device(), ZoneOf("/log"));
+  auto reader = fs().OpenForRead("/log");
+  ASSERT_FINE(reader.status());
+  EXPECT_EQ(0u, (*reader)->size());
+  ASSERT_FINE(fs().Truncate("/log", 0));
+  reader->reset();
+  ExpectContent("/log", "");
+}
+
+TEST_F(FaultTest, ALogThatCouldNotBeClosedIsCountedOnce) {
+  ASSERT_FINE(volume_->Unmount());
+  MountOptions options = Options();
+  options.log_write_through = true;
+  ASSERT_FINE(volume_->Mount(options));
+  for (const bool opened_again : {true, false}) {
+    SCOPED_TRACE(opened_again ? "opened again" : "removed as it is");
+    const std::string content = Content(20'000);
+    auto writer = Create("/log", FileKind::kLog);
+    ASSERT_FINE(Append(*writer, content));
+    ASSERT_FINE(writer->Flush());
+    device().FailNext(DeviceOp::kFlush, ZoneId(0), DeviceStatus::kInternalError);
+    EXPECT_FALSE(writer->Close().ok());
+    writer.reset();
+    if (opened_again) {
+      auto appender = fs().OpenForAppend("/log", {});
+      ASSERT_FINE(appender.status());
+      ASSERT_FINE((*appender)->Close());
+      appender->reset();
+      ExpectContent("/log", content);
+    }
+    ASSERT_FINE(fs().Unlink("/log"));
+    ASSERT_FINE(fs().Settle());
+    EXPECT_EQ(0u, fs().Space().live);
+  }
+}
+
+// What is given an end when a log is opened again is durable before the end is.
+TEST_F(FaultTest, ALogThatCouldNotBeClosedSurvivesAPowerCutAfterItIsOpenedAgain) {
+  MountOptions options = Options();
+  options.log_write_through = true;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    SCOPED_TRACE("fault_seed=" + std::to_string(seed));
+    ASSERT_FINE(volume_->Unmount());
+    ASSERT_FINE(volume_->Format());
+    FaultPlan faults;
+    faults.seed = seed;
+    ASSERT_FINE(volume_->Mount(options, faults));
+    const std::string content = Content(20'000);
+    auto writer = Create("/log", FileKind::kLog);
+    ASSERT_FINE(Append(*writer, content));
+    ASSERT_FINE(writer->Flush());
+    device().FailNext(DeviceOp::kFlush, ZoneId(0), DeviceStatus::kInternalError);
+    EXPECT_FALSE(writer->Close().ok());
+    writer.reset();
+    auto appender = fs().OpenForAppend("/log", {FileKind::kLog});
+    ASSERT_FINE(appender.status());
+    ASSERT_FINE(fs().SyncMetadata());
+    device().CutPower();
+    appender->reset();
+    ASSERT_FINE(volume_->Unmount());
+    ASSERT_FINE(volume_->Mount(options));
+    ExpectContent("/log", content);
+  }
+}
+
+// The end of a log could not be made durable: what is behind its torn frame is still to look torn the next time.
+TEST_F(FaultTest, NothingIsWrittenBehindATornFrameWhoseEndIsNotDurable) {
+  int torn = 0;
+  for (uint64_t seed = 1; torn < 4; ++seed) {
+    ASSERT_LT(seed, 200u);
+    ASSERT_FINE(volume_->Unmount());
+    ASSERT_FINE(volume_->Format());
+    FaultPlan faults;
+    faults.seed = seed;
+    ASSERT_FINE(volume_->Mount(Options(), faults));
+    const std::string content = Content(10'000);
+    auto writer = Create("/log", FileKind::kLog);
+    ASSERT_FINE(Append(*writer, content));
+    ASSERT_FINE(writer->Sync());
+    const ZoneId zone = ZoneOf("/log");
+    const ZoneId journal = MetadataZone(ZoneUse::kJournal);
+    const uint64_t synced = Report(zone).write_pointer;
+    ASSERT_FINE(Append(*writer, Content(60'000)));
+    ASSERT_FINE(writer->WriteOut());
+    const uint64_t written = Report(zone).write_pointer;
+    device().CutPower();
+    writer.reset();
+    ASSERT_FINE(volume_->Unmount());
+
+    auto opened = volume_->Open();
+    ASSERT_FINE(opened.status());
+    ZoneDescriptor left;
+    ASSERT_FINE((*opened)->ReportZones(zone, {&left, 1}));
+    if (left.write_pointer > synced && left.write_pointer < written) ++torn;
+    (*opened)->FailNext(DeviceOp::kWrite, journal, DeviceStatus::kWriteFault);
+    auto mounted = FileSystem::Mount(std::move(*opened), Options());
+    ASSERT_FINE(mounted.status());
+    EXPECT_NE("", (*mounted)->read_only_reason());
+    if (auto appender = (*mounted)->OpenForAppend("/log", {FileKind::kLog}); appender.ok()) {
+      (void)Append(**appender, Content(60'000));
+      (void)(*appender)->Sync();
+    }
+    (void)(*mounted)->Unmount();
+    mounted->reset();
+    ASSERT_FINE(volume_->Mount(Options()));
+    const auto found = ReadFile("/log");
+    ASSERT_FINE(found.status());
+    EXPECT_TRUE(found->starts_with(content));
+    auto appender = fs().OpenForAppend("/log", {FileKind::kLog});
+    EXPECT_TRUE(appender.ok()) << appender.status().ToString();
+  }
 }
 
 TEST_F(FaultTest, AWriteErrorMovesTheTailToAnotherZone) {
@@ -262,6 +405,47 @@ TEST_F(FaultTest, AnOfflineZoneOfALogIsReportedAndTheRestMounts) {
   ExpectContent("/new", content);
 }
 
+// What is found while an open log gets its end is found again by everybody who reads the log, and hides nothing before it.
+TEST_F(FaultTest, ADamagedLogStaysDamaged) {
+  const std::string content = Content(10'000);
+  auto writer = Create("/log", FileKind::kLog);
+  ASSERT_FINE(Append(*writer, content));
+  ASSERT_FINE(writer->Sync());
+  const ZoneId zone = ZoneOf("/log");
+  device().CutPower();
+  writer.reset();
+  ASSERT_FINE(volume_->Unmount());
+  {
+    auto raw = volume_->Open();
+    ASSERT_FINE(raw.status());
+    ZoneDescriptor log;
+    ASSERT_FINE((*raw)->ReportZones(zone, {&log, 1}));
+    AlignedBuffer junk((*raw)->geometry().block_size);
+    std::memset(junk.data(), 0xAB, junk.size());
+    DeviceRequest write;
+    write.op = DeviceOp::kWrite;
+    write.offset = DeviceOffset((*raw)->geometry().ZoneStart(zone).value() + log.write_pointer);
+    write.data = junk.data();
+    write.length = junk.size();
+    ASSERT_EQ(DeviceStatus::kSuccess, SubmitAndWait(**raw, write));
+  }
+  ASSERT_FINE(volume_->Mount(Options()));
+  for (int mount = 0; mount < 2; ++mount) {
+    EXPECT_EQ(content.size(), fs().Stat("/log")->size);
+    auto reader = fs().OpenForRead("/log");
+    ASSERT_FINE(reader.status());
+    EXPECT_EQ(content.size(), (*reader)->size());
+    std::string buffer(content.size() + 1, '\0');
+    const std::span<std::byte> bytes = std::as_writable_bytes(std::span(buffer));
+    ASSERT_FINE((*reader)->Read(0, bytes.first(content.size()), IoClass::kUserRead).status());
+    EXPECT_TRUE(buffer.starts_with(content));
+    const Status behind = (*reader)->Read(0, bytes, IoClass::kUserRead).status();
+    EXPECT_TRUE(behind.Is(StatusCode::kCorruption)) << behind.ToString();
+    reader->reset();
+    ASSERT_NO_FATAL_FAILURE(Remount());
+  }
+}
+
 class MetadataFaultTest : public FaultTest, public ::testing::WithParamInterface<DeviceStatus> {};
 
 TEST_P(MetadataFaultTest, AFailedMetadataWriteLatchesAndReadsGoOn) {
@@ -336,57 +520,102 @@ TEST_F(FaultTest, LatencySpikesChangeNothing) {
   ASSERT_FINE(oracle.CheckExactly(*found));
 }
 
-// Everything at once, in a random workload: errors are returned, and what can be read is right.
-TEST(FaultStorm, WhatCanBeReadIsRight) {
-  const QuietLog quiet;
-  const uint64_t seed = model::TestSeed(std::random_device{}());
-  SCOPED_TRACE("ISOZONE_TEST_SEED=" + std::to_string(seed));
-  Random random(seed);
-  uint64_t io_errors = 0;
-  int mounted_again = 0;
-  for (int storm = 0; storm < 60; ++storm) {
-    SCOPED_TRACE("storm " + std::to_string(storm));
-    auto volume = Volume::Create(model::RandomGeometry(random, kMiB));
+// A random workload on a device with faults: errors are returned, and what can be read is right, then and after a mount
+// without new faults.
+class FaultStorm : public ::testing::Test {
+ protected:
+  // `each_step` is called before every operation.
+  void Run(const FaultPlan& faults, bool at_leisure, const std::function<void(Volume&)>& each_step) {
+    auto volume = Volume::Create(model::RandomGeometry(random_, kMiB), /*timing=*/at_leisure && random_.Chance(0.3));
     ASSERT_FINE(volume.status());
     ASSERT_FINE(volume->Format());
+    ASSERT_FINE(volume->Mount({}));
+    ASSERT_FINE(volume->fs().SetZoneGroups(model::RandomGroups(random_, volume->device().geometry())));
+    ASSERT_FINE(volume->Unmount());
     model::Oracle oracle;
-    FaultPlan faults;
-    faults.seed = random.Next();
-    faults.read_error = random.Chance(0.5) ? 0.001 : 0;
-    faults.write_error = random.Chance(0.7) ? 0.003 : 0;
-    faults.zone_read_only = random.Chance(0.5) ? 0.0005 : 0;
-    faults.zone_offline = random.Chance(0.3) ? 0.0002 : 0;
-    const Status began = volume->Mount(model::RandomMountOptions(random, /*at_leisure=*/true), faults);
-    if (began.Is(StatusCode::kIoError)) continue;  // the metadata could not be read
+    const Status began = volume->Mount(model::RandomMountOptions(random_, at_leisure), faults);
+    if (began.Is(StatusCode::kIoError)) return;  // the metadata could not be read
     ASSERT_FINE(began);
-    model::ClientOptions options;
-    options.max_append = 64 * kKiB;
-    options.live_target = 6 * kMiB;
-    options.expects_faults = true;
-    {
-      model::Client client(volume->fs(), oracle, random.Next(), options);
-      Status status;
-      for (int i = 0; i < 3000 && status.ok(); ++i) status = client.Step();
-      // The first failed metadata write ends the writing, and says so.
-      if (!status.ok()) {
-        EXPECT_TRUE(status.Is(StatusCode::kReadOnly) || status.Is(StatusCode::kIoError)) << status.ToString();
-        EXPECT_NE("", volume->fs().read_only_reason()) << status.ToString();
-      }
-      io_errors += client.counters().io_errors;
-    }
+    ASSERT_NO_FATAL_FAILURE(Work(*volume, oracle, each_step));
     (void)volume->Unmount();
-    // Without new faults it can be mounted, unless the metadata itself is gone, and what is read is what was written.
     const Status mounted = volume->Mount({});
-    if (!mounted.ok() && mounted.message().find("is offline") != std::string::npos) continue;
+    if (!mounted.ok() && mounted.message().find("is offline") != std::string::npos) return;  // metadata that is gone
     ASSERT_FINE(mounted);
-    ++mounted_again;
+    ++mounted_again_;
     const auto found = model::Collect(volume->fs(), "", /*tolerate_unreadable=*/true);
     ASSERT_FINE(found.status());
     ASSERT_FINE(oracle.CheckAfterPowerCut(*found));
     ASSERT_FINE(volume->Unmount());
   }
-  EXPECT_GT(io_errors, 0u);
-  EXPECT_GT(mounted_again, 30);
+
+  const QuietLog quiet_;
+  const uint64_t seed_ = model::TestSeed(std::random_device{}());
+  const testing::ScopedTrace trace_{__FILE__, __LINE__, "ISOZONE_TEST_SEED=" + std::to_string(seed_)};
+  Random random_{seed_};
+  uint64_t io_errors_ = 0;
+  int mounted_again_ = 0;
+
+ private:
+  void Work(Volume& volume, model::Oracle& oracle, const std::function<void(Volume&)>& each_step) {
+    model::ClientOptions options;
+    options.max_append = 64 * kKiB;
+    options.live_target = 6 * kMiB;
+    options.expects_faults = true;
+    model::Client client(volume.fs(), oracle, random_.Next(), options);
+    Status status;
+    for (int i = 0; i < 3000 && status.ok(); ++i) {
+      each_step(volume);
+      status = client.Step();
+    }
+    // The first failed metadata write ends the writing, and says so.
+    if (!status.ok()) {
+      EXPECT_TRUE(status.Is(StatusCode::kReadOnly) || status.Is(StatusCode::kIoError)) << status.ToString();
+      EXPECT_NE("", volume.fs().read_only_reason()) << status.ToString();
+    }
+    io_errors_ += client.counters().io_errors;
+  }
+};
+
+TEST_F(FaultStorm, WhatCanBeReadIsRight) {
+  for (int storm = 0; storm < 60; ++storm) {
+    SCOPED_TRACE("storm " + std::to_string(storm));
+    FaultPlan faults;
+    faults.seed = random_.Next();
+    faults.read_error = random_.Chance(0.5) ? 0.001 : 0;
+    faults.write_error = random_.Chance(0.7) ? 0.003 : 0;
+    faults.zone_read_only = random_.Chance(0.5) ? 0.0005 : 0;
+    faults.zone_offline = random_.Chance(0.3) ? 0.0002 : 0;
+    ASSERT_NO_FATAL_FAILURE(Run(faults, /*at_leisure=*/true, [](Volume&) {}));
+  }
+  EXPECT_GT(io_errors_, 0u);
+  EXPECT_GT(mounted_again_, 30);
+}
+
+// Many faults, and none of the metadata, which would end it.
+TEST_F(FaultStorm, WhatCanBeReadIsRightWhereOnlyZonesOfFilesFail) {
+  for (int storm = 0; storm < 40; ++storm) {
+    SCOPED_TRACE("storm " + std::to_string(storm));
+    const double often = random_.Chance(0.5) ? 0.01 : 0.1;
+    ASSERT_NO_FATAL_FAILURE(Run({}, /*at_leisure=*/false, [&](Volume& volume) {
+      if (!random_.Chance(often)) return;
+      std::vector<ZoneId> zones;
+      for (const ZoneView& zone : volume.fs().Zones()) {
+        if (zone.use == ZoneUse::kData || zone.use == ZoneUse::kLog) zones.push_back(zone.device.zone);
+      }
+      if (zones.empty()) return;
+      const ZoneId zone = zones[random_.Below(zones.size())];
+      const uint64_t draw = random_.Below(200);
+      if (draw < 120) {
+        volume.device().FailNext(DeviceOp::kWrite, zone, DeviceStatus::kWriteFault);
+      } else if (draw < 197) {
+        volume.device().FailNext(DeviceOp::kRead, zone, DeviceStatus::kUnrecoveredReadError);
+      } else {
+        volume.device().SetZoneState(zone, draw < 199 ? ZoneState::kReadOnly : ZoneState::kOffline);
+      }
+    }));
+  }
+  EXPECT_GT(io_errors_, 0u);
+  EXPECT_GT(mounted_again_, 30);
 }
 
 }  // namespace
