@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/uri.h"
+#include "rocksdb/stats_json.h"
 
 namespace isozone {
 namespace {
@@ -55,6 +56,7 @@ Result<AdapterUri> AdapterUri::Parse(std::string_view uri) {
   parsed.read_only = read_only.value_or(false);
   ISOZONE_ASSIGN_OR_RETURN(parsed.log_dir, TakeAbsolutePath(options, "log_dir"));
   ISOZONE_ASSIGN_OR_RETURN(parsed.stats_file, TakeAbsolutePath(options, "stats_file"));
+  if (!parsed.stats_file.empty()) ISOZONE_RETURN_IF_ERROR(CheckStatsFile(parsed.stats_file));
   return parsed;
 }
 

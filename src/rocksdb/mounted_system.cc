@@ -35,7 +35,6 @@ uint32_t IdentityOf(const FileSystem& fs) {
 }  // namespace
 
 Result<std::shared_ptr<MountedSystem>> MountedSystem::Open(const AdapterUri& uri) {
-  if (!uri.stats_file.empty()) ISOZONE_RETURN_IF_ERROR(CheckStatsFile(uri.stats_file));
   Registry& registry = TheRegistry();
   MutexLock lock(registry.mu);
   ISOZONE_ASSIGN_OR_RETURN(std::shared_ptr<FileSystem> fs, MountShared(uri.rest, uri.read_only));

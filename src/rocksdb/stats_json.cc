@@ -1,5 +1,8 @@
 #include "rocksdb/stats_json.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -95,10 +98,10 @@ std::string StatsJson(const FileSystem& fs) {
         {"dead_bytes", space.dead},
         {"metadata_bytes", space.metadata},
         {"free_bytes", space.free},
+        {"reserved_bytes", space.reserved},
         {"zones", space.zones},
         {"empty_zones", space.empty_zones},
         {"active_zones", space.active_zones},
-        {"reserved", space.reserved},
         {"full_zones", space.full_zones},
         {"unusable_zones", space.unusable_zones}}},
       {"device_lifetime",
@@ -112,11 +115,12 @@ std::string StatsJson(const FileSystem& fs) {
 }
 
 Status CheckStatsFile(const std::string& path) {
-  const bool is_new = !std::filesystem::exists(path);
-  if (std::ofstream(path, std::ios::app)) {
-    if (is_new) std::filesystem::remove(path);
-    return Status::Ok();
-  }
+  const std::string directory = path.substr(0, path.rfind('/') + 1);
+  std::error_code ignored;
+  const bool is_directory = std::filesystem::is_directory(path, ignored);
+  const bool exists = access(path.c_str(), W_OK) == 0;
+  const bool can_be_made = !exists && errno == ENOENT && access(directory.c_str(), W_OK | X_OK) == 0;
+  if ((exists && !is_directory) || can_be_made) return Status::Ok();
   return Status::InvalidArgument("stats_file=" + path + " cannot be written: give a file in a directory that exists");
 }
 

@@ -10,7 +10,7 @@ namespace isozone {
 
 std::string StatsJson(const FileSystem& fs);
 
-// kInvalidArgument where `path` cannot be written.
+// kInvalidArgument where `path`, absolute, cannot be written. Touches nothing.
 Status CheckStatsFile(const std::string& path);
 // Writes `json` to `path`, what stats_file= says; says on stderr where it cannot.
 void WriteStatsFile(const std::string& path, const std::string& json);
