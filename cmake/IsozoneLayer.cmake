@@ -70,8 +70,8 @@ function(isozone_benchmark name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/benchmarks)
 endfunction()
 
-# A libFuzzer target: SOURCES define LLVMFuzzerTestOneInput, fuzz/corpus/NAME holds its seed inputs and every input that
-# once failed. A fuzzing build makes BUILD/fuzzers/NAME for scripts/run-fuzzers; any other makes a test that feeds it
+# A libFuzzer target: SOURCES define LLVMFuzzerTestOneInput, fuzz/corpus/NAME holds seed inputs and every input that once
+# failed. A fuzzing build makes BUILD/fuzzers/NAME for scripts/run-fuzzers; any other makes a test that feeds it
 # the corpus.
 function(isozone_fuzzer name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})

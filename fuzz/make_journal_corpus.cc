@@ -1,12 +1,14 @@
-// Writes the seed inputs of the journal fuzzer. Usage: make_journal_corpus DIRECTORY (fuzz/corpus/journal); to be run
-// again when the format changes.
+// Writes the seed inputs of the journal fuzzer, in the format of this build, and fails where one is not what it should
+// be. Usage: make_journal_corpus DIRECTORY, which is made.
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "device/emulated/emulated_device.h"
 #include "fs/file_system.h"
+#include "fs/journal.h"
 #include "fs/metadata_codec.h"
 #include "journal_input.h"
 
@@ -26,19 +28,34 @@ std::vector<MetadataOp> EveryOperation() {
   log.kind = FileKind::kLog;
   log.links = {{kRootInode, "l"}};
   const FileExtent extent{0, DeviceOffset(5 * 8192), 600};
+  ZoneGroups groups;
+  groups.group_of_zone.assign(FuzzGeometry().zone_count, 1);
+  groups.group_of_zone[0] = 0;
+  groups.group_of_zone[3] = ZoneGroups::kUnknown;
+  groups.confidence_percent.assign(FuzzGeometry().zone_count, 98);
+  groups.channel_of_group = {0, 0};
+  groups.zone_bandwidth = 96'000'000;
   return {PutInode{directory},
           PutInode{file},
           PutInode{log},
           AppendExtents{file.id, 0, {extent}, 1},
           SetExtents{file.id, {extent}, 2},
+          MoveExtents{file.id, {{extent.device_offset, DeviceOffset(7 * 8192), extent.length}}},
           SetLogRegion{log.id, 0, {ZoneId(6), 0, LogRegion::kOpen, 0}, 3},
           SetLogRegions{log.id, {{ZoneId(6), 0, 512, 100}}, 4},
           SetAttributes{file.id, Lifetime::kLong, 5},
-          SetZoneGroups{std::make_shared<ZoneGroups>(ZoneGroups{{0, 1, ZoneGroups::kUnknown}, {99, 98, 0}, {0, 0}})},
+          SetZoneGroups{std::make_shared<ZoneGroups>(groups)},
           AddLink{file.id, {kRootInode, "g"}},
           RemoveLink{file.id, {InodeId(2), "f"}},
           RemoveLink{directory.id, {kRootInode, "d"}},
           RemoveInode{directory.id}};
+}
+
+// The device is what fuzzing should begin with: one that can be recovered, with so many records in its journal.
+Status CheckRecovers(FrozenDevice& device, uint64_t records) {
+  ISOZONE_ASSIGN_OR_RETURN(const RecoveredMetadata recovered, RecoverMetadata(device));
+  if (recovered.journal_records == records) return {};
+  return Status::Corruption("a seed has " + std::to_string(recovered.journal_records) + " records");
 }
 
 void Write(const std::string& path, std::span<const uint8_t> bytes) {
@@ -47,16 +64,19 @@ void Write(const std::string& path, std::span<const uint8_t> bytes) {
 }
 
 Status Make(const std::string& directory) {
+  std::filesystem::create_directories(directory);
   ISOZONE_ASSIGN_OR_RETURN(const MemoryImage image, EmulatedDevice::CreateInMemory(FuzzGeometry()));
   ISOZONE_ASSIGN_OR_RETURN(auto device, EmulatedDevice::Open(image.path(), OpenMode::kReadWrite, {}));
   ISOZONE_RETURN_IF_ERROR(FormatDevice(*device, {"seed", false}));
   FrozenDevice frozen(*device);
+  ISOZONE_RETURN_IF_ERROR(CheckRecovers(frozen, 0));
   Write(directory + "/fresh", EncodeInput(kRepair, frozen));
 
   ISOZONE_ASSIGN_OR_RETURN(const FoundSuperblock found, ReadSuperblock(frozen));
   RecordQueue queue;
   const std::vector<MetadataOp> ops = EveryOperation();
-  for (size_t i = 0; i < 40; ++i) {
+  constexpr size_t kRecords = 40;
+  for (size_t i = 0; i < kRecords; ++i) {
     queue.Add([&](std::vector<std::byte>& out) {
       EncodeRecord(i == 0 ? ops : std::vector<MetadataOp>{SetAttributes{InodeId(4), Lifetime::kShort, i}}, out);
     });
@@ -69,6 +89,7 @@ Status Make(const std::string& directory) {
     journal.insert(journal.end(), batch.blocks.begin(), batch.blocks.end());
     counters = batch.next;
   }
+  ISOZONE_RETURN_IF_ERROR(CheckRecovers(frozen, kRecords));
   Write(directory + "/journal", EncodeInput(kRepair, frozen));
   Write(directory + "/journal-as-it-is", EncodeInput(0, frozen));
   journal.resize(journal.size() - frozen.geometry().block_size);
@@ -76,6 +97,7 @@ Status Make(const std::string& directory) {
 
   std::vector<std::byte> body;
   EncodeRecord(ops, body);
+  ISOZONE_RETURN_IF_ERROR(DecodeRecord(body).status());
   std::vector<uint8_t> record = {kRecord};
   for (const std::byte b : body) record.push_back(static_cast<uint8_t>(b));
   Write(directory + "/record", record);
