@@ -41,8 +41,9 @@ int main(int argc, char** argv) {
     return 1;
   }
   fmt::print(
-      "{} cuts, {} of them while formatting and {} while mounting; {} operations, {} bytes collected; "
+      "{} cuts, {} of them while formatting and {} while mounting; {} operations, {} bytes collected, {} times full; "
       "nothing was lost\n",
-      report->cuts, report->in_format, report->in_mount, report->operations, report->bytes_collected);
+      report->cuts, report->in_format, report->in_mount, report->operations, report->bytes_collected,
+      report->times_full);
   return 0;
 }

@@ -35,7 +35,7 @@ FaultPlan CutAfter(uint64_t commands, uint64_t seed) {
 // One device, from its formatting on.
 class Chain {
  public:
-  Chain(uint64_t seed, size_t threads) : random_(seed), oracles_(threads) {}
+  Chain(uint64_t seed, size_t threads) : random_(seed), fills_(random_.Chance(0.25)), oracles_(threads) {}
 
   Status Run() {
     ISOZONE_RETURN_IF_ERROR(Make());
@@ -44,8 +44,9 @@ class Chain {
     while (report.cuts < kCutsPerChain) {
       const MountOptions options = model::RandomMountOptions(random_, /*at_leisure=*/oracles_.size() > 1);
       // Half of the cuts come early, so that mounting meets some.
-      const uint64_t commands = random_.Below(random_.Chance(0.5) ? 60 : 600);
-      ISOZONE_RETURN_IF_ERROR(CutOnce(options, CutAfter(commands, random_.Next()), random_.Between(20, 400)));
+      const uint64_t commands = random_.Below(random_.Chance(0.5) ? 60 : fills_ ? 3000 : 600);
+      const uint64_t operations = random_.Between(20, fills_ ? 2000 : 400);
+      ISOZONE_RETURN_IF_ERROR(CutOnce(options, CutAfter(commands, random_.Next()), operations));
     }
     return CheckFinally();
   }
@@ -66,7 +67,7 @@ class Chain {
   }
 
   Status Make() {
-    const DeviceGeometry geometry = model::RandomGeometry(random_, 512 * kKiB);
+    const DeviceGeometry geometry = model::RandomGeometry(random_, fills_ ? 128 * kKiB : 512 * kKiB);
     ISOZONE_ASSIGN_OR_RETURN(Volume volume, Volume::Create(geometry, /*timing=*/random_.Chance(0.1)));
     volume_ = std::make_unique<Volume>(std::move(volume));
     return Status::Ok();
@@ -137,7 +138,8 @@ class Chain {
       ClientOptions options;
       options.directory = Directory(i);
       options.max_append = geometry.zone_size / 4;
-      options.live_target = geometry.zone_count * geometry.zone_capacity / 3 / oracles_.size();
+      const uint64_t capacity = geometry.zone_count * geometry.zone_capacity;
+      options.live_target = (fills_ ? 2 * capacity : capacity / 3) / oracles_.size();
       options.max_writers = random_.Between(1, 6);
       options.alone = oracles_.size() == 1;
       clients_.push_back(std::make_unique<Client>(volume_->fs(), oracles_[i], random_.Next(), options));
@@ -153,12 +155,14 @@ class Chain {
     for (size_t i = 0; i < oracles_.size(); ++i) {
       report.operations += clients_[i]->counters().operations;
       report.bytes_collected += clients_[i]->counters().bytes_collected;
+      report.times_full += clients_[i]->counters().times_full;
       if (!outcomes[i].ok() && volume_->powered()) return Unexpected(outcomes[i], "an operation failed");
     }
     return Status::Ok();
   }
 
   Random random_;
+  const bool fills_;  // the device runs full, again and again
   std::unique_ptr<Volume> volume_;
   std::vector<Oracle> oracles_;
   std::vector<std::unique_ptr<Client>> clients_;
@@ -170,6 +174,7 @@ void Add(Report& total, const Report& part) {
   total.in_mount += part.in_mount;
   total.operations += part.operations;
   total.bytes_collected += part.bytes_collected;
+  total.times_full += part.times_full;
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ struct Report {
   uint64_t in_mount = 0;   // while it was being mounted, or read back at once afterwards; while a database was opened
   uint64_t operations = 0;
   uint64_t bytes_collected = 0;  // copied by collections that were asked for
+  uint64_t times_full = 0;       // that a client was told "no space"; of the chains that fill their device
 };
 
 // kCorruption with what is wrong and the command that replays it.
