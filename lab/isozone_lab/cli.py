@@ -85,7 +85,7 @@ def check_modules():
 def open_build(directory):
     build = versions.Build(directory)
     if build.missing():
-        raise Refused(FAILED, f"{build.missing()[0]} is missing; use make lab, or build the preset bench")
+        raise Refused(FAILED, f"{build.missing()[0]} is missing; use make lab-build")
     return build
 
 
@@ -161,7 +161,8 @@ def run_experiments(words=None):
         if arguments.list:
             list_experiments()
             return OK
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.default_int_handler)
         failures = execute(arguments, chosen)
         print_page(out_of(arguments))
         return FAILED if failures else OK

@@ -15,8 +15,9 @@ from . import processes
 # policy's own where none is named: zenfs has none, lifetime and isozone have one of their name.
 POLICIES = {"zenfs": "policy=zenfs", "striping": "policy=isozone&isolation=off", "isozone": "policy=isozone",
             "zenfs+gc": "policy=zenfs+gc", "lifetime": "policy=lifetime&gc=none", "lifetime+gc": "policy=lifetime",
-            "one victim": "policy=lifetime&gc_dynamic_victims=off", "gc=full": "policy=isozone&gc=full",
-            "gc=zenfs+": "policy=isozone&gc=zenfs+", "gc=isozone": "policy=isozone&gc=isozone"}
+            "one victim": "policy=lifetime&gc_dynamic_victims=off",
+            **{f"gc={scheme}": f"policy=isozone&gc={scheme}"
+               for scheme in ("zenfs", "full", "zenfs+", "lifetime", "lsm-zgc", "isozone")}}
 PROFILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../profiles/small-zone.profile")
 
 

@@ -40,10 +40,8 @@ def table(head, rows, kind):
 
 
 def check_row(check, records):
-    """A target that nothing was measured for is not met."""
     verdict = check.verdict(records)
-    met = False if verdict.met is None and check.has_target else verdict.met
-    return [*map(escape, (check.what, check.paper, check.target(records), verdict.measured)), MET[met]]
+    return [*map(escape, (check.what, check.paper, check.target(records), verdict.measured)), MET[verdict.met]]
 
 
 def check_table(checks, records):
@@ -99,12 +97,13 @@ def section(experiment, records, directory):
 
 def targets_met(checks, records):
     """How many of those that there are, and how many had nothing to judge by; green if all are met."""
-    verdicts = [check.verdict(records).met for check in checks if check.has_target]
+    verdicts = [verdict for verdict in (check.verdict(records) for check in checks) if verdict.met is not None]
     if not verdicts:
         return "-"
-    kind = "met" if all(verdicts) else "missed"
-    missing = f", {verdicts.count(None)} not measured" if None in verdicts else ""
-    return f'<span class="{kind}">{verdicts.count(True)} of {len(verdicts)}{missing}</span>'
+    met = sum(verdict.met for verdict in verdicts)
+    missing = sum(not verdict.has_number for verdict in verdicts)
+    words = f"{met} of {len(verdicts)}" + (f", {missing} not measured" if missing else "")
+    return f'<span class="{"met" if met == len(verdicts) else "missed"}">{words}</span>'
 
 
 def overview_row(experiment, records):

@@ -1,7 +1,7 @@
 """Which of the lab's own sources take part in the runs of an experiment: its results count while they stay the same.
 
-These are the module that runs it, the runner, and what both import, but for what only draws, judges and records: a new
-colour or target needs no new run.
+These are the module that runs it, the runner, and what both import, but for what only draws, judges and records. Nor do
+comments count, and what an experiment says, draws and judges by in its Experiment(...): a new target needs no new run.
 """
 import ast
 import hashlib
@@ -10,6 +10,8 @@ import os
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__))
 NOT_MEASURING = ("plots.py", "results.py", "targets.py")
+# What counts of the others' arguments is in the parameters of the runs.
+MEASURING_ARGUMENTS = ("run", "variants", "driver", "runs_of")
 
 
 def imported(path):
@@ -34,13 +36,25 @@ def measuring(first):
     return found
 
 
+class Measuring(ast.NodeTransformer):
+    """Leaves out of a module what does not take part in runs."""
+
+    def visit_Call(self, node):
+        if isinstance(node.func, ast.Name) and node.func.id == "Experiment":
+            node.keywords = [one for one in node.keywords if one.arg in MEASURING_ARGUMENTS]
+        return self.generic_visit(node)
+
+
+def code_of(path):
+    """What a module does, whatever its comments."""
+    with open(path, encoding="utf-8") as file:
+        return ast.dump(Measuring().visit(ast.parse(file.read())))
+
+
 def digest(paths, root=PACKAGE):
-    """Of the names, below `root`, and the contents of files."""
-    sums = []
-    for path in sorted(paths):
-        with open(path, "rb") as file:
-            sums.append(f"{os.path.relpath(path, root)} {hashlib.file_digest(file, 'sha256').hexdigest()}")
-    return hashlib.sha256("\n".join(sums).encode()).hexdigest()[:12]
+    """Of the names, below `root`, and of what the modules do."""
+    parts = [f"{os.path.relpath(path, root)} {code_of(path)}" for path in sorted(paths)]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
 
 def of(experiment):

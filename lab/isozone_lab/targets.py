@@ -11,9 +11,13 @@ class Point(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Of one check, in words; `met` is None where there is no target or no measurement."""
+    """Of one check, in words. `met` is None where there is no target; one that nothing was measured for is not met."""
     measured: str
     met: bool | None
+    has_number: bool = True
+
+
+NOT_MEASURED = "not measured"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +71,7 @@ class Check:
     def verdict(self, results):
         number = self.number(results)
         if number is None:
-            return Verdict("not measured", None)
+            return Verdict(NOT_MEASURED, False if self.has_target else None, has_number=False)
         unit = results.unit(self.value.metric)
         or_more = self.against is None and results.is_or_more(*self.value)
         words = self.show(number, unit) + (" or more" if or_more else "")
@@ -87,7 +91,6 @@ class OfSeveral:
     paper: str
     checks: tuple
     at_least: float
-    has_target = True
 
     def target(self, _):
         return f"at least {format_ratio(self.at_least)}"
@@ -95,7 +98,7 @@ class OfSeveral:
     def verdict(self, results):
         numbers = [check.number(results) for check in self.checks]
         if None in numbers:
-            return Verdict("not measured", None)
+            return Verdict(NOT_MEASURED, False, has_number=False)
         number, words = self.sum_up(numbers)
         return Verdict(f"{format_ratio(number)}{words}", number >= self.at_least)
 
@@ -106,6 +109,14 @@ class LeastOf(OfSeveral):
     def sum_up(self, numbers):
         least = min(numbers)
         return least, f", the least of {len(numbers)}: {self.checks[numbers.index(least)].what}"
+
+
+class MostOf(OfSeveral):
+    """The greatest of them."""
+
+    def sum_up(self, numbers):
+        most = max(numbers)
+        return most, f", the greatest of {len(numbers)}: {self.checks[numbers.index(most)].what}"
 
 
 class MeanOf(OfSeveral):

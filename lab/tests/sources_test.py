@@ -38,8 +38,21 @@ class OfFiles(unittest.TestCase):
         self.write("other.py", "changed = True\n")
         self.write("plots.py", "changed = True\n")
         self.assertEqual(before, self.digest())
+        self.write("experiments/shared.py", "SIZE = 1  # MiB\n\nfrom .one import run\n")
+        self.assertEqual(before, self.digest())
         self.write("experiments/shared.py", "SIZE = 2\n")
         self.assertNotEqual(before, self.digest())
+
+
+class OfAnExperiment(OfFiles):
+    def with_experiment(self, arguments):
+        self.write("experiments/one.py", f"from .. import tools\nONE = Experiment({arguments})\n")
+        return self.digest()
+
+    def test_what_it_says_and_judges_by_does_not_count(self):
+        before = self.with_experiment("run=run, what='fast', checks=[at_least(2)]")
+        self.assertEqual(before, self.with_experiment("run=run, what='faster', checks=[at_least(3)], plot=bars"))
+        self.assertNotEqual(before, self.with_experiment("run=run_twice, what='fast', checks=[at_least(2)]"))
 
 
 class OfExperiments(unittest.TestCase):

@@ -31,7 +31,7 @@ class Targets(unittest.TestCase):
         made = Results(harness.header())
         made.succeeded(Variant("isozone"), 1, Outcome([Measurement("rate", 8, "M", or_more=True)]), **harness.FACTS)
         for bound, met in (({"at_least": 8}, True), ({"at_most": 8}, False), ({"at_least": 8, "at_most": 9}, False)):
-            self.assertEqual(("8 M or more", met), Check("rate", "", ISOZONE, **bound).verdict(made))
+            self.assertEqual(("8 M or more", met, True), Check("rate", "", ISOZONE, **bound).verdict(made))
 
     def test_targets_in_words(self):
         cases = (({"at_least": 2.05}, "at least 2.05x"), ({"at_most": 1 / 51}, "at most 1/51"),
@@ -47,21 +47,22 @@ class Targets(unittest.TestCase):
         self.assertEqual("40 ops/s (30 to 60)", verdict.measured)
         self.assertFalse(verdict.met)
 
-    def test_what_was_not_measured_is_neither_met_nor_missed(self):
+    def test_what_was_not_measured_is_not_met(self):
         for check in (Check("", "", Point("tmpfs", "rate"), ZENFS, at_least=1.0),
                       Check("", "", ISOZONE, Point("tmpfs", "rate"), at_least=1.0),
                       LeastOf("", "", (Check("", "", Point("tmpfs", "rate"), ZENFS),), 1.0)):
-            self.assertEqual(("not measured", None), check.verdict(RECORDS))
+            self.assertEqual(("not measured", False, False), check.verdict(RECORDS))
+        self.assertEqual(("not measured", None, False), Check("", "", Point("tmpfs", "rate")).verdict(RECORDS))
 
     def test_least_of_several(self):
         checks = (ratio(), Check("the other way", "", ZENFS, ISOZONE))
         verdict = LeastOf("", "", checks, 1.0).verdict(RECORDS)
-        self.assertEqual(("1/4, the least of 2: the other way", False), verdict)
+        self.assertEqual(("1/4, the least of 2: the other way", False, True), verdict)
 
     def test_mean_of_several(self):
         checks = (ratio(), Check("the other way", "", ZENFS, ISOZONE))
         verdict = targets.MeanOf("", "", checks, 2.0).verdict(RECORDS)
-        self.assertEqual(("2.12x, the mean of 2 from 1/4 to 4.00x", True), verdict)
+        self.assertEqual(("2.12x, the mean of 2 from 1/4 to 4.00x", True, True), verdict)
         self.assertEqual("at least 2.50x", targets.MeanOf("", "", checks, 2.5).target(RECORDS))
 
     def test_a_ratio_of_other_metrics_or_places(self):

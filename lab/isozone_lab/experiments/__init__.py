@@ -4,7 +4,7 @@ from . import (ageing, capacity, deletion_delay, fig3, fig8, fig9, fig10, fig11,
 
 ALL = [*(module.EXPERIMENT for module in (fig3, fig8, fig9, table1, fig10, fig11, fig14, zippydb, parallel, limit,
                                           capacity, deletion_delay)),
-       *gc_waf.EXPERIMENTS, gc_latency.EXPERIMENT, gc_copies.EXPERIMENT, soak.EXPERIMENT, ageing.EXPERIMENT,
+       *gc_waf.EXPERIMENTS, gc_latency.EXPERIMENT, *gc_copies.EXPERIMENTS, soak.EXPERIMENT, ageing.EXPERIMENT,
        *zgc.EXPERIMENTS]
 
 

@@ -107,7 +107,7 @@ EXPERIMENT = Experiment(
     run=run,
     checks=[*against_new("-2 to -4 %", "isozone", WRITING, at_least=0.96),
             *against_new("-8 %", "isozone", ["readrandom"], at_least=0.92),
-            *against_new("-44 to -58 %", "conventional", WRITING, at_most=0.9),
+            *against_new("-44 to -58 %", "conventional", WRITING, at_most=0.8),
             *against_new("-25 %", "conventional", ["readrandom"]),
             *(Check(f"write amplification inside the conventional SSD, {age}", "-",
                     Point("conventional", f"write amplification, {age}")) for age in (NEW, AGED))],

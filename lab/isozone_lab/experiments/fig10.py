@@ -56,7 +56,7 @@ EXPERIMENT = Experiment(
     setup="The load of the YCSB driver: {num:,} inserts of 800-byte values in random order, memtable 64 MB, one "
           "writer, on 1,024 zones and 32 dies. (Published: fillrandom.) 100 ms in which no put ended count with "
           "the latency of the put that they waited for." + SCALED,
-    quick=puts(700_000, 12, SERIES, speed=SPEED),
+    quick=puts(640_000, 11, SERIES, speed=SPEED),
     full=puts(6_000_000, 150, WITH_LIMIT, speed=SPEED),
     variants=each_series,
     run=run,

@@ -41,7 +41,7 @@ EXPERIMENT = Experiment(
     setup="Small-zone devices with as many dies as groups, on up to 8 channels, 1,024 zones each. fillrandom: {num:,} "
           "puts of 20 + 800 bytes, memtable 64 MB, one writer. (Published: about 20 GB, one device of which so many "
           "groups are used.)" + SCALED,
-    quick=puts(200_000, 12, SERIES, groups=[1, 8, 32], speed=SPEED),
+    quick=puts(150_000, 10, SERIES, groups=[1, 8, 32], speed=SPEED),
     full=puts(3_000_000, 120, SERIES, groups=[1, 2, 4, 8, 16, 32], speed=SPEED),
     variants=variants,
     run=run,

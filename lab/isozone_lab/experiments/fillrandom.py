@@ -47,6 +47,6 @@ def rounded(values):
 
 SETUP = "fillrandom: {num:,} puts of 20 + 800 bytes, memtable 64 MB, one writer, on 1,024 zones and 32 dies." + \
         SCALED + " "
-COMMON = {"variants": each_series, "run": run, "quick": puts(1_200_000, 17, WITH_LIMIT, speed=SPEED),
+COMMON = {"variants": each_series, "run": run, "quick": puts(1_050_000, 15, WITH_LIMIT, speed=SPEED),
           "full": puts(6_000_000, 150, WITH_LIMIT, speed=SPEED)}
 RECORDED = "fig9"

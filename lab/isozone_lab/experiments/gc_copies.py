@@ -1,4 +1,4 @@
-"""How many bytes collectors copy on a device that is three quarters full."""
+"""How many bytes collectors copy on a device that is three quarters full, and on one that is nearly full."""
 from .. import plots
 from ..results import Measurement, Outcome
 from ..targets import Check, Point, ratios
@@ -6,6 +6,7 @@ from . import space
 from .base import ZENFS_PLUS, Experiment, each_series
 
 SERIES = ["gc=full", "gc=zenfs+", "gc=isozone"]
+OTHERS = ["gc=zenfs", "gc=full", "gc=zenfs+", "gc=lifetime", "gc=lsm-zgc"]
 
 
 def run(context, variant):
@@ -15,15 +16,18 @@ def run(context, variant):
     with space.store(context, variant.series) as place:
         space.run(context, place, ["fillseq"], num)
         filling = place.statistics()
-        space.run(context, place, ["overwrite"], num, writes=writes, use_existing_db=1)
-        return outcome([filling, place.statistics()])
+        done = space.survives(lambda: space.run(context, place, ["overwrite"], num, writes=writes, use_existing_db=1))
+        return outcome([filling, place.statistics()] if done else None)
 
 
 def outcome(mounts):
-    """`mounts`: the statistics of each, the last one at the end."""
+    """`mounts`: the statistics of each, the last one at the end; None where the device has run out of space."""
+    if mounts is None:
+        return Outcome([Measurement("survives", 0, "")])
     copied = sum(map(space.copied_bytes, mounts))
     written = sum(one["user_bytes_appended"] for one in mounts)
-    return Outcome([Measurement("copied", copied / 2**20, "MiB"), Measurement("written", written / 2**20, "MiB"),
+    return Outcome([Measurement("survives", 1, ""), Measurement("copied", copied / 2**20, "MiB"),
+                    Measurement("written", written / 2**20, "MiB"),
                     Measurement("copied of written", 100 * copied / written, "%"),
                     Measurement("filled", space.live_percent(mounts[-1]), "%")])
 
@@ -31,12 +35,12 @@ def outcome(mounts):
 def plot(results):
     drawn, (axes,) = plots.figure(height=3.6)
     plots.grouped_bars(axes, results, "copied", [None], [""])
-    plots.label(axes, "", "copied, MiB")
+    plots.label(axes, "", "copied, MiB", "no bar: no space")
     plots.legend_below(drawn, [axes])
     return drawn
 
 
-EXPERIMENT = Experiment(
+COPIES = Experiment(
     name="gc-copies",
     title="What collectors copy",
     source=f"{ZENFS_PLUS}, Fig. 13",
@@ -56,3 +60,24 @@ EXPERIMENT = Experiment(
                   at_most=77),
             *ratios("isozone against full GC alone", "-", "copied", "gc=isozone", "gc=full", at_most=0.25)],
     plot=plot)
+
+SCHEMES = Experiment(
+    name="gc-schemes",
+    title="What collectors copy where space is short",
+    source="the collectors of ZenFS, ZenFS+, Lifetime and LSM_ZGC, under one policy",
+    what="The fuller the device, the more every collector has to copy; which victims it takes, and when, decides how "
+         "much. A collector that begins too late, or wins too little, runs out of space.",
+    setup=space.SCALE + "fillseq of keys and values of {filled} % of the device, then overwrite with {overwritten} times "
+          "what the device holds: nine tenths of it are alive then. All with the policy isozone.",
+    quick=space.parameters(space.QUICK, 6, [*OTHERS, "gc=isozone"], filled=74, overwritten=0.7),
+    full=space.parameters(space.FULL, 1200, [*OTHERS, "gc=isozone"], filled=74, overwritten=2.3),
+    variants=each_series,
+    run=run,
+    checks=[Check("isozone has space to the end: 1 for yes", "-", Point("gc=isozone", "survives"), at_least=1),
+            Check("zenfs has, too", "-", Point("gc=zenfs", "survives")),
+            *(check for other in OTHERS[1:]
+              for check in ratios(f"isozone against {other}", "-", "copied", "gc=isozone", other, at_most=1.0)),
+            Check("of the device belongs to files at the end", "-", Point("gc=isozone", "filled"))],
+    plot=plot)
+
+EXPERIMENTS = [COPIES, SCHEMES]

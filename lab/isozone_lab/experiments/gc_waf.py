@@ -46,8 +46,9 @@ SETUP = space.SCALE + "fillseq, then overwrite of as many keys; key ranges of {r
                       "device runs out of space has no numbers. "
 COMMON = {"source": f"{space.LIFETIME}, Fig. 15, 16 and 18", "variants": variants, "run": run,
           "quick": space.parameters(space.QUICK, 2, SERIES, ranges=[4, 6, 7]),
-          "full": space.parameters(space.FULL, 150, SERIES, ranges=[4, 5, 6, 7])}
+          "full": space.parameters(space.FULL, 150, SERIES, ranges=[4, 5, 6, 7, 8])}
 LEAST, FULLER, MOST = 4, 6, 7  # ranges that every mode has
+NOISE = 0.03  # by which equal runs differ; less is no gain
 
 RECORDED = "gc-waf"
 
@@ -85,7 +86,7 @@ VICTIMS = Experiment(
          "them: one victim at a time, of any queue.",
     setup=SETUP + "Puts of overwrite, without timing.",
     checks=[*ratios("with the equations against one victim, {x} M", "a gain, up to 1.1x", "overwrite", "lifetime+gc",
-                    "one victim", xs=[FULLER], at_least=1.0),
+                    "one victim", xs=[FULLER, MOST], at_least=1 + NOISE),
             Check(f"{MOST} M fit with the equations: 1 for yes", "yes", Point("lifetime+gc", "survives", MOST),
                   at_least=1),
             Check(f"{MOST} M fit with one victim", "-", Point("one victim", "survives", MOST))],

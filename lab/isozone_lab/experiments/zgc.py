@@ -3,7 +3,7 @@ import json
 
 from .. import device, plots
 from ..results import Measurement, Outcome, Variant
-from ..targets import Check, MeanOf, Point, ratios
+from ..targets import Check, MeanOf, MostOf, Point, ratios
 from .base import Experiment, each_series
 
 LSM_ZGC = "LSM_ZGC (segment-based collection of zones)"
@@ -131,6 +131,7 @@ UNIFORM = Experiment(
     checks=[MeanOf("speed-up on average, Basic_ZGC with one command in flight", "1.9x", speed_ups(BASIC, UTILISATIONS),
                    1.9),
             MeanOf("the same, with 16 in flight", "1.9x", speed_ups(DEEP, UTILISATIONS), 1.9),
+            MostOf("speed-up at best, with one command in flight", "2.3x", speed_ups(BASIC, UTILISATIONS), 2.3),
             *speed_ups(BASIC, UTILISATIONS),
             *ratios("blocks copied, utilisation {x}", "the same", "copied", LSM, BASIC, xs=UTILISATIONS, at_least=0.99,
                     at_most=1.01)],
