@@ -77,7 +77,7 @@ bench: ## Run the benchmarks
 	@bench/parallel_ratio --build build/bench
 
 .PHONY: lab-build
-lab-build:
+lab-build: ## Build what lab/run needs
 	@scripts/install-dependencies bench lab
 	@$(call configure,bench)
 	@$(call compile,bench)
