@@ -1,8 +1,17 @@
 #include "fs/checkpoint.h"
 
+#include <algorithm>
+
+#include "base/aligned_buffer.h"
+#include "base/units.h"
 #include "fs/metadata_io.h"
 
 namespace isozone {
+namespace {
+
+constexpr uint64_t kFillBytes = kMiB;  // at a time
+
+}  // namespace
 
 CheckpointWriter::CheckpointWriter(ZonedDevice& device, ZonePool& pool, uint32_t seed, uint64_t next_batch)
     : device_(device),
@@ -10,11 +19,12 @@ CheckpointWriter::CheckpointWriter(ZonedDevice& device, ZonePool& pool, uint32_t
       builder_(StreamKind::kCheckpoint, seed, device.geometry()),
       counters_{next_batch, 0} {}
 
-void CheckpointWriter::Begin() {
+Status CheckpointWriter::Begin(uint64_t room_wanted) {
   counters_.sequence = 0;
   queue_ = {};
   place_ = {{}, counters_.batch, 0};
   taken_zones_.clear();
+  return lease_.held() && lease_.room() < room_wanted ? FillZone() : Status::Ok();
 }
 
 Status CheckpointWriter::Add(const Inode& inode) {
@@ -57,14 +67,24 @@ Status CheckpointWriter::WriteBatch() {
     segments.push_back({lease_.zone(), lease_.write_pointer(), lease_.write_pointer()});
   }
   const BatchBuilder::Batch batch = builder_.Build(queue_, counters_, lease_.room());
-  if (Status written = WriteDurably(device_, lease_, batch.blocks); !written.ok()) {
-    write_failed_ = true;
-    return written;
-  }
+  ISOZONE_RETURN_IF_ERROR(Write(batch.blocks));
   segments.back().end = lease_.write_pointer();
   counters_ = batch.next;
-  bytes_written_ += batch.blocks.size();
   return {};
+}
+
+Status CheckpointWriter::FillZone() {
+  AlignedBuffer zeros(std::min(lease_.room(), kFillBytes));
+  std::fill_n(zeros.data(), zeros.size(), std::byte{0});
+  while (lease_.room() > 0) ISOZONE_RETURN_IF_ERROR(Write(zeros.span().first(std::min(lease_.room(), zeros.size()))));
+  return {};
+}
+
+Status CheckpointWriter::Write(std::span<std::byte> blocks) {
+  const Status written = WriteDurably(device_, lease_, blocks);
+  write_failed_ = !written.ok();
+  if (written.ok()) bytes_written_ += blocks.size();
+  return written;
 }
 
 }  // namespace isozone

@@ -1,5 +1,6 @@
 // Writes checkpoints: one after another into one zone until that is full, then into the next. What is written counts
-// only once a superblock names it.
+// only once a superblock names it. One that reaches over two zones keeps the one before the last from being given back;
+// where zones are short it begins in a zone of its own.
 //
 // Thread safety: one thread at a time.
 #pragma once
@@ -20,8 +21,9 @@ class CheckpointWriter {
   // Goes on in the zone of the checkpoint before, where that is not full.
   void Resume(ZoneLease lease) { lease_ = std::move(lease); }
 
-  // One checkpoint: Begin, any number of Add, then Finish or Abandon.
-  void Begin();
+  // One checkpoint: Begin, any number of Add, then Finish or Abandon. What is left of a zone, where that is less than
+  // `room_wanted` bytes, is filled with zeros first.
+  Status Begin(uint64_t room_wanted);
   Status Add(const Inode& inode);
   Status Add(const ZoneGroups& groups);
   // All of it is durable when this returns.
@@ -36,6 +38,8 @@ class CheckpointWriter {
  private:
   Status WriteWholeBatches();
   Status WriteBatch();
+  Status FillZone();
+  Status Write(std::span<std::byte> blocks);
 
   ZonedDevice& device_;
   ZonePool& pool_;

@@ -43,6 +43,8 @@ bool Names(const Superblock& superblock, ZoneId zone) {
          std::any_of(superblock.journal.segments.begin(), superblock.journal.segments.end(), is_in);
 }
 
+Status LeavesTheLastZones() { return Status::NoSpace("the journal leaves the last empty zones to checkpoints"); }
+
 // The zones that `before` names and `after` does not.
 std::vector<ZoneId> ZonesDropped(const Superblock& before, const Superblock& after) {
   std::vector<ZoneId> dropped;
@@ -74,8 +76,10 @@ struct Journal::Impl {
   Status Checkpoint() ISOZONE_EXCLUDES(mu);
   void StopThread() ISOZONE_EXCLUDES(mu);
 
-  // A batch can be written.
+  // A batch can be written; nobody is committing.
   bool HasRoom() const ISOZONE_REQUIRES(mu);
+  // A batch can be written, or is.
+  bool GoesOn() const ISOZONE_REQUIRES(mu);
   // Writes one batch, of all that waits or as much as fits, as the leader. HasRoom, and nobody else is committing.
   Status CommitBatch() ISOZONE_REQUIRES(mu);
   // Returns once there is room, or a checkpoint stands for what the journal has no room for.
@@ -86,14 +90,25 @@ struct Journal::Impl {
 
   // --- The thread ---
   void Run() ISOZONE_EXCLUDES(mu);
+  // What is done about a zone for the journal to go on in.
+  void GetNextZone() ISOZONE_REQUIRES(mu);
   bool WantsNextZone() const ISOZONE_REQUIRES(mu);
+  // The journal's one zone is full, and nothing in it counts any more.
+  bool IsVoid() const ISOZONE_REQUIRES(mu);
   bool IsShortOfZones() const ISOZONE_REQUIRES(mu);
+  // No checkpoint that begins now is larger, in bytes: a record adds no more to the state than it takes itself.
+  uint64_t CheckpointMax() const ISOZONE_REQUIRES(mu);
   bool WantsSync() const ISOZONE_REQUIRES(mu);
   bool WantsCheckpoint() const ISOZONE_REQUIRES(mu);
   void PrepareNextZone() ISOZONE_REQUIRES(mu);
+  // Another takes the place of a journal that IsVoid.
+  void ReplaceZone() ISOZONE_REQUIRES(mu);
+  Result<ZoneLease> AcquireZone() ISOZONE_REQUIRES(mu);
+  void RunCheckpoint() ISOZONE_REQUIRES(mu);
   Status WriteCheckpoint() ISOZONE_EXCLUDES(mu);
   // Makes a checkpoint of the snapshot, durable, that no superblock names yet.
-  Result<StreamPlace> CopySnapshot(const ZoneGroups* groups, CheckpointFooter footer) ISOZONE_EXCLUDES(mu);
+  Result<StreamPlace> CopySnapshot(const ZoneGroups* groups, CheckpointFooter footer, uint64_t room_wanted)
+      ISOZONE_EXCLUDES(mu);
   Status SwitchCheckpoint(const StreamPlace& checkpoint, const JournalPosition& begin) ISOZONE_REQUIRES(mu);
   // kNoSpace where that takes a zone that the journal should not, or cannot, have now.
   Status SyncInThread(uint64_t sequence) ISOZONE_REQUIRES(mu);
@@ -254,6 +269,8 @@ void Journal::Impl::SyncSoon(uint64_t sequence) {
 
 bool Journal::Impl::HasRoom() const { return next_zone.held() || (zone.held() && zone.room() > 0); }
 
+bool Journal::Impl::GoesOn() const { return committing || HasRoom(); }
+
 Status Journal::Impl::CommitBatch() {
   committing = true;
   if (!zone.held() || zone.room() == 0) {
@@ -339,23 +356,11 @@ void Journal::Impl::StopThread() {
 
 void Journal::Impl::Run() {
   const MutexLock lock(mu);
-  bool may_take_last = false;
   while (!stopping) {
-    if (WantsNextZone() && (may_take_last || !IsShortOfZones())) {
-      PrepareNextZone();
-      may_take_last = false;
-    } else if (WantsNextZone() || WantsCheckpoint()) {
-      may_take_last = WantsNextZone();
-      const uint64_t serves = checkpoints_wanted;
-      Status status;
-      {
-        const MutexUnlock unlock(mu);
-        status = WriteCheckpoint();
-      }
-      if (!status.ok()) Log().warn("no checkpoint could be written: {}", status.ToString());
-      checkpoint_status = status;
-      checkpoints_ended = serves;
-      changed.SignalAll();
+    if (WantsNextZone()) {
+      GetNextZone();
+    } else if (WantsCheckpoint()) {
+      RunCheckpoint();
     } else if (WantsSync()) {
       if (!SyncInThread(wanted_sequence).ok()) wanted_sequence = 0;
     } else {
@@ -364,11 +369,37 @@ void Journal::Impl::Run() {
   }
 }
 
+// The last empty zones are left to checkpoints. One gives back the zones before the one that the journal is in; once that
+// one is full, too, the next is written instead of the records, and then the journal moves. So in the end it takes one
+// checkpoint for each zone of the journal, and there is always room for that.
+void Journal::Impl::GetNextZone() {
+  if (IsVoid()) {
+    ReplaceZone();
+  } else if (!IsShortOfZones()) {
+    PrepareNextZone();
+  } else if (GoesOn() && superblock.journal.segments.size() == 1) {
+    next_zone_failure = LeavesTheLastZones();
+  } else {
+    RunCheckpoint();
+  }
+}
+
 bool Journal::Impl::WantsNextZone() const { return latched.ok() && !next_zone.held() && next_zone_failure.ok(); }
 
-// The zones before the one it is in come back with a checkpoint, which needs about as many as the last one.
+bool Journal::Impl::IsVoid() const {
+  const std::vector<Segment>& segments = superblock.journal.segments;
+  return segments.size() == 1 && segments.front().begin == position.offset && !GoesOn();
+}
+
 bool Journal::Impl::IsShortOfZones() const {
-  return superblock.journal.segments.size() > 1 && pool.Space().empty_zones <= superblock.checkpoint.segments.size();
+  const uint64_t capacity = device.geometry().zone_capacity;
+  return pool.ZonesForMetadata() <= (CheckpointMax() + capacity - 1) / capacity;
+}
+
+uint64_t Journal::Impl::CheckpointMax() const {
+  uint64_t bytes = pending.size() + journal_bytes - checkpoint_base;
+  for (const Segment& segment : superblock.checkpoint.segments) bytes += segment.end - segment.begin;
+  return bytes;
 }
 
 bool Journal::Impl::WantsSync() const { return latched.ok() && wanted_sequence > durable_sequence; }
@@ -378,21 +409,42 @@ bool Journal::Impl::WantsCheckpoint() const {
          (checkpoints_wanted > checkpoints_ended || journal_bytes - checkpoint_base > options.checkpoint_after);
 }
 
-void Journal::Impl::PrepareNextZone() {
+Result<ZoneLease> Journal::Impl::AcquireZone() {
   Result<ZoneLease> lease = [&]() ISOZONE_REQUIRES(mu) {
     const MutexUnlock unlock(mu);
     return pool.AcquireMetadata(ZoneUse::kJournal);
   }();
-  if (lease.ok()) {
-    Superblock next = superblock;
-    next.journal.segments.push_back({lease->zone(), lease->write_pointer(), Segment::kOpen});
-    // A superblock that could not be written may count all the same: the zone that it names is nobody else's.
-    (void)WriteSuperblock(std::move(next));  // latches
-    next_zone = std::move(lease).value();
-  } else {
+  if (!lease.ok()) {
     next_zone_failure = lease.status();
+    changed.SignalAll();
   }
+  return lease;
+}
+
+// A superblock that could not be written may count all the same: the zone that it names is nobody else's.
+void Journal::Impl::PrepareNextZone() {
+  Result<ZoneLease> lease = AcquireZone();
+  if (!lease.ok()) return;
+  Superblock next = superblock;
+  next.journal.segments.push_back({lease->zone(), lease->write_pointer(), Segment::kOpen});
+  (void)WriteSuperblock(std::move(next));  // latches
+  next_zone = std::move(lease).value();
   changed.SignalAll();
+}
+
+void Journal::Impl::ReplaceZone() {
+  Result<ZoneLease> lease = AcquireZone();
+  if (!lease.ok()) return;
+  const ZoneId before = superblock.journal.segments.front().zone;
+  Superblock next = superblock;
+  next.journal.segments.front() = {lease->zone(), lease->write_pointer(), Segment::kOpen};
+  const Status status = WriteSuperblock(std::move(next));  // latches
+  position.offset = lease->write_pointer();
+  zone = std::move(lease).value();
+  changed.SignalAll();
+  if (!status.ok()) return;
+  const MutexUnlock unlock(mu);
+  pool.ReleaseMetadata(before);
 }
 
 Status Journal::Impl::WriteSuperblock(Superblock next) {
@@ -407,13 +459,29 @@ Status Journal::Impl::WriteSuperblock(Superblock next) {
   return {};
 }
 
+void Journal::Impl::RunCheckpoint() {
+  const uint64_t serves = checkpoints_wanted;
+  Status status;
+  {
+    const MutexUnlock unlock(mu);
+    status = WriteCheckpoint();
+  }
+  if (!status.ok() && !stopping) Log().warn("no checkpoint could be written: {}", status.ToString());
+  if (!next_zone.held()) next_zone_failure = status;
+  checkpoint_status = status;
+  checkpoints_ended = serves;
+  changed.SignalAll();
+}
+
 Status Journal::Impl::WriteCheckpoint() {
   CheckpointFooter footer;
   std::shared_ptr<const ZoneGroups> groups;
   JournalPosition begin;
+  uint64_t room_wanted = 0;
   {
     const MutexLock namespace_lock(namespace_mutex);
     const MutexLock lock(mu);
+    if (IsShortOfZones() && pool.ZonesForMetadata() > 0) room_wanted = CheckpointMax();
     state.BeginSnapshot();
     groups = state.zone_groups();
     footer.sequence = last_sequence;
@@ -423,7 +491,7 @@ Status Journal::Impl::WriteCheckpoint() {
     checkpoint_base = journal_bytes;
   }
   const uint64_t bytes_before = checkpoint_writer.bytes_written();
-  const Result<StreamPlace> place = CopySnapshot(groups.get(), footer);
+  const Result<StreamPlace> place = CopySnapshot(groups.get(), footer, room_wanted);
   {
     const MutexLock namespace_lock(namespace_mutex);
     state.EndSnapshot();
@@ -445,8 +513,9 @@ Status Journal::Impl::WriteCheckpoint() {
   return {};
 }
 
-Result<StreamPlace> Journal::Impl::CopySnapshot(const ZoneGroups* groups, CheckpointFooter footer) {
-  checkpoint_writer.Begin();
+Result<StreamPlace> Journal::Impl::CopySnapshot(const ZoneGroups* groups, CheckpointFooter footer,
+                                                uint64_t room_wanted) {
+  ISOZONE_RETURN_IF_ERROR(checkpoint_writer.Begin(room_wanted));
   if (groups != nullptr) ISOZONE_RETURN_IF_ERROR(checkpoint_writer.Add(*groups));
   for (;;) {
     std::vector<Inode> inodes;
@@ -468,19 +537,17 @@ Result<StreamPlace> Journal::Impl::CopySnapshot(const ZoneGroups* groups, Checkp
 // The journal must reach the checkpoint before it counts, so that its sequence numbers have no gap behind it. Commits
 // need zones that only this thread prepares: it must not wait for one itself.
 Status Journal::Impl::SyncInThread(uint64_t sequence) {
-  next_zone_failure = Status::Ok();
   while (durable_sequence < sequence) {
     if (!latched.ok()) return latched;
     if (committing) {
       changed.Wait(mu);
     } else if (HasRoom()) {
       ISOZONE_RETURN_IF_ERROR(CommitBatch());
-    } else if (!next_zone_failure.ok()) {
-      return next_zone_failure;
     } else if (IsShortOfZones()) {
-      return Status::NoSpace("the journal leaves the last empty zones to checkpoints");
+      return LeavesTheLastZones();
     } else {
       PrepareNextZone();
+      if (!next_zone.held()) return next_zone_failure;
     }
   }
   return {};

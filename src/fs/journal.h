@@ -14,11 +14,14 @@
 // The next journal zone is taken, and named by a superblock, by a background thread while the one before is written, so
 // that no commit waits for it.
 //
-// Rolling: when `checkpoint_after` bytes of journal lie behind the last checkpoint, or before the journal takes one of
-// the last empty zones, the thread notes where the journal stands, writes a snapshot of that moment behind the last
-// checkpoint's zone, and then one superblock that names the new checkpoint and lets the journal begin at the noted
-// place. Zones it no longer names are given back. Writers go on meanwhile, and the journal in its zone. Records that it
-// has no zone for are left out of it: the checkpoint has what they did.
+// Rolling: when `checkpoint_after` bytes of journal lie behind the last checkpoint, or the journal would take one of the
+// last empty zones, the thread notes where the journal stands, writes a snapshot of that moment behind the last
+// checkpoint, and then one superblock that names the new checkpoint and lets the journal begin at the noted place. Zones
+// it no longer names are given back. Writers go on meanwhile, and the journal in its zone.
+//
+// Few zones: the journal leaves as many as a checkpoint may need. Records that it has no zone for are left out of it,
+// since the checkpoint has what they did; the journal then moves to another zone, and gives its own back. So with one
+// zone for the journal, those of one checkpoint, and as many empty ones, it never ends.
 //
 // Failures: a batch whose blocks end before its length says, at the write pointer of the last journal zone, is torn:
 // the normal end after a power cut. Any other invalid byte below a write pointer is corruption, reported with its

@@ -1083,6 +1083,13 @@ void ZonePool::ThrottleBelow(double percent) {
   impl_->throttle.SetBelow(percent);
 }
 
+uint32_t ZonePool::ZonesForMetadata() const {
+  const MutexLock lock(impl_->mu);
+  const auto resets = std::count_if(impl_->jobs.begin(), impl_->jobs.end(),
+                                    [](const auto& job) { return job.second.request.op == DeviceOp::kReset; });
+  return impl_->table.empty().size() + impl_->table.totals().released + static_cast<uint32_t>(resets);
+}
+
 SpaceInfo ZonePool::Space() const {
   const MutexLock lock(impl_->mu);
   const ZoneTotals& totals = impl_->table.totals();

@@ -224,6 +224,8 @@ class ZonePool {
 
   // --- State ---
   SpaceInfo Space() const;
+  // The zones that AcquireMetadata gives out without anybody's help: empty, or about to be.
+  uint32_t ZonesForMetadata() const;
   std::vector<ZoneView> Zones() const;
   ZonePoolStats Stats() const;
   // Waits until no dead zone is left to reset and no finish is due; the first error of the background work since the
