@@ -301,13 +301,12 @@ class Identifier {
 
   // A zone in use with little data cannot be a pivot: it waits until all groups are found.
   Status Found(Zones strangers) {
-    std::stable_partition(strangers.begin(), strangers.end(), [this](ZoneId zone) { return bursts_.CanBePivot(zone); });
+    const auto poor =
+        std::ranges::stable_partition(strangers, [this](ZoneId zone) { return bursts_.CanBePivot(zone); });
+    poor_.insert(poor_.end(), poor.begin(), poor.end());
+    strangers.erase(poor.begin(), poor.end());
     while (!strangers.empty()) {
       const ZoneId zone = strangers.front();
-      if (!bursts_.CanBePivot(zone)) {
-        poor_.insert(poor_.end(), strangers.begin(), strangers.end());
-        return Status::Ok();
-      }
       strangers.erase(strangers.begin());
       ISOZONE_ASSIGN_OR_RETURN(const bool joined, HoldAgainstEveryGroup(zone));
       if (joined) continue;
