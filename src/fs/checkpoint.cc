@@ -50,8 +50,9 @@ Result<StreamPlace> CheckpointWriter::Finish(const CheckpointFooter& footer) {
 
 void CheckpointWriter::Abandon() {
   // The next checkpoint goes on in the zone that is held, if it has room.
+  if (lease_.held() && lease_.room() == 0) lease_.Release();
   for (const ZoneId zone : taken_zones_) {
-    const bool goes_on = lease_.held() && lease_.zone() == zone && lease_.room() > 0;
+    const bool goes_on = lease_.held() && lease_.zone() == zone;
     if (!goes_on) pool_.ReleaseMetadata(zone);
   }
   taken_zones_.clear();

@@ -4,22 +4,10 @@
 
 #include "fs/journal.h"
 #include "fs/metadata_io.h"
+#include "fs/recovery.h"
 #include "fs/superblock.h"
 
 namespace isozone {
-namespace {
-
-std::set<ZoneId> ZonesOf(const DeviceGeometry& geometry, const RecoveredMetadata& metadata) {
-  std::set<ZoneId> zones;
-  for (const auto& [zone, use] : metadata.zones) zones.insert(zone);
-  for (const Inode* inode = metadata.state.Next(InodeId(0)); inode != nullptr; inode = metadata.state.Next(inode->id)) {
-    for (const FileExtent& extent : inode->extents) zones.insert(geometry.ZoneOf(extent.device_offset));
-    for (const LogRegion& region : inode->regions) zones.insert(region.zone);
-  }
-  return zones;
-}
-
-}  // namespace
 
 Result<std::vector<ZoneId>> FreeUpZones(ZonedDevice& device) {
   std::set<ZoneId> owned;
@@ -27,7 +15,7 @@ Result<std::vector<ZoneId>> FreeUpZones(ZonedDevice& device) {
   const bool has_owner = content != DeviceContent::kEmpty;
   if (has_owner) {
     ISOZONE_ASSIGN_OR_RETURN(const RecoveredMetadata metadata, RecoverMetadata(device));
-    owned = ZonesOf(device.geometry(), metadata);
+    owned = NamedZones(device.geometry(), metadata.state, metadata.zones);
     ISOZONE_RETURN_IF_ERROR(FlushDevice(device));  // what says that the others are dead
   }
   std::vector<ZoneDescriptor> report(device.geometry().zone_count);

@@ -98,6 +98,7 @@ struct Journal::Impl {
   bool IsShortOfZones() const ISOZONE_REQUIRES(mu);
   // No checkpoint that begins now is larger, in bytes: a record adds no more to the state than it takes itself.
   uint64_t CheckpointMax() const ISOZONE_REQUIRES(mu);
+  uint64_t ZonesOfCheckpoint() const ISOZONE_REQUIRES(mu);
   bool WantsSync() const ISOZONE_REQUIRES(mu);
   bool WantsCheckpoint() const ISOZONE_REQUIRES(mu);
   void PrepareNextZone() ISOZONE_REQUIRES(mu);
@@ -140,7 +141,9 @@ struct Journal::Impl {
   ZoneLease next_zone ISOZONE_GUARDED_BY(mu);           // named by the superblock behind it
   Status next_zone_failure ISOZONE_GUARDED_BY(mu);      // why there is none; the thread waits for somebody to ask again
   Superblock superblock ISOZONE_GUARDED_BY(mu);         // as it is on the device
-  uint64_t checkpoint_base ISOZONE_GUARDED_BY(mu) = 0;  // journal_bytes when the last checkpoint began
+  uint64_t tried_base ISOZONE_GUARDED_BY(mu) = 0;       // journal_bytes when a checkpoint was last begun
+  uint64_t checkpoint_base ISOZONE_GUARDED_BY(mu) = 0;  // and when that began which counts
+  bool in_checkpoint ISOZONE_GUARDED_BY(mu) = false;    // one is being written
   uint64_t journal_bytes ISOZONE_GUARDED_BY(mu) = 0;    // behind the checkpoint that was found, plus all written since
   uint64_t checkpoints_wanted ISOZONE_GUARDED_BY(mu) = 0;
   uint64_t checkpoints_ended ISOZONE_GUARDED_BY(mu) = 0;
@@ -281,6 +284,7 @@ Status Journal::Impl::CommitBatch() {
   }
   ZoneLease lease = std::move(zone);
   const BatchBuilder::Batch batch = builder.Build(pending, position.counters, lease.room());
+  journal_bytes += batch.blocks.size();
   Status status;
   {
     const MutexUnlock unlock(mu);
@@ -290,7 +294,6 @@ Status Journal::Impl::CommitBatch() {
     position.offset = lease.write_pointer();
     position.counters = batch.next;
     durable_sequence = batch.next.sequence - (batch.cuts_record ? 2 : 1);
-    journal_bytes += batch.blocks.size();
     stats.bytes += batch.blocks.size();
     ++stats.commits;
     if (WantsCheckpoint()) work.Signal();
@@ -299,6 +302,10 @@ Status Journal::Impl::CommitBatch() {
   }
   zone = std::move(lease);
   committing = false;
+  if (!HasRoom()) {  // better now than when somebody waits for it
+    next_zone_failure = Status::Ok();
+    work.Signal();
+  }
   changed.SignalAll();
   return status;
 }
@@ -392,12 +399,18 @@ bool Journal::Impl::IsVoid() const {
 }
 
 bool Journal::Impl::IsShortOfZones() const {
+  const uint64_t checkpoints = in_checkpoint ? 2 : 1;  // this one, and the next
+  return pool.ZonesForMetadata() <= checkpoints * ZonesOfCheckpoint();
+}
+
+uint64_t Journal::Impl::ZonesOfCheckpoint() const {
   const uint64_t capacity = device.geometry().zone_capacity;
-  return pool.ZonesForMetadata() <= (CheckpointMax() + capacity - 1) / capacity;
+  return (CheckpointMax() + capacity - 1) / capacity;
 }
 
 uint64_t Journal::Impl::CheckpointMax() const {
-  uint64_t bytes = pending.size() + journal_bytes - checkpoint_base;
+  const uint64_t batches = pending.size() / builder.batch_max() + 1;
+  uint64_t bytes = pending.size() + batches * device.geometry().block_size + journal_bytes - checkpoint_base;
   for (const Segment& segment : superblock.checkpoint.segments) bytes += segment.end - segment.begin;
   return bytes;
 }
@@ -406,7 +419,7 @@ bool Journal::Impl::WantsSync() const { return latched.ok() && wanted_sequence >
 
 bool Journal::Impl::WantsCheckpoint() const {
   return latched.ok() &&
-         (checkpoints_wanted > checkpoints_ended || journal_bytes - checkpoint_base > options.checkpoint_after);
+         (checkpoints_wanted > checkpoints_ended || journal_bytes - tried_base > options.checkpoint_after);
 }
 
 Result<ZoneLease> Journal::Impl::AcquireZone() {
@@ -462,10 +475,12 @@ Status Journal::Impl::WriteSuperblock(Superblock next) {
 void Journal::Impl::RunCheckpoint() {
   const uint64_t serves = checkpoints_wanted;
   Status status;
+  in_checkpoint = true;
   {
     const MutexUnlock unlock(mu);
     status = WriteCheckpoint();
   }
+  in_checkpoint = false;
   if (!status.ok() && !stopping) Log().warn("no checkpoint could be written: {}", status.ToString());
   if (!next_zone.held()) next_zone_failure = status;
   checkpoint_status = status;
@@ -478,17 +493,19 @@ Status Journal::Impl::WriteCheckpoint() {
   std::shared_ptr<const ZoneGroups> groups;
   JournalPosition begin;
   uint64_t room_wanted = 0;
+  uint64_t base = 0;
   {
     const MutexLock namespace_lock(namespace_mutex);
     const MutexLock lock(mu);
-    if (IsShortOfZones() && pool.ZonesForMetadata() > 0) room_wanted = CheckpointMax();
+    const bool fits_behind = pool.Space().empty_zones >= ZonesOfCheckpoint();
+    if (IsShortOfZones() && fits_behind) room_wanted = CheckpointMax();
     state.BeginSnapshot();
     groups = state.zone_groups();
     footer.sequence = last_sequence;
     footer.next_id = state.NextId();
     // Records up to footer.sequence may still be written from here on; recovery leaves them out.
     begin = position;
-    checkpoint_base = journal_bytes;
+    base = tried_base = journal_bytes;
   }
   const uint64_t bytes_before = checkpoint_writer.bytes_written();
   const Result<StreamPlace> place = CopySnapshot(groups.get(), footer, room_wanted);
@@ -509,6 +526,7 @@ Status Journal::Impl::WriteCheckpoint() {
     return status;
   }
   ISOZONE_RETURN_IF_ERROR(SwitchCheckpoint(*place, begin));
+  checkpoint_base = base;
   if (skips) durable_sequence = footer.sequence;
   return {};
 }

@@ -134,6 +134,17 @@ Result<std::pair<uint64_t, uint64_t>> WritePointers(const ZonedDevice& device) {
 
 }  // namespace
 
+std::set<ZoneId> NamedZones(const DeviceGeometry& geometry, const MetadataState& state,
+                            std::span<const std::pair<ZoneId, ZoneUse>> metadata_zones) {
+  std::set<ZoneId> zones;
+  for (const auto& [zone, use] : metadata_zones) zones.insert(zone);
+  for (const Inode* inode = state.Next(InodeId()); inode != nullptr; inode = state.Next(inode->id)) {
+    for (const FileExtent& extent : inode->extents) zones.insert(geometry.ZoneOf(extent.device_offset));
+    for (const LogRegion& region : inode->regions) zones.insert(region.zone);
+  }
+  return zones;
+}
+
 Result<RecoveredMetadata> RecoverMetadata(ZonedDevice& device) {
   std::optional<std::pair<uint64_t, uint64_t>> failed_at;
   for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {

@@ -1,6 +1,10 @@
 // What recovery hands to the journal, beyond what everybody may see of it (journal.h, RecoverMetadata).
 #pragma once
 
+#include <set>
+#include <span>
+#include <utility>
+
 #include "fs/batch_stream.h"
 #include "fs/journal.h"
 #include "fs/superblock.h"
@@ -12,5 +16,9 @@ struct RecoveredMetadata::Position {
   uint64_t next_checkpoint_batch = 0;
   StreamReader::End journal;
 };
+
+// The zones that hold anything of files or of metadata.
+std::set<ZoneId> NamedZones(const DeviceGeometry& geometry, const MetadataState& state,
+                            std::span<const std::pair<ZoneId, ZoneUse>> metadata_zones);
 
 }  // namespace isozone

@@ -42,7 +42,7 @@ BudgetClass ClassOf(const ZoneRequest& request) { return request.gc ? BudgetClas
 bool IsOfFiles(BudgetClass c) { return c == BudgetClass::kData || c == BudgetClass::kLog; }
 
 bool IsCollectable(const ZoneRecord& zone, bool dead_too) {
-  if (zone.dead()) return dead_too && !IsMetadata(zone.use);
+  if (zone.dead()) return dead_too && !zone.released;
   const bool at_rest =
       zone.phase == ZonePhase::kIdle || zone.phase == ZonePhase::kFull || zone.phase == ZonePhase::kFailed;
   return at_rest && zone.use == ZoneUse::kData && !zone.victim && zone.live > 0 && zone.live < zone.write_pointer;
@@ -162,7 +162,7 @@ struct ZonePool::Impl {
   void WakeIfDue() ISOZONE_REQUIRES(mu);
   // Each returns true if it has done something, and then has given up the mutex meanwhile.
   bool FinishCompleted() ISOZONE_REQUIRES(mu);
-  bool ResetReleasedMetadata() ISOZONE_REQUIRES(mu);
+  bool ResetReleased() ISOZONE_REQUIRES(mu);
   bool ResetDead() ISOZONE_REQUIRES(mu);
   bool FinishZones(bool logs_too) ISOZONE_REQUIRES(mu);
   uint32_t TokensWanted(BudgetClass c) const ISOZONE_REQUIRES(mu);
@@ -301,7 +301,7 @@ Result<ZoneLease> ZonePool::Impl::GrantWhenPossible(BudgetClass c, AttemptFuncti
 // The ladder for a caller that no zone can be given to, from what costs nobody anything to giving up.
 bool ZonePool::Impl::AwaitHelp(Waiter& waiter, Lack lack) {
   const BudgetClass c = waiter.budget_class;
-  if (ResetReleasedMetadata() || FinishZones(/*logs_too=*/false)) return true;
+  if (ResetReleased() || FinishZones(/*logs_too=*/false)) return true;
   ResetForTheAsking(lack);
   if (lack == Lack::kCredit) {
     AwaitCredit(waiter);
@@ -664,7 +664,7 @@ void ZonePool::Impl::Stop() {
 void ZonePool::Impl::RunInBackground() {
   const MutexLock lock(mu);
   for (;;) {
-    if (FinishCompleted() || ResetReleasedMetadata()) continue;
+    if (FinishCompleted() || ResetReleased()) continue;
     if (!stopping && FinishZones(/*logs_too=*/true)) continue;
     if (ResetDead()) continue;
     if (stopping && jobs.empty()) break;
@@ -728,7 +728,7 @@ bool ZonePool::Impl::FinishCompleted() {
 }
 
 // Its death is durable already.
-bool ZonePool::Impl::ResetReleasedMetadata() {
+bool ZonePool::Impl::ResetReleased() {
   if (table.totals().released == 0) return false;
   std::vector<ZoneId> zones;
   for (auto zone = table.dead().First(); zone && zones.size() < kResetBatch;
@@ -945,6 +945,14 @@ void ZonePool::SetUse(ZoneId zone, ZoneUse use) {
   if (impl_->active_tokens.erase(zone) != 0) impl_->active_tokens.emplace(zone, impl_->active.Adopt(ClassOf(use)));
 }
 
+void ZonePool::ReleaseUnnamed(const std::set<ZoneId>& named) {
+  const MutexLock lock(impl_->mu);
+  for (uint32_t i = 0; i < impl_->table.size(); ++i) {
+    const ZoneId zone(i);
+    if (impl_->table.at(zone).dead() && !named.contains(zone)) impl_->table.Release(zone);
+  }
+}
+
 void ZonePool::Start() { impl_->Start(); }
 void ZonePool::Stop() { impl_->Stop(); }
 
@@ -970,7 +978,7 @@ Result<ZoneLease> ZonePool::ReopenMetadata(ZoneId zone) { return impl_->ReopenMe
 
 void ZonePool::ReleaseMetadata(ZoneId zone) {
   const MutexLock lock(impl_->mu);
-  impl_->table.ReleaseMetadata(zone);
+  impl_->table.Release(zone);
   impl_->WakeIfDue();
 }
 

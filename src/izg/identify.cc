@@ -301,10 +301,10 @@ class Identifier {
 
   // A zone in use with little data cannot be a pivot: it waits until all groups are found.
   Status Found(Zones strangers) {
-    const auto poor =
-        std::ranges::stable_partition(strangers, [this](ZoneId zone) { return bursts_.CanBePivot(zone); });
-    poor_.insert(poor_.end(), poor.begin(), poor.end());
-    strangers.erase(poor.begin(), poor.end());
+    const auto poor = std::stable_partition(strangers.begin(), strangers.end(),
+                                            [this](ZoneId zone) { return bursts_.CanBePivot(zone); });
+    poor_.insert(poor_.end(), poor, strangers.end());
+    strangers.erase(poor, strangers.end());
     while (!strangers.empty()) {
       const ZoneId zone = strangers.front();
       strangers.erase(strangers.begin());

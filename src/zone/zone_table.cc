@@ -172,9 +172,9 @@ void ZoneTable::SetDataClass(ZoneId zone, DataClass data) {
 
 void ZoneTable::SetVictim(ZoneId zone, bool victim) { Edit(*this, zone)->victim = victim; }
 
-void ZoneTable::ReleaseMetadata(ZoneId zone) {
+void ZoneTable::Release(ZoneId zone) {
   Edit edit(*this, zone);
-  assert(IsMetadata(edit->use));
+  assert(edit->live == 0);
   edit->released = true;
   if (edit->phase == ZonePhase::kEmpty) MakeEmpty(*edit);  // named by the superblock, never written
 }

@@ -58,7 +58,7 @@ struct ZoneRecord {
   Lifetime lifetime = Lifetime::kNotSet;  // of the first file written to it, as are level and heat
   int8_t level = DataClass::kNoLevel;
   ZoneHeat heat = kNewDataHeat;
-  bool released = false;       // its metadata is no longer needed
+  bool released = false;       // nothing durable names what is in it
   bool victim = false;         // being collected: nobody goes on writing it, nor resets it
   uint64_t live = 0;           // bytes of file data
   uint64_t write_pointer = 0;  // bytes from the start of the zone
@@ -80,7 +80,7 @@ struct ZoneTotals {
   uint32_t finishing = 0;   // zones
   uint32_t unusable = 0;    // zones: retired, offline
   uint32_t checkpoint = 0;  // zones that hold a checkpoint
-  uint32_t released = 0;    // zones: dead, and of metadata
+  uint32_t released = 0;    // zones: dead, and released
   bool operator==(const ZoneTotals&) const = default;
 };
 
@@ -124,8 +124,9 @@ class ZoneTable {
   void SetDataClass(ZoneId zone, DataClass data);
   // Idle, full or failed. Nobody goes on writing a victim, nor resets it.
   void SetVictim(ZoneId zone, bool victim);
-  // The metadata in it is no longer needed: dead (or free, where nothing was written), as soon as it is not leased.
-  void ReleaseMetadata(ZoneId zone);
+  // What is in it, which is no file's, is not needed any more, durably: dead (or free, where nothing was written), as soon
+  // as it is not leased.
+  void Release(ZoneId zone);
 
   // --- Questions ---
   const ZoneSet& empty() const { return empty_; }

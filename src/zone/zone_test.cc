@@ -105,7 +105,7 @@ TEST(ZoneTable, MetadataDiesOnlyWhenReleased) {
   EXPECT_TRUE(table.dead().empty());
   EXPECT_EQ(table.FullestIdle(ZoneUse::kData), std::nullopt);
   for (const ZoneId zone : {ZoneId(0), ZoneId(1)}) {
-    table.ReleaseMetadata(zone);
+    table.Release(zone);
     table.BeginReset(zone);
     table.EndReset(zone);
   }
@@ -117,10 +117,10 @@ TEST(ZoneTable, MetadataDiesOnlyWhenReleased) {
 TEST(ZoneTable, ReleasedMetadataThatWasNeverWrittenIsFreeAtOnce) {
   ZoneTable table(EmptyZones(2));
   table.SetUse(ZoneId(0), ZoneUse::kJournal);  // the next journal zone, as the superblock names it
-  table.ReleaseMetadata(ZoneId(0));
+  table.Release(ZoneId(0));
   EXPECT_EQ(table.empty().First(), ZoneId(0));
   table.Lease(ZoneId(1), ZoneUse::kJournal, Lifetime::kNotSet);
-  table.ReleaseMetadata(ZoneId(1));
+  table.Release(ZoneId(1));
   table.EndLease(ZoneId(1));
   EXPECT_EQ(table.empty().size(), 2U);
   EXPECT_FALSE(table.at(ZoneId(1)).released);
@@ -256,7 +256,7 @@ void ChangeSomething(ZoneTable& table, Random& random) {
   const ZoneRecord& zone = table.at(id);
   if (random.Chance(0.002)) return table.Retire(id, random.Chance(0.5));
   if (random.Chance(0.3) && zone.live > 0) return table.RemoveLive(id, random.Between(1, zone.live));
-  if (random.Chance(0.2) && IsMetadata(zone.use) && zone.phase != ZonePhase::kEmpty) return table.ReleaseMetadata(id);
+  if (random.Chance(0.2) && IsMetadata(zone.use) && zone.phase != ZonePhase::kEmpty) return table.Release(id);
   const bool at_rest =
       zone.phase == ZonePhase::kIdle || zone.phase == ZonePhase::kFull || zone.phase == ZonePhase::kFailed;
   if (at_rest && random.Chance(0.2)) return table.SetVictim(id, !zone.victim);
