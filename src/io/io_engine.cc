@@ -150,8 +150,13 @@ void IoEngine::Enqueue(Group& group, IoRequest& request, bool overtaken) {
 }
 
 void IoEngine::Dispatch(Group& group) {
+  // What a device completes inside Submit gives its place to the next one in the loop below, not in one of its own.
+  thread_local const Group* dispatching = nullptr;
+  if (dispatching == &group) return;
+  const Group* const before = std::exchange(dispatching, &group);
   int64_t alarm_ns = 0;
   while (IoRequest* next = TakeNext(group, alarm_ns)) SubmitSlices(*next);
+  dispatching = before;
   if (alarm_ns != 0) clock_->RingAt(alarm_ns, group.number);
 }
 
@@ -253,8 +258,14 @@ void IoEngine::Finish(IoRequest& request) {
     counts.bytes_written.fetch_add(moved, std::memory_order_relaxed);
     counts.write_latency_ns.Add(latency_ns);
   }
-  if (request.group_ != nullptr) Leave(*request.group_, request.io_class);
+  Group* group = request.group_;
+  if (group == nullptr) return request.done(request);
+  // First the owner, then those who wait for the place. The owner may then destroy the engine.
+  const IoClass io_class = request.io_class;
+  handing_over_.fetch_add(1);
   request.done(request);
+  Leave(*group, io_class);
+  handing_over_.fetch_sub(1);
 }
 
 DeviceStatus IoEngine::Run(IoRequest& request) {

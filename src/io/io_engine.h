@@ -176,7 +176,7 @@ class IoEngine {
   std::array<PerClass, kIoClassCount> classes_;
   WriteGaps::Readers readers_;
   Histogram gap_wait_ns_;
-  std::atomic<uint32_t> handing_over_{0};  // threads that put a request back into its queue
+  std::atomic<uint32_t> handing_over_{0};  // threads that go on after a request was queued again or done
   const std::unique_ptr<AlarmClock> clock_;
 };
 

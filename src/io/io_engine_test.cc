@@ -116,6 +116,45 @@ class ManualDevice : public ZonedDevice {
   DeviceGeometry geometry_;
 };
 
+// Holds what it is told to, and completes all else inside Submit.
+class PromptDevice final : public ManualDevice {
+ public:
+  using ManualDevice::ManualDevice;
+  void Submit(DeviceRequest& request) override {
+    if (hold) return ManualDevice::Submit(request);
+    request.status = DeviceStatus::kSuccess;
+    request.done(request);
+  }
+  bool hold = true;
+};
+
+// However many wait: they take neither the stack, nor the time of the one that has made room for them.
+TEST(IoEngine, WhoIsDoneDoesNotWaitForThoseWhoHadWaitedForIt) {
+  constexpr size_t kWaiting = 200'000;
+  PromptDevice device(2);
+  const ZoneGroups two_groups{{0, 1}, {100, 100}, {0, 0}, 0};
+  IoEngine engine(device, std::make_shared<GroupIndex>(2, &two_groups), {});
+  std::vector<std::byte> buffer(4096);
+  std::deque<IoRequest> requests;
+  std::vector<const IoRequest*> done;
+  const auto submit = [&] {
+    IoRequest& request = requests.emplace_back();
+    request.io_class = IoClass::kGc;
+    request.device.data = buffer.data();
+    request.device.length = buffer.size();
+    request.context = &done;
+    request.done = [](IoRequest& r) { static_cast<std::vector<const IoRequest*>*>(r.context)->push_back(&r); };
+    engine.Submit(request);
+  };
+  for (size_t i = 0; i < kWaiting; ++i) submit();
+  ASSERT_LT(device.held.size(), 100u);
+  device.hold = false;
+  const size_t held = device.held.size();
+  for (size_t i = 0; i < held; ++i) device.Complete();
+  ASSERT_EQ(done.size(), kWaiting);
+  EXPECT_EQ(done.front(), &requests.front());
+}
+
 // A slice of 64 KiB is programmed in this time.
 constexpr int64_t kProgramNs = kMillisecondNs;
 ZoneGroups TwoGroups() { return {{0, 1}, {100, 100}, {0, 0}, 64 * kKiB * 1000}; }
