@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "fs/free_zones.h"
+#include "fs/journal.h"
+#include "fs/metadata_io.h"
 #include "fs/mount.h"
 #include "fs/test_volume.h"
 
@@ -415,7 +417,7 @@ TEST_F(FileSystemTest, FreesUpWhatAToolThatWasKilledHasLeft) {
   volume_.Unmount();
   {
     const auto device = volume_.OpenDevice();
-    const std::vector<ZoneId> free = FreeUpZones(*device).value();
+    const std::vector<ZoneId> free = FreeUpZones(*device).value().free;
     std::string garbage = RandomBytes(random_, 64 * kKiB);
     for (size_t i = 0; i < free.size(); i += 2) {
       DeviceRequest request;
@@ -427,7 +429,7 @@ TEST_F(FileSystemTest, FreesUpWhatAToolThatWasKilledHasLeft) {
       request.op = DeviceOp::kFinish;  // active zones are few
       ASSERT_EQ(SubmitAndWait(*device, request), DeviceStatus::kSuccess);
     }
-    EXPECT_EQ(FreeUpZones(*device).value(), free);
+    EXPECT_EQ(FreeUpZones(*device).value().free, free);
     std::vector<ZoneDescriptor> report(device->geometry().zone_count);
     ISOZONE_ASSERT_OK(device->ReportZones(ZoneId(0), report));
     for (const ZoneId zone : free) EXPECT_EQ(report[zone.value()].state, ZoneState::kEmpty);
@@ -437,13 +439,27 @@ TEST_F(FileSystemTest, FreesUpWhatAToolThatWasKilledHasLeft) {
   EXPECT_EQ(volume_.ReadFile("/log").value(), "kept, too");
 }
 
+// What lies behind the end of the last file takes no time to read.
+TEST_F(FileSystemTest, KnowsHowFarAZoneWasWrittenThatWasFinishedEarly) {
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/f", RandomBytes(random_, 64 * kKiB)));
+  volume_.Unmount();
+  const auto device = volume_.OpenDevice();
+  const RecoveredMetadata metadata = RecoverMetadata(*device).value();
+  const Inode* file = metadata.state.Next(kRootInode);
+  ASSERT_TRUE(file != nullptr && file->extents.size() == 1);
+  const ZoneId zone = device->geometry().ZoneOf(file->extents.front().device_offset);
+  EXPECT_EQ(FreeUpZones(*device)->written[zone.value()], 64 * kKiB);
+  ISOZONE_ASSERT_OK(ManageZone(*device, DeviceOp::kFinish, zone));
+  EXPECT_EQ(FreeUpZones(*device)->written[zone.value()], 64 * kKiB);
+}
+
 // What a tool that is killed leaves behind.
 TEST_F(FileSystemTest, ToleratesAnythingInFreeZones) {
   ISOZONE_ASSERT_OK(volume_.WriteFile("/f", "kept"));
   volume_.Unmount();
   {
     const auto device = volume_.OpenDevice();
-    const std::vector<ZoneId> free = FreeUpZones(*device).value();
+    const std::vector<ZoneId> free = FreeUpZones(*device).value().free;
     EXPECT_GT(free.size(), SmallGeometry().zone_count / 2);
     std::string garbage = RandomBytes(random_, 64 * kKiB);
     for (const ZoneId zone : free) {

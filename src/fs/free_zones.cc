@@ -1,6 +1,7 @@
 #include "fs/free_zones.h"
 
-#include <set>
+#include <algorithm>
+#include <map>
 
 #include "fs/journal.h"
 #include "fs/metadata_io.h"
@@ -9,27 +10,32 @@
 
 namespace isozone {
 
-Result<std::vector<ZoneId>> FreeUpZones(ZonedDevice& device) {
-  std::set<ZoneId> owned;
+Result<FreedZones> FreeUpZones(ZonedDevice& device) {
+  std::map<ZoneId, uint64_t> named;
   ISOZONE_ASSIGN_OR_RETURN(const DeviceContent content, ProbeDevice(device));
   const bool has_owner = content != DeviceContent::kEmpty;
   if (has_owner) {
     ISOZONE_ASSIGN_OR_RETURN(const RecoveredMetadata metadata, RecoverMetadata(device));
-    owned = NamedZones(device.geometry(), metadata.state, metadata.zones);
+    named = NamedZones(device.geometry(), metadata.state, metadata.zones);
     ISOZONE_RETURN_IF_ERROR(FlushDevice(device));  // what says that the others are dead
   }
   std::vector<ZoneDescriptor> report(device.geometry().zone_count);
   ISOZONE_RETURN_IF_ERROR(device.ReportZones(ZoneId(0), report));
-  std::vector<ZoneId> free;
+  FreedZones zones;
   for (const ZoneDescriptor& zone : report) {
-    if (owned.contains(zone.zone) || zone.state == ZoneState::kReadOnly || zone.state == ZoneState::kOffline) continue;
+    const auto known = named.find(zone.zone);
+    uint64_t& written = zones.written.emplace_back(zone.write_pointer);
+    if (zone.state == ZoneState::kFull) written = std::min(written, known == named.end() ? 0 : known->second);
+    const bool owned = has_owner ? known != named.end() : zone.zone.value() < kProbedZones;
+    if (owned || zone.state == ZoneState::kReadOnly || zone.state == ZoneState::kOffline) continue;
     if (zone.state != ZoneState::kEmpty) {
       if (!has_owner) continue;
       ISOZONE_RETURN_IF_ERROR(ManageZone(device, DeviceOp::kReset, zone.zone));
+      written = 0;
     }
-    free.push_back(zone.zone);
+    zones.free.push_back(zone.zone);
   }
-  return free;
+  return zones;
 }
 
 }  // namespace isozone

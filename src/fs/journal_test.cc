@@ -125,7 +125,9 @@ class Store {
                              Journal::Open(device, *store->pool_, store->namespace_mutex_, store->found_.state,
                                            store->found_, {.checkpoint_after = checkpoint_after}));
     for (const ZoneId zone : taken) store->pool_->AddLive(zone, device.geometry().zone_capacity);
-    store->pool_->ReleaseUnnamed(NamedZones(device.geometry(), MetadataState(device.geometry()), store->found_.zones));
+    // Nothing is in the zones that the files of this state name.
+    const auto named = NamedZones(device.geometry(), MetadataState(device.geometry()), store->found_.zones);
+    store->pool_->ReleaseUnnamed([&named](ZoneId zone) { return named.contains(zone); });
     if (seal) seal(*store);
     store->pool_->Start();
     return store;

@@ -1,6 +1,5 @@
 // Mounting: read the metadata, find the ends of logs, tell the pool what lives where, go on with the journal.
 #include <algorithm>
-#include <set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -139,14 +138,14 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   {
     // From the seals in the state to their record in the journal nothing may take a checkpoint.
     const MutexLock lock(core->namespace_mutex);
-    const std::set<ZoneId> named = NamedZones(core->geometry(), core->state, recovered.zones);
+    const auto named = NamedZones(core->geometry(), core->state, recovered.zones);
     ISOZONE_ASSIGN_OR_RETURN(seals, SealOpenLogs(*core));
     ISOZONE_RETURN_IF_ERROR(core->state.Apply(seals));
     ISOZONE_RETURN_IF_ERROR(AdoptZones(*core, recovered.zones));
     ISOZONE_ASSIGN_OR_RETURN(core->journal,
                              Journal::Open(*core->device, *core->pool, core->namespace_mutex, core->state, recovered,
                                            Journal::Options{options.checkpoint_after}));
-    core->pool->ReleaseUnnamed(named);
+    core->pool->ReleaseUnnamed([&named](ZoneId zone) { return named.contains(zone); });
     if (!seals.empty()) sealed = core->journal->Append(seals);
   }
   core->pool->Start();

@@ -134,13 +134,17 @@ Result<std::pair<uint64_t, uint64_t>> WritePointers(const ZonedDevice& device) {
 
 }  // namespace
 
-std::set<ZoneId> NamedZones(const DeviceGeometry& geometry, const MetadataState& state,
-                            std::span<const std::pair<ZoneId, ZoneUse>> metadata_zones) {
-  std::set<ZoneId> zones;
-  for (const auto& [zone, use] : metadata_zones) zones.insert(zone);
+std::map<ZoneId, uint64_t> NamedZones(const DeviceGeometry& geometry, const MetadataState& state,
+                                      std::span<const std::pair<ZoneId, ZoneUse>> metadata_zones) {
+  std::map<ZoneId, uint64_t> zones;
+  const auto reaches = [&zones](ZoneId zone, uint64_t end) { zones[zone] = std::max(zones[zone], end); };
+  for (const auto& [zone, use] : metadata_zones) reaches(zone, UINT64_MAX);
   for (const Inode* inode = state.Next(InodeId()); inode != nullptr; inode = state.Next(inode->id)) {
-    for (const FileExtent& extent : inode->extents) zones.insert(geometry.ZoneOf(extent.device_offset));
-    for (const LogRegion& region : inode->regions) zones.insert(region.zone);
+    for (const FileExtent& extent : inode->extents) {
+      const ZoneId zone = geometry.ZoneOf(extent.device_offset);
+      reaches(zone, extent.device_offset.value() - geometry.ZoneStart(zone).value() + extent.length);
+    }
+    for (const LogRegion& region : inode->regions) reaches(region.zone, region.open() ? region.begin : region.end);
   }
   return zones;
 }

@@ -1,7 +1,7 @@
 // What recovery hands to the journal, beyond what everybody may see of it (journal.h, RecoverMetadata).
 #pragma once
 
-#include <set>
+#include <map>
 #include <span>
 #include <utility>
 
@@ -17,8 +17,9 @@ struct RecoveredMetadata::Position {
   StreamReader::End journal;
 };
 
-// The zones that hold anything of files or of metadata.
-std::set<ZoneId> NamedZones(const DeviceGeometry& geometry, const MetadataState& state,
-                            std::span<const std::pair<ZoneId, ZoneUse>> metadata_zones);
+// The zones that hold anything of files or of metadata, and up to where that certainly was written: bytes from the start
+// of the zone, UINT64_MAX for zones of metadata, which are never finished early.
+std::map<ZoneId, uint64_t> NamedZones(const DeviceGeometry& geometry, const MetadataState& state,
+                                      std::span<const std::pair<ZoneId, ZoneUse>> metadata_zones);
 
 }  // namespace isozone

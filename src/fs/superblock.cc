@@ -16,7 +16,6 @@ namespace {
 // so.
 constexpr uint32_t kZenFsMagic = 0x5A454E46;
 constexpr size_t kZenFsMagicOffset = 8;
-constexpr uint32_t kZenFsMetadataZones = 3;
 
 SuperblockHeader HeaderOf(std::span<const std::byte> slot) {
   SuperblockHeader header;
@@ -210,7 +209,7 @@ Result<Superblock> DecodeSuperblock(std::span<const std::byte> slot, const Devic
 
 Result<DeviceContent> ProbeDevice(ZonedDevice& device) {
   bool written = false;
-  for (uint32_t i = 0; i < std::min(device.geometry().zone_count, kZenFsMetadataZones); ++i) {
+  for (uint32_t i = 0; i < std::min(device.geometry().zone_count, kProbedZones); ++i) {
     ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor descriptor, DescribeZone(device, ZoneId(i)));
     written |= descriptor.write_pointer > 0;
   }
@@ -219,7 +218,7 @@ Result<DeviceContent> ProbeDevice(ZonedDevice& device) {
     ISOZONE_ASSIGN_OR_RETURN(const bool ours, HasSuperblock(device, zone));
     if (ours) return DeviceContent::kIsozone;
   }
-  for (uint32_t i = 0; i < std::min(device.geometry().zone_count, kZenFsMetadataZones); ++i) {
+  for (uint32_t i = 0; i < std::min(device.geometry().zone_count, kProbedZones); ++i) {
     ISOZONE_ASSIGN_OR_RETURN(const bool zenfs, HasZenFs(device, ZoneId(i)));
     if (zenfs) return DeviceContent::kZenFs;
   }

@@ -81,6 +81,7 @@ enum class DeviceContent : uint8_t {
 };
 // Looks at the first zones only. Read errors are returned.
 Result<DeviceContent> ProbeDevice(ZonedDevice& device);
+inline constexpr uint32_t kProbedZones = 3;  // that it looks at, from the first on: ZenFS has its metadata in three
 
 struct FoundSuperblock {
   Superblock superblock;

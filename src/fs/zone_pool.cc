@@ -945,11 +945,11 @@ void ZonePool::SetUse(ZoneId zone, ZoneUse use) {
   if (impl_->active_tokens.erase(zone) != 0) impl_->active_tokens.emplace(zone, impl_->active.Adopt(ClassOf(use)));
 }
 
-void ZonePool::ReleaseUnnamed(const std::set<ZoneId>& named) {
+void ZonePool::ReleaseUnnamed(const std::function<bool(ZoneId)>& is_named) {
   const MutexLock lock(impl_->mu);
   for (uint32_t i = 0; i < impl_->table.size(); ++i) {
     const ZoneId zone(i);
-    if (impl_->table.at(zone).dead() && !named.contains(zone)) impl_->table.Release(zone);
+    if (impl_->table.at(zone).dead() && !is_named(zone)) impl_->table.Release(zone);
   }
 }
 

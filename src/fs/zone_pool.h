@@ -46,7 +46,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -169,9 +168,9 @@ class ZonePool {
   void ResetBeforeUse(ZoneId zone);
   // A partly written zone that nothing more may be written to before it is reset.
   void KeepAsItIs(ZoneId zone);
-  // What is dead in other zones than `named`, those that anything durable names, is reset without asking make_durable,
-  // which may need one of them. What was found is durable.
-  void ReleaseUnnamed(const std::set<ZoneId>& named);
+  // What is dead in zones that nothing durable names is reset without asking make_durable, which may need one of them.
+  // What was found is durable.
+  void ReleaseUnnamed(const std::function<bool(ZoneId)>& is_named);
   // Starts the background thread; from here on dead zones are reset.
   void Start();
   // Finishes the background work that is due and ends the thread: `make_durable` must still work. No Acquire succeeds

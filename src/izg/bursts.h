@@ -48,10 +48,12 @@ class Bursts {
   uint64_t bytes_prepared() const { return bytes_prepared_; }
 
   // Finds the size of a pivot and the ranges, with `pivot` (prepared as such) and the crowd of `zones` (prepared for
-  // needles). False if no load of `pivot` makes a needle in its own zone loud.
+  // needles). False if no load of `pivot` makes a needle in its own zone loud. kBusy where latencies vary so much that
+  // quiet and loud cannot be told apart.
   Result<bool> Calibrate(ZoneId pivot, std::span<const ZoneId> zones);
 
-  // The latency of each needle behind all pivots, in one burst.
+  // The latency of each needle behind all pivots, in one burst. It is repeated where a pivot was read before the last
+  // needle was sent; kBusy where that goes on: then the host is too slow for the device.
   Result<std::vector<int64_t>> Latencies(std::span<const Pivot> pivots, std::span<const ZoneId> needles);
   // In bursts of at most `crowd` needles; what is doubtful is measured again a few times.
   Result<std::vector<Loudness>> Measure(std::span<const Pivot> pivots, std::span<const ZoneId> needles, size_t crowd,
@@ -66,8 +68,9 @@ class Bursts {
   int64_t crowd_quiet() const { return crowd_quiet_; }  // ns; few needles in a crowd without pivots take longer
   size_t crowd() const { return crowd_; }               // needles in a burst, if they are of many groups
   size_t small_crowd() const { return small_crowd_; }   // and if they may all be of one
-  // The chance that a needle seems louder than it is, because its read was late for another reason.
+  // The chance that a needle seems louder than it is, because its read was late for another reason: in a crowd, and alone.
   double false_loud() const { return false_loud_; }
+  double false_loud_alone() const { return false_loud_alone_; }
   uint64_t reads() const { return reads_; }
   uint64_t bursts() const { return bursts_; }
   int64_t burst_ns() const { return burst_ns_; }
@@ -95,6 +98,8 @@ class Bursts {
   int64_t alone_quiet_ = 0;
   int64_t crowd_quiet_ = 0;
   double false_loud_ = 0;
+  double false_loud_alone_ = 0;
+  bool calibrated_ = false;
 
   std::unordered_map<uint32_t, uint64_t> readable_;  // bytes, by zone
   std::unordered_map<uint32_t, uint64_t> prepared_;  // bytes, by zone that was empty

@@ -17,15 +17,18 @@
 namespace isozone {
 namespace {
 
+constexpr int kTriesOfCalibration = 5;
 constexpr size_t kFirstBatch = 96;  // enough to meet most groups
 constexpr size_t kLargestBatch = 384;
-constexpr int kTimesNotQuiet = 3;
+constexpr int kTimesNotQuiet = 3, kMostTimesNotQuiet = 12;
+constexpr double kMayBeWrong = 0.001;
 constexpr double kHalvingSeparation = 3;  // loud over quiet, behind the pivots of half the groups
 constexpr uint32_t kMostHalvingLoad = 8;
 constexpr uint64_t kFirstGuesses = 64;  // made before it counts how many were right
 constexpr uint16_t kNone = ZoneGroups::kUnknown;
-// Written to a zone, of which the later half counts: more than is buffered.
+// Written to a zone, of which the later half counts: more than is buffered. What fewer writes take says nothing.
 constexpr uint64_t kTimedWrites = 64 * kMiB;
+constexpr size_t kLeastTimedWrites = 8;
 
 class Identifier {
  public:
@@ -58,21 +61,15 @@ class Identifier {
 
   Status IdentifyAll() {
     size_t next = 0;
-    Zones again;  // what a batch left over is in the next one: pivots are dear for a few
+    ISOZONE_ASSIGN_OR_RETURN(first_pivot_, FirstPivot());
+    Zones again{first_pivot_};  // what a batch left over is in the next one: pivots are dear for a few
     while (next < prober_.zones().size() || !again.empty()) {
       const bool first = next == 0;
       ISOZONE_ASSIGN_OR_RETURN(const Zones batch, TakeBatch(next, std::move(again)));
       ISOZONE_RETURN_IF_ERROR(bursts_.PrepareNeedles(batch));
       if (first) {
-        const auto pivot = std::ranges::find_if(batch, [this](ZoneId zone) { return bursts_.CanBePivot(zone); });
-        if (pivot == batch.end()) {
-          return Status::NoSpace(
-              fmt::format("none of the first {} zones is empty or holds enough to be read for long: "
-                          "free some space first",
-                          batch.size()));
-        }
-        ISOZONE_RETURN_IF_ERROR(bursts_.PreparePivot(*pivot));
-        ISOZONE_ASSIGN_OR_RETURN(const bool interferes, bursts_.Calibrate(*pivot, batch));
+        ISOZONE_RETURN_IF_ERROR(bursts_.PreparePivot(first_pivot_));
+        ISOZONE_ASSIGN_OR_RETURN(const bool interferes, Calibrate(batch));
         if (!interferes) return AllIndependent();
       }
       ISOZONE_ASSIGN_OR_RETURN(again, Classify(batch));
@@ -82,6 +79,26 @@ class Identifier {
     for (const ZoneId zone : poor_) ISOZONE_RETURN_IF_ERROR(HoldAgainstEveryGroup(zone).status());
     ISOZONE_ASSIGN_OR_RETURN(groups_.channel_of_group, FindChannels(bursts_, pivots_, options_.seed));
     return Status::Ok();
+  }
+
+  // Something else may keep the host busy for a moment.
+  Result<bool> Calibrate(const Zones& batch) {
+    Result<bool> interferes = bursts_.Calibrate(first_pivot_, batch);
+    for (int tries = 1; tries < kTriesOfCalibration && interferes.status().Is(StatusCode::kBusy); ++tries) {
+      interferes = bursts_.Calibrate(first_pivot_, batch);
+    }
+    return interferes;
+  }
+
+  // An empty zone, where one is left: nothing of it was finished early.
+  Result<ZoneId> FirstPivot() const {
+    const ProbeZone* in_use = nullptr;
+    for (const ProbeZone& zone : prober_.zones()) {
+      if (zone.readable == 0 && prober_.preparable() > 0) return zone.zone;
+      if (in_use == nullptr && bursts_.CanBePivot(zone.zone)) in_use = &zone;
+    }
+    if (in_use != nullptr) return in_use->zone;
+    return Status::NoSpace("no zone is empty or holds enough to be read for long: free some space first");
   }
 
   // Those of a batch that need not stay prepared.
@@ -102,10 +119,12 @@ class Identifier {
         static_cast<size_t>(std::ranges::count_if(batch, [this](ZoneId zone) { return IsEmptyAtFirst(zone); }));
     for (; next < prober_.zones().size() && batch.size() < most; ++next) {
       const ProbeZone& zone = prober_.zones()[next];
+      if (zone.zone == first_pivot_) continue;
       if (zone.readable == 0 && empty >= preparable) break;
       if (zone.readable == 0) ++empty;
       batch.push_back(zone.zone);
     }
+    std::ranges::sort(batch);
     if (!batch.empty()) return batch;
     return Status::NoSpace(
         fmt::format("{} zones may be written beside those that are active, but every group needs one while it is "
@@ -291,10 +310,8 @@ class Identifier {
   }
 
   void Join(ZoneId zone, uint16_t group, int times) {
-    groups_.group_of_zone[zone.value()] = group;
     // One more than were seen, so that no number of samples makes certain.
-    const double wrong = std::pow(bursts_.false_loud() + 1.0 / 600, times);
-    groups_.confidence_percent[zone.value()] = static_cast<uint8_t>(std::floor(100 * (1 - wrong)));
+    JoinWith(std::pow(bursts_.false_loud() + 1.0 / 600, times), zone, group);
   }
 
   // --- Founding ---
@@ -331,17 +348,27 @@ class Identifier {
     return Status::Ok();
   }
 
-  // Quiet is certain: nothing makes a read faster. So a zone is of a group if it is not quiet time and again.
+  void JoinWith(double chance_wrong, ZoneId zone, uint16_t group) {
+    groups_.group_of_zone[zone.value()] = group;
+    groups_.confidence_percent[zone.value()] = static_cast<uint8_t>(std::floor(100 * (1 - chance_wrong)));
+  }
+
+  // Quiet is certain: nothing makes a read faster. So a zone is of a group if it is not quiet time and again, so often
+  // that it hardly happens for another reason with any of the groups.
   Result<bool> HoldAgainstEveryGroup(ZoneId zone) {
+    const double chance = bursts_.false_loud_alone();
+    const auto groups = static_cast<double>(pivots_.size());
+    int times = kTimesNotQuiet;
+    while (groups * std::pow(chance, times) > kMayBeWrong && times < kMostTimesNotQuiet) ++times;
     for (size_t group = 0; group < pivots_.size(); ++group) {
       const Pivot pivot{pivots_[group], 1};
       bool quiet = false;
-      for (int time = 0; time < kTimesNotQuiet && !quiet; ++time) {
+      for (int time = 0; time < times && !quiet; ++time) {
         ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> latency, bursts_.Latencies({&pivot, 1}, {&zone, 1}));
         quiet = latency.front() <= bursts_.alone_quiet();
       }
       if (quiet) continue;
-      Join(zone, static_cast<uint16_t>(group), kTimesNotQuiet);
+      JoinWith(std::min(1.0, groups * std::pow(chance, times)), zone, static_cast<uint16_t>(group));
       return true;
     }
     return false;
@@ -360,6 +387,7 @@ class Identifier {
     ISOZONE_RETURN_IF_ERROR(prober_.Release({&empty->zone, 1}));
     ISOZONE_RETURN_IF_ERROR(took_ns.status());
     written += took_ns->size() * prober_.write_unit();
+    if (took_ns->size() < kLeastTimedWrites) return Status::Ok();
     took_ns->erase(took_ns->begin(), took_ns->begin() + static_cast<ptrdiff_t>(took_ns->size() / 2));
     const int64_t unit_ns = std::max<int64_t>(1, Quantile(std::move(*took_ns), 0.5));
     groups_.zone_bandwidth = prober_.write_unit() * static_cast<uint64_t>(kSecondNs) / static_cast<uint64_t>(unit_ns);
@@ -389,7 +417,8 @@ class Identifier {
   const IdentifyOptions& options_;
   Bursts bursts_;
   ZoneGroups groups_;
-  Zones pivots_;  // by group
+  ZoneId first_pivot_;  // what was calibrated with
+  Zones pivots_;        // by group
   size_t prepared_pivots_ = 0;
   Zones poor_;  // strangers that cannot be pivots
 

@@ -77,7 +77,8 @@ uint64_t Prober::write_unit() const {
   return std::min({std::max(geometry().optimal_write, kSmallestWrite), max_read(), geometry().zone_capacity});
 }
 
-Result<std::unique_ptr<DeviceProber>> DeviceProber::Create(ZonedDevice& device, std::span<const ZoneId> may_write) {
+Result<std::unique_ptr<DeviceProber>> DeviceProber::Create(ZonedDevice& device, std::span<const ZoneId> may_write,
+                                                           std::span<const uint64_t> written) {
   const DeviceGeometry& geometry = device.geometry();
   std::unique_ptr<DeviceProber> prober(new DeviceProber(device));
   std::vector<ZoneDescriptor> report(geometry.zone_count);
@@ -87,11 +88,12 @@ Result<std::unique_ptr<DeviceProber>> DeviceProber::Create(ZonedDevice& device, 
     prober->written_.push_back(zone.write_pointer);
     if (IsActive(zone.state)) ++active;
     if (zone.state == ZoneState::kOffline) continue;
-    if (zone.write_pointer == 0 && !std::ranges::binary_search(may_write, zone.zone)) continue;
-    prober->zones_.push_back({zone.zone, zone.write_pointer});
+    const uint64_t readable = std::min(zone.write_pointer, written[zone.zone.value()]);
+    if (readable == 0 && !std::ranges::binary_search(may_write, zone.zone)) continue;
+    prober->zones_.push_back({zone.zone, readable});
   }
-  const uint32_t limit = geometry.max_active_zones == 0 ? kMostPrepared : geometry.max_active_zones;
-  prober->preparable_ = std::min(kMostPrepared, limit - std::min(limit, active));
+  const uint32_t limit = geometry.max_active_zones;
+  prober->preparable_ = limit == 0 ? kMostPrepared : std::min(kMostPrepared, limit - std::min(limit, active));
   prober->buffer_ = AlignedBuffer(prober->max_read());
   Random random(1);
   for (std::byte& byte : prober->buffer_.span()) byte = static_cast<std::byte>(random.Next());
@@ -163,7 +165,10 @@ Status DeviceProber::Burst(std::span<ProbeRead> reads) {
     requests[i].length = reads[i].length;
   }
   const Times times = SubmitAll(device_, requests);
-  for (size_t i = 0; i < reads.size(); ++i) reads[i].latency_ns = times.completed_ns[i] - times.submitted_ns[i];
+  for (size_t i = 0; i < reads.size(); ++i) {
+    reads[i].submitted_ns = times.submitted_ns[i];
+    reads[i].latency_ns = times.completed_ns[i] - times.submitted_ns[i];
+  }
   return FirstError(geometry(), requests);
 }
 

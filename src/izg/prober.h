@@ -22,9 +22,10 @@ struct ProbeZone {
 
 struct ProbeRead {
   ZoneId zone;
-  uint64_t offset = 0;     // bytes from the start of the zone; whole blocks
-  uint64_t length = 0;     // bytes, whole blocks; at most max_read()
-  int64_t latency_ns = 0;  // out
+  uint64_t offset = 0;       // bytes from the start of the zone; whole blocks
+  uint64_t length = 0;       // bytes, whole blocks; at most max_read()
+  int64_t latency_ns = 0;    // out
+  int64_t submitted_ns = 0;  // out; by the clock that all reads of a burst share
 };
 
 // Thread safety: none.
@@ -57,9 +58,10 @@ class Prober {
 // On a device. Zones that hold data are only read.
 class DeviceProber final : public Prober {
  public:
-  // Of the empty zones it uses only those in `may_write`, which is in order. `device` outlives the prober, and nobody
-  // else uses it meanwhile.
-  static Result<std::unique_ptr<DeviceProber>> Create(ZonedDevice& device, std::span<const ZoneId> may_write);
+  // Of the empty zones it uses only those in `may_write`, which is in order, of the others what was certainly `written`:
+  // bytes from the start of each zone of the device. `device` outlives the prober, and nobody else uses it meanwhile.
+  static Result<std::unique_ptr<DeviceProber>> Create(ZonedDevice& device, std::span<const ZoneId> may_write,
+                                                      std::span<const uint64_t> written);
 
   const DeviceGeometry& geometry() const override { return device_.geometry(); }
   const std::vector<ProbeZone>& zones() const override { return zones_; }

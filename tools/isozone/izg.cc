@@ -45,6 +45,8 @@ Json CostJson(const IdentifyReport& report) {
           {"false_loud", report.false_loud}};
 }
 
+constexpr std::string_view kStored = "stored with the file system";
+
 Status Draw(const GroupsArguments& arguments, const std::string& device, const ZoneGroups& groups) {
   if (arguments.svg_path.empty()) return Status::Ok();
   const std::string subtitle = fmt::format("{}: {}", device, GroupSummary(groups));
@@ -52,18 +54,21 @@ Status Draw(const GroupsArguments& arguments, const std::string& device, const Z
 }
 
 Result<IdentifyReport> Measure(ZonedDevice& device) {
-  ISOZONE_ASSIGN_OR_RETURN(const std::vector<ZoneId> free, FreeUpZones(device));
-  ISOZONE_ASSIGN_OR_RETURN(const auto prober, DeviceProber::Create(device, free));
+  ISOZONE_ASSIGN_OR_RETURN(const FreedZones zones, FreeUpZones(device));
+  ISOZONE_ASSIGN_OR_RETURN(const auto prober, DeviceProber::Create(device, zones.free, zones.written));
   Progress progress("finding groups", prober->zones().size(), Progress::Unit::kSteps);
   IdentifyOptions options;
   options.progress = [&progress](uint64_t done, uint64_t) { progress.Update(done); };
   return IdentifyZoneGroups(*prober, options);
 }
 
-Status Store(OpenedDevice opened, const ZoneGroups& groups) {
+// Whether it did, in words. What is in doubt does not take the place of what was measured before.
+Result<std::string> Store(OpenedDevice opened, const ZoneGroups& groups, bool in_doubt) {
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountOpened(std::move(opened)));
-  ISOZONE_RETURN_IF_ERROR(file_system->SetZoneGroups(groups));
-  return file_system->Unmount();
+  const bool keeps = in_doubt && file_system->zone_groups() != nullptr;
+  if (!keeps) ISOZONE_RETURN_IF_ERROR(file_system->SetZoneGroups(groups));
+  ISOZONE_RETURN_IF_ERROR(file_system->Unmount());
+  return std::string(keeps ? "not stored, as it is in doubt: the groups that were measured before stay" : kStored);
 }
 
 // A device that is not formatted is measured, too, but there is no place where to keep the result.
@@ -78,18 +83,21 @@ Status Identify(const GroupsArguments& arguments, Console& console) {
   ISOZONE_ASSIGN_OR_RETURN(const bool formatted, IsFormatted(*opened.device));
   ISOZONE_ASSIGN_OR_RETURN(const IdentifyReport report, Measure(*opened.device));
   const TimingNote timing(*opened.device);
-  if (formatted) ISOZONE_RETURN_IF_ERROR(Store(std::move(opened), report.groups));
+  std::string stored = "not stored: the device is not formatted";
+  if (formatted) {
+    ISOZONE_ASSIGN_OR_RETURN(stored, Store(std::move(opened), report.groups, timing.Problem().has_value()));
+  }
   ISOZONE_RETURN_IF_ERROR(Draw(arguments, name, report.groups));
   if (arguments.json) {
     Json document = GroupsJson(name, report.groups);
-    document["stored"] = formatted;
+    document["stored"] = stored == kStored;
     document["cost"] = CostJson(report);
     document["lateness"] = timing.LatenessJson();
+    document["problem"] = timing.Problem() ? Json(*timing.Problem()) : Json();
     console.PrintJson(document);
     return Status::Ok();
   }
-  console.Print("{}: {}\n{}\n{}\n\n", console.Bold(Printable(name)), GroupSummary(report.groups), Cost(report),
-                formatted ? "stored with the file system" : "not stored: the device is not formatted");
+  console.Print("{}: {}\n{}\n{}\n\n", console.Bold(Printable(name)), GroupSummary(report.groups), Cost(report), stored);
   PrintGroupMap(report.groups, console);
   timing.PrintProblem(console);
   return Status::Ok();

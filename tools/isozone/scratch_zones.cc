@@ -47,8 +47,8 @@ Result<ScratchZones> ScratchZones::Take(ZonedDevice& device, uint32_t count, boo
     scratch.device_ = &device;
     return scratch;
   }
-  ISOZONE_ASSIGN_OR_RETURN(const std::vector<ZoneId> free, FreeUpZones(device));
-  const Run run = FindRun(free, count);
+  ISOZONE_ASSIGN_OR_RETURN(const FreedZones freed, FreeUpZones(device));
+  const Run run = FindRun(freed.free, count);
   if (run.count >= count) return ScratchZones(device, ZoneId(run.first), count);
   return Status::NoSpace(
       fmt::format("{} empty zones in a row are needed and there are {}; ask for fewer, or give --destroy to erase what "

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "base/histogram.h"
 #include "device/zoned_device.h"
@@ -18,11 +19,13 @@ class TimingNote {
   Json LatenessJson() const;
   // One line about an emulator, and one more if it cannot be relied upon; nothing about other devices.
   void Print(Console& console) const;
-  // Only that what was measured cannot be relied upon, if so.
+  // Why what was measured cannot be relied upon, if so, in whole sentences.
+  std::optional<std::string> Problem() const;
   void PrintProblem(Console& console) const;
 
  private:
   bool untimed_ = false;
+  double speed_ = 1;
   std::optional<Histogram::Snapshot> lateness_ns_;
 };
 

@@ -149,6 +149,7 @@ void EmulatedDevice::Recover() {
 }
 
 void EmulatedDevice::StartTimer(std::unique_ptr<TimingModel> model, double speed, bool spikes) {
+  speed_ = speed;
   timing_ = model != nullptr;
   if (!timing_ && !spikes) return;
   reclaimer_ = std::make_unique<BlockReclaimer>([this](ZoneId zone) { ReclaimBlocks(zone); });

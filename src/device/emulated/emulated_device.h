@@ -66,6 +66,7 @@ class EmulatedDevice final : public ZonedDevice {
 
   const ImageInfo& image_info() const { return image_->info(); }
   bool timing() const { return timing_; }
+  double speed() const { return speed_; }  // how many times as fast as its profile
   // Nanoseconds by which completions were late; empty with timing off.
   Histogram::Snapshot lateness() const;
   // The first error of the host under this device; OK if none.
@@ -155,7 +156,8 @@ class EmulatedDevice final : public ZonedDevice {
   const ImageSync sync_;
   FaultInjector faults_;
   const std::unique_ptr<Zone[]> zones_;
-  bool timing_ = false;                // set by StartTimer
+  bool timing_ = false;  // set by StartTimer, as is
+  double speed_ = 1;
   const uint64_t media_bytes_before_;  // programmed before this open
 
   std::atomic<bool> powered_{true};
