@@ -98,7 +98,8 @@ struct Journal::Impl {
   bool IsShortOfZones() const ISOZONE_REQUIRES(mu);
   // No checkpoint that begins now is larger, in bytes: a record adds no more to the state than it takes itself.
   uint64_t CheckpointMax() const ISOZONE_REQUIRES(mu);
-  uint64_t ZonesOfCheckpoint() const ISOZONE_REQUIRES(mu);
+  uint64_t BytesOfCheckpoint() const ISOZONE_REQUIRES(mu);  // of the one that counts
+  uint64_t ZonesFor(uint64_t bytes) const;
   bool WantsSync() const ISOZONE_REQUIRES(mu);
   bool WantsCheckpoint() const ISOZONE_REQUIRES(mu);
   void PrepareNextZone() ISOZONE_REQUIRES(mu);
@@ -400,19 +401,24 @@ bool Journal::Impl::IsVoid() const {
 
 bool Journal::Impl::IsShortOfZones() const {
   const uint64_t checkpoints = in_checkpoint ? 2 : 1;  // this one, and the next
-  return pool.ZonesForMetadata() <= checkpoints * ZonesOfCheckpoint();
+  return pool.ZonesForMetadata() <= checkpoints * ZonesFor(CheckpointMax());
 }
 
-uint64_t Journal::Impl::ZonesOfCheckpoint() const {
+uint64_t Journal::Impl::ZonesFor(uint64_t bytes) const {
   const uint64_t capacity = device.geometry().zone_capacity;
-  return (CheckpointMax() + capacity - 1) / capacity;
+  return (bytes + capacity - 1) / capacity;
+}
+
+uint64_t Journal::Impl::BytesOfCheckpoint() const {
+  uint64_t bytes = 0;
+  for (const Segment& segment : superblock.checkpoint.segments) bytes += segment.end - segment.begin;
+  return bytes;
 }
 
 uint64_t Journal::Impl::CheckpointMax() const {
   const uint64_t batches = pending.size() / builder.batch_max() + 1;
-  uint64_t bytes = pending.size() + batches * device.geometry().block_size + journal_bytes - checkpoint_base;
-  for (const Segment& segment : superblock.checkpoint.segments) bytes += segment.end - segment.begin;
-  return bytes;
+  const uint64_t coming = pending.size() + batches * device.geometry().block_size;
+  return BytesOfCheckpoint() + (journal_bytes - checkpoint_base) + coming;
 }
 
 bool Journal::Impl::WantsSync() const { return latched.ok() && wanted_sequence > durable_sequence; }
@@ -497,8 +503,8 @@ Status Journal::Impl::WriteCheckpoint() {
   {
     const MutexLock namespace_lock(namespace_mutex);
     const MutexLock lock(mu);
-    const bool fits_behind = pool.Space().empty_zones >= ZonesOfCheckpoint();
-    if (IsShortOfZones() && fits_behind) room_wanted = CheckpointMax();
+    const bool may_fit = pool.ZonesForMetadata() >= ZonesFor(BytesOfCheckpoint());  // of its own, as the last one would
+    if (IsShortOfZones() && may_fit) room_wanted = CheckpointMax();
     state.BeginSnapshot();
     groups = state.zone_groups();
     footer.sequence = last_sequence;

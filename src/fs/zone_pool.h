@@ -20,7 +20,8 @@
 //  * `live` of a zone is the bytes of file data in it. It is added before the data is written, and taken back when no
 //    inode and no open handle refers to it.
 //  * A zone is reset only when it is not leased, nothing in it lives, and every metadata record that killed something
-//    in it is durable (`make_durable` is called first): else a power cut could bring back a file without its data.
+//    in it is durable (`make_durable` is called first, but for what was dead when it was mounted): else a power cut
+//    could bring back a file without its data.
 //  * A zone that is being collected (BeginCollection) is leased to nobody and not reset.
 //  * Only zones of data and logs are finished, those of logs after `make_durable`: a finish moves the write pointer, by
 //    which recovery finds the end of the journal and of logs whose end is not in the metadata. So a log's end belongs

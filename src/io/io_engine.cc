@@ -78,7 +78,7 @@ IoEngine::IoEngine(ZonedDevice& device)
 
 IoEngine::~IoEngine() {
   clock_->Stop();
-  while (handing_over_.load() > 0) std::this_thread::yield();  // for as long as Dispatch takes that finds nothing
+  while (handing_over_.load() > 0) std::this_thread::yield();  // the rest of `done`, and a Dispatch that finds nothing
 }
 
 IoEngine::Group* IoEngine::GroupOf(const IoRequest& request) const {

@@ -114,7 +114,8 @@ class IoEngine {
   IoEngine(ZonedDevice& device, std::shared_ptr<const GroupIndex> groups, Options options);
   // FIFO.
   explicit IoEngine(ZonedDevice& device);
-  // All requests must be done, and their Submit returned.
+  // All requests must be done, and their Submit returned. Waits for `done` of the last ones to return: not to be called
+  // from one, nor holding what one takes.
   ~IoEngine();
   IoEngine(const IoEngine&) = delete;
   IoEngine& operator=(const IoEngine&) = delete;

@@ -19,7 +19,7 @@ constexpr uint64_t kSmallestPivot = kMiB;  // bytes
 constexpr uint64_t kLargestPivot = 16 * kMiB;
 constexpr uint32_t kLeastLouderLoad = 4, kMostLouderLoad = 12;
 constexpr int kTries = 4;  // of a doubtful needle
-constexpr int kTriesOfBurst = 16;
+constexpr int kTriesOfBurst = 8;
 constexpr size_t kLoneSamples = 200;
 
 // A needle behind a pivot takes at least so much longer than one alone, ...
@@ -132,7 +132,8 @@ Status Bursts::Run(std::vector<ProbeRead>& burst) {
   return Status::Ok();
 }
 
-Result<std::vector<int64_t>> Bursts::Latencies(std::span<const Pivot> pivots, std::span<const ZoneId> needles) {
+Result<std::vector<int64_t>> Bursts::Latencies(std::span<const Pivot> pivots, std::span<const ZoneId> needles,
+                                               Meeting meeting) {
   for (int tries = 0; tries < kTriesOfBurst; ++tries) {
     std::vector<ProbeRead> burst;
     std::vector<size_t> last_of_pivot;
@@ -143,19 +144,34 @@ Result<std::vector<int64_t>> Bursts::Latencies(std::span<const Pivot> pivots, st
     const size_t first = burst.size();
     for (const ZoneId zone : needles) burst.push_back(Needle(zone));
     ISOZONE_RETURN_IF_ERROR(Run(burst));
-    const bool too_late = std::ranges::any_of(last_of_pivot, [&burst](size_t pivot) {
-      return burst[pivot].submitted_ns + burst[pivot].latency_ns <= burst.back().submitted_ns;
-    });
-    const bool must_meet = calibrated_ && pivots.size() <= 2;  // what many at once mean is found by trying
-    if (must_meet && too_late) continue;
+    if (meeting == Meeting::kMust && calibrated_ && Missed(burst, last_of_pivot)) continue;
     std::vector<int64_t> latencies;
     for (size_t i = first; i < burst.size(); ++i) latencies.push_back(burst[i].latency_ns);
+    return latencies;
+  }
+  if (needles.size() > 1) {
+    const size_t half = needles.size() / 2;
+    ISOZONE_ASSIGN_OR_RETURN(std::vector<int64_t> latencies, Latencies(pivots, needles.first(half), meeting));
+    ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> others, Latencies(pivots, needles.subspan(half), meeting));
+    latencies.insert(latencies.end(), others.begin(), others.end());
     return latencies;
   }
   return Status::Busy(
       "the device reads faster than this host sends reads, so that they do not meet: measure with nothing else "
       "running, "
       "an emulated device at a lower speed");
+}
+
+// The last needle must have had time to be loud, and the first pivot must still be as loud as it was calibrated, though
+// the other one was sent meanwhile.
+bool Bursts::Missed(std::span<const ProbeRead> burst, std::span<const size_t> last_of_pivot) const {
+  if (last_of_pivot.empty()) return false;
+  const size_t needles = burst.size() - 1 - last_of_pivot.back();
+  const int64_t until_ns = burst.back().submitted_ns + (needles == 1 ? alone_quiet_ : ranges_.quiet_to);
+  const int64_t sending_ns = burst[last_of_pivot.back()].submitted_ns - burst[last_of_pivot.front()].submitted_ns;
+  return 2 * sending_ns > ranges_.loud_from || std::ranges::any_of(last_of_pivot, [&burst, until_ns](size_t pivot) {
+           return burst[pivot].submitted_ns + burst[pivot].latency_ns < until_ns;
+         });
 }
 
 Result<std::vector<int64_t>> Bursts::PivotLatencies(std::span<const ZoneId> zones) {
@@ -172,7 +188,7 @@ Result<std::vector<int64_t>> Bursts::PivotLatencies(std::span<const ZoneId> zone
 }
 
 Result<std::vector<Loudness>> Bursts::Measure(std::span<const Pivot> pivots, std::span<const ZoneId> needles,
-                                              size_t crowd, const LoudnessRanges& ranges) {
+                                              size_t crowd, const LoudnessRanges& ranges, Meeting meeting) {
   std::vector<Loudness> loudness(needles.size(), Loudness::kDoubtful);
   for (int tries = 0; tries < kTries; ++tries) {
     std::vector<size_t> doubtful;
@@ -183,7 +199,7 @@ Result<std::vector<Loudness>> Bursts::Measure(std::span<const Pivot> pivots, std
       const auto now = std::span(doubtful).subspan(begin, std::min(crowd, doubtful.size() - begin));
       std::vector<ZoneId> zones;
       for (const size_t i : now) zones.push_back(needles[i]);
-      ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> latencies, Latencies(pivots, zones));
+      ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> latencies, Latencies(pivots, zones, meeting));
       for (size_t i = 0; i < now.size(); ++i) loudness[now[i]] = ranges.Judge(latencies[i]);
     }
   }

@@ -52,12 +52,17 @@ class Bursts {
   // quiet and loud cannot be told apart.
   Result<bool> Calibrate(ZoneId pivot, std::span<const ZoneId> zones);
 
-  // The latency of each needle behind all pivots, in one burst. It is repeated where a pivot was read before the last
-  // needle was sent; kBusy where that goes on: then the host is too slow for the device.
-  Result<std::vector<int64_t>> Latencies(std::span<const Pivot> pivots, std::span<const ZoneId> needles);
+  // What is to be done where a pivot was read so soon after the last needle was sent that they may not have met.
+  enum class Meeting : uint8_t {
+    kMust,  // it is done again, then with half of the needles; kBusy where one does not meet it: the host is too slow
+    kMay,   // nothing
+  };
+  // The latency of each needle behind all pivots, in one burst.
+  Result<std::vector<int64_t>> Latencies(std::span<const Pivot> pivots, std::span<const ZoneId> needles,
+                                         Meeting meeting = Meeting::kMust);
   // In bursts of at most `crowd` needles; what is doubtful is measured again a few times.
   Result<std::vector<Loudness>> Measure(std::span<const Pivot> pivots, std::span<const ZoneId> needles, size_t crowd,
-                                        const LoudnessRanges& ranges);
+                                        const LoudnessRanges& ranges, Meeting meeting = Meeting::kMust);
   // How long each of these zones takes to read one pivot of its own, beside the others.
   Result<std::vector<int64_t>> PivotLatencies(std::span<const ZoneId> zones);
 
@@ -80,6 +85,7 @@ class Bursts {
   void AddPivot(const Pivot& pivot, std::vector<ProbeRead>& burst) const;
   ProbeRead Needle(ZoneId zone);
   Status Run(std::vector<ProbeRead>& burst);
+  bool Missed(std::span<const ProbeRead> burst, std::span<const size_t> last_of_pivot) const;
   Result<std::vector<int64_t>> Repeat(std::span<const Pivot> pivots, ZoneId needle, int times);
   Result<std::vector<int64_t>> SampleCrowd(std::span<const ZoneId> zones, size_t crowd, size_t count);
   Status CalibrateCrowd(std::span<const ZoneId> zones, int64_t loud);

@@ -95,7 +95,7 @@ class Identifier {
     const ProbeZone* in_use = nullptr;
     for (const ProbeZone& zone : prober_.zones()) {
       if (zone.readable == 0 && prober_.preparable() > 0) return zone.zone;
-      if (in_use == nullptr && bursts_.CanBePivot(zone.zone)) in_use = &zone;
+      if (in_use == nullptr && zone.readable > 0 && bursts_.CanBePivot(zone.zone)) in_use = &zone;
     }
     if (in_use != nullptr) return in_use->zone;
     return Status::NoSpace("no zone is empty or holds enough to be read for long: free some space first");
@@ -197,7 +197,7 @@ class Identifier {
     for (size_t bit = 0; bit < halving_.size(); ++bit) {
       const std::vector<Pivot> pivots = PivotsOfBit(bit);
       ISOZONE_ASSIGN_OR_RETURN(const std::vector<Loudness> loudness,
-                               bursts_.Measure(pivots, zones, kLargestBatch, halving_[bit]));
+                               bursts_.Measure(pivots, zones, kLargestBatch, halving_[bit], Bursts::Meeting::kMay));
       for (size_t i = 0; i < zones.size(); ++i) {
         if (loudness[i] != Loudness::kQuiet) pair_of[i] |= size_t{1} << bit;
       }
@@ -251,7 +251,8 @@ class Identifier {
   Status CalibrateBit(size_t bit, const Zones& known) {
     const std::vector<Pivot> pivots = PivotsOfBit(bit);
     std::vector<int64_t> quiet, loud;
-    ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> latencies, bursts_.Latencies(pivots, known));
+    ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> latencies,
+                             bursts_.Latencies(pivots, known, Bursts::Meeting::kMay));
     for (size_t i = 0; i < known.size(); ++i) {
       const size_t pair = groups_.group_of_zone[known[i].value()] / 2;
       ((pair >> bit & 1) != 0 ? loud : quiet).push_back(latencies[i]);

@@ -50,7 +50,8 @@ struct IdentifyReport {
   double false_loud = 0;        // chance that one needle seems louder than it is
 };
 
-// kNoSpace if there is no zone to be looked at; otherwise only the prober's errors. Zones that were empty are empty
+// kNoSpace if there is no zone to be looked at, or none to write where that is needed; kBusy where this host cannot tell
+// what waits from what does not; kNotSupported for more groups than ZoneGroups holds; else the prober's errors. Zones that were empty are empty
 // again in either case, as far as the device allows.
 Result<IdentifyReport> IdentifyZoneGroups(Prober& prober, const IdentifyOptions& options);
 

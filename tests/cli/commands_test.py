@@ -303,6 +303,8 @@ class Izg(harness.CliTest):
         self.assertIn("timing=off", doubtful["problem"])
         self.assertIn("not stored", self.ok("izg", "identify", f"emu:{self.image}?timing=off").decode())
         self.assertEqual(self.json("izg", "show", f"emu:{self.image}", "--json"), before)
+        self.assertTrue(self.json("izg", "identify", "--force", f"emu:{self.image}?timing=off", "--json")["stored"])
+        self.assertEqual(self.json("izg", "show", f"emu:{self.image}", "--json")["groups"], 0)
 
     def test_identify_stores_nothing_on_a_device_without_file_system(self):
         self.format()

@@ -20,6 +20,7 @@ namespace {
 struct GroupsArguments {
   std::string device;
   std::string svg_path;
+  bool force = false;
   bool json = false;
 };
 
@@ -68,7 +69,8 @@ Result<std::string> Store(OpenedDevice opened, const ZoneGroups& groups, bool in
   const bool keeps = in_doubt && file_system->zone_groups() != nullptr;
   if (!keeps) ISOZONE_RETURN_IF_ERROR(file_system->SetZoneGroups(groups));
   ISOZONE_RETURN_IF_ERROR(file_system->Unmount());
-  return std::string(keeps ? "not stored, as it is in doubt: the groups that were measured before stay" : kStored);
+  return std::string(keeps ? "not stored, as it is in doubt: the groups that were measured before stay (or --force)"
+                           : kStored);
 }
 
 // A device that is not formatted is measured, too, but there is no place where to keep the result.
@@ -85,7 +87,8 @@ Status Identify(const GroupsArguments& arguments, Console& console) {
   const TimingNote timing(*opened.device);
   std::string stored = "not stored: the device is not formatted";
   if (formatted) {
-    ISOZONE_ASSIGN_OR_RETURN(stored, Store(std::move(opened), report.groups, timing.Problem().has_value()));
+    const bool in_doubt = timing.Problem().has_value() && !arguments.force;
+    ISOZONE_ASSIGN_OR_RETURN(stored, Store(std::move(opened), report.groups, in_doubt));
   }
   ISOZONE_RETURN_IF_ERROR(Draw(arguments, name, report.groups));
   if (arguments.json) {
@@ -121,8 +124,9 @@ Status Show(const GroupsArguments& arguments, Console& console) {
   return Status::Ok();
 }
 
-Action DefinePart(CLI::App& app, Status (*run)(const GroupsArguments&, Console&)) {
+Action DefinePart(CLI::App& app, bool stores, Status (*run)(const GroupsArguments&, Console&)) {
   auto arguments = std::make_shared<GroupsArguments>();
+  if (stores) app.add_flag("--force", arguments->force, "Store also what is in doubt in place of what is stored");
   AddDeviceArgument(app, arguments->device);
   app.add_option("--svg", arguments->svg_path, "Draw the groups into this file, too")->option_text("FILE");
   AddJsonFlag(app, arguments->json);
@@ -133,10 +137,11 @@ Action DefinePart(CLI::App& app, Status (*run)(const GroupsArguments&, Console&)
 
 Action DefineIzg(CLI::App& app) {
   return DefineParts(
-      app, {{"identify", "Measure which zones share a die and which a channel, and store it with the file system",
-             "  isozone izg identify emu:/data/ssd.img", [](CLI::App& part) { return DefinePart(part, Identify); }},
-            {"show", "Show what was measured last", "  isozone izg show emu:/data/ssd.img --svg groups.svg",
-             [](CLI::App& part) { return DefinePart(part, Show); }}});
+      app,
+      {{"identify", "Measure which zones share a die and which a channel, and store it with the file system",
+        "  isozone izg identify emu:/data/ssd.img", [](CLI::App& part) { return DefinePart(part, true, Identify); }},
+       {"show", "Show what was measured last", "  isozone izg show emu:/data/ssd.img --svg groups.svg",
+        [](CLI::App& part) { return DefinePart(part, false, Show); }}});
 }
 
 }  // namespace isozone::cli

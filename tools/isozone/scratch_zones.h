@@ -1,8 +1,8 @@
 // Neighbouring empty zones that a benchmark may fill, and that are empty again afterwards.
 //
-// Without leave to destroy, only empty zones are taken that the file system on the device has not set aside, so that it
-// stays whole: at worst, if the process is killed, it finds zones written in which it owns nothing, as after a power cut,
-// and resets them.
+// Without leave to destroy, only empty zones are taken that the file system on the device has not set aside (or, where
+// there is none, that one would begin with), so that it stays whole: at worst, if the process is killed, it finds zones
+// written in which it owns nothing, as after a power cut, and resets them.
 #pragma once
 
 #include <cstdint>

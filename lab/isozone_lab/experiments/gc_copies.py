@@ -35,7 +35,9 @@ def outcome(mounts):
 def plot(results):
     drawn, (axes,) = plots.figure(height=3.6)
     plots.grouped_bars(axes, results, "copied", [None], [""])
-    plots.label(axes, "", "copied, MiB", "no bar: no space")
+    ended = [plots.LABELS[series] for series in plots.measured_series(results, "survives")
+             if results.median(series, "survives", None) == 0]
+    plots.label(axes, "", "copied, MiB", f"ran out of space: {', '.join(ended)}" if ended else "")
     plots.legend_below(drawn, [axes])
     return drawn
 

@@ -56,7 +56,8 @@ _isozone()
         cp | rm) options="-r --recursive" ;;
         zones) options="--svg --table --all --json" ;;
         fsck) options="--read-data --json" ;;
-        "izg identify" | "izg show") options="--svg --json" ;;
+        "izg identify") options="--svg --force --json" ;;
+        "izg show") options="--svg --json" ;;
         "gc run") options="--until --scheme --json" ;;
         "gc status") options="--scheme --json" ;;
         "gc plan") options="--all --scheme --json" ;;
