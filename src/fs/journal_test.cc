@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "device/passing_device.h"
 #include "fs/batch_stream.h"
 #include "fs/frozen_device.h"
 #include "fs/metadata_io.h"
@@ -36,18 +37,11 @@ DeviceGeometry TinyZones(uint32_t block_size = 4096, uint64_t blocks = 6) {
   return geometry;
 }
 
-// Passes everything on; can hold back or fail the next write.
-class GatedDevice final : public ZonedDevice {
+// Can hold back the next write.
+class GatedDevice final : public PassingDevice {
  public:
-  explicit GatedDevice(ZonedDevice& device) : device_(device) {}
+  using PassingDevice::PassingDevice;
 
-  const DeviceGeometry& geometry() const override { return device_.geometry(); }
-  std::string name() const override { return device_.name(); }
-  bool read_only() const override { return device_.read_only(); }
-  Status ReportZones(ZoneId first, std::span<ZoneDescriptor> out) const override {
-    return device_.ReportZones(first, out);
-  }
-  DeviceCounters counters() const override { return device_.counters(); }
   void Submit(DeviceRequest& request) override {
     if (request.op == DeviceOp::kWrite) {
       const MutexLock lock(mu_);
@@ -57,7 +51,7 @@ class GatedDevice final : public ZonedDevice {
         changed_.Wait(mu_);
       }
     }
-    device_.Submit(request);
+    PassingDevice::Submit(request);
   }
 
   void Close() {
@@ -76,7 +70,6 @@ class GatedDevice final : public ZonedDevice {
   }
 
  private:
-  ZonedDevice& device_;
   Mutex mu_;
   CondVar changed_;
   bool closed_ ISOZONE_GUARDED_BY(mu_) = false;

@@ -5,34 +5,27 @@
 #include <gtest/gtest.h>
 
 #include "base/aligned_buffer.h"
+#include "device/passing_device.h"
 #include "fs/test_volume.h"
 
 namespace isozone {
 namespace {
 
 // Passes everything on but reads of one block.
-class BadBlockDevice final : public ZonedDevice {
+class BadBlockDevice final : public PassingDevice {
  public:
-  BadBlockDevice(ZonedDevice& device, uint64_t offset) : device_(device), offset_(offset) {}
+  BadBlockDevice(ZonedDevice& device, uint64_t offset) : PassingDevice(device), offset_(offset) {}
 
-  const DeviceGeometry& geometry() const override { return device_.geometry(); }
-  std::string name() const override { return device_.name(); }
-  bool read_only() const override { return device_.read_only(); }
-  Status ReportZones(ZoneId first, std::span<ZoneDescriptor> out) const override {
-    return device_.ReportZones(first, out);
-  }
-  DeviceCounters counters() const override { return device_.counters(); }
   void Submit(DeviceRequest& request) override {
     const uint64_t begin = request.offset.value();
     if (request.op != DeviceOp::kRead || begin > offset_ || begin + request.length <= offset_) {
-      return device_.Submit(request);
+      return PassingDevice::Submit(request);
     }
     request.status = DeviceStatus::kUnrecoveredReadError;
     request.done(request);
   }
 
  private:
-  ZonedDevice& device_;
   const uint64_t offset_;
 };
 

@@ -158,8 +158,7 @@ Result<std::vector<int64_t>> Bursts::Latencies(std::span<const Pivot> pivots, st
   }
   return Status::Busy(
       "the device reads faster than this host sends reads, so that they do not meet: measure with nothing else "
-      "running, "
-      "an emulated device at a lower speed");
+      "running, an emulated device at a lower speed");
 }
 
 // The last needle must have had time to be loud, and the first pivot must still be as loud as it was calibrated, though

@@ -9,7 +9,9 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "base/aligned_buffer.h"
 #include "base/random.h"
+#include "device/emulated/emulated_device.h"
 #include "nand/timing_model.h"
 #include "nand/zone_map.h"
 
@@ -350,6 +352,29 @@ TEST(Identify, ReadsSmallZonesInUseAsPivots) {
   ASSERT_TRUE(report.ok()) << report.status().ToString();
   ExpectDies(report->groups, profile);
   EXPECT_EQ(report->groups.zone_bandwidth, 0u) << "what goes into a buffer is no measure";
+}
+
+TEST(DeviceProber, WhereThereIsNoLimitActiveZonesTakeNothingAway) {
+  DeviceGeometry geometry;
+  geometry.block_size = 4096;
+  geometry.zone_count = 1100;
+  geometry.zone_size = geometry.zone_capacity = 64 * kKiB;
+  geometry.optimal_write = geometry.max_append = geometry.block_size;
+  const auto image = EmulatedDevice::CreateInMemory(geometry).value();
+  const auto device = EmulatedDevice::Open(image.path(), OpenMode::kReadWrite, {}).value();
+  AlignedBuffer block(geometry.block_size);
+  std::vector<uint64_t> written(geometry.zone_count);
+  for (uint32_t zone = 0; zone < 1050; ++zone) {
+    DeviceRequest write;
+    write.op = DeviceOp::kWrite;
+    write.offset = geometry.ZoneStart(ZoneId(zone));
+    write.data = block.data();
+    write.length = written[zone] = block.size();
+    ASSERT_EQ(SubmitAndWait(*device, write), DeviceStatus::kSuccess);
+  }
+  const auto prober = DeviceProber::Create(*device, std::vector<ZoneId>{ZoneId(1099)}, written).value();
+  EXPECT_EQ(prober->preparable(), 1024u);
+  EXPECT_EQ(prober->zones().size(), 1051u);
 }
 
 TEST(Identify, SaysThatTooFewZonesMayBeActive) {

@@ -88,10 +88,18 @@ class FaultTest : public ::testing::Test {
                     .ok());
     return zone;
   }
-  ZoneDescriptor Report(ZoneId zone) {
+  static ZoneDescriptor Report(const EmulatedDevice& device, ZoneId zone) {
     ZoneDescriptor descriptor;
-    EXPECT_TRUE(device().ReportZones(zone, {&descriptor, 1}).ok());
+    EXPECT_TRUE(device.ReportZones(zone, {&descriptor, 1}).ok());
     return descriptor;
+  }
+  ZoneDescriptor Report(ZoneId zone) { return Report(device(), zone); }
+  // What the power leaves of what is being written, not mounted.
+  Result<std::unique_ptr<EmulatedDevice>> OpenAfterPowerCut(std::unique_ptr<FileWriter> writer) {
+    device().CutPower();
+    writer.reset();
+    ISOZONE_RETURN_IF_ERROR(volume_->Unmount());
+    return volume_->Open();
   }
   ZoneId MetadataZone(ZoneUse use) {
     for (const ZoneView& zone : fs().Zones()) {
@@ -110,10 +118,7 @@ class FaultTest : public ::testing::Test {
     ISOZONE_RETURN_IF_ERROR(Append(*writer, content));
     ISOZONE_RETURN_IF_ERROR(writer->Sync());
     const ZoneId zone = ZoneOf("/log");
-    device().CutPower();
-    writer.reset();
-    ISOZONE_RETURN_IF_ERROR(volume_->Unmount());
-    ISOZONE_ASSIGN_OR_RETURN(auto opened, volume_->Open());
+    ISOZONE_ASSIGN_OR_RETURN(auto opened, OpenAfterPowerCut(std::move(writer)));
     FailReadsOf(*opened, zone);
     return FileSystem::Mount(std::move(opened), Options());
   }
@@ -277,15 +282,10 @@ TEST_F(FaultTest, NothingIsWrittenBehindATornFrameWhoseEndIsNotDurable) {
     ASSERT_FINE(Append(*writer, Content(60'000)));
     ASSERT_FINE(writer->WriteOut());
     const uint64_t written = Report(zone).write_pointer;
-    device().CutPower();
-    writer.reset();
-    ASSERT_FINE(volume_->Unmount());
-
-    auto opened = volume_->Open();
+    auto opened = OpenAfterPowerCut(std::move(writer));
     ASSERT_FINE(opened.status());
-    ZoneDescriptor left;
-    ASSERT_FINE((*opened)->ReportZones(zone, {&left, 1}));
-    if (left.write_pointer > synced && left.write_pointer < written) ++torn;
+    const uint64_t left = Report(**opened, zone).write_pointer;
+    if (left > synced && left < written) ++torn;
     (*opened)->FailNext(DeviceOp::kWrite, journal, DeviceStatus::kWriteFault);
     auto mounted = FileSystem::Mount(std::move(*opened), Options());
     ASSERT_FINE(mounted.status());
@@ -412,14 +412,10 @@ TEST_F(FaultTest, ADamagedLogStaysDamaged) {
   ASSERT_FINE(Append(*writer, content));
   ASSERT_FINE(writer->Sync());
   const ZoneId zone = ZoneOf("/log");
-  device().CutPower();
-  writer.reset();
-  ASSERT_FINE(volume_->Unmount());
   {
-    auto raw = volume_->Open();
+    auto raw = OpenAfterPowerCut(std::move(writer));
     ASSERT_FINE(raw.status());
-    ZoneDescriptor log;
-    ASSERT_FINE((*raw)->ReportZones(zone, {&log, 1}));
+    const ZoneDescriptor log = Report(**raw, zone);
     AlignedBuffer junk((*raw)->geometry().block_size);
     std::memset(junk.data(), 0xAB, junk.size());
     DeviceRequest write;

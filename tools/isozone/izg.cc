@@ -46,8 +46,6 @@ Json CostJson(const IdentifyReport& report) {
           {"false_loud", report.false_loud}};
 }
 
-constexpr std::string_view kStored = "stored with the file system";
-
 Status Draw(const GroupsArguments& arguments, const std::string& device, const ZoneGroups& groups) {
   if (arguments.svg_path.empty()) return Status::Ok();
   const std::string subtitle = fmt::format("{}: {}", device, GroupSummary(groups));
@@ -63,14 +61,19 @@ Result<IdentifyReport> Measure(ZonedDevice& device) {
   return IdentifyZoneGroups(*prober, options);
 }
 
-// Whether it did, in words. What is in doubt does not take the place of what was measured before.
-Result<std::string> Store(OpenedDevice opened, const ZoneGroups& groups, bool in_doubt) {
+// Whether it did: what is in doubt does not take the place of what was measured before.
+Result<bool> Store(OpenedDevice opened, const ZoneGroups& groups, bool in_doubt) {
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountOpened(std::move(opened)));
   const bool keeps = in_doubt && file_system->zone_groups() != nullptr;
   if (!keeps) ISOZONE_RETURN_IF_ERROR(file_system->SetZoneGroups(groups));
   ISOZONE_RETURN_IF_ERROR(file_system->Unmount());
-  return std::string(keeps ? "not stored, as it is in doubt: the groups that were measured before stay (or --force)"
-                           : kStored);
+  return !keeps;
+}
+
+std::string_view Outcome(bool formatted, bool stored) {
+  if (!formatted) return "not stored: the device is not formatted";
+  if (stored) return "stored with the file system";
+  return "not stored, as it is in doubt: the groups that were measured before stay (or --force)";
 }
 
 // A device that is not formatted is measured, too, but there is no place where to keep the result.
@@ -85,7 +88,7 @@ Status Identify(const GroupsArguments& arguments, Console& console) {
   ISOZONE_ASSIGN_OR_RETURN(const bool formatted, IsFormatted(*opened.device));
   ISOZONE_ASSIGN_OR_RETURN(const IdentifyReport report, Measure(*opened.device));
   const TimingNote timing(*opened.device);
-  std::string stored = "not stored: the device is not formatted";
+  bool stored = false;
   if (formatted) {
     const bool in_doubt = timing.Problem().has_value() && !arguments.force;
     ISOZONE_ASSIGN_OR_RETURN(stored, Store(std::move(opened), report.groups, in_doubt));
@@ -93,14 +96,15 @@ Status Identify(const GroupsArguments& arguments, Console& console) {
   ISOZONE_RETURN_IF_ERROR(Draw(arguments, name, report.groups));
   if (arguments.json) {
     Json document = GroupsJson(name, report.groups);
-    document["stored"] = stored == kStored;
+    document["stored"] = stored;
     document["cost"] = CostJson(report);
     document["lateness"] = timing.LatenessJson();
     document["problem"] = timing.Problem() ? Json(*timing.Problem()) : Json();
     console.PrintJson(document);
     return Status::Ok();
   }
-  console.Print("{}: {}\n{}\n{}\n\n", console.Bold(Printable(name)), GroupSummary(report.groups), Cost(report), stored);
+  console.Print("{}: {}\n{}\n{}\n\n", console.Bold(Printable(name)), GroupSummary(report.groups), Cost(report),
+                Outcome(formatted, stored));
   PrintGroupMap(report.groups, console);
   timing.PrintProblem(console);
   return Status::Ok();
