@@ -58,6 +58,18 @@ TEST_F(OpenDeviceTest, MakesADeviceAsAskedAndOpensIt) {
   EXPECT_TRUE((*Open("timing=off", OpenMode::kReadOnly))->read_only());
 }
 
+TEST_F(OpenDeviceTest, ForceUnitAccessCoversItsCommandUnlessTheDeviceIsMadeOtherwise) {
+  ASSERT_TRUE(Create("zones=8&zone_size=4MiB").ok());
+  EXPECT_FALSE((*Open("timing=off"))->geometry().fua_covers_zone);
+  EXPECT_TRUE(Open("fua_covers_zone=off&timing=off").ok());
+  EXPECT_THAT(Open("fua_covers_zone=on").status().ToString(),
+              AllOf(HasSubstr("fua_covers_zone=on"), HasSubstr("has it off")));
+  std::filesystem::remove(directory_ + "/ssd.img");
+  ASSERT_TRUE(Create("zones=8&zone_size=4MiB&fua_covers_zone=on").ok());
+  EXPECT_TRUE((*Open("timing=off"))->geometry().fua_covers_zone);
+  EXPECT_THAT(Open("fua_covers_zone=off").status().ToString(), HasSubstr("has it on"));
+}
+
 TEST_F(OpenDeviceTest, ScalesTheCapacityWithTheSize) {
   ASSERT_TRUE(Create("profile=large-zone&zones=16&zone_size=16MiB").ok());
   auto device = Open("");

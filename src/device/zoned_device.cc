@@ -117,6 +117,9 @@ Status ToStatus(const DeviceGeometry& geometry, const DeviceRequest& request) {
                        DeviceStatusName(request.status));
   }
   if (request.status == DeviceStatus::kNamespaceWriteProtected) return Status::ReadOnly(std::move(text));
+  if (request.status == DeviceStatus::kTooManyActiveZones || request.status == DeviceStatus::kTooManyOpenZones) {
+    return Status::NoSpace(std::move(text.append("; others, another namespace or a tool, hold zones of the device")));
+  }
   if (request.status == DeviceStatus::kInvalidField) return Status::InvalidArgument(std::move(text));
   return Status::IoError(std::move(text));
 }

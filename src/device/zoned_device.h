@@ -8,9 +8,11 @@
 //  * At most one write may be in flight to a zone: devices may execute queued commands in any order, so a second one is
 //    refused (kZoneInvalidWrite). Any number of zone appends may be in flight.
 //  * A completed write is in the device's volatile cache. It survives the process, but a power cut may lose it until a
-//    flush has completed, or a later write to the same zone with Force Unit Access (`fua`) has: what survives of a zone
-//    is always a prefix of what was written, block by block. Reset, finish, open and close are durable when they
-//    complete.
+//    flush that was submitted later has completed. A write with Force Unit Access (`fua`) is durable when it completes:
+//    what it wrote itself (NVM Command Set, Write), and where geometry().fua_covers_zone all of its zone before it as
+//    well. Reset, finish, open and close are durable when they complete.
+//  * Of the bytes of a zone between two durable ones, or behind the last, a power cut leaves a prefix, block by block.
+//    The write pointer then stands behind the last block that survived; what was lost below it reads as zeros.
 //  * Blocks of a zone at or beyond its write pointer read as zeros.
 //
 // Thread safety: every method may be called from any thread at any time, except destruction, which waits for no one:
@@ -84,6 +86,8 @@ struct DeviceGeometry {
   uint64_t max_append = 0;        // bytes of one zone append, 0: no limit
   uint32_t buffer_alignment = 1;  // bytes, a power of two: what `data` of a request must be aligned to
   uint64_t optimal_write = 0;     // bytes the medium programs at once, a good write size; at least block_size
+  // A write with Force Unit Access makes durable all of its zone before it, and not its own bytes only.
+  bool fua_covers_zone = false;
 
   DeviceOffset ZoneStart(ZoneId zone) const { return DeviceOffset(zone.value() * zone_size); }
   ZoneId ZoneOf(DeviceOffset offset) const { return ZoneId(static_cast<uint32_t>(offset.value() / zone_size)); }
@@ -108,7 +112,7 @@ std::string_view DeviceOpName(DeviceOp op);
 // not block, must not submit and wait, and may free or resubmit the request.
 struct DeviceRequest {
   DeviceOp op = DeviceOp::kRead;
-  bool fua = false;           // kWrite, kAppend: durable when it completes, with all of the zone before it
+  bool fua = false;           // kWrite, kAppend: durable when it completes; see fua_covers_zone
   DeviceOffset offset;        // kRead, kWrite: where; kFlush: ignored; all others: the start of the zone
   std::byte* data = nullptr;  // kRead: filled; kWrite, kAppend: read, never changed; others: ignored
   uint64_t length = 0;        // bytes; whole blocks, more than 0 for kRead, kWrite, kAppend; others: ignored
@@ -152,7 +156,7 @@ class ZonedDevice {
 DeviceStatus SubmitAndWait(ZonedDevice& device, DeviceRequest& request);
 
 // As an error for people: "write of 4096 bytes to zone 12 at 8192 failed: Write Fault (280h)". OK for kSuccess. Media
-// errors become kIoError, kPowerLoss kIoError, kNamespaceWriteProtected kReadOnly.
+// errors become kIoError, kPowerLoss kIoError, kNamespaceWriteProtected kReadOnly, too many active or open zones kNoSpace.
 Status ToStatus(const DeviceGeometry& geometry, const DeviceRequest& request);
 
 }  // namespace isozone

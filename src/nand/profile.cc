@@ -276,6 +276,7 @@ constexpr Key kKeys[] = {
     KeyOf<&Profile::max_active_zones, Count>("max_active_zones", Need::kZoned),
     KeyOf<&Profile::max_transfer, Size>("max_transfer", Need::kNever),
     KeyOf<&Profile::max_append, Size>("max_append", Need::kNever),
+    KeyOf<&Profile::fua_covers_zone, SwitchCodec>("fua_covers_zone", Need::kNever),
     KeyOf<&Profile::over_provisioning_permille, PercentCodec>("over_provisioning", Need::kNever),
     KeyOf<&Profile::capacity, Size>("capacity", Need::kConventional),
     KeyOf<&Profile::erase_block, Size>("erase_block", Need::kConventional),
@@ -431,12 +432,14 @@ Status CheckController(const Profile& p) {
 // None of what only zones have.
 Status CheckNotZoned(const Profile& p) {
   const bool geometry = p.zone_count != 0 || p.zone_size != 0 || p.zone_capacity != 0 || p.max_open_zones != 0 ||
-                        p.max_active_zones != 0 || p.max_append != 0 || p.max_transfer != 0;
+                        p.max_active_zones != 0 || p.max_append != 0 || p.max_transfer != 0 || p.fua_covers_zone;
   const bool timing = p.mapping != ZoneMapping::kRoundRobin || p.write_bandwidth != 0 || p.write_cache != 0 ||
                       p.append_ns != 0 || p.finish_bandwidth != 0 || !p.reset_time.empty();
-  return Check(!geometry && !timing,
-               "over_provisioning makes it a conventional SSD: leave out all that says something of zones, and "
-               "mapping, max_transfer, max_append, write_bandwidth, write_cache, append, finish_bandwidth, reset_time");
+  return Check(
+      !geometry && !timing,
+      "over_provisioning makes it a conventional SSD: leave out all that says something of zones, and "
+      "mapping, max_transfer, max_append, fua_covers_zone, write_bandwidth, write_cache, append, finish_bandwidth, "
+      "reset_time");
 }
 
 Status CheckConventional(const Profile& p) {

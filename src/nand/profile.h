@@ -44,6 +44,8 @@ struct Profile {
   uint32_t max_active_zones = 0;
   uint64_t max_transfer = 0;  // bytes of one read or write
   uint64_t max_append = 0;    // bytes of one zone append
+  // A write with Force Unit Access makes all of its zone before it durable; off: its own bytes, as NVMe has it.
+  bool fua_covers_zone = false;
 
   // Of a conventional SSD, which has none of the above but block_size: what its FTL maps, a page of at most page_size.
   uint32_t over_provisioning_permille = 0;  // flash beyond the capacity, in thousandths of the capacity; 0: zoned

@@ -54,6 +54,7 @@ const std::string kTimed = kZones + R"(mapping = random
 mapping_seed = 7
 small_read_size = 4KiB
 small_read = 25.5us
+fua_covers_zone = on
 )" + kFlash + R"(write_bandwidth = 1GB/s
 write_cache = 1MiB
 reset_time = 0%:1.6ms 12.5%:6.5ms 100%:16ms
@@ -84,6 +85,7 @@ TEST(ProfileParse, ReadsEveryKindOfValue) {
   EXPECT_TRUE(profile->timing);
   EXPECT_EQ(profile->mapping, ZoneMapping::kRandom);
   EXPECT_EQ(profile->mapping_seed, 7U);
+  EXPECT_TRUE(profile->fua_covers_zone);
   EXPECT_EQ(profile->small_read_ns, 25'500);
   EXPECT_EQ(profile->program_ns, 1'950'000);
   EXPECT_EQ(profile->channel_bandwidth, 800'000'000U);

@@ -46,6 +46,8 @@ Result<EmulatedOptions> TakeEmulatedOptions(UriOptions& options) {
     }
     if (*sync == "disk") taken.sync = ImageSync::kDisk;
   }
+  ISOZONE_ASSIGN_OR_RETURN(const auto foreign, options.TakeUnsigned("foreign_active", 0, kMaxLimit));
+  taken.foreign_active = static_cast<uint32_t>(foreign.value_or(0));
   ISOZONE_ASSIGN_OR_RETURN(taken.faults, TakeFaultPlan(options));
   return taken;
 }
@@ -59,6 +61,7 @@ Result<GeometryWishes> TakeGeometryWishes(UriOptions& options) {
   ISOZONE_ASSIGN_OR_RETURN(wishes.block_size, options.TakeSize("block_size", 512, 65536));
   ISOZONE_ASSIGN_OR_RETURN(wishes.max_open, options.TakeUnsigned("max_open", 0, kMaxLimit));
   ISOZONE_ASSIGN_OR_RETURN(wishes.max_active, options.TakeUnsigned("max_active", 0, kMaxLimit));
+  ISOZONE_ASSIGN_OR_RETURN(wishes.fua_covers_zone, options.TakeBool("fua_covers_zone"));
   return wishes;
 }
 
@@ -85,6 +88,7 @@ Result<Profile> ResolveProfile(const GeometryWishes& wishes) {
   if (profile.max_active_zones != 0)
     profile.max_open_zones = std::min(profile.max_open_zones, profile.max_active_zones);
   profile.max_open_zones = static_cast<uint32_t>(wishes.max_open.value_or(profile.max_open_zones));
+  profile.fua_covers_zone = wishes.fua_covers_zone.value_or(profile.fua_covers_zone);
   ISOZONE_RETURN_IF_ERROR(CheckGeometry(GeometryOf(profile)));
   return profile;
 }
@@ -97,7 +101,12 @@ Status CheckWishes(const GeometryWishes& wishes, const ImageInfo& image) {
   ISOZONE_RETURN_IF_ERROR(CheckWish("zone_capacity", wishes.zone_capacity, g.zone_capacity));
   ISOZONE_RETURN_IF_ERROR(CheckWish("block_size", wishes.block_size, g.block_size));
   ISOZONE_RETURN_IF_ERROR(CheckWish("max_open", wishes.max_open, g.max_open_zones));
-  return CheckWish("max_active", wishes.max_active, g.max_active_zones);
+  ISOZONE_RETURN_IF_ERROR(CheckWish("max_active", wishes.max_active, g.max_active_zones));
+  if (!wishes.fua_covers_zone || *wishes.fua_covers_zone == g.fua_covers_zone) return Status::Ok();
+  return Status::InvalidArgument(
+      fmt::format("option fua_covers_zone={} contradicts the image, which has it {}; leave the option out, or create "
+                  "another image",
+                  g.fua_covers_zone ? "off" : "on", g.fua_covers_zone ? "on" : "off"));
 }
 
 DeviceGeometry GeometryOf(const Profile& profile) {
@@ -108,7 +117,8 @@ DeviceGeometry GeometryOf(const Profile& profile) {
                           .max_open_zones = profile.max_open_zones,
                           .max_active_zones = profile.max_active_zones,
                           .max_transfer = profile.max_transfer,
-                          .max_append = profile.max_append};
+                          .max_append = profile.max_append,
+                          .fua_covers_zone = profile.fua_covers_zone};
   const uint64_t unit = profile.timing ? profile.program_unit : kDefaultOptimalWrite;
   uint64_t limit = profile.zone_capacity;
   if (profile.max_transfer != 0) limit = std::min(limit, profile.max_transfer);

@@ -18,17 +18,18 @@ enum class ImageSync : uint8_t {
   kDisk,     // and survives the host: flush, fua, reset, finish, open and close sync the image file
 };
 
-// How to run a device that exists: timing=, speed=, sync=, and the keys of FaultPlan.
+// How to run a device that exists: timing=, speed=, sync=, foreign_active=, and the keys of FaultPlan.
 struct EmulatedOptions {
   std::optional<bool> timing;  // absent: as the profile says
   double speed = 1;            // how many times as fast as the profile
   ImageSync sync = ImageSync::kProcess;
+  uint32_t foreign_active = 0;  // open zones that somebody else holds of those that the device allows
   FaultPlan faults;
 };
 Result<EmulatedOptions> TakeEmulatedOptions(UriOptions& options);
 
 // What a device should be: a new one, in place of what its profile says, or else one that exists. profile=, zones=,
-// zone_size=, zone_capacity=, block_size=, max_open=, max_active=.
+// zone_size=, zone_capacity=, block_size=, max_open=, max_active=, fua_covers_zone=.
 struct GeometryWishes {
   std::optional<std::string> profile;  // name or path
   std::optional<uint64_t> zones;
@@ -37,6 +38,7 @@ struct GeometryWishes {
   std::optional<uint64_t> block_size;     // bytes
   std::optional<uint64_t> max_open;
   std::optional<uint64_t> max_active;
+  std::optional<bool> fua_covers_zone;
 };
 Result<GeometryWishes> TakeGeometryWishes(UriOptions& options);
 

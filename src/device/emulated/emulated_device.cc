@@ -96,6 +96,7 @@ Result<std::unique_ptr<EmulatedDevice>> EmulatedDevice::Open(const std::string& 
   auto model = ModelFor(image->info(), options);
   if (!model.ok()) return model.status().WithContext(path);
   std::unique_ptr<EmulatedDevice> device(new EmulatedDevice(path, mode, std::move(image), options));
+  device->SetForeignActive(options.foreign_active);
   if (mode == OpenMode::kReadWrite) device->Recover();
   device->StartTimer(std::move(*model), options.speed, options.faults.latency_spike > 0);
   if (options.faults.any()) {
@@ -125,6 +126,7 @@ EmulatedDevice::~EmulatedDevice() {
 }
 
 void EmulatedDevice::Recover() {
+  std::vector<std::pair<ZoneId, ZoneRange>> lost;
   for (uint32_t i = 0; i < geometry().zone_count; ++i) {
     const ZoneId zone(i);
     ZoneEntry& entry = Entry(zone);
@@ -134,18 +136,19 @@ void EmulatedDevice::Recover() {
       const uint64_t durable = std::min(entry.durable.load(std::memory_order_relaxed), LoadContent(entry).written);
       entry.durable.store(durable, std::memory_order_relaxed);
       if (image_->host_crashed()) {
-        machine_.LosePower(zone, durable);
+        LoseUnflushed(zone, /*all=*/true, lost);
         entry.allocated.store(geometry().zone_capacity, std::memory_order_relaxed);  // or less: it may not be synced
       }
       const uint64_t written = LoadContent(entry).written;
       progress_[i].completed = written;
-      if (durable < written) {
+      if (entry.durable.load(std::memory_order_relaxed) < written) {
         progress_[i].unflushed = true;
         unflushed_.push_back(zone);
       }
     }
     ReclaimBlocks(zone);
   }
+  ZeroLost(lost);
 }
 
 void EmulatedDevice::StartTimer(std::unique_ptr<TimingModel> model, double speed, bool spikes) {
@@ -309,7 +312,9 @@ DeviceStatus EmulatedDevice::EndWrite(Command& command, ZoneId zone, uint64_t le
   if (!powered_.load(std::memory_order_relaxed)) return DeviceStatus::kPowerLoss;
   machine_.EndWrite(zone, length);
   const ZoneEntry& entry = Entry(zone);
-  command.end = {zone, entry.resets.load(std::memory_order_relaxed), LoadContent(entry).written};
+  const uint64_t written = LoadContent(entry).written;
+  command.end = {zone, entry.resets.load(std::memory_order_relaxed), written};
+  if (command.request->fua && !geometry().fua_covers_zone) command.end.begin = written - length;
   if (!progress_[zone.value()].unflushed) {
     progress_[zone.value()].unflushed = true;
     unflushed_.push_back(zone);
@@ -322,7 +327,7 @@ DeviceStatus EmulatedDevice::StartFlush(Command& command) {
     const MutexLock lock(state_mu_);
     for (const ZoneId zone : unflushed_) {
       command.flushed.push_back(
-          {zone, Entry(zone).resets.load(std::memory_order_relaxed), progress_[zone.value()].completed});
+          {zone, Entry(zone).resets.load(std::memory_order_relaxed), progress_[zone.value()].completed, 0});
     }
   }
   return SyncImage() ? DeviceStatus::kSuccess : DeviceStatus::kInternalError;
@@ -397,9 +402,7 @@ void EmulatedDevice::MakeDurable(std::span<const DurablePoint> points) {
   for (const DurablePoint& point : points) {
     ZoneEntry& entry = Entry(point.zone);
     if (entry.resets.load(std::memory_order_relaxed) != point.resets) continue;
-    if (entry.durable.load(std::memory_order_relaxed) < point.bytes) {
-      entry.durable.store(point.bytes, std::memory_order_relaxed);
-    }
+    MakeRangeDurable(entry, geometry().block_size, {point.begin, point.bytes});
   }
   std::erase_if(unflushed_, [&](ZoneId zone) ISOZONE_NO_THREAD_SAFETY_ANALYSIS {
     const ZoneEntry& entry = Entry(zone);
@@ -440,13 +443,13 @@ DeviceStatus EmulatedDevice::ExecuteZoneCommand(DeviceOp op, ZoneId zone) {
     case DeviceOp::kFinish:
       status = machine_.Finish(zone);
       if (status != DeviceStatus::kSuccess) return status;
-      entry.durable.store(before.written, std::memory_order_relaxed);
+      ResetDurable(entry, before.written);
       if (before.state != ZoneState::kFull) image_->live().finishes.fetch_add(1, std::memory_order_relaxed);
       return status;
     default:
       status = machine_.Reset(zone);
       if (status != DeviceStatus::kSuccess || before.state == ZoneState::kEmpty) return status;
-      entry.durable.store(0, std::memory_order_relaxed);
+      ResetDurable(entry, 0);
       entry.resets.fetch_add(1, std::memory_order_relaxed);
       progress_[zone.value()].completed = 0;
       image_->live().resets.fetch_add(1, std::memory_order_relaxed);
@@ -505,43 +508,76 @@ void EmulatedDevice::SetZoneState(ZoneId zone, ZoneState state) {
   machine_.Force(zone, state);
 }
 
+void EmulatedDevice::SetForeignActive(uint32_t zones) {
+  const MutexLock lock(state_mu_);
+  machine_.SetForeign(zones);
+}
+
 void EmulatedDevice::CutPower() { LosePower(nullptr); }
 
 void EmulatedDevice::LosePower(const Command* torn) {
-  std::unordered_map<uint64_t, Command> lost;
+  std::unordered_map<uint64_t, Command> aborted;
+  std::vector<std::pair<ZoneId, ZoneRange>> lost;
   {
     const MutexLock lock(state_mu_);
     if (!powered_.exchange(false, std::memory_order_relaxed)) return;
-    lost.swap(in_flight_);
+    aborted.swap(in_flight_);
     if (torn != nullptr) LoseInFlight(*torn);
-    for (const auto& [ticket, command] : lost) LoseInFlight(command);
-    for (uint32_t zone = 0; zone < geometry().zone_count; ++zone) LoseUnflushed(ZoneId(zone));
+    for (const auto& [ticket, command] : aborted) LoseInFlight(command);
+    for (uint32_t zone = 0; zone < geometry().zone_count; ++zone) LoseUnflushed(ZoneId(zone), /*all=*/false, lost);
     unflushed_.clear();
   }
-  for (const auto& [ticket, command] : lost) Complete(command, DeviceStatus::kPowerLoss);
+  ZeroLost(lost);
+  for (const auto& [ticket, command] : aborted) Complete(command, DeviceStatus::kPowerLoss);
 }
 
-// What a write or flush in flight did is covered by what every zone loses.
+// What a flush in flight did is covered by what every zone loses, and a write too, unless it may overtake what was
+// written before it.
 void EmulatedDevice::LoseInFlight(const Command& command) {
   const DeviceRequest& request = *command.request;
+  if (command.end.begin < command.end.bytes && command.end.begin > 0 && faults_.Below(2) != 0) {
+    const uint64_t blocks = (command.end.bytes - command.end.begin) / geometry().block_size;
+    DurablePoint survives = command.end;
+    survives.bytes = survives.begin + faults_.Below(blocks + 1) * geometry().block_size;
+    if (survives.bytes > survives.begin) MakeDurable({&survives, 1});
+  }
   if (!IsZoneCommand(request.op) || faults_.Below(2) == 0) return;
   (void)ExecuteZoneCommand(request.op, geometry().ZoneOf(request.offset));  // refused: it did not happen
 }
 
-void EmulatedDevice::LoseUnflushed(ZoneId zone) {
+void EmulatedDevice::LoseUnflushed(ZoneId zone, bool all, std::vector<std::pair<ZoneId, ZoneRange>>& lost) {
   ZoneEntry& entry = Entry(zone);
   const ZoneContent content = LoadContent(entry);
-  uint64_t survived = content.written;
-  const uint64_t durable = entry.durable.load(std::memory_order_relaxed);
-  if (const uint64_t blocks = (content.written - durable) / geometry().block_size; blocks != 0) {
-    // Of four cuts, one loses all it can, one nothing, two something between.
-    const uint64_t choice = faults_.Below(4);
-    const uint64_t kept = choice == 0 ? 0 : choice == 1 ? blocks : faults_.Below(blocks + 1);
-    survived = durable + kept * geometry().block_size;
+  uint64_t survived = entry.durable.load(std::memory_order_relaxed);
+  for (const ZoneRange& range : DurableBeyond(entry, geometry().block_size)) {
+    survived += all ? 0 : SurvivorsOf(range.begin - survived);
+    if (survived < range.begin) lost.emplace_back(zone, ZoneRange{survived, range.begin});
+    survived = range.end;
   }
+  survived += all ? 0 : SurvivorsOf(content.written - survived);
   machine_.LosePower(zone, survived);
-  entry.durable.store(survived, std::memory_order_relaxed);
+  ResetDurable(entry, survived);
   progress_[zone.value()] = {.unflushed = false, .completed = survived};
+}
+
+uint64_t EmulatedDevice::SurvivorsOf(uint64_t bytes) {
+  const uint64_t blocks = bytes / geometry().block_size;
+  if (blocks == 0) return 0;
+  // Of four cuts, one loses all it can, one nothing, two something between.
+  const uint64_t choice = faults_.Below(4);
+  return (choice == 0 ? 0 : choice == 1 ? blocks : faults_.Below(blocks + 1)) * geometry().block_size;
+}
+
+void EmulatedDevice::ZeroLost(std::span<const std::pair<ZoneId, ZoneRange>> lost) {
+  if (lost.empty()) return;
+  const std::vector<std::byte> zeros(std::min(geometry().zone_capacity, kReclaimStep));
+  for (const auto& [zone, range] : lost) {
+    const MutexLock content_lock(zones_[zone.value()].content_mu);
+    for (uint64_t at = range.begin; at < range.end; at += zeros.size()) {
+      const auto piece = std::span(zeros).first(std::min<uint64_t>(zeros.size(), range.end - at));
+      if (const Status zeroed = image_->WriteData(zone, at, piece); !zeroed.ok()) return LatchHostError(zeroed);
+    }
+  }
 }
 
 void EmulatedDevice::RestorePower() { powered_.store(true, std::memory_order_relaxed); }

@@ -9,9 +9,10 @@
 // Process kill: whatever had started is in the image, for the table is shared memory of the file. The state of zones,
 // open ones included, is found as it was left, as on a device that stayed powered.
 //
-// Power cut: of each zone a prefix survives, which ends at a random block from what was durable to the write pointer;
-// that covers the cache and the command in flight alike. Resets, finishes, opens and closes in flight happened or did
-// not. Every request in flight and every later one completes with kPowerLoss until RestorePower() or a new open.
+// Power cut: of each zone survives what was durable, and of what lay in the cache between two durable ranges, or behind
+// the last, a prefix that ends at a random block; that covers the command in flight alike. The write pointer goes back to
+// where the last block survived, and what was lost below it becomes zeros (durable_ranges.h). Resets, finishes, opens and
+// closes in flight happened or did not. Every request in flight and every later one completes with kPowerLoss until RestorePower() or a new open.
 //
 // Host errors: where the file cannot take data (full disk, say) the command completes with kInternalError, nothing of
 // it counts as written, and host_error() says why. Once a page of it could not be read, every later command does.
@@ -34,6 +35,7 @@
 #include "device/emulated/block_reclaimer.h"
 #include "device/emulated/completion_timer.h"
 #include "device/emulated/device_options.h"
+#include "device/emulated/durable_ranges.h"
 #include "device/emulated/faults.h"
 #include "device/emulated/image_file.h"
 #include "device/emulated/zone_state_machine.h"
@@ -77,6 +79,8 @@ class EmulatedDevice final : public ZonedDevice {
   void FailNext(DeviceOp op, ZoneId zone, DeviceStatus status) { faults_.FailNext(op, zone, status); }
   // `state` is kReadOnly or kOffline.
   void SetZoneState(ZoneId zone, ZoneState state);
+  // From now on somebody else holds so many open zones of those that the device allows.
+  void SetForeignActive(uint32_t zones);
   void CutPower();
   void CutPowerAfter(uint64_t commands) { faults_.CutPowerAfter(commands); }
   // After a cut, with no request in flight.
@@ -92,17 +96,18 @@ class EmulatedDevice final : public ZonedDevice {
     bool unflushed = false;  // listed in unflushed_
     uint64_t completed = 0;  // bytes; the end of the last write or append that completed
   };
-  // Bytes of a zone that may become durable, unless it is reset first.
+  // The bytes [begin, bytes) of a zone, which may become durable, unless it is reset first.
   struct DurablePoint {
     ZoneId zone;
     uint64_t resets = 0;
     uint64_t bytes = 0;
+    uint64_t begin = 0;
   };
   // A command between its halves.
   struct Command {
     DeviceRequest* request = nullptr;
     bool holds_zone = false;            // is the one write in flight to its zone
-    DurablePoint end;                   // kWrite, kAppend: where it ends
+    DurablePoint end;                   // kWrite, kAppend: where it ends, and what it can make durable
     std::vector<DurablePoint> flushed;  // kFlush: what had completed before it
   };
 
@@ -141,7 +146,13 @@ class EmulatedDevice final : public ZonedDevice {
   // Power fails; `torn`, if any, is in flight beside what the timer holds, and is not completed here.
   void LosePower(const Command* torn);
   void LoseInFlight(const Command& command) ISOZONE_REQUIRES(state_mu_);
-  void LoseUnflushed(ZoneId zone) ISOZONE_REQUIRES(state_mu_);
+  // `all`: everything that is not durable, and not a random part of it. Adds to `lost` what is gone below the write
+  // pointer.
+  void LoseUnflushed(ZoneId zone, bool all, std::vector<std::pair<ZoneId, ZoneRange>>& lost)
+      ISOZONE_REQUIRES(state_mu_);
+  // How many of `bytes` in the cache survive.
+  uint64_t SurvivorsOf(uint64_t bytes);
+  void ZeroLost(std::span<const std::pair<ZoneId, ZoneRange>> lost);
   void ReclaimBlocks(ZoneId zone);
   bool SyncImage();
   bool HostFailed();

@@ -100,6 +100,7 @@ Result<std::vector<std::byte>> FormatImageHeader(const ImageInfo& info) {
   header.max_open_zones = g.max_open_zones;
   header.max_active_zones = g.max_active_zones;
   header.profile_size = static_cast<uint32_t>(info.profile_text.size());
+  header.flags = g.fua_covers_zone ? kImageFuaCoversZone : 0;
   std::vector<std::byte> block(kHeaderBlockSize);
   std::memcpy(block.data(), &header, sizeof(header));
   std::memcpy(block.data() + kProfileTextOffset, info.profile_text.data(), info.profile_text.size());
@@ -138,7 +139,8 @@ Result<ImageInfo> ParseImageHeader(std::span<const std::byte> bytes) {
                    .max_active_zones = header.max_active_zones,
                    .max_transfer = header.max_transfer,
                    .max_append = header.max_append,
-                   .optimal_write = header.optimal_write};
+                   .optimal_write = header.optimal_write,
+                   .fua_covers_zone = (header.flags & kImageFuaCoversZone) != 0};
   if (const Status geometry = CheckGeometry(info.geometry); !geometry.ok()) {
     return Status::Corruption(fmt::format("the image's header is damaged: {}", geometry.message()));
   }

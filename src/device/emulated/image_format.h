@@ -44,6 +44,8 @@ inline constexpr uint32_t kMaxZoneCount = uint32_t{1} << 24;
 inline constexpr uint64_t kMaxZoneSize = uint64_t{1} << 40;
 inline constexpr uint64_t kMaxImageSize = uint64_t{1} << 60;
 
+inline constexpr uint32_t kImageFuaCoversZone = 1;  // DeviceGeometry::fua_covers_zone
+
 using ImageUuid = std::array<uint8_t, 16>;
 
 struct ImageHeader {
@@ -62,7 +64,7 @@ struct ImageHeader {
   uint32_t max_open_zones;
   uint32_t max_active_zones;
   uint32_t profile_size;  // bytes of text from kProfileTextOffset on
-  uint32_t reserved;
+  uint32_t flags;         // of kImageFuaCoversZone
 };
 static_assert(sizeof(ImageHeader) == 104 && offsetof(ImageHeader, zone_count) == 80);
 
@@ -70,10 +72,11 @@ struct ZoneEntry {
   // (bytes written << 8) | ZoneState. "Written" is the write pointer, but for a zone that was finished early: that one
   // is full, and only what was written holds data.
   std::atomic<uint64_t> word;
-  std::atomic<uint64_t> durable;    // bytes that survive a power cut; at most what is written
+  std::atomic<uint64_t> durable;    // bytes from the start that survive a power cut; at most what is written
   std::atomic<uint64_t> allocated;  // bytes; the file has no blocks of the zone at or beyond this
   std::atomic<uint64_t> resets;     // since the image was made
-  std::array<uint64_t, 4> reserved;
+  static constexpr size_t kRangesBeyond = 4;
+  std::array<std::atomic<uint64_t>, kRangesBeyond> durable_beyond;  // see durable_ranges.h; 0: none
 };
 static_assert(sizeof(ZoneEntry) == 64);
 

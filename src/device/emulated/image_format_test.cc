@@ -25,7 +25,8 @@ ImageInfo Info() {
                    .max_active_zones = 5,
                    .max_transfer = 16 * kKiB,
                    .max_append = 8 * kKiB,
-                   .optimal_write = 4 * kKiB};
+                   .optimal_write = 4 * kKiB,
+                   .fua_covers_zone = true};
   info.profile_text = "name = test\n";
   return info;
 }
@@ -45,6 +46,7 @@ TEST(ImageHeader, ReadsBackWhatWasWritten) {
   const DeviceGeometry& g = read->geometry;
   EXPECT_EQ(std::tuple(g.block_size, g.zone_count, g.zone_size, g.zone_capacity), std::tuple(512, 10, 65536, 49152));
   EXPECT_EQ(std::tuple(g.max_open_zones, g.max_active_zones), std::tuple(3, 5));
+  EXPECT_TRUE(g.fua_covers_zone);
   EXPECT_EQ(std::tuple(g.max_transfer, g.max_append, g.optimal_write), std::tuple(16384, 8192, 4096));
 }
 

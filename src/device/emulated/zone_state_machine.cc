@@ -32,8 +32,10 @@ void ZoneStateMachine::Become(ZoneId zone, ZoneContent content) {
 
 DeviceStatus ZoneStateMachine::TakeOpen(ZoneId zone, ZoneState target) {
   const ZoneContent content = Content(zone);
-  if (!IsActive(content.state) && max_active_ != 0 && active_ >= max_active_) return DeviceStatus::kTooManyActiveZones;
-  if (!IsOpen(content.state) && max_open_ != 0 && open_ >= max_open_) {
+  if (!IsActive(content.state) && max_active_ != 0 && active_ + foreign_ >= max_active_) {
+    return DeviceStatus::kTooManyActiveZones;
+  }
+  if (!IsOpen(content.state) && max_open_ != 0 && open_ + foreign_ >= max_open_) {
     if (implicitly_open_.empty()) return DeviceStatus::kTooManyOpenZones;
     const ZoneId victim = implicitly_open_.front();
     Become(victim, {ZoneState::kClosed, Content(victim).written});
@@ -133,7 +135,7 @@ void ZoneStateMachine::LosePower(ZoneId zone, uint64_t survived) {
   if (IsOpen(content.state) || (IsActive(content.state) && lost)) {
     content.state = survived == 0 ? ZoneState::kEmpty : ZoneState::kClosed;
   } else if (content.state == ZoneState::kFull && lost) {
-    const bool may_close = max_active_ == 0 || active_ < max_active_;
+    const bool may_close = max_active_ == 0 || active_ + foreign_ < max_active_;
     content.state = survived == 0 ? ZoneState::kEmpty : may_close ? ZoneState::kClosed : ZoneState::kFull;
   }
   Become(zone, content);

@@ -12,7 +12,8 @@
 // where none is left takes that of the implicitly open zone that was opened first, which becomes closed; explicitly
 // open zones never lose theirs.
 //
-// Invariant: the counters agree with the table, and neither exceeds its limit.
+// Invariant: the counters agree with the table, and neither exceeds its limit, foreign zones included, but for those that
+// were open when others took theirs.
 // Thread safety: the owner serialises calls. The table's words may be read at any time by anyone.
 #pragma once
 
@@ -53,6 +54,9 @@ class ZoneStateMachine {
   // that, the device has finished it: it stays full, shorter.
   void LosePower(ZoneId zone, uint64_t survived);
 
+  // So many open, and so active, zones are somebody else's, who shares the limits: another namespace of the controller.
+  void SetForeign(uint32_t zones) { foreign_ = zones; }
+
   uint32_t open_zones() const { return open_; }
   uint32_t active_zones() const { return active_; }
 
@@ -71,6 +75,7 @@ class ZoneStateMachine {
   const std::span<ZoneEntry> table_;
   uint32_t open_ = 0;
   uint32_t active_ = 0;
+  uint32_t foreign_ = 0;
   std::vector<ZoneId> implicitly_open_;  // in order of opening; kept only where there is an open limit
 };
 
