@@ -30,7 +30,7 @@ void ThreadAlarmClock::Stop() {
 }
 
 void ThreadAlarmClock::Run() {
-  ::prctl(PR_SET_NAME, "isozone-gaps");
+  ::prctl(PR_SET_NAME, "isozone-alarm");
   const MutexLock lock(mu_);
   while (!stop_) {
     if (alarms_.empty()) {

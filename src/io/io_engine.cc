@@ -17,6 +17,23 @@ uint64_t SliceOf(const DeviceGeometry& geometry, const GroupIndex& groups, bool 
   return one_group ? limit : std::min<uint64_t>(limit, std::max<uint64_t>(geometry.optimal_write, 64 * kKiB));
 }
 
+IoEngine::Depth DepthOf(const GroupIndex& groups, uint32_t zones) {
+  const uint32_t of_zone = IoEngine::kDepthOfUnit * groups.zone_width();
+  uint32_t all = std::max(of_zone, IoEngine::kDeviceDepth / groups.count());
+  switch (groups.kind()) {
+    case GroupIndex::Kind::kMeasured:
+      return {all, ClassQueues::BackgroundDepth(all)};
+    case GroupIndex::Kind::kNotMeasured:
+      return {UINT32_MAX, ClassQueues::BackgroundDepth(IoEngine::kDeviceDepth)};
+    case GroupIndex::Kind::kIndependentZones:
+      break;
+  }
+  const uint64_t of_group = uint64_t{of_zone} * std::max(1U, zones / groups.count());
+  all = std::max(all, static_cast<uint32_t>(std::min<uint64_t>(of_group, IoEngine::kDeviceDepth)));
+  // Groups that were made up may all lie on the same flash: one request of each for each unit is enough.
+  return {all, groups.zone_width()};
+}
+
 }  // namespace
 
 // `places` and `waiting` are the two halves of a handshake: who finds no place first says that it waits and then looks
@@ -61,7 +78,7 @@ IoEngine::IoEngine(ZonedDevice& device, std::shared_ptr<const GroupIndex> groups
     : device_(device),
       index_(std::move(groups)),
       isolation_(options.isolation),
-      depth_(std::max(kLeastGroupDepth, kDeviceDepth / index_->count())),
+      depth_(DepthOf(*index_, device.geometry().zone_count)),
       slice_(SliceOf(device.geometry(), *index_, options.isolation)),
       write_gap_ns_(isolation_ && index_->count() > 1
                         ? WriteGaps::GapNs(options.write_gap, slice_, index_->zone_bandwidth())
@@ -91,6 +108,7 @@ void IoEngine::Submit(IoRequest& request) {
   request.submitted_ns_ = clock_->Now();
   request.length_ = request.device.length;
   request.completed_ = 0;
+  if (request.device.op == DeviceOp::kRead && request.length_ > slice_) return SubmitInParallel(request);
   request.fua_ = request.device.fua;
   request.device.context = &request;
   request.device.done = [](DeviceRequest& device) {
@@ -99,7 +117,9 @@ void IoEngine::Submit(IoRequest& request) {
   };
   request.group_ = GroupOf(request);
   request.held_since_ns_ = 0;
-  if (write_gap_ns_ > 0 && request.io_class == IoClass::kUserRead) readers_.Note(request.submitted_ns_);
+  if (write_gap_ns_ > 0 && request.io_class == IoClass::kUserRead && !request.is_part_) {
+    readers_.Note(request.submitted_ns_);
+  }
   const bool has_place = request.group_ == nullptr || (request.group_->waiting.load() == 0 && !KeepsGap(request) &&
                                                        TryEnter(*request.group_, request.io_class));
   if (has_place) {
@@ -109,11 +129,61 @@ void IoEngine::Submit(IoRequest& request) {
   }
 }
 
+// The slices of a read, on their way together.
+struct IoEngine::ParallelRead {
+  ParallelRead(IoRequest& whole_, size_t count_)
+      : whole(whole_), count(count_), parts(std::make_unique<IoRequest[]>(count_)), left(count_) {}
+
+  static void OnPartDone(IoRequest& part) {
+    auto* read = static_cast<ParallelRead*>(part.context);
+    if (read->left.fetch_sub(1) == 1) Finish(std::unique_ptr<ParallelRead>(read));
+  }
+
+  static void Finish(std::unique_ptr<ParallelRead> read) {
+    IoRequest& whole = read->whole;
+    whole.device.status = DeviceStatus::kSuccess;
+    uint64_t moved = 0;
+    for (size_t i = read->count; i-- > 0;) {
+      const DeviceRequest& part = read->parts[i].device;
+      if (part.status != DeviceStatus::kSuccess) whole.device.status = part.status;  // in the end that of the first
+      if (part.status == DeviceStatus::kSuccess) moved += part.length;
+    }
+    read.reset();
+    whole.engine_->Count(whole, moved);
+    whole.done(whole);
+  }
+
+  IoRequest& whole;
+  const size_t count;
+  const std::unique_ptr<IoRequest[]> parts;
+  std::atomic<size_t> left;
+};
+
+void IoEngine::SubmitInParallel(IoRequest& request) {
+  const size_t count = (request.length_ + slice_ - 1) / slice_;
+  auto* const read = new ParallelRead(request, count);  // until its last part is done
+  IoRequest* const parts = read->parts.get();
+  for (size_t i = 0; i < count; ++i) {
+    const uint64_t at = i * slice_;
+    IoRequest& part = parts[i];
+    part.is_part_ = true;
+    part.io_class = request.io_class;
+    part.context = read;
+    part.done = ParallelRead::OnPartDone;
+    part.device.op = DeviceOp::kRead;
+    part.device.offset = DeviceOffset(request.device.offset.value() + at);
+    part.device.data = request.device.data + at;
+    part.device.length = std::min(slice_, request.length_ - at);
+  }
+  if (write_gap_ns_ > 0 && request.io_class == IoClass::kUserRead) readers_.Note(request.submitted_ns_);
+  for (size_t i = 0; i < count; ++i) Submit(parts[i]);
+}
+
 bool IoEngine::TryEnter(Group& group, IoClass c) const {
   uint64_t places = group.places.load();
   do {
-    if (static_cast<uint32_t>(places) >= depth_) return false;
-    if (ClassQueues::IsBackground(c) && (places >> 32) >= ClassQueues::BackgroundDepth(depth_)) return false;
+    if (static_cast<uint32_t>(places) >= depth_.all) return false;
+    if (ClassQueues::IsBackground(c) && (places >> 32) >= depth_.background) return false;
   } while (!group.places.compare_exchange_weak(places, places + PlaceOf(c)));
   return true;
 }
@@ -125,7 +195,7 @@ void IoEngine::Leave(Group& group, IoClass c) {
 
 bool IoEngine::KeepsGap(const IoRequest& request) const {
   return write_gap_ns_ > 0 && request.device.op != DeviceOp::kRead &&
-         WriteGaps::Keeps(request.io_class, request.fua_) && readers_.Active(clock_->Now());
+         WriteGaps::Keeps(request.io_class, request.fua_ || request.awaited) && readers_.Active(clock_->Now());
 }
 
 void IoEngine::Enqueue(Group& group, IoRequest& request, bool overtaken) {
@@ -208,7 +278,8 @@ void IoEngine::SubmitSlices(IoRequest& request) {
   }
   do {
     request.device.length = std::min(slice_, request.length_ - request.completed_);
-    request.device.fua = request.fua_ && request.completed_ + request.device.length == request.length_;
+    const bool last = request.completed_ + request.device.length == request.length_;
+    request.device.fua = request.fua_ && (last || !device_.geometry().fua_covers_zone);
     request.handoff_.store(IoRequest::Handoff::kSubmitting);
     device_.Submit(request.device);
     if (request.handoff_.exchange(IoRequest::Handoff::kSubmitted) == IoRequest::Handoff::kSubmitting) return;
@@ -248,16 +319,7 @@ void IoEngine::Finish(IoRequest& request) {
   device.data -= request.completed_;
   device.length = request.length_;
   device.fua = request.fua_;
-  PerClass& counts = classes_[static_cast<size_t>(request.io_class)];
-  const auto latency_ns = static_cast<uint64_t>(clock_->Now() - request.submitted_ns_);
-  const uint64_t moved = device.status == DeviceStatus::kSuccess ? request.length_ : request.completed_;
-  if (device.op == DeviceOp::kRead) {
-    counts.bytes_read.fetch_add(moved, std::memory_order_relaxed);
-    counts.read_latency_ns.Add(latency_ns);
-  } else if (Transfers(device.op)) {
-    counts.bytes_written.fetch_add(moved, std::memory_order_relaxed);
-    counts.write_latency_ns.Add(latency_ns);
-  }
+  if (!request.is_part_) Count(request, device.status == DeviceStatus::kSuccess ? request.length_ : request.completed_);
   Group* group = request.group_;
   if (group == nullptr) return request.done(request);
   // First the owner, then those who wait for the place. The owner may then destroy the engine.
@@ -266,6 +328,18 @@ void IoEngine::Finish(IoRequest& request) {
   request.done(request);
   Leave(*group, io_class);
   handing_over_.fetch_sub(1);
+}
+
+void IoEngine::Count(const IoRequest& request, uint64_t bytes_moved) {
+  PerClass& counts = classes_[static_cast<size_t>(request.io_class)];
+  const auto latency_ns = static_cast<uint64_t>(clock_->Now() - request.submitted_ns_);
+  if (request.device.op == DeviceOp::kRead) {
+    counts.bytes_read.fetch_add(bytes_moved, std::memory_order_relaxed);
+    counts.read_latency_ns.Add(latency_ns);
+  } else if (Transfers(request.device.op)) {
+    counts.bytes_written.fetch_add(bytes_moved, std::memory_order_relaxed);
+    counts.write_latency_ns.Add(latency_ns);
+  }
 }
 
 DeviceStatus IoEngine::Run(IoRequest& request) {

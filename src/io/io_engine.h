@@ -1,12 +1,16 @@
 // IoEngine: the one door to the device for file data. It counts every request by class, bytes and latency, lets a
 // thread wait for requests that complete on another, and decides which request goes to the device when.
 //
-//   groups   Each independent zone group has a queue of its own (class_queues.h says who goes first). Of what the device
-//            may be busy with at all, kDeviceDepth requests, every group has an equal part, but at least
-//            kLeastGroupDepth: one is served and one is on its way, and all that waits behind can still be overtaken.
-//   slices   What is longer than a slice goes to the device slice by slice, in order, and competes for its place before
-//            each: so nothing waits for more than a slice of what ranks lower. A slice is what the medium programs at
-//            once; where all zones are one group, the longest transfer that the device takes.
+//   groups   Each independent zone group has a queue of its own (class_queues.h says who goes first). At the device it
+//            has kDepthOfUnit requests for each unit of flash that a zone lies on: one is served and one is on its way,
+//            and all that waits behind can still be overtaken; and no fewer than its part of kDeviceDepth. Where no zone
+//            slows another, a group has so many for each of its zones, up to kDeviceDepth, and the background one for each
+//            unit. Where nothing was measured, only the background is held back, at kDeviceDepth: what the device can do
+//            at once it knows best.
+//   slices   What is longer than a slice goes to the device in slices, each of which competes for its place: so nothing
+//            waits for more than a slice of what ranks lower. Writes go slice by slice, as a zone is written; the slices
+//            of a read go side by side. A slice is what the medium programs at once; where all zones are one group, the
+//            longest transfer that the device takes.
 //   gaps     While users read, background writes of a group keep a distance (write_gaps.h). Who has to wait for that is
 //            queued; an alarm sends him when it is over, if nobody else's coming and going has.
 //   FIFO     Without isolation everything goes to the device at once.
@@ -42,6 +46,7 @@ struct IoGroup;  // the engine's
 struct IoRequest : private ClassQueues::Waiting {
   DeviceRequest device;  // op, fua, offset, data, length; `done` and `context` belong to the engine
   IoClass io_class = IoClass::kOther;
+  bool awaited = false;  // a write that somebody waits for to be durable, by itself or with a flush: it keeps no gap
   void (*done)(IoRequest& request) = nullptr;
   void* context = nullptr;  // the submitter's
 
@@ -58,6 +63,7 @@ struct IoRequest : private ClassQueues::Waiting {
   // that are done before Submit returns make a loop, not a recursion.
   enum class Handoff : uint8_t { kSubmitting, kSubmitted, kDone };
   std::atomic<Handoff> handoff_{Handoff::kSubmitting};
+  bool is_part_ = false;  // a slice of a longer read, which is counted
 };
 
 // Counts completions down to zero; one thread waits. Each of the events it was made for calls CountDown once.
@@ -101,7 +107,13 @@ struct IoClassStats {
 class IoEngine {
  public:
   static constexpr uint32_t kDeviceDepth = 64;
-  static constexpr uint32_t kLeastGroupDepth = 2;
+  static constexpr uint32_t kDepthOfUnit = 2;
+
+  // How many requests of one group may be at the device.
+  struct Depth {
+    uint32_t all;
+    uint32_t background;  // of these, of background classes
+  };
 
   struct Options {
     bool isolation = true;  // false: FIFO
@@ -121,6 +133,7 @@ class IoEngine {
   IoEngine& operator=(const IoEngine&) = delete;
 
   ZonedDevice& device() { return device_; }
+  Depth depth() const { return depth_; }
   // Bytes of one slice.
   uint64_t slice() const { return slice_; }
 
@@ -145,6 +158,7 @@ class IoEngine {
   };
 
   using Group = IoGroup;
+  struct ParallelRead;
 
   // Null where the request needs no place at the device.
   Group* GroupOf(const IoRequest& request) const;
@@ -160,6 +174,8 @@ class IoEngine {
   IoRequest* TakeNext(Group& group, int64_t& alarm_ns);
   void OnAlarm(Group& group);
   bool HasOneSlice(const IoRequest& request) const;
+  void SubmitInParallel(IoRequest& request);
+  void Count(const IoRequest& request, uint64_t bytes_moved);
   // Sends the next slice, and those behind it for as long as they are done at once and keep their place.
   void SubmitSlices(IoRequest& request);
   void OnDone(IoRequest& request);
@@ -170,7 +186,7 @@ class IoEngine {
   ZonedDevice& device_;
   const std::shared_ptr<const GroupIndex> index_;
   const bool isolation_;
-  const uint32_t depth_;  // of a group
+  const Depth depth_;
   const uint64_t slice_;  // bytes
   const int64_t write_gap_ns_;
   std::vector<std::unique_ptr<Group>> groups_;

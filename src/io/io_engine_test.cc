@@ -102,6 +102,7 @@ class ManualDevice : public ZonedDevice {
   void Submit(DeviceRequest& request) override { held.push_back(&request); }
   Status ReportZones(ZoneId, std::span<ZoneDescriptor>) const override { return Status::Ok(); }
   DeviceCounters counters() const override { return {}; }
+  void set_fua_covers_zone() { geometry_.fua_covers_zone = true; }
 
   void Complete(DeviceStatus status = DeviceStatus::kSuccess) {
     DeviceRequest& request = *held.front();
@@ -127,6 +128,127 @@ class PromptDevice final : public ManualDevice {
   }
   bool hold = true;
 };
+
+// What is in flight at a device of `zones` zones, each on `width` units of flash.
+class DepthTest : public testing::Test {
+ protected:
+  void Open(uint32_t zones, const ZoneGroups* groups) {
+    device_ = std::make_unique<ManualDevice>(zones);
+    engine_ = std::make_unique<IoEngine>(*device_, std::make_shared<GroupIndex>(zones, groups), IoEngine::Options());
+  }
+  void Submit(IoClass io_class, uint32_t zone, int count, uint64_t length = 4096) {
+    for (int i = 0; i < count; ++i) {
+      IoRequest& request = requests_.emplace_back();
+      request.io_class = io_class;
+      request.device.offset = DeviceOffset(zone * kMiB);
+      request.device.data = buffer_.data();
+      request.device.length = length;
+      request.done = [](IoRequest&) {};
+      engine_->Submit(request);
+    }
+  }
+  size_t in_flight() const { return device_->held.size(); }
+  void TearDown() override {
+    while (!device_->held.empty()) device_->Complete();
+  }
+
+  std::unique_ptr<ManualDevice> device_;
+  std::unique_ptr<IoEngine> engine_;
+  std::deque<IoRequest> requests_;
+  std::vector<std::byte> buffer_ = std::vector<std::byte>(kMiB);
+};
+
+TEST_F(DepthTest, ADeviceThatWasNotMeasuredIsGivenAllThatUsersAskOfItAndABoundedBackground) {
+  Open(8, nullptr);
+  Submit(IoClass::kCompactionRead, 0, 500);
+  EXPECT_EQ(in_flight(), IoEngine::kDeviceDepth - 1);
+  Submit(IoClass::kUserRead, 0, 500);
+  EXPECT_EQ(in_flight(), IoEngine::kDeviceDepth - 1 + 500);
+}
+
+TEST_F(DepthTest, AZoneOnOneUnitOfFlashIsGivenOneMoreThanItServes) {
+  ZoneGroups groups;
+  for (uint16_t zone = 0; zone < 64; ++zone) {
+    groups.group_of_zone.push_back(zone);
+    groups.channel_of_group.push_back(0);
+  }
+  groups.zone_bandwidth = GroupIndex::kAssumedBandwidth;
+  Open(64, &groups);
+  Submit(IoClass::kUserRead, 3, 100);
+  EXPECT_EQ(in_flight(), 2u);
+  Submit(IoClass::kUserRead, 4, 100);
+  EXPECT_EQ(in_flight(), 4u);
+}
+
+TEST_F(DepthTest, AGroupIsAsDeepAsItsZonesAreWide) {
+  ZoneGroups groups;
+  for (uint16_t zone = 0; zone < 64; ++zone) {
+    groups.group_of_zone.push_back(zone);
+    groups.channel_of_group.push_back(0);
+  }
+  groups.zone_bandwidth = 8 * GroupIndex::kAssumedBandwidth;
+  Open(64, &groups);
+  Submit(IoClass::kUserRead, 3, 100);
+  EXPECT_EQ(in_flight(), 16u);
+}
+
+TEST_F(DepthTest, AHotZoneIsReadDeepWhereNoZoneSlowsAnother) {
+  ZoneGroups independent;
+  independent.zone_bandwidth = 12 * GroupIndex::kAssumedBandwidth;  // large zones, on all of the flash
+  Open(128, &independent);
+  Submit(IoClass::kCompactionRead, 7, 100);
+  EXPECT_EQ(in_flight(), 12u) << "one for each unit";
+  Submit(IoClass::kUserRead, 7, 100);
+  EXPECT_EQ(in_flight(), 48u) << "two for each unit of each of the two zones of its group";
+  for (int i = 0; i < 200; ++i) device_->Complete();
+  // Even a zone that is alone in its group.
+  Open(64, &independent);
+  Submit(IoClass::kUserRead, 7, 100);
+  EXPECT_EQ(in_flight(), 24u);
+}
+
+TEST_F(DepthTest, TheSlicesOfAReadGoSideBySide) {
+  ZoneGroups independent;
+  independent.zone_bandwidth = 12 * GroupIndex::kAssumedBandwidth;
+  Open(128, &independent);
+  IoRequest read;
+  std::vector<uint64_t> done;
+  read.io_class = IoClass::kUserRead;
+  read.device.offset = DeviceOffset(5 * kMiB);
+  read.device.data = buffer_.data();
+  read.device.length = 10 * 64 * kKiB + 4096;
+  read.context = &done;
+  read.done = [](IoRequest& r) { static_cast<std::vector<uint64_t>*>(r.context)->push_back(r.device.length); };
+  engine_->Submit(read);
+  ASSERT_EQ(in_flight(), 11u);
+  uint64_t at = 0;
+  for (const DeviceRequest* slice : device_->held) {
+    EXPECT_EQ(slice->offset.value(), 5 * kMiB + at);
+    EXPECT_EQ(slice->data, buffer_.data() + at);
+    at += slice->length;
+  }
+  EXPECT_EQ(at, read.device.length);
+  std::swap(device_->held.front(), device_->held.back());  // in any order
+  while (device_->held.size() > 1) device_->Complete();
+  EXPECT_TRUE(done.empty());
+  device_->Complete();
+  EXPECT_EQ(done, std::vector<uint64_t>{10 * 64 * kKiB + 4096});
+  EXPECT_EQ(read.device.status, DeviceStatus::kSuccess);
+  EXPECT_EQ(engine_->Stats(IoClass::kUserRead).bytes_read, 10 * 64 * kKiB + 4096);
+  EXPECT_EQ(engine_->Stats(IoClass::kUserRead).read_latency_ns.count, 1u) << "one read";
+}
+
+TEST_F(DepthTest, ASliceThatFailsFailsItsReadWhenAllAreDone) {
+  ZoneGroups independent;
+  Open(128, &independent);
+  Submit(IoClass::kUserRead, 0, 1, 128 * kKiB);
+  ASSERT_EQ(in_flight(), 2u);
+  device_->Complete(DeviceStatus::kUnrecoveredReadError);
+  EXPECT_EQ(engine_->Stats(IoClass::kUserRead).read_latency_ns.count, 0u);
+  device_->Complete();
+  EXPECT_EQ(requests_.front().device.status, DeviceStatus::kUnrecoveredReadError);
+  EXPECT_EQ(engine_->Stats(IoClass::kUserRead).bytes_read, 64 * kKiB);
+}
 
 // However many wait: they take neither the stack, nor the time of the one that has made room for them.
 TEST(IoEngine, WhoIsDoneDoesNotWaitForThoseWhoHadWaitedForIt) {
@@ -251,19 +373,22 @@ TEST_F(Isolation, AFailedSliceEndsTheRequest) {
   EXPECT_EQ(Drain(), "flush");
 }
 
-TEST_F(Isolation, DurabilityIsAskedForWithTheLastSlice) {
-  IoRequest request;
-  std::vector<std::byte> buffer(128 * kKiB);
-  request.device.op = DeviceOp::kWrite;
-  request.device.fua = true;
-  request.device.data = buffer.data();
-  request.device.length = buffer.size();
-  request.done = [](IoRequest&) {};
-  engine.Submit(request);
-  EXPECT_FALSE(device.held.front()->fua);
-  device.Complete();
-  EXPECT_TRUE(device.held.front()->fua);
-  device.Complete();
+TEST_F(Isolation, EverySliceIsDurableUnlessTheLastOneCoversThoseBefore) {
+  for (const bool covers : {false, true}) {
+    if (covers) device.set_fua_covers_zone();
+    IoRequest request;
+    std::vector<std::byte> buffer(128 * kKiB);
+    request.device.op = DeviceOp::kWrite;
+    request.device.fua = true;
+    request.device.data = buffer.data();
+    request.device.length = buffer.size();
+    request.done = [](IoRequest&) {};
+    engine.Submit(request);
+    EXPECT_EQ(device.held.front()->fua, !covers);
+    device.Complete();
+    EXPECT_TRUE(device.held.front()->fua);
+    device.Complete();
+  }
 }
 
 // Time stands still until the test moves it.
@@ -295,7 +420,7 @@ class Gaps : public testing::Test {
   static constexpr uint32_t kPrograms = 64;
   static constexpr int64_t kGap = kPrograms * kProgramNs;
 
-  IoRequest& Submit(IoClass io_class, uint64_t length = 64 * kKiB, uint32_t zone = 0, bool fua = false) {
+  IoRequest& MakeRequest(IoClass io_class, uint64_t length, uint32_t zone, bool fua) {
     IoRequest& request = requests_.emplace_back();
     request.io_class = io_class;
     request.device.op = io_class == IoClass::kUserRead ? DeviceOp::kRead : DeviceOp::kWrite;
@@ -304,6 +429,10 @@ class Gaps : public testing::Test {
     request.device.data = buffer_.data();
     request.device.length = length;
     request.done = [](IoRequest&) {};
+    return request;
+  }
+  IoRequest& Submit(IoClass io_class, uint64_t length = 64 * kKiB, uint32_t zone = 0, bool fua = false) {
+    IoRequest& request = MakeRequest(io_class, length, zone, fua);
     engine->Submit(request);
     return request;
   }
@@ -418,6 +547,11 @@ TEST_F(Gaps, ALogThatSomebodyWaitsForOvertakesOneThatKeepsAGap) {
   CompleteAll();
   Submit(IoClass::kWal, 64 * kKiB, 0, /*fua=*/true);
   EXPECT_EQ(device.held.size(), 1U) << "nor behind the second slice";
+  CompleteAll();
+  IoRequest& awaited = MakeRequest(IoClass::kWal, 64 * kKiB, 0, /*fua=*/false);
+  awaited.awaited = true;
+  engine->Submit(awaited);
+  EXPECT_EQ(device.held.size(), 1U) << "nor if it takes a flush to make it durable";
   CompleteAll();
   Read();
   MoveBy(kGap / 16);
