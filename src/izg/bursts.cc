@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "base/units.h"
 
@@ -18,9 +21,11 @@ constexpr size_t kLargestCrowd = 384;
 constexpr uint64_t kSmallestPivot = kMiB;  // bytes
 constexpr uint64_t kLargestPivot = 16 * kMiB;
 constexpr uint32_t kLeastLouderLoad = 4, kMostLouderLoad = 12;
-constexpr int kTries = 4;  // of a doubtful needle
+constexpr int kTriesOfNeedle = 4;  // of a doubtful needle
 constexpr int kTriesOfBurst = 8;
 constexpr size_t kLoneSamples = 200;
+// With more blocks that cannot be read, a zone is given up.
+constexpr size_t kMostUnreadable = 16;
 
 // A needle behind a pivot takes at least so much longer than one alone, ...
 constexpr double kLoudOverSolo = 20;
@@ -59,9 +64,10 @@ Loudness LoudnessRanges::Judge(int64_t latency_ns) const {
   return Loudness::kDoubtful;
 }
 
-Bursts::Bursts(Prober& prober, uint64_t seed)
+Bursts::Bursts(Prober& prober, uint64_t seed, std::function<Status()> before_burst)
     : prober_(prober),
       random_(seed),
+      before_burst_(std::move(before_burst)),
       needle_span_(std::clamp<uint64_t>(prober.geometry().optimal_write, prober.geometry().block_size,
                                         prober.geometry().zone_capacity)),
       pivot_span_(std::min(std::max(kPivotSpan, needle_span_), prober.geometry().zone_capacity)) {
@@ -78,7 +84,7 @@ Status Bursts::Prepare(std::span<const ZoneId> zones, uint64_t bytes) {
     bytes_prepared_ += bytes - prepared_[zone.value()];
     readable_[zone.value()] = prepared_[zone.value()] = bytes;  // even if it fails: it is to be released
   }
-  return prober_.Prepare(to_write, bytes);
+  return Noted(prober_.Prepare(to_write, bytes));
 }
 
 bool Bursts::CanBePivot(ZoneId zone) const {
@@ -94,7 +100,14 @@ Status Bursts::Release(std::span<const ZoneId> zones) {
     readable_[zone.value()] = 0;
     written.push_back(zone);
   }
-  return prober_.Release(written);
+  // A zone that cannot be reset any more is no reason to throw away what is known of the others.
+  const Status released = prober_.Release(written);
+  return prober_.failed_zone() ? Status::Ok() : released;
+}
+
+Status Bursts::Noted(Status status) {
+  if (!status.ok()) lost_zone_ = prober_.failed_zone();
+  return status;
 }
 
 Status Bursts::ReleaseAll() {
@@ -109,32 +122,74 @@ void Bursts::AddPivot(const Pivot& pivot, std::vector<ProbeRead>& burst) const {
   const uint64_t span = std::max(block, std::min(readable_.at(pivot.zone.value()), pivot_span_) / block * block);
   uint64_t left = pivot.load * pivot_bytes_;
   for (uint64_t offset = 0; left > 0;) {
-    const uint64_t length = std::min({left, prober_.max_read(), span - offset});
-    burst.push_back({pivot.zone, offset, length, 0});
-    offset = (offset + length) % span;
+    const auto [begin, end] = NextReadable(pivot.zone, offset, span);
+    const uint64_t length = std::min({left, prober_.max_read(), end - begin});
+    burst.push_back({pivot.zone, begin, length, 0});
+    offset = (begin + length) % span;
     left -= length;
   }
+}
+
+bool Bursts::IsUnreadable(ZoneId zone, uint64_t offset) const {
+  const auto found = unreadable_.find(zone.value());
+  return found != unreadable_.end() && found->second.contains(offset);
+}
+
+// Not all blocks are unreadable: else the zone would be lost.
+std::pair<uint64_t, uint64_t> Bursts::NextReadable(ZoneId zone, uint64_t offset, uint64_t span) const {
+  while (IsUnreadable(zone, offset)) offset = (offset + prober_.geometry().block_size) % span;
+  const auto found = unreadable_.find(zone.value());
+  if (found == unreadable_.end()) return {offset, span};
+  const auto next = found->second.upper_bound(offset);
+  return {offset, next == found->second.end() ? span : std::min(span, *next)};
 }
 
 ProbeRead Bursts::Needle(ZoneId zone) {
   const uint64_t block = prober_.geometry().block_size;
   const uint64_t blocks = std::max<uint64_t>(1, std::min(readable_[zone.value()], pivot_span_) / block);
-  return {zone, random_.Below(blocks) * block, block, 0};
+  return {zone, NextReadable(zone, random_.Below(blocks) * block, blocks * block).first, block, 0};
 }
 
-Status Bursts::Run(std::vector<ProbeRead>& burst) {
-  ISOZONE_RETURN_IF_ERROR(prober_.Burst(burst));
+Result<bool> Bursts::Run(std::vector<ProbeRead>& burst) {
+  ISOZONE_RETURN_IF_ERROR(before_burst_());
+  ISOZONE_RETURN_IF_ERROR(Noted(prober_.Burst(burst)));
   int64_t longest = 0;
   for (const ProbeRead& read : burst) longest = std::max(longest, read.latency_ns);
   reads_ += burst.size();
   ++bursts_;
   burst_ns_ += longest;
-  return Status::Ok();
+  bool whole = true;
+  for (const ProbeRead& read : burst) {
+    // Several reads of a burst may want the same block.
+    if (!read.failed || (read.length == prober_.geometry().block_size && IsUnreadable(read.zone, read.offset)))
+      continue;
+    whole = false;
+    ISOZONE_RETURN_IF_ERROR(FindUnreadable(read));
+  }
+  return whole;
+}
+
+// Halves what failed until one block is left.
+Status Bursts::FindUnreadable(ProbeRead read) {
+  const uint64_t block = prober_.geometry().block_size;
+  while (read.length > block) {
+    ProbeRead half = read;
+    half.length = RoundDown(read.length / 2, block);
+    ISOZONE_RETURN_IF_ERROR(Noted(prober_.Burst({&half, 1})));
+    if (!half.failed) read.offset += half.length;
+    read.length = half.failed ? half.length : read.length - half.length;
+  }
+  std::set<uint64_t>& unreadable = unreadable_[read.zone.value()];
+  if (unreadable.insert(read.offset).second) ++unreadable_blocks_;
+  const uint64_t blocks = std::min({readable_[read.zone.value()], pivot_span_, needle_span_}) / block;
+  if (unreadable.size() < std::min<uint64_t>(kMostUnreadable, std::max<uint64_t>(blocks, 1))) return Status::Ok();
+  lost_zone_ = read.zone;
+  return Status::IoError(fmt::format("{} blocks of zone {} cannot be read", unreadable.size(), read.zone.value()));
 }
 
 Result<std::vector<int64_t>> Bursts::Latencies(std::span<const Pivot> pivots, std::span<const ZoneId> needles,
                                                Meeting meeting) {
-  for (int tries = 0; tries < kTriesOfBurst; ++tries) {
+  for (int tries = 0; tries < kTriesOfBurst;) {
     std::vector<ProbeRead> burst;
     std::vector<size_t> last_of_pivot;
     for (const Pivot& pivot : pivots) {
@@ -143,7 +198,9 @@ Result<std::vector<int64_t>> Bursts::Latencies(std::span<const Pivot> pivots, st
     }
     const size_t first = burst.size();
     for (const ZoneId zone : needles) burst.push_back(Needle(zone));
-    ISOZONE_RETURN_IF_ERROR(Run(burst));
+    ISOZONE_ASSIGN_OR_RETURN(const bool whole, Run(burst));
+    if (!whole) continue;
+    ++tries;
     if (meeting == Meeting::kMust && calibrated_ && Missed(burst, last_of_pivot)) continue;
     std::vector<int64_t> latencies;
     for (size_t i = first; i < burst.size(); ++i) latencies.push_back(burst[i].latency_ns);
@@ -176,11 +233,15 @@ bool Bursts::Missed(std::span<const ProbeRead> burst, std::span<const size_t> la
 Result<std::vector<int64_t>> Bursts::PivotLatencies(std::span<const ZoneId> zones) {
   std::vector<ProbeRead> burst;
   std::vector<size_t> last;
-  for (const ZoneId zone : zones) {
-    AddPivot({zone, 1}, burst);
-    last.push_back(burst.size() - 1);
+  for (bool whole = false; !whole;) {
+    burst.clear();
+    last.clear();
+    for (const ZoneId zone : zones) {
+      AddPivot({zone, 1}, burst);
+      last.push_back(burst.size() - 1);
+    }
+    ISOZONE_ASSIGN_OR_RETURN(whole, Run(burst));
   }
-  ISOZONE_RETURN_IF_ERROR(Run(burst));
   std::vector<int64_t> latencies;
   for (const size_t i : last) latencies.push_back(burst[i].latency_ns);
   return latencies;
@@ -189,7 +250,7 @@ Result<std::vector<int64_t>> Bursts::PivotLatencies(std::span<const ZoneId> zone
 Result<std::vector<Loudness>> Bursts::Measure(std::span<const Pivot> pivots, std::span<const ZoneId> needles,
                                               size_t crowd, const LoudnessRanges& ranges, Meeting meeting) {
   std::vector<Loudness> loudness(needles.size(), Loudness::kDoubtful);
-  for (int tries = 0; tries < kTries; ++tries) {
+  for (int tries = 0; tries < kTriesOfNeedle; ++tries) {
     std::vector<size_t> doubtful;
     for (size_t i = 0; i < needles.size(); ++i) {
       if (loudness[i] == Loudness::kDoubtful) doubtful.push_back(i);

@@ -1,7 +1,13 @@
 // Bursts of pivots and needles, and what the device's own latencies say about them.
+//
+// Blocks that cannot be read are looked for, left out from then on, and the burst is sent again. A zone with too many of
+// them, and one that fails otherwise, ends what is under way with an error, and is the lost_zone().
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -34,7 +40,8 @@ struct LoudnessRanges {
 // Thread safety: none.
 class Bursts {
  public:
-  Bursts(Prober& prober, uint64_t seed);
+  // `before_burst` is called before every burst, which is not sent where it returns an error.
+  Bursts(Prober& prober, uint64_t seed, std::function<Status()> before_burst);
 
   // Writes what a needle or a pivot in this zone will read, where the zone was empty. A zone prepared for pivots serves
   // needles too.
@@ -76,6 +83,9 @@ class Bursts {
   // The chance that a needle seems louder than it is, because its read was late for another reason: in a crowd, and alone.
   double false_loud() const { return false_loud_; }
   double false_loud_alone() const { return false_loud_alone_; }
+  // The zone that the last error was about, where all others can still be measured.
+  std::optional<ZoneId> lost_zone() const { return lost_zone_; }
+  uint64_t unreadable_blocks() const { return unreadable_blocks_; }
   uint64_t reads() const { return reads_; }
   uint64_t bursts() const { return bursts_; }
   int64_t burst_ns() const { return burst_ns_; }
@@ -84,7 +94,14 @@ class Bursts {
   Status Prepare(std::span<const ZoneId> zones, uint64_t bytes);
   void AddPivot(const Pivot& pivot, std::vector<ProbeRead>& burst) const;
   ProbeRead Needle(ZoneId zone);
-  Status Run(std::vector<ProbeRead>& burst);
+  // False: some reads failed, for blocks that are left out from now on; it is to be done again.
+  Result<bool> Run(std::vector<ProbeRead>& burst);
+  Status FindUnreadable(ProbeRead read);
+  // Takes note of the zone that an error of the prober is about.
+  Status Noted(Status status);
+  // Where the next read of the zone begins, at or behind `offset`, and where it ends at the latest; below `span`.
+  std::pair<uint64_t, uint64_t> NextReadable(ZoneId zone, uint64_t offset, uint64_t span) const;
+  bool IsUnreadable(ZoneId zone, uint64_t offset) const;
   bool Missed(std::span<const ProbeRead> burst, std::span<const size_t> last_of_pivot) const;
   Result<std::vector<int64_t>> Repeat(std::span<const Pivot> pivots, ZoneId needle, int times);
   Result<std::vector<int64_t>> SampleCrowd(std::span<const ZoneId> zones, size_t crowd, size_t count);
@@ -94,6 +111,7 @@ class Bursts {
 
   Prober& prober_;
   Random random_;
+  const std::function<Status()> before_burst_;
   const uint64_t needle_span_;  // bytes
   const uint64_t pivot_span_;   // bytes
   uint64_t pivot_bytes_ = 0;    // read by a pivot of load 1
@@ -107,8 +125,11 @@ class Bursts {
   double false_loud_alone_ = 0;
   bool calibrated_ = false;
 
-  std::unordered_map<uint32_t, uint64_t> readable_;  // bytes, by zone
-  std::unordered_map<uint32_t, uint64_t> prepared_;  // bytes, by zone that was empty
+  std::unordered_map<uint32_t, uint64_t> readable_;              // bytes, by zone
+  std::unordered_map<uint32_t, uint64_t> prepared_;              // bytes, by zone that was empty
+  std::unordered_map<uint32_t, std::set<uint64_t>> unreadable_;  // blocks: bytes from the start of the zone, by zone
+  std::optional<ZoneId> lost_zone_;
+  uint64_t unreadable_blocks_ = 0;
   uint64_t bytes_prepared_ = 0;
   uint64_t reads_ = 0;
   uint64_t bursts_ = 0;

@@ -9,14 +9,14 @@
 namespace isozone {
 namespace {
 
-constexpr size_t kTogether = 4;        // pivots in a burst
-constexpr size_t kFewGroups = 8;       // below so many, two
-constexpr size_t kSamplesOfPair = 8;   // on average
-constexpr size_t kLeastSamples = 5;    // of each: so few that two late reads among them would count
-constexpr double kLeastEffect = 0.06;  // of the latency
-constexpr double kClear = 0.05;        // between a group's own channel and any other
-constexpr int kTries = 6;              // as long as it is not clear
-constexpr double kNoiseFactor = 3;     // standard deviations of pairs that do not share, less for many pairs together
+constexpr size_t kTogether = 4;         // pivots in a burst
+constexpr size_t kFewGroups = 8;        // below so many, two
+constexpr size_t kSamplesOfPair = 8;    // on average
+constexpr size_t kLeastSamples = 5;     // of each: so few that two late reads among them would count
+constexpr double kLeastEffect = 0.06;   // of the latency
+constexpr double kClear = 0.05;         // between a group's own channel and any other
+constexpr int kTriesOfMeasurement = 6;  // as long as it is not clear
+constexpr double kNoiseFactor = 3;      // standard deviations of pairs that do not share, less for many pairs together
 
 // Of the middle half, which late reads do not reach.
 double MiddleMean(std::vector<double> values) {
@@ -198,7 +198,7 @@ Result<std::vector<uint16_t>> FindChannels(Bursts& bursts, std::span<const ZoneI
   } else {
     Random random(seed);
     Slowdowns slowdowns(pivots.size());
-    for (int tries = 0; tries < kTries; ++tries) {
+    for (int tries = 0; tries < kTriesOfMeasurement; ++tries) {
       ISOZONE_RETURN_IF_ERROR(Measure(bursts, pivots, random, slowdowns));
       channels = Join(pivots.size(), slowdowns);
       if (Clear(channels, slowdowns)) break;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <numeric>
 #include <vector>
@@ -28,7 +29,11 @@ class GroupIndex {
   static constexpr uint64_t kAssumedBandwidth = 96 * kMiB;
 
   // `groups`: null where they were never measured; else of `zone_count` zones.
-  GroupIndex(uint32_t zone_count, const ZoneGroups* groups) : group_(zone_count, 0) {
+  GroupIndex(uint32_t zone_count, const ZoneGroups* groups)
+      : kind_(groups == nullptr            ? Kind::kNotMeasured
+              : groups->group_count() == 0 ? Kind::kIndependentZones
+                                           : Kind::kMeasured),
+        group_(zone_count, 0) {
     if (groups != nullptr && groups->group_count() > 0) {
       Take(*groups);
     } else if (groups != nullptr) {
@@ -39,9 +44,20 @@ class GroupIndex {
     SortZones();
   }
 
+  enum class Kind : uint8_t {
+    kNotMeasured,       // nothing is known: one group
+    kMeasured,          // the zones of a group slow one another
+    kIndependentZones,  // no zone slows another: what a group is was made up
+  };
+  Kind kind() const { return kind_; }
   uint32_t count() const { return count_; }
   // Bytes a second that the medium programs of one zone.
   uint64_t zone_bandwidth() const { return zone_bandwidth_; }
+  // On how many units of flash that work side by side a zone lies, as far as its bandwidth tells; at least 1.
+  uint32_t zone_width() const {
+    const double width = static_cast<double>(zone_bandwidth_) / static_cast<double>(kAssumedBandwidth);
+    return static_cast<uint32_t>(std::clamp<long>(std::lround(width), 1, kMostWidth));
+  }
   uint32_t of(ZoneId zone) const { return group_[zone.value()]; }
 
   // Every zone has a rank, its place among all zones sorted by group and id; those of a group are ranks
@@ -51,6 +67,8 @@ class GroupIndex {
   uint32_t first_rank(uint32_t group) const { return first_rank_[group]; }
 
  private:
+  static constexpr long kMostWidth = 1024;
+
   void Take(const ZoneGroups& groups) {
     count_ = groups.group_count();
     bool unknown = false;
@@ -75,6 +93,7 @@ class GroupIndex {
     }
   }
 
+  const Kind kind_;
   uint32_t count_ = 1;
   uint64_t zone_bandwidth_ = kAssumedBandwidth;
   std::vector<uint32_t> group_;       // by zone

@@ -29,11 +29,20 @@ constexpr uint16_t kNone = ZoneGroups::kUnknown;
 // Written to a zone, of which the later half counts: more than is buffered. What fewer writes take says nothing.
 constexpr uint64_t kTimedWrites = 64 * kMiB;
 constexpr size_t kLeastTimedWrites = 8;
+constexpr size_t kTriesOfBandwidth = 4;
+
+// Where more fail, it is not the zones.
+constexpr size_t kMostSetAside = 16;
 
 class Identifier {
  public:
-  Identifier(Prober& prober, const IdentifyOptions& options)
-      : prober_(prober), options_(options), bursts_(prober, options.seed) {
+  // All zones but those of `set_aside`.
+  Identifier(Prober& prober, const IdentifyOptions& options, const std::vector<IdentifyReport::SetAside>& set_aside)
+      : prober_(prober), options_(options), bursts_(prober, options.seed, [this] { return BeforeBurst(); }) {
+    for (const ProbeZone& zone : prober.zones()) {
+      const bool aside = std::ranges::find(set_aside, zone.zone, &IdentifyReport::SetAside::zone) != set_aside.end();
+      if (!aside) zones_.push_back(zone);
+    }
     groups_.group_of_zone.assign(prober.geometry().zone_count, kNone);
     groups_.confidence_percent.assign(prober.geometry().zone_count, 0);
   }
@@ -45,25 +54,35 @@ class Identifier {
     ISOZONE_RETURN_IF_ERROR(released);
     IdentifyReport report;
     ISOZONE_RETURN_IF_ERROR(MeasureBandwidth(report.bytes_prepared));
-    report.zones = prober_.zones().size();
+    report.zones = zones_.size();
     report.reads = bursts_.reads();
     report.bursts = bursts_.bursts();
     report.burst_ns = bursts_.burst_ns();
     report.bytes_prepared += bursts_.bytes_prepared();
     report.false_loud = bursts_.false_loud();
+    report.unreadable_blocks = bursts_.unreadable_blocks();
     NumberByFirstZone();
     report.groups = std::move(groups_);
     return report;
   }
 
+  // The zone that an error was about, where all others can still be measured.
+  std::optional<ZoneId> lost_zone() const { return bursts_.lost_zone(); }
+
  private:
   using Zones = std::vector<ZoneId>;
+
+  Status BeforeBurst() const {
+    if (options_.cancelled && options_.cancelled()) return Status::Aborted("interrupted; nothing was stored");
+    if (options_.progress) options_.progress(placed_, zones_.size());
+    return Status::Ok();
+  }
 
   Status IdentifyAll() {
     size_t next = 0;
     ISOZONE_ASSIGN_OR_RETURN(first_pivot_, FirstPivot());
     Zones again{first_pivot_};  // what a batch left over is in the next one: pivots are dear for a few
-    while (next < prober_.zones().size() || !again.empty()) {
+    while (next < zones_.size() || !again.empty()) {
       const bool first = next == 0;
       ISOZONE_ASSIGN_OR_RETURN(const Zones batch, TakeBatch(next, std::move(again)));
       ISOZONE_RETURN_IF_ERROR(bursts_.PrepareNeedles(batch));
@@ -74,7 +93,6 @@ class Identifier {
       }
       ISOZONE_ASSIGN_OR_RETURN(again, Classify(batch));
       ISOZONE_RETURN_IF_ERROR(bursts_.Release(Done(batch)));
-      if (options_.progress) options_.progress(next - again.size(), prober_.zones().size());
     }
     for (const ZoneId zone : poor_) ISOZONE_RETURN_IF_ERROR(HoldAgainstEveryGroup(zone).status());
     ISOZONE_ASSIGN_OR_RETURN(groups_.channel_of_group, FindChannels(bursts_, pivots_, options_.seed));
@@ -93,7 +111,7 @@ class Identifier {
   // An empty zone, where one is left: nothing of it was finished early.
   Result<ZoneId> FirstPivot() const {
     const ProbeZone* in_use = nullptr;
-    for (const ProbeZone& zone : prober_.zones()) {
+    for (const ProbeZone& zone : zones_) {
       if (zone.readable == 0 && prober_.preparable() > 0) return zone.zone;
       if (in_use == nullptr && zone.readable > 0 && bursts_.CanBePivot(zone.zone)) in_use = &zone;
     }
@@ -117,8 +135,8 @@ class Identifier {
     const size_t preparable = prober_.preparable() - std::min<size_t>(prober_.preparable(), prepared_pivots_);
     auto empty =
         static_cast<size_t>(std::ranges::count_if(batch, [this](ZoneId zone) { return IsEmptyAtFirst(zone); }));
-    for (; next < prober_.zones().size() && batch.size() < most; ++next) {
-      const ProbeZone& zone = prober_.zones()[next];
+    for (; next < zones_.size() && batch.size() < most; ++next) {
+      const ProbeZone& zone = zones_[next];
       if (zone.zone == first_pivot_) continue;
       if (zone.readable == 0 && empty >= preparable) break;
       if (zone.readable == 0) ++empty;
@@ -133,7 +151,7 @@ class Identifier {
   }
 
   Status AllIndependent() {
-    for (const ProbeZone& zone : prober_.zones()) {
+    for (const ProbeZone& zone : zones_) {
       groups_.group_of_zone[zone.zone.value()] = kNone;
       groups_.confidence_percent[zone.zone.value()] = 100;
     }
@@ -350,6 +368,7 @@ class Identifier {
   }
 
   void JoinWith(double chance_wrong, ZoneId zone, uint16_t group) {
+    if (groups_.group_of_zone[zone.value()] == kNone) ++placed_;
     groups_.group_of_zone[zone.value()] = group;
     groups_.confidence_percent[zone.value()] = static_cast<uint8_t>(std::floor(100 * (1 - chance_wrong)));
   }
@@ -376,21 +395,27 @@ class Identifier {
   }
 
   bool IsEmptyAtFirst(ZoneId zone) const {
-    const auto found = std::ranges::lower_bound(prober_.zones(), zone, {}, &ProbeZone::zone);
+    const auto found = std::ranges::lower_bound(zones_, zone, {}, &ProbeZone::zone);
     return found->readable == 0;
   }
 
   // Adds what it writes to `written`.
   Status MeasureBandwidth(uint64_t& written) {
-    const auto empty = std::ranges::find(prober_.zones(), uint64_t{0}, &ProbeZone::readable);
-    if (empty == prober_.zones().end() || prober_.preparable() == 0) return Status::Ok();
-    Result<std::vector<int64_t>> took_ns = prober_.TimeWrites(empty->zone, kTimedWrites);
-    ISOZONE_RETURN_IF_ERROR(prober_.Release({&empty->zone, 1}));
-    ISOZONE_RETURN_IF_ERROR(took_ns.status());
-    written += took_ns->size() * prober_.write_unit();
-    if (took_ns->size() < kLeastTimedWrites) return Status::Ok();
-    took_ns->erase(took_ns->begin(), took_ns->begin() + static_cast<ptrdiff_t>(took_ns->size() / 2));
-    const int64_t unit_ns = std::max<int64_t>(1, Quantile(std::move(*took_ns), 0.5));
+    std::vector<int64_t> took_ns;
+    for (size_t i = 0, tries = 0; i < zones_.size() && took_ns.empty() && tries < kTriesOfBandwidth; ++i) {
+      if (zones_[i].readable > 0 || prober_.preparable() == 0) continue;
+      ++tries;
+      Result<std::vector<int64_t>> timed = prober_.TimeWrites(zones_[i].zone, kTimedWrites);
+      const bool failed = !timed.ok() && prober_.failed_zone().has_value();
+      const Status released = prober_.Release({&zones_[i].zone, 1});
+      if (failed) continue;  // another one may do
+      ISOZONE_RETURN_IF_ERROR(released);
+      ISOZONE_ASSIGN_OR_RETURN(took_ns, std::move(timed));
+    }
+    written += took_ns.size() * prober_.write_unit();
+    if (took_ns.size() < kLeastTimedWrites) return Status::Ok();
+    took_ns.erase(took_ns.begin(), took_ns.begin() + static_cast<ptrdiff_t>(took_ns.size() / 2));
+    const int64_t unit_ns = std::max<int64_t>(1, Quantile(std::move(took_ns), 0.5));
     groups_.zone_bandwidth = prober_.write_unit() * static_cast<uint64_t>(kSecondNs) / static_cast<uint64_t>(unit_ns);
     return Status::Ok();
   }
@@ -416,6 +441,8 @@ class Identifier {
 
   Prober& prober_;
   const IdentifyOptions& options_;
+  std::vector<ProbeZone> zones_;  // in order
+  uint64_t placed_ = 0;           // zones whose group is known
   Bursts bursts_;
   ZoneGroups groups_;
   ZoneId first_pivot_;  // what was calibrated with
@@ -439,7 +466,17 @@ class Identifier {
 
 Result<IdentifyReport> IdentifyZoneGroups(Prober& prober, const IdentifyOptions& options) {
   if (prober.zones().empty()) return Status::NoSpace("the device has no zone that can be read");
-  return Identifier(prober, options).Run();
+  std::vector<IdentifyReport::SetAside> set_aside;
+  for (;;) {
+    Identifier identifier(prober, options, set_aside);
+    Result<IdentifyReport> report = identifier.Run();
+    if (report.ok()) {
+      report->set_aside = std::move(set_aside);
+      return report;
+    }
+    if (!identifier.lost_zone() || set_aside.size() == kMostSetAside) return report;
+    set_aside.push_back({*identifier.lost_zone(), report.status()});
+  }
 }
 
 }  // namespace isozone

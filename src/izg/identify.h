@@ -22,12 +22,16 @@
 // late for other reasons look loud more often than once in ten thousand, every confirmation is repeated, and both must
 // agree.
 //
+// Blocks that cannot be read are left out. A zone that has too many of them, or cannot be written or emptied, is set aside,
+// and the measurement begins anew without it; it stays unknown.
+//
 // What the medium programs a second of one zone comes last: of one zone that is written alone, the later writes, when
 // what the device buffers is full.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "base/status.h"
 #include "izg/prober.h"
@@ -37,7 +41,9 @@ namespace isozone {
 
 struct IdentifyOptions {
   uint64_t seed = 1;  // of which zones and blocks are looked at first
+  // Called before every burst, with how many zones were placed so far; fewer than before where it begins anew.
   std::function<void(uint64_t zones_done, uint64_t zones)> progress;
+  std::function<bool()> cancelled;  // asked before every burst; true ends it with kAborted
 };
 
 struct IdentifyReport {
@@ -45,13 +51,20 @@ struct IdentifyReport {
   uint64_t zones = 0;  // looked at
   uint64_t reads = 0;  // pivots and needles
   uint64_t bursts = 0;
-  int64_t burst_ns = 0;         // time that the device spent reading
-  uint64_t bytes_prepared = 0;  // written, and reset afterwards
-  double false_loud = 0;        // chance that one needle seems louder than it is
+  int64_t burst_ns = 0;            // time that the device spent reading
+  uint64_t bytes_prepared = 0;     // written, and reset afterwards
+  double false_loud = 0;           // chance that one needle seems louder than it is
+  uint64_t unreadable_blocks = 0;  // left out
+  struct SetAside {
+    ZoneId zone;
+    Status why;
+  };
+  std::vector<SetAside> set_aside;  // zones that stay unknown
 };
 
 // kNoSpace if there is no zone to be looked at, or none to write where that is needed; kBusy where this host cannot tell
-// what waits from what does not; kNotSupported for more groups than ZoneGroups holds; else the prober's errors. Zones that were empty are empty
+// what waits from what does not; kNotSupported for more groups than ZoneGroups holds; kAborted; else the
+// prober's errors, if they are not of single zones or of more than a few. Zones that were empty are empty
 // again in either case, as far as the device allows.
 Result<IdentifyReport> IdentifyZoneGroups(Prober& prober, const IdentifyOptions& options);
 

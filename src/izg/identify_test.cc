@@ -1,8 +1,10 @@
 #include "izg/identify.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 
@@ -43,6 +45,9 @@ class VirtualProber final : public Prober {
     zones_[zone].readable = bytes;
     in_use_.insert(zone);
   }
+  // The medium cannot deliver the block of this zone at `offset`.
+  void Damage(uint32_t zone, uint64_t offset) { damaged_[zone].insert(offset); }
+  void FailWrites(uint32_t zone) { unwritable_.insert(zone); }
 
   const DeviceGeometry& geometry() const override { return geometry_; }
   const std::vector<ProbeZone>& zones() const override { return zones_; }
@@ -53,7 +58,9 @@ class VirtualProber final : public Prober {
     for (const ZoneId zone : zones) {
       EXPECT_FALSE(in_use_.contains(zone.value())) << "wrote to a zone in use";
       written_[zone.value()] = bytes;
+      if (unwritable_.contains(zone.value())) failed_ = zone;
     }
+    if (failed_) return Status::IoError("write fault");
     EXPECT_LE(written_.size(), geometry_.max_active_zones);
     return Status::Ok();
   }
@@ -72,6 +79,7 @@ class VirtualProber final : public Prober {
     return took_ns;
   }
   Status Release(std::span<const ZoneId> zones) override {
+    failed_.reset();
     for (const ZoneId zone : zones) EXPECT_EQ(written_.erase(zone.value()), 1u);
     return Status::Ok();
   }
@@ -84,6 +92,9 @@ class VirtualProber final : public Prober {
       now_ns_ += noise_.send_ns_per_mib * static_cast<int64_t>(read.length) / static_cast<int64_t>(kMiB);
       model_.AdvanceTo(now_ns_, completed);
       read.submitted_ns = now_ns_;
+      const std::set<uint64_t>& damaged = damaged_[read.zone.value()];
+      const auto first = damaged.lower_bound(read.offset);
+      read.failed = first != damaged.end() && *first < read.offset + read.length;
       const uint64_t readable =
           in_use_.contains(read.zone.value()) ? zones_[read.zone.value()].readable : written_[read.zone.value()];
       EXPECT_LE(read.offset + read.length, readable) << "read what was never written";
@@ -104,6 +115,8 @@ class VirtualProber final : public Prober {
     return Status::Ok();
   }
 
+  std::optional<ZoneId> failed_zone() const override { return failed_; }
+
   size_t still_written() const { return written_.size(); }
 
  private:
@@ -121,6 +134,9 @@ class VirtualProber final : public Prober {
   DeviceGeometry geometry_;
   std::vector<ProbeZone> zones_;
   std::set<uint32_t> in_use_;
+  std::map<uint32_t, std::set<uint64_t>> damaged_;
+  std::set<uint32_t> unwritable_;
+  std::optional<ZoneId> failed_;
   std::map<uint32_t, uint64_t> written_;
   int64_t now_ns_ = 0;
 };
@@ -352,6 +368,100 @@ TEST(Identify, ReadsSmallZonesInUseAsPivots) {
   ASSERT_TRUE(report.ok()) << report.status().ToString();
   ExpectDies(report->groups, profile);
   EXPECT_EQ(report->groups.zone_bandwidth, 0u) << "what goes into a buffer is no measure";
+}
+
+TEST(Identify, LeavesOutBlocksThatCannotBeRead) {
+  const Profile profile = SmallZones(100);
+  VirtualProber prober(profile, kNoisy, 1);
+  for (uint32_t zone = 0; zone < 100; ++zone) {
+    prober.Fill(zone, 16 * kMiB);
+    // In the first zones, which become pivots, and in some that are only needles.
+    for (const uint64_t mib : {0, 3, 5}) {
+      if (zone < 8 || zone % 7 == 0) prober.Damage(zone, mib * kMiB + zone * 4096);
+    }
+  }
+  const auto report = Identify(prober, 1);
+  ASSERT_TRUE(report.ok()) << report.status().ToString();
+  ExpectDies(report->groups, profile);
+  EXPECT_GE(report->unreadable_blocks, 8u);
+  EXPECT_TRUE(report->set_aside.empty());
+}
+
+TEST(Identify, SetsAsideAZoneThatCannotBeRead) {
+  const Profile profile = SmallZones(100);
+  for (const uint32_t lost : {0u, 70u}) {
+    SCOPED_TRACE(lost);
+    VirtualProber prober(profile, kNoisy, 1);
+    for (uint32_t zone = 0; zone < 100; ++zone) prober.Fill(zone, 16 * kMiB);
+    for (uint64_t at = 0; at < 16 * kMiB; at += 4096) prober.Damage(lost, at);
+    const auto report = Identify(prober, 1);
+    ASSERT_TRUE(report.ok()) << report.status().ToString();
+    ASSERT_EQ(report->set_aside.size(), 1u);
+    EXPECT_EQ(report->set_aside[0].zone, ZoneId(lost));
+    EXPECT_NE(report->set_aside[0].why.message().find("cannot be read"), std::string::npos);
+    EXPECT_EQ(report->groups.group_of_zone[lost], ZoneGroups::kUnknown);
+    EXPECT_EQ(report->groups.confidence_percent[lost], 0u);
+    EXPECT_EQ(report->groups.group_count(), 32u);
+    EXPECT_EQ(report->zones, 99u);
+  }
+}
+
+TEST(Identify, SetsAsideAZoneThatCannotBeWritten) {
+  VirtualProber prober(SmallZones(100), kNoisy, 1);
+  prober.FailWrites(3);
+  const auto report = Identify(prober, 1);
+  ASSERT_TRUE(report.ok()) << report.status().ToString();
+  ASSERT_EQ(report->set_aside.size(), 1u);
+  EXPECT_EQ(report->set_aside[0].zone, ZoneId(3));
+  EXPECT_EQ(report->groups.group_of_zone[3], ZoneGroups::kUnknown);
+  EXPECT_EQ(report->groups.group_of_zone[35], report->groups.group_of_zone[67]);
+  EXPECT_EQ(report->groups.group_count(), 32u);
+}
+
+TEST(Identify, FailsWhereTooManyZonesFail) {
+  VirtualProber prober(SmallZones(100), kNoisy, 1);
+  for (uint32_t zone = 0; zone < 50; ++zone) prober.FailWrites(zone);
+  EXPECT_EQ(Identify(prober, 1).status().code(), StatusCode::kIoError);
+}
+
+TEST(Identify, TellsHowFarItIsAndStopsWhenItIsToldTo) {
+  VirtualProber prober(SmallZones(90), kNoisy, 1);
+  std::vector<uint64_t> done;
+  IdentifyOptions options;
+  options.progress = [&done](uint64_t zones_done, uint64_t zones) {
+    EXPECT_EQ(zones, 90u);
+    done.push_back(zones_done);
+  };
+  options.cancelled = [&done] { return !done.empty() && done.back() >= 40; };
+  const auto report = IdentifyZoneGroups(prober, options);
+  EXPECT_EQ(report.status().code(), StatusCode::kAborted);
+  EXPECT_EQ(prober.still_written(), 0u) << "what it wrote stays";
+  EXPECT_EQ(done.front(), 0u) << "from the calibration on";
+  EXPECT_TRUE(std::ranges::is_sorted(done));
+  EXPECT_GT(std::set<uint64_t>(done.begin(), done.end()).size(), 10u) << "zone by zone, not batch by batch";
+}
+
+TEST(DeviceProber, MarksReadsThatFailAndNamesTheZoneOfOtherErrors) {
+  DeviceGeometry geometry;
+  geometry.zone_count = 8;
+  geometry.zone_size = geometry.zone_capacity = kMiB;
+  geometry.optimal_write = 64 * kKiB;
+  const auto image = EmulatedDevice::CreateInMemory(geometry).value();
+  const auto device = EmulatedDevice::Open(image.path(), OpenMode::kReadWrite, {}).value();
+  const std::vector<ZoneId> all{ZoneId(2), ZoneId(3), ZoneId(4)};
+  const auto prober = DeviceProber::Create(*device, all, std::vector<uint64_t>(8)).value();
+  ASSERT_TRUE(prober->Prepare(all, 128 * kKiB).ok());
+  device->FailNext(DeviceOp::kRead, ZoneId(3), DeviceStatus::kUnrecoveredReadError);
+  std::vector<ProbeRead> reads = {{.zone = ZoneId(2), .length = 4096}, {.zone = ZoneId(3), .length = 4096}};
+  ASSERT_TRUE(prober->Burst(reads).ok());
+  EXPECT_FALSE(reads[0].failed);
+  EXPECT_TRUE(reads[1].failed);
+  device->FailNext(DeviceOp::kWrite, ZoneId(4), DeviceStatus::kWriteFault);
+  EXPECT_FALSE(prober->Prepare(all, 256 * kKiB).ok());
+  EXPECT_EQ(prober->failed_zone(), ZoneId(4));
+  device->CutPower();
+  EXPECT_FALSE(prober->Burst(reads).ok());
+  EXPECT_EQ(prober->failed_zone(), std::nullopt) << "which is about all of them";
 }
 
 TEST(DeviceProber, WhereThereIsNoLimitActiveZonesTakeNothingAway) {

@@ -66,9 +66,20 @@ Times SubmitAll(ZonedDevice& device, std::span<DeviceRequest> requests) {
   return times;
 }
 
-Status FirstError(const DeviceGeometry& geometry, std::span<const DeviceRequest> requests) {
-  for (const DeviceRequest& request : requests) ISOZONE_RETURN_IF_ERROR(ToStatus(geometry, request));
-  return Status::Ok();
+// It is about one zone, and says nothing of others.
+bool IsOfOneZone(DeviceStatus status) {
+  switch (status) {
+    case DeviceStatus::kZoneIsFull:
+    case DeviceStatus::kZoneIsReadOnly:
+    case DeviceStatus::kZoneIsOffline:
+    case DeviceStatus::kZoneInvalidWrite:
+    case DeviceStatus::kInvalidZoneStateTransition:
+    case DeviceStatus::kWriteFault:
+    case DeviceStatus::kUnrecoveredReadError:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
@@ -107,7 +118,16 @@ uint64_t DeviceProber::max_read() const {
 
 Status DeviceProber::RunAll(std::span<DeviceRequest> requests) {
   SubmitAll(device_, requests);
-  return FirstError(geometry(), requests);
+  return FirstError(requests);
+}
+
+Status DeviceProber::FirstError(std::span<const DeviceRequest> requests) {
+  const auto failed = std::ranges::find_if(
+      requests, [](const DeviceRequest& request) { return request.status != DeviceStatus::kSuccess; });
+  if (failed == requests.end()) return Status::Ok();
+  failed_zone_.reset();
+  if (IsOfOneZone(failed->status)) failed_zone_ = geometry().ZoneOf(failed->offset);
+  return ToStatus(geometry(), *failed);
 }
 
 // One write in flight a zone: round by round.
@@ -129,7 +149,7 @@ Result<std::vector<int64_t>> DeviceProber::TimeWrites(ZoneId zone, uint64_t byte
   for (const uint64_t end = std::min(bytes, geometry().zone_capacity); written_[zone.value()] + write_unit() <= end;) {
     DeviceRequest write = NextWrite(zone, write_unit());
     const Times times = SubmitAll(device_, {&write, 1});
-    ISOZONE_RETURN_IF_ERROR(FirstError(geometry(), {&write, 1}));
+    ISOZONE_RETURN_IF_ERROR(FirstError({&write, 1}));
     took_ns.push_back(times.completed_ns.front() - times.submitted_ns.front());
   }
   return took_ns;
@@ -168,8 +188,10 @@ Status DeviceProber::Burst(std::span<ProbeRead> reads) {
   for (size_t i = 0; i < reads.size(); ++i) {
     reads[i].submitted_ns = times.submitted_ns[i];
     reads[i].latency_ns = times.completed_ns[i] - times.submitted_ns[i];
+    reads[i].failed = requests[i].status == DeviceStatus::kUnrecoveredReadError;
+    if (reads[i].failed) requests[i].status = DeviceStatus::kSuccess;
   }
-  return FirstError(geometry(), requests);
+  return FirstError(requests);
 }
 
 }  // namespace isozone

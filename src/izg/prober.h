@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct ProbeRead {
   uint64_t length = 0;       // bytes, whole blocks; at most max_read()
   int64_t latency_ns = 0;    // out
   int64_t submitted_ns = 0;  // out; by the clock that all reads of a burst share
+  bool failed = false;       // out; the medium could not deliver it
 };
 
 // Thread safety: none.
@@ -51,8 +53,10 @@ class Prober {
   virtual Result<std::vector<int64_t>> TimeWrites(ZoneId zone, uint64_t bytes) = 0;
   // Makes them empty again.
   virtual Status Release(std::span<const ZoneId> zones) = 0;
-  // Submits the reads in this order without a pause, and waits for all.
+  // Submits the reads in this order without a pause, and waits for all. OK also where some of them `failed`.
   virtual Status Burst(std::span<ProbeRead> reads) = 0;
+  // The zone that the last error of a call was about, where the others can still be used.
+  virtual std::optional<ZoneId> failed_zone() const { return std::nullopt; }
 };
 
 // On a device. Zones that hold data are only read.
@@ -71,12 +75,15 @@ class DeviceProber final : public Prober {
   Result<std::vector<int64_t>> TimeWrites(ZoneId zone, uint64_t bytes) override;
   Status Release(std::span<const ZoneId> zones) override;
   Status Burst(std::span<ProbeRead> reads) override;
+  std::optional<ZoneId> failed_zone() const override { return failed_zone_; }
 
  private:
   explicit DeviceProber(ZonedDevice& device) : device_(device) {}
 
   // Runs all at once; the first error.
   Status RunAll(std::span<DeviceRequest> requests);
+  // Takes note of the zone that the first error is about.
+  Status FirstError(std::span<const DeviceRequest> requests);
   // The next `length` bytes of `zone`.
   DeviceRequest NextWrite(ZoneId zone, uint64_t length);
 
@@ -84,6 +91,7 @@ class DeviceProber final : public Prober {
   std::vector<ProbeZone> zones_;
   std::vector<uint64_t> written_;  // by zone, bytes
   uint32_t preparable_ = 0;
+  std::optional<ZoneId> failed_zone_;
   AlignedBuffer buffer_;  // what is read goes here, all of it to the same place; what is written comes from here
 };
 
