@@ -21,40 +21,41 @@ void Store(const T& value, std::span<std::byte> bytes) {
   std::memcpy(bytes.data(), &value, sizeof(T));
 }
 
-// Gives every superblock slot its CRC; the uuid of the last one.
-Uuid RepairSuperblocks(FrozenDevice& device) {
-  const uint64_t slot_bytes = SuperblockSlot(device.geometry());
-  Uuid uuid{};
-  for (const ZoneId zone : kSuperblockZones) {
-    std::vector<std::byte>& bytes = device.zone(zone);
-    for (uint64_t at = 0; at + slot_bytes <= bytes.size(); at += slot_bytes) {
-      const std::span<std::byte> slot = std::span(bytes).subspan(at, slot_bytes);
-      auto header = Load<SuperblockHeader>(slot);
-      header.crc = 0;
-      Store(header, slot);
-      header.crc = Crc32c(slot);
-      Store(header, slot);
-      uuid = header.uuid;
+void RepairBatches(const FrozenDevice& device, std::vector<std::byte>& bytes, uint64_t from, uint32_t seed) {
+  for (uint64_t at = from; at < bytes.size(); at += device.geometry().block_size) {
+    const std::span<std::byte> rest = std::span(bytes).subspan(at);
+    auto header = Load<BatchHeader>(rest);
+    if (header.magic != BatchHeader::kMagic) continue;
+    if (header.payload_length <= rest.size() - sizeof(header)) {
+      header.payload_crc = Crc32c(rest.subspan(sizeof(header), header.payload_length), seed);
     }
+    constexpr size_t kCovered = offsetof(BatchHeader, payload_crc);
+    header.header_crc = Crc32c(std::as_bytes(std::span(&header, 1)).subspan(kCovered), seed);
+    Store(header, rest);
   }
-  return uuid;
 }
 
-// Gives whatever begins like a batch its CRCs.
-void RepairBatches(FrozenDevice& device, uint32_t seed) {
-  for (uint32_t i = kFirstOtherZone.value(); i < device.geometry().zone_count; ++i) {
+// Gives what begins like a superblock its CRC, and whatever begins like a batch of that copy its CRCs. Zones without a
+// superblock are taken for those of the copy before.
+void Repair(FrozenDevice& device) {
+  const uint64_t slot_bytes = SuperblockSlot(device.geometry());
+  uint32_t seed = 0;
+  for (uint32_t i = 0; i < device.geometry().zone_count; ++i) {
     std::vector<std::byte>& bytes = device.zone(ZoneId(i));
-    for (uint64_t at = 0; at < bytes.size(); at += device.geometry().block_size) {
-      const std::span<std::byte> rest = std::span(bytes).subspan(at);
-      auto header = Load<BatchHeader>(rest);
-      if (header.magic != BatchHeader::kMagic) continue;
-      if (header.payload_length <= rest.size() - sizeof(header)) {
-        header.payload_crc = Crc32c(rest.subspan(sizeof(header), header.payload_length), seed);
+    uint64_t batches = 0;
+    if (bytes.size() >= slot_bytes) {
+      const std::span<std::byte> slot = std::span(bytes).first(slot_bytes);
+      auto header = Load<SuperblockHeader>(slot);
+      if (header.magic == SuperblockHeader::kMagic) {
+        header.crc = 0;
+        Store(header, slot);
+        header.crc = Crc32c(slot);
+        Store(header, slot);
+        seed = ChecksumSeed(header.uuid, header.generation);
+        batches = slot_bytes;
       }
-      constexpr size_t kCovered = offsetof(BatchHeader, payload_crc);
-      header.header_crc = Crc32c(std::as_bytes(std::span(&header, 1)).subspan(kCovered), seed);
-      Store(header, rest);
     }
+    RepairBatches(device, bytes, batches, seed);
   }
 }
 
@@ -77,7 +78,7 @@ void FuzzRecord(std::span<const std::byte> body) {
 void FuzzDevice(std::span<const std::byte> input, bool repair) {
   FrozenDevice device(FuzzGeometry());
   DecodeInput(input, device);
-  if (repair) RepairBatches(device, ChecksumSeed(RepairSuperblocks(device)));
+  if (repair) Repair(device);
   const auto recovered = RecoverMetadata(device);
   if (recovered.ok()) Check(recovered->state);
 }

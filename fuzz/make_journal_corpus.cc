@@ -10,6 +10,7 @@
 #include "fs/file_system.h"
 #include "fs/journal.h"
 #include "fs/metadata_codec.h"
+#include "fs/recovery.h"
 #include "journal_input.h"
 
 namespace isozone {
@@ -72,7 +73,8 @@ Status Make(const std::string& directory) {
   ISOZONE_RETURN_IF_ERROR(CheckRecovers(frozen, 0));
   Write(directory + "/fresh", EncodeInput(kRepair, frozen));
 
-  ISOZONE_ASSIGN_OR_RETURN(const FoundSuperblock found, ReadSuperblock(frozen));
+  ISOZONE_ASSIGN_OR_RETURN(const MetadataReading reading, ReadMetadata(frozen));
+  const FoundCopy& copy = reading.metadata.position->copies.front();
   RecordQueue queue;
   const std::vector<MetadataOp> ops = EveryOperation();
   constexpr size_t kRecords = 40;
@@ -81,11 +83,12 @@ Status Make(const std::string& directory) {
       EncodeRecord(i == 0 ? ops : std::vector<MetadataOp>{SetAttributes{InodeId(4), Lifetime::kShort, i}}, out);
     });
   }
-  BatchBuilder builder(StreamKind::kJournal, ChecksumSeed(found.superblock.uuid), frozen.geometry());
-  StreamCounters counters{0, 1};
-  std::vector<std::byte>& journal = frozen.zone(found.superblock.journal.segments.front().zone);
+  BatchBuilder builder(ChecksumSeed(copy.superblock.uuid, copy.superblock.generation), frozen.geometry());
+  StreamCounters counters = copy.end.counters;
+  std::vector<std::byte>& journal = frozen.zone(copy.superblock.zone);
   while (!queue.empty()) {
-    const BatchBuilder::Batch batch = builder.Build(queue, counters, 3 * frozen.geometry().block_size);
+    const BatchBuilder::Batch batch =
+        builder.Build(queue, counters, BatchBuilder::Info(), 3 * frozen.geometry().block_size);
     journal.insert(journal.end(), batch.blocks.begin(), batch.blocks.end());
     counters = batch.next;
   }

@@ -6,7 +6,7 @@ namespace isozone {
 
 FsCore::FsCore(std::unique_ptr<ZonedDevice> device, MountOptions options, std::string label, std::string uuid,
                MetadataState state, bool parallel)
-    : device(std::move(device)),
+    : device(std::make_unique<PatientDevice>(std::move(device))),
       options(std::move(options)),
       label(std::move(label)),
       uuid(std::move(uuid)),
@@ -23,8 +23,7 @@ FsCore::FsCore(std::unique_ptr<ZonedDevice> device, MountOptions options, std::s
 Result<uint64_t> FsCore::Commit(std::span<const MetadataOp> ops) {
   if (journal == nullptr) return Status::ReadOnly("the file system is mounted read-only");
   ISOZONE_RETURN_IF_ERROR(journal->status());
-  ISOZONE_RETURN_IF_ERROR(state.Apply(ops));
-  return journal->Append(ops);
+  return journal->Commit(ops);
 }
 
 std::shared_ptr<OpenFile> FsCore::FindOpen(InodeId id) {

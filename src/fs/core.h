@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -23,8 +24,11 @@
 #include "gc/collector.h"
 #include "io/buffer_pool.h"
 #include "io/io_engine.h"
+#include "io/patient_device.h"
 
 namespace isozone {
+
+class PendingExtents;
 
 struct FsCore {
   // `parallel`: of the placement policy.
@@ -32,7 +36,8 @@ struct FsCore {
          MetadataState state, bool parallel);
 
   // Applies `ops` to the state and puts them into the journal, as one: all of them survive a power cut, or none.
-  // Returns the sequence to Sync. kReadOnly with the reason where nothing can be changed.
+  // Returns the sequence to Sync. kReadOnly with the reason where nothing can be changed; kNoSpace where there is none
+  // for the metadata.
   Result<uint64_t> Commit(std::span<const MetadataOp> ops) ISOZONE_REQUIRES(namespace_mutex);
 
   // The open file of `id`, or null.
@@ -47,7 +52,7 @@ struct FsCore {
 
   const DeviceGeometry& geometry() const { return device->geometry(); }
 
-  const std::unique_ptr<ZonedDevice> device;
+  const std::unique_ptr<PatientDevice> device;
   const MountOptions options;
   const std::string label;
   const std::string uuid;
@@ -60,6 +65,11 @@ struct FsCore {
   Mutex namespace_mutex;
   MetadataState state ISOZONE_GUARDED_BY(namespace_mutex);
   std::unordered_map<InodeId, std::weak_ptr<OpenFile>> open_files ISOZONE_GUARDED_BY(namespace_mutex);
+
+  // What open files have on the device and the journal does not know yet, by serial number. They come and go under the
+  // lock; each has its own for what it holds.
+  std::map<uint64_t, PendingExtents*> pending ISOZONE_GUARDED_BY(namespace_mutex);
+  uint64_t next_pending ISOZONE_GUARDED_BY(namespace_mutex) = 0;
 
   // Logs of which regions are open though nobody writes them: they could not be read when mounting, or not be closed.
   // Until they are, or the log is removed, so much counts as live there (zone, bytes), to keep the zones from being reset.

@@ -1,12 +1,13 @@
 // Extents: payload lies in zones as it is, each piece from a block boundary on. Pieces that the journal does not know
-// yet are collected in `pending_` and go into one record, at Sync or Seal.
+// yet are collected in `pending_` and go into one record, at Sync or Seal, or when the collector asks for them.
 //
 //   units    0   1   2   3   4   5   ...        in file order; a unit is cut in two where a zone ends
 //   lanes    a   b   c   a   b   c              each writes one zone, of another group than the others', one part at a
 //                                               time; lane by lane in turn, leaving out those that are still busy
 //
-// The stripe set grows with the file: while there are fewer lanes than the width allows, the next part gets a new one,
-// if the pool has a zone for it that nobody else needs (ZonePool::TryAcquire). So a small file takes few zones.
+// The stripe set grows with the speed of the writer: a part for which no lane is free gets a new one, while there are fewer
+// than the width allows, and the pool has a zone for it that nobody else needs (ZonePool::TryAcquire). So small files, and
+// writers that are slower than one zone, take few zones.
 //
 // A failed part is rewritten by another zone when its turn to be finished comes (`rescue_`), while the others go on.
 #include <algorithm>
@@ -14,7 +15,7 @@
 #include <deque>
 #include <memory>
 
-#include "base/clock.h"
+#include "fs/pending_extents.h"
 #include "fs/write_sink.h"
 
 namespace isozone {
@@ -23,16 +24,11 @@ namespace {
 class DataSink final : public WriteSink {
  public:
   DataSink(FsCore& core, InodeId id, DataClass data, const SinkOptions& options)
-      : core_(core), id_(id), options_(options), data_(data), rescue_(core, ZoneUse::kData) {
+      : core_(core), options_(options), data_(data), rescue_(core, ZoneUse::kData), pending_(core, id, data) {
     rescue_.set_data_class(data);
   }
 
-  ~DataSink() override {
-    DropStarted();
-    // What the journal never learnt of goes with the last handle.
-    const MutexLock lock(core_.namespace_mutex);
-    Forget();
-  }
+  ~DataSink() override { DropStarted(); }
 
   size_t header_size() const override { return 0; }
   size_t depth() const override { return options_.depth; }
@@ -78,12 +74,7 @@ class DataSink final : public WriteSink {
     for (size_t i = 0; i < parts; ++i) {
       Part& part = parts_.front();
       if (part.lane != nullptr) Settle(*part.lane);
-      std::vector<FileExtent> extents;
-      const Status status = TakeOver(part, extents);
-      for (const FileExtent& extent : extents) {
-        AppendExtent(pending_, extent, core_.geometry().zone_size);
-        AppendExtent(written, extent, core_.geometry().zone_size);
-      }
+      const Status status = TakeOver(part, written);
       parts_.pop_front();
       if (status.ok()) continue;
       DropStarted();
@@ -92,9 +83,11 @@ class DataSink final : public WriteSink {
     return Status::Ok();
   }
 
+  void NoteReadable(std::span<const FileExtent> written) override { pending_.Add(written); }
+
   Status MakeDurable() override {
-    ISOZONE_RETURN_IF_ERROR(Publish());
-    return core_.journal->Sync(sequence_);
+    ISOZONE_ASSIGN_OR_RETURN(const uint64_t sequence, Publish());
+    return core_.journal->Sync(sequence);
   }
 
   Status Seal() override {
@@ -102,12 +95,13 @@ class DataSink final : public WriteSink {
     for (const auto& lane : lanes_) volatile_elsewhere_ |= lane->stream.is_volatile();
     lanes_.clear();
     rescue_.Release();
-    return Publish();
+    return Publish().status();
   }
 
   void SetDataClass(DataClass data) override {
     data_ = data;
     rescue_.set_data_class(data);
+    pending_.SetDataClass(data);
   }
   void SetIoClass(IoClass io_class) override {
     io_class_ = io_class;
@@ -139,8 +133,9 @@ class DataSink final : public WriteSink {
       RemoveFull();
       if (lanes_.empty()) {
         ISOZONE_RETURN_IF_ERROR(OpenFirst());
+      } else if (Lane* lane = NextFree()) {
+        return lane;
       } else if (lanes_.size() >= options_.width || !Widen()) {
-        if (Lane* lane = NextFree()) return lane;
         // All are busy: the part that was started first is done first, or nearly.
         const auto oldest =
             std::find_if(parts_.begin(), parts_.end(), [](const Part& part) { return part.lane != nullptr; });
@@ -223,7 +218,7 @@ class DataSink final : public WriteSink {
     if (part.lost) {
       return rescue_.WriteExtents(part.blocks, part.extent.length, part.extent.file_offset, part.durable, written);
     }
-    written.push_back(part.extent);
+    AppendExtent(written, part.extent, core_.geometry().zone_size);
     return Status::Ok();
   }
 
@@ -248,38 +243,12 @@ class DataSink final : public WriteSink {
     return Status::Ok();
   }
 
-  // Tells the journal of the pending extents.
-  Status Publish() {
+  Result<uint64_t> Publish() {
     ISOZONE_RETURN_IF_ERROR(FlushDevice());
-    const MutexLock lock(core_.namespace_mutex);
-    const Inode* inode = core_.state.Find(id_);
-    if (inode == nullptr) {
-      Forget();
-      sequence_ = core_.journal->last_sequence();  // that of its removal is not later
-      return Status::Ok();
-    }
-    std::vector<MetadataOp> ops;
-    if (!pending_.empty()) {
-      if (inode->lifetime != data_.lifetime || inode->level != data_.level) {
-        ops.emplace_back(SetAttributes{id_, data_.lifetime, WallSeconds(), data_.level});
-      }
-      ops.emplace_back(AppendExtents{id_, inode->extents.size(), pending_, WallSeconds()});
-      ISOZONE_ASSIGN_OR_RETURN(sequence_, core_.Commit(ops));
-      pending_.clear();
-    } else {
-      sequence_ = core_.journal->last_sequence();
-    }
-    return Status::Ok();
-  }
-
-  // The file was removed, or can no longer be written: its new extents live as long as its handles.
-  void Forget() ISOZONE_REQUIRES(core_.namespace_mutex) {
-    core_.ReleaseSpace(id_, SpaceOf(core_.geometry(), pending_));
-    pending_.clear();
+    return pending_.Publish();
   }
 
   FsCore& core_;
-  const InodeId id_;
   const SinkOptions options_;
   DataClass data_;
   IoClass io_class_ = IoClass::kOther;
@@ -290,8 +259,7 @@ class DataSink final : public WriteSink {
   size_t turn_ = 0;  // the lane that was used last
   ZoneStream rescue_;
   bool volatile_elsewhere_ = false;  // a zone left behind has bytes that a power cut could take
-  std::vector<FileExtent> pending_;
-  uint64_t sequence_ = 0;
+  PendingExtents pending_;
 };
 
 }  // namespace

@@ -12,6 +12,19 @@ const FileExtent* FindExtent(std::span<const FileExtent> extents, uint64_t offse
   return offset < it->file_offset + it->length ? &*it : nullptr;
 }
 
+void SortByPlace(std::vector<FileExtent>& extents) {
+  std::sort(extents.begin(), extents.end(),
+            [](const FileExtent& a, const FileExtent& b) { return a.device_offset < b.device_offset; });
+}
+
+const FileExtent* FindByPlace(std::span<const FileExtent> by_place, DeviceOffset offset) {
+  auto it = std::upper_bound(by_place.begin(), by_place.end(), offset,
+                             [](DeviceOffset o, const FileExtent& e) { return o < e.device_offset; });
+  if (it == by_place.begin()) return nullptr;
+  --it;
+  return offset.value() < it->device_offset.value() + it->length ? &*it : nullptr;
+}
+
 void AppendExtent(std::vector<FileExtent>& extents, const FileExtent& extent, uint64_t zone_size) {
   const bool begins_zone = extent.device_offset.value() % zone_size == 0;
   if (!extents.empty() && !begins_zone) {
@@ -34,47 +47,141 @@ std::vector<FileExtent> CutExtents(std::span<const FileExtent> extents, uint64_t
   return kept;
 }
 
+std::vector<FileExtent> ExtentsFrom(std::span<const FileExtent> extents, uint64_t size) {
+  std::vector<FileExtent> rest;
+  for (const FileExtent& e : extents) {
+    if (e.file_offset + e.length <= size) continue;
+    const uint64_t skip = size > e.file_offset ? size - e.file_offset : 0;
+    rest.push_back({e.file_offset + skip, DeviceOffset(e.device_offset.value() + skip), e.length - skip});
+  }
+  return rest;
+}
+
 std::vector<FileExtent> SpliceExtents(std::span<const FileExtent> extents, std::span<const FileExtent> replacement) {
   const uint64_t begin = replacement.front().file_offset;
   const uint64_t end = replacement.back().file_offset + replacement.back().length;
   std::vector<FileExtent> spliced = CutExtents(extents, begin);
   spliced.insert(spliced.end(), replacement.begin(), replacement.end());
-  for (const FileExtent& e : extents) {
-    if (e.file_offset + e.length <= end) continue;
-    const uint64_t skip = end > e.file_offset ? end - e.file_offset : 0;
-    spliced.push_back({e.file_offset + skip, DeviceOffset(e.device_offset.value() + skip), e.length - skip});
-  }
+  const std::vector<FileExtent> behind = ExtentsFrom(extents, end);
+  spliced.insert(spliced.end(), behind.begin(), behind.end());
   return spliced;
 }
 
-std::optional<std::vector<FileExtent>> MoveRuns(std::span<const FileExtent> extents, std::span<const ExtentMove> moves,
-                                                uint64_t zone_size) {
-  std::vector<ExtentMove> sorted(moves.begin(), moves.end());
-  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.from < b.from; });
-  size_t moved = 0;
-  std::vector<FileExtent> result;
-  for (const FileExtent& extent : extents) {
-    const uint64_t begin = extent.device_offset.value();
-    const uint64_t end = begin + extent.length;
-    uint64_t at = begin;
-    const auto keep = [&](uint64_t up_to, uint64_t where) {
-      if (up_to == at) return;
-      AppendExtent(result, {extent.file_offset + (at - begin), DeviceOffset(where), up_to - at}, zone_size);
-      at = up_to;
-    };
-    auto move = std::lower_bound(sorted.begin(), sorted.end(), begin,
-                                 [](const ExtentMove& m, uint64_t offset) { return m.from.value() < offset; });
-    for (; move != sorted.end() && move->from.value() < end; ++move) {
-      const uint64_t from = move->from.value();
-      if (from < at || move->length == 0 || move->length > end - from) return std::nullopt;
-      keep(from, at);
-      keep(from + move->length, move->to.value());
-      ++moved;
-    }
-    keep(end, at);
+namespace {
+
+uint64_t EndOf(const FileExtent& extent) { return extent.file_offset + extent.length; }
+
+// Makes one edit after the other. An edit grows as long as what is placed next lies in the extent that it has come to.
+class EditPlanner {
+ public:
+  EditPlanner(std::span<const FileExtent> extents, std::span<const FileExtent> placed, uint64_t zone_size)
+      : extents_(extents), placed_(placed), zone_size_(zone_size) {}
+
+  std::vector<ExtentEdit> Plan() {
+    std::vector<ExtentEdit> edits;
+    while (!placed_.empty()) edits.push_back(NextEdit());
+    return edits;
   }
-  if (moved != sorted.size()) return std::nullopt;
-  return result;
+
+ private:
+  ExtentEdit NextEdit() {
+    const auto first = static_cast<size_t>(FindExtent(extents_, placed_.front().file_offset) - extents_.data());
+    // The one before may be joined with.
+    const bool before = first > behind_;
+    ExtentEdit edit;
+    edit.index = before ? first - 1 : first;
+    if (before) edit.now.push_back(extents_[first - 1]);
+    at_ = first;
+    offset_ = extents_[first].file_offset;
+    while (PlacedHere()) {
+      const FileExtent& next = placed_.front();
+      Keep(edit, next.file_offset);
+      AppendExtent(edit.now, next, zone_size_);
+      offset_ = EndOf(next);
+      while (at_ < extents_.size() && EndOf(extents_[at_]) <= offset_) ++at_;
+      placed_ = placed_.subspan(1);
+      if (PlacedHere()) continue;
+      if (at_ < extents_.size() && offset_ > extents_[at_].file_offset) Keep(edit, EndOf(extents_[at_]));
+      if (!PlacedHere()) JoinNext(edit);
+    }
+    behind_ = at_;
+    edit.count = at_ - edit.index;
+    // It was not joined with.
+    if (before && edit.now.front() == extents_[first - 1]) {
+      edit.now.erase(edit.now.begin());
+      ++edit.index;
+      --edit.count;
+    }
+    return edit;
+  }
+
+  bool PlacedHere() const {
+    return !placed_.empty() && at_ < extents_.size() && placed_.front().file_offset < EndOf(extents_[at_]);
+  }
+
+  // What lies between offset_ and `end`, where it is.
+  void Keep(ExtentEdit& edit, uint64_t end) {
+    while (offset_ < end) {
+      const FileExtent& extent = extents_[at_];
+      const uint64_t piece_end = std::min(end, EndOf(extent));
+      const uint64_t where = extent.device_offset.value() + (offset_ - extent.file_offset);
+      AppendExtent(edit.now, {offset_, DeviceOffset(where), piece_end - offset_}, zone_size_);
+      offset_ = piece_end;
+      if (piece_end == EndOf(extent)) ++at_;
+    }
+  }
+
+  void JoinNext(ExtentEdit& edit) {
+    if (at_ == extents_.size()) return;
+    const size_t pieces = edit.now.size();
+    AppendExtent(edit.now, extents_[at_], zone_size_);
+    if (edit.now.size() > pieces) {
+      edit.now.pop_back();
+    } else {
+      offset_ = EndOf(extents_[at_++]);
+    }
+  }
+
+  const std::span<const FileExtent> extents_;
+  std::span<const FileExtent> placed_;  // not planned yet
+  const uint64_t zone_size_;
+  size_t at_ = 0;        // the extent that the edit has come to,
+  uint64_t offset_ = 0;  // and the place in the file
+  size_t behind_ = 0;    // the last edit
+};
+
+}  // namespace
+
+std::vector<ExtentEdit> PlanEdits(std::span<const FileExtent> extents, std::span<const FileExtent> placed,
+                                  uint64_t zone_size) {
+  return EditPlanner(extents, placed, zone_size).Plan();
+}
+
+std::vector<ExtentEdit> ApplyEdits(std::vector<FileExtent>& extents, std::vector<ExtentEdit> edits) {
+  std::vector<ExtentEdit> inverse(edits.size());
+  std::vector<FileExtent> behind;  // what lies behind the first edit that changes the number of extents
+  size_t cut = SIZE_MAX;           // where that begins
+  size_t taken = 0;                // extents of `behind` that are in their place, or replaced
+  for (size_t i = 0; i < edits.size(); ++i) {
+    ExtentEdit& edit = edits[i];
+    if (cut == SIZE_MAX && edit.count == edit.now.size()) {
+      std::swap_ranges(edit.now.begin(), edit.now.end(), extents.begin() + static_cast<ptrdiff_t>(edit.index));
+      inverse[i] = {edit.index, edit.count, std::move(edit.now)};
+      continue;
+    }
+    if (cut == SIZE_MAX) {
+      cut = edit.index;
+      behind.assign(extents.begin() + static_cast<ptrdiff_t>(cut), extents.end());
+      extents.resize(cut);
+    }
+    const auto at = behind.begin() + static_cast<ptrdiff_t>(edit.index - cut);
+    extents.insert(extents.end(), behind.begin() + static_cast<ptrdiff_t>(taken), at);
+    inverse[i] = {extents.size(), edit.now.size(), {at, at + static_cast<ptrdiff_t>(edit.count)}};
+    extents.insert(extents.end(), edit.now.begin(), edit.now.end());
+    taken = edit.index + edit.count - cut;
+  }
+  if (cut != SIZE_MAX) extents.insert(extents.end(), behind.begin() + static_cast<ptrdiff_t>(taken), behind.end());
+  return inverse;
 }
 
 }  // namespace isozone

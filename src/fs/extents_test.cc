@@ -1,6 +1,11 @@
 #include "fs/extents.h"
 
+#include <algorithm>
+#include <vector>
+
 #include <gtest/gtest.h>
+
+#include "base/random.h"
 
 namespace isozone {
 
@@ -13,38 +18,99 @@ using Extents = std::vector<FileExtent>;
 FileExtent Extent(uint64_t file_offset, uint64_t device_offset, uint64_t length) {
   return {file_offset, DeviceOffset(device_offset), length};
 }
-ExtentMove Move(uint64_t from, uint64_t to, uint64_t length) { return {DeviceOffset(from), DeviceOffset(to), length}; }
-
 const Extents kFile = {Extent(0, 100, 50), Extent(50, 2000, 30), Extent(80, 500, 20)};
 
-TEST(MoveRunsTest, MovesWholeExtents) {
-  EXPECT_EQ(*MoveRuns(kFile, {}, kZone), kFile);
-  const ExtentMove moves[] = {Move(2000, 4000, 30), Move(100, 3000, 50)};
-  EXPECT_EQ(*MoveRuns(kFile, moves, kZone), (Extents{Extent(0, 3000, 50), Extent(50, 4000, 30), Extent(80, 500, 20)}));
+Extents Placed(Extents extents, const Extents& placed) {
+  ApplyEdits(extents, PlanEdits(extents, placed, kZone));
+  return extents;
 }
 
-TEST(MoveRunsTest, CutsWhatIsMovedInPart) {
-  const ExtentMove moves[] = {Move(110, 3000, 5), Move(130, 5000, 20)};
-  EXPECT_EQ(*MoveRuns(std::span(kFile).first(1), moves, kZone),
+TEST(ExtentEditsTest, PlaceWholeExtents) {
+  EXPECT_EQ(Placed(kFile, {}), kFile);
+  EXPECT_EQ(Placed(kFile, {Extent(0, 3000, 50), Extent(50, 4000, 30)}),
+            (Extents{Extent(0, 3000, 50), Extent(50, 4000, 30), Extent(80, 500, 20)}));
+}
+
+TEST(ExtentEditsTest, CutWhatIsPlacedInPart) {
+  EXPECT_EQ(Placed({kFile[0]}, {Extent(10, 3000, 5), Extent(30, 5000, 20)}),
             (Extents{Extent(0, 100, 10), Extent(10, 3000, 5), Extent(15, 115, 15), Extent(30, 5000, 20)}));
 }
 
-TEST(MoveRunsTest, JoinsWhatBecomesNeighbours) {
-  const ExtentMove moves[] = {Move(100, 3000, 50), Move(2000, 3050, 30), Move(500, 3080, 20)};
-  EXPECT_EQ(*MoveRuns(kFile, moves, kZone), (Extents{Extent(0, 3000, 100)}));
-  // But not across the end of a zone.
-  const ExtentMove across[] = {Move(100, 3950, 50), Move(2000, 4000, 30)};
-  EXPECT_EQ(MoveRuns(kFile, across, kZone)->size(), 3u);
+TEST(ExtentEditsTest, PlaceWhatSpansExtents) {
+  EXPECT_EQ(Placed(kFile, {Extent(40, 3000, 50)}),
+            (Extents{Extent(0, 100, 40), Extent(40, 3000, 50), Extent(90, 510, 10)}));
 }
 
-TEST(MoveRunsTest, RefusesWhatIsNotTheFiles) {
-  const ExtentMove wrong[][2] = {{Move(0, 3000, 10), Move(500, 4000, 20)},    // nobody's
-                                 {Move(140, 3000, 20), Move(500, 4000, 20)},  // reaches beyond the extent
-                                 {Move(90, 3000, 20), Move(500, 4000, 20)},   // begins before it
-                                 {Move(100, 3000, 20), Move(110, 4000, 20)},  // overlap
-                                 {Move(100, 3000, 20), Move(100, 4000, 20)},  // twice
-                                 {Move(100, 3000, 0), Move(500, 4000, 20)}};  // nothing
-  for (const auto& moves : wrong) EXPECT_FALSE(MoveRuns(kFile, moves, kZone)) << moves[0].from.value();
+TEST(ExtentEditsTest, JoinWhatBecomesNeighbours) {
+  EXPECT_EQ(Placed(kFile, {Extent(0, 3000, 50), Extent(50, 3050, 30), Extent(80, 3080, 20)}),
+            (Extents{Extent(0, 3000, 100)}));
+  // With what stays where it is.
+  EXPECT_EQ(Placed(kFile, {Extent(50, 150, 30)}), (Extents{Extent(0, 100, 80), Extent(80, 500, 20)}));
+  EXPECT_EQ(Placed(kFile, {Extent(50, 470, 30)}), (Extents{Extent(0, 100, 50), Extent(50, 470, 50)}));
+  // But not across the end of a zone, nor what nobody has touched.
+  EXPECT_EQ(Placed(kFile, {Extent(0, 3950, 50), Extent(50, 4000, 30)}).size(), 3u);
+  const Extents apart = {Extent(0, 100, 10), Extent(10, 110, 10), Extent(20, 300, 10), Extent(30, 5000, 10)};
+  EXPECT_EQ(Placed(apart, {Extent(30, 600, 10)}).size(), 4u);
+}
+
+// Against a map of every byte.
+TEST(ExtentEditsTest, PutEveryByteWhereItBelongsAndCanBeTakenBack) {
+  Random random(20261123);
+  for (int round = 0; round < 2'000; ++round) {
+    SCOPED_TRACE(round);
+    Extents extents;
+    uint64_t end = 0;
+    for (uint64_t i = random.Between(1, 12); i > 0; --i) {
+      const uint64_t length = random.Between(1, 9);
+      extents.push_back(Extent(end, kZone * random.Below(20) + 10 * random.Below(20), length));
+      end += length;
+    }
+    Extents placed;
+    for (uint64_t at = random.Below(4); at < end;) {
+      const uint64_t length = random.Between(1, std::min<uint64_t>(12, end - at));
+      placed.push_back(Extent(at, kZone * random.Between(20, 22) + 10 * random.Below(20), length));
+      at += length + (random.Below(2) == 0 ? 0 : random.Below(10));
+    }
+    const auto byte_map = [](const Extents& list, uint64_t size) {
+      std::vector<uint64_t> bytes(size);
+      for (const FileExtent& e : list) {
+        for (uint64_t i = 0; i < e.length; ++i) bytes.at(e.file_offset + i) = e.device_offset.value() + i;
+      }
+      return bytes;
+    };
+    std::vector<uint64_t> wanted = byte_map(extents, end);
+    for (const FileExtent& e : placed) {
+      for (uint64_t i = 0; i < e.length; ++i) wanted.at(e.file_offset + i) = e.device_offset.value() + i;
+    }
+    Extents edited = extents;
+    const auto inverse = ApplyEdits(edited, PlanEdits(edited, placed, kZone));
+    uint64_t offset = 0;
+    for (const FileExtent& e : edited) {
+      ASSERT_EQ(e.file_offset, offset);
+      offset += e.length;
+    }
+    ASSERT_EQ(offset, end);
+    ASSERT_EQ(byte_map(edited, end), wanted);
+    ApplyEdits(edited, inverse);
+    ASSERT_EQ(edited, extents);
+  }
+}
+
+// A list of 270,000, as a file of 100 GB may have.
+TEST(ExtentEditsTest, TouchWhatIsPlacedAndItsNeighboursOnly) {
+  Extents extents;
+  for (uint64_t i = 0; i < 270'000; ++i) extents.push_back(Extent(i * 10, i * kZone + 10, 10));
+  Extents placed;
+  for (uint64_t i = 500; i < 270'000; i += 10'000) placed.push_back(Extent(i * 10, i * kZone + 500, 10));
+  const std::vector<ExtentEdit> edits = PlanEdits(extents, placed, kZone);
+  size_t touched = 0;
+  for (const ExtentEdit& edit : edits) touched += edit.count + edit.now.size();
+  EXPECT_EQ(touched, 2 * placed.size());
+  const FileExtent* before = extents.data();
+  ApplyEdits(extents, edits);
+  EXPECT_EQ(extents.data(), before) << "the list is not made anew";
+  EXPECT_EQ(extents[500].device_offset.value(), 500 * kZone + 500);
+  EXPECT_EQ(extents[501].device_offset.value(), 501 * kZone + 10);
 }
 
 }  // namespace

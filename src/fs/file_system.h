@@ -63,7 +63,6 @@ struct FileAttributes {
   Lifetime lifetime = Lifetime::kNotSet;
   int8_t level = DataClass::kNoLevel;  // of the LSM tree, when it was written
   uint64_t size = 0;                   // bytes, what a reader can read: synced or not
-  uint64_t allocated = 0;              // bytes on the device, frames and padding included
   uint64_t modified_s = 0;             // seconds since 1970
   uint32_t links = 0;
 };
@@ -135,8 +134,9 @@ class FileReader {
 };
 
 struct FormatOptions {
-  std::string label;   // up to 63 bytes, for people
-  bool force = false;  // overwrite a device that carries a file system already
+  std::string label;             // up to 63 bytes, for people
+  bool force = false;            // overwrite a device that carries a file system already
+  uint32_t metadata_copies = 2;  // of the metadata, 1 or 2: with two a zone that is lost takes nothing else with it
 };
 
 // Writes an empty file system: all zones are reset. kAlreadyExists if the device carries one, Isozone's or another's
@@ -217,8 +217,11 @@ struct FileSystemStats {
   Histogram::Snapshot zone_wait_ns;
   Histogram::Snapshot write_gap_wait_ns;  // of background writes, piece by piece, that waited because users read
   uint64_t write_retries = 0;             // failed data writes that were moved to another zone
-  uint64_t throttled_flushes = 0;         // that waited for zones to become free before they took another one
-  uint64_t mixed_classes = 0;             // times that data had to go to a zone of data with another lifetime or level
+  uint64_t refused_writes = 0;            // for which the device had no active zone at first: others held too many
+  Histogram::Snapshot
+      reset_written_percent;         // of the capacity of each zone that was reset: what had been written of it
+  Histogram::Snapshot pace_wait_ns;  // of users' writes for what makes space, where space is short
+  uint64_t mixed_classes = 0;        // times that data had to go to a zone of data with another lifetime or level
   // From when the last name of a file goes to when a zone that it lay in is reset, by Lifetime (fs/deletion_delays.h).
   std::array<Histogram::Snapshot, kLifetimeCount> deletion_delays_ns;
   GcStats gc;
@@ -226,6 +229,11 @@ struct FileSystemStats {
 
   // Device bytes written over user bytes appended; 0 before the first append.
   double WriteAmplification() const;
+};
+
+struct MetadataCopies {
+  uint32_t wanted = 0;
+  std::vector<std::vector<ZoneId>> whole;  // the zones of each
 };
 
 // One zone as the file system sees it.
@@ -240,6 +248,7 @@ struct ZoneView {
 struct FileDetails {
   std::vector<std::string> paths;  // all of its names
   FileAttributes attributes;
+  uint64_t allocated = 0;           // as AllocatedBytes
   std::vector<FileExtent> extents;  // in file order; of a log, its payloads
 };
 
@@ -258,13 +267,18 @@ class FileSystem {
 
   // --- Names ---
   virtual Result<FileAttributes> Stat(std::string_view path) = 0;
+  // By name. As readdir(3): what comes and goes meanwhile may be listed or not, all else is there once.
   virtual Result<std::vector<DirectoryEntry>> List(std::string_view directory) = 0;
-  virtual Status CreateDirectory(std::string_view path) = 0;              // parents must exist; kAlreadyExists
-  virtual Status CreateDirectories(std::string_view path) = 0;            // with parents; fine if it exists
-  virtual Status RemoveDirectory(std::string_view path) = 0;              // kNotEmpty
-  virtual Status Unlink(std::string_view path) = 0;                       // open handles go on working
-  virtual Status Rename(std::string_view from, std::string_view to) = 0;  // replaces an existing file, atomically
-  virtual Status Link(std::string_view from, std::string_view to) = 0;    // kAlreadyExists
+  // Bytes that a file takes on the device, frames and padding included. It has to look at each extent of the file, which
+  // Stat and List do not.
+  virtual Result<uint64_t> AllocatedBytes(std::string_view path) = 0;
+  virtual Status CreateDirectory(std::string_view path) = 0;    // parents must exist; kAlreadyExists
+  virtual Status CreateDirectories(std::string_view path) = 0;  // with parents; fine if it exists
+  virtual Status RemoveDirectory(std::string_view path) = 0;    // kNotEmpty
+  virtual Status Unlink(std::string_view path) = 0;             // open handles go on working
+  // Replaces, atomically, a file by a file, and an empty directory by a directory; kNotDirectory, kIsDirectory, kNotEmpty.
+  virtual Status Rename(std::string_view from, std::string_view to) = 0;
+  virtual Status Link(std::string_view from, std::string_view to) = 0;  // kAlreadyExists
   virtual Status SetModified(std::string_view path, uint64_t modified_s) = 0;
   virtual Status SyncMetadata() = 0;
 
@@ -290,6 +304,11 @@ class FileSystem {
   virtual std::string uuid() const = 0;
   virtual const MountOptions& options() const = 0;
   virtual const ZonedDevice& device() const = 0;
+  // The copies of the metadata.
+  virtual MetadataCopies Metadata() const = 0;
+  // Waits until there are as many as there should be: lost and damaged ones are written anew in the background. Why that
+  // cannot be.
+  virtual Status RestoreMetadataCopies() = 0;
   // Why it is read-only; empty while it is writable.
   virtual std::string read_only_reason() const = 0;
   // Which zones share hardware, as last measured (izg/identify.h); null: never. Changes where SetZoneGroups is called.

@@ -213,6 +213,10 @@ TEST_F(FileSystemTest, NamesFollowPosix) {
   EXPECT_TRUE(fs().RemoveDirectory("/db").Is(StatusCode::kNotEmpty));
   EXPECT_TRUE(fs().RemoveDirectory("/db/a").Is(StatusCode::kNotDirectory));
   EXPECT_TRUE(fs().Rename("/db", "/db/sub/db").Is(StatusCode::kInvalidArgument));
+  EXPECT_TRUE(fs().Rename("/db", "/db/sub").Is(StatusCode::kInvalidArgument));
+  EXPECT_TRUE(fs().Rename("/db/sub", "/db").Is(StatusCode::kNotEmpty));
+  EXPECT_TRUE(fs().Rename("/db/sub", "/db/a").Is(StatusCode::kNotDirectory));
+  EXPECT_TRUE(fs().Rename("/db/a", "/db/sub").Is(StatusCode::kIsDirectory));
   EXPECT_TRUE(fs().Create("relative", kSmallFile).status().Is(StatusCode::kInvalidArgument));
 
   ISOZONE_ASSERT_OK(fs().Link("/db/a", "/db/hard"));
@@ -221,7 +225,9 @@ TEST_F(FileSystemTest, NamesFollowPosix) {
   EXPECT_EQ(fs().Stat("/db/a")->inode, fs().Stat("/db/hard")->inode);
   ISOZONE_ASSERT_OK(fs().Rename("/db/a", "/db/b"));  // replaces
   EXPECT_EQ(volume_.ReadFile("/db/b").value(), "a");
-  ISOZONE_ASSERT_OK(fs().Rename("/db", "/moved"));
+  ISOZONE_ASSERT_OK(fs().CreateDirectory("/moved"));
+  ISOZONE_ASSERT_OK(fs().Rename("/db", "/moved"));  // replaces, as it is empty
+  EXPECT_TRUE(fs().Stat("/db").status().Is(StatusCode::kNotFound));
   ISOZONE_ASSERT_OK(volume_.Remount());
 
   std::vector<std::string> names;
@@ -381,7 +387,7 @@ TEST_F(FileSystemTest, WhereALogCannotBeSealedForGoodNothingIsWritten) {
   {
     const auto device = volume_.OpenDevice();
     for (const ZoneView& zone : zones) {
-      const bool keeps = zone.use == ZoneUse::kSuperblock || zone.use == ZoneUse::kLog;
+      const bool keeps = zone.use == ZoneUse::kLog;
       if (!keeps) device->SetZoneState(zone.device.zone, ZoneState::kReadOnly);
     }
   }

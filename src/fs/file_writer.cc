@@ -72,6 +72,7 @@ std::vector<OpenFile::MemoryPiece> BufferedWriter::Pieces() const {
 }
 
 Status BufferedWriter::Append(std::span<const std::byte> data) {
+  if (is_user_log_.load(std::memory_order_relaxed)) core_->pool->PaceLog(data.size());
   const MutexLock lock(mu_);
   ISOZONE_RETURN_IF_ERROR(CheckUsable());
   core_->user_bytes_appended.fetch_add(data.size(), std::memory_order_relaxed);
@@ -118,14 +119,15 @@ Status BufferedWriter::StartNewest(bool durable) {
 Status BufferedWriter::FinishOldest() {
   std::vector<FileExtent> written;
   const Status status = sink_->Finish(written);
-  if (!status.ok()) {
-    // After a failure everything that is not on the device stays readable from memory, until Close.
-    file_->SetMemory(written, Pieces());
-    return status;
+  WriteUnit unit;
+  // After a failure everything that is not on the device stays readable from memory, until Close.
+  if (status.ok()) {
+    unit = std::move(started_.front());
+    started_.pop_front();
   }
-  WriteUnit unit = std::move(started_.front());
-  started_.pop_front();
   file_->SetMemory(written, Pieces());
+  sink_->NoteReadable(written);
+  ISOZONE_RETURN_IF_ERROR(status);
   core_->buffers.Give(std::move(unit.memory));
   return Status::Ok();
 }
@@ -209,6 +211,7 @@ void BufferedWriter::SetDataClass(DataClass data) {
 }
 
 void BufferedWriter::SetIoClass(IoClass io_class) {
+  is_user_log_.store(io_class == IoClass::kWal, std::memory_order_relaxed);
   const MutexLock lock(mu_);
   WaitForSink();
   if (sink_) sink_->SetIoClass(io_class);

@@ -11,6 +11,7 @@
 // every call returns that error, and what was not written stays readable from memory until the writer goes.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -71,7 +72,8 @@ class BufferedWriter final : public FileWriter {
   const std::shared_ptr<FsCore> core_;
   std::shared_ptr<OpenFile> file_;
   const size_t header_size_;
-  const size_t unit_size_;  // bytes
+  const size_t unit_size_;                // bytes
+  std::atomic<bool> is_user_log_{false};  // what it takes is paced
 
   Mutex mu_;
   CondVar sink_free_;

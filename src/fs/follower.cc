@@ -1,48 +1,96 @@
 #include "fs/follower.h"
 
+#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "fs/metadata_io.h"
 #include "fs/open_log.h"
 
 namespace isozone {
-namespace {
 
-std::vector<ZoneId> WithSuperblocks(std::span<const std::pair<ZoneId, ZoneUse>> metadata_zones) {
-  std::set<ZoneId> zones = {ZoneId(0), ZoneId(1)};
-  for (const auto& [zone, use] : metadata_zones) zones.insert(zone);
-  return {zones.begin(), zones.end()};
+Follower::Follower(FsCore& core, MetadataReading reading) : core_(core) {
+  const MutexLock lock(mu_);
+  Take(std::move(reading));
 }
 
-}  // namespace
+void Follower::Take(MetadataReading reading) {
+  reader_ = std::move(reading.reader);
+  copies_ = std::move(reading.metadata.copies);
+  copies_wanted_ = reading.metadata.copies_wanted;
+}
 
-Follower::Follower(FsCore& core, std::vector<std::pair<ZoneId, ZoneUse>> metadata_zones)
-    : core_(core), zones_(WithSuperblocks(metadata_zones)) {}
-
-Result<Follower::Signature> Follower::TakeSignature(std::span<const ZoneId> zones) const {
-  Signature signature;
+Result<Follower::Pointers> Follower::ReadPointers() const {
+  std::set<ZoneId> zones(reader_->zones().begin(), reader_->zones().end());
+  for (uint32_t i = 0; i < HomeZones(copies_wanted_); ++i) zones.insert(ZoneId(i));
+  for (const MetadataCopy& copy : copies_) zones.insert(copy.zones.begin(), copy.zones.end());
+  Pointers pointers;
   for (const ZoneId zone : zones) {
-    ZoneDescriptor descriptor;
-    ISOZONE_RETURN_IF_ERROR(core_.device->ReportZones(zone, {&descriptor, 1}));
-    signature.emplace_back(zone, descriptor.write_pointer);
+    ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor descriptor, DescribeZone(*core_.device, zone));
+    pointers.emplace_back(zone, descriptor.write_pointer);
   }
-  return signature;
+  return pointers;
+}
+
+Result<bool> Follower::SameCopies() {
+  Generations known;
+  bool everywhere = false;
+  for (const MetadataCopy& copy : copies_) {
+    if (copy.state == MetadataCopy::State::kDamaged) return false;
+    known.emplace_back(copy.head, copy.generation);
+    everywhere |= copy.head.value() >= kHomeZonesMax;
+  }
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<FoundSuperblock> found, FindSuperblocks(*core_.device, everywhere));
+  Generations now;
+  for (const FoundSuperblock& f : found) now.emplace_back(f.zone, f.superblock.ok() ? f.superblock->generation : 0);
+  std::sort(known.begin(), known.end());
+  return now == known;
 }
 
 Status Follower::Refresh() {
   const MutexLock lock(mu_);
-  ISOZONE_ASSIGN_OR_RETURN(Signature now, TakeSignature(zones_));
+  ISOZONE_ASSIGN_OR_RETURN(Pointers now, ReadPointers());
   if (now == seen_) return Status::Ok();
-  ISOZONE_ASSIGN_OR_RETURN(RecoveredMetadata recovered, RecoverMetadata(*core_.device));
-  zones_ = WithSuperblocks(recovered.zones);
-  // What was signed was there before the metadata was read, so a change in between shows next time.
-  seen_ = std::move(now);
-  {
-    const MutexLock namespace_lock(core_.namespace_mutex);
-    core_.state = std::move(recovered.state);
+  ISOZONE_ASSIGN_OR_RETURN(const bool same, SameCopies());
+  // What looks wrong may have been replaced meanwhile.
+  if (!same || !GoOn().ok()) {
+    ISOZONE_RETURN_IF_ERROR(ReadAll());
+    // Of other zones, perhaps: the next refresh looks at these.
+    now.clear();
   }
+  // What was looked at was so before the metadata was read, so a change in between shows next time.
+  seen_ = std::move(now);
   return RefreshOpenFiles();
+}
+
+Status Follower::GoOn() {
+  for (;;) {
+    ISOZONE_ASSIGN_OR_RETURN(const auto record, reader_->Next());
+    if (!record) return {};
+    const MutexLock lock(core_.namespace_mutex);
+    ISOZONE_RETURN_IF_ERROR(ApplyRecord(*reader_, *record, core_.state));
+  }
+}
+
+Status Follower::ReadAll() {
+  ISOZONE_ASSIGN_OR_RETURN(MetadataReading reading, ReadMetadata(*core_.device));
+  {
+    const MutexLock lock(core_.namespace_mutex);
+    core_.state = std::move(reading.metadata.state);
+  }
+  Take(std::move(reading));
+  return {};
+}
+
+MetadataCopies Follower::Metadata() const {
+  const MutexLock lock(mu_);
+  MetadataCopies copies;
+  copies.wanted = copies_wanted_;
+  for (const MetadataCopy& copy : copies_) {
+    if (copy.state == MetadataCopy::State::kWhole) copies.whole.push_back(copy.zones);
+  }
+  return copies;
 }
 
 Status Follower::RefreshOpenFiles() {

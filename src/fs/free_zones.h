@@ -9,8 +9,7 @@
 namespace isozone {
 
 struct FreedZones {
-  // That the file system on the device has nothing in and has not set aside (a superblock zone, the journal's next zone),
-  // in order, all empty.
+  // That the file system on the device has nothing in and does not keep for its metadata, in order, all empty.
   std::vector<ZoneId> free;
   // By zone, bytes from its start that were certainly written: what lies behind, in a zone that was finished early, costs
   // no time to read.

@@ -33,15 +33,16 @@ class Checker {
       return std::move(report_);
     }
     if (recovered->torn_tail) Note("the journal ends in a torn batch, as after a power cut");
+    CheckCopies(*recovered);
     report_.checkpoint_inodes = recovered->checkpoint_inodes;
     report_.journal_records = recovered->journal_records;
     seed_ = LogFrameSeed(recovered->uuid);
 
     const Status invariants = recovered->state.CheckInvariants();
     if (!invariants.ok()) Error(std::string(invariants.message()));
-    for (const auto& [zone, use] : recovered->zones) {
+    for (const ZoneId zone : recovered->zones) {
       const uint64_t start = geometry_.ZoneStart(zone).value();
-      claims_.push_back({start, start + geometry_.zone_size, fmt::format("{} zone", ZoneUseName(use))});
+      claims_.push_back({start, start + geometry_.zone_size, "metadata zone"});
     }
     CountWork(recovered->state);
     for (const Inode* inode = recovered->state.Next(InodeId()); inode != nullptr;
@@ -55,6 +56,37 @@ class Checker {
  private:
   void Error(std::string text) { report_.findings.push_back({FsckSeverity::kError, std::move(text)}); }
   void Note(std::string text) { report_.findings.push_back({FsckSeverity::kNote, std::move(text)}); }
+
+  void CheckCopies(const RecoveredMetadata& recovered) {
+    report_.copies_wanted = recovered.copies_wanted;
+    uint32_t kept = 0;
+    for (const MetadataCopy& copy : recovered.copies) {
+      switch (copy.state) {
+        case MetadataCopy::State::kWhole:
+          report_.copies.push_back(copy.zones);
+          ++kept;
+          break;
+        case MetadataCopy::State::kBehind:
+          ++kept;
+          [[fallthrough]];
+        case MetadataCopy::State::kUnfinished:
+        case MetadataCopy::State::kReplaced:
+          Note(copy.text);
+          break;
+        case MetadataCopy::State::kDamaged:
+          Error(copy.text);
+          break;
+      }
+    }
+    if (kept < recovered.copies_wanted && recovered.sequence == 0) {
+      Note("formatting was cut short before the other copies of the metadata; mounting for writing writes them");
+    } else if (kept < recovered.copies_wanted) {
+      Error(
+          fmt::format("{} of {} copies of the metadata are left: mounting for writing, or isozone fsck --repair, "
+                      "writes the others anew",
+                      kept, recovered.copies_wanted));
+    }
+  }
 
   void CountWork(const MetadataState& state) {
     for (const Inode* inode = state.Next(InodeId()); inode != nullptr; inode = state.Next(inode->id)) {

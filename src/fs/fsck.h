@@ -33,7 +33,9 @@ struct FsckReport {
   uint64_t file_bytes = 0;  // sizes of all files
   uint64_t checkpoint_inodes = 0;
   uint64_t journal_records = 0;
-  bool clean() const;  // no kError
+  uint32_t copies_wanted = 0;               // of the metadata
+  std::vector<std::vector<ZoneId>> copies;  // the zones of each that is whole
+  bool clean() const;                       // no kError
 };
 
 // Fails only where nothing could be checked (not formatted, the superblock unreadable); damage is in the report.

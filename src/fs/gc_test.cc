@@ -10,82 +10,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fs/test_volume.h"
+#include "device/passing_device.h"
+#include "fs/gc_test_util.h"
 #include "fs/zone_stream.h"
 
 namespace isozone {
 namespace {
-
-uint64_t TestSeed() {
-  const char* given = std::getenv("ISOZONE_TEST_SEED");
-  return given != nullptr ? std::strtoull(given, nullptr, 0) : 20260102;
-}
-
-MountOptions WithGc(const std::string& scheme) {
-  MountOptions options;
-  options.gc.scheme = scheme;
-  options.writer_memory = kMiB;
-  options.checkpoint_after = 64 * kKiB;  // small devices are not to be full of journal
-  return options;
-}
-
-// A volume and what its files should hold.
-class GcTest : public testing::Test {
- protected:
-  explicit GcTest(const DeviceGeometry& geometry = SmallGeometry(40)) : volume_(geometry) {}
-
-  void Mount(const std::string& scheme = "none") { ISOZONE_ASSERT_OK(volume_.Mount(WithGc(scheme))); }
-  FileSystem& fs() { return volume_.fs(); }
-
-  Status Write(const std::string& path, size_t size, DataClass data = {}) {
-    std::string content = RandomBytes(random_, size);
-    CreateOptions options;
-    options.lifetime = data.lifetime;
-    options.level = data.level;
-    ISOZONE_RETURN_IF_ERROR(volume_.WriteFile(path, content, options));
-    files_[path] = std::move(content);
-    return Status::Ok();
-  }
-  void Remove(const std::string& path) {
-    ISOZONE_ASSERT_OK(fs().Unlink(path));
-    files_.erase(path);
-  }
-  // `count` files in zones that they fill, of which every second one is removed.
-  void MakeGarbage(int count = 16, size_t size = 200'001) {
-    for (int i = 0; i < count; ++i) ISOZONE_ASSERT_OK(Write("/f" + std::to_string(i), size));
-    for (int i = 0; i < count; i += 2) Remove("/f" + std::to_string(i));
-    ISOZONE_ASSERT_OK(fs().SyncMetadata());
-  }
-  void ExpectAll() { ExpectFiles(files_); }
-  void ExpectFiles(const std::map<std::string, std::string>& files) {
-    EXPECT_EQ(fs().List("/")->size(), files.size());
-    for (const auto& [path, content] : files) {
-      const auto got = volume_.ReadFile(path);
-      ASSERT_TRUE(got.ok()) << path << ": " << got.status().ToString();
-      ASSERT_TRUE(*got == content) << path;
-    }
-  }
-  CopyStats Collect(double free_percent = 100) {
-    const auto done = fs().CollectGarbage(free_percent, {});
-    EXPECT_TRUE(done.ok()) << done.status().ToString();
-    return done.ok() ? *done : CopyStats();
-  }
-  std::set<uint32_t> ZonesOf(const std::string& path) {
-    std::set<uint32_t> zones;
-    EXPECT_TRUE(fs().VisitFiles([&](const FileDetails& file) {
-                      if (file.paths != std::vector<std::string>{path}) return;
-                      for (const FileExtent& e : file.extents) {
-                        zones.insert(volume_.device().geometry().ZoneOf(e.device_offset).value());
-                      }
-                    })
-                    .ok());
-    return zones;
-  }
-
-  TestVolume volume_;
-  Random random_{TestSeed()};
-  std::map<std::string, std::string> files_;
-};
 
 TEST_F(GcTest, FilesKeepTheirBytesAndSpaceComesBack) {
   Mount();
@@ -197,7 +127,7 @@ TEST_F(GcTest, ReadersSeeTheSameBytesWhileTheyAreMoved) {
   EXPECT_GT(moves, 3u);
 }
 
-TEST_F(GcTest, WhatIsBeingWrittenIsLeftAlone) {
+TEST_F(GcTest, WhatIsBeingWrittenKeepsItsBytes) {
   Mount();
   auto writer = fs().Create("/open", {}).value();
   const std::string content = RandomBytes(random_, 300'000);
@@ -401,6 +331,39 @@ TEST_F(GcWindowTest, AFileThatIsWrittenAnewKeepsWhatIsNew) {
   ExpectAll();
 }
 
+// What is left of a run that was cut or overwritten while it was copied is moved all the same: so its zone is emptied.
+TEST_F(GcWindowTest, AVictimIsEmptiedThoughItsFilesWereCutMeanwhile) {
+  FillZone();
+  const uint32_t victim = *ZonesOf("/1").begin();
+  const CopyStats done = CollectAnd([&] {
+    ISOZONE_EXPECT_OK(fs().Truncate("/6", 123'457));
+    files_["/6"].resize(123'457);
+    ISOZONE_EXPECT_OK(fs().Overwrite("/7", 100'000, Bytes("overwritten")));
+    files_["/7"].replace(100'000, 11, "overwritten");
+  });
+  EXPECT_EQ(done.zones, 1u);
+  EXPECT_GT(done.bytes_reclaimed, 0u);
+  EXPECT_LT(done.bytes_dropped, 500'000u) << "what was cut off, and what was replaced";
+  ISOZONE_ASSERT_OK(fs().Settle());
+  EXPECT_EQ(fs().Zones()[victim].live, 0u);
+  ExpectAll();
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+// A handle of a removed file keeps its bytes where they were: nothing was gained yet.
+TEST_F(GcWindowTest, AVictimThatAnOpenHandleKeepsDoesNotCountAsGained) {
+  FillZone();
+  auto reader = fs().OpenForRead("/5").value();
+  const CopyStats done = CollectAnd([&] { Remove("/5"); });
+  EXPECT_EQ(done.zones, 0u);
+  EXPECT_EQ(done.skipped_zones, 1u);
+  EXPECT_EQ(done.bytes_reclaimed, 0u);
+  reader.reset();
+  ISOZONE_ASSERT_OK(fs().Settle());
+  ExpectAll();
+}
+
 TEST_F(GcWindowTest, OpenHandlesGoOnWorking) {
   FillZone();
   auto reader = fs().OpenForRead("/5").value();
@@ -429,6 +392,48 @@ TEST_F(GcWindowTest, OpenHandlesGoOnWorking) {
   volume_.ExpectFsckClean();
 }
 
+// --- What a victim costs ---
+
+class CountingDevice final : public PassingDevice {
+ public:
+  using PassingDevice::PassingDevice;
+  void Submit(DeviceRequest& request) override {
+    if (request.op == DeviceOp::kFlush) ++flushes;
+    PassingDevice::Submit(request);
+  }
+  std::atomic<uint64_t> flushes = 0;
+};
+
+TEST(GcCost, AVictimIsFlushedAndCommittedOnceHoweverManyWindowsItTakes) {
+  TestVolume volume(SmallGeometry(24, 8 * kMiB));
+  const auto device = volume.OpenDevice();
+  auto counting = std::make_unique<CountingDevice>(*device);
+  const CountingDevice& counted = *counting;
+  MountOptions options = WithGc("none");
+  options.gc.memory = 8 * kMiB;  // a segment a window, of which the zone has three
+  const auto fs = FileSystem::Mount(std::move(counting), options).value();
+  Random random(TestSeed());
+  for (int i = 0; i < 10; ++i) {
+    const auto writer = fs->Create("/" + std::to_string(i), {}).value();
+    ISOZONE_ASSERT_OK(writer->Append(Bytes(RandomBytes(random, 500'000))));
+    ISOZONE_ASSERT_OK(writer->Close());
+  }
+  ISOZONE_ASSERT_OK(fs->Unlink("/0"));
+  ISOZONE_ASSERT_OK(fs->SyncMetadata());
+  const uint64_t flushes = counted.flushes;
+  const uint64_t commits = fs->Stats().journal_commits;
+  uint64_t windows = 0;
+  const CopyStats done = fs->CollectGarbage(100, [&](const CopyStats& so_far, uint64_t) {
+                             windows += so_far.zones == 0 ? 1 : 0;
+                             return true;
+                           }).value();
+  EXPECT_EQ(done.zones, 1u);
+  EXPECT_GE(windows, 3u);
+  EXPECT_EQ(counted.flushes - flushes, 1u);
+  ISOZONE_ASSERT_OK(fs->SyncMetadata());
+  EXPECT_EQ(fs->Stats().journal_commits - commits, 1u);
+}
+
 // --- Power cuts ---
 
 TEST(GcPowerCut, InAnyCommandOfACollectionLosesNothing) {
@@ -439,7 +444,9 @@ TEST(GcPowerCut, InAnyCommandOfACollectionLosesNothing) {
     SCOPED_TRACE(cuts);
     ASSERT_LT(cuts, 1'000u);
     Random random(seed);
-    TestVolume volume(SmallGeometry(32, 256 * kKiB));
+    DeviceGeometry geometry = SmallGeometry(32, 256 * kKiB);
+    geometry.fua_covers_zone = cuts % 2 == 1;
+    TestVolume volume(geometry);
     ISOZONE_ASSERT_OK(volume.Mount(WithGc("none")));
     std::map<std::string, std::string> files;
     for (int i = 0; i < 12; ++i) {

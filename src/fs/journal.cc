@@ -1,8 +1,11 @@
-// Who does what: callers of Sync write batches, one at a time (the leader; the others wait and find themselves served).
-// One background thread does the rest: it takes the next journal zone, writes checkpoints, and writes every superblock.
-// No lock is held across device I/O; `committing` says that a leader is at it, and holds its zone.
+// Who does what: callers of Sync commit, one at a time (the leader; the others wait and find themselves served). One
+// background thread writes new copies. To let a new copy take the place of an old one it leads for a moment itself. No
+// lock is held across device I/O; `committing` says that somebody leads, and only he touches what the copies write to.
 //
-// Lock order: the namespace mutex, then mu.
+// A record is durable when every copy in `copies` has it. A new copy joins them only once it has all that was ever called
+// durable.
+//
+// Lock order: the namespace mutex, then mu, then the pool's.
 
 #include "fs/journal.h"
 
@@ -14,12 +17,10 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "fs/batch_stream.h"
-#include "fs/checkpoint.h"
 #include "fs/metadata_codec.h"
 #include "fs/metadata_io.h"
+#include "fs/metadata_log.h"
 #include "fs/recovery.h"
-#include "fs/superblock.h"
 
 namespace isozone {
 namespace {
@@ -27,133 +28,129 @@ namespace {
 // So many inodes are copied at a time under the namespace mutex.
 constexpr size_t kInodesPerCopy = 256;
 
-// A journal in more pieces than these asks for a checkpoint.
-constexpr size_t kSegmentsMany = 16;
+// Zones in a row in which a new copy meets a failed write before it is given up.
+constexpr int kAttemptsMax = 8;
 
-// Where the next batch of the journal goes.
-struct JournalPosition {
-  size_t segment = 0;   // index in superblock.journal.segments
-  uint64_t offset = 0;  // bytes in its zone
-  StreamCounters counters;
-};
+// After a new copy could not be written, the next attempt that nobody asks for comes when so much more was journalled.
+constexpr uint64_t kRetryAfter = kMiB;
 
-bool Names(const Superblock& superblock, ZoneId zone) {
-  const auto is_in = [zone](const Segment& segment) { return segment.zone == zone; };
-  return std::any_of(superblock.checkpoint.segments.begin(), superblock.checkpoint.segments.end(), is_in) ||
-         std::any_of(superblock.journal.segments.begin(), superblock.journal.segments.end(), is_in);
+// What makes the state larger may have to leave a rest, or may use it: what is needed to empty a device, to close what is
+// open, and to move data away.
+bool MayUseTheRest(std::span<const MetadataOp> ops) {
+  bool adds = false;
+  bool removes = false;
+  for (const MetadataOp& op : ops) {
+    if (std::holds_alternative<PutInode>(op) || std::holds_alternative<AppendExtents>(op) ||
+        std::holds_alternative<SetExtents>(op) || std::holds_alternative<SetZoneGroups>(op)) {
+      return false;
+    }
+    adds |= std::holds_alternative<AddLink>(op);
+    removes |= std::holds_alternative<RemoveLink>(op);
+  }
+  return !adds || removes;
 }
 
-Status LeavesTheLastZones() { return Status::NoSpace("the journal leaves the last empty zones to checkpoints"); }
-
-// The zones that `before` names and `after` does not.
-std::vector<ZoneId> ZonesDropped(const Superblock& before, const Superblock& after) {
-  std::vector<ZoneId> dropped;
-  for (const StreamPlace* place : {&before.checkpoint, &before.journal}) {
-    for (const Segment& segment : place->segments) {
-      const bool known = std::find(dropped.begin(), dropped.end(), segment.zone) != dropped.end();
-      if (!known && !Names(after, segment.zone)) dropped.push_back(segment.zone);
-    }
+std::vector<ZoneId> ZonesOf(std::span<const std::unique_ptr<MetadataLog>> copies, uint64_t but) {
+  std::vector<ZoneId> zones;
+  for (const auto& copy : copies) {
+    if (copy->generation() != but) zones.insert(zones.end(), copy->zones().begin(), copy->zones().end());
   }
-  return dropped;
+  return zones;
 }
 
 }  // namespace
 
 struct Journal::Impl {
-  Impl(ZonedDevice& d, ZonePool& p, Mutex& m, MetadataState& s, const RecoveredMetadata& recovered, const Options& o);
-  ~Impl();
+  using Log = std::unique_ptr<MetadataLog>;
+  static constexpr uint64_t kMissing =
+      0;  // instead of the generation of a copy: there is one less than there should be
 
-  // --- Opening ---
+  Impl(ZonedDevice& d, ZonePool& p, Mutex& m, MetadataState& s, const RecoveredMetadata& recovered, const Options& o);
+  ~Impl() { StopThread(); }
+
   Status Resume(const RecoveredMetadata& recovered) ISOZONE_EXCLUDES(mu);
-  Status ResumeJournal(const StreamReader::End& end, Superblock& next, bool& changed_segments) ISOZONE_REQUIRES(mu);
-  Status ResumeNextZone(Superblock& next, bool& changed_segments) ISOZONE_REQUIRES(mu);
-  Status ResumeCheckpoint() ISOZONE_REQUIRES(mu);
 
   // --- Any thread ---
-  uint64_t Append(std::span<const MetadataOp> ops) ISOZONE_EXCLUDES(mu);
+  Status Admit(uint64_t bytes, bool may_use_the_rest) ISOZONE_EXCLUDES(mu);
+  uint64_t Append(std::span<const MetadataOp> ops) ISOZONE_EXCLUDES(mu) ISOZONE_REQUIRES(namespace_mutex);
   Status Sync(uint64_t sequence) ISOZONE_EXCLUDES(mu);
   void SyncSoon(uint64_t sequence) ISOZONE_EXCLUDES(mu);
   Status Checkpoint() ISOZONE_EXCLUDES(mu);
+  uint64_t WantCheckpoint() ISOZONE_EXCLUDES(mu);
+  Status RestoreCopies() ISOZONE_EXCLUDES(mu);
   void StopThread() ISOZONE_EXCLUDES(mu);
 
-  // A batch can be written; nobody is committing.
-  bool HasRoom() const ISOZONE_REQUIRES(mu);
-  // A batch can be written, or is.
-  bool GoesOn() const ISOZONE_REQUIRES(mu);
-  // Writes one batch, of all that waits or as much as fits, as the leader. HasRoom, and nobody else is committing.
+  uint32_t ZonesInAll(uint32_t zones_of_a_copy) const { return zones_of_a_copy * (copies_wanted + 1); }
+  // Some copy has records to write and room for them; nobody is committing.
+  bool CanCommit() const ISOZONE_REQUIRES(mu);
+  // Writes one batch, of all that waits or as much as fits, to each copy that has room, as the leader. CanCommit.
   Status CommitBatch() ISOZONE_REQUIRES(mu);
-  // Returns once there is room, or a checkpoint stands for what the journal has no room for.
-  Status AwaitRoom() ISOZONE_REQUIRES(mu);
-  Status AwaitCheckpoint() ISOZONE_REQUIRES(mu);
+  // One batch to each of `writing`, which have room; those that fail are given up. True: some were.
+  bool WriteBatches(std::span<MetadataLog* const> writing) ISOZONE_REQUIRES(mu);
+  void GiveUp(MetadataLog* copy, const Status& why) ISOZONE_REQUIRES(mu);
+  void NoteDurable() ISOZONE_REQUIRES(mu);
+  // Returns once a copy was written anew, or could not be.
+  Status AwaitRoll() ISOZONE_REQUIRES(mu);
   // Nothing can be written any more; returns what callers are told.
   Status Latch(const Status& cause) ISOZONE_REQUIRES(mu);
 
   // --- The thread ---
   void Run() ISOZONE_EXCLUDES(mu);
-  // What is done about a zone for the journal to go on in.
-  void GetNextZone() ISOZONE_REQUIRES(mu);
-  bool WantsNextZone() const ISOZONE_REQUIRES(mu);
-  // The journal's one zone is full, and nothing in it counts any more.
-  bool IsVoid() const ISOZONE_REQUIRES(mu);
-  bool IsShortOfZones() const ISOZONE_REQUIRES(mu);
-  // No checkpoint that begins now is larger, in bytes: a record adds no more to the state than it takes itself.
-  uint64_t CheckpointMax() const ISOZONE_REQUIRES(mu);
-  uint64_t BytesOfCheckpoint() const ISOZONE_REQUIRES(mu);  // of the one that counts
-  uint64_t ZonesFor(uint64_t bytes) const;
-  bool WantsSync() const ISOZONE_REQUIRES(mu);
-  bool WantsCheckpoint() const ISOZONE_REQUIRES(mu);
-  void PrepareNextZone() ISOZONE_REQUIRES(mu);
-  // Another takes the place of a journal that IsVoid.
-  void ReplaceZone() ISOZONE_REQUIRES(mu);
-  Result<ZoneLease> AcquireZone() ISOZONE_REQUIRES(mu);
-  void RunCheckpoint() ISOZONE_REQUIRES(mu);
-  Status WriteCheckpoint() ISOZONE_EXCLUDES(mu);
-  // Makes a checkpoint of the snapshot, durable, that no superblock names yet.
-  Result<StreamPlace> CopySnapshot(const ZoneGroups* groups, CheckpointFooter footer, uint64_t room_wanted)
-      ISOZONE_EXCLUDES(mu);
-  Status SwitchCheckpoint(const StreamPlace& checkpoint, const JournalPosition& begin) ISOZONE_REQUIRES(mu);
-  // kNoSpace where that takes a zone that the journal should not, or cannot, have now.
-  Status SyncInThread(uint64_t sequence) ISOZONE_REQUIRES(mu);
-  // The journal goes on behind `sequence`, up to which a checkpoint stands for it, though it has no room to get there.
-  void SkipTo(uint64_t sequence) ISOZONE_REQUIRES(mu);
-  // Latches where it fails.
-  Status WriteSuperblock(Superblock next) ISOZONE_REQUIRES(mu);
+  bool WantsSync() const ISOZONE_REQUIRES(mu) { return latched.ok() && wanted_sequence > durable_sequence; }
+  void SyncInThread() ISOZONE_REQUIRES(mu);
+  // The copy that should be written anew next, or kMissing.
+  std::optional<uint64_t> NextRoll() const ISOZONE_REQUIRES(mu);
+  bool WantsRoll(const MetadataLog& copy) const ISOZONE_REQUIRES(mu);
+  MetadataLog* Find(uint64_t wanted) const ISOZONE_REQUIRES(mu);
+  void Roll(uint64_t old) ISOZONE_REQUIRES(mu);
+  void NoteRollFailed(uint64_t old, const Status& status) ISOZONE_REQUIRES(mu);
+  // Writes a new copy, and lets it take the place of the copy `old`. kBusy: it lagged behind; nobody else may lead then.
+  Status TryRoll(uint64_t old, bool lead) ISOZONE_REQUIRES(mu);
+  Status CopySnapshot(MetadataLog& log, const ZoneGroups* groups, CheckpointFooter footer, uint64_t bytes,
+                      std::vector<ZoneId> apart_from) ISOZONE_EXCLUDES(mu);
+  Status CatchUp(MetadataLog& log) ISOZONE_REQUIRES(mu);
+  void Switch(uint64_t old, Log log) ISOZONE_REQUIRES(mu);
+  // Gives the zones of a copy that is no longer needed back.
+  void Release(Log log) ISOZONE_REQUIRES(mu);
+  void Lead() ISOZONE_REQUIRES(mu);
+  void EndLead() ISOZONE_REQUIRES(mu);
 
   ZonedDevice& device;
   ZonePool& pool;
   Mutex& namespace_mutex;
   MetadataState& state ISOZONE_GUARDED_BY(namespace_mutex);
   const Options options;
+  const Superblock superblock;  // what that of a new copy has in common with the others
+  const uint32_t copies_wanted;
 
   mutable Mutex mu;
-  CondVar changed;  // for callers: a commit, a zone, a checkpoint, or an error
+  CondVar changed;  // for callers: a commit, a new copy, or an error
   CondVar work;     // for the thread
   Status latched ISOZONE_GUARDED_BY(mu);
   bool stopping ISOZONE_GUARDED_BY(mu) = false;
 
-  RecordQueue pending ISOZONE_GUARDED_BY(mu);
+  std::vector<Log> copies ISOZONE_GUARDED_BY(mu);         // that are being written
+  MetadataLog* rolling ISOZONE_GUARDED_BY(mu) = nullptr;  // a new one: gets the records behind its snapshot
+  std::vector<std::byte> record ISOZONE_GUARDED_BY(mu);   // that is being appended
+  bool announced ISOZONE_GUARDED_BY(mu) = true;           // the batches of the copies say how many they are
+  uint64_t generation ISOZONE_GUARDED_BY(mu);             // the highest there is
   uint64_t last_sequence ISOZONE_GUARDED_BY(mu);
-  uint64_t durable_sequence ISOZONE_GUARDED_BY(mu);
+  uint64_t durable_sequence ISOZONE_GUARDED_BY(mu) = 0;
   uint64_t wanted_sequence ISOZONE_GUARDED_BY(mu) = 0;  // to be durable soon
   bool committing ISOZONE_GUARDED_BY(mu) = false;
-  BatchBuilder builder ISOZONE_GUARDED_BY(mu);
-  JournalPosition position ISOZONE_GUARDED_BY(mu);
-  ZoneLease zone ISOZONE_GUARDED_BY(mu);                // of `position`; the leader takes it along
-  ZoneLease next_zone ISOZONE_GUARDED_BY(mu);           // named by the superblock behind it
-  Status next_zone_failure ISOZONE_GUARDED_BY(mu);      // why there is none; the thread waits for somebody to ask again
-  Superblock superblock ISOZONE_GUARDED_BY(mu);         // as it is on the device
-  uint64_t tried_base ISOZONE_GUARDED_BY(mu) = 0;       // journal_bytes when a checkpoint was last begun
-  uint64_t checkpoint_base ISOZONE_GUARDED_BY(mu) = 0;  // and when that began which counts
-  bool in_checkpoint ISOZONE_GUARDED_BY(mu) = false;    // one is being written
-  uint64_t journal_bytes ISOZONE_GUARDED_BY(mu) = 0;    // behind the checkpoint that was found, plus all written since
+
+  uint64_t state_bytes ISOZONE_GUARDED_BY(mu);     // of a checkpoint: as the state is, or is about to become
+  uint32_t zones_reserved ISOZONE_GUARDED_BY(mu);  // for each copy
+
+  uint64_t rolls_ended ISOZONE_GUARDED_BY(mu) = 0;
+  Status roll_failure ISOZONE_GUARDED_BY(mu);      // of the last one; the thread waits for somebody to ask again
+  uint64_t journalled ISOZONE_GUARDED_BY(mu) = 0;  // bytes of records that were appended
+  uint64_t retry_at ISOZONE_GUARDED_BY(mu) = 0;    // of these
   uint64_t checkpoints_wanted ISOZONE_GUARDED_BY(mu) = 0;
   uint64_t checkpoints_ended ISOZONE_GUARDED_BY(mu) = 0;
-  Status checkpoint_status ISOZONE_GUARDED_BY(mu);  // of the last one
+  uint64_t new_enough ISOZONE_GUARDED_BY(mu) = 0;   // a copy of this generation need not be written anew
+  Status checkpoint_status ISOZONE_GUARDED_BY(mu);  // of those that have ended
   JournalStats stats ISOZONE_GUARDED_BY(mu);
-
-  // Used by Resume, then by the thread only.
-  SuperblockWriter superblock_writer;
-  CheckpointWriter checkpoint_writer;
 
   std::thread thread;  // touched by Open, Close and the destructor only
 };
@@ -165,89 +162,72 @@ Journal::Impl::Impl(ZonedDevice& d, ZonePool& p, Mutex& m, MetadataState& s, con
       namespace_mutex(m),
       state(s),
       options(o),
+      superblock(recovered.position->copies.front().superblock),
+      copies_wanted(superblock.copies),
+      generation(recovered.position->generation),
       last_sequence(recovered.sequence),
-      durable_sequence(recovered.sequence),
-      builder(StreamKind::kJournal, ChecksumSeed(recovered.position->superblock.superblock.uuid), d.geometry()),
-      superblock(recovered.position->superblock.superblock),
-      journal_bytes(recovered.position->journal.bytes),
-      superblock_writer(d, recovered.position->superblock.zone, recovered.position->superblock.next_offset),
-      checkpoint_writer(d, p, ChecksumSeed(superblock.uuid), recovered.position->next_checkpoint_batch) {}
-
-Journal::Impl::~Impl() { StopThread(); }
-
-// --- Opening ---
+      state_bytes(s.encoded_size()),
+      zones_reserved(MetadataZones(d.geometry(), state_bytes)) {}
 
 Status Journal::Impl::Resume(const RecoveredMetadata& recovered) {
   // What was found is what all that is written from here on builds upon. A process that was killed may have left it
   // where a power cut could still take it.
   ISOZONE_RETURN_IF_ERROR(FlushDevice(device));
-  const RecoveredMetadata::Position& found = *recovered.position;
   const MutexLock lock(mu);
-  Superblock next = superblock;
-  bool changed_segments = false;
-  ISOZONE_RETURN_IF_ERROR(ResumeJournal(found.journal, next, changed_segments));
-  ISOZONE_RETURN_IF_ERROR(ResumeNextZone(next, changed_segments));
-  ISOZONE_RETURN_IF_ERROR(ResumeCheckpoint());
-  return changed_segments ? WriteSuperblock(std::move(next)) : Status::Ok();
-}
-
-Status Journal::Impl::ResumeJournal(const StreamReader::End& end, Superblock& next, bool& changed_segments) {
-  std::vector<Segment>& segments = next.journal.segments;
-  position = {end.segment, end.offset, end.counters};
-  Segment& last = segments[end.segment];
-  ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor found, DescribeZone(device, last.zone));
-  const bool has_room = IsWritable(found.state) && found.write_pointer < found.capacity;
-  if (has_room) {
-    ISOZONE_ASSIGN_OR_RETURN(zone, pool.ReopenMetadata(last.zone));
+  for (const FoundCopy& found : recovered.position->copies) {
+    const bool up_to_date = found.sequence == last_sequence;
+    ISOZONE_ASSIGN_OR_RETURN(Log log, MetadataLog::Resume(device, pool, found, up_to_date));
+    copies.push_back(std::move(log));
   }
-  const bool full = end.offset == found.capacity;
-  if (last.open() && !end.torn && (has_room || full)) return {};
-
-  // What lies behind the end is never read again. Crash after crash this makes the list longer; a checkpoint cuts it.
-  changed_segments = true;
-  if (segments.size() > kSegmentsMany) ++checkpoints_wanted;
-  last.end = end.offset;
-  if (!has_room) return {};
-  position.offset = found.write_pointer;
-  const Segment behind{found.zone, found.write_pointer, Segment::kOpen};
-  if (last.begin == last.end) {
-    last = behind;
-  } else {
-    ++position.segment;
-    segments.insert(segments.begin() + static_cast<ptrdiff_t>(position.segment), behind);
+  durable_sequence = UINT64_MAX;
+  for (const Log& copy : copies) durable_sequence = std::min(durable_sequence, copy->durable_sequence());
+  announced = copies.size() == copies_wanted;
+  pool.ReserveForMetadata(ZonesInAll(zones_reserved), /*force=*/true);
+  for (const MetadataCopy& copy : recovered.copies) {
+    if (copy.state == MetadataCopy::State::kDamaged) isozone::Log().error("{}", copy.text);
   }
-  return {};
-}
-
-Status Journal::Impl::ResumeNextZone(Superblock& next, bool& changed_segments) {
-  std::vector<Segment>& segments = next.journal.segments;
-  if (position.segment + 1 == segments.size()) return {};
-  ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor found, DescribeZone(device, segments.back().zone));
-  if (IsWritable(found.state)) {
-    ISOZONE_ASSIGN_OR_RETURN(next_zone, pool.ReopenMetadata(found.zone));
-  } else {
-    segments.pop_back();
-    changed_segments = true;
+  if (copies.size() < copies_wanted) {
+    isozone::Log().error("{} of {} copies of the metadata are left; the others are written anew", copies.size(),
+                         copies_wanted);
   }
-  return {};
-}
-
-Status Journal::Impl::ResumeCheckpoint() {
-  const ZoneId last = superblock.checkpoint.segments.back().zone;
-  ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor found, DescribeZone(device, last));
-  if (!IsWritable(found.state) || found.write_pointer == found.capacity) return {};
-  ISOZONE_ASSIGN_OR_RETURN(ZoneLease lease, pool.ReopenMetadata(last));
-  checkpoint_writer.Resume(std::move(lease));
   return {};
 }
 
 // --- Any thread ---
 
+Status Journal::Impl::Admit(uint64_t bytes, bool may_use_the_rest) {
+  const MutexLock lock(mu);
+  const uint32_t zones = MetadataZones(device.geometry(), bytes);
+  const bool enough =
+      may_use_the_rest ? MetadataZonesLeast(device.geometry(), bytes) <= zones_reserved : zones <= zones_reserved;
+  if (!enough && !pool.ReserveForMetadata(ZonesInAll(zones), /*force=*/false)) {
+    return Status::NoSpace(
+        fmt::format("the device is full: {} bytes of metadata would need {} zones in all, and no empty ones are left "
+                    "for that; delete files",
+                    bytes, ZonesInAll(zones)));
+  }
+  if (!enough) zones_reserved = zones;
+  state_bytes = bytes;
+  return {};
+}
+
 uint64_t Journal::Impl::Append(std::span<const MetadataOp> ops) {
   const MutexLock lock(mu);
-  // Once latched, nothing is written any more.
-  if (latched.ok()) pending.Add([&](std::vector<std::byte>& out) { EncodeRecord(ops, out); });
   ++stats.records;
+  // Once latched, nothing is written any more.
+  if (latched.ok()) {
+    record.clear();
+    EncodeRecord(ops, record);
+    journalled += record.size();
+    for (const Log& copy : copies) copy->Append(record);
+    if (rolling != nullptr) rolling->Append(record);
+  }
+  state_bytes = state.encoded_size();
+  const uint32_t zones = MetadataZones(device.geometry(), state_bytes);
+  if (zones < zones_reserved) {
+    zones_reserved = zones;
+    pool.ReserveForMetadata(ZonesInAll(zones), /*force=*/true);
+  }
   return ++last_sequence;
 }
 
@@ -259,7 +239,7 @@ Status Journal::Impl::Sync(uint64_t sequence) {
     if (committing) {
       changed.Wait(mu);
     } else {
-      ISOZONE_RETURN_IF_ERROR(HasRoom() ? CommitBatch() : AwaitRoom());
+      ISOZONE_RETURN_IF_ERROR(CanCommit() ? CommitBatch() : AwaitRoll());
     }
   }
   return {};
@@ -271,66 +251,83 @@ void Journal::Impl::SyncSoon(uint64_t sequence) {
   if (WantsSync()) work.Signal();
 }
 
-bool Journal::Impl::HasRoom() const { return next_zone.held() || (zone.held() && zone.room() > 0); }
-
-bool Journal::Impl::GoesOn() const { return committing || HasRoom(); }
+bool Journal::Impl::CanCommit() const {
+  return std::any_of(copies.begin(), copies.end(), [this](const Log& copy) ISOZONE_REQUIRES(mu) {
+    return copy->room() > 0 && (copy->has_records() || !announced);
+  });
+}
 
 Status Journal::Impl::CommitBatch() {
   committing = true;
-  if (!zone.held() || zone.room() == 0) {
-    zone = std::move(next_zone);
-    ++position.segment;
-    position.offset = zone.write_pointer();
-    work.Signal();
+  ++stats.commits;
+  // Copies that are left alone say so, in one more batch, before anything that only they have is called durable.
+  for (bool again = true; again && latched.ok();) {
+    std::vector<MetadataLog*> writing;
+    for (const Log& copy : copies) {
+      if (copy->room() > 0 && (copy->has_records() || !announced)) writing.push_back(copy.get());
+    }
+    if (writing.empty()) break;
+    again = WriteBatches(writing);
+    announced = !again;
   }
-  ZoneLease lease = std::move(zone);
-  const BatchBuilder::Batch batch = builder.Build(pending, position.counters, lease.room());
-  journal_bytes += batch.blocks.size();
-  Status status;
+  NoteDurable();
+  committing = false;
+  if (NextRoll()) work.Signal();
+  changed.SignalAll();
+  return latched;
+}
+
+bool Journal::Impl::WriteBatches(std::span<MetadataLog* const> writing) {
+  for (MetadataLog* copy : writing) copy->Build(static_cast<uint32_t>(copies.size()));
+  std::vector<Status> results(writing.size());
   {
     const MutexUnlock unlock(mu);
-    status = WriteDurably(device, lease, batch.blocks);
+    PendingRequests pending(device);
+    for (size_t i = 0; i < writing.size(); ++i) results[i] = writing[i]->Start(pending);
+    pending.Wait();
   }
-  if (status.ok()) {
-    position.offset = lease.write_pointer();
-    position.counters = batch.next;
-    durable_sequence = batch.next.sequence - (batch.cuts_record ? 2 : 1);
-    stats.bytes += batch.blocks.size();
-    ++stats.commits;
-    if (WantsCheckpoint()) work.Signal();
-  } else {
-    status = Latch(status);
+  size_t failed = 0;
+  for (size_t i = 0; i < writing.size(); ++i) {
+    if (results[i].ok()) results[i] = writing[i]->End();
+    if (!results[i].ok()) ++failed;
   }
-  zone = std::move(lease);
-  committing = false;
-  if (!HasRoom()) {  // better now than when somebody waits for it
-    next_zone_failure = Status::Ok();
-    work.Signal();
+  if (failed == copies.size()) {
+    // The zones stay as they are: all that is durable is in them.
+    (void)Latch(results.front());
+    return true;
   }
-  changed.SignalAll();
-  return status;
+  for (size_t i = 0; i < writing.size(); ++i) {
+    if (!results[i].ok()) GiveUp(writing[i], results[i]);
+  }
+  return failed > 0;
 }
 
-Status Journal::Impl::AwaitRoom() {
-  const uint64_t durable = durable_sequence;
-  next_zone_failure = Status::Ok();  // there may be one now
-  while (!HasRoom() && durable_sequence == durable) {
+void Journal::Impl::GiveUp(MetadataLog* copy, const Status& why) {
+  isozone::Log().error("a copy of the metadata is given up, and written anew elsewhere: {}", why.message());
+  const auto it = std::find_if(copies.begin(), copies.end(), [copy](const Log& log) { return log.get() == copy; });
+  Log log = std::move(*it);
+  copies.erase(it);
+  stats.bytes += log->bytes_written();
+  Release(std::move(log));
+}
+
+void Journal::Impl::NoteDurable() {
+  if (!latched.ok() || !announced) return;
+  uint64_t durable = last_sequence;
+  for (const Log& copy : copies) durable = std::min(durable, copy->durable_sequence());
+  durable_sequence = std::max(durable_sequence, durable);
+}
+
+Status Journal::Impl::AwaitRoll() {
+  const uint64_t ended = rolls_ended;
+  roll_failure = Status::Ok();  // there may be zones now
+  while (rolls_ended == ended && !CanCommit()) {
     if (!latched.ok()) return latched;
-    if (!next_zone_failure.ok()) return AwaitCheckpoint();
+    if (stopping) return Status::Aborted("the file system is being unmounted");
     work.Signal();
     changed.Wait(mu);
   }
-  return {};
-}
-
-Status Journal::Impl::AwaitCheckpoint() {
-  const uint64_t mine = ++checkpoints_wanted;
-  work.Signal();
-  while (checkpoints_ended < mine) {
-    if (!latched.ok()) return latched;
-    changed.Wait(mu);
-  }
-  return checkpoint_status;
+  return rolls_ended == ended ? Status::Ok() : roll_failure;
 }
 
 Status Journal::Impl::Latch(const Status& cause) {
@@ -339,7 +336,7 @@ Status Journal::Impl::Latch(const Status& cause) {
         fmt::format("the file system is read-only since its metadata could not be written: {}; mount it again to "
                     "recover",
                     cause.message()));
-    Log().error("{}", latched.message());
+    isozone::Log().error("{}", latched.message());
   }
   changed.SignalAll();
   work.Signal();
@@ -348,7 +345,39 @@ Status Journal::Impl::Latch(const Status& cause) {
 
 Status Journal::Impl::Checkpoint() {
   const MutexLock lock(mu);
-  return AwaitCheckpoint();
+  new_enough = generation + 1;
+  const uint64_t mine = ++checkpoints_wanted;
+  roll_failure = Status::Ok();
+  work.Signal();
+  while (checkpoints_ended < mine) {
+    if (!latched.ok()) return latched;
+    changed.Wait(mu);
+  }
+  return checkpoint_status;
+}
+
+uint64_t Journal::Impl::WantCheckpoint() {
+  const MutexLock lock(mu);
+  const bool gives_back = std::any_of(copies.begin(), copies.end(), [this](const Log& copy) ISOZONE_REQUIRES(mu) {
+    return copy->zones().size() > zones_reserved;
+  });
+  if (!gives_back) return checkpoints_ended;
+  new_enough = generation + 1;
+  roll_failure = Status::Ok();
+  work.Signal();
+  return ++checkpoints_wanted;
+}
+
+Status Journal::Impl::RestoreCopies() {
+  const MutexLock lock(mu);
+  roll_failure = Status::Ok();
+  for (;;) {
+    if (!latched.ok()) return latched;
+    if (!roll_failure.ok()) return roll_failure;
+    if (copies.size() == copies_wanted && !NextRoll()) return {};
+    work.Signal();
+    changed.Wait(mu);
+  }
 }
 
 void Journal::Impl::StopThread() {
@@ -356,6 +385,7 @@ void Journal::Impl::StopThread() {
     const MutexLock lock(mu);
     stopping = true;
     work.Signal();
+    changed.SignalAll();
   }
   if (thread.joinable()) thread.join();
 }
@@ -365,242 +395,215 @@ void Journal::Impl::StopThread() {
 void Journal::Impl::Run() {
   const MutexLock lock(mu);
   while (!stopping) {
-    if (WantsNextZone()) {
-      GetNextZone();
-    } else if (WantsCheckpoint()) {
-      RunCheckpoint();
+    if (const auto next = NextRoll()) {
+      Roll(*next);
     } else if (WantsSync()) {
-      if (!SyncInThread(wanted_sequence).ok()) wanted_sequence = 0;
+      SyncInThread();
     } else {
       work.Wait(mu);
     }
   }
 }
 
-// The last empty zones are left to checkpoints. One gives back the zones before the one that the journal is in; once that
-// one is full, too, the next is written instead of the records, and then the journal moves. So in the end it takes one
-// checkpoint for each zone of the journal, and there is always room for that.
-void Journal::Impl::GetNextZone() {
-  if (IsVoid()) {
-    ReplaceZone();
-  } else if (!IsShortOfZones()) {
-    PrepareNextZone();
-  } else if (GoesOn() && superblock.journal.segments.size() == 1) {
-    next_zone_failure = LeavesTheLastZones();
-  } else {
-    RunCheckpoint();
+void Journal::Impl::SyncInThread() {
+  if (committing) {
+    changed.Wait(mu);
+  } else if (!CanCommit() || !CommitBatch().ok()) {
+    wanted_sequence = 0;
   }
 }
 
-bool Journal::Impl::WantsNextZone() const { return latched.ok() && !next_zone.held() && next_zone_failure.ok(); }
-
-bool Journal::Impl::IsVoid() const {
-  const std::vector<Segment>& segments = superblock.journal.segments;
-  return segments.size() == 1 && segments.front().begin == position.offset && !GoesOn();
-}
-
-bool Journal::Impl::IsShortOfZones() const {
-  const uint64_t checkpoints = in_checkpoint ? 2 : 1;  // this one, and the next
-  return pool.ZonesForMetadata() <= checkpoints * ZonesFor(CheckpointMax());
-}
-
-uint64_t Journal::Impl::ZonesFor(uint64_t bytes) const {
-  const uint64_t capacity = device.geometry().zone_capacity;
-  return (bytes + capacity - 1) / capacity;
-}
-
-uint64_t Journal::Impl::BytesOfCheckpoint() const {
-  uint64_t bytes = 0;
-  for (const Segment& segment : superblock.checkpoint.segments) bytes += segment.end - segment.begin;
-  return bytes;
-}
-
-uint64_t Journal::Impl::CheckpointMax() const {
-  const uint64_t batches = pending.size() / builder.batch_max() + 1;
-  const uint64_t coming = pending.size() + batches * device.geometry().block_size;
-  return BytesOfCheckpoint() + (journal_bytes - checkpoint_base) + coming;
-}
-
-bool Journal::Impl::WantsSync() const { return latched.ok() && wanted_sequence > durable_sequence; }
-
-bool Journal::Impl::WantsCheckpoint() const {
-  return latched.ok() &&
-         (checkpoints_wanted > checkpoints_ended || journal_bytes - tried_base > options.checkpoint_after);
-}
-
-Result<ZoneLease> Journal::Impl::AcquireZone() {
-  Result<ZoneLease> lease = [&]() ISOZONE_REQUIRES(mu) {
-    const MutexUnlock unlock(mu);
-    return pool.AcquireMetadata(ZoneUse::kJournal);
-  }();
-  if (!lease.ok()) {
-    next_zone_failure = lease.status();
-    changed.SignalAll();
+std::optional<uint64_t> Journal::Impl::NextRoll() const {
+  if (!latched.ok() || (!roll_failure.ok() && journalled < retry_at)) return std::nullopt;
+  // Those that others wait for come first.
+  for (const Log& copy : copies) {
+    if (copy->room() == 0) return copy->generation();
   }
-  return lease;
-}
-
-// A superblock that could not be written may count all the same: the zone that it names is nobody else's.
-void Journal::Impl::PrepareNextZone() {
-  Result<ZoneLease> lease = AcquireZone();
-  if (!lease.ok()) return;
-  Superblock next = superblock;
-  next.journal.segments.push_back({lease->zone(), lease->write_pointer(), Segment::kOpen});
-  (void)WriteSuperblock(std::move(next));  // latches
-  next_zone = std::move(lease).value();
-  changed.SignalAll();
-}
-
-void Journal::Impl::ReplaceZone() {
-  Result<ZoneLease> lease = AcquireZone();
-  if (!lease.ok()) return;
-  const ZoneId before = superblock.journal.segments.front().zone;
-  Superblock next = superblock;
-  next.journal.segments.front() = {lease->zone(), lease->write_pointer(), Segment::kOpen};
-  const Status status = WriteSuperblock(std::move(next));  // latches
-  position.offset = lease->write_pointer();
-  zone = std::move(lease).value();
-  changed.SignalAll();
-  if (!status.ok()) return;
-  const MutexUnlock unlock(mu);
-  pool.ReleaseMetadata(before);
-}
-
-Status Journal::Impl::WriteSuperblock(Superblock next) {
-  Status status;
-  {
-    const MutexUnlock unlock(mu);
-    status = superblock_writer.Write(next);
+  if (copies.size() < copies_wanted) return kMissing;
+  for (const Log& copy : copies) {
+    if (WantsRoll(*copy)) return copy->generation();
   }
-  if (!status.ok()) return Latch(status);
-  superblock = std::move(next);
-  stats.bytes += SuperblockSlot(device.geometry());
-  return {};
+  return std::nullopt;
 }
 
-void Journal::Impl::RunCheckpoint() {
+bool Journal::Impl::WantsRoll(const MetadataLog& copy) const {
+  if (checkpoints_wanted > checkpoints_ended && copy.generation() < new_enough) return true;
+  const uint64_t journal = copy.journal_bytes();
+  return journal > options.checkpoint_after || journal > copy.room();
+}
+
+MetadataLog* Journal::Impl::Find(uint64_t wanted) const {
+  for (const Log& copy : copies) {
+    if (copy->generation() == wanted) return copy.get();
+  }
+  return nullptr;
+}
+
+void Journal::Impl::Roll(uint64_t old) {
   const uint64_t serves = checkpoints_wanted;
+  bool lead = false;
   Status status;
-  in_checkpoint = true;
-  {
-    const MutexUnlock unlock(mu);
-    status = WriteCheckpoint();
+  for (int attempt = 0; attempt < kAttemptsMax && !stopping; ++attempt) {
+    status = TryRoll(old, lead);
+    lead = status.Is(StatusCode::kBusy);
+    // Another attempt finds another zone: this one is not written again.
+    if (!lead && !status.Is(StatusCode::kIoError)) break;
   }
-  in_checkpoint = false;
-  if (!status.ok() && !stopping) Log().warn("no checkpoint could be written: {}", status.ToString());
-  if (!next_zone.held()) next_zone_failure = status;
-  checkpoint_status = status;
-  checkpoints_ended = serves;
+  if (stopping && status.ok()) status = Status::Aborted("the file system is being unmounted");
+  roll_failure = status;
+  retry_at = journalled + kRetryAfter;
+  if (status.ok()) {
+    ++stats.checkpoints;
+  } else {
+    NoteRollFailed(old, status);
+  }
+  const bool all_new = std::all_of(copies.begin(), copies.end(), [this](const Log& copy) ISOZONE_REQUIRES(mu) {
+    return copy->generation() >= new_enough;
+  });
+  if (!status.ok() || (all_new && copies.size() == copies_wanted)) {
+    checkpoints_ended = std::max(checkpoints_ended, serves);
+    checkpoint_status = status;
+  }
+  ++rolls_ended;
   changed.SignalAll();
 }
 
-Status Journal::Impl::WriteCheckpoint() {
+void Journal::Impl::NoteRollFailed(uint64_t old, const Status& status) {
+  if (stopping || !latched.ok() || status.Is(StatusCode::kAborted)) return;
+  isozone::Log().warn("no new copy of the metadata could be written: {}", status.ToString());
+  MetadataLog* copy = Find(old);
+  if (copy == nullptr || copy->room() > 0) return;
+  // Nothing can be acknowledged as long as it waits. The zones of this copy are as many as one needs.
+  if (copies.size() > 1) {
+    Lead();
+    copy = Find(old);
+    if (copy != nullptr && copies.size() > 1) {
+      announced = false;
+      GiveUp(copy, status);
+    }
+    EndLead();
+    roll_failure = Status::Ok();
+  } else if (status.Is(StatusCode::kIoError)) {
+    (void)Latch(status);
+  }
+}
+
+void Journal::Impl::Lead() {
+  while (committing) changed.Wait(mu);
+  committing = true;
+}
+
+void Journal::Impl::EndLead() {
+  NoteDurable();
+  committing = false;
+  changed.SignalAll();
+}
+
+Status Journal::Impl::TryRoll(uint64_t old, bool lead) {
+  if (lead) Lead();
+  Superblock begun = superblock;
+  begun.generation = ++generation;
+  Log log;
   CheckpointFooter footer;
   std::shared_ptr<const ZoneGroups> groups;
-  JournalPosition begin;
-  uint64_t room_wanted = 0;
-  uint64_t base = 0;
+  uint64_t bytes = 0;
+  std::vector<ZoneId> apart_from = ZonesOf(copies, old);
+  Status status;
   {
-    const MutexLock namespace_lock(namespace_mutex);
-    const MutexLock lock(mu);
-    const bool may_fit = pool.ZonesForMetadata() >= ZonesFor(BytesOfCheckpoint());  // of its own, as the last one would
-    if (IsShortOfZones() && may_fit) room_wanted = CheckpointMax();
-    state.BeginSnapshot();
-    groups = state.zone_groups();
-    footer.sequence = last_sequence;
-    footer.next_id = state.NextId();
-    // Records up to footer.sequence may still be written from here on; recovery leaves them out.
-    begin = position;
-    base = tried_base = journal_bytes;
-  }
-  const uint64_t bytes_before = checkpoint_writer.bytes_written();
-  const Result<StreamPlace> place = CopySnapshot(groups.get(), footer, room_wanted);
-  {
+    const MutexUnlock unlock(mu);
+    {
+      const MutexLock namespace_lock(namespace_mutex);
+      const MutexLock lock(mu);
+      begun.sequence = footer.sequence = last_sequence;
+      footer.next_id = state.NextId();
+      bytes = state.encoded_size();
+      groups = state.zone_groups();
+      state.BeginSnapshot();
+      log = std::make_unique<MetadataLog>(device, pool, begun);
+      rolling = log.get();
+    }
+    status = CopySnapshot(*log, groups.get(), footer, bytes, std::move(apart_from));
     const MutexLock namespace_lock(namespace_mutex);
     state.EndSnapshot();
   }
-  const MutexLock lock(mu);
-  stats.bytes += checkpoint_writer.bytes_written() - bytes_before;
-  if (checkpoint_writer.write_failed()) return Latch(place.status());
-  Status status = place.ok() ? SyncInThread(footer.sequence) : place.status();
-  const bool skips = place.ok() && status.Is(StatusCode::kNoSpace);
-  if (skips) {
-    SkipTo(footer.sequence);
-    begin = position;
-  } else if (!status.ok()) {
-    checkpoint_writer.Abandon();
-    return status;
+  if (!lead) Lead();
+  if (status.ok()) status = CatchUp(*log);
+  rolling = nullptr;
+  if (status.ok()) {
+    Switch(old, std::move(log));
+  } else {
+    Release(std::move(log));
   }
-  ISOZONE_RETURN_IF_ERROR(SwitchCheckpoint(*place, begin));
-  checkpoint_base = base;
-  if (skips) durable_sequence = footer.sequence;
-  return {};
+  EndLead();
+  return status;
 }
 
-Result<StreamPlace> Journal::Impl::CopySnapshot(const ZoneGroups* groups, CheckpointFooter footer,
-                                                uint64_t room_wanted) {
-  ISOZONE_RETURN_IF_ERROR(checkpoint_writer.Begin(room_wanted));
-  if (groups != nullptr) ISOZONE_RETURN_IF_ERROR(checkpoint_writer.Add(*groups));
+Status Journal::Impl::CopySnapshot(MetadataLog& log, const ZoneGroups* groups, CheckpointFooter footer, uint64_t bytes,
+                                   std::vector<ZoneId> apart_from) {
+  ISOZONE_RETURN_IF_ERROR(log.Begin(bytes, std::move(apart_from)));
+  if (groups != nullptr) {
+    ISOZONE_RETURN_IF_ERROR(log.Add([&](std::vector<std::byte>& out) { EncodeSetZoneGroups(*groups, out); }));
+  }
   for (;;) {
     std::vector<Inode> inodes;
     {
       const MutexLock namespace_lock(namespace_mutex);
       inodes = state.NextOfSnapshot(kInodesPerCopy);
     }
-    if (inodes.empty()) return checkpoint_writer.Finish(footer);
-    for (const Inode& inode : inodes) ISOZONE_RETURN_IF_ERROR(checkpoint_writer.Add(inode));
+    if (inodes.empty()) return log.Finish(footer);
+    for (const Inode& inode : inodes) {
+      ISOZONE_RETURN_IF_ERROR(log.Add([&](std::vector<std::byte>& out) { EncodePutInode(inode, out); }));
+    }
     footer.inodes += inodes.size();
-
     const MutexLock lock(mu);
     if (stopping) return Status::Aborted("the file system is being unmounted");
-    if (WantsNextZone() && !IsShortOfZones()) PrepareNextZone();
     if (!latched.ok()) return latched;
   }
 }
 
-// The journal must reach the checkpoint before it counts, so that its sequence numbers have no gap behind it. Commits
-// need zones that only this thread prepares: it must not wait for one itself.
-Status Journal::Impl::SyncInThread(uint64_t sequence) {
-  while (durable_sequence < sequence) {
+// What is called durable must be in it before it counts, so that nothing is lost with the copy that it replaces.
+Status Journal::Impl::CatchUp(MetadataLog& log) {
+  while (log.durable_sequence() < durable_sequence) {
     if (!latched.ok()) return latched;
-    if (committing) {
-      changed.Wait(mu);
-    } else if (HasRoom()) {
-      ISOZONE_RETURN_IF_ERROR(CommitBatch());
-    } else if (IsShortOfZones()) {
-      return LeavesTheLastZones();
-    } else {
-      PrepareNextZone();
-      if (!next_zone.held()) return next_zone_failure;
+    if (log.room() == 0) return Status::Busy("the new copy has no room for what came while it was written");
+    log.Build(copies_wanted);
+    {
+      const MutexUnlock unlock(mu);
+      PendingRequests pending(device);
+      ISOZONE_RETURN_IF_ERROR(log.Start(pending));
     }
+    ISOZONE_RETURN_IF_ERROR(log.End());
   }
-  return {};
+  return latched;
 }
 
-void Journal::Impl::SkipTo(uint64_t sequence) {
-  pending.Drop(sequence + 1 - position.counters.sequence);
-  position.counters.sequence = sequence + 1;
+void Journal::Impl::Switch(uint64_t old, Log log) {
+  const auto it =
+      std::find_if(copies.begin(), copies.end(), [old](const Log& copy) { return copy->generation() == old; });
+  if (it == copies.end()) {
+    isozone::Log().info("a copy of the metadata was written anew, to zone {}", log->zones().front().value());
+    copies.push_back(std::move(log));
+    return;
+  }
+  std::swap(*it, log);
+  stats.bytes += log->bytes_written();
+  Release(std::move(log));
 }
 
-Status Journal::Impl::SwitchCheckpoint(const StreamPlace& checkpoint, const JournalPosition& begin) {
-  const Superblock before = superblock;
-  Superblock next = superblock;
-  next.checkpoint = checkpoint;
-  std::vector<Segment>& segments = next.journal.segments;
-  segments.erase(segments.begin(), segments.begin() + static_cast<ptrdiff_t>(begin.segment));
-  segments.front().begin = begin.offset;
-  next.journal.batch = begin.counters.batch;
-  next.journal.sequence = begin.counters.sequence;
-  ISOZONE_RETURN_IF_ERROR(WriteSuperblock(std::move(next)));
-  position.segment -= begin.segment;
-  ++stats.checkpoints;
-  const std::vector<ZoneId> dropped = ZonesDropped(before, superblock);
+void Journal::Impl::Release(Log log) {
+  const std::vector<ZoneId> zones = log->zones();
   const MutexUnlock unlock(mu);
-  for (const ZoneId id : dropped) pool.ReleaseMetadata(id);
-  return {};
+  log.reset();
+  for (const ZoneId zone : zones) pool.ReleaseMetadata(zone);
 }
 
 // --- Journal ---
+
+uint32_t RecoveredMetadata::whole_copies() const {
+  return static_cast<uint32_t>(std::count_if(copies.begin(), copies.end(), [](const MetadataCopy& copy) {
+    return copy.state == MetadataCopy::State::kWhole;
+  }));
+}
 
 Journal::Journal(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
@@ -615,7 +618,18 @@ Result<std::unique_ptr<Journal>> Journal::Open(ZonedDevice& device, ZonePool& po
 
 Journal::~Journal() = default;
 
-uint64_t Journal::Append(std::span<const MetadataOp> ops) { return impl_->Append(ops); }
+Result<uint64_t> Journal::Commit(std::span<const MetadataOp> ops) {
+  impl_->namespace_mutex.AssertHeld();
+  const bool may_use_the_rest = MayUseTheRest(ops);
+  ISOZONE_RETURN_IF_ERROR(impl_->state.Apply(
+      ops, [this, may_use_the_rest](uint64_t bytes) { return impl_->Admit(bytes, may_use_the_rest); }));
+  return impl_->Append(ops);
+}
+
+uint64_t Journal::Append(std::span<const MetadataOp> ops) {
+  impl_->namespace_mutex.AssertHeld();
+  return impl_->Append(ops);
+}
 
 Status Journal::Sync(uint64_t sequence) { return impl_->Sync(sequence); }
 
@@ -633,15 +647,22 @@ Status Journal::status() const {
 
 Status Journal::Checkpoint() { return impl_->Checkpoint(); }
 
-uint64_t Journal::WantCheckpoint() {
-  const MutexLock lock(impl_->mu);
-  impl_->work.Signal();
-  return ++impl_->checkpoints_wanted;
-}
+uint64_t Journal::WantCheckpoint() { return impl_->WantCheckpoint(); }
 
 bool Journal::CheckpointPending(uint64_t number) const {
   const MutexLock lock(impl_->mu);
   return impl_->latched.ok() && !impl_->stopping && impl_->checkpoints_ended < number;
+}
+
+Status Journal::RestoreCopies() { return impl_->RestoreCopies(); }
+
+uint32_t Journal::copies_wanted() const { return impl_->copies_wanted; }
+
+std::vector<std::vector<ZoneId>> Journal::Copies() const {
+  const MutexLock lock(impl_->mu);
+  std::vector<std::vector<ZoneId>> zones;
+  for (const auto& copy : impl_->copies) zones.push_back(copy->zones());
+  return zones;
 }
 
 Status Journal::Close() {
@@ -652,7 +673,9 @@ Status Journal::Close() {
 
 JournalStats Journal::Stats() const {
   const MutexLock lock(impl_->mu);
-  return impl_->stats;
+  JournalStats stats = impl_->stats;
+  for (const auto& copy : impl_->copies) stats.bytes += copy->bytes_written();
+  return stats;
 }
 
 }  // namespace isozone

@@ -1,42 +1,39 @@
-// The metadata store: superblocks, checkpoints and the journal on the device (docs/format.md has the layouts,
-// fs/format.h the structures).
+// The metadata store: copies of the metadata on the device (docs/format.md has the layouts, fs/format.h the structures).
 //
-//   superblock   zones 0 and 1, appended in turn (superblock.h): names the pieces of zones that hold the newest
-//                checkpoint and the journal behind it. The valid record with the highest sequence counts, so switching
-//                to a new checkpoint is one atomic step.
-//   checkpoint   the whole MetadataState as of one sequence number, over as many zones as it takes
-//   journal      the records after the checkpoint, over as many zones as it takes. One batch is one device write (FUA)
-//                for all callers of Sync that wait (group commit).
+//   copy         a chain of zones: superblock, checkpoint (the whole MetadataState as of one sequence number), and behind
+//                it the journal, the records that came after (metadata_log.h writes one, metadata_reader.h reads one)
+//   copies       as many as were asked for when the device was formatted, two by default, in zones of different groups
+//                where these are known. Each by itself is enough to mount.
 //
-// Both are streams of batches (batch_stream.h), which fill zones to the last block: a zone that is left behind is full,
-// so three zones at most are active (superblock, journal, checkpoint), and none is ever finished.
+// Appending: a record is queued for every copy. Sync writes one batch to each, side by side (FUA, all in flight at once),
+// and returns when every copy has it; one such commit serves all callers that wait (group commit).
 //
-// The next journal zone is taken, and named by a superblock, by a background thread while the one before is written, so
-// that no commit waits for it.
+// Rolling: a new copy is written into other zones by a background thread, from a snapshot, while writers go on; it takes
+// the records that are appended meanwhile, and then the place of the old copy, whose zones are given back. That is done,
+// one copy after the other, when `checkpoint_after` bytes of journal lie behind a checkpoint, when a copy's zones are half
+// used, and when a copy has no room left: its records then wait, and the snapshot stands for them. A copy that is damaged,
+// missing or behind when the device is mounted is written anew in the same way.
 //
-// Rolling: when `checkpoint_after` bytes of journal lie behind the last checkpoint, or the journal would take one of the
-// last empty zones, the thread notes where the journal stands, writes a snapshot of that moment behind the last
-// checkpoint, and then one superblock that names the new checkpoint and lets the journal begin at the noted place. Zones
-// it no longer names are given back. Writers go on meanwhile, and the journal in its zone.
+// Zones: a copy has as many as its size asks for (MetadataZones). So many for each copy and one more are kept by the pool
+// (ReserveForMetadata). Commit refuses a change for which these would not be enough, before anything is done, so that
+// every copy can be written again at any time, however full the device is.
 //
-// Few zones: the journal leaves as many as a checkpoint may need. Records that it has no zone for are left out of it,
-// since the checkpoint has what they did; the journal then moves to another zone, and gives its own back. So with one
-// zone for the journal, those of one checkpoint, and as many empty ones, it never ends.
+// Failures: a copy of which a write fails is given up, reported, and written anew elsewhere in the background; the others
+// go on, and say so in their next batch, before anything is acknowledged. When the last one fails that latches: every
+// later Sync returns kReadOnly with the cause. Where merely no zone is left, Sync returns that error, and a later one
+// tries again.
 //
-// Failures: a batch whose blocks end before its length says, at the write pointer of the last journal zone, is torn:
-// the normal end after a power cut. Any other invalid byte below a write pointer is corruption, reported with its
-// place. The first failed metadata write latches: every later Sync returns kReadOnly with the cause. Where merely no
-// zone is left, for the journal or for a checkpoint, Sync returns that error, and a later one tries again.
-//
-// Thread safety: Append is serialised by the caller together with the MetadataState it belongs to (the namespace lock);
-// Sync and the rest from any thread.
+// Thread safety: Commit and Append are serialised by the caller together with the MetadataState they belong to (the
+// namespace lock); Sync and the rest from any thread.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/mutex.h"
 #include "base/status.h"
@@ -47,10 +44,27 @@
 namespace isozone {
 
 struct JournalStats {
-  uint64_t commits = 0;  // batches of the journal
+  uint64_t commits = 0;  // writes of the journal, each to all copies
   uint64_t records = 0;
-  uint64_t bytes = 0;  // written, journal, checkpoints and superblocks
-  uint64_t checkpoints = 0;
+  uint64_t bytes = 0;        // written, of all copies
+  uint64_t checkpoints = 0;  // copies that were written anew
+};
+
+// A copy of the metadata, as it was found.
+struct MetadataCopy {
+  enum class State : uint8_t {
+    kWhole,
+    kBehind,      // whole, but lacks what was not acknowledged: normal after a power cut
+    kUnfinished,  // was being written: normal after a power cut
+    kReplaced,    // whole, but another has taken its place
+    kDamaged,
+  };
+  ZoneId head;
+  uint64_t generation = 0;
+  std::vector<ZoneId> zones;
+  State state = State::kWhole;
+  uint64_t sequence = 0;  // of its last record
+  std::string text;       // what is wrong with it, for people
 };
 
 // What was found on a device.
@@ -61,19 +75,24 @@ struct RecoveredMetadata {
   uint64_t sequence = 0;  // of the last record
   uint64_t checkpoint_inodes = 0;
   uint64_t journal_records = 0;
-  bool torn_tail = false;                         // a torn batch at the end: normal after a power cut
-  std::vector<std::pair<ZoneId, ZoneUse>> zones;  // that hold metadata
+  bool torn_tail = false;         // a torn batch at the end: normal after a power cut
+  std::vector<ZoneId> zones;      // that hold metadata which is still needed
+  std::set<ZoneId> behind_zones;  // that a copy which is behind says hold files
+  uint32_t copies_wanted = 0;
+  std::vector<MetadataCopy> copies;  // what was found of them
   // Opaque: where to go on writing.
   struct Position;
   std::shared_ptr<const Position> position;
+
+  uint32_t whole_copies() const;
 };
 
 // Reads and replays. Changes nothing. kNotFound: not formatted; kNotSupported: ZenFS or another version; kCorruption.
-// Works beside a writer in another process: if zones are rolled under it, it starts over.
+// Works beside a writer in another process: if copies are replaced under it, it starts over.
 Result<RecoveredMetadata> RecoverMetadata(ZonedDevice& device);
 
-// Writes the first superblock, checkpoint and journal to zones that are all empty.
-Status InitialiseMetadata(ZonedDevice& device, std::string_view label);
+// Writes the first copies to a device all of whose zones that can be reset are empty.
+Status InitialiseMetadata(ZonedDevice& device, std::string_view label, uint32_t copies);
 
 class Journal {
  public:
@@ -82,18 +101,23 @@ class Journal {
   };
 
   // Goes on where `recovered` ends. `state` and `namespace_mutex`, which guards it, must outlive the journal; the pool
-  // has adopted recovered.zones. A torn tail is left behind by going on in a new segment.
+  // has adopted recovered.zones.
   static Result<std::unique_ptr<Journal>> Open(ZonedDevice& device, ZonePool& pool, Mutex& namespace_mutex,
                                                MetadataState& state, const RecoveredMetadata& recovered,
                                                const Options& options);
   ~Journal();  // stops; Close was called or the journal has latched
+
+  // Applies a record to the state (the namespace mutex held) and appends it; its sequence number. kNoSpace where the
+  // metadata would then need more zones than can be kept for it: nothing was changed. Records that free something,
+  // renames, and what closes logs and moves extents may use up what others must leave.
+  Result<uint64_t> Commit(std::span<const MetadataOp> ops);
 
   // Takes a record (already applied to the state, the namespace mutex held) into the next batch, and returns its
   // sequence number. No I/O.
   uint64_t Append(std::span<const MetadataOp> ops);
 
   // Returns when every record up to `sequence` is durable. Call it without the namespace mutex. kReadOnly once latched;
-  // kNoSpace where neither the journal nor a checkpoint has a zone to go on in.
+  // kNoSpace where a copy has no room, and no zone can be had to write another.
   Status Sync(uint64_t sequence);
   // The same soon, without waiting: the thread does it, and if it fails, the next Sync says so.
   void SyncSoon(uint64_t sequence);
@@ -104,15 +128,21 @@ class Journal {
   // The latched error; OK while writable.
   Status status() const;
 
-  // Writes a checkpoint now and waits for it.
+  // Writes every copy anew, now, and waits for it.
   Status Checkpoint();
-  // Asks for a checkpoint that begins after now, and does not wait; returns its number.
+  // Asks for copies that need no more zones than they must, and does not wait; returns a number.
   uint64_t WantCheckpoint();
-  // It has not ended yet, and may still: false once latched.
+  // They are not written yet, and may still be: false once latched.
   bool CheckpointPending(uint64_t number) const;
 
-  // Syncs everything and ends the thread; a checkpoint that is being written is given up. No other call may be under
-  // way or follow.
+  // Waits until as many copies are written as there should be; why that cannot be.
+  Status RestoreCopies();
+  uint32_t copies_wanted() const;
+  // The zones of each copy that is being written.
+  std::vector<std::vector<ZoneId>> Copies() const;
+
+  // Syncs everything and ends the thread; a copy that is being begun is given up. No other call may be under way or
+  // follow.
   Status Close();
 
   JournalStats Stats() const;

@@ -136,15 +136,26 @@ class LogScanner {
     return crc;
   }
 
-  // Invalid bytes are a tail that a full zone lost if all from `begin` on, the last block of the frame, are zeros.
+  // Invalid bytes were lost in a power cut if the blocks from `begin` on, the last one of the frame, are zeros: up to the
+  // end of a full zone; or up to something that is not of this region, where a write with Force Unit Access survives
+  // what lies before it.
   Result<bool> TornIfLost(uint64_t begin, std::string_view what) {
-    if (!region_.open() || write_pointer_ < geometry_.zone_capacity) return Damage(what);
+    if (!region_.open() || (geometry_.fua_covers_zone && write_pointer_ < geometry_.zone_capacity)) return Damage(what);
     for (uint64_t at = begin; at < limit_; at += geometry_.block_size) {
       ISOZONE_ASSIGN_OR_RETURN(const auto bytes, window_.Get(at, geometry_.block_size));
-      if (std::any_of(bytes.begin(), bytes.end(), [](std::byte b) { return b != std::byte{0}; })) return Damage(what);
+      if (std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; })) continue;
+      if (at == begin || geometry_.fua_covers_zone || IsOfThisRegion(bytes)) return Damage(what);
+      break;
     }
     scan_.torn = true;
     return false;
+  }
+
+  bool IsOfThisRegion(std::span<const std::byte> block) const {
+    LogFrameHeader header;
+    std::memcpy(&header, block.data(), sizeof(header));
+    return header.magic == LogFrameHeader::kMagic && header.header_crc == HeaderCrc(header, seed_) &&
+           header.inode == inode_.value() && header.region_begin == region_.begin;
   }
 
   Status Damage(std::string_view what) const {

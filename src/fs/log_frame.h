@@ -13,6 +13,8 @@
 //                                             metadata that says so was not durable
 //   a frame that reaches beyond the pointer   torn, the normal end: devices keep a prefix, block by block
 //   in a full zone, zeros to its capacity     torn as well: a device that had to leave the zone full reads so
+//   zeros before anything but a frame of this torn as well, unless fua_covers_zone: what others wrote behind it with
+//   region                                    Force Unit Access survived, and this did not
 //   anything else                             corruption, with its place
 //
 // and at the write pointer: the end.

@@ -35,10 +35,16 @@ constexpr ZoneId kZone{3};
 // A zone with frames in it.
 class LogFrameTest : public testing::Test {
  protected:
-  LogFrameTest()
-      : image_(EmulatedDevice::CreateInMemory(SmallGeometry(8)).value()),
+  explicit LogFrameTest(bool fua_covers_zone = false)
+      : image_(EmulatedDevice::CreateInMemory(Geometry(fua_covers_zone)).value()),
         device_(EmulatedDevice::Open(image_.path(), OpenMode::kReadWrite, {}).value()),
         engine_(*device_) {}
+
+  static DeviceGeometry Geometry(bool fua_covers_zone) {
+    DeviceGeometry geometry = SmallGeometry(8);
+    geometry.fua_covers_zone = fua_covers_zone;
+    return geometry;
+  }
 
   // Appends a frame with `payload`; `blocks` of it only, if given.
   void AddFrame(std::string_view payload, uint64_t blocks = UINT64_MAX) {
@@ -49,6 +55,19 @@ class LogFrameTest : public testing::Test {
     SealLogFrame(frame.span().first(used), kSeed, kInode, file_offset_, region_begin_);
     file_offset_ += payload.size();
     WriteBlocks(frame.span().first(std::min<uint64_t>(frame.size(), blocks == UINT64_MAX ? blocks : blocks * 4096)));
+  }
+
+  // A whole frame, then the first `kept` of the three blocks of another, and zeros in place of the rest.
+  void AddLostFrame(uint64_t kept) {
+    AddFrame("whole");
+    if (kept > 0) AddFrame(std::string(10000, 'x'), kept);
+    AlignedBuffer lost((3 - kept) * 4096);
+    std::memset(lost.data(), 0, lost.size());
+    WriteBlocks(lost.span());
+  }
+  void AddFrameOfAnotherRegion() {
+    region_begin_ = write_pointer_;
+    AddFrame("of another region");
   }
 
   void WriteBlocks(std::span<std::byte> bytes) {
@@ -73,6 +92,11 @@ class LogFrameTest : public testing::Test {
   uint64_t file_offset_ = 0;
   uint64_t region_begin_ = 0;
   const LogRegion open_{kZone, 0};
+};
+
+class CoveringLogFrameTest : public LogFrameTest {
+ protected:
+  CoveringLogFrameTest() : LogFrameTest(/*fua_covers_zone=*/true) {}
 };
 
 TEST_F(LogFrameTest, FindsTheEndOfAnOpenRegion) {
@@ -122,12 +146,39 @@ TEST_F(LogFrameTest, ZerosUpToTheCapacityOfAFullZoneAreALostTail) {
   EXPECT_FALSE(Scan(LogRegion{kZone, 0, capacity, 10005}).damage.ok());
 }
 
-TEST_F(LogFrameTest, OtherBytesUpToTheCapacityAreNot) {
+TEST_F(CoveringLogFrameTest, OtherBytesUpToTheCapacityAreNot) {
   AddFrame("whole");
   AlignedBuffer rest(device_->geometry().zone_capacity - write_pointer_);
   std::memset(rest.data(), 0, rest.size());
   rest.data()[rest.size() - 1] = std::byte{1};
   WriteBlocks(rest.span());
+  EXPECT_FALSE(Scan(open_).damage.ok());
+}
+
+// What a power cut leaves where another log was written durably behind a frame that was not.
+TEST_F(LogFrameTest, ZerosBeforeAnotherRegionAreALostFrame) {
+  for (const uint64_t kept : {0, 1, 2}) {
+    SCOPED_TRACE(kept);
+    const LogRegion region{kZone, region_begin_ = write_pointer_};
+    AddLostFrame(kept);
+    AddFrameOfAnotherRegion();
+    const LogScan scan = Scan(region);
+    EXPECT_TRUE(scan.damage.ok()) << scan.damage.ToString();
+    EXPECT_TRUE(scan.torn);
+    EXPECT_EQ(scan.payload, 5u);
+    EXPECT_EQ(scan.end, region.begin + 4096);
+  }
+}
+
+TEST_F(LogFrameTest, ZerosBeforeAFrameOfTheSameRegionAreDamage) {
+  AddLostFrame(0);
+  AddFrame("further on");
+  EXPECT_FALSE(Scan(open_).damage.ok());
+}
+
+TEST_F(CoveringLogFrameTest, ZerosBeforeAnotherRegionAreDamage) {
+  AddLostFrame(1);
+  AddFrameOfAnotherRegion();
   EXPECT_FALSE(Scan(open_).damage.ok());
 }
 

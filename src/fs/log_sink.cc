@@ -6,7 +6,8 @@
 //
 // A frame that fills its unit (3, 4, 5) comes from a log that is written fast: it goes to the lane that was used longest
 // ago, or to a new one, up to the width, where nobody else needs the zone. Any other (0, 1, 2: somebody waits for it to
-// be durable) goes to the lane that was used last, so that such a log stays in one zone.
+// be durable) goes to the lane that was used last, so that such a log stays in one zone, unless it is written faster than
+// the flash of one zone programs: then it goes on in another lane at the end of what is programmed at once (log_pace.h).
 // Within a region frames are in file order, as the scan expects; so a frame whose write failed is never written behind
 // later ones: its lane seals its region and begins another for it.
 //
@@ -21,6 +22,7 @@
 
 #include "base/clock.h"
 #include "fs/log_frame.h"
+#include "fs/log_pace.h"
 #include "fs/write_sink.h"
 
 namespace isozone {
@@ -28,8 +30,13 @@ namespace {
 
 class LogSink final : public WriteSink {
  public:
-  LogSink(FsCore& core, InodeId id, Lifetime lifetime, const SinkOptions& options)
-      : core_(core), id_(id), options_(options), lifetime_(lifetime) {}
+  LogSink(FsCore& core, const OpenFile& file, Lifetime lifetime, const SinkOptions& options)
+      : core_(core),
+        file_(file),
+        id_(file.id()),
+        options_(options),
+        pace_(core.geometry().optimal_write, core.groups->zone_bandwidth()),
+        lifetime_(lifetime) {}
 
   ~LogSink() override { DropStarted(); }
 
@@ -46,7 +53,7 @@ class LogSink final : public WriteSink {
     frame.durable = durable;
     const bool full = unit.used == unit.memory.size();
     for (;;) {
-      ISOZONE_ASSIGN_OR_RETURN(Lane * lane, NextLane(padded, full));
+      ISOZONE_ASSIGN_OR_RETURN(Lane * lane, NextLane(padded, full ? Wanted::kAnother : WantedByPace()));
       if (StartIn(*lane, frame)) return Status::Ok();
       ISOZONE_RETURN_IF_ERROR(Retire(*lane));
     }
@@ -72,12 +79,10 @@ class LogSink final : public WriteSink {
 
   Status MakeDurable() override {
     ISOZONE_RETURN_IF_ERROR(FlushDevice());
-    {
-      // Where nothing was written since, the file's name is all there is to make durable; where it was removed, that is.
-      const MutexLock lock(core_.namespace_mutex);
-      const bool began = std::any_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane->began; });
-      if (!began || core_.state.Find(id_) == nullptr) sequence_ = core_.journal->last_sequence();
-    }
+    // Where nothing was written since, the file's name is all there is to make durable; where it was removed, that is.
+    // This is on the way of every synced write: it takes no lock that those who change names hold.
+    const bool began = std::any_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane->began; });
+    if (!began || file_.removed()) sequence_ = core_.journal->last_sequence();
     return core_.journal->Sync(sequence_);
   }
 
@@ -123,6 +128,8 @@ class LogSink final : public WriteSink {
     size_t unfinished = 0;                 // frames
     bool retired = false;                  // takes no more frames; goes with the last unfinished one
     std::optional<uint64_t> region_begin;  // bytes in the zone: of the first frame that was started
+    LogPace::Zone pace;
+    bool unit_ended = false;  // with the last frame that was started
 
     // The region of the frames that are finished.
     bool began = false;
@@ -133,15 +140,29 @@ class LogSink final : public WriteSink {
   };
 
   // --- Lanes ---
-  // A lane with room for `bytes` that writes nothing; another one than the last if that is better.
-  Result<Lane*> NextLane(uint64_t bytes, bool another) {
+  enum class Wanted : uint8_t {
+    kSame,       // the one that was used last
+    kAnother,    // the one that was used longest ago, or a new one
+    kLeastBusy,  // one whose flash keeps up with the log, or a new one
+  };
+
+  Wanted WantedByPace() const {
+    if (lanes_.empty()) return Wanted::kSame;
+    const Lane& last = *lanes_.front();
+    return last.unit_ended && !pace_.HasRoom(last.pace, MonotonicNs()) ? Wanted::kLeastBusy : Wanted::kSame;
+  }
+
+  // A lane with room for `bytes` that writes nothing.
+  Result<Lane*> NextLane(uint64_t bytes, Wanted wanted) {
     for (;;) {
       for (const auto& lane : lanes_) {
         if (lane->frame != nullptr && lane->frame->in_flight && lane->stream.done()) Settle(*lane->frame);
       }
       ISOZONE_RETURN_IF_ERROR(RetireFull(bytes));
-      Lane* lane = NextFree(another);
-      if (lane != nullptr && !another) return lane;
+      Lane* lane = wanted == Wanted::kLeastBusy ? LeastBusy() : NextFree(wanted == Wanted::kAnother);
+      const bool good = wanted == Wanted::kSame ||
+                        (wanted == Wanted::kLeastBusy && lane != nullptr && pace_.HasRoom(lane->pace, MonotonicNs()));
+      if (lane != nullptr && good) return lane;
       if (Lane* wider = Widen(bytes)) lane = wider;
       if (lane != nullptr) return lane;
       // The frame that was started first is done first, or nearly.
@@ -170,6 +191,17 @@ class LogSink final : public WriteSink {
       if (lane->frame != nullptr || lane->retired) continue;
       found = lane.get();
       if (!longest_ago) break;
+    }
+    return found;
+  }
+
+  Lane* LeastBusy() {
+    const int64_t now_ns = MonotonicNs();
+    Lane* found = nullptr;
+    for (const auto& lane : lanes_) {
+      if (lane->frame != nullptr || lane->retired) continue;
+      const bool less = found == nullptr || pace_.BacklogNs(lane->pace, now_ns) < pace_.BacklogNs(found->pace, now_ns);
+      if (less) found = lane.get();
     }
     return found;
   }
@@ -217,6 +249,7 @@ class LogSink final : public WriteSink {
     frame.lost = false;
     lane.frame = &frame;
     ++lane.unfinished;
+    lane.unit_ended = pace_.OnWrite(lane.pace, frame.blocks.size(), MonotonicNs());
     const auto used =
         std::find_if(lanes_.begin(), lanes_.end(), [&](const auto& other) { return other.get() == &lane; });
     std::rotate(lanes_.begin(), used, used + 1);
@@ -332,8 +365,10 @@ class LogSink final : public WriteSink {
   }
 
   FsCore& core_;
+  const OpenFile& file_;
   const InodeId id_;
   const SinkOptions options_;
+  const LogPace pace_;
   Lifetime lifetime_;
   IoClass io_class_ = IoClass::kOther;
 
@@ -344,8 +379,9 @@ class LogSink final : public WriteSink {
 
 }  // namespace
 
-std::unique_ptr<WriteSink> MakeLogSink(FsCore& core, InodeId id, Lifetime lifetime, const SinkOptions& options) {
-  return std::make_unique<LogSink>(core, id, lifetime, options);
+std::unique_ptr<WriteSink> MakeLogSink(FsCore& core, const OpenFile& file, Lifetime lifetime,
+                                       const SinkOptions& options) {
+  return std::make_unique<LogSink>(core, file, lifetime, options);
 }
 
 }  // namespace isozone

@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "fs/metadata_codec.h"
 #include "zone/segment_plan.h"
 
 namespace isozone {
@@ -28,6 +29,16 @@ bool IsValidName(std::string_view name) {
          name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
 }
 
+Status CheckPlace(const DeviceGeometry& geometry, InodeId inode, const FileExtent& extent) {
+  const uint64_t in_zone = geometry.OffsetInZone(extent.device_offset);
+  if (extent.device_offset.value() / geometry.zone_size < geometry.zone_count && extent.length > 0 &&
+      in_zone <= geometry.zone_capacity && extent.length <= geometry.zone_capacity - in_zone) {
+    return {};
+  }
+  return Broken(inode, fmt::format("an extent of {} bytes at device offset {} is not inside a zone's capacity",
+                                   extent.length, extent.device_offset.value()));
+}
+
 // The size of a file whose first `offset` bytes are followed by `extents`.
 Result<uint64_t> CheckExtents(const DeviceGeometry& geometry, InodeId inode, uint64_t offset,
                               std::span<const FileExtent> extents) {
@@ -35,12 +46,7 @@ Result<uint64_t> CheckExtents(const DeviceGeometry& geometry, InodeId inode, uin
     if (extent.file_offset != offset) {
       return Broken(inode, fmt::format("an extent begins at {}, not at {}", extent.file_offset, offset));
     }
-    const uint64_t in_zone = geometry.OffsetInZone(extent.device_offset);
-    if (extent.device_offset.value() / geometry.zone_size >= geometry.zone_count || extent.length == 0 ||
-        in_zone > geometry.zone_capacity || extent.length > geometry.zone_capacity - in_zone) {
-      return Broken(inode, fmt::format("an extent of {} bytes at device offset {} is not inside a zone's capacity",
-                                       extent.length, extent.device_offset.value()));
-    }
+    ISOZONE_RETURN_IF_ERROR(CheckPlace(geometry, inode, extent));
     offset += extent.length;
   }
   return offset;
@@ -111,20 +117,31 @@ Status CheckZoneGroups(const DeviceGeometry& geometry, const ZoneGroups& groups)
 
 // What files have in a zone.
 struct ZoneFiles {
-  std::map<InodeId, uint32_t> extents;  // how many of each
-  uint64_t blocks = 0;                  // bytes that these take, each by itself in whole blocks
+  std::map<InodeId, std::vector<uint64_t>> extents;  // where in the file each begins, rising
+  uint64_t blocks = 0;                               // bytes that these take, each by itself in whole blocks
 
-  void Add(InodeId id, uint64_t bytes) {
-    ++extents[id];
+  void Add(InodeId id, uint64_t file_offset, uint64_t bytes) {
+    std::vector<uint64_t>& offsets = extents[id];
+    offsets.insert(std::upper_bound(offsets.begin(), offsets.end(), file_offset), file_offset);
     blocks += bytes;
   }
-  void Remove(InodeId id, uint64_t bytes) {
+  void Remove(InodeId id, uint64_t file_offset, uint64_t bytes) {
     const auto file = extents.find(id);
-    if (--file->second == 0) extents.erase(file);
+    std::vector<uint64_t>& offsets = file->second;
+    offsets.erase(std::lower_bound(offsets.begin(), offsets.end(), file_offset));
+    if (offsets.empty()) extents.erase(file);
     blocks -= bytes;
   }
   bool operator==(const ZoneFiles&) const = default;
 };
+
+// Some bytes of the device are in two of `by_place`.
+bool Overlap(std::span<const FileExtent> by_place) {
+  const auto found = std::adjacent_find(by_place.begin(), by_place.end(), [](const auto& a, const auto& b) {
+    return a.device_offset.value() + a.length > b.device_offset.value();
+  });
+  return found != by_place.end();
+}
 
 uint64_t BlocksOf(const DeviceGeometry& geometry, const FileExtent& extent) {
   return InBlocks({extent.device_offset.value(), extent.length}, geometry.block_size).length;
@@ -159,8 +176,14 @@ struct MetadataState::Impl {
   Status Do(const SetZoneGroups& op);
   Status Do(const MoveExtents& op);
 
-  // What a file's extents are changes from `before` to `after`: takes note of which zones it is in.
+  // A file's extents change from `before` to `after`, both in file order: takes note of which zones it is in.
   void Occupy(InodeId id, std::span<const FileExtent> before, std::span<const FileExtent> after);
+  // What a file of `files` has there, in file order.
+  std::vector<FileExtent> ExtentsIn(const ZoneFiles& files, const Inode& inode) const;
+  // Where the moved runs of a file are from now on, in file order.
+  Result<std::vector<FileExtent>> Place(const Inode& inode, std::span<const ExtentMove> moves) const;
+  // Edits the inode's extents. Returns what takes it back.
+  std::vector<ExtentEdit> Edit(Inode& inode, std::vector<ExtentEdit> edits);
   // `inode` gets other extents, of `size` bytes together.
   void ReplaceExtents(Inode& inode, std::vector<FileExtent> extents, uint64_t size, uint64_t modified_s);
   Status CheckLinkCounts() const;
@@ -172,6 +195,7 @@ struct MetadataState::Impl {
   void SetAside(InodeId id, const Inode* before);
 
   DeviceGeometry geometry;
+  uint64_t encoded_size = 0;  // bytes of all records of a checkpoint
   std::map<InodeId, Inode> inodes;
   std::unordered_map<ZoneId, ZoneFiles> files_in_zone;
   std::unordered_map<InodeId, Directory> directories;
@@ -239,6 +263,7 @@ Status MetadataState::Impl::Do(const AddLink& op) {
   ISOZONE_RETURN_IF_ERROR(CheckNewLink(*inode, op.link));
   inode->links.push_back(op.link);
   directories[op.link.parent].emplace(op.link.name, op.inode);
+  encoded_size += kEncodedLink + op.link.name.size();
   relinked.push_back(op.inode);
   undo.emplace_back([this, inode] {
     const InodeLink& link = inode->links.back();
@@ -258,6 +283,7 @@ Status MetadataState::Impl::Do(const RemoveLink& op) {
   const auto index = link - inode->links.begin();
   inode->links.erase(link);
   directories[op.link.parent].erase(op.link.name);
+  encoded_size -= kEncodedLink + op.link.name.size();
   relinked.push_back(op.inode);
   undo.emplace_back([this, inode, index, removed = op.link] {
     inode->links.insert(inode->links.begin() + index, removed);
@@ -271,7 +297,9 @@ Status MetadataState::Impl::Do(const PutInode& op) {
   if (inodes.contains(id)) return Broken(id, "exists already");
   ISOZONE_RETURN_IF_ERROR(CheckContent(geometry, op.inode));
   SetAside(id, nullptr);
-  inodes.emplace(id, op.inode).first->second.links.clear();
+  Inode& put = inodes.emplace(id, op.inode).first->second;
+  put.links.clear();
+  encoded_size += EncodedSize(put);
   Occupy(id, {}, op.inode.extents);
   if (op.inode.is_directory) directories.emplace(id, Directory());
   relinked.push_back(id);
@@ -293,6 +321,7 @@ Status MetadataState::Impl::Do(const RemoveInode& op) {
   if (!inode->links.empty()) return Broken(op.inode, "is removed, but has links");
   if (!Children(op.inode).empty()) return Broken(op.inode, "is removed, but is not empty");
   Occupy(op.inode, inode->extents, {});
+  encoded_size -= EncodedSize(*inode);
   auto node = std::make_shared<std::map<InodeId, Inode>::node_type>(inodes.extract(op.inode));
   directories.erase(op.inode);
   undo.emplace_back([this, node] {
@@ -317,6 +346,7 @@ Status MetadataState::Impl::Do(const AppendExtents& op) {
     inode->modified_s = old_modified;
   });
   inode->extents.insert(inode->extents.end(), op.extents.begin(), op.extents.end());
+  encoded_size += kEncodedExtent * op.extents.size();
   Occupy(op.inode, {}, op.extents);
   inode->size = size;
   inode->modified_s = op.modified_s;
@@ -332,16 +362,56 @@ Status MetadataState::Impl::Do(const SetExtents& op) {
 
 Status MetadataState::Impl::Do(const MoveExtents& op) {
   ISOZONE_ASSIGN_OR_RETURN(Inode * inode, ChangeFile(op.inode, /*log=*/false));
-  auto moved = MoveRuns(inode->extents, op.moves, geometry.zone_size);
-  if (!moved) return Broken(op.inode, "what is moved does not belong to it");
-  ISOZONE_RETURN_IF_ERROR(CheckExtents(geometry, op.inode, 0, *moved).status());
-  ReplaceExtents(*inode, std::move(*moved), inode->size, inode->modified_s);
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<FileExtent> placed, Place(*inode, op.moves));
+  std::vector<ExtentEdit> back = Edit(*inode, PlanEdits(inode->extents, placed, geometry.zone_size));
+  undo.emplace_back([this, inode, back = std::move(back)] { Edit(*inode, back); });
   return {};
+}
+
+Result<std::vector<FileExtent>> MetadataState::Impl::Place(const Inode& inode,
+                                                           std::span<const ExtentMove> moves) const {
+  std::map<ZoneId, std::vector<FileExtent>> known;  // by where on the device they are
+  std::vector<FileExtent> placed;
+  for (const ExtentMove& move : moves) {
+    const ZoneId zone = geometry.ZoneOf(move.from);
+    const auto [in_zone, first_look] = known.try_emplace(zone);
+    const auto files = files_in_zone.find(zone);
+    if (first_look && files != files_in_zone.end() && files->second.extents.contains(inode.id)) {
+      in_zone->second = ExtentsIn(files->second, inode);
+      SortByPlace(in_zone->second);
+      if (Overlap(in_zone->second)) return Broken(inode.id, "its extents overlap");
+    }
+    const FileExtent* extent = FindByPlace(in_zone->second, move.from);
+    const uint64_t skip = extent == nullptr ? 0 : move.from.value() - extent->device_offset.value();
+    if (extent == nullptr || move.length > extent->length - skip) {
+      return Broken(inode.id, "what is moved does not belong to it");
+    }
+    placed.push_back({extent->file_offset + skip, move.to, move.length});
+    ISOZONE_RETURN_IF_ERROR(CheckPlace(geometry, inode.id, placed.back()));
+  }
+  std::sort(placed.begin(), placed.end(), [](const auto& a, const auto& b) { return a.file_offset < b.file_offset; });
+  const auto overlap = std::adjacent_find(placed.begin(), placed.end(), [](const auto& a, const auto& b) {
+    return a.file_offset + a.length > b.file_offset;
+  });
+  if (overlap != placed.end()) return Broken(inode.id, "what is moved overlaps");
+  return placed;
+}
+
+std::vector<ExtentEdit> MetadataState::Impl::Edit(Inode& inode, std::vector<ExtentEdit> edits) {
+  for (const ExtentEdit& edit : edits) {
+    Occupy(inode.id, std::span(inode.extents).subspan(edit.index, edit.count), edit.now);
+  }
+  encoded_size -= kEncodedExtent * inode.extents.size();
+  std::vector<ExtentEdit> back = ApplyEdits(inode.extents, std::move(edits));
+  encoded_size += kEncodedExtent * inode.extents.size();
+  return back;
 }
 
 void MetadataState::Impl::ReplaceExtents(Inode& inode, std::vector<FileExtent> extents, uint64_t size,
                                          uint64_t modified_s) {
   Occupy(inode.id, inode.extents, extents);
+  encoded_size += kEncodedExtent * extents.size();
+  encoded_size -= kEncodedExtent * inode.extents.size();
   undo.emplace_back([this, &inode, old_extents = std::exchange(inode.extents, std::move(extents)),
                      old_size = std::exchange(inode.size, size),
                      old_modified = std::exchange(inode.modified_s, modified_s)] {
@@ -353,14 +423,23 @@ void MetadataState::Impl::ReplaceExtents(Inode& inode, std::vector<FileExtent> e
 }
 
 void MetadataState::Impl::Occupy(InodeId id, std::span<const FileExtent> before, std::span<const FileExtent> after) {
-  for (const FileExtent& extent : after) {
-    files_in_zone[geometry.ZoneOf(extent.device_offset)].Add(id, BlocksOf(geometry, extent));
-  }
-  for (const FileExtent& extent : before) {
-    const auto zone = files_in_zone.find(geometry.ZoneOf(extent.device_offset));
-    zone->second.Remove(id, BlocksOf(geometry, extent));
+  // From the end: nothing behind it has to move up.
+  for (size_t i = before.size(); i-- > 0;) {
+    const auto zone = files_in_zone.find(geometry.ZoneOf(before[i].device_offset));
+    zone->second.Remove(id, before[i].file_offset, BlocksOf(geometry, before[i]));
     if (zone->second.extents.empty()) files_in_zone.erase(zone);
   }
+  for (const FileExtent& extent : after) {
+    files_in_zone[geometry.ZoneOf(extent.device_offset)].Add(id, extent.file_offset, BlocksOf(geometry, extent));
+  }
+}
+
+std::vector<FileExtent> MetadataState::Impl::ExtentsIn(const ZoneFiles& files, const Inode& inode) const {
+  std::vector<FileExtent> extents;
+  for (const uint64_t file_offset : files.extents.at(inode.id)) {
+    extents.push_back(*FindExtent(inode.extents, file_offset));
+  }
+  return extents;
 }
 
 Status MetadataState::Impl::Do(const SetLogRegion& op) {
@@ -383,6 +462,7 @@ Status MetadataState::Impl::Do(const SetLogRegion& op) {
   });
   if (adds) {
     regions.push_back(op.region);
+    encoded_size += kEncodedRegion;
   } else {
     regions[op.index] = op.region;
   }
@@ -394,6 +474,8 @@ Status MetadataState::Impl::Do(const SetLogRegion& op) {
 Status MetadataState::Impl::Do(const SetLogRegions& op) {
   ISOZONE_ASSIGN_OR_RETURN(Inode * inode, ChangeFile(op.inode, /*log=*/true));
   ISOZONE_ASSIGN_OR_RETURN(const uint64_t size, CheckRegions(geometry, op.inode, op.regions));
+  encoded_size += kEncodedRegion * op.regions.size();
+  encoded_size -= kEncodedRegion * inode->regions.size();
   undo.emplace_back([inode, old_regions = std::exchange(inode->regions, op.regions),
                      old_size = std::exchange(inode->size, size),
                      old_modified = std::exchange(inode->modified_s, op.modified_s)] {
@@ -419,6 +501,7 @@ Status MetadataState::Impl::Do(const SetAttributes& op) {
 
 Status MetadataState::Impl::Do(const SetZoneGroups& op) {
   ISOZONE_RETURN_IF_ERROR(CheckZoneGroups(geometry, *op.groups));
+  encoded_size += EncodedSize(op.groups.get()) - EncodedSize(zone_groups.get());
   undo.emplace_back([this, old_groups = std::exchange(zone_groups, op.groups)] { zone_groups = old_groups; });
   return {};
 }
@@ -439,6 +522,7 @@ MetadataState::MetadataState(const DeviceGeometry& geometry) : impl_(std::make_u
   Inode root;
   root.id = kRootInode;
   root.is_directory = true;
+  impl_->encoded_size = kEncodedFooter + EncodedSize(root);
   impl_->inodes.emplace(kRootInode, std::move(root));
   impl_->directories.emplace(kRootInode, Directory());
 }
@@ -460,7 +544,9 @@ Result<MetadataState> MetadataState::Restore(const DeviceGeometry& geometry, std
   }
   impl.next_id = std::max(impl.next_id, next_id);
   impl.zone_groups = std::move(zone_groups);
+  impl.encoded_size = kEncodedFooter + EncodedSize(impl.zone_groups.get());
   for (const auto& [id, inode] : impl.inodes) {
+    impl.encoded_size += EncodedSize(inode);
     impl.Occupy(id, {}, inode.extents);
     for (const InodeLink& link : inode.links) {
       const auto parent = impl.directories.find(link.parent);
@@ -473,15 +559,20 @@ Result<MetadataState> MetadataState::Restore(const DeviceGeometry& geometry, std
   return state;
 }
 
-Status MetadataState::Apply(std::span<const MetadataOp> ops) {
+Status MetadataState::Apply(std::span<const MetadataOp> ops, const Admit& admit) {
   Impl& impl = *impl_;
+  const uint64_t size_before = impl.encoded_size;
   Status status;
   for (const MetadataOp& op : ops) {
     status = std::visit([&](const auto& o) { return impl.Do(o); }, op);
     if (!status.ok()) break;
   }
   if (status.ok()) status = impl.CheckLinkCounts();
-  if (!status.ok()) impl.Rollback();
+  if (status.ok() && admit && impl.encoded_size > size_before) status = admit(impl.encoded_size);
+  if (!status.ok()) {
+    impl.Rollback();
+    impl.encoded_size = size_before;
+  }
   impl.undo.clear();
   impl.relinked.clear();
   return status;
@@ -517,12 +608,20 @@ const std::map<std::string, InodeId, std::less<>>& MetadataState::Children(Inode
   return impl_->Children(directory);
 }
 
-std::vector<InodeId> MetadataState::FilesIn(ZoneId zone) const {
-  std::vector<InodeId> files;
+std::vector<MetadataState::OwnedExtent> MetadataState::ExtentsIn(ZoneId zone) const {
+  std::vector<OwnedExtent> owned;
   const auto found = impl_->files_in_zone.find(zone);
-  if (found == impl_->files_in_zone.end()) return files;
-  for (const auto& [id, extents] : found->second.extents) files.push_back(id);
-  return files;
+  if (found == impl_->files_in_zone.end()) return owned;
+  for (const auto& [id, offsets] : found->second.extents) {
+    for (const FileExtent& extent : impl_->ExtentsIn(found->second, *Find(id))) owned.push_back({id, extent});
+  }
+  return owned;
+}
+
+std::vector<FileExtent> MetadataState::ExtentsIn(ZoneId zone, InodeId inode) const {
+  const auto found = impl_->files_in_zone.find(zone);
+  if (found == impl_->files_in_zone.end() || !found->second.extents.contains(inode)) return {};
+  return impl_->ExtentsIn(found->second, *Find(inode));
 }
 
 uint64_t MetadataState::BlocksIn(ZoneId zone) const {
@@ -547,6 +646,8 @@ std::vector<std::string> MetadataState::PathsOf(InodeId id) const {
 
 InodeId MetadataState::NextId() const { return impl_->next_id; }
 
+uint64_t MetadataState::encoded_size() const { return impl_->encoded_size; }
+
 size_t MetadataState::size() const { return impl_->inodes.size(); }
 
 const Inode* MetadataState::Next(InodeId after) const {
@@ -556,14 +657,17 @@ const Inode* MetadataState::Next(InodeId after) const {
 
 Status MetadataState::CheckInvariants() const {
   if (impl_->zone_groups) ISOZONE_RETURN_IF_ERROR(CheckZoneGroups(impl_->geometry, *impl_->zone_groups));
+  uint64_t encoded_size = kEncodedFooter + EncodedSize(impl_->zone_groups.get());
   const Inode* root = Find(kRootInode);
   if (root == nullptr || !root->is_directory) return Broken(kRootInode, "the root directory is missing");
   size_t links = 0;
   decltype(impl_->files_in_zone) files_in_zone;
   for (const auto& [id, inode] : impl_->inodes) {
     ISOZONE_RETURN_IF_ERROR(CheckContent(impl_->geometry, inode));
+    encoded_size += EncodedSize(inode);
     for (const FileExtent& extent : inode.extents) {
-      files_in_zone[impl_->geometry.ZoneOf(extent.device_offset)].Add(id, BlocksOf(impl_->geometry, extent));
+      files_in_zone[impl_->geometry.ZoneOf(extent.device_offset)].Add(id, extent.file_offset,
+                                                                      BlocksOf(impl_->geometry, extent));
     }
     ISOZONE_RETURN_IF_ERROR(CheckLinkCount(inode));
     for (const InodeLink& link : inode.links) {
@@ -572,6 +676,7 @@ Status MetadataState::CheckInvariants() const {
     }
     links += inode.links.size();
   }
+  if (encoded_size != impl_->encoded_size) return Broken(kRootInode, "the size of a checkpoint is not known");
   if (files_in_zone != impl_->files_in_zone) return Broken(kRootInode, "the files of some zone are not known");
   // Every directory is reached from the root, so none lies in itself; and there is no entry without a link.
   size_t entries = 0;

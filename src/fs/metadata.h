@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -101,7 +102,8 @@ struct AppendExtents {
   std::vector<FileExtent> extents;
   uint64_t modified_s = 0;
 };
-// Runs of the file were copied elsewhere: garbage collection. Each run lies in one extent.
+// Runs of the file were copied elsewhere: garbage collection. Each run lies in one extent, and no two overlap. What
+// becomes of the list: extents.h, PlanEdits.
 struct MoveExtents {
   InodeId inode;
   std::vector<ExtentMove> moves;
@@ -152,15 +154,27 @@ class MetadataState {
   MetadataState& operator=(MetadataState&&) noexcept;
   ~MetadataState();
 
-  // All of `ops` or, with kCorruption saying which invariant of which inode would break, none.
-  Status Apply(std::span<const MetadataOp> ops);
+  // All of `ops` or, with kCorruption saying which invariant of which inode would break, none. Where they make the state
+  // larger, `admit` is asked first, if there is one, whether encoded_size may become so many bytes; what it answers is
+  // returned.
+  using Admit = std::function<Status(uint64_t encoded_size)>;
+  Status Apply(std::span<const MetadataOp> ops, const Admit& admit = {});
+  // Bytes that the records of a checkpoint of this state take, exactly. Kept up to date by Apply.
+  uint64_t encoded_size() const;
 
   const Inode* Find(InodeId id) const;                                 // null: none
   const Inode* Child(InodeId directory, std::string_view name) const;  // null: none
   // The inode at an absolute path; kNotFound, kNotDirectory.
   Result<const Inode*> Lookup(std::string_view path) const;
-  // The files that have extents in `zone`. Kept up to date by Apply; about 64 bytes for each file in each zone.
-  std::vector<InodeId> FilesIn(ZoneId zone) const;
+  // What files have in `zone`, by file, and of each in file order. From an index that Apply keeps up to date, of about 90
+  // bytes for each file in each zone and 8 to 16 for each extent.
+  struct OwnedExtent {
+    InodeId inode;
+    FileExtent extent;
+  };
+  std::vector<OwnedExtent> ExtentsIn(ZoneId zone) const;
+  // Those of one file.
+  std::vector<FileExtent> ExtentsIn(ZoneId zone, InodeId inode) const;
   // Bytes that their extents in `zone` take, each by itself in whole blocks.
   uint64_t BlocksIn(ZoneId zone) const;
   // The children of a directory, by name.

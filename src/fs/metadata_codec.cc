@@ -23,10 +23,7 @@ enum class OpCode : uint8_t {
   kCheckpointFooter = 255,
 };
 
-constexpr size_t kLinkBytesMin = 10;
-constexpr size_t kExtentBytes = 16;
 constexpr size_t kMoveBytes = 24;
-constexpr size_t kRegionBytes = 29;
 constexpr size_t kGroupBytes = 2;
 constexpr size_t kZoneGroupBytes = 3;
 
@@ -198,6 +195,7 @@ class Decoder {
         return op;
       }
       case OpCode::kSetZoneGroups:
+        if (inode.value() != 0) ok_ = false;  // they belong to none
         return SetZoneGroups{GetZoneGroups()};
       case OpCode::kMoveExtents:
         return MoveExtents{inode, GetMoves()};
@@ -220,7 +218,7 @@ class Decoder {
     inode.kind = static_cast<FileKind>(kind);
     inode.lifetime = GetLifetime();
     inode.level = GetLevel();
-    inode.links.resize(in_.GetCount(kLinkBytesMin));
+    inode.links.resize(in_.GetCount(kEncodedLink));
     for (InodeLink& link : inode.links) link = GetLink();
     inode.extents = GetExtents();
     inode.regions = GetRegions();
@@ -244,7 +242,7 @@ class Decoder {
   }
   std::vector<FileExtent> GetExtents() {
     auto file_offset = in_.Get<uint64_t>();
-    std::vector<FileExtent> extents(in_.GetCount(kExtentBytes));
+    std::vector<FileExtent> extents(in_.GetCount(kEncodedExtent));
     if (extents.empty() && file_offset != 0) ok_ = false;
     for (FileExtent& extent : extents) {
       extent.file_offset = file_offset;
@@ -287,7 +285,7 @@ class Decoder {
     return groups;
   }
   std::vector<LogRegion> GetRegions() {
-    std::vector<LogRegion> regions(in_.GetCount(kRegionBytes));
+    std::vector<LogRegion> regions(in_.GetCount(kEncodedRegion));
     for (LogRegion& region : regions) region = GetRegion();
     return regions;
   }
@@ -297,6 +295,18 @@ class Decoder {
 };
 
 }  // namespace
+
+uint64_t EncodedSize(const Inode& inode) {
+  uint64_t size = kEncodedInode + kEncodedExtent * inode.extents.size() + kEncodedRegion * inode.regions.size();
+  for (const InodeLink& link : inode.links) size += kEncodedLink + link.name.size();
+  return size;
+}
+
+uint64_t EncodedSize(const ZoneGroups* groups) {
+  constexpr uint64_t kFixed = 29;
+  if (groups == nullptr) return 0;
+  return kFixed + kGroupBytes * groups->group_count() + kZoneGroupBytes * groups->group_of_zone.size();
+}
 
 void EncodeRecord(std::span<const MetadataOp> ops, std::vector<std::byte>& out) {
   Encoder encoder(out);

@@ -12,6 +12,17 @@
 
 namespace isozone {
 
+// Bytes of an inode in a checkpoint: of its record, prefix included, without links, extents and regions; and of each of
+// these.
+inline constexpr uint64_t kEncodedInode = 45;
+inline constexpr uint64_t kEncodedLink = 10;  // and its name
+inline constexpr uint64_t kEncodedExtent = 16;
+inline constexpr uint64_t kEncodedRegion = 29;
+uint64_t EncodedSize(const Inode& inode);
+// The same of zone groups (null: none) and of the footer.
+uint64_t EncodedSize(const ZoneGroups* groups);
+inline constexpr uint64_t kEncodedFooter = 29;
+
 // The last record of a checkpoint.
 struct CheckpointFooter {
   uint64_t inodes = 0;

@@ -41,26 +41,12 @@ DeviceStatus WriteDurably(ZonedDevice& device, DeviceOffset offset, std::span<st
     request.offset = offset;
     request.data = blocks.data();
     request.length = std::min<uint64_t>(blocks.size(), TransferMax(device.geometry()));
-    request.fua = request.length == blocks.size();
+    request.fua = request.length == blocks.size() || !device.geometry().fua_covers_zone;
     if (const DeviceStatus status = SubmitAndWait(device, request); status != DeviceStatus::kSuccess) return status;
     offset = DeviceOffset(offset.value() + request.length);
     blocks = blocks.subspan(request.length);
   }
   return DeviceStatus::kSuccess;
-}
-
-Status WriteDurably(ZonedDevice& device, ZoneLease& lease, std::span<std::byte> blocks) {
-  const uint32_t zone = lease.zone().value();
-  const uint64_t offset = lease.write_pointer();
-  if (!lease.BeginWrite()) return Status::IoError(fmt::format("metadata zone {} was taken away", zone));
-  const DeviceStatus status = WriteDurably(device, lease.next(), blocks);
-  if (status == DeviceStatus::kSuccess) {
-    lease.EndWrite(blocks.size());
-    return {};
-  }
-  lease.EndFailedWrite(status);
-  return Status::IoError(fmt::format("write of {} bytes of metadata in zone {} at {} failed: {}", blocks.size(), zone,
-                                     offset, DeviceStatusName(status)));
 }
 
 Status FlushDevice(ZonedDevice& device) {
@@ -76,6 +62,28 @@ Status ManageZone(ZonedDevice& device, DeviceOp op, ZoneId zone) {
   request.offset = device.geometry().ZoneStart(zone);
   SubmitAndWait(device, request);
   return ToStatus(device.geometry(), request);
+}
+
+void PendingRequests::Submit(DeviceRequest& request, size_t in_flight_max) {
+  {
+    const MutexLock lock(mu_);
+    while (in_flight_ >= in_flight_max) changed_.Wait(mu_);
+    ++in_flight_;
+  }
+  request.context = this;
+  request.done = [](DeviceRequest& done) { static_cast<PendingRequests*>(done.context)->Done(); };
+  device_.Submit(request);
+}
+
+void PendingRequests::Wait() {
+  const MutexLock lock(mu_);
+  while (in_flight_ > 0) changed_.Wait(mu_);
+}
+
+void PendingRequests::Done() {
+  const MutexLock lock(mu_);
+  --in_flight_;
+  changed_.SignalAll();  // under the lock: the waiter may destroy this as soon as it sees zero
 }
 
 }  // namespace isozone

@@ -326,8 +326,17 @@ class NaiveModel {
     zone_groups = op.groups;
     return true;
   }
-  // Each move lies in one extent, and in none twice. The extents of this model may overlap.
+  // Each move lies in one extent, and in none twice, of zones in which no two extents overlap.
   static bool AreIn(std::span<const FileExtent> extents, std::span<const ExtentMove> moves) {
+    std::set<ZoneId> zones;
+    for (const ExtentMove& move : moves) zones.insert(Geometry().ZoneOf(move.from));
+    std::set<uint64_t> in_zones;
+    for (const FileExtent& extent : extents) {
+      if (!zones.contains(Geometry().ZoneOf(extent.device_offset))) continue;
+      for (uint64_t i = 0; i < extent.length; ++i) {
+        if (!in_zones.insert(extent.device_offset.value() + i).second) return false;
+      }
+    }
     size_t found = 0;
     for (const FileExtent& extent : extents) {
       const uint64_t end = extent.device_offset.value() + extent.length;
@@ -342,14 +351,18 @@ class NaiveModel {
     }
     return found == moves.size();
   }
-  // Cuts every extent at every end of a move, and then looks at each piece.
+  // Cuts every extent at every end of a move, and then looks at each piece. Joins what is moved or cut with neighbours.
   bool Do(const MoveExtents& op) {
     Inode* inode = Get(op.inode);
     if (inode == nullptr || inode->is_directory || inode->kind == FileKind::kLog) return false;
     if (!AreIn(inode->extents, op.moves)) return false;
     std::vector<FileExtent> pieces;
+    std::vector<bool> touched;  // of each piece: its extent was
     for (const FileExtent& extent : inode->extents) {
       const uint64_t begin = extent.device_offset.value();
+      const bool moves_here = std::any_of(op.moves.begin(), op.moves.end(), [&](const ExtentMove& move) {
+        return move.from.value() >= begin && move.from.value() < begin + extent.length;
+      });
       std::set<uint64_t> cuts = {begin, begin + extent.length};
       for (const ExtentMove& move : op.moves) {
         for (const uint64_t at : {move.from.value(), move.from.value() + move.length}) {
@@ -364,10 +377,17 @@ class NaiveModel {
           break;
         }
         pieces.push_back(piece);
+        touched.push_back(moves_here);
       }
     }
     inode->extents.clear();
-    for (const FileExtent& piece : pieces) AppendExtent(inode->extents, piece, Geometry().zone_size);
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      if (touched[i] || (i > 0 && touched[i - 1])) {
+        AppendExtent(inode->extents, pieces[i], Geometry().zone_size);
+      } else {
+        inode->extents.push_back(pieces[i]);
+      }
+    }
     return true;
   }
   bool Do(const SetAttributes& op) {

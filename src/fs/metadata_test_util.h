@@ -85,6 +85,13 @@ class RecordMaker {
     return {SetAttributes{file->id, Lifetime::kLong, random_.Next()}};
   }
 
+  // A file goes; where there is none, nothing really changes.
+  std::vector<MetadataOp> Remove(const MetadataState& state) {
+    const Inode* file = state.size() > 1 ? Pick(state) : state.Find(kRootInode);
+    if (file->id == kRootInode) return {SetAttributes{kRootInode, Lifetime::kNotSet, random_.Next()}};
+    return {RemoveLink{file->id, file->links.front()}, RemoveInode{file->id}};
+  }
+
  private:
   std::string NewName() { return "a-name-of-some-length-" + std::to_string(++names_) + ".sst"; }
   FileExtent Extent(uint64_t file_offset) {

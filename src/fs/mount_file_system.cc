@@ -20,9 +20,8 @@ namespace isozone {
 namespace {
 
 // What the metadata says of the zones: live bytes, use, lifetime.
-Status AdoptZones(FsCore& core, std::span<const std::pair<ZoneId, ZoneUse>> metadata_zones)
-    ISOZONE_REQUIRES(core.namespace_mutex) {
-  for (const auto& [zone, use] : metadata_zones) ISOZONE_RETURN_IF_ERROR(core.pool->AdoptMetadata(zone, use));
+Status AdoptZones(FsCore& core, std::span<const ZoneId> metadata_zones) ISOZONE_REQUIRES(core.namespace_mutex) {
+  for (const ZoneId zone : metadata_zones) ISOZONE_RETURN_IF_ERROR(core.pool->AdoptMetadata(zone));
   std::vector<bool> has_lifetime(core.geometry().zone_count);  // a zone keeps that of the first file in it
   std::vector<uint64_t> live(core.geometry().zone_count);      // bytes
   for (const Inode* inode = core.state.Next(InodeId()); inode != nullptr; inode = core.state.Next(inode->id)) {
@@ -104,7 +103,8 @@ void KeepZonesOf(std::span<const MetadataOp> seals, ZonePool& pool) {
 Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevice> device,
                                                       const MountOptions& options) {
   ISOZONE_ASSIGN_OR_RETURN(const auto policy, MakePlacementPolicy(options.policy));
-  ISOZONE_ASSIGN_OR_RETURN(RecoveredMetadata recovered, RecoverMetadata(*device));
+  ISOZONE_ASSIGN_OR_RETURN(MetadataReading reading, ReadMetadata(*device));
+  RecoveredMetadata& recovered = reading.metadata;
   auto core = std::make_shared<FsCore>(std::move(device), options, recovered.label, recovered.uuid,
                                        std::move(recovered.state), policy->parallel());
   const bool read_only = options.read_only || core->device->read_only();
@@ -116,11 +116,13 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   // With fewer groups than two files are wide, those who write would leave one another nothing.
   pool_options.keep_away = pool_options.groups->count() >= 2 * options.stripe_width;
   pool_options.read_only = read_only;
+  pool_options.metadata_copies = recovered.copies_wanted;
   pool_options.make_durable = [c = core.get()] { return c->journal->Sync(c->journal->last_sequence()); };
   pool_options.want_checkpoint = [c = core.get()] { return c->journal->WantCheckpoint(); };
   pool_options.checkpoint_pending = [c = core.get()](uint64_t number) { return c->journal->CheckpointPending(number); };
   pool_options.want_space = [c = core.get()] { c->collector->Wake(); };
   ISOZONE_ASSIGN_OR_RETURN(core->pool, ZonePool::Create(*core->device, std::move(pool_options)));
+  core->device->OnRefusal([pool = core->pool.get()] { pool->NoteRefusal(); });
   GcOptions gc = options.gc;
   gc.scheme = options.GcScheme();
   core->collected = std::make_unique<CollectedFiles>(*core);
@@ -129,7 +131,7 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   if (read_only) {
     const MutexLock lock(core->namespace_mutex);
     ISOZONE_RETURN_IF_ERROR(AdoptZones(*core, recovered.zones));
-    auto follower = std::make_unique<Follower>(*core, recovered.zones);
+    auto follower = std::make_unique<Follower>(*core, std::move(reading));
     return std::unique_ptr<FileSystem>(std::make_unique<MountedFileSystem>(core, std::move(follower)));
   }
 
@@ -138,7 +140,11 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   {
     // From the seals in the state to their record in the journal nothing may take a checkpoint.
     const MutexLock lock(core->namespace_mutex);
-    const auto named = NamedZones(core->geometry(), core->state, recovered.zones);
+    auto named = NamedZones(core->geometry(), core->state, recovered.zones);
+    // A copy that is behind may become the only one, until it was written anew: nothing that it names may change.
+    for (const ZoneId zone : recovered.behind_zones) {
+      if (named.emplace(zone, 0).second) core->pool->ResetBeforeUse(zone);
+    }
     ISOZONE_ASSIGN_OR_RETURN(seals, SealOpenLogs(*core));
     ISOZONE_RETURN_IF_ERROR(core->state.Apply(seals));
     ISOZONE_RETURN_IF_ERROR(AdoptZones(*core, recovered.zones));

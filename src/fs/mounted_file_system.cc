@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 
 #include <fmt/format.h>
@@ -79,10 +80,15 @@ FileAttributes MountedFileSystem::AttributesOf(const Inode& inode) const {
   a.modified_s = inode.modified_s;
   a.links = static_cast<uint32_t>(inode.links.size());
   if (const auto file = core_->FindOpen(inode.id)) a.size = file->size();
-  const uint64_t block = core_->geometry().block_size;
-  for (const FileExtent& e : inode.extents) a.allocated += RoundUp(e.length, block);
-  for (const LogRegion& r : inode.regions) a.allocated += r.open() ? 0 : r.end - r.begin;
   return a;
+}
+
+uint64_t MountedFileSystem::AllocatedBytesOf(const Inode& inode) const {
+  const uint64_t block = core_->geometry().block_size;
+  uint64_t bytes = 0;
+  for (const FileExtent& e : inode.extents) bytes += RoundUp(e.length, block);
+  for (const LogRegion& r : inode.regions) bytes += r.open() ? 0 : r.end - r.begin;
+  return bytes;
 }
 
 Result<FileAttributes> MountedFileSystem::Stat(std::string_view path) {
@@ -105,14 +111,39 @@ Result<FileAttributes> MountedFileSystem::Stat(std::string_view path) {
 
 Result<std::vector<DirectoryEntry>> MountedFileSystem::List(std::string_view directory) {
   ISOZONE_RETURN_IF_ERROR(Follow());
-  const MutexLock lock(mutex());
-  ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, core_->state.Lookup(directory));
-  if (!inode->is_directory) return Status::NotDirectory(fmt::format("'{}' is not a directory", directory));
+  InodeId id;
+  {
+    const MutexLock lock(mutex());
+    ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, core_->state.Lookup(directory));
+    if (!inode->is_directory) return Status::NotDirectory(fmt::format("'{}' is not a directory", directory));
+    id = inode->id;
+  }
   std::vector<DirectoryEntry> entries;
-  for (const auto& [name, id] : core_->state.Children(inode->id)) {
-    entries.push_back({name, AttributesOf(*core_->state.Find(id))});
+  for (bool more = true; more;) {
+    std::vector<DirectoryEntry> batch = ListBehind(id, entries.empty() ? nullptr : &entries.back().name);
+    more = batch.size() == kListBatch;
+    entries.insert(entries.end(), std::make_move_iterator(batch.begin()), std::make_move_iterator(batch.end()));
   }
   return entries;
+}
+
+std::vector<DirectoryEntry> MountedFileSystem::ListBehind(InodeId directory, const std::string* after) const {
+  std::vector<DirectoryEntry> entries;
+  const MutexLock lock(mutex());
+  if (core_->state.Find(directory) == nullptr) return entries;  // it was removed meanwhile
+  const auto& children = core_->state.Children(directory);
+  for (auto child = after == nullptr ? children.begin() : children.upper_bound(*after);
+       child != children.end() && entries.size() < kListBatch; ++child) {
+    entries.push_back({child->first, AttributesOf(*core_->state.Find(child->second))});
+  }
+  return entries;
+}
+
+Result<uint64_t> MountedFileSystem::AllocatedBytes(std::string_view path) {
+  ISOZONE_RETURN_IF_ERROR(Follow());
+  const MutexLock lock(mutex());
+  ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, core_->state.Lookup(path));
+  return AllocatedBytesOf(*inode);
 }
 
 Status MountedFileSystem::PutNew(const Place& place, Inode inode, const Inode* replaced) {
@@ -179,9 +210,11 @@ Status MountedFileSystem::CommitUnlink(const Inode& replaced, std::span<const Me
   const bool last = replaced.links.size() == 1;
   // A region that a writer has open is given back by the writer.
   const auto space = SpaceOfInode(replaced);
-  // A WAL is short-lived to RocksDB; the inodes of logs do not keep hints.
-  const Lifetime lifetime = replaced.kind == FileKind::kLog ? Lifetime::kShort : replaced.lifetime;
+  // Where nothing was said of a log, it is most likely a WAL.
+  const bool unknown_log = replaced.kind == FileKind::kLog && replaced.lifetime == Lifetime::kNotSet;
+  const Lifetime lifetime = unknown_log ? Lifetime::kShort : replaced.lifetime;
   ISOZONE_RETURN_IF_ERROR(core_->Commit(ops).status());
+  if (const auto file = core_->FindOpen(id); last && file != nullptr) file->NoteRemoved();
   if (last) NoteDeletion(lifetime, space);
   if (last) core_->ReleaseSpace(id, space);
   if (last) ReleaseUnread(id);
@@ -208,9 +241,9 @@ Status MountedFileSystem::Rename(std::string_view from, std::string_view to) {
     // Two names of one file, or the same name: as POSIX has it, nothing happens.
     return Status::Ok();
   }
-  if (replaced != nullptr) {
-    if (replaced->is_directory) return Status::IsDirectory(fmt::format("'{}' is a directory", to));
-    if (source.existing->is_directory) return Status::NotDirectory(fmt::format("'{}' is not a directory", to));
+  if (replaced != nullptr && replaced->is_directory != source.existing->is_directory) {
+    return replaced->is_directory ? Status::IsDirectory(fmt::format("'{}' is a directory", to))
+                                  : Status::NotDirectory(fmt::format("'{}' is not a directory", to));
   }
   if (source.existing->is_directory) {
     for (const Inode* up = core_->state.Find(target.parent); up->id != kRootInode;
@@ -219,6 +252,9 @@ Status MountedFileSystem::Rename(std::string_view from, std::string_view to) {
         return Status::InvalidArgument(fmt::format("'{}' cannot be moved into itself", from));
       }
     }
+  }
+  if (replaced != nullptr && replaced->is_directory && !core_->state.Children(replaced->id).empty()) {
+    return Status::NotEmpty(fmt::format("'{}' is not empty", to));
   }
   std::vector<MetadataOp> ops;
   if (replaced != nullptr) AddUnlinkOps(*replaced, {target.parent, target.name}, ops);
@@ -364,13 +400,14 @@ std::unique_ptr<FileWriter> MountedFileSystem::MakeWriter(std::shared_ptr<OpenFi
   const size_t buffer = BufferSize(kind);
   std::unique_ptr<WriteSink> sink;
   if (kind == FileKind::kLog) {
-    sink = MakeLogSink(*core_, file->id(), data.lifetime, core_->parallel ? LogOptions() : SinkOptions());
+    sink = MakeLogSink(*core_, *file, data.lifetime, core_->parallel ? LogOptions() : SinkOptions());
   } else {
     const bool striped = kind == FileKind::kData && core_->parallel;
     sink = MakeDataSink(*core_, file->id(), data, striped ? StripeOptions(buffer) : SinkOptions());
   }
-  sink->SetIoClass(io_class);
-  return std::make_unique<BufferedWriter>(core_, std::move(file), std::move(sink), data, buffer);
+  auto writer = std::make_unique<BufferedWriter>(core_, std::move(file), std::move(sink), data, buffer);
+  writer->SetIoClass(io_class);
+  return writer;
 }
 
 Result<std::unique_ptr<FileWriter>> MountedFileSystem::Create(std::string_view path, const CreateOptions& options) {
@@ -468,10 +505,7 @@ Status MountedFileSystem::Overwrite(std::string_view path, uint64_t offset, std:
     inode = *found;
   }
   if (inode.kind == FileKind::kLog) return Status::NotSupported(fmt::format("'{}' is a log: it only grows", path));
-  if (offset > inode.size) {
-    return Status::InvalidArgument(
-        fmt::format("'{}' has {} bytes; writing at {} would leave a hole", path, inode.size, offset));
-  }
+  ISOZONE_RETURN_IF_ERROR(CheckNoHole(inode.size, offset));
   if (data.empty()) return Status::Ok();
   return OverwriteFile(*core_, inode.id, offset, data);
 }
@@ -513,12 +547,14 @@ FileSystemStats MountedFileSystem::Stats() const {
   stats.zone_waits = pool.waits;
   stats.zone_wait_ns = pool.wait_ns;
   stats.mixed_classes = pool.mixed_classes;
-  stats.throttled_flushes = pool.throttled;
+  stats.pace_wait_ns = pool.pace_ns;
+  stats.reset_written_percent = pool.reset_written_percent;
   stats.deletion_delays_ns = pool.deletion_delays_ns;
   stats.gc = core_->collector->Stats();
   stats.gc.space_waits = pool.space_waits;
   stats.write_gap_wait_ns = core_->engine.GapWaits();
   stats.device = core_->device->counters();
+  stats.refused_writes = core_->device->stats().refusals;
   return stats;
 }
 
@@ -535,6 +571,7 @@ Status MountedFileSystem::VisitFiles(const std::function<void(const FileDetails&
       inode = *next;
       details.paths = core_->state.PathsOf(inode.id);
       details.attributes = AttributesOf(inode);
+      details.allocated = AllocatedBytesOf(inode);
     }
     last = inode.id;
     if (inode.kind == FileKind::kLog) {
@@ -545,6 +582,16 @@ Status MountedFileSystem::VisitFiles(const std::function<void(const FileDetails&
     }
     visit(details);
   }
+}
+
+MetadataCopies MountedFileSystem::Metadata() const {
+  if (follower_ != nullptr) return follower_->Metadata();
+  return {core_->journal->copies_wanted(), core_->journal->Copies()};
+}
+
+Status MountedFileSystem::RestoreMetadataCopies() {
+  if (read_only()) return Status::ReadOnly("the file system is mounted read-only");
+  return core_->journal->RestoreCopies();
 }
 
 std::string MountedFileSystem::read_only_reason() const {

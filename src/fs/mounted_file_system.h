@@ -29,6 +29,7 @@ class MountedFileSystem final : public FileSystem {
 
   Result<FileAttributes> Stat(std::string_view path) override;
   Result<std::vector<DirectoryEntry>> List(std::string_view directory) override;
+  Result<uint64_t> AllocatedBytes(std::string_view path) override;
   Status CreateDirectory(std::string_view path) override;
   Status CreateDirectories(std::string_view path) override;
   Status RemoveDirectory(std::string_view path) override;
@@ -54,11 +55,18 @@ class MountedFileSystem final : public FileSystem {
   std::string uuid() const override { return core_->uuid; }
   const MountOptions& options() const override { return core_->options; }
   const ZonedDevice& device() const override { return *core_->device; }
+  MetadataCopies Metadata() const override;
+  Status RestoreMetadataCopies() override;
   std::string read_only_reason() const override;
   Result<CopyStats> CollectGarbage(double free_percent, const Collector::Progress& progress) override;
   GcPlan PlanGarbageCollection(bool all) const override;
   Status SetGc(const GcOptions& options) override;
   Status Settle() override;
+
+  // Names that List takes under the namespace mutex at a time.
+  static constexpr size_t kListBatch = 1000;
+  // What it works on; for tests that hold a lock.
+  FsCore& core() const { return *core_; }
 
  private:
   bool read_only() const { return core_->journal == nullptr; }
@@ -76,6 +84,10 @@ class MountedFileSystem final : public FileSystem {
   Result<Place> FindPlace(std::string_view path) const ISOZONE_REQUIRES(core_->namespace_mutex);
   Result<const Inode*> FindFile(std::string_view path) const ISOZONE_REQUIRES(core_->namespace_mutex);
   FileAttributes AttributesOf(const Inode& inode) const ISOZONE_REQUIRES(core_->namespace_mutex);
+  uint64_t AllocatedBytesOf(const Inode& inode) const;
+  // Up to kListBatch children of `directory` with names behind `after` (null: from the first on).
+  std::vector<DirectoryEntry> ListBehind(InodeId directory, const std::string* after) const
+      ISOZONE_EXCLUDES(core_->namespace_mutex);
 
   // What removing one name of `inode` takes: the link, and with the last one the inode.
   static void AddUnlinkOps(const Inode& inode, const InodeLink& link, std::vector<MetadataOp>& ops);

@@ -1,7 +1,6 @@
 #include "fs/open_file.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cstring>
 #include <utility>
 
@@ -69,13 +68,11 @@ void OpenFile::DropMemory() {
   size_.store(extents_.empty() ? 0 : extents_.back().file_offset + extents_.back().length, std::memory_order_release);
 }
 
-void OpenFile::Move(std::span<const ExtentMove> moves, std::function<void()> released) {
+void OpenFile::Move(std::span<const FileExtent> placed, std::function<void()> released) {
   std::shared_ptr<ReadPin> before;
   {
     const ExclusiveLock lock(mu_);
-    auto moved = MoveRuns(extents_, moves, zone_size_);
-    assert(moved);
-    extents_ = std::move(*moved);
+    ApplyEdits(extents_, PlanEdits(extents_, placed, zone_size_));
     before = std::exchange(pin_, std::make_shared<ReadPin>());
     before->next_ = pin_;
     before->on_last_ = std::move(released);

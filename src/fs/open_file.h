@@ -64,6 +64,9 @@ class OpenFile {
   FileKind kind() const { return kind_; }
   uint64_t size() const { return size_.load(std::memory_order_acquire); }
   Status damage() const;
+  // Its last name has gone, and the journal knows. Set under the namespace lock.
+  bool removed() const { return removed_.load(std::memory_order_acquire); }
+  void NoteRemoved() { removed_.store(true, std::memory_order_release); }
 
   // Where [offset, offset + buffer.size()) is: what memory holds is copied into `buffer` right away, the pieces on the
   // device are appended to `pieces` (file_offset relative to `offset`). Returns how many bytes of the range exist. Where
@@ -88,9 +91,9 @@ class OpenFile {
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
   // --- The collector ---
-  // `moves`, all of runs of this file, are where it is from now on. `released` is called once no read uses the old ones
-  // (perhaps now).
-  void Move(std::span<const ExtentMove> moves, std::function<void()> released);
+  // The ranges `placed`, in file order and apart, are where these say from now on. `released` is called once no read uses
+  // the old places (perhaps now).
+  void Move(std::span<const FileExtent> placed, std::function<void()> released);
 
   // --- Used by the file system, under its namespace lock ---
   bool has_writer = false;
@@ -109,6 +112,7 @@ class OpenFile {
   std::shared_ptr<ReadPin> pin_ ISOZONE_GUARDED_BY(mu_) = std::make_shared<ReadPin>();
   std::atomic<uint64_t> size_{0};
   std::atomic<uint64_t> generation_{0};
+  std::atomic<bool> removed_{false};
 };
 
 }  // namespace isozone

@@ -53,15 +53,15 @@ TEST(OpenFile, WhereAFileWasIsReleasedWithTheLastReadOfIt) {
     EXPECT_EQ(pieces.at(0).device_offset, DeviceOffset(where));
     return pin;
   };
-  const auto move = [&](uint64_t from, uint64_t to, char name) {
-    const ExtentMove moved = {DeviceOffset(from), DeviceOffset(to), 100};
-    file.Move({&moved, 1}, [&released, name] { released += name; });
+  const auto move = [&](uint64_t to, char name) {
+    const FileExtent placed = Extent(0, to, 100);
+    file.Move({&placed, 1}, [&released, name] { released += name; });
   };
   auto first = locate(4096);
   auto first_too = locate(4096);
-  move(4096, 8192, 'a');
+  move(8192, 'a');
   auto second = locate(8192);
-  move(8192, 12288, 'b');
+  move(12288, 'b');
   EXPECT_EQ(released, "");
   first.reset();
   EXPECT_EQ(released, "");
@@ -70,7 +70,7 @@ TEST(OpenFile, WhereAFileWasIsReleasedWithTheLastReadOfIt) {
   EXPECT_EQ(released, "");
   first_too.reset();
   EXPECT_EQ(released, "ab");
-  move(12288, 16384, 'c');
+  move(16384, 'c');
   EXPECT_EQ(released, "abc") << "nobody reads";
   locate(16384);
 }
@@ -80,8 +80,8 @@ TEST(OpenFile, PartsOfAFileAreMovedWhileItIsWritten) {
   const FileExtent more = Extent(4096, 8192, 100);  // joined, and not known to the journal
   file.SetMemory({&more, 1}, {});
   file.PublishSize(4196);
-  const ExtentMove moved = {DeviceOffset(5000), DeviceOffset(kZoneSize), 1000};
-  file.Move({&moved, 1}, [] {});
+  const FileExtent placed = Extent(904, kZoneSize, 1000);
+  file.Move({&placed, 1}, [] {});
   const std::vector<FileExtent> extents = file.Extents();
   ASSERT_EQ(extents.size(), 3u);
   EXPECT_EQ(extents[0].length, 904u);
@@ -136,9 +136,9 @@ TEST(OpenFile, WhatIsWrittenOutLeavesMemory) {
 // A file of two extents whose moves and reads are seen.
 class MovedFile : public ::testing::Test {
  protected:
-  void Move(uint64_t from, uint64_t to, const std::string& name) {
-    const ExtentMove move = {DeviceOffset(from), DeviceOffset(to), 10};
-    file_.Move({&move, 1}, [this, name] { released_ += name; });
+  void Move(uint64_t file_offset, uint64_t to, const std::string& name) {
+    const FileExtent placed = Extent(file_offset, to, 10);
+    file_.Move({&placed, 1}, [this, name] { released_ += name; });
   }
   std::shared_ptr<const ReadPin> BeginRead(uint64_t offset, uint64_t expected_place) {
     std::string buffer(1, '.');
@@ -153,7 +153,7 @@ class MovedFile : public ::testing::Test {
 };
 
 TEST_F(MovedFile, ReleasesItsOldPlaceAtOnceWhereNobodyReads) {
-  Move(4096, 8192, "a");
+  Move(0, 8192, "a");
   EXPECT_EQ(released_, "a");
   BeginRead(3, 8195);
   BeginRead(12, 12290);
@@ -162,7 +162,7 @@ TEST_F(MovedFile, ReleasesItsOldPlaceAtOnceWhereNobodyReads) {
 TEST_F(MovedFile, KeepsItsOldPlaceForReadsThatBeganThere) {
   auto first = BeginRead(0, 4096);
   auto second = BeginRead(1, 4097);
-  Move(4096, 8192, "a");
+  Move(0, 8192, "a");
   const auto after = BeginRead(0, 8192);
   first.reset();
   EXPECT_EQ(released_, "");
@@ -172,9 +172,9 @@ TEST_F(MovedFile, KeepsItsOldPlaceForReadsThatBeganThere) {
 
 TEST_F(MovedFile, KeepsWhatWasMovedLaterForReadsThatBeganBefore) {
   auto early = BeginRead(10, 12288);
-  Move(4096, 8192, "a");
+  Move(0, 8192, "a");
   auto late = BeginRead(0, 8192);
-  Move(12288, 16384, "b");  // the early read is there
+  Move(10, 16384, "b");  // the early read is there
   late.reset();
   EXPECT_EQ(released_, "");
   early.reset();

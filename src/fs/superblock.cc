@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/aligned_buffer.h"
 #include "base/uri.h"
 #include "fs/metadata_io.h"
 
@@ -16,6 +17,8 @@ namespace {
 // so.
 constexpr uint32_t kZenFsMagic = 0x5A454E46;
 constexpr size_t kZenFsMagicOffset = 8;
+
+constexpr size_t kReadsInFlight = 64;
 
 SuperblockHeader HeaderOf(std::span<const std::byte> slot) {
   SuperblockHeader header;
@@ -32,28 +35,18 @@ uint32_t SlotCrc(std::span<const std::byte> slot) {
   return Crc32c(slot.subspan(kBehindCrc), crc);
 }
 
-void PutSegments(StreamKind kind, const StreamPlace& place, std::span<std::byte>& out) {
-  for (const Segment& segment : place.segments) {
-    const SegmentEntry entry{static_cast<uint32_t>(kind), segment.zone.value(), segment.begin, segment.end};
-    std::memcpy(out.data(), &entry, sizeof(entry));
-    out = out.subspan(sizeof(entry));
+Status CheckVersion(const SuperblockHeader& header) {
+  if (header.version == kFormatVersion && header.incompatible == 0) return {};
+  if (header.version < kFormatVersion) {
+    return Status::NotSupported(
+        fmt::format("the device carries Isozone format version {}, this program knows version {} only: copy its files "
+                    "away with the "
+                    "program that wrote them, then format it again with isozone mkfs --force",
+                    header.version, kFormatVersion));
   }
-}
-
-Status CheckSegment(const SegmentEntry& entry, const DeviceGeometry& geometry) {
-  const uint64_t end = entry.end == Segment::kOpen ? geometry.zone_capacity : entry.end;
-  const bool known = entry.kind == static_cast<uint32_t>(StreamKind::kCheckpoint) ||
-                     entry.kind == static_cast<uint32_t>(StreamKind::kJournal);
-  if (!known || entry.zone < kFirstOtherZone.value() || entry.zone >= geometry.zone_count || entry.begin > end ||
-      end > geometry.zone_capacity || !IsAligned(entry.begin, geometry.block_size) ||
-      !IsAligned(end, geometry.block_size)) {
-    return Status::Corruption(fmt::format("it names a segment of kind {} in zone {} from {} to {}, which cannot be",
-                                          entry.kind, entry.zone, entry.begin, entry.end));
-  }
-  if (entry.kind == static_cast<uint32_t>(StreamKind::kCheckpoint) && entry.end == Segment::kOpen) {
-    return Status::Corruption("it names a checkpoint without an end");
-  }
-  return {};
+  return Status::NotSupported(
+      fmt::format("the device carries Isozone format version {}{}, this program knows version {} only: use a newer one",
+                  header.version, header.incompatible != 0 ? " with newer features" : "", kFormatVersion));
 }
 
 Status CheckGeometry(const SuperblockHeader& header, const DeviceGeometry& geometry) {
@@ -68,68 +61,54 @@ Status CheckGeometry(const SuperblockHeader& header, const DeviceGeometry& geome
       geometry.zone_count, FormatSize(geometry.zone_size), FormatSize(geometry.zone_capacity), geometry.block_size));
 }
 
-// The whole slots of one superblock zone.
-struct SlotZone {
-  ZoneDescriptor descriptor;
-  uint64_t slots = 0;
+// Whether the first slot of a zone may have been written. The write pointer of a zone that is read-only says nothing.
+bool MayBegin(const ZoneDescriptor& zone, uint64_t slot) {
+  if (zone.state == ZoneState::kOffline || zone.state == ZoneState::kEmpty) return false;
+  return zone.state == ZoneState::kReadOnly || zone.write_pointer >= slot;
+}
+
+// The first slots of some zones, read many at a time.
+class SlotReader {
+ public:
+  explicit SlotReader(ZonedDevice& device) : device_(device), slot_(SuperblockSlot(device.geometry())) {}
+
+  // Calls `visit` with the zone and its first slot, or the error, for each of `zones`, in order.
+  template <typename Visit>
+  void Read(std::span<const ZoneId> zones, Visit visit) {
+    AlignedBuffer buffer(slot_ * std::min(zones.size(), kReadsInFlight));
+    while (!zones.empty()) {
+      const std::span<const ZoneId> now = zones.first(std::min(zones.size(), kReadsInFlight));
+      std::vector<DeviceRequest> requests(now.size());
+      PendingRequests pending(device_);
+      for (size_t i = 0; i < now.size(); ++i) {
+        requests[i].op = DeviceOp::kRead;
+        requests[i].offset = device_.geometry().ZoneStart(now[i]);
+        requests[i].data = buffer.data() + i * slot_;
+        requests[i].length = slot_;
+        pending.Submit(requests[i]);
+      }
+      pending.Wait();
+      for (size_t i = 0; i < now.size(); ++i) {
+        visit(now[i], std::span<const std::byte>(requests[i].data, slot_), ToStatus(device_.geometry(), requests[i]));
+      }
+      zones = zones.subspan(now.size());
+    }
+  }
+
+ private:
+  ZonedDevice& device_;
+  const uint64_t slot_;
 };
 
-Result<SlotZone> DescribeSlots(const ZonedDevice& device, ZoneId zone) {
-  ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor descriptor, DescribeZone(device, zone));
-  return SlotZone{descriptor, descriptor.write_pointer / SuperblockSlot(device.geometry())};
-}
-
-Status ReadSlot(ZonedDevice& device, ZoneId zone, uint64_t index, AlignedBuffer& slot) {
-  slot = AlignedBuffer(SuperblockSlot(device.geometry()));
-  const uint64_t start = device.geometry().ZoneStart(zone).value();
-  return ReadBlocks(device, DeviceOffset(start + index * slot.size()), slot.span());
-}
-
-// Whether the first or last slot of a superblock zone is one of ours.
-Result<bool> HasSuperblock(ZonedDevice& device, ZoneId zone) {
-  ISOZONE_ASSIGN_OR_RETURN(const SlotZone slots, DescribeSlots(device, zone));
-  if (slots.slots == 0) return false;
-  AlignedBuffer slot;
-  for (const uint64_t index : {uint64_t{0}, slots.slots - 1}) {
-    ISOZONE_RETURN_IF_ERROR(ReadSlot(device, zone, index, slot));
-    if (HeaderOf(slot.span()).magic == SuperblockHeader::kMagic) return true;
+Result<std::vector<ZoneId>> ZonesToLookAt(const ZonedDevice& device, bool everywhere) {
+  const uint32_t zone_count = device.geometry().zone_count;
+  std::vector<ZoneDescriptor> report(everywhere ? zone_count : std::min(zone_count, kHomeZonesMax));
+  ISOZONE_RETURN_IF_ERROR(device.ReportZones(ZoneId(0), report));
+  std::vector<ZoneId> zones;
+  for (const ZoneDescriptor& zone : report) {
+    if (MayBegin(zone, SuperblockSlot(device.geometry()))) zones.push_back(zone.zone);
   }
-  return false;
-}
-
-Result<bool> HasZenFs(ZonedDevice& device, ZoneId zone) {
-  ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor descriptor, DescribeZone(device, zone));
-  if (descriptor.write_pointer == 0) return false;
-  AlignedBuffer block(device.geometry().block_size);
-  ISOZONE_RETURN_IF_ERROR(ReadBlocks(device, device.geometry().ZoneStart(zone), block.span()));
-  uint32_t magic = 0;
-  std::memcpy(&magic, block.data() + kZenFsMagicOffset, sizeof(magic));
-  return magic == kZenFsMagic;
-}
-
-Status OfflineSuperblock(ZoneId zone) {
-  return Status::IoError(fmt::format("zone {}, which may hold the newest superblock, is offline", zone.value()));
-}
-
-// The newest superblock of one zone, or nothing where the zone holds none.
-Result<std::optional<FoundSuperblock>> ReadNewestOf(ZonedDevice& device, ZoneId zone) {
-  ISOZONE_ASSIGN_OR_RETURN(const SlotZone slots, DescribeSlots(device, zone));
-  if (slots.descriptor.state == ZoneState::kOffline) return OfflineSuperblock(zone);
-  if (slots.slots == 0) return std::optional<FoundSuperblock>();
-  AlignedBuffer slot;
-  ISOZONE_RETURN_IF_ERROR(ReadSlot(device, zone, slots.slots - 1, slot));
-  Result<Superblock> superblock = DecodeSuperblock(slot.span(), device.geometry());
-  const uint64_t offset = (slots.slots - 1) * slot.size();
-  if (!superblock.ok()) {
-    if (!superblock.status().Is(StatusCode::kCorruption)) return superblock.status();
-    return superblock.status().WithContext(
-        fmt::format("superblock corrupt in zone {} at offset {}, so no file can be found", zone.value(), offset));
-  }
-  FoundSuperblock found{std::move(superblock).value(), zone, offset + slot.size()};
-  // Behind a torn slot, and in a zone that takes no more writes, the next one cannot go.
-  const bool torn = !IsAligned(slots.descriptor.write_pointer, slot.size());
-  if (torn || !IsWritable(slots.descriptor.state)) found.next_offset = device.geometry().zone_capacity;
-  return std::optional(std::move(found));
+  return zones;
 }
 
 }  // namespace
@@ -138,161 +117,90 @@ uint64_t SuperblockSlot(const DeviceGeometry& geometry) {
   return std::max<uint64_t>(SuperblockHeader::kSlotMin, geometry.block_size);
 }
 
-size_t SuperblockSegmentsMax(const DeviceGeometry& geometry) {
-  return (SuperblockSlot(geometry) - sizeof(SuperblockHeader)) / sizeof(SegmentEntry);
-}
-
 void EncodeSuperblock(const Superblock& superblock, std::span<std::byte> slot) {
   SuperblockHeader header{};
   header.magic = SuperblockHeader::kMagic;
   header.version = kFormatVersion;
   header.uuid = superblock.uuid;
-  header.sequence = superblock.sequence;
-  header.segment_count =
-      static_cast<uint32_t>(superblock.checkpoint.segments.size() + superblock.journal.segments.size());
+  header.generation = superblock.generation;
+  header.copies = superblock.copies;
   header.block_size = superblock.block_size;
   header.zone_count = superblock.zone_count;
   header.zone_size = superblock.zone_size;
   header.zone_capacity = superblock.zone_capacity;
-  header.checkpoint_batch = superblock.checkpoint.batch;
-  header.journal_batch = superblock.journal.batch;
-  header.journal_sequence = superblock.journal.sequence;
+  header.sequence = superblock.sequence;
+  header.zone = superblock.zone.value();
   superblock.label.copy(header.label.data(), header.label.size() - 1);
 
   std::memset(slot.data(), 0, slot.size());
-  std::span<std::byte> segments = slot.subspan(sizeof(header));
-  PutSegments(StreamKind::kCheckpoint, superblock.checkpoint, segments);
-  PutSegments(StreamKind::kJournal, superblock.journal, segments);
   std::memcpy(slot.data(), &header, sizeof(header));
   header.crc = SlotCrc(slot);
   std::memcpy(slot.data(), &header, sizeof(header));
 }
 
-Result<Superblock> DecodeSuperblock(std::span<const std::byte> slot, const DeviceGeometry& geometry) {
+Result<Superblock> DecodeSuperblock(std::span<const std::byte> slot, const DeviceGeometry& geometry, ZoneId zone) {
   const SuperblockHeader header = HeaderOf(slot);
   if (header.magic != SuperblockHeader::kMagic) return Status::Corruption("it does not begin with Isozone's magic");
   if (header.crc != SlotCrc(slot)) return Status::Corruption("its checksum is wrong");
-  if (header.version != kFormatVersion || header.incompatible != 0) {
-    return Status::NotSupported(fmt::format(
-        "the device carries Isozone format version {}{}, this program knows version {} only: use a newer one",
-        header.version, header.incompatible != 0 ? " with newer features" : "", kFormatVersion));
-  }
+  ISOZONE_RETURN_IF_ERROR(CheckVersion(header));
   ISOZONE_RETURN_IF_ERROR(CheckGeometry(header, geometry));
-  if (header.segment_count > SuperblockSegmentsMax(geometry)) {
-    return Status::Corruption(fmt::format("it claims {} segments", header.segment_count));
+  if (header.copies == 0 || header.copies > kMetadataCopiesMax) {
+    return Status::Corruption(fmt::format("it claims {} copies", header.copies));
   }
-
+  if (header.zone != zone.value()) return Status::Corruption(fmt::format("it belongs into zone {}", header.zone));
   Superblock superblock;
   superblock.uuid = header.uuid;
   superblock.label.assign(header.label.data(), strnlen(header.label.data(), header.label.size()));
+  superblock.copies = header.copies;
+  superblock.generation = header.generation;
   superblock.sequence = header.sequence;
+  superblock.zone = zone;
   superblock.block_size = header.block_size;
   superblock.zone_count = header.zone_count;
   superblock.zone_size = header.zone_size;
   superblock.zone_capacity = header.zone_capacity;
-  superblock.checkpoint.batch = header.checkpoint_batch;
-  superblock.journal.batch = header.journal_batch;
-  superblock.journal.sequence = header.journal_sequence;
-  for (uint32_t i = 0; i < header.segment_count; ++i) {
-    SegmentEntry entry;
-    std::memcpy(&entry, slot.data() + sizeof(header) + i * sizeof(entry), sizeof(entry));
-    ISOZONE_RETURN_IF_ERROR(CheckSegment(entry, geometry));
-    const bool journal = entry.kind == static_cast<uint32_t>(StreamKind::kJournal);
-    StreamPlace& place = journal ? superblock.journal : superblock.checkpoint;
-    place.segments.push_back({ZoneId(entry.zone), entry.begin, entry.end});
-  }
-  if (superblock.checkpoint.segments.empty() || superblock.journal.segments.empty()) {
-    return Status::Corruption("it names no checkpoint or no journal");
-  }
   return superblock;
 }
 
+Result<std::vector<FoundSuperblock>> FindSuperblocks(ZonedDevice& device, bool everywhere) {
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<ZoneId> zones, ZonesToLookAt(device, everywhere));
+  std::vector<FoundSuperblock> found;
+  SlotReader(device).Read(zones, [&](ZoneId zone, std::span<const std::byte> slot, const Status& status) {
+    if (!status.ok()) {
+      // What cannot be read matters only where a superblock is likely to be.
+      if (zone.value() < kHomeZonesMax) found.push_back({zone, status});
+    } else if (HeaderOf(slot).magic == SuperblockHeader::kMagic) {
+      found.push_back({zone, DecodeSuperblock(slot, device.geometry(), zone)});
+    }
+  });
+  return found;
+}
+
 Result<DeviceContent> ProbeDevice(ZonedDevice& device) {
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<ZoneId> zones, ZonesToLookAt(device, /*everywhere=*/true));
   bool written = false;
   for (uint32_t i = 0; i < std::min(device.geometry().zone_count, kProbedZones); ++i) {
     ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor descriptor, DescribeZone(device, ZoneId(i)));
     written |= descriptor.write_pointer > 0;
   }
-  if (!written) return DeviceContent::kEmpty;
-  for (const ZoneId zone : kSuperblockZones) {
-    ISOZONE_ASSIGN_OR_RETURN(const bool ours, HasSuperblock(device, zone));
-    if (ours) return DeviceContent::kIsozone;
-  }
-  for (uint32_t i = 0; i < std::min(device.geometry().zone_count, kProbedZones); ++i) {
-    ISOZONE_ASSIGN_OR_RETURN(const bool zenfs, HasZenFs(device, ZoneId(i)));
-    if (zenfs) return DeviceContent::kZenFs;
-  }
-  return DeviceContent::kUnknown;
-}
-
-Result<FoundSuperblock> ReadSuperblock(ZonedDevice& device) {
-  ISOZONE_ASSIGN_OR_RETURN(const DeviceContent content, ProbeDevice(device));
-  switch (content) {
-    case DeviceContent::kIsozone:
-      break;
-    case DeviceContent::kEmpty:
-      return Status::NotFound(fmt::format("{} is not formatted: run isozone mkfs", device.name()));
-    case DeviceContent::kZenFs:
-      return Status::NotSupported(
-          fmt::format("{} is formatted by ZenFS, which Isozone does not read: run isozone mkfs --force to replace it",
-                      device.name()));
-    case DeviceContent::kUnknown:
-      for (const ZoneId zone : kSuperblockZones) {
-        ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor descriptor, DescribeZone(device, zone));
-        if (descriptor.state == ZoneState::kOffline) return OfflineSuperblock(zone);
-      }
-      return Status::NotFound(
-          fmt::format("{} holds data but no Isozone superblock: run isozone mkfs --force if nothing on it is needed",
-                      device.name()));
-  }
-  std::optional<FoundSuperblock> newest;
-  for (const ZoneId zone : kSuperblockZones) {
-    ISOZONE_ASSIGN_OR_RETURN(std::optional<FoundSuperblock> found, ReadNewestOf(device, zone));
-    if (!found) continue;
-    if (newest && newest->superblock.uuid != found->superblock.uuid) {
-      return Status::Corruption("the superblocks in zones 0 and 1 are of different file systems");
+  DeviceContent content = written ? DeviceContent::kUnknown : DeviceContent::kEmpty;
+  Status failed;
+  SlotReader(device).Read(zones, [&](ZoneId zone, std::span<const std::byte> slot, const Status& status) {
+    const bool first = zone.value() < kProbedZones;
+    if (!status.ok()) {
+      if (first && failed.ok()) failed = status;
+      return;
     }
-    if (!newest || found->superblock.sequence > newest->superblock.sequence) newest = std::move(found);
-  }
-  // ProbeDevice saw one, so only a writer beside us can have taken it away.
-  if (!newest) return Status::Corruption("the superblock vanished while it was read");
-  return std::move(*newest);
-}
-
-SuperblockWriter::SuperblockWriter(ZonedDevice& device, ZoneId zone, uint64_t next_offset)
-    : device_(device), zone_(zone), next_offset_(next_offset), slot_(SuperblockSlot(device.geometry())) {}
-
-Status SuperblockWriter::WriteSlot() {
-  const DeviceOffset offset(device_.geometry().ZoneStart(zone_).value() + next_offset_);
-  const DeviceStatus status = WriteDurably(device_, offset, slot_.span());
-  if (status != DeviceStatus::kSuccess) {
-    return Status::IoError(fmt::format("write of a superblock in zone {} at {} failed: {}", zone_.value(), next_offset_,
-                                       DeviceStatusName(status)));
-  }
-  next_offset_ += slot_.size();
-  return {};
-}
-
-Status SuperblockWriter::Write(Superblock& superblock) {
-  const DeviceGeometry& geometry = device_.geometry();
-  const size_t segments = superblock.checkpoint.segments.size() + superblock.journal.segments.size();
-  if (segments > SuperblockSegmentsMax(geometry)) {
-    return Status::NoSpace(
-        fmt::format("metadata in {} pieces, but a superblock names at most {}: the zones are too "
-                    "small for so many files",
-                    segments, SuperblockSegmentsMax(geometry)));
-  }
-  ++superblock.sequence;
-  EncodeSuperblock(superblock, slot_.span());
-  if (next_offset_ + slot_.size() <= geometry.zone_capacity) return WriteSlot();
-
-  const ZoneId old = zone_;
-  zone_ = old == kSuperblockZones[0] ? kSuperblockZones[1] : kSuperblockZones[0];
-  next_offset_ = 0;
-  ISOZONE_RETURN_IF_ERROR(ManageZone(device_, DeviceOp::kReset, zone_));
-  ISOZONE_RETURN_IF_ERROR(WriteSlot());
-  ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor left, DescribeZone(device_, old));
-  return IsActive(left.state) ? ManageZone(device_, DeviceOp::kReset, old) : Status::Ok();
+    uint32_t zenfs = 0;
+    std::memcpy(&zenfs, slot.data() + kZenFsMagicOffset, sizeof(zenfs));
+    if (HeaderOf(slot).magic == SuperblockHeader::kMagic) {
+      content = DeviceContent::kIsozone;
+    } else if (first && zenfs == kZenFsMagic && content != DeviceContent::kIsozone) {
+      content = DeviceContent::kZenFs;
+    }
+  });
+  if (!failed.ok() && content == DeviceContent::kUnknown) return failed;
+  return content;
 }
 
 std::string FormatUuid(const Uuid& uuid) {

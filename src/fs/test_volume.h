@@ -47,15 +47,20 @@ inline std::span<const std::byte> Bytes(std::string_view text) { return std::as_
 
 class TestVolume {
  public:
-  explicit TestVolume(const DeviceGeometry& geometry = SmallGeometry())
+  // `latency_us`: so long takes each command at least.
+  explicit TestVolume(const DeviceGeometry& geometry = SmallGeometry(), uint64_t latency_us = 0)
       : image_(EmulatedDevice::CreateInMemory(geometry).value()) {
+    if (latency_us > 0) {
+      options_.faults.latency_spike = 1;
+      options_.faults.latency_spike_us = latency_us;
+    }
     auto device = OpenDevice();
     const Status status = FormatDevice(*device, {"test", false});
     EXPECT_TRUE(status.ok()) << status.ToString();
   }
 
   std::unique_ptr<EmulatedDevice> OpenDevice(OpenMode mode = OpenMode::kReadWrite) {
-    auto device = EmulatedDevice::Open(image_.path(), mode, {});
+    auto device = EmulatedDevice::Open(image_.path(), mode, options_);
     EXPECT_TRUE(device.ok()) << device.status().ToString();
     return std::move(*device);
   }
@@ -114,6 +119,7 @@ class TestVolume {
 
  private:
   MemoryImage image_;
+  EmulatedOptions options_;
   std::unique_ptr<FileSystem> fs_;
   EmulatedDevice* device_ = nullptr;
 };

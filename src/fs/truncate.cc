@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "base/aligned_buffer.h"
 #include "base/clock.h"
@@ -46,6 +49,22 @@ Status CutLog(FsCore& core, const Inode& inode, std::span<const FileExtent> kept
   return Status::Ok();
 }
 
+// The file has `replacement` from now on. Returns what to sync. An error: nothing has changed.
+Result<uint64_t> Replace(FsCore& core, const Inode& inode, std::span<const FileExtent> replacement)
+    ISOZONE_REQUIRES(core.namespace_mutex) {
+  const InodeId id = inode.id;
+  std::vector<FileExtent> spliced = SpliceExtents(inode.extents, replacement);
+  // What the splice did not take over of old and new together is what was replaced.
+  std::vector<FileExtent> before = inode.extents;
+  before.insert(before.end(), replacement.begin(), replacement.end());
+  const auto lost = SpaceLost(core.geometry(), before, spliced);
+  const MetadataOp op = SetExtents{id, spliced, WallSeconds()};
+  ISOZONE_ASSIGN_OR_RETURN(const uint64_t sequence, core.Commit({&op, 1}));
+  core.ReleaseSpace(id, lost);
+  if (const auto file = core.FindOpen(id)) file->Reset(std::move(spliced), Status::Ok());
+  return sequence;
+}
+
 }  // namespace
 
 Status TruncateFile(FsCore& core, OpenFile& file, uint64_t size) {
@@ -56,6 +75,11 @@ Status TruncateFile(FsCore& core, OpenFile& file, uint64_t size) {
   }
   file.Reset(std::move(kept), file.damage());
   return Status::Ok();
+}
+
+Status CheckNoHole(uint64_t size, uint64_t offset) {
+  if (offset <= size) return Status::Ok();
+  return Status::InvalidArgument(fmt::format("the file has {} bytes; writing at {} would leave a hole", size, offset));
 }
 
 Status OverwriteFile(FsCore& core, InodeId id, uint64_t offset, std::span<const std::byte> data) {
@@ -77,19 +101,17 @@ Status OverwriteFile(FsCore& core, InodeId id, uint64_t offset, std::span<const 
     if (status.ok() && inode == nullptr) status = Status::NotFound("the file was removed while it was overwritten");
     if (status.ok() && file != nullptr && file->has_writer)
       status = Status::Busy("the file is being written by another handle");
+    // Nothing kept it from being cut while the new bytes were written.
+    if (status.ok()) status = CheckNoHole(inode->size, offset);
+    if (status.ok()) {
+      const Result<uint64_t> replaced = Replace(core, *inode, replacement);
+      status = replaced.status();
+      if (status.ok()) sequence = *replaced;
+    }
     if (!status.ok()) {
       for (const auto& [zone, bytes] : SpaceOf(core.geometry(), replacement)) core.pool->RemoveLive(zone, bytes);
       return status;
     }
-    std::vector<FileExtent> spliced = SpliceExtents(inode->extents, replacement);
-    // What the splice did not take over of old and new together is what was replaced.
-    std::vector<FileExtent> before = inode->extents;
-    before.insert(before.end(), replacement.begin(), replacement.end());
-    const auto lost = SpaceLost(core.geometry(), before, spliced);
-    const MetadataOp op = SetExtents{id, spliced, WallSeconds()};
-    ISOZONE_ASSIGN_OR_RETURN(sequence, core.Commit({&op, 1}));
-    core.ReleaseSpace(id, lost);
-    if (file != nullptr) file->Reset(std::move(spliced), Status::Ok());
   }
   return core.journal->Sync(sequence);
 }

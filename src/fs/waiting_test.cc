@@ -1,8 +1,8 @@
-// What decides how long writers wait for zones: rounds of the collector, and the price of a zone.
+// What decides how long writers wait: rounds of the collector, and the price of a byte.
 #include <gtest/gtest.h>
 
 #include "fs/collector_rounds.h"
-#include "fs/flush_throttle.h"
+#include "fs/write_pace.h"
 
 namespace isozone {
 namespace {
@@ -49,34 +49,53 @@ TEST(CollectorRounds, SpaceIsWantedWhileSomebodyWaits) {
   EXPECT_FALSE(rounds.wanted());
 }
 
-TEST(FlushThrottle, ZonesCostNothingWhileThereIsSpace) {
-  FlushThrottle throttle;
-  EXPECT_TRUE(throttle.Pay(0));  // it is off
-  throttle.SetBelow(20);
-  EXPECT_TRUE(throttle.Pay(20));
-  EXPECT_FALSE(throttle.Pay(19));
+TEST(WritePace, WritingCostsNothingWhileThereIsSpace) {
+  WritePace pace;
+  EXPECT_TRUE(pace.Pay(kMiB, 0)) << "it is off";
+  pace.SetBelow(15);
+  EXPECT_EQ(pace.PriceAt(15), 0);
+  EXPECT_TRUE(pace.Pay(kMiB, 15));
+  EXPECT_FALSE(pace.Pay(kMiB, 14));
 }
 
-TEST(FlushThrottle, TheLessIsFreeTheMoreZonesHaveToBecomeFree) {
-  for (const auto& [free_percent, zones] : {std::pair{15, 2}, {10, 4}, {5, 6}, {0, 8}}) {
-    FlushThrottle throttle;
-    throttle.SetBelow(20);
-    for (int i = 1; i < zones; ++i) throttle.Earn();
-    EXPECT_FALSE(throttle.Pay(free_percent)) << free_percent;
-    throttle.Earn();
-    EXPECT_TRUE(throttle.Pay(free_percent)) << free_percent;
-    EXPECT_FALSE(throttle.Pay(free_percent)) << free_percent;
+TEST(WritePace, TheLessIsFreeTheMoreAByteCostsAndNeverSuddenly) {
+  WritePace pace;
+  pace.SetBelow(15);
+  double before = 0;
+  for (double free = 15; free >= 0; free -= 0.25) {
+    const double price = pace.PriceAt(free);
+    EXPECT_GE(price, before) << free;
+    EXPECT_LE(price - before, 2) << free;
+    before = price;
   }
+  EXPECT_EQ(before, WritePace::kDearest);
 }
 
-TEST(FlushThrottle, SavesNoMoreThanTheDearestZoneCosts) {
-  FlushThrottle throttle;
-  throttle.SetBelow(20);
-  for (int i = 0; i < 100; ++i) throttle.Earn();
-  EXPECT_TRUE(throttle.Pay(0));
-  EXPECT_FALSE(throttle.Pay(19));
-  throttle.Forgive();
-  EXPECT_TRUE(throttle.Pay(0));
+TEST(WritePace, EachByteIsPaidForWithWhatMakersOfSpaceHaveWritten) {
+  WritePace pace;
+  pace.SetBelow(15);
+  pace.Earn(64 * 1000);
+  EXPECT_TRUE(pace.Pay(1000, 0));
+  EXPECT_TRUE(pace.Pay(1000, 0));
+  EXPECT_FALSE(pace.Pay(1000, 0));
+  EXPECT_TRUE(pace.Pay(1000, 15));
+}
+
+TEST(WritePace, SavesLittleAndAsksForNoMoreThanCanBeSaved) {
+  WritePace pace;
+  pace.SetBelow(15);
+  for (int i = 0; i < 100; ++i) pace.Earn(kMiB);
+  EXPECT_TRUE(pace.Pay(100 * kMiB, 0));
+  EXPECT_FALSE(pace.Pay(1, 0));
+}
+
+TEST(WritePace, WhatWasLoggedIsNotPaidForAgain) {
+  WritePace pace;
+  EXPECT_EQ(pace.TakeUnlogged(100), 100U);
+  pace.NoteLogged(150);
+  EXPECT_EQ(pace.TakeUnlogged(100), 0U);
+  EXPECT_EQ(pace.TakeUnlogged(100), 50U);
+  EXPECT_EQ(pace.TakeUnlogged(100), 100U);
 }
 
 }  // namespace

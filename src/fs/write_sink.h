@@ -44,6 +44,8 @@ class WriteSink {
   // Waits for the unit that was started first, rewrites it elsewhere where it failed, and adds where it lies to
   // `written`. After an error nothing that was started behind it becomes part of the file.
   virtual Status Finish(std::vector<FileExtent>& written) = 0;
+  // What Finish has given is what readers of the file know by now: it may be published, and from then on be moved.
+  virtual void NoteReadable(std::span<const FileExtent> /*written*/) {}
 
   // Everything written is durable, and known to the metadata, when this returns OK. Nothing is started and not finished.
   virtual Status MakeDurable() = 0;
@@ -63,6 +65,8 @@ struct SinkOptions {
   size_t depth = 0;
 };
 std::unique_ptr<WriteSink> MakeDataSink(FsCore& core, InodeId id, DataClass data, const SinkOptions& options);
-std::unique_ptr<WriteSink> MakeLogSink(FsCore& core, InodeId id, Lifetime lifetime, const SinkOptions& options);
+// `file` must live longer than the sink.
+std::unique_ptr<WriteSink> MakeLogSink(FsCore& core, const OpenFile& file, Lifetime lifetime,
+                                       const SinkOptions& options);
 
 }  // namespace isozone

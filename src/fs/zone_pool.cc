@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cassert>
+#include <map>
 #include <optional>
 #include <set>
 #include <thread>
@@ -16,8 +18,9 @@
 #include "base/mutex.h"
 #include "base/units.h"
 #include "fs/collector_rounds.h"
-#include "fs/flush_throttle.h"
+#include "fs/write_pace.h"
 #include "fs/zone_reserves.h"
+#include "io/patient_device.h"
 #include "zone/active_budget.h"
 #include "zone/placement_policy.h"
 #include "zone/zone_table.h"
@@ -25,8 +28,18 @@
 namespace isozone {
 namespace {
 
-// Zones that one call of make_durable serves, and at most so many resets in flight.
-constexpr size_t kResetBatch = 32;
+// Resets in flight at most: others wait for the device behind them. More are started once half of them are done, so that
+// one call of make_durable serves many zones.
+constexpr size_t kMostResets = 32;
+// How long after a passing error make_durable is called again, and how often somebody who waits for space looks on.
+constexpr int64_t kDurablePauseNs = 100 * kMillisecondNs;
+constexpr uint64_t kDurableTries = 3;
+// What is free of these does not count where users are paced.
+constexpr uint64_t kZonesForMakers = 3;
+// How often a zone whose write failed is to be finished.
+constexpr uint32_t kFinishTries = 3;
+// How long active zones that others hold are left out of account after the device has refused one.
+constexpr int64_t kOthersNs = kSecondNs;
 
 // By how much `wanted` exceeds `have`.
 constexpr uint32_t Shortage(uint32_t wanted, uint32_t have) { return wanted > have ? wanted - have : 0; }
@@ -34,10 +47,13 @@ constexpr uint32_t Shortage(uint32_t wanted, uint32_t have) { return wanted > ha
 // Whom a zone is leased to.
 BudgetClass ClassOf(ZoneUse use) {
   if (use == ZoneUse::kLog) return BudgetClass::kLog;
-  return IsMetadata(use) ? BudgetClass::kMetadata : BudgetClass::kData;
+  return use == ZoneUse::kMetadata ? BudgetClass::kMetadata : BudgetClass::kData;
 }
 
 BudgetClass ClassOf(const ZoneRequest& request) { return request.gc ? BudgetClass::kGc : ClassOf(request.use); }
+
+// What it writes gives back more than it takes, in the end.
+bool MakesSpace(const ZoneRequest& request) { return request.compaction || request.gc; }
 
 bool IsOfFiles(BudgetClass c) { return c == BudgetClass::kData || c == BudgetClass::kLog; }
 
@@ -73,7 +89,6 @@ struct ZonePool::Impl {
     kOpenZone,    // as many zones are leased as may be open
     kActiveZone,  // a zone has to stop being active
     kSpace,       // a zone has to be reset
-    kCredit,      // there is a zone, but it must be paid for: FlushThrottle
   };
   struct Attempt {
     ZoneLease lease;  // held where it was granted
@@ -83,7 +98,7 @@ struct ZonePool::Impl {
     uint64_t id = 0;
     BudgetClass budget_class = BudgetClass::kData;
     bool urgent = false;
-    bool compaction = false;
+    bool makes_space = false;                 // compaction, or collection
     std::optional<ActiveBudget::Token> open;  // until the zone is full
     bool writing = false;
     uint64_t last_used = 0;  // by use_count_
@@ -91,11 +106,12 @@ struct ZonePool::Impl {
   // Who waits for a zone.
   struct Waiter {
     BudgetClass budget_class = BudgetClass::kData;
-    int64_t began_ns = 0;                     // since when; 0: it has not waited yet
-    int64_t credit_deadline_ns = 0;           // 0: nothing was to be paid for yet
-    bool counted = false;                     // in stats.space_waits
-    CollectorRounds::Since no_space;          // and nothing but the collector to wait for
-    std::optional<uint64_t> checkpoint = {};  // the number of the one that was asked for
+    int64_t began_ns = 0;                                  // since when; 0: it has not waited yet
+    int64_t others_deadline_ns = 0;                        // 0: others held no active zones yet
+    bool counted = false;                                  // in stats.space_waits
+    CollectorRounds::Since no_space;                       // and nothing but the collector to wait for
+    std::optional<uint64_t> durable_failures_before = {};  // those of make_durable
+    std::optional<uint64_t> checkpoint = {};               // the number of the one that was asked for
     bool checkpoint_ended = false;
   };
   // A reset or finish in flight.
@@ -111,31 +127,47 @@ struct ZonePool::Impl {
   // --- Acquiring ---
   Status CheckWritable() const ISOZONE_REQUIRES(mu);
   Result<ZoneLease> Acquire(const ZoneRequest& request) ISOZONE_EXCLUDES(mu);
-  Result<ZoneLease> AcquireMetadata(ZoneUse use) ISOZONE_EXCLUDES(mu);
+  Result<ZoneLease> AcquireMetadata(std::span<const ZoneId> apart_from) ISOZONE_EXCLUDES(mu);
+  Result<ZoneId> SetAsideMetadata(std::span<const ZoneId> apart_from) ISOZONE_EXCLUDES(mu);
   Result<ZoneLease> ReopenMetadata(ZoneId zone) ISOZONE_EXCLUDES(mu);
   // Repeats `attempt` (Attempt(), the mutex held) until it is granted or nothing can make it succeed.
   template <typename AttemptFunction>
   Result<ZoneLease> GrantWhenPossible(BudgetClass c, AttemptFunction attempt) ISOZONE_REQUIRES(mu);
   // Waits for something that may end the lack, or does something about it. False: nothing can.
   bool AwaitHelp(Waiter& waiter, Lack lack) ISOZONE_REQUIRES(mu);
-  void AwaitCredit(Waiter& waiter) ISOZONE_REQUIRES(mu);
   bool AwaitCheckpoint(Waiter& waiter) ISOZONE_REQUIRES(mu);
+  bool AwaitOthers(Waiter& waiter) ISOZONE_REQUIRES(mu);
   static constexpr int64_t kNoDeadline = INT64_MAX;
   void AwaitChange(Waiter& waiter, int64_t deadline_ns = kNoDeadline) ISOZONE_REQUIRES(mu);
   std::optional<ZoneLease> TryAcquire(const ZoneRequest& request) ISOZONE_EXCLUDES(mu);
+  // Of the empty ones, beyond what is kept.
+  bool HasSpareZones() const ISOZONE_REQUIRES(mu) {
+    return table.empty().size() > EmptyKept(BudgetClass::kData) + table.size() / kSpareZonesPart;
+  }
   PlacementQuery QueryFor(const ZoneRequest& request) ISOZONE_REQUIRES(mu);
   Placement Place(const PlacementQuery& query) const ISOZONE_REQUIRES(mu);
   Attempt TryPlace(const ZoneRequest& request) ISOZONE_REQUIRES(mu);
-  Attempt TryMetadata(ZoneUse use) ISOZONE_REQUIRES(mu);
+  Attempt TryMetadata(std::span<const ZoneId> apart_from) ISOZONE_REQUIRES(mu);
+  // One of the first zones where `begins`, one of the others else, as long as there are any.
+  std::optional<ZoneId> ChooseMetadata(std::span<const ZoneId> apart_from, bool begins) const ISOZONE_REQUIRES(mu);
+  std::optional<ZoneId> HomeZone(std::span<const ZoneId> apart_from, bool apart) const ISOZONE_REQUIRES(mu);
+  std::optional<ZoneId> OtherZone(std::span<const ZoneId> apart_from, bool apart) const ISOZONE_REQUIRES(mu);
+  bool IsApart(ZoneId zone, std::span<const ZoneId> others) const ISOZONE_REQUIRES(mu);
+  bool HomeZoneIsComing() const ISOZONE_REQUIRES(mu);
+  // Empty zones that are kept for metadata, which has none of its own for them yet; and so for `c` among others.
+  uint32_t EmptyForMetadata() const ISOZONE_REQUIRES(mu);
+  uint32_t EmptyKept(BudgetClass c) const ISOZONE_REQUIRES(mu) { return EmptyKeptFrom(c, EmptyForMetadata()); }
   Attempt TryReopen(ZoneId zone) ISOZONE_REQUIRES(mu);
   ZoneLease GrantLease(ZoneId zone, ZoneUse use, DataClass data, BudgetClass c, bool urgent) ISOZONE_REQUIRES(mu);
   ZoneLease GrantTo(const ZoneRequest& request, ZoneId zone, bool urgent) ISOZONE_REQUIRES(mu);
   GcSpace SpaceForGc() const ISOZONE_REQUIRES(mu);
   GcCandidate AsCandidate(ZoneId id) const ISOZONE_REQUIRES(mu);
-  // The request may have an empty zone, and has paid for it.
-  bool Pay(const ZoneRequest& request) ISOZONE_REQUIRES(mu);
+  void Pace(uint64_t bytes) ISOZONE_EXCLUDES(mu);
+  void NoteSpace() ISOZONE_REQUIRES(mu);
+  double FreeToUsers() const ISOZONE_REQUIRES(mu);
   bool CollectorMayHelp(Waiter& waiter) const ISOZONE_REQUIRES(mu);
-  bool HelpIsComing(Lack lack, BudgetClass c) const ISOZONE_REQUIRES(mu);
+  bool HelpIsComing(Waiter& waiter, Lack lack) const ISOZONE_REQUIRES(mu);
+  bool ResetIsComing(Waiter& waiter) const ISOZONE_REQUIRES(mu);
   bool RevokeIdleLease(Lack lack, BudgetClass c) ISOZONE_REQUIRES(mu);
   Status NothingLeft(Lack lack) const ISOZONE_REQUIRES(mu);
 
@@ -145,6 +177,7 @@ struct ZonePool::Impl {
   void EndWrite(const ZoneLease& lease, uint64_t bytes) ISOZONE_EXCLUDES(mu);
   void EndFailedWrite(const ZoneLease& lease) ISOZONE_EXCLUDES(mu);
   void NoteFailedWrite(const ZoneLease& lease) ISOZONE_EXCLUDES(mu);
+  void EndRefusedWrite(const ZoneLease& lease) ISOZONE_EXCLUDES(mu);
   void LeaveFailed(ZoneId zone, const Result<ZoneDescriptor>& found) ISOZONE_REQUIRES(mu);
   void Release(const ZoneLease& lease) ISOZONE_EXCLUDES(mu);
   void EndLease(ZoneId zone) ISOZONE_REQUIRES(mu);
@@ -157,13 +190,21 @@ struct ZonePool::Impl {
   void RunInBackground() ISOZONE_EXCLUDES(mu);
   void ResetForTheAsking(Lack lack) ISOZONE_REQUIRES(mu);
   void AskForDead() ISOZONE_REQUIRES(mu);
+  bool ResetIsWanted() const ISOZONE_REQUIRES(mu);
+  bool KeepsDeadIdle() const ISOZONE_REQUIRES(mu);
+  bool IsToBeReset(ZoneId zone) const ISOZONE_REQUIRES(mu);
+  uint32_t TokensToCome() const ISOZONE_REQUIRES(mu);
   bool ResetIsDue() const ISOZONE_REQUIRES(mu);
+  void AwaitWork() ISOZONE_REQUIRES(mu);
   bool WorkIsDue() const ISOZONE_REQUIRES(mu);
   void WakeIfDue() ISOZONE_REQUIRES(mu);
   // Each returns true if it has done something, and then has given up the mutex meanwhile.
   bool FinishCompleted() ISOZONE_REQUIRES(mu);
+  bool CountOthers() ISOZONE_REQUIRES(mu);
+  void NoteReset(ZoneId id) ISOZONE_REQUIRES(mu);
   bool ResetReleased() ISOZONE_REQUIRES(mu);
   bool ResetDead() ISOZONE_REQUIRES(mu);
+  size_t ResetsToStart() const ISOZONE_REQUIRES(mu);
   bool FinishZones(bool logs_too) ISOZONE_REQUIRES(mu);
   uint32_t TokensWanted(BudgetClass c) const ISOZONE_REQUIRES(mu);
   bool IsShort(BudgetClass c) const ISOZONE_REQUIRES(mu);
@@ -171,7 +212,6 @@ struct ZonePool::Impl {
   std::optional<ZoneId> NextFinish(bool logs_too) const ISOZONE_REQUIRES(mu);
   std::optional<ZoneId> NextFailedFinish() const ISOZONE_REQUIRES(mu);
   bool MakeDurable() ISOZONE_REQUIRES(mu);
-  void Abandon(std::span<const ZoneId> zones) ISOZONE_REQUIRES(mu);
   void SubmitAll(DeviceOp op, std::span<const ZoneId> zones) ISOZONE_REQUIRES(mu);
   void HandleFailure(ZoneId zone, DeviceOp op, DeviceStatus status) ISOZONE_REQUIRES(mu);
   void LeaveBroken(ZoneId zone, const Result<ZoneDescriptor>& found) ISOZONE_REQUIRES(mu);
@@ -183,6 +223,8 @@ struct ZonePool::Impl {
   const Options options;
   const std::unique_ptr<PlacementPolicy> policy;
   Histogram wait_ns;
+  Histogram pace_ns;
+  Histogram reset_written_percent;
   DeletionDelays deletion_delays;
 
   mutable Mutex mu;
@@ -191,31 +233,40 @@ struct ZonePool::Impl {
   ZoneTable table ISOZONE_GUARDED_BY(mu);
   ActiveBudget active ISOZONE_GUARDED_BY(mu);
   ActiveBudget open ISOZONE_GUARDED_BY(mu);
-  // The superblock's share: its two zones are written behind the pool's back, one at a time.
-  const ActiveBudget::Token superblock_active ISOZONE_GUARDED_BY(mu);
-  const ActiveBudget::Token superblock_open ISOZONE_GUARDED_BY(mu);
-  // One for each other zone that is active, or leased and about to be.
+  // One for each zone that is active, or leased and about to be.
   std::unordered_map<ZoneId, ActiveBudget::Token> active_tokens ISOZONE_GUARDED_BY(mu);
   std::unordered_map<ZoneId, Lease> leases ISOZONE_GUARDED_BY(mu);
   std::vector<GroupLoad> loads ISOZONE_GUARDED_BY(mu);  // by group: the leases in it
   std::unordered_map<ZoneId, Job> jobs ISOZONE_GUARDED_BY(mu);
-  std::vector<ZoneId> completed ISOZONE_GUARDED_BY(mu);      // jobs that the device has done
+  std::vector<ZoneId> completed ISOZONE_GUARDED_BY(mu);                     // jobs that the device has done
+  std::unordered_map<ZoneId, uint64_t> finished_at ISOZONE_GUARDED_BY(mu);  // bytes that were written to them before
   std::vector<ZoneId> failed_writes ISOZONE_GUARDED_BY(mu);  // leased, written no more, not looked at yet
-  std::vector<ZoneId> failed_active ISOZONE_GUARDED_BY(mu);  // broken, to be finished so that they cost no token
+  // Broken, to be finished so that they cost no token: how often that has failed.
+  std::map<ZoneId, uint32_t> failed_active ISOZONE_GUARDED_BY(mu);
   std::array<uint32_t, kBudgetClassCount> waiting_for_token ISOZONE_GUARDED_BY(mu){};
   CollectorRounds rounds ISOZONE_GUARDED_BY(mu);
-  FlushThrottle throttle ISOZONE_GUARDED_BY(mu);
-  bool reset_at_once ISOZONE_GUARDED_BY(mu) = true;
-  std::set<ZoneId> asked_for ISOZONE_GUARDED_BY(mu);      // what is dead of these is reset, whatever reset_at_once says
-  bool data_token_wanted ISOZONE_GUARDED_BY(mu) = false;  // data went where it does not belong, for want of one
+  WritePace pace ISOZONE_GUARDED_BY(mu);
+  std::atomic<uint64_t> logged{0};                     // bytes of logs that `pace` has not been told of
+  std::set<ZoneId> asked_for ISOZONE_GUARDED_BY(mu);   // what is dead of these is reset, whatever reset_at_once says
+  int64_t others_until_ns ISOZONE_GUARDED_BY(mu) = 0;  // when others are believed to have given their active zones back
+  std::set<ZoneId> set_aside ISOZONE_GUARDED_BY(mu);   // empty zones that a copy of the metadata goes on in
   uint64_t use_count ISOZONE_GUARDED_BY(mu) = 0;
   uint64_t next_lease_id ISOZONE_GUARDED_BY(mu) = 1;
   ZonePoolStats stats ISOZONE_GUARDED_BY(mu);
-  Status first_error ISOZONE_GUARDED_BY(mu);    // since the last Settle
-  Status durable_error ISOZONE_GUARDED_BY(mu);  // make_durable failed: no reset any more
+  Status first_error ISOZONE_GUARDED_BY(mu);  // since the last Settle
+  // Why make_durable failed when it was called last. kReadOnly is for good; after any other error it is called again.
+  Status durable_error ISOZONE_GUARDED_BY(mu);
+  uint64_t durable_failures ISOZONE_GUARDED_BY(mu) = 0;  // so far
+  int64_t durable_again_ns ISOZONE_GUARDED_BY(mu) = 0;   // not to be called before
+  std::thread thread;                                    // touched by Start and Stop only
+  uint32_t space_makers ISOZONE_GUARDED_BY(mu) = 0;      // zones leased, or waited for, to make space
+  uint32_t metadata_reserve ISOZONE_GUARDED_BY(mu) = 0;  // zones in all: ReserveForMetadata
+  std::atomic<bool> is_tight{false};                     // writing costs something
+  bool reset_at_once ISOZONE_GUARDED_BY(mu) = true;
+  bool refused ISOZONE_GUARDED_BY(mu) = false;            // by the device, which has not been looked at since
+  bool data_token_wanted ISOZONE_GUARDED_BY(mu) = false;  // data went where it does not belong, for want of one
   bool started ISOZONE_GUARDED_BY(mu) = false;
   bool stopping ISOZONE_GUARDED_BY(mu) = false;
-  std::thread thread;  // touched by Start and Stop only
 };
 
 ZonePool::Impl::Impl(ZonedDevice& d, Options o, std::unique_ptr<PlacementPolicy> p,
@@ -225,17 +276,15 @@ ZonePool::Impl::Impl(ZonedDevice& d, Options o, std::unique_ptr<PlacementPolicy>
       policy(std::move(p)),
       table(report, options.groups),
       active(d.geometry().max_active_zones),
-      open(d.geometry().max_open_zones),
-      superblock_active(active.Adopt(BudgetClass::kMetadata)),
-      superblock_open(open.Adopt(BudgetClass::kMetadata)) {
+      open(d.geometry().max_open_zones) {
   const MutexLock lock(mu);
   loads.resize(table.groups().count());
   for (uint32_t i = 0; i < report.size(); ++i) {
     const ZoneId zone(i);
-    if (i < kSuperblockZoneCount) {
-      table.SetUse(zone, ZoneUse::kSuperblock);
-    } else if (IsActive(report[i].state)) {
-      active_tokens.emplace(zone, active.Adopt(BudgetClass::kData));
+    const bool kept = i < HomeZones(options.metadata_copies);
+    if (kept) table.KeepForMetadata(zone);
+    if (IsActive(report[i].state)) {
+      active_tokens.emplace(zone, active.Adopt(kept ? BudgetClass::kMetadata : BudgetClass::kData));
     }
   }
 }
@@ -256,20 +305,41 @@ Result<ZoneLease> ZonePool::Impl::Acquire(const ZoneRequest& request) {
         fmt::format("a zone of {} bytes cannot take {} bytes at once", capacity, request.min_room));
   }
   const MutexLock lock(mu);
-  return GrantWhenPossible(ClassOf(request), [&]() ISOZONE_REQUIRES(mu) { return TryPlace(request); });
+  const uint32_t maker = MakesSpace(request) ? 1 : 0;
+  space_makers += maker;
+  auto granted = GrantWhenPossible(ClassOf(request), [&]() ISOZONE_REQUIRES(mu) { return TryPlace(request); });
+  space_makers -= maker;
+  return granted;
 }
 
-Result<ZoneLease> ZonePool::Impl::AcquireMetadata(ZoneUse use) {
-  assert(use == ZoneUse::kJournal || use == ZoneUse::kCheckpoint);
+Result<ZoneLease> ZonePool::Impl::AcquireMetadata(std::span<const ZoneId> apart_from) {
   const MutexLock lock(mu);
-  return GrantWhenPossible(BudgetClass::kMetadata, [&]() ISOZONE_REQUIRES(mu) { return TryMetadata(use); });
+  return GrantWhenPossible(BudgetClass::kMetadata, [&]() ISOZONE_REQUIRES(mu) { return TryMetadata(apart_from); });
+}
+
+// It takes no share of the active zones yet.
+Result<ZoneId> ZonePool::Impl::SetAsideMetadata(std::span<const ZoneId> apart_from) {
+  const MutexLock lock(mu);
+  Waiter waiter;
+  waiter.budget_class = BudgetClass::kMetadata;
+  for (;;) {
+    FinishCompleted();
+    ISOZONE_RETURN_IF_ERROR(CheckWritable());
+    if (const auto zone = ChooseMetadata(apart_from, /*begins=*/false)) {
+      table.SetUse(*zone, ZoneUse::kMetadata);
+      set_aside.insert(*zone);
+      return *zone;
+    }
+    if (!AwaitHelp(waiter, Lack::kSpace)) return NothingLeft(Lack::kSpace);
+  }
 }
 
 Result<ZoneLease> ZonePool::Impl::ReopenMetadata(ZoneId zone) {
   const MutexLock lock(mu);
   const ZoneRecord& record = table.at(zone);
-  const bool reopenable = record.phase == ZonePhase::kIdle || record.phase == ZonePhase::kEmpty;
-  if ((record.use != ZoneUse::kJournal && record.use != ZoneUse::kCheckpoint) || !reopenable || record.released) {
+  const bool reopenable =
+      record.phase == ZonePhase::kIdle || (record.phase == ZonePhase::kEmpty && set_aside.contains(zone));
+  if (record.use != ZoneUse::kMetadata || !reopenable || record.released) {
     return Status::InvalidArgument(fmt::format("zone {} ({}) cannot be written on: it is full, leased or broken",
                                                zone.value(), ZoneUseName(record.use)));
   }
@@ -303,11 +373,7 @@ bool ZonePool::Impl::AwaitHelp(Waiter& waiter, Lack lack) {
   const BudgetClass c = waiter.budget_class;
   if (ResetReleased() || FinishZones(/*logs_too=*/false)) return true;
   ResetForTheAsking(lack);
-  if (lack == Lack::kCredit) {
-    AwaitCredit(waiter);
-    return true;
-  }
-  if (HelpIsComing(lack, c)) {
+  if (HelpIsComing(waiter, lack)) {
     waiter.no_space = {};  // rounds under way meanwhile do not know of it
     AwaitChange(waiter);
     return true;
@@ -315,6 +381,7 @@ bool ZonePool::Impl::AwaitHelp(Waiter& waiter, Lack lack) {
   if (c == BudgetClass::kGc && lack == Lack::kSpace && AwaitCheckpoint(waiter)) return true;
   // A writer that is between writes loses its zone before anybody waits for one.
   if (RevokeIdleLease(lack, c)) return true;
+  if (lack == Lack::kActiveZone && AwaitOthers(waiter)) return true;
   if (lack == Lack::kSpace && CollectorMayHelp(waiter)) {
     if (!std::exchange(waiter.counted, true)) ++stats.space_waits;
     const CollectorRounds::Waiting wanted(rounds);
@@ -353,11 +420,10 @@ std::optional<ZoneLease> ZonePool::Impl::TryAcquire(const ZoneRequest& request) 
   query.widen = true;
   query.taken_groups = request.taken_groups;
   query.token_available = active.Available(BudgetClass::kData) > kSpareTokens;
-  query.empty_available = table.empty().size() > EmptyKeptFrom(BudgetClass::kData) + table.size() / kSpareZonesPart;
+  query.empty_available = HasSpareZones();
   const Placement placement = Place(query);
   using Action = Placement::Action;
   if (placement.action != Action::kUseIdle && placement.action != Action::kOpenEmpty) return std::nullopt;
-  if (placement.action == Action::kOpenEmpty && !Pay(request)) return std::nullopt;
   return GrantTo(request, *placement.zone, query.urgent);
 }
 
@@ -377,18 +443,14 @@ void ZonePool::Impl::AskForDead() {
   }
 }
 
-// Until something changes. Or, where that has taken too long, gives what is missing.
-void ZonePool::Impl::AwaitCredit(Waiter& waiter) {
+// While others hold active zones; for a bounded time. False: they do not, or it is over.
+bool ZonePool::Impl::AwaitOthers(Waiter& waiter) {
+  if (active.withheld() == 0 || !started) return false;
   const int64_t now_ns = MonotonicNs();
-  if (waiter.credit_deadline_ns == 0) {
-    waiter.credit_deadline_ns = now_ns + FlushThrottle::kLongestWaitNs;
-    ++stats.throttled;
-  }
-  if (now_ns >= waiter.credit_deadline_ns) {
-    throttle.Forgive();
-  } else {
-    AwaitChange(waiter, waiter.credit_deadline_ns);
-  }
+  if (waiter.others_deadline_ns == 0) waiter.others_deadline_ns = now_ns + PatientDevice::kPatienceNs;
+  if (now_ns >= waiter.others_deadline_ns) return false;
+  AwaitChange(waiter, std::min(waiter.others_deadline_ns, others_until_ns));
+  return true;
 }
 
 // Asks for a checkpoint where that was not done, and waits a moment. False: it has ended, and what it gave back has been
@@ -413,8 +475,9 @@ PlacementQuery ZonePool::Impl::QueryFor(const ZoneRequest& request) {
   query.level = request.level;
   query.heat = request.heat;
   query.min_room = std::max<uint64_t>(request.min_room, device.geometry().block_size);
+  query.live_only = request.gc;
   query.token_available = active.Available(c) > 0;
-  query.empty_available = table.empty().size() > EmptyKeptFrom(c);
+  query.empty_available = table.empty().size() > EmptyKept(c);
   query.urgent = request.urgent || request.use == ZoneUse::kLog;
   query.isolate = options.isolation;
   query.keep_away = options.keep_away;
@@ -439,13 +502,12 @@ ZonePool::Impl::Attempt ZonePool::Impl::TryPlace(const ZoneRequest& request) {
   }
   switch (placement.action) {
     case Placement::Action::kOpenEmpty:
-      if (!Pay(request)) return {{}, Lack::kCredit};
-      [[fallthrough]];
     case Placement::Action::kUseIdle:
       return {GrantTo(request, *placement.zone, query.urgent), {}};
     case Placement::Action::kNeedToken:
       if (!placement.zone) return {{}, Lack::kActiveZone};
       data_token_wanted = true;
+      ResetForTheAsking(Lack::kActiveZone);
       WakeIfDue();
       return {GrantTo(request, *placement.zone, query.urgent), {}};
     case Placement::Action::kNeedSpace:
@@ -454,12 +516,66 @@ ZonePool::Impl::Attempt ZonePool::Impl::TryPlace(const ZoneRequest& request) {
   return {{}, Lack::kSpace};
 }
 
-ZonePool::Impl::Attempt ZonePool::Impl::TryMetadata(ZoneUse use) {
+ZonePool::Impl::Attempt ZonePool::Impl::TryMetadata(std::span<const ZoneId> apart_from) {
   if (open.Available(BudgetClass::kMetadata) == 0) return {{}, Lack::kOpenZone};
   if (active.Available(BudgetClass::kMetadata) == 0) return {{}, Lack::kActiveZone};
-  const auto zone = table.empty().First();
+  const auto zone = ChooseMetadata(apart_from, /*begins=*/true);
   if (!zone) return {{}, Lack::kSpace};
-  return {GrantLease(*zone, use, Lifetime::kNotSet, BudgetClass::kMetadata, /*urgent=*/true), {}};
+  return {GrantLease(*zone, ZoneUse::kMetadata, Lifetime::kNotSet, BudgetClass::kMetadata, /*urgent=*/true), {}};
+}
+
+// The first zones are what a mount looks at; another is worse, but better than the group of the other copy.
+std::optional<ZoneId> ZonePool::Impl::ChooseMetadata(std::span<const ZoneId> apart_from, bool begins) const {
+  std::optional<ZoneId> zone;
+  if (begins) {
+    zone = HomeZone(apart_from, /*apart=*/true);
+    if (!zone && HomeZoneIsComing()) return std::nullopt;
+    const bool plenty = table.empty().size() > EmptyKept(BudgetClass::kData);
+    if (!zone && plenty) zone = OtherZone(apart_from, /*apart=*/true);
+    if (!zone) zone = HomeZone(apart_from, /*apart=*/false);
+  }
+  if (!zone) zone = OtherZone(apart_from, /*apart=*/true);
+  if (!zone) zone = OtherZone(apart_from, /*apart=*/false);
+  if (!zone && !begins) zone = HomeZone(apart_from, /*apart=*/false);
+  return zone;
+}
+
+bool ZonePool::Impl::IsApart(ZoneId zone, std::span<const ZoneId> others) const {
+  const uint32_t group = table.groups().of(zone);
+  return std::none_of(others.begin(), others.end(),
+                      [&](ZoneId other) ISOZONE_REQUIRES(mu) { return table.groups().of(other) == group; });
+}
+
+std::optional<ZoneId> ZonePool::Impl::HomeZone(std::span<const ZoneId> apart_from, bool apart) const {
+  const bool told = table.groups().count() > 1;
+  for (uint32_t i = 0; i < HomeZones(options.metadata_copies); ++i) {
+    const ZoneRecord& zone = table.at(ZoneId(i));
+    if (zone.phase != ZonePhase::kEmpty || set_aside.contains(ZoneId(i))) continue;
+    if (!apart || !told || IsApart(ZoneId(i), apart_from)) return ZoneId(i);
+  }
+  return std::nullopt;
+}
+
+std::optional<ZoneId> ZonePool::Impl::OtherZone(std::span<const ZoneId> apart_from, bool apart) const {
+  if (!apart) return table.empty().First();
+  if (table.groups().count() < 2) return std::nullopt;
+  for (uint32_t group = 0; group < table.groups().count(); ++group) {
+    const auto zone = table.EmptyIn(group);
+    if (zone && IsApart(*zone, apart_from)) return zone;
+  }
+  return std::nullopt;
+}
+
+bool ZonePool::Impl::HomeZoneIsComing() const {
+  for (uint32_t i = 0; i < HomeZones(options.metadata_copies); ++i) {
+    const ZoneRecord& zone = table.at(ZoneId(i));
+    if (jobs.contains(ZoneId(i)) || (zone.released && zone.dead())) return true;
+  }
+  return false;
+}
+
+uint32_t ZonePool::Impl::EmptyForMetadata() const {
+  return Shortage(metadata_reserve, table.totals().kept + table.totals().lent);
 }
 
 ZonePool::Impl::Attempt ZonePool::Impl::TryReopen(ZoneId zone) {
@@ -467,17 +583,22 @@ ZonePool::Impl::Attempt ZonePool::Impl::TryReopen(ZoneId zone) {
   if (open.Available(BudgetClass::kMetadata) == 0) return {{}, Lack::kOpenZone};
   const bool needs_token = !active_tokens.contains(zone);
   if (needs_token && active.Available(BudgetClass::kMetadata) == 0) return {{}, Lack::kActiveZone};
+  set_aside.erase(zone);
   return {GrantLease(zone, record.use, record.data_class(), BudgetClass::kMetadata, /*urgent=*/true), {}};
 }
 
 ZoneLease ZonePool::Impl::GrantTo(const ZoneRequest& request, ZoneId zone, bool urgent) {
   const DataClass data(request.lifetime, request.level, request.heat);
   const ZoneRecord& record = table.at(zone);
-  if (record.phase == ZonePhase::kIdle && record.use == ZoneUse::kData && record.data_class() != data) {
+  if (record.phase == ZonePhase::kIdle && record.use == ZoneUse::kData && record.live > 0 &&
+      record.data_class() != data) {
     ++stats.mixed_classes;
   }
   ZoneLease lease = GrantLease(zone, request.use, data, ClassOf(request), urgent);
-  leases.at(zone).compaction = request.compaction;
+  if (MakesSpace(request)) {
+    leases.at(zone).makes_space = true;
+    ++space_makers;
+  }
   return lease;
 }
 
@@ -485,6 +606,7 @@ ZoneLease ZonePool::Impl::GrantTo(const ZoneRequest& request, ZoneId zone, bool 
 ZoneLease ZonePool::Impl::GrantLease(ZoneId zone, ZoneUse use, DataClass data, BudgetClass c, bool urgent) {
   if (!active_tokens.contains(zone)) active_tokens.emplace(zone, *active.TryTake(c));
   table.Lease(zone, use, data);
+  asked_for.erase(zone);
   Lease& lease = leases[zone];
   lease.id = next_lease_id++;
   lease.budget_class = c;
@@ -502,20 +624,31 @@ ZoneLease ZonePool::Impl::GrantLease(ZoneId zone, ZoneUse use, DataClass data, B
 }
 
 // Waiting makes sense: work is under way, or the background thread is about to take it up, that may end the lack.
-bool ZonePool::Impl::HelpIsComing(Lack lack, BudgetClass c) const {
+bool ZonePool::Impl::HelpIsComing(Waiter& waiter, Lack lack) const {
   if (lack == Lack::kOpenZone) return false;
+  const BudgetClass c = waiter.budget_class;
   // What is at the device comes back in any case.
   if (!jobs.empty() && c == BudgetClass::kMetadata) return true;
   // The thread may be in make_durable, and that wait for this very caller.
-  if (c == BudgetClass::kMetadata || !started || !durable_error.ok()) return false;
-  if (lack == Lack::kSpace) {
-    return ResetIsDue() || table.totals().resetting > 0;
-  }
+  if (c == BudgetClass::kMetadata || !started || durable_error.Is(StatusCode::kReadOnly)) return false;
+  if (lack == Lack::kSpace) return ResetIsComing(waiter);
   if (table.totals().finishing > 0 || NextFinish(/*logs_too=*/true)) return true;
-  return std::any_of(active_tokens.begin(), active_tokens.end(), [this](const auto& entry) ISOZONE_REQUIRES(mu) {
+  return ResetIsComing(waiter) && TokensToCome() > 0;
+}
+
+// With the reset of what is dead.
+uint32_t ZonePool::Impl::TokensToCome() const {
+  return static_cast<uint32_t>(std::ranges::count_if(active_tokens, [this](const auto& entry) ISOZONE_REQUIRES(mu) {
     const ZoneRecord& zone = table.at(entry.first);
-    return zone.dead() || zone.phase == ZonePhase::kResetting;
-  });
+    return zone.phase == ZonePhase::kResetting || (zone.dead() && IsToBeReset(entry.first));
+  }));
+}
+
+// A zone is being reset, or is to be. One that waits for its death to be durable counts for so many failures only.
+bool ZonePool::Impl::ResetIsComing(Waiter& waiter) const {
+  if (table.totals().resetting > 0) return true;
+  if (!waiter.durable_failures_before) waiter.durable_failures_before = durable_failures;
+  return ResetIsWanted() && durable_failures - *waiter.durable_failures_before < kDurableTries;
 }
 
 // Takes the lease that was not used for longest, of those whose going helps.
@@ -542,10 +675,10 @@ bool ZonePool::Impl::RevokeIdleLease(Lack lack, BudgetClass c) {
 }
 
 Status ZonePool::Impl::NothingLeft(Lack lack) const {
-  if (!durable_error.ok()) return durable_error.WithContext("no zone can be reset");
+  if (!durable_error.ok() && !table.dead().empty()) return durable_error.WithContext("no zone can be reset");
   if (lack != Lack::kSpace) {
-    return Status::NoSpace(
-        fmt::format("all {} active zones that the device allows are in use", device.geometry().max_active_zones));
+    return Status::NoSpace(fmt::format("all {} active zones that the device allows are in use, {} of them by others",
+                                       device.geometry().max_active_zones, active.withheld()));
   }
   return Status::NoSpace(
       fmt::format("the device is full: {} bytes of files on {}, {} empty zones left, which are kept "
@@ -576,6 +709,8 @@ void ZonePool::Impl::EndWrite(const ZoneLease& lease, uint64_t bytes) {
   held->writing = false;
   held->last_used = ++use_count;
   table.Advance(lease.zone_, bytes);
+  if (held->makes_space) pace.Earn(bytes);
+  NoteSpace();
   if (table.at(lease.zone_).room() == 0) {  // no longer active nor open for the device
     held->open.reset();
     active_tokens.erase(lease.zone_);
@@ -599,11 +734,20 @@ void ZonePool::Impl::NoteFailedWrite(const ZoneLease& lease) {
   changed.SignalAll();
 }
 
+// The zone is as it was before the write.
+void ZonePool::Impl::EndRefusedWrite(const ZoneLease& lease) {
+  const MutexLock lock(mu);
+  Lease* held = FindLease(lease);
+  assert(held != nullptr && held->writing);
+  held->writing = false;
+  EndLease(lease.zone_);
+}
+
 void ZonePool::Impl::LeaveFailed(ZoneId zone, const Result<ZoneDescriptor>& found) {
   EraseLease(zone);
   LeaveBroken(zone, found);
   // The end of a log or journal is not in the metadata yet: a finish would hide it.
-  if (active_tokens.contains(zone) && table.at(zone).use == ZoneUse::kData) failed_active.push_back(zone);
+  if (active_tokens.contains(zone) && table.at(zone).use == ZoneUse::kData) failed_active.emplace(zone, 0);
   WakeIfDue();
   changed.SignalAll();
 }
@@ -621,6 +765,7 @@ uint32_t& ZonePool::Impl::LoadOf(ZoneId zone, const Lease& lease) {
 void ZonePool::Impl::EraseLease(ZoneId zone) {
   const auto lease = leases.extract(zone);
   --LoadOf(zone, lease.mapped());
+  space_makers -= lease.mapped().makes_space ? 1 : 0;
   // What the collector leaves is anybody's, and its own share free for the next zone.
   const bool collectors = lease.mapped().budget_class == BudgetClass::kGc;
   if (collectors && active_tokens.erase(zone) != 0) active_tokens.emplace(zone, active.Adopt(BudgetClass::kData));
@@ -664,21 +809,69 @@ void ZonePool::Impl::Stop() {
 void ZonePool::Impl::RunInBackground() {
   const MutexLock lock(mu);
   for (;;) {
-    if (FinishCompleted() || ResetReleased()) continue;
+    if (FinishCompleted() || CountOthers() || ResetReleased()) continue;
     if (!stopping && FinishZones(/*logs_too=*/true)) continue;
     if (ResetDead()) continue;
     if (stopping && jobs.empty()) break;
     if (!WorkIsDue()) changed.SignalAll();  // what somebody may wait for has gone another way
-    work.Wait(mu);
+    AwaitWork();
   }
   started = false;
   changed.SignalAll();
 }
 
+// Until there is some, or it is time to try again what failed.
+void ZonePool::Impl::AwaitWork() {
+  int64_t until_ns = kNoDeadline;
+  if (!durable_error.ok() && ResetIsWanted()) until_ns = durable_again_ns;
+  if (active.withheld() > 0) until_ns = std::min(until_ns, others_until_ns);
+  if (until_ns == kNoDeadline) {
+    work.Wait(mu);
+  } else {
+    work.WaitUntil(mu, until_ns);
+  }
+}
+
+// Learns how many active zones others hold, or forgets it after a while, to try again.
+bool ZonePool::Impl::CountOthers() {
+  if (active.withheld() > 0 && MonotonicNs() >= others_until_ns) {
+    active.Withhold(0);
+    changed.SignalAll();
+  }
+  if (!std::exchange(refused, false)) return false;
+  const DeviceGeometry& geometry = device.geometry();
+  if (geometry.max_active_zones == 0) return false;
+  uint32_t ours = 0;
+  {
+    const MutexUnlock unlock(mu);
+    std::vector<ZoneDescriptor> report(geometry.zone_count);
+    if (!device.ReportZones(ZoneId(0), report).ok()) return true;
+    ours = static_cast<uint32_t>(std::ranges::count_if(report, [](const auto& z) { return IsActive(z.state); }));
+  }
+  active.Withhold(geometry.max_active_zones - std::min(ours, geometry.max_active_zones));
+  others_until_ns = MonotonicNs() + kOthersNs;
+  return true;
+}
+
 bool ZonePool::Impl::ResetIsDue() const {
-  if (!durable_error.ok() || table.dead().empty()) return false;
-  return reset_at_once || std::any_of(asked_for.begin(), asked_for.end(),
-                                      [this](ZoneId zone) ISOZONE_REQUIRES(mu) { return table.dead().Contains(zone); });
+  return ResetIsWanted() && (durable_error.ok() || MonotonicNs() >= durable_again_ns);
+}
+
+bool ZonePool::Impl::ResetIsWanted() const {
+  if (durable_error.Is(StatusCode::kReadOnly) || table.dead().empty()) return false;
+  if (reset_at_once && (table.dead().size() > table.totals().dead_idle || !KeepsDeadIdle())) return true;
+  return std::any_of(asked_for.begin(), asked_for.end(),
+                     [this](ZoneId zone) ISOZONE_REQUIRES(mu) { return table.dead().Contains(zone); });
+}
+
+// A dead zone with room is gone on with, so that it is reset when it is full, not for the little that was written to it:
+// as long as empty zones, and active ones, are plenty.
+bool ZonePool::Impl::KeepsDeadIdle() const {
+  return policy->parallel() && !stopping && HasSpareZones() && active.Available(BudgetClass::kData) > kSpareTokens;
+}
+
+bool ZonePool::Impl::IsToBeReset(ZoneId zone) const {
+  return asked_for.contains(zone) || (reset_at_once && (!table.at(zone).reusable_dead() || !KeepsDeadIdle()));
 }
 
 bool ZonePool::Impl::WorkIsDue() const {
@@ -710,28 +903,39 @@ bool ZonePool::Impl::FinishCompleted() {
     if (request.status != DeviceStatus::kSuccess) {
       HandleFailure(zone, request.op, request.status);
     } else if (request.op == DeviceOp::kReset) {
-      throttle.Earn();
       deletion_delays.Reset(zone, MonotonicNs());
+      NoteReset(zone);
       table.EndReset(zone);
       asked_for.erase(zone);
       active_tokens.erase(zone);
-      std::erase(failed_active, zone);
+      failed_active.erase(zone);
       ++stats.resets;
     } else {
+      finished_at[zone] = table.at(zone).write_pointer;
       table.EndFinish(zone);
       active_tokens.erase(zone);
+      failed_active.erase(zone);
       ++stats.finishes;
     }
   }
+  NoteSpace();
   changed.SignalAll();
   return true;
 }
 
+void ZonePool::Impl::NoteReset(ZoneId id) {
+  const ZoneRecord& zone = table.at(id);
+  uint64_t written = zone.write_pointer;
+  if (const auto finished = finished_at.extract(id)) written = finished.mapped();
+  reset_written_percent.Add(100 * written / zone.capacity);
+}
+
 // Its death is durable already.
 bool ZonePool::Impl::ResetReleased() {
-  if (table.totals().released == 0) return false;
+  const size_t most = ResetsToStart();
+  if (table.totals().released == 0 || most == 0) return false;
   std::vector<ZoneId> zones;
-  for (auto zone = table.dead().First(); zone && zones.size() < kResetBatch;
+  for (auto zone = table.dead().First(); zone && zones.size() < most;
        zone = table.dead().FirstFrom(ZoneId(zone->value() + 1))) {
     if (table.at(*zone).released) zones.push_back(*zone);
   }
@@ -740,41 +944,50 @@ bool ZonePool::Impl::ResetReleased() {
   return true;
 }
 
+size_t ZonePool::Impl::ResetsToStart() const {
+  // At the device: what waits for make_durable must not keep it waiting for a zone that only has to be reset.
+  const size_t in_flight = jobs.size();
+  return in_flight > kMostResets / 2 ? 0 : kMostResets - in_flight;
+}
+
 bool ZonePool::Impl::ResetDead() {
-  if (!ResetIsDue()) return false;
+  const size_t most = ResetsToStart();
+  if (!ResetIsDue() || most == 0) return false;
   std::vector<ZoneId> zones;
-  for (auto zone = table.dead().First(); zone && zones.size() < kResetBatch;
+  for (auto zone = table.dead().First(); zone && zones.size() < most;
        zone = table.dead().FirstFrom(ZoneId(zone->value() + 1))) {
-    if (reset_at_once || asked_for.contains(*zone)) zones.push_back(*zone);
+    // What is released waits for nobody, least of all for make_durable, which may wait for it.
+    if (!table.at(*zone).released && IsToBeReset(*zone)) zones.push_back(*zone);
   }
+  if (zones.empty()) return false;
   for (const ZoneId zone : zones) table.BeginReset(zone);
   if (MakeDurable()) {
     SubmitAll(DeviceOp::kReset, zones);
   } else {
-    Abandon(zones);
+    for (const ZoneId zone : zones) table.CancelReset(zone);
+    changed.SignalAll();
   }
   return true;
 }
 
 bool ZonePool::Impl::FinishZones(bool logs_too) {
-  std::vector<ZoneId> zones;
-  bool logs = false;
+  std::vector<ZoneId> data;
+  std::vector<ZoneId> logs;
   for (;;) {
     auto zone = NextFailedFinish();
-    if (zone) {
-      std::erase(failed_active, *zone);
-    } else if (zone = NextFinish(logs_too); !zone) {
-      break;
-    }
-    logs |= table.at(*zone).use == ZoneUse::kLog;
+    if (!zone) zone = NextFinish(logs_too);
+    if (!zone) break;
+    (table.at(*zone).use == ZoneUse::kLog ? logs : data).push_back(*zone);
     table.BeginFinish(*zone);
-    zones.push_back(*zone);
   }
-  if (zones.empty()) return false;
-  if (!logs || MakeDurable()) {
-    SubmitAll(DeviceOp::kFinish, zones);
+  if (data.empty() && logs.empty()) return false;
+  SubmitAll(DeviceOp::kFinish, data);
+  if (logs.empty()) return true;
+  if (MakeDurable()) {
+    SubmitAll(DeviceOp::kFinish, logs);
   } else {
-    Abandon(zones);
+    for (const ZoneId zone : logs) table.CancelFinish(zone);
+    changed.SignalAll();
   }
   return true;
 }
@@ -792,7 +1005,9 @@ uint32_t ZonePool::Impl::FinishesWanted() const {
   for (const BudgetClass c : {BudgetClass::kMetadata, BudgetClass::kLog, BudgetClass::kGc, BudgetClass::kData}) {
     wanted += Shortage(TokensWanted(c), active.Available(c));
   }
-  return std::max(wanted, active.Overcommitted());
+  wanted = std::max(wanted, active.Overcommitted());
+  // A reset is better, where nothing lives.
+  return wanted == 0 || !durable_error.ok() ? wanted : Shortage(wanted, TokensToCome());
 }
 
 // The fullest idle zone of a class that is short, or that gives back what others lack.
@@ -810,17 +1025,11 @@ std::optional<ZoneId> ZonePool::Impl::NextFinish(bool logs_too) const {
 }
 
 std::optional<ZoneId> ZonePool::Impl::NextFailedFinish() const {
-  for (const ZoneId id : failed_active) {
+  for (const auto& [id, failures] : failed_active) {
     const ZoneRecord& zone = table.at(id);
-    if (zone.phase == ZonePhase::kFailed && !zone.dead()) return id;
+    if (zone.phase == ZonePhase::kFailed && !zone.dead() && failures < kFinishTries) return id;
   }
   return std::nullopt;
-}
-
-// `zones` stay as they are: nothing is made durable any more.
-void ZonePool::Impl::Abandon(std::span<const ZoneId> zones) {
-  for (const ZoneId zone : zones) table.Fail(zone, table.at(zone).write_pointer);
-  changed.SignalAll();
 }
 
 bool ZonePool::Impl::MakeDurable() {
@@ -829,9 +1038,12 @@ bool ZonePool::Impl::MakeDurable() {
     const MutexUnlock unlock(mu);
     status = options.make_durable();
   }
-  if (status.ok()) return true;
+  // Of one error after another the first is told.
+  if (!status.ok() && durable_error.ok()) Latch(status);
   durable_error = status;
-  Latch(status);
+  if (status.ok()) return true;
+  ++durable_failures;
+  durable_again_ns = MonotonicNs() + kDurablePauseNs;
   return false;
 }
 
@@ -866,6 +1078,7 @@ void ZonePool::Impl::HandleFailure(ZoneId zone, DeviceOp op, DeviceStatus status
   Latch(Status::IoError(fmt::format("{} of zone {} failed: {}; the zone is not written again", DeviceOpName(op),
                                     zone.value(), DeviceStatusName(status))));
   LeaveBroken(zone, found);
+  if (op == DeviceOp::kFinish && active_tokens.contains(zone)) ++failed_active[zone];
   if (op != DeviceOp::kReset) return;
   ++stats.failed_resets;
   // What cannot be reset is not tried again.
@@ -912,12 +1125,13 @@ Result<std::unique_ptr<ZonePool>> ZonePool::Create(ZonedDevice& device, Options 
 ZonePool::ZonePool(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) { impl_->owner = this; }
 ZonePool::~ZonePool() = default;
 
-Status ZonePool::AdoptMetadata(ZoneId zone, ZoneUse use) {
-  assert(IsMetadata(use));
+Status ZonePool::AdoptMetadata(ZoneId zone) {
   if (zone.value() >= impl_->device.geometry().zone_count) {
     return Status::InvalidArgument(fmt::format("the device has no zone {}, which should hold metadata", zone.value()));
   }
-  SetUse(zone, use);
+  SetUse(zone, ZoneUse::kMetadata);
+  const MutexLock lock(impl_->mu);
+  if (impl_->table.at(zone).phase == ZonePhase::kEmpty) impl_->set_aside.insert(zone);
   return Status::Ok();
 }
 
@@ -949,12 +1163,35 @@ void ZonePool::ReleaseUnnamed(const std::function<bool(ZoneId)>& is_named) {
   const MutexLock lock(impl_->mu);
   for (uint32_t i = 0; i < impl_->table.size(); ++i) {
     const ZoneId zone(i);
-    if (impl_->table.at(zone).dead() && !is_named(zone)) impl_->table.Release(zone);
+    const ZoneRecord& record = impl_->table.at(zone);
+    const bool given_up = record.kept && record.phase != ZonePhase::kEmpty;
+    if ((record.dead() || given_up) && !is_named(zone)) impl_->table.Release(zone);
   }
 }
 
 void ZonePool::Start() { impl_->Start(); }
 void ZonePool::Stop() { impl_->Stop(); }
+
+void ZonePool::PaceLog(uint64_t bytes) {
+  impl_->logged.fetch_add(bytes, std::memory_order_relaxed);
+  if (impl_->is_tight.load(std::memory_order_relaxed)) impl_->Pace(bytes);
+}
+
+void ZonePool::PaceFlush(uint64_t bytes) {
+  uint64_t unlogged = 0;
+  {
+    const MutexLock lock(impl_->mu);
+    impl_->pace.NoteLogged(impl_->logged.exchange(0, std::memory_order_relaxed));
+    unlogged = impl_->pace.TakeUnlogged(bytes);
+  }
+  if (unlogged > 0 && impl_->is_tight.load(std::memory_order_relaxed)) impl_->Pace(unlogged);
+}
+
+void ZonePool::NoteRefusal() {
+  const MutexLock lock(impl_->mu);
+  impl_->refused = true;
+  impl_->work.Signal();
+}
 
 void ZonePool::AddLive(ZoneId zone, uint64_t bytes) {
   const MutexLock lock(impl_->mu);
@@ -973,13 +1210,33 @@ void ZonePool::NoteDeletion(Lifetime lifetime, std::span<const ZoneId> zones) {
 
 Result<ZoneLease> ZonePool::Acquire(const ZoneRequest& request) { return impl_->Acquire(request); }
 std::optional<ZoneLease> ZonePool::TryAcquire(const ZoneRequest& request) { return impl_->TryAcquire(request); }
-Result<ZoneLease> ZonePool::AcquireMetadata(ZoneUse use) { return impl_->AcquireMetadata(use); }
+Result<ZoneLease> ZonePool::AcquireMetadata(std::span<const ZoneId> apart_from) {
+  return impl_->AcquireMetadata(apart_from);
+}
+Result<ZoneId> ZonePool::SetAsideMetadata(std::span<const ZoneId> apart_from) {
+  return impl_->SetAsideMetadata(apart_from);
+}
 Result<ZoneLease> ZonePool::ReopenMetadata(ZoneId zone) { return impl_->ReopenMetadata(zone); }
 
 void ZonePool::ReleaseMetadata(ZoneId zone) {
   const MutexLock lock(impl_->mu);
+  impl_->set_aside.erase(zone);
   impl_->table.Release(zone);
   impl_->WakeIfDue();
+  impl_->changed.SignalAll();
+}
+
+bool ZonePool::ReserveForMetadata(uint32_t zones, bool force) {
+  const MutexLock lock(impl_->mu);
+  const uint32_t before = std::exchange(impl_->metadata_reserve, zones);
+  const uint32_t coming = impl_->table.totals().resetting + impl_->table.totals().released;
+  const bool fits = impl_->table.empty().size() + coming >= impl_->EmptyKept(BudgetClass::kData);
+  if (zones > before && !force && !fits) {
+    impl_->metadata_reserve = before;
+    return false;
+  }
+  if (zones < before) impl_->changed.SignalAll();
+  return true;
 }
 
 // --- Collecting ---
@@ -988,12 +1245,13 @@ GcSpace ZonePool::Impl::SpaceForGc() const {
   const ZoneTotals& totals = table.totals();
   const uint64_t capacity = device.geometry().zone_capacity;
   GcSpace space;
-  space.empty_zones = table.empty().size() - std::min(table.empty().size(), kEmptyReserve);
+  const uint32_t kept = EmptyKept(BudgetClass::kData);
+  space.empty_zones = table.empty().size() - std::min(table.empty().size(), kept);
   const auto metadata = static_cast<uint32_t>(totals.metadata / capacity);
   space.zones = table.size() - std::min(table.size(), metadata + totals.unusable);
   space.capacity = space.zones * capacity;
   const uint32_t coming = table.empty().size() + totals.resetting;
-  space.free = totals.free + totals.resetting * capacity - std::min(coming, kEmptyReserve) * capacity;
+  space.free = totals.free + totals.dead_in_idle + totals.resetting * capacity - std::min(coming, kept) * capacity;
   space.wanted = rounds.wanted();
   return space;
 }
@@ -1011,15 +1269,32 @@ GcCandidate ZonePool::Impl::AsCandidate(ZoneId id) const {
   return c;
 }
 
-bool ZonePool::Impl::Pay(const ZoneRequest& request) {
-  if (request.use != ZoneUse::kData || !request.urgent || !rounds.attached()) return true;
-  const bool compaction_writes =
-      std::any_of(leases.begin(), leases.end(), [](const auto& entry) { return entry.second.compaction; });
-  return !compaction_writes || throttle.Pay(SpaceForGc().free_percent());
+// After whatever may have changed what is free.
+void ZonePool::Impl::NoteSpace() { is_tight.store(pace.PriceAt(FreeToUsers()) > 0, std::memory_order_relaxed); }
+
+// Percent, beyond a few zones: where these are all that is left, compaction and collection need them.
+double ZonePool::Impl::FreeToUsers() const {
+  GcSpace space = SpaceForGc();
+  space.free -= std::min(space.free, kZonesForMakers * device.geometry().zone_capacity);
+  return space.free_percent();
+}
+
+// Waits until so many bytes are paid for, or nobody makes space, or it has taken too long.
+void ZonePool::Impl::Pace(uint64_t bytes) {
+  const MutexLock lock(mu);
+  int64_t began_ns = 0;
+  while (space_makers > 0 && !stopping && !pace.Pay(bytes, FreeToUsers())) {
+    const int64_t now_ns = MonotonicNs();
+    if (began_ns == 0) began_ns = now_ns;
+    if (now_ns - began_ns >= WritePace::kLongestWaitNs) break;
+    changed.WaitUntil(mu, began_ns + WritePace::kLongestWaitNs);
+  }
+  if (began_ns != 0) pace_ns.Add(static_cast<uint64_t>(MonotonicNs() - began_ns));
 }
 
 bool ZonePool::Impl::CollectorMayHelp(Waiter& waiter) const {
-  return IsOfFiles(waiter.budget_class) && options.want_space && durable_error.ok() && rounds.MayHelp(waiter.no_space);
+  return IsOfFiles(waiter.budget_class) && options.want_space && !durable_error.Is(StatusCode::kReadOnly) &&
+         rounds.MayHelp(waiter.no_space);
 }
 
 GcSpace ZonePool::SpaceForGc() const {
@@ -1088,14 +1363,8 @@ void ZonePool::ResetDeadNow() {
 
 void ZonePool::ThrottleBelow(double percent) {
   const MutexLock lock(impl_->mu);
-  impl_->throttle.SetBelow(percent);
-}
-
-uint32_t ZonePool::ZonesForMetadata() const {
-  const MutexLock lock(impl_->mu);
-  const auto resets = std::count_if(impl_->jobs.begin(), impl_->jobs.end(),
-                                    [](const auto& job) { return job.second.request.op == DeviceOp::kReset; });
-  return impl_->table.empty().size() + impl_->table.totals().released + static_cast<uint32_t>(resets);
+  impl_->pace.SetBelow(percent);
+  impl_->NoteSpace();
 }
 
 SpaceInfo ZonePool::Space() const {
@@ -1105,10 +1374,10 @@ SpaceInfo ZonePool::Space() const {
   SpaceInfo space;
   space.capacity = totals.capacity;
   space.live = totals.live;
-  space.dead = totals.dead;
+  space.dead = totals.dead - totals.dead_in_idle;
   space.metadata = totals.metadata;
-  space.reserved = std::min(empty_zones, kEmptyReserve) * impl_->device.geometry().zone_capacity;
-  space.free = totals.free - space.reserved;
+  space.reserved = std::min(empty_zones, impl_->EmptyKept(BudgetClass::kData)) * impl_->device.geometry().zone_capacity;
+  space.free = totals.free + totals.dead_in_idle - space.reserved;
   space.zones = impl_->table.size();
   space.empty_zones = empty_zones;
   space.active_zones = impl_->active.used();
@@ -1139,6 +1408,8 @@ ZonePoolStats ZonePool::Stats() const {
   const MutexLock lock(impl_->mu);
   ZonePoolStats stats = impl_->stats;
   stats.wait_ns = impl_->wait_ns.Take();
+  stats.pace_ns = impl_->pace_ns.Take();
+  stats.reset_written_percent = impl_->reset_written_percent.Take();
   stats.deletion_delays_ns = impl_->deletion_delays.Take();
   return stats;
 }
@@ -1188,13 +1459,17 @@ void ZoneLease::EndWrite(uint64_t bytes) {
 }
 
 void ZoneLease::EndFailedWrite(DeviceStatus status) {
+  ZonePool::Impl& pool = *std::exchange(pool_, nullptr)->impl_;
+  if (IsRefusal(status)) return pool.EndRefusedWrite(*this);
   WarnOfFailure(status);
-  std::exchange(pool_, nullptr)->impl_->EndFailedWrite(*this);
+  pool.EndFailedWrite(*this);
 }
 
 void ZoneLease::CompleteWrite(uint64_t bytes, DeviceStatus status) {
   if (status == DeviceStatus::kSuccess) {
     pool_->impl_->EndWrite(*this, bytes);
+  } else if (IsRefusal(status)) {
+    pool_->impl_->EndRefusedWrite(*this);
   } else {
     pool_->impl_->NoteFailedWrite(*this);
   }
@@ -1204,7 +1479,7 @@ void ZoneLease::Settle(uint64_t bytes, DeviceStatus status) {
   if (status == DeviceStatus::kSuccess) {
     write_pointer_ += bytes;
   } else {
-    WarnOfFailure(status);
+    if (!IsRefusal(status)) WarnOfFailure(status);
     pool_ = nullptr;
   }
 }

@@ -9,19 +9,20 @@
 //   full      written to its capacity or finished
 //   broken    read-only or offline, or a write failed in it: never written again, read where possible; a zone whose
 //             write failed but that the device still calls writable is reset once nothing in it lives
-//   metadata  journal, checkpoint: kept until ReleaseMetadata. Zones 0 and 1 are the superblock's, written behind the
-//             pool's back: the pool only keeps their share of the budget
+//   metadata  kept until ReleaseMetadata. The first zones (HomeZones in superblock.h) hold nothing else
 //
 // Invariants:
 //  * Active zones (leased and idle, not yet full) never exceed the device's limit, nor leased ones its limit of open
 //    zones; the reserves for metadata, logs and GC hold at all times (zone/active_budget.h).
-//  * Of the empty zones, 2 are kept for the next journal and checkpoint, 1 for GC, and 1 that data may not take but
-//    logs may: deleting files needs a log. Space() does not call them free.
+//  * Of the empty zones, those are kept that ReserveForMetadata asked for and metadata does not have yet, 1 for GC, and 1
+//    that data may not take but logs may: deleting files needs a log. Space() does not call them free.
 //  * `live` of a zone is the bytes of file data in it. It is added before the data is written, and taken back when no
 //    inode and no open handle refers to it.
 //  * A zone is reset only when it is not leased, nothing in it lives, and every metadata record that killed something
 //    in it is durable (`make_durable` is called first, but for what was dead when it was mounted): else a power cut
 //    could bring back a file without its data.
+//  * A dead zone that is not full is not reset at once, where the policy stripes, but gone on with: as long as empty and
+//    active zones are plenty, and nobody asks for it. What is dead in it counts as free.
 //  * A zone that is being collected (BeginCollection) is leased to nobody and not reset.
 //  * Only zones of data and logs are finished, those of logs after `make_durable`: a finish moves the write pointer, by
 //    which recovery finds the end of the journal and of logs whose end is not in the metadata. So a log's end belongs
@@ -30,14 +31,21 @@
 // Waiting is bounded and counted: Acquire waits only while dead zones are being reset, while a zone is being finished
 // where every active zone is in use, or while every active zone is leased by a writer in the middle of a write; idle
 // leases are taken away (BeginWrite then says so) when others wait. Where a collector is attached, who has no space
-// waits for it, until a whole round of it, begun after the wait, has gained nothing. The collector itself, where the
-// journal has grown into the reserves, waits for a checkpoint.
+// waits for it, until a whole round of it, begun after the wait, has gained nothing; and for a checkpoint, where that
+// gives back zones that metadata has no longer any need of.
 //
-// As space runs out, a flush beside compactions pays for zones with what has become free (fs/flush_throttle.h), and waits
-// for that, a second at most. Compaction is never slowed.
+// As space runs out, users write at the pace of compaction and collection (fs/write_pace.h), which are never slowed.
 //
-// Failures: a reset that fails leaves its zone broken until the next mount; Settle reports it. When `make_durable`
-// fails nothing is reset any more, and Acquire returns that error once no zone has room.
+// Failures: a reset that fails leaves its zone broken until the next mount; Settle reports it. When `make_durable` returns
+// kReadOnly, nothing is reset any more, and Acquire returns that error once no zone has room. After any other error (a lack
+// of space that passes) make_durable is called again a moment later, and who has no space waits for a few of these calls.
+// A finish that fails is tried again a few times: as long as the device calls the zone active, it costs a share of the
+// budget, which comes back with its reset at the latest.
+//
+// A write that the device refused to the end, because others hold its active zones (io/patient_device.h), does nothing to
+// the zone: it is idle, or empty, as before.
+//
+// Resets in flight are bounded, so that the device stays free for others when a database is dropped.
 //
 // Thread safety: any thread. `make_durable` is called without locks held; AcquireMetadata may be called inside it, and
 // never waits for it.
@@ -56,6 +64,7 @@
 #include "device/zoned_device.h"
 #include "fs/deletion_delays.h"
 #include "fs/file_system.h"
+#include "fs/superblock.h"
 #include "izg/group_index.h"
 #include "zone/data_class.h"
 #include "zone/gc_scheme.h"
@@ -67,14 +76,14 @@ namespace isozone {
 class ZonePool;
 
 struct ZoneRequest {
-  ZoneUse use = ZoneUse::kData;  // kData, kLog; kJournal, kCheckpoint, kSuperblock through AcquireMetadata
+  ZoneUse use = ZoneUse::kData;  // kData, kLog; kMetadata through AcquireMetadata
   Lifetime lifetime = Lifetime::kNotSet;
   uint64_t min_room = 0;                        // bytes that must still fit; at least one block
   bool urgent = false;                          // a flush: kept apart from what is not (logs are urgent by themselves)
   std::span<const uint32_t> taken_groups = {};  // for TryAcquire: in which the file has zones already
   int8_t level = DataClass::kNoLevel;
   ZoneHeat heat = kNewDataHeat;
-  bool compaction = false;  // makes space sooner or later, so that flushes may have to wait
+  bool compaction = false;  // makes space sooner or later, so that users may have to wait for it
   bool gc = false;          // the collector's: out of its reserve, and it never waits for itself
 };
 
@@ -131,7 +140,9 @@ struct ZonePoolStats {
   uint64_t revoked_leases = 0;
   uint64_t mixed_classes = 0;  // leases of zones that hold data of another class, for want of a better one
   uint64_t space_waits = 0;    // calls of Acquire that waited for the collector
-  uint64_t throttled = 0;      // flushes that waited for zones to become free before they took another one
+  Histogram::Snapshot
+      reset_written_percent;    // of the capacity of each zone that was reset: what had been written of it
+  Histogram::Snapshot pace_ns;  // waits of PaceLog and PaceFlush
   DeletionDelays::Snapshot deletion_delays_ns;
 };
 
@@ -143,6 +154,7 @@ class ZonePool {
     bool isolation = true;                          // urgent writers are kept apart from others
     bool keep_away = true;                          // with isolation: nobody widens in another's way
     bool read_only = false;                         // no thread, no lease
+    uint32_t metadata_copies = kMetadataCopiesMax;  // says how many of the first zones are kept for metadata
     // Makes every metadata change so far durable; called before a reset.
     std::function<Status()> make_durable;
     // Asks the journal for a checkpoint, after which the metadata has given back what it took of the reserves; returns a
@@ -160,8 +172,8 @@ class ZonePool {
   ~ZonePool();  // stops; all leases must have gone
 
   // --- Mount, before Start ---
-  // A zone that the superblock names as metadata. kInvalidArgument: the device has no such zone.
-  Status AdoptMetadata(ZoneId zone, ZoneUse use);
+  // A zone that holds metadata, or is set aside for it. kInvalidArgument: the device has no such zone.
+  Status AdoptMetadata(ZoneId zone);
   void SetDataClass(ZoneId zone, DataClass data);  // of what it holds
   void SetUse(ZoneId zone, ZoneUse use);           // kData or kLog
   // An empty zone that a durable record may name, though no longer the state: it is given to nobody before it was reset,
@@ -169,8 +181,8 @@ class ZonePool {
   void ResetBeforeUse(ZoneId zone);
   // A partly written zone that nothing more may be written to before it is reset.
   void KeepAsItIs(ZoneId zone);
-  // What is dead in zones that nothing durable names is reset without asking make_durable, which may need one of them.
-  // What was found is durable.
+  // What is dead in zones that nothing durable names, metadata that was given up included, is reset without asking
+  // make_durable, which may need one of them. What was found is durable.
   void ReleaseUnnamed(const std::function<bool(ZoneId)>& is_named);
   // Starts the background thread; from here on dead zones are reset.
   void Start();
@@ -192,15 +204,24 @@ class ZonePool {
   static constexpr uint32_t kSpareTokens = 2;
   static constexpr uint32_t kSpareZonesPart = 16;
   std::optional<ZoneLease> TryAcquire(const ZoneRequest& request);
-  // An empty zone for metadata (kJournal, kCheckpoint), out of the reserve that is kept for it. It stays the
-  // metadata's, leased or not, until ReleaseMetadata; one that is given back unwritten is free again.
-  Result<ZoneLease> AcquireMetadata(ZoneUse use);
-  // The lease on a zone of journal or checkpoint that is not full and that nobody holds, to go on writing it; any other
-  // is kInvalidArgument.
+  // An empty zone for a copy of the metadata to begin in: one of the first, if there is one or one of them is about to be
+  // reset; of another group than `apart_from`, where that can be had. It stays the metadata's, leased or not, until
+  // ReleaseMetadata; one that is given back unwritten is free again.
+  Result<ZoneLease> AcquireMetadata(std::span<const ZoneId> apart_from);
+  // An empty zone for a copy to go on in, of another group likewise. It is set aside without being active.
+  Result<ZoneId> SetAsideMetadata(std::span<const ZoneId> apart_from);
+  // The lease on a zone of metadata that is not full and that nobody holds, to write it; any other is kInvalidArgument.
   Result<ZoneLease> ReopenMetadata(ZoneId zone);
   // The metadata in `zone` is no longer needed, durably: reset in the background, once it is not leased, and free
   // again.
   void ReleaseMetadata(ZoneId zone);
+  // Keeps so many zones for metadata in all: those that it has and, beyond these, empty ones. False where there are too few
+  // empty ones for that beside the other reserves, and `force` is not set; the reserve then stays as it was.
+  bool ReserveForMetadata(uint32_t zones, bool force);
+
+  // The device had no active zone left for a write, though the pool was within its limits: somebody else holds some. For
+  // the next moments the pool keeps so many fewer active, and finishes idle zones to get there. Any thread; short.
+  void NoteRefusal();
 
   // --- Collecting ---
   // What the collector decides by. Candidates are zones of data in which something lives and something has died, and that
@@ -223,13 +244,17 @@ class ZonePool {
   // or for the active zone that it is.
   void ResetAtOnce(bool at_once);
   void ResetDeadNow();
-  // While less than `percent` of the capacity is free, flushes pay for zones with what becomes free. 0: never.
+  // While less than `percent` of the capacity is free, users write at the pace of what makes space. 0: never.
   void ThrottleBelow(double percent);
+
+  // --- Pace (fs/write_pace.h) ---
+  // To be called without locks held before a user's log grows, and before a flush writes: while space is short they wait
+  // for compaction and collection, a moment at most.
+  void PaceLog(uint64_t bytes);
+  void PaceFlush(uint64_t bytes);
 
   // --- State ---
   SpaceInfo Space() const;
-  // The zones that AcquireMetadata gives out without anybody's help: empty, or about to be.
-  uint32_t ZonesForMetadata() const;
   std::vector<ZoneView> Zones() const;
   ZonePoolStats Stats() const;
   // Waits until no dead zone is left to reset and no finish is due; the first error of the background work since the

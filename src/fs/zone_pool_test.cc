@@ -1,14 +1,9 @@
 #include "fs/zone_pool.h"
 
-#include <algorithm>
-#include <array>
-#include <condition_variable>
 #include <cstdlib>
 #include <deque>
 #include <future>
 #include <map>
-#include <mutex>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,247 +12,22 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "fs/zone_pool_test_util.h"
 #include "fs/zone_reserves.h"
 #include "zone/active_budget.h"
 
 namespace isozone {
 namespace {
 
-constexpr uint64_t kBlock = 4 * kKiB;
-constexpr uint64_t kCapacity = 16 * kBlock;
-constexpr ZoneRequest kData = {ZoneUse::kData, Lifetime::kMedium, kBlock};
-constexpr ZoneRequest kGoesOnInData = {ZoneUse::kData, Lifetime::kShort, kBlock};  // in a zone of kData, if it can
-constexpr ZoneRequest kLog = {ZoneUse::kLog, Lifetime::kShort, kBlock};
-constexpr ZoneRequest kCollector = {
-    .use = ZoneUse::kData, .lifetime = Lifetime::kMedium, .min_room = kBlock, .gc = true};
-constexpr std::chrono::seconds kLong(10);  // more than anything takes that does not hang
-
-// A device of write pointers only, that can be made to hold back resets and finishes, so that a test decides what
-// happens in between. It counts every breach of its limits.
-class FakeDevice final : public ZonedDevice {
- public:
-  explicit FakeDevice(uint32_t zone_count, uint32_t max_active = 14, uint32_t max_open = 14) {
-    geometry_.zone_count = zone_count;
-    geometry_.zone_size = 2 * kCapacity;
-    geometry_.zone_capacity = kCapacity;
-    geometry_.max_active_zones = max_active;
-    geometry_.max_open_zones = max_open;
-    for (uint32_t i = 0; i < zone_count; ++i) zones_.push_back({ZoneId(i), ZoneState::kEmpty, kCapacity, 0});
-  }
-
-  const DeviceGeometry& geometry() const override { return geometry_; }
-  std::string name() const override { return "fake"; }
-  bool read_only() const override { return false; }
-  DeviceCounters counters() const override { return {}; }
-
-  Status ReportZones(ZoneId first, std::span<ZoneDescriptor> out) const override {
-    const std::lock_guard lock(mu_);
-    std::copy_n(zones_.begin() + first.value(), out.size(), out.begin());
-    return Status::Ok();
-  }
-
-  void Submit(DeviceRequest& request) override {
-    {
-      const std::lock_guard lock(mu_);
-      if (held_ops_.contains(request.op)) {
-        held_.push_back(&request);
-        arrived_.notify_all();
-        return;
-      }
-      Execute(request);
-    }
-    request.done(request);
-  }
-
-  // From now on, requests of `op` wait for LetGo.
-  void Hold(DeviceOp op) {
-    const std::lock_guard lock(mu_);
-    held_ops_.insert(op);
-  }
-  void WaitUntilHeld(size_t count) {
-    std::unique_lock lock(mu_);
-    arrived_.wait(lock, [&] { return held_.size() >= count; });
-  }
-  void LetGo() {
-    std::deque<DeviceRequest*> held;
-    {
-      const std::lock_guard lock(mu_);
-      held_ops_.clear();
-      held.swap(held_);
-      for (DeviceRequest* request : held) Execute(*request);
-    }
-    for (DeviceRequest* request : held) request->done(*request);
-  }
-  void FailNext(DeviceOp op, DeviceStatus status) {
-    const std::lock_guard lock(mu_);
-    failures_[op] = status;
-  }
-  void Set(ZoneId zone, ZoneState state, uint64_t write_pointer) {
-    const std::lock_guard lock(mu_);
-    zones_[zone.value()].state = state;
-    zones_[zone.value()].write_pointer = write_pointer;
-  }
-  ZoneDescriptor Zone(ZoneId zone) const {
-    const std::lock_guard lock(mu_);
-    return zones_[zone.value()];
-  }
-  std::vector<ZoneId> Finished() const {
-    const std::lock_guard lock(mu_);
-    return finished_;
-  }
-  uint32_t max_active_seen() const {
-    const std::lock_guard lock(mu_);
-    return max_active_seen_;
-  }
-
- private:
-  void Execute(DeviceRequest& request) {
-    request.status = DeviceStatus::kSuccess;
-    if (const auto failure = failures_.extract(request.op)) {
-      request.status = failure.mapped();
-      return;
-    }
-    ZoneDescriptor& zone = zones_[geometry_.ZoneOf(request.offset).value()];
-    switch (request.op) {
-      case DeviceOp::kWrite:
-        if (zone.write_pointer != geometry_.OffsetInZone(request.offset)) {
-          request.status = DeviceStatus::kZoneInvalidWrite;
-          return;
-        }
-        zone.write_pointer += request.length;
-        zone.state = zone.write_pointer == zone.capacity ? ZoneState::kFull : ZoneState::kImplicitlyOpen;
-        break;
-      case DeviceOp::kReset:
-        zone.state = ZoneState::kEmpty;
-        zone.write_pointer = 0;
-        break;
-      case DeviceOp::kFinish:
-        zone.state = ZoneState::kFull;
-        zone.write_pointer = zone.capacity;
-        finished_.push_back(zone.zone);
-        break;
-      default:
-        request.status = DeviceStatus::kInvalidField;
-        return;
-    }
-    const auto active = std::count_if(zones_.begin(), zones_.end(), [](const auto& z) { return IsActive(z.state); });
-    max_active_seen_ = std::max(max_active_seen_, static_cast<uint32_t>(active));
-  }
-
-  DeviceGeometry geometry_;
-  mutable std::mutex mu_;
-  std::condition_variable arrived_;
-  std::vector<ZoneDescriptor> zones_;
-  std::set<DeviceOp> held_ops_;
-  std::deque<DeviceRequest*> held_;
-  std::map<DeviceOp, DeviceStatus> failures_;
-  std::vector<ZoneId> finished_;
-  uint32_t max_active_seen_ = 0;
-};
-
-DeviceStatus WriteBlocks(FakeDevice& device, const ZoneLease& lease, uint64_t bytes) {
-  static std::byte block[kCapacity];
-  DeviceRequest request;
-  request.op = DeviceOp::kWrite;
-  request.offset = lease.next();
-  request.data = block;
-  request.length = bytes;
-  return SubmitAndWait(device, request);
-}
-
-class ZonePoolTest : public testing::Test {
- protected:
-  // 20 zones: 2 of superblocks, 4 kept empty, 14 for data.
-  void Open(uint32_t zone_count = 20, uint32_t max_active = 14, uint32_t max_open = 14) {
-    device_ = std::make_unique<FakeDevice>(zone_count, max_active, max_open);
-    Create();
-    pool_->Start();
-  }
-  void Create() {
-    auto pool =
-        ZonePool::Create(*device_, {.make_durable =
-                                        [this] {
-                                          ++durable_calls_;
-                                          return durable_ ? durable_() : Status::Ok();
-                                        },
-                                    .want_checkpoint = [this] { return ++checkpoints_wanted_; },
-                                    .checkpoint_pending = [this](uint64_t) { return checkpoint_pending_.load(); },
-                                    .want_space = [this] { ++space_wanted_; }});
-    ASSERT_TRUE(pool.ok()) << pool.status().ToString();
-    pool_ = std::move(*pool);
-  }
-  ZoneLease MustAcquire(const ZoneRequest& request) {
-    auto lease = pool_->Acquire(request);
-    EXPECT_TRUE(lease.ok()) << lease.status().ToString();
-    return lease.ok() ? std::move(*lease) : ZoneLease();
-  }
-  ZoneLease MustAcquireMetadata(ZoneUse use) {
-    auto lease = pool_->AcquireMetadata(use);
-    EXPECT_TRUE(lease.ok()) << lease.status().ToString();
-    return lease.ok() ? std::move(*lease) : ZoneLease();
-  }
-  // A zone of metadata that is no longer needed, and not empty.
-  void WriteAndReleaseMetadata() {
-    ZoneLease journal = MustAcquireMetadata(ZoneUse::kJournal);
-    ASSERT_TRUE(journal.BeginWrite());
-    ASSERT_EQ(WriteBlocks(*device_, journal, kBlock), DeviceStatus::kSuccess);
-    journal.EndWrite(kBlock);
-    const ZoneId released = journal.zone();
-    journal.Release();
-    pool_->ReleaseMetadata(released);
-  }
-  void Write(ZoneLease& lease, uint64_t bytes) {
-    ASSERT_TRUE(lease.BeginWrite());
-    pool_->AddLive(lease.zone(), bytes);
-    ASSERT_EQ(WriteBlocks(*device_, lease, bytes), DeviceStatus::kSuccess);
-    lease.EndWrite(bytes);
-  }
-  // Without the superblock's.
-  uint32_t ActiveZones() const { return pool_->Space().active_zones - 1; }
-  // A zone with `bytes` of data in it that nobody holds.
-  ZoneId WriteZone(const ZoneRequest& request, uint64_t bytes) {
-    ZoneLease lease = MustAcquire(request);
-    Write(lease, bytes);
-    return lease.zone();
-  }
-  std::vector<ZoneId> FillDevice() {
-    std::vector<ZoneId> zones;
-    for (;;) {
-      auto lease = pool_->Acquire(kData);
-      if (!lease.ok()) {
-        EXPECT_EQ(lease.status().code(), StatusCode::kNoSpace);
-        checkpoints_wanted_ = 0;
-        return zones;
-      }
-      Write(*lease, lease->room());
-      zones.push_back(lease->zone());
-    }
-  }
-
-  std::unique_ptr<FakeDevice> device_;
-  std::function<Status()> durable_;
-  // The collector has been asked for space so often.
-  void WaitUntilWanted(int times) const {
-    while (space_wanted_ < times) std::this_thread::yield();
-  }
-
-  std::atomic<int> durable_calls_ = 0;
-  std::atomic<int> space_wanted_ = 0;
-  std::atomic<uint64_t> checkpoints_wanted_ = 0;
-  std::atomic<bool> checkpoint_pending_ = false;
-  std::unique_ptr<ZonePool> pool_;
-};
-
 // --- What a device must have ---
 
 TEST(CheckDeviceFits, SaysWhatIsNeededAndForWhat) {
   DeviceGeometry geometry;
+  geometry.zone_count = 7;
+  EXPECT_EQ(CheckDeviceFits(geometry).message(),
+            "the device has 7 zones; Isozone needs at least 8: 3 for metadata, 2 for logs, 1 for garbage collection, 2 "
+            "for data");
   geometry.zone_count = 8;
-  EXPECT_EQ(
-      CheckDeviceFits(geometry).message(),
-      "the device has 8 zones; Isozone needs at least 12: 7 for metadata, 2 for logs, 1 for garbage collection, 2 "
-      "for data");
-  geometry.zone_count = 12;
   geometry.max_active_zones = 6;
   EXPECT_EQ(CheckDeviceFits(geometry).message(),
             "the device allows 6 active zones; Isozone needs at least 9: 4 for metadata, 2 for logs, 1 for garbage "
@@ -306,7 +76,7 @@ TEST_F(ZonePoolTest, LeaseMovesAndGoesBackOnce) {
   moved.Release();
   moved.Release();
   EXPECT_EQ(ActiveZones(), 0U);
-  EXPECT_EQ(pool_->Space().empty_zones, 18U);
+  EXPECT_EQ(pool_->Space().empty_zones, 17U);
 }
 
 TEST_F(ZonePoolTest, FullZoneReturnsItsTokenWhileItIsHeld) {
@@ -339,7 +109,7 @@ TEST_F(ZonePoolTest, DeadZoneIsResetOnceItsDeathIsDurable) {
   EXPECT_EQ(durable_calls_, 1);
   EXPECT_EQ(device_->Zone(zone).state, ZoneState::kEmpty);
   EXPECT_EQ(pool_->Stats().resets, 1U);
-  EXPECT_EQ(pool_->Space().empty_zones, 18U);
+  EXPECT_EQ(pool_->Space().empty_zones, 17U);
 }
 
 TEST_F(ZonePoolTest, PartlyWrittenDeadZoneIsResetAndReturnsItsToken) {
@@ -402,16 +172,16 @@ TEST_F(ZonePoolTest, NothingIsResetBeforeStart) {
 TEST_F(ZonePoolTest, EmptyZoneThatARecordNamesIsGivenToNobodyBeforeItWasReset) {
   device_ = std::make_unique<FakeDevice>(20);
   Create();
-  const ZoneId zone(2);  // the first that is not the superblock's
+  const ZoneId zone(3);  // the first that is not metadata's anyway
   pool_->ResetBeforeUse(zone);
   durable_ = [&] {
-    EXPECT_NE(pool_->AcquireMetadata(ZoneUse::kJournal).value().zone(), zone);
+    EXPECT_NE(AcquireMetadata().value().zone(), zone);
     return Status::Ok();
   };
   pool_->Start();
   ASSERT_TRUE(pool_->Settle().ok());
   EXPECT_EQ(durable_calls_, 1);
-  EXPECT_EQ(pool_->AcquireMetadata(ZoneUse::kJournal).value().zone(), zone);
+  EXPECT_EQ(AcquireMetadata().value().zone(), zone);
 }
 
 TEST_F(ZonePoolTest, WhatCannotBeMadeDurableIsNotReset) {
@@ -489,7 +259,7 @@ TEST_F(ZonePoolTest, ReadOnlyZoneIsNeverWrittenAgain) {
 TEST_F(ZonePoolTest, NoSpaceOnlyWhenThereIsNoneAndWritingGoesOnWhenSomeIsFreed) {
   Open();
   const std::vector<ZoneId> zones = FillDevice();
-  EXPECT_EQ(zones.size(), 14U);
+  EXPECT_EQ(zones.size(), 13U);
   EXPECT_EQ(pool_->Space().free, 0U);
   EXPECT_EQ(pool_->Space().empty_zones, 4U);
   EXPECT_THAT(pool_->Acquire(kData).status().ToString(), testing::StartsWith("No space: the device is full"));
@@ -503,10 +273,10 @@ TEST_F(ZonePoolTest, EmptyZonesAreKeptForLogsAndMetadata) {
   ZoneLease log = MustAcquire(kLog);
   Write(log, kCapacity);
   EXPECT_EQ(pool_->Acquire(kLog).status().code(), StatusCode::kNoSpace);
-  ZoneLease journal = MustAcquireMetadata(ZoneUse::kJournal);
-  ZoneLease checkpoint = MustAcquireMetadata(ZoneUse::kCheckpoint);
-  ZoneLease beyond = MustAcquireMetadata(ZoneUse::kCheckpoint);
-  EXPECT_EQ(pool_->AcquireMetadata(ZoneUse::kCheckpoint).status().code(), StatusCode::kNoSpace);
+  ZoneLease journal = MustAcquireMetadata();
+  ZoneLease checkpoint = MustAcquireMetadata();
+  ZoneLease beyond = MustAcquireMetadata();
+  EXPECT_EQ(AcquireMetadata().status().code(), StatusCode::kNoSpace);
 }
 
 TEST_F(ZonePoolTest, RoomOfAnyLifetimeIsUsedBeforeThereIsNoSpace) {
@@ -544,13 +314,13 @@ TEST_F(ZonePoolTest, AcquireWaitsForAResetInFlight) {
 
 TEST_F(ZonePoolTest, FiguresAddUp) {
   Open();
-  ZoneLease journal = MustAcquireMetadata(ZoneUse::kJournal);
+  ZoneLease journal = MustAcquireMetadata();
   const ZoneId full = WriteZone(kData, kCapacity);
   WriteZone(kData, 5 * kBlock);
   pool_->RemoveLive(full, 3 * kBlock);
   const SpaceInfo space = pool_->Space();
   EXPECT_EQ(space.capacity, 20 * kCapacity);
-  EXPECT_EQ(space.metadata, 3 * kCapacity);  // with both superblocks
+  EXPECT_EQ(space.metadata, 4 * kCapacity);  // with the three first
   EXPECT_EQ(space.live, kCapacity + 2 * kBlock);
   EXPECT_EQ(space.dead, 3 * kBlock);
   EXPECT_EQ(space.capacity, space.live + space.dead + space.metadata + space.free + 4 * kCapacity);
@@ -573,9 +343,9 @@ TEST_F(ZonePoolTest, DataNeverTakesTheReservesOfOthers) {
   ZoneLease wal = MustAcquire(kLog);
   ZoneLease manifest = MustAcquire(kLog);
   std::vector<ZoneLease> metadata;
-  for (int i = 0; i < 3; ++i) metadata.push_back(MustAcquireMetadata(ZoneUse::kJournal));
+  for (int i = 0; i < 3; ++i) metadata.push_back(MustAcquireMetadata());
   EXPECT_EQ(pool_->Stats().waits, 1U);
-  EXPECT_EQ(ActiveZones(), 12U);  // one is the superblock's, one the collector's
+  EXPECT_EQ(ActiveZones(), 12U);  // one of metadata and the collector's are left
   writers[2].EndWrite(0);
   const auto lease = eighth.get();
   ASSERT_TRUE(lease.ok());
@@ -694,9 +464,9 @@ TEST_F(ZonePoolTest, ActiveZonesBeyondTheBudgetAreFinishedFullestFirst) {
   EXPECT_EQ(ActiveZones(), 2U);
 }
 
-TEST_F(ZonePoolTest, SuperblockZonesAreNeverGivenToOthers) {
+TEST_F(ZonePoolTest, TheFirstZonesAreForMetadataOnly) {
   Open();
-  for (const ZoneId zone : FillDevice()) EXPECT_GE(zone.value(), 2U);
+  for (const ZoneId zone : FillDevice()) EXPECT_GE(zone.value(), 3U);
   EXPECT_EQ(pool_->ReopenMetadata(ZoneId(0)).status().code(), StatusCode::kInvalidArgument);
 }
 
@@ -705,9 +475,9 @@ TEST_F(ZonePoolTest, AdoptedMetadataIsWrittenOn) {
   device_->Set(ZoneId(4), ZoneState::kClosed, 3 * kBlock);
   device_->Set(ZoneId(5), ZoneState::kFull, kCapacity);
   Create();
-  ASSERT_TRUE(pool_->AdoptMetadata(ZoneId(4), ZoneUse::kJournal).ok());
-  ASSERT_TRUE(pool_->AdoptMetadata(ZoneId(5), ZoneUse::kCheckpoint).ok());
-  EXPECT_EQ(pool_->AdoptMetadata(ZoneId(20), ZoneUse::kJournal).code(), StatusCode::kInvalidArgument);
+  ASSERT_TRUE(pool_->AdoptMetadata(ZoneId(4)).ok());
+  ASSERT_TRUE(pool_->AdoptMetadata(ZoneId(5)).ok());
+  EXPECT_EQ(pool_->AdoptMetadata(ZoneId(20)).code(), StatusCode::kInvalidArgument);
   pool_->Start();
   ASSERT_TRUE(pool_->Settle().ok());
   EXPECT_EQ(pool_->Stats().resets, 0U);
@@ -720,7 +490,7 @@ TEST_F(ZonePoolTest, AdoptedMetadataIsWrittenOn) {
 
 TEST_F(ZonePoolTest, ReleasedMetadataIsFreeAgainWithoutFurtherDurability) {
   Open();
-  ZoneLease journal = MustAcquireMetadata(ZoneUse::kJournal);
+  ZoneLease journal = MustAcquireMetadata();
   const ZoneId zone = journal.zone();
   ASSERT_TRUE(journal.BeginWrite());
   ASSERT_EQ(WriteBlocks(*device_, journal, kBlock), DeviceStatus::kSuccess);
@@ -728,7 +498,7 @@ TEST_F(ZonePoolTest, ReleasedMetadataIsFreeAgainWithoutFurtherDurability) {
   journal.Release();
   ASSERT_TRUE(pool_->Settle().ok());
   EXPECT_EQ(pool_->Stats().resets, 0U);
-  pool_->ReleaseMetadata(zone);
+  ReleaseMetadata(zone);
   ASSERT_TRUE(pool_->Settle().ok());
   EXPECT_EQ(device_->Zone(zone).state, ZoneState::kEmpty);
   EXPECT_EQ(durable_calls_, 0);
@@ -738,7 +508,7 @@ TEST_F(ZonePoolTest, ReleasedMetadataIsFreeAgainWithoutFurtherDurability) {
 TEST_F(ZonePoolTest, MetadataIsToBeHadWhileMetadataIsMadeDurable) {
   Open(30, /*max_active=*/9);
   std::vector<ZoneLease> metadata;
-  for (int i = 0; i < 3; ++i) metadata.push_back(MustAcquireMetadata(ZoneUse::kJournal));
+  for (int i = 0; i < 3; ++i) metadata.push_back(MustAcquireMetadata());
   for (ZoneLease& lease : metadata) {
     ASSERT_TRUE(lease.BeginWrite());
     ASSERT_EQ(WriteBlocks(*device_, lease, kBlock), DeviceStatus::kSuccess);
@@ -748,8 +518,8 @@ TEST_F(ZonePoolTest, MetadataIsToBeHadWhileMetadataIsMadeDurable) {
   durable_ = [&] {
     const ZoneId old = metadata[0].zone();
     metadata[0].Release();
-    pool_->ReleaseMetadata(old);
-    return pool_->AcquireMetadata(ZoneUse::kJournal).status();  // not before `old` is reset
+    ReleaseMetadata(old);
+    return AcquireMetadata().status();  // not before `old` is reset
   };
   pool_->RemoveLive(dead, kCapacity);
   EXPECT_TRUE(pool_->Settle().ok());
@@ -827,7 +597,7 @@ TEST_F(ZonePoolTest, TheCollectorHasAZoneAfterItsLastOneBroke) {
   ZoneLease lease = MustAcquire(kCollector);
   Write(lease, kBlock);
   ASSERT_TRUE(lease.BeginWrite());
-  device_->FailNext(DeviceOp::kFinish, DeviceStatus::kWriteFault);
+  device_->FailNext(DeviceOp::kFinish, DeviceStatus::kWriteFault, UINT64_MAX);
   lease.EndFailedWrite(DeviceStatus::kWriteFault);
   EXPECT_FALSE(pool_->Settle().ok());
   EXPECT_EQ(ActiveZones(), 1U);
@@ -867,7 +637,7 @@ TEST_F(ZonePoolTest, NoSpaceOnceAWholeRoundHasGainedNothing) {
   auto log_waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kLog).status(); });
   while (pool_->Stats().space_waits < 2) std::this_thread::yield();
   // Metadata does not wait for it.
-  ZoneLease journal = MustAcquireMetadata(ZoneUse::kJournal);
+  ZoneLease journal = MustAcquireMetadata();
   pool_->BeginRound();
   pool_->EndRound(/*gained=*/false);
   EXPECT_EQ(waiter.get().code(), StatusCode::kNoSpace);
@@ -916,7 +686,7 @@ TEST_F(ZonePoolTest, TheCollectorWaitsForNobodyWhoWrites) {
   Open();
   FillDevice();
   ZoneLease log = MustAcquire(kLog);
-  ZoneLease journal = MustAcquireMetadata(ZoneUse::kJournal);
+  ZoneLease journal = MustAcquireMetadata();
   ASSERT_TRUE(log.BeginWrite());
   auto collector = std::async(std::launch::async, [&] { return pool_->Acquire(kCollector).status(); });
   EXPECT_EQ(collector.wait_for(kLong), std::future_status::ready);
@@ -928,8 +698,8 @@ TEST_F(ZonePoolTest, TheCollectorWaitsForNobodyWhoWrites) {
 TEST_F(ZonePoolTest, TheCollectorWaitsForTheCheckpointThatGivesItsReserveBack) {
   Open();
   FillDevice();
-  ZoneLease first = MustAcquireMetadata(ZoneUse::kJournal);
-  ZoneLease second = MustAcquireMetadata(ZoneUse::kJournal);
+  ZoneLease first = MustAcquireMetadata();
+  ZoneLease second = MustAcquireMetadata();
   const ZoneId given_back = first.zone();
   checkpoint_pending_ = true;
   auto collector = std::async(std::launch::async, [&] { return pool_->Acquire(kCollector); });
@@ -938,7 +708,7 @@ TEST_F(ZonePoolTest, TheCollectorWaitsForTheCheckpointThatGivesItsReserveBack) {
   ASSERT_EQ(WriteBlocks(*device_, first, kBlock), DeviceStatus::kSuccess);
   first.EndWrite(kBlock);
   first.Release();
-  pool_->ReleaseMetadata(given_back);
+  ReleaseMetadata(given_back);
   checkpoint_pending_ = false;
   const auto lease = collector.get();
   ASSERT_TRUE(lease.ok()) << lease.status().ToString();
@@ -951,7 +721,7 @@ TEST_F(ZonePoolTest, TheCollectorWaitsForTheCheckpointThatGivesItsReserveBack) {
 
 TEST_F(ZonePoolTest, WhoFindsTheDeviceFullAsksWhatTheJournalCanGiveBack) {
   Open();
-  ZoneLease journal = MustAcquireMetadata(ZoneUse::kJournal);
+  ZoneLease journal = MustAcquireMetadata();
   ASSERT_TRUE(journal.BeginWrite());
   ASSERT_EQ(WriteBlocks(*device_, journal, kBlock), DeviceStatus::kSuccess);
   journal.EndWrite(kBlock);
@@ -961,7 +731,7 @@ TEST_F(ZonePoolTest, WhoFindsTheDeviceFullAsksWhatTheJournalCanGiveBack) {
   while (checkpoints_wanted_ == 0) std::this_thread::yield();
   const ZoneId zone = journal.zone();
   journal.Release();
-  pool_->ReleaseMetadata(zone);
+  ReleaseMetadata(zone);
   checkpoint_pending_ = false;
   const auto lease = writer.get();
   ASSERT_TRUE(lease.ok()) << lease.status().ToString();
@@ -970,8 +740,8 @@ TEST_F(ZonePoolTest, WhoFindsTheDeviceFullAsksWhatTheJournalCanGiveBack) {
 TEST_F(ZonePoolTest, NoCheckpointIsTakenWhereAZoneIsToComeAnyway) {
   Open();
   const std::vector<ZoneId> zones = FillDevice();
-  ZoneLease first = MustAcquireMetadata(ZoneUse::kJournal);
-  ZoneLease second = MustAcquireMetadata(ZoneUse::kJournal);
+  ZoneLease first = MustAcquireMetadata();
+  ZoneLease second = MustAcquireMetadata();
   device_->Hold(DeviceOp::kReset);
   pool_->RemoveLive(zones[0], kCapacity);
   device_->WaitUntilHeld(1);
@@ -981,29 +751,6 @@ TEST_F(ZonePoolTest, NoCheckpointIsTakenWhereAZoneIsToComeAnyway) {
   device_->LetGo();
   EXPECT_TRUE(collector.get().ok());
   EXPECT_EQ(checkpoints_wanted_, 0U);
-}
-
-TEST_F(ZonePoolTest, AsSpaceRunsOutFlushesWaitForThoseWhoMakeSpace) {
-  Open();
-  pool_->AttachCollector(true);
-  pool_->ThrottleBelow(100);
-  ZoneRequest flush = {ZoneUse::kData, Lifetime::kExtreme, kBlock};
-  flush.urgent = true;
-  ZoneLease info_log = MustAcquire(kData);
-  ZoneLease alone = MustAcquire(flush);  // nobody makes space: nothing to wait for
-  ZoneRequest compacts = kData;
-  compacts.compaction = true;
-  ZoneLease compaction = MustAcquire(compacts);
-  compacts.lifetime = Lifetime::kLong;
-  ZoneLease another = MustAcquire(compacts);
-  EXPECT_EQ(pool_->Stats().throttled, 0U);
-  auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(flush); });
-  while (pool_->Stats().throttled == 0) std::this_thread::yield();
-  compaction.Release();
-  another.Release();
-  EXPECT_TRUE(waiter.get().ok());
-  EXPECT_EQ(pool_->Stats().throttled, 1U);
-  EXPECT_EQ(space_wanted_, 0) << "there is space";
 }
 
 TEST_F(ZonePoolTest, DeadZonesWaitForARoundOrForSomebodyWhoNeedsThem) {
@@ -1110,7 +857,7 @@ TEST_F(ZonePoolTest, ReadOnlyPoolGivesNothing) {
   ASSERT_TRUE(pool.ok());
   (*pool)->Start();
   EXPECT_EQ((*pool)->Acquire(kData).status().code(), StatusCode::kReadOnly);
-  EXPECT_EQ((*pool)->AcquireMetadata(ZoneUse::kJournal).status().code(), StatusCode::kReadOnly);
+  EXPECT_EQ((*pool)->AcquireMetadata({}).status().code(), StatusCode::kReadOnly);
 }
 
 TEST_F(ZonePoolTest, StopWakesThoseWhoWait) {

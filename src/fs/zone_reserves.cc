@@ -4,12 +4,13 @@
 
 #include <fmt/format.h>
 
+#include "fs/superblock.h"
+
 namespace isozone {
 namespace {
 
-// With fewer a file system could be made and not be used: two superblocks, the journal and its next zone, a checkpoint,
-// and what is kept for the next ones.
-constexpr uint32_t kMetadataZones = kSuperblockZoneCount + 2 + 1 + kEmptyForMetadata;
+// With fewer a file system could be made and not be used.
+constexpr uint32_t kMetadataZones = kHomeZonesMax;
 constexpr uint32_t kLogZones = 2;
 constexpr uint32_t kDataZones = 2;
 constexpr uint32_t kMinZones = kMetadataZones + kLogZones + kEmptyForGc + kDataZones;
@@ -26,18 +27,18 @@ Status CheckZoneLimit(std::string_view kind, uint32_t limit) {
 
 }  // namespace
 
-uint32_t EmptyKeptFrom(BudgetClass c) {
+uint32_t EmptyKeptFrom(BudgetClass c, uint32_t for_metadata) {
   switch (c) {
     case BudgetClass::kMetadata:
       return 0;
     case BudgetClass::kGc:
-      return kEmptyForMetadata;
+      return for_metadata;
     case BudgetClass::kLog:
-      return kEmptyForMetadata + kEmptyForGc;
+      return for_metadata + kEmptyForGc;
     case BudgetClass::kData:
-      return kEmptyReserve;
+      break;
   }
-  return kEmptyReserve;
+  return for_metadata + kEmptyForGc + kEmptyForLogs;
 }
 
 Status CheckDeviceFits(const DeviceGeometry& geometry) {

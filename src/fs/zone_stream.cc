@@ -4,6 +4,8 @@
 #include <cassert>
 #include <utility>
 
+#include "io/patient_device.h"
+
 namespace isozone {
 
 ZoneStream::~ZoneStream() {
@@ -50,6 +52,7 @@ void ZoneStream::LeaveZone() {
 void ZoneStream::Release() { LeaveZone(); }
 
 bool ZoneStream::Start(std::span<std::byte> blocks, uint64_t live, bool durable) {
+  if (io_class_ == IoClass::kFlush) core_.pool->PaceFlush(blocks.size());
   const ZoneId zone = lease_.zone();
   const DeviceOffset where = lease_.held() ? lease_.next() : DeviceOffset(0);
   if (!lease_.BeginWrite()) {
@@ -61,6 +64,7 @@ bool ZoneStream::Start(std::span<std::byte> blocks, uint64_t live, bool durable)
   live_ = live;
   latch_.Reset(1);
   request_.io_class = io_class_;
+  request_.awaited = durable;
   request_.context = this;
   request_.done = [](IoRequest& request) {
     auto& stream = *static_cast<ZoneStream*>(request.context);
@@ -68,7 +72,7 @@ bool ZoneStream::Start(std::span<std::byte> blocks, uint64_t live, bool durable)
     stream.latch_.CountDown();
   };
   request_.device.op = DeviceOp::kWrite;
-  request_.device.fua = durable;
+  request_.device.fua = durable && (!volatile_here_ || core_.geometry().fua_covers_zone);
   request_.device.offset = where;
   request_.device.data = blocks.data();
   request_.device.length = blocks.size();
@@ -83,14 +87,14 @@ Result<ZoneStream::Outcome> ZoneStream::Finish() {
   const ZoneId zone = lease_.zone();
   lease_.Settle(request_.device.length, device_status);
   if (device_status == DeviceStatus::kSuccess) {
-    volatile_here_ = !request_.device.fua;
+    volatile_here_ = !request_.device.fua;  // with it, nothing before it is volatile: see Start
     failures_ = 0;
     return Outcome::kWritten;
   }
   core_.pool->RemoveLive(zone, live_);
   LeaveZone();
   if (device_status == DeviceStatus::kPowerLoss || device_status == DeviceStatus::kNamespaceWriteProtected ||
-      ++failures_ >= kMaxAttempts) {
+      IsRefusal(device_status) || ++failures_ >= kMaxAttempts) {
     return ToStatus(core_.geometry(), request_.device);
   }
   core_.write_retries.fetch_add(1, std::memory_order_relaxed);

@@ -50,7 +50,8 @@ class ZoneStream {
     kLostZone,  // nothing was written: the lease was taken away, or the zone failed; Reserve another and write again
   };
   // Starts to write whole blocks, at most room(); they stay where they are until Finish. `live` of these bytes count as
-  // file data. `durable`: with all of the zone before it. False: the zone is lost.
+  // file data. `durable`: as a write that is durable when it is done, if that makes durable all that this stream has in the
+  // zone; else it is volatile as any other, until MakeDurable. False: the zone is lost.
   [[nodiscard]] bool Start(std::span<std::byte> blocks, uint64_t live, bool durable);
   bool in_flight() const { return in_flight_; }
   // Finish would not wait.

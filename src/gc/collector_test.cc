@@ -173,7 +173,7 @@ class FakeStore final : public GcStore {
     --held_;
     ResetIfDead(zone.value());
   }
-  std::vector<GcRun> RunsIn(ZoneId zone) const override {
+  std::vector<GcRun> RunsIn(ZoneId zone) override {
     const std::lock_guard lock(mu_);
     std::vector<GcRun> runs;
     if (unmovable.contains(zone.value())) return runs;

@@ -60,6 +60,7 @@ class GcStore {
   struct Outcome {
     uint64_t moved = 0;    // bytes that files now have at their new place
     uint64_t dropped = 0;  // bytes of files that were removed or changed meanwhile
+    uint64_t kept = 0;     // of the dropped: bytes that open handles keep where they were
   };
 
   virtual ~GcStore() = default;
@@ -71,15 +72,16 @@ class GcStore {
   virtual std::optional<GcCandidate> Hold(ZoneId zone) = 0;
   // A zone that is dead by then is reset.
   virtual void LetGo(ZoneId zone) = 0;
-  // What is valid in a held zone, in rising order. Empty: it has bytes that cannot be moved now (a file that is being
-  // written, or was removed while it is read), so collecting would not free it.
-  virtual std::vector<GcRun> RunsIn(ZoneId zone) const = 0;
+  // What is valid in a held zone, in rising order. Empty: it has bytes that cannot be moved now (a write of them is still
+  // under way, or their file was removed while it is open), so collecting would not free it. May flush the device.
+  virtual std::vector<GcRun> RunsIn(ZoneId zone) = 0;
 
   virtual std::unique_ptr<GcWriter> MakeWriter() = 0;
 
-  // Makes what was copied durable, then lets the files have it: one atomic change of the metadata, so that after a power
-  // cut all of it was moved or none. What a file no longer has where it was copied from is dropped, and its copy given
-  // up. The old places are released when the last read of them is done. An error: all of them are given up.
+  // Makes what was copied durable, with one flush, then lets the files have it: one atomic change of the metadata, so that
+  // after a power cut all of it was moved or none. Of a run that was cut or overwritten meanwhile the rest is moved; what a
+  // file no longer has where it was copied from is dropped, and its copy given up. The old places are released when the
+  // last read of them is done. An error: all of them are given up.
   virtual Result<Outcome> Commit(std::span<const GcMove> moves) = 0;
   // What was copied is not wanted.
   virtual void GiveUp(std::span<const GcMove> moves) = 0;

@@ -45,9 +45,9 @@ struct ZoneCopier::Segment {
 
 struct ZoneCopier::Victim {
   GcCandidate zone;
-  uint64_t start = 0;                       // device offset
-  std::list<Segment> segments;              // not read yet
-  std::vector<std::vector<GcMove>> copies;  // of those that were, by window and class
+  uint64_t start = 0;           // device offset
+  std::list<Segment> segments;  // not read yet
+  std::vector<GcMove> copies;   // of those that were
   bool failed = false;
   bool Has(DeviceOffset offset) const { return offset.value() - start < zone.written; }  // not below: it wraps round
 };
@@ -217,7 +217,7 @@ Status ZoneCopier::CopyClass(DataClass data, std::span<Segment*> segments, GcWri
   for (Segment* segment : segments) victims.insert(segment->victim);
   for (Victim* victim : victims) {
     const auto of_it = [victim](const GcMove& move) { return victim->Has(move.from); };
-    std::ranges::copy_if(moves, std::back_inserter(victim->copies.emplace_back()), of_it);
+    std::ranges::copy_if(moves, std::back_inserter(victim->copies), of_it);
     victim->failed |= std::ranges::any_of(bad, of_it);
   }
   return written;
@@ -271,20 +271,22 @@ std::vector<GcMove> ZoneCopier::Verify(std::span<const GcBlocks> written, std::s
 Status ZoneCopier::Settle(Victim& victim, bool stopped, CopyStats& stats, Left& left) {
   const bool whole = !stopped && !victim.failed && victim.segments.empty();
   Status status;
-  for (const std::vector<GcMove>& moves : victim.copies) {
-    if (!whole || !status.ok()) {
-      store_.GiveUp(moves);
-      continue;
-    }
-    const auto outcome = store_.Commit(moves);
-    status = outcome.status();
-    if (!status.ok()) continue;
-    stats.bytes_copied += outcome->moved;
-    stats.bytes_dropped += outcome->dropped;
+  GcStore::Outcome outcome;
+  if (!whole) {
+    store_.GiveUp(victim.copies);
+  } else if (Result<GcStore::Outcome> committed = store_.Commit(victim.copies); committed.ok()) {
+    outcome = *committed;
+  } else {
+    status = committed.status();
   }
+  stats.bytes_copied += outcome.moved;
+  stats.bytes_dropped += outcome.dropped;
   if (victim.failed) {
     ++stats.failed_zones;
     left.failed.push_back(victim.zone.zone);
+  } else if (whole && outcome.kept > 0) {
+    ++stats.skipped_zones;
+    left.skipped.push_back(victim.zone.zone);
   } else if (whole && status.ok()) {
     ++stats.zones;
     stats.bytes_reclaimed += victim.zone.written - victim.zone.valid;

@@ -40,8 +40,8 @@
 namespace isozone {
 
 struct CopyStats {
-  uint64_t zones = 0;            // emptied, or left with nothing that could be moved
-  uint64_t skipped_zones = 0;    // not begun: not to be moved now
+  uint64_t zones = 0;            // emptied
+  uint64_t skipped_zones = 0;    // not begun, or not emptied: something in them is not to be moved now
   uint64_t failed_zones = 0;     // left as they were, because they could not be read or copied
   uint64_t bytes_read = 0;       // of victims, invalid ones included
   uint64_t bytes_copied = 0;     // that files have at a new place
@@ -67,7 +67,7 @@ class ZoneCopier {
   // Victims that were not emptied.
   struct Left {
     std::vector<ZoneId> failed;   // could not be read or copied
-    std::vector<ZoneId> skipped;  // no candidate any more, or not to be moved now
+    std::vector<ZoneId> skipped;  // no candidate any more, or something in it is not to be moved now
   };
 
   // Moves what is valid in `zones` to other zones. `scheme`: how to read, and what survivors become. `pause` is called

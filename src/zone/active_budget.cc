@@ -28,7 +28,7 @@ std::optional<ActiveBudget::Token> ActiveBudget::TryTake(BudgetClass c) {
 
 uint32_t ActiveBudget::Available(BudgetClass c) const {
   const int64_t own = Over(ReserveOf(c), used(c));
-  return static_cast<uint32_t>(std::min(own + Over(Rest(), 0), Over(limit_, used())));
+  return static_cast<uint32_t>(std::min(own + Over(Rest(), 0), Over(limit_ - withheld_, used())));
 }
 
 uint32_t ActiveBudget::Overcommitted() const { return static_cast<uint32_t>(Over(0, Rest())); }
@@ -36,7 +36,7 @@ uint32_t ActiveBudget::Overcommitted() const { return static_cast<uint32_t>(Over
 uint32_t ActiveBudget::used() const { return std::accumulate(used_.begin(), used_.end(), 0U); }
 
 int64_t ActiveBudget::Rest() const {
-  int64_t rest = limit_ - kReserveTotal;
+  int64_t rest = limit_ - withheld_ - kReserveTotal;
   for (size_t c = 0; c < used_.size(); ++c) rest -= Over(used_[c], kReserve[c]);
   return rest;
 }

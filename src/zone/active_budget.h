@@ -3,10 +3,8 @@
 // A class may take a token while it holds fewer than its reserve, or while something is left of what no reserve covers
 // (the rest). So a class can borrow from the rest, never from another's reserve:
 //
-//   metadata 4   a superblock zone, the journal, and either the next journal zone, held ready, or, while a checkpoint
-//   is
-//                written, the checkpoint and the journal zone that it replaces, which stays active until it is reset
-//                (a finish would hide the journal's end from recovery)
+//   metadata 4   the zones that the two copies are written to, the one that a new copy is written to, and that of the
+//                copy before, which stays active until it is reset
 //   log      2   WAL and MANIFEST: a sync never waits for writers of tables
 //   GC       1   a collector that must wait for a zone could not make room for those it waits for
 //   data     2   one flush beside one compaction
@@ -67,7 +65,11 @@ class ActiveBudget {
   uint32_t Available(BudgetClass c) const;
   // True where the class holds more than its reserve: what it gives back, others can take.
   bool Borrows(BudgetClass c) const { return used(c) > ReserveOf(c); }
-  // By how much adopted tokens cut into reserves.
+  // So many of the limit are somebody else's now: nobody gets them.
+  void Withhold(uint32_t tokens) { withheld_ = tokens; }
+  uint32_t withheld() const { return static_cast<uint32_t>(withheld_); }
+
+  // By how much adopted or withheld tokens cut into reserves.
   uint32_t Overcommitted() const;
   uint32_t used(BudgetClass c) const { return used_[static_cast<size_t>(c)]; }
   uint32_t used() const;
@@ -76,6 +78,7 @@ class ActiveBudget {
   int64_t Rest() const;  // not reserved and not taken; negative when overcommitted
 
   const int64_t limit_;
+  int64_t withheld_ = 0;
   std::array<uint32_t, kBudgetClassCount> used_{};
 };
 

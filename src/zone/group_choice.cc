@@ -33,7 +33,8 @@ std::optional<GroupChoice::Choice> GroupChoice::Idle() const {
   std::optional<Choice> best;
   const ZoneTable::IdleByRoom& idle = table_.Idle(query_.use, query_.lifetime, query_.heat);
   for (auto it = idle.lower_bound({query_.min_room, ZoneId(0)}); it != idle.end(); ++it) {
-    if (table_.at(it->second).level != query_.level) continue;
+    const ZoneRecord& zone = table_.at(it->second);
+    if (zone.live > 0 ? zone.level != query_.level : query_.live_only) continue;
     const auto rank = RankOf(table_.groups().of(it->second));
     if (rank && (!best || *rank < best->rank)) best = {*rank, it->second};
   }

@@ -30,6 +30,7 @@ struct PlacementQuery {
   int8_t level = DataClass::kNoLevel;
   ZoneHeat heat = kNewDataHeat;  // of a collection: what the survivors have become
   uint64_t min_room = 0;         // bytes
+  bool live_only = false;        // a collection: its survivors do not lock up what is dead in a zone
   bool token_available = false;  // another zone may become active
   bool empty_available = false;  // there is an empty zone beyond the reserves
 

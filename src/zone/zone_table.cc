@@ -25,23 +25,28 @@ ZonePhase PhaseOf(const ZoneDescriptor& zone) {
   return ZonePhase::kOffline;
 }
 
+// The part of a zone of data that may be dead when it is gone on with.
+constexpr uint64_t kLittle = 4;
+
 bool HoldsFiles(ZoneUse use) { return use == ZoneUse::kData || use == ZoneUse::kLog; }
 bool IsFree(const ZoneRecord& zone) { return zone.phase == ZonePhase::kEmpty && zone.use == ZoneUse::kFree; }
-bool IsReusable(const ZoneRecord& zone) {
-  return zone.phase == ZonePhase::kIdle && HoldsFiles(zone.use) && zone.live > 0 && !zone.victim;
-}
 
 }  // namespace
 
 bool ZoneRecord::dead() const {
   const bool at_rest = phase == ZonePhase::kIdle || phase == ZonePhase::kFull || phase == ZonePhase::kFailed;
-  return at_rest && live == 0 && !victim && (released || !IsMetadata(use));
+  return at_rest && live == 0 && !victim && (released || use != ZoneUse::kMetadata);
 }
 
-// Nothing is in it, and nobody's any more; a zone of the superblock stays one.
+bool ZoneRecord::reusable() const {
+  const bool worth_it = live > 0 || use == ZoneUse::kLog || write_pointer <= capacity / kLittle;
+  return phase == ZonePhase::kIdle && HoldsFiles(use) && !victim && !released && worth_it;
+}
+
+// Nothing is in it, and nobody's any more; a zone that is kept for metadata stays so.
 void MakeEmpty(ZoneRecord& zone) {
   zone.phase = ZonePhase::kEmpty;
-  if (zone.use != ZoneUse::kSuperblock) zone.use = ZoneUse::kFree;
+  zone.use = zone.kept ? ZoneUse::kMetadata : ZoneUse::kFree;
   zone.lifetime = Lifetime::kNotSet;
   zone.level = DataClass::kNoLevel;
   zone.heat = kNewDataHeat;
@@ -87,6 +92,8 @@ void ZoneTable::Lease(ZoneId zone, ZoneUse use, DataClass data) {
   assert(edit->phase == ZonePhase::kEmpty || edit->phase == ZonePhase::kIdle);
   if (edit->phase == ZonePhase::kEmpty) {
     edit->use = use;
+  }
+  if (edit->phase == ZonePhase::kEmpty || edit->dead()) {
     edit->lifetime = data.lifetime;
     edit->level = data.level;
     edit->heat = data.heat;
@@ -125,6 +132,12 @@ void ZoneTable::EndFinish(ZoneId zone) {
   edit->write_pointer = edit->capacity;
 }
 
+void ZoneTable::CancelFinish(ZoneId zone) {
+  Edit edit(*this, zone);
+  assert(edit->phase == ZonePhase::kFinishing);
+  edit->phase = ZonePhase::kIdle;
+}
+
 void ZoneTable::BeginReset(ZoneId zone) {
   Edit edit(*this, zone);
   assert(edit->dead());
@@ -135,6 +148,12 @@ void ZoneTable::EndReset(ZoneId zone) {
   Edit edit(*this, zone);
   assert(edit->phase == ZonePhase::kResetting && edit->live == 0);
   MakeEmpty(*edit);
+}
+
+void ZoneTable::CancelReset(ZoneId zone) {
+  Edit edit(*this, zone);
+  assert(edit->phase == ZonePhase::kResetting);
+  edit->phase = ZonePhase::kFailed;
 }
 
 void ZoneTable::Fail(ZoneId zone, uint64_t write_pointer) {
@@ -170,13 +189,19 @@ void ZoneTable::SetDataClass(ZoneId zone, DataClass data) {
   edit->heat = data.heat;
 }
 
+void ZoneTable::KeepForMetadata(ZoneId zone) {
+  Edit edit(*this, zone);
+  edit->kept = true;
+  edit->use = ZoneUse::kMetadata;
+}
+
 void ZoneTable::SetVictim(ZoneId zone, bool victim) { Edit(*this, zone)->victim = victim; }
 
 void ZoneTable::Release(ZoneId zone) {
   Edit edit(*this, zone);
   assert(edit->live == 0);
   edit->released = true;
-  if (edit->phase == ZonePhase::kEmpty) MakeEmpty(*edit);  // named by the superblock, never written
+  if (edit->phase == ZonePhase::kEmpty) MakeEmpty(*edit);  // set aside, never written
 }
 
 std::optional<ZoneId> ZoneTable::IdleWithRoom(ZoneUse use, Lifetime lifetime, uint64_t min_room, ZoneHeat heat) const {
@@ -195,7 +220,8 @@ std::optional<ZoneId> ZoneTable::EmptyIn(uint32_t group) const {
 std::optional<ZoneId> ZoneTable::FullestIdle(ZoneUse use) const {
   const std::pair<uint64_t, ZoneId>* fullest = nullptr;
   for (const IdleByRoom& zones : idle(use)) {
-    if (!zones.empty() && (fullest == nullptr || *zones.begin() < *fullest)) fullest = &*zones.begin();
+    const auto first = std::ranges::find_if(zones, [this](const auto& zone) { return at(zone.second).live > 0; });
+    if (first != zones.end() && (fullest == nullptr || *first < *fullest)) fullest = &*first;
   }
   if (fullest == nullptr) return std::nullopt;
   return fullest->second;
@@ -209,7 +235,7 @@ void ZoneTable::Index(ZoneId id) {
     empty_by_group_.Insert(ZoneId(groups_->rank(id)));
   }
   if (zone.dead()) dead_.Insert(id);
-  if (!IsReusable(zone)) return;
+  if (!zone.reusable()) return;
   IdleByClass& classes = zone.use == ZoneUse::kLog ? idle_log_ : idle_data_;
   classes[IdleIndex(zone.lifetime, zone.heat)].emplace(zone.room(), id);
 }
@@ -222,7 +248,7 @@ void ZoneTable::Unindex(ZoneId id) {
     empty_by_group_.Erase(ZoneId(groups_->rank(id)));
   }
   if (zone.dead()) dead_.Erase(id);
-  if (!IsReusable(zone)) return;
+  if (!zone.reusable()) return;
   IdleByClass& classes = zone.use == ZoneUse::kLog ? idle_log_ : idle_data_;
   classes[IdleIndex(zone.lifetime, zone.heat)].erase({zone.room(), id});
 }
@@ -237,11 +263,16 @@ void ZoneTable::Count(const ZoneRecord& zone, int sign) {
   add(totals_.resetting, zone.phase == ZonePhase::kResetting ? 1U : 0U);
   add(totals_.finishing, zone.phase == ZonePhase::kFinishing ? 1U : 0U);
   add(totals_.unusable, offline || zone.phase == ZonePhase::kRetired ? 1U : 0U);
-  add(totals_.checkpoint, zone.use == ZoneUse::kCheckpoint ? 1U : 0U);
   add(totals_.released, zone.released && zone.dead() ? 1U : 0U);
+  const bool dead_idle = zone.reusable_dead();
+  add(totals_.dead_idle, dead_idle ? 1U : 0U);
+  add(totals_.dead_in_idle, dead_idle ? zone.write_pointer : 0);
+  const bool usable = !offline && zone.phase != ZonePhase::kRetired;
+  add(totals_.kept, zone.kept && usable ? 1U : 0U);
+  add(totals_.lent, !zone.kept && zone.use == ZoneUse::kMetadata && usable && !zone.released ? 1U : 0U);
   if (offline) return;
   add(totals_.capacity, zone.capacity);
-  if (IsMetadata(zone.use)) {
+  if (zone.use == ZoneUse::kMetadata) {
     add(totals_.metadata, zone.capacity);
     return;
   }

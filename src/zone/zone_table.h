@@ -10,10 +10,12 @@
 //  * A zone is *dead* when it is idle, full or failed, no byte in it lives, it does not hold metadata that is still
 //    needed, and it is not being collected (what is read there must not be another file's meanwhile). Only a dead zone
 //    can be reset.
-//  * The empty set holds the empty zones that anybody may have: not those of the superblock. Of empty zones the one
+//  * The empty set holds the empty zones that anybody may have: not those kept for metadata. Of empty zones the one
 //    (or of those of a group) with the lowest id is given first: an image file stays small, and levelling wear is the
 //    device's task, which maps a zone to erase blocks when it is opened.
-//  * An idle zone of data or logs in which something lives is in the idle index; a dead one is not.
+//  * An idle zone of data or logs in which something lives is in the idle index, unless it is being collected. So is a dead
+//    one that is worth going on with: of logs, which die in order, or with little written to it, so that a reset would cost
+//    more than what is dead takes. It takes the class of what is written next.
 //  * Every question but at() of many zones costs the same for 100 and for 100,000 zones, to within cache misses: the
 //    empty and dead sets are bitmaps (zone_set.h), the idle index is bounded by the active-zone limit, sums are kept.
 //
@@ -58,6 +60,7 @@ struct ZoneRecord {
   Lifetime lifetime = Lifetime::kNotSet;  // of the first file written to it, as are level and heat
   int8_t level = DataClass::kNoLevel;
   ZoneHeat heat = kNewDataHeat;
+  bool kept = false;           // for metadata: nothing else is ever written to it
   bool released = false;       // nothing durable names what is in it
   bool victim = false;         // being collected: nobody goes on writing it, nor resets it
   uint64_t live = 0;           // bytes of file data
@@ -66,21 +69,28 @@ struct ZoneRecord {
   DataClass data_class() const { return {lifetime, level, heat}; }
   uint64_t room() const { return capacity - write_pointer; }
   bool dead() const;
+  // Partly written, and may be gone on with.
+  bool reusable() const;
+  // The same, though nothing lives in it.
+  bool reusable_dead() const { return reusable() && live == 0; }
 };
 
 // Sums over all zones, in bytes and zones.
 struct ZoneTotals {
-  uint64_t capacity = 0;    // of all zones that are not offline
-  uint64_t live = 0;        // bytes of files
-  uint64_t dead = 0;        // written for files, and no longer needed
-  uint64_t metadata = 0;    // capacity of the zones that hold metadata
-  uint64_t free = 0;        // capacity of the empty zones, and room in leased and idle zones of files
-  uint32_t full = 0;        // zones
-  uint32_t resetting = 0;   // zones
-  uint32_t finishing = 0;   // zones
-  uint32_t unusable = 0;    // zones: retired, offline
-  uint32_t checkpoint = 0;  // zones that hold a checkpoint
-  uint32_t released = 0;    // zones: dead, and released
+  uint64_t capacity = 0;      // of all zones that are not offline
+  uint64_t live = 0;          // bytes of files
+  uint64_t dead = 0;          // written for files, and no longer needed
+  uint64_t metadata = 0;      // capacity of the zones that hold metadata
+  uint64_t free = 0;          // capacity of the empty zones, and room in leased and idle zones of files
+  uint32_t full = 0;          // zones
+  uint32_t resetting = 0;     // zones
+  uint32_t finishing = 0;     // zones
+  uint32_t unusable = 0;      // zones: retired, offline
+  uint32_t released = 0;      // zones: dead, and released
+  uint32_t dead_idle = 0;     // zones: dead, and yet in the idle index
+  uint64_t dead_in_idle = 0;  // bytes of `dead` that are in these
+  uint32_t kept = 0;          // zones that are kept for metadata and can be written, or reset first
+  uint32_t lent = 0;          // other zones that hold metadata which is still needed
   bool operator==(const ZoneTotals&) const = default;
 };
 
@@ -98,7 +108,7 @@ class ZoneTable {
   const ZoneRecord& at(ZoneId zone) const { return zones_[zone.value()]; }
 
   // --- Changes. Each states the phases it starts from; another one is a mistake of the caller (assert). ---
-  // Empty or idle. An empty zone takes `use` and `data`, an idle one keeps its own.
+  // Empty or idle. An empty zone takes `use` and `data`, an idle one keeps its own; a dead one its use.
   void Lease(ZoneId zone, ZoneUse use, DataClass data);
   // Leased: `bytes` were written at the write pointer; at most its room.
   void Advance(ZoneId zone, uint64_t bytes);
@@ -108,10 +118,14 @@ class ZoneTable {
   void BeginFinish(ZoneId zone);
   // Finishing.
   void EndFinish(ZoneId zone);
+  // Finishing, of an idle zone: the command was not given, the zone is idle again.
+  void CancelFinish(ZoneId zone);
   // Dead.
   void BeginReset(ZoneId zone);
-  // Resetting. A zone of the superblock stays one.
+  // Resetting. A zone that is kept for metadata stays so.
   void EndReset(ZoneId zone);
+  // Resetting: the command was not given, the zone is dead again, and failed.
+  void CancelReset(ZoneId zone);
   // Any: a write or finish failed; the device's write pointer is `write_pointer`.
   void Fail(ZoneId zone, uint64_t write_pointer);
   // Any: kReadOnly or kOffline of the device, or a reset failed.
@@ -122,10 +136,12 @@ class ZoneTable {
   void RemoveLive(ZoneId zone, uint64_t bytes);
   void SetUse(ZoneId zone, ZoneUse use);
   void SetDataClass(ZoneId zone, DataClass data);
+  // Any phase: only metadata is written to it from now on.
+  void KeepForMetadata(ZoneId zone);
   // Idle, full or failed. Nobody goes on writing a victim, nor resets it.
   void SetVictim(ZoneId zone, bool victim);
-  // What is in it, which is no file's, is not needed any more, durably: dead (or free, where nothing was written), as soon
-  // as it is not leased.
+  // What is in it, which is no file's, is not needed any more, durably: dead (or empty, where nothing was written), as
+  // soon as it is not leased.
   void Release(ZoneId zone);
 
   // --- Questions ---
@@ -140,7 +156,7 @@ class ZoneTable {
   }
   // The lowest empty zone of a group.
   std::optional<ZoneId> EmptyIn(uint32_t group) const;
-  // The idle zone of this use with the least room.
+  // The idle zone of this use, in which something lives, with the least room.
   std::optional<ZoneId> FullestIdle(ZoneUse use) const;
   const ZoneTotals& totals() const { return totals_; }
 

@@ -93,12 +93,33 @@ TEST(ZoneTable, ZoneGoesRound) {
   EXPECT_EQ(table.at(zone).use, ZoneUse::kFree);
 }
 
+TEST(ZoneTable, ADeadZoneIsGoneOnWithWhereThatIsWorthIt) {
+  ZoneTable table(EmptyZones(3));
+  const auto write = [&table](uint32_t zone, ZoneUse use, uint64_t bytes) {
+    table.Lease(ZoneId(zone), use, Lifetime::kLong);
+    table.Advance(ZoneId(zone), bytes);
+    table.EndLease(ZoneId(zone));
+    return ZoneId(zone);
+  };
+  const ZoneId log = write(0, ZoneUse::kLog, kCapacity - kBlock);
+  const ZoneId little = write(1, ZoneUse::kData, RoundDown(kCapacity / 4, kBlock));
+  const ZoneId much = write(2, ZoneUse::kData, kCapacity - kBlock);
+  EXPECT_EQ(table.dead().size(), 3U);
+  EXPECT_EQ(table.IdleWithRoom(ZoneUse::kLog, Lifetime::kLong, kBlock), log);
+  EXPECT_EQ(table.IdleWithRoom(ZoneUse::kData, Lifetime::kLong, kBlock), little);
+  EXPECT_FALSE(table.at(much).reusable());
+  EXPECT_EQ(table.FullestIdle(ZoneUse::kData), std::nullopt) << "it is reset rather than finished";
+  table.Lease(little, ZoneUse::kData, Lifetime::kShort);
+  EXPECT_EQ(table.at(little).lifetime, Lifetime::kShort);
+  EXPECT_EQ(table.dead().size(), 2U);
+}
+
 TEST(ZoneTable, MetadataDiesOnlyWhenReleased) {
   ZoneTable table(EmptyZones(2));
-  table.SetUse(ZoneId(0), ZoneUse::kSuperblock);
+  table.KeepForMetadata(ZoneId(0));
   EXPECT_EQ(table.empty().First(), ZoneId(1));
-  for (const auto& [zone, use] : {std::pair(ZoneId(0), ZoneUse::kSuperblock), {ZoneId(1), ZoneUse::kJournal}}) {
-    table.Lease(zone, use, Lifetime::kNotSet);
+  for (const ZoneId zone : {ZoneId(0), ZoneId(1)}) {
+    table.Lease(zone, ZoneUse::kMetadata, Lifetime::kNotSet);
     table.Advance(zone, kBlock);
     table.EndLease(zone);
   }
@@ -111,15 +132,15 @@ TEST(ZoneTable, MetadataDiesOnlyWhenReleased) {
   }
   EXPECT_EQ(table.empty().size(), 1U);
   EXPECT_EQ(table.empty().First(), ZoneId(1));
-  EXPECT_EQ(table.at(ZoneId(0)).use, ZoneUse::kSuperblock);
+  EXPECT_EQ(table.at(ZoneId(0)).use, ZoneUse::kMetadata);
 }
 
 TEST(ZoneTable, ReleasedMetadataThatWasNeverWrittenIsFreeAtOnce) {
   ZoneTable table(EmptyZones(2));
-  table.SetUse(ZoneId(0), ZoneUse::kJournal);  // the next journal zone, as the superblock names it
+  table.SetUse(ZoneId(0), ZoneUse::kMetadata);  // set aside
   table.Release(ZoneId(0));
   EXPECT_EQ(table.empty().First(), ZoneId(0));
-  table.Lease(ZoneId(1), ZoneUse::kJournal, Lifetime::kNotSet);
+  table.Lease(ZoneId(1), ZoneUse::kMetadata, Lifetime::kNotSet);
   table.Release(ZoneId(1));
   table.EndLease(ZoneId(1));
   EXPECT_EQ(table.empty().size(), 2U);
@@ -187,7 +208,8 @@ class NaiveView {
     return best;
   }
   static bool Reusable(const ZoneRecord& z, ZoneUse use) {
-    return z.phase == ZonePhase::kIdle && z.use == use && z.live > 0 && !z.victim;
+    const bool worth_it = z.live > 0 || use == ZoneUse::kLog || z.write_pointer <= z.capacity / 4;
+    return z.phase == ZonePhase::kIdle && z.use == use && !z.victim && !z.released && worth_it;
   }
   ZoneTotals Totals() const {
     ZoneTotals sum;
@@ -197,11 +219,17 @@ class NaiveView {
       sum.resetting += z.phase == ZonePhase::kResetting;
       sum.finishing += z.phase == ZonePhase::kFinishing;
       sum.unusable += z.phase == ZonePhase::kRetired || z.phase == ZonePhase::kOffline;
-      sum.checkpoint += z.use == ZoneUse::kCheckpoint;
       sum.released += z.released && z.dead();
+      if ((Reusable(z, ZoneUse::kData) || Reusable(z, ZoneUse::kLog)) && z.dead()) {
+        ++sum.dead_idle;
+        sum.dead_in_idle += z.write_pointer;
+      }
+      const bool usable = z.phase != ZonePhase::kRetired && z.phase != ZonePhase::kOffline;
+      sum.kept += z.kept && usable;
+      sum.lent += !z.kept && z.use == ZoneUse::kMetadata && usable && !z.released;
       if (z.phase == ZonePhase::kOffline) continue;
       sum.capacity += z.capacity;
-      if (IsMetadata(z.use)) {
+      if (z.use == ZoneUse::kMetadata) {
         sum.metadata += z.capacity;
         continue;
       }
@@ -233,7 +261,7 @@ void ExpectConsistent(const ZoneTable& table) {
   ASSERT_EQ(table.totals(), naive.Totals());
   for (const ZoneUse use : {ZoneUse::kData, ZoneUse::kLog}) {
     const auto fullest = table.FullestIdle(use);
-    ASSERT_EQ(fullest, naive.Fullest([&](const ZoneRecord& z) { return NaiveView::Reusable(z, use); }));
+    ASSERT_EQ(fullest, naive.Fullest([&](const ZoneRecord& z) { return NaiveView::Reusable(z, use) && z.live > 0; }));
     for (int lifetime = 0; lifetime < kLifetimeCount; ++lifetime) {
       for (int heat = 0; heat < kZoneHeatCount; ++heat) {
         for (const uint64_t min_room : {kBlock, kCapacity / 2}) {
@@ -251,27 +279,28 @@ void ExpectConsistent(const ZoneTable& table) {
 
 // One random change that is allowed in the zone's phase.
 void ChangeSomething(ZoneTable& table, Random& random) {
-  constexpr ZoneUse kUses[] = {ZoneUse::kData, ZoneUse::kLog, ZoneUse::kJournal, ZoneUse::kCheckpoint};
+  constexpr ZoneUse kUses[] = {ZoneUse::kData, ZoneUse::kLog, ZoneUse::kMetadata};
   const ZoneId id(static_cast<uint32_t>(random.Below(table.size())));
   const ZoneRecord& zone = table.at(id);
   if (random.Chance(0.002)) return table.Retire(id, random.Chance(0.5));
   if (random.Chance(0.3) && zone.live > 0) return table.RemoveLive(id, random.Between(1, zone.live));
-  if (random.Chance(0.2) && IsMetadata(zone.use) && zone.phase != ZonePhase::kEmpty) return table.Release(id);
+  if (random.Chance(0.2) && zone.use == ZoneUse::kMetadata && zone.phase != ZonePhase::kEmpty) return table.Release(id);
   const bool at_rest =
       zone.phase == ZonePhase::kIdle || zone.phase == ZonePhase::kFull || zone.phase == ZonePhase::kFailed;
   if (at_rest && random.Chance(0.2)) return table.SetVictim(id, !zone.victim);
   switch (zone.phase) {
     case ZonePhase::kEmpty:
-      return table.Lease(id, kUses[random.Below(4)],
+      return table.Lease(id, kUses[random.Below(3)],
                          {static_cast<Lifetime>(random.Below(kLifetimeCount)), static_cast<int8_t>(random.Below(3)),
                           static_cast<ZoneHeat>(random.Below(kZoneHeatCount))});
     case ZonePhase::kLeased:
       if (random.Chance(0.05)) return table.Fail(id, zone.write_pointer);
       if (random.Chance(0.3) || zone.room() == 0) return table.EndLease(id);
-      if (!IsMetadata(zone.use) && zone.live + kBlock <= zone.capacity) table.AddLive(id, random.Between(1, kBlock));
+      if (zone.use != ZoneUse::kMetadata && zone.live + kBlock <= zone.capacity)
+        table.AddLive(id, random.Between(1, kBlock));
       return table.Advance(id, kBlock * random.Between(1, zone.room() / kBlock));
     case ZonePhase::kIdle:
-      if (zone.dead()) return table.BeginReset(id);
+      if (zone.dead() && (!zone.reusable() || random.Chance(0.5))) return table.BeginReset(id);
       if (zone.victim) return;
       if (random.Chance(0.3)) return table.BeginFinish(id);
       return table.Lease(id, zone.use, zone.data_class());
@@ -295,7 +324,7 @@ TEST(ZoneTable, IndexesAgreeWithALookAtEveryZone) {
   Random random(seed);
   for (int round = 0; round < 20; ++round) {
     ZoneTable table(EmptyZones(70));
-    table.SetUse(ZoneId(0), ZoneUse::kSuperblock);
+    table.KeepForMetadata(ZoneId(0));
     for (int step = 0; step < 1'000; ++step) {
       ChangeSomething(table, random);
       ASSERT_NO_FATAL_FAILURE(ExpectConsistent(table)) << "round " << round << " step " << step;
@@ -711,10 +740,12 @@ TEST_F(IsozonePlacementTest, AFullDeviceHasNoSpace) {
 
 TEST(GroupIndex, MakesAPartitionOfEveryMeasurement) {
   EXPECT_EQ(GroupIndex(4, nullptr).count(), 1U);
+  EXPECT_EQ(GroupIndex(4, nullptr).kind(), GroupIndex::Kind::kNotMeasured);
   const ZoneGroups independent;
   const GroupIndex turns(100, &independent);
   EXPECT_EQ(turns.count(), GroupIndex::kIndependentGroups);
   EXPECT_EQ(turns.of(ZoneId(65)), 1U);
+  EXPECT_EQ(turns.kind(), GroupIndex::Kind::kIndependentZones);
   ZoneGroups groups;
   groups.group_of_zone = {1, ZoneGroups::kUnknown, 0, 1};
   groups.channel_of_group = {0, 0};
@@ -722,6 +753,8 @@ TEST(GroupIndex, MakesAPartitionOfEveryMeasurement) {
   EXPECT_EQ(index.zone_bandwidth(), GroupIndex::kAssumedBandwidth);
   groups.zone_bandwidth = 7 * kMiB;
   EXPECT_EQ(GroupIndex(4, &groups).zone_bandwidth(), 7 * kMiB);
+  EXPECT_EQ(GroupIndex(4, &groups).zone_width(), 1U);
+  EXPECT_EQ(index.kind(), GroupIndex::Kind::kMeasured);
   EXPECT_EQ(index.count(), 3U);
   EXPECT_EQ(index.of(ZoneId(1)), 2U);
   EXPECT_EQ(index.first_rank(1), 1U);

@@ -1,0 +1,68 @@
+// Others hold active zones of the device: another namespace, or a tool.
+#include <array>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "fs/test_volume.h"
+
+namespace isozone {
+namespace {
+
+constexpr std::array kLifetimes = {Lifetime::kShort, Lifetime::kMedium, Lifetime::kLong, Lifetime::kExtreme};
+
+class ForeignZones : public testing::Test {
+ protected:
+  // 12 zones may be active.
+  void SetUp() override { ISOZONE_ASSERT_OK(volume_.Mount()); }
+
+  // Files of all lifetimes, so that many zones are partly written; a zone of each takes about 12. And a log that is synced.
+  void WriteSome(const std::string& directory, size_t files) {
+    ISOZONE_ASSERT_OK(volume_.fs().CreateDirectories(directory));
+    auto log = volume_.fs().Create(directory + "/log", {.kind = FileKind::kLog});
+    ASSERT_TRUE(log.ok()) << log.status().ToString();
+    for (size_t i = 0; i < files; ++i) {
+      const CreateOptions options = {.lifetime = kLifetimes[i % kLifetimes.size()]};
+      ISOZONE_ASSERT_OK(volume_.WriteFile(directory + "/" + std::to_string(i), RandomBytes(random_, 60'000), options));
+      ISOZONE_ASSERT_OK((*log)->Append(Bytes(RandomBytes(random_, 5'000))));
+      ISOZONE_ASSERT_OK((*log)->Sync());
+    }
+    ISOZONE_ASSERT_OK((*log)->Close());
+  }
+  void ExpectNoHarm() {
+    const FileSystemStats stats = volume_.fs().Stats();
+    EXPECT_GT(stats.refused_writes, 0U);
+    EXPECT_EQ(stats.write_retries, 0U);
+    EXPECT_EQ(volume_.fs().Space().unusable_zones, 0U);
+    EXPECT_EQ(volume_.fs().read_only_reason(), "");
+    volume_.Unmount();
+    volume_.ExpectFsckClean();
+  }
+
+  Random random_{1};
+  TestVolume volume_;
+};
+
+TEST_F(ForeignZones, AreWaitedForAndNoZoneIsGivenUp) {
+  WriteSome("/before", 8);
+  volume_.device().SetForeignActive(12);
+  std::jthread others([this] {
+    while (volume_.fs().Stats().refused_writes == 0) std::this_thread::yield();
+    volume_.device().SetForeignActive(0);
+  });
+  WriteSome("/meanwhile", 100);
+  others.join();
+  ExpectNoHarm();
+}
+
+TEST_F(ForeignZones, ThatStayAreLeftOutOfAccount) {
+  WriteSome("/before", 8);
+  volume_.device().SetForeignActive(5);
+  WriteSome("/meanwhile", 100);
+  EXPECT_GT(volume_.fs().Stats().zone_finishes, 0U) << "room is made for what is written next";
+  ExpectNoHarm();
+}
+
+}  // namespace
+}  // namespace isozone
