@@ -5,12 +5,16 @@
 #include <vector>
 
 #include "base/uri.h"
-#include "rocksdb/stats_json.h"
+#include "rocksdb/stats_file.h"
 
 namespace isozone {
 namespace {
 
-bool IsOurs(std::string_view key) { return key == "read_only" || key == "log_dir" || key == "stats_file"; }
+constexpr uint64_t kMaxStatsInterval = 24 * 60 * 60;  // seconds
+
+bool IsOurs(std::string_view key) {
+  return key == "read_only" || key == "log_dir" || key == "stats_file" || key == "stats_interval";
+}
 
 // Moves the adapter's KEY=VALUE pairs from the query of `uri` to `ours`; what is left is the result.
 std::string WithoutOurs(std::string_view uri, std::vector<std::pair<std::string, std::string>>& ours) {
@@ -56,7 +60,9 @@ Result<AdapterUri> AdapterUri::Parse(std::string_view uri) {
   parsed.read_only = read_only.value_or(false);
   ISOZONE_ASSIGN_OR_RETURN(parsed.log_dir, TakeAbsolutePath(options, "log_dir"));
   ISOZONE_ASSIGN_OR_RETURN(parsed.stats_file, TakeAbsolutePath(options, "stats_file"));
-  if (!parsed.stats_file.empty()) ISOZONE_RETURN_IF_ERROR(CheckStatsFile(parsed.stats_file));
+  ISOZONE_ASSIGN_OR_RETURN(const auto interval, options.TakeUnsigned("stats_interval", 0, kMaxStatsInterval));
+  parsed.stats_interval_s = interval.value_or(parsed.stats_interval_s);
+  if (!parsed.stats_file.empty()) ISOZONE_RETURN_IF_ERROR(StatsFile::Check(parsed.stats_file));
   return parsed;
 }
 

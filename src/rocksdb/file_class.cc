@@ -42,6 +42,24 @@ FileKind FileKindOf(FileType type) {
   return FileKind::kData;
 }
 
+Lifetime LifetimeOf(FileType type, Env::WriteLifeTimeHint hint) {
+  static_assert(static_cast<int>(Lifetime::kExtreme) == Env::WLTH_EXTREME);
+  switch (type) {
+    case FileType::kWal:
+      return Lifetime::kShort;
+    case FileType::kManifest:
+      return Lifetime::kLong;
+    case FileType::kCurrent:
+    case FileType::kSmall:
+      return Lifetime::kNone;
+    case FileType::kTable:
+    case FileType::kOther:
+      break;
+  }
+  // "None" is the small files'. To RocksDB it means what "not set" means.
+  return hint == Env::WLTH_NONE ? Lifetime::kNotSet : static_cast<Lifetime>(hint);
+}
+
 IoClass WriteClassOf(FileType type, const Intent& intent) {
   if (type == FileType::kWal) return IoClass::kWal;
   if (type == FileType::kManifest || type == FileType::kCurrent) return IoClass::kMetadata;

@@ -1,12 +1,18 @@
 // What RocksDB's files are, told from their names, and what an access to one is for.
 //
-//   name                        type       kind   written as                     read as
-//   NNN.log                     wal        log    wal                            wal
-//   MANIFEST-NNN                manifest   log    metadata                       metadata
-//   CURRENT                     current    small  metadata                       metadata
-//   NNN.sst NNN.ldb NNN.blob    table      data   flush, compaction-write, other user-read, compaction-read, flush,
-//   other IDENTITY LOCK LOG* OPTIONS-* NNN.dbtmp                   small      small  other other everything else other
-//   data   other                          other
+//   name                        type      kind   lifetime  written as                      read as
+//   NNN.log                     wal       log    short     wal                             wal
+//   MANIFEST-NNN                manifest  log    long      metadata                        metadata
+//   CURRENT                     current   small  none      metadata                        metadata
+//   NNN.sst NNN.ldb NNN.blob    table     data   the hint  flush, compaction-write, other  user-read, compaction-read,
+//                                                                                          flush, other
+//   IDENTITY LOCK LOG* OPTIONS-* NNN.dbtmp
+//                               small     small  none      other                           other
+//   everything else             other     data   the hint  other                           other
+//
+// What a file is says more of its lifetime than the hint, which wrappers of the file system drop, and which RocksDB gives
+// to no file but tables, blobs and WALs. So WALs never wait for a MANIFEST to die, nor tables without a hint for the info
+// log: no table is given the lifetime "none".
 #pragma once
 
 #include <string_view>
@@ -42,9 +48,6 @@ IoClass WriteClassOf(FileType type, const Intent& intent);
 // The activity, else the priority: compactions read at low priority.
 IoClass ReadClassOf(FileType type, const Intent& intent);
 
-constexpr Lifetime LifetimeOf(rocksdb::Env::WriteLifeTimeHint hint) {
-  static_assert(static_cast<int>(Lifetime::kExtreme) == rocksdb::Env::WLTH_EXTREME);
-  return static_cast<Lifetime>(hint);
-}
+Lifetime LifetimeOf(FileType type, rocksdb::Env::WriteLifeTimeHint hint);
 
 }  // namespace isozone

@@ -41,6 +41,21 @@ TEST(FileClassTest, NamesTellTypeAndKind) {
   }
 }
 
+TEST(FileClassTest, WhatAFileIsSaysHowLongItLivesAndOnlyThenTheHint) {
+  for (const auto hint : {Env::WLTH_NOT_SET, Env::WLTH_NONE, Env::WLTH_SHORT, Env::WLTH_EXTREME}) {
+    EXPECT_EQ(LifetimeOf(FileType::kWal, hint), Lifetime::kShort);
+    EXPECT_EQ(LifetimeOf(FileType::kManifest, hint), Lifetime::kLong);
+    EXPECT_EQ(LifetimeOf(FileType::kCurrent, hint), Lifetime::kNone);
+    EXPECT_EQ(LifetimeOf(FileType::kSmall, hint), Lifetime::kNone);
+  }
+  for (const FileType type : {FileType::kTable, FileType::kOther}) {
+    EXPECT_EQ(LifetimeOf(type, Env::WLTH_NOT_SET), Lifetime::kNotSet);
+    EXPECT_EQ(LifetimeOf(type, Env::WLTH_NONE), Lifetime::kNotSet) << "else it would share zones with the info log";
+    EXPECT_EQ(LifetimeOf(type, Env::WLTH_SHORT), Lifetime::kShort);
+    EXPECT_EQ(LifetimeOf(type, Env::WLTH_EXTREME), Lifetime::kExtreme);
+  }
+}
+
 TEST(FileClassTest, WritesOfTablesAreClassedByActivityThenPriorityThenHint) {
   struct Case {
     Intent intent;

@@ -11,6 +11,7 @@
 #include "fs/zone_reserves.h"
 #include "rocksdb/conventional/disk_file_system.h"
 #include "rocksdb/lsm_level.h"
+#include "rocksdb/static_env.h"
 #include "rocksdb/stats_json.h"
 #include "rocksdb/status_mapping.h"
 #include "rocksdb/zoned_file_system.h"
@@ -37,6 +38,12 @@ Status OpenAny(const std::string& uri, Pointer* result) {
   return Status::Ok();
 }
 
+Result<std::shared_ptr<rocksdb::FileSystem>> OpenShared(const std::string& uri) {
+  std::shared_ptr<rocksdb::FileSystem> file_system;
+  ISOZONE_RETURN_IF_ERROR(OpenAny(uri, &file_system));
+  return file_system;
+}
+
 rocksdb::FileSystem* FromRegistry(const std::string& uri, std::unique_ptr<rocksdb::FileSystem>* guard,
                                   std::string* error) {
   const rocksdb::IOStatus status = WithoutExceptions([&] {
@@ -54,6 +61,7 @@ const bool registered = [] {
            rocksdb::ObjectLibrary::PatternEntry any_uri(ZonedFileSystem::kClassName(), /*optional=*/false);
            any_uri.AddSeparator("://");
            rocksdb::ObjectLibrary::Default()->AddFactory<rocksdb::FileSystem>(any_uri, &FromRegistry);
+           RegisterStaticEnvs(*rocksdb::ObjectLibrary::Default(), &OpenShared);
            RegisterLevelSources(*rocksdb::ObjectLibrary::Default());
            return rocksdb::IOStatus::OK();
          })

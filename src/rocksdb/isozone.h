@@ -7,6 +7,9 @@
 //   std::shared_ptr<rocksdb::Env> guard;
 //   rocksdb::Env::CreateFromUri(rocksdb::ConfigOptions(), "", "isozone://emu:/data/ssd.img", &env, &guard);
 //
+// and as `env={id=isozone://emu:/data/ssd.img}` in the text of DBOptions (docs/rocksdb.md). The Env is then the library's,
+// and its file system stays mounted to the end of the process.
+//
 // Thread safety: any function from any thread. No function throws.
 #pragma once
 
@@ -34,7 +37,7 @@ ISOZONE_EXPORT rocksdb::Status CreateFileSystem(const std::string& uri, bool for
 //   read_only=on       beside a writer in another process; for OpenForReadOnly and secondary instances (give those
 //                      a secondary_path that exists: "/" does)
 //   log_dir=/path      RocksDB's info log goes to this local directory instead of the device
-//   stats_file=/path   GetStats() is written here when the file system is unmounted
+//   stats_file=/path   GetStats() is written here every stats_interval=N seconds (10; 0: never) and at the end
 //
 // "isozone://conventional:/dir?size=8G&age=2" is an ordinary file system on an emulated SSD without zones, to compare
 // with (docs/rocksdb.md). It needs no CreateFileSystem().
@@ -49,8 +52,10 @@ ISOZONE_EXPORT rocksdb::Status OpenFileSystem(const std::string& uri, std::share
 // device was made. "gc" is what garbage collection did since the mount: "rounds", victims as "zones" emptied, "skipped"
 // (nothing to gain) and "failed" (left as they were: "read_errors", "mismatches"), "bytes_read" of them,
 // "bytes_copied", "bytes_dropped" (their files went meanwhile), "bytes_reclaimed", "space_waits" of writers, and the
-// "urgency" (0 to 1) of the round under way. "throttled_flushes": times that a flush waited for zones to become free, as
-// space runs out. "mixed_classes": times that data had to go to a zone of data with another lifetime or level. Of a
+// "urgency" (0 to 1) of the round under way. "reset_zones_written_percent": how much of its capacity had been
+// written of each zone that was reset. "pace_wait_us": waits of users' writes for compaction and
+// collection, as space runs out. "refused_writes": those for which the device had no active zone at first, as others held
+// too many. "mixed_classes": times that data had to go to a zone of data with another lifetime or level. Of a
 // conventional SSD: "host_bytes_*", "media_bytes_written", "copied_bytes" by its collection, "superblock_erases" and
 // "write_amplification", media bytes over host bytes, since the mount. InvalidArgument for a file system that is not
 // Isozone's.

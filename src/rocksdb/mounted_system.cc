@@ -40,15 +40,18 @@ Result<std::shared_ptr<MountedSystem>> MountedSystem::Open(const AdapterUri& uri
   ISOZONE_ASSIGN_OR_RETURN(std::shared_ptr<FileSystem> fs, MountShared(uri.rest, uri.read_only));
   std::weak_ptr<MountedSystem>& known = registry.systems[fs.get()];
   if (std::shared_ptr<MountedSystem> system = known.lock()) return system;
-  std::shared_ptr<MountedSystem> system(new MountedSystem(std::move(fs), uri.stats_file), &MountedSystem::Destroy);
+  std::shared_ptr<MountedSystem> system(new MountedSystem(std::move(fs), uri), &MountedSystem::Destroy);
   known = system;
   static const int registered = std::atexit(&MountedSystem::EndAll);
   static_cast<void>(registered);
   return system;
 }
 
-MountedSystem::MountedSystem(std::shared_ptr<FileSystem> fs, std::string stats_file)
-    : fs_(std::move(fs)), stats_file_(std::move(stats_file)), identity_(IdentityOf(*fs_)), owner_(getpid()) {}
+MountedSystem::MountedSystem(std::shared_ptr<FileSystem> fs, const AdapterUri& uri)
+    : fs_(std::move(fs)),
+      identity_(IdentityOf(*fs_)),
+      owner_(getpid()),
+      stats_file_(uri.stats_file, uri.stats_interval_s, [this] { return StatsJson(*fs_); }) {}
 
 void MountedSystem::Destroy(MountedSystem* system) {
   if (getpid() == system->owner_) delete system;
@@ -61,7 +64,7 @@ MountedSystem::~MountedSystem() {
     const auto known = registry.systems.find(fs_.get());
     if (known != registry.systems.end() && known->second.expired()) registry.systems.erase(known);
   }
-  WriteStats();
+  stats_file_.Finish();
 }
 
 void MountedSystem::EndAll() {
@@ -82,7 +85,7 @@ void MountedSystem::End() {
   ExclusiveLock lock(gate_);
   const Status status = UnmountOrSync();
   if (!status.ok()) std::fprintf(stderr, "isozone: at the end of the process: %s\n", status.ToString().c_str());
-  WriteStats();
+  stats_file_.Finish();
 }
 
 Status MountedSystem::UnmountOrSync() {
@@ -91,10 +94,6 @@ Status MountedSystem::UnmountOrSync() {
   if (ended_) return fs_->Unmount();
   for (FileWriter* writer : writers_) ISOZONE_RETURN_IF_ERROR(writer->Sync());
   return fs_->SyncMetadata();
-}
-
-void MountedSystem::WriteStats() const {
-  if (!stats_file_.empty()) WriteStatsFile(stats_file_, StatsJson(*fs_));
 }
 
 Status MountedSystem::CollectGarbage(double free_percent, const Collector::Progress& progress) {
@@ -106,7 +105,7 @@ Status MountedSystem::CollectGarbage(double free_percent, const Collector::Progr
 
 Status MountedSystem::Lock(const std::string& path) {
   MutexLock lock(mu_);
-  return locked_.insert(path).second ? Status() : Status::Busy("locked by this process already");
+  return locked_.insert(path).second ? Status() : Status::Busy("lock held by this process already");
 }
 
 Status MountedSystem::Unlock(const std::string& path) {

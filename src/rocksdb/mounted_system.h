@@ -19,12 +19,13 @@
 #include "base/status.h"
 #include "fs/file_system.h"
 #include "rocksdb/adapter_uri.h"
+#include "rocksdb/stats_file.h"
 
 namespace isozone {
 
 class MountedSystem {
  public:
-  // Mounts, or joins what is mounted. The first caller's `stats_file` counts.
+  // Mounts, or joins what is mounted. The first caller's `stats_file` and `stats_interval` count.
   static Result<std::shared_ptr<MountedSystem>> Open(const AdapterUri& uri);
   MountedSystem(const MountedSystem&) = delete;
   MountedSystem& operator=(const MountedSystem&) = delete;
@@ -69,17 +70,15 @@ class MountedSystem {
   size_t WriteUniqueId(uint64_t inode, char* id, size_t max_size) const;
 
  private:
-  MountedSystem(std::shared_ptr<FileSystem> fs, std::string stats_file);
+  MountedSystem(std::shared_ptr<FileSystem> fs, const AdapterUri& uri);
   ~MountedSystem();
   // Leaks it in a forked child.
   static void Destroy(MountedSystem* system);
   static void EndAll();
   void End() ISOZONE_EXCLUDES(gate_, mu_);
   Status UnmountOrSync() ISOZONE_REQUIRES(gate_) ISOZONE_EXCLUDES(mu_);
-  void WriteStats() const;
 
   const std::shared_ptr<FileSystem> fs_;
-  const std::string stats_file_;
   const uint32_t identity_;  // differs between file systems
   const pid_t owner_;        // the process that mounted
 
@@ -92,6 +91,8 @@ class MountedSystem {
   size_t open_files_ ISOZONE_GUARDED_BY(mu_) = 0;
   std::set<FileWriter*> writers_ ISOZONE_GUARDED_BY(mu_);
   std::set<std::string> locked_ ISOZONE_GUARDED_BY(mu_);
+
+  StatsFile stats_file_;
 };
 
 }  // namespace isozone

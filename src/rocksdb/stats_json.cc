@@ -1,12 +1,5 @@
 #include "rocksdb/stats_json.h"
 
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <filesystem>
-#include <fstream>
-
 #include <nlohmann/json.hpp>
 
 #include "base/histogram.h"
@@ -84,11 +77,16 @@ std::string StatsJson(const FileSystem& fs) {
       {"journal_bytes", stats.journal_bytes},
       {"checkpoints", stats.checkpoints},
       {"write_retries", stats.write_retries},
+      {"refused_writes", stats.refused_writes},
       {"zone_resets", stats.zone_resets},
+      {"reset_zones_written_percent",
+       {{"mean", stats.reset_written_percent.Mean()},
+        {"p10", stats.reset_written_percent.Percentile(10)},
+        {"p50", stats.reset_written_percent.Percentile(50)}}},
       {"zone_finishes", stats.zone_finishes},
       {"zone_wait_us", Latency(stats.zone_wait_ns)},
       {"write_gap_wait_us", Latency(stats.write_gap_wait_ns)},
-      {"throttled_flushes", stats.throttled_flushes},
+      {"pace_wait_us", Latency(stats.pace_wait_ns)},
       {"mixed_classes", stats.mixed_classes},
       {"gc", Gc(stats.gc)},
       {"deletion_delay_us", DeletionDelaysJson(stats)},
@@ -112,23 +110,6 @@ std::string StatsJson(const FileSystem& fs) {
         {"finishes", stats.device.finishes}}},
   };
   return json.dump(2) + "\n";
-}
-
-Status CheckStatsFile(const std::string& path) {
-  const std::string directory = path.substr(0, path.rfind('/') + 1);
-  std::error_code ignored;
-  const bool is_directory = std::filesystem::is_directory(path, ignored);
-  const bool exists = access(path.c_str(), W_OK) == 0;
-  const bool can_be_made = !exists && errno == ENOENT && access(directory.c_str(), W_OK | X_OK) == 0;
-  if ((exists && !is_directory) || can_be_made) return Status::Ok();
-  return Status::InvalidArgument("stats_file=" + path + " cannot be written: give a file in a directory that exists");
-}
-
-void WriteStatsFile(const std::string& path, const std::string& json) {
-  std::ofstream file(path);
-  file << json;
-  file.close();
-  if (!file) std::fprintf(stderr, "isozone: cannot write stats_file=%s\n", path.c_str());
 }
 
 }  // namespace isozone

@@ -6,10 +6,28 @@ namespace isozone {
 
 using rocksdb::IOStatus;
 
-IOStatus ToIoStatus(const Status& status, std::string_view path) {
-  if (status.ok()) return IOStatus::OK();
+namespace {
+
+std::string TextWith(const Status& status, std::string_view path) {
   std::string text(status.message());
   if (!path.empty() && text.find(path) == std::string::npos) text.insert(0, std::string(path) + ": ");
+  return text;
+}
+
+IOStatus IoErrorOf(const Status& status, const std::string& text) {
+  return IOStatus::IOError(std::string(StatusCodeName(status.code())), text);
+}
+
+}  // namespace
+
+IOStatus ToIoStatusOfName(const Status& status, std::string_view path) {
+  const bool name_is_wrong = status.Is(StatusCode::kInvalidArgument) || status.Is(StatusCode::kBusy);
+  return name_is_wrong ? IoErrorOf(status, TextWith(status, path)) : ToIoStatus(status, path);
+}
+
+IOStatus ToIoStatus(const Status& status, std::string_view path) {
+  if (status.ok()) return IOStatus::OK();
+  const std::string text = TextWith(status, path);
   switch (status.code()) {
     case StatusCode::kNotFound:
       return IOStatus::PathNotFound(text);
@@ -32,7 +50,7 @@ IOStatus ToIoStatus(const Status& status, std::string_view path) {
       return corruption;
     }
     default:
-      return IOStatus::IOError(std::string(StatusCodeName(status.code())), text);
+      return IoErrorOf(status, text);
   }
 }
 

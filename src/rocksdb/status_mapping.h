@@ -21,6 +21,10 @@ namespace isozone {
 // `path` (may be empty) precedes a message that does not name it.
 rocksdb::IOStatus ToIoStatus(const Status& status, std::string_view path);
 
+// The same for a call that was given the name of a file. POSIX' file system, which RocksDB is used to, knows neither
+// InvalidArgument nor Busy there: a name that cannot be, or that is locked or being written, is an IOError.
+rocksdb::IOStatus ToIoStatusOfName(const Status& status, std::string_view path);
+
 // body(), an IOStatus, or the exception it ended with as one.
 template <typename Body>
 rocksdb::IOStatus WithoutExceptions(Body&& body) noexcept {

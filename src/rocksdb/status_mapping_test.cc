@@ -55,6 +55,18 @@ TEST(StatusMappingTest, EveryCodeKeepsItsMeaning) {
   EXPECT_TRUE(ToIoStatus(Status::NotEmpty("m"), "").IsIOError());
 }
 
+TEST(StatusMappingTest, OfANameNothingIsBusyOrInvalidAsOnPosix) {
+  EXPECT_TRUE(ToIoStatusOfName(Status(), "/x").ok());
+  EXPECT_TRUE(ToIoStatusOfName(Status::NotFound("m"), "/x").IsPathNotFound());
+  EXPECT_TRUE(ToIoStatusOfName(Status::NoSpace("m"), "/x").IsNoSpace());
+  for (const Status& status : {Status::InvalidArgument("too long"), Status::Busy("being written")}) {
+    const IOStatus s = ToIoStatusOfName(status, "/x");
+    EXPECT_TRUE(s.IsIOError());
+    EXPECT_EQ(s.subcode(), IOStatus::kNone);
+    EXPECT_NE(s.ToString().find("/x: " + std::string(status.message())), std::string::npos) << s.ToString();
+  }
+}
+
 TEST(StatusMappingTest, NoExceptionPasses) {
   EXPECT_TRUE(WithoutExceptions([]() -> IOStatus { throw std::bad_alloc(); }).IsMemoryLimit());
   const IOStatus s = WithoutExceptions([]() -> IOStatus { throw std::out_of_range("index 7"); });

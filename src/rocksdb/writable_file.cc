@@ -56,7 +56,7 @@ void WritableFile::UpdateLevel() {
   if (type_ != FileType::kTable) return;
   // With parallel compression another thread than the job's writes, of which nothing is known.
   if (JobLevel() != DataClass::kNoLevel) job_level_ = JobLevel();
-  const int8_t level = TableLevel(job_level_, WriteClassOf(type_, intent_), LifetimeOf(write_hint_));
+  const int8_t level = TableLevel(job_level_, WriteClassOf(type_, intent_), LifetimeOf(type_, write_hint_));
   if (level == level_) return;
   level_ = level;
   writer_->SetLevel(level);
@@ -110,7 +110,7 @@ uint64_t WritableFile::GetFileSize(const IOOptions&, IODebugContext*) { return w
 
 void WritableFile::SetWriteLifeTimeHint(rocksdb::Env::WriteLifeTimeHint hint) {
   write_hint_ = hint;
-  writer_->SetLifetime(LifetimeOf(hint));
+  writer_->SetLifetime(LifetimeOf(type_, hint));
   UpdateLevel();
 }
 

@@ -46,6 +46,17 @@ class Lock : public rocksdb::FileLock {
   const std::string path;
 };
 
+// The path of a file that RocksDB calls `name`. As POSIX has it, the empty name is nobody's.
+Result<std::string> PathOf(const std::string& name) {
+  if (name.empty()) return Status::NotFound("the empty name names no file");
+  return AbsolutePath(name);
+}
+
+// Where POSIX answers that there is nothing of that name: what should be a directory is a file.
+Status MissingBelowFile(const Status& status) {
+  return status.Is(StatusCode::kNotDirectory) ? Status::NotFound(std::string(status.message())) : status;
+}
+
 // For a read-only file system without log_dir.
 class DroppingLogger : public rocksdb::Logger {
  public:
@@ -71,8 +82,11 @@ const ZonedFileSystem* ZonedFileSystem::From(const rocksdb::FileSystem& file_sys
 template <typename Operation>
 IOStatus ZonedFileSystem::Run(const std::string& name, Operation&& operation) {
   return WithoutExceptions([&] {
-    const std::string path = AbsolutePath(name);
-    return ToIoStatus(system_->With([&](isozone::FileSystem& fs) -> Status { return operation(fs, path); }), path);
+    const Status status = system_->With([&](isozone::FileSystem& fs) -> Status {
+      ISOZONE_ASSIGN_OR_RETURN(const std::string path, PathOf(name));
+      return operation(fs, path);
+    });
+    return ToIoStatusOfName(status, name);
   });
 }
 
@@ -108,7 +122,7 @@ IOStatus ZonedFileSystem::OpenWritable(const std::string& name, const FileOption
     create.kind = FileKindOf(type);
     create.io_class =
         WriteClassOf(type, {ActivityOf(options.io_options), options.io_options.rate_limiter_priority, hint});
-    create.lifetime = LifetimeOf(hint);
+    create.lifetime = LifetimeOf(type, hint);
     if (type == FileType::kTable) create.level = TableLevel(JobLevel(), create.io_class, create.lifetime);
     ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> writer,
                              append ? fs.OpenForAppend(path, create) : fs.Create(path, create));
@@ -168,8 +182,8 @@ IOStatus ZonedFileSystem::NewLogger(const std::string& name, const IOOptions& op
 // --- Names ---
 
 IOStatus ZonedFileSystem::FileExists(const std::string& name, const IOOptions&, IODebugContext*) {
-  const IOStatus status =
-      Run(name, [](isozone::FileSystem& fs, const std::string& path) { return fs.Stat(path).status(); });
+  const IOStatus status = Run(
+      name, [](isozone::FileSystem& fs, const std::string& path) { return MissingBelowFile(fs.Stat(path).status()); });
   return status.IsPathNotFound() ? IOStatus::NotFound(name) : status;
 }
 
@@ -177,8 +191,9 @@ IOStatus ZonedFileSystem::GetChildren(const std::string& directory, const IOOpti
                                       IODebugContext*) {
   result->clear();
   const IOStatus status = Run(directory, [&](isozone::FileSystem& fs, const std::string& path) -> Status {
-    ISOZONE_ASSIGN_OR_RETURN(std::vector<DirectoryEntry> entries, fs.List(path));
-    for (DirectoryEntry& entry : entries) result->push_back(std::move(entry.name));
+    Result<std::vector<DirectoryEntry>> entries = fs.List(path);
+    if (!entries.ok()) return MissingBelowFile(entries.status());
+    for (DirectoryEntry& entry : *entries) result->push_back(std::move(entry.name));
     return Status();
   });
   return status.IsPathNotFound() ? IOStatus::NotFound(directory) : status;
@@ -188,8 +203,9 @@ IOStatus ZonedFileSystem::GetChildrenFileAttributes(const std::string& directory
                                                     std::vector<rocksdb::FileAttributes>* result, IODebugContext*) {
   result->clear();
   const IOStatus status = Run(directory, [&](isozone::FileSystem& fs, const std::string& path) -> Status {
-    ISOZONE_ASSIGN_OR_RETURN(std::vector<DirectoryEntry> entries, fs.List(path));
-    for (DirectoryEntry& entry : entries) result->push_back({std::move(entry.name), entry.attributes.size});
+    Result<std::vector<DirectoryEntry>> entries = fs.List(path);
+    if (!entries.ok()) return MissingBelowFile(entries.status());
+    for (DirectoryEntry& entry : *entries) result->push_back({std::move(entry.name), entry.attributes.size});
     return Status();
   });
   return status.IsPathNotFound() ? IOStatus::NotFound(directory) : status;
@@ -239,11 +255,17 @@ IOStatus ZonedFileSystem::GetFileModificationTime(const std::string& name, const
 
 IOStatus ZonedFileSystem::RenameFile(const std::string& from, const std::string& to, const IOOptions&,
                                      IODebugContext*) {
-  return Run(from, [&](isozone::FileSystem& fs, const std::string& path) { return fs.Rename(path, AbsolutePath(to)); });
+  return Run(from, [&](isozone::FileSystem& fs, const std::string& path) -> Status {
+    ISOZONE_ASSIGN_OR_RETURN(const std::string target, PathOf(to));
+    return fs.Rename(path, target);
+  });
 }
 
 IOStatus ZonedFileSystem::LinkFile(const std::string& from, const std::string& to, const IOOptions&, IODebugContext*) {
-  return Run(from, [&](isozone::FileSystem& fs, const std::string& path) { return fs.Link(path, AbsolutePath(to)); });
+  return Run(from, [&](isozone::FileSystem& fs, const std::string& path) -> Status {
+    ISOZONE_ASSIGN_OR_RETURN(const std::string target, PathOf(to));
+    return fs.Link(path, target);
+  });
 }
 
 IOStatus ZonedFileSystem::NumFileLinks(const std::string& name, const IOOptions&, uint64_t* count, IODebugContext*) {
@@ -258,7 +280,8 @@ IOStatus ZonedFileSystem::AreFilesSame(const std::string& first, const std::stri
                                        bool* same, IODebugContext*) {
   return Run(first, [&](isozone::FileSystem& fs, const std::string& path) -> Status {
     ISOZONE_ASSIGN_OR_RETURN(const isozone::FileAttributes one, fs.Stat(path));
-    ISOZONE_ASSIGN_OR_RETURN(const isozone::FileAttributes other, fs.Stat(AbsolutePath(second)));
+    ISOZONE_ASSIGN_OR_RETURN(const std::string second_path, PathOf(second));
+    ISOZONE_ASSIGN_OR_RETURN(const isozone::FileAttributes other, fs.Stat(second_path));
     *same = one.inode == other.inode;
     return Status();
   });
@@ -271,8 +294,10 @@ IOStatus ZonedFileSystem::LockFile(const std::string& name, const IOOptions&, ro
     auto held = std::make_unique<Lock>(path);
     ISOZONE_RETURN_IF_ERROR(system_->Lock(path));
     const auto touch = [&]() -> Status {
-      if (fs.Stat(path).ok()) return Status();
-      ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> writer, fs.Create(path, {.kind = FileKind::kSmall}));
+      const Result<isozone::FileAttributes> there = fs.Stat(path);
+      if (there.ok()) return there->is_directory ? Status::IsDirectory("a directory cannot be locked") : Status();
+      ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> writer,
+                               fs.Create(path, {.kind = FileKind::kSmall, .lifetime = Lifetime::kNone}));
       return writer->Close();
     };
     if (Status touched = touch(); !touched.ok()) {

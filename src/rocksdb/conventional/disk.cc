@@ -15,7 +15,6 @@
 
 #include "base/units.h"
 #include "base/uri.h"
-#include "rocksdb/stats_json.h"
 #include "rocksdb/uri_file_system.h"
 
 namespace isozone {
@@ -29,15 +28,15 @@ constexpr uint64_t kMostJournal = 128 * kMiB;
 constexpr uint64_t kJournalShare = 64;  // of the device, the other way round
 constexpr uint64_t kCommitBlocks = 3;   // descriptor, the inode's block, commit record
 
-struct Registry {
+struct OpenDisks {
   Mutex mu;
   std::map<std::string, std::weak_ptr<Disk>> disks ISOZONE_GUARDED_BY(mu);  // by directory
 };
 
 // Never destroyed: threads of RocksDB may still use it when statics are.
-Registry& TheRegistry() {
-  static Registry& registry = *new Registry;
-  return registry;
+OpenDisks& TheDisks() {
+  static OpenDisks& open = *new OpenDisks;
+  return open;
 }
 
 Status MakeDirectories(const std::string& directory, const std::string& below) {
@@ -71,31 +70,29 @@ Result<std::shared_ptr<Disk>> Disk::Open(const AdapterUri& uri) {
   const std::string directory = AbsolutePath(std::filesystem::absolute(parsed.path).string());
   const std::string options = fmt::format("{} discard={}", device.ToString(), discard.value_or(false) ? "on" : "off");
 
-  Registry& registry = TheRegistry();
-  const MutexLock lock(registry.mu);
-  std::weak_ptr<Disk>& known = registry.disks[directory];
+  OpenDisks& open = TheDisks();
+  const MutexLock lock(open.mu);
+  std::weak_ptr<Disk>& known = open.disks[directory];
   if (std::shared_ptr<Disk> disk = known.lock()) {
     if (disk->options_ == options) return disk;
     return Status::InvalidArgument(
         fmt::format("{} is mounted with {}; it cannot also be with {}", directory, disk->options_, options));
   }
   ISOZONE_RETURN_IF_ERROR(MakeDirectories(directory, directory + "/files"));
-  std::shared_ptr<Disk> disk(new Disk(directory, options, uri.stats_file, discard.value_or(false), device),
-                             &Disk::Destroy);
+  std::shared_ptr<Disk> disk(new Disk(directory, options, discard.value_or(false), device), &Disk::Destroy);
   ISOZONE_RETURN_IF_ERROR(disk->Lock());
   ISOZONE_RETURN_IF_ERROR(disk->LayOutFiles());
+  disk->stats_file_.emplace(uri.stats_file, uri.stats_interval_s, [disk = disk.get()] { return disk->StatsJson(); });
   known = disk;
   static const int registered = std::atexit(&Disk::WriteAllStats);
   static_cast<void>(registered);
   return disk;
 }
 
-Disk::Disk(std::string directory, std::string options, std::string stats_file, bool discard,
-           const ConventionalOptions& device)
+Disk::Disk(std::string directory, std::string options, bool discard, const ConventionalOptions& device)
     : directory_(std::move(directory)),
       files_directory_(directory_ + "/files"),
       options_(std::move(options)),
-      stats_file_(std::move(stats_file)),
       discard_(discard),
       owner_(getpid()),
       block_size_(device.profile.block_size),
@@ -150,9 +147,9 @@ Status Disk::LayOutFiles() {
 void Disk::WriteAllStats() {
   static auto& disks = *new std::vector<std::shared_ptr<Disk>>;
   {
-    Registry& registry = TheRegistry();
-    const MutexLock lock(registry.mu);
-    for (const auto& [directory, known] : registry.disks) {
+    OpenDisks& open = TheDisks();
+    const MutexLock lock(open.mu);
+    for (const auto& [directory, known] : open.disks) {
       if (std::shared_ptr<Disk> disk = known.lock()) disks.push_back(std::move(disk));
     }
   }
@@ -160,9 +157,8 @@ void Disk::WriteAllStats() {
   for (const std::shared_ptr<Disk>& disk : disks) disk->WriteStats();
 }
 
-void Disk::WriteStats() const {
-  if (stats_file_.empty() || lock_ == nullptr || getpid() != owner_) return;
-  WriteStatsFile(stats_file_, StatsJson());
+void Disk::WriteStats() {
+  if (stats_file_ && getpid() == owner_) stats_file_->Finish();
 }
 
 std::string Disk::StatsJson() const {

@@ -37,6 +37,7 @@
 #include "device/conventional/conventional_device.h"
 #include "rocksdb/adapter_uri.h"
 #include "rocksdb/conventional/extent_allocator.h"
+#include "rocksdb/stats_file.h"
 
 namespace isozone {
 
@@ -128,8 +129,7 @@ class Disk {
  private:
   friend class DiskFile;
 
-  Disk(std::string directory, std::string options, std::string stats_file, bool discard,
-       const ConventionalOptions& device);
+  Disk(std::string directory, std::string options, bool discard, const ConventionalOptions& device);
   ~Disk();
   // Leaks it in a forked child, which has none of its threads.
   static void Destroy(Disk* disk);
@@ -137,7 +137,7 @@ class Disk {
   // Gives the files that there are their blocks.
   Status LayOutFiles();
   static void WriteAllStats();
-  void WriteStats() const;
+  void WriteStats();
 
   // For DiskFile.
   bool Reserve(uint64_t blocks);
@@ -150,7 +150,6 @@ class Disk {
   const std::string directory_;
   const std::string files_directory_;
   const std::string options_;  // in one line that can be compared
-  const std::string stats_file_;
   const bool discard_;
   const pid_t owner_;  // the process that mounted
   const std::shared_ptr<rocksdb::FileSystem> host_ = rocksdb::FileSystem::Default();
@@ -170,6 +169,8 @@ class Disk {
 
   Mutex names_mu_;  // before that of a file
   std::map<std::string, std::shared_ptr<DiskFile>> files_ ISOZONE_GUARDED_BY(names_mu_);
+
+  std::optional<StatsFile> stats_file_;  // set by Open, never changed
 };
 
 }  // namespace isozone

@@ -47,7 +47,9 @@ const DiskFileSystem* DiskFileSystem::From(const rocksdb::FileSystem& file_syste
   return file_system.CheckedCast<DiskFileSystem>();
 }
 
-std::string DiskFileSystem::HostPath(const std::string& name) const { return disk_->HostPath(AbsolutePath(name)); }
+std::string DiskFileSystem::HostPath(const std::string& name) const {
+  return name.empty() ? name : disk_->HostPath(AbsolutePath(name));  // the host refuses the empty name
+}
 
 // --- Files ---
 
