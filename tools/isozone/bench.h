@@ -9,6 +9,8 @@
 
 namespace isozone::cli {
 
+inline constexpr uint32_t kMaxDepth = 1024;  // commands in flight at once
+
 Action DefineBenchDevice(CLI::App& app);
 Action DefineBenchIo(CLI::App& app);
 Action DefineBenchGc(CLI::App& app);

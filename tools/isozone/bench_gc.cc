@@ -13,7 +13,6 @@ namespace isozone::cli {
 namespace {
 
 constexpr uint32_t kMaxZones = 1 << 20;
-constexpr uint32_t kMaxDepth = 1024;
 constexpr double kLeastUtilisation = 0.05;
 constexpr double kMostUtilisation = 0.95;
 

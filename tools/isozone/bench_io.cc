@@ -20,7 +20,6 @@
 namespace isozone::cli {
 namespace {
 
-constexpr uint32_t kMaxDepth = 1024;
 constexpr uint64_t kSeed = 1;
 
 struct IoArguments {

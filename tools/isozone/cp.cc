@@ -1,9 +1,10 @@
 // cp: copies between the local file system and a device, in either direction, and within a device. A path on the device
 // is written ":/dir/file".
 //
-// Nothing is lost and nothing half-copied is left under a target's name: a file is written under a temporary name
-// beside its target, made durable, and renamed over it. Sources are looked up and targets worked out before the first
-// byte is written.
+// Nothing is lost and nothing half-copied is left under a target's name: a file is written without a name, or under a
+// temporary one beside its target, made durable, and put in the place of the target (file_tree.h). A signal that asks
+// the process to end stops the copy, and nothing is left of the file that was not whole. Sources are looked up and
+// targets worked out before the first byte is written.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -19,12 +20,12 @@
 #include "isozone/path.h"
 #include "isozone/progress.h"
 #include "isozone/session.h"
+#include "isozone/stop_signals.h"
 
 namespace isozone::cli {
 namespace {
 
 constexpr size_t kChunk = 1 * kMiB;
-constexpr std::string_view kTemporarySuffix = ".isozone-cp";
 
 struct CpArguments {
   std::string device;
@@ -128,17 +129,10 @@ class Copier {
   }
 
   Status CopyFile(const Step& step, Progress& progress) {
-    const std::string temporary = step.to.path + std::string(kTemporarySuffix);
-    Status status = CopyBytes(step, temporary, progress);
-    if (status.ok()) status = step.to.tree->Rename(temporary, step.to.path);
-    if (!status.ok()) step.to.tree->RemoveQuietly(temporary);
-    return status;
-  }
-
-  Status CopyBytes(const Step& step, const std::string& temporary, Progress& progress) {
     ISOZONE_ASSIGN_OR_RETURN(const auto source, step.from.tree->Open(step.from.path));
-    ISOZONE_ASSIGN_OR_RETURN(const auto sink, step.to.tree->Create(temporary, step.size));
+    ISOZONE_ASSIGN_OR_RETURN(const auto sink, step.to.tree->Create(step.to.path, step.size));
     for (;;) {
+      if (StopSignals::Raised()) return Status::Aborted(fmt::format("stopped while {} was copied", step.from.path));
       ISOZONE_ASSIGN_OR_RETURN(const size_t length, source->Read(buffer_.span()));
       if (length == 0) return sink->Finish();
       ISOZONE_RETURN_IF_ERROR(sink->Append(buffer_.span().first(length)));
@@ -163,6 +157,7 @@ Status Cp(const CpArguments& arguments, Console& /*console*/) {
   if (std::ranges::none_of(paths, IsOnDevice)) {
     return Status::InvalidArgument("no path is on the device; write those that are as :/dir/file");
   }
+  const StopSignals signals;  // lets the process end by what was raised when all below has been undone and unmounted
   const OpenMode mode = IsOnDevice(paths.back()) ? OpenMode::kReadWrite : OpenMode::kReadOnly;
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(arguments.device, mode));
   const auto device = MakeDeviceTree(*file_system);

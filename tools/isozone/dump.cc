@@ -13,7 +13,7 @@ Result<Json> FilesJson(const FileSystem& file_system) {
   Json files = Json::array();
   ISOZONE_RETURN_IF_ERROR(file_system.VisitFiles([&](const FileDetails& details) {
     Json file = {{"paths", details.paths}};
-    file.update(AttributesJson(details.attributes));
+    file.update(AttributesJson(details.attributes, details.allocated));
     file["extents"] = Json::array();
     for (const FileExtent& extent : details.extents) {
       file["extents"].push_back(ExtentJson(extent, file_system.device().geometry()));

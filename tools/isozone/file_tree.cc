@@ -11,6 +11,8 @@
 #include <system_error>
 #include <utility>
 
+#include "isozone/path.h"
+
 namespace isozone::cli {
 namespace {
 
@@ -18,6 +20,7 @@ namespace {
 constexpr uint64_t kSmallFile = 64 * kKiB;
 constexpr mode_t kNewFileMode = 0666;       // less the umask
 constexpr mode_t kNewDirectoryMode = 0777;  // less the umask
+const std::string kDescriptors = "/proc/self/fd/";
 
 Status LocalError(const char* what, const std::string& path) {
   return Status::FromErrno(errno, std::string(what) + " " + path);
@@ -50,7 +53,13 @@ class LocalSource final : public FileSource, LocalFile {
 
 class LocalSink final : public FileSink, LocalFile {
  public:
-  using LocalFile::LocalFile;
+  // `temporary`: its name until Finish; empty: none (O_TMPFILE).
+  LocalSink(int descriptor, std::string path, std::string temporary)
+      : LocalFile(descriptor, std::move(path)), temporary_(std::move(temporary)) {}
+  ~LocalSink() override {
+    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  }
+
   Status Append(std::span<const std::byte> data) override {
     while (!data.empty()) {
       const ssize_t length = ::write(descriptor(), data.data(), data.size());
@@ -59,11 +68,36 @@ class LocalSink final : public FileSink, LocalFile {
     }
     return Status::Ok();
   }
-  Status Finish() override { return ::fsync(descriptor()) == 0 ? Status::Ok() : LocalError("cannot sync", path()); }
+
+  Status Finish() override {
+    if (::fsync(descriptor()) != 0) return LocalError("cannot sync", path());
+    if (temporary_.empty()) {
+      if (Link(path())) return Status::Ok();
+      if (errno != EEXIST) return LocalError("cannot write", path());
+      // Only a file with a name can take the place of another.
+      temporary_ = path() + FileTree::kTemporarySuffix;
+      ::unlink(temporary_.c_str());
+      if (!Link(temporary_)) return LocalError("cannot write", temporary_);
+    }
+    if (std::rename(temporary_.c_str(), path().c_str()) != 0) return LocalError("cannot write", path());
+    temporary_.clear();
+    return Status::Ok();
+  }
+
+ private:
+  // Gives the nameless file a name that nobody has.
+  bool Link(const std::string& name) const {
+    const std::string self = kDescriptors + std::to_string(descriptor());
+    return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  }
+
+  std::string temporary_;
 };
 
 class LocalTree final : public FileTree {
  public:
+  explicit LocalTree(bool nameless) : nameless_(nameless && ::access(kDescriptors.c_str(), X_OK) == 0) {}
+
   Result<TreeEntry> Stat(const std::string& path) override {
     struct stat found {};
     if (::stat(path.c_str(), &found) != 0) return LocalError("cannot find", path);
@@ -96,21 +130,28 @@ class LocalTree final : public FileTree {
   }
 
   Result<std::unique_ptr<FileSink>> Create(const std::string& path, uint64_t /*expected_size*/) override {
-    const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kNewFileMode);
+    std::string temporary;
+    int descriptor = nameless_ ? OpenNameless(path) : -1;
+    if (descriptor < 0) {
+      temporary = path + kTemporarySuffix;
+      descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kNewFileMode);
+    }
     if (descriptor < 0) return LocalError("cannot write", path);
-    return std::unique_ptr<FileSink>(std::make_unique<LocalSink>(descriptor, path));
+    return std::unique_ptr<FileSink>(std::make_unique<LocalSink>(descriptor, path, std::move(temporary)));
   }
-
-  Status Rename(const std::string& from, const std::string& to) override {
-    return std::rename(from.c_str(), to.c_str()) == 0 ? Status::Ok() : LocalError("cannot write", to);
-  }
-
-  void RemoveQuietly(const std::string& path) override { ::unlink(path.c_str()); }
 
   Status Sync(const std::string& directory) override {
     const LocalFile opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), directory);
     return ::syncfs(opened.descriptor()) == 0 ? Status::Ok() : LocalError("cannot sync", directory);
   }
+
+ private:
+  // In the directory of `path`; -1 where its file system has no such files.
+  static int OpenNameless(const std::string& path) {
+    return ::open(ParentPath(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, kNewFileMode);
+  }
+
+  const bool nameless_;
 };
 
 class DeviceSource final : public FileSource {
@@ -129,15 +170,31 @@ class DeviceSource final : public FileSource {
 
 class DeviceSink final : public FileSink {
  public:
-  explicit DeviceSink(std::unique_ptr<FileWriter> writer) : writer_(std::move(writer)) {}
+  DeviceSink(FileSystem& file_system, std::unique_ptr<FileWriter> writer, std::string path, std::string temporary)
+      : file_system_(file_system),
+        writer_(std::move(writer)),
+        path_(std::move(path)),
+        temporary_(std::move(temporary)) {}
+  ~DeviceSink() override {
+    writer_.reset();
+    // Best effort: there is another error, which is the one to report.
+    if (!temporary_.empty()) static_cast<void>(file_system_.Unlink(temporary_).ok());
+  }
+
   Status Append(std::span<const std::byte> data) override { return writer_->Append(data); }
   Status Finish() override {
     ISOZONE_RETURN_IF_ERROR(writer_->Sync());
-    return writer_->Close();
+    ISOZONE_RETURN_IF_ERROR(writer_->Close());
+    ISOZONE_RETURN_IF_ERROR(file_system_.Rename(temporary_, path_));
+    temporary_.clear();
+    return Status::Ok();
   }
 
  private:
-  const std::unique_ptr<FileWriter> writer_;
+  FileSystem& file_system_;
+  std::unique_ptr<FileWriter> writer_;
+  const std::string path_;
+  std::string temporary_;  // empty: it has been renamed
 };
 
 class DeviceTree final : public FileTree {
@@ -170,13 +227,10 @@ class DeviceTree final : public FileTree {
   Result<std::unique_ptr<FileSink>> Create(const std::string& path, uint64_t expected_size) override {
     CreateOptions options;
     options.kind = expected_size < kSmallFile ? FileKind::kSmall : FileKind::kData;
-    ISOZONE_ASSIGN_OR_RETURN(auto writer, file_system_.Create(path, options));
-    return std::unique_ptr<FileSink>(std::make_unique<DeviceSink>(std::move(writer)));
+    const std::string temporary = path + kTemporarySuffix;
+    ISOZONE_ASSIGN_OR_RETURN(auto writer, file_system_.Create(temporary, options));
+    return std::unique_ptr<FileSink>(std::make_unique<DeviceSink>(file_system_, std::move(writer), path, temporary));
   }
-
-  Status Rename(const std::string& from, const std::string& to) override { return file_system_.Rename(from, to); }
-
-  void RemoveQuietly(const std::string& path) override { static_cast<void>(file_system_.Unlink(path).ok()); }
 
   Status Sync(const std::string& /*directory*/) override { return file_system_.SyncMetadata(); }
 
@@ -186,7 +240,7 @@ class DeviceTree final : public FileTree {
 
 }  // namespace
 
-std::unique_ptr<FileTree> MakeLocalTree() { return std::make_unique<LocalTree>(); }
+std::unique_ptr<FileTree> MakeLocalTree(bool nameless) { return std::make_unique<LocalTree>(nameless); }
 
 std::unique_ptr<FileTree> MakeDeviceTree(FileSystem& file_system) { return std::make_unique<DeviceTree>(file_system); }
 

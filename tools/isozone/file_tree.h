@@ -26,16 +26,19 @@ class FileSource {
   virtual Result<size_t> Read(std::span<std::byte> buffer) = 0;
 };
 
+// A file that is being made. It gets its name when it is whole; what has no name when the sink goes is removed with it.
 class FileSink {
  public:
   virtual ~FileSink() = default;
   virtual Status Append(std::span<const std::byte> data) = 0;
-  // Everything appended is durable when this returns OK.
+  // Everything appended is durable when this returns OK, and has the file's name, in place of what had it.
   virtual Status Finish() = 0;
 };
 
 class FileTree {
  public:
+  static constexpr char kTemporarySuffix[] = ".isozone-cp";
+
   virtual ~FileTree() = default;
   virtual Result<TreeEntry> Stat(const std::string& path) = 0;
   // Sorted.
@@ -43,15 +46,15 @@ class FileTree {
   // Fine if it exists.
   virtual Status MakeDirectory(const std::string& path) = 0;
   virtual Result<std::unique_ptr<FileSource>> Open(const std::string& path) = 0;
+  // A file that becomes `path`. Until then it has another name, `path` and kTemporarySuffix, or none.
   virtual Result<std::unique_ptr<FileSink>> Create(const std::string& path, uint64_t expected_size) = 0;
-  virtual Status Rename(const std::string& from, const std::string& to) = 0;
-  // Best effort, after another error that is the one to report.
-  virtual void RemoveQuietly(const std::string& path) = 0;
   // Names made below `directory` are durable when this returns OK.
   virtual Status Sync(const std::string& directory) = 0;
 };
 
-std::unique_ptr<FileTree> MakeLocalTree();
+// What the trees make has no name before it is whole: nothing is left of it, however the process ends. `nameless` false,
+// or where the local file system cannot do that, it has a temporary one, which a process that is killed leaves.
+std::unique_ptr<FileTree> MakeLocalTree(bool nameless = true);
 // `file_system` outlives the tree.
 std::unique_ptr<FileTree> MakeDeviceTree(FileSystem& file_system);
 

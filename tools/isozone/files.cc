@@ -55,12 +55,14 @@ Result<std::vector<Listing>> ListingsOf(FileSystem& file_system, const LsArgumen
   return listings;
 }
 
-Json ListingsJson(const std::vector<Listing>& listings) {
+Result<Json> ListingsJson(FileSystem& file_system, const std::vector<Listing>& listings) {
   Json files = Json::array();
   for (const Listing& listing : listings) {
     for (const DirectoryEntry& entry : listing.entries) {
-      Json file = {{"path", JoinPath(listing.directory, entry.name)}};
-      file.update(AttributesJson(entry.attributes));
+      const std::string path = JoinPath(listing.directory, entry.name);
+      ISOZONE_ASSIGN_OR_RETURN(const uint64_t allocated, file_system.AllocatedBytes(path));
+      Json file = {{"path", path}};
+      file.update(AttributesJson(entry.attributes, allocated));
       files.push_back(std::move(file));
     }
   }
@@ -92,7 +94,8 @@ Status Ls(const LsArguments& arguments, Console& console) {
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(arguments.device, OpenMode::kReadOnly));
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<Listing> listings, ListingsOf(*file_system, arguments));
   if (arguments.json) {
-    console.PrintJson(ListingsJson(listings));
+    ISOZONE_ASSIGN_OR_RETURN(const Json files, ListingsJson(*file_system, listings));
+    console.PrintJson(files);
     return Status::Ok();
   }
   for (const Listing& listing : listings) {
@@ -124,7 +127,7 @@ void PrintStat(const std::string& path, const FileAttributes& attributes, const 
   facts.Add("Type", attributes.is_directory ? "directory" : fmt::format("file, {}", FileKindName(attributes.kind)));
   facts.Add("Inode", std::to_string(attributes.inode));
   facts.Add("Size", fmt::format("{} bytes ({})", attributes.size, FormatSize(attributes.size)));
-  facts.Add("Allocated", fmt::format("{} bytes", attributes.allocated));
+  facts.Add("Allocated", fmt::format("{} bytes", details.allocated));
   facts.Add("Lifetime", std::string(LifetimeName(attributes.lifetime)));
   if (attributes.level != DataClass::kNoLevel) facts.Add("Level", std::to_string(attributes.level));
   facts.Add("Modified", FormatTime(attributes.modified_s) + " UTC");
@@ -160,7 +163,7 @@ Status Stat(const StatArguments& arguments, Console& console) {
     return Status::Ok();
   }
   Json document = {{"path", arguments.path}};
-  document.update(AttributesJson(attributes));
+  document.update(AttributesJson(attributes, details.allocated));
   document["paths"] = details.paths;
   document["extents"] = Json::array();
   for (const FileExtent& extent : details.extents) document["extents"].push_back(ExtentJson(extent, geometry));

@@ -7,6 +7,7 @@
 
 #include "isozone/command.h"
 #include "isozone/progress.h"
+#include "isozone/report.h"
 #include "isozone/session.h"
 
 namespace isozone::cli {
@@ -15,6 +16,7 @@ namespace {
 struct FsckArguments {
   std::string device;
   bool read_data = false;
+  bool repair = false;
   bool json = false;
 };
 
@@ -23,6 +25,13 @@ Result<OpenedDevice> OpenAlone(const std::string& uri) {
   auto opened = OpenByUri(uri, OpenMode::kReadWrite);
   return !opened.ok() && opened.status().Is(StatusCode::kPermissionDenied) ? OpenByUri(uri, OpenMode::kReadOnly)
                                                                            : std::move(opened);
+}
+
+// Mounting writes copies of the metadata that are missing or damaged anew.
+Status Repair(const std::string& uri) {
+  ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(uri, OpenMode::kReadWrite));
+  ISOZONE_RETURN_IF_ERROR(file_system->RestoreMetadataCopies());
+  return file_system->Unmount();
 }
 
 Result<FsckReport> RunFsck(ZonedDevice& device, bool read_data) {
@@ -38,6 +47,10 @@ void PrintReport(const FsckReport& report, Console& console) {
     const bool error = finding.severity == FsckSeverity::kError;
     console.Print("{}  {}\n", error ? console.Paint(Color::kRed, "error") : console.Paint(Color::kGrey, "note "),
                   finding.text);
+  }
+  if (report.copies_wanted > 0) {
+    console.Print("{} of {} copies of the metadata are whole, in zones {}\n", report.copies.size(),
+                  report.copies_wanted, CopiesText(report.copies));
   }
   console.Print("{} files, {} directories, {} extents, {} in files; {} checkpoint inodes, {} journal records: {}\n",
                 report.files, report.directories, report.extents, FormatSize(report.file_bytes),
@@ -58,10 +71,12 @@ Json ReportJson(const FsckReport& report) {
           {"file_bytes", report.file_bytes},
           {"checkpoint_inodes", report.checkpoint_inodes},
           {"journal_records", report.journal_records},
+          {"metadata", MetadataJson({report.copies_wanted, report.copies})},
           {"findings", std::move(findings)}};
 }
 
 Status RunAndReport(const FsckArguments& arguments, Console& console) {
+  if (arguments.repair) ISOZONE_RETURN_IF_ERROR(Repair(arguments.device));
   ISOZONE_ASSIGN_OR_RETURN(const OpenedDevice opened, OpenAlone(arguments.device));
   auto report = RunFsck(*opened.device, arguments.read_data);
   if (!report.ok()) {
@@ -81,6 +96,8 @@ Action DefineFsck(CLI::App& app) {
   auto arguments = std::make_shared<FsckArguments>();
   AddDeviceArgument(app, arguments->device);
   app.add_flag("--read-data", arguments->read_data, "Read every block of every file, too");
+  app.add_flag("--repair", arguments->repair,
+               "First write copies of the metadata that are missing or damaged anew, from one that is whole");
   AddJsonFlag(app, arguments->json);
   return [arguments](Console& console) { return RunAndReport(*arguments, console); };
 }

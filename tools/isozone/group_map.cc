@@ -12,11 +12,7 @@ namespace {
 
 constexpr uint32_t kColumns = 32;
 constexpr uint32_t kMostRows = 32;  // of zones that are drawn; the rest is said in a line
-constexpr double kPitch = 28;       // pixels, as are all of the following
-constexpr double kGap = 2;
-constexpr double kMarginLeft = 64;
-constexpr double kMarginRight = 24;
-constexpr double kTop = 84;
+constexpr double kPitch = 28;       // pixels
 
 struct ChannelLook {
   Color color;

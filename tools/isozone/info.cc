@@ -51,6 +51,7 @@ void PrintDevice(const DeviceFacts& facts, Console& console) {
                                   FormatSize(geometry.optimal_write)));
   device.Add("Open zones", LimitText(geometry.max_open_zones));
   device.Add("Active zones", LimitText(geometry.max_active_zones));
+  device.Add("Forced write covers", geometry.fua_covers_zone ? "its zone up to its end" : "itself");
   device.Add("Host read", FormatSize(facts.counters.host_bytes_read));
   device.Add("Host written", FormatSize(facts.counters.host_bytes_written));
   device.Add("Media written", FormatSize(facts.counters.media_bytes_written));
@@ -69,6 +70,9 @@ void PrintFileSystem(const FileSystem& file_system, Console& console) {
                                  FormatSize(space.free), FormatSize(space.capacity)));
   facts.Add("Zones", fmt::format("{} empty, {} active, {} full, {} unusable", space.empty_zones, space.active_zones,
                                  space.full_zones, space.unusable_zones));
+  const MetadataCopies metadata = file_system.Metadata();
+  facts.Add("Metadata", fmt::format("{} of {} copies whole, in zones {}", metadata.whole.size(), metadata.wanted,
+                                    CopiesText(metadata.whole)));
   const auto groups = file_system.zone_groups();
   facts.Add("Zone groups", groups == nullptr ? "not measured" : GroupSummary(*groups));
   facts.Print(console);
@@ -83,7 +87,10 @@ Json DeviceJson(const DeviceFacts& facts) {
 }
 
 Json FileSystemJson(const FileSystem& file_system) {
-  return {{"label", file_system.label()}, {"uuid", file_system.uuid()}, {"space", SpaceJson(file_system.Space())}};
+  return {{"label", file_system.label()},
+          {"uuid", file_system.uuid()},
+          {"space", SpaceJson(file_system.Space())},
+          {"metadata", MetadataJson(file_system.Metadata())}};
 }
 
 // A device that is not formatted is worth describing too.

@@ -11,6 +11,7 @@
 #include "isozone/progress.h"
 #include "isozone/report.h"
 #include "isozone/session.h"
+#include "isozone/stop_signals.h"
 #include "isozone/timing_note.h"
 #include "izg/identify.h"
 
@@ -43,7 +44,23 @@ Json CostJson(const IdentifyReport& report) {
           {"bursts", report.bursts},
           {"reading_ms", static_cast<double>(report.burst_ns) / 1e6},
           {"bytes_prepared", report.bytes_prepared},
+          {"unreadable_blocks", report.unreadable_blocks},
           {"false_loud", report.false_loud}};
+}
+
+Json SetAsideJson(const IdentifyReport& report) {
+  Json zones = Json::array();
+  for (const auto& [zone, why] : report.set_aside) zones.push_back({{"zone", zone.value()}, {"why", why.message()}});
+  return zones;
+}
+
+void PrintFaults(const IdentifyReport& report, Console& console) {
+  if (report.unreadable_blocks > 0) {
+    console.Print("\n{} blocks could not be read, and were left out.\n", report.unreadable_blocks);
+  }
+  for (const auto& [zone, why] : report.set_aside) {
+    console.Print("\nZone {} could not be measured, and stays unknown: {}\n", zone.value(), why.message());
+  }
 }
 
 Status Draw(const GroupsArguments& arguments, const std::string& device, const ZoneGroups& groups) {
@@ -57,7 +74,8 @@ Result<IdentifyReport> Measure(ZonedDevice& device) {
   ISOZONE_ASSIGN_OR_RETURN(const auto prober, DeviceProber::Create(device, zones.free, zones.written));
   Progress progress("finding groups", prober->zones().size(), Progress::Unit::kSteps);
   IdentifyOptions options;
-  options.progress = [&progress](uint64_t done, uint64_t) { progress.Update(done); };
+  options.progress = [&progress](uint64_t done, uint64_t zones) { progress.Update(done, zones); };
+  options.cancelled = &StopSignals::Raised;
   return IdentifyZoneGroups(*prober, options);
 }
 
@@ -83,6 +101,7 @@ Result<bool> IsFormatted(ZonedDevice& device) {
 }
 
 Status Identify(const GroupsArguments& arguments, Console& console) {
+  const StopSignals signals;  // end the process once what was written has been reset
   ISOZONE_ASSIGN_OR_RETURN(OpenedDevice opened, OpenByUri(arguments.device, OpenMode::kReadWrite));
   const std::string name = opened.device->name();
   ISOZONE_ASSIGN_OR_RETURN(const bool formatted, IsFormatted(*opened.device));
@@ -98,6 +117,7 @@ Status Identify(const GroupsArguments& arguments, Console& console) {
     Json document = GroupsJson(name, report.groups);
     document["stored"] = stored;
     document["cost"] = CostJson(report);
+    document["set_aside"] = SetAsideJson(report);
     document["lateness"] = timing.LatenessJson();
     document["problem"] = timing.Problem() ? Json(*timing.Problem()) : Json();
     console.PrintJson(document);
@@ -106,6 +126,7 @@ Status Identify(const GroupsArguments& arguments, Console& console) {
   console.Print("{}: {}\n{}\n{}\n\n", console.Bold(Printable(name)), GroupSummary(report.groups), Cost(report),
                 Outcome(formatted, stored));
   PrintGroupMap(report.groups, console);
+  PrintFaults(report, console);
   timing.PrintProblem(console);
   return Status::Ok();
 }

@@ -5,6 +5,7 @@
 #include "fs/file_system.h"
 #include "fs/zone_reserves.h"
 #include "isozone/command.h"
+#include "isozone/report.h"
 #include "isozone/session.h"
 
 namespace isozone::cli {
@@ -47,7 +48,8 @@ Status Mkfs(const MkfsArguments& arguments, Console& console) {
                        {"zones", geometry.zone_count},
                        {"zone_capacity", geometry.zone_capacity},
                        {"capacity", space.capacity},
-                       {"free", space.free}});
+                       {"free", space.free},
+                       {"metadata", MetadataJson(file_system->Metadata())}});
   } else {
     console.Print("{} is formatted: {} zones of {}, {} free{}\n", file_system->device().name(), geometry.zone_count,
                   FormatSize(geometry.zone_capacity), FormatSize(space.free),
@@ -69,6 +71,10 @@ Action DefineMkfs(CLI::App& app) {
           },
           "")
       ->option_text("TEXT");
+  app.add_option("--metadata-copies", arguments->format.metadata_copies,
+                 "Copies of the metadata, in different zones: 1 or 2")
+      ->check(CLI::Range(1, 2), "")
+      ->option_text("N [2]");
   app.add_flag("--force", arguments->format.force,
                "Format even if the device carries a file system: all of it is lost");
   AddJsonFlag(app, arguments->json);

@@ -34,6 +34,25 @@ Json SpaceJson(const SpaceInfo& space) {
           {"unusable_zones", space.unusable_zones}};
 }
 
+Json MetadataJson(const MetadataCopies& metadata) {
+  Json whole = Json::array();
+  for (const std::vector<ZoneId>& zones : metadata.whole) {
+    Json copy = Json::array();
+    for (const ZoneId zone : zones) copy.push_back(zone.value());
+    whole.push_back(std::move(copy));
+  }
+  return {{"copies", metadata.wanted}, {"whole", std::move(whole)}};
+}
+
+std::string CopiesText(const std::vector<std::vector<ZoneId>>& copies) {
+  std::string text;
+  for (const std::vector<ZoneId>& zones : copies) {
+    if (!text.empty()) text += " and ";
+    for (size_t i = 0; i < zones.size(); ++i) text += fmt::format("{}{}", i == 0 ? "" : ", ", zones[i].value());
+  }
+  return text.empty() ? "none" : text;
+}
+
 Json ZoneGroupsJson(const ZoneGroups* groups) {
   if (groups == nullptr) return {};
   return {{"groups", groups->group_count()},
@@ -54,14 +73,14 @@ Json ZoneJson(const ZoneView& zone) {
           {"writing", zone.writing}};
 }
 
-Json AttributesJson(const FileAttributes& attributes) {
+Json AttributesJson(const FileAttributes& attributes, uint64_t allocated) {
   return {{"inode", attributes.inode},
           {"type", attributes.is_directory ? "directory" : "file"},
           {"kind", attributes.is_directory ? Json() : Json(FileKindName(attributes.kind))},
           {"lifetime", LifetimeName(attributes.lifetime)},
           {"level", attributes.level == DataClass::kNoLevel ? Json() : Json(int{attributes.level})},
           {"size", attributes.size},
-          {"allocated", attributes.allocated},
+          {"allocated", allocated},
           {"modified", attributes.modified_s},
           {"links", attributes.links}};
 }

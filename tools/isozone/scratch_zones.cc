@@ -16,15 +16,15 @@ Status ResetZone(ZonedDevice& device, ZoneId zone) {
   return RunCommand(device, DeviceOp::kReset, device.geometry().ZoneStart(zone), nullptr, 0);
 }
 
-struct Run {
+struct ZoneRun {
   uint32_t first = 0;
   uint32_t count = 0;
 };
 
 // The first run of `wanted` neighbours, or the longest there is.
-Run FindRun(const std::vector<ZoneId>& zones, uint32_t wanted) {
-  Run longest;
-  Run current;
+ZoneRun FindRun(const std::vector<ZoneId>& zones, uint32_t wanted) {
+  ZoneRun longest;
+  ZoneRun current;
   for (const ZoneId zone : zones) {
     if (zone.value() != current.first + current.count) current = {zone.value(), 0};
     ++current.count;
@@ -48,7 +48,7 @@ Result<ScratchZones> ScratchZones::Take(ZonedDevice& device, uint32_t count, boo
     return scratch;
   }
   ISOZONE_ASSIGN_OR_RETURN(const FreedZones freed, FreeUpZones(device));
-  const Run run = FindRun(freed.free, count);
+  const ZoneRun run = FindRun(freed.free, count);
   if (run.count >= count) return ScratchZones(device, ZoneId(run.first), count);
   return Status::NoSpace(
       fmt::format("{} empty zones in a row are needed and there are {}; ask for fewer, or give --destroy to erase what "

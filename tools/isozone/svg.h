@@ -9,6 +9,12 @@
 
 namespace isozone::cli {
 
+// The layout that maps of zones share, in pixels: the space between two boxes, and where the boxes begin.
+inline constexpr double kGap = 2;
+inline constexpr double kMarginLeft = 64;
+inline constexpr double kMarginRight = 24;
+inline constexpr double kTop = 84;
+
 struct SvgText {
   double x = 0;
   double y = 0;      // of the baseline

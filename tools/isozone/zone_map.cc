@@ -81,9 +81,7 @@ ZoneCategory CategoryOf(const ZoneView& zone) {
   switch (zone.use) {
     case ZoneUse::kFree:
       return zone.device.write_pointer == 0 ? ZoneCategory::kFree : ZoneCategory::kDead;
-    case ZoneUse::kSuperblock:
-    case ZoneUse::kJournal:
-    case ZoneUse::kCheckpoint:
+    case ZoneUse::kMetadata:
       return ZoneCategory::kMetadata;
     case ZoneUse::kLog:
       return ZoneCategory::kLog;

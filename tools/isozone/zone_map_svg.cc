@@ -12,23 +12,19 @@ namespace {
 
 constexpr uint32_t kMaxCells = 4096;
 constexpr double kMapWidth = 896;  // pixels, as are all of the following
-constexpr double kGap = 2;
-constexpr double kMarginLeft = 64;
-constexpr double kMarginRight = 24;
-constexpr double kTop = 84;
 constexpr double kLegendColumn = 224;
 constexpr double kLegendRow = 22;
 constexpr int kLegendEntriesPerRow = 4;
 constexpr double kSwatch = 12;
 
-struct Grid {
+struct SvgGrid {
   uint32_t columns = 0;
   double pitch = 0;
   double box() const { return pitch - kGap; }
 };
 
 // Rows of a multiple of 32 zones keep the dies of common devices in columns.
-Grid GridFor(size_t cells) {
+SvgGrid SvgGridFor(size_t cells) {
   const uint32_t columns = cells <= 512 ? 32 : 64;
   return {columns, kMapWidth / columns};
 }
@@ -70,7 +66,7 @@ double LegendHeight(const ZoneTotals& totals) {
   return kLegendRow * static_cast<double>((entries + kLegendEntriesPerRow - 1) / kLegendEntriesPerRow);
 }
 
-void DrawRow(SvgDocument& svg, std::span<const ZoneCell> cells, const Grid& grid, double y) {
+void DrawRow(SvgDocument& svg, std::span<const ZoneCell> cells, const SvgGrid& grid, double y) {
   svg.Add(R"svg(<rect x="{}" y="{}" width="{}" height="{}" fill="url(#free)"/>)svg", kMarginLeft, y,
           static_cast<double>(cells.size()) * grid.pitch, grid.pitch);
   svg.Text({.x = kMarginLeft - 8, .y = y + grid.pitch / 2 + 3, .size = 10, .fill = "#6b7280", .anchor = "end"},
@@ -88,7 +84,7 @@ std::string ZoneMapSvg(std::span<const ZoneView> zones, const SvgCaption& captio
   const auto zones_per_cell = static_cast<uint32_t>(std::max<size_t>(1, RoundUp(zones.size(), kMaxCells) / kMaxCells));
   const std::vector<ZoneCell> cells = MakeCells(zones, zones_per_cell);
   const ZoneTotals totals = TotalsOf(zones);
-  const Grid grid = GridFor(cells.size());
+  const SvgGrid grid = SvgGridFor(cells.size());
   const auto rows = static_cast<double>(RoundUp(cells.size(), grid.columns) / grid.columns);
   const double legend_y = kTop + rows * grid.pitch + 16;
   const double note_y = legend_y + LegendHeight(totals) + 12;

@@ -49,13 +49,13 @@ _isozone()
         --depth --basic-depth --trim --mix --seed --destroy --json"
     case $command in
         "") options="--version" ;;
-        mkfs) options="--label --force --json" ;;
+        mkfs) options="--label --metadata-copies --force --json" ;;
         info | df) options="--json" ;;
         stat) options="--all --json" ;;
         ls) options="-l --long -R --recursive --json" ;;
         cp | rm) options="-r --recursive" ;;
         zones) options="--svg --table --all --json" ;;
-        fsck) options="--read-data --json" ;;
+        fsck) options="--read-data --repair --json" ;;
         "izg identify") options="--svg --force --json" ;;
         "izg show") options="--svg --json" ;;
         "gc run") options="--until --scheme --json" ;;
