@@ -54,7 +54,7 @@ def run_parser():
     parser.add_argument("--list", action="store_true", help="list the experiments")
     parser.add_argument("--quick", action="store_true", help="small sizes and one repeat: all within 15 minutes")
     add_out(parser)
-    parser.add_argument("--build", default="build/bench", metavar="DIR", help="build directory (build/bench)")
+    parser.add_argument("--build", default="build/release", metavar="DIR", help="build directory (build/release)")
     parser.add_argument("--tmpfs", default="/dev/shm", metavar="DIR", help="where devices are made (/dev/shm)")
     parser.add_argument("--repeats", type=positive, metavar="N", help="runs of each (3, with --quick 1)")
     parser.add_argument("--speed", type=factor, metavar="FACTOR", help="of the device, in times the published one, for "

@@ -4,12 +4,11 @@ A device of each shape and speed is formatted and measured (isozone izg identify
 that all start from the same state. Images are sparse, and so are the copies.
 """
 import dataclasses
-import json
 import os
 import re
 import shutil
 
-from . import processes
+from . import outputs, processes
 
 # What each series adds to the URI of the device. tmpfs has no device: RocksDB runs on POSIX files. The collector is the
 # policy's own where none is named: zenfs has none, lifetime and isozone have one of their name.
@@ -147,6 +146,8 @@ class PosixStore(Store):
 class MountedStore(Store):
     """A database on a file system of libisozone.so, which counts what it does."""
 
+    counts = "stats"  # the schema of what it counts
+
     def __init__(self, build, scratch, location):
         self.log_directory = f"{scratch}/log"
         self.statistics_file = f"{scratch}/statistics.json"
@@ -157,8 +158,7 @@ class MountedStore(Store):
     def statistics(self):
         """What the file system has counted from the last mount to its end."""
         try:
-            with open(self.statistics_file, encoding="utf-8") as file:
-                return json.load(file)
+            return outputs.read_file(self.statistics_file, self.counts)
         except FileNotFoundError:
             raise processes.RunFailed("the file system has left no statistics") from None
 
@@ -169,6 +169,8 @@ class MountedStore(Store):
 
 class ConventionalStore(MountedStore):
     """A database on a conventional SSD. It is new, or newly aged, at every mount."""
+
+    counts = "stats-conventional"
 
     def __init__(self, build, scratch, size_mib, age, seed, speed):
         self.directory = f"{scratch}/conventional"

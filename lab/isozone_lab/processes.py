@@ -1,10 +1,14 @@
-"""Child programs: none outlives the lab, and one that fails says how it was called and what it said last."""
+"""Child programs: none outlives the lab, also where that is killed, and one that fails says how it was called and what
+it said last."""
+import ctypes
 import os
 import shlex
 import signal
 import subprocess
 
 LAST_LINES = 12
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+LIBC = ctypes.CDLL(None)  # loaded here, since little may be done between fork and exec
 
 
 class RunFailed(Exception):
@@ -19,6 +23,16 @@ def shown(command, environment=None):
     """The command as one would type it."""
     variables = "".join(f"{name}={shlex.quote(value)} " for name, value in (environment or {}).items())
     return variables + shlex.join(command)
+
+
+def dies_with(parent):
+    """What a child of the process `parent` is to do first (preexec_fn of Popen): the kernel kills it when the thread
+    that started it ends, however that may be."""
+    def prepare():
+        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # ended before the kernel was told
+            os.kill(os.getpid(), signal.SIGKILL)
+    return prepare
 
 
 def kill(child):
@@ -36,7 +50,8 @@ def run(command, environment=None, time_limit_s=600):
     """Standard output of a program that must succeed."""
     try:
         child = subprocess.Popen(command, env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL,
-                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+                                 preexec_fn=dies_with(os.getpid()))
     except OSError as error:
         raise RunFailed(f"{command[0]}: {error.strerror}") from error
     try:

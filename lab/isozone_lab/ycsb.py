@@ -1,7 +1,5 @@
 """The YCSB driver (lab/ycsb), as the experiments run it."""
-import json
-
-from . import processes
+from . import outputs, processes
 
 
 def run(context, store, workload, phase, **options):
@@ -15,11 +13,7 @@ def run(context, store, workload, phase, **options):
 
 def parse(text, phase):
     """The part of the driver's JSON that is about `phase`."""
-    try:
-        phases = json.loads(text)["phase"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise processes.RunFailed(f"the YCSB driver has not written its report: {text[:200]!r}") from error
-    for report in phases:
+    for report in outputs.read(text, "ycsb")["phase"]:
         if report["phase"] == phase:
             return report
     raise processes.RunFailed(f"the YCSB driver has not reported of the phase {phase}")

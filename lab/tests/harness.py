@@ -5,9 +5,26 @@ import sys
 LAB = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, LAB)
 
+from isozone_lab import outputs  # noqa: E402: only found by the line above
 from isozone_lab.results import Measurement, Outcome, Results, Variant  # noqa: E402: only found by the line above
 
 FACTS = {"seconds": 2.0, "seed": 1, "commands": ["db_bench --num=1"]}
+
+
+def example(name):
+    """The smallest document that docs/schemas/`name`.schema.json allows."""
+    def made(rule, file):
+        rule, file = outputs.resolve(rule, file)
+        if "anyOf" in rule:
+            return made(rule["anyOf"][0], file)
+        if "enum" in rule:
+            return rule["enum"][0]
+        kind = rule["type"] if isinstance(rule["type"], str) else rule["type"][0]
+        if kind == "object":
+            return {key: made(rule["properties"][key], file) for key in rule.get("required", ())}
+        return {"array": [], "string": "", "boolean": False, "integer": 0, "number": 0.0}[kind]
+
+    return made(outputs.schema_file(f"{name}.schema.json"), f"{name}.schema.json")
 
 
 def header(**changes):

@@ -1,6 +1,8 @@
 """The order of runs, failures, interruption, and children."""
 import io
 import os
+import subprocess
+import sys
 import tempfile
 import time
 import types
@@ -120,6 +122,20 @@ class Children(unittest.TestCase):
                 return
             time.sleep(0.05)
         self.fail("the grandchild still runs")
+
+    def test_a_child_ends_with_a_lab_that_is_killed(self):
+        with tempfile.TemporaryDirectory(prefix="isozone-lab-test-") as scratch:
+            pipe = os.path.join(scratch, "pipe")
+            os.mkfifo(pipe)
+            lab = subprocess.Popen([sys.executable, "-c", "import sys; sys.path.insert(0, sys.argv[1]); "
+                                    "from isozone_lab import processes; "
+                                    "processes.run(['sh', '-c', f'exec >{sys.argv[2]}; echo ready; exec sleep 600'])",
+                                    harness.LAB, pipe])
+            with open(pipe, encoding="utf-8") as output:
+                self.assertEqual("ready\n", output.readline())
+                lab.kill()
+                lab.wait()
+                self.assertEqual("", output.readline())  # the end, once the child no longer holds the pipe
 
     @staticmethod
     def is_gone(process):

@@ -3,11 +3,13 @@ import json
 import types
 import unittest
 
-import harness  # noqa: F401: finds the lab
+import harness
 from isozone_lab import ycsb
 from isozone_lab.processes import RunFailed
 
-REPORT = {"workload": "a", "phase": [{"phase": "load", "throughput": 7.0}, {"phase": "run", "throughput": 9.0}]}
+PHASE = {"operations": 1, "seconds": 1.0, "latency_us": {}, "intervals": []}
+REPORT = {**harness.example("ycsb"),
+          "phase": [{**PHASE, "phase": "load", "throughput": 7.0}, {**PHASE, "phase": "run", "throughput": 9.0}]}
 
 
 class Ycsb(unittest.TestCase):
@@ -15,7 +17,7 @@ class Ycsb(unittest.TestCase):
         self.assertEqual(9.0, ycsb.parse(json.dumps(REPORT), "run")["throughput"])
 
     def test_no_report(self):
-        for text in ("", "[]", "{}", json.dumps({"phase": []})):
+        for text in ("", "[]", "{}", json.dumps({**REPORT, "phase": []})):
             with self.subTest(text=text), self.assertRaises(RunFailed):
                 ycsb.parse(text, "run")
 

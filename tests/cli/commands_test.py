@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import time
 import unittest
@@ -136,6 +137,40 @@ class Files(harness.CliTest):
         self.ok("cp", "-r", self.device, ".", ":/tree/deep/empty", cwd=self.path("tree/deep"))
         self.assertEqual(self.names("/tree/deep/empty"), ["empty/", "nothing", "small"])
 
+    def begin_cp(self, speed, source, target, sign):
+        """Starts a copy on a slow device, and waits for a file that `sign` finds among those that it has open."""
+        process = subprocess.Popen([harness.PROGRAM, "cp", f"emu:{self.image}?speed={speed}", source, target],
+                                   stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        descriptors = f"/proc/{process.pid}/fd"
+        while process.poll() is None:
+            for descriptor in os.listdir(descriptors):
+                try:
+                    name = os.readlink(f"{descriptors}/{descriptor}")
+                    with open(f"{descriptors}info/{descriptor}") as info:
+                        position = int(info.readline().split()[1])
+                except FileNotFoundError:
+                    continue
+                if position > 0 and sign(name):
+                    return process
+        self.fail("the copy ended before it could be stopped")
+
+    def test_a_cp_that_is_killed_leaves_nothing_on_the_local_disk(self):
+        os.mkdir(self.path("target"))
+        process = self.begin_cp(0.01, ":/tree/large", self.path("target/large"),
+                                lambda name: name.startswith(self.path("target/")))
+        process.kill()
+        process.wait()
+        self.assertEqual(os.listdir(self.path("target")), [])
+
+    def test_a_cp_that_is_told_to_end_leaves_nothing_on_the_device(self):
+        source = self.write("source", bytes(8 << 20))
+        process = self.begin_cp(0.1, source, ":/copy", lambda name: name == source)
+        process.terminate()
+        self.assertEqual(process.wait(), -signal.SIGTERM)
+        self.assertEqual(self.names("/"), ["tree/"])
+
     def test_rm_removes_files(self):
         self.ok("rm", self.device, "/tree/large", "/tree/deep/nothing")
         self.assertEqual(self.names("/tree"), ["deep/"])
@@ -237,6 +272,42 @@ class Colour(harness.CliTest):
         self.assertNotIn(ESCAPE, self.ok("--color=never", "zones", self.device))
 
 
+class MetadataCopies(harness.CliTest):
+    def metadata(self):
+        return self.json("info", self.device, "--json")["file_system"]["metadata"]
+
+    def damage(self, zone):
+        geometry = self.json("info", self.device, "--json")["device"]["geometry"]
+        harness.ImageLayout(self.image, geometry).patch_zone(zone, 100, b"damage")
+
+    def test_a_damaged_one_is_shown_and_repaired(self):
+        self.format()
+        self.ok("cp", self.device, self.write("file", b"kept"), ":/file")
+        before = self.metadata()
+        self.assertEqual((before["copies"], len(before["whole"])), (2, 2))
+        self.assertIn(b"2 of 2 copies whole", self.ok("info", self.device))
+        for zones in before["whole"]:
+            lost = zones[0]
+            self.damage(lost)
+            self.assertEqual(len(self.metadata()["whole"]), 1)
+            self.assertIn(b"1 of 2 copies whole", self.ok("info", self.device))
+            report = self.fails(harness.CORRUPTION, ["invariants"], "fsck", self.device).stdout.decode()
+            self.assertIn(f"superblock corrupt in zone {lost}", report)
+            self.assertIn("1 of 2 copies of the metadata are left", report)
+            self.assertIn("--repair", report)
+            self.assertEqual(self.ok("cat", self.device, "/file"), b"kept")
+            repaired = self.run_cli("fsck", "--repair", self.device, "--json")
+            self.assertEqual(repaired.returncode, harness.OK, repaired.stderr)
+            self.assertEqual(len(json.loads(repaired.stdout)["metadata"]["whole"]), 2)
+            self.assertEqual(len(self.metadata()["whole"]), 2)
+        self.assertEqual(self.ok("cat", self.device, "/file"), b"kept")
+
+    def test_one_is_kept_where_one_was_asked_for(self):
+        made = self.json("mkfs", f"emu:{self.image}?{harness.SMALL_DEVICE}", "--metadata-copies", "1", "--json")
+        self.assertEqual(made["metadata"], {"copies": 1, "whole": [[0]]})
+        self.assertEqual(self.json("fsck", self.device, "--json")["metadata"], {"copies": 1, "whole": [[0]]})
+
+
 class Izg(harness.CliTest):
     def identify(self, device):
         """Measures; on a busy machine it may give up."""
@@ -255,7 +326,7 @@ class Izg(harness.CliTest):
         before = self.json("zones", device, "--json")
         found = self.identify(device)
         self.assertTrue(found["stored"])
-        self.assertEqual(found["cost"]["zones"], 38)  # two are empty but set aside, for superblock and journal
+        self.assertEqual(found["cost"]["zones"], 39)  # one is empty but kept for metadata
         self.assertEqual(len(found["group_of_zone"]), 40)
         shown = self.json("izg", "show", device, "--svg", self.path("groups.svg"), "--json")
         dumped = self.json("dump", device)["zone_groups"]
@@ -286,6 +357,37 @@ class Izg(harness.CliTest):
         self.assertLessEqual(found["group_of_zone"].count(65535), 4)
         self.ok("cp", device, self.write("file", b"second"), ":/second")
         self.assertTrue(self.json("fsck", device, "--json")["clean"])
+
+    def test_identify_interrupted_leaves_empty_what_was_empty(self):
+        self.ok("mkfs", f"emu:{self.image}?zones=40&zone_size=4M")
+        device = f"emu:{self.image}"
+        before = self.json("zones", device, "--json")
+        # So slow that it cannot be done before it is interrupted.
+        process = subprocess.Popen([harness.PROGRAM, "izg", "identify", device + "?speed=0.1"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        while all(zone["state"] == was["state"] for zone, was in zip(self.json("zones", device, "--json"), before)):
+            time.sleep(0.05)  # until it has begun to write
+        process.send_signal(signal.SIGINT)
+        error = process.communicate(timeout=120)[1].decode()
+        self.assertEqual(process.returncode, -signal.SIGINT, error)
+        states = [zone["state"] for zone in self.json("zones", device, "--json")]
+        self.assertEqual(states.count("empty"), [zone["state"] for zone in before].count("empty"))
+        self.fails(harness.NOT_FOUND, ["never measured"], "izg", "show", device)
+
+    def test_identify_shows_its_progress_on_a_terminal(self):
+        self.ok("mkfs", f"emu:{self.image}?zones=40&zone_size=4M")
+        terminal, standard_error = pty.openpty()
+        process = subprocess.Popen([harness.PROGRAM, "izg", "identify", f"emu:{self.image}?speed=0.2"],
+                                   stdout=subprocess.DEVNULL, stderr=standard_error)
+        os.close(standard_error)
+        shown = b""
+        while b"ETA" not in shown:
+            shown += os.read(terminal, 4096)  # raises when the process ends
+        process.kill()
+        process.wait()
+        os.close(terminal)
+        self.assertIn(b"finding groups", shown)
+        self.assertIn(b" of 39", shown)
 
     def test_identify_finds_nothing_where_nothing_interferes(self):
         self.format()

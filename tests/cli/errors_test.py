@@ -117,7 +117,7 @@ class Uri(harness.CliTest):
 
     def test_a_database_uri_may_be_given_as_it_is(self):
         self.format()
-        uri = f"{self.device}&stats_file=/tmp/stats.json&log_dir=/tmp"
+        uri = f"{self.device}&stats_file=/tmp/stats.json&stats_interval=3&log_dir=/tmp"
         self.assertEqual(b"", self.ok("ls", uri))
         self.ok("ls", uri + "&read_only=on")
         self.fails(READ_ONLY, ["read_only=on"], "rm", uri + "&read_only=on", "/x")
@@ -298,9 +298,10 @@ class Format(harness.CliTest):
         self.format()
         for number in range(20):
             self.ok("cp", self.device, self.write("file", b"x" * number), f":/file{number}")
-        journal = next(zone["zone"] for zone in self.json("zones", self.device, "--json") if zone["use"] == "journal")
+        copies = self.json("info", self.device, "--json")["file_system"]["metadata"]["whole"]
         layout = harness.ImageLayout(self.image, self.geometry())
-        layout.patch_zone(journal, 4096, b"\xA5" * 4096)
+        for zones in copies:
+            layout.patch_zone(zones[0], 4096, b"\xA5" * 4096)
         result = self.run_cli("fsck", self.device)
         self.assertEqual(result.returncode, CORRUPTION, result.stderr)
         self.assertEqual(result.stderr.count(b"\n"), 1)

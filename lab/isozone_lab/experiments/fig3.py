@@ -1,9 +1,8 @@
 """How much I/O to one zone slows I/O to the others, and the groups that isozone finds from it."""
 import collections
-import json
 import math
 
-from .. import device, plots
+from .. import device, outputs, plots
 from ..results import Measurement, Outcome, Variant
 from ..targets import Check, Point
 from .base import ZENFS_PLUS, Experiment
@@ -22,9 +21,9 @@ def run(context, variant):
     try:
         context.shelf.format(image, device.Shape(parameters["zones"]), context.execute)
         tool = [context.build.tool]
-        bench = json.loads(context.execute([*tool, "bench", "device", f"emu:{image}", "--json", "--samples",
-                                            parameters["samples"]]))
-        groups = json.loads(context.execute([*tool, "izg", "identify", f"emu:{image}", "--json"]))
+        bench = outputs.read(context.execute([*tool, "bench", "device", f"emu:{image}", "--json", "--samples",
+                                              parameters["samples"]]), "bench-device")
+        groups = outputs.read(context.execute([*tool, "izg", "identify", f"emu:{image}", "--json"]), "izg-identify")
     finally:
         device.remove(image)
     return outcome(bench, groups)

@@ -1,8 +1,7 @@
 """A nearly full device that is written over ten times: it must not tire, lose zones, or leave damage."""
-import json
 import statistics
 
-from .. import plots
+from .. import outputs, plots
 from ..results import Measurement, Outcome
 from ..targets import Check, Point
 from . import space
@@ -29,7 +28,7 @@ def run(context, variant):
 
 def lost_bytes(context, place):
     """What is not to be had on a device without files, which nobody has mounted, and is not metadata either."""
-    space_now = json.loads(context.execute([context.build.tool, "df", f"emu:{place.image}", "--json"]))
+    space_now = outputs.read(context.execute([context.build.tool, "df", f"emu:{place.image}", "--json"]), "df")
     return space_now["capacity"] - sum(space_now[part] for part in ("free", "reserved", "metadata"))
 
 

@@ -1,7 +1,5 @@
 """What it costs to collect zones, block by block and segment by segment: the tool of the LSM_ZGC paper."""
-import json
-
-from .. import device, plots
+from .. import device, outputs, plots
 from ..results import Measurement, Outcome, Variant
 from ..targets import Check, MeanOf, MostOf, Point, ratios
 from .base import Experiment, each_series
@@ -20,8 +18,8 @@ def bench(context, command, *words):
     shape = device.Shape(zones=parameters["zones_on_device"], profile="zgc-paper", zone_kib=parameters["zone_kib"])
     try:
         context.shelf.format(image, shape, context.execute)
-        return json.loads(context.execute([context.build.tool, "bench", "gc", command, f"emu:{image}", "--json",
-                                           *words]))
+        report = context.execute([context.build.tool, "bench", "gc", command, f"emu:{image}", "--json", *words])
+        return outputs.read(report, f"bench-gc-{command}")
     finally:
         device.remove(image)
 

@@ -1,0 +1,211 @@
+#!/usr/bin/python3
+"""Holds every JSON output against its schema in docs/schemas, the schemas against being lax, and what scripts and the
+lab read against what the schemas name.
+
+    schemas_test.py ISOZONE LIBISOZONE ISOZONE_YCSB
+"""
+
+import ast
+import glob
+import json
+import os
+import re
+import sys
+import unittest
+
+import jsonschema
+
+LIBRARY, YCSB = (os.path.abspath(sys.argv.pop(2)) for _ in range(2))
+
+import harness  # noqa: E402: takes its argument
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+SCHEMAS = {os.path.basename(path).removesuffix(".schema.json"): path
+           for path in glob.glob(os.path.join(ROOT, "docs/schemas/*.schema.json"))}
+READERS = ("scripts/demo", "lab/isozone_lab/device.py", "lab/isozone_lab/ycsb.py", "lab/isozone_lab/experiments/*.py")
+# What reads JSON that is not the output of a program of Isozone: the lab's records, RocksDB's log, compile commands.
+OTHER_JSON = {"lab/isozone_lab/outputs.py", "lab/isozone_lab/results.py", "lab/isozone_lab/event_log.py",
+              "scripts/lint"}
+# Keys of the lab's records and of what it parses from db_bench's text.
+OTHER_KEYS = {"metric", "x", "parameters", "fillrandom", "overwrite", "write"}
+
+
+def load(name):
+    with open(SCHEMAS[name], encoding="utf-8") as file:
+        return json.load(file)
+
+
+def rules(part):
+    """Every object in a schema."""
+    if isinstance(part, dict):
+        yield part
+        part = list(part.values())
+    if isinstance(part, list):
+        for one in part:
+            yield from rules(one)
+
+
+def laxities(schema):
+    """The objects of a schema that may hold more or less than is named."""
+    for rule in rules(schema):
+        if rule.get("type") == "object" or (isinstance(rule.get("type"), list) and "object" in rule["type"]):
+            named = rule.get("properties")
+            if named is None and not isinstance(rule.get("additionalProperties"), dict):
+                yield rule
+            elif named is not None and (rule.get("additionalProperties") is not False
+                                        or set(rule.get("required", ())) != set(named)):
+                yield rule
+
+
+def keys_read(tree):
+    """The constant keys of subscripts that are read, but for those of parameters, and of dictionaries that the module
+    itself makes."""
+    read, made = set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+            if isinstance(node.slice.value, str) and not ast.unparse(node.value).endswith("parameters"):
+                (read if isinstance(node.ctx, ast.Load) else made).add(node.slice.value)
+        elif isinstance(node, ast.Dict):
+            made |= {key.value for key in node.keys if isinstance(key, ast.Constant)}
+        elif isinstance(node, ast.Call):
+            made |= {keyword.arg for keyword in node.keywords}
+    return read - made
+
+
+class Schemas(harness.CliTest):
+    covered = set()
+
+    def setUp(self):
+        super().setUp()
+        self.format("timing=off&zones=64&zone_size=4M")
+
+    def check(self, name, text):
+        Schemas.covered.add(name)
+        store = {f"file:///{other}.schema.json": load(other) for other in SCHEMAS}
+        resolver = jsonschema.RefResolver(f"file:///{name}.schema.json", load(name), store)
+        errors = jsonschema.Draft202012Validator(load(name), resolver=resolver).iter_errors(json.loads(text))
+        self.assertEqual([], [f"{error.json_path}: {error.message[:300]}" for error in errors], name)
+
+    def check_command(self, *command):
+        """Name: the words of the command before the first option or device."""
+        words = [word for word in command if re.fullmatch("[a-z]+", word)]
+        result = self.run_cli(*command)
+        self.assertEqual(result.returncode, harness.OK, result.stderr)
+        self.check("-".join(words), result.stdout)
+
+    def fill(self):
+        self.ok("cp", self.device, self.write("large", os.urandom(9 << 20)), ":/large")
+        self.ok("cp", self.device, self.write("small", b"small"), ":/small")
+
+    def test_devices_and_files(self):
+        self.check("mkfs", self.ok("mkfs", "--force", f"emu:{self.image}?timing=off&zones=64&zone_size=4M", "--json"))
+        self.fill()
+        for command in ("info", "df", "ls", "zones", "fsck"):
+            self.check_command(command, self.device, "--json")
+        self.check_command("stat", self.device, "/large", "--json")
+        self.check_command("stat", self.device, "/", "--json")
+        self.check_command("dump", self.device)
+
+    def test_a_device_without_a_file_system(self):
+        self.ok("bench", "io", "--destroy", "--bytes", "1M", "--reads", "10", self.device)
+        info = self.ok("info", self.device, "--json")
+        self.assertIsNone(json.loads(info)["file_system"])
+        self.check("info", info)
+
+    def test_what_is_damaged_is_reported_by_the_same_schema(self):
+        self.fill()
+        stat = self.json("stat", self.device, "/large", "--json")
+        layout = harness.ImageLayout(self.image, self.json("info", self.device, "--json")["device"]["geometry"])
+        extent = stat["extents"][0]
+        layout.patch_zone(extent["zone"], 0, bytes(64 << 10))
+        self.check("fsck", self.run_cli("fsck", "--read-data", self.device, "--json").stdout)
+
+    def test_zone_groups(self):
+        self.check_command("izg", "identify", self.device, "--json")
+        self.check_command("izg", "show", self.device, "--json")
+        self.check("izg-identify", self.run_cli("izg", "identify", f"emu:{self.image}?speed=20", "--json").stdout)
+        self.check("dump", self.ok("dump", self.device))
+
+    def test_collection(self):
+        self.fill()
+        self.ok("rm", self.device, "/small")
+        self.check_command("gc", "status", self.device, "--json")
+        self.check_command("gc", "plan", "--all", self.device, "--json")
+        self.check_command("gc", "run", self.device, "--json")
+
+    def test_benchmarks(self):
+        self.check_command("bench", "device", "--zones", "8", "--samples", "1", "--size", "64K", self.device, "--json")
+        self.check("bench-device", self.run_cli("bench", "device", "--zones", "8", "--samples", "1", "--size", "64K",
+                                                f"emu:{self.image}?speed=50", "--json").stdout)
+        self.check_command("bench", "io", "--bytes", "4M", "--reads", "10", self.device, "--json")
+        for part in ("collect", "worker"):
+            size = ("--worker-bytes", "4M", "--threads", "1") if part == "worker" else ("--skewed",)
+            self.check_command("bench", "gc", part, "--zones", "8", *size, self.device, "--json")
+        for part in ("reclaim", "groups"):
+            self.check_command("bench", "gc", part, self.device, "--json")
+
+    def test_what_a_mount_counts_and_the_ycsb_driver_measures(self):
+        stats = self.path("stats.json")
+        conventional = f"conventional:{self.path('disk')}?size=512M&timing=off"
+        for name, device in (("stats", self.device), ("stats-conventional", conventional)):
+            command = [YCSB, "--workload", "a", "--records", "2000", "--operations", "2000", "--interval-ms", "50",
+                       "--db", "/db", "--fs-uri", f"isozone://{device}&stats_file={stats}"]
+            result = harness.subprocess.run(command, capture_output=True, timeout=120,
+                                            env={**os.environ, "LD_PRELOAD": LIBRARY})
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.check("ycsb", result.stdout)
+            with open(stats, encoding="utf-8") as file:
+                self.check(name, file.read())
+
+    def test_every_command_that_writes_json_has_a_schema(self):
+        def leaves(*command):
+            text = self.ok(*command, "--help").decode()
+            parts = text.partition("Subcommands:")[2].partition("Exit codes:")[0].partition("Example:")[0]
+            parts = re.findall(r"^  ([a-z]+) ", parts, re.MULTILINE)
+            if not parts:
+                yield command, "--json" in text or command == ("dump",)
+            for part in parts:
+                yield from leaves(*command, part)
+
+        writers = {"-".join(command) for command, json_output in leaves() if json_output}
+        self.assertGreater(len(writers), 10)
+        self.assertEqual(writers, set(SCHEMAS) - {"common", "stats", "stats-conventional", "ycsb"})
+
+    def test_no_schema_is_lax(self):
+        for name in SCHEMAS:
+            with self.subTest(schema=name):
+                jsonschema.Draft202012Validator.check_schema(load(name))
+                self.assertEqual([], list(laxities(load(name))))
+        self.assertEqual(3, len(list(laxities([{"type": "object"}, {"type": "object", "properties": {}},
+                                               {"type": "object", "properties": {"a": {}}, "required": [],
+                                                "additionalProperties": False}]))))
+
+    def test_scripts_and_lab_read_nothing_that_no_schema_names(self):
+        named = {key for name in SCHEMAS for rule in rules(load(name)) for key in rule.get("properties", {})
+                 if isinstance(rule.get("properties"), dict)}
+        enumerated = {value for name in SCHEMAS for rule in rules(load(name)) if isinstance(rule.get("enum"), list)
+                      for value in rule["enum"]}
+        for pattern in READERS:
+            for path in glob.glob(os.path.join(ROOT, pattern)):
+                with open(path, encoding="utf-8") as file:
+                    tree = ast.parse(file.read())
+                with self.subTest(path=os.path.relpath(path, ROOT)):
+                    self.assertEqual(set(), keys_read(tree) - named - enumerated - OTHER_KEYS)
+
+    def test_json_is_read_through_the_schemas(self):
+        for path in (*glob.glob(os.path.join(ROOT, "scripts/*")),
+                     *glob.glob(os.path.join(ROOT, "lab/isozone_lab/**/*.py"), recursive=True)):
+            name = os.path.relpath(path, ROOT)
+            if os.path.isfile(path) and name not in OTHER_JSON:
+                with self.subTest(path=name), open(path, encoding="utf-8") as file:
+                    self.assertNotRegex(file.read(), r"json\.loads?\(")
+
+    @classmethod
+    def tearDownClass(cls):
+        missing = set(SCHEMAS) - cls.covered - {"common"}
+        if missing and len(sys.argv) == 1:
+            raise AssertionError(f"no output was held against {', '.join(sorted(missing))}")
+
+
+if __name__ == "__main__":
+    unittest.main()
