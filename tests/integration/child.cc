@@ -1,4 +1,4 @@
-// The other process of processes_test.cc and stock_tools_test.py: integration_child COMMAND URI [NUMBER].
+// The other process of processes_test.cc and stock_tools_test.py: integration_child COMMAND URI|FILE [NUMBER].
 // Says what went wrong on standard error and exits with 1.
 
 #include <sys/wait.h>
@@ -10,6 +10,9 @@
 #include <iostream>
 #include <map>
 #include <string>
+#include <vector>
+
+#include <rocksdb/utilities/options_util.h>
 
 #include "integration/scratch.h"
 #include "integration/two_processes.h"
@@ -153,6 +156,19 @@ void Fork(const std::string& uri, uint64_t count) {
   for (uint64_t i = 0; i < count; ++i) process.Put(i, false);
 }
 
+// A program that knows nothing of Isozone: `path` is an options file, and its database has that name with ".db" behind.
+void LoadOptionsFile(const std::string& path, uint64_t count) {
+  rocksdb::DBOptions options;
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  Must(rocksdb::LoadOptionsFromFile(rocksdb::ConfigOptions(), path, &options, &families));
+  std::unique_ptr<DB> db;
+  Must(OpenDb(rocksdb::Options(options, families.front().options), path + ".db", &db));
+  for (uint64_t i = 0; i < count; ++i) Must(db->Put(WriteOptions(), Key(i), TwoProcessValue(i)));
+  Must(db->Flush(rocksdb::FlushOptions()));
+  Must(db->Put(WriteOptions(), Key(count), TwoProcessValue(count)));
+  db.reset();
+}
+
 }  // namespace
 }  // namespace isozone
 
@@ -170,7 +186,8 @@ int main(int argc, char** argv) {
       {"secondary", isozone::Secondary},
       {"leak-database", isozone::LeakDatabase},
       {"leak-file-system", isozone::LeakFileSystem},
-      {"fork", isozone::Fork}};
+      {"fork", isozone::Fork},
+      {"load-options-file", isozone::LoadOptionsFile}};
   if (argc < 3 || !commands.contains(argv[1])) Fail("usage: integration_child COMMAND URI [NUMBER]");
   commands.at(argv[1])(argv[2], argc > 3 ? std::stoull(argv[3]) : 0);
   return 0;

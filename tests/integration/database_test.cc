@@ -13,6 +13,7 @@
 #include <rocksdb/utilities/transaction_db.h>
 
 #include "integration/scratch.h"
+#include "rocksdb/isozone.h"
 
 namespace isozone {
 namespace {
@@ -398,10 +399,27 @@ TEST_F(DatabaseTest, ReadOnlyAndSecondaryInstancesOpenInTheSameProcess) {
   Verify(*secondary, 0, 3100, 1);
 }
 
-TEST_F(DatabaseTest, ASecondOpenForWritingIsRefused) {
+// What RocksDB's own tests (DBBasicTest.OpenWhenOpen, CheckLock) ask for, as they find it on POSIX.
+TEST_F(DatabaseTest, ASecondOpenForWritingIsAnIoErrorThatSpeaksOfTheLock) {
   OpenIt();
   std::unique_ptr<DB> second;
-  EXPECT_TRUE(OpenDb(options_, kPath, &second).IsBusy());
+  const rocksdb::Status refused = OpenDb(options_, kPath, &second);
+  EXPECT_EQ(refused.code(), rocksdb::Status::kIOError) << refused.ToString();
+  EXPECT_EQ(refused.subcode(), rocksdb::Status::kNone) << refused.ToString();
+  EXPECT_NE(std::string(refused.getState()).find("lock "), std::string::npos) << refused.ToString();
+  db_.reset();
+  EXPECT_OK(OpenDb(options_, kPath, &second));
+}
+
+TEST_F(DatabaseTest, ADatabaseWithoutANameIsNotFound) {
+  std::shared_ptr<rocksdb::FileSystem> disk;
+  ASSERT_OK(OpenFileSystem("isozone://conventional:" + scratch_.path() + "/disk?size=256M&timing=off", &disk));
+  const std::unique_ptr<rocksdb::Env> disk_env = rocksdb::NewCompositeEnv(disk);
+  for (rocksdb::Env* env : {env_.get(), disk_env.get(), rocksdb::Env::Default()}) {
+    options_.env = env;
+    const rocksdb::Status status = OpenDb(options_, "", &db_);
+    EXPECT_TRUE(status.IsIOError() && status.IsPathNotFound()) << status.ToString();
+  }
 }
 
 TEST_F(DatabaseTest, MultiGetAndIteratorsReadAsynchronously) {

@@ -7,8 +7,11 @@
 
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <vector>
 
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include "integration/scratch.h"
@@ -85,10 +88,10 @@ class Child {
 class ProcessesTest : public ScratchDevice {
  protected:
   // How many keys there are; they must be without gaps, and each with its value.
-  uint64_t CountKeys() {
+  uint64_t CountKeys(const std::string& path = kTwoProcessPath) {
     const std::unique_ptr<rocksdb::Env> env = OpenEnv();
     std::unique_ptr<DB> db;
-    EXPECT_OK(OpenDb(TwoProcessOptions(env.get()), kTwoProcessPath, &db));
+    EXPECT_OK(OpenDb(TwoProcessOptions(env.get()), path, &db));
     if (db == nullptr) return 0;
     const std::unique_ptr<rocksdb::Iterator> iterator(db->NewIterator(ReadOptions()));
     uint64_t count = 0;
@@ -135,6 +138,24 @@ TEST_F(ProcessesTest, AFileSystemLeftOpenIsUnmountedAtTheEndWithStatistics) {
   EXPECT_GT(stats.at("user_bytes_appended").get<uint64_t>(), 5000U * 200);
   EXPECT_GE(stats.at("write_amplification").get<double>(), 1.0);
   EXPECT_EQ(CountKeys(), 5000U);
+}
+
+TEST_F(ProcessesTest, ADatabaseOpenedByAnOptionsFileLiesOnTheDeviceAndNotOnTheLocalDisk) {
+  const std::string envs[] = {Uri().substr(0, Uri().find('?')), "{id=" + Uri("policy=lifetime&log_width=4") + "}"};
+  for (const std::string& env : envs) {
+    const std::string file = scratch_.path() + "/OPTIONS-" + std::to_string(env.size());
+    const std::string database = file + ".db";
+    std::ofstream(file) << "[Version]\n  rocksdb_version=7.8.3\n  options_file_version=1.1\n"
+                        << "[DBOptions]\n  create_if_missing=true\n  env=" << env << "\n"
+                        << "[CFOptions \"default\"]\n[TableOptions/BlockBasedTable \"default\"]\n";
+    EXPECT_EQ(Child("load-options-file", file, 1000).Wait(), 0) << env;
+    EXPECT_FALSE(std::filesystem::exists(database)) << env;
+    std::vector<std::string> children;
+    EXPECT_OK(Open()->GetChildren(database, rocksdb::IOOptions(), &children, nullptr));
+    EXPECT_THAT(children, ::testing::Contains(::testing::EndsWith(".sst")));
+    EXPECT_THAT(children, ::testing::Contains("LOG"));
+    EXPECT_EQ(CountKeys(database), 1001U) << env;
+  }
 }
 
 TEST_F(ProcessesTest, AForkedChildTouchesNothing) {

@@ -1,6 +1,8 @@
 // How programs come to an Isozone file system: by URI through RocksDB, and by the functions of isozone.h.
 
+#include <chrono>
 #include <fstream>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
@@ -57,6 +59,40 @@ TEST_F(RegistrationTest, ErrorsReachTheUserInOneLine) {
   }
 }
 
+// What RocksDB makes of each spelling differs between its versions; that none puts a database on the local disk does not.
+TEST_F(RegistrationTest, AnEnvInTheTextOfOptionsIsTheFileSystemOfItsUriOrAnError) {
+  const std::string plain = "isozone://emu:" + scratch_.path() + "/ssd.img";
+  const std::string missing = "isozone://emu:" + scratch_.path() + "/missing.img";
+  const auto env_of = [](const std::string& text, rocksdb::Env** env) {
+    rocksdb::DBOptions options;
+    const rocksdb::Status status =
+        rocksdb::GetDBOptionsFromString(rocksdb::ConfigOptions(), options, "env=" + text, &options);
+    *env = options.env;
+    return status;
+  };
+  for (const std::string& text : {plain, "{id=" + plain + "}", "{id=" + Uri("write_buffer=1MiB") + "}"}) {
+    rocksdb::Env* env = nullptr;
+    ASSERT_OK(env_of(text, &env));
+    EXPECT_STREQ(env->GetFileSystem()->Name(), "isozone") << text;
+    rocksdb::Env* again = nullptr;
+    ASSERT_OK(env_of(text, &again));
+    EXPECT_EQ(env, again) << text;
+  }
+  for (const std::string& text :
+       {Uri(), "{" + Uri() + "}", "\"" + plain + "\"", "'" + plain + "'", missing, "{id=" + missing + "}",
+        "{id=" + missing + "?policy=zenfs}", "{fs=" + plain + "}", "{file_system=" + plain + "}",
+        "{id=isozone;fs=" + plain + "}", "{id=CompositeEnv;fs=" + plain + "}", "{id=" + plain + ";fs=x}",
+        std::string("isozone"), "isozone:emu:" + scratch_.path() + "/ssd.img"}) {
+    rocksdb::Env* env = nullptr;
+    EXPECT_FALSE(env_of(text, &env).ok()) << text;
+  }
+  for (const std::string& text : {std::string(), std::string("DefaultEnv"), std::string("{id=DefaultEnv}")}) {
+    rocksdb::Env* env = nullptr;
+    EXPECT_OK(env_of(text, &env));
+    EXPECT_EQ(env, rocksdb::Env::Default()) << text;
+  }
+}
+
 TEST_F(RegistrationTest, FileSystemsOnOneDeviceShareOneMount) {
   const auto first = Open();
   const auto second = Open();
@@ -87,15 +123,26 @@ TEST_F(RegistrationTest, StatisticsAreReportedAsJson) {
   EXPECT_EQ(stats.at("space").at("zones"), 128);
   EXPECT_GE(stats.at("syncs"), 1);
   EXPECT_EQ(stats.at("mixed_classes"), 0);
-  EXPECT_EQ(stats.at("throttled_flushes"), 0);
+  EXPECT_EQ(stats.at("pace_wait_us").at("count"), 0);
+  EXPECT_EQ(stats.at("refused_writes"), 0);
   EXPECT_EQ(stats.at("gc").at("scheme"), "isozone");
   EXPECT_EQ(stats.at("gc").at("rounds"), 0);
   EXPECT_TRUE(GetStats(*rocksdb::FileSystem::Default(), &json).IsInvalidArgument());
 }
 
+TEST_F(RegistrationTest, StatisticsAreWrittenWhileTheFileSystemIsMounted) {
+  const std::string stats_file = scratch_.path() + "/stats.json";
+  const auto fs = Open("stats_interval=1&stats_file=" + stats_file);
+  WriteFile(*fs, "/x", "1");
+  // A test that fails waits for as long as CTest lets it.
+  while (!std::ifstream(stats_file).good()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  std::ifstream file(stats_file);
+  EXPECT_GT(nlohmann::json::parse(file).at("user_bytes_appended"), 0);
+}
+
 TEST_F(RegistrationTest, StatisticsAreWrittenWhenTheFileSystemIsUnmounted) {
   const std::string stats_file = scratch_.path() + "/stats.json";
-  auto fs = Open("stats_file=" + stats_file);
+  auto fs = Open("stats_interval=0&stats_file=" + stats_file);
   WriteFile(*fs, "/x", "1");
   EXPECT_FALSE(std::ifstream(stats_file).good());
   fs.reset();

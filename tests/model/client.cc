@@ -594,12 +594,16 @@ Status Client::DoMakeDirectory() {
   return Status::Ok();
 }
 
+bool Client::IsEmptyDirectory(const std::string& path) const {
+  const std::string inside = path + "/";
+  return std::none_of(oracle_.now().names.begin(), oracle_.now().names.end(),
+                      [&](const auto& name) { return name.first.starts_with(inside); });
+}
+
 Status Client::DoRemoveDirectory() {
   const std::string path = RandomDirectory();
   if (path == options_.directory) return Status::Ok();
-  const std::string inside = path + "/";
-  const bool empty = std::none_of(oracle_.now().names.begin(), oracle_.now().names.end(),
-                                  [&](const auto& name) { return name.first.starts_with(inside); });
+  const bool empty = IsEmptyDirectory(path);
   const Status status = fs_.RemoveDirectory(path);
   ISOZONE_RETURN_IF_ERROR(Expect(status, empty ? StatusCode::kOk : StatusCode::kNotEmpty, "remove directory", path));
   if (!empty) return Status::Ok();
@@ -633,12 +637,12 @@ Status Client::DoRename() {
   if (expected == StatusCode::kIsDirectory) expected = StatusCode::kOk;
   if (expected == StatusCode::kOk) expected = ParentCode(to);
   if (expected == StatusCode::kOk && target != source) {
-    if (target != nullptr && target->is_directory) {
-      expected = StatusCode::kIsDirectory;
-    } else if (target != nullptr && source->is_directory) {
-      expected = StatusCode::kNotDirectory;
+    if (target != nullptr && target->is_directory != source->is_directory) {
+      expected = target->is_directory ? StatusCode::kIsDirectory : StatusCode::kNotDirectory;
     } else if (source->is_directory && to.starts_with(from + "/")) {
       expected = StatusCode::kInvalidArgument;
+    } else if (target != nullptr && target->is_directory && !IsEmptyDirectory(to)) {
+      expected = StatusCode::kNotEmpty;
     }
   }
   const Status status = fs_.Rename(from, to);

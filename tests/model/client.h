@@ -89,6 +89,7 @@ class Client {
 
   // --- What the oracle expects ---
   const File* Lookup(const std::string& path) const;
+  bool IsEmptyDirectory(const std::string& path) const;
   bool IsDirectory(const std::string& path) const;
   // What an operation that makes an entry at `path` returns where its parent is not a directory.
   StatusCode ParentCode(const std::string& path) const;

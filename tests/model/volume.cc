@@ -27,6 +27,7 @@ Profile TimedProfile(const DeviceGeometry& geometry) {
   profile.max_active_zones = geometry.max_active_zones;
   profile.max_transfer = geometry.max_transfer;
   profile.max_append = geometry.max_append;
+  profile.fua_covers_zone = geometry.fua_covers_zone;
   profile.channels = 2;
   profile.dies = 4;
   profile.page_size = 16 * kKiB;
@@ -61,6 +62,7 @@ DeviceGeometry RandomGeometry(Random& random, uint64_t max_zone_size) {
   geometry.max_open_zones = geometry.max_active_zones;
   if (random.Chance(0.3)) geometry.max_transfer = 8 * kKiB * random.Between(1, 4);
   geometry.optimal_write = geometry.block_size;
+  geometry.fua_covers_zone = random.Chance(0.5);
   return geometry;
 }
 

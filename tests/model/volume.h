@@ -18,7 +18,7 @@ uint64_t TestSeed(uint64_t fallback);
 // `fallback` times ISOZONE_TEST_OPS over a million, where that is set.
 uint64_t TestOperations(uint64_t fallback);
 
-// A small device of random shape: 20 to 64 zones of up to `max_zone_size`, which fill, are reset and roll often.
+// A small device of random shape and either kind of Force Unit Access: 20 to 64 zones of up to `max_zone_size`, which fill, are reset and roll often.
 DeviceGeometry RandomGeometry(Random& random, uint64_t max_zone_size);
 // Up to 8 groups, which need not have anything to do with the device.
 ZoneGroups RandomGroups(Random& random, const DeviceGeometry& geometry);

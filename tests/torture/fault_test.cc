@@ -101,12 +101,12 @@ class FaultTest : public ::testing::Test {
     ISOZONE_RETURN_IF_ERROR(volume_->Unmount());
     return volume_->Open();
   }
-  ZoneId MetadataZone(ZoneUse use) {
-    for (const ZoneView& zone : fs().Zones()) {
-      if (zone.use == use && zone.device.write_pointer > 0) return zone.device.zone;
-    }
-    ADD_FAILURE() << "no " << ZoneUseName(use) << " zone is written";
-    return ZoneId(0);
+  // One of each copy of the metadata.
+  std::vector<ZoneId> MetadataZones() {
+    std::vector<ZoneId> zones;
+    for (const auto& copy : fs().Metadata().whole) zones.push_back(copy.back());
+    EXPECT_EQ(2U, zones.size());
+    return zones;
   }
   // The next scan of a log there fails: what it reads, and, when it tries again, the block that it is at.
   static void FailReadsOf(EmulatedDevice& device, ZoneId zone) {
@@ -277,7 +277,7 @@ TEST_F(FaultTest, NothingIsWrittenBehindATornFrameWhoseEndIsNotDurable) {
     ASSERT_FINE(Append(*writer, content));
     ASSERT_FINE(writer->Sync());
     const ZoneId zone = ZoneOf("/log");
-    const ZoneId journal = MetadataZone(ZoneUse::kJournal);
+    const std::vector<ZoneId> journals = MetadataZones();
     const uint64_t synced = Report(zone).write_pointer;
     ASSERT_FINE(Append(*writer, Content(60'000)));
     ASSERT_FINE(writer->WriteOut());
@@ -286,7 +286,9 @@ TEST_F(FaultTest, NothingIsWrittenBehindATornFrameWhoseEndIsNotDurable) {
     ASSERT_FINE(opened.status());
     const uint64_t left = Report(**opened, zone).write_pointer;
     if (left > synced && left < written) ++torn;
-    (*opened)->FailNext(DeviceOp::kWrite, journal, DeviceStatus::kWriteFault);
+    for (const ZoneId journal : journals) {
+      (*opened)->FailNext(DeviceOp::kWrite, journal, DeviceStatus::kWriteFault);
+    }
     auto mounted = FileSystem::Mount(std::move(*opened), Options());
     ASSERT_FINE(mounted.status());
     EXPECT_NE("", (*mounted)->read_only_reason());
@@ -442,24 +444,47 @@ TEST_F(FaultTest, ADamagedLogStaysDamaged) {
   }
 }
 
-class MetadataFaultTest : public FaultTest, public ::testing::WithParamInterface<DeviceStatus> {};
+class MetadataFaultTest : public FaultTest, public ::testing::WithParamInterface<DeviceStatus> {
+ protected:
+  // The next write to `zone`, at least, fails so.
+  void Fail(ZoneId zone) {
+    if (GetParam() == DeviceStatus::kZoneIsReadOnly) {
+      device().SetZoneState(zone, ZoneState::kReadOnly);
+    } else {
+      device().FailNext(DeviceOp::kWrite, zone, GetParam());
+    }
+  }
+};
+
+TEST_P(MetadataFaultTest, AFailedWriteOfOneCopyIsNoticedByNobodyAndItIsWrittenAnew) {
+  const std::string content = Content(100'000);
+  WriteFile("/f", content);
+  for (const size_t copy : {0U, 1U}) {
+    Fail(MetadataZones().at(copy));
+    ASSERT_FINE(fs().Rename("/f", "/g"));
+    ASSERT_FINE(fs().SyncMetadata());
+    EXPECT_EQ("", fs().read_only_reason());
+    ASSERT_FINE(fs().RestoreMetadataCopies());
+    EXPECT_EQ(2U, fs().Metadata().whole.size());
+    ASSERT_FINE(fs().Rename("/g", "/f"));
+  }
+  ASSERT_NO_FATAL_FAILURE(Remount());
+  ExpectContent("/f", content);
+  EXPECT_EQ(2U, fs().Metadata().whole.size());
+}
 
 TEST_P(MetadataFaultTest, AFailedMetadataWriteLatchesAndReadsGoOn) {
   const std::string content = Content(100'000);
   WriteFile("/f", content);
-  const ZoneId journal = MetadataZone(ZoneUse::kJournal);
-  if (GetParam() == DeviceStatus::kZoneIsReadOnly) {
-    device().SetZoneState(journal, ZoneState::kReadOnly);
-  } else {
-    device().FailNext(DeviceOp::kWrite, journal, GetParam());
-  }
+  const std::vector<ZoneId> journals = MetadataZones();
+  for (const ZoneId journal : journals) Fail(journal);
   ASSERT_FINE(fs().Rename("/f", "/g"));
   EXPECT_FALSE(fs().SyncMetadata().ok());
 
   EXPECT_NE("", fs().read_only_reason());
   const Status refused = fs().CreateDirectory("/d");
   EXPECT_TRUE(refused.Is(StatusCode::kReadOnly)) << refused.ToString();
-  EXPECT_NE(std::string::npos, refused.ToString().find("zone " + std::to_string(journal.value())))
+  EXPECT_NE(std::string::npos, refused.ToString().find("zone " + std::to_string(journals.front().value())))
       << refused.ToString() << " does not say which zone failed";
   EXPECT_FALSE(fs().Create("/h", {}).ok());
   ExpectContent("/g", content);
@@ -481,21 +506,32 @@ INSTANTIATE_TEST_SUITE_P(Faults, MetadataFaultTest,
                            return info.param == DeviceStatus::kWriteFault ? "WriteFault" : "ZoneIsReadOnly";
                          });
 
-TEST_F(FaultTest, AnOfflineMetadataZoneIsNamed) {
-  for (const ZoneUse use : {ZoneUse::kJournal, ZoneUse::kCheckpoint, ZoneUse::kSuperblock}) {
-    SCOPED_TRACE(ZoneUseName(use));
-    ASSERT_FINE(fs().CreateDirectory("/d"));
+TEST_F(FaultTest, AnOfflineZoneOfOneCopyOfTheMetadataTakesNothingWithIt) {
+  for (const size_t copy : {0U, 1U}) {
+    ASSERT_FINE(fs().CreateDirectory("/d" + std::to_string(copy)));
     ASSERT_FINE(fs().SyncMetadata());
-    const ZoneId zone = MetadataZone(use);
-    device().SetZoneState(zone, ZoneState::kOffline);
-    (void)fs().Unmount();  // may fail, or have nothing to write
-    ASSERT_FINE(volume_->Unmount());
-    const Status mounted = volume_->Mount(Options());
-    ASSERT_FALSE(mounted.ok());
-    EXPECT_NE(std::string::npos, mounted.ToString().find("zone " + std::to_string(zone.value()))) << mounted.ToString();
-    EXPECT_NE(std::string::npos, mounted.ToString().find("is offline")) << mounted.ToString();
-    ASSERT_NO_FATAL_FAILURE(SetUp());
+    device().SetZoneState(MetadataZones().at(copy), ZoneState::kOffline);
+    ASSERT_NO_FATAL_FAILURE(Remount());
+    EXPECT_TRUE(fs().Stat("/d" + std::to_string(copy)).ok());
+    ASSERT_FINE(fs().RestoreMetadataCopies());
   }
+  ASSERT_NO_FATAL_FAILURE(Remount());
+  EXPECT_TRUE(fs().Stat("/d0").ok());
+  EXPECT_EQ(2U, fs().Metadata().whole.size());
+}
+
+TEST_F(FaultTest, WhereAllCopiesOfTheMetadataAreOfflineAZoneIsNamed) {
+  ASSERT_FINE(fs().CreateDirectory("/d"));
+  ASSERT_FINE(fs().SyncMetadata());
+  const std::vector<ZoneId> zones = MetadataZones();
+  for (const ZoneId zone : zones) device().SetZoneState(zone, ZoneState::kOffline);
+  (void)fs().Unmount();  // may fail, or have nothing to write
+  ASSERT_FINE(volume_->Unmount());
+  const Status mounted = volume_->Mount(Options());
+  ASSERT_FALSE(mounted.ok());
+  const ZoneId first = std::min(zones[0], zones[1]);
+  EXPECT_NE(std::string::npos, mounted.ToString().find("zone " + std::to_string(first.value()))) << mounted.ToString();
+  EXPECT_NE(std::string::npos, mounted.ToString().find("is offline")) << mounted.ToString();
 }
 
 TEST_F(FaultTest, LatencySpikesChangeNothing) {

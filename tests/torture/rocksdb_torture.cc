@@ -189,6 +189,7 @@ class Chain {
     geometry.zone_capacity = geometry.zone_size - 4096 * random_.Below(32);
     geometry.max_active_zones = geometry.max_open_zones = static_cast<uint32_t>(random_.Between(10, 40));
     geometry.optimal_write = geometry.block_size;
+    geometry.fua_covers_zone = random_.Chance(0.5);
     ISOZONE_ASSIGN_OR_RETURN(model::Volume volume, model::Volume::Create(geometry));
     ISOZONE_RETURN_IF_ERROR(InProcess([&] { return FormatWithGroups(volume); }));
     for (uint64_t cut = 0; cut < kCutsPerChain; ++cut, ++report.cuts) {

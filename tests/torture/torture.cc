@@ -44,8 +44,8 @@ class Chain {
     while (report.cuts < kCutsPerChain) {
       const MountOptions options = model::RandomMountOptions(random_, /*at_leisure=*/oracles_.size() > 1);
       // Half of the cuts come early, so that mounting meets some.
-      const uint64_t commands = random_.Below(random_.Chance(0.5) ? 60 : fills_ ? 3000 : 600);
-      const uint64_t operations = random_.Between(20, fills_ ? 2000 : 400);
+      const uint64_t commands = random_.Below(random_.Chance(0.5) ? 60 : fills_ ? 6000 : 600);
+      const uint64_t operations = random_.Between(20, fills_ ? 4000 : 400);
       ISOZONE_RETURN_IF_ERROR(CutOnce(options, CutAfter(commands, random_.Next()), operations));
     }
     return CheckFinally();
