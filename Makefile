@@ -3,11 +3,12 @@
 .DEFAULT_GOAL := help
 export JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
+CUTS ?= 2000
+QUICK ?=
+EXPERIMENTS ?=
 PREFIX ?= /usr/local
 DESTDIR ?=
 
-# Objects are the same in every build directory, so the compiler cache may share them.
-export CCACHE_NOHASHDIR = true
 # RocksDB itself is not instrumented, so ThreadSanitizer must not judge the accesses made from within it.
 export TSAN_OPTIONS ?= suppressions=$(CURDIR)/tests/thread_sanitizer.supp \
                        ignore_noninstrumented_modules=1 halt_on_error=1 second_deadlock_stack=1
@@ -33,16 +34,24 @@ demo: build ## Run the stock db_bench on an emulated zoned SSD and show what hap
 .PHONY: test
 test: ## Build and run every test
 	@scripts/install-dependencies
-	@$(call configure,release)
-	@$(call compile,release)
-	@scripts/run-tests build/release -LE torture
+	@$(call configure,checked)
+	@$(call compile,checked)
+	@scripts/run-tests build/checked -LE torture
 
 .PHONY: torture
 torture: ## Run the long power-cut and random tests
 	@scripts/install-dependencies
-	@$(call configure,release)
-	@$(call compile,release)
-	@scripts/run-tests build/release -L torture
+	@$(call configure,checked)
+	@$(call compile,checked)
+	@scripts/run-tests build/checked -L torture
+
+.PHONY: power-cuts
+power-cuts: ## Cut the power CUTS (2000) times from a random seed, and CUTS/20 times below RocksDB
+	@scripts/install-dependencies
+	@$(call configure,checked)
+	@$(call compile,checked) --target isozone_torture
+	@build/checked/tests/torture/isozone_torture --cuts $(CUTS)
+	@build/checked/tests/torture/isozone_torture --cuts $$(($(CUTS) / 20)) --rocksdb
 
 .PHONY: asan
 asan: ## Run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -50,6 +59,13 @@ asan: ## Run the tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(call configure,asan)
 	@$(call compile,asan)
 	@scripts/run-tests build/asan -LE torture
+
+.PHONY: asan-unit
+asan-unit: ## Run the unit tests of the layers under AddressSanitizer and UndefinedBehaviorSanitizer
+	@scripts/install-dependencies
+	@$(call configure,asan)
+	@$(call compile,asan) --target unit_tests
+	@scripts/run-tests build/asan -L unit
 
 .PHONY: tsan
 tsan: ## Run the tests under ThreadSanitizer
@@ -59,32 +75,32 @@ tsan: ## Run the tests under ThreadSanitizer
 	@scripts/run-tests build/tsan -LE torture
 
 .PHONY: newest-rocksdb
-newest-rocksdb: ## Run the tests on the newest RocksDB
+newest-rocksdb: ## Run what runs RocksDB on the newest one
 	@scripts/install-dependencies newest-rocksdb
 	@scripts/fetch-newest-rocksdb build/rocksdb-newest
 	@$(call configure,newest-rocksdb)
-	@$(call compile,newest-rocksdb)
-	@scripts/run-tests build/newest-rocksdb -LE torture
+	@$(call compile,newest-rocksdb) --target rocksdb_tests
+	@scripts/run-tests build/newest-rocksdb -L rocksdb
 
 .PHONY: bench
-bench: ## Run the benchmarks
+bench: ## Run the benchmarks; with QUICK=1 in small, to see that they run
 	@scripts/install-dependencies bench
 	@$(call configure,bench)
 	@$(call compile,bench)
-	@scripts/run-benchmarks build/bench
+	@scripts/run-benchmarks build/bench $(if $(QUICK),--benchmark_min_time=0.01 --benchmark_repetitions=1)
 	@bench/instruction_cost --build build/bench
-	@bench/rocksdb_ratio --build build/bench
-	@bench/parallel_ratio --build build/bench
+	@bench/rocksdb_ratio --build build/bench $(if $(QUICK),--repeats 1 --num 20000 --reads 20000)
+	@bench/parallel_ratio --build build/bench $(if $(QUICK),--repeats 1 --num 20000)
 
 .PHONY: lab-build
 lab-build: ## Build what lab/run needs
-	@scripts/install-dependencies bench lab
-	@$(call configure,bench)
-	@$(call compile,bench)
+	@scripts/install-dependencies lab
+	@$(call configure,release)
+	@$(call compile,release) --target isozone isozone_cli isozone_ycsb
 
 .PHONY: report
-report: lab-build ## Run every experiment in small, in 15 minutes, and write the page of results
-	@lab/run --quick
+report: lab-build ## Run EXPERIMENTS (all, in 15 minutes) in small, and write the page of results
+	@lab/run --quick $(EXPERIMENTS)
 
 .PHONY: lab
 lab: lab-build ## Run every experiment in full, which takes hours, and write the page of results
@@ -94,7 +110,7 @@ lab: lab-build ## Run every experiment in full, which takes hours, and write the
 fuzz: ## Fuzz each parser for FUZZ_SECONDS (60)
 	@scripts/install-dependencies developer
 	@$(call configure,fuzz)
-	@$(call compile,fuzz)
+	@$(call compile,fuzz) --target fuzzers
 	@scripts/run-fuzzers $(FUZZ_SECONDS)
 
 .PHONY: format
@@ -108,10 +124,9 @@ format-check: ## Fail if `make format` would change a file
 	@scripts/format --check
 
 .PHONY: lint
-lint: ## Compile with clang and its thread-safety analysis, then run clang-tidy
+lint: ## Compile each file with clang and its thread-safety analysis, then run clang-tidy
 	@scripts/install-dependencies bench developer
 	@$(call configure,clang)
-	@$(call compile,clang)
 	@scripts/lint build/clang
 
 .PHONY: install

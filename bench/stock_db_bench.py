@@ -4,6 +4,10 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lab"))
+
+from isozone_lab import processes  # noqa: E402: only found by the line above
+
 LINE = re.compile(r"^(\w+)\s+:\s+([\d.]+) micros/op (\d+) ops/sec", re.M)
 PERCENTILES = re.compile(r"^Percentiles: (.*)$", re.M)
 
@@ -12,7 +16,8 @@ def run(database, benchmarks, options, environment):
     """Operations per second by benchmark, and what was printed. Ends the program where db_bench fails."""
     command = ["db_bench", f"--benchmarks={benchmarks}", f"--db={database}", "--key_size=20", "--value_size=800",
                "--compression_type=none", "--threads=1", "--max_background_jobs=2", *options]
-    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False,
+                          preexec_fn=processes.dies_with(os.getpid()))
     rates = {name: float(rate) for name, _, rate in LINE.findall(done.stdout)}
     if done.returncode != 0 or set(rates) != set(benchmarks.split(",")):
         sys.exit(f"db_bench failed ({done.returncode}): {' '.join(command)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
