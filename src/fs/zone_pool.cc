@@ -194,6 +194,8 @@ struct ZonePool::Impl {
   bool KeepsDeadIdle() const ISOZONE_REQUIRES(mu);
   bool IsToBeReset(ZoneId zone) const ISOZONE_REQUIRES(mu);
   uint32_t TokensToCome() const ISOZONE_REQUIRES(mu);
+  bool DurableIsDue() const ISOZONE_REQUIRES(mu);
+  bool DurableMaySucceed(Waiter& waiter) const ISOZONE_REQUIRES(mu);
   bool ResetIsDue() const ISOZONE_REQUIRES(mu);
   void AwaitWork() ISOZONE_REQUIRES(mu);
   bool WorkIsDue() const ISOZONE_REQUIRES(mu);
@@ -205,12 +207,20 @@ struct ZonePool::Impl {
   bool ResetReleased() ISOZONE_REQUIRES(mu);
   bool ResetDead() ISOZONE_REQUIRES(mu);
   size_t ResetsToStart() const ISOZONE_REQUIRES(mu);
-  bool FinishZones(bool logs_too) ISOZONE_REQUIRES(mu);
+  // Which zones are finished, and for whom.
+  enum class Finishes : uint8_t {
+    kAll,          // those of logs too, which wait for make_durable: the background thread's
+    kData,         // at once
+    kForMetadata,  // at once; what waits for make_durable waits for metadata, and is no help to it
+  };
+  bool FinishZones(Finishes which) ISOZONE_REQUIRES(mu);
   uint32_t TokensWanted(BudgetClass c) const ISOZONE_REQUIRES(mu);
   bool IsShort(BudgetClass c) const ISOZONE_REQUIRES(mu);
-  uint32_t FinishesWanted() const ISOZONE_REQUIRES(mu);
-  std::optional<ZoneId> NextFinish(bool logs_too) const ISOZONE_REQUIRES(mu);
+  uint32_t FinishesWanted(Finishes which) const ISOZONE_REQUIRES(mu);
+  std::optional<ZoneId> NextFinish(Finishes which) const ISOZONE_REQUIRES(mu);
   std::optional<ZoneId> NextFailedFinish() const ISOZONE_REQUIRES(mu);
+  // An active zone of data, in which nothing lives, and nothing is under way.
+  std::optional<ZoneId> DeadActive() const ISOZONE_REQUIRES(mu);
   bool MakeDurable() ISOZONE_REQUIRES(mu);
   void SubmitAll(DeviceOp op, std::span<const ZoneId> zones) ISOZONE_REQUIRES(mu);
   void HandleFailure(ZoneId zone, DeviceOp op, DeviceStatus status) ISOZONE_REQUIRES(mu);
@@ -263,6 +273,7 @@ struct ZonePool::Impl {
   uint32_t metadata_reserve ISOZONE_GUARDED_BY(mu) = 0;  // zones in all: ReserveForMetadata
   std::atomic<bool> is_tight{false};                     // writing costs something
   bool reset_at_once ISOZONE_GUARDED_BY(mu) = true;
+  uint32_t undurable_finishes ISOZONE_GUARDED_BY(mu) = 0;  // begun, and waiting for make_durable
   bool refused ISOZONE_GUARDED_BY(mu) = false;            // by the device, which has not been looked at since
   bool data_token_wanted ISOZONE_GUARDED_BY(mu) = false;  // data went where it does not belong, for want of one
   bool started ISOZONE_GUARDED_BY(mu) = false;
@@ -371,7 +382,8 @@ Result<ZoneLease> ZonePool::Impl::GrantWhenPossible(BudgetClass c, AttemptFuncti
 // The ladder for a caller that no zone can be given to, from what costs nobody anything to giving up.
 bool ZonePool::Impl::AwaitHelp(Waiter& waiter, Lack lack) {
   const BudgetClass c = waiter.budget_class;
-  if (ResetReleased() || FinishZones(/*logs_too=*/false)) return true;
+  const Finishes which = c == BudgetClass::kMetadata ? Finishes::kForMetadata : Finishes::kData;
+  if (ResetReleased() || FinishZones(which)) return true;
   ResetForTheAsking(lack);
   if (HelpIsComing(waiter, lack)) {
     waiter.no_space = {};  // rounds under way meanwhile do not know of it
@@ -632,7 +644,8 @@ bool ZonePool::Impl::HelpIsComing(Waiter& waiter, Lack lack) const {
   // The thread may be in make_durable, and that wait for this very caller.
   if (c == BudgetClass::kMetadata || !started || durable_error.Is(StatusCode::kReadOnly)) return false;
   if (lack == Lack::kSpace) return ResetIsComing(waiter);
-  if (table.totals().finishing > 0 || NextFinish(/*logs_too=*/true)) return true;
+  if (table.totals().finishing > 0 || NextFinish(Finishes::kData)) return true;
+  if (NextFinish(Finishes::kAll) && DurableMaySucceed(waiter)) return true;
   return ResetIsComing(waiter) && TokensToCome() > 0;
 }
 
@@ -644,11 +657,15 @@ uint32_t ZonePool::Impl::TokensToCome() const {
   }));
 }
 
-// A zone is being reset, or is to be. One that waits for its death to be durable counts for so many failures only.
+// A zone is being reset, or is to be.
 bool ZonePool::Impl::ResetIsComing(Waiter& waiter) const {
-  if (table.totals().resetting > 0) return true;
+  return table.totals().resetting > 0 || (ResetIsWanted() && DurableMaySucceed(waiter));
+}
+
+// What waits for make_durable counts for so many failures only.
+bool ZonePool::Impl::DurableMaySucceed(Waiter& waiter) const {
   if (!waiter.durable_failures_before) waiter.durable_failures_before = durable_failures;
-  return ResetIsWanted() && durable_failures - *waiter.durable_failures_before < kDurableTries;
+  return durable_failures - *waiter.durable_failures_before < kDurableTries;
 }
 
 // Takes the lease that was not used for longest, of those whose going helps.
@@ -677,8 +694,12 @@ bool ZonePool::Impl::RevokeIdleLease(Lack lack, BudgetClass c) {
 Status ZonePool::Impl::NothingLeft(Lack lack) const {
   if (!durable_error.ok() && !table.dead().empty()) return durable_error.WithContext("no zone can be reset");
   if (lack != Lack::kSpace) {
-    return Status::NoSpace(fmt::format("all {} active zones that the device allows are in use, {} of them by others",
-                                       device.geometry().max_active_zones, active.withheld()));
+    return Status::NoSpace(
+        fmt::format("all {} active zones that the device allows are in use: {} for metadata, {} for logs, {} for garbage "
+                    "collection, {} for data, {} by others",
+                    device.geometry().max_active_zones, active.used(BudgetClass::kMetadata),
+                    active.used(BudgetClass::kLog), active.used(BudgetClass::kGc), active.used(BudgetClass::kData),
+                    active.withheld()));
   }
   return Status::NoSpace(
       fmt::format("the device is full: {} bytes of files on {}, {} empty zones left, which are kept "
@@ -810,7 +831,7 @@ void ZonePool::Impl::RunInBackground() {
   const MutexLock lock(mu);
   for (;;) {
     if (FinishCompleted() || CountOthers() || ResetReleased()) continue;
-    if (!stopping && FinishZones(/*logs_too=*/true)) continue;
+    if (!stopping && FinishZones(DurableIsDue() ? Finishes::kAll : Finishes::kData)) continue;
     if (ResetDead()) continue;
     if (stopping && jobs.empty()) break;
     if (!WorkIsDue()) changed.SignalAll();  // what somebody may wait for has gone another way
@@ -823,7 +844,7 @@ void ZonePool::Impl::RunInBackground() {
 // Until there is some, or it is time to try again what failed.
 void ZonePool::Impl::AwaitWork() {
   int64_t until_ns = kNoDeadline;
-  if (!durable_error.ok() && ResetIsWanted()) until_ns = durable_again_ns;
+  if (!durable_error.ok() && (ResetIsWanted() || NextFinish(Finishes::kAll))) until_ns = durable_again_ns;
   if (active.withheld() > 0) until_ns = std::min(until_ns, others_until_ns);
   if (until_ns == kNoDeadline) {
     work.Wait(mu);
@@ -853,9 +874,9 @@ bool ZonePool::Impl::CountOthers() {
   return true;
 }
 
-bool ZonePool::Impl::ResetIsDue() const {
-  return ResetIsWanted() && (durable_error.ok() || MonotonicNs() >= durable_again_ns);
-}
+bool ZonePool::Impl::DurableIsDue() const { return durable_error.ok() || MonotonicNs() >= durable_again_ns; }
+
+bool ZonePool::Impl::ResetIsDue() const { return ResetIsWanted() && DurableIsDue(); }
 
 bool ZonePool::Impl::ResetIsWanted() const {
   if (durable_error.Is(StatusCode::kReadOnly) || table.dead().empty()) return false;
@@ -877,7 +898,7 @@ bool ZonePool::Impl::IsToBeReset(ZoneId zone) const {
 bool ZonePool::Impl::WorkIsDue() const {
   const ZoneTotals& totals = table.totals();
   return ResetIsDue() || totals.released > 0 || totals.resetting > 0 || totals.finishing > 0 || NextFailedFinish() ||
-         NextFinish(/*logs_too=*/true);
+         NextFinish(DurableIsDue() ? Finishes::kAll : Finishes::kData);
 }
 
 void ZonePool::Impl::WakeIfDue() {
@@ -970,12 +991,12 @@ bool ZonePool::Impl::ResetDead() {
   return true;
 }
 
-bool ZonePool::Impl::FinishZones(bool logs_too) {
+bool ZonePool::Impl::FinishZones(Finishes which) {
   std::vector<ZoneId> data;
   std::vector<ZoneId> logs;
   for (;;) {
     auto zone = NextFailedFinish();
-    if (!zone) zone = NextFinish(logs_too);
+    if (!zone) zone = NextFinish(which);
     if (!zone) break;
     (table.at(*zone).use == ZoneUse::kLog ? logs : data).push_back(*zone);
     table.BeginFinish(*zone);
@@ -983,7 +1004,10 @@ bool ZonePool::Impl::FinishZones(bool logs_too) {
   if (data.empty() && logs.empty()) return false;
   SubmitAll(DeviceOp::kFinish, data);
   if (logs.empty()) return true;
-  if (MakeDurable()) {
+  undurable_finishes = static_cast<uint32_t>(logs.size());
+  const bool durable = MakeDurable();
+  undurable_finishes = 0;
+  if (durable) {
     SubmitAll(DeviceOp::kFinish, logs);
   } else {
     for (const ZoneId zone : logs) table.CancelFinish(zone);
@@ -1000,23 +1024,39 @@ uint32_t ZonePool::Impl::TokensWanted(BudgetClass c) const {
 
 bool ZonePool::Impl::IsShort(BudgetClass c) const { return active.Available(c) < TokensWanted(c); }
 
-uint32_t ZonePool::Impl::FinishesWanted() const {
+uint32_t ZonePool::Impl::FinishesWanted(Finishes which) const {
+  if (which == Finishes::kForMetadata) {
+    return Shortage(TokensWanted(BudgetClass::kMetadata), active.Available(BudgetClass::kMetadata));
+  }
   uint32_t wanted = 0;
   for (const BudgetClass c : {BudgetClass::kMetadata, BudgetClass::kLog, BudgetClass::kGc, BudgetClass::kData}) {
     wanted += Shortage(TokensWanted(c), active.Available(c));
   }
-  wanted = std::max(wanted, active.Overcommitted());
-  // A reset is better, where nothing lives.
-  return wanted == 0 || !durable_error.ok() ? wanted : Shortage(wanted, TokensToCome());
+  // A reset is better, where nothing lives; but what cuts into the reserve of metadata must not wait for it.
+  if (durable_error.ok()) wanted = Shortage(wanted, TokensToCome());
+  return std::max(wanted, active.Overcommitted());
 }
 
-// The fullest idle zone of a class that is short, or that gives back what others lack.
-std::optional<ZoneId> ZonePool::Impl::NextFinish(bool logs_too) const {
-  if (FinishesWanted() <= table.totals().finishing) return std::nullopt;
+std::optional<ZoneId> ZonePool::Impl::DeadActive() const {
+  for (const auto& [id, token] : active_tokens) {
+    const ZoneRecord& zone = table.at(id);
+    if (zone.use == ZoneUse::kData && zone.reusable_dead()) return id;
+  }
+  return std::nullopt;
+}
+
+// The fullest idle zone of a class that is short, or that gives back what others lack; where a reserve is cut into, rather
+// one in which nothing lives.
+std::optional<ZoneId> ZonePool::Impl::NextFinish(Finishes which) const {
+  const uint32_t no_help = which == Finishes::kForMetadata ? undurable_finishes : 0;
+  if (FinishesWanted(which) <= table.totals().finishing - no_help) return std::nullopt;
+  if (which == Finishes::kForMetadata || active.Overcommitted() > 0) {
+    if (const auto dead = DeadActive()) return dead;
+  }
   std::optional<ZoneId> fullest;
   for (const ZoneUse use : {ZoneUse::kData, ZoneUse::kLog}) {
     const BudgetClass c = ClassOf(use);
-    if (use == ZoneUse::kLog && !logs_too) continue;
+    if (use == ZoneUse::kLog && which != Finishes::kAll) continue;
     if (!IsShort(c) && !active.Borrows(c)) continue;
     const auto zone = table.FullestIdle(use);
     if (zone && (!fullest || table.at(*zone).room() < table.at(*fullest).room())) fullest = zone;

@@ -82,6 +82,38 @@ TEST_F(ZonePoolBackgroundTest, AZoneOfLogsThatCannotBeFinishedYetIsGoneOnWith) {
   EXPECT_EQ(device_->Finished().size(), 1U);
 }
 
+// After a power cut more zones are active than their classes may have. What is dead of them gives its share back once its
+// death is durable; the metadata that says so must not wait for that.
+TEST_F(ZonePoolBackgroundTest, MetadataTakesItsShareFromDataAndDoesNotWaitForResetsThatWaitForIt) {
+  device_ = std::make_unique<FakeDevice>(/*zone_count=*/40, /*max_active=*/9);
+  for (uint32_t i = 10; i < 17; ++i) device_->Set(ZoneId(i), ZoneState::kClosed, kBlock);
+  Create();
+  pool_->AddLive(ZoneId(10), kBlock);
+  std::vector<ZoneLease> metadata;
+  for (int i = 0; i < 2; ++i) metadata.push_back(MustAcquireMetadata());
+  durable_ = [&] {
+    if (metadata.size() > 2) return Status::Ok();
+    auto lease = AcquireMetadata();
+    if (lease.ok()) metadata.push_back(std::move(*lease));
+    return lease.status();
+  };
+  pool_->Start();
+  const Status settled = pool_->Settle();
+  EXPECT_TRUE(settled.ok()) << settled.ToString();
+  EXPECT_EQ(durable_calls_, 1);
+  EXPECT_THAT(device_->Finished(), testing::SizeIs(5)) << "all that cuts into reserves";
+  EXPECT_THAT(device_->Finished(), testing::Not(testing::Contains(ZoneId(10)))) << "something lives there";
+}
+
+TEST_F(ZonePoolBackgroundTest, WhoNeedsAFinishThatCannotBeDurableIsToldSo) {
+  Open(/*zone_count=*/40, /*max_active=*/9);  // two zones of logs
+  const ZoneRequest large = {ZoneUse::kLog, Lifetime::kShort, 8 * kBlock};
+  for (int i = 0; i < 2; ++i) WriteZone(large, 10 * kBlock);
+  durable_ = JournalHasNoZone;
+  EXPECT_EQ(pool_->Acquire(large).status().code(), StatusCode::kNoSpace);
+  EXPECT_EQ(durable_calls_, 3);
+}
+
 // --- Failed finishes ---
 
 TEST_F(ZonePoolBackgroundTest, AFinishThatFailsIsTriedAgainUntilTheZoneCostsNoActiveZone) {
