@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <map>
 
 #include "base/suggest.h"
 #include "base/units.h"
@@ -154,6 +155,17 @@ Status UriOptions::RejectUnknown() const {
   if (pairs_.empty()) return Status::Ok();
   return Status::InvalidArgument("unknown option " + Quote(pairs_.front().first) +
                                  SuggestName(pairs_.front().first, known_));
+}
+
+std::string UriOptions::Rest() const {
+  std::map<std::string_view, std::string_view> last;
+  for (const auto& [key, value] : pairs_) last[key] = value;
+  std::string text;
+  for (const auto& [key, value] : last) {
+    if (!text.empty()) text += '&';
+    text.append(key).append("=").append(value);
+  }
+  return text;
 }
 
 }  // namespace isozone

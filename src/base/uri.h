@@ -33,6 +33,8 @@ class UriOptions {
 
   // kInvalidArgument if an option is left that no Take asked for: "unknown option 'zonse' (did you mean 'zones'?)".
   Status RejectUnknown() const;
+  // What nobody took yet, by key: "speed=0.25&timing=on". Equal texts mean equal options.
+  std::string Rest() const;
 
  private:
   std::vector<std::pair<std::string, std::string>> pairs_;  // not yet taken

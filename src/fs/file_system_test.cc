@@ -417,6 +417,23 @@ TEST(MountShared, WhoIsRefusedForOtherOptionsMayBeTheLastUser) {
   other.join();
 }
 
+TEST(MountShared, WhoJoinsNamesTheSameOptionsOfTheDevice) {
+  const MemoryImage image = EmulatedDevice::CreateInMemory(SmallGeometry()).value();
+  {
+    const auto device = EmulatedDevice::Open(image.path(), OpenMode::kReadWrite, {}).value();
+    ISOZONE_ASSERT_OK(FormatDevice(*device, {"test", false}));
+  }
+  const auto mount = [&](std::string_view options) {
+    return MountShared(fmt::format("emu:{}?{}", image.path(), options), /*read_only=*/false);
+  };
+  const auto first = mount("timing=off&log_width=2");
+  ISOZONE_ASSERT_OK(first.status());
+  EXPECT_TRUE(mount("log_width=2&timing=off").ok());
+  for (const std::string_view other : {"log_width=2", "log_width=2&timing=on", "log_width=2&timing=off&zonse=3"}) {
+    EXPECT_TRUE(mount(other).status().Is(StatusCode::kInvalidArgument)) << other;
+  }
+}
+
 TEST_F(FileSystemTest, FreesUpWhatAToolThatWasKilledHasLeft) {
   ISOZONE_ASSERT_OK(volume_.WriteFile("/f", "kept"));
   ISOZONE_ASSERT_OK(volume_.WriteFile("/log", "kept, too", {.kind = FileKind::kLog}));

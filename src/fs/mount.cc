@@ -38,19 +38,20 @@ class MountTable {
     ISOZONE_ASSIGN_OR_RETURN(Uri uri, ParseUri(text));
     ISOZONE_ASSIGN_OR_RETURN(MountOptions options, MountOptions::FromUri(uri.options));
     options.read_only = read_only;
+    const std::string device_options = uri.options.Rest();
     const std::string key = fmt::format("{}:{}{}", uri.scheme, uri.path, read_only ? " read-only" : "");
     std::shared_ptr<FileSystem> mounted;  // outlives the lock, which unmounting takes
     // Held while mounting, so that two threads do not mount one device twice.
     const MutexLock lock(mu_);
     for (auto found = mounts_.find(key); found != mounts_.end(); found = mounts_.find(key)) {
-      mounted = found->second.lock();
+      mounted = found->second.fs.lock();
       if (mounted == nullptr) {  // the last user is unmounting it
         gone_.Wait(mu_);
         continue;
       }
-      if (Describe(mounted->options()) == Describe(options)) return mounted;
-      return Status::InvalidArgument(fmt::format("{} is mounted with {}; it cannot also be with {}", key,
-                                                 Describe(mounted->options()), Describe(options)));
+      ISOZONE_RETURN_IF_ERROR(CheckSame(key, Describe(mounted->options()), Describe(options)));
+      ISOZONE_RETURN_IF_ERROR(CheckSame(key, found->second.device_options, device_options));
+      return mounted;
     }
     const OpenMode mode = read_only ? OpenMode::kReadOnly : OpenMode::kReadWrite;
     ISOZONE_ASSIGN_OR_RETURN(auto device, OpenDevice(uri, mode));
@@ -61,11 +62,23 @@ class MountTable {
       Forget(key);
     };
     mounted = std::shared_ptr<FileSystem>(made.release(), unmount);
-    mounts_.emplace(key, mounted);
+    mounts_.emplace(key, Mounted{mounted, device_options});
     return mounted;
   }
 
  private:
+  struct Mounted {
+    std::weak_ptr<FileSystem> fs;
+    std::string device_options;  // as they were given
+  };
+
+  static Status CheckSame(std::string_view device, std::string_view mounted, std::string_view wanted) {
+    if (mounted == wanted) return Status::Ok();
+    const auto text = [](std::string_view options) { return options.empty() ? "no options of the device" : options; };
+    return Status::InvalidArgument(
+        fmt::format("{} is mounted with {}; it cannot also be with {}", device, text(mounted), text(wanted)));
+  }
+
   void Forget(const std::string& key) {
     const MutexLock lock(mu_);
     mounts_.erase(key);
@@ -74,7 +87,7 @@ class MountTable {
 
   Mutex mu_;
   CondVar gone_;
-  std::map<std::string, std::weak_ptr<FileSystem>> mounts_ ISOZONE_GUARDED_BY(mu_);  // until they are unmounted
+  std::map<std::string, Mounted> mounts_ ISOZONE_GUARDED_BY(mu_);  // until they are unmounted
 };
 
 }  // namespace

@@ -9,7 +9,7 @@ Json GeometryJson(const DeviceGeometry& geometry) {
           {"zone_size", geometry.zone_size},           {"zone_capacity", geometry.zone_capacity},
           {"max_open_zones", geometry.max_open_zones}, {"max_active_zones", geometry.max_active_zones},
           {"max_transfer", geometry.max_transfer},     {"max_append", geometry.max_append},
-          {"optimal_write", geometry.optimal_write}};
+          {"optimal_write", geometry.optimal_write},   {"fua_covers_zone", geometry.fua_covers_zone}};
 }
 
 Json CountersJson(const DeviceCounters& counters) {
