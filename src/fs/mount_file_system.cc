@@ -121,6 +121,7 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   pool_options.want_checkpoint = [c = core.get()] { return c->journal->WantCheckpoint(); };
   pool_options.checkpoint_pending = [c = core.get()](uint64_t number) { return c->journal->CheckpointPending(number); };
   pool_options.want_space = [c = core.get()] { c->collector->Wake(); };
+  pool_options.want_pace = [c = core.get()] { c->collector->Hurry(); };
   ISOZONE_ASSIGN_OR_RETURN(core->pool, ZonePool::Create(*core->device, std::move(pool_options)));
   core->device->OnRefusal([pool = core->pool.get()] { pool->NoteRefusal(); });
   GcOptions gc = options.gc;

@@ -270,12 +270,14 @@ struct ZonePool::Impl {
   int64_t durable_again_ns ISOZONE_GUARDED_BY(mu) = 0;   // not to be called before
   std::thread thread;                                    // touched by Start and Stop only
   uint32_t space_makers ISOZONE_GUARDED_BY(mu) = 0;      // zones leased, or waited for, to make space
+  uint32_t collecting ISOZONE_GUARDED_BY(mu) = 0;        // of these: the collector's
+  uint32_t paced ISOZONE_GUARDED_BY(mu) = 0;             // users that wait for what makes space
   uint32_t metadata_reserve ISOZONE_GUARDED_BY(mu) = 0;  // zones in all: ReserveForMetadata
   std::atomic<bool> is_tight{false};                     // writing costs something
   bool reset_at_once ISOZONE_GUARDED_BY(mu) = true;
   uint32_t undurable_finishes ISOZONE_GUARDED_BY(mu) = 0;  // begun, and waiting for make_durable
-  bool refused ISOZONE_GUARDED_BY(mu) = false;            // by the device, which has not been looked at since
-  bool data_token_wanted ISOZONE_GUARDED_BY(mu) = false;  // data went where it does not belong, for want of one
+  bool refused ISOZONE_GUARDED_BY(mu) = false;             // by the device, which has not been looked at since
+  bool data_token_wanted ISOZONE_GUARDED_BY(mu) = false;   // data went where it does not belong, for want of one
   bool started ISOZONE_GUARDED_BY(mu) = false;
   bool stopping ISOZONE_GUARDED_BY(mu) = false;
 };
@@ -317,9 +319,12 @@ Result<ZoneLease> ZonePool::Impl::Acquire(const ZoneRequest& request) {
   }
   const MutexLock lock(mu);
   const uint32_t maker = MakesSpace(request) ? 1 : 0;
+  const uint32_t collector = request.gc ? 1 : 0;
   space_makers += maker;
+  collecting += collector;
   auto granted = GrantWhenPossible(ClassOf(request), [&]() ISOZONE_REQUIRES(mu) { return TryPlace(request); });
   space_makers -= maker;
+  collecting -= collector;
   return granted;
 }
 
@@ -610,6 +615,7 @@ ZoneLease ZonePool::Impl::GrantTo(const ZoneRequest& request, ZoneId zone, bool 
   if (MakesSpace(request)) {
     leases.at(zone).makes_space = true;
     ++space_makers;
+    collecting += request.gc ? 1 : 0;
   }
   return lease;
 }
@@ -694,12 +700,11 @@ bool ZonePool::Impl::RevokeIdleLease(Lack lack, BudgetClass c) {
 Status ZonePool::Impl::NothingLeft(Lack lack) const {
   if (!durable_error.ok() && !table.dead().empty()) return durable_error.WithContext("no zone can be reset");
   if (lack != Lack::kSpace) {
-    return Status::NoSpace(
-        fmt::format("all {} active zones that the device allows are in use: {} for metadata, {} for logs, {} for garbage "
-                    "collection, {} for data, {} by others",
-                    device.geometry().max_active_zones, active.used(BudgetClass::kMetadata),
-                    active.used(BudgetClass::kLog), active.used(BudgetClass::kGc), active.used(BudgetClass::kData),
-                    active.withheld()));
+    return Status::NoSpace(fmt::format(
+        "all {} active zones that the device allows are in use: {} for metadata, {} for logs, {} for garbage "
+        "collection, {} for data, {} by others",
+        device.geometry().max_active_zones, active.used(BudgetClass::kMetadata), active.used(BudgetClass::kLog),
+        active.used(BudgetClass::kGc), active.used(BudgetClass::kData), active.withheld()));
   }
   return Status::NoSpace(
       fmt::format("the device is full: {} bytes of files on {}, {} empty zones left, which are kept "
@@ -789,6 +794,7 @@ void ZonePool::Impl::EraseLease(ZoneId zone) {
   space_makers -= lease.mapped().makes_space ? 1 : 0;
   // What the collector leaves is anybody's, and its own share free for the next zone.
   const bool collectors = lease.mapped().budget_class == BudgetClass::kGc;
+  collecting -= collectors ? 1 : 0;
   if (collectors && active_tokens.erase(zone) != 0) active_tokens.emplace(zone, active.Adopt(BudgetClass::kData));
 }
 
@@ -1293,6 +1299,7 @@ GcSpace ZonePool::Impl::SpaceForGc() const {
   const uint32_t coming = table.empty().size() + totals.resetting;
   space.free = totals.free + totals.dead_in_idle + totals.resetting * capacity - std::min(coming, kept) * capacity;
   space.wanted = rounds.wanted();
+  space.paced = paced > 0 && space_makers == collecting;
   return space;
 }
 
@@ -1327,7 +1334,10 @@ void ZonePool::Impl::Pace(uint64_t bytes) {
     const int64_t now_ns = MonotonicNs();
     if (began_ns == 0) began_ns = now_ns;
     if (now_ns - began_ns >= WritePace::kLongestWaitNs) break;
+    ++paced;
+    if (space_makers == collecting && options.want_pace) options.want_pace();
     changed.WaitUntil(mu, began_ns + WritePace::kLongestWaitNs);
+    --paced;
   }
   if (began_ns != 0) pace_ns.Add(static_cast<uint64_t>(MonotonicNs() - began_ns));
 }

@@ -164,6 +164,8 @@ class ZonePool {
     std::function<bool(uint64_t)> checkpoint_pending = {};
     // Somebody waits for space. Short, no call back into the pool. Empty: there is no collector.
     std::function<void()> want_space = {};
+    // A user is held up until the collector has written more (GcSpace::paced). Short, no call back into the pool.
+    std::function<void()> want_pace = {};
   };
 
   // Reads the zone report. kInvalidArgument: too few (active) zones, or an unknown policy (naming the known ones).

@@ -58,6 +58,35 @@ TEST_F(ZonePoolPaceTest, TheCollectorMakesSpaceToo) {
   EXPECT_EQ(Waits(), 1U);
 }
 
+// Its rests would be the user's waits.
+TEST_F(ZonePoolPaceTest, WhoIsPacedByTheCollectorAloneTellsItSo) {
+  OpenTight();
+  ZoneLease collector = MustAcquire(kCollector);
+  std::atomic<bool> over = false;
+  const std::jthread user([&] {
+    while (!over) pool_->PaceLog(kMiB);
+  });
+  while (!pool_->SpaceForGc().paced) std::this_thread::yield();
+  EXPECT_GT(pace_wanted_, 0);
+  EXPECT_FALSE(pool_->SpaceForGc().wanted);
+  over = true;
+}
+
+TEST_F(ZonePoolPaceTest, WhoIsPacedByCompactionTooLeavesTheCollectorItsRests) {
+  OpenTight();
+  ZoneLease collector = MustAcquire(kCollector);
+  ZoneLease compaction = MustAcquireToCompact();
+  std::atomic<bool> over = false;
+  const std::jthread user([&] {
+    while (!over) pool_->PaceLog(kMiB);
+  });
+  for (uint64_t waits = Waits(); Waits() < waits + 2;) EXPECT_FALSE(pool_->SpaceForGc().paced);
+  EXPECT_EQ(pace_wanted_, 0);
+  compaction.Release();
+  while (!pool_->SpaceForGc().paced) std::this_thread::yield();
+  over = true;
+}
+
 TEST_F(ZonePoolPaceTest, AWaitEndsWithTheLastWhoMakesSpace) {
   OpenTight();
   ZoneLease compaction = MustAcquireToCompact();

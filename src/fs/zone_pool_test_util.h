@@ -198,7 +198,8 @@ class ZonePoolTest : public testing::Test {
                                         },
                                     .want_checkpoint = [this] { return ++checkpoints_wanted_; },
                                     .checkpoint_pending = [this](uint64_t) { return checkpoint_pending_.load(); },
-                                    .want_space = [this] { ++space_wanted_; }});
+                                    .want_space = [this] { ++space_wanted_; },
+                                    .want_pace = [this] { ++pace_wanted_; }});
     ASSERT_TRUE(pool.ok()) << pool.status().ToString();
     pool_ = std::move(*pool);
     lent_ = 0;
@@ -275,6 +276,7 @@ class ZonePoolTest : public testing::Test {
 
   std::atomic<int> durable_calls_ = 0;
   std::atomic<int> space_wanted_ = 0;
+  std::atomic<int> pace_wanted_ = 0;
   std::atomic<uint64_t> checkpoints_wanted_ = 0;
   std::atomic<bool> checkpoint_pending_ = false;
   uint32_t lent_ = 0;  // zones that AcquireMetadata gave

@@ -94,6 +94,13 @@ void Collector::Stop() {
 void Collector::Wake() {
   const MutexLock lock(mu_);
   wanted_ = true;
+  hurry_ = true;
+  wake_.SignalAll();
+}
+
+void Collector::Hurry() {
+  const MutexLock lock(mu_);
+  hurry_ = true;
   wake_.SignalAll();
 }
 
@@ -103,6 +110,7 @@ Status Collector::SetOptions(const GcOptions& options) {
     const MutexLock lock(mu_);
     setting_ = std::move(setting);
     wanted_ = true;  // to look at once
+    hurry_ = true;
     wake_.SignalAll();
   }
   Apply();
@@ -118,7 +126,10 @@ GcStats Collector::Stats() const {
 
 void Collector::BeginWork() {
   const MutexLock lock(mu_);
+  ++asking_;
+  wake_.SignalAll();
   while (working_) idle_.Wait(mu_);
+  --asking_;
   working_ = true;
 }
 
@@ -152,21 +163,40 @@ void Collector::RunInBackground() {
       wanted_ = false;
       if (broken_ || !setting_->scheme->automatic()) continue;
     }
-    BeginWork();
-    while (Round() && store_.Space().wanted) {
+    bool more = true;
+    while (more) {
+      BeginWork();
+      more = Round();
+      EndWork();
+      more = more && GoesOn();
     }
-    EndWork();
   }
 }
 
-bool Collector::Round() {
+bool Collector::GoesOn() const {
   const SettingPtr now = setting();
+  const GcSpace space = store_.Space();
+  return space.wanted || (now->scheme->decides_again() && now->scheme->Due(space));
+}
+
+bool Collector::Round() {
+  Choice choice;
+  choice.setting = setting();
+  const GcScheme& scheme = *choice.setting->scheme;
   BeginLook();
   CopyStats done;
-  Status status;
-  // What could not be moved makes way for the next choice, until something was gained or nothing is left to choose.
-  while (CollectChoice(*now, done, status) && status.ok() && done.bytes_reclaimed == 0 && !stopping()) {
-  }
+  int64_t since_ns = MonotonicNs();
+  const auto next = [&](size_t most) {
+    std::vector<ZoneId> victims = NextBatch(choice, done.bytes_reclaimed, most);
+    since_ns = MonotonicNs();
+    return victims;
+  };
+  const auto pause = [&] {
+    const bool go_on = Rest(scheme, MonotonicNs() - since_ns);
+    since_ns = MonotonicNs();
+    return go_on;
+  };
+  const Status status = Collect(*choice.setting, next, pause, done);
   const bool gained = done.bytes_reclaimed > 0;
   {
     const MutexLock lock(mu_);
@@ -177,28 +207,35 @@ bool Collector::Round() {
   return gained && status.ok() && !stopping();
 }
 
-bool Collector::CollectChoice(const Setting& setting, CopyStats& done, Status& status) {
-  const GcSpace space = store_.Space();
-  if (!setting.scheme->Due(space)) return false;
-  const GcDecision decision = setting.scheme->Decide(space, Candidates());
-  if (decision.victims.empty()) return false;
-  {
-    const MutexLock lock(mu_);
-    stats_.urgency = decision.urgency;
-  }
-  int64_t since_ns = MonotonicNs();
-  const auto pause = [&] {
-    const bool go_on = Rest(decision.urgency, MonotonicNs() - since_ns);
-    since_ns = MonotonicNs();
-    return go_on;
-  };
-  CopyStats copies;
-  status = Collect(setting, decision.victims, pause, copies);
-  done += copies;
-  return true;
+std::vector<ZoneId> Collector::NextBatch(Choice& choice, uint64_t reclaimed, size_t most) {
+  if (choice.victims.empty()) Decide(choice, reclaimed, most);
+  const auto end = choice.victims.begin() + static_cast<ptrdiff_t>(std::min(most, choice.victims.size()));
+  std::vector<ZoneId> batch(choice.victims.begin(), end);
+  choice.victims.erase(choice.victims.begin(), end);
+  return batch;
 }
 
-Status Collector::Collect(const Setting& setting, std::span<const ZoneId> victims, const std::function<bool()>& pause,
+void Collector::Decide(Choice& choice, uint64_t reclaimed, size_t most) {
+  const GcScheme& scheme = *choice.setting->scheme;
+  {
+    const MutexLock lock(mu_);
+    const bool superseded = asking_ > 0 || setting_ != choice.setting;
+    const bool gained = reclaimed > std::exchange(choice.reclaimed, reclaimed);
+    if (gained) ++choice.batches;
+    // What could not be moved makes way for the next choice, until something was gained or nothing is left to choose.
+    const bool enough = !scheme.decides_again() || superseded || choice.batches >= kMostBatches;
+    if (stopping_ || (choice.batches > 0 && enough)) return;
+  }
+  const GcSpace space = store_.Space();
+  if (!scheme.Due(space)) return;
+  choice.victims = scheme.Decide(space, Candidates());
+  if (choice.victims.empty()) return;
+  if (scheme.decides_again()) choice.victims.resize(std::min(most, choice.victims.size()));
+  const MutexLock lock(mu_);
+  stats_.urgency = scheme.Urgency(space);
+}
+
+Status Collector::Collect(const Setting& setting, const ZoneCopier::Next& next, const std::function<bool()>& pause,
                           CopyStats& done) {
   ZoneCopier::Options options;
   options.memory = setting.options.memory;
@@ -207,28 +244,45 @@ Status Collector::Collect(const Setting& setting, std::span<const ZoneId> victim
   options.rules.group_blocks = setting.options.tuning.group_blocks;
   ZoneCopier copier(store_, engine_, options);
   ZoneCopier::Left left;
-  const Status status = copier.Collect(victims, *setting.scheme, pause, done, left);
-  const bool full = status.Is(StatusCode::kNoSpace) || status.Is(StatusCode::kAborted);
-  if (!status.ok()) Log().warn("garbage collection: {}", status.ToString());
-  bool give_up = false;
+  const CopyStats before = Stats().copies;
+  const auto noted_next = [&](size_t most) {
+    Note(before, done, left);
+    return next(most);
+  };
+  const Status status = copier.Collect(noted_next, *setting.scheme, pause, done, left);
+  Note(before, done, left);
+  if (status.ok()) return status;
+  Log().warn("garbage collection: {}", status.ToString());
+  if (status.Is(StatusCode::kNoSpace) || status.Is(StatusCode::kAborted)) return status;
   {
     const MutexLock lock(mu_);
-    for (const ZoneId zone : left.failed) avoided_[zone] = looks_ + kForgiveRounds;
-    for (const ZoneId zone : left.skipped) avoided_[zone] = looks_ + 1;
-    stats_.copies += done;
-    give_up = !status.ok() && !full;
-    broken_ |= give_up;
+    broken_ = true;
   }
-  if (give_up) Apply();
+  Apply();
   return status;
 }
 
-bool Collector::Rest(double urgency, int64_t took_ns) {
+void Collector::Note(const CopyStats& before, const CopyStats& done, ZoneCopier::Left& left) {
   const MutexLock lock(mu_);
+  for (const ZoneId zone : left.failed) avoided_[zone] = looks_ + kForgiveRounds;
+  for (const ZoneId zone : left.skipped) avoided_[zone] = looks_ + 1;
+  left = {};
+  stats_.copies = before;
+  stats_.copies += done;
+}
+
+bool Collector::Rest(const GcScheme& scheme, int64_t took_ns) {
+  {
+    const MutexLock lock(mu_);
+    hurry_ = false;  // whoever waits since before is in the space
+  }
+  const double urgency = scheme.Urgency(store_.Space());
+  const MutexLock lock(mu_);
+  stats_.urgency = urgency;
   if (urgency < 1) {
     const auto rest = static_cast<int64_t>(static_cast<double>(took_ns) * (1 - urgency) / urgency);
     const int64_t until_ns = MonotonicNs() + std::min(rest, kLongestRestNs);
-    while (!stopping_ && !wanted_ && MonotonicNs() < until_ns) wake_.WaitUntil(mu_, until_ns);
+    while (!stopping_ && !hurry_ && asking_ == 0 && MonotonicNs() < until_ns) wake_.WaitUntil(mu_, until_ns);
   }
   return !stopping_;
 }
@@ -251,10 +305,14 @@ Result<CopyStats> Collector::Run(double free_percent, const Progress& progress) 
 Status Collector::RunRound(const Setting& setting, double free_percent, const Progress& progress, CopyStats& done) {
   const GcPlan plan = Plan(/*all=*/true);
   bool cut = plan.space.free_percent() >= free_percent;
-  std::vector<ZoneId> victims;
-  for (const GcCandidate& victim : plan.victims) {
-    if (!cut) victims.push_back(victim.zone);
-  }
+  size_t next = 0;
+  const auto next_victims = [&](size_t most) {
+    std::vector<ZoneId> victims;
+    for (; !cut && next < plan.victims.size() && victims.size() < most; ++next) {
+      victims.push_back(plan.victims[next].zone);
+    }
+    return victims;
+  };
   {
     const MutexLock lock(mu_);
     stats_.urgency = 1;
@@ -264,7 +322,7 @@ Status Collector::RunRound(const Setting& setting, double free_percent, const Pr
     cut |= stopping() || store_.Space().free_percent() >= free_percent;
     return !cut;
   };
-  const Status status = Collect(setting, victims, pause, done);
+  const Status status = Collect(setting, next_victims, pause, done);
   {
     const MutexLock lock(mu_);
     stats_.rounds += done.bytes_read > 0 ? 1 : 0;
@@ -286,9 +344,8 @@ GcPlan Collector::Plan(bool all) const {
     order = now->scheme->Order(candidates);
     plan.urgency = 1;
   } else {
-    GcDecision decision = now->scheme->Decide(plan.space, candidates);
-    plan.urgency = decision.victims.empty() ? 0 : decision.urgency;
-    order = std::move(decision.victims);
+    order = now->scheme->Decide(plan.space, candidates);
+    plan.urgency = order.empty() ? 0 : now->scheme->Urgency(plan.space);
   }
   std::map<ZoneId, const GcCandidate*> by_zone;
   for (const GcCandidate& candidate : candidates) by_zone[candidate.zone] = &candidate;

@@ -3,8 +3,12 @@
 //
 //   round    one look, and the victims that came of it. Whoever waits for space wakes the collector, and is told by the
 //            end of a round whether waiting makes sense (GcStore::EndRound).
-//   pace     urgency u of the scheme, 0..1: after each window of copies the collector rests (1 - u) / u times as long as
-//            the window took. Its requests rank below all others (IoClass::kGc), with their share.
+//   batch    The victims that are copied together. After each the scheme decides again, by the space and the zones of
+//            then (GcScheme::decides_again), until nothing is left to do. A round ends at the latest after kMostBatches, so
+//            that what was left aside is looked at again, and as soon as somebody else has something to collect.
+//   pace     urgency u of the scheme, 0..1, by the space of the moment: after each window of copies the collector rests
+//            (1 - u) / u times as long as the window took. Its requests rank below all others (IoClass::kGc), with their
+//            share. Whoever begins to wait for it ends the rest, and who has ended waiting brings the rests back.
 //   failure  Where files cannot be told of their new places (a read-only file system) the collector gives up for good;
 //            what it copied is dead, and files are where they were. A victim that could not be read or copied is not
 //            tried again for kForgiveRounds rounds; what cannot be moved now (a file is being written) makes way for the
@@ -57,6 +61,7 @@ struct GcPlan {
 class Collector {
  public:
   static constexpr uint64_t kForgiveRounds = 64;
+  static constexpr uint32_t kMostBatches = 16;
 
   // kInvalidArgument: an unknown scheme.
   static Result<std::unique_ptr<Collector>> Create(GcStore& store, IoEngine& engine, const GcOptions& options);
@@ -71,9 +76,11 @@ class Collector {
   void Stop();
   // Somebody waits for space. Short.
   void Wake();
+  // Somebody waits for the collector to go on with what it is doing. Ends its rest. Short.
+  void Hurry();
 
   // Collects now, whatever the space, in the caller's thread: all there is, in the scheme's order, until `free_percent`
-  // is free; nothing, where it is. Waits for a round that is under way. `progress` (may be empty) is called after each
+  // is free; nothing, where it is. Waits for a batch that is under way. `progress` (may be empty) is called after each
   // window, and when victims are done, with what is done and the bytes of all victims to be copied; false: stop. kAborted
   // after Stop.
   using Progress = std::function<bool(const CopyStats& done, uint64_t bytes_to_copy)>;
@@ -105,17 +112,29 @@ class Collector {
   std::vector<GcCandidate> Candidates() const;
 
   void RunInBackground();
+  // What a round has chosen.
+  struct Choice {
+    SettingPtr setting;
+    std::vector<ZoneId> victims;  // not collected yet, in order
+    uint64_t reclaimed = 0;       // bytes, before the last decision
+    uint32_t batches = 0;         // that gained something
+  };
   // One automatic round. True: it gained something, and there may be more.
   bool Round();
-  // Collects what the scheme chooses now. False: it chose nothing.
-  bool CollectChoice(const Setting& setting, CopyStats& done, Status& status);
+  // There may be more to do at once.
+  bool GoesOn() const;
+  // The next victims of a round that has gained `reclaimed` bytes so far.
+  std::vector<ZoneId> NextBatch(Choice& choice, uint64_t reclaimed, size_t most);
+  void Decide(Choice& choice, uint64_t reclaimed, size_t most);
   // The round of Run.
   Status RunRound(const Setting& setting, double free_percent, const Progress& progress, CopyStats& done);
   // `done`: nothing so far.
-  Status Collect(const Setting& setting, std::span<const ZoneId> victims, const std::function<bool()>& pause,
+  Status Collect(const Setting& setting, const ZoneCopier::Next& next, const std::function<bool()>& pause,
                  CopyStats& done);
+  // Counts what was done since `before`, and leaves aside what could not be done.
+  void Note(const CopyStats& before, const CopyStats& done, ZoneCopier::Left& left);
   // After a window that took `took_ns`. False: stop.
-  bool Rest(double urgency, int64_t took_ns);
+  bool Rest(const GcScheme& scheme, int64_t took_ns);
   void BeginLook();
   // One round at a time.
   void BeginWork();
@@ -130,7 +149,9 @@ class Collector {
   CondVar idle_;  // for who waits for a round to end
   SettingPtr setting_ ISOZONE_GUARDED_BY(mu_);
   bool working_ ISOZONE_GUARDED_BY(mu_) = false;
-  bool wanted_ ISOZONE_GUARDED_BY(mu_) = false;
+  bool wanted_ ISOZONE_GUARDED_BY(mu_) = false;  // a look, as soon as the round under way has ended
+  bool hurry_ ISOZONE_GUARDED_BY(mu_) = false;   // no rest now
+  uint32_t asking_ ISOZONE_GUARDED_BY(mu_) = 0;  // who waits for the work under way to end
   bool started_ ISOZONE_GUARDED_BY(mu_) = false;
   bool stopping_ ISOZONE_GUARDED_BY(mu_) = false;
   bool broken_ ISOZONE_GUARDED_BY(mu_) = false;  // files can no longer be moved

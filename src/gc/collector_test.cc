@@ -81,6 +81,11 @@ class FakeStore final : public GcStore {
     const std::lock_guard lock(mu_);
     DeleteLocked(file);
   }
+  void DeleteLocked(uint64_t file) {
+    files_.erase(file);
+    if (!reset_at_once) return;
+    for (uint32_t zone = 0; zone < kZones; ++zone) ResetIfDead(zone);
+  }
 
   // Every file reads as it was written.
   void ExpectIntact() {
@@ -127,6 +132,8 @@ class FakeStore final : public GcStore {
     std::unique_lock lock(mu_);
     changed_.wait(lock, predicate);
   }
+  // In any round. The mutex is held.
+  bool HasGained() const { return std::count(gained.begin(), gained.end(), true) > 0; }
   template <typename Function>
   void Locked(Function function) {
     const std::lock_guard lock(mu_);
@@ -146,6 +153,7 @@ class FakeStore final : public GcStore {
     space.free = free_percent ? static_cast<uint64_t>(static_cast<double>(space.capacity) * *free_percent / 100)
                               : space.empty_zones * kCapacity;
     space.wanted = wanted;
+    space.paced = paced;
     return space;
   }
   std::vector<GcCandidate> Candidates() const override {
@@ -192,6 +200,7 @@ class FakeStore final : public GcStore {
     ISOZONE_RETURN_IF_ERROR(commit_error);
     Outcome outcome;
     for (const GcMove& move : moves) (MoveOne(move) ? outcome.moved : outcome.dropped) += move.length;
+    if (after_commit) after_commit();
     return outcome;
   }
   void GiveUp(std::span<const GcMove> moves) override {
@@ -225,6 +234,7 @@ class FakeStore final : public GcStore {
 
   // --- What the test decides; under Locked() while a collector runs ---
   bool wanted = false;
+  bool paced = false;
   std::optional<double> free_percent;
   uint32_t most_empty = kZones;
   std::set<uint32_t> unmovable;
@@ -233,6 +243,7 @@ class FakeStore final : public GcStore {
   int corrupt_writes = 0;              // the next so many copies are not what was to be written
   int writes_before_no_space = -1;     // -1: never
   std::function<void()> before_write;  // without the mutex
+  std::function<void()> after_commit;  // with it
   // --- What it looks at ---
   std::vector<bool> gained;  // of each round
   std::vector<uint32_t> tried;
@@ -365,11 +376,6 @@ class FakeStore final : public GcStore {
     if (z.held || z.writing || z.written == 0 || Valid(zone) > 0) return;
     EXPECT_EQ(Submit(DeviceOp::kReset, Start(zone), {}), DeviceStatus::kSuccess);
     z = Zone();
-  }
-  void DeleteLocked(uint64_t file) {
-    files_.erase(file);
-    if (!reset_at_once) return;
-    for (uint32_t zone = 0; zone < kZones; ++zone) ResetIfDead(zone);
   }
   bool MoveOne(const GcMove& move) {
     const auto found = files_.find(move.file);
@@ -753,11 +759,125 @@ TEST_F(CollectorTest, CollectsByItselfWhenSpaceRunsLow) {
   store_.free_percent = 1;
   const auto collector = Make();
   collector->Start();
-  store_.WaitUntil([&] { return std::count(store_.gained.begin(), store_.gained.end(), true) > 0; });
+  store_.WaitUntil([&] { return store_.HasGained(); });
   collector->Stop();
   EXPECT_TRUE(store_.IsEmpty(0));
   EXPECT_GE(collector->Stats().rounds, 1u);
   EXPECT_EQ(collector->Stats().urgency, 0);
+  store_.ExpectIntact();
+}
+
+// One victim at a time, of eight zones that are worth it.
+class CollectorBatchTest : public CollectorTest {
+ protected:
+  CollectorBatchTest() {
+    for (uint32_t zone = 0; zone < kFull; ++zone)
+      store_.Fill(zone, {{zone, 0, kBlock}, {100 + zone, kSegment, kBlock}});
+    store_.free_percent = 1;
+  }
+  static GcOptions OneAtATime(const std::string& scheme) {
+    GcOptions options = Named(scheme);
+    options.memory = 8 * kMiB;
+    return options;
+  }
+  static constexpr uint32_t kFull = 8;
+};
+
+TEST_F(CollectorBatchTest, StopsWhenEnoughIsFree) {
+  for (const char* scheme : {"isozone", "zenfs+", "full", "lsm-zgc"}) {
+    SCOPED_TRACE(scheme);
+    store_.Locked([&] {
+      store_.tried.clear();
+      store_.gained.clear();
+      store_.free_percent = 1;
+      store_.after_commit = [&] { store_.free_percent = 50; };  // somebody has deleted a database
+    });
+    const auto collector = Make(OneAtATime(scheme));
+    collector->Start();
+    store_.WaitUntil([&] { return !store_.gained.empty(); });
+    collector->Stop();
+    EXPECT_EQ(store_.tried.size(), 1u);
+    store_.ExpectIntact();
+  }
+}
+
+TEST_F(CollectorBatchTest, ChoosesByWhatIsAliveNow) {
+  store_.after_commit = [&] {
+    store_.after_commit = nullptr;
+    store_.DeleteLocked(107);  // so the last one becomes the best
+  };
+  const auto collector = Make(OneAtATime("isozone"));
+  collector->Start();
+  store_.WaitUntil([&] { return store_.tried.size() >= 2; });
+  collector->Stop();
+  EXPECT_EQ(store_.tried[0], 0u);
+  EXPECT_EQ(store_.tried[1], 7u);
+  store_.ExpectIntact();
+}
+
+// What the papers decide for a look is collected in one go.
+TEST_F(CollectorBatchTest, WhoLooksOnceDecidesOnce) {
+  for (const char* scheme : {"zenfs", "lifetime"}) {
+    SCOPED_TRACE(scheme);
+    store_.Locked([&] {
+      store_.tried.clear();
+      store_.gained.clear();
+      store_.free_percent = 1;
+      store_.after_commit = [&] { store_.free_percent = 50; };
+    });
+    for (uint32_t zone = 0; zone < kZones; ++zone) {
+      if (store_.IsEmpty(zone)) store_.Fill(zone, {{200 + zone, 0, kBlock}});
+      if (store_.Space().empty_zones < 3) break;
+    }
+    const auto collector = Make(OneAtATime(scheme));
+    collector->Start();
+    collector->Wake();
+    store_.WaitUntil([&] { return !store_.gained.empty(); });
+    collector->Stop();
+    EXPECT_GT(store_.tried.size(), 1u);
+    store_.ExpectIntact();
+  }
+}
+
+// While five victims are missing.
+TEST_F(CollectorBatchTest, HasHasteOnlyWhileSomebodyWaits) {
+  store_.free_percent = 60;
+  store_.wanted = true;
+  store_.after_commit = [&] { store_.wanted = false; };
+  GcOptions options = OneAtATime("isozone");
+  options.tuning.start_percent = 90;
+  const auto collector = Make(options);
+  std::vector<double> urgencies;
+  store_.before_write = [&] { urgencies.push_back(collector->Stats().urgency); };
+  collector->Start();
+  collector->Wake();
+  store_.WaitForRounds(1);
+  collector->Stop();
+  ASSERT_GE(urgencies.size(), 4u);
+  EXPECT_EQ(urgencies[0], 1);
+  EXPECT_LT(urgencies[3], 0.5);
+  store_.ExpectIntact();
+}
+
+TEST_F(CollectorBatchTest, DoesNotRestWhileAUserIsPacedByItAlone) {
+  store_.free_percent = 60;
+  store_.paced = true;
+  store_.after_commit = [&] { store_.paced = store_.tried.size() < 2; };
+  GcOptions options = OneAtATime("isozone");
+  options.tuning.start_percent = 90;
+  const auto collector = Make(options);
+  std::vector<double> urgencies;
+  store_.before_write = [&] {
+    urgencies.push_back(collector->Stats().urgency);
+    collector->Hurry();
+  };
+  collector->Start();
+  store_.WaitForRounds(1);
+  collector->Stop();
+  ASSERT_GE(urgencies.size(), 6u);
+  EXPECT_EQ(urgencies[0], 1);
+  EXPECT_EQ(urgencies[2], 1);
+  EXPECT_LT(urgencies[5], 0.5);
   store_.ExpectIntact();
 }
 
@@ -810,7 +930,7 @@ TEST_F(CollectorTest, WhereDeadZonesWaitTheyAreResetWhenTheSchemeChoosesThem) {
   }
   EXPECT_FALSE(store_.IsEmpty(0)) << "there is space";
   store_.Locked([&] { store_.free_percent = 9; });
-  store_.WaitUntil([&] { return store_.gained.back(); });
+  store_.WaitUntil([&] { return store_.HasGained(); });
   EXPECT_TRUE(store_.IsEmpty(0));
   collector->Stop();
   EXPECT_EQ(collector->Stats().copies.zones, 1u);
@@ -872,7 +992,7 @@ TEST_F(CollectorTest, NoSpaceIsNoReasonToGiveUp) {
   store_.WaitForRounds(1);
   store_.Locked([&] { store_.writes_before_no_space = -1; });
   collector->Wake();
-  store_.WaitUntil([&] { return store_.gained.back(); });
+  store_.WaitUntil([&] { return store_.HasGained(); });
   EXPECT_TRUE(store_.attached);
   collector->Stop();
   EXPECT_TRUE(store_.IsEmpty(0));

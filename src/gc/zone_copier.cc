@@ -295,30 +295,36 @@ Status ZoneCopier::Settle(Victim& victim, bool stopped, CopyStats& stats, Left& 
   return status;
 }
 
-Status ZoneCopier::Collect(std::span<const ZoneId> zones, const GcScheme& scheme, const std::function<bool()>& pause,
+std::vector<ZoneCopier::Victim> ZoneCopier::Take(std::span<const ZoneId> zones, const GcScheme& scheme,
+                                                 CopyStats& stats, Left& left) {
+  std::list<Victim> planned;
+  for (const ZoneId zone : zones) {
+    const auto held = store_.Hold(zone);
+    if (!held) {
+      left.skipped.push_back(zone);
+      continue;
+    }
+    Victim& victim = planned.emplace_back();
+    victim.zone = *held;
+    victim.start = engine_.device().geometry().ZoneStart(zone).value();
+    if (victim.zone.valid == 0 || Plan(scheme, victim)) continue;
+    ++stats.skipped_zones;
+    left.skipped.push_back(zone);
+    store_.LetGo(zone);
+    planned.pop_back();
+  }
+  return {std::make_move_iterator(planned.begin()), std::make_move_iterator(planned.end())};
+}
+
+Status ZoneCopier::Collect(const Next& next, const GcScheme& scheme, const std::function<bool()>& pause,
                            CopyStats& stats, Left& left) {
   const auto writer = store_.MakeWriter();
   Status status;
   bool go_on = true;
-  for (size_t next = 0; next < zones.size() && status.ok() && go_on;) {
-    std::list<Victim> planned;
-    const size_t together = Together();
-    for (; next < zones.size() && planned.size() < together; ++next) {
-      const auto held = store_.Hold(zones[next]);
-      if (!held) {
-        left.skipped.push_back(zones[next]);
-        continue;
-      }
-      Victim& victim = planned.emplace_back();
-      victim.zone = *held;
-      victim.start = engine_.device().geometry().ZoneStart(zones[next]).value();
-      if (victim.zone.valid == 0 || Plan(scheme, victim)) continue;
-      ++stats.skipped_zones;
-      left.skipped.push_back(zones[next]);
-      store_.LetGo(zones[next]);
-      planned.pop_back();
-    }
-    std::vector<Victim> victims(std::make_move_iterator(planned.begin()), std::make_move_iterator(planned.end()));
+  while (status.ok() && go_on) {
+    const std::vector<ZoneId> zones = next(Together());
+    if (zones.empty()) break;
+    std::vector<Victim> victims = Take(zones, scheme, stats, left);
     for (Victim& victim : victims) {
       for (Segment& segment : victim.segments) {
         segment.victim = &victim;

@@ -1,7 +1,8 @@
 // ZoneCopier: moves what is valid out of victims.
 //
-//   victims   a, b, c, ...         read together; one by one where there are not empty zones for the survivors of all of
-//                                  them, so that each pays for the next
+//   victims   a, b, c, ...         a batch, read together; one by one where there are not empty zones for the survivors
+//                                  of all of them, so that each pays for the next. The zones of the survivors are kept
+//                                  from batch to batch
 //   window    a segment of each    (2 MiB), as much as the memory allows
 //
 //        read window 1 | check, write, verify window 1
@@ -70,11 +71,15 @@ class ZoneCopier {
     std::vector<ZoneId> skipped;  // no candidate any more, or something in it is not to be moved now
   };
 
-  // Moves what is valid in `zones` to other zones. `scheme`: how to read, and what survivors become. `pause` is called
-  // after each window, and when files have their copies; false: stop, and give up what is not whole once the window that
-  // was read ahead is copied. An error: of the store.
-  Status Collect(std::span<const ZoneId> zones, const GcScheme& scheme, const std::function<bool()>& pause,
-                 CopyStats& stats, Left& left);
+  // The victims to be collected next, together; at most so many. None: that was all.
+  using Next = std::function<std::vector<ZoneId>(size_t most)>;
+
+  // Moves what is valid in the zones that `next` names to other zones; what it was called for before is settled then, and in
+  // `stats` and `left`. `scheme`: how to read, and what survivors become. `pause` is called after each window, and when
+  // files have their copies; false: stop, and give up what is not whole once the window that was read ahead is copied. An
+  // error: of the store.
+  Status Collect(const Next& next, const GcScheme& scheme, const std::function<bool()>& pause, CopyStats& stats,
+                 Left& left);
 
  private:
   struct Victim;
@@ -88,6 +93,8 @@ class ZoneCopier {
   Status CopyClass(DataClass data, std::span<Segment*> segments, GcWriter& writer, CopyStats& stats);
   // Those of `moves` that do not read back as they were written.
   std::vector<GcMove> Verify(std::span<const GcBlocks> written, std::span<const GcMove> moves, CopyStats& stats);
+  // Holds those of `zones` that can be moved now.
+  std::vector<Victim> Take(std::span<const ZoneId> zones, const GcScheme& scheme, CopyStats& stats, Left& left);
   // Lets files have the copies of a victim that was copied whole, or gives them up. Counts it.
   Status Settle(Victim& victim, bool stopped, CopyStats& stats, Left& left);
   size_t WindowSize() const;  // segments

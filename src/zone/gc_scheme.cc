@@ -56,7 +56,7 @@ class NoGc : public GcScheme {
   int64_t interval_ns() const override { return 10 * kSecondNs; }
   bool automatic() const override { return false; }
   bool Due(const GcSpace&) const override { return false; }
-  GcDecision Choose(const GcSpace&, std::span<const GcCandidate>) const override { return {}; }
+  std::vector<ZoneId> Choose(const GcSpace&, std::span<const GcCandidate>) const override { return {}; }
   std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const override {
     return ZonesOf(SortedBy(candidates, [](const GcCandidate& c) { return c.valid; }));
   }
@@ -68,13 +68,13 @@ class ZenfsGc : public GcScheme {
   std::string_view name() const override { return "zenfs"; }
   int64_t interval_ns() const override { return 10 * kSecondNs; }
   bool Due(const GcSpace& space) const override { return space.free_percent() <= start_; }
-  GcDecision Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
+  std::vector<ZoneId> Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
     const double threshold = 100 - kSlope * (start_ - space.free_percent());
     Candidates chosen;
     for (const GcCandidate& c : candidates) {
       if (c.full && Garbage(c) > threshold) chosen.push_back(c);
     }
-    return {ZonesOf(SortedBy(chosen, [](const GcCandidate&) { return 0; })), 1};
+    return ZonesOf(SortedBy(chosen, [](const GcCandidate&) { return 0; }));
   }
   std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const override {
     return ZonesOf(SortedBy(candidates, [](const GcCandidate&) { return 0; }));
@@ -92,9 +92,10 @@ class ZenfsPlusGc : public GcScheme {
   std::string_view name() const override { return minor_ ? "zenfs+" : "full"; }
   int64_t interval_ns() const override { return kSecondNs / 10; }
   bool resets_at_once() const override { return minor_; }
+  bool decides_again() const override { return true; }
   bool Due(const GcSpace& space) const override { return space.free_percent() < start_; }
-  GcDecision Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
-    return {Enough(Sorted(candidates), Missing(space, start_)), 1};
+  std::vector<ZoneId> Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
+    return Enough(Sorted(candidates), Missing(space, start_));
   }
   std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const override {
     return ZonesOf(Sorted(candidates));
@@ -115,7 +116,7 @@ class LifetimeGc : public GcScheme {
   std::string_view name() const override { return "lifetime"; }
   int64_t interval_ns() const override { return kSecondNs; }
   bool Due(const GcSpace& space) const override { return space.empty_percent() < start_; }
-  GcDecision Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
+  std::vector<ZoneId> Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
     const double empty = space.empty_percent();
     const uint32_t most = dynamic_ ? std::max(1U, space.zones / (1 + space.empty_zones)) : 1;           // equation 1
     const int deepest = dynamic_ ? std::max(1, static_cast<int>(kQueues / (1 + empty / 5))) : kQueues;  // equation 2
@@ -123,7 +124,7 @@ class LifetimeGc : public GcScheme {
     for (const GcCandidate& c : Sorted(candidates)) {
       if (QueueOf(c) <= deepest && victims.size() < most) victims.push_back(c.zone);
     }
-    return {victims, 1};
+    return victims;
   }
   std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const override {
     return ZonesOf(Sorted(candidates));
@@ -150,10 +151,11 @@ class LsmZgc : public GcScheme {
   std::string_view name() const override { return "lsm-zgc"; }
   int64_t interval_ns() const override { return kSecondNs; }
   bool reads_segments() const override { return true; }
+  bool decides_again() const override { return true; }
   ZoneHeat Survivor(ZoneHeat victim, bool cold_segment) const override { return SurvivorHeat(victim, cold_segment); }
   bool Due(const GcSpace& space) const override { return space.free_percent() < start_; }
-  GcDecision Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
-    return {Enough(Sorted(candidates), Missing(space, start_)), 1};
+  std::vector<ZoneId> Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
+    return Enough(Sorted(candidates), Missing(space, start_));
   }
   std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const override {
     return ZonesOf(Sorted(candidates));
@@ -170,24 +172,26 @@ class LsmZgc : public GcScheme {
 // soon counts more than it weighs, as copying it is in vain: of short lifetimes and upper levels most of all.
 //
 // Urgency grows from 0 at `start` to 1 where a quarter of `start` is left: so the collector takes, at any time, just the
-// part of the device that keeps the space where it is, and is never the cause of a sudden stall.
+// part of the device that keeps the space where it is, and is never the cause of a sudden stall. A user that is held up
+// until the collector has written more ends its rests, but does not make it take what is not worth it.
 class IsozoneGc : public GcScheme {
  public:
   explicit IsozoneGc(const GcTuning& tuning) : start_(tuning.start_percent.value_or(10)) {}
   std::string_view name() const override { return "isozone"; }
   int64_t interval_ns() const override { return kSecondNs / 10; }
   ZoneHeat Survivor(ZoneHeat victim, bool /*cold_segment*/) const override { return SurvivorHeat(victim, true); }
+  bool decides_again() const override { return true; }
+  double Urgency(const GcSpace& space) const override { return space.paced ? 1 : Need(space); }
   double throttle_below() const override { return kThrottle * start_; }
   bool Due(const GcSpace& space) const override { return space.free_percent() < start_ || space.wanted; }
-  GcDecision Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
-    const double urgency =
-        space.wanted ? 1 : std::clamp((start_ - space.free_percent()) / (start_ * (1 - kAllOut)), kLeast, 1.0);
+  std::vector<ZoneId> Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
+    const double need = Need(space);
     Candidates chosen;
     for (const GcCandidate& c : candidates) {
       // While there is time, only what is worth it: zones that have lost enough.
-      if (urgency >= 1 || c.utilisation() * Impatience(c) <= kWorth + urgency * (1 - kWorth)) chosen.push_back(c);
+      if (need >= 1 || c.utilisation() * Impatience(c) <= kWorth + need * (1 - kWorth)) chosen.push_back(c);
     }
-    return {Enough(Sorted(chosen), std::max(0.0, Missing(space, start_))), urgency};
+    return Enough(Sorted(chosen), std::max(0.0, Missing(space, start_)));
   }
   std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const override {
     return ZonesOf(Sorted(candidates));
@@ -198,6 +202,10 @@ class IsozoneGc : public GcScheme {
   static constexpr double kAllOut = 0.25;   // of start_: with less free, without rest
   static constexpr double kLeast = 0.05;
   static constexpr double kWorth = 0.3;  // utilisation up to which a zone is collected as soon as space runs low
+  double Need(const GcSpace& space) const {
+    if (space.wanted) return 1;
+    return std::clamp((start_ - space.free_percent()) / (start_ * (1 - kAllOut)), kLeast, 1.0);
+  }
   // How much dearer copying is than it looks.
   static double Impatience(const GcCandidate& c) {
     if (c.data.heat != kNewDataHeat) return 1;  // it has survived before

@@ -57,6 +57,7 @@ struct GcSpace {
   uint64_t capacity = 0;  // bytes of these zones
   uint64_t free = 0;      // bytes that can be written: empty zones, those being reset, the rest of partly written ones
   bool wanted = false;    // somebody waits for space
+  bool paced = false;     // a user is held up until the collector, and nobody else, has written more
   double free_percent() const {
     return capacity == 0 ? 0 : 100.0 * static_cast<double>(free) / static_cast<double>(capacity);
   }
@@ -71,12 +72,6 @@ struct GcTuning {
   uint32_t group_blocks = 16;             // `lsm-zgc`: from so many valid blocks on, a segment is read whole
 };
 
-struct GcDecision {
-  std::vector<ZoneId> victims;  // in the order in which they are to be collected
-  // How much of the time the collector may work: 0..1. It rests in between.
-  double urgency = 1;
-};
-
 class GcScheme {
  public:
   virtual ~GcScheme() = default;
@@ -88,6 +83,11 @@ class GcScheme {
   // Dead zones are reset as soon as they are dead; else they are candidates like others, and are reset when the scheme
   // chooses them, or somebody waits for space.
   virtual bool resets_at_once() const { return true; }
+  // Only the first victims of a decision are collected, as many as are copied together; then it decides again, as long as
+  // there is something to gain. Else all of them are, and it decides when it looks.
+  virtual bool decides_again() const { return false; }
+  // How much of the time the collector may work now: 0 < urgency <= 1. It rests in between.
+  virtual double Urgency(const GcSpace& /*space*/) const { return 1; }
   // Percent of free space below which writers are slowed down a little, for a scheme that paces itself. 0: never.
   virtual double throttle_below() const { return 0; }
   // Reads whole segments where that pays (segment_plan.h), else runs of valid blocks.
@@ -96,16 +96,17 @@ class GcScheme {
   virtual ZoneHeat Survivor(ZoneHeat victim, bool /*cold_segment*/) const { return victim; }
   // There is so little space that it may choose something: who looks often need not list the candidates before.
   virtual bool Due(const GcSpace& space) const = 0;
-  // Victims now; none where none is due or worth it. `candidates` in any order.
-  GcDecision Decide(const GcSpace& space, std::span<const GcCandidate> candidates) const {
-    return Due(space) ? Choose(space, candidates) : GcDecision();
+  // Victims now, in the order in which they are to be collected; none where none is due or worth it. `candidates` in any
+  // order.
+  std::vector<ZoneId> Decide(const GcSpace& space, std::span<const GcCandidate> candidates) const {
+    return Due(space) ? Choose(space, candidates) : std::vector<ZoneId>();
   }
   // Victims for somebody who has asked for a collection, whatever the space: all, in the scheme's order.
   virtual std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const = 0;
 
  protected:
   // Decide, where it is due.
-  virtual GcDecision Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const = 0;
+  virtual std::vector<ZoneId> Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const = 0;
 };
 
 // kInvalidArgument names the known schemes.

@@ -46,7 +46,7 @@ std::vector<uint32_t> Ids(const std::vector<ZoneId>& zones) {
 
 std::vector<uint32_t> Victims(const GcScheme& scheme, const GcSpace& space,
                               const std::vector<GcCandidate>& candidates) {
-  return Ids(scheme.Decide(space, candidates).victims);
+  return Ids(scheme.Decide(space, candidates));
 }
 
 struct SchemeCase {
@@ -70,7 +70,7 @@ TEST_P(GcSchemeTest, Decides) {
   // Whatever order they come in.
   std::vector<GcCandidate> reversed(c.candidates.rbegin(), c.candidates.rend());
   EXPECT_EQ(Victims(*scheme, c.space, reversed), c.victims);
-  EXPECT_GT(scheme->Decide(c.space, c.candidates).urgency, 0);
+  EXPECT_GT(scheme->Urgency(c.space), 0);
 }
 
 std::string CaseName(const testing::TestParamInfo<SchemeCase>& info) { return info.param.name; }
@@ -225,23 +225,38 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(GcScheme, UrgencyOfIsozoneGrowsAsSpaceRunsOut) {
   const auto scheme = Scheme("isozone", {.start_percent = 40});
-  const std::vector<GcCandidate> candidates = {Zone(1, 1)};
   double before = 0;
   for (uint32_t free = 39; free > 10; --free) {
-    const double urgency = scheme->Decide(Space(free), candidates).urgency;
+    const double urgency = scheme->Urgency(Space(free));
     EXPECT_GE(urgency, before) << free;
     EXPECT_LT(urgency, 1) << free;
     EXPECT_GT(urgency, 0) << free;
     before = urgency;
   }
-  EXPECT_DOUBLE_EQ(scheme->Decide(Space(25), candidates).urgency, 0.5);
-  for (const uint32_t free : {10U, 5U, 0U}) EXPECT_EQ(scheme->Decide(Space(free), candidates).urgency, 1) << free;
-  EXPECT_EQ(scheme->Decide(Space(39, /*wanted=*/true), candidates).urgency, 1);
+  EXPECT_DOUBLE_EQ(scheme->Urgency(Space(25)), 0.5);
+  for (const uint32_t free : {10U, 5U, 0U}) EXPECT_EQ(scheme->Urgency(Space(free)), 1) << free;
+  EXPECT_EQ(scheme->Urgency(Space(39, /*wanted=*/true)), 1);
+}
+
+TEST(GcScheme, WhoIsPacedByTheCollectorAloneEndsItsRestsButPaysNoPrice) {
+  const auto scheme = Scheme("isozone");
+  GcSpace space = Space(9);
+  space.paced = true;
+  EXPECT_EQ(scheme->Urgency(space), 1);
+  EXPECT_THAT(Victims(*scheme, space, {Zone(1, 95), Zone(2, 1)}), ElementsAre(2));
+  space = Space(10);
+  space.paced = true;
+  EXPECT_FALSE(scheme->Due(space));
+}
+
+TEST(GcScheme, DecidesAgainWhereItCollectsWhatIsMissing) {
+  for (const char* name : {"full", "zenfs+", "lsm-zgc", "isozone"}) EXPECT_TRUE(Scheme(name)->decides_again()) << name;
+  for (const char* name : {"none", "zenfs", "lifetime"}) EXPECT_FALSE(Scheme(name)->decides_again()) << name;
 }
 
 TEST(GcScheme, TheOthersKnowNoRest) {
   for (const char* name : {"zenfs", "full", "zenfs+", "lifetime", "lsm-zgc"}) {
-    EXPECT_EQ(Scheme(name)->Decide(Space(1), std::vector{Zone(1, 1)}).urgency, 1) << name;
+    EXPECT_EQ(Scheme(name)->Urgency(Space(1)), 1) << name;
   }
 }
 
