@@ -250,4 +250,10 @@ Result<std::unique_ptr<GcScheme>> MakeGcScheme(std::string_view name, const GcTu
   return Status::InvalidArgument(fmt::format("unknown garbage collection scheme \"{}\"; known: {}", name, known));
 }
 
+std::vector<std::string_view> GcSchemeNames() {
+  std::vector<std::string_view> names;
+  for (const NamedScheme& scheme : kSchemes) names.push_back(scheme.name);
+  return names;
+}
+
 }  // namespace isozone

@@ -111,5 +111,7 @@ class GcScheme {
 
 // kInvalidArgument names the known schemes.
 Result<std::unique_ptr<GcScheme>> MakeGcScheme(std::string_view name, const GcTuning& tuning);
+// All that it knows.
+std::vector<std::string_view> GcSchemeNames();
 
 }  // namespace isozone

@@ -330,6 +330,11 @@ TEST(GcScheme, NoCandidateNoVictim) {
   }
 }
 
+TEST(GcScheme, EveryNameCanBeMade) {
+  EXPECT_EQ(GcSchemeNames().size(), 7U);
+  for (const std::string_view name : GcSchemeNames()) EXPECT_TRUE(MakeGcScheme(name, {}).ok()) << name;
+}
+
 TEST(GcScheme, UnknownNameIsAnsweredWithTheKnownOnes) {
   const auto scheme = MakeGcScheme("lsm_zgc", {});
   ASSERT_TRUE(scheme.status().Is(StatusCode::kInvalidArgument));

@@ -96,4 +96,10 @@ Result<std::unique_ptr<PlacementPolicy>> MakePlacementPolicy(std::string_view na
   return Status::InvalidArgument(fmt::format("unknown placement policy \"{}\"; known: {}", name, known));
 }
 
+std::vector<std::string_view> PlacementPolicyNames() {
+  std::vector<std::string_view> names;
+  for (const NamedPolicy& policy : kPolicies) names.push_back(policy.name);
+  return names;
+}
+
 }  // namespace isozone

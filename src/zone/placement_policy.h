@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "zone/lifetime.h"
@@ -87,5 +88,7 @@ std::optional<ZoneId> ClosestDeathIdle(const ZoneTable& table, const PlacementQu
 
 // kInvalidArgument names the known policies: "isozone", "level", "lifetime", "zenfs".
 Result<std::unique_ptr<PlacementPolicy>> MakePlacementPolicy(std::string_view name);
+// All that it knows.
+std::vector<std::string_view> PlacementPolicyNames();
 
 }  // namespace isozone

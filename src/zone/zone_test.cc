@@ -771,5 +771,10 @@ TEST(PlacementPolicy, UnknownNameIsAnsweredWithTheKnownOnes) {
   EXPECT_EQ((*MakePlacementPolicy("zenfs"))->name(), "zenfs");
 }
 
+TEST(PlacementPolicy, EveryNameCanBeMade) {
+  EXPECT_EQ(PlacementPolicyNames().size(), 4U);
+  for (const std::string_view name : PlacementPolicyNames()) EXPECT_EQ((*MakePlacementPolicy(name))->name(), name);
+}
+
 }  // namespace
 }  // namespace isozone
