@@ -81,6 +81,12 @@ struct Journal::Impl {
   void StopThread() ISOZONE_EXCLUDES(mu);
 
   uint32_t ZonesInAll(uint32_t zones_of_a_copy) const { return zones_of_a_copy * (copies_wanted + 1); }
+  // Of a copy that is begun now, with a checkpoint of so many bytes: no more than are kept for it, where what may use the
+  // rest has made it larger than that.
+  uint32_t ZonesOfNext(uint64_t bytes) const ISOZONE_REQUIRES(mu) {
+    const uint32_t least = MetadataZonesLeast(device.geometry(), bytes);
+    return std::max(least, std::min(zones_reserved, MetadataZones(device.geometry(), bytes)));
+  }
   // Some copy has records to write and room for them; nobody is committing.
   bool CanCommit() const ISOZONE_REQUIRES(mu);
   // Writes one batch, of all that waits or as much as fits, to each copy that has room, as the leader. CanCommit.
@@ -106,7 +112,7 @@ struct Journal::Impl {
   void NoteRollFailed(uint64_t old, const Status& status) ISOZONE_REQUIRES(mu);
   // Writes a new copy, and lets it take the place of the copy `old`. kBusy: it lagged behind; nobody else may lead then.
   Status TryRoll(uint64_t old, bool lead) ISOZONE_REQUIRES(mu);
-  Status CopySnapshot(MetadataLog& log, const ZoneGroups* groups, CheckpointFooter footer, uint64_t bytes,
+  Status CopySnapshot(MetadataLog& log, const ZoneGroups* groups, CheckpointFooter footer, uint32_t zones,
                       std::vector<ZoneId> apart_from) ISOZONE_EXCLUDES(mu);
   Status CatchUp(MetadataLog& log) ISOZONE_REQUIRES(mu);
   void Switch(uint64_t old, Log log) ISOZONE_REQUIRES(mu);
@@ -182,7 +188,11 @@ Status Journal::Impl::Resume(const RecoveredMetadata& recovered) {
   durable_sequence = UINT64_MAX;
   for (const Log& copy : copies) durable_sequence = std::min(durable_sequence, copy->durable_sequence());
   announced = copies.size() == copies_wanted;
-  pool.ReserveForMetadata(ZonesInAll(zones_reserved), /*force=*/true);
+  // A device may have been filled up to what is needed in the least.
+  if (!pool.ReserveForMetadata(ZonesInAll(zones_reserved), /*force=*/false)) {
+    zones_reserved = MetadataZonesLeast(device.geometry(), state_bytes);
+    pool.ReserveForMetadata(ZonesInAll(zones_reserved), /*force=*/true);
+  }
   for (const MetadataCopy& copy : recovered.copies) {
     if (copy.state == MetadataCopy::State::kDamaged) isozone::Log().error("{}", copy.text);
   }
@@ -506,7 +516,7 @@ Status Journal::Impl::TryRoll(uint64_t old, bool lead) {
   Log log;
   CheckpointFooter footer;
   std::shared_ptr<const ZoneGroups> groups;
-  uint64_t bytes = 0;
+  uint32_t zones = 0;
   std::vector<ZoneId> apart_from = ZonesOf(copies, old);
   Status status;
   {
@@ -516,13 +526,13 @@ Status Journal::Impl::TryRoll(uint64_t old, bool lead) {
       const MutexLock lock(mu);
       begun.sequence = footer.sequence = last_sequence;
       footer.next_id = state.NextId();
-      bytes = state.encoded_size();
+      zones = ZonesOfNext(state.encoded_size());
       groups = state.zone_groups();
       state.BeginSnapshot();
       log = std::make_unique<MetadataLog>(device, pool, begun);
       rolling = log.get();
     }
-    status = CopySnapshot(*log, groups.get(), footer, bytes, std::move(apart_from));
+    status = CopySnapshot(*log, groups.get(), footer, zones, std::move(apart_from));
     const MutexLock namespace_lock(namespace_mutex);
     state.EndSnapshot();
   }
@@ -538,9 +548,9 @@ Status Journal::Impl::TryRoll(uint64_t old, bool lead) {
   return status;
 }
 
-Status Journal::Impl::CopySnapshot(MetadataLog& log, const ZoneGroups* groups, CheckpointFooter footer, uint64_t bytes,
+Status Journal::Impl::CopySnapshot(MetadataLog& log, const ZoneGroups* groups, CheckpointFooter footer, uint32_t zones,
                                    std::vector<ZoneId> apart_from) {
-  ISOZONE_RETURN_IF_ERROR(log.Begin(bytes, std::move(apart_from)));
+  ISOZONE_RETURN_IF_ERROR(log.Begin(zones, std::move(apart_from)));
   if (groups != nullptr) {
     ISOZONE_RETURN_IF_ERROR(log.Add([&](std::vector<std::byte>& out) { EncodeSetZoneGroups(*groups, out); }));
   }

@@ -365,6 +365,47 @@ TEST_F(JournalTest, AFullDeviceTakesChangesHoweverLargeTheMetadataIs) {
   }
 }
 
+// What may use the rest that others must leave makes a checkpoint larger than a copy is that has a rest.
+TEST_F(JournalTest, OnAFullDeviceWhatUsesTheRestFitsIntoTheZonesThatAreKept) {
+  for (const uint64_t blocks : {20, 29}) {
+    SCOPED_TRACE(fmt::format("zones of {} blocks", blocks));
+    ASSERT_NO_FATAL_FAILURE(Format(TinyZones(512, blocks)));
+    auto store = OpenStore();
+    const std::set<ZoneId> taken = FillDevice(*store);
+    std::vector<InodeLink> files;
+    for (Status status; status.ok();) {
+      Inode inode;
+      inode.id = InodeId(kRootInode.value() + 1 + files.size());
+      inode.links = {{kRootInode, fmt::format("{}", files.size())}};
+      status = store->Commit(std::vector<MetadataOp>{PutInode{inode}}).status();
+      if (status.ok()) files.push_back(inode.links.front());
+      ISOZONE_ASSERT_OK(store->SyncAll());
+    }
+    bool full = false;
+    for (size_t i = 0; i < files.size() && !full; ++i) {
+      const InodeId id(kRootInode.value() + 1 + i);
+      const InodeLink longer{kRootInode, files[i].name + std::string(25, 'n')};
+      const Status status =
+          store->Commit(std::vector<MetadataOp>{RemoveLink{id, files[i]}, AddLink{id, longer}}).status();
+      full = status.Is(StatusCode::kNoSpace);
+      if (!full) ISOZONE_ASSERT_OK(status);
+      ISOZONE_ASSERT_OK(store->SyncAll());
+      ISOZONE_ASSERT_OK(store->journal().RestoreCopies());
+    }
+    EXPECT_TRUE(full);
+    store.reset();
+    auto opened = Store::Open(*device_, kGiB, taken);
+    ISOZONE_ASSERT_OK(opened.status());
+    for (int i = 0; i < 30; ++i) {
+      const SetAttributes touch{kRootInode, Lifetime::kNotSet, static_cast<uint64_t>(i)};
+      ISOZONE_ASSERT_OK((*opened)->Commit(std::vector<MetadataOp>{touch}).status());
+      ISOZONE_ASSERT_OK((*opened)->SyncAll());
+      ISOZONE_ASSERT_OK((*opened)->journal().RestoreCopies());
+    }
+    for (const auto& zones : (*opened)->journal().Copies()) EXPECT_EQ(zones.size(), 1U);
+  }
+}
+
 TEST_F(JournalTest, OnAFullDeviceItSurvivesAPowerCutAtAnyCommand) {
   for (int commands = 0; commands < 150; ++commands) {
     SCOPED_TRACE(fmt::format("cut after {} commands", commands));

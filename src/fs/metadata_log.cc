@@ -60,9 +60,9 @@ Result<std::unique_ptr<MetadataLog>> MetadataLog::Resume(ZonedDevice& device, Zo
   return log;
 }
 
-Status MetadataLog::Begin(uint64_t checkpoint_bytes, std::vector<ZoneId> apart_from) {
+Status MetadataLog::Begin(uint32_t zones, std::vector<ZoneId> apart_from) {
   apart_from_ = std::move(apart_from);
-  zones_wanted_ = MetadataZones(device_.geometry(), checkpoint_bytes);
+  zones_wanted_ = zones;
   ISOZONE_ASSIGN_OR_RETURN(lease_, pool_.AcquireMetadata(apart_from_));
   superblock_.zone = lease_.zone();
   zones_.push_back(lease_.zone());

@@ -1,7 +1,7 @@
 // Writes one copy of the metadata: the superblock, a checkpoint, and the journal behind it, as one chain of zones.
 //
 // A copy is begun with the size of its checkpoint known. From that follows how many zones it has (MetadataZones): as many
-// as the checkpoint takes, and a rest for the journal. Whenever a zone is begun that is not the last, the next one is set
+// as the checkpoint takes, and a rest for the journal; on a full device less of a rest (MetadataZonesLeast). Whenever a zone is begun that is not the last, the next one is set
 // aside first, so that every batch says where the copy goes on. The last zone is never left: when it is full the copy
 // has no room, and another has to be written in its place.
 //
@@ -41,8 +41,8 @@ class MetadataLog {
                                                      bool up_to_date);
 
   // --- Begin, any number of Add, Finish. An error ends it: kNoSpace, or kIoError where a write failed ---
-  // `apart_from`: zones of the other copy.
-  Status Begin(uint64_t checkpoint_bytes, std::vector<ZoneId> apart_from);
+  // `zones`: that it will have. `apart_from`: those of the other copy.
+  Status Begin(uint32_t zones, std::vector<ZoneId> apart_from);
   template <typename Encode>
   Status Add(Encode encode) {
     checkpoint_.Add(encode);
