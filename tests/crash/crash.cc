@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "crash/mounted.h"
 #include "crash/session.h"
-#include "fs/fsck.h"
 #include "fs/superblock.h"
 
 namespace isozone::crash {
@@ -42,28 +42,7 @@ MountOptions Options() {
   return options;
 }
 
-Status CheckByFsck(const DeviceImage& image) {
-  CrashDevice device(image, false);
-  ISOZONE_ASSIGN_OR_RETURN(const FsckReport report, Fsck(device, {.read_data = true, .progress = {}}));
-  for (const FsckFinding& finding : report.findings) {
-    if (finding.severity == FsckSeverity::kError) return Status::Corruption("fsck: " + finding.text);
-  }
-  return Status::Ok();
-}
-
-// A file system on a CrashDevice.
-struct Mounted {
-  CrashDevice* device = nullptr;
-  std::unique_ptr<FileSystem> fs;
-};
-
-Result<Mounted> Mount(const DeviceImage& image, bool records) {
-  auto device = std::make_unique<CrashDevice>(image, records);
-  Mounted mounted;
-  mounted.device = device.get();
-  ISOZONE_ASSIGN_OR_RETURN(mounted.fs, FileSystem::Mount(std::move(device), Options()));
-  return mounted;
-}
+Result<Mounted> Mount(const DeviceImage& image, bool records) { return crash::Mount(image, Options(), records); }
 
 // As found after a mount, it can be written.
 Status Use(FileSystem& fs) {

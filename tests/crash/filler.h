@@ -1,0 +1,90 @@
+// Filler: fills a file system to the last block, changes it while it is full, and empties it, as a user could; an oracle is
+// told what each operation has done.
+//
+// "No space" is an answer only to what adds something. Removing, renaming, syncing, and cutting files short must work on
+// any device.
+//
+// Thread safety: one thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+#include "base/status.h"
+#include "fs/file_system.h"
+#include "model/oracle.h"
+
+namespace isozone::crash {
+
+class Filler {
+ public:
+  // Called after each operation, with its name, and the oracle for a power cut in it. May be empty. An error ends what is
+  // being done.
+  using After = std::function<Status(const std::string& operation, const model::Oracle& during)>;
+
+  // Both outlive it. With the same seed, Fill makes the same files in the same order.
+  Filler(FileSystem& fs, model::Oracle& oracle, uint64_t seed, After after);
+
+  // Many small files with long names, and some larger ones, until there is no space; then ever smaller ones; then blocks,
+  // until no kind of file gets one; then names alone. Some are synced. Now and then the names come first, and a log stays
+  // open.
+  Status Fill();
+  // Files of whole blocks, from a zone's size down to a block, until there is no space: how much a device takes.
+  Status FillBlocks();
+  // So many operations of any kind.
+  Status Change(uint64_t operations);
+  // Removes all there is, in a random order.
+  Status Empty();
+
+  uint64_t written() const { return written_; }  // bytes of files since it was made
+
+ private:
+  // False: no space.
+  using Operation = std::function<Result<bool>()>;
+  Result<bool> Do(const std::string& name, const Operation& operation);
+  // An operation that has no reason to say that there is no space.
+  Status Must(const std::string& name, const std::function<Status()>& operation);
+  void Tell(const std::function<void(model::Oracle&)>& change);
+
+  // --- Filling ---
+  Status FillNames(Random& random);
+  Status FillFiles(Random& random, uint64_t largest);
+  Status FillWith(Random& random, uint64_t size, const CreateOptions& options);
+  Result<bool> Write(const std::string& path, uint64_t size, const CreateOptions& options, bool sync);
+  Result<bool> WriteTo(FileWriter& writer, model::Inode inode, uint64_t size, bool sync);
+  // A writer failed with `error`, or could not be closed: its file has what is left of it.
+  Result<bool> Learn(const std::string& path, model::Inode inode, const Status& error);
+  Status OpenLog();
+  Status AppendToLog();
+  Status CloseLog();
+
+  // --- Changing ---
+  Status ChangeOnce();
+  Status Rename(const std::string& from, const std::string& to);
+  Status Truncate(const std::string& path);
+  Status Unlink(const std::string& path);
+  Status SyncMetadata();
+  Status Collect();
+
+  std::string NewPath(Random& random);
+  std::vector<std::string> Files() const;  // names of files, but that of the log
+  Result<model::Inode> InodeOf(const std::string& path);
+  std::string Bytes(uint64_t size);
+
+  FileSystem& fs_;
+  model::Oracle& oracle_;
+  model::Oracle during_;
+  const uint64_t seed_;
+  Random random_;
+  const After after_;
+  uint64_t written_ = 0;
+  uint64_t names_ = 0;
+  std::unique_ptr<FileWriter> log_;
+  model::Inode log_inode_ = 0;
+};
+
+}  // namespace isozone::crash

@@ -1,0 +1,23 @@
+// A file system on a CrashDevice, and what every image must be like.
+#pragma once
+
+#include <memory>
+
+#include "base/status.h"
+#include "crash/crash_device.h"
+#include "fs/file_system.h"
+
+namespace isozone::crash {
+
+struct Mounted {
+  CrashDevice* device = nullptr;  // the file system's
+  std::unique_ptr<FileSystem> fs;
+};
+
+// `records`: see CrashDevice.
+Result<Mounted> Mount(const DeviceImage& image, const MountOptions& options, bool records);
+
+// kCorruption with the first error that fsck finds.
+Status CheckByFsck(const DeviceImage& image);
+
+}  // namespace isozone::crash
