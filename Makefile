@@ -82,6 +82,12 @@ newest-rocksdb: ## Run what runs RocksDB on the newest one
 	@$(call compile,newest-rocksdb) --target rocksdb_tests
 	@scripts/run-tests build/newest-rocksdb -L rocksdb
 
+.PHONY: rocksdb-tests
+rocksdb-tests: ## Run RocksDB's own tests on POSIX and on Isozone, which takes hours, and write the page of differences
+	@scripts/install-dependencies rocksdb-tests
+	@scripts/fetch-newest-rocksdb --source build/rocksdb-source
+	@scripts/rocksdb-tests
+
 .PHONY: bench
 bench: ## Run the benchmarks; with QUICK=1 in small, to see that they run
 	@scripts/install-dependencies bench

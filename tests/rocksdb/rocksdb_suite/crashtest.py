@@ -1,0 +1,74 @@
+"""RocksDB's crash test: db_stress, killed over and over, and checked by itself after each kill."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from . import programs
+
+KINDS = ("blackbox", "whitebox")
+GRACE_S = 1800  # beyond its time: db_crashtest.py ends what it has begun, and verifies
+RUN = b"Running db_stress with pid="
+
+# db_stress opens restored backups, and lists MANIFESTs to see whether they were reused, in the default file system. Its
+# injection of faults puts a file system in between that keeps a WAL's flush to itself, so that writes which were not
+# synced would be lost with the process; a kill must not lose them (log_write_through=on).
+FAULTS = ("sync_fault_injection", "read_fault_one_in", "write_fault_one_in", "metadata_read_fault_one_in",
+          "metadata_write_fault_one_in", "open_read_fault_one_in", "open_write_fault_one_in",
+          "open_metadata_read_fault_one_in", "open_metadata_write_fault_one_in", "secondary_cache_fault_one_in")
+LEFT_OUT = ("backup_one_in", "optimize_manifest_for_recovery", "reuse_manifest_on_open", *FAULTS)
+# RocksDB is built without compression libraries.
+COMPRESSION = ("compression_type", "bottommost_compression_type", "wal_compression")
+
+
+def options(kind, minutes, image, wrapper):
+    """The arguments of db_crashtest.py."""
+    return [kind, f"--stress_cmd={wrapper}", f"--fs_uri=isozone://emu:{image}?timing=off&log_write_through=on",
+            "--db=/rocksdb_crashtest", f"--duration={int(minutes * 60)}",
+            *(["--interval=60"] if kind == "blackbox" else []),
+            *(f"--{name}=0" for name in LEFT_OUT), *(f"--{name}=none" for name in COMPRESSION)]
+
+
+def write_wrapper(path, build):
+    """db_stress with Isozone; a script, so that db_crashtest.py itself is not run with the library."""
+    with open(path, "w", encoding="utf-8") as script:
+        script.write(f"#!/bin/sh\nLD_PRELOAD='{build.library}' exec '{build.program('db_stress')}' \"$@\"\n")
+    os.chmod(path, 0o755)
+
+
+def run(build, kind, minutes, scratch):
+    """Runs it; returns the result for the page. Its output stays in a log, which the result names."""
+    directory = tempfile.mkdtemp(prefix=f"{kind}-", dir=scratch)
+    try:
+        image, wrapper = os.path.join(directory, "ssd.img"), os.path.join(directory, "db_stress")
+        build.make_device(image, programs.DEVICE)
+        write_wrapper(wrapper, build)
+        log = os.path.join(build.logs, f"db_crashtest.{kind}")
+        command = [sys.executable, os.path.join(build.source, "tools/db_crashtest.py"),
+                   *options(kind, minutes, image, wrapper)]
+        environment = {**os.environ, "TMPDIR": directory, "TEST_TMPDIR_EXPECTED": directory, "ROCKSDB_NO_STACK": "1"}
+        environment.pop("TEST_TMPDIR", None)
+        failure = run_command(command, environment, directory, log, minutes * 60 + GRACE_S)
+        with open(log, "rb") as output:
+            runs = output.read().count(RUN)
+        complaint = build.check_device(image)
+        return {"kind": kind, "minutes": minutes, "runs": runs, "failure": failure, "fsck": complaint, "log": log}
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def run_command(command, environment, directory, log, limit_s):
+    """Why it failed, or None."""
+    with open(log, "wb") as output:
+        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                                 env=environment, cwd=directory, start_new_session=True,
+                                 preexec_fn=programs.prepare_child(os.getpid()))
+        try:
+            code = child.wait(timeout=limit_s)
+        except subprocess.TimeoutExpired:
+            return f"did not end within {limit_s / 60:.0f} minutes"
+        finally:
+            programs.end_group(child)
+    return None if code == 0 else f"ended with {code}"

@@ -1,0 +1,110 @@
+"""docs/rocksdb-tests.md: what RocksDB's tests say about Isozone, as they were run last."""
+
+import collections
+import textwrap
+
+from . import outcomes
+
+HEAD = """# RocksDB's own tests on Isozone
+
+`make rocksdb-tests` builds the test programs of RocksDB and runs each of their cases on POSIX and on Isozone, on an
+emulated SSD of its own; this page is what it wrote. It takes hours and is not part of what runs for every change. A
+case that ends otherwise on Isozone is run again by itself, on both, and once more with `FileSystem::Default()` replaced
+by Isozone, since some tests use that file system beside the one under test. What differs then must be in
+`tests/rocksdb/differences.txt`, with the reason.
+
+"""
+COLUMNS = ("program", "cases", "pass", "skipped", "fail on both", "with the default replaced", "unsteady", "differ",
+           "run on")
+LEGEND = ("*pass*, *skipped*: on both. *With the default replaced*: as on POSIX so, and only so. *Unsteady*: otherwise "
+          "at first, and as on POSIX when repeated by itself, or not always the same on POSIX.")
+CRASH_TEST = (
+    "`db_crashtest.py` runs `db_stress` on Isozone with `log_write_through=on`, kills it at any time (blackbox) or "
+    "where RocksDB asks it to (whitebox), and lets it check its database against what it has written. Without "
+    "backups and without injected faults: `db_stress` opens restored backups in the default file system, and its "
+    "faults come with a file system that keeps a WAL's flush to itself.")
+
+
+def paragraph(text):
+    return [*textwrap.wrap(text, 120, break_long_words=False, break_on_hyphens=False), ""]
+
+
+def counts(records):
+    """How many cases there are of each verdict, and of those with the same outcome how many passed."""
+    found = collections.Counter(outcomes.verdict(record) for record in records.values())
+    for record in records.values():
+        if outcomes.verdict(record) == outcomes.SAME:
+            found[record["isozone"]] += 1
+    return found
+
+
+def program_rows(results, programs):
+    rows = ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
+    total = collections.Counter()
+    for program in programs:
+        if program not in results:
+            rows.append(f"| `{program}` | not run | | | | | | | |")
+            continue
+        records = results[program]["records"]
+        found = counts(records)
+        found["cases"] = len(records)
+        found["bad"] = sum(found[name] for name in (outcomes.FAILED, outcomes.CRASHED, outcomes.HUNG))
+        total += found
+        rows.append(row(f"`{program}`", found, results[program]["date"]))
+    return rows + [row("all", total, "")]
+
+
+def row(name, found, date):
+    numbers = [found[one] for one in ("cases", outcomes.PASSED, outcomes.SKIPPED, "bad", outcomes.DEFAULT_ONLY,
+                                      outcomes.UNSTEADY, outcomes.DIFFERENT)]
+    return f"| {name} | " + " | ".join(f"{number:,}" for number in numbers) + f" | {date} |"
+
+
+def pairs(results, wanted):
+    """(program, case) of all cases with the verdict `wanted`."""
+    return [(program, case) for program, result in results.items() for case, record in result["records"].items()
+            if outcomes.verdict(record) == wanted]
+
+
+def listed_rows(judgement):
+    """One row for each entry of the list that applies."""
+    by_entry = collections.defaultdict(list)
+    for pair, entry in judgement.reasons.items():
+        by_entry[entry].append(pair)
+    return [f"| `{entry.program}` | `{entry.pattern}` | {len(covered)} | {entry.reason} |"
+            for entry, covered in by_entry.items()]
+
+
+def case_lines(title, introduction, found, results):
+    if not found:
+        return []
+    lines = [f"## {title}", "", *paragraph(introduction)]
+    for program, case in found:
+        record = results[program]["records"][case]
+        lines.append(f"* `{program}`: `{case}`, {record['isozone']} on Isozone, {record['posix']} on POSIX")
+    return lines + [""]
+
+
+def crash_lines(crashtests):
+    lines = ["## The crash test", "", *paragraph(CRASH_TEST)]
+    if not crashtests:
+        return lines + ["Not run.", ""]
+    for result in crashtests:
+        end = result["failure"] or "no error"
+        device = "clean" if result["fsck"] is None else "not clean: " + result["fsck"].splitlines()[0]
+        lines.append(f"* {result['kind']}, {result['minutes']:g} minutes, {result['date']}: {result['runs']} runs of "
+                     f"`db_stress`, {end}; fsck afterwards: {device}")
+    return lines + [""]
+
+
+def render(results, programs, judgement, crashtests, versions):
+    """The whole page."""
+    lines = [*paragraph(", ".join(versions) + "."), *program_rows(results, programs), "", *paragraph(LEGEND)]
+    if judgement.reasons:
+        lines += ["## What differs, and why", "", "| program | cases | how many | why |", "|---|---|---|---|",
+                  *listed_rows(judgement), ""]
+    lines += case_lines("What differs and is not explained", "These fail the run.", judgement.unlisted, results)
+    lines += case_lines("Unsteady", "On a busy machine some tests run out of the time that they give themselves.",
+                        pairs(results, outcomes.UNSTEADY), results)
+    lines += crash_lines(crashtests)
+    return HEAD + "\n".join(lines).rstrip() + "\n"

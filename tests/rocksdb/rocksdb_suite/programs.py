@@ -1,0 +1,166 @@
+"""Runs RocksDB's test programs: many cases in a process, and the rest in another after a crash or a hang."""
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+from isozone_lab import processes
+
+from . import outcomes
+
+# What is run, and where RocksDB 11.8 keeps it.
+PROGRAMS = ("env_basic_test", "env_test", "obsolete_files_test", "column_family_test", "db_basic_test",
+            "checkpoint_test", "db_etc3_test", "db_secondary_test", "external_sst_file_basic_test",
+            "fault_injection_test", "corruption_test", "error_handler_fs_test", "db_wal_test", "db_flush_test",
+            "db_blob_basic_test", "external_sst_file_test", "backup_engine_test", "db_etc2_test",
+            "db_compaction_test", "transaction_test")
+
+POSIX, ISOZONE, WITH_DEFAULT = "posix", "isozone", "with_default"
+BATCH = 40  # cases a process: few enough that a lost process costs little, enough that starting it does not
+DEVICE = "profile=small-zone&zones=128&timing=off"
+LIST_LIMIT_S = 120
+POLL_S = 0.1
+
+
+class ProgramError(Exception):
+    """A program does not run at all; the message is for people."""
+
+
+def batches(cases):
+    return [cases[start:start + BATCH] for start in range(0, len(cases), BATCH)]
+
+
+def prepare_child(parent):
+    """No core files: cases may crash on purpose."""
+    dies = processes.dies_with(parent)
+
+    def prepare():
+        dies()
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    return prepare
+
+
+def end_group(child):
+    """Ends `child`, which leads its session, and what it started."""
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    child.wait()
+
+
+class Place:
+    """Where one process works: a directory of the host, and for Isozone a device of its own. Gone at the end."""
+
+    def __init__(self, build, scratch, side):
+        self.build, self.side = build, side
+        self.directory = tempfile.mkdtemp(prefix=f"{side}-", dir=scratch)
+
+    def __enter__(self):
+        os.mkdir(os.path.join(self.directory, "tmp"))
+        if self.side != POSIX:
+            self.build.make_device(self.image, DEVICE)
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    @property
+    def image(self):
+        return os.path.join(self.directory, "ssd.img")
+
+    @property
+    def log(self):
+        return os.path.join(self.directory, "output")
+
+    def environment(self):
+        """Traces of the stack take longer than most cases."""
+        result = {**os.environ, "TEST_TMPDIR": os.path.join(self.directory, "tmp"), "ROCKSDB_NO_STACK": "1"}
+        for name in ("LD_PRELOAD", "TEST_FS_URI", "TEST_ENV_URI"):
+            result.pop(name, None)
+        if self.side != POSIX:
+            preload = [self.build.library]
+            if self.side == WITH_DEFAULT:
+                preload.append(self.build.default_file_system)
+            result.update(LD_PRELOAD=":".join(preload), TEST_FS_URI=f"isozone://emu:{self.image}?timing=off")
+        return result
+
+
+class Runner:
+    """Runs cases of the programs of `build`, in places below `scratch`; a case that takes longer than `time_limit_s`
+    hangs. From any thread."""
+
+    def __init__(self, build, scratch, time_limit_s, logs):
+        self.build, self.scratch, self.time_limit_s, self.logs = build, scratch, time_limit_s, logs
+
+    def cases(self, program, side):
+        """The names of its cases. ProgramError where it does not even list them."""
+        with Place(self.build, self.scratch, side) as place:
+            try:
+                result = subprocess.run([self.build.program(program), "--gtest_list_tests"], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIST_LIMIT_S,
+                                        env=place.environment(), preexec_fn=prepare_child(os.getpid()))
+            except (OSError, subprocess.TimeoutExpired) as error:
+                raise ProgramError(f"{program} does not list its cases on {side}: {error}") from error
+        text = result.stdout.decode(errors="replace")
+        if result.returncode != 0:
+            raise ProgramError(f"{program} does not list its cases on {side} ({result.returncode}):\n{text[-2000:]}")
+        return outcomes.Cases.parse(text)
+
+    def run(self, program, side, cases, progress=lambda count: None):
+        """The outcome of each of `cases`; `progress` is told how many more there are of them."""
+        found, left = {}, list(cases)
+        while left:
+            now = self.run_process(program, side, left)
+            found.update(now)
+            progress(len(now))
+            left = [case for case in left if case not in found]
+        return found
+
+    def run_process(self, program, side, cases):
+        """The outcomes of those of `cases` to which one process comes, at least of one."""
+        with Place(self.build, self.scratch, side) as place:
+            command = [self.build.program(program), "--gtest_filter=" + ":".join(cases), "--gtest_color=no"]
+            with open(place.log, "wb") as output:
+                child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                                         env=place.environment(), cwd=place.directory, start_new_session=True,
+                                         preexec_fn=prepare_child(os.getpid()))
+            reader, end = self.follow(child, place.log)
+            found = {case: reader.outcomes[case] for case in cases if case in reader.outcomes}
+            if not found:
+                found = {cases[0]: end or outcomes.CRASHED}  # it ended before the first began
+            self.keep_log(program, side, found, place.log)
+            return found
+
+    def follow(self, child, log):
+        """Reads the output of `child` to its end, or ends it when a case takes too long. Returns the reader, and
+        CRASHED, HUNG, or None where the program ended by itself."""
+        reader, ended_last, count = outcomes.OutputReader(), time.monotonic(), 0
+        hung = None
+        with open(log, encoding="utf-8", errors="replace") as output:
+            while True:
+                over = child.poll() is not None  # before reading, so that nothing that it wrote is missed
+                reader.feed(output.read())
+                if over:
+                    break
+                if len(reader.outcomes) != count:
+                    count, ended_last = len(reader.outcomes), time.monotonic()
+                elif time.monotonic() - ended_last > self.time_limit_s:
+                    hung = outcomes.HUNG
+                    end_group(child)
+                time.sleep(POLL_S)
+        end_group(child)  # what it has left behind
+        end = hung or (outcomes.CRASHED if child.returncode < 0 else None)
+        reader.end(end)
+        return reader, end
+
+    def keep_log(self, program, side, found, log):
+        """Output in which something went wrong stays in `logs`, under the name of the first such case."""
+        wrong = [case for case, outcome in found.items() if outcome not in (outcomes.PASSED, outcomes.SKIPPED)]
+        if wrong:
+            name = f"{program}.{wrong[0].replace('/', '_')}.{side}"
+            shutil.move(log, os.path.join(self.logs, name))
