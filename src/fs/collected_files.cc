@@ -50,7 +50,8 @@ std::vector<GcRun> CollectedFiles::KnownRunsIn(ZoneId zone) const {
   const MutexLock lock(core_.namespace_mutex);
   for (const auto& [id, extent] : core_.state.ExtentsIn(zone)) {
     const Inode& inode = *core_.state.Find(id);
-    runs.push_back({id.value(), extent.device_offset, extent.length, {inode.lifetime, inode.level}});
+    const bool table = inode.kind == FileKind::kData;
+    runs.push_back({id.value(), extent.device_offset, extent.length, {inode.lifetime, inode.level}, table});
     known += extent.length;
   }
   if (known != core_.pool->Live(zone)) return {};
@@ -58,7 +59,9 @@ std::vector<GcRun> CollectedFiles::KnownRunsIn(ZoneId zone) const {
   return runs;
 }
 
-std::unique_ptr<GcWriter> CollectedFiles::MakeWriter() { return std::make_unique<SurvivorWriter>(core_); }
+std::unique_ptr<GcWriter> CollectedFiles::MakeWriter(bool confined) {
+  return std::make_unique<SurvivorWriter>(core_, confined);
+}
 
 Result<GcStore::Outcome> CollectedFiles::Commit(std::span<const GcMove> moves) {
   Outcome outcome;

@@ -25,7 +25,7 @@ class CollectedFiles final : public GcStore {
   std::optional<GcCandidate> Hold(ZoneId zone) override;
   void LetGo(ZoneId zone) override { core_.pool->EndCollection(zone); }
   std::vector<GcRun> RunsIn(ZoneId zone) override;
-  std::unique_ptr<GcWriter> MakeWriter() override;
+  std::unique_ptr<GcWriter> MakeWriter(bool confined) override;
   Result<Outcome> Commit(std::span<const GcMove> moves) override;
   void GiveUp(std::span<const GcMove> moves) override;
   void Attach(bool attached) override { core_.pool->AttachCollector(attached); }

@@ -639,6 +639,42 @@ TEST_F(GcSpaceTest, WithoutACollectorNobodyWaits) {
   ExpectAll();
 }
 
+// As in ZenFS, whose writers do not know of its collector.
+TEST_F(GcSpaceTest, WritersOfZenfsFailAtOnce) {
+  Mount("zenfs");
+  const int files = FillUp(50'000);
+  for (int i = 0; i < files; i += 5) Remove("/fill" + std::to_string(i));
+  Status status;
+  int again = 0;
+  while (status.ok() && again < files) status = Write("/again" + std::to_string(again++), 30'000);
+  EXPECT_TRUE(status.Is(StatusCode::kNoSpace)) << status.ToString();
+  EXPECT_LT(again, files / 5);
+  EXPECT_EQ(fs().Stats().gc.space_waits, 0u);
+  ISOZONE_ASSERT_OK(volume_.fs().Unlink("/again" + std::to_string(again - 1)));
+  ISOZONE_ASSERT_OK(fs().SetGc(WithGc("isozone").gc));
+  ISOZONE_EXPECT_OK(Write("/waited", 30'000));  // there was space to be had
+  ExpectAll();
+}
+
+TEST_F(GcTest, ZenfsCollectsIntoOpenZonesOnly) {
+  Mount();
+  MakeGarbage();
+  const std::vector<ZoneView> before = fs().Zones();
+  GcOptions zenfs = WithGc("zenfs").gc;
+  zenfs.tuning.start_percent = 100;
+  ISOZONE_ASSERT_OK(fs().SetGc(zenfs));  // it looks at once
+  while (fs().Stats().gc.rounds == 0) std::this_thread::yield();
+  const std::vector<ZoneView> after = fs().Zones();
+  for (size_t i = 0; i < after.size(); ++i) {
+    const bool filled = before[i].use == ZoneUse::kFree && after[i].use == ZoneUse::kData;
+    EXPECT_FALSE(filled) << "zone " << i;
+  }
+  EXPECT_GT(fs().Stats().gc.copies.bytes_copied, 0u);
+  ExpectAll();
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
 TEST_F(GcSpaceTest, FullResetsDeadZonesWhenSomebodyNeedsThem) {
   Mount("full");
   const int files = FillUp(50'000);

@@ -6,9 +6,10 @@
 
 namespace isozone {
 
-SurvivorWriter::SurvivorWriter(FsCore& core)
+SurvivorWriter::SurvivorWriter(FsCore& core, bool confined)
     : core_(core),
-      width_(core.parallel ? std::min(core.options.stripe_width, core.groups->count()) : 1),
+      confined_(confined),
+      width_(core.parallel && !confined ? std::min(core.options.stripe_width, core.groups->count()) : 1),
       unit_size_(std::max<uint64_t>(RoundDown(core.options.stripe_unit, core.geometry().block_size),
                                     core.geometry().block_size)) {}
 
@@ -24,7 +25,7 @@ uint64_t SurvivorWriter::LiveIn(const GcBlocks& blocks, uint64_t offset, uint64_
 
 Status SurvivorWriter::Write(std::span<const GcBlocks> blocks, DataClass data, std::vector<GcMove>& moves) {
   // A zone that is let go half full may be another writer's at once, and the collector without any.
-  if (data != data_ && core_.pool->SpaceForGc().empty_zones > 0) lanes_.clear();
+  if (data != data_ && (confined_ || core_.pool->SpaceForGc().empty_zones > 0)) lanes_.clear();
   data_ = data;
   std::vector<Unit> units;
   for (const GcBlocks& some : blocks) {
@@ -89,7 +90,7 @@ std::unique_ptr<SurvivorWriter::Lane> SurvivorWriter::MakeLane() const {
   auto lane = std::make_unique<Lane>(core_);
   lane->stream.set_data_class(data_);
   lane->stream.set_io_class(IoClass::kGc);
-  lane->stream.set_gc();
+  lane->stream.set_gc(confined_);
   return lane;
 }
 

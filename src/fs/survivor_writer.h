@@ -5,6 +5,8 @@
 // Lanes are of one data class at a time; another class begins new ones, or, where no zone is empty but those that are
 // kept, goes on in the same: rather classes together than a victim that is left half moved.
 //
+// A confined one has a single lane, in zones that are partly written already (GcStore::MakeWriter).
+//
 // Failures: what a zone has failed to take goes to another one, as long as not kMaxAttempts writes in a row have failed.
 //
 // Thread safety: one thread at a time.
@@ -22,7 +24,7 @@ namespace isozone {
 
 class SurvivorWriter final : public GcWriter {
  public:
-  explicit SurvivorWriter(FsCore& core);
+  SurvivorWriter(FsCore& core, bool confined);
   Status Write(std::span<const GcBlocks> blocks, DataClass data, std::vector<GcMove>& moves) override;
 
  private:
@@ -53,6 +55,7 @@ class SurvivorWriter final : public GcWriter {
   static uint64_t LiveIn(const GcBlocks& blocks, uint64_t offset, uint64_t length);
 
   FsCore& core_;
+  const bool confined_;
   const uint32_t width_;
   const uint64_t unit_size_;
   DataClass data_;

@@ -133,6 +133,7 @@ struct ZonePool::Impl {
   // Repeats `attempt` (Attempt(), the mutex held) until it is granted or nothing can make it succeed.
   template <typename AttemptFunction>
   Result<ZoneLease> GrantWhenPossible(BudgetClass c, AttemptFunction attempt) ISOZONE_REQUIRES(mu);
+  Result<ZoneLease> GrantConfined(const ZoneRequest& request) ISOZONE_REQUIRES(mu);
   // Waits for something that may end the lack, or does something about it. False: nothing can.
   bool AwaitHelp(Waiter& waiter, Lack lack) ISOZONE_REQUIRES(mu);
   bool AwaitCheckpoint(Waiter& waiter) ISOZONE_REQUIRES(mu);
@@ -318,6 +319,7 @@ Result<ZoneLease> ZonePool::Impl::Acquire(const ZoneRequest& request) {
         fmt::format("a zone of {} bytes cannot take {} bytes at once", capacity, request.min_room));
   }
   const MutexLock lock(mu);
+  if (request.confined) return GrantConfined(request);
   const uint32_t maker = MakesSpace(request) ? 1 : 0;
   const uint32_t collector = request.gc ? 1 : 0;
   space_makers += maker;
@@ -382,6 +384,15 @@ Result<ZoneLease> ZonePool::Impl::GrantWhenPossible(BudgetClass c, AttemptFuncti
     waiting -= token;
     if (!go_on) return NothingLeft(result.lack);
   }
+}
+
+Result<ZoneLease> ZonePool::Impl::GrantConfined(const ZoneRequest& request) {
+  FinishCompleted();
+  ISOZONE_RETURN_IF_ERROR(CheckWritable());
+  const PlacementQuery query = QueryFor(request);
+  const auto zone = open.Available(ClassOf(request)) > 0 ? ClosestDeathIdle(table, query) : std::nullopt;
+  if (zone && table.at(*zone).live > 0) return GrantTo(request, *zone, query.urgent);
+  return Status::NoSpace("no zone that is partly written has room for what is collected");
 }
 
 // The ladder for a caller that no zone can be given to, from what costs nobody anything to giving up.

@@ -85,6 +85,7 @@ struct ZoneRequest {
   ZoneHeat heat = kNewDataHeat;
   bool compaction = false;  // makes space sooner or later, so that users may have to wait for it
   bool gc = false;          // the collector's: out of its reserve, and it never waits for itself
+  bool confined = false;    // with gc: only a zone that is partly written and not dead, or none; it does not wait
 };
 
 // The exclusive right to write one zone. Move-only; gives the zone back when it goes.

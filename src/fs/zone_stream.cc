@@ -17,6 +17,7 @@ Status ZoneStream::Reserve(uint64_t bytes) {
   LeaveZone();
   ZoneRequest request = RequestFor(bytes);
   request.gc = gc_;
+  request.confined = confined_;
   ISOZONE_ASSIGN_OR_RETURN(lease_, core_.pool->Acquire(request));
   return Status::Ok();
 }

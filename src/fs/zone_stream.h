@@ -28,8 +28,11 @@ class ZoneStream {
   ZoneStream& operator=(const ZoneStream&) = delete;
 
   void set_data_class(DataClass data) { data_ = data; }
-  // The zones come out of the collector's reserve.
-  void set_gc() { gc_ = true; }
+  // The zones come out of the collector's reserve; `confined`: they are partly written already.
+  void set_gc(bool confined) {
+    gc_ = true;
+    confined_ = confined;
+  }
   void set_io_class(IoClass io_class) { io_class_ = io_class; }
 
   // A zone with room for at least `bytes` is held after this.
@@ -85,6 +88,7 @@ class ZoneStream {
   const ZoneUse use_;
   DataClass data_;
   bool gc_ = false;
+  bool confined_ = false;
   IoClass io_class_ = IoClass::kOther;
   ZoneLease lease_;
   bool volatile_here_ = false;       // the held zone has bytes that a power cut could take

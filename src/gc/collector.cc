@@ -63,7 +63,7 @@ void Collector::Apply() {
   {
     const MutexLock lock(mu_);
     now = setting_;
-    attached = started_ && !stopping_ && !broken_ && now->scheme->automatic();
+    attached = started_ && !stopping_ && !broken_ && now->scheme->automatic() && now->scheme->writers_wait();
   }
   store_.ResetAtOnce(now->scheme->resets_at_once());
   store_.ThrottleBelow(now->scheme->throttle_below());
@@ -196,7 +196,7 @@ bool Collector::Round() {
     since_ns = MonotonicNs();
     return go_on;
   };
-  const Status status = Collect(*choice.setting, next, pause, done);
+  const Status status = Collect(*choice.setting, scheme.confined(), next, pause, done);
   const bool gained = done.bytes_reclaimed > 0;
   {
     const MutexLock lock(mu_);
@@ -235,11 +235,12 @@ void Collector::Decide(Choice& choice, uint64_t reclaimed, size_t most) {
   stats_.urgency = scheme.Urgency(space);
 }
 
-Status Collector::Collect(const Setting& setting, const ZoneCopier::Next& next, const std::function<bool()>& pause,
-                          CopyStats& done) {
+Status Collector::Collect(const Setting& setting, bool confined, const ZoneCopier::Next& next,
+                          const std::function<bool()>& pause, CopyStats& done) {
   ZoneCopier::Options options;
   options.memory = setting.options.memory;
   options.verify = setting.options.verify;
+  options.confined = confined;
   options.rules.cold_utilisation = setting.options.tuning.cold_threshold;
   options.rules.group_blocks = setting.options.tuning.group_blocks;
   ZoneCopier copier(store_, engine_, options);
@@ -322,7 +323,7 @@ Status Collector::RunRound(const Setting& setting, double free_percent, const Pr
     cut |= stopping() || store_.Space().free_percent() >= free_percent;
     return !cut;
   };
-  const Status status = Collect(setting, next_victims, pause, done);
+  const Status status = Collect(setting, /*confined=*/false, next_victims, pause, done);
   {
     const MutexLock lock(mu_);
     stats_.rounds += done.bytes_read > 0 ? 1 : 0;

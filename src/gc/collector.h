@@ -128,9 +128,9 @@ class Collector {
   void Decide(Choice& choice, uint64_t reclaimed, size_t most);
   // The round of Run.
   Status RunRound(const Setting& setting, double free_percent, const Progress& progress, CopyStats& done);
-  // `done`: nothing so far.
-  Status Collect(const Setting& setting, const ZoneCopier::Next& next, const std::function<bool()>& pause,
-                 CopyStats& done);
+  // `done`: nothing so far. `confined`: as GcScheme has it; who asks for a collection gets all of it.
+  Status Collect(const Setting& setting, bool confined, const ZoneCopier::Next& next,
+                 const std::function<bool()>& pause, CopyStats& done);
   // Counts what was done since `before`, and leaves aside what could not be done.
   void Note(const CopyStats& before, const CopyStats& done, ZoneCopier::Left& left);
   // After a window that took `took_ns`. False: stop.

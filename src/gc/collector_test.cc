@@ -63,10 +63,10 @@ class FakeStore final : public GcStore {
   explicit FakeStore(ZonedDevice& device) : device_(device), zones_(kZones) {}
 
   // --- The test's ---
-  // Fills a zone up to its capacity.
-  void Fill(uint32_t zone, const std::vector<Part>& runs, DataClass data = {}) {
+  // Fills a zone up to its capacity, or so far.
+  void Fill(uint32_t zone, const std::vector<Part>& runs, DataClass data = {}, uint64_t written = kCapacity) {
     const std::lock_guard lock(mu_);
-    std::string bytes = RandomText(random_, kCapacity);
+    std::string bytes = RandomText(random_, written);
     ASSERT_EQ(WriteBlocks(zone, bytes), DeviceStatus::kSuccess);
     zones_[zone].data = data;
     for (const Part& run : runs) {
@@ -187,13 +187,14 @@ class FakeStore final : public GcStore {
     if (unmovable.contains(zone.value())) return runs;
     for (const auto& [id, file] : files_) {
       for (const Piece& piece : file.pieces) {
-        if (ZoneOf(piece.where) == zone.value()) runs.push_back({id, piece.where, piece.length, file.data});
+        if (ZoneOf(piece.where) != zone.value()) continue;
+        runs.push_back({id, piece.where, piece.length, file.data, !small.contains(id)});
       }
     }
     std::sort(runs.begin(), runs.end(), [](const GcRun& a, const GcRun& b) { return a.from < b.from; });
     return runs;
   }
-  std::unique_ptr<GcWriter> MakeWriter() override { return std::make_unique<Writer>(*this); }
+  std::unique_ptr<GcWriter> MakeWriter(bool confined) override { return std::make_unique<Writer>(*this, confined); }
 
   Result<Outcome> Commit(std::span<const GcMove> moves) override {
     const std::lock_guard lock(mu_);
@@ -239,6 +240,7 @@ class FakeStore final : public GcStore {
   uint32_t most_empty = kZones;
   std::set<uint32_t> unmovable;
   std::set<uint32_t> not_to_be_held;
+  std::set<uint64_t> small;  // files that are no tables
   Status commit_error;
   int corrupt_writes = 0;              // the next so many copies are not what was to be written
   int writes_before_no_space = -1;     // -1: never
@@ -273,7 +275,7 @@ class FakeStore final : public GcStore {
   // One zone for each class at a time.
   class Writer final : public GcWriter {
    public:
-    explicit Writer(FakeStore& store) : store_(store) {}
+    Writer(FakeStore& store, bool confined) : store_(store), confined_(confined) {}
     ~Writer() override {
       const std::lock_guard lock(store_.mu_);
       for (uint32_t zone = 0; zone < kZones; ++zone) {
@@ -317,7 +319,8 @@ class FakeStore final : public GcStore {
       for (uint32_t zone = 0; zone < kZones; ++zone) {
         Zone& z = store_.zones_[zone];
         if (z.writing && z.data == data && z.written < kCapacity) return zone;
-        if (z.written == 0 && !empty) empty = zone;
+        if (confined_ && !z.held && z.written > 0 && z.written < kCapacity) return zone;
+        if (z.written == 0 && !confined_ && !empty) empty = zone;
       }
       if (!empty) return Status::NoSpace("no zone is empty");
       store_.zones_[*empty].writing = true;
@@ -325,6 +328,7 @@ class FakeStore final : public GcStore {
       return *empty;
     }
     FakeStore& store_;
+    const bool confined_;
   };
 
   static uint64_t Start(uint32_t zone) { return zone * 8 * kMiB; }
@@ -817,6 +821,7 @@ TEST_F(CollectorBatchTest, ChoosesByWhatIsAliveNow) {
 
 // What the papers decide for a look is collected in one go.
 TEST_F(CollectorBatchTest, WhoLooksOnceDecidesOnce) {
+  store_.Fill(kZones - 1, {{99, 0, kBlock}}, {}, kSegment);  // `zenfs` needs an open zone
   for (const char* scheme : {"zenfs", "lifetime"}) {
     SCOPED_TRACE(scheme);
     store_.Locked([&] {
@@ -856,6 +861,75 @@ TEST_F(CollectorBatchTest, HasHasteOnlyWhileSomebodyWaits) {
   ASSERT_GE(urgencies.size(), 4u);
   EXPECT_EQ(urgencies[0], 1);
   EXPECT_LT(urgencies[3], 0.5);
+  store_.ExpectIntact();
+}
+
+// --- As ZenFS does ---
+
+class ConfinedCollectorTest : public CollectorTest {
+ protected:
+  ConfinedCollectorTest() { store_.free_percent = 1; }
+  void StartAndLook() {
+    collector_ = Make(Named("zenfs"));
+    collector_->Start();
+    Look();
+  }
+  void Look() {
+    collector_->Wake();
+    store_.WaitForRounds(++looks_);
+  }
+  uint64_t looks_ = 0;
+  std::unique_ptr<Collector> collector_;
+};
+
+TEST_F(ConfinedCollectorTest, MovesTablesIntoZonesThatAreOpen) {
+  store_.Fill(0, {{1, 0, kBlock}});
+  store_.Fill(1, {{2, 0, kBlock}});
+  store_.Fill(2, {{3, 0, kBlock}}, {}, kSegment);
+  store_.small = {2};
+  StartAndLook();
+  EXPECT_FALSE(store_.attached) << "nobody waits for it";
+  collector_->Stop();
+  EXPECT_TRUE(store_.IsEmpty(0));
+  EXPECT_THAT(store_.ZonesOf(1), ElementsAre(2u));
+  EXPECT_THAT(store_.ZonesOf(2), ElementsAre(1u));
+  EXPECT_THAT(store_.ZonesOf(3), ElementsAre(2u)) << "its zone is not full";
+  EXPECT_EQ(store_.Space().empty_zones, kZones - 2);
+  store_.ExpectIntact();
+}
+
+TEST_F(ConfinedCollectorTest, WithoutAnOpenZoneItFailsAndTriesAgain) {
+  store_.Fill(0, {{1, 0, kBlock}});
+  StartAndLook();
+  EXPECT_THAT(store_.ZonesOf(1), ElementsAre(0u));
+  store_.Fill(2, {{3, 0, kBlock}}, {}, kSegment);
+  Look();
+  collector_->Stop();
+  EXPECT_THAT(store_.ZonesOf(1), ElementsAre(2u));
+  EXPECT_THAT(store_.gained, ElementsAre(false, true));
+  store_.ExpectIntact();
+}
+
+TEST_F(ConfinedCollectorTest, WhatFindsNoRoomStays) {
+  store_.Fill(0, {{1, 0, kBlock}, {2, 8 * kBlock, 4 * kBlock}});
+  store_.Fill(2, {{3, 0, kBlock}}, {}, kCapacity - 3 * kBlock);
+  StartAndLook();
+  collector_->Stop();
+  EXPECT_THAT(store_.ZonesOf(1), ElementsAre(2u));
+  EXPECT_THAT(store_.ZonesOf(2), ElementsAre(0u, 2u));
+  EXPECT_EQ(collector_->Stats().copies.bytes_copied, 3 * kBlock);
+  EXPECT_EQ(collector_->Stats().copies.zones, 0u);
+  EXPECT_THAT(store_.gained, ElementsAre(false));
+  store_.ExpectIntact();
+}
+
+TEST_F(ConfinedCollectorTest, WhoAsksGetsAll) {
+  store_.Fill(0, {{1, 0, kBlock}});
+  store_.Fill(1, {{2, 0, kBlock}});
+  store_.small = {2};
+  RunAll(*Make(Named("zenfs")));
+  EXPECT_TRUE(store_.IsEmpty(0));
+  EXPECT_TRUE(store_.IsEmpty(1));
   store_.ExpectIntact();
 }
 

@@ -22,6 +22,7 @@ struct GcRun {
   DeviceOffset from;
   uint64_t length = 0;  // bytes, > 0
   DataClass data;       // of the file, its heat aside
+  bool table = true;    // of RocksDB, or as large; else a file of a few bytes
 };
 
 // A run that was copied.
@@ -76,7 +77,8 @@ class GcStore {
   // under way, or their file was removed while it is open), so collecting would not free it. May flush the device.
   virtual std::vector<GcRun> RunsIn(ZoneId zone) = 0;
 
-  virtual std::unique_ptr<GcWriter> MakeWriter() = 0;
+  // `confined`: only to zones that are partly written and not dead; kNoSpace where none has room.
+  virtual std::unique_ptr<GcWriter> MakeWriter(bool confined) = 0;
 
   // Makes what was copied durable, with one flush, then lets the files have it: one atomic change of the metadata, so that
   // after a power cut all of it was moved or none. Of a run that was cut or overwritten meanwhile the rest is moved; what a

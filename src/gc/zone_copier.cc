@@ -87,6 +87,7 @@ uint64_t FootprintOf(const GcRun& run, uint64_t block) {
 bool ZoneCopier::Plan(const GcScheme& scheme, Victim& victim) const {
   const std::vector<GcRun> runs = store_.RunsIn(victim.zone.zone);
   if (runs.empty()) return false;
+  if (options_.confined && !std::ranges::all_of(runs, &GcRun::table)) return false;
   std::vector<ByteRange> valid;
   for (const GcRun& run : runs) valid.push_back(RangeOf(run, victim.start));
 
@@ -268,11 +269,12 @@ std::vector<GcMove> ZoneCopier::Verify(std::span<const GcBlocks> written, std::s
   return bad;
 }
 
-Status ZoneCopier::Settle(Victim& victim, bool stopped, CopyStats& stats, Left& left) {
-  const bool whole = !stopped && !victim.failed && victim.segments.empty();
+Status ZoneCopier::Settle(Victim& victim, const Status& so_far, CopyStats& stats, Left& left) {
+  const bool whole = so_far.ok() && !victim.failed && victim.segments.empty();
+  const bool in_part = options_.confined && so_far.Is(StatusCode::kNoSpace) && !victim.failed;
   Status status;
   GcStore::Outcome outcome;
-  if (!whole) {
+  if (!whole && !in_part) {
     store_.GiveUp(victim.copies);
   } else if (Result<GcStore::Outcome> committed = store_.Commit(victim.copies); committed.ok()) {
     outcome = *committed;
@@ -318,7 +320,7 @@ std::vector<ZoneCopier::Victim> ZoneCopier::Take(std::span<const ZoneId> zones, 
 
 Status ZoneCopier::Collect(const Next& next, const GcScheme& scheme, const std::function<bool()>& pause,
                            CopyStats& stats, Left& left) {
-  const auto writer = store_.MakeWriter();
+  const auto writer = store_.MakeWriter(options_.confined);
   Status status;
   bool go_on = true;
   while (status.ok() && go_on) {
@@ -340,7 +342,7 @@ Status ZoneCopier::Collect(const Next& next, const GcScheme& scheme, const std::
       window = std::move(ahead);
     }
     for (Victim& victim : victims) {
-      const Status settled = Settle(victim, !status.ok(), stats, left);
+      const Status settled = Settle(victim, status, stats, left);
       if (status.ok()) status = settled;
     }
     if (status.ok() && go_on && !victims.empty()) go_on = pause();

@@ -12,7 +12,8 @@
 // and its copies are given up. So a victim that fails, or that is interrupted by an error, a request to stop or a power
 // cut, costs no zone: those opened for its copies are dead, and the collector's reserve comes back with them. Were parts
 // of victims moved, a full device would lose the reserve to what is left of that zone after each, and with it all
-// garbage that a collection could still have won.
+// garbage that a collection could still have won. Only a confined collection, which has no reserve, leaves behind what it
+// has moved of a victim when there is no more room.
 //
 // Checked: the CRC of what was read is held against that of what is written, right before it goes out, and against what
 // the device gives back afterwards (`verify`). Tables carry RocksDB's own checksums, which are not the file system's to
@@ -59,7 +60,8 @@ class ZoneCopier {
   struct Options {
     uint64_t memory = 16 * kMiB;  // bytes of both windows and their copies; at least four segments
     bool verify = true;
-    SegmentRules rules;  // block_size is the device's
+    bool confined = false;  // GcScheme::confined
+    SegmentRules rules;     // block_size is the device's
   };
 
   ZoneCopier(GcStore& store, IoEngine& engine, const Options& options)
@@ -96,7 +98,7 @@ class ZoneCopier {
   // Holds those of `zones` that can be moved now.
   std::vector<Victim> Take(std::span<const ZoneId> zones, const GcScheme& scheme, CopyStats& stats, Left& left);
   // Lets files have the copies of a victim that was copied whole, or gives them up. Counts it.
-  Status Settle(Victim& victim, bool stopped, CopyStats& stats, Left& left);
+  Status Settle(Victim& victim, const Status& so_far, CopyStats& stats, Left& left);
   size_t WindowSize() const;  // segments
   // So many victims can be collected together: none may need the room that another one is to give back.
   size_t Together() const;

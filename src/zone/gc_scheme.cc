@@ -62,11 +62,14 @@ class NoGc : public GcScheme {
   }
 };
 
+// As the GCWorker of ZenFS 2.1. Nothing that it does not do makes the baseline better than what it stands for.
 class ZenfsGc : public GcScheme {
  public:
   explicit ZenfsGc(const GcTuning& tuning) : start_(tuning.start_percent.value_or(20)) {}
   std::string_view name() const override { return "zenfs"; }
   int64_t interval_ns() const override { return 10 * kSecondNs; }
+  bool writers_wait() const override { return false; }
+  bool confined() const override { return true; }
   bool Due(const GcSpace& space) const override { return space.free_percent() <= start_; }
   std::vector<ZoneId> Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
     const double threshold = 100 - kSlope * (start_ - space.free_percent());

@@ -3,7 +3,7 @@
 //
 //   none       nothing is collected: zones are reset when all in them has died
 //   zenfs      ZenFS 2.1's own (ZenFS::GCWorker): looks every 10 s; with less than 20 % free, full zones whose garbage is
-//              above 100 - 3 x (20 - free) percent
+//              above 100 - 3 x (20 - free) percent. Tables only, into zones that are partly written; nobody waits for it
 //   full       ZenFS+ (section IV.D) with its full GC alone: below 10 % free, zones of lower levels first, of each level
 //              those with the least valid data, until 10 % are free. Dead zones wait for their turn among them
 //   zenfs+     the same, and the minor GC: zones in which nothing is valid are reset without waiting for the full GC. The
@@ -83,6 +83,11 @@ class GcScheme {
   // Dead zones are reset as soon as they are dead; else they are candidates like others, and are reset when the scheme
   // chooses them, or somebody waits for space.
   virtual bool resets_at_once() const { return true; }
+  // Who has no space waits for it; else writers fail at once.
+  virtual bool writers_wait() const { return true; }
+  // What it collects by itself is confined: tables only, into zones that are partly written already; what finds no room
+  // there stays where it is, until the next look.
+  virtual bool confined() const { return false; }
   // Only the first victims of a decision are collected, as many as are copied together; then it decides again, as long as
   // there is something to gain. Else all of them are, and it decides when it looks.
   virtual bool decides_again() const { return false; }

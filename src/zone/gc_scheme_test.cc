@@ -249,6 +249,15 @@ TEST(GcScheme, WhoIsPacedByTheCollectorAloneEndsItsRestsButPaysNoPrice) {
   EXPECT_FALSE(scheme->Due(space));
 }
 
+TEST(GcScheme, OnlyZenfsIsConfinedAndLetsItsWritersFail) {
+  for (const char* name : {"none", "full", "zenfs+", "lifetime", "lsm-zgc", "isozone"}) {
+    EXPECT_TRUE(Scheme(name)->writers_wait()) << name;
+    EXPECT_FALSE(Scheme(name)->confined()) << name;
+  }
+  EXPECT_FALSE(Scheme("zenfs")->writers_wait());
+  EXPECT_TRUE(Scheme("zenfs")->confined());
+}
+
 TEST(GcScheme, DecidesAgainWhereItCollectsWhatIsMissing) {
   for (const char* name : {"full", "zenfs+", "lsm-zgc", "isozone"}) EXPECT_TRUE(Scheme(name)->decides_again()) << name;
   for (const char* name : {"none", "zenfs", "lifetime"}) EXPECT_FALSE(Scheme(name)->decides_again()) << name;

@@ -14,6 +14,7 @@
 //     is there a wait. Logs have zones of their own, out of a reserve;
 //   * among equally good zones the fullest with enough room is taken, where ZenFS takes the last in the device;
 //   * where no zone is empty, any zone with room is used before the file system reports that it is full.
+// What its collector does: ZenfsGc in gc_scheme.cc.
 #pragma once
 
 #include <string_view>
