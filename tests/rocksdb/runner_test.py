@@ -216,6 +216,15 @@ class Page(unittest.TestCase):
         self.assertIn("| `a_test` | `S.B*` | 1 | counts calls |", text)
         self.assertIn("* `a_test`: `S.C`, hung on Isozone, passed on POSIX", text)
 
+    def test_names_what_needs_the_default_replaced(self):
+        record = {"posix": PASSED, "isozone": FAILED, "isozone_again": FAILED, "posix_again": PASSED,
+                  "with_default": PASSED}
+        results = {"a_test": {"date": "2030-01-02", "records": {"S.A": record, "S.B": record}}}
+        judgement = differences.Judgement([], [], [], {"a_test"})
+        text = page.render(results, ("a_test",), judgement, [], ["RocksDB 1"])
+        self.assertIn("| `a_test` | 2 | 0 | 0 | 0 | 2 | 0 | 0 | 2030-01-02 |", text)
+        self.assertIn("`a_test`: `S.A`, `S.B`", text)
+
     def test_says_what_was_not_run(self):
         self.assertIn("| `b_test` | not run |", self.render())
         self.assertIn("## The crash test", self.render())
@@ -245,7 +254,8 @@ class Script(unittest.TestCase):
         self.assertIn(f"run scripts/fetch-newest-rocksdb --source {empty}", result.stdout)
 
     def test_an_unknown_program_is_refused(self):
-        self.assertIn("invalid choice: 'no_test'", self.run_script("--only", "no_test").stdout)
+        result = self.run_script("--only", "no_test")
+        self.assertIn("no_test is no program that is run; use some of env_basic_test,", result.stdout)
 
 
 class CrashTest(unittest.TestCase):

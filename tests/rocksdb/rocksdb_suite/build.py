@@ -67,15 +67,13 @@ class Build:
 
     def lay_out_interface(self):
         """The headers and the one library that cmake/RocksDB.cmake expects, as links."""
-        for name, target in (("include", f"{self.source}/include"), ("lib/librocksdb.so", self.library_of_rocksdb())):
+        for name, target in (("include", os.path.join(self.source, "include")),
+                             ("lib/librocksdb.so", os.path.join(self.directory, "librocksdb.so"))):
             link = os.path.join(self.interface, name)
             os.makedirs(os.path.dirname(link), exist_ok=True)
             if os.path.lexists(link):
                 os.remove(link)
             os.symlink(target, link)
-
-    def library_of_rocksdb(self):
-        return os.path.join(self.directory, "librocksdb.so")
 
     def rocksdb_version(self):
         with open(os.path.join(self.source, "include/rocksdb/version.h"), encoding="utf-8") as header:

@@ -19,8 +19,9 @@ FAULTS = ("sync_fault_injection", "read_fault_one_in", "write_fault_one_in", "me
           "metadata_write_fault_one_in", "open_read_fault_one_in", "open_write_fault_one_in",
           "open_metadata_read_fault_one_in", "open_metadata_write_fault_one_in", "secondary_cache_fault_one_in")
 LEFT_OUT = ("backup_one_in", "optimize_manifest_for_recovery", "reuse_manifest_on_open", *FAULTS)
-# RocksDB is built without compression libraries.
-COMPRESSION = ("compression_type", "bottommost_compression_type", "wal_compression")
+# RocksDB is built without compression libraries; some compression managers of db_stress then crash.
+COMPRESSION = ("compression_type", "bottommost_compression_type", "blob_compression_type", "wal_compression",
+               "compression_manager")
 
 
 def options(kind, minutes, image, wrapper):
@@ -32,9 +33,10 @@ def options(kind, minutes, image, wrapper):
 
 
 def write_wrapper(path, build):
-    """db_stress with Isozone; a script, so that db_crashtest.py itself is not run with the library."""
+    """db_stress with Isozone; it ends with db_crashtest.py, which is not to be run with the library itself."""
     with open(path, "w", encoding="utf-8") as script:
-        script.write(f"#!/bin/sh\nLD_PRELOAD='{build.library}' exec '{build.program('db_stress')}' \"$@\"\n")
+        script.write(f"#!/bin/sh\nexec setpriv --pdeathsig KILL env LD_PRELOAD='{build.library}' "
+                     f"'{build.program('db_stress')}' \"$@\"\n")
     os.chmod(path, 0o755)
 
 
