@@ -162,6 +162,7 @@ struct ZonePool::Impl {
   ZoneLease GrantLease(ZoneId zone, ZoneUse use, DataClass data, BudgetClass c, bool urgent) ISOZONE_REQUIRES(mu);
   ZoneLease GrantTo(const ZoneRequest& request, ZoneId zone, bool urgent) ISOZONE_REQUIRES(mu);
   GcSpace SpaceForGc() const ISOZONE_REQUIRES(mu);
+  bool MayCollect(ZoneId zone) const ISOZONE_REQUIRES(mu);
   GcCandidate AsCandidate(ZoneId id) const ISOZONE_REQUIRES(mu);
   void Pace(uint64_t bytes) ISOZONE_EXCLUDES(mu);
   void NoteSpace() ISOZONE_REQUIRES(mu);
@@ -1314,6 +1315,11 @@ GcSpace ZonePool::Impl::SpaceForGc() const {
   return space;
 }
 
+// A dead zone for which somebody has asked already is about to be reset: who collected it again would gain nothing.
+bool ZonePool::Impl::MayCollect(ZoneId zone) const {
+  return IsCollectable(table.at(zone), !reset_at_once) && !(table.at(zone).dead() && asked_for.contains(zone));
+}
+
 GcCandidate ZonePool::Impl::AsCandidate(ZoneId id) const {
   const ZoneRecord& zone = table.at(id);
   GcCandidate c;
@@ -1367,7 +1373,7 @@ std::vector<GcCandidate> ZonePool::GcCandidates() const {
   const MutexLock lock(impl_->mu);
   std::vector<GcCandidate> candidates;
   for (uint32_t i = 0; i < impl_->table.size(); ++i) {
-    if (!IsCollectable(impl_->table.at(ZoneId(i)), !impl_->reset_at_once)) continue;
+    if (!impl_->MayCollect(ZoneId(i))) continue;
     candidates.push_back(impl_->AsCandidate(ZoneId(i)));
   }
   return candidates;
@@ -1375,7 +1381,7 @@ std::vector<GcCandidate> ZonePool::GcCandidates() const {
 
 std::optional<GcCandidate> ZonePool::BeginCollection(ZoneId zone) {
   const MutexLock lock(impl_->mu);
-  if (!IsCollectable(impl_->table.at(zone), !impl_->reset_at_once)) return std::nullopt;
+  if (!impl_->MayCollect(zone)) return std::nullopt;
   impl_->table.SetVictim(zone, true);
   return impl_->AsCandidate(zone);
 }

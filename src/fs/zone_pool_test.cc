@@ -841,6 +841,28 @@ TEST_F(ZonePoolTest, DeadZonesThatWaitAreCandidatesAndResetOneByOne) {
   EXPECT_EQ(pool_->Stats().resets, 2U);
 }
 
+TEST_F(ZonePoolTest, ADeadZoneIsCollectedOnceHoweverLongItsResetTakes) {
+  Open();
+  const ZoneId first = WriteZone(kData, kCapacity);
+  const ZoneId second = WriteZone(kData, kCapacity);
+  pool_->ResetAtOnce(false);
+  for (const ZoneId zone : {first, second}) pool_->RemoveLive(zone, kCapacity);
+  std::promise<void> go_on;
+  durable_ = [&, begun = false]() mutable {
+    if (!std::exchange(begun, true)) go_on.get_future().wait();
+    return Status::Ok();
+  };
+  ASSERT_TRUE(pool_->BeginCollection(first));
+  pool_->EndCollection(first);
+  while (durable_calls_ == 0) std::this_thread::yield();
+  ASSERT_TRUE(pool_->BeginCollection(second));
+  pool_->EndCollection(second);
+  EXPECT_TRUE(pool_->GcCandidates().empty());
+  EXPECT_FALSE(pool_->BeginCollection(second));
+  go_on.set_value();
+  while (pool_->Stats().resets < 2) std::this_thread::yield();
+}
+
 // Whose reset nobody has to ask for, with the thread asleep.
 TEST_F(ZonePoolTest, ReleasedMetadataIsResetAlsoWhereDeadFilesWait) {
   Open();
