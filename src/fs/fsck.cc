@@ -59,22 +59,23 @@ class Checker {
 
   void CheckCopies(const RecoveredMetadata& recovered) {
     report_.copies_wanted = recovered.copies_wanted;
-    uint32_t kept = 0;
+    const auto kept = static_cast<uint32_t>(std::ranges::count_if(recovered.copies, [](const MetadataCopy& copy) {
+      return copy.state == MetadataCopy::State::kWhole || copy.state == MetadataCopy::State::kBehind;
+    }));
     for (const MetadataCopy& copy : recovered.copies) {
       switch (copy.state) {
         case MetadataCopy::State::kWhole:
           report_.copies.push_back(copy.zones);
-          ++kept;
           break;
         case MetadataCopy::State::kBehind:
-          ++kept;
-          [[fallthrough]];
         case MetadataCopy::State::kUnfinished:
         case MetadataCopy::State::kReplaced:
           Note(copy.text);
           break;
         case MetadataCopy::State::kDamaged:
-          Error(copy.text);
+          // Others have taken its place, and its zones were not reset yet.
+          if (kept >= recovered.copies_wanted) Note(copy.text + "; it was replaced, and does not count any more");
+          if (kept < recovered.copies_wanted) Error(copy.text);
           break;
       }
     }

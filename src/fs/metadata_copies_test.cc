@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "fs/batch_stream.h"
+#include "fs/fsck.h"
 #include "fs/journal_test_util.h"
 #include "fs/metadata_log.h"
 
@@ -278,6 +279,34 @@ TEST_F(CopiesTest, AreWrittenAnewWhereTheyAreDamaged) {
     EXPECT_EQ(RecoverMetadata(*device_).value().whole_copies(), 2U);
     ExpectRecovers(4);
   }
+}
+
+// The power went, or its zone cannot be reset, after another had taken its place.
+TEST_F(CopiesTest, ADamagedOneThatWasReplacedIsNoError) {
+  auto store = OpenStore();
+  Work(*store, 4);
+  store.reset();
+  const ZoneId head = Head(0);
+  AlignedBuffer noise(4096);
+  std::fill_n(noise.data(), noise.size(), std::byte{0x77});
+  const ZoneDescriptor zone = DescribeZone(*device_, head).value();
+  const DeviceOffset at(device_->geometry().ZoneStart(head).value() + zone.write_pointer);
+  ASSERT_EQ(WriteDurably(*device_, at, noise.span()), DeviceStatus::kSuccess);
+  EXPECT_FALSE(Fsck(*device_, {}).value().clean());
+  device_->FailNext(DeviceOp::kReset, head, DeviceStatus::kWriteFault);
+  store = OpenStore();
+  ISOZONE_ASSERT_OK(store->journal().RestoreCopies());
+  store.reset();
+  ASSERT_GT(DescribeZone(*device_, head).value().write_pointer, 0U);
+  const FsckReport report = Fsck(*device_, {}).value();
+  EXPECT_EQ(report.copies.size(), 2U);
+  EXPECT_TRUE(report.clean());
+  ASSERT_FALSE(report.findings.empty());
+  EXPECT_THAT(report.findings.front().text, HasSubstr(fmt::format("zone {}", head.value())));
+  store = OpenStore();
+  ISOZONE_ASSERT_OK(store->pool().Settle());
+  store.reset();
+  EXPECT_TRUE(Fsck(*device_, {}).value().findings.empty());
 }
 
 // --- Zones that the controller has finished ---
