@@ -4,8 +4,12 @@
 #include <array>
 #include <cstdlib>
 
+#include <fmt/format.h>
+
 #include "base/aligned_buffer.h"
+#include "device/emulated/image_file.h"
 #include "fs/fsck.h"
+#include "fs/journal.h"
 
 namespace isozone::model {
 namespace {
@@ -41,6 +45,16 @@ Profile TimedProfile(const DeviceGeometry& geometry) {
   profile.read_latency_ns = profile.write_latency_ns = profile.management_latency_ns = profile.flush_latency_ns =
       kMicrosecondNs;
   return profile;
+}
+
+// The zones of each that is whole.
+std::vector<std::vector<ZoneId>> CopiesOf(const RecoveredMetadata& found, bool with_behind) {
+  std::vector<std::vector<ZoneId>> copies;
+  for (const MetadataCopy& copy : found.copies) {
+    const bool behind = copy.state == MetadataCopy::State::kBehind;
+    if (copy.state == MetadataCopy::State::kWhole || (behind && with_behind)) copies.push_back(copy.zones);
+  }
+  return copies;
 }
 
 }  // namespace
@@ -153,6 +167,36 @@ Status Volume::Check(bool read_data) {
     if (finding.severity == FsckSeverity::kError) text += "; " + finding.text;
   }
   return text.empty() ? Status::Ok() : Status::Corruption("fsck" + text);
+}
+
+Result<bool> Volume::LoseMetadataCopy(Random& random, bool for_ever, bool may_be_behind) {
+  ISOZONE_ASSIGN_OR_RETURN(auto device, Open());
+  ISOZONE_ASSIGN_OR_RETURN(const RecoveredMetadata found, RecoverMetadata(*device));
+  const auto copies = CopiesOf(found, may_be_behind);
+  if (copies.size() < 2) return false;
+  const std::vector<ZoneId>& zones = copies[random.Below(copies.size())];
+  if (!for_ever) {
+    device.reset();
+    ISOZONE_RETURN_IF_ERROR(Damage(random, zones[random.Below(zones.size())]));
+    return true;
+  }
+  device->SetZoneState(zones.front(), ZoneState::kOffline);
+  // One that was about to be replaced may count again.
+  ISOZONE_ASSIGN_OR_RETURN(const RecoveredMetadata left, RecoverMetadata(*device));
+  const bool missing = left.sequence > 0 && CopiesOf(left, /*with_behind=*/true).size() < left.copies_wanted;
+  ISOZONE_ASSIGN_OR_RETURN(const FsckReport report, Fsck(*device, {}));
+  if (!missing || !report.clean()) return true;
+  return Status::Corruption(
+      fmt::format("zone {} of the metadata is offline, and fsck does not report it", zones.front().value()));
+}
+
+Status Volume::Damage(Random& random, ZoneId zone) {
+  ISOZONE_ASSIGN_OR_RETURN(const auto image, ImageFile::Open(path(), OpenMode::kReadWrite));
+  const uint64_t written = LoadContent(image->table()[zone.value()]).written;
+  if (written == 0) return Status::Ok();
+  const uint64_t at = random.Below(written);
+  const std::byte other = image->ZoneData(zone)[at] ^ static_cast<std::byte>(1 + random.Below(255));
+  return image->WriteData(zone, at, {&other, 1});
 }
 
 }  // namespace isozone::model

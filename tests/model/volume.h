@@ -40,6 +40,10 @@ class Volume {
   Status Unmount();
   // Fsck, of the unmounted device: kCorruption with the findings.
   Status Check(bool read_data = false);
+  // Takes one of the two copies of the metadata away from the unmounted device: its first zone goes offline, or, where not
+  // `for_ever`, a byte of it changes. One of them `may_be_behind` the other where nobody counts on what only that one has.
+  // False: there are not two. kCorruption where fsck does not report the loss of a zone.
+  Result<bool> LoseMetadataCopy(Random& random, bool for_ever, bool may_be_behind);
 
   FileSystem& fs() { return *fs_; }
   bool mounted() const { return fs_ != nullptr; }
@@ -49,6 +53,9 @@ class Volume {
   std::string path() const { return image_.path(); }
 
  private:
+  // A byte of what was written to `zone` is another one.
+  Status Damage(Random& random, ZoneId zone);
+
   explicit Volume(MemoryImage image) : image_(std::move(image)) {}
 
   MemoryImage image_;

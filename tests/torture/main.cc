@@ -42,8 +42,9 @@ int main(int argc, char** argv) {
   }
   fmt::print(
       "{} cuts, {} of them while formatting and {} while mounting; {} operations, {} bytes collected, {} times full; "
-      "nothing was lost\n",
+      "{} "
+      "copies of the metadata were lost; nothing else was\n",
       report->cuts, report->in_format, report->in_mount, report->operations, report->bytes_collected,
-      report->times_full);
+      report->times_full, report->copies_lost);
   return 0;
 }

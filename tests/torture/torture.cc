@@ -46,8 +46,10 @@ class Chain {
       // Half of the cuts come early, so that mounting meets some.
       const uint64_t commands = random_.Below(random_.Chance(0.5) ? 60 : fills_ ? 6000 : 600);
       const uint64_t operations = random_.Between(20, fills_ ? 4000 : 400);
+      ISOZONE_RETURN_IF_ERROR(MayLoseCopy());
       ISOZONE_RETURN_IF_ERROR(CutOnce(options, CutAfter(commands, random_.Next()), operations));
     }
+    ISOZONE_RETURN_IF_ERROR(MayLoseCopy());
     return CheckFinally();
   }
 
@@ -93,17 +95,19 @@ class Chain {
       }
       ++report.in_mount;
     } else {
+      ISOZONE_RETURN_IF_ERROR(RestoreCopies());
       ISOZONE_RETURN_IF_ERROR(Work(operations));
       if (volume_->powered()) volume_->device().CutPower();
     }
     clients_.clear();
     ISOZONE_RETURN_IF_ERROR(volume_->Unmount());
-    return volume_->Check();
+    return copy_is_lost_ ? Status::Ok() : volume_->Check();
   }
 
   Status CheckFinally() {
     ISOZONE_RETURN_IF_ERROR(volume_->Mount({}));
     ISOZONE_RETURN_IF_ERROR(CheckFound());
+    ISOZONE_RETURN_IF_ERROR(RestoreCopies());
     ISOZONE_RETURN_IF_ERROR(volume_->Unmount());
     return volume_->Check(/*read_data=*/true);
   }
@@ -119,6 +123,36 @@ class Chain {
     return volume_->Unmount();
   }
 
+  // A device has few zones: those that go offline stay so.
+  Status MayLoseCopy() {
+    constexpr uint64_t kZonesMax = 2;
+    if (copy_is_lost_ || !random_.Chance(0.3)) return Status::Ok();
+    const bool for_ever = zones_lost_ < kZonesMax && random_.Chance(0.5);
+    const auto lost = volume_->LoseMetadataCopy(random_, for_ever, /*may_be_behind=*/both_have_all_);
+    if (!lost.ok()) return lost.status().WithContext("losing a copy of the metadata");
+    copy_is_lost_ = *lost;
+    if (!*lost) return Status::Ok();
+    ++report.copies_lost;
+    zones_lost_ += for_ever ? 1 : 0;
+    return Status::Ok();
+  }
+
+  // What was lost is written anew by itself; it is waited for always then, else now and then.
+  Status RestoreCopies() {
+    if (!copy_is_lost_ && random_.Chance(0.5)) return Status::Ok();
+    const Status restored = volume_->fs().RestoreMetadataCopies();
+    if (!volume_->powered()) return Status::Ok();
+    if (!restored.ok()) return Unexpected(restored, "writing a copy of the metadata anew failed");
+    const MetadataCopies copies = volume_->fs().Metadata();
+    if (copies.whole.size() != copies.wanted) {
+      return Status::Corruption(
+          fmt::format("{} copies of the metadata are whole, and not {}", copies.whole.size(), copies.wanted));
+    }
+    copy_is_lost_ = false;
+    both_have_all_ = true;
+    return Status::Ok();
+  }
+
   // What is mounted is as of some moment not before the last durable point; from here on it counts.
   Status CheckFound() {
     std::vector<model::Found> found;
@@ -128,6 +162,7 @@ class Chain {
     }
     if (!volume_->powered()) return Status::IoError("the power went while it was read back");
     for (size_t i = 0; i < oracles_.size(); ++i) oracles_[i].Adopt(found[i]);
+    both_have_all_ = false;  // what was found may be in one copy only
     return Status::Ok();
   }
 
@@ -166,6 +201,9 @@ class Chain {
   std::unique_ptr<Volume> volume_;
   std::vector<Oracle> oracles_;
   std::vector<std::unique_ptr<Client>> clients_;
+  bool copy_is_lost_ = false;   // and may not have been written anew
+  bool both_have_all_ = false;  // copies of the metadata, of what the oracles adopted
+  uint64_t zones_lost_ = 0;     // that went offline
 };
 
 void Add(Report& total, const Report& part) {
@@ -175,6 +213,7 @@ void Add(Report& total, const Report& part) {
   total.operations += part.operations;
   total.bytes_collected += part.bytes_collected;
   total.times_full += part.times_full;
+  total.copies_lost += part.copies_lost;
 }
 
 }  // namespace

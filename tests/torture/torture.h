@@ -1,6 +1,7 @@
 // Power-cut torture: random clients on an emulated SSD in memory, the power cut in a random command, the device mounted
 // again, and everything found held against the oracles of the clients (model/oracle.h). Four cuts in a row hit one
-// device: while it is formatted, mounted, read back, or worked on.
+// device: while it is formatted, mounted, read back, or worked on. After some cuts one of the two copies of the metadata,
+// either, is lost as well before the device is mounted again: nothing may be missing, and it must be written anew.
 //
 // A chain of cuts follows from the seed and its number alone, so that any failure is replayed by its first cut; with
 // several threads, as far as their interleaving allows.
@@ -31,6 +32,7 @@ struct Report {
   uint64_t operations = 0;
   uint64_t bytes_collected = 0;  // copied by collections that were asked for
   uint64_t times_full = 0;       // that a client was told "no space"; of the chains that fill their device
+  uint64_t copies_lost = 0;      // of the metadata, between a cut and the next mount
 };
 
 // kCorruption with what is wrong and the command that replays it.

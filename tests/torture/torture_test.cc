@@ -21,6 +21,7 @@ void RunCuts(size_t threads, uint64_t cuts) {
   EXPECT_GT(report->in_mount, 0u);
   EXPECT_GT(report->bytes_collected, 0u);
   EXPECT_GT(report->times_full, 0u);
+  EXPECT_GT(report->copies_lost, 0u);
 }
 
 TEST(PowerCut, OneClient) { RunCuts(1, 1600); }
