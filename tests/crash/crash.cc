@@ -9,6 +9,7 @@
 
 #include "crash/mounted.h"
 #include "crash/session.h"
+#include "fs/journal.h"
 #include "fs/superblock.h"
 
 namespace isozone::crash {
@@ -51,6 +52,33 @@ Status Use(FileSystem& fs) {
   ISOZONE_RETURN_IF_ERROR(writer->Append(kContent));
   ISOZONE_RETURN_IF_ERROR(writer->Sync());
   return writer->Close();
+}
+
+// The first zones of the copies of the metadata that count.
+Result<std::vector<ZoneId>> HeadsOfCopies(const DeviceImage& image) {
+  CrashDevice device(image, false);
+  ISOZONE_ASSIGN_OR_RETURN(const RecoveredMetadata found, RecoverMetadata(device));
+  std::vector<ZoneId> heads;
+  for (const MetadataCopy& copy : found.copies) {
+    const bool behind = copy.state == MetadataCopy::State::kBehind;
+    if (behind || copy.state == MetadataCopy::State::kWhole) heads.push_back(copy.head);
+  }
+  return heads;
+}
+
+// The other copy is written anew.
+Status RecoverWithOneCopy(const DeviceImage& image, const model::Oracle& oracle) {
+  auto mounted = Mount(image, false);
+  if (!mounted.ok()) return mounted.status().WithContext("mounting");
+  ISOZONE_ASSIGN_OR_RETURN(const model::Found found, model::Collect(*mounted->fs, ""));
+  ISOZONE_RETURN_IF_ERROR(oracle.CheckAfterPowerCut(found));
+  ISOZONE_RETURN_IF_ERROR(mounted->fs->RestoreMetadataCopies());
+  ISOZONE_RETURN_IF_ERROR(Use(*mounted->fs).WithContext("writing after the recovery"));
+  ISOZONE_RETURN_IF_ERROR(mounted->fs->Unmount());
+  const DeviceImage end = mounted->device->Image();
+  ISOZONE_RETURN_IF_ERROR(CheckByFsck(end).WithContext("after the recovery"));
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<ZoneId> heads, HeadsOfCopies(end));
+  return heads.size() == 2 ? Status::Ok() : Status::Corruption("the other copy was not written anew");
 }
 
 // Zones in four groups, in turn.
@@ -308,7 +336,24 @@ Status Explorer::Check(const DeviceImage& image, const model::Oracle& oracle, ui
     ISOZONE_RETURN_IF_ERROR(mounted->fs->Unmount());
     ISOZONE_RETURN_IF_ERROR(CheckByFsck(mounted->device->Image()).WithContext("after the recovery"));
   }
+  if (loses_copies_) ISOZONE_RETURN_IF_ERROR(CheckWithoutCopies(image, oracle));
   return depth > 1 ? CheckAgain(image, commands, recovered, oracle) : Status::Ok();
+}
+
+Status Explorer::CheckWithoutCopies(const DeviceImage& image, const model::Oracle& oracle) {
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<ZoneId> heads, HeadsOfCopies(image));
+  if (heads.size() < 2) return Status::Ok();
+  for (const ZoneId head : heads) {
+    ++report_.cases;
+    ++report_.lost;
+    DeviceImage left = image;
+    left.zones[head.value()].state = ZoneState::kOffline;
+    const Status status = RecoverWithOneCopy(left, oracle);
+    if (!status.ok()) {
+      return status.WithContext(fmt::format("without the copy of the metadata in zone {}", head.value()));
+    }
+  }
+  return Status::Ok();
 }
 
 Status Explorer::CheckAgain(const DeviceImage& image, const std::vector<Command>& commands, const DeviceImage& end,

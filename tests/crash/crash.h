@@ -11,6 +11,7 @@
 // 3. Each image is checked by fsck; mounted for writing; read back whole and held against the oracle; used once more
 //    (a new file, synced); unmounted; and checked by fsck again. With a depth of 2, the power is cut in every command of
 //    that mount as well, and what that leaves must satisfy the same oracle.
+// 4. Where copies of the metadata are to be lost, each image is recovered again without the one and without the other.
 //
 // The commands of a sequence are the same each time: after each step the run waits until the threads of the file system
 // are asleep. So a case is named by its sequence, the number of the command, and how the cut ends.
@@ -66,12 +67,13 @@ struct Report {
   uint64_t commands = 0;  // that were cut
   uint64_t cases = 0;     // images that were recovered
   uint64_t again = 0;     // of these, after a cut while recovering
+  uint64_t lost = 0;      // of these, without one of the copies of the metadata
 };
 
 class Explorer {
  public:
-  // `depth` 2: recovery is cut as well.
-  explicit Explorer(uint32_t depth) : depth_(depth) {}
+  // `depth` 2: recovery is cut as well. `loses_copies`: either copy of the metadata is lost.
+  explicit Explorer(uint32_t depth, bool loses_copies = false) : depth_(depth), loses_copies_(loses_copies) {}
 
   // Cuts the last operation of `sequence`, and what unmounts after it; of the empty one the mount. kCorruption with the
   // command that replays what is wrong.
@@ -111,10 +113,13 @@ class Explorer {
   Result<Run> Record(const Variant& variant, const Sequence& sequence);
   // Recovers `image`; OK where it is as the oracle wants it.
   Status Check(const DeviceImage& image, const model::Oracle& oracle, uint32_t depth);
+  // The same without either copy of the metadata, where there are two.
+  Status CheckWithoutCopies(const DeviceImage& image, const model::Oracle& oracle);
   Status CheckAgain(const DeviceImage& image, const std::vector<Command>& commands, const DeviceImage& end,
                     const model::Oracle& oracle);
 
   const uint32_t depth_;
+  const bool loses_copies_;
   std::map<std::pair<Start, Fua>, Prepared> prepared_;
   Report report_;
 };

@@ -200,6 +200,7 @@ DeviceStatus CrashDevice::Read(const DeviceRequest& request) const {
   const uint64_t begin = geometry_.OffsetInZone(request.offset);
   if (begin + request.length > geometry_.zone_size) return DeviceStatus::kZoneBoundaryError;
   const ZoneImage zone = Now(geometry_.ZoneOf(request.offset));
+  if (zone.state == ZoneState::kOffline) return DeviceStatus::kZoneIsOffline;
   const uint64_t stored = zone.written > begin ? std::min(request.length, zone.written - begin) : 0;
   if (stored > 0) std::memcpy(request.data, zone.bytes->data() + begin, stored);
   std::memset(request.data + stored, 0, request.length - stored);

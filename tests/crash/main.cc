@@ -3,6 +3,7 @@
 //   isozone_crash                                              every sequence of up to 3 operations
 //   isozone_crash --sample 5000                                so many of them, drawn
 //   isozone_crash --length 2 --depth 2                         up to 2 operations, and recovery is cut as well
+//   isozone_crash --length 1 --lose-copies                     each state also without either copy of the metadata
 //   isozone_crash --count                                      says how many sequences there are
 //   isozone_crash --variant files,zone,kept --sequence 'append /A; rename /A /B'             all cuts of one sequence
 //   isozone_crash --variant ... --sequence ... --cut 7:1:lost [--again 2:0:kept]            one case
@@ -39,6 +40,7 @@ struct Arguments {
   std::string again;
   bool one = false;  // `sequence` is given, which may be empty
   bool count = false;
+  bool loses_copies = false;
   bool progress = false;
 };
 
@@ -91,8 +93,10 @@ Status ExploreAll(Explorer& explorer, const Arguments& arguments) {
     std::fflush(stdout);
   }));
   const Report& report = explorer.report();
-  fmt::print("{} of {} sequences, cut in {} commands: {} states were recovered, {} of them after a second cut\n",
-             report.sequences, total, report.commands, report.cases, report.again);
+  fmt::print(
+      "{} of {} sequences, cut in {} commands: {} states were recovered, {} of them after a second cut, and {} "
+      "without one of the copies of the metadata\n",
+      report.sequences, total, report.commands, report.cases, report.again, report.lost);
   return failures == 0 ? Status::Ok() : Status::Corruption(fmt::format("{} sequences failed", failures));
 }
 
@@ -111,11 +115,12 @@ Status RunOne(Explorer& explorer, const Arguments& arguments) {
 
 Status Run(const Arguments& arguments) {
   const QuietLog quiet;
-  Explorer explorer(arguments.depth);
+  Explorer explorer(arguments.depth, arguments.loses_copies);
   if (arguments.count) return Count(explorer, arguments);
   if (arguments.one) return RunOne(explorer, arguments);
-  fmt::print("isozone_crash --length {} --depth {} --sample {} --seed {} --part {} --parts {}\n", arguments.length,
-             arguments.depth, arguments.sample, arguments.seed, arguments.part, arguments.parts);
+  fmt::print("isozone_crash --length {} --depth {} --sample {} --seed {} --part {} --parts {}{}\n", arguments.length,
+             arguments.depth, arguments.sample, arguments.seed, arguments.part, arguments.parts,
+             arguments.loses_copies ? " --lose-copies" : "");
   std::fflush(stdout);
   return ExploreAll(explorer, arguments);
 }
@@ -138,6 +143,7 @@ int main(int argc, char** argv) {
   const CLI::Option* sequence = app.add_option("--sequence", arguments.sequence, "runs this one");
   app.add_option("--cut", arguments.cut, "only this cut of it, as a failure names it");
   app.add_option("--again", arguments.again, "and this one of its recovery");
+  app.add_flag("--lose-copies", arguments.loses_copies, "each state also without either copy of the metadata");
   app.add_flag("--count", arguments.count, "only counts the sequences");
   app.add_flag("--progress", arguments.progress, "show how far it is");
   CLI11_PARSE(app, argc, argv);
