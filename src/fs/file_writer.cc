@@ -9,6 +9,12 @@
 
 namespace isozone {
 
+namespace {
+
+constexpr size_t kSumStep = 4 * kKiB;  // still in the first cache
+
+}  // namespace
+
 BufferedWriter::BufferedWriter(std::shared_ptr<FsCore> core, std::shared_ptr<OpenFile> file,
                                std::unique_ptr<WriteSink> sink, DataClass data, size_t unit_size)
     : core_(std::move(core)),
@@ -59,7 +65,8 @@ Status BufferedWriter::WithSink(const std::function<Status()>& use) {
 void BufferedWriter::BeginUnit(uint64_t file_offset) {
   filling_.memory = core_->buffers.Take(unit_size_);
   filling_.file_offset = file_offset;
-  filling_.used = header_size_;
+  filling_.used = filling_.summed = header_size_;
+  filling_.checksum = sink_->ChecksumSeed(file_offset);
   filling_piece_ = PieceOf(filling_);
 }
 
@@ -85,6 +92,7 @@ Status BufferedWriter::Append(std::span<const std::byte> data) {
     const size_t piece = std::min(data.size(), unit_size_ - filling_.used);
     std::memcpy(filling_.memory.data() + filling_.used, data.data(), piece);
     filling_.used += piece;
+    if (filling_.used - filling_.summed >= kSumStep) filling_.SumUp();
     file_->PublishSize(file_->size() + piece);
     data = data.subspan(piece);
     if (filling_.used == unit_size_) ISOZONE_RETURN_IF_ERROR(WriteOutLocked(Wait::kForPlace));

@@ -126,7 +126,7 @@ class LogScanner {
   }
 
   Result<uint32_t> PayloadCrc(const LogFrameHeader& header) {
-    uint32_t crc = header.header_crc;
+    uint32_t crc = LogPayloadSeed(seed_, inode_, header.file_offset);
     const uint64_t end = sizeof(header) + header.length;
     for (uint64_t at = 0; at < end; at += geometry_.block_size) {
       ISOZONE_ASSIGN_OR_RETURN(const auto bytes,
@@ -184,15 +184,20 @@ class LogScanner {
 
 uint32_t LogFrameSeed(std::string_view uuid) { return Crc32c(uuid.data(), uuid.size()); }
 
+uint32_t LogPayloadSeed(uint32_t uuid_seed, InodeId inode, uint64_t file_offset) {
+  const uint64_t id = inode.value();
+  return Crc32c(&file_offset, sizeof(file_offset), Crc32c(&id, sizeof(id), uuid_seed));
+}
+
 void SealLogFrame(std::span<std::byte> frame, uint32_t uuid_seed, InodeId inode, uint64_t file_offset,
-                  uint64_t region_begin) {
+                  uint64_t region_begin, uint32_t payload_crc) {
   LogFrameHeader header;
   header.inode = inode.value();
   header.file_offset = file_offset;
   header.length = static_cast<uint32_t>(frame.size() - sizeof(header));
   header.region_begin = region_begin;
   header.header_crc = HeaderCrc(header, uuid_seed);
-  header.crc = Crc32c(frame.subspan(sizeof(header)), header.header_crc);
+  header.crc = payload_crc;
   std::memcpy(frame.data(), &header, sizeof(header));
 }
 

@@ -31,12 +31,12 @@
 
 namespace isozone {
 
-// Little-endian on the device. Both checksums start from the file system's uuid, so frames of an earlier format of the
+// Little-endian on the device. All checksums start from the file system's uuid, so frames of an earlier format of the
 // device are never taken for ours.
 struct LogFrameHeader {
   static constexpr uint32_t kMagic = 0x474C5A49;  // "IZLG"
   uint32_t magic = kMagic;
-  uint32_t crc = 0;  // of the payload, continuing header_crc
+  uint32_t crc = 0;  // of the payload, from LogPayloadSeed on: it can be summed up before the length is known
   uint64_t inode = 0;
   uint64_t file_offset = 0;  // of the first payload byte
   uint32_t length = 0;       // payload bytes, > 0
@@ -50,9 +50,12 @@ static_assert(offsetof(LogFrameHeader, inode) == 8 && offsetof(LogFrameHeader, f
               offsetof(LogFrameHeader, length) == 24 && offsetof(LogFrameHeader, header_crc) == 28 &&
               offsetof(LogFrameHeader, region_begin) == 32);
 
-// Fills in the header in front of the payload: `frame` is header and payload together.
+// What the checksum of a payload starts from.
+uint32_t LogPayloadSeed(uint32_t uuid_seed, InodeId inode, uint64_t file_offset);
+// Fills in the header in front of the payload: `frame` is header and payload together, `payload_crc` the checksum of the
+// payload.
 void SealLogFrame(std::span<std::byte> frame, uint32_t uuid_seed, InodeId inode, uint64_t file_offset,
-                  uint64_t region_begin);
+                  uint64_t region_begin, uint32_t payload_crc);
 
 struct LogScan {
   std::vector<FileExtent> extents;  // the payloads, in file order

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/aligned_buffer.h"
+#include "base/crc32c.h"
 #include "device/passing_device.h"
 #include "fs/test_volume.h"
 
@@ -46,13 +47,18 @@ class LogFrameTest : public testing::Test {
     return geometry;
   }
 
+  static void Seal(std::span<std::byte> frame, uint64_t file_offset, uint64_t region_begin) {
+    const uint32_t crc = Crc32c(frame.subspan(sizeof(LogFrameHeader)), LogPayloadSeed(kSeed, kInode, file_offset));
+    SealLogFrame(frame, kSeed, kInode, file_offset, region_begin, crc);
+  }
+
   // Appends a frame with `payload`; `blocks` of it only, if given.
   void AddFrame(std::string_view payload, uint64_t blocks = UINT64_MAX) {
     const size_t used = sizeof(LogFrameHeader) + payload.size();
     AlignedBuffer frame(RoundUp(used, 4096));
     std::memset(frame.data(), 0, frame.size());
     std::memcpy(frame.data() + sizeof(LogFrameHeader), payload.data(), payload.size());
-    SealLogFrame(frame.span().first(used), kSeed, kInode, file_offset_, region_begin_);
+    Seal(frame.span().first(used), file_offset_, region_begin_);
     file_offset_ += payload.size();
     WriteBlocks(frame.span().first(std::min<uint64_t>(frame.size(), blocks == UINT64_MAX ? blocks : blocks * 4096)));
   }
@@ -255,7 +261,7 @@ TEST_F(LogFrameTest, EveryFlippedBitOfAFrameIsFound) {
     AlignedBuffer frame(4096);
     std::memset(frame.data(), 0, frame.size());
     std::memcpy(frame.data() + sizeof(LogFrameHeader), payload.data(), payload.size());
-    SealLogFrame(frame.span().first(used), kSeed, kInode, 0, write_pointer_);
+    Seal(frame.span().first(used), 0, write_pointer_);
     frame.data()[at] ^= static_cast<std::byte>(1 << (bit % 8));
     const uint64_t begin = write_pointer_;
     WriteBlocks(frame.span());

@@ -41,6 +41,9 @@ class LogSink final : public WriteSink {
   ~LogSink() override { DropStarted(); }
 
   size_t header_size() const override { return sizeof(LogFrameHeader); }
+  std::optional<uint32_t> ChecksumSeed(uint64_t file_offset) const override {
+    return LogPayloadSeed(core_.frame_seed, id_, file_offset);
+  }
   size_t depth() const override { return options_.depth; }
 
   Status Start(WriteUnit& unit, bool durable) override {
@@ -51,6 +54,8 @@ class LogSink final : public WriteSink {
     frame.file_offset = unit.file_offset;
     frame.payload = unit.used - sizeof(LogFrameHeader);
     frame.durable = durable;
+    unit.SumUp();
+    frame.checksum = *unit.checksum;
     const bool full = unit.used == unit.memory.size();
     for (;;) {
       ISOZONE_ASSIGN_OR_RETURN(Lane * lane, NextLane(padded, full ? Wanted::kAnother : WantedByPace()));
@@ -113,7 +118,8 @@ class LogSink final : public WriteSink {
   struct Frame {
     std::span<std::byte> blocks;
     uint64_t file_offset = 0;
-    uint64_t payload = 0;  // bytes
+    uint64_t payload = 0;   // bytes
+    uint32_t checksum = 0;  // of the payload
     bool durable = false;
     DeviceOffset at;  // of the header
     Lane* lane = nullptr;
@@ -241,7 +247,7 @@ class LogSink final : public WriteSink {
     frame.at = lane.stream.held() ? lane.stream.next() : DeviceOffset(0);
     const uint64_t at = core_.geometry().OffsetInZone(frame.at);
     SealLogFrame(frame.blocks.first(sizeof(LogFrameHeader) + frame.payload), core_.frame_seed, id_, frame.file_offset,
-                 lane.region_begin.value_or(at));
+                 lane.region_begin.value_or(at), frame.checksum);
     if (!lane.stream.Start(frame.blocks, frame.blocks.size(), frame.durable)) return false;
     if (!lane.region_begin) lane.region_begin = at;
     frame.lane = &lane;

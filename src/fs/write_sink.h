@@ -9,10 +9,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "base/crc32c.h"
 #include "base/status.h"
 #include "fs/core.h"
 #include "fs/zone_stream.h"
@@ -24,6 +26,16 @@ struct WriteUnit {
   AlignedBuffer memory;
   uint64_t file_offset = 0;
   size_t used = 0;  // bytes, the header's place included
+  // Of a sink that wants one (ChecksumSeed): of the payload up to `summed`. It grows with the payload, so that whoever
+  // fills the unit does not have to wait for the sum of all of it.
+  std::optional<uint32_t> checksum;
+  size_t summed = 0;  // bytes, as `used`
+
+  void SumUp() {
+    if (!checksum) return;
+    checksum = Crc32c(memory.span().subspan(summed, used - summed), *checksum);
+    summed = used;
+  }
 };
 
 class WriteSink {
@@ -32,6 +44,9 @@ class WriteSink {
 
   // Bytes a unit leaves free in front of its payload.
   virtual size_t header_size() const = 0;
+
+  // What the checksum of the unit at `file_offset` starts from; none: the sink needs no checksum. Any thread.
+  virtual std::optional<uint32_t> ChecksumSeed(uint64_t /*file_offset*/) const { return std::nullopt; }
 
   // How many units may have been started and not finished; 0: each is finished before Start returns to the appender.
   virtual size_t depth() const = 0;
