@@ -21,8 +21,8 @@ LEGEND = ("*pass*, *skipped*: on both. *With the default replaced*: as on POSIX 
 DEFAULT = ("These prepare or look at files through `Env::Default()`, and at the same files through the file system "
            "under test. They pass where both are Isozone.")
 UNSTEADY = ("These differed among other cases, and did not when repeated by themselves. Some tests run out of the "
-            "time that they give themselves when the machine is busy; some put a database into the default file "
-            "system and find there what the case before has left.")
+            "time that they give themselves when the machine is busy; some find what the case before has left: a "
+            "database in the default file system, or a thread of the pool that its task still holds.")
 CRASH_TEST = (
     "`db_crashtest.py` runs `db_stress` on Isozone with `log_write_through=on`, kills it at any time (blackbox) or "
     "where RocksDB asks it to (whitebox), and lets it check its database against what it has written. Without "
