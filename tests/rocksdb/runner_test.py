@@ -189,6 +189,15 @@ class Running(unittest.TestCase):
     def test_ends_what_hangs(self):
         self.assertEqual({"Suite.Hang": HUNG}, self.runner(0.2).run("fake", programs.POSIX, ["Suite.Hang"]))
 
+    def test_a_stop_ends_what_runs(self):
+        runner = self.runner()
+        runner.stop()
+        with self.assertRaises(programs.Stopped):
+            runner.run("fake", programs.POSIX, ["Suite.Hang"])
+        with self.assertRaises(programs.Stopped):
+            runner.run_process("fake", programs.POSIX, ["Suite.Hang"])
+        self.assertEqual({"fake", "logs"}, set(os.listdir(self.scratch)))
+
     def test_keeps_what_went_wrong_and_nothing_else(self):
         self.runner().run("fake", programs.POSIX, ["Suite.Fail", "Suite.Pass"])
         self.assertEqual(["fake.Suite.Fail.posix"], os.listdir(self.logs))

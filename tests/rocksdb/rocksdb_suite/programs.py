@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 from isozone_lab import processes
@@ -28,6 +29,10 @@ POLL_S = 0.1
 
 class ProgramError(Exception):
     """A program does not run at all; the message is for people."""
+
+
+class Stopped(Exception):
+    """Nothing more is to be run."""
 
 
 def batches(cases):
@@ -96,6 +101,11 @@ class Runner:
 
     def __init__(self, build, scratch, time_limit_s, logs):
         self.build, self.scratch, self.time_limit_s, self.logs = build, scratch, time_limit_s, logs
+        self.stopping = threading.Event()
+
+    def stop(self):
+        """Ends what runs, soon, with Stopped."""
+        self.stopping.set()
 
     def cases(self, program, side):
         """The names of its cases. ProgramError where it does not even list them."""
@@ -115,6 +125,8 @@ class Runner:
         """The outcome of each of `cases`; `progress` is told how many more there are of them."""
         found, left = {}, list(cases)
         while left:
+            if self.stopping.is_set():
+                raise Stopped
             now = self.run_process(program, side, left)
             found.update(now)
             progress(len(now))
@@ -152,8 +164,11 @@ class Runner:
                 elif time.monotonic() - ended_last > self.time_limit_s:
                     hung = outcomes.HUNG
                     end_group(child)
-                time.sleep(POLL_S)
+                if self.stopping.wait(POLL_S):
+                    end_group(child)
         end_group(child)  # what it has left behind
+        if self.stopping.is_set():
+            raise Stopped
         end = hung or (outcomes.CRASHED if child.returncode < 0 else None)
         reader.end(end)
         return reader, end
