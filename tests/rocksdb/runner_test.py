@@ -237,12 +237,14 @@ class Page(unittest.TestCase):
     def test_says_what_was_not_run(self):
         self.assertIn("| `b_test` | not run |", self.render())
         self.assertIn("## The crash test", self.render())
-        self.assertIn("Not run.", self.render())
+        self.assertIn("* blackbox: not run\n* whitebox: not run\n", self.render())
 
     def test_the_crash_test(self):
         result = {"kind": "blackbox", "minutes": 30, "runs": 14, "failure": None, "fsck": None, "date": "2030-01-02"}
         self.assertIn("blackbox, 30 minutes, 2030-01-02: 14 runs of `db_stress`, no error; fsck afterwards: clean",
                       self.render([result]))
+        self.assertIn("* whitebox: not run\n", self.render([result]))
+        self.assertNotIn("* blackbox: not run", self.render([result]))
 
 
 class Script(unittest.TestCase):

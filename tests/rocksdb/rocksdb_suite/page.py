@@ -3,7 +3,7 @@
 import collections
 import textwrap
 
-from . import outcomes
+from . import crashtest, outcomes
 
 HEAD = """# RocksDB's own tests on Isozone
 
@@ -105,13 +105,13 @@ def default_lines(found):
 
 def crash_lines(crashtests):
     lines = ["## The crash test", "", *paragraph(CRASH_TEST)]
-    if not crashtests:
-        return lines + ["Not run.", ""]
     for result in crashtests:
         end = result["failure"] or "no error"
         device = "clean" if result["fsck"] is None else "not clean: " + result["fsck"].splitlines()[0]
         lines.append(f"* {result['kind']}, {result['minutes']:g} minutes, {result['date']}: {result['runs']} runs of "
                      f"`db_stress`, {end}; fsck afterwards: {device}")
+    run = [result["kind"] for result in crashtests]
+    lines += [f"* {kind}: not run" for kind in crashtest.KINDS if kind not in run]
     return lines + [""]
 
 
