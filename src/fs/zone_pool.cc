@@ -185,6 +185,8 @@ struct ZonePool::Impl {
   void EndLease(ZoneId zone) ISOZONE_REQUIRES(mu);
   uint32_t& LoadOf(ZoneId zone, const Lease& lease) ISOZONE_REQUIRES(mu);
   void EraseLease(ZoneId zone) ISOZONE_REQUIRES(mu);
+  void PassOnShare(ZoneId zone) ISOZONE_REQUIRES(mu);
+  std::optional<ZoneId> CollectorsZone() const ISOZONE_REQUIRES(mu);
 
   // --- Background work. What does not call make_durable is done by whoever needs it done. ---
   void Start() ISOZONE_EXCLUDES(mu);
@@ -522,9 +524,16 @@ Placement ZonePool::Impl::Place(const PlacementQuery& query) const {
 ZonePool::Impl::Attempt ZonePool::Impl::TryPlace(const ZoneRequest& request) {
   const BudgetClass c = ClassOf(request);
   if (open.Available(c) == 0) return {{}, Lack::kOpenZone};
-  const PlacementQuery query = QueryFor(request);
+  PlacementQuery query = QueryFor(request);
   if (c == BudgetClass::kData && query.token_available) data_token_wanted = false;
   Placement placement = Place(query);
+  if (c == BudgetClass::kGc && placement.action == Placement::Action::kNeedToken) {
+    if (const auto left = CollectorsZone()) {
+      PassOnShare(*left);
+      query.token_available = active.Available(c) > 0;
+      placement = Place(query);
+    }
+  }
   // Rather other classes together than a collector that cannot make room.
   if (request.gc && placement.action == Placement::Action::kNeedSpace) {
     if (const auto any = ClosestDeathIdle(table, query)) placement = {Placement::Action::kUseIdle, *any};
@@ -804,10 +813,27 @@ void ZonePool::Impl::EraseLease(ZoneId zone) {
   const auto lease = leases.extract(zone);
   --LoadOf(zone, lease.mapped());
   space_makers -= lease.mapped().makes_space ? 1 : 0;
-  // What the collector leaves is anybody's, and its own share free for the next zone.
-  const bool collectors = lease.mapped().budget_class == BudgetClass::kGc;
-  collecting -= collectors ? 1 : 0;
-  if (collectors && active_tokens.erase(zone) != 0) active_tokens.emplace(zone, active.Adopt(BudgetClass::kData));
+  if (lease.mapped().budget_class != BudgetClass::kGc) return;
+  --collecting;
+  // What the collector leaves is anybody's. It keeps its share with it until it needs another zone: were it data's at
+  // once, and one active zone too many, what is left of it would be thrown away by a finish, and be gained back by the
+  // next round, for ever.
+  if (active.Borrows(BudgetClass::kGc)) PassOnShare(zone);
+}
+
+// An active zone that the collector has left becomes data's.
+void ZonePool::Impl::PassOnShare(ZoneId zone) {
+  if (active_tokens.erase(zone) != 0) active_tokens.emplace(zone, active.Adopt(BudgetClass::kData));
+}
+
+// With which the collector has left its share.
+std::optional<ZoneId> ZonePool::Impl::CollectorsZone() const {
+  for (const auto& [zone, token] : active_tokens) {
+    const auto lease = leases.find(zone);
+    const bool leased = lease != leases.end() && lease->second.budget_class == BudgetClass::kGc;
+    if (token.budget_class() == BudgetClass::kGc && !leased) return zone;
+  }
+  return std::nullopt;
 }
 
 void ZonePool::Impl::EndLease(ZoneId zone) {
@@ -1076,7 +1102,7 @@ std::optional<ZoneId> ZonePool::Impl::NextFinish(Finishes which) const {
     const BudgetClass c = ClassOf(use);
     if (use == ZoneUse::kLog && which != Finishes::kAll) continue;
     if (!IsShort(c) && !active.Borrows(c)) continue;
-    const auto zone = table.FullestIdle(use);
+    const auto zone = table.FullestIdle(use, CollectorsZone());
     if (zone && (!fullest || table.at(*zone).room() < table.at(*fullest).room())) fullest = zone;
   }
   return fullest;

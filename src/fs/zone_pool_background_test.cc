@@ -114,6 +114,22 @@ TEST_F(ZonePoolBackgroundTest, WhoNeedsAFinishThatCannotBeDurableIsToldSo) {
   EXPECT_EQ(durable_calls_, 3);
 }
 
+// --- The collector's zone ---
+
+// Were it one too many, what is left of it would be thrown away by a finish, and be gained back by the next round.
+TEST_F(ZonePoolBackgroundTest, WhatTheCollectorHasLeftIsNotFinishedForItsShare) {
+  Open(/*zone_count=*/40, /*max_active=*/9);  // two zones of data
+  for (std::vector<ZoneLease> data; data.size() < 2;) Write(data.emplace_back(MustAcquire(kData)), kBlock);
+  ZoneRequest whole_zone = kCollector;
+  whole_zone.min_room = kCapacity;
+  const ZoneId left = WriteZone(whole_zone, 4 * kBlock);
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(ActiveZones(), 3U);
+  EXPECT_NE(WriteZone(whole_zone, kBlock), left);
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_THAT(device_->Finished(), testing::ElementsAre(left)) << "now it is data's, and one too many";
+}
+
 // --- Failed finishes ---
 
 TEST_F(ZonePoolBackgroundTest, AFinishThatFailsIsTriedAgainUntilTheZoneCostsNoActiveZone) {

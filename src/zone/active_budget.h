@@ -44,6 +44,8 @@ class ActiveBudget {
       if (budget_ != nullptr) --budget_->used_[static_cast<size_t>(class_)];
     }
 
+    BudgetClass budget_class() const { return class_; }
+
    private:
     friend class ActiveBudget;
     Token(ActiveBudget& budget, BudgetClass c) : budget_(&budget), class_(c) { ++budget.used_[static_cast<size_t>(c)]; }

@@ -217,10 +217,11 @@ std::optional<ZoneId> ZoneTable::EmptyIn(uint32_t group) const {
   return groups_->at_rank(rank->value());
 }
 
-std::optional<ZoneId> ZoneTable::FullestIdle(ZoneUse use) const {
+std::optional<ZoneId> ZoneTable::FullestIdle(ZoneUse use, std::optional<ZoneId> but_for) const {
   const std::pair<uint64_t, ZoneId>* fullest = nullptr;
   for (const IdleByRoom& zones : idle(use)) {
-    const auto first = std::ranges::find_if(zones, [this](const auto& zone) { return at(zone.second).live > 0; });
+    const auto first = std::ranges::find_if(
+        zones, [&](const auto& zone) { return at(zone.second).live > 0 && zone.second != but_for; });
     if (first != zones.end() && (fullest == nullptr || *first < *fullest)) fullest = &*first;
   }
   if (fullest == nullptr) return std::nullopt;

@@ -156,8 +156,8 @@ class ZoneTable {
   }
   // The lowest empty zone of a group.
   std::optional<ZoneId> EmptyIn(uint32_t group) const;
-  // The idle zone of this use, in which something lives, with the least room.
-  std::optional<ZoneId> FullestIdle(ZoneUse use) const;
+  // The idle zone of this use, in which something lives, with the least room; not `but_for`.
+  std::optional<ZoneId> FullestIdle(ZoneUse use, std::optional<ZoneId> but_for = {}) const;
   const ZoneTotals& totals() const { return totals_; }
 
  private:
