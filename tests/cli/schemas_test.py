@@ -25,7 +25,7 @@ SCHEMAS = {os.path.basename(path).removesuffix(".schema.json"): path
 READERS = ("scripts/demo", "lab/isozone_lab/device.py", "lab/isozone_lab/ycsb.py", "lab/isozone_lab/experiments/*.py")
 # What reads JSON that is not the output of a program of Isozone: the lab's records, RocksDB's log, compile commands.
 OTHER_JSON = {"lab/isozone_lab/outputs.py", "lab/isozone_lab/results.py", "lab/isozone_lab/event_log.py",
-              "scripts/lint"}
+              "scripts/lint", "scripts/rocksdb-tests"}
 # Keys of the lab's records and of what it parses from db_bench's text.
 OTHER_KEYS = {"metric", "x", "parameters", "fillrandom", "overwrite", "write"}
 

@@ -70,7 +70,7 @@ TEST_F(RegistrationTest, AnEnvInTheTextOfOptionsIsTheFileSystemOfItsUriOrAnError
     *env = options.env;
     return status;
   };
-  for (const std::string& text : {plain, "{id=" + plain + "}", "{id=" + Uri("write_buffer=1MiB") + "}"}) {
+  for (const std::string& text : {plain, "{id=" + plain + "}", "{id=" + plain + "?write_buffer=1MiB}"}) {
     rocksdb::Env* env = nullptr;
     ASSERT_OK(env_of(text, &env));
     EXPECT_STREQ(env->GetFileSystem()->Name(), "isozone") << text;
