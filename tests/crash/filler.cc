@@ -207,8 +207,8 @@ Status Filler::Change(uint64_t operations) {
 Status Filler::ChangeOnce() {
   const std::vector<std::string> files = Files();
   if (files.empty()) return SyncMetadata();
-  const std::string path = files[random_.Below(files.size())];
-  const std::string other = files[random_.Below(files.size())];
+  const std::string& path = files[random_.Below(files.size())];
+  const std::string& other = files[random_.Below(files.size())];
   const std::string fresh = NewPath(random_);
   switch (random_.Below(10)) {
     case 0:

@@ -5,7 +5,7 @@ from ..targets import Check, Point
 from . import space
 from .base import Experiment, each_series
 
-SERIES = ["zenfs", "zenfs+gc", "lifetime", "lifetime+gc", "isozone"]
+SERIES = ["zenfs", "zenfs+full-gc", "lifetime", "lifetime+gc", "isozone"]
 
 
 def largest(fits, steps):
@@ -62,13 +62,14 @@ EXPERIMENT = Experiment(
          "and collection make room for more keys.",
     setup=space.SCALE + "fillseq, then overwrite of as many keys: the largest range, in steps of {step_m} M from "
           "{least_m} M to {most_m} M, at which neither runs out of space; found by bisection. 0: none; or more: "
-          "the last one fits.",
+          "the last one fits. The collector of ZenFS looks every 10 s, about as long as a small run takes, and no writer "
+          "waits for it; so the placement of ZenFS is shown with a collector that is waited for.",
     quick=space.parameters(space.QUICK, 6, SERIES, least_m=4, most_m=8, step_m=1),
     full=space.parameters(space.FULL, 900, SERIES, least_m=2, most_m=10.5, step_m=0.25),
     variants=each_series,
     run=run,
     checks=[Check("zenfs", "4 M", Point("zenfs", "key range"), at_least=3.5, at_most=4.5),
-            Check("zenfs with its collector", "6 M", Point("zenfs+gc", "key range"), at_least=5, at_most=7),
+            at_least("zenfs with collector", "6 M", "zenfs+full-gc", 6),
             Check("lifetime without collector", "6 M", Point("lifetime", "key range"), at_least=5, at_most=7),
             at_least("lifetime with collector", "7 M", "lifetime+gc", 7),
             at_least("isozone", "-", "isozone", 8)],
