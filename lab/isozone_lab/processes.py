@@ -35,13 +35,18 @@ def dies_with(parent):
     return prepare
 
 
-def kill(child):
-    """Ends a child and everything it started."""
+def end_group(child):
+    """Ends `child`, which leads its session, and what it started."""
     try:
         os.killpg(child.pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
     child.wait()
+
+
+def kill(child):
+    """Ends a child and everything it started."""
+    end_group(child)
     child.stdout.close()
     child.stderr.close()
 

@@ -23,7 +23,8 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 SCHEMAS = {os.path.basename(path).removesuffix(".schema.json"): path
            for path in glob.glob(os.path.join(ROOT, "docs/schemas/*.schema.json"))}
 READERS = ("scripts/demo", "lab/isozone_lab/device.py", "lab/isozone_lab/ycsb.py", "lab/isozone_lab/experiments/*.py")
-# What reads JSON that is not the output of a program of Isozone: the lab's records, RocksDB's log, compile commands.
+# What reads JSON that is not the output of a program of Isozone: the lab's records, RocksDB's log, compile commands,
+# outcomes of RocksDB's tests.
 OTHER_JSON = {"lab/isozone_lab/outputs.py", "lab/isozone_lab/results.py", "lab/isozone_lab/event_log.py",
               "scripts/lint", "scripts/rocksdb-tests"}
 # Keys of the lab's records and of what it parses from db_bench's text.

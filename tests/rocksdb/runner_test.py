@@ -149,7 +149,7 @@ class List(unittest.TestCase):
 
 class FakeBuild:
     """Where the script is, instead of RocksDB; no device is made."""
-    library = default_file_system = ""
+    isozone_so = default_file_system = ""
 
     def __init__(self, directory):
         self.directory = directory

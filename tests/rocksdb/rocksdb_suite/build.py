@@ -30,7 +30,7 @@ class Build:
         self.interface = os.path.join(self.directory, "interface")  # as -DISOZONE_ROCKSDB= takes it
         self.results = os.path.join(self.directory, "results")
         self.logs = os.path.join(self.directory, "logs")
-        self.library = os.path.join(self.isozone, "src/rocksdb/libisozone.so")
+        self.isozone_so = os.path.join(self.isozone, "src/rocksdb/libisozone.so")
         self.cli = os.path.join(self.isozone, "tools/isozone/isozone")
         self.default_file_system = os.path.join(self.isozone, "tests/rocksdb/libisozone_default_file_system.so")
 
@@ -52,7 +52,7 @@ class Build:
 
     def check(self, programs):
         """BuildError where something of what `programs` need has not been built."""
-        for path in (self.library, self.cli, self.default_file_system, *map(self.program, programs)):
+        for path in (self.isozone_so, self.cli, self.default_file_system, *map(self.program, programs)):
             if not os.path.exists(path):
                 raise BuildError(f"{path} has not been built; leave out --no-build")
 

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import tempfile
 
+from isozone_lab import processes
+
 from . import programs
 
 KINDS = ("blackbox", "whitebox")
@@ -35,7 +37,7 @@ def options(kind, minutes, image, wrapper):
 def write_wrapper(path, build):
     """db_stress with Isozone; it ends with db_crashtest.py, which is not to be run with the library itself."""
     with open(path, "w", encoding="utf-8") as script:
-        script.write(f"#!/bin/sh\nexec setpriv --pdeathsig KILL env LD_PRELOAD='{build.library}' "
+        script.write(f"#!/bin/sh\nexec setpriv --pdeathsig KILL env LD_PRELOAD='{build.isozone_so}' "
                      f"'{build.program('db_stress')}' \"$@\"\n")
     os.chmod(path, 0o755)
 
@@ -72,5 +74,5 @@ def run_command(command, environment, directory, log, limit_s):
         except subprocess.TimeoutExpired:
             return f"did not end within {limit_s / 60:.0f} minutes"
         finally:
-            programs.end_group(child)
+            processes.end_group(child)
     return None if code == 0 else f"ended with {code}"

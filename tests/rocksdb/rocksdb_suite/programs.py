@@ -3,7 +3,6 @@
 import os
 import resource
 import shutil
-import signal
 import subprocess
 import tempfile
 import threading
@@ -49,15 +48,6 @@ def prepare_child(parent):
     return prepare
 
 
-def end_group(child):
-    """Ends `child`, which leads its session, and what it started."""
-    try:
-        os.killpg(child.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    child.wait()
-
-
 class Place:
     """Where one process works: a directory of the host, and for Isozone a device of its own. Gone at the end."""
 
@@ -88,7 +78,7 @@ class Place:
         for name in ("LD_PRELOAD", "TEST_FS_URI", "TEST_ENV_URI"):
             result.pop(name, None)
         if self.side != POSIX:
-            preload = [self.build.library]
+            preload = [self.build.isozone_so]
             if self.side == WITH_DEFAULT:
                 preload.append(self.build.default_file_system)
             result.update(LD_PRELOAD=":".join(preload), TEST_FS_URI=f"isozone://emu:{self.image}?timing=off")
@@ -163,10 +153,10 @@ class Runner:
                     count, ended_last = len(reader.outcomes), time.monotonic()
                 elif time.monotonic() - ended_last > self.time_limit_s:
                     hung = outcomes.HUNG
-                    end_group(child)
+                    processes.end_group(child)
                 if self.stopping.wait(POLL_S):
-                    end_group(child)
-        end_group(child)  # what it has left behind
+                    processes.end_group(child)
+        processes.end_group(child)  # what it has left behind
         if self.stopping.is_set():
             raise Stopped
         end = hung or (outcomes.CRASHED if child.returncode < 0 else None)
