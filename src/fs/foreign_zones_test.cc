@@ -58,7 +58,7 @@ TEST_F(ForeignZones, AreWaitedForAndNoZoneIsGivenUp) {
 
 TEST_F(ForeignZones, ThatStayAreLeftOutOfAccount) {
   WriteSome("/before", 8);
-  volume_.device().SetForeignActive(5);
+  volume_.device().SetForeignActive(7);  // more than are left beside those that hold what was written
   WriteSome("/meanwhile", 100);
   ISOZONE_ASSERT_OK(volume_.fs().Settle());  // a finish counts a moment after the write that it made room for
   EXPECT_GT(volume_.fs().Stats().zone_finishes, 0U) << "room is made for what is written next";

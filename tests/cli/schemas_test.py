@@ -124,7 +124,10 @@ class Schemas(harness.CliTest):
     def test_zone_groups(self):
         self.check_command("izg", "identify", self.device, "--json")
         self.check_command("izg", "show", self.device, "--json")
-        self.check("izg-identify", self.run_cli("izg", "identify", f"emu:{self.image}?speed=20", "--json").stdout)
+        # So fast that the host is in doubt of what it sees, if it can see anything.
+        result = self.run_cli("izg", "identify", f"emu:{self.image}?speed=20", "--json")
+        if result.returncode != harness.BUSY:
+            self.check("izg-identify", result.stdout)
         self.check("dump", self.ok("dump", self.device))
 
     def test_collection(self):
