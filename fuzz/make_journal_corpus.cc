@@ -42,6 +42,7 @@ std::vector<MetadataOp> EveryOperation() {
           AppendExtents{file.id, 0, {extent}, 1},
           SetExtents{file.id, {extent}, 2},
           MoveExtents{file.id, {{extent.device_offset, DeviceOffset(7 * 8192), extent.length}}},
+          SetZoneHeats{{{ZoneId(7), ZoneHeat::kC1H}}},
           SetLogRegion{log.id, 0, {ZoneId(6), 0, LogRegion::kOpen, 0}, 3},
           SetLogRegions{log.id, {{ZoneId(6), 0, 512, 100}}, 4},
           SetAttributes{file.id, Lifetime::kLong, 5},

@@ -78,6 +78,7 @@ Result<GcStore::Outcome> CollectedFiles::Commit(std::span<const GcMove> moves) {
     Accepted& of_it = accepted[id] = StillThere(id, of_file);
     if (!of_it.moves.empty()) ops.emplace_back(MoveExtents{id, of_it.moves});
   }
+  if (ZoneHeats heats = NewHeats(accepted); !heats.empty()) ops.emplace_back(SetZoneHeats{std::move(heats)});
   if (status.ok() && !ops.empty()) status = core_.Commit(ops).status();
   if (!status.ok()) {
     GiveUp(moves);
@@ -93,6 +94,19 @@ Result<GcStore::Outcome> CollectedFiles::Commit(std::span<const GcMove> moves) {
     for (const ExtentMove& move : of_it.moves) outcome.moved += move.length;
   }
   return outcome;
+}
+
+ZoneHeats CollectedFiles::NewHeats(const std::map<InodeId, Accepted>& accepted) const {
+  ZoneHeats heats;
+  for (const auto& [id, of_file] : accepted) {
+    for (const ExtentMove& move : of_file.moves) {
+      const ZoneId zone = core_.geometry().ZoneOf(move.to);
+      if (heats.contains(zone)) continue;
+      const ZoneHeat heat = core_.pool->Heat(zone);
+      if (heat != core_.state.HeatOf(zone)) heats.emplace(zone, heat);
+    }
+  }
+  return heats;
 }
 
 uint64_t CollectedFiles::Drop(std::span<const GcMove> moves, std::span<const ExtentMove> accepted) {

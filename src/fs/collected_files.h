@@ -46,6 +46,8 @@ class CollectedFiles final : public GcStore {
     std::vector<FileExtent> placed;  // the same, as ranges of the file, in file order
   };
   Accepted StillThere(InodeId id, std::span<const GcMove> moves) const ISOZONE_REQUIRES(core_.namespace_mutex);
+  // Of the zones that survivors have come to, what the metadata does not say yet.
+  ZoneHeats NewHeats(const std::map<InodeId, Accepted>& accepted) const ISOZONE_REQUIRES(core_.namespace_mutex);
   // Gives up the copies of `moves`, of one file, but for those of `accepted`. Returns how many bytes.
   uint64_t Drop(std::span<const GcMove> moves, std::span<const ExtentMove> accepted);
   // The file has its moves: what it had before goes with the last read of it.

@@ -35,6 +35,7 @@
 #include "io/io_class.h"
 #include "izg/zone_groups.h"
 #include "zone/data_class.h"
+#include "zone/heat.h"
 #include "zone/lifetime.h"
 #include "zone/zone_use.h"
 
@@ -242,6 +243,7 @@ struct ZoneView {
   ZoneUse use = ZoneUse::kFree;
   uint64_t live = 0;  // bytes of files in it
   Lifetime lifetime = Lifetime::kNotSet;
+  ZoneHeat heat = kNewDataHeat;
   bool writing = false;  // held by a writer now
 };
 

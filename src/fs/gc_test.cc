@@ -77,6 +77,46 @@ TEST_F(GcTest, APowerCutAfterwardsTakesNothing) {
   volume_.ExpectFsckClean();
 }
 
+// Else survivors would mix with new data after each mount, and be copied for ever.
+TEST_F(GcTest, AMountKnowsWhereSurvivorsAre) {
+  Mount("lsm-zgc");
+  MakeGarbage();
+  Collect();
+  for (int i = 1; i < 16; i += 4) {
+    const std::string name = std::to_string(i);
+    ISOZONE_ASSERT_OK(fs().Rename("/f" + name, "/g" + name));
+    files_["/g" + name] = files_.extract("/f" + name).mapped();
+  }
+  MakeGarbage();
+  Collect();  // what is left of the first files survives again, the others once
+  const auto heats = [this] {
+    std::map<uint32_t, ZoneHeat> heats;
+    for (const ZoneView& zone : fs().Zones()) {
+      if (zone.live > 0 && zone.heat != kNewDataHeat) heats[zone.device.zone.value()] = zone.heat;
+    }
+    return heats;
+  };
+  ISOZONE_ASSERT_OK(fs().SyncMetadata());
+  const auto before = heats();
+  std::set<ZoneHeat> kinds;
+  for (const auto& [zone, heat] : before) kinds.insert(heat);
+  ASSERT_GE(kinds.size(), 2u) << before.size() << " zones of survivors";
+
+  // From the journal, then from a checkpoint.
+  ISOZONE_ASSERT_OK(volume_.CutAndRemount(WithGc("lsm-zgc")));
+  EXPECT_EQ(heats(), before);
+  const uint64_t checkpoints = fs().Stats().checkpoints;
+  for (int i = 0; fs().Stats().checkpoints == checkpoints; ++i) {
+    ISOZONE_ASSERT_OK(Write("/small", 1));
+    ASSERT_LT(i, 100'000);
+  }
+  ISOZONE_ASSERT_OK(volume_.Remount(WithGc("lsm-zgc")));
+  EXPECT_EQ(heats(), before);
+  ExpectAll();
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
 TEST_F(GcTest, EverySchemeKeepsEveryByte) {
   for (const char* scheme : {"none", "zenfs", "full", "zenfs+", "lifetime", "lsm-zgc", "isozone"}) {
     SCOPED_TRACE(scheme);

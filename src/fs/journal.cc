@@ -112,8 +112,8 @@ struct Journal::Impl {
   void NoteRollFailed(uint64_t old, const Status& status) ISOZONE_REQUIRES(mu);
   // Writes a new copy, and lets it take the place of the copy `old`. kBusy: it lagged behind; nobody else may lead then.
   Status TryRoll(uint64_t old, bool lead) ISOZONE_REQUIRES(mu);
-  Status CopySnapshot(MetadataLog& log, const ZoneGroups* groups, CheckpointFooter footer, uint32_t zones,
-                      std::vector<ZoneId> apart_from) ISOZONE_EXCLUDES(mu);
+  Status CopySnapshot(MetadataLog& log, const ZoneGroups* groups, const ZoneHeats& heats, CheckpointFooter footer,
+                      uint32_t zones, std::vector<ZoneId> apart_from) ISOZONE_EXCLUDES(mu);
   Status CatchUp(MetadataLog& log) ISOZONE_REQUIRES(mu);
   void Switch(uint64_t old, Log log) ISOZONE_REQUIRES(mu);
   // Gives the zones of a copy that is no longer needed back.
@@ -516,6 +516,7 @@ Status Journal::Impl::TryRoll(uint64_t old, bool lead) {
   Log log;
   CheckpointFooter footer;
   std::shared_ptr<const ZoneGroups> groups;
+  ZoneHeats heats;
   uint32_t zones = 0;
   std::vector<ZoneId> apart_from = ZonesOf(copies, old);
   Status status;
@@ -528,11 +529,12 @@ Status Journal::Impl::TryRoll(uint64_t old, bool lead) {
       footer.next_id = state.NextId();
       zones = ZonesOfNext(state.encoded_size());
       groups = state.zone_groups();
+      heats = state.zone_heats();
       state.BeginSnapshot();
       log = std::make_unique<MetadataLog>(device, pool, begun);
       rolling = log.get();
     }
-    status = CopySnapshot(*log, groups.get(), footer, zones, std::move(apart_from));
+    status = CopySnapshot(*log, groups.get(), heats, footer, zones, std::move(apart_from));
     const MutexLock namespace_lock(namespace_mutex);
     state.EndSnapshot();
   }
@@ -548,11 +550,14 @@ Status Journal::Impl::TryRoll(uint64_t old, bool lead) {
   return status;
 }
 
-Status Journal::Impl::CopySnapshot(MetadataLog& log, const ZoneGroups* groups, CheckpointFooter footer, uint32_t zones,
-                                   std::vector<ZoneId> apart_from) {
+Status Journal::Impl::CopySnapshot(MetadataLog& log, const ZoneGroups* groups, const ZoneHeats& heats,
+                                   CheckpointFooter footer, uint32_t zones, std::vector<ZoneId> apart_from) {
   ISOZONE_RETURN_IF_ERROR(log.Begin(zones, std::move(apart_from)));
   if (groups != nullptr) {
     ISOZONE_RETURN_IF_ERROR(log.Add([&](std::vector<std::byte>& out) { EncodeSetZoneGroups(*groups, out); }));
+  }
+  if (!heats.empty()) {
+    ISOZONE_RETURN_IF_ERROR(log.Add([&](std::vector<std::byte>& out) { EncodeSetZoneHeats(heats, out); }));
   }
   for (;;) {
     std::vector<Inode> inodes;

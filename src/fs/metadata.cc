@@ -175,6 +175,7 @@ struct MetadataState::Impl {
   Status Do(const SetAttributes& op);
   Status Do(const SetZoneGroups& op);
   Status Do(const MoveExtents& op);
+  Status Do(const SetZoneHeats& op);
 
   // A file's extents change from `before` to `after`, both in file order: takes note of which zones it is in.
   void Occupy(InodeId id, std::span<const FileExtent> before, std::span<const FileExtent> after);
@@ -186,6 +187,12 @@ struct MetadataState::Impl {
   std::vector<ExtentEdit> Edit(Inode& inode, std::vector<ExtentEdit> edits);
   // `inode` gets other extents, of `size` bytes together.
   void ReplaceExtents(Inode& inode, std::vector<FileExtent> extents, uint64_t size, uint64_t modified_s);
+  // Every zone of `heats` has data of some file.
+  Status CheckZoneHeats(const ZoneHeats& heats) const;
+  ZoneHeat HeatOf(ZoneId zone) const;
+  void SetHeat(ZoneId zone, ZoneHeat heat);
+  // Of the zones that the record has left without data.
+  void ForgetHeats();
   Status CheckLinkCounts() const;
   Status CheckNewLink(const Inode& inode, const InodeLink& link) const;
   void Rollback();
@@ -201,11 +208,13 @@ struct MetadataState::Impl {
   std::unordered_map<InodeId, Directory> directories;
   InodeId next_id{2};
   std::shared_ptr<const ZoneGroups> zone_groups;
+  ZoneHeats zone_heats;
   std::optional<Snapshot> snapshot;
 
   // Of the record that is being applied.
   std::vector<std::function<void()>> undo;
   std::vector<InodeId> relinked;  // inodes whose links changed
+  std::vector<ZoneId> emptied;    // zones that were without data at some time
 };
 
 const Inode* MetadataState::Impl::Find(InodeId id) const {
@@ -427,7 +436,9 @@ void MetadataState::Impl::Occupy(InodeId id, std::span<const FileExtent> before,
   for (size_t i = before.size(); i-- > 0;) {
     const auto zone = files_in_zone.find(geometry.ZoneOf(before[i].device_offset));
     zone->second.Remove(id, before[i].file_offset, BlocksOf(geometry, before[i]));
-    if (zone->second.extents.empty()) files_in_zone.erase(zone);
+    if (!zone->second.extents.empty()) continue;
+    emptied.push_back(zone->first);
+    files_in_zone.erase(zone);
   }
   for (const FileExtent& extent : after) {
     files_in_zone[geometry.ZoneOf(extent.device_offset)].Add(id, extent.file_offset, BlocksOf(geometry, extent));
@@ -506,6 +517,48 @@ Status MetadataState::Impl::Do(const SetZoneGroups& op) {
   return {};
 }
 
+Status MetadataState::Impl::Do(const SetZoneHeats& op) {
+  ISOZONE_RETURN_IF_ERROR(CheckZoneHeats(op.heats));
+  for (const auto& [zone, heat] : op.heats) SetHeat(zone, heat);
+  return {};
+}
+
+Status MetadataState::Impl::CheckZoneHeats(const ZoneHeats& heats) const {
+  for (const auto& [zone, heat] : heats) {
+    if (files_in_zone.contains(zone)) continue;
+    return Status::Corruption(
+        fmt::format("zone {} is said to be {}, but no file has data there", zone.value(), ZoneHeatName(heat)));
+  }
+  return {};
+}
+
+ZoneHeat MetadataState::Impl::HeatOf(ZoneId zone) const {
+  const auto known = zone_heats.find(zone);
+  return known == zone_heats.end() ? kNewDataHeat : known->second;
+}
+
+void MetadataState::Impl::SetHeat(ZoneId zone, ZoneHeat heat) {
+  const ZoneHeat old = HeatOf(zone);
+  if (old == heat) return;
+  const auto set = [this, zone](ZoneHeat to) {
+    if (to == kNewDataHeat) {
+      zone_heats.erase(zone);
+    } else {
+      zone_heats[zone] = to;
+    }
+  };
+  encoded_size -= EncodedSize(zone_heats);
+  set(heat);
+  encoded_size += EncodedSize(zone_heats);
+  undo.emplace_back([set, old] { set(old); });
+}
+
+void MetadataState::Impl::ForgetHeats() {
+  for (const ZoneId zone : emptied) {
+    if (!files_in_zone.contains(zone)) SetHeat(zone, kNewDataHeat);
+  }
+}
+
 Status MetadataState::Impl::CheckLinkCounts() const {
   for (const InodeId id : relinked) {
     const Inode* inode = Find(id);
@@ -532,7 +585,8 @@ MetadataState& MetadataState::operator=(MetadataState&&) noexcept = default;
 MetadataState::~MetadataState() = default;
 
 Result<MetadataState> MetadataState::Restore(const DeviceGeometry& geometry, std::vector<Inode> inodes, InodeId next_id,
-                                             std::shared_ptr<const ZoneGroups> zone_groups) {
+                                             std::shared_ptr<const ZoneGroups> zone_groups,
+                                             const ZoneHeats& zone_heats) {
   MetadataState state(geometry);
   Impl& impl = *state.impl_;
   impl.inodes.clear();
@@ -545,6 +599,8 @@ Result<MetadataState> MetadataState::Restore(const DeviceGeometry& geometry, std
   impl.next_id = std::max(impl.next_id, next_id);
   impl.zone_groups = std::move(zone_groups);
   impl.encoded_size = kEncodedFooter + EncodedSize(impl.zone_groups.get());
+  for (const auto& [zone, heat] : zone_heats) impl.SetHeat(zone, heat);
+  impl.undo.clear();
   for (const auto& [id, inode] : impl.inodes) {
     impl.encoded_size += EncodedSize(inode);
     impl.Occupy(id, {}, inode.extents);
@@ -568,6 +624,7 @@ Status MetadataState::Apply(std::span<const MetadataOp> ops, const Admit& admit)
     if (!status.ok()) break;
   }
   if (status.ok()) status = impl.CheckLinkCounts();
+  if (status.ok()) impl.ForgetHeats();
   if (status.ok() && admit && impl.encoded_size > size_before) status = admit(impl.encoded_size);
   if (!status.ok()) {
     impl.Rollback();
@@ -575,6 +632,7 @@ Status MetadataState::Apply(std::span<const MetadataOp> ops, const Admit& admit)
   }
   impl.undo.clear();
   impl.relinked.clear();
+  impl.emptied.clear();
   return status;
 }
 
@@ -657,7 +715,8 @@ const Inode* MetadataState::Next(InodeId after) const {
 
 Status MetadataState::CheckInvariants() const {
   if (impl_->zone_groups) ISOZONE_RETURN_IF_ERROR(CheckZoneGroups(impl_->geometry, *impl_->zone_groups));
-  uint64_t encoded_size = kEncodedFooter + EncodedSize(impl_->zone_groups.get());
+  ISOZONE_RETURN_IF_ERROR(impl_->CheckZoneHeats(impl_->zone_heats));
+  uint64_t encoded_size = kEncodedFooter + EncodedSize(impl_->zone_groups.get()) + EncodedSize(impl_->zone_heats);
   const Inode* root = Find(kRootInode);
   if (root == nullptr || !root->is_directory) return Broken(kRootInode, "the root directory is missing");
   size_t links = 0;
@@ -693,6 +752,10 @@ Status MetadataState::CheckInvariants() const {
 }
 
 std::shared_ptr<const ZoneGroups> MetadataState::zone_groups() const { return impl_->zone_groups; }
+
+const ZoneHeats& MetadataState::zone_heats() const { return impl_->zone_heats; }
+
+ZoneHeat MetadataState::HeatOf(ZoneId zone) const { return impl_->HeatOf(zone); }
 
 void MetadataState::BeginSnapshot() { impl_->snapshot.emplace(); }
 

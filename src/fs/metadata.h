@@ -15,6 +15,8 @@
 //  capacity.
 //    No two extents or log regions overlap on the device (checked by fsck, not at every Apply).
 //  * Zone groups, where they are known, name a group of every zone of the device, or that it is unknown.
+//  * A zone in which files have data may be said to hold survivors of a collection (heat.h). What is said of it is
+//    forgotten at the end of the record that leaves it without data: what comes there next is new.
 //  * A log has regions instead of extents, any of which may be open; its frames say where in the file they belong.
 #pragma once
 
@@ -37,6 +39,7 @@
 #include "fs/file_system.h"
 #include "izg/zone_groups.h"
 #include "zone/data_class.h"
+#include "zone/heat.h"
 #include "zone/lifetime.h"
 
 namespace isozone {
@@ -139,17 +142,23 @@ struct SetZoneGroups {
   std::shared_ptr<const ZoneGroups> groups;
 };
 
+// Survivors of a collection are in these zones, in which files have data. Belongs to no inode.
+using ZoneHeats = std::map<ZoneId, ZoneHeat>;
+struct SetZoneHeats {
+  ZoneHeats heats;
+};
+
 using MetadataOp = std::variant<PutInode, AddLink, RemoveLink, RemoveInode, AppendExtents, SetExtents, SetLogRegion,
-                                SetLogRegions, SetAttributes, SetZoneGroups, MoveExtents>;
+                                SetLogRegions, SetAttributes, SetZoneGroups, MoveExtents, SetZoneHeats>;
 
 class MetadataState {
  public:
   // A root directory and nothing else.
   explicit MetadataState(const DeviceGeometry& geometry);
   // The state that consists of `inodes` (the root among them; in any order), with ids given out from `next_id` on, and
-  // of `zone_groups` (null: none are known). kCorruption saying which invariant does not hold.
+  // of `zone_groups` (null: none are known) and `zone_heats`. kCorruption saying which invariant does not hold.
   static Result<MetadataState> Restore(const DeviceGeometry& geometry, std::vector<Inode> inodes, InodeId next_id,
-                                       std::shared_ptr<const ZoneGroups> zone_groups);
+                                       std::shared_ptr<const ZoneGroups> zone_groups, const ZoneHeats& zone_heats);
   MetadataState(MetadataState&&) noexcept;
   MetadataState& operator=(MetadataState&&) noexcept;
   ~MetadataState();
@@ -185,6 +194,9 @@ class MetadataState {
   size_t size() const;  // number of inodes
   // Which zones share hardware; null: never measured.
   std::shared_ptr<const ZoneGroups> zone_groups() const;
+  // Of the zones with survivors; every other zone has new data, or none.
+  const ZoneHeats& zone_heats() const;
+  ZoneHeat HeatOf(ZoneId zone) const;
 
   // The inode with the smallest id above `after`, or null: walks all of them in order.
   const Inode* Next(InodeId after) const;

@@ -20,12 +20,14 @@ enum class OpCode : uint8_t {
   kSetAttributes = 9,
   kSetZoneGroups = 10,
   kMoveExtents = 11,
+  kSetZoneHeats = 12,
   kCheckpointFooter = 255,
 };
 
 constexpr size_t kMoveBytes = 24;
 constexpr size_t kGroupBytes = 2;
 constexpr size_t kZoneGroupBytes = 3;
+constexpr size_t kHeatBytes = 5;
 
 class Encoder {
  public:
@@ -70,6 +72,7 @@ class Encoder {
     out_.Put(static_cast<uint8_t>(op.level));
   }
   void operator()(const SetZoneGroups& op) { Put(*op.groups); }
+  void operator()(const SetZoneHeats& op) { Put(op.heats); }
   void operator()(const MoveExtents& op) {
     Put(OpCode::kMoveExtents, op.inode);
     out_.Put(static_cast<uint32_t>(op.moves.size()));
@@ -89,6 +92,14 @@ class Encoder {
     for (size_t zone = 0; zone < groups.group_of_zone.size(); ++zone) {
       out_.Put(groups.group_of_zone[zone]);
       out_.Put(groups.confidence_percent[zone]);
+    }
+  }
+  void Put(const ZoneHeats& heats) {
+    Put(OpCode::kSetZoneHeats, InodeId(0));
+    out_.Put(static_cast<uint32_t>(heats.size()));
+    for (const auto& [zone, heat] : heats) {
+      out_.Put(zone.value());
+      out_.Put(static_cast<uint8_t>(heat));
     }
   }
   void Put(const Inode& inode) {
@@ -199,6 +210,9 @@ class Decoder {
         return SetZoneGroups{GetZoneGroups()};
       case OpCode::kMoveExtents:
         return MoveExtents{inode, GetMoves()};
+      case OpCode::kSetZoneHeats:
+        if (inode.value() != 0) ok_ = false;  // they belong to none
+        return SetZoneHeats{GetZoneHeats()};
       case OpCode::kCheckpointFooter:
         break;
     }
@@ -284,6 +298,17 @@ class Decoder {
     }
     return groups;
   }
+  ZoneHeats GetZoneHeats() {
+    ZoneHeats heats;
+    for (uint32_t left = in_.GetCount(kHeatBytes); left > 0; --left) {
+      const ZoneId zone(in_.Get<uint32_t>());
+      const auto heat = in_.Get<uint8_t>();
+      // In rising order, so that one state has one spelling.
+      if (heat >= kZoneHeatCount || (!heats.empty() && zone <= heats.rbegin()->first)) ok_ = false;
+      heats.emplace_hint(heats.end(), zone, static_cast<ZoneHeat>(heat));
+    }
+    return heats;
+  }
   std::vector<LogRegion> GetRegions() {
     std::vector<LogRegion> regions(in_.GetCount(kEncodedRegion));
     for (LogRegion& region : regions) region = GetRegion();
@@ -308,6 +333,11 @@ uint64_t EncodedSize(const ZoneGroups* groups) {
   return kFixed + kGroupBytes * groups->group_count() + kZoneGroupBytes * groups->group_of_zone.size();
 }
 
+uint64_t EncodedSize(const ZoneHeats& heats) {
+  constexpr uint64_t kFixed = 17;
+  return heats.empty() ? 0 : kFixed + kHeatBytes * heats.size();
+}
+
 void EncodeRecord(std::span<const MetadataOp> ops, std::vector<std::byte>& out) {
   Encoder encoder(out);
   for (const MetadataOp& op : ops) std::visit(encoder, op);
@@ -316,6 +346,8 @@ void EncodeRecord(std::span<const MetadataOp> ops, std::vector<std::byte>& out) 
 void EncodePutInode(const Inode& inode, std::vector<std::byte>& out) { Encoder(out).Put(inode); }
 
 void EncodeSetZoneGroups(const ZoneGroups& groups, std::vector<std::byte>& out) { Encoder(out).Put(groups); }
+
+void EncodeSetZoneHeats(const ZoneHeats& heats, std::vector<std::byte>& out) { Encoder(out).Put(heats); }
 
 void EncodeFooter(const CheckpointFooter& footer, std::vector<std::byte>& out) {
   ByteWriter writer(out);

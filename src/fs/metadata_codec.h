@@ -19,8 +19,9 @@ inline constexpr uint64_t kEncodedLink = 10;  // and its name
 inline constexpr uint64_t kEncodedExtent = 16;
 inline constexpr uint64_t kEncodedRegion = 29;
 uint64_t EncodedSize(const Inode& inode);
-// The same of zone groups (null: none) and of the footer.
+// The same of zone groups (null: none), of heats and of the footer.
 uint64_t EncodedSize(const ZoneGroups* groups);
+uint64_t EncodedSize(const ZoneHeats& heats);
 inline constexpr uint64_t kEncodedFooter = 29;
 
 // The last record of a checkpoint.
@@ -35,6 +36,7 @@ struct CheckpointFooter {
 void EncodeRecord(std::span<const MetadataOp> ops, std::vector<std::byte>& out);
 void EncodePutInode(const Inode& inode, std::vector<std::byte>& out);
 void EncodeSetZoneGroups(const ZoneGroups& groups, std::vector<std::byte>& out);
+void EncodeSetZoneHeats(const ZoneHeats& heats, std::vector<std::byte>& out);
 void EncodeFooter(const CheckpointFooter& footer, std::vector<std::byte>& out);
 
 // kCorruption where `body` is not a whole number of operations.

@@ -203,6 +203,29 @@ TEST_F(MetadataTest, RemembersZoneGroupsOfItsZonesOnly) {
   EXPECT_EQ(state_.zone_groups()->group_of_zone[3], ZoneGroups::kUnknown);
 }
 
+TEST_F(MetadataTest, RemembersWhereSurvivorsAreForAsLongAsTheyAreThere) {
+  Must({PutInode{File(3, "f")}, PutInode{File(4, "g")}, AppendExtents{InodeId(3), 0, {Extent(0, 2, 0, 5)}, 1},
+        AppendExtents{InodeId(4), 0, {Extent(0, 2, 5, 5)}, 1}});
+  const uint64_t size = state_.encoded_size();
+  Refused({SetZoneHeats{{{ZoneId(3), ZoneHeat::kC2}}}}, "zone 3 is said to be C2, but no file has data there");
+  Refused({SetZoneHeats{{{ZoneId(2), ZoneHeat::kC2}, {ZoneId(99), ZoneHeat::kC2}}}}, "zone 99");
+  Must({SetZoneHeats{{{ZoneId(2), ZoneHeat::kC1H}}}});
+  EXPECT_EQ(state_.HeatOf(ZoneId(2)), ZoneHeat::kC1H);
+  EXPECT_GT(state_.encoded_size(), size);
+  // As long as anything of it is there; what moves within one record leaves nothing behind.
+  Must({RemoveLink{InodeId(3), {kRootInode, "f"}}, RemoveInode{InodeId(3)}});
+  EXPECT_EQ(state_.HeatOf(ZoneId(2)), ZoneHeat::kC1H);
+  Must({SetExtents{InodeId(4), {Extent(0, 6, 0, 5)}, 2}, SetExtents{InodeId(4), {Extent(0, 2, 9, 5)}, 3}});
+  EXPECT_EQ(state_.HeatOf(ZoneId(2)), ZoneHeat::kC1H);
+  Refused({SetExtents{InodeId(4), {}, 2}, RemoveInode{InodeId(77)}}, "inode 77");
+  EXPECT_EQ(state_.HeatOf(ZoneId(2)), ZoneHeat::kC1H);
+  Must({MoveExtents{InodeId(4), {{Extent(0, 2, 9, 1).device_offset, Extent(0, 5, 0, 1).device_offset, 5}}},
+        SetZoneHeats{{{ZoneId(5), ZoneHeat::kC2}}}});
+  EXPECT_EQ(state_.zone_heats(), (ZoneHeats{{ZoneId(5), ZoneHeat::kC2}}));
+  Must({SetZoneHeats{{{ZoneId(5), ZoneHeat::kC0}}}});
+  EXPECT_TRUE(state_.zone_heats().empty());
+}
+
 TEST_F(MetadataTest, ARefusedRecordLeavesNothingBehind) {
   Must({PutInode{Dir(2, "d")}, PutInode{File(3, "f")}, PutInode{Log(4, "log")},
         AppendExtents{InodeId(3), 0, {Extent(0, 2, 0, 5)}, 1},
@@ -215,8 +238,9 @@ TEST_F(MetadataTest, ARefusedRecordLeavesNothingBehind) {
            SetExtents{InodeId(3), {Extent(0, 2, 9, 5)}, 5},
            MoveExtents{InodeId(3), {{Extent(0, 2, 10, 1).device_offset, Extent(0, 5, 0, 1).device_offset, 3}}},
            SetAttributes{InodeId(2), Lifetime::kShort, 9}, SetZoneGroups{OneGroup()},
-           RemoveLink{InodeId(2), {kRootInode, "d"}}, AddLink{InodeId(2), {kRootInode, "d2"}},
-           RemoveLink{InodeId(4), {kRootInode, "log"}}, RemoveInode{InodeId(4)}, RemoveInode{InodeId(77)}},
+           SetZoneHeats{{{ZoneId(5), ZoneHeat::kC2}}}, RemoveLink{InodeId(2), {kRootInode, "d"}},
+           AddLink{InodeId(2), {kRootInode, "d2"}}, RemoveLink{InodeId(4), {kRootInode, "log"}},
+           RemoveInode{InodeId(4)}, RemoveInode{InodeId(77)}},
           "inode 77: does not exist");
 }
 
@@ -225,7 +249,7 @@ TEST_F(MetadataTest, RestoresFromInodesInAnyOrder) {
   root.id = kRootInode;
   root.is_directory = true;
   const auto restored = MetadataState::Restore(
-      Geometry(), {File(9, "f", InodeId(5)), Dir(5, "d", InodeId(7)), root, Dir(7, "e")}, InodeId(40), nullptr);
+      Geometry(), {File(9, "f", InodeId(5)), Dir(5, "d", InodeId(7)), root, Dir(7, "e")}, InodeId(40), nullptr, {});
   ASSERT_TRUE(restored.ok()) << restored.status().ToString();
   EXPECT_THAT(restored->PathsOf(InodeId(9)), ElementsAre("/e/d/f"));
   EXPECT_EQ(restored->NextId(), InodeId(40));
@@ -236,7 +260,7 @@ TEST_F(MetadataTest, RestoreRefusesWhatIsNoTree) {
   root.id = kRootInode;
   root.is_directory = true;
   const auto why = [](std::vector<Inode> inodes) {
-    const auto restored = MetadataState::Restore(Geometry(), std::move(inodes), InodeId(2), nullptr);
+    const auto restored = MetadataState::Restore(Geometry(), std::move(inodes), InodeId(2), nullptr, {});
     return restored.ok() ? "restored" : std::string(restored.status().message());
   };
   Inode orphan = File(2, "f");
@@ -267,12 +291,14 @@ class NaiveModel {
     for (const auto& [id, inode] : changed.inodes) {
       if (id != 1 && inode.links.empty()) return false;
     }
+    std::erase_if(changed.zone_heats, [&](const auto& heat) { return !changed.HasData(heat.first); });
     *this = std::move(changed);
     return true;
   }
 
   std::map<uint64_t, Inode> inodes;
   std::shared_ptr<const ZoneGroups> zone_groups;
+  ZoneHeats zone_heats;
 
  private:
   Inode* Get(InodeId id) { return inodes.contains(id.value()) ? &inodes[id.value()] : nullptr; }
@@ -324,6 +350,20 @@ class NaiveModel {
   }
   bool Do(const SetZoneGroups& op) {
     zone_groups = op.groups;
+    return true;
+  }
+  bool HasData(ZoneId zone) const {
+    return std::any_of(inodes.begin(), inodes.end(), [&](const auto& inode) {
+      return std::any_of(inode.second.extents.begin(), inode.second.extents.end(),
+                         [&](const FileExtent& extent) { return Geometry().ZoneOf(extent.device_offset) == zone; });
+    });
+  }
+  bool Do(const SetZoneHeats& op) {
+    for (const auto& [zone, heat] : op.heats) {
+      if (!HasData(zone)) return false;
+      zone_heats[zone] = heat;
+    }
+    std::erase_if(zone_heats, [](const auto& heat) { return heat.second == kNewDataHeat; });
     return true;
   }
   // Each move lies in one extent, and in none twice, of zones in which no two extents overlap.
@@ -493,7 +533,14 @@ class WildRecords {
     const InodeId id = Id();
     const auto it = model.inodes.find(id.value());
     const Inode* inode = it == model.inodes.end() ? nullptr : &it->second;
-    switch (random.Below(14)) {
+    switch (random.Below(15)) {
+      case 13: {
+        ZoneHeats heats;
+        for (uint64_t count = random.Below(3); count > 0; --count) {
+          heats[ZoneId(static_cast<uint32_t>(random.Below(9)))] = static_cast<ZoneHeat>(random.Below(kZoneHeatCount));
+        }
+        return SetZoneHeats{std::move(heats)};
+      }
       case 12:
         return MoveExtents{id, inode == nullptr ? std::vector<ExtentMove>() : Moves(*inode)};
       case 0:
@@ -559,6 +606,7 @@ TEST(MetadataModelTest, DoesWhatTheNaiveModelDoesAndSnapshotsItsState) {
         found[inode->id.value()] = *inode;
       }
       ASSERT_EQ(Encoded(found), Encoded(model.inodes)) << "record " << i;
+      ASSERT_EQ(state.zone_heats(), model.zone_heats) << "record " << i;
       const Status invariants = state.CheckInvariants();
       ASSERT_TRUE(invariants.ok()) << invariants.ToString();
     }

@@ -38,7 +38,9 @@ inline uint32_t PrintOf(const MetadataState& state) {
     EncodeSetZoneGroups(*groups, bytes);
     crc = Crc32c(bytes, crc);
   }
-  return crc;
+  std::vector<std::byte> bytes;
+  EncodeSetZoneHeats(state.zone_heats(), bytes);
+  return Crc32c(bytes, crc);
 }
 
 // Some groups for the zones of a device.
@@ -66,11 +68,15 @@ class RecordMaker {
     if (files == 0 || random_.Below(2 * files_) > files) return {Create(state)};
     const Inode* file = Pick(state);
     const InodeLink link = file->links.front();
-    switch (random_.Below(6)) {
+    switch (random_.Below(7)) {
       case 4:
         // Extents of these records may overlap, as no file system's would: what a move means is clear for one only.
         if (file->extents.size() != 1) break;
         return {MoveExtents{file->id, {{file->extents[0].device_offset, Extent(0).device_offset, 1}}}};
+      case 5:
+        if (file->extents.empty()) break;
+        return {SetZoneHeats{{{geometry_.ZoneOf(file->extents[0].device_offset),
+                               static_cast<ZoneHeat>(random_.Below(kZoneHeatCount))}}}};
       case 0:
         return {RemoveLink{file->id, link}, RemoveInode{file->id}};
       case 1:

@@ -19,7 +19,7 @@
 namespace isozone {
 namespace {
 
-// What the metadata says of the zones: live bytes, use, lifetime.
+// What the metadata says of the zones: live bytes, use, lifetime, heat.
 Status AdoptZones(FsCore& core, std::span<const ZoneId> metadata_zones) ISOZONE_REQUIRES(core.namespace_mutex) {
   for (const ZoneId zone : metadata_zones) ISOZONE_RETURN_IF_ERROR(core.pool->AdoptMetadata(zone));
   std::vector<bool> has_lifetime(core.geometry().zone_count);  // a zone keeps that of the first file in it
@@ -31,7 +31,9 @@ Status AdoptZones(FsCore& core, std::span<const ZoneId> metadata_zones) ISOZONE_
       core.pool->AddLive(zone, bytes);
       live[zone.value()] += bytes;
       core.pool->SetUse(zone, log ? ZoneUse::kLog : ZoneUse::kData);
-      if (!has_lifetime[zone.value()]) core.pool->SetDataClass(zone, {inode->lifetime, inode->level});
+      if (!has_lifetime[zone.value()]) {
+        core.pool->SetDataClass(zone, {inode->lifetime, inode->level, core.state.HeatOf(zone)});
+      }
       has_lifetime[zone.value()] = true;
     }
     for (const LogRegion& region : inode->regions) {

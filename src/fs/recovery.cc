@@ -46,8 +46,10 @@ class StateBuilder {
       inodes_.push_back(std::move(put->inode));
     } else if (auto* set = std::get_if<SetZoneGroups>(&ops->front()); set != nullptr && !groups_) {
       groups_ = std::move(set->groups);
+    } else if (auto* heats = std::get_if<SetZoneHeats>(&ops->front()); heats != nullptr && heats_.empty()) {
+      heats_ = std::move(heats->heats);
     } else {
-      return reader.Damage("a record is neither an inode nor the zone groups");
+      return reader.Damage("a record is neither an inode, nor the zone groups or heats");
     }
     return {};
   }
@@ -60,7 +62,7 @@ class StateBuilder {
       return reader.Damage(fmt::format("it holds {} inodes of {}", inodes_.size(), footer.inodes));
     }
     Result<MetadataState> state =
-        MetadataState::Restore(geometry_, std::move(inodes_), footer.next_id, std::move(groups_));
+        MetadataState::Restore(geometry_, std::move(inodes_), footer.next_id, std::move(groups_), heats_);
     if (!state.ok()) return state.status().WithContext("checkpoint corrupt; the files cannot be found");
     state_ = std::move(state).value();
     return {};
@@ -69,6 +71,7 @@ class StateBuilder {
   const DeviceGeometry& geometry_;
   std::vector<Inode> inodes_;
   std::shared_ptr<const ZoneGroups> groups_;
+  ZoneHeats heats_;
   std::optional<MetadataState> state_;
 };
 

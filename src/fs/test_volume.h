@@ -82,10 +82,10 @@ class TestVolume {
   }
 
   // As after a power cut: what was not durable is lost. All handles must be closed.
-  Status CutAndRemount() {
+  Status CutAndRemount(const MountOptions& options = {}) {
     device_->CutPower();
     fs_.reset();
-    return Mount();
+    return Mount(options);
   }
 
   void Unmount() { fs_.reset(); }

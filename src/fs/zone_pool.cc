@@ -1420,6 +1420,11 @@ void ZonePool::EndCollection(ZoneId zone) {
   impl_->changed.SignalAll();
 }
 
+ZoneHeat ZonePool::Heat(ZoneId zone) const {
+  const MutexLock lock(impl_->mu);
+  return impl_->table.at(zone).heat;
+}
+
 uint64_t ZonePool::Live(ZoneId zone) const {
   const MutexLock lock(impl_->mu);
   return impl_->table.at(zone).live;
@@ -1492,6 +1497,7 @@ std::vector<ZoneView> ZonePool::Zones() const {
     view.use = IsUsable(zone) ? zone.use : ZoneUse::kUnusable;
     view.live = zone.live;
     view.lifetime = zone.lifetime;
+    view.heat = zone.heat;
     view.writing = zone.phase == ZonePhase::kLeased;
   }
   return views;

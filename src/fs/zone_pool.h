@@ -238,6 +238,8 @@ class ZonePool {
   void EndCollection(ZoneId zone);
   // Bytes of file data in it.
   uint64_t Live(ZoneId zone) const;
+  // What it holds; of a zone that is being written, what it is opened for.
+  ZoneHeat Heat(ZoneId zone) const;
   // While a collector is attached, who has no space waits for it.
   void AttachCollector(bool attached);
   // Brackets a round of collecting; `gained`: it made, or is about to make, space.

@@ -70,6 +70,7 @@ Json ZoneJson(const ZoneView& zone) {
           {"written", zone.device.write_pointer},
           {"live", zone.live},
           {"lifetime", LifetimeName(zone.lifetime)},
+          {"heat", ZoneHeatName(zone.heat)},
           {"writing", zone.writing}};
 }
 

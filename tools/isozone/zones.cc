@@ -26,6 +26,7 @@ void PrintTable(const std::vector<ZoneView>& zones, bool all, Console& console) 
                {"STATE"},
                {"USE"},
                {"LIFETIME"},
+               {"HEAT"},
                {"WRITTEN", Align::kRight},
                {"LIVE", Align::kRight},
                {"CAPACITY", Align::kRight}});
@@ -33,7 +34,8 @@ void PrintTable(const std::vector<ZoneView>& zones, bool all, Console& console) 
     if (!all && CategoryOf(zone) == ZoneCategory::kFree) continue;
     table.AddRow({std::to_string(zone.device.zone.value()), std::string(ZoneStateName(zone.device.state)),
                   std::string(ZoneUseName(zone.use)), std::string(LifetimeName(zone.lifetime)),
-                  FormatSize(zone.device.write_pointer), FormatSize(zone.live), FormatSize(zone.device.capacity)});
+                  std::string(ZoneHeatName(zone.heat)), FormatSize(zone.device.write_pointer), FormatSize(zone.live),
+                  FormatSize(zone.device.capacity)});
   }
   table.Print(console);
 }
