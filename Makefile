@@ -130,7 +130,7 @@ format-check: ## Fail if `make format` would change a file
 	@scripts/format --check
 
 .PHONY: lint
-lint: ## Compile each file with clang and its thread-safety analysis, then run clang-tidy
+lint: ## Check Python and shell scripts, compile each C++ file with clang's thread-safety analysis, run clang-tidy
 	@scripts/install-dependencies bench developer
 	@$(call configure,clang)
 	@scripts/lint build/clang

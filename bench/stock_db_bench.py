@@ -6,7 +6,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lab"))
 
-from isozone_lab import processes  # noqa: E402: only found by the line above
+from isozone_lab import processes  # noqa: E402 - only found by the line above
 
 LINE = re.compile(r"^(\w+)\s+:\s+([\d.]+) micros/op (\d+) ops/sec", re.M)
 PERCENTILES = re.compile(r"^Percentiles: (.*)$", re.M)
@@ -20,7 +20,8 @@ def run(database, benchmarks, options, environment):
                           preexec_fn=processes.dies_with(os.getpid()))
     rates = {name: float(rate) for name, _, rate in LINE.findall(done.stdout)}
     if done.returncode != 0 or set(rates) != set(benchmarks.split(",")):
-        sys.exit(f"db_bench failed ({done.returncode}): {' '.join(command)}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        said = done.stdout[-2000:] + done.stderr[-2000:]
+        sys.exit(f"db_bench failed ({done.returncode}): {' '.join(command)}\n{said}")
     return rates, done.stdout
 
 
@@ -30,7 +31,7 @@ def percentiles(text):
     if found is None:
         sys.exit("db_bench reported no percentiles")
     words = found.group(1).split()
-    return {name.rstrip(":"): float(value) for name, value in zip(words[::2], words[1::2])}
+    return {name.rstrip(":"): float(value) for name, value in zip(words[::2], words[1::2], strict=False)}
 
 
 def build_paths(build):

@@ -59,7 +59,7 @@ def parse(text):
     return {line.group(1): Result(float(line.group(2)),
                                   {kind: Histogram.parse(body)
                                    for kind, body in HISTOGRAM.findall(text[line.end():end])})
-            for line, end in zip(lines, ends)}
+            for line, end in zip(lines, ends, strict=True)}
 
 
 def tables_of(size):

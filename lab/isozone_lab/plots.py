@@ -3,13 +3,14 @@ import math
 import os
 
 COLOURS = {"zenfs": "#8a8f98", "zenfs+gc": "#4f545c", "zenfs+full-gc": "#b9a1c9", "striping": "#4c9be8",
-           "lifetime": "#9cc3a5", "one victim": "#c9a227", "lifetime+gc": "#3a9d5d", "gc=zenfs": "#4f545c", "gc=full": "#8a8f98",
-           "gc=zenfs+": "#4c9be8", "gc=lifetime": "#3a9d5d", "gc=lsm-zgc": "#c9a227", "gc=isozone": "#e4572e",
-           "gc=none": "#3a9d5d", "basic": "#8a8f98",
+           "lifetime": "#9cc3a5", "one victim": "#c9a227", "lifetime+gc": "#3a9d5d", "gc=zenfs": "#4f545c",
+           "gc=full": "#8a8f98", "gc=zenfs+": "#4c9be8", "gc=lifetime": "#3a9d5d", "gc=lsm-zgc": "#c9a227",
+           "gc=isozone": "#e4572e", "gc=none": "#3a9d5d", "basic": "#8a8f98",
            "basic, 16 in flight": "#4f545c", "lsm-zgc": "#e4572e", "alone": "#3a9d5d", "isozone": "#e4572e",
            "conventional": "#8a8f98", "tmpfs": "#3a9d5d", "device": "#4c9be8"}
 LABELS = {"zenfs": "zenfs (baseline)", "zenfs+gc": "zenfs, its collector",
-          "zenfs+full-gc": "zenfs, full GC, waited for", "striping": "striping", "lifetime": "lifetime", "one victim": "lifetime, one victim", "lifetime+gc": "lifetime, its collector",
+          "zenfs+full-gc": "zenfs, full GC, waited for", "striping": "striping", "lifetime": "lifetime",
+          "one victim": "lifetime, one victim", "lifetime+gc": "lifetime, its collector",
           "gc=zenfs": "zenfs' own", "gc=lifetime": "lifetime's", "gc=lsm-zgc": "LSM_ZGC's",
           "gc=full": "full GC alone", "gc=zenfs+": "full and minor GC", "gc=isozone": "isozone's collector",
           "gc=none": "no collector", "basic": "Basic_ZGC", "basic, 16 in flight": "Basic_ZGC, 16 in flight",
@@ -72,7 +73,7 @@ def legend_below(drawn, axes):
     """One legend of all axes, under the figure."""
     entries = {}
     for one in axes:
-        for handle, name in zip(*one.get_legend_handles_labels()):
+        for handle, name in zip(*one.get_legend_handles_labels(), strict=True):
             entries.setdefault(name, handle)
     if entries:
         drawn.legend(entries.values(), entries.keys(), loc="upper center", bbox_to_anchor=(0.5, 0), ncols=len(entries))

@@ -57,7 +57,7 @@ class Bar:
         from rich.text import Text
 
         class Left(ProgressColumn):
-            def render(column, task):  # noqa: N805: `self` is the bar
+            def render(column, task):  # noqa: N805 - `self` is the bar
                 return Text(left(max(0, self.deadline - time.monotonic())))
 
         return Left()

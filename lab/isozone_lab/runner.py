@@ -14,6 +14,7 @@ from . import device, processes, results
 
 GIB = 1 << 30
 MEMORY_OF_PROGRAMS = 2 * GIB  # what RocksDB and the emulator need beside the data
+SMALL_ZONE = device.Shape()
 
 
 class Context:
@@ -31,7 +32,7 @@ class Context:
         self.commands.append(processes.shown(command, environment))
         return processes.run(command, environment, self.parameters["time_limit_s"])
 
-    def store(self, series, shape=device.Shape(), options=""):
+    def store(self, series, shape=SMALL_ZONE, options=""):
         return self.shelf.store(series, shape, self.execute, options, self.speed)
 
     def conventional(self, size_mib, age):

@@ -42,7 +42,8 @@ class Check:
                 for bound in (self.at_least, self.at_most)]
         if None not in show:
             return show[0] if self.at_least == self.at_most else f"{show[0]} to {show[1]}"
-        words = [f"{word} {bound}" for word, bound in zip(("at least", "at most"), show) if bound is not None]
+        words = [f"{word} {bound}" for word, bound in zip(("at least", "at most"), show, strict=True)
+                 if bound is not None]
         return words[0] if words else "none"
 
     def number(self, results):

@@ -1,7 +1,7 @@
 """Reading what db_bench prints."""
 import unittest
 
-import harness  # noqa: F401: finds the lab
+import harness  # noqa: F401 - finds the lab
 from isozone_lab import db_bench
 from isozone_lab.processes import RunFailed
 

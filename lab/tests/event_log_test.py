@@ -3,7 +3,7 @@ import datetime
 import json
 import unittest
 
-import harness  # noqa: F401: finds the lab
+import harness  # noqa: F401 - finds the lab
 from isozone_lab import event_log
 
 OPENED = datetime.datetime(2026, 1, 2, 3, 4, 5, 250_000)
@@ -52,7 +52,7 @@ class EventLog(unittest.TestCase):
         rates = event_log.per_second(self.jobs, START_US)
         expected = [0, 20 + 11.25, 22.5, 11.25]
         self.assertEqual(len(expected), len(rates))
-        for one, other in zip(expected, rates):
+        for one, other in zip(expected, rates, strict=True):
             self.assertAlmostEqual(one, other)
 
     def test_rates_of_one_kind(self):

@@ -6,8 +6,22 @@ import unittest
 import event_log_test
 import harness
 from isozone_lab import cli, db_bench, experiments, plots, runner
-from isozone_lab.experiments import (ageing, capacity, deletion_delay, fig3, fig10, fig14, fillrandom, gc_copies,
-                                     gc_latency, gc_waf, parallel, soak, space, zgc)
+from isozone_lab.experiments import (
+    ageing,
+    capacity,
+    deletion_delay,
+    fig3,
+    fig10,
+    fig14,
+    fillrandom,
+    gc_copies,
+    gc_latency,
+    gc_waf,
+    parallel,
+    soak,
+    space,
+    zgc,
+)
 from isozone_lab.processes import RunFailed
 from isozone_lab.results import Variant
 
@@ -148,10 +162,14 @@ class Outcomes(unittest.TestCase):
         self.assertIsNone(fig14.gain(records, "isozone", "B"))
         self.assertTrue(fig14.EXPERIMENT.checks[0].verdict(records).met)
 
+    @staticmethod
+    def largest(limit, tried):
+        return capacity.largest(lambda m: tried.append(m) or m <= limit, [2, 3, 4, 5, 6])
+
     def test_the_largest_key_range_is_found(self):
         for limit, found in ((0, None), (2, 2), (3.4, 3), (6, 6), (9, 6)):
             tried = []
-            self.assertEqual(found, capacity.largest(lambda m: tried.append(m) or m <= limit, [2, 3, 4, 5, 6]))
+            self.assertEqual(found, self.largest(limit, tried))
             self.assertLessEqual(len(tried), 3)
         steps = capacity.steps(capacity.EXPERIMENT.full)
         self.assertEqual((2, 2.25, 10.5), (steps[0], steps[1], steps[-1]))

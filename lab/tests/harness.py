@@ -5,8 +5,8 @@ import sys
 LAB = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, LAB)
 
-from isozone_lab import outputs  # noqa: E402: only found by the line above
-from isozone_lab.results import Measurement, Outcome, Results, Variant  # noqa: E402: only found by the line above
+from isozone_lab import outputs  # noqa: E402 - only found by the line above
+from isozone_lab.results import Measurement, Outcome, Results, Variant  # noqa: E402 - only found by the line above
 
 FACTS = {"seconds": 2.0, "seed": 1, "commands": ["db_bench --num=1"]}
 

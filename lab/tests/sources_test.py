@@ -3,7 +3,7 @@ import os
 import tempfile
 import unittest
 
-import harness  # noqa: F401: finds the lab
+import harness  # noqa: F401 - finds the lab
 from isozone_lab import cli, sources
 
 

@@ -4,7 +4,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-import harness  # noqa: F401: finds the lab
+import harness  # noqa: F401 - finds the lab
 from isozone_lab import versions
 
 

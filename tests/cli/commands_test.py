@@ -365,7 +365,8 @@ class Izg(harness.CliTest):
         # So slow that it cannot be done before it is interrupted.
         process = subprocess.Popen([harness.PROGRAM, "izg", "identify", device + "?speed=0.1"],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        while all(zone["state"] == was["state"] for zone, was in zip(self.json("zones", device, "--json"), before)):
+        while all(zone["state"] == was["state"]
+                  for zone, was in zip(self.json("zones", device, "--json"), before, strict=True)):
             time.sleep(0.05)  # until it has begun to write
         process.send_signal(signal.SIGINT)
         error = process.communicate(timeout=120)[1].decode()

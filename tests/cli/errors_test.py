@@ -10,7 +10,7 @@ import struct
 import unittest
 
 import harness
-from harness import (BUSY, CORRUPTION, IO_ERROR, NO_SPACE, NOT_FOUND, OK, PERMISSION, READ_ONLY, REFUSED, UNUSABLE, USAGE)
+from harness import BUSY, CORRUPTION, IO_ERROR, NO_SPACE, NOT_FOUND, OK, PERMISSION, READ_ONLY, REFUSED, UNUSABLE, USAGE
 
 NOBODY = 65534
 
@@ -112,7 +112,7 @@ class Uri(harness.CliTest):
             command = ("rm", f"{self.device}&fault_read_error=0.0001", "/no_such_file")  # says something on stderr
             for arguments in (command, ("info", "--json", self.device)):
                 harness.subprocess.run([harness.PROGRAM, *arguments], timeout=60, check=False,
-                                       preexec_fn=lambda: [os.close(fd) for fd in closed])
+                                       preexec_fn=lambda closed=closed: [os.close(fd) for fd in closed])
             self.ok("fsck", self.device)
 
     def test_a_database_uri_may_be_given_as_it_is(self):

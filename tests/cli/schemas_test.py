@@ -17,7 +17,7 @@ import jsonschema
 
 LIBRARY, YCSB = (os.path.abspath(sys.argv.pop(2)) for _ in range(2))
 
-import harness  # noqa: E402: takes its argument
+import harness  # noqa: E402 - takes its argument
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 SCHEMAS = {os.path.basename(path).removesuffix(".schema.json"): path

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds every #include in src/ against the order of the layers in docs: a layer includes only itself and those below."""
+"""Holds every #include in src/ against the order of layers in docs: a layer includes only itself and those below."""
 
 import re
 import unittest

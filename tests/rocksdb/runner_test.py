@@ -11,7 +11,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [HERE, os.path.join(ROOT, "lab")]
 
-from rocksdb_suite import crashtest, differences, outcomes, page, programs  # noqa: E402: found by the line above
+from rocksdb_suite import crashtest, differences, outcomes, page, programs  # noqa: E402 - found by the line above
 
 PASSED, SKIPPED, FAILED = outcomes.PASSED, outcomes.SKIPPED, outcomes.FAILED
 CRASHED, HUNG, ABSENT = outcomes.CRASHED, outcomes.HUNG, outcomes.ABSENT

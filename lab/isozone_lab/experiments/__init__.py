@@ -1,6 +1,24 @@
 """Every experiment, in the order of the page."""
-from . import (ageing, capacity, deletion_delay, fig3, fig8, fig9, fig10, fig11, fig14, gc_copies, gc_latency, gc_waf,
-               limit, parallel, soak, table1, zgc, zippydb)
+from . import (
+    ageing,
+    capacity,
+    deletion_delay,
+    fig3,
+    fig8,
+    fig9,
+    fig10,
+    fig11,
+    fig14,
+    gc_copies,
+    gc_latency,
+    gc_waf,
+    limit,
+    parallel,
+    soak,
+    table1,
+    zgc,
+    zippydb,
+)
 
 ALL = [*(module.EXPERIMENT for module in (fig3, fig8, fig9, table1, fig10, fig11, fig14, zippydb, parallel, limit,
                                           capacity, deletion_delay)),

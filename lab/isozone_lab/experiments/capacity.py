@@ -62,8 +62,8 @@ EXPERIMENT = Experiment(
          "and collection make room for more keys.",
     setup=space.SCALE + "fillseq, then overwrite of as many keys: the largest range, in steps of {step_m} M from "
           "{least_m} M to {most_m} M, at which neither runs out of space; found by bisection. 0: none; or more: "
-          "the last one fits. The collector of ZenFS looks every 10 s, about as long as a small run takes, and no writer "
-          "waits for it; so the placement of ZenFS is shown with a collector that is waited for.",
+          "the last one fits. The collector of ZenFS looks every 10 s, about as long as a small run takes, and no "
+          "writer waits for it; so the placement of ZenFS is shown with a collector that is waited for.",
     quick=space.parameters(space.QUICK, 6, SERIES, least_m=4, most_m=8, step_m=1),
     full=space.parameters(space.FULL, 900, SERIES, least_m=2, most_m=10.5, step_m=0.25),
     variants=each_series,

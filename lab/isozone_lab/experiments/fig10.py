@@ -40,7 +40,7 @@ def outcome(report):
 
 def plot(results):
     drawn, axes = plots.figure(rows=2, height=2.7, share_x=True)
-    for one, key, title in zip(axes, ("p99", "max"), ("99th percentile", "longest")):
+    for one, key, title in zip(axes, ("p99", "max"), ("99th percentile", "longest"), strict=True):
         plots.lines_over_time(one, results, key, "t_s")
         plots.logarithmic(one)
         plots.label(one, "seconds", "us", f"latency of the puts in {INTERVAL_MS} ms: {title}")

@@ -24,7 +24,7 @@ def run(context, variant):
 
 def plot(results):
     drawn, axes = plots.figure(columns=2, height=4)
-    for one, workloads in zip(axes, (WRITING, [*MIXED, EQUAL])):
+    for one, workloads in zip(axes, (WRITING, [*MIXED, EQUAL]), strict=True):
         names = [name.replace("random", "\nrandom").replace("while", "\nwhile").replace("ing ", "ing\n")
                  for name in workloads]
         plots.grouped_bars(one, results, "throughput", workloads, names)

@@ -53,7 +53,7 @@ def plot(results):
     drawn, (reads, writes, groups) = plots.figure(rows=3, height=2.6)
     details = results.details("device")
     for axes, kind, limit in ((reads, "reads", 1000), (writes, "writes", 5000)):
-        distances, medians = zip(*details[kind])
+        distances, medians = zip(*details[kind], strict=True)
         axes.plot(distances, medians, "o", markersize=4, color=plots.COLOURS["device"])
         plots.label(axes, "distance to the busy zone, in zones", "latency, us", f"192 KiB {kind} beside {kind}")
         axes.set_ylim(0, limit)
@@ -88,7 +88,8 @@ EXPERIMENT = Experiment(
     full={"zones": 2048, "samples": 100, "data_bytes": 0, "expected_s": 60},
     variants=lambda _: [Variant("device")],
     run=run,
-    checks=[*(band(metric, paper, value) for (*_, metric), (paper, value) in zip(BANDS, PUBLISHED)),
+    checks=[*(band(metric, paper, value)
+              for (*_, metric), (paper, value) in zip(BANDS, PUBLISHED, strict=True)),
             Check("independent zone groups found", "32", Point("device", "groups"), at_least=32, at_most=32),
             Check("zones in a wrong group", "-", Point("device", "zones in a wrong group"), at_most=0)],
     plot=plot,

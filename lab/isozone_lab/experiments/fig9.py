@@ -9,7 +9,7 @@ PANELS = ("put", *fillrandom.JOBS)
 
 def plot(results):
     drawn, axes = plots.figure(rows=3, height=2.3, share_x=True)
-    for one, kind in zip(axes, PANELS):
+    for one, kind in zip(axes, PANELS, strict=True):
         plots.lines_over_time(one, results, kind)
         plots.label(one, "seconds" if kind == PANELS[-1] else "", "MB/s", kind)
     plots.legend_below(drawn, axes)

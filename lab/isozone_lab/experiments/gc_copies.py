@@ -69,8 +69,8 @@ SCHEMES = Experiment(
     source="the collectors of ZenFS, ZenFS+, Lifetime and LSM_ZGC, under one policy",
     what="The fuller the device, the more every collector has to copy; which victims it takes, and when, decides how "
          "much. A collector that begins too late, or wins too little, runs out of space.",
-    setup=space.SCALE + "fillseq of keys and values of {filled} % of the device, then overwrite with {overwritten} times "
-          "what the device holds: nine tenths of it are alive then. All with the policy isozone.",
+    setup=space.SCALE + "fillseq of keys and values of {filled} % of the device, then overwrite with {overwritten} "
+          "times what the device holds: nine tenths of it are alive then. All with the policy isozone.",
     quick=space.parameters(space.QUICK, 6, [*OTHERS, "gc=isozone"], filled=74, overwritten=0.7),
     full=space.parameters(space.FULL, 1200, [*OTHERS, "gc=isozone"], filled=74, overwritten=2.3),
     variants=each_series,

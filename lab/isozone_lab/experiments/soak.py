@@ -43,7 +43,8 @@ def outcome(rates, filled, lost, zone_bytes):
 
 def plot(results):
     drawn, axes = plots.figure(columns=2, height=3.4)
-    for one, key, words in zip(axes, ("puts", "filled"), ("puts a second", "of the device belongs to files, %")):
+    units = ("puts a second", "of the device belongs to files, %")
+    for one, key, words in zip(axes, ("puts", "filled"), units, strict=True):
         plots.lines_over_time(one, results, key, first=1)
         plots.label(one, "tenth of the run", words)
     axes[1].set_ylim(top=100)

@@ -57,7 +57,8 @@ def group_outcome(groups, reclaim):
 
 def plot_group(results):
     drawn, axes = plots.figure(columns=2, height=3.6)
-    for one, metric, words in zip(axes, ("reading", "reclaiming"), ("KiB a request", "utilisation")):
+    units = ("KiB a request", "utilisation")
+    for one, metric, words in zip(axes, ("reading", "reclaiming"), units, strict=True):
         xs = sorted({row["x"] for row in results.rows() if row["metric"] == metric})
         plots.lines_over_x(one, results, metric, xs)
         plots.label(one, words, "seconds a GiB", f"{metric} a zone")

@@ -25,7 +25,7 @@ def run(context, variant):
 
 def plot(results):
     drawn, axes = plots.figure(columns=2, height=3.6)
-    for one, name in zip(axes, ("mixgraph", "fillrandom")):
+    for one, name in zip(axes, ("mixgraph", "fillrandom"), strict=True):
         plots.grouped_bars(one, results, "throughput", [name])
         plots.label(one, "", "operations a second")
     plots.legend_below(drawn, axes)
