@@ -68,6 +68,7 @@ def choose(names):
     if not names or names == ["all"]:
         return list(experiments.ALL)
     known = {one.name: one for one in experiments.ALL}
+    names = [experiments.EARLIER_NAMES.get(name, name) for name in names]
     for name in names:
         if name not in known:
             raise Refused(USAGE, f"unknown experiment '{name}'; there are: {', '.join(known)}")
@@ -119,6 +120,7 @@ def execute(arguments, chosen):
     build = open_build(arguments.build)
     check_modules()
     os.makedirs(out_of(arguments), exist_ok=True)
+    rename_results(out_of(arguments))
     runs = prepare(arguments, chosen, versions.collect(build))
     with progress.create(len(runs)) as shown, runner.Runner(build, arguments.tmpfs, shown) as work:
         if not runs:
@@ -128,7 +130,18 @@ def execute(arguments, chosen):
 
 def list_experiments():
     for one in experiments.ALL:
-        print(f"{one.name:<16} {one.title}")
+        print(f"{one.name:<24} {one.title} ({one.source})")
+
+
+def rename_results(directory):
+    """Files of results whose experiments were called otherwise get the names of now, unless there is such a file."""
+    for name in sorted(os.listdir(directory) if os.path.isdir(directory) else ()):
+        experiment, _, rest = name.partition(".")
+        if experiment in experiments.EARLIER_NAMES and rest.endswith("json"):
+            present = f"{experiments.EARLIER_NAMES[experiment]}.{rest}"
+            if not os.path.exists(os.path.join(directory, present)):
+                os.rename(os.path.join(directory, name), os.path.join(directory, present))
+                print(f"{name} is {present} from now on", file=sys.stderr)
 
 
 def print_page(directory):
@@ -178,6 +191,7 @@ def write_report(words=None):
 
     def action():
         check_modules()
+        rename_results(out_of(arguments))
         print_page(out_of(arguments))
         return OK
 

@@ -33,11 +33,13 @@ class CommandLine(unittest.TestCase):
         self.assertEqual([one.name for one in experiments.ALL], [line.split()[0] for line in done.stdout.splitlines()])
 
     def test_an_unknown_experiment(self):
-        self.fails(cli.USAGE, "unknown experiment 'fig99'; there are: fig3, fig8", "run", "fig3", "fig99")
+        self.fails(cli.USAGE, "unknown experiment 'fig99'; there are: zenfsplus-interference, zenfsplus-groups", "run",
+                   "zenfsplus-interference", "fig99")
 
     def test_nothing_is_built(self):
         with tempfile.TemporaryDirectory(prefix="isozone-lab-test-") as empty:
-            self.fails(cli.FAILED, "tools/isozone/isozone is missing; use make lab", "run", "fig3", "--build", empty)
+            self.fails(cli.FAILED, "tools/isozone/isozone is missing; use make lab", "run", "zenfsplus-interference",
+                       "--build", empty)
 
     def test_usage(self):
         for words in (("--repeats", "0"), ("--no-such-option",), ("--seed", "x"), ("--speed", "0"), ("--speed", "nan")):
@@ -49,17 +51,41 @@ class CommandLine(unittest.TestCase):
         everything = list(experiments.ALL)
         self.assertEqual(everything, cli.choose([]))
         self.assertEqual(everything, cli.choose(["all"]))
-        self.assertEqual(["fig8", "fig3"], [one.name for one in cli.choose(["fig8", "fig3", "fig8"])])
+        self.assertEqual(["soak", "limit"], [one.name for one in cli.choose(["soak", "limit", "soak"])])
+
+    def test_earlier_names(self):
+        self.assertLessEqual(set(experiments.EARLIER_NAMES.values()), {one.name for one in experiments.ALL})
+        self.assertEqual(["zenfsplus-bandwidth"], [one.name for one in cli.choose(["fig9", "zenfsplus-bandwidth"])])
+
+    def test_results_under_earlier_names_are_kept(self):
+        with tempfile.TemporaryDirectory(prefix="isozone-lab-test-") as directory:
+            for name in ("fig9.json", "fig9.0123.json", "gc-waf.json", "lifetime-waf.json", "soak.json", "fig9.svg"):
+                with open(os.path.join(directory, name), "w", encoding="utf-8") as file:
+                    file.write(name)
+            said = io.StringIO()
+            with contextlib.redirect_stderr(said):
+                cli.rename_results(directory)
+                cli.rename_results(directory)
+            self.assertEqual(["fig9.svg", "gc-waf.json", "lifetime-waf.json", "soak.json",
+                              "zenfsplus-bandwidth.0123.json", "zenfsplus-bandwidth.json"],
+                             sorted(os.listdir(directory)))
+        self.assertRegex(said.getvalue(), r"\Afig9.0123.json is zenfsplus-bandwidth.0123.json from now on\n[^\n]+\n\Z")
+
+    def test_the_list_says_what_was_published_where(self):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            cli.list_experiments()
+        self.assertRegex(said.getvalue(), r"(?m)^zenfsplus-bandwidth +Bandwidth .*ZenFS\+.*, Fig\. 9\)$")
 
     def test_the_speed_of_a_device(self):
-        scaled, counted = cli.choose(["fig9", "capacity"])
+        scaled, counted = cli.choose(["zenfsplus-bandwidth", "lifetime-capacity"])
         for words, expected in (([], scaled.quick["speed"]), (["--speed", "1"], 1)):
             arguments = cli.run_parser().parse_args(["--quick", *words])
             self.assertEqual(expected, cli.header_of(scaled, arguments, {})["parameters"]["speed"])
             self.assertNotIn("speed", cli.header_of(counted, arguments, {})["parameters"])
 
     def test_the_sources_of_the_lab_decide(self):
-        one, = cli.choose(["fig8"])
+        one, = cli.choose(["zenfsplus-groups"])
         arguments = cli.run_parser().parse_args(["--quick"])
         made = [cli.header_of(one, arguments, {})]
         with mock.patch("isozone_lab.sources.digest", lambda _: "another"):
@@ -74,9 +100,9 @@ class CommandLine(unittest.TestCase):
     @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "matplotlib is not installed")
     def test_a_page_of_a_file_that_is_cut_off(self):
         with tempfile.TemporaryDirectory(prefix="isozone-lab-test-") as directory:
-            with open(os.path.join(directory, "fig8.json"), "w", encoding="utf-8") as file:
-                file.write('{"experiment": "fig8", "mode"')
-            self.fails(cli.FAILED, "fig8.json is cut off", "report", "--out", directory)
+            with open(os.path.join(directory, "zenfsplus-groups.json"), "w", encoding="utf-8") as file:
+                file.write('{"experiment": "zenfsplus-groups", "mode"')
+            self.fails(cli.FAILED, "zenfsplus-groups.json is cut off", "report", "--out", directory)
 
     def test_interruption(self):
         def action():

@@ -7,19 +7,19 @@ import event_log_test
 import harness
 from isozone_lab import cli, db_bench, experiments, plots, runner
 from isozone_lab.experiments import (
-    ageing,
-    capacity,
-    deletion_delay,
-    fig3,
-    fig10,
-    fig14,
-    fillrandom,
     gc_copies,
     gc_latency,
-    gc_waf,
+    lifetime_capacity,
+    lifetime_collection,
+    lifetime_deletion_delay,
     parallel,
     soak,
     space,
+    zenfsplus_ageing,
+    zenfsplus_fillrandom,
+    zenfsplus_interference,
+    zenfsplus_put_latency,
+    zenfsplus_ycsb,
     zgc,
 )
 from isozone_lab.processes import RunFailed
@@ -72,9 +72,9 @@ class All(unittest.TestCase):
             self.assertEqual("", source.runs_of)
             self.assertEqual((source.run, source.variants, source.quick, source.full),
                              (one.run, one.variants, one.quick, one.full), one.name)
-        shared = [known["victims"], known["gc-iops"]]
-        self.assertEqual([known["gc-waf"]], experiments.that_run(shared))
-        self.assertEqual("gc-waf.json", shared[0].records_name)
+        shared = [known["lifetime-victims"], known["lifetime-throughput"]]
+        self.assertEqual([known["lifetime-waf"]], experiments.that_run(shared))
+        self.assertEqual("lifetime-waf.json", shared[0].records_name)
 
     def test_full_runs_fit_a_machine_of_24_gib(self):
         for one in experiments.ALL:
@@ -93,7 +93,7 @@ class All(unittest.TestCase):
             self.assertLessEqual({point.series for point in points_of(one)}, series, one.name)
 
     def test_checks_are_about_groups_and_ranges_that_are_run(self):
-        for one in cli.choose(["fig8", "gc-waf", "victims", "gc-iops"]):
+        for one in cli.choose(["zenfsplus-groups", "lifetime-waf", "lifetime-victims", "lifetime-throughput"]):
             for mode in ("quick", "full"):
                 run = {variant.x for variant in one.variants(one.parameters(mode))}
                 self.assertLessEqual({point.x for point in points_of(one)}, run, one.name)
@@ -103,10 +103,11 @@ class Outcomes(unittest.TestCase):
     def test_interference_and_groups(self):
         bands = {"nothing shared": 490.0, "same die": 850.0}
         side = {"bands_us": bands, "points": [{"distance": 1, "median_us": 490.0}]}
-        groups = [fig3.UNKNOWN, *range(1, 32), *range(32)]
+        groups = [zenfsplus_interference.UNKNOWN, *range(1, 32), *range(32)]
         groups[40] = 9  # its die has group 8
         groups += range(32)
-        found = by_metric(fig3.outcome({"reads": side, "writes": side}, {"groups": 32, "group_of_zone": groups}))
+        found = by_metric(zenfsplus_interference.outcome({"reads": side, "writes": side},
+                                                         {"groups": 32, "group_of_zone": groups}))
         self.assertEqual(850, found["read, die shared", None])
         self.assertEqual(490, found["write, nothing shared", None])
         self.assertNotIn(("read, channel shared", None), found)
@@ -116,7 +117,7 @@ class Outcomes(unittest.TestCase):
         rates = [1e5] * 3 + [5e4, 1.5e5] * 5
         latencies = db_bench.Histogram([(0, 100, 999), (100, 300, 1)], 5, 300)
         result = db_bench.Result(1e5, {"write": latencies})
-        found = by_metric(fillrandom.outcome(result, rates, event_log_test.LOG))
+        found = by_metric(zenfsplus_fillrandom.outcome(result, rates, event_log_test.LOG))
         self.assertAlmostEqual(82, found["put", None])
         self.assertEqual((100, 300), (found["put latency", 99.9], round(found["put latency", 99.999], -1)))
         self.assertAlmostEqual(20, found["flush", None])
@@ -124,14 +125,14 @@ class Outcomes(unittest.TestCase):
         self.assertAlmostEqual(50, found["variation of put", None])
 
     def test_variation(self):
-        self.assertEqual(0, fillrandom.variation([5.0, 5.0]))
-        self.assertAlmostEqual(0.5, fillrandom.variation([5.0, 15.0]))
-        self.assertEqual(0, fillrandom.variation([]))
+        self.assertEqual(0, zenfsplus_fillrandom.variation([5.0, 5.0]))
+        self.assertAlmostEqual(0.5, zenfsplus_fillrandom.variation([5.0, 15.0]))
+        self.assertEqual(0, zenfsplus_fillrandom.variation([]))
 
     def test_latency_over_time(self):
         latencies = {f"p{percent:g}": percent for percent in (99, 99.9, 99.99, 99.999)}
         intervals = [{"t_s": index / 10, "operations": 1, "p99": index, "max": 2 * index} for index in range(100)]
-        outcome = fig10.outcome({"latency_us": {"insert": latencies}, "intervals": intervals})
+        outcome = zenfsplus_put_latency.outcome({"latency_us": {"insert": latencies}, "intervals": intervals})
         found = by_metric(outcome)
         self.assertEqual(99.999, found["put latency", 99.999])
         self.assertEqual(94, found["P99 of 100 ms", "95 % of buckets"])
@@ -144,8 +145,8 @@ class Outcomes(unittest.TestCase):
 
         intervals = [interval(0.1, 900, 20, 50), interval(0.2, 0, 0, 0), interval(0.35, 0, 0, 0),
                      interval(0.4, 500, 30, 230_000), interval(0.5, 0, 0, 0)]
-        found = fig10.outcome({"latency_us": {"insert": dict.fromkeys(("p99", "p99.9", "p99.99", "p99.999"), 1)},
-                               "intervals": intervals})
+        found = zenfsplus_put_latency.outcome(
+            {"latency_us": {"insert": dict.fromkeys(("p99", "p99.9", "p99.99", "p99.999"), 1)}, "intervals": intervals})
         self.assertEqual({"t_s": [0.1, 0.2, 0.35, 0.4], "p99": [20, 230_000, 230_000, 30],
                           "max": [50, 230_000, 230_000, 230_000]}, found.details)
         self.assertEqual(230_000, by_metric(found)["P99 of 100 ms", "95 % of buckets"])
@@ -158,36 +159,36 @@ class Outcomes(unittest.TestCase):
 
     def test_gains(self):
         records = harness.records({("zenfs", "A"): [100.0], ("isozone", "A"): [205.0]}, metric="throughput")
-        self.assertAlmostEqual(105, fig14.gain(records, "isozone", "A"))
-        self.assertIsNone(fig14.gain(records, "isozone", "B"))
-        self.assertTrue(fig14.EXPERIMENT.checks[0].verdict(records).met)
+        self.assertAlmostEqual(105, zenfsplus_ycsb.gain(records, "isozone", "A"))
+        self.assertIsNone(zenfsplus_ycsb.gain(records, "isozone", "B"))
+        self.assertTrue(zenfsplus_ycsb.EXPERIMENT.checks[0].verdict(records).met)
 
     @staticmethod
     def largest(limit, tried):
-        return capacity.largest(lambda m: tried.append(m) or m <= limit, [2, 3, 4, 5, 6])
+        return lifetime_capacity.largest(lambda m: tried.append(m) or m <= limit, [2, 3, 4, 5, 6])
 
     def test_the_largest_key_range_is_found(self):
         for limit, found in ((0, None), (2, 2), (3.4, 3), (6, 6), (9, 6)):
             tried = []
             self.assertEqual(found, self.largest(limit, tried))
             self.assertLessEqual(len(tried), 3)
-        steps = capacity.steps(capacity.EXPERIMENT.full)
+        steps = lifetime_capacity.steps(lifetime_capacity.EXPERIMENT.full)
         self.assertEqual((2, 2.25, 10.5), (steps[0], steps[1], steps[-1]))
 
     def test_a_key_range_that_ends_the_search_may_be_larger(self):
         for found, words, bar in ((6, "6 M", "6"), (8, "8 M or more", "8 or more"), (None, "0 M", "0")):
             made = harness.records({})
-            made.succeeded(Variant("isozone"), 1, capacity.outcome(found, 8, {}), **harness.FACTS)
-            self.assertEqual(words, capacity.EXPERIMENT.checks[-1].verdict(made).measured)
+            made.succeeded(Variant("isozone"), 1, lifetime_capacity.outcome(found, 8, {}), **harness.FACTS)
+            self.assertEqual(words, lifetime_capacity.EXPERIMENT.checks[-1].verdict(made).measured)
             self.assertEqual(bar, plots.bar_number(made, "isozone", "key range", None))
             self.assertEqual([found == 8], [row["or_more"] for row in made.rows()])
 
     def test_in_full_the_search_goes_on_to_what_no_device_holds(self):
-        last = capacity.steps(capacity.EXPERIMENT.full)[-1]
+        last = lifetime_capacity.steps(lifetime_capacity.EXPERIMENT.full)[-1]
         self.assertGreater((last + 0.25) * 1e6 * space.ENTRY_BYTES, space.DEVICE_BYTES)
 
     def test_scaled_devices_are_as_full(self):
-        quick, full = (getattr(capacity.EXPERIMENT, mode) for mode in ("quick", "full"))
+        quick, full = (getattr(lifetime_capacity.EXPERIMENT, mode) for mode in ("quick", "full"))
         self.assertEqual(4_000_000, space.keys(full, 4))
         self.assertEqual(8 << 30, space.device_bytes(full))
         self.assertEqual((1, 64), (full["scale"], quick["scale"]))
@@ -215,16 +216,17 @@ class Outcomes(unittest.TestCase):
         found = by_metric(gc_copies.outcome([mount(0, 100), mount(30, 200)]))
         self.assertEqual((30, 10, 50),
                          (found["copied", None], found["copied of written", None], found["filled", None]))
-        found = by_metric(gc_waf.outcome({name: db_bench.Result(7, {}) for name in gc_waf.BENCHMARKS}, mount(50, 200)))
+        rates = {name: db_bench.Result(7, {}) for name in lifetime_collection.BENCHMARKS}
+        found = by_metric(lifetime_collection.outcome(rates, mount(50, 200)))
         self.assertEqual((1, 1.25, 7),
                          (found["survives", None], found["WAF of collection", None], found["overwrite", None]))
-        self.assertEqual({("survives", None): 0}, by_metric(gc_waf.outcome(None, None)))
+        self.assertEqual({("survives", None): 0}, by_metric(lifetime_collection.outcome(None, None)))
 
     def test_deletion_delays(self):
         counted = {"deletion_delay_us": {"short": {"mean": 80_000}, "not-set": {"mean": 5}}}
-        self.assertEqual({("delay", "short"): 0.08}, by_metric(deletion_delay.outcome(counted)))
+        self.assertEqual({("delay", "short"): 0.08}, by_metric(lifetime_deletion_delay.outcome(counted)))
         with self.assertRaises(RunFailed):
-            deletion_delay.outcome({"deletion_delay_us": {}})
+            lifetime_deletion_delay.outcome({"deletion_delay_us": {}})
 
     def test_latency_beside_a_collection(self):
         result = db_bench.Result(9, {"write": db_bench.Histogram([(0, 100, 999), (100, 300, 1)], 5, 300)})
@@ -236,10 +238,12 @@ class Outcomes(unittest.TestCase):
     def test_change_with_age(self):
         made = harness.records({})
         for age, rate in (("new", 200), ("aged", 150)):
-            made.succeeded(Variant("isozone", age), 1, ageing.outcome({"overwrite": rate}, age), **harness.FACTS)
-        self.assertEqual(-25, ageing.change(made, "isozone", "overwrite"))
-        self.assertIsNone(ageing.change(made, "conventional", "overwrite"))
-        check = next(one for one in ageing.EXPERIMENT.checks if one.what == "isozone, overwrite: aged against new")
+            made.succeeded(Variant("isozone", age), 1, zenfsplus_ageing.outcome({"overwrite": rate}, age),
+                           **harness.FACTS)
+        self.assertEqual(-25, zenfsplus_ageing.change(made, "isozone", "overwrite"))
+        self.assertIsNone(zenfsplus_ageing.change(made, "conventional", "overwrite"))
+        check = next(one for one in zenfsplus_ageing.EXPERIMENT.checks
+                     if one.what == "isozone, overwrite: aged against new")
         self.assertFalse(check.verdict(made).met)
 
     def test_groups_and_reclaims_of_one_zone(self):

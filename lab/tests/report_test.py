@@ -52,7 +52,7 @@ class Page(unittest.TestCase):
         self.assertEqual("-", report.targets_met(checks[2:], made))
 
     def test_experiments_without_the_baseline_are_not_met(self):
-        for name in ("fig8", "fig11"):
+        for name in ("zenfsplus-groups", "zenfsplus-workloads"):
             with self.subTest(experiment=name):
                 one = next(one for one in experiments.ALL if one.name == name)
                 made = harness.records({("isozone", None): [30.0]})

@@ -61,14 +61,14 @@ class OfExperiments(unittest.TestCase):
         return {os.path.relpath(path, sources.PACKAGE) for path in sources.of(one)}
 
     def test_the_settings_of_an_experiment(self):
-        found = self.names("fig8")
-        self.assertLessEqual({"experiments/fig8.py", "experiments/base.py", "db_bench.py", "device.py", "runner.py"},
-                             found)
-        self.assertFalse({"plots.py", "report.py", "experiments/fig14.py"} & found)
+        found = self.names("zenfsplus-groups")
+        self.assertLessEqual({"experiments/zenfsplus_groups.py", "experiments/base.py", "db_bench.py", "device.py",
+                              "runner.py"}, found)
+        self.assertFalse({"plots.py", "report.py", "experiments/zenfsplus_ycsb.py"} & found)
 
     def test_runs_that_are_shared(self):
-        self.assertEqual(self.names("fig9"), self.names("limit"))
-        self.assertIn("experiments/fillrandom.py", self.names("fig9"))
+        self.assertEqual(self.names("zenfsplus-bandwidth"), self.names("limit"))
+        self.assertIn("experiments/zenfsplus_fillrandom.py", self.names("zenfsplus-bandwidth"))
 
 
 if __name__ == "__main__":

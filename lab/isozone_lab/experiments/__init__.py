@@ -1,29 +1,41 @@
-"""Every experiment, in the order of the page."""
+"""Every experiment, in the order of the page. A name begins with the paper that the experiment comes from, if
+there is one: zenfsplus, parallel, lifetime or zgc. What it shows follows; its source says which figure that is.
+"""
 from . import (
-    ageing,
-    capacity,
-    deletion_delay,
-    fig3,
-    fig8,
-    fig9,
-    fig10,
-    fig11,
-    fig14,
     gc_copies,
     gc_latency,
-    gc_waf,
+    lifetime_capacity,
+    lifetime_collection,
+    lifetime_deletion_delay,
     limit,
     parallel,
     soak,
-    table1,
+    zenfsplus_ageing,
+    zenfsplus_bandwidth,
+    zenfsplus_groups,
+    zenfsplus_interference,
+    zenfsplus_put_latency,
+    zenfsplus_put_tail,
+    zenfsplus_workloads,
+    zenfsplus_ycsb,
+    zenfsplus_zippydb,
     zgc,
-    zippydb,
 )
 
-ALL = [*(module.EXPERIMENT for module in (fig3, fig8, fig9, table1, fig10, fig11, fig14, zippydb, parallel, limit,
-                                          capacity, deletion_delay)),
-       *gc_waf.EXPERIMENTS, gc_latency.EXPERIMENT, *gc_copies.EXPERIMENTS, soak.EXPERIMENT, ageing.EXPERIMENT,
-       *zgc.EXPERIMENTS]
+ALL = [*(module.EXPERIMENT for module in (
+           zenfsplus_interference, zenfsplus_groups, zenfsplus_bandwidth, zenfsplus_put_tail, zenfsplus_put_latency,
+           zenfsplus_workloads, zenfsplus_ycsb, zenfsplus_zippydb, parallel, limit, lifetime_capacity,
+           lifetime_deletion_delay)),
+       *lifetime_collection.EXPERIMENTS, gc_latency.EXPERIMENT, *gc_copies.EXPERIMENTS, soak.EXPERIMENT,
+       zenfsplus_ageing.EXPERIMENT, *zgc.EXPERIMENTS]
+
+# What experiments were called earlier: the command line takes these names, too, and files of results are renamed.
+EARLIER_NAMES = {
+    "fig3": "zenfsplus-interference", "fig8": "zenfsplus-groups", "fig9": "zenfsplus-bandwidth",
+    "table1": "zenfsplus-put-tail", "fig10": "zenfsplus-put-latency", "fig11": "zenfsplus-workloads",
+    "fig14": "zenfsplus-ycsb", "zippydb": "zenfsplus-zippydb", "ageing": "zenfsplus-ageing",
+    "gc-copies": "zenfsplus-gc-copies", "capacity": "lifetime-capacity", "deletion-delay": "lifetime-deletion-delay",
+    "gc-waf": "lifetime-waf", "gc-iops": "lifetime-throughput", "victims": "lifetime-victims"}
 
 
 def that_run(chosen):

@@ -43,7 +43,7 @@ def plot(results):
 
 
 COPIES = Experiment(
-    name="gc-copies",
+    name="zenfsplus-gc-copies",
     title="What collectors copy",
     source=f"{ZENFS_PLUS}, Fig. 13",
     what="Zones that are reset as soon as all in them has died need no collection; what is left is copied, and less of "

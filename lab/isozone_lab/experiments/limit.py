@@ -1,7 +1,7 @@
 """How close puts come to memory: fillrandom beside RocksDB on tmpfs."""
 from .. import plots
 from ..targets import ratios
-from . import fillrandom
+from . import zenfsplus_fillrandom
 from .base import Experiment
 
 
@@ -18,6 +18,6 @@ EXPERIMENT = Experiment(
     title="How close puts come to memory",
     source="not published: the limit of this machine",
     what="RocksDB on tmpfs has no device to wait for; what is missing to it is the device and the file system.",
-    setup=fillrandom.SETUP + "The device is in real time; tmpfs has POSIX files in memory.",
+    setup=zenfsplus_fillrandom.SETUP + "The device is in real time; tmpfs has POSIX files in memory.",
     checks=ratios("isozone against tmpfs", "-", "put", "isozone", "tmpfs", at_least=0.85),
-    plot=plot, runs_of=fillrandom.RECORDED, **fillrandom.COMMON)
+    plot=plot, runs_of=zenfsplus_fillrandom.RECORDED, **zenfsplus_fillrandom.COMMON)

@@ -3,7 +3,7 @@ from .. import db_bench, event_log, plots
 from ..results import Measurement, Outcome
 from ..targets import ratios
 from .base import PARALLEL, SERIES, WITH_LIMIT, Experiment, each_series, puts
-from .fillrandom import rounded
+from .zenfsplus_fillrandom import rounded
 
 MIB = 1 << 20
 

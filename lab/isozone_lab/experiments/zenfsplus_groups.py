@@ -33,7 +33,7 @@ def compare(what, paper, series, groups, other, other_groups, **bound):
 
 
 EXPERIMENT = Experiment(
-    name="fig8",
+    name="zenfsplus-groups",
     title="Puts against the number of independent zone groups",
     source=f"{ZENFS_PLUS}, Fig. 8",
     what="A file system that writes a table to one zone gains nothing from more groups; striping does, and isolation "

@@ -77,7 +77,7 @@ def band(metric, paper, value):
 
 
 EXPERIMENT = Experiment(
-    name="fig3",
+    name="zenfsplus-interference",
     title="Zones that share hardware slow one another",
     source=f"{ZENFS_PLUS}, Fig. 3",
     what="Latency of one zone while another is kept busy shows which zones share a channel or a die; from this alone "

@@ -1,7 +1,7 @@
 """The tail of put latency."""
 from .. import plots
 from ..targets import ratios
-from . import fillrandom
+from . import zenfsplus_fillrandom
 from .base import PERCENTILES, ZENFS_PLUS, Experiment
 
 TARGETS = {99.9: 1 / 51, 99.99: 1 / 7, 99.999: 1 / 8}
@@ -23,10 +23,10 @@ def checks(metric):
 
 
 EXPERIMENT = Experiment(
-    name="table1",
+    name="zenfsplus-put-tail",
     title="The tail of put latency",
     source=f"{ZENFS_PLUS}, Table 1",
     what="Puts wait where flushes do not keep up. Published are ZenFS / striping / striping and isolation.",
-    setup=fillrandom.SETUP + "(Published: 1,000 s of puts.) Percentiles from the histogram of db_bench.",
+    setup=zenfsplus_fillrandom.SETUP + "(Published: 1,000 s of puts.) Percentiles from the histogram of db_bench.",
     checks=checks("put latency"),
-    plot=plot, runs_of=fillrandom.RECORDED, **fillrandom.COMMON)
+    plot=plot, runs_of=zenfsplus_fillrandom.RECORDED, **zenfsplus_fillrandom.COMMON)

@@ -36,7 +36,7 @@ def plot(results):
 
 
 EXPERIMENT = Experiment(
-    name="deletion-delay",
+    name="lifetime-deletion-delay",
     title="From the deletion of a file to that of its bytes",
     source=f"{space.LIFETIME}, Fig. 14",
     what="A deleted file takes room until its zones are reset. Short-lived files wait for long-lived ones where both "

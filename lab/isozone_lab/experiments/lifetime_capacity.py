@@ -55,7 +55,7 @@ def at_least(what, paper, series, millions):
 
 
 EXPERIMENT = Experiment(
-    name="capacity",
+    name="lifetime-capacity",
     title="The largest key range that fits",
     source=f"{space.LIFETIME}, Fig. 13",
     what="Zones that are mixed of data that dies at different times are neither needed nor free. Placement by lifetime "

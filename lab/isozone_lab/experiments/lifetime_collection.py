@@ -50,7 +50,7 @@ COMMON = {"source": f"{space.LIFETIME}, Fig. 15, 16 and 18", "variants": variant
 LEAST, FULLER, MOST = 4, 6, 7  # ranges that every mode has
 NOISE = 0.03  # by which equal runs differ; less is no gain
 
-RECORDED = "gc-waf"
+RECORDED = "lifetime-waf"
 
 WAF = Experiment(
     name=RECORDED,
@@ -67,7 +67,7 @@ WAF = Experiment(
     plot=plot_of("WAF of collection", "(written + copied) / written"), **COMMON)
 
 IOPS = Experiment(
-    name="gc-iops",
+    name="lifetime-throughput",
     title="What collection costs in throughput",
     what="Collection takes little from a device that is half full, where there is little to collect.",
     setup=SETUP + "Puts of overwrite, without timing: processor time decides.",
@@ -80,7 +80,7 @@ IOPS = Experiment(
     plot=plot_of("overwrite", "puts a second"), runs_of=RECORDED, **COMMON)
 
 VICTIMS = Experiment(
-    name="victims",
+    name="lifetime-victims",
     title="As many victims as the device is full",
     what="The paper's two equations choose how many victims there are at a time, and how full they may be. Without "
          "them: one victim at a time, of any queue.",

@@ -38,7 +38,7 @@ def parameters(num, reads, expected_s, series):
 
 
 EXPERIMENT = Experiment(
-    name="zippydb",
+    name="zenfsplus-zippydb",
     title="ZippyDB's production workload",
     source=f"{ZENFS_PLUS}, section V.E",
     what="83 % gets, 14 % puts and 3 % seeks with the key, value and scan sizes that were modelled on production.",

@@ -38,7 +38,7 @@ COMPARISONS = [
     *ratios("{x}", "2.5 to 2.8x", "throughput", "isozone", "zenfs", xs=MIXED, at_least=2.5)]
 
 EXPERIMENT = Experiment(
-    name="fig11",
+    name="zenfsplus-workloads",
     title="Five workloads of db_bench",
     source=f"{ZENFS_PLUS}, Fig. 11",
     what="Writing gains most from striping; reads gain where compaction no longer holds them up.",

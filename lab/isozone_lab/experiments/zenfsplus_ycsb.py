@@ -60,7 +60,7 @@ def parameters(records, operations_of_each, expected_s, series):
 
 
 EXPERIMENT = Experiment(
-    name="fig14",
+    name="zenfsplus-ycsb",
     title="YCSB A to F",
     source=f"{ZENFS_PLUS}, Fig. 14 and Table 3",
     what="Throughput of the standard workloads: A half updates, B 5 % updates, C reads only, D reads what is new, "

@@ -2,7 +2,7 @@
 from .. import plots, ycsb
 from ..results import Measurement, Outcome
 from ..targets import ratios
-from . import table1
+from . import zenfsplus_put_tail
 from .base import PERCENTILES, SCALED, SERIES, SPEED, VALUE_BYTES, WITH_LIMIT, ZENFS_PLUS, Experiment, each_series, puts
 
 INTERVAL_MS = 100
@@ -49,7 +49,7 @@ def plot(results):
 
 
 EXPERIMENT = Experiment(
-    name="fig10",
+    name="zenfsplus-put-latency",
     title="Put latency over time",
     source=f"{ZENFS_PLUS}, Fig. 10 and Table 1",
     what="The tail of every 100 ms of puts: stalls show as peaks.",
@@ -60,7 +60,7 @@ EXPERIMENT = Experiment(
     full=puts(6_000_000, 150, WITH_LIMIT, speed=SPEED),
     variants=each_series,
     run=run,
-    checks=[*table1.checks("put latency"),
+    checks=[*zenfsplus_put_tail.checks("put latency"),
             *ratios("P99 of 100 ms, all but the 5 % worst buckets, striping against zenfs",
                     "1.5 ms to 20 us (1/75)", "P99 of 100 ms", "striping", "zenfs", xs=["95 % of buckets"])],
     plot=plot,

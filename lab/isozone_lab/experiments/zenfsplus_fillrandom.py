@@ -49,4 +49,4 @@ SETUP = "fillrandom: {num:,} puts of 20 + 800 bytes, memtable 64 MB, one writer,
         SCALED + " "
 COMMON = {"variants": each_series, "run": run, "quick": puts(1_050_000, 15, WITH_LIMIT, speed=SPEED),
           "full": puts(6_000_000, 150, WITH_LIMIT, speed=SPEED)}
-RECORDED = "fig9"
+RECORDED = "zenfsplus-bandwidth"

@@ -3,13 +3,14 @@ from .. import db_bench, plots
 from ..device import Shape
 from ..results import Measurement, Outcome, Variant
 from ..targets import Check, Point, ratios
-from . import fig11, space
+from . import space, zenfsplus_workloads
 from .base import ENTRY_BYTES, SCALED, ZENFS_PLUS, Experiment, puts
 
 NEW, AGED = "new", "aged"
 SERIES = ["isozone", "conventional"]
 MIB = 1 << 20
-ORDER = [*fig11.WRITING, "waitforcompaction", *fig11.MIXED]  # reads depend on what is left to compact
+# Reads depend on what is left to compact.
+ORDER = [*zenfsplus_workloads.WRITING, "waitforcompaction", *zenfsplus_workloads.MIXED]
 OLD_DATA = 0.25  # of the device
 
 
@@ -23,7 +24,7 @@ def run(context, variant):
         sizes = {name: context.parameters[name] for name in ("num", "reads")}
         results = db_bench.run(context, place, ORDER, **memtable(context.parameters), **sizes)
         counted = place.statistics()
-    return outcome({name: results[name].rate for name in fig11.WORKLOADS}, variant.x,
+    return outcome({name: results[name].rate for name in zenfsplus_workloads.WORKLOADS}, variant.x,
                    counted["media_bytes_written"] / counted["host_bytes_written"] if "media_bytes_written" in counted
                    else None)
 
@@ -70,12 +71,12 @@ def plot(results):
     drawn, (axes,) = plots.figure(height=4)
     width = 0.8 / len(SERIES)
     for index, series in enumerate(SERIES):
-        changes = {at: change(results, series, name) for at, name in enumerate(fig11.WORKLOADS)}
+        changes = {at: change(results, series, name) for at, name in enumerate(zenfsplus_workloads.WORKLOADS)}
         known = {at: value for at, value in changes.items() if value is not None}
         bars = axes.bar([at + (index - 0.5) * width for at in known], list(known.values()), width * 0.92,
                         color=plots.COLOURS[series], label=plots.LABELS[series])
         axes.bar_label(bars, [f"{value:+.0f} %" for value in known.values()], fontsize=7, padding=2)
-    axes.set_xticks(range(len(fig11.WORKLOADS)), fig11.WORKLOADS, fontsize=8)
+    axes.set_xticks(range(len(zenfsplus_workloads.WORKLOADS)), zenfsplus_workloads.WORKLOADS, fontsize=8)
     axes.axhline(0, color="#444", linewidth=0.8)
     plots.label(axes, "", "throughput, aged against new, %")
     plots.legend_below(drawn, [axes])
@@ -87,10 +88,10 @@ def against_new(paper, series, workloads, **bound):
                   against_metric=f"throughput, {NEW}", **bound)
 
 
-WRITING = [name for name in fig11.WORKLOADS if name != "readrandom"]
+WRITING = [name for name in zenfsplus_workloads.WORKLOADS if name != "readrandom"]
 
 EXPERIMENT = Experiment(
-    name="ageing",
+    name="zenfsplus-ageing",
     title="A device that was written over before",
     source=f"{ZENFS_PLUS}, Fig. 11 and 12",
     what="A zoned device has nothing to collect by itself, however old it is; a conventional SSD moves what it takes "
