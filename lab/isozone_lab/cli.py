@@ -3,8 +3,10 @@ import argparse
 import os
 import signal
 import sys
+from collections.abc import Callable, Sequence
 
 from . import experiments, processes, progress, report, results, runner, sources, versions
+from .experiments.base import Experiment
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 DEFAULT_OUT = {"quick": "build/lab/quick", "full": "build/lab"}
@@ -15,39 +17,39 @@ NEEDS = (("matplotlib", "python3-matplotlib"),)
 class Refused(Exception):
     """What cannot be done, in one line, and the exit code for it."""
 
-    def __init__(self, code, message):
+    def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code = code
 
 
-def positive(text):
+def positive(text: str) -> int:
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError("at least 1")
     return number
 
 
-def factor(text):
+def factor(text: str) -> float:
     value = float(text)
     if not 0 < value <= 100:
         raise argparse.ArgumentTypeError("above 0, at most 100")
     return value
 
 
-def add_out(parser):
+def add_out(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", help="directory of results and page (build/lab, with --quick "
                         "build/lab/quick)")
 
 
-def mode_of(arguments):
+def mode_of(arguments: argparse.Namespace) -> str:
     return "quick" if arguments.quick else "full"
 
 
-def out_of(arguments):
+def out_of(arguments: argparse.Namespace) -> str:
     return arguments.out or DEFAULT_OUT[mode_of(arguments)]
 
 
-def run_parser():
+def run_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="lab/run", description="Run experiments, draw them and write the page. What "
                                      "is recorded already, with the same versions and sizes, is not run again.")
     parser.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help="names as --list shows them; all if none")
@@ -63,7 +65,7 @@ def run_parser():
     return parser
 
 
-def choose(names):
+def choose(names: Sequence[str]) -> list[Experiment]:
     """The experiments of these names; all of them for none, or for `all`."""
     if not names or names == ["all"]:
         return list(experiments.ALL)
@@ -75,7 +77,7 @@ def choose(names):
     return [known[name] for name in dict.fromkeys(names)]
 
 
-def check_modules():
+def check_modules() -> None:
     for module, package in NEEDS:
         try:
             __import__(module)
@@ -83,14 +85,14 @@ def check_modules():
             raise Refused(FAILED, f"{package} is missing; use scripts/install-dependencies lab") from None
 
 
-def open_build(directory):
+def open_build(directory: str) -> versions.Build:
     build = versions.Build(directory)
     if build.missing():
         raise Refused(FAILED, f"{build.missing()[0]} is missing; use make lab-build")
     return build
 
 
-def header_of(experiment, arguments, found):
+def header_of(experiment: Experiment, arguments: argparse.Namespace, found: results.Versions) -> results.Header:
     mode = mode_of(arguments)
     parameters = experiment.parameters(mode)
     if arguments.speed and "speed" in parameters:
@@ -101,7 +103,7 @@ def header_of(experiment, arguments, found):
             "versions": found, "fingerprint": fingerprint}
 
 
-def prepare(arguments, chosen, found):
+def prepare(arguments: argparse.Namespace, chosen: Sequence[Experiment], found: results.Versions) -> list[runner.Run]:
     """The runs that are missing; experiments that show the same runs have them once."""
     repeats = arguments.repeats or DEFAULT_REPEATS[mode_of(arguments)]
     runs = []
@@ -115,7 +117,7 @@ def prepare(arguments, chosen, found):
     return runs
 
 
-def execute(arguments, chosen):
+def execute(arguments: argparse.Namespace, chosen: Sequence[Experiment]) -> int:
     """Runs what is missing; how many runs failed."""
     build = open_build(arguments.build)
     check_modules()
@@ -128,12 +130,12 @@ def execute(arguments, chosen):
         return work.run_all(runs)
 
 
-def list_experiments():
+def list_experiments() -> None:
     for one in experiments.ALL:
         print(f"{one.name:<24} {one.title} ({one.source})")
 
 
-def rename_results(directory):
+def rename_results(directory: str) -> None:
     """Files of results whose experiments were called otherwise get the names of now, unless there is such a file."""
     for name in sorted(os.listdir(directory) if os.path.isdir(directory) else ()):
         experiment, _, rest = name.partition(".")
@@ -144,14 +146,14 @@ def rename_results(directory):
                 print(f"{name} is {present} from now on", file=sys.stderr)
 
 
-def print_page(directory):
+def print_page(directory: str) -> None:
     path = report.write(directory)
     if path is None:
         raise Refused(FAILED, f"no results in {directory}; use lab/run")
     print(path)
 
 
-def guarded(prog, action):
+def guarded(prog: str, action: Callable[[], int]) -> int:
     """The exit code of `action`; what it refuses is said in one line."""
     try:
         return action()
@@ -166,10 +168,10 @@ def guarded(prog, action):
         return INTERRUPTED
 
 
-def run_experiments(words=None):
+def run_experiments(words: Sequence[str] | None = None) -> int:
     arguments = run_parser().parse_args(words)
 
-    def action():
+    def action() -> int:
         chosen = choose(arguments.experiments)
         if arguments.list:
             list_experiments()
@@ -183,13 +185,13 @@ def run_experiments(words=None):
     return guarded("lab/run", action)
 
 
-def write_report(words=None):
+def write_report(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="lab/report", description="Draw what has been run and write one page of it.")
     parser.add_argument("--quick", action="store_true", help="the page of the quick runs")
     add_out(parser)
     arguments = parser.parse_args(words)
 
-    def action():
+    def action() -> int:
         check_modules()
         rename_results(out_of(arguments))
         print_page(out_of(arguments))

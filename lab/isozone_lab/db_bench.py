@@ -1,8 +1,16 @@
 """RocksDB's own db_bench, as the experiments run it, and what it reports."""
+from __future__ import annotations
+
 import dataclasses
 import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from . import processes
+from .device import Store
+
+if TYPE_CHECKING:
+    from .runner import Context
 
 OUT_OF_SPACE = "IO error: No space left on device"  # what RocksDB says of it; a full host is another error
 
@@ -21,19 +29,19 @@ RANGE = re.compile(r"^Min: ([\d.]+)\s+Median: [\d.]+\s+Max: ([\d.]+)", re.M)
 @dataclasses.dataclass(frozen=True)
 class Histogram:
     """Latencies in microseconds: (from, to, count) of each bucket, and the least and greatest value."""
-    buckets: list
+    buckets: list[tuple[int, int, int]]
     least: float
     greatest: float
 
     @staticmethod
-    def parse(text):
+    def parse(text: str) -> Histogram:
         bounds = RANGE.search(text)
-        buckets = [tuple(map(int, found)) for found in BUCKET.findall(text)]
+        buckets = [(int(low), int(high), int(count)) for low, high, count in BUCKET.findall(text)]
         if bounds is None or not buckets:
             raise processes.RunFailed("db_bench has printed no histogram")
         return Histogram(buckets, float(bounds.group(1)), float(bounds.group(2)))
 
-    def percentile(self, percent):
+    def percentile(self, percent: float) -> float:
         """Linear within a bucket, as RocksDB does it for the percentiles that it prints."""
         rank = sum(count for *_, count in self.buckets) * percent / 100
         below = 0
@@ -49,10 +57,10 @@ class Histogram:
 class Result:
     """Of one benchmark."""
     rate: float         # operations a second
-    histograms: dict    # by kind of operation: "write", "read"; with --histogram
+    histograms: dict[str, Histogram]  # by kind of operation: "write", "read"; with --histogram
 
 
-def parse(text):
+def parse(text: str) -> dict[str, Result]:
     """Result by name of the benchmark."""
     lines = list(LINE.finditer(text))
     ends = [line.start() for line in lines[1:]] + [len(text)]
@@ -62,12 +70,12 @@ def parse(text):
             for line, end in zip(lines, ends, strict=True)}
 
 
-def tables_of(size):
+def tables_of(size: int) -> dict[str, int]:
     """The options for memtables and tables of so many bytes."""
     return {"write_buffer_size": size, "target_file_size_base": size}
 
 
-def run(context, store, benchmarks, **options):
+def run(context: Context, store: Store, benchmarks: Sequence[str], **options: object) -> dict[str, Result]:
     """Runs `benchmarks`, a list, one after the other on `store`; Result by name."""
     settings = {"benchmarks": ",".join(benchmarks), "db": store.database, **SETTINGS, "seed": context.seed, **options}
     if store.uri:
@@ -80,7 +88,7 @@ def run(context, store, benchmarks, **options):
     return results
 
 
-def report_rates(text):
+def report_rates(text: str) -> list[float]:
     """Operations of each second, from what --report_file has collected."""
     rows = [line.split(",") for line in text.splitlines()[1:] if line.count(",") == 1]
     return [float(rate) for _, rate in rows]

@@ -3,6 +3,8 @@ import dataclasses
 import datetime
 import json
 import re
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 MARK = "EVENT_LOG_v1 "
 TIMESTAMP = re.compile(r"^(\d{4}/\d\d/\d\d-\d\d:\d\d:\d\d\.\d{6}) ")
@@ -18,15 +20,15 @@ class Job:
     bytes_written: int = 0
 
     @property
-    def bytes(self):
+    def bytes(self) -> int:
         return self.bytes_read + self.bytes_written
 
     @property
-    def seconds(self):
+    def seconds(self) -> float:
         return (self.end_us - self.start_us) / 1e6
 
 
-def events(text):
+def events(text: str) -> Iterator[dict[str, Any]]:
     """Lines that are torn, as the last may be, are left out."""
     for line in text.splitlines():
         _, mark, body = line.partition(MARK)
@@ -37,9 +39,10 @@ def events(text):
                 continue
 
 
-def jobs(text):
+def jobs(text: str) -> list[Job]:
     """Every flush and compaction that was finished, in the order of their ends."""
-    running, done = {}, []
+    running: dict[Any, Job] = {}
+    done = []
     for event in events(text):
         kind, _, step = event.get("event", "").partition("_")
         job = running.get(event.get("job"))
@@ -53,7 +56,7 @@ def jobs(text):
     return done
 
 
-def start_us(text):
+def start_us(text: str) -> int:
     """When the log begins: the database was opened."""
     found = TIMESTAMP.search(text)
     if found is None:
@@ -62,14 +65,14 @@ def start_us(text):
     return int(moment.timestamp() * 1e6)
 
 
-def bandwidth(done, kind):
+def bandwidth(done: list[Job], kind: str) -> float:
     """MB/s of all jobs of a kind while they run; 0 if there were none."""
     chosen = [job for job in done if job.kind == kind and job.end_us > job.start_us]
     seconds = sum(job.seconds for job in chosen)
     return sum(job.bytes for job in chosen) / seconds / MB if seconds else 0.0
 
 
-def per_second(done, origin_us, kinds=("flush", "compaction")):
+def per_second(done: list[Job], origin_us: int, kinds: Sequence[str] = ("flush", "compaction")) -> list[float]:
     """MB/s of each second from `origin_us` on; the bytes of a job are spread evenly over its time."""
     chosen = [job for job in done if job.kind in kinds and job.end_us > job.start_us]
     if not chosen:

@@ -7,8 +7,11 @@ lost, or a script misspells, is named with the schema where a plain dictionary w
 import functools
 import json
 import os
+from typing import Any, NoReturn
 
 from . import processes
+
+Rule = dict[str, Any]  # of a schema
 
 SCHEMAS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "schemas")
 
@@ -17,22 +20,23 @@ class Unexpected(processes.RunFailed):
     """What was read is not what its schema says; the message is for people."""
 
 
-class Fields(dict):
+class Fields(dict[str, Any]):
     """A JSON object that names its schema when it is asked for what it does not hold."""
 
     schema = "?"
 
-    def __missing__(self, key):
+    def __missing__(self, key: str) -> NoReturn:
         raise Unexpected(f"{self.schema} has no field '{key}': see docs/schemas/{self.schema}.schema.json")
 
 
 @functools.cache
-def schema_file(name):
+def schema_file(name: str) -> Rule:
     with open(os.path.join(SCHEMAS, name), encoding="utf-8") as file:
-        return json.load(file)
+        rule: Rule = json.load(file)
+    return rule
 
 
-def resolve(rule, file):
+def resolve(rule: Rule, file: str) -> tuple[Rule, str]:
     """The rule that `rule` refers to, if it does, and the file it is in."""
     while "$ref" in rule:
         path, _, pointer = rule["$ref"].partition("#/")
@@ -41,7 +45,7 @@ def resolve(rule, file):
     return rule, file
 
 
-def missing(value, rule, file, place=""):
+def missing(value: Any, rule: Rule, file: str, place: str = "") -> list[str]:
     """Where in `value` a field is missing that `rule`, of the schema `file`, requires."""
     rule, file = resolve(rule, file)
     if "anyOf" in rule:
@@ -60,7 +64,7 @@ def missing(value, rule, file, place=""):
     return list(dict.fromkeys(found))
 
 
-def read(text, name):
+def read(text: str, name: str) -> Any:
     """The document `text`, which is to be as docs/schemas/`name`.schema.json says."""
     kind = type("Fields", (Fields,), {"schema": name})
     try:
@@ -74,6 +78,6 @@ def read(text, name):
     return document
 
 
-def read_file(path, name):
+def read_file(path: str, name: str) -> Any:
     with open(path, encoding="utf-8") as file:
         return read(file.read(), name)

@@ -1,6 +1,14 @@
 """What the plots share: a figure, the colour of each series, labels, and files. Needs matplotlib."""
 import math
 import os
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from .results import Results, X
+
+Figure = Any  # of matplotlib, which says nothing of its types
+Axes = Any
 
 COLOURS = {"zenfs": "#8a8f98", "zenfs+gc": "#4f545c", "zenfs+full-gc": "#b9a1c9", "striping": "#4c9be8",
            "lifetime": "#9cc3a5", "one victim": "#c9a227", "lifetime+gc": "#3a9d5d", "gc=zenfs": "#4f545c",
@@ -18,13 +26,14 @@ LABELS = {"zenfs": "zenfs (baseline)", "zenfs+gc": "zenfs, its collector",
           "isozone": "isozone (striping and isolation)", "conventional": "conventional SSD", "tmpfs": "tmpfs (limit)",
           "device": "small-zone device"}
 ORDER = list(COLOURS)
-KINDS = {"png": {"dpi": 130}, "svg": {"metadata": {"Date": None}}}  # of files, and how each is written
+# Of files, and how each is written.
+KINDS: dict[str, dict[str, Any]] = {"png": {"dpi": 130}, "svg": {"metadata": {"Date": None}}}
 STYLE = {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
          "grid.color": "#e3e6ea", "axes.axisbelow": True, "axes.edgecolor": "#9aa0a8", "legend.frameon": False,
          "axes.titlesize": 11, "axes.titlelocation": "left", "svg.hashsalt": "isozone", "figure.dpi": 100}
 
 
-def figure(rows=1, columns=1, height=3.6, share_x=False):
+def figure(rows: int = 1, columns: int = 1, height: float = 3.6, share_x: bool = False) -> tuple[Figure, list[Axes]]:
     """A figure and its axes, as a flat list."""
     import matplotlib
     matplotlib.use("Agg")
@@ -35,7 +44,7 @@ def figure(rows=1, columns=1, height=3.6, share_x=False):
     return drawn, list(axes.flat)
 
 
-def save(drawn, directory, name):
+def save(drawn: Figure, directory: str, name: str) -> None:
     """As PNG and SVG."""
     from matplotlib import pyplot
     for kind, options in KINDS.items():
@@ -43,23 +52,23 @@ def save(drawn, directory, name):
     pyplot.close(drawn)
 
 
-def measured_series(results, metric):
+def measured_series(results: Results, metric: str) -> list[str]:
     """In the order of the legend."""
     return [series for series in ORDER if results.values(series, metric)]
 
 
-def label(axes, x, y, title=""):
+def label(axes: Axes, x: str, y: str, title: str = "") -> None:
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     axes.set_title(title)
 
 
-def whole_decades(low, high):
+def whole_decades(low: float, high: float) -> tuple[float, float]:
     """The powers of ten around two positive numbers."""
     return 10 ** math.floor(math.log10(low)), 10 ** math.ceil(math.log10(high))
 
 
-def logarithmic(axes):
+def logarithmic(axes: Axes) -> None:
     """The y axis in powers of ten, written out."""
     from matplotlib import ticker
     axes.autoscale(axis="y")
@@ -69,9 +78,9 @@ def logarithmic(axes):
     axes.yaxis.set_minor_formatter(ticker.NullFormatter())
 
 
-def legend_below(drawn, axes):
+def legend_below(drawn: Figure, axes: Sequence[Axes]) -> None:
     """One legend of all axes, under the figure."""
-    entries = {}
+    entries: dict[str, Any] = {}
     for one in axes:
         for handle, name in zip(*one.get_legend_handles_labels(), strict=True):
             entries.setdefault(name, handle)
@@ -79,17 +88,18 @@ def legend_below(drawn, axes):
         drawn.legend(entries.values(), entries.keys(), loc="upper center", bbox_to_anchor=(0.5, 0), ncols=len(entries))
 
 
-def error_bars(results, points):
+def error_bars(results: Results, points: Sequence[tuple[str, str, X]]) -> list[list[float]] | None:
     """How far the least and the greatest repeat are from the median at each (series, metric, x); None if that is 0."""
     below, above = [], []
     for point in points:
-        values, median = results.values(*point).values(), results.median(*point)
+        values = results.values(*point).values()
+        median = statistics.median(values)
         below.append(median - min(values))
         above.append(max(values) - median)
     return [below, above] if any(below + above) else None
 
 
-def short(value):
+def short(value: float) -> str:
     """A number above a bar: 107k, 1.32M, 22.1."""
     for size, unit in ((1e6, "M"), (1e3, "k")):
         if value >= 0.9995 * size:
@@ -97,12 +107,14 @@ def short(value):
     return f"{value:.3g}"
 
 
-def bar_number(results, series, metric, x):
+def bar_number(results: Results, series: str, metric: str, x: X) -> str:
     """What stands above the bar of a median."""
-    return short(results.median(series, metric, x)) + (" or more" if results.is_or_more(series, metric, x) else "")
+    median = statistics.median(results.values(series, metric, x).values())
+    return short(median) + (" or more" if results.is_or_more(series, metric, x) else "")
 
 
-def grouped_bars(axes, results, metric, xs, names=None):
+def grouped_bars(axes: Axes, results: Results, metric: str, xs: Sequence[X],
+                 names: Sequence[str] | None = None) -> None:
     """A group of bars for each x, a bar for each series, with its number on top."""
     shown = measured_series(results, metric)
     width = 0.8 / max(1, len(shown))
@@ -119,14 +131,14 @@ def grouped_bars(axes, results, metric, xs, names=None):
     axes.margins(y=0.12)
 
 
-def put_latencies(axes, results, percentiles, title):
+def put_latencies(axes: Axes, results: Results, percentiles: Sequence[float], title: str) -> None:
     """Bars for each percentile, on a logarithmic scale."""
     grouped_bars(axes, results, "put latency", percentiles, [f"P{percent:g}" for percent in percentiles])
     logarithmic(axes)
     label(axes, "", "latency of a put, us", title)
 
 
-def lines_over_x(axes, results, metric, xs):
+def lines_over_x(axes: Axes, results: Results, metric: str, xs: Sequence[X]) -> None:
     """A line for each series, through the medians."""
     for series in measured_series(results, metric):
         present = [x for x in xs if results.median(series, metric, x) is not None]
@@ -135,7 +147,7 @@ def lines_over_x(axes, results, metric, xs):
                       label=LABELS[series], marker="o", markersize=4, capsize=2)
 
 
-def lines_over_time(axes, results, key, times="", first=0):
+def lines_over_time(axes: Axes, results: Results, key: str, times: str = "", first: int = 0) -> None:
     """A line for each series, from the list `key` of its details, over the list `times`; without it one value a second,
     the first at `first`.
     """

@@ -3,14 +3,24 @@
 Within a repeat the series of an experiment follow one another on copies of the same device; every other repeat goes in
 the opposite order, so that no series is always first.
 """
+from __future__ import annotations
+
 import dataclasses
 import os
 import shutil
 import statistics
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol, Self
 
 from . import device, processes, results
+from .processes import Environment
+from .results import Parameters
+
+if TYPE_CHECKING:
+    from .progress import Progress
+    from .versions import Build
 
 GIB = 1 << 30
 MEMORY_OF_PROGRAMS = 2 * GIB  # what RocksDB and the emulator need beside the data
@@ -20,57 +30,75 @@ SMALL_ZONE = device.Shape()
 class Context:
     """What one run has at hand; it keeps the commands that were run."""
 
-    def __init__(self, build, shelf, parameters, seed):
+    def __init__(self, build: Build, shelf: device.Shelf, parameters: Parameters, seed: int) -> None:
         self.build = build
         self.shelf = shelf
         self.parameters = parameters
         self.seed = seed
-        self.commands = []
+        self.commands: list[str] = []
 
-    def execute(self, command, environment=None):
-        command = [str(word) for word in command]
-        self.commands.append(processes.shown(command, environment))
-        return processes.run(command, environment, self.parameters["time_limit_s"])
+    def execute(self, command: Sequence[object], environment: Environment | None = None) -> str:
+        words = [str(word) for word in command]
+        self.commands.append(processes.shown(words, environment))
+        return processes.run(words, environment, self.parameters["time_limit_s"])
 
-    def store(self, series, shape=SMALL_ZONE, options=""):
+    def store(self, series: str, shape: device.Shape = SMALL_ZONE,
+              options: str = "") -> device.PosixStore | device.DeviceStore:
         return self.shelf.store(series, shape, self.execute, options, self.speed)
 
-    def conventional(self, size_mib, age):
+    def zoned(self, series: str, shape: device.Shape = SMALL_ZONE, options: str = "") -> device.DeviceStore:
+        return self.shelf.zoned(series, shape, self.execute, options, self.speed)
+
+    def conventional(self, size_mib: int, age: float) -> device.ConventionalStore:
         return self.shelf.conventional(size_mib, age, self.seed, self.speed)
 
     @property
-    def speed(self):
+    def speed(self) -> float:
         """How many times as fast as its profile a device is."""
-        return self.parameters.get("speed", 1)
+        speed: float = self.parameters.get("speed", 1)
+        return speed
+
+
+class Runnable(Protocol):
+    """What is to be known of an experiment (experiments/base.py) to run it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def variants(self) -> Callable[[Parameters], list[results.Variant]]: ...
+
+    @property
+    def run(self) -> Callable[[Context, results.Variant], results.Outcome]: ...
 
 
 @dataclasses.dataclass
 class Run:
     """One that is to be made."""
-    experiment: object
+    experiment: Runnable
     records: results.Results
     path: str
     variant: results.Variant
     repeat: int
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.experiment.name}: {self.variant}, repeat {self.repeat}"
 
 
-def in_turn(variants, repeats):
+def in_turn(variants: Sequence[results.Variant], repeats: int) -> Iterator[tuple[results.Variant, int]]:
     """(variant, repeat): series beside series, the order of a repeat the opposite of the last one's."""
     for repeat in range(1, repeats + 1):
         for variant in variants if repeat % 2 else reversed(variants):
             yield variant, repeat
 
 
-def missing_runs(experiment, records, path, repeats):
+def missing_runs(experiment: Runnable, records: results.Results, path: str, repeats: int) -> list[Run]:
     return [Run(experiment, records, path, variant, repeat)
             for variant, repeat in in_turn(experiment.variants(records.header["parameters"]), repeats)
             if not records.is_done(variant, repeat)]
 
 
-def expected_seconds(run):
+def expected_seconds(run: Run) -> float:
     """From what the same variant, or the same experiment, took before; else what the experiment expects."""
     done = [one for one in run.records.runs if one["status"] == "done"]
     same = [one["seconds"] for one in done if one["x"] == run.variant.x and one["series"] == run.variant.series]
@@ -78,7 +106,7 @@ def expected_seconds(run):
     return statistics.fmean(times) if times else run.records.header["parameters"]["expected_s"]
 
 
-def free_memory(directory):
+def free_memory(directory: str) -> int:
     """Bytes that a file in `directory`, a tmpfs, can still take."""
     space = os.statvfs(directory)
     with open("/proc/meminfo", encoding="utf-8") as file:
@@ -86,25 +114,25 @@ def free_memory(directory):
     return min(space.f_bavail * space.f_frsize, available)
 
 
-def needed_memory(data_bytes):
+def needed_memory(data_bytes: int) -> int:
     """Files of an LSM-tree take up to three times its data while it is compacted."""
     return 3 * data_bytes + MEMORY_OF_PROGRAMS
 
 
-def check_memory(directory, data_bytes):
+def check_memory(directory: str, data_bytes: int) -> None:
     needed, free = needed_memory(data_bytes), free_memory(directory)
     if free < needed:
         raise processes.RunFailed(
             f"this run needs {needed / GIB:.1f} GiB in {directory}, {free / GIB:.1f} GiB are free")
 
 
-def in_words(measurement):
+def in_words(measurement: results.Measurement) -> str:
     where = "" if measurement.x is None else f" ({measurement.x})"
     value = f"{measurement.metric} {measurement.value:,.4g} {measurement.unit}"
     return value + (" or more" if measurement.or_more else "") + where
 
 
-def summary(outcome):
+def summary(outcome: results.Outcome) -> str:
     """The first measurements, for the progress."""
     return ", ".join(map(in_words, outcome.measurements[:3]))
 
@@ -112,21 +140,20 @@ def summary(outcome):
 class Runner:
     """Makes runs in a scratch directory of its own."""
 
-    def __init__(self, build, tmpfs, progress):
+    def __init__(self, build: Build, tmpfs: str, progress: Progress) -> None:
         self.build = build
         self.tmpfs = tmpfs
         self.progress = progress
-        self.scratch = None
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         self.scratch = tempfile.mkdtemp(prefix="isozone-lab-", dir=self.tmpfs)
         self.shelf = device.Shelf(self.build, self.scratch)
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         shutil.rmtree(self.scratch, ignore_errors=True)
 
-    def run_all(self, runs):
+    def run_all(self, runs: Sequence[Run]) -> int:
         """How many failed."""
         failures = 0
         for index, run in enumerate(runs):
@@ -134,22 +161,24 @@ class Runner:
             failures += not self.run_one(run)
         return failures
 
-    def run_one(self, run):
+    def run_one(self, run: Run) -> bool:
         """Whether it succeeded."""
         parameters = run.records.header["parameters"]
         context = Context(self.build, self.shelf, parameters, run.records.header["seed"] + run.repeat - 1)
         start = time.monotonic()
+        outcome: results.Outcome | None
+        error = ""
         try:
             check_memory(self.tmpfs, parameters["data_bytes"])
-            outcome, error = run.experiment.run(context, run.variant), None
+            outcome = run.experiment.run(context, run.variant)
         except (processes.RunFailed, OSError, ValueError, KeyError, IndexError) as failure:
-            outcome, error = None, f"{failure}" if isinstance(failure, processes.RunFailed) else repr(failure)
+            outcome, error = None, str(failure) if isinstance(failure, processes.RunFailed) else repr(failure)
         seconds = time.monotonic() - start
         facts = {"seconds": round(seconds, 2), "seed": context.seed, "commands": context.commands}
-        if error is None:
+        if outcome is not None:
             run.records.succeeded(run.variant, run.repeat, outcome, **facts)
         else:
             run.records.failed(run.variant, run.repeat, error, **facts)
         run.records.save(run.path)
-        self.progress.finish(str(run), seconds, summary(outcome) if error is None else f"FAILED: {error}")
-        return error is None
+        self.progress.finish(str(run), seconds, summary(outcome) if outcome is not None else f"FAILED: {error}")
+        return outcome is not None

@@ -1,13 +1,19 @@
 """What the papers say, and whether it was met: a value, or the ratio of two, against a bound."""
+from __future__ import annotations
+
+import abc
 import dataclasses
 import statistics
+from collections.abc import Sequence
 from typing import NamedTuple
+
+from .results import Results, X
 
 
 class Point(NamedTuple):
     series: str
     metric: str
-    x: object = None
+    x: X = None
 
 
 class Verdict(NamedTuple):
@@ -30,23 +36,23 @@ class Check:
     at_least: float | None = None
     at_most: float | None = None
 
-    def show(self, number, unit):
+    def show(self, number: float, unit: str) -> str:
         return format_ratio(number) if self.against else f"{format_number(number)} {unit}".strip()
 
     @property
-    def has_target(self):
+    def has_target(self) -> bool:
         return self.at_least is not None or self.at_most is not None
 
-    def target(self, results):
-        show = [None if bound is None else self.show(bound, results.unit(self.value.metric))
-                for bound in (self.at_least, self.at_most)]
-        if None not in show:
-            return show[0] if self.at_least == self.at_most else f"{show[0]} to {show[1]}"
-        words = [f"{word} {bound}" for word, bound in zip(("at least", "at most"), show, strict=True)
-                 if bound is not None]
-        return words[0] if words else "none"
+    def target(self, results: Results) -> str:
+        unit = results.unit(self.value.metric)
+        if self.at_least is not None and self.at_most is not None:
+            least, most = self.show(self.at_least, unit), self.show(self.at_most, unit)
+            return least if self.at_least == self.at_most else f"{least} to {most}"
+        if self.at_least is not None:
+            return f"at least {self.show(self.at_least, unit)}"
+        return "none" if self.at_most is None else f"at most {self.show(self.at_most, unit)}"
 
-    def number(self, results):
+    def number(self, results: Results) -> float | None:
         """The median, or the ratio of the medians; None if it was not measured."""
         value = results.median(*self.value)
         if self.against is None or value is None:
@@ -54,7 +60,7 @@ class Check:
         base = results.median(*self.against)
         return None if not base else value / base
 
-    def spread(self, results):
+    def spread(self, results: Results) -> list[float]:
         """The number of every repeat."""
         values = results.values(*self.value)
         if self.against is None:
@@ -62,14 +68,14 @@ class Check:
         base = results.values(*self.against)
         return [value / base[repeat] for repeat, value in values.items() if base.get(repeat)]
 
-    def is_met(self, number, or_more):
+    def is_met(self, number: float, or_more: bool) -> bool | None:
         """A value that may be greater is not known to be within a bound above it."""
         if not self.has_target:
             return None
         return ((self.at_least is None or number >= self.at_least) and
                 (self.at_most is None or (number <= self.at_most and not or_more)))
 
-    def verdict(self, results):
+    def verdict(self, results: Results) -> Verdict:
         number = self.number(results)
         if number is None:
             return Verdict(NOT_MEASURED, False if self.has_target else None, has_number=False)
@@ -80,34 +86,38 @@ class Check:
         if len(spread) > 1:
             words += f" ({self.show(min(spread), '')} to {self.show(max(spread), '')})"
         if self.against:
-            words += f": {format_number(results.median(*self.value))} against " \
-                     f"{format_number(results.median(*self.against))} {unit}"
+            medians = (results.median(*self.value), results.median(*self.against))
+            words += ": " + " against ".join(format_number(one) for one in medians if one is not None) + f" {unit}"
         return Verdict(words, self.is_met(number, or_more))
 
 
 @dataclasses.dataclass(frozen=True)
-class OfSeveral:
+class OfSeveral(abc.ABC):
     """What several ratios come to is at least a bound."""
     what: str
     paper: str
-    checks: tuple
+    checks: tuple[Check, ...]
     at_least: float
 
-    def target(self, _):
+    def target(self, _: Results) -> str:
         return f"at least {format_ratio(self.at_least)}"
 
-    def verdict(self, results):
-        numbers = [check.number(results) for check in self.checks]
-        if None in numbers:
+    def verdict(self, results: Results) -> Verdict:
+        numbers = [number for number in (check.number(results) for check in self.checks) if number is not None]
+        if len(numbers) < len(self.checks):
             return Verdict(NOT_MEASURED, False, has_number=False)
         number, words = self.sum_up(numbers)
         return Verdict(f"{format_ratio(number)}{words}", number >= self.at_least)
+
+    @abc.abstractmethod
+    def sum_up(self, numbers: list[float]) -> tuple[float, str]:
+        """What the numbers of all checks come to, and words that say what that is."""
 
 
 class LeastOf(OfSeveral):
     """The least of them."""
 
-    def sum_up(self, numbers):
+    def sum_up(self, numbers: list[float]) -> tuple[float, str]:
         least = min(numbers)
         return least, f", the least of {len(numbers)}: {self.checks[numbers.index(least)].what}"
 
@@ -115,7 +125,7 @@ class LeastOf(OfSeveral):
 class MostOf(OfSeveral):
     """The greatest of them."""
 
-    def sum_up(self, numbers):
+    def sum_up(self, numbers: list[float]) -> tuple[float, str]:
         most = max(numbers)
         return most, f", the greatest of {len(numbers)}: {self.checks[numbers.index(most)].what}"
 
@@ -123,18 +133,19 @@ class MostOf(OfSeveral):
 class MeanOf(OfSeveral):
     """Their mean."""
 
-    def sum_up(self, numbers):
+    def sum_up(self, numbers: list[float]) -> tuple[float, str]:
         least, greatest = map(format_ratio, (min(numbers), max(numbers)))
         return statistics.fmean(numbers), f", the mean of {len(numbers)} from {least} to {greatest}"
 
 
-def ratios(what, paper, metric, series, against, xs=(None,), against_metric=None, against_x=None, **bound):
+def ratios(what: str, paper: str, metric: str, series: str, against: str, xs: Sequence[X] = (None,),
+           against_metric: str | None = None, against_x: X = None, **bound: float | None) -> list[Check]:
     """A check for each x: `series` against `against`, in the same metric and at the same x if no other is given."""
     return [Check(what.format(x=x), paper, Point(series, metric, x),
                   Point(against, against_metric or metric, x if against_x is None else against_x), **bound) for x in xs]
 
 
-def format_number(number):
+def format_number(number: float) -> str:
     """With as many digits as one wants to read."""
     if number != 0 and abs(number) < 0.995:
         return f"{number:.2g}"
@@ -143,7 +154,7 @@ def format_number(number):
     return f"{number:,.0f}"
 
 
-def format_ratio(ratio):
+def format_ratio(ratio: float) -> str:
     """1.42x; small ones as a fraction: 1/51."""
     if 0 < ratio < 0.4:
         return f"1/{1 / ratio:.1f}".removesuffix(".0")

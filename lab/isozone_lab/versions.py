@@ -9,17 +9,17 @@ from . import device, processes
 class Build:
     """What a build directory holds."""
 
-    def __init__(self, directory):
+    def __init__(self, directory: str) -> None:
         self.tool = os.path.join(directory, "tools/isozone/isozone")
         self.shared_object = os.path.abspath(os.path.join(directory, "src/rocksdb/libisozone.so"))
         self.ycsb = os.path.join(directory, "lab/ycsb/isozone_ycsb")
 
-    def missing(self):
+    def missing(self) -> list[str]:
         """The files that every experiment needs and that are not there."""
         return [path for path in (self.tool, self.shared_object) if not os.path.exists(path)]
 
 
-def digest(path):
+def digest(path: str) -> str:
     """Tells two builds of the same version apart; "none" if there is no such file."""
     if not os.path.exists(path):
         return "none"
@@ -27,13 +27,13 @@ def digest(path):
         return hashlib.file_digest(file, "sha256").hexdigest()[:12]
 
 
-def cpu():
+def cpu() -> str:
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         models = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
     return f"{os.cpu_count()} x {models[0] if models else platform.machine()}"
 
 
-def collect(build):
+def collect(build: Build) -> dict[str, str]:
     return {"isozone": processes.run([build.tool, "--version"]).strip().removeprefix("isozone "),
             "library": digest(build.shared_object), "tool": digest(build.tool), "ycsb": digest(build.ycsb),
             "profile": digest(device.PROFILE),  # which devices with fewer dies are made from

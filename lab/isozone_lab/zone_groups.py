@@ -19,8 +19,9 @@ TOO_BUSY = 4  # what izg identify ends with where the host cannot measure: see i
 
 def identify(tool: str, image: str, speed: float = 1,
              note: Callable[[str], None] = lambda text: None) -> dict[str, Any] | None:
-    """What is found on the device in the file `image`, which then holds it, at `speed` times its published speed or, where
-    that is needed, at less; None where the host is too busy for all of that. `note` is told why it takes longer."""
+    """What is found on the device in the file `image`, which then holds it, at `speed` times its published speed or,
+    where that is needed, at less; None where the host is too busy for all of that. `note` is told why it takes longer.
+    """
     for slower in SLOWER:
         pace = f"{speed * slower:g}"
         result = subprocess.run([tool, "izg", "identify", f"emu:{image}?speed={pace}", "--json"],

@@ -43,6 +43,13 @@ class OfFiles(unittest.TestCase):
         self.write("experiments/shared.py", "SIZE = 2\n")
         self.assertNotEqual(before, self.digest())
 
+    def test_types_do_not_count(self):
+        self.write("tools.py", "from typing import TYPE_CHECKING\ndef add(a, b):\n    return a + b\n")
+        before = self.digest()
+        self.write("tools.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .other import Number\n"
+                               "def add(a: Number, b: Number) -> Number:\n    return a + b\n")
+        self.assertEqual(before, self.digest())
+
 
 class OfAnExperiment(OfFiles):
     def with_experiment(self, arguments):

@@ -1,6 +1,8 @@
 """Every experiment, in the order of the page. A name begins with the paper that the experiment comes from, if
 there is one: zenfsplus, parallel, lifetime or zgc. What it shows follows; its source says which figure that is.
 """
+from collections.abc import Iterable
+
 from . import (
     gc_copies,
     gc_latency,
@@ -21,6 +23,7 @@ from . import (
     zenfsplus_zippydb,
     zgc,
 )
+from .base import Experiment
 
 ALL = [*(module.EXPERIMENT for module in (
            zenfsplus_interference, zenfsplus_groups, zenfsplus_bandwidth, zenfsplus_put_tail, zenfsplus_put_latency,
@@ -38,7 +41,7 @@ EARLIER_NAMES = {
     "gc-waf": "lifetime-waf", "gc-iops": "lifetime-throughput", "victims": "lifetime-victims"}
 
 
-def that_run(chosen):
+def that_run(chosen: Iterable[Experiment]) -> list[Experiment]:
     """The experiments whose runs those of `chosen` show, each once."""
     known = {one.name: one for one in ALL}
     return [known[name] for name in dict.fromkeys(one.runs_of or one.name for one in chosen)]

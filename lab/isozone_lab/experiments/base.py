@@ -1,9 +1,15 @@
 """What an experiment is, and what several of them share."""
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..db_bench import KEY_BYTES, VALUE_BYTES
-from ..results import Variant
+from ..plots import Figure
+from ..results import Outcome, Parameters, Results, Variant
+from ..runner import Context
+from ..targets import Check, OfSeveral
+
+Target = Check | OfSeveral
 
 ZENFS_PLUS = "ZenFS+: Nurturing Performance and Isolation to ZenFS"
 PARALLEL = "Parallel I/O for small-zone ZNS SSDs with RocksDB and ZenFS (thesis)"
@@ -30,45 +36,45 @@ class Experiment:
     source: str       # where it was published
     what: str
     setup: str
-    quick: dict
-    full: dict
-    variants: Callable  # parameters -> list of Variant
-    run: Callable       # context, variant -> Outcome
-    checks: list
-    plot: Callable      # results -> figure
+    quick: Parameters
+    full: Parameters
+    variants: Callable[[Parameters], list[Variant]]
+    run: Callable[[Context, Variant], Outcome]
+    checks: Sequence[Target]
+    plot: Callable[[Results], Figure]
     driver: str = "db_bench"  # what makes the load, as versions.collect calls it
     runs_of: str = ""   # the experiment whose runs this one shows from another side; its own if empty
     why_slower: str = "the published host has eight cores, not two"  # the device, where it is
 
     @property
-    def records_name(self):
+    def records_name(self) -> str:
         """Of the file with its runs."""
         return f"{self.runs_of or self.name}.json"
 
-    def parameters(self, mode):
+    def parameters(self, mode: str) -> Parameters:
         return {"time_limit_s": TIME_LIMIT_S[mode], **getattr(self, mode)}
 
-    def as_run(self, parameters):
+    def as_run(self, parameters: Parameters) -> str:
         """The setup in words."""
         return self.setup.format(**parameters, scaled=scaled(parameters.get("speed", 1), self.why_slower))
 
 
-def scaled(speed, why_slower):
+def scaled(speed: float, why_slower: str) -> str:
     """What SCALED stands for; empty at the published speed."""
     if speed < 1:
         return f" The device runs at {speed:g} of the published speed, since {why_slower}."
     return "" if speed == 1 else f" The device runs at {speed:g} times the published speed."
 
 
-def each_series(parameters):
+def each_series(parameters: Parameters) -> list[Variant]:
     return [Variant(series) for series in parameters["series"]]
 
 
-def puts(num, expected_s, series, **others):
+def puts(num: int, expected_s: float, series: Sequence[str], **others: Any) -> Parameters:
     """The parameters of an experiment that puts `num` entries."""
     return {"num": num, "data_bytes": num * ENTRY_BYTES, "expected_s": expected_s, "series": series, **others}
 
 
-def put_mb(operations):
+def put_mb(operations: float) -> float:
     """MB of user data, key and value."""
     return operations * ENTRY_BYTES / 1e6

@@ -1,6 +1,10 @@
 """How many bytes collectors copy on a device that is three quarters full, and on one that is nearly full."""
+from typing import Any
+
 from .. import plots
-from ..results import Measurement, Outcome
+from ..plots import Figure
+from ..results import Measurement, Outcome, Results, Variant
+from ..runner import Context
 from ..targets import Check, Point, ratios
 from . import space
 from .base import ZENFS_PLUS, Experiment, each_series
@@ -9,7 +13,7 @@ SERIES = ["gc=full", "gc=zenfs+", "gc=isozone"]
 OTHERS = ["gc=zenfs", "gc=full", "gc=zenfs+", "gc=lifetime", "gc=lsm-zgc"]
 
 
-def run(context, variant):
+def run(context: Context, variant: Variant) -> Outcome:
     parameters = context.parameters
     num = space.entries(parameters, parameters["filled"] / 100)
     writes = space.entries(parameters, parameters["overwritten"])
@@ -20,7 +24,7 @@ def run(context, variant):
         return outcome([filling, place.statistics()] if done else None)
 
 
-def outcome(mounts):
+def outcome(mounts: list[Any] | None) -> Outcome:
     """`mounts`: the statistics of each, the last one at the end; None where the device has run out of space."""
     if mounts is None:
         return Outcome([Measurement("survives", 0, "")])
@@ -32,7 +36,7 @@ def outcome(mounts):
                     Measurement("filled", space.live_percent(mounts[-1]), "%")])
 
 
-def plot(results):
+def plot(results: Results) -> Figure:
     drawn, (axes,) = plots.figure(height=3.6)
     plots.grouped_bars(axes, results, "copied", [None], [""])
     ended = [plots.LABELS[series] for series in plots.measured_series(results, "survives")

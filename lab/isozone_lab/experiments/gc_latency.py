@@ -1,21 +1,26 @@
 """How much longer puts take while zones are collected."""
+from typing import Any
+
 from .. import db_bench, plots
 from ..device import Shape
-from ..results import Measurement, Outcome
+from ..plots import Figure
+from ..results import Measurement, Outcome, Parameters, Results, Variant
+from ..runner import Context
 from ..targets import Check, Point, ratios
 from . import space
 from .base import PERCENTILES, Experiment, each_series
 
-SERIES = ["gc=none", "gc=isozone"]  # as a URI has it
+WITHOUT, WITH = "gc=none", "gc=isozone"  # as a URI has it
+SERIES = [WITHOUT, WITH]
 MIB = 1 << 20
 ZONE_BYTES = 72 * MIB
 
 
-def run(context, variant):
+def run(context: Context, variant: Variant) -> Outcome:
     """The database that is overwritten is the same for both series, and made without taking time."""
     parameters = context.parameters
     sizes = {"num": parameters["num"], **db_bench.tables_of(parameters["memtable_mib"] * MIB)}
-    with context.store("isozone", Shape(zones=parameters["zones"])) as place:
+    with context.zoned("isozone", Shape(zones=parameters["zones"])) as place:
         device = place.uri
         place.uri = f"{device}&gc=none&timing=off"
         db_bench.run(context, place, ["fillrandom", "waitforcompaction"], **sizes)
@@ -26,7 +31,7 @@ def run(context, variant):
         return outcome(result, place.statistics())
 
 
-def outcome(result, counted):
+def outcome(result: db_bench.Result, counted: Any) -> Outcome:
     latencies = result.histograms["write"]
     return Outcome([*(Measurement("put latency", latencies.percentile(percent), "us", percent)
                       for percent in PERCENTILES),
@@ -34,13 +39,13 @@ def outcome(result, counted):
                     Measurement("waits for space", counted["gc"]["space_waits"], "")])
 
 
-def parameters(expected_s, zones, **others):
+def parameters(expected_s: float, zones: int, **others: Any) -> Parameters:
     """On a device that may fill."""
     return {"data_bytes": zones * ZONE_BYTES // 3, "expected_s": expected_s, "series": SERIES, "zones": zones,
             "gc_start": 70, **others}
 
 
-def plot(results):
+def plot(results: Results) -> Figure:
     drawn, (axes,) = plots.figure(height=3.8)
     plots.put_latencies(axes, results, PERCENTILES, f"overwrite at {results.header['parameters']['rate_mb']} MB/s")
     plots.legend_below(drawn, [axes])
@@ -60,7 +65,7 @@ EXPERIMENT = Experiment(
     full=parameters(110, num=800_000, writes=2_000_000, zones=64, memtable_mib=32, rate_mb=20),
     variants=each_series,
     run=run,
-    checks=[*ratios("P{x:g} of puts, with the collector against without", "-", "put latency", *reversed(SERIES),
+    checks=[*ratios("P{x:g} of puts, with the collector against without", "-", "put latency", WITH, WITHOUT,
                     xs=[99.9], at_most=1.5),
             Check("copied meanwhile", "-", Point("gc=isozone", "copied"), at_least=50),
             Check("waits of writers for space", "-", Point("gc=isozone", "waits for space"), at_most=0)],

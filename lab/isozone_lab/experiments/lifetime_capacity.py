@@ -1,6 +1,10 @@
 """The largest key range that fits: how much of the device a placement and its collector let be used."""
+from collections.abc import Callable, Sequence
+
 from .. import plots
-from ..results import Measurement, Outcome
+from ..plots import Figure
+from ..results import Measurement, Outcome, Parameters, Results, Variant
+from ..runner import Context
 from ..targets import Check, Point
 from . import space
 from .base import Experiment, each_series
@@ -8,7 +12,7 @@ from .base import Experiment, each_series
 SERIES = ["zenfs", "zenfs+full-gc", "lifetime", "lifetime+gc", "isozone"]
 
 
-def largest(fits, steps):
+def largest(fits: Callable[[float], bool], steps: Sequence[float]) -> float | None:
     """The greatest of `steps`, ascending, that fits, if each below one that fits does; None if none does."""
     low, high = 0, len(steps)
     while low < high:
@@ -17,16 +21,16 @@ def largest(fits, steps):
     return steps[low - 1] if low else None
 
 
-def steps(parameters):
+def steps(parameters: Parameters) -> list[float]:
     """Key ranges, in M."""
     first, last, step = (parameters[name] for name in ("least_m", "most_m", "step_m"))
     return [first + index * step for index in range(round((last - first) / step) + 1)]
 
 
-def run(context, variant):
+def run(context: Context, variant: Variant) -> Outcome:
     tried, ranges = {}, steps(context.parameters)
 
-    def fits(millions):
+    def fits(millions: float) -> bool:
         with space.store(context, variant.series) as place:
             num = space.keys(context.parameters, millions)
             tried[millions] = space.survives(
@@ -36,13 +40,13 @@ def run(context, variant):
     return outcome(largest(fits, ranges), ranges[-1], tried)
 
 
-def outcome(found, last, tried):
+def outcome(found: float | None, last: float, tried: dict[float, bool]) -> Outcome:
     """If the last of the ranges fits, a larger one might, too."""
     return Outcome([Measurement("key range", found or 0, "M", or_more=found == last)],
                    {"tried": sorted(tried.items())})
 
 
-def plot(results):
+def plot(results: Results) -> Figure:
     drawn, (axes,) = plots.figure(height=3.6)
     plots.grouped_bars(axes, results, "key range", [None], [""])
     plots.label(axes, "", "largest key range, M")
@@ -50,7 +54,7 @@ def plot(results):
     return drawn
 
 
-def at_least(what, paper, series, millions):
+def at_least(what: str, paper: str, series: str, millions: float) -> Check:
     return Check(what, paper, Point(series, "key range"), at_least=millions)
 
 

@@ -1,6 +1,11 @@
 """What collection writes and costs at several key ranges; three published figures from the same runs."""
-from .. import plots
-from ..results import Measurement, Outcome, Variant
+from collections.abc import Callable
+from typing import Any
+
+from .. import db_bench, plots
+from ..plots import Figure
+from ..results import Measurement, Outcome, Parameters, Results, Variant
+from ..runner import Context
 from ..targets import Check, Point, ratios
 from . import space
 from .base import Experiment
@@ -9,18 +14,18 @@ SERIES = ["zenfs", "zenfs+gc", "lifetime", "one victim", "lifetime+gc", "isozone
 BENCHMARKS = ["fillseq", "overwrite"]
 
 
-def variants(parameters):
+def variants(parameters: Parameters) -> list[Variant]:
     return [Variant(series, millions) for millions in parameters["ranges"] for series in parameters["series"]]
 
 
-def run(context, variant):
+def run(context: Context, variant: Variant) -> Outcome:
     num = space.keys(context.parameters, variant.x)
     with space.store(context, variant.series) as place:
         results = space.survives(lambda: space.run(context, place, BENCHMARKS, num))
         return outcome(results, place.statistics() if results else None)
 
 
-def outcome(results, counted):
+def outcome(results: dict[str, db_bench.Result] | None, counted: Any) -> Outcome:
     """Both None if the device has run out of space."""
     measurements = [Measurement("survives", int(results is not None), "")]
     if results is None:
@@ -31,8 +36,8 @@ def outcome(results, counted):
                                    *(Measurement(name, results[name].rate, "ops/s") for name in BENCHMARKS)])
 
 
-def plot_of(metric, title):
-    def plot(results):
+def plot_of(metric: str, title: str) -> Callable[[Results], Figure]:
+    def plot(results: Results) -> Figure:
         drawn, (axes,) = plots.figure(height=3.8)
         ranges = results.header["parameters"]["ranges"]
         plots.grouped_bars(axes, results, metric, ranges, [f"{millions:g} M" for millions in ranges])
@@ -44,9 +49,10 @@ def plot_of(metric, title):
 
 SETUP = space.SCALE + "fillseq, then overwrite of as many keys; key ranges of {ranges} M. A range at which the " \
                       "device runs out of space has no numbers. "
-COMMON = {"source": f"{space.LIFETIME}, Fig. 15, 16 and 18", "variants": variants, "run": run,
-          "quick": space.parameters(space.QUICK, 2, SERIES, ranges=[4, 6, 7]),
-          "full": space.parameters(space.FULL, 150, SERIES, ranges=[4, 5, 6, 7, 8])}
+COMMON: dict[str, Any] = {
+    "source": f"{space.LIFETIME}, Fig. 15, 16 and 18", "variants": variants, "run": run,
+    "quick": space.parameters(space.QUICK, 2, SERIES, ranges=[4, 6, 7]),
+    "full": space.parameters(space.FULL, 150, SERIES, ranges=[4, 5, 6, 7, 8])}
 LEAST, FULLER, MOST = 4, 6, 7  # ranges that every mode has
 NOISE = 0.03  # by which equal runs differ; less is no gain
 

@@ -1,7 +1,11 @@
 """How long deleted files go on taking room: until every file that shares a zone with them is deleted, too."""
+from typing import Any
+
 from .. import plots
+from ..plots import Figure
 from ..processes import RunFailed
-from ..results import Measurement, Outcome
+from ..results import Measurement, Outcome, Results, Variant
+from ..runner import Context
 from ..targets import Check, Point, ratios
 from . import space
 from .base import Experiment, each_series
@@ -10,14 +14,14 @@ SERIES = ["zenfs", "lifetime", "lifetime+gc", "isozone"]
 LIFETIMES = ["short", "medium", "long", "extreme"]
 
 
-def run(context, variant):
+def run(context: Context, variant: Variant) -> Outcome:
     num = space.keys(context.parameters, context.parameters["range_m"])
     with space.store(context, variant.series) as place:
         space.run(context, place, ["fillseq", "overwrite"], num)
         return outcome(place.statistics())
 
 
-def outcome(counted):
+def outcome(counted: Any) -> Outcome:
     """Lifetimes of which nothing was deleted have no value."""
     delays = counted["deletion_delay_us"]
     measured = [Measurement("delay", delays[name]["mean"] / 1e6, "s", name) for name in LIFETIMES if name in delays]
@@ -26,7 +30,7 @@ def outcome(counted):
     return Outcome(measured)
 
 
-def plot(results):
+def plot(results: Results) -> Figure:
     drawn, (axes,) = plots.figure(height=3.8)
     plots.grouped_bars(axes, results, "delay", LIFETIMES)
     axes.set_yscale("log")

@@ -1,11 +1,13 @@
 """How close puts come to memory: fillrandom beside RocksDB on tmpfs."""
 from .. import plots
+from ..plots import Figure
+from ..results import Results
 from ..targets import ratios
 from . import zenfsplus_fillrandom
 from .base import Experiment
 
 
-def plot(results):
+def plot(results: Results) -> Figure:
     drawn, (axes,) = plots.figure(height=3.6)
     plots.grouped_bars(axes, results, "put", [None], ["fillrandom"])
     plots.label(axes, "", "put, MB/s")

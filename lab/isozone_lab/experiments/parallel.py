@@ -1,6 +1,8 @@
 """fillrandom until all compactions are done: total time and peak throughput."""
 from .. import db_bench, event_log, plots
-from ..results import Measurement, Outcome
+from ..plots import Axes, Figure
+from ..results import Measurement, Outcome, Results, Variant
+from ..runner import Context
 from ..targets import ratios
 from .base import PARALLEL, SERIES, WITH_LIMIT, Experiment, each_series, puts
 from .zenfsplus_fillrandom import rounded
@@ -8,7 +10,7 @@ from .zenfsplus_fillrandom import rounded
 MIB = 1 << 20
 
 
-def run(context, variant):
+def run(context: Context, variant: Variant) -> Outcome:
     parameters = context.parameters
     with context.store(variant.series) as store:
         db_bench.run(context, store, ["fillrandom", "waitforcompaction"], num=parameters["num"],
@@ -17,7 +19,7 @@ def run(context, variant):
         return outcome(store.info_log())
 
 
-def outcome(log):
+def outcome(log: str) -> Outcome:
     done, start = event_log.jobs(log), event_log.start_us(log)
     throughput = event_log.per_second(done, start)
     total = (max(job.end_us for job in done) - start) / 1e6
@@ -25,7 +27,7 @@ def outcome(log):
                    {"throughput": rounded(throughput)})
 
 
-def plot(results):
+def plot(results: Results) -> Figure:
     drawn, axes = plots.figure(rows=2, height=2.8)
     plots.lines_over_time(axes[0], results, "throughput")
     plots.label(axes[0], "seconds", "MB/s", "Flushes and compactions, read and written")
@@ -34,10 +36,10 @@ def plot(results):
     return drawn
 
 
-def plot_times(axes, results):
+def plot_times(axes: Axes, results: Results) -> None:
     shown = plots.measured_series(results, "total time")[::-1]
     medians = [results.median(series, "total time") for series in shown]
-    spread = plots.error_bars(results, [(series, "total time") for series in shown])
+    spread = plots.error_bars(results, [(series, "total time", None) for series in shown])
     bars = axes.barh(shown, medians, color=[plots.COLOURS[series] for series in shown], xerr=spread, ecolor="#444",
                      capsize=2)
     axes.bar_label(bars, [f"{median:.0f} s" for median in medians], padding=4)

@@ -2,7 +2,10 @@
 import statistics
 
 from .. import outputs, plots
-from ..results import Measurement, Outcome
+from ..device import DeviceStore
+from ..plots import Figure
+from ..results import Measurement, Outcome, Results, Variant
+from ..runner import Context
 from ..targets import Check, Point
 from . import space
 from .base import Experiment, each_series
@@ -10,7 +13,7 @@ from .base import Experiment, each_series
 TENTHS = 10
 
 
-def run(context, variant):
+def run(context: Context, variant: Variant) -> Outcome:
     parameters = context.parameters
     num = space.entries(parameters, parameters["keys_percent"] / 100)
     writes = space.entries(parameters, parameters["overwritten"] / TENTHS)
@@ -26,13 +29,13 @@ def run(context, variant):
         return outcome(rates, filled, lost_bytes(context, place), parameters["zone_kib"] * space.KIB)
 
 
-def lost_bytes(context, place):
+def lost_bytes(context: Context, place: DeviceStore) -> int:
     """What is not to be had on a device without files, which nobody has mounted, and is not metadata either."""
     space_now = outputs.read(context.execute([context.build.tool, "df", f"emu:{place.image}", "--json"]), "df")
-    return space_now["capacity"] - sum(space_now[part] for part in ("free", "reserved", "metadata"))
+    return int(space_now["capacity"] - sum(space_now[part] for part in ("free", "reserved", "metadata")))
 
 
-def outcome(rates, filled, lost, zone_bytes):
+def outcome(rates: list[float], filled: list[float], lost: int, zone_bytes: int) -> Outcome:
     """`rates`, `filled`: of each tenth. `lost`: bytes that did not come back when everything was deleted."""
     return Outcome([Measurement("last tenth of second", 100 * rates[-1] / rates[1], "%"),
                     Measurement("puts", statistics.median(rates), "ops/s"),
@@ -41,7 +44,7 @@ def outcome(rates, filled, lost, zone_bytes):
                    {"puts": [round(rate) for rate in rates], "filled": [round(one, 1) for one in filled]})
 
 
-def plot(results):
+def plot(results: Results) -> Figure:
     drawn, axes = plots.figure(columns=2, height=3.4)
     units = ("puts a second", "of the device belongs to files, %")
     for one, key, words in zip(axes, ("puts", "filled"), units, strict=True):

@@ -4,9 +4,16 @@ The published device has 512 zones of 16 MiB. A smaller one, of 1/scale of the b
 and fewer keys, so that it is as full; tables and memtables are as large as a zone, as published. Key ranges are told as
 on the published device, in millions (M).
 """
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
 from .. import db_bench
-from ..device import Shape
+from ..device import DeviceStore, Shape
 from ..processes import RunFailed
+from ..results import Parameters
+from ..runner import Context
+
+T = TypeVar("T")
 
 LIFETIME = "Efficient Key-Value Data Placement for ZNS SSD"
 KIB, MIB = 1 << 10, 1 << 20
@@ -26,38 +33,39 @@ SCALE = "Profile lifetime-paper, timing off: {zones} zones of {zone_kib:,} KiB, 
         "fits. "
 
 
-def parameters(device, expected_s, series, **others):
+def parameters(device: Parameters, expected_s: float, series: Sequence[str], **others: Any) -> Parameters:
     """Of an experiment on the device QUICK or FULL."""
     scale = DEVICE_BYTES // device_bytes(device)
     return {**device, "scale": scale, "debt_kib": DEBT_KIB // scale, "expected_s": expected_s,
             "data_bytes": device_bytes(device) // 3, "series": series, **others}
 
 
-def device_bytes(device):
-    return device["zones"] * device["zone_kib"] * KIB
+def device_bytes(device: Parameters) -> int:
+    return int(device["zones"] * device["zone_kib"] * KIB)
 
 
-def shape(parameters):
+def shape(parameters: Parameters) -> Shape:
     return Shape(zones=parameters["zones"], profile="lifetime-paper", zone_kib=parameters["zone_kib"])
 
 
-def keys(parameters, millions):
+def keys(parameters: Parameters, millions: float) -> int:
     """How many keys there are here, for so many millions on the published device."""
-    return round(millions * 1_000_000 / parameters["scale"])
+    return round(millions * 1_000_000 / int(parameters["scale"]))
 
 
-def entries(parameters, times):
+def entries(parameters: Parameters, times: float) -> int:
     """How many have so many times the bytes of the device."""
     return round(times * device_bytes(parameters) / ENTRY_BYTES)
 
 
-def store(context, series):
+def store(context: Context, series: str) -> DeviceStore:
     """A new device of the experiment's size."""
     options = f"&checkpoint_after={max(64, CHECKPOINT_AFTER_KIB // context.parameters['scale'])}K"
-    return context.store(series, shape(context.parameters), options)
+    return context.zoned(series, shape(context.parameters), options)
 
 
-def run(context, place, benchmarks, num, **options):
+def run(context: Context, place: DeviceStore, benchmarks: Sequence[str], num: int,
+        **options: object) -> dict[str, db_bench.Result]:
     """db_bench with tables of the size of a zone; Result by name."""
     parameters = context.parameters
     table_bytes, debt_bytes = parameters["zone_kib"] * KIB, parameters["debt_kib"] * KIB
@@ -69,7 +77,7 @@ def run(context, place, benchmarks, num, **options):
                         hard_pending_compaction_bytes_limit=2 * debt_bytes, **options)
 
 
-def survives(action):
+def survives(action: Callable[[], T]) -> T | None:
     """What `action` gives; None if the device has run out of space, which is a result. Other failures are failures."""
     try:
         return action()
@@ -79,11 +87,11 @@ def survives(action):
         return None
 
 
-def live_percent(statistics):
+def live_percent(statistics: Any) -> float:
     """How much of the device belongs to files."""
-    return 100 * statistics["space"]["live_bytes"] / statistics["space"]["capacity_bytes"]
+    return float(100 * statistics["space"]["live_bytes"] / statistics["space"]["capacity_bytes"])
 
 
-def copied_bytes(statistics):
+def copied_bytes(statistics: Any) -> int:
     """What the collector has written."""
-    return statistics["classes"]["gc"]["bytes_written"]
+    return int(statistics["classes"]["gc"]["bytes_written"])

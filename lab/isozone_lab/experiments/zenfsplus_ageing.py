@@ -1,7 +1,11 @@
 """What a device loses with age: five workloads on a new one and on one that was written over before."""
+from collections.abc import Sequence
+
 from .. import db_bench, plots
-from ..device import Shape
-from ..results import Measurement, Outcome, Variant
+from ..device import ConventionalStore, DeviceStore, Shape
+from ..plots import Figure
+from ..results import Measurement, Outcome, Parameters, Results, Variant
+from ..runner import Context
 from ..targets import Check, Point, ratios
 from . import space, zenfsplus_workloads
 from .base import ENTRY_BYTES, SCALED, ZENFS_PLUS, Experiment, puts
@@ -14,11 +18,11 @@ ORDER = [*zenfsplus_workloads.WRITING, "waitforcompaction", *zenfsplus_workloads
 OLD_DATA = 0.25  # of the device
 
 
-def variants(parameters):
+def variants(parameters: Parameters) -> list[Variant]:
     return [Variant(series, age) for age in (NEW, AGED) for series in parameters["series"]]
 
 
-def run(context, variant):
+def run(context: Context, variant: Variant) -> Outcome:
     make = isozone if variant.series == "isozone" else conventional
     with make(context, variant.x == AGED) as place:
         sizes = {name: context.parameters[name] for name in ("num", "reads")}
@@ -29,14 +33,14 @@ def run(context, variant):
                    else None)
 
 
-def memtable(parameters):
+def memtable(parameters: Parameters) -> dict[str, int]:
     return db_bench.tables_of(parameters["memtable_mib"] * MIB)
 
 
-def isozone(context, aged):
+def isozone(context: Context, aged: bool) -> DeviceStore:
     """Ages a device with a database, without taking time, that the first workload deletes."""
     parameters = context.parameters
-    place = context.store("isozone", Shape(zones=parameters["zones"], zone_kib=parameters["zone_kib"]))
+    place = context.zoned("isozone", Shape(zones=parameters["zones"], zone_kib=parameters["zone_kib"]))
     if aged:
         in_time = place.uri
         place.uri += "&timing=off"
@@ -47,13 +51,13 @@ def isozone(context, aged):
     return place
 
 
-def conventional(context, aged):
+def conventional(context: Context, aged: bool) -> ConventionalStore:
     parameters = context.parameters
     size_mib = space.device_bytes(parameters) // MIB
     return context.conventional(size_mib, parameters["age"] if aged else 0)
 
 
-def outcome(rates, age, amplification=None):
+def outcome(rates: dict[str, float], age: str, amplification: float | None = None) -> Outcome:
     """`amplification`: what a conventional SSD wrote by what it was given."""
     measurements = [Measurement(f"throughput, {age}", rate, "ops/s", name) for name, rate in rates.items()]
     if amplification is not None:
@@ -61,13 +65,13 @@ def outcome(rates, age, amplification=None):
     return Outcome(measurements)
 
 
-def change(results, series, workload):
+def change(results: Results, series: str, workload: str) -> float | None:
     """From new to aged, in percent; None if one was not measured."""
     new, aged = (results.median(series, f"throughput, {age}", workload) for age in (NEW, AGED))
     return None if not new or aged is None else 100 * (aged / new - 1)
 
 
-def plot(results):
+def plot(results: Results) -> Figure:
     drawn, (axes,) = plots.figure(height=4)
     width = 0.8 / len(SERIES)
     for index, series in enumerate(SERIES):
@@ -83,7 +87,7 @@ def plot(results):
     return drawn
 
 
-def against_new(paper, series, workloads, **bound):
+def against_new(paper: str, series: str, workloads: Sequence[str], **bound: float) -> list[Check]:
     return ratios(f"{series}, {{x}}: aged against new", paper, f"throughput, {AGED}", series, series, workloads,
                   against_metric=f"throughput, {NEW}", **bound)
 

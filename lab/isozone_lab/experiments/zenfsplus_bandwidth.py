@@ -1,5 +1,7 @@
 """The bandwidth of puts, flushes and compactions over time."""
 from .. import plots
+from ..plots import Figure
+from ..results import Results
 from ..targets import Check, Point, ratios
 from . import zenfsplus_fillrandom
 from .base import ZENFS_PLUS, Experiment
@@ -7,7 +9,7 @@ from .base import ZENFS_PLUS, Experiment
 PANELS = ("put", *zenfsplus_fillrandom.JOBS)
 
 
-def plot(results):
+def plot(results: Results) -> Figure:
     drawn, axes = plots.figure(rows=3, height=2.3, share_x=True)
     for one, kind in zip(axes, PANELS, strict=True):
         plots.lines_over_time(one, results, kind)

@@ -1,22 +1,24 @@
 """Puts against the number of independent zone groups."""
 from .. import db_bench, plots
 from ..device import Shape
-from ..results import Measurement, Outcome, Variant
+from ..plots import Figure
+from ..results import Measurement, Outcome, Parameters, Results, Variant
+from ..runner import Context
 from ..targets import Check, Point
 from .base import SCALED, SERIES, SPEED, ZENFS_PLUS, Experiment, put_mb, puts
 
 
-def variants(parameters):
+def variants(parameters: Parameters) -> list[Variant]:
     return [Variant(series, groups) for groups in parameters["groups"] for series in parameters["series"]]
 
 
-def run(context, variant):
+def run(context: Context, variant: Variant) -> Outcome:
     with context.store(variant.series, Shape(dies=variant.x)) as store:
         rate = db_bench.run(context, store, ["fillrandom"], num=context.parameters["num"])["fillrandom"].rate
     return Outcome([Measurement("put", put_mb(rate), "MB/s"), Measurement("puts", rate, "ops/s")])
 
 
-def plot(results):
+def plot(results: Results) -> Figure:
     drawn, (axes,) = plots.figure(height=4)
     groups = results.header["parameters"]["groups"]
     plots.lines_over_x(axes, results, "put", groups)
@@ -28,7 +30,7 @@ def plot(results):
     return drawn
 
 
-def compare(what, paper, series, groups, other, other_groups, **bound):
+def compare(what: str, paper: str, series: str, groups: int, other: str, other_groups: int, **bound: float) -> Check:
     return Check(what, paper, Point(series, "put", groups), Point(other, "put", other_groups), **bound)
 
 

@@ -1,9 +1,12 @@
 """How much I/O to one zone slows I/O to the others, and the groups that isozone finds from it."""
 import collections
 import math
+from typing import Any
 
 from .. import device, outputs, plots
-from ..results import Measurement, Outcome, Variant
+from ..plots import Axes, Figure
+from ..results import Measurement, Outcome, Results, Variant
+from ..runner import Context
 from ..targets import Check, Point
 from .base import ZENFS_PLUS, Experiment
 
@@ -15,7 +18,7 @@ PUBLISHED = (("490 us", 490), ("550 us", 550), ("850 us", 850), ("1.9 to 2.0 ms"
 UNKNOWN = 65535  # a zone in use, by metadata, that could not be measured
 
 
-def run(context, variant):
+def run(context: Context, variant: Variant) -> Outcome:
     parameters = context.parameters
     image = f"{context.shelf.scratch}/interference.img"
     try:
@@ -29,7 +32,7 @@ def run(context, variant):
     return outcome(bench, groups)
 
 
-def outcome(bench, groups):
+def outcome(bench: Any, groups: Any) -> Outcome:
     measurements = [Measurement(name, bench[kind]["bands_us"][sharing], "us") for kind, sharing, name in BANDS
                     if sharing in bench[kind]["bands_us"]]
     zone_groups = groups["group_of_zone"]
@@ -40,7 +43,7 @@ def outcome(bench, groups):
     return Outcome(measurements, {**points, "groups": zone_groups})
 
 
-def misplaced(zone_groups, dies=device.Shape.dies):
+def misplaced(zone_groups: list[int], dies: int = device.Shape.dies) -> int:
     """Zones that are not in the group of most others on their die: the device maps zones to dies in turn."""
     wrong = 0
     for die in range(dies):
@@ -49,7 +52,7 @@ def misplaced(zone_groups, dies=device.Shape.dies):
     return wrong
 
 
-def plot(results):
+def plot(results: Results) -> Figure:
     drawn, (reads, writes, groups) = plots.figure(rows=3, height=2.6)
     details = results.details("device")
     for axes, kind, limit in ((reads, "reads", 1000), (writes, "writes", 5000)):
@@ -61,7 +64,7 @@ def plot(results):
     return drawn
 
 
-def plot_groups(drawn, axes, zone_groups, width=64):
+def plot_groups(drawn: Figure, axes: Axes, zone_groups: list[int], width: int = 64) -> None:
     """A square for each zone, in rows of `width`; a colour for each group."""
     cells = [math.nan if group == UNKNOWN else group for group in zone_groups]
     rows = [cells[start:start + width] for start in range(0, len(cells), width)]
@@ -71,7 +74,7 @@ def plot_groups(drawn, axes, zone_groups, width=64):
     axes.grid(visible=False)
 
 
-def band(metric, paper, value):
+def band(metric: str, paper: str, value: float) -> Check:
     """Within a tenth of what was published."""
     return Check(metric, paper, Point("device", metric), at_least=value * 0.9, at_most=value * 1.1)
 

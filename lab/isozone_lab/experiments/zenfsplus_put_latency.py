@@ -1,21 +1,26 @@
 """Put latency over time, in buckets of 100 ms."""
+from typing import Any
+
 from .. import plots, ycsb
-from ..results import Measurement, Outcome
+from ..db_bench import VALUE_BYTES
+from ..plots import Figure
+from ..results import Measurement, Outcome, Results, Variant
+from ..runner import Context
 from ..targets import ratios
 from . import zenfsplus_put_tail
-from .base import PERCENTILES, SCALED, SERIES, SPEED, VALUE_BYTES, WITH_LIMIT, ZENFS_PLUS, Experiment, each_series, puts
+from .base import PERCENTILES, SCALED, SERIES, SPEED, WITH_LIMIT, ZENFS_PLUS, Experiment, each_series, puts
 
 INTERVAL_MS = 100
 
 
-def run(context, variant):
+def run(context: Context, variant: Variant) -> Outcome:
     with context.store(variant.series) as store:
         report = ycsb.run(context, store, "a", "load", records=context.parameters["num"],
                           **{"value-size": VALUE_BYTES, "interval-ms": INTERVAL_MS})
     return outcome(report)
 
 
-def with_stalls(intervals):
+def with_stalls(intervals: list[Any]) -> list[Any]:
     """Those in which no put ended get the latency of the put that they waited for, the longest of the next one that has
     any; after the last put nothing waits.
     """
@@ -29,7 +34,7 @@ def with_stalls(intervals):
     return filled[::-1]
 
 
-def outcome(report):
+def outcome(report: Any) -> Outcome:
     latencies, intervals = report["latency_us"]["insert"], with_stalls(report["intervals"])
     tails = sorted(interval["p99"] for interval in intervals)
     measurements = [Measurement("put latency", latencies[f"p{percent:g}"], "us", percent)
@@ -38,7 +43,7 @@ def outcome(report):
     return Outcome(measurements, {key: [interval[key] for interval in intervals] for key in ("t_s", "p99", "max")})
 
 
-def plot(results):
+def plot(results: Results) -> Figure:
     drawn, axes = plots.figure(rows=2, height=2.7, share_x=True)
     for one, key, title in zip(axes, ("p99", "max"), ("99th percentile", "longest"), strict=True):
         plots.lines_over_time(one, results, key, "t_s")

@@ -1,6 +1,8 @@
 """The tail of put latency."""
 from .. import plots
-from ..targets import ratios
+from ..plots import Figure
+from ..results import Results
+from ..targets import Check, ratios
 from . import zenfsplus_fillrandom
 from .base import PERCENTILES, ZENFS_PLUS, Experiment
 
@@ -9,14 +11,14 @@ PAPER = {99: "20.8 / 7.3 / 7.7 us (1/2.7)", 99.9: "1,166 / 22.1 / 22.7 us (1/51)
          99.99: "1,191 / 286 / 175 us (1/7)", 99.999: "2,122 / 462 / 258 us (1/8)"}
 
 
-def plot(results):
+def plot(results: Results) -> Figure:
     drawn, (axes,) = plots.figure(height=4)
     plots.put_latencies(axes, results, PERCENTILES, "fillrandom")
     plots.legend_below(drawn, [axes])
     return drawn
 
 
-def checks(metric):
+def checks(metric: str) -> list[Check]:
     return [check for percent in PERCENTILES
             for check in ratios("P{x:g}, isozone against zenfs", PAPER[percent], metric, "isozone", "zenfs",
                                 xs=[percent], at_most=TARGETS.get(percent))]

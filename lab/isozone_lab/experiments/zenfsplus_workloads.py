@@ -1,6 +1,8 @@
 """Five workloads of db_bench."""
 from .. import db_bench, plots
-from ..results import Measurement, Outcome
+from ..plots import Figure
+from ..results import Measurement, Outcome, Results, Variant
+from ..runner import Context
 from ..targets import LeastOf, ratios
 from .base import SCALED, SERIES, SPEED, WITH_LIMIT, ZENFS_PLUS, Experiment, each_series, puts
 
@@ -11,7 +13,7 @@ EQUAL_MB_PER_S = 33  # at the published speed
 EQUAL = "readwhilewriting paced"  # the writer writes equally much on every series
 
 
-def run(context, variant):
+def run(context: Context, variant: Variant) -> Outcome:
     parameters = context.parameters
     with context.store(variant.series) as store:
         sizes = {"num": parameters["num"], "reads": parameters["reads"]}
@@ -22,7 +24,7 @@ def run(context, variant):
     return Outcome([Measurement("throughput", rates[name], "ops/s", name) for name in (*WORKLOADS, EQUAL)])
 
 
-def plot(results):
+def plot(results: Results) -> Figure:
     drawn, axes = plots.figure(columns=2, height=4)
     for one, workloads in zip(axes, (WRITING, [*MIXED, EQUAL]), strict=True):
         names = [name.replace("random", "\nrandom").replace("while", "\nwhile").replace("ing ", "ing\n")

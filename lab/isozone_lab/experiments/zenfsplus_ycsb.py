@@ -1,6 +1,10 @@
 """YCSB A to F."""
+from collections.abc import Sequence
+
 from .. import plots, ycsb
-from ..results import Measurement, Outcome
+from ..plots import Axes, Figure
+from ..results import Measurement, Outcome, Parameters, Results, Variant
+from ..runner import Context
 from ..targets import ratios
 from .base import SCALED, SERIES, SPEED, WITH_LIMIT, ZENFS_PLUS, Experiment, each_series
 
@@ -11,7 +15,7 @@ VALUE_BYTES = 1000
 CACHE_BYTES = 8 << 20  # the default of RocksDB
 
 
-def run(context, variant):
+def run(context: Context, variant: Variant) -> Outcome:
     parameters = context.parameters
     options = {"records": parameters["records"], "value-size": VALUE_BYTES, "cache-size": CACHE_BYTES}
     with context.store(variant.series) as store:
@@ -22,12 +26,13 @@ def run(context, variant):
                    [Measurement("throughput", load["throughput"], "ops/s", "load")])
 
 
-def operations(parameters, workload):
+def operations(parameters: Parameters, workload: str) -> int:
     """A scan of E reads some 50 records."""
-    return parameters["operations"] // (10 if workload == "E" else 1)
+    count: int = parameters["operations"]
+    return count // 10 if workload == "E" else count
 
 
-def plot(results):
+def plot(results: Results) -> Figure:
     drawn, axes = plots.figure(rows=2, height=3)
     plots.grouped_bars(axes[0], results, "throughput", WORKLOADS)
     plots.label(axes[0], "workload", "operations a second")
@@ -36,7 +41,7 @@ def plot(results):
     return drawn
 
 
-def plot_gains(axes, results):
+def plot_gains(axes: Axes, results: Results) -> None:
     """What each series gains over zenfs, beside what was published."""
     shown = [series for series in plots.measured_series(results, "throughput") if series not in ("zenfs", "tmpfs")]
     for series in shown:
@@ -48,13 +53,13 @@ def plot_gains(axes, results):
     plots.label(axes, "workload", "% more than zenfs")
 
 
-def gain(results, series, workload):
+def gain(results: Results, series: str, workload: str) -> float | None:
     """In percent; None if it was not measured."""
     rate, base = (results.median(one, "throughput", workload) for one in (series, "zenfs"))
     return None if rate is None or not base else 100 * (rate / base - 1)
 
 
-def parameters(records, operations_of_each, expected_s, series):
+def parameters(records: int, operations_of_each: int, expected_s: float, series: Sequence[str]) -> Parameters:
     return {"records": records, "operations": operations_of_each, "data_bytes": records * 1024,
             "expected_s": expected_s, "series": series, "speed": SPEED}
 

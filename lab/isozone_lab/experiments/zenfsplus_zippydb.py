@@ -1,6 +1,10 @@
 """A model of ZippyDB's production workload: mixgraph of db_bench."""
+from collections.abc import Sequence
+
 from .. import db_bench, plots
-from ..results import Measurement, Outcome
+from ..plots import Figure
+from ..results import Measurement, Outcome, Parameters, Results, Variant
+from ..runner import Context
 from ..targets import ratios
 from .base import SCALED, SERIES, SPEED, WITH_LIMIT, ZENFS_PLUS, Experiment, each_series
 
@@ -13,7 +17,7 @@ PUBLISHED_ENTRIES = 50_000_000
 PUBLISHED_CACHE = 256 << 20
 
 
-def run(context, variant):
+def run(context: Context, variant: Variant) -> Outcome:
     parameters = context.parameters
     cache = PUBLISHED_CACHE * parameters["num"] // PUBLISHED_ENTRIES
     with context.store(variant.series) as store:
@@ -23,7 +27,7 @@ def run(context, variant):
                     for name in ("mixgraph", "fillrandom")])
 
 
-def plot(results):
+def plot(results: Results) -> Figure:
     drawn, axes = plots.figure(columns=2, height=3.6)
     for one, name in zip(axes, ("mixgraph", "fillrandom"), strict=True):
         plots.grouped_bars(one, results, "throughput", [name])
@@ -32,7 +36,7 @@ def plot(results):
     return drawn
 
 
-def parameters(num, reads, expected_s, series):
+def parameters(num: int, reads: int, expected_s: float, series: Sequence[str]) -> Parameters:
     return {"num": num, "reads": reads, "data_bytes": num * 100, "expected_s": expected_s, "series": series,
             "speed": SPEED}
 

@@ -1,6 +1,11 @@
 """What it costs to collect zones, block by block and segment by segment: the tool of the LSM_ZGC paper."""
+from collections.abc import Sequence
+from typing import Any
+
 from .. import device, outputs, plots
-from ..results import Measurement, Outcome, Variant
+from ..plots import Figure
+from ..results import Measurement, Outcome, Parameters, Results, Variant
+from ..runner import Context
 from ..targets import Check, MeanOf, MostOf, Point, ratios
 from .base import Experiment, each_series
 
@@ -11,7 +16,7 @@ KIB = 1 << 10
 DEVICE = "Profile zgc-paper in real time, {zones_on_device} zones of {zone_kib:,} KiB (published: 1 GiB). "
 
 
-def bench(context, command, *words):
+def bench(context: Context, command: str, *words: object) -> Any:
     """What `isozone bench gc COMMAND` reports, on a new device."""
     parameters = context.parameters
     image = f"{context.shelf.scratch}/zgc.img"
@@ -24,11 +29,11 @@ def bench(context, command, *words):
         device.remove(image)
 
 
-def sizes(parameters):
+def sizes(parameters: Parameters) -> list[object]:
     return ["--zones", parameters["zones"], "--reclaim", parameters["reclaim"]]
 
 
-def collect(context, variant, utilisation, *words):
+def collect(context: Context, variant: Variant, utilisation: float, *words: object) -> Any:
     """One scheme with the sizes of the experiment; what bench gc reports of it."""
     scheme, depth = SCHEMES[variant.series]
     report = bench(context, "collect", *sizes(context.parameters), "--seed", context.seed, "--scheme", scheme,
@@ -36,18 +41,18 @@ def collect(context, variant, utilisation, *words):
     return report["schemes"][0]
 
 
-def parameters(expected_s, **others):
+def parameters(expected_s: float, **others: Any) -> Parameters:
     return {"data_bytes": 512 << 20, "expected_s": expected_s, "zones_on_device": 48, "zone_kib": 32 * KIB,
             **others}
 
 
 # --- Fig. 1 and 2: one zone ---
 
-def run_group(context, _):
+def run_group(context: Context, _: object) -> Outcome:
     return group_outcome(bench(context, "groups"), bench(context, "reclaim", "--seed", context.seed))
 
 
-def group_outcome(groups, reclaim):
+def group_outcome(groups: Any, reclaim: Any) -> Outcome:
     reads = [Measurement("reading", point["seconds_per_gib"], "s a GiB", point["request"] // KIB)
              for point in groups["points"]]
     reclaims = [Measurement("reclaiming", point["seconds_per_gib"], "s a GiB", point["utilisation"])
@@ -55,7 +60,7 @@ def group_outcome(groups, reclaim):
     return Outcome(reads + reclaims)
 
 
-def plot_group(results):
+def plot_group(results: Results) -> Figure:
     drawn, axes = plots.figure(columns=2, height=3.6)
     units = ("KiB a request", "utilisation")
     for one, metric, words in zip(axes, ("reading", "reclaiming"), units, strict=True):
@@ -87,18 +92,18 @@ GROUP = Experiment(
 
 # --- Fig. 5: uniform updates ---
 
-def uniform_variants(parameters):
+def uniform_variants(parameters: Parameters) -> list[Variant]:
     return [Variant(series, utilisation) for utilisation in parameters["utilisations"]
             for series in parameters["series"]]
 
 
-def run_uniform(context, variant):
+def run_uniform(context: Context, variant: Variant) -> Outcome:
     total = collect(context, variant, variant.x)["total"]
     return Outcome([Measurement("collection", total["seconds"], "s"),
                     Measurement("copied", total["blocks_copied"], "blocks")])
 
 
-def plot_uniform(results):
+def plot_uniform(results: Results) -> Figure:
     drawn, (axes,) = plots.figure(height=3.8)
     plots.lines_over_x(axes, results, "collection", results.header["parameters"]["utilisations"])
     plots.label(axes, "utilisation", "seconds of collection")
@@ -107,7 +112,7 @@ def plot_uniform(results):
     return drawn
 
 
-def speed_ups(against, utilisations):
+def speed_ups(against: str, utilisations: Sequence[float]) -> tuple[Check, ...]:
     return tuple(ratios(f"against {against}, utilisation {{x}}", "up to 2.3x", "collection", against, LSM,
                         xs=utilisations))
 
@@ -140,19 +145,19 @@ UNIFORM = Experiment(
 
 # --- Fig. 6 and 7: skewed updates ---
 
-def run_skew(context, variant):
+def run_skew(context: Context, variant: Variant) -> Outcome:
     parameters = context.parameters
     scheme = collect(context, variant, parameters["utilisation"], "--skewed", "--rounds", parameters["rounds"])
     return skew_outcome(scheme["total"], scheme["rounds"][-1]["zones_by_utilisation_before"])
 
 
-def skew_outcome(total, histogram):
+def skew_outcome(total: Any, histogram: list[int]) -> Outcome:
     return Outcome([Measurement("collection", total["seconds"], "s"),
                     Measurement("copied", total["blocks_copied"], "blocks"),
                     Measurement("bimodality", bimodality(histogram), "")], {"zones": histogram})
 
 
-def bimodality(histogram):
+def bimodality(histogram: Sequence[int]) -> float:
     """Sarle's coefficient of a histogram: 1 for two points, above 5/9 (that of an even spread) for two peaks."""
     count = sum(histogram)
     mean = sum(at * number for at, number in enumerate(histogram)) / count
@@ -161,7 +166,7 @@ def bimodality(histogram):
     return (third ** 2 / second ** 3 + 1) * second ** 2 / fourth if second else 0.0
 
 
-def plot_skew(results):
+def plot_skew(results: Results) -> Figure:
     drawn, axes = plots.figure(columns=2, height=3.6)
     plots.grouped_bars(axes[0], results, "copied", [None], [""])
     plots.label(axes[0], "", "blocks copied")
@@ -196,7 +201,7 @@ SKEW = Experiment(
 
 # --- Fig. 8 and 9: a worker beside a collection ---
 
-def run_worker(context, _):
+def run_worker(context: Context, _: object) -> Outcome:
     parameters = context.parameters
     report = bench(context, "worker", *sizes(parameters), "--seed", context.seed, "--utilisation", 0.5,
                    "--worker-bytes", f"{parameters['worker_mib']}M",
@@ -205,7 +210,7 @@ def run_worker(context, _):
                     for case in report["cases"]])
 
 
-def plot_worker(results):
+def plot_worker(results: Results) -> Figure:
     drawn, (axes,) = plots.figure(height=3.6)
     threads = results.header["parameters"]["threads"]
     for beside in (ALONE, LSM, BASIC):
@@ -219,19 +224,19 @@ def plot_worker(results):
     return drawn
 
 
-def beside(scheme, paper, threads, **bound):
+def beside(scheme: str, paper: str, threads: Sequence[int], **bound: float) -> list[Check]:
     return ratios(f"worker beside {plots.LABELS[scheme]} against alone, threads: {{x}}", paper, f"worker, {scheme}",
                   "device", "device", xs=threads, against_metric=f"worker, {ALONE}", **bound)
 
 
-WORKER = {"source": f"{LSM_ZGC}, Fig. 8 and 9", "variants": lambda _: [Variant("device")], "run": run_worker,
-          "quick": parameters(11, zones=16, reclaim=8192, worker_mib=48, threads=[1, 2, 4]),
-          "full": parameters(90, zones=32, reclaim=16384, worker_mib=128, threads=[1, 2, 4, 8]),
-          "plot": plot_worker, "driver": "isozone",
-          "setup": DEVICE + "isozone bench gc worker: {worker_mib} MiB are written and then read at random in blocks "
-                            "of 4 KiB (published: 1 GiB), alone, and beside the collection of {reclaim:,} blocks of "
-                            "{zones} "
-                            "zones at a utilisation of 0.5; as many threads as {threads}."}
+WORKER: dict[str, Any] = {
+    "source": f"{LSM_ZGC}, Fig. 8 and 9", "variants": lambda _: [Variant("device")], "run": run_worker,
+    "quick": parameters(11, zones=16, reclaim=8192, worker_mib=48, threads=[1, 2, 4]),
+    "full": parameters(90, zones=32, reclaim=16384, worker_mib=128, threads=[1, 2, 4, 8]),
+    "plot": plot_worker, "driver": "isozone",
+    "setup": DEVICE + "isozone bench gc worker: {worker_mib} MiB are written and then read at random in blocks of 4 "
+                      "KiB (published: 1 GiB), alone, and beside the collection of {reclaim:,} blocks of {zones} zones "
+                      "at a utilisation of 0.5; as many threads as {threads}."}
 
 INTERFERENCE = Experiment(
     name="zgc-interference",
