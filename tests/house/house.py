@@ -1,6 +1,7 @@
 """What the house-rule tests share: where the repository is and which files in it are ours."""
 
 import os
+import re
 import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -23,3 +24,8 @@ def our_files():
 def read(path):
     with open(os.path.join(ROOT, path), encoding="utf-8", errors="replace") as file:
         return file.read()
+
+
+def version():
+    """The version of the project, as CMake has it."""
+    return re.search(r"^project\(isozone VERSION (\d+\.\d+\.\d+)", read("CMakeLists.txt"), re.MULTILINE).group(1)

@@ -1,4 +1,8 @@
-// A user's program: writes and reads a key in a RocksDB database on the zoned SSD that argv[1] names.
+// Writes and reads a key in a RocksDB database on a zoned SSD:
+//
+//   isozone mkfs 'emu:ssd.img?zones=64&timing=off'
+//   database 'isozone://emu:ssd.img?timing=off'
+//
 // Linking isozone::isozone is what makes RocksDB know isozone://; the header is for more than that.
 
 #include <isozone/isozone.h>
