@@ -139,6 +139,10 @@ lint: ## Check Python and shell scripts, compile each C++ file with clang's thre
 install: build ## Install under PREFIX (/usr/local), staged under DESTDIR if set
 	@DESTDIR=$(DESTDIR) cmake --install build/release --prefix $(PREFIX)
 
+.PHONY: package
+package: build ## Build a Debian package (build/package)
+	@cpack --config build/release/CPackConfig.cmake -B build/package
+
 .PHONY: clean
 clean: ## Remove everything that was built
 	@rm -rf build
