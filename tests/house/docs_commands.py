@@ -3,16 +3,17 @@
 
     docs_commands.py BUILD_DIRECTORY
 
-In README.md and docs/*.md, a fenced block marked `console` holds commands, on lines that begin with `$ `, and what they
-print. The commands of one file run in order in one bash, in a scratch directory that looks like the repository with the
-build in build/release and build/checked. The README says how the tool and the library are found; for the other files
-they are, as if they were installed. Each must succeed; its output is not compared.
+In the *.md files of the root and of docs, a fenced block marked `console` holds commands, on lines that begin with
+`$ `, and what they print. The commands of one file run in order in one bash, in a scratch directory that looks like the
+repository with the build in build/release and build/checked. The README says how the tool and the library are found;
+for the other files they are, as if they were installed. Each must succeed; its output is not compared.
 
 Commands that take minutes or change the machine are not run here. What `make` is asked for, in such blocks or in
 `code`, must be a target, and .ci/run must run it, or the target that does the same in small.
 """
 
 import glob
+import json
 import os
 import re
 import subprocess
@@ -24,10 +25,10 @@ import house
 
 BUILD = os.path.abspath(sys.argv.pop(1))
 BLOCK = re.compile(r"^```console[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-NOT_RUN = re.compile(r"^(sudo\s+)?(make|git|cd|apt|apt-get|\.ci/run|scripts/\S+|lab/\S+)\b")
+NOT_RUN = re.compile(r"^(sudo\s+)?(make|git|cd|apt|apt-get|cmake|ctest|\.ci/run|scripts/\S+|lab/\S+)\b")
 # Targets that .ci/run leaves out, and what it runs of them: these take an hour and more.
 IN_SMALL = {"torture": "power-cuts", "asan": "asan-unit", "lab": "report", "lab-build": "report", "build": "demo",
-            "help": None, "tsan": None, "rocksdb-tests": None}
+            "format": "format-check", "help": None, "tsan": None, "rocksdb-tests": None}
 TIMEOUT_S = 300
 
 
@@ -95,7 +96,19 @@ def run(commands, installed=True):
 
 
 def pages():
-    return [os.path.join(house.ROOT, "README.md"), *sorted(glob.glob(os.path.join(house.ROOT, "docs", "*.md")))]
+    return [page for folder in ("", "docs") for page in sorted(glob.glob(os.path.join(house.ROOT, folder, "*.md")))]
+
+
+def missing_presets_and_targets(command):
+    """What of a `cmake ...` command there is not: its preset, and the target where that is a test of a layer."""
+    presets = json.loads(house.read("CMakePresets.json"))["configurePresets"]
+    names = {preset["name"] for preset in presets if not preset.get("hidden")}
+    layers = {f"isozone_{name}_test" for path in house.our_files() if path.endswith("CMakeLists.txt")
+              for name in re.findall(r"^isozone_layer\((\w+)", house.read(path), re.MULTILINE)}
+    words = command.split()
+    wanted = [(names, words[at + 1]) for at, word in enumerate(words) if word == "--preset"]
+    wanted += [(layers, words[at + 1]) for at, word in enumerate(words) if word == "--target"]
+    return [name for known, name in wanted if words[0] == "cmake" and name not in known]
 
 
 def quote(text):
@@ -111,8 +124,9 @@ class DocumentedCommands(unittest.TestCase):
             with self.subTest(page=os.path.relpath(page, house.ROOT)):
                 for command in commands:
                     self.assertEqual([], missing_targets(command), f"no such make target: {command}")
+                    self.assertEqual([], missing_presets_and_targets(command), f"no such preset or target: {command}")
                 failure = run([command for command in commands if not NOT_RUN.match(command)],
-                              installed=os.path.basename(page) != "README.md")
+                              installed=page != os.path.join(house.ROOT, "README.md"))
                 if failure is not None:
                     self.fail("the last of these commands failed:\n" + failure)
         self.assertGreater(count, 0, "the documentation shows no command")
@@ -137,6 +151,11 @@ class DocumentedCommands(unittest.TestCase):
     def test_a_missing_make_target_is_found(self):
         self.assertEqual(["tset"], missing_targets("make tset FUZZ_SECONDS=5"))
         self.assertEqual([], missing_targets("make fuzz FUZZ_SECONDS=5"))
+
+    def test_a_missing_preset_or_target_is_found(self):
+        self.assertEqual(["attic"], missing_presets_and_targets("cmake --preset attic"))
+        self.assertEqual(["isozone_attic_test"],
+                         missing_presets_and_targets("cmake --build --preset checked --target isozone_attic_test"))
 
     def test_a_failing_command_is_found(self):
         self.assertIn("$ false", run(["true", "false", "true"]))
