@@ -6,6 +6,7 @@ FUZZ_SECONDS ?= 60
 CUTS ?= 2000
 QUICK ?=
 EXPERIMENTS ?=
+NIGHT ?=
 PREFIX ?= /usr/local
 DESTDIR ?=
 
@@ -109,8 +110,8 @@ report: lab-build ## Run EXPERIMENTS (all, in 15 minutes) in small, and write th
 	@lab/run --quick $(EXPERIMENTS)
 
 .PHONY: lab
-lab: lab-build ## Run every experiment in full, which takes hours, and write the page of results
-	@lab/run
+lab: lab-build ## Run every experiment in full (30 hours), with NIGHT=1 within 8 hours, and write the page of results
+	@lab/run $(if $(NIGHT),--night)
 
 .PHONY: fuzz
 fuzz: ## Fuzz each parser for FUZZ_SECONDS (60)

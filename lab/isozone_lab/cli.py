@@ -1,16 +1,18 @@
 """The command lines of lab/run and lab/report."""
 import argparse
+import math
 import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
 
-from . import experiments, processes, progress, report, results, runner, sources, versions
+from . import durations, experiments, processes, progress, report, results, runner, sources, versions
 from .experiments.base import Experiment
 
 OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
-DEFAULT_OUT = {"quick": "build/lab/quick", "full": "build/lab"}
-DEFAULT_REPEATS = {"quick": 1, "full": 3}
+DEFAULT_OUT = {"quick": "build/lab/quick", "night": "build/lab/night", "full": "build/lab"}
+DEFAULT_REPEATS = {"quick": 1, "night": 1, "full": 3}
+LIMIT_S = {"quick": math.inf, "night": 8 * 3600, "full": math.inf}
 NEEDS = (("matplotlib", "python3-matplotlib"),)
 
 
@@ -38,11 +40,17 @@ def factor(text: str) -> float:
 
 def add_out(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", help="directory of results and page (build/lab, with --quick "
-                        "build/lab/quick)")
+                        "build/lab/quick, with --night build/lab/night)")
+
+
+def add_modes(parser: argparse.ArgumentParser, quick: str, night: str) -> None:
+    modes = parser.add_mutually_exclusive_group()
+    modes.add_argument("--quick", action="store_true", help=quick)
+    modes.add_argument("--night", action="store_true", help=night)
 
 
 def mode_of(arguments: argparse.Namespace) -> str:
-    return "quick" if arguments.quick else "full"
+    return "quick" if arguments.quick else "night" if arguments.night else "full"
 
 
 def out_of(arguments: argparse.Namespace) -> str:
@@ -54,11 +62,12 @@ def run_parser() -> argparse.ArgumentParser:
                                      "is recorded already, with the same versions and sizes, is not run again.")
     parser.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help="names as --list shows them; all if none")
     parser.add_argument("--list", action="store_true", help="list the experiments")
-    parser.add_argument("--quick", action="store_true", help="small sizes and one repeat: all within 15 minutes")
+    add_modes(parser, "small sizes and one repeat: all within 15 minutes", "one repeat, of sizes that fit a night; "
+              "runs that would not end within 8 hours are left out, and the same command continues")
     add_out(parser)
     parser.add_argument("--build", default="build/release", metavar="DIR", help="build directory (build/release)")
     parser.add_argument("--tmpfs", default="/dev/shm", metavar="DIR", help="where devices are made (/dev/shm)")
-    parser.add_argument("--repeats", type=positive, metavar="N", help="runs of each (3, with --quick 1)")
+    parser.add_argument("--repeats", type=positive, metavar="N", help="runs of each (3, with --quick or --night 1)")
     parser.add_argument("--speed", type=factor, metavar="FACTOR", help="of the device, in times the published one, for "
                         "experiments that say how fast theirs is (as each says)")
     parser.add_argument("--seed", type=positive, default=1, metavar="N", help="of the first repeat (1)")
@@ -103,7 +112,8 @@ def header_of(experiment: Experiment, arguments: argparse.Namespace, found: resu
             "versions": found, "fingerprint": fingerprint}
 
 
-def prepare(arguments: argparse.Namespace, chosen: Sequence[Experiment], found: results.Versions) -> list[runner.Run]:
+def prepare(arguments: argparse.Namespace, chosen: Sequence[Experiment], found: results.Versions,
+            pace: durations.Pace) -> list[runner.Run]:
     """The runs that are missing; experiments that show the same runs have them once."""
     repeats = arguments.repeats or DEFAULT_REPEATS[mode_of(arguments)]
     runs = []
@@ -113,8 +123,23 @@ def prepare(arguments: argparse.Namespace, chosen: Sequence[Experiment], found: 
         if aside:
             print(f"{experiment.name}: what was recorded is of other versions or sizes; kept as {aside}, and found "
                   "again when they are back", file=sys.stderr)
-        runs += runner.missing_runs(experiment, records, path, repeats)
+        runs += runner.missing_runs(experiment, records, path, repeats, pace.of(experiment.name))
     return runs
+
+
+def pace_of(arguments: argparse.Namespace, found: results.Versions) -> durations.Pace:
+    """From what is recorded, in any mode."""
+    names = {one.records_name for one in experiments.ALL}
+    directories = {os.path.normpath(path) for path in (out_of(arguments), *DEFAULT_OUT.values())}
+    recorded = [results.Results.load(os.path.join(directory, name)) for directory in directories for name in names]
+    return durations.Pace([records for records in recorded if records is not None], found["cpu"])
+
+
+def forecast(runs: Sequence[runner.Run], pace: durations.Pace, limit_s: float) -> str:
+    """How long the runs will take, before the first one begins."""
+    seconds = sum(map(runner.expected_seconds, runs))
+    words = f"{report.counted(len(runs), 'run')} will take about {progress.duration(seconds)}, {pace.basis()}"
+    return words if seconds <= limit_s else f"{words}; what does not fit into {progress.duration(limit_s)} is left out"
 
 
 def execute(arguments: argparse.Namespace, chosen: Sequence[Experiment]) -> int:
@@ -123,11 +148,16 @@ def execute(arguments: argparse.Namespace, chosen: Sequence[Experiment]) -> int:
     check_modules()
     os.makedirs(out_of(arguments), exist_ok=True)
     rename_results(out_of(arguments))
-    runs = prepare(arguments, chosen, versions.collect(build))
+    found = versions.collect(build)
+    pace = pace_of(arguments, found)
+    runs = prepare(arguments, chosen, found, pace)
     with progress.create(len(runs)) as shown, runner.Runner(build, arguments.tmpfs, shown) as work:
         if not runs:
             shown.note("everything asked for is recorded already")
-        return work.run_all(runs)
+            return 0
+        limit_s = LIMIT_S[mode_of(arguments)]
+        shown.note(forecast(runs, pace, limit_s))
+        return work.run_all(runs, limit_s)
 
 
 def list_experiments() -> None:
@@ -187,7 +217,7 @@ def run_experiments(words: Sequence[str] | None = None) -> int:
 
 def write_report(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="lab/report", description="Draw what has been run and write one page of it.")
-    parser.add_argument("--quick", action="store_true", help="the page of the quick runs")
+    add_modes(parser, "the page of the quick runs", "the page of the runs of a night")
     add_out(parser)
     arguments = parser.parse_args(words)
 

@@ -6,6 +6,7 @@ the opposite order, so that no series is always first.
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import shutil
 import statistics
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from . import device, processes, results
 from .processes import Environment
+from .progress import duration
 from .results import Parameters
 
 if TYPE_CHECKING:
@@ -80,6 +82,7 @@ class Run:
     path: str
     variant: results.Variant
     repeat: int
+    pace: float = 1.0  # how many times as long as expected it will take
 
     def __str__(self) -> str:
         return f"{self.experiment.name}: {self.variant}, repeat {self.repeat}"
@@ -92,8 +95,9 @@ def in_turn(variants: Sequence[results.Variant], repeats: int) -> Iterator[tuple
             yield variant, repeat
 
 
-def missing_runs(experiment: Runnable, records: results.Results, path: str, repeats: int) -> list[Run]:
-    return [Run(experiment, records, path, variant, repeat)
+def missing_runs(experiment: Runnable, records: results.Results, path: str, repeats: int,
+                 pace: float = 1.0) -> list[Run]:
+    return [Run(experiment, records, path, variant, repeat, pace)
             for variant, repeat in in_turn(experiment.variants(records.header["parameters"]), repeats)
             if not records.is_done(variant, repeat)]
 
@@ -103,7 +107,8 @@ def expected_seconds(run: Run) -> float:
     done = [one for one in run.records.runs if one["status"] == "done"]
     same = [one["seconds"] for one in done if one["x"] == run.variant.x and one["series"] == run.variant.series]
     times = same or [one["seconds"] for one in done]
-    return statistics.fmean(times) if times else run.records.header["parameters"]["expected_s"]
+    expected: float = run.records.header["parameters"]["expected_s"]
+    return statistics.fmean(times) if times else run.pace * expected
 
 
 def free_memory(directory: str) -> int:
@@ -153,12 +158,19 @@ class Runner:
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self.scratch, ignore_errors=True)
 
-    def run_all(self, runs: Sequence[Run]) -> int:
-        """How many failed."""
-        failures = 0
+    def run_all(self, runs: Sequence[Run], within_s: float = math.inf) -> int:
+        """How many failed. A run that would not end within so many seconds from now is left out."""
+        failures, left_out = 0, 0
+        deadline = time.monotonic() + within_s
         for index, run in enumerate(runs):
+            if time.monotonic() + expected_seconds(run) > deadline:
+                left_out += 1
+                continue
             self.progress.start(index + 1, str(run), sum(map(expected_seconds, runs[index:])))
             failures += not self.run_one(run)
+        if left_out:
+            self.progress.note(f"left out, since they would not end within {duration(within_s)}: {left_out} of "
+                               f"{len(runs)} runs; the same command continues")
         return failures
 
     def run_one(self, run: Run) -> bool:

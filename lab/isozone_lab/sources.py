@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from . import runner
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__))
-NOT_MEASURING = ("plots.py", "results.py", "targets.py")
+NOT_MEASURING = ("plots.py", "progress.py", "results.py", "targets.py")
 # What counts of the others' arguments is in the parameters of the runs.
 MEASURING_ARGUMENTS = ("run", "variants", "driver", "runs_of")
 

@@ -43,7 +43,7 @@ class All(unittest.TestCase):
 
     def test_both_modes_are_complete(self):
         for one in experiments.ALL:
-            for mode in ("quick", "full"):
+            for mode in ("quick", "night", "full"):
                 with self.subTest(experiment=one.name, mode=mode):
                     parameters = one.parameters(mode)
                     self.assertNotIn("{", one.as_run(parameters))
@@ -70,8 +70,8 @@ class All(unittest.TestCase):
         for one in experiments.ALL:
             source = known[one.runs_of or one.name]
             self.assertEqual("", source.runs_of)
-            self.assertEqual((source.run, source.variants, source.quick, source.full),
-                             (one.run, one.variants, one.quick, one.full), one.name)
+            self.assertEqual((source.run, source.variants, source.quick, source.night, source.full),
+                             (one.run, one.variants, one.quick, one.night, one.full), one.name)
         shared = [known["lifetime-victims"], known["lifetime-throughput"]]
         self.assertEqual([known["lifetime-waf"]], experiments.that_run(shared))
         self.assertEqual("lifetime-waf.json", shared[0].records_name)
@@ -94,7 +94,7 @@ class All(unittest.TestCase):
 
     def test_checks_are_about_groups_and_ranges_that_are_run(self):
         for one in cli.choose(["zenfsplus-groups", "lifetime-waf", "lifetime-victims", "lifetime-throughput"]):
-            for mode in ("quick", "full"):
+            for mode in ("quick", "night", "full"):
                 run = {variant.x for variant in one.variants(one.parameters(mode))}
                 self.assertLessEqual({point.x for point in points_of(one)}, run, one.name)
 

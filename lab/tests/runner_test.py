@@ -41,6 +41,8 @@ class Order(unittest.TestCase):
         new = Results(harness.header())
         run = runner.Run(None, new, "path", Variant("zenfs"), 1)
         self.assertEqual(7, runner.expected_seconds(run))
+        run.pace = 2
+        self.assertEqual(14, runner.expected_seconds(run))
         new.succeeded(Variant("isozone"), 1, Outcome([]), **{**harness.FACTS, "seconds": 20})
         self.assertEqual(20, runner.expected_seconds(run))
         new.succeeded(Variant("zenfs"), 2, Outcome([]), **{**harness.FACTS, "seconds": 30})
@@ -69,6 +71,16 @@ class Running(unittest.TestCase):
         self.assertEqual(7, Results.load(self.path).median("isozone", "rate"))
         self.assertIn("[2/2] small: isozone, repeat 1", self.said.getvalue())
         self.assertIn("left", self.said.getvalue())
+
+    def test_runs_that_would_not_end_in_time_are_left_out(self):
+        header = harness.header(parameters={"expected_s": 1, "data_bytes": 0, "time_limit_s": 10})
+        runs = [*runner.missing_runs(experiment(measure), Results(header), self.path, 1, pace=3600),
+                *runner.missing_runs(experiment(measure), Results(header), self.path, 1)]
+        with runner.Runner(None, self.directory, progress.Lines(len(runs), self.said)) as work:
+            self.assertEqual(0, work.run_all(runs, within_s=600))
+        self.assertEqual(2, len(Results.load(self.path).runs))
+        self.assertIn("left out, since they would not end within 10 min: 2 of 4 runs; the same command continues",
+                      self.said.getvalue())
 
     def test_a_failed_run_is_recorded_and_the_next_one_made(self):
         def run(context, variant):

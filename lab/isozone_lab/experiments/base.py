@@ -21,12 +21,12 @@ SCALED = "{scaled}"  # in `setup`: a sentence about the speed of the device wher
 SERIES = ["zenfs", "striping", "isozone"]
 WITH_LIMIT = [*SERIES, "tmpfs"]
 PERCENTILES = [99, 99.9, 99.99, 99.999]  # of a latency
-TIME_LIMIT_S = {"quick": 300, "full": 3600}  # of one command
+TIME_LIMIT_S = {"quick": 300, "night": 3600, "full": 3600}  # of one command
 
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """`quick` and `full` are the parameters of the two modes; all but the plot and the checks depends on them.
+    """`quick`, `night` and `full` are the parameters of the modes; all but the plot and the checks depends on them.
 
     Every set of parameters has `data_bytes`, what the database grows to, and `expected_s`, how long a run takes about.
     as_run() fills `setup` with them.
@@ -43,6 +43,7 @@ class Experiment:
     checks: Sequence[Target]
     plot: Callable[[Results], Figure]
     driver: str = "db_bench"  # what makes the load, as versions.collect calls it
+    night: Parameters | None = None  # those of `full` if there are none
     runs_of: str = ""   # the experiment whose runs this one shows from another side; its own if empty
     why_slower: str = "the published host has eight cores, not two"  # the device, where it is
 
@@ -52,7 +53,8 @@ class Experiment:
         return f"{self.runs_of or self.name}.json"
 
     def parameters(self, mode: str) -> Parameters:
-        return {"time_limit_s": TIME_LIMIT_S[mode], **getattr(self, mode)}
+        sizes: Parameters = getattr(self, mode) or self.full
+        return {"time_limit_s": TIME_LIMIT_S[mode], **sizes}
 
     def as_run(self, parameters: Parameters) -> str:
         """The setup in words."""

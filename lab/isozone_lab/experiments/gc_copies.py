@@ -57,6 +57,7 @@ COPIES = Experiment(
           "all with the policy isozone. Bytes that the collector wrote. (Published: 1.5 TB of 2 TB, overwritten with "
           "3.5 TB; at another distribution of writes.)",
     quick=space.parameters(space.QUICK, 8, SERIES, filled=63, overwritten=2.3),
+    night=space.parameters(space.NIGHT, 300, SERIES, filled=63, overwritten=2.3),
     full=space.parameters(space.FULL, 1200, SERIES, filled=63, overwritten=2.3),
     variants=each_series,
     run=run,
@@ -76,6 +77,7 @@ SCHEMES = Experiment(
     setup=space.SCALE + "fillseq of keys and values of {filled} % of the device, then overwrite with {overwritten} "
           "times what the device holds: nine tenths of it are alive then. All with the policy isozone.",
     quick=space.parameters(space.QUICK, 6, [*OTHERS, "gc=isozone"], filled=74, overwritten=0.7),
+    night=space.parameters(space.NIGHT, 300, [*OTHERS, "gc=isozone"], filled=74, overwritten=2.3),
     full=space.parameters(space.FULL, 1200, [*OTHERS, "gc=isozone"], filled=74, overwritten=2.3),
     variants=each_series,
     run=run,

@@ -69,6 +69,7 @@ EXPERIMENT = Experiment(
           "the last one fits. The collector of ZenFS looks every 10 s, about as long as a small run takes, and no "
           "writer waits for it; so the placement of ZenFS is shown with a collector that is waited for.",
     quick=space.parameters(space.QUICK, 6, SERIES, least_m=4, most_m=8, step_m=1),
+    night=space.parameters(space.NIGHT, 225, SERIES, least_m=2, most_m=10.5, step_m=0.25),
     full=space.parameters(space.FULL, 900, SERIES, least_m=2, most_m=10.5, step_m=0.25),
     variants=each_series,
     run=run,

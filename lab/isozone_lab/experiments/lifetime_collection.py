@@ -52,6 +52,7 @@ SETUP = space.SCALE + "fillseq, then overwrite of as many keys; key ranges of {r
 COMMON: dict[str, Any] = {
     "source": f"{space.LIFETIME}, Fig. 15, 16 and 18", "variants": variants, "run": run,
     "quick": space.parameters(space.QUICK, 2, SERIES, ranges=[4, 6, 7]),
+    "night": space.parameters(space.NIGHT, 38, SERIES, ranges=[4, 5, 6, 7, 8]),
     "full": space.parameters(space.FULL, 150, SERIES, ranges=[4, 5, 6, 7, 8])}
 LEAST, FULLER, MOST = 4, 6, 7  # ranges that every mode has
 NOISE = 0.03  # by which equal runs differ; less is no gain

@@ -24,6 +24,7 @@ FIRST_LEVEL_BYTES = 256 * MIB    # RocksDB's default
 CHECKPOINT_AFTER_KIB = 32 * KIB  # Isozone's default
 DEBT_KIB = 256 * KIB             # of compaction, from which on writers are slowed; at twice as much they stop
 QUICK = {"zones": 256, "zone_kib": 512}
+NIGHT = {"zones": 512, "zone_kib": 4 * KIB}
 FULL = {"zones": 512, "zone_kib": 16 * KIB}
 SCALE = "Profile lifetime-paper, timing off: {zones} zones of {zone_kib:,} KiB, 1/{scale} of the published 8 GiB; " \
         "levels are as many times smaller, and so are key ranges, which are told as of the published device. Tables " \
@@ -34,7 +35,7 @@ SCALE = "Profile lifetime-paper, timing off: {zones} zones of {zone_kib:,} KiB, 
 
 
 def parameters(device: Parameters, expected_s: float, series: Sequence[str], **others: Any) -> Parameters:
-    """Of an experiment on the device QUICK or FULL."""
+    """Of an experiment on the device QUICK, NIGHT or FULL."""
     scale = DEVICE_BYTES // device_bytes(device)
     return {**device, "scale": scale, "debt_kib": DEBT_KIB // scale, "expected_s": expected_s,
             "data_bytes": device_bytes(device) // 3, "series": series, **others}
