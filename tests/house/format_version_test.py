@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Holds docs/format.md and the comments of the format's header against the version that the code writes."""
+"""Holds docs/format.md, the newest section of CHANGELOG.md and the comments of the format's header against the version
+that the code writes."""
 
 import re
 import unittest
@@ -27,6 +28,10 @@ class FormatVersion(unittest.TestCase):
             with self.subTest(document=document):
                 self.assertGreaterEqual(len(stated), least)
                 self.assertEqual({written}, set(stated))
+
+    def test_the_newest_section_of_the_changelog_says_it(self):
+        newest = house.read("CHANGELOG.md").split("\n## [")[1]
+        self.assertEqual([CONSTANT.search(house.read(header())).group(1)], STATED.findall(newest))
 
     def test_a_stated_version_is_found(self):
         self.assertEqual(["6", "6"], STATED.findall("# Title: format version 6\n| 12 | 4 | format version: 6 |"))
