@@ -16,6 +16,7 @@
 #include "base/random.h"
 #include "device/emulated/emulated_device.h"
 #include "fs/file_system.h"
+#include "fs/mount/format_device.h"
 
 namespace isozone {
 namespace {

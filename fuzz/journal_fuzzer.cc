@@ -2,8 +2,8 @@
 
 #include <cstdlib>
 
-#include "fs/journal.h"
-#include "fs/metadata_codec.h"
+#include "fs/metadata/metadata_codec.h"
+#include "fs/metadata/recovery.h"
 #include "journal_input.h"
 
 namespace isozone {

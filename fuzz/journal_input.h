@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "fs/batch_stream.h"
-#include "fs/frozen_device.h"
-#include "fs/superblock.h"
+#include "fs/metadata/batch_stream.h"
+#include "fs/metadata/superblock.h"
+#include "testing/frozen_device.h"
 
 namespace isozone {
 

@@ -8,9 +8,9 @@
 
 #include "device/emulated/emulated_device.h"
 #include "fs/file_system.h"
-#include "fs/journal.h"
-#include "fs/metadata_codec.h"
-#include "fs/recovery.h"
+#include "fs/metadata/metadata_codec.h"
+#include "fs/metadata/recovery.h"
+#include "fs/mount/format_device.h"
 #include "journal_input.h"
 
 namespace isozone {

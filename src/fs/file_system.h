@@ -1,5 +1,5 @@
 // The file system on a zoned device: names, files, durability. This is the public face of layer fs; the RocksDB
-// adapter, the command line and the tests use nothing else of it but fsck.h and format_device.h.
+// adapter, the command line and the tests use little else of it than what fs/mount has.
 //
 // Durability. Nothing is durable before Sync: FileWriter::Sync makes the file's data, size and name durable (the
 // creation of its name included), FileSystem::SyncMetadata every namespace change made before. Metadata changes become
@@ -134,17 +134,6 @@ class FileReader {
   virtual uint64_t inode() const = 0;
 };
 
-struct FormatOptions {
-  std::string label;             // up to 63 bytes, for people
-  bool force = false;            // overwrite a device that carries a file system already
-  uint32_t metadata_copies = 2;  // of the metadata, 1 or 2: with two a zone that is lost takes nothing else with it
-};
-
-// Writes an empty file system: all zones are reset. kAlreadyExists if the device carries one, Isozone's or another's
-// (ZenFS is recognised), and `force` is not set; kInvalidArgument if the device has too few zones or active zones,
-// saying how many are needed and for what.
-Status FormatDevice(ZonedDevice& device, const FormatOptions& options);
-
 struct MountOptions {
   bool read_only = false;
   std::string policy = "isozone";      // placement policy, by name
@@ -223,7 +212,7 @@ struct FileSystemStats {
       reset_written_percent;         // of the capacity of each zone that was reset: what had been written of it
   Histogram::Snapshot pace_wait_ns;  // of users' writes for what makes space, where space is short
   uint64_t mixed_classes = 0;        // times that data had to go to a zone of data with another lifetime or level
-  // From when the last name of a file goes to when a zone that it lay in is reset, by Lifetime (fs/deletion_delays.h).
+  // From when the last name of a file goes to when a zone that it lay in is reset, by Lifetime (deletion_delays.h).
   std::array<Histogram::Snapshot, kLifetimeCount> deletion_delays_ns;
   GcStats gc;
   DeviceCounters device;

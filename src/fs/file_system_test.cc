@@ -6,11 +6,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fs/free_zones.h"
-#include "fs/journal.h"
-#include "fs/metadata_io.h"
-#include "fs/mount.h"
-#include "fs/test_volume.h"
+#include "fs/metadata/metadata_io.h"
+#include "fs/metadata/recovery.h"
+#include "fs/mount/format_device.h"
+#include "fs/mount/free_zones.h"
+#include "fs/mount/mount_table.h"
+#include "testing/test_volume.h"
 
 namespace isozone {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "fs/test_volume.h"
+#include "testing/test_volume.h"
 
 namespace isozone {
 namespace {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "fs/test_volume.h"
+#include "testing/test_volume.h"
 
 namespace isozone {
 namespace {

@@ -1,5 +1,5 @@
-// GcStore: what the collector needs of a file system. The file system implements it (fs/collected_files.h); a test may,
-// in memory. So the collector knows nothing of names, journals and leases.
+// GcStore: what the collector needs of a file system. The file system implements it (fs/file/collected_files.h); a
+// test may, in memory. So the collector knows nothing of names, journals and leases.
 //
 // Thread safety: any thread; the collector calls from one at a time.
 #pragma once

@@ -18,6 +18,7 @@
 #include "base/mutex.h"
 #include "base/uri.h"
 #include "device/open_device.h"
+#include "fs/mount/format_device.h"
 #include "rocksdb/zoned_file_system.h"
 
 namespace isozone {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/crc32c.h"
-#include "fs/mount.h"
+#include "fs/mount/mount_table.h"
 #include "rocksdb/stats_json.h"
 
 namespace isozone {

@@ -9,9 +9,9 @@
 // A file holds one zone at a time, and returns to this ladder when the zone is full.
 //
 // Where this differs from ZenFS, it is in the baseline's favour:
-//   * resets and finishes are done in the background (fs/zone_pool.h): where ZenFS finishes a zone first, the data goes
-//     to the longest-lived idle zone that has room, and the finish makes way for the next; only where no zone has room
-//     is there a wait. Logs have zones of their own, out of a reserve;
+//   * resets and finishes are done in the background (fs/space/zone_pool.h): where ZenFS finishes a zone first, the
+//     data goes to the longest-lived idle zone that has room, and the finish makes way for the next; only where no zone
+//     has room is there a wait. Logs have zones of their own, out of a reserve;
 //   * among equally good zones the fullest with enough room is taken, where ZenFS takes the last in the device;
 //   * where no zone is empty, any zone with room is used before the file system reports that it is full.
 // What its collector does: ZenfsGc in gc_scheme.cc.

@@ -9,8 +9,10 @@
 
 #include "crash/mounted.h"
 #include "crash/session.h"
-#include "fs/journal.h"
-#include "fs/superblock.h"
+#include "fs/metadata/recovery.h"
+#include "fs/metadata/superblock.h"
+#include "fs/mount/format_device.h"
+#include "fs/space/zone_reserves.h"
 
 namespace isozone::crash {
 namespace {

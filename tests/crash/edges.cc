@@ -8,7 +8,8 @@
 
 #include "crash/filler.h"
 #include "crash/mounted.h"
-#include "fs/fsck.h"
+#include "fs/mount/format_device.h"
+#include "fs/mount/fsck.h"
 #include "zone/gc_scheme.h"
 #include "zone/placement_policy.h"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "fs/fsck.h"
+#include "fs/mount/fsck.h"
 
 namespace isozone::crash {
 

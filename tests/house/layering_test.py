@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Holds every #include in src/ against the order of layers in docs: a layer includes only itself and those below."""
+"""Holds every #include in src/ against the order of the rooms: code in a room includes only that room and those below.
+A room is a layer of docs/architecture.md, or one of the folders in a layer that has an order inside."""
 
 import re
 import unittest
@@ -7,37 +8,61 @@ import unittest
 import house
 
 # From the lowest; names in one row do not know each other.
-ORDER = [("base",), ("nand",), ("device",), ("izg",), ("zone", "io"), ("gc",), ("fs",), ("lsm",), ("sim", "rocksdb")]
-RANK = {layer: rank for rank, row in enumerate(ORDER) for layer in row}
-# Decisions and models that the simulator drives in virtual time: no threads, no clock, no I/O.
-PURE = ("nand", "zone", "lsm")
+ORDER = [("base",), ("nand",), ("device",), ("izg",), ("zone", "io"), ("gc",),
+         ("fs",), ("fs/space",), ("fs/metadata",), ("fs/file",), ("fs/mount",),
+         ("rocksdb",), ("testing",)]
+RANK = {room: rank for rank, row in enumerate(ORDER) for room in row}
+# Layers of which every folder has its place in the order.
+DIVIDED = {room.split("/")[0] for room in RANK if "/" in room}
+# Decisions and models in virtual time: no threads, no clock, no I/O.
+PURE = ("nand", "zone")
 IMPURE_HEADER = re.compile(r"<(thread|condition_variable|future|mutex|shared_mutex|sys/.*|unistd\.h|fcntl\.h)>"
                            r"|\"base/(mutex|clock)\.h\"")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"][^>"]+[>"])', re.MULTILINE)
 ROCKSDB_USERS = re.compile(r"^(src/rocksdb|tests|bench|lab|examples)/")
+# What tests share is for tests only. The tests of a layer may use all of it, whatever the order inside.
+TESTS = re.compile(r"^(src/testing|tests|fuzz)/|_test\.cc$|_test_util\.h$")
+
+
+def room_of(path):
+    """The room of a path below src/; None if it has no place in the order."""
+    folder = path.rpartition("/")[0]
+    if folder in RANK:
+        return folder
+    layer = folder.split("/")[0]
+    return layer if layer in RANK and layer not in DIVIDED else None
+
+
+def may_include(room, target, is_test):
+    if is_test and (target == "testing" or room.split("/")[0] == target.split("/")[0]):
+        return True
+    return target == room or RANK[target] < RANK[room]
 
 
 def violations(path, text):
     """What is wrong with the includes of the file `path` (relative to the repository) that contains `text`."""
     found = []
-    parts = path.split("/")
-    layer = parts[1] if parts[0] == "src" and len(parts) > 2 else None
-    if layer is not None and layer not in RANK:
-        return [f"{path}: layer {layer} has no place in the order"]
+    is_test = TESTS.search(path) is not None
+    in_src = path.startswith("src/") and path.count("/") > 1
+    room = room_of(path.removeprefix("src/")) if in_src else None
+    if in_src and room is None:
+        return [f"{path}: {path.rpartition('/')[0]} has no place in the order"]
     for included in INCLUDE.findall(text):
         name = included[1:-1]
-        if name.startswith("rocksdb/") and included[0] == "<" and not ROCKSDB_USERS.match(path):
+        own = included[0] == '"'
+        if name.startswith("rocksdb/") and not own and not ROCKSDB_USERS.match(path):
             found.append(f"{path}: only src/rocksdb may include {included}")
-        if layer is None:
+        target = room_of(name) if own else None
+        if target == "testing" and not is_test:
+            found.append(f"{path}: only tests may include {included}")
+        if room is None:
             continue
-        target = name.split("/")[0]
-        if included[0] == '"' and "/" not in name:
+        if own and "/" not in name:
             found.append(f"{path}: include {included} by its path from src/")
-        if included[0] == '"' and target in RANK and target != layer and RANK[target] >= RANK[layer]:
-            found.append(f"{path}: layer {layer} must not include {included}")
-        is_test = path.endswith("_test.cc")
-        if layer in PURE and not is_test and IMPURE_HEADER.fullmatch(included):
-            found.append(f"{path}: layer {layer} is pure and must not include {included}")
+        if target is not None and not may_include(room, target, is_test):
+            found.append(f"{path}: {room} must not include {included}")
+        if room in PURE and not path.endswith("_test.cc") and IMPURE_HEADER.fullmatch(included):
+            found.append(f"{path}: {room} is pure and must not include {included}")
     return found
 
 
@@ -48,25 +73,47 @@ class Layering(unittest.TestCase):
         found = [line for path in sources for line in violations(path, house.read(path))]
         self.assertEqual([], found, "\n" + "\n".join(found))
 
+    def test_every_room_exists(self):
+        folders = {path.removeprefix("src/").rpartition("/")[0] for path in house.our_files()
+                   if path.startswith("src/") and path.endswith(".h")}
+        self.assertEqual(set(), set(RANK) - folders)
+
     def test_violations_are_found(self):
         cases = {
             ("src/base/a.h", '#include "device/zoned_device.h"'): "base must not include",
             ("src/zone/a.cc", '#include "io/io_class.h"'): "zone must not include",
-            ("src/fs/a.cc", '#  include "rocksdb/adapter.h"'): "fs must not include",
+            ("src/fs/mount/a.cc", '#  include "rocksdb/adapter.h"'): "fs/mount must not include",
             ("src/fs/a.cc", "#include <rocksdb/env.h>"): "only src/rocksdb",
             ("tools/isozone/a.cc", "#include <rocksdb/env.h>"): "only src/rocksdb",
             ("src/fs/a.cc", '#include "journal.h"'): "by its path",
             ("src/nand/a.h", "#include <thread>"): "is pure",
             ("src/attic/a.h", ""): "no place",
+            # The order inside of a layer.
+            ("src/fs/a.h", '#include "fs/space/zone_pool.h"'): "fs must not include",
+            ("src/fs/space/a.cc", '#include "fs/metadata/superblock.h"'): "fs/space must not include",
+            ("src/fs/metadata/a.h", '#include "fs/file/log_frame.h"'): "fs/metadata must not include",
+            ("src/fs/file/a.cc", '#include "fs/mount/fsck.h"'): "fs/file must not include",
+            ("src/gc/a.cc", '#include "fs/space/zone_pool.h"'): "gc must not include",
+            ("src/gc/a_test.cc", '#include "fs/space/zone_pool.h"'): "gc must not include",
+            ("src/fs/attic/a.h", ""): "no place",
+            # What tests share.
+            ("src/fs/file/b.cc", '#include "testing/test_volume.h"'): "only tests",
+            ("tools/isozone/b.cc", '#include "testing/test_volume.h"'): "only tests",
         }
         for (path, text), complaint in cases.items():
             with self.subTest(path=path, text=text):
                 self.assertIn(complaint, "".join(violations(path, text)))
 
     def test_allowed_includes_pass(self):
-        text = '#include "base/status.h"\n#include "fs/journal.h"\n#include <thread>\n// #include <rocksdb/db.h>\n'
-        self.assertEqual([], violations("src/fs/journal.cc", text))
+        text = ('#include "base/status.h"\n#include "fs/file_system.h"\n#include "fs/space/zone_pool.h"\n'
+                '#include <thread>\n// #include <rocksdb/db.h>\n')
+        self.assertEqual([], violations("src/fs/metadata/journal.cc", text))
+        self.assertEqual([], violations("src/device/emulated/a.h", '#include "nand/flash.h"\n'))
         self.assertEqual([], violations("src/rocksdb/a.cc", "#include <rocksdb/env.h>\n"))
+        text = '#include "fs/mount/fsck.h"\n#include "testing/test_volume.h"\n'
+        self.assertEqual([], violations("src/fs/metadata/journal_test.cc", text))
+        self.assertEqual([], violations("src/fs/metadata/journal_test_util.h", text))
+        self.assertEqual([], violations("tests/model/volume.cc", text))
 
 
 if __name__ == "__main__":

@@ -8,8 +8,9 @@
 
 #include "base/aligned_buffer.h"
 #include "device/emulated/image_file.h"
-#include "fs/fsck.h"
-#include "fs/journal.h"
+#include "fs/metadata/recovery.h"
+#include "fs/mount/format_device.h"
+#include "fs/mount/fsck.h"
 
 namespace isozone::model {
 namespace {

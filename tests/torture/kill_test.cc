@@ -13,7 +13,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "fs/fsck.h"
+#include "fs/mount/format_device.h"
+#include "fs/mount/fsck.h"
 #include "model/client.h"
 #include "model/fine.h"
 #include "model/volume.h"

@@ -1,4 +1,4 @@
-#include "fs/fsck.h"
+#include "fs/mount/fsck.h"
 
 #include <algorithm>
 #include <memory>

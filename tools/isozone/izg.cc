@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "fs/free_zones.h"
-#include "fs/superblock.h"
+#include "fs/metadata/superblock.h"
+#include "fs/mount/free_zones.h"
 #include "isozone/command.h"
 #include "isozone/group_map.h"
 #include "isozone/progress.h"

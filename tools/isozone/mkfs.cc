@@ -3,7 +3,8 @@
 #include <utility>
 
 #include "fs/file_system.h"
-#include "fs/zone_reserves.h"
+#include "fs/mount/format_device.h"
+#include "fs/space/zone_reserves.h"
 #include "isozone/command.h"
 #include "isozone/report.h"
 #include "isozone/session.h"

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "fs/free_zones.h"
+#include "fs/mount/free_zones.h"
 #include "isozone/gc_io.h"
 
 namespace isozone::cli {

@@ -1,0 +1,170 @@
+#include "fs/file/collected_files.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/log.h"
+#include "fs/file/pending_extents.h"
+#include "fs/file/survivor_writer.h"
+
+namespace isozone {
+bool CollectedFiles::Gains(GcCandidate& candidate) const {
+  candidate.valid = std::max(candidate.valid, core_.state.BlocksIn(candidate.zone));
+  return candidate.valid < candidate.written;
+}
+
+std::vector<GcCandidate> CollectedFiles::Candidates() const {
+  std::vector<GcCandidate> candidates = core_.pool->GcCandidates();
+  const MutexLock lock(core_.namespace_mutex);
+  std::erase_if(candidates, [this](GcCandidate& c) ISOZONE_REQUIRES(core_.namespace_mutex) { return !Gains(c); });
+  return candidates;
+}
+
+std::optional<GcCandidate> CollectedFiles::Hold(ZoneId zone) {
+  auto held = core_.pool->BeginCollection(zone);
+  if (!held) return held;
+  {
+    const MutexLock lock(core_.namespace_mutex);
+    if (Gains(*held)) return held;
+  }
+  core_.pool->EndCollection(zone);
+  return std::nullopt;
+}
+
+std::vector<GcRun> CollectedFiles::RunsIn(ZoneId zone) {
+  std::vector<GcRun> runs = KnownRunsIn(zone);
+  if (!runs.empty()) return runs;
+  const Status published = PendingExtents::PublishZone(core_, zone);
+  if (!published.ok()) {
+    Log().warn("zone {} cannot be collected: {}", zone.value(), published.message());
+    return {};
+  }
+  return KnownRunsIn(zone);
+}
+
+std::vector<GcRun> CollectedFiles::KnownRunsIn(ZoneId zone) const {
+  std::vector<GcRun> runs;
+  uint64_t known = 0;
+  const MutexLock lock(core_.namespace_mutex);
+  for (const auto& [id, extent] : core_.state.ExtentsIn(zone)) {
+    const Inode& inode = *core_.state.Find(id);
+    const bool table = inode.kind == FileKind::kData;
+    runs.push_back({id.value(), extent.device_offset, extent.length, {inode.lifetime, inode.level}, table});
+    known += extent.length;
+  }
+  if (known != core_.pool->Live(zone)) return {};
+  std::sort(runs.begin(), runs.end(), [](const GcRun& a, const GcRun& b) { return a.from < b.from; });
+  return runs;
+}
+
+std::unique_ptr<GcWriter> CollectedFiles::MakeWriter(bool confined) {
+  return std::make_unique<SurvivorWriter>(core_, confined);
+}
+
+Result<GcStore::Outcome> CollectedFiles::Commit(std::span<const GcMove> moves) {
+  Outcome outcome;
+  if (moves.empty()) return outcome;
+  Status status = core_.engine.Flush(IoClass::kGc);
+  std::map<InodeId, std::vector<GcMove>> by_file;
+  for (const GcMove& move : moves) by_file[InodeId(move.file)].push_back(move);
+  for (auto& [id, of_file] : by_file) std::ranges::sort(of_file, {}, &GcMove::from);
+
+  const MutexLock lock(core_.namespace_mutex);
+  std::vector<MetadataOp> ops;
+  std::map<InodeId, Accepted> accepted;
+  for (const auto& [id, of_file] : by_file) {
+    Accepted& of_it = accepted[id] = StillThere(id, of_file);
+    if (!of_it.moves.empty()) ops.emplace_back(MoveExtents{id, of_it.moves});
+  }
+  if (ZoneHeats heats = NewHeats(accepted); !heats.empty()) ops.emplace_back(SetZoneHeats{std::move(heats)});
+  if (status.ok() && !ops.empty()) status = core_.Commit(ops).status();
+  if (!status.ok()) {
+    GiveUp(moves);
+    return status;
+  }
+  for (const auto& [id, of_file] : by_file) {
+    const Accepted& of_it = accepted[id];
+    const uint64_t dropped = Drop(of_file, of_it.moves);
+    outcome.dropped += dropped;
+    if (core_.FindOpen(id) != nullptr) outcome.kept += dropped;
+    if (of_it.moves.empty()) continue;
+    Release(id, of_it);
+    for (const ExtentMove& move : of_it.moves) outcome.moved += move.length;
+  }
+  return outcome;
+}
+
+ZoneHeats CollectedFiles::NewHeats(const std::map<InodeId, Accepted>& accepted) const {
+  ZoneHeats heats;
+  for (const auto& [id, of_file] : accepted) {
+    for (const ExtentMove& move : of_file.moves) {
+      const ZoneId zone = core_.geometry().ZoneOf(move.to);
+      if (heats.contains(zone)) continue;
+      const ZoneHeat heat = core_.pool->Heat(zone);
+      if (heat != core_.state.HeatOf(zone)) heats.emplace(zone, heat);
+    }
+  }
+  return heats;
+}
+
+uint64_t CollectedFiles::Drop(std::span<const GcMove> moves, std::span<const ExtentMove> accepted) {
+  std::map<ZoneId, uint64_t> bytes;
+  for (const GcMove& move : moves) bytes[core_.geometry().ZoneOf(move.to)] += move.length;
+  for (const ExtentMove& move : accepted) bytes[core_.geometry().ZoneOf(move.to)] -= move.length;
+  uint64_t dropped = 0;
+  for (const auto& [zone, in_zone] : bytes) {
+    if (in_zone > 0) core_.pool->RemoveLive(zone, in_zone);
+    dropped += in_zone;
+  }
+  return dropped;
+}
+
+CollectedFiles::Accepted CollectedFiles::StillThere(InodeId id, std::span<const GcMove> moves) const {
+  Accepted accepted;
+  if (core_.state.Find(id) == nullptr) return accepted;
+  std::optional<ZoneId> zone;
+  std::vector<FileExtent> extents;  // of the file in `zone`, by place
+  for (const GcMove& move : moves) {
+    if (zone != core_.geometry().ZoneOf(move.from)) {
+      zone = core_.geometry().ZoneOf(move.from);
+      extents = core_.state.ExtentsIn(*zone, id);
+      SortByPlace(extents);
+    }
+    auto extent = std::ranges::upper_bound(extents, move.from, {}, &FileExtent::device_offset);
+    if (extent != extents.begin()) --extent;
+    for (; extent != extents.end(); ++extent) {
+      const uint64_t begin = std::max(move.from, extent->device_offset).value();
+      const uint64_t end = std::min(move.from.value() + move.length, extent->device_offset.value() + extent->length);
+      if (extent->device_offset.value() >= move.from.value() + move.length) break;
+      if (begin >= end) continue;
+      const DeviceOffset to(move.to.value() + (begin - move.from.value()));
+      accepted.moves.push_back({DeviceOffset(begin), to, end - begin});
+      accepted.placed.push_back({extent->file_offset + (begin - extent->device_offset.value()), to, end - begin});
+    }
+  }
+  std::ranges::sort(accepted.placed, {}, &FileExtent::file_offset);
+  return accepted;
+}
+
+void CollectedFiles::Release(InodeId id, const Accepted& accepted) {
+  std::vector<std::pair<ZoneId, uint64_t>> space;
+  for (const ExtentMove& move : accepted.moves) {
+    space.emplace_back(core_.geometry().ZoneOf(move.from), move.length);
+  }
+  auto release = [pool = core_.pool.get(), space = std::move(space)] {
+    for (const auto& [zone, bytes] : space) pool->RemoveLive(zone, bytes);
+  };
+  if (const auto file = core_.FindOpen(id)) {
+    file->Move(accepted.placed, std::move(release));
+  } else {
+    release();
+  }
+}
+
+void CollectedFiles::GiveUp(std::span<const GcMove> moves) {
+  for (const GcMove& move : moves) core_.pool->RemoveLive(core_.geometry().ZoneOf(move.to), move.length);
+}
+
+}  // namespace isozone

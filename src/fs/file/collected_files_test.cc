@@ -1,0 +1,766 @@
+// Collecting under a file system: whatever is done to files meanwhile, each keeps its bytes.
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "device/passing_device.h"
+#include "fs/file/collected_files_test_util.h"
+#include "fs/file/zone_stream.h"
+
+namespace isozone {
+namespace {
+
+TEST_F(GcTest, FilesKeepTheirBytesAndSpaceComesBack) {
+  Mount();
+  MakeGarbage();
+  const SpaceInfo before = fs().Space();
+  const GcPlan plan = fs().PlanGarbageCollection(/*all=*/true);
+  const CopyStats done = Collect();
+  ISOZONE_ASSERT_OK(fs().Settle());
+  // Survivors may go to what was a victim in the plan.
+  EXPECT_LE(done.zones, plan.victims.size());
+  EXPECT_GE(done.zones + 1, plan.victims.size());
+  EXPECT_LE(done.bytes_copied, plan.copied());
+  EXPECT_GT(done.bytes_copied, 0u);
+  EXPECT_EQ(done.read_errors + done.mismatches + done.failed_zones, 0u);
+  const SpaceInfo after = fs().Space();
+  EXPECT_EQ(after.live, before.live);
+  EXPECT_LT(after.dead, before.dead / 10);
+  EXPECT_GT(after.free, before.free);
+  EXPECT_GT(after.empty_zones, before.empty_zones);
+  ExpectAll();
+  EXPECT_EQ(fs().Stats().gc.copies.bytes_copied, done.bytes_copied);
+  ISOZONE_ASSERT_OK(volume_.Remount(WithGc("none")));
+  EXPECT_EQ(fs().Space().live, before.live);
+  ExpectAll();
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+// What the last block of a file has left is written, and not alive, but no copy is without it.
+TEST_F(GcTest, PaddingIsNotToBeGained) {
+  Mount();
+  for (int i = 0; i < 400; ++i) ISOZONE_ASSERT_OK(Write("/f" + std::to_string(i), 5'000));
+  ISOZONE_ASSERT_OK(fs().SyncMetadata());
+  EXPECT_GT(fs().Space().dead, 400 * 3'000U);
+  EXPECT_TRUE(fs().PlanGarbageCollection(/*all=*/true).victims.empty());
+  EXPECT_EQ(Collect().bytes_read, 0u);
+  // Two blocks, of which a third of the bytes are padding, are to be had; the rest of the zone takes what it takes.
+  const std::set<uint32_t> zones = ZonesOf("/f7");
+  Remove("/f7");
+  ISOZONE_ASSERT_OK(fs().SyncMetadata());
+  const GcPlan plan = fs().PlanGarbageCollection(/*all=*/true);
+  ASSERT_EQ(plan.victims.size(), 1u);
+  EXPECT_EQ(plan.victims[0].zone.value(), *zones.begin());
+  const uint64_t freed = 2 * volume_.device().geometry().block_size;
+  EXPECT_EQ(plan.reclaimed(), freed);
+  EXPECT_EQ(plan.copied(), plan.victims[0].written - freed);
+  EXPECT_EQ(Collect().bytes_reclaimed, freed);
+  ExpectAll();
+}
+
+TEST_F(GcTest, APowerCutAfterwardsTakesNothing) {
+  Mount();
+  MakeGarbage();
+  Collect();
+  ISOZONE_ASSERT_OK(fs().Settle());
+  ISOZONE_ASSERT_OK(volume_.CutAndRemount());
+  ExpectAll();
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+// Else survivors would mix with new data after each mount, and be copied for ever.
+TEST_F(GcTest, AMountKnowsWhereSurvivorsAre) {
+  Mount("lsm-zgc");
+  MakeGarbage();
+  Collect();
+  for (int i = 1; i < 16; i += 4) {
+    const std::string name = std::to_string(i);
+    ISOZONE_ASSERT_OK(fs().Rename("/f" + name, "/g" + name));
+    files_["/g" + name] = files_.extract("/f" + name).mapped();
+  }
+  MakeGarbage();
+  Collect();  // what is left of the first files survives again, the others once
+  const auto heats = [this] {
+    std::map<uint32_t, ZoneHeat> heats;
+    for (const ZoneView& zone : fs().Zones()) {
+      if (zone.live > 0 && zone.heat != kNewDataHeat) heats[zone.device.zone.value()] = zone.heat;
+    }
+    return heats;
+  };
+  ISOZONE_ASSERT_OK(fs().SyncMetadata());
+  const auto before = heats();
+  std::set<ZoneHeat> kinds;
+  for (const auto& [zone, heat] : before) kinds.insert(heat);
+  ASSERT_GE(kinds.size(), 2u) << before.size() << " zones of survivors";
+
+  // From the journal, then from a checkpoint.
+  ISOZONE_ASSERT_OK(volume_.CutAndRemount(WithGc("lsm-zgc")));
+  EXPECT_EQ(heats(), before);
+  const uint64_t checkpoints = fs().Stats().checkpoints;
+  for (int i = 0; fs().Stats().checkpoints == checkpoints; ++i) {
+    ISOZONE_ASSERT_OK(Write("/small", 1));
+    ASSERT_LT(i, 100'000);
+  }
+  ISOZONE_ASSERT_OK(volume_.Remount(WithGc("lsm-zgc")));
+  EXPECT_EQ(heats(), before);
+  ExpectAll();
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+TEST_F(GcTest, EverySchemeKeepsEveryByte) {
+  for (const char* scheme : {"none", "zenfs", "full", "zenfs+", "lifetime", "lsm-zgc", "isozone"}) {
+    SCOPED_TRACE(scheme);
+    if (files_.empty()) Mount();
+    ISOZONE_ASSERT_OK(volume_.Remount(WithGc(scheme)));
+    for (int i = 0; i < 24; ++i) {
+      const DataClass data(static_cast<Lifetime>(random_.Below(kLifetimeCount)), static_cast<int8_t>(random_.Below(3)));
+      ISOZONE_ASSERT_OK(Write("/f" + std::to_string(i), random_.Between(1, 400'000), data));
+    }
+    const CopyStats done = Collect();
+    EXPECT_EQ(done.mismatches + done.read_errors, 0u);
+    ExpectAll();
+  }
+  EXPECT_GT(fs().Stats().gc.copies.bytes_copied, 0u);
+}
+
+TEST_F(GcTest, ReadersSeeTheSameBytesWhileTheyAreMoved) {
+  Mount();
+  std::atomic<bool> stop = false;
+  std::atomic<uint64_t> reads = 0;
+  ISOZONE_ASSERT_OK(Write("/read", 500'000));
+  const std::string wanted = files_["/read"];
+  const auto reader = fs().OpenForRead("/read").value();
+  std::thread thread([&] {
+    Random random(TestSeed());
+    std::string buffer(100'000, '\0');
+    while (!stop) {
+      const uint64_t offset = random.Below(wanted.size());
+      const auto n = reader->Read(offset, std::as_writable_bytes(std::span(buffer)), IoClass::kUserRead);
+      ASSERT_TRUE(n.ok()) << n.status().ToString();
+      ASSERT_EQ(*n, std::min<uint64_t>(buffer.size(), wanted.size() - offset));
+      ASSERT_TRUE(buffer.compare(0, *n, wanted, offset, *n) == 0) << offset;
+      ++reads;
+    }
+  });
+  uint64_t moves = 0;
+  for (int round = 0; round < 30; ++round) {
+    const auto before = ZonesOf("/read");
+    ISOZONE_EXPECT_OK(Write("/garbage", 300'000));
+    Remove("/garbage");
+    Collect();
+    ISOZONE_EXPECT_OK(fs().Settle());  // where it was is reset
+    moves += ZonesOf("/read") == before ? 0 : 1;
+    for (const uint64_t seen = reads; reads == seen && !testing::Test::HasFailure();) std::this_thread::yield();
+  }
+  stop = true;
+  thread.join();
+  EXPECT_GT(moves, 3u);
+}
+
+TEST_F(GcTest, WhatIsBeingWrittenKeepsItsBytes) {
+  Mount();
+  auto writer = fs().Create("/open", {}).value();
+  const std::string content = RandomBytes(random_, 300'000);
+  ISOZONE_ASSERT_OK(writer->Append(Bytes(content)));
+  ISOZONE_ASSERT_OK(writer->WriteOut());  // on the device, and not in the journal
+  MakeGarbage();
+  Collect();
+  ExpectFiles([&] {
+    auto files = files_;
+    files["/open"] = content;
+    return files;
+  }());
+  ISOZONE_ASSERT_OK(writer->Append(Bytes("more")));
+  ISOZONE_ASSERT_OK(writer->Sync());
+  Collect();
+  ISOZONE_ASSERT_OK(writer->Append(Bytes(", and more")));
+  ISOZONE_ASSERT_OK(writer->Close());
+  writer.reset();
+  files_["/open"] = content + "more, and more";
+  Collect();
+  ExpectAll();
+  ISOZONE_ASSERT_OK(volume_.Remount(WithGc("none")));
+  ExpectAll();
+}
+
+TEST_F(GcTest, ARemovedFileStaysReadableWhileItIsOpen) {
+  Mount();
+  MakeGarbage();
+  const std::string content = files_["/f1"];
+  auto reader = fs().OpenForRead("/f1").value();
+  Remove("/f1");
+  Collect();
+  ISOZONE_ASSERT_OK(fs().Settle());
+  std::string got(content.size(), '\0');
+  EXPECT_EQ(reader->Read(0, std::as_writable_bytes(std::span(got)), IoClass::kUserRead).value(), content.size());
+  EXPECT_TRUE(got == content);
+  reader.reset();
+  Collect();
+  ISOZONE_ASSERT_OK(fs().Settle());
+  EXPECT_LT(fs().Space().dead, 100'000u);
+  ExpectAll();
+}
+
+TEST_F(GcTest, AReadOnlyMountFollowsWhatIsMoved) {
+  Mount();
+  MakeGarbage();
+  MountOptions read_only;
+  read_only.read_only = true;
+  const auto follower = FileSystem::Mount(volume_.OpenDevice(OpenMode::kReadOnly), read_only).value();
+  std::map<std::string, std::unique_ptr<FileReader>> readers;
+  for (const auto& [path, content] : files_) readers[path] = follower->OpenForRead(path).value();
+  for (int round = 0; round < 3; ++round) {
+    Collect();
+    ISOZONE_ASSERT_OK(fs().Settle());
+    // Something else is now where the files were.
+    for (int i = 0; i < 8; ++i) ISOZONE_ASSERT_OK(Write("/new" + std::to_string(i), 300'000));
+    for (auto& [path, reader] : readers) {
+      const std::string& content = files_[path];
+      std::string got(content.size(), '\0');
+      const auto n = reader->Read(0, std::as_writable_bytes(std::span(got)), IoClass::kUserRead);
+      ASSERT_TRUE(n.ok()) << path << ": " << n.status().ToString();
+      EXPECT_TRUE(*n == content.size() && got == content) << path;
+    }
+    for (int i = 0; i < 8; i += 2) Remove("/new" + std::to_string(i));
+  }
+  EXPECT_TRUE(follower->CollectGarbage(100, {}).status().Is(StatusCode::kReadOnly));
+  EXPECT_TRUE(follower->SetGc({}).Is(StatusCode::kReadOnly));
+}
+
+TEST_F(GcTest, AReadErrorLeavesTheFileAndItsZone) {
+  Mount();
+  MakeGarbage();
+  const uint32_t zone = *ZonesOf("/f1").begin();
+  volume_.device().FailNext(DeviceOp::kRead, ZoneId(zone), DeviceStatus::kUnrecoveredReadError);
+  const CopyStats done = Collect();
+  EXPECT_EQ(done.read_errors, 1u);
+  EXPECT_EQ(done.failed_zones, 1u);
+  EXPECT_EQ(ZonesOf("/f1").count(zone), 1u);
+  ExpectAll();
+}
+
+TEST_F(GcTest, AFailedWriteGoesToAnotherZone) {
+  Mount();
+  MakeGarbage();
+  const uint32_t empty = [&] {
+    const auto zones = fs().Zones();
+    for (uint32_t i = 0; i < zones.size(); ++i) {
+      if (zones[i].use == ZoneUse::kFree) return i;
+    }
+    return 0U;
+  }();
+  const std::vector<ZoneView> before = fs().Zones();
+  for (uint32_t zone = 2; zone < before.size(); ++zone) {
+    if (before[zone].use != ZoneUse::kData && before[zone].use != ZoneUse::kFree) continue;
+    volume_.device().FailNext(DeviceOp::kWrite, ZoneId(zone), DeviceStatus::kWriteFault);
+    if (zone > empty + 1) break;
+  }
+  const CopyStats done = Collect();
+  EXPECT_GT(done.zones, 0u);
+  EXPECT_EQ(done.mismatches, 0u);
+  ExpectAll();
+  ISOZONE_ASSERT_OK(volume_.Remount(WithGc("none")));
+  ExpectAll();
+}
+
+// A device that fails all writes is not tried for ever.
+TEST_F(GcTest, ManyFailedWritesInARowEndTheCollection) {
+  Mount();
+  MakeGarbage();
+  const std::vector<ZoneView> zones = fs().Zones();
+  for (uint32_t zone = 2; zone < zones.size(); ++zone) {
+    if (zones[zone].use != ZoneUse::kData && zones[zone].use != ZoneUse::kFree) continue;
+    for (int i = 0; i < 3 * ZoneStream::kMaxAttempts; ++i) {
+      volume_.device().FailNext(DeviceOp::kWrite, ZoneId(zone), DeviceStatus::kWriteFault);
+    }
+  }
+  const auto done = fs().CollectGarbage(100, {});
+  EXPECT_TRUE(done.status().Is(StatusCode::kIoError)) << done.status().ToString();
+  EXPECT_EQ(fs().Stats().write_retries, ZoneStream::kMaxAttempts);
+  ExpectAll();
+  ISOZONE_ASSERT_OK(volume_.Remount(WithGc("none")));
+  ExpectAll();
+}
+
+// --- What happens to files between two windows. Zones of three segments, and a segment a window: the second one is read
+// before the first one is written, and all are moved together. ---
+
+class GcWindowTest : public GcTest {
+ protected:
+  GcWindowTest() : GcTest(SmallGeometry(24, 8 * kMiB)) {
+    MountOptions options = WithGc("none");
+    options.gc.memory = 8 * kMiB;
+    const Status status = volume_.Mount(options);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+  }
+  // A zone with /0 .. /9, of 500 kB each and in this order; the first is removed.
+  void FillZone() {
+    for (int i = 0; i < 10; ++i) ISOZONE_ASSERT_OK(Write("/" + std::to_string(i), 500'000));
+    ASSERT_EQ(ZonesOf("/9"), ZonesOf("/1"));
+    Remove("/0");
+  }
+  CopyStats CollectAnd(const std::function<void()>& change) {
+    bool changed = false;
+    const auto done = fs().CollectGarbage(100, [&](const CopyStats&, uint64_t) {
+      if (!changed) change();
+      return changed = true;
+    });
+    EXPECT_TRUE(done.ok()) << done.status().ToString();
+    EXPECT_TRUE(changed);
+    return done.ok() ? *done : CopyStats();
+  }
+};
+
+TEST_F(GcWindowTest, FilesMayChangeWhileTheyAreCopied) {
+  FillZone();
+  const CopyStats done = CollectAnd([&] {
+    Remove("/5");
+    ISOZONE_EXPECT_OK(fs().Truncate("/6", 123'457));
+    files_["/6"].resize(123'457);
+    ISOZONE_EXPECT_OK(fs().Overwrite("/7", 1'000, Bytes("overwritten")));
+    files_["/7"].replace(1'000, 11, "overwritten");
+    ISOZONE_EXPECT_OK(fs().Rename("/8", "/renamed"));
+    files_["/renamed"] = std::move(files_["/8"]);
+    files_.erase("/8");
+    auto writer = fs().OpenForAppend("/1", {}).value();  // copied already
+    ISOZONE_EXPECT_OK(writer->Append(Bytes("appended")));
+    ISOZONE_EXPECT_OK(writer->Close());
+    files_["/1"] += "appended";
+    ISOZONE_EXPECT_OK(Write("/9", 10));  // replaced
+  });
+  EXPECT_GT(done.bytes_dropped, 0u);
+  ExpectAll();
+  Collect();
+  ExpectAll();
+  ISOZONE_ASSERT_OK(volume_.Remount(WithGc("none")));
+  ExpectAll();
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+// The copy is of bytes that the file no longer has, though it has others under the same name and inode, and would have
+// them at the same place, were the zone given away while it is collected.
+TEST_F(GcWindowTest, AFileThatIsWrittenAnewKeepsWhatIsNew) {
+  ISOZONE_ASSERT_OK(Write("/a", 5'000'000));
+  ISOZONE_ASSERT_OK(Write("/garbage", 100'000));
+  Remove("/garbage");
+  const auto before = ZonesOf("/a");
+  CollectAnd([&] {
+    ISOZONE_EXPECT_OK(fs().Truncate("/a", 0));
+    ISOZONE_EXPECT_OK(fs().Settle());
+    files_["/a"] = RandomBytes(random_, 5'000'000);
+    auto writer = fs().OpenForAppend("/a", {}).value();
+    ISOZONE_EXPECT_OK(writer->Append(Bytes(files_["/a"])));
+    ISOZONE_EXPECT_OK(writer->Sync());
+    ISOZONE_EXPECT_OK(writer->Close());
+  });
+  ExpectAll();
+  ISOZONE_ASSERT_OK(fs().Settle());
+  EXPECT_EQ(fs().Space().live, files_["/a"].size());
+  ISOZONE_ASSERT_OK(volume_.Remount(WithGc("none")));
+  ExpectAll();
+}
+
+// What is left of a run that was cut or overwritten while it was copied is moved all the same: so its zone is emptied.
+TEST_F(GcWindowTest, AVictimIsEmptiedThoughItsFilesWereCutMeanwhile) {
+  FillZone();
+  const uint32_t victim = *ZonesOf("/1").begin();
+  const CopyStats done = CollectAnd([&] {
+    ISOZONE_EXPECT_OK(fs().Truncate("/6", 123'457));
+    files_["/6"].resize(123'457);
+    ISOZONE_EXPECT_OK(fs().Overwrite("/7", 100'000, Bytes("overwritten")));
+    files_["/7"].replace(100'000, 11, "overwritten");
+  });
+  EXPECT_EQ(done.zones, 1u);
+  EXPECT_GT(done.bytes_reclaimed, 0u);
+  EXPECT_LT(done.bytes_dropped, 500'000u) << "what was cut off, and what was replaced";
+  ISOZONE_ASSERT_OK(fs().Settle());
+  EXPECT_EQ(fs().Zones()[victim].live, 0u);
+  ExpectAll();
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+// A handle of a removed file keeps its bytes where they were: nothing was gained yet.
+TEST_F(GcWindowTest, AVictimThatAnOpenHandleKeepsDoesNotCountAsGained) {
+  FillZone();
+  auto reader = fs().OpenForRead("/5").value();
+  const CopyStats done = CollectAnd([&] { Remove("/5"); });
+  EXPECT_EQ(done.zones, 0u);
+  EXPECT_EQ(done.skipped_zones, 1u);
+  EXPECT_EQ(done.bytes_reclaimed, 0u);
+  reader.reset();
+  ISOZONE_ASSERT_OK(fs().Settle());
+  ExpectAll();
+}
+
+TEST_F(GcWindowTest, OpenHandlesGoOnWorking) {
+  FillZone();
+  auto reader = fs().OpenForRead("/5").value();
+  auto writer = fs().OpenForAppend("/6", {}).value();
+  ISOZONE_ASSERT_OK(writer->Append(Bytes("first, ")));
+  const std::string content = files_["/5"];
+  CollectAnd([&] {
+    Remove("/5");
+    ISOZONE_EXPECT_OK(writer->Append(Bytes("second")));
+    ISOZONE_EXPECT_OK(writer->Truncate(400'000));
+    ISOZONE_EXPECT_OK(writer->Append(Bytes("third")));
+    ISOZONE_EXPECT_OK(writer->Sync());
+  });
+  std::string got(content.size(), '\0');
+  EXPECT_EQ(reader->Read(0, std::as_writable_bytes(std::span(got)), IoClass::kUserRead).value(), content.size());
+  EXPECT_TRUE(got == content);
+  ISOZONE_ASSERT_OK(writer->Close());
+  writer.reset();
+  reader.reset();
+  files_["/6"].resize(400'000);
+  files_["/6"] += "third";
+  ExpectAll();
+  ISOZONE_ASSERT_OK(volume_.Remount(WithGc("none")));
+  ExpectAll();
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+// --- What a victim costs ---
+
+class CountingDevice final : public PassingDevice {
+ public:
+  using PassingDevice::PassingDevice;
+  void Submit(DeviceRequest& request) override {
+    if (request.op == DeviceOp::kFlush) ++flushes;
+    PassingDevice::Submit(request);
+  }
+  std::atomic<uint64_t> flushes = 0;
+};
+
+TEST(GcCost, AVictimIsFlushedAndCommittedOnceHoweverManyWindowsItTakes) {
+  TestVolume volume(SmallGeometry(24, 8 * kMiB));
+  const auto device = volume.OpenDevice();
+  auto counting = std::make_unique<CountingDevice>(*device);
+  const CountingDevice& counted = *counting;
+  MountOptions options = WithGc("none");
+  options.gc.memory = 8 * kMiB;  // a segment a window, of which the zone has three
+  const auto fs = FileSystem::Mount(std::move(counting), options).value();
+  Random random(TestSeed());
+  for (int i = 0; i < 10; ++i) {
+    const auto writer = fs->Create("/" + std::to_string(i), {}).value();
+    ISOZONE_ASSERT_OK(writer->Append(Bytes(RandomBytes(random, 500'000))));
+    ISOZONE_ASSERT_OK(writer->Close());
+  }
+  ISOZONE_ASSERT_OK(fs->Unlink("/0"));
+  ISOZONE_ASSERT_OK(fs->SyncMetadata());
+  const uint64_t flushes = counted.flushes;
+  const uint64_t commits = fs->Stats().journal_commits;
+  uint64_t windows = 0;
+  const CopyStats done = fs->CollectGarbage(100, [&](const CopyStats& so_far, uint64_t) {
+                             windows += so_far.zones == 0 ? 1 : 0;
+                             return true;
+                           }).value();
+  EXPECT_EQ(done.zones, 1u);
+  EXPECT_GE(windows, 3u);
+  EXPECT_EQ(counted.flushes - flushes, 1u);
+  ISOZONE_ASSERT_OK(fs->SyncMetadata());
+  EXPECT_EQ(fs->Stats().journal_commits - commits, 1u);
+}
+
+// --- Power cuts ---
+
+TEST(GcPowerCut, InAnyCommandOfACollectionLosesNothing) {
+  const uint64_t seed = TestSeed();
+  SCOPED_TRACE("ISOZONE_TEST_SEED=" + std::to_string(seed));
+  uint64_t cuts = 0;
+  for (bool cut = true; cut; ++cuts) {
+    SCOPED_TRACE(cuts);
+    ASSERT_LT(cuts, 1'000u);
+    Random random(seed);
+    DeviceGeometry geometry = SmallGeometry(32, 256 * kKiB);
+    geometry.fua_covers_zone = cuts % 2 == 1;
+    TestVolume volume(geometry);
+    ISOZONE_ASSERT_OK(volume.Mount(WithGc("none")));
+    std::map<std::string, std::string> files;
+    for (int i = 0; i < 12; ++i) {
+      const std::string path = "/f" + std::to_string(i);
+      files[path] = RandomBytes(random, random.Between(10'000, 90'000));
+      CreateOptions options;
+      options.lifetime = i % 4 == 0 ? Lifetime::kLong : Lifetime::kMedium;
+      ISOZONE_ASSERT_OK(volume.WriteFile(path, files[path], options));
+    }
+    for (int i = 0; i < 12; i += 3) {
+      ISOZONE_ASSERT_OK(volume.fs().Unlink("/f" + std::to_string(i)));
+      files.erase("/f" + std::to_string(i));
+    }
+    ISOZONE_ASSERT_OK(volume.fs().SyncMetadata());
+    volume.device().CutPowerAfter(cuts);
+    const auto done = volume.fs().CollectGarbage(100, {});
+    const Status settled = volume.fs().Settle();
+    cut = !done.ok() || done->read_errors + done->mismatches > 0 || !settled.ok();
+    EXPECT_TRUE(cut || done->bytes_copied > 0);
+    ISOZONE_ASSERT_OK(volume.CutAndRemount());
+    for (const auto& [path, content] : files) {
+      const auto got = volume.ReadFile(path);
+      ASSERT_TRUE(got.ok()) << path << ": " << got.status().ToString();
+      ASSERT_TRUE(*got == content) << path;
+    }
+    EXPECT_EQ(volume.fs().List("/")->size(), files.size());
+    volume.Unmount();
+    ASSERT_NO_FATAL_FAILURE(volume.ExpectFsckClean());
+  }
+  EXPECT_GT(cuts, 20u);  // reads, writes, reads of copies, a flush, the journal and resets
+}
+
+// --- Where space runs out ---
+
+class GcSpaceTest : public GcTest {
+ protected:
+  explicit GcSpaceTest(const DeviceGeometry& geometry = SmallGeometry(64, 256 * kKiB)) : GcTest(geometry) {}
+  // Writes files until there is no space; how many.
+  int FillUp(size_t size) {
+    for (int i = 0;; ++i) {
+      const std::string path = "/fill" + std::to_string(i);
+      const Status status = Write(path, size);
+      if (status.ok()) continue;
+      EXPECT_TRUE(status.Is(StatusCode::kNoSpace)) << status.ToString();
+      Remove(path);
+      return i;
+    }
+  }
+};
+
+// A full device of zones of three segments, a segment a window. In each zone a quarter is garbage.
+class GcReserveTest : public GcSpaceTest {
+ protected:
+  GcReserveTest() : GcSpaceTest(SmallGeometry(24, 8 * kMiB)) {
+    options_.gc.memory = 8 * kMiB;
+    const Status status = volume_.Mount(options_);
+    EXPECT_TRUE(status.ok()) << status.ToString();
+    const int files = FillUp(500'000);
+    for (int i = 0; i < files; i += 4) Remove("/fill" + std::to_string(i));
+    EXPECT_TRUE(fs().SyncMetadata().ok());
+    TakeWhatIsLeft();
+  }
+  // Writers have every block that they can get, so that the collector has what is kept for it and no more.
+  void TakeWhatIsLeft() {
+    for (size_t size : {100'000, 4'000}) {
+      for (;;) {
+        const std::string path = "/left" + std::to_string(left_++);
+        const Status status = Write(path, size);
+        if (status.ok()) continue;
+        EXPECT_TRUE(status.Is(StatusCode::kNoSpace)) << status.ToString();
+        Remove(path);
+        EXPECT_TRUE(fs().SyncMetadata().ok());
+        break;
+      }
+    }
+  }
+  // The garbage can be won back: a quarter of some 18 zones, less what a few cannot give.
+  void ExpectThatCollectionGains(uint64_t zones) {
+    Collect();
+    ISOZONE_ASSERT_OK(fs().Settle());
+    EXPECT_GE(fs().Space().empty_zones, 4 + zones);
+    EXPECT_TRUE(Write("/new", 500'000).ok());
+    ExpectAll();
+  }
+
+  MountOptions options_ = WithGc("none");
+  int left_ = 0;
+};
+
+TEST_F(GcReserveTest, AnInterruptedVictimCostsNoZone) {
+  for (int i = 0; i < 6; ++i) {
+    ASSERT_TRUE(fs().CollectGarbage(100, [](const CopyStats&, uint64_t) { return false; }).ok());
+    ISOZONE_ASSERT_OK(fs().Settle());
+    TakeWhatIsLeft();
+  }
+  ExpectThatCollectionGains(2);
+}
+
+TEST_F(GcReserveTest, AnUnmountOrAPowerCutInAVictimCostsNoZone) {
+  for (int i = 0; i < 6; ++i) {
+    const bool cut = i % 2 == 0;
+    bool asked = false;
+    const auto done = fs().CollectGarbage(100, [&](const CopyStats&, uint64_t) {
+      if (cut && !std::exchange(asked, true)) volume_.device().CutPower();
+      return cut;
+    });
+    EXPECT_EQ(done.ok() && done->read_errors + done->mismatches == 0, !cut);
+    ISOZONE_ASSERT_OK(cut ? volume_.CutAndRemount() : volume_.Remount(options_));
+    if (cut) ISOZONE_ASSERT_OK(volume_.Remount(options_));
+    ISOZONE_ASSERT_OK(fs().Settle());
+    TakeWhatIsLeft();
+  }
+  ExpectThatCollectionGains(2);
+}
+
+TEST_F(GcReserveTest, VictimsThatCannotBeReadToTheirEndCostNoZone) {
+  std::set<ZoneId> bad;
+  for (int i = 0; i < 6; ++i) {
+    const GcPlan plan = fs().PlanGarbageCollection(/*all=*/true);
+    ASSERT_FALSE(plan.victims.empty());
+    const ZoneId zone = plan.victims.front().zone;
+    EXPECT_TRUE(bad.insert(zone).second) << "tried again at once";
+    // The second segment is on its way: the third one fails.
+    bool asked = false;
+    const auto done = fs().CollectGarbage(100, [&](const CopyStats& so_far, uint64_t) {
+      if (!std::exchange(asked, true)) {
+        volume_.device().FailNext(DeviceOp::kRead, zone, DeviceStatus::kUnrecoveredReadError);
+      }
+      return so_far.failed_zones == 0 && so_far.read_errors == 0;
+    });
+    ASSERT_TRUE(done.ok()) << done.status().ToString();
+    EXPECT_EQ(done->failed_zones, 1u);
+    ISOZONE_ASSERT_OK(fs().Settle());
+    TakeWhatIsLeft();
+  }
+  ExpectThatCollectionGains(1);
+}
+
+TEST_F(GcSpaceTest, WhoWaitsForSpaceIsServedByTheCollector) {
+  for (const char* scheme : {"isozone", "lsm-zgc", "zenfs+", "full"}) {
+    SCOPED_TRACE(scheme);
+    if (files_.empty()) Mount(scheme);
+    ISOZONE_ASSERT_OK(volume_.Remount(WithGc(scheme)));
+    // Far more than the device holds, in files that do not die in the order in which they were written.
+    for (int i = 0; i < 600; ++i) {
+      const std::string path = "/f" + std::to_string(random_.Below(190));
+      const DataClass data(i % 3 == 0 ? Lifetime::kShort : Lifetime::kLong, static_cast<int8_t>(i % 2));
+      ISOZONE_ASSERT_OK(Write(path, random_.Between(20'000, 60'000), data));
+    }
+    ExpectAll();
+    EXPECT_GT(fs().Stats().gc.copies.zones, 0u);
+    EXPECT_EQ(fs().Stats().gc.copies.mismatches, 0u);
+  }
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+TEST_F(GcSpaceTest, NoSpaceOnlyWhereNothingIsToBeGained) {
+  Mount("isozone");
+  const int files = FillUp(50'000);
+  EXPECT_GT(files, 20);
+  ExpectAll();
+  // Of every zone a little is garbage now; what is gained by that is to be had.
+  for (int i = 0; i < files; i += 5) Remove("/fill" + std::to_string(i));
+  for (int i = 0; i + 5 < files; i += 5) ISOZONE_ASSERT_OK(Write("/again" + std::to_string(i), 30'000));
+  EXPECT_GT(fs().Stats().gc.space_waits, 0u);
+  ExpectAll();
+  FillUp(50'000);
+  // And then really nothing, but for what checkpoints give back.
+  ISOZONE_ASSERT_OK(fs().Settle());
+  const uint32_t empty_zones = fs().Space().empty_zones;
+  Collect();
+  ISOZONE_ASSERT_OK(fs().Settle());
+  EXPECT_LE(fs().Space().empty_zones, empty_zones + 1);
+  ExpectAll();
+  // Space comes back with what is removed.
+  for (auto it = files_.begin(); it != files_.end();) {
+    const std::string path = (it++)->first;
+    Remove(path);
+  }
+  EXPECT_GE(FillUp(50'000), files - 4);
+  ExpectAll();
+}
+
+TEST_F(GcSpaceTest, WithoutACollectorNobodyWaits) {
+  Mount("none");
+  FillUp(50'000);
+  EXPECT_EQ(fs().Stats().gc.copies.zones, 0u);
+  EXPECT_EQ(fs().Stats().gc.rounds, 0u);
+  ExpectAll();
+}
+
+// As in ZenFS, whose writers do not know of its collector.
+TEST_F(GcSpaceTest, WritersOfZenfsFailAtOnce) {
+  Mount("zenfs");
+  const int files = FillUp(50'000);
+  for (int i = 0; i < files; i += 5) Remove("/fill" + std::to_string(i));
+  Status status;
+  int again = 0;
+  while (status.ok() && again < files) status = Write("/again" + std::to_string(again++), 30'000);
+  EXPECT_TRUE(status.Is(StatusCode::kNoSpace)) << status.ToString();
+  EXPECT_LT(again, files / 5);
+  EXPECT_EQ(fs().Stats().gc.space_waits, 0u);
+  ISOZONE_ASSERT_OK(volume_.fs().Unlink("/again" + std::to_string(again - 1)));
+  ISOZONE_ASSERT_OK(fs().SetGc(WithGc("isozone").gc));
+  ISOZONE_EXPECT_OK(Write("/waited", 30'000));  // there was space to be had
+  ExpectAll();
+}
+
+TEST_F(GcTest, ZenfsCollectsIntoOpenZonesOnly) {
+  Mount();
+  MakeGarbage();
+  const std::vector<ZoneView> before = fs().Zones();
+  GcOptions zenfs = WithGc("zenfs").gc;
+  zenfs.tuning.start_percent = 100;
+  ISOZONE_ASSERT_OK(fs().SetGc(zenfs));  // it looks at once
+  while (fs().Stats().gc.rounds == 0) std::this_thread::yield();
+  const std::vector<ZoneView> after = fs().Zones();
+  for (size_t i = 0; i < after.size(); ++i) {
+    const bool filled = before[i].use == ZoneUse::kFree && after[i].use == ZoneUse::kData;
+    EXPECT_FALSE(filled) << "zone " << i;
+  }
+  EXPECT_GT(fs().Stats().gc.copies.bytes_copied, 0u);
+  ExpectAll();
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+TEST_F(GcSpaceTest, FullResetsDeadZonesWhenSomebodyNeedsThem) {
+  Mount("full");
+  const int files = FillUp(50'000);
+  for (int round = 0; round < 3; ++round) {
+    while (!files_.empty()) Remove(files_.begin()->first);
+    EXPECT_GE(FillUp(50'000), files - 15) << round << ": a zone less at most, which the journal may be in";
+    ExpectAll();
+  }
+}
+
+TEST_F(GcSpaceTest, ManyWritersAndReadersOnAFullDevice) {
+  ISOZONE_ASSERT_OK(volume_.Mount(WithGc("isozone")));
+  std::vector<std::thread> threads;
+  for (int id = 0; id < 3; ++id) {
+    threads.emplace_back([&, id] {
+      Random random(TestSeed() + static_cast<uint64_t>(id));
+      std::map<std::string, std::string> mine;
+      for (int i = 0; i < 120; ++i) {
+        const std::string path = "/t" + std::to_string(id) + "." + std::to_string(random.Below(40));
+        std::string content = RandomBytes(random, random.Between(10'000, 70'000));
+        ISOZONE_ASSERT_OK(volume_.WriteFile(path, content));
+        mine[path] = std::move(content);
+        const auto some = std::next(mine.begin(), static_cast<ptrdiff_t>(random.Below(mine.size())));
+        const auto got = volume_.ReadFile(some->first);
+        ASSERT_TRUE(got.ok()) << got.status().ToString();
+        ASSERT_TRUE(*got == some->second) << some->first;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  Collect();
+  EXPECT_GT(fs().Stats().gc.copies.zones, 0u);
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+TEST_F(GcSpaceTest, UnmountingEndsACollection) {
+  Mount("isozone");
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 60; ++i) {
+      ISOZONE_ASSERT_OK(Write("/f" + std::to_string(random_.Below(30)), random_.Between(20'000, 90'000)));
+    }
+    ISOZONE_ASSERT_OK(volume_.Remount(WithGc("isozone")));
+    ExpectAll();
+  }
+}
+
+}  // namespace
+}  // namespace isozone

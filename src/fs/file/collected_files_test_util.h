@@ -1,0 +1,87 @@
+// A volume whose files are known, for tests of what collecting does to them.
+#pragma once
+
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "testing/test_volume.h"
+
+namespace isozone {
+
+inline uint64_t TestSeed() {
+  const char* given = std::getenv("ISOZONE_TEST_SEED");
+  return given != nullptr ? std::strtoull(given, nullptr, 0) : 20260102;
+}
+
+inline MountOptions WithGc(const std::string& scheme) {
+  MountOptions options;
+  options.gc.scheme = scheme;
+  options.writer_memory = kMiB;
+  options.checkpoint_after = 64 * kKiB;  // small devices are not to be full of journal
+  return options;
+}
+
+// A volume and what its files should hold.
+class GcTest : public testing::Test {
+ protected:
+  explicit GcTest(const DeviceGeometry& geometry = SmallGeometry(40)) : volume_(geometry) {}
+
+  void Mount(const std::string& scheme = "none") { ISOZONE_ASSERT_OK(volume_.Mount(WithGc(scheme))); }
+  FileSystem& fs() { return volume_.fs(); }
+
+  Status Write(const std::string& path, size_t size, DataClass data = {}) {
+    std::string content = RandomBytes(random_, size);
+    CreateOptions options;
+    options.lifetime = data.lifetime;
+    options.level = data.level;
+    ISOZONE_RETURN_IF_ERROR(volume_.WriteFile(path, content, options));
+    files_[path] = std::move(content);
+    return Status::Ok();
+  }
+  void Remove(const std::string& path) {
+    ISOZONE_ASSERT_OK(fs().Unlink(path));
+    files_.erase(path);
+  }
+  // `count` files in zones that they fill, of which every second one is removed.
+  void MakeGarbage(int count = 16, size_t size = 200'001) {
+    for (int i = 0; i < count; ++i) ISOZONE_ASSERT_OK(Write("/f" + std::to_string(i), size));
+    for (int i = 0; i < count; i += 2) Remove("/f" + std::to_string(i));
+    ISOZONE_ASSERT_OK(fs().SyncMetadata());
+  }
+  void ExpectAll() { ExpectFiles(files_); }
+  void ExpectFiles(const std::map<std::string, std::string>& files) {
+    EXPECT_EQ(fs().List("/")->size(), files.size());
+    for (const auto& [path, content] : files) {
+      const auto got = volume_.ReadFile(path);
+      ASSERT_TRUE(got.ok()) << path << ": " << got.status().ToString();
+      ASSERT_TRUE(*got == content) << path;
+    }
+  }
+  CopyStats Collect(double free_percent = 100) {
+    const auto done = fs().CollectGarbage(free_percent, {});
+    EXPECT_TRUE(done.ok()) << done.status().ToString();
+    return done.ok() ? *done : CopyStats();
+  }
+  std::set<uint32_t> ZonesOf(const std::string& path) {
+    std::set<uint32_t> zones;
+    EXPECT_TRUE(fs().VisitFiles([&](const FileDetails& file) {
+                      if (file.paths != std::vector<std::string>{path}) return;
+                      for (const FileExtent& e : file.extents) {
+                        zones.insert(volume_.device().geometry().ZoneOf(e.device_offset).value());
+                      }
+                    })
+                    .ok());
+    return zones;
+  }
+
+  TestVolume volume_;
+  Random random_{TestSeed()};
+  std::map<std::string, std::string> files_;
+};
+
+}  // namespace isozone

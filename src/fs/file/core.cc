@@ -1,0 +1,67 @@
+#include "fs/file/core.h"
+
+#include "fs/file/log_frame.h"
+
+namespace isozone {
+
+FsCore::FsCore(std::unique_ptr<ZonedDevice> device, MountOptions options, std::string label, std::string uuid,
+               MetadataState state, bool parallel)
+    : device(std::make_unique<PatientDevice>(std::move(device))),
+      options(std::move(options)),
+      label(std::move(label)),
+      uuid(std::move(uuid)),
+      frame_seed(LogFrameSeed(this->uuid)),
+      parallel(parallel),
+      groups(std::make_shared<GroupIndex>(geometry().zone_count, parallel ? state.zone_groups().get() : nullptr)),
+      engine(*this->device, groups,
+             {.isolation = parallel && this->options.isolation,
+              .shares = this->options.io_shares,
+              .write_gap = this->options.write_gap}),
+      buffers(2 * this->options.writer_memory),
+      state(std::move(state)) {}
+
+Result<uint64_t> FsCore::Commit(std::span<const MetadataOp> ops) {
+  if (journal == nullptr) return Status::ReadOnly("the file system is mounted read-only");
+  ISOZONE_RETURN_IF_ERROR(journal->status());
+  return journal->Commit(ops);
+}
+
+std::shared_ptr<OpenFile> FsCore::FindOpen(InodeId id) {
+  const auto it = open_files.find(id);
+  return it == open_files.end() ? nullptr : it->second.lock();
+}
+
+void FsCore::Release(std::shared_ptr<OpenFile> file) {
+  if (file == nullptr) return;
+  const MutexLock lock(namespace_mutex);
+  if (file.use_count() == 1) {
+    open_files.erase(file->id());
+    for (const auto& [zone, bytes] : file->release_at_close) pool->RemoveLive(zone, bytes);
+  }
+  file.reset();  // under the lock, as handles are made under it: so the count is exact
+}
+
+void FsCore::ReleaseSpace(InodeId id, std::span<const std::pair<ZoneId, uint64_t>> space) {
+  if (const auto file = FindOpen(id)) {
+    file->release_at_close.insert(file->release_at_close.end(), space.begin(), space.end());
+    return;
+  }
+  for (const auto& [zone, bytes] : space) pool->RemoveLive(zone, bytes);
+}
+
+std::vector<std::pair<ZoneId, uint64_t>> SpaceOf(const DeviceGeometry& geometry, std::span<const FileExtent> extents) {
+  std::vector<std::pair<ZoneId, uint64_t>> space;
+  space.reserve(extents.size());
+  for (const FileExtent& e : extents) space.emplace_back(geometry.ZoneOf(e.device_offset), e.length);
+  return space;
+}
+
+std::vector<std::pair<ZoneId, uint64_t>> SpaceOf(std::span<const LogRegion> regions) {
+  std::vector<std::pair<ZoneId, uint64_t>> space;
+  for (const LogRegion& r : regions) {
+    if (!r.open() && r.end > r.begin) space.emplace_back(r.zone, r.end - r.begin);
+  }
+  return space;
+}
+
+}  // namespace isozone

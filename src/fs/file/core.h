@@ -1,0 +1,94 @@
+// What the parts of a mounted file system share: the device and its queue, the zones, the metadata and its journal.
+//
+// Locks, in the order in which they may be taken: a writer's own mutex, then namespace_mutex, then those inside the
+// pool, the journal and the open files. None of them is held across device I/O but a writer's "one write at a time".
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "fs/file/open_file.h"
+#include "fs/file_system.h"
+#include "fs/metadata/journal.h"
+#include "fs/metadata/metadata.h"
+#include "fs/space/zone_pool.h"
+#include "gc/collector.h"
+#include "io/buffer_pool.h"
+#include "io/io_engine.h"
+#include "io/patient_device.h"
+
+namespace isozone {
+
+class PendingExtents;
+
+struct FsCore {
+  // `parallel`: of the placement policy.
+  FsCore(std::unique_ptr<ZonedDevice> device, MountOptions options, std::string label, std::string uuid,
+         MetadataState state, bool parallel);
+
+  // Applies `ops` to the state and puts them into the journal, as one: all of them survive a power cut, or none.
+  // Returns the sequence to Sync. kReadOnly with the reason where nothing can be changed; kNoSpace where there is none
+  // for the metadata.
+  Result<uint64_t> Commit(std::span<const MetadataOp> ops) ISOZONE_REQUIRES(namespace_mutex);
+
+  // The open file of `id`, or null.
+  std::shared_ptr<OpenFile> FindOpen(InodeId id) ISOZONE_REQUIRES(namespace_mutex);
+
+  // A handle has let go of `file` (moved in); with the last one, space that only handles referred to is given back.
+  void Release(std::shared_ptr<OpenFile> file) ISOZONE_EXCLUDES(namespace_mutex);
+
+  // Gives back `extents` of the file `id`: now, or, while handles are open that may be reading them, with the last of
+  // these.
+  void ReleaseSpace(InodeId id, std::span<const std::pair<ZoneId, uint64_t>> space) ISOZONE_REQUIRES(namespace_mutex);
+
+  const DeviceGeometry& geometry() const { return device->geometry(); }
+
+  const std::unique_ptr<PatientDevice> device;
+  const MountOptions options;
+  const std::string label;
+  const std::string uuid;
+  const uint32_t frame_seed;
+  const bool parallel;  // the placement policy's
+  const std::shared_ptr<const GroupIndex> groups;
+  IoEngine engine;
+  BufferPool buffers;
+
+  Mutex namespace_mutex;
+  MetadataState state ISOZONE_GUARDED_BY(namespace_mutex);
+  std::unordered_map<InodeId, std::weak_ptr<OpenFile>> open_files ISOZONE_GUARDED_BY(namespace_mutex);
+
+  // What open files have on the device and the journal does not know yet, by serial number. They come and go under the
+  // lock; each has its own for what it holds.
+  std::map<uint64_t, PendingExtents*> pending ISOZONE_GUARDED_BY(namespace_mutex);
+  uint64_t next_pending ISOZONE_GUARDED_BY(namespace_mutex) = 0;
+
+  // Logs of which regions are open though nobody writes them: they could not be read when mounting, or not be closed.
+  // Until they are, or the log is removed, so much counts as live there (zone, bytes), to keep the zones from being reset.
+  std::unordered_map<InodeId, std::vector<std::pair<ZoneId, uint64_t>>> unread_logs ISOZONE_GUARDED_BY(namespace_mutex);
+
+  std::unique_ptr<ZonePool> pool;    // set at mount, never changed
+  std::unique_ptr<Journal> journal;  // set at mount, never changed; null when read-only
+
+  std::unique_ptr<GcStore> collected;    // set at mount, never changed: what the collector works on
+  std::unique_ptr<Collector> collector;  // set at mount, never changed; runs by itself where the mount can write
+
+  std::atomic<uint64_t> read_ahead_bytes{0};  // held by all readers
+  std::atomic<uint64_t> user_bytes_appended{0};
+  std::atomic<uint64_t> syncs{0};
+  std::atomic<uint64_t> write_retries{0};
+};
+
+// Zone and bytes of each extent or sealed region.
+std::vector<std::pair<ZoneId, uint64_t>> SpaceOf(const DeviceGeometry& geometry, std::span<const FileExtent> extents);
+std::vector<std::pair<ZoneId, uint64_t>> SpaceOf(std::span<const LogRegion> regions);
+
+}  // namespace isozone

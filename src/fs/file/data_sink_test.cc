@@ -1,0 +1,613 @@
+// Files that are striped over zones of different groups: where their parts go, and what failures and power cuts leave.
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "testing/test_volume.h"
+
+namespace isozone {
+namespace {
+
+constexpr uint32_t kGroups = 8;
+
+MountOptions Striped(uint32_t width = 4) {
+  MountOptions options;
+  options.stripe_width = width;
+  options.stripe_unit = 64 * kKiB;
+  return options;
+}
+
+class StripeTest : public testing::Test {
+ protected:
+  // A command takes far longer than an append, so that a writer finds its zones busy, on a busy machine as well.
+  explicit StripeTest(uint32_t max_active = 32) : volume_(SmallGeometry(64, kMiB, max_active), /*latency_us=*/5'000) {}
+
+  // Zone by zone in turn, as of the next mount. `zone_bandwidth`: bytes a second; 0: not measured.
+  void MountWithGroups(const MountOptions& options, uint64_t zone_bandwidth = 0) {
+    ISOZONE_ASSERT_OK(volume_.Mount());
+    ZoneGroups groups;
+    groups.zone_bandwidth = zone_bandwidth;
+    groups.channel_of_group.assign(kGroups, 0);
+    for (uint32_t zone = 0; zone < 64; ++zone) {
+      groups.group_of_zone.push_back(static_cast<uint16_t>(zone % kGroups));
+      groups.confidence_percent.push_back(100);
+    }
+    ISOZONE_ASSERT_OK(fs().SetZoneGroups(groups));
+    ISOZONE_ASSERT_OK(volume_.Remount(options));
+  }
+
+  FileSystem& fs() { return volume_.fs(); }
+  std::string Content(size_t size) { return RandomBytes(random_, size); }
+
+  std::vector<FileExtent> Extents(const std::string& path) {
+    std::vector<FileExtent> extents;
+    EXPECT_TRUE(fs().VisitFiles([&](const FileDetails& file) {
+                      if (file.paths == std::vector<std::string>{path}) extents = file.extents;
+                    })
+                    .ok());
+    return extents;
+  }
+  std::set<uint32_t> ZonesOf(const std::string& path) {
+    std::set<uint32_t> zones;
+    for (const FileExtent& extent : Extents(path)) {
+      zones.insert(volume_.device().geometry().ZoneOf(extent.device_offset).value());
+    }
+    return zones;
+  }
+  std::set<uint32_t> GroupsOf(const std::string& path) {
+    std::set<uint32_t> groups;
+    for (const uint32_t zone : ZonesOf(path)) groups.insert(zone % kGroups);
+    return groups;
+  }
+  void ExpectContent(const std::string& path, const std::string& content) {
+    const auto found = volume_.ReadFile(path);
+    ASSERT_TRUE(found.ok()) << found.status().ToString();
+    EXPECT_TRUE(*found == content) << path;
+  }
+
+  TestVolume volume_;
+  Random random_{1};
+};
+
+TEST_F(StripeTest, AFileIsSpreadOverZonesOfDifferentGroups) {
+  MountWithGroups(Striped());
+  const std::string content = Content(1000000);
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/f", content));
+  EXPECT_EQ(ZonesOf("/f").size(), 4U);
+  EXPECT_EQ(GroupsOf("/f").size(), 4U);
+  EXPECT_EQ(Extents("/f")[0].length, 64 * kKiB);
+  ExpectContent("/f", content);
+  ISOZONE_ASSERT_OK(volume_.Remount(Striped()));
+  ExpectContent("/f", content);
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+TEST_F(StripeTest, AFileTakesNoMoreZonesThanItHasUnits) {
+  MountWithGroups(Striped(8));
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/f", Content(150000)));
+  EXPECT_EQ(ZonesOf("/f").size(), 3U);
+}
+
+TEST_F(StripeTest, WithoutGroupsAFileTakesOneZone) {
+  ISOZONE_ASSERT_OK(volume_.Mount(Striped()));
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/f", Content(500000)));
+  EXPECT_EQ(ZonesOf("/f").size(), 1U);
+}
+
+TEST_F(StripeTest, TheBaselineWritesOneZoneAtATime) {
+  MountOptions options = Striped();
+  options.policy = "zenfs";
+  options.write_buffer = 64 * kKiB;
+  MountWithGroups(options);
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/f", Content(500000)));
+  EXPECT_EQ(ZonesOf("/f").size(), 1U);
+}
+
+TEST_F(StripeTest, FilesOfOneLifetimeFillTheSameZones) {
+  MountWithGroups(Striped());
+  std::set<uint32_t> zones;
+  for (int i = 0; i < 8; ++i) {
+    const std::string path = "/f" + std::to_string(i);
+    ISOZONE_ASSERT_OK(volume_.WriteFile(path, Content(256 * kKiB), {.lifetime = Lifetime::kMedium}));
+    zones.merge(ZonesOf(path));
+  }
+  // 2 MiB in zones of 768 KiB, which hold 4 units, 4 at a time; other files start in other groups.
+  EXPECT_LE(zones.size(), 8U);
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/long", Content(256 * kKiB), {.lifetime = Lifetime::kLong}));
+  for (const uint32_t zone : ZonesOf("/long")) EXPECT_FALSE(zones.contains(zone)) << "mixes lifetimes";
+}
+
+TEST_F(StripeTest, AFlushAndACompactionKeepApart) {
+  MountWithGroups(Striped(2));  // of 8 groups the journal has two and the log one
+  auto compaction = fs().Create("/c", {.io_class = IoClass::kCompactionWrite}).value();
+  auto flush = fs().Create("/f", {.io_class = IoClass::kFlush}).value();
+  auto wal = fs().Create("/w", {.kind = FileKind::kLog, .io_class = IoClass::kWal}).value();
+  ISOZONE_ASSERT_OK(wal->Append(Bytes("log")));
+  ISOZONE_ASSERT_OK(wal->Sync());
+  const std::string content = Content(3 * 64 * kKiB);  // faster than one zone takes it
+  for (int i = 0; i < 2; ++i) {
+    ISOZONE_ASSERT_OK(flush->Append(Bytes(content)));
+    ISOZONE_ASSERT_OK(compaction->Append(Bytes(content)));
+  }
+  ISOZONE_ASSERT_OK(flush->Close());
+  ISOZONE_ASSERT_OK(compaction->Close());
+  ISOZONE_ASSERT_OK(wal->Close());
+  std::set<uint32_t> flush_groups = GroupsOf("/f"), compaction_groups = GroupsOf("/c"), wal_groups = GroupsOf("/w");
+  EXPECT_EQ(flush_groups.size(), 2U);
+  EXPECT_EQ(compaction_groups.size(), 2U);
+  for (const uint32_t group : compaction_groups) {
+    EXPECT_FALSE(flush_groups.contains(group) || wal_groups.contains(group)) << group;
+  }
+}
+
+TEST_F(StripeTest, AFailedPartIsRewrittenElsewhere) {
+  MountWithGroups(Striped());
+  const std::string content = Content(400000);
+  auto writer = fs().Create("/f", {}).value();
+  ISOZONE_ASSERT_OK(writer->Append(Bytes(content)));
+  ISOZONE_ASSERT_OK(writer->Sync());
+  const std::set<uint32_t> zones = ZonesOf("/f");
+  volume_.device().SetZoneState(ZoneId(*zones.begin()), ZoneState::kReadOnly);
+  const std::string more = Content(400000);
+  ISOZONE_ASSERT_OK(writer->Append(Bytes(more)));
+  ISOZONE_ASSERT_OK(writer->Close());
+  writer.reset();
+  EXPECT_EQ(fs().Stats().write_retries, 1U);
+  ExpectContent("/f", content + more);
+  ISOZONE_ASSERT_OK(volume_.Remount(Striped()));
+  ExpectContent("/f", content + more);
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+// A unit that is cut in two where a zone ends, and neither part is taken: both are rewritten, one behind the other.
+TEST_F(StripeTest, BothFailedPartsOfAUnitAreRewrittenElsewhere) {
+  std::set<uint32_t> failing;
+  for (const uint64_t failures : {1U, 2U}) {  // which zones the parts go to is seen the first time
+    TestVolume volume(SmallGeometry(64, kMiB, 32));
+    std::swap(volume, volume_);
+    MountWithGroups(Striped(2));
+    auto writer = fs().Create("/f", {}).value();
+    std::string content;
+    const auto append = [&](size_t size) {
+      content += Content(size);
+      return writer->Append(Bytes(content).last(size));
+    };
+    for (const size_t size : {32, 32, 22 * 64}) {  // leaves room for half a unit in each of two zones
+      ISOZONE_ASSERT_OK(append(size * kKiB));
+      ISOZONE_ASSERT_OK(writer->Sync());
+    }
+    const std::set<uint32_t> zones = ZonesOf("/f");
+    ASSERT_EQ(zones.size(), 2U);
+    failing.insert(zones.begin(), zones.end());
+    for (const uint32_t zone : failing) volume_.device().SetZoneState(ZoneId(zone), ZoneState::kReadOnly);
+    ISOZONE_ASSERT_OK(append(64 * kKiB));
+    ISOZONE_ASSERT_OK(writer->Close());
+    writer.reset();
+    EXPECT_GE(fs().Stats().write_retries, failures);
+    ExpectContent("/f", content);
+    std::ranges::set_difference(ZonesOf("/f"), zones, std::inserter(failing, failing.end()));
+    ISOZONE_ASSERT_OK(volume_.Remount(Striped()));
+    ExpectContent("/f", content);
+    volume_.Unmount();
+    volume_.ExpectFsckClean();
+  }
+}
+
+TEST_F(StripeTest, APowerCutLeavesWhatWasSyncedAndNoHole) {
+  MountWithGroups(Striped());
+  const std::string content = Content(700000);
+  auto writer = fs().Create("/f", {}).value();
+  ISOZONE_ASSERT_OK(writer->Append(Bytes(content).first(300000)));
+  ISOZONE_ASSERT_OK(writer->Sync());
+  ISOZONE_ASSERT_OK(writer->Append(Bytes(content).subspan(300000)));
+  volume_.device().CutPower();
+  EXPECT_FALSE(writer->Sync().ok());
+  writer.reset();
+  ISOZONE_ASSERT_OK(volume_.CutAndRemount());
+  const std::string found = volume_.ReadFile("/f").value();
+  EXPECT_GE(found.size(), 300000U);
+  EXPECT_EQ(found, content.substr(0, found.size()));
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+TEST_F(StripeTest, WhatIsOnItsWayIsReadable) {
+  MountWithGroups(Striped());
+  const std::string content = Content(450000);
+  auto writer = fs().Create("/f", {}).value();
+  for (size_t at = 0; at < content.size(); at += 1000) {
+    ISOZONE_ASSERT_OK(writer->Append(Bytes(content).subspan(at, std::min<size_t>(1000, content.size() - at))));
+    if (at % 50000 == 0) ExpectContent("/f", content.substr(0, at + 1000));
+  }
+}
+
+// --- Logs ---
+
+class StripedLogTest : public StripeTest {
+ protected:
+  static MountOptions Options(uint32_t width = 3) {
+    MountOptions options = Striped();
+    options.write_buffer = 16 * kKiB;
+    options.log_width = width;
+    return options;
+  }
+  static constexpr CreateOptions kLog{FileKind::kLog, IoClass::kWal, Lifetime::kShort, 0};
+};
+
+TEST_F(StripedLogTest, ALogThatIsWrittenFastIsSpreadOverGroups) {
+  MountWithGroups(Options());
+  const std::string content = Content(3000000);  // more than its zones hold
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/log", content, kLog));
+  EXPECT_GE(ZonesOf("/log").size(), 4U);
+  EXPECT_GE(GroupsOf("/log").size(), 3U);
+  ExpectContent("/log", content);
+  ISOZONE_ASSERT_OK(volume_.Remount(Options()));
+  ExpectContent("/log", content);
+  EXPECT_EQ(fs().Stat("/log")->size, content.size());
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+TEST_F(StripedLogTest, ALogLeavesHalfOfTheGroupsToOthers) {
+  MountWithGroups(Options(kGroups));
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/log", Content(1000000), kLog));  // no zone is filled
+  EXPECT_EQ(GroupsOf("/log").size(), kGroups / 2);
+}
+
+TEST_F(StripedLogTest, ALogThatIsSyncedAtEveryWriteStaysInOneZoneThatKeepsUpWithIt) {
+  MountWithGroups(Options(), /*zone_bandwidth=*/1'000 * kGiB);
+  auto log = fs().Create("/log", kLog).value();
+  for (int i = 0; i < 50; ++i) {
+    ISOZONE_ASSERT_OK(log->Append(Bytes(Content(1000))));
+    ISOZONE_ASSERT_OK(log->Sync());
+  }
+  EXPECT_EQ(ZonesOf("/log").size(), 1U);
+}
+
+TEST_F(StripedLogTest, ALogThatIsSyncedFasterThanAZoneIsProgrammedGoesOnInOthers) {
+  MountWithGroups(Options(), /*zone_bandwidth=*/1);
+  std::string content;
+  auto log = fs().Create("/log", kLog).value();
+  for (int i = 0; i < 150; ++i) {  // 9 units of 64 KiB
+    const std::string bytes = Content(1000);
+    ISOZONE_ASSERT_OK(log->Append(Bytes(bytes)));
+    ISOZONE_ASSERT_OK(log->Sync());
+    content += bytes;
+    if (i == 15) {
+      EXPECT_EQ(ZonesOf("/log").size(), 1U) << "within its first unit";
+    }
+  }
+  EXPECT_EQ(ZonesOf("/log").size(), 3U);
+  EXPECT_EQ(GroupsOf("/log").size(), 3U);
+  volume_.device().CutPower();
+  log.reset();
+  ISOZONE_ASSERT_OK(volume_.CutAndRemount());
+  ExpectContent("/log", content);
+}
+
+TEST_F(StripedLogTest, OfAFrameOfManyAPowerCutLeavesABeginning) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    random_ = Random(seed);
+    TestVolume volume(SmallGeometry(64, kMiB, 32));
+    std::swap(volume, volume_);
+    MountWithGroups(Options());
+    std::string content;
+    size_t synced = 0;
+    auto log = fs().Create("/log", kLog).value();
+    for (int i = 0; i < 30; ++i) {
+      const std::string piece = Content(random_.Between(1, 40000));
+      ISOZONE_ASSERT_OK(log->Append(Bytes(piece)));
+      content += piece;
+      if (!random_.Chance(0.2)) continue;
+      ISOZONE_ASSERT_OK(log->Sync());
+      synced = content.size();
+    }
+    volume_.device().CutPower();
+    log.reset();
+    ISOZONE_ASSERT_OK(volume_.CutAndRemount());
+    const std::string found = volume_.ReadFile("/log").value();
+    ASSERT_GE(found.size(), synced);
+    ASSERT_TRUE(found == content.substr(0, found.size()));
+    // It goes on where it ended.
+    auto more = fs().OpenForAppend("/log", kLog).value();
+    const std::string tail = Content(100000);
+    ISOZONE_ASSERT_OK(more->Append(Bytes(tail)));
+    ISOZONE_ASSERT_OK(more->Close());
+    more.reset();
+    ExpectContent("/log", found + tail);
+    volume_.Unmount();
+    volume_.ExpectFsckClean();
+  }
+}
+
+TEST_F(StripedLogTest, AFailedFrameIsRewrittenElsewhere) {
+  MountWithGroups(Options());
+  const std::string content = Content(200000), more = Content(400000);
+  auto log = fs().Create("/log", kLog).value();
+  ISOZONE_ASSERT_OK(log->Append(Bytes(content)));
+  ISOZONE_ASSERT_OK(log->Sync());
+  const std::set<uint32_t> zones = ZonesOf("/log");
+  ASSERT_EQ(zones.size(), 3U);
+  for (const uint32_t zone : zones) volume_.device().SetZoneState(ZoneId(zone), ZoneState::kReadOnly);
+  ISOZONE_ASSERT_OK(log->Append(Bytes(more)));
+  ISOZONE_ASSERT_OK(log->Close());
+  log.reset();
+  EXPECT_EQ(fs().Stats().write_retries, 3U);
+  ExpectContent("/log", content + more);
+  ISOZONE_ASSERT_OK(volume_.Remount(Options()));
+  ExpectContent("/log", content + more);
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+TEST_F(StripedLogTest, IsCutAndGoesOn) {
+  MountWithGroups(Options());
+  const std::string content = Content(500000), tail = Content(300000);
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/log", content, kLog));
+  for (const size_t size : {400001UL, 123456UL}) {
+    ISOZONE_ASSERT_OK(fs().Truncate("/log", size));
+    ExpectContent("/log", content.substr(0, size));
+    ISOZONE_ASSERT_OK(volume_.Remount(Options()));
+    ExpectContent("/log", content.substr(0, size));
+  }
+  auto log = fs().OpenForAppend("/log", kLog).value();
+  ISOZONE_ASSERT_OK(log->Append(Bytes(tail)));
+  ISOZONE_ASSERT_OK(log->Close());
+  log.reset();
+  ISOZONE_ASSERT_OK(volume_.Remount(Options()));
+  ExpectContent("/log", content.substr(0, 123456) + tail);
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+// The seals are lost, and with them the knowledge of what was written since: the log is what it was before.
+TEST_F(StripedLogTest, ACutThatIsNotDurableDidNotHappen) {
+  MountWithGroups(Options());
+  const std::string content = Content(90000), tail = Content(50000);
+  auto log = fs().Create("/log", kLog).value();
+  ISOZONE_ASSERT_OK(log->Append(Bytes(content)));
+  ISOZONE_ASSERT_OK(log->Sync());
+  ASSERT_EQ(ZonesOf("/log").size(), 3U);
+  ISOZONE_ASSERT_OK(log->Truncate(80000));
+  ISOZONE_ASSERT_OK(log->Append(Bytes(tail)));
+  ISOZONE_ASSERT_OK(log->WriteOut());
+  volume_.device().CutPower();
+  log.reset();
+  ISOZONE_ASSERT_OK(volume_.CutAndRemount());
+  const auto found = volume_.ReadFile("/log");
+  ASSERT_TRUE(found.ok()) << found.status().ToString();
+  EXPECT_TRUE(*found == content || content.starts_with(*found) ||
+              (content.substr(0, 80000) + tail).starts_with(*found));
+  EXPECT_GE(found->size(), 80000U);
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+TEST_F(StripedLogTest, AnOfflineZoneIsAnErrorAndNotTheEnd) {
+  MountWithGroups(Options());
+  const std::string content = Content(90000);
+  auto log = fs().Create("/log", kLog).value();
+  ISOZONE_ASSERT_OK(log->Append(Bytes(content)));
+  ISOZONE_ASSERT_OK(log->Sync());
+  const std::set<uint32_t> zones = ZonesOf("/log");
+  ASSERT_EQ(zones.size(), 3U);
+  volume_.device().CutPower();  // with all regions open
+  log.reset();
+  volume_.Unmount();
+  volume_.OpenDevice()->SetZoneState(ZoneId(*zones.begin()), ZoneState::kOffline);
+  ISOZONE_ASSERT_OK(volume_.Mount(Options()));
+  EXPECT_TRUE(volume_.ReadFile("/log").status().Is(StatusCode::kIoError));
+  EXPECT_FALSE(fs().OpenForAppend("/log", kLog).ok());
+  ISOZONE_ASSERT_OK(fs().Unlink("/log"));
+  ISOZONE_ASSERT_OK(fs().Settle());
+  EXPECT_EQ(fs().Space().live, 0U);
+}
+
+TEST_F(StripedLogTest, ItsZonesAreInOrderForAReader) {
+  MountWithGroups(Options());
+  auto log = fs().Create("/log", kLog).value();
+  ISOZONE_ASSERT_OK(log->Append(Bytes(Content(90000))));
+  ISOZONE_ASSERT_OK(log->Sync());
+  MountOptions options = Options();
+  options.read_only = true;
+  const auto reader = FileSystem::Mount(volume_.OpenDevice(OpenMode::kReadOnly), options);
+  ASSERT_TRUE(reader.ok()) << reader.status().ToString();
+  EXPECT_EQ((*reader)->Space().free, fs().Space().free);
+}
+
+TEST_F(StripedLogTest, ItsSpaceComesBack) {
+  MountWithGroups(Options());
+  for (int i = 0; i < 30; ++i) {
+    ISOZONE_ASSERT_OK(volume_.WriteFile("/log", Content(2000000), kLog));
+    ISOZONE_ASSERT_OK(fs().Unlink("/log"));
+  }
+  ISOZONE_ASSERT_OK(fs().Settle());
+  EXPECT_EQ(fs().Space().live, 0U);
+}
+
+// --- Reading ahead ---
+
+class ReadAheadTest : public StripeTest {
+ protected:
+  // Reads all of a file as compaction does, in pieces of `piece` bytes.
+  Result<std::string> Scan(const std::string& path, size_t piece) {
+    ISOZONE_ASSIGN_OR_RETURN(const auto reader, fs().OpenForRead(path));
+    std::string content(reader->size(), '\0');
+    for (size_t at = 0; at < content.size(); at += piece) {
+      const auto out = std::as_writable_bytes(std::span(content)).subspan(at, std::min(piece, content.size() - at));
+      ISOZONE_ASSIGN_OR_RETURN(const size_t n, reader->Read(at, out, IoClass::kCompactionRead));
+      if (n != out.size()) return Status::IoError("short read");
+    }
+    return content;
+  }
+  uint64_t DeviceReads() { return fs().Stats().by_class[static_cast<size_t>(IoClass::kCompactionRead)].reads; }
+};
+
+TEST_F(ReadAheadTest, AScanSeesTheFileInWholeStripes) {
+  MountWithGroups(Striped());
+  const std::string content = Content(3000000);
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/f", content));
+  for (const size_t piece : {1000UL, 65536UL, 777777UL, 3000000UL}) {
+    const auto scanned = Scan("/f", piece);
+    ASSERT_TRUE(scanned.ok()) << scanned.status().ToString();
+    EXPECT_TRUE(*scanned == content) << piece;
+  }
+}
+
+TEST_F(ReadAheadTest, TheDeviceIsReadInFewLargePieces) {
+  MountWithGroups(Striped());
+  const std::string content = Content(3000000);
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/f", content));
+  const uint64_t extents = Extents("/f").size();
+  EXPECT_TRUE(*Scan("/f", 4096) == content);
+  EXPECT_LE(DeviceReads(), extents + 16) << "one request an extent, and one more where a window cuts it";
+}
+
+TEST_F(ReadAheadTest, JumpsAndOtherReadersAreServed) {
+  MountWithGroups(Striped());
+  const std::string content = Content(2000000);
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/f", content));
+  const auto reader = fs().OpenForRead("/f").value();
+  uint64_t scan = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const bool jumps = random_.Chance(0.3);
+    const uint64_t at = jumps ? random_.Below(content.size()) : scan;
+    std::string piece(std::min<uint64_t>(random_.Between(1, 5000), content.size() - at), '\0');
+    const auto n = reader->Read(at, std::as_writable_bytes(std::span(piece)), IoClass::kCompactionRead);
+    ASSERT_TRUE(n.ok());
+    ASSERT_EQ(*n, piece.size());
+    ASSERT_EQ(piece, content.substr(at, piece.size())) << at;
+    if (!jumps) scan = at + piece.size() == content.size() ? 0 : at + piece.size();
+  }
+}
+
+TEST_F(ReadAheadTest, WhatWasReadAheadGoesWhenTheFileIsCutOrOverwritten) {
+  MountWithGroups(Striped());
+  std::string content = Content(20000);
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/f", content));
+  const auto reader = fs().OpenForRead("/f").value();
+  std::string piece(1000, '\0');
+  const auto read = [&](uint64_t at) {
+    const auto n = reader->Read(at, std::as_writable_bytes(std::span(piece)), IoClass::kCompactionRead);
+    return n.ok() ? piece.substr(0, *n) : n.status().ToString();
+  };
+  EXPECT_TRUE(read(0) == content.substr(0, 1000));
+  content.replace(1500, 100, Content(100));
+  ISOZONE_ASSERT_OK(fs().Overwrite("/f", 1500, Bytes(content).subspan(1500, 100)));
+  EXPECT_TRUE(read(1000) == content.substr(1000, 1000));
+  ISOZONE_ASSERT_OK(fs().Truncate("/f", 2300));
+  EXPECT_TRUE(read(2000) == content.substr(2000, 300));
+}
+
+TEST_F(ReadAheadTest, MemoryIsBounded) {
+  MountOptions options = Striped();
+  options.read_ahead_memory = 2 * kMiB;
+  MountWithGroups(options);
+  const std::string content = Content(2000000);
+  std::vector<std::unique_ptr<FileReader>> readers;
+  for (int i = 0; i < 5; ++i) {
+    const std::string path = "/f" + std::to_string(i);
+    ISOZONE_ASSERT_OK(volume_.WriteFile(path, content));
+    readers.push_back(fs().OpenForRead(path).value());
+  }
+  const uint64_t before = DeviceReads();
+  for (auto& reader : readers) {  // each begins a scan and goes no further
+    std::string piece(1000, '\0');
+    ASSERT_TRUE(reader->Read(0, std::as_writable_bytes(std::span(piece)), IoClass::kCompactionRead).ok());
+    EXPECT_EQ(piece, content.substr(0, 1000));
+  }
+  const auto read = fs().Stats().by_class[static_cast<size_t>(IoClass::kCompactionRead)].bytes_read;
+  EXPECT_LE(read, options.read_ahead_memory + 5 * 64 * kKiB);
+  EXPECT_GT(DeviceReads(), before);
+  readers.clear();
+  EXPECT_TRUE(*Scan("/f0", 10000) == content) << "what was held is free again";
+}
+
+TEST_F(ReadAheadTest, ErrorsAreThoseOfTheBytesThatWereAskedFor) {
+  MountWithGroups(Striped());
+  const std::string content = Content(2000000);
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/f", content));
+  const auto zone = volume_.device().geometry().ZoneOf(Extents("/f").back().device_offset);
+  const auto reader = fs().OpenForRead("/f").value();
+  std::string piece(1000, '\0');
+  const auto read = [&](uint64_t at) {
+    return reader->Read(at, std::as_writable_bytes(std::span(piece)), IoClass::kCompactionRead).status();
+  };
+  ISOZONE_EXPECT_OK(read(0));
+  volume_.device().SetZoneState(zone, ZoneState::kOffline);
+  uint64_t at = 1000;
+  while (at + 1000 <= content.size() && read(at).ok()) at += 1000;
+  // The first piece of the file that lies in that zone.
+  for (const FileExtent& extent : Extents("/f")) {
+    if (volume_.device().geometry().ZoneOf(extent.device_offset) != zone) continue;
+    EXPECT_GE(at + 1000, extent.file_offset);
+    break;
+  }
+  EXPECT_LT(at, content.size());
+  EXPECT_TRUE(read(at).Is(StatusCode::kIoError));
+}
+
+TEST_F(ReadAheadTest, ManyThreadsScanOneReader) {
+  MountWithGroups(Striped());
+  const std::string content = Content(2000000);
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/f", content));
+  const auto reader = fs().OpenForRead("/f").value();
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      std::string piece(10000, '\0');
+      for (uint64_t at = 0; at < content.size(); at += piece.size()) {
+        const auto n = reader->Read(at, std::as_writable_bytes(std::span(piece)), IoClass::kCompactionRead);
+        ASSERT_TRUE(n.ok());
+        ASSERT_EQ(piece, content.substr(at, piece.size()));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+class FewActiveZonesTest : public StripeTest {
+ protected:
+  FewActiveZonesTest() : StripeTest(/*max_active=*/10) {}
+};
+
+TEST_F(FewActiveZonesTest, AFileLeavesZonesForOthers) {
+  MountWithGroups(Striped(8));
+  auto first = fs().Create("/1", {}).value();
+  ISOZONE_ASSERT_OK(first->Append(Bytes(Content(600000))));
+  const auto writing = [this] {
+    const auto zones = fs().Zones();
+    return std::count_if(zones.begin(), zones.end(),
+                         [](const ZoneView& zone) { return zone.writing && zone.use == ZoneUse::kData; });
+  };
+  // 10 active zones, of which 7 are reserved for others than data: one for the file, and two are spared.
+  EXPECT_EQ(writing(), 1);
+}
+
+// One thread that has many files open must not wait for what only it could do.
+TEST_F(FewActiveZonesTest, ManyWritersOfOneThreadTakeTurns) {
+  MountWithGroups(Striped(8));
+  std::vector<std::unique_ptr<FileWriter>> writers;
+  std::vector<std::string> contents;
+  for (int i = 0; i < 12; ++i) {
+    const FileKind kind = i % 3 == 0 ? FileKind::kLog : FileKind::kData;
+    writers.push_back(fs().Create("/f" + std::to_string(i), {.kind = kind}).value());
+    contents.push_back(Content(200000));
+  }
+  for (size_t at = 0; at < 200000; at += 50000) {
+    for (size_t i = 0; i < writers.size(); ++i) {
+      ISOZONE_ASSERT_OK(writers[i]->Append(Bytes(contents[i]).subspan(at, 50000)));
+    }
+  }
+  for (auto& writer : writers) ISOZONE_ASSERT_OK(writer->Close());
+  for (size_t i = 0; i < writers.size(); ++i) ExpectContent("/f" + std::to_string(i), contents[i]);
+}
+
+}  // namespace
+}  // namespace isozone

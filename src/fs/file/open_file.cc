@@ -1,0 +1,95 @@
+#include "fs/file/open_file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace isozone {
+
+OpenFile::OpenFile(InodeId id, FileKind kind, uint64_t zone_size, std::vector<FileExtent> extents, Status damage)
+    : id_(id), kind_(kind), zone_size_(zone_size), extents_(std::move(extents)), damage_(std::move(damage)) {
+  if (!extents_.empty()) size_ = extents_.back().file_offset + extents_.back().length;
+}
+
+Status OpenFile::damage() const {
+  const SharedLock lock(mu_);
+  return damage_;
+}
+
+size_t OpenFile::Locate(uint64_t offset, std::span<std::byte> buffer, std::pmr::vector<FileExtent>& pieces,
+                        std::shared_ptr<const ReadPin>& pin) const {
+  const SharedLock lock(mu_);
+  const uint64_t size = size_.load(std::memory_order_acquire);
+  if (offset >= size) return 0;
+  const uint64_t end = std::min<uint64_t>(size, offset + buffer.size());
+
+  uint64_t at = offset;
+  for (const FileExtent* e = FindExtent(extents_, at);
+       e != extents_.data() + extents_.size() && e != nullptr && at < end; ++e) {
+    const uint64_t skip = at - e->file_offset;
+    const uint64_t length = std::min(e->length - skip, end - at);
+    pieces.push_back({at - offset, DeviceOffset(e->device_offset.value() + skip), length});
+    at += length;
+  }
+  if (!pieces.empty()) pin = pin_;
+  for (size_t i = 0; i < memory_.size() && at < end; ++i) {
+    const uint64_t piece_end = i + 1 < memory_.size() ? memory_[i + 1].file_offset : size;
+    if (at >= piece_end) continue;
+    const uint64_t length = std::min(piece_end, end) - at;
+    std::memcpy(buffer.data() + (at - offset), memory_[i].data + (at - memory_[i].file_offset), length);
+    at += length;
+  }
+  return at - offset;
+}
+
+std::vector<FileExtent> OpenFile::Extents() const {
+  const SharedLock lock(mu_);
+  return extents_;
+}
+
+uint32_t OpenFile::CountZones(uint32_t most) const {
+  const SharedLock lock(mu_);
+  std::vector<uint64_t> zones;
+  for (size_t i = 0; i < extents_.size() && i < most; ++i)
+    zones.push_back(extents_[i].device_offset.value() / zone_size_);
+  std::sort(zones.begin(), zones.end());
+  return static_cast<uint32_t>(std::unique(zones.begin(), zones.end()) - zones.begin());
+}
+
+void OpenFile::SetMemory(std::span<const FileExtent> written, std::span<const MemoryPiece> pieces) {
+  const ExclusiveLock lock(mu_);
+  for (const FileExtent& extent : written) AppendExtent(extents_, extent, zone_size_);
+  memory_.assign(pieces.begin(), pieces.end());
+}
+
+void OpenFile::DropMemory() {
+  const ExclusiveLock lock(mu_);
+  memory_.clear();
+  size_.store(extents_.empty() ? 0 : extents_.back().file_offset + extents_.back().length, std::memory_order_release);
+}
+
+void OpenFile::Move(std::span<const FileExtent> placed, std::function<void()> released) {
+  std::shared_ptr<ReadPin> before;
+  {
+    const ExclusiveLock lock(mu_);
+    ApplyEdits(extents_, PlanEdits(extents_, placed, zone_size_));
+    before = std::exchange(pin_, std::make_shared<ReadPin>());
+    before->next_ = pin_;
+    before->on_last_ = std::move(released);
+  }
+  // Without the lock: if no read holds it, this is the last one.
+  before.reset();
+}
+
+void OpenFile::Reset(std::vector<FileExtent> extents, Status damage) {
+  const ExclusiveLock lock(mu_);
+  // What was only added to is where it was.
+  const bool moved = extents.size() < extents_.size() || !std::equal(extents_.begin(), extents_.end(), extents.begin());
+  if (moved) generation_.fetch_add(1, std::memory_order_release);
+  extents_ = std::move(extents);
+  memory_.clear();
+  damage_ = std::move(damage);
+  size_.store(extents_.empty() ? 0 : extents_.back().file_offset + extents_.back().length, std::memory_order_release);
+}
+
+}  // namespace isozone

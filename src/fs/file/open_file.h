@@ -1,0 +1,118 @@
+// OpenFile: what all handles of one inode share while any is open: where its bytes are, on the device or still in the
+// writer's memory, and the space that must not be reclaimed before the last handle has gone.
+//
+//   [0 .......... on_device)            extents
+//   [on_device .. size)                 pieces of the writer's memory: being written out, or being filled
+//
+// A writer copies bytes behind `size`, then publishes a larger size; readers never look behind it. So an append takes
+// no lock, and a reader copies from memory under the shared lock, which keeps the pieces where they are.
+//
+// Moving. The collector copies runs of a file to other zones. A read that was located before goes on where the file was,
+// so what was there is released only when all such reads are done: each holds the ReadPin of its time, which keeps all
+// later ones, and the one that goes says so.
+//
+// Thread safety: any thread; one writer at a time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <memory_resource>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "fs/extents.h"
+#include "fs/file_system.h"
+#include "fs/metadata/metadata.h"
+
+namespace isozone {
+
+// Reads in flight hold the pin of the moment in which they were located.
+class ReadPin {
+ public:
+  ReadPin() = default;
+  ~ReadPin() {
+    if (on_last_) on_last_();
+  }
+  ReadPin(const ReadPin&) = delete;
+  ReadPin& operator=(const ReadPin&) = delete;
+
+ private:
+  friend class OpenFile;
+  std::shared_ptr<ReadPin> next_;  // destroyed after on_last_ was called: releases happen in the order of the moves
+  std::function<void()> on_last_;  // short, no I/O; may be called on a device's thread
+};
+
+class OpenFile {
+ public:
+  // A piece of the file that only the writer's memory has; it holds [file_offset, up to the next piece or size).
+  struct MemoryPiece {
+    uint64_t file_offset = 0;
+    const std::byte* data = nullptr;
+  };
+
+  // The extents of a log come from its scan; `damage` is what reads behind them return (OK: the end of the file).
+  OpenFile(InodeId id, FileKind kind, uint64_t zone_size, std::vector<FileExtent> extents, Status damage);
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
+  InodeId id() const { return id_; }
+  FileKind kind() const { return kind_; }
+  uint64_t size() const { return size_.load(std::memory_order_acquire); }
+  Status damage() const;
+  // Its last name has gone, and the journal knows. Set under the namespace lock.
+  bool removed() const { return removed_.load(std::memory_order_acquire); }
+  void NoteRemoved() { removed_.store(true, std::memory_order_release); }
+
+  // Where [offset, offset + buffer.size()) is: what memory holds is copied into `buffer` right away, the pieces on the
+  // device are appended to `pieces` (file_offset relative to `offset`). Returns how many bytes of the range exist. Where
+  // there are pieces, `pin` keeps them as they are until it goes.
+  size_t Locate(uint64_t offset, std::span<std::byte> buffer, std::pmr::vector<FileExtent>& pieces,
+                std::shared_ptr<const ReadPin>& pin) const;
+
+  std::vector<FileExtent> Extents() const;
+  // In how many zones its beginning lies, up to `most`: the width of its stripes.
+  uint32_t CountZones(uint32_t most) const;
+
+  // --- The writer ---
+  // Bytes up to `size` are in the last piece given to SetMemory.
+  void PublishSize(uint64_t size) { size_.store(size, std::memory_order_release); }
+  // Replaces the pieces in memory and adds `written`, what has just reached the device; neighbours are joined.
+  void SetMemory(std::span<const FileExtent> written, std::span<const MemoryPiece> pieces);
+  // What only memory has is no longer part of the file.
+  void DropMemory();
+  // Replaces everything (truncation, overwriting). No writer may have bytes in memory.
+  void Reset(std::vector<FileExtent> extents, Status damage);
+  // How often Reset has changed where the file's bytes are: a read that saw two values may have read anything.
+  uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
+
+  // --- The collector ---
+  // The ranges `placed`, in file order and apart, are where these say from now on. `released` is called once no read uses
+  // the old places (perhaps now).
+  void Move(std::span<const FileExtent> placed, std::function<void()> released);
+
+  // --- Used by the file system, under its namespace lock ---
+  bool has_writer = false;
+  // Called when the last handle has gone (by the file system, which owns the table of open files): space that is
+  // referred to only by handles. Zone and bytes.
+  std::vector<std::pair<ZoneId, uint64_t>> release_at_close;
+
+ private:
+  const InodeId id_;
+  const FileKind kind_;
+  const uint64_t zone_size_;  // bytes
+  mutable SharedMutex mu_;
+  std::vector<FileExtent> extents_ ISOZONE_GUARDED_BY(mu_);
+  std::vector<MemoryPiece> memory_ ISOZONE_GUARDED_BY(mu_);
+  Status damage_ ISOZONE_GUARDED_BY(mu_);
+  std::shared_ptr<ReadPin> pin_ ISOZONE_GUARDED_BY(mu_) = std::make_shared<ReadPin>();
+  std::atomic<uint64_t> size_{0};
+  std::atomic<uint64_t> generation_{0};
+  std::atomic<bool> removed_{false};
+};
+
+}  // namespace isozone

@@ -1,0 +1,208 @@
+#include "fs/file/open_file.h"
+
+#include <cstring>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "fs/file/truncate.h"
+
+namespace isozone {
+namespace {
+
+constexpr uint64_t kZoneSize = 64 * 1024;
+
+FileExtent Extent(uint64_t file_offset, uint64_t device_offset, uint64_t length) {
+  return {file_offset, DeviceOffset(device_offset), length};
+}
+
+TEST(FindExtent, ByOffset) {
+  const std::vector<FileExtent> extents = {Extent(0, 4096, 100), Extent(100, 8192, 50)};
+  EXPECT_EQ(FindExtent(extents, 0), &extents[0]);
+  EXPECT_EQ(FindExtent(extents, 99), &extents[0]);
+  EXPECT_EQ(FindExtent(extents, 100), &extents[1]);
+  EXPECT_EQ(FindExtent(extents, 150), nullptr);
+  EXPECT_EQ(FindExtent({}, 0), nullptr);
+}
+
+TEST(AppendExtent, JoinsNeighboursOnTheDevice) {
+  std::vector<FileExtent> extents;
+  AppendExtent(extents, Extent(0, 4096, 4096), kZoneSize);
+  AppendExtent(extents, Extent(4096, 8192, 10), kZoneSize);
+  ASSERT_EQ(extents.size(), 1u);
+  EXPECT_EQ(extents[0].length, 4106u);
+  AppendExtent(extents, Extent(4106, 12288, 1), kZoneSize);
+  EXPECT_EQ(extents.size(), 2u);
+}
+
+TEST(AppendExtent, DoesNotJoinOverTheBoundaryOfAZone) {
+  std::vector<FileExtent> extents;
+  AppendExtent(extents, Extent(0, kZoneSize - 4096, 4096), kZoneSize);
+  AppendExtent(extents, Extent(4096, kZoneSize, 4096), kZoneSize);
+  EXPECT_EQ(extents.size(), 2u);
+}
+
+TEST(OpenFile, WhereAFileWasIsReleasedWithTheLastReadOfIt) {
+  OpenFile file(InodeId(2), FileKind::kData, kZoneSize, {Extent(0, 4096, 100)}, Status::Ok());
+  std::string released;
+  const auto locate = [&](uint64_t where) {
+    std::string buffer(100, '\0');
+    std::pmr::vector<FileExtent> pieces;
+    std::shared_ptr<const ReadPin> pin;
+    file.Locate(0, std::as_writable_bytes(std::span(buffer)), pieces, pin);
+    EXPECT_EQ(pieces.at(0).device_offset, DeviceOffset(where));
+    return pin;
+  };
+  const auto move = [&](uint64_t to, char name) {
+    const FileExtent placed = Extent(0, to, 100);
+    file.Move({&placed, 1}, [&released, name] { released += name; });
+  };
+  auto first = locate(4096);
+  auto first_too = locate(4096);
+  move(8192, 'a');
+  auto second = locate(8192);
+  move(12288, 'b');
+  EXPECT_EQ(released, "");
+  first.reset();
+  EXPECT_EQ(released, "");
+  // Releases happen in the order of the moves: who reads from the first place keeps the second, too.
+  second.reset();
+  EXPECT_EQ(released, "");
+  first_too.reset();
+  EXPECT_EQ(released, "ab");
+  move(16384, 'c');
+  EXPECT_EQ(released, "abc") << "nobody reads";
+  locate(16384);
+}
+
+TEST(OpenFile, PartsOfAFileAreMovedWhileItIsWritten) {
+  OpenFile file(InodeId(2), FileKind::kData, kZoneSize, {Extent(0, 4096, 4096)}, Status::Ok());
+  const FileExtent more = Extent(4096, 8192, 100);  // joined, and not known to the journal
+  file.SetMemory({&more, 1}, {});
+  file.PublishSize(4196);
+  const FileExtent placed = Extent(904, kZoneSize, 1000);
+  file.Move({&placed, 1}, [] {});
+  const std::vector<FileExtent> extents = file.Extents();
+  ASSERT_EQ(extents.size(), 3u);
+  EXPECT_EQ(extents[0].length, 904u);
+  EXPECT_EQ(extents[1].device_offset, DeviceOffset(kZoneSize));
+  EXPECT_EQ(extents[2].device_offset, DeviceOffset(6000));
+  EXPECT_EQ(extents[2].length, 4196u - 1904u);
+  EXPECT_EQ(file.size(), 4196u);
+}
+
+TEST(OpenFile, LocatesOnDeviceAndInMemory) {
+  OpenFile file(InodeId(2), FileKind::kData, kZoneSize, {Extent(0, 4096, 10)}, Status::Ok());
+  const std::string first = "abcde";
+  const std::string second = "fgh";
+  const std::vector<OpenFile::MemoryPiece> pieces = {{10, reinterpret_cast<const std::byte*>(first.data())},
+                                                     {15, reinterpret_cast<const std::byte*>(second.data())}};
+  file.SetMemory({}, pieces);
+  file.PublishSize(18);
+
+  std::string buffer(20, '.');
+  std::pmr::vector<FileExtent> on_device;
+  std::shared_ptr<const ReadPin> pin;
+  EXPECT_EQ(file.Locate(8, std::as_writable_bytes(std::span(buffer)), on_device, pin), 10u);
+  EXPECT_EQ(buffer.substr(2, 9), "abcdefgh.");
+  ASSERT_EQ(on_device.size(), 1u);
+  EXPECT_EQ(on_device[0].file_offset, 0u);
+  EXPECT_EQ(on_device[0].device_offset.value(), 4104u);
+  EXPECT_EQ(on_device[0].length, 2u);
+
+  on_device.clear();
+  EXPECT_EQ(file.Locate(16, std::as_writable_bytes(std::span(buffer).first(1)), on_device, pin), 1u);
+  EXPECT_EQ(buffer[0], 'g');
+  EXPECT_TRUE(on_device.empty());
+  EXPECT_EQ(file.Locate(18, std::as_writable_bytes(std::span(buffer)), on_device, pin), 0u);
+}
+
+TEST(OpenFile, WhatIsWrittenOutLeavesMemory) {
+  OpenFile file(InodeId(2), FileKind::kData, kZoneSize, {}, Status::Ok());
+  const std::string text = "abcde";
+  const OpenFile::MemoryPiece piece{0, reinterpret_cast<const std::byte*>(text.data())};
+  file.SetMemory({}, {&piece, 1});
+  file.PublishSize(5);
+  const FileExtent written = Extent(0, 8192, 5);
+  file.SetMemory({&written, 1}, {});
+  std::string buffer(5, '.');
+  std::pmr::vector<FileExtent> on_device;
+  std::shared_ptr<const ReadPin> pin;
+  EXPECT_EQ(file.Locate(0, std::as_writable_bytes(std::span(buffer)), on_device, pin), 5u);
+  EXPECT_EQ(on_device.size(), 1u);
+  EXPECT_EQ(buffer, ".....");
+}
+
+// A file of two extents whose moves and reads are seen.
+class MovedFile : public ::testing::Test {
+ protected:
+  void Move(uint64_t file_offset, uint64_t to, const std::string& name) {
+    const FileExtent placed = Extent(file_offset, to, 10);
+    file_.Move({&placed, 1}, [this, name] { released_ += name; });
+  }
+  std::shared_ptr<const ReadPin> BeginRead(uint64_t offset, uint64_t expected_place) {
+    std::string buffer(1, '.');
+    std::pmr::vector<FileExtent> on_device;
+    std::shared_ptr<const ReadPin> pin;
+    EXPECT_EQ(file_.Locate(offset, std::as_writable_bytes(std::span(buffer)), on_device, pin), 1u);
+    EXPECT_EQ(on_device.front().device_offset.value(), expected_place);
+    return pin;
+  }
+  OpenFile file_{InodeId(2), FileKind::kData, kZoneSize, {Extent(0, 4096, 10), Extent(10, 12288, 10)}, Status::Ok()};
+  std::string released_;
+};
+
+TEST_F(MovedFile, ReleasesItsOldPlaceAtOnceWhereNobodyReads) {
+  Move(0, 8192, "a");
+  EXPECT_EQ(released_, "a");
+  BeginRead(3, 8195);
+  BeginRead(12, 12290);
+}
+
+TEST_F(MovedFile, KeepsItsOldPlaceForReadsThatBeganThere) {
+  auto first = BeginRead(0, 4096);
+  auto second = BeginRead(1, 4097);
+  Move(0, 8192, "a");
+  const auto after = BeginRead(0, 8192);
+  first.reset();
+  EXPECT_EQ(released_, "");
+  second.reset();
+  EXPECT_EQ(released_, "a");
+}
+
+TEST_F(MovedFile, KeepsWhatWasMovedLaterForReadsThatBeganBefore) {
+  auto early = BeginRead(10, 12288);
+  Move(0, 8192, "a");
+  auto late = BeginRead(0, 8192);
+  Move(10, 16384, "b");  // the early read is there
+  late.reset();
+  EXPECT_EQ(released_, "");
+  early.reset();
+  EXPECT_EQ(released_, "ab");
+}
+
+TEST(Extents, AreCut) {
+  const std::vector<FileExtent> extents = {Extent(0, 4096, 100), Extent(100, 8192, 50)};
+  EXPECT_TRUE(CutExtents(extents, 0).empty());
+  ASSERT_EQ(CutExtents(extents, 100).size(), 1u);
+  const auto cut = CutExtents(extents, 101);
+  ASSERT_EQ(cut.size(), 2u);
+  EXPECT_EQ(cut[1].length, 1u);
+}
+
+TEST(Extents, AreSpliced) {
+  const std::vector<FileExtent> extents = {Extent(0, 4096, 100), Extent(100, 8192, 50)};
+  const FileExtent replacement = Extent(90, 40960, 20);
+  const auto spliced = SpliceExtents(extents, {&replacement, 1});
+  ASSERT_EQ(spliced.size(), 3u);
+  EXPECT_EQ(spliced[0].length, 90u);
+  EXPECT_EQ(spliced[1].device_offset.value(), 40960u);
+  EXPECT_EQ(spliced[2].file_offset, 110u);
+  EXPECT_EQ(spliced[2].device_offset.value(), 8202u);
+  EXPECT_EQ(spliced[2].length, 40u);
+  const FileExtent longer = Extent(140, 40960, 20);
+  EXPECT_EQ(SpliceExtents(extents, {&longer, 1}).size(), 3u);
+}
+
+}  // namespace
+}  // namespace isozone

@@ -1,0 +1,87 @@
+// Where a FileWriter's units go: DataSink for kData and kSmall (extents, made known by the journal), LogSink for kLog
+// (frames, found again by scanning). Units are started in file order, are on their way together, and are finished in
+// file order. Both sinks keep the rule that makes recovery exact:
+//
+//   no metadata record refers to bytes that a power cut could take: data is flushed before the record is appended.
+//
+// Thread safety: one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/crc32c.h"
+#include "base/status.h"
+#include "fs/file/core.h"
+#include "fs/file/zone_stream.h"
+
+namespace isozone {
+
+// A piece of a file in memory: its payload is [header_size(), used) of the memory and belongs at `file_offset`.
+struct WriteUnit {
+  AlignedBuffer memory;
+  uint64_t file_offset = 0;
+  size_t used = 0;  // bytes, the header's place included
+  // Of a sink that wants one (ChecksumSeed): of the payload up to `summed`. It grows with the payload, so that whoever
+  // fills the unit does not have to wait for the sum of all of it.
+  std::optional<uint32_t> checksum;
+  size_t summed = 0;  // bytes, as `used`
+
+  void SumUp() {
+    if (!checksum) return;
+    checksum = Crc32c(memory.span().subspan(summed, used - summed), *checksum);
+    summed = used;
+  }
+};
+
+class WriteSink {
+ public:
+  virtual ~WriteSink() = default;
+
+  // Bytes a unit leaves free in front of its payload.
+  virtual size_t header_size() const = 0;
+
+  // What the checksum of the unit at `file_offset` starts from; none: the sink needs no checksum. Any thread.
+  virtual std::optional<uint32_t> ChecksumSeed(uint64_t /*file_offset*/) const { return std::nullopt; }
+
+  // How many units may have been started and not finished; 0: each is finished before Start returns to the appender.
+  virtual size_t depth() const = 0;
+
+  // Starts to write `unit`, which follows the one before in the file. It stays where it is until it is finished; what
+  // is behind `used`, to the next block, is overwritten by padding. `durable`: as one device write if possible.
+  virtual Status Start(WriteUnit& unit, bool durable) = 0;
+  // Finish would not wait for the device.
+  virtual bool OldestIsDone() = 0;
+  // Waits for the unit that was started first, rewrites it elsewhere where it failed, and adds where it lies to
+  // `written`. After an error nothing that was started behind it becomes part of the file.
+  virtual Status Finish(std::vector<FileExtent>& written) = 0;
+  // What Finish has given is what readers of the file know by now: it may be published, and from then on be moved.
+  virtual void NoteReadable(std::span<const FileExtent> /*written*/) {}
+
+  // Everything written is durable, and known to the metadata, when this returns OK. Nothing is started and not finished.
+  virtual Status MakeDurable() = 0;
+
+  // Makes everything written known to the metadata, in memory, and gives the zones back. Writing may go on. Waits for
+  // what was started and not finished, which is not part of the file.
+  virtual Status Seal() = 0;
+
+  virtual void SetDataClass(DataClass data) = 0;
+  virtual void SetIoClass(IoClass io_class) = 0;
+};
+
+// The file has what the metadata state says; the sink adds to it. `width`: on how many zones at once, each of another
+// group, it may write; `depth`: see WriteSink.
+struct SinkOptions {
+  uint32_t width = 1;
+  size_t depth = 0;
+};
+std::unique_ptr<WriteSink> MakeDataSink(FsCore& core, InodeId id, DataClass data, const SinkOptions& options);
+// `file` must live longer than the sink.
+std::unique_ptr<WriteSink> MakeLogSink(FsCore& core, const OpenFile& file, Lifetime lifetime,
+                                       const SinkOptions& options);
+
+}  // namespace isozone

@@ -1,0 +1,128 @@
+#include "fs/file/zone_stream.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "io/patient_device.h"
+
+namespace isozone {
+
+ZoneStream::~ZoneStream() {
+  if (in_flight_) (void)Finish();
+}
+
+Status ZoneStream::Reserve(uint64_t bytes) {
+  if (lease_.held() && lease_.room() >= bytes) return Status::Ok();
+  LeaveZone();
+  ZoneRequest request = RequestFor(bytes);
+  request.gc = gc_;
+  request.confined = confined_;
+  ISOZONE_ASSIGN_OR_RETURN(lease_, core_.pool->Acquire(request));
+  return Status::Ok();
+}
+
+bool ZoneStream::Widen(uint64_t bytes, std::span<const uint32_t> taken_groups) {
+  assert(!lease_.held());
+  ZoneRequest request = RequestFor(bytes);
+  request.taken_groups = taken_groups;
+  std::optional<ZoneLease> lease = core_.pool->TryAcquire(request);
+  if (!lease) return false;
+  lease_ = std::move(*lease);
+  return true;
+}
+
+ZoneRequest ZoneStream::RequestFor(uint64_t bytes) const {
+  ZoneRequest request;
+  request.use = use_;
+  request.lifetime = data_.lifetime;
+  request.min_room = bytes;
+  request.urgent = io_class_ <= IoClass::kFlush;
+  request.level = data_.level;
+  request.heat = data_.heat;
+  request.compaction = io_class_ == IoClass::kCompactionWrite;
+  return request;
+}
+
+void ZoneStream::LeaveZone() {
+  lease_.Release();
+  volatile_elsewhere_ |= volatile_here_;
+  volatile_here_ = false;
+}
+
+void ZoneStream::Release() { LeaveZone(); }
+
+bool ZoneStream::Start(std::span<std::byte> blocks, uint64_t live, bool durable) {
+  if (io_class_ == IoClass::kFlush) core_.pool->PaceFlush(blocks.size());
+  const ZoneId zone = lease_.zone();
+  const DeviceOffset where = lease_.held() ? lease_.next() : DeviceOffset(0);
+  if (!lease_.BeginWrite()) {
+    LeaveZone();
+    return false;
+  }
+  core_.pool->AddLive(zone, live);
+  in_flight_ = true;
+  live_ = live;
+  latch_.Reset(1);
+  request_.io_class = io_class_;
+  request_.awaited = durable;
+  request_.context = this;
+  request_.done = [](IoRequest& request) {
+    auto& stream = *static_cast<ZoneStream*>(request.context);
+    stream.lease_.CompleteWrite(request.device.length, request.device.status);
+    stream.latch_.CountDown();
+  };
+  request_.device.op = DeviceOp::kWrite;
+  request_.device.fua = durable && (!volatile_here_ || core_.geometry().fua_covers_zone);
+  request_.device.offset = where;
+  request_.device.data = blocks.data();
+  request_.device.length = blocks.size();
+  core_.engine.Submit(request_);
+  return true;
+}
+
+Result<ZoneStream::Outcome> ZoneStream::Finish() {
+  latch_.Wait();
+  in_flight_ = false;
+  const DeviceStatus device_status = request_.device.status;
+  const ZoneId zone = lease_.zone();
+  lease_.Settle(request_.device.length, device_status);
+  if (device_status == DeviceStatus::kSuccess) {
+    volatile_here_ = !request_.device.fua;  // with it, nothing before it is volatile: see Start
+    failures_ = 0;
+    return Outcome::kWritten;
+  }
+  core_.pool->RemoveLive(zone, live_);
+  LeaveZone();
+  if (device_status == DeviceStatus::kPowerLoss || device_status == DeviceStatus::kNamespaceWriteProtected ||
+      IsRefusal(device_status) || ++failures_ >= kMaxAttempts) {
+    return ToStatus(core_.geometry(), request_.device);
+  }
+  core_.write_retries.fetch_add(1, std::memory_order_relaxed);
+  return Outcome::kLostZone;
+}
+
+Status ZoneStream::WriteExtents(std::span<std::byte> blocks, size_t used, uint64_t file_offset, bool durable,
+                                std::vector<FileExtent>& written) {
+  const uint64_t block = core_.geometry().block_size;
+  for (size_t at = 0; at < blocks.size();) {
+    ISOZONE_RETURN_IF_ERROR(Reserve(block));
+    const size_t piece = std::min<uint64_t>(blocks.size() - at, RoundDown(room(), block));
+    const size_t live = std::min(piece, used - at);
+    const DeviceOffset where = next();
+    ISOZONE_ASSIGN_OR_RETURN(const auto outcome, Write(blocks.subspan(at, piece), live, durable));
+    if (outcome == Outcome::kLostZone) continue;
+    AppendExtent(written, {file_offset + at, where, live}, core_.geometry().zone_size);
+    at += piece;
+  }
+  return Status::Ok();
+}
+
+Status ZoneStream::MakeDurable() {
+  if (!is_volatile()) return Status::Ok();
+  ISOZONE_RETURN_IF_ERROR(core_.engine.Flush(io_class_));
+  MarkDurable();
+  return Status::Ok();
+}
+
+}  // namespace isozone

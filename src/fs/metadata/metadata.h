@@ -1,0 +1,219 @@
+// The metadata of a file system, as a pure state machine: MetadataState is what the journal says, MetadataOp one
+// change. The same code runs in a mounted file system, at recovery, in fsck and in the fuzzer. No I/O, no locks.
+//
+// Objects are inodes only. A directory is an inode without data; a name is a Link kept in the inode it leads to, and
+// the directory tables are derived from the links. One journal record is a list of operations that happen together or
+// not.
+//
+// Invariants (CheckInvariants verifies them; Apply refuses what would break one):
+//  * Inode 1 is the root directory, without a link. Every other inode has at least one link, but for a file between its
+//    last RemoveLink and its RemoveInode, which belong into one record.
+//  * A link's parent is an existing directory; names are unique in a directory, 1..255 bytes, without '/' and NUL, and
+//    neither "." nor "..". A directory has exactly one link, and is not its own ancestor; moving one is RemoveLink,
+//    then AddLink, in one record.
+//  * Extents are in file order, without gaps or overlaps, from offset 0 to the file's size, each inside one zone's
+//  capacity.
+//    No two extents or log regions overlap on the device (checked by fsck, not at every Apply).
+//  * Zone groups, where they are known, name a group of every zone of the device, or that it is unknown.
+//  * A zone in which files have data may be said to hold survivors of a collection (heat.h). What is said of it is
+//    forgotten at the end of the record that leaves it without data: what comes there next is new.
+//  * A log has regions instead of extents, any of which may be open; its frames say where in the file they belong.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "base/status.h"
+#include "device/zoned_device.h"
+#include "fs/extents.h"
+#include "fs/file_system.h"
+#include "izg/zone_groups.h"
+#include "zone/data_class.h"
+#include "zone/heat.h"
+#include "zone/lifetime.h"
+
+namespace isozone {
+
+using InodeId = StrongInt<struct InodeIdTag, uint64_t>;
+inline constexpr InodeId kRootInode{1};
+
+struct InodeLink {
+  InodeId parent;
+  std::string name;
+  bool operator==(const InodeLink&) const = default;
+};
+
+// A run of log frames (fs/file/log_frame.h) in one zone.
+struct LogRegion {
+  static constexpr uint64_t kOpen = UINT64_MAX;
+  ZoneId zone;
+  uint64_t begin = 0;    // bytes in the zone, block-aligned: the first frame
+  uint64_t end = kOpen;  // bytes in the zone: behind the last frame; kOpen while it may still grow: recovery scans
+  uint64_t payload = 0;  // bytes of file in it; of an open region not valid (0)
+  // Was not whole when it got its end: whoever reads on behind the payload is to meet what stopped the scan then.
+  bool damaged = false;
+  bool open() const { return end == kOpen; }
+  bool operator==(const LogRegion&) const = default;
+};
+
+struct Inode {
+  InodeId id;
+  bool is_directory = false;
+  FileKind kind = FileKind::kData;
+  Lifetime lifetime = Lifetime::kNotSet;
+  int8_t level = DataClass::kNoLevel;  // of the LSM tree, when it was written
+  uint64_t size = 0;                   // bytes; of a log: without what open regions hold
+  uint64_t modified_s = 0;
+  std::vector<InodeLink> links;
+  std::vector<FileExtent> extents;  // kData, kSmall
+  std::vector<LogRegion> regions;   // kLog
+
+  bool has_open_region() const {
+    return std::any_of(regions.begin(), regions.end(), [](const LogRegion& region) { return region.open(); });
+  }
+};
+
+// --- Operations ---
+struct PutInode {
+  Inode inode;
+};  // creates (the id must not exist); its links come with it
+struct AddLink {
+  InodeId inode;
+  InodeLink link;
+};
+struct RemoveLink {
+  InodeId inode;
+  InodeLink link;
+};
+struct RemoveInode {
+  InodeId inode;
+};  // no links left, a directory also empty
+// Adds extents behind the `first_index` that the file has (which must match), and sets size and time.
+struct AppendExtents {
+  InodeId inode;
+  uint64_t first_index = 0;
+  std::vector<FileExtent> extents;
+  uint64_t modified_s = 0;
+};
+// Runs of the file were copied elsewhere: garbage collection. Each run lies in one extent, and no two overlap. What
+// becomes of the list: extents.h, PlanEdits.
+struct MoveExtents {
+  InodeId inode;
+  std::vector<ExtentMove> moves;
+};
+// Replaces all extents: truncation, overwriting.
+struct SetExtents {
+  InodeId inode;
+  std::vector<FileExtent> extents;
+  uint64_t modified_s = 0;
+};
+// Replaces region `index` or, if it equals their number, adds one.
+struct SetLogRegion {
+  InodeId inode;
+  uint64_t index = 0;
+  LogRegion region;
+  uint64_t modified_s = 0;
+};
+// Replaces all regions: truncation.
+struct SetLogRegions {
+  InodeId inode;
+  std::vector<LogRegion> regions;
+  uint64_t modified_s = 0;
+};
+struct SetAttributes {
+  InodeId inode;
+  Lifetime lifetime = Lifetime::kNotSet;
+  uint64_t modified_s = 0;
+  int8_t level = DataClass::kNoLevel;
+};
+
+// Replaces what is known of the independent zone groups; never null. Belongs to no inode.
+struct SetZoneGroups {
+  std::shared_ptr<const ZoneGroups> groups;
+};
+
+// Survivors of a collection are in these zones, in which files have data. Belongs to no inode.
+using ZoneHeats = std::map<ZoneId, ZoneHeat>;
+struct SetZoneHeats {
+  ZoneHeats heats;
+};
+
+using MetadataOp = std::variant<PutInode, AddLink, RemoveLink, RemoveInode, AppendExtents, SetExtents, SetLogRegion,
+                                SetLogRegions, SetAttributes, SetZoneGroups, MoveExtents, SetZoneHeats>;
+
+class MetadataState {
+ public:
+  // A root directory and nothing else.
+  explicit MetadataState(const DeviceGeometry& geometry);
+  // The state that consists of `inodes` (the root among them; in any order), with ids given out from `next_id` on, and
+  // of `zone_groups` (null: none are known) and `zone_heats`. kCorruption saying which invariant does not hold.
+  static Result<MetadataState> Restore(const DeviceGeometry& geometry, std::vector<Inode> inodes, InodeId next_id,
+                                       std::shared_ptr<const ZoneGroups> zone_groups, const ZoneHeats& zone_heats);
+  MetadataState(MetadataState&&) noexcept;
+  MetadataState& operator=(MetadataState&&) noexcept;
+  ~MetadataState();
+
+  // All of `ops` or, with kCorruption saying which invariant of which inode would break, none. Where they make the state
+  // larger, `admit` is asked first, if there is one, whether encoded_size may become so many bytes; what it answers is
+  // returned.
+  using Admit = std::function<Status(uint64_t encoded_size)>;
+  Status Apply(std::span<const MetadataOp> ops, const Admit& admit = {});
+  // Bytes that the records of a checkpoint of this state take, exactly. Kept up to date by Apply.
+  uint64_t encoded_size() const;
+
+  const Inode* Find(InodeId id) const;                                 // null: none
+  const Inode* Child(InodeId directory, std::string_view name) const;  // null: none
+  // The inode at an absolute path; kNotFound, kNotDirectory.
+  Result<const Inode*> Lookup(std::string_view path) const;
+  // What files have in `zone`, by file, and of each in file order. From an index that Apply keeps up to date, of about 90
+  // bytes for each file in each zone and 8 to 16 for each extent.
+  struct OwnedExtent {
+    InodeId inode;
+    FileExtent extent;
+  };
+  std::vector<OwnedExtent> ExtentsIn(ZoneId zone) const;
+  // Those of one file.
+  std::vector<FileExtent> ExtentsIn(ZoneId zone, InodeId inode) const;
+  // Bytes that their extents in `zone` take, each by itself in whole blocks.
+  uint64_t BlocksIn(ZoneId zone) const;
+  // The children of a directory, by name.
+  const std::map<std::string, InodeId, std::less<>>& Children(InodeId directory) const;
+  std::vector<std::string> PathsOf(InodeId id) const;
+  // Ids are never used again.
+  InodeId NextId() const;
+  size_t size() const;  // number of inodes
+  // Which zones share hardware; null: never measured.
+  std::shared_ptr<const ZoneGroups> zone_groups() const;
+  // Of the zones with survivors; every other zone has new data, or none.
+  const ZoneHeats& zone_heats() const;
+  ZoneHeat HeatOf(ZoneId zone) const;
+
+  // The inode with the smallest id above `after`, or null: walks all of them in order.
+  const Inode* Next(InodeId after) const;
+
+  Status CheckInvariants() const;
+
+  // --- Snapshots, so that a checkpoint can be written while changes go on ---
+  // Fixes the state of this moment. One at a time.
+  void BeginSnapshot();
+  // Up to `max` inodes of the fixed state, in any order, each once; empty when all were given. Changes made in between
+  // do not show: an inode is copied aside before its first change.
+  std::vector<Inode> NextOfSnapshot(size_t max);
+  void EndSnapshot();
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace isozone

@@ -1,0 +1,387 @@
+#include "fs/metadata/metadata_codec.h"
+
+#include <fmt/format.h>
+
+#include "fs/metadata/byte_codec.h"
+
+namespace isozone {
+namespace {
+
+// The first byte of each operation, as on the device.
+enum class OpCode : uint8_t {
+  kPutInode = 1,
+  kAddLink = 2,
+  kRemoveLink = 3,
+  kRemoveInode = 4,
+  kAppendExtents = 5,
+  kSetExtents = 6,
+  kSetLogRegion = 7,
+  kSetLogRegions = 8,
+  kSetAttributes = 9,
+  kSetZoneGroups = 10,
+  kMoveExtents = 11,
+  kSetZoneHeats = 12,
+  kCheckpointFooter = 255,
+};
+
+constexpr size_t kMoveBytes = 24;
+constexpr size_t kGroupBytes = 2;
+constexpr size_t kZoneGroupBytes = 3;
+constexpr size_t kHeatBytes = 5;
+
+class Encoder {
+ public:
+  explicit Encoder(std::vector<std::byte>& out) : out_(out) {}
+
+  void operator()(const PutInode& op) { Put(op.inode); }
+  void operator()(const AddLink& op) {
+    Put(OpCode::kAddLink, op.inode);
+    Put(op.link);
+  }
+  void operator()(const RemoveLink& op) {
+    Put(OpCode::kRemoveLink, op.inode);
+    Put(op.link);
+  }
+  void operator()(const RemoveInode& op) { Put(OpCode::kRemoveInode, op.inode); }
+  void operator()(const AppendExtents& op) {
+    Put(OpCode::kAppendExtents, op.inode);
+    out_.Put(op.modified_s);
+    out_.Put(op.first_index);
+    Put(op.extents);
+  }
+  void operator()(const SetExtents& op) {
+    Put(OpCode::kSetExtents, op.inode);
+    out_.Put(op.modified_s);
+    Put(op.extents);
+  }
+  void operator()(const SetLogRegion& op) {
+    Put(OpCode::kSetLogRegion, op.inode);
+    out_.Put(op.modified_s);
+    out_.Put(op.index);
+    Put(op.region);
+  }
+  void operator()(const SetLogRegions& op) {
+    Put(OpCode::kSetLogRegions, op.inode);
+    out_.Put(op.modified_s);
+    Put(op.regions);
+  }
+  void operator()(const SetAttributes& op) {
+    Put(OpCode::kSetAttributes, op.inode);
+    out_.Put(op.modified_s);
+    out_.Put(static_cast<uint8_t>(op.lifetime));
+    out_.Put(static_cast<uint8_t>(op.level));
+  }
+  void operator()(const SetZoneGroups& op) { Put(*op.groups); }
+  void operator()(const SetZoneHeats& op) { Put(op.heats); }
+  void operator()(const MoveExtents& op) {
+    Put(OpCode::kMoveExtents, op.inode);
+    out_.Put(static_cast<uint32_t>(op.moves.size()));
+    for (const ExtentMove& move : op.moves) {
+      out_.Put(move.from.value());
+      out_.Put(move.to.value());
+      out_.Put(move.length);
+    }
+  }
+
+  void Put(const ZoneGroups& groups) {
+    Put(OpCode::kSetZoneGroups, InodeId(0));
+    out_.Put(groups.zone_bandwidth);
+    out_.Put(groups.group_count());
+    for (const uint16_t channel : groups.channel_of_group) out_.Put(channel);
+    out_.Put(static_cast<uint32_t>(groups.group_of_zone.size()));
+    for (size_t zone = 0; zone < groups.group_of_zone.size(); ++zone) {
+      out_.Put(groups.group_of_zone[zone]);
+      out_.Put(groups.confidence_percent[zone]);
+    }
+  }
+  void Put(const ZoneHeats& heats) {
+    Put(OpCode::kSetZoneHeats, InodeId(0));
+    out_.Put(static_cast<uint32_t>(heats.size()));
+    for (const auto& [zone, heat] : heats) {
+      out_.Put(zone.value());
+      out_.Put(static_cast<uint8_t>(heat));
+    }
+  }
+  void Put(const Inode& inode) {
+    Put(OpCode::kPutInode, inode.id);
+    out_.Put(inode.modified_s);
+    out_.Put(static_cast<uint8_t>(inode.is_directory ? 1 : 0));
+    out_.Put(static_cast<uint8_t>(inode.kind));
+    out_.Put(static_cast<uint8_t>(inode.lifetime));
+    out_.Put(static_cast<uint8_t>(inode.level));
+    out_.Put(static_cast<uint32_t>(inode.links.size()));
+    for (const InodeLink& link : inode.links) Put(link);
+    Put(inode.extents);
+    Put(inode.regions);
+  }
+
+ private:
+  void Put(OpCode code, InodeId inode) {
+    out_.Put(static_cast<uint8_t>(code));
+    out_.Put(inode.value());
+  }
+  void Put(const InodeLink& link) {
+    out_.Put(link.parent.value());
+    out_.PutString(link.name);
+  }
+  // Extents follow one another in the file, so only the first says where.
+  void Put(const std::vector<FileExtent>& extents) {
+    out_.Put(extents.empty() ? uint64_t{0} : extents.front().file_offset);
+    out_.Put(static_cast<uint32_t>(extents.size()));
+    for (const FileExtent& extent : extents) {
+      out_.Put(extent.device_offset.value());
+      out_.Put(extent.length);
+    }
+  }
+  void Put(const LogRegion& region) {
+    out_.Put(region.zone.value());
+    out_.Put(region.begin);
+    out_.Put(region.end);
+    out_.Put(region.payload);
+    out_.Put(static_cast<uint8_t>(region.damaged));
+  }
+  void Put(const std::vector<LogRegion>& regions) {
+    out_.Put(static_cast<uint32_t>(regions.size()));
+    for (const LogRegion& region : regions) Put(region);
+  }
+
+  ByteWriter out_;
+};
+
+class Decoder {
+ public:
+  explicit Decoder(std::span<const std::byte> body) : in_(body) {}
+
+  bool empty() const { return in_.empty(); }
+  bool ok() const { return ok_ && in_.ok(); }
+
+  MetadataOp GetOp() {
+    const auto code = static_cast<OpCode>(in_.Get<uint8_t>());
+    const InodeId inode(in_.Get<uint64_t>());
+    switch (code) {
+      case OpCode::kPutInode:
+        return PutInode{GetInode(inode)};
+      case OpCode::kAddLink:
+        return AddLink{inode, GetLink()};
+      case OpCode::kRemoveLink:
+        return RemoveLink{inode, GetLink()};
+      case OpCode::kRemoveInode:
+        return RemoveInode{inode};
+      case OpCode::kAppendExtents: {
+        AppendExtents op;
+        op.inode = inode;
+        op.modified_s = in_.Get<uint64_t>();
+        op.first_index = in_.Get<uint64_t>();
+        op.extents = GetExtents();
+        return op;
+      }
+      case OpCode::kSetExtents: {
+        SetExtents op;
+        op.inode = inode;
+        op.modified_s = in_.Get<uint64_t>();
+        op.extents = GetExtents();
+        return op;
+      }
+      case OpCode::kSetLogRegion: {
+        SetLogRegion op;
+        op.inode = inode;
+        op.modified_s = in_.Get<uint64_t>();
+        op.index = in_.Get<uint64_t>();
+        op.region = GetRegion();
+        return op;
+      }
+      case OpCode::kSetLogRegions: {
+        SetLogRegions op;
+        op.inode = inode;
+        op.modified_s = in_.Get<uint64_t>();
+        op.regions = GetRegions();
+        return op;
+      }
+      case OpCode::kSetAttributes: {
+        SetAttributes op;
+        op.inode = inode;
+        op.modified_s = in_.Get<uint64_t>();
+        op.lifetime = GetLifetime();
+        op.level = GetLevel();
+        return op;
+      }
+      case OpCode::kSetZoneGroups:
+        if (inode.value() != 0) ok_ = false;  // they belong to none
+        return SetZoneGroups{GetZoneGroups()};
+      case OpCode::kMoveExtents:
+        return MoveExtents{inode, GetMoves()};
+      case OpCode::kSetZoneHeats:
+        if (inode.value() != 0) ok_ = false;  // they belong to none
+        return SetZoneHeats{GetZoneHeats()};
+      case OpCode::kCheckpointFooter:
+        break;
+    }
+    ok_ = false;
+    return RemoveInode{};
+  }
+
+ private:
+  Inode GetInode(InodeId id) {
+    Inode inode;
+    inode.id = id;
+    inode.modified_s = in_.Get<uint64_t>();
+    const auto is_directory = in_.Get<uint8_t>();
+    const auto kind = in_.Get<uint8_t>();
+    if (is_directory > 1 || kind > static_cast<uint8_t>(FileKind::kSmall)) ok_ = false;
+    inode.is_directory = is_directory == 1;
+    inode.kind = static_cast<FileKind>(kind);
+    inode.lifetime = GetLifetime();
+    inode.level = GetLevel();
+    inode.links.resize(in_.GetCount(kEncodedLink));
+    for (InodeLink& link : inode.links) link = GetLink();
+    inode.extents = GetExtents();
+    inode.regions = GetRegions();
+    for (const FileExtent& extent : inode.extents) inode.size += extent.length;
+    for (const LogRegion& region : inode.regions) inode.size += region.payload;
+    return inode;
+  }
+  InodeLink GetLink() {
+    const InodeId parent(in_.Get<uint64_t>());
+    return {parent, in_.GetString()};
+  }
+  Lifetime GetLifetime() {
+    const auto value = in_.Get<uint8_t>();
+    if (value >= kLifetimeCount) ok_ = false;
+    return static_cast<Lifetime>(value);
+  }
+  int8_t GetLevel() {
+    const auto value = static_cast<int8_t>(in_.Get<uint8_t>());
+    if (value < DataClass::kNoLevel) ok_ = false;
+    return value;
+  }
+  std::vector<FileExtent> GetExtents() {
+    auto file_offset = in_.Get<uint64_t>();
+    std::vector<FileExtent> extents(in_.GetCount(kEncodedExtent));
+    if (extents.empty() && file_offset != 0) ok_ = false;
+    for (FileExtent& extent : extents) {
+      extent.file_offset = file_offset;
+      extent.device_offset = DeviceOffset(in_.Get<uint64_t>());
+      extent.length = in_.Get<uint64_t>();
+      file_offset += extent.length;
+    }
+    return extents;
+  }
+  std::vector<ExtentMove> GetMoves() {
+    std::vector<ExtentMove> moves(in_.GetCount(kMoveBytes));
+    for (ExtentMove& move : moves) {
+      move.from = DeviceOffset(in_.Get<uint64_t>());
+      move.to = DeviceOffset(in_.Get<uint64_t>());
+      move.length = in_.Get<uint64_t>();
+    }
+    return moves;
+  }
+  LogRegion GetRegion() {
+    LogRegion region;
+    region.zone = ZoneId(in_.Get<uint32_t>());
+    region.begin = in_.Get<uint64_t>();
+    region.end = in_.Get<uint64_t>();
+    region.payload = in_.Get<uint64_t>();
+    const auto damaged = in_.Get<uint8_t>();
+    if (damaged > 1) ok_ = false;
+    region.damaged = damaged == 1;
+    return region;
+  }
+  std::shared_ptr<const ZoneGroups> GetZoneGroups() {
+    auto groups = std::make_shared<ZoneGroups>();
+    groups->zone_bandwidth = in_.Get<uint64_t>();
+    groups->channel_of_group.resize(in_.GetCount(kGroupBytes));
+    for (uint16_t& channel : groups->channel_of_group) channel = in_.Get<uint16_t>();
+    const uint32_t zones = in_.GetCount(kZoneGroupBytes);
+    for (uint32_t zone = 0; zone < zones; ++zone) {
+      groups->group_of_zone.push_back(in_.Get<uint16_t>());
+      groups->confidence_percent.push_back(in_.Get<uint8_t>());
+    }
+    return groups;
+  }
+  ZoneHeats GetZoneHeats() {
+    ZoneHeats heats;
+    for (uint32_t left = in_.GetCount(kHeatBytes); left > 0; --left) {
+      const ZoneId zone(in_.Get<uint32_t>());
+      const auto heat = in_.Get<uint8_t>();
+      // In rising order, so that one state has one spelling.
+      if (heat >= kZoneHeatCount || (!heats.empty() && zone <= heats.rbegin()->first)) ok_ = false;
+      heats.emplace_hint(heats.end(), zone, static_cast<ZoneHeat>(heat));
+    }
+    return heats;
+  }
+  std::vector<LogRegion> GetRegions() {
+    std::vector<LogRegion> regions(in_.GetCount(kEncodedRegion));
+    for (LogRegion& region : regions) region = GetRegion();
+    return regions;
+  }
+
+  ByteReader in_;
+  bool ok_ = true;
+};
+
+}  // namespace
+
+uint64_t EncodedSize(const Inode& inode) {
+  uint64_t size = kEncodedInode + kEncodedExtent * inode.extents.size() + kEncodedRegion * inode.regions.size();
+  for (const InodeLink& link : inode.links) size += kEncodedLink + link.name.size();
+  return size;
+}
+
+uint64_t EncodedSize(const ZoneGroups* groups) {
+  constexpr uint64_t kFixed = 29;
+  if (groups == nullptr) return 0;
+  return kFixed + kGroupBytes * groups->group_count() + kZoneGroupBytes * groups->group_of_zone.size();
+}
+
+uint64_t EncodedSize(const ZoneHeats& heats) {
+  constexpr uint64_t kFixed = 17;
+  return heats.empty() ? 0 : kFixed + kHeatBytes * heats.size();
+}
+
+void EncodeRecord(std::span<const MetadataOp> ops, std::vector<std::byte>& out) {
+  Encoder encoder(out);
+  for (const MetadataOp& op : ops) std::visit(encoder, op);
+}
+
+void EncodePutInode(const Inode& inode, std::vector<std::byte>& out) { Encoder(out).Put(inode); }
+
+void EncodeSetZoneGroups(const ZoneGroups& groups, std::vector<std::byte>& out) { Encoder(out).Put(groups); }
+
+void EncodeSetZoneHeats(const ZoneHeats& heats, std::vector<std::byte>& out) { Encoder(out).Put(heats); }
+
+void EncodeFooter(const CheckpointFooter& footer, std::vector<std::byte>& out) {
+  ByteWriter writer(out);
+  writer.Put(static_cast<uint8_t>(OpCode::kCheckpointFooter));
+  writer.Put(footer.inodes);
+  writer.Put(footer.sequence);
+  writer.Put(footer.next_id.value());
+}
+
+Result<std::vector<MetadataOp>> DecodeRecord(std::span<const std::byte> body) {
+  Decoder decoder(body);
+  std::vector<MetadataOp> ops;
+  while (!decoder.empty() && decoder.ok()) ops.push_back(decoder.GetOp());
+  if (!decoder.ok() || ops.empty()) {
+    return Status::Corruption(fmt::format("operation {} of the record cannot be decoded", ops.size()));
+  }
+  return ops;
+}
+
+bool IsFooter(std::span<const std::byte> body) {
+  return !body.empty() && static_cast<OpCode>(body.front()) == OpCode::kCheckpointFooter;
+}
+
+Result<CheckpointFooter> DecodeFooter(std::span<const std::byte> body) {
+  ByteReader reader(body);
+  CheckpointFooter footer;
+  const auto code = static_cast<OpCode>(reader.Get<uint8_t>());
+  footer.inodes = reader.Get<uint64_t>();
+  footer.sequence = reader.Get<uint64_t>();
+  footer.next_id = InodeId(reader.Get<uint64_t>());
+  if (code != OpCode::kCheckpointFooter || !reader.ok() || !reader.empty()) {
+    return Status::Corruption("the checkpoint's footer cannot be decoded");
+  }
+  return footer;
+}
+
+}  // namespace isozone

@@ -1,0 +1,391 @@
+// Recovery: the copies of the metadata that are on the device, the one that counts, and the state that it says.
+//
+// Every byte is checked before it is believed: batches by their CRCs and numbers (batch_stream.h), records by the
+// decoder, and what they say by MetadataState.
+//
+// Which copy counts: of those that are whole, up to their end, the one that holds the most records. Copies are written
+// side by side, and a record is acknowledged when all that are being written have it; so one that is a little behind
+// lacks nothing that was acknowledged. A batch says when there was no other copy: if a damaged copy has such records that
+// no whole one has, that is corruption, for an older state must not be used in its place. A copy whose checkpoint has
+// no end was never finished and does not count.
+//
+// Beside a writer in another process copies may be replaced while they are read. Their first zones tell: what was read
+// counts, damage included, only if the same copies are still there behind it; else recovery starts over.
+
+#include "fs/metadata/recovery.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "fs/metadata/metadata_codec.h"
+#include "fs/metadata/metadata_io.h"
+#include "fs/space/zone_reserves.h"
+
+namespace isozone {
+namespace {
+
+// Beside a writer that replaces its metadata that often while it is read once, something else is wrong.
+constexpr int kReadAttemptsMax = 32;
+
+// What the reader gives back, as a state where it is wanted.
+class StateBuilder {
+ public:
+  explicit StateBuilder(const DeviceGeometry& geometry) : geometry_(geometry) {}
+
+  Status Take(const MetadataReader& reader, const MetadataReader::Record& record) {
+    if (record.kind == BatchKind::kJournal) return ApplyRecord(reader, record, *state_);
+    if (reader.footer()) return Restore(reader);
+    Result<std::vector<MetadataOp>> ops = DecodeRecord(record.body);
+    if (!ops.ok()) return reader.Damage(ops.status().message());
+    if (ops->size() != 1) return reader.Damage("a record of the checkpoint is not one thing");
+    if (auto* put = std::get_if<PutInode>(&ops->front())) {
+      inodes_.push_back(std::move(put->inode));
+    } else if (auto* set = std::get_if<SetZoneGroups>(&ops->front()); set != nullptr && !groups_) {
+      groups_ = std::move(set->groups);
+    } else if (auto* heats = std::get_if<SetZoneHeats>(&ops->front()); heats != nullptr && heats_.empty()) {
+      heats_ = std::move(heats->heats);
+    } else {
+      return reader.Damage("a record is neither an inode, nor the zone groups or heats");
+    }
+    return {};
+  }
+  std::optional<MetadataState>& state() { return state_; }
+
+ private:
+  Status Restore(const MetadataReader& reader) {
+    const CheckpointFooter& footer = *reader.footer();
+    if (footer.inodes != inodes_.size()) {
+      return reader.Damage(fmt::format("it holds {} inodes of {}", inodes_.size(), footer.inodes));
+    }
+    Result<MetadataState> state =
+        MetadataState::Restore(geometry_, std::move(inodes_), footer.next_id, std::move(groups_), heats_);
+    if (!state.ok()) return state.status().WithContext("checkpoint corrupt; the files cannot be found");
+    state_ = std::move(state).value();
+    return {};
+  }
+
+  const DeviceGeometry& geometry_;
+  std::vector<Inode> inodes_;
+  std::shared_ptr<const ZoneGroups> groups_;
+  ZoneHeats heats_;
+  std::optional<MetadataState> state_;
+};
+
+// Reads one copy to its end or to what is wrong with it; into `builder`, where there is one.
+FoundCopy ReadCopy(MetadataReader& reader, StateBuilder* builder) {
+  FoundCopy copy;
+  copy.superblock = reader.superblock();
+  for (;;) {
+    const auto record = reader.Next();
+    copy.damage = record.status();
+    if (!record.ok() || !*record) break;
+    if (builder != nullptr) copy.damage = builder->Take(reader, **record);
+    if (!copy.damage.ok()) break;
+    if ((*record)->kind == BatchKind::kJournal) copy.sequence = (*record)->sequence;
+    if (reader.footer() && (*record)->kind == BatchKind::kCheckpoint) copy.sequence = reader.footer()->sequence;
+  }
+  copy.zones = reader.zones();
+  copy.complete = reader.footer().has_value();
+  copy.end = reader.end();
+  copy.alone_sequence = copy.damage.ok() ? reader.alone_sequence() : reader.AloneBehind();
+  return copy;
+}
+
+bool CountsMore(const FoundCopy& a, const FoundCopy& b) {
+  return std::pair(a.sequence, a.superblock.generation) > std::pair(b.sequence, b.superblock.generation);
+}
+
+// What was found of all copies.
+class Survey {
+ public:
+  Survey(ZonedDevice& device, bool everywhere) : device_(device), everywhere_(everywhere) {}
+
+  Status Run();
+  // As many whole copies as there should be were found where they should be, and nothing else.
+  bool IsAsItShouldBe() const;
+  Result<MetadataReading> Finish();
+
+ private:
+  Status ReadOne(const Superblock& superblock);
+  Status ReadBest();
+  Status NothingFound() const;
+  Status CheckIsNewest() const;
+  void Describe(RecoveredMetadata& metadata) const;
+  Status FindBehind(RecoveredMetadata& metadata);
+
+  ZonedDevice& device_;
+  const bool everywhere_;
+  std::vector<FoundSuperblock> unreadable_;
+  std::vector<FoundCopy> copies_;           // the whole ones first, the one that counts before all
+  std::unique_ptr<MetadataReader> reader_;  // of copies_[0], and what it gave
+  std::optional<MetadataState> state_;
+};
+
+Status Survey::Run() {
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<FoundSuperblock> found, FindSuperblocks(device_, everywhere_));
+  std::vector<Superblock> superblocks;
+  for (const FoundSuperblock& f : found) {
+    if (f.superblock.ok()) {
+      superblocks.push_back(*f.superblock);
+    } else {
+      unreadable_.push_back(f);
+    }
+  }
+  // The newest is most likely to count, and is read but once then.
+  std::sort(superblocks.begin(), superblocks.end(),
+            [](const Superblock& a, const Superblock& b) { return a.generation > b.generation; });
+  for (const Superblock& superblock : superblocks) {
+    if (superblock.uuid == superblocks.front().uuid) {
+      ISOZONE_RETURN_IF_ERROR(ReadOne(superblock));
+    } else {
+      // Formatting begins with a higher generation than anything that it could not erase.
+      Log().warn("zone {} holds metadata of a file system that was here before", superblock.zone.value());
+    }
+  }
+  return ReadBest();
+}
+
+Status Survey::ReadOne(const Superblock& superblock) {
+  auto reader = std::make_unique<MetadataReader>(device_, superblock);
+  StateBuilder builder(device_.geometry());
+  FoundCopy copy = ReadCopy(*reader, state_ ? nullptr : &builder);
+  if (copy.whole() && !state_) {
+    reader_ = std::move(reader);
+    state_ = std::move(builder.state());
+  }
+  copies_.push_back(std::move(copy));
+  return {};
+}
+
+// Sorts, and reads that which counts, if it is another than was read into a state.
+Status Survey::ReadBest() {
+  std::stable_sort(copies_.begin(), copies_.end(), [](const FoundCopy& a, const FoundCopy& b) {
+    return a.whole() != b.whole() ? a.whole() : CountsMore(a, b);
+  });
+  while (!copies_.empty() && copies_.front().whole()) {
+    FoundCopy& best = copies_.front();
+    if (reader_->superblock().generation == best.superblock.generation) return {};
+    auto reader = std::make_unique<MetadataReader>(device_, best.superblock);
+    StateBuilder builder(device_.geometry());
+    FoundCopy again = ReadCopy(*reader, &builder);
+    if (again.whole()) {
+      reader_ = std::move(reader);
+      state_ = std::move(builder.state());
+      best = std::move(again);
+      return {};
+    }
+    best.damage = again.damage;
+    std::rotate(copies_.begin(), copies_.begin() + 1, copies_.end());
+  }
+  return {};
+}
+
+bool Survey::IsAsItShouldBe() const {
+  if (!unreadable_.empty() || copies_.empty()) return false;
+  if (copies_.size() != copies_.front().superblock.copies) return false;
+  if (!std::all_of(copies_.begin(), copies_.end(), [](const FoundCopy& copy) { return copy.whole(); })) return false;
+  // A copy that was replaced can be left only in a zone that could not be reset.
+  std::vector<ZoneDescriptor> report(std::min(device_.geometry().zone_count, kHomeZonesMax));
+  if (!device_.ReportZones(ZoneId(0), report).ok()) return false;
+  return std::none_of(report.begin(), report.end(), [](const ZoneDescriptor& zone) {
+    return zone.state == ZoneState::kReadOnly || zone.state == ZoneState::kOffline;
+  });
+}
+
+// No copy is whole: why.
+Status Survey::NothingFound() const {
+  const auto damaged =
+      std::find_if(copies_.begin(), copies_.end(), [](const FoundCopy& copy) { return !copy.damage.ok(); });
+  if (damaged != copies_.end()) return damaged->damage;
+  for (const FoundSuperblock& found : unreadable_) {
+    const Status& status = found.superblock.status();
+    if (!status.Is(StatusCode::kCorruption)) return status;
+    return status.WithContext(
+        fmt::format("superblock corrupt in zone {}, so no file can be found", found.zone.value()));
+  }
+  ISOZONE_ASSIGN_OR_RETURN(const DeviceContent content, ProbeDevice(device_));
+  if (content == DeviceContent::kZenFs) {
+    return Status::NotSupported(
+        fmt::format("{} is formatted by ZenFS, which Isozone does not read: run isozone mkfs --force to replace it",
+                    device_.name()));
+  }
+  std::vector<ZoneDescriptor> report(std::min(device_.geometry().zone_count, kHomeZonesMax));
+  ISOZONE_RETURN_IF_ERROR(device_.ReportZones(ZoneId(0), report));
+  for (const ZoneDescriptor& zone : report) {
+    if (zone.state != ZoneState::kOffline) continue;
+    return Status::IoError(
+        fmt::format("no metadata is found, and zone {}, which may hold it, is offline", zone.zone.value()));
+  }
+  if (content == DeviceContent::kEmpty) {
+    return Status::NotFound(fmt::format("{} is not formatted: run isozone mkfs", device_.name()));
+  }
+  return Status::NotFound(
+      fmt::format("{} holds data but no whole Isozone metadata: run isozone mkfs --force if nothing on it is needed",
+                  device_.name()));
+}
+
+// A damaged copy has nothing acknowledged that the one that counts has not.
+Status Survey::CheckIsNewest() const {
+  const FoundCopy& best = copies_.front();
+  for (const FoundCopy& copy : copies_) {
+    if (copy.whole() || copy.alone_sequence <= best.sequence) continue;
+    const Status& why = copy.damage;
+    return Status::Corruption(
+        fmt::format("{}; the other copy, in zone {}, is older: it ends with sequence {}, this one had {} at least",
+                    why.message(), best.superblock.zone.value(), best.sequence, copy.alone_sequence));
+  }
+  return {};
+}
+
+void Survey::Describe(RecoveredMetadata& metadata) const {
+  const FoundCopy& best = copies_.front();
+  size_t kept = 0;
+  for (const FoundCopy& copy : copies_) {
+    MetadataCopy said{
+        copy.superblock.zone, copy.superblock.generation, copy.zones, MetadataCopy::State::kWhole, copy.sequence, {}};
+    if (!copy.damage.ok()) {
+      said.state = MetadataCopy::State::kDamaged;
+      said.text = copy.damage.message();
+    } else if (!copy.complete) {
+      said.state = MetadataCopy::State::kUnfinished;
+      said.text = fmt::format("the copy in zone {} was not finished, as after a power cut", said.head.value());
+    } else if (kept == best.superblock.copies) {
+      said.state = MetadataCopy::State::kReplaced;
+      said.text = fmt::format("the copy in zone {} was replaced by a newer one", said.head.value());
+    } else if (++kept; copy.sequence < best.sequence) {
+      said.state = MetadataCopy::State::kBehind;
+      said.text = fmt::format("the copy in zone {} ends with sequence {} instead of {}", said.head.value(),
+                              copy.sequence, best.sequence);
+    }
+    metadata.copies.push_back(std::move(said));
+  }
+  for (const FoundSuperblock& found : unreadable_) {
+    metadata.copies.push_back(
+        {found.zone,
+         0,
+         {found.zone},
+         MetadataCopy::State::kDamaged,
+         0,
+         fmt::format("superblock corrupt in zone {}: {}", found.zone.value(), found.superblock.status().message())});
+  }
+}
+
+// What a copy says that is behind must stay as it is until that copy has caught up.
+Status Survey::FindBehind(RecoveredMetadata& metadata) {
+  for (const FoundCopy& copy : metadata.position->copies) {
+    if (copy.sequence == metadata.sequence) continue;
+    MetadataReader reader(device_, copy.superblock);
+    StateBuilder builder(device_.geometry());
+    const FoundCopy again = ReadCopy(reader, &builder);
+    if (!again.whole()) return again.damage;
+    for (const auto& [zone, end] : NamedZones(device_.geometry(), *builder.state(), {})) {
+      metadata.behind_zones.insert(zone);
+    }
+  }
+  return {};
+}
+
+Result<MetadataReading> Survey::Finish() {
+  if (copies_.empty() || !copies_.front().whole()) return NothingFound();
+  ISOZONE_RETURN_IF_ERROR(CheckIsNewest());
+  const FoundCopy& best = copies_.front();
+  RecoveredMetadata metadata{.state = std::move(*state_),
+                             .label = best.superblock.label,
+                             .uuid = FormatUuid(best.superblock.uuid),
+                             .sequence = best.sequence,
+                             .checkpoint_inodes = reader_->footer()->inodes,
+                             .journal_records = best.sequence - reader_->footer()->sequence,
+                             .torn_tail = best.end.torn,
+                             .zones = {},
+                             .behind_zones = {},
+                             .copies_wanted = best.superblock.copies,
+                             .copies = {},
+                             .position = nullptr};
+  auto position = std::make_shared<RecoveredMetadata::Position>();
+  for (const FoundCopy& copy : copies_) {
+    position->generation = std::max(position->generation, copy.superblock.generation);
+    if (!copy.whole() || position->copies.size() == best.superblock.copies) continue;
+    position->copies.push_back(copy);
+    metadata.zones.insert(metadata.zones.end(), copy.zones.begin(), copy.zones.end());
+  }
+  metadata.position = std::move(position);
+  Describe(metadata);
+  ISOZONE_RETURN_IF_ERROR(FindBehind(metadata));
+  return MetadataReading{std::move(metadata), std::move(reader_)};
+}
+
+// The copies that may be read now, and how far they are written.
+using Signature = std::vector<std::pair<ZoneId, uint64_t>>;
+Result<Signature> SignatureOf(ZonedDevice& device, bool everywhere) {
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<FoundSuperblock> found, FindSuperblocks(device, everywhere));
+  Signature signature;
+  for (const FoundSuperblock& f : found) {
+    signature.emplace_back(f.zone, f.superblock.ok() ? f.superblock->generation : 0);
+  }
+  return signature;
+}
+
+}  // namespace
+
+uint32_t RecoveredMetadata::whole_copies() const {
+  return static_cast<uint32_t>(std::count_if(copies.begin(), copies.end(), [](const MetadataCopy& copy) {
+    return copy.state == MetadataCopy::State::kWhole;
+  }));
+}
+
+Status ApplyRecord(const MetadataReader& reader, const MetadataReader::Record& record, MetadataState& state) {
+  const Result<std::vector<MetadataOp>> ops = DecodeRecord(record.body);
+  if (!ops.ok()) return reader.Damage(ops.status().message());
+  const Status applied = state.Apply(*ops);
+  return applied.ok() ? applied : reader.Damage(applied.message());
+}
+
+std::map<ZoneId, uint64_t> NamedZones(const DeviceGeometry& geometry, const MetadataState& state,
+                                      std::span<const ZoneId> metadata_zones) {
+  std::map<ZoneId, uint64_t> zones;
+  const auto reaches = [&zones](ZoneId zone, uint64_t end) { zones[zone] = std::max(zones[zone], end); };
+  for (const ZoneId zone : metadata_zones) reaches(zone, UINT64_MAX);
+  for (const Inode* inode = state.Next(InodeId()); inode != nullptr; inode = state.Next(inode->id)) {
+    for (const FileExtent& extent : inode->extents) {
+      const ZoneId zone = geometry.ZoneOf(extent.device_offset);
+      reaches(zone, extent.device_offset.value() - geometry.ZoneStart(zone).value() + extent.length);
+    }
+    for (const LogRegion& region : inode->regions) reaches(region.zone, region.open() ? region.begin : region.end);
+  }
+  return zones;
+}
+
+Result<MetadataReading> ReadMetadata(ZonedDevice& device) {
+  std::optional<Signature> failed_at;
+  for (int attempt = 0; attempt < kReadAttemptsMax; ++attempt) {
+    bool everywhere = false;
+    ISOZONE_ASSIGN_OR_RETURN(const Signature before, SignatureOf(device, everywhere));
+    Survey near(device, everywhere);
+    ISOZONE_RETURN_IF_ERROR(near.Run());
+    std::optional<Survey> far;
+    if (!near.IsAsItShouldBe()) {
+      everywhere = true;
+      far.emplace(device, everywhere);
+      ISOZONE_RETURN_IF_ERROR(far->Run());
+    }
+    Result<MetadataReading> reading = far ? far->Finish() : near.Finish();
+    ISOZONE_ASSIGN_OR_RETURN(const Signature after, SignatureOf(device, /*everywhere=*/false));
+    if (before != after) continue;
+    // Perhaps copies elsewhere were just being replaced; twice, with nothing written in between, they were not.
+    if (reading.ok() || failed_at == after) return reading;
+    failed_at = after;
+  }
+  return Status::Busy(fmt::format("the metadata of {} changes faster than it can be read: try again", device.name()));
+}
+
+Result<RecoveredMetadata> RecoverMetadata(ZonedDevice& device) {
+  ISOZONE_ASSIGN_OR_RETURN(MetadataReading reading, ReadMetadata(device));
+  return std::move(reading.metadata);
+}
+
+}  // namespace isozone

@@ -1,0 +1,97 @@
+// Recovery: what is found of a file system's metadata on its device. recovery.cc says which copy counts.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "device/zoned_device.h"
+#include "fs/metadata/metadata.h"
+#include "fs/metadata/metadata_reader.h"
+#include "fs/metadata/superblock.h"
+
+namespace isozone {
+
+// A copy of the metadata, as it was found.
+struct MetadataCopy {
+  enum class State : uint8_t {
+    kWhole,
+    kBehind,      // whole, but lacks what was not acknowledged: normal after a power cut
+    kUnfinished,  // was being written: normal after a power cut
+    kReplaced,    // whole, but another has taken its place
+    kDamaged,
+  };
+  ZoneId head;
+  uint64_t generation = 0;
+  std::vector<ZoneId> zones;
+  State state = State::kWhole;
+  uint64_t sequence = 0;  // of its last record
+  std::string text;       // what is wrong with it, for people
+};
+
+// What was found on a device.
+struct RecoveredMetadata {
+  MetadataState state;
+  std::string label;
+  std::string uuid;
+  uint64_t sequence = 0;  // of the last record
+  uint64_t checkpoint_inodes = 0;
+  uint64_t journal_records = 0;
+  bool torn_tail = false;         // a torn batch at the end: normal after a power cut
+  std::vector<ZoneId> zones;      // that hold metadata which is still needed
+  std::set<ZoneId> behind_zones;  // that a copy which is behind says hold files
+  uint32_t copies_wanted = 0;
+  std::vector<MetadataCopy> copies;  // what was found of them
+  // Opaque: where to go on writing.
+  struct Position;
+  std::shared_ptr<const Position> position;
+
+  uint32_t whole_copies() const;
+};
+
+// Reads and replays. Changes nothing. kNotFound: not formatted; kNotSupported: ZenFS or another version; kCorruption.
+// Works beside a writer in another process: if copies are replaced under it, it starts over.
+Result<RecoveredMetadata> RecoverMetadata(ZonedDevice& device);
+
+// --- For those who go on from there: the journal, and a mount that follows a writer ---
+
+// One copy, as far as it could be read.
+struct FoundCopy {
+  Superblock superblock;
+  std::vector<ZoneId> zones;  // in order; the last may be set aside only
+  bool complete = false;      // its checkpoint is whole
+  Status damage;              // what stopped the reader before the end
+  MetadataReader::End end;
+  uint64_t sequence = 0;        // of the last whole record
+  uint64_t alone_sequence = 0;  // of the last record that was written when there was no other copy
+
+  bool whole() const { return complete && damage.ok(); }
+};
+
+struct RecoveredMetadata::Position {
+  std::vector<FoundCopy> copies;  // that are kept and go on, the one that counts first
+  uint64_t generation = 0;        // the highest that was found
+};
+
+// The copies that are found, with what reading them gives, and of the one that counts the state. A follower keeps
+// `reader` to go on with.
+struct MetadataReading {
+  RecoveredMetadata metadata;
+  std::unique_ptr<MetadataReader> reader;
+};
+Result<MetadataReading> ReadMetadata(ZonedDevice& device);
+
+// Applies one record of the journal; kCorruption from `reader`.
+Status ApplyRecord(const MetadataReader& reader, const MetadataReader::Record& record, MetadataState& state);
+
+// The zones that hold anything of files or of metadata, and up to where that certainly was written: bytes from the start
+// of the zone, UINT64_MAX for zones of metadata, which are never finished early.
+std::map<ZoneId, uint64_t> NamedZones(const DeviceGeometry& geometry, const MetadataState& state,
+                                      std::span<const ZoneId> metadata_zones);
+
+}  // namespace isozone

@@ -1,0 +1,142 @@
+#include "fs/mount/follower.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "fs/file/open_log.h"
+#include "fs/metadata/metadata_io.h"
+#include "fs/space/zone_reserves.h"
+
+namespace isozone {
+
+Follower::Follower(FsCore& core, MetadataReading reading) : core_(core) {
+  const MutexLock lock(mu_);
+  Take(std::move(reading));
+}
+
+void Follower::Take(MetadataReading reading) {
+  reader_ = std::move(reading.reader);
+  copies_ = std::move(reading.metadata.copies);
+  copies_wanted_ = reading.metadata.copies_wanted;
+}
+
+Result<Follower::Pointers> Follower::ReadPointers() const {
+  std::set<ZoneId> zones(reader_->zones().begin(), reader_->zones().end());
+  for (uint32_t i = 0; i < HomeZones(copies_wanted_); ++i) zones.insert(ZoneId(i));
+  for (const MetadataCopy& copy : copies_) zones.insert(copy.zones.begin(), copy.zones.end());
+  Pointers pointers;
+  for (const ZoneId zone : zones) {
+    ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor descriptor, DescribeZone(*core_.device, zone));
+    pointers.emplace_back(zone, descriptor.write_pointer);
+  }
+  return pointers;
+}
+
+Result<bool> Follower::SameCopies() {
+  Generations known;
+  bool everywhere = false;
+  for (const MetadataCopy& copy : copies_) {
+    if (copy.state == MetadataCopy::State::kDamaged) return false;
+    known.emplace_back(copy.head, copy.generation);
+    everywhere |= copy.head.value() >= kHomeZonesMax;
+  }
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<FoundSuperblock> found, FindSuperblocks(*core_.device, everywhere));
+  Generations now;
+  for (const FoundSuperblock& f : found) now.emplace_back(f.zone, f.superblock.ok() ? f.superblock->generation : 0);
+  std::sort(known.begin(), known.end());
+  return now == known;
+}
+
+Status Follower::Refresh() {
+  const MutexLock lock(mu_);
+  ISOZONE_ASSIGN_OR_RETURN(Pointers now, ReadPointers());
+  if (now == seen_) return Status::Ok();
+  ISOZONE_ASSIGN_OR_RETURN(const bool same, SameCopies());
+  // What looks wrong may have been replaced meanwhile.
+  if (!same || !GoOn().ok()) {
+    ISOZONE_RETURN_IF_ERROR(ReadAll());
+    // Of other zones, perhaps: the next refresh looks at these.
+    now.clear();
+  }
+  // What was looked at was so before the metadata was read, so a change in between shows next time.
+  seen_ = std::move(now);
+  return RefreshOpenFiles();
+}
+
+Status Follower::GoOn() {
+  for (;;) {
+    ISOZONE_ASSIGN_OR_RETURN(const auto record, reader_->Next());
+    if (!record) return {};
+    const MutexLock lock(core_.namespace_mutex);
+    ISOZONE_RETURN_IF_ERROR(ApplyRecord(*reader_, *record, core_.state));
+  }
+}
+
+Status Follower::ReadAll() {
+  ISOZONE_ASSIGN_OR_RETURN(MetadataReading reading, ReadMetadata(*core_.device));
+  {
+    const MutexLock lock(core_.namespace_mutex);
+    core_.state = std::move(reading.metadata.state);
+  }
+  Take(std::move(reading));
+  return {};
+}
+
+MetadataCopies Follower::Metadata() const {
+  const MutexLock lock(mu_);
+  MetadataCopies copies;
+  copies.wanted = copies_wanted_;
+  for (const MetadataCopy& copy : copies_) {
+    if (copy.state == MetadataCopy::State::kWhole) copies.whole.push_back(copy.zones);
+  }
+  return copies;
+}
+
+Status Follower::RefreshOpenFiles() {
+  std::vector<std::shared_ptr<OpenFile>> logs;
+  {
+    const MutexLock lock(core_.namespace_mutex);
+    for (auto& [id, weak] : core_.open_files) {
+      auto file = weak.lock();
+      const Inode* inode = core_.state.Find(id);
+      if (file == nullptr || inode == nullptr) continue;
+      if (inode->kind == FileKind::kLog) {
+        logs.push_back(std::move(file));
+      } else {
+        file->Reset(inode->extents, Status::Ok());
+      }
+    }
+  }
+  for (auto& file : logs) {
+    const Status status = GrowLog(*file);
+    core_.Release(std::move(file));
+    ISOZONE_RETURN_IF_ERROR(status);
+  }
+  return Status::Ok();
+}
+
+Status Follower::CheckExists(InodeId id) {
+  ISOZONE_RETURN_IF_ERROR(Refresh());
+  const MutexLock lock(core_.namespace_mutex);
+  if (core_.state.Find(id) != nullptr) return Status::Ok();
+  return Status::IoError(fmt::format("inode {} was removed by the writer while it was read", id.value()));
+}
+
+Status Follower::GrowLog(OpenFile& file) {
+  Inode inode;
+  {
+    const MutexLock lock(core_.namespace_mutex);
+    const Inode* found = core_.state.Find(file.id());
+    if (found == nullptr) return Status::Ok();
+    inode = *found;
+  }
+  ISOZONE_ASSIGN_OR_RETURN(LogContents contents, ReadLog(core_.engine, core_.frame_seed, inode));
+  // What cannot be read now is no shorter for that; what the writer has cut is.
+  const bool unread = contents.damage.Is(StatusCode::kIoError);
+  if (contents.size >= file.size() || !unread) file.Reset(std::move(contents.extents), std::move(contents.damage));
+  return Status::Ok();
+}
+
+}  // namespace isozone

@@ -1,0 +1,43 @@
+#include "fs/mount/free_zones.h"
+
+#include <algorithm>
+#include <map>
+
+#include "fs/metadata/metadata_io.h"
+#include "fs/metadata/recovery.h"
+#include "fs/metadata/superblock.h"
+#include "fs/space/zone_reserves.h"
+
+namespace isozone {
+
+Result<FreedZones> FreeUpZones(ZonedDevice& device) {
+  std::map<ZoneId, uint64_t> named;
+  ISOZONE_ASSIGN_OR_RETURN(const DeviceContent content, ProbeDevice(device));
+  const bool has_owner = content != DeviceContent::kEmpty;
+  if (has_owner) {
+    ISOZONE_ASSIGN_OR_RETURN(const RecoveredMetadata metadata, RecoverMetadata(device));
+    named = NamedZones(device.geometry(), metadata.state, metadata.zones);
+    for (const ZoneId zone : metadata.behind_zones) named.emplace(zone, 0);
+    for (uint32_t i = 0; i < HomeZones(metadata.copies_wanted); ++i) named.emplace(ZoneId(i), 0);
+    ISOZONE_RETURN_IF_ERROR(FlushDevice(device));  // what says that the others are dead
+  }
+  std::vector<ZoneDescriptor> report(device.geometry().zone_count);
+  ISOZONE_RETURN_IF_ERROR(device.ReportZones(ZoneId(0), report));
+  FreedZones zones;
+  for (const ZoneDescriptor& zone : report) {
+    const auto known = named.find(zone.zone);
+    uint64_t& written = zones.written.emplace_back(zone.write_pointer);
+    if (zone.state == ZoneState::kFull) written = std::min(written, known == named.end() ? 0 : known->second);
+    const bool owned = has_owner ? known != named.end() : zone.zone.value() < kProbedZones;
+    if (owned || zone.state == ZoneState::kReadOnly || zone.state == ZoneState::kOffline) continue;
+    if (zone.state != ZoneState::kEmpty) {
+      if (!has_owner) continue;
+      ISOZONE_RETURN_IF_ERROR(ManageZone(device, DeviceOp::kReset, zone.zone));
+      written = 0;
+    }
+    zones.free.push_back(zone.zone);
+  }
+  return zones;
+}
+
+}  // namespace isozone

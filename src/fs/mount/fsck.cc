@@ -1,0 +1,213 @@
+#include "fs/mount/fsck.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/aligned_buffer.h"
+#include "fs/file/open_log.h"
+#include "fs/metadata/recovery.h"
+
+namespace isozone {
+namespace {
+
+// A run of bytes that somebody claims.
+struct Claim {
+  uint64_t begin = 0;  // device offset
+  uint64_t end = 0;
+  std::string owner;
+};
+
+class Checker {
+ public:
+  Checker(ZonedDevice& device, const FsckOptions& options)
+      : device_(device), geometry_(device.geometry()), options_(options), engine_(device) {}
+
+  Result<FsckReport> Run() {
+    zones_.resize(geometry_.zone_count);
+    ISOZONE_RETURN_IF_ERROR(device_.ReportZones(ZoneId(0), zones_));
+    auto recovered = RecoverMetadata(device_);
+    if (!recovered.ok()) {
+      if (!recovered.status().Is(StatusCode::kCorruption)) return recovered.status();
+      Error(std::string(recovered.status().message()));
+      return std::move(report_);
+    }
+    if (recovered->torn_tail) Note("the journal ends in a torn batch, as after a power cut");
+    CheckCopies(*recovered);
+    report_.checkpoint_inodes = recovered->checkpoint_inodes;
+    report_.journal_records = recovered->journal_records;
+    seed_ = LogFrameSeed(recovered->uuid);
+
+    const Status invariants = recovered->state.CheckInvariants();
+    if (!invariants.ok()) Error(std::string(invariants.message()));
+    for (const ZoneId zone : recovered->zones) {
+      const uint64_t start = geometry_.ZoneStart(zone).value();
+      claims_.push_back({start, start + geometry_.zone_size, "metadata zone"});
+    }
+    CountWork(recovered->state);
+    for (const Inode* inode = recovered->state.Next(InodeId()); inode != nullptr;
+         inode = recovered->state.Next(inode->id)) {
+      CheckInode(*inode, recovered->state);
+    }
+    CheckClaims();
+    return std::move(report_);
+  }
+
+ private:
+  void Error(std::string text) { report_.findings.push_back({FsckSeverity::kError, std::move(text)}); }
+  void Note(std::string text) { report_.findings.push_back({FsckSeverity::kNote, std::move(text)}); }
+
+  void CheckCopies(const RecoveredMetadata& recovered) {
+    report_.copies_wanted = recovered.copies_wanted;
+    const auto kept = static_cast<uint32_t>(std::ranges::count_if(recovered.copies, [](const MetadataCopy& copy) {
+      return copy.state == MetadataCopy::State::kWhole || copy.state == MetadataCopy::State::kBehind;
+    }));
+    for (const MetadataCopy& copy : recovered.copies) {
+      switch (copy.state) {
+        case MetadataCopy::State::kWhole:
+          report_.copies.push_back(copy.zones);
+          break;
+        case MetadataCopy::State::kBehind:
+        case MetadataCopy::State::kUnfinished:
+        case MetadataCopy::State::kReplaced:
+          Note(copy.text);
+          break;
+        case MetadataCopy::State::kDamaged:
+          // Others have taken its place, and its zones were not reset yet.
+          if (kept >= recovered.copies_wanted) Note(copy.text + "; it was replaced, and does not count any more");
+          if (kept < recovered.copies_wanted) Error(copy.text);
+          break;
+      }
+    }
+    if (kept < recovered.copies_wanted && recovered.sequence == 0) {
+      Note("formatting was cut short before the other copies of the metadata; mounting for writing writes them");
+    } else if (kept < recovered.copies_wanted) {
+      Error(
+          fmt::format("{} of {} copies of the metadata are left: mounting for writing, or isozone fsck --repair, "
+                      "writes the others anew",
+                      kept, recovered.copies_wanted));
+    }
+  }
+
+  void CountWork(const MetadataState& state) {
+    for (const Inode* inode = state.Next(InodeId()); inode != nullptr; inode = state.Next(inode->id)) {
+      for (const FileExtent& e : inode->extents) work_total_ += options_.read_data ? e.length : 0;
+      for (const LogRegion& r : inode->regions) work_total_ += LimitOf(r) - std::min(LimitOf(r), r.begin);
+    }
+  }
+
+  uint64_t WritePointer(ZoneId zone) const { return zones_[zone.value()].write_pointer; }
+  uint64_t LimitOf(const LogRegion& region) const { return region.open() ? WritePointer(region.zone) : region.end; }
+
+  void Advance(uint64_t bytes) {
+    work_done_ += bytes;
+    if (options_.progress) options_.progress(work_done_, work_total_);
+  }
+
+  void CheckInode(const Inode& inode, const MetadataState& state) {
+    if (inode.is_directory) {
+      ++report_.directories;
+      return;
+    }
+    ++report_.files;
+    const auto paths = state.PathsOf(inode.id);
+    const std::string name = paths.empty() ? fmt::format("inode {}", inode.id.value()) : paths.front();
+    for (const FileExtent& extent : inode.extents) CheckExtent(extent, name);
+    report_.file_bytes += inode.kind == FileKind::kLog ? CheckLog(inode, name) : inode.size;
+  }
+
+  void CheckExtent(const FileExtent& extent, const std::string& name) {
+    ++report_.extents;
+    const uint64_t begin = extent.device_offset.value();
+    claims_.push_back({begin, begin + extent.length, name});
+    const ZoneId zone = geometry_.ZoneOf(extent.device_offset);
+    const uint64_t end_in_zone = geometry_.OffsetInZone(extent.device_offset) + extent.length;
+    if (zones_[zone.value()].state == ZoneState::kOffline) {
+      Error(fmt::format("{}: bytes {}..{} are lost: zone {} is offline", name, extent.file_offset,
+                        extent.file_offset + extent.length, zone.value()));
+    } else if (end_in_zone > WritePointer(zone)) {
+      Error(fmt::format("{}: bytes {}..{} are lost: zone {} is written only up to {}", name, extent.file_offset,
+                        extent.file_offset + extent.length, zone.value(), WritePointer(zone)));
+    } else if (options_.read_data) {
+      ReadExtent(extent, name);
+    }
+  }
+
+  void ReadExtent(const FileExtent& extent, const std::string& name) {
+    const uint64_t window = geometry_.max_transfer == 0 ? kMiB : std::min<uint64_t>(kMiB, geometry_.max_transfer);
+    if (buffer_.size() == 0) buffer_ = AlignedBuffer(window);
+    const uint64_t end = RoundUp(extent.device_offset.value() + extent.length, geometry_.block_size);
+    for (uint64_t at = RoundDown(extent.device_offset.value(), geometry_.block_size); at < end;) {
+      IoRequest request;
+      request.device.op = DeviceOp::kRead;
+      request.device.offset = DeviceOffset(at);
+      request.device.data = buffer_.data();
+      request.device.length = std::min(window, end - at);
+      engine_.Run(request);
+      const Status status = ToStatus(geometry_, request.device);
+      if (!status.ok()) Error(fmt::format("{}: {}", name, status.message()));
+      at += request.device.length;
+      Advance(request.device.length);
+    }
+  }
+
+  // Returns the bytes of the log.
+  uint64_t CheckLog(const Inode& inode, const std::string& name) {
+    std::vector<LogScan> scans;
+    for (const LogRegion& region : inode.regions) scans.push_back(CheckRegion(inode, region, name));
+    const LogContents log = JoinRegions(inode, std::move(scans));
+    if (!log.damage.ok()) Error(fmt::format("{}: {}", name, log.damage.message()));
+    for (const LogScan& scan : log.scans) {
+      const bool told = log.damage.message().find(scan.damage.message()) != std::string_view::npos;
+      if (!scan.damage.ok() && !told) Error(fmt::format("{}: {}", name, scan.damage.message()));
+    }
+    return inode.has_open_region() ? log.size : inode.size;
+  }
+
+  LogScan CheckRegion(const Inode& inode, const LogRegion& region, const std::string& name) {
+    ++report_.extents;
+    const uint64_t start = geometry_.ZoneStart(region.zone).value();
+    const uint64_t limit = LimitOf(region);
+    LogScan scan = ScanLogRegion(engine_, seed_, inode.id, region, zones_[region.zone.value()]);
+    // Behind an open region another log may have gone on.
+    claims_.push_back({start + region.begin, start + (region.open() ? scan.end : region.end), name});
+    if (scan.torn) Note(fmt::format("{} ends in a torn frame, as after a power cut", name));
+    Advance(limit - std::min(limit, region.begin));
+    return scan;
+  }
+
+  void CheckClaims() {
+    std::sort(claims_.begin(), claims_.end(), [](const Claim& a, const Claim& b) { return a.begin < b.begin; });
+    for (size_t i = 1; i < claims_.size(); ++i) {
+      const Claim& before = claims_[i - 1];
+      const Claim& claim = claims_[i];
+      if (claim.begin >= before.end) continue;
+      const ZoneId zone = geometry_.ZoneOf(DeviceOffset(claim.begin));
+      Error(fmt::format("zone {} at {}: claimed by {} and by {}", zone.value(),
+                        geometry_.OffsetInZone(DeviceOffset(claim.begin)), before.owner, claim.owner));
+    }
+  }
+
+  ZonedDevice& device_;
+  const DeviceGeometry& geometry_;
+  const FsckOptions& options_;
+  IoEngine engine_;
+  std::vector<ZoneDescriptor> zones_;
+  std::vector<Claim> claims_;
+  FsckReport report_;
+  AlignedBuffer buffer_;
+  uint32_t seed_ = 0;
+  uint64_t work_done_ = 0;
+  uint64_t work_total_ = 0;
+};
+
+}  // namespace
+
+bool FsckReport::clean() const {
+  return std::none_of(findings.begin(), findings.end(),
+                      [](const FsckFinding& f) { return f.severity == FsckSeverity::kError; });
+}
+
+Result<FsckReport> Fsck(ZonedDevice& device, const FsckOptions& options) { return Checker(device, options).Run(); }
+
+}  // namespace isozone

@@ -1,0 +1,991 @@
+#include "fs/space/zone_pool.h"
+
+#include <cstdlib>
+#include <deque>
+#include <future>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "fs/space/zone_pool_test_util.h"
+#include "fs/space/zone_reserves.h"
+#include "zone/active_budget.h"
+
+namespace isozone {
+namespace {
+
+// --- What a device must have ---
+
+TEST(CheckDeviceFits, SaysWhatIsNeededAndForWhat) {
+  DeviceGeometry geometry;
+  geometry.zone_count = 7;
+  EXPECT_EQ(CheckDeviceFits(geometry).message(),
+            "the device has 7 zones; Isozone needs at least 8: 3 for metadata, 2 for logs, 1 for garbage collection, 2 "
+            "for data");
+  geometry.zone_count = 8;
+  geometry.max_active_zones = 6;
+  EXPECT_EQ(CheckDeviceFits(geometry).message(),
+            "the device allows 6 active zones; Isozone needs at least 9: 4 for metadata, 2 for logs, 1 for garbage "
+            "collection, 2 for data");
+  geometry.max_active_zones = 9;
+  geometry.max_open_zones = 8;
+  EXPECT_THAT(CheckDeviceFits(geometry).message(), testing::HasSubstr("allows 8 open zones"));
+  geometry.max_open_zones = 9;
+  EXPECT_TRUE(CheckDeviceFits(geometry).ok());
+  geometry.max_open_zones = geometry.max_active_zones = 0;
+  EXPECT_TRUE(CheckDeviceFits(geometry).ok());
+}
+
+TEST_F(ZonePoolTest, UnknownPolicyNamesTheKnown) {
+  FakeDevice device(20);
+  EXPECT_THAT(ZonePool::Create(device, {.policy = "best", .make_durable = {}}).status().ToString(),
+              testing::HasSubstr("known: isozone, level, lifetime, zenfs"));
+}
+
+// --- Leases and placement ---
+
+TEST_F(ZonePoolTest, ReleasedZoneGoesOnWhereItStopped) {
+  Open();
+  const ZoneId zone = WriteZone({ZoneUse::kData, Lifetime::kLong, kBlock}, 3 * kBlock);
+  ZoneLease lease = MustAcquire(kData);
+  EXPECT_EQ(lease.zone(), zone);
+  EXPECT_EQ(lease.write_pointer(), 3 * kBlock);
+  EXPECT_EQ(lease.room(), 13 * kBlock);
+  EXPECT_EQ(lease.next().value(), zone.value() * 2 * kCapacity + 3 * kBlock);
+}
+
+TEST_F(ZonePoolTest, ZoneHasOneWriter) {
+  Open();
+  WriteZone({ZoneUse::kData, Lifetime::kLong, kBlock}, kBlock);
+  ZoneLease first = MustAcquire(kData);
+  ZoneLease second = MustAcquire(kData);
+  EXPECT_NE(first.zone(), second.zone());
+}
+
+TEST_F(ZonePoolTest, LeaseMovesAndGoesBackOnce) {
+  Open();
+  ZoneLease lease = MustAcquire(kData);
+  ZoneLease moved = std::move(lease);
+  EXPECT_FALSE(lease.held());        // NOLINT(bugprone-use-after-move): that it holds nothing then is promised
+  EXPECT_FALSE(lease.BeginWrite());  // NOLINT(bugprone-use-after-move)
+  moved.Release();
+  moved.Release();
+  EXPECT_EQ(ActiveZones(), 0U);
+  EXPECT_EQ(pool_->Space().empty_zones, 17U);
+}
+
+TEST_F(ZonePoolTest, FullZoneReturnsItsTokenWhileItIsHeld) {
+  Open();
+  ZoneLease lease = MustAcquire(kData);
+  EXPECT_EQ(ActiveZones(), 1U);
+  Write(lease, kCapacity);
+  EXPECT_EQ(ActiveZones(), 0U);
+  lease.Release();
+  EXPECT_EQ(pool_->Space().full_zones, 1U);
+}
+
+TEST_F(ZonePoolTest, RequestLargerThanAZoneIsRefused) {
+  Open();
+  EXPECT_EQ(pool_->Acquire({ZoneUse::kData, Lifetime::kShort, kCapacity + kBlock}).status().code(),
+            StatusCode::kInvalidArgument);
+}
+
+// --- Resets ---
+
+TEST_F(ZonePoolTest, DeadZoneIsResetOnceItsDeathIsDurable) {
+  Open();
+  const ZoneId zone = WriteZone(kData, kCapacity);
+  durable_ = [&] {
+    EXPECT_EQ(device_->Zone(zone).state, ZoneState::kFull);
+    return Status::Ok();
+  };
+  pool_->RemoveLive(zone, kCapacity);
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(durable_calls_, 1);
+  EXPECT_EQ(device_->Zone(zone).state, ZoneState::kEmpty);
+  EXPECT_EQ(pool_->Stats().resets, 1U);
+  EXPECT_EQ(pool_->Space().empty_zones, 17U);
+}
+
+TEST_F(ZonePoolTest, PartlyWrittenDeadZoneIsResetAndReturnsItsToken) {
+  Open();
+  const ZoneId zone = WriteZone(kData, kBlock);
+  EXPECT_EQ(ActiveZones(), 1U);
+  pool_->RemoveLive(zone, kBlock);
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(device_->Zone(zone).state, ZoneState::kEmpty);
+  EXPECT_EQ(ActiveZones(), 0U);
+}
+
+TEST_F(ZonePoolTest, LeasedZoneIsNotReset) {
+  Open();
+  ZoneLease lease = MustAcquire(kData);
+  Write(lease, kBlock);
+  pool_->RemoveLive(lease.zone(), kBlock);
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(pool_->Stats().resets, 0U);
+  lease.Release();
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(pool_->Stats().resets, 1U);
+}
+
+TEST_F(ZonePoolTest, ZoneWithOneLiveByteIsNotReset) {
+  Open();
+  const ZoneId zone = WriteZone(kData, kCapacity);
+  pool_->RemoveLive(zone, kCapacity - 1);
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(device_->Zone(zone).state, ZoneState::kFull);
+  EXPECT_EQ(pool_->Space().live, 1U);
+  EXPECT_EQ(pool_->Space().dead, kCapacity - 1);
+}
+
+TEST_F(ZonePoolTest, ResetsAreInFlightTogether) {
+  Open();
+  std::vector<ZoneId> zones;
+  for (int i = 0; i < 3; ++i) zones.push_back(WriteZone(kData, kCapacity));
+  device_->Hold(DeviceOp::kReset);
+  for (const ZoneId zone : zones) pool_->RemoveLive(zone, kCapacity);
+  device_->WaitUntilHeld(3);
+  device_->LetGo();
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(pool_->Stats().resets, 3U);
+}
+
+TEST_F(ZonePoolTest, NothingIsResetBeforeStart) {
+  device_ = std::make_unique<FakeDevice>(20);
+  device_->Set(ZoneId(5), ZoneState::kFull, kCapacity);
+  device_->Set(ZoneId(6), ZoneState::kFull, kCapacity);
+  Create();
+  ASSERT_TRUE(pool_->Settle().ok());
+  pool_->AddLive(ZoneId(6), kBlock);
+  pool_->Start();
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(device_->Zone(ZoneId(5)).state, ZoneState::kEmpty);
+  EXPECT_EQ(device_->Zone(ZoneId(6)).state, ZoneState::kFull);
+}
+
+TEST_F(ZonePoolTest, EmptyZoneThatARecordNamesIsGivenToNobodyBeforeItWasReset) {
+  device_ = std::make_unique<FakeDevice>(20);
+  Create();
+  const ZoneId zone(3);  // the first that is not metadata's anyway
+  pool_->ResetBeforeUse(zone);
+  durable_ = [&] {
+    EXPECT_NE(AcquireMetadata().value().zone(), zone);
+    return Status::Ok();
+  };
+  pool_->Start();
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(durable_calls_, 1);
+  EXPECT_EQ(AcquireMetadata().value().zone(), zone);
+}
+
+TEST_F(ZonePoolTest, WhatCannotBeMadeDurableIsNotReset) {
+  Open();
+  const std::vector<ZoneId> zones = FillDevice();
+  durable_ = [] { return Status::ReadOnly("the journal cannot be written"); };
+  pool_->RemoveLive(zones[0], kCapacity);
+  EXPECT_EQ(pool_->Settle().code(), StatusCode::kReadOnly);
+  EXPECT_EQ(device_->Zone(zones[0]).state, ZoneState::kFull);
+  EXPECT_EQ(pool_->Acquire(kData).status().ToString(),
+            "Read-only: no zone can be reset: the journal cannot be written");
+}
+
+TEST_F(ZonePoolTest, FailedResetLeavesTheZoneBrokenAndIsReportedOnce) {
+  Open();
+  const ZoneId zone = WriteZone(kData, kCapacity);
+  device_->FailNext(DeviceOp::kReset, DeviceStatus::kWriteFault);
+  pool_->RemoveLive(zone, kCapacity);
+  EXPECT_EQ(pool_->Settle().code(), StatusCode::kIoError);
+  EXPECT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(pool_->Stats().failed_resets, 1U);
+  EXPECT_EQ(pool_->Space().unusable_zones, 1U);
+  EXPECT_EQ(pool_->Zones()[zone.value()].use, ZoneUse::kUnusable);
+}
+
+TEST_F(ZonePoolTest, ZoneThatGoesOfflineInAResetIsNoCapacity) {
+  Open();
+  const ZoneId zone = WriteZone(kData, kCapacity);
+  device_->Hold(DeviceOp::kReset);
+  pool_->RemoveLive(zone, kCapacity);
+  device_->WaitUntilHeld(1);
+  device_->FailNext(DeviceOp::kReset, DeviceStatus::kZoneIsOffline);
+  device_->Set(zone, ZoneState::kOffline, 0);
+  device_->LetGo();
+  EXPECT_EQ(pool_->Settle().code(), StatusCode::kIoError);
+  EXPECT_EQ(pool_->Space().capacity, 19 * kCapacity);
+}
+
+// --- Failed writes ---
+
+TEST_F(ZonePoolTest, ZoneOfAFailedWriteIsNotWrittenAgainBeforeItIsReset) {
+  Open();
+  ZoneLease lease = MustAcquire({ZoneUse::kData, Lifetime::kLong, kBlock});
+  const ZoneId zone = lease.zone();
+  Write(lease, kBlock);
+  ASSERT_TRUE(lease.BeginWrite());
+  lease.EndFailedWrite(DeviceStatus::kWriteFault);
+  EXPECT_FALSE(lease.held());
+  EXPECT_NE(MustAcquire(kData).zone(), zone);
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_THAT(device_->Finished(), testing::ElementsAre(zone));  // so that it costs no active zone
+  pool_->RemoveLive(zone, kBlock);
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(device_->Zone(zone).state, ZoneState::kEmpty);
+  EXPECT_EQ(MustAcquire(kData).zone(), zone);
+}
+
+TEST_F(ZonePoolTest, ReadOnlyZoneIsNeverWrittenAgain) {
+  Open();
+  ZoneLease lease = MustAcquire(kData);
+  const ZoneId zone = lease.zone();
+  Write(lease, kBlock);
+  device_->Set(zone, ZoneState::kReadOnly, kBlock);
+  ASSERT_TRUE(lease.BeginWrite());
+  lease.EndFailedWrite(DeviceStatus::kZoneIsReadOnly);
+  EXPECT_EQ(pool_->Space().unusable_zones, 1U);
+  EXPECT_EQ(ActiveZones(), 0U);
+  pool_->RemoveLive(zone, kBlock);
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(pool_->Stats().resets, 0U);
+}
+
+// --- Space ---
+
+TEST_F(ZonePoolTest, NoSpaceOnlyWhenThereIsNoneAndWritingGoesOnWhenSomeIsFreed) {
+  Open();
+  const std::vector<ZoneId> zones = FillDevice();
+  EXPECT_EQ(zones.size(), 13U);
+  EXPECT_EQ(pool_->Space().free, 0U);
+  EXPECT_EQ(pool_->Space().empty_zones, 4U);
+  EXPECT_THAT(pool_->Acquire(kData).status().ToString(), testing::StartsWith("No space: the device is full"));
+  pool_->RemoveLive(zones[3], kCapacity);
+  EXPECT_EQ(MustAcquire(kData).zone(), zones[3]);  // waits for the reset
+}
+
+TEST_F(ZonePoolTest, EmptyZonesAreKeptForLogsAndMetadata) {
+  Open();
+  FillDevice();
+  ZoneLease log = MustAcquire(kLog);
+  Write(log, kCapacity);
+  EXPECT_EQ(pool_->Acquire(kLog).status().code(), StatusCode::kNoSpace);
+  ZoneLease journal = MustAcquireMetadata();
+  ZoneLease checkpoint = MustAcquireMetadata();
+  ZoneLease beyond = MustAcquireMetadata();
+  EXPECT_EQ(AcquireMetadata().status().code(), StatusCode::kNoSpace);
+}
+
+TEST_F(ZonePoolTest, RoomOfAnyLifetimeIsUsedBeforeThereIsNoSpace) {
+  Open();
+  const ZoneId partial = WriteZone({ZoneUse::kData, Lifetime::kShort, kBlock}, kBlock);
+  const std::vector<ZoneId> zones = FillDevice();
+  EXPECT_EQ(zones.back(), partial);
+}
+
+TEST_F(ZonePoolTest, RoomOfAnIdleWriterIsTakenBeforeThereIsNoSpace) {
+  Open();
+  ZoneLease idle = MustAcquire(kData);
+  Write(idle, kBlock);
+  const ZoneId zone = idle.zone();
+  EXPECT_EQ(FillDevice().back(), zone);
+  EXPECT_FALSE(idle.BeginWrite());
+  EXPECT_FALSE(idle.held());
+  EXPECT_EQ(pool_->Stats().revoked_leases, 1U);
+}
+
+TEST_F(ZonePoolTest, AcquireWaitsForAResetInFlight) {
+  Open();
+  const std::vector<ZoneId> zones = FillDevice();
+  device_->Hold(DeviceOp::kReset);
+  pool_->RemoveLive(zones[0], kCapacity);
+  device_->WaitUntilHeld(1);
+  auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData); });
+  while (pool_->Stats().waits == 0) std::this_thread::yield();
+  device_->LetGo();
+  const auto lease = waiter.get();
+  ASSERT_TRUE(lease.ok()) << lease.status().ToString();
+  EXPECT_EQ(lease->zone(), zones[0]);
+  EXPECT_EQ(pool_->Stats().wait_ns.count, 1U);
+}
+
+TEST_F(ZonePoolTest, FiguresAddUp) {
+  Open();
+  ZoneLease journal = MustAcquireMetadata();
+  const ZoneId full = WriteZone(kData, kCapacity);
+  WriteZone(kData, 5 * kBlock);
+  pool_->RemoveLive(full, 3 * kBlock);
+  const SpaceInfo space = pool_->Space();
+  EXPECT_EQ(space.capacity, 20 * kCapacity);
+  EXPECT_EQ(space.metadata, 4 * kCapacity);  // with the three first
+  EXPECT_EQ(space.live, kCapacity + 2 * kBlock);
+  EXPECT_EQ(space.dead, 3 * kBlock);
+  EXPECT_EQ(space.capacity, space.live + space.dead + space.metadata + space.free + 4 * kCapacity);
+  EXPECT_EQ(ActiveZones(), 2U);
+  EXPECT_EQ(space.full_zones, 1U);
+}
+
+// --- Active and open zones ---
+
+TEST_F(ZonePoolTest, DataNeverTakesTheReservesOfOthers) {
+  Open(30, /*max_active=*/14);
+  std::vector<ZoneLease> writers;
+  for (int i = 0; i < 7; ++i) {
+    writers.push_back(MustAcquire(kData));
+    Write(writers.back(), kBlock);
+    ASSERT_TRUE(writers.back().BeginWrite());
+  }
+  auto eighth = std::async(std::launch::async, [&] { return pool_->Acquire(kData); });
+  while (pool_->Stats().waits == 0) std::this_thread::yield();
+  ZoneLease wal = MustAcquire(kLog);
+  ZoneLease manifest = MustAcquire(kLog);
+  std::vector<ZoneLease> metadata;
+  for (int i = 0; i < 3; ++i) metadata.push_back(MustAcquireMetadata());
+  EXPECT_EQ(pool_->Stats().waits, 1U);
+  EXPECT_EQ(ActiveZones(), 12U);  // one of metadata and the collector's are left
+  writers[2].EndWrite(0);
+  const auto lease = eighth.get();
+  ASSERT_TRUE(lease.ok());
+  EXPECT_FALSE(writers[2].BeginWrite());
+  for (ZoneLease& writer : writers) {
+    if (writer.held()) writer.EndWrite(0);
+  }
+}
+
+TEST_F(ZonePoolTest, FinishMakesWayForTheNextAndNobodyWaitsForIt) {
+  Open(40, /*max_active=*/9);  // two for data
+  const ZoneRequest short_lived = {ZoneUse::kData, Lifetime::kShort, kBlock};
+  const ZoneRequest long_lived = {ZoneUse::kData, Lifetime::kLong, kBlock};
+  {
+    ZoneLease a = MustAcquire(short_lived);
+    ZoneLease b = MustAcquire(short_lived);
+    Write(a, 2 * kBlock);
+    Write(b, 9 * kBlock);
+  }
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_TRUE(device_->Finished().empty());  // as long as nobody needs another zone
+  MustAcquire(long_lived).Release();
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(device_->Finished().size(), 1U);
+  EXPECT_EQ(MustAcquire(long_lived).write_pointer(), 0U);
+  EXPECT_EQ(pool_->Stats().waits, 0U);
+}
+
+TEST_F(ZonePoolTest, AcquireThatNeedsAFinishWaitsForThatOnly) {
+  Open(40, /*max_active=*/9);  // two for data
+  device_->Hold(DeviceOp::kFinish);
+  const ZoneRequest large = {ZoneUse::kData, Lifetime::kShort, 8 * kBlock};
+  WriteZone(large, 9 * kBlock);
+  const ZoneId fullest = WriteZone(large, 10 * kBlock);
+  auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(large); });
+  while (pool_->Stats().waits == 0) std::this_thread::yield();
+  device_->LetGo();
+  ASSERT_TRUE(waiter.get().ok());
+  EXPECT_THAT(device_->Finished(), testing::ElementsAre(fullest));
+}
+
+TEST_F(ZonePoolTest, IdleLeaseIsTakenBeforeAnybodyWaits) {
+  Open(40, /*max_active=*/9);
+  ZoneLease first = MustAcquire(kData);
+  ZoneLease second = MustAcquire(kData);
+  Write(first, kBlock);
+  Write(second, kBlock);
+  Write(first, kBlock);
+  ZoneLease third = MustAcquire(kData);
+  EXPECT_EQ(pool_->Stats().waits, 0U);
+  EXPECT_FALSE(second.BeginWrite());  // not used for longest
+  EXPECT_TRUE(first.BeginWrite());
+  first.EndWrite(0);
+}
+
+TEST_F(ZonePoolTest, ThirdLogGoesOnInTheZoneOfAnIdleOne) {
+  Open(40, /*max_active=*/9);
+  ZoneLease wal = MustAcquire(kLog);
+  Write(wal, kBlock);
+  ZoneLease manifest = MustAcquire(kLog);
+  Write(manifest, kBlock);
+  const ZoneId zone = wal.zone();
+  ZoneLease third = MustAcquire(kLog);
+  EXPECT_EQ(third.zone(), zone);
+  EXPECT_FALSE(wal.BeginWrite());
+}
+
+TEST_F(ZonePoolTest, ZonesOfLogsAreFinishedOnlyWhenTheirEndIsDurable) {
+  Open(40, /*max_active=*/9);
+  const ZoneRequest large = {ZoneUse::kLog, Lifetime::kShort, 10 * kBlock};
+  std::vector<ZoneId> zones = {WriteZone(large, 8 * kBlock), WriteZone(large, 8 * kBlock)};
+  durable_ = [&] {
+    for (const ZoneId zone : zones) EXPECT_NE(device_->Zone(zone).state, ZoneState::kFull);
+    return Status::Ok();
+  };
+  MustAcquire(large);  // neither has room
+  EXPECT_EQ(device_->Finished().size(), 1U);
+  EXPECT_EQ(durable_calls_, 1);
+}
+
+TEST_F(ZonePoolTest, LeasesNeverExceedTheOpenZones) {
+  Open(40, /*max_active=*/20, /*max_open=*/9);
+  ZoneLease first = MustAcquire(kData);
+  Write(first, kBlock);
+  ZoneLease second = MustAcquire(kData);
+  ASSERT_TRUE(second.BeginWrite());
+  ZoneLease third = MustAcquire(kData);
+  EXPECT_FALSE(first.BeginWrite());
+  second.EndWrite(0);
+  EXPECT_TRUE(second.held());
+}
+
+// --- Mount and metadata ---
+
+TEST_F(ZonePoolTest, PartlyWrittenZonesOfTheDeviceAreGoneOnWith) {
+  device_ = std::make_unique<FakeDevice>(20);
+  device_->Set(ZoneId(7), ZoneState::kClosed, 2 * kBlock);
+  Create();
+  pool_->AddLive(ZoneId(7), 2 * kBlock);
+  pool_->SetDataClass(ZoneId(7), Lifetime::kLong);
+  pool_->Start();
+  EXPECT_EQ(ActiveZones(), 1U);
+  ZoneLease lease = MustAcquire(kData);
+  EXPECT_EQ(lease.zone(), ZoneId(7));
+  EXPECT_EQ(lease.write_pointer(), 2 * kBlock);
+}
+
+TEST_F(ZonePoolTest, ActiveZonesBeyondTheBudgetAreFinishedFullestFirst) {
+  device_ = std::make_unique<FakeDevice>(20, /*max_active=*/9, /*max_open=*/9);
+  for (uint32_t i = 5; i < 9; ++i) device_->Set(ZoneId(i), ZoneState::kClosed, i * kBlock);
+  Create();
+  for (uint32_t i = 5; i < 9; ++i) pool_->AddLive(ZoneId(i), kBlock);
+  pool_->Start();
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_THAT(device_->Finished(), testing::UnorderedElementsAre(ZoneId(8), ZoneId(7)));
+  EXPECT_EQ(ActiveZones(), 2U);
+}
+
+TEST_F(ZonePoolTest, TheFirstZonesAreForMetadataOnly) {
+  Open();
+  for (const ZoneId zone : FillDevice()) EXPECT_GE(zone.value(), 3U);
+  EXPECT_EQ(pool_->ReopenMetadata(ZoneId(0)).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(ZonePoolTest, AdoptedMetadataIsWrittenOn) {
+  device_ = std::make_unique<FakeDevice>(20);
+  device_->Set(ZoneId(4), ZoneState::kClosed, 3 * kBlock);
+  device_->Set(ZoneId(5), ZoneState::kFull, kCapacity);
+  Create();
+  ASSERT_TRUE(pool_->AdoptMetadata(ZoneId(4)).ok());
+  ASSERT_TRUE(pool_->AdoptMetadata(ZoneId(5)).ok());
+  EXPECT_EQ(pool_->AdoptMetadata(ZoneId(20)).code(), StatusCode::kInvalidArgument);
+  pool_->Start();
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(pool_->Stats().resets, 0U);
+  auto journal = pool_->ReopenMetadata(ZoneId(4));
+  ASSERT_TRUE(journal.ok());
+  EXPECT_EQ(journal->write_pointer(), 3 * kBlock);
+  EXPECT_EQ(pool_->ReopenMetadata(ZoneId(4)).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(pool_->ReopenMetadata(ZoneId(5)).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(ZonePoolTest, ReleasedMetadataIsFreeAgainWithoutFurtherDurability) {
+  Open();
+  ZoneLease journal = MustAcquireMetadata();
+  const ZoneId zone = journal.zone();
+  ASSERT_TRUE(journal.BeginWrite());
+  ASSERT_EQ(WriteBlocks(*device_, journal, kBlock), DeviceStatus::kSuccess);
+  journal.EndWrite(kBlock);
+  journal.Release();
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(pool_->Stats().resets, 0U);
+  ReleaseMetadata(zone);
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(device_->Zone(zone).state, ZoneState::kEmpty);
+  EXPECT_EQ(durable_calls_, 0);
+  EXPECT_EQ(MustAcquire(kData).zone(), zone);
+}
+
+TEST_F(ZonePoolTest, MetadataIsToBeHadWhileMetadataIsMadeDurable) {
+  Open(30, /*max_active=*/9);
+  std::vector<ZoneLease> metadata;
+  for (int i = 0; i < 3; ++i) metadata.push_back(MustAcquireMetadata());
+  for (ZoneLease& lease : metadata) {
+    ASSERT_TRUE(lease.BeginWrite());
+    ASSERT_EQ(WriteBlocks(*device_, lease, kBlock), DeviceStatus::kSuccess);
+    lease.EndWrite(kBlock);
+  }
+  const ZoneId dead = WriteZone(kData, kCapacity);
+  durable_ = [&] {
+    const ZoneId old = metadata[0].zone();
+    metadata[0].Release();
+    ReleaseMetadata(old);
+    return AcquireMetadata().status();  // not before `old` is reset
+  };
+  pool_->RemoveLive(dead, kCapacity);
+  EXPECT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(pool_->Stats().resets, 2U);
+}
+
+// --- Collecting ---
+
+TEST_F(ZonePoolTest, CandidatesHaveDataAndGarbageAndNoWriter) {
+  Open();
+  const ZoneId all_live = WriteZone(kData, kCapacity);
+  const ZoneId full = WriteZone(kData, kCapacity);
+  const ZoneId partly = WriteZone({ZoneUse::kData, Lifetime::kLong, kBlock}, 4 * kBlock);
+  const ZoneId log = WriteZone(kLog, 4 * kBlock);
+  ZoneLease leased = MustAcquire({ZoneUse::kData, Lifetime::kExtreme, kBlock});
+  Write(leased, 2 * kBlock);
+  for (const ZoneId zone : {full, partly, log, leased.zone()}) pool_->RemoveLive(zone, kBlock);
+  const std::vector<GcCandidate> candidates = pool_->GcCandidates();
+  ASSERT_EQ(candidates.size(), 2U);
+  EXPECT_EQ(candidates[0].zone, full);
+  EXPECT_TRUE(candidates[0].full);
+  EXPECT_EQ(candidates[0].valid, kCapacity - kBlock);
+  EXPECT_EQ(candidates[0].written, kCapacity);
+  EXPECT_EQ(candidates[1].zone, partly);
+  EXPECT_FALSE(candidates[1].full);
+  EXPECT_EQ(candidates[1].written, 4 * kBlock);
+  EXPECT_EQ(candidates[1].data, DataClass(Lifetime::kLong));
+  for (const ZoneId zone : {all_live, log, leased.zone(), ZoneId(0)}) EXPECT_FALSE(pool_->BeginCollection(zone));
+}
+
+TEST_F(ZonePoolTest, AVictimIsGivenToNobodyAndResetOnlyAfterwards) {
+  Open();
+  const ZoneId zone = WriteZone(kData, 4 * kBlock);
+  pool_->RemoveLive(zone, kBlock);
+  ASSERT_TRUE(pool_->BeginCollection(zone));
+  EXPECT_FALSE(pool_->BeginCollection(zone));
+  EXPECT_TRUE(pool_->GcCandidates().empty());
+  EXPECT_NE(MustAcquire(kGoesOnInData).zone(), zone);
+  pool_->RemoveLive(zone, 3 * kBlock);
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(pool_->Stats().resets, 0U);
+  pool_->EndCollection(zone);
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(pool_->Stats().resets, 1U);
+  EXPECT_EQ(MustAcquire(kData).zone(), zone);
+}
+
+TEST_F(ZonePoolTest, AVictimThatIsLetGoIsGoneOnWith) {
+  Open();
+  const ZoneId zone = WriteZone(kData, 4 * kBlock);
+  pool_->RemoveLive(zone, kBlock);
+  ASSERT_TRUE(pool_->BeginCollection(zone));
+  pool_->EndCollection(zone);
+  EXPECT_EQ(MustAcquire(kGoesOnInData).zone(), zone);
+}
+
+TEST_F(ZonePoolTest, TheCollectorHasAZoneWhereNobodyElseHas) {
+  Open();
+  FillDevice();
+  EXPECT_EQ(pool_->Acquire(kData).status().code(), StatusCode::kNoSpace);
+  ZoneRequest request = kData;
+  request.gc = true;
+  ZoneLease lease = MustAcquire(request);
+  Write(lease, kCapacity / 2);
+  lease.Release();
+  // What it has left of it is anybody's, and it goes on there itself.
+  request.lifetime = kGoesOnInData.lifetime;
+  EXPECT_EQ(MustAcquire(request).room(), kCapacity / 2);
+  EXPECT_EQ(MustAcquire(kData).room(), kCapacity / 2);
+}
+
+// The broken one, which cannot be finished either, does not keep the collector's share of the active zones.
+TEST_F(ZonePoolTest, TheCollectorHasAZoneAfterItsLastOneBroke) {
+  Open(/*zone_count=*/20, /*max_active=*/9);
+  ZoneLease lease = MustAcquire(kCollector);
+  Write(lease, kBlock);
+  ASSERT_TRUE(lease.BeginWrite());
+  device_->FailNext(DeviceOp::kFinish, DeviceStatus::kWriteFault, UINT64_MAX);
+  lease.EndFailedWrite(DeviceStatus::kWriteFault);
+  EXPECT_FALSE(pool_->Settle().ok());
+  EXPECT_EQ(ActiveZones(), 1U);
+  EXPECT_TRUE(MustAcquire(kCollector).held());
+}
+
+TEST_F(ZonePoolTest, WhoHasNoSpaceWaitsForARoundThatBeganAfterwards) {
+  Open();
+  const std::vector<ZoneId> zones = FillDevice();
+  pool_->AttachCollector(true);
+  pool_->BeginRound();
+  auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData); });
+  WaitUntilWanted(1);
+  EXPECT_TRUE(pool_->SpaceForGc().wanted);
+  pool_->EndRound(/*gained=*/false);  // it had begun before: who waits looks again, and goes on waiting
+  WaitUntilWanted(2);
+  pool_->BeginRound();
+  pool_->EndRound(/*gained=*/true);  // of which others were quicker to have it
+  WaitUntilWanted(3);
+  pool_->BeginRound();
+  pool_->RemoveLive(zones[3], kCapacity);
+  const auto lease = waiter.get();
+  ASSERT_TRUE(lease.ok()) << lease.status().ToString();
+  EXPECT_EQ(lease->zone(), zones[3]);
+  pool_->EndRound(/*gained=*/true);
+  EXPECT_FALSE(pool_->SpaceForGc().wanted);
+  EXPECT_EQ(pool_->Stats().space_waits, 1U);
+}
+
+TEST_F(ZonePoolTest, NoSpaceOnceAWholeRoundHasGainedNothing) {
+  Open();
+  FillDevice();
+  ZoneLease last = MustAcquire(kLog);  // that is kept for logs
+  Write(last, kCapacity);
+  pool_->AttachCollector(true);
+  auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData).status(); });
+  auto log_waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kLog).status(); });
+  while (pool_->Stats().space_waits < 2) std::this_thread::yield();
+  // Metadata does not wait for it.
+  ZoneLease journal = MustAcquireMetadata();
+  pool_->BeginRound();
+  pool_->EndRound(/*gained=*/false);
+  EXPECT_EQ(waiter.get().code(), StatusCode::kNoSpace);
+  EXPECT_EQ(log_waiter.get().code(), StatusCode::kNoSpace);
+}
+
+TEST_F(ZonePoolTest, NobodyWaitsForACollectorThatGoes) {
+  Open();
+  FillDevice();
+  EXPECT_EQ(pool_->Acquire(kData).status().code(), StatusCode::kNoSpace);
+  EXPECT_EQ(space_wanted_, 0);
+  pool_->AttachCollector(true);
+  auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData).status(); });
+  WaitUntilWanted(1);
+  pool_->AttachCollector(false);
+  EXPECT_EQ(waiter.get().code(), StatusCode::kNoSpace);
+}
+
+// Between the wait for a reset that came to nothing and the next round it must be asked for space again.
+TEST_F(ZonePoolTest, WhoHasWaitedForAResetWaitsForAWholeRoundAfterwards) {
+  Open();
+  const std::vector<ZoneId> zones = FillDevice();
+  pool_->AttachCollector(true);
+  auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData); });
+  WaitUntilWanted(1);
+  device_->Hold(DeviceOp::kReset);
+  pool_->RemoveLive(zones[0], kCapacity);
+  device_->WaitUntilHeld(1);
+  pool_->BeginRound();
+  pool_->EndRound(/*gained=*/false);
+  while (pool_->SpaceForGc().wanted) std::this_thread::yield();  // there is a zone to come
+  device_->FailNext(DeviceOp::kReset, DeviceStatus::kWriteFault);
+  device_->LetGo();
+  while (space_wanted_ < 2 && waiter.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+    std::this_thread::yield();
+  }
+  pool_->BeginRound();
+  pool_->RemoveLive(zones[1], kCapacity);
+  const auto lease = waiter.get();
+  ASSERT_TRUE(lease.ok()) << lease.status().ToString();
+  EXPECT_EQ(lease->zone(), zones[1]);
+  pool_->EndRound(/*gained=*/true);
+}
+
+TEST_F(ZonePoolTest, TheCollectorWaitsForNobodyWhoWrites) {
+  Open();
+  FillDevice();
+  ZoneLease log = MustAcquire(kLog);
+  ZoneLease journal = MustAcquireMetadata();
+  ASSERT_TRUE(log.BeginWrite());
+  auto collector = std::async(std::launch::async, [&] { return pool_->Acquire(kCollector).status(); });
+  EXPECT_EQ(collector.wait_for(kLong), std::future_status::ready);
+  log.EndWrite(0);
+  log.Release();
+  EXPECT_EQ(collector.get().code(), StatusCode::kNoSpace);
+}
+
+TEST_F(ZonePoolTest, TheCollectorWaitsForTheCheckpointThatGivesItsReserveBack) {
+  Open();
+  FillDevice();
+  ZoneLease first = MustAcquireMetadata();
+  ZoneLease second = MustAcquireMetadata();
+  const ZoneId given_back = first.zone();
+  checkpoint_pending_ = true;
+  auto collector = std::async(std::launch::async, [&] { return pool_->Acquire(kCollector); });
+  while (checkpoints_wanted_ == 0) std::this_thread::yield();
+  ASSERT_TRUE(first.BeginWrite());
+  ASSERT_EQ(WriteBlocks(*device_, first, kBlock), DeviceStatus::kSuccess);
+  first.EndWrite(kBlock);
+  first.Release();
+  ReleaseMetadata(given_back);
+  checkpoint_pending_ = false;
+  const auto lease = collector.get();
+  ASSERT_TRUE(lease.ok()) << lease.status().ToString();
+  EXPECT_EQ(lease->zone(), given_back);
+  EXPECT_EQ(checkpoints_wanted_, 1U);
+  // Once that gives nothing back either, there is no space.
+  EXPECT_EQ(pool_->Acquire(kCollector).status().code(), StatusCode::kNoSpace);
+  EXPECT_EQ(checkpoints_wanted_, 2U);
+}
+
+TEST_F(ZonePoolTest, WhoFindsTheDeviceFullAsksWhatTheJournalCanGiveBack) {
+  Open();
+  ZoneLease journal = MustAcquireMetadata();
+  ASSERT_TRUE(journal.BeginWrite());
+  ASSERT_EQ(WriteBlocks(*device_, journal, kBlock), DeviceStatus::kSuccess);
+  journal.EndWrite(kBlock);
+  FillDevice();
+  checkpoint_pending_ = true;
+  auto writer = std::async(std::launch::async, [&] { return pool_->Acquire(kData); });
+  while (checkpoints_wanted_ == 0) std::this_thread::yield();
+  const ZoneId zone = journal.zone();
+  journal.Release();
+  ReleaseMetadata(zone);
+  checkpoint_pending_ = false;
+  const auto lease = writer.get();
+  ASSERT_TRUE(lease.ok()) << lease.status().ToString();
+}
+
+TEST_F(ZonePoolTest, NoCheckpointIsTakenWhereAZoneIsToComeAnyway) {
+  Open();
+  const std::vector<ZoneId> zones = FillDevice();
+  ZoneLease first = MustAcquireMetadata();
+  ZoneLease second = MustAcquireMetadata();
+  device_->Hold(DeviceOp::kReset);
+  pool_->RemoveLive(zones[0], kCapacity);
+  device_->WaitUntilHeld(1);
+  checkpoint_pending_ = true;
+  auto collector = std::async(std::launch::async, [&] { return pool_->Acquire(kCollector); });
+  while (pool_->Stats().waits == 0 && checkpoints_wanted_ == 0) std::this_thread::yield();
+  device_->LetGo();
+  EXPECT_TRUE(collector.get().ok());
+  EXPECT_EQ(checkpoints_wanted_, 0U);
+}
+
+TEST_F(ZonePoolTest, DeadZonesWaitForARoundOrForSomebodyWhoNeedsThem) {
+  Open();
+  pool_->ResetAtOnce(false);
+  const std::vector<ZoneId> zones = FillDevice();
+  pool_->RemoveLive(zones[0], kCapacity);
+  pool_->RemoveLive(zones[1], kCapacity);
+  // A reset of metadata goes through the same thread, and so would have theirs.
+  WriteAndReleaseMetadata();
+  while (pool_->Stats().resets < 1) std::this_thread::yield();
+  EXPECT_EQ(pool_->Stats().resets, 1U);
+  EXPECT_EQ(durable_calls_, 0);
+  ZoneLease lease = MustAcquire(kData);  // needs one: all that is dead goes
+  ASSERT_TRUE(pool_->Settle().ok());
+  EXPECT_EQ(pool_->Stats().resets, 3U);
+  pool_->RemoveLive(zones[2], kCapacity);
+  pool_->ResetDeadNow();
+  while (pool_->Stats().resets < 4) std::this_thread::yield();
+  pool_->RemoveLive(zones[3], kCapacity);
+  pool_->ResetAtOnce(true);
+  while (pool_->Stats().resets < 5) std::this_thread::yield();
+}
+
+// Who has begun to wait for a dead zone gets it, whatever scheme is chosen meanwhile.
+TEST_F(ZonePoolTest, WhoWaitsForADeadZoneGetsItAlsoWhenOthersThenWait) {
+  Open(/*zone_count=*/20, /*max_active=*/9);
+  for (int i = 0; i < 2; ++i) {  // both zones that logs may have active, with little room left
+    ZoneLease log = MustAcquire({ZoneUse::kLog, Lifetime::kShort, kCapacity});
+    Write(log, kCapacity - kBlock);
+  }
+  const std::vector<ZoneId> zones = FillDevice();
+  std::promise<void> go_on;
+  durable_ = [&, first = true]() mutable {
+    if (std::exchange(first, false)) go_on.get_future().wait();
+    return Status::Ok();
+  };
+  device_->Hold(DeviceOp::kFinish);
+  ZoneRequest request = kLog;
+  request.min_room = 2 * kBlock;
+  auto log = std::async(std::launch::async, [&] { return pool_->Acquire(request).status(); });
+  while (durable_calls_ == 0) std::this_thread::yield();  // the thread is about to finish a zone of logs
+  pool_->RemoveLive(zones[0], kCapacity);
+  auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData).status(); });
+  while (pool_->Stats().waits < 2) std::this_thread::yield();
+  pool_->ResetAtOnce(false);
+  go_on.set_value();
+  device_->WaitUntilHeld(1);
+  EXPECT_EQ(waiter.wait_for(kLong), std::future_status::ready);
+  device_->LetGo();
+  EXPECT_TRUE(waiter.get().ok());
+  EXPECT_TRUE(log.get().ok());
+}
+
+// Needed already when it dies.
+TEST_F(ZonePoolTest, WhoWaitsForSpaceGetsWhatDiesMeanwhile) {
+  Open();
+  pool_->ResetAtOnce(false);
+  const std::vector<ZoneId> zones = FillDevice();
+  pool_->AttachCollector(true);
+  auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData).status(); });
+  WaitUntilWanted(1);
+  pool_->RemoveLive(zones[0], kCapacity);
+  EXPECT_EQ(waiter.wait_for(kLong), std::future_status::ready);
+  pool_->AttachCollector(false);
+  EXPECT_TRUE(waiter.get().ok());
+}
+
+TEST_F(ZonePoolTest, DeadZonesThatWaitAreCandidatesAndResetOneByOne) {
+  Open();
+  const ZoneId data = WriteZone(kData, kCapacity);
+  const ZoneId log = WriteZone(kLog, kCapacity);
+  pool_->ResetAtOnce(false);
+  for (const ZoneId zone : {data, log}) pool_->RemoveLive(zone, kCapacity);
+  const std::vector<GcCandidate> candidates = pool_->GcCandidates();
+  ASSERT_EQ(candidates.size(), 2U);
+  EXPECT_EQ(candidates[0].valid, 0U);
+  EXPECT_EQ(candidates[0].written, kCapacity);
+  for (const ZoneId zone : {data, log}) {
+    const uint64_t resets = pool_->Stats().resets;
+    ASSERT_TRUE(pool_->BeginCollection(zone));
+    EXPECT_FALSE(pool_->BeginCollection(zone));
+    pool_->EndCollection(zone);
+    while (pool_->Stats().resets == resets) std::this_thread::yield();
+    const std::vector<GcCandidate> left = pool_->GcCandidates();
+    EXPECT_TRUE(zone == log ? left.empty() : left.size() == 1 && left[0].zone == log);
+  }
+  EXPECT_EQ(pool_->Stats().resets, 2U);
+}
+
+TEST_F(ZonePoolTest, ADeadZoneIsCollectedOnceHoweverLongItsResetTakes) {
+  Open();
+  const ZoneId first = WriteZone(kData, kCapacity);
+  const ZoneId second = WriteZone(kData, kCapacity);
+  pool_->ResetAtOnce(false);
+  for (const ZoneId zone : {first, second}) pool_->RemoveLive(zone, kCapacity);
+  std::promise<void> go_on;
+  durable_ = [&, begun = false]() mutable {
+    if (!std::exchange(begun, true)) go_on.get_future().wait();
+    return Status::Ok();
+  };
+  ASSERT_TRUE(pool_->BeginCollection(first));
+  pool_->EndCollection(first);
+  while (durable_calls_ == 0) std::this_thread::yield();
+  ASSERT_TRUE(pool_->BeginCollection(second));
+  pool_->EndCollection(second);
+  EXPECT_TRUE(pool_->GcCandidates().empty());
+  EXPECT_FALSE(pool_->BeginCollection(second));
+  go_on.set_value();
+  while (pool_->Stats().resets < 2) std::this_thread::yield();
+}
+
+// Whose reset nobody has to ask for, with the thread asleep.
+TEST_F(ZonePoolTest, ReleasedMetadataIsResetAlsoWhereDeadFilesWait) {
+  Open();
+  pool_->ResetAtOnce(false);
+  for (uint64_t i = 1; i <= 20; ++i) {
+    WriteAndReleaseMetadata();
+    while (pool_->Stats().resets < i) std::this_thread::yield();
+  }
+}
+
+TEST_F(ZonePoolTest, ReadOnlyPoolGivesNothing) {
+  FakeDevice device(20);
+  auto pool = ZonePool::Create(device, {.read_only = true, .make_durable = {}});
+  ASSERT_TRUE(pool.ok());
+  (*pool)->Start();
+  EXPECT_EQ((*pool)->Acquire(kData).status().code(), StatusCode::kReadOnly);
+  EXPECT_EQ((*pool)->AcquireMetadata({}).status().code(), StatusCode::kReadOnly);
+}
+
+TEST_F(ZonePoolTest, StopWakesThoseWhoWait) {
+  Open(40, /*max_active=*/9);
+  std::vector<ZoneLease> writers;
+  for (int i = 0; i < 2; ++i) {
+    writers.push_back(MustAcquire(kData));
+    ASSERT_TRUE(writers.back().BeginWrite());
+  }
+  auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData); });
+  while (pool_->Stats().waits == 0) std::this_thread::yield();
+  pool_->Stop();
+  EXPECT_EQ(waiter.get().status().code(), StatusCode::kAborted);
+  for (ZoneLease& writer : writers) writer.EndWrite(0);
+}
+
+TEST_F(ZonePoolTest, StopResetsWhatIsDead) {
+  Open();
+  const ZoneId zone = WriteZone(kData, kCapacity);
+  pool_->RemoveLive(zone, kCapacity);
+  pool_->Stop();
+  EXPECT_EQ(device_->Zone(zone).state, ZoneState::kEmpty);
+}
+
+// --- Many threads ---
+
+// Writes files of a few blocks and deletes old ones, until `operations` are done; what is left is added to `left`.
+class Worker {
+ public:
+  Worker(ZonePool& pool, FakeDevice& device, uint64_t seed) : pool_(pool), device_(device), random_(seed) {}
+
+  void Run(int operations) {
+    for (int i = 0; i < operations; ++i) {
+      WriteSome();
+      while (files_.size() > 12) DeleteOne();
+      if (random_.Chance(0.2)) lease_.Release();
+    }
+    lease_.Release();
+  }
+  const std::vector<std::pair<ZoneId, uint64_t>>& files() const { return files_; }
+
+ private:
+  void WriteSome() {
+    const uint64_t bytes = kBlock * random_.Between(1, 6);
+    while (!(lease_.held() && lease_.room() >= bytes && lease_.BeginWrite())) {
+      lease_.Release();
+      const ZoneUse use = random_.Chance(0.2) ? ZoneUse::kLog : ZoneUse::kData;
+      auto lease = pool_.Acquire({use, static_cast<Lifetime>(random_.Below(kLifetimeCount)), bytes});
+      if (lease.ok()) {
+        lease_ = std::move(*lease);
+      } else {
+        ASSERT_EQ(lease.status().code(), StatusCode::kNoSpace) << lease.status().ToString();
+        if (files_.empty()) return;  // the others hold everything
+        DeleteOne();
+      }
+    }
+    pool_.AddLive(lease_.zone(), bytes);
+    const DeviceStatus status = WriteBlocks(device_, lease_, bytes);
+    ASSERT_EQ(status, DeviceStatus::kSuccess) << DeviceStatusName(status);
+    files_.emplace_back(lease_.zone(), bytes);
+    if (random_.Chance(0.01)) {
+      lease_.EndFailedWrite(DeviceStatus::kWriteFault);
+    } else {
+      lease_.EndWrite(bytes);
+    }
+  }
+  void DeleteOne() {
+    const size_t index = random_.Below(files_.size());
+    pool_.RemoveLive(files_[index].first, files_[index].second);
+    files_.erase(files_.begin() + static_cast<ptrdiff_t>(index));
+  }
+
+  ZonePool& pool_;
+  FakeDevice& device_;
+  Random random_;
+  ZoneLease lease_;
+  std::vector<std::pair<ZoneId, uint64_t>> files_;
+};
+
+TEST_F(ZonePoolTest, ManyThreadsKeepEveryFigureRight) {
+  const char* given = std::getenv("ISOZONE_TEST_SEED");
+  const uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 0) : 42;
+  SCOPED_TRACE("ISOZONE_TEST_SEED=" + std::to_string(seed));
+  Open(24, /*max_active=*/12, /*max_open=*/10);
+  std::deque<Worker> workers;
+  std::vector<std::thread> threads;
+  for (uint64_t i = 0; i < 6; ++i) workers.emplace_back(*pool_, *device_, seed * 100 + i);
+  for (Worker& worker : workers) threads.emplace_back([&worker] { worker.Run(3'000); });
+  for (std::thread& thread : threads) thread.join();
+  ASSERT_TRUE(pool_->Settle().ok());
+
+  std::map<uint32_t, uint64_t> live;
+  for (const Worker& worker : workers) {
+    for (const auto& [zone, bytes] : worker.files()) live[zone.value()] += bytes;
+  }
+  uint64_t total = 0;
+  for (const ZoneView& view : pool_->Zones()) {
+    EXPECT_EQ(view.live, live[view.device.zone.value()]) << "zone " << view.device.zone.value();
+    EXPECT_FALSE(view.writing);
+    EXPECT_EQ(view.live == 0, view.device.state == ZoneState::kEmpty) << "zone " << view.device.zone.value();
+    total += view.live;
+  }
+  EXPECT_EQ(pool_->Space().live, total);
+  EXPECT_LE(device_->max_active_seen(), 12U);
+  EXPECT_GT(pool_->Stats().resets, 100U);
+}
+
+}  // namespace
+}  // namespace isozone
