@@ -36,4 +36,4 @@ def percentiles(text):
 
 def build_paths(build):
     """The command line tool and the library of a build directory."""
-    return (os.path.join(build, "tools/isozone/isozone"), os.path.join(build, "src/rocksdb/libisozone.so"))
+    return (os.path.join(build, "tools/isozone/isozone"), os.path.join(build, "src/adapter/libisozone.so"))

@@ -13,16 +13,10 @@ if(TARGET isozone)
   # Loading the library is what registers isozone:// with RocksDB, so the linker must keep it even where a program calls
   # none of its functions.
   target_link_options(isozone INTERFACE LINKER:--no-as-needed)
-  get_target_property(public_headers isozone PUBLIC_HEADER)
-  get_target_property(adapter_dir isozone SOURCE_DIR)
-  set_property(TARGET isozone PROPERTY PUBLIC_HEADER)  # install(TARGETS) would look for them here, not in adapter_dir
   install(TARGETS isozone EXPORT isozone
           LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
           INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  foreach(header ${public_headers})
-    cmake_path(ABSOLUTE_PATH header BASE_DIRECTORY ${adapter_dir})
-    install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/isozone)
-  endforeach()
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/isozone DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(EXPORT isozone FILE isozoneTargets.cmake NAMESPACE isozone:: DESTINATION ${package_dir})
   file(WRITE ${PROJECT_BINARY_DIR}/isozoneConfig.cmake
        "include(\${CMAKE_CURRENT_LIST_DIR}/isozoneTargets.cmake)\n")

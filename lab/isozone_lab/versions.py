@@ -11,7 +11,7 @@ class Build:
 
     def __init__(self, directory: str) -> None:
         self.tool = os.path.join(directory, "tools/isozone/isozone")
-        self.shared_object = os.path.abspath(os.path.join(directory, "src/rocksdb/libisozone.so"))
+        self.shared_object = os.path.abspath(os.path.join(directory, "src/adapter/libisozone.so"))
         self.ycsb = os.path.join(directory, "lab/ycsb/isozone_ycsb")
 
     def missing(self) -> list[str]:

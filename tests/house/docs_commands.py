@@ -78,7 +78,7 @@ def prepare(scratch, installed):
         os.symlink(BUILD, os.path.join(scratch, "build", preset))
     environment = dict(os.environ, HOME=scratch, TMPDIR=scratch)
     environment.pop("LD_LIBRARY_PATH", None)
-    for variable, pattern in (("PATH", "tools/isozone"), ("LD_LIBRARY_PATH", "src/rocksdb")) if installed else ():
+    for variable, pattern in (("PATH", "tools/isozone"), ("LD_LIBRARY_PATH", "src/adapter")) if installed else ():
         folder = os.path.join(BUILD, pattern)
         environment[variable] = os.pathsep.join(filter(None, [folder, environment.get(variable)]))
     return environment

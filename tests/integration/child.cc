@@ -16,7 +16,7 @@
 
 #include "integration/scratch.h"
 #include "integration/two_processes.h"
-#include "rocksdb/isozone.h"
+#include "isozone/isozone.h"
 
 namespace isozone {
 namespace {

@@ -9,7 +9,7 @@
 #include <rocksdb/sst_partitioner.h>
 
 #include "integration/scratch.h"
-#include "rocksdb/isozone.h"
+#include "isozone/isozone.h"
 
 namespace isozone {
 namespace {

@@ -15,7 +15,7 @@
 #include "base/random.h"
 #include "base/units.h"
 #include "integration/scratch.h"
-#include "rocksdb/isozone.h"
+#include "isozone/isozone.h"
 
 namespace isozone {
 namespace {

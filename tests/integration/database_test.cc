@@ -13,7 +13,7 @@
 #include <rocksdb/utilities/transaction_db.h>
 
 #include "integration/scratch.h"
-#include "rocksdb/isozone.h"
+#include "isozone/isozone.h"
 
 namespace isozone {
 namespace {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "integration/scratch.h"
-#include "rocksdb/isozone.h"
+#include "isozone/isozone.h"
 
 namespace isozone {
 namespace {

@@ -3,9 +3,9 @@
 #include <atomic>
 #include <thread>
 
+#include "adapter/rocksdb_version.h"
 #include "base/random.h"
 #include "integration/scratch.h"
-#include "rocksdb/rocksdb_version.h"
 
 namespace isozone {
 namespace {

@@ -9,7 +9,7 @@
 #include <rocksdb/convenience.h>
 
 #include "integration/scratch.h"
-#include "rocksdb/isozone.h"
+#include "isozone/isozone.h"
 
 namespace isozone {
 namespace {

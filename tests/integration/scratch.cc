@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/random.h"
-#include "rocksdb/isozone.h"
+#include "isozone/isozone.h"
 
 namespace isozone {
 

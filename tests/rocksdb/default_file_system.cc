@@ -13,7 +13,7 @@
 
 #include <rocksdb/file_system.h>
 
-#include "rocksdb/isozone.h"
+#include "isozone/isozone.h"
 
 namespace {
 

@@ -20,9 +20,9 @@
 
 #include "base/random.h"
 #include "integration/scratch.h"
+#include "isozone/isozone.h"
 #include "model/quiet_log.h"
 #include "model/volume.h"
-#include "rocksdb/isozone.h"
 #include "torture/torture.h"
 
 namespace isozone::torture {

@@ -1,0 +1,13 @@
+// The counters of a file system as JSON, for the statistics file (stats_file.h) and GetStats(). Units are in the names; the schema is
+// in <isozone/isozone.h>.
+#pragma once
+
+#include <string>
+
+#include "fs/file_system.h"
+
+namespace isozone {
+
+std::string StatsJson(const FileSystem& fs);
+
+}  // namespace isozone

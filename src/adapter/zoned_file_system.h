@@ -1,0 +1,119 @@
+// RocksDB's FileSystem on a mounted Isozone file system: names and opening of files. What RocksDB expects beyond its
+// header (and POSIX gives it) is kept, beside that of uri_file_system.h:
+//   * CreateDirIfMissing makes parents too, for a new device has none of the directories that a database path may name
+//   * a file keeps its content for those who have it open, whatever happens to its name
+//   * LOCK files exist on the device. Locks hold within the process; the device keeps other writing processes out
+//   * on a read-only mount RocksDB's info log has no place to go and is dropped, unless log_dir= gives it one
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <rocksdb/file_system.h>
+
+#include "adapter/mounted_system.h"
+#include "adapter/rocksdb_version.h"
+#include "adapter/status_mapping.h"
+#include "adapter/uri_file_system.h"
+
+namespace isozone {
+
+class ZonedFileSystem : public UriFileSystem {
+ public:
+  static const char* kClassName() { return "isozone"; }
+
+  // Mounts the device of `uri`. What fails is said for people.
+  static Result<std::unique_ptr<ZonedFileSystem>> Open(const std::string& uri);
+  // The ZonedFileSystem that `file_system` is or wraps, else null.
+  static const ZonedFileSystem* From(const rocksdb::FileSystem& file_system);
+
+  const char* Name() const override { return kClassName(); }
+  MountedSystem& system() const { return *system_; }
+
+  rocksdb::IOStatus NewSequentialFile(const std::string& name, const rocksdb::FileOptions& options,
+                                      std::unique_ptr<rocksdb::FSSequentialFile>* result,
+                                      rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus NewRandomAccessFile(const std::string& name, const rocksdb::FileOptions& options,
+                                        std::unique_ptr<rocksdb::FSRandomAccessFile>* result,
+                                        rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                    rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus ReopenWritableFile(const std::string& name, const rocksdb::FileOptions& options,
+                                       std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                       rocksdb::IODebugContext* debug) override;
+  // The old file's space is given up: zones are not written in place, so recycling saves nothing here but works.
+  rocksdb::IOStatus ReuseWritableFile(const std::string& name, const std::string& old_name,
+                                      const rocksdb::FileOptions& options,
+                                      std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                      rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus NewRandomRWFile(const std::string& name, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSRandomRWFile>* result,
+                                    rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus NewDirectory(const std::string& name, const rocksdb::IOOptions& options,
+                                 std::unique_ptr<rocksdb::FSDirectory>* result,
+                                 rocksdb::IODebugContext* debug) override;
+  // Drops the log on a read-only mount without log_dir=.
+  rocksdb::IOStatus NewLogger(const std::string& name, const rocksdb::IOOptions& options,
+                              std::shared_ptr<rocksdb::Logger>* result, rocksdb::IODebugContext* debug) override;
+
+  rocksdb::IOStatus FileExists(const std::string& name, const rocksdb::IOOptions& options,
+                               rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus GetChildren(const std::string& directory, const rocksdb::IOOptions& options,
+                                std::vector<std::string>* result, rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus GetChildrenFileAttributes(const std::string& directory, const rocksdb::IOOptions& options,
+                                              std::vector<rocksdb::FileAttributes>* result,
+                                              rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus DeleteFile(const std::string& name, const rocksdb::IOOptions& options,
+                               rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus Truncate(const std::string& name, size_t size, const rocksdb::IOOptions& options,
+                             rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus CreateDir(const std::string& name, const rocksdb::IOOptions& options,
+                              rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus CreateDirIfMissing(const std::string& name, const rocksdb::IOOptions& options,
+                                       rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus DeleteDir(const std::string& name, const rocksdb::IOOptions& options,
+                              rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus GetFileSize(const std::string& name, const rocksdb::IOOptions& options, uint64_t* size,
+                                rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus GetFileModificationTime(const std::string& name, const rocksdb::IOOptions& options,
+                                            uint64_t* modified_s, rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus RenameFile(const std::string& from, const std::string& to, const rocksdb::IOOptions& options,
+                               rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus LinkFile(const std::string& from, const std::string& to, const rocksdb::IOOptions& options,
+                             rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus NumFileLinks(const std::string& name, const rocksdb::IOOptions& options, uint64_t* count,
+                                 rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus AreFilesSame(const std::string& first, const std::string& second, const rocksdb::IOOptions& options,
+                                 bool* same, rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus LockFile(const std::string& name, const rocksdb::IOOptions& options, rocksdb::FileLock** lock,
+                             rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus UnlockFile(rocksdb::FileLock* lock, const rocksdb::IOOptions& options,
+                               rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus IsDirectory(const std::string& name, const rocksdb::IOOptions& options, bool* is_directory,
+                                rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus GetFreeSpace(const std::string& path, const rocksdb::IOOptions& options, uint64_t* free,
+                                 rocksdb::IODebugContext* debug) override;
+
+  // Waits for all of `io_handles`, each from ReadAsync, and calls their callbacks on this thread.
+  rocksdb::IOStatus Poll(std::vector<void*>& io_handles, size_t min_completions) override;
+  rocksdb::IOStatus AbortIO(std::vector<void*>& io_handles) override;
+#if ISOZONE_ROCKSDB_HAS_SUPPORTED_OPS
+  void SupportedOps(int64_t& supported_ops) override;
+#endif
+
+ private:
+  ZonedFileSystem(std::string uri, std::string log_dir, std::shared_ptr<MountedSystem> system);
+
+  // operation(fs, path) for the file `name`; its error with the path in front.
+  template <typename Operation>
+  rocksdb::IOStatus Run(const std::string& name, Operation&& operation);
+  rocksdb::IOStatus OpenWritable(const std::string& name, const rocksdb::FileOptions& options, bool append,
+                                 std::unique_ptr<rocksdb::FSWritableFile>* result);
+  bool read_only() const { return system_->fs().options().read_only; }
+
+  const std::shared_ptr<MountedSystem> system_;
+};
+
+}  // namespace isozone
