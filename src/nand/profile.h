@@ -6,7 +6,7 @@
 // durations as 25.5us or 3ms, rates as 800MB/s or 3.94GB/s (powers of 1000, as data sheets have them).
 //
 // A profile with `over_provisioning` is of a conventional SSD: the same flash and controller under a page-mapped FTL
-// (conventional_model.h). It has a capacity and erase blocks in place of zones, and always timing.
+// (src/conventional). It has a capacity and erase blocks in place of zones, and always timing.
 #pragma once
 
 #include <cstdint>

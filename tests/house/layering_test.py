@@ -8,18 +8,20 @@ import unittest
 import house
 
 # From the lowest; names in one row do not know each other.
-ORDER = [("base",), ("nand",), ("device",), ("izg",), ("zone", "io"), ("gc",),
+ORDER = [("base",), ("nand",), ("device", "conventional/model"), ("izg", "conventional/device"), ("zone", "io"), ("gc",),
          ("fs",), ("fs/space",), ("fs/metadata",), ("fs/file",), ("fs/mount",),
-         ("adapter",), ("adapter/conventional",), ("adapter/library",), ("testing",)]
+         ("adapter",), ("conventional/adapter",), ("adapter/library",), ("testing",)]
 RANK = {room: rank for rank, row in enumerate(ORDER) for room in row}
 # Layers of which every folder has its place in the order.
 DIVIDED = {room.split("/")[0] for room in RANK if "/" in room}
+# The conventional SSD can be removed as one: nothing else knows it.
+CONVENTIONAL_USERS = ("conventional", "adapter/library")
 # Decisions and models in virtual time: no threads, no clock, no I/O.
-PURE = ("nand", "zone")
+PURE = ("nand", "conventional/model", "zone")
 IMPURE_HEADER = re.compile(r"<(thread|condition_variable|future|mutex|shared_mutex|sys/.*|unistd\.h|fcntl\.h)>"
                            r"|\"base/(mutex|clock)\.h\"")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"][^>"]+[>"])', re.MULTILINE)
-ROCKSDB_USERS = re.compile(r"^(include|src/adapter|tests|bench|lab|examples)/")
+ROCKSDB_USERS = re.compile(r"^(include|src/adapter|src/conventional/adapter|tests|bench|lab|examples)/")
 # What tests share is for tests only. The tests of a layer may use all of it, whatever the order inside.
 TESTS = re.compile(r"^(src/testing|tests|fuzz)/|_test\.cc$|_test_util\.h$")
 
@@ -36,6 +38,8 @@ def room_of(path):
 def may_include(room, target, is_test):
     if is_test and (target == "testing" or room.split("/")[0] == target.split("/")[0]):
         return True
+    if target.startswith("conventional/") and not room.startswith(CONVENTIONAL_USERS):
+        return False
     return target == room or RANK[target] < RANK[room]
 
 
@@ -96,6 +100,11 @@ class Layering(unittest.TestCase):
             ("src/gc/a.cc", '#include "fs/space/zone_pool.h"'): "gc must not include",
             ("src/gc/a_test.cc", '#include "fs/space/zone_pool.h"'): "gc must not include",
             ("src/fs/attic/a.h", ""): "no place",
+            ("src/adapter/a.cc", '#include "conventional/adapter/disk.h"'): "adapter must not include",
+            ("src/zone/a.cc", '#include "conventional/model/page_map.h"'): "zone must not include",
+            ("src/conventional/model/a.h", '#include "conventional/device/conventional_device.h"'): "model must not",
+            ("src/conventional/model/a.h", "#include <thread>"): "is pure",
+            ("src/conventional/device/a.h", "#include <rocksdb/env.h>"): "only src/adapter",
             # What tests share.
             ("src/fs/file/b.cc", '#include "testing/test_volume.h"'): "only tests",
             ("tools/isozone/b.cc", '#include "testing/test_volume.h"'): "only tests",

@@ -5,13 +5,13 @@
 #include <rocksdb/utilities/object_registry.h>
 #include <rocksdb/version.h>
 
-#include "adapter/conventional/disk_file_system.h"
 #include "adapter/lsm_level.h"
 #include "adapter/static_env.h"
 #include "adapter/stats_json.h"
 #include "adapter/status_mapping.h"
 #include "adapter/zoned_file_system.h"
 #include "base/uri.h"
+#include "conventional/adapter/disk_file_system.h"
 #include "device/open_device.h"
 #include "fs/file_system.h"
 #include "fs/mount/format_device.h"

@@ -1,4 +1,4 @@
-#include "adapter/conventional/disk.h"
+#include "conventional/adapter/disk.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

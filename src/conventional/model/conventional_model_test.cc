@@ -1,6 +1,6 @@
 // Closed loops in virtual time: a conventional SSD without collection beside the zoned one of the same flash, and with it
 // beside itself.
-#include "nand/conventional_model.h"
+#include "conventional/model/conventional_model.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "adapter/conventional/disk.h"
 #include "base/units.h"
+#include "conventional/adapter/disk.h"
 
 namespace isozone {
 namespace {

@@ -9,8 +9,8 @@
 
 #include <rocksdb/file_system.h>
 
-#include "adapter/conventional/disk.h"
 #include "adapter/rocksdb_version.h"
+#include "conventional/adapter/disk.h"
 
 namespace isozone {
 

@@ -1,4 +1,4 @@
-#include "adapter/conventional/disk_file_system.h"
+#include "conventional/adapter/disk_file_system.h"
 
 #include <filesystem>
 #include <system_error>
@@ -6,9 +6,9 @@
 
 #include <rocksdb/env.h>
 
-#include "adapter/conventional/disk_files.h"
 #include "adapter/status_mapping.h"
 #include "base/uri.h"
+#include "conventional/adapter/disk_files.h"
 
 namespace isozone {
 namespace {

@@ -16,8 +16,8 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "base/uri.h"
+#include "conventional/model/conventional_model.h"
 #include "device/emulated/completion_timer.h"
-#include "nand/conventional_model.h"
 #include "nand/profile.h"
 
 namespace isozone {

@@ -1,4 +1,4 @@
-#include "adapter/conventional/extent_allocator.h"
+#include "conventional/adapter/extent_allocator.h"
 
 #include <algorithm>
 #include <string>

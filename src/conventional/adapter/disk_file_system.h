@@ -11,9 +11,9 @@
 
 #include <rocksdb/file_system.h>
 
-#include "adapter/conventional/disk.h"
 #include "adapter/rocksdb_version.h"
 #include "adapter/uri_file_system.h"
+#include "conventional/adapter/disk.h"
 
 namespace isozone {
 

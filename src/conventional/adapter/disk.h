@@ -33,11 +33,11 @@
 #include <rocksdb/file_system.h>
 
 #include "adapter/adapter_uri.h"
-#include "adapter/conventional/extent_allocator.h"
 #include "adapter/stats_file.h"
 #include "base/mutex.h"
 #include "base/status.h"
-#include "device/conventional/conventional_device.h"
+#include "conventional/adapter/extent_allocator.h"
+#include "conventional/device/conventional_device.h"
 
 namespace isozone {
 

@@ -1,4 +1,4 @@
-#include "device/conventional/conventional_device.h"
+#include "conventional/device/conventional_device.h"
 
 #include <string>
 #include <thread>

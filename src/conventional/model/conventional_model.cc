@@ -1,4 +1,4 @@
-#include "nand/conventional_model.h"
+#include "conventional/model/conventional_model.h"
 
 #include <algorithm>
 #include <cassert>

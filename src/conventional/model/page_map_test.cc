@@ -1,4 +1,4 @@
-#include "nand/page_map.h"
+#include "conventional/model/page_map.h"
 
 #include <cmath>
 #include <cstdlib>

@@ -26,8 +26,8 @@
 #include <memory>
 #include <vector>
 
+#include "conventional/model/page_map.h"
 #include "nand/command_model.h"
-#include "nand/page_map.h"
 #include "nand/profile.h"
 
 namespace isozone {

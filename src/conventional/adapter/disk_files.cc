@@ -1,4 +1,4 @@
-#include "adapter/conventional/disk_files.h"
+#include "conventional/adapter/disk_files.h"
 
 #include <algorithm>
 #include <vector>
