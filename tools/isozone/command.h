@@ -9,7 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/status.h"
-#include "isozone/console.h"
+#include "isozone/output/console.h"
 
 namespace isozone::cli {
 

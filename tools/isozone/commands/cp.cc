@@ -1,0 +1,183 @@
+// cp: copies between the local file system and a device, in either direction, and within a device. A path on the device
+// is written ":/dir/file".
+//
+// Nothing is lost and nothing half-copied is left under a target's name: a file is written without a name, or under a
+// temporary one beside its target, made durable, and put in the place of the target (file_tree.h). A signal that asks
+// the process to end stops the copy, and nothing is left of the file that was not whole. Sources are looked up and
+// targets worked out before the first byte is written.
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "isozone/command.h"
+#include "isozone/commands/file_tree.h"
+#include "isozone/output/progress.h"
+#include "isozone/path.h"
+#include "isozone/session.h"
+#include "isozone/stop_signals.h"
+
+namespace isozone::cli {
+namespace {
+
+constexpr size_t kChunk = 1 * kMiB;
+
+struct CpArguments {
+  std::string device;
+  std::vector<std::string> sources;  // the last one is the target
+  bool recursive = false;
+};
+
+// A path and the tree that it is in.
+struct Place {
+  FileTree* tree = nullptr;
+  std::string path;
+};
+
+struct Step {
+  Place from;
+  Place to;
+  bool is_directory = false;
+  uint64_t size = 0;  // bytes
+};
+
+bool IsOnDevice(std::string_view argument) { return argument.starts_with(':'); }
+
+class Copier {
+ public:
+  Copier(FileTree& device, FileTree& local, bool recursive) : device_(device), local_(local), recursive_(recursive) {}
+
+  // Plans copying `arguments` but the last to the last.
+  Status Plan(const std::vector<std::string>& arguments) {
+    ISOZONE_ASSIGN_OR_RETURN(const Place target, PlaceOf(arguments.back()));
+    ISOZONE_ASSIGN_OR_RETURN(const auto target_entry, Find(target));
+    const bool into_directory = target_entry.has_value() && target_entry->is_directory;
+    if (arguments.size() > 2 && !into_directory) {
+      return Status::NotDirectory(target.path + " is not a directory; several files can only be copied into one");
+    }
+    for (size_t i = 0; i + 1 < arguments.size(); ++i) {
+      ISOZONE_ASSIGN_OR_RETURN(const Place source, PlaceOf(arguments[i]));
+      Place to = target;
+      const std::string name = BaseName(source.path);
+      if (into_directory && !name.empty() && name != ".") to.path = JoinPath(to.path, name);
+      ISOZONE_RETURN_IF_ERROR(PlanTree(source, to));
+    }
+    return Status::Ok();
+  }
+
+  Status Run() {
+    Progress progress("copying", total_, Progress::Unit::kBytes);
+    for (const Step& step : steps_) {
+      ISOZONE_RETURN_IF_ERROR(step.is_directory ? step.to.tree->MakeDirectory(step.to.path) : CopyFile(step, progress));
+    }
+    return steps_.empty() ? Status::Ok() : steps_.front().to.tree->Sync(ParentPath(steps_.front().to.path));
+  }
+
+ private:
+  Result<Place> PlaceOf(const std::string& argument) {
+    if (!IsOnDevice(argument)) return Place{&local_, argument};
+    if (argument.size() > 1 && argument[1] == '/') return Place{&device_, argument.substr(1)};
+    return Status::InvalidArgument(fmt::format("'{}' is no path on the device; write it as :/dir/file", argument));
+  }
+
+  // None where there is nothing of that name.
+  static Result<std::optional<TreeEntry>> Find(const Place& place) {
+    auto entry = place.tree->Stat(place.path);
+    if (entry.ok()) return std::optional<TreeEntry>(*entry);
+    if (entry.status().Is(StatusCode::kNotFound)) return std::optional<TreeEntry>();
+    return entry.status();
+  }
+
+  Status PlanTree(const Place& from, const Place& to) {
+    ISOZONE_ASSIGN_OR_RETURN(const TreeEntry entry, from.tree->Stat(from.path));
+    ISOZONE_RETURN_IF_ERROR(CheckStep(from, to, entry));
+    if (!entry.is_directory && !targets_.insert(to.path).second) {
+      return Status::AlreadyExists(fmt::format("two sources would both be copied to {}", to.path));
+    }
+    steps_.push_back({from, to, entry.is_directory, entry.size});
+    if (!entry.is_directory) {
+      total_ += entry.size;
+      return Status::Ok();
+    }
+    ISOZONE_ASSIGN_OR_RETURN(const std::vector<std::string> names, from.tree->List(from.path));
+    for (const std::string& name : names) {
+      ISOZONE_RETURN_IF_ERROR(PlanTree({from.tree, JoinPath(from.path, name)}, {to.tree, JoinPath(to.path, name)}));
+    }
+    return Status::Ok();
+  }
+
+  Status CheckStep(const Place& from, const Place& to, const TreeEntry& entry) const {
+    if (entry.is_directory && !recursive_) {
+      return Status::IsDirectory(from.path + " is a directory; give -r to copy it with everything in it");
+    }
+    if (from.tree == to.tree && (to.path == from.path || to.path.starts_with(JoinPath(from.path, "")))) {
+      return Status::InvalidArgument(
+          fmt::format("{} cannot be copied to {}, which is itself or lies in it", from.path, to.path));
+    }
+    ISOZONE_ASSIGN_OR_RETURN(const auto existing, Find(to));
+    if (existing.has_value() && existing->is_directory != entry.is_directory) {
+      return existing->is_directory
+                 ? Status::IsDirectory(to.path + " is a directory and cannot be replaced by a file")
+                 : Status::NotDirectory(to.path + " is a file and cannot be replaced by a directory");
+    }
+    return Status::Ok();
+  }
+
+  Status CopyFile(const Step& step, Progress& progress) {
+    ISOZONE_ASSIGN_OR_RETURN(const auto source, step.from.tree->Open(step.from.path));
+    ISOZONE_ASSIGN_OR_RETURN(const auto sink, step.to.tree->Create(step.to.path, step.size));
+    for (;;) {
+      if (StopSignals::Raised()) return Status::Aborted(fmt::format("stopped while {} was copied", step.from.path));
+      ISOZONE_ASSIGN_OR_RETURN(const size_t length, source->Read(buffer_.span()));
+      if (length == 0) return sink->Finish();
+      ISOZONE_RETURN_IF_ERROR(sink->Append(buffer_.span().first(length)));
+      copied_ += length;
+      progress.Update(copied_, std::max(total_, copied_));
+    }
+  }
+
+  FileTree& device_;
+  FileTree& local_;
+  const bool recursive_;
+  std::vector<Step> steps_;        // a directory before what is in it
+  std::set<std::string> targets_;  // of files
+  uint64_t total_ = 0;             // bytes
+  uint64_t copied_ = 0;            // bytes
+  AlignedBuffer buffer_{kChunk};
+};
+
+Status Cp(const CpArguments& arguments, Console& /*console*/) {
+  const std::vector<std::string>& paths = arguments.sources;
+  if (paths.size() < 2) return Status::InvalidArgument("nothing to copy to; give SOURCE... and TARGET");
+  if (std::ranges::none_of(paths, IsOnDevice)) {
+    return Status::InvalidArgument("no path is on the device; write those that are as :/dir/file");
+  }
+  const StopSignals signals;  // lets the process end by what was raised when all below has been undone and unmounted
+  const OpenMode mode = IsOnDevice(paths.back()) ? OpenMode::kReadWrite : OpenMode::kReadOnly;
+  ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(arguments.device, mode));
+  const auto device = MakeDeviceTree(*file_system);
+  const auto local = MakeLocalTree();
+  Copier copier(*device, *local, arguments.recursive);
+  ISOZONE_RETURN_IF_ERROR(copier.Plan(paths));
+  ISOZONE_RETURN_IF_ERROR(copier.Run());
+  return file_system->Unmount();
+}
+
+}  // namespace
+
+Action DefineCp(CLI::App& app) {
+  auto arguments = std::make_shared<CpArguments>();
+  AddDeviceArgument(app, arguments->device);
+  app.add_option("PATH", arguments->sources, "SOURCE... TARGET; a path on the device is written :/dir/file")
+      ->required()
+      ->option_text("...");
+  app.add_flag("-r,--recursive", arguments->recursive, "Directories with everything in them");
+  return [arguments](Console& console) { return Cp(*arguments, console); };
+}
+
+}  // namespace isozone::cli

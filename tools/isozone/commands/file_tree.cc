@@ -1,0 +1,247 @@
+#include "isozone/commands/file_tree.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "isozone/path.h"
+
+namespace isozone::cli {
+namespace {
+
+// Files below this share zones with others on the device; larger ones get one while they are written.
+constexpr uint64_t kSmallFile = 64 * kKiB;
+constexpr mode_t kNewFileMode = 0666;       // less the umask
+constexpr mode_t kNewDirectoryMode = 0777;  // less the umask
+const std::string kDescriptors = "/proc/self/fd/";
+
+Status LocalError(const char* what, const std::string& path) {
+  return Status::FromErrno(errno, std::string(what) + " " + path);
+}
+
+class LocalFile {
+ public:
+  LocalFile(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
+  LocalFile(const LocalFile&) = delete;
+  LocalFile& operator=(const LocalFile&) = delete;
+  ~LocalFile() { ::close(descriptor_); }
+
+  int descriptor() const { return descriptor_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  const int descriptor_;
+  const std::string path_;
+};
+
+class LocalSource final : public FileSource, LocalFile {
+ public:
+  using LocalFile::LocalFile;
+  Result<size_t> Read(std::span<std::byte> buffer) override {
+    const ssize_t length = ::read(descriptor(), buffer.data(), buffer.size());
+    if (length < 0) return LocalError("cannot read", path());
+    return static_cast<size_t>(length);
+  }
+};
+
+class LocalSink final : public FileSink, LocalFile {
+ public:
+  // `temporary`: its name until Finish; empty: none (O_TMPFILE).
+  LocalSink(int descriptor, std::string path, std::string temporary)
+      : LocalFile(descriptor, std::move(path)), temporary_(std::move(temporary)) {}
+  ~LocalSink() override {
+    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  }
+
+  Status Append(std::span<const std::byte> data) override {
+    while (!data.empty()) {
+      const ssize_t length = ::write(descriptor(), data.data(), data.size());
+      if (length < 0) return LocalError("cannot write", path());
+      data = data.subspan(static_cast<size_t>(length));
+    }
+    return Status::Ok();
+  }
+
+  Status Finish() override {
+    if (::fsync(descriptor()) != 0) return LocalError("cannot sync", path());
+    if (temporary_.empty()) {
+      if (Link(path())) return Status::Ok();
+      if (errno != EEXIST) return LocalError("cannot write", path());
+      // Only a file with a name can take the place of another.
+      temporary_ = path() + FileTree::kTemporarySuffix;
+      ::unlink(temporary_.c_str());
+      if (!Link(temporary_)) return LocalError("cannot write", temporary_);
+    }
+    if (std::rename(temporary_.c_str(), path().c_str()) != 0) return LocalError("cannot write", path());
+    temporary_.clear();
+    return Status::Ok();
+  }
+
+ private:
+  // Gives the nameless file a name that nobody has.
+  bool Link(const std::string& name) const {
+    const std::string self = kDescriptors + std::to_string(descriptor());
+    return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
+  }
+
+  std::string temporary_;
+};
+
+class LocalTree final : public FileTree {
+ public:
+  explicit LocalTree(bool nameless) : nameless_(nameless && ::access(kDescriptors.c_str(), X_OK) == 0) {}
+
+  Result<TreeEntry> Stat(const std::string& path) override {
+    struct stat found {};
+    if (::stat(path.c_str(), &found) != 0) return LocalError("cannot find", path);
+    if (!S_ISDIR(found.st_mode) && !S_ISREG(found.st_mode)) {
+      return Status::InvalidArgument(path + " is neither a file nor a directory and cannot be copied");
+    }
+    return TreeEntry{S_ISDIR(found.st_mode), static_cast<uint64_t>(found.st_size)};
+  }
+
+  Result<std::vector<std::string>> List(const std::string& directory) override {
+    std::vector<std::string> names;
+    std::error_code error;
+    for (std::filesystem::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+      names.push_back(it->path().filename().string());
+    }
+    if (error) return Status::FromErrno(error.value(), "cannot list " + directory);
+    std::ranges::sort(names);
+    return names;
+  }
+
+  Status MakeDirectory(const std::string& path) override {
+    if (::mkdir(path.c_str(), kNewDirectoryMode) == 0 || errno == EEXIST) return Status::Ok();
+    return LocalError("cannot make", path);
+  }
+
+  Result<std::unique_ptr<FileSource>> Open(const std::string& path) override {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return LocalError("cannot open", path);
+    return std::unique_ptr<FileSource>(std::make_unique<LocalSource>(descriptor, path));
+  }
+
+  Result<std::unique_ptr<FileSink>> Create(const std::string& path, uint64_t /*expected_size*/) override {
+    std::string temporary;
+    int descriptor = nameless_ ? OpenNameless(path) : -1;
+    if (descriptor < 0) {
+      temporary = path + kTemporarySuffix;
+      descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kNewFileMode);
+    }
+    if (descriptor < 0) return LocalError("cannot write", path);
+    return std::unique_ptr<FileSink>(std::make_unique<LocalSink>(descriptor, path, std::move(temporary)));
+  }
+
+  Status Sync(const std::string& directory) override {
+    const LocalFile opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), directory);
+    return ::syncfs(opened.descriptor()) == 0 ? Status::Ok() : LocalError("cannot sync", directory);
+  }
+
+ private:
+  // In the directory of `path`; -1 where its file system has no such files.
+  static int OpenNameless(const std::string& path) {
+    return ::open(ParentPath(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, kNewFileMode);
+  }
+
+  const bool nameless_;
+};
+
+class DeviceSource final : public FileSource {
+ public:
+  explicit DeviceSource(std::unique_ptr<FileReader> reader) : reader_(std::move(reader)) {}
+  Result<size_t> Read(std::span<std::byte> buffer) override {
+    ISOZONE_ASSIGN_OR_RETURN(const size_t length, reader_->Read(offset_, buffer, IoClass::kOther));
+    offset_ += length;
+    return length;
+  }
+
+ private:
+  const std::unique_ptr<FileReader> reader_;
+  uint64_t offset_ = 0;
+};
+
+class DeviceSink final : public FileSink {
+ public:
+  DeviceSink(FileSystem& file_system, std::unique_ptr<FileWriter> writer, std::string path, std::string temporary)
+      : file_system_(file_system),
+        writer_(std::move(writer)),
+        path_(std::move(path)),
+        temporary_(std::move(temporary)) {}
+  ~DeviceSink() override {
+    writer_.reset();
+    // Best effort: there is another error, which is the one to report.
+    if (!temporary_.empty()) static_cast<void>(file_system_.Unlink(temporary_).ok());
+  }
+
+  Status Append(std::span<const std::byte> data) override { return writer_->Append(data); }
+  Status Finish() override {
+    ISOZONE_RETURN_IF_ERROR(writer_->Sync());
+    ISOZONE_RETURN_IF_ERROR(writer_->Close());
+    ISOZONE_RETURN_IF_ERROR(file_system_.Rename(temporary_, path_));
+    temporary_.clear();
+    return Status::Ok();
+  }
+
+ private:
+  FileSystem& file_system_;
+  std::unique_ptr<FileWriter> writer_;
+  const std::string path_;
+  std::string temporary_;  // empty: it has been renamed
+};
+
+class DeviceTree final : public FileTree {
+ public:
+  explicit DeviceTree(FileSystem& file_system) : file_system_(file_system) {}
+
+  Result<TreeEntry> Stat(const std::string& path) override {
+    ISOZONE_ASSIGN_OR_RETURN(const FileAttributes attributes, file_system_.Stat(path));
+    return TreeEntry{attributes.is_directory, attributes.size};
+  }
+
+  Result<std::vector<std::string>> List(const std::string& directory) override {
+    ISOZONE_ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, file_system_.List(directory));
+    std::vector<std::string> names;
+    for (const DirectoryEntry& entry : entries) names.push_back(entry.name);
+    std::ranges::sort(names);
+    return names;
+  }
+
+  Status MakeDirectory(const std::string& path) override {
+    const Status status = file_system_.CreateDirectory(path);
+    return status.Is(StatusCode::kAlreadyExists) ? Status::Ok() : status;
+  }
+
+  Result<std::unique_ptr<FileSource>> Open(const std::string& path) override {
+    ISOZONE_ASSIGN_OR_RETURN(auto reader, file_system_.OpenForRead(path));
+    return std::unique_ptr<FileSource>(std::make_unique<DeviceSource>(std::move(reader)));
+  }
+
+  Result<std::unique_ptr<FileSink>> Create(const std::string& path, uint64_t expected_size) override {
+    CreateOptions options;
+    options.kind = expected_size < kSmallFile ? FileKind::kSmall : FileKind::kData;
+    const std::string temporary = path + kTemporarySuffix;
+    ISOZONE_ASSIGN_OR_RETURN(auto writer, file_system_.Create(temporary, options));
+    return std::unique_ptr<FileSink>(std::make_unique<DeviceSink>(file_system_, std::move(writer), path, temporary));
+  }
+
+  Status Sync(const std::string& /*directory*/) override { return file_system_.SyncMetadata(); }
+
+ private:
+  FileSystem& file_system_;
+};
+
+}  // namespace
+
+std::unique_ptr<FileTree> MakeLocalTree(bool nameless) { return std::make_unique<LocalTree>(nameless); }
+
+std::unique_ptr<FileTree> MakeDeviceTree(FileSystem& file_system) { return std::make_unique<DeviceTree>(file_system); }
+
+}  // namespace isozone::cli

@@ -1,0 +1,105 @@
+#include "fs/mount/fsck.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "isozone/command.h"
+#include "isozone/output/progress.h"
+#include "isozone/output/report.h"
+#include "isozone/session.h"
+
+namespace isozone::cli {
+namespace {
+
+struct FsckArguments {
+  std::string device;
+  bool read_data = false;
+  bool repair = false;
+  bool json = false;
+};
+
+// The one writer, so that nothing changes meanwhile; where the image may only be read, reading must do.
+Result<OpenedDevice> OpenAlone(const std::string& uri) {
+  auto opened = OpenByUri(uri, OpenMode::kReadWrite);
+  return !opened.ok() && opened.status().Is(StatusCode::kPermissionDenied) ? OpenByUri(uri, OpenMode::kReadOnly)
+                                                                           : std::move(opened);
+}
+
+// Mounting writes copies of the metadata that are missing or damaged anew.
+Status Repair(const std::string& uri) {
+  ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(uri, OpenMode::kReadWrite));
+  ISOZONE_RETURN_IF_ERROR(file_system->RestoreMetadataCopies());
+  return file_system->Unmount();
+}
+
+Result<FsckReport> RunFsck(ZonedDevice& device, bool read_data) {
+  Progress progress("checking", 0, Progress::Unit::kBytes);
+  FsckOptions options;
+  options.read_data = read_data;
+  options.progress = [&progress](uint64_t done, uint64_t total) { progress.Update(done, total); };
+  return Fsck(device, options);
+}
+
+void PrintReport(const FsckReport& report, Console& console) {
+  for (const FsckFinding& finding : report.findings) {
+    const bool error = finding.severity == FsckSeverity::kError;
+    console.Print("{}  {}\n", error ? console.Paint(Color::kRed, "error") : console.Paint(Color::kGrey, "note "),
+                  finding.text);
+  }
+  if (report.copies_wanted > 0) {
+    console.Print("{} of {} copies of the metadata are whole, in zones {}\n", report.copies.size(),
+                  report.copies_wanted, CopiesText(report.copies));
+  }
+  console.Print("{} files, {} directories, {} extents, {} in files; {} checkpoint inodes, {} journal records: {}\n",
+                report.files, report.directories, report.extents, FormatSize(report.file_bytes),
+                report.checkpoint_inodes, report.journal_records,
+                report.clean() ? console.Paint(Color::kGreen, "clean") : console.Paint(Color::kRed, "damaged"));
+}
+
+Json ReportJson(const FsckReport& report) {
+  Json findings = Json::array();
+  for (const FsckFinding& finding : report.findings) {
+    findings.push_back(
+        {{"severity", finding.severity == FsckSeverity::kError ? "error" : "note"}, {"text", finding.text}});
+  }
+  return {{"clean", report.clean()},
+          {"files", report.files},
+          {"directories", report.directories},
+          {"extents", report.extents},
+          {"file_bytes", report.file_bytes},
+          {"checkpoint_inodes", report.checkpoint_inodes},
+          {"journal_records", report.journal_records},
+          {"metadata", MetadataJson({report.copies_wanted, report.copies})},
+          {"findings", std::move(findings)}};
+}
+
+Status RunAndReport(const FsckArguments& arguments, Console& console) {
+  if (arguments.repair) ISOZONE_RETURN_IF_ERROR(Repair(arguments.device));
+  ISOZONE_ASSIGN_OR_RETURN(const OpenedDevice opened, OpenAlone(arguments.device));
+  auto report = RunFsck(*opened.device, arguments.read_data);
+  if (!report.ok()) {
+    const Status& status = report.status();
+    return status.Is(StatusCode::kNotFound) ? Status::NotSupported(std::string(status.message())) : status;
+  }
+  arguments.json ? console.PrintJson(ReportJson(*report)) : PrintReport(*report, console);
+  if (report->clean()) return Status::Ok();
+  const auto errors = std::ranges::count(report->findings, FsckSeverity::kError, &FsckFinding::severity);
+  return Status::Corruption(fmt::format(
+      "{} of the invariants checked do not hold; copy out with isozone cp what still reads, then format", errors));
+}
+
+}  // namespace
+
+Action DefineFsck(CLI::App& app) {
+  auto arguments = std::make_shared<FsckArguments>();
+  AddDeviceArgument(app, arguments->device);
+  app.add_flag("--read-data", arguments->read_data, "Read every block of every file, too");
+  app.add_flag("--repair", arguments->repair,
+               "First write copies of the metadata that are missing or damaged anew, from one that is whole");
+  AddJsonFlag(app, arguments->json);
+  return [arguments](Console& console) { return RunAndReport(*arguments, console); };
+}
+
+}  // namespace isozone::cli

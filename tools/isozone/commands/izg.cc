@@ -1,0 +1,172 @@
+// izg: the independent zone groups of a device (src/izg), measured or as they were measured last.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fs/metadata/superblock.h"
+#include "fs/mount/free_zones.h"
+#include "isozone/command.h"
+#include "isozone/output/group_map.h"
+#include "isozone/output/progress.h"
+#include "isozone/output/report.h"
+#include "isozone/output/timing_note.h"
+#include "isozone/session.h"
+#include "isozone/stop_signals.h"
+#include "izg/identify.h"
+
+namespace isozone::cli {
+namespace {
+
+struct GroupsArguments {
+  std::string device;
+  std::string svg_path;
+  bool force = false;
+  bool json = false;
+};
+
+std::string Cost(const IdentifyReport& report) {
+  return fmt::format("{:.1f} reads a zone in {} bursts, {:.1f} s of reading; {} written and reset",
+                     static_cast<double>(report.reads) / static_cast<double>(report.zones), report.bursts,
+                     static_cast<double>(report.burst_ns) / static_cast<double>(kSecondNs),
+                     FormatSize(report.bytes_prepared));
+}
+
+Json GroupsJson(const std::string& device, const ZoneGroups& groups) {
+  Json document = {{"device", device}};
+  document.update(ZoneGroupsJson(&groups));
+  return document;
+}
+
+Json CostJson(const IdentifyReport& report) {
+  return {{"zones", report.zones},
+          {"reads", report.reads},
+          {"bursts", report.bursts},
+          {"reading_ms", static_cast<double>(report.burst_ns) / 1e6},
+          {"bytes_prepared", report.bytes_prepared},
+          {"unreadable_blocks", report.unreadable_blocks},
+          {"false_loud", report.false_loud}};
+}
+
+Json SetAsideJson(const IdentifyReport& report) {
+  Json zones = Json::array();
+  for (const auto& [zone, why] : report.set_aside) zones.push_back({{"zone", zone.value()}, {"why", why.message()}});
+  return zones;
+}
+
+void PrintFaults(const IdentifyReport& report, Console& console) {
+  if (report.unreadable_blocks > 0) {
+    console.Print("\n{} blocks could not be read, and were left out.\n", report.unreadable_blocks);
+  }
+  for (const auto& [zone, why] : report.set_aside) {
+    console.Print("\nZone {} could not be measured, and stays unknown: {}\n", zone.value(), why.message());
+  }
+}
+
+Status Draw(const GroupsArguments& arguments, const std::string& device, const ZoneGroups& groups) {
+  if (arguments.svg_path.empty()) return Status::Ok();
+  const std::string subtitle = fmt::format("{}: {}", device, GroupSummary(groups));
+  return WriteLocalFile(arguments.svg_path, GroupMapSvg(groups, "Independent zone groups", subtitle));
+}
+
+Result<IdentifyReport> Measure(ZonedDevice& device) {
+  ISOZONE_ASSIGN_OR_RETURN(const FreedZones zones, FreeUpZones(device));
+  ISOZONE_ASSIGN_OR_RETURN(const auto prober, DeviceProber::Create(device, zones.free, zones.written));
+  Progress progress("finding groups", prober->zones().size(), Progress::Unit::kSteps);
+  IdentifyOptions options;
+  options.progress = [&progress](uint64_t done, uint64_t zones) { progress.Update(done, zones); };
+  options.cancelled = &StopSignals::Raised;
+  return IdentifyZoneGroups(*prober, options);
+}
+
+// Whether it did: what is in doubt does not take the place of what was measured before.
+Result<bool> Store(OpenedDevice opened, const ZoneGroups& groups, bool in_doubt) {
+  ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountOpened(std::move(opened)));
+  const bool keeps = in_doubt && file_system->zone_groups() != nullptr;
+  if (!keeps) ISOZONE_RETURN_IF_ERROR(file_system->SetZoneGroups(groups));
+  ISOZONE_RETURN_IF_ERROR(file_system->Unmount());
+  return !keeps;
+}
+
+std::string_view Outcome(bool formatted, bool stored) {
+  if (!formatted) return "not stored: the device is not formatted";
+  if (stored) return "stored with the file system";
+  return "not stored, as it is in doubt: the groups that were measured before stay (or --force)";
+}
+
+// A device that is not formatted is measured, too, but there is no place where to keep the result.
+Result<bool> IsFormatted(ZonedDevice& device) {
+  ISOZONE_ASSIGN_OR_RETURN(const DeviceContent content, ProbeDevice(device));
+  return content == DeviceContent::kIsozone;
+}
+
+Status Identify(const GroupsArguments& arguments, Console& console) {
+  const StopSignals signals;  // end the process once what was written has been reset
+  ISOZONE_ASSIGN_OR_RETURN(OpenedDevice opened, OpenByUri(arguments.device, OpenMode::kReadWrite));
+  const std::string name = opened.device->name();
+  ISOZONE_ASSIGN_OR_RETURN(const bool formatted, IsFormatted(*opened.device));
+  ISOZONE_ASSIGN_OR_RETURN(const IdentifyReport report, Measure(*opened.device));
+  const TimingNote timing(*opened.device);
+  bool stored = false;
+  if (formatted) {
+    const bool in_doubt = timing.Problem().has_value() && !arguments.force;
+    ISOZONE_ASSIGN_OR_RETURN(stored, Store(std::move(opened), report.groups, in_doubt));
+  }
+  ISOZONE_RETURN_IF_ERROR(Draw(arguments, name, report.groups));
+  if (arguments.json) {
+    Json document = GroupsJson(name, report.groups);
+    document["stored"] = stored;
+    document["cost"] = CostJson(report);
+    document["set_aside"] = SetAsideJson(report);
+    document["lateness"] = timing.LatenessJson();
+    document["problem"] = timing.Problem() ? Json(*timing.Problem()) : Json();
+    console.PrintJson(document);
+    return Status::Ok();
+  }
+  console.Print("{}: {}\n{}\n{}\n\n", console.Bold(Printable(name)), GroupSummary(report.groups), Cost(report),
+                Outcome(formatted, stored));
+  PrintGroupMap(report.groups, console);
+  PrintFaults(report, console);
+  timing.PrintProblem(console);
+  return Status::Ok();
+}
+
+Status Show(const GroupsArguments& arguments, Console& console) {
+  ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(arguments.device, OpenMode::kReadOnly));
+  const std::string name = file_system->device().name();
+  const std::shared_ptr<const ZoneGroups> groups = file_system->zone_groups();
+  if (groups == nullptr) {
+    return Status::NotFound(
+        fmt::format("the zone groups of {} were never measured; use isozone izg identify {}", name, arguments.device));
+  }
+  ISOZONE_RETURN_IF_ERROR(Draw(arguments, name, *groups));
+  if (arguments.json) {
+    console.PrintJson(GroupsJson(name, *groups));
+    return Status::Ok();
+  }
+  console.Print("{}: {}\n\n", console.Bold(Printable(name)), GroupSummary(*groups));
+  PrintGroupMap(*groups, console);
+  return Status::Ok();
+}
+
+Action DefinePart(CLI::App& app, bool stores, Status (*run)(const GroupsArguments&, Console&)) {
+  auto arguments = std::make_shared<GroupsArguments>();
+  if (stores) app.add_flag("--force", arguments->force, "Store also what is in doubt in place of what is stored");
+  AddDeviceArgument(app, arguments->device);
+  app.add_option("--svg", arguments->svg_path, "Draw the groups into this file, too")->option_text("FILE");
+  AddJsonFlag(app, arguments->json);
+  return [arguments, run](Console& console) { return run(*arguments, console); };
+}
+
+}  // namespace
+
+Action DefineIzg(CLI::App& app) {
+  return DefineParts(
+      app,
+      {{"identify", "Measure which zones share a die and which a channel, and store it with the file system",
+        "  isozone izg identify emu:/data/ssd.img", [](CLI::App& part) { return DefinePart(part, true, Identify); }},
+       {"show", "Show what was measured last", "  isozone izg show emu:/data/ssd.img --svg groups.svg",
+        [](CLI::App& part) { return DefinePart(part, false, Show); }}});
+}
+
+}  // namespace isozone::cli

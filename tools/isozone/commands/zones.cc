@@ -1,0 +1,87 @@
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "isozone/command.h"
+#include "isozone/output/report.h"
+#include "isozone/output/table.h"
+#include "isozone/output/zone_map.h"
+#include "isozone/session.h"
+
+namespace isozone::cli {
+namespace {
+
+struct ZonesArguments {
+  std::string device;
+  std::string svg_path;
+  bool table = false;
+  bool all = false;
+  bool json = false;
+};
+
+void PrintTable(const std::vector<ZoneView>& zones, bool all, Console& console) {
+  using Align = Table::Align;
+  Table table({{"ZONE", Align::kRight},
+               {"STATE"},
+               {"USE"},
+               {"LIFETIME"},
+               {"HEAT"},
+               {"WRITTEN", Align::kRight},
+               {"LIVE", Align::kRight},
+               {"CAPACITY", Align::kRight}});
+  for (const ZoneView& zone : zones) {
+    if (!all && CategoryOf(zone) == ZoneCategory::kFree) continue;
+    table.AddRow({std::to_string(zone.device.zone.value()), std::string(ZoneStateName(zone.device.state)),
+                  std::string(ZoneUseName(zone.use)), std::string(LifetimeName(zone.lifetime)),
+                  std::string(ZoneHeatName(zone.heat)), FormatSize(zone.device.write_pointer), FormatSize(zone.live),
+                  FormatSize(zone.device.capacity)});
+  }
+  table.Print(console);
+}
+
+std::string Summary(const FileSystem& file_system, const std::vector<ZoneView>& zones) {
+  const SpaceInfo space = file_system.Space();
+  const ZoneTotals totals = TotalsOf(zones);
+  return fmt::format("{} of {} zones in use, {} active; {} live, {} dead, {} free of {}",
+                     zones.size() - space.empty_zones, zones.size(), space.active_zones, FormatSize(totals.live),
+                     FormatSize(space.dead), FormatSize(space.free), FormatSize(totals.capacity));
+}
+
+std::string Title(const FileSystem& file_system) {
+  return file_system.label().empty() ? "Isozone zone map" : "Isozone zone map: " + file_system.label();
+}
+
+Status Zones(const ZonesArguments& arguments, Console& console) {
+  ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(arguments.device, OpenMode::kReadOnly));
+  const std::vector<ZoneView> zones = file_system->Zones();
+  const std::string summary = Summary(*file_system, zones);
+  if (!arguments.svg_path.empty()) {
+    ISOZONE_RETURN_IF_ERROR(WriteLocalFile(arguments.svg_path, ZoneMapSvg(zones, {Title(*file_system), summary})));
+  }
+  if (arguments.json) {
+    Json document = Json::array();
+    for (const ZoneView& zone : zones) document.push_back(ZoneJson(zone));
+    console.PrintJson(document);
+  } else if (arguments.table) {
+    PrintTable(zones, arguments.all, console);
+  } else {
+    console.Print("{}\n{}\n\n", console.Bold(Printable(file_system->device().name())), summary);
+    PrintZoneMap(zones, console);
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+Action DefineZones(CLI::App& app) {
+  auto arguments = std::make_shared<ZonesArguments>();
+  AddDeviceArgument(app, arguments->device);
+  app.add_option("--svg", arguments->svg_path, "Draw the map into this file, too")->option_text("FILE");
+  CLI::Option* table = app.add_flag("--table", arguments->table, "One line for each zone that is not free");
+  app.add_flag("--all", arguments->all, "With --table: free zones, too")->needs(table);
+  AddJsonFlag(app, arguments->json);
+  return [arguments](Console& console) { return Zones(*arguments, console); };
+}
+
+}  // namespace isozone::cli

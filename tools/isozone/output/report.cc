@@ -1,0 +1,104 @@
+#include "isozone/output/report.h"
+
+#include <fmt/chrono.h>
+
+namespace isozone::cli {
+
+Json GeometryJson(const DeviceGeometry& geometry) {
+  return {{"block_size", geometry.block_size},         {"zone_count", geometry.zone_count},
+          {"zone_size", geometry.zone_size},           {"zone_capacity", geometry.zone_capacity},
+          {"max_open_zones", geometry.max_open_zones}, {"max_active_zones", geometry.max_active_zones},
+          {"max_transfer", geometry.max_transfer},     {"max_append", geometry.max_append},
+          {"optimal_write", geometry.optimal_write},   {"fua_covers_zone", geometry.fua_covers_zone}};
+}
+
+Json CountersJson(const DeviceCounters& counters) {
+  return {{"host_bytes_read", counters.host_bytes_read},
+          {"host_bytes_written", counters.host_bytes_written},
+          {"media_bytes_written", counters.media_bytes_written},
+          {"resets", counters.resets},
+          {"finishes", counters.finishes}};
+}
+
+Json SpaceJson(const SpaceInfo& space) {
+  return {{"capacity", space.capacity},
+          {"live", space.live},
+          {"dead", space.dead},
+          {"metadata", space.metadata},
+          {"free", space.free},
+          {"reserved", space.reserved},
+          {"zones", space.zones},
+          {"empty_zones", space.empty_zones},
+          {"active_zones", space.active_zones},
+          {"full_zones", space.full_zones},
+          {"unusable_zones", space.unusable_zones}};
+}
+
+Json MetadataJson(const MetadataCopies& metadata) {
+  Json whole = Json::array();
+  for (const std::vector<ZoneId>& zones : metadata.whole) {
+    Json copy = Json::array();
+    for (const ZoneId zone : zones) copy.push_back(zone.value());
+    whole.push_back(std::move(copy));
+  }
+  return {{"copies", metadata.wanted}, {"whole", std::move(whole)}};
+}
+
+std::string CopiesText(const std::vector<std::vector<ZoneId>>& copies) {
+  std::string text;
+  for (const std::vector<ZoneId>& zones : copies) {
+    if (!text.empty()) text += " and ";
+    for (size_t i = 0; i < zones.size(); ++i) text += fmt::format("{}{}", i == 0 ? "" : ", ", zones[i].value());
+  }
+  return text.empty() ? "none" : text;
+}
+
+Json ZoneGroupsJson(const ZoneGroups* groups) {
+  if (groups == nullptr) return {};
+  return {{"groups", groups->group_count()},
+          {"zone_bandwidth", groups->zone_bandwidth},
+          {"group_of_zone", groups->group_of_zone},
+          {"confidence_percent", groups->confidence_percent},
+          {"channel_of_group", groups->channel_of_group}};
+}
+
+Json ZoneJson(const ZoneView& zone) {
+  return {{"zone", zone.device.zone.value()},
+          {"state", ZoneStateName(zone.device.state)},
+          {"use", ZoneUseName(zone.use)},
+          {"capacity", zone.device.capacity},
+          {"written", zone.device.write_pointer},
+          {"live", zone.live},
+          {"lifetime", LifetimeName(zone.lifetime)},
+          {"heat", ZoneHeatName(zone.heat)},
+          {"writing", zone.writing}};
+}
+
+Json AttributesJson(const FileAttributes& attributes, uint64_t allocated) {
+  return {{"inode", attributes.inode},
+          {"type", attributes.is_directory ? "directory" : "file"},
+          {"kind", attributes.is_directory ? Json() : Json(FileKindName(attributes.kind))},
+          {"lifetime", LifetimeName(attributes.lifetime)},
+          {"level", attributes.level == DataClass::kNoLevel ? Json() : Json(int{attributes.level})},
+          {"size", attributes.size},
+          {"allocated", allocated},
+          {"modified", attributes.modified_s},
+          {"links", attributes.links}};
+}
+
+Json ExtentJson(const FileExtent& extent, const DeviceGeometry& geometry) {
+  return {{"file_offset", extent.file_offset},
+          {"device_offset", extent.device_offset.value()},
+          {"zone", geometry.ZoneOf(extent.device_offset).value()},
+          {"length", extent.length}};
+}
+
+std::string FormatTime(uint64_t seconds_since_1970) {
+  return fmt::format("{:%Y-%m-%d %H:%M:%S}", fmt::gmtime(static_cast<std::time_t>(seconds_since_1970)));
+}
+
+std::string FormatShare(uint64_t part, uint64_t whole) {
+  return fmt::format("{:.1f} %", whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole));
+}
+
+}  // namespace isozone::cli

@@ -1,0 +1,28 @@
+// The same figures as JSON wherever a command writes them: info, df, zones, dump.
+#pragma once
+
+#include "fs/file_system.h"
+#include "isozone/output/console.h"
+
+namespace isozone::cli {
+
+Json GeometryJson(const DeviceGeometry& geometry);
+Json CountersJson(const DeviceCounters& counters);
+Json SpaceJson(const SpaceInfo& space);
+Json MetadataJson(const MetadataCopies& metadata);
+// null where they were never measured.
+Json ZoneGroupsJson(const ZoneGroups* groups);
+Json ZoneJson(const ZoneView& zone);
+// `allocated`: bytes on the device (FileSystem::AllocatedBytes).
+Json AttributesJson(const FileAttributes& attributes, uint64_t allocated);
+// With the zone that holds it.
+Json ExtentJson(const FileExtent& extent, const DeviceGeometry& geometry);
+
+// "0 and 1"; "0, 5 and 1" where a copy takes several; "none".
+std::string CopiesText(const std::vector<std::vector<ZoneId>>& copies);
+// "2026-11-21 19:40:02", UTC.
+std::string FormatTime(uint64_t seconds_since_1970);
+// "12.3 %"; 0 of 0 is 0 %.
+std::string FormatShare(uint64_t part, uint64_t whole);
+
+}  // namespace isozone::cli
