@@ -14,19 +14,9 @@
 #include "fs/file_system.h"
 #include "fs/mount/format_device.h"
 #include "fs/mount/fsck.h"
+#include "testing/assert_ok.h"
 
 namespace isozone {
-
-#define ISOZONE_ASSERT_OK(expr)                                                \
-  do {                                                                         \
-    const ::isozone::Status& isozone_test_status_ = (expr);                    \
-    ASSERT_TRUE(isozone_test_status_.ok()) << isozone_test_status_.ToString(); \
-  } while (false)
-#define ISOZONE_EXPECT_OK(expr)                                                \
-  do {                                                                         \
-    const ::isozone::Status& isozone_test_status_ = (expr);                    \
-    EXPECT_TRUE(isozone_test_status_.ok()) << isozone_test_status_.ToString(); \
-  } while (false)
 
 inline DeviceGeometry SmallGeometry(uint32_t zones = 64, uint64_t zone_size = kMiB, uint32_t max_active = 12) {
   DeviceGeometry geometry;

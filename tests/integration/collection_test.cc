@@ -25,15 +25,15 @@ class CollectionTest : public ScratchDevice {
   static std::string Name(int i) { return "/import/file" + std::to_string(i); }
   static nlohmann::json Stats(const rocksdb::FileSystem& fs) {
     std::string json;
-    EXPECT_OK(GetStats(fs, &json));
+    ISOZONE_EXPECT_OK(GetStats(fs, &json));
     return nlohmann::json::parse(json);
   }
   static uint64_t Dead(const rocksdb::FileSystem& fs) { return Stats(fs).at("space").at("dead_bytes"); }
   // Zones in which every second file has been deleted.
   static void MakeGarbage(rocksdb::FileSystem& fs) {
-    ASSERT_OK(fs.CreateDirIfMissing("/import", IOOptions(), nullptr));
+    ISOZONE_ASSERT_OK(fs.CreateDirIfMissing("/import", IOOptions(), nullptr));
     for (int i = 0; i < kFiles; ++i) WriteFile(fs, Name(i), Bytes(kFileSize, i));
-    for (int i = 0; i < kFiles; i += 2) ASSERT_OK(fs.DeleteFile(Name(i), IOOptions(), nullptr));
+    for (int i = 0; i < kFiles; i += 2) ISOZONE_ASSERT_OK(fs.DeleteFile(Name(i), IOOptions(), nullptr));
   }
   static void CheckFiles(rocksdb::FileSystem& fs) {
     for (int i = 1; i < kFiles; i += 2) EXPECT_EQ(ReadFile(fs, Name(i)), Bytes(kFileSize, i)) << Name(i);
@@ -48,7 +48,7 @@ TEST_F(CollectionTest, CollectsWhenAsked) {
   uint64_t calls = 0;
   uint64_t copied = 0;
   uint64_t to_copy = 0;
-  ASSERT_OK(CollectGarbage(*fs, 100, [&](uint64_t done, uint64_t all) {
+  ISOZONE_ASSERT_OK(CollectGarbage(*fs, 100, [&](uint64_t done, uint64_t all) {
     ++calls;
     copied = done;
     to_copy = all;
@@ -75,10 +75,10 @@ TEST_F(CollectionTest, CollectsWhenAsked) {
 TEST_F(CollectionTest, StopsWhenEnoughIsFreeOrItIsTold) {
   const auto fs = Open();
   MakeGarbage(*fs);
-  ASSERT_OK(CollectGarbage(*fs, 50));  // most of the device is free
+  ISOZONE_ASSERT_OK(CollectGarbage(*fs, 50));  // most of the device is free
   EXPECT_EQ(Stats(*fs).at("gc").at("rounds"), 0);
   int calls = 0;
-  ASSERT_OK(CollectGarbage(*fs, 100, [&](uint64_t, uint64_t) { return ++calls < 1; }));
+  ISOZONE_ASSERT_OK(CollectGarbage(*fs, 100, [&](uint64_t, uint64_t) { return ++calls < 1; }));
   EXPECT_EQ(calls, 1);
   CheckFiles(*fs);
 }
@@ -86,11 +86,11 @@ TEST_F(CollectionTest, StopsWhenEnoughIsFreeOrItIsTold) {
 TEST_F(CollectionTest, TakesAnotherSchemeWhileItRuns) {
   const auto fs = Open("policy=zenfs");
   EXPECT_EQ(Stats(*fs).at("gc").at("scheme"), "none");
-  ASSERT_OK(SetGarbageCollection(*fs, "lsm-zgc"));
+  ISOZONE_ASSERT_OK(SetGarbageCollection(*fs, "lsm-zgc"));
   EXPECT_EQ(Stats(*fs).at("gc").at("scheme"), "lsm-zgc");
-  ASSERT_OK(SetGarbageCollection(*fs, "gc=lifetime&gc_start=25&gc_memory=8M"));
+  ISOZONE_ASSERT_OK(SetGarbageCollection(*fs, "gc=lifetime&gc_start=25&gc_memory=8M"));
   EXPECT_EQ(Stats(*fs).at("gc").at("scheme"), "lifetime");
-  ASSERT_OK(SetGarbageCollection(*fs, "gc_start=20"));  // of the scheme that it was mounted with
+  ISOZONE_ASSERT_OK(SetGarbageCollection(*fs, "gc_start=20"));  // of the scheme that it was mounted with
   EXPECT_EQ(Stats(*fs).at("gc").at("scheme"), "none");
 }
 
@@ -98,7 +98,7 @@ TEST_F(CollectionTest, TakesAnotherSchemeWhileItRuns) {
 TEST_F(CollectionTest, ASchemeThatIsSetBeginsByItself) {
   const auto fs = Open("gc=none");
   MakeGarbage(*fs);
-  ASSERT_OK(SetGarbageCollection(*fs, "gc=lsm-zgc&gc_start=90"));
+  ISOZONE_ASSERT_OK(SetGarbageCollection(*fs, "gc=lsm-zgc&gc_start=90"));
   const uint64_t free = Stats(*fs).at("space").at("free_bytes");
   const uint64_t capacity = Stats(*fs).at("space").at("capacity_bytes");
   ASSERT_LT(free * 100, capacity * 99);
@@ -146,25 +146,25 @@ TEST_F(CollectionTest, ADatabaseGoesOnWhileItIsCollected) {
   base.create_if_missing = true;
   base.write_buffer_size = 256 << 10;
   rocksdb::Options options;
-  ASSERT_OK(rocksdb::GetOptionsFromString(rocksdb::ConfigOptions(), base,
-                                          "listeners={isozone};sst_partitioner_factory=isozone", &options));
+  ISOZONE_ASSERT_OK(rocksdb::GetOptionsFromString(rocksdb::ConfigOptions(), base,
+                                                  "listeners={isozone};sst_partitioner_factory=isozone", &options));
   ASSERT_EQ(options.listeners.size(), 1U);
   EXPECT_STREQ(options.listeners.front()->Name(), "isozone");
   ASSERT_NE(options.sst_partitioner_factory, nullptr);
   EXPECT_STREQ(options.sst_partitioner_factory->Name(), "isozone");
   std::unique_ptr<rocksdb::DB> db;
-  ASSERT_OK(OpenDb(options, "/db", &db));
+  ISOZONE_ASSERT_OK(OpenDb(options, "/db", &db));
   for (uint64_t round = 0; round < 4; ++round) {
-    for (uint64_t i = 0; i < 4000; ++i) ASSERT_OK(db->Put({}, Key(i), Bytes(400, i + round)));
-    ASSERT_OK(CollectGarbage(fs));
+    for (uint64_t i = 0; i < 4000; ++i) ISOZONE_ASSERT_OK(db->Put({}, Key(i), Bytes(400, i + round)));
+    ISOZONE_ASSERT_OK(CollectGarbage(fs));
   }
   EXPECT_GT(Stats(fs).at("gc").at("zones"), 0);
   for (uint64_t i = 0; i < 4000; ++i) {
     std::string value;
-    ASSERT_OK(db->Get({}, Key(i), &value));
+    ISOZONE_ASSERT_OK(db->Get({}, Key(i), &value));
     ASSERT_EQ(value, Bytes(400, i + 3));
   }
-  EXPECT_OK(db->VerifyChecksum());
+  ISOZONE_EXPECT_OK(db->VerifyChecksum());
 }
 
 }  // namespace

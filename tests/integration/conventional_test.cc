@@ -33,23 +33,23 @@ class ConventionalTest : public ::testing::Test {
   }
   std::shared_ptr<rocksdb::FileSystem> Open(const std::string& options = "timing=off") const {
     std::shared_ptr<rocksdb::FileSystem> fs;
-    EXPECT_OK(OpenFileSystem(Uri(options), &fs));
+    ISOZONE_EXPECT_OK(OpenFileSystem(Uri(options), &fs));
     return fs;
   }
   static nlohmann::json Stats(const rocksdb::FileSystem& fs) {
     std::string json;
-    EXPECT_OK(GetStats(fs, &json));
+    ISOZONE_EXPECT_OK(GetStats(fs, &json));
     return nlohmann::json::parse(json);
   }
   static uint64_t Count(const rocksdb::FileSystem& fs, const char* name) { return Stats(fs).at(name); }
   static uint64_t FreeBytes(rocksdb::FileSystem& fs) {
     uint64_t free = 0;
-    EXPECT_OK(fs.GetFreeSpace("/", IOOptions(), &free, nullptr));
+    ISOZONE_EXPECT_OK(fs.GetFreeSpace("/", IOOptions(), &free, nullptr));
     return free;
   }
   static std::unique_ptr<rocksdb::FSWritableFile> Create(rocksdb::FileSystem& fs, const std::string& name) {
     std::unique_ptr<rocksdb::FSWritableFile> file;
-    EXPECT_OK(fs.NewWritableFile(name, FileOptions(), &file, nullptr));
+    ISOZONE_EXPECT_OK(fs.NewWritableFile(name, FileOptions(), &file, nullptr));
     return file;
   }
 
@@ -83,7 +83,7 @@ TEST_F(ConventionalTest, OneMountAndItsOptions) {
   EXPECT_EQ(ReadFile(*second, "/x"), "1");
   std::shared_ptr<rocksdb::FileSystem> other;
   EXPECT_THAT(OpenFileSystem(Uri("timing=off&age=1"), &other).ToString(), HasSubstr("cannot also be"));
-  ASSERT_OK(OpenFileSystem("isozone://conventional:" + scratch_.path() + "/ssd/?size=512M&timing=off", &other));
+  ISOZONE_ASSERT_OK(OpenFileSystem("isozone://conventional:" + scratch_.path() + "/ssd/?size=512M&timing=off", &other));
   EXPECT_EQ(FreeBytes(*other), FreeBytes(*first));
   WriteFile(*other, "/y", "2");
   EXPECT_EQ(FreeBytes(*other), FreeBytes(*first)) << "one mount, however its directory is written";
@@ -125,31 +125,31 @@ TEST_F(ConventionalTest, ReadsAndWritesAreCharged) {
   const uint64_t size = 3 * kMiB + 100;
   const std::string content = Bytes(size, 1);
   auto file = Create(*fs, "/x");
-  ASSERT_OK(file->Append(content, IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Append(content, IOOptions(), nullptr));
   // Whole units go out as they come; the rest waits.
   EXPECT_EQ(Count(*fs, "host_bytes_written"), 3 * kMiB);
-  ASSERT_OK(file->Sync(IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Sync(IOOptions(), nullptr));
   const uint64_t journal = 3 * kBlock;
   EXPECT_EQ(Count(*fs, "host_bytes_written"), 3 * kMiB + kBlock + journal);
-  ASSERT_OK(file->Sync(IOOptions(), nullptr));  // nothing new
+  ISOZONE_ASSERT_OK(file->Sync(IOOptions(), nullptr));  // nothing new
   EXPECT_EQ(Count(*fs, "host_bytes_written"), 3 * kMiB + kBlock + journal);
   // The block that was not full is written again, in place.
-  ASSERT_OK(file->Append("more", IOOptions(), nullptr));
-  ASSERT_OK(file->Sync(IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Append("more", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Sync(IOOptions(), nullptr));
   EXPECT_EQ(Count(*fs, "host_bytes_written"), 3 * kMiB + 2 * kBlock + 2 * journal);
-  ASSERT_OK(file->Close(IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Close(IOOptions(), nullptr));
 
   std::unique_ptr<rocksdb::FSRandomAccessFile> reader;
-  ASSERT_OK(fs->NewRandomAccessFile("/x", FileOptions(), &reader, nullptr));
+  ISOZONE_ASSERT_OK(fs->NewRandomAccessFile("/x", FileOptions(), &reader, nullptr));
   std::string scratch(10'000, '\0');
   rocksdb::Slice read;
-  ASSERT_OK(reader->Read(kMiB - 1, 10, IOOptions(), &read, scratch.data(), nullptr));
+  ISOZONE_ASSERT_OK(reader->Read(kMiB - 1, 10, IOOptions(), &read, scratch.data(), nullptr));
   EXPECT_EQ(read.ToString(), content.substr(kMiB - 1, 10));
   EXPECT_EQ(Count(*fs, "host_bytes_read"), 2 * kBlock);
-  ASSERT_OK(reader->Read(kMiB, 10'000, IOOptions(), &read, scratch.data(), nullptr));
+  ISOZONE_ASSERT_OK(reader->Read(kMiB, 10'000, IOOptions(), &read, scratch.data(), nullptr));
   EXPECT_EQ(read.ToString(), content.substr(kMiB, 10'000));
   EXPECT_EQ(Count(*fs, "host_bytes_read"), 5 * kBlock);
-  ASSERT_OK(reader->Read(size + 4, 100, IOOptions(), &read, scratch.data(), nullptr));  // behind the end
+  ISOZONE_ASSERT_OK(reader->Read(size + 4, 100, IOOptions(), &read, scratch.data(), nullptr));  // behind the end
   EXPECT_EQ(read.size(), 0U);
   EXPECT_EQ(Count(*fs, "host_bytes_read"), 5 * kBlock);
 }
@@ -157,10 +157,10 @@ TEST_F(ConventionalTest, ReadsAndWritesAreCharged) {
 TEST_F(ConventionalTest, WhatWasNotWrittenOutIsReadFromMemory) {
   const auto fs = Open();
   auto file = Create(*fs, "/x");
-  ASSERT_OK(file->Append("buffered", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Append("buffered", IOOptions(), nullptr));
   EXPECT_EQ(ReadFile(*fs, "/x"), "buffered");
   EXPECT_EQ(Count(*fs, "host_bytes_read"), 0U);
-  ASSERT_OK(file->Close(IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Close(IOOptions(), nullptr));
   EXPECT_EQ(ReadFile(*fs, "/x"), "buffered");
   EXPECT_EQ(Count(*fs, "host_bytes_read"), kBlock);
 }
@@ -177,7 +177,7 @@ TEST_F(ConventionalTest, AFullDeviceHasRoomAgainWhenFilesAreDeleted) {
   EXPECT_TRUE(status.IsNoSpace()) << status.ToString();
   EXPECT_EQ(written, RoundDown(free, unit.size()));
   EXPECT_EQ(SizeOf(*fs, "/x"), written);  // what did not fit is not in the file
-  ASSERT_OK(fs->DeleteFile("/x", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs->DeleteFile("/x", IOOptions(), nullptr));
   EXPECT_EQ(FreeBytes(*fs), free - written);  // it is still open
   file.reset();
   EXPECT_EQ(FreeBytes(*fs), free);
@@ -188,17 +188,17 @@ TEST_F(ConventionalTest, BlocksLiveAsLongAsTheLastName) {
   const auto fs = Open();
   const uint64_t free = FreeBytes(*fs);
   WriteFile(*fs, "/a", std::string(10 * kBlock, 'a'));
-  ASSERT_OK(fs->LinkFile("/a", "/b", IOOptions(), nullptr));
-  ASSERT_OK(fs->DeleteFile("/a", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs->LinkFile("/a", "/b", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs->DeleteFile("/a", IOOptions(), nullptr));
   EXPECT_EQ(FreeBytes(*fs), free - 10 * kBlock);
   WriteFile(*fs, "/c", std::string(kBlock, 'c'));
-  ASSERT_OK(fs->RenameFile("/c", "/b", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs->RenameFile("/c", "/b", IOOptions(), nullptr));
   EXPECT_EQ(FreeBytes(*fs), free - kBlock);
-  ASSERT_OK(fs->CreateDirIfMissing("/d/e", IOOptions(), nullptr));
-  ASSERT_OK(fs->RenameFile("/b", "/d/e/b", IOOptions(), nullptr));
-  ASSERT_OK(fs->RenameFile("/d", "/f", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs->CreateDirIfMissing("/d/e", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs->RenameFile("/b", "/d/e/b", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs->RenameFile("/d", "/f", IOOptions(), nullptr));
   EXPECT_EQ(ReadFile(*fs, "/f/e/b"), std::string(kBlock, 'c'));
-  ASSERT_OK(fs->DeleteFile("/f/e/b", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs->DeleteFile("/f/e/b", IOOptions(), nullptr));
   EXPECT_EQ(FreeBytes(*fs), free);
 }
 
@@ -207,9 +207,9 @@ TEST_F(ConventionalTest, RenamingAFileToAnotherNameOfItIsNothing) {
   const auto fs = Open();
   const uint64_t free = FreeBytes(*fs);
   WriteFile(*fs, "/a", std::string(10 * kBlock, 'a'));
-  ASSERT_OK(fs->LinkFile("/a", "/b", IOOptions(), nullptr));
-  ASSERT_OK(fs->RenameFile("/a", "/b", IOOptions(), nullptr));
-  ASSERT_OK(fs->DeleteFile("/b", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs->LinkFile("/a", "/b", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs->RenameFile("/a", "/b", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs->DeleteFile("/b", IOOptions(), nullptr));
   EXPECT_EQ(FreeBytes(*fs), free - 10 * kBlock);
   EXPECT_EQ(ReadFile(*fs, "/a"), std::string(10 * kBlock, 'a'));
   EXPECT_EQ(Count(*fs, "host_bytes_read"), 10 * kBlock);
@@ -219,7 +219,7 @@ TEST_F(ConventionalTest, TruncatedBlocksAreFree) {
   const auto fs = Open();
   const uint64_t free = FreeBytes(*fs);
   WriteFile(*fs, "/a", std::string(10 * kBlock, 'a'));
-  ASSERT_OK(fs->Truncate("/a", 2 * kBlock + 1, IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs->Truncate("/a", 2 * kBlock + 1, IOOptions(), nullptr));
   EXPECT_EQ(FreeBytes(*fs), free - 3 * kBlock);
   WriteFile(*fs, "/a", "short");
   EXPECT_EQ(FreeBytes(*fs), free - kBlock);
@@ -230,12 +230,12 @@ TEST_F(ConventionalTest, WhatWasTruncatedBeforeItWasWrittenOutKeepsItsPlace) {
   const auto fs = Open();
   const uint64_t free = FreeBytes(*fs);
   auto file = Create(*fs, "/x");
-  ASSERT_OK(file->Append(std::string(10 * kBlock, 'x'), IOOptions(), nullptr));
-  ASSERT_OK(file->Truncate(3 * kBlock, IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Append(std::string(10 * kBlock, 'x'), IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Truncate(3 * kBlock, IOOptions(), nullptr));
   EXPECT_EQ(FreeBytes(*fs), free - 3 * kBlock);
-  ASSERT_OK(file->Close(IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Close(IOOptions(), nullptr));
   EXPECT_EQ(FreeBytes(*fs), free - 3 * kBlock);
-  ASSERT_OK(fs->DeleteFile("/x", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs->DeleteFile("/x", IOOptions(), nullptr));
   file.reset();
   EXPECT_EQ(FreeBytes(*fs), free);
 }
@@ -245,9 +245,9 @@ TEST_F(ConventionalTest, ARecycledLogIsWrittenInPlace) {
   const uint64_t free = FreeBytes(*fs);
   WriteFile(*fs, "/1.log", std::string(10 * kBlock, 'a'));
   std::unique_ptr<rocksdb::FSWritableFile> file;
-  ASSERT_OK(fs->ReuseWritableFile("/2.log", "/1.log", FileOptions(), &file, nullptr));
-  ASSERT_OK(file->Append(std::string(4 * kBlock, 'b'), IOOptions(), nullptr));
-  ASSERT_OK(file->Close(IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs->ReuseWritableFile("/2.log", "/1.log", FileOptions(), &file, nullptr));
+  ISOZONE_ASSERT_OK(file->Append(std::string(4 * kBlock, 'b'), IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Close(IOOptions(), nullptr));
   EXPECT_EQ(FreeBytes(*fs), free - 10 * kBlock);
   EXPECT_EQ(ReadFile(*fs, "/2.log"), std::string(4 * kBlock, 'b') + std::string(6 * kBlock, 'a'));
 }
@@ -256,7 +256,7 @@ TEST_F(ConventionalTest, DeletedBlocksAreTrimmedIfAskedFor) {
   for (const bool discard : {false, true}) {
     const auto fs = Open(discard ? "timing=off&discard=on" : "timing=off");
     WriteFile(*fs, "/a", std::string(100 * kBlock, 'a'));
-    ASSERT_OK(fs->DeleteFile("/a", IOOptions(), nullptr));
+    ISOZONE_ASSERT_OK(fs->DeleteFile("/a", IOOptions(), nullptr));
     EXPECT_EQ(Count(*fs, "host_bytes_trimmed"), discard ? 100 * kBlock : 0);
   }
 }
@@ -266,9 +266,9 @@ TEST_F(ConventionalTest, FilesHaveTheirBlocksAgainAfterAMount) {
   uint64_t free = 0;
   {
     const auto fs = Open();
-    ASSERT_OK(fs->CreateDirIfMissing("/d", IOOptions(), nullptr));
+    ISOZONE_ASSERT_OK(fs->CreateDirIfMissing("/d", IOOptions(), nullptr));
     WriteFile(*fs, "/d/a", content);
-    ASSERT_OK(fs->LinkFile("/d/a", "/b", IOOptions(), nullptr));
+    ISOZONE_ASSERT_OK(fs->LinkFile("/d/a", "/b", IOOptions(), nullptr));
     free = FreeBytes(*fs);
   }
   const auto fs = Open("timing=off&age=1");
@@ -276,9 +276,9 @@ TEST_F(ConventionalTest, FilesHaveTheirBlocksAgainAfterAMount) {
   EXPECT_EQ(Count(*fs, "host_bytes_written"), 0U);
   EXPECT_EQ(ReadFile(*fs, "/b"), content);
   EXPECT_GE(Count(*fs, "host_bytes_read"), content.size());
-  ASSERT_OK(fs->DeleteFile("/d/a", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs->DeleteFile("/d/a", IOOptions(), nullptr));
   EXPECT_EQ(FreeBytes(*fs), free);
-  ASSERT_OK(fs->DeleteFile("/b", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs->DeleteFile("/b", IOOptions(), nullptr));
   EXPECT_EQ(FreeBytes(*fs), free + 1'281 * kBlock);
 }
 
@@ -290,7 +290,7 @@ TEST_F(ConventionalTest, AnAgedDeviceWritesMore) {
     const auto fs = Open(options);
     for (int i = 0; i < 50; ++i) WriteFile(*fs, "/f" + std::to_string(i % 10), std::string(4 * kMiB, 'x'));
     amplification[options] = Stats(*fs).at("write_amplification");
-    for (int i = 0; i < 10; ++i) ASSERT_OK(fs->DeleteFile("/f" + std::to_string(i), IOOptions(), nullptr));
+    for (int i = 0; i < 10; ++i) ISOZONE_ASSERT_OK(fs->DeleteFile("/f" + std::to_string(i), IOOptions(), nullptr));
   }
   EXPECT_EQ(amplification["timing=off"], 1.0);
   EXPECT_GT(amplification["timing=off&age=3"], 2.0);
@@ -308,7 +308,7 @@ TEST_F(ConventionalTest, ManyThreadsWithTiming) {
         WriteFile(*fs, name, content);
         EXPECT_EQ(ReadFile(*fs, name), content);
       }
-      EXPECT_OK(fs->DeleteFile(name, IOOptions(), nullptr));
+      ISOZONE_EXPECT_OK(fs->DeleteFile(name, IOOptions(), nullptr));
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -326,23 +326,23 @@ TEST_F(ConventionalTest, HoldsADatabase) {
     options.write_buffer_size = 256 * kKiB;
     options.recycle_log_file_num = 2;
     std::unique_ptr<rocksdb::DB> db;
-    ASSERT_OK(OpenDb(options, "/db", &db));
+    ISOZONE_ASSERT_OK(OpenDb(options, "/db", &db));
     for (int i = 0; i < 3'000; ++i) {
       const std::string key = Key(random.Below(2'000));
       const std::string value = Bytes(random.Between(1, 1'000), random.Next());
       rocksdb::WriteOptions write;
       write.sync = i % 100 == 0;
-      ASSERT_OK(db->Put(write, key, value));
+      ISOZONE_ASSERT_OK(db->Put(write, key, value));
       expected[key] = value;
     }
     rocksdb::Checkpoint* raw = nullptr;
-    ASSERT_OK(rocksdb::Checkpoint::Create(db.get(), &raw));
+    ISOZONE_ASSERT_OK(rocksdb::Checkpoint::Create(db.get(), &raw));
     const std::unique_ptr<rocksdb::Checkpoint> checkpoint(raw);
-    ASSERT_OK(checkpoint->CreateCheckpoint("/checkpoint" + std::to_string(round)));
-    ASSERT_OK(db->CompactRange(rocksdb::CompactRangeOptions(), nullptr, nullptr));
+    ISOZONE_ASSERT_OK(checkpoint->CreateCheckpoint("/checkpoint" + std::to_string(round)));
+    ISOZONE_ASSERT_OK(db->CompactRange(rocksdb::CompactRangeOptions(), nullptr, nullptr));
     for (const auto& [key, value] : expected) {
       std::string found;
-      ASSERT_OK(db->Get(rocksdb::ReadOptions(), key, &found));
+      ISOZONE_ASSERT_OK(db->Get(rocksdb::ReadOptions(), key, &found));
       ASSERT_EQ(found, value);
     }
   }

@@ -42,7 +42,7 @@ class DatabaseTest : public ScratchDevice {
   }
   void TearDown() override { db_.reset(); }
 
-  void OpenIt(const std::string& path = kPath) { ASSERT_OK(OpenDb(options_, path, &db_)); }
+  void OpenIt(const std::string& path = kPath) { ISOZONE_ASSERT_OK(OpenDb(options_, path, &db_)); }
   void Reopen() {
     db_.reset();
     OpenIt();
@@ -50,13 +50,13 @@ class DatabaseTest : public ScratchDevice {
   // Writes keys [first, last), each with a value of its number and `generation`.
   void Fill(uint64_t first, uint64_t last, uint64_t generation = 0) {
     for (uint64_t i = first; i < last; ++i) {
-      ASSERT_OK(db_->Put(WriteOptions(), Key(i), Value(i, generation)));
+      ISOZONE_ASSERT_OK(db_->Put(WriteOptions(), Key(i), Value(i, generation)));
     }
   }
   static std::string Value(uint64_t number, uint64_t generation = 0) { return Bytes(400, number * 131 + generation); }
   static std::string Get(DB& db, uint64_t number) {
     std::string value;
-    EXPECT_OK(db.Get(ReadOptions(), Key(number), &value));
+    ISOZONE_EXPECT_OK(db.Get(ReadOptions(), Key(number), &value));
     return value;
   }
   static void Verify(DB& db, uint64_t first, uint64_t last, uint64_t generation = 0) {
@@ -70,14 +70,14 @@ class DatabaseTest : public ScratchDevice {
       ASSERT_EQ(iterator->key(), Slice(Key(i)));
       ASSERT_EQ(iterator->value(), Slice(Value(i)));
     }
-    EXPECT_OK(iterator->status());
+    ISOZONE_EXPECT_OK(iterator->status());
     EXPECT_EQ(i, last);
   }
   // Rewrites everything, also what could just be moved down.
   void Compact() {
     rocksdb::CompactRangeOptions options;
     options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
-    ASSERT_OK(db_->CompactRange(options, nullptr, nullptr));
+    ISOZONE_ASSERT_OK(db_->CompactRange(options, nullptr, nullptr));
   }
   rocksdb::FileSystem& fs() { return *env_->GetFileSystem(); }
 
@@ -93,7 +93,7 @@ TEST_F(DatabaseTest, KeepsItsContentOverReopenAndRemount) {
   Reopen();
   Verify(*db_, 0, 2000, 1);
   Verify(*db_, 2000, 5000);
-  EXPECT_OK(db_->VerifyChecksum());
+  ISOZONE_EXPECT_OK(db_->VerifyChecksum());
 
   db_.reset();
   env_.reset();
@@ -107,7 +107,7 @@ TEST_F(DatabaseTest, KeepsItsContentOverReopenAndRemount) {
 TEST_F(DatabaseTest, CountsItsBytesByClass) {
   OpenIt();
   Fill(0, 5000);
-  ASSERT_OK(db_->Flush(FlushOptions()));
+  ISOZONE_ASSERT_OK(db_->Flush(FlushOptions()));
   Compact();
   Verify(*db_, 0, 5000);
   const uint64_t data = 5000 * 400;
@@ -122,7 +122,7 @@ TEST_F(DatabaseTest, CountsItsBytesByClass) {
 TEST_F(DatabaseTest, CompactionsReadAheadWithoutDirectIo) {
   OpenIt();
   Fill(0, 5000);
-  ASSERT_OK(db_->Flush(FlushOptions()));
+  ISOZONE_ASSERT_OK(db_->Flush(FlushOptions()));
   Compact();
   const uint64_t bytes = ClassBytes(fs(), "compaction-read", "bytes_read");
   const uint64_t reads = ClassBytes(fs(), "compaction-read", "reads");
@@ -136,14 +136,14 @@ TEST_F(DatabaseTest, CheckpointsAreCompleteDatabases) {
   std::unique_ptr<rocksdb::Checkpoint> checkpoint;
   {
     rocksdb::Checkpoint* raw = nullptr;
-    ASSERT_OK(rocksdb::Checkpoint::Create(db_.get(), &raw));
+    ISOZONE_ASSERT_OK(rocksdb::Checkpoint::Create(db_.get(), &raw));
     checkpoint.reset(raw);
   }
-  ASSERT_OK(checkpoint->CreateCheckpoint("/checkpoint"));
+  ISOZONE_ASSERT_OK(checkpoint->CreateCheckpoint("/checkpoint"));
   Fill(0, 3000, 1);
   Compact();
   std::unique_ptr<DB> copy;
-  ASSERT_OK(OpenDb(options_, "/checkpoint", &copy));
+  ISOZONE_ASSERT_OK(OpenDb(options_, "/checkpoint", &copy));
   Verify(*copy, 0, 3000);
   Verify(*db_, 0, 3000, 1);
 }
@@ -153,25 +153,25 @@ class BackupTest : public DatabaseTest {
   std::unique_ptr<rocksdb::BackupEngine> OpenEngine(const std::string& directory, rocksdb::Env* backup_env) {
     rocksdb::BackupEngineOptions options(directory, backup_env);
     rocksdb::BackupEngine* engine = nullptr;
-    EXPECT_OK(rocksdb::BackupEngine::Open(options, env_.get(), &engine));
+    ISOZONE_EXPECT_OK(rocksdb::BackupEngine::Open(options, env_.get(), &engine));
     return std::unique_ptr<rocksdb::BackupEngine>(engine);
   }
   void BackUpAndRestore(const std::string& directory, rocksdb::Env* backup_env) {
     OpenIt();
     Fill(0, 3000);
     const auto engine = OpenEngine(directory, backup_env);
-    ASSERT_OK(engine->CreateNewBackup(db_.get(), /*flush_before_backup=*/false));
+    ISOZONE_ASSERT_OK(engine->CreateNewBackup(db_.get(), /*flush_before_backup=*/false));
     Fill(3000, 4000);
-    ASSERT_OK(engine->CreateNewBackup(db_.get(), /*flush_before_backup=*/true));
-    ASSERT_OK(engine->VerifyBackup(1, /*verify_with_checksum=*/true));
+    ISOZONE_ASSERT_OK(engine->CreateNewBackup(db_.get(), /*flush_before_backup=*/true));
+    ISOZONE_ASSERT_OK(engine->VerifyBackup(1, /*verify_with_checksum=*/true));
     db_.reset();
-    ASSERT_OK(rocksdb::DestroyDB(kPath, options_));
-    ASSERT_OK(engine->RestoreDBFromLatestBackup(kPath, kPath));
+    ISOZONE_ASSERT_OK(rocksdb::DestroyDB(kPath, options_));
+    ISOZONE_ASSERT_OK(engine->RestoreDBFromLatestBackup(kPath, kPath));
     OpenIt();
     VerifyScan(*db_, 4000);
-    ASSERT_OK(engine->RestoreDBFromBackup(1, "/first", "/first"));
+    ISOZONE_ASSERT_OK(engine->RestoreDBFromBackup(1, "/first", "/first"));
     std::unique_ptr<DB> first;
-    ASSERT_OK(OpenDb(options_, "/first", &first));
+    ISOZONE_ASSERT_OK(OpenDb(options_, "/first", &first));
     VerifyScan(*first, 3000);
   }
 };
@@ -185,15 +185,15 @@ TEST_F(BackupTest, GoesToTheSameDevice) { BackUpAndRestore("/backup", env_.get()
 TEST_F(BackupTest, BringsADatabaseFromTheLocalFileSystem) {
   Options local = options_;
   local.env = rocksdb::Env::Default();
-  ASSERT_OK(OpenDb(local, scratch_.path() + "/local", &db_));
+  ISOZONE_ASSERT_OK(OpenDb(local, scratch_.path() + "/local", &db_));
   Fill(0, 1000);
   rocksdb::BackupEngineOptions backup("/backup", env_.get());
   rocksdb::BackupEngine* raw = nullptr;
-  ASSERT_OK(rocksdb::BackupEngine::Open(backup, rocksdb::Env::Default(), &raw));
+  ISOZONE_ASSERT_OK(rocksdb::BackupEngine::Open(backup, rocksdb::Env::Default(), &raw));
   std::unique_ptr<rocksdb::BackupEngine> engine(raw);
-  ASSERT_OK(engine->CreateNewBackup(db_.get(), /*flush_before_backup=*/true));
+  ISOZONE_ASSERT_OK(engine->CreateNewBackup(db_.get(), /*flush_before_backup=*/true));
   engine = OpenEngine("/backup", env_.get());
-  ASSERT_OK(engine->RestoreDBFromLatestBackup(kPath, kPath));
+  ISOZONE_ASSERT_OK(engine->RestoreDBFromLatestBackup(kPath, kPath));
   OpenIt();
   VerifyScan(*db_, 1000);
 }
@@ -204,58 +204,58 @@ TEST_F(DatabaseTest, ManyColumnFamiliesKeepTheirKeys) {
   std::vector<ColumnFamilyHandle*> handles;
   for (int f = 0; f < kFamilies; ++f) {
     ColumnFamilyHandle* handle = nullptr;
-    ASSERT_OK(db_->CreateColumnFamily(options_, "family" + std::to_string(f), &handle));
+    ISOZONE_ASSERT_OK(db_->CreateColumnFamily(options_, "family" + std::to_string(f), &handle));
     handles.push_back(handle);
     for (uint64_t i = 0; i < 50; ++i) {
-      ASSERT_OK(db_->Put(WriteOptions(), handle, Key(i), Value(i, static_cast<uint64_t>(f))));
+      ISOZONE_ASSERT_OK(db_->Put(WriteOptions(), handle, Key(i), Value(i, static_cast<uint64_t>(f))));
     }
   }
-  ASSERT_OK(db_->Flush(FlushOptions(), handles));
-  ASSERT_OK(db_->DropColumnFamily(handles[7]));
-  for (ColumnFamilyHandle* handle : handles) ASSERT_OK(db_->DestroyColumnFamilyHandle(handle));
+  ISOZONE_ASSERT_OK(db_->Flush(FlushOptions(), handles));
+  ISOZONE_ASSERT_OK(db_->DropColumnFamily(handles[7]));
+  for (ColumnFamilyHandle* handle : handles) ISOZONE_ASSERT_OK(db_->DestroyColumnFamilyHandle(handle));
   db_.reset();
 
   std::vector<std::string> names;
-  ASSERT_OK(DB::ListColumnFamilies(options_, kPath, &names));
+  ISOZONE_ASSERT_OK(DB::ListColumnFamilies(options_, kPath, &names));
   EXPECT_EQ(names.size(), kFamilies);  // with "default", without the dropped one
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   for (const std::string& name : names) families.emplace_back(name, options_);
   handles.clear();
-  ASSERT_OK(OpenInto(&db_, ISOZONE_OPEN(Open, options_, kPath, families, &handles)));
+  ISOZONE_ASSERT_OK(OpenInto(&db_, ISOZONE_OPEN(Open, options_, kPath, families, &handles)));
   for (size_t f = 0; f < handles.size(); ++f) {
     if (names[f] != "default") {
       const uint64_t number = std::stoull(names[f].substr(6));
       for (uint64_t i = 0; i < 50; ++i) {
         std::string value;
-        ASSERT_OK(db_->Get(ReadOptions(), handles[f], Key(i), &value));
+        ISOZONE_ASSERT_OK(db_->Get(ReadOptions(), handles[f], Key(i), &value));
         ASSERT_EQ(Slice(value), Slice(Value(i, number)));
       }
     }
-    ASSERT_OK(db_->DestroyColumnFamilyHandle(handles[f]));
+    ISOZONE_ASSERT_OK(db_->DestroyColumnFamilyHandle(handles[f]));
   }
 }
 
 TEST_F(DatabaseTest, TransactionsCommitAndRollBack) {
   rocksdb::TransactionDB* raw = nullptr;
-  ASSERT_OK(rocksdb::TransactionDB::Open(options_, rocksdb::TransactionDBOptions(), kPath, &raw));
+  ISOZONE_ASSERT_OK(rocksdb::TransactionDB::Open(options_, rocksdb::TransactionDBOptions(), kPath, &raw));
   std::unique_ptr<rocksdb::TransactionDB> transactions(raw);
   for (uint64_t i = 0; i < 200; ++i) {
     const std::unique_ptr<rocksdb::Transaction> transaction(transactions->BeginTransaction(WriteOptions()));
-    ASSERT_OK(transaction->Put(Key(i), Value(i)));
+    ISOZONE_ASSERT_OK(transaction->Put(Key(i), Value(i)));
     if (i % 2 == 0) {
-      ASSERT_OK(transaction->Commit());
+      ISOZONE_ASSERT_OK(transaction->Commit());
     } else {
-      ASSERT_OK(transaction->Rollback());
+      ISOZONE_ASSERT_OK(transaction->Rollback());
     }
   }
   std::unique_ptr<rocksdb::Transaction> prepared(transactions->BeginTransaction(WriteOptions()));
-  ASSERT_OK(prepared->SetName("in doubt"));
-  ASSERT_OK(prepared->Put(Key(1000), Value(1000)));
-  ASSERT_OK(prepared->Prepare());
+  ISOZONE_ASSERT_OK(prepared->SetName("in doubt"));
+  ISOZONE_ASSERT_OK(prepared->Put(Key(1000), Value(1000)));
+  ISOZONE_ASSERT_OK(prepared->Prepare());
   prepared.reset();
   transactions.reset();
 
-  ASSERT_OK(rocksdb::TransactionDB::Open(options_, rocksdb::TransactionDBOptions(), kPath, &raw));
+  ISOZONE_ASSERT_OK(rocksdb::TransactionDB::Open(options_, rocksdb::TransactionDBOptions(), kPath, &raw));
   transactions.reset(raw);
   std::string value;
   for (uint64_t i = 0; i < 200; ++i) {
@@ -263,7 +263,7 @@ TEST_F(DatabaseTest, TransactionsCommitAndRollBack) {
   }
   const std::unique_ptr<rocksdb::Transaction> recovered(transactions->GetTransactionByName("in doubt"));
   ASSERT_NE(recovered, nullptr);
-  ASSERT_OK(recovered->Commit());
+  ISOZONE_ASSERT_OK(recovered->Commit());
   EXPECT_EQ(Get(*transactions, 1000), Value(1000));
 }
 
@@ -276,13 +276,13 @@ TEST_F(DatabaseTest, BlobFilesHoldValues) {
   OpenIt();
   Fill(0, 3000);
   Fill(0, 1500, 1);
-  ASSERT_OK(db_->Flush(FlushOptions()));
+  ISOZONE_ASSERT_OK(db_->Flush(FlushOptions()));
   Compact();
   Reopen();
   Verify(*db_, 0, 1500, 1);
   Verify(*db_, 1500, 3000);
   std::vector<std::string> children;
-  ASSERT_OK(env_->GetChildren(kPath, &children));
+  ISOZONE_ASSERT_OK(env_->GetChildren(kPath, &children));
   EXPECT_TRUE(std::any_of(children.begin(), children.end(), [](const auto& name) { return name.ends_with(".blob"); }));
 }
 
@@ -292,15 +292,15 @@ TEST_P(IngestionTest, TablesJoinTheDatabase) {
   OpenIt();
   Fill(0, 1000);
   rocksdb::SstFileWriter writer(rocksdb::EnvOptions(), options_);
-  ASSERT_OK(env_->CreateDirIfMissing("/import"));
-  ASSERT_OK(writer.Open("/import/table.sst"));
-  for (uint64_t i = 500; i < 2000; ++i) ASSERT_OK(writer.Put(Key(i), Value(i, 1)));
-  ASSERT_OK(writer.Finish());
+  ISOZONE_ASSERT_OK(env_->CreateDirIfMissing("/import"));
+  ISOZONE_ASSERT_OK(writer.Open("/import/table.sst"));
+  for (uint64_t i = 500; i < 2000; ++i) ISOZONE_ASSERT_OK(writer.Put(Key(i), Value(i, 1)));
+  ISOZONE_ASSERT_OK(writer.Finish());
 
   rocksdb::IngestExternalFileOptions ingestion;
   ingestion.move_files = std::get<0>(GetParam());
   ingestion.write_global_seqno = std::get<1>(GetParam());
-  ASSERT_OK(db_->IngestExternalFile({"/import/table.sst"}, ingestion));
+  ISOZONE_ASSERT_OK(db_->IngestExternalFile({"/import/table.sst"}, ingestion));
   EXPECT_EQ(env_->FileExists("/import/table.sst").IsNotFound(), ingestion.move_files);
   Verify(*db_, 0, 500);
   Verify(*db_, 500, 2000, 1);
@@ -330,12 +330,12 @@ TEST_P(ModeTest, KeepsItsContent) {
   Fill(0, 4000, 1);
   Fill(0, 4000);
   if (options_.manual_wal_flush) {
-    ASSERT_OK(db_->FlushWAL(/*sync=*/true));
+    ISOZONE_ASSERT_OK(db_->FlushWAL(/*sync=*/true));
   }
   Reopen();
   VerifyScan(*db_, 4000);
   Fill(0, 4000, 2);
-  ASSERT_OK(db_->Flush(FlushOptions()));
+  ISOZONE_ASSERT_OK(db_->Flush(FlushOptions()));
   Compact();
   Reopen();
   Verify(*db_, 0, 4000, 2);
@@ -379,23 +379,23 @@ TEST_F(DatabaseTest, ReadOnlyAndSecondaryInstancesOpenInTheSameProcess) {
   options_.disable_auto_compactions = true;
   OpenIt();
   Fill(0, 900);
-  ASSERT_OK(db_->Flush(FlushOptions()));
+  ISOZONE_ASSERT_OK(db_->Flush(FlushOptions()));
   Fill(900, 1000);
-  ASSERT_OK(db_->SyncWAL());
+  ISOZONE_ASSERT_OK(db_->SyncWAL());
   std::unique_ptr<DB> read_only;
-  ASSERT_OK(OpenInto(&read_only, ISOZONE_OPEN(OpenForReadOnly, options_, kPath)));
+  ISOZONE_ASSERT_OK(OpenInto(&read_only, ISOZONE_OPEN(OpenForReadOnly, options_, kPath)));
   Verify(*read_only, 0, 1000);
   EXPECT_FALSE(read_only->Put(WriteOptions(), "x", "y").ok());
 
   Options secondary_options = options_;
   secondary_options.max_open_files = -1;
   std::unique_ptr<DB> secondary;
-  ASSERT_OK(OpenInto(&secondary, ISOZONE_OPEN(OpenAsSecondary, secondary_options, kPath, "/secondary")));
+  ISOZONE_ASSERT_OK(OpenInto(&secondary, ISOZONE_OPEN(OpenAsSecondary, secondary_options, kPath, "/secondary")));
   Verify(*secondary, 0, 1000);
   Fill(0, 3000, 1);
-  ASSERT_OK(db_->Flush(FlushOptions()));
+  ISOZONE_ASSERT_OK(db_->Flush(FlushOptions()));
   Fill(3000, 3100, 1);
-  ASSERT_OK(secondary->TryCatchUpWithPrimary());
+  ISOZONE_ASSERT_OK(secondary->TryCatchUpWithPrimary());
   Verify(*secondary, 0, 3100, 1);
 }
 
@@ -408,12 +408,12 @@ TEST_F(DatabaseTest, ASecondOpenForWritingIsAnIoErrorThatSpeaksOfTheLock) {
   EXPECT_EQ(refused.subcode(), rocksdb::Status::kNone) << refused.ToString();
   EXPECT_NE(std::string(refused.getState()).find("lock "), std::string::npos) << refused.ToString();
   db_.reset();
-  EXPECT_OK(OpenDb(options_, kPath, &second));
+  ISOZONE_EXPECT_OK(OpenDb(options_, kPath, &second));
 }
 
 TEST_F(DatabaseTest, ADatabaseWithoutANameIsNotFound) {
   std::shared_ptr<rocksdb::FileSystem> disk;
-  ASSERT_OK(OpenFileSystem("isozone://conventional:" + scratch_.path() + "/disk?size=256M&timing=off", &disk));
+  ISOZONE_ASSERT_OK(OpenFileSystem("isozone://conventional:" + scratch_.path() + "/disk?size=256M&timing=off", &disk));
   const std::unique_ptr<rocksdb::Env> disk_env = rocksdb::NewCompositeEnv(disk);
   for (rocksdb::Env* env : {env_.get(), disk_env.get(), rocksdb::Env::Default()}) {
     options_.env = env;
@@ -425,7 +425,7 @@ TEST_F(DatabaseTest, ADatabaseWithoutANameIsNotFound) {
 TEST_F(DatabaseTest, MultiGetAndIteratorsReadAsynchronously) {
   OpenIt();
   Fill(0, 5000);
-  ASSERT_OK(db_->Flush(FlushOptions()));
+  ISOZONE_ASSERT_OK(db_->Flush(FlushOptions()));
   Compact();
   Reopen();
   ReadOptions async;
@@ -442,7 +442,7 @@ TEST_F(DatabaseTest, MultiGetAndIteratorsReadAsynchronously) {
     std::vector<std::string> values;
     const std::vector<rocksdb::Status> statuses = db_->MultiGet(async, slices, &values);
     for (size_t k = 0; k < keys.size(); ++k) {
-      ASSERT_OK(statuses[k]);
+      ISOZONE_ASSERT_OK(statuses[k]);
       ASSERT_EQ(Slice(values[k]), Slice(Value((first + k * 37) % 5000)));
     }
   }
@@ -459,10 +459,10 @@ TEST_F(DatabaseTest, InfoLogsCanBeRedirected) {
   env_ = OpenEnv("log_dir=" + log_dir);
   options_.env = env_.get();
   OpenIt();
-  EXPECT_OK(rocksdb::Env::Default()->FileExists(log_dir + "/db_LOG"));
+  ISOZONE_EXPECT_OK(rocksdb::Env::Default()->FileExists(log_dir + "/db_LOG"));
   EXPECT_TRUE(env_->FileExists("/db/LOG").IsNotFound());
   Reopen();
-  EXPECT_OK(rocksdb::Env::Default()->FileExists(log_dir + "/db_LOG.old"));
+  ISOZONE_EXPECT_OK(rocksdb::Env::Default()->FileExists(log_dir + "/db_LOG.old"));
 }
 
 TEST_F(DatabaseTest, InfoLogsAreOnTheDeviceByDefault) {
@@ -472,7 +472,7 @@ TEST_F(DatabaseTest, InfoLogsAreOnTheDeviceByDefault) {
   EXPECT_NE(log.find("RocksDB version"), std::string::npos);
   Reopen();
   std::vector<std::string> children;
-  ASSERT_OK(env_->GetChildren(kPath, &children));
+  ISOZONE_ASSERT_OK(env_->GetChildren(kPath, &children));
   EXPECT_TRUE(
       std::any_of(children.begin(), children.end(), [](const auto& name) { return name.starts_with("LOG.old."); }));
 }
@@ -481,7 +481,7 @@ TEST_F(DatabaseTest, DestroyingLeavesNothing) {
   OpenIt();
   Fill(0, 1000);
   db_.reset();
-  ASSERT_OK(rocksdb::DestroyDB(kPath, options_));
+  ISOZONE_ASSERT_OK(rocksdb::DestroyDB(kPath, options_));
   EXPECT_TRUE(env_->FileExists(kPath).IsNotFound());
 }
 
@@ -490,15 +490,15 @@ TEST_F(DatabaseTest, AFullDeviceFailsWritesAndLosesNothing) {
   OpenIt();
   WriteFile(fs(), "/ballast.sst", "");
   uint64_t free = 0;
-  ASSERT_OK(env_->GetFreeSpace("/", &free));
+  ISOZONE_ASSERT_OK(env_->GetFreeSpace("/", &free));
   {
     std::unique_ptr<rocksdb::FSWritableFile> ballast;
-    ASSERT_OK(fs().ReopenWritableFile("/ballast.sst", rocksdb::FileOptions(), &ballast, nullptr));
+    ISOZONE_ASSERT_OK(fs().ReopenWritableFile("/ballast.sst", rocksdb::FileOptions(), &ballast, nullptr));
     const std::string piece = Bytes(1 << 20, 3);
     for (uint64_t written = 0; written + (24 << 20) < free; written += piece.size()) {
-      ASSERT_OK(ballast->Append(piece, rocksdb::IOOptions(), nullptr));
+      ISOZONE_ASSERT_OK(ballast->Append(piece, rocksdb::IOOptions(), nullptr));
     }
-    ASSERT_OK(ballast->Close(rocksdb::IOOptions(), nullptr));
+    ISOZONE_ASSERT_OK(ballast->Close(rocksdb::IOOptions(), nullptr));
   }
   WriteOptions synced;
   synced.sync = true;
@@ -511,7 +511,7 @@ TEST_F(DatabaseTest, AFullDeviceFailsWritesAndLosesNothing) {
   EXPECT_TRUE(status.IsNoSpace()) << status.ToString();
   db_.reset();
 
-  ASSERT_OK(fs().DeleteFile("/ballast.sst", rocksdb::IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs().DeleteFile("/ballast.sst", rocksdb::IOOptions(), nullptr));
   OpenIt();
   const uint64_t last_synced = (written - 1) / 100 * 100;
   Verify(*db_, 0, last_synced + 1);

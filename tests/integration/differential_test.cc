@@ -54,7 +54,7 @@ struct Draw {
 class Side {
  public:
   Side(std::shared_ptr<rocksdb::FileSystem> fs, std::string root) : fs_(std::move(fs)), root_(std::move(root)) {
-    EXPECT_OK(fs_->CreateDirIfMissing(root_, IOOptions(), nullptr));
+    ISOZONE_EXPECT_OK(fs_->CreateDirIfMissing(root_, IOOptions(), nullptr));
   }
   ~Side() { CloseAll(); }
   Side(const Side&) = delete;
@@ -74,9 +74,9 @@ class Side {
   bool has_writers() const { return !writers_.empty(); }
   bool HasWriter(const std::string& name) const { return writers_.contains(name); }
   void CloseAll() {
-    for (auto& [name, writer] : writers_) EXPECT_OK(writer->Close(IOOptions(), nullptr));
+    for (auto& [name, writer] : writers_) ISOZONE_EXPECT_OK(writer->Close(IOOptions(), nullptr));
     writers_.clear();
-    for (auto& [name, lock] : locks_) EXPECT_OK(fs_->UnlockFile(lock, IOOptions(), nullptr));
+    for (auto& [name, lock] : locks_) ISOZONE_EXPECT_OK(fs_->UnlockFile(lock, IOOptions(), nullptr));
     locks_.clear();
     readers_.clear();
   }

@@ -24,12 +24,12 @@ class FileZonesTest : public ScratchDevice {
     ScratchDevice::SetUp();
     fs_ = Open();
     ASSERT_NE(fs_, nullptr);
-    ASSERT_OK(fs_->CreateDirIfMissing("/db", IOOptions(), nullptr));
+    ISOZONE_ASSERT_OK(fs_->CreateDirIfMissing("/db", IOOptions(), nullptr));
   }
   static std::string Name(const char* extension, int n) { return "/db/" + std::to_string(100'000 + n) + extension; }
   std::unique_ptr<rocksdb::FSWritableFile> Create(const std::string& name) {
     std::unique_ptr<rocksdb::FSWritableFile> file;
-    EXPECT_OK(fs_->NewWritableFile(name, FileOptions(), &file, nullptr));
+    ISOZONE_EXPECT_OK(fs_->NewWritableFile(name, FileOptions(), &file, nullptr));
     return file;
   }
 
@@ -45,13 +45,13 @@ TEST_F(FileZonesTest, LogsWithoutAHintDoNotWaitForTheManifestToDie) {
     SCOPED_TRACE(n);
     const auto wal = Create(Name(".log", n));
     for (int i = 0; i < 8; ++i) {
-      ASSERT_OK(wal->Append(piece, IOOptions(), nullptr));
-      ASSERT_OK(wal->Sync(IOOptions(), nullptr));
+      ISOZONE_ASSERT_OK(wal->Append(piece, IOOptions(), nullptr));
+      ISOZONE_ASSERT_OK(wal->Sync(IOOptions(), nullptr));
     }
-    ASSERT_OK(wal->Close(IOOptions(), nullptr));
-    ASSERT_OK(manifest->Append("an edit", IOOptions(), nullptr));
-    ASSERT_OK(manifest->Sync(IOOptions(), nullptr));
-    if (n > kAlive) ASSERT_OK(fs_->DeleteFile(Name(".log", n - kAlive), IOOptions(), nullptr));
+    ISOZONE_ASSERT_OK(wal->Close(IOOptions(), nullptr));
+    ISOZONE_ASSERT_OK(manifest->Append("an edit", IOOptions(), nullptr));
+    ISOZONE_ASSERT_OK(manifest->Sync(IOOptions(), nullptr));
+    if (n > kAlive) ISOZONE_ASSERT_OK(fs_->DeleteFile(Name(".log", n - kAlive), IOOptions(), nullptr));
   }
 }
 
@@ -62,10 +62,10 @@ TEST_F(FileZonesTest, TablesWithoutAHintDoNotWaitForSmallFilesToDie) {
     SCOPED_TRACE(n);
     WriteFile(*fs_, "/db/OPTIONS-" + std::to_string(n), "options");
     WriteFile(*fs_, Name(".sst", n), Bytes(700 << 10, 1));
-    if (n > kAlive) ASSERT_OK(fs_->DeleteFile(Name(".sst", n - kAlive), IOOptions(), nullptr));
+    if (n > kAlive) ISOZONE_ASSERT_OK(fs_->DeleteFile(Name(".sst", n - kAlive), IOOptions(), nullptr));
   }
   std::string json;
-  ASSERT_OK(GetStats(*fs_, &json));
+  ISOZONE_ASSERT_OK(GetStats(*fs_, &json));
   EXPECT_EQ(nlohmann::json::parse(json).at("gc").at("bytes_copied"), 0) << "zones of tables die by themselves";
 }
 

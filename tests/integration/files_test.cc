@@ -25,19 +25,19 @@ class FilesTest : public ScratchDevice {
   }
   std::unique_ptr<rocksdb::FSWritableFile> Create(const std::string& name, const FileOptions& options = FileOptions()) {
     std::unique_ptr<rocksdb::FSWritableFile> file;
-    EXPECT_OK(fs_->NewWritableFile(name, options, &file, nullptr));
+    ISOZONE_EXPECT_OK(fs_->NewWritableFile(name, options, &file, nullptr));
     return file;
   }
   std::unique_ptr<rocksdb::FSRandomAccessFile> OpenRandom(const std::string& name,
                                                           const FileOptions& options = FileOptions()) {
     std::unique_ptr<rocksdb::FSRandomAccessFile> file;
-    EXPECT_OK(fs_->NewRandomAccessFile(name, options, &file, nullptr));
+    ISOZONE_EXPECT_OK(fs_->NewRandomAccessFile(name, options, &file, nullptr));
     return file;
   }
   static std::string ReadAt(const rocksdb::FSRandomAccessFile& file, uint64_t offset, size_t length) {
     std::string scratch(length, '\0');
     Slice read;
-    EXPECT_OK(file.Read(offset, length, IOOptions(), &read, scratch.data(), nullptr));
+    ISOZONE_EXPECT_OK(file.Read(offset, length, IOOptions(), &read, scratch.data(), nullptr));
     return read.ToString();
   }
 
@@ -55,28 +55,28 @@ TEST_F(FilesTest, ReopeningAppends) {
   for (const std::string name : {"/000001.log", "/000002.sst", "/OPTIONS-000003"}) {
     WriteFile(*fs_, name, "first ");
     std::unique_ptr<rocksdb::FSWritableFile> file;
-    ASSERT_OK(fs_->ReopenWritableFile(name, FileOptions(), &file, nullptr));
+    ISOZONE_ASSERT_OK(fs_->ReopenWritableFile(name, FileOptions(), &file, nullptr));
     EXPECT_EQ(file->GetFileSize(IOOptions(), nullptr), 6U);
-    ASSERT_OK(file->Append("second", IOOptions(), nullptr));
-    ASSERT_OK(file->Close(IOOptions(), nullptr));
+    ISOZONE_ASSERT_OK(file->Append("second", IOOptions(), nullptr));
+    ISOZONE_ASSERT_OK(file->Close(IOOptions(), nullptr));
     EXPECT_EQ(ReadFile(*fs_, name), "first second") << name;
   }
 }
 
 TEST_F(FilesTest, ReopeningCreatesWhatIsMissing) {
   std::unique_ptr<rocksdb::FSWritableFile> file;
-  ASSERT_OK(fs_->ReopenWritableFile("/new", FileOptions(), &file, nullptr));
-  ASSERT_OK(file->Append("x", IOOptions(), nullptr));
-  ASSERT_OK(file->Close(IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs_->ReopenWritableFile("/new", FileOptions(), &file, nullptr));
+  ISOZONE_ASSERT_OK(file->Append("x", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Close(IOOptions(), nullptr));
   EXPECT_EQ(ReadFile(*fs_, "/new"), "x");
 }
 
 TEST_F(FilesTest, ReusingStartsANewFileUnderTheNewName) {
   WriteFile(*fs_, "/000001.log", std::string(100000, 'o'));
   std::unique_ptr<rocksdb::FSWritableFile> file;
-  ASSERT_OK(fs_->ReuseWritableFile("/000002.log", "/000001.log", FileOptions(), &file, nullptr));
-  ASSERT_OK(file->Append("new", IOOptions(), nullptr));
-  ASSERT_OK(file->Close(IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs_->ReuseWritableFile("/000002.log", "/000001.log", FileOptions(), &file, nullptr));
+  ISOZONE_ASSERT_OK(file->Append("new", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Close(IOOptions(), nullptr));
   EXPECT_EQ(ReadFile(*fs_, "/000002.log"), "new");
   EXPECT_TRUE(fs_->FileExists("/000001.log", IOOptions(), nullptr).IsNotFound());
 }
@@ -87,13 +87,13 @@ TEST_F(FilesTest, FlushedDataIsReadableThroughOtherHandles) {
     std::string expected;
     for (int i = 0; i < 50; ++i) {
       const std::string piece = Bytes(static_cast<size_t>(i) * 97 + 1, static_cast<uint64_t>(i));
-      ASSERT_OK(file->Append(piece, IOOptions(), nullptr));
-      ASSERT_OK(file->Flush(IOOptions(), nullptr));
+      ISOZONE_ASSERT_OK(file->Append(piece, IOOptions(), nullptr));
+      ISOZONE_ASSERT_OK(file->Flush(IOOptions(), nullptr));
       expected += piece;
       ASSERT_EQ(SizeOf(*fs_, name), expected.size()) << name;
       ASSERT_EQ(ReadFile(*fs_, name), expected) << name;
     }
-    ASSERT_OK(file->Close(IOOptions(), nullptr));
+    ISOZONE_ASSERT_OK(file->Close(IOOptions(), nullptr));
     EXPECT_EQ(ReadFile(*fs_, name), expected) << name;
   }
 }
@@ -101,16 +101,16 @@ TEST_F(FilesTest, FlushedDataIsReadableThroughOtherHandles) {
 TEST_F(FilesTest, AReaderFollowsAWriter) {
   std::unique_ptr<rocksdb::FSWritableFile> file = Create("/000001.log");
   std::unique_ptr<rocksdb::FSSequentialFile> reader;
-  ASSERT_OK(fs_->NewSequentialFile("/000001.log", FileOptions(), &reader, nullptr));
+  ISOZONE_ASSERT_OK(fs_->NewSequentialFile("/000001.log", FileOptions(), &reader, nullptr));
   for (uint64_t i = 0; i < 20; ++i) {
     const std::string piece = Bytes(30000, i);
-    ASSERT_OK(file->Append(piece, IOOptions(), nullptr));
-    ASSERT_OK(file->Flush(IOOptions(), nullptr));
+    ISOZONE_ASSERT_OK(file->Append(piece, IOOptions(), nullptr));
+    ISOZONE_ASSERT_OK(file->Flush(IOOptions(), nullptr));
     std::string scratch(40000, '\0');
     Slice read;
-    ASSERT_OK(reader->Read(scratch.size(), IOOptions(), &read, scratch.data(), nullptr));
+    ISOZONE_ASSERT_OK(reader->Read(scratch.size(), IOOptions(), &read, scratch.data(), nullptr));
     EXPECT_EQ(read, Slice(piece));
-    ASSERT_OK(reader->Read(scratch.size(), IOOptions(), &read, scratch.data(), nullptr));
+    ISOZONE_ASSERT_OK(reader->Read(scratch.size(), IOOptions(), &read, scratch.data(), nullptr));
     EXPECT_TRUE(read.empty());
   }
 }
@@ -119,19 +119,19 @@ TEST_F(FilesTest, SequentialReadsAndSkipsSeeTheFileInOrder) {
   const std::string content = Bytes(3 << 20, 5);
   WriteFile(*fs_, "/000001.sst", content);
   std::unique_ptr<rocksdb::FSSequentialFile> file;
-  ASSERT_OK(fs_->NewSequentialFile("/000001.sst", FileOptions(), &file, nullptr));
+  ISOZONE_ASSERT_OK(fs_->NewSequentialFile("/000001.sst", FileOptions(), &file, nullptr));
   Random random(17);
   uint64_t position = 0;
   while (position < content.size()) {
     if (random.Chance(0.2)) {
       const uint64_t skip = random.Below(50000);
-      ASSERT_OK(file->Skip(skip));
+      ISOZONE_ASSERT_OK(file->Skip(skip));
       position += skip;
     }
     const size_t length = random.Chance(0.1) ? 600000 : random.Below(40000) + 1;
     std::string scratch(length, '\0');
     Slice read;
-    ASSERT_OK(file->Read(length, IOOptions(), &read, scratch.data(), nullptr));
+    ISOZONE_ASSERT_OK(file->Read(length, IOOptions(), &read, scratch.data(), nullptr));
     const std::string expected = position < content.size() ? content.substr(position, length) : "";
     ASSERT_EQ(read, Slice(expected)) << "at " << position;
     position += read.size();
@@ -142,10 +142,10 @@ TEST_F(FilesTest, SequentialReadsOfSmallPiecesReadAhead) {
   WriteFile(*fs_, "/000001.log", Bytes(1 << 20, 5));
   const uint64_t before = ClassBytes(*fs_, "wal", "reads");
   std::unique_ptr<rocksdb::FSSequentialFile> file;
-  ASSERT_OK(fs_->NewSequentialFile("/000001.log", FileOptions(), &file, nullptr));
+  ISOZONE_ASSERT_OK(fs_->NewSequentialFile("/000001.log", FileOptions(), &file, nullptr));
   char scratch[1024];
   Slice read;
-  for (int i = 0; i < 1024; ++i) ASSERT_OK(file->Read(sizeof(scratch), IOOptions(), &read, scratch, nullptr));
+  for (int i = 0; i < 1024; ++i) ISOZONE_ASSERT_OK(file->Read(sizeof(scratch), IOOptions(), &read, scratch, nullptr));
   EXPECT_LT(ClassBytes(*fs_, "wal", "reads") - before, 40U);
 }
 
@@ -179,10 +179,10 @@ TEST_F(FilesTest, ReadsWithoutMemoryOfTheCallersWorkAsFromAMapping) {
   mapped.use_mmap_reads = true;
   const auto file = OpenRandom("/000001.sst", mapped);
   Slice all;
-  ASSERT_OK(file->Read(0, content.size(), IOOptions(), &all, nullptr, nullptr));
+  ISOZONE_ASSERT_OK(file->Read(0, content.size(), IOOptions(), &all, nullptr, nullptr));
   EXPECT_EQ(all, Slice(content));
   Slice part;
-  ASSERT_OK(file->Read(49990, 100, IOOptions(), &part, nullptr, nullptr));
+  ISOZONE_ASSERT_OK(file->Read(49990, 100, IOOptions(), &part, nullptr, nullptr));
   EXPECT_EQ(part.ToString(), content.substr(49990));
   EXPECT_EQ(all, Slice(content)) << "the first result must stay valid";
 }
@@ -198,9 +198,9 @@ TEST_F(FilesTest, MultiReadAnswersEachRequest) {
     requests[i].len = 9000;
     requests[i].scratch = scratch[i].data();
   }
-  ASSERT_OK(file->MultiRead(requests.data(), requests.size(), IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->MultiRead(requests.data(), requests.size(), IOOptions(), nullptr));
   for (const FSReadRequest& request : requests) {
-    EXPECT_OK(request.status);
+    ISOZONE_EXPECT_OK(request.status);
     const std::string expected = request.offset < content.size() ? content.substr(request.offset, request.len) : "";
     EXPECT_EQ(request.result, Slice(expected)) << "at " << request.offset;
   }
@@ -226,7 +226,7 @@ class AsyncReadTest : public FilesTest {
     request.len = scratch.size();
     request.scratch = scratch.data();
     void* handle = nullptr;
-    EXPECT_OK(file_->ReadAsync(
+    ISOZONE_EXPECT_OK(file_->ReadAsync(
         request, IOOptions(),
         [](const FSReadRequest& done, void* context) {
           auto& result = *static_cast<Answer*>(context);
@@ -249,11 +249,11 @@ TEST_F(AsyncReadTest, PollDeliversEachReadOnce) {
   std::vector<void*> handles;
   for (size_t i = 0; i < answers.size(); ++i) handles.push_back(Submit(i * 65537, scratch[i], answers[i]));
   for (const Answer& answer : answers) EXPECT_EQ(answer.calls, 0) << "callbacks run in Poll";
-  ASSERT_OK(fs_->Poll(handles, handles.size()));
-  ASSERT_OK(fs_->Poll(handles, handles.size()));
+  ISOZONE_ASSERT_OK(fs_->Poll(handles, handles.size()));
+  ISOZONE_ASSERT_OK(fs_->Poll(handles, handles.size()));
   for (size_t i = 0; i < answers.size(); ++i) {
     EXPECT_EQ(answers[i].calls, 1);
-    EXPECT_OK(answers[i].status);
+    ISOZONE_EXPECT_OK(answers[i].status);
     EXPECT_EQ(answers[i].data, content_.substr(i * 65537, 10000));
     deleter_(handles[i]);
   }
@@ -263,10 +263,10 @@ TEST_F(AsyncReadTest, AbortTellsTheCallback) {
   Answer answer;
   std::string scratch(10000, '\0');
   std::vector<void*> handles{Submit(0, scratch, answer)};
-  ASSERT_OK(fs_->AbortIO(handles));
+  ISOZONE_ASSERT_OK(fs_->AbortIO(handles));
   EXPECT_EQ(answer.calls, 1);
   EXPECT_TRUE(answer.status.IsAborted());
-  ASSERT_OK(fs_->Poll(handles, 1));
+  ISOZONE_ASSERT_OK(fs_->Poll(handles, 1));
   EXPECT_EQ(answer.calls, 1);
   deleter_(handles[0]);
 }
@@ -290,9 +290,9 @@ TEST_F(AsyncReadTest, AsyncReadsAreAdvertisedAndPrefetchIsNot) {
 TEST_F(FilesTest, AnOpenFileKnowsItsSize) {
   WriteFile(*fs_, "/x", "12345");
   const auto file = OpenRandom("/x");
-  ASSERT_OK(fs_->DeleteFile("/x", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs_->DeleteFile("/x", IOOptions(), nullptr));
   uint64_t size = 0;
-  ASSERT_OK(file->GetFileSize(&size));
+  ISOZONE_ASSERT_OK(file->GetFileSize(&size));
   EXPECT_EQ(size, 5U);
 }
 #endif
@@ -301,7 +301,7 @@ TEST_F(FilesTest, DeletedFilesStayReadableWhileOpen) {
   const std::string content = Bytes(1 << 20, 11);
   WriteFile(*fs_, "/000001.sst", content);
   const auto file = OpenRandom("/000001.sst");
-  ASSERT_OK(fs_->DeleteFile("/000001.sst", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs_->DeleteFile("/000001.sst", IOOptions(), nullptr));
   EXPECT_TRUE(fs_->FileExists("/000001.sst", IOOptions(), nullptr).IsNotFound());
   for (uint64_t i = 2; i < 12; ++i) WriteFile(*fs_, "/00000" + std::to_string(i) + ".sst", Bytes(6 << 20, i));
   EXPECT_EQ(ReadAt(*file, 0, content.size()), content);
@@ -309,10 +309,10 @@ TEST_F(FilesTest, DeletedFilesStayReadableWhileOpen) {
 
 TEST_F(FilesTest, FilesOutliveTheirFileSystemObject) {
   auto file = Create("/x");
-  ASSERT_OK(file->Append("content", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Append("content", IOOptions(), nullptr));
   fs_.reset();
-  EXPECT_OK(file->Sync(IOOptions(), nullptr));
-  EXPECT_OK(file->Close(IOOptions(), nullptr));
+  ISOZONE_EXPECT_OK(file->Sync(IOOptions(), nullptr));
+  ISOZONE_EXPECT_OK(file->Close(IOOptions(), nullptr));
   file.reset();
   fs_ = Open();
   EXPECT_EQ(ReadFile(*fs_, "/x"), "content");
@@ -320,7 +320,7 @@ TEST_F(FilesTest, FilesOutliveTheirFileSystemObject) {
 
 TEST_F(FilesTest, AFileThatIsDroppedAfterItsFileSystemObjectKeepsItsContent) {
   auto file = Create("/x");
-  ASSERT_OK(file->Append("content", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Append("content", IOOptions(), nullptr));
   fs_.reset();
   file.reset();
   fs_ = Open();
@@ -339,13 +339,13 @@ TEST_F(FilesTest, WhoOpensWhileTheLastUserLeavesWaitsForIt) {
 
 TEST_F(FilesTest, TruncateCutsAWriterAndAClosedFile) {
   auto file = Create("/000001.sst");
-  ASSERT_OK(file->Append(std::string(10000, 'a'), IOOptions(), nullptr));
-  ASSERT_OK(file->Truncate(6000, IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Append(std::string(10000, 'a'), IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Truncate(6000, IOOptions(), nullptr));
   EXPECT_EQ(file->GetFileSize(IOOptions(), nullptr), 6000U);
-  ASSERT_OK(file->Append("b", IOOptions(), nullptr));
-  ASSERT_OK(file->Close(IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Append("b", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Close(IOOptions(), nullptr));
   EXPECT_EQ(ReadFile(*fs_, "/000001.sst"), std::string(6000, 'a') + "b");
-  ASSERT_OK(fs_->Truncate("/000001.sst", 10, IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs_->Truncate("/000001.sst", 10, IOOptions(), nullptr));
   EXPECT_EQ(ReadFile(*fs_, "/000001.sst"), std::string(10, 'a'));
 }
 
@@ -354,12 +354,12 @@ TEST_F(FilesTest, PositionedAppendRewritesAPaddedTail) {
   const auto append_at = [&](uint64_t offset, const std::string& data) {
     return file->PositionedAppend(data, offset, IOOptions(), nullptr);
   };
-  ASSERT_OK(append_at(0, std::string(4096, 'a')));
-  ASSERT_OK(append_at(4096, "bb" + std::string(4094, '\0')));
-  ASSERT_OK(append_at(4096, "bbcc" + std::string(4092, '\0')));
+  ISOZONE_ASSERT_OK(append_at(0, std::string(4096, 'a')));
+  ISOZONE_ASSERT_OK(append_at(4096, "bb" + std::string(4094, '\0')));
+  ISOZONE_ASSERT_OK(append_at(4096, "bbcc" + std::string(4092, '\0')));
   EXPECT_FALSE(append_at(100000, "x").ok());
-  ASSERT_OK(file->Truncate(4100, IOOptions(), nullptr));
-  ASSERT_OK(file->Close(IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Truncate(4100, IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Close(IOOptions(), nullptr));
   EXPECT_EQ(ReadFile(*fs_, "/000001.sst"), std::string(4096, 'a') + "bbcc");
 }
 
@@ -370,10 +370,10 @@ TEST_F(FilesTest, RangeSyncAndHintsAreTaken) {
   file->SetIOPriority(rocksdb::Env::IO_LOW);
   EXPECT_TRUE(file->IsSyncThreadSafe());
   const std::string content = Bytes(3 << 20, 12);
-  ASSERT_OK(file->Append(content, IOOptions(), nullptr));
-  ASSERT_OK(file->RangeSync(0, 1 << 20, IOOptions(), nullptr));
-  ASSERT_OK(file->Fsync(IOOptions(), nullptr));
-  ASSERT_OK(file->Close(IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Append(content, IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->RangeSync(0, 1 << 20, IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Fsync(IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Close(IOOptions(), nullptr));
   EXPECT_GE(ClassBytes(*fs_, "compaction-write", "bytes_written"), content.size());
 }
 
@@ -381,18 +381,18 @@ TEST_F(FilesTest, SyncRunsBesideAppend) {
   auto file = Create("/000001.log");
   std::atomic<bool> stop{false};
   std::thread syncer([&] {
-    while (!stop.load()) EXPECT_OK(file->Sync(IOOptions(), nullptr));
+    while (!stop.load()) ISOZONE_EXPECT_OK(file->Sync(IOOptions(), nullptr));
   });
   std::string expected;
   for (uint64_t i = 0; i < 2000; ++i) {
     const std::string piece = Bytes(i % 700, i);
-    ASSERT_OK(file->Append(piece, IOOptions(), nullptr));
-    ASSERT_OK(file->Flush(IOOptions(), nullptr));
+    ISOZONE_ASSERT_OK(file->Append(piece, IOOptions(), nullptr));
+    ISOZONE_ASSERT_OK(file->Flush(IOOptions(), nullptr));
     expected += piece;
   }
   stop = true;
   syncer.join();
-  ASSERT_OK(file->Close(IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Close(IOOptions(), nullptr));
   EXPECT_EQ(ReadFile(*fs_, "/000001.log"), expected);
 }
 
@@ -400,23 +400,23 @@ TEST_F(FilesTest, RandomRWFilesChangeInPlace) {
   std::string content = Bytes(100000, 13);
   WriteFile(*fs_, "/000001.sst", content);
   std::unique_ptr<rocksdb::FSRandomRWFile> file;
-  ASSERT_OK(fs_->NewRandomRWFile("/000001.sst", FileOptions(), &file, nullptr));
+  ISOZONE_ASSERT_OK(fs_->NewRandomRWFile("/000001.sst", FileOptions(), &file, nullptr));
   const auto write = [&](uint64_t offset, const std::string& data) {
     content.resize(std::max(content.size(), offset + data.size()), '\0');
     content.replace(offset, data.size(), data);
     return file->Write(offset, data, IOOptions(), nullptr);
   };
-  ASSERT_OK(write(5000, "12345678"));
-  ASSERT_OK(write(0, "start"));
-  ASSERT_OK(write(99998, "beyond the end"));
-  ASSERT_OK(write(200000, "after a hole"));
+  ISOZONE_ASSERT_OK(write(5000, "12345678"));
+  ISOZONE_ASSERT_OK(write(0, "start"));
+  ISOZONE_ASSERT_OK(write(99998, "beyond the end"));
+  ISOZONE_ASSERT_OK(write(200000, "after a hole"));
   char scratch[8];
   Slice read;
-  ASSERT_OK(file->Read(5000, 8, IOOptions(), &read, scratch, nullptr));
+  ISOZONE_ASSERT_OK(file->Read(5000, 8, IOOptions(), &read, scratch, nullptr));
   EXPECT_EQ(read.ToString(), "12345678");
-  EXPECT_OK(file->Flush(IOOptions(), nullptr));
-  EXPECT_OK(file->Sync(IOOptions(), nullptr));
-  EXPECT_OK(file->Close(IOOptions(), nullptr));
+  ISOZONE_EXPECT_OK(file->Flush(IOOptions(), nullptr));
+  ISOZONE_EXPECT_OK(file->Sync(IOOptions(), nullptr));
+  ISOZONE_EXPECT_OK(file->Close(IOOptions(), nullptr));
   EXPECT_TRUE(ReadFile(*fs_, "/000001.sst") == content);
 }
 
@@ -432,7 +432,7 @@ TEST_F(FilesTest, ErrorsOfAFullDeviceCanBeRetried) {
   EXPECT_TRUE(status.GetRetryable());
   file->Close(IOOptions(), nullptr).PermitUncheckedError();
   file.reset();
-  ASSERT_OK(fs_->DeleteFile("/000001.sst", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs_->DeleteFile("/000001.sst", IOOptions(), nullptr));
   WriteFile(*fs_, "/000002.sst", piece);
   EXPECT_TRUE(ReadFile(*fs_, "/000002.sst") == piece);
 }

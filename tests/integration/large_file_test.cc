@@ -23,29 +23,29 @@ TEST_F(LargeFileTest, OffsetsBeyond4GiBKeepTheirContent) {
   const auto stamp = [](uint64_t i) { return "piece " + std::to_string(1000 + i); };
   const auto read_at = [&](uint64_t offset, size_t length) {
     std::unique_ptr<rocksdb::FSRandomAccessFile> file;
-    EXPECT_OK(fs->NewRandomAccessFile("/000001.sst", FileOptions(), &file, nullptr));
+    ISOZONE_EXPECT_OK(fs->NewRandomAccessFile("/000001.sst", FileOptions(), &file, nullptr));
     std::string scratch(length, '\0');
     rocksdb::Slice read;
-    EXPECT_OK(file->Read(offset, length, IOOptions(), &read, scratch.data(), nullptr));
+    ISOZONE_EXPECT_OK(file->Read(offset, length, IOOptions(), &read, scratch.data(), nullptr));
     return read.ToString();
   };
 
   std::unique_ptr<rocksdb::FSWritableFile> file;
-  ASSERT_OK(fs->NewWritableFile("/000001.sst", FileOptions(), &file, nullptr));
+  ISOZONE_ASSERT_OK(fs->NewWritableFile("/000001.sst", FileOptions(), &file, nullptr));
   for (uint64_t i = 0; i < kPieces; ++i) {
     piece.replace(0, stamp(i).size(), stamp(i));
-    ASSERT_OK(file->Append(piece, IOOptions(), nullptr));
+    ISOZONE_ASSERT_OK(file->Append(piece, IOOptions(), nullptr));
   }
-  ASSERT_OK(file->Close(IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Close(IOOptions(), nullptr));
   EXPECT_EQ(SizeOf(*fs, "/000001.sst"), kPieces * kPiece);
   for (uint64_t i = 0; i < kPieces; ++i) {
     ASSERT_EQ(read_at(i * kPiece, stamp(i).size()), stamp(i));
     ASSERT_EQ(read_at((i + 1) * kPiece - 100, 100), piece.substr(kPiece - 100));
   }
 
-  ASSERT_OK(fs->ReopenWritableFile("/000001.sst", FileOptions(), &file, nullptr));
-  ASSERT_OK(file->Append("the end", IOOptions(), nullptr));
-  ASSERT_OK(file->Close(IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs->ReopenWritableFile("/000001.sst", FileOptions(), &file, nullptr));
+  ISOZONE_ASSERT_OK(file->Append("the end", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(file->Close(IOOptions(), nullptr));
   EXPECT_EQ(read_at(kPieces * kPiece, 100), "the end");
 }
 

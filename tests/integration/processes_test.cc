@@ -91,7 +91,7 @@ class ProcessesTest : public ScratchDevice {
   uint64_t CountKeys(const std::string& path = kTwoProcessPath) {
     const std::unique_ptr<rocksdb::Env> env = OpenEnv();
     std::unique_ptr<DB> db;
-    EXPECT_OK(OpenDb(TwoProcessOptions(env.get()), path, &db));
+    ISOZONE_EXPECT_OK(OpenDb(TwoProcessOptions(env.get()), path, &db));
     if (db == nullptr) return 0;
     const std::unique_ptr<rocksdb::Iterator> iterator(db->NewIterator(ReadOptions()));
     uint64_t count = 0;
@@ -100,7 +100,7 @@ class ProcessesTest : public ScratchDevice {
       EXPECT_EQ(iterator->value(), rocksdb::Slice(TwoProcessValue(count)));
       if (HasFailure()) break;
     }
-    EXPECT_OK(iterator->status());
+    ISOZONE_EXPECT_OK(iterator->status());
     return count;
   }
 };
@@ -151,7 +151,7 @@ TEST_F(ProcessesTest, ADatabaseOpenedByAnOptionsFileLiesOnTheDeviceAndNotOnTheLo
     EXPECT_EQ(Child("load-options-file", file, 1000).Wait(), 0) << env;
     EXPECT_FALSE(std::filesystem::exists(database)) << env;
     std::vector<std::string> children;
-    EXPECT_OK(Open()->GetChildren(database, rocksdb::IOOptions(), &children, nullptr));
+    ISOZONE_EXPECT_OK(Open()->GetChildren(database, rocksdb::IOOptions(), &children, nullptr));
     EXPECT_THAT(children, ::testing::Contains(::testing::EndsWith(".sst")));
     EXPECT_THAT(children, ::testing::Contains("LOG"));
     EXPECT_EQ(CountKeys(database), 1001U) << env;
@@ -180,16 +180,16 @@ TEST_F(ProcessesTest, AReadOnlyMountSeesALiveDatabase) {
   ASSERT_EQ(holder.ReadLine(), "ready");
   const std::unique_ptr<rocksdb::Env> env = OpenEnv("read_only=on");
   std::unique_ptr<DB> db;
-  ASSERT_OK(OpenInto(&db, ISOZONE_OPEN(OpenForReadOnly, TwoProcessOptions(env.get()), kTwoProcessPath)));
+  ISOZONE_ASSERT_OK(OpenInto(&db, ISOZONE_OPEN(OpenForReadOnly, TwoProcessOptions(env.get()), kTwoProcessPath)));
   for (uint64_t i = 0; i < 3000; ++i) {
     std::string value;
-    ASSERT_OK(db->Get(ReadOptions(), Key(i), &value));
+    ISOZONE_ASSERT_OK(db->Get(ReadOptions(), Key(i), &value));
     ASSERT_EQ(rocksdb::Slice(value), rocksdb::Slice(TwoProcessValue(i)));
   }
   std::unique_ptr<rocksdb::FSWritableFile> file;
   EXPECT_FALSE(env->GetFileSystem()->NewWritableFile("/x", rocksdb::FileOptions(), &file, nullptr).ok());
   EXPECT_FALSE(env->CreateDirIfMissing("/new").ok());
-  EXPECT_OK(env->CreateDirIfMissing(kTwoProcessPath));
+  ISOZONE_EXPECT_OK(env->CreateDirIfMissing(kTwoProcessPath));
 }
 
 TEST_F(ProcessesTest, ASecondaryInAnotherProcessFollowsTheWriter) {
@@ -198,18 +198,18 @@ TEST_F(ProcessesTest, ASecondaryInAnotherProcessFollowsTheWriter) {
   // RocksDB's secondaries miss keys while the primary compacts or flushes beside their catch-up, on POSIX as well.
   rocksdb::Options options = TwoProcessOptions(env.get());
   options.disable_auto_compactions = true;
-  ASSERT_OK(OpenDb(options, kTwoProcessPath, &db));
+  ISOZONE_ASSERT_OK(OpenDb(options, kTwoProcessPath, &db));
   const auto put = [&](uint64_t first, uint64_t last) {
-    for (uint64_t i = first; i < last; ++i) ASSERT_OK(db->Put(WriteOptions(), Key(i), TwoProcessValue(i)));
-    ASSERT_OK(db->SyncWAL());
+    for (uint64_t i = first; i < last; ++i) ISOZONE_ASSERT_OK(db->Put(WriteOptions(), Key(i), TwoProcessValue(i)));
+    ISOZONE_ASSERT_OK(db->SyncWAL());
   };
   put(0, 1900);
-  ASSERT_OK(db->Flush(rocksdb::FlushOptions()));
+  ISOZONE_ASSERT_OK(db->Flush(rocksdb::FlushOptions()));
   put(1900, 2000);
   Child secondary("secondary", Uri("read_only=on"), 2000);
   ASSERT_EQ(secondary.ReadLine(), "ready");
   put(2000, 3900);
-  ASSERT_OK(db->Flush(rocksdb::FlushOptions()));
+  ISOZONE_ASSERT_OK(db->Flush(rocksdb::FlushOptions()));
   put(3900, 4000);
   secondary.Continue();
   EXPECT_EQ(secondary.Wait(), 0);

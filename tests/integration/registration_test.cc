@@ -27,7 +27,7 @@ class RegistrationTest : public ScratchDevice {
 
 TEST_F(RegistrationTest, RocksDbFindsTheFileSystemByUri) {
   std::shared_ptr<rocksdb::Env> env;
-  ASSERT_OK(CreateEnv(Uri("policy=zenfs&write_buffer=128KiB"), &env));
+  ISOZONE_ASSERT_OK(CreateEnv(Uri("policy=zenfs&write_buffer=128KiB"), &env));
   EXPECT_STREQ(env->GetFileSystem()->Name(), "isozone");
   WriteFile(*env->GetFileSystem(), "/x", "1");
   EXPECT_EQ(ReadFile(*env->GetFileSystem(), "/x"), "1");
@@ -72,10 +72,10 @@ TEST_F(RegistrationTest, AnEnvInTheTextOfOptionsIsTheFileSystemOfItsUriOrAnError
   };
   for (const std::string& text : {plain, "{id=" + plain + "}", "{id=" + plain + "?write_buffer=1MiB}"}) {
     rocksdb::Env* env = nullptr;
-    ASSERT_OK(env_of(text, &env));
+    ISOZONE_ASSERT_OK(env_of(text, &env));
     EXPECT_STREQ(env->GetFileSystem()->Name(), "isozone") << text;
     rocksdb::Env* again = nullptr;
-    ASSERT_OK(env_of(text, &again));
+    ISOZONE_ASSERT_OK(env_of(text, &again));
     EXPECT_EQ(env, again) << text;
   }
   for (const std::string& text :
@@ -88,7 +88,7 @@ TEST_F(RegistrationTest, AnEnvInTheTextOfOptionsIsTheFileSystemOfItsUriOrAnError
   }
   for (const std::string& text : {std::string(), std::string("DefaultEnv"), std::string("{id=DefaultEnv}")}) {
     rocksdb::Env* env = nullptr;
-    EXPECT_OK(env_of(text, &env));
+    ISOZONE_EXPECT_OK(env_of(text, &env));
     EXPECT_EQ(env, rocksdb::Env::Default()) << text;
   }
 }
@@ -106,7 +106,7 @@ TEST_F(RegistrationTest, MakingAFileSystemWhereThereIsOneNeedsForce) {
   WriteFile(*Open(), "/x", "1");
   EXPECT_FALSE(CreateFileSystem(Uri()).ok());
   EXPECT_EQ(ReadFile(*Open(), "/x"), "1");
-  ASSERT_OK(CreateFileSystem(Uri(), /*force=*/true));
+  ISOZONE_ASSERT_OK(CreateFileSystem(Uri(), /*force=*/true));
   EXPECT_TRUE(Open()->FileExists("/x", IOOptions(), nullptr).IsNotFound());
 }
 
@@ -114,7 +114,7 @@ TEST_F(RegistrationTest, StatisticsAreReportedAsJson) {
   const auto fs = Open();
   WriteFile(*fs, "/000001.log", std::string(100000, 'x'));
   std::string json;
-  ASSERT_OK(GetStats(*fs, &json));
+  ISOZONE_ASSERT_OK(GetStats(*fs, &json));
   const nlohmann::json stats = nlohmann::json::parse(json);
   EXPECT_EQ(stats.at("policy"), "isozone");
   EXPECT_GE(stats.at("user_bytes_appended"), 100000);

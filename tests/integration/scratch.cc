@@ -28,7 +28,7 @@ ScratchDirectory::~ScratchDirectory() {
 
 ScratchDevice::ScratchDevice(const std::string& geometry) : geometry_(geometry) {}
 
-void ScratchDevice::SetUp() { ASSERT_OK(CreateFileSystem(Uri(geometry_))); }
+void ScratchDevice::SetUp() { ISOZONE_ASSERT_OK(CreateFileSystem(Uri(geometry_))); }
 
 std::string ScratchDevice::Uri(const std::string& options) const {
   return "isozone://emu:" + scratch_.path() + "/ssd.img?timing=off" + (options.empty() ? "" : "&" + options);
@@ -36,7 +36,7 @@ std::string ScratchDevice::Uri(const std::string& options) const {
 
 std::shared_ptr<rocksdb::FileSystem> ScratchDevice::Open(const std::string& options) const {
   std::shared_ptr<rocksdb::FileSystem> fs;
-  EXPECT_OK(OpenFileSystem(Uri(options), &fs));
+  ISOZONE_EXPECT_OK(OpenFileSystem(Uri(options), &fs));
   return fs;
 }
 
@@ -62,27 +62,27 @@ std::string Key(uint64_t number) {
 
 void WriteFile(rocksdb::FileSystem& fs, const std::string& name, const std::string& content) {
   std::unique_ptr<rocksdb::FSWritableFile> file;
-  ASSERT_OK(fs.NewWritableFile(name, FileOptions(), &file, nullptr));
-  EXPECT_OK(file->Append(content, IOOptions(), nullptr));
-  EXPECT_OK(file->Sync(IOOptions(), nullptr));
-  EXPECT_OK(file->Close(IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(fs.NewWritableFile(name, FileOptions(), &file, nullptr));
+  ISOZONE_EXPECT_OK(file->Append(content, IOOptions(), nullptr));
+  ISOZONE_EXPECT_OK(file->Sync(IOOptions(), nullptr));
+  ISOZONE_EXPECT_OK(file->Close(IOOptions(), nullptr));
 }
 
 std::string ReadFile(rocksdb::FileSystem& fs, const std::string& name) {
   std::string content;
-  EXPECT_OK(rocksdb::ReadFileToString(&fs, name, &content));
+  ISOZONE_EXPECT_OK(rocksdb::ReadFileToString(&fs, name, &content));
   return content;
 }
 
 uint64_t SizeOf(rocksdb::FileSystem& fs, const std::string& name) {
   uint64_t size = 0;
-  EXPECT_OK(fs.GetFileSize(name, IOOptions(), &size, nullptr));
+  ISOZONE_EXPECT_OK(fs.GetFileSize(name, IOOptions(), &size, nullptr));
   return size;
 }
 
 uint64_t ClassBytes(const rocksdb::FileSystem& fs, const std::string& io_class, const std::string& direction) {
   std::string json;
-  EXPECT_OK(GetStats(fs, &json));
+  ISOZONE_EXPECT_OK(GetStats(fs, &json));
   return nlohmann::json::parse(json).at("classes").at(io_class).at(direction).get<uint64_t>();
 }
 

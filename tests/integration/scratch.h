@@ -12,6 +12,8 @@
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
 
+#include "testing/assert_ok.h"
+
 namespace isozone {
 
 // A local directory, removed with all in it at the end.
@@ -79,16 +81,5 @@ rocksdb::Status OpenInto(std::unique_ptr<rocksdb::DB>* db, const OpenFunction& o
   }
 
 rocksdb::Status OpenDb(const rocksdb::Options& options, const std::string& path, std::unique_ptr<rocksdb::DB>* db);
-
-#define EXPECT_OK(expression)                                        \
-  do {                                                               \
-    const rocksdb::Status& isozone_status_ = (expression);           \
-    EXPECT_TRUE(isozone_status_.ok()) << isozone_status_.ToString(); \
-  } while (false)
-#define ASSERT_OK(expression)                                        \
-  do {                                                               \
-    const rocksdb::Status& isozone_status_ = (expression);           \
-    ASSERT_TRUE(isozone_status_.ok()) << isozone_status_.ToString(); \
-  } while (false)
 
 }  // namespace isozone

@@ -60,8 +60,6 @@ std::vector<std::vector<ZoneId>> CopiesOf(const RecoveredMetadata& found, bool w
 
 }  // namespace
 
-uint64_t TestSeed(uint64_t fallback) { return FromEnvironment("ISOZONE_TEST_SEED", fallback); }
-
 uint64_t TestOperations(uint64_t fallback) {
   constexpr uint64_t kMillion = 1'000'000;
   return std::max<uint64_t>(1, FromEnvironment("ISOZONE_TEST_OPS", kMillion) * fallback / kMillion);

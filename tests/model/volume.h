@@ -10,11 +10,10 @@
 #include "base/status.h"
 #include "device/emulated/emulated_device.h"
 #include "fs/file_system.h"
+#include "testing/test_seed.h"
 
 namespace isozone::model {
 
-// ISOZONE_TEST_SEED, or else `fallback`.
-uint64_t TestSeed(uint64_t fallback);
 // `fallback` times ISOZONE_TEST_OPS over a million, where that is set.
 uint64_t TestOperations(uint64_t fallback);
 

@@ -544,7 +544,7 @@ TEST_F(FaultTest, LatencySpikesChangeNothing) {
   model::Oracle oracle;
   model::ClientOptions options;
   options.live_target = 4 * kMiB;
-  model::Client client(fs(), oracle, model::TestSeed(1), options);
+  model::Client client(fs(), oracle, TestSeed(1), options);
   for (int i = 0; i < 2000; ++i) ASSERT_FINE(client.Step());
   ASSERT_FINE(client.CloseAll());
   const auto found = model::Collect(fs(), "");
@@ -581,7 +581,7 @@ class FaultStorm : public ::testing::Test {
   }
 
   const QuietLog quiet_;
-  const uint64_t seed_ = model::TestSeed(std::random_device{}());
+  const uint64_t seed_ = TestSeed(std::random_device{}());
   const testing::ScopedTrace trace_{__FILE__, __LINE__, "ISOZONE_TEST_SEED=" + std::to_string(seed_)};
   Random random_{seed_};
   uint64_t io_errors_ = 0;

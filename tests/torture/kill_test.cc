@@ -44,7 +44,7 @@ class KillTest : public ::testing::Test {
  protected:
   void SetUp() override {
     path_ = (std::filesystem::temp_directory_path() / fmt::format("isozone-kill-{}.img", getpid())).string();
-    seed_ = model::TestSeed(std::random_device{}());
+    seed_ = TestSeed(std::random_device{}());
   }
   void TearDown() override { std::filesystem::remove(path_); }
 

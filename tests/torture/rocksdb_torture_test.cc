@@ -11,7 +11,7 @@ namespace {
 
 TEST(RocksDbPowerCut, SyncedWritesSurvive) {
   Options options;
-  options.seed = model::TestSeed(std::random_device{}());
+  options.seed = TestSeed(std::random_device{}());
   options.cuts = 100;
   const auto report = RunPowerCutsOnRocksDb(options);
   ASSERT_TRUE(report.ok()) << report.status().ToString();

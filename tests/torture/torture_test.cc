@@ -12,7 +12,7 @@ namespace {
 
 void RunCuts(size_t threads, uint64_t cuts) {
   Options options;
-  options.seed = model::TestSeed(std::random_device{}());
+  options.seed = TestSeed(std::random_device{}());
   options.threads = threads;
   options.cuts = cuts;
   const auto report = RunPowerCuts(options);
@@ -29,7 +29,7 @@ TEST(PowerCut, OneClient) { RunCuts(1, 1600); }
 TEST(PowerCut, ThreeClientsAtTheSameTime) { RunCuts(3, 600); }
 
 TEST(PowerCut, InEveryCommandFromTheFirst) {
-  const auto report = CutEveryCommand(model::TestSeed(std::random_device{}()));
+  const auto report = CutEveryCommand(TestSeed(std::random_device{}()));
   ASSERT_TRUE(report.ok()) << report.status().ToString();
   EXPECT_GE(report->in_format, 2u);  // the journal and the superblock of an empty device
   EXPECT_GT(report->in_mount, 3u);

@@ -1,7 +1,6 @@
 // What the tests of the emulated device share: small devices, requests in one line, data that names its place.
 #pragma once
 
-#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 
 #include "base/random.h"
 #include "device/emulated/emulated_device.h"
+#include "testing/test_seed.h"
 
 namespace isozone {
 
@@ -26,12 +26,6 @@ inline DeviceGeometry SmallGeometry() {
           .max_transfer = 0,
           .max_append = 8 * kTestBlock,
           .optimal_write = kTestBlock};
-}
-
-// ISOZONE_TEST_SEED, or `fallback`.
-inline uint64_t TestSeed(uint64_t fallback) {
-  const char* text = std::getenv("ISOZONE_TEST_SEED");
-  return text == nullptr ? fallback : std::strtoull(text, nullptr, 0);
 }
 
 // `blocks` blocks, each full of a pattern made of `tag` and its index counted from `first`.

@@ -141,7 +141,7 @@ TEST_F(GcTest, ReadersSeeTheSameBytesWhileTheyAreMoved) {
   const std::string wanted = files_["/read"];
   const auto reader = fs().OpenForRead("/read").value();
   std::thread thread([&] {
-    Random random(TestSeed());
+    Random random(TestSeed(kGcTestSeed));
     std::string buffer(100'000, '\0');
     while (!stop) {
       const uint64_t offset = random.Below(wanted.size());
@@ -452,7 +452,7 @@ TEST(GcCost, AVictimIsFlushedAndCommittedOnceHoweverManyWindowsItTakes) {
   MountOptions options = WithGc("none");
   options.gc.memory = 8 * kMiB;  // a segment a window, of which the zone has three
   const auto fs = FileSystem::Mount(std::move(counting), options).value();
-  Random random(TestSeed());
+  Random random(TestSeed(kGcTestSeed));
   for (int i = 0; i < 10; ++i) {
     const auto writer = fs->Create("/" + std::to_string(i), {}).value();
     ISOZONE_ASSERT_OK(writer->Append(Bytes(RandomBytes(random, 500'000))));
@@ -477,7 +477,7 @@ TEST(GcCost, AVictimIsFlushedAndCommittedOnceHoweverManyWindowsItTakes) {
 // --- Power cuts ---
 
 TEST(GcPowerCut, InAnyCommandOfACollectionLosesNothing) {
-  const uint64_t seed = TestSeed();
+  const uint64_t seed = TestSeed(kGcTestSeed);
   SCOPED_TRACE("ISOZONE_TEST_SEED=" + std::to_string(seed));
   uint64_t cuts = 0;
   for (bool cut = true; cut; ++cuts) {
@@ -730,7 +730,7 @@ TEST_F(GcSpaceTest, ManyWritersAndReadersOnAFullDevice) {
   std::vector<std::thread> threads;
   for (int id = 0; id < 3; ++id) {
     threads.emplace_back([&, id] {
-      Random random(TestSeed() + static_cast<uint64_t>(id));
+      Random random(TestSeed(kGcTestSeed) + static_cast<uint64_t>(id));
       std::map<std::string, std::string> mine;
       for (int i = 0; i < 120; ++i) {
         const std::string path = "/t" + std::to_string(id) + "." + std::to_string(random.Below(40));

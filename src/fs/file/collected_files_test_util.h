@@ -1,7 +1,6 @@
 // A volume whose files are known, for tests of what collecting does to them.
 #pragma once
 
-#include <cstdlib>
 #include <map>
 #include <set>
 #include <string>
@@ -9,14 +8,12 @@
 
 #include <gtest/gtest.h>
 
+#include "testing/test_seed.h"
 #include "testing/test_volume.h"
 
 namespace isozone {
 
-inline uint64_t TestSeed() {
-  const char* given = std::getenv("ISOZONE_TEST_SEED");
-  return given != nullptr ? std::strtoull(given, nullptr, 0) : 20260102;
-}
+inline constexpr uint64_t kGcTestSeed = 20260102;
 
 inline MountOptions WithGc(const std::string& scheme) {
   MountOptions options;
@@ -80,7 +77,7 @@ class GcTest : public testing::Test {
   }
 
   TestVolume volume_;
-  Random random_{TestSeed()};
+  Random random_{TestSeed(kGcTestSeed)};
   std::map<std::string, std::string> files_;
 };
 

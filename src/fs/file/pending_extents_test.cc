@@ -39,7 +39,7 @@ class PendingExtentsTest : public GcTest {
 
   std::unique_ptr<FileWriter> log_;
   std::string written_;  // to it
-  Random log_random_{TestSeed() + 1};
+  Random log_random_{TestSeed(kGcTestSeed) + 1};
 };
 
 TEST_F(PendingExtentsTest, AFileThatIsNeverSyncedKeepsTheCollectorOutOfNoZone) {

@@ -249,7 +249,7 @@ class JournalTest : public testing::Test {
     return static_cast<int>(std::count_if(zones.begin(), zones.end(), [](const auto& z) { return IsActive(z.state); }));
   }
 
-  const uint64_t seed_ = MetadataTestSeed(99);
+  const uint64_t seed_ = TestSeed(99);
   const testing::ScopedTrace trace_{__FILE__, __LINE__, "ISOZONE_TEST_SEED=" + std::to_string(seed_)};
   std::optional<MemoryImage> image_;
   std::unique_ptr<EmulatedDevice> device_;

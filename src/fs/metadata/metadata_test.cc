@@ -583,7 +583,7 @@ std::map<uint64_t, std::vector<std::byte>> Encoded(const std::map<uint64_t, Inod
 }
 
 TEST(MetadataModelTest, DoesWhatTheNaiveModelDoesAndSnapshotsItsState) {
-  const uint64_t seed = MetadataTestSeed(20240611);
+  const uint64_t seed = TestSeed(20240611);
   SCOPED_TRACE("ISOZONE_TEST_SEED=" + std::to_string(seed));
   WildRecords records(seed);
   Random& random = records.random;
@@ -631,7 +631,7 @@ TEST(MetadataModelTest, DoesWhatTheNaiveModelDoesAndSnapshotsItsState) {
 }
 
 TEST(MetadataCodecTest, EveryOperationSurvivesTheRoundTrip) {
-  const uint64_t seed = MetadataTestSeed(7);
+  const uint64_t seed = TestSeed(7);
   SCOPED_TRACE("ISOZONE_TEST_SEED=" + std::to_string(seed));
   WildRecords records(seed);
   NaiveModel model;

@@ -1,7 +1,6 @@
 // What the tests of the metadata share: states that can be compared, and records that change one at random.
 #pragma once
 
-#include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
@@ -10,14 +9,9 @@
 #include "base/random.h"
 #include "fs/metadata/metadata.h"
 #include "fs/metadata/metadata_codec.h"
+#include "testing/test_seed.h"
 
 namespace isozone {
-
-// ISOZONE_TEST_SEED, or `fallback`.
-inline uint64_t MetadataTestSeed(uint64_t fallback) {
-  const char* given = std::getenv("ISOZONE_TEST_SEED");
-  return given == nullptr ? fallback : std::strtoull(given, nullptr, 0);
-}
 
 // Equal bytes, equal inodes.
 inline std::vector<std::byte> BytesOf(const Inode& inode) {

@@ -1,6 +1,5 @@
 #include "fs/space/zone_pool.h"
 
-#include <cstdlib>
 #include <deque>
 #include <future>
 #include <map>
@@ -14,6 +13,7 @@
 #include "base/random.h"
 #include "fs/space/zone_pool_test_util.h"
 #include "fs/space/zone_reserves.h"
+#include "testing/test_seed.h"
 #include "zone/active_budget.h"
 
 namespace isozone {
@@ -960,8 +960,7 @@ class Worker {
 };
 
 TEST_F(ZonePoolTest, ManyThreadsKeepEveryFigureRight) {
-  const char* given = std::getenv("ISOZONE_TEST_SEED");
-  const uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 0) : 42;
+  const uint64_t seed = TestSeed(42);
   SCOPED_TRACE("ISOZONE_TEST_SEED=" + std::to_string(seed));
   Open(24, /*max_active=*/12, /*max_open=*/10);
   std::deque<Worker> workers;
