@@ -174,7 +174,7 @@ TEST_P(FullDeviceTest, KeepsAtMostEightPercentFromSixtyFourZonesOn) {
 
 // --- A reader in another process ---
 
-TEST(FollowerTest, ReadsOnlyWhatWasAddedUntilTheCopyIsReplaced) {
+TEST(ReadOnlyRefreshTest, ReadsOnlyWhatWasAddedUntilTheCopyIsReplaced) {
   TestVolume volume(SmallGeometry(/*zones=*/64, /*zone_size=*/4 * kMiB));
   ISOZONE_ASSERT_OK(volume.Mount());
   for (int i = 0; i < 3000; ++i) {

@@ -7,36 +7,36 @@
 
 #include "base/log.h"
 #include "fs/file/pending_extents.h"
-#include "fs/file/survivor_writer.h"
+#include "fs/file/relocation_writer.h"
 
 namespace isozone {
 bool CollectedFiles::Gains(GcCandidate& candidate) const {
-  candidate.valid = std::max(candidate.valid, core_.state.BlocksIn(candidate.zone));
+  candidate.valid = std::max(candidate.valid, context_.state.BlocksIn(candidate.zone));
   return candidate.valid < candidate.written;
 }
 
 std::vector<GcCandidate> CollectedFiles::Candidates() const {
-  std::vector<GcCandidate> candidates = core_.pool->GcCandidates();
-  const MutexLock lock(core_.namespace_mutex);
-  std::erase_if(candidates, [this](GcCandidate& c) ISOZONE_REQUIRES(core_.namespace_mutex) { return !Gains(c); });
+  std::vector<GcCandidate> candidates = context_.pool->GcCandidates();
+  const MutexLock lock(context_.namespace_mutex);
+  std::erase_if(candidates, [this](GcCandidate& c) ISOZONE_REQUIRES(context_.namespace_mutex) { return !Gains(c); });
   return candidates;
 }
 
 std::optional<GcCandidate> CollectedFiles::Hold(ZoneId zone) {
-  auto held = core_.pool->BeginCollection(zone);
+  auto held = context_.pool->BeginCollection(zone);
   if (!held) return held;
   {
-    const MutexLock lock(core_.namespace_mutex);
+    const MutexLock lock(context_.namespace_mutex);
     if (Gains(*held)) return held;
   }
-  core_.pool->EndCollection(zone);
+  context_.pool->EndCollection(zone);
   return std::nullopt;
 }
 
 std::vector<GcRun> CollectedFiles::RunsIn(ZoneId zone) {
   std::vector<GcRun> runs = KnownRunsIn(zone);
   if (!runs.empty()) return runs;
-  const Status published = PendingExtents::PublishZone(core_, zone);
+  const Status published = PendingExtents::PublishZone(context_, zone);
   if (!published.ok()) {
     Log().warn("zone {} cannot be collected: {}", zone.value(), published.message());
     return {};
@@ -47,31 +47,31 @@ std::vector<GcRun> CollectedFiles::RunsIn(ZoneId zone) {
 std::vector<GcRun> CollectedFiles::KnownRunsIn(ZoneId zone) const {
   std::vector<GcRun> runs;
   uint64_t known = 0;
-  const MutexLock lock(core_.namespace_mutex);
-  for (const auto& [id, extent] : core_.state.ExtentsIn(zone)) {
-    const Inode& inode = *core_.state.Find(id);
+  const MutexLock lock(context_.namespace_mutex);
+  for (const auto& [id, extent] : context_.state.ExtentsIn(zone)) {
+    const Inode& inode = *context_.state.Find(id);
     const bool table = inode.kind == FileKind::kData;
     runs.push_back({id.value(), extent.device_offset, extent.length, {inode.lifetime, inode.level}, table});
     known += extent.length;
   }
-  if (known != core_.pool->Live(zone)) return {};
+  if (known != context_.pool->Live(zone)) return {};
   std::sort(runs.begin(), runs.end(), [](const GcRun& a, const GcRun& b) { return a.from < b.from; });
   return runs;
 }
 
 std::unique_ptr<GcWriter> CollectedFiles::MakeWriter(bool confined) {
-  return std::make_unique<SurvivorWriter>(core_, confined);
+  return std::make_unique<RelocationWriter>(context_, confined);
 }
 
 Result<GcStore::Outcome> CollectedFiles::Commit(std::span<const GcMove> moves) {
   Outcome outcome;
   if (moves.empty()) return outcome;
-  Status status = core_.engine.Flush(IoClass::kGc);
+  Status status = context_.engine.Flush(IoClass::kGc);
   std::map<InodeId, std::vector<GcMove>> by_file;
   for (const GcMove& move : moves) by_file[InodeId(move.file)].push_back(move);
   for (auto& [id, of_file] : by_file) std::ranges::sort(of_file, {}, &GcMove::from);
 
-  const MutexLock lock(core_.namespace_mutex);
+  const MutexLock lock(context_.namespace_mutex);
   std::vector<MetadataOp> ops;
   std::map<InodeId, Accepted> accepted;
   for (const auto& [id, of_file] : by_file) {
@@ -79,7 +79,7 @@ Result<GcStore::Outcome> CollectedFiles::Commit(std::span<const GcMove> moves) {
     if (!of_it.moves.empty()) ops.emplace_back(MoveExtents{id, of_it.moves});
   }
   if (ZoneHeats heats = NewHeats(accepted); !heats.empty()) ops.emplace_back(SetZoneHeats{std::move(heats)});
-  if (status.ok() && !ops.empty()) status = core_.Commit(ops).status();
+  if (status.ok() && !ops.empty()) status = context_.Commit(ops).status();
   if (!status.ok()) {
     GiveUp(moves);
     return status;
@@ -88,7 +88,7 @@ Result<GcStore::Outcome> CollectedFiles::Commit(std::span<const GcMove> moves) {
     const Accepted& of_it = accepted[id];
     const uint64_t dropped = Drop(of_file, of_it.moves);
     outcome.dropped += dropped;
-    if (core_.FindOpen(id) != nullptr) outcome.kept += dropped;
+    if (context_.FindOpen(id) != nullptr) outcome.kept += dropped;
     if (of_it.moves.empty()) continue;
     Release(id, of_it);
     for (const ExtentMove& move : of_it.moves) outcome.moved += move.length;
@@ -100,10 +100,10 @@ ZoneHeats CollectedFiles::NewHeats(const std::map<InodeId, Accepted>& accepted) 
   ZoneHeats heats;
   for (const auto& [id, of_file] : accepted) {
     for (const ExtentMove& move : of_file.moves) {
-      const ZoneId zone = core_.geometry().ZoneOf(move.to);
+      const ZoneId zone = context_.geometry().ZoneOf(move.to);
       if (heats.contains(zone)) continue;
-      const ZoneHeat heat = core_.pool->Heat(zone);
-      if (heat != core_.state.HeatOf(zone)) heats.emplace(zone, heat);
+      const ZoneHeat heat = context_.pool->Heat(zone);
+      if (heat != context_.state.HeatOf(zone)) heats.emplace(zone, heat);
     }
   }
   return heats;
@@ -111,11 +111,11 @@ ZoneHeats CollectedFiles::NewHeats(const std::map<InodeId, Accepted>& accepted) 
 
 uint64_t CollectedFiles::Drop(std::span<const GcMove> moves, std::span<const ExtentMove> accepted) {
   std::map<ZoneId, uint64_t> bytes;
-  for (const GcMove& move : moves) bytes[core_.geometry().ZoneOf(move.to)] += move.length;
-  for (const ExtentMove& move : accepted) bytes[core_.geometry().ZoneOf(move.to)] -= move.length;
+  for (const GcMove& move : moves) bytes[context_.geometry().ZoneOf(move.to)] += move.length;
+  for (const ExtentMove& move : accepted) bytes[context_.geometry().ZoneOf(move.to)] -= move.length;
   uint64_t dropped = 0;
   for (const auto& [zone, in_zone] : bytes) {
-    if (in_zone > 0) core_.pool->RemoveLive(zone, in_zone);
+    if (in_zone > 0) context_.pool->RemoveLive(zone, in_zone);
     dropped += in_zone;
   }
   return dropped;
@@ -123,13 +123,13 @@ uint64_t CollectedFiles::Drop(std::span<const GcMove> moves, std::span<const Ext
 
 CollectedFiles::Accepted CollectedFiles::StillThere(InodeId id, std::span<const GcMove> moves) const {
   Accepted accepted;
-  if (core_.state.Find(id) == nullptr) return accepted;
+  if (context_.state.Find(id) == nullptr) return accepted;
   std::optional<ZoneId> zone;
   std::vector<FileExtent> extents;  // of the file in `zone`, by place
   for (const GcMove& move : moves) {
-    if (zone != core_.geometry().ZoneOf(move.from)) {
-      zone = core_.geometry().ZoneOf(move.from);
-      extents = core_.state.ExtentsIn(*zone, id);
+    if (zone != context_.geometry().ZoneOf(move.from)) {
+      zone = context_.geometry().ZoneOf(move.from);
+      extents = context_.state.ExtentsIn(*zone, id);
       SortByPlace(extents);
     }
     auto extent = std::ranges::upper_bound(extents, move.from, {}, &FileExtent::device_offset);
@@ -151,12 +151,12 @@ CollectedFiles::Accepted CollectedFiles::StillThere(InodeId id, std::span<const 
 void CollectedFiles::Release(InodeId id, const Accepted& accepted) {
   std::vector<std::pair<ZoneId, uint64_t>> space;
   for (const ExtentMove& move : accepted.moves) {
-    space.emplace_back(core_.geometry().ZoneOf(move.from), move.length);
+    space.emplace_back(context_.geometry().ZoneOf(move.from), move.length);
   }
-  auto release = [pool = core_.pool.get(), space = std::move(space)] {
+  auto release = [pool = context_.pool.get(), space = std::move(space)] {
     for (const auto& [zone, bytes] : space) pool->RemoveLive(zone, bytes);
   };
-  if (const auto file = core_.FindOpen(id)) {
+  if (const auto file = context_.FindOpen(id)) {
     file->Move(accepted.placed, std::move(release));
   } else {
     release();
@@ -164,7 +164,7 @@ void CollectedFiles::Release(InodeId id, const Accepted& accepted) {
 }
 
 void CollectedFiles::GiveUp(std::span<const GcMove> moves) {
-  for (const GcMove& move : moves) core_.pool->RemoveLive(core_.geometry().ZoneOf(move.to), move.length);
+  for (const GcMove& move : moves) context_.pool->RemoveLive(context_.geometry().ZoneOf(move.to), move.length);
 }
 
 }  // namespace isozone

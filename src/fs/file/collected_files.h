@@ -10,34 +10,34 @@
 #include <span>
 #include <vector>
 
-#include "fs/file/core.h"
+#include "fs/file/mount_context.h"
 #include "gc/gc_store.h"
 
 namespace isozone {
 
 class CollectedFiles final : public GcStore {
  public:
-  // `core` outlives this.
-  explicit CollectedFiles(FsCore& core) : core_(core) {}
+  // `context` outlives this.
+  explicit CollectedFiles(MountContext& context) : context_(context) {}
 
-  GcSpace Space() const override { return core_.pool->SpaceForGc(); }
+  GcSpace Space() const override { return context_.pool->SpaceForGc(); }
   std::vector<GcCandidate> Candidates() const override;
   std::optional<GcCandidate> Hold(ZoneId zone) override;
-  void LetGo(ZoneId zone) override { core_.pool->EndCollection(zone); }
+  void LetGo(ZoneId zone) override { context_.pool->EndCollection(zone); }
   std::vector<GcRun> RunsIn(ZoneId zone) override;
   std::unique_ptr<GcWriter> MakeWriter(bool confined) override;
   Result<Outcome> Commit(std::span<const GcMove> moves) override;
   void GiveUp(std::span<const GcMove> moves) override;
-  void Attach(bool attached) override { core_.pool->AttachCollector(attached); }
-  void BeginRound() override { core_.pool->BeginRound(); }
-  void EndRound(bool gained) override { core_.pool->EndRound(gained); }
-  void ResetAtOnce(bool at_once) override { core_.pool->ResetAtOnce(at_once); }
-  void ResetDead() override { core_.pool->ResetDeadNow(); }
-  void ThrottleBelow(double percent) override { core_.pool->ThrottleBelow(percent); }
+  void Attach(bool attached) override { context_.pool->AttachCollector(attached); }
+  void BeginRound() override { context_.pool->BeginRound(); }
+  void EndRound(bool gained) override { context_.pool->EndRound(gained); }
+  void ResetAtOnce(bool at_once) override { context_.pool->ResetAtOnce(at_once); }
+  void ResetDead() override { context_.pool->ResetDeadNow(); }
+  void ThrottleBelow(double percent) override { context_.pool->ThrottleBelow(percent); }
 
  private:
   // Counts what is valid in whole blocks. False: copying would gain nothing.
-  bool Gains(GcCandidate& candidate) const ISOZONE_REQUIRES(core_.namespace_mutex);
+  bool Gains(GcCandidate& candidate) const ISOZONE_REQUIRES(context_.namespace_mutex);
   // Runs of all files that the journal knows. Empty where they are not all that lives in the zone.
   std::vector<GcRun> KnownRunsIn(ZoneId zone) const;
   // What of the moves of a file, in order of where they come from, it still has.
@@ -45,15 +45,15 @@ class CollectedFiles final : public GcStore {
     std::vector<ExtentMove> moves;
     std::vector<FileExtent> placed;  // the same, as ranges of the file, in file order
   };
-  Accepted StillThere(InodeId id, std::span<const GcMove> moves) const ISOZONE_REQUIRES(core_.namespace_mutex);
+  Accepted StillThere(InodeId id, std::span<const GcMove> moves) const ISOZONE_REQUIRES(context_.namespace_mutex);
   // Of the zones that survivors have come to, what the metadata does not say yet.
-  ZoneHeats NewHeats(const std::map<InodeId, Accepted>& accepted) const ISOZONE_REQUIRES(core_.namespace_mutex);
+  ZoneHeats NewHeats(const std::map<InodeId, Accepted>& accepted) const ISOZONE_REQUIRES(context_.namespace_mutex);
   // Gives up the copies of `moves`, of one file, but for those of `accepted`. Returns how many bytes.
   uint64_t Drop(std::span<const GcMove> moves, std::span<const ExtentMove> accepted);
   // The file has its moves: what it had before goes with the last read of it.
-  void Release(InodeId id, const Accepted& accepted) ISOZONE_REQUIRES(core_.namespace_mutex);
+  void Release(InodeId id, const Accepted& accepted) ISOZONE_REQUIRES(context_.namespace_mutex);
 
-  FsCore& core_;
+  MountContext& context_;
 };
 
 }  // namespace isozone

@@ -23,8 +23,12 @@ namespace {
 
 class DataSink final : public WriteSink {
  public:
-  DataSink(FsCore& core, InodeId id, DataClass data, const SinkOptions& options)
-      : core_(core), options_(options), data_(data), rescue_(core, ZoneUse::kData), pending_(core, id, data) {
+  DataSink(MountContext& context, InodeId id, DataClass data, const SinkOptions& options)
+      : context_(context),
+        options_(options),
+        data_(data),
+        rescue_(context, ZoneUse::kData),
+        pending_(context, id, data) {
     rescue_.set_data_class(data);
   }
 
@@ -34,7 +38,7 @@ class DataSink final : public WriteSink {
   size_t depth() const override { return options_.depth; }
 
   Status Start(WriteUnit& unit, bool durable) override {
-    const uint64_t block = core_.geometry().block_size;
+    const uint64_t block = context_.geometry().block_size;
     const size_t padded = RoundUp(unit.used, block);
     std::memset(unit.memory.data() + unit.used, 0, padded - unit.used);
     const std::span<std::byte> blocks = unit.memory.span().first(padded);
@@ -87,7 +91,7 @@ class DataSink final : public WriteSink {
 
   Status MakeDurable() override {
     ISOZONE_ASSIGN_OR_RETURN(const uint64_t sequence, Publish());
-    return core_.journal->Sync(sequence);
+    return context_.journal->Sync(sequence);
   }
 
   Status Seal() override {
@@ -121,7 +125,7 @@ class DataSink final : public WriteSink {
     Status status;         // why it need not be tried elsewhere
   };
   struct Lane {
-    explicit Lane(FsCore& core) : stream(core, ZoneUse::kData) {}
+    explicit Lane(MountContext& context) : stream(context, ZoneUse::kData) {}
     ZoneStream stream;
     uint32_t group = 0;
     Part* part = nullptr;  // in flight
@@ -166,10 +170,10 @@ class DataSink final : public WriteSink {
     return nullptr;
   }
 
-  bool HasRoom(const Lane& lane) const { return lane.stream.room() >= core_.geometry().block_size; }
+  bool HasRoom(const Lane& lane) const { return lane.stream.room() >= context_.geometry().block_size; }
 
   std::unique_ptr<Lane> MakeLane() const {
-    auto lane = std::make_unique<Lane>(core_);
+    auto lane = std::make_unique<Lane>(context_);
     lane->stream.set_data_class(data_);
     lane->stream.set_io_class(io_class_);
     return lane;
@@ -177,7 +181,7 @@ class DataSink final : public WriteSink {
 
   Status OpenFirst() {
     auto lane = MakeLane();
-    ISOZONE_RETURN_IF_ERROR(lane->stream.Reserve(core_.geometry().block_size));
+    ISOZONE_RETURN_IF_ERROR(lane->stream.Reserve(context_.geometry().block_size));
     Add(std::move(lane));
     return Status::Ok();
   }
@@ -187,13 +191,13 @@ class DataSink final : public WriteSink {
     std::vector<uint32_t> taken;
     for (const auto& lane : lanes_) taken.push_back(lane->group);
     auto lane = MakeLane();
-    if (!lane->stream.Widen(core_.geometry().block_size, taken)) return false;
+    if (!lane->stream.Widen(context_.geometry().block_size, taken)) return false;
     Add(std::move(lane));
     return true;
   }
 
   void Add(std::unique_ptr<Lane> lane) {
-    lane->group = core_.groups->of(lane->stream.zone());
+    lane->group = context_.groups->of(lane->stream.zone());
     lanes_.push_back(std::move(lane));
   }
 
@@ -218,7 +222,7 @@ class DataSink final : public WriteSink {
     if (part.lost) {
       return rescue_.WriteExtents(part.blocks, part.extent.length, part.extent.file_offset, part.durable, written);
     }
-    AppendExtent(written, part.extent, core_.geometry().zone_size);
+    AppendExtent(written, part.extent, context_.geometry().zone_size);
     return Status::Ok();
   }
 
@@ -226,7 +230,8 @@ class DataSink final : public WriteSink {
   void DropStarted() {
     for (Part& part : parts_) {
       if (part.lane != nullptr) Settle(*part.lane);
-      if (!part.lost) core_.pool->RemoveLive(core_.geometry().ZoneOf(part.extent.device_offset), part.extent.length);
+      if (!part.lost)
+        context_.pool->RemoveLive(context_.geometry().ZoneOf(part.extent.device_offset), part.extent.length);
     }
     parts_.clear();
     units_.clear();
@@ -236,7 +241,7 @@ class DataSink final : public WriteSink {
     bool is_volatile = volatile_elsewhere_ || rescue_.is_volatile();
     for (const auto& lane : lanes_) is_volatile |= lane->stream.is_volatile();
     if (!is_volatile) return Status::Ok();
-    ISOZONE_RETURN_IF_ERROR(core_.engine.Flush(io_class_));
+    ISOZONE_RETURN_IF_ERROR(context_.engine.Flush(io_class_));
     volatile_elsewhere_ = false;
     rescue_.MarkDurable();
     for (const auto& lane : lanes_) lane->stream.MarkDurable();
@@ -248,7 +253,7 @@ class DataSink final : public WriteSink {
     return pending_.Publish();
   }
 
-  FsCore& core_;
+  MountContext& context_;
   const SinkOptions options_;
   DataClass data_;
   IoClass io_class_ = IoClass::kOther;
@@ -264,8 +269,8 @@ class DataSink final : public WriteSink {
 
 }  // namespace
 
-std::unique_ptr<WriteSink> MakeDataSink(FsCore& core, InodeId id, DataClass data, const SinkOptions& options) {
-  return std::make_unique<DataSink>(core, id, data, options);
+std::unique_ptr<WriteSink> MakeDataSink(MountContext& context, InodeId id, DataClass data, const SinkOptions& options) {
+  return std::make_unique<DataSink>(context, id, data, options);
 }
 
 }  // namespace isozone

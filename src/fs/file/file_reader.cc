@@ -27,7 +27,7 @@ struct Piece {
 // this is all that such a read allocates.
 class ReadInFlight {
  public:
-  ReadInFlight(FsCore& core, FileRead& read) : core_(core), read_(read) {}
+  ReadInFlight(MountContext& context, FileRead& read) : context_(context), read_(read) {}
 
   // Looks up where the bytes are, anew at every call, and copies those in memory. Returns how many there are.
   size_t Locate(const OpenFile& file) {
@@ -46,13 +46,13 @@ class ReadInFlight {
   void Start() {
     for (const FileExtent& extent : extents_) Add(extent);
     pending_.store(pieces_.size() + 1, std::memory_order_relaxed);
-    for (Piece& piece : pieces_) core_.engine.Submit(piece.io);
+    for (Piece& piece : pieces_) context_.engine.Submit(piece.io);
     OnPieceDone();  // the one added above: pieces may have completed while others were being submitted
   }
 
   // Cuts an extent into device requests of at most the transfer limit.
   void Add(FileExtent extent) {
-    const DeviceGeometry& geometry = core_.geometry();
+    const DeviceGeometry& geometry = context_.geometry();
     const uint64_t block = geometry.block_size;
     const uint64_t limit = geometry.max_transfer == 0 ? UINT64_MAX : geometry.max_transfer;
     while (extent.length > 0) {
@@ -69,7 +69,7 @@ class ReadInFlight {
   void AddPiece(uint64_t begin, uint64_t skip, uint64_t device_length, std::byte* target, uint64_t length) {
     Piece& piece = pieces_.emplace_back();
     const bool direct = skip == 0 && device_length == length &&
-                        IsAligned(reinterpret_cast<uintptr_t>(target), core_.geometry().buffer_alignment);
+                        IsAligned(reinterpret_cast<uintptr_t>(target), context_.geometry().buffer_alignment);
     if (!direct) piece.bounce = AlignedBuffer(device_length);
     piece.target = target;
     piece.skip = skip;
@@ -89,7 +89,7 @@ class ReadInFlight {
 
   void Finish() {
     for (Piece& piece : pieces_) {
-      const Status status = ToStatus(core_.geometry(), piece.io.device);
+      const Status status = ToStatus(context_.geometry(), piece.io.device);
       if (!status.ok()) {
         read_.status = status;
         read_.bytes_read = 0;
@@ -102,7 +102,7 @@ class ReadInFlight {
     read.done(read);
   }
 
-  FsCore& core_;
+  MountContext& context_;
   FileRead& read_;
   std::shared_ptr<const ReadPin> pin_;
   std::array<std::byte, kRoom> room_;
@@ -124,7 +124,7 @@ void PiecewiseReader::Submit(FileRead& read) {
 }
 
 void PiecewiseReader::SubmitOnce(FileRead& read) {
-  auto flight = std::make_unique<ReadInFlight>(*core_, read);
+  auto flight = std::make_unique<ReadInFlight>(*context_, read);
   read.status = Status::Ok();
   read.bytes_read = flight->Locate(*file_);
   if (read.bytes_read < read.buffer.size()) {
@@ -143,12 +143,12 @@ void PiecewiseReader::SubmitOnce(FileRead& read) {
 
 PiecewiseReader::~PiecewiseReader() {
   ahead_.Stop();  // its reads are of the file
-  core_->Release(std::move(file_));
+  context_->Release(std::move(file_));
 }
 
 uint64_t PiecewiseReader::Window() const {
-  const uint64_t stripe = file_->CountZones(core_->options.stripe_width) * core_->options.stripe_unit;
-  return RoundUp(std::clamp<uint64_t>(stripe, kLeastWindow, kMostWindow), core_->geometry().block_size);
+  const uint64_t stripe = file_->CountZones(context_->options.stripe_width) * context_->options.stripe_unit;
+  return RoundUp(std::clamp<uint64_t>(stripe, kLeastWindow, kMostWindow), context_->geometry().block_size);
 }
 
 Result<size_t> PiecewiseReader::Read(uint64_t offset, std::span<std::byte> buffer, IoClass io_class) {

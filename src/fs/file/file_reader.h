@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include "fs/file/core.h"
+#include "fs/file/mount_context.h"
 #include "fs/file/read_ahead.h"
 #include "fs/file_system.h"
 
@@ -20,13 +20,13 @@ class PiecewiseReader final : public FileReader {
     std::function<Status()> after_read;  // the bytes read may no longer be the file's: removed, or moved elsewhere
   };
 
-  PiecewiseReader(std::shared_ptr<FsCore> core, std::shared_ptr<OpenFile> file, Hooks hooks)
-      : core_(std::move(core)),
+  PiecewiseReader(std::shared_ptr<MountContext> context, std::shared_ptr<OpenFile> file, Hooks hooks)
+      : context_(std::move(context)),
         file_(std::move(file)),
         hooks_(std::move(hooks)),
-        reads_ahead_(core_->parallel && !hooks_.after_read),
+        reads_ahead_(context_->parallel && !hooks_.after_read),
         ahead_(
-            *core_, [this](FileRead& read) { Submit(read); }, [this] { return Window(); }) {}
+            *context_, [this](FileRead& read) { Submit(read); }, [this] { return Window(); }) {}
   ~PiecewiseReader() override;
 
   Result<size_t> Read(uint64_t offset, std::span<std::byte> buffer, IoClass io_class) override;
@@ -40,7 +40,7 @@ class PiecewiseReader final : public FileReader {
   // Bytes of a stripe of the file.
   uint64_t Window() const;
 
-  const std::shared_ptr<FsCore> core_;
+  const std::shared_ptr<MountContext> context_;
   std::shared_ptr<OpenFile> file_;
   const Hooks hooks_;
   const bool reads_ahead_;

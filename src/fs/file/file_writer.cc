@@ -15,9 +15,9 @@ constexpr size_t kSumStep = 4 * kKiB;  // still in the first cache
 
 }  // namespace
 
-BufferedWriter::BufferedWriter(std::shared_ptr<FsCore> core, std::shared_ptr<OpenFile> file,
+BufferedWriter::BufferedWriter(std::shared_ptr<MountContext> context, std::shared_ptr<OpenFile> file,
                                std::unique_ptr<WriteSink> sink, DataClass data, size_t unit_size)
-    : core_(std::move(core)),
+    : context_(std::move(context)),
       file_(std::move(file)),
       header_size_(sink->header_size()),
       unit_size_(unit_size),
@@ -37,7 +37,7 @@ BufferedWriter::~BufferedWriter() {
       Log().error("closing inode {} failed: {}", file_->id().value(), status.ToString());
     }
   }
-  core_->Release(std::move(file_));
+  context_->Release(std::move(file_));
 }
 
 Status BufferedWriter::CheckUsable() const {
@@ -63,7 +63,7 @@ Status BufferedWriter::WithSink(const std::function<Status()>& use) {
 }
 
 void BufferedWriter::BeginUnit(uint64_t file_offset) {
-  filling_.memory = core_->buffers.Take(unit_size_);
+  filling_.memory = context_->buffers.Take(unit_size_);
   filling_.file_offset = file_offset;
   filling_.used = filling_.summed = header_size_;
   filling_.checksum = sink_->ChecksumSeed(file_offset);
@@ -79,10 +79,10 @@ std::vector<OpenFile::MemoryPiece> BufferedWriter::Pieces() const {
 }
 
 Status BufferedWriter::Append(std::span<const std::byte> data) {
-  if (is_user_log_.load(std::memory_order_relaxed)) core_->pool->PaceLog(data.size());
+  if (is_user_log_.load(std::memory_order_relaxed)) context_->pool->PaceLog(data.size());
   const MutexLock lock(mu_);
   ISOZONE_RETURN_IF_ERROR(CheckUsable());
-  core_->user_bytes_appended.fetch_add(data.size(), std::memory_order_relaxed);
+  context_->user_bytes_appended.fetch_add(data.size(), std::memory_order_relaxed);
   while (!data.empty()) {
     if (filling_.used == 0) {
       WaitForSink();
@@ -136,7 +136,7 @@ Status BufferedWriter::FinishOldest() {
   file_->SetMemory(written, Pieces());
   sink_->NoteReadable(written);
   ISOZONE_RETURN_IF_ERROR(status);
-  core_->buffers.Give(std::move(unit.memory));
+  context_->buffers.Give(std::move(unit.memory));
   return Status::Ok();
 }
 
@@ -148,13 +148,13 @@ Status BufferedWriter::Latched(Status status) {
 Status BufferedWriter::Flush() {
   const MutexLock lock(mu_);
   ISOZONE_RETURN_IF_ERROR(CheckUsable());
-  if (core_->options.log_write_through && file_->kind() == FileKind::kLog) return WriteOutLocked(Wait::kForDevice);
+  if (context_->options.log_write_through && file_->kind() == FileKind::kLog) return WriteOutLocked(Wait::kForDevice);
   return Status::Ok();
 }
 
 Status BufferedWriter::Sync() {
   const MutexLock lock(mu_);
-  core_->syncs.fetch_add(1, std::memory_order_relaxed);
+  context_->syncs.fetch_add(1, std::memory_order_relaxed);
   return WriteOutLocked(Wait::kForDurability);
 }
 
@@ -168,10 +168,10 @@ Status BufferedWriter::Truncate(uint64_t size) {
   const MutexLock lock(mu_);
   ISOZONE_RETURN_IF_ERROR(WriteOutLocked(Wait::kForDevice));
   ISOZONE_RETURN_IF_ERROR(WithSink([this] { return sink_->Seal(); }));
-  core_->buffers.Give(std::move(filling_.memory));
+  context_->buffers.Give(std::move(filling_.memory));
   filling_.used = 0;  // the next Append begins a unit at the new end
   file_->SetMemory({}, {});
-  return TruncateFile(*core_, *file_, size);
+  return TruncateFile(*context_, *file_, size);
 }
 
 Status BufferedWriter::Extend(uint64_t size) {
@@ -195,9 +195,9 @@ Status BufferedWriter::Close() {
     closed_ = true;
     sink_.reset();
     started_.clear();
-    core_->buffers.Give(std::move(filling_.memory));
+    context_->buffers.Give(std::move(filling_.memory));
   }
-  const MutexLock lock(core_->namespace_mutex);
+  const MutexLock lock(context_->namespace_mutex);
   file_->has_writer = false;
   return status;
 }

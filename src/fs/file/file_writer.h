@@ -19,7 +19,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/mutex.h"
-#include "fs/file/core.h"
+#include "fs/file/mount_context.h"
 #include "fs/file/write_sink.h"
 #include "fs/file_system.h"
 
@@ -29,7 +29,7 @@ class BufferedWriter final : public FileWriter {
  public:
   // `file` has has_writer set by the caller, under the namespace lock. `data`: the sink's. `unit_size`: bytes, whole
   // blocks.
-  BufferedWriter(std::shared_ptr<FsCore> core, std::shared_ptr<OpenFile> file, std::unique_ptr<WriteSink> sink,
+  BufferedWriter(std::shared_ptr<MountContext> context, std::shared_ptr<OpenFile> file, std::unique_ptr<WriteSink> sink,
                  DataClass data, size_t unit_size);
   ~BufferedWriter() override;
 
@@ -69,7 +69,7 @@ class BufferedWriter final : public FileWriter {
     return {unit.file_offset, unit.memory.data() + header_size_};
   }
 
-  const std::shared_ptr<FsCore> core_;
+  const std::shared_ptr<MountContext> context_;
   std::shared_ptr<OpenFile> file_;
   const size_t header_size_;
   const size_t unit_size_;                // bytes

@@ -30,24 +30,24 @@ namespace {
 
 class LogSink final : public WriteSink {
  public:
-  LogSink(FsCore& core, const OpenFile& file, Lifetime lifetime, const SinkOptions& options)
-      : core_(core),
+  LogSink(MountContext& context, const OpenFile& file, Lifetime lifetime, const SinkOptions& options)
+      : context_(context),
         file_(file),
         id_(file.id()),
         options_(options),
-        pace_(core.geometry().optimal_write, core.groups->zone_bandwidth()),
+        pace_(context.geometry().optimal_write, context.groups->zone_bandwidth()),
         lifetime_(lifetime) {}
 
   ~LogSink() override { DropStarted(); }
 
   size_t header_size() const override { return sizeof(LogFrameHeader); }
   std::optional<uint32_t> ChecksumSeed(uint64_t file_offset) const override {
-    return LogPayloadSeed(core_.frame_seed, id_, file_offset);
+    return LogPayloadSeed(context_.frame_seed, id_, file_offset);
   }
   size_t depth() const override { return options_.depth; }
 
   Status Start(WriteUnit& unit, bool durable) override {
-    const size_t padded = RoundUp(unit.used, core_.geometry().block_size);
+    const size_t padded = RoundUp(unit.used, context_.geometry().block_size);
     std::memset(unit.memory.data() + unit.used, 0, padded - unit.used);
     Frame& frame = frames_.emplace_back();
     frame.blocks = unit.memory.span().first(padded);
@@ -87,8 +87,8 @@ class LogSink final : public WriteSink {
     // Where nothing was written since, the file's name is all there is to make durable; where it was removed, that is.
     // This is on the way of every synced write: it takes no lock that those who change names hold.
     const bool began = std::any_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane->began; });
-    if (!began || file_.removed()) sequence_ = core_.journal->last_sequence();
-    return core_.journal->Sync(sequence_);
+    if (!began || file_.removed()) sequence_ = context_.journal->last_sequence();
+    return context_.journal->Sync(sequence_);
   }
 
   Status Seal() override {
@@ -128,7 +128,7 @@ class LogSink final : public WriteSink {
     Status status;      // why it need not be tried elsewhere
   };
   struct Lane {
-    explicit Lane(FsCore& core) : stream(core, ZoneUse::kLog) {}
+    explicit Lane(MountContext& context) : stream(context, ZoneUse::kLog) {}
     ZoneStream stream;
     Frame* frame = nullptr;                // the one in flight, or lost and not yet finished
     size_t unfinished = 0;                 // frames
@@ -216,7 +216,7 @@ class LogSink final : public WriteSink {
   Lane* Widen(uint64_t bytes) {
     std::vector<uint32_t> taken;
     for (const auto& lane : lanes_) {
-      if (lane->stream.held()) taken.push_back(core_.groups->of(lane->stream.zone()));
+      if (lane->stream.held()) taken.push_back(context_.groups->of(lane->stream.zone()));
     }
     if (taken.empty() || taken.size() >= options_.width) return nullptr;
     auto lane = MakeLane();
@@ -224,7 +224,7 @@ class LogSink final : public WriteSink {
   }
 
   std::unique_ptr<Lane> MakeLane() {
-    auto lane = std::make_unique<Lane>(core_);
+    auto lane = std::make_unique<Lane>(context_);
     lane->stream.set_data_class(lifetime_);
     lane->stream.set_io_class(io_class_);
     return lane;
@@ -245,9 +245,9 @@ class LogSink final : public WriteSink {
   // False: the lane has lost its zone.
   bool StartIn(Lane& lane, Frame& frame) {
     frame.at = lane.stream.held() ? lane.stream.next() : DeviceOffset(0);
-    const uint64_t at = core_.geometry().OffsetInZone(frame.at);
-    SealLogFrame(frame.blocks.first(sizeof(LogFrameHeader) + frame.payload), core_.frame_seed, id_, frame.file_offset,
-                 lane.region_begin.value_or(at), frame.checksum);
+    const uint64_t at = context_.geometry().OffsetInZone(frame.at);
+    SealLogFrame(frame.blocks.first(sizeof(LogFrameHeader) + frame.payload), context_.frame_seed, id_,
+                 frame.file_offset, lane.region_begin.value_or(at), frame.checksum);
     if (!lane.stream.Start(frame.blocks, frame.blocks.size(), frame.durable)) return false;
     if (!lane.region_begin) lane.region_begin = at;
     frame.lane = &lane;
@@ -280,7 +280,7 @@ class LogSink final : public WriteSink {
     Lane& lane = *frame.lane;
     --lane.unfinished;
     lane.payload += frame.payload;
-    lane.end = core_.geometry().OffsetInZone(frame.at) + frame.blocks.size();
+    lane.end = context_.geometry().OffsetInZone(frame.at) + frame.blocks.size();
     if (!lane.began) ISOZONE_RETURN_IF_ERROR(BeginRegion(lane, frame));
     return lane.retired && lane.unfinished == 0 ? Retire(lane) : Status::Ok();
   }
@@ -304,7 +304,7 @@ class LogSink final : public WriteSink {
     for (Frame& frame : frames_) {
       if (frame.lane == nullptr) continue;  // it did not get that far
       if (frame.in_flight) Settle(frame);
-      if (!frame.lost) core_.pool->RemoveLive(core_.geometry().ZoneOf(frame.at), frame.blocks.size());
+      if (!frame.lost) context_.pool->RemoveLive(context_.geometry().ZoneOf(frame.at), frame.blocks.size());
     }
     for (const auto& lane : lanes_) {
       lane->frame = nullptr;
@@ -315,19 +315,19 @@ class LogSink final : public WriteSink {
 
   // --- Regions ---
   Status BeginRegion(Lane& lane, const Frame& frame) {
-    lane.region = {core_.geometry().ZoneOf(frame.at), core_.geometry().OffsetInZone(frame.at)};
+    lane.region = {context_.geometry().ZoneOf(frame.at), context_.geometry().OffsetInZone(frame.at)};
     lane.began = true;
     {
-      const MutexLock lock(core_.namespace_mutex);
-      const Inode* inode = core_.state.Find(id_);
+      const MutexLock lock(context_.namespace_mutex);
+      const Inode* inode = context_.state.Find(id_);
       if (inode == nullptr) return Status::Ok();
       lane.index = inode->regions.size();
       const MetadataOp op = SetLogRegion{id_, lane.index, lane.region, WallSeconds()};
-      ISOZONE_ASSIGN_OR_RETURN(sequence_, core_.Commit({&op, 1}));
+      ISOZONE_ASSIGN_OR_RETURN(sequence_, context_.Commit({&op, 1}));
     }
     // When the process is killed, what was written is found: soon, and what is written through at once.
-    if (core_.options.log_write_through) return core_.journal->Sync(sequence_);
-    core_.journal->SyncSoon(sequence_);
+    if (context_.options.log_write_through) return context_.journal->Sync(sequence_);
+    context_.journal->SyncSoon(sequence_);
     return Status::Ok();
   }
 
@@ -335,14 +335,14 @@ class LogSink final : public WriteSink {
     if (!lane.began) return Status::Ok();
     // The record says that all of the region is there, and with it all of the file before its end.
     if (lane.stream.is_volatile()) ISOZONE_RETURN_IF_ERROR(FlushDevice());
-    const MutexLock lock(core_.namespace_mutex);
+    const MutexLock lock(context_.namespace_mutex);
     lane.region.end = lane.end;
     lane.region.payload = lane.payload;
-    if (core_.state.Find(id_) == nullptr) {
-      core_.ReleaseSpace(id_, SpaceOf({&lane.region, 1}));
+    if (context_.state.Find(id_) == nullptr) {
+      context_.ReleaseSpace(id_, SpaceOf({&lane.region, 1}));
     } else {
       const MetadataOp op = SetLogRegion{id_, lane.index, lane.region, WallSeconds()};
-      ISOZONE_ASSIGN_OR_RETURN(sequence_, core_.Commit({&op, 1}));
+      ISOZONE_ASSIGN_OR_RETURN(sequence_, context_.Commit({&op, 1}));
     }
     lane.began = false;
     lane.payload = 0;
@@ -351,12 +351,12 @@ class LogSink final : public WriteSink {
 
   // Nobody writes the region any more, and it has no end: what it holds is live until it gets one, or the log goes.
   void LeaveOpen(const Lane& lane) {
-    const MutexLock lock(core_.namespace_mutex);
+    const MutexLock lock(context_.namespace_mutex);
     const std::pair<ZoneId, uint64_t> space(lane.region.zone, lane.end - lane.region.begin);
-    if (core_.state.Find(id_) == nullptr) {
-      core_.ReleaseSpace(id_, {&space, 1});
+    if (context_.state.Find(id_) == nullptr) {
+      context_.ReleaseSpace(id_, {&space, 1});
     } else {
-      core_.unread_logs[id_].push_back(space);
+      context_.unread_logs[id_].push_back(space);
     }
   }
 
@@ -364,13 +364,13 @@ class LogSink final : public WriteSink {
     const bool is_volatile =
         std::any_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane->stream.is_volatile(); });
     if (!is_volatile) return Status::Ok();
-    ISOZONE_RETURN_IF_ERROR(core_.engine.Flush(io_class_));
+    ISOZONE_RETURN_IF_ERROR(context_.engine.Flush(io_class_));
     // What is in flight meanwhile says itself, when it is settled, that it is volatile.
     for (const auto& lane : lanes_) lane->stream.MarkDurable();
     return Status::Ok();
   }
 
-  FsCore& core_;
+  MountContext& context_;
   const OpenFile& file_;
   const InodeId id_;
   const SinkOptions options_;
@@ -385,9 +385,9 @@ class LogSink final : public WriteSink {
 
 }  // namespace
 
-std::unique_ptr<WriteSink> MakeLogSink(FsCore& core, const OpenFile& file, Lifetime lifetime,
+std::unique_ptr<WriteSink> MakeLogSink(MountContext& context, const OpenFile& file, Lifetime lifetime,
                                        const SinkOptions& options) {
-  return std::make_unique<LogSink>(core, file, lifetime, options);
+  return std::make_unique<LogSink>(context, file, lifetime, options);
 }
 
 }  // namespace isozone

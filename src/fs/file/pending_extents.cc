@@ -8,23 +8,24 @@
 
 namespace isozone {
 
-PendingExtents::PendingExtents(FsCore& core, InodeId id, DataClass data) : core_(core), id_(id), data_(data) {
-  const MutexLock names(core_.namespace_mutex);
-  serial_ = core_.next_pending++;
-  core_.pending.emplace(serial_, this);
+PendingExtents::PendingExtents(MountContext& context, InodeId id, DataClass data)
+    : context_(context), id_(id), data_(data) {
+  const MutexLock names(context_.namespace_mutex);
+  serial_ = context_.next_pending++;
+  context_.pending.emplace(serial_, this);
 }
 
 PendingExtents::~PendingExtents() {
-  const MutexLock names(core_.namespace_mutex);
-  core_.pending.erase(serial_);
+  const MutexLock names(context_.namespace_mutex);
+  context_.pending.erase(serial_);
   const MutexLock lock(mu_);
-  core_.ReleaseSpace(id_, SpaceOf(core_.geometry(), extents_));
+  context_.ReleaseSpace(id_, SpaceOf(context_.geometry(), extents_));
 }
 
 void PendingExtents::Add(std::span<const FileExtent> extents) {
   const MutexLock lock(mu_);
   for (const FileExtent& extent : extents) {
-    AppendExtent(extents_, extent, core_.geometry().zone_size);
+    AppendExtent(extents_, extent, context_.geometry().zone_size);
     added_ += extent.length;
   }
 }
@@ -35,20 +36,20 @@ void PendingExtents::SetDataClass(DataClass data) {
 }
 
 Result<uint64_t> PendingExtents::Publish() {
-  const MutexLock names(core_.namespace_mutex);
+  const MutexLock names(context_.namespace_mutex);
   const MutexLock lock(mu_);
-  if (core_.state.Find(id_) == nullptr) {
-    core_.ReleaseSpace(id_, SpaceOf(core_.geometry(), extents_));
+  if (context_.state.Find(id_) == nullptr) {
+    context_.ReleaseSpace(id_, SpaceOf(context_.geometry(), extents_));
     extents_.clear();
     taken_ = added_;
   }
-  ISOZONE_RETURN_IF_ERROR(PublishFirst(core_, added_ - taken_));
+  ISOZONE_RETURN_IF_ERROR(PublishFirst(context_, added_ - taken_));
   // Where nothing was left to publish, what was published before has an earlier number; so has the file's removal.
-  return core_.journal->last_sequence();
+  return context_.journal->last_sequence();
 }
 
-Status PendingExtents::PublishFirst(FsCore& core, uint64_t bytes) {
-  const Inode* inode = core.state.Find(id_);
+Status PendingExtents::PublishFirst(MountContext& context, uint64_t bytes) {
+  const Inode* inode = context.state.Find(id_);
   if (bytes == 0 || inode == nullptr) return Status::Ok();
   const uint64_t end = extents_.front().file_offset + bytes;
   std::vector<MetadataOp> ops;
@@ -56,37 +57,38 @@ Status PendingExtents::PublishFirst(FsCore& core, uint64_t bytes) {
     ops.emplace_back(SetAttributes{id_, data_.lifetime, WallSeconds(), data_.level});
   }
   ops.emplace_back(AppendExtents{id_, inode->extents.size(), CutExtents(extents_, end), WallSeconds()});
-  ISOZONE_RETURN_IF_ERROR(core.Commit(ops).status());
+  ISOZONE_RETURN_IF_ERROR(context.Commit(ops).status());
   taken_ += bytes;
   extents_ = ExtentsFrom(extents_, end);
   return Status::Ok();
 }
 
 bool PendingExtents::LiesIn(ZoneId zone) const {
-  return std::any_of(extents_.begin(), extents_.end(),
-                     [&](const FileExtent& extent) { return core_.geometry().ZoneOf(extent.device_offset) == zone; });
+  return std::any_of(extents_.begin(), extents_.end(), [&](const FileExtent& extent) {
+    return context_.geometry().ZoneOf(extent.device_offset) == zone;
+  });
 }
 
-Status PendingExtents::PublishZone(FsCore& core, ZoneId zone) {
+Status PendingExtents::PublishZone(MountContext& context, ZoneId zone) {
   std::vector<std::pair<uint64_t, uint64_t>> found;  // serial, and what it had added by then
   {
-    const MutexLock names(core.namespace_mutex);
-    for (const auto& [serial, pending] : core.pending) {
+    const MutexLock names(context.namespace_mutex);
+    for (const auto& [serial, pending] : context.pending) {
       const MutexLock lock(pending->mu_);
-      if (pending->LiesIn(zone) && core.state.Find(pending->id_) != nullptr)
+      if (pending->LiesIn(zone) && context.state.Find(pending->id_) != nullptr)
         found.emplace_back(serial, pending->added_);
     }
   }
   if (found.empty()) return Status::Ok();
-  ISOZONE_RETURN_IF_ERROR(core.engine.Flush(IoClass::kGc));
-  const MutexLock names(core.namespace_mutex);
+  ISOZONE_RETURN_IF_ERROR(context.engine.Flush(IoClass::kGc));
+  const MutexLock names(context.namespace_mutex);
   for (const auto& [serial, flushed] : found) {
-    const auto still = core.pending.find(serial);
-    if (still == core.pending.end()) continue;
+    const auto still = context.pending.find(serial);
+    if (still == context.pending.end()) continue;
     PendingExtents& pending = *still->second;
     const MutexLock lock(pending.mu_);
     // Its sink may have published it meanwhile, and more.
-    ISOZONE_RETURN_IF_ERROR(pending.PublishFirst(core, flushed - std::min(flushed, pending.taken_)));
+    ISOZONE_RETURN_IF_ERROR(pending.PublishFirst(context, flushed - std::min(flushed, pending.taken_)));
   }
   return Status::Ok();
 }

@@ -18,14 +18,14 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
-#include "fs/file/core.h"
+#include "fs/file/mount_context.h"
 
 namespace isozone {
 
 class PendingExtents {
  public:
-  // Known to the collector from here on. `core` outlives this.
-  PendingExtents(FsCore& core, InodeId id, DataClass data);
+  // Known to the collector from here on. `context` outlives this.
+  PendingExtents(MountContext& context, InodeId id, DataClass data);
   // Space that the journal never learnt of is given back with the last handle of the file.
   ~PendingExtents();
   PendingExtents(const PendingExtents&) = delete;
@@ -40,16 +40,16 @@ class PendingExtents {
   Result<uint64_t> Publish();
 
   // Publishes, for all open files, what they had in `zone` when this was called, after a flush of the device.
-  static Status PublishZone(FsCore& core, ZoneId zone);
+  static Status PublishZone(MountContext& context, ZoneId zone);
 
  private:
-  // The first `bytes` of what is pending. `core` is core_.
-  Status PublishFirst(FsCore& core, uint64_t bytes) ISOZONE_REQUIRES(core.namespace_mutex, mu_);
+  // The first `bytes` of what is pending. `context` is context_.
+  Status PublishFirst(MountContext& context, uint64_t bytes) ISOZONE_REQUIRES(context.namespace_mutex, mu_);
   bool LiesIn(ZoneId zone) const ISOZONE_REQUIRES(mu_);
 
-  FsCore& core_;
+  MountContext& context_;
   const InodeId id_;
-  uint64_t serial_ = 0;  // in FsCore::pending; set by the constructor
+  uint64_t serial_ = 0;  // in MountContext::pending; set by the constructor
 
   Mutex mu_;
   DataClass data_ ISOZONE_GUARDED_BY(mu_);

@@ -50,12 +50,12 @@ size_t ReadAhead::Scan(std::span<std::byte> buffer, IoClass io_class, uint64_t s
 bool ReadAhead::StartWindow(uint64_t offset, IoClass io_class, uint64_t size) {
   if (offset >= size) return false;
   const uint64_t window = window_();
-  if (core_.read_ahead_bytes.fetch_add(window) + window > core_.options.read_ahead_memory) {
-    core_.read_ahead_bytes.fetch_sub(window);
+  if (context_.read_ahead_bytes.fetch_add(window) + window > context_.options.read_ahead_memory) {
+    context_.read_ahead_bytes.fetch_sub(window);
     return false;
   }
   Window& next = windows_.emplace_back();
-  next.memory = core_.buffers.Take(window);
+  next.memory = context_.buffers.Take(window);
   next.read.offset = offset;
   next.read.buffer = next.memory.span().first(std::min(window, size - offset));
   next.read.io_class = io_class;
@@ -68,8 +68,8 @@ bool ReadAhead::StartWindow(uint64_t offset, IoClass io_class, uint64_t size) {
 void ReadAhead::DropFront() {
   Window& front = windows_.front();
   front.latch.Wait();
-  core_.read_ahead_bytes.fetch_sub(front.memory.size());
-  core_.buffers.Give(std::move(front.memory));
+  context_.read_ahead_bytes.fetch_sub(front.memory.size());
+  context_.buffers.Give(std::move(front.memory));
   windows_.pop_front();
 }
 

@@ -21,7 +21,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/status.h"
-#include "fs/file/core.h"
+#include "fs/file/mount_context.h"
 #include "fs/file_system.h"
 
 namespace isozone {
@@ -29,8 +29,8 @@ namespace isozone {
 class ReadAhead {
  public:
   // `read` starts a FileRead of the file, as FileReader::Submit does; `window` gives the bytes of a window.
-  ReadAhead(FsCore& core, std::function<void(FileRead&)> read, std::function<uint64_t()> window)
-      : core_(core), read_(std::move(read)), window_(std::move(window)) {}
+  ReadAhead(MountContext& context, std::function<void(FileRead&)> read, std::function<uint64_t()> window)
+      : context_(context), read_(std::move(read)), window_(std::move(window)) {}
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
   ~ReadAhead() { Stop(); }
@@ -55,7 +55,7 @@ class ReadAhead {
   bool StartWindow(uint64_t offset, IoClass io_class, uint64_t size);
   void DropFront();
 
-  FsCore& core_;
+  MountContext& context_;
   const std::function<void(FileRead&)> read_;
   const std::function<uint64_t()> window_;
   std::atomic<bool> inside_{false};  // some thread owns what follows

@@ -4,13 +4,13 @@
 #include <cstdint>
 
 #include "base/status.h"
-#include "fs/file/core.h"
+#include "fs/file/mount_context.h"
 
 namespace isozone {
 
 // Cuts `file` to `size` < its size, in the state, the journal (not synced) and for its handles. Nothing of it is in a
 // writer's memory. The space is given back with the last handle, since readers may be using it.
-Status TruncateFile(FsCore& core, OpenFile& file, uint64_t size);
+Status TruncateFile(MountContext& context, OpenFile& file, uint64_t size);
 
 // kInvalidArgument where bytes at `offset` of a file of `size` would leave a hole.
 Status CheckNoHole(uint64_t size, uint64_t offset);
@@ -18,6 +18,6 @@ Status CheckNoHole(uint64_t size, uint64_t offset);
 // Writes `data` at `offset` <= size to new space, then changes the extents; durable when it returns. `id` is a kData or
 // kSmall file; kBusy while a writer has it open, kInvalidArgument where it was cut below `offset` meanwhile. After an
 // error the file is what it was.
-Status OverwriteFile(FsCore& core, InodeId id, uint64_t offset, std::span<const std::byte> data);
+Status OverwriteFile(MountContext& context, InodeId id, uint64_t offset, std::span<const std::byte> data);
 
 }  // namespace isozone

@@ -16,7 +16,7 @@
 #include "base/aligned_buffer.h"
 #include "base/crc32c.h"
 #include "base/status.h"
-#include "fs/file/core.h"
+#include "fs/file/mount_context.h"
 #include "fs/file/zone_stream.h"
 
 namespace isozone {
@@ -79,9 +79,9 @@ struct SinkOptions {
   uint32_t width = 1;
   size_t depth = 0;
 };
-std::unique_ptr<WriteSink> MakeDataSink(FsCore& core, InodeId id, DataClass data, const SinkOptions& options);
+std::unique_ptr<WriteSink> MakeDataSink(MountContext& context, InodeId id, DataClass data, const SinkOptions& options);
 // `file` must live longer than the sink.
-std::unique_ptr<WriteSink> MakeLogSink(FsCore& core, const OpenFile& file, Lifetime lifetime,
+std::unique_ptr<WriteSink> MakeLogSink(MountContext& context, const OpenFile& file, Lifetime lifetime,
                                        const SinkOptions& options);
 
 }  // namespace isozone

@@ -18,7 +18,7 @@ Status ZoneStream::Reserve(uint64_t bytes) {
   ZoneRequest request = RequestFor(bytes);
   request.gc = gc_;
   request.confined = confined_;
-  ISOZONE_ASSIGN_OR_RETURN(lease_, core_.pool->Acquire(request));
+  ISOZONE_ASSIGN_OR_RETURN(lease_, context_.pool->Acquire(request));
   return Status::Ok();
 }
 
@@ -26,7 +26,7 @@ bool ZoneStream::Widen(uint64_t bytes, std::span<const uint32_t> taken_groups) {
   assert(!lease_.held());
   ZoneRequest request = RequestFor(bytes);
   request.taken_groups = taken_groups;
-  std::optional<ZoneLease> lease = core_.pool->TryAcquire(request);
+  std::optional<ZoneLease> lease = context_.pool->TryAcquire(request);
   if (!lease) return false;
   lease_ = std::move(*lease);
   return true;
@@ -53,14 +53,14 @@ void ZoneStream::LeaveZone() {
 void ZoneStream::Release() { LeaveZone(); }
 
 bool ZoneStream::Start(std::span<std::byte> blocks, uint64_t live, bool durable) {
-  if (io_class_ == IoClass::kFlush) core_.pool->PaceFlush(blocks.size());
+  if (io_class_ == IoClass::kFlush) context_.pool->PaceFlush(blocks.size());
   const ZoneId zone = lease_.zone();
   const DeviceOffset where = lease_.held() ? lease_.next() : DeviceOffset(0);
   if (!lease_.BeginWrite()) {
     LeaveZone();
     return false;
   }
-  core_.pool->AddLive(zone, live);
+  context_.pool->AddLive(zone, live);
   in_flight_ = true;
   live_ = live;
   latch_.Reset(1);
@@ -73,11 +73,11 @@ bool ZoneStream::Start(std::span<std::byte> blocks, uint64_t live, bool durable)
     stream.latch_.CountDown();
   };
   request_.device.op = DeviceOp::kWrite;
-  request_.device.fua = durable && (!volatile_here_ || core_.geometry().fua_covers_zone);
+  request_.device.fua = durable && (!volatile_here_ || context_.geometry().fua_covers_zone);
   request_.device.offset = where;
   request_.device.data = blocks.data();
   request_.device.length = blocks.size();
-  core_.engine.Submit(request_);
+  context_.engine.Submit(request_);
   return true;
 }
 
@@ -92,19 +92,19 @@ Result<ZoneStream::Outcome> ZoneStream::Finish() {
     failures_ = 0;
     return Outcome::kWritten;
   }
-  core_.pool->RemoveLive(zone, live_);
+  context_.pool->RemoveLive(zone, live_);
   LeaveZone();
   if (device_status == DeviceStatus::kPowerLoss || device_status == DeviceStatus::kNamespaceWriteProtected ||
       IsRefusal(device_status) || ++failures_ >= kMaxAttempts) {
-    return ToStatus(core_.geometry(), request_.device);
+    return ToStatus(context_.geometry(), request_.device);
   }
-  core_.write_retries.fetch_add(1, std::memory_order_relaxed);
+  context_.write_retries.fetch_add(1, std::memory_order_relaxed);
   return Outcome::kLostZone;
 }
 
 Status ZoneStream::WriteExtents(std::span<std::byte> blocks, size_t used, uint64_t file_offset, bool durable,
                                 std::vector<FileExtent>& written) {
-  const uint64_t block = core_.geometry().block_size;
+  const uint64_t block = context_.geometry().block_size;
   for (size_t at = 0; at < blocks.size();) {
     ISOZONE_RETURN_IF_ERROR(Reserve(block));
     const size_t piece = std::min<uint64_t>(blocks.size() - at, RoundDown(room(), block));
@@ -112,7 +112,7 @@ Status ZoneStream::WriteExtents(std::span<std::byte> blocks, size_t used, uint64
     const DeviceOffset where = next();
     ISOZONE_ASSIGN_OR_RETURN(const auto outcome, Write(blocks.subspan(at, piece), live, durable));
     if (outcome == Outcome::kLostZone) continue;
-    AppendExtent(written, {file_offset + at, where, live}, core_.geometry().zone_size);
+    AppendExtent(written, {file_offset + at, where, live}, context_.geometry().zone_size);
     at += piece;
   }
   return Status::Ok();
@@ -120,7 +120,7 @@ Status ZoneStream::WriteExtents(std::span<std::byte> blocks, size_t used, uint64
 
 Status ZoneStream::MakeDurable() {
   if (!is_volatile()) return Status::Ok();
-  ISOZONE_RETURN_IF_ERROR(core_.engine.Flush(io_class_));
+  ISOZONE_RETURN_IF_ERROR(context_.engine.Flush(io_class_));
   MarkDurable();
   return Status::Ok();
 }

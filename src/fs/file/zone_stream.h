@@ -13,7 +13,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/status.h"
-#include "fs/file/core.h"
+#include "fs/file/mount_context.h"
 
 namespace isozone {
 
@@ -21,7 +21,7 @@ class ZoneStream {
  public:
   static constexpr int kMaxAttempts = 8;
 
-  ZoneStream(FsCore& core, ZoneUse use) : core_(core), use_(use) {}
+  ZoneStream(MountContext& context, ZoneUse use) : context_(context), use_(use) {}
   // Waits for a write in flight, whose outcome nobody wants to know.
   ~ZoneStream();
   ZoneStream(const ZoneStream&) = delete;
@@ -84,7 +84,7 @@ class ZoneStream {
   ZoneRequest RequestFor(uint64_t bytes) const;
   void LeaveZone();
 
-  FsCore& core_;
+  MountContext& context_;
   const ZoneUse use_;
   DataClass data_;
   bool gc_ = false;

@@ -58,7 +58,7 @@ struct RecoveredMetadata {
 // Works beside a writer in another process: if copies are replaced under it, it starts over.
 Result<RecoveredMetadata> RecoverMetadata(ZonedDevice& device);
 
-// --- For those who go on from there: the journal, and a mount that follows a writer ---
+// --- For those who go on from there: the journal, and a read-only mount ---
 
 // One copy, as far as it could be read.
 struct FoundCopy {
@@ -78,7 +78,7 @@ struct RecoveredMetadata::Position {
   uint64_t generation = 0;        // the highest that was found
 };
 
-// The copies that are found, with what reading them gives, and of the one that counts the state. A follower keeps
+// The copies that are found, with what reading them gives, and of the one that counts the state. A read-only mount keeps
 // `reader` to go on with.
 struct MetadataReading {
   RecoveredMetadata metadata;

@@ -48,7 +48,7 @@ Status CheckName(std::string_view path, std::string_view name) {
 
 MountedFileSystem::~MountedFileSystem() {
   const Status status = Unmount();
-  if (!status.ok()) Log().error("unmounting {} failed: {}", core_->device->name(), status.ToString());
+  if (!status.ok()) Log().error("unmounting {} failed: {}", context_->device->name(), status.ToString());
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -58,13 +58,13 @@ MountedFileSystem::~MountedFileSystem() {
 Result<MountedFileSystem::Place> MountedFileSystem::FindPlace(std::string_view path) const {
   const auto [parent_path, name] = SplitPath(path);
   ISOZONE_RETURN_IF_ERROR(CheckName(path, name));
-  ISOZONE_ASSIGN_OR_RETURN(const Inode* parent, core_->state.Lookup(parent_path));
+  ISOZONE_ASSIGN_OR_RETURN(const Inode* parent, context_->state.Lookup(parent_path));
   if (!parent->is_directory) return Status::NotDirectory(fmt::format("'{}' is not a directory", parent_path));
-  return Place{parent->id, std::string(name), core_->state.Child(parent->id, name)};
+  return Place{parent->id, std::string(name), context_->state.Child(parent->id, name)};
 }
 
 Result<const Inode*> MountedFileSystem::FindFile(std::string_view path) const {
-  ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, core_->state.Lookup(path));
+  ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_->state.Lookup(path));
   if (inode->is_directory) return Status::IsDirectory(fmt::format("'{}' is a directory", path));
   return inode;
 }
@@ -79,12 +79,12 @@ FileAttributes MountedFileSystem::AttributesOf(const Inode& inode) const {
   a.size = inode.size;
   a.modified_s = inode.modified_s;
   a.links = static_cast<uint32_t>(inode.links.size());
-  if (const auto file = core_->FindOpen(inode.id)) a.size = file->size();
+  if (const auto file = context_->FindOpen(inode.id)) a.size = file->size();
   return a;
 }
 
 uint64_t MountedFileSystem::AllocatedBytesOf(const Inode& inode) const {
-  const uint64_t block = core_->geometry().block_size;
+  const uint64_t block = context_->geometry().block_size;
   uint64_t bytes = 0;
   for (const FileExtent& e : inode.extents) bytes += RoundUp(e.length, block);
   for (const LogRegion& r : inode.regions) bytes += r.open() ? 0 : r.end - r.begin;
@@ -92,29 +92,29 @@ uint64_t MountedFileSystem::AllocatedBytesOf(const Inode& inode) const {
 }
 
 Result<FileAttributes> MountedFileSystem::Stat(std::string_view path) {
-  ISOZONE_RETURN_IF_ERROR(Follow());
+  ISOZONE_RETURN_IF_ERROR(Refresh());
   InodeId open_log;
   {
     const MutexLock lock(mutex());
-    ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, core_->state.Lookup(path));
-    const bool grows_elsewhere = follower_ != nullptr && inode->has_open_region();
+    ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_->state.Lookup(path));
+    const bool grows_elsewhere = refresh_ != nullptr && inode->has_open_region();
     if (!grows_elsewhere) return AttributesOf(*inode);
     open_log = inode->id;
   }
   // A log that a writer in another process has open: only its frames tell its size.
   ISOZONE_ASSIGN_OR_RETURN(const auto reader, OpenForRead(path));
   const MutexLock lock(mutex());
-  const Inode* inode = core_->state.Find(open_log);
+  const Inode* inode = context_->state.Find(open_log);
   if (inode == nullptr) return Status::NotFound(fmt::format("'{}' does not exist", path));
   return AttributesOf(*inode);
 }
 
 Result<std::vector<DirectoryEntry>> MountedFileSystem::List(std::string_view directory) {
-  ISOZONE_RETURN_IF_ERROR(Follow());
+  ISOZONE_RETURN_IF_ERROR(Refresh());
   InodeId id;
   {
     const MutexLock lock(mutex());
-    ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, core_->state.Lookup(directory));
+    ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_->state.Lookup(directory));
     if (!inode->is_directory) return Status::NotDirectory(fmt::format("'{}' is not a directory", directory));
     id = inode->id;
   }
@@ -130,19 +130,19 @@ Result<std::vector<DirectoryEntry>> MountedFileSystem::List(std::string_view dir
 std::vector<DirectoryEntry> MountedFileSystem::ListBehind(InodeId directory, const std::string* after) const {
   std::vector<DirectoryEntry> entries;
   const MutexLock lock(mutex());
-  if (core_->state.Find(directory) == nullptr) return entries;  // it was removed meanwhile
-  const auto& children = core_->state.Children(directory);
+  if (context_->state.Find(directory) == nullptr) return entries;  // it was removed meanwhile
+  const auto& children = context_->state.Children(directory);
   for (auto child = after == nullptr ? children.begin() : children.upper_bound(*after);
        child != children.end() && entries.size() < kListBatch; ++child) {
-    entries.push_back({child->first, AttributesOf(*core_->state.Find(child->second))});
+    entries.push_back({child->first, AttributesOf(*context_->state.Find(child->second))});
   }
   return entries;
 }
 
 Result<uint64_t> MountedFileSystem::AllocatedBytes(std::string_view path) {
-  ISOZONE_RETURN_IF_ERROR(Follow());
+  ISOZONE_RETURN_IF_ERROR(Refresh());
   const MutexLock lock(mutex());
-  ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, core_->state.Lookup(path));
+  ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_->state.Lookup(path));
   return AllocatedBytesOf(*inode);
 }
 
@@ -153,7 +153,7 @@ Status MountedFileSystem::PutNew(const Place& place, Inode inode, const Inode* r
   if (replaced != nullptr) AddUnlinkOps(*replaced, inode.links.front(), ops);
   ops.emplace_back(PutInode{std::move(inode)});
   if (replaced != nullptr) return CommitUnlink(*replaced, ops);
-  return core_->Commit(ops).status();
+  return context_->Commit(ops).status();
 }
 
 Status MountedFileSystem::CreateDirectory(std::string_view path) {
@@ -161,7 +161,7 @@ Status MountedFileSystem::CreateDirectory(std::string_view path) {
   ISOZONE_ASSIGN_OR_RETURN(const Place place, FindPlace(path));
   if (place.existing != nullptr) return Status::AlreadyExists(fmt::format("'{}' exists", path));
   Inode inode;
-  inode.id = core_->state.NextId();
+  inode.id = context_->state.NextId();
   inode.is_directory = true;
   return PutNew(place, std::move(inode), nullptr);
 }
@@ -181,12 +181,12 @@ Status MountedFileSystem::CreateDirectories(std::string_view path) {
 
 Status MountedFileSystem::RemoveDirectory(std::string_view path) {
   const MutexLock lock(mutex());
-  ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, core_->state.Lookup(path));
+  ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_->state.Lookup(path));
   if (!inode->is_directory) return Status::NotDirectory(fmt::format("'{}' is not a directory", path));
   if (inode->id == kRootInode) return Status::InvalidArgument("the root directory cannot be removed");
-  if (!core_->state.Children(inode->id).empty()) return Status::NotEmpty(fmt::format("'{}' is not empty", path));
+  if (!context_->state.Children(inode->id).empty()) return Status::NotEmpty(fmt::format("'{}' is not empty", path));
   const std::array<MetadataOp, 2> ops = {RemoveLink{inode->id, inode->links.front()}, RemoveInode{inode->id}};
-  return core_->Commit(ops).status();
+  return context_->Commit(ops).status();
 }
 
 void MountedFileSystem::AddUnlinkOps(const Inode& inode, const InodeLink& link, std::vector<MetadataOp>& ops) {
@@ -195,14 +195,14 @@ void MountedFileSystem::AddUnlinkOps(const Inode& inode, const InodeLink& link, 
 }
 
 std::vector<std::pair<ZoneId, uint64_t>> MountedFileSystem::SpaceOfInode(const Inode& inode) const {
-  return inode.kind == FileKind::kLog ? SpaceOf(inode.regions) : SpaceOf(core_->geometry(), inode.extents);
+  return inode.kind == FileKind::kLog ? SpaceOf(inode.regions) : SpaceOf(context_->geometry(), inode.extents);
 }
 
 void MountedFileSystem::NoteDeletion(Lifetime lifetime, std::span<const std::pair<ZoneId, uint64_t>> space) {
   std::vector<ZoneId> zones;
   zones.reserve(space.size());
   for (const auto& [zone, bytes] : space) zones.push_back(zone);
-  core_->pool->NoteDeletion(lifetime, zones);
+  context_->pool->NoteDeletion(lifetime, zones);
 }
 
 Status MountedFileSystem::CommitUnlink(const Inode& replaced, std::span<const MetadataOp> ops) {
@@ -213,10 +213,10 @@ Status MountedFileSystem::CommitUnlink(const Inode& replaced, std::span<const Me
   // Where nothing was said of a log, it is most likely a WAL.
   const bool unknown_log = replaced.kind == FileKind::kLog && replaced.lifetime == Lifetime::kNotSet;
   const Lifetime lifetime = unknown_log ? Lifetime::kShort : replaced.lifetime;
-  ISOZONE_RETURN_IF_ERROR(core_->Commit(ops).status());
-  if (const auto file = core_->FindOpen(id); last && file != nullptr) file->NoteRemoved();
+  ISOZONE_RETURN_IF_ERROR(context_->Commit(ops).status());
+  if (const auto file = context_->FindOpen(id); last && file != nullptr) file->NoteRemoved();
   if (last) NoteDeletion(lifetime, space);
-  if (last) core_->ReleaseSpace(id, space);
+  if (last) context_->ReleaseSpace(id, space);
   if (last) ReleaseUnread(id);
   return Status::Ok();
 }
@@ -246,14 +246,14 @@ Status MountedFileSystem::Rename(std::string_view from, std::string_view to) {
                                   : Status::NotDirectory(fmt::format("'{}' is not a directory", to));
   }
   if (source.existing->is_directory) {
-    for (const Inode* up = core_->state.Find(target.parent); up->id != kRootInode;
-         up = core_->state.Find(up->links.front().parent)) {
+    for (const Inode* up = context_->state.Find(target.parent); up->id != kRootInode;
+         up = context_->state.Find(up->links.front().parent)) {
       if (up == source.existing) {
         return Status::InvalidArgument(fmt::format("'{}' cannot be moved into itself", from));
       }
     }
   }
-  if (replaced != nullptr && replaced->is_directory && !core_->state.Children(replaced->id).empty()) {
+  if (replaced != nullptr && replaced->is_directory && !context_->state.Children(replaced->id).empty()) {
     return Status::NotEmpty(fmt::format("'{}' is not empty", to));
   }
   std::vector<MetadataOp> ops;
@@ -262,7 +262,7 @@ Status MountedFileSystem::Rename(std::string_view from, std::string_view to) {
   ops.emplace_back(RemoveLink{moved, {source.parent, source.name}});
   ops.emplace_back(AddLink{moved, {target.parent, target.name}});
   if (replaced != nullptr) return CommitUnlink(*replaced, ops);
-  return core_->Commit(ops).status();
+  return context_->Commit(ops).status();
 }
 
 Status MountedFileSystem::Link(std::string_view from, std::string_view to) {
@@ -271,19 +271,19 @@ Status MountedFileSystem::Link(std::string_view from, std::string_view to) {
   ISOZONE_ASSIGN_OR_RETURN(const Place target, FindPlace(to));
   if (target.existing != nullptr) return Status::AlreadyExists(fmt::format("'{}' exists", to));
   const MetadataOp op = AddLink{inode->id, {target.parent, target.name}};
-  return core_->Commit({&op, 1}).status();
+  return context_->Commit({&op, 1}).status();
 }
 
 Status MountedFileSystem::SetModified(std::string_view path, uint64_t modified_s) {
   const MutexLock lock(mutex());
-  ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, core_->state.Lookup(path));
+  ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_->state.Lookup(path));
   const MetadataOp op = SetAttributes{inode->id, inode->lifetime, modified_s, inode->level};
-  return core_->Commit({&op, 1}).status();
+  return context_->Commit({&op, 1}).status();
 }
 
 std::shared_ptr<const ZoneGroups> MountedFileSystem::zone_groups() const {
   const MutexLock lock(mutex());
-  return core_->state.zone_groups();
+  return context_->state.zone_groups();
 }
 
 Status MountedFileSystem::SetZoneGroups(const ZoneGroups& groups) {
@@ -291,14 +291,14 @@ Status MountedFileSystem::SetZoneGroups(const ZoneGroups& groups) {
   {
     const MutexLock lock(mutex());
     const MetadataOp op = isozone::SetZoneGroups{std::make_shared<const ZoneGroups>(groups)};
-    ISOZONE_ASSIGN_OR_RETURN(sequence, core_->Commit({&op, 1}));
+    ISOZONE_ASSIGN_OR_RETURN(sequence, context_->Commit({&op, 1}));
   }
-  return core_->journal->Sync(sequence);
+  return context_->journal->Sync(sequence);
 }
 
 Status MountedFileSystem::SyncMetadata() {
   if (read_only()) return Status::Ok();
-  return core_->journal->Sync(core_->journal->last_sequence());
+  return context_->journal->Sync(context_->journal->last_sequence());
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -307,14 +307,15 @@ Status MountedFileSystem::SyncMetadata() {
 
 std::shared_ptr<OpenFile> MountedFileSystem::Register(InodeId id, FileKind kind, std::vector<FileExtent> extents,
                                                       Status damage) {
-  if (auto file = core_->FindOpen(id)) {
+  if (auto file = context_->FindOpen(id)) {
     // A log that could not be read when it was opened before may be readable now.
     if (!file->has_writer && file->damage().Is(StatusCode::kIoError))
       file->Reset(std::move(extents), std::move(damage));
     return file;
   }
-  auto file = std::make_shared<OpenFile>(id, kind, core_->geometry().zone_size, std::move(extents), std::move(damage));
-  core_->open_files[id] = file;
+  auto file =
+      std::make_shared<OpenFile>(id, kind, context_->geometry().zone_size, std::move(extents), std::move(damage));
+  context_->open_files[id] = file;
   return file;
 }
 
@@ -324,13 +325,13 @@ Result<std::shared_ptr<OpenFile>> MountedFileSystem::Open(Inode inode) {
   for (;;) {
     LogContents log;
     if (inode.kind == FileKind::kLog) {
-      ISOZONE_ASSIGN_OR_RETURN(log, ReadLog(core_->engine, core_->frame_seed, inode));
+      ISOZONE_ASSIGN_OR_RETURN(log, ReadLog(context_->engine, context_->frame_seed, inode));
     }
     const MutexLock lock(mutex());
-    const Inode* now = core_->state.Find(inode.id);
+    const Inode* now = context_->state.Find(inode.id);
     if (now == nullptr) return Status::NotFound(fmt::format("inode {} was removed", inode.id.value()));
     if (inode.kind != FileKind::kLog) return Register(inode.id, inode.kind, now->extents, Status::Ok());
-    if (core_->FindOpen(inode.id) != nullptr || now->regions == inode.regions) {
+    if (context_->FindOpen(inode.id) != nullptr || now->regions == inode.regions) {
       return Register(inode.id, inode.kind, std::move(log.extents), std::move(log.damage));
     }
     inode = *now;
@@ -338,38 +339,38 @@ Result<std::shared_ptr<OpenFile>> MountedFileSystem::Open(Inode inode) {
 }
 
 Status MountedFileSystem::SealLeftOpen(const OpenFile& file) {
-  const Inode* inode = core_->state.Find(file.id());
+  const Inode* inode = context_->state.Find(file.id());
   if (inode == nullptr || !inode->has_open_region()) return Status::Ok();
   // What each zone holds more of it than was counted so far, or less.
   std::map<ZoneId, int64_t> grown;
   for (const auto& [zone, bytes] : SpaceOf(inode->regions)) grown[zone] -= static_cast<int64_t>(bytes);
-  SealedLog log = SealLog(core_->geometry(), inode->regions, file.Extents());
+  SealedLog log = SealLog(context_->geometry(), inode->regions, file.Extents());
   for (const auto& [zone, bytes] : SpaceOf(log.regions)) grown[zone] += static_cast<int64_t>(bytes);
   const MetadataOp op = SetLogRegions{file.id(), std::move(log.regions), inode->modified_s};
-  ISOZONE_RETURN_IF_ERROR(core_->Commit({&op, 1}).status());
-  if (const auto unread = core_->unread_logs.extract(file.id())) {
+  ISOZONE_RETURN_IF_ERROR(context_->Commit({&op, 1}).status());
+  if (const auto unread = context_->unread_logs.extract(file.id())) {
     for (const auto& [zone, bytes] : unread.mapped()) grown[zone] -= static_cast<int64_t>(bytes);
   }
   for (const auto& [zone, bytes] : grown) {
-    if (bytes > 0) core_->pool->AddLive(zone, static_cast<uint64_t>(bytes));
-    if (bytes < 0) core_->pool->RemoveLive(zone, static_cast<uint64_t>(-bytes));
+    if (bytes > 0) context_->pool->AddLive(zone, static_cast<uint64_t>(bytes));
+    if (bytes < 0) context_->pool->RemoveLive(zone, static_cast<uint64_t>(-bytes));
   }
   return Status::Ok();
 }
 
 void MountedFileSystem::ReleaseUnread(InodeId id) {
-  const auto unread = core_->unread_logs.find(id);
-  if (unread == core_->unread_logs.end()) return;
-  core_->ReleaseSpace(id, unread->second);
-  core_->unread_logs.erase(unread);
+  const auto unread = context_->unread_logs.find(id);
+  if (unread == context_->unread_logs.end()) return;
+  context_->ReleaseSpace(id, unread->second);
+  context_->unread_logs.erase(unread);
 }
 
 size_t MountedFileSystem::BufferSize(FileKind kind) const {
-  const DeviceGeometry& geometry = core_->geometry();
-  uint64_t wanted = core_->options.write_buffer;
+  const DeviceGeometry& geometry = context_->geometry();
+  uint64_t wanted = context_->options.write_buffer;
   if (kind == FileKind::kSmall) wanted = kSmallBuffer;
-  if (kind == FileKind::kData && core_->parallel) {
-    wanted = RoundUp(core_->options.stripe_unit, std::max<uint64_t>(geometry.optimal_write, 1));
+  if (kind == FileKind::kData && context_->parallel) {
+    wanted = RoundUp(context_->options.stripe_unit, std::max<uint64_t>(geometry.optimal_write, 1));
   }
   // A frame lies in one zone, so it must be small against it.
   const uint64_t limit =
@@ -379,17 +380,17 @@ size_t MountedFileSystem::BufferSize(FileKind kind) const {
 
 // The unit of a stripe, and how many of them a writer may hold.
 SinkOptions MountedFileSystem::StripeOptions(size_t unit) const {
-  const MountOptions& options = core_->options;
+  const MountOptions& options = context_->options;
   SinkOptions sink;
   sink.depth = std::clamp<uint64_t>(options.writer_memory / unit, 2, 1024) - 1;
-  sink.width = static_cast<uint32_t>(std::min<uint64_t>({options.stripe_width, core_->groups->count(), sink.depth}));
+  sink.width = static_cast<uint32_t>(std::min<uint64_t>({options.stripe_width, context_->groups->count(), sink.depth}));
   return sink;
 }
 
 // A log leaves at least half of the groups to flushes, which do not go where it is, and to compactions.
 SinkOptions MountedFileSystem::LogOptions() const {
   SinkOptions sink;
-  sink.width = std::min(core_->options.log_width, std::max(1U, core_->groups->count() / 2));
+  sink.width = std::min(context_->options.log_width, std::max(1U, context_->groups->count() / 2));
   sink.depth = sink.width;
   return sink;
 }
@@ -400,12 +401,12 @@ std::unique_ptr<FileWriter> MountedFileSystem::MakeWriter(std::shared_ptr<OpenFi
   const size_t buffer = BufferSize(kind);
   std::unique_ptr<WriteSink> sink;
   if (kind == FileKind::kLog) {
-    sink = MakeLogSink(*core_, *file, data.lifetime, core_->parallel ? LogOptions() : SinkOptions());
+    sink = MakeLogSink(*context_, *file, data.lifetime, context_->parallel ? LogOptions() : SinkOptions());
   } else {
-    const bool striped = kind == FileKind::kData && core_->parallel;
-    sink = MakeDataSink(*core_, file->id(), data, striped ? StripeOptions(buffer) : SinkOptions());
+    const bool striped = kind == FileKind::kData && context_->parallel;
+    sink = MakeDataSink(*context_, file->id(), data, striped ? StripeOptions(buffer) : SinkOptions());
   }
-  auto writer = std::make_unique<BufferedWriter>(core_, std::move(file), std::move(sink), data, buffer);
+  auto writer = std::make_unique<BufferedWriter>(context_, std::move(file), std::move(sink), data, buffer);
   writer->SetIoClass(io_class);
   return writer;
 }
@@ -419,7 +420,7 @@ Result<std::unique_ptr<FileWriter>> MountedFileSystem::Create(std::string_view p
       return Status::IsDirectory(fmt::format("'{}' is a directory", path));
     }
     Inode inode;
-    inode.id = core_->state.NextId();
+    inode.id = context_->state.NextId();
     inode.kind = options.kind;
     inode.lifetime = options.lifetime;
     inode.level = options.level;
@@ -445,7 +446,7 @@ Result<std::unique_ptr<FileWriter>> MountedFileSystem::OpenForAppend(std::string
   ISOZONE_ASSIGN_OR_RETURN(auto file, Open(inode));
   Status status = file->damage();
   // An end that the log is given below says that all before it is there.
-  if (status.ok() && inode.has_open_region()) status = core_->engine.Flush(options.io_class);
+  if (status.ok() && inode.has_open_region()) status = context_->engine.Flush(options.io_class);
   if (status.ok()) {
     const MutexLock lock(mutex());
     if (file->has_writer) status = Status::Busy(fmt::format("'{}' is being written by another handle", path));
@@ -453,7 +454,7 @@ Result<std::unique_ptr<FileWriter>> MountedFileSystem::OpenForAppend(std::string
     if (status.ok()) file->has_writer = true;
   }
   if (!status.ok()) {
-    core_->Release(std::move(file));
+    context_->Release(std::move(file));
     return status;
   }
   return MakeWriter(std::move(file), options.io_class,
@@ -462,13 +463,13 @@ Result<std::unique_ptr<FileWriter>> MountedFileSystem::OpenForAppend(std::string
 }
 
 Result<std::unique_ptr<FileReader>> MountedFileSystem::OpenForRead(std::string_view path) {
-  ISOZONE_RETURN_IF_ERROR(Follow());
+  ISOZONE_RETURN_IF_ERROR(Refresh());
   Inode inode;
   std::shared_ptr<OpenFile> file;
   {
     const MutexLock lock(mutex());
     ISOZONE_ASSIGN_OR_RETURN(const Inode* found, FindFile(path));
-    file = core_->FindOpen(found->id);
+    file = context_->FindOpen(found->id);
     // A log that could not be read when it was opened before is tried again.
     if (file != nullptr && !file->has_writer && file->damage().Is(StatusCode::kIoError)) file.reset();
     if (file == nullptr && found->kind != FileKind::kLog) {
@@ -480,20 +481,20 @@ Result<std::unique_ptr<FileReader>> MountedFileSystem::OpenForRead(std::string_v
     ISOZONE_ASSIGN_OR_RETURN(file, Open(inode));
   }
   PiecewiseReader::Hooks hooks;
-  if (follower_ != nullptr) {
+  if (refresh_ != nullptr) {
     const std::weak_ptr<OpenFile> weak = file;
     const InodeId id = file->id();
-    hooks.after_read = [this, id] { return follower_->CheckExists(id); };
+    hooks.after_read = [this, id] { return refresh_->CheckExists(id); };
     if (file->kind() == FileKind::kLog) {
       hooks.before_end = [this, weak] {
         const auto log = weak.lock();
-        Status status = follower_->Refresh();
-        if (status.ok()) status = follower_->GrowLog(*log);
+        Status status = refresh_->Refresh();
+        if (status.ok()) status = refresh_->GrowLog(*log);
         if (!status.ok()) Log().warn("following a log failed: {}", status.ToString());
       };
     }
   }
-  return std::unique_ptr<FileReader>(std::make_unique<PiecewiseReader>(core_, std::move(file), std::move(hooks)));
+  return std::unique_ptr<FileReader>(std::make_unique<PiecewiseReader>(context_, std::move(file), std::move(hooks)));
 }
 
 Status MountedFileSystem::Overwrite(std::string_view path, uint64_t offset, std::span<const std::byte> data) {
@@ -507,7 +508,7 @@ Status MountedFileSystem::Overwrite(std::string_view path, uint64_t offset, std:
   if (inode.kind == FileKind::kLog) return Status::NotSupported(fmt::format("'{}' is a log: it only grows", path));
   ISOZONE_RETURN_IF_ERROR(CheckNoHole(inode.size, offset));
   if (data.empty()) return Status::Ok();
-  return OverwriteFile(*core_, inode.id, offset, data);
+  return OverwriteFile(*context_, inode.id, offset, data);
 }
 
 Status MountedFileSystem::Truncate(std::string_view path, uint64_t size) {
@@ -527,21 +528,21 @@ Status MountedFileSystem::Truncate(std::string_view path, uint64_t size) {
 FileSystemStats MountedFileSystem::Stats() const {
   FileSystemStats stats;
   for (int i = 0; i < kIoClassCount; ++i) {
-    const IoClassStats s = core_->engine.Stats(static_cast<IoClass>(i));
+    const IoClassStats s = context_->engine.Stats(static_cast<IoClass>(i));
     stats.by_class[static_cast<size_t>(i)] = {
         s.bytes_read,      s.bytes_written,   s.read_latency_ns.count, s.write_latency_ns.count,
         s.read_latency_ns, s.write_latency_ns};
   }
-  stats.user_bytes_appended = core_->user_bytes_appended.load(std::memory_order_relaxed);
-  stats.syncs = core_->syncs.load(std::memory_order_relaxed);
-  stats.write_retries = core_->write_retries.load(std::memory_order_relaxed);
-  if (core_->journal != nullptr) {
-    const JournalStats journal = core_->journal->Stats();
+  stats.user_bytes_appended = context_->user_bytes_appended.load(std::memory_order_relaxed);
+  stats.syncs = context_->syncs.load(std::memory_order_relaxed);
+  stats.write_retries = context_->write_retries.load(std::memory_order_relaxed);
+  if (context_->journal != nullptr) {
+    const JournalStats journal = context_->journal->Stats();
     stats.journal_commits = journal.commits;
     stats.journal_bytes = journal.bytes;
     stats.checkpoints = journal.checkpoints;
   }
-  const ZonePoolStats pool = core_->pool->Stats();
+  const ZonePoolStats pool = context_->pool->Stats();
   stats.zone_resets = pool.resets;
   stats.zone_finishes = pool.finishes;
   stats.zone_waits = pool.waits;
@@ -550,32 +551,32 @@ FileSystemStats MountedFileSystem::Stats() const {
   stats.pace_wait_ns = pool.pace_ns;
   stats.reset_written_percent = pool.reset_written_percent;
   stats.deletion_delays_ns = pool.deletion_delays_ns;
-  stats.gc = core_->collector->Stats();
+  stats.gc = context_->collector->Stats();
   stats.gc.space_waits = pool.space_waits;
-  stats.write_gap_wait_ns = core_->engine.GapWaits();
-  stats.device = core_->device->counters();
-  stats.refused_writes = core_->device->stats().refusals;
+  stats.write_gap_wait_ns = context_->engine.GapWaits();
+  stats.device = context_->device->counters();
+  stats.refused_writes = context_->device->stats().refusals;
   return stats;
 }
 
 Status MountedFileSystem::VisitFiles(const std::function<void(const FileDetails&)>& visit) const {
-  ISOZONE_RETURN_IF_ERROR(Follow());
+  ISOZONE_RETURN_IF_ERROR(Refresh());
   InodeId last;
   for (;;) {
     FileDetails details;
     Inode inode;
     {
       const MutexLock lock(mutex());
-      const Inode* next = core_->state.Next(last);
+      const Inode* next = context_->state.Next(last);
       if (next == nullptr) return Status::Ok();
       inode = *next;
-      details.paths = core_->state.PathsOf(inode.id);
+      details.paths = context_->state.PathsOf(inode.id);
       details.attributes = AttributesOf(inode);
       details.allocated = AllocatedBytesOf(inode);
     }
     last = inode.id;
     if (inode.kind == FileKind::kLog) {
-      ISOZONE_ASSIGN_OR_RETURN(LogContents log, ReadLog(core_->engine, core_->frame_seed, inode));
+      ISOZONE_ASSIGN_OR_RETURN(LogContents log, ReadLog(context_->engine, context_->frame_seed, inode));
       details.extents = std::move(log.extents);
     } else {
       details.extents = std::move(inode.extents);
@@ -585,47 +586,47 @@ Status MountedFileSystem::VisitFiles(const std::function<void(const FileDetails&
 }
 
 MetadataCopies MountedFileSystem::Metadata() const {
-  if (follower_ != nullptr) return follower_->Metadata();
-  return {core_->journal->copies_wanted(), core_->journal->Copies()};
+  if (refresh_ != nullptr) return refresh_->Metadata();
+  return {context_->journal->copies_wanted(), context_->journal->Copies()};
 }
 
 Status MountedFileSystem::RestoreMetadataCopies() {
   if (read_only()) return Status::ReadOnly("the file system is mounted read-only");
-  return core_->journal->RestoreCopies();
+  return context_->journal->RestoreCopies();
 }
 
 std::string MountedFileSystem::read_only_reason() const {
   if (read_only()) return "mounted read-only";
-  return std::string(core_->journal->status().message());
+  return std::string(context_->journal->status().message());
 }
 
 Result<CopyStats> MountedFileSystem::CollectGarbage(double free_percent, const Collector::Progress& progress) {
   if (read_only()) return Status::ReadOnly("the file system is mounted read-only");
-  ISOZONE_RETURN_IF_ERROR(core_->journal->status());
-  return core_->collector->Run(free_percent, progress);
+  ISOZONE_RETURN_IF_ERROR(context_->journal->status());
+  return context_->collector->Run(free_percent, progress);
 }
 
-GcPlan MountedFileSystem::PlanGarbageCollection(bool all) const { return core_->collector->Plan(all); }
+GcPlan MountedFileSystem::PlanGarbageCollection(bool all) const { return context_->collector->Plan(all); }
 
 Status MountedFileSystem::SetGc(const GcOptions& options) {
   if (read_only()) return Status::ReadOnly("the file system is mounted read-only");
-  return core_->collector->SetOptions(options);
+  return context_->collector->SetOptions(options);
 }
 
 Status MountedFileSystem::Settle() {
   ISOZONE_RETURN_IF_ERROR(SyncMetadata());
-  return core_->pool->Settle();
+  return context_->pool->Settle();
 }
 
 Status MountedFileSystem::Unmount() {
   if (unmounted_) return Status::Ok();
   unmounted_ = true;
   if (read_only()) return Status::Ok();
-  core_->collector->Stop();
-  Status status = core_->journal->Sync(core_->journal->last_sequence());
-  if (status.ok()) status = core_->engine.Flush(IoClass::kOther);
-  core_->pool->Stop();
-  const Status closed = core_->journal->Close();
+  context_->collector->Stop();
+  Status status = context_->journal->Sync(context_->journal->last_sequence());
+  if (status.ok()) status = context_->engine.Flush(IoClass::kOther);
+  context_->pool->Stop();
+  const Status closed = context_->journal->Close();
   return status.ok() ? closed : status;
 }
 

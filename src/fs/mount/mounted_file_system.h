@@ -1,4 +1,4 @@
-// The FileSystem of a mounted device: names and files over FsCore.
+// The FileSystem of a mounted device: names and files over MountContext.
 //
 // Names change under the namespace mutex: the new state is decided, committed to state and journal as one record, and only
 // then is space given back. Files are opened by making or finding their OpenFile, which all handles of an inode share.
@@ -11,17 +11,17 @@
 #include <utility>
 #include <vector>
 
-#include "fs/file/core.h"
+#include "fs/file/mount_context.h"
 #include "fs/file/write_sink.h"
 #include "fs/file_system.h"
-#include "fs/mount/follower.h"
+#include "fs/mount/read_only_refresh.h"
 
 namespace isozone {
 
 class MountedFileSystem final : public FileSystem {
  public:
-  MountedFileSystem(std::shared_ptr<FsCore> core, std::unique_ptr<Follower> follower)
-      : core_(std::move(core)), follower_(std::move(follower)) {}
+  MountedFileSystem(std::shared_ptr<MountContext> context, std::unique_ptr<ReadOnlyRefresh> refresh)
+      : context_(std::move(context)), refresh_(std::move(refresh)) {}
 
   ~MountedFileSystem() override;
 
@@ -45,16 +45,16 @@ class MountedFileSystem final : public FileSystem {
   Status Overwrite(std::string_view path, uint64_t offset, std::span<const std::byte> data) override;
   Status Truncate(std::string_view path, uint64_t size) override;
 
-  SpaceInfo Space() const override { return core_->pool->Space(); }
+  SpaceInfo Space() const override { return context_->pool->Space(); }
   FileSystemStats Stats() const override;
-  std::vector<ZoneView> Zones() const override { return core_->pool->Zones(); }
+  std::vector<ZoneView> Zones() const override { return context_->pool->Zones(); }
   Status VisitFiles(const std::function<void(const FileDetails&)>& visit) const override;
-  std::string label() const override { return core_->label; }
+  std::string label() const override { return context_->label; }
   std::shared_ptr<const ZoneGroups> zone_groups() const override;
   Status SetZoneGroups(const ZoneGroups& groups) override;
-  std::string uuid() const override { return core_->uuid; }
-  const MountOptions& options() const override { return core_->options; }
-  const ZonedDevice& device() const override { return *core_->device; }
+  std::string uuid() const override { return context_->uuid; }
+  const MountOptions& options() const override { return context_->options; }
+  const ZonedDevice& device() const override { return *context_->device; }
   MetadataCopies Metadata() const override;
   Status RestoreMetadataCopies() override;
   std::string read_only_reason() const override;
@@ -66,14 +66,14 @@ class MountedFileSystem final : public FileSystem {
   // Names that List takes under the namespace mutex at a time.
   static constexpr size_t kListBatch = 1000;
   // What it works on; for tests that hold a lock.
-  FsCore& core() const { return *core_; }
+  MountContext& context() const { return *context_; }
 
  private:
-  bool read_only() const { return core_->journal == nullptr; }
-  Mutex& mutex() const ISOZONE_RETURN_CAPABILITY(core_->namespace_mutex) { return core_->namespace_mutex; }
+  bool read_only() const { return context_->journal == nullptr; }
+  Mutex& mutex() const ISOZONE_RETURN_CAPABILITY(context_->namespace_mutex) { return context_->namespace_mutex; }
 
   // Where a writer in another process may have changed names, what is there now.
-  Status Follow() const { return follower_ == nullptr ? Status::Ok() : follower_->Refresh(); }
+  Status Refresh() const { return refresh_ == nullptr ? Status::Ok() : refresh_->Refresh(); }
 
   // The existing directory that `path` is to be made in, and its name there.
   struct Place {
@@ -81,47 +81,48 @@ class MountedFileSystem final : public FileSystem {
     std::string name;
     const Inode* existing = nullptr;  // what has that name now
   };
-  Result<Place> FindPlace(std::string_view path) const ISOZONE_REQUIRES(core_->namespace_mutex);
-  Result<const Inode*> FindFile(std::string_view path) const ISOZONE_REQUIRES(core_->namespace_mutex);
-  FileAttributes AttributesOf(const Inode& inode) const ISOZONE_REQUIRES(core_->namespace_mutex);
+  Result<Place> FindPlace(std::string_view path) const ISOZONE_REQUIRES(context_->namespace_mutex);
+  Result<const Inode*> FindFile(std::string_view path) const ISOZONE_REQUIRES(context_->namespace_mutex);
+  FileAttributes AttributesOf(const Inode& inode) const ISOZONE_REQUIRES(context_->namespace_mutex);
   uint64_t AllocatedBytesOf(const Inode& inode) const;
   // Up to kListBatch children of `directory` with names behind `after` (null: from the first on).
   std::vector<DirectoryEntry> ListBehind(InodeId directory, const std::string* after) const
-      ISOZONE_EXCLUDES(core_->namespace_mutex);
+      ISOZONE_EXCLUDES(context_->namespace_mutex);
 
   // What removing one name of `inode` takes: the link, and with the last one the inode.
   static void AddUnlinkOps(const Inode& inode, const InodeLink& link, std::vector<MetadataOp>& ops);
   // Gives back the space of an inode whose last link is about to go, or has gone.
   void ReleaseInode(InodeId id, const std::vector<std::pair<ZoneId, uint64_t>>& space)
-      ISOZONE_REQUIRES(core_->namespace_mutex);
+      ISOZONE_REQUIRES(context_->namespace_mutex);
   std::vector<std::pair<ZoneId, uint64_t>> SpaceOfInode(const Inode& inode) const
-      ISOZONE_REQUIRES(core_->namespace_mutex);
+      ISOZONE_REQUIRES(context_->namespace_mutex);
   // For the statistics: a file that lay in `space` is gone.
   void NoteDeletion(Lifetime lifetime, std::span<const std::pair<ZoneId, uint64_t>> space);
   // Commits `ops`, which take away `link` of `replaced`, and gives back its space if that was its last.
-  Status CommitUnlink(const Inode& replaced, std::span<const MetadataOp> ops) ISOZONE_REQUIRES(core_->namespace_mutex);
+  Status CommitUnlink(const Inode& replaced, std::span<const MetadataOp> ops)
+      ISOZONE_REQUIRES(context_->namespace_mutex);
 
-  Status PutNew(const Place& place, Inode inode, const Inode* replaced) ISOZONE_REQUIRES(core_->namespace_mutex);
+  Status PutNew(const Place& place, Inode inode, const Inode* replaced) ISOZONE_REQUIRES(context_->namespace_mutex);
   // The open file of an existing inode; `open` gets it.
-  Result<std::shared_ptr<OpenFile>> Open(Inode inode) ISOZONE_EXCLUDES(core_->namespace_mutex);
+  Result<std::shared_ptr<OpenFile>> Open(Inode inode) ISOZONE_EXCLUDES(context_->namespace_mutex);
   std::shared_ptr<OpenFile> Register(InodeId id, FileKind kind, std::vector<FileExtent> extents, Status damage)
-      ISOZONE_REQUIRES(core_->namespace_mutex);
-  bool HasWriter(InodeId id) const ISOZONE_REQUIRES(core_->namespace_mutex) {
-    const auto file = core_->FindOpen(id);
+      ISOZONE_REQUIRES(context_->namespace_mutex);
+  bool HasWriter(InodeId id) const ISOZONE_REQUIRES(context_->namespace_mutex) {
+    const auto file = context_->FindOpen(id);
     return file != nullptr && file->has_writer;
   }
   // The last region of a log that nobody writes is open where it could not be read when mounting. It ends where `file`,
   // read since, does.
-  Status SealLeftOpen(const OpenFile& file) ISOZONE_REQUIRES(core_->namespace_mutex);
-  void ReleaseUnread(InodeId id) ISOZONE_REQUIRES(core_->namespace_mutex);
+  Status SealLeftOpen(const OpenFile& file) ISOZONE_REQUIRES(context_->namespace_mutex);
+  void ReleaseUnread(InodeId id) ISOZONE_REQUIRES(context_->namespace_mutex);
   std::unique_ptr<FileWriter> MakeWriter(std::shared_ptr<OpenFile> file, IoClass io_class, DataClass data);
   size_t BufferSize(FileKind kind) const;
   SinkOptions StripeOptions(size_t unit) const;
   SinkOptions LogOptions() const;
 
-  const std::shared_ptr<FsCore> core_;
-  const std::unique_ptr<Follower> follower_;  // null where this process is the writer
-  bool unmounted_ = false;                    // used by the owner's thread only
+  const std::shared_ptr<MountContext> context_;
+  const std::unique_ptr<ReadOnlyRefresh> refresh_;  // null where this process is the writer
+  bool unmounted_ = false;                          // used by the owner's thread only
 };
 
 }  // namespace isozone

@@ -38,7 +38,7 @@ TEST_F(NamespaceCostTest, ASyncOfALogDoesNotWaitForWhoHoldsTheNamespace) {
   ISOZONE_ASSERT_OK(log->Sync());
   std::future<Status> synced;
   {
-    const MutexLock names(fs().core().namespace_mutex);
+    const MutexLock names(fs().context().namespace_mutex);
     synced = std::async(std::launch::async, [&] {
       ISOZONE_RETURN_IF_ERROR(log->Append(Bytes("the second goes where the first went")));
       return log->Sync();
@@ -104,7 +104,7 @@ TEST_F(NamespaceCostTest, AListBesideChangesHasEveryNameThatStaysOnce) {
 }
 
 TEST_F(NamespaceCostTest, AllocatedBytesCountWholeBlocks) {
-  const uint64_t block = fs().core().geometry().block_size;
+  const uint64_t block = fs().context().geometry().block_size;
   ISOZONE_ASSERT_OK(volume_.WriteFile("/f", std::string(block + 1, 'x')));
   EXPECT_EQ(fs().Stat("/f")->size, block + 1);
   EXPECT_EQ(fs().AllocatedBytes("/f").value(), 2 * block);

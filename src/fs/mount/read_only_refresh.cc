@@ -1,4 +1,4 @@
-#include "fs/mount/follower.h"
+#include "fs/mount/read_only_refresh.h"
 
 #include <algorithm>
 #include <set>
@@ -11,30 +11,30 @@
 
 namespace isozone {
 
-Follower::Follower(FsCore& core, MetadataReading reading) : core_(core) {
+ReadOnlyRefresh::ReadOnlyRefresh(MountContext& context, MetadataReading reading) : context_(context) {
   const MutexLock lock(mu_);
   Take(std::move(reading));
 }
 
-void Follower::Take(MetadataReading reading) {
+void ReadOnlyRefresh::Take(MetadataReading reading) {
   reader_ = std::move(reading.reader);
   copies_ = std::move(reading.metadata.copies);
   copies_wanted_ = reading.metadata.copies_wanted;
 }
 
-Result<Follower::Pointers> Follower::ReadPointers() const {
+Result<ReadOnlyRefresh::Pointers> ReadOnlyRefresh::ReadPointers() const {
   std::set<ZoneId> zones(reader_->zones().begin(), reader_->zones().end());
   for (uint32_t i = 0; i < HomeZones(copies_wanted_); ++i) zones.insert(ZoneId(i));
   for (const MetadataCopy& copy : copies_) zones.insert(copy.zones.begin(), copy.zones.end());
   Pointers pointers;
   for (const ZoneId zone : zones) {
-    ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor descriptor, DescribeZone(*core_.device, zone));
+    ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor descriptor, DescribeZone(*context_.device, zone));
     pointers.emplace_back(zone, descriptor.write_pointer);
   }
   return pointers;
 }
 
-Result<bool> Follower::SameCopies() {
+Result<bool> ReadOnlyRefresh::SameCopies() {
   Generations known;
   bool everywhere = false;
   for (const MetadataCopy& copy : copies_) {
@@ -42,14 +42,14 @@ Result<bool> Follower::SameCopies() {
     known.emplace_back(copy.head, copy.generation);
     everywhere |= copy.head.value() >= kHomeZonesMax;
   }
-  ISOZONE_ASSIGN_OR_RETURN(const std::vector<FoundSuperblock> found, FindSuperblocks(*core_.device, everywhere));
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<FoundSuperblock> found, FindSuperblocks(*context_.device, everywhere));
   Generations now;
   for (const FoundSuperblock& f : found) now.emplace_back(f.zone, f.superblock.ok() ? f.superblock->generation : 0);
   std::sort(known.begin(), known.end());
   return now == known;
 }
 
-Status Follower::Refresh() {
+Status ReadOnlyRefresh::Refresh() {
   const MutexLock lock(mu_);
   ISOZONE_ASSIGN_OR_RETURN(Pointers now, ReadPointers());
   if (now == seen_) return Status::Ok();
@@ -65,26 +65,26 @@ Status Follower::Refresh() {
   return RefreshOpenFiles();
 }
 
-Status Follower::GoOn() {
+Status ReadOnlyRefresh::GoOn() {
   for (;;) {
     ISOZONE_ASSIGN_OR_RETURN(const auto record, reader_->Next());
     if (!record) return {};
-    const MutexLock lock(core_.namespace_mutex);
-    ISOZONE_RETURN_IF_ERROR(ApplyRecord(*reader_, *record, core_.state));
+    const MutexLock lock(context_.namespace_mutex);
+    ISOZONE_RETURN_IF_ERROR(ApplyRecord(*reader_, *record, context_.state));
   }
 }
 
-Status Follower::ReadAll() {
-  ISOZONE_ASSIGN_OR_RETURN(MetadataReading reading, ReadMetadata(*core_.device));
+Status ReadOnlyRefresh::ReadAll() {
+  ISOZONE_ASSIGN_OR_RETURN(MetadataReading reading, ReadMetadata(*context_.device));
   {
-    const MutexLock lock(core_.namespace_mutex);
-    core_.state = std::move(reading.metadata.state);
+    const MutexLock lock(context_.namespace_mutex);
+    context_.state = std::move(reading.metadata.state);
   }
   Take(std::move(reading));
   return {};
 }
 
-MetadataCopies Follower::Metadata() const {
+MetadataCopies ReadOnlyRefresh::Metadata() const {
   const MutexLock lock(mu_);
   MetadataCopies copies;
   copies.wanted = copies_wanted_;
@@ -94,13 +94,13 @@ MetadataCopies Follower::Metadata() const {
   return copies;
 }
 
-Status Follower::RefreshOpenFiles() {
+Status ReadOnlyRefresh::RefreshOpenFiles() {
   std::vector<std::shared_ptr<OpenFile>> logs;
   {
-    const MutexLock lock(core_.namespace_mutex);
-    for (auto& [id, weak] : core_.open_files) {
+    const MutexLock lock(context_.namespace_mutex);
+    for (auto& [id, weak] : context_.open_files) {
       auto file = weak.lock();
-      const Inode* inode = core_.state.Find(id);
+      const Inode* inode = context_.state.Find(id);
       if (file == nullptr || inode == nullptr) continue;
       if (inode->kind == FileKind::kLog) {
         logs.push_back(std::move(file));
@@ -111,28 +111,28 @@ Status Follower::RefreshOpenFiles() {
   }
   for (auto& file : logs) {
     const Status status = GrowLog(*file);
-    core_.Release(std::move(file));
+    context_.Release(std::move(file));
     ISOZONE_RETURN_IF_ERROR(status);
   }
   return Status::Ok();
 }
 
-Status Follower::CheckExists(InodeId id) {
+Status ReadOnlyRefresh::CheckExists(InodeId id) {
   ISOZONE_RETURN_IF_ERROR(Refresh());
-  const MutexLock lock(core_.namespace_mutex);
-  if (core_.state.Find(id) != nullptr) return Status::Ok();
+  const MutexLock lock(context_.namespace_mutex);
+  if (context_.state.Find(id) != nullptr) return Status::Ok();
   return Status::IoError(fmt::format("inode {} was removed by the writer while it was read", id.value()));
 }
 
-Status Follower::GrowLog(OpenFile& file) {
+Status ReadOnlyRefresh::GrowLog(OpenFile& file) {
   Inode inode;
   {
-    const MutexLock lock(core_.namespace_mutex);
-    const Inode* found = core_.state.Find(file.id());
+    const MutexLock lock(context_.namespace_mutex);
+    const Inode* found = context_.state.Find(file.id());
     if (found == nullptr) return Status::Ok();
     inode = *found;
   }
-  ISOZONE_ASSIGN_OR_RETURN(LogContents contents, ReadLog(core_.engine, core_.frame_seed, inode));
+  ISOZONE_ASSIGN_OR_RETURN(LogContents contents, ReadLog(context_.engine, context_.frame_seed, inode));
   // What cannot be read now is no shorter for that; what the writer has cut is.
   const bool unread = contents.damage.Is(StatusCode::kIoError);
   if (contents.size >= file.size() || !unread) file.Reset(std::move(contents.extents), std::move(contents.damage));

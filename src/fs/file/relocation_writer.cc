@@ -1,4 +1,4 @@
-#include "fs/file/survivor_writer.h"
+#include "fs/file/relocation_writer.h"
 
 #include <algorithm>
 
@@ -6,14 +6,14 @@
 
 namespace isozone {
 
-SurvivorWriter::SurvivorWriter(FsCore& core, bool confined)
-    : core_(core),
+RelocationWriter::RelocationWriter(MountContext& context, bool confined)
+    : context_(context),
       confined_(confined),
-      width_(core.parallel && !confined ? std::min(core.options.stripe_width, core.groups->count()) : 1),
-      unit_size_(std::max<uint64_t>(RoundDown(core.options.stripe_unit, core.geometry().block_size),
-                                    core.geometry().block_size)) {}
+      width_(context.parallel && !confined ? std::min(context.options.stripe_width, context.groups->count()) : 1),
+      unit_size_(std::max<uint64_t>(RoundDown(context.options.stripe_unit, context.geometry().block_size),
+                                    context.geometry().block_size)) {}
 
-uint64_t SurvivorWriter::LiveIn(const GcBlocks& blocks, uint64_t offset, uint64_t length) {
+uint64_t RelocationWriter::LiveIn(const GcBlocks& blocks, uint64_t offset, uint64_t length) {
   uint64_t live = 0;
   for (const GcBlocks::Piece& piece : blocks.pieces) {
     const uint64_t begin = std::max(piece.offset, offset);
@@ -23,9 +23,9 @@ uint64_t SurvivorWriter::LiveIn(const GcBlocks& blocks, uint64_t offset, uint64_
   return live;
 }
 
-Status SurvivorWriter::Write(std::span<const GcBlocks> blocks, DataClass data, std::vector<GcMove>& moves) {
+Status RelocationWriter::Write(std::span<const GcBlocks> blocks, DataClass data, std::vector<GcMove>& moves) {
   // A zone that is let go half full may be another writer's at once, and the collector without any.
-  if (data != data_ && (confined_ || core_.pool->SpaceForGc().empty_zones > 0)) lanes_.clear();
+  if (data != data_ && (confined_ || context_.pool->SpaceForGc().empty_zones > 0)) lanes_.clear();
   data_ = data;
   std::vector<Unit> units;
   for (const GcBlocks& some : blocks) {
@@ -45,7 +45,7 @@ Status SurvivorWriter::Write(std::span<const GcBlocks> blocks, DataClass data, s
       break;
     }
     ZoneStream& stream = (*lane)->stream;
-    const uint64_t fits = std::min(unit.length, RoundDown(stream.room(), core_.geometry().block_size));
+    const uint64_t fits = std::min(unit.length, RoundDown(stream.room(), context_.geometry().block_size));
     if (fits < unit.length) {
       units.push_back({unit.blocks, unit.offset + fits, unit.length - fits, 0});
       unit.length = fits;
@@ -64,13 +64,13 @@ Status SurvivorWriter::Write(std::span<const GcBlocks> blocks, DataClass data, s
   return status.ok() ? settled : status;
 }
 
-Result<SurvivorWriter::Lane*> SurvivorWriter::NextLane(std::vector<GcMove>& moves) {
+Result<RelocationWriter::Lane*> RelocationWriter::NextLane(std::vector<GcMove>& moves) {
   for (;;) {
     for (const auto& lane : lanes_) {
       if (lane->unit && lane->stream.done()) ISOZONE_RETURN_IF_ERROR(Settle(*lane, moves));
     }
     std::erase_if(lanes_, [this](const auto& lane) {
-      return !lane->unit && (!lane->stream.held() || lane->stream.room() < core_.geometry().block_size);
+      return !lane->unit && (!lane->stream.held() || lane->stream.room() < context_.geometry().block_size);
     });
     if (lanes_.empty()) {
       ISOZONE_RETURN_IF_ERROR(OpenFirst());
@@ -86,36 +86,36 @@ Result<SurvivorWriter::Lane*> SurvivorWriter::NextLane(std::vector<GcMove>& move
   }
 }
 
-std::unique_ptr<SurvivorWriter::Lane> SurvivorWriter::MakeLane() const {
-  auto lane = std::make_unique<Lane>(core_);
+std::unique_ptr<RelocationWriter::Lane> RelocationWriter::MakeLane() const {
+  auto lane = std::make_unique<Lane>(context_);
   lane->stream.set_data_class(data_);
   lane->stream.set_io_class(IoClass::kGc);
   lane->stream.set_gc(confined_);
   return lane;
 }
 
-Status SurvivorWriter::OpenFirst() {
+Status RelocationWriter::OpenFirst() {
   auto lane = MakeLane();
-  ISOZONE_RETURN_IF_ERROR(lane->stream.Reserve(core_.geometry().block_size));
+  ISOZONE_RETURN_IF_ERROR(lane->stream.Reserve(context_.geometry().block_size));
   Add(std::move(lane));
   return Status::Ok();
 }
 
-void SurvivorWriter::Add(std::unique_ptr<Lane> lane) {
-  lane->group = core_.groups->of(lane->stream.zone());
+void RelocationWriter::Add(std::unique_ptr<Lane> lane) {
+  lane->group = context_.groups->of(lane->stream.zone());
   lanes_.push_back(std::move(lane));
 }
 
-bool SurvivorWriter::Widen() {
+bool RelocationWriter::Widen() {
   std::vector<uint32_t> taken;
   for (const auto& lane : lanes_) taken.push_back(lane->group);
   auto lane = MakeLane();
-  if (!lane->stream.Widen(core_.geometry().block_size, taken)) return false;
+  if (!lane->stream.Widen(context_.geometry().block_size, taken)) return false;
   Add(std::move(lane));
   return true;
 }
 
-Status SurvivorWriter::Settle(Lane& lane, std::vector<GcMove>& moves) {
+Status RelocationWriter::Settle(Lane& lane, std::vector<GcMove>& moves) {
   if (!lane.unit) return Status::Ok();
   const Unit unit = *lane.unit;
   lane.unit.reset();
@@ -136,7 +136,7 @@ Status SurvivorWriter::Settle(Lane& lane, std::vector<GcMove>& moves) {
   return Status::Ok();
 }
 
-Status SurvivorWriter::SettleAll(std::vector<GcMove>& moves) {
+Status RelocationWriter::SettleAll(std::vector<GcMove>& moves) {
   Status first;
   for (const auto& lane : lanes_) {
     const Status status = Settle(*lane, moves);

@@ -1,6 +1,6 @@
-// Following: a read-only mount beside a writer in another process. Where the writer's metadata has moved on, the records
-// that were added are read and applied; only when the copy that is read was replaced is all of it read again. Open files
-// are brought up to date: logs grow, removed files are marked.
+// ReadOnlyRefresh: keeps a read-only mount up to date with a writer in another process. Where the writer's metadata has
+// moved on, the records that were added are read and applied; only when the copy that is read was replaced is all of it
+// read again. Open files are brought up to date: logs grow, removed files are marked.
 //
 // Whether anything has changed is told by the write pointers of the zones that copies are in or begin in; whether a copy
 // was replaced, or is about to be, by the superblocks.
@@ -17,15 +17,15 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
-#include "fs/file/core.h"
+#include "fs/file/mount_context.h"
 #include "fs/metadata/recovery.h"
 
 namespace isozone {
 
-class Follower {
+class ReadOnlyRefresh {
  public:
-  // `reading`: whose state is that of `core`.
-  Follower(FsCore& core, MetadataReading reading);
+  // `reading`: whose state is that of `context`.
+  ReadOnlyRefresh(MountContext& context, MetadataReading reading);
 
   // Brings state and open files up to date, if the writer has changed anything.
   Status Refresh();
@@ -52,7 +52,7 @@ class Follower {
   Status ReadAll() ISOZONE_REQUIRES(mu_);
   Status RefreshOpenFiles() ISOZONE_REQUIRES(mu_);
 
-  FsCore& core_;
+  MountContext& context_;
   mutable Mutex mu_;  // one refresh at a time; taken before the namespace mutex
   std::unique_ptr<MetadataReader> reader_ ISOZONE_GUARDED_BY(mu_);
   std::vector<MetadataCopy> copies_ ISOZONE_GUARDED_BY(mu_);

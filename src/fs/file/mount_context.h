@@ -1,4 +1,4 @@
-// What the parts of a mounted file system share: the device and its queue, the zones, the metadata and its journal.
+// MountContext: what the parts of a mounted file system share, the device and its queue, zones, metadata and journal.
 //
 // Locks, in the order in which they may be taken: a writer's own mutex, then namespace_mutex, then those inside the
 // pool, the journal and the open files. None of them is held across device I/O but a writer's "one write at a time".
@@ -30,10 +30,10 @@ namespace isozone {
 
 class PendingExtents;
 
-struct FsCore {
+struct MountContext {
   // `parallel`: of the placement policy.
-  FsCore(std::unique_ptr<ZonedDevice> device, MountOptions options, std::string label, std::string uuid,
-         MetadataState state, bool parallel);
+  MountContext(std::unique_ptr<ZonedDevice> device, MountOptions options, std::string label, std::string uuid,
+               MetadataState state, bool parallel);
 
   // Applies `ops` to the state and puts them into the journal, as one: all of them survive a power cut, or none.
   // Returns the sequence to Sync. kReadOnly with the reason where nothing can be changed; kNoSpace where there is none

@@ -1,6 +1,6 @@
-// SurvivorWriter: the zones that a collection writes to. Blocks are cut into units, which go to lanes in turn, as those of
-// a striped file do (data_sink.cc): each lane is a zone of another group with one write at a time. The first lane is of the
-// collector's reserve; more are opened only where nobody else needs the zones.
+// RelocationWriter: the zones that a collection writes to. Blocks are cut into units, which go to lanes in turn, as those
+// of a striped file do (data_sink.cc): each lane is a zone of another group with one write at a time. The first lane is of
+// the collector's reserve; more are opened only where nobody else needs the zones.
 //
 // Lanes are of one data class at a time; another class begins new ones, or, where no zone is empty but those that are
 // kept, goes on in the same: rather classes together than a victim that is left half moved.
@@ -16,15 +16,15 @@
 #include <optional>
 #include <vector>
 
-#include "fs/file/core.h"
+#include "fs/file/mount_context.h"
 #include "fs/file/zone_stream.h"
 #include "gc/gc_store.h"
 
 namespace isozone {
 
-class SurvivorWriter final : public GcWriter {
+class RelocationWriter final : public GcWriter {
  public:
-  SurvivorWriter(FsCore& core, bool confined);
+  RelocationWriter(MountContext& context, bool confined);
   Status Write(std::span<const GcBlocks> blocks, DataClass data, std::vector<GcMove>& moves) override;
 
  private:
@@ -36,7 +36,7 @@ class SurvivorWriter final : public GcWriter {
     uint64_t live = 0;  // bytes of pieces
   };
   struct Lane {
-    explicit Lane(FsCore& core) : stream(core, ZoneUse::kData) {}
+    explicit Lane(MountContext& context) : stream(context, ZoneUse::kData) {}
     ZoneStream stream;
     uint32_t group = 0;
     std::optional<Unit> unit;  // in flight
@@ -54,7 +54,7 @@ class SurvivorWriter final : public GcWriter {
   Status SettleAll(std::vector<GcMove>& moves);
   static uint64_t LiveIn(const GcBlocks& blocks, uint64_t offset, uint64_t length);
 
-  FsCore& core_;
+  MountContext& context_;
   const bool confined_;
   const uint32_t width_;
   const uint64_t unit_size_;

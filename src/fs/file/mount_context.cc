@@ -1,11 +1,11 @@
-#include "fs/file/core.h"
+#include "fs/file/mount_context.h"
 
 #include "fs/file/log_frame.h"
 
 namespace isozone {
 
-FsCore::FsCore(std::unique_ptr<ZonedDevice> device, MountOptions options, std::string label, std::string uuid,
-               MetadataState state, bool parallel)
+MountContext::MountContext(std::unique_ptr<ZonedDevice> device, MountOptions options, std::string label,
+                           std::string uuid, MetadataState state, bool parallel)
     : device(std::make_unique<PatientDevice>(std::move(device))),
       options(std::move(options)),
       label(std::move(label)),
@@ -20,18 +20,18 @@ FsCore::FsCore(std::unique_ptr<ZonedDevice> device, MountOptions options, std::s
       buffers(2 * this->options.writer_memory),
       state(std::move(state)) {}
 
-Result<uint64_t> FsCore::Commit(std::span<const MetadataOp> ops) {
+Result<uint64_t> MountContext::Commit(std::span<const MetadataOp> ops) {
   if (journal == nullptr) return Status::ReadOnly("the file system is mounted read-only");
   ISOZONE_RETURN_IF_ERROR(journal->status());
   return journal->Commit(ops);
 }
 
-std::shared_ptr<OpenFile> FsCore::FindOpen(InodeId id) {
+std::shared_ptr<OpenFile> MountContext::FindOpen(InodeId id) {
   const auto it = open_files.find(id);
   return it == open_files.end() ? nullptr : it->second.lock();
 }
 
-void FsCore::Release(std::shared_ptr<OpenFile> file) {
+void MountContext::Release(std::shared_ptr<OpenFile> file) {
   if (file == nullptr) return;
   const MutexLock lock(namespace_mutex);
   if (file.use_count() == 1) {
@@ -41,7 +41,7 @@ void FsCore::Release(std::shared_ptr<OpenFile> file) {
   file.reset();  // under the lock, as handles are made under it: so the count is exact
 }
 
-void FsCore::ReleaseSpace(InodeId id, std::span<const std::pair<ZoneId, uint64_t>> space) {
+void MountContext::ReleaseSpace(InodeId id, std::span<const std::pair<ZoneId, uint64_t>> space) {
   if (const auto file = FindOpen(id)) {
     file->release_at_close.insert(file->release_at_close.end(), space.begin(), space.end());
     return;
