@@ -189,9 +189,9 @@ Status Journal::Impl::Resume(const RecoveredMetadata& recovered) {
   for (const Log& copy : copies) durable_sequence = std::min(durable_sequence, copy->durable_sequence());
   announced = copies.size() == copies_wanted;
   // A device may have been filled up to what is needed in the least.
-  if (!pool.ReserveForMetadata(ZonesInAll(zones_reserved), /*force=*/false)) {
+  if (!pool.ReserveForMetadata(ZonesInAll(zones_reserved), MetadataClaim::kRenewed)) {
     zones_reserved = MetadataZonesLeast(device.geometry(), state_bytes);
-    pool.ReserveForMetadata(ZonesInAll(zones_reserved), /*force=*/true);
+    pool.ReserveForMetadata(ZonesInAll(zones_reserved), MetadataClaim::kForced);
   }
   for (const MetadataCopy& copy : recovered.copies) {
     if (copy.state == MetadataCopy::State::kDamaged) isozone::Log().error("{}", copy.text);
@@ -210,7 +210,7 @@ Status Journal::Impl::Admit(uint64_t bytes, bool may_use_the_rest) {
   const uint32_t zones = MetadataZones(device.geometry(), bytes);
   const bool enough =
       may_use_the_rest ? MetadataZonesLeast(device.geometry(), bytes) <= zones_reserved : zones <= zones_reserved;
-  if (!enough && !pool.ReserveForMetadata(ZonesInAll(zones), /*force=*/false)) {
+  if (!enough && !pool.ReserveForMetadata(ZonesInAll(zones), MetadataClaim::kNew)) {
     return Status::NoSpace(
         fmt::format("the device is full: {} bytes of metadata would need {} zones in all, and no empty ones are left "
                     "for that; delete files",
@@ -236,7 +236,7 @@ uint64_t Journal::Impl::Append(std::span<const MetadataOp> ops) {
   const uint32_t zones = MetadataZones(device.geometry(), state_bytes);
   if (zones < zones_reserved) {
     zones_reserved = zones;
-    pool.ReserveForMetadata(ZonesInAll(zones), /*force=*/true);
+    pool.ReserveForMetadata(ZonesInAll(zones), MetadataClaim::kForced);
   }
   return ++last_sequence;
 }

@@ -1310,12 +1310,14 @@ void ZonePool::ReleaseMetadata(ZoneId zone) {
   impl_->changed.SignalAll();
 }
 
-bool ZonePool::ReserveForMetadata(uint32_t zones, bool force) {
+bool ZonePool::ReserveForMetadata(uint32_t zones, MetadataClaim claim) {
   const MutexLock lock(impl_->mu);
   const uint32_t before = std::exchange(impl_->metadata_reserve, zones);
   const uint32_t coming = impl_->table.totals().resetting + impl_->table.totals().released;
-  const bool fits = impl_->table.empty().size() + coming >= impl_->EmptyKept(BudgetClass::kData);
-  if (zones > before && !force && !fits) {
+  // What is kept for metadata alone is what collection may not take.
+  const uint32_t kept = impl_->EmptyKept(claim == MetadataClaim::kNew ? BudgetClass::kData : BudgetClass::kGc);
+  const bool fits = impl_->table.empty().size() + coming >= kept;
+  if (zones > before && claim != MetadataClaim::kForced && !fits) {
     impl_->metadata_reserve = before;
     return false;
   }

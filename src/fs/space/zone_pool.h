@@ -147,6 +147,13 @@ struct ZonePoolStats {
   DeletionDelays::Snapshot deletion_delays_ns;
 };
 
+// Which empty zones a reserve for metadata may count on.
+enum class MetadataClaim : uint8_t {
+  kNew,      // those that are left beside the reserves of logs and collection
+  kRenewed,  // all: it was granted before a mount, and logs and collection may have used their reserves since
+  kForced,   // it is granted whatever there is
+};
+
 class ZonePool {
  public:
   struct Options {
@@ -219,8 +226,8 @@ class ZonePool {
   // again.
   void ReleaseMetadata(ZoneId zone);
   // Keeps so many zones for metadata in all: those that it has and, beyond these, empty ones. False where there are too few
-  // empty ones for that beside the other reserves, and `force` is not set; the reserve then stays as it was.
-  bool ReserveForMetadata(uint32_t zones, bool force);
+  // empty ones for `claim`; the reserve then stays as it was.
+  bool ReserveForMetadata(uint32_t zones, MetadataClaim claim);
 
   // The device had no active zone left for a write, though the pool was within its limits: somebody else holds some. For
   // the next moments the pool keeps so many fewer active, and finishes idle zones to get there. Any thread; short.

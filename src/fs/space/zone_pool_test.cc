@@ -279,6 +279,21 @@ TEST_F(ZonePoolTest, EmptyZonesAreKeptForLogsAndMetadata) {
   EXPECT_EQ(AcquireMetadata().status().code(), StatusCode::kNoSpace);
 }
 
+// Else what a full device may still do, as renaming a file, would fail after a power cut.
+TEST_F(ZonePoolTest, ALogThatTookItsReserveDoesNotTakeThatOfMetadataAtTheNextMount) {
+  Open();
+  FillDevice();
+  WriteZone(kLog, kBlock);  // of the two empty zones that are not kept for metadata
+  constexpr uint32_t kBefore = HomeZones(2) + 2;
+  constexpr uint32_t kLeast = HomeZones(2);
+  pool_->ReserveForMetadata(kLeast, MetadataClaim::kForced);  // as a mount begins
+  EXPECT_FALSE(pool_->ReserveForMetadata(kBefore + 2, MetadataClaim::kRenewed)) << "there are not so many";
+  EXPECT_FALSE(pool_->ReserveForMetadata(kBefore, MetadataClaim::kNew));
+  EXPECT_TRUE(pool_->ReserveForMetadata(kBefore, MetadataClaim::kRenewed));
+  ZoneLease journal = MustAcquireMetadata();
+  ZoneLease checkpoint = MustAcquireMetadata();
+}
+
 TEST_F(ZonePoolTest, RoomOfAnyLifetimeIsUsedBeforeThereIsNoSpace) {
   Open();
   const ZoneId partial = WriteZone({ZoneUse::kData, Lifetime::kShort, kBlock}, kBlock);

@@ -205,7 +205,7 @@ class ZonePoolTest : public testing::Test {
     lent_ = 0;
     KeepForMetadata();
   }
-  void KeepForMetadata() { pool_->ReserveForMetadata(HomeZones(2) + lent_ + 2, /*force=*/true); }
+  void KeepForMetadata() { pool_->ReserveForMetadata(HomeZones(2) + lent_ + 2, MetadataClaim::kForced); }
   ZoneLease MustAcquire(const ZoneRequest& request) {
     auto lease = pool_->Acquire(request);
     EXPECT_TRUE(lease.ok()) << lease.status().ToString();
