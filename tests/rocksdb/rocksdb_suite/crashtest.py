@@ -21,6 +21,9 @@ FAULTS = ("sync_fault_injection", "read_fault_one_in", "write_fault_one_in", "me
           "metadata_write_fault_one_in", "open_read_fault_one_in", "open_write_fault_one_in",
           "open_metadata_read_fault_one_in", "open_metadata_write_fault_one_in", "secondary_cache_fault_one_in")
 LEFT_OUT = ("backup_one_in", "optimize_manifest_for_recovery", "reuse_manifest_on_open", *FAULTS)
+# As many keys as db_crashtest.py takes every other time; else 25 millions, which two cores verify for longer than the
+# whole test is to take.
+KEYS = 100_000
 # RocksDB is built without compression libraries; some compression managers of db_stress then crash.
 COMPRESSION = ("compression_type", "bottommost_compression_type", "blob_compression_type", "wal_compression",
                "compression_manager")
@@ -29,7 +32,7 @@ COMPRESSION = ("compression_type", "bottommost_compression_type", "blob_compress
 def options(kind, minutes, image, wrapper):
     """The arguments of db_crashtest.py."""
     return [kind, f"--stress_cmd={wrapper}", f"--fs_uri=isozone://emu:{image}?timing=off&log_write_through=on",
-            "--db=/rocksdb_crashtest", f"--duration={int(minutes * 60)}",
+            "--db=/rocksdb_crashtest", f"--duration={int(minutes * 60)}", f"--max_key={KEYS}",
             *(["--interval=60"] if kind == "blackbox" else []),
             *(f"--{name}=0" for name in LEFT_OUT), *(f"--{name}=none" for name in COMPRESSION)]
 
