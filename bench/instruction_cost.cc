@@ -75,7 +75,7 @@ Status Run(const std::string& what, uint64_t count, const std::string& policy) {
     if (!measured) ISOZONE_RETURN_IF_ERROR(FormatDevice(*device, {}));
     ISOZONE_ASSIGN_OR_RETURN(const auto fs, FileSystem::Mount(std::move(device), options));
     if (!measured) {
-      ISOZONE_RETURN_IF_ERROR(fs->SetZoneGroups(RoundRobin()));
+      ISOZONE_RETURN_IF_ERROR(fs->groups().Set(RoundRobin()));
     } else {
       ISOZONE_RETURN_IF_ERROR(what == "read" ? Reads(*fs, count) : Writes(*fs, count));
     }

@@ -29,6 +29,11 @@ std::vector<MetadataOp> EveryOperation() {
   log.kind = FileKind::kLog;
   log.links = {{kRootInode, "l"}};
   const FileExtent extent{0, DeviceOffset(5 * 8192), 600};
+  constexpr uint64_t kUnit = ExtentList::kUnitMin;
+  ExtentList stripe;  // two units in each of two zones
+  for (uint64_t i = 0; i < 4; ++i) {
+    stripe.push_back({600 + i * kUnit, DeviceOffset((9 + i % 2) * 8192 + i / 2 * kUnit), kUnit});
+  }
   ZoneGroups groups;
   groups.group_of_zone.assign(FuzzGeometry().zone_count, 1);
   groups.group_of_zone[0] = 0;
@@ -42,6 +47,7 @@ std::vector<MetadataOp> EveryOperation() {
           AppendExtents{file.id, 0, {extent}, 1},
           SetExtents{file.id, {extent}, 2},
           MoveExtents{file.id, {{extent.device_offset, DeviceOffset(7 * 8192), extent.length}}},
+          AppendExtents{file.id, 1, stripe, 3},
           SetZoneHeats{{{ZoneId(7), ZoneHeat::kC1H}}},
           SetLogRegion{log.id, 0, {ZoneId(6), 0, LogRegion::kOpen, 0}, 3},
           SetLogRegions{log.id, {{ZoneId(6), 0, 512, 100}}, 4},

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import outputs, processes
@@ -17,12 +17,13 @@ SLOWER = (1, 0.5, 0.25)
 TOO_BUSY = 4  # what izg identify ends with where the host cannot measure: see isozone --help
 
 
-def identify(tool: str, image: str, speed: float = 1,
-             note: Callable[[str], None] = lambda text: None) -> dict[str, Any] | None:
+def identify(tool: str, image: str, speed: float = 1, note: Callable[[str], None] = lambda text: None,
+             tries: Sequence[float] = SLOWER) -> dict[str, Any] | None:
     """What is found on the device in the file `image`, which then holds it, at `speed` times its published speed or,
-    where that is needed, at less; None where the host is too busy for all of that. `note` is told why it takes longer.
+    where that is needed, at less: by the factors `tries`, in turn; None where the host is too busy for all of that.
+    `note` is told why it takes longer.
     """
-    for slower in SLOWER:
+    for slower in tries:
         pace = f"{speed * slower:g}"
         result = subprocess.run([tool, "izg", "identify", f"emu:{image}?speed={pace}", "--json"],
                                 capture_output=True, text=True,

@@ -6,25 +6,13 @@
 
 namespace isozone {
 
-void ReadGroup::ReadAll(FileReader& reader, std::span<FileRead> reads) {
-  ReadGroup group;
-  {
-    MutexLock lock(group.mu_);
-    group.pending_ = reads.size();
-  }
+void ReadAll(FileReader& reader, std::span<FileRead> reads) {
+  Latch latch;
   for (FileRead& read : reads) {
-    read.done = &ReadGroup::Done;
-    read.context = &group;
+    latch.Expect(read);
     reader.Submit(read);
   }
-  MutexLock lock(group.mu_);
-  while (group.pending_ > 0) group.all_done_.Wait(group.mu_);
-}
-
-void ReadGroup::Done(FileRead& read) {
-  auto& group = *static_cast<ReadGroup*>(read.context);
-  MutexLock lock(group.mu_);  // held over Signal: the waiter destroys the group when it sees 0
-  if (--group.pending_ == 0) group.all_done_.Signal();
+  latch.Wait();
 }
 
 AsyncRead::AsyncRead(FileReader& reader, const rocksdb::FSReadRequest& request, IoClass io_class, std::string path,
@@ -33,27 +21,12 @@ AsyncRead::AsyncRead(FileReader& reader, const rocksdb::FSReadRequest& request, 
   read_.offset = request.offset;
   read_.buffer = std::as_writable_bytes(std::span(request.scratch, request.len));
   read_.io_class = io_class;
-  read_.done = &AsyncRead::Done;
-  read_.context = this;
+  done_.Expect(read_);
   reader.Submit(read_);
 }
 
-AsyncRead::~AsyncRead() { Wait(); }
-
-void AsyncRead::Done(FileRead& read) {
-  auto& self = *static_cast<AsyncRead*>(read.context);
-  MutexLock lock(self.mu_);  // held over Signal: the waiter may destroy this when it sees is_done_
-  self.is_done_ = true;
-  self.done_.Signal();
-}
-
-void AsyncRead::Wait() {
-  MutexLock lock(mu_);
-  while (!is_done_) done_.Wait(mu_);
-}
-
 void AsyncRead::DeliverOnce(bool aborted) {
-  Wait();
+  done_.Wait();
   if (std::exchange(delivered_, true)) return;
   auto* scratch = reinterpret_cast<char*>(read_.buffer.data());
   rocksdb::FSReadRequest answer;

@@ -206,7 +206,7 @@ class LevelsTest : public ::testing::Test {
   // What the file system takes the tables of each level for.
   std::multimap<int, int> LevelsByLevel() {
     std::map<std::string, int8_t> levels;
-    const Status visited = fs_->system().fs().VisitFiles([&](const FileDetails& file) {
+    const Status visited = fs_->system().fs().state().VisitFiles([&](const FileDetails& file) {
       for (const std::string& path : file.paths) levels[path] = file.attributes.level;
     });
     EXPECT_TRUE(visited.ok()) << visited.ToString();

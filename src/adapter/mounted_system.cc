@@ -28,7 +28,7 @@ Registry& TheRegistry() {
 }
 
 uint32_t IdentityOf(const FileSystem& fs) {
-  const std::string uuid = fs.uuid();
+  const std::string uuid = fs.state().uuid();
   return Crc32c(std::as_bytes(std::span(uuid)));
 }
 
@@ -100,7 +100,7 @@ Status MountedSystem::CollectGarbage(double free_percent, const Collector::Progr
   const auto step = [&](const CopyStats& done, uint64_t bytes_to_copy) {
     return !ending_ && (!progress || progress(done, bytes_to_copy));
   };
-  return With([&](FileSystem& fs) { return fs.CollectGarbage(free_percent, step).status(); });
+  return With([&](FileSystem& fs) { return fs.collection().Run(free_percent, step).status(); });
 }
 
 Status MountedSystem::Lock(const std::string& path) {

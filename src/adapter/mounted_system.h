@@ -38,7 +38,7 @@ class MountedSystem {
     return std::forward<Use>(use)(*fs_);
   }
 
-  // As FileSystem::CollectGarbage, but not longer than the process lives: its end is not kept waiting.
+  // As GarbageCollection::Run, but not longer than the process lives: its end is not kept waiting.
   Status CollectGarbage(double free_percent, const Collector::Progress& progress);
 
   // While one exists, the system stays mounted. Made under With, when a file is opened.

@@ -18,7 +18,7 @@ RandomAccessFile::RandomAccessFile(std::string path, const rocksdb::FileOptions&
     : path_(std::move(path)),
       type_(FileTypeOf(path_)),
       direct_(options.use_direct_reads && !options.use_mmap_reads),
-      alignment_(system->fs().device().geometry().block_size),
+      alignment_(system->fs().state().device().geometry().block_size),
       reader_(std::move(reader)),
       open_(std::move(system), nullptr) {}
 
@@ -62,7 +62,7 @@ IOStatus RandomAccessFile::MultiRead(FSReadRequest* requests, size_t count, cons
       reads[i].buffer = std::as_writable_bytes(std::span(requests[i].scratch, requests[i].len));
       reads[i].io_class = ClassOf(options);
     }
-    ReadGroup::ReadAll(*reader_, reads);
+    ReadAll(*reader_, reads);
     for (size_t i = 0; i < count; ++i) {
       requests[i].status = ToIoStatus(reads[i].status, path_);
       requests[i].result = Slice(requests[i].scratch, reads[i].status.ok() ? reads[i].bytes_read : 0);

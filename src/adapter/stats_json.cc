@@ -63,12 +63,12 @@ Json DeletionDelaysJson(const FileSystemStats& stats) {
 }  // namespace
 
 std::string StatsJson(const FileSystem& fs) {
-  const FileSystemStats stats = fs.Stats();
-  const SpaceInfo space = fs.Space();
+  const FileSystemStats stats = fs.state().Stats();
+  const SpaceInfo space = fs.state().Space();
   const Json json = {
-      {"device", fs.device().name()},
-      {"policy", fs.options().policy},
-      {"read_only_reason", fs.read_only_reason()},
+      {"device", fs.state().device().name()},
+      {"policy", fs.state().options().policy},
+      {"read_only_reason", fs.state().read_only_reason()},
       {"user_bytes_appended", stats.user_bytes_appended},
       {"write_amplification", stats.WriteAmplification()},
       {"classes", Classes(stats)},

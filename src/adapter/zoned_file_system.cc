@@ -326,7 +326,7 @@ IOStatus ZonedFileSystem::IsDirectory(const std::string& name, const IOOptions&,
 
 IOStatus ZonedFileSystem::GetFreeSpace(const std::string& path, const IOOptions&, uint64_t* free, IODebugContext*) {
   return Run(path, [&](isozone::FileSystem& fs, const std::string&) {
-    *free = fs.Space().free;
+    *free = fs.state().Space().free;
     return Status();
   });
 }

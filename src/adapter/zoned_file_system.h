@@ -111,7 +111,7 @@ class ZonedFileSystem : public UriFileSystem {
   rocksdb::IOStatus Run(const std::string& name, Operation&& operation);
   rocksdb::IOStatus OpenWritable(const std::string& name, const rocksdb::FileOptions& options, bool append,
                                  std::unique_ptr<rocksdb::FSWritableFile>* result);
-  bool read_only() const { return system_->fs().options().read_only; }
+  bool read_only() const { return system_->fs().state().options().read_only; }
 
   const std::shared_ptr<MountedSystem> system_;
 };

@@ -1,8 +1,11 @@
-// The two clocks: monotonic for intervals and deadlines, wall for what people read.
+// The two clocks: monotonic for intervals and deadlines, wall for what people read. Who decides by the time gets it
+// from a Clock, which tests drive (testing/manual_clock.h).
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+
+#include "base/mutex.h"
 
 namespace isozone {
 
@@ -16,6 +19,32 @@ inline int64_t MonotonicNs() {
 inline uint64_t WallSeconds() {
   return static_cast<uint64_t>(
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+}
+
+// Thread safety: any thread.
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  // Nanoseconds; never goes back.
+  virtual int64_t NowNs() const = 0;
+  // Waits until `condition` is signalled, or it is `deadline_ns`; may return before either.
+  virtual void WaitUntil(CondVar& condition, Mutex& mu, int64_t deadline_ns) ISOZONE_REQUIRES(mu) = 0;
+
+  // MonotonicNs().
+  static Clock& Real();
+};
+
+class RealClock final : public Clock {
+ public:
+  int64_t NowNs() const override { return MonotonicNs(); }
+  void WaitUntil(CondVar& condition, Mutex& mu, int64_t deadline_ns) override ISOZONE_REQUIRES(mu) {
+    condition.WaitUntil(mu, deadline_ns);
+  }
+};
+
+inline Clock& Clock::Real() {
+  static RealClock clock;
+  return clock;
 }
 
 }  // namespace isozone

@@ -1,9 +1,8 @@
 #include "device/zoned_device.h"
 
-#include <condition_variable>
-#include <mutex>
-
 #include <fmt/format.h>
+
+#include "base/latch.h"
 
 namespace isozone {
 
@@ -88,21 +87,10 @@ std::string_view DeviceOpName(DeviceOp op) {
 }
 
 DeviceStatus SubmitAndWait(ZonedDevice& device, DeviceRequest& request) {
-  struct Waiter {
-    std::mutex mu;
-    std::condition_variable cv;
-    bool done = false;
-  } waiter;
-  request.context = &waiter;
-  request.done = [](DeviceRequest& r) {
-    auto& w = *static_cast<Waiter*>(r.context);
-    const std::lock_guard lock(w.mu);
-    w.done = true;
-    w.cv.notify_one();  // under the lock: the waiter, and with it this condition variable, may go right after
-  };
+  Latch latch;
+  latch.Expect(request);
   device.Submit(request);
-  std::unique_lock lock(waiter.mu);
-  waiter.cv.wait(lock, [&] { return waiter.done; });
+  latch.Wait();
   return request.status;
 }
 

@@ -28,10 +28,9 @@
 
 #include "base/histogram.h"
 #include "base/status.h"
-#include "base/uri.h"
 #include "device/zoned_device.h"
+#include "fs/mount_options.h"
 #include "gc/collector.h"
-#include "io/class_queues.h"
 #include "io/io_class.h"
 #include "izg/zone_groups.h"
 #include "zone/data_class.h"
@@ -134,43 +133,6 @@ class FileReader {
   virtual uint64_t inode() const = 0;
 };
 
-struct MountOptions {
-  bool read_only = false;
-  std::string policy = "isozone";      // placement policy, by name
-  uint64_t write_buffer = 1 * kMiB;    // bytes a writer of logs, or any under `zenfs`, collects before it writes;
-                                       // 64 KiB .. 64 MiB
-  uint32_t log_width = 8;              // zones that a log is written to at once, at most; 1 .. 256
-  uint32_t stripe_width = 16;          // zones that a file is written to at once, at most; 1 .. 256. ZenFS+ IV.B
-  uint64_t stripe_unit = 384 * kKiB;   // bytes that go to one of them, rounded up to what the device programs at
-                                       // once; 64 KiB .. 16 MiB
-  uint64_t writer_memory = 16 * kMiB;  // bytes that a writer of data holds at most, but two units; 128 KiB .. 1 GiB
-  uint64_t read_ahead_memory =
-      64 * kMiB;            // bytes that all compaction reads hold ahead of time at most; 0: none; .. 4 GiB
-  bool isolation = true;    // keeps logs and flushes out of the way of compaction; ZenFS+ IV.C
-  IoShares io_shares;       // with isolation: what every class is given at least
-  uint32_t write_gap = 24;  // with isolation: while users read, a flush starts to program in a group at most once in
-                            // so many program times, the others more often, at most a second; 0: none; .. 1000
-  GcOptions gc = {.scheme = "", .tuning = {}};  // garbage collection; no scheme: that of the policy (GcScheme)
-  uint64_t checkpoint_after = 32 * kMiB;        // bytes of journal after which a checkpoint is taken; 64 KiB .. 4 GiB
-  bool log_write_through = false;  // FileWriter::Flush of a kLog file writes to the device, so that unsynced log
-                                   // data survives the process
-
-  // Where gc.scheme is empty: "none" with `zenfs`, "lifetime" with `lifetime`, else "isozone".
-  std::string GcScheme() const;
-
-  // Takes policy=, write_buffer=, log_width=, stripe_width=, stripe_unit=, writer_memory=, read_ahead_memory=,
-  // isolation=, io_shares=, write_gap=, checkpoint_after=, log_write_through= and those of TakeGcOptions from `options`.
-  static Result<MountOptions> FromUri(UriOptions& options);
-};
-
-// Takes gc=, gc_start=, gc_memory=, gc_verify=, gc_cold_threshold=, gc_group_blocks= and gc_dynamic_victims= from
-// `options` into `gc`; what is absent stays as it is. The name of a scheme is not checked.
-Status TakeGcOptions(UriOptions& options, GcOptions& gc);
-
-// `gc` changed as `text` says: the name of a scheme ("lifetime"), or options as a URI has them
-// ("gc=lifetime&gc_start=20"). kInvalidArgument for any others.
-Result<GcOptions> ParseGcOptions(std::string_view text, GcOptions gc);
-
 struct SpaceInfo {
   uint64_t capacity = 0;  // bytes: the capacity of all zones that can be written or read
   uint64_t live = 0;      // bytes of files
@@ -243,6 +205,65 @@ struct FileDetails {
   std::vector<FileExtent> extents;  // in file order; of a log, its payloads
 };
 
+// What a mounted file system is and holds, for people and monitors.
+//
+// Thread safety: any thread.
+class FileSystemState {
+ public:
+  virtual ~FileSystemState() = default;
+
+  virtual SpaceInfo Space() const = 0;
+  virtual FileSystemStats Stats() const = 0;
+  virtual std::vector<ZoneView> Zones() const = 0;
+  // Calls `visit` for every file and directory, in order of inode.
+  virtual Status VisitFiles(const std::function<void(const FileDetails&)>& visit) const = 0;
+  // Bytes that a file takes on the device, frames and padding included. It has to look at each extent of the file, which
+  // FileSystem::Stat and List do not.
+  virtual Result<uint64_t> AllocatedBytes(std::string_view path) const = 0;
+  virtual std::string label() const = 0;
+  virtual std::string uuid() const = 0;
+  virtual const MountOptions& options() const = 0;
+  virtual const ZonedDevice& device() const = 0;
+  // The copies of the metadata.
+  virtual MetadataCopies Metadata() const = 0;
+  // Waits until there are as many as there should be: lost and damaged ones are written anew in the background. Why that
+  // cannot be.
+  virtual Status RestoreMetadataCopies() = 0;
+  // Why it is read-only; empty while it is writable.
+  virtual std::string read_only_reason() const = 0;
+  // Waits until zones that hold nothing alive have been reset. For tests and tools that want a settled state.
+  virtual Status Settle() = 0;
+};
+
+// Garbage collection (gc/collector.h), beside what it does by itself.
+//
+// Thread safety: any thread.
+class GarbageCollection {
+ public:
+  virtual ~GarbageCollection() = default;
+
+  // Collects now, in this thread, whatever the space, until `free_percent` of it is free; 100: all there is to gain.
+  virtual Result<CopyStats> Run(double free_percent, const Collector::Progress& progress) = 0;
+  // What the scheme would do now, or, `all`, what Run would.
+  virtual GcPlan Plan(bool all) const = 0;
+  // Another scheme, or another tuning of it, from now on and until it is unmounted. kInvalidArgument.
+  virtual Status SetOptions(const GcOptions& options) = 0;
+};
+
+// What the file system remembers of which zones share hardware.
+//
+// Thread safety: any thread.
+class ZoneGroupRecord {
+ public:
+  virtual ~ZoneGroupRecord() = default;
+
+  // As last measured (izg/identify.h); null: never. Changes where Set is called.
+  virtual std::shared_ptr<const ZoneGroups> Get() const = 0;
+  // Remembers `groups`; durable when it returns. kCorruption if they are not of this device's zones.
+  virtual Status Set(const ZoneGroups& groups) = 0;
+};
+
+// Names and files, and the way to the rest.
 class FileSystem {
  public:
   // Reads the superblock, checkpoint and journal, finds the ends of logs and starts the background work. kNotFound:
@@ -260,9 +281,6 @@ class FileSystem {
   virtual Result<FileAttributes> Stat(std::string_view path) = 0;
   // By name. As readdir(3): what comes and goes meanwhile may be listed or not, all else is there once.
   virtual Result<std::vector<DirectoryEntry>> List(std::string_view directory) = 0;
-  // Bytes that a file takes on the device, frames and padding included. It has to look at each extent of the file, which
-  // Stat and List do not.
-  virtual Result<uint64_t> AllocatedBytes(std::string_view path) = 0;
   virtual Status CreateDirectory(std::string_view path) = 0;    // parents must exist; kAlreadyExists
   virtual Status CreateDirectories(std::string_view path) = 0;  // with parents; fine if it exists
   virtual Status RemoveDirectory(std::string_view path) = 0;    // kNotEmpty
@@ -285,37 +303,10 @@ class FileSystem {
   virtual Status Overwrite(std::string_view path, uint64_t offset, std::span<const std::byte> data) = 0;
   virtual Status Truncate(std::string_view path, uint64_t size) = 0;
 
-  // --- State, for people and monitors ---
-  virtual SpaceInfo Space() const = 0;
-  virtual FileSystemStats Stats() const = 0;
-  virtual std::vector<ZoneView> Zones() const = 0;
-  // Calls `visit` for every file and directory, in order of inode.
-  virtual Status VisitFiles(const std::function<void(const FileDetails&)>& visit) const = 0;
-  virtual std::string label() const = 0;
-  virtual std::string uuid() const = 0;
-  virtual const MountOptions& options() const = 0;
-  virtual const ZonedDevice& device() const = 0;
-  // The copies of the metadata.
-  virtual MetadataCopies Metadata() const = 0;
-  // Waits until there are as many as there should be: lost and damaged ones are written anew in the background. Why that
-  // cannot be.
-  virtual Status RestoreMetadataCopies() = 0;
-  // Why it is read-only; empty while it is writable.
-  virtual std::string read_only_reason() const = 0;
-  // Which zones share hardware, as last measured (izg/identify.h); null: never. Changes where SetZoneGroups is called.
-  virtual std::shared_ptr<const ZoneGroups> zone_groups() const = 0;
-  // Remembers `groups`; durable when it returns. kCorruption if they are not of this device's zones.
-  virtual Status SetZoneGroups(const ZoneGroups& groups) = 0;
-  // --- Garbage collection (gc/collector.h) ---
-  // Collects now, in this thread, whatever the space, until `free_percent` of it is free; 100: all there is to gain.
-  virtual Result<CopyStats> CollectGarbage(double free_percent, const Collector::Progress& progress) = 0;
-  // What the scheme would do now, or, `all`, what CollectGarbage would.
-  virtual GcPlan PlanGarbageCollection(bool all) const = 0;
-  // Another scheme, or another tuning of it, from now on and until it is unmounted. kInvalidArgument.
-  virtual Status SetGc(const GcOptions& options) = 0;
-
-  // Waits until zones that hold nothing alive have been reset. For tests and tools that want a settled state.
-  virtual Status Settle() = 0;
+  // --- The rest of what it is mounted with; each lives as long as this ---
+  virtual FileSystemState& state() const = 0;
+  virtual GarbageCollection& collection() const = 0;
+  virtual ZoneGroupRecord& groups() const = 0;
 };
 
 }  // namespace isozone

@@ -148,17 +148,17 @@ TEST_P(FileSystemKindTest, AnOpenFileOutlivesItsName) {
     auto reader = fs().OpenForRead("/f").value();
     ISOZONE_ASSERT_OK(fs().Unlink("/f"));
     EXPECT_TRUE(fs().Stat("/f").status().Is(StatusCode::kNotFound));
-    ISOZONE_ASSERT_OK(fs().Settle());
+    ISOZONE_ASSERT_OK(fs().state().Settle());
     std::string buffer(content.size(), '\0');
     ASSERT_EQ(reader->Read(0, std::as_writable_bytes(std::span(buffer)), IoClass::kUserRead).value(), buffer.size());
     EXPECT_EQ(buffer, content);
-    EXPECT_GT(fs().Space().live, 0u);
+    EXPECT_GT(fs().state().Space().live, 0u);
   }
-  EXPECT_EQ(fs().Space().live, 0u);
+  EXPECT_EQ(fs().state().Space().live, 0u);
 }
 
 TEST_P(FileSystemKindTest, SpaceComesBackAfterUnlink) {
-  const uint64_t before = fs().Space().free;
+  const uint64_t before = fs().state().Space().free;
   for (int round = 0; round < 20; ++round) {
     auto writer = fs().Create("/f", Options()).value();
     const std::string piece = RandomBytes(random_, 256 * kKiB);
@@ -168,21 +168,21 @@ TEST_P(FileSystemKindTest, SpaceComesBackAfterUnlink) {
     writer.reset();
     if (round % 2 == 1) ISOZONE_ASSERT_OK(fs().Unlink("/f"));
   }
-  ISOZONE_ASSERT_OK(fs().Settle());
-  EXPECT_EQ(fs().Space().live, 0u);
-  EXPECT_GE(fs().Space().free + 4 * volume_.device().geometry().zone_capacity, before);
+  ISOZONE_ASSERT_OK(fs().state().Settle());
+  EXPECT_EQ(fs().state().Space().live, 0u);
+  EXPECT_GE(fs().state().Space().free + 4 * volume_.device().geometry().zone_capacity, before);
 }
 
 TEST_F(FileSystemTest, ASyncOfALogIsOneDeviceWrite) {
   auto writer = fs().Create("/000001.log", kLogFile).value();
   ISOZONE_ASSERT_OK(writer->Append(Bytes("first")));
   ISOZONE_ASSERT_OK(writer->Sync());
-  const FileSystemStats before = fs().Stats();
+  const FileSystemStats before = fs().state().Stats();
   for (int i = 0; i < 10; ++i) {
     ISOZONE_ASSERT_OK(writer->Append(Bytes("record")));
     ISOZONE_ASSERT_OK(writer->Sync());
   }
-  const FileSystemStats after = fs().Stats();
+  const FileSystemStats after = fs().state().Stats();
   EXPECT_EQ(after.device.host_bytes_written - before.device.host_bytes_written, 10u * 4096);
   EXPECT_EQ(after.journal_commits, before.journal_commits);
 }
@@ -262,8 +262,8 @@ TEST_F(FileSystemTest, OverwritesInPlaceForReaders) {
   ISOZONE_ASSERT_OK(volume_.CutAndRemount());
   EXPECT_EQ(volume_.ReadFile("/sst").value(), content);
   ISOZONE_ASSERT_OK(fs().Unlink("/sst"));
-  ISOZONE_ASSERT_OK(fs().Settle());
-  EXPECT_EQ(fs().Space().live, 0u);
+  ISOZONE_ASSERT_OK(fs().state().Settle());
+  EXPECT_EQ(fs().state().Space().live, 0u);
 }
 
 TEST_F(FileSystemTest, FailsWithNoSpaceAndGoesOnAfterDeletes) {
@@ -273,7 +273,7 @@ TEST_F(FileSystemTest, FailsWithNoSpaceAndGoesOnAfterDeletes) {
   while (status.ok() && files < 10000) status = volume_.WriteFile("/f" + std::to_string(files++), piece);
   ASSERT_TRUE(status.Is(StatusCode::kNoSpace)) << status.ToString();
   EXPECT_GT(files, 64);  // most of the device was used
-  EXPECT_TRUE(fs().read_only_reason().empty());
+  EXPECT_TRUE(fs().state().read_only_reason().empty());
   for (int i = 0; i < files; ++i) {
     const Status removed = fs().Unlink("/f" + std::to_string(i));
     EXPECT_TRUE(removed.ok() || removed.Is(StatusCode::kNotFound)) << removed.ToString();
@@ -289,7 +289,7 @@ TEST_F(FileSystemTest, AFailedWriteMovesTheTailToAnotherZone) {
   ISOZONE_ASSERT_OK(writer->Append(Bytes(content)));
   ISOZONE_ASSERT_OK(writer->Sync());
   ZoneId zone;
-  for (const ZoneView& view : fs().Zones()) {
+  for (const ZoneView& view : fs().state().Zones()) {
     if (view.writing && view.use == ZoneUse::kData) zone = view.device.zone;
   }
   volume_.device().SetZoneState(zone, ZoneState::kReadOnly);
@@ -297,7 +297,7 @@ TEST_F(FileSystemTest, AFailedWriteMovesTheTailToAnotherZone) {
   ISOZONE_ASSERT_OK(writer->Sync());
   ISOZONE_ASSERT_OK(writer->Close());
   writer.reset();
-  EXPECT_EQ(fs().Stats().write_retries, 1u);
+  EXPECT_EQ(fs().state().Stats().write_retries, 1u);
   EXPECT_EQ(volume_.ReadFile("/f").value(), content + content);
   ISOZONE_ASSERT_OK(volume_.Remount());
   EXPECT_EQ(volume_.ReadFile("/f").value(), content + content);
@@ -306,12 +306,12 @@ TEST_F(FileSystemTest, AFailedWriteMovesTheTailToAnotherZone) {
 TEST_F(FileSystemTest, AReadErrorIsReturnedAndDoesNotLatch) {
   ISOZONE_ASSERT_OK(volume_.WriteFile("/f", "content"));
   ZoneId zone;
-  ISOZONE_ASSERT_OK(fs().VisitFiles([&](const FileDetails& file) {
+  ISOZONE_ASSERT_OK(fs().state().VisitFiles([&](const FileDetails& file) {
     if (!file.extents.empty()) zone = volume_.device().geometry().ZoneOf(file.extents[0].device_offset);
   }));
   volume_.device().FailNext(DeviceOp::kRead, zone, DeviceStatus::kUnrecoveredReadError);
   EXPECT_TRUE(volume_.ReadFile("/f").status().Is(StatusCode::kIoError));
-  EXPECT_TRUE(fs().read_only_reason().empty());
+  EXPECT_TRUE(fs().state().read_only_reason().empty());
   ISOZONE_ASSERT_OK(volume_.WriteFile("/g", "more"));
 }
 
@@ -381,7 +381,7 @@ TEST_F(FileSystemTest, WhereALogCannotBeSealedForGoodNothingIsWritten) {
   auto log = fs().Create("/log", kLogFile).value();
   ISOZONE_ASSERT_OK(log->Append(Bytes("record")));
   ISOZONE_ASSERT_OK(log->Sync());
-  const std::vector<ZoneView> zones = fs().Zones();
+  const std::vector<ZoneView> zones = fs().state().Zones();
   volume_.device().CutPower();
   log.reset();
   volume_.Unmount();
@@ -499,27 +499,27 @@ TEST_F(FileSystemTest, ToleratesAnythingInFreeZones) {
   }
   ISOZONE_ASSERT_OK(volume_.Mount());
   EXPECT_EQ(volume_.ReadFile("/f").value(), "kept");
-  ISOZONE_ASSERT_OK(fs().Settle());
+  ISOZONE_ASSERT_OK(fs().state().Settle());
   ISOZONE_ASSERT_OK(volume_.WriteFile("/g", RandomBytes(random_, 4 * kMiB)));
-  EXPECT_GT(fs().Space().empty_zones, SmallGeometry().zone_count / 2);
+  EXPECT_GT(fs().state().Space().empty_zones, SmallGeometry().zone_count / 2);
   volume_.Unmount();
   volume_.ExpectFsckClean();
 }
 
 TEST_F(FileSystemTest, RemembersZoneGroups) {
-  EXPECT_EQ(fs().zone_groups(), nullptr);
+  EXPECT_EQ(fs().groups().Get(), nullptr);
   ZoneGroups groups;
   groups.channel_of_group = {0, 1};
   for (uint32_t zone = 0; zone < SmallGeometry().zone_count; ++zone) {
     groups.group_of_zone.push_back(static_cast<uint16_t>(zone % 2));
     groups.confidence_percent.push_back(99);
   }
-  ISOZONE_ASSERT_OK(fs().SetZoneGroups(groups));
+  ISOZONE_ASSERT_OK(fs().groups().Set(groups));
   ISOZONE_ASSERT_OK(volume_.CutAndRemount());
-  ASSERT_NE(fs().zone_groups(), nullptr);
-  EXPECT_EQ(*fs().zone_groups(), groups);
+  ASSERT_NE(fs().groups().Get(), nullptr);
+  EXPECT_EQ(*fs().groups().Get(), groups);
   groups.group_of_zone.pop_back();
-  EXPECT_TRUE(fs().SetZoneGroups(groups).Is(StatusCode::kCorruption));
+  EXPECT_TRUE(fs().groups().Set(groups).Is(StatusCode::kCorruption));
 }
 
 TEST_F(FileSystemTest, ManyWritersAndReadersAtOnce) {

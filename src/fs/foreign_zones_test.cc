@@ -31,11 +31,11 @@ class ForeignZones : public testing::Test {
     ISOZONE_ASSERT_OK((*log)->Close());
   }
   void ExpectNoHarm() {
-    const FileSystemStats stats = volume_.fs().Stats();
+    const FileSystemStats stats = volume_.fs().state().Stats();
     EXPECT_GT(stats.refused_writes, 0U);
     EXPECT_EQ(stats.write_retries, 0U);
-    EXPECT_EQ(volume_.fs().Space().unusable_zones, 0U);
-    EXPECT_EQ(volume_.fs().read_only_reason(), "");
+    EXPECT_EQ(volume_.fs().state().Space().unusable_zones, 0U);
+    EXPECT_EQ(volume_.fs().state().read_only_reason(), "");
     volume_.Unmount();
     volume_.ExpectFsckClean();
   }
@@ -48,7 +48,7 @@ TEST_F(ForeignZones, AreWaitedForAndNoZoneIsGivenUp) {
   WriteSome("/before", 8);
   volume_.device().SetForeignActive(12);
   std::jthread others([this] {
-    while (volume_.fs().Stats().refused_writes == 0) std::this_thread::yield();
+    while (volume_.fs().state().Stats().refused_writes == 0) std::this_thread::yield();
     volume_.device().SetForeignActive(0);
   });
   WriteSome("/meanwhile", 100);
@@ -60,8 +60,8 @@ TEST_F(ForeignZones, ThatStayAreLeftOutOfAccount) {
   WriteSome("/before", 8);
   volume_.device().SetForeignActive(7);  // more than are left beside those that hold what was written
   WriteSome("/meanwhile", 100);
-  ISOZONE_ASSERT_OK(volume_.fs().Settle());  // a finish counts a moment after the write that it made room for
-  EXPECT_GT(volume_.fs().Stats().zone_finishes, 0U) << "room is made for what is written next";
+  ISOZONE_ASSERT_OK(volume_.fs().state().Settle());  // a finish counts a moment after the write that it made room for
+  EXPECT_GT(volume_.fs().state().Stats().zone_finishes, 0U) << "room is made for what is written next";
   ExpectNoHarm();
 }
 

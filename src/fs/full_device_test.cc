@@ -77,7 +77,7 @@ class FullDeviceTest : public testing::TestWithParam<uint32_t> {
       ASSERT_TRUE(status.ok() || status.Is(StatusCode::kNotFound)) << status.ToString();
     }
     ISOZONE_ASSERT_OK(fs_->SyncMetadata());
-    ISOZONE_ASSERT_OK(fs_->Settle());
+    ISOZONE_ASSERT_OK(fs_->state().Settle());
   }
   void ExpectClean() {
     fs_.reset();
@@ -100,7 +100,7 @@ INSTANTIATE_TEST_SUITE_P(Copies, FullDeviceTest, testing::Values(1U, 2U),
 TEST_P(FullDeviceTest, WithManyNamesIsChangedEmptiedAndUsedAgain) {
   ASSERT_NO_FATAL_FAILURE(CreateNames());
   const int files = Fill();
-  EXPECT_GT(fs_->Metadata().whole.front().size(), 3U);
+  EXPECT_GT(fs_->state().Metadata().whole.front().size(), 3U);
   ASSERT_NO_FATAL_FAILURE(RenameAndSync(300));
   ASSERT_NO_FATAL_FAILURE(Remount());
   ASSERT_NO_FATAL_FAILURE(RenameAndSync(300));
@@ -154,7 +154,7 @@ TEST_P(FullDeviceTest, WithAnOpenLogMountsAfterAPowerCut) {
     fs_.reset();
     for (int mount = 0; mount < 2; ++mount) {
       ASSERT_NO_FATAL_FAILURE(Mount());
-      EXPECT_EQ(fs_->read_only_reason(), "");
+      EXPECT_EQ(fs_->state().read_only_reason(), "");
       EXPECT_EQ(fs_->Stat("/wal")->size, 5U);
       ISOZONE_ASSERT_OK(fs_->Unmount());
       fs_.reset();
@@ -168,7 +168,7 @@ TEST_P(FullDeviceTest, WithAnOpenLogMountsAfterAPowerCut) {
 }
 
 TEST_P(FullDeviceTest, KeepsAtMostEightPercentFromSixtyFourZonesOn) {
-  const SpaceInfo space = fs_->Space();
+  const SpaceInfo space = fs_->state().Space();
   EXPECT_LE(space.metadata + space.reserved, space.capacity * 8 / 100);
 }
 
@@ -202,7 +202,7 @@ TEST(ReadOnlyRefreshTest, ReadsOnlyWhatWasAddedUntilTheCopyIsReplaced) {
   MountOptions small;
   small.checkpoint_after = 64 * kKiB;
   ISOZONE_ASSERT_OK(volume.Remount(small));
-  while (volume.fs().Stats().checkpoints < 3) {
+  while (volume.fs().state().Stats().checkpoints < 3) {
     ISOZONE_ASSERT_OK(volume.fs().SetModified("/new0", 1));
     ISOZONE_ASSERT_OK(volume.fs().SyncMetadata());
   }

@@ -1,18 +1,12 @@
 #include "gc/collector.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
-#include "base/clock.h"
 #include "base/log.h"
 
 namespace isozone {
-namespace {
-
-// A rest is never longer: space may run out meanwhile.
-constexpr int64_t kLongestRestNs = 100'000'000;
-
-}  // namespace
 
 uint64_t GcPlan::copied() const {
   uint64_t bytes = 0;
@@ -26,13 +20,34 @@ uint64_t GcPlan::reclaimed() const {
   return bytes;
 }
 
-Result<std::unique_ptr<Collector>> Collector::Create(GcStore& store, IoEngine& engine, const GcOptions& options) {
-  ISOZONE_ASSIGN_OR_RETURN(SettingPtr setting, MakeSetting(options));
-  return std::unique_ptr<Collector>(new Collector(store, engine, std::move(setting)));
+size_t Collector::Setting::most_together() const {
+  const ZoneCopier::Options of_copier = copier(/*confined=*/false);
+  return ZoneCopier::WindowSize(of_copier.memory, of_copier.rules);
 }
 
-Collector::Collector(GcStore& store, IoEngine& engine, SettingPtr setting)
-    : store_(store), engine_(engine), setting_(std::move(setting)) {}
+ZoneCopier::Options Collector::Setting::copier(bool confined) const {
+  ZoneCopier::Options copier;
+  copier.memory = options.memory;
+  copier.verify = options.verify;
+  copier.confined = confined;
+  copier.rules.cold_utilisation = options.tuning.cold_threshold;
+  copier.rules.group_blocks = options.tuning.group_blocks;
+  return copier;
+}
+
+Result<std::unique_ptr<Collector>> Collector::Create(GcZones& zones, GcFiles& files, IoEngine& engine,
+                                                     const GcOptions& options, Clock& clock) {
+  ISOZONE_ASSIGN_OR_RETURN(SettingPtr setting, MakeSetting(options));
+  return std::unique_ptr<Collector>(new Collector(zones, files, engine, std::move(setting), clock));
+}
+
+Collector::Collector(GcZones& zones, GcFiles& files, IoEngine& engine, SettingPtr setting, Clock& clock)
+    : zones_(zones),
+      files_(files),
+      engine_(engine),
+      clock_(clock),
+      setting_(std::move(setting)),
+      state_(setting_->scheme, setting_->most_together()) {}
 
 Collector::~Collector() { Stop(); }
 
@@ -49,32 +64,28 @@ Collector::SettingPtr Collector::setting() const {
   return setting_;
 }
 
-bool Collector::stopping() const {
-  const MutexLock lock(mu_);
-  return stopping_;
-}
-
 GcOptions Collector::options() const { return setting()->options; }
 
 void Collector::Apply() {
-  const MutexLock apply(apply_mu_);
-  SettingPtr now;
-  bool attached = false;
+  const MutexLock lock(mu_);
+  while (applying_) idle_.Wait(mu_);
+  applying_ = true;
+  const SettingPtr now = setting_;
+  const bool attached = state_.attached();
   {
-    const MutexLock lock(mu_);
-    now = setting_;
-    attached = started_ && !stopping_ && !broken_ && now->scheme->automatic() && now->scheme->writers_wait();
+    const MutexUnlock unlock(mu_);
+    zones_.ResetAtOnce(now->scheme->resets_at_once());
+    zones_.ThrottleBelow(now->scheme->throttle_below());
+    zones_.Attach(attached);
   }
-  store_.ResetAtOnce(now->scheme->resets_at_once());
-  store_.ThrottleBelow(now->scheme->throttle_below());
-  store_.Attach(attached);
+  applying_ = false;
+  idle_.SignalAll();
 }
 
 void Collector::Start() {
   {
     const MutexLock lock(mu_);
-    if (started_ || stopping_) return;
-    started_ = true;
+    if (!state_.Start()) return;
   }
   Apply();
   thread_ = std::thread([this] { RunInBackground(); });
@@ -83,9 +94,9 @@ void Collector::Start() {
 void Collector::Stop() {
   {
     const MutexLock lock(mu_);
-    stopping_ = true;
+    state_.Stop();
     wake_.SignalAll();
-    while (working_) idle_.Wait(mu_);
+    while (state_.working()) idle_.Wait(mu_);
   }
   Apply();
   if (thread_.joinable()) thread_.join();
@@ -93,14 +104,13 @@ void Collector::Stop() {
 
 void Collector::Wake() {
   const MutexLock lock(mu_);
-  wanted_ = true;
-  hurry_ = true;
+  state_.Wake();
   wake_.SignalAll();
 }
 
 void Collector::Hurry() {
   const MutexLock lock(mu_);
-  hurry_ = true;
+  state_.Hurry();
   wake_.SignalAll();
 }
 
@@ -109,8 +119,7 @@ Status Collector::SetOptions(const GcOptions& options) {
   {
     const MutexLock lock(mu_);
     setting_ = std::move(setting);
-    wanted_ = true;  // to look at once
-    hurry_ = true;
+    state_.Change(setting_->scheme, setting_->most_together());
     wake_.SignalAll();
   }
   Apply();
@@ -120,226 +129,162 @@ Status Collector::SetOptions(const GcOptions& options) {
 GcStats Collector::Stats() const {
   const MutexLock lock(mu_);
   GcStats stats = stats_;
+  stats.urgency = state_.urgency();
   stats.scheme = setting_->options.scheme;
   return stats;
 }
 
-void Collector::BeginWork() {
-  const MutexLock lock(mu_);
-  ++asking_;
-  wake_.SignalAll();
-  while (working_) idle_.Wait(mu_);
-  --asking_;
-  working_ = true;
-}
-
-void Collector::EndWork() {
-  const MutexLock lock(mu_);
-  working_ = false;
-  idle_.SignalAll();
-}
-
 std::vector<GcCandidate> Collector::Candidates() const {
-  std::vector<GcCandidate> candidates = store_.Candidates();
-  const MutexLock lock(mu_);
-  std::erase_if(candidates, [this](const GcCandidate& c) ISOZONE_REQUIRES(mu_) { return avoided_.contains(c.zone); });
+  std::vector<GcCandidate> candidates = zones_.Candidates();
+  files_.CountBlocks(candidates);
+  std::erase_if(candidates, [](const GcCandidate& candidate) { return candidate.valid >= candidate.written; });
   return candidates;
 }
 
-void Collector::BeginLook() {
-  store_.BeginRound();
-  const MutexLock lock(mu_);
-  ++looks_;
-  std::erase_if(avoided_, [this](const auto& zone) ISOZONE_REQUIRES(mu_) { return zone.second <= looks_; });
-}
+// ---------------------------------------------------------------------------------------------------------------------
+// Rounds
+// ---------------------------------------------------------------------------------------------------------------------
 
 void Collector::RunInBackground() {
+  while (const SettingPtr setting = AwaitRound()) {
+    CopyStats done;
+    (void)CarryOut(*setting, setting->scheme->confined(), {}, done);
+  }
+}
+
+Collector::SettingPtr Collector::AwaitRound() {
   for (;;) {
     {
       const MutexLock lock(mu_);
-      const int64_t next_ns = MonotonicNs() + setting_->scheme->interval_ns();
-      while (!stopping_ && !wanted_ && MonotonicNs() < next_ns) wake_.WaitUntil(mu_, next_ns);
-      if (stopping_) return;
-      wanted_ = false;
-      if (broken_ || !setting_->scheme->automatic()) continue;
+      const CollectorStep step = state_.Next(clock_.NowNs());
+      if (step.kind == CollectorStep::Kind::kQuit) return nullptr;
+      if (step.kind == CollectorStep::Kind::kBegin) return setting_;
+      if (step.kind == CollectorStep::Kind::kWait) {
+        clock_.WaitUntil(wake_, mu_, step.until_ns);
+        continue;
+      }
     }
-    bool more = true;
-    while (more) {
-      BeginWork();
-      more = Round();
-      EndWork();
-      more = more && GoesOn();
-    }
-  }
-}
-
-bool Collector::GoesOn() const {
-  const SettingPtr now = setting();
-  const GcSpace space = store_.Space();
-  return space.wanted || (now->scheme->decides_again() && now->scheme->Due(space));
-}
-
-bool Collector::Round() {
-  Choice choice;
-  choice.setting = setting();
-  const GcScheme& scheme = *choice.setting->scheme;
-  BeginLook();
-  CopyStats done;
-  int64_t since_ns = MonotonicNs();
-  const auto next = [&](size_t most) {
-    std::vector<ZoneId> victims = NextBatch(choice, done.bytes_reclaimed, most);
-    since_ns = MonotonicNs();
-    return victims;
-  };
-  const auto pause = [&] {
-    const bool go_on = Rest(scheme, MonotonicNs() - since_ns);
-    since_ns = MonotonicNs();
-    return go_on;
-  };
-  const Status status = Collect(*choice.setting, scheme.confined(), next, pause, done);
-  const bool gained = done.bytes_reclaimed > 0;
-  {
+    const GcSpace space = zones_.Space();
     const MutexLock lock(mu_);
-    stats_.rounds += done.bytes_read > 0 ? 1 : 0;
-    stats_.urgency = 0;
+    state_.Consider(space);
   }
-  store_.EndRound(gained);
-  return gained && status.ok() && !stopping();
-}
-
-std::vector<ZoneId> Collector::NextBatch(Choice& choice, uint64_t reclaimed, size_t most) {
-  if (choice.victims.empty()) Decide(choice, reclaimed, most);
-  const auto end = choice.victims.begin() + static_cast<ptrdiff_t>(std::min(most, choice.victims.size()));
-  std::vector<ZoneId> batch(choice.victims.begin(), end);
-  choice.victims.erase(choice.victims.begin(), end);
-  return batch;
-}
-
-void Collector::Decide(Choice& choice, uint64_t reclaimed, size_t most) {
-  const GcScheme& scheme = *choice.setting->scheme;
-  {
-    const MutexLock lock(mu_);
-    const bool superseded = asking_ > 0 || setting_ != choice.setting;
-    const bool gained = reclaimed > std::exchange(choice.reclaimed, reclaimed);
-    if (gained) ++choice.batches;
-    // What could not be moved makes way for the next choice, until something was gained or nothing is left to choose.
-    const bool enough = !scheme.decides_again() || superseded || choice.batches >= kMostBatches;
-    if (stopping_ || (choice.batches > 0 && enough)) return;
-  }
-  const GcSpace space = store_.Space();
-  if (!scheme.Due(space)) return;
-  choice.victims = scheme.Decide(space, Candidates());
-  if (choice.victims.empty()) return;
-  if (scheme.decides_again()) choice.victims.resize(std::min(most, choice.victims.size()));
-  const MutexLock lock(mu_);
-  stats_.urgency = scheme.Urgency(space);
-}
-
-Status Collector::Collect(const Setting& setting, bool confined, const ZoneCopier::Next& next,
-                          const std::function<bool()>& pause, CopyStats& done) {
-  ZoneCopier::Options options;
-  options.memory = setting.options.memory;
-  options.verify = setting.options.verify;
-  options.confined = confined;
-  options.rules.cold_utilisation = setting.options.tuning.cold_threshold;
-  options.rules.group_blocks = setting.options.tuning.group_blocks;
-  ZoneCopier copier(store_, engine_, options);
-  ZoneCopier::Left left;
-  const CopyStats before = Stats().copies;
-  const auto noted_next = [&](size_t most) {
-    Note(before, done, left);
-    return next(most);
-  };
-  const Status status = copier.Collect(noted_next, *setting.scheme, pause, done, left);
-  Note(before, done, left);
-  if (status.ok()) return status;
-  Log().warn("garbage collection: {}", status.ToString());
-  if (status.Is(StatusCode::kNoSpace) || status.Is(StatusCode::kAborted)) return status;
-  {
-    const MutexLock lock(mu_);
-    broken_ = true;
-  }
-  Apply();
-  return status;
-}
-
-void Collector::Note(const CopyStats& before, const CopyStats& done, ZoneCopier::Left& left) {
-  const MutexLock lock(mu_);
-  for (const ZoneId zone : left.failed) avoided_[zone] = looks_ + kForgiveRounds;
-  for (const ZoneId zone : left.skipped) avoided_[zone] = looks_ + 1;
-  left = {};
-  stats_.copies = before;
-  stats_.copies += done;
-}
-
-bool Collector::Rest(const GcScheme& scheme, int64_t took_ns) {
-  {
-    const MutexLock lock(mu_);
-    hurry_ = false;  // whoever waits since before is in the space
-  }
-  const double urgency = scheme.Urgency(store_.Space());
-  const MutexLock lock(mu_);
-  stats_.urgency = urgency;
-  if (urgency < 1) {
-    const auto rest = static_cast<int64_t>(static_cast<double>(took_ns) * (1 - urgency) / urgency);
-    const int64_t until_ns = MonotonicNs() + std::min(rest, kLongestRestNs);
-    while (!stopping_ && !hurry_ && asking_ == 0 && MonotonicNs() < until_ns) wake_.WaitUntil(mu_, until_ns);
-  }
-  return !stopping_;
 }
 
 Result<CopyStats> Collector::Run(double free_percent, const Progress& progress) {
-  BeginWork();
-  const SettingPtr now = setting();
-  CopyStats done;
-  Status status = Status::Aborted("the collector has been stopped");
-  if (!stopping()) {
-    BeginLook();
-    store_.ResetDead();
-    status = RunRound(*now, free_percent, progress, done);
+  SettingPtr now;
+  {
+    const MutexLock lock(mu_);
+    state_.Ask();
+    wake_.SignalAll();
+    while (state_.working()) idle_.Wait(mu_);
+    if (!state_.BeginAsked(free_percent)) return Status::Aborted("the collector has been stopped");
+    now = setting_;
   }
-  EndWork();
-  ISOZONE_RETURN_IF_ERROR(status);
+  CopyStats done;
+  ISOZONE_RETURN_IF_ERROR(CarryOut(*now, /*confined=*/false, progress, done));
   return done;
 }
 
-Status Collector::RunRound(const Setting& setting, double free_percent, const Progress& progress, CopyStats& done) {
-  const GcPlan plan = Plan(/*all=*/true);
-  bool cut = plan.space.free_percent() >= free_percent;
-  size_t next = 0;
-  const auto next_victims = [&](size_t most) {
-    std::vector<ZoneId> victims;
-    for (; !cut && next < plan.victims.size() && victims.size() < most; ++next) {
-      victims.push_back(plan.victims[next].zone);
-    }
-    return victims;
-  };
-  {
-    const MutexLock lock(mu_);
-    stats_.urgency = 1;
-  }
-  const auto pause = [&] {
-    cut |= progress && !progress(done, plan.copied());
-    cut |= stopping() || store_.Space().free_percent() >= free_percent;
-    return !cut;
-  };
-  const Status status = Collect(setting, /*confined=*/false, next_victims, pause, done);
+Status Collector::CarryOut(const Setting& setting, bool confined, const Progress& progress, CopyStats& done) {
+  zones_.BeginRound();
+  bool gained = false;
+  const Status status = CopyBatches(setting, confined, progress, done, gained);
   {
     const MutexLock lock(mu_);
     stats_.rounds += done.bytes_read > 0 ? 1 : 0;
-    stats_.urgency = 0;
   }
-  // A round that did not try all there is says nothing about what is to be had.
-  store_.EndRound(done.bytes_reclaimed > 0 || cut);
+  zones_.EndRound(gained);
+  const MutexLock lock(mu_);
+  state_.EndRound();
+  idle_.SignalAll();
+  wake_.SignalAll();
   return status;
+}
+
+Status Collector::CopyBatches(const Setting& setting, bool confined, const Progress& progress, CopyStats& done,
+                              bool& gained) {
+  ZoneCopier copier(zones_, files_, engine_, setting.copier(confined));
+  Status status;
+  for (;;) {
+    const CollectorStep step = Proceed();
+    if (step.kind == CollectorStep::Kind::kResetDead) {
+      zones_.ResetDead();
+    } else if (step.kind == CollectorStep::Kind::kCopy) {
+      status = CopyBatch(copier, step, *setting.scheme, progress, done);
+    } else {
+      gained = step.gained;
+      return status;
+    }
+  }
+}
+
+Status Collector::CopyBatch(ZoneCopier& copier, const CollectorStep& batch, const GcScheme& scheme,
+                            const Progress& progress, CopyStats& done) {
+  CopyStats of_batch;
+  const auto pause = [&] {
+    CopyStats so_far = done;
+    so_far += of_batch;
+    const bool cut = progress && !progress(so_far, batch.bytes_to_copy);
+    {
+      const MutexLock lock(mu_);
+      state_.WindowEnded(clock_.NowNs(), cut);
+    }
+    return Proceed().kind == CollectorStep::Kind::kGoOn;
+  };
+  ZoneCopier::Left left;
+  const Status status = copier.Copy(batch.victims, scheme, pause, of_batch, left);
+  done += of_batch;
+  CollectorState::Batch outcome;
+  outcome.bytes_reclaimed = of_batch.bytes_reclaimed;
+  outcome.failed = left.failed;
+  outcome.skipped = left.skipped;
+  outcome.error = !status.ok();
+  outcome.broken = !status.ok() && !status.Is(StatusCode::kNoSpace) && !status.Is(StatusCode::kAborted);
+  {
+    const MutexLock lock(mu_);
+    stats_.copies += of_batch;
+    state_.BatchEnded(outcome);
+  }
+  if (!status.ok()) Log().warn("garbage collection: {}", status.ToString());
+  if (outcome.broken) Apply();
+  return status;
+}
+
+CollectorStep Collector::Proceed() {
+  for (;;) {
+    CollectorStep step;
+    {
+      const MutexLock lock(mu_);
+      step = state_.NextInRound(clock_.NowNs());
+      if (step.kind == CollectorStep::Kind::kRest) {
+        clock_.WaitUntil(wake_, mu_, step.until_ns);
+        continue;
+      }
+    }
+    if (step.kind == CollectorStep::Kind::kLook) {
+      const GcSpace space = zones_.Space();
+      const MutexLock lock(mu_);
+      state_.SpaceIs(space, clock_.NowNs());
+    } else if (step.kind == CollectorStep::Kind::kList) {
+      std::vector<GcCandidate> candidates = Candidates();
+      const MutexLock lock(mu_);
+      state_.CandidatesAre(std::move(candidates));
+    } else {
+      return step;
+    }
+  }
 }
 
 GcPlan Collector::Plan(bool all) const {
   const SettingPtr now = setting();
   GcPlan plan;
   plan.scheme = now->options.scheme;
-  plan.space = store_.Space();
-  const std::vector<GcCandidate> candidates = Candidates();
+  plan.space = zones_.Space();
+  std::vector<GcCandidate> candidates = Candidates();
+  {
+    const MutexLock lock(mu_);
+    state_.RemoveAvoided(candidates);
+  }
   std::vector<ZoneId> order;
   if (all) {
     order = now->scheme->Order(candidates);

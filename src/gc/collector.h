@@ -1,34 +1,32 @@
-// Collector: makes space where writers will need it, in the background. It looks at the zones now and then (GcScheme says
-// how often), asks the scheme for victims, and lets ZoneCopier empty them; the file system resets what is dead.
+// Collector: makes space where writers will need it, in the background. What it does next is decided by CollectorState
+// (zone/collector_state.h), which knows rounds, batches, pace, and zones to avoid; one thread carries that out: it
+// looks at the space and the zones, lets ZoneCopier empty the victims, and rests. The file system resets what is dead.
+// Whoever asks for a collection carries out a round of his own in his thread, between those.
 //
-//   round    one look, and the victims that came of it. Whoever waits for space wakes the collector, and is told by the
-//            end of a round whether waiting makes sense (GcStore::EndRound).
-//   batch    The victims that are copied together. After each the scheme decides again, by the space and the zones of
-//            then (GcScheme::decides_again), until nothing is left to do. A round ends at the latest after kMostBatches, so
-//            that what was left aside is looked at again, and as soon as somebody else has something to collect.
-//   pace     urgency u of the scheme, 0..1, by the space of the moment: after each window of copies the collector rests
-//            (1 - u) / u times as long as the window took. Its requests rank below all others (IoClass::kGc), with their
-//            share. Whoever begins to wait for it ends the rest, and who has ended waiting brings the rests back.
+//   waiting  Whoever waits for space wakes the collector, and is told by the end of a round whether waiting makes sense
+//            (GcZones::EndRound). Whoever begins to wait for it ends its rest, and who has ended waiting brings the
+//            rests back. Its requests rank below all others (IoClass::kGc), with their share.
 //   failure  Where files cannot be told of their new places (a read-only file system) the collector gives up for good;
-//            what it copied is dead, and files are where they were. A victim that could not be read or copied is not
-//            tried again for kForgiveRounds rounds; what cannot be moved now (a file is being written) makes way for the
-//            scheme's next choice, and is tried again in the next round.
+//            what it copied is dead, and files are where they were.
+//
+// Locks: `mu_`, never while the store, the files or the device are called.
 //
 // Thread safety: any thread.
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "gc/gc_store.h"
 #include "gc/zone_copier.h"
+#include "zone/collector_state.h"
 #include "zone/gc_scheme.h"
 
 namespace isozone {
@@ -60,11 +58,9 @@ struct GcPlan {
 
 class Collector {
  public:
-  static constexpr uint64_t kForgiveRounds = 64;
-  static constexpr uint32_t kMostBatches = 16;
-
   // kInvalidArgument: an unknown scheme.
-  static Result<std::unique_ptr<Collector>> Create(GcStore& store, IoEngine& engine, const GcOptions& options);
+  static Result<std::unique_ptr<Collector>> Create(GcZones& zones, GcFiles& files, IoEngine& engine,
+                                                   const GcOptions& options, Clock& clock = Clock::Real());
   ~Collector();
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
@@ -81,8 +77,8 @@ class Collector {
 
   // Collects now, whatever the space, in the caller's thread: all there is, in the scheme's order, until `free_percent`
   // is free; nothing, where it is. Waits for a batch that is under way. `progress` (may be empty) is called after each
-  // window, and when victims are done, with what is done and the bytes of all victims to be copied; false: stop. kAborted
-  // after Stop.
+  // window, and when victims are done, with what is done and the bytes of all victims to be copied; false: stop.
+  // kAborted after Stop.
   using Progress = std::function<bool(const CopyStats& done, uint64_t bytes_to_copy)>;
   Result<CopyStats> Run(double free_percent, const Progress& progress);
 
@@ -97,67 +93,47 @@ class Collector {
  private:
   struct Setting {
     GcOptions options;
-    std::unique_ptr<GcScheme> scheme;
+    std::shared_ptr<const GcScheme> scheme;
+    // Victims that the memory allows to copy together.
+    size_t most_together() const;
+    ZoneCopier::Options copier(bool confined) const;
   };
   using SettingPtr = std::shared_ptr<const Setting>;
 
-  Collector(GcStore& store, IoEngine& engine, SettingPtr setting);
+  Collector(GcZones& zones, GcFiles& files, IoEngine& engine, SettingPtr setting, Clock& clock);
   static Result<SettingPtr> MakeSetting(const GcOptions& options);
   SettingPtr setting() const;
-  bool stopping() const;
-  // Tells the store what the scheme of now wants of it, and whether anybody may wait for the collector. After each change
-  // of these; of two at the same time the later one counts.
-  void Apply() ISOZONE_EXCLUDES(apply_mu_, mu_);
-  // Without those that failed a short while ago, and those that this round could not move.
+  // Tells the store what the scheme of now wants of it, and whether anybody may wait for the collector. After each
+  // change of these; of two at the same time the later one counts.
+  void Apply() ISOZONE_EXCLUDES(mu_);
+  // Those of which collecting gains something.
   std::vector<GcCandidate> Candidates() const;
 
   void RunInBackground();
-  // What a round has chosen.
-  struct Choice {
-    SettingPtr setting;
-    std::vector<ZoneId> victims;  // not collected yet, in order
-    uint64_t reclaimed = 0;       // bytes, before the last decision
-    uint32_t batches = 0;         // that gained something
-  };
-  // One automatic round. True: it gained something, and there may be more.
-  bool Round();
-  // There may be more to do at once.
-  bool GoesOn() const;
-  // The next victims of a round that has gained `reclaimed` bytes so far.
-  std::vector<ZoneId> NextBatch(Choice& choice, uint64_t reclaimed, size_t most);
-  void Decide(Choice& choice, uint64_t reclaimed, size_t most);
-  // The round of Run.
-  Status RunRound(const Setting& setting, double free_percent, const Progress& progress, CopyStats& done);
-  // `done`: nothing so far. `confined`: as GcScheme has it; who asks for a collection gets all of it.
-  Status Collect(const Setting& setting, bool confined, const ZoneCopier::Next& next,
-                 const std::function<bool()>& pause, CopyStats& done);
-  // Counts what was done since `before`, and leaves aside what could not be done.
-  void Note(const CopyStats& before, const CopyStats& done, ZoneCopier::Left& left);
-  // After a window that took `took_ns`. False: stop.
-  bool Rest(const GcScheme& scheme, int64_t took_ns);
-  void BeginLook();
-  // One round at a time.
-  void BeginWork();
-  void EndWork();
+  // Waits until a round by itself has begun, and returns the setting that it has. Null: none begins any more.
+  SettingPtr AwaitRound();
+  // Carries out the round that has begun. `confined`: as GcScheme has it; who asks for a collection gets all of it.
+  // `done`: nothing so far.
+  Status CarryOut(const Setting& setting, bool confined, const Progress& progress, CopyStats& done);
+  // The batches of a round. Returns whether it gained something in `gained`.
+  Status CopyBatches(const Setting& setting, bool confined, const Progress& progress, CopyStats& done, bool& gained);
+  // One batch: what CollectorState is told of it.
+  Status CopyBatch(ZoneCopier& copier, const CollectorStep& batch, const GcScheme& scheme, const Progress& progress,
+                   CopyStats& done);
+  // Looks, lists and rests as `state_` says, until the next step is another one.
+  CollectorStep Proceed();
 
-  GcStore& store_;
+  GcZones& zones_;
+  GcFiles& files_;
   IoEngine& engine_;
+  Clock& clock_;
 
-  Mutex apply_mu_;  // before mu_ and the store's
   mutable Mutex mu_;
-  CondVar wake_;  // for the thread
-  CondVar idle_;  // for who waits for a round to end
+  CondVar wake_;  // for the thread, and for who rests
+  CondVar idle_;  // for who waits for a round, or for another Apply, to end
   SettingPtr setting_ ISOZONE_GUARDED_BY(mu_);
-  bool working_ ISOZONE_GUARDED_BY(mu_) = false;
-  bool wanted_ ISOZONE_GUARDED_BY(mu_) = false;  // a look, as soon as the round under way has ended
-  bool hurry_ ISOZONE_GUARDED_BY(mu_) = false;   // no rest now
-  uint32_t asking_ ISOZONE_GUARDED_BY(mu_) = 0;  // who waits for the work under way to end
-  bool started_ ISOZONE_GUARDED_BY(mu_) = false;
-  bool stopping_ ISOZONE_GUARDED_BY(mu_) = false;
-  bool broken_ ISOZONE_GUARDED_BY(mu_) = false;  // files can no longer be moved
-  uint64_t looks_ ISOZONE_GUARDED_BY(mu_) = 0;   // rounds, those without victims included
-  std::map<ZoneId, uint64_t> avoided_
-      ISOZONE_GUARDED_BY(mu_);  // zones, and the look from which they may be tried again
+  CollectorState state_ ISOZONE_GUARDED_BY(mu_);
+  bool applying_ ISOZONE_GUARDED_BY(mu_) = false;
   GcStats stats_ ISOZONE_GUARDED_BY(mu_);
   std::thread thread_;  // touched by Start and Stop only
 };

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/crc32c.h"
+#include "base/latch.h"
 #include "base/log.h"
 
 namespace isozone {
@@ -54,7 +55,7 @@ struct ZoneCopier::Victim {
 
 struct ZoneCopier::Window {
   std::vector<std::unique_ptr<Segment>> segments;
-  Latch latch{1};  // all reads, and one until they have been started
+  Latch latch;  // all reads
 };
 
 namespace {
@@ -85,7 +86,7 @@ uint64_t FootprintOf(const GcRun& run, uint64_t block) {
 }  // namespace
 
 bool ZoneCopier::Plan(const GcScheme& scheme, Victim& victim) const {
-  const std::vector<GcRun> runs = store_.RunsIn(victim.zone.zone);
+  const std::vector<GcRun> runs = files_.RunsIn(victim.zone.zone);
   if (runs.empty()) return false;
   if (options_.confined && !std::ranges::all_of(runs, &GcRun::table)) return false;
   std::vector<ByteRange> valid;
@@ -112,17 +113,9 @@ bool ZoneCopier::Plan(const GcScheme& scheme, Victim& victim) const {
   return true;
 }
 
-size_t ZoneCopier::WindowSize() const {
-  return std::max<size_t>(1, options_.memory / (4 * options_.rules.segment_size));
-}
-
-// The first one's survivors fit into the zone that the store keeps for the collector. Writers may take some of the others
-// meanwhile.
-size_t ZoneCopier::Together() const { return std::clamp<size_t>(store_.Space().empty_zones / 2, 1, WindowSize()); }
-
 // The next segment of each victim in turn, as many as a window takes. Null: there is none left.
 std::unique_ptr<ZoneCopier::Window> ZoneCopier::StartReading(std::span<Victim> victims) {
-  const size_t most = WindowSize();
+  const size_t most = WindowSize(options_.memory, options_.rules);
   auto window = std::make_unique<Window>();
   for (bool more = true; more && window->segments.size() < most;) {
     more = false;
@@ -135,16 +128,12 @@ std::unique_ptr<ZoneCopier::Window> ZoneCopier::StartReading(std::span<Victim> v
   }
   if (window->segments.empty()) return nullptr;
 
-  int64_t reads = 1;
-  for (const auto& segment : window->segments) reads += static_cast<int64_t>(segment->reads.size());
-  window->latch.Reset(reads);
   for (const auto& segment : window->segments) {
     segment->memory = AlignedBuffer(segment->length);
     for (const ByteRange& range : segment->reads) {
       IoRequest& request = segment->requests.emplace_back();
       request.io_class = IoClass::kGc;
-      request.context = &window->latch;
-      request.done = [](IoRequest& io) { static_cast<Latch*>(io.context)->CountDown(); };
+      window->latch.Expect(request);
       request.device.op = DeviceOp::kRead;
       request.device.offset = DeviceOffset(segment->victim->start + range.offset);
       request.device.data = segment->memory.data() + (range.offset - segment->offset);
@@ -154,11 +143,10 @@ std::unique_ptr<ZoneCopier::Window> ZoneCopier::StartReading(std::span<Victim> v
   for (const auto& segment : window->segments) {
     for (IoRequest& request : segment->requests) engine_.Submit(request);
   }
-  window->latch.CountDown();
   return window;
 }
 
-Status ZoneCopier::Copy(Window& window, GcWriter& writer, CopyStats& stats) {
+Status ZoneCopier::CopyWindow(Window& window, CopyStats& stats) {
   std::map<DataClass, std::vector<Segment*>> by_class;
   for (const auto& segment : window.segments) {
     Victim& victim = *segment->victim;
@@ -177,11 +165,11 @@ Status ZoneCopier::Copy(Window& window, GcWriter& writer, CopyStats& stats) {
       if (segments.empty() || segments.back() != segment.get()) segments.push_back(segment.get());
     }
   }
-  for (auto& [data, segments] : by_class) ISOZONE_RETURN_IF_ERROR(CopyClass(data, segments, writer, stats));
+  for (auto& [data, segments] : by_class) ISOZONE_RETURN_IF_ERROR(CopyClass(data, segments, stats));
   return Status::Ok();
 }
 
-Status ZoneCopier::CopyClass(DataClass data, std::span<Segment*> segments, GcWriter& writer, CopyStats& stats) {
+Status ZoneCopier::CopyClass(DataClass data, std::span<Segment*> segments, CopyStats& stats) {
   const uint64_t block = engine_.device().geometry().block_size;
   std::list<Packed> packed;
   std::vector<GcBlocks> blocks;
@@ -212,7 +200,7 @@ Status ZoneCopier::CopyClass(DataClass data, std::span<Segment*> segments, GcWri
     blocks.push_back({chunk.memory.span().first(size), chunk.pieces});
   }
   std::vector<GcMove> moves;
-  const Status written = writer.Write(blocks, data, moves);
+  const Status written = writer_->Write(blocks, data, moves);
   const std::vector<GcMove> bad = options_.verify ? Verify(blocks, moves, stats) : std::vector<GcMove>();
   std::set<Victim*> victims;
   for (Segment* segment : segments) victims.insert(segment->victim);
@@ -232,14 +220,13 @@ std::vector<GcMove> ZoneCopier::Verify(std::span<const GcBlocks> written, std::s
     IoRequest request;
   };
   std::list<Check> checks;
-  Latch latch(static_cast<int64_t>(moves.size()));
+  Latch latch;
   for (const GcMove& move : moves) {
     Check& check = checks.emplace_back();
     const ByteRange blocks = InBlocks({move.to.value(), move.length}, block);
     check.memory = AlignedBuffer(blocks.length);
     check.request.io_class = IoClass::kGc;
-    check.request.context = &latch;
-    check.request.done = [](IoRequest& io) { static_cast<Latch*>(io.context)->CountDown(); };
+    latch.Expect(check.request);
     check.request.device.op = DeviceOp::kRead;
     check.request.device.offset = DeviceOffset(blocks.offset);
     check.request.device.data = check.memory.data();
@@ -273,10 +260,10 @@ Status ZoneCopier::Settle(Victim& victim, const Status& so_far, CopyStats& stats
   const bool whole = so_far.ok() && !victim.failed && victim.segments.empty();
   const bool in_part = options_.confined && so_far.Is(StatusCode::kNoSpace) && !victim.failed;
   Status status;
-  GcStore::Outcome outcome;
+  GcFiles::Outcome outcome;
   if (!whole && !in_part) {
-    store_.GiveUp(victim.copies);
-  } else if (Result<GcStore::Outcome> committed = store_.Commit(victim.copies); committed.ok()) {
+    files_.GiveUp(victim.copies);
+  } else if (Result<GcFiles::Outcome> committed = files_.Commit(victim.copies); committed.ok()) {
     outcome = *committed;
   } else {
     status = committed.status();
@@ -293,7 +280,7 @@ Status ZoneCopier::Settle(Victim& victim, const Status& so_far, CopyStats& stats
     ++stats.zones;
     stats.bytes_reclaimed += victim.zone.written - victim.zone.valid;
   }
-  store_.LetGo(victim.zone.zone);
+  zones_.LetGo(victim.zone.zone);
   return status;
 }
 
@@ -301,7 +288,14 @@ std::vector<ZoneCopier::Victim> ZoneCopier::Take(std::span<const ZoneId> zones, 
                                                  CopyStats& stats, Left& left) {
   std::list<Victim> planned;
   for (const ZoneId zone : zones) {
-    const auto held = store_.Hold(zone);
+    auto held = zones_.Hold(zone);
+    if (held) {
+      files_.CountBlocks({&*held, 1});
+      if (held->valid >= held->written) {
+        zones_.LetGo(zone);
+        held.reset();
+      }
+    }
     if (!held) {
       left.skipped.push_back(zone);
       continue;
@@ -312,40 +306,42 @@ std::vector<ZoneCopier::Victim> ZoneCopier::Take(std::span<const ZoneId> zones, 
     if (victim.zone.valid == 0 || Plan(scheme, victim)) continue;
     ++stats.skipped_zones;
     left.skipped.push_back(zone);
-    store_.LetGo(zone);
+    zones_.LetGo(zone);
     planned.pop_back();
   }
   return {std::make_move_iterator(planned.begin()), std::make_move_iterator(planned.end())};
 }
 
-Status ZoneCopier::Collect(const Next& next, const GcScheme& scheme, const std::function<bool()>& pause,
-                           CopyStats& stats, Left& left) {
-  const auto writer = store_.MakeWriter(options_.confined);
+Status ZoneCopier::Copy(std::span<const ZoneId> zones, const GcScheme& scheme, const std::function<bool()>& pause,
+                        CopyStats& stats, Left& left) {
+  if (writer_ == nullptr) writer_ = files_.MakeWriter(options_.confined);
+  std::vector<Victim> victims = Take(zones, scheme, stats, left);
+  for (Victim& victim : victims) {
+    for (Segment& segment : victim.segments) {
+      segment.victim = &victim;
+      for (GcRun& run : segment.runs) run.data.heat = scheme.Survivor(victim.zone.data.heat, segment.cold);
+    }
+  }
+  bool ceased = false;
+  Status status = CopyWindows(victims, pause, ceased, stats);
+  for (Victim& victim : victims) {
+    const Status settled = Settle(victim, status, stats, left);
+    if (status.ok()) status = settled;
+  }
+  if (status.ok() && !ceased && !victims.empty()) pause();
+  return status;
+}
+
+Status ZoneCopier::CopyWindows(std::span<Victim> victims, const std::function<bool()>& pause, bool& ceased,
+                               CopyStats& stats) {
   Status status;
-  bool go_on = true;
-  while (status.ok() && go_on) {
-    const std::vector<ZoneId> zones = next(Together());
-    if (zones.empty()) break;
-    std::vector<Victim> victims = Take(zones, scheme, stats, left);
-    for (Victim& victim : victims) {
-      for (Segment& segment : victim.segments) {
-        segment.victim = &victim;
-        for (GcRun& run : segment.runs) run.data.heat = scheme.Survivor(victim.zone.data.heat, segment.cold);
-      }
-    }
-    std::unique_ptr<Window> window = StartReading(victims);
-    while (window != nullptr) {
-      window->latch.Wait();
-      std::unique_ptr<Window> ahead = status.ok() && go_on ? StartReading(victims) : nullptr;
-      if (status.ok()) status = Copy(*window, *writer, stats);
-      if (status.ok() && go_on) go_on = pause();
-      window = std::move(ahead);
-    }
-    for (Victim& victim : victims) {
-      const Status settled = Settle(victim, status, stats, left);
-      if (status.ok()) status = settled;
-    }
-    if (status.ok() && go_on && !victims.empty()) go_on = pause();
+  std::unique_ptr<Window> window = StartReading(victims);
+  while (window != nullptr) {
+    window->latch.Wait();
+    std::unique_ptr<Window> ahead = status.ok() && !ceased ? StartReading(victims) : nullptr;
+    if (status.ok()) status = CopyWindow(*window, stats);
+    if (status.ok() && !ceased) ceased = !pause();
+    window = std::move(ahead);
   }
   return status;
 }

@@ -1,30 +1,30 @@
 // ZoneCopier: moves what is valid out of victims.
 //
-//   victims   a, b, c, ...         a batch, read together; one by one where there are not empty zones for the survivors
-//                                  of all of them, so that each pays for the next. The zones of the survivors are kept
+//   victims   a, b, c, ...         a batch (zone/collector_state.h), read together. The zones of the survivors are kept
 //                                  from batch to batch
 //   window    a segment of each    (2 MiB), as much as the memory allows
 //
 //        read window 1 | check, write, verify window 1
 //                      | read window 2 meanwhile       | ...  | commit
 //
-// All of a victim is copied before its files have anything of it (GcStore::Commit): it is emptied, or stays as it was
+// All of a victim is copied before its files have anything of it (GcFiles::Commit): it is emptied, or stays as it was
 // and its copies are given up. So a victim that fails, or that is interrupted by an error, a request to stop or a power
-// cut, costs no zone: those opened for its copies are dead, and the collector's reserve comes back with them. Were parts
-// of victims moved, a full device would lose the reserve to what is left of that zone after each, and with it all
-// garbage that a collection could still have won. Only a confined collection, which has no reserve, leaves behind what it
-// has moved of a victim when there is no more room.
+// cut, costs no zone: those opened for its copies are dead, and the collector's reserve comes back with them. Were
+// parts of victims moved, a full device would lose the reserve to what is left of that zone after each, and with it all
+// garbage that a collection could still have won. Only a confined collection, which has no reserve, leaves behind what
+// it has moved of a victim when there is no more room.
 //
 // Checked: the CRC of what was read is held against that of what is written, right before it goes out, and against what
 // the device gives back afterwards (`verify`). Tables carry RocksDB's own checksums, which are not the file system's to
 // know; data files have no others.
 //
-// Errors: a victim of which a segment cannot be read, or a copy does not match, stays as it was, and is counted; a write
-// is repeated elsewhere by the writer. Only errors of the store (no space, metadata not writable) end the whole.
+// Errors: a victim of which a segment cannot be read, or a copy does not match, stays as it was, and is counted; a
+// write is repeated elsewhere by the writer. Only errors of the store (no space, metadata not writable) end the whole.
 //
 // Thread safety: one thread at a time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -64,8 +64,12 @@ class ZoneCopier {
     SegmentRules rules;     // block_size is the device's
   };
 
-  ZoneCopier(GcStore& store, IoEngine& engine, const Options& options)
-      : store_(store), engine_(engine), options_(options) {}
+  ZoneCopier(GcZones& zones, GcFiles& files, IoEngine& engine, const Options& options)
+      : zones_(zones), files_(files), engine_(engine), options_(options) {}
+  // Segments of a window, within `memory` bytes. A batch of more victims is read no faster.
+  static size_t WindowSize(uint64_t memory, const SegmentRules& rules) {
+    return std::max<size_t>(1, memory / (4 * rules.segment_size));
+  }
 
   // Victims that were not emptied.
   struct Left {
@@ -73,15 +77,12 @@ class ZoneCopier {
     std::vector<ZoneId> skipped;  // no candidate any more, or something in it is not to be moved now
   };
 
-  // The victims to be collected next, together; at most so many. None: that was all.
-  using Next = std::function<std::vector<ZoneId>(size_t most)>;
-
-  // Moves what is valid in the zones that `next` names to other zones; what it was called for before is settled then, and in
-  // `stats` and `left`. `scheme`: how to read, and what survivors become. `pause` is called after each window, and when
-  // files have their copies; false: stop, and give up what is not whole once the window that was read ahead is copied. An
-  // error: of the store.
-  Status Collect(const Next& next, const GcScheme& scheme, const std::function<bool()>& pause, CopyStats& stats,
-                 Left& left);
+  // Moves what is valid in `zones`, the next batch, to other zones. `scheme`: how to read, and what survivors become.
+  // `pause` is called after each window, and when files have their copies; false: stop, and give up what is not whole
+  // once the window that was read ahead is copied. What was done is added to `stats` and `left`. An error: of the
+  // store; no other batch follows it.
+  Status Copy(std::span<const ZoneId> zones, const GcScheme& scheme, const std::function<bool()>& pause,
+              CopyStats& stats, Left& left);
 
  private:
   struct Victim;
@@ -91,21 +92,22 @@ class ZoneCopier {
   // Cuts a victim's runs by segments. False: it cannot be moved now.
   bool Plan(const GcScheme& scheme, Victim& victim) const;
   std::unique_ptr<Window> StartReading(std::span<Victim> victims);
-  Status Copy(Window& window, GcWriter& writer, CopyStats& stats);
-  Status CopyClass(DataClass data, std::span<Segment*> segments, GcWriter& writer, CopyStats& stats);
+  // `pause` as Copy has it; sets `ceased` where it says so.
+  Status CopyWindows(std::span<Victim> victims, const std::function<bool()>& pause, bool& ceased, CopyStats& stats);
+  Status CopyWindow(Window& window, CopyStats& stats);
+  Status CopyClass(DataClass data, std::span<Segment*> segments, CopyStats& stats);
   // Those of `moves` that do not read back as they were written.
   std::vector<GcMove> Verify(std::span<const GcBlocks> written, std::span<const GcMove> moves, CopyStats& stats);
   // Holds those of `zones` that can be moved now.
   std::vector<Victim> Take(std::span<const ZoneId> zones, const GcScheme& scheme, CopyStats& stats, Left& left);
   // Lets files have the copies of a victim that was copied whole, or gives them up. Counts it.
   Status Settle(Victim& victim, const Status& so_far, CopyStats& stats, Left& left);
-  size_t WindowSize() const;  // segments
-  // So many victims can be collected together: none may need the room that another one is to give back.
-  size_t Together() const;
 
-  GcStore& store_;
+  GcZones& zones_;
+  GcFiles& files_;
   IoEngine& engine_;
   const Options options_;
+  std::unique_ptr<GcWriter> writer_;  // from the first batch on
 };
 
 }  // namespace isozone

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/latch.h"
 
 namespace isozone {
 namespace {
@@ -343,9 +344,8 @@ void IoEngine::Count(const IoRequest& request, uint64_t bytes_moved) {
 }
 
 DeviceStatus IoEngine::Run(IoRequest& request) {
-  Latch latch(1);
-  request.context = &latch;
-  request.done = [](IoRequest& r) { static_cast<Latch*>(r.context)->CountDown(); };
+  Latch latch;
+  latch.Expect(request);
   Submit(request);
   latch.Wait();
   return request.device.status;

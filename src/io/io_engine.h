@@ -66,37 +66,6 @@ struct IoRequest : private ClassQueues::Waiting {
   bool is_part_ = false;  // a slice of a longer read, which is counted
 };
 
-// Counts completions down to zero; one thread waits. Each of the events it was made for calls CountDown once.
-class Latch {
- public:
-  explicit Latch(int64_t count) : count_(count) {}
-
-  void CountDown() {
-    const MutexLock lock(mu_);
-    // Signalled under the lock: the waiter may destroy this object as soon as it sees zero.
-    if (--count_ == 0) cv_.SignalAll();
-  }
-  void Wait() {
-    const MutexLock lock(mu_);
-    while (count_ > 0) cv_.Wait(mu_);
-  }
-  // To be used again; nobody waits, and nobody counts down any more.
-  void Reset(int64_t count) {
-    const MutexLock lock(mu_);
-    count_ = count;
-  }
-  // True: Wait would not wait.
-  bool down() {
-    const MutexLock lock(mu_);
-    return count_ <= 0;
-  }
-
- private:
-  Mutex mu_;
-  CondVar cv_;
-  int64_t count_ ISOZONE_GUARDED_BY(mu_);
-};
-
 struct IoClassStats {
   uint64_t bytes_read = 0;
   uint64_t bytes_written = 0;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "base/mutex.h"
+#include "base/latch.h"
 #include "base/random.h"
 
 namespace isozone {
@@ -13,56 +13,33 @@ constexpr uint64_t kLargestRead = 8 * kMiB;
 constexpr uint64_t kSmallestWrite = 64 * kKiB;  // where the device asks for less
 constexpr uint32_t kMostPrepared = 1024;        // where the device has no limit
 
-// Waits for a number of requests, and notes when each completed.
-class Completions {
- public:
-  explicit Completions(size_t count) : left_(count), completed_ns_(count) {}
-
-  // Request i of those made with Attach(request, i).
-  struct Slot {
-    Completions* owner;
-    size_t index;
-  };
-  void Complete(size_t index) {
-    const int64_t now_ns = MonotonicNs();
-    const MutexLock lock(mu_);
-    completed_ns_[index] = now_ns;
-    if (--left_ == 0) done_.SignalAll();  // under the lock: the waiter may then destroy this
-  }
-  std::vector<int64_t> Wait() {
-    const MutexLock lock(mu_);
-    while (left_ > 0) done_.Wait(mu_);
-    return completed_ns_;
-  }
-
- private:
-  Mutex mu_;
-  CondVar done_;
-  size_t left_ ISOZONE_GUARDED_BY(mu_);
-  std::vector<int64_t> completed_ns_ ISOZONE_GUARDED_BY(mu_);
-};
-
 // Submits all in order; when each was submitted and completed.
 struct Times {
   std::vector<int64_t> submitted_ns;
   std::vector<int64_t> completed_ns;
 };
 Times SubmitAll(ZonedDevice& device, std::span<DeviceRequest> requests) {
+  struct Slot {
+    Latch* latch = nullptr;
+    int64_t* completed_ns = nullptr;
+  };
   Times times;
-  Completions completions(requests.size());
-  std::vector<Completions::Slot> slots;
-  for (size_t i = 0; i < requests.size(); ++i) slots.push_back({&completions, i});
   times.submitted_ns.resize(requests.size());
+  times.completed_ns.resize(requests.size());
+  std::vector<Slot> slots(requests.size());
+  Latch latch(requests.size());
   for (size_t i = 0; i < requests.size(); ++i) {
+    slots[i] = {&latch, &times.completed_ns[i]};
     requests[i].context = &slots[i];
     requests[i].done = [](DeviceRequest& request) {
-      const auto* slot = static_cast<Completions::Slot*>(request.context);
-      slot->owner->Complete(slot->index);
+      const auto* slot = static_cast<Slot*>(request.context);
+      *slot->completed_ns = MonotonicNs();
+      slot->latch->CountDown();
     };
     times.submitted_ns[i] = MonotonicNs();
     device.Submit(requests[i]);
   }
-  times.completed_ns = completions.Wait();
+  latch.Wait();
   return times;
 }
 

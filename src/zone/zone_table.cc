@@ -52,6 +52,10 @@ void MakeEmpty(ZoneRecord& zone) {
   zone.heat = kNewDataHeat;
   zone.released = false;
   zone.victim = false;
+  zone.set_aside = false;
+  zone.reset_asked = false;
+  zone.at_device = false;
+  zone.finished_at.reset();
   zone.write_pointer = 0;
 }
 
@@ -99,6 +103,8 @@ void ZoneTable::Lease(ZoneId zone, ZoneUse use, DataClass data) {
     edit->heat = data.heat;
   }
   edit->phase = ZonePhase::kLeased;
+  edit->set_aside = false;
+  edit->reset_asked = false;
 }
 
 void ZoneTable::Advance(ZoneId zone, uint64_t bytes) {
@@ -125,10 +131,18 @@ void ZoneTable::BeginFinish(ZoneId zone) {
   edit->phase = ZonePhase::kFinishing;
 }
 
+void ZoneTable::Submit(ZoneId zone) {
+  Edit edit(*this, zone);
+  assert(edit->phase == ZonePhase::kFinishing || edit->phase == ZonePhase::kResetting);
+  edit->at_device = true;
+}
+
 void ZoneTable::EndFinish(ZoneId zone) {
   Edit edit(*this, zone);
   assert(edit->phase == ZonePhase::kFinishing);
   edit->phase = ZonePhase::kFull;
+  edit->at_device = false;
+  edit->finished_at = edit->write_pointer;
   edit->write_pointer = edit->capacity;
 }
 
@@ -160,12 +174,14 @@ void ZoneTable::Fail(ZoneId zone, uint64_t write_pointer) {
   Edit edit(*this, zone);
   assert(write_pointer <= edit->capacity);
   edit->phase = ZonePhase::kFailed;
+  edit->at_device = false;
   edit->write_pointer = write_pointer;
 }
 
 void ZoneTable::Retire(ZoneId zone, bool offline) {
   Edit edit(*this, zone);
   edit->phase = offline ? ZonePhase::kOffline : ZonePhase::kRetired;
+  edit->at_device = false;
 }
 
 void ZoneTable::AddLive(ZoneId zone, uint64_t bytes) {
@@ -195,12 +211,22 @@ void ZoneTable::KeepForMetadata(ZoneId zone) {
   edit->use = ZoneUse::kMetadata;
 }
 
+void ZoneTable::SetAside(ZoneId zone) {
+  Edit edit(*this, zone);
+  assert(edit->phase == ZonePhase::kEmpty);
+  edit->use = ZoneUse::kMetadata;
+  edit->set_aside = true;
+}
+
+void ZoneTable::AskForReset(ZoneId zone) { Edit(*this, zone)->reset_asked = true; }
+
 void ZoneTable::SetVictim(ZoneId zone, bool victim) { Edit(*this, zone)->victim = victim; }
 
 void ZoneTable::Release(ZoneId zone) {
   Edit edit(*this, zone);
   assert(edit->live == 0);
   edit->released = true;
+  edit->set_aside = false;
   if (edit->phase == ZonePhase::kEmpty) MakeEmpty(*edit);  // set aside, never written
 }
 
@@ -264,6 +290,8 @@ void ZoneTable::Count(const ZoneRecord& zone, int sign) {
   add(totals_.resetting, zone.phase == ZonePhase::kResetting ? 1U : 0U);
   add(totals_.finishing, zone.phase == ZonePhase::kFinishing ? 1U : 0U);
   add(totals_.unusable, offline || zone.phase == ZonePhase::kRetired ? 1U : 0U);
+  add(totals_.at_device, zone.at_device ? 1U : 0U);
+  add(totals_.dead_asked, zone.reset_asked && zone.dead() ? 1U : 0U);
   add(totals_.released, zone.released && zone.dead() ? 1U : 0U);
   const bool dead_idle = zone.reusable_dead();
   add(totals_.dead_idle, dead_idle ? 1U : 0U);

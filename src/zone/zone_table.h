@@ -63,11 +63,17 @@ struct ZoneRecord {
   bool kept = false;           // for metadata: nothing else is ever written to it
   bool released = false;       // nothing durable names what is in it
   bool victim = false;         // being collected: nobody goes on writing it, nor resets it
+  bool set_aside = false;      // empty, and of metadata: a copy goes on in it
+  bool reset_asked = false;    // what is dead of it is reset, even where dead zones wait for the collector
+  bool at_device = false;      // its reset or finish was given to the device
   uint64_t live = 0;           // bytes of file data
   uint64_t write_pointer = 0;  // bytes from the start of the zone
   uint64_t capacity = 0;       // bytes
+  std::optional<uint64_t> finished_at = {};  // of a finished zone: the write pointer before
   DataClass data_class() const { return {lifetime, level, heat}; }
   uint64_t room() const { return capacity - write_pointer; }
+  // Bytes that writers have put into it.
+  uint64_t written() const { return finished_at.value_or(write_pointer); }
   bool dead() const;
   // Partly written, and may be gone on with.
   bool reusable() const;
@@ -86,7 +92,9 @@ struct ZoneTotals {
   uint32_t resetting = 0;     // zones
   uint32_t finishing = 0;     // zones
   uint32_t unusable = 0;      // zones: retired, offline
+  uint32_t at_device = 0;     // zones: of the resetting and finishing ones, those that the device has been told of
   uint32_t released = 0;      // zones: dead, and released
+  uint32_t dead_asked = 0;    // zones: dead, and somebody has asked for their reset
   uint32_t dead_idle = 0;     // zones: dead, and yet in the idle index
   uint64_t dead_in_idle = 0;  // bytes of `dead` that are in these
   uint32_t kept = 0;          // zones that are kept for metadata and can be written, or reset first
@@ -116,6 +124,8 @@ class ZoneTable {
   void EndLease(ZoneId zone);
   // Idle or failed.
   void BeginFinish(ZoneId zone);
+  // Finishing or resetting: the device is told.
+  void Submit(ZoneId zone);
   // Finishing.
   void EndFinish(ZoneId zone);
   // Finishing, of an idle zone: the command was not given, the zone is idle again.
@@ -138,6 +148,10 @@ class ZoneTable {
   void SetDataClass(ZoneId zone, DataClass data);
   // Any phase: only metadata is written to it from now on.
   void KeepForMetadata(ZoneId zone);
+  // Empty: a copy of the metadata goes on in it, until it is released.
+  void SetAside(ZoneId zone);
+  // Any phase. Its next lease, or reset, ends it.
+  void AskForReset(ZoneId zone);
   // Idle, full or failed. Nobody goes on writing a victim, nor resets it.
   void SetVictim(ZoneId zone, bool victim);
   // What is in it, which is no file's, is not needed any more, durably: dead (or empty, where nothing was written), as

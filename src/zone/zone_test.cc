@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "base/units.h"
 #include "testing/test_seed.h"
-#include "zone/active_budget.h"
+#include "zone/allocator/active_budget.h"
 #include "zone/placement_policy.h"
 #include "zone/zone_set.h"
 #include "zone/zone_table.h"

@@ -12,7 +12,7 @@
 #include "fs/metadata/recovery.h"
 #include "fs/metadata/superblock.h"
 #include "fs/mount/format_device.h"
-#include "fs/space/zone_reserves.h"
+#include "zone/allocator/zone_reserves.h"
 
 namespace isozone::crash {
 namespace {
@@ -74,7 +74,7 @@ Status RecoverWithOneCopy(const DeviceImage& image, const model::Oracle& oracle)
   if (!mounted.ok()) return mounted.status().WithContext("mounting");
   ISOZONE_ASSIGN_OR_RETURN(const model::Found found, model::Collect(*mounted->fs, ""));
   ISOZONE_RETURN_IF_ERROR(oracle.CheckAfterPowerCut(found));
-  ISOZONE_RETURN_IF_ERROR(mounted->fs->RestoreMetadataCopies());
+  ISOZONE_RETURN_IF_ERROR(mounted->fs->state().RestoreMetadataCopies());
   ISOZONE_RETURN_IF_ERROR(Use(*mounted->fs).WithContext("writing after the recovery"));
   ISOZONE_RETURN_IF_ERROR(mounted->fs->Unmount());
   const DeviceImage end = mounted->device->Image();
@@ -109,7 +109,7 @@ constexpr uint64_t kCommitsMax = 1000;
 Result<uint64_t> CommitsBeforeCheckpoint(const DeviceImage& image) {
   ISOZONE_ASSIGN_OR_RETURN(const Mounted mounted, Mount(image, true));
   uint64_t commits = 0;
-  while (mounted.fs->Stats().checkpoints == 0) {
+  while (mounted.fs->state().Stats().checkpoints == 0) {
     if (++commits == kCommitsMax) return Status::Corruption("no checkpoint comes");
     ISOZONE_RETURN_IF_ERROR(Commit(mounted));
   }
@@ -125,7 +125,7 @@ Result<DeviceImage> WithJournal(const DeviceImage& image, Start start) {
   ISOZONE_ASSIGN_OR_RETURN(const Mounted mounted, Mount(image, true));
   for (; commits > 0; --commits) {
     ISOZONE_RETURN_IF_ERROR(Commit(mounted));
-    if (start == Start::kJournal && mounted.fs->Stats().checkpoints >= kMetadataCopiesMax) break;
+    if (start == Start::kJournal && mounted.fs->state().Stats().checkpoints >= kMetadataCopiesMax) break;
   }
   ISOZONE_RETURN_IF_ERROR(mounted.fs->Unmount());
   return mounted.device->Image();
@@ -215,7 +215,7 @@ Result<const Explorer::Prepared*> Explorer::Prepare(Start start, Fua fua) {
 Status Explorer::MakeFiles(Prepared& prepared) {
   {
     ISOZONE_ASSIGN_OR_RETURN(const Mounted mounted, Mount(prepared.image, true));
-    ISOZONE_RETURN_IF_ERROR(mounted.fs->SetZoneGroups(FourGroups()));
+    ISOZONE_RETURN_IF_ERROR(mounted.fs->groups().Set(FourGroups()));
     ISOZONE_RETURN_IF_ERROR(mounted.fs->Unmount());
     prepared.image = mounted.device->Image();
   }

@@ -83,7 +83,7 @@ Result<uint64_t> FillAndEmpty(const Shape& shape, DeviceImage& image) {
   ISOZONE_ASSIGN_OR_RETURN(const Mounted mounted, Mount(image, shape.options, false));
   ISOZONE_ASSIGN_OR_RETURN(const model::Found found, model::Collect(*mounted.fs, ""));
   if (!found.names.empty()) return Status::Corruption("an emptied device is not empty");
-  if (const uint64_t live = mounted.fs->Space().live; live > 0) {
+  if (const uint64_t live = mounted.fs->state().Space().live; live > 0) {
     return Status::Corruption(fmt::format("{} bytes are alive on an empty device", live));
   }
   model::Oracle oracle;
@@ -123,12 +123,12 @@ class Recovery {
   Status Recover(DeviceImage& image, const model::Oracle& oracle, uint64_t seed) const {
     auto mounted = Mount(image, shape_.options, false);
     if (!mounted.ok()) return mounted.status().WithContext("mounting");
-    if (const std::string reason = mounted->fs->read_only_reason(); !reason.empty()) {
+    if (const std::string reason = mounted->fs->state().read_only_reason(); !reason.empty()) {
       return Status::Corruption("mounted read-only: " + reason);
     }
     ISOZONE_ASSIGN_OR_RETURN(const model::Found found, model::Collect(*mounted->fs, ""));
     ISOZONE_RETURN_IF_ERROR(oracle.CheckAfterPowerCut(found));
-    ISOZONE_RETURN_IF_ERROR(mounted->fs->RestoreMetadataCopies().WithContext("copying the metadata"));
+    ISOZONE_RETURN_IF_ERROR(mounted->fs->state().RestoreMetadataCopies().WithContext("copying the metadata"));
     model::Oracle adopted;
     adopted.Adopt(found);
     Filler filler(*mounted->fs, adopted, seed, {});

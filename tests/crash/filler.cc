@@ -66,7 +66,7 @@ void Filler::Tell(const std::function<void(model::Oracle&)>& change) {
 
 Status Filler::Fill() {
   Random random(seed_);
-  const DeviceGeometry& geometry = fs_.device().geometry();
+  const DeviceGeometry& geometry = fs_.state().device().geometry();
   if (random.Chance(0.5)) ISOZONE_RETURN_IF_ERROR(OpenLog());
   if (random.Chance(0.15)) ISOZONE_RETURN_IF_ERROR(FillNames(random));
   const uint64_t largest = geometry.zone_capacity * random.Between(1, 3);
@@ -81,7 +81,7 @@ Status Filler::Fill() {
 
 Status Filler::FillBlocks() {
   Random random(seed_);
-  const DeviceGeometry& geometry = fs_.device().geometry();
+  const DeviceGeometry& geometry = fs_.state().device().geometry();
   for (uint64_t size = geometry.zone_capacity; size >= geometry.block_size;
        size = RoundDown(size / 2, geometry.block_size)) {
     ISOZONE_RETURN_IF_ERROR(FillWith(random, size, {}));
@@ -107,7 +107,7 @@ Status Filler::FillNames(Random& random) {
 }
 
 Status Filler::FillFiles(Random& random, uint64_t largest) {
-  const uint64_t block = fs_.device().geometry().block_size;
+  const uint64_t block = fs_.state().device().geometry().block_size;
   for (bool space = true; space;) {
     if (random.Chance(0.1)) ISOZONE_RETURN_IF_ERROR(AppendToLog());
     if (random.Chance(0.05)) ISOZONE_RETURN_IF_ERROR(SyncMetadata());
@@ -232,7 +232,7 @@ Status Filler::ChangeOnce() {
       return Unlink(path);
     case 7:
     case 8: {
-      const uint64_t size = random_.Between(1, fs_.device().geometry().zone_capacity / 4);
+      const uint64_t size = random_.Between(1, fs_.state().device().geometry().zone_capacity / 4);
       return Do("write", [&] { return Write(fresh, size, RandomOptions(random_), true); }).status();
     }
     default:
@@ -241,8 +241,10 @@ Status Filler::ChangeOnce() {
 }
 
 Status Filler::Rename(const std::string& from, const std::string& to) {
-  return Must("rename", [&] {
+  const auto rename = [&]() -> Result<bool> {
     const Status status = fs_.Rename(from, to);
+    const bool may_be_refused = to.size() > from.size() && !oracle_.now().names.contains(to);
+    if (!status.ok()) return may_be_refused ? Took(status) : status;
     const auto replaced = oracle_.now().names.find(to);
     const bool replaces = replaced != oracle_.now().names.end();
     const model::Inode gone = replaces ? replaced->second : 0;
@@ -251,8 +253,9 @@ Status Filler::Rename(const std::string& from, const std::string& to) {
     if (replaces && std::none_of(names.begin(), names.end(), [&](const auto& n) { return n.second == gone; })) {
       oracle_.Forget(gone);
     }
-    return status;
-  });
+    return true;
+  };
+  return Do("rename", rename).status();
 }
 
 Status Filler::Truncate(const std::string& path) {
@@ -290,7 +293,7 @@ Status Filler::SyncMetadata() {
 Status Filler::Collect() {
   return Do("collect",
             [&]() -> Result<bool> {
-              const auto collected = fs_.CollectGarbage(100, [](const CopyStats&, uint64_t) { return true; });
+              const auto collected = fs_.collection().Run(100, [](const CopyStats&, uint64_t) { return true; });
               return Took(collected.status());
             })
       .status();
@@ -308,7 +311,7 @@ Status Filler::Empty() {
   if (oracle_.now().names.contains(kLog)) ISOZONE_RETURN_IF_ERROR(Unlink(kLog));
   ISOZONE_RETURN_IF_ERROR(CloseLog());
   ISOZONE_RETURN_IF_ERROR(SyncMetadata());
-  return Must("settle", [&] { return fs_.Settle(); });
+  return Must("settle", [&] { return fs_.state().Settle(); });
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

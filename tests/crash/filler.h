@@ -1,8 +1,8 @@
 // Filler: fills a file system to the last block, changes it while it is full, and empties it, as a user could; an oracle is
 // told what each operation has done.
 //
-// "No space" is an answer only to what adds something. Removing, renaming, syncing, and cutting files short must work on
-// any device.
+// "No space" is an answer only to what adds something: also to a rename, where the new name is longer. Removing, syncing,
+// cutting files short, and all other renames must work on any device.
 //
 // Thread safety: one thread.
 #pragma once

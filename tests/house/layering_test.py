@@ -9,7 +9,7 @@ import house
 
 # From the lowest; names in one row do not know each other.
 ORDER = [("base",), ("nand",), ("device", "conventional/model"), ("izg", "conventional/device"), ("zone", "io"),
-         ("gc",), ("fs",), ("fs/space",), ("fs/metadata",), ("fs/file",), ("fs/mount",),
+         ("zone/allocator",), ("gc",), ("fs",), ("fs/space",), ("fs/metadata",), ("fs/file",), ("fs/mount",),
          ("adapter",), ("conventional/adapter",), ("adapter/library",), ("testing",)]
 RANK = {room: rank for rank, row in enumerate(ORDER) for room in row}
 # Layers of which every folder has its place in the order.
@@ -17,9 +17,12 @@ DIVIDED = {room.split("/")[0] for room in RANK if "/" in room}
 # The conventional SSD can be removed as one: nothing else knows it.
 CONVENTIONAL_USERS = ("conventional", "adapter/library")
 # Decisions and models in virtual time: no threads, no clock, no I/O.
-PURE = ("nand", "conventional/model", "zone")
+PURE = ("nand", "conventional/model", "zone", "zone/allocator")
 IMPURE_HEADER = re.compile(r"<(thread|condition_variable|future|mutex|shared_mutex|sys/.*|unistd\.h|fcntl\.h)>"
-                           r"|\"base/(mutex|clock)\.h\"")
+                           r"|\"base/(mutex|clock|latch)\.h\"")
+# These get the time from a Clock that is handed in, so that tests can set it.
+HANDED_A_CLOCK = ("gc",)
+DIRECT_CLOCK = re.compile(r"\b(MonotonicNs|WallSeconds|steady_clock|system_clock|clock_gettime)\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"][^>"]+[>"])', re.MULTILINE)
 ROCKSDB_USERS = re.compile(r"^(include|src/adapter|src/conventional/adapter|tests|bench|lab|examples)/")
 # What tests share is for tests only. The tests of a layer may use all of it, whatever the order inside.
@@ -51,6 +54,8 @@ def violations(path, text):
     room = room_of(path.removeprefix("src/")) if in_src else None
     if in_src and room is None:
         return [f"{path}: {path.rpartition('/')[0]} has no place in the order"]
+    if room in HANDED_A_CLOCK and not is_test and DIRECT_CLOCK.search(text):
+        found.append(f"{path}: {room} gets the time from a Clock")
     for included in INCLUDE.findall(text):
         name = included[1:-1]
         own = included[0] == '"'
@@ -91,6 +96,7 @@ class Layering(unittest.TestCase):
             ("tools/isozone/a.cc", "#include <rocksdb/env.h>"): "only src/adapter",
             ("src/fs/a.cc", '#include "journal.h"'): "by its path",
             ("src/nand/a.h", "#include <thread>"): "is pure",
+            ("src/gc/a.cc", "now_ns = MonotonicNs();"): "from a Clock",
             ("src/attic/a.h", ""): "no place",
             # The order inside of a layer.
             ("src/fs/a.h", '#include "fs/space/zone_pool.h"'): "fs must not include",

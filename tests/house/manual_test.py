@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Holds the manual page and the shell completion against the tool itself: each names every command and option of
-`isozone --help`.
+"""Holds the manual page, the shell completion and the options of a mount in docs/rocksdb.md against the tool itself:
+they name every command and option of `isozone --help`.
 
     manual_test.py ISOZONE
 """
@@ -48,6 +48,16 @@ class Manual(unittest.TestCase):
         for command in commands():
             with self.subTest(command=command):
                 self.assertRegex(completion, rf"\b{re.escape(command)}\b")
+
+    def test_the_document_has_every_option_of_a_mount_with_its_default(self):
+        section = re.search(r"^Options of a mount.*:\n((?:  .*\n)+)", help_text(), re.MULTILINE)
+        listed = re.findall(r"^  (\S+=\S+)  +(\S.*?)  +\S", section.group(1), re.MULTILINE)
+        rows = re.findall(r"^\| `(\w+=[^`]+)` \| (.*?) \|", house.read("docs/rocksdb.md"), re.MULTILINE)
+        documented = [(option, default.strip("`")) for option, default in rows]
+        self.assertIn(("stripe_width=N", "16"), listed)
+        self.assertEqual(listed, documented[:len(listed)])
+        # Behind those of the mount come those of the adapter.
+        self.assertEqual("read_only=on", documented[len(listed)][0])
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "io/io_engine.h"
+#include "base/latch.h"
 
 namespace isozone::model {
 namespace {
@@ -137,7 +137,7 @@ std::string Client::RandomExistingFile() {
 }
 
 uint64_t Client::RandomSize() {
-  const uint64_t block = fs_.device().geometry().block_size;
+  const uint64_t block = fs_.state().device().geometry().block_size;
   const uint64_t shape = random_.Below(100);
   uint64_t size = 0;
   if (shape < 60) {
@@ -332,12 +332,12 @@ Status Client::MakeRoom() {
   ISOZONE_RETURN_IF_ERROR(CloseAll());
   const bool all = options_.alone && random_.Chance(0.3);
   ISOZONE_RETURN_IF_ERROR(RemoveFiles(all ? 1 : 0.6));
-  ISOZONE_RETURN_IF_ERROR(Expect(fs_.Settle(), StatusCode::kOk, "settle", "/"));
+  ISOZONE_RETURN_IF_ERROR(Expect(fs_.state().Settle(), StatusCode::kOk, "settle", "/"));
   if (!all || options_.expects_faults) return Status::Ok();
   const std::string path = options_.directory + "/probe";
   ISOZONE_ASSIGN_OR_RETURN(auto writer, fs_.Create(path, {}));
   ISOZONE_ASSIGN_OR_RETURN(const Inode inode, InodeOf(path));
-  const std::string bytes = RandomBytes(fs_.device().geometry().zone_capacity / 2);
+  const std::string bytes = RandomBytes(fs_.state().device().geometry().zone_capacity / 2);
   oracle_.Create(path, inode, FileKind::kData);
   oracle_.Append(inode, bytes);
   Status status = writer->Append(AsBytes(bytes));
@@ -351,7 +351,7 @@ Status Client::MakeRoom() {
   ISOZONE_RETURN_IF_ERROR(fs_.Unlink(path));
   oracle_.Remove(path);
   oracle_.Forget(inode);
-  return fs_.Settle();
+  return fs_.state().Settle();
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -510,15 +510,14 @@ Status Client::DoReadAsync() {
     FileRead read;
   };
   std::vector<Pending> pending(random_.Between(2, 6));
-  Latch latch(static_cast<int>(pending.size()));
+  Latch latch;
   for (Pending& p : pending) {
     const OpenReader& open = readers_[random_.Below(readers_.size())];
     p.inode = open.inode;
     p.buffer.resize(random_.Between(1, 20'000));
     p.read.offset = random_.Below(open.reader->size() + 100);
     p.read.buffer = std::as_writable_bytes(std::span(p.buffer));
-    p.read.context = &latch;
-    p.read.done = [](FileRead& read) { static_cast<Latch*>(read.context)->CountDown(); };
+    latch.Expect(p.read);
     open.reader->Submit(p.read);
   }
   latch.Wait();
@@ -723,12 +722,12 @@ Status Client::DoSyncMetadata() {
 Status Client::DoCollect() {
   if (random_.Chance(0.2)) {
     constexpr std::array kSchemes = {"none", "zenfs", "full", "zenfs+", "lifetime", "lsm-zgc", "isozone"};
-    GcOptions gc = fs_.options().gc;
+    GcOptions gc = fs_.state().options().gc;
     gc.scheme = kSchemes.at(random_.Below(kSchemes.size()));
-    ISOZONE_RETURN_IF_ERROR(Expect(fs_.SetGc(gc), StatusCode::kOk, "choose a collector", "/"));
+    ISOZONE_RETURN_IF_ERROR(Expect(fs_.collection().SetOptions(gc), StatusCode::kOk, "choose a collector", "/"));
   }
   uint64_t windows = random_.Below(20);
-  const auto collected = fs_.CollectGarbage(100, [&](const CopyStats&, uint64_t) { return windows-- > 0; });
+  const auto collected = fs_.collection().Run(100, [&](const CopyStats&, uint64_t) { return windows-- > 0; });
   if (!collected.ok()) {
     if (collected.status().Is(StatusCode::kNoSpace)) return Status::Ok();
     return Expect(collected.status(), StatusCode::kOk, "collect", "/");
@@ -738,7 +737,7 @@ Status Client::DoCollect() {
 }
 
 Status Client::DoSettle() {
-  ISOZONE_RETURN_IF_ERROR(Expect(fs_.Settle(), StatusCode::kOk, "settle", "/"));
+  ISOZONE_RETURN_IF_ERROR(Expect(fs_.state().Settle(), StatusCode::kOk, "settle", "/"));
   oracle_.SyncMetadata();
   return Status::Ok();
 }

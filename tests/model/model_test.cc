@@ -32,11 +32,11 @@ class Round {
       ASSERT_NO_FATAL_FAILURE(CheckAll(volume->fs(), oracles));
       ASSERT_NO_FATAL_FAILURE(RunClients(*volume, oracles));
       ASSERT_NO_FATAL_FAILURE(CheckAll(volume->fs(), oracles));
-      ASSERT_FINE(volume->fs().SetZoneGroups(RandomGroups(random_, geometry)));  // from the next mount on
-      checkpoints += volume->fs().Stats().checkpoints;
-      resets += volume->fs().Stats().zone_resets;
-      copied += volume->fs().Stats().gc.copies.bytes_copied;
-      mismatches += volume->fs().Stats().gc.copies.mismatches;
+      ASSERT_FINE(volume->fs().groups().Set(RandomGroups(random_, geometry)));  // from the next mount on
+      checkpoints += volume->fs().state().Stats().checkpoints;
+      resets += volume->fs().state().Stats().zone_resets;
+      copied += volume->fs().state().Stats().gc.copies.bytes_copied;
+      mismatches += volume->fs().state().Stats().gc.copies.mismatches;
       ASSERT_FINE(volume->Unmount());
       ASSERT_FINE(volume->Check(/*read_data=*/true));
     }

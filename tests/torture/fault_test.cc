@@ -80,7 +80,8 @@ class FaultTest : public ::testing::Test {
   // The zone with the last byte of the file.
   ZoneId ZoneOf(const std::string& path) {
     ZoneId zone;
-    EXPECT_TRUE(fs().VisitFiles([&](const FileDetails& file) {
+    EXPECT_TRUE(fs().state()
+                    .VisitFiles([&](const FileDetails& file) {
                       if (file.paths.front() == path && !file.extents.empty()) {
                         zone = device().geometry().ZoneOf(file.extents.back().device_offset);
                       }
@@ -104,7 +105,7 @@ class FaultTest : public ::testing::Test {
   // One of each copy of the metadata.
   std::vector<ZoneId> MetadataZones() {
     std::vector<ZoneId> zones;
-    for (const auto& copy : fs().Metadata().whole) zones.push_back(copy.back());
+    for (const auto& copy : fs().state().Metadata().whole) zones.push_back(copy.back());
     EXPECT_EQ(2U, zones.size());
     return zones;
   }
@@ -142,7 +143,7 @@ TEST_F(FaultTest, AReadErrorIsReturnedAndDoesNotLatch) {
     const auto failed = (*reader)->Read(0, std::as_writable_bytes(std::span(buffer)), IoClass::kUserRead);
     EXPECT_TRUE(failed.status().Is(StatusCode::kIoError)) << failed.status().ToString();
     ExpectContent("/f", content);
-    EXPECT_EQ("", fs().read_only_reason());
+    EXPECT_EQ("", fs().state().read_only_reason());
     WriteFile("/g", content, kind);
     ExpectContent("/g", content);
   }
@@ -172,8 +173,8 @@ TEST_F(FaultTest, AReadErrorWhileMountingDoesNotShortenALog) {
   ASSERT_FINE(volume_->Mount(Options()));
   ExpectContent("/log", content + "more");
   ASSERT_FINE(fs().Unlink("/log"));
-  ASSERT_FINE(fs().Settle());
-  EXPECT_EQ(0u, fs().Space().live);
+  ASSERT_FINE(fs().state().Settle());
+  EXPECT_EQ(0u, fs().state().Space().live);
 }
 
 TEST_F(FaultTest, ALogThatWasUnreadWhileMountingStaysWithItsReadersWhenItIsRemoved) {
@@ -183,13 +184,13 @@ TEST_F(FaultTest, ALogThatWasUnreadWhileMountingStaysWithItsReadersWhenItIsRemov
   auto reader = (*mounted)->OpenForRead("/log");
   ASSERT_FINE(reader.status());
   ASSERT_FINE((*mounted)->Unlink("/log"));
-  ASSERT_FINE((*mounted)->Settle());
+  ASSERT_FINE((*mounted)->state().Settle());
   std::string found(content.size(), '\0');
   ASSERT_FINE((*reader)->Read(0, std::as_writable_bytes(std::span(found)), IoClass::kUserRead).status());
   EXPECT_TRUE(found == content);
   reader->reset();
-  ASSERT_FINE((*mounted)->Settle());
-  EXPECT_EQ(0u, (*mounted)->Space().live);
+  ASSERT_FINE((*mounted)->state().Settle());
+  EXPECT_EQ(0u, (*mounted)->state().Space().live);
   ASSERT_FINE((*mounted)->Unmount());
   mounted->reset();
   ASSERT_FINE(volume_->Mount(Options()));
@@ -228,8 +229,8 @@ TEST_F(FaultTest, ALogThatCouldNotBeClosedIsCountedOnce) {
       ExpectContent("/log", content);
     }
     ASSERT_FINE(fs().Unlink("/log"));
-    ASSERT_FINE(fs().Settle());
-    EXPECT_EQ(0u, fs().Space().live);
+    ASSERT_FINE(fs().state().Settle());
+    EXPECT_EQ(0u, fs().state().Space().live);
   }
 }
 
@@ -291,7 +292,7 @@ TEST_F(FaultTest, NothingIsWrittenBehindATornFrameWhoseEndIsNotDurable) {
     }
     auto mounted = FileSystem::Mount(std::move(*opened), Options());
     ASSERT_FINE(mounted.status());
-    EXPECT_NE("", (*mounted)->read_only_reason());
+    EXPECT_NE("", (*mounted)->state().read_only_reason());
     if (auto appender = (*mounted)->OpenForAppend("/log", {FileKind::kLog}); appender.ok()) {
       (void)Append(**appender, Content(60'000));
       (void)(*appender)->Sync();
@@ -317,18 +318,18 @@ TEST_F(FaultTest, AWriteErrorMovesTheTailToAnotherZone) {
     ASSERT_FINE(writer->Sync());
     const ZoneId failed = ZoneOf(path);
     const uint64_t write_pointer = Report(failed).write_pointer;
-    const uint64_t retries = fs().Stats().write_retries;
+    const uint64_t retries = fs().state().Stats().write_retries;
     device().FailNext(DeviceOp::kWrite, failed, DeviceStatus::kWriteFault);
     ASSERT_FINE(Append(*writer, std::string_view(content).substr(100'000)));
     ASSERT_FINE(writer->Sync());
     ASSERT_FINE(writer->Close());
     writer.reset();
-    EXPECT_EQ(retries + 1, fs().Stats().write_retries);
+    EXPECT_EQ(retries + 1, fs().state().Stats().write_retries);
     const ZoneDescriptor after = Report(failed);
     EXPECT_TRUE(after.write_pointer == write_pointer || after.state == ZoneState::kFull) << "it was written again";
     EXPECT_NE(failed, ZoneOf(path));
     ExpectContent(path, content);
-    EXPECT_EQ("", fs().read_only_reason());
+    EXPECT_EQ("", fs().state().read_only_reason());
     ASSERT_NO_FATAL_FAILURE(Remount());
     ExpectContent(path, content);
   }
@@ -355,13 +356,13 @@ TEST_F(FaultTest, AZoneThatTurnsReadOnlyKeepsItsDataAndIsNotWrittenAgain) {
     ASSERT_NO_FATAL_FAILURE(Remount());
     ExpectContent(path, content);
     ASSERT_FINE(fs().Unlink(path));
-    ASSERT_FINE(fs().Settle());
+    ASSERT_FINE(fs().state().Settle());
     WriteFile(path, content, kind);
     EXPECT_NE(turned, ZoneOf(path));
     EXPECT_EQ(ZoneState::kReadOnly, Report(turned).state);
-    EXPECT_EQ("", fs().read_only_reason());
+    EXPECT_EQ("", fs().state().read_only_reason());
   }
-  EXPECT_EQ(2u, fs().Space().unusable_zones);
+  EXPECT_EQ(2u, fs().state().Space().unusable_zones);
 }
 
 TEST_F(FaultTest, AZoneThatGoesOfflineTakesOnlyItsOwnDataAlong) {
@@ -376,7 +377,7 @@ TEST_F(FaultTest, AZoneThatGoesOfflineTakesOnlyItsOwnDataAlong) {
     EXPECT_FALSE(lost.ok());
     EXPECT_NE(std::string::npos, lost.status().ToString().find("Zone Is Offline")) << lost.status().ToString();
     ExpectContent("/kept", content);
-    EXPECT_EQ("", fs().read_only_reason());
+    EXPECT_EQ("", fs().state().read_only_reason());
     WriteFile("/new", content);
     ExpectContent("/new", content);
   };
@@ -384,8 +385,8 @@ TEST_F(FaultTest, AZoneThatGoesOfflineTakesOnlyItsOwnDataAlong) {
   ASSERT_NO_FATAL_FAILURE(Remount());
   check();
   ASSERT_FINE(fs().Unlink("/lost"));
-  ASSERT_FINE(fs().Settle());
-  EXPECT_EQ(1u, fs().Space().unusable_zones);
+  ASSERT_FINE(fs().state().Settle());
+  EXPECT_EQ(1u, fs().state().Space().unusable_zones);
 }
 
 TEST_F(FaultTest, AnOfflineZoneOfALogIsReportedAndTheRestMounts) {
@@ -463,14 +464,14 @@ TEST_P(MetadataFaultTest, AFailedWriteOfOneCopyIsNoticedByNobodyAndItIsWrittenAn
     Fail(MetadataZones().at(copy));
     ASSERT_FINE(fs().Rename("/f", "/g"));
     ASSERT_FINE(fs().SyncMetadata());
-    EXPECT_EQ("", fs().read_only_reason());
-    ASSERT_FINE(fs().RestoreMetadataCopies());
-    EXPECT_EQ(2U, fs().Metadata().whole.size());
+    EXPECT_EQ("", fs().state().read_only_reason());
+    ASSERT_FINE(fs().state().RestoreMetadataCopies());
+    EXPECT_EQ(2U, fs().state().Metadata().whole.size());
     ASSERT_FINE(fs().Rename("/g", "/f"));
   }
   ASSERT_NO_FATAL_FAILURE(Remount());
   ExpectContent("/f", content);
-  EXPECT_EQ(2U, fs().Metadata().whole.size());
+  EXPECT_EQ(2U, fs().state().Metadata().whole.size());
 }
 
 TEST_P(MetadataFaultTest, AFailedMetadataWriteLatchesAndReadsGoOn) {
@@ -481,7 +482,7 @@ TEST_P(MetadataFaultTest, AFailedMetadataWriteLatchesAndReadsGoOn) {
   ASSERT_FINE(fs().Rename("/f", "/g"));
   EXPECT_FALSE(fs().SyncMetadata().ok());
 
-  EXPECT_NE("", fs().read_only_reason());
+  EXPECT_NE("", fs().state().read_only_reason());
   const Status refused = fs().CreateDirectory("/d");
   EXPECT_TRUE(refused.Is(StatusCode::kReadOnly)) << refused.ToString();
   EXPECT_NE(std::string::npos, refused.ToString().find("zone " + std::to_string(journals.front().value())))
@@ -492,7 +493,7 @@ TEST_P(MetadataFaultTest, AFailedMetadataWriteLatchesAndReadsGoOn) {
   EXPECT_FALSE(fs().Unmount().ok());
   EXPECT_TRUE(volume_->Unmount().ok());
   ASSERT_FINE(volume_->Mount(Options()));
-  EXPECT_EQ("", fs().read_only_reason());
+  EXPECT_EQ("", fs().state().read_only_reason());
   const bool renamed = fs().Stat("/g").ok();
   ExpectContent(renamed ? "/g" : "/f", content);
   WriteFile("/after", content);
@@ -513,11 +514,11 @@ TEST_F(FaultTest, AnOfflineZoneOfOneCopyOfTheMetadataTakesNothingWithIt) {
     device().SetZoneState(MetadataZones().at(copy), ZoneState::kOffline);
     ASSERT_NO_FATAL_FAILURE(Remount());
     EXPECT_TRUE(fs().Stat("/d" + std::to_string(copy)).ok());
-    ASSERT_FINE(fs().RestoreMetadataCopies());
+    ASSERT_FINE(fs().state().RestoreMetadataCopies());
   }
   ASSERT_NO_FATAL_FAILURE(Remount());
   EXPECT_TRUE(fs().Stat("/d0").ok());
-  EXPECT_EQ(2U, fs().Metadata().whole.size());
+  EXPECT_EQ(2U, fs().state().Metadata().whole.size());
 }
 
 TEST_F(FaultTest, WhereAllCopiesOfTheMetadataAreOfflineAZoneIsNamed) {
@@ -562,7 +563,7 @@ class FaultStorm : public ::testing::Test {
     ASSERT_FINE(volume.status());
     ASSERT_FINE(volume->Format());
     ASSERT_FINE(volume->Mount({}));
-    ASSERT_FINE(volume->fs().SetZoneGroups(model::RandomGroups(random_, volume->device().geometry())));
+    ASSERT_FINE(volume->fs().groups().Set(model::RandomGroups(random_, volume->device().geometry())));
     ASSERT_FINE(volume->Unmount());
     model::Oracle oracle;
     const Status began = volume->Mount(model::RandomMountOptions(random_, at_leisure), faults);
@@ -602,7 +603,7 @@ class FaultStorm : public ::testing::Test {
     // The first failed metadata write ends the writing, and says so.
     if (!status.ok()) {
       EXPECT_TRUE(status.Is(StatusCode::kReadOnly) || status.Is(StatusCode::kIoError)) << status.ToString();
-      EXPECT_NE("", volume.fs().read_only_reason()) << status.ToString();
+      EXPECT_NE("", volume.fs().state().read_only_reason()) << status.ToString();
     }
     io_errors_ += client.counters().io_errors;
   }
@@ -631,7 +632,7 @@ TEST_F(FaultStorm, WhatCanBeReadIsRightWhereOnlyZonesOfFilesFail) {
     ASSERT_NO_FATAL_FAILURE(Run({}, /*at_leisure=*/false, [&](Volume& volume) {
       if (!random_.Chance(often)) return;
       std::vector<ZoneId> zones;
-      for (const ZoneView& zone : volume.fs().Zones()) {
+      for (const ZoneView& zone : volume.fs().state().Zones()) {
         if (zone.use == ZoneUse::kData || zone.use == ZoneUse::kLog) zones.push_back(zone.device.zone);
       }
       if (zones.empty()) return;

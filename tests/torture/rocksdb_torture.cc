@@ -216,7 +216,7 @@ class Chain {
   Status FormatWithGroups(model::Volume& volume) {
     ISOZONE_RETURN_IF_ERROR(volume.Format());
     ISOZONE_RETURN_IF_ERROR(volume.Mount({}));
-    ISOZONE_RETURN_IF_ERROR(volume.fs().SetZoneGroups(model::RandomGroups(random_, volume.device().geometry())));
+    ISOZONE_RETURN_IF_ERROR(volume.fs().groups().Set(model::RandomGroups(random_, volume.device().geometry())));
     return volume.Unmount();
   }
 

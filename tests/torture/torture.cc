@@ -87,7 +87,7 @@ class Chain {
     }
     // Counts from the next mount on; whether the power stays on long enough does not matter.
     if (random_.Chance(0.2)) {
-      (void)volume_->fs().SetZoneGroups(model::RandomGroups(random_, volume_->device().geometry()));
+      (void)volume_->fs().groups().Set(model::RandomGroups(random_, volume_->device().geometry()));
     }
     if (const Status found = CheckFound(); !found.ok()) {
       if (volume_->powered()) {
@@ -140,10 +140,10 @@ class Chain {
   // What was lost is written anew by itself; it is waited for always then, else now and then.
   Status RestoreCopies() {
     if (!copy_is_lost_ && random_.Chance(0.5)) return Status::Ok();
-    const Status restored = volume_->fs().RestoreMetadataCopies();
+    const Status restored = volume_->fs().state().RestoreMetadataCopies();
     if (!volume_->powered()) return Status::Ok();
     if (!restored.ok()) return Unexpected(restored, "writing a copy of the metadata anew failed");
-    const MetadataCopies copies = volume_->fs().Metadata();
+    const MetadataCopies copies = volume_->fs().state().Metadata();
     if (copies.whole.size() != copies.wanted) {
       return Status::Corruption(
           fmt::format("{} copies of the metadata are whole, and not {}", copies.whole.size(), copies.wanted));

@@ -13,6 +13,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/suggest.h"
+#include "fs/mount_options.h"
 #include "isozone/command.h"
 #include "isozone/exit_code.h"
 
@@ -34,6 +35,14 @@ std::string ExitCodeHelp() {
     text += fmt::format("  {:>2}  {}\n", static_cast<int>(entry.code), entry.meaning);
   }
   return text + "\nisozone COMMAND --help explains a command; man isozone explains them all.";
+}
+
+std::string MountOptionHelp() {
+  std::string text = "Options of a mount, behind DEVICE as ?KEY=VALUE&KEY=VALUE, and their defaults:\n";
+  for (const auto& [example, default_value, meaning] : ListMountOptions()) {
+    text += fmt::format("  {:<27}  {:<9}  {}\n", example, default_value, meaning);
+  }
+  return text + "\n";
 }
 
 int Fail(std::string_view command, const Status& status) {
@@ -75,7 +84,7 @@ int Main(int argc, char** argv) {
   KeepStandardStreamsApart();
   CLI::App app("Isozone: RocksDB on zoned flash. Formats, inspects and measures devices.", "isozone");
   app.set_version_flag("--version", "isozone " ISOZONE_VERSION);
-  app.footer(ExitCodeHelp());
+  app.footer(MountOptionHelp() + ExitCodeHelp());
   app.require_subcommand(1);
   app.fallthrough();
   ColorMode color = ColorMode::kAuto;

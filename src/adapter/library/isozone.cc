@@ -15,7 +15,7 @@
 #include "device/open_device.h"
 #include "fs/file_system.h"
 #include "fs/mount/format_device.h"
-#include "fs/space/zone_reserves.h"
+#include "zone/allocator/zone_reserves.h"
 
 namespace isozone {
 namespace {
@@ -88,10 +88,10 @@ Status Collect(const rocksdb::FileSystem& file_system, double until_free_percent
 Status SetCollection(const rocksdb::FileSystem& file_system, const std::string& text) {
   ISOZONE_ASSIGN_OR_RETURN(MountedSystem* const system, ZonedSystemOf(file_system));
   return system->With([&](FileSystem& fs) -> Status {
-    GcOptions mounted = fs.options().gc;
-    mounted.scheme = fs.options().GcScheme();
+    GcOptions mounted = fs.state().options().gc;
+    mounted.scheme = fs.state().options().GcScheme();
     ISOZONE_ASSIGN_OR_RETURN(const GcOptions options, ParseGcOptions(text, std::move(mounted)));
-    return fs.SetGc(options);
+    return fs.collection().SetOptions(options);
   });
 }
 

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
+#include "base/latch.h"
 #include "device/emulated/device_test_util.h"
 
 namespace isozone {
@@ -478,15 +479,12 @@ class TimedDeviceTest : public testing::Test {
   struct Pending {
     DeviceRequest request;
     std::vector<std::byte> data;
-    Mutex mu;
-    CondVar cv;
-    bool done ISOZONE_GUARDED_BY(mu) = false;
     int64_t submitted_ns = 0;
-    std::atomic<int64_t> completed_ns{0};
+    int64_t completed_ns = 0;
+    Latch latch{1};
 
     DeviceStatus Wait() {
-      const MutexLock lock(mu);
-      while (!done) cv.Wait(mu);
+      latch.Wait();
       return request.status;
     }
   };
@@ -502,9 +500,7 @@ class TimedDeviceTest : public testing::Test {
     request.done = [](DeviceRequest& r) {
       auto& p = *static_cast<Pending*>(r.context);
       p.completed_ns = MonotonicNs();
-      const MutexLock lock(p.mu);
-      p.done = true;
-      p.cv.Signal();
+      p.latch.CountDown();
     };
     pending->submitted_ns = MonotonicNs();
     device_->Submit(request);

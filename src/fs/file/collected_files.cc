@@ -10,27 +10,10 @@
 #include "fs/file/relocation_writer.h"
 
 namespace isozone {
-bool CollectedFiles::Gains(GcCandidate& candidate) const {
-  candidate.valid = std::max(candidate.valid, context_.state.BlocksIn(candidate.zone));
-  return candidate.valid < candidate.written;
-}
 
-std::vector<GcCandidate> CollectedFiles::Candidates() const {
-  std::vector<GcCandidate> candidates = context_.pool->GcCandidates();
+void CollectedFiles::CountBlocks(std::span<GcCandidate> zones) const {
   const MutexLock lock(context_.namespace_mutex);
-  std::erase_if(candidates, [this](GcCandidate& c) ISOZONE_REQUIRES(context_.namespace_mutex) { return !Gains(c); });
-  return candidates;
-}
-
-std::optional<GcCandidate> CollectedFiles::Hold(ZoneId zone) {
-  auto held = context_.pool->BeginCollection(zone);
-  if (!held) return held;
-  {
-    const MutexLock lock(context_.namespace_mutex);
-    if (Gains(*held)) return held;
-  }
-  context_.pool->EndCollection(zone);
-  return std::nullopt;
+  for (GcCandidate& zone : zones) zone.valid = std::max(zone.valid, context_.state.BlocksIn(zone.zone));
 }
 
 std::vector<GcRun> CollectedFiles::RunsIn(ZoneId zone) {
@@ -63,7 +46,7 @@ std::unique_ptr<GcWriter> CollectedFiles::MakeWriter(bool confined) {
   return std::make_unique<RelocationWriter>(context_, confined);
 }
 
-Result<GcStore::Outcome> CollectedFiles::Commit(std::span<const GcMove> moves) {
+Result<GcFiles::Outcome> CollectedFiles::Commit(std::span<const GcMove> moves) {
   Outcome outcome;
   if (moves.empty()) return outcome;
   Status status = context_.engine.Flush(IoClass::kGc);

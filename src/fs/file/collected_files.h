@@ -15,29 +15,18 @@
 
 namespace isozone {
 
-class CollectedFiles final : public GcStore {
+class CollectedFiles final : public GcFiles {
  public:
   // `context` outlives this.
   explicit CollectedFiles(MountContext& context) : context_(context) {}
 
-  GcSpace Space() const override { return context_.pool->SpaceForGc(); }
-  std::vector<GcCandidate> Candidates() const override;
-  std::optional<GcCandidate> Hold(ZoneId zone) override;
-  void LetGo(ZoneId zone) override { context_.pool->EndCollection(zone); }
+  void CountBlocks(std::span<GcCandidate> zones) const override;
   std::vector<GcRun> RunsIn(ZoneId zone) override;
   std::unique_ptr<GcWriter> MakeWriter(bool confined) override;
   Result<Outcome> Commit(std::span<const GcMove> moves) override;
   void GiveUp(std::span<const GcMove> moves) override;
-  void Attach(bool attached) override { context_.pool->AttachCollector(attached); }
-  void BeginRound() override { context_.pool->BeginRound(); }
-  void EndRound(bool gained) override { context_.pool->EndRound(gained); }
-  void ResetAtOnce(bool at_once) override { context_.pool->ResetAtOnce(at_once); }
-  void ResetDead() override { context_.pool->ResetDeadNow(); }
-  void ThrottleBelow(double percent) override { context_.pool->ThrottleBelow(percent); }
 
  private:
-  // Counts what is valid in whole blocks. False: copying would gain nothing.
-  bool Gains(GcCandidate& candidate) const ISOZONE_REQUIRES(context_.namespace_mutex);
   // Runs of all files that the journal knows. Empty where they are not all that lives in the zone.
   std::vector<GcRun> KnownRunsIn(ZoneId zone) const;
   // What of the moves of a file, in order of where they come from, it still has.

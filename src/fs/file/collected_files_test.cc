@@ -20,25 +20,25 @@ namespace {
 TEST_F(GcTest, FilesKeepTheirBytesAndSpaceComesBack) {
   Mount();
   MakeGarbage();
-  const SpaceInfo before = fs().Space();
-  const GcPlan plan = fs().PlanGarbageCollection(/*all=*/true);
+  const SpaceInfo before = fs().state().Space();
+  const GcPlan plan = fs().collection().Plan(/*all=*/true);
   const CopyStats done = Collect();
-  ISOZONE_ASSERT_OK(fs().Settle());
+  ISOZONE_ASSERT_OK(fs().state().Settle());
   // Survivors may go to what was a victim in the plan.
   EXPECT_LE(done.zones, plan.victims.size());
   EXPECT_GE(done.zones + 1, plan.victims.size());
   EXPECT_LE(done.bytes_copied, plan.copied());
   EXPECT_GT(done.bytes_copied, 0u);
   EXPECT_EQ(done.read_errors + done.mismatches + done.failed_zones, 0u);
-  const SpaceInfo after = fs().Space();
+  const SpaceInfo after = fs().state().Space();
   EXPECT_EQ(after.live, before.live);
   EXPECT_LT(after.dead, before.dead / 10);
   EXPECT_GT(after.free, before.free);
   EXPECT_GT(after.empty_zones, before.empty_zones);
   ExpectAll();
-  EXPECT_EQ(fs().Stats().gc.copies.bytes_copied, done.bytes_copied);
+  EXPECT_EQ(fs().state().Stats().gc.copies.bytes_copied, done.bytes_copied);
   ISOZONE_ASSERT_OK(volume_.Remount(WithGc("none")));
-  EXPECT_EQ(fs().Space().live, before.live);
+  EXPECT_EQ(fs().state().Space().live, before.live);
   ExpectAll();
   volume_.Unmount();
   volume_.ExpectFsckClean();
@@ -49,14 +49,14 @@ TEST_F(GcTest, PaddingIsNotToBeGained) {
   Mount();
   for (int i = 0; i < 400; ++i) ISOZONE_ASSERT_OK(Write("/f" + std::to_string(i), 5'000));
   ISOZONE_ASSERT_OK(fs().SyncMetadata());
-  EXPECT_GT(fs().Space().dead, 400 * 3'000U);
-  EXPECT_TRUE(fs().PlanGarbageCollection(/*all=*/true).victims.empty());
+  EXPECT_GT(fs().state().Space().dead, 400 * 3'000U);
+  EXPECT_TRUE(fs().collection().Plan(/*all=*/true).victims.empty());
   EXPECT_EQ(Collect().bytes_read, 0u);
   // Two blocks, of which a third of the bytes are padding, are to be had; the rest of the zone takes what it takes.
   const std::set<uint32_t> zones = ZonesOf("/f7");
   Remove("/f7");
   ISOZONE_ASSERT_OK(fs().SyncMetadata());
-  const GcPlan plan = fs().PlanGarbageCollection(/*all=*/true);
+  const GcPlan plan = fs().collection().Plan(/*all=*/true);
   ASSERT_EQ(plan.victims.size(), 1u);
   EXPECT_EQ(plan.victims[0].zone.value(), *zones.begin());
   const uint64_t freed = 2 * volume_.device().geometry().block_size;
@@ -70,7 +70,7 @@ TEST_F(GcTest, APowerCutAfterwardsTakesNothing) {
   Mount();
   MakeGarbage();
   Collect();
-  ISOZONE_ASSERT_OK(fs().Settle());
+  ISOZONE_ASSERT_OK(fs().state().Settle());
   ISOZONE_ASSERT_OK(volume_.CutAndRemount());
   ExpectAll();
   volume_.Unmount();
@@ -91,7 +91,7 @@ TEST_F(GcTest, AMountKnowsWhereSurvivorsAre) {
   Collect();  // what is left of the first files survives again, the others once
   const auto heats = [this] {
     std::map<uint32_t, ZoneHeat> heats;
-    for (const ZoneView& zone : fs().Zones()) {
+    for (const ZoneView& zone : fs().state().Zones()) {
       if (zone.live > 0 && zone.heat != kNewDataHeat) heats[zone.device.zone.value()] = zone.heat;
     }
     return heats;
@@ -105,8 +105,8 @@ TEST_F(GcTest, AMountKnowsWhereSurvivorsAre) {
   // From the journal, then from a checkpoint.
   ISOZONE_ASSERT_OK(volume_.CutAndRemount(WithGc("lsm-zgc")));
   EXPECT_EQ(heats(), before);
-  const uint64_t checkpoints = fs().Stats().checkpoints;
-  for (int i = 0; fs().Stats().checkpoints == checkpoints; ++i) {
+  const uint64_t checkpoints = fs().state().Stats().checkpoints;
+  for (int i = 0; fs().state().Stats().checkpoints == checkpoints; ++i) {
     ISOZONE_ASSERT_OK(Write("/small", 1));
     ASSERT_LT(i, 100'000);
   }
@@ -130,7 +130,7 @@ TEST_F(GcTest, EverySchemeKeepsEveryByte) {
     EXPECT_EQ(done.mismatches + done.read_errors, 0u);
     ExpectAll();
   }
-  EXPECT_GT(fs().Stats().gc.copies.bytes_copied, 0u);
+  EXPECT_GT(fs().state().Stats().gc.copies.bytes_copied, 0u);
 }
 
 TEST_F(GcTest, ReadersSeeTheSameBytesWhileTheyAreMoved) {
@@ -158,7 +158,7 @@ TEST_F(GcTest, ReadersSeeTheSameBytesWhileTheyAreMoved) {
     ISOZONE_EXPECT_OK(Write("/garbage", 300'000));
     Remove("/garbage");
     Collect();
-    ISOZONE_EXPECT_OK(fs().Settle());  // where it was is reset
+    ISOZONE_EXPECT_OK(fs().state().Settle());  // where it was is reset
     moves += ZonesOf("/read") == before ? 0 : 1;
     for (const uint64_t seen = reads; reads == seen && !testing::Test::HasFailure();) std::this_thread::yield();
   }
@@ -200,14 +200,14 @@ TEST_F(GcTest, ARemovedFileStaysReadableWhileItIsOpen) {
   auto reader = fs().OpenForRead("/f1").value();
   Remove("/f1");
   Collect();
-  ISOZONE_ASSERT_OK(fs().Settle());
+  ISOZONE_ASSERT_OK(fs().state().Settle());
   std::string got(content.size(), '\0');
   EXPECT_EQ(reader->Read(0, std::as_writable_bytes(std::span(got)), IoClass::kUserRead).value(), content.size());
   EXPECT_TRUE(got == content);
   reader.reset();
   Collect();
-  ISOZONE_ASSERT_OK(fs().Settle());
-  EXPECT_LT(fs().Space().dead, 100'000u);
+  ISOZONE_ASSERT_OK(fs().state().Settle());
+  EXPECT_LT(fs().state().Space().dead, 100'000u);
   ExpectAll();
 }
 
@@ -221,7 +221,7 @@ TEST_F(GcTest, AReadOnlyMountFollowsWhatIsMoved) {
   for (const auto& [path, content] : files_) readers[path] = follower->OpenForRead(path).value();
   for (int round = 0; round < 3; ++round) {
     Collect();
-    ISOZONE_ASSERT_OK(fs().Settle());
+    ISOZONE_ASSERT_OK(fs().state().Settle());
     // Something else is now where the files were.
     for (int i = 0; i < 8; ++i) ISOZONE_ASSERT_OK(Write("/new" + std::to_string(i), 300'000));
     for (auto& [path, reader] : readers) {
@@ -233,8 +233,8 @@ TEST_F(GcTest, AReadOnlyMountFollowsWhatIsMoved) {
     }
     for (int i = 0; i < 8; i += 2) Remove("/new" + std::to_string(i));
   }
-  EXPECT_TRUE(follower->CollectGarbage(100, {}).status().Is(StatusCode::kReadOnly));
-  EXPECT_TRUE(follower->SetGc({}).Is(StatusCode::kReadOnly));
+  EXPECT_TRUE(follower->collection().Run(100, {}).status().Is(StatusCode::kReadOnly));
+  EXPECT_TRUE(follower->collection().SetOptions({}).Is(StatusCode::kReadOnly));
 }
 
 TEST_F(GcTest, AReadErrorLeavesTheFileAndItsZone) {
@@ -253,13 +253,13 @@ TEST_F(GcTest, AFailedWriteGoesToAnotherZone) {
   Mount();
   MakeGarbage();
   const uint32_t empty = [&] {
-    const auto zones = fs().Zones();
+    const auto zones = fs().state().Zones();
     for (uint32_t i = 0; i < zones.size(); ++i) {
       if (zones[i].use == ZoneUse::kFree) return i;
     }
     return 0U;
   }();
-  const std::vector<ZoneView> before = fs().Zones();
+  const std::vector<ZoneView> before = fs().state().Zones();
   for (uint32_t zone = 2; zone < before.size(); ++zone) {
     if (before[zone].use != ZoneUse::kData && before[zone].use != ZoneUse::kFree) continue;
     volume_.device().FailNext(DeviceOp::kWrite, ZoneId(zone), DeviceStatus::kWriteFault);
@@ -277,16 +277,16 @@ TEST_F(GcTest, AFailedWriteGoesToAnotherZone) {
 TEST_F(GcTest, ManyFailedWritesInARowEndTheCollection) {
   Mount();
   MakeGarbage();
-  const std::vector<ZoneView> zones = fs().Zones();
+  const std::vector<ZoneView> zones = fs().state().Zones();
   for (uint32_t zone = 2; zone < zones.size(); ++zone) {
     if (zones[zone].use != ZoneUse::kData && zones[zone].use != ZoneUse::kFree) continue;
     for (int i = 0; i < 3 * ZoneStream::kMaxAttempts; ++i) {
       volume_.device().FailNext(DeviceOp::kWrite, ZoneId(zone), DeviceStatus::kWriteFault);
     }
   }
-  const auto done = fs().CollectGarbage(100, {});
+  const auto done = fs().collection().Run(100, {});
   EXPECT_TRUE(done.status().Is(StatusCode::kIoError)) << done.status().ToString();
-  EXPECT_EQ(fs().Stats().write_retries, ZoneStream::kMaxAttempts);
+  EXPECT_EQ(fs().state().Stats().write_retries, ZoneStream::kMaxAttempts);
   ExpectAll();
   ISOZONE_ASSERT_OK(volume_.Remount(WithGc("none")));
   ExpectAll();
@@ -311,7 +311,7 @@ class GcWindowTest : public GcTest {
   }
   CopyStats CollectAnd(const std::function<void()>& change) {
     bool changed = false;
-    const auto done = fs().CollectGarbage(100, [&](const CopyStats&, uint64_t) {
+    const auto done = fs().collection().Run(100, [&](const CopyStats&, uint64_t) {
       if (!changed) change();
       return changed = true;
     });
@@ -357,7 +357,7 @@ TEST_F(GcWindowTest, AFileThatIsWrittenAnewKeepsWhatIsNew) {
   const auto before = ZonesOf("/a");
   CollectAnd([&] {
     ISOZONE_EXPECT_OK(fs().Truncate("/a", 0));
-    ISOZONE_EXPECT_OK(fs().Settle());
+    ISOZONE_EXPECT_OK(fs().state().Settle());
     files_["/a"] = RandomBytes(random_, 5'000'000);
     auto writer = fs().OpenForAppend("/a", {}).value();
     ISOZONE_EXPECT_OK(writer->Append(Bytes(files_["/a"])));
@@ -365,8 +365,8 @@ TEST_F(GcWindowTest, AFileThatIsWrittenAnewKeepsWhatIsNew) {
     ISOZONE_EXPECT_OK(writer->Close());
   });
   ExpectAll();
-  ISOZONE_ASSERT_OK(fs().Settle());
-  EXPECT_EQ(fs().Space().live, files_["/a"].size());
+  ISOZONE_ASSERT_OK(fs().state().Settle());
+  EXPECT_EQ(fs().state().Space().live, files_["/a"].size());
   ISOZONE_ASSERT_OK(volume_.Remount(WithGc("none")));
   ExpectAll();
 }
@@ -384,8 +384,8 @@ TEST_F(GcWindowTest, AVictimIsEmptiedThoughItsFilesWereCutMeanwhile) {
   EXPECT_EQ(done.zones, 1u);
   EXPECT_GT(done.bytes_reclaimed, 0u);
   EXPECT_LT(done.bytes_dropped, 500'000u) << "what was cut off, and what was replaced";
-  ISOZONE_ASSERT_OK(fs().Settle());
-  EXPECT_EQ(fs().Zones()[victim].live, 0u);
+  ISOZONE_ASSERT_OK(fs().state().Settle());
+  EXPECT_EQ(fs().state().Zones()[victim].live, 0u);
   ExpectAll();
   volume_.Unmount();
   volume_.ExpectFsckClean();
@@ -400,7 +400,7 @@ TEST_F(GcWindowTest, AVictimThatAnOpenHandleKeepsDoesNotCountAsGained) {
   EXPECT_EQ(done.skipped_zones, 1u);
   EXPECT_EQ(done.bytes_reclaimed, 0u);
   reader.reset();
-  ISOZONE_ASSERT_OK(fs().Settle());
+  ISOZONE_ASSERT_OK(fs().state().Settle());
   ExpectAll();
 }
 
@@ -461,17 +461,20 @@ TEST(GcCost, AVictimIsFlushedAndCommittedOnceHoweverManyWindowsItTakes) {
   ISOZONE_ASSERT_OK(fs->Unlink("/0"));
   ISOZONE_ASSERT_OK(fs->SyncMetadata());
   const uint64_t flushes = counted.flushes;
-  const uint64_t commits = fs->Stats().journal_commits;
+  const uint64_t commits = fs->state().Stats().journal_commits;
   uint64_t windows = 0;
-  const CopyStats done = fs->CollectGarbage(100, [&](const CopyStats& so_far, uint64_t) {
-                             windows += so_far.zones == 0 ? 1 : 0;
-                             return true;
-                           }).value();
+  const CopyStats done = fs->collection()
+                             .Run(100,
+                                  [&](const CopyStats& so_far, uint64_t) {
+                                    windows += so_far.zones == 0 ? 1 : 0;
+                                    return true;
+                                  })
+                             .value();
   EXPECT_EQ(done.zones, 1u);
   EXPECT_GE(windows, 3u);
   EXPECT_EQ(counted.flushes - flushes, 1u);
   ISOZONE_ASSERT_OK(fs->SyncMetadata());
-  EXPECT_EQ(fs->Stats().journal_commits - commits, 1u);
+  EXPECT_EQ(fs->state().Stats().journal_commits - commits, 1u);
 }
 
 // --- Power cuts ---
@@ -502,8 +505,8 @@ TEST(GcPowerCut, InAnyCommandOfACollectionLosesNothing) {
     }
     ISOZONE_ASSERT_OK(volume.fs().SyncMetadata());
     volume.device().CutPowerAfter(cuts);
-    const auto done = volume.fs().CollectGarbage(100, {});
-    const Status settled = volume.fs().Settle();
+    const auto done = volume.fs().collection().Run(100, {});
+    const Status settled = volume.fs().state().Settle();
     cut = !done.ok() || done->read_errors + done->mismatches > 0 || !settled.ok();
     EXPECT_TRUE(cut || done->bytes_copied > 0);
     ISOZONE_ASSERT_OK(volume.CutAndRemount());
@@ -566,8 +569,8 @@ class GcReserveTest : public GcSpaceTest {
   // The garbage can be won back: a quarter of some 18 zones, less what a few cannot give.
   void ExpectThatCollectionGains(uint64_t zones) {
     Collect();
-    ISOZONE_ASSERT_OK(fs().Settle());
-    EXPECT_GE(fs().Space().empty_zones, 4 + zones);
+    ISOZONE_ASSERT_OK(fs().state().Settle());
+    EXPECT_GE(fs().state().Space().empty_zones, 4 + zones);
     EXPECT_TRUE(Write("/new", 500'000).ok());
     ExpectAll();
   }
@@ -578,8 +581,8 @@ class GcReserveTest : public GcSpaceTest {
 
 TEST_F(GcReserveTest, AnInterruptedVictimCostsNoZone) {
   for (int i = 0; i < 6; ++i) {
-    ASSERT_TRUE(fs().CollectGarbage(100, [](const CopyStats&, uint64_t) { return false; }).ok());
-    ISOZONE_ASSERT_OK(fs().Settle());
+    ASSERT_TRUE(fs().collection().Run(100, [](const CopyStats&, uint64_t) { return false; }).ok());
+    ISOZONE_ASSERT_OK(fs().state().Settle());
     TakeWhatIsLeft();
   }
   ExpectThatCollectionGains(2);
@@ -589,14 +592,14 @@ TEST_F(GcReserveTest, AnUnmountOrAPowerCutInAVictimCostsNoZone) {
   for (int i = 0; i < 6; ++i) {
     const bool cut = i % 2 == 0;
     bool asked = false;
-    const auto done = fs().CollectGarbage(100, [&](const CopyStats&, uint64_t) {
+    const auto done = fs().collection().Run(100, [&](const CopyStats&, uint64_t) {
       if (cut && !std::exchange(asked, true)) volume_.device().CutPower();
       return cut;
     });
     EXPECT_EQ(done.ok() && done->read_errors + done->mismatches == 0, !cut);
     ISOZONE_ASSERT_OK(cut ? volume_.CutAndRemount() : volume_.Remount(options_));
     if (cut) ISOZONE_ASSERT_OK(volume_.Remount(options_));
-    ISOZONE_ASSERT_OK(fs().Settle());
+    ISOZONE_ASSERT_OK(fs().state().Settle());
     TakeWhatIsLeft();
   }
   ExpectThatCollectionGains(2);
@@ -605,13 +608,13 @@ TEST_F(GcReserveTest, AnUnmountOrAPowerCutInAVictimCostsNoZone) {
 TEST_F(GcReserveTest, VictimsThatCannotBeReadToTheirEndCostNoZone) {
   std::set<ZoneId> bad;
   for (int i = 0; i < 6; ++i) {
-    const GcPlan plan = fs().PlanGarbageCollection(/*all=*/true);
+    const GcPlan plan = fs().collection().Plan(/*all=*/true);
     ASSERT_FALSE(plan.victims.empty());
     const ZoneId zone = plan.victims.front().zone;
     EXPECT_TRUE(bad.insert(zone).second) << "tried again at once";
     // The second segment is on its way: the third one fails.
     bool asked = false;
-    const auto done = fs().CollectGarbage(100, [&](const CopyStats& so_far, uint64_t) {
+    const auto done = fs().collection().Run(100, [&](const CopyStats& so_far, uint64_t) {
       if (!std::exchange(asked, true)) {
         volume_.device().FailNext(DeviceOp::kRead, zone, DeviceStatus::kUnrecoveredReadError);
       }
@@ -619,7 +622,7 @@ TEST_F(GcReserveTest, VictimsThatCannotBeReadToTheirEndCostNoZone) {
     });
     ASSERT_TRUE(done.ok()) << done.status().ToString();
     EXPECT_EQ(done->failed_zones, 1u);
-    ISOZONE_ASSERT_OK(fs().Settle());
+    ISOZONE_ASSERT_OK(fs().state().Settle());
     TakeWhatIsLeft();
   }
   ExpectThatCollectionGains(1);
@@ -637,8 +640,8 @@ TEST_F(GcSpaceTest, WhoWaitsForSpaceIsServedByTheCollector) {
       ISOZONE_ASSERT_OK(Write(path, random_.Between(20'000, 60'000), data));
     }
     ExpectAll();
-    EXPECT_GT(fs().Stats().gc.copies.zones, 0u);
-    EXPECT_EQ(fs().Stats().gc.copies.mismatches, 0u);
+    EXPECT_GT(fs().state().Stats().gc.copies.zones, 0u);
+    EXPECT_EQ(fs().state().Stats().gc.copies.mismatches, 0u);
   }
   volume_.Unmount();
   volume_.ExpectFsckClean();
@@ -652,15 +655,15 @@ TEST_F(GcSpaceTest, NoSpaceOnlyWhereNothingIsToBeGained) {
   // Of every zone a little is garbage now; what is gained by that is to be had.
   for (int i = 0; i < files; i += 5) Remove("/fill" + std::to_string(i));
   for (int i = 0; i + 5 < files; i += 5) ISOZONE_ASSERT_OK(Write("/again" + std::to_string(i), 30'000));
-  EXPECT_GT(fs().Stats().gc.space_waits, 0u);
+  EXPECT_GT(fs().state().Stats().gc.space_waits, 0u);
   ExpectAll();
   FillUp(50'000);
   // And then really nothing, but for what checkpoints give back.
-  ISOZONE_ASSERT_OK(fs().Settle());
-  const uint32_t empty_zones = fs().Space().empty_zones;
+  ISOZONE_ASSERT_OK(fs().state().Settle());
+  const uint32_t empty_zones = fs().state().Space().empty_zones;
   Collect();
-  ISOZONE_ASSERT_OK(fs().Settle());
-  EXPECT_LE(fs().Space().empty_zones, empty_zones + 1);
+  ISOZONE_ASSERT_OK(fs().state().Settle());
+  EXPECT_LE(fs().state().Space().empty_zones, empty_zones + 1);
   ExpectAll();
   // Space comes back with what is removed.
   for (auto it = files_.begin(); it != files_.end();) {
@@ -674,8 +677,8 @@ TEST_F(GcSpaceTest, NoSpaceOnlyWhereNothingIsToBeGained) {
 TEST_F(GcSpaceTest, WithoutACollectorNobodyWaits) {
   Mount("none");
   FillUp(50'000);
-  EXPECT_EQ(fs().Stats().gc.copies.zones, 0u);
-  EXPECT_EQ(fs().Stats().gc.rounds, 0u);
+  EXPECT_EQ(fs().state().Stats().gc.copies.zones, 0u);
+  EXPECT_EQ(fs().state().Stats().gc.rounds, 0u);
   ExpectAll();
 }
 
@@ -689,9 +692,9 @@ TEST_F(GcSpaceTest, WritersOfZenfsFailAtOnce) {
   while (status.ok() && again < files) status = Write("/again" + std::to_string(again++), 30'000);
   EXPECT_TRUE(status.Is(StatusCode::kNoSpace)) << status.ToString();
   EXPECT_LT(again, files / 5);
-  EXPECT_EQ(fs().Stats().gc.space_waits, 0u);
+  EXPECT_EQ(fs().state().Stats().gc.space_waits, 0u);
   ISOZONE_ASSERT_OK(volume_.fs().Unlink("/again" + std::to_string(again - 1)));
-  ISOZONE_ASSERT_OK(fs().SetGc(WithGc("isozone").gc));
+  ISOZONE_ASSERT_OK(fs().collection().SetOptions(WithGc("isozone").gc));
   ISOZONE_EXPECT_OK(Write("/waited", 30'000));  // there was space to be had
   ExpectAll();
 }
@@ -699,17 +702,17 @@ TEST_F(GcSpaceTest, WritersOfZenfsFailAtOnce) {
 TEST_F(GcTest, ZenfsCollectsIntoOpenZonesOnly) {
   Mount();
   MakeGarbage();
-  const std::vector<ZoneView> before = fs().Zones();
+  const std::vector<ZoneView> before = fs().state().Zones();
   GcOptions zenfs = WithGc("zenfs").gc;
   zenfs.tuning.start_percent = 100;
-  ISOZONE_ASSERT_OK(fs().SetGc(zenfs));  // it looks at once
-  while (fs().Stats().gc.rounds == 0) std::this_thread::yield();
-  const std::vector<ZoneView> after = fs().Zones();
+  ISOZONE_ASSERT_OK(fs().collection().SetOptions(zenfs));  // it looks at once
+  while (fs().state().Stats().gc.rounds == 0) std::this_thread::yield();
+  const std::vector<ZoneView> after = fs().state().Zones();
   for (size_t i = 0; i < after.size(); ++i) {
     const bool filled = before[i].use == ZoneUse::kFree && after[i].use == ZoneUse::kData;
     EXPECT_FALSE(filled) << "zone " << i;
   }
-  EXPECT_GT(fs().Stats().gc.copies.bytes_copied, 0u);
+  EXPECT_GT(fs().state().Stats().gc.copies.bytes_copied, 0u);
   ExpectAll();
   volume_.Unmount();
   volume_.ExpectFsckClean();
@@ -746,7 +749,7 @@ TEST_F(GcSpaceTest, ManyWritersAndReadersOnAFullDevice) {
   }
   for (std::thread& thread : threads) thread.join();
   Collect();
-  EXPECT_GT(fs().Stats().gc.copies.zones, 0u);
+  EXPECT_GT(fs().state().Stats().gc.copies.zones, 0u);
   volume_.Unmount();
   volume_.ExpectFsckClean();
 }

@@ -60,13 +60,14 @@ class GcTest : public testing::Test {
     }
   }
   CopyStats Collect(double free_percent = 100) {
-    const auto done = fs().CollectGarbage(free_percent, {});
+    const auto done = fs().collection().Run(free_percent, {});
     EXPECT_TRUE(done.ok()) << done.status().ToString();
     return done.ok() ? *done : CopyStats();
   }
   std::set<uint32_t> ZonesOf(const std::string& path) {
     std::set<uint32_t> zones;
-    EXPECT_TRUE(fs().VisitFiles([&](const FileDetails& file) {
+    EXPECT_TRUE(fs().state()
+                    .VisitFiles([&](const FileDetails& file) {
                       if (file.paths != std::vector<std::string>{path}) return;
                       for (const FileExtent& e : file.extents) {
                         zones.insert(volume_.device().geometry().ZoneOf(e.device_offset).value());

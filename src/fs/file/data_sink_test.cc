@@ -35,7 +35,7 @@ class StripeTest : public testing::Test {
       groups.group_of_zone.push_back(static_cast<uint16_t>(zone % kGroups));
       groups.confidence_percent.push_back(100);
     }
-    ISOZONE_ASSERT_OK(fs().SetZoneGroups(groups));
+    ISOZONE_ASSERT_OK(fs().groups().Set(groups));
     ISOZONE_ASSERT_OK(volume_.Remount(options));
   }
 
@@ -44,7 +44,8 @@ class StripeTest : public testing::Test {
 
   std::vector<FileExtent> Extents(const std::string& path) {
     std::vector<FileExtent> extents;
-    EXPECT_TRUE(fs().VisitFiles([&](const FileDetails& file) {
+    EXPECT_TRUE(fs().state()
+                    .VisitFiles([&](const FileDetails& file) {
                       if (file.paths == std::vector<std::string>{path}) extents = file.extents;
                     })
                     .ok());
@@ -156,7 +157,7 @@ TEST_F(StripeTest, AFailedPartIsRewrittenElsewhere) {
   ISOZONE_ASSERT_OK(writer->Append(Bytes(more)));
   ISOZONE_ASSERT_OK(writer->Close());
   writer.reset();
-  EXPECT_EQ(fs().Stats().write_retries, 1U);
+  EXPECT_EQ(fs().state().Stats().write_retries, 1U);
   ExpectContent("/f", content + more);
   ISOZONE_ASSERT_OK(volume_.Remount(Striped()));
   ExpectContent("/f", content + more);
@@ -188,7 +189,7 @@ TEST_F(StripeTest, BothFailedPartsOfAUnitAreRewrittenElsewhere) {
     ISOZONE_ASSERT_OK(append(64 * kKiB));
     ISOZONE_ASSERT_OK(writer->Close());
     writer.reset();
-    EXPECT_GE(fs().Stats().write_retries, failures);
+    EXPECT_GE(fs().state().Stats().write_retries, failures);
     ExpectContent("/f", content);
     std::ranges::set_difference(ZonesOf("/f"), zones, std::inserter(failing, failing.end()));
     ISOZONE_ASSERT_OK(volume_.Remount(Striped()));
@@ -338,7 +339,7 @@ TEST_F(StripedLogTest, AFailedFrameIsRewrittenElsewhere) {
   ISOZONE_ASSERT_OK(log->Append(Bytes(more)));
   ISOZONE_ASSERT_OK(log->Close());
   log.reset();
-  EXPECT_EQ(fs().Stats().write_retries, 3U);
+  EXPECT_EQ(fs().state().Stats().write_retries, 3U);
   ExpectContent("/log", content + more);
   ISOZONE_ASSERT_OK(volume_.Remount(Options()));
   ExpectContent("/log", content + more);
@@ -405,8 +406,8 @@ TEST_F(StripedLogTest, AnOfflineZoneIsAnErrorAndNotTheEnd) {
   EXPECT_TRUE(volume_.ReadFile("/log").status().Is(StatusCode::kIoError));
   EXPECT_FALSE(fs().OpenForAppend("/log", kLog).ok());
   ISOZONE_ASSERT_OK(fs().Unlink("/log"));
-  ISOZONE_ASSERT_OK(fs().Settle());
-  EXPECT_EQ(fs().Space().live, 0U);
+  ISOZONE_ASSERT_OK(fs().state().Settle());
+  EXPECT_EQ(fs().state().Space().live, 0U);
 }
 
 TEST_F(StripedLogTest, ItsZonesAreInOrderForAReader) {
@@ -418,7 +419,7 @@ TEST_F(StripedLogTest, ItsZonesAreInOrderForAReader) {
   options.read_only = true;
   const auto reader = FileSystem::Mount(volume_.OpenDevice(OpenMode::kReadOnly), options);
   ASSERT_TRUE(reader.ok()) << reader.status().ToString();
-  EXPECT_EQ((*reader)->Space().free, fs().Space().free);
+  EXPECT_EQ((*reader)->state().Space().free, fs().state().Space().free);
 }
 
 TEST_F(StripedLogTest, ItsSpaceComesBack) {
@@ -427,8 +428,8 @@ TEST_F(StripedLogTest, ItsSpaceComesBack) {
     ISOZONE_ASSERT_OK(volume_.WriteFile("/log", Content(2000000), kLog));
     ISOZONE_ASSERT_OK(fs().Unlink("/log"));
   }
-  ISOZONE_ASSERT_OK(fs().Settle());
-  EXPECT_EQ(fs().Space().live, 0U);
+  ISOZONE_ASSERT_OK(fs().state().Settle());
+  EXPECT_EQ(fs().state().Space().live, 0U);
 }
 
 // --- Reading ahead ---
@@ -446,7 +447,7 @@ class ReadAheadTest : public StripeTest {
     }
     return content;
   }
-  uint64_t DeviceReads() { return fs().Stats().by_class[static_cast<size_t>(IoClass::kCompactionRead)].reads; }
+  uint64_t DeviceReads() { return fs().state().Stats().by_class[static_cast<size_t>(IoClass::kCompactionRead)].reads; }
 };
 
 TEST_F(ReadAheadTest, AScanSeesTheFileInWholeStripes) {
@@ -522,7 +523,7 @@ TEST_F(ReadAheadTest, MemoryIsBounded) {
     ASSERT_TRUE(reader->Read(0, std::as_writable_bytes(std::span(piece)), IoClass::kCompactionRead).ok());
     EXPECT_EQ(piece, content.substr(0, 1000));
   }
-  const auto read = fs().Stats().by_class[static_cast<size_t>(IoClass::kCompactionRead)].bytes_read;
+  const auto read = fs().state().Stats().by_class[static_cast<size_t>(IoClass::kCompactionRead)].bytes_read;
   EXPECT_LE(read, options.read_ahead_memory + 5 * 64 * kKiB);
   EXPECT_GT(DeviceReads(), before);
   readers.clear();
@@ -582,7 +583,7 @@ TEST_F(FewActiveZonesTest, AFileLeavesZonesForOthers) {
   auto first = fs().Create("/1", {}).value();
   ISOZONE_ASSERT_OK(first->Append(Bytes(Content(600000))));
   const auto writing = [this] {
-    const auto zones = fs().Zones();
+    const auto zones = fs().state().Zones();
     return std::count_if(zones.begin(), zones.end(),
                          [](const ZoneView& zone) { return zone.writing && zone.use == ZoneUse::kData; });
   };

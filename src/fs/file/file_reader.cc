@@ -7,6 +7,7 @@
 #include <memory_resource>
 
 #include "base/aligned_buffer.h"
+#include "base/latch.h"
 
 namespace isozone {
 namespace {
@@ -163,13 +164,12 @@ Result<size_t> PiecewiseReader::Read(uint64_t offset, std::span<std::byte> buffe
 Result<size_t> PiecewiseReader::ReadAtOnce(uint64_t offset, std::span<std::byte> buffer, IoClass io_class) {
   for (;;) {
     const uint64_t generation = file_->generation();
-    Latch latch(1);
     FileRead read;
+    Latch latch;
     read.offset = offset;
     read.buffer = buffer;
     read.io_class = io_class;
-    read.context = &latch;
-    read.done = [](FileRead& r) { static_cast<Latch*>(r.context)->CountDown(); };
+    latch.Expect(read);
     SubmitOnce(read);
     latch.Wait();
     if (!hooks_.after_read) {

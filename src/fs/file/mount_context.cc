@@ -56,6 +56,16 @@ std::vector<std::pair<ZoneId, uint64_t>> SpaceOf(const DeviceGeometry& geometry,
   return space;
 }
 
+std::vector<std::pair<ZoneId, uint64_t>> SpaceOf(const DeviceGeometry& geometry, const Inode& inode) {
+  if (inode.kind == FileKind::kLog) return SpaceOf(inode.regions);
+  std::vector<std::pair<ZoneId, uint64_t>> space;
+  inode.extents.VisitRuns([&](const ExtentRun& column) {
+    VisitByZone(geometry, column,
+                [&](ZoneId zone, const ExtentRun& run) { space.emplace_back(zone, run.length * run.count); });
+  });
+  return space;
+}
+
 std::vector<std::pair<ZoneId, uint64_t>> SpaceOf(std::span<const LogRegion> regions) {
   std::vector<std::pair<ZoneId, uint64_t>> space;
   for (const LogRegion& r : regions) {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/mutex.h"
 #include "base/status.h"
 #include "fs/file/open_file.h"
@@ -50,6 +51,10 @@ struct MountContext {
   // these.
   void ReleaseSpace(InodeId id, std::span<const std::pair<ZoneId, uint64_t>> space) ISOZONE_REQUIRES(namespace_mutex);
 
+  bool read_only() const { return journal == nullptr; }
+  // Makes every change of the metadata that was made before durable.
+  Status SyncMetadata() { return read_only() ? Status::Ok() : journal->Sync(journal->last_sequence()); }
+
   const DeviceGeometry& geometry() const { return device->geometry(); }
 
   const std::unique_ptr<PatientDevice> device;
@@ -59,6 +64,7 @@ struct MountContext {
   const uint32_t frame_seed;
   const bool parallel;  // the placement policy's
   const std::shared_ptr<const GroupIndex> groups;
+  Clock& clock = Clock::Real();
   IoEngine engine;
   BufferPool buffers;
 
@@ -72,14 +78,16 @@ struct MountContext {
   uint64_t next_pending ISOZONE_GUARDED_BY(namespace_mutex) = 0;
 
   // Logs of which regions are open though nobody writes them: they could not be read when mounting, or not be closed.
-  // Until they are, or the log is removed, so much counts as live there (zone, bytes), to keep the zones from being reset.
+  // Until they are, or the log is removed, so much counts as live there (zone, bytes), to keep the zones from being
+  // reset.
   std::unordered_map<InodeId, std::vector<std::pair<ZoneId, uint64_t>>> unread_logs ISOZONE_GUARDED_BY(namespace_mutex);
 
   std::unique_ptr<ZonePool> pool;    // set at mount, never changed
   std::unique_ptr<Journal> journal;  // set at mount, never changed; null when read-only
 
-  std::unique_ptr<GcStore> collected;    // set at mount, never changed: what the collector works on
-  std::unique_ptr<Collector> collector;  // set at mount, never changed; runs by itself where the mount can write
+  // Set at mount, never changed: what the collector works on, and the collector, which runs by itself where the mount
+  std::unique_ptr<GcFiles> collected_files;
+  std::unique_ptr<Collector> collector;
 
   std::atomic<uint64_t> read_ahead_bytes{0};  // held by all readers
   std::atomic<uint64_t> user_bytes_appended{0};
@@ -89,6 +97,7 @@ struct MountContext {
 
 // Zone and bytes of each extent or sealed region.
 std::vector<std::pair<ZoneId, uint64_t>> SpaceOf(const DeviceGeometry& geometry, std::span<const FileExtent> extents);
+std::vector<std::pair<ZoneId, uint64_t>> SpaceOf(const DeviceGeometry& geometry, const Inode& inode);
 std::vector<std::pair<ZoneId, uint64_t>> SpaceOf(std::span<const LogRegion> regions);
 
 }  // namespace isozone

@@ -45,13 +45,13 @@ class PendingExtentsTest : public GcTest {
 TEST_F(PendingExtentsTest, AFileThatIsNeverSyncedKeepsTheCollectorOutOfNoZone) {
   Mount();
   MixWithGarbage();
-  const size_t victims = fs().PlanGarbageCollection(/*all=*/true).victims.size();
+  const size_t victims = fs().collection().Plan(/*all=*/true).victims.size();
   EXPECT_GE(victims, 4u);
   const CopyStats done = Collect();
   EXPECT_EQ(done.skipped_zones, 0u);
   EXPECT_GE(done.zones + 1, victims);  // survivors may have gone to one
-  ISOZONE_ASSERT_OK(fs().Settle());
-  EXPECT_LT(fs().Space().dead, 400'000u) << "padding, and what is in the zone that is being written";
+  ISOZONE_ASSERT_OK(fs().state().Settle());
+  EXPECT_LT(fs().state().Space().dead, 400'000u) << "padding, and what is in the zone that is being written";
   AppendToLog(100'000);
   EXPECT_EQ(volume_.ReadFile("/log").value(), written_);
   CloseLog();
@@ -66,7 +66,7 @@ TEST_F(PendingExtentsTest, APowerCutLeavesOfItWhatThereWasUpToSomePoint) {
   Mount();
   MixWithGarbage();
   EXPECT_GT(Collect().bytes_copied, 0u);
-  ISOZONE_ASSERT_OK(fs().Settle());
+  ISOZONE_ASSERT_OK(fs().state().Settle());
   volume_.device().CutPower();
   log_.reset();
   ISOZONE_ASSERT_OK(volume_.CutAndRemount());
@@ -86,8 +86,8 @@ TEST_F(PendingExtentsTest, ARemovedFileGivesItsSpaceBackWithItsWriter) {
   EXPECT_GT(Collect().skipped_zones, 0u) << "its zones cannot be freed yet";
   log_.reset();
   Collect();
-  ISOZONE_ASSERT_OK(fs().Settle());
-  EXPECT_LT(fs().Space().dead, 100'000u);
+  ISOZONE_ASSERT_OK(fs().state().Settle());
+  EXPECT_LT(fs().state().Space().dead, 100'000u);
   ExpectAll();
 }
 

@@ -59,8 +59,7 @@ bool ReadAhead::StartWindow(uint64_t offset, IoClass io_class, uint64_t size) {
   next.read.offset = offset;
   next.read.buffer = next.memory.span().first(std::min(window, size - offset));
   next.read.io_class = io_class;
-  next.read.context = &next.latch;
-  next.read.done = [](FileRead& read) { static_cast<Latch*>(read.context)->CountDown(); };
+  next.latch.Expect(next.read);
   read_(next.read);
   return true;
 }

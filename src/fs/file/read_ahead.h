@@ -20,6 +20,7 @@
 #include <span>
 
 #include "base/aligned_buffer.h"
+#include "base/latch.h"
 #include "base/status.h"
 #include "fs/file/mount_context.h"
 #include "fs/file_system.h"
@@ -46,7 +47,7 @@ class ReadAhead {
   struct Window {
     AlignedBuffer memory;
     FileRead read;
-    Latch latch{1};
+    Latch latch;
     uint64_t end() const { return read.offset + read.buffer.size(); }
   };
 

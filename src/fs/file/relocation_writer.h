@@ -1,23 +1,21 @@
-// RelocationWriter: the zones that a collection writes to. Blocks are cut into units, which go to lanes in turn, as those
-// of a striped file do (data_sink.cc): each lane is a zone of another group with one write at a time. The first lane is of
-// the collector's reserve; more are opened only where nobody else needs the zones.
+// RelocationWriter: the zones that a collection writes to. Blocks are cut into units, which go to the lanes of a stripe
+// set (stripe_set.h). The first lane is of the collector's reserve; more are opened only where nobody else needs the zones.
 //
 // Lanes are of one data class at a time; another class begins new ones, or, where no zone is empty but those that are
 // kept, goes on in the same: rather classes together than a victim that is left half moved.
 //
-// A confined one has a single lane, in zones that are partly written already (GcStore::MakeWriter).
+// A confined one has a single lane, in zones that are partly written already (GcFiles::MakeWriter).
 //
 // Failures: what a zone has failed to take goes to another one, as long as not kMaxAttempts writes in a row have failed.
 //
 // Thread safety: one thread at a time.
 #pragma once
 
-#include <memory>
-#include <optional>
+#include <deque>
 #include <vector>
 
 #include "fs/file/mount_context.h"
-#include "fs/file/zone_stream.h"
+#include "fs/file/stripe_set.h"
 #include "gc/gc_store.h"
 
 namespace isozone {
@@ -33,36 +31,29 @@ class RelocationWriter final : public GcWriter {
     const GcBlocks* blocks = nullptr;
     uint64_t offset = 0;  // bytes in blocks->blocks
     uint64_t length = 0;
-    uint64_t live = 0;  // bytes of pieces
+    uint64_t end() const { return offset + length; }
   };
-  struct Lane {
-    explicit Lane(MountContext& context) : stream(context, ZoneUse::kData) {}
-    ZoneStream stream;
-    uint32_t group = 0;
-    std::optional<Unit> unit;  // in flight
-    DeviceOffset where;        // it goes
+  struct Started {
+    Unit unit;
+    StripeSet::Write write;
   };
 
-  // A lane that writes nothing and has room.
-  Result<Lane*> NextLane(std::vector<GcMove>& moves);
-  Status OpenFirst();
-  bool Widen();
-  std::unique_ptr<Lane> MakeLane() const;
-  void Add(std::unique_ptr<Lane> lane);
-  // Waits for what the lane writes: adds it to `moves`, or to what is to be written again.
-  Status Settle(Lane& lane, std::vector<GcMove>& moves);
-  Status SettleAll(std::vector<GcMove>& moves);
-  static uint64_t LiveIn(const GcBlocks& blocks, uint64_t offset, uint64_t length);
+  void CutIntoUnits(std::span<const GcBlocks> blocks);
+  // Starts the next unit, or what of it fits into a lane.
+  Status StartNext();
+  // What is settled goes from started_ to `moves`, or, if it is lost, back to units_: in the order of the starts, up to the
+  // first that is in flight, or, `wait`, all of it. The first error.
+  Status Collect(bool wait, std::vector<GcMove>& moves);
+  Status TakeOver(const Started& started, std::vector<GcMove>& moves);
 
   MountContext& context_;
   const bool confined_;
-  const uint32_t width_;
   const uint64_t unit_size_;
+  StripeSet lanes_;
   DataClass data_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
-  std::vector<Unit> lost_;  // to be written again
-  int failures_ = 0;        // writes in a row that failed
-  size_t turn_ = 0;
+  std::vector<Unit> units_;      // to be written; the next one is the last
+  std::deque<Started> started_;  // in the order of the starts; addresses stay
+  int failures_ = 0;             // writes in a row that failed
 };
 
 }  // namespace isozone

@@ -28,10 +28,11 @@ std::vector<std::pair<ZoneId, uint64_t>> SpaceLost(const DeviceGeometry& geometr
 }
 
 Status CutData(MountContext& context, const Inode& inode, uint64_t size) ISOZONE_REQUIRES(context.namespace_mutex) {
-  std::vector<FileExtent> kept = CutExtents(inode.extents, size);
-  const auto lost = SpaceLost(context.geometry(), inode.extents, kept);
+  const std::vector<FileExtent> extents = inode.extents.Expand();
+  const std::vector<FileExtent> kept = CutExtents(extents, size);
+  const auto lost = SpaceLost(context.geometry(), extents, kept);
   const InodeId id = inode.id;
-  const MetadataOp op = SetExtents{id, std::move(kept), WallSeconds()};
+  const MetadataOp op = SetExtents{id, kept, WallSeconds()};
   ISOZONE_RETURN_IF_ERROR(context.Commit({&op, 1}).status());
   context.ReleaseSpace(id, lost);
   return Status::Ok();
@@ -53,9 +54,9 @@ Status CutLog(MountContext& context, const Inode& inode, std::span<const FileExt
 Result<uint64_t> Replace(MountContext& context, const Inode& inode, std::span<const FileExtent> replacement)
     ISOZONE_REQUIRES(context.namespace_mutex) {
   const InodeId id = inode.id;
-  std::vector<FileExtent> spliced = SpliceExtents(inode.extents, replacement);
+  std::vector<FileExtent> before = inode.extents.Expand();
+  std::vector<FileExtent> spliced = SpliceExtents(before, replacement);
   // What the splice did not take over of old and new together is what was replaced.
-  std::vector<FileExtent> before = inode.extents;
   before.insert(before.end(), replacement.begin(), replacement.end());
   const auto lost = SpaceLost(context.geometry(), before, spliced);
   const MetadataOp op = SetExtents{id, spliced, WallSeconds()};

@@ -64,7 +64,7 @@ class OverwriteTest : public ::testing::Test {
     EXPECT_TRUE(writer->Append(Bytes(std::string(100'000, 'a'))).ok());
     EXPECT_TRUE(writer->Sync().ok());
     EXPECT_TRUE(writer->Close().ok());
-    EXPECT_TRUE(fs_->Settle().ok());
+    EXPECT_TRUE(fs_->state().Settle().ok());
   }
 
   // Overwrites in the middle, and does `meanwhile` while the new bytes are on their way to the device.
@@ -90,14 +90,14 @@ TEST_F(OverwriteTest, OfWhatIsCutMeanwhileLeavesTheFileCut) {
   const Status status = OverwriteAnd([&] { ISOZONE_ASSERT_OK(fs_->Truncate("/file", 50'000)); });
   EXPECT_TRUE(status.Is(StatusCode::kInvalidArgument)) << status.ToString();
   EXPECT_EQ(fs_->Stat("/file")->size, 50'000u);
-  EXPECT_EQ(fs_->Space().live, 50'000u);
+  EXPECT_EQ(fs_->state().Space().live, 50'000u);
   ISOZONE_EXPECT_OK(fs_->Overwrite("/file", 50'000, Bytes("the new end")));
 }
 
 TEST_F(OverwriteTest, ThatCannotBeRecordedLeavesNoLiveBytesBehind) {
-  const uint64_t live = fs_->Space().live;
+  const uint64_t live = fs_->state().Space().live;
   const Status status = OverwriteAnd([&] {
-    const std::vector<ZoneView> zones = fs_->Zones();
+    const std::vector<ZoneView> zones = fs_->state().Zones();
     for (uint32_t zone = 0; zone < zones.size(); ++zone) {
       if (zones[zone].use != ZoneUse::kMetadata) continue;
       device_->FailNext(DeviceOp::kWrite, ZoneId(zone), DeviceStatus::kNamespaceWriteProtected);
@@ -106,7 +106,7 @@ TEST_F(OverwriteTest, ThatCannotBeRecordedLeavesNoLiveBytesBehind) {
     EXPECT_FALSE(fs_->SyncMetadata().ok());
   });
   EXPECT_TRUE(status.Is(StatusCode::kReadOnly)) << status.ToString();
-  EXPECT_EQ(fs_->Space().live, live);
+  EXPECT_EQ(fs_->state().Space().live, live);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Where a FileWriter's units go: DataSink for kData and kSmall (extents, made known by the journal), LogSink for kLog
+// Where a FileWriter's units go: data_sink.h for kData and kSmall (extents, made known by the journal), log_sink.h for kLog
 // (frames, found again by scanning). Units are started in file order, are on their way together, and are finished in
 // file order. Both sinks keep the rule that makes recovery exact:
 //
@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -16,8 +15,9 @@
 #include "base/aligned_buffer.h"
 #include "base/crc32c.h"
 #include "base/status.h"
-#include "fs/file/mount_context.h"
-#include "fs/file/zone_stream.h"
+#include "fs/extents.h"
+#include "io/io_class.h"
+#include "zone/data_class.h"
 
 namespace isozone {
 
@@ -73,15 +73,10 @@ class WriteSink {
   virtual void SetIoClass(IoClass io_class) = 0;
 };
 
-// The file has what the metadata state says; the sink adds to it. `width`: on how many zones at once, each of another
-// group, it may write; `depth`: see WriteSink.
+// `width`: on how many zones at once, each of another group, a sink may write; `depth`: see WriteSink.
 struct SinkOptions {
   uint32_t width = 1;
   size_t depth = 0;
 };
-std::unique_ptr<WriteSink> MakeDataSink(MountContext& context, InodeId id, DataClass data, const SinkOptions& options);
-// `file` must live longer than the sink.
-std::unique_ptr<WriteSink> MakeLogSink(MountContext& context, const OpenFile& file, Lifetime lifetime,
-                                       const SinkOptions& options);
 
 }  // namespace isozone

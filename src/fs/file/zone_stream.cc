@@ -63,7 +63,7 @@ bool ZoneStream::Start(std::span<std::byte> blocks, uint64_t live, bool durable)
   context_.pool->AddLive(zone, live);
   in_flight_ = true;
   live_ = live;
-  latch_.Reset(1);
+  latch_.Add();
   request_.io_class = io_class_;
   request_.awaited = durable;
   request_.context = this;

@@ -1,7 +1,7 @@
 // ZoneStream: bytes into zones, one zone and one write at a time, in whole blocks, with what every writer needs: a new
 // zone when one is full or taken away, another zone when a write fails, and knowing what a power cut could still take.
 //
-// Failures: a failed write ends the zone (ZonePool::EndFailedWrite) and the same bytes go to another, at most
+// Failures: a failed write ends the zone (`ZoneLease::CompleteWrite`) and the same bytes go to another, at most
 // kMaxAttempts zones; what the failed zone already holds stays valid.
 //
 // Thread safety: one thread at a time; a write in flight needs none.
@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "base/aligned_buffer.h"
+#include "base/latch.h"
 #include "base/status.h"
 #include "fs/file/mount_context.h"
 
@@ -58,7 +58,7 @@ class ZoneStream {
   [[nodiscard]] bool Start(std::span<std::byte> blocks, uint64_t live, bool durable);
   bool in_flight() const { return in_flight_; }
   // Finish would not wait.
-  bool done() { return !in_flight_ || latch_.down(); }
+  bool done() const { return !in_flight_ || latch_.down(); }
   // Waits for what was started.
   Result<Outcome> Finish();
   Result<Outcome> Write(std::span<std::byte> blocks, uint64_t live, bool durable) {
@@ -98,7 +98,7 @@ class ZoneStream {
   bool in_flight_ = false;  // request_ is, or is done and waits for Finish
   uint64_t live_ = 0;       // bytes of request_ that count as file data
   IoRequest request_;
-  Latch latch_{0};
+  Latch latch_;  // request_; the last, so that it is waited for first
 };
 
 }  // namespace isozone

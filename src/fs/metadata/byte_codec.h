@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/varint.h"
+
 namespace isozone {
 
 static_assert(std::endian::native == std::endian::little, "the device format is little-endian");
@@ -25,10 +27,11 @@ class ByteWriter {
     PutBytes(std::as_bytes(std::span(&value, 1)));
   }
   void PutBytes(std::span<const std::byte> bytes) { out_.insert(out_.end(), bytes.begin(), bytes.end()); }
-  // A 16-bit length and the characters; at most 65535 of them.
-  void PutString(std::string_view text) {
-    Put(static_cast<uint16_t>(text.size()));
-    PutBytes(std::as_bytes(std::span(text)));
+  void PutNumber(uint64_t value) { PutVarint(value, out_); }
+  // Their number, and the bytes.
+  void PutCounted(std::span<const std::byte> bytes) {
+    PutNumber(bytes.size());
+    PutBytes(bytes);
   }
 
  private:
@@ -59,24 +62,34 @@ class ByteReader {
     bytes_ = bytes_.subspan(size);
     return taken;
   }
-  std::string GetString() {
-    const std::span<const std::byte> text = GetBytes(Get<uint16_t>());
-    return {reinterpret_cast<const char*>(text.data()), text.size()};
-  }
-  // A number of entries that follow, of at least `entry_size` bytes each; 0 where so many do not fit. So what a decoder
-  // allocates by it is bounded by the bytes that are there.
-  uint32_t GetCount(size_t entry_size) {
-    const auto count = Get<uint32_t>();
-    if (count <= bytes_.size() / entry_size) return count;
+  uint64_t GetNumber() {
+    uint64_t value = 0;
+    if (TakeVarint(bytes_, value)) return value;
     ok_ = false;
     bytes_ = {};
     return 0;
   }
+  std::span<const std::byte> GetCounted() { return GetBytes(GetNumber()); }
+  std::string GetString() {
+    const std::span<const std::byte> text = GetCounted();
+    return {reinterpret_cast<const char*>(text.data()), text.size()};
+  }
+  // A number of entries that follow, of at least `entry_size` bytes each; 0 where so many do not fit. So what a decoder
+  // allocates by it is bounded by the bytes that are there.
+  uint32_t GetCount(size_t entry_size) { return Fitting(Get<uint32_t>(), entry_size); }
+  uint32_t GetCountNumber(size_t entry_size) { return Fitting(GetNumber(), entry_size); }
 
   bool ok() const { return ok_; }
   bool empty() const { return bytes_.empty(); }
 
  private:
+  uint32_t Fitting(uint64_t count, size_t entry_size) {
+    if (count <= bytes_.size() / entry_size && count <= UINT32_MAX) return static_cast<uint32_t>(count);
+    ok_ = false;
+    bytes_ = {};
+    return 0;
+  }
+
   std::span<const std::byte> bytes_;
   bool ok_ = true;
 };

@@ -16,6 +16,7 @@
 
 #include <fmt/format.h>
 
+#include "base/latch.h"
 #include "base/log.h"
 #include "fs/metadata/metadata_codec.h"
 #include "fs/metadata/metadata_io.h"
@@ -34,20 +35,32 @@ constexpr int kAttemptsMax = 8;
 // After a new copy could not be written, the next attempt that nobody asks for comes when so much more was journalled.
 constexpr uint64_t kRetryAfter = kMiB;
 
-// What makes the state larger may have to leave a rest, or may use it: what is needed to empty a device, to close what is
-// open, and to move data away.
-bool MayUseTheRest(std::span<const MetadataOp> ops) {
-  bool adds = false;
-  bool removes = false;
+// Fewer extents can take more bytes, where a cut parts those that were alike.
+bool CutsShort(const MetadataState& state, const SetExtents& op) {
+  const Inode* inode = state.Find(op.inode);
+  return inode != nullptr && op.extents.end_offset() < inode->extents.end_offset();
+}
+
+// What a change that makes the state larger must leave of the rest behind a checkpoint. What adds something leaves all of
+// it. Renames and moves of data may use half. The other half is for what empties a device, and for what closes logs:
+// files that are cut short, too, grow by a few bytes, and only once.
+MetadataRest RestLeftBy(const MetadataState& state, std::span<const MetadataOp> ops) {
+  bool links = false;
+  bool unlinks = false;
+  bool moves = false;
   for (const MetadataOp& op : ops) {
     if (std::holds_alternative<PutInode>(op) || std::holds_alternative<AppendExtents>(op) ||
-        std::holds_alternative<SetExtents>(op) || std::holds_alternative<SetZoneGroups>(op)) {
-      return false;
+        std::holds_alternative<SetZoneGroups>(op)) {
+      return MetadataRest::kWhole;
     }
-    adds |= std::holds_alternative<AddLink>(op);
-    removes |= std::holds_alternative<RemoveLink>(op);
+    const auto* set = std::get_if<SetExtents>(&op);
+    if (set != nullptr && !CutsShort(state, *set)) return MetadataRest::kWhole;
+    links |= std::holds_alternative<AddLink>(op);
+    unlinks |= std::holds_alternative<RemoveLink>(op);
+    moves |= std::holds_alternative<MoveExtents>(op);
   }
-  return !adds || removes;
+  if (links && !unlinks) return MetadataRest::kWhole;
+  return links || moves ? MetadataRest::kHalf : MetadataRest::kLeast;
 }
 
 std::vector<ZoneId> ZonesOf(std::span<const std::unique_ptr<MetadataLog>> copies, uint64_t but) {
@@ -71,7 +84,7 @@ struct Journal::Impl {
   Status Resume(const RecoveredMetadata& recovered) ISOZONE_EXCLUDES(mu);
 
   // --- Any thread ---
-  Status Admit(uint64_t bytes, bool may_use_the_rest) ISOZONE_EXCLUDES(mu);
+  Status Admit(uint64_t bytes, MetadataRest rest) ISOZONE_EXCLUDES(mu);
   uint64_t Append(std::span<const MetadataOp> ops) ISOZONE_EXCLUDES(mu) ISOZONE_REQUIRES(namespace_mutex);
   Status Sync(uint64_t sequence) ISOZONE_EXCLUDES(mu);
   void SyncSoon(uint64_t sequence) ISOZONE_EXCLUDES(mu);
@@ -80,12 +93,15 @@ struct Journal::Impl {
   Status RestoreCopies() ISOZONE_EXCLUDES(mu);
   void StopThread() ISOZONE_EXCLUDES(mu);
 
+  uint32_t ZonesOfCopy(uint64_t bytes, MetadataRest rest) const {
+    return CopyZones(device.geometry(), bytes, rest);
+  }
   uint32_t ZonesInAll(uint32_t zones_of_a_copy) const { return zones_of_a_copy * (copies_wanted + 1); }
   // Of a copy that is begun now, with a checkpoint of so many bytes: no more than are kept for it, where what may use the
   // rest has made it larger than that.
   uint32_t ZonesOfNext(uint64_t bytes) const ISOZONE_REQUIRES(mu) {
-    const uint32_t least = MetadataZonesLeast(device.geometry(), bytes);
-    return std::max(least, std::min(zones_reserved, MetadataZones(device.geometry(), bytes)));
+    return std::max(ZonesOfCopy(bytes, MetadataRest::kLeast),
+                    std::min(zones_reserved, ZonesOfCopy(bytes, MetadataRest::kWhole)));
   }
   // Some copy has records to write and room for them; nobody is committing.
   bool CanCommit() const ISOZONE_REQUIRES(mu);
@@ -173,7 +189,7 @@ Journal::Impl::Impl(ZonedDevice& d, ZonePool& p, Mutex& m, MetadataState& s, con
       generation(recovered.position->generation),
       last_sequence(recovered.sequence),
       state_bytes(s.encoded_size()),
-      zones_reserved(MetadataZones(d.geometry(), state_bytes)) {}
+      zones_reserved(ZonesOfCopy(state_bytes, MetadataRest::kWhole)) {}
 
 Status Journal::Impl::Resume(const RecoveredMetadata& recovered) {
   // What was found is what all that is written from here on builds upon. A process that was killed may have left it
@@ -189,9 +205,9 @@ Status Journal::Impl::Resume(const RecoveredMetadata& recovered) {
   for (const Log& copy : copies) durable_sequence = std::min(durable_sequence, copy->durable_sequence());
   announced = copies.size() == copies_wanted;
   // A device may have been filled up to what is needed in the least.
-  if (!pool.ReserveForMetadata(ZonesInAll(zones_reserved), MetadataClaim::kRenewed)) {
-    zones_reserved = MetadataZonesLeast(device.geometry(), state_bytes);
-    pool.ReserveForMetadata(ZonesInAll(zones_reserved), MetadataClaim::kForced);
+  if (!pool.metadata().Reserve(ZonesInAll(zones_reserved), MetadataClaim::kRenewed)) {
+    zones_reserved = ZonesOfCopy(state_bytes, MetadataRest::kLeast);
+    pool.metadata().Reserve(ZonesInAll(zones_reserved), MetadataClaim::kForced);
   }
   for (const MetadataCopy& copy : recovered.copies) {
     if (copy.state == MetadataCopy::State::kDamaged) isozone::Log().error("{}", copy.text);
@@ -205,12 +221,11 @@ Status Journal::Impl::Resume(const RecoveredMetadata& recovered) {
 
 // --- Any thread ---
 
-Status Journal::Impl::Admit(uint64_t bytes, bool may_use_the_rest) {
+Status Journal::Impl::Admit(uint64_t bytes, MetadataRest rest) {
   const MutexLock lock(mu);
-  const uint32_t zones = MetadataZones(device.geometry(), bytes);
-  const bool enough =
-      may_use_the_rest ? MetadataZonesLeast(device.geometry(), bytes) <= zones_reserved : zones <= zones_reserved;
-  if (!enough && !pool.ReserveForMetadata(ZonesInAll(zones), MetadataClaim::kNew)) {
+  const uint32_t zones = ZonesOfCopy(bytes, MetadataRest::kWhole);
+  const bool enough = ZonesOfCopy(bytes, rest) <= zones_reserved;
+  if (!enough && !pool.metadata().Reserve(ZonesInAll(zones), MetadataClaim::kNew)) {
     return Status::NoSpace(
         fmt::format("the device is full: {} bytes of metadata would need {} zones in all, and no empty ones are left "
                     "for that; delete files",
@@ -233,10 +248,10 @@ uint64_t Journal::Impl::Append(std::span<const MetadataOp> ops) {
     if (rolling != nullptr) rolling->Append(record);
   }
   state_bytes = state.encoded_size();
-  const uint32_t zones = MetadataZones(device.geometry(), state_bytes);
+  const uint32_t zones = ZonesOfCopy(state_bytes, MetadataRest::kWhole);
   if (zones < zones_reserved) {
     zones_reserved = zones;
-    pool.ReserveForMetadata(ZonesInAll(zones), MetadataClaim::kForced);
+    pool.metadata().Reserve(ZonesInAll(zones), MetadataClaim::kForced);
   }
   return ++last_sequence;
 }
@@ -292,9 +307,9 @@ bool Journal::Impl::WriteBatches(std::span<MetadataLog* const> writing) {
   std::vector<Status> results(writing.size());
   {
     const MutexUnlock unlock(mu);
-    PendingRequests pending(device);
-    for (size_t i = 0; i < writing.size(); ++i) results[i] = writing[i]->Start(pending);
-    pending.Wait();
+    isozone::Latch written;
+    for (size_t i = 0; i < writing.size(); ++i) results[i] = writing[i]->Start(written);
+    written.Wait();
   }
   size_t failed = 0;
   for (size_t i = 0; i < writing.size(); ++i) {
@@ -584,8 +599,8 @@ Status Journal::Impl::CatchUp(MetadataLog& log) {
     log.Build(copies_wanted);
     {
       const MutexUnlock unlock(mu);
-      PendingRequests pending(device);
-      ISOZONE_RETURN_IF_ERROR(log.Start(pending));
+      isozone::Latch written;
+      ISOZONE_RETURN_IF_ERROR(log.Start(written));
     }
     ISOZONE_RETURN_IF_ERROR(log.End());
   }
@@ -609,7 +624,7 @@ void Journal::Impl::Release(Log log) {
   const std::vector<ZoneId> zones = log->zones();
   const MutexUnlock unlock(mu);
   log.reset();
-  for (const ZoneId zone : zones) pool.ReleaseMetadata(zone);
+  for (const ZoneId zone : zones) pool.metadata().Release(zone);
 }
 
 // --- Journal ---
@@ -629,9 +644,9 @@ Journal::~Journal() = default;
 
 Result<uint64_t> Journal::Commit(std::span<const MetadataOp> ops) {
   impl_->namespace_mutex.AssertHeld();
-  const bool may_use_the_rest = MayUseTheRest(ops);
-  ISOZONE_RETURN_IF_ERROR(impl_->state.Apply(
-      ops, [this, may_use_the_rest](uint64_t bytes) { return impl_->Admit(bytes, may_use_the_rest); }));
+  const MetadataRest rest = RestLeftBy(impl_->state, ops);
+  ISOZONE_RETURN_IF_ERROR(
+      impl_->state.Apply(ops, [this, rest](uint64_t bytes) { return impl_->Admit(bytes, rest); }));
   return impl_->Append(ops);
 }
 

@@ -15,7 +15,7 @@
 // missing or behind when the device is mounted is written anew in the same way.
 //
 // Zones: a copy has as many as its size asks for (MetadataZones). So many for each copy and one more are kept by the pool
-// (ReserveForMetadata). Commit refuses a change for which these would not be enough, before anything is done, so that
+// (`MetadataZones::Reserve`). Commit refuses a change for which these would not be enough, before anything is done, so that
 // every copy can be written again at any time, however full the device is.
 //
 // Failures: a copy of which a write fails is given up, reported, and written anew elsewhere in the background; the others
@@ -66,8 +66,8 @@ class Journal {
   ~Journal();  // stops; Close was called or the journal has latched
 
   // Applies a record to the state (the namespace mutex held) and appends it; its sequence number. kNoSpace where the
-  // metadata would then need more zones than can be kept for it: nothing was changed. Records that free something,
-  // renames, and what closes logs and moves extents may use up what others must leave.
+  // metadata would then need more zones than can be kept for it: nothing was changed. Records that free something or cut
+  // it short and those that close logs may use up what others must leave; renames and moves of extents, half of it.
   Result<uint64_t> Commit(std::span<const MetadataOp> ops);
 
   // Takes a record (already applied to the state, the namespace mutex held) into the next batch, and returns its

@@ -91,11 +91,16 @@ TEST_F(JournalTest, ARecordMayBeLargerThanAZone) {
   Inode inode;
   inode.id = InodeId(1000);
   inode.links = {{kRootInode, "large"}};
+  Random random(5);
+  std::vector<FileExtent> extents;
   for (uint64_t i = 0; i < 10000; ++i) {
-    inode.extents.push_back({i, DeviceOffset(device_->geometry().ZoneStart(ZoneId(5)).value()), 1});
+    const uint64_t in_zone = random.Below(device_->geometry().zone_capacity);
+    extents.push_back({i, DeviceOffset(device_->geometry().ZoneStart(ZoneId(5)).value() + in_zone), 1});
   }
+  inode.extents = extents;
   inode.size = inode.extents.size();
   const std::vector<MetadataOp> ops = {PutInode{inode}};
+  ASSERT_GT(EncodedSize(inode), device_->geometry().zone_capacity);
   const Result<uint64_t> sequence = store->Commit(ops);
   ISOZONE_ASSERT_OK(sequence.status());
   ISOZONE_ASSERT_OK(store->journal().Sync(*sequence));
@@ -265,7 +270,7 @@ TEST_F(JournalTest, WithoutAZoneToGoOnInSyncSaysSoAndALaterOneSucceeds) {
   for (ZoneLease& lease : hoard) {
     const ZoneId zone = lease.zone();
     lease.Release();
-    store->pool().ReleaseMetadata(zone);
+    store->pool().metadata().Release(zone);
   }
   ISOZONE_ASSERT_OK(store->SyncAll());
   ISOZONE_ASSERT_OK(store->journal().Checkpoint());
@@ -331,12 +336,13 @@ TEST_F(JournalTest, OnAFullDeviceTheJournalNeverEnds) {
 // A checkpoint of many zones, on a device that has none left but those that are kept: it can be written again and again,
 // emptied, and grow again as far as before.
 TEST_F(JournalTest, AFullDeviceTakesChangesHoweverLargeTheMetadataIs) {
-  for (const uint64_t blocks : {4, 7}) {
+  for (const uint64_t blocks : {5, 7}) {
     SCOPED_TRACE(fmt::format("zones of {} blocks", blocks));
     ASSERT_NO_FATAL_FAILURE(Format(TinyZones(4096, blocks)));
-    maker_.emplace(device_->geometry(), seed_, 600);
+    maker_.emplace(device_->geometry(), seed_, 1200);
     auto store = OpenStore();
-    for (int i = 0; i < 400; ++i) store->Append(*maker_, *history_);
+    // So that a copy has several zones when the device is filled, and more than the reserves that are filled up first.
+    for (int i = 0; i < 750; ++i) store->Append(*maker_, *history_);
     ISOZONE_ASSERT_OK(store->SyncAll());
     const std::set<ZoneId> taken = FillDevice(*store);
     // It grows as far as it may.
@@ -404,6 +410,40 @@ TEST_F(JournalTest, OnAFullDeviceWhatUsesTheRestFitsIntoTheZonesThatAreKept) {
     }
     for (const auto& zones : (*opened)->journal().Copies()) EXPECT_EQ(zones.size(), 1U);
   }
+}
+
+// A file whose extents are alike takes a few bytes; cut in the middle of an extent it takes a few more.
+TEST_F(JournalTest, OnAFullDeviceFilesCanBeCutShortAfterRenamesWereRefused) {
+  ASSERT_NO_FATAL_FAILURE(Format(TinyZones(512, 64)));
+  auto store = OpenStore();
+  FillDevice(*store);
+  const auto commit = [&](std::vector<MetadataOp> ops) { return store->Commit(ops).status(); };
+  std::vector<InodeId> files;
+  const auto name_of = [](InodeId id) { return fmt::format("{:150}", id.value()); };
+  const DeviceOffset begin(device_->geometry().zone_size * 8);
+  Status full;
+  while (full.ok()) {
+    Inode inode;
+    inode.id = InodeId(kRootInode.value() + 1 + files.size());
+    inode.links = {{kRootInode, name_of(inode.id)}};
+    inode.extents = {{0, begin, 4096}, {4096, DeviceOffset(begin.value() + 4096), 4096}};
+    inode.size = 8192;
+    full = commit({PutInode{inode}});
+    if (full.ok()) files.push_back(inode.id);
+  }
+  ASSERT_TRUE(full.Is(StatusCode::kNoSpace)) << full.ToString();
+  Status refused;
+  for (size_t i = 0; i < files.size() && refused.ok(); ++i) {
+    const InodeLink link{kRootInode, name_of(files[i])};
+    refused = commit({RemoveLink{files[i], link}, AddLink{files[i], {kRootInode, link.name + std::string(25, 'n')}}});
+  }
+  EXPECT_TRUE(refused.Is(StatusCode::kNoSpace)) << refused.ToString();
+  const uint64_t size = store->encoded_size();
+  const ExtentList cut{{0, begin, 4096}, {4096, DeviceOffset(begin.value() + 4096), 100}};
+  for (const InodeId id : files) ISOZONE_ASSERT_OK(commit({SetExtents{id, cut, 0}}));
+  EXPECT_GT(store->encoded_size(), size);
+  ISOZONE_ASSERT_OK(store->SyncAll());
+  ISOZONE_ASSERT_OK(store->journal().Checkpoint());
 }
 
 TEST_F(JournalTest, OnAFullDeviceItSurvivesAPowerCutAtAnyCommand) {

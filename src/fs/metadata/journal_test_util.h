@@ -112,12 +112,12 @@ class Store {
                                              std::shared_ptr<const GroupIndex> groups = nullptr) {
     ISOZONE_ASSIGN_OR_RETURN(RecoveredMetadata recovered, RecoverMetadata(device));
     auto store = std::unique_ptr<Store>(new Store(std::move(recovered)));
-    ZonePool::Options options;
+    ZonePoolOptions options;
     options.make_durable = [s = store.get()] { return s->SyncAll(); };
     options.metadata_copies = store->found_.copies_wanted;
     options.groups = std::move(groups);
     ISOZONE_ASSIGN_OR_RETURN(store->pool_, ZonePool::Create(device, std::move(options)));
-    for (const ZoneId zone : store->found_.zones) ISOZONE_RETURN_IF_ERROR(store->pool_->AdoptMetadata(zone));
+    for (const ZoneId zone : store->found_.zones) ISOZONE_RETURN_IF_ERROR(store->pool_->adopted().SetMetadata(zone));
     {
       // As long as this is held no copy is begun.
       const MutexLock lock(store->namespace_mutex_);
@@ -127,7 +127,7 @@ class Store {
       for (const ZoneId zone : taken) store->pool_->AddLive(zone, device.geometry().zone_capacity);
       // Nothing is in the zones that the files of this state name.
       const auto named = NamedZones(device.geometry(), MetadataState(device.geometry()), store->found_.zones);
-      store->pool_->ReleaseUnnamed([&named](ZoneId zone) { return named.contains(zone); });
+      store->pool_->adopted().ReleaseUnnamed([&named](ZoneId zone) { return named.contains(zone); });
     }
     if (seal) seal(*store);
     store->pool_->Start();
@@ -169,6 +169,10 @@ class Store {
     const MutexLock lock(namespace_mutex_);
     return journal_->Commit(ops);
   }
+  uint64_t encoded_size() {
+    const MutexLock lock(namespace_mutex_);
+    return found_.state.encoded_size();
+  }
   uint64_t refused() const { return refused_; }
   Status SyncAll() { return journal_->Sync(journal_->last_sequence()); }
 
@@ -207,7 +211,8 @@ class JournalTest : public testing::Test {
     AlignedBuffer blocks(lease.room());
     ASSERT_TRUE(lease.BeginWrite());
     ASSERT_EQ(WriteDurably(device, lease.next(), blocks.span()), DeviceStatus::kSuccess);
-    lease.EndWrite(blocks.size());
+    lease.CompleteWrite(blocks.size(), DeviceStatus::kSuccess);
+    lease.Settle(blocks.size(), DeviceStatus::kSuccess);
   }
   // As far as anybody but metadata may go: data, logs and the collector. The zones that they have then.
   std::set<ZoneId> FillDevice(Store& store) {
@@ -227,7 +232,7 @@ class JournalTest : public testing::Test {
   // All zones that metadata can have, full.
   void HoardMetadataZones(Store& store, std::vector<ZoneLease>& hoard) {
     for (;;) {
-      auto lease = store.pool().AcquireMetadata({});
+      auto lease = store.pool().metadata().Acquire({});
       if (!lease.ok()) return;
       WriteWhole(*device_, *lease);
       hoard.push_back(std::move(*lease));

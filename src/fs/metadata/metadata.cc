@@ -12,13 +12,12 @@
 
 #include <fmt/format.h>
 
+#include "base/varint.h"
 #include "fs/metadata/metadata_codec.h"
-#include "zone/segment_plan.h"
+#include "fs/metadata/zone_index.h"
 
 namespace isozone {
 namespace {
-
-using Directory = std::map<std::string, InodeId, std::less<>>;
 
 Status Broken(InodeId inode, std::string_view what) {
   return Status::Corruption(fmt::format("inode {}: {}", inode.value(), what));
@@ -29,27 +28,41 @@ bool IsValidName(std::string_view name) {
          name.find_first_of(std::string_view("/\0", 2)) == std::string_view::npos;
 }
 
-Status CheckPlace(const DeviceGeometry& geometry, InodeId inode, const FileExtent& extent) {
-  const uint64_t in_zone = geometry.OffsetInZone(extent.device_offset);
-  if (extent.device_offset.value() / geometry.zone_size < geometry.zone_count && extent.length > 0 &&
-      in_zone <= geometry.zone_capacity && extent.length <= geometry.zone_capacity - in_zone) {
-    return {};
-  }
-  return Broken(inode, fmt::format("an extent of {} bytes at device offset {} is not inside a zone's capacity",
-                                   extent.length, extent.device_offset.value()));
+uint64_t CapacityOf(const DeviceGeometry& geometry) { return geometry.zone_count * geometry.zone_capacity; }
+
+// Each extent of `run` lies inside the capacity of one zone.
+bool LiesInZones(const DeviceGeometry& geometry, const ExtentRun& run) {
+  const uint64_t begin = run.device_offset.value();
+  const uint64_t in_zone = geometry.OffsetInZone(run.device_offset);
+  if (begin / geometry.zone_size >= geometry.zone_count || run.length == 0) return false;
+  if (in_zone > geometry.zone_capacity || run.length > geometry.zone_capacity - in_zone) return false;
+  if (run.count == 1 || run.count <= (geometry.zone_capacity - in_zone) / run.length) return true;
+  // It goes on in the zones behind, so no extent may reach across the end of one.
+  const uint64_t to_the_end = geometry.zone_size * geometry.zone_count - begin;
+  if (geometry.zone_capacity != geometry.zone_size || run.count > to_the_end / run.length) return false;
+  if ((geometry.zone_size - in_zone) % run.length != 0) return false;
+  const bool one_more = run.count * run.length - (geometry.zone_size - in_zone) <= geometry.zone_size;
+  return one_more || geometry.zone_size % run.length == 0;
 }
 
-// The size of a file whose first `offset` bytes are followed by `extents`.
-Result<uint64_t> CheckExtents(const DeviceGeometry& geometry, InodeId inode, uint64_t offset,
-                              std::span<const FileExtent> extents) {
-  for (const FileExtent& extent : extents) {
-    if (extent.file_offset != offset) {
-      return Broken(inode, fmt::format("an extent begins at {}, not at {}", extent.file_offset, offset));
-    }
-    ISOZONE_RETURN_IF_ERROR(CheckPlace(geometry, inode, extent));
-    offset += extent.length;
+Status CheckPlace(const DeviceGeometry& geometry, InodeId inode, const ExtentRun& run) {
+  if (LiesInZones(geometry, run)) return {};
+  return Broken(inode, fmt::format("an extent of {} bytes at device offset {} is not inside a zone's capacity",
+                                   run.length, run.device_offset.value()));
+}
+
+// They begin at `offset` of the file and lie where extents may.
+Status CheckExtents(const DeviceGeometry& geometry, InodeId inode, uint64_t offset, const ExtentList& extents) {
+  if (!extents.empty() && extents.begin_offset() != offset) {
+    return Broken(inode, fmt::format("an extent begins at {}, not at {}", extents.begin_offset(), offset));
   }
-  return offset;
+  Status status;
+  extents.VisitRuns([&](const ExtentRun& run) {
+    if (status.ok()) status = CheckPlace(geometry, inode, run);
+  });
+  if (!status.ok()) return status;
+  if (extents.end_offset() - extents.begin_offset() <= CapacityOf(geometry)) return {};
+  return Broken(inode, "its extents are more than the device holds");
 }
 
 Status CheckRegion(const DeviceGeometry& geometry, InodeId inode, const LogRegion& region) {
@@ -85,11 +98,10 @@ Status CheckContent(const DeviceGeometry& geometry, const Inode& inode) {
   if (!inode.regions.empty() && (inode.is_directory || inode.kind != FileKind::kLog)) {
     return Broken(inode.id, "has log regions, but is not a log");
   }
-  ISOZONE_ASSIGN_OR_RETURN(const uint64_t in_extents, CheckExtents(geometry, inode.id, 0, inode.extents));
+  ISOZONE_RETURN_IF_ERROR(CheckExtents(geometry, inode.id, 0, inode.extents));
   ISOZONE_ASSIGN_OR_RETURN(const uint64_t in_regions, CheckRegions(geometry, inode.id, inode.regions));
-  if (inode.size != in_extents + in_regions) {
-    return Broken(inode.id, fmt::format("is {} bytes long but holds {}", inode.size, in_extents + in_regions));
-  }
+  const uint64_t holds = inode.extents.end_offset() + in_regions;
+  if (inode.size != holds) return Broken(inode.id, fmt::format("is {} bytes long but holds {}", inode.size, holds));
   return {};
 }
 
@@ -115,36 +127,12 @@ Status CheckZoneGroups(const DeviceGeometry& geometry, const ZoneGroups& groups)
   return {};
 }
 
-// What files have in a zone.
-struct ZoneFiles {
-  std::map<InodeId, std::vector<uint64_t>> extents;  // where in the file each begins, rising
-  uint64_t blocks = 0;                               // bytes that these take, each by itself in whole blocks
-
-  void Add(InodeId id, uint64_t file_offset, uint64_t bytes) {
-    std::vector<uint64_t>& offsets = extents[id];
-    offsets.insert(std::upper_bound(offsets.begin(), offsets.end(), file_offset), file_offset);
-    blocks += bytes;
-  }
-  void Remove(InodeId id, uint64_t file_offset, uint64_t bytes) {
-    const auto file = extents.find(id);
-    std::vector<uint64_t>& offsets = file->second;
-    offsets.erase(std::lower_bound(offsets.begin(), offsets.end(), file_offset));
-    if (offsets.empty()) extents.erase(file);
-    blocks -= bytes;
-  }
-  bool operator==(const ZoneFiles&) const = default;
-};
-
 // Some bytes of the device are in two of `by_place`.
 bool Overlap(std::span<const FileExtent> by_place) {
   const auto found = std::adjacent_find(by_place.begin(), by_place.end(), [](const auto& a, const auto& b) {
     return a.device_offset.value() + a.length > b.device_offset.value();
   });
   return found != by_place.end();
-}
-
-uint64_t BlocksOf(const DeviceGeometry& geometry, const FileExtent& extent) {
-  return InBlocks({extent.device_offset.value(), extent.length}, geometry.block_size).length;
 }
 
 // What NextOfSnapshot has still to give: the inodes above `given` that are not in `changed`, and those set aside.
@@ -157,11 +145,11 @@ struct Snapshot {
 }  // namespace
 
 struct MetadataState::Impl {
-  explicit Impl(const DeviceGeometry& device_geometry) : geometry(device_geometry) {}
+  explicit Impl(const DeviceGeometry& device_geometry) : geometry(device_geometry), zone_index(device_geometry) {}
 
   // --- Look-up ---
   const Inode* Find(InodeId id) const;
-  const Directory& Children(InodeId directory) const;
+  const DirectoryTable& Children(InodeId directory) const;
 
   // --- Changes; each pushes its inverse on `undo` ---
   Status Do(const PutInode& op);
@@ -177,16 +165,22 @@ struct MetadataState::Impl {
   Status Do(const MoveExtents& op);
   Status Do(const SetZoneHeats& op);
 
-  // A file's extents change from `before` to `after`, both in file order: takes note of which zones it is in.
-  void Occupy(InodeId id, std::span<const FileExtent> before, std::span<const FileExtent> after);
-  // What a file of `files` has there, in file order.
-  std::vector<FileExtent> ExtentsIn(const ZoneFiles& files, const Inode& inode) const;
+  // What a file has in `zone`, in file order.
+  std::vector<FileExtent> ExtentsIn(ZoneId zone, const Inode& inode) const;
   // Where the moved runs of a file are from now on, in file order.
   Result<std::vector<FileExtent>> Place(const Inode& inode, std::span<const ExtentMove> moves) const;
-  // Edits the inode's extents. Returns what takes it back.
-  std::vector<ExtentEdit> Edit(Inode& inode, std::vector<ExtentEdit> edits);
-  // `inode` gets other extents, of `size` bytes together.
-  void ReplaceExtents(Inode& inode, std::vector<FileExtent> extents, uint64_t size, uint64_t modified_s);
+  // The `count` extents from `index` on become `now`.
+  void ReplaceExtents(Inode& inode, uint64_t index, uint64_t count, std::span<const FileExtent> now);
+  void Become(Inode& inode, ExtentList now, uint64_t from, uint64_t to);
+  // What a file has in `zone` of one window, in file order, is added to `extents`.
+  void AddExtents(ZoneId zone, const ZoneIndex::Entry& entry, const Inode& inode,
+                  std::vector<FileExtent>& extents) const;
+  // All of its extents become `now`.
+  void ReplaceExtents(Inode& inode, ExtentList now);
+  // No zone knows of what the inode has, which is about to go.
+  void ForgetExtents(const Inode& inode);
+  // Files have `bytes` more in extents. Refused where the zones do not hold so much.
+  Status CheckCapacity(InodeId inode, uint64_t bytes) const;
   // Every zone of `heats` has data of some file.
   Status CheckZoneHeats(const ZoneHeats& heats) const;
   ZoneHeat HeatOf(ZoneId zone) const;
@@ -194,6 +188,12 @@ struct MetadataState::Impl {
   // Of the zones that the record has left without data.
   void ForgetHeats();
   Status CheckLinkCounts() const;
+  Status CheckRoot() const;
+  // All that holds of an inode whatever others there are.
+  Status CheckInode(const Inode& inode) const;
+  Status CheckZones() const;
+  // Every directory is reached from the root, so none lies in itself; and there is no entry without one of the `links`.
+  Status CheckReached(size_t links) const;
   Status CheckNewLink(const Inode& inode, const InodeLink& link) const;
   void Rollback();
   // The inode, about to change; null: none.
@@ -203,9 +203,10 @@ struct MetadataState::Impl {
 
   DeviceGeometry geometry;
   uint64_t encoded_size = 0;  // bytes of all records of a checkpoint
+  uint64_t in_extents = 0;    // bytes of all files
   std::map<InodeId, Inode> inodes;
-  std::unordered_map<ZoneId, ZoneFiles> files_in_zone;
-  std::unordered_map<InodeId, Directory> directories;
+  ZoneIndex zone_index;
+  std::unordered_map<InodeId, DirectoryTable> directories;
   InodeId next_id{2};
   std::shared_ptr<const ZoneGroups> zone_groups;
   ZoneHeats zone_heats;
@@ -222,8 +223,8 @@ const Inode* MetadataState::Impl::Find(InodeId id) const {
   return it == inodes.end() ? nullptr : &it->second;
 }
 
-const Directory& MetadataState::Impl::Children(InodeId directory) const {
-  static const Directory kEmpty;
+const DirectoryTable& MetadataState::Impl::Children(InodeId directory) const {
+  static const DirectoryTable kEmpty;
   const auto it = directories.find(directory);
   return it == directories.end() ? kEmpty : it->second;
 }
@@ -254,7 +255,7 @@ Status MetadataState::Impl::CheckNewLink(const Inode& inode, const InodeLink& li
   if (parent == nullptr || !parent->is_directory) {
     return Broken(inode.id, fmt::format("the parent {} of '{}' is not a directory", link.parent.value(), link.name));
   }
-  if (Children(link.parent).contains(link.name)) {
+  if (Children(link.parent).Find(link.name)) {
     return Broken(inode.id, fmt::format("directory {} has a '{}' already", link.parent.value(), link.name));
   }
   if (!inode.is_directory) return {};
@@ -271,12 +272,12 @@ Status MetadataState::Impl::Do(const AddLink& op) {
   if (inode == nullptr) return Broken(op.inode, "does not exist");
   ISOZONE_RETURN_IF_ERROR(CheckNewLink(*inode, op.link));
   inode->links.push_back(op.link);
-  directories[op.link.parent].emplace(op.link.name, op.inode);
-  encoded_size += kEncodedLink + op.link.name.size();
+  directories[op.link.parent].Insert(op.link.name, op.inode);
+  encoded_size += EncodedSize(op.link) + VarintSize(inode->links.size()) - VarintSize(inode->links.size() - 1);
   relinked.push_back(op.inode);
   undo.emplace_back([this, inode] {
     const InodeLink& link = inode->links.back();
-    directories[link.parent].erase(link.name);
+    directories[link.parent].Erase(link.name);
     inode->links.pop_back();
   });
   return {};
@@ -291,12 +292,12 @@ Status MetadataState::Impl::Do(const RemoveLink& op) {
   }
   const auto index = link - inode->links.begin();
   inode->links.erase(link);
-  directories[op.link.parent].erase(op.link.name);
-  encoded_size -= kEncodedLink + op.link.name.size();
+  directories[op.link.parent].Erase(op.link.name);
+  encoded_size -= EncodedSize(op.link) + VarintSize(inode->links.size() + 1) - VarintSize(inode->links.size());
   relinked.push_back(op.inode);
   undo.emplace_back([this, inode, index, removed = op.link] {
     inode->links.insert(inode->links.begin() + index, removed);
-    directories[removed.parent].emplace(removed.name, inode->id);
+    directories[removed.parent].Insert(removed.name, inode->id);
   });
   return {};
 }
@@ -305,15 +306,17 @@ Status MetadataState::Impl::Do(const PutInode& op) {
   const InodeId id = op.inode.id;
   if (inodes.contains(id)) return Broken(id, "exists already");
   ISOZONE_RETURN_IF_ERROR(CheckContent(geometry, op.inode));
+  ISOZONE_RETURN_IF_ERROR(CheckCapacity(id, op.inode.extents.end_offset()));
   SetAside(id, nullptr);
   Inode& put = inodes.emplace(id, op.inode).first->second;
   put.links.clear();
   encoded_size += EncodedSize(put);
-  Occupy(id, {}, op.inode.extents);
-  if (op.inode.is_directory) directories.emplace(id, Directory());
+  zone_index.Add(id, put.extents);
+  in_extents += put.extents.end_offset();
+  if (op.inode.is_directory) directories.emplace(id, DirectoryTable());
   relinked.push_back(id);
   undo.emplace_back([this, id, old_next = next_id] {
-    Occupy(id, inodes.at(id).extents, {});
+    ForgetExtents(inodes.at(id));
     inodes.erase(id);
     directories.erase(id);
     next_id = old_next;
@@ -324,56 +327,78 @@ Status MetadataState::Impl::Do(const PutInode& op) {
 }
 
 Status MetadataState::Impl::Do(const RemoveInode& op) {
-  const Inode* inode = Change(op.inode);
+  Inode* inode = Change(op.inode);
   if (inode == nullptr) return Broken(op.inode, "does not exist");
   if (op.inode == kRootInode) return Broken(op.inode, "the root cannot be removed");
   if (!inode->links.empty()) return Broken(op.inode, "is removed, but has links");
   if (!Children(op.inode).empty()) return Broken(op.inode, "is removed, but is not empty");
-  Occupy(op.inode, inode->extents, {});
   encoded_size -= EncodedSize(*inode);
+  ForgetExtents(*inode);
   auto node = std::make_shared<std::map<InodeId, Inode>::node_type>(inodes.extract(op.inode));
   directories.erase(op.inode);
   undo.emplace_back([this, node] {
     const Inode& back = inodes.insert(std::move(*node)).position->second;
-    if (back.is_directory) directories.emplace(back.id, Directory());
-    Occupy(back.id, {}, back.extents);
+    if (back.is_directory) directories.emplace(back.id, DirectoryTable());
+    zone_index.Add(back.id, back.extents);
+    in_extents += back.extents.end_offset();
   });
   return {};
 }
 
 Status MetadataState::Impl::Do(const AppendExtents& op) {
   ISOZONE_ASSIGN_OR_RETURN(Inode * inode, ChangeFile(op.inode, /*log=*/false));
-  const size_t count = inode->extents.size();
+  const uint64_t count = inode->extents.size();
+  const uint64_t size = inode->size;
   if (op.first_index != count) {
     return Broken(op.inode, fmt::format("extents are added behind {} but there are {}", op.first_index, count));
   }
-  ISOZONE_ASSIGN_OR_RETURN(const uint64_t size, CheckExtents(geometry, op.inode, inode->size, op.extents));
-  undo.emplace_back([this, inode, count, old_size = inode->size, old_modified = inode->modified_s] {
-    Occupy(inode->id, std::span(inode->extents).subspan(count), {});
-    inode->extents.resize(count);
-    inode->size = old_size;
+  ISOZONE_RETURN_IF_ERROR(CheckExtents(geometry, op.inode, size, op.extents));
+  const uint64_t bytes = op.extents.end_offset() - op.extents.begin_offset();
+  ISOZONE_RETURN_IF_ERROR(CheckCapacity(op.inode, bytes));
+  undo.emplace_back([this, inode, count, old_modified = inode->modified_s] {
+    ReplaceExtents(*inode, count, inode->extents.size() - count, {});
     inode->modified_s = old_modified;
   });
-  inode->extents.insert(inode->extents.end(), op.extents.begin(), op.extents.end());
-  encoded_size += kEncodedExtent * op.extents.size();
-  Occupy(op.inode, {}, op.extents);
-  inode->size = size;
+  encoded_size -= EncodedSize(inode->extents);
+  inode->extents.Append(op.extents);
+  encoded_size += EncodedSize(inode->extents);
+  zone_index.Add(op.inode, inode->extents, size);
+  in_extents += bytes;
+  inode->size = size + bytes;
   inode->modified_s = op.modified_s;
   return {};
 }
 
 Status MetadataState::Impl::Do(const SetExtents& op) {
   ISOZONE_ASSIGN_OR_RETURN(Inode * inode, ChangeFile(op.inode, /*log=*/false));
-  ISOZONE_ASSIGN_OR_RETURN(const uint64_t size, CheckExtents(geometry, op.inode, 0, op.extents));
-  ReplaceExtents(*inode, op.extents, size, op.modified_s);
+  ISOZONE_RETURN_IF_ERROR(CheckExtents(geometry, op.inode, 0, op.extents));
+  if (op.extents.end_offset() > inode->size) {
+    ISOZONE_RETURN_IF_ERROR(CheckCapacity(op.inode, op.extents.end_offset() - inode->size));
+  }
+  undo.emplace_back([this, inode, old_extents = inode->extents, old_modified = inode->modified_s] {
+    ReplaceExtents(*inode, old_extents);
+    inode->modified_s = old_modified;
+  });
+  ReplaceExtents(*inode, op.extents);
+  inode->modified_s = op.modified_s;
   return {};
 }
 
 Status MetadataState::Impl::Do(const MoveExtents& op) {
   ISOZONE_ASSIGN_OR_RETURN(Inode * inode, ChangeFile(op.inode, /*log=*/false));
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<FileExtent> placed, Place(*inode, op.moves));
-  std::vector<ExtentEdit> back = Edit(*inode, PlanEdits(inode->extents, placed, geometry.zone_size));
-  undo.emplace_back([this, inode, back = std::move(back)] { Edit(*inode, back); });
+  if (placed.empty()) return {};
+  // The extents that are edited, and their neighbours, which may be joined with.
+  const uint64_t first = inode->extents.IndexAt(placed.front().file_offset);
+  const uint64_t last = inode->extents.IndexAt(placed.back().file_offset + placed.back().length - 1);
+  const uint64_t begin = first - std::min<uint64_t>(first, 1);
+  const uint64_t end = std::min(last + 2, inode->extents.size());
+  std::vector<FileExtent> old = inode->extents.Expand(begin, end - begin);
+  std::vector<FileExtent> now = old;
+  ApplyEdits(now, PlanEdits(old, placed, geometry.zone_size));
+  undo.emplace_back(
+      [this, inode, begin, count = now.size(), old = std::move(old)] { ReplaceExtents(*inode, begin, count, old); });
+  ReplaceExtents(*inode, begin, end - begin, now);
   return {};
 }
 
@@ -384,9 +409,8 @@ Result<std::vector<FileExtent>> MetadataState::Impl::Place(const Inode& inode,
   for (const ExtentMove& move : moves) {
     const ZoneId zone = geometry.ZoneOf(move.from);
     const auto [in_zone, first_look] = known.try_emplace(zone);
-    const auto files = files_in_zone.find(zone);
-    if (first_look && files != files_in_zone.end() && files->second.extents.contains(inode.id)) {
-      in_zone->second = ExtentsIn(files->second, inode);
+    if (first_look) {
+      in_zone->second = ExtentsIn(zone, inode);
       SortByPlace(in_zone->second);
       if (Overlap(in_zone->second)) return Broken(inode.id, "its extents overlap");
     }
@@ -396,7 +420,7 @@ Result<std::vector<FileExtent>> MetadataState::Impl::Place(const Inode& inode,
       return Broken(inode.id, "what is moved does not belong to it");
     }
     placed.push_back({extent->file_offset + skip, move.to, move.length});
-    ISOZONE_RETURN_IF_ERROR(CheckPlace(geometry, inode.id, placed.back()));
+    ISOZONE_RETURN_IF_ERROR(CheckPlace(geometry, inode.id, {0, move.to, move.length, 1, 0}));
   }
   std::sort(placed.begin(), placed.end(), [](const auto& a, const auto& b) { return a.file_offset < b.file_offset; });
   const auto overlap = std::adjacent_find(placed.begin(), placed.end(), [](const auto& a, const auto& b) {
@@ -406,51 +430,55 @@ Result<std::vector<FileExtent>> MetadataState::Impl::Place(const Inode& inode,
   return placed;
 }
 
-std::vector<ExtentEdit> MetadataState::Impl::Edit(Inode& inode, std::vector<ExtentEdit> edits) {
-  for (const ExtentEdit& edit : edits) {
-    Occupy(inode.id, std::span(inode.extents).subspan(edit.index, edit.count), edit.now);
-  }
-  encoded_size -= kEncodedExtent * inode.extents.size();
-  std::vector<ExtentEdit> back = ApplyEdits(inode.extents, std::move(edits));
-  encoded_size += kEncodedExtent * inode.extents.size();
-  return back;
+void MetadataState::Impl::ReplaceExtents(Inode& inode, uint64_t index, uint64_t count,
+                                         std::span<const FileExtent> now) {
+  ExtentList extents = inode.extents;
+  extents.Replace(index, count, now);
+  const uint64_t from = count == 0 ? inode.size : inode.extents[index].file_offset;
+  uint64_t to = std::max(inode.size, extents.end_offset());
+  if (index + count < inode.extents.size()) to = inode.extents[index + count].file_offset;
+  Become(inode, std::move(extents), from, to);
 }
 
-void MetadataState::Impl::ReplaceExtents(Inode& inode, std::vector<FileExtent> extents, uint64_t size,
-                                         uint64_t modified_s) {
-  Occupy(inode.id, inode.extents, extents);
-  encoded_size += kEncodedExtent * extents.size();
-  encoded_size -= kEncodedExtent * inode.extents.size();
-  undo.emplace_back([this, &inode, old_extents = std::exchange(inode.extents, std::move(extents)),
-                     old_size = std::exchange(inode.size, size),
-                     old_modified = std::exchange(inode.modified_s, modified_s)] {
-    Occupy(inode.id, inode.extents, old_extents);
-    inode.extents = old_extents;
-    inode.size = old_size;
-    inode.modified_s = old_modified;
-  });
+void MetadataState::Impl::ReplaceExtents(Inode& inode, ExtentList now) {
+  const uint64_t to = std::max(inode.size, now.end_offset());
+  Become(inode, std::move(now), 0, to);
 }
 
-void MetadataState::Impl::Occupy(InodeId id, std::span<const FileExtent> before, std::span<const FileExtent> after) {
-  // From the end: nothing behind it has to move up.
-  for (size_t i = before.size(); i-- > 0;) {
-    const auto zone = files_in_zone.find(geometry.ZoneOf(before[i].device_offset));
-    zone->second.Remove(id, before[i].file_offset, BlocksOf(geometry, before[i]));
-    if (!zone->second.extents.empty()) continue;
-    emptied.push_back(zone->first);
-    files_in_zone.erase(zone);
-  }
-  for (const FileExtent& extent : after) {
-    files_in_zone[geometry.ZoneOf(extent.device_offset)].Add(id, extent.file_offset, BlocksOf(geometry, extent));
-  }
+void MetadataState::Impl::Become(Inode& inode, ExtentList now, uint64_t from, uint64_t to) {
+  zone_index.Change(inode.id, inode.extents, now, from, to, emptied);
+  encoded_size -= EncodedSize(inode.extents);
+  in_extents -= inode.extents.end_offset();
+  inode.extents = std::move(now);
+  inode.size = inode.extents.end_offset();
+  encoded_size += EncodedSize(inode.extents);
+  in_extents += inode.size;
 }
 
-std::vector<FileExtent> MetadataState::Impl::ExtentsIn(const ZoneFiles& files, const Inode& inode) const {
+void MetadataState::Impl::ForgetExtents(const Inode& inode) {
+  zone_index.Change(inode.id, inode.extents, {}, 0, inode.extents.end_offset(), emptied);
+  in_extents -= inode.extents.end_offset();
+}
+
+Status MetadataState::Impl::CheckCapacity(InodeId inode, uint64_t bytes) const {
+  if (bytes <= CapacityOf(geometry) - in_extents) return {};
+  return Broken(inode, "the files have more bytes than the zones have capacity");
+}
+
+std::vector<FileExtent> MetadataState::Impl::ExtentsIn(ZoneId zone, const Inode& inode) const {
   std::vector<FileExtent> extents;
-  for (const uint64_t file_offset : files.extents.at(inode.id)) {
-    extents.push_back(*FindExtent(inode.extents, file_offset));
-  }
+  for (const ZoneIndex::Entry& entry : zone_index.In(zone, inode.id)) AddExtents(zone, entry, inode, extents);
   return extents;
+}
+
+void MetadataState::Impl::AddExtents(ZoneId zone, const ZoneIndex::Entry& entry, const Inode& inode,
+                                     std::vector<FileExtent>& extents) const {
+  const auto old = static_cast<ptrdiff_t>(extents.size());
+  zone_index.VisitRuns(zone, entry, inode.extents, [&](const ExtentRun& run) {
+    for (uint64_t i = 0; i < run.count; ++i) extents.push_back(run.extent(i));
+  });
+  std::sort(extents.begin() + old, extents.end(),
+            [](const FileExtent& a, const FileExtent& b) { return a.file_offset < b.file_offset; });
 }
 
 Status MetadataState::Impl::Do(const SetLogRegion& op) {
@@ -472,8 +500,8 @@ Status MetadataState::Impl::Do(const SetLogRegion& op) {
     inode->modified_s = old_modified;
   });
   if (adds) {
+    encoded_size += EncodedRegions(regions.size() + 1) - EncodedRegions(regions.size());
     regions.push_back(op.region);
-    encoded_size += kEncodedRegion;
   } else {
     regions[op.index] = op.region;
   }
@@ -485,8 +513,7 @@ Status MetadataState::Impl::Do(const SetLogRegion& op) {
 Status MetadataState::Impl::Do(const SetLogRegions& op) {
   ISOZONE_ASSIGN_OR_RETURN(Inode * inode, ChangeFile(op.inode, /*log=*/true));
   ISOZONE_ASSIGN_OR_RETURN(const uint64_t size, CheckRegions(geometry, op.inode, op.regions));
-  encoded_size += kEncodedRegion * op.regions.size();
-  encoded_size -= kEncodedRegion * inode->regions.size();
+  encoded_size += EncodedRegions(op.regions.size()) - EncodedRegions(inode->regions.size());
   undo.emplace_back([inode, old_regions = std::exchange(inode->regions, op.regions),
                      old_size = std::exchange(inode->size, size),
                      old_modified = std::exchange(inode->modified_s, op.modified_s)] {
@@ -525,7 +552,7 @@ Status MetadataState::Impl::Do(const SetZoneHeats& op) {
 
 Status MetadataState::Impl::CheckZoneHeats(const ZoneHeats& heats) const {
   for (const auto& [zone, heat] : heats) {
-    if (files_in_zone.contains(zone)) continue;
+    if (zone_index.contains(zone)) continue;
     return Status::Corruption(
         fmt::format("zone {} is said to be {}, but no file has data there", zone.value(), ZoneHeatName(heat)));
   }
@@ -555,7 +582,7 @@ void MetadataState::Impl::SetHeat(ZoneId zone, ZoneHeat heat) {
 
 void MetadataState::Impl::ForgetHeats() {
   for (const ZoneId zone : emptied) {
-    if (!files_in_zone.contains(zone)) SetHeat(zone, kNewDataHeat);
+    if (!zone_index.contains(zone)) SetHeat(zone, kNewDataHeat);
   }
 }
 
@@ -577,7 +604,7 @@ MetadataState::MetadataState(const DeviceGeometry& geometry) : impl_(std::make_u
   root.is_directory = true;
   impl_->encoded_size = kEncodedFooter + EncodedSize(root);
   impl_->inodes.emplace(kRootInode, std::move(root));
-  impl_->directories.emplace(kRootInode, Directory());
+  impl_->directories.emplace(kRootInode, DirectoryTable());
 }
 
 MetadataState::MetadataState(MetadataState&&) noexcept = default;
@@ -592,26 +619,36 @@ Result<MetadataState> MetadataState::Restore(const DeviceGeometry& geometry, std
   impl.inodes.clear();
   for (Inode& inode : inodes) {
     const InodeId id = inode.id;
-    if (inode.is_directory) impl.directories.emplace(id, Directory());
+    if (inode.is_directory) impl.directories.emplace(id, DirectoryTable());
     impl.next_id = std::max(impl.next_id, InodeId(id.value() + 1));
-    if (!impl.inodes.emplace(id, std::move(inode)).second) return Broken(id, "appears twice");
+    const size_t before = impl.inodes.size();
+    impl.inodes.emplace_hint(impl.inodes.end(), id, std::move(inode));
+    if (impl.inodes.size() == before) return Broken(id, "appears twice");
   }
+  std::vector<Inode>().swap(inodes);  // what comes needs the memory
   impl.next_id = std::max(impl.next_id, next_id);
   impl.zone_groups = std::move(zone_groups);
   impl.encoded_size = kEncodedFooter + EncodedSize(impl.zone_groups.get());
   for (const auto& [zone, heat] : zone_heats) impl.SetHeat(zone, heat);
   impl.undo.clear();
+  ISOZONE_RETURN_IF_ERROR(impl.CheckRoot());
+  size_t links = 0;
   for (const auto& [id, inode] : impl.inodes) {
+    ISOZONE_RETURN_IF_ERROR(impl.CheckInode(inode));
+    ISOZONE_RETURN_IF_ERROR(impl.CheckCapacity(id, inode.extents.end_offset()));
     impl.encoded_size += EncodedSize(inode);
-    impl.Occupy(id, {}, inode.extents);
+    impl.in_extents += inode.extents.end_offset();
+    impl.zone_index.Add(id, inode.extents);
+    links += inode.links.size();
     for (const InodeLink& link : inode.links) {
       const auto parent = impl.directories.find(link.parent);
-      if (parent == impl.directories.end() || !parent->second.emplace(link.name, id).second) {
+      if (parent == impl.directories.end() || !parent->second.Insert(link.name, id)) {
         return Broken(id, fmt::format("cannot be '{}' of {}", link.name, link.parent.value()));
       }
     }
   }
-  ISOZONE_RETURN_IF_ERROR(state.CheckInvariants());
+  ISOZONE_RETURN_IF_ERROR(impl.CheckZones());
+  ISOZONE_RETURN_IF_ERROR(impl.CheckReached(links));
   return state;
 }
 
@@ -639,9 +676,8 @@ Status MetadataState::Apply(std::span<const MetadataOp> ops, const Admit& admit)
 const Inode* MetadataState::Find(InodeId id) const { return impl_->Find(id); }
 
 const Inode* MetadataState::Child(InodeId directory, std::string_view name) const {
-  const Directory& children = Children(directory);
-  const auto it = children.find(name);
-  return it == children.end() ? nullptr : Find(it->second);
+  const std::optional<InodeId> id = Children(directory).Find(name);
+  return id ? Find(*id) : nullptr;
 }
 
 Result<const Inode*> MetadataState::Lookup(std::string_view path) const {
@@ -662,30 +698,25 @@ Result<const Inode*> MetadataState::Lookup(std::string_view path) const {
   return inode;
 }
 
-const std::map<std::string, InodeId, std::less<>>& MetadataState::Children(InodeId directory) const {
-  return impl_->Children(directory);
-}
+const DirectoryTable& MetadataState::Children(InodeId directory) const { return impl_->Children(directory); }
 
 std::vector<MetadataState::OwnedExtent> MetadataState::ExtentsIn(ZoneId zone) const {
   std::vector<OwnedExtent> owned;
-  const auto found = impl_->files_in_zone.find(zone);
-  if (found == impl_->files_in_zone.end()) return owned;
-  for (const auto& [id, offsets] : found->second.extents) {
-    for (const FileExtent& extent : impl_->ExtentsIn(found->second, *Find(id))) owned.push_back({id, extent});
+  std::vector<FileExtent> extents;
+  for (const ZoneIndex::Entry& entry : impl_->zone_index.In(zone)) {
+    extents.clear();
+    impl_->AddExtents(zone, entry, *Find(entry.inode), extents);
+    for (const FileExtent& extent : extents) owned.push_back({entry.inode, extent});
   }
   return owned;
 }
 
 std::vector<FileExtent> MetadataState::ExtentsIn(ZoneId zone, InodeId inode) const {
-  const auto found = impl_->files_in_zone.find(zone);
-  if (found == impl_->files_in_zone.end() || !found->second.extents.contains(inode)) return {};
-  return impl_->ExtentsIn(found->second, *Find(inode));
+  const Inode* found = Find(inode);
+  return found == nullptr ? std::vector<FileExtent>() : impl_->ExtentsIn(zone, *found);
 }
 
-uint64_t MetadataState::BlocksIn(ZoneId zone) const {
-  const auto found = impl_->files_in_zone.find(zone);
-  return found == impl_->files_in_zone.end() ? 0 : found->second.blocks;
-}
+uint64_t MetadataState::BlocksIn(ZoneId zone) const { return impl_->zone_index.BlocksIn(zone); }
 
 std::vector<std::string> MetadataState::PathsOf(InodeId id) const {
   if (id == kRootInode) return {"/"};
@@ -713,42 +744,59 @@ const Inode* MetadataState::Next(InodeId after) const {
   return it == impl_->inodes.end() ? nullptr : &it->second;
 }
 
-Status MetadataState::CheckInvariants() const {
-  if (impl_->zone_groups) ISOZONE_RETURN_IF_ERROR(CheckZoneGroups(impl_->geometry, *impl_->zone_groups));
-  ISOZONE_RETURN_IF_ERROR(impl_->CheckZoneHeats(impl_->zone_heats));
-  uint64_t encoded_size = kEncodedFooter + EncodedSize(impl_->zone_groups.get()) + EncodedSize(impl_->zone_heats);
+Status MetadataState::Impl::CheckRoot() const {
   const Inode* root = Find(kRootInode);
-  if (root == nullptr || !root->is_directory) return Broken(kRootInode, "the root directory is missing");
-  size_t links = 0;
-  decltype(impl_->files_in_zone) files_in_zone;
-  for (const auto& [id, inode] : impl_->inodes) {
-    ISOZONE_RETURN_IF_ERROR(CheckContent(impl_->geometry, inode));
-    encoded_size += EncodedSize(inode);
-    for (const FileExtent& extent : inode.extents) {
-      files_in_zone[impl_->geometry.ZoneOf(extent.device_offset)].Add(id, extent.file_offset,
-                                                                      BlocksOf(impl_->geometry, extent));
-    }
-    ISOZONE_RETURN_IF_ERROR(CheckLinkCount(inode));
-    for (const InodeLink& link : inode.links) {
-      if (!IsValidName(link.name)) return Broken(id, fmt::format("bad name '{}'", link.name));
-      if (Child(link.parent, link.name) != &inode) return Broken(id, fmt::format("'{}' leads elsewhere", link.name));
-    }
-    links += inode.links.size();
+  return root != nullptr && root->is_directory ? Status::Ok() : Broken(kRootInode, "the root directory is missing");
+}
+
+Status MetadataState::Impl::CheckInode(const Inode& inode) const {
+  ISOZONE_RETURN_IF_ERROR(CheckContent(geometry, inode));
+  for (const InodeLink& link : inode.links) {
+    if (!IsValidName(link.name)) return Broken(inode.id, fmt::format("bad name '{}'", link.name));
   }
-  if (encoded_size != impl_->encoded_size) return Broken(kRootInode, "the size of a checkpoint is not known");
-  if (files_in_zone != impl_->files_in_zone) return Broken(kRootInode, "the files of some zone are not known");
-  // Every directory is reached from the root, so none lies in itself; and there is no entry without a link.
+  return CheckLinkCount(inode);
+}
+
+Status MetadataState::Impl::CheckZones() const {
+  if (zone_groups) ISOZONE_RETURN_IF_ERROR(CheckZoneGroups(geometry, *zone_groups));
+  return CheckZoneHeats(zone_heats);
+}
+
+Status MetadataState::Impl::CheckReached(size_t links) const {
   size_t entries = 0;
   std::vector<InodeId> reached = {kRootInode};
   for (size_t i = 0; i < reached.size(); ++i) {
     for (const auto& [name, id] : Children(reached[i])) {
       ++entries;
-      if (Find(id) != nullptr && Find(id)->is_directory) reached.push_back(id);
+      if (directories.contains(id)) reached.push_back(id);
     }
   }
-  if (reached.size() != impl_->directories.size()) return Broken(kRootInode, "some directory lies in itself");
+  if (reached.size() != directories.size()) return Broken(kRootInode, "some directory lies in itself");
   if (entries != links) return Broken(kRootInode, "a directory entry has no link");
   return {};
+}
+
+Status MetadataState::CheckInvariants() const {
+  ISOZONE_RETURN_IF_ERROR(impl_->CheckZones());
+  ISOZONE_RETURN_IF_ERROR(impl_->CheckRoot());
+  uint64_t encoded_size = kEncodedFooter + EncodedSize(impl_->zone_groups.get()) + EncodedSize(impl_->zone_heats);
+  uint64_t in_extents = 0;
+  size_t links = 0;
+  ZoneIndex zone_index(impl_->geometry);
+  for (const auto& [id, inode] : impl_->inodes) {
+    ISOZONE_RETURN_IF_ERROR(impl_->CheckInode(inode));
+    encoded_size += EncodedSize(inode);
+    in_extents += inode.extents.end_offset();
+    zone_index.Add(id, inode.extents);
+    for (const InodeLink& link : inode.links) {
+      if (Child(link.parent, link.name) != &inode) return Broken(id, fmt::format("'{}' leads elsewhere", link.name));
+    }
+    links += inode.links.size();
+  }
+  if (encoded_size != impl_->encoded_size) return Broken(kRootInode, "the size of a checkpoint is not known");
+  if (in_extents != impl_->in_extents) return Broken(kRootInode, "the size of all files is not known");
+  if (!(zone_index == impl_->zone_index)) return Broken(kRootInode, "the files of some zone are not known");
+  return impl_->CheckReached(links);
 }
 
 std::shared_ptr<const ZoneGroups> MetadataState::zone_groups() const { return impl_->zone_groups; }

@@ -12,8 +12,8 @@
 //    neither "." nor "..". A directory has exactly one link, and is not its own ancestor; moving one is RemoveLink,
 //    then AddLink, in one record.
 //  * Extents are in file order, without gaps or overlaps, from offset 0 to the file's size, each inside one zone's
-//  capacity.
-//    No two extents or log regions overlap on the device (checked by fsck, not at every Apply).
+//    capacity. No two extents or log regions overlap on the device (checked by fsck, not at every Apply); but files
+//    together have at most as many bytes in extents as the zones hold.
 //  * Zone groups, where they are known, name a group of every zone of the device, or that it is unknown.
 //  * A zone in which files have data may be said to hold survivors of a collection (heat.h). What is said of it is
 //    forgotten at the end of the record that leaves it without data: what comes there next is new.
@@ -37,15 +37,15 @@
 #include "device/zoned_device.h"
 #include "fs/extents.h"
 #include "fs/file_system.h"
+#include "fs/metadata/directory_table.h"
+#include "fs/metadata/extent_list.h"
+#include "fs/metadata/inode_id.h"
 #include "izg/zone_groups.h"
 #include "zone/data_class.h"
 #include "zone/heat.h"
 #include "zone/lifetime.h"
 
 namespace isozone {
-
-using InodeId = StrongInt<struct InodeIdTag, uint64_t>;
-inline constexpr InodeId kRootInode{1};
 
 struct InodeLink {
   InodeId parent;
@@ -75,8 +75,8 @@ struct Inode {
   uint64_t size = 0;                   // bytes; of a log: without what open regions hold
   uint64_t modified_s = 0;
   std::vector<InodeLink> links;
-  std::vector<FileExtent> extents;  // kData, kSmall
-  std::vector<LogRegion> regions;   // kLog
+  ExtentList extents;              // kData, kSmall
+  std::vector<LogRegion> regions;  // kLog
 
   bool has_open_region() const {
     return std::any_of(regions.begin(), regions.end(), [](const LogRegion& region) { return region.open(); });
@@ -102,7 +102,7 @@ struct RemoveInode {
 struct AppendExtents {
   InodeId inode;
   uint64_t first_index = 0;
-  std::vector<FileExtent> extents;
+  ExtentList extents;
   uint64_t modified_s = 0;
 };
 // Runs of the file were copied elsewhere: garbage collection. Each run lies in one extent, and no two overlap. What
@@ -114,7 +114,7 @@ struct MoveExtents {
 // Replaces all extents: truncation, overwriting.
 struct SetExtents {
   InodeId inode;
-  std::vector<FileExtent> extents;
+  ExtentList extents;
   uint64_t modified_s = 0;
 };
 // Replaces region `index` or, if it equals their number, adds one.
@@ -175,8 +175,8 @@ class MetadataState {
   const Inode* Child(InodeId directory, std::string_view name) const;  // null: none
   // The inode at an absolute path; kNotFound, kNotDirectory.
   Result<const Inode*> Lookup(std::string_view path) const;
-  // What files have in `zone`, by file, and of each in file order. From an index that Apply keeps up to date, of about 90
-  // bytes for each file in each zone and 8 to 16 for each extent.
+  // What files have in `zone`, by file, and of each in file order. From an index that Apply keeps up to date
+  // (zone_index.h).
   struct OwnedExtent {
     InodeId inode;
     FileExtent extent;
@@ -187,7 +187,7 @@ class MetadataState {
   // Bytes that their extents in `zone` take, each by itself in whole blocks.
   uint64_t BlocksIn(ZoneId zone) const;
   // The children of a directory, by name.
-  const std::map<std::string, InodeId, std::less<>>& Children(InodeId directory) const;
+  const DirectoryTable& Children(InodeId directory) const;
   std::vector<std::string> PathsOf(InodeId id) const;
   // Ids are never used again.
   InodeId NextId() const;

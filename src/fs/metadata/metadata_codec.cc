@@ -1,8 +1,13 @@
 #include "fs/metadata/metadata_codec.h"
 
+#include <optional>
+#include <utility>
+
 #include <fmt/format.h>
 
+#include "base/varint.h"
 #include "fs/metadata/byte_codec.h"
+#include "fs/metadata/format.h"
 
 namespace isozone {
 namespace {
@@ -24,6 +29,8 @@ enum class OpCode : uint8_t {
   kCheckpointFooter = 255,
 };
 
+constexpr size_t kLinkMin = 2;
+constexpr size_t kRegionBytes = 29;
 constexpr size_t kMoveBytes = 24;
 constexpr size_t kGroupBytes = 2;
 constexpr size_t kZoneGroupBytes = 3;
@@ -109,7 +116,7 @@ class Encoder {
     out_.Put(static_cast<uint8_t>(inode.kind));
     out_.Put(static_cast<uint8_t>(inode.lifetime));
     out_.Put(static_cast<uint8_t>(inode.level));
-    out_.Put(static_cast<uint32_t>(inode.links.size()));
+    out_.PutNumber(inode.links.size());
     for (const InodeLink& link : inode.links) Put(link);
     Put(inode.extents);
     Put(inode.regions);
@@ -118,20 +125,15 @@ class Encoder {
  private:
   void Put(OpCode code, InodeId inode) {
     out_.Put(static_cast<uint8_t>(code));
-    out_.Put(inode.value());
+    out_.PutNumber(inode.value());
   }
   void Put(const InodeLink& link) {
-    out_.Put(link.parent.value());
-    out_.PutString(link.name);
+    out_.PutNumber(link.parent.value());
+    out_.PutCounted(std::as_bytes(std::span(link.name)));
   }
-  // Extents follow one another in the file, so only the first says where.
-  void Put(const std::vector<FileExtent>& extents) {
-    out_.Put(extents.empty() ? uint64_t{0} : extents.front().file_offset);
-    out_.Put(static_cast<uint32_t>(extents.size()));
-    for (const FileExtent& extent : extents) {
-      out_.Put(extent.device_offset.value());
-      out_.Put(extent.length);
-    }
+  void Put(const ExtentList& extents) {
+    out_.PutNumber(extents.begin_offset());
+    out_.PutCounted(extents.packed());
   }
   void Put(const LogRegion& region) {
     out_.Put(region.zone.value());
@@ -141,7 +143,7 @@ class Encoder {
     out_.Put(static_cast<uint8_t>(region.damaged));
   }
   void Put(const std::vector<LogRegion>& regions) {
-    out_.Put(static_cast<uint32_t>(regions.size()));
+    out_.PutNumber(regions.size());
     for (const LogRegion& region : regions) Put(region);
   }
 
@@ -157,7 +159,7 @@ class Decoder {
 
   MetadataOp GetOp() {
     const auto code = static_cast<OpCode>(in_.Get<uint8_t>());
-    const InodeId inode(in_.Get<uint64_t>());
+    const InodeId inode(in_.GetNumber());
     switch (code) {
       case OpCode::kPutInode:
         return PutInode{GetInode(inode)};
@@ -232,16 +234,16 @@ class Decoder {
     inode.kind = static_cast<FileKind>(kind);
     inode.lifetime = GetLifetime();
     inode.level = GetLevel();
-    inode.links.resize(in_.GetCount(kEncodedLink));
+    inode.links.resize(in_.GetCountNumber(kLinkMin));
     for (InodeLink& link : inode.links) link = GetLink();
     inode.extents = GetExtents();
     inode.regions = GetRegions();
-    for (const FileExtent& extent : inode.extents) inode.size += extent.length;
+    inode.size = inode.extents.end_offset();
     for (const LogRegion& region : inode.regions) inode.size += region.payload;
     return inode;
   }
   InodeLink GetLink() {
-    const InodeId parent(in_.Get<uint64_t>());
+    const InodeId parent(in_.GetNumber());
     return {parent, in_.GetString()};
   }
   Lifetime GetLifetime() {
@@ -254,17 +256,12 @@ class Decoder {
     if (value < DataClass::kNoLevel) ok_ = false;
     return value;
   }
-  std::vector<FileExtent> GetExtents() {
-    auto file_offset = in_.Get<uint64_t>();
-    std::vector<FileExtent> extents(in_.GetCount(kEncodedExtent));
-    if (extents.empty() && file_offset != 0) ok_ = false;
-    for (FileExtent& extent : extents) {
-      extent.file_offset = file_offset;
-      extent.device_offset = DeviceOffset(in_.Get<uint64_t>());
-      extent.length = in_.Get<uint64_t>();
-      file_offset += extent.length;
-    }
-    return extents;
+  ExtentList GetExtents() {
+    const uint64_t offset = in_.GetNumber();
+    std::optional<ExtentList> extents = ExtentList::Parse(offset, in_.GetCounted());
+    if (extents) return *std::move(extents);
+    ok_ = false;
+    return {};
   }
   std::vector<ExtentMove> GetMoves() {
     std::vector<ExtentMove> moves(in_.GetCount(kMoveBytes));
@@ -310,7 +307,7 @@ class Decoder {
     return heats;
   }
   std::vector<LogRegion> GetRegions() {
-    std::vector<LogRegion> regions(in_.GetCount(kEncodedRegion));
+    std::vector<LogRegion> regions(in_.GetCountNumber(kRegionBytes));
     for (LogRegion& region : regions) region = GetRegion();
     return regions;
   }
@@ -321,20 +318,32 @@ class Decoder {
 
 }  // namespace
 
+uint64_t EncodedSize(const InodeLink& link) {
+  return VarintSize(link.parent.value()) + VarintSize(link.name.size()) + link.name.size();
+}
+
+uint64_t EncodedSize(const ExtentList& extents) {
+  const uint64_t packed = extents.packed().size();
+  return VarintSize(extents.begin_offset()) + VarintSize(packed) + packed;
+}
+
+uint64_t EncodedRegions(uint64_t count) { return VarintSize(count) + kRegionBytes * count; }
+
 uint64_t EncodedSize(const Inode& inode) {
-  uint64_t size = kEncodedInode + kEncodedExtent * inode.extents.size() + kEncodedRegion * inode.regions.size();
-  for (const InodeLink& link : inode.links) size += kEncodedLink + link.name.size();
-  return size;
+  constexpr uint64_t kFixed = kRecordPrefix + 1 + 8 + 4;  // the code, the time, and four fields of a byte
+  uint64_t size = kFixed + VarintSize(inode.id.value()) + VarintSize(inode.links.size());
+  for (const InodeLink& link : inode.links) size += EncodedSize(link);
+  return size + EncodedSize(inode.extents) + EncodedRegions(inode.regions.size());
 }
 
 uint64_t EncodedSize(const ZoneGroups* groups) {
-  constexpr uint64_t kFixed = 29;
+  constexpr uint64_t kFixed = kRecordPrefix + 18;
   if (groups == nullptr) return 0;
   return kFixed + kGroupBytes * groups->group_count() + kZoneGroupBytes * groups->group_of_zone.size();
 }
 
 uint64_t EncodedSize(const ZoneHeats& heats) {
-  constexpr uint64_t kFixed = 17;
+  constexpr uint64_t kFixed = kRecordPrefix + 6;
   return heats.empty() ? 0 : kFixed + kHeatBytes * heats.size();
 }
 

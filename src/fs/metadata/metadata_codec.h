@@ -12,13 +12,11 @@
 
 namespace isozone {
 
-// Bytes of an inode in a checkpoint: of its record, prefix included, without links, extents and regions; and of each of
-// these.
-inline constexpr uint64_t kEncodedInode = 45;
-inline constexpr uint64_t kEncodedLink = 10;  // and its name
-inline constexpr uint64_t kEncodedExtent = 16;
-inline constexpr uint64_t kEncodedRegion = 29;
+// Bytes of an inode in a checkpoint, prefix of its record included; and of what of it changes.
 uint64_t EncodedSize(const Inode& inode);
+uint64_t EncodedSize(const InodeLink& link);
+uint64_t EncodedSize(const ExtentList& extents);
+uint64_t EncodedRegions(uint64_t count);  // all of them, and their number
 // The same of zone groups (null: none), of heats and of the footer.
 uint64_t EncodedSize(const ZoneGroups* groups);
 uint64_t EncodedSize(const ZoneHeats& heats);

@@ -64,26 +64,4 @@ Status ManageZone(ZonedDevice& device, DeviceOp op, ZoneId zone) {
   return ToStatus(device.geometry(), request);
 }
 
-void PendingRequests::Submit(DeviceRequest& request, size_t in_flight_max) {
-  {
-    const MutexLock lock(mu_);
-    while (in_flight_ >= in_flight_max) changed_.Wait(mu_);
-    ++in_flight_;
-  }
-  request.context = this;
-  request.done = [](DeviceRequest& done) { static_cast<PendingRequests*>(done.context)->Done(); };
-  device_.Submit(request);
-}
-
-void PendingRequests::Wait() {
-  const MutexLock lock(mu_);
-  while (in_flight_ > 0) changed_.Wait(mu_);
-}
-
-void PendingRequests::Done() {
-  const MutexLock lock(mu_);
-  --in_flight_;
-  changed_.SignalAll();  // under the lock: the waiter may destroy this as soon as it sees zero
-}
-
 }  // namespace isozone

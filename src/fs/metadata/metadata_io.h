@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <span>
 
-#include "base/mutex.h"
 #include "base/status.h"
 #include "device/zoned_device.h"
 
@@ -25,27 +24,5 @@ Status FlushDevice(ZonedDevice& device);
 
 // kReset, kFinish.
 Status ManageZone(ZonedDevice& device, DeviceOp op, ZoneId zone);
-
-// Requests that one thread has under way together. The requests must outlive Wait.
-class PendingRequests {
- public:
-  explicit PendingRequests(ZonedDevice& device) : device_(device) {}
-  ~PendingRequests() { Wait(); }
-  PendingRequests(const PendingRequests&) = delete;
-  PendingRequests& operator=(const PendingRequests&) = delete;
-
-  // Sets done and context, and starts it; waits first while `in_flight_max` are under way.
-  void Submit(DeviceRequest& request, size_t in_flight_max = SIZE_MAX);
-  // Until all are done.
-  void Wait();
-
- private:
-  void Done();
-
-  ZonedDevice& device_;
-  Mutex mu_;
-  CondVar changed_;
-  size_t in_flight_ ISOZONE_GUARDED_BY(mu_) = 0;
-};
 
 }  // namespace isozone

@@ -15,16 +15,24 @@ uint32_t ZonesFor(const DeviceGeometry& geometry, uint64_t bytes) {
                                geometry.zone_capacity);
 }
 
-}  // namespace
-
-uint32_t MetadataZones(const DeviceGeometry& geometry, uint64_t checkpoint_bytes) {
-  const uint64_t rest = std::clamp(checkpoint_bytes / 4, geometry.zone_capacity / 8, geometry.zone_capacity);
-  return ZonesFor(geometry, BytesInBatches(geometry, checkpoint_bytes) +
-                                std::max<uint64_t>(geometry.block_size, RoundUp(rest, geometry.block_size)));
+uint64_t RestBytes(const DeviceGeometry& geometry, uint64_t checkpoint_bytes, MetadataRest rest) {
+  const uint64_t block = geometry.block_size;
+  const uint64_t whole = std::clamp(checkpoint_bytes / 4, geometry.zone_capacity / 8, geometry.zone_capacity);
+  switch (rest) {
+    case MetadataRest::kWhole:
+      return std::max(3 * block, RoundUp(whole, block));
+    case MetadataRest::kHalf:
+      return std::max(2 * block, RoundUp(whole / 2, block));
+    case MetadataRest::kLeast:
+      break;
+  }
+  return block;
 }
 
-uint32_t MetadataZonesLeast(const DeviceGeometry& geometry, uint64_t checkpoint_bytes) {
-  return ZonesFor(geometry, BytesInBatches(geometry, checkpoint_bytes) + geometry.block_size);
+}  // namespace
+
+uint32_t CopyZones(const DeviceGeometry& geometry, uint64_t checkpoint_bytes, MetadataRest rest) {
+  return ZonesFor(geometry, BytesInBatches(geometry, checkpoint_bytes) + RestBytes(geometry, checkpoint_bytes, rest));
 }
 
 MetadataLog::MetadataLog(ZonedDevice& device, ZonePool& pool, const Superblock& superblock)
@@ -55,7 +63,7 @@ Result<std::unique_ptr<MetadataLog>> MetadataLog::Resume(ZonedDevice& device, Zo
     return log;
   }
   if (full) return log;
-  ISOZONE_ASSIGN_OR_RETURN(log->lease_, pool.ReopenMetadata(last));
+  ISOZONE_ASSIGN_OR_RETURN(log->lease_, pool.metadata().Reopen(last));
   log->room_here_ = log->lease_.room();
   return log;
 }
@@ -63,7 +71,7 @@ Result<std::unique_ptr<MetadataLog>> MetadataLog::Resume(ZonedDevice& device, Zo
 Status MetadataLog::Begin(uint32_t zones, std::vector<ZoneId> apart_from) {
   apart_from_ = std::move(apart_from);
   zones_wanted_ = zones;
-  ISOZONE_ASSIGN_OR_RETURN(lease_, pool_.AcquireMetadata(apart_from_));
+  ISOZONE_ASSIGN_OR_RETURN(lease_, pool_.metadata().Acquire(apart_from_));
   superblock_.zone = lease_.zone();
   zones_.push_back(lease_.zone());
   room_here_ = lease_.room();
@@ -77,7 +85,7 @@ Status MetadataLog::Begin(uint32_t zones, std::vector<ZoneId> apart_from) {
 // The zone is held; the next one is set aside, if it is not the last.
 Status MetadataLog::EnterZone() {
   if (zones_.size() == zones_wanted_) return {};
-  ISOZONE_ASSIGN_OR_RETURN(const ZoneId next, pool_.SetAsideMetadata(apart_from_));
+  ISOZONE_ASSIGN_OR_RETURN(const ZoneId next, pool_.metadata().SetAside(apart_from_));
   zones_.push_back(next);
   return {};
 }
@@ -88,7 +96,7 @@ Status MetadataLog::WriteCheckpointBatch() {
     if (!linked()) return Status::NoSpace("a checkpoint became larger than it was");
     lease_.Release();
     ++zone_;
-    ISOZONE_ASSIGN_OR_RETURN(lease_, pool_.ReopenMetadata(zones_[zone_]));
+    ISOZONE_ASSIGN_OR_RETURN(lease_, pool_.metadata().Reopen(zones_[zone_]));
     room_here_ = lease_.room();
     ISOZONE_RETURN_IF_ERROR(EnterZone());
   }
@@ -110,9 +118,10 @@ Status MetadataLog::Finish(const CheckpointFooter& footer) {
 
 Status MetadataLog::Write(std::span<std::byte> blocks) {
   batch_.blocks = blocks;
-  PendingRequests pending(device_);
-  ISOZONE_RETURN_IF_ERROR(Start(pending));
-  pending.Wait();
+  {
+    Latch written;
+    ISOZONE_RETURN_IF_ERROR(Start(written));
+  }
   return EndWrite();
 }
 
@@ -131,9 +140,9 @@ void MetadataLog::Build(uint32_t copies) {
   room_here_ -= batch_.blocks.size();
 }
 
-Status MetadataLog::Start(PendingRequests& pending) {
+Status MetadataLog::Start(Latch& written) {
   if (!lease_.held()) {
-    ISOZONE_ASSIGN_OR_RETURN(lease_, pool_.ReopenMetadata(zones_[zone_]));
+    ISOZONE_ASSIGN_OR_RETURN(lease_, pool_.metadata().Reopen(zones_[zone_]));
   }
   if (!lease_.BeginWrite())
     return Status::IoError(fmt::format("metadata zone {} was taken away", zones_[zone_].value()));
@@ -143,18 +152,19 @@ Status MetadataLog::Start(PendingRequests& pending) {
   request_.offset = lease_.next();
   request_.data = batch_.blocks.data();
   request_.length = batch_.blocks.size();
-  pending.Submit(request_);
+  written.Expect(request_);
+  device_.Submit(request_);
   return {};
 }
 
 Status MetadataLog::EndWrite() {
   const uint64_t offset = lease_.write_pointer();
+  lease_.CompleteWrite(request_.length, request_.status);
+  lease_.Settle(request_.length, request_.status);
   if (request_.status != DeviceStatus::kSuccess) {
-    lease_.EndFailedWrite(request_.status);
     return Status::IoError(fmt::format("write of {} bytes of metadata in zone {} at {} failed: {}", request_.length,
                                        zones_[zone_].value(), offset, DeviceStatusName(request_.status)));
   }
-  lease_.EndWrite(request_.length);
   bytes_written_ += request_.length;
   return {};
 }

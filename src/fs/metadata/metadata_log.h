@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/latch.h"
 #include "base/status.h"
 #include "fs/metadata/batch_stream.h"
 #include "fs/metadata/metadata_codec.h"
@@ -26,11 +27,14 @@
 
 namespace isozone {
 
-// Zones of a copy whose checkpoint takes so many bytes (MetadataState::encoded_size): with a rest for the journal of an
-// eighth of a zone, or, up to a zone, of a quarter of the checkpoint.
-uint32_t MetadataZones(const DeviceGeometry& geometry, uint64_t checkpoint_bytes);
-// Without a rest for the journal beyond one block: what is needed to write it at all.
-uint32_t MetadataZonesLeast(const DeviceGeometry& geometry, uint64_t checkpoint_bytes);
+// What a copy has room for behind its checkpoint.
+enum class MetadataRest {
+  kWhole,  // a quarter of the checkpoint, but at least an eighth of a zone and three blocks, and at most a zone
+  kHalf,   // half of that, and at least two blocks
+  kLeast,  // a block: what is needed to write the checkpoint at all
+};
+// Zones of a copy whose checkpoint takes so many bytes (MetadataState::encoded_size), and which has such a rest.
+uint32_t CopyZones(const DeviceGeometry& geometry, uint64_t checkpoint_bytes, MetadataRest rest);
 
 class MetadataLog {
  public:
@@ -62,9 +66,9 @@ class MetadataLog {
   uint64_t room() const;
   // Makes a batch of all that waits, or as much as fits. There is room.
   void Build(uint32_t copies);
-  // Writes it: Start, then, once `pending` has none under way, End. An error ends the copy. Start changes nothing that the
+  // Writes it: Start, then, once `written` is down, End. An error ends the copy. Start changes nothing that the
   // questions here look at.
-  Status Start(PendingRequests& pending);
+  Status Start(Latch& written);
   Status End();
 
   // The last record that is durable in this copy.

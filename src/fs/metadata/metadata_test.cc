@@ -395,10 +395,11 @@ class NaiveModel {
   bool Do(const MoveExtents& op) {
     Inode* inode = Get(op.inode);
     if (inode == nullptr || inode->is_directory || inode->kind == FileKind::kLog) return false;
-    if (!AreIn(inode->extents, op.moves)) return false;
+    const std::vector<FileExtent> extents = inode->extents.Expand();
+    if (!AreIn(extents, op.moves)) return false;
     std::vector<FileExtent> pieces;
     std::vector<bool> touched;  // of each piece: its extent was
-    for (const FileExtent& extent : inode->extents) {
+    for (const FileExtent& extent : extents) {
       const uint64_t begin = extent.device_offset.value();
       const bool moves_here = std::any_of(op.moves.begin(), op.moves.end(), [&](const ExtentMove& move) {
         return move.from.value() >= begin && move.from.value() < begin + extent.length;
@@ -420,14 +421,15 @@ class NaiveModel {
         touched.push_back(moves_here);
       }
     }
-    inode->extents.clear();
+    std::vector<FileExtent> moved;
     for (size_t i = 0; i < pieces.size(); ++i) {
       if (touched[i] || (i > 0 && touched[i - 1])) {
-        AppendExtent(inode->extents, pieces[i], Geometry().zone_size);
+        AppendExtent(moved, pieces[i], Geometry().zone_size);
       } else {
-        inode->extents.push_back(pieces[i]);
+        moved.push_back(pieces[i]);
       }
     }
+    inode->extents = moved;
     return true;
   }
   bool Do(const SetAttributes& op) {

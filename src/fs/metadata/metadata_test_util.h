@@ -96,8 +96,10 @@ class RecordMaker {
   std::string NewName() { return "a-name-of-some-length-" + std::to_string(++names_) + ".sst"; }
   FileExtent Extent(uint64_t file_offset) {
     const auto zone = static_cast<uint32_t>(random_.Below(geometry_.zone_count));
-    const uint64_t length = random_.Between(1, geometry_.zone_capacity / 2);
-    return {file_offset, DeviceOffset(geometry_.ZoneStart(ZoneId(zone)).value() + length), length};
+    const uint64_t in_zone = random_.Between(1, geometry_.zone_capacity / 2);
+    // Short, so that files together have no more bytes than the zones.
+    const uint64_t length = in_zone % 100 + 1;
+    return {file_offset, DeviceOffset(geometry_.ZoneStart(ZoneId(zone)).value() + in_zone), length};
   }
   PutInode Create(const MetadataState& state) {
     Inode inode;

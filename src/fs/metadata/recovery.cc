@@ -24,7 +24,7 @@
 #include "base/log.h"
 #include "fs/metadata/metadata_codec.h"
 #include "fs/metadata/metadata_io.h"
-#include "fs/space/zone_reserves.h"
+#include "zone/allocator/zone_reserves.h"
 
 namespace isozone {
 namespace {
@@ -347,15 +347,23 @@ Status ApplyRecord(const MetadataReader& reader, const MetadataReader::Record& r
 
 std::map<ZoneId, uint64_t> NamedZones(const DeviceGeometry& geometry, const MetadataState& state,
                                       std::span<const ZoneId> metadata_zones) {
-  std::map<ZoneId, uint64_t> zones;
-  const auto reaches = [&zones](ZoneId zone, uint64_t end) { zones[zone] = std::max(zones[zone], end); };
+  std::vector<std::optional<uint64_t>> ends(geometry.zone_count);
+  const auto reaches = [&ends](ZoneId zone, uint64_t end) {
+    std::optional<uint64_t>& known = ends[zone.value()];
+    known = std::max(known.value_or(0), end);
+  };
   for (const ZoneId zone : metadata_zones) reaches(zone, UINT64_MAX);
   for (const Inode* inode = state.Next(InodeId()); inode != nullptr; inode = state.Next(inode->id)) {
-    for (const FileExtent& extent : inode->extents) {
-      const ZoneId zone = geometry.ZoneOf(extent.device_offset);
-      reaches(zone, extent.device_offset.value() - geometry.ZoneStart(zone).value() + extent.length);
-    }
+    inode->extents.VisitRuns([&](const ExtentRun& column) {
+      VisitByZone(geometry, column, [&](ZoneId zone, const ExtentRun& run) {
+        reaches(zone, geometry.OffsetInZone(run.device_offset) + run.count * run.length);
+      });
+    });
     for (const LogRegion& region : inode->regions) reaches(region.zone, region.open() ? region.begin : region.end);
+  }
+  std::map<ZoneId, uint64_t> zones;
+  for (uint32_t i = 0; i < ends.size(); ++i) {
+    if (ends[i]) zones.emplace_hint(zones.end(), ZoneId(i), *ends[i]);
   }
   return zones;
 }

@@ -7,9 +7,10 @@
 #include <fmt/format.h>
 
 #include "base/aligned_buffer.h"
+#include "base/latch.h"
 #include "base/uri.h"
 #include "fs/metadata/metadata_io.h"
-#include "fs/space/zone_reserves.h"
+#include "zone/allocator/zone_reserves.h"
 
 namespace isozone {
 namespace {
@@ -80,15 +81,16 @@ class SlotReader {
     while (!zones.empty()) {
       const std::span<const ZoneId> now = zones.first(std::min(zones.size(), kReadsInFlight));
       std::vector<DeviceRequest> requests(now.size());
-      PendingRequests pending(device_);
+      Latch read;
       for (size_t i = 0; i < now.size(); ++i) {
         requests[i].op = DeviceOp::kRead;
         requests[i].offset = device_.geometry().ZoneStart(now[i]);
         requests[i].data = buffer.data() + i * slot_;
         requests[i].length = slot_;
-        pending.Submit(requests[i]);
+        read.Expect(requests[i]);
+        device_.Submit(requests[i]);
       }
-      pending.Wait();
+      read.Wait();
       for (size_t i = 0; i < now.size(); ++i) {
         visit(now[i], std::span<const std::byte>(requests[i].data, slot_), ToStatus(device_.geometry(), requests[i]));
       }

@@ -1,7 +1,7 @@
 // The superblock: the first block of a copy of the metadata, in the first zone of it. What follows it in that zone and
 // those linked from it is a checkpoint and the journal behind that (metadata_reader.h).
 //
-// A copy begins in one of the zones 0 to HomeZones(copies) - 1 by preference (fs/space/zone_reserves.h), which hold
+// A copy begins in one of the zones 0 to HomeZones(copies) - 1 by preference (zone/allocator/zone_reserves.h), which hold
 // metadata and nothing else; where these cannot be written, in any zone. So whoever looks for copies reads the first
 // block of these, and where that does not give as many as there should be, that of every zone that is written.
 //

@@ -6,11 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "base/latch.h"
 #include "fs/metadata/batch_stream.h"
 #include "fs/metadata/metadata_codec.h"
 #include "fs/metadata/metadata_io.h"
 #include "fs/metadata/superblock.h"
-#include "fs/space/zone_reserves.h"
+#include "zone/allocator/zone_reserves.h"
 
 namespace isozone {
 namespace {
@@ -50,11 +51,13 @@ Status ResetAll(ZonedDevice& device) {
   // Many at a time: one reset of a large zone takes milliseconds.
   std::vector<DeviceRequest> requests(written.size());
   {
-    PendingRequests pending(device);
+    Latch resets;
     for (size_t i = 0; i < written.size(); ++i) {
       requests[i].op = DeviceOp::kReset;
       requests[i].offset = device.geometry().ZoneStart(written[i]);
-      pending.Submit(requests[i], kResetsInFlight);
+      resets.WaitForAtMost(kResetsInFlight - 1);
+      resets.Expect(requests[i]);
+      device.Submit(requests[i]);
     }
   }
   for (const DeviceRequest& request : requests) ISOZONE_RETURN_IF_ERROR(ToStatus(device.geometry(), request));

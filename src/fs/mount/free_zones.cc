@@ -6,7 +6,7 @@
 #include "fs/metadata/metadata_io.h"
 #include "fs/metadata/recovery.h"
 #include "fs/metadata/superblock.h"
-#include "fs/space/zone_reserves.h"
+#include "zone/allocator/zone_reserves.h"
 
 namespace isozone {
 

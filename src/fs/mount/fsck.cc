@@ -91,7 +91,7 @@ class Checker {
 
   void CountWork(const MetadataState& state) {
     for (const Inode* inode = state.Next(InodeId()); inode != nullptr; inode = state.Next(inode->id)) {
-      for (const FileExtent& e : inode->extents) work_total_ += options_.read_data ? e.length : 0;
+      if (options_.read_data) work_total_ += inode->extents.end_offset();
       for (const LogRegion& r : inode->regions) work_total_ += LimitOf(r) - std::min(LimitOf(r), r.begin);
     }
   }
@@ -112,15 +112,24 @@ class Checker {
     ++report_.files;
     const auto paths = state.PathsOf(inode.id);
     const std::string name = paths.empty() ? fmt::format("inode {}", inode.id.value()) : paths.front();
-    for (const FileExtent& extent : inode.extents) CheckExtent(extent, name);
+    report_.extents += inode.extents.size();
+    inode.extents.VisitRuns([&](const ExtentRun& column) {
+      VisitByZone(geometry_, column, [&](ZoneId zone, const ExtentRun& run) { CheckRun(zone, run, name); });
+    });
     report_.file_bytes += inode.kind == FileKind::kLog ? CheckLog(inode, name) : inode.size;
   }
 
-  void CheckExtent(const FileExtent& extent, const std::string& name) {
-    ++report_.extents;
-    const uint64_t begin = extent.device_offset.value();
-    claims_.push_back({begin, begin + extent.length, name});
-    const ZoneId zone = geometry_.ZoneOf(extent.device_offset);
+  // Extents of a file that lie behind one another in a zone.
+  void CheckRun(ZoneId zone, const ExtentRun& run, const std::string& name) {
+    const uint64_t begin = run.device_offset.value();
+    claims_.push_back({begin, begin + run.count * run.length, name});
+    const bool written = zones_[zone.value()].state != ZoneState::kOffline &&
+                         geometry_.OffsetInZone(run.device_offset) + run.count * run.length <= WritePointer(zone);
+    if (written && !options_.read_data) return;
+    for (uint64_t i = 0; i < run.count; ++i) CheckExtent(zone, run.extent(i), name);
+  }
+
+  void CheckExtent(ZoneId zone, const FileExtent& extent, const std::string& name) {
     const uint64_t end_in_zone = geometry_.OffsetInZone(extent.device_offset) + extent.length;
     if (zones_[zone.value()].state == ZoneState::kOffline) {
       Error(fmt::format("{}: bytes {}..{} are lost: zone {} is offline", name, extent.file_offset,

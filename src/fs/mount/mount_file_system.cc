@@ -1,5 +1,6 @@
 // Mounting: read the metadata, find the ends of logs, tell the pool what lives where, go on with the journal.
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -22,34 +23,40 @@ namespace {
 // What the metadata says of the zones: live bytes, use, lifetime, heat.
 Status AdoptZones(MountContext& context, std::span<const ZoneId> metadata_zones)
     ISOZONE_REQUIRES(context.namespace_mutex) {
-  for (const ZoneId zone : metadata_zones) ISOZONE_RETURN_IF_ERROR(context.pool->AdoptMetadata(zone));
-  std::vector<bool> has_lifetime(context.geometry().zone_count);  // a zone keeps that of the first file in it
-  std::vector<uint64_t> live(context.geometry().zone_count);      // bytes
+  for (const ZoneId zone : metadata_zones) ISOZONE_RETURN_IF_ERROR(context.pool->adopted().SetMetadata(zone));
+  struct Adopted {
+    uint64_t live = 0;  // bytes
+    ZoneUse use = ZoneUse::kFree;
+    std::optional<DataClass> data;  // a zone keeps that of the first file in it
+  };
+  std::vector<Adopted> zones(context.geometry().zone_count);
   for (const Inode* inode = context.state.Next(InodeId()); inode != nullptr; inode = context.state.Next(inode->id)) {
     const bool log = inode->kind == FileKind::kLog;
-    const auto space = log ? SpaceOf(inode->regions) : SpaceOf(context.geometry(), inode->extents);
-    for (const auto& [zone, bytes] : space) {
-      context.pool->AddLive(zone, bytes);
-      live[zone.value()] += bytes;
-      context.pool->SetUse(zone, log ? ZoneUse::kLog : ZoneUse::kData);
-      if (!has_lifetime[zone.value()]) {
-        context.pool->SetDataClass(zone, {inode->lifetime, inode->level, context.state.HeatOf(zone)});
-      }
-      has_lifetime[zone.value()] = true;
+    for (const auto& [id, bytes] : SpaceOf(context.geometry(), *inode)) {
+      Adopted& zone = zones[id.value()];
+      zone.live += bytes;
+      zone.use = log ? ZoneUse::kLog : ZoneUse::kData;
+      if (!zone.data) zone.data = DataClass{inode->lifetime, inode->level, context.state.HeatOf(id)};
     }
     for (const LogRegion& region : inode->regions) {
-      if (!region.open()) continue;
-      context.unread_logs[inode->id].emplace_back(region.zone, context.geometry().block_size);
-      context.pool->SetUse(region.zone, ZoneUse::kLog);
-      // Its end may be torn, which another log's frames behind it would make look like damage.
-      context.pool->KeepAsItIs(region.zone);
+      if (region.open()) context.unread_logs[inode->id].emplace_back(region.zone, context.geometry().block_size);
     }
   }
-  for (auto& [id, space] : context.unread_logs) {
-    for (auto& [zone, bytes] : space) {
-      bytes = std::min(bytes, context.geometry().zone_capacity - live[zone.value()]);
-      context.pool->AddLive(zone, bytes);
-      live[zone.value()] += bytes;
+  for (uint32_t i = 0; i < zones.size(); ++i) {
+    if (!zones[i].data) continue;
+    context.pool->AddLive(ZoneId(i), zones[i].live);
+    context.pool->adopted().SetUse(ZoneId(i), zones[i].use);
+    context.pool->adopted().SetDataClass(ZoneId(i), *zones[i].data);
+  }
+  for (auto& [inode, space] : context.unread_logs) {
+    for (auto& [id, bytes] : space) {
+      context.pool->adopted().SetUse(id, ZoneUse::kLog);
+      // Its end may be torn, which another log's frames behind it would make look like damage.
+      context.pool->adopted().KeepAsItIs(id);
+      uint64_t& live = zones[id.value()].live;
+      bytes = std::min(bytes, context.geometry().zone_capacity - live);
+      context.pool->AddLive(id, bytes);
+      live += bytes;
     }
   }
   return Status::Ok();
@@ -89,7 +96,7 @@ Result<std::vector<MetadataOp>> SealOpenLogs(MountContext& context) ISOZONE_REQU
       ISOZONE_ASSIGN_OR_RETURN(sealed.regions, SealDamaged(context, *inode, log));
     }
     // The place of what did not survive belongs to whoever writes there next, once this is durable.
-    for (const LogRegion& region : sealed.dropped) context.pool->ResetBeforeUse(region.zone);
+    for (const LogRegion& region : sealed.dropped) context.pool->adopted().ResetBeforeUse(region.zone);
     ops.emplace_back(SetLogRegions{inode->id, std::move(sealed.regions), inode->modified_s});
   }
   return ops;
@@ -98,7 +105,7 @@ Result<std::vector<MetadataOp>> SealOpenLogs(MountContext& context) ISOZONE_REQU
 // Nothing is written behind the ends that `seals` would have given to logs.
 void KeepZonesOf(std::span<const MetadataOp> seals, ZonePool& pool) {
   for (const MetadataOp& op : seals) {
-    for (const LogRegion& region : std::get<SetLogRegions>(op).regions) pool.KeepAsItIs(region.zone);
+    for (const LogRegion& region : std::get<SetLogRegions>(op).regions) pool.adopted().KeepAsItIs(region.zone);
   }
 }
 
@@ -113,7 +120,7 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
                                                 std::move(recovered.state), policy->parallel());
   const bool read_only = options.read_only || context->device->read_only();
 
-  ZonePool::Options pool_options;
+  ZonePoolOptions pool_options;
   pool_options.policy = options.policy;
   pool_options.groups = context->groups;
   pool_options.isolation = options.isolation;
@@ -132,8 +139,9 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   context->device->OnRefusal([pool = context->pool.get()] { pool->NoteRefusal(); });
   GcOptions gc = options.gc;
   gc.scheme = options.GcScheme();
-  context->collected = std::make_unique<CollectedFiles>(*context);
-  ISOZONE_ASSIGN_OR_RETURN(context->collector, Collector::Create(*context->collected, context->engine, gc));
+  context->collected_files = std::make_unique<CollectedFiles>(*context);
+  ISOZONE_ASSIGN_OR_RETURN(context->collector, Collector::Create(context->pool->collected(), *context->collected_files,
+                                                                 context->engine, gc));
 
   if (read_only) {
     const MutexLock lock(context->namespace_mutex);
@@ -150,7 +158,7 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
     auto named = NamedZones(context->geometry(), context->state, recovered.zones);
     // A copy that is behind may become the only one, until it was written anew: nothing that it names may change.
     for (const ZoneId zone : recovered.behind_zones) {
-      if (named.emplace(zone, 0).second) context->pool->ResetBeforeUse(zone);
+      if (named.emplace(zone, 0).second) context->pool->adopted().ResetBeforeUse(zone);
     }
     ISOZONE_ASSIGN_OR_RETURN(seals, SealOpenLogs(*context));
     ISOZONE_RETURN_IF_ERROR(context->state.Apply(seals));
@@ -158,7 +166,7 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
     ISOZONE_ASSIGN_OR_RETURN(context->journal,
                              Journal::Open(*context->device, *context->pool, context->namespace_mutex, context->state,
                                            recovered, Journal::Options{options.checkpoint_after}));
-    context->pool->ReleaseUnnamed([&named](ZoneId zone) { return named.contains(zone); });
+    context->pool->adopted().ReleaseUnnamed([&named](ZoneId zone) { return named.contains(zone); });
     if (!seals.empty()) sealed = context->journal->Append(seals);
   }
   context->pool->Start();

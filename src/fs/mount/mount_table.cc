@@ -12,21 +12,6 @@
 namespace isozone {
 namespace {
 
-// The options that shape a mount, as one comparable line.
-std::string Describe(const MountOptions& o) {
-  return fmt::format(
-      "policy={} write_buffer={} log_width={} stripe_width={} stripe_unit={} writer_memory={} read_ahead_memory={} "
-      "isolation={} "
-      "io_shares={} write_gap={} "
-      "gc={} gc_start={} gc_memory={} gc_verify={} gc_cold_threshold={} gc_group_blocks={} gc_dynamic_victims={} "
-      "checkpoint_after={} log_write_through={}",
-      o.policy, o.write_buffer, o.log_width, o.stripe_width, o.stripe_unit, o.writer_memory, o.read_ahead_memory,
-      o.isolation ? "on" : "off", o.io_shares.ToString(), o.write_gap, o.GcScheme(),
-      o.gc.tuning.start_percent ? std::to_string(*o.gc.tuning.start_percent) : "default", o.gc.memory,
-      o.gc.verify ? "on" : "off", o.gc.tuning.cold_threshold * 100, o.gc.tuning.group_blocks,
-      o.gc.tuning.dynamic_victims ? "on" : "off", o.checkpoint_after, o.log_write_through ? "on" : "off");
-}
-
 class MountTable {
  public:
   static MountTable& Instance() {
@@ -49,7 +34,7 @@ class MountTable {
         gone_.Wait(mu_);
         continue;
       }
-      ISOZONE_RETURN_IF_ERROR(CheckSame(key, Describe(mounted->options()), Describe(options)));
+      ISOZONE_RETURN_IF_ERROR(CheckSame(key, mounted->state().options().ToString(), options.ToString()));
       ISOZONE_RETURN_IF_ERROR(CheckSame(key, found->second.device_options, device_options));
       return mounted;
     }

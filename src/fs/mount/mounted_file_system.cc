@@ -9,8 +9,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "fs/file/data_sink.h"
 #include "fs/file/file_reader.h"
 #include "fs/file/file_writer.h"
+#include "fs/file/log_sink.h"
 #include "fs/file/open_log.h"
 #include "fs/file/truncate.h"
 
@@ -69,28 +71,6 @@ Result<const Inode*> MountedFileSystem::FindFile(std::string_view path) const {
   return inode;
 }
 
-FileAttributes MountedFileSystem::AttributesOf(const Inode& inode) const {
-  FileAttributes a;
-  a.inode = inode.id.value();
-  a.is_directory = inode.is_directory;
-  a.kind = inode.kind;
-  a.lifetime = inode.lifetime;
-  a.level = inode.level;
-  a.size = inode.size;
-  a.modified_s = inode.modified_s;
-  a.links = static_cast<uint32_t>(inode.links.size());
-  if (const auto file = context_->FindOpen(inode.id)) a.size = file->size();
-  return a;
-}
-
-uint64_t MountedFileSystem::AllocatedBytesOf(const Inode& inode) const {
-  const uint64_t block = context_->geometry().block_size;
-  uint64_t bytes = 0;
-  for (const FileExtent& e : inode.extents) bytes += RoundUp(e.length, block);
-  for (const LogRegion& r : inode.regions) bytes += r.open() ? 0 : r.end - r.begin;
-  return bytes;
-}
-
 Result<FileAttributes> MountedFileSystem::Stat(std::string_view path) {
   ISOZONE_RETURN_IF_ERROR(Refresh());
   InodeId open_log;
@@ -98,7 +78,7 @@ Result<FileAttributes> MountedFileSystem::Stat(std::string_view path) {
     const MutexLock lock(mutex());
     ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_->state.Lookup(path));
     const bool grows_elsewhere = refresh_ != nullptr && inode->has_open_region();
-    if (!grows_elsewhere) return AttributesOf(*inode);
+    if (!grows_elsewhere) return AttributesOf(*context_, *inode);
     open_log = inode->id;
   }
   // A log that a writer in another process has open: only its frames tell its size.
@@ -106,7 +86,7 @@ Result<FileAttributes> MountedFileSystem::Stat(std::string_view path) {
   const MutexLock lock(mutex());
   const Inode* inode = context_->state.Find(open_log);
   if (inode == nullptr) return Status::NotFound(fmt::format("'{}' does not exist", path));
-  return AttributesOf(*inode);
+  return AttributesOf(*context_, *inode);
 }
 
 Result<std::vector<DirectoryEntry>> MountedFileSystem::List(std::string_view directory) {
@@ -131,19 +111,12 @@ std::vector<DirectoryEntry> MountedFileSystem::ListBehind(InodeId directory, con
   std::vector<DirectoryEntry> entries;
   const MutexLock lock(mutex());
   if (context_->state.Find(directory) == nullptr) return entries;  // it was removed meanwhile
-  const auto& children = context_->state.Children(directory);
-  for (auto child = after == nullptr ? children.begin() : children.upper_bound(*after);
+  const DirectoryTable& children = context_->state.Children(directory);
+  for (auto child = after == nullptr ? children.begin() : children.Behind(*after);
        child != children.end() && entries.size() < kListBatch; ++child) {
-    entries.push_back({child->first, AttributesOf(*context_->state.Find(child->second))});
+    entries.push_back({std::string((*child).name), AttributesOf(*context_, *context_->state.Find((*child).inode))});
   }
   return entries;
-}
-
-Result<uint64_t> MountedFileSystem::AllocatedBytes(std::string_view path) {
-  ISOZONE_RETURN_IF_ERROR(Refresh());
-  const MutexLock lock(mutex());
-  ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_->state.Lookup(path));
-  return AllocatedBytesOf(*inode);
 }
 
 Status MountedFileSystem::PutNew(const Place& place, Inode inode, const Inode* replaced) {
@@ -195,7 +168,7 @@ void MountedFileSystem::AddUnlinkOps(const Inode& inode, const InodeLink& link, 
 }
 
 std::vector<std::pair<ZoneId, uint64_t>> MountedFileSystem::SpaceOfInode(const Inode& inode) const {
-  return inode.kind == FileKind::kLog ? SpaceOf(inode.regions) : SpaceOf(context_->geometry(), inode.extents);
+  return SpaceOf(context_->geometry(), inode);
 }
 
 void MountedFileSystem::NoteDeletion(Lifetime lifetime, std::span<const std::pair<ZoneId, uint64_t>> space) {
@@ -281,25 +254,7 @@ Status MountedFileSystem::SetModified(std::string_view path, uint64_t modified_s
   return context_->Commit({&op, 1}).status();
 }
 
-std::shared_ptr<const ZoneGroups> MountedFileSystem::zone_groups() const {
-  const MutexLock lock(mutex());
-  return context_->state.zone_groups();
-}
-
-Status MountedFileSystem::SetZoneGroups(const ZoneGroups& groups) {
-  uint64_t sequence = 0;
-  {
-    const MutexLock lock(mutex());
-    const MetadataOp op = isozone::SetZoneGroups{std::make_shared<const ZoneGroups>(groups)};
-    ISOZONE_ASSIGN_OR_RETURN(sequence, context_->Commit({&op, 1}));
-  }
-  return context_->journal->Sync(sequence);
-}
-
-Status MountedFileSystem::SyncMetadata() {
-  if (read_only()) return Status::Ok();
-  return context_->journal->Sync(context_->journal->last_sequence());
-}
+Status MountedFileSystem::SyncMetadata() { return context_->SyncMetadata(); }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Files
@@ -330,7 +285,7 @@ Result<std::shared_ptr<OpenFile>> MountedFileSystem::Open(Inode inode) {
     const MutexLock lock(mutex());
     const Inode* now = context_->state.Find(inode.id);
     if (now == nullptr) return Status::NotFound(fmt::format("inode {} was removed", inode.id.value()));
-    if (inode.kind != FileKind::kLog) return Register(inode.id, inode.kind, now->extents, Status::Ok());
+    if (inode.kind != FileKind::kLog) return Register(inode.id, inode.kind, now->extents.Expand(), Status::Ok());
     if (context_->FindOpen(inode.id) != nullptr || now->regions == inode.regions) {
       return Register(inode.id, inode.kind, std::move(log.extents), std::move(log.damage));
     }
@@ -434,7 +389,7 @@ Result<std::unique_ptr<FileWriter>> MountedFileSystem::Create(std::string_view p
 
 Result<std::unique_ptr<FileWriter>> MountedFileSystem::OpenForAppend(std::string_view path,
                                                                      const CreateOptions& options) {
-  if (read_only()) return Status::ReadOnly("the file system is mounted read-only");
+  if (context_->read_only()) return Status::ReadOnly("the file system is mounted read-only");
   Inode inode;
   {
     const MutexLock lock(mutex());
@@ -473,7 +428,7 @@ Result<std::unique_ptr<FileReader>> MountedFileSystem::OpenForRead(std::string_v
     // A log that could not be read when it was opened before is tried again.
     if (file != nullptr && !file->has_writer && file->damage().Is(StatusCode::kIoError)) file.reset();
     if (file == nullptr && found->kind != FileKind::kLog) {
-      file = Register(found->id, found->kind, found->extents, Status::Ok());
+      file = Register(found->id, found->kind, found->extents.Expand(), Status::Ok());
     }
     if (file == nullptr) inode = *found;
   }
@@ -521,107 +476,10 @@ Status MountedFileSystem::Truncate(std::string_view path, uint64_t size) {
   return writer->Close();
 }
 
-// ---------------------------------------------------------------------------------------------------------------------
-// State
-// ---------------------------------------------------------------------------------------------------------------------
-
-FileSystemStats MountedFileSystem::Stats() const {
-  FileSystemStats stats;
-  for (int i = 0; i < kIoClassCount; ++i) {
-    const IoClassStats s = context_->engine.Stats(static_cast<IoClass>(i));
-    stats.by_class[static_cast<size_t>(i)] = {
-        s.bytes_read,      s.bytes_written,   s.read_latency_ns.count, s.write_latency_ns.count,
-        s.read_latency_ns, s.write_latency_ns};
-  }
-  stats.user_bytes_appended = context_->user_bytes_appended.load(std::memory_order_relaxed);
-  stats.syncs = context_->syncs.load(std::memory_order_relaxed);
-  stats.write_retries = context_->write_retries.load(std::memory_order_relaxed);
-  if (context_->journal != nullptr) {
-    const JournalStats journal = context_->journal->Stats();
-    stats.journal_commits = journal.commits;
-    stats.journal_bytes = journal.bytes;
-    stats.checkpoints = journal.checkpoints;
-  }
-  const ZonePoolStats pool = context_->pool->Stats();
-  stats.zone_resets = pool.resets;
-  stats.zone_finishes = pool.finishes;
-  stats.zone_waits = pool.waits;
-  stats.zone_wait_ns = pool.wait_ns;
-  stats.mixed_classes = pool.mixed_classes;
-  stats.pace_wait_ns = pool.pace_ns;
-  stats.reset_written_percent = pool.reset_written_percent;
-  stats.deletion_delays_ns = pool.deletion_delays_ns;
-  stats.gc = context_->collector->Stats();
-  stats.gc.space_waits = pool.space_waits;
-  stats.write_gap_wait_ns = context_->engine.GapWaits();
-  stats.device = context_->device->counters();
-  stats.refused_writes = context_->device->stats().refusals;
-  return stats;
-}
-
-Status MountedFileSystem::VisitFiles(const std::function<void(const FileDetails&)>& visit) const {
-  ISOZONE_RETURN_IF_ERROR(Refresh());
-  InodeId last;
-  for (;;) {
-    FileDetails details;
-    Inode inode;
-    {
-      const MutexLock lock(mutex());
-      const Inode* next = context_->state.Next(last);
-      if (next == nullptr) return Status::Ok();
-      inode = *next;
-      details.paths = context_->state.PathsOf(inode.id);
-      details.attributes = AttributesOf(inode);
-      details.allocated = AllocatedBytesOf(inode);
-    }
-    last = inode.id;
-    if (inode.kind == FileKind::kLog) {
-      ISOZONE_ASSIGN_OR_RETURN(LogContents log, ReadLog(context_->engine, context_->frame_seed, inode));
-      details.extents = std::move(log.extents);
-    } else {
-      details.extents = std::move(inode.extents);
-    }
-    visit(details);
-  }
-}
-
-MetadataCopies MountedFileSystem::Metadata() const {
-  if (refresh_ != nullptr) return refresh_->Metadata();
-  return {context_->journal->copies_wanted(), context_->journal->Copies()};
-}
-
-Status MountedFileSystem::RestoreMetadataCopies() {
-  if (read_only()) return Status::ReadOnly("the file system is mounted read-only");
-  return context_->journal->RestoreCopies();
-}
-
-std::string MountedFileSystem::read_only_reason() const {
-  if (read_only()) return "mounted read-only";
-  return std::string(context_->journal->status().message());
-}
-
-Result<CopyStats> MountedFileSystem::CollectGarbage(double free_percent, const Collector::Progress& progress) {
-  if (read_only()) return Status::ReadOnly("the file system is mounted read-only");
-  ISOZONE_RETURN_IF_ERROR(context_->journal->status());
-  return context_->collector->Run(free_percent, progress);
-}
-
-GcPlan MountedFileSystem::PlanGarbageCollection(bool all) const { return context_->collector->Plan(all); }
-
-Status MountedFileSystem::SetGc(const GcOptions& options) {
-  if (read_only()) return Status::ReadOnly("the file system is mounted read-only");
-  return context_->collector->SetOptions(options);
-}
-
-Status MountedFileSystem::Settle() {
-  ISOZONE_RETURN_IF_ERROR(SyncMetadata());
-  return context_->pool->Settle();
-}
-
 Status MountedFileSystem::Unmount() {
   if (unmounted_) return Status::Ok();
   unmounted_ = true;
-  if (read_only()) return Status::Ok();
+  if (context_->read_only()) return Status::Ok();
   context_->collector->Stop();
   Status status = context_->journal->Sync(context_->journal->last_sequence());
   if (status.ok()) status = context_->engine.Flush(IoClass::kOther);

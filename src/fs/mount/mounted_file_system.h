@@ -1,4 +1,5 @@
-// The FileSystem of a mounted device: names and files over MountContext.
+// The FileSystem of a mounted device: names and files over MountContext. The rest of its face is in
+// fs/mount/mounted_state.h.
 //
 // Names change under the namespace mutex: the new state is decided, committed to state and journal as one record, and only
 // then is space given back. Files are opened by making or finding their OpenFile, which all handles of an inode share.
@@ -14,6 +15,7 @@
 #include "fs/file/mount_context.h"
 #include "fs/file/write_sink.h"
 #include "fs/file_system.h"
+#include "fs/mount/mounted_state.h"
 #include "fs/mount/read_only_refresh.h"
 
 namespace isozone {
@@ -21,7 +23,11 @@ namespace isozone {
 class MountedFileSystem final : public FileSystem {
  public:
   MountedFileSystem(std::shared_ptr<MountContext> context, std::unique_ptr<ReadOnlyRefresh> refresh)
-      : context_(std::move(context)), refresh_(std::move(refresh)) {}
+      : context_(std::move(context)),
+        refresh_(std::move(refresh)),
+        state_(std::make_unique<MountedState>(*context_, refresh_.get())),
+        collection_(std::make_unique<MountedCollection>(*context_)),
+        groups_(std::make_unique<MountedGroups>(*context_)) {}
 
   ~MountedFileSystem() override;
 
@@ -29,7 +35,6 @@ class MountedFileSystem final : public FileSystem {
 
   Result<FileAttributes> Stat(std::string_view path) override;
   Result<std::vector<DirectoryEntry>> List(std::string_view directory) override;
-  Result<uint64_t> AllocatedBytes(std::string_view path) override;
   Status CreateDirectory(std::string_view path) override;
   Status CreateDirectories(std::string_view path) override;
   Status RemoveDirectory(std::string_view path) override;
@@ -45,23 +50,9 @@ class MountedFileSystem final : public FileSystem {
   Status Overwrite(std::string_view path, uint64_t offset, std::span<const std::byte> data) override;
   Status Truncate(std::string_view path, uint64_t size) override;
 
-  SpaceInfo Space() const override { return context_->pool->Space(); }
-  FileSystemStats Stats() const override;
-  std::vector<ZoneView> Zones() const override { return context_->pool->Zones(); }
-  Status VisitFiles(const std::function<void(const FileDetails&)>& visit) const override;
-  std::string label() const override { return context_->label; }
-  std::shared_ptr<const ZoneGroups> zone_groups() const override;
-  Status SetZoneGroups(const ZoneGroups& groups) override;
-  std::string uuid() const override { return context_->uuid; }
-  const MountOptions& options() const override { return context_->options; }
-  const ZonedDevice& device() const override { return *context_->device; }
-  MetadataCopies Metadata() const override;
-  Status RestoreMetadataCopies() override;
-  std::string read_only_reason() const override;
-  Result<CopyStats> CollectGarbage(double free_percent, const Collector::Progress& progress) override;
-  GcPlan PlanGarbageCollection(bool all) const override;
-  Status SetGc(const GcOptions& options) override;
-  Status Settle() override;
+  FileSystemState& state() const override { return *state_; }
+  GarbageCollection& collection() const override { return *collection_; }
+  ZoneGroupRecord& groups() const override { return *groups_; }
 
   // Names that List takes under the namespace mutex at a time.
   static constexpr size_t kListBatch = 1000;
@@ -69,7 +60,6 @@ class MountedFileSystem final : public FileSystem {
   MountContext& context() const { return *context_; }
 
  private:
-  bool read_only() const { return context_->journal == nullptr; }
   Mutex& mutex() const ISOZONE_RETURN_CAPABILITY(context_->namespace_mutex) { return context_->namespace_mutex; }
 
   // Where a writer in another process may have changed names, what is there now.
@@ -83,8 +73,6 @@ class MountedFileSystem final : public FileSystem {
   };
   Result<Place> FindPlace(std::string_view path) const ISOZONE_REQUIRES(context_->namespace_mutex);
   Result<const Inode*> FindFile(std::string_view path) const ISOZONE_REQUIRES(context_->namespace_mutex);
-  FileAttributes AttributesOf(const Inode& inode) const ISOZONE_REQUIRES(context_->namespace_mutex);
-  uint64_t AllocatedBytesOf(const Inode& inode) const;
   // Up to kListBatch children of `directory` with names behind `after` (null: from the first on).
   std::vector<DirectoryEntry> ListBehind(InodeId directory, const std::string* after) const
       ISOZONE_EXCLUDES(context_->namespace_mutex);
@@ -122,7 +110,10 @@ class MountedFileSystem final : public FileSystem {
 
   const std::shared_ptr<MountContext> context_;
   const std::unique_ptr<ReadOnlyRefresh> refresh_;  // null where this process is the writer
-  bool unmounted_ = false;                          // used by the owner's thread only
+  const std::unique_ptr<MountedState> state_;
+  const std::unique_ptr<MountedCollection> collection_;
+  const std::unique_ptr<MountedGroups> groups_;
+  bool unmounted_ = false;  // used by the owner's thread only
 };
 
 }  // namespace isozone

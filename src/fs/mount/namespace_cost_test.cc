@@ -107,9 +107,9 @@ TEST_F(NamespaceCostTest, AllocatedBytesCountWholeBlocks) {
   const uint64_t block = fs().context().geometry().block_size;
   ISOZONE_ASSERT_OK(volume_.WriteFile("/f", std::string(block + 1, 'x')));
   EXPECT_EQ(fs().Stat("/f")->size, block + 1);
-  EXPECT_EQ(fs().AllocatedBytes("/f").value(), 2 * block);
-  EXPECT_EQ(fs().AllocatedBytes("/").value(), 0u);
-  EXPECT_TRUE(fs().AllocatedBytes("/none").status().Is(StatusCode::kNotFound));
+  EXPECT_EQ(fs().state().AllocatedBytes("/f").value(), 2 * block);
+  EXPECT_EQ(fs().state().AllocatedBytes("/").value(), 0u);
+  EXPECT_TRUE(fs().state().AllocatedBytes("/none").status().Is(StatusCode::kNotFound));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 #include "fs/file/open_log.h"
 #include "fs/metadata/metadata_io.h"
-#include "fs/space/zone_reserves.h"
+#include "zone/allocator/zone_reserves.h"
 
 namespace isozone {
 
@@ -105,7 +105,7 @@ Status ReadOnlyRefresh::RefreshOpenFiles() {
       if (inode->kind == FileKind::kLog) {
         logs.push_back(std::move(file));
       } else {
-        file->Reset(inode->extents, Status::Ok());
+        file->Reset(inode->extents.Expand(), Status::Ok());
       }
     }
   }

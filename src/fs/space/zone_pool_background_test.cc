@@ -55,9 +55,9 @@ TEST_F(ZonePoolBackgroundTest, AnErrorThatHasPassedKeepsNobodyFromTheCollector) 
   Open();
   const std::vector<ZoneId> zones = FillDevice();
   durable_ = [&] { return durable_calls_ > 1 ? Status::Ok() : JournalHasNoZone(); };
-  pool_->ResetAtOnce(false);
+  pool_->collected().ResetAtOnce(false);
   pool_->RemoveLive(zones[0], kCapacity);
-  pool_->ResetDeadNow();
+  pool_->collected().ResetDead();
   while (durable_calls_ == 0) std::this_thread::yield();
   EXPECT_TRUE(MustAcquire(kData).held());
 }
@@ -139,7 +139,7 @@ TEST_F(ZonePoolBackgroundTest, AFinishThatFailsIsTriedAgainUntilTheZoneCostsNoAc
   Write(lease, kBlock);
   ASSERT_TRUE(lease.BeginWrite());
   device_->FailNext(DeviceOp::kFinish, DeviceStatus::kInternalError, 2);
-  lease.EndFailedWrite(DeviceStatus::kWriteFault);
+  EndWrite(lease, 0, DeviceStatus::kWriteFault);
   EXPECT_EQ(pool_->Settle().code(), StatusCode::kIoError);
   EXPECT_THAT(device_->Finished(), testing::ElementsAre(zone));
   EXPECT_EQ(ActiveZones(), 0U);
@@ -152,7 +152,7 @@ TEST_F(ZonePoolBackgroundTest, AZoneThatCannotBeFinishedGivesItsActiveZoneBackWi
   Write(lease, kBlock);
   ASSERT_TRUE(lease.BeginWrite());
   device_->FailNext(DeviceOp::kFinish, DeviceStatus::kInternalError, UINT64_MAX);
-  lease.EndFailedWrite(DeviceStatus::kWriteFault);
+  EndWrite(lease, 0, DeviceStatus::kWriteFault);
   EXPECT_EQ(pool_->Settle().code(), StatusCode::kIoError);
   EXPECT_EQ(ActiveZones(), 1U);  // the device has not more of them either
   pool_->RemoveLive(zone, kBlock);

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "fs/space/write_pace.h"
 #include "fs/space/zone_pool_test_util.h"
+#include "zone/allocator/write_pace.h"
 
 namespace isozone {
 namespace {
@@ -15,8 +15,8 @@ class ZonePoolPaceTest : public ZonePoolTest {
   // Less is free than `pool_` wants to have.
   void OpenTight() {
     Open();
-    pool_->AttachCollector(true);
-    pool_->ThrottleBelow(1000);
+    pool_->collected().Attach(true);
+    pool_->collected().ThrottleBelow(1000);
   }
   uint64_t Waits() const { return pool_->Stats().pace_ns.count; }
   ZoneLease MustAcquireToCompact() {
@@ -31,7 +31,7 @@ TEST_F(ZonePoolPaceTest, NobodyWaitsWhileThereIsSpaceOrNobodyMakesIt) {
   ZoneLease compaction = MustAcquireToCompact();
   pool_->PaceLog(kMiB);
   compaction.Release();
-  pool_->ThrottleBelow(1000);
+  pool_->collected().ThrottleBelow(1000);
   pool_->PaceLog(kMiB);
   pool_->PaceFlush(4 * kMiB);
   EXPECT_EQ(Waits(), 0U);
@@ -66,9 +66,9 @@ TEST_F(ZonePoolPaceTest, WhoIsPacedByTheCollectorAloneTellsItSo) {
   const std::jthread user([&] {
     while (!over) pool_->PaceLog(kMiB);
   });
-  while (!pool_->SpaceForGc().paced) std::this_thread::yield();
+  while (!pool_->collected().Space().paced) std::this_thread::yield();
   EXPECT_GT(pace_wanted_, 0);
-  EXPECT_FALSE(pool_->SpaceForGc().wanted);
+  EXPECT_FALSE(pool_->collected().Space().wanted);
   over = true;
 }
 
@@ -80,10 +80,10 @@ TEST_F(ZonePoolPaceTest, WhoIsPacedByCompactionTooLeavesTheCollectorItsRests) {
   const std::jthread user([&] {
     while (!over) pool_->PaceLog(kMiB);
   });
-  for (uint64_t waits = Waits(); Waits() < waits + 2;) EXPECT_FALSE(pool_->SpaceForGc().paced);
+  for (uint64_t waits = Waits(); Waits() < waits + 2;) EXPECT_FALSE(pool_->collected().Space().paced);
   EXPECT_EQ(pace_wanted_, 0);
   compaction.Release();
-  while (!pool_->SpaceForGc().paced) std::this_thread::yield();
+  while (!pool_->collected().Space().paced) std::this_thread::yield();
   over = true;
 }
 
@@ -91,7 +91,7 @@ TEST_F(ZonePoolPaceTest, AWaitEndsWithTheLastWhoMakesSpace) {
   OpenTight();
   ZoneLease compaction = MustAcquireToCompact();
   ASSERT_TRUE(compaction.BeginWrite());
-  compaction.EndWrite(0);
+  EndWrite(compaction, 0);
   std::atomic<bool> over = false;
   std::atomic<uint64_t> calls = 0;
   const std::jthread user([&] {

@@ -12,9 +12,9 @@
 
 #include "base/random.h"
 #include "fs/space/zone_pool_test_util.h"
-#include "fs/space/zone_reserves.h"
 #include "testing/test_seed.h"
-#include "zone/active_budget.h"
+#include "zone/allocator/active_budget.h"
+#include "zone/allocator/zone_reserves.h"
 
 namespace isozone {
 namespace {
@@ -173,7 +173,7 @@ TEST_F(ZonePoolTest, EmptyZoneThatARecordNamesIsGivenToNobodyBeforeItWasReset) {
   device_ = std::make_unique<FakeDevice>(20);
   Create();
   const ZoneId zone(3);  // the first that is not metadata's anyway
-  pool_->ResetBeforeUse(zone);
+  pool_->adopted().ResetBeforeUse(zone);
   durable_ = [&] {
     EXPECT_NE(AcquireMetadata().value().zone(), zone);
     return Status::Ok();
@@ -228,7 +228,7 @@ TEST_F(ZonePoolTest, ZoneOfAFailedWriteIsNotWrittenAgainBeforeItIsReset) {
   const ZoneId zone = lease.zone();
   Write(lease, kBlock);
   ASSERT_TRUE(lease.BeginWrite());
-  lease.EndFailedWrite(DeviceStatus::kWriteFault);
+  EndWrite(lease, 0, DeviceStatus::kWriteFault);
   EXPECT_FALSE(lease.held());
   EXPECT_NE(MustAcquire(kData).zone(), zone);
   ASSERT_TRUE(pool_->Settle().ok());
@@ -246,7 +246,7 @@ TEST_F(ZonePoolTest, ReadOnlyZoneIsNeverWrittenAgain) {
   Write(lease, kBlock);
   device_->Set(zone, ZoneState::kReadOnly, kBlock);
   ASSERT_TRUE(lease.BeginWrite());
-  lease.EndFailedWrite(DeviceStatus::kZoneIsReadOnly);
+  EndWrite(lease, 0, DeviceStatus::kZoneIsReadOnly);
   EXPECT_EQ(pool_->Space().unusable_zones, 1U);
   EXPECT_EQ(ActiveZones(), 0U);
   pool_->RemoveLive(zone, kBlock);
@@ -286,10 +286,10 @@ TEST_F(ZonePoolTest, ALogThatTookItsReserveDoesNotTakeThatOfMetadataAtTheNextMou
   WriteZone(kLog, kBlock);  // of the two empty zones that are not kept for metadata
   constexpr uint32_t kBefore = HomeZones(2) + 2;
   constexpr uint32_t kLeast = HomeZones(2);
-  pool_->ReserveForMetadata(kLeast, MetadataClaim::kForced);  // as a mount begins
-  EXPECT_FALSE(pool_->ReserveForMetadata(kBefore + 2, MetadataClaim::kRenewed)) << "there are not so many";
-  EXPECT_FALSE(pool_->ReserveForMetadata(kBefore, MetadataClaim::kNew));
-  EXPECT_TRUE(pool_->ReserveForMetadata(kBefore, MetadataClaim::kRenewed));
+  pool_->metadata().Reserve(kLeast, MetadataClaim::kForced);  // as a mount begins
+  EXPECT_FALSE(pool_->metadata().Reserve(kBefore + 2, MetadataClaim::kRenewed)) << "there are not so many";
+  EXPECT_FALSE(pool_->metadata().Reserve(kBefore, MetadataClaim::kNew));
+  EXPECT_TRUE(pool_->metadata().Reserve(kBefore, MetadataClaim::kRenewed));
   ZoneLease journal = MustAcquireMetadata();
   ZoneLease checkpoint = MustAcquireMetadata();
 }
@@ -361,12 +361,12 @@ TEST_F(ZonePoolTest, DataNeverTakesTheReservesOfOthers) {
   for (int i = 0; i < 3; ++i) metadata.push_back(MustAcquireMetadata());
   EXPECT_EQ(pool_->Stats().waits, 1U);
   EXPECT_EQ(ActiveZones(), 12U);  // one of metadata and the collector's are left
-  writers[2].EndWrite(0);
+  EndWrite(writers[2], 0);
   const auto lease = eighth.get();
   ASSERT_TRUE(lease.ok());
   EXPECT_FALSE(writers[2].BeginWrite());
   for (ZoneLease& writer : writers) {
-    if (writer.held()) writer.EndWrite(0);
+    if (writer.held()) EndWrite(writer, 0);
   }
 }
 
@@ -413,7 +413,7 @@ TEST_F(ZonePoolTest, IdleLeaseIsTakenBeforeAnybodyWaits) {
   EXPECT_EQ(pool_->Stats().waits, 0U);
   EXPECT_FALSE(second.BeginWrite());  // not used for longest
   EXPECT_TRUE(first.BeginWrite());
-  first.EndWrite(0);
+  EndWrite(first, 0);
 }
 
 TEST_F(ZonePoolTest, ThirdLogGoesOnInTheZoneOfAnIdleOne) {
@@ -449,7 +449,7 @@ TEST_F(ZonePoolTest, LeasesNeverExceedTheOpenZones) {
   ASSERT_TRUE(second.BeginWrite());
   ZoneLease third = MustAcquire(kData);
   EXPECT_FALSE(first.BeginWrite());
-  second.EndWrite(0);
+  EndWrite(second, 0);
   EXPECT_TRUE(second.held());
 }
 
@@ -460,7 +460,7 @@ TEST_F(ZonePoolTest, PartlyWrittenZonesOfTheDeviceAreGoneOnWith) {
   device_->Set(ZoneId(7), ZoneState::kClosed, 2 * kBlock);
   Create();
   pool_->AddLive(ZoneId(7), 2 * kBlock);
-  pool_->SetDataClass(ZoneId(7), Lifetime::kLong);
+  pool_->adopted().SetDataClass(ZoneId(7), Lifetime::kLong);
   pool_->Start();
   EXPECT_EQ(ActiveZones(), 1U);
   ZoneLease lease = MustAcquire(kData);
@@ -482,7 +482,7 @@ TEST_F(ZonePoolTest, ActiveZonesBeyondTheBudgetAreFinishedFullestFirst) {
 TEST_F(ZonePoolTest, TheFirstZonesAreForMetadataOnly) {
   Open();
   for (const ZoneId zone : FillDevice()) EXPECT_GE(zone.value(), 3U);
-  EXPECT_EQ(pool_->ReopenMetadata(ZoneId(0)).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(pool_->metadata().Reopen(ZoneId(0)).status().code(), StatusCode::kInvalidArgument);
 }
 
 TEST_F(ZonePoolTest, AdoptedMetadataIsWrittenOn) {
@@ -490,17 +490,17 @@ TEST_F(ZonePoolTest, AdoptedMetadataIsWrittenOn) {
   device_->Set(ZoneId(4), ZoneState::kClosed, 3 * kBlock);
   device_->Set(ZoneId(5), ZoneState::kFull, kCapacity);
   Create();
-  ASSERT_TRUE(pool_->AdoptMetadata(ZoneId(4)).ok());
-  ASSERT_TRUE(pool_->AdoptMetadata(ZoneId(5)).ok());
-  EXPECT_EQ(pool_->AdoptMetadata(ZoneId(20)).code(), StatusCode::kInvalidArgument);
+  ASSERT_TRUE(pool_->adopted().SetMetadata(ZoneId(4)).ok());
+  ASSERT_TRUE(pool_->adopted().SetMetadata(ZoneId(5)).ok());
+  EXPECT_EQ(pool_->adopted().SetMetadata(ZoneId(20)).code(), StatusCode::kInvalidArgument);
   pool_->Start();
   ASSERT_TRUE(pool_->Settle().ok());
   EXPECT_EQ(pool_->Stats().resets, 0U);
-  auto journal = pool_->ReopenMetadata(ZoneId(4));
+  auto journal = pool_->metadata().Reopen(ZoneId(4));
   ASSERT_TRUE(journal.ok());
   EXPECT_EQ(journal->write_pointer(), 3 * kBlock);
-  EXPECT_EQ(pool_->ReopenMetadata(ZoneId(4)).status().code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(pool_->ReopenMetadata(ZoneId(5)).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(pool_->metadata().Reopen(ZoneId(4)).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(pool_->metadata().Reopen(ZoneId(5)).status().code(), StatusCode::kInvalidArgument);
 }
 
 TEST_F(ZonePoolTest, ReleasedMetadataIsFreeAgainWithoutFurtherDurability) {
@@ -509,7 +509,7 @@ TEST_F(ZonePoolTest, ReleasedMetadataIsFreeAgainWithoutFurtherDurability) {
   const ZoneId zone = journal.zone();
   ASSERT_TRUE(journal.BeginWrite());
   ASSERT_EQ(WriteBlocks(*device_, journal, kBlock), DeviceStatus::kSuccess);
-  journal.EndWrite(kBlock);
+  EndWrite(journal, kBlock);
   journal.Release();
   ASSERT_TRUE(pool_->Settle().ok());
   EXPECT_EQ(pool_->Stats().resets, 0U);
@@ -527,7 +527,7 @@ TEST_F(ZonePoolTest, MetadataIsToBeHadWhileMetadataIsMadeDurable) {
   for (ZoneLease& lease : metadata) {
     ASSERT_TRUE(lease.BeginWrite());
     ASSERT_EQ(WriteBlocks(*device_, lease, kBlock), DeviceStatus::kSuccess);
-    lease.EndWrite(kBlock);
+    EndWrite(lease, kBlock);
   }
   const ZoneId dead = WriteZone(kData, kCapacity);
   durable_ = [&] {
@@ -552,7 +552,7 @@ TEST_F(ZonePoolTest, CandidatesHaveDataAndGarbageAndNoWriter) {
   ZoneLease leased = MustAcquire({ZoneUse::kData, Lifetime::kExtreme, kBlock});
   Write(leased, 2 * kBlock);
   for (const ZoneId zone : {full, partly, log, leased.zone()}) pool_->RemoveLive(zone, kBlock);
-  const std::vector<GcCandidate> candidates = pool_->GcCandidates();
+  const std::vector<GcCandidate> candidates = pool_->collected().Candidates();
   ASSERT_EQ(candidates.size(), 2U);
   EXPECT_EQ(candidates[0].zone, full);
   EXPECT_TRUE(candidates[0].full);
@@ -562,21 +562,21 @@ TEST_F(ZonePoolTest, CandidatesHaveDataAndGarbageAndNoWriter) {
   EXPECT_FALSE(candidates[1].full);
   EXPECT_EQ(candidates[1].written, 4 * kBlock);
   EXPECT_EQ(candidates[1].data, DataClass(Lifetime::kLong));
-  for (const ZoneId zone : {all_live, log, leased.zone(), ZoneId(0)}) EXPECT_FALSE(pool_->BeginCollection(zone));
+  for (const ZoneId zone : {all_live, log, leased.zone(), ZoneId(0)}) EXPECT_FALSE(pool_->collected().Hold(zone));
 }
 
 TEST_F(ZonePoolTest, AVictimIsGivenToNobodyAndResetOnlyAfterwards) {
   Open();
   const ZoneId zone = WriteZone(kData, 4 * kBlock);
   pool_->RemoveLive(zone, kBlock);
-  ASSERT_TRUE(pool_->BeginCollection(zone));
-  EXPECT_FALSE(pool_->BeginCollection(zone));
-  EXPECT_TRUE(pool_->GcCandidates().empty());
+  ASSERT_TRUE(pool_->collected().Hold(zone));
+  EXPECT_FALSE(pool_->collected().Hold(zone));
+  EXPECT_TRUE(pool_->collected().Candidates().empty());
   EXPECT_NE(MustAcquire(kGoesOnInData).zone(), zone);
   pool_->RemoveLive(zone, 3 * kBlock);
   ASSERT_TRUE(pool_->Settle().ok());
   EXPECT_EQ(pool_->Stats().resets, 0U);
-  pool_->EndCollection(zone);
+  pool_->collected().LetGo(zone);
   ASSERT_TRUE(pool_->Settle().ok());
   EXPECT_EQ(pool_->Stats().resets, 1U);
   EXPECT_EQ(MustAcquire(kData).zone(), zone);
@@ -586,8 +586,8 @@ TEST_F(ZonePoolTest, AVictimThatIsLetGoIsGoneOnWith) {
   Open();
   const ZoneId zone = WriteZone(kData, 4 * kBlock);
   pool_->RemoveLive(zone, kBlock);
-  ASSERT_TRUE(pool_->BeginCollection(zone));
-  pool_->EndCollection(zone);
+  ASSERT_TRUE(pool_->collected().Hold(zone));
+  pool_->collected().LetGo(zone);
   EXPECT_EQ(MustAcquire(kGoesOnInData).zone(), zone);
 }
 
@@ -613,7 +613,7 @@ TEST_F(ZonePoolTest, TheCollectorHasAZoneAfterItsLastOneBroke) {
   Write(lease, kBlock);
   ASSERT_TRUE(lease.BeginWrite());
   device_->FailNext(DeviceOp::kFinish, DeviceStatus::kWriteFault, UINT64_MAX);
-  lease.EndFailedWrite(DeviceStatus::kWriteFault);
+  EndWrite(lease, 0, DeviceStatus::kWriteFault);
   EXPECT_FALSE(pool_->Settle().ok());
   EXPECT_EQ(ActiveZones(), 1U);
   EXPECT_TRUE(MustAcquire(kCollector).held());
@@ -622,23 +622,23 @@ TEST_F(ZonePoolTest, TheCollectorHasAZoneAfterItsLastOneBroke) {
 TEST_F(ZonePoolTest, WhoHasNoSpaceWaitsForARoundThatBeganAfterwards) {
   Open();
   const std::vector<ZoneId> zones = FillDevice();
-  pool_->AttachCollector(true);
-  pool_->BeginRound();
+  pool_->collected().Attach(true);
+  pool_->collected().BeginRound();
   auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData); });
   WaitUntilWanted(1);
-  EXPECT_TRUE(pool_->SpaceForGc().wanted);
-  pool_->EndRound(/*gained=*/false);  // it had begun before: who waits looks again, and goes on waiting
+  EXPECT_TRUE(pool_->collected().Space().wanted);
+  pool_->collected().EndRound(/*gained=*/false);  // it had begun before: who waits looks again, and goes on waiting
   WaitUntilWanted(2);
-  pool_->BeginRound();
-  pool_->EndRound(/*gained=*/true);  // of which others were quicker to have it
+  pool_->collected().BeginRound();
+  pool_->collected().EndRound(/*gained=*/true);  // of which others were quicker to have it
   WaitUntilWanted(3);
-  pool_->BeginRound();
+  pool_->collected().BeginRound();
   pool_->RemoveLive(zones[3], kCapacity);
   const auto lease = waiter.get();
   ASSERT_TRUE(lease.ok()) << lease.status().ToString();
   EXPECT_EQ(lease->zone(), zones[3]);
-  pool_->EndRound(/*gained=*/true);
-  EXPECT_FALSE(pool_->SpaceForGc().wanted);
+  pool_->collected().EndRound(/*gained=*/true);
+  EXPECT_FALSE(pool_->collected().Space().wanted);
   EXPECT_EQ(pool_->Stats().space_waits, 1U);
 }
 
@@ -647,14 +647,14 @@ TEST_F(ZonePoolTest, NoSpaceOnceAWholeRoundHasGainedNothing) {
   FillDevice();
   ZoneLease last = MustAcquire(kLog);  // that is kept for logs
   Write(last, kCapacity);
-  pool_->AttachCollector(true);
+  pool_->collected().Attach(true);
   auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData).status(); });
   auto log_waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kLog).status(); });
   while (pool_->Stats().space_waits < 2) std::this_thread::yield();
   // Metadata does not wait for it.
   ZoneLease journal = MustAcquireMetadata();
-  pool_->BeginRound();
-  pool_->EndRound(/*gained=*/false);
+  pool_->collected().BeginRound();
+  pool_->collected().EndRound(/*gained=*/false);
   EXPECT_EQ(waiter.get().code(), StatusCode::kNoSpace);
   EXPECT_EQ(log_waiter.get().code(), StatusCode::kNoSpace);
 }
@@ -664,10 +664,10 @@ TEST_F(ZonePoolTest, NobodyWaitsForACollectorThatGoes) {
   FillDevice();
   EXPECT_EQ(pool_->Acquire(kData).status().code(), StatusCode::kNoSpace);
   EXPECT_EQ(space_wanted_, 0);
-  pool_->AttachCollector(true);
+  pool_->collected().Attach(true);
   auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData).status(); });
   WaitUntilWanted(1);
-  pool_->AttachCollector(false);
+  pool_->collected().Attach(false);
   EXPECT_EQ(waiter.get().code(), StatusCode::kNoSpace);
 }
 
@@ -675,26 +675,26 @@ TEST_F(ZonePoolTest, NobodyWaitsForACollectorThatGoes) {
 TEST_F(ZonePoolTest, WhoHasWaitedForAResetWaitsForAWholeRoundAfterwards) {
   Open();
   const std::vector<ZoneId> zones = FillDevice();
-  pool_->AttachCollector(true);
+  pool_->collected().Attach(true);
   auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData); });
   WaitUntilWanted(1);
   device_->Hold(DeviceOp::kReset);
   pool_->RemoveLive(zones[0], kCapacity);
   device_->WaitUntilHeld(1);
-  pool_->BeginRound();
-  pool_->EndRound(/*gained=*/false);
-  while (pool_->SpaceForGc().wanted) std::this_thread::yield();  // there is a zone to come
+  pool_->collected().BeginRound();
+  pool_->collected().EndRound(/*gained=*/false);
+  while (pool_->collected().Space().wanted) std::this_thread::yield();  // there is a zone to come
   device_->FailNext(DeviceOp::kReset, DeviceStatus::kWriteFault);
   device_->LetGo();
   while (space_wanted_ < 2 && waiter.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
     std::this_thread::yield();
   }
-  pool_->BeginRound();
+  pool_->collected().BeginRound();
   pool_->RemoveLive(zones[1], kCapacity);
   const auto lease = waiter.get();
   ASSERT_TRUE(lease.ok()) << lease.status().ToString();
   EXPECT_EQ(lease->zone(), zones[1]);
-  pool_->EndRound(/*gained=*/true);
+  pool_->collected().EndRound(/*gained=*/true);
 }
 
 TEST_F(ZonePoolTest, TheCollectorWaitsForNobodyWhoWrites) {
@@ -705,7 +705,7 @@ TEST_F(ZonePoolTest, TheCollectorWaitsForNobodyWhoWrites) {
   ASSERT_TRUE(log.BeginWrite());
   auto collector = std::async(std::launch::async, [&] { return pool_->Acquire(kCollector).status(); });
   EXPECT_EQ(collector.wait_for(kLong), std::future_status::ready);
-  log.EndWrite(0);
+  EndWrite(log, 0);
   log.Release();
   EXPECT_EQ(collector.get().code(), StatusCode::kNoSpace);
 }
@@ -721,7 +721,7 @@ TEST_F(ZonePoolTest, TheCollectorWaitsForTheCheckpointThatGivesItsReserveBack) {
   while (checkpoints_wanted_ == 0) std::this_thread::yield();
   ASSERT_TRUE(first.BeginWrite());
   ASSERT_EQ(WriteBlocks(*device_, first, kBlock), DeviceStatus::kSuccess);
-  first.EndWrite(kBlock);
+  EndWrite(first, kBlock);
   first.Release();
   ReleaseMetadata(given_back);
   checkpoint_pending_ = false;
@@ -739,7 +739,7 @@ TEST_F(ZonePoolTest, WhoFindsTheDeviceFullAsksWhatTheJournalCanGiveBack) {
   ZoneLease journal = MustAcquireMetadata();
   ASSERT_TRUE(journal.BeginWrite());
   ASSERT_EQ(WriteBlocks(*device_, journal, kBlock), DeviceStatus::kSuccess);
-  journal.EndWrite(kBlock);
+  EndWrite(journal, kBlock);
   FillDevice();
   checkpoint_pending_ = true;
   auto writer = std::async(std::launch::async, [&] { return pool_->Acquire(kData); });
@@ -770,7 +770,7 @@ TEST_F(ZonePoolTest, NoCheckpointIsTakenWhereAZoneIsToComeAnyway) {
 
 TEST_F(ZonePoolTest, DeadZonesWaitForARoundOrForSomebodyWhoNeedsThem) {
   Open();
-  pool_->ResetAtOnce(false);
+  pool_->collected().ResetAtOnce(false);
   const std::vector<ZoneId> zones = FillDevice();
   pool_->RemoveLive(zones[0], kCapacity);
   pool_->RemoveLive(zones[1], kCapacity);
@@ -783,10 +783,10 @@ TEST_F(ZonePoolTest, DeadZonesWaitForARoundOrForSomebodyWhoNeedsThem) {
   ASSERT_TRUE(pool_->Settle().ok());
   EXPECT_EQ(pool_->Stats().resets, 3U);
   pool_->RemoveLive(zones[2], kCapacity);
-  pool_->ResetDeadNow();
+  pool_->collected().ResetDead();
   while (pool_->Stats().resets < 4) std::this_thread::yield();
   pool_->RemoveLive(zones[3], kCapacity);
-  pool_->ResetAtOnce(true);
+  pool_->collected().ResetAtOnce(true);
   while (pool_->Stats().resets < 5) std::this_thread::yield();
 }
 
@@ -811,7 +811,7 @@ TEST_F(ZonePoolTest, WhoWaitsForADeadZoneGetsItAlsoWhenOthersThenWait) {
   pool_->RemoveLive(zones[0], kCapacity);
   auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData).status(); });
   while (pool_->Stats().waits < 2) std::this_thread::yield();
-  pool_->ResetAtOnce(false);
+  pool_->collected().ResetAtOnce(false);
   go_on.set_value();
   device_->WaitUntilHeld(1);
   EXPECT_EQ(waiter.wait_for(kLong), std::future_status::ready);
@@ -823,14 +823,14 @@ TEST_F(ZonePoolTest, WhoWaitsForADeadZoneGetsItAlsoWhenOthersThenWait) {
 // Needed already when it dies.
 TEST_F(ZonePoolTest, WhoWaitsForSpaceGetsWhatDiesMeanwhile) {
   Open();
-  pool_->ResetAtOnce(false);
+  pool_->collected().ResetAtOnce(false);
   const std::vector<ZoneId> zones = FillDevice();
-  pool_->AttachCollector(true);
+  pool_->collected().Attach(true);
   auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData).status(); });
   WaitUntilWanted(1);
   pool_->RemoveLive(zones[0], kCapacity);
   EXPECT_EQ(waiter.wait_for(kLong), std::future_status::ready);
-  pool_->AttachCollector(false);
+  pool_->collected().Attach(false);
   EXPECT_TRUE(waiter.get().ok());
 }
 
@@ -838,19 +838,19 @@ TEST_F(ZonePoolTest, DeadZonesThatWaitAreCandidatesAndResetOneByOne) {
   Open();
   const ZoneId data = WriteZone(kData, kCapacity);
   const ZoneId log = WriteZone(kLog, kCapacity);
-  pool_->ResetAtOnce(false);
+  pool_->collected().ResetAtOnce(false);
   for (const ZoneId zone : {data, log}) pool_->RemoveLive(zone, kCapacity);
-  const std::vector<GcCandidate> candidates = pool_->GcCandidates();
+  const std::vector<GcCandidate> candidates = pool_->collected().Candidates();
   ASSERT_EQ(candidates.size(), 2U);
   EXPECT_EQ(candidates[0].valid, 0U);
   EXPECT_EQ(candidates[0].written, kCapacity);
   for (const ZoneId zone : {data, log}) {
     const uint64_t resets = pool_->Stats().resets;
-    ASSERT_TRUE(pool_->BeginCollection(zone));
-    EXPECT_FALSE(pool_->BeginCollection(zone));
-    pool_->EndCollection(zone);
+    ASSERT_TRUE(pool_->collected().Hold(zone));
+    EXPECT_FALSE(pool_->collected().Hold(zone));
+    pool_->collected().LetGo(zone);
     while (pool_->Stats().resets == resets) std::this_thread::yield();
-    const std::vector<GcCandidate> left = pool_->GcCandidates();
+    const std::vector<GcCandidate> left = pool_->collected().Candidates();
     EXPECT_TRUE(zone == log ? left.empty() : left.size() == 1 && left[0].zone == log);
   }
   EXPECT_EQ(pool_->Stats().resets, 2U);
@@ -860,20 +860,20 @@ TEST_F(ZonePoolTest, ADeadZoneIsCollectedOnceHoweverLongItsResetTakes) {
   Open();
   const ZoneId first = WriteZone(kData, kCapacity);
   const ZoneId second = WriteZone(kData, kCapacity);
-  pool_->ResetAtOnce(false);
+  pool_->collected().ResetAtOnce(false);
   for (const ZoneId zone : {first, second}) pool_->RemoveLive(zone, kCapacity);
   std::promise<void> go_on;
   durable_ = [&, begun = false]() mutable {
     if (!std::exchange(begun, true)) go_on.get_future().wait();
     return Status::Ok();
   };
-  ASSERT_TRUE(pool_->BeginCollection(first));
-  pool_->EndCollection(first);
+  ASSERT_TRUE(pool_->collected().Hold(first));
+  pool_->collected().LetGo(first);
   while (durable_calls_ == 0) std::this_thread::yield();
-  ASSERT_TRUE(pool_->BeginCollection(second));
-  pool_->EndCollection(second);
-  EXPECT_TRUE(pool_->GcCandidates().empty());
-  EXPECT_FALSE(pool_->BeginCollection(second));
+  ASSERT_TRUE(pool_->collected().Hold(second));
+  pool_->collected().LetGo(second);
+  EXPECT_TRUE(pool_->collected().Candidates().empty());
+  EXPECT_FALSE(pool_->collected().Hold(second));
   go_on.set_value();
   while (pool_->Stats().resets < 2) std::this_thread::yield();
 }
@@ -881,7 +881,7 @@ TEST_F(ZonePoolTest, ADeadZoneIsCollectedOnceHoweverLongItsResetTakes) {
 // Whose reset nobody has to ask for, with the thread asleep.
 TEST_F(ZonePoolTest, ReleasedMetadataIsResetAlsoWhereDeadFilesWait) {
   Open();
-  pool_->ResetAtOnce(false);
+  pool_->collected().ResetAtOnce(false);
   for (uint64_t i = 1; i <= 20; ++i) {
     WriteAndReleaseMetadata();
     while (pool_->Stats().resets < i) std::this_thread::yield();
@@ -894,7 +894,7 @@ TEST_F(ZonePoolTest, ReadOnlyPoolGivesNothing) {
   ASSERT_TRUE(pool.ok());
   (*pool)->Start();
   EXPECT_EQ((*pool)->Acquire(kData).status().code(), StatusCode::kReadOnly);
-  EXPECT_EQ((*pool)->AcquireMetadata({}).status().code(), StatusCode::kReadOnly);
+  EXPECT_EQ((*pool)->metadata().Acquire({}).status().code(), StatusCode::kReadOnly);
 }
 
 TEST_F(ZonePoolTest, StopWakesThoseWhoWait) {
@@ -908,7 +908,7 @@ TEST_F(ZonePoolTest, StopWakesThoseWhoWait) {
   while (pool_->Stats().waits == 0) std::this_thread::yield();
   pool_->Stop();
   EXPECT_EQ(waiter.get().status().code(), StatusCode::kAborted);
-  for (ZoneLease& writer : writers) writer.EndWrite(0);
+  for (ZoneLease& writer : writers) EndWrite(writer, 0);
 }
 
 TEST_F(ZonePoolTest, StopResetsWhatIsDead) {
@@ -956,9 +956,9 @@ class Worker {
     ASSERT_EQ(status, DeviceStatus::kSuccess) << DeviceStatusName(status);
     files_.emplace_back(lease_.zone(), bytes);
     if (random_.Chance(0.01)) {
-      lease_.EndFailedWrite(DeviceStatus::kWriteFault);
+      EndWrite(lease_, 0, DeviceStatus::kWriteFault);
     } else {
-      lease_.EndWrite(bytes);
+      EndWrite(lease_, bytes);
     }
   }
   void DeleteOne() {

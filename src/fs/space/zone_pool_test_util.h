@@ -180,6 +180,12 @@ inline DeviceStatus WriteBlocks(FakeDevice& device, const ZoneLease& lease, uint
   return SubmitAndWait(device, request);
 }
 
+// The end of a write on its owner's thread.
+inline void EndWrite(ZoneLease& lease, uint64_t bytes, DeviceStatus status = DeviceStatus::kSuccess) {
+  lease.CompleteWrite(bytes, status);
+  lease.Settle(bytes, status);
+}
+
 class ZonePoolTest : public testing::Test {
  protected:
   // 20 zones: 3 of metadata, 4 kept empty (2 of them for metadata, whatever it has), 13 for data.
@@ -205,7 +211,7 @@ class ZonePoolTest : public testing::Test {
     lent_ = 0;
     KeepForMetadata();
   }
-  void KeepForMetadata() { pool_->ReserveForMetadata(HomeZones(2) + lent_ + 2, MetadataClaim::kForced); }
+  void KeepForMetadata() { pool_->metadata().Reserve(HomeZones(2) + lent_ + 2, MetadataClaim::kForced); }
   ZoneLease MustAcquire(const ZoneRequest& request) {
     auto lease = pool_->Acquire(request);
     EXPECT_TRUE(lease.ok()) << lease.status().ToString();
@@ -213,11 +219,11 @@ class ZonePoolTest : public testing::Test {
   }
   // One of those that are not metadata's anyway.
   Result<ZoneLease> AcquireMetadata() {
-    ISOZONE_ASSIGN_OR_RETURN(const ZoneId zone, pool_->SetAsideMetadata({}));
+    ISOZONE_ASSIGN_OR_RETURN(const ZoneId zone, pool_->metadata().SetAside({}));
     if (zone.value() < HomeZones(2)) return Status::NoSpace("only the first zones are left");
     ++lent_;
     KeepForMetadata();
-    return pool_->ReopenMetadata(zone);
+    return pool_->metadata().Reopen(zone);
   }
   ZoneLease MustAcquireMetadata() {
     auto lease = AcquireMetadata();
@@ -225,7 +231,7 @@ class ZonePoolTest : public testing::Test {
     return lease.ok() ? std::move(*lease) : ZoneLease();
   }
   void ReleaseMetadata(ZoneId zone) {
-    pool_->ReleaseMetadata(zone);
+    pool_->metadata().Release(zone);
     --lent_;
     KeepForMetadata();
   }
@@ -234,7 +240,7 @@ class ZonePoolTest : public testing::Test {
     ZoneLease journal = MustAcquireMetadata();
     ASSERT_TRUE(journal.BeginWrite());
     ASSERT_EQ(WriteBlocks(*device_, journal, kBlock), DeviceStatus::kSuccess);
-    journal.EndWrite(kBlock);
+    EndWrite(journal, kBlock);
     const ZoneId released = journal.zone();
     journal.Release();
     ReleaseMetadata(released);
@@ -243,7 +249,7 @@ class ZonePoolTest : public testing::Test {
     ASSERT_TRUE(lease.BeginWrite());
     pool_->AddLive(lease.zone(), bytes);
     ASSERT_EQ(WriteBlocks(*device_, lease, bytes), DeviceStatus::kSuccess);
-    lease.EndWrite(bytes);
+    EndWrite(lease, bytes);
   }
   uint32_t ActiveZones() const { return pool_->Space().active_zones; }
   // A zone with `bytes` of data in it that nobody holds.

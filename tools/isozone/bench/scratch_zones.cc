@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "fs/mount/free_zones.h"
-#include "isozone/bench/gc/gc_io.h"
+#include "isozone/bench/run_command.h"
 
 namespace isozone::cli {
 namespace {

@@ -11,12 +11,12 @@ namespace {
 
 Result<Json> FilesJson(const FileSystem& file_system) {
   Json files = Json::array();
-  ISOZONE_RETURN_IF_ERROR(file_system.VisitFiles([&](const FileDetails& details) {
+  ISOZONE_RETURN_IF_ERROR(file_system.state().VisitFiles([&](const FileDetails& details) {
     Json file = {{"paths", details.paths}};
     file.update(AttributesJson(details.attributes, details.allocated));
     file["extents"] = Json::array();
     for (const FileExtent& extent : details.extents) {
-      file["extents"].push_back(ExtentJson(extent, file_system.device().geometry()));
+      file["extents"].push_back(ExtentJson(extent, file_system.state().device().geometry()));
     }
     files.push_back(std::move(file));
   }));
@@ -27,17 +27,17 @@ Status Dump(const std::string& device, Console& console) {
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(device, OpenMode::kReadOnly));
   ISOZONE_ASSIGN_OR_RETURN(Json files, FilesJson(*file_system));
   Json zones = Json::array();
-  for (const ZoneView& zone : file_system->Zones()) zones.push_back(ZoneJson(zone));
+  for (const ZoneView& zone : file_system->state().Zones()) zones.push_back(ZoneJson(zone));
   console.PrintJson({{"device",
-                      {{"name", file_system->device().name()},
-                       {"geometry", GeometryJson(file_system->device().geometry())},
-                       {"counters", CountersJson(file_system->device().counters())}}},
-                     {"label", file_system->label()},
-                     {"uuid", file_system->uuid()},
-                     {"space", SpaceJson(file_system->Space())},
+                      {{"name", file_system->state().device().name()},
+                       {"geometry", GeometryJson(file_system->state().device().geometry())},
+                       {"counters", CountersJson(file_system->state().device().counters())}}},
+                     {"label", file_system->state().label()},
+                     {"uuid", file_system->state().uuid()},
+                     {"space", SpaceJson(file_system->state().Space())},
                      {"files", std::move(files)},
                      {"zones", std::move(zones)},
-                     {"zone_groups", ZoneGroupsJson(file_system->zone_groups().get())}});
+                     {"zone_groups", ZoneGroupsJson(file_system->groups().Get().get())}});
   return Status::Ok();
 }
 

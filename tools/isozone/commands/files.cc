@@ -60,7 +60,7 @@ Result<Json> ListingsJson(FileSystem& file_system, const std::vector<Listing>& l
   for (const Listing& listing : listings) {
     for (const DirectoryEntry& entry : listing.entries) {
       const std::string path = JoinPath(listing.directory, entry.name);
-      ISOZONE_ASSIGN_OR_RETURN(const uint64_t allocated, file_system.AllocatedBytes(path));
+      ISOZONE_ASSIGN_OR_RETURN(const uint64_t allocated, file_system.state().AllocatedBytes(path));
       Json file = {{"path", path}};
       file.update(AttributesJson(entry.attributes, allocated));
       files.push_back(std::move(file));
@@ -115,7 +115,7 @@ struct StatArguments {
 // The file's names and extents; empty for a directory.
 Result<FileDetails> DetailsOf(const FileSystem& file_system, const FileAttributes& attributes) {
   FileDetails found;
-  ISOZONE_RETURN_IF_ERROR(file_system.VisitFiles([&](const FileDetails& details) {
+  ISOZONE_RETURN_IF_ERROR(file_system.state().VisitFiles([&](const FileDetails& details) {
     if (details.attributes.inode == attributes.inode) found = details;
   }));
   return found;
@@ -157,7 +157,7 @@ Status Stat(const StatArguments& arguments, Console& console) {
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(arguments.device, OpenMode::kReadOnly));
   ISOZONE_ASSIGN_OR_RETURN(const FileAttributes attributes, file_system->Stat(arguments.path));
   ISOZONE_ASSIGN_OR_RETURN(const FileDetails details, DetailsOf(*file_system, attributes));
-  const DeviceGeometry& geometry = file_system->device().geometry();
+  const DeviceGeometry& geometry = file_system->state().device().geometry();
   if (!arguments.json) {
     PrintStat(arguments.path, attributes, details, geometry, arguments.all, console);
     return Status::Ok();

@@ -30,7 +30,7 @@ Result<OpenedDevice> OpenAlone(const std::string& uri) {
 // Mounting writes copies of the metadata that are missing or damaged anew.
 Status Repair(const std::string& uri) {
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(uri, OpenMode::kReadWrite));
-  ISOZONE_RETURN_IF_ERROR(file_system->RestoreMetadataCopies());
+  ISOZONE_RETURN_IF_ERROR(file_system->state().RestoreMetadataCopies());
   return file_system->Unmount();
 }
 

@@ -137,7 +137,7 @@ Status CollectWithProgress(FileSystem& file_system, double until_free) {
     progress.Update(done.bytes_copied, bytes_to_copy);
     return true;
   };
-  return file_system.CollectGarbage(until_free, step).status();
+  return file_system.collection().Run(until_free, step).status();
 }
 
 // Some of what could be collected is where it was.
@@ -151,12 +151,12 @@ Status Failures(const CopyStats& done) {
 
 Status Run(const GcArguments& arguments, Console& console) {
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, Mount(arguments, OpenMode::kReadWrite));
-  const GcPlan before = file_system->PlanGarbageCollection(/*all=*/true);
+  const GcPlan before = file_system->collection().Plan(/*all=*/true);
   ISOZONE_RETURN_IF_ERROR(CollectWithProgress(*file_system, arguments.until_free));
-  ISOZONE_RETURN_IF_ERROR(file_system->Settle());
-  const GcPlan after = file_system->PlanGarbageCollection(/*all=*/true);
+  ISOZONE_RETURN_IF_ERROR(file_system->state().Settle());
+  const GcPlan after = file_system->collection().Plan(/*all=*/true);
   // Of the mount, with what its background collector did meanwhile.
-  const CopyStats done = file_system->Stats().gc.copies;
+  const CopyStats done = file_system->state().Stats().gc.copies;
   ISOZONE_RETURN_IF_ERROR(file_system->Unmount());
   arguments.json ? console.PrintJson(DoneJson(before, after, done)) : PrintDone(before, after, done, console);
   return Failures(done);
@@ -191,10 +191,10 @@ std::string NowText(const GcPlan& now) {
 
 Status Show(const GcArguments& arguments, Console& console) {
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, Mount(arguments, OpenMode::kReadOnly));
-  const GcPlan now = file_system->PlanGarbageCollection(/*all=*/false);
-  const GcPlan all = file_system->PlanGarbageCollection(/*all=*/true);
-  const uint64_t dead = file_system->Space().dead;
-  const Utilisation buckets = UtilisationOf(file_system->Zones());
+  const GcPlan now = file_system->collection().Plan(/*all=*/false);
+  const GcPlan all = file_system->collection().Plan(/*all=*/true);
+  const uint64_t dead = file_system->state().Space().dead;
+  const Utilisation buckets = UtilisationOf(file_system->state().Zones());
   if (arguments.json) {
     console.PrintJson({{"scheme", now.scheme},
                        {"space", GcSpaceJson(now.space)},
@@ -204,7 +204,7 @@ Status Show(const GcArguments& arguments, Console& console) {
                        {"all", PlanJson(all)}});
     return Status::Ok();
   }
-  Facts facts(Printable(file_system->device().name()));
+  Facts facts(Printable(file_system->state().device().name()));
   facts.Add("Scheme", now.scheme);
   facts.Add("Free", FreeText(now.space));
   facts.Add("Dead", FormatSize(dead));
@@ -243,7 +243,7 @@ void PrintPlan(const GcPlan& plan, Console& console) {
 
 Status Plan(const GcArguments& arguments, Console& console) {
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, Mount(arguments, OpenMode::kReadOnly));
-  const GcPlan plan = file_system->PlanGarbageCollection(arguments.all);
+  const GcPlan plan = file_system->collection().Plan(arguments.all);
   arguments.json ? console.PrintJson(PlanJson(plan)) : PrintPlan(plan, console);
   return Status::Ok();
 }

@@ -61,19 +61,19 @@ void PrintDevice(const DeviceFacts& facts, Console& console) {
 }
 
 void PrintFileSystem(const FileSystem& file_system, Console& console) {
-  const SpaceInfo space = file_system.Space();
+  const SpaceInfo space = file_system.state().Space();
   Facts facts("File system");
-  facts.Add("Label", file_system.label().empty() ? "none" : Printable(file_system.label()));
-  facts.Add("UUID", file_system.uuid());
+  facts.Add("Label", file_system.state().label().empty() ? "none" : Printable(file_system.state().label()));
+  facts.Add("UUID", file_system.state().uuid());
   facts.Add("Space", fmt::format("{} live, {} dead, {} metadata, {} reserved, {} free of {}", FormatSize(space.live),
                                  FormatSize(space.dead), FormatSize(space.metadata), FormatSize(space.reserved),
                                  FormatSize(space.free), FormatSize(space.capacity)));
   facts.Add("Zones", fmt::format("{} empty, {} active, {} full, {} unusable", space.empty_zones, space.active_zones,
                                  space.full_zones, space.unusable_zones));
-  const MetadataCopies metadata = file_system.Metadata();
+  const MetadataCopies metadata = file_system.state().Metadata();
   facts.Add("Metadata", fmt::format("{} of {} copies whole, in zones {}", metadata.whole.size(), metadata.wanted,
                                     CopiesText(metadata.whole)));
-  const auto groups = file_system.zone_groups();
+  const auto groups = file_system.groups().Get();
   facts.Add("Zone groups", groups == nullptr ? "not measured" : GroupSummary(*groups));
   facts.Print(console);
 }
@@ -87,10 +87,10 @@ Json DeviceJson(const DeviceFacts& facts) {
 }
 
 Json FileSystemJson(const FileSystem& file_system) {
-  return {{"label", file_system.label()},
-          {"uuid", file_system.uuid()},
-          {"space", SpaceJson(file_system.Space())},
-          {"metadata", MetadataJson(file_system.Metadata())}};
+  return {{"label", file_system.state().label()},
+          {"uuid", file_system.state().uuid()},
+          {"space", SpaceJson(file_system.state().Space())},
+          {"metadata", MetadataJson(file_system.state().Metadata())}};
 }
 
 // A device that is not formatted is worth describing too.
@@ -115,7 +115,7 @@ Status Info(const Arguments& arguments, Console& console) {
 
 Status Df(const Arguments& arguments, Console& console) {
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(arguments.device, OpenMode::kReadOnly));
-  const SpaceInfo space = file_system->Space();
+  const SpaceInfo space = file_system->state().Space();
   if (arguments.json) {
     console.PrintJson(SpaceJson(space));
     return Status::Ok();

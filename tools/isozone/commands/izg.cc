@@ -82,8 +82,8 @@ Result<IdentifyReport> Measure(ZonedDevice& device) {
 // Whether it did: what is in doubt does not take the place of what was measured before.
 Result<bool> Store(OpenedDevice opened, const ZoneGroups& groups, bool in_doubt) {
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountOpened(std::move(opened)));
-  const bool keeps = in_doubt && file_system->zone_groups() != nullptr;
-  if (!keeps) ISOZONE_RETURN_IF_ERROR(file_system->SetZoneGroups(groups));
+  const bool keeps = in_doubt && file_system->groups().Get() != nullptr;
+  if (!keeps) ISOZONE_RETURN_IF_ERROR(file_system->groups().Set(groups));
   ISOZONE_RETURN_IF_ERROR(file_system->Unmount());
   return !keeps;
 }
@@ -133,8 +133,8 @@ Status Identify(const GroupsArguments& arguments, Console& console) {
 
 Status Show(const GroupsArguments& arguments, Console& console) {
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(arguments.device, OpenMode::kReadOnly));
-  const std::string name = file_system->device().name();
-  const std::shared_ptr<const ZoneGroups> groups = file_system->zone_groups();
+  const std::string name = file_system->state().device().name();
+  const std::shared_ptr<const ZoneGroups> groups = file_system->groups().Get();
   if (groups == nullptr) {
     return Status::NotFound(
         fmt::format("the zone groups of {} were never measured; use isozone izg identify {}", name, arguments.device));

@@ -4,10 +4,10 @@
 
 #include "fs/file_system.h"
 #include "fs/mount/format_device.h"
-#include "fs/space/zone_reserves.h"
 #include "isozone/command.h"
 #include "isozone/output/report.h"
 #include "isozone/session.h"
+#include "zone/allocator/zone_reserves.h"
 
 namespace isozone::cli {
 namespace {
@@ -40,21 +40,21 @@ Status Mkfs(const MkfsArguments& arguments, Console& console) {
   ISOZONE_RETURN_IF_ERROR(AsNotSupported(FormatDevice(*opened.device, arguments.format)));
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountOpened(std::move(opened)));
 
-  const DeviceGeometry& geometry = file_system->device().geometry();
-  const SpaceInfo space = file_system->Space();
+  const DeviceGeometry& geometry = file_system->state().device().geometry();
+  const SpaceInfo space = file_system->state().Space();
   if (arguments.json) {
-    console.PrintJson({{"device", file_system->device().name()},
-                       {"label", file_system->label()},
-                       {"uuid", file_system->uuid()},
+    console.PrintJson({{"device", file_system->state().device().name()},
+                       {"label", file_system->state().label()},
+                       {"uuid", file_system->state().uuid()},
                        {"zones", geometry.zone_count},
                        {"zone_capacity", geometry.zone_capacity},
                        {"capacity", space.capacity},
                        {"free", space.free},
-                       {"metadata", MetadataJson(file_system->Metadata())}});
+                       {"metadata", MetadataJson(file_system->state().Metadata())}});
   } else {
-    console.Print("{} is formatted: {} zones of {}, {} free{}\n", file_system->device().name(), geometry.zone_count,
-                  FormatSize(geometry.zone_capacity), FormatSize(space.free),
-                  file_system->label().empty() ? "" : ", label " + Printable(file_system->label()));
+    console.Print("{} is formatted: {} zones of {}, {} free{}\n", file_system->state().device().name(),
+                  geometry.zone_count, FormatSize(geometry.zone_capacity), FormatSize(space.free),
+                  file_system->state().label().empty() ? "" : ", label " + Printable(file_system->state().label()));
     console.Print("Use it with RocksDB as --fs_uri='isozone://{}'\n", arguments.device);
   }
   return file_system->Unmount();

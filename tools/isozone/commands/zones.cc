@@ -41,7 +41,7 @@ void PrintTable(const std::vector<ZoneView>& zones, bool all, Console& console) 
 }
 
 std::string Summary(const FileSystem& file_system, const std::vector<ZoneView>& zones) {
-  const SpaceInfo space = file_system.Space();
+  const SpaceInfo space = file_system.state().Space();
   const ZoneTotals totals = TotalsOf(zones);
   return fmt::format("{} of {} zones in use, {} active; {} live, {} dead, {} free of {}",
                      zones.size() - space.empty_zones, zones.size(), space.active_zones, FormatSize(totals.live),
@@ -49,12 +49,12 @@ std::string Summary(const FileSystem& file_system, const std::vector<ZoneView>& 
 }
 
 std::string Title(const FileSystem& file_system) {
-  return file_system.label().empty() ? "Isozone zone map" : "Isozone zone map: " + file_system.label();
+  return file_system.state().label().empty() ? "Isozone zone map" : "Isozone zone map: " + file_system.state().label();
 }
 
 Status Zones(const ZonesArguments& arguments, Console& console) {
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(arguments.device, OpenMode::kReadOnly));
-  const std::vector<ZoneView> zones = file_system->Zones();
+  const std::vector<ZoneView> zones = file_system->state().Zones();
   const std::string summary = Summary(*file_system, zones);
   if (!arguments.svg_path.empty()) {
     ISOZONE_RETURN_IF_ERROR(WriteLocalFile(arguments.svg_path, ZoneMapSvg(zones, {Title(*file_system), summary})));
@@ -66,7 +66,7 @@ Status Zones(const ZonesArguments& arguments, Console& console) {
   } else if (arguments.table) {
     PrintTable(zones, arguments.all, console);
   } else {
-    console.Print("{}\n{}\n\n", console.Bold(Printable(file_system->device().name())), summary);
+    console.Print("{}\n{}\n\n", console.Bold(Printable(file_system->state().device().name())), summary);
     PrintZoneMap(zones, console);
   }
   return Status::Ok();

@@ -5,16 +5,6 @@
 
 namespace isozone::cli {
 
-Status RunCommand(ZonedDevice& device, DeviceOp op, DeviceOffset offset, std::byte* data, uint64_t length) {
-  DeviceRequest request;
-  request.op = op;
-  request.offset = offset;
-  request.data = data;
-  request.length = length;
-  static_cast<void>(SubmitAndWait(device, request));
-  return ToStatus(device.geometry(), request);
-}
-
 IoQueue::~IoQueue() {
   while (in_flight_ > 0) static_cast<void>(Pop());
 }

@@ -1,5 +1,5 @@
-// Device commands of the benchmarks: one that is waited for, and many in flight from one thread, where each has a function
-// that runs on that thread once the command completed.
+// Device commands of the benchmarks, many in flight from one thread, where each has a function that runs on that thread
+// once the command completed.
 //
 // Thread safety of the queue: none; the device's own threads only queue what completed.
 #pragma once
@@ -14,9 +14,6 @@
 #include "device/zoned_device.h"
 
 namespace isozone::cli {
-
-// Submits a command and waits for it. For resets `data` is null and `length` 0. Any thread.
-Status RunCommand(ZonedDevice& device, DeviceOp op, DeviceOffset offset, std::byte* data, uint64_t length);
 
 class IoQueue {
  public:

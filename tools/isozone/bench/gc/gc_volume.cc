@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "base/uri.h"
+#include "isozone/bench/run_command.h"
 
 namespace isozone::cli {
 namespace {

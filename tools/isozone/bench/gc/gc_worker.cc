@@ -7,7 +7,7 @@
 #include "base/aligned_buffer.h"
 #include "base/clock.h"
 #include "base/random.h"
-#include "isozone/bench/gc/gc_io.h"
+#include "isozone/bench/run_command.h"
 
 namespace isozone::cli {
 namespace {

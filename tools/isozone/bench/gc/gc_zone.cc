@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "isozone/bench/gc/gc_volume.h"
+#include "isozone/bench/run_command.h"
 
 namespace isozone::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "fs/space/zone_reserves.h"
+#include "zone/allocator/zone_reserves.h"
 
 #include <string_view>
 

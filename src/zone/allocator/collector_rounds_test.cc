@@ -1,4 +1,4 @@
-#include "fs/space/collector_rounds.h"
+#include "zone/allocator/collector_rounds.h"
 
 #include <gtest/gtest.h>
 
@@ -39,11 +39,11 @@ TEST(CollectorRounds, HelpIsAttached) {
 TEST(CollectorRounds, SpaceIsWantedWhileSomebodyWaits) {
   CollectorRounds rounds;
   EXPECT_FALSE(rounds.wanted());
-  {
-    const CollectorRounds::Waiting one(rounds);
-    const CollectorRounds::Waiting two(rounds);
-    EXPECT_TRUE(rounds.wanted());
-  }
+  rounds.BeginWait();
+  rounds.BeginWait();
+  rounds.EndWait();
+  EXPECT_TRUE(rounds.wanted());
+  rounds.EndWait();
   EXPECT_FALSE(rounds.wanted());
 }
 

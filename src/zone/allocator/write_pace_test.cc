@@ -1,4 +1,4 @@
-#include "fs/space/write_pace.h"
+#include "zone/allocator/write_pace.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "zone/active_budget.h"
+#include "zone/allocator/active_budget.h"
 
 #include <algorithm>
 #include <cassert>

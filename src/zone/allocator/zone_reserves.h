@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 #include "device/zoned_device.h"
-#include "zone/active_budget.h"
+#include "zone/allocator/active_budget.h"
 
 namespace isozone {
 

@@ -37,17 +37,9 @@ class CollectorRounds {
     return attached_ && hopeless_ <= since.round_;
   }
 
-  // Counts somebody who waits, for as long as it exists.
-  class Waiting {
-   public:
-    explicit Waiting(CollectorRounds& rounds) : rounds_(rounds) { ++rounds_.waiting_; }
-    ~Waiting() { --rounds_.waiting_; }
-    Waiting(const Waiting&) = delete;
-    Waiting& operator=(const Waiting&) = delete;
-
-   private:
-    CollectorRounds& rounds_;
-  };
+  // Brackets the wait of somebody.
+  void BeginWait() { ++waiting_; }
+  void EndWait() { --waiting_; }
   bool wanted() const { return waiting_ > 0; }
 
  private:

@@ -1,0 +1,13 @@
+// What files and directories are called in the metadata. An inode's number is never used again.
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+
+namespace isozone {
+
+using InodeId = StrongInt<struct InodeIdTag, uint64_t>;
+inline constexpr InodeId kRootInode{1};
+
+}  // namespace isozone

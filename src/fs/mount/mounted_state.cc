@@ -1,0 +1,159 @@
+#include "fs/mount/mounted_state.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "fs/file/open_log.h"
+
+namespace isozone {
+namespace {
+
+uint64_t AllocatedBytesOf(const Inode& inode, uint64_t block) {
+  uint64_t bytes = 0;
+  inode.extents.VisitRuns([&](const ExtentRun& run) { bytes += run.count * RoundUp(run.length, block); });
+  for (const LogRegion& r : inode.regions) bytes += r.open() ? 0 : r.end - r.begin;
+  return bytes;
+}
+
+}  // namespace
+
+FileAttributes AttributesOf(MountContext& context, const Inode& inode) {
+  FileAttributes a;
+  a.inode = inode.id.value();
+  a.is_directory = inode.is_directory;
+  a.kind = inode.kind;
+  a.lifetime = inode.lifetime;
+  a.level = inode.level;
+  a.size = inode.size;
+  a.modified_s = inode.modified_s;
+  a.links = static_cast<uint32_t>(inode.links.size());
+  if (const auto file = context.FindOpen(inode.id)) a.size = file->size();
+  return a;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// State
+// ---------------------------------------------------------------------------------------------------------------------
+
+FileSystemStats MountedState::Stats() const {
+  FileSystemStats stats;
+  for (int i = 0; i < kIoClassCount; ++i) {
+    const IoClassStats s = context_.engine.Stats(static_cast<IoClass>(i));
+    stats.by_class[static_cast<size_t>(i)] = {
+        s.bytes_read,      s.bytes_written,   s.read_latency_ns.count, s.write_latency_ns.count,
+        s.read_latency_ns, s.write_latency_ns};
+  }
+  stats.user_bytes_appended = context_.user_bytes_appended.load(std::memory_order_relaxed);
+  stats.syncs = context_.syncs.load(std::memory_order_relaxed);
+  stats.write_retries = context_.write_retries.load(std::memory_order_relaxed);
+  if (context_.journal != nullptr) {
+    const JournalStats journal = context_.journal->Stats();
+    stats.journal_commits = journal.commits;
+    stats.journal_bytes = journal.bytes;
+    stats.checkpoints = journal.checkpoints;
+  }
+  const ZonePoolStats pool = context_.pool->Stats();
+  stats.zone_resets = pool.resets;
+  stats.zone_finishes = pool.finishes;
+  stats.zone_waits = pool.waits;
+  stats.zone_wait_ns = pool.wait_ns;
+  stats.mixed_classes = pool.mixed_classes;
+  stats.pace_wait_ns = pool.pace_ns;
+  stats.reset_written_percent = pool.reset_written_percent;
+  stats.deletion_delays_ns = pool.deletion_delays_ns;
+  stats.gc = context_.collector->Stats();
+  stats.gc.space_waits = pool.space_waits;
+  stats.write_gap_wait_ns = context_.engine.GapWaits();
+  stats.device = context_.device->counters();
+  stats.refused_writes = context_.device->stats().refusals;
+  return stats;
+}
+
+Status MountedState::VisitFiles(const std::function<void(const FileDetails&)>& visit) const {
+  if (refresh_ != nullptr) ISOZONE_RETURN_IF_ERROR(refresh_->Refresh());
+  InodeId last;
+  for (;;) {
+    FileDetails details;
+    Inode inode;
+    {
+      const MutexLock lock(context_.namespace_mutex);
+      const Inode* next = context_.state.Next(last);
+      if (next == nullptr) return Status::Ok();
+      inode = *next;
+      details.paths = context_.state.PathsOf(inode.id);
+      details.attributes = AttributesOf(context_, inode);
+      details.allocated = AllocatedBytesOf(inode, context_.geometry().block_size);
+    }
+    last = inode.id;
+    if (inode.kind == FileKind::kLog) {
+      ISOZONE_ASSIGN_OR_RETURN(LogContents log, ReadLog(context_.engine, context_.frame_seed, inode));
+      details.extents = std::move(log.extents);
+    } else {
+      details.extents = inode.extents.Expand();
+    }
+    visit(details);
+  }
+}
+
+MetadataCopies MountedState::Metadata() const {
+  if (refresh_ != nullptr) return refresh_->Metadata();
+  return {context_.journal->copies_wanted(), context_.journal->Copies()};
+}
+
+Status MountedState::RestoreMetadataCopies() {
+  if (context_.read_only()) return Status::ReadOnly("the file system is mounted read-only");
+  return context_.journal->RestoreCopies();
+}
+
+std::string MountedState::read_only_reason() const {
+  if (context_.read_only()) return "mounted read-only";
+  return std::string(context_.journal->status().message());
+}
+
+Result<uint64_t> MountedState::AllocatedBytes(std::string_view path) const {
+  if (refresh_ != nullptr) ISOZONE_RETURN_IF_ERROR(refresh_->Refresh());
+  const MutexLock lock(context_.namespace_mutex);
+  ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_.state.Lookup(path));
+  return AllocatedBytesOf(*inode, context_.geometry().block_size);
+}
+
+Status MountedState::Settle() {
+  ISOZONE_RETURN_IF_ERROR(context_.SyncMetadata());
+  return context_.pool->Settle();
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Garbage collection and zone groups
+// ---------------------------------------------------------------------------------------------------------------------
+
+Result<CopyStats> MountedCollection::Run(double free_percent, const Collector::Progress& progress) {
+  if (context_.read_only()) return Status::ReadOnly("the file system is mounted read-only");
+  ISOZONE_RETURN_IF_ERROR(context_.journal->status());
+  return context_.collector->Run(free_percent, progress);
+}
+
+GcPlan MountedCollection::Plan(bool all) const { return context_.collector->Plan(all); }
+
+Status MountedCollection::SetOptions(const GcOptions& options) {
+  if (context_.read_only()) return Status::ReadOnly("the file system is mounted read-only");
+  return context_.collector->SetOptions(options);
+}
+
+std::shared_ptr<const ZoneGroups> MountedGroups::Get() const {
+  const MutexLock lock(context_.namespace_mutex);
+  return context_.state.zone_groups();
+}
+
+Status MountedGroups::Set(const ZoneGroups& groups) {
+  uint64_t sequence = 0;
+  {
+    const MutexLock lock(context_.namespace_mutex);
+    const MetadataOp op = SetZoneGroups{std::make_shared<const ZoneGroups>(groups)};
+    ISOZONE_ASSIGN_OR_RETURN(sequence, context_.Commit({&op, 1}));
+  }
+  return context_.journal->Sync(sequence);
+}
+
+}  // namespace isozone

@@ -1,0 +1,35 @@
+// CollectedZones: the zones of a pool as its collector sees them (gc/gc_store.h).
+//
+// Thread safety: any thread.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "gc/gc_store.h"
+
+namespace isozone {
+
+class ZoneExecutor;
+
+class CollectedZones final : public GcZones {
+ public:
+  // `executor` outlives this.
+  explicit CollectedZones(ZoneExecutor& executor) : executor_(executor) {}
+
+  GcSpace Space() const override;
+  std::vector<GcCandidate> Candidates() const override;
+  std::optional<GcCandidate> Hold(ZoneId zone) override;
+  void LetGo(ZoneId zone) override;
+  void Attach(bool attached) override;
+  void BeginRound() override;
+  void EndRound(bool gained) override;
+  void ResetAtOnce(bool at_once) override;
+  void ResetDead() override;
+  void ThrottleBelow(double percent) override;
+
+ private:
+  ZoneExecutor& executor_;
+};
+
+}  // namespace isozone

@@ -1,0 +1,362 @@
+#include "fs/space/zone_executor.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "io/patient_device.h"
+
+namespace isozone {
+namespace {
+
+using Inquiry = ZoneAllocator::Inquiry;
+using Answer = ZoneAllocator::Answer;
+
+AllocatorOptions AllocatorOptionsOf(const ZonedDevice& device, const ZonePoolOptions& options) {
+  AllocatorOptions allocator;
+  allocator.geometry = device.geometry();
+  allocator.groups = options.groups;
+  allocator.isolation = options.isolation;
+  allocator.keep_away = options.keep_away;
+  allocator.metadata_copies = options.metadata_copies;
+  allocator.asks_for_checkpoints = static_cast<bool>(options.want_checkpoint);
+  allocator.asks_for_space = static_cast<bool>(options.want_space);
+  allocator.patience_ns = PatientDevice::kPatienceNs;
+  return allocator;
+}
+
+}  // namespace
+
+ZoneExecutor::ZoneExecutor(ZonedDevice& d, ZonePoolOptions o, std::unique_ptr<PlacementPolicy> policy,
+                           std::span<const ZoneDescriptor> report)
+    : device(d), options(std::move(o)), allocator(report, AllocatorOptionsOf(device, options), std::move(policy)) {}
+
+// --- Asking ---
+
+Status ZoneExecutor::CheckWritable() const {
+  if (options.read_only) return Status::ReadOnly("the file system is mounted read-only");
+  if (allocator.ledger().stopping) return Status::Aborted("the file system is being unmounted");
+  return Status::Ok();
+}
+
+Result<ZoneGrant> ZoneExecutor::Grant(Inquiry& inquiry) {
+  for (;;) {
+    Drain();
+    ISOZONE_RETURN_IF_ERROR(CheckWritable());
+    const int64_t now_ns = MonotonicNs();
+    const Answer answer = allocator.Ask(inquiry, now_ns);
+    switch (answer.action) {
+      case Answer::Action::kGranted:
+        if (inquiry.waits_since_ns) wait_ns.Add(static_cast<uint64_t>(now_ns - *inquiry.waits_since_ns));
+        WakeIfDue();
+        return answer.grant;
+      case Answer::Action::kNothing:
+        if (inquiry.confined()) return Status::NoSpace("no zone that is partly written has room for what is collected");
+        return NothingLeft(answer.lack);
+      case Answer::Action::kExecute:
+        Execute(answer.commands);
+        break;
+      case Answer::Action::kRevoked:
+        Announce();
+        break;
+      case Answer::Action::kCheckpoint:
+        AwaitCheckpoint(inquiry);
+        break;
+      case Answer::Action::kCollector:
+        options.want_space();
+        AwaitChange(inquiry, answer.until_ns);
+        break;
+      case Answer::Action::kWait:
+        AwaitChange(inquiry, answer.until_ns);
+        break;
+    }
+  }
+}
+
+// Asks for a checkpoint where that was not done, and waits a moment.
+void ZoneExecutor::AwaitCheckpoint(Inquiry& inquiry) {
+  constexpr int64_t kMomentNs = 10 * kMillisecondNs;
+  {
+    const MutexUnlock unlock(mu);
+    if (!inquiry.checkpoint) inquiry.checkpoint = options.want_checkpoint();
+    inquiry.checkpoint_ended = !options.checkpoint_pending(*inquiry.checkpoint);
+  }
+  // What it gave back is looked at once more.
+  if (!inquiry.checkpoint_ended) AwaitChange(inquiry, MonotonicNs() + kMomentNs);
+}
+
+void ZoneExecutor::AwaitChange(Inquiry& inquiry, int64_t until_ns) {
+  if (!inquiry.waits_since_ns) {
+    inquiry.waits_since_ns = MonotonicNs();
+    ++waits;
+  }
+  WakeIfDue();
+  if (until_ns == ZoneAllocator::kNever) {
+    changed.Wait(mu);
+  } else {
+    changed.WaitUntil(mu, until_ns);
+  }
+}
+
+Status ZoneExecutor::NothingLeft(Lack lack) const {
+  const ZoneLedger& ledger = allocator.ledger();
+  const Status& durable = ledger.durability.error;
+  if (!durable.ok() && !ledger.table.dead().empty()) return durable.WithContext("no zone can be reset");
+  const ActiveBudget& active = ledger.active;
+  if (lack != Lack::kSpace) {
+    return Status::NoSpace(fmt::format(
+        "all {} active zones that the device allows are in use: {} for metadata, {} for logs, {} for garbage "
+        "collection, {} for data, {} by others",
+        device.geometry().max_active_zones, active.used(BudgetClass::kMetadata), active.used(BudgetClass::kLog),
+        active.used(BudgetClass::kGc), active.used(BudgetClass::kData), active.withheld()));
+  }
+  const ZoneTotals& totals = ledger.table.totals();
+  return Status::NoSpace(
+      fmt::format("the device is full: {} bytes of files on {}, {} empty zones left, which are kept "
+                  "for metadata, logs and garbage collection; delete files",
+                  totals.live, totals.capacity, ledger.table.empty().size()));
+}
+
+ZoneLease ZoneExecutor::LeaseOf(const ZoneGrant& grant) {
+  ZoneLease lease;
+  lease.executor_ = this;
+  lease.grant_ = grant;
+  return lease;
+}
+
+// --- Leases ---
+
+bool ZoneExecutor::BeginWrite(const ZoneGrant& lease) {
+  const MutexLock lock(mu);
+  return allocator.BeginWrite(lease);
+}
+
+void ZoneExecutor::CompleteWrite(const ZoneGrant& lease, uint64_t bytes, DeviceStatus status) {
+  const MutexLock lock(mu);
+  if (status == DeviceStatus::kSuccess) {
+    allocator.EndWrite(lease, bytes);
+    NoteSpace();
+    changed.SignalAll();
+  } else if (IsRefusal(status)) {
+    allocator.EndRefusedWrite(lease);
+    Announce();
+  } else {
+    // The lease stays, as that of a write, until Drain has looked at the zone.
+    failed_writes.push_back(lease.zone);
+    work.Signal();
+    changed.SignalAll();
+  }
+}
+
+void ZoneExecutor::Release(const ZoneGrant& lease) {
+  const MutexLock lock(mu);
+  allocator.Release(lease);
+  Announce();
+}
+
+// --- Background ---
+
+void ZoneExecutor::Start() {
+  {
+    const MutexLock lock(mu);
+    if (options.read_only || allocator.ledger().started) return;
+    allocator.ledger().started = true;
+  }
+  thread = std::thread([this] { RunInBackground(); });
+}
+
+void ZoneExecutor::Stop() {
+  {
+    const MutexLock lock(mu);
+    allocator.ledger().stopping = true;
+    work.Signal();
+    changed.SignalAll();
+  }
+  if (thread.joinable()) thread.join();
+  // What was started on behalf of a caller, where no thread ran.
+  const MutexLock lock(mu);
+  while (!jobs.empty()) {
+    if (!Drain()) changed.Wait(mu);
+  }
+}
+
+void ZoneExecutor::RunInBackground() {
+  const MutexLock lock(mu);
+  for (;;) {
+    if (Drain()) continue;
+    const int64_t now_ns = MonotonicNs();
+    if (allocator.ForgetOthers(now_ns)) changed.SignalAll();
+    const ZoneAllocator::Work next = allocator.NextWork(now_ns);
+    if (next.count_others) {
+      CountOthers();
+    } else if (!next.commands.empty()) {
+      Execute(next.commands);
+    } else if (next.is_over) {
+      break;
+    } else {
+      Rest(next.until_ns);
+    }
+  }
+  allocator.ledger().started = false;
+  changed.SignalAll();
+}
+
+void ZoneExecutor::Rest(int64_t until_ns) {
+  if (!allocator.upkeep().IsDue(MonotonicNs())) changed.SignalAll();  // what somebody may wait for has gone another way
+  if (until_ns == ZoneAllocator::kNever) {
+    work.Wait(mu);
+  } else {
+    work.WaitUntil(mu, until_ns);
+  }
+}
+
+// Learns how many active zones others hold.
+void ZoneExecutor::CountOthers() {
+  std::vector<ZoneDescriptor> report(device.geometry().zone_count);
+  {
+    const MutexUnlock unlock(mu);
+    if (!device.ReportZones(ZoneId(0), report).ok()) return;
+  }
+  const auto active = std::ranges::count_if(report, [](const auto& zone) { return IsActive(zone.state); });
+  allocator.NoteOthers(static_cast<uint32_t>(active), MonotonicNs());
+}
+
+void ZoneExecutor::WakeIfDue() {
+  // Whoever stops waits for the last command, whichever thread learns that it has ended.
+  if (allocator.ledger().stopping || allocator.upkeep().IsDue(MonotonicNs())) work.Signal();
+}
+
+void ZoneExecutor::Announce() {
+  WakeIfDue();
+  changed.SignalAll();
+}
+
+void ZoneExecutor::Execute(const std::vector<ZoneCommands>& commands) {
+  for (const ZoneCommands& next : commands) {
+    if (!next.after_durable) {
+      Submit(next);
+    } else if (MakeDurable()) {
+      allocator.upkeep().Confirm(next);
+      Submit(next);
+    } else {
+      allocator.upkeep().Cancel(next);
+      changed.SignalAll();
+    }
+  }
+}
+
+bool ZoneExecutor::MakeDurable() {
+  Status status;
+  if (options.make_durable) {
+    const MutexUnlock unlock(mu);
+    status = options.make_durable();
+  }
+  // Of one error after another the first is told.
+  if (!status.ok() && allocator.ledger().durability.error.ok()) Latch(status);
+  allocator.NoteDurability(status, MonotonicNs());
+  return status.ok();
+}
+
+void ZoneExecutor::Submit(const ZoneCommands& commands) {
+  std::vector<Job*> started;
+  for (const ZoneId zone : commands.zones) {
+    Job& job = jobs[zone];
+    job.executor = this;
+    job.zone = zone;
+    job.request.op = commands.op;
+    job.request.offset = device.geometry().ZoneStart(zone);
+    job.request.context = &job;
+    job.request.done = [](DeviceRequest& request) {
+      auto& done = *static_cast<Job*>(request.context);
+      ZoneExecutor& executor = *done.executor;
+      const MutexLock lock(executor.mu);
+      executor.completed.push_back(done.zone);
+      executor.work.Signal();
+      executor.changed.SignalAll();
+    };
+    started.push_back(&job);
+  }
+  const MutexUnlock unlock(mu);
+  for (Job* job : started) device.Submit(job->request);
+}
+
+bool ZoneExecutor::Drain() {
+  if (completed.empty() && failed_writes.empty()) return false;
+  while (!failed_writes.empty()) {
+    const ZoneId zone = failed_writes.back();
+    failed_writes.pop_back();
+    EndFailedWrite(zone);
+  }
+  while (!completed.empty()) {
+    const ZoneId zone = completed.back();
+    completed.pop_back();
+    EndJob(zone);
+  }
+  NoteSpace();
+  Announce();
+  return true;
+}
+
+void ZoneExecutor::EndFailedWrite(ZoneId zone) {
+  const auto found = Report(zone);
+  allocator.upkeep().NoteFailure(zone, DeviceOp::kWrite, found);
+}
+
+void ZoneExecutor::EndJob(ZoneId zone) {
+  const auto job = jobs.extract(zone);
+  const DeviceOp op = job.mapped().request.op;
+  const DeviceStatus status = job.mapped().request.status;
+  if (status != DeviceStatus::kSuccess) {
+    const auto found = Report(zone);
+    Latch(Status::IoError(fmt::format("{} of zone {} failed: {}; the zone is not written again", DeviceOpName(op),
+                                      zone.value(), DeviceStatusName(status))));
+    allocator.upkeep().NoteFailure(zone, op, found);
+  } else if (op == DeviceOp::kReset) {
+    deletion_delays.Reset(zone, MonotonicNs());
+    allocator.upkeep().NoteReset(zone);
+  } else {
+    allocator.upkeep().NoteFinish(zone);
+  }
+}
+
+std::optional<ZoneDescriptor> ZoneExecutor::Report(ZoneId zone) {
+  ZoneDescriptor found;
+  const Status status = [&]() ISOZONE_REQUIRES(mu) {
+    const MutexUnlock unlock(mu);
+    return device.ReportZones(zone, {&found, 1});
+  }();
+  if (status.ok()) return found;
+  Latch(status);
+  return std::nullopt;
+}
+
+void ZoneExecutor::Latch(const Status& status) {
+  Log().warn("{}", status.message());
+  if (first_error.ok()) first_error = status;
+}
+
+// --- Pace ---
+
+// Waits until so many bytes are paid for, or nobody makes space, or it has taken too long.
+void ZoneExecutor::Pace(uint64_t bytes) {
+  const MutexLock lock(mu);
+  ZoneCollection& collection = allocator.collection();
+  int64_t began_ns = 0;
+  while (!allocator.ledger().stopping && !collection.Pay(bytes)) {
+    const int64_t now_ns = MonotonicNs();
+    if (began_ns == 0) began_ns = now_ns;
+    if (now_ns - began_ns >= WritePace::kLongestWaitNs) break;
+    collection.BeginPaced();
+    if (collection.CollectorIsAwaited() && options.want_pace) options.want_pace();
+    changed.WaitUntil(mu, began_ns + WritePace::kLongestWaitNs);
+    collection.EndPaced();
+  }
+  if (began_ns != 0) pace_ns.Add(static_cast<uint64_t>(MonotonicNs() - began_ns));
+}
+
+}  // namespace isozone

@@ -1,0 +1,69 @@
+// A clock that a test sets. Who waits for a time waits until Advance has reached it.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace isozone {
+
+// Thread safety: any thread. Advance and AwaitWaiter are called without the mutexes of those who wait.
+class ManualClock final : public Clock {
+ public:
+  int64_t NowNs() const override {
+    const MutexLock lock(mu_);
+    return now_ns_;
+  }
+
+  void WaitUntil(CondVar& condition, Mutex& mu, int64_t deadline_ns) override ISOZONE_REQUIRES(mu) {
+    {
+      const MutexLock lock(mu_);
+      if (now_ns_ >= deadline_ns) return;
+      waiting_.push_back({&condition, &mu, deadline_ns});
+      changed_.SignalAll();
+    }
+    condition.Wait(mu);
+    const MutexLock lock(mu_);
+    std::erase_if(waiting_, [&](const Waiter& waiter) { return waiter.condition == &condition && waiter.mu == &mu; });
+  }
+
+  void Advance(int64_t ns) {
+    std::vector<Waiter> waiting;
+    {
+      const MutexLock lock(mu_);
+      now_ns_ += ns;
+      waiting = waiting_;
+    }
+    // Whoever is in the list has read the time of before, and waits or is about to: it holds its mutex until it does.
+    for (const Waiter& waiter : waiting) {
+      const MutexLock lock(*waiter.mu);
+      waiter.condition->SignalAll();
+    }
+  }
+
+  // Waits until somebody waits for a time later than `after_ns`, and returns that.
+  int64_t AwaitWaiter(int64_t after_ns) {
+    const MutexLock lock(mu_);
+    for (;;) {
+      for (const Waiter& waiter : waiting_) {
+        if (waiter.deadline_ns > after_ns) return waiter.deadline_ns;
+      }
+      changed_.Wait(mu_);
+    }
+  }
+
+ private:
+  struct Waiter {
+    CondVar* condition;
+    Mutex* mu;
+    int64_t deadline_ns;
+  };
+  mutable Mutex mu_;
+  CondVar changed_;  // of waiting_
+  int64_t now_ns_ ISOZONE_GUARDED_BY(mu_) = 0;
+  std::vector<Waiter> waiting_ ISOZONE_GUARDED_BY(mu_);
+};
+
+}  // namespace isozone

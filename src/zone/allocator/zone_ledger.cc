@@ -1,0 +1,158 @@
+#include "zone/allocator/zone_ledger.h"
+
+#include <cassert>
+#include <utility>
+
+#include "zone/allocator/zone_reserves.h"
+
+namespace isozone {
+namespace {
+
+// Zones that are left for others by whoever has one already: active ones, and a part of all, empty.
+constexpr uint32_t kSpareTokens = 2;
+constexpr uint32_t kSpareZonesPart = 16;
+
+}  // namespace
+
+ZoneLedger::ZoneLedger(std::span<const ZoneDescriptor> report, AllocatorOptions o)
+    : options(std::move(o)),
+      table(report, options.groups),
+      active(options.geometry.max_active_zones),
+      open(options.geometry.max_open_zones),
+      loads(table.groups().count()) {
+  for (uint32_t i = 0; i < report.size(); ++i) {
+    const ZoneId zone(i);
+    if (IsHome(zone)) table.KeepForMetadata(zone);
+    if (!IsActive(report[i].state)) continue;
+    holdings[zone].active.emplace(active.Adopt(IsHome(zone) ? BudgetClass::kMetadata : BudgetClass::kData));
+  }
+}
+
+ZoneGrant ZoneLedger::Grant(const ZoneRequest& request, ZoneId zone) {
+  const DataClass data = request.data_class();
+  const ZoneRecord& record = table.at(zone);
+  const bool goes_on = record.phase == ZonePhase::kIdle && record.use == ZoneUse::kData && record.live > 0;
+  if (goes_on && record.data_class() != data) ++stats.mixed_classes;
+  const bool urgent = request.urgent || request.use == ZoneUse::kLog;
+  const ZoneGrant grant = Grant(zone, request.use, data, BudgetClassOf(request), urgent);
+  if (request.makes_space()) {
+    holdings.at(zone).lease->makes_space = true;
+    ++space_makers;
+    collecting += request.gc ? 1 : 0;
+  }
+  return grant;
+}
+
+ZoneGrant ZoneLedger::GrantMetadata(ZoneId zone) {
+  return Grant(zone, ZoneUse::kMetadata, table.at(zone).data_class(), BudgetClass::kMetadata, /*urgent=*/true);
+}
+
+ZoneGrant ZoneLedger::Grant(ZoneId zone, ZoneUse use, DataClass data, BudgetClass c, bool urgent) {
+  ZoneHolding& holding = holdings[zone];
+  assert(!holding.lease);
+  if (!holding.active) {
+    if (auto token = active.TryTake(c)) holding.active.emplace(std::move(*token));
+  }
+  assert(holding.active);
+  table.Lease(zone, use, data);
+  LeaseRecord& lease = holding.lease.emplace();
+  lease.id = next_lease_id++;
+  lease.budget_class = c;
+  lease.urgent = urgent;
+  ++LoadOf(zone, lease);
+  if (auto token = open.TryTake(c)) lease.open.emplace(std::move(*token));
+  lease.last_used = ++use_count;
+  return {zone, lease.id, table.at(zone).write_pointer, table.at(zone).capacity};
+}
+
+LeaseRecord* ZoneLedger::Find(ZoneId zone, uint64_t lease_id) {
+  const auto holding = holdings.find(zone);
+  if (holding == holdings.end() || !holding->second.lease || holding->second.lease->id != lease_id) return nullptr;
+  return &*holding->second.lease;
+}
+
+void ZoneLedger::EndLease(ZoneId zone) {
+  EraseLease(zone);
+  table.EndLease(zone);
+  const ZonePhase phase = table.at(zone).phase;
+  if (phase == ZonePhase::kEmpty || phase == ZonePhase::kFull) DropToken(zone);
+}
+
+void ZoneLedger::EraseLease(ZoneId zone) {
+  const auto holding = holdings.find(zone);
+  const LeaseRecord lease = std::move(*holding->second.lease);
+  holding->second.lease.reset();
+  --LoadOf(zone, lease);
+  space_makers -= lease.makes_space ? 1 : 0;
+  const bool collectors = lease.budget_class == BudgetClass::kGc;
+  collecting -= collectors ? 1 : 0;
+  // What the collector leaves is anybody's. It keeps its share with it until it needs another zone: were it data's at
+  // once, and one active zone too many, what is left of it would be thrown away by a finish, and be gained back by the
+  // next round, for ever.
+  if (collectors && active.Borrows(BudgetClass::kGc)) PassOnShare(zone);
+  EraseIfUnused(holding);
+}
+
+void ZoneLedger::DropToken(ZoneId zone) {
+  const auto holding = holdings.find(zone);
+  if (holding == holdings.end()) return;
+  holding->second.active.reset();
+  holding->second.failed_finishes.reset();
+  EraseIfUnused(holding);
+}
+
+bool ZoneLedger::HasToken(ZoneId zone) const {
+  const auto holding = holdings.find(zone);
+  return holding != holdings.end() && holding->second.active;
+}
+
+void ZoneLedger::PassOnShare(ZoneId zone) {
+  std::optional<ActiveBudget::Token>& token = holdings.at(zone).active;
+  if (!token) return;
+  token.reset();
+  token.emplace(active.Adopt(BudgetClass::kData));
+}
+
+std::optional<ZoneId> ZoneLedger::CollectorsZone() const {
+  for (const auto& [zone, holding] : holdings) {
+    const bool leased = holding.lease && holding.lease->budget_class == BudgetClass::kGc;
+    if (holding.active && holding.active->budget_class() == BudgetClass::kGc && !leased) return zone;
+  }
+  return std::nullopt;
+}
+
+void ZoneLedger::Adopt(ZoneId zone, ZoneUse use) {
+  if (use == ZoneUse::kMetadata && table.at(zone).phase == ZonePhase::kEmpty) return table.SetAside(zone);
+  table.SetUse(zone, use);
+  const auto holding = holdings.find(zone);
+  if (holding == holdings.end() || !holding->second.active) return;
+  holding->second.active.reset();
+  holding->second.active.emplace(active.Adopt(BudgetClassOf(use)));
+}
+
+uint32_t ZoneLedger::EmptyForMetadata() const {
+  return Shortage(metadata_reserve, table.totals().kept + table.totals().lent);
+}
+
+uint32_t ZoneLedger::EmptyKept(BudgetClass c) const { return EmptyKeptFrom(c, EmptyForMetadata()); }
+
+bool ZoneLedger::HasSpareZones() const {
+  return table.empty().size() > EmptyKept(BudgetClass::kData) + table.size() / kSpareZonesPart;
+}
+
+bool ZoneLedger::HasSpareTokens(const ActiveBudget& budget) const {
+  return budget.Available(BudgetClass::kData) > kSpareTokens;
+}
+
+bool ZoneLedger::IsHome(ZoneId zone) const { return zone.value() < HomeZones(options.metadata_copies); }
+
+uint32_t& ZoneLedger::LoadOf(ZoneId zone, const LeaseRecord& lease) {
+  GroupLoad& load = loads[table.groups().of(zone)];
+  return lease.urgent ? load.urgent : load.others;
+}
+
+void ZoneLedger::EraseIfUnused(std::map<ZoneId, ZoneHolding>::iterator holding) {
+  if (!holding->second.active && !holding->second.lease) holdings.erase(holding);
+}
+
+}  // namespace isozone

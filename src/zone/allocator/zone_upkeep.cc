@@ -1,0 +1,244 @@
+#include "zone/allocator/zone_upkeep.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace isozone {
+// --- Resets ---
+
+std::optional<ZoneCommands> ZoneUpkeep::ResetReleased() {
+  const uint32_t most = CommandsToStart();
+  if (ledger_.table.totals().released == 0 || most == 0) return std::nullopt;
+  ZoneCommands commands;
+  commands.zones = BeginResets(most, [this](ZoneId zone) { return ledger_.table.at(zone).released; });
+  Confirm(commands);
+  return commands;
+}
+
+std::optional<ZoneCommands> ZoneUpkeep::ResetDead(int64_t now_ns) {
+  const uint32_t most = CommandsToStart();
+  if (!ResetIsWanted() || !ledger_.durability.is_due(now_ns) || most == 0) return std::nullopt;
+  ZoneCommands commands;
+  // What is released waits for nobody, least of all for durable metadata, which may wait for it.
+  commands.zones =
+      BeginResets(most, [this](ZoneId zone) { return !ledger_.table.at(zone).released && IsToBeReset(zone); });
+  commands.after_durable = true;
+  if (commands.zones.empty()) return std::nullopt;
+  return commands;
+}
+
+template <typename Wanted>
+std::vector<ZoneId> ZoneUpkeep::BeginResets(uint32_t most, Wanted wanted) {
+  std::vector<ZoneId> zones;
+  const ZoneSet& dead = ledger_.table.dead();
+  for (auto zone = dead.First(); zone && zones.size() < most; zone = dead.FirstFrom(ZoneId(zone->value() + 1))) {
+    if (wanted(*zone)) zones.push_back(*zone);
+  }
+  for (const ZoneId zone : zones) ledger_.table.BeginReset(zone);
+  return zones;
+}
+
+uint32_t ZoneUpkeep::CommandsToStart() const {
+  // At the device: what waits for durable metadata must not keep it waiting for a zone that only has to be reset.
+  const uint32_t in_flight = ledger_.table.totals().at_device;
+  return in_flight > kMostResets / 2 ? 0 : kMostResets - in_flight;
+}
+
+bool ZoneUpkeep::ResetIsWanted() const {
+  const ZoneTotals& totals = ledger_.table.totals();
+  if (ledger_.durability.for_good() || ledger_.table.dead().empty()) return false;
+  if (totals.dead_asked > 0) return true;
+  return ledger_.reset_at_once && (ledger_.table.dead().size() > totals.dead_idle || !KeepsDeadIdle());
+}
+
+bool ZoneUpkeep::IsToBeReset(ZoneId zone) const {
+  const ZoneRecord& record = ledger_.table.at(zone);
+  return record.reset_asked || (ledger_.reset_at_once && (!record.reusable_dead() || !KeepsDeadIdle()));
+}
+
+bool ZoneUpkeep::KeepsDeadIdle() const {
+  return reuses_dead_ && !ledger_.stopping && ledger_.HasSpareZones() && ledger_.HasSpareTokens(ledger_.active);
+}
+
+void ZoneUpkeep::AskForDead() {
+  const ZoneSet& dead = ledger_.table.dead();
+  for (auto zone = dead.First(); zone; zone = dead.FirstFrom(ZoneId(zone->value() + 1))) {
+    if (!ledger_.table.at(*zone).reset_asked) ledger_.table.AskForReset(*zone);
+  }
+}
+
+void ZoneUpkeep::AskForDeadActive() {
+  for (const auto& [zone, holding] : ledger_.holdings) {
+    if (holding.active && ledger_.table.at(zone).dead()) ledger_.table.AskForReset(zone);
+  }
+}
+
+uint32_t ZoneUpkeep::TokensToCome() const {
+  return static_cast<uint32_t>(std::ranges::count_if(ledger_.holdings, [this](const auto& entry) {
+    const ZoneRecord& zone = ledger_.table.at(entry.first);
+    const bool goes = zone.phase == ZonePhase::kResetting || (zone.dead() && IsToBeReset(entry.first));
+    return entry.second.active.has_value() && goes;
+  }));
+}
+
+// --- Finishes ---
+
+std::vector<ZoneCommands> ZoneUpkeep::Finish(Finishes which) {
+  ZoneCommands data = {.op = DeviceOp::kFinish};
+  ZoneCommands logs = {.op = DeviceOp::kFinish, .after_durable = true};
+  for (;;) {
+    auto zone = NextFailedFinish(which);
+    if (!zone) zone = NextFinish(which);
+    if (!zone) break;
+    (ledger_.table.at(*zone).use == ZoneUse::kLog ? logs : data).zones.push_back(*zone);
+    ledger_.table.BeginFinish(*zone);
+  }
+  unconfirmed_finishes_ += static_cast<uint32_t>(logs.zones.size());
+  Confirm(data);
+  std::vector<ZoneCommands> all;
+  for (ZoneCommands* commands : {&data, &logs}) {
+    if (!commands->zones.empty()) all.push_back(std::move(*commands));
+  }
+  return all;
+}
+
+// Tokens that the class should be able to take now.
+uint32_t ZoneUpkeep::TokensWanted(BudgetClass c) const {
+  const uint32_t waiting = ledger_.waiting_for_token[static_cast<size_t>(c)];
+  return c == BudgetClass::kData && ledger_.data_token_wanted ? std::max(1U, waiting) : waiting;
+}
+
+bool ZoneUpkeep::IsShort(BudgetClass c) const { return ledger_.active.Available(c) < TokensWanted(c); }
+
+uint32_t ZoneUpkeep::FinishesWanted(Finishes which) const {
+  const ActiveBudget& active = ledger_.active;
+  if (which == Finishes::kForMetadata) {
+    return Shortage(TokensWanted(BudgetClass::kMetadata), active.Available(BudgetClass::kMetadata));
+  }
+  uint32_t wanted = 0;
+  for (const BudgetClass c : {BudgetClass::kMetadata, BudgetClass::kLog, BudgetClass::kGc, BudgetClass::kData}) {
+    wanted += Shortage(TokensWanted(c), active.Available(c));
+  }
+  // A reset is better, where nothing lives; but what cuts into the reserve of metadata must not wait for it.
+  if (wanted > 0 && ledger_.durability.error.ok()) wanted = Shortage(wanted, TokensToCome());
+  return std::max(wanted, active.Overcommitted());
+}
+
+std::optional<ZoneId> ZoneUpkeep::NextFinish(Finishes which) const {
+  const uint32_t no_help = which == Finishes::kForMetadata ? unconfirmed_finishes_ : 0;
+  if (FinishesWanted(which) <= ledger_.table.totals().finishing - no_help) return std::nullopt;
+  if (which == Finishes::kForMetadata || ledger_.active.Overcommitted() > 0) {
+    if (const auto dead = DeadActive()) return dead;
+  }
+  std::optional<ZoneId> fullest;
+  for (const ZoneUse use : {ZoneUse::kData, ZoneUse::kLog}) {
+    const BudgetClass c = BudgetClassOf(use);
+    if (use == ZoneUse::kLog && which != Finishes::kAll) continue;
+    if (!IsShort(c) && !ledger_.active.Borrows(c)) continue;
+    const auto zone = ledger_.table.FullestIdle(use, ledger_.CollectorsZone());
+    if (zone && (!fullest || ledger_.table.at(*zone).room() < ledger_.table.at(*fullest).room())) fullest = zone;
+  }
+  return fullest;
+}
+
+std::optional<ZoneId> ZoneUpkeep::NextFailedFinish(Finishes which) const {
+  for (const auto& [id, holding] : ledger_.holdings) {
+    if (!holding.failed_finishes || *holding.failed_finishes >= kFinishTries) continue;
+    const ZoneRecord& zone = ledger_.table.at(id);
+    if (zone.phase != ZonePhase::kFailed || zone.dead()) continue;
+    if (zone.use != ZoneUse::kLog || which == Finishes::kAll) return id;
+  }
+  return std::nullopt;
+}
+
+std::optional<ZoneId> ZoneUpkeep::DeadActive() const {
+  for (const auto& [id, holding] : ledger_.holdings) {
+    const ZoneRecord& zone = ledger_.table.at(id);
+    if (holding.active && zone.use == ZoneUse::kData && zone.reusable_dead()) return id;
+  }
+  return std::nullopt;
+}
+
+bool ZoneUpkeep::FinishIsComing(Finishes which) const {
+  return ledger_.table.totals().finishing > 0 || NextFailedFinish(which) || NextFinish(which);
+}
+
+bool ZoneUpkeep::WaitsForDurability() const {
+  if (ledger_.durability.for_good()) return false;
+  return ResetIsWanted() || NextFailedFinish(Finishes::kAll) || NextFinish(Finishes::kAll);
+}
+
+bool ZoneUpkeep::IsDue(int64_t now_ns) const {
+  const ZoneTotals& totals = ledger_.table.totals();
+  const bool durable_is_due = ledger_.durability.is_due(now_ns);
+  const Finishes which = durable_is_due ? Finishes::kAll : Finishes::kData;
+  return (durable_is_due && ResetIsWanted()) || totals.released > 0 || totals.resetting > 0 || totals.finishing > 0 ||
+         NextFailedFinish(which) || NextFinish(which);
+}
+
+// --- Answers of the executor ---
+
+void ZoneUpkeep::Confirm(const ZoneCommands& commands) {
+  if (commands.after_durable && commands.op == DeviceOp::kFinish) {
+    unconfirmed_finishes_ -= static_cast<uint32_t>(commands.zones.size());
+  }
+  for (const ZoneId zone : commands.zones) ledger_.table.Submit(zone);
+}
+
+void ZoneUpkeep::Cancel(const ZoneCommands& commands) {
+  if (commands.op == DeviceOp::kFinish) unconfirmed_finishes_ -= static_cast<uint32_t>(commands.zones.size());
+  for (const ZoneId zone : commands.zones) {
+    if (commands.op == DeviceOp::kReset) {
+      ledger_.table.CancelReset(zone);
+    } else if (const auto holding = ledger_.holdings.find(zone);
+               holding != ledger_.holdings.end() && holding->second.failed_finishes) {
+      ledger_.table.Fail(zone, ledger_.table.at(zone).write_pointer);
+    } else {
+      ledger_.table.CancelFinish(zone);
+    }
+  }
+}
+
+void ZoneUpkeep::NoteReset(ZoneId zone) {
+  const ZoneRecord& record = ledger_.table.at(zone);
+  reset_written_percent_.Add(100 * record.written() / record.capacity);
+  ledger_.table.EndReset(zone);
+  ledger_.DropToken(zone);
+  ++ledger_.stats.resets;
+}
+
+void ZoneUpkeep::NoteFinish(ZoneId zone) {
+  ledger_.table.EndFinish(zone);
+  ledger_.DropToken(zone);
+  ++ledger_.stats.finishes;
+}
+
+void ZoneUpkeep::NoteFailure(ZoneId zone, DeviceOp op, const std::optional<ZoneDescriptor>& found) {
+  if (op == DeviceOp::kWrite && ledger_.table.at(zone).phase == ZonePhase::kLeased) ledger_.EraseLease(zone);
+  LeaveBroken(zone, found);
+  const auto holding = ledger_.holdings.find(zone);
+  if (holding != ledger_.holdings.end()) {
+    std::optional<uint32_t>& failures = holding->second.failed_finishes;
+    if (op == DeviceOp::kFinish) failures = failures.value_or(0) + 1;
+    // The end of a log or journal is not in the metadata yet: a finish would hide it.
+    if (op == DeviceOp::kWrite && ledger_.table.at(zone).use == ZoneUse::kData) failures = failures.value_or(0);
+  }
+  if (op != DeviceOp::kReset) return;
+  ++ledger_.stats.failed_resets;
+  // What cannot be reset is not tried again.
+  if (ledger_.table.at(zone).phase == ZonePhase::kFailed) ledger_.table.Retire(zone, /*offline=*/false);
+}
+
+void ZoneUpkeep::LeaveBroken(ZoneId zone, const std::optional<ZoneDescriptor>& found) {
+  if (!found) return ledger_.table.Fail(zone, ledger_.table.at(zone).write_pointer);
+  const bool offline = found->state == ZoneState::kOffline;
+  if (offline || found->state == ZoneState::kReadOnly) {
+    ledger_.table.Retire(zone, offline);
+  } else {
+    ledger_.table.Fail(zone, found->write_pointer);
+  }
+  if (!IsActive(found->state)) ledger_.DropToken(zone);
+}
+
+}  // namespace isozone

@@ -1,0 +1,109 @@
+// ZoneUpkeep: which zones are reset and finished, when, and on whose behalf.
+//
+//   reset    What is dead is reset, at once or when it is asked for (ZoneLedger::reset_at_once). Whatever the durable
+//            metadata may still name is reset only after the metadata was made durable: else a power cut could bring back
+//            a file without its data. What nothing durable names (released zones) waits for nobody.
+//   reuse    A dead zone with room is gone on with, where the policy stripes, as long as empty and active zones are plenty
+//            and nobody asks for it: so that it is reset when it is full, not for the little that was written to it.
+//   finish   Where active zones run short the fullest idle zone is finished, of a class that is short itself or holds what
+//            others lack; rather one in which nothing lives. The finish of a zone of logs waits for durable metadata: it
+//            moves the write pointer, by which recovery finds the end of a log.
+//   bounds   kMostResets commands are at the device at most, so that it stays free for others when a database is dropped.
+//            More are begun once half of them are done, so that making the metadata durable once serves many zones.
+//
+// Every command goes through three steps: it is begun (the answer of a function here); it is confirmed, when the metadata
+// is durable, or cancelled, where it has to wait for that; it has ended.
+//
+// Thread safety: none; the owner locks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/histogram.h"
+#include "device/zoned_device.h"
+#include "zone/allocator/zone_ledger.h"
+
+namespace isozone {
+
+// Commands that the device is to be given.
+struct ZoneCommands {
+  DeviceOp op = DeviceOp::kReset;  // or kFinish
+  std::vector<ZoneId> zones = {};
+  // The metadata is to be made durable first; then they are confirmed or cancelled. Else they are confirmed already.
+  bool after_durable = false;
+};
+
+// Which zones are finished, and for whom.
+enum class Finishes : uint8_t {
+  kAll,          // those of logs too, which wait for durable metadata
+  kData,         // at once
+  kForMetadata,  // at once; what waits for durable metadata waits for the metadata, and is no help to it
+};
+
+class ZoneUpkeep {
+ public:
+  static constexpr uint32_t kMostResets = 32;
+  // How often a zone whose write failed is to be finished.
+  static constexpr uint32_t kFinishTries = 3;
+
+  // `reuses_dead`: see above. `ledger` must outlive it.
+  ZoneUpkeep(ZoneLedger& ledger, bool reuses_dead) : ledger_(ledger), reuses_dead_(reuses_dead) {}
+
+  // --- What is to be done now; begun when this returns ---
+  std::optional<ZoneCommands> ResetReleased();
+  std::optional<ZoneCommands> ResetDead(int64_t now_ns);
+  std::vector<ZoneCommands> Finish(Finishes which);
+  // One of these would do something, or commands are under way.
+  bool IsDue(int64_t now_ns) const;
+  // Something waits for nothing but that the metadata can be made durable again.
+  bool WaitsForDurability() const;
+
+  // --- Asking for resets, whatever reset_at_once says ---
+  void AskForDead();
+  // Of the zones that are active.
+  void AskForDeadActive();
+
+  // --- What is to be expected ---
+  // A dead zone is to be reset, as soon as the metadata is durable.
+  bool ResetIsWanted() const;
+  bool IsToBeReset(ZoneId zone) const;
+  // Active zones that go with the reset of what is dead.
+  uint32_t TokensToCome() const;
+  // A finish is under way, or due.
+  bool FinishIsComing(Finishes which) const;
+
+  // --- Answers of the executor ---
+  // Commands that wait for the metadata: it is durable; or it is not, and they are not given.
+  void Confirm(const ZoneCommands& commands);
+  void Cancel(const ZoneCommands& commands);
+  void NoteReset(ZoneId zone);
+  void NoteFinish(ZoneId zone);
+  // The command, or a write, failed; `found`: what the device says of the zone then, none where it does not answer.
+  void NoteFailure(ZoneId zone, DeviceOp op, const std::optional<ZoneDescriptor>& found);
+
+  // Of the capacity of each zone that was reset: what had been written of it, in percent.
+  const Histogram& reset_written_percent() const { return reset_written_percent_; }
+
+ private:
+  uint32_t CommandsToStart() const;
+  bool KeepsDeadIdle() const;
+  uint32_t TokensWanted(BudgetClass c) const;
+  bool IsShort(BudgetClass c) const;
+  uint32_t FinishesWanted(Finishes which) const;
+  std::optional<ZoneId> NextFinish(Finishes which) const;
+  std::optional<ZoneId> NextFailedFinish(Finishes which) const;
+  // An active zone of data, in which nothing lives, and nothing is under way.
+  std::optional<ZoneId> DeadActive() const;
+  template <typename Wanted>
+  std::vector<ZoneId> BeginResets(uint32_t most, Wanted wanted);
+  void LeaveBroken(ZoneId zone, const std::optional<ZoneDescriptor>& found);
+
+  ZoneLedger& ledger_;
+  const bool reuses_dead_;
+  uint32_t unconfirmed_finishes_ = 0;  // begun, and waiting for durable metadata
+  Histogram reset_written_percent_;
+};
+
+}  // namespace isozone

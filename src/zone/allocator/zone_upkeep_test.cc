@@ -1,0 +1,84 @@
+#include "zone/allocator/zone_upkeep.h"
+
+#include <memory>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "zone/allocator/zone_allocator.h"
+
+namespace isozone {
+namespace {
+
+constexpr uint64_t kCapacity = 64 * kKiB;
+constexpr ZoneId kZoneOfLogs{5};
+
+// An allocator in which one zone of logs is active, and its finish has failed once.
+class FailedFinishOfLogsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::vector<ZoneDescriptor> report;
+    for (uint32_t i = 0; i < 20; ++i) report.push_back({ZoneId(i), ZoneState::kEmpty, kCapacity, 0});
+    report[kZoneOfLogs.value()] = found_;
+    AllocatorOptions options;
+    options.geometry.block_size = 4 * kKiB;
+    options.geometry.zone_count = 20;
+    options.geometry.zone_size = kCapacity;
+    options.geometry.zone_capacity = kCapacity;
+    options.geometry.max_active_zones = 14;
+    options.metadata_copies = 2;
+    allocator_ = std::make_unique<ZoneAllocator>(report, options, std::move(*MakePlacementPolicy("zenfs")));
+    ZoneLedger& ledger = allocator_->ledger();
+    ledger.started = true;
+    ledger.Adopt(kZoneOfLogs, ZoneUse::kLog);
+    ledger.table.AddLive(kZoneOfLogs, 4 * kKiB);
+    ledger.table.BeginFinish(kZoneOfLogs);
+    ledger.table.Submit(kZoneOfLogs);
+    upkeep().NoteFailure(kZoneOfLogs, DeviceOp::kFinish, found_);
+  }
+  ZoneUpkeep& upkeep() { return allocator_->upkeep(); }
+
+  const ZoneDescriptor found_ = {kZoneOfLogs, ZoneState::kClosed, kCapacity, 4 * kKiB};
+  std::unique_ptr<ZoneAllocator> allocator_;
+};
+
+TEST_F(FailedFinishOfLogsTest, IsTriedAgainOnceTheMetadataIsDurable) {
+  EXPECT_TRUE(upkeep().FinishIsComing(Finishes::kAll));
+  EXPECT_FALSE(upkeep().FinishIsComing(Finishes::kData));
+  EXPECT_TRUE(upkeep().Finish(Finishes::kData).empty()) << "who makes the metadata durable may be the one who asks";
+  const std::vector<ZoneCommands> commands = upkeep().Finish(Finishes::kAll);
+  ASSERT_EQ(commands.size(), 1U);
+  EXPECT_TRUE(commands[0].after_durable);
+  EXPECT_EQ(commands[0].zones, std::vector<ZoneId>{kZoneOfLogs});
+}
+
+TEST_F(FailedFinishOfLogsTest, IsTriedAgainWhenTheMetadataCouldNotBeMadeDurable) {
+  const std::vector<ZoneCommands> commands = upkeep().Finish(Finishes::kAll);
+  ASSERT_EQ(commands.size(), 1U);
+  allocator_->NoteDurability(Status::NoSpace("not now"), /*now_ns=*/1000);
+  upkeep().Cancel(commands[0]);
+  EXPECT_EQ(allocator_->ledger().table.at(kZoneOfLogs).phase, ZonePhase::kFailed);
+  const ZoneAllocator::Work work = allocator_->NextWork(/*now_ns=*/1000);
+  EXPECT_TRUE(work.commands.empty());
+  EXPECT_EQ(work.until_ns, 1000 + ZoneAllocator::kDurablePauseNs);
+  EXPECT_EQ(allocator_->NextWork(work.until_ns).commands.size(), 1U);
+}
+
+TEST_F(FailedFinishOfLogsTest, IsNotTriedAgainWhereNothingIsDurableAnyMore) {
+  allocator_->NoteDurability(Status::ReadOnly("for good"), /*now_ns=*/1000);
+  EXPECT_EQ(allocator_->NextWork(/*now_ns=*/1000).until_ns, ZoneAllocator::kNever);
+}
+
+TEST_F(FailedFinishOfLogsTest, IsTriedAFewTimes) {
+  for (uint32_t tries = 1; tries < ZoneUpkeep::kFinishTries; ++tries) {
+    const std::vector<ZoneCommands> commands = upkeep().Finish(Finishes::kAll);
+    ASSERT_EQ(commands.size(), 1U);
+    upkeep().Confirm(commands[0]);
+    upkeep().NoteFailure(kZoneOfLogs, DeviceOp::kFinish, found_);
+  }
+  EXPECT_TRUE(upkeep().Finish(Finishes::kAll).empty());
+  EXPECT_TRUE(allocator_->ledger().HasToken(kZoneOfLogs)) << "the device still calls it active";
+}
+
+}  // namespace
+}  // namespace isozone
