@@ -27,16 +27,19 @@ class Clock {
   virtual ~Clock() = default;
   // Nanoseconds; never goes back.
   virtual int64_t NowNs() const = 0;
+  // Seconds since 1970, UTC; may be set back.
+  virtual uint64_t NowWallS() const = 0;
   // Waits until `condition` is signalled, or it is `deadline_ns`; may return before either.
   virtual void WaitUntil(CondVar& condition, Mutex& mu, int64_t deadline_ns) ISOZONE_REQUIRES(mu) = 0;
 
-  // MonotonicNs().
+  // MonotonicNs() and WallSeconds().
   static Clock& Real();
 };
 
 class RealClock final : public Clock {
  public:
   int64_t NowNs() const override { return MonotonicNs(); }
+  uint64_t NowWallS() const override { return WallSeconds(); }
   void WaitUntil(CondVar& condition, Mutex& mu, int64_t deadline_ns) override ISOZONE_REQUIRES(mu) {
     condition.WaitUntil(mu, deadline_ns);
   }

@@ -26,6 +26,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/histogram.h"
 #include "base/status.h"
 #include "device/zoned_device.h"
@@ -269,7 +270,9 @@ class FileSystem {
   // Reads the superblock, checkpoint and journal, finds the ends of logs and starts the background work. kNotFound:
   // not formatted ("run isozone mkfs"); kNotSupported: ZenFS, or another version; kCorruption: with place and effect.
   // A read-only mount follows a writer in another process: names are refreshed where a look-up misses.
-  static Result<std::unique_ptr<FileSystem>> Mount(std::unique_ptr<ZonedDevice> device, const MountOptions& options);
+  // `clock` is what all of it but the queue of the device goes by; it outlives the file system.
+  static Result<std::unique_ptr<FileSystem>> Mount(std::unique_ptr<ZonedDevice> device, const MountOptions& options,
+                                                   Clock& clock = Clock::Real());
 
   // Unmounts, if Unmount was not called; an error is then only logged.
   virtual ~FileSystem() = default;

@@ -11,6 +11,7 @@
 #include "fs/mount/format_device.h"
 #include "fs/mount/free_zones.h"
 #include "fs/mount/mount_table.h"
+#include "testing/manual_clock.h"
 #include "testing/test_volume.h"
 
 namespace isozone {
@@ -24,6 +25,7 @@ class FileSystemTest : public testing::Test {
   void SetUp() override { ISOZONE_ASSERT_OK(volume_.Mount()); }
   FileSystem& fs() { return volume_.fs(); }
 
+  ManualClock clock_;  // of those mounts that are given it
   TestVolume volume_;
   Random random_{42};
 };
@@ -171,6 +173,34 @@ TEST_P(FileSystemKindTest, SpaceComesBackAfterUnlink) {
   ISOZONE_ASSERT_OK(fs().state().Settle());
   EXPECT_EQ(fs().state().Space().live, 0u);
   EXPECT_GE(fs().state().Space().free + 4 * volume_.device().geometry().zone_capacity, before);
+}
+
+TEST_P(FileSystemKindTest, TimesOfFilesAreThoseOfTheClockOfTheMount) {
+  constexpr uint64_t kBegin = 1'000'000'000;  // in 2001
+  volume_.Unmount();
+  clock_.SetWall(kBegin);
+  ISOZONE_ASSERT_OK(volume_.Mount({}, clock_));
+  const auto modified = [this] { return fs().Stat("/f").value().modified_s; };
+
+  auto writer = fs().Create("/f", Options()).value();
+  EXPECT_EQ(modified(), kBegin);
+  clock_.SetWall(kBegin + 10);
+  ISOZONE_ASSERT_OK(writer->Append(Bytes(RandomBytes(random_, 100 * kKiB))));
+  ISOZONE_ASSERT_OK(writer->Sync());
+  EXPECT_EQ(modified(), kBegin + 10);
+  ISOZONE_ASSERT_OK(writer->Close());
+  writer.reset();
+  clock_.SetWall(kBegin + 20);
+  ISOZONE_ASSERT_OK(fs().Truncate("/f", 50 * kKiB));
+  EXPECT_EQ(modified(), kBegin + 20);
+  clock_.SetWall(kBegin - 30);  // as an administrator may
+  if (GetParam() != FileKind::kLog) {
+    ISOZONE_ASSERT_OK(fs().Overwrite("/f", 0, Bytes("new")));
+    EXPECT_EQ(modified(), kBegin - 30);
+  }
+  const uint64_t last = modified();
+  ISOZONE_ASSERT_OK(volume_.Remount());
+  EXPECT_EQ(modified(), last);
 }
 
 TEST_F(FileSystemTest, ASyncOfALogIsOneDeviceWrite) {

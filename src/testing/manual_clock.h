@@ -17,6 +17,16 @@ class ManualClock final : public Clock {
     return now_ns_;
   }
 
+  uint64_t NowWallS() const override {
+    const MutexLock lock(mu_);
+    return now_wall_s_;
+  }
+
+  void SetWall(uint64_t seconds) {
+    const MutexLock lock(mu_);
+    now_wall_s_ = seconds;
+  }
+
   void WaitUntil(CondVar& condition, Mutex& mu, int64_t deadline_ns) override ISOZONE_REQUIRES(mu) {
     {
       const MutexLock lock(mu_);
@@ -63,6 +73,7 @@ class ManualClock final : public Clock {
   mutable Mutex mu_;
   CondVar changed_;  // of waiting_
   int64_t now_ns_ ISOZONE_GUARDED_BY(mu_) = 0;
+  uint64_t now_wall_s_ ISOZONE_GUARDED_BY(mu_) = 0;
   std::vector<Waiter> waiting_ ISOZONE_GUARDED_BY(mu_);
 };
 

@@ -57,10 +57,10 @@ class TestVolume {
   }
 
   // Mounts; the file system is at fs(), its device at device().
-  Status Mount(const MountOptions& options = {}) {
+  Status Mount(const MountOptions& options = {}, Clock& clock = Clock::Real()) {
     auto device = OpenDevice(options.read_only ? OpenMode::kReadOnly : OpenMode::kReadWrite);
     device_ = device.get();
-    auto mounted = FileSystem::Mount(std::move(device), options);
+    auto mounted = FileSystem::Mount(std::move(device), options, clock);
     if (!mounted.ok()) return mounted.status();
     fs_ = std::move(*mounted);
     return Status::Ok();

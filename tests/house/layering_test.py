@@ -20,9 +20,10 @@ CONVENTIONAL_USERS = ("conventional", "adapter/library")
 PURE = ("nand", "conventional/model", "zone", "zone/allocator")
 IMPURE_HEADER = re.compile(r"<(thread|condition_variable|future|mutex|shared_mutex|sys/.*|unistd\.h|fcntl\.h)>"
                            r"|\"base/(mutex|clock|latch)\.h\"")
-# These get the time from a Clock that is handed in, so that tests can set it.
-HANDED_A_CLOCK = ("gc",)
-DIRECT_CLOCK = re.compile(r"\b(MonotonicNs|WallSeconds|steady_clock|system_clock|clock_gettime)\b")
+# The layers that get the time from a Clock that is handed in, and wait by it, so that tests can set it.
+HANDED_A_CLOCK = ("fs", "gc", "zone")
+DIRECT_CLOCK = re.compile(r"\b(MonotonicNs|WallSeconds|RealClock|steady_clock|system_clock|clock_gettime)\b"
+                          r"|\bClock::Real\(\)\.|(?<!clock)(?<!clock_)\.WaitUntil\(")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"][^>"]+[>"])', re.MULTILINE)
 ROCKSDB_USERS = re.compile(r"^(include|src/adapter|src/conventional/adapter|tests|bench|lab|examples)/")
 # What tests share is for tests only. The tests of a layer may use all of it, whatever the order inside.
@@ -54,8 +55,9 @@ def violations(path, text):
     room = room_of(path.removeprefix("src/")) if in_src else None
     if in_src and room is None:
         return [f"{path}: {path.rpartition('/')[0]} has no place in the order"]
-    if room in HANDED_A_CLOCK and not is_test and DIRECT_CLOCK.search(text):
-        found.append(f"{path}: {room} gets the time from a Clock")
+    layer = room.split("/")[0] if room else None
+    if layer in HANDED_A_CLOCK and not is_test and DIRECT_CLOCK.search(text):
+        found.append(f"{path}: {layer} gets the time from a Clock")
     for included in INCLUDE.findall(text):
         name = included[1:-1]
         own = included[0] == '"'
@@ -97,6 +99,9 @@ class Layering(unittest.TestCase):
             ("src/fs/a.cc", '#include "journal.h"'): "by its path",
             ("src/nand/a.h", "#include <thread>"): "is pure",
             ("src/gc/a.cc", "now_ns = MonotonicNs();"): "from a Clock",
+            ("src/fs/file/a.cc", "modified_s = WallSeconds();"): "from a Clock",
+            ("src/fs/space/a.cc", "changed.WaitUntil(mu, until_ns);"): "from a Clock",
+            ("src/zone/allocator/a.h", "Clock::Real().NowNs()"): "from a Clock",
             ("src/attic/a.h", ""): "no place",
             # The order inside of a layer.
             ("src/fs/a.h", '#include "fs/space/zone_pool.h"'): "fs must not include",
@@ -129,6 +134,8 @@ class Layering(unittest.TestCase):
         self.assertEqual([], violations("src/fs/metadata/journal_test.cc", text))
         self.assertEqual([], violations("src/fs/metadata/journal_test_util.h", text))
         self.assertEqual([], violations("tests/model/volume.cc", text))
+        text = "clock.WaitUntil(changed, mu, until_ns);\nclock_.WaitUntil(wake_, mu_, now_ns);\n"
+        self.assertEqual([], violations("src/fs/space/a.cc", text))
 
 
 if __name__ == "__main__":

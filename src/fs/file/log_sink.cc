@@ -22,7 +22,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
 #include "fs/file/log_frame.h"
 #include "fs/file/log_pace.h"
 #include "fs/file/stripe_set.h"
@@ -216,7 +215,7 @@ class LogSink final : public WriteSink {
       const Inode* inode = context_.state.Find(id_);
       if (inode == nullptr) return Status::Ok();
       region.index = inode->regions.size();
-      const MetadataOp op = SetLogRegion{id_, region.index, region.record, WallSeconds()};
+      const MetadataOp op = SetLogRegion{id_, region.index, region.record, context_.clock.NowWallS()};
       ISOZONE_ASSIGN_OR_RETURN(sequence_, context_.Commit({&op, 1}));
     }
     // When the process is killed, what was written is found: soon, and what is written through at once.
@@ -240,7 +239,7 @@ class LogSink final : public WriteSink {
     if (context_.state.Find(id_) == nullptr) {
       context_.ReleaseSpace(id_, SpaceOf({&region.record, 1}));
     } else {
-      const MetadataOp op = SetLogRegion{id_, region.index, region.record, WallSeconds()};
+      const MetadataOp op = SetLogRegion{id_, region.index, region.record, context_.clock.NowWallS()};
       ISOZONE_ASSIGN_OR_RETURN(sequence_, context_.Commit({&op, 1}));
     }
     region.began = false;

@@ -5,7 +5,7 @@
 namespace isozone {
 
 MountContext::MountContext(std::unique_ptr<ZonedDevice> device, MountOptions options, std::string label,
-                           std::string uuid, MetadataState state, bool parallel)
+                           std::string uuid, MetadataState state, bool parallel, Clock& clock)
     : device(std::make_unique<PatientDevice>(std::move(device))),
       options(std::move(options)),
       label(std::move(label)),
@@ -13,6 +13,7 @@ MountContext::MountContext(std::unique_ptr<ZonedDevice> device, MountOptions opt
       frame_seed(LogFrameSeed(this->uuid)),
       parallel(parallel),
       groups(std::make_shared<GroupIndex>(geometry().zone_count, parallel ? state.zone_groups().get() : nullptr)),
+      clock(clock),
       engine(*this->device, groups,
              {.isolation = parallel && this->options.isolation,
               .shares = this->options.io_shares,

@@ -32,9 +32,9 @@ namespace isozone {
 class PendingExtents;
 
 struct MountContext {
-  // `parallel`: of the placement policy.
+  // `parallel`: of the placement policy. `clock` outlives this.
   MountContext(std::unique_ptr<ZonedDevice> device, MountOptions options, std::string label, std::string uuid,
-               MetadataState state, bool parallel);
+               MetadataState state, bool parallel, Clock& clock);
 
   // Applies `ops` to the state and puts them into the journal, as one: all of them survive a power cut, or none.
   // Returns the sequence to Sync. kReadOnly with the reason where nothing can be changed; kNoSpace where there is none
@@ -64,7 +64,7 @@ struct MountContext {
   const uint32_t frame_seed;
   const bool parallel;  // the placement policy's
   const std::shared_ptr<const GroupIndex> groups;
-  Clock& clock = Clock::Real();
+  Clock& clock;
   IoEngine engine;
   BufferPool buffers;
 

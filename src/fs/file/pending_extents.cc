@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/clock.h"
 #include "fs/extents.h"
 
 namespace isozone {
@@ -54,9 +53,9 @@ Status PendingExtents::PublishFirst(MountContext& context, uint64_t bytes) {
   const uint64_t end = extents_.front().file_offset + bytes;
   std::vector<MetadataOp> ops;
   if (inode->lifetime != data_.lifetime || inode->level != data_.level) {
-    ops.emplace_back(SetAttributes{id_, data_.lifetime, WallSeconds(), data_.level});
+    ops.emplace_back(SetAttributes{id_, data_.lifetime, context.clock.NowWallS(), data_.level});
   }
-  ops.emplace_back(AppendExtents{id_, inode->extents.size(), CutExtents(extents_, end), WallSeconds()});
+  ops.emplace_back(AppendExtents{id_, inode->extents.size(), CutExtents(extents_, end), context.clock.NowWallS()});
   ISOZONE_RETURN_IF_ERROR(context.Commit(ops).status());
   taken_ += bytes;
   extents_ = ExtentsFrom(extents_, end);

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "base/aligned_buffer.h"
-#include "base/clock.h"
 #include "fs/extents.h"
 #include "fs/file/open_log.h"
 #include "fs/file/zone_stream.h"
@@ -32,7 +31,7 @@ Status CutData(MountContext& context, const Inode& inode, uint64_t size) ISOZONE
   const std::vector<FileExtent> kept = CutExtents(extents, size);
   const auto lost = SpaceLost(context.geometry(), extents, kept);
   const InodeId id = inode.id;
-  const MetadataOp op = SetExtents{id, kept, WallSeconds()};
+  const MetadataOp op = SetExtents{id, kept, context.clock.NowWallS()};
   ISOZONE_RETURN_IF_ERROR(context.Commit({&op, 1}).status());
   context.ReleaseSpace(id, lost);
   return Status::Ok();
@@ -44,7 +43,7 @@ Status CutLog(MountContext& context, const Inode& inode, std::span<const FileExt
     ISOZONE_REQUIRES(context.namespace_mutex) {
   const InodeId id = inode.id;
   SealedLog log = SealLog(context.geometry(), inode.regions, kept);
-  const MetadataOp op = SetLogRegions{id, std::move(log.regions), WallSeconds()};
+  const MetadataOp op = SetLogRegions{id, std::move(log.regions), context.clock.NowWallS()};
   ISOZONE_RETURN_IF_ERROR(context.Commit({&op, 1}).status());
   context.ReleaseSpace(id, SpaceOf(log.dropped));
   return Status::Ok();
@@ -59,7 +58,7 @@ Result<uint64_t> Replace(MountContext& context, const Inode& inode, std::span<co
   // What the splice did not take over of old and new together is what was replaced.
   before.insert(before.end(), replacement.begin(), replacement.end());
   const auto lost = SpaceLost(context.geometry(), before, spliced);
-  const MetadataOp op = SetExtents{id, spliced, WallSeconds()};
+  const MetadataOp op = SetExtents{id, spliced, context.clock.NowWallS()};
   ISOZONE_ASSIGN_OR_RETURN(const uint64_t sequence, context.Commit({&op, 1}));
   context.ReleaseSpace(id, lost);
   if (const auto file = context.FindOpen(id)) file->Reset(std::move(spliced), Status::Ok());

@@ -111,13 +111,13 @@ void KeepZonesOf(std::span<const MetadataOp> seals, ZonePool& pool) {
 
 }  // namespace
 
-Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevice> device,
-                                                      const MountOptions& options) {
+Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevice> device, const MountOptions& options,
+                                                      Clock& clock) {
   ISOZONE_ASSIGN_OR_RETURN(const auto policy, MakePlacementPolicy(options.policy));
   ISOZONE_ASSIGN_OR_RETURN(MetadataReading reading, ReadMetadata(*device));
   RecoveredMetadata& recovered = reading.metadata;
   auto context = std::make_shared<MountContext>(std::move(device), options, recovered.label, recovered.uuid,
-                                                std::move(recovered.state), policy->parallel());
+                                                std::move(recovered.state), policy->parallel(), clock);
   const bool read_only = options.read_only || context->device->read_only();
 
   ZonePoolOptions pool_options;
@@ -127,6 +127,7 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   // With fewer groups than two files are wide, those who write would leave one another nothing.
   pool_options.keep_away = pool_options.groups->count() >= 2 * options.stripe_width;
   pool_options.read_only = read_only;
+  pool_options.clock = &clock;
   pool_options.metadata_copies = recovered.copies_wanted;
   pool_options.make_durable = [c = context.get()] { return c->journal->Sync(c->journal->last_sequence()); };
   pool_options.want_checkpoint = [c = context.get()] { return c->journal->WantCheckpoint(); };
@@ -141,7 +142,7 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   gc.scheme = options.GcScheme();
   context->collected_files = std::make_unique<CollectedFiles>(*context);
   ISOZONE_ASSIGN_OR_RETURN(context->collector, Collector::Create(context->pool->collected(), *context->collected_files,
-                                                                 context->engine, gc));
+                                                                 context->engine, gc, clock));
 
   if (read_only) {
     const MutexLock lock(context->namespace_mutex);

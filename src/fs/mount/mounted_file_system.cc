@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "fs/file/data_sink.h"
 #include "fs/file/file_reader.h"
@@ -121,7 +120,7 @@ std::vector<DirectoryEntry> MountedFileSystem::ListBehind(InodeId directory, con
 
 Status MountedFileSystem::PutNew(const Place& place, Inode inode, const Inode* replaced) {
   inode.links = {{place.parent, place.name}};
-  inode.modified_s = WallSeconds();
+  inode.modified_s = context_->clock.NowWallS();
   std::vector<MetadataOp> ops;
   if (replaced != nullptr) AddUnlinkOps(*replaced, inode.links.front(), ops);
   ops.emplace_back(PutInode{std::move(inode)});

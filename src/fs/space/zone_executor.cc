@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "io/patient_device.h"
@@ -34,7 +33,10 @@ AllocatorOptions AllocatorOptionsOf(const ZonedDevice& device, const ZonePoolOpt
 
 ZoneExecutor::ZoneExecutor(ZonedDevice& d, ZonePoolOptions o, std::unique_ptr<PlacementPolicy> policy,
                            std::span<const ZoneDescriptor> report)
-    : device(d), options(std::move(o)), allocator(report, AllocatorOptionsOf(device, options), std::move(policy)) {}
+    : device(d),
+      options(std::move(o)),
+      clock(*options.clock),
+      allocator(report, AllocatorOptionsOf(device, options), std::move(policy)) {}
 
 // --- Asking ---
 
@@ -48,7 +50,7 @@ Result<ZoneGrant> ZoneExecutor::Grant(Inquiry& inquiry) {
   for (;;) {
     Drain();
     ISOZONE_RETURN_IF_ERROR(CheckWritable());
-    const int64_t now_ns = MonotonicNs();
+    const int64_t now_ns = clock.NowNs();
     const Answer answer = allocator.Ask(inquiry, now_ns);
     switch (answer.action) {
       case Answer::Action::kGranted:
@@ -87,19 +89,19 @@ void ZoneExecutor::AwaitCheckpoint(Inquiry& inquiry) {
     inquiry.checkpoint_ended = !options.checkpoint_pending(*inquiry.checkpoint);
   }
   // What it gave back is looked at once more.
-  if (!inquiry.checkpoint_ended) AwaitChange(inquiry, MonotonicNs() + kMomentNs);
+  if (!inquiry.checkpoint_ended) AwaitChange(inquiry, clock.NowNs() + kMomentNs);
 }
 
 void ZoneExecutor::AwaitChange(Inquiry& inquiry, int64_t until_ns) {
   if (!inquiry.waits_since_ns) {
-    inquiry.waits_since_ns = MonotonicNs();
+    inquiry.waits_since_ns = clock.NowNs();
     ++waits;
   }
   WakeIfDue();
   if (until_ns == ZoneAllocator::kNever) {
     changed.Wait(mu);
   } else {
-    changed.WaitUntil(mu, until_ns);
+    clock.WaitUntil(changed, mu, until_ns);
   }
 }
 
@@ -189,7 +191,7 @@ void ZoneExecutor::RunInBackground() {
   const MutexLock lock(mu);
   for (;;) {
     if (Drain()) continue;
-    const int64_t now_ns = MonotonicNs();
+    const int64_t now_ns = clock.NowNs();
     if (allocator.ForgetOthers(now_ns)) changed.SignalAll();
     const ZoneAllocator::Work next = allocator.NextWork(now_ns);
     if (next.count_others) {
@@ -207,11 +209,11 @@ void ZoneExecutor::RunInBackground() {
 }
 
 void ZoneExecutor::Rest(int64_t until_ns) {
-  if (!allocator.upkeep().IsDue(MonotonicNs())) changed.SignalAll();  // what somebody may wait for has gone another way
+  if (!allocator.upkeep().IsDue(clock.NowNs())) changed.SignalAll();  // what somebody may wait for has gone another way
   if (until_ns == ZoneAllocator::kNever) {
     work.Wait(mu);
   } else {
-    work.WaitUntil(mu, until_ns);
+    clock.WaitUntil(work, mu, until_ns);
   }
 }
 
@@ -223,12 +225,12 @@ void ZoneExecutor::CountOthers() {
     if (!device.ReportZones(ZoneId(0), report).ok()) return;
   }
   const auto active = std::ranges::count_if(report, [](const auto& zone) { return IsActive(zone.state); });
-  allocator.NoteOthers(static_cast<uint32_t>(active), MonotonicNs());
+  allocator.NoteOthers(static_cast<uint32_t>(active), clock.NowNs());
 }
 
 void ZoneExecutor::WakeIfDue() {
   // Whoever stops waits for the last command, whichever thread learns that it has ended.
-  if (allocator.ledger().stopping || allocator.upkeep().IsDue(MonotonicNs())) work.Signal();
+  if (allocator.ledger().stopping || allocator.upkeep().IsDue(clock.NowNs())) work.Signal();
 }
 
 void ZoneExecutor::Announce() {
@@ -258,7 +260,7 @@ bool ZoneExecutor::MakeDurable() {
   }
   // Of one error after another the first is told.
   if (!status.ok() && allocator.ledger().durability.error.ok()) Latch(status);
-  allocator.NoteDurability(status, MonotonicNs());
+  allocator.NoteDurability(status, clock.NowNs());
   return status.ok();
 }
 
@@ -317,7 +319,7 @@ void ZoneExecutor::EndJob(ZoneId zone) {
                                       zone.value(), DeviceStatusName(status))));
     allocator.upkeep().NoteFailure(zone, op, found);
   } else if (op == DeviceOp::kReset) {
-    deletion_delays.Reset(zone, MonotonicNs());
+    deletion_delays.Reset(zone, clock.NowNs());
     allocator.upkeep().NoteReset(zone);
   } else {
     allocator.upkeep().NoteFinish(zone);
@@ -348,15 +350,15 @@ void ZoneExecutor::Pace(uint64_t bytes) {
   ZoneCollection& collection = allocator.collection();
   int64_t began_ns = 0;
   while (!allocator.ledger().stopping && !collection.Pay(bytes)) {
-    const int64_t now_ns = MonotonicNs();
+    const int64_t now_ns = clock.NowNs();
     if (began_ns == 0) began_ns = now_ns;
     if (now_ns - began_ns >= WritePace::kLongestWaitNs) break;
     collection.BeginPaced();
     if (collection.CollectorIsAwaited() && options.want_pace) options.want_pace();
-    changed.WaitUntil(mu, began_ns + WritePace::kLongestWaitNs);
+    clock.WaitUntil(changed, mu, began_ns + WritePace::kLongestWaitNs);
     collection.EndPaced();
   }
-  if (began_ns != 0) pace_ns.Add(static_cast<uint64_t>(MonotonicNs() - began_ns));
+  if (began_ns != 0) pace_ns.Add(static_cast<uint64_t>(clock.NowNs() - began_ns));
 }
 
 }  // namespace isozone

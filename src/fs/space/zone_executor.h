@@ -1,4 +1,4 @@
-// ZoneExecutor: does on the device, in real time, what the ZoneAllocator answers: the mutex around the allocator, the
+// ZoneExecutor: does on the device, by a clock, what the ZoneAllocator answers: the mutex around the allocator, the
 // threads that wait, and the one that resets and finishes zones in the background. What others see of it is parted:
 // zone_pool.h (files and people), metadata_zones.h, adopted_zones.h (mount), collected_zones.h and zone_lease.h. Nothing
 // else includes this file.
@@ -15,6 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/histogram.h"
 #include "base/mutex.h"
 #include "base/status.h"
@@ -83,6 +84,7 @@ class ZoneExecutor {
 
   ZonedDevice& device;
   const ZonePoolOptions options;
+  Clock& clock;
   Histogram wait_ns;
   Histogram pace_ns;
   DeletionDelays deletion_delays;

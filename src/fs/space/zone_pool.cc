@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.h"
 #include "fs/space/zone_executor.h"
 #include "zone/allocator/zone_reserves.h"
 
@@ -81,7 +80,7 @@ void ZonePool::RemoveLive(ZoneId zone, uint64_t bytes) {
 }
 
 void ZonePool::NoteDeletion(Lifetime lifetime, std::span<const ZoneId> zones) {
-  executor_->deletion_delays.Deleted(lifetime, zones, MonotonicNs());
+  executor_->deletion_delays.Deleted(lifetime, zones, executor_->clock.NowNs());
 }
 
 Result<ZoneLease> ZonePool::Acquire(const ZoneRequest& request) {
@@ -175,7 +174,7 @@ Status ZonePool::Settle() {
   executor_->allocator.upkeep().AskForDead();
   const auto goes_on = [this]() ISOZONE_REQUIRES(executor_->mu) {
     const ZoneLedger& ledger = executor_->allocator.ledger();
-    return ledger.started && !ledger.stopping && executor_->allocator.upkeep().IsDue(MonotonicNs());
+    return ledger.started && !ledger.stopping && executor_->allocator.upkeep().IsDue(executor_->clock.NowNs());
   };
   while (goes_on()) {
     executor_->work.Signal();

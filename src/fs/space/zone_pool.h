@@ -1,4 +1,4 @@
-// ZonePool: who may write which zone. It executes, on a device and in real time, what the ZoneAllocator of layer zone
+// ZonePool: who may write which zone. It executes, on a device and by a clock, what the ZoneAllocator of layer zone
 // decides (zone/allocator/zone_allocator.h, which states the invariants): it hands out leases, gives resets and finishes
 // to the device, waits and wakes. One mutex guards the allocator, and one background thread keeps zones flowing, so that
 // no writer waits for a reset or a finish while there is another zone to go to.

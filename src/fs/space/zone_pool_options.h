@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "izg/group_index.h"
 #include "zone/allocator/zone_reserves.h"
@@ -19,6 +20,7 @@ struct ZonePoolOptions {
   bool keep_away = true;                          // with isolation: nobody widens in another's way
   bool read_only = false;                         // no thread, no lease
   uint32_t metadata_copies = kMetadataCopiesMax;  // says how many of the first zones are kept for metadata
+  Clock* clock = &Clock::Real();                  // outlives the pool; not null
   // Makes every metadata change so far durable; called before a reset.
   std::function<Status()> make_durable;
   // Asks the journal for a checkpoint, after which the metadata has given back what it took of the reserves; returns a
