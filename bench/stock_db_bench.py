@@ -3,6 +3,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lab"))
 
@@ -12,7 +13,8 @@ LINE = re.compile(r"^(\w+)\s+:\s+([\d.]+) micros/op (\d+) ops/sec", re.M)
 PERCENTILES = re.compile(r"^Percentiles: (.*)$", re.M)
 
 
-def run(database, benchmarks, options, environment):
+def run(database: str, benchmarks: str, options: Iterable[str],
+        environment: processes.Environment) -> tuple[dict[str, float], str]:
     """Operations per second by benchmark, and what was printed. Ends the program where db_bench fails."""
     command = ["db_bench", f"--benchmarks={benchmarks}", f"--db={database}", "--key_size=20", "--value_size=800",
                "--compression_type=none", "--threads=1", "--max_background_jobs=2", *options]
@@ -25,7 +27,7 @@ def run(database, benchmarks, options, environment):
     return rates, done.stdout
 
 
-def percentiles(text):
+def percentiles(text: str) -> dict[str, float]:
     """Of the first benchmark, in microseconds, by name; db_bench needs --histogram for them."""
     found = PERCENTILES.search(text)
     if found is None:
@@ -34,6 +36,6 @@ def percentiles(text):
     return {name.rstrip(":"): float(value) for name, value in zip(words[::2], words[1::2], strict=False)}
 
 
-def build_paths(build):
+def build_paths(build: str) -> tuple[str, str]:
     """The command line tool and the library of a build directory."""
     return (os.path.join(build, "tools/isozone/isozone"), os.path.join(build, "src/adapter/libisozone.so"))

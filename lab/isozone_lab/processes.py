@@ -37,7 +37,7 @@ def dies_with(parent: int) -> Callable[[], None]:
     return prepare
 
 
-def end_group(child: subprocess.Popen[str]) -> None:
+def end_group(child: subprocess.Popen[str] | subprocess.Popen[bytes]) -> None:
     """Ends `child`, which leads its session, and what it started."""
     try:
         os.killpg(child.pid, signal.SIGKILL)

@@ -5,10 +5,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
+from typing import TypedDict
 
 from isozone_lab import processes
 
 from . import programs
+from .build import Build
 
 KINDS = ("blackbox", "whitebox")
 GRACE_S = 1800  # beyond its time: db_crashtest.py ends what it has begun, and verifies
@@ -29,7 +32,21 @@ COMPRESSION = ("compression_type", "bottommost_compression_type", "blob_compress
                "compression_manager")
 
 
-def options(kind, minutes, image, wrapper):
+class Result(TypedDict):
+    """Of one test: how many times db_stress ran, why the test failed, if it did, and what fsck found afterwards."""
+    kind: str
+    minutes: float
+    runs: int
+    failure: str | None
+    fsck: str | None
+    log: str
+
+
+class DatedResult(Result):
+    date: str
+
+
+def options(kind: str, minutes: float, image: str, wrapper: str) -> list[str]:
     """The arguments of db_crashtest.py."""
     return [kind, f"--stress_cmd={wrapper}", f"--fs_uri=isozone://emu:{image}?timing=off&log_write_through=on",
             "--db=/rocksdb_crashtest", f"--duration={int(minutes * 60)}", f"--max_key={KEYS}",
@@ -37,7 +54,7 @@ def options(kind, minutes, image, wrapper):
             *(f"--{name}=0" for name in LEFT_OUT), *(f"--{name}=none" for name in COMPRESSION)]
 
 
-def write_wrapper(path, build):
+def write_wrapper(path: str, build: Build) -> None:
     """db_stress with Isozone; it ends with db_crashtest.py, which is not to be run with the library itself."""
     with open(path, "w", encoding="utf-8") as script:
         script.write(f"#!/bin/sh\nexec setpriv --pdeathsig KILL env LD_PRELOAD='{build.isozone_so}' "
@@ -45,7 +62,7 @@ def write_wrapper(path, build):
     os.chmod(path, 0o755)
 
 
-def run(build, kind, minutes, scratch):
+def run(build: Build, kind: str, minutes: float, scratch: str) -> Result:
     """Runs it; returns the result for the page. Its output stays in a log, which the result names."""
     directory = tempfile.mkdtemp(prefix=f"{kind}-", dir=scratch)
     try:
@@ -66,7 +83,8 @@ def run(build, kind, minutes, scratch):
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def run_command(command, environment, directory, log, limit_s):
+def run_command(command: Sequence[str], environment: dict[str, str], directory: str, log: str,
+                limit_s: float) -> str | None:
     """Why it failed, or None."""
     with open(log, "wb") as output:
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,

@@ -1,6 +1,9 @@
 """The list of known differences: which cases end otherwise on Isozone than on POSIX, and why that is no defect."""
 
 import fnmatch
+from collections.abc import Collection, Container, Iterable, Sequence
+
+Case = tuple[str, str]  # a program, and the name of one of its cases
 
 
 class ListError(Exception):
@@ -8,17 +11,17 @@ class ListError(Exception):
 
 
 class Entry:
-    def __init__(self, program, pattern, reason):
+    def __init__(self, program: str, pattern: str, reason: str) -> None:
         self.program, self.pattern, self.reason = program, pattern, reason
 
-    def covers(self, program, case):
+    def covers(self, program: str, case: str) -> bool:
         return program == self.program and fnmatch.fnmatchcase(case, self.pattern)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return f"{self.program} {self.pattern}"
 
 
-def parse(text, programs, name="differences.txt"):
+def parse(text: str, programs: Sequence[str], name: str = "differences.txt") -> list[Entry]:
     """The entries of a list: on each line a program, a glob of its cases, and the reason. # begins a comment."""
     entries = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -34,12 +37,13 @@ def parse(text, programs, name="differences.txt"):
 
 
 class Judgement:
-    """Holds differences against the list. `different` and `unsteady` are pairs of program and case; an entry of a
-    program in `programs`, those that have run, must cover one of them."""
+    """Holds differences against the list. An entry of a program in `programs`, those that have run, must cover a
+    case of `different` or `unsteady`."""
 
-    def __init__(self, entries, different, unsteady, programs):
-        self.reasons = {}   # (program, case) to the entry that covers it
-        self.unlisted = []  # pairs of program and case
+    def __init__(self, entries: Sequence[Entry], different: Iterable[Case], unsteady: Collection[Case],
+                 programs: Container[str]) -> None:
+        self.reasons: dict[Case, Entry] = {}  # the entry that covers it
+        self.unlisted: list[Case] = []
         for pair in different:
             entry = next((entry for entry in entries if entry.covers(*pair)), None)
             if entry is None:
@@ -51,5 +55,5 @@ class Judgement:
         self.unused = [entry for entry in entries if entry.program in programs and entry not in applied]
 
     @property
-    def good(self):
+    def good(self) -> bool:
         return not self.unlisted and not self.unused

@@ -1,9 +1,12 @@
 """docs/rocksdb-tests.md: what RocksDB's tests say about Isozone, as they were run last."""
 
-import collections
 import textwrap
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypedDict
 
 from . import crashtest, outcomes
+from .differences import Case, Entry, Judgement
 
 HEAD = """# RocksDB's own tests on Isozone
 
@@ -30,22 +33,31 @@ CRASH_TEST = (
     "faults come with a file system that keeps a WAL's flush to itself.")
 
 
-def paragraph(text):
+class ProgramResult(TypedDict):
+    """Of one program: when it ran, and the record of each of its cases."""
+    date: str
+    records: dict[str, outcomes.Record]
+
+
+Results = Mapping[str, ProgramResult]  # by program
+
+
+def paragraph(text: str) -> list[str]:
     return [*textwrap.wrap(text, 120, break_long_words=False, break_on_hyphens=False), ""]
 
 
-def counts(records):
+def counts(records: Mapping[str, outcomes.Record]) -> Counter[str]:
     """How many cases there are of each verdict, and of those with the same outcome how many passed."""
-    found = collections.Counter(outcomes.verdict(record) for record in records.values())
+    found = Counter(outcomes.verdict(record) for record in records.values())
     for record in records.values():
         if outcomes.verdict(record) == outcomes.SAME:
             found[record["isozone"]] += 1
     return found
 
 
-def program_rows(results, programs):
+def program_rows(results: Results, programs: Iterable[str]) -> list[str]:
     rows = ["| " + " | ".join(COLUMNS) + " |", "|---" * len(COLUMNS) + "|"]
-    total = collections.Counter()
+    total: Counter[str] = Counter()
     for program in programs:
         if program not in results:
             rows.append(f"| `{program}` | not run | | | | | | | |")
@@ -59,28 +71,28 @@ def program_rows(results, programs):
     return rows + [row("all", total, "")]
 
 
-def row(name, found, date):
+def row(name: str, found: Counter[str], date: str) -> str:
     numbers = [found[one] for one in ("cases", outcomes.PASSED, outcomes.SKIPPED, "bad", outcomes.DEFAULT_ONLY,
                                       outcomes.UNSTEADY, outcomes.DIFFERENT)]
     return f"| {name} | " + " | ".join(f"{number:,}" for number in numbers) + f" | {date} |"
 
 
-def pairs(results, wanted):
+def pairs(results: Results, wanted: str) -> list[Case]:
     """(program, case) of all cases with the verdict `wanted`."""
     return [(program, case) for program, result in results.items() for case, record in result["records"].items()
             if outcomes.verdict(record) == wanted]
 
 
-def listed_rows(judgement):
+def listed_rows(judgement: Judgement) -> list[str]:
     """One row for each entry of the list that applies."""
-    by_entry = collections.defaultdict(list)
+    by_entry: dict[Entry, list[Case]] = defaultdict(list)
     for pair, entry in judgement.reasons.items():
         by_entry[entry].append(pair)
     return [f"| `{entry.program}` | `{entry.pattern}` | {len(covered)} | {entry.reason} |"
             for entry, covered in by_entry.items()]
 
 
-def case_lines(title, introduction, found, results):
+def case_lines(title: str, introduction: str, found: Sequence[Case], results: Results) -> list[str]:
     if not found:
         return []
     lines = [f"## {title}", "", *paragraph(introduction)]
@@ -90,11 +102,11 @@ def case_lines(title, introduction, found, results):
     return lines + [""]
 
 
-def default_lines(found):
+def default_lines(found: Sequence[Case]) -> list[str]:
     """Which cases need the default file system replaced, a paragraph for each program."""
     if not found:
         return []
-    cases = collections.defaultdict(list)
+    cases: dict[str, list[str]] = defaultdict(list)
     for program, case in found:
         cases[program].append(f"`{case}`")
     lines = ["## Only with the default file system replaced", "", *paragraph(DEFAULT)]
@@ -103,7 +115,7 @@ def default_lines(found):
     return lines
 
 
-def crash_lines(crashtests):
+def crash_lines(crashtests: Sequence[crashtest.DatedResult]) -> list[str]:
     lines = ["## The crash test", "", *paragraph(CRASH_TEST)]
     for result in crashtests:
         end = result["failure"] or "no error"
@@ -115,7 +127,8 @@ def crash_lines(crashtests):
     return lines + [""]
 
 
-def render(results, programs, judgement, crashtests, versions):
+def render(results: Results, programs: Iterable[str], judgement: Judgement,
+           crashtests: Sequence[crashtest.DatedResult], versions: Iterable[str]) -> str:
     """The whole page."""
     lines = [*paragraph(", ".join(versions) + "."), *program_rows(results, programs), "", *paragraph(LEGEND)]
     if judgement.reasons:

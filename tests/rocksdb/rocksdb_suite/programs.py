@@ -7,6 +7,8 @@ import subprocess
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol, Self
 
 from isozone_lab import processes
 
@@ -34,45 +36,59 @@ class Stopped(Exception):
     """Nothing more is to be run."""
 
 
-def batches(cases):
+def batches(cases: list[str]) -> list[list[str]]:
     return [cases[start:start + BATCH] for start in range(0, len(cases), BATCH)]
 
 
-def prepare_child(parent):
+def prepare_child(parent: int) -> Callable[[], None]:
     """No core files: cases may crash on purpose."""
     dies = processes.dies_with(parent)
 
-    def prepare():
+    def prepare() -> None:
         dies()
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     return prepare
 
 
+class Built(Protocol):
+    """What is to be known of a build (build.Build) to run its programs."""
+
+    @property
+    def isozone_so(self) -> str: ...
+
+    @property
+    def default_file_system(self) -> str: ...
+
+    def program(self, name: str) -> str: ...
+
+    def make_device(self, image: str, options: str) -> None: ...
+
+
 class Place:
     """Where one process works: a directory of the host, and for Isozone a device of its own. Gone at the end."""
 
-    def __init__(self, build, scratch, side):
+    def __init__(self, build: Built, scratch: str, side: str) -> None:
         self.build, self.side = build, side
         self.directory = tempfile.mkdtemp(prefix=f"{side}-", dir=scratch)
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         os.mkdir(os.path.join(self.directory, "tmp"))
         if self.side != POSIX:
             self.build.make_device(self.image, DEVICE)
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     @property
-    def image(self):
+    def image(self) -> str:
         return os.path.join(self.directory, "ssd.img")
 
     @property
-    def log(self):
+    def log(self) -> str:
         return os.path.join(self.directory, "output")
 
-    def environment(self):
+    def environment(self) -> dict[str, str]:
         """Traces of the stack take longer than most cases."""
         result = {**os.environ, "TEST_TMPDIR": os.path.join(self.directory, "tmp"), "ROCKSDB_NO_STACK": "1"}
         for name in ("LD_PRELOAD", "TEST_FS_URI", "TEST_ENV_URI"):
@@ -89,15 +105,15 @@ class Runner:
     """Runs cases of the programs of `build`, in places below `scratch`; a case that takes longer than `time_limit_s`
     hangs. From any thread."""
 
-    def __init__(self, build, scratch, time_limit_s, logs):
+    def __init__(self, build: Built, scratch: str, time_limit_s: float, logs: str) -> None:
         self.build, self.scratch, self.time_limit_s, self.logs = build, scratch, time_limit_s, logs
         self.stopping = threading.Event()
 
-    def stop(self):
+    def stop(self) -> None:
         """Ends what runs, soon, with Stopped."""
         self.stopping.set()
 
-    def cases(self, program, side):
+    def cases(self, program: str, side: str) -> list[str]:
         """The names of its cases. ProgramError where it does not even list them."""
         with Place(self.build, self.scratch, side) as place:
             try:
@@ -111,9 +127,11 @@ class Runner:
             raise ProgramError(f"{program} does not list its cases on {side} ({result.returncode}):\n{text[-2000:]}")
         return outcomes.Cases.parse(text)
 
-    def run(self, program, side, cases, progress=lambda count: None):
+    def run(self, program: str, side: str, cases: Iterable[str],
+            progress: Callable[[int], object] = lambda count: None) -> dict[str, str]:
         """The outcome of each of `cases`; `progress` is told how many more there are of them."""
-        found, left = {}, list(cases)
+        found: dict[str, str] = {}
+        left = list(cases)
         while left:
             if self.stopping.is_set():
                 raise Stopped
@@ -123,7 +141,7 @@ class Runner:
             left = [case for case in left if case not in found]
         return found
 
-    def run_process(self, program, side, cases):
+    def run_process(self, program: str, side: str, cases: Sequence[str]) -> dict[str, str]:
         """The outcomes of those of `cases` to which one process comes, at least of one."""
         with Place(self.build, self.scratch, side) as place:
             command = [self.build.program(program), "--gtest_filter=" + ":".join(cases), "--gtest_color=no"]
@@ -138,7 +156,7 @@ class Runner:
             self.keep_log(program, side, found, place.log)
             return found
 
-    def follow(self, child, log):
+    def follow(self, child: subprocess.Popen[bytes], log: str) -> tuple[outcomes.OutputReader, str | None]:
         """Reads the output of `child` to its end, or ends it when a case takes too long. Returns the reader, and
         CRASHED, HUNG, or None where the program ended by itself."""
         reader, ended_last, count = outcomes.OutputReader(), time.monotonic(), 0
@@ -163,7 +181,7 @@ class Runner:
         reader.end(end)
         return reader, end
 
-    def keep_log(self, program, side, found, log):
+    def keep_log(self, program: str, side: str, found: Mapping[str, str], log: str) -> None:
         """Output in which something went wrong stays in `logs`, under the name of the first such case."""
         wrong = [case for case, outcome in found.items() if outcome not in (outcomes.PASSED, outcomes.SKIPPED)]
         if wrong:
