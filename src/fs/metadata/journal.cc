@@ -93,9 +93,7 @@ struct Journal::Impl {
   Status RestoreCopies() ISOZONE_EXCLUDES(mu);
   void StopThread() ISOZONE_EXCLUDES(mu);
 
-  uint32_t ZonesOfCopy(uint64_t bytes, MetadataRest rest) const {
-    return CopyZones(device.geometry(), bytes, rest);
-  }
+  uint32_t ZonesOfCopy(uint64_t bytes, MetadataRest rest) const { return CopyZones(device.geometry(), bytes, rest); }
   uint32_t ZonesInAll(uint32_t zones_of_a_copy) const { return zones_of_a_copy * (copies_wanted + 1); }
   // Of a copy that is begun now, with a checkpoint of so many bytes: no more than are kept for it, where what may use the
   // rest has made it larger than that.
@@ -645,8 +643,7 @@ Journal::~Journal() = default;
 Result<uint64_t> Journal::Commit(std::span<const MetadataOp> ops) {
   impl_->namespace_mutex.AssertHeld();
   const MetadataRest rest = RestLeftBy(impl_->state, ops);
-  ISOZONE_RETURN_IF_ERROR(
-      impl_->state.Apply(ops, [this, rest](uint64_t bytes) { return impl_->Admit(bytes, rest); }));
+  ISOZONE_RETURN_IF_ERROR(impl_->state.Apply(ops, [this, rest](uint64_t bytes) { return impl_->Admit(bytes, rest); }));
   return impl_->Append(ops);
 }
 
