@@ -47,37 +47,37 @@ Percentiles: P50: 5.00 P75: 5.50 P99: 7.00 P99.9: 7.00 P99.99: 7.00
 
 
 class Parsing(unittest.TestCase):
-    def test_rates_by_benchmark(self):
+    def test_rates_by_benchmark(self) -> None:
         rates = {name: result.rate for name, result in db_bench.parse(FILL + READ).items()}
         self.assertEqual({"fillrandom": 78624, "readrandom": 1350}, rates)
 
-    def test_each_benchmark_has_its_own_histograms(self):
+    def test_each_benchmark_has_its_own_histograms(self) -> None:
         results = db_bench.parse(FILL + READ)
         self.assertEqual(["write"], list(results["fillrandom"].histograms))
         self.assertEqual(["read"], list(results["readrandom"].histograms))
 
-    def test_percentiles_are_those_that_rocksdb_prints(self):
+    def test_percentiles_are_those_that_rocksdb_prints(self) -> None:
         histogram = db_bench.parse(FILL + READ)["fillrandom"].histograms["write"]
         for percent, printed in ((50, 5.70), (75, 8.02), (99, 14.97), (99.9, 109.18), (99.99, 9542.68)):
             self.assertAlmostEqual(printed, histogram.percentile(percent), delta=0.01, msg=percent)
 
-    def test_the_last_percentile_is_interpolated_from_the_buckets(self):
+    def test_the_last_percentile_is_interpolated_from_the_buckets(self) -> None:
         histogram = db_bench.parse(FILL)["fillrandom"].histograms["write"]
         self.assertEqual(10795, histogram.percentile(99.999))  # bounded by the greatest value
         unbounded = db_bench.Histogram(histogram.buckets, 0, 14000)
         # 4 of 400,000 are above it: 2 of the 6 in the last bucket are below.
         self.assertAlmostEqual(9900 + 4100 * 2 / 6, unbounded.percentile(99.999))
 
-    def test_percentiles_stay_between_least_and_greatest(self):
+    def test_percentiles_stay_between_least_and_greatest(self) -> None:
         histogram = db_bench.parse(READ)["readrandom"].histograms["read"]
         self.assertEqual(7, histogram.percentile(100))
         self.assertEqual(4, histogram.percentile(0))
 
-    def test_no_buckets_are_an_error(self):
+    def test_no_buckets_are_an_error(self) -> None:
         with self.assertRaises(RunFailed):
             db_bench.Histogram.parse("Min: 0  Median: 0  Max: 0\n")
 
-    def test_report_file(self):
+    def test_report_file(self) -> None:
         self.assertEqual([1382, 90], db_bench.report_rates("secs_elapsed,interval_qps\n1,1382\n2,90\n3"))
 
 

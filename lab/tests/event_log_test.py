@@ -10,7 +10,7 @@ OPENED = datetime.datetime(2026, 1, 2, 3, 4, 5, 250_000)
 START_US = int(OPENED.timestamp() * 1e6)
 
 
-def line(second, job, event, **fields):
+def line(second: float, job: int, event: str, **fields: object) -> str:
     body = {"time_micros": START_US + int(second * 1e6), "job": job, "event": event, **fields}
     return f"2026/01/02-03:04:05.9 77 (Original Log Time) EVENT_LOG_v1 {json.dumps(body)}"
 
@@ -32,34 +32,34 @@ LOG = "\n".join([
 
 
 class EventLog(unittest.TestCase):
-    def setUp(self):
+    def setUp(self) -> None:
         self.jobs = event_log.jobs(LOG)
 
-    def test_jobs_that_ended(self):
+    def test_jobs_that_ended(self) -> None:
         self.assertEqual(["flush", "compaction"], [job.kind for job in self.jobs])
         self.assertEqual([1.0, 2.0], [job.seconds for job in self.jobs])
 
-    def test_bytes_read_and_written(self):
+    def test_bytes_read_and_written(self) -> None:
         self.assertEqual([(0, 20_000_000), (30_000_000, 15_000_000)],
                          [(job.bytes_read, job.bytes_written) for job in self.jobs])
 
-    def test_bandwidth_while_jobs_run(self):
+    def test_bandwidth_while_jobs_run(self) -> None:
         self.assertAlmostEqual(20, event_log.bandwidth(self.jobs, "flush"))
         self.assertAlmostEqual(22.5, event_log.bandwidth(self.jobs, "compaction"))
         self.assertEqual(0, event_log.bandwidth([], "flush"))
 
-    def test_rates_of_each_second(self):
+    def test_rates_of_each_second(self) -> None:
         rates = event_log.per_second(self.jobs, START_US)
         expected = [0, 20 + 11.25, 22.5, 11.25]
         self.assertEqual(len(expected), len(rates))
         for one, other in zip(expected, rates, strict=True):
             self.assertAlmostEqual(one, other)
 
-    def test_rates_of_one_kind(self):
+    def test_rates_of_one_kind(self) -> None:
         self.assertAlmostEqual(45, sum(event_log.per_second(self.jobs, START_US, ("compaction",))))
         self.assertEqual([], event_log.per_second([], START_US))
 
-    def test_start(self):
+    def test_start(self) -> None:
         self.assertEqual(START_US, event_log.start_us(LOG))
         with self.assertRaises(ValueError):
             event_log.start_us("no time\n")

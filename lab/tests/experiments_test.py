@@ -2,6 +2,8 @@
 import collections
 import os
 import unittest
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import event_log_test
 import harness
@@ -22,26 +24,29 @@ from isozone_lab.experiments import (
     zenfsplus_ycsb,
     zgc,
 )
+from isozone_lab.experiments.base import Experiment
 from isozone_lab.processes import RunFailed
-from isozone_lab.results import Variant
+from isozone_lab.results import Outcome, Variant, X
+from isozone_lab.targets import OfSeveral, Point
 
 
-def by_metric(outcome):
+def by_metric(outcome: Outcome) -> dict[tuple[str, X], float]:
     return {(one.metric, one.x): one.value for one in outcome.measurements}
 
 
-def points_of(experiment):
+def points_of(experiment: Experiment) -> list[Point]:
     """All that its checks are about."""
-    singles = [single for check in experiment.checks for single in getattr(check, "checks", (check,))]
+    singles = [single for check in experiment.checks
+               for single in (check.checks if isinstance(check, OfSeveral) else (check,))]
     return [point for check in singles for point in (check.value, check.against) if point]
 
 
 class All(unittest.TestCase):
-    def test_names_are_unique(self):
+    def test_names_are_unique(self) -> None:
         names = collections.Counter(one.name for one in experiments.ALL)
         self.assertEqual(1, max(names.values()))
 
-    def test_both_modes_are_complete(self):
+    def test_both_modes_are_complete(self) -> None:
         for one in experiments.ALL:
             for mode in ("quick", "night", "full"):
                 with self.subTest(experiment=one.name, mode=mode):
@@ -52,7 +57,7 @@ class All(unittest.TestCase):
                     variants = one.variants(parameters)
                     self.assertEqual(len(variants), len(set(variants)))
 
-    def test_the_speed_of_a_device_is_told_where_it_is_another(self):
+    def test_the_speed_of_a_device_is_told_where_it_is_another(self) -> None:
         for one in experiments.ALL:
             if "speed" not in one.quick:
                 continue
@@ -60,12 +65,12 @@ class All(unittest.TestCase):
                 self.assertIn(words, one.as_run({**one.quick, "speed": speed}), one.name)
             self.assertNotIn("published speed", one.as_run({**one.quick, "speed": 1.0}), one.name)
 
-    def test_quick_takes_at_most_fifteen_minutes(self):
+    def test_quick_takes_at_most_fifteen_minutes(self) -> None:
         seconds = sum(one.quick["expected_s"] * len(one.variants(one.quick))
                       for one in experiments.that_run(experiments.ALL))
         self.assertLessEqual(seconds, 900)
 
-    def test_shared_runs_are_of_one_kind(self):
+    def test_shared_runs_are_of_one_kind(self) -> None:
         known = {one.name: one for one in experiments.ALL}
         for one in experiments.ALL:
             source = known[one.runs_of or one.name]
@@ -76,23 +81,23 @@ class All(unittest.TestCase):
         self.assertEqual([known["lifetime-waf"]], experiments.that_run(shared))
         self.assertEqual("lifetime-waf.json", shared[0].records_name)
 
-    def test_full_runs_fit_a_machine_of_24_gib(self):
+    def test_full_runs_fit_a_machine_of_24_gib(self) -> None:
         for one in experiments.ALL:
             self.assertLess(runner.needed_memory(one.full["data_bytes"]), 20 * runner.GIB, one.name)
 
-    def test_the_guide_says_what_memory_runs_need(self):
+    def test_the_guide_says_what_memory_runs_need(self) -> None:
         with open(os.path.join(harness.LAB, "../docs/lab.md"), encoding="utf-8") as file:
             words = " ".join(file.read().split())
         for mode in ("quick", "full"):
             most = max(runner.needed_memory(one.parameters(mode)["data_bytes"]) for one in experiments.ALL)
             self.assertIn(f"{most / runner.GIB:.1f} GiB in {mode}", words)
 
-    def test_checks_are_about_series_that_are_run(self):
+    def test_checks_are_about_series_that_are_run(self) -> None:
         for one in experiments.ALL:
             series = {variant.series for variant in one.variants(one.quick)}
             self.assertLessEqual({point.series for point in points_of(one)}, series, one.name)
 
-    def test_checks_are_about_groups_and_ranges_that_are_run(self):
+    def test_checks_are_about_groups_and_ranges_that_are_run(self) -> None:
         for one in cli.choose(["zenfsplus-groups", "lifetime-waf", "lifetime-victims", "lifetime-throughput"]):
             for mode in ("quick", "night", "full"):
                 run = {variant.x for variant in one.variants(one.parameters(mode))}
@@ -100,7 +105,7 @@ class All(unittest.TestCase):
 
 
 class Outcomes(unittest.TestCase):
-    def test_interference_and_groups(self):
+    def test_interference_and_groups(self) -> None:
         bands = {"nothing shared": 490.0, "same die": 850.0}
         side = {"bands_us": bands, "points": [{"distance": 1, "median_us": 490.0}]}
         groups = [zenfsplus_interference.UNKNOWN, *range(1, 32), *range(32)]
@@ -113,7 +118,7 @@ class Outcomes(unittest.TestCase):
         self.assertNotIn(("read, channel shared", None), found)
         self.assertEqual((32, 1), (found["groups", None], found["zones in a wrong group", None]))
 
-    def test_bandwidth_and_latency(self):
+    def test_bandwidth_and_latency(self) -> None:
         rates = [1e5] * 3 + [5e4, 1.5e5] * 5
         latencies = db_bench.Histogram([(0, 100, 999), (100, 300, 1)], 5, 300)
         result = db_bench.Result(1e5, {"write": latencies})
@@ -124,12 +129,12 @@ class Outcomes(unittest.TestCase):
         self.assertAlmostEqual(22.5, found["compaction", None])
         self.assertAlmostEqual(50, found["variation of put", None])
 
-    def test_variation(self):
+    def test_variation(self) -> None:
         self.assertEqual(0, zenfsplus_fillrandom.variation([5.0, 5.0]))
         self.assertAlmostEqual(0.5, zenfsplus_fillrandom.variation([5.0, 15.0]))
         self.assertEqual(0, zenfsplus_fillrandom.variation([]))
 
-    def test_latency_over_time(self):
+    def test_latency_over_time(self) -> None:
         latencies = {f"p{percent:g}": percent for percent in (99, 99.9, 99.99, 99.999)}
         intervals = [{"t_s": index / 10, "operations": 1, "p99": index, "max": 2 * index} for index in range(100)]
         outcome = zenfsplus_put_latency.outcome({"latency_us": {"insert": latencies}, "intervals": intervals})
@@ -139,8 +144,8 @@ class Outcomes(unittest.TestCase):
         self.assertEqual(198, outcome.details["max"][-1])
         self.assertEqual(9.9, outcome.details["t_s"][-1])
 
-    def test_a_stall_lasts_until_a_put_ends(self):
-        def interval(t_s, operations, p99, longest):
+    def test_a_stall_lasts_until_a_put_ends(self) -> None:
+        def interval(t_s: float, operations: int, p99: float, longest: float) -> dict[str, float]:
             return {"t_s": t_s, "operations": operations, "p99": p99, "max": longest}
 
         intervals = [interval(0.1, 900, 20, 50), interval(0.2, 0, 0, 0), interval(0.35, 0, 0, 0),
@@ -151,31 +156,35 @@ class Outcomes(unittest.TestCase):
                           "max": [50, 230_000, 230_000, 230_000]}, found.details)
         self.assertEqual(230_000, by_metric(found)["P99 of 100 ms", "95 % of buckets"])
 
-    def test_total_time_and_peak(self):
+    def test_total_time_and_peak(self) -> None:
         found = by_metric(parallel.outcome(event_log_test.LOG))
         self.assertAlmostEqual(3.5, found["total time", None])
         self.assertAlmostEqual(31.25, found["peak throughput", None])
         self.assertIn("spread evenly over its time", parallel.EXPERIMENT.as_run(parallel.EXPERIMENT.quick))
 
-    def test_gains(self):
+    def test_gains(self) -> None:
         records = harness.records({("zenfs", "A"): [100.0], ("isozone", "A"): [205.0]}, metric="throughput")
-        self.assertAlmostEqual(105, zenfsplus_ycsb.gain(records, "isozone", "A"))
+        self.assertAlmostEqual(105, zenfsplus_ycsb.gain(records, "isozone", "A") or 0)
         self.assertIsNone(zenfsplus_ycsb.gain(records, "isozone", "B"))
         self.assertTrue(zenfsplus_ycsb.EXPERIMENT.checks[0].verdict(records).met)
 
     @staticmethod
-    def largest(limit, tried):
-        return lifetime_capacity.largest(lambda m: tried.append(m) or m <= limit, [2, 3, 4, 5, 6])
+    def largest(limit: float, tried: list[float]) -> float | None:
+        def fits(key_range: float) -> bool:
+            tried.append(key_range)
+            return key_range <= limit
 
-    def test_the_largest_key_range_is_found(self):
+        return lifetime_capacity.largest(fits, [2, 3, 4, 5, 6])
+
+    def test_the_largest_key_range_is_found(self) -> None:
         for limit, found in ((0, None), (2, 2), (3.4, 3), (6, 6), (9, 6)):
-            tried = []
+            tried: list[float] = []
             self.assertEqual(found, self.largest(limit, tried))
             self.assertLessEqual(len(tried), 3)
         steps = lifetime_capacity.steps(lifetime_capacity.EXPERIMENT.full)
         self.assertEqual((2, 2.25, 10.5), (steps[0], steps[1], steps[-1]))
 
-    def test_a_key_range_that_ends_the_search_may_be_larger(self):
+    def test_a_key_range_that_ends_the_search_may_be_larger(self) -> None:
         for found, words, bar in ((6, "6 M", "6"), (8, "8 M or more", "8 or more"), (None, "0 M", "0")):
             made = harness.records({})
             made.succeeded(Variant("isozone"), 1, lifetime_capacity.outcome(found, 8, {}), **harness.FACTS)
@@ -183,11 +192,11 @@ class Outcomes(unittest.TestCase):
             self.assertEqual(bar, plots.bar_number(made, "isozone", "key range", None))
             self.assertEqual([found == 8], [row["or_more"] for row in made.rows()])
 
-    def test_in_full_the_search_goes_on_to_what_no_device_holds(self):
+    def test_in_full_the_search_goes_on_to_what_no_device_holds(self) -> None:
         last = lifetime_capacity.steps(lifetime_capacity.EXPERIMENT.full)[-1]
         self.assertGreater((last + 0.25) * 1e6 * space.ENTRY_BYTES, space.DEVICE_BYTES)
 
-    def test_scaled_devices_are_as_full(self):
+    def test_scaled_devices_are_as_full(self) -> None:
         quick, full = (getattr(lifetime_capacity.EXPERIMENT, mode) for mode in ("quick", "full"))
         self.assertEqual(4_000_000, space.keys(full, 4))
         self.assertEqual(8 << 30, space.device_bytes(full))
@@ -195,9 +204,9 @@ class Outcomes(unittest.TestCase):
         self.assertEqual(space.device_bytes(full) / space.device_bytes(quick),
                          space.keys(full, 4) / space.keys(quick, 4))
 
-    def test_only_a_full_device_is_a_result(self):
-        def fails(words):
-            def action():
+    def test_only_a_full_device_is_a_result(self) -> None:
+        def fails(words: str) -> Callable[[], NoReturn]:
+            def action() -> NoReturn:
                 raise RunFailed(words)
             return action
 
@@ -208,8 +217,8 @@ class Outcomes(unittest.TestCase):
         with self.assertRaises(RunFailed):
             space.survives(fails("cannot write to image \"ssd.img\": No space left on device"))
 
-    def test_copies_of_all_mounts(self):
-        def mount(copied, written):
+    def test_copies_of_all_mounts(self) -> None:
+        def mount(copied: int, written: int) -> dict[str, Any]:
             return {"classes": {"gc": {"bytes_written": copied << 20}}, "user_bytes_appended": written << 20,
                     "space": {"live_bytes": written, "capacity_bytes": 400}}
 
@@ -222,20 +231,20 @@ class Outcomes(unittest.TestCase):
                          (found["survives", None], found["WAF of collection", None], found["overwrite", None]))
         self.assertEqual({("survives", None): 0}, by_metric(lifetime_collection.outcome(None, None)))
 
-    def test_deletion_delays(self):
+    def test_deletion_delays(self) -> None:
         counted = {"deletion_delay_us": {"short": {"mean": 80_000}, "not-set": {"mean": 5}}}
         self.assertEqual({("delay", "short"): 0.08}, by_metric(lifetime_deletion_delay.outcome(counted)))
         with self.assertRaises(RunFailed):
             lifetime_deletion_delay.outcome({"deletion_delay_us": {}})
 
-    def test_latency_beside_a_collection(self):
+    def test_latency_beside_a_collection(self) -> None:
         result = db_bench.Result(9, {"write": db_bench.Histogram([(0, 100, 999), (100, 300, 1)], 5, 300)})
         counted = {"classes": {"gc": {"bytes_written": 80 << 20}}, "gc": {"space_waits": 2}}
         found = by_metric(gc_latency.outcome(result, counted))
         self.assertEqual((100, 80, 2), (found["put latency", 99.9], found["copied", None],
                                         found["waits for space", None]))
 
-    def test_change_with_age(self):
+    def test_change_with_age(self) -> None:
         made = harness.records({})
         for age, rate in (("new", 200), ("aged", 150)):
             made.succeeded(Variant("isozone", age), 1, zenfsplus_ageing.outcome({"overwrite": rate}, age),
@@ -246,18 +255,18 @@ class Outcomes(unittest.TestCase):
                      if one.what == "isozone, overwrite: aged against new")
         self.assertFalse(check.verdict(made).met)
 
-    def test_groups_and_reclaims_of_one_zone(self):
+    def test_groups_and_reclaims_of_one_zone(self) -> None:
         found = by_metric(zgc.group_outcome({"points": [{"request": 4096, "seconds_per_gib": 27}]},
                                             {"points": [{"utilisation": 0.5, "seconds_per_gib": 23}]}))
         self.assertEqual({("reading", 4): 27, ("reclaiming", 0.5): 23}, found)
 
-    def test_bimodality(self):
+    def test_bimodality(self) -> None:
         self.assertAlmostEqual(1, zgc.bimodality([5, 0, 0, 0, 5]))
         self.assertAlmostEqual(5 / 9, zgc.bimodality([1] * 1000), delta=0.001)
         self.assertLess(zgc.bimodality([0, 1, 4, 6, 4, 1, 0]), 0.5)
         self.assertEqual(0, zgc.bimodality([0, 7, 0]))
 
-    def test_tenths_of_a_soak(self):
+    def test_tenths_of_a_soak(self) -> None:
         found = by_metric(soak.outcome([9, 100, *[80] * 7, 95], [70] * 10, 3 << 20, 1 << 20))
         self.assertEqual((95, 3), (found["last tenth of second", None], found["lost", None]))
 

@@ -9,7 +9,7 @@ from isozone_lab import versions
 
 
 class Versions(unittest.TestCase):
-    def setUp(self):
+    def setUp(self) -> None:
         scratch = tempfile.TemporaryDirectory(prefix="isozone-lab-test-")
         self.addCleanup(scratch.cleanup)
         self.build = versions.Build(scratch.name)
@@ -20,7 +20,7 @@ class Versions(unittest.TestCase):
             patch.start()
             self.addCleanup(patch.stop)
 
-    def changed_by(self, path):
+    def changed_by(self, path: str) -> list[str]:
         """The versions that another content of a file changes."""
         os.makedirs(os.path.dirname(path), exist_ok=True)
         collected = []
@@ -31,12 +31,12 @@ class Versions(unittest.TestCase):
         before, after = collected
         return [name for name in before if before[name] != after[name]]
 
-    def test_every_file_that_takes_part_has_a_digest(self):
+    def test_every_file_that_takes_part_has_a_digest(self) -> None:
         for path, name in ((self.build.tool, "tool"), (self.build.shared_object, "library"), (self.build.ycsb, "ycsb"),
                            (self.profile, "profile")):
             self.assertEqual([name], self.changed_by(path))
 
-    def test_what_is_not_built(self):
+    def test_what_is_not_built(self) -> None:
         self.assertEqual("none", versions.collect(self.build)["ycsb"])
 
 

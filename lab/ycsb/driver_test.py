@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from collections.abc import Iterable
+from typing import Any, NotRequired, TypedDict
 
 PROGRAM, *PRELOADED = [os.path.abspath(path) for path in sys.argv[1:]]
 del sys.argv[1:]
@@ -22,18 +24,37 @@ KINDS = {"a": {"read", "update"}, "b": {"read", "update"}, "c": {"read"}, "d": {
 PERCENTILES = ["p50", "p95", "p99", "p99.9", "p99.99", "p99.999", "max"]
 
 
+class Phase(TypedDict):
+    """Of ycsb.schema.json."""
+    phase: str
+    operations: int
+    seconds: float
+    throughput: float
+    settle_seconds: NotRequired[float]  # with --settle
+    latency_us: dict[str, dict[str, float]]  # by kind of operation
+    intervals: list[dict[str, float]]
+
+
+class Report(TypedDict):
+    """Of ycsb.schema.json."""
+    workload: str
+    phase: list[Phase]
+    seed: int
+    options: dict[str, Any]
+
+
 class DriverTest(unittest.TestCase):
-    def setUp(self):
+    def setUp(self) -> None:
         scratch = tempfile.TemporaryDirectory(prefix="isozone-ycsb-")
         self.addCleanup(scratch.cleanup)
         self.directory = scratch.name
         self.environment = dict(os.environ)
-        self.place = []
+        self.place: list[str] = []
 
-    def path(self, name):
+    def path(self, name: str) -> str:
         return os.path.join(self.directory, name)
 
-    def use_emulated_device(self):
+    def use_emulated_device(self) -> None:
         if not PRELOADED:
             self.skipTest("there is no library to preload")
         tool, library = PRELOADED
@@ -43,17 +64,18 @@ class DriverTest(unittest.TestCase):
         self.environment["LD_PRELOAD"] = library
         self.place = [f"--fs-uri=isozone://{image}?timing=off"]
 
-    def run_program(self, *arguments):
+    def run_program(self, *arguments: object) -> subprocess.CompletedProcess[str]:
         return subprocess.run([PROGRAM, *self.place, *map(str, arguments)], capture_output=True, timeout=120, text=True,
                               env=self.environment, stdin=subprocess.DEVNULL)
 
-    def ok(self, *arguments):
+    def ok(self, *arguments: object) -> Report:
         """Runs what must succeed, and say nothing on standard error; gives its report."""
         result = self.run_program(*arguments)
         self.assertEqual((0, ""), (result.returncode, result.stderr), arguments)
-        return json.loads(result.stdout)
+        report: Report = json.loads(result.stdout)
+        return report
 
-    def fails(self, words, *arguments):
+    def fails(self, words: Iterable[str], *arguments: object) -> None:
         """Runs what must fail with one line on standard error that holds all of `words`."""
         result = self.run_program(*arguments)
         self.assertEqual((1, ""), (result.returncode, result.stdout), arguments)
@@ -61,7 +83,7 @@ class DriverTest(unittest.TestCase):
         for word in words:
             self.assertIn(word, result.stderr)
 
-    def check_phase(self, phase, name, operations, kinds):
+    def check_phase(self, phase: Phase, name: str, operations: int, kinds: set[str]) -> None:
         self.assertEqual((name, operations), (phase["phase"], phase["operations"]))
         self.assertAlmostEqual(phase["throughput"], operations / phase["seconds"], delta=1e-6 * phase["throughput"])
         self.assertEqual(kinds, set(phase["latency_us"]))
@@ -72,7 +94,7 @@ class DriverTest(unittest.TestCase):
             self.assertGreater(values[0], 0)
             self.assertTrue(0 < latency["mean"] <= latency["max"])
 
-    def check_every_workload(self):
+    def check_every_workload(self) -> None:
         for workload, kinds in KINDS.items():
             with self.subTest(workload=workload):
                 operations = SCANS if "scan" in kinds else OPERATIONS
@@ -87,35 +109,37 @@ class DriverTest(unittest.TestCase):
                 self.check_phase(run, "run", operations, kinds)
                 self.assertGreater(load["settle_seconds"], 0)
 
-    def db(self, name):
+    def db(self, name: str) -> str:
         return "/" + name if self.place else self.path(name)
 
 
 class Workloads(DriverTest):
-    def test_every_workload_runs_on_the_local_file_system(self):
+    def test_every_workload_runs_on_the_local_file_system(self) -> None:
         self.check_every_workload()
 
-    def test_every_workload_runs_on_an_emulated_device(self):
+    def test_every_workload_runs_on_an_emulated_device(self) -> None:
         self.use_emulated_device()
         self.check_every_workload()
         self.assertFalse(os.path.exists("/a"))
 
 
 class Phases(DriverTest):
-    def test_phases_run_one_by_one(self):
+    def test_phases_run_one_by_one(self) -> None:
         base = ["--workload", "a", "--db", self.db("db"), "--records", RECORDS, "--operations", OPERATIONS]
-        self.check_phase(*self.ok(*base, "--phase", "load")["phase"], "load", RECORDS, {"insert"})
+        load, = self.ok(*base, "--phase", "load")["phase"]
+        self.check_phase(load, "load", RECORDS, {"insert"})
         for _ in range(2):
-            self.check_phase(*self.ok(*base, "--phase", "run")["phase"], "run", OPERATIONS, KINDS["a"])
+            run, = self.ok(*base, "--phase", "run")["phase"]
+            self.check_phase(run, "run", OPERATIONS, KINDS["a"])
 
-    def test_one_client_does_the_same_in_every_run(self):
+    def test_one_client_does_the_same_in_every_run(self) -> None:
         counts = []
         for name in ("one", "two"):
             report = self.ok("--workload", "a", "--db", self.db(name), "--records", 1000, "--operations", 1000)
             counts.append({kind: latency["count"] for kind, latency in report["phase"][1]["latency_us"].items()})
         self.assertEqual(*counts)
 
-    def test_intervals_add_up(self):
+    def test_intervals_add_up(self) -> None:
         report = self.ok("--workload", "a", "--db", self.db("db"), "--records", RECORDS, "--operations", 20000,
                          "--interval-ms", 10)
         for phase in report["phase"]:
@@ -129,13 +153,13 @@ class Phases(DriverTest):
                 self.assertLessEqual(interval["p99"], interval["max"])
         self.assertGreater(len(report["phase"][1]["intervals"]), 1)
 
-    def test_without_an_interval_there_is_no_time_series(self):
+    def test_without_an_interval_there_is_no_time_series(self) -> None:
         report = self.ok("--workload", "c", "--db", self.db("db"), "--records", 10, "--operations", 10)
         self.assertEqual([[], []], [phase["intervals"] for phase in report["phase"]])
 
 
 class Errors(DriverTest):
-    def test_bad_use_is_refused(self):
+    def test_bad_use_is_refused(self) -> None:
         base = ["--workload", "a", "--db", self.db("db")]
         self.fails(["unknown workload 'g'"], "--workload", "g", "--db", self.db("db"))
         self.fails(["--workload"], "--db", self.db("db"))
@@ -151,31 +175,31 @@ class Errors(DriverTest):
         self.fails(["--nonsense"], *base, "--nonsense")
         self.assertFalse(os.path.exists(self.db("db")))
 
-    def test_a_run_needs_a_database(self):
+    def test_a_run_needs_a_database(self) -> None:
         self.fails([self.db("db"), "does not exist"], "--workload", "a", "--db", self.db("db"), "--phase", "run")
 
-    def test_a_load_needs_a_new_database(self):
+    def test_a_load_needs_a_new_database(self) -> None:
         load = ["--workload", "a", "--db", self.db("db"), "--records", 10, "--phase", "load"]
         self.ok(*load)
         self.fails([self.db("db"), "exists"], *load)
 
-    def test_a_file_system_that_is_not_loaded_is_refused(self):
+    def test_a_file_system_that_is_not_loaded_is_refused(self) -> None:
         self.fails(["isozone://emu:none"], "--workload", "a", "--db", "/db", "--fs-uri", "isozone://emu:none")
 
-    def test_records_that_are_missing_end_the_run(self):
+    def test_records_that_are_missing_end_the_run(self) -> None:
         self.ok("--workload", "a", "--db", self.db("db"), "--records", 100, "--phase", "load")
         for workload in ("a", "e", "f"):
             self.fails(["user", "ot"], "--workload", workload, "--db", self.db("db"), "--records", 1000, "--operations",
                        1000, "--threads", 2, "--phase", "run")
 
-    def test_values_of_another_size_end_the_run(self):
+    def test_values_of_another_size_end_the_run(self) -> None:
         self.ok("--workload", "c", "--db", self.db("db"), "--records", 100, "--phase", "load")
         self.fails(["1000 bytes and not 500"], "--workload", "c", "--db", self.db("db"), "--records", 100,
                    "--value-size", 500, "--phase", "run")
 
 
 class Progress(DriverTest):
-    def test_progress_is_shown_where_it_is_asked_for(self):
+    def test_progress_is_shown_where_it_is_asked_for(self) -> None:
         result = self.run_program("--workload", "c", "--db", self.db("db"), "--records", 100, "--operations", 400000,
                                   "--progress")
         self.assertEqual(0, result.returncode)

@@ -13,6 +13,8 @@ import subprocess
 import time
 import unittest
 import xml.etree.ElementTree
+from collections.abc import Callable
+from typing import Any
 
 import harness
 
@@ -20,20 +22,20 @@ ESCAPE = b"\x1b["
 
 
 class Mkfs(harness.CliTest):
-    def test_makes_the_image_and_says_what_it_made(self):
+    def test_makes_the_image_and_says_what_it_made(self) -> None:
         output = self.ok("mkfs", f"emu:{self.image}?{harness.SMALL_DEVICE}", "--label", "trial").decode()
         self.assertIn("32 zones", output)
         self.assertIn("label trial", output)
         self.assertTrue(os.path.exists(self.image))
 
-    def test_json_and_info_agree(self):
+    def test_json_and_info_agree(self) -> None:
         made = self.json("mkfs", f"emu:{self.image}?{harness.SMALL_DEVICE}", "--label", "trial", "--json")
         info = self.json("info", self.device, "--json")
         self.assertEqual(made["uuid"], info["file_system"]["uuid"])
         self.assertEqual(made["label"], info["file_system"]["label"])
         self.assertEqual(made["zones"], info["device"]["geometry"]["zone_count"])
 
-    def test_force_formats_again(self):
+    def test_force_formats_again(self) -> None:
         self.format()
         first = self.json("info", self.device, "--json")["file_system"]["uuid"]
         self.ok("mkfs", self.device, "--force")
@@ -41,13 +43,13 @@ class Mkfs(harness.CliTest):
 
 
 class Info(harness.CliTest):
-    def test_describes_device_and_file_system(self):
+    def test_describes_device_and_file_system(self) -> None:
         self.format()
         output = self.ok("info", self.device).decode()
         for words in ("small-zone", "Zones", "Active zones", "File system", "UUID", "reserved"):
             self.assertIn(words, output)
 
-    def test_describes_a_device_that_is_not_formatted(self):
+    def test_describes_a_device_that_is_not_formatted(self) -> None:
         self.format()
         layout = harness.ImageLayout(self.image, self.json("info", self.device, "--json")["device"]["geometry"])
         for zone in range(3):
@@ -56,7 +58,7 @@ class Info(harness.CliTest):
         self.assertIsNone(info["file_system"])
         self.assertIn(b"isozone mkfs", self.ok("info", self.device))
 
-    def test_df_follows_what_is_stored(self):
+    def test_df_follows_what_is_stored(self) -> None:
         self.format()
         before = self.json("df", self.device, "--json")
         self.ok("cp", self.device, self.write("file", os.urandom(3 << 20)), ":/file")
@@ -68,7 +70,7 @@ class Info(harness.CliTest):
 
 
 class Files(harness.CliTest):
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.format()
         self.content = os.urandom(2_500_001)
@@ -79,27 +81,27 @@ class Files(harness.CliTest):
         self.write("tree/deep/nothing", b"")
         self.ok("cp", "-r", self.device, tree, ":/")
 
-    def names(self, *arguments):
+    def names(self, *arguments: str) -> list[str]:
         return self.ok("ls", self.device, *arguments).decode().split()
 
-    def test_ls_lists_a_directory_in_order(self):
+    def test_ls_lists_a_directory_in_order(self) -> None:
         self.assertEqual(self.names("/tree"), ["deep/", "large"])
 
-    def test_ls_lists_a_file(self):
+    def test_ls_lists_a_file(self) -> None:
         self.assertEqual(self.names("/tree/large"), ["large"])
 
-    def test_ls_long_and_recursive(self):
+    def test_ls_long_and_recursive(self) -> None:
         output = self.ok("ls", "-lR", self.device, "/tree").decode()
         self.assertRegex(output, r"(?m)^data .* 2500001 .* large$")
         self.assertRegex(output, r"(?m)^small .* 12 .* small$")
         self.assertIn("/tree/deep/empty:", output)
 
-    def test_ls_json_has_every_path(self):
+    def test_ls_json_has_every_path(self) -> None:
         files = {file["path"]: file for file in self.json("ls", "-R", self.device, "--json")}
         self.assertEqual(files["/tree/large"]["size"], len(self.content))
         self.assertEqual(files["/tree/deep/empty"]["type"], "directory")
 
-    def test_stat_shows_extents_that_make_up_the_file(self):
+    def test_stat_shows_extents_that_make_up_the_file(self) -> None:
         stat = self.json("stat", self.device, "/tree/large", "--json")
         self.assertEqual(stat["paths"], ["/tree/large"])
         self.assertEqual(sum(extent["length"] for extent in stat["extents"]), len(self.content))
@@ -107,11 +109,11 @@ class Files(harness.CliTest):
         self.assertIn("2500001 bytes", output)
         self.assertIn("OFFSET IN ZONE", output)
 
-    def test_cat_gives_the_bytes(self):
+    def test_cat_gives_the_bytes(self) -> None:
         self.assertEqual(self.ok("cat", self.device, "/tree/deep/small", "/tree/large"),
                          b"a few words\n" + self.content)
 
-    def test_cp_brings_a_tree_back(self):
+    def test_cp_brings_a_tree_back(self) -> None:
         self.ok("cp", "-r", self.device, ":/tree", self.path("back"))
         with open(self.path("back/large"), "rb") as file:
             self.assertEqual(file.read(), self.content)
@@ -119,25 +121,25 @@ class Files(harness.CliTest):
             self.assertEqual(file.read(), b"")
         self.assertTrue(os.path.isdir(self.path("back/deep/empty")))
 
-    def test_cp_into_a_directory_keeps_the_name(self):
+    def test_cp_into_a_directory_keeps_the_name(self) -> None:
         self.ok("cp", self.device, ":/tree/large", ":/tree/deep/small", self.directory)
         self.assertEqual(os.path.getsize(self.path("large")), len(self.content))
         self.assertEqual(os.path.getsize(self.path("small")), 12)
 
-    def test_cp_within_the_device(self):
+    def test_cp_within_the_device(self) -> None:
         self.ok("cp", self.device, ":/tree/large", ":/tree/copy")
         self.assertEqual(self.ok("cat", self.device, "/tree/copy"), self.content)
 
-    def test_cp_replaces_a_file(self):
+    def test_cp_replaces_a_file(self) -> None:
         self.ok("cp", self.device, self.write("new", b"new"), ":/tree/large")
         self.assertEqual(self.ok("cat", self.device, "/tree/large"), b"new")
         self.assertEqual(self.names("/tree"), ["deep/", "large"])
 
-    def test_cp_of_the_content_of_a_directory(self):
+    def test_cp_of_the_content_of_a_directory(self) -> None:
         self.ok("cp", "-r", self.device, ".", ":/tree/deep/empty", cwd=self.path("tree/deep"))
         self.assertEqual(self.names("/tree/deep/empty"), ["empty/", "nothing", "small"])
 
-    def begin_cp(self, speed, source, target, sign):
+    def begin_cp(self, speed: float, source: str, target: str, sign: Callable[[str], bool]) -> subprocess.Popen[bytes]:
         """Starts a copy on a slow device, and waits for a file that `sign` finds among those that it has open."""
         process = subprocess.Popen([harness.PROGRAM, "cp", f"emu:{self.image}?speed={speed}", source, target],
                                    stderr=subprocess.DEVNULL)
@@ -156,7 +158,7 @@ class Files(harness.CliTest):
                     return process
         self.fail("the copy ended before it could be stopped")
 
-    def test_a_cp_that_is_killed_leaves_nothing_on_the_local_disk(self):
+    def test_a_cp_that_is_killed_leaves_nothing_on_the_local_disk(self) -> None:
         os.mkdir(self.path("target"))
         process = self.begin_cp(0.01, ":/tree/large", self.path("target/large"),
                                 lambda name: name.startswith(self.path("target/")))
@@ -164,66 +166,67 @@ class Files(harness.CliTest):
         process.wait()
         self.assertEqual(os.listdir(self.path("target")), [])
 
-    def test_a_cp_that_is_told_to_end_leaves_nothing_on_the_device(self):
+    def test_a_cp_that_is_told_to_end_leaves_nothing_on_the_device(self) -> None:
         source = self.write("source", bytes(8 << 20))
         process = self.begin_cp(0.1, source, ":/copy", lambda name: name == source)
         process.terminate()
         self.assertEqual(process.wait(), -signal.SIGTERM)
         self.assertEqual(self.names("/"), ["tree/"])
 
-    def test_rm_removes_files(self):
+    def test_rm_removes_files(self) -> None:
         self.ok("rm", self.device, "/tree/large", "/tree/deep/nothing")
         self.assertEqual(self.names("/tree"), ["deep/"])
         self.assertEqual(self.names("/tree/deep"), ["empty/", "small"])
 
-    def test_rm_removes_trees(self):
+    def test_rm_removes_trees(self) -> None:
         self.ok("rm", "-r", self.device, "/tree", "/tree/deep", "/tree")
         self.assertEqual(self.names(), [])
 
-    def test_fsck_finds_it_clean_and_reads_every_byte(self):
+    def test_fsck_finds_it_clean_and_reads_every_byte(self) -> None:
         report = self.json("fsck", "--read-data", self.device, "--json")
         self.assertTrue(report["clean"], report["findings"])
         self.assertEqual(report["files"], 3)
         self.assertIn(b"clean", self.ok("fsck", self.device))
 
-    def test_dump_has_files_and_zones(self):
+    def test_dump_has_files_and_zones(self) -> None:
         dump = self.json("dump", self.device)
         paths = {path: file for file in dump["files"] for path in file["paths"]}
         self.assertEqual(paths["/tree/large"]["size"], len(self.content))
         self.assertEqual(len(dump["zones"]), 32)
         self.assertEqual(dump["device"]["geometry"]["zone_count"], 32)
 
-    def test_readers_run_beside_a_writer(self):
+    def test_readers_run_beside_a_writer(self) -> None:
         with harness.Writer(self.image):
             for command in ("info", "df", "ls", "zones", "dump"):
                 self.ok(command, self.device)
 
 
 class Zones(harness.CliTest):
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.format()
         self.ok("cp", self.device, self.write("file", os.urandom(6 << 20)), ":/file")
 
-    def test_map_has_a_cell_for_each_zone(self):
+    def test_map_has_a_cell_for_each_zone(self) -> None:
         output = self.ok("zones", self.device).decode()
-        cells = re.search(r"(?m)^ +0  (.*)$", output).group(1).split()
+        row, = re.findall(r"(?m)^ +0  (.*)$", output)
+        cells = row.split()
         self.assertEqual(len(cells), 32)
         self.assertEqual(cells.count("."), self.json("df", self.device, "--json")["empty_zones"])
         self.assertIn("metadata", output)
 
-    def test_table_leaves_out_free_zones_unless_asked(self):
+    def test_table_leaves_out_free_zones_unless_asked(self) -> None:
         short = self.ok("zones", "--table", self.device).decode().splitlines()
         long = self.ok("zones", "--table", "--all", self.device).decode().splitlines()
         self.assertEqual(len(long), 33)
         self.assertLess(len(short), len(long))
 
-    def test_json_has_every_zone(self):
+    def test_json_has_every_zone(self) -> None:
         zones = self.json("zones", self.device, "--json")
         self.assertEqual([zone["zone"] for zone in zones], list(range(32)))
         self.assertEqual(sum(zone["live"] for zone in zones if zone["use"] == "data"), 6 << 20)
 
-    def test_svg_is_well_formed_and_has_title_and_legend(self):
+    def test_svg_is_well_formed_and_has_title_and_legend(self) -> None:
         self.ok("mkfs", self.device, "--force", "--label", "a <b> & c")
         self.ok("zones", self.device, "--svg", self.path("map.svg"))
         text = "".join(xml.etree.ElementTree.parse(self.path("map.svg")).getroot().itertext())
@@ -232,11 +235,11 @@ class Zones(harness.CliTest):
 
 
 class Colour(harness.CliTest):
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.format()
 
-    def on_terminal(self, **environment):
+    def on_terminal(self, **environment: str) -> bytes:
         """What `zones` writes to a terminal."""
         master, slave = pty.openpty()
         variables = {"TERM": "xterm-256color", "PATH": os.environ["PATH"], **environment}
@@ -255,32 +258,32 @@ class Colour(harness.CliTest):
         self.assertEqual(process.wait(), harness.OK)
         return output
 
-    def test_none_when_piped(self):
+    def test_none_when_piped(self) -> None:
         self.assertNotIn(ESCAPE, self.ok("zones", self.device))
 
-    def test_on_a_terminal(self):
+    def test_on_a_terminal(self) -> None:
         self.assertIn(ESCAPE, self.on_terminal())
 
-    def test_none_with_no_color(self):
+    def test_none_with_no_color(self) -> None:
         self.assertNotIn(ESCAPE, self.on_terminal(NO_COLOR="1"))
 
-    def test_none_on_a_dumb_terminal(self):
+    def test_none_on_a_dumb_terminal(self) -> None:
         self.assertNotIn(ESCAPE, self.on_terminal(TERM="dumb"))
 
-    def test_always_and_never(self):
+    def test_always_and_never(self) -> None:
         self.assertIn(ESCAPE, self.ok("zones", "--color=always", self.device))
         self.assertNotIn(ESCAPE, self.ok("--color=never", "zones", self.device))
 
 
 class MetadataCopies(harness.CliTest):
-    def metadata(self):
+    def metadata(self) -> Any:
         return self.json("info", self.device, "--json")["file_system"]["metadata"]
 
-    def damage(self, zone):
+    def damage(self, zone: int) -> None:
         geometry = self.json("info", self.device, "--json")["device"]["geometry"]
         harness.ImageLayout(self.image, geometry).patch_zone(zone, 100, b"damage")
 
-    def test_a_damaged_one_is_shown_and_repaired(self):
+    def test_a_damaged_one_is_shown_and_repaired(self) -> None:
         self.format()
         self.ok("cp", self.device, self.write("file", b"kept"), ":/file")
         before = self.metadata()
@@ -302,14 +305,14 @@ class MetadataCopies(harness.CliTest):
             self.assertEqual(len(self.metadata()["whole"]), 2)
         self.assertEqual(self.ok("cat", self.device, "/file"), b"kept")
 
-    def test_one_is_kept_where_one_was_asked_for(self):
+    def test_one_is_kept_where_one_was_asked_for(self) -> None:
         made = self.json("mkfs", f"emu:{self.image}?{harness.SMALL_DEVICE}", "--metadata-copies", "1", "--json")
         self.assertEqual(made["metadata"], {"copies": 1, "whole": [[0]]})
         self.assertEqual(self.json("fsck", self.device, "--json")["metadata"], {"copies": 1, "whole": [[0]]})
 
 
 class Izg(harness.CliTest):
-    def identify(self, device):
+    def identify(self, device: str) -> Any:
         """Measures; on a busy machine it may give up."""
         for _ in range(10):
             result = self.run_cli("izg", "identify", device, "--json")
@@ -319,7 +322,7 @@ class Izg(harness.CliTest):
         return json.loads(result.stdout)
 
     # Which groups are found depends on the clock; izg/identify_test.cc says what is right, in virtual time.
-    def test_identify_stores_what_show_shows(self):
+    def test_identify_stores_what_show_shows(self) -> None:
         self.ok("mkfs", f"emu:{self.image}?zones=40&zone_size=4M")
         device = f"emu:{self.image}"
         self.ok("cp", device, self.write("file", b"kept"), ":/file")
@@ -340,7 +343,7 @@ class Izg(harness.CliTest):
         self.assertEqual(self.ok("cat", device, "/file"), b"kept")
         self.assertTrue(self.json("fsck", device, "--json")["clean"])
 
-    def test_identify_killed_at_any_time_leaves_the_file_system_whole(self):
+    def test_identify_killed_at_any_time_leaves_the_file_system_whole(self) -> None:
         self.ok("mkfs", f"emu:{self.image}?zones=40&zone_size=4M")
         device = f"emu:{self.image}"
         self.ok("cp", device, self.write("file", b"kept"), ":/file")
@@ -358,7 +361,7 @@ class Izg(harness.CliTest):
         self.ok("cp", device, self.write("file", b"second"), ":/second")
         self.assertTrue(self.json("fsck", device, "--json")["clean"])
 
-    def test_identify_interrupted_leaves_empty_what_was_empty(self):
+    def test_identify_interrupted_leaves_empty_what_was_empty(self) -> None:
         self.ok("mkfs", f"emu:{self.image}?zones=40&zone_size=4M")
         device = f"emu:{self.image}"
         before = self.json("zones", device, "--json")
@@ -375,7 +378,7 @@ class Izg(harness.CliTest):
         self.assertEqual(states.count("empty"), [zone["state"] for zone in before].count("empty"))
         self.fails(harness.NOT_FOUND, ["never measured"], "izg", "show", device)
 
-    def test_identify_shows_its_progress_on_a_terminal(self):
+    def test_identify_shows_its_progress_on_a_terminal(self) -> None:
         self.ok("mkfs", f"emu:{self.image}?zones=40&zone_size=4M")
         terminal, standard_error = pty.openpty()
         process = subprocess.Popen([harness.PROGRAM, "izg", "identify", f"emu:{self.image}?speed=0.2"],
@@ -390,14 +393,14 @@ class Izg(harness.CliTest):
         self.assertIn(b"finding groups", shown)
         self.assertIn(b" of 39", shown)
 
-    def test_identify_finds_nothing_where_nothing_interferes(self):
+    def test_identify_finds_nothing_where_nothing_interferes(self) -> None:
         self.format()
         said = self.ok("izg", "identify", self.device).decode()
         self.assertIn("every zone is a group of its own", said)
         self.assertIn("timing=off", said)
         self.assertEqual(self.json("izg", "show", self.device, "--json")["groups"], 0)
 
-    def test_what_is_in_doubt_does_not_take_the_place_of_what_was_measured(self):
+    def test_what_is_in_doubt_does_not_take_the_place_of_what_was_measured(self) -> None:
         self.ok("mkfs", f"emu:{self.image}?zones=40&zone_size=4M")
         self.identify(f"emu:{self.image}")
         before = self.json("izg", "show", f"emu:{self.image}", "--json")
@@ -409,12 +412,12 @@ class Izg(harness.CliTest):
         self.assertTrue(self.json("izg", "identify", "--force", f"emu:{self.image}?timing=off", "--json")["stored"])
         self.assertEqual(self.json("izg", "show", f"emu:{self.image}", "--json")["groups"], 0)
 
-    def test_identify_stores_nothing_on_a_device_without_file_system(self):
+    def test_identify_stores_nothing_on_a_device_without_file_system(self) -> None:
         self.format()
         self.ok("bench", "device", "--zones", "31", "--samples", "1", "--size", "64K", "--destroy", self.device)
         self.assertFalse(self.json("izg", "identify", self.device, "--json")["stored"])
 
-    def test_identify_killed_on_a_device_without_file_system_leaves_one_that_can_be_formatted(self):
+    def test_identify_killed_on_a_device_without_file_system_leaves_one_that_can_be_formatted(self) -> None:
         self.ok("mkfs", f"emu:{self.image}?zones=40&zone_size=4M")
         device = f"emu:{self.image}"
         self.ok("bench", "device", "--zones", "31", "--samples", "1", "--size", "64K", "--destroy", device)
@@ -425,7 +428,7 @@ class Izg(harness.CliTest):
         process.wait()
         self.ok("mkfs", device)
 
-    def test_show_says_what_to_do_where_nothing_was_measured(self):
+    def test_show_says_what_to_do_where_nothing_was_measured(self) -> None:
         self.format()
         self.fails(harness.NOT_FOUND, ["never measured", "izg identify"], "izg", "show", self.device)
 
@@ -433,7 +436,7 @@ class Izg(harness.CliTest):
 class Gc(harness.CliTest):
     """Garbage is made by removing every second of many files that share zones."""
 
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.format()
         self.content = [os.urandom(1 << 20) for _ in range(24)]
@@ -441,12 +444,12 @@ class Gc(harness.CliTest):
         self.ok("cp", self.device, *names, ":/")
         self.ok("rm", self.device, *(f"/file{i:02}" for i in range(0, 24, 2)))
 
-    def check_files(self):
+    def check_files(self) -> None:
         for i in range(1, 24, 2):
             self.assertEqual(self.ok("cat", self.device, f"/file{i:02}"), self.content[i])
         self.assertTrue(self.json("fsck", "--read-data", self.device, "--json")["clean"])
 
-    def test_plan_shows_victims_and_does_nothing(self):
+    def test_plan_shows_victims_and_does_nothing(self) -> None:
         before = self.json("zones", self.device, "--json")
         plan = self.json("gc", "plan", "--all", self.device, "--json")
         self.assertEqual(plan["scheme"], "isozone")
@@ -465,7 +468,7 @@ class Gc(harness.CliTest):
         output = self.ok("gc", "plan", "--all", self.device).decode()
         self.assertRegex(output, r"(?s)scheme isozone: \d+ zones: .* to copy, .* to gain\nZONE .* COST\n")
 
-    def test_plan_does_what_the_scheme_would_now(self):
+    def test_plan_does_what_the_scheme_would_now(self) -> None:
         # A device as empty as this one is left alone, unless the scheme begins that early.
         self.assertEqual(self.json("gc", "plan", self.device, "--json")["victims"], [])
         self.assertIn(b"nothing to collect", self.ok("gc", "plan", self.device))
@@ -475,7 +478,7 @@ class Gc(harness.CliTest):
         self.assertEqual(self.json("gc", "plan", f"{self.device}&policy=zenfs", "--json")["scheme"], "none")
         self.assertEqual(self.json("gc", "plan", f"{self.device}&policy=zenfs+gc", "--json")["scheme"], "zenfs")
 
-    def test_status_counts_every_zone_with_data_once(self):
+    def test_status_counts_every_zone_with_data_once(self) -> None:
         status = self.json("gc", "status", self.device, "--json")
         zones = [zone for zone in self.json("zones", self.device, "--json")
                  if zone["use"] in ("data", "log") and zone["written"] > 0]
@@ -494,7 +497,7 @@ class Gc(harness.CliTest):
         self.assertRegex(output, r"(?m)^ *40-50 % +\d+ ")
         self.assertRegex(output, r"(?m)^90-100 % +\d+ ")
 
-    def test_run_collects_all_and_keeps_every_file(self):
+    def test_run_collects_all_and_keeps_every_file(self) -> None:
         dead = self.json("df", self.device, "--json")["dead"]
         plan = self.json("gc", "plan", "--all", self.device, "--json")
         done = self.json("gc", "run", self.device, "--json")
@@ -507,14 +510,14 @@ class Gc(harness.CliTest):
         self.check_files()
         self.assertEqual(self.json("gc", "run", self.device, "--json")["zones"], 0)
 
-    def test_run_stops_when_enough_is_free(self):
+    def test_run_stops_when_enough_is_free(self) -> None:
         free = self.json("gc", "status", self.device, "--json")["space"]["free_percent"]
         nothing = self.json("gc", "run", self.device, "--until", str(free - 1), "--json")
         self.assertEqual((nothing["zones"], nothing["bytes_copied"]), (0, 0))
         self.assertEqual(nothing["before"], nothing["after"])
         self.check_files()
 
-    def test_run_says_what_it_did(self):
+    def test_run_says_what_it_did(self) -> None:
         output = self.ok("gc", "run", self.device, "--scheme", "lifetime").decode()
         self.assertIn("Collected with scheme lifetime", output)
         for words in (r"Zones +\d+ emptied, 0 skipped, 0 failed", r"Copied +\S+ MiB", r"Reclaimed +\S+ MiB",
@@ -522,7 +525,7 @@ class Gc(harness.CliTest):
             self.assertRegex(output, words)
         self.check_files()
 
-    def test_run_with_every_scheme(self):
+    def test_run_with_every_scheme(self) -> None:
         for scheme in ("none", "zenfs", "full", "zenfs+", "lsm-zgc", "isozone"):
             self.ok("mkfs", "--force", self.device)
             names = [self.path(f"file{i:02}") for i in range(24)]
@@ -532,7 +535,7 @@ class Gc(harness.CliTest):
                 self.assertGreater(self.json("gc", "run", self.device, "--scheme", scheme, "--json")["zones"], 0)
                 self.check_files()
 
-    def test_run_killed_at_any_time_leaves_every_file(self):
+    def test_run_killed_at_any_time_leaves_every_file(self) -> None:
         for seconds in (0.005, 0.02, 0.05):
             process = subprocess.Popen([harness.PROGRAM, "gc", "run", self.device], stdout=subprocess.DEVNULL,
                                        stderr=subprocess.DEVNULL)
@@ -541,7 +544,7 @@ class Gc(harness.CliTest):
             process.wait()
             self.check_files()
 
-    def test_looking_runs_beside_a_writer(self):
+    def test_looking_runs_beside_a_writer(self) -> None:
         with harness.Writer(self.image):
             self.ok("gc", "status", self.device)
             self.ok("gc", "plan", self.device)
@@ -550,7 +553,7 @@ class Gc(harness.CliTest):
 class Bench(harness.CliTest):
     OPTIONS = ("--zones", "8", "--samples", "4", "--size", "64K")
 
-    def test_device_measures_every_zone_and_leaves_the_file_system_whole(self):
+    def test_device_measures_every_zone_and_leaves_the_file_system_whole(self) -> None:
         self.format()
         self.ok("cp", self.device, self.write("file", b"kept"), ":/file")
         before = self.json("zones", self.device, "--json")
@@ -562,7 +565,7 @@ class Bench(harness.CliTest):
         self.assertEqual(self.ok("cat", self.device, "/file"), b"kept")
         self.assertTrue(self.json("fsck", self.device, "--json")["clean"])
 
-    def test_device_knows_what_zones_share(self):
+    def test_device_knows_what_zones_share(self) -> None:
         self.ok("mkfs", f"emu:{self.image}?zones=64&zone_size=4M&speed=50")
         result = self.json("bench", "device", "--zones", "33", "--samples", "1", "--size", "64K",
                            f"emu:{self.image}?speed=50", "--json")
@@ -572,7 +575,7 @@ class Bench(harness.CliTest):
         self.assertEqual(sharing[1], "nothing shared")
         self.assertGreaterEqual(result["lateness"]["median_us"], 0)
 
-    def test_device_draws(self):
+    def test_device_draws(self) -> None:
         self.format()
         output = self.ok("bench", "device", *self.OPTIONS, self.device, "--svg", self.path("bands.svg")).decode()
         self.assertIn("Reads beside a reader", output)
@@ -581,12 +584,12 @@ class Bench(harness.CliTest):
         root = xml.etree.ElementTree.parse(self.path("bands.svg")).getroot()
         self.assertEqual(len(root.findall(".//{*}circle[@r='3.5']")), 16)
 
-    def test_destroy_takes_a_full_device(self):
+    def test_destroy_takes_a_full_device(self) -> None:
         self.format()
         self.ok("bench", "device", "--zones", "31", "--samples", "1", "--size", "64K", "--destroy", self.device)
         self.assertIsNone(self.json("info", self.device, "--json")["file_system"])
 
-    def test_io_measures_writes_and_reads(self):
+    def test_io_measures_writes_and_reads(self) -> None:
         self.format()
         arguments = ("bench", "io", "--bytes", "8M", "--depth", "4", "--reads", "50", self.device)
         rows = json.loads(self.ok(*arguments, "--json"))
@@ -602,10 +605,10 @@ class BenchGc(harness.CliTest):
     # Zones of 4 MiB: 1024 blocks, two segments.
     SMALL = ("--zones", "12", "--seed", "7")
 
-    def collect(self, *arguments):
+    def collect(self, *arguments: str) -> Any:
         return self.json("bench", "gc", "collect", *self.SMALL, "--verify", *arguments, self.device, "--json")
 
-    def test_collect_reclaims_with_both_schemes_and_leaves_the_file_system_whole(self):
+    def test_collect_reclaims_with_both_schemes_and_leaves_the_file_system_whole(self) -> None:
         self.format()
         self.ok("cp", self.device, self.write("file", b"kept"), ":/file")
         before = self.json("zones", self.device, "--json")
@@ -626,7 +629,7 @@ class BenchGc(harness.CliTest):
         self.assertEqual(self.ok("cat", self.device, "/file"), b"kept")
         self.assertTrue(self.json("fsck", self.device, "--json")["clean"])
 
-    def test_collect_is_the_same_with_the_same_seed(self):
+    def test_collect_is_the_same_with_the_same_seed(self) -> None:
         self.format()
         arguments = ("--skewed", "--rounds", "4", "--utilisation", "0.6", "--scheme", "lsm-zgc")
         schemes = [self.collect(*arguments, "--depth", depth)["schemes"][0] for depth in ("1", "16")]
@@ -634,26 +637,26 @@ class BenchGc(harness.CliTest):
         self.assertEqual(len(counts[0]), 4)
         self.assertEqual(counts[0], counts[1])
 
-    def test_collect_reports_to_people(self):
+    def test_collect_reports_to_people(self) -> None:
         self.format()
         output = self.ok("bench", "gc", "collect", *self.SMALL, "--verify", self.device).decode()
         for words in ("Seed         7", "COPIED", "90-100%", "times as fast", "read back", "timing=off"):
             self.assertIn(words, output)
 
-    def test_collect_follows_a_trace(self):
+    def test_collect_follows_a_trace(self) -> None:
         self.format()
         trace = self.write("trace", b"# the first zone over and over\n0-1023\n")
         result = self.collect("--trace", trace, "--scheme", "basic")["schemes"][0]["total"]
         self.assertEqual(result["blocks_copied"], 0)
         self.assertEqual(result["zones_reset"], 1)
 
-    def test_collect_runs_in_the_time_of_a_device(self):
+    def test_collect_runs_in_the_time_of_a_device(self) -> None:
         device = f"emu:{self.image}?speed=50"
         self.ok("mkfs", f"emu:{self.image}?profile=zgc-paper&zones=24&zone_size=4M&speed=50")
         output = self.ok("bench", "gc", "collect", "--zones", "10", "--verify", "--destroy", device).decode()
         self.assertNotIn("timing=off", output)
 
-    def test_worker_runs_alone_and_beside_each_scheme(self):
+    def test_worker_runs_alone_and_beside_each_scheme(self) -> None:
         self.format()
         result = self.json("bench", "gc", "worker", *self.SMALL, "--worker-bytes", "5M", "--threads", "1,3",
                            self.device, "--json")
@@ -665,14 +668,14 @@ class BenchGc(harness.CliTest):
         output = self.ok("bench", "gc", "worker", *self.SMALL, self.device, "--worker-bytes", "1M")
         self.assertIn(b"beside lsm-zgc", output)
 
-    def test_reclaim_measures_every_utilisation(self):
+    def test_reclaim_measures_every_utilisation(self) -> None:
         self.format()
         result = self.json("bench", "gc", "reclaim", self.device, "--json")
         self.assertEqual([point["utilisation"] for point in result["points"]], [n / 10 for n in range(1, 11)])
         self.assertEqual(result["points"][-1]["valid_blocks"], 1024)
         self.assertIn(b"SECONDS A GIB", self.ok("bench", "gc", "reclaim", self.device))
 
-    def test_groups_measures_every_size(self):
+    def test_groups_measures_every_size(self) -> None:
         self.format()
         result = self.json("bench", "gc", "groups", self.device, "--json")
         self.assertEqual([point["request"] >> 10 for point in result["points"]], [4, 8, 16, 32, 64, 128])

@@ -4,10 +4,14 @@
     errors_test.py ISOZONE
 """
 
+import functools
 import os
 import shutil
 import struct
+import subprocess
 import unittest
+from collections.abc import Iterable
+from typing import Unpack
 
 import harness
 from harness import BUSY, CORRUPTION, IO_ERROR, NO_SPACE, NOT_FOUND, OK, PERMISSION, READ_ONLY, REFUSED, UNUSABLE, USAGE
@@ -15,32 +19,37 @@ from harness import BUSY, CORRUPTION, IO_ERROR, NO_SPACE, NOT_FOUND, OK, PERMISS
 NOBODY = 65534
 
 
+def close(descriptors: Iterable[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
+
+
 class Words(harness.CliTest):
     """Of the command line itself."""
 
-    def test_no_command(self):
+    def test_no_command(self) -> None:
         self.fails(USAGE, ["mkfs", "zones"])
 
-    def test_unknown_command(self):
+    def test_unknown_command(self) -> None:
         self.fails(USAGE, ["'mkf'", "mkfs"], "mkf", self.device)
 
-    def test_missing_device(self):
+    def test_missing_device(self) -> None:
         self.fails(USAGE, ["DEVICE", "isozone ls --help"], "ls")
 
-    def test_unknown_option_of_a_command(self):
+    def test_unknown_option_of_a_command(self) -> None:
         self.fails(USAGE, ["--frobnicate", "isozone df --help"], "df", "--frobnicate", self.device)
 
-    def test_bad_colour(self):
+    def test_bad_colour(self) -> None:
         self.fails(USAGE, ["--color"], "--color=mauve", "df", self.device)
 
-    def test_bad_size(self):
+    def test_bad_size(self) -> None:
         self.fails(USAGE, ["12parsecs"], "bench", "device", "--size", "12parsecs", self.device)
 
-    def test_size_that_does_not_suit(self):
+    def test_size_that_does_not_suit(self) -> None:
         self.format()
         self.fails(USAGE, ["1000", "multiple of"], "bench", "device", "--size", "1000", self.device)
 
-    def test_gc_options_out_of_range(self):
+    def test_gc_options_out_of_range(self) -> None:
         for words, arguments in (
             (["--utilisation", "0.95"], ("--utilisation", "1")),
             (["--utilisation"], ("--utilisation", "much")),
@@ -55,123 +64,123 @@ class Words(harness.CliTest):
             self.fails(USAGE, words, "bench", "gc", "collect", *arguments, self.device)
         self.fails(USAGE, ["--threads"], "bench", "gc", "worker", "--threads", "1,9", self.device)
 
-    def test_long_label(self):
+    def test_long_label(self) -> None:
         self.fails(USAGE, ["63"], "mkfs", self.device, "--label", "x" * 64)
         self.assertFalse(os.path.exists(self.image))
 
-    def test_cp_without_a_device_path(self):
+    def test_cp_without_a_device_path(self) -> None:
         self.format()
         self.fails(USAGE, [":/dir/file"], "cp", self.device, "here", "there")
 
-    def test_cp_with_a_relative_device_path(self):
+    def test_cp_with_a_relative_device_path(self) -> None:
         self.format()
         self.fails(USAGE, [":/dir/file"], "cp", self.device, ":file", self.directory)
 
 
 class Uri(harness.CliTest):
-    def test_no_scheme(self):
+    def test_no_scheme(self) -> None:
         self.fails(USAGE, ["emu:"], "info", self.image)
 
-    def test_unknown_scheme(self):
+    def test_unknown_scheme(self) -> None:
         self.fails(UNUSABLE, ["floppy", "emu"], "info", f"floppy:{self.image}")
 
-    def test_conventional_ssds_are_not_zoned(self):
+    def test_conventional_ssds_are_not_zoned(self) -> None:
         self.fails(UNUSABLE, ["without zones", "emu:"], "info", f"conventional:{self.directory}")
         self.fails(UNUSABLE, ["without zones", "emu:"], "mkfs", f"conventional:{self.directory}")
         self.fails(USAGE, ["profile conventional", "not zoned", "small-zone"],
                    "mkfs", f"emu:{self.image}?profile=conventional")
         self.assertFalse(os.path.exists(self.image))
 
-    def test_unknown_option(self):
+    def test_unknown_option(self) -> None:
         self.format()
         self.fails(USAGE, ["zonse", "zones"], "info", f"emu:{self.image}?zonse=12")
 
-    def test_mkfs_with_an_unknown_option_makes_nothing(self):
+    def test_mkfs_with_an_unknown_option_makes_nothing(self) -> None:
         self.fails(USAGE, ["zonse", "zones"], "mkfs", f"emu:{self.image}?zonse=12")
         self.assertFalse(os.path.exists(self.image))
 
-    def test_force_with_an_option_that_cannot_be_loses_nothing(self):
+    def test_force_with_an_option_that_cannot_be_loses_nothing(self) -> None:
         self.format()
         uuid = self.json("info", self.device, "--json")["file_system"]["uuid"]
         for option in ("gc=foo", "policy=foo", "zones=12"):
             self.fails(USAGE, [option.split("=")[1]], "mkfs", "--force", f"{self.device}&{option}")
         self.assertEqual(uuid, self.json("info", self.device, "--json")["file_system"]["uuid"])
 
-    def test_mkfs_of_too_few_zones_makes_nothing(self):
+    def test_mkfs_of_too_few_zones_makes_nothing(self) -> None:
         for options in ("zones=3", "zones=32&max_active=1&max_open=1"):
             self.fails(UNUSABLE, ["needs at least"], "mkfs", f"emu:{self.image}?{options}")
             self.assertFalse(os.path.exists(self.image))
 
-    def test_mkfs_of_a_uri_that_is_not_to_be_written_makes_nothing(self):
+    def test_mkfs_of_a_uri_that_is_not_to_be_written_makes_nothing(self) -> None:
         self.fails(READ_ONLY, ["read_only=on"], "mkfs", f"emu:{self.image}?zones=64&read_only=on")
         self.assertFalse(os.path.exists(self.image))
 
-    def test_closed_streams_leave_the_image_alone(self):
+    def test_closed_streams_leave_the_image_alone(self) -> None:
         self.format()
         for closed in ([0], [1], [2], [0, 1, 2]):
             command = ("rm", f"{self.device}&fault_read_error=0.0001", "/no_such_file")  # says something on stderr
             for arguments in (command, ("info", "--json", self.device)):
-                harness.subprocess.run([harness.PROGRAM, *arguments], timeout=60, check=False,
-                                       preexec_fn=lambda closed=closed: [os.close(fd) for fd in closed])
+                subprocess.run([harness.PROGRAM, *arguments], timeout=60, check=False,
+                               preexec_fn=functools.partial(close, closed))
             self.ok("fsck", self.device)
 
-    def test_a_database_uri_may_be_given_as_it_is(self):
+    def test_a_database_uri_may_be_given_as_it_is(self) -> None:
         self.format()
         uri = f"{self.device}&stats_file=/tmp/stats.json&stats_interval=3&log_dir=/tmp"
         self.assertEqual(b"", self.ok("ls", uri))
         self.ok("ls", uri + "&read_only=on")
         self.fails(READ_ONLY, ["read_only=on"], "rm", uri + "&read_only=on", "/x")
 
-    def test_bad_value(self):
+    def test_bad_value(self) -> None:
         self.fails(USAGE, ["zones", "many"], "mkfs", f"emu:{self.image}?zones=many")
         self.assertFalse(os.path.exists(self.image))
 
-    def test_unknown_policy(self):
+    def test_unknown_policy(self) -> None:
         self.format()
         self.fails(USAGE, ["policy", "zenfs", "zenfs+gc"], "df", f"{self.device}&policy=wishful")
 
-    def test_option_that_contradicts_the_image(self):
+    def test_option_that_contradicts_the_image(self) -> None:
         self.format()
         self.fails(USAGE, ["zones", "12", "32"], "df", f"{self.device}&zones=12")
 
 
 class Gc(harness.CliTest):
-    def test_no_part(self):
+    def test_no_part(self) -> None:
         self.fails(USAGE, ["isozone gc --help"], "gc")
 
-    def test_unknown_scheme_names_the_known_ones(self):
+    def test_unknown_scheme_names_the_known_ones(self) -> None:
         self.format()
         for part in ("run", "status", "plan"):
             self.fails(USAGE, ["wishful", "lifetime", "lsm-zgc"], "gc", part, self.device, "--scheme", "wishful")
         self.fails(USAGE, ["wishful", "lifetime"], "gc", "status", f"{self.device}&gc=wishful")
 
-    def test_bad_percentage(self):
+    def test_bad_percentage(self) -> None:
         self.format()
         for percent in ("101", "-1", "some"):
             self.fails(USAGE, ["--until"], "gc", "run", self.device, "--until", percent)
 
-    def test_bad_option_of_the_uri(self):
+    def test_bad_option_of_the_uri(self) -> None:
         self.format()
         self.fails(USAGE, ["gc_start", "99"], "gc", "plan", f"{self.device}&gc_start=99")
         self.fails(USAGE, ["gc_strat", "gc_start"], "gc", "plan", f"{self.device}&gc_strat=9")
 
-    def test_device_in_use(self):
+    def test_device_in_use(self) -> None:
         self.format()
         with harness.Writer(self.image):
             self.fails(BUSY, [self.image, "in use", "isozone::CollectGarbage"], "gc", "run", self.device)
 
-    def test_missing_image(self):
+    def test_missing_image(self) -> None:
         for part in ("run", "status", "plan"):
             self.fails(NOT_FOUND, [self.image], "gc", part, self.device)
         self.assertFalse(os.path.exists(self.image))
 
-    def test_not_formatted(self):
+    def test_not_formatted(self) -> None:
         self.format()
         self.ok("bench", "device", "--zones", "31", "--samples", "1", "--size", "64K", "--destroy", self.device)
         for part in ("run", "status", "plan"):
             self.fails(UNUSABLE, ["not formatted", "mkfs"], "gc", part, self.device)
 
-    def test_victims_that_cannot_be_read_are_said(self):
+    def test_victims_that_cannot_be_read_are_said(self) -> None:
         self.format()
         names = [self.write(f"file{i}", os.urandom(1 << 20)) for i in range(8)]
         self.ok("cp", self.device, *names, ":/")
@@ -189,18 +198,18 @@ class Gc(harness.CliTest):
 
 
 class Image(harness.CliTest):
-    def test_missing(self):
+    def test_missing(self) -> None:
         for command in ("info", "df", "ls", "zones", "fsck", "dump"):
             self.fails(NOT_FOUND, [self.image], command, self.device)
         self.assertFalse(os.path.exists(self.image))
 
-    def test_truncated(self):
+    def test_truncated(self) -> None:
         self.format()
         os.truncate(self.image, 1 << 20)
         self.fails(UNUSABLE, [self.image, "cut off"], "df", self.device)
         self.fails(UNUSABLE, [self.image], "mkfs", self.device)
 
-    def test_not_an_image(self):
+    def test_not_an_image(self) -> None:
         text = b"This is a letter to a friend.\n" * 10_000
         self.write("ssd.img", text)
         self.fails(UNUSABLE, [self.image, "not"], "df", self.device)
@@ -208,18 +217,18 @@ class Image(harness.CliTest):
         with open(self.image, "rb") as file:
             self.assertEqual(file.read(), text)
 
-    def test_of_another_version(self):
+    def test_of_another_version(self) -> None:
         self.format()
         harness.ImageLayout(self.image, {"zone_size": 1, "zone_count": 1}).patch(8, struct.pack("<I", 999))
         self.fails(UNUSABLE, [self.image, "version", "999"], "df", self.device)
 
-    def test_a_directory(self):
+    def test_a_directory(self) -> None:
         os.mkdir(self.image)
         result = self.run_cli("df", self.device)
         self.assertNotEqual(result.returncode, OK)
         self.assertEqual(result.stderr.count(b"\n"), 1)
 
-    def test_in_use_by_another_process(self):
+    def test_in_use_by_another_process(self) -> None:
         self.format()
         with harness.Writer(self.image):
             self.fails(BUSY, [self.image, "in use"], "mkfs", self.device, "--force")
@@ -231,55 +240,59 @@ class Image(harness.CliTest):
 class Permission(harness.CliTest):
     """Root may do everything, so these run as nobody there."""
 
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.format()
-        self.program = shutil.copy(harness.PROGRAM, self.path("isozone"))
+        self.as_nobody: harness.Options = {"executable": shutil.copy(harness.PROGRAM, self.path("isozone"))}
         os.chmod(self.directory, 0o755)
-        self.as_nobody = {"user": NOBODY, "group": NOBODY} if os.geteuid() == 0 else {}
+        if os.geteuid() == 0:
+            self.as_nobody.update({"user": NOBODY, "group": NOBODY})
 
-    def fails(self, code, words, *arguments, **options):
-        return super().fails(code, words, *arguments, executable=self.program, **self.as_nobody, **options)
+    def fails(self, code: int, words: Iterable[str], *arguments: str,
+              **options: Unpack[harness.Options]) -> subprocess.CompletedProcess[bytes]:
+        merged: harness.Options = {**self.as_nobody, **options}
+        return super().fails(code, words, *arguments, **merged)
 
-    def test_image_that_may_not_be_read(self):
+    def test_image_that_may_not_be_read(self) -> None:
         os.chmod(self.image, 0o000)
         self.fails(PERMISSION, [self.image], "df", self.device)
 
-    def test_image_that_may_not_be_written(self):
+    def test_image_that_may_not_be_written(self) -> None:
         os.chmod(self.image, 0o444)
         self.fails(PERMISSION, [self.image], "mkfs", self.device, "--force")
 
-    def test_directory_that_may_not_be_written(self):
+    def test_directory_that_may_not_be_written(self) -> None:
         os.chmod(self.directory, 0o555)
         self.fails(PERMISSION, ["other.img"], "mkfs", f"emu:{self.path('other.img')}?{harness.SMALL_DEVICE}")
 
-    def test_fsck_needs_to_read_only(self):
+    def test_fsck_needs_to_read_only(self) -> None:
         os.chmod(self.image, 0o444)
-        result = self.run_cli("fsck", self.device, executable=self.program, **self.as_nobody)
+        result = self.run_cli("fsck", self.device, **self.as_nobody)
         self.assertEqual((result.returncode, result.stderr), (OK, b""))
 
 
 class Format(harness.CliTest):
-    def wipe(self):
+    def wipe(self) -> None:
         """Leaves a device that carries no file system."""
         self.format()
         self.ok("bench", "device", "--zones", "31", "--samples", "1", "--size", "64K", "--destroy", self.device)
 
-    def geometry(self):
-        return self.json("info", self.device, "--json")["device"]["geometry"]
+    def geometry(self) -> harness.Geometry:
+        geometry: harness.Geometry = self.json("info", self.device, "--json")["device"]["geometry"]
+        return geometry
 
-    def test_not_formatted(self):
+    def test_not_formatted(self) -> None:
         self.wipe()
         for command in ("df", "ls", "zones", "dump", "fsck"):
             self.fails(UNUSABLE, ["not formatted", "mkfs"], command, self.device)
 
-    def test_formatted_already(self):
+    def test_formatted_already(self) -> None:
         self.format()
         self.ok("cp", self.device, self.write("file", b"kept"), ":/file")
         self.fails(REFUSED, ["--force"], "mkfs", self.device)
         self.assertEqual(self.ok("cat", self.device, "/file"), b"kept")
 
-    def test_formatted_by_zenfs(self):
+    def test_formatted_by_zenfs(self) -> None:
         self.wipe()
         ZENFS_MAGIC = 0x5A454E46
         superblock = (bytes(8) + struct.pack("<I", ZENFS_MAGIC)).ljust(4096, b"\0")
@@ -288,13 +301,13 @@ class Format(harness.CliTest):
         self.fails(REFUSED, ["ZenFS", "--force"], "mkfs", self.device)
         self.assertGreater(self.run_cli("df", self.device).returncode, OK)
 
-    def test_too_few_zones(self):
+    def test_too_few_zones(self) -> None:
         self.fails(UNUSABLE, ["zones", "4"], "mkfs", f"emu:{self.image}?timing=off&zones=4&zone_size=4M")
 
-    def test_too_few_active_zones(self):
+    def test_too_few_active_zones(self) -> None:
         self.fails(UNUSABLE, ["active", "1"], "mkfs", f"emu:{self.image}?{harness.SMALL_DEVICE}&max_active=1")
 
-    def test_damaged_metadata(self):
+    def test_damaged_metadata(self) -> None:
         self.format()
         for number in range(20):
             self.ok("cp", self.device, self.write("file", b"x" * number), f":/file{number}")
@@ -308,37 +321,37 @@ class Format(harness.CliTest):
 
 
 class Profile(harness.CliTest):
-    def test_bad_line_is_named(self):
+    def test_bad_line_is_named(self) -> None:
         profile = self.write("my.profile", b"# mine\nname = mine\nzone_count = plenty\n")
         self.fails(USAGE, ["my.profile:3", "plenty"], "mkfs", f"emu:{self.image}?profile={profile}")
         self.assertFalse(os.path.exists(self.image))
 
-    def test_unknown_profile(self):
+    def test_unknown_profile(self) -> None:
         self.fails(NOT_FOUND, ["tiny-zone", "small-zone"], "mkfs", f"emu:{self.image}?profile=tiny-zone")
 
-    def test_missing_file(self):
+    def test_missing_file(self) -> None:
         self.fails(NOT_FOUND, ["none.profile"], "mkfs", f"emu:{self.image}?profile={self.path('none.profile')}")
 
 
 class Files(harness.CliTest):
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.format()
         self.ok("cp", self.device, self.write("kept", b"kept"), ":/kept")
 
-    def names(self):
+    def names(self) -> list[str]:
         return self.ok("ls", self.device).decode().split()
 
-    def test_no_such_file(self):
+    def test_no_such_file(self) -> None:
         for command in ("ls", "stat", "cat", "rm"):
             self.fails(NOT_FOUND, ["/nothing"], command, self.device, "/nothing")
         self.fails(NOT_FOUND, ["/nothing"], "cp", self.device, ":/nothing", self.directory)
         self.fails(NOT_FOUND, ["absent"], "cp", self.device, self.path("absent"), ":/")
 
-    def test_relative_path(self):
+    def test_relative_path(self) -> None:
         self.fails(USAGE, ["kept"], "cat", self.device, "kept")
 
-    def test_full_device(self):
+    def test_full_device(self) -> None:
         large = self.path("large")
         with open(large, "wb") as file:
             file.truncate(256 << 20)
@@ -349,52 +362,51 @@ class Files(harness.CliTest):
         self.ok("cp", self.device, self.write("more", os.urandom(8 << 20)), ":/more")
         self.assertTrue(self.json("fsck", self.device, "--json")["clean"])
 
-    def test_directory_without_r(self):
+    def test_directory_without_r(self) -> None:
         os.mkdir(self.path("tree"))
         self.fails(REFUSED, ["-r"], "cp", self.device, self.path("tree"), ":/")
         self.ok("cp", "-r", self.device, self.path("tree"), ":/")
         self.fails(REFUSED, ["-r"], "rm", self.device, "/kept", "/tree")
         self.assertEqual(self.names(), ["kept", "tree/"])
 
-    def test_root_cannot_be_removed(self):
+    def test_root_cannot_be_removed(self) -> None:
         self.fails(USAGE, ["root"], "rm", "-r", self.device, "/")
         self.assertEqual(self.names(), ["kept"])
 
-    def test_rm_of_several_removes_none_if_one_is_missing(self):
+    def test_rm_of_several_removes_none_if_one_is_missing(self) -> None:
         self.fails(NOT_FOUND, ["/nothing"], "rm", self.device, "/kept", "/nothing")
         self.assertEqual(self.names(), ["kept"])
 
-    def test_directory_into_itself(self):
+    def test_directory_into_itself(self) -> None:
         os.mkdir(self.path("tree"))
         self.ok("cp", "-r", self.device, self.path("tree"), ":/")
         self.fails(USAGE, ["/tree"], "cp", "-r", self.device, ":/tree", ":/tree")
 
-    def test_several_files_into_a_file(self):
+    def test_several_files_into_a_file(self) -> None:
         one, two = self.write("one", b"1"), self.write("two", b"2")
         self.fails(REFUSED, ["/kept", "not a directory"], "cp", self.device, one, two, ":/kept")
 
-    def test_two_sources_of_one_name(self):
+    def test_two_sources_of_one_name(self) -> None:
         os.mkdir(self.path("other"))
         one, two = self.write("one", b"1"), self.write("other/one", b"2")
         self.fails(REFUSED, ["/one"], "cp", self.device, one, two, ":/")
         self.assertEqual(self.names(), ["kept"])
 
-    def test_output_that_cannot_be_written(self):
+    def test_output_that_cannot_be_written(self) -> None:
         with open("/dev/full", "wb") as full:
-            result = harness.subprocess.run([harness.PROGRAM, "cat", self.device, "/kept"], stdout=full,
-                                            stderr=harness.subprocess.PIPE)
+            result = subprocess.run([harness.PROGRAM, "cat", self.device, "/kept"], stdout=full, stderr=subprocess.PIPE)
         self.assertEqual(result.returncode, NO_SPACE)
         self.assertIn(b"standard output", result.stderr)
 
-    def test_svg_that_cannot_be_written(self):
+    def test_svg_that_cannot_be_written(self) -> None:
         self.fails(NOT_FOUND, ["absent/map.svg"], "zones", self.device, "--svg", self.path("absent/map.svg"))
 
-    def test_bench_without_enough_empty_zones(self):
+    def test_bench_without_enough_empty_zones(self) -> None:
         before = self.json("zones", self.device, "--json")
         self.fails(NO_SPACE, ["--destroy", "32"], "bench", "device", "--zones", "31", self.device)
         self.assertEqual(self.json("zones", self.device, "--json"), before)
 
-    def test_gc_without_enough_empty_zones(self):
+    def test_gc_without_enough_empty_zones(self) -> None:
         before = self.json("zones", self.device, "--json")
         self.fails(NO_SPACE, ["39", "32", "fewer"], "bench", "gc", "collect", self.device)
         self.fails(NO_SPACE, ["--destroy", "32"], "bench", "gc", "collect", "--zones", "25", self.device)
@@ -402,17 +414,17 @@ class Files(harness.CliTest):
                    self.device)
         self.assertEqual(self.json("zones", self.device, "--json"), before)
 
-    def test_gc_without_enough_to_reclaim(self):
+    def test_gc_without_enough_to_reclaim(self) -> None:
         self.fails(USAGE, ["--reclaim", "utilisation 0.9"], "bench", "gc", "collect", "--zones", "8",
                    "--utilisation", "0.9", self.device)
 
-    def test_gc_without_enough_open_zones(self):
+    def test_gc_without_enough_open_zones(self) -> None:
         small = self.path("few.img")
         self.ok("mkfs", f"emu:{small}?timing=off&zones=48&zone_size=4M&max_active=11&max_open=11")
         self.fails(NO_SPACE, ["12", "open", "threads"], "bench", "gc", "worker", "--zones", "12",
                    "--threads", "8", "--worker-bytes", "8M", f"emu:{small}?timing=off")
 
-    def test_gc_that_is_refused_destroys_nothing(self):
+    def test_gc_that_is_refused_destroys_nothing(self) -> None:
         before = self.json("zones", self.device, "--json")
         command = ("bench", "gc", "collect", "--destroy", self.device)
         self.fails(USAGE, ["--reclaim"], *command, "--zones", "8", "--reclaim", "5000")
@@ -421,7 +433,7 @@ class Files(harness.CliTest):
         self.assertEqual(self.json("zones", self.device, "--json"), before)
         self.assertTrue(self.json("fsck", self.device, "--json")["clean"])
 
-    def test_gc_with_a_bad_trace(self):
+    def test_gc_with_a_bad_trace(self) -> None:
         trace = self.write("trace.txt", b"1\n# two\nthree\n")
         arguments = ("bench", "gc", "collect", "--zones", "8", "--trace")
         self.fails(USAGE, ["trace.txt:3:", "'three'"], *arguments, trace, self.device)
@@ -431,7 +443,7 @@ class Files(harness.CliTest):
         self.fails(USAGE, ["trace.txt", "no block"], *arguments, trace, self.device)
         self.fails(NOT_FOUND, ["absent.txt"], *arguments, self.path("absent.txt"), self.device)
 
-    def test_read_error_of_the_device(self):
+    def test_read_error_of_the_device(self) -> None:
         result = self.run_cli("cat", f"{self.device}&fault_read_error=1&fault_seed=7", "/kept")
         self.assertEqual(result.returncode, IO_ERROR)
         seed, error = result.stderr.decode().splitlines()

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import unittest
+from collections.abc import Iterable
 
 import harness
 
@@ -17,7 +18,7 @@ COMMON_OPTIONS = {"--help", "--color"}
 SUBCOMMAND = re.compile(r"^  ([a-z]+) ", re.MULTILINE)
 
 
-def read(name):
+def read(name: str) -> str:
     with open(os.path.join(ROOT, name), encoding="utf-8") as file:
         return file.read()
 
@@ -31,17 +32,25 @@ WITH_PARTS = {
 }
 
 
+def find(pattern: str, text: str, flags: int = 0) -> str:
+    """What the first match of a pattern has as its group, or all of it; AssertionError where there is none."""
+    found = re.search(pattern, text, flags)
+    if found is None:
+        raise AssertionError(f"nothing matches {pattern}")
+    return found[found.re.groups]
+
+
 class Help(harness.CliTest):
-    def help(self, *command):
+    def help(self, *command: str) -> str:
         return self.ok(*command, "--help").decode()
 
-    def commands(self):
+    def commands(self) -> list[list[str]]:
         """Every command, the parts of those that have some too, as lists of words."""
         names = SUBCOMMAND.findall(self.help().split("Subcommands:")[1].split("Exit codes:")[0])
         self.assertIn("mkfs", names)
         return [command for name in names for command in self.with_parts([name])]
 
-    def with_parts(self, command):
+    def with_parts(self, command: list[str]) -> list[list[str]]:
         """The command, or the parts that it is."""
         known = WITH_PARTS.get(tuple(command))
         if known is None:
@@ -50,59 +59,59 @@ class Help(harness.CliTest):
         self.assertEqual(set(parts), known)
         return [leaf for part in parts for leaf in self.with_parts([*command, part])]
 
-    def options(self, command):
+    def options(self, command: Iterable[str]) -> set[str]:
         usage = self.help(*command).split("Example:")[0]
         return set(re.findall(r"^  (?:-\w,)?(--[a-z][a-z-]+)", usage, re.MULTILINE)) | COMMON_OPTIONS
 
-    def complete(self, *words):
+    def complete(self, *words: str) -> set[str]:
         """What bash offers for the last of `words`."""
         script = 'source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _isozone; echo "${COMPREPLY[@]}"'
         result = subprocess.run(["bash", "-c", script, BASH_COMPLETION, "isozone", *words], capture_output=True,
                                 text=True, check=True)
         return set(result.stdout.split())
 
-    def test_every_command_has_help_with_an_example_that_names_it(self):
+    def test_every_command_has_help_with_an_example_that_names_it(self) -> None:
         for command in self.commands():
             with self.subTest(command=command):
                 self.assertRegex(self.help(*command), rf"Example:\n  isozone {' '.join(command)} ")
 
-    def test_bash_completes_commands(self):
+    def test_bash_completes_commands(self) -> None:
         names = {command[0] for command in self.commands()}
         self.assertEqual(self.complete(""), names)
         self.assertEqual(self.complete("mk"), {"mkfs"})
         for command, parts in WITH_PARTS.items():
             self.assertEqual(self.complete(*command, ""), parts)
 
-    def test_bash_completes_the_options_of_each_command(self):
+    def test_bash_completes_the_options_of_each_command(self) -> None:
         for command in self.commands():
             with self.subTest(command=command):
                 offered = {word for word in self.complete(*command, "--")}
                 self.assertEqual(offered, self.options(command))
 
-    def test_zsh_completion_names_the_options_of_each_command(self):
+    def test_zsh_completion_names_the_options_of_each_command(self) -> None:
         text = read("tools/isozone/completion/_isozone")
-        common = set(re.findall(r"--[a-z-]+", re.search(r"common=\(.*?\n", text).group(0)))
-        collecting = set(re.findall(r"'(--[a-z-]+)", re.search(r"collecting=\(\n.*?\n  \)", text, re.DOTALL).group(0)))
+        common = set(re.findall(r"--[a-z-]+", find(r"common=\(.*?\n", text)))
+        collecting = set(re.findall(r"'(--[a-z-]+)", find(r"collecting=\(\n.*?\n  \)", text, re.DOTALL)))
         for command in self.commands():
             with self.subTest(command=command):
                 name = command[-1]
-                block = re.search(rf"(?:^| ){re.escape(name)}(?: \| \w+)?\)\n(.*?);;", text, re.MULTILINE | re.DOTALL)
-                block = block or re.search(rf"^ +\w+ \| {re.escape(name)}\)\n(.*?);;", text, re.MULTILINE | re.DOTALL)
-                listed = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", block.group(1)))
-                if "$json" in block.group(1):
+                block = find(rf"(?:(?:^| ){re.escape(name)}(?: \| \w+)?|^ +\w+ \| {re.escape(name)})\)\n(.*?);;", text,
+                             re.MULTILINE | re.DOTALL)
+                listed = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", block))
+                if "$json" in block:
                     listed.add("--json")
-                if "$collecting" in block.group(1):
+                if "$collecting" in block:
                     listed |= collecting
                 self.assertEqual(listed | common, self.options(command))
 
-    def test_manual_page_has_the_options_of_bench(self):
+    def test_manual_page_has_the_options_of_bench(self) -> None:
         page = read("docs/man/isozone.1").replace("Fl -", "--")
         for command in self.commands():
             for option in self.options(command):
                 with self.subTest(command=command, option=option):
                     self.assertIn(option, page)
 
-    def test_manual_page_has_the_exit_codes_of_help(self):
+    def test_manual_page_has_the_exit_codes_of_help(self) -> None:
         codes = re.findall(r"^ +(\d+)  (.*)$", self.help().split("Exit codes:")[1], re.MULTILINE)
         self.assertEqual(len(codes), harness.READ_ONLY + 1)
         page = " ".join(read("docs/man/isozone.1").split())
@@ -110,7 +119,7 @@ class Help(harness.CliTest):
             with self.subTest(code=code):
                 self.assertIn(f".It {code} {meaning}", page)
 
-    def test_version(self):
+    def test_version(self) -> None:
         self.assertRegex(self.ok("--version").decode(), r"^isozone \d+\.\d+\.\d+\n$")
 
 

@@ -10,8 +10,11 @@ import glob
 import json
 import os
 import re
+import subprocess
 import sys
 import unittest
+from collections.abc import Iterator
+from typing import Any
 
 import jsonschema
 
@@ -30,13 +33,15 @@ OTHER_JSON = {"lab/isozone_lab/outputs.py", "lab/isozone_lab/results.py", "lab/i
 # Keys of the lab's records and of what it parses from db_bench's text.
 OTHER_KEYS = {"metric", "x", "parameters", "fillrandom", "overwrite", "write"}
 
+Rule = dict[str, Any]  # of a schema
 
-def load(name):
+
+def load(name: str) -> Any:
     with open(SCHEMAS[name], encoding="utf-8") as file:
         return json.load(file)
 
 
-def rules(part):
+def rules(part: Any) -> Iterator[Rule]:
     """Every object in a schema."""
     if isinstance(part, dict):
         yield part
@@ -46,7 +51,7 @@ def rules(part):
             yield from rules(one)
 
 
-def laxities(schema):
+def laxities(schema: Any) -> Iterator[Rule]:
     """The objects of a schema that may hold more or less than is named."""
     for rule in rules(schema):
         if rule.get("type") == "object" or (isinstance(rule.get("type"), list) and "object" in rule["type"]):
@@ -58,10 +63,11 @@ def laxities(schema):
                 yield rule
 
 
-def keys_read(tree):
+def keys_read(tree: ast.Module) -> set[str]:
     """The constant keys of subscripts that are read, but for those of parameters, and of dictionaries that the module
     itself makes."""
-    read, made = set(), set()
+    read: set[str] = set()
+    made: set[object] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
             if isinstance(node.slice.value, str) and not ast.unparse(node.value).endswith("parameters"):
@@ -74,31 +80,31 @@ def keys_read(tree):
 
 
 class Schemas(harness.CliTest):
-    covered = set()
+    covered: set[str] = set()
 
-    def setUp(self):
+    def setUp(self) -> None:
         super().setUp()
         self.format("timing=off&zones=64&zone_size=4M")
 
-    def check(self, name, text):
+    def check(self, name: str, text: str | bytes) -> None:
         Schemas.covered.add(name)
         store = {f"file:///{other}.schema.json": load(other) for other in SCHEMAS}
         resolver = jsonschema.RefResolver(f"file:///{name}.schema.json", load(name), store)
         errors = jsonschema.Draft202012Validator(load(name), resolver=resolver).iter_errors(json.loads(text))
         self.assertEqual([], [f"{error.json_path}: {error.message[:300]}" for error in errors], name)
 
-    def check_command(self, *command):
+    def check_command(self, *command: str) -> None:
         """Name: the words of the command before the first option or device."""
         words = [word for word in command if re.fullmatch("[a-z]+", word)]
         result = self.run_cli(*command)
         self.assertEqual(result.returncode, harness.OK, result.stderr)
         self.check("-".join(words), result.stdout)
 
-    def fill(self):
+    def fill(self) -> None:
         self.ok("cp", self.device, self.write("large", os.urandom(9 << 20)), ":/large")
         self.ok("cp", self.device, self.write("small", b"small"), ":/small")
 
-    def test_devices_and_files(self):
+    def test_devices_and_files(self) -> None:
         self.check("mkfs", self.ok("mkfs", "--force", f"emu:{self.image}?timing=off&zones=64&zone_size=4M", "--json"))
         self.fill()
         for command in ("info", "df", "ls", "zones", "fsck"):
@@ -107,13 +113,13 @@ class Schemas(harness.CliTest):
         self.check_command("stat", self.device, "/", "--json")
         self.check_command("dump", self.device)
 
-    def test_a_device_without_a_file_system(self):
+    def test_a_device_without_a_file_system(self) -> None:
         self.ok("bench", "io", "--destroy", "--bytes", "1M", "--reads", "10", self.device)
         info = self.ok("info", self.device, "--json")
         self.assertIsNone(json.loads(info)["file_system"])
         self.check("info", info)
 
-    def test_what_is_damaged_is_reported_by_the_same_schema(self):
+    def test_what_is_damaged_is_reported_by_the_same_schema(self) -> None:
         self.fill()
         stat = self.json("stat", self.device, "/large", "--json")
         layout = harness.ImageLayout(self.image, self.json("info", self.device, "--json")["device"]["geometry"])
@@ -121,7 +127,7 @@ class Schemas(harness.CliTest):
         layout.patch_zone(extent["zone"], 0, bytes(64 << 10))
         self.check("fsck", self.run_cli("fsck", "--read-data", self.device, "--json").stdout)
 
-    def test_zone_groups(self):
+    def test_zone_groups(self) -> None:
         self.check_command("izg", "identify", self.device, "--json")
         self.check_command("izg", "show", self.device, "--json")
         # So fast that the host is in doubt of what it sees, if it can see anything.
@@ -130,14 +136,14 @@ class Schemas(harness.CliTest):
             self.check("izg-identify", result.stdout)
         self.check("dump", self.ok("dump", self.device))
 
-    def test_collection(self):
+    def test_collection(self) -> None:
         self.fill()
         self.ok("rm", self.device, "/small")
         self.check_command("gc", "status", self.device, "--json")
         self.check_command("gc", "plan", "--all", self.device, "--json")
         self.check_command("gc", "run", self.device, "--json")
 
-    def test_benchmarks(self):
+    def test_benchmarks(self) -> None:
         self.check_command("bench", "device", "--zones", "8", "--samples", "1", "--size", "64K", self.device, "--json")
         self.check("bench-device", self.run_cli("bench", "device", "--zones", "8", "--samples", "1", "--size", "64K",
                                                 f"emu:{self.image}?speed=50", "--json").stdout)
@@ -148,24 +154,24 @@ class Schemas(harness.CliTest):
         for part in ("reclaim", "groups"):
             self.check_command("bench", "gc", part, self.device, "--json")
 
-    def test_what_a_mount_counts_and_the_ycsb_driver_measures(self):
+    def test_what_a_mount_counts_and_the_ycsb_driver_measures(self) -> None:
         stats = self.path("stats.json")
         conventional = f"conventional:{self.path('disk')}?size=512M&timing=off"
         for name, device in (("stats", self.device), ("stats-conventional", conventional)):
             command = [YCSB, "--workload", "a", "--records", "2000", "--operations", "2000", "--interval-ms", "50",
                        "--db", "/db", "--fs-uri", f"isozone://{device}&stats_file={stats}"]
-            result = harness.subprocess.run(command, capture_output=True, timeout=120,
-                                            env={**os.environ, "LD_PRELOAD": LIBRARY})
+            result = subprocess.run(command, capture_output=True, timeout=120,
+                                    env={**os.environ, "LD_PRELOAD": LIBRARY})
             self.assertEqual(result.returncode, 0, result.stderr)
             self.check("ycsb", result.stdout)
             with open(stats, encoding="utf-8") as file:
                 self.check(name, file.read())
 
-    def test_every_command_that_writes_json_has_a_schema(self):
-        def leaves(*command):
+    def test_every_command_that_writes_json_has_a_schema(self) -> None:
+        def leaves(*command: str) -> Iterator[tuple[tuple[str, ...], bool]]:
             text = self.ok(*command, "--help").decode()
-            parts = text.partition("Subcommands:")[2].partition("Exit codes:")[0].partition("Example:")[0]
-            parts = re.findall(r"^  ([a-z]+) ", parts, re.MULTILINE)
+            listed = text.partition("Subcommands:")[2].partition("Exit codes:")[0].partition("Example:")[0]
+            parts = re.findall(r"^  ([a-z]+) ", listed, re.MULTILINE)
             if not parts:
                 yield command, "--json" in text or command == ("dump",)
             for part in parts:
@@ -175,7 +181,7 @@ class Schemas(harness.CliTest):
         self.assertGreater(len(writers), 10)
         self.assertEqual(writers, set(SCHEMAS) - {"common", "stats", "stats-conventional", "ycsb"})
 
-    def test_no_schema_is_lax(self):
+    def test_no_schema_is_lax(self) -> None:
         for name in SCHEMAS:
             with self.subTest(schema=name):
                 jsonschema.Draft202012Validator.check_schema(load(name))
@@ -184,7 +190,7 @@ class Schemas(harness.CliTest):
                                                {"type": "object", "properties": {"a": {}}, "required": [],
                                                 "additionalProperties": False}]))))
 
-    def test_scripts_and_lab_read_nothing_that_no_schema_names(self):
+    def test_scripts_and_lab_read_nothing_that_no_schema_names(self) -> None:
         named = {key for name in SCHEMAS for rule in rules(load(name)) for key in rule.get("properties", {})
                  if isinstance(rule.get("properties"), dict)}
         enumerated = {value for name in SCHEMAS for rule in rules(load(name)) if isinstance(rule.get("enum"), list)
@@ -196,7 +202,7 @@ class Schemas(harness.CliTest):
                 with self.subTest(path=os.path.relpath(path, ROOT)):
                     self.assertEqual(set(), keys_read(tree) - named - enumerated - OTHER_KEYS)
 
-    def test_json_is_read_through_the_schemas(self):
+    def test_json_is_read_through_the_schemas(self) -> None:
         for path in (*glob.glob(os.path.join(ROOT, "scripts/*")),
                      *glob.glob(os.path.join(ROOT, "lab/isozone_lab/**/*.py"), recursive=True)):
             name = os.path.relpath(path, ROOT)
@@ -205,7 +211,7 @@ class Schemas(harness.CliTest):
                     self.assertNotRegex(file.read(), r"json\.loads?\(")
 
     @classmethod
-    def tearDownClass(cls):
+    def tearDownClass(cls) -> None:
         missing = set(SCHEMAS) - cls.covered - {"common"}
         if missing and len(sys.argv) == 1:
             raise AssertionError(f"no output was held against {', '.join(sorted(missing))}")

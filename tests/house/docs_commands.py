@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from collections.abc import Iterable
 
 import house
 
@@ -32,7 +33,7 @@ IN_SMALL = {"torture": "power-cuts", "asan": "asan-unit", "lab": "report", "lab-
 TIMEOUT_S = 300
 
 
-def shown_commands(text):
+def shown_commands(text: str) -> list[str]:
     """The commands of all console blocks, those continued with a backslash joined."""
     found = []
     for block in BLOCK.findall(text):
@@ -47,20 +48,20 @@ def shown_commands(text):
     return found
 
 
-def make_targets():
+def make_targets() -> set[str]:
     return set(re.findall(r"^([a-z][a-z-]*):", house.read("Makefile"), re.MULTILINE))
 
 
-def targets_in_code(text):
+def targets_in_code(text: str) -> set[str]:
     """The targets of `make ...` in the running text."""
     return set(re.findall(r"`(?:sudo )?make ([a-z][a-z-]*)", text))
 
 
-def targets_run_by_ci():
+def targets_run_by_ci() -> set[str]:
     return set(re.findall(r"\bmake ([a-z][a-z-]*)", house.read(".ci/run")))
 
 
-def missing_targets(command):
+def missing_targets(command: str) -> list[str]:
     """The words of a `make ...` command that are neither targets nor assignments."""
     words = command.split("#")[0].removeprefix("sudo ").split()
     if not words or words[0] != "make":
@@ -68,7 +69,7 @@ def missing_targets(command):
     return [word for word in words[1:] if "=" not in word and word not in make_targets()]
 
 
-def prepare(scratch, installed):
+def prepare(scratch: str, installed: bool) -> dict[str, str]:
     """Makes `scratch` look like the repository, and returns the environment to run in."""
     for name in os.listdir(house.ROOT):
         if name not in house.GENERATED:
@@ -84,7 +85,7 @@ def prepare(scratch, installed):
     return environment
 
 
-def run(commands, installed=True):
+def run(commands: Iterable[str], installed: bool = True) -> str | None:
     """Runs `commands` in one shell; returns what failed and why, or None."""
     with tempfile.TemporaryDirectory(prefix="isozone-docs-") as scratch:
         environment = prepare(scratch, installed)
@@ -95,11 +96,11 @@ def run(commands, installed=True):
         return None if result.returncode == 0 else result.stdout[-4000:]
 
 
-def pages():
+def pages() -> list[str]:
     return [page for folder in ("", "docs") for page in sorted(glob.glob(os.path.join(house.ROOT, folder, "*.md")))]
 
 
-def missing_presets_and_targets(command):
+def missing_presets_and_targets(command: str) -> list[str]:
     """What of a `cmake ...` command there is not: its preset, and the target where that is a test of a layer."""
     presets = json.loads(house.read("CMakePresets.json"))["configurePresets"]
     names = {preset["name"] for preset in presets if not preset.get("hidden")}
@@ -111,12 +112,12 @@ def missing_presets_and_targets(command):
     return [name for known, name in wanted if words[0] == "cmake" and name not in known]
 
 
-def quote(text):
+def quote(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
 class DocumentedCommands(unittest.TestCase):
-    def test_every_command_succeeds(self):
+    def test_every_command_succeeds(self) -> None:
         count = 0
         for page in pages():
             commands = shown_commands(house.read(page))
@@ -131,7 +132,7 @@ class DocumentedCommands(unittest.TestCase):
                     self.fail("the last of these commands failed:\n" + failure)
         self.assertGreater(count, 0, "the documentation shows no command")
 
-    def test_ci_runs_every_target_that_is_shown(self):
+    def test_ci_runs_every_target_that_is_shown(self) -> None:
         run_by_ci = targets_run_by_ci()
         self.assertEqual(set(), run_by_ci - make_targets())
         for page in pages():
@@ -144,21 +145,21 @@ class DocumentedCommands(unittest.TestCase):
                     self.assertTrue(target in run_by_ci or target in IN_SMALL, "neither .ci/run runs it nor IN_SMALL")
         self.assertEqual(set(), {target for target in IN_SMALL.values() if target} - run_by_ci)
 
-    def test_commands_are_found(self):
+    def test_commands_are_found(self) -> None:
         text = "```console\n$ echo a \\\n>   b\na b\n$ make test\n```\n```sh\n$ no\n```\n"
         self.assertEqual(["echo a b", "make test"], shown_commands(text))
 
-    def test_a_missing_make_target_is_found(self):
+    def test_a_missing_make_target_is_found(self) -> None:
         self.assertEqual(["tset"], missing_targets("make tset FUZZ_SECONDS=5"))
         self.assertEqual([], missing_targets("make fuzz FUZZ_SECONDS=5"))
 
-    def test_a_missing_preset_or_target_is_found(self):
+    def test_a_missing_preset_or_target_is_found(self) -> None:
         self.assertEqual(["attic"], missing_presets_and_targets("cmake --preset attic"))
         self.assertEqual(["isozone_attic_test"],
                          missing_presets_and_targets("cmake --build --preset checked --target isozone_attic_test"))
 
-    def test_a_failing_command_is_found(self):
-        self.assertIn("$ false", run(["true", "false", "true"]))
+    def test_a_failing_command_is_found(self) -> None:
+        self.assertIn("$ false", run(["true", "false", "true"]) or "")
         self.assertIsNone(run(["true"]))
 
 

@@ -8,7 +8,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 GENERATED = {".git", "build", "out", "__pycache__"}
 
 
-def our_files():
+def our_files() -> list[str]:
     """Paths, relative to the repository, of every file that is committed or about to be."""
     listing = subprocess.run(["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
                              capture_output=True, text=True)
@@ -21,11 +21,19 @@ def our_files():
     return sorted(found)
 
 
-def read(path):
+def read(path: str) -> str:
     with open(os.path.join(ROOT, path), encoding="utf-8", errors="replace") as file:
         return file.read()
 
 
-def version():
+def find(pattern: str | re.Pattern[str], text: str, flags: int = 0) -> re.Match[str]:
+    """The first match; AssertionError where there is none."""
+    found = re.search(pattern, text, flags)
+    if found is None:
+        raise AssertionError(f"nothing matches {pattern}")
+    return found
+
+
+def version() -> str:
     """The version of the project, as CMake has it."""
-    return re.search(r"^project\(isozone VERSION (\d+\.\d+\.\d+)", read("CMakeLists.txt"), re.MULTILINE).group(1)
+    return find(r"^project\(isozone VERSION (\d+\.\d+\.\d+)", read("CMakeLists.txt"), re.MULTILINE)[1]

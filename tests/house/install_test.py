@@ -24,55 +24,59 @@ INSTALLED = ("share/man/man1/isozone.1", "share/bash-completion/completions/isoz
 
 
 class Install(unittest.TestCase):
+    scratch: str
+    prefix: str
+    tool: str
+
     @classmethod
-    def setUpClass(cls):
+    def setUpClass(cls) -> None:
         cls.scratch = tempfile.mkdtemp(prefix="isozone-install-")
         cls.addClassCleanup(shutil.rmtree, cls.scratch)
         cls.prefix = os.path.join(cls.scratch, "prefix")
         cls.tool = os.path.join(cls.prefix, "bin", "isozone")
         subprocess.run(["cmake", "--install", BUILD, "--prefix", cls.prefix], check=True, stdout=subprocess.DEVNULL)
 
-    def setUp(self):
+    def setUp(self) -> None:
         self.directory = tempfile.mkdtemp(dir=self.scratch)
 
-    def run_command(self, *command):
+    def run_command(self, *command: str) -> str:
         result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                 stdin=subprocess.DEVNULL, cwd=self.directory)
         self.assertEqual(0, result.returncode, f"{' '.join(command)}\n{result.stdout}")
         return result.stdout
 
-    def build_example(self, name):
+    def build_example(self, name: str) -> str:
         build = os.path.join(self.directory, "build")
         self.run_command("cmake", "-S", os.path.join(EXAMPLES, name), "-B", build, f"-DCMAKE_PREFIX_PATH={self.prefix}",
                          f"-DCMAKE_CXX_COMPILER={COMPILER}")
         self.run_command("cmake", "--build", build)
         return os.path.join(build, name)
 
-    def test_everything_is_installed(self):
+    def test_everything_is_installed(self) -> None:
         for pattern in INSTALLED:
             with self.subTest(pattern=pattern):
                 self.assertTrue(glob.glob(os.path.join(self.prefix, pattern)), "is not installed")
 
-    def test_a_program_that_links_the_library(self):
+    def test_a_program_that_links_the_library(self) -> None:
         self.run_command(self.tool, "mkfs", "emu:ssd.img?profile=small-zone&zones=64&timing=off")
         self.assertRegex(self.run_command(self.build_example("database"), "isozone://emu:ssd.img?timing=off"),
                          rf"^Isozone {re.escape(house.version())} \(RocksDB \d+\.\d+\.\d+\): from a zone$")
         self.assertIn("db/", self.run_command(self.tool, "ls", "emu:ssd.img"))
 
-    def test_a_program_that_reads_an_options_file(self):
+    def test_a_program_that_reads_an_options_file(self) -> None:
         self.run_command(self.tool, "mkfs", "emu:ssd.img?profile=small-zone&zones=64&timing=off")
         options = os.path.join(EXAMPLES, "options_file", "options.ini")
         self.assertEqual("on isozone: from an options file\n",
                          self.run_command(self.build_example("options_file"), options))
         self.assertIn("db/", self.run_command(self.tool, "ls", "emu:ssd.img"))
 
-    def test_a_program_that_uses_the_emulated_device(self):
+    def test_a_program_that_uses_the_emulated_device(self) -> None:
         for _ in range(2):  # with a new image, and with one that exists
             output = self.run_command(EMULATED_DEVICE, os.path.join(self.directory, "ssd.img"))
             self.assertEqual(2, output.count("Zone Invalid Write (1BCh)"), output)
             self.assertIn("zone 0 is full", output)
 
-    def test_every_example_is_tested(self):
+    def test_every_example_is_tested(self) -> None:
         self.assertEqual({"database", "options_file", "emulated_device"},
                          {os.path.basename(os.path.dirname(path))
                           for path in glob.glob(os.path.join(EXAMPLES, "*", "CMakeLists.txt"))})

@@ -30,7 +30,7 @@ ROCKSDB_USERS = re.compile(r"^(include|src/adapter|src/conventional/adapter|test
 TESTS = re.compile(r"^(src/testing|tests|fuzz)/|_test\.cc$|_test_util\.h$")
 
 
-def room_of(path):
+def room_of(path: str) -> str | None:
     """The room of a path below src/; None if it has no place in the order."""
     folder = path.rpartition("/")[0]
     if folder in RANK:
@@ -39,7 +39,7 @@ def room_of(path):
     return layer if layer in RANK and layer not in DIVIDED else None
 
 
-def may_include(room, target, is_test):
+def may_include(room: str, target: str, is_test: bool) -> bool:
     if is_test and (target == "testing" or room.split("/")[0] == target.split("/")[0]):
         return True
     if target.startswith("conventional/") and not room.startswith(CONVENTIONAL_USERS):
@@ -47,7 +47,7 @@ def may_include(room, target, is_test):
     return target == room or RANK[target] < RANK[room]
 
 
-def violations(path, text):
+def violations(path: str, text: str) -> list[str]:
     """What is wrong with the includes of the file `path` (relative to the repository) that contains `text`."""
     found = []
     is_test = TESTS.search(path) is not None
@@ -78,18 +78,18 @@ def violations(path, text):
 
 
 class Layering(unittest.TestCase):
-    def test_every_include_obeys_the_order(self):
+    def test_every_include_obeys_the_order(self) -> None:
         sources = [path for path in house.our_files() if path.endswith((".h", ".cc"))]
         self.assertGreater(len(sources), 0)
         found = [line for path in sources for line in violations(path, house.read(path))]
         self.assertEqual([], found, "\n" + "\n".join(found))
 
-    def test_every_room_exists(self):
+    def test_every_room_exists(self) -> None:
         folders = {path.removeprefix("src/").rpartition("/")[0] for path in house.our_files()
                    if path.startswith("src/")}
         self.assertEqual(set(), set(RANK) - folders)
 
-    def test_violations_are_found(self):
+    def test_violations_are_found(self) -> None:
         cases = {
             ("src/base/a.h", '#include "device/zoned_device.h"'): "base must not include",
             ("src/zone/a.cc", '#include "io/io_class.h"'): "zone must not include",
@@ -124,7 +124,7 @@ class Layering(unittest.TestCase):
             with self.subTest(path=path, text=text):
                 self.assertIn(complaint, "".join(violations(path, text)))
 
-    def test_allowed_includes_pass(self):
+    def test_allowed_includes_pass(self) -> None:
         text = ('#include "base/status.h"\n#include "fs/file_system.h"\n#include "fs/space/zone_pool.h"\n'
                 '#include <thread>\n// #include <rocksdb/db.h>\n')
         self.assertEqual([], violations("src/fs/metadata/journal.cc", text))

@@ -15,26 +15,26 @@ import house
 PROGRAM = sys.argv.pop(1)
 
 
-def help_text(*command):
+def help_text(*command: str) -> str:
     result = subprocess.run([PROGRAM, *command, "--help"], capture_output=True, text=True, check=True)
     return result.stdout
 
 
-def commands():
+def commands() -> list[str]:
     """The names under the heading `Subcommands:` or `Commands:`."""
     section = re.search(r"^(?:Subcommands|Commands):\n((?:[ ].*\n)+)", help_text(), re.MULTILINE | re.IGNORECASE)
     return re.findall(r"^  ([a-z]\S*)", section.group(1), re.MULTILINE) if section else []
 
 
-def options(command):
+def options(command: str) -> list[str]:
     return sorted(set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", help_text(command))))
 
 
 class Manual(unittest.TestCase):
-    def test_the_tool_has_commands(self):
+    def test_the_tool_has_commands(self) -> None:
         self.assertIn("mkfs", commands())
 
-    def test_the_manual_page_names_every_command_and_option(self):
+    def test_the_manual_page_names_every_command_and_option(self) -> None:
         page = house.read("docs/man/isozone.1").replace("Fl -", "--")
         for command in commands():
             with self.subTest(command=command):
@@ -43,14 +43,14 @@ class Manual(unittest.TestCase):
                 with self.subTest(command=command, option=option):
                     self.assertIn(option, page)
 
-    def test_the_completion_names_every_command(self):
+    def test_the_completion_names_every_command(self) -> None:
         completion = house.read("tools/isozone/completion/isozone.bash")
         for command in commands():
             with self.subTest(command=command):
                 self.assertRegex(completion, rf"\b{re.escape(command)}\b")
 
-    def test_the_document_has_every_option_of_a_mount_with_its_default(self):
-        section = re.search(r"^Options of a mount.*:\n((?:  .*\n)+)", help_text(), re.MULTILINE)
+    def test_the_document_has_every_option_of_a_mount_with_its_default(self) -> None:
+        section = house.find(r"^Options of a mount.*:\n((?:  .*\n)+)", help_text(), re.MULTILINE)
         listed = re.findall(r"^  (\S+=\S+)  +(\S.*?)  +\S", section.group(1), re.MULTILINE)
         rows = re.findall(r"^\| `(\w+=[^`]+)` \| (.*?) \|", house.read("docs/rocksdb.md"), re.MULTILINE)
         documented = [(option, default.strip("`")) for option, default in rows]

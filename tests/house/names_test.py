@@ -29,13 +29,13 @@ DECLARED = re.compile(r"\b(?:class|struct|enum|namespace|union|using)\s+"
                       r"(?:(?:\w+(?:\([^)]*\))?|\[\[\w+\]\])\s+)*?(\w+)\s*(?:final\s*)?[:;{=]")
 
 
-def code_in(text):
+def code_in(text: str) -> set[str]:
     """What a document sets in backticks, each once, without fenced blocks."""
     return {" ".join(words.split()) for words in CODE.findall(FENCED.sub("", text))}
 
 
 class Tree:
-    def __init__(self):
+    def __init__(self) -> None:
         self.files = house.our_files()
         self.paths = set(self.files)
         for path in self.files:
@@ -51,20 +51,20 @@ class Tree:
         self.declared = {name for text in code for name in DECLARED.findall(text)}
         self.tests = {test for text in code for test in re.findall(r"\bTEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\)", text)}
 
-    def has_file(self, name):
+    def has_file(self, name: str) -> bool:
         return name.rstrip("/") in self.endings
 
-    def has_member(self, name):
+    def has_member(self, name: str) -> bool:
         """A class, namespace or enumeration of that name is declared, and a file that names it names the member."""
         *scopes, member = name.replace("~", "").split("::")
         return scopes[-1] in self.declared and any({scopes[-1], member} <= words for words in self.words_of_files)
 
-    def has_test(self, suite, name, open_end):
+    def has_test(self, suite: str, name: str, open_end: bool) -> bool:
         return any(found_suite == suite and (found.startswith(name) if open_end else found == name)
                    for found_suite, found in self.tests)
 
 
-def unknown(words, tree, has_own_tests=True):
+def unknown(words: str, tree: Tree, has_own_tests: bool = True) -> str | None:
     """Why the words, set in backticks, name something that does not exist; None where they do not."""
     name = words.removesuffix("()")
     if FILE.fullmatch(name):
@@ -85,11 +85,13 @@ def unknown(words, tree, has_own_tests=True):
 
 
 class Names(unittest.TestCase):
+    tree: Tree
+
     @classmethod
-    def setUpClass(cls):
+    def setUpClass(cls) -> None:
         cls.tree = Tree()
 
-    def test_every_name_in_the_documents_exists(self):
+    def test_every_name_in_the_documents_exists(self) -> None:
         documents = [path for path in self.tree.files if DOCUMENT.match(path)]
         self.assertIn("README.md", documents)
         found, count = [], 0
@@ -101,13 +103,13 @@ class Names(unittest.TestCase):
         self.assertGreater(count, 100)
         self.assertEqual([], found, "\n" + "\n".join(found))
 
-    def test_every_document_of_docs_is_in_its_index(self):
+    def test_every_document_of_docs_is_in_its_index(self) -> None:
         index = house.read("docs/README.md")
         documents = [path for path in self.tree.files if re.fullmatch(r"docs/[^/]+\.md", path)]
         self.assertEqual([], [path for path in documents
                               if path != "docs/README.md" and f"]({os.path.basename(path)})" not in index])
 
-    def test_every_link_to_a_file_leads_somewhere(self):
+    def test_every_link_to_a_file_leads_somewhere(self) -> None:
         found = []
         for path in self.tree.files:
             if not DOCUMENT.match(path):
@@ -120,21 +122,21 @@ class Names(unittest.TestCase):
                     found.append(f"{path}: {target}")
         self.assertEqual([], found)
 
-    def test_unknown_names_are_found(self):
+    def test_unknown_names_are_found(self) -> None:
         for words, why in {"src/attic": "no such file or folder", "attic.cc": "no such file or folder",
                            "ZonePool::Atticise": "no such member", "Attic::Acquire": "no such member",
                            "ZoneAttic": "no such name", "FaultTest.Attic*": "no such test"}.items():
             with self.subTest(words=words):
                 self.assertIn(why, unknown(words, self.tree) or "")
 
-    def test_known_names_and_what_is_no_name_pass(self):
+    def test_known_names_and_what_is_no_name_pass(self) -> None:
         for words in ("README.md", "zoned_device.h", "device/zoned_device.h", "src/base", "ZonedDevice::Submit",
                       "ZonedDevice", "Status::ok()", "Env::GetFileSystem()", "make test", "timing=off",
                       "kFormatVersion", "isozone izg show", "/dir", "stats_file=/path", "build/checked", "db_bench"):
             with self.subTest(words=words):
                 self.assertIsNone(unknown(words, self.tree))
 
-    def test_fenced_blocks_are_left_out(self):
+    def test_fenced_blocks_are_left_out(self) -> None:
         self.assertEqual({"a b", "c"}, code_in("`a\nb`\n```console\n$ `x`\n```\n`c`\n"))
 
 

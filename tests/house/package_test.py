@@ -29,13 +29,13 @@ CONTENT = (r"./usr/bin/isozone", r"./usr/lib/\S*libisozone\.so", r"./usr/lib/\S*
            r"./usr/share/isozone/profiles/small-zone\.profile")
 
 
-def is_installed(package):
+def is_installed(package: str) -> bool:
     result = subprocess.run(["dpkg-query", "--show", "--showformat=${db:Status-Status}", package],
                             capture_output=True, text=True)
     return result.returncode == 0 and result.stdout != "not-installed"
 
 
-def dpkg(*arguments):
+def dpkg(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Runs dpkg, and again for a while as long as another process has its lock."""
     deadline = time.monotonic() + LOCK_WAIT_S
     while True:
@@ -47,8 +47,11 @@ def dpkg(*arguments):
 
 
 class Package(unittest.TestCase):
+    scratch: str
+    package: str
+
     @classmethod
-    def setUpClass(cls):
+    def setUpClass(cls) -> None:
         cls.scratch = tempfile.mkdtemp(prefix="isozone-package-")
         cls.addClassCleanup(shutil.rmtree, cls.scratch)
         result = subprocess.run(["cpack", "--config", os.path.join(BUILD, "CPackConfig.cmake"), "-B", cls.scratch],
@@ -57,16 +60,16 @@ class Package(unittest.TestCase):
             raise AssertionError(result.stdout)
         cls.package, = glob.glob(os.path.join(cls.scratch, "*.deb"))
 
-    def output_of(self, *command, **environment):
+    def output_of(self, *command: str, **environment: str) -> str:
         result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                 stdin=subprocess.DEVNULL, cwd=self.scratch, env={**os.environ, **environment})
         self.assertEqual(0, result.returncode, f"{' '.join(command)}\n{result.stdout}")
         return result.stdout
 
-    def field(self, name):
+    def field(self, name: str) -> str:
         return self.output_of("dpkg-deb", "--field", self.package, name).strip()
 
-    def use(self, tool, name, **environment):
+    def use(self, tool: str, name: str, **environment: str) -> None:
         """Makes a device with `tool`, and runs the stock db_bench with the library preloaded."""
         self.assertEqual(f"isozone {house.version()}\n", self.output_of(tool, "--version", **environment))
         self.output_of(tool, "mkfs", f"emu:{name}.img?zones=64&timing=off", **environment)
@@ -75,13 +78,13 @@ class Package(unittest.TestCase):
                        **{**environment, "LD_PRELOAD": "libisozone.so"})
         self.assertIn("CURRENT", self.output_of(tool, "ls", f"emu:{name}.img", "/db", **environment))
 
-    def installed_files(self):
+    def installed_files(self) -> list[str]:
         """The files of the package that this machine has."""
         lines = self.output_of("dpkg-deb", "--contents", self.package).splitlines()
         paths = [line.split()[5][1:] for line in lines if not line.startswith("d")]
         return [path for path in paths if os.path.lexists(path)]
 
-    def test_everything_is_in_it(self):
+    def test_everything_is_in_it(self) -> None:
         content = self.output_of("dpkg-deb", "--contents", self.package)
         paths = [line.split()[5] for line in content.splitlines()]
         for pattern in CONTENT:
@@ -91,7 +94,7 @@ class Package(unittest.TestCase):
         owners = {line.split()[1] for line in content.splitlines()}
         self.assertEqual({"root/root"}, owners)
 
-    def test_it_says_what_it_is_and_what_it_needs(self):
+    def test_it_says_what_it_is_and_what_it_needs(self) -> None:
         self.assertEqual("isozone", self.field("Package"))
         self.assertEqual(house.version(), self.field("Version"))
         needed = self.field("Depends")
@@ -100,14 +103,14 @@ class Package(unittest.TestCase):
         self.assertNotIn("-dev", needed)
         self.assertNotIn("@", self.field("Maintainer"))  # no address is made up
 
-    def test_it_works_where_it_is_unpacked(self):
+    def test_it_works_where_it_is_unpacked(self) -> None:
         root = os.path.join(self.scratch, "root")
         self.output_of("dpkg-deb", "--extract", self.package, root)
         library, = glob.glob(os.path.join(root, "usr/lib/**/libisozone.so"), recursive=True)
         self.use(os.path.join(root, "usr/bin/isozone"), "unpacked", LD_LIBRARY_PATH=os.path.dirname(library))
         self.assertNotIn(house.ROOT, self.output_of("readelf", "--dynamic", library))
 
-    def test_it_is_installed_works_and_is_removed(self):
+    def test_it_is_installed_works_and_is_removed(self) -> None:
         if os.geteuid() != 0 or is_installed("isozone") or self.installed_files():
             self.skipTest("this user is not root, or Isozone is installed")
         self.addCleanup(dpkg, "--purge", "isozone")

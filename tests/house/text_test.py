@@ -13,7 +13,7 @@ MACHINE_PATH = re.compile(r"(?<![\w.])/(wo" r"rk|ro" r"ot|ho" r"me/\w+)/")
 BINARY = (".svg", ".png", ".bin", ".img", ".gz")
 
 
-def violations(path, text):
+def violations(path: str, text: str) -> list[str]:
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         if LATER.search(line):
@@ -30,14 +30,14 @@ def violations(path, text):
 
 
 class Text(unittest.TestCase):
-    def test_every_file_obeys(self):
+    def test_every_file_obeys(self) -> None:
         files = [path for path in house.our_files()
                  if not path.endswith(BINARY) and not path.startswith("fuzz/corpus/")]
         self.assertGreater(len(files), 0)
         found = [line for path in files for line in violations(path, house.read(path))]
         self.assertEqual([], found, "\n" + "\n".join(found))
 
-    def test_violations_are_found(self):
+    def test_violations_are_found(self) -> None:
         cases = {
             ("a.cc", "// TO" "DO: later"): "do it now",
             ("a.sh", "cd /ro" "ot/project"): "one machine",
@@ -48,7 +48,7 @@ class Text(unittest.TestCase):
             with self.subTest(path=path, text=text):
                 self.assertIn(complaint, "".join(violations(path, text)))
 
-    def test_allowed_text_passes(self):
+    def test_allowed_text_passes(self) -> None:
         self.assertEqual([], violations("a.cc", 'mkdtemp("/tmp/XXXXXX"); // hacksaw, usr/home\n'))
 
 

@@ -15,7 +15,7 @@ DEMO = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "scr
 
 
 class Demo(unittest.TestCase):
-    def test_the_demo_runs_to_its_end_and_shows_every_phase(self):
+    def test_the_demo_runs_to_its_end_and_shows_every_phase(self) -> None:
         with tempfile.TemporaryDirectory(prefix="isozone-demo-") as scratch:
             directory = os.path.join(scratch, "demo")
             result = subprocess.run([DEMO, BUILD, "--keys", "20000", "--directory", directory],

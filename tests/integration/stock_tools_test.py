@@ -17,7 +17,7 @@ LIBRARY, CHILD = sys.argv.pop(1), sys.argv.pop(1)
 KEYS = 20000
 
 
-def run(*command, preload=True, fails=False):
+def run(*command: str, preload: bool = True, fails: bool = False) -> str:
     environment = dict(os.environ, LD_PRELOAD=LIBRARY) if preload else None
     result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, text=True,
                             errors="replace", stdin=subprocess.DEVNULL)
@@ -26,9 +26,22 @@ def run(*command, preload=True, fails=False):
     return result.stdout
 
 
+def found_keys(output: str) -> tuple[int, int]:
+    """How many keys readrandom has found, and of how many."""
+    found = re.search(r"\((\d+) of (\d+) found\)", output)
+    if found is None:
+        raise AssertionError(f"db_bench has not said what it found:\n{output[-4000:]}")
+    return int(found[1]), int(found[2])
+
+
 class StockTools(unittest.TestCase):
+    scratch: str
+    stats_file: str
+    uri: str
+    fill: str  # what db_bench has printed
+
     @classmethod
-    def setUpClass(cls):
+    def setUpClass(cls) -> None:
         cls.scratch = tempfile.mkdtemp(prefix="isozone-stock-tools-")
         image = f"isozone://emu:{cls.scratch}/ssd.img?timing=off"
         run(CHILD, "mkfs", image + "&zones=64&zone_size=16MiB&zone_capacity=12MiB", preload=False)
@@ -37,35 +50,35 @@ class StockTools(unittest.TestCase):
         cls.fill = cls.db_bench("fillrandom,readrandom,overwrite", "--use_existing_db=0")
 
     @classmethod
-    def tearDownClass(cls):
+    def tearDownClass(cls) -> None:
         shutil.rmtree(cls.scratch)
 
     @classmethod
-    def db_bench(cls, benchmarks, *options):
+    def db_bench(cls, benchmarks: str, *options: str) -> str:
         return run("db_bench", f"--fs_uri={cls.uri}", "--db=/bench", f"--benchmarks={benchmarks}", f"--num={KEYS}",
                    "--value_size=800", "--key_size=20", "--compression_type=none", "--write_buffer_size=2097152",
                    "--target_file_size_base=2097152", "--seed=1", *options)
 
-    def ldb(self, *command, database="/bench", fails=False):
+    def ldb(self, *command: str, database: str = "/bench", fails: bool = False) -> str:
         return run("ldb", f"--fs_uri={self.uri}", f"--db={database}", *command, fails=fails)
 
-    def files(self, extension):
+    def files(self, extension: str) -> list[str]:
         listing = self.ldb("list_live_files_metadata", "--sort_by_filename")
         return sorted(set(re.findall(r"/bench/\d+\." + extension, listing)))
 
-    def test_db_bench_measures_and_finds_what_it_wrote(self):
+    def test_db_bench_measures_and_finds_what_it_wrote(self) -> None:
         for benchmark in ("fillrandom", "readrandom", "overwrite"):
             self.assertRegex(self.fill, benchmark + r" +: +[\d.]+ micros/op")
-        found, keys = map(int, re.search(r"\((\d+) of (\d+) found\)", self.fill).groups())
+        found, keys = found_keys(self.fill)
         self.assertEqual(KEYS, keys)
         self.assertGreater(found, KEYS * 0.55)  # fillrandom writes a key again instead of another one
 
-    def test_db_bench_reads_with_direct_io_and_async_io(self):
+    def test_db_bench_reads_with_direct_io_and_async_io(self) -> None:
         output = self.db_bench("readrandom,seekrandom,multireadrandom", "--use_existing_db=1", "--use_direct_reads",
                                "--async_io", "--seek_nexts=50", "--reads=2000", "--multiread_batched")
         self.assertRegex(output, r"seekrandom +: .*\(\d+ of 2000 found\)")
 
-    def test_statistics_are_written_at_the_end(self):
+    def test_statistics_are_written_at_the_end(self) -> None:
         self.db_bench("overwrite", "--use_existing_db=1")
         with open(self.stats_file) as file:
             stats = json.load(file)
@@ -73,7 +86,7 @@ class StockTools(unittest.TestCase):
         self.assertGreater(stats["classes"]["wal"]["bytes_written"], KEYS * 800)
         self.assertGreaterEqual(stats["write_amplification"], 1.0)
 
-    def test_ldb_gets_puts_and_scans(self):
+    def test_ldb_gets_puts_and_scans(self) -> None:
         self.ldb("put", "name", "Isozone")
         self.assertEqual("Isozone", self.ldb("get", "name").strip())
         lines = self.ldb("scan", "--max_keys=100", "--key_hex", "--value_hex").splitlines()
@@ -82,19 +95,19 @@ class StockTools(unittest.TestCase):
         self.ldb("delete", "name")
         self.assertIn("NotFound", self.ldb("get", "name", fails=True))
 
-    def test_ldb_checks_consistency_and_dumps_the_manifest(self):
+    def test_ldb_checks_consistency_and_dumps_the_manifest(self) -> None:
         self.assertIn("OK", self.ldb("checkconsistency"))
         dump = self.ldb("manifest_dump")
         self.assertIn("Column family \"default\"", dump)
         self.assertIn("next_file_number", dump)
 
-    def test_ldb_dumps_a_log(self):
+    def test_ldb_dumps_a_log(self) -> None:
         self.ldb("put", "logged", "value")
         logs = sorted(re.findall(r"/bench/+\d+\.log", self.ldb("dump_live_files")))
         self.assertTrue(logs)
         self.assertIn("PUT(0)", self.ldb("dump_wal", f"--walfile={logs[-1]}", "--print_value"))
 
-    def test_ldb_backs_up_to_the_local_file_system_and_restores(self):
+    def test_ldb_backs_up_to_the_local_file_system_and_restores(self) -> None:
         backup = os.path.join(self.scratch, "backup")
         self.ldb("backup", "--backup_fs_uri=posix", f"--backup_dir={backup}")
         self.assertTrue(os.listdir(os.path.join(backup, "shared_checksum")))
@@ -102,7 +115,7 @@ class StockTools(unittest.TestCase):
         scan = ("scan", "--max_keys=20", "--key_hex", "--value_hex")
         self.assertEqual(self.ldb(*scan), self.ldb(*scan, database="/restored"))
 
-    def test_sst_dump_checks_every_table(self):
+    def test_sst_dump_checks_every_table(self) -> None:
         tables = self.files("sst")
         self.assertGreater(len(tables), 3)
         for table in tables:
@@ -111,11 +124,12 @@ class StockTools(unittest.TestCase):
         output = run("sst_dump", f"--fs_uri={self.uri}", "--file=/bench", "--command=check", "--show_properties")
         self.assertIn("# entries", output)
 
-    def test_ldb_reads_beside_a_writer_of_another_process(self):
+    def test_ldb_reads_beside_a_writer_of_another_process(self) -> None:
         image = f"isozone://emu:{self.scratch}/live.img?timing=off"
         run(CHILD, "mkfs", image + "&zones=64&zone_size=16MiB&zone_capacity=12MiB", preload=False)
         with subprocess.Popen([CHILD, "hold-database", image, "1000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               text=True) as writer:
+            assert writer.stdout is not None
             self.assertEqual("ready\n", writer.stdout.readline())
             scan = run("ldb", f"--fs_uri={image}&read_only=on", "--db=/db", "scan", "--key_hex", "--value_hex")
             self.assertEqual(1000, sum(1 for line in scan.splitlines() if re.search(" : |==>", line)))
@@ -124,7 +138,7 @@ class StockTools(unittest.TestCase):
             writer.communicate("")
             self.assertEqual(0, writer.returncode)
 
-    def test_the_tools_run_on_a_conventional_ssd(self):
+    def test_the_tools_run_on_a_conventional_ssd(self) -> None:
         stats_file = os.path.join(self.scratch, "conventional.json")
         uri = f"isozone://conventional:{self.scratch}/conventional?size=512M&timing=off&stats_file={stats_file}"
         amplification = {}
@@ -132,7 +146,7 @@ class StockTools(unittest.TestCase):
             output = run("db_bench", f"--fs_uri={uri}&age={age}", "--db=/bench", "--benchmarks=fillrandom,readrandom",
                          f"--num={KEYS}", "--value_size=800", "--compression_type=none", "--write_buffer_size=2097152",
                          "--target_file_size_base=2097152", "--seed=1")
-            found, keys = map(int, re.search(r"\((\d+) of (\d+) found\)", output).groups())
+            found, keys = found_keys(output)
             self.assertEqual(KEYS, keys)
             self.assertGreater(found, KEYS * 0.55)
             with open(stats_file) as file:
@@ -144,7 +158,7 @@ class StockTools(unittest.TestCase):
         self.assertEqual(1.0, amplification[0])
         self.assertGreater(amplification[2], 1.5)
 
-    def test_the_library_does_nothing_to_other_programs(self):
+    def test_the_library_does_nothing_to_other_programs(self) -> None:
         self.assertEqual("hello\n", run("echo", "hello"))
 
 
