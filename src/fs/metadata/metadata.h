@@ -1,5 +1,6 @@
 // The metadata of a file system, as a pure state machine: MetadataState is what the journal says, MetadataOp one
-// change. The same code runs in a mounted file system, at recovery, in fsck and in the fuzzer. No I/O, no locks.
+// change. The same code runs in a mounted file system, at recovery, in fsck and in the fuzzer. No I/O, no locks. What it
+// holds is in MetadataTables, how a record is applied in MetadataChange, what holds of one inode in MetadataRules.
 //
 // Objects are inodes only. A directory is an inode without data; a name is a Link kept in the inode it leads to, and
 // the directory tables are derived from the links. One journal record is a list of operations that happen together or
@@ -144,12 +145,16 @@ struct SetZoneGroups {
 
 // Survivors of a collection are in these zones, in which files have data. Belongs to no inode.
 using ZoneHeats = std::map<ZoneId, ZoneHeat>;
+// Of a zone that is not among them: it has new data, or none.
+ZoneHeat HeatOf(const ZoneHeats& heats, ZoneId zone);
 struct SetZoneHeats {
   ZoneHeats heats;
 };
 
 using MetadataOp = std::variant<PutInode, AddLink, RemoveLink, RemoveInode, AppendExtents, SetExtents, SetLogRegion,
                                 SetLogRegions, SetAttributes, SetZoneGroups, MoveExtents, SetZoneHeats>;
+
+struct MetadataTables;
 
 class MetadataState {
  public:
@@ -196,7 +201,6 @@ class MetadataState {
   std::shared_ptr<const ZoneGroups> zone_groups() const;
   // Of the zones with survivors; every other zone has new data, or none.
   const ZoneHeats& zone_heats() const;
-  ZoneHeat HeatOf(ZoneId zone) const;
 
   // The inode with the smallest id above `after`, or null: walks all of them in order.
   const Inode* Next(InodeId after) const;
@@ -212,8 +216,7 @@ class MetadataState {
   void EndSnapshot();
 
  private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<MetadataTables> tables_;
 };
 
 }  // namespace isozone

@@ -210,15 +210,15 @@ TEST_F(MetadataTest, RemembersWhereSurvivorsAreForAsLongAsTheyAreThere) {
   Refused({SetZoneHeats{{{ZoneId(3), ZoneHeat::kC2}}}}, "zone 3 is said to be C2, but no file has data there");
   Refused({SetZoneHeats{{{ZoneId(2), ZoneHeat::kC2}, {ZoneId(99), ZoneHeat::kC2}}}}, "zone 99");
   Must({SetZoneHeats{{{ZoneId(2), ZoneHeat::kC1H}}}});
-  EXPECT_EQ(state_.HeatOf(ZoneId(2)), ZoneHeat::kC1H);
+  EXPECT_EQ(HeatOf(state_.zone_heats(), ZoneId(2)), ZoneHeat::kC1H);
   EXPECT_GT(state_.encoded_size(), size);
   // As long as anything of it is there; what moves within one record leaves nothing behind.
   Must({RemoveLink{InodeId(3), {kRootInode, "f"}}, RemoveInode{InodeId(3)}});
-  EXPECT_EQ(state_.HeatOf(ZoneId(2)), ZoneHeat::kC1H);
+  EXPECT_EQ(HeatOf(state_.zone_heats(), ZoneId(2)), ZoneHeat::kC1H);
   Must({SetExtents{InodeId(4), {Extent(0, 6, 0, 5)}, 2}, SetExtents{InodeId(4), {Extent(0, 2, 9, 5)}, 3}});
-  EXPECT_EQ(state_.HeatOf(ZoneId(2)), ZoneHeat::kC1H);
+  EXPECT_EQ(HeatOf(state_.zone_heats(), ZoneId(2)), ZoneHeat::kC1H);
   Refused({SetExtents{InodeId(4), {}, 2}, RemoveInode{InodeId(77)}}, "inode 77");
-  EXPECT_EQ(state_.HeatOf(ZoneId(2)), ZoneHeat::kC1H);
+  EXPECT_EQ(HeatOf(state_.zone_heats(), ZoneId(2)), ZoneHeat::kC1H);
   Must({MoveExtents{InodeId(4), {{Extent(0, 2, 9, 1).device_offset, Extent(0, 5, 0, 1).device_offset, 5}}},
         SetZoneHeats{{{ZoneId(5), ZoneHeat::kC2}}}});
   EXPECT_EQ(state_.zone_heats(), (ZoneHeats{{ZoneId(5), ZoneHeat::kC2}}));

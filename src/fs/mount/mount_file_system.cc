@@ -36,7 +36,7 @@ Status AdoptZones(MountContext& context, std::span<const ZoneId> metadata_zones)
       Adopted& zone = zones[id.value()];
       zone.live += bytes;
       zone.use = log ? ZoneUse::kLog : ZoneUse::kData;
-      if (!zone.data) zone.data = DataClass{inode->lifetime, inode->level, context.state.HeatOf(id)};
+      if (!zone.data) zone.data = DataClass{inode->lifetime, inode->level, HeatOf(context.state.zone_heats(), id)};
     }
     for (const LogRegion& region : inode->regions) {
       if (region.open()) context.unread_logs[inode->id].emplace_back(region.zone, context.geometry().block_size);

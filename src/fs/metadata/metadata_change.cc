@@ -1,0 +1,369 @@
+#include "fs/metadata/metadata_change.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/varint.h"
+#include "fs/metadata/metadata_codec.h"
+
+namespace isozone {
+namespace {
+
+// Some bytes of the device are in two of `by_place`.
+bool Overlap(std::span<const FileExtent> by_place) {
+  const auto found = std::adjacent_find(by_place.begin(), by_place.end(), [](const auto& a, const auto& b) {
+    return a.device_offset.value() + a.length > b.device_offset.value();
+  });
+  return found != by_place.end();
+}
+
+}  // namespace
+
+MetadataChange::~MetadataChange() {
+  if (kept_) return;
+  for (; !undo_.empty(); undo_.pop_back()) undo_.back()();
+  tables_.encoded_size = size_before_;
+}
+
+Status MetadataChange::Do(std::span<const MetadataOp> ops) {
+  for (const MetadataOp& op : ops) {
+    ISOZONE_RETURN_IF_ERROR(std::visit([this](const auto& o) { return Do(o); }, op));
+  }
+  ISOZONE_RETURN_IF_ERROR(CheckLinkCounts());
+  ForgetHeats();
+  return {};
+}
+
+void MetadataChange::SetAside(InodeId id, const Inode* before) {
+  if (tables_.snapshot) tables_.snapshot->SetAside(id, before);
+}
+
+Inode* MetadataChange::Change(InodeId id) {
+  const auto it = tables_.inodes.find(id);
+  if (it == tables_.inodes.end()) return nullptr;
+  SetAside(id, &it->second);
+  return &it->second;
+}
+
+Result<Inode*> MetadataChange::ChangeFile(InodeId id, bool log) {
+  Inode* inode = Change(id);
+  if (inode == nullptr) return Broken(id, "does not exist");
+  if (inode->is_directory) return Broken(id, "is a directory");
+  if ((inode->kind == FileKind::kLog) != log) return Broken(id, log ? "is not a log" : "is a log");
+  return inode;
+}
+
+Status MetadataChange::CheckNewLink(const Inode& inode, const InodeLink& link) const {
+  if (!IsValidName(link.name)) return Broken(inode.id, fmt::format("bad name '{}'", link.name));
+  const Inode* parent = tables_.Find(link.parent);
+  if (parent == nullptr || !parent->is_directory) {
+    return Broken(inode.id, fmt::format("the parent {} of '{}' is not a directory", link.parent.value(), link.name));
+  }
+  if (tables_.Children(link.parent).Find(link.name)) {
+    return Broken(inode.id, fmt::format("directory {} has a '{}' already", link.parent.value(), link.name));
+  }
+  if (!inode.is_directory) return {};
+  if (inode.id == kRootInode || !inode.links.empty()) return Broken(inode.id, "a second link to a directory");
+  // Every directory has at most one link here, so this ends: at the root, or at one that is being moved.
+  for (const Inode* above = parent;; above = tables_.Find(above->links.front().parent)) {
+    if (above->id == inode.id) return Broken(inode.id, "would lie in itself");
+    if (above->links.empty()) return {};
+  }
+}
+
+Status MetadataChange::CheckLinkCounts() const {
+  for (const InodeId id : relinked_) {
+    const Inode* inode = tables_.Find(id);
+    if (inode != nullptr) ISOZONE_RETURN_IF_ERROR(CheckLinkCount(*inode));
+  }
+  return {};
+}
+
+Status MetadataChange::Do(const AddLink& op) {
+  Inode* inode = Change(op.inode);
+  if (inode == nullptr) return Broken(op.inode, "does not exist");
+  ISOZONE_RETURN_IF_ERROR(CheckNewLink(*inode, op.link));
+  inode->links.push_back(op.link);
+  tables_.directories[op.link.parent].Insert(op.link.name, op.inode);
+  tables_.encoded_size += EncodedSize(op.link) + VarintSize(inode->links.size()) - VarintSize(inode->links.size() - 1);
+  relinked_.push_back(op.inode);
+  undo_.emplace_back([this, inode] {
+    const InodeLink& link = inode->links.back();
+    tables_.directories[link.parent].Erase(link.name);
+    inode->links.pop_back();
+  });
+  return {};
+}
+
+Status MetadataChange::Do(const RemoveLink& op) {
+  Inode* inode = Change(op.inode);
+  if (inode == nullptr) return Broken(op.inode, "does not exist");
+  const auto link = std::find(inode->links.begin(), inode->links.end(), op.link);
+  if (link == inode->links.end()) {
+    return Broken(op.inode, fmt::format("is not '{}' of directory {}", op.link.name, op.link.parent.value()));
+  }
+  const auto index = link - inode->links.begin();
+  inode->links.erase(link);
+  tables_.directories[op.link.parent].Erase(op.link.name);
+  tables_.encoded_size -= EncodedSize(op.link) + VarintSize(inode->links.size() + 1) - VarintSize(inode->links.size());
+  relinked_.push_back(op.inode);
+  undo_.emplace_back([this, inode, index, removed = op.link] {
+    inode->links.insert(inode->links.begin() + index, removed);
+    tables_.directories[removed.parent].Insert(removed.name, inode->id);
+  });
+  return {};
+}
+
+Status MetadataChange::Do(const PutInode& op) {
+  const InodeId id = op.inode.id;
+  if (tables_.inodes.contains(id)) return Broken(id, "exists already");
+  ISOZONE_RETURN_IF_ERROR(tables_.rules.CheckContent(op.inode));
+  ISOZONE_RETURN_IF_ERROR(tables_.CheckCapacity(id, op.inode.extents.end_offset()));
+  SetAside(id, nullptr);
+  Inode& put = tables_.inodes.emplace(id, op.inode).first->second;
+  put.links.clear();
+  tables_.encoded_size += EncodedSize(put);
+  tables_.zone_index.Add(id, put.extents);
+  tables_.in_extents += put.extents.end_offset();
+  if (op.inode.is_directory) tables_.directories.emplace(id, DirectoryTable());
+  relinked_.push_back(id);
+  undo_.emplace_back([this, id, old_next = tables_.next_id] {
+    ForgetExtents(tables_.inodes.at(id));
+    tables_.inodes.erase(id);
+    tables_.directories.erase(id);
+    tables_.next_id = old_next;
+  });
+  tables_.next_id = std::max(tables_.next_id, InodeId(id.value() + 1));
+  for (const InodeLink& link : op.inode.links) ISOZONE_RETURN_IF_ERROR(Do(AddLink{id, link}));
+  return {};
+}
+
+Status MetadataChange::Do(const RemoveInode& op) {
+  Inode* inode = Change(op.inode);
+  if (inode == nullptr) return Broken(op.inode, "does not exist");
+  if (op.inode == kRootInode) return Broken(op.inode, "the root cannot be removed");
+  if (!inode->links.empty()) return Broken(op.inode, "is removed, but has links");
+  if (!tables_.Children(op.inode).empty()) return Broken(op.inode, "is removed, but is not empty");
+  tables_.encoded_size -= EncodedSize(*inode);
+  ForgetExtents(*inode);
+  auto node = std::make_shared<std::map<InodeId, Inode>::node_type>(tables_.inodes.extract(op.inode));
+  tables_.directories.erase(op.inode);
+  undo_.emplace_back([this, node] {
+    const Inode& back = tables_.inodes.insert(std::move(*node)).position->second;
+    if (back.is_directory) tables_.directories.emplace(back.id, DirectoryTable());
+    tables_.zone_index.Add(back.id, back.extents);
+    tables_.in_extents += back.extents.end_offset();
+  });
+  return {};
+}
+
+Status MetadataChange::Do(const AppendExtents& op) {
+  ISOZONE_ASSIGN_OR_RETURN(Inode * inode, ChangeFile(op.inode, /*log=*/false));
+  const uint64_t count = inode->extents.size();
+  const uint64_t size = inode->size;
+  if (op.first_index != count) {
+    return Broken(op.inode, fmt::format("extents are added behind {} but there are {}", op.first_index, count));
+  }
+  ISOZONE_RETURN_IF_ERROR(tables_.rules.CheckExtents(op.inode, size, op.extents));
+  const uint64_t bytes = op.extents.end_offset() - op.extents.begin_offset();
+  ISOZONE_RETURN_IF_ERROR(tables_.CheckCapacity(op.inode, bytes));
+  undo_.emplace_back([this, inode, count, old_modified = inode->modified_s] {
+    ReplaceExtents(*inode, count, inode->extents.size() - count, {});
+    inode->modified_s = old_modified;
+  });
+  tables_.encoded_size -= EncodedSize(inode->extents);
+  inode->extents.Append(op.extents);
+  tables_.encoded_size += EncodedSize(inode->extents);
+  tables_.zone_index.Add(op.inode, inode->extents, size);
+  tables_.in_extents += bytes;
+  inode->size = size + bytes;
+  inode->modified_s = op.modified_s;
+  return {};
+}
+
+Status MetadataChange::Do(const SetExtents& op) {
+  ISOZONE_ASSIGN_OR_RETURN(Inode * inode, ChangeFile(op.inode, /*log=*/false));
+  ISOZONE_RETURN_IF_ERROR(tables_.rules.CheckExtents(op.inode, 0, op.extents));
+  if (op.extents.end_offset() > inode->size) {
+    ISOZONE_RETURN_IF_ERROR(tables_.CheckCapacity(op.inode, op.extents.end_offset() - inode->size));
+  }
+  undo_.emplace_back([this, inode, old_extents = inode->extents, old_modified = inode->modified_s] {
+    ReplaceExtents(*inode, old_extents);
+    inode->modified_s = old_modified;
+  });
+  ReplaceExtents(*inode, op.extents);
+  inode->modified_s = op.modified_s;
+  return {};
+}
+
+Status MetadataChange::Do(const MoveExtents& op) {
+  ISOZONE_ASSIGN_OR_RETURN(Inode * inode, ChangeFile(op.inode, /*log=*/false));
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<FileExtent> placed, Place(*inode, op.moves));
+  if (placed.empty()) return {};
+  // The extents that are edited, and their neighbours, which may be joined with.
+  const uint64_t first = inode->extents.IndexAt(placed.front().file_offset);
+  const uint64_t last = inode->extents.IndexAt(placed.back().file_offset + placed.back().length - 1);
+  const uint64_t begin = first - std::min<uint64_t>(first, 1);
+  const uint64_t end = std::min(last + 2, inode->extents.size());
+  std::vector<FileExtent> old = inode->extents.Expand(begin, end - begin);
+  std::vector<FileExtent> now = old;
+  ApplyEdits(now, PlanEdits(old, placed, tables_.geometry.zone_size));
+  undo_.emplace_back(
+      [this, inode, begin, count = now.size(), old = std::move(old)] { ReplaceExtents(*inode, begin, count, old); });
+  ReplaceExtents(*inode, begin, end - begin, now);
+  return {};
+}
+
+Result<std::vector<FileExtent>> MetadataChange::Place(const Inode& inode, std::span<const ExtentMove> moves) const {
+  std::map<ZoneId, std::vector<FileExtent>> known;  // by where on the device they are
+  std::vector<FileExtent> placed;
+  for (const ExtentMove& move : moves) {
+    const ZoneId zone = tables_.geometry.ZoneOf(move.from);
+    const auto [in_zone, first_look] = known.try_emplace(zone);
+    if (first_look) {
+      in_zone->second = tables_.ExtentsIn(zone, inode);
+      SortByPlace(in_zone->second);
+      if (Overlap(in_zone->second)) return Broken(inode.id, "its extents overlap");
+    }
+    const FileExtent* extent = FindByPlace(in_zone->second, move.from);
+    const uint64_t skip = extent == nullptr ? 0 : move.from.value() - extent->device_offset.value();
+    if (extent == nullptr || move.length > extent->length - skip) {
+      return Broken(inode.id, "what is moved does not belong to it");
+    }
+    placed.push_back({extent->file_offset + skip, move.to, move.length});
+    ISOZONE_RETURN_IF_ERROR(tables_.rules.CheckPlace(inode.id, {0, move.to, move.length, 1, 0}));
+  }
+  std::sort(placed.begin(), placed.end(), [](const auto& a, const auto& b) { return a.file_offset < b.file_offset; });
+  const auto overlap = std::adjacent_find(placed.begin(), placed.end(), [](const auto& a, const auto& b) {
+    return a.file_offset + a.length > b.file_offset;
+  });
+  if (overlap != placed.end()) return Broken(inode.id, "what is moved overlaps");
+  return placed;
+}
+
+void MetadataChange::ReplaceExtents(Inode& inode, uint64_t index, uint64_t count, std::span<const FileExtent> now) {
+  ExtentList extents = inode.extents;
+  extents.Replace(index, count, now);
+  const uint64_t from = count == 0 ? inode.size : inode.extents[index].file_offset;
+  uint64_t to = std::max(inode.size, extents.end_offset());
+  if (index + count < inode.extents.size()) to = inode.extents[index + count].file_offset;
+  Become(inode, std::move(extents), from, to);
+}
+
+void MetadataChange::ReplaceExtents(Inode& inode, ExtentList now) {
+  const uint64_t to = std::max(inode.size, now.end_offset());
+  Become(inode, std::move(now), 0, to);
+}
+
+void MetadataChange::Become(Inode& inode, ExtentList now, uint64_t from, uint64_t to) {
+  tables_.zone_index.Change(inode.id, inode.extents, now, from, to, emptied_);
+  tables_.encoded_size -= EncodedSize(inode.extents);
+  tables_.in_extents -= inode.extents.end_offset();
+  inode.extents = std::move(now);
+  inode.size = inode.extents.end_offset();
+  tables_.encoded_size += EncodedSize(inode.extents);
+  tables_.in_extents += inode.size;
+}
+
+void MetadataChange::ForgetExtents(const Inode& inode) {
+  tables_.zone_index.Change(inode.id, inode.extents, {}, 0, inode.extents.end_offset(), emptied_);
+  tables_.in_extents -= inode.extents.end_offset();
+}
+
+Status MetadataChange::Do(const SetLogRegion& op) {
+  ISOZONE_ASSIGN_OR_RETURN(Inode * inode, ChangeFile(op.inode, /*log=*/true));
+  std::vector<LogRegion>& regions = inode->regions;
+  const bool adds = op.index == regions.size();
+  if (op.index > regions.size()) {
+    return Broken(op.inode, fmt::format("log region {} is set but there are {}", op.index, regions.size()));
+  }
+  ISOZONE_RETURN_IF_ERROR(tables_.rules.CheckRegion(op.inode, op.region));
+  const LogRegion old = adds ? LogRegion() : regions[op.index];
+  undo_.emplace_back([inode, adds, index = op.index, old, old_size = inode->size, old_modified = inode->modified_s] {
+    if (adds) {
+      inode->regions.pop_back();
+    } else {
+      inode->regions[index] = old;
+    }
+    inode->size = old_size;
+    inode->modified_s = old_modified;
+  });
+  if (adds) {
+    tables_.encoded_size += EncodedRegions(regions.size() + 1) - EncodedRegions(regions.size());
+    regions.push_back(op.region);
+  } else {
+    regions[op.index] = op.region;
+  }
+  inode->size += op.region.payload - old.payload;
+  inode->modified_s = op.modified_s;
+  return {};
+}
+
+Status MetadataChange::Do(const SetLogRegions& op) {
+  ISOZONE_ASSIGN_OR_RETURN(Inode * inode, ChangeFile(op.inode, /*log=*/true));
+  ISOZONE_ASSIGN_OR_RETURN(const uint64_t size, tables_.rules.CheckRegions(op.inode, op.regions));
+  tables_.encoded_size += EncodedRegions(op.regions.size()) - EncodedRegions(inode->regions.size());
+  undo_.emplace_back([inode, old_regions = std::exchange(inode->regions, op.regions),
+                      old_size = std::exchange(inode->size, size),
+                      old_modified = std::exchange(inode->modified_s, op.modified_s)] {
+    inode->regions = old_regions;
+    inode->size = old_size;
+    inode->modified_s = old_modified;
+  });
+  return {};
+}
+
+Status MetadataChange::Do(const SetAttributes& op) {
+  Inode* inode = Change(op.inode);
+  if (inode == nullptr) return Broken(op.inode, "does not exist");
+  undo_.emplace_back([inode, old_lifetime = std::exchange(inode->lifetime, op.lifetime),
+                      old_level = std::exchange(inode->level, op.level),
+                      old_modified = std::exchange(inode->modified_s, op.modified_s)] {
+    inode->lifetime = old_lifetime;
+    inode->level = old_level;
+    inode->modified_s = old_modified;
+  });
+  return {};
+}
+
+Status MetadataChange::Do(const SetZoneGroups& op) {
+  ISOZONE_RETURN_IF_ERROR(tables_.rules.CheckZoneGroups(*op.groups));
+  tables_.encoded_size += EncodedSize(op.groups.get()) - EncodedSize(tables_.zone_groups.get());
+  undo_.emplace_back(
+      [this, old_groups = std::exchange(tables_.zone_groups, op.groups)] { tables_.zone_groups = old_groups; });
+  return {};
+}
+
+Status MetadataChange::Do(const SetZoneHeats& op) {
+  ISOZONE_RETURN_IF_ERROR(tables_.CheckZoneHeats(op.heats));
+  for (const auto& [zone, heat] : op.heats) SetHeat(zone, heat);
+  return {};
+}
+
+void MetadataChange::SetHeat(ZoneId zone, ZoneHeat heat) {
+  const ZoneHeat old = HeatOf(tables_.zone_heats, zone);
+  if (old == heat) return;
+  const auto set = [this, zone](ZoneHeat to) {
+    if (to == kNewDataHeat) {
+      tables_.zone_heats.erase(zone);
+    } else {
+      tables_.zone_heats[zone] = to;
+    }
+  };
+  tables_.encoded_size -= EncodedSize(tables_.zone_heats);
+  set(heat);
+  tables_.encoded_size += EncodedSize(tables_.zone_heats);
+  undo_.emplace_back([set, old] { set(old); });
+}
+
+void MetadataChange::ForgetHeats() {
+  for (const ZoneId zone : emptied_) {
+    if (!tables_.zone_index.contains(zone)) SetHeat(zone, kNewDataHeat);
+  }
+}
+
+}  // namespace isozone
