@@ -10,15 +10,15 @@ namespace isozone {
 namespace {
 
 constexpr size_t kTogether = 4;         // pivots in a burst
-constexpr size_t kFewGroups = 8;        // below so many, two
+constexpr size_t kFewGroups = 8;        // with fewer groups, a burst has two pivots
 constexpr size_t kSamplesOfPair = 8;    // on average
-constexpr size_t kLeastSamples = 5;     // of each: so few that two late reads among them would count
-constexpr double kLeastEffect = 0.06;   // of the latency
-constexpr double kClear = 0.05;         // between a group's own channel and any other
-constexpr int kTriesOfMeasurement = 6;  // as long as it is not clear
+constexpr size_t kLeastSamples = 5;     // of each pair; with fewer, two late reads would distort the mean
+constexpr double kLeastEffect = 0.06;   // of sharing a channel, as a share of the latency
+constexpr double kClear = 0.05;         // the least distance between a group's own channel and any other
+constexpr int kTriesOfMeasurement = 6;  // while the result is not clear
 constexpr double kNoiseFactor = 3;      // standard deviations of pairs that do not share, less for many pairs together
 
-// Of the middle half, which late reads do not reach.
+// The mean of the middle half, which excludes late reads.
 double MiddleMean(std::vector<double> values) {
   std::ranges::sort(values);
   const auto quarter = std::ssize(values) / 4;
@@ -32,15 +32,15 @@ double Median(std::vector<double> values) {
   return *middle;
 }
 
-// How much longer each pair of groups takes together than the two take usually.
+// How much longer the two groups of each pair take together than usual.
 class Slowdowns {
  public:
   explicit Slowdowns(size_t groups) : groups_(groups), latencies_(groups * groups) {}
 
-  // `group` took so long in a burst with `other`.
+  // Adds the latency of `group` in a burst with `other`.
   void Add(size_t group, size_t other, double latency) { latencies_[group * groups_ + other].push_back(latency); }
   size_t samples(size_t a, size_t b) const { return latencies_[a * groups_ + b].size(); }
-  // Computes the slowdowns from all that was added.
+  // Computes the slowdowns from all latencies that were added.
   void Settle() {
     of_pair_.assign(groups_ * groups_, 1);
     std::vector<double> usual(groups_);
@@ -56,11 +56,11 @@ class Slowdowns {
   }
   double Of(size_t a, size_t b) const { return of_pair_[a * groups_ + b]; }
 
-  // Most pairs share no channel, or all do: the lower half of them shows what is usual, and how much it varies.
+  // Either most pairs share no channel, or all do. So the lower half of them shows what is usual, and how much it varies.
   struct Noise {
     double usual = 1;
     double deviation = 0;
-    // Above it `pairs` pairs together are taken to share a channel.
+    // The mean slowdown of `pairs` pairs above which they are taken to share a channel.
     double Cut(size_t pairs) const {
       return usual + std::max(kLeastEffect, kNoiseFactor * deviation / std::sqrt(static_cast<double>(pairs)));
     }
@@ -89,15 +89,15 @@ class Slowdowns {
   }
 
   size_t groups_;
-  std::vector<std::vector<double>> latencies_;  // of the first group beside the second
+  std::vector<std::vector<double>> latencies_;  // of the first group of each pair beside the second
   std::vector<double> of_pair_;
 };
 
-Status MeasureTogether(Bursts& bursts, std::span<const ZoneId> pivots, std::span<const size_t> members,
+Status MeasureTogether(LatencyProbe& probe, std::span<const ZoneId> pivots, std::span<const size_t> members,
                        Slowdowns& slowdowns) {
   std::vector<ZoneId> zones;
   for (const size_t group : members) zones.push_back(pivots[group]);
-  ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> latencies, bursts.PivotLatencies(zones));
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> latencies, probe.PivotLatencies(zones));
   for (size_t i = 0; i < members.size(); ++i) {
     for (size_t j = 0; j < members.size(); ++j) {
       if (i != j) slowdowns.Add(members[i], members[j], static_cast<double>(latencies[i]));
@@ -106,9 +106,9 @@ Status MeasureTogether(Bursts& bursts, std::span<const ZoneId> pivots, std::span
   return Status::Ok();
 }
 
-// Adds about kSamplesOfPair samples of each pair: all groups in bursts, shuffled time and again, and then those pairs
-// that chance has brought together too seldom.
-Status Measure(Bursts& bursts, std::span<const ZoneId> pivots, Random& random, Slowdowns& slowdowns) {
+// Adds about kSamplesOfPair samples of each pair. First, bursts are drawn from all groups, shuffled each time; then the
+// pairs follow that chance has brought together too seldom.
+Status Measure(LatencyProbe& probe, std::span<const ZoneId> pivots, Random& random, Slowdowns& slowdowns) {
   const size_t together = pivots.size() < kFewGroups ? 2 : kTogether;
   const size_t rounds = kSamplesOfPair * (pivots.size() - 1) / (together - 1) + 1;
   std::vector<size_t> order(pivots.size());
@@ -120,7 +120,7 @@ Status Measure(Bursts& bursts, std::span<const ZoneId> pivots, Random& random, S
     shuffle(0);
     for (size_t begin = 0; begin + together <= order.size(); begin += together) {
       const auto members = std::span(order).subspan(begin, together);
-      ISOZONE_RETURN_IF_ERROR(MeasureTogether(bursts, pivots, members, slowdowns));
+      ISOZONE_RETURN_IF_ERROR(MeasureTogether(probe, pivots, members, slowdowns));
     }
   }
   for (size_t a = 0; a < pivots.size(); ++a) {
@@ -129,7 +129,7 @@ Status Measure(Bursts& bursts, std::span<const ZoneId> pivots, Random& random, S
         std::swap(order[0], *std::ranges::find(order, a));
         std::swap(order[1], *std::ranges::find(order, b));
         shuffle(2);
-        ISOZONE_RETURN_IF_ERROR(MeasureTogether(bursts, pivots, std::span(order).first(together), slowdowns));
+        ISOZONE_RETURN_IF_ERROR(MeasureTogether(probe, pivots, std::span(order).first(together), slowdowns));
       }
     }
   }
@@ -147,7 +147,7 @@ double MeanBetween(const Slowdowns& slowdowns, const Channel& a, const Channel& 
   return sum / static_cast<double>(a.size() * b.size());
 }
 
-// Joins the two channels that slow one another most, as long as any do.
+// Joins the two channels that slow one another most, until no two channels slow one another.
 std::vector<Channel> Join(size_t groups, const Slowdowns& slowdowns) {
   std::vector<Channel> channels;
   for (size_t group = 0; group < groups; ++group) channels.push_back({group});
@@ -170,12 +170,12 @@ std::vector<Channel> Join(size_t groups, const Slowdowns& slowdowns) {
   }
 }
 
-// Whether every group is clearly nearer to its own channel than to any other.
+// Whether every group interferes clearly more with its own channel than with any other.
 bool Clear(const std::vector<Channel>& channels, const Slowdowns& slowdowns) {
   const double usual = slowdowns.MeasureNoise().usual;
   for (const Channel& own : channels) {
     for (const size_t group : own) {
-      double to_own = usual + kLeastEffect;  // of one that is alone
+      double to_own = usual + kLeastEffect;  // if the group is the only one of its channel
       if (own.size() > 1) {
         Channel rest = own;
         std::erase(rest, group);
@@ -191,15 +191,15 @@ bool Clear(const std::vector<Channel>& channels, const Slowdowns& slowdowns) {
 
 }  // namespace
 
-Result<std::vector<uint16_t>> FindChannels(Bursts& bursts, std::span<const ZoneId> pivots, uint64_t seed) {
+Result<std::vector<uint16_t>> FindChannels(LatencyProbe& probe, std::span<const ZoneId> pivots, uint64_t seed) {
   std::vector<Channel> channels;
-  if (pivots.size() <= 2) {  // of two groups nothing can be said: there is no other pair to compare with
+  if (pivots.size() <= 2) {  // two groups are a single pair, with no other to compare it with
     for (size_t group = 0; group < pivots.size(); ++group) channels.push_back({group});
   } else {
     Random random(seed);
     Slowdowns slowdowns(pivots.size());
     for (int tries = 0; tries < kTriesOfMeasurement; ++tries) {
-      ISOZONE_RETURN_IF_ERROR(Measure(bursts, pivots, random, slowdowns));
+      ISOZONE_RETURN_IF_ERROR(Measure(probe, pivots, random, slowdowns));
       channels = Join(pivots.size(), slowdowns);
       if (Clear(channels, slowdowns)) break;
     }

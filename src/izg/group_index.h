@@ -1,13 +1,13 @@
-// GroupIndex: the zones, sorted by the group that placement and scheduling put them in. It makes of every measurement,
-// and of none, a partition that can be used:
+// GroupIndex: the zones, sorted by the group that placement and scheduling assign to them. Whether zone groups were
+// measured or not, it has a partition of the zones:
 //
-//   measured groups                   as they are, and one more for the zones that could not be told, if there are any
-//   measured, no zone slows another   kIndependentGroups groups, zone by zone in turn: any partition is as good
+//   measured groups                   the groups as measured, and one more for zones whose group is unknown, if any
+//   measured, no zone slows another   kIndependentGroups groups that take the zones in turn: any partition would do
 //   never measured                    one group
 //
-// and of the bandwidth of a zone that was never measured a guess.
+// If the bandwidth of a zone was never measured, the index assumes one.
 //
-// Thread safety: a plain value; const after it is made.
+// Thread safety: a plain value; immutable once constructed.
 #pragma once
 
 #include <algorithm>
@@ -25,10 +25,10 @@ namespace isozone {
 class GroupIndex {
  public:
   static constexpr uint32_t kIndependentGroups = 64;
-  // Bytes a second: of flash that programs 192 KiB in 2 ms.
+  // Bytes a second of flash that programs 192 KiB in 2 ms.
   static constexpr uint64_t kAssumedBandwidth = 96 * kMiB;
 
-  // `groups`: null where they were never measured; else of `zone_count` zones.
+  // `groups` covers `zone_count` zones, or is null if they were never measured.
   GroupIndex(uint32_t zone_count, const ZoneGroups* groups)
       : kind_(groups == nullptr            ? Kind::kNotMeasured
               : groups->group_count() == 0 ? Kind::kIndependentZones
@@ -47,20 +47,20 @@ class GroupIndex {
   enum class Kind : uint8_t {
     kNotMeasured,       // nothing is known: one group
     kMeasured,          // the zones of a group slow one another
-    kIndependentZones,  // no zone slows another: what a group is was made up
+    kIndependentZones,  // no zone slows another: the groups are arbitrary
   };
   Kind kind() const { return kind_; }
   uint32_t count() const { return count_; }
   // Bytes a second that the medium programs of one zone.
   uint64_t zone_bandwidth() const { return zone_bandwidth_; }
-  // On how many units of flash that work side by side a zone lies, as far as its bandwidth tells; at least 1.
+  // How many units of flash that work in parallel a zone spans, estimated from its bandwidth; at least 1.
   uint32_t zone_width() const {
     const double width = static_cast<double>(zone_bandwidth_) / static_cast<double>(kAssumedBandwidth);
     return static_cast<uint32_t>(std::clamp<long>(std::lround(width), 1, kMostWidth));
   }
   uint32_t of(ZoneId zone) const { return group_[zone.value()]; }
 
-  // Every zone has a rank, its place among all zones sorted by group and id; those of a group are ranks
+  // Every zone has a rank: its position among all zones, sorted by group and id. The zones of a group have the ranks
   // [first_rank(group), first_rank(group + 1)).
   uint32_t rank(ZoneId zone) const { return rank_[zone.value()]; }
   ZoneId at_rank(uint32_t rank) const { return zone_[rank]; }

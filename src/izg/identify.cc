@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "izg/bursts.h"
 #include "izg/channels.h"
+#include "izg/latency_probe.h"
 
 namespace isozone {
 namespace {
@@ -20,25 +20,26 @@ namespace {
 constexpr int kTriesOfCalibration = 5;
 constexpr size_t kFirstBatch = 96;  // enough to meet most groups
 constexpr size_t kLargestBatch = 384;
-constexpr int kTimesNotQuiet = 3, kMostTimesNotQuiet = 12;
+constexpr int kTimesDelayed = 3, kMostTimesDelayed = 12;
 constexpr double kMayBeWrong = 0.001;
-constexpr double kHalvingSeparation = 3;  // loud over quiet, behind the pivots of half the groups
+constexpr double kHalvingSeparation = 3;  // delayed over undelayed latency, behind the pivots of half the groups
 constexpr uint32_t kMostHalvingLoad = 8;
-constexpr uint64_t kFirstGuesses = 64;  // made before it counts how many were right
+constexpr uint64_t kFirstGuesses = 64;  // guesses that are made before it counts how many were right
 constexpr uint16_t kNone = ZoneGroups::kUnknown;
-// Written to a zone, of which the later half counts: more than is buffered. What fewer writes take says nothing.
+// Bytes written to a zone to measure its bandwidth: more than a device buffers. Only the later half counts. If there
+// are fewer writes than kLeastTimedWrites, the bandwidth stays unknown.
 constexpr uint64_t kTimedWrites = 64 * kMiB;
 constexpr size_t kLeastTimedWrites = 8;
 constexpr size_t kTriesOfBandwidth = 4;
 
-// Where more fail, it is not the zones.
+// If more zones fail, the cause is not in single zones.
 constexpr size_t kMostSetAside = 16;
 
 class Identifier {
  public:
-  // All zones but those of `set_aside`.
+  // Identifies all zones of the prober except those of `set_aside`.
   Identifier(Prober& prober, const IdentifyOptions& options, const std::vector<IdentifyReport::SetAside>& set_aside)
-      : prober_(prober), options_(options), bursts_(prober, options.seed, [this] { return BeforeBurst(); }) {
+      : prober_(prober), options_(options), probe_(prober, options.seed, [this] { return BeforeBurst(); }) {
     for (const ProbeZone& zone : prober.zones()) {
       const bool aside = std::ranges::find(set_aside, zone.zone, &IdentifyReport::SetAside::zone) != set_aside.end();
       if (!aside) zones_.push_back(zone);
@@ -49,25 +50,25 @@ class Identifier {
 
   Result<IdentifyReport> Run() {
     const Status status = IdentifyAll();
-    const Status released = bursts_.ReleaseAll();
+    const Status released = probe_.ReleaseAll();
     ISOZONE_RETURN_IF_ERROR(status);
     ISOZONE_RETURN_IF_ERROR(released);
     IdentifyReport report;
     ISOZONE_RETURN_IF_ERROR(MeasureBandwidth(report.bytes_prepared));
     report.zones = zones_.size();
-    report.reads = bursts_.reads();
-    report.bursts = bursts_.bursts();
-    report.burst_ns = bursts_.burst_ns();
-    report.bytes_prepared += bursts_.bytes_prepared();
-    report.false_loud = bursts_.false_loud();
-    report.unreadable_blocks = bursts_.unreadable_blocks();
+    report.reads = probe_.reads();
+    report.bursts = probe_.bursts();
+    report.burst_ns = probe_.burst_ns();
+    report.bytes_prepared += probe_.bytes_prepared();
+    report.false_interference = probe_.false_interference();
+    report.unreadable_blocks = probe_.unreadable_blocks();
     NumberByFirstZone();
     report.groups = std::move(groups_);
     return report;
   }
 
-  // The zone that an error was about, where all others can still be measured.
-  std::optional<ZoneId> lost_zone() const { return bursts_.lost_zone(); }
+  // The zone that the error of Run was about, if all others can still be measured.
+  std::optional<ZoneId> lost_zone() const { return probe_.lost_zone(); }
 
  private:
   using Zones = std::vector<ZoneId>;
@@ -81,45 +82,46 @@ class Identifier {
   Status IdentifyAll() {
     size_t next = 0;
     ISOZONE_ASSIGN_OR_RETURN(first_pivot_, FirstPivot());
-    Zones again{first_pivot_};  // what a batch left over is in the next one: pivots are dear for a few
+    Zones again{
+        first_pivot_};  // what a batch leaves over joins the next one, since a burst for a few needles is expensive
     while (next < zones_.size() || !again.empty()) {
       const bool first = next == 0;
       ISOZONE_ASSIGN_OR_RETURN(const Zones batch, TakeBatch(next, std::move(again)));
-      ISOZONE_RETURN_IF_ERROR(bursts_.PrepareNeedles(batch));
+      ISOZONE_RETURN_IF_ERROR(probe_.PrepareNeedles(batch));
       if (first) {
-        ISOZONE_RETURN_IF_ERROR(bursts_.PreparePivot(first_pivot_));
+        ISOZONE_RETURN_IF_ERROR(probe_.PreparePivot(first_pivot_));
         ISOZONE_ASSIGN_OR_RETURN(const bool interferes, Calibrate(batch));
         if (!interferes) return AllIndependent();
       }
       ISOZONE_ASSIGN_OR_RETURN(again, Classify(batch));
-      ISOZONE_RETURN_IF_ERROR(bursts_.Release(Done(batch)));
+      ISOZONE_RETURN_IF_ERROR(probe_.Release(Done(batch)));
     }
-    for (const ZoneId zone : poor_) ISOZONE_RETURN_IF_ERROR(HoldAgainstEveryGroup(zone).status());
-    ISOZONE_ASSIGN_OR_RETURN(groups_.channel_of_group, FindChannels(bursts_, pivots_, options_.seed));
+    for (const ZoneId zone : not_pivots_) ISOZONE_RETURN_IF_ERROR(HoldAgainstEveryGroup(zone).status());
+    ISOZONE_ASSIGN_OR_RETURN(groups_.channel_of_group, FindChannels(probe_, pivots_, options_.seed));
     return Status::Ok();
   }
 
-  // Something else may keep the host busy for a moment.
+  // Tries again when the host is busy: something else may use it for a moment.
   Result<bool> Calibrate(const Zones& batch) {
-    Result<bool> interferes = bursts_.Calibrate(first_pivot_, batch);
+    Result<bool> interferes = probe_.Calibrate(first_pivot_, batch);
     for (int tries = 1; tries < kTriesOfCalibration && interferes.status().Is(StatusCode::kBusy); ++tries) {
-      interferes = bursts_.Calibrate(first_pivot_, batch);
+      interferes = probe_.Calibrate(first_pivot_, batch);
     }
     return interferes;
   }
 
-  // An empty zone, where one is left: nothing of it was finished early.
+  // An empty zone if there is one, since a zone in use may have been finished early.
   Result<ZoneId> FirstPivot() const {
     const ProbeZone* in_use = nullptr;
     for (const ProbeZone& zone : zones_) {
       if (zone.readable == 0 && prober_.preparable() > 0) return zone.zone;
-      if (in_use == nullptr && zone.readable > 0 && bursts_.CanBePivot(zone.zone)) in_use = &zone;
+      if (in_use == nullptr && zone.readable > 0 && probe_.CanBePivot(zone.zone)) in_use = &zone;
     }
     if (in_use != nullptr) return in_use->zone;
     return Status::NoSpace("no zone is empty or holds enough to be read for long: free some space first");
   }
 
-  // Those of a batch that need not stay prepared.
+  // Those zones of a batch that need not stay prepared.
   Zones Done(const Zones& batch) const {
     Zones done;
     for (const ZoneId zone : batch) {
@@ -129,7 +131,7 @@ class Identifier {
     return done;
   }
 
-  // `batch` and the next zones in order, as many as can be prepared beside the pivots.
+  // Adds the next zones in order to `batch`, as many as can be prepared beside the pivots.
   Result<Zones> TakeBatch(size_t& next, Zones batch) const {
     const size_t most = next == 0 ? kFirstBatch : kLargestBatch;
     const size_t preparable = prober_.preparable() - std::min<size_t>(prober_.preparable(), prepared_pivots_);
@@ -144,10 +146,10 @@ class Identifier {
     }
     std::ranges::sort(batch);
     if (!batch.empty()) return batch;
-    return Status::NoSpace(
-        fmt::format("{} zones may be written beside those that are active, but every group needs one while it is "
-                    "looked at, and one is left over for the others: {} groups were found",
-                    prober_.preparable(), pivots_.size()));
+    return Status::NoSpace(fmt::format(
+        "{} zones may be written beside those that are active, but identification needs one for each group, "
+        "and one more for the other zones: {} groups were found",
+        prober_.preparable(), pivots_.size()));
   }
 
   Status AllIndependent() {
@@ -158,22 +160,22 @@ class Identifier {
     return Status::Ok();
   }
 
-  // What is to be tried once more.
+  // Puts zones of `batch` into groups, and returns those that must be tried once more.
   Result<Zones> Classify(const Zones& batch) {
-    Zones strangers = batch, again;
+    Zones unplaced = batch, again;
     if (!pivots_.empty()) {
       ISOZONE_ASSIGN_OR_RETURN(Zones left, ConfirmGuesses(batch));
       ISOZONE_ASSIGN_OR_RETURN(left, HalveAndConfirm(left));
-      strangers.clear();
-      for (const ZoneId zone : left) (tried_.insert(zone).second ? again : strangers).push_back(zone);
+      unplaced.clear();
+      for (const ZoneId zone : left) (tried_.insert(zone).second ? again : unplaced).push_back(zone);
     }
-    ISOZONE_RETURN_IF_ERROR(Found(std::move(strangers)));
+    ISOZONE_RETURN_IF_ERROR(FoundGroups(std::move(unplaced)));
     ISOZONE_RETURN_IF_ERROR(CalibrateHalving(batch));
     for (const ZoneId zone : batch) RememberSuccessor(zone);
     return again;
   }
 
-  // --- Guesses: which group came last time after the same two ---
+  // --- Guesses: the group that followed the last time after the same two groups ---
 
   using Context = std::pair<uint16_t, uint16_t>;
 
@@ -208,16 +210,17 @@ class Identifier {
 
   size_t pairs() const { return (pivots_.size() + 1) / 2; }
 
-  // Those left over.
+  // Returns the zones that were not confirmed.
   Result<Zones> HalveAndConfirm(const Zones& zones) {
     if (!halving_works_) return ConfirmEveryPair(zones);
     std::vector<size_t> pair_of(zones.size());
     for (size_t bit = 0; bit < halving_.size(); ++bit) {
       const std::vector<Pivot> pivots = PivotsOfBit(bit);
-      ISOZONE_ASSIGN_OR_RETURN(const std::vector<Loudness> loudness,
-                               bursts_.Measure(pivots, zones, kLargestBatch, halving_[bit], Bursts::Meeting::kMay));
+      ISOZONE_ASSIGN_OR_RETURN(
+          const std::vector<Interference> interference,
+          probe_.Measure(pivots, zones, kLargestBatch, halving_[bit], LatencyProbe::Meeting::kMay));
       for (size_t i = 0; i < zones.size(); ++i) {
-        if (loudness[i] != Loudness::kQuiet) pair_of[i] |= size_t{1} << bit;
+        if (interference[i] != Interference::kNone) pair_of[i] |= size_t{1} << bit;
       }
     }
     std::map<size_t, Zones> by_pair;
@@ -245,17 +248,19 @@ class Identifier {
     return pivots;
   }
 
-  // Many pivots at once slow the quiet as well, so their ranges come from zones whose group is known, in a crowd as
-  // large as it will be. Where the two cannot be told apart, zones are held against one pair after another.
+  // Many pivots at once slow all needles. So the ranges for halving come from zones whose group is known, in a crowd of
+  // the size that halving uses. If delayed and undelayed needles cannot be told apart there, zones are measured against
+  // one pair after another instead.
   Status CalibrateHalving(const Zones& batch) {
     if (halving_groups_ == pivots_.size()) return Status::Ok();
     halving_groups_ = pivots_.size();
-    halving_.assign(static_cast<size_t>(std::bit_width(pairs() - 1)), LoudnessRanges());
+    halving_.assign(static_cast<size_t>(std::bit_width(pairs() - 1)), InterferenceRanges());
     Zones known;
     for (const ZoneId zone : batch) {
       if (groups_.group_of_zone[zone.value()] != kNone) known.push_back(zone);
     }
-    for (size_t i = 0; known.size() < kLargestBatch; ++i) known.push_back(known[i]);  // in a crowd of the same size
+    for (size_t i = 0; known.size() < kLargestBatch; ++i)
+      known.push_back(known[i]);  // to the size of a crowd of halving
     for (halving_load_ = 1; halving_load_ <= kMostHalvingLoad; halving_load_ *= 2) {
       halving_works_ = true;
       for (size_t bit = 0; bit < halving_.size() && halving_works_; ++bit) {
@@ -268,37 +273,38 @@ class Identifier {
 
   Status CalibrateBit(size_t bit, const Zones& known) {
     const std::vector<Pivot> pivots = PivotsOfBit(bit);
-    std::vector<int64_t> quiet, loud;
+    std::vector<int64_t> undelayed, delayed;
     ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> latencies,
-                             bursts_.Latencies(pivots, known, Bursts::Meeting::kMay));
+                             probe_.Latencies(pivots, known, LatencyProbe::Meeting::kMay));
     for (size_t i = 0; i < known.size(); ++i) {
       const size_t pair = groups_.group_of_zone[known[i].value()] / 2;
-      ((pair >> bit & 1) != 0 ? loud : quiet).push_back(latencies[i]);
+      ((pair >> bit & 1) != 0 ? delayed : undelayed).push_back(latencies[i]);
     }
-    if (quiet.empty() || loud.empty()) {
+    if (undelayed.empty() || delayed.empty()) {
       halving_works_ = false;
       return Status::Ok();
     }
-    const auto longest_quiet = static_cast<double>(std::max(bursts_.crowd_quiet(), Quantile(quiet, 0.95)));
-    const auto shortest_loud = static_cast<double>(Quantile(loud, 0.05));
-    if (shortest_loud < kHalvingSeparation * longest_quiet) halving_works_ = false;
-    const auto limit = static_cast<int64_t>(std::sqrt(longest_quiet * shortest_loud));
-    // Nothing is doubtful here: what is wrong is not confirmed.
+    const auto longest_undelayed =
+        static_cast<double>(std::max(probe_.undelayed_in_crowd_ns(), Quantile(undelayed, 0.95)));
+    const auto shortest_delayed = static_cast<double>(Quantile(delayed, 0.05));
+    if (shortest_delayed < kHalvingSeparation * longest_undelayed) halving_works_ = false;
+    const auto limit = static_cast<int64_t>(std::sqrt(longest_undelayed * shortest_delayed));
+    // No latency is doubtful here, since a wrong pair will not be confirmed.
     halving_[bit] = {
-        .quiet_to = limit, .loud_from = limit + 1, .loud_to = INT64_MAX, .louder_from = INT64_MAX, .louder_to = 0};
+        .none_to = limit, .light_from = limit + 1, .light_to = INT64_MAX, .heavy_from = INT64_MAX, .heavy_to = 0};
     return Status::Ok();
   }
 
   // --- Confirming: the only way into a group ---
 
-  // How many confirmations make a member.
-  int confirmations() const { return bursts_.false_loud() > kRareFalseLoud ? 2 : 1; }
+  // How many confirmations a zone needs to become a member of a group.
+  int confirmations() const { return probe_.false_interference() > kRareFalseInterference ? 2 : 1; }
 
-  // Puts the zones that are of `pair` into its groups. Those left over.
+  // Puts the zones that belong to `pair` into its groups, and returns the others.
   Result<Zones> Confirm(size_t pair, const Zones& zones) {
     if (pair >= pairs()) return zones;
-    std::vector<Pivot> pivots;  // the larger goes first: the host needs time for it, too
-    if (2 * pair + 1 < pivots_.size()) pivots.push_back({pivots_[2 * pair + 1], bursts_.louder_load()});
+    std::vector<Pivot> pivots;  // the larger one is sent first, because sending it takes the host longer
+    if (2 * pair + 1 < pivots_.size()) pivots.push_back({pivots_[2 * pair + 1], probe_.heavy_load()});
     pivots.push_back({pivots_[2 * pair], 1});
     return ConfirmWith(pivots, {static_cast<uint16_t>(2 * pair), static_cast<uint16_t>(2 * pair + 1)}, zones,
                        confirmations());
@@ -306,63 +312,64 @@ class Identifier {
 
   Result<Zones> ConfirmWith(std::span<const Pivot> pivots, std::pair<uint16_t, uint16_t> groups, const Zones& zones,
                             int times) {
-    std::map<ZoneId, std::optional<Loudness>> heard;
+    std::map<ZoneId, std::optional<Interference>> seen;
     Zones left, candidates = zones;
     for (int time = 0; time < times; ++time) {
-      ISOZONE_ASSIGN_OR_RETURN(const std::vector<Loudness> loudness,
-                               bursts_.Measure(pivots, candidates, bursts_.small_crowd(), bursts_.ranges()));
+      ISOZONE_ASSIGN_OR_RETURN(const std::vector<Interference> interference,
+                               probe_.Measure(pivots, candidates, probe_.small_crowd(), probe_.ranges()));
       Zones again;
       for (size_t i = 0; i < candidates.size(); ++i) {
-        std::optional<Loudness>& before = heard[candidates[i]];
-        const bool member =
-            (loudness[i] == Loudness::kLoud || (loudness[i] == Loudness::kLouder && pivots.size() > 1)) &&
-            before.value_or(loudness[i]) == loudness[i];
-        before = loudness[i];
+        std::optional<Interference>& before = seen[candidates[i]];
+        const bool member = (interference[i] == Interference::kLight ||
+                             (interference[i] == Interference::kHeavy && pivots.size() > 1)) &&
+                            before.value_or(interference[i]) == interference[i];
+        before = interference[i];
         (member ? again : left).push_back(candidates[i]);
       }
       candidates = std::move(again);
     }
     for (const ZoneId zone : candidates) {
-      Join(zone, heard[zone] == Loudness::kLoud ? groups.first : groups.second, times);
+      Join(zone, seen[zone] == Interference::kLight ? groups.first : groups.second, times);
     }
     return left;
   }
 
   void Join(ZoneId zone, uint16_t group, int times) {
-    // One more than were seen, so that no number of samples makes certain.
-    JoinWith(std::pow(bursts_.false_loud() + 1.0 / 600, times), zone, group);
+    // One more than was seen, so that no number of samples counts as certainty.
+    JoinWith(std::pow(probe_.false_interference() + 1.0 / 600, times), zone, group);
   }
 
-  // --- Founding ---
+  // --- Founding groups ---
 
-  // A zone in use with little data cannot be a pivot: it waits until all groups are found.
-  Status Found(Zones strangers) {
-    const auto poor = std::stable_partition(strangers.begin(), strangers.end(),
-                                            [this](ZoneId zone) { return bursts_.CanBePivot(zone); });
-    poor_.insert(poor_.end(), poor, strangers.end());
-    strangers.erase(poor, strangers.end());
-    while (!strangers.empty()) {
-      const ZoneId zone = strangers.front();
-      strangers.erase(strangers.begin());
+  // Makes groups of zones that no known group has. A zone in use that holds little data cannot be a pivot, so it waits
+  // until all groups are found.
+  Status FoundGroups(Zones unplaced) {
+    const auto not_pivots = std::stable_partition(unplaced.begin(), unplaced.end(),
+                                                  [this](ZoneId zone) { return probe_.CanBePivot(zone); });
+    not_pivots_.insert(not_pivots_.end(), not_pivots, unplaced.end());
+    unplaced.erase(not_pivots, unplaced.end());
+    while (!unplaced.empty()) {
+      const ZoneId zone = unplaced.front();
+      unplaced.erase(unplaced.begin());
       ISOZONE_ASSIGN_OR_RETURN(const bool joined, HoldAgainstEveryGroup(zone));
       if (joined) continue;
       if (pivots_.size() == ZoneGroups::kMostGroups) return Status::NotSupported("too many independent zone groups");
-      ISOZONE_RETURN_IF_ERROR(bursts_.PreparePivot(zone));
+      ISOZONE_RETURN_IF_ERROR(probe_.PreparePivot(zone));
       const auto group = static_cast<uint16_t>(pivots_.size());
       pivots_.push_back(zone);
       if (IsEmptyAtFirst(zone)) ++prepared_pivots_;
       Join(zone, group, 2);
-      // All strangers are needles once; those that are loud, again, in smaller crowds.
+      // All unplaced zones are needles once; those that are delayed are needles again, in smaller crowds.
       const Pivot pivot{zone, 1};
-      ISOZONE_ASSIGN_OR_RETURN(const std::vector<Loudness> loudness,
-                               bursts_.Measure({&pivot, 1}, strangers, bursts_.crowd(), bursts_.ranges()));
-      Zones loud, quiet;
-      for (size_t i = 0; i < strangers.size(); ++i) {
-        (loudness[i] == Loudness::kQuiet ? quiet : loud).push_back(strangers[i]);
+      ISOZONE_ASSIGN_OR_RETURN(const std::vector<Interference> interference,
+                               probe_.Measure({&pivot, 1}, unplaced, probe_.crowd(), probe_.ranges()));
+      Zones delayed, undelayed;
+      for (size_t i = 0; i < unplaced.size(); ++i) {
+        (interference[i] == Interference::kNone ? undelayed : delayed).push_back(unplaced[i]);
       }
-      ISOZONE_ASSIGN_OR_RETURN(const Zones wrong, ConfirmWith({&pivot, 1}, {group, group}, loud, 1));
-      quiet.insert(quiet.end(), wrong.begin(), wrong.end());
-      strangers = std::move(quiet);
+      ISOZONE_ASSIGN_OR_RETURN(const Zones wrong, ConfirmWith({&pivot, 1}, {group, group}, delayed, 1));
+      undelayed.insert(undelayed.end(), wrong.begin(), wrong.end());
+      unplaced = std::move(undelayed);
     }
     return Status::Ok();
   }
@@ -373,21 +380,21 @@ class Identifier {
     groups_.confidence_percent[zone.value()] = static_cast<uint8_t>(std::floor(100 * (1 - chance_wrong)));
   }
 
-  // Quiet is certain: nothing makes a read faster. So a zone is of a group if it is not quiet time and again, so often
-  // that it hardly happens for another reason with any of the groups.
+  // Tries to place one zone. An undelayed needle is certain, since nothing makes a read faster. So a zone belongs to a
+  // group if its needles are delayed so many times in a row that another reason is unlikely.
   Result<bool> HoldAgainstEveryGroup(ZoneId zone) {
-    const double chance = bursts_.false_loud_alone();
+    const double chance = probe_.false_interference_alone();
     const auto groups = static_cast<double>(pivots_.size());
-    int times = kTimesNotQuiet;
-    while (groups * std::pow(chance, times) > kMayBeWrong && times < kMostTimesNotQuiet) ++times;
+    int times = kTimesDelayed;
+    while (groups * std::pow(chance, times) > kMayBeWrong && times < kMostTimesDelayed) ++times;
     for (size_t group = 0; group < pivots_.size(); ++group) {
       const Pivot pivot{pivots_[group], 1};
-      bool quiet = false;
-      for (int time = 0; time < times && !quiet; ++time) {
-        ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> latency, bursts_.Latencies({&pivot, 1}, {&zone, 1}));
-        quiet = latency.front() <= bursts_.alone_quiet();
+      bool undelayed = false;
+      for (int time = 0; time < times && !undelayed; ++time) {
+        ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> latency, probe_.Latencies({&pivot, 1}, {&zone, 1}));
+        undelayed = latency.front() <= probe_.undelayed_alone_ns();
       }
-      if (quiet) continue;
+      if (undelayed) continue;
       JoinWith(std::min(1.0, groups * std::pow(chance, times)), zone, static_cast<uint16_t>(group));
       return true;
     }
@@ -399,7 +406,7 @@ class Identifier {
     return found->readable == 0;
   }
 
-  // Adds what it writes to `written`.
+  // Adds the bytes that it writes to `written`.
   Status MeasureBandwidth(uint64_t& written) {
     std::vector<int64_t> took_ns;
     for (size_t i = 0, tries = 0; i < zones_.size() && took_ns.empty() && tries < kTriesOfBandwidth; ++i) {
@@ -408,7 +415,7 @@ class Identifier {
       Result<std::vector<int64_t>> timed = prober_.TimeWrites(zones_[i].zone, kTimedWrites);
       const bool failed = !timed.ok() && prober_.failed_zone().has_value();
       const Status released = prober_.Release({&zones_[i].zone, 1});
-      if (failed) continue;  // another one may do
+      if (failed) continue;  // another zone may work
       ISOZONE_RETURN_IF_ERROR(released);
       ISOZONE_ASSIGN_OR_RETURN(took_ns, std::move(timed));
     }
@@ -443,22 +450,22 @@ class Identifier {
   const IdentifyOptions& options_;
   std::vector<ProbeZone> zones_;  // in order
   uint64_t placed_ = 0;           // zones whose group is known
-  Bursts bursts_;
+  LatencyProbe probe_;
   ZoneGroups groups_;
-  ZoneId first_pivot_;  // what was calibrated with
+  ZoneId first_pivot_;  // the pivot of the calibration
   Zones pivots_;        // by group
   size_t prepared_pivots_ = 0;
-  Zones poor_;  // strangers that cannot be pivots
+  Zones not_pivots_;  // unplaced zones that cannot be pivots
 
   std::map<Context, uint16_t> successor_;
   Context context_{kNone, kNone};  // groups of the two zones before
   uint64_t guesses_ = 0;
   uint64_t right_guesses_ = 0;
 
-  std::set<ZoneId> tried_;               // and left over
-  std::vector<LoudnessRanges> halving_;  // by bit
-  size_t halving_groups_ = 0;            // for so many groups
-  uint32_t halving_load_ = 1;            // of each pivot
+  std::set<ZoneId> tried_;                   // zones that a batch left over
+  std::vector<InterferenceRanges> halving_;  // by bit
+  size_t halving_groups_ = 0;                // the number of groups that halving_ was calibrated for
+  uint32_t halving_load_ = 1;                // of each pivot
   bool halving_works_ = false;
 };
 

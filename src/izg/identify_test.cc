@@ -40,7 +40,7 @@ class VirtualProber final : public Prober {
     for (uint32_t zone = 0; zone < profile_.zone_count; ++zone) zones_.push_back({ZoneId(zone), 0});
   }
 
-  // These hold data already.
+  // The zone holds `bytes` of data already.
   void Fill(uint32_t zone, uint64_t bytes) {
     zones_[zone].readable = bytes;
     in_use_.insert(zone);
@@ -64,7 +64,7 @@ class VirtualProber final : public Prober {
     EXPECT_LE(written_.size(), geometry_.max_active_zones);
     return Status::Ok();
   }
-  // One after the other, each when the one before is done.
+  // Each write begins when the one before has completed.
   Result<std::vector<int64_t>> TimeWrites(ZoneId zone, uint64_t bytes) override {
     EXPECT_TRUE(written_.empty()) << "not alone";
     std::vector<int64_t> took_ns;
@@ -149,7 +149,7 @@ Profile SmallZones(uint32_t zones) {
   return profile;
 }
 
-// Whether `groups` has the zones of each die together, and nothing else.
+// Expects that each group of `groups` consists of exactly the zones of one die.
 void ExpectDies(const ZoneGroups& groups, const Profile& profile) {
   const ZoneMap map(profile);
   std::map<uint32_t, uint16_t> group_of_die;
@@ -181,7 +181,7 @@ Result<IdentifyReport> Identify(VirtualProber& prober, uint64_t seed) {
   return report;
 }
 
-// What is asked for at the size of the device of ZenFS+.
+// Expects the right groups, and few reads, on a device of the size that ZenFS+ used.
 void ExpectRightAndCheap(const Profile& profile, uint64_t seed, double reads_a_zone) {
   SCOPED_TRACE(seed);
   VirtualProber prober(profile, kNoisy, seed);
@@ -201,7 +201,7 @@ std::vector<uint64_t> Seeds() {
 }
 
 TEST(Identify, FindsRoundRobin) {
-  // 2 where measurements need not be repeated, which the noise of some seeds asks for.
+  // 2 reads a zone if no measurement is repeated. The noise of some seeds makes repetitions necessary.
   for (const uint64_t seed : Seeds()) ExpectRightAndCheap(SmallZones(29172), seed, seed <= 3 ? 2 : 6);
 }
 
@@ -210,7 +210,7 @@ TEST(Identify, FindsARandomMappingWithUnequalGroups) {
   profile.mapping = ZoneMapping::kRandom;
   for (const uint64_t seed : Seeds()) {
     profile.mapping_seed = seed;
-    // 6 where measurements need not be repeated, which the noise of some seeds asks for.
+    // 6 reads a zone if no measurement is repeated. The noise of some seeds makes repetitions necessary.
     ExpectRightAndCheap(profile, seed, seed <= 3 ? 6 : 7.5);
   }
 }
@@ -248,7 +248,7 @@ TEST(Identify, FindsNoGroupWhereNothingInterferes) {
   EXPECT_EQ(report->groups.group_of_zone, std::vector<uint16_t>(100, ZoneGroups::kUnknown));
 }
 
-// The prober fails the test if it is told to write one of them.
+// The prober fails the test if it is told to write a zone in use.
 TEST(Identify, OnlyReadsZonesInUse) {
   const Profile profile = SmallZones(500);
   for (const uint64_t seed : Seeds()) {
@@ -288,7 +288,7 @@ TEST(Identify, LeavesTheBandwidthUnknownWhereEveryZoneIsInUse) {
   EXPECT_EQ(report->groups.zone_bandwidth, 0u);
 }
 
-// The prober fails the test where more zones are written than may be active. Zones 0 to 3 hold too little for pivots.
+// The prober fails the test if more zones are written than may be active. Zones 0 to 3 hold too little for pivots.
 TEST(Identify, WritesNoMoreZonesThanMayBeActiveOnABusyHost) {
   Profile profile = SmallZones(512);
   for (const uint32_t active : {100u, 381u}) {
@@ -306,7 +306,7 @@ TEST(Identify, WritesNoMoreZonesThanMayBeActiveOnABusyHost) {
   }
 }
 
-// The zones of a group share a die, but for those that it is in doubt about.
+// Expects that the zones of a group share a die. Zones of low confidence do not count.
 void ExpectSureOnesRight(const ZoneGroups& groups, const Profile& profile) {
   const ZoneMap map(profile);
   std::map<uint16_t, std::set<uint32_t>> dies_of_group;
@@ -317,7 +317,7 @@ void ExpectSureOnesRight(const ZoneGroups& groups, const Profile& profile) {
   for (const auto& [group, dies] : dies_of_group) EXPECT_EQ(dies.size(), 1u) << "group " << group;
 }
 
-// It may give up, or say that it is in doubt.
+// Identification may give up, or report low confidence.
 TEST(Identify, WhatItIsSureOfIsRightOnABusyHost) {
   const Profile profile = SmallZones(500);
   int found = 0;
@@ -335,7 +335,7 @@ TEST(Identify, WhatItIsSureOfIsRightOnABusyHost) {
   EXPECT_GT(found, 0);
 }
 
-// Then pivots are read before needles are sent.
+// If the host sends reads slowly, the device has read the pivots before the needles arrive.
 TEST(Identify, GivesUpWhereTheHostIsTooSlowForTheDevice) {
   Profile profile = SmallZones(200);
   for (int64_t* ns : {&profile.page_read_ns, &profile.small_read_ns, &profile.read_latency_ns, &profile.program_ns}) {

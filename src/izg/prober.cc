@@ -10,10 +10,10 @@ namespace isozone {
 namespace {
 
 constexpr uint64_t kLargestRead = 8 * kMiB;
-constexpr uint64_t kSmallestWrite = 64 * kKiB;  // where the device asks for less
-constexpr uint32_t kMostPrepared = 1024;        // where the device has no limit
+constexpr uint64_t kSmallestWrite = 64 * kKiB;  // if the device programs less at once
+constexpr uint32_t kMostPrepared = 1024;        // if the device has no limit
 
-// Submits all in order; when each was submitted and completed.
+// When a request was submitted and when it completed.
 struct Times {
   std::vector<int64_t> submitted_ns;
   std::vector<int64_t> completed_ns;
@@ -43,7 +43,7 @@ Times SubmitAll(ZonedDevice& device, std::span<DeviceRequest> requests) {
   return times;
 }
 
-// It is about one zone, and says nothing of others.
+// Whether the status concerns one zone only, and says nothing about the others.
 bool IsOfOneZone(DeviceStatus status) {
   switch (status) {
     case DeviceStatus::kZoneIsFull:
@@ -107,7 +107,7 @@ Status DeviceProber::FirstError(std::span<const DeviceRequest> requests) {
   return ToStatus(geometry(), *failed);
 }
 
-// One write in flight a zone: round by round.
+// Each zone has one write in flight: the writes go round by round.
 Status DeviceProber::Prepare(std::span<const ZoneId> zones, uint64_t bytes) {
   const uint64_t end = std::min(bytes, geometry().zone_capacity);
   for (;;) {

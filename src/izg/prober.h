@@ -1,6 +1,6 @@
-// What identification does to a device: bursts of reads, whose latencies it looks at, of zones that it has written
-// before. The algorithm (identify.h) sees only this interface, so it runs against the timing model in virtual time as
-// well as against a device.
+// Prober: what identification does to a device. It writes empty zones, reads zones in bursts, and measures the latency of
+// each read. The algorithm (identify.h) uses only this interface, so it also runs against the timing model, in virtual
+// time.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ namespace isozone {
 
 struct ProbeZone {
   ZoneId zone;
-  // Bytes from its start that cost time to read (blocks that were never written do not). 0: empty, must be prepared.
+  // Bytes from the start of the zone that take time to read (blocks that were never written take none). 0: the zone is
+  // empty and must be prepared.
   uint64_t readable = 0;
 };
 
@@ -26,8 +27,8 @@ struct ProbeRead {
   uint64_t offset = 0;       // bytes from the start of the zone; whole blocks
   uint64_t length = 0;       // bytes, whole blocks; at most max_read()
   int64_t latency_ns = 0;    // out
-  int64_t submitted_ns = 0;  // out; by the clock that all reads of a burst share
-  bool failed = false;       // out; the medium could not deliver it
+  int64_t submitted_ns = 0;  // out; by a clock that all reads of a burst share
+  bool failed = false;       // out; the medium could not deliver the data
 };
 
 // Thread safety: none.
@@ -36,34 +37,35 @@ class Prober {
   virtual ~Prober() = default;
 
   virtual const DeviceGeometry& geometry() const = 0;
-  // Every zone that can be read, or written and then read; in order.
+  // Every zone that can be read, or written and then read, by rising id.
   virtual const std::vector<ProbeZone>& zones() const = 0;
   // How many empty zones may be prepared at a time.
   virtual uint32_t preparable() const = 0;
   // Bytes of the largest read.
   virtual uint64_t max_read() const = 0;
-  // Bytes of one write: what the medium programs at once, or more where that is little.
+  // Bytes of one write: what the medium programs at once, or more if that is little.
   uint64_t write_unit() const;
 
-  // Writes each of these zones from where it ends up to `bytes` (bounded by its capacity), all at once. Only zones that
-  // were empty at the beginning.
+  // Fills each of these zones from its write pointer up to `bytes` (bounded by its capacity), all of them in parallel.
+  // Only zones that were empty at the beginning may be prepared.
   virtual Status Prepare(std::span<const ZoneId> zones, uint64_t bytes) = 0;
-  // Writes an empty zone alone up to `bytes` (bounded by its capacity), a whole unit after the other. How long each
-  // took, in ns. It is to be released, even after an error.
+  // Fills an empty zone alone up to `bytes` (bounded by its capacity), one write_unit() after the other, and returns how
+  // long each write took, in ns. The zone must be released afterwards, even after an error.
   virtual Result<std::vector<int64_t>> TimeWrites(ZoneId zone, uint64_t bytes) = 0;
-  // Makes them empty again.
+  // Makes these zones empty again.
   virtual Status Release(std::span<const ZoneId> zones) = 0;
-  // Submits the reads in this order without a pause, and waits for all. OK also where some of them `failed`.
+  // Submits the reads in this order without a pause, and waits for all of them. Returns OK even if some of them `failed`.
   virtual Status Burst(std::span<ProbeRead> reads) = 0;
-  // The zone that the last error of a call was about, where the others can still be used.
+  // The zone that the last error was about, if the other zones can still be used.
   virtual std::optional<ZoneId> failed_zone() const { return std::nullopt; }
 };
 
-// On a device. Zones that hold data are only read.
+// A prober on a device. Zones that hold data are only read.
 class DeviceProber final : public Prober {
  public:
-  // Of the empty zones it uses only those in `may_write`, which is in order, of the others what was certainly `written`:
-  // bytes from the start of each zone of the device. `device` outlives the prober, and nobody else uses it meanwhile.
+  // The prober writes only those empty zones that are in `may_write`, sorted by id. In the other zones it reads only what
+  // was certainly written: `written` has the bytes from the start of each zone of the device. `device` must outlive the
+  // prober, and nothing else may use it meanwhile.
   static Result<std::unique_ptr<DeviceProber>> Create(ZonedDevice& device, std::span<const ZoneId> may_write,
                                                       std::span<const uint64_t> written);
 
@@ -80,11 +82,11 @@ class DeviceProber final : public Prober {
  private:
   explicit DeviceProber(ZonedDevice& device) : device_(device) {}
 
-  // Runs all at once; the first error.
+  // Runs all requests in parallel, and returns the first error.
   Status RunAll(std::span<DeviceRequest> requests);
-  // Takes note of the zone that the first error is about.
+  // Returns the first error, and records the zone that it is about.
   Status FirstError(std::span<const DeviceRequest> requests);
-  // The next `length` bytes of `zone`.
+  // A write of the next `length` bytes of `zone`.
   DeviceRequest NextWrite(ZoneId zone, uint64_t length);
 
   ZonedDevice& device_;
@@ -92,7 +94,7 @@ class DeviceProber final : public Prober {
   std::vector<uint64_t> written_;  // by zone, bytes
   uint32_t preparable_ = 0;
   std::optional<ZoneId> failed_zone_;
-  AlignedBuffer buffer_;  // what is read goes here, all of it to the same place; what is written comes from here
+  AlignedBuffer buffer_;  // the source of all writes, and the destination of all reads, which overwrite one another
 };
 
 }  // namespace isozone

@@ -45,7 +45,7 @@ Json CostJson(const IdentifyReport& report) {
           {"reading_ms", static_cast<double>(report.burst_ns) / 1e6},
           {"bytes_prepared", report.bytes_prepared},
           {"unreadable_blocks", report.unreadable_blocks},
-          {"false_loud", report.false_loud}};
+          {"false_interference", report.false_interference}};
 }
 
 Json SetAsideJson(const IdentifyReport& report) {

@@ -1,4 +1,4 @@
-#include "izg/bursts.h"
+#include "izg/latency_probe.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,40 +13,42 @@ namespace {
 
 constexpr uint64_t kPivotSpan = 8 * kMiB;  // touches every die of a zone that lies on many
 constexpr int kSoloSamples = 32;
-constexpr int kLoudSamples = 12;
+constexpr int kDelayedSamples = 12;
 constexpr size_t kCrowdSamples = 600;
-// So many that what makes one needle in a hundred late is among them, for all that can happen.
+// So many that the samples include what delays only one needle in a hundred.
 constexpr size_t kDelaySamples = 1600;
 constexpr size_t kLargestCrowd = 384;
 constexpr uint64_t kSmallestPivot = kMiB;  // bytes
 constexpr uint64_t kLargestPivot = 16 * kMiB;
-constexpr uint32_t kLeastLouderLoad = 4, kMostLouderLoad = 12;
+constexpr uint32_t kLeastHeavyLoad = 4, kMostHeavyLoad = 12;
 constexpr int kTriesOfNeedle = 4;  // of a doubtful needle
 constexpr int kTriesOfBurst = 8;
 constexpr size_t kLoneSamples = 200;
-// With more blocks that cannot be read, a zone is given up.
+// A zone with so many unreadable blocks is given up.
 constexpr size_t kMostUnreadable = 16;
 
-// A needle behind a pivot takes at least so much longer than one alone, ...
-constexpr double kLoudOverSolo = 20;
+// A needle behind a pivot takes at least this many times as long as one alone, ...
+constexpr double kDelayedOverSolo = 20;
 // ... and than one in a crowd.
-constexpr double kLoudOverCrowd = 2.2;
-// Ranges begin and end so far beside what was measured, as a factor.
+constexpr double kDelayedOverCrowd = 2.2;
+// How far the ranges extend beyond the latencies that were measured, as factors.
 constexpr double kMargin = 1.1;
 constexpr double kLongest = 1.5;
 constexpr double kShortest = 0.8;
-constexpr double kShortestLouder = 0.9;
-// So long may a queue of needles of one zone be, as a share of where quiet ends: they must not look loud.
+constexpr double kShortestHeavy = 0.9;
+// How long a queue of needles of one zone may take, as a share of the longest undelayed latency. Longer queues would
+// look like interference.
 constexpr double kQueueing = 0.5;
-// What sharing a channel with another pivot may add, at most: to the pivot, and to each needle of a queue.
+// What sharing a channel with another pivot may add at most: a factor of the pivot's time, and so many times the time
+// of each needle in a queue.
 constexpr double kOtherPivot = 1.3;
 constexpr int64_t kQueueOnChannel = 3;
 
 int64_t Scaled(double factor, int64_t value) { return static_cast<int64_t>(factor * static_cast<double>(value)); }
 
-// The geometric mean: as many times longer than `quiet` as it is shorter than `loud`.
-int64_t Between(int64_t quiet, int64_t loud) {
-  return static_cast<int64_t>(std::sqrt(static_cast<double>(quiet) * static_cast<double>(loud)));
+// The geometric mean: it is as many times longer than `undelayed` as `delayed` is longer than it.
+int64_t Between(int64_t undelayed, int64_t delayed) {
+  return static_cast<int64_t>(std::sqrt(static_cast<double>(undelayed) * static_cast<double>(delayed)));
 }
 
 }  // namespace
@@ -57,14 +59,14 @@ int64_t Quantile(std::vector<int64_t> values, double share) {
   return values[static_cast<size_t>(rank)];
 }
 
-Loudness LoudnessRanges::Judge(int64_t latency_ns) const {
-  if (latency_ns <= quiet_to) return Loudness::kQuiet;
-  if (latency_ns >= loud_from && latency_ns <= loud_to) return Loudness::kLoud;
-  if (latency_ns >= louder_from && latency_ns <= louder_to) return Loudness::kLouder;
-  return Loudness::kDoubtful;
+Interference InterferenceRanges::Judge(int64_t latency_ns) const {
+  if (latency_ns <= none_to) return Interference::kNone;
+  if (latency_ns >= light_from && latency_ns <= light_to) return Interference::kLight;
+  if (latency_ns >= heavy_from && latency_ns <= heavy_to) return Interference::kHeavy;
+  return Interference::kDoubtful;
 }
 
-Bursts::Bursts(Prober& prober, uint64_t seed, std::function<Status()> before_burst)
+LatencyProbe::LatencyProbe(Prober& prober, uint64_t seed, std::function<Status()> before_burst)
     : prober_(prober),
       random_(seed),
       before_burst_(std::move(before_burst)),
@@ -74,7 +76,7 @@ Bursts::Bursts(Prober& prober, uint64_t seed, std::function<Status()> before_bur
   for (const ProbeZone& zone : prober.zones()) readable_[zone.zone.value()] = zone.readable;
 }
 
-Status Bursts::Prepare(std::span<const ZoneId> zones, uint64_t bytes) {
+Status LatencyProbe::Prepare(std::span<const ZoneId> zones, uint64_t bytes) {
   std::vector<ZoneId> to_write;
   for (const ZoneId zone : zones) {
     const bool in_use = readable_[zone.value()] > 0 && !prepared_.contains(zone.value());
@@ -82,42 +84,42 @@ Status Bursts::Prepare(std::span<const ZoneId> zones, uint64_t bytes) {
   }
   for (const ZoneId zone : to_write) {
     bytes_prepared_ += bytes - prepared_[zone.value()];
-    readable_[zone.value()] = prepared_[zone.value()] = bytes;  // even if it fails: it is to be released
+    readable_[zone.value()] = prepared_[zone.value()] = bytes;  // even if writing fails: the zone must be released
   }
   return Noted(prober_.Prepare(to_write, bytes));
 }
 
-bool Bursts::CanBePivot(ZoneId zone) const {
+bool LatencyProbe::CanBePivot(ZoneId zone) const {
   const uint64_t readable = readable_.at(zone.value());
   return readable == 0 || prepared_.contains(zone.value()) ||
          readable >= std::min(kSmallestPivot, prober_.geometry().zone_capacity);
 }
 
-Status Bursts::Release(std::span<const ZoneId> zones) {
+Status LatencyProbe::Release(std::span<const ZoneId> zones) {
   std::vector<ZoneId> written;
   for (const ZoneId zone : zones) {
     if (prepared_.erase(zone.value()) == 0) continue;
     readable_[zone.value()] = 0;
     written.push_back(zone);
   }
-  // A zone that cannot be reset any more is no reason to throw away what is known of the others.
+  // If a zone cannot be reset any more, the results of the other zones still count.
   const Status released = prober_.Release(written);
   return prober_.failed_zone() ? Status::Ok() : released;
 }
 
-Status Bursts::Noted(Status status) {
+Status LatencyProbe::Noted(Status status) {
   if (!status.ok()) lost_zone_ = prober_.failed_zone();
   return status;
 }
 
-Status Bursts::ReleaseAll() {
+Status LatencyProbe::ReleaseAll() {
   std::vector<ZoneId> zones;
   for (const auto& [zone, bytes] : prepared_) zones.emplace_back(zone);
   return Release(zones);
 }
 
-// Large reads from the beginning on, over and over.
-void Bursts::AddPivot(const Pivot& pivot, std::vector<ProbeRead>& burst) const {
+// Large reads from the beginning of the zone, which start over at its end.
+void LatencyProbe::AddPivot(const Pivot& pivot, std::vector<ProbeRead>& burst) const {
   const uint64_t block = prober_.geometry().block_size;
   const uint64_t span = std::max(block, std::min(readable_.at(pivot.zone.value()), pivot_span_) / block * block);
   uint64_t left = pivot.load * pivot_bytes_;
@@ -130,13 +132,13 @@ void Bursts::AddPivot(const Pivot& pivot, std::vector<ProbeRead>& burst) const {
   }
 }
 
-bool Bursts::IsUnreadable(ZoneId zone, uint64_t offset) const {
+bool LatencyProbe::IsUnreadable(ZoneId zone, uint64_t offset) const {
   const auto found = unreadable_.find(zone.value());
   return found != unreadable_.end() && found->second.contains(offset);
 }
 
-// Not all blocks are unreadable: else the zone would be lost.
-std::pair<uint64_t, uint64_t> Bursts::NextReadable(ZoneId zone, uint64_t offset, uint64_t span) const {
+// At least one block is readable; otherwise the zone would be lost.
+std::pair<uint64_t, uint64_t> LatencyProbe::NextReadable(ZoneId zone, uint64_t offset, uint64_t span) const {
   while (IsUnreadable(zone, offset)) offset = (offset + prober_.geometry().block_size) % span;
   const auto found = unreadable_.find(zone.value());
   if (found == unreadable_.end()) return {offset, span};
@@ -144,13 +146,13 @@ std::pair<uint64_t, uint64_t> Bursts::NextReadable(ZoneId zone, uint64_t offset,
   return {offset, next == found->second.end() ? span : std::min(span, *next)};
 }
 
-ProbeRead Bursts::Needle(ZoneId zone) {
+ProbeRead LatencyProbe::Needle(ZoneId zone) {
   const uint64_t block = prober_.geometry().block_size;
   const uint64_t blocks = std::max<uint64_t>(1, std::min(readable_[zone.value()], pivot_span_) / block);
   return {zone, NextReadable(zone, random_.Below(blocks) * block, blocks * block).first, block, 0};
 }
 
-Result<bool> Bursts::Run(std::vector<ProbeRead>& burst) {
+Result<bool> LatencyProbe::Run(std::vector<ProbeRead>& burst) {
   ISOZONE_RETURN_IF_ERROR(before_burst_());
   ISOZONE_RETURN_IF_ERROR(Noted(prober_.Burst(burst)));
   int64_t longest = 0;
@@ -160,7 +162,7 @@ Result<bool> Bursts::Run(std::vector<ProbeRead>& burst) {
   burst_ns_ += longest;
   bool whole = true;
   for (const ProbeRead& read : burst) {
-    // Several reads of a burst may want the same block.
+    // Several reads of a burst may include the same unreadable block.
     if (!read.failed || (read.length == prober_.geometry().block_size && IsUnreadable(read.zone, read.offset)))
       continue;
     whole = false;
@@ -169,8 +171,8 @@ Result<bool> Bursts::Run(std::vector<ProbeRead>& burst) {
   return whole;
 }
 
-// Halves what failed until one block is left.
-Status Bursts::FindUnreadable(ProbeRead read) {
+// Halves the range that failed until one block is left.
+Status LatencyProbe::FindUnreadable(ProbeRead read) {
   const uint64_t block = prober_.geometry().block_size;
   while (read.length > block) {
     ProbeRead half = read;
@@ -187,8 +189,8 @@ Status Bursts::FindUnreadable(ProbeRead read) {
   return Status::IoError(fmt::format("{} blocks of zone {} cannot be read", unreadable.size(), read.zone.value()));
 }
 
-Result<std::vector<int64_t>> Bursts::Latencies(std::span<const Pivot> pivots, std::span<const ZoneId> needles,
-                                               Meeting meeting) {
+Result<std::vector<int64_t>> LatencyProbe::Latencies(std::span<const Pivot> pivots, std::span<const ZoneId> needles,
+                                                     Meeting meeting) {
   for (int tries = 0; tries < kTriesOfBurst;) {
     std::vector<ProbeRead> burst;
     std::vector<size_t> last_of_pivot;
@@ -218,19 +220,19 @@ Result<std::vector<int64_t>> Bursts::Latencies(std::span<const Pivot> pivots, st
       "running, an emulated device at a lower speed");
 }
 
-// The last needle must have had time to be loud, and the first pivot must still be as loud as it was calibrated, though
-// the other one was sent meanwhile.
-bool Bursts::Missed(std::span<const ProbeRead> burst, std::span<const size_t> last_of_pivot) const {
+// The pivots must have lasted long enough to delay the last needle. Sending the second pivot must not have taken so
+// long that the first one delays the needles less than it did when it was calibrated.
+bool LatencyProbe::Missed(std::span<const ProbeRead> burst, std::span<const size_t> last_of_pivot) const {
   if (last_of_pivot.empty()) return false;
   const size_t needles = burst.size() - 1 - last_of_pivot.back();
-  const int64_t until_ns = burst.back().submitted_ns + (needles == 1 ? alone_quiet_ : ranges_.quiet_to);
+  const int64_t until_ns = burst.back().submitted_ns + (needles == 1 ? undelayed_alone_ns_ : ranges_.none_to);
   const int64_t sending_ns = burst[last_of_pivot.back()].submitted_ns - burst[last_of_pivot.front()].submitted_ns;
-  return 2 * sending_ns > ranges_.loud_from || std::ranges::any_of(last_of_pivot, [&burst, until_ns](size_t pivot) {
+  return 2 * sending_ns > ranges_.light_from || std::ranges::any_of(last_of_pivot, [&burst, until_ns](size_t pivot) {
            return burst[pivot].submitted_ns + burst[pivot].latency_ns < until_ns;
          });
 }
 
-Result<std::vector<int64_t>> Bursts::PivotLatencies(std::span<const ZoneId> zones) {
+Result<std::vector<int64_t>> LatencyProbe::PivotLatencies(std::span<const ZoneId> zones) {
   std::vector<ProbeRead> burst;
   std::vector<size_t> last;
   for (bool whole = false; !whole;) {
@@ -247,26 +249,27 @@ Result<std::vector<int64_t>> Bursts::PivotLatencies(std::span<const ZoneId> zone
   return latencies;
 }
 
-Result<std::vector<Loudness>> Bursts::Measure(std::span<const Pivot> pivots, std::span<const ZoneId> needles,
-                                              size_t crowd, const LoudnessRanges& ranges, Meeting meeting) {
-  std::vector<Loudness> loudness(needles.size(), Loudness::kDoubtful);
+Result<std::vector<Interference>> LatencyProbe::Measure(std::span<const Pivot> pivots, std::span<const ZoneId> needles,
+                                                        size_t crowd, const InterferenceRanges& ranges,
+                                                        Meeting meeting) {
+  std::vector<Interference> interference(needles.size(), Interference::kDoubtful);
   for (int tries = 0; tries < kTriesOfNeedle; ++tries) {
     std::vector<size_t> doubtful;
     for (size_t i = 0; i < needles.size(); ++i) {
-      if (loudness[i] == Loudness::kDoubtful) doubtful.push_back(i);
+      if (interference[i] == Interference::kDoubtful) doubtful.push_back(i);
     }
     for (size_t begin = 0; begin < doubtful.size(); begin += crowd) {
       const auto now = std::span(doubtful).subspan(begin, std::min(crowd, doubtful.size() - begin));
       std::vector<ZoneId> zones;
       for (const size_t i : now) zones.push_back(needles[i]);
       ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> latencies, Latencies(pivots, zones, meeting));
-      for (size_t i = 0; i < now.size(); ++i) loudness[now[i]] = ranges.Judge(latencies[i]);
+      for (size_t i = 0; i < now.size(); ++i) interference[now[i]] = ranges.Judge(latencies[i]);
     }
   }
-  return loudness;
+  return interference;
 }
 
-Result<std::vector<int64_t>> Bursts::Repeat(std::span<const Pivot> pivots, ZoneId needle, int times) {
+Result<std::vector<int64_t>> LatencyProbe::Repeat(std::span<const Pivot> pivots, ZoneId needle, int times) {
   std::vector<int64_t> all;
   for (int i = 0; i < times; ++i) {
     ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> one, Latencies(pivots, {&needle, 1}));
@@ -275,8 +278,8 @@ Result<std::vector<int64_t>> Bursts::Repeat(std::span<const Pivot> pivots, ZoneI
   return all;
 }
 
-// Needles without a pivot, in crowds of this size.
-Result<std::vector<int64_t>> Bursts::SampleCrowd(std::span<const ZoneId> zones, size_t crowd, size_t count) {
+// The latencies of needles without a pivot, in crowds of this size.
+Result<std::vector<int64_t>> LatencyProbe::SampleCrowd(std::span<const ZoneId> zones, size_t crowd, size_t count) {
   std::vector<int64_t> samples;
   for (size_t next = 0; samples.size() < count; next += crowd) {
     std::vector<ZoneId> needles;
@@ -287,12 +290,13 @@ Result<std::vector<int64_t>> Bursts::SampleCrowd(std::span<const ZoneId> zones, 
   return samples;
 }
 
-// The largest crowd whose needles are still told from those behind a pivot.
-Status Bursts::CalibrateCrowd(std::span<const ZoneId> zones, int64_t loud) {
+// Finds the largest crowd whose needles can still be told from those behind a pivot.
+Status LatencyProbe::CalibrateCrowd(std::span<const ZoneId> zones, int64_t delayed) {
   for (crowd_ = kLargestCrowd;; crowd_ = std::max<size_t>(1, crowd_ / 2)) {
     ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> samples, SampleCrowd(zones, crowd_, kCrowdSamples));
-    crowd_quiet_ = Quantile(samples, 0.97);
-    if (static_cast<double>(loud) >= kLoudOverCrowd * static_cast<double>(crowd_quiet_)) return Status::Ok();
+    undelayed_in_crowd_ns_ = Quantile(samples, 0.97);
+    if (static_cast<double>(delayed) >= kDelayedOverCrowd * static_cast<double>(undelayed_in_crowd_ns_))
+      return Status::Ok();
     if (crowd_ == 1) {
       return Status::Busy(
           "single reads take as long, time and again, as reads behind others: measure with nothing else running");
@@ -300,70 +304,73 @@ Status Bursts::CalibrateCrowd(std::span<const ZoneId> zones, int64_t loud) {
   }
 }
 
-Result<bool> Bursts::Calibrate(ZoneId pivot, std::span<const ZoneId> zones) {
+Result<bool> LatencyProbe::Calibrate(ZoneId pivot, std::span<const ZoneId> zones) {
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> alone, Repeat({}, pivot, kSoloSamples));
-  const int64_t solo = std::max<int64_t>(1, Quantile(alone, 0.1));  // a busy host makes some late
+  const int64_t solo = std::max<int64_t>(1, Quantile(alone, 0.1));  // a busy host delays some samples
   std::vector<int64_t> behind;
   for (pivot_bytes_ = kSmallestPivot;; pivot_bytes_ *= 2) {
     if (pivot_bytes_ > kLargestPivot) return false;
     const Pivot one{pivot, 1};
-    ISOZONE_ASSIGN_OR_RETURN(behind, Repeat({&one, 1}, pivot, kLoudSamples));
-    if (static_cast<double>(Quantile(behind, 0.1)) >= kLoudOverSolo * static_cast<double>(solo)) break;
+    ISOZONE_ASSIGN_OR_RETURN(behind, Repeat({&one, 1}, pivot, kDelayedSamples));
+    if (static_cast<double>(Quantile(behind, 0.1)) >= kDelayedOverSolo * static_cast<double>(solo)) break;
   }
   const int64_t shortest = Quantile(behind, 0.1);
   ISOZONE_RETURN_IF_ERROR(CalibrateCrowd(zones, shortest));
-  alone_quiet_ = Between(solo, shortest);
+  undelayed_alone_ns_ = Between(solo, shortest);
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> lone, SampleCrowd(zones, 1, kLoneSamples));
-  const auto late = std::ranges::count_if(lone, [this](int64_t latency) { return latency > alone_quiet_; });
-  false_loud_alone_ = static_cast<double>(late + 1) / static_cast<double>(lone.size());  // one more than were seen
-  const int64_t limit = Between(crowd_quiet_, shortest);
+  const auto late = std::ranges::count_if(lone, [this](int64_t latency) { return latency > undelayed_alone_ns_; });
+  false_interference_alone_ =
+      static_cast<double>(late + 1) / static_cast<double>(lone.size());  // one more than was seen
+  const int64_t limit = Between(undelayed_in_crowd_ns_, shortest);
 
-  // Needles of one zone queue behind one another: what each adds bounds a crowd that may be of one group.
+  // Needles of one zone queue behind one another. What each of them adds limits a crowd that may be of one group.
   const std::vector<ZoneId> queue(16, pivot);
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> queued, Latencies({}, queue));
   const int64_t each = std::max<int64_t>(1, (Quantile(queued, 0.8) - solo) / 12);
   small_crowd_ = std::clamp<size_t>(static_cast<size_t>(Scaled(kQueueing, limit) / each), 1, crowd_);
   const int64_t queueing = static_cast<int64_t>(small_crowd_) * each;
 
-  ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> quiet, SampleCrowd(zones, small_crowd_, kDelaySamples));
-  for (louder_load_ = kLeastLouderLoad;; ++louder_load_) {
-    const Pivot louder{pivot, louder_load_};
-    ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> behind_louder, Repeat({&louder, 1}, pivot, kLoudSamples));
-    SetRanges(limit, behind, behind_louder, queueing);
-    false_loud_ = FalseLoud(quiet, behind, queueing);
-    if (false_loud_ <= kRareFalseLoud || louder_load_ == kMostLouderLoad) break;
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> undelayed, SampleCrowd(zones, small_crowd_, kDelaySamples));
+  for (heavy_load_ = kLeastHeavyLoad;; ++heavy_load_) {
+    const Pivot heavy{pivot, heavy_load_};
+    ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> behind_heavy, Repeat({&heavy, 1}, pivot, kDelayedSamples));
+    SetRanges(limit, behind, behind_heavy, queueing);
+    false_interference_ = FalseInterference(undelayed, behind, queueing);
+    if (false_interference_ <= kRareFalseInterference || heavy_load_ == kMostHeavyLoad) break;
   }
   calibrated_ = true;
   return true;
 }
 
-void Bursts::SetRanges(int64_t limit, std::span<const int64_t> loud, std::span<const int64_t> louder,
-                       int64_t queueing) {
-  const int64_t usual = Quantile({loud.begin(), loud.end()}, 0.5);
-  const int64_t usual_louder = Quantile({louder.begin(), louder.end()}, 0.5);
-  ranges_.quiet_to = Scaled(1 / kMargin, limit);
-  ranges_.loud_from = Scaled(kShortest, Quantile({loud.begin(), loud.end()}, 0.1));
-  ranges_.loud_to = Scaled(kLongest, usual + queueing);
-  ranges_.louder_from =
-      std::max(ranges_.loud_to + 1, Scaled(kShortestLouder, Quantile({louder.begin(), louder.end()}, 0.1)));
-  ranges_.louder_to = Scaled(kLongest, usual_louder + queueing);
+void LatencyProbe::SetRanges(int64_t limit, std::span<const int64_t> delayed, std::span<const int64_t> heavy,
+                             int64_t queueing) {
+  const int64_t usual = Quantile({delayed.begin(), delayed.end()}, 0.5);
+  const int64_t usual_heavy = Quantile({heavy.begin(), heavy.end()}, 0.5);
+  ranges_.none_to = Scaled(1 / kMargin, limit);
+  ranges_.light_from = Scaled(kShortest, Quantile({delayed.begin(), delayed.end()}, 0.1));
+  ranges_.light_to = Scaled(kLongest, usual + queueing);
+  ranges_.heavy_from =
+      std::max(ranges_.light_to + 1, Scaled(kShortestHeavy, Quantile({heavy.begin(), heavy.end()}, 0.1)));
+  ranges_.heavy_to = Scaled(kLongest, usual_heavy + queueing);
 }
 
-// What delays a needle without a pivot may delay any: the delays seen among `quiet`, added to a quiet one, and to a loud
-// one that is the last of its queue, beside another pivot on its channel.
-double Bursts::FalseLoud(const std::vector<int64_t>& quiet, std::span<const int64_t> loud, int64_t queueing) const {
-  const int64_t usual = Quantile(quiet, 0.5);
-  size_t quiet_wrong = 0, loud_wrong = 0;
-  for (const int64_t latency : quiet) {
-    if (ranges_.Judge(latency) >= Loudness::kLoud) ++quiet_wrong;
-    for (const int64_t behind : loud) {
+// Whatever delays a needle without a pivot may delay any needle. So the delays that were seen among `undelayed` are
+// added to an undelayed needle, and to a delayed one that is the last of its queue while another pivot uses its
+// channel.
+double LatencyProbe::FalseInterference(const std::vector<int64_t>& undelayed, std::span<const int64_t> delayed,
+                                       int64_t queueing) const {
+  const int64_t usual = Quantile(undelayed, 0.5);
+  size_t none_wrong = 0, light_wrong = 0;
+  for (const int64_t latency : undelayed) {
+    if (ranges_.Judge(latency) >= Interference::kLight) ++none_wrong;
+    for (const int64_t behind : delayed) {
       const int64_t longest = Scaled(kOtherPivot, behind) + kQueueOnChannel * queueing;
-      if (ranges_.Judge(longest + latency - usual) == Loudness::kLouder) ++loud_wrong;
+      if (ranges_.Judge(longest + latency - usual) == Interference::kHeavy) ++light_wrong;
     }
   }
-  const auto samples = static_cast<double>(quiet.size());
-  return std::max(static_cast<double>(quiet_wrong) / samples,
-                  static_cast<double>(loud_wrong) / samples / static_cast<double>(loud.size()));
+  const auto samples = static_cast<double>(undelayed.size());
+  return std::max(static_cast<double>(none_wrong) / samples,
+                  static_cast<double>(light_wrong) / samples / static_cast<double>(delayed.size()));
 }
 
 }  // namespace isozone
