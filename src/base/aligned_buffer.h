@@ -1,4 +1,4 @@
-// Memory that a device can take directly: page-aligned, not initialised, move-only.
+// AlignedBuffer: memory for direct I/O. It is page-aligned, uninitialised and move-only.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class AlignedBuffer {
     if (data_ == nullptr) throw std::bad_alloc();
   }
 
-  // What was moved from is empty.
+  // The buffer that was moved from is empty.
   AlignedBuffer(AlignedBuffer&& other) noexcept : data_(std::move(other.data_)), size_(std::exchange(other.size_, 0)) {}
   AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
     data_ = std::move(other.data_);

@@ -1,5 +1,5 @@
-// The two clocks: monotonic for intervals and deadlines, wall for what people read. Who decides by the time gets it
-// from a Clock, which tests drive (testing/manual_clock.h).
+// Clock: the monotonic clock, for intervals and deadlines, and the wall clock, for times that people read. Code whose
+// decisions depend on the time gets it from a Clock, so that tests can control it (testing/manual_clock.h).
 #pragma once
 
 #include <chrono>
@@ -29,10 +29,10 @@ class Clock {
   virtual int64_t NowNs() const = 0;
   // Seconds since 1970, UTC; may be set back.
   virtual uint64_t NowWallS() const = 0;
-  // Waits until `condition` is signalled, or it is `deadline_ns`; may return before either.
+  // Waits until `condition` is signalled or `deadline_ns` has come. May return before either.
   virtual void WaitUntil(CondVar& condition, Mutex& mu, int64_t deadline_ns) ISOZONE_REQUIRES(mu) = 0;
 
-  // MonotonicNs() and WallSeconds().
+  // The clock of the system: MonotonicNs() and WallSeconds().
   static Clock& Real();
 };
 

@@ -1,6 +1,7 @@
 // Latency histogram: log-linear buckets, 32 to each power of two, so a percentile is off by at most 3.2 %.
 //
-// Thread safety: Add is wait-free and may run beside anything; a Snapshot taken beside Adds misses at most those.
+// Thread safety: any thread may call any method. Add is wait-free. A Snapshot may miss values that are being added at
+// the same time.
 #pragma once
 
 #include <array>

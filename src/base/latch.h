@@ -1,7 +1,7 @@
 // Latch: a thread waits until each of a number of events has happened, most often the completions of its requests.
 //
-//   std::vector<IoRequest> requests;   what the requests use is declared first
-//   Latch latch;                       and the latch behind it, so that it is destroyed before
+//   std::vector<IoRequest> requests;   declared first, with everything that the requests use
+//   Latch latch;                       declared after them, so that it is destroyed before them
 //   for (IoRequest& request : requests) {
 //     latch.Expect(request);           sets done and context
 //     engine.Submit(request);
@@ -9,12 +9,12 @@
 //   latch.Wait();
 //
 // Invariants:
-//  * The destructor waits. So no path, an early return included, leaves a completion behind that touches what has gone.
-//  * CountDown touches the latch under its lock alone, so a waiter may destroy the latch as soon as Wait has returned.
-//  * What a thread did before CountDown has happened for the thread that returns from Wait.
-//  * It can be used again once every event has happened.
+//  * The destructor waits. So on no path, early returns included, does a completion touch an object that is destroyed.
+//  * CountDown touches the latch only under its lock, so a waiter may destroy the latch as soon as Wait has returned.
+//  * What a thread did before CountDown happens before Wait returns.
+//  * A latch can be used again once every event has happened.
 //
-// Thread safety: CountDown is called on any thread, all else on the thread that owns the latch.
+// Thread safety: any thread may call CountDown. Only the thread that owns the latch may call the other methods.
 #pragma once
 
 #include <cassert>
@@ -32,12 +32,12 @@ class Latch {
   Latch(const Latch&) = delete;
   Latch& operator=(const Latch&) = delete;
 
-  // One event more is expected. To be called before it can happen.
+  // Expects one more event. Must be called before that event can happen.
   void Add() {
     const MutexLock lock(mu_);
     ++count_;
   }
-  // The completion of `request`, which is about to be submitted, is one event more. It stays until then.
+  // Expects the completion of `request`, which must not be submitted yet and must live until it completes.
   template <typename Request>
   void Expect(Request& request) {
     Add();
@@ -45,7 +45,7 @@ class Latch {
     request.done = [](Request& completed) { static_cast<Latch*>(completed.context)->CountDown(); };
   }
 
-  // An event has happened; does not block.
+  // Reports that an event has happened. Does not block.
   void CountDown() {
     const MutexLock lock(mu_);
     assert(count_ > 0);
@@ -53,15 +53,15 @@ class Latch {
     if (--count_ == awaited_) reached_.Signal();
   }
 
-  // Until every event has happened.
+  // Waits until every event has happened.
   void Wait() { WaitForAtMost(0); }
-  // Until no more than `events` of them have still to happen.
+  // Waits until at most `events` of the expected events have not happened yet.
   void WaitForAtMost(size_t events) {
     const MutexLock lock(mu_);
     awaited_ = events;
     while (count_ > events) reached_.Wait(mu_);
   }
-  // Wait would not wait.
+  // Whether every event has happened, so that Wait would return at once.
   bool down() const {
     const MutexLock lock(mu_);
     return count_ == 0;

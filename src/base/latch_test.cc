@@ -11,7 +11,7 @@
 namespace isozone {
 namespace {
 
-// As the requests of the device, of the engine and of the file system are.
+// A request with the fields that those of the device, the I/O engine and the file system have.
 struct FakeRequest {
   void (*done)(FakeRequest& request) = nullptr;
   void* context = nullptr;

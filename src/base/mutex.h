@@ -38,7 +38,7 @@ class ISOZONE_CAPABILITY("mutex") Mutex {
   Mutex& operator=(const Mutex&) = delete;
   void Lock() ISOZONE_ACQUIRE() { mu_.lock(); }
   void Unlock() ISOZONE_RELEASE() { mu_.unlock(); }
-  // Tells the analysis that the caller holds this mutex where it cannot see so (inside a predicate).
+  // Tells the analysis that the caller holds this mutex where the analysis cannot prove it (inside a predicate).
   void AssertHeld() const ISOZONE_ASSERT_CAPABILITY(this) {}
 
  private:
@@ -61,7 +61,7 @@ class ISOZONE_SCOPED_CAPABILITY MutexLock {
 class ISOZONE_SCOPED_CAPABILITY MutexUnlock {
  public:
   explicit MutexUnlock(Mutex& mu) ISOZONE_RELEASE(mu) : mu_(mu) { mu_.Unlock(); }
-  ~MutexUnlock() ISOZONE_RELEASE() { mu_.Lock(); }  // clang's way to say: takes again what the constructor released
+  ~MutexUnlock() ISOZONE_RELEASE() { mu_.Lock(); }  // in clang's notation, this releases the release: it locks again
   MutexUnlock(const MutexUnlock&) = delete;
   MutexUnlock& operator=(const MutexUnlock&) = delete;
 

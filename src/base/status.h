@@ -1,6 +1,6 @@
 // Status and Result: how every layer reports failure.
 //
-// A Status is a code and one line for a person: what is wrong, where, and, if there is something to do, what.
+// A Status is a code and one line for a person: what is wrong, where, and, if the reader can do something, what to do.
 // Nothing in Isozone throws across a function boundary; exceptions of libraries are turned into a Status where
 // they are called. Dropping a Status does not compile ([[nodiscard]]).
 //
@@ -19,16 +19,16 @@ namespace isozone {
 
 enum class StatusCode : uint8_t {
   kOk = 0,
-  kInvalidArgument,   // the caller's words are off; calling again with the same ones cannot help
-  kNotFound,          // no such file, image, option
-  kAlreadyExists,     // exists and must not
+  kInvalidArgument,   // an argument is invalid; calling again with the same arguments fails again
+  kNotFound,          // the file, image or option does not exist
+  kAlreadyExists,     // the object exists and must not
   kPermissionDenied,  // the operating system refused
   kBusy,              // in use by another process or handle
-  kNoSpace,           // nothing left, even after everything dead is reset
+  kNoSpace,           // no space is left, even after all dead zones are reset
   kReadOnly,          // opened read-only, or latched read-only after a metadata error
   kCorruption,        // bytes read are not what was written
   kIoError,           // the device or the operating system failed a request
-  kNotSupported,      // valid, but not something this object does
+  kNotSupported,      // the request is valid, but this object does not support it
   kNotDirectory,
   kIsDirectory,
   kNotEmpty,
@@ -59,8 +59,8 @@ class [[nodiscard]] Status {
   static Status NotEmpty(std::string m) { return {StatusCode::kNotEmpty, std::move(m)}; }
   static Status Aborted(std::string m) { return {StatusCode::kAborted, std::move(m)}; }
 
-  // From errno after a failed call: "cannot open /x: Permission denied". ENOENT, EACCES, EPERM, ENOSPC, EBUSY,
-  // EAGAIN and EEXIST keep their meaning; everything else is kIoError.
+  // Makes a status of errno after a failed call: "cannot open /x: Permission denied". ENOENT, EACCES, EPERM, ENOSPC,
+  // EBUSY, EAGAIN and EEXIST become the code of that meaning; every other error becomes kIoError.
   static Status FromErrno(int error_number, std::string_view what);
 
   bool ok() const { return code_ == StatusCode::kOk; }
@@ -80,7 +80,7 @@ class [[nodiscard]] Status {
   std::shared_ptr<const std::string> message_;
 };
 
-// A value or the reason why there is none.
+// A value, or the status that says why there is none.
 template <typename T>
 class [[nodiscard]] Result {
  public:

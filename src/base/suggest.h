@@ -1,4 +1,4 @@
-// Helping people who mistyped a name.
+// Suggestions for people who mistyped a name.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace isozone {
 
-// What to say behind "unknown option 'zonse'": " (did you mean 'zones'?)" where a known name is near, or all of them:
-// "; known are timing zones".
+// The end of a message such as "unknown option 'zonse'": " (did you mean 'zones'?)" if a known name is similar,
+// otherwise all known names: "; known are timing zones".
 std::string SuggestName(std::string_view wrong, const std::vector<std::string>& known);
 
 }  // namespace isozone

@@ -1,7 +1,7 @@
 // Units, and integers that do not mix.
 //
-// StrongInt<Tag, Rep> is an integer with a name: a ZoneId cannot be passed where a DeviceOffset is wanted. It compares,
-// hashes and steps; arithmetic beyond that goes through value(), on purpose visible.
+// StrongInt<Tag, Rep> is an integer with a type of its own: a ZoneId cannot be passed where a DeviceOffset is expected.
+// It can be compared, hashed and incremented. Other arithmetic must use value(), so that it stays visible.
 #pragma once
 
 #include <compare>

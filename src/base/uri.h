@@ -1,7 +1,8 @@
 // Resource names as users type them: SCHEME:PATH[?KEY=VALUE[&KEY=VALUE...]], for instance
 // "emu:/data/ssd.img?timing=off&zones=512". A leading "isozone://" is accepted and dropped.
 //
-// Each layer takes the options it knows; RejectUnknown() then names what nobody took, with the nearest known name.
+// Each layer takes the options that it knows. RejectUnknown() then names an option that no layer took, with the most
+// similar known name.
 // PATH is taken literally up to the first '?'; no percent-decoding.
 #pragma once
 
@@ -21,19 +22,19 @@ class UriOptions {
   UriOptions() = default;
   explicit UriOptions(std::vector<std::pair<std::string, std::string>> pairs) : pairs_(std::move(pairs)) {}
 
-  // The value of `key`, which then counts as known and taken. The last one wins when a key is repeated.
+  // Returns the value of `key`, which then counts as known and taken. If a key is repeated, its last value counts.
   std::optional<std::string> Take(std::string_view key);
-  // As Take, converted; an empty optional where absent, kInvalidArgument naming key and value where it does not convert
-  // or lies outside [min, max]. Sizes accept K, M, G, T and KiB, MiB, GiB, TiB (powers of 1024).
+  // Like Take, but converted. Empty if the key is absent. kInvalidArgument, with key and value, if the value cannot be
+  // converted or lies outside [min, max]. Sizes accept K, M, G, T and KiB, MiB, GiB, TiB (powers of 1024).
   Result<std::optional<uint64_t>> TakeUnsigned(std::string_view key, uint64_t min, uint64_t max);
   Result<std::optional<uint64_t>> TakeSize(std::string_view key, uint64_t min, uint64_t max);
   Result<std::optional<double>> TakeReal(std::string_view key, double min, double max);
-  // on/off, yes/no, true/false, 1/0.
+  // Accepts on/off, yes/no, true/false and 1/0.
   Result<std::optional<bool>> TakeBool(std::string_view key);
 
-  // kInvalidArgument if an option is left that no Take asked for: "unknown option 'zonse' (did you mean 'zones'?)".
+  // kInvalidArgument if an option is left that no Take named: "unknown option 'zonse' (did you mean 'zones'?)".
   Status RejectUnknown() const;
-  // What nobody took yet, by key: "speed=0.25&timing=on". Equal texts mean equal options.
+  // The options that were not taken yet, sorted by key: "speed=0.25&timing=on". Equal texts mean equal options.
   std::string Rest() const;
 
  private:
@@ -47,7 +48,7 @@ struct Uri {
   UriOptions options;
 };
 
-// kInvalidArgument with the reason when `text` is not of the form above.
+// kInvalidArgument, with the reason, if `text` does not have the form above.
 Result<Uri> ParseUri(std::string_view text);
 
 // "64MiB" -> 67108864. Used for options, profiles and command lines alike.

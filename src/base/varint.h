@@ -1,5 +1,5 @@
-// Unsigned numbers in 1 to 10 bytes: 7 bits a byte, the low ones first, the highest bit of a byte set where another
-// follows. A number has one spelling only: the shortest.
+// Varints: unsigned numbers in 1 to 10 bytes, 7 bits in each byte, the low bits first. The highest bit of a byte is set
+// if another byte follows. Each number has exactly one valid encoding, the shortest.
 #pragma once
 
 #include <bit>
@@ -21,8 +21,8 @@ void PutVarint(uint64_t value, Bytes& out) {
   out.push_back(static_cast<Byte>(value));
 }
 
-// Takes a number from the front of `bytes`, whose content is not trusted. False, and nothing is taken: there is none,
-// or it has a shorter spelling.
+// Takes a number from the front of `bytes`, whose content is not trusted. Returns false and takes nothing if there is
+// no number, or if it is not encoded in the shortest form.
 inline bool TakeVarint(std::span<const std::byte>& bytes, uint64_t& value) {
   if (!bytes.empty() && static_cast<uint8_t>(bytes.front()) < 0x80) {
     value = static_cast<uint8_t>(bytes.front());
@@ -42,7 +42,7 @@ inline bool TakeVarint(std::span<const std::byte>& bytes, uint64_t& value) {
   return false;
 }
 
-// Signed numbers close to 0 as small unsigned ones: 0, -1, 1, -2, ...
+// Maps signed numbers close to 0 to small unsigned ones, in the order 0, -1, 1, -2, ...
 constexpr uint64_t ZigZag(uint64_t two_s_complement) {
   return (two_s_complement << 1) ^ (0 - (two_s_complement >> 63));
 }

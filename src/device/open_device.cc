@@ -44,7 +44,7 @@ Result<std::unique_ptr<ZonedDevice>> OpenDevice(Uri& uri, OpenMode mode) {
 
 Status CreateDevice(Uri& uri, const std::function<Status(const DeviceGeometry&)>& fits) {
   ISOZONE_RETURN_IF_ERROR(CheckScheme(uri));
-  // How to run the device is not used here, but checked before anything is made.
+  // The options for running a device are not used here, but checked before anything is created.
   ISOZONE_RETURN_IF_ERROR(TakeEmulatedOptions(uri.options).status());
   ISOZONE_ASSIGN_OR_RETURN(const GeometryWishes wishes, TakeGeometryWishes(uri.options));
   auto existing = ImageFile::Open(uri.path, OpenMode::kReadOnly);

@@ -1,9 +1,10 @@
-// Opening a device by the name a user gives it.
+// Opens and creates a device by the name that a user gives it.
 //
 //   emu:/path/ssd.img                 the emulated SSD in an image file (device/emulated)
 //   dev:nvme0n1, zonefs:/mnt/z        kernel backends; refused until they are built
 //
-// Options of the device are taken from `uri.options`; the caller rejects what is left after every layer took its own.
+// A device takes its options from `uri.options`. The caller rejects the options that are left once every layer took its
+// own.
 #pragma once
 
 #include <functional>
@@ -16,17 +17,18 @@
 namespace isozone {
 
 enum class OpenMode : uint8_t {
-  kReadWrite,  // the one writer: kBusy while another process has the device open so
+  kReadWrite,  // as the only writer: kBusy while another process has the device open for writing
   kReadOnly,   // beside a writer and other readers
 };
 
-// kNotFound where there is no image; kCorruption where it is truncated or not an image; kNotSupported for another
-// version or an unknown scheme; kBusy; kPermissionDenied. Each in one line that says what to do.
+// kNotFound if there is no image; kCorruption if it is truncated or not an image; kNotSupported for another version or
+// an unknown scheme; kBusy; kPermissionDenied. The message of each is one line that says what to do.
 Result<std::unique_ptr<ZonedDevice>> OpenDevice(Uri& uri, OpenMode mode);
 
-// Makes the device that `uri` describes where that is something one can make (a new image file with the profile and
-// geometry in the options; default profile small-zone), and does nothing to one that exists. kAlreadyExists is never
-// returned; geometry options that contradict an existing image are kInvalidArgument. Nothing is made that `fits` refuses.
+// Creates the device that `uri` describes, if its scheme allows that: a new image file with the profile and geometry in
+// the options (the default profile is small-zone). Does nothing if the device exists, but returns kInvalidArgument if
+// the geometry options contradict it. Never returns kAlreadyExists. If `fits` returns an error for the geometry,
+// nothing is created.
 Status CreateDevice(Uri& uri, const std::function<Status(const DeviceGeometry&)>& fits = {});
 
 }  // namespace isozone

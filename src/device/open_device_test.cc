@@ -21,7 +21,7 @@ class OpenDeviceTest : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(directory_); }
 
-  // Of an image in the test's directory.
+  // The URI of an image in the test's directory.
   Uri Image(const std::string& options) {
     auto uri = ParseUri("emu:" + directory_ + "/ssd.img?" + options);
     EXPECT_TRUE(uri.ok()) << uri.status().ToString();

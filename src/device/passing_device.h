@@ -1,4 +1,4 @@
-// A device that passes everything on to another: for tests, which change what they are about.
+// PassingDevice: a device that passes everything to another one. Tests derive from it and override what they change.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@ namespace isozone {
 
 class PassingDevice : public ZonedDevice {
  public:
-  // `device` outlives it.
+  // `device` must outlive this object.
   explicit PassingDevice(ZonedDevice& device) : device_(device) {}
 
   const DeviceGeometry& geometry() const override { return device_.geometry(); }

@@ -2,21 +2,22 @@
 // 1.1; "ZNS n.m" below) and nothing else, so that the emulator, a kernel block device (io_uring) and zonefs fit behind
 // it.
 //
-// The rules every backend keeps:
+// The rules that every backend keeps:
 //  * Reads and writes are in whole logical blocks. A write must begin at the write pointer of its zone and end at or
-//    before the zone's capacity; anything else completes with the status code ZNS names for it.
+//    before the zone's capacity; anything else completes with the status code that ZNS names for it.
 //  * At most one write may be in flight to a zone: devices may execute queued commands in any order, so a second one is
 //    refused (kZoneInvalidWrite). Any number of zone appends may be in flight.
 //  * A completed write is in the device's volatile cache. It survives the process, but a power cut may lose it until a
 //    flush that was submitted later has completed. A write with Force Unit Access (`fua`) is durable when it completes:
-//    what it wrote itself (NVM Command Set, Write), and where geometry().fua_covers_zone all of its zone before it as
-//    well. Reset, finish, open and close are durable when they complete.
-//  * Of the bytes of a zone between two durable ones, or behind the last, a power cut leaves a prefix, block by block.
-//    The write pointer then stands behind the last block that survived; what was lost below it reads as zeros.
+//    its own bytes (NVM Command Set, Write), and, if geometry().fua_covers_zone, all of its zone before them as well.
+//    Reset, finish, open and close are durable when they complete.
+//  * A power cut may lose bytes of a zone that lie between two durable ranges, or behind the last one. Of each such
+//    range a prefix of whole blocks survives. The write pointer then stands behind the last block that survived; lost
+//    blocks below it read as zeros.
 //  * Blocks of a zone at or beyond its write pointer read as zeros.
 //
-// Thread safety: every method may be called from any thread at any time, except destruction, which waits for no one:
-// all requests must have completed.
+// Thread safety: any thread may call any method at any time, except the destructor: it does not wait, so all requests
+// must have completed before.
 #pragma once
 
 #include <cstddef>
@@ -50,18 +51,18 @@ enum class ZoneState : uint8_t {
 // "empty", "implicitly-open", ...
 std::string_view ZoneStateName(ZoneState state);
 constexpr bool IsOpen(ZoneState s) { return s == ZoneState::kImplicitlyOpen || s == ZoneState::kExplicitlyOpen; }
-// Holds an active resource (ZNS 2.1.1.3).
+// Whether a zone in this state holds an active resource (ZNS 2.1.1.3).
 constexpr bool IsActive(ZoneState s) { return IsOpen(s) || s == ZoneState::kClosed; }
 
 // Completion status: (status code type << 8) | status code, as NVMe prints it.
 enum class DeviceStatus : uint16_t {
   kSuccess = 0x000,
   kInvalidField = 0x002,   // not whole blocks, null buffer, longer than the transfer limit
-  kPowerLoss = 0x005,      // Commands Aborted due to Power Loss Notification; every request until power is back
-  kInternalError = 0x006,  // the host side failed (an I/O error of the image file, say)
+  kPowerLoss = 0x005,      // Commands Aborted due to Power Loss Notification; for every request until power is back
+  kInternalError = 0x006,  // the host failed (for example, an I/O error of the image file)
   kLbaOutOfRange = 0x080,  // beyond the last zone, or a read that crosses into an unreadable address
   kNamespaceWriteProtected = 0x020,  // opened read-only
-  kZoneBoundaryError = 0x1B8,        // a write or append would cross the zone's capacity, a read the zone's end
+  kZoneBoundaryError = 0x1B8,        // a write or append would cross the zone's capacity, or a read the zone's end
   kZoneIsFull = 0x1B9,
   kZoneIsReadOnly = 0x1BA,
   kZoneIsOffline = 0x1BB,
@@ -84,9 +85,9 @@ struct DeviceGeometry {
   uint32_t max_active_zones = 0;  // 0: no limit; never below max_open_zones
   uint64_t max_transfer = 0;      // bytes of one read or write, 0: no limit
   uint64_t max_append = 0;        // bytes of one zone append, 0: no limit
-  uint32_t buffer_alignment = 1;  // bytes, a power of two: what `data` of a request must be aligned to
+  uint32_t buffer_alignment = 1;  // bytes, a power of two: the alignment of `data` in a request
   uint64_t optimal_write = 0;     // bytes the medium programs at once, a good write size; at least block_size
-  // A write with Force Unit Access makes durable all of its zone before it, and not its own bytes only.
+  // A write with Force Unit Access makes all of its zone before it durable, and not only its own bytes.
   bool fua_covers_zone = false;
 
   DeviceOffset ZoneStart(ZoneId zone) const { return DeviceOffset(zone.value() * zone_size); }
@@ -99,37 +100,37 @@ struct ZoneDescriptor {
   ZoneId zone;
   ZoneState state = ZoneState::kEmpty;
   uint64_t capacity = 0;  // bytes
-  // Bytes from the start of the zone to the write pointer: `capacity` where the zone is full. Not valid (0) where it is
-  // offline; where it is read-only, what can still be read.
+  // Bytes from the start of the zone to the write pointer; `capacity` if the zone is full. 0 (not valid) if the zone is
+  // offline. If it is read-only, the bytes that can still be read.
   uint64_t write_pointer = 0;
 };
 
 enum class DeviceOp : uint8_t { kRead, kWrite, kAppend, kReset, kFinish, kOpen, kClose, kFlush };
 std::string_view DeviceOpName(DeviceOp op);
 
-// One command. The submitter owns it and its buffer, and keeps both until `done` is called, which is exactly once.
-// `done` may run on the submitting thread before Submit returns, or on a thread of the device; it must be short, must
-// not block, must not submit and wait, and may free or resubmit the request.
+// One command. The submitter owns the request and its buffer, and keeps both until `done` is called, which happens
+// exactly once. `done` may run on the submitting thread before Submit returns, or on a thread of the device. It must be
+// short, must not block, and must not submit and wait; it may free or resubmit the request.
 struct DeviceRequest {
   DeviceOp op = DeviceOp::kRead;
   bool fua = false;           // kWrite, kAppend: durable when it completes; see fua_covers_zone
   DeviceOffset offset;        // kRead, kWrite: where; kFlush: ignored; all others: the start of the zone
-  std::byte* data = nullptr;  // kRead: filled; kWrite, kAppend: read, never changed; others: ignored
-  uint64_t length = 0;        // bytes; whole blocks, more than 0 for kRead, kWrite, kAppend; others: ignored
+  std::byte* data = nullptr;  // kRead: filled; kWrite, kAppend: read, never changed; all others: ignored
+  uint64_t length = 0;        // bytes; whole blocks, more than 0 for kRead, kWrite, kAppend; all others: ignored
 
   void (*done)(DeviceRequest& request) = nullptr;
-  void* context = nullptr;  // the submitter's
+  void* context = nullptr;  // for the submitter's use
 
   // Set by the device before it calls done.
   DeviceStatus status = DeviceStatus::kSuccess;
   DeviceOffset written_at;  // kAppend: where the data went
 };
 
-// What the device did since it was created (not since it was opened): SMART, as far as Isozone needs it.
+// What the device did since it was created (not since it was opened): the part of SMART that Isozone needs.
 struct DeviceCounters {
   uint64_t host_bytes_read = 0;
   uint64_t host_bytes_written = 0;   // writes and appends
-  uint64_t media_bytes_written = 0;  // programmed to flash, padding and device GC included
+  uint64_t media_bytes_written = 0;  // programmed to flash, including padding and garbage collection of the device
   uint64_t resets = 0;
   uint64_t finishes = 0;
 };
@@ -139,24 +140,26 @@ class ZonedDevice {
   virtual ~ZonedDevice() = default;
 
   virtual const DeviceGeometry& geometry() const = 0;
-  // How people know it: "emu:/path/ssd.img".
+  // The name that users know: "emu:/path/ssd.img".
   virtual std::string name() const = 0;
   virtual bool read_only() const = 0;
 
-  // Starts `request`. Never blocks on the medium; may block shortly where the device's queue is full.
+  // Starts `request`. Never waits for the medium; may block shortly if the queue of the device is full.
   virtual void Submit(DeviceRequest& request) = 0;
 
-  // Fills `out` with the zones from `first` on. kInvalidArgument if there are not so many.
+  // Fills `out` with the zones from `first` on. kInvalidArgument if the device has fewer zones.
   virtual Status ReportZones(ZoneId first, std::span<ZoneDescriptor> out) const = 0;
 
   virtual DeviceCounters counters() const = 0;
 };
 
-// Submits and waits. For control paths and tests; data paths keep many requests in flight.
+// Submits and waits. Meant for control paths and tests; data paths keep many requests in flight.
 DeviceStatus SubmitAndWait(ZonedDevice& device, DeviceRequest& request);
 
-// As an error for people: "write of 4096 bytes to zone 12 at 8192 failed: Write Fault (280h)". OK for kSuccess. Media
-// errors become kIoError, kPowerLoss kIoError, kNamespaceWriteProtected kReadOnly, too many active or open zones kNoSpace.
+// The status of a completed request as an error for users:
+// "write of 4096 bytes to zone 12 at 8192 failed: Write Fault (280h)". OK for kSuccess. Media
+// errors become kIoError, kPowerLoss kIoError, kNamespaceWriteProtected kReadOnly, too many active or open zones
+// kNoSpace.
 Status ToStatus(const DeviceGeometry& geometry, const DeviceRequest& request);
 
 }  // namespace isozone

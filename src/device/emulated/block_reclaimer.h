@@ -1,4 +1,5 @@
-// Gives blocks of reset zones back to the host on a thread of its own, so that completions do not wait for it.
+// BlockReclaimer: gives the blocks of reset zones back to the host on a thread of its own, so that completions do not
+// wait for that.
 //
 // Thread safety: every method may be called from any thread.
 #pragma once
@@ -16,7 +17,7 @@ class BlockReclaimer {
  public:
   // `reclaim` is called on the thread, without the lock.
   explicit BlockReclaimer(std::function<void(ZoneId)> reclaim);
-  // Reclaims what was added first.
+  // Reclaims all zones that were added before.
   ~BlockReclaimer();
   BlockReclaimer(const BlockReclaimer&) = delete;
   BlockReclaimer& operator=(const BlockReclaimer&) = delete;

@@ -15,18 +15,18 @@
 namespace isozone {
 namespace {
 
-// Longer than a device takes for all that can be in its queues.
+// Longer than a device takes to execute all that its queues can hold.
 constexpr int64_t kRunOutNs = 3600 * kSecondNs;
-// The lead moves by this towards each wake-up's delay, so it stays near their median; it takes at most kMaxLeadNs of
-// processor time a completion.
+// The lead moves by this much towards the delay of each wake-up, so it stays near their median. Spinning takes at most
+// kMaxLeadNs of processor time for each completion.
 constexpr int64_t kLeadStepNs = kMicrosecondNs;
 constexpr int64_t kMaxLeadNs = 100 * kMicrosecondNs;
-constexpr int64_t kSliceNs = 100 * kMicrosecondNs;  // the least that Linux gives
+constexpr int64_t kSliceNs = 100 * kMicrosecondNs;  // the shortest slice that Linux gives
 
-// Asks for a short time slice: of threads that have had less than their part, the scheduler runs first who asks for the
-// least. Where the kernel knows no such thing, nothing changes.
+// Asks for a short time slice. Among the threads that had less than their share, the scheduler runs the one with the
+// shortest slice first. A kernel without that feature ignores the request.
 void RunBrieflyAndSoon() {
-  // As in linux/sched/types.h, which does not go with <sched.h>.
+  // As in linux/sched/types.h, which cannot be included together with <sched.h>.
   struct Attributes {
     uint32_t size = sizeof(Attributes);
     uint32_t policy = 0;
@@ -39,13 +39,13 @@ void RunBrieflyAndSoon() {
   };
   Attributes attributes;
   if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof(attributes), 0) != 0) return;
-  if (attributes.policy != 0) return;  // whoever started the process has chosen another one
+  if (attributes.policy != 0) return;  // whoever started the process has chosen another policy
   attributes.size = sizeof(attributes);
   attributes.runtime = kSliceNs;
   ::syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
-// About a microsecond, of which another thread on the same core may have most.
+// Spins for about a microsecond, most of which another thread on the same core may use.
 void SpinBriefly() {
   for (int i = 0; i < 25; ++i) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -86,7 +86,8 @@ void CompletionTimer::WithModel(const std::function<void(CommandModel&)>& look) 
   look(*model_);
 }
 
-// Rounded so that a completion the model has at m is due at the first real nanosecond in which the model has passed m.
+// Rounds so that a completion at time m of the model is due at the first real nanosecond by which the model has passed
+// m.
 int64_t CompletionTimer::ToModel(int64_t real_ns) const {
   if (speed_ == 1) return real_ns - origin_ns_;
   return static_cast<int64_t>(std::floor(static_cast<double>(real_ns - origin_ns_) * speed_));
@@ -143,7 +144,7 @@ void CompletionTimer::SleepBefore(int64_t due_ns) {
     sleeps_until_ = until_ns;
     wake_.WaitUntil(mu_, until_ns);
     const int64_t woken_after_ns = MonotonicNs() - until_ns;
-    if (woken_after_ns >= 0) {  // else by a signal
+    if (woken_after_ns >= 0) {  // otherwise a signal woke the thread
       const int64_t step_ns = woken_after_ns > lead_ns_ ? kLeadStepNs : -kLeadStepNs;
       lead_ns_ = std::clamp<int64_t>(lead_ns_ + step_ns, 0, kMaxLeadNs);
     }

@@ -9,7 +9,7 @@ namespace isozone {
 namespace {
 
 constexpr uint64_t kMaxLimit = std::numeric_limits<uint32_t>::max();
-// Where a profile does not say what the medium programs at once.
+// Used if a profile does not say what the medium programs at once.
 constexpr uint64_t kDefaultOptimalWrite = 128 * kKiB;
 
 Status CheckWish(std::string_view key, const std::optional<uint64_t>& wish, uint64_t actual) {

@@ -1,4 +1,4 @@
-// What a URI says about an emulated SSD: how to run it, and what it should be.
+// The options of an emulated SSD in a URI: how to run it, and what it should be.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 namespace isozone {
 
 enum class ImageSync : uint8_t {
-  kProcess,  // what is durable survives the process; a crash of the host may take it
-  kDisk,     // and survives the host: flush, fua, reset, finish, open and close sync the image file
+  kProcess,  // durable data survives the process; a crash of the host may lose it
+  kDisk,     // durable data also survives the host: flush, fua, reset, finish, open and close sync the image file
 };
 
 // How to run a device that exists: timing=, speed=, sync=, foreign_active=, and the keys of FaultPlan.
@@ -23,13 +23,13 @@ struct EmulatedOptions {
   std::optional<bool> timing;  // absent: as the profile says
   double speed = 1;            // how many times as fast as the profile
   ImageSync sync = ImageSync::kProcess;
-  uint32_t foreign_active = 0;  // open zones that somebody else holds of those that the device allows
+  uint32_t foreign_active = 0;  // open zones, of those that the device allows, that another user holds
   FaultPlan faults;
 };
 Result<EmulatedOptions> TakeEmulatedOptions(UriOptions& options);
 
-// What a device should be: a new one, in place of what its profile says, or else one that exists. profile=, zones=,
-// zone_size=, zone_capacity=, block_size=, max_open=, max_active=, fua_covers_zone=.
+// What a device should be. For a new device these values replace those of its profile; an existing device must have
+// them. profile=, zones=, zone_size=, zone_capacity=, block_size=, max_open=, max_active=, fua_covers_zone=.
 struct GeometryWishes {
   std::optional<std::string> profile;  // name or path
   std::optional<uint64_t> zones;
@@ -42,10 +42,10 @@ struct GeometryWishes {
 };
 Result<GeometryWishes> TakeGeometryWishes(UriOptions& options);
 
-// The profile of a new device: small-zone where none is wished. A zone size without a capacity scales the capacity, an
+// The profile of a new device: small-zone if none is given. A zone size without a capacity scales the capacity, and an
 // active limit without an open limit lowers the open limit to it.
 Result<Profile> ResolveProfile(const GeometryWishes& wishes);
-// kInvalidArgument naming both values where `image` is not as wished.
+// kInvalidArgument, with both values, if `image` does not have a value that was asked for.
 Status CheckWishes(const GeometryWishes& wishes, const ImageInfo& image);
 
 DeviceGeometry GeometryOf(const Profile& profile);

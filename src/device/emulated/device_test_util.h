@@ -1,4 +1,4 @@
-// What the tests of the emulated device share: small devices, requests in one line, data that names its place.
+// Helpers for the tests of the emulated device: small devices, requests in one line, data that identifies its place.
 #pragma once
 
 #include <cstring>
@@ -28,7 +28,7 @@ inline DeviceGeometry SmallGeometry() {
           .optimal_write = kTestBlock};
 }
 
-// `blocks` blocks, each full of a pattern made of `tag` and its index counted from `first`.
+// `blocks` blocks, each filled with a pattern that depends on `tag` and on its index, counted from `first`.
 inline std::vector<std::byte> Pattern(uint64_t tag, uint64_t first, uint64_t blocks) {
   std::vector<std::byte> data(blocks * kTestBlock);
   for (uint64_t block = 0; block < blocks; ++block) {
@@ -41,7 +41,7 @@ inline std::vector<std::byte> Pattern(uint64_t tag, uint64_t first, uint64_t blo
   return data;
 }
 
-// A device's user: one request at a time, offsets and lengths in blocks.
+// Sends one request at a time to a device. Offsets and lengths are in blocks.
 class Host {
  public:
   explicit Host(ZonedDevice& device) : device_(&device) {}
@@ -49,14 +49,14 @@ class Host {
   DeviceStatus Write(uint32_t zone, uint64_t block, std::vector<std::byte> data, bool fua = false) {
     return Run(DeviceOp::kWrite, zone, block, data, fua);
   }
-  // Where the data went, in blocks from the start of the zone, is in appended_at().
+  // appended_at() then says where the data went, in blocks from the start of the zone.
   DeviceStatus Append(uint32_t zone, std::vector<std::byte> data, bool fua = false) {
     return Run(DeviceOp::kAppend, zone, 0, data, fua);
   }
   DeviceStatus Read(uint32_t zone, uint64_t block, std::vector<std::byte>& data) {
     return Run(DeviceOp::kRead, zone, block, data, false);
   }
-  // The blocks read, or none where that failed.
+  // The blocks that were read; empty if the read failed.
   std::vector<std::byte> Read(uint32_t zone, uint64_t block, uint64_t blocks) {
     std::vector<std::byte> data(blocks * kTestBlock, std::byte{0xAA});
     if (Read(zone, block, data) != DeviceStatus::kSuccess) data.clear();

@@ -5,7 +5,7 @@
 namespace isozone {
 namespace {
 
-// A range as a word: (first block << 32) | block behind the last. No zone has 2^32 blocks.
+// A range as a word: (first block << 32) | block behind the last one. No zone has 2^32 blocks.
 uint64_t Encode(ZoneRange range, uint64_t block_size) {
   return (range.begin / block_size) << 32 | range.end / block_size;
 }
@@ -24,7 +24,7 @@ std::vector<ZoneRange> DurableBeyond(const ZoneEntry& entry, uint64_t block_size
   std::vector<ZoneRange> ranges;
   for (const auto& word : entry.durable_beyond) {
     const ZoneRange range = Decode(word.load(std::memory_order_relaxed), block_size);
-    // What a process that was killed during a reset left, or somebody who damaged the image, is none.
+    // Ignores a range that a process killed during a reset, or damage to the image, may have left.
     if (range.begin >= durable && range.begin < range.end && range.end <= written) ranges.push_back(range);
   }
   std::sort(ranges.begin(), ranges.end(), ByBegin);

@@ -1,13 +1,14 @@
-// Which bytes of a zone survive a power cut: a prefix, and behind it up to ZoneEntry::kRangesBeyond ranges. A range stands
-// for a write with Force Unit Access that overtook earlier bytes of its zone, which are still in the volatile cache.
+// Which bytes of a zone survive a power cut: a prefix, and up to ZoneEntry::kRangesBeyond ranges behind it. Such a
+// range is a write with Force Unit Access that overtook earlier bytes of its zone, which are still in the volatile
+// cache.
 //
 //   0 ........ durable | in the cache | range | in the cache | range | in the cache ........ written
 //
-// Where a range more is needed than the entry can hold, the bytes before the first one become durable: a device may
+// If more ranges are needed than the entry can hold, the bytes before the first range become durable: a device may
 // write its cache to the medium at any time.
 //
-// Each change is a store of one word, or several in an order that leaves no durable byte out meanwhile, so that a process
-// killed in between leaves an entry that says the truth.
+// Each change is a store of one word, or several stores in an order in which no durable byte is ever left out. So a
+// process that is killed between them leaves an entry that is still correct.
 //
 // Thread safety: the owner serialises calls for one entry.
 #pragma once
@@ -26,14 +27,14 @@ struct ZoneRange {
   bool operator==(const ZoneRange&) const = default;
 };
 
-// The bytes below `end`.
+// Makes the bytes below `end` durable.
 void MakePrefixDurable(ZoneEntry& entry, uint64_t block_size, uint64_t end);
-// The bytes of `range` only.
+// Makes the bytes of `range` durable, and no others.
 void MakeRangeDurable(ZoneEntry& entry, uint64_t block_size, ZoneRange range);
-// The zone holds `end` bytes, all of them durable.
+// Sets that the zone holds `end` bytes, all of them durable.
 void ResetDurable(ZoneEntry& entry, uint64_t end);
 
-// The ranges behind the prefix, in order; ranges that lie one behind the other may be reported as two.
+// The ranges behind the prefix, in order. Adjacent ranges may be reported as two.
 std::vector<ZoneRange> DurableBeyond(const ZoneEntry& entry, uint64_t block_size);
 
 }  // namespace isozone

@@ -18,7 +18,7 @@ class DurableRanges : public testing::Test {
   DurableRanges() { StoreContent(entry_, {ZoneState::kClosed, 100 * kBlock}); }
   void Prefix(uint64_t end) { MakePrefixDurable(entry_, kBlock, end * kBlock); }
   void Range(uint64_t begin, uint64_t end) { MakeRangeDurable(entry_, kBlock, {begin * kBlock, end * kBlock}); }
-  // In blocks.
+  // The durable prefix, in blocks.
   uint64_t prefix() const { return entry_.durable / kBlock; }
   std::vector<ZoneRange> Beyond() const {
     std::vector<ZoneRange> ranges = DurableBeyond(entry_, kBlock);
@@ -40,7 +40,7 @@ TEST_F(DurableRanges, ARangeAtThePrefixMakesThatLonger) {
 TEST_F(DurableRanges, ARangeBehindAGapStaysByItself) {
   Prefix(2);
   Range(10, 12);
-  Range(12, 15);  // grows the one before it
+  Range(12, 15);  // extends the range before it
   Range(4, 6);
   EXPECT_EQ(prefix(), 2u);
   EXPECT_THAT(Beyond(), ElementsAre(R(4, 6), R(10, 15)));

@@ -13,7 +13,7 @@
 namespace isozone {
 namespace {
 
-// Bytes given back at a time: a writer of the zone waits for no more.
+// Bytes that are given back in one step, so that a writer of the zone waits for one step at most.
 constexpr uint64_t kReclaimStep = 4 * kMiB;
 
 size_t ThreadIndex() {
@@ -57,7 +57,7 @@ ImageInfo NewImage(const DeviceGeometry& geometry, std::string profile_text) {
   return info;
 }
 
-// Null for a device without timing.
+// The timing model of the device; null for a device without timing.
 Result<std::unique_ptr<TimingModel>> ModelFor(const ImageInfo& image, const EmulatedOptions& options) {
   std::unique_ptr<TimingModel> none;
   if (!options.timing.value_or(!image.profile_text.empty())) return none;
@@ -132,12 +132,13 @@ void EmulatedDevice::Recover() {
     ZoneEntry& entry = Entry(zone);
     {
       const MutexLock lock(state_mu_);
-      // A reset that was killed between its two stores leaves too much durable.
+      // A process that was killed between the two stores of a reset leaves too large a durable prefix.
       const uint64_t durable = std::min(entry.durable.load(std::memory_order_relaxed), LoadContent(entry).written);
       entry.durable.store(durable, std::memory_order_relaxed);
       if (image_->host_crashed()) {
         LoseUnflushed(zone, /*all=*/true, lost);
-        entry.allocated.store(geometry().zone_capacity, std::memory_order_relaxed);  // or less: it may not be synced
+        entry.allocated.store(geometry().zone_capacity,
+                              std::memory_order_relaxed);  // an upper bound: the entry may not be synced
       }
       const uint64_t written = LoadContent(entry).written;
       progress_[i].completed = written;
@@ -268,7 +269,7 @@ DeviceStatus EmulatedDevice::Read(const DeviceRequest& request) {
   return DeviceStatus::kSuccess;
 }
 
-// `length` is that of the request, or less where a fault tears it.
+// `length` is the length of the request, or less if a fault tears the write.
 DeviceStatus EmulatedDevice::StartWrite(Command& command, uint64_t length) {
   DeviceRequest& request = *command.request;
   const ZoneId zone_id = geometry().ZoneOf(request.offset);
@@ -350,7 +351,7 @@ TimingOp EmulatedDevice::TimingOf(const DeviceRequest& request) const {
 }
 
 void EmulatedDevice::CountMedia(uint64_t bytes_since_open) {
-  if (!timing_ || read_only()) return;  // otherwise writes count themselves
+  if (!timing_ || read_only()) return;  // without timing, each write counts itself
   image_->live().media_bytes_written.store(media_bytes_before_ + bytes_since_open, std::memory_order_relaxed);
 }
 
@@ -362,7 +363,7 @@ void EmulatedDevice::OnTimer(std::span<const uint64_t> tickets, uint64_t media_b
       const MutexLock lock(state_mu_);
       command = in_flight_.extract(ticket);
     }
-    if (command) Complete(command.mapped(), Settle(command.mapped()));  // a power cut has taken it otherwise
+    if (command) Complete(command.mapped(), Settle(command.mapped()));  // otherwise a power cut has taken it
   }
 }
 
@@ -395,7 +396,7 @@ DeviceStatus EmulatedDevice::SettleDurable(std::span<const DurablePoint> points)
     if (!powered_.load(std::memory_order_relaxed)) return DeviceStatus::kPowerLoss;
     MakeDurable(points);
   }
-  return SyncImage() ? DeviceStatus::kSuccess : DeviceStatus::kInternalError;  // the table; the data went before
+  return SyncImage() ? DeviceStatus::kSuccess : DeviceStatus::kInternalError;  // the table; the data was synced before
 }
 
 void EmulatedDevice::MakeDurable(std::span<const DurablePoint> points) {
@@ -531,8 +532,8 @@ void EmulatedDevice::LosePower(const Command* torn) {
   for (const auto& [ticket, command] : aborted) Complete(command, DeviceStatus::kPowerLoss);
 }
 
-// What a flush in flight did is covered by what every zone loses, and a write too, unless it may overtake what was
-// written before it.
+// Decides what a power cut leaves of a command in flight. A flush needs nothing here, since every zone loses data
+// anyway; nor does a write, unless it may overtake earlier writes.
 void EmulatedDevice::LoseInFlight(const Command& command) {
   const DeviceRequest& request = *command.request;
   if (command.end.begin < command.end.bytes && command.end.begin > 0 && faults_.Below(2) != 0) {
@@ -542,7 +543,7 @@ void EmulatedDevice::LoseInFlight(const Command& command) {
     if (survives.bytes > survives.begin) MakeDurable({&survives, 1});
   }
   if (!IsZoneCommand(request.op) || faults_.Below(2) == 0) return;
-  (void)ExecuteZoneCommand(request.op, geometry().ZoneOf(request.offset));  // refused: it did not happen
+  (void)ExecuteZoneCommand(request.op, geometry().ZoneOf(request.offset));  // if refused, it did not happen
 }
 
 void EmulatedDevice::LoseUnflushed(ZoneId zone, bool all, std::vector<std::pair<ZoneId, ZoneRange>>& lost) {
@@ -563,7 +564,7 @@ void EmulatedDevice::LoseUnflushed(ZoneId zone, bool all, std::vector<std::pair<
 uint64_t EmulatedDevice::SurvivorsOf(uint64_t bytes) {
   const uint64_t blocks = bytes / geometry().block_size;
   if (blocks == 0) return 0;
-  // Of four cuts, one loses all it can, one nothing, two something between.
+  // Of four cuts, one loses everything that it can, one nothing, and two lose something between.
   const uint64_t choice = faults_.Below(4);
   return (choice == 0 ? 0 : choice == 1 ? blocks : faults_.Below(blocks + 1)) * geometry().block_size;
 }

@@ -1,24 +1,28 @@
-// A zoned SSD in an image file: the semantics of NVMe ZNS, the timing of a NAND model, the faults of real devices.
+// EmulatedDevice: a zoned SSD in an image file, with the semantics of NVMe ZNS, the timing of a NAND model, and the
+// faults of real devices.
 //
-// A command has two halves. *Start* runs on the submitting thread: it checks, injects faults, and moves data (into the
-// file, then the write pointer over it; or out of the mapping). *Settle* runs when the command completes: it makes
-// durable what the command promises, and executes reset, finish, open and close, which so happen at their completion,
-// as late as a device may order them. With timing off the halves follow each other at once; with timing on, a
-// CompletionTimer lies between.
+// A command has two halves. *Start* runs on the submitting thread: it checks the command, injects faults, and moves the
+// data: a write stores its data in the file and then advances the write pointer, a read copies out of the mapping.
+// *Settle* runs when the command completes: it makes durable what the command promises, and executes reset, finish,
+// open and close. So these take effect at their completion, the latest time that the standard allows. With timing off,
+// Settle follows Start at once; with timing on, a CompletionTimer runs between them.
 //
-// Process kill: whatever had started is in the image, for the table is shared memory of the file. The state of zones,
-// open ones included, is found as it was left, as on a device that stayed powered.
+// Process kill: the image has everything that was started, because the zone table is shared memory of the file. The
+// next open finds all zone states as they were left, open zones included, as on a device that stayed powered.
 //
-// Power cut: of each zone survives what was durable, and of what lay in the cache between two durable ranges, or behind
-// the last, a prefix that ends at a random block; that covers the command in flight alike. The write pointer goes back to
-// where the last block survived, and what was lost below it becomes zeros (durable_ranges.h). Resets, finishes, opens and
-// closes in flight happened or did not. Every request in flight and every later one completes with kPowerLoss until RestorePower() or a new open.
+// Power cut: durable bytes survive. Of the bytes in the cache, between two durable ranges or behind the last, a prefix
+// survives that ends at a random block; the same holds for a write in flight. The write pointer goes back to the last
+// block that survived, and lost blocks below it become zeros (durable_ranges.h). Each reset, finish, open and close in
+// flight either happened or did not. Every request in flight, and every later one, completes with kPowerLoss until
+// RestorePower() or a new open.
 //
-// Host errors: where the file cannot take data (full disk, say) the command completes with kInternalError, nothing of
-// it counts as written, and host_error() says why. Once a page of it could not be read, every later command does.
+// Host errors: if the file cannot take data (for example, because its disk is full), the command completes with
+// kInternalError, its data does not count as written, and host_error() returns the reason. Once a page of the file
+// could not be read, every later command completes with kInternalError.
 //
-// Locks: one mutex (`state_mu_`) for the state machine and what is durable, held for no I/O; one a zone (`content_mu`),
-// taken first, that orders whatever changes the file's blocks of that zone. Reads take neither.
+// Locks: one mutex (`state_mu_`) guards the state machine and what is durable; it is never held during I/O. Each zone
+// has a mutex (`content_mu`), taken before it, that orders all changes of the file's blocks of that zone. Reads take
+// neither.
 #pragma once
 
 #include <atomic>
@@ -48,10 +52,10 @@ namespace isozone {
 
 class EmulatedDevice final : public ZonedDevice {
  public:
-  // A new image of a device as `profile` describes it.
+  // Creates the image of a device as `profile` describes it.
   static Status CreateImage(const std::string& path, const Profile& profile);
   static Result<MemoryImage> CreateInMemory(const Profile& profile);
-  // The same without a timing model: such an image opens with timing off only.
+  // An image without a timing model. It can be opened only with timing off.
   static Result<MemoryImage> CreateInMemory(const DeviceGeometry& geometry);
 
   static Result<std::unique_ptr<EmulatedDevice>> Open(const std::string& path, OpenMode mode,
@@ -63,31 +67,31 @@ class EmulatedDevice final : public ZonedDevice {
   bool read_only() const override { return mode_ == OpenMode::kReadOnly; }
   void Submit(DeviceRequest& request) override;
   Status ReportZones(ZoneId first, std::span<ZoneDescriptor> out) const override;
-  // Reads of read-only opens are not counted.
+  // Reads through a read-only open are not counted.
   DeviceCounters counters() const override;
 
   const ImageInfo& image_info() const { return image_->info(); }
   bool timing() const { return timing_; }
-  double speed() const { return speed_; }  // how many times as fast as its profile
-  // Nanoseconds by which completions were late; empty with timing off.
+  double speed() const { return speed_; }  // as a multiple of the profile's speed
+  // Nanoseconds by which completions were late. Empty with timing off.
   Histogram::Snapshot lateness() const;
-  // The first error of the host under this device; OK if none.
+  // The first error of the host that the device met; OK if none.
   Status host_error() const;
 
-  // Faults on demand. For devices opened for writing.
+  // Faults on demand, for devices that are open for writing.
   uint64_t fault_seed() const { return faults_.seed(); }
   void FailNext(DeviceOp op, ZoneId zone, DeviceStatus status) { faults_.FailNext(op, zone, status); }
   // `state` is kReadOnly or kOffline.
   void SetZoneState(ZoneId zone, ZoneState state);
-  // From now on somebody else holds so many open zones of those that the device allows.
+  // From now on another user holds `zones` open zones, of those that the device allows.
   void SetForeignActive(uint32_t zones);
   void CutPower();
   void CutPowerAfter(uint64_t commands) { faults_.CutPowerAfter(commands); }
-  // After a cut, with no request in flight.
+  // Ends a power cut. No request may be in flight.
   void RestorePower();
 
  private:
-  // What a zone has in this process, beside its entry in the image.
+  // The state of a zone in this process. Its persistent state is the entry in the image.
   struct Zone {
     Mutex content_mu;
     std::atomic<bool> write_in_flight{false};
@@ -96,7 +100,7 @@ class EmulatedDevice final : public ZonedDevice {
     bool unflushed = false;  // listed in unflushed_
     uint64_t completed = 0;  // bytes; the end of the last write or append that completed
   };
-  // The bytes [begin, bytes) of a zone, which may become durable, unless it is reset first.
+  // The bytes [begin, bytes) of a zone, which may become durable unless the zone is reset before.
   struct DurablePoint {
     ZoneId zone;
     uint64_t resets = 0;
@@ -106,18 +110,19 @@ class EmulatedDevice final : public ZonedDevice {
   // A command between its halves.
   struct Command {
     DeviceRequest* request = nullptr;
-    bool holds_zone = false;            // is the one write in flight to its zone
-    DurablePoint end;                   // kWrite, kAppend: where it ends, and what it can make durable
-    std::vector<DurablePoint> flushed;  // kFlush: what had completed before it
+    bool holds_zone = false;            // it is the one write in flight to its zone
+    DurablePoint end;                   // kWrite, kAppend: where it ends, and which bytes it can make durable
+    std::vector<DurablePoint> flushed;  // kFlush: the writes that had completed before it
   };
 
   EmulatedDevice(std::string path, OpenMode mode, std::unique_ptr<ImageFile> image, const EmulatedOptions& options);
-  // A writer's: brings the table to what the last writer, or the crash of its host, left.
+  // For a writer: corrects the table after the last writer, or after a crash of its host.
   void Recover();
   // `model` is null with timing off.
   void StartTimer(std::unique_ptr<TimingModel> model, double speed, bool spikes);
 
-  // The first half. kSuccess: the command takes its time and is settled; anything else: it completes so.
+  // The first half. kSuccess: the command takes its time and is settled. Otherwise it completes at once with this
+  // status.
   DeviceStatus Start(Command& command, int64_t& delay_ns);
   DeviceStatus CheckRequest(const DeviceRequest& request) const;
   DeviceStatus CheckTransfer(const DeviceRequest& request) const;
@@ -130,7 +135,8 @@ class EmulatedDevice final : public ZonedDevice {
   DeviceStatus StartFlush(Command& command);
   TimingOp TimingOf(const DeviceRequest& request) const;
 
-  // Hands `command` over to the timer's side. No ticket, and it stays here, where power has failed.
+  // Hands `command` to the timer and returns its ticket. Returns no ticket, and leaves the command alone, if power has
+  // failed.
   std::optional<uint64_t> PutInFlight(Command& command);
 
   // The second half.
@@ -143,11 +149,11 @@ class EmulatedDevice final : public ZonedDevice {
   void OnTimer(std::span<const uint64_t> tickets, uint64_t media_bytes_written);
   void Complete(const Command& command, DeviceStatus status);
 
-  // Power fails; `torn`, if any, is in flight beside what the timer holds, and is not completed here.
+  // Power fails. `torn`, if not null, is in flight as well, but not with the timer; it is not completed here.
   void LosePower(const Command* torn);
   void LoseInFlight(const Command& command) ISOZONE_REQUIRES(state_mu_);
-  // `all`: everything that is not durable, and not a random part of it. Adds to `lost` what is gone below the write
-  // pointer.
+  // Loses what is not durable in the zone: all of it with `all`, otherwise a random part. Adds the ranges that are lost
+  // below the write pointer to `lost`.
   void LoseUnflushed(ZoneId zone, bool all, std::vector<std::pair<ZoneId, ZoneRange>>& lost)
       ISOZONE_REQUIRES(state_mu_);
   // How many of `bytes` in the cache survive.
@@ -167,16 +173,16 @@ class EmulatedDevice final : public ZonedDevice {
   const ImageSync sync_;
   FaultInjector faults_;
   const std::unique_ptr<Zone[]> zones_;
-  bool timing_ = false;  // set by StartTimer, as is
+  bool timing_ = false;  // set by StartTimer, like speed_
   double speed_ = 1;
-  const uint64_t media_bytes_before_;  // programmed before this open
+  const uint64_t media_bytes_before_;  // bytes programmed before this open
 
   std::atomic<bool> powered_{true};
   mutable Mutex state_mu_;
   ZoneStateMachine machine_ ISOZONE_GUARDED_BY(state_mu_);
   std::vector<Progress> progress_ ISOZONE_GUARDED_BY(state_mu_);  // by zone
-  std::vector<ZoneId> unflushed_ ISOZONE_GUARDED_BY(state_mu_);   // at least all with durable < written
-  std::unordered_map<uint64_t, Command> in_flight_ ISOZONE_GUARDED_BY(state_mu_);  // by ticket; with a timer only
+  std::vector<ZoneId> unflushed_ ISOZONE_GUARDED_BY(state_mu_);   // includes every zone with durable < written
+  std::unordered_map<uint64_t, Command> in_flight_ ISOZONE_GUARDED_BY(state_mu_);  // by ticket; only with a timer
   uint64_t next_ticket_ ISOZONE_GUARDED_BY(state_mu_) = 0;
   mutable Mutex error_mu_;
   Status host_error_ ISOZONE_GUARDED_BY(error_mu_);

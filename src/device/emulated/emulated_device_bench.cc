@@ -1,5 +1,6 @@
-// What the emulated device itself costs with timing off, against what plain memory costs on the same machine, and why
-// it writes with pwrite(). Images are in memory (tmpfs pages); ISOZONE_BENCH_DIRECTORY puts them on a disk.
+// Measures what the emulated device itself costs with timing off, compares it with plain memory on the same machine,
+// and shows why the device writes with pwrite(). Images are in memory (tmpfs pages); ISOZONE_BENCH_DIRECTORY puts them
+// on a disk.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -41,7 +42,7 @@ T Must(Result<T> result) {
   std::abort();
 }
 
-// A file of kDeviceSize bytes, and an image, where the environment says.
+// A file of kDeviceSize bytes, and an image, in memory or where the environment says.
 class Scratch {
  public:
   Scratch() {
@@ -95,7 +96,7 @@ AlignedBuffer Filled(uint64_t size) {
   return buffer;
 }
 
-// One after another over all zones, which are reset, untimed, when the end is reached.
+// Writes one unit after another over all zones. At the end it resets them, untimed, and starts over.
 void DeviceWrite(benchmark::State& state) {
   Scratch scratch;
   const auto device = scratch.Device();
@@ -115,8 +116,8 @@ void DeviceWrite(benchmark::State& state) {
 }
 BENCHMARK(DeviceWrite)->UseRealTime();
 
-// What the device could do instead: memcpy into a mapping of the file, whose blocks are dropped, untimed, at the end.
-// With `populate`, the pages are first made by one madvise() a write.
+// The alternative: memcpy into a mapping of the file, whose blocks are dropped, untimed, at the end. With `populate`,
+// one madvise() for each write creates the pages first.
 void MappedWrite(benchmark::State& state, bool populate) {
   Scratch scratch;
   const FileDescriptor file = scratch.File();
@@ -142,7 +143,7 @@ void MappedWrite(benchmark::State& state, bool populate) {
 BENCHMARK_CAPTURE(MappedWrite, faulting, false)->UseRealTime();
 BENCHMARK_CAPTURE(MappedWrite, populating, true)->UseRealTime();
 
-// The yardstick: memcpy of the same pieces into as much anonymous memory, fresh from the kernel or touched before.
+// The baseline: memcpy of the same pieces into as much anonymous memory, fresh from the kernel or touched before.
 void MemoryWrite(benchmark::State& state, bool fresh) {
   auto* memory =
       static_cast<std::byte*>(::mmap(nullptr, kDeviceSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -181,7 +182,7 @@ class ReadDevice {
 
 uint64_t RandomBlock(Random& random, uint64_t range) { return random.Below(range / kReadSize) * kReadSize; }
 
-// Random reads in the first `range` bytes; by one thread or several on one device.
+// Random reads in the first `range` bytes, by one thread or by several on one device.
 void DeviceRead(benchmark::State& state) {
   static std::unique_ptr<ReadDevice> device;
   if (state.thread_index() == 0) device = std::make_unique<ReadDevice>();
@@ -209,7 +210,7 @@ void MemoryRead(benchmark::State& state) {
 }
 BENCHMARK(MemoryRead)->Arg(kMiB)->Arg(kDeviceSize)->UseRealTime();
 
-// How late completions come when commands are far apart: 192 KiB reads of the small-zone device, one at a time.
+// How late completions are when commands are far apart: 192 KiB reads of the small-zone device, one at a time.
 void TimedReadLateness(benchmark::State& state) {
   auto profile = Must(LoadProfile("small-zone"));
   profile.zone_count = 64;

@@ -196,7 +196,7 @@ TEST_F(EmulatedDeviceTest, TellsAnotherProcessWhoHasTheImage) {
   EXPECT_EQ(exit_status, 0);
 }
 
-// The child writes until it is killed, and publishes how far it is; all of that must be there.
+// A child process writes until it is killed, and publishes its progress. All data up to that point must be there.
 TEST_F(EmulatedDeviceTest, LosesNothingThatCompletedWhenItsProcessIsKilled) {
   device_.reset();
   for (int round = 0; round < 5; ++round) {
@@ -302,7 +302,7 @@ class EmulatedDeviceFileTest : public testing::Test {
     profile.zone_capacity = 8 * kMiB;
     return EmulatedDevice::CreateImage(path, profile);
   }
-  // Bytes that the file takes on its disk.
+  // Bytes that the file occupies on its disk.
   static uint64_t Allocated(const std::string& path) {
     struct stat st {};
     EXPECT_EQ(::stat(path.c_str(), &st), 0);
@@ -349,7 +349,7 @@ TEST_F(EmulatedDeviceFileTest, SyncsToDiskWhereAskedTo) {
   EXPECT_TRUE(device->host_error().ok());
 }
 
-// A host that went down shows as an image whose writer of another boot did not close it.
+// After a crash of the host, the image names a writer of another boot that did not close it.
 TEST_F(EmulatedDeviceFileTest, FallsBackToWhatWasDurableAfterTheHostCrashed) {
   const std::string path = directory_ + "/ssd.img";
   ASSERT_TRUE(Create(path).ok());
@@ -378,7 +378,7 @@ TEST_F(EmulatedDeviceFileTest, AFullHostIsAnErrorAndTheDeviceGoesOn) {
   const auto device = OpenForTest(path);
   Host host(*device);
   ASSERT_EQ(host.Append(0, Pattern(1, 0, 1)), Dev::kSuccess);
-  // The file may grow no further than its first data block: as good as a full disk, and needs no disk to fill.
+  // The file may not grow beyond its first data block. That has the effect of a full disk without filling one.
   const ImageLayout layout(device->geometry());
   struct rlimit before {};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -515,13 +515,13 @@ class TimedDeviceTest : public testing::Test {
 TEST_F(TimedDeviceTest, IsNeverEarly) {
   ASSERT_TRUE(device_->timing());
   EXPECT_EQ(device_->geometry().optimal_write, 192 * kKiB);
-  // At depth 1 a zone cannot program faster than its die: 1.95 ms for each unit but those that the buffer takes.
+  // At depth 1 a zone cannot program faster than its die: each unit takes 1.95 ms, except those that the buffer takes.
   const int64_t start_ns = MonotonicNs();
   for (uint64_t unit = 0; unit < 6; ++unit) {
     ASSERT_EQ(host_.Write(0, unit * 48, Pattern(1, unit * 48, 48)), Dev::kSuccess);
   }
   EXPECT_GE(MonotonicNs() - start_ns, 3 * 1950 * kMicrosecondNs);
-  // Three pages, each array time and channel.
+  // Three pages; each takes its array time and its channel time.
   const auto read = Submit(DeviceOp::kRead, 0, 0, std::vector<std::byte>(48 * kTestBlock));
   EXPECT_EQ(read->Wait(), Dev::kSuccess);
   EXPECT_EQ(read->data, Pattern(1, 0, 48));

@@ -15,14 +15,14 @@
 namespace isozone {
 namespace {
 
-// Read by the signal handler, so atomics only. Free while `begin` is 0.
+// The signal handler reads this, so all fields are atomic. A slot is free while `begin` is 0.
 struct Slot {
   std::atomic<uintptr_t> begin{0};
   std::atomic<uintptr_t> end{0};
   std::atomic<bool> faulted{false};
 };
 std::array<Slot, 256> g_slots;
-Mutex g_slots_mu;  // of those who change which slots are free
+Mutex g_slots_mu;  // held to change which slots are free
 uintptr_t g_page_size = 0;
 struct sigaction g_previous {};
 
@@ -45,7 +45,7 @@ void OnBusError(int signal, siginfo_t* info, void* context) {
   } else if (g_previous.sa_handler != SIG_DFL && g_previous.sa_handler != SIG_IGN) {
     g_previous.sa_handler(signal);
   } else {
-    ::sigaction(SIGBUS, &g_previous, nullptr);  // the fault comes again on return, and ends the process
+    ::sigaction(SIGBUS, &g_previous, nullptr);  // the fault repeats when the handler returns, and ends the process
   }
 }
 

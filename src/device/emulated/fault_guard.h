@@ -1,11 +1,12 @@
-// Survives a mapped file whose pages the host cannot deliver: a read error of its disk, or somebody cut the file off.
+// FaultGuard: lets the process survive if the host cannot deliver pages of a mapped file, because its disk has a read
+// error or because the file was truncated.
 //
-// The kernel reports that by SIGBUS in whatever thread touches the page. The guard's handler puts a page of zeros in
-// its place, so that the thread goes on, and sets the flag of the mapping, by which its user learns not to trust it any
-// more. Faults elsewhere go to the handler that was there before, which by default ends the process.
+// The kernel reports such a fault as SIGBUS in the thread that touches the page. The guard's handler replaces the page
+// with zeros, so that the thread continues, and sets the flag of the mapping, so that its user stops trusting it.
+// Faults elsewhere go to the previous handler, which by default ends the process.
 //
-// The handler is installed with the first guard and stays. A program that installs its own SIGBUS handler later, and
-// does not pass on what is not its own, is without this protection.
+// The first guard installs the handler, which stays installed. If a program installs its own SIGBUS handler later, and
+// does not pass on faults that are not its own, this protection is lost.
 #pragma once
 
 #include <atomic>
@@ -17,17 +18,17 @@
 
 namespace isozone {
 
-// Thread safety: faulted() from any thread.
+// Thread safety: any thread may call faulted().
 class FaultGuard {
  public:
-  // Guards `mapping`, whole pages of a file, from now until this object goes. kBusy where the process guards as many
-  // as it can (256).
+  // Guards `mapping`, whole pages of a file, as long as this object lives. kBusy if the process already has as many
+  // guards as it can (256).
   static Result<std::unique_ptr<FaultGuard>> Create(std::span<const std::byte> mapping);
   ~FaultGuard();
   FaultGuard(const FaultGuard&) = delete;
   FaultGuard& operator=(const FaultGuard&) = delete;
 
-  // Something in the mapping is zeros that should be data. Never goes back to false.
+  // Whether some of the mapping reads as zeros instead of its data. Never goes back to false.
   bool faulted() const;
 
  private:

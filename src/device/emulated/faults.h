@@ -1,14 +1,14 @@
-// What goes wrong with an emulated SSD, from a seed: the fault model of docs/fault-model.md, and exactly that.
+// The faults of an emulated SSD, derived from a seed: exactly the fault model of docs/fault-model.md.
 //
-//   read error       a read fails with Unrecovered Read Error, and one block of what it wanted is bad from then on:
+//   read error       a read fails with Unrecovered Read Error, and one block of its range is bad from then on:
 //                    every read of that block fails until its zone is reset
 //   write error      a write or append fails with Write Fault; a random number of its blocks, not all, is stored
-//   zone read-only   a write, append or reset finds that its zone has turned read-only, or offline, and fails as such
+//   zone read-only   a write, append or reset finds that its zone has turned read-only, or offline, and fails so
 //   latency spike    a command takes fault_latency_spike_us longer
 //   power cut        see EmulatedDevice
 //
-// Thread safety: every method may be called from any thread. With several threads submitting, the order of their
-// commands, and so what the seed hits, is theirs.
+// Thread safety: every method may be called from any thread. If several threads submit commands, their order decides
+// which commands the seed's faults hit.
 #pragma once
 
 #include <atomic>
@@ -26,18 +26,18 @@
 
 namespace isozone {
 
-// URI keys: each field's name after "fault_". Probabilities are per command, 0..1.
+// URI keys: the name of each field after "fault_". Probabilities are per command, 0..1.
 struct FaultPlan {
-  std::optional<uint64_t> seed;  // drawn where absent
+  std::optional<uint64_t> seed;  // random if absent
   double read_error = 0;
   double write_error = 0;
   double zone_read_only = 0;
   double zone_offline = 0;
   double latency_spike = 0;
   uint64_t latency_spike_us = 10'000;
-  std::optional<uint64_t> power_cut_after;  // commands that pass before the one in which power fails
+  std::optional<uint64_t> power_cut_after;  // commands that complete before the one in which power fails
 
-  // Something is planned to go wrong.
+  // Whether any fault is planned.
   bool any() const;
 };
 
@@ -50,30 +50,30 @@ class FaultInjector {
   uint64_t seed() const { return seed_; }
 
   struct Verdict {
-    DeviceStatus status = DeviceStatus::kSuccess;  // how the command is to fail
-    bool tears_write = false;                      // after some of its blocks are stored
-    std::optional<ZoneState> zone_turns;           // into what its zone turns first
-    int64_t delay_ns = 0;                          // how much longer it takes
-    bool power_fails = false;                      // while the command is in flight
+    DeviceStatus status = DeviceStatus::kSuccess;  // the status with which the command fails
+    bool tears_write = false;                      // the write fails after some of its blocks are stored
+    std::optional<ZoneState> zone_turns;           // the state that its zone takes first
+    int64_t delay_ns = 0;                          // how much longer the command takes
+    bool power_fails = false;                      // power fails while the command is in flight
 
-    // There is more to do than to wait.
+    // Whether there is more to do than to delay the command.
     bool any() const { return status != DeviceStatus::kSuccess || zone_turns || power_fails; }
   };
-  // What happens to `request`, which is valid and about to start. Cheap while nothing is planned.
+  // Decides what happens to `request`, which is valid and about to start. Cheap if no fault is planned.
   Verdict Judge(const DeviceGeometry& geometry, const DeviceRequest& request) {
     if (!armed_.load(std::memory_order_relaxed)) return {};
     return JudgeArmed(geometry, request);
   }
 
-  // The next `op` on `zone` (any zone for kFlush) fails with `status`; several calls queue up. A read or write that is
-  // failed so leaves nothing behind.
+  // The next `op` on `zone` (on any zone for kFlush) fails with `status`. Several calls queue up. A read or write that
+  // fails in this way has no other effect.
   void FailNext(DeviceOp op, ZoneId zone, DeviceStatus status);
-  // Power fails in the command that follows `commands` more.
+  // Power fails in the command after the next `commands` commands.
   void CutPowerAfter(uint64_t commands);
-  // A reset zone is as new.
+  // A reset makes the blocks of a zone good again.
   void ForgetBadBlocks(ZoneId zone);
 
-  // Uniform in [0, bound); for the outcomes of faults that the device decides.
+  // Uniform in [0, bound). For the outcomes of faults that the device decides.
   uint64_t Below(uint64_t bound);
 
  private:

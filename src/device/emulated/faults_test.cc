@@ -246,8 +246,8 @@ TEST(PowerCut, AResetInFlightHappenedOrDidNot) {
   EXPECT_LT(happened, 80);
 }
 
-// A host that knows what it may rely on, against random commands and cuts: after each cut every zone holds all that was
-// durable, of what lay between or behind it a prefix each, and zeros elsewhere.
+// A model of what a host may rely on, checked with random commands and power cuts. After each cut, every zone must hold
+// all durable data, a prefix of each range of data between or behind it, and zeros elsewhere.
 class PowerCutModel {
  public:
   PowerCutModel(uint64_t seed, bool fua_covers_zone)
@@ -259,7 +259,7 @@ class PowerCutModel {
       faulty_.device->CutPowerAfter(random_.Below(20));
       while (Step() != Dev::kPowerLoss) {
         if (!random_.Chance(0.02)) continue;
-        Reopen();  // which is no cut: what is durable stays so, and nothing else becomes it
+        Reopen();  // not a power cut: durable data stays durable, and no other data becomes durable
         faulty_.device->CutPowerAfter(random_.Below(20));
       }
       if (random_.Chance(0.1)) {
@@ -278,7 +278,7 @@ class PowerCutModel {
   struct Model {
     uint64_t tag = 0;           // of the data since the last reset
     std::vector<Block> blocks;  // that were written
-    uint64_t in_flight = 0;     // the last of them, of a write with Force Unit Access in which the power failed
+    uint64_t in_flight = 0;     // how many of the last blocks a write with FUA was writing when power failed
     bool full = false;
     bool resetting = false;
 
@@ -334,7 +334,7 @@ class PowerCutModel {
     return status;
   }
 
-  // Of a random other zone where this one holds none of the resources that are short.
+  // Resets another random zone if this one holds no resource that is short.
   Dev Reset(uint32_t zone, Model& model) {
     if (faulty_.host.State(zone) == ZoneState::kEmpty) {
       const auto other = static_cast<uint32_t>(random_.Below(zones_.size()));
@@ -375,7 +375,7 @@ class PowerCutModel {
     model.in_flight = 0;
   }
 
-  // Forgets what was lost behind the last block that survived.
+  // Forgets the blocks that were lost behind the last one that survived.
   void TakeSurvivors(Model& model, const std::vector<std::byte>& content) {
     bool lost = false;  // since the last durable block
     uint64_t survived = 0;
@@ -393,14 +393,14 @@ class PowerCutModel {
       lost |= !there;
       if (block == Block::kVolatile && !there) block = Block::kLost;
       if (there) block = Block::kDurable;
-      // What an earlier cut left as a hole is part of the zone for good.
+      // A hole that an earlier cut left is part of the zone until its reset.
       if (block != Block::kLost || WasBelowThePointer(model, i)) survived = i + 1;
     }
     for (uint64_t i = 0; i < survived; ++i) holes_ += model.blocks[i] == Block::kLost ? 1 : 0;
     model.blocks.resize(survived);
   }
 
-  // Blocks that an earlier cut took have durable ones behind them.
+  // A block that an earlier cut took has durable blocks behind it.
   static bool WasBelowThePointer(const Model& model, uint64_t i) {
     return std::find(model.blocks.begin() + static_cast<ptrdiff_t>(i), model.blocks.end(), Block::kDurable) !=
            model.blocks.end();
@@ -458,7 +458,7 @@ TEST(PowerCut, AWriteWithForceUnitAccessLeavesAHoleBeforeIt) {
     EXPECT_EQ(faulty.host.WritePointer(0), 5U);
     EXPECT_EQ(faulty.host.Read(0, 3, 2), Pattern(1, 3, 2));
     if (faulty.host.Read(0, 2, 1) == std::vector<std::byte>(kTestBlock)) ++holes;
-    // A flush covers them all.
+    // A flush would make all of them durable.
     ASSERT_EQ(faulty.host.Write(0, 5, Pattern(1, 5, 1)), Dev::kSuccess);
     ASSERT_EQ(faulty.host.Flush(), Dev::kSuccess);
     faulty.device->CutPower();

@@ -17,12 +17,12 @@
 namespace isozone {
 namespace {
 
-// Host pages: what the kernel can give back.
+// The page size of the host: the kernel gives blocks back in these units.
 constexpr uint64_t kHostPage = 4096;
 
 std::string Quote(const std::string& path) { return "'" + path + "'"; }
 
-// The kernel's name of this boot; empty where it has none.
+// The kernel's id of this boot; empty if it has none.
 std::string BootId() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string id;
@@ -30,7 +30,7 @@ std::string BootId() {
   return id;
 }
 
-// Writes all of `bytes` at `position`. False with errno set where the file could not take them.
+// Writes all of `bytes` at `position`. Returns false with errno set if the file could not take them.
 bool WriteFully(int fd, std::span<const std::byte> bytes, uint64_t position) {
   while (!bytes.empty()) {
     const ssize_t n = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(position));
@@ -45,7 +45,7 @@ bool WriteFully(int fd, std::span<const std::byte> bytes, uint64_t position) {
   return true;
 }
 
-// Makes `fd`, an empty file, an image. False with errno set.
+// Turns `fd`, an empty file, into an image. Returns false with errno set on failure.
 bool FillImage(int fd, std::span<const std::byte> header, const ImageLayout& layout, uint32_t zone_count) {
   const uint64_t table_end = kZoneTableOffset + zone_count * sizeof(ZoneEntry);
   if (const int error = ::posix_fallocate(fd, 0, static_cast<off_t>(table_end)); error != 0) {
@@ -177,7 +177,7 @@ Status ImageFile::Map() {
   void* mapping = ::mmap(nullptr, layout_.file_size, PROT_READ, MAP_SHARED, fd_.get(), 0);
   if (mapping == MAP_FAILED) return Status::FromErrno(errno, fmt::format("cannot map image {}", Quote(path_)));
   mapping_ = static_cast<std::byte*>(mapping);
-  ::madvise(mapping, layout_.file_size, MADV_DONTDUMP);  // best effort: core files without the device in them
+  ::madvise(mapping, layout_.file_size, MADV_DONTDUMP);  // best effort: keeps the device out of core files
   if (mode_ == OpenMode::kReadWrite && ::mprotect(mapping, layout_.data_offset, PROT_READ | PROT_WRITE) != 0) {
     return Status::FromErrno(errno, fmt::format("cannot map image {}", Quote(path_)));
   }

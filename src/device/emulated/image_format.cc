@@ -33,7 +33,7 @@ bool IsKnownState(ZoneState state) {
   return false;
 }
 
-// The rule that `content` breaks, or null.
+// The rule that `content` breaks; null if it breaks none.
 const char* BrokenRule(const DeviceGeometry& geometry, ZoneContent content) {
   if (!IsKnownState(content.state)) return "has an unknown state";
   if (content.written > geometry.zone_capacity) return "has more written than its capacity";

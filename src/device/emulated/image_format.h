@@ -1,18 +1,18 @@
 // The image file of an emulated SSD, version 1. Little-endian, offsets in bytes:
 //
-//   0          header block, 64 KiB, never changes: ImageHeader, and from 4096 on the profile's text. CRC-32C over all
-//              of it, taken with the field `crc` as 0
+//   0          header block, 64 KiB, never changes: ImageHeader, and the profile's text from 4096 on. Its CRC-32C
+//              covers all of it, with the field `crc` as 0
 //   64 KiB     LiveBlock: who writes the image, and the counters
 //   128 KiB    zone table: one ZoneEntry a zone
 //   data       at the next multiple of 2 MiB: the zones, each at a multiple of 2 MiB; sparse
 //
-// Header, live block and table are mapped shared by every process that has the image open; only the one writer changes
-// them. A zone's state and the bytes written to it share one atomic word, so that a reader, and whoever opens the image
-// after the writer was killed at any instruction, sees a state that was true at some time. The data of a zone is in the
-// file before the word that makes it readable is stored.
+// Every process that has the image open maps header, live block and table shared; only the one writer changes them. A
+// zone's state and the bytes written to it share one atomic word. So a reader, and a process that opens the image after
+// the writer was killed at any instruction, sees a state that was true at some time. The data of a zone is in the file
+// before the word that makes it readable is stored.
 //
-// The file is untrusted: ParseImageHeader and CheckZoneTable take any bytes without fault and allocate by nothing that
-// was not checked first.
+// The file is untrusted: ParseImageHeader and CheckZoneTable accept any bytes without a fault, and allocate no memory
+// by a size that was not checked first.
 #pragma once
 
 #include <array>
@@ -64,17 +64,17 @@ struct ImageHeader {
   uint32_t max_open_zones;
   uint32_t max_active_zones;
   uint32_t profile_size;  // bytes of text from kProfileTextOffset on
-  uint32_t flags;         // of kImageFuaCoversZone
+  uint32_t flags;         // kImageFuaCoversZone or 0
 };
 static_assert(sizeof(ImageHeader) == 104 && offsetof(ImageHeader, zone_count) == 80);
 
 struct ZoneEntry {
-  // (bytes written << 8) | ZoneState. "Written" is the write pointer, but for a zone that was finished early: that one
-  // is full, and only what was written holds data.
+  // (bytes written << 8) | ZoneState. The bytes written are the write pointer, except in a zone that was finished
+  // early: it is full, but only the bytes written hold data.
   std::atomic<uint64_t> word;
   std::atomic<uint64_t> durable;    // bytes from the start that survive a power cut; at most what is written
   std::atomic<uint64_t> allocated;  // bytes; the file has no blocks of the zone at or beyond this
-  std::atomic<uint64_t> resets;     // since the image was made
+  std::atomic<uint64_t> resets;     // since the image was created
   static constexpr size_t kRangesBeyond = 4;
   std::array<std::atomic<uint64_t>, kRangesBeyond> durable_beyond;  // see durable_ranges.h; 0: none
 };
@@ -83,10 +83,10 @@ static_assert(sizeof(ZoneEntry) == 64);
 struct LiveBlock {
   std::atomic<uint32_t> writer_pid;  // meaningful while the writer's lock is held
   uint32_t reserved;
-  std::array<char, 40> boot_id;  // of the host, from the writer's open to its orderly close; then zeros
+  std::array<char, 40> boot_id;  // of the host, from the writer's open to its orderly close; zeros otherwise
   std::atomic<uint64_t> media_bytes_written;
   std::atomic<uint64_t> resets;
-  // One cache line each, chosen by thread, so that readers on several cores do not wait for each other.
+  // One cache line each, chosen by thread, so that readers on several cores do not contend.
   struct alignas(64) Traffic {
     std::atomic<uint64_t> bytes_read;
     std::atomic<uint64_t> bytes_written;
@@ -97,15 +97,15 @@ struct LiveBlock {
 };
 static_assert(offsetof(LiveBlock, traffic) == 64 && offsetof(LiveBlock, finishes) == 576);
 
-// A header that was checked.
+// The content of a header that was checked.
 struct ImageInfo {
   ImageUuid uuid{};
   uint64_t created_s = 0;
   DeviceGeometry geometry;
-  std::string profile_text;  // as FormatProfile wrote it; empty where the device has a geometry and no timing
+  std::string profile_text;  // as FormatProfile wrote it; empty if the device has a geometry but no timing
 };
 
-// Where things are, from a geometry that was checked.
+// Where the parts of the file are, computed from a geometry that was checked.
 struct ImageLayout {
   explicit ImageLayout(const DeviceGeometry& geometry);
   uint64_t zone_stride;
@@ -113,12 +113,12 @@ struct ImageLayout {
   uint64_t file_size;
 };
 
-// kInvalidArgument with the value that no device can have.
+// kInvalidArgument, with the value that no device can have.
 Status CheckGeometry(const DeviceGeometry& geometry);
 
 // The header block. kInvalidArgument if the geometry is impossible or the profile's text does not fit.
 Result<std::vector<std::byte>> FormatImageHeader(const ImageInfo& info);
-// `bytes` are the beginning of the file, kHeaderBlockSize of them unless the file is shorter. kCorruption where they
+// `bytes` are the beginning of the file: kHeaderBlockSize bytes, or fewer if the file is shorter. kCorruption if they
 // are no header or a damaged one, kNotSupported for another version.
 Result<ImageInfo> ParseImageHeader(std::span<const std::byte> bytes);
 
@@ -130,12 +130,12 @@ inline ZoneContent LoadContent(const ZoneEntry& entry) {
   const uint64_t word = entry.word.load(std::memory_order_acquire);
   return {static_cast<ZoneState>(word & 0xFF), word >> 8};
 }
-// Publishes what was stored before it.
+// Publishes everything that was stored before.
 inline void StoreContent(ZoneEntry& entry, ZoneContent content) {
   entry.word.store(content.written << 8 | static_cast<uint64_t>(content.state), std::memory_order_release);
 }
 
-// kCorruption naming the first zone that no run of the state machine can have left so.
+// kCorruption, with the first zone whose entry no run of the state machine can have left.
 Status CheckZoneTable(const DeviceGeometry& geometry, std::span<const ZoneEntry> table);
 
 }  // namespace isozone

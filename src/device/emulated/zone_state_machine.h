@@ -1,5 +1,5 @@
 // The zone state machine of NVMe ZNS (revision 1.1, 2.1.1.2) over the zone table of an image: which command is legal in
-// which state, what it does to the state, and the open and active resources (2.1.1.3). No data, no I/O, no threads.
+// which state, its effect on the state, and the open and active resources (2.1.1.3). No data, no I/O, no threads.
 //
 //   empty --write, append--> implicitly open --open--> explicitly open
 //     |  \--open--------------------------------------------^
@@ -8,13 +8,13 @@
 //     \--finish--> full;     open or closed --finish--> full;     anything but these: --reset--> empty
 //   read-only and offline are entered by the medium (Force), and no command here leaves them.
 //
-// Open zones hold an open and an active resource, closed zones an active one. A command that needs an open resource
-// where none is left takes that of the implicitly open zone that was opened first, which becomes closed; explicitly
-// open zones never lose theirs.
+// Open zones hold an open and an active resource, closed zones an active one. If a command needs an open resource and
+// none is left, it takes that of the implicitly open zone that was opened first, which becomes closed. Explicitly open
+// zones never lose theirs.
 //
-// Invariant: the counters agree with the table, and neither exceeds its limit, foreign zones included, but for those that
-// were open when others took theirs.
-// Thread safety: the owner serialises calls. The table's words may be read at any time by anyone.
+// Invariant: the counters agree with the table, and neither exceeds its limit, foreign zones included. The exception is
+// zones that were open when SetForeign lowered the limit.
+// Thread safety: the owner serialises calls. Any thread may read the words of the table at any time.
 #pragma once
 
 #include <cstdint>
@@ -28,33 +28,34 @@ namespace isozone {
 
 class ZoneStateMachine {
  public:
-  // `table` outlives this and passed CheckZoneTable; the image may come from a device with the same limits only.
+  // `table` must outlive this object and have passed CheckZoneTable. The image must come from a device with the same
+  // limits.
   ZoneStateMachine(const DeviceGeometry& geometry, std::span<ZoneEntry> table);
 
   // Checks a write of `length` bytes at `offset` of the zone, or an append, and opens the zone for it. On success the
-  // data belongs at the bytes written so far and EndWrite() follows, or nothing where the data could not be stored.
-  // Offsets and lengths are whole blocks; length > 0.
+  // caller stores the data behind the bytes written so far and calls EndWrite(); if it could not store the data, it
+  // calls nothing. Offsets and lengths are whole blocks; length > 0.
   DeviceStatus BeginWrite(ZoneId zone, uint64_t offset, uint64_t length);
   DeviceStatus BeginAppend(ZoneId zone, uint64_t length);
-  // Moves the write pointer over data that is now stored; full at the capacity.
+  // Moves the write pointer over data that is now stored. The zone becomes full at its capacity.
   void EndWrite(ZoneId zone, uint64_t length);
 
   DeviceStatus Open(ZoneId zone);
   DeviceStatus Close(ZoneId zone);
   DeviceStatus Finish(ZoneId zone);
   DeviceStatus Reset(ZoneId zone);
-  // What Open, Close, Finish or Reset (`op`) would answer now, limits aside.
+  // The status that Open, Close, Finish or Reset (`op`) would return now, except for resource limits.
   DeviceStatus Check(DeviceOp op, ZoneId zone) const;
 
-  // The medium makes the zone kReadOnly or kOffline, whatever it is.
+  // The medium makes the zone kReadOnly or kOffline, whatever its state is.
   void Force(ZoneId zone, ZoneState state);
 
-  // Power comes back after a cut, and of what was written to the zone `survived` bytes are left. An open zone is
-  // closed, or empty if nothing survived. A full zone that lost data is closed; where no active resource is left for
-  // that, the device has finished it: it stays full, shorter.
+  // Power comes back after a cut, and `survived` bytes of the zone are left. An open zone is closed, or empty if
+  // nothing survived. A full zone that lost data is closed. If no active resource is left for that, the device has
+  // finished the zone: it stays full, with less data.
   void LosePower(ZoneId zone, uint64_t survived);
 
-  // So many open, and so active, zones are somebody else's, who shares the limits: another namespace of the controller.
+  // Another user that shares the limits (another namespace of the controller) holds `zones` open, and so active, zones.
   void SetForeign(uint32_t zones) { foreign_ = zones; }
 
   uint32_t open_zones() const { return open_; }
@@ -63,9 +64,9 @@ class ZoneStateMachine {
  private:
   ZoneEntry& Entry(ZoneId zone) { return table_[zone.value()]; }
   ZoneContent Content(ZoneId zone) const { return LoadContent(table_[zone.value()]); }
-  // Stores `content` and keeps the counters and the order of opening.
+  // Stores `content`, and updates the counters and the order of opening.
   void Become(ZoneId zone, ZoneContent content);
-  // Makes `zone` open, taking what it does not yet hold.
+  // Makes `zone` open, and takes the resources that it does not hold yet.
   DeviceStatus TakeOpen(ZoneId zone, ZoneState target);
   DeviceStatus CheckWritable(ZoneContent content, uint64_t offset, uint64_t length) const;
 
@@ -76,7 +77,7 @@ class ZoneStateMachine {
   uint32_t open_ = 0;
   uint32_t active_ = 0;
   uint32_t foreign_ = 0;
-  std::vector<ZoneId> implicitly_open_;  // in order of opening; kept only where there is an open limit
+  std::vector<ZoneId> implicitly_open_;  // in order of opening; kept only if the number of open zones is limited
 };
 
 }  // namespace isozone

@@ -46,7 +46,7 @@ class Zones {
     if (status == Dev::kSuccess) machine_.EndWrite(ZoneId(zone), length);
     return status;
   }
-  // The counters by the table.
+  // The open and active zones, counted in the table.
   std::pair<uint32_t, uint32_t> Counted() const {
     uint32_t open = 0;
     uint32_t active = 0;
