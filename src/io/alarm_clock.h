@@ -1,4 +1,4 @@
-// AlarmClock: the time, and a call when it has come. Tests have one of their own; ThreadAlarmClock is the real one.
+// AlarmClock: tells the time, and calls back at a given time. ThreadAlarmClock is the real one; tests have their own.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@
 
 namespace isozone {
 
-// Thread safety: any thread.
+// Thread safety: any thread may call any method.
 class AlarmClock {
  public:
   virtual ~AlarmClock() = default;
   // Nanoseconds; never goes back.
   virtual int64_t Now() const = 0;
-  // Calls `ring`(`what`) once, at `at_ns` or soon after, never inside this call.
+  // Calls `ring(what)` once, at `at_ns` or soon after, but never inside this call.
   virtual void RingAt(int64_t at_ns, uint32_t what) = 0;
-  // Whom to call. Before the first RingAt.
+  // Sets the function to call. Must be called before the first RingAt.
   virtual void OnRing(std::function<void(uint32_t what)> ring) = 0;
-  // Rings no more when this returns.
+  // No call is running or will start once this returns.
   virtual void Stop() = 0;
 };
 
-// MonotonicNs(), and a thread that begins with the first RingAt.
+// Runs on MonotonicNs(), with a thread that starts with the first RingAt.
 class ThreadAlarmClock final : public AlarmClock {
  public:
   ~ThreadAlarmClock() override { Stop(); }

@@ -1,7 +1,7 @@
-// BufferPool: aligned buffers that are used again. Fresh memory costs the kernel more to find and clear than the copy
-// into it, so writers and read-ahead give their buffers back to here.
+// BufferPool: aligned buffers that are reused. The kernel takes longer to find and clear fresh memory than a copy into
+// it takes, so writers and read-ahead return their buffers to this pool.
 //
-// Thread safety: any thread.
+// Thread safety: any thread may call any method.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ namespace isozone {
 
 class BufferPool {
  public:
-  // Keeps at most `limit` bytes that nobody uses.
+  // The pool keeps at most `limit` bytes of unused buffers.
   explicit BufferPool(uint64_t limit) : limit_(limit) {}
 
   AlignedBuffer Take(size_t size) {
     {
       const MutexLock lock(mu_);
-      // Nearly all buffers are of one size, and the last one given back is still in the processor's cache.
+      // Nearly all buffers have one size, and the last one returned is still in the processor's cache.
       for (size_t i = free_.size(); i-- > 0;) {
         if (free_[i].size() != size) continue;
         std::swap(free_[i], free_.back());

@@ -1,19 +1,20 @@
 // ClassQueues: which of the requests that wait for one independent zone group goes next, and whether one may go at all.
-// Pure: it neither knows the device nor the time; IoEngine executes it, its test drives it in virtual time.
+// Pure: it knows neither the device nor the time. IoEngine executes its decisions; its test runs it in virtual time.
 //
-//   order    The class of the highest rank that waits (IoClass, highest first); within a class first come, first
-//            served. A request that was overtaken between two of its slices goes on first within its class.
+//   order    The highest class that waits goes first (IoClass, highest first); within a class, the first to come. A
+//            request that was overtaken between two of its slices goes on first within its class.
 //   depth    At most `depth` requests are at the device. The classes from compaction on down may take all but one of
-//            these (but always one), so that what ranks higher finds a place at once.
-//   shares   Nothing starves: a class that waits saves up its share (in percent) of all that goes meanwhile, and is
-//            served first once it has saved the cost of what it waits with. So over any time in which it waits, it gets
-//            at least its share of what is served, to within two requests of each class. Costs are device time in bytes
-//            read: a byte written takes about four times as long (ZenFS+, section II.C).
-//   gaps     What keeps a distance (write_gaps.h) goes behind all else of its class, and can be left out while the rest goes
-//            on. A class of which nothing else waits saves up nothing meanwhile, so that it does not come in a burst later.
+//            these places (but always one), so that a higher class finds a place at once.
+//   shares   No class starves. While a class waits, it saves its share (in percent) of the cost of all requests that
+//            go, and once it has saved the cost of its own next request, it goes first. So whenever a class waits, it
+//            gets at least its share of what is served, to within two requests of each class. Costs are device time in
+//            bytes read: a byte written takes about four times as long (ZenFS+, section II.C).
+//   gaps     A request that keeps a gap (write_gaps.h) goes behind all others of its class, and can be left out while
+//            these go on. A class in which only such requests wait saves nothing meanwhile, so that it does not come in
+//            a burst later.
 //
-// ZenFS+ (Algorithms 1 and 2) gives a flush whole groups, and lets compaction wait for them; here the flush only goes
-// first, slice by slice, so that what a flush leaves of a group is not lost.
+// In ZenFS+ (Algorithms 1 and 2), a flush takes whole groups, and compaction waits for them. Here, a flush only goes
+// first, slice by slice, so that the capacity of a group that a flush leaves unused is not lost.
 //
 // Thread safety: none; the owner locks.
 #pragma once
@@ -29,14 +30,14 @@
 
 namespace isozone {
 
-// By IoClass: percent of the device time of a group that a class is given at least while it waits; 0: none.
+// By IoClass: the percentage of a group's device time that a class gets at least while it waits; 0: none.
 struct IoShares {
   std::array<uint8_t, kIoClassCount> percent = {10, 10, 20, 15, 10, 10, 5, 5};
 
-  // "flush:30,gc:10": those shares, and the defaults of all others. kInvalidArgument: an unknown class, or more than 100
-  // in sum.
+  // Parses "flush:30,gc:10": these shares, and the defaults for all other classes. kInvalidArgument for an unknown
+  // class, or if the sum exceeds 100.
   static Result<IoShares> Parse(std::string_view text);
-  std::string ToString() const;  // as Parse reads it, all classes
+  std::string ToString() const;  // all classes, in the form that Parse reads
   bool operator==(const IoShares&) const = default;
 };
 
@@ -44,13 +45,13 @@ using IoClassSet = std::bitset<kIoClassCount>;
 
 class ClassQueues {
  public:
-  static constexpr uint64_t kWriteCost = 4;  // of a byte written, in bytes read
+  static constexpr uint64_t kWriteCost = 4;  // the cost of a byte written, in bytes read
 
-  // What waits; the owner keeps it until Next returned it. Part of a list while it waits.
+  // A request that waits, as a node of a list. The owner keeps it until Next has returned it.
   struct Waiting {
     IoClass io_class = IoClass::kOther;
-    uint64_t cost = 0;       // of what it does next
-    bool keeps_gap = false;  // may go only when no gap is to be kept
+    uint64_t cost = 0;       // of its next slice
+    bool keeps_gap = false;  // it may go only while its class need not keep a gap
     Waiting* behind = nullptr;
   };
 
@@ -58,13 +59,13 @@ class ClassQueues {
 
   void PushBack(Waiting& request);
   void PushFront(Waiting& request);
-  // Takes out the request that goes next, of all (`background_too`) or of those above the background classes; null
-  // where none waits. Of the classes in `gaps`, what keeps a gap is left out.
+  // Removes and returns the request that goes next, from all classes (`background_too`) or only from those above the
+  // background classes; null if none waits. In the classes of `gaps`, requests that keep a gap are left out.
   Waiting* Next(bool background_too, IoClassSet gaps = {});
-  // The classes of which a request that waits keeps a gap.
+  // The classes in which a request that keeps a gap waits.
   IoClassSet KeepingGaps() const;
 
-  // From compaction on down.
+  // The classes from compaction on down.
   static constexpr bool IsBackground(IoClass c) { return c >= IoClass::kCompactionRead; }
   // How many of `depth` places background classes may take.
   static constexpr uint32_t BackgroundDepth(uint32_t depth) { return depth > 1 ? depth - 1 : 1; }
@@ -77,9 +78,9 @@ class ClassQueues {
   struct OfClass {
     Queue at_once;
     Queue keeping_gap;
-    uint64_t saved = 0;  // cost times 100
+    uint64_t saved = 0;  // cost times 100, since shares are percentages
 
-    // Where the next request is; null: nowhere.
+    // The queue that holds the next request; null if there is none.
     Queue* Next(bool gap);
   };
 

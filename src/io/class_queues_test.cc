@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kSlice = 192 * 1024;
 
-// One die in virtual time: serves one request after another, each as long as it costs, of clients that always have the
+// One die in virtual time. It serves one request after another, for as long as each costs; every client always has its
 // next request waiting.
 class Die {
  public:
@@ -99,12 +99,12 @@ TEST(ClassQueues, EveryClassGetsItsShareOfABusyDie) {
     const auto io_class = static_cast<IoClass>(c);
     EXPECT_GT(die.Share(io_class), shares.percent[static_cast<size_t>(c)] / 100.0 - 0.01) << IoClassName(io_class);
     sum += die.Share(io_class);
-    // A class whose share is s waits at first for 1/s times what it asks for, and for two requests of each class.
+    // At first, a class whose share is s waits for 1/s times what it asks for, and for two requests of each class.
     const double longest = 100.0 / shares.percent[static_cast<size_t>(c)] + 2.0 * kIoClassCount;
     EXPECT_LE(static_cast<double>(die.first_served(io_class)), longest * kSlice * ClassQueues::kWriteCost);
   }
   EXPECT_NEAR(sum, 1, 1e-9);
-  // What nobody has a share of is the highest class's.
+  // Time that belongs to no share goes to the highest class.
   EXPECT_NEAR(die.Share(IoClass::kWal), 0.25, 0.01);
 }
 

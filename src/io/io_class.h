@@ -1,5 +1,5 @@
-// What an I/O is for. Every request below the file system carries one: it is counted by class, and the scheduler ranks
-// by it (highest first).
+// IoClass: the purpose of an I/O. Every request below the file system carries its class, which it is counted under and
+// which the scheduler ranks (highest first).
 #pragma once
 
 #include <array>

@@ -31,20 +31,20 @@ IoEngine::Depth DepthOf(const GroupIndex& groups, uint32_t zones) {
   }
   const uint64_t of_group = uint64_t{of_zone} * std::max(1U, zones / groups.count());
   all = std::max(all, static_cast<uint32_t>(std::min<uint64_t>(of_group, IoEngine::kDeviceDepth)));
-  // Groups that were made up may all lie on the same flash: one request of each for each unit is enough.
+  // Arbitrary groups may all lie on the same flash: one request of each group for each unit of flash is enough.
   return {all, groups.zone_width()};
 }
 
 }  // namespace
 
-// `places` and `waiting` are the two halves of a handshake: who finds no place first says that it waits and then looks
-// for a place again (Dispatch), who leaves a place first gives it back and then looks whether somebody waits. Both are
-// sequentially consistent, so that one of the two sees the other.
+// `places` and `waiting` are the two halves of a handshake. A thread that finds no place first announces that it waits,
+// and then looks for a place again (Dispatch). A thread that leaves a place first gives it back, and then looks whether
+// another waits. Both are sequentially consistent, so at least one of the two threads sees the other.
 struct alignas(64) IoGroup {
   IoGroup(const IoShares& shares, uint32_t number_) : number(number_), queues(shares) {}
 
-  // Those of the classes `gaps` that have to wait at `now_ns`, while users read; `opens_at_ns`: when the first of them no
-  // longer has to.
+  // Those of the classes `gaps` that have to wait at `now_ns`, while users read. `opens_at_ns` is the first time at
+  // which one of them need not wait any longer.
   IoClassSet OpenGaps(IoClassSet gaps, int64_t now_ns, int64_t gap_ns, int64_t& opens_at_ns) const
       ISOZONE_REQUIRES(mu) {
     opens_at_ns = INT64_MAX;
@@ -58,12 +58,12 @@ struct alignas(64) IoGroup {
   }
 
   const uint32_t number;
-  std::atomic<uint64_t> places{0};  // taken: by background classes in the upper half, by all in the lower
+  std::atomic<uint64_t> places{0};  // taken ones: by background classes in the upper half, by all in the lower
   std::atomic<uint32_t> waiting{0};
   Mutex mu;
   ClassQueues queues ISOZONE_GUARDED_BY(mu);
   WriteGaps::Gate gate ISOZONE_GUARDED_BY(mu);
-  int64_t alarm_at_ns ISOZONE_GUARDED_BY(mu) = INT64_MAX;  // of the next alarm; INT64_MAX: none is set
+  int64_t alarm_at_ns ISOZONE_GUARDED_BY(mu) = INT64_MAX;  // the time of the next alarm; INT64_MAX: none is set
 };
 
 namespace {
@@ -96,7 +96,7 @@ IoEngine::IoEngine(ZonedDevice& device)
 
 IoEngine::~IoEngine() {
   clock_->Stop();
-  while (handing_over_.load() > 0) std::this_thread::yield();  // the rest of `done`, and a Dispatch that finds nothing
+  while (handing_over_.load() > 0) std::this_thread::yield();  // until `done` returns, and an empty Dispatch
 }
 
 IoEngine::Group* IoEngine::GroupOf(const IoRequest& request) const {
@@ -130,7 +130,7 @@ void IoEngine::Submit(IoRequest& request) {
   }
 }
 
-// The slices of a read, on their way together.
+// The slices of a read, which are in flight together.
 struct IoEngine::ParallelRead {
   ParallelRead(IoRequest& whole_, size_t count_)
       : whole(whole_), count(count_), parts(std::make_unique<IoRequest[]>(count_)), left(count_) {}
@@ -146,7 +146,7 @@ struct IoEngine::ParallelRead {
     uint64_t moved = 0;
     for (size_t i = read->count; i-- > 0;) {
       const DeviceRequest& part = read->parts[i].device;
-      if (part.status != DeviceStatus::kSuccess) whole.device.status = part.status;  // in the end that of the first
+      if (part.status != DeviceStatus::kSuccess) whole.device.status = part.status;  // the first failed one is set last
       if (part.status == DeviceStatus::kSuccess) moved += part.length;
     }
     read.reset();
@@ -162,7 +162,7 @@ struct IoEngine::ParallelRead {
 
 void IoEngine::SubmitInParallel(IoRequest& request) {
   const size_t count = (request.length_ + slice_ - 1) / slice_;
-  auto* const read = new ParallelRead(request, count);  // until its last part is done
+  auto* const read = new ParallelRead(request, count);  // deleted when its last part is done
   IoRequest* const parts = read->parts.get();
   for (size_t i = 0; i < count; ++i) {
     const uint64_t at = i * slice_;
@@ -221,7 +221,8 @@ void IoEngine::Enqueue(Group& group, IoRequest& request, bool overtaken) {
 }
 
 void IoEngine::Dispatch(Group& group) {
-  // What a device completes inside Submit gives its place to the next one in the loop below, not in one of its own.
+  // A request that a device completes inside Submit gives its place to the next one in the loop below, not in a nested
+  // loop.
   thread_local const Group* dispatching = nullptr;
   if (dispatching == &group) return;
   const Group* const before = std::exchange(dispatching, &group);
@@ -233,7 +234,7 @@ void IoEngine::Dispatch(Group& group) {
 
 IoRequest* IoEngine::TakeNext(Group& group, int64_t& alarm_ns) {
   const MutexLock lock(group.mu);
-  // A place for any class, or else one that the background classes may not take.
+  // First a place for any class; if there is none, a place that background classes may not take.
   const bool background_too = TryEnter(group, IoClass::kGc);
   if (!background_too && !TryEnter(group, IoClass::kWal)) return nullptr;
   int64_t opens_at_ns = INT64_MAX;
@@ -261,7 +262,7 @@ IoRequest* IoEngine::TakeNext(Group& group, int64_t& alarm_ns) {
 void IoEngine::OnAlarm(Group& group) {
   {
     const MutexLock lock(group.mu);
-    if (clock_->Now() < group.alarm_at_ns) return;  // an earlier one took its place
+    if (clock_->Now() < group.alarm_at_ns) return;  // an earlier alarm has replaced this one
     group.alarm_at_ns = INT64_MAX;
   }
   Dispatch(group);
@@ -306,7 +307,7 @@ bool IoEngine::Advance(IoRequest& request) {
   device.offset = DeviceOffset(device.offset.value() + device.length);
   device.data += device.length;
   if (request.group_ == nullptr || (request.group_->waiting.load() == 0 && !KeepsGap(request))) return true;
-  // As soon as it is queued, other threads may end it, and its owner then destroy the engine.
+  // As soon as the request is queued, other threads may complete it, and its owner may then destroy the engine.
   handing_over_.fetch_add(1);
   request.group_->places.fetch_sub(PlaceOf(request.io_class));
   Enqueue(*request.group_, request, /*overtaken=*/true);
@@ -323,7 +324,7 @@ void IoEngine::Finish(IoRequest& request) {
   if (!request.is_part_) Count(request, device.status == DeviceStatus::kSuccess ? request.length_ : request.completed_);
   Group* group = request.group_;
   if (group == nullptr) return request.done(request);
-  // First the owner, then those who wait for the place. The owner may then destroy the engine.
+  // The owner comes first, then the requests that wait for the place. The owner may then destroy the engine.
   const IoClass io_class = request.io_class;
   handing_over_.fetch_add(1);
   request.done(request);

@@ -18,7 +18,7 @@ namespace {
 
 std::shared_ptr<const GroupIndex> OneGroup() { return std::make_shared<GroupIndex>(1, nullptr); }
 
-// Completes on its own thread, with the status it is told.
+// Completes requests on its own thread, with the status that it is told.
 class ThreadedDevice : public ZonedDevice {
  public:
   explicit ThreadedDevice(uint32_t zones = 1) {
@@ -90,7 +90,7 @@ TEST(IoEngine, ReturnsWhatTheDeviceSays) {
   EXPECT_EQ(engine.Flush(IoClass::kOther).ToString(), "I/O error: flush failed: Write Fault (280h)");
 }
 
-// Holds every request until it is told to complete the one that came first.
+// Holds every request until it is told to complete the oldest one.
 class ManualDevice : public ZonedDevice {
  public:
   explicit ManualDevice(uint32_t zones) {
@@ -119,7 +119,7 @@ class ManualDevice : public ZonedDevice {
   DeviceGeometry geometry_;
 };
 
-// Holds what it is told to, and completes all else inside Submit.
+// Holds the requests that it is told to hold, and completes all others inside Submit.
 class PromptDevice final : public ManualDevice {
  public:
   using ManualDevice::ManualDevice;
@@ -131,7 +131,7 @@ class PromptDevice final : public ManualDevice {
   bool hold = true;
 };
 
-// What is in flight at a device of `zones` zones, each on `width` units of flash.
+// Checks what is in flight at a device of `zones` zones, each of which lies on `width` units of flash.
 class DepthTest : public testing::Test {
  protected:
   void Open(uint32_t zones, const ZoneGroups* groups) {
@@ -252,7 +252,7 @@ TEST_F(DepthTest, ASliceThatFailsFailsItsReadWhenAllAreDone) {
   EXPECT_EQ(engine_->Stats(IoClass::kUserRead).bytes_read, 64 * kKiB);
 }
 
-// However many wait: they take neither the stack, nor the time of the one that has made room for them.
+// However many requests wait: they take neither the stack nor the time of the thread that has made room for them.
 TEST(IoEngine, WhoIsDoneDoesNotWaitForThoseWhoHadWaitedForIt) {
   constexpr size_t kWaiting = 200'000;
   PromptDevice device(2);
@@ -354,8 +354,8 @@ TEST_F(Isolation, LongRequestsAreOvertakenBetweenSlices) {
   ASSERT_EQ(device.held.size(), 1U);
   EXPECT_EQ(device.held.front()->length, 64 * kKiB);
   for (int i = 0; i < 31; ++i) Submit(IoClass::kFlush);
-  Submit(IoClass::kWal);  // waits: all places are taken
-  device.Complete();      // the first slice; the second one comes behind what waits
+  Submit(IoClass::kWal);  // waits, because all places are taken
+  device.Complete();      // the first slice; the second one goes behind the request that waits
   EXPECT_EQ(static_cast<IoRequest*>(device.held.back()->context)->io_class, IoClass::kWal);
   Drain();
   EXPECT_EQ(done.size(), 33U);
@@ -493,7 +493,7 @@ TEST_F(Gaps, EndWhenNobodyReadsAnyMore) {
   CompleteAll();
   EXPECT_EQ(clock->alarms(), 1U);
   MoveBy(WriteGaps::PauseNs(kGap) + 1);
-  Submit(IoClass::kFlush);  // finds that the others no longer have to wait
+  Submit(IoClass::kFlush);  // finds that the others need not wait any longer
   EXPECT_EQ(device.held.size(), 2U);
   CompleteAll();
 }
@@ -518,7 +518,7 @@ TEST_F(Gaps, DoNotHoldUpReadsMetadataOrLogsThatSomebodyWaitsFor) {
   CompleteAll();
 }
 
-// A piece of a log sets an alarm before the one that a flush waits for, which stays set.
+// A piece of a log sets an alarm before that of a waiting flush, whose alarm stays set.
 TEST_F(Gaps, AlarmsDoNotPileUp) {
   Read();
   for (int i = 0; i < 101; ++i) Submit(IoClass::kFlush);
@@ -531,7 +531,7 @@ TEST_F(Gaps, AlarmsDoNotPileUp) {
     CompleteAll();
   }
   EXPECT_LE(most, 10U) << "one for each piece of the log, and the flush's";
-  MoveBy(kGap);  // nobody reads any more
+  MoveBy(kGap);  // no user reads any more
   CompleteAll();
 }
 

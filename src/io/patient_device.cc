@@ -103,7 +103,7 @@ void PatientDevice::SubmitParked() {
   }
   for (Command* command : parked) device_->Submit(*command->request);
   const MutexLock lock(mu_);
-  if (parked_.empty()) pause_ns_ = kFirstPauseNs;  // none was refused again
+  if (parked_.empty()) pause_ns_ = kFirstPauseNs;  // no command was refused again
 }
 
 }  // namespace isozone

@@ -1,13 +1,15 @@
-// PatientDevice: a device that others may use beside us. Another namespace or a tool may hold active or open zones, so that
-// the device refuses one more (Too Many Active Zones, Too Many Open Zones) although we hold fewer than it allows. That is
-// nobody's fault: the command is held back and submitted again, a little later each time, and at once when a zone of ours
-// was finished or reset. After kPatienceNs it completes as refused.
+// PatientDevice: a device that others may use at the same time. If another namespace or a tool holds active or open
+// zones, the device refuses one more (Too Many Active Zones, Too Many Open Zones) although Isozone holds fewer than the
+// device allows. Such a command is held back and submitted again, a little later each time, and at once when a zone of
+// Isozone was finished or reset. After kPatienceNs it completes as refused.
 //
-//   write, append, open --refused--> parked --kFirstPauseNs, then twice as long each time, kLongestPauseNs at most--> again
+//   write, append, open --refused--> parked --kFirstPauseNs, then twice as long each time, kLongestPauseNs at most-->
+//   again
 //
-// Whoever makes room for it, by finishing zones, is told of each refusal. The log has one line when refusals begin.
+// A callback reports each refusal, so that the file system can finish zones to make room. The log has one line when
+// refusals begin.
 //
-// Thread safety: as ZonedDevice. Completions run on a thread of the device, or, of refused commands, on the clock's.
+// Thread safety: as ZonedDevice. Completions run on a thread of the device; those of refused commands on the clock's.
 #pragma once
 
 #include <atomic>
@@ -31,7 +33,7 @@ constexpr bool IsRefusal(DeviceStatus status) {
 
 struct RefusalStats {
   uint64_t refusals = 0;  // commands that the device refused at least once
-  uint64_t given_up = 0;  // of these, completed as refused
+  uint64_t given_up = 0;  // of these, commands that completed as refused
 };
 
 class PatientDevice final : public ZonedDevice {
@@ -40,12 +42,12 @@ class PatientDevice final : public ZonedDevice {
   static constexpr int64_t kLongestPauseNs = 200 * kMillisecondNs;
   static constexpr int64_t kPatienceNs = 30 * kSecondNs;
 
-  // `clock`: a test's; null: the real one.
+  // `clock`: for tests; null means the real one.
   explicit PatientDevice(std::unique_ptr<ZonedDevice> device, std::unique_ptr<AlarmClock> clock = nullptr);
   ~PatientDevice() override;
 
-  // `refused` is called for each refusal, on any thread; short, no I/O. Empty: nobody is told. Changed only while no
-  // command is in flight.
+  // Sets the function that is called for each refusal, on any thread; it must be short and do no I/O. May be empty.
+  // Must only be called while no command is in flight.
   void OnRefusal(std::function<void()> refused) { refused_ = std::move(refused); }
   RefusalStats stats() const;
 
@@ -59,28 +61,28 @@ class PatientDevice final : public ZonedDevice {
   void Submit(DeviceRequest& request) override;
 
  private:
-  // A command of which we want to know how it ends, and what its submitter wanted to be told.
+  // A command whose outcome this device watches, with the callback of its submitter.
   struct Command {
     PatientDevice* device = nullptr;
     DeviceRequest* request = nullptr;
     void (*done)(DeviceRequest&) = nullptr;
     void* context = nullptr;
-    int64_t refused_ns = 0;  // when first; 0: never
+    int64_t refused_ns = 0;  // the time of the first refusal; 0: never refused
   };
 
   Command* Take();
   void Complete(Command& command);
-  // Parks a command that was refused. False: its time is over.
+  // Parks a command that was refused. Returns false if its time is over.
   bool Park(Command& command);
   void SubmitParked();
 
   const std::unique_ptr<ZonedDevice> device_;
   const std::unique_ptr<AlarmClock> clock_;
-  const bool limited_;  // the device has limits that it could refuse by
+  const bool limited_;  // the device has limits, so it may refuse commands
   std::function<void()> refused_;
 
   mutable Mutex mu_;
-  std::vector<std::unique_ptr<Command>> commands_ ISOZONE_GUARDED_BY(mu_);  // all there are
+  std::vector<std::unique_ptr<Command>> commands_ ISOZONE_GUARDED_BY(mu_);  // all commands, in use or not
   std::vector<Command*> unused_ ISOZONE_GUARDED_BY(mu_);
   std::vector<Command*> parked_ ISOZONE_GUARDED_BY(mu_);
   bool alarm_set_ ISOZONE_GUARDED_BY(mu_) = false;

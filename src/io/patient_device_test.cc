@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kBlock = 4 * kKiB;
 
-// Refuses what needs a zone as long as it is told to, and answers at once.
+// Refuses commands that need a zone while it is told to, and answers at once.
 class FullDevice final : public ZonedDevice {
  public:
   FullDevice() {

@@ -1,25 +1,28 @@
-// WriteGaps: while users read, a group is not given one background write straight after the other.
+// WriteGaps: spreads the background writes of a group over time while users read.
 //
-// A die reads in a fraction of the time in which it programs, and serves both in order: a read that meets a writer waits
-// for the program under way and for those in the die's buffer, twenty times as long as it takes itself. The host cannot
-// see when a program ends, for a write is complete when it is in the buffer. So what a group is given to program is
-// spread over time:
+// A die reads in a fraction of the time in which it programs, and serves both in order. So a read that meets a writer
+// waits for the program under way and for those in the die's buffer, twenty times as long as the read itself takes. The
+// host cannot see when a program ends, because a write completes when it is in the buffer. So the programs that a group
+// is given are spread over time:
 //
-//   users read   kRun user reads, each at most a pause after the one before; until a pause after the last one. Opening a
-//                table takes fewer reads, so that a flush or compaction does not count as a reader. The slower the
-//                flash, the later the next read of somebody who had to wait: so a pause is half of the gap.
-//   gap          while users read, a group starts a slice of a flush no sooner than a gap after the last one. Slices are
-//                what the medium programs at once, and a gap is told in what a slice takes to be programmed.
-//   one by one   and a slice of any background write no sooner than kShortest of a gap after the last of them.
+//   users read   There were kRun user reads, each at most a pause after the one before; it ends a pause after the last
+//                one. Opening a table takes fewer reads, so a flush or compaction does not count as a reader. The
+//                slower the flash, the later the next read of a user who had to wait; so a pause is half of the gap.
+//   gap          While users read, a group starts a slice of a flush no sooner than a gap after the last one. Slices
+//                are what the medium programs at once, and a gap is a number of times that programming a slice takes.
+//   one by one   It starts a slice of any background write no sooner than 1 / kShortest of a gap after the last one.
 //
-// So, where that is longer than a program, a read finds one of these before it at most, and that for a known part of all
-// times at most: program time / shortest gap. Who goes next is up to rank and share (class_queues.h), so none starves.
+// So, if the shortest gap is longer than a program, a read finds at most one program before it, and that for a known
+// part of the time at most: program time / shortest gap. Rank and share decide who goes next (class_queues.h), so no
+// class starves.
 //
-// A flush keeps the whole gap: where it falls behind, RocksDB slows the writer down, and less is written for a while.
-// Compaction and collection go one by one only: they write several times what is flushed, and where they fall behind,
-// reads have more tables to search. So do logs; but those that somebody waits for keep no gap, nor does metadata.
+// A flush keeps the whole gap: if it falls behind, RocksDB slows the writer down, and less is written for a while.
+// Compaction and collection only go one by one: they write several times as much as flushes, and if they fall behind,
+// reads have more tables to search. Logs go one by one as well. Log writes that a thread waits for keep no gap, nor
+// does metadata.
 //
-// Pure: takes times, and has no clock. Thread safety: Readers is for any thread; Gate is its owner's to lock.
+// Pure: takes times as arguments, and has no clock. Thread safety: any thread may use Readers; the owner of a Gate
+// locks.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +37,7 @@ namespace isozone {
 
 class WriteGaps {
  public:
-  // A gap of so many programs of `slice` bytes, of which a zone takes `bandwidth` a second; at most a second.
+  // The gap for `programs` programs of `slice` bytes, if a zone programs `bandwidth` bytes a second; at most a second.
   static int64_t GapNs(uint32_t programs, uint64_t slice, uint64_t bandwidth) {
     const double program_s = static_cast<double>(slice) / static_cast<double>(bandwidth);
     return std::llround(std::min(programs * program_s, 1.0) * static_cast<double>(kSecondNs));
@@ -43,9 +46,9 @@ class WriteGaps {
   static constexpr uint32_t kRun = 16;
   static constexpr int64_t PauseNs(int64_t gap_ns) { return gap_ns / 2; }
 
-  static constexpr int64_t kShortest = 16;  // by what the shortest gap is less than that of a flush
+  static constexpr int64_t kShortest = 16;  // the shortest gap is that of a flush divided by this
 
-  // Of writes; `durable`: somebody waits for it to be.
+  // Whether writes of this class keep a gap. `durable`: a thread waits for the write to be durable.
   static constexpr bool Keeps(IoClass c, bool durable) {
     switch (c) {
       case IoClass::kFlush:
@@ -59,7 +62,7 @@ class WriteGaps {
     }
   }
 
-  // The reads of users, on all groups.
+  // Recognises that users read, on all groups together.
   class Readers {
    public:
     explicit Readers(int64_t gap_ns) : pause_ns_(PauseNs(gap_ns)) {}
@@ -84,10 +87,10 @@ class WriteGaps {
     std::atomic<uint32_t> run_{0};  // reads in a row, up to kRun
   };
 
-  // Of one group. `gap_ns`: of a flush.
+  // The gaps of one group. `gap_ns` is the gap of a flush.
   class Gate {
    public:
-    // When a slice of a class that keeps gaps may start, as it looks now.
+    // When a slice of a class that keeps gaps may start, as far as is known now.
     int64_t OpensAt(IoClass c, int64_t gap_ns) const {
       const int64_t one_by_one_ns = last_ns_ + gap_ns / kShortest;
       return c == IoClass::kFlush ? std::max(one_by_one_ns, last_flush_ns_ + gap_ns) : one_by_one_ns;

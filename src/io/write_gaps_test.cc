@@ -65,7 +65,7 @@ TEST(WriteGaps, AreNotForWhatSomebodyWaitsFor) {
   }
 }
 
-// A group of which every class that keeps gaps always has the next slice waiting, in virtual time.
+// One group in virtual time. Every class that keeps gaps always has its next slice waiting.
 TEST(WriteGaps, NoClassStarvesAndSlicesGoOneByOne) {
   constexpr std::array kClasses = {IoClass::kWal, IoClass::kFlush, IoClass::kCompactionWrite, IoClass::kGc};
   constexpr int64_t kEnd = 1000 * kGap;
@@ -98,11 +98,11 @@ TEST(WriteGaps, NoClassStarvesAndSlicesGoOneByOne) {
     queues.PushBack(*next);
   }
   const auto of = [&](IoClass c) { return slices[static_cast<size_t>(c)]; };
-  // There is one place every sixteenth of a gap: 16,000 in all, and logs alone could take all of them. What nobody has a
-  // share of is theirs.
+  // There is one place every sixteenth of a gap: 16,000 in all, and logs alone could take all of them. Logs get the
+  // time that belongs to no share.
   EXPECT_GT(of(IoClass::kWal), 8000);
-  // Each of the others waits for its gap (a flush 16 places, the others one) and then until it has saved for a slice, at
-  // a share of 15, 10 and 5 percent, and for one slice of each class that came first.
+  // Each of the others waits for its gap (a flush 16 places, the others one), then until it has saved for a slice, at a
+  // share of 15, 10 and 5 percent, and for one slice of each higher class.
   EXPECT_GE(of(IoClass::kFlush), 16000 / (16 + 7 + 3));
   EXPECT_GE(of(IoClass::kCompactionWrite), 16000 / (1 + 10 + 3));
   EXPECT_GE(of(IoClass::kGc), 16000 / (1 + 20 + 3));

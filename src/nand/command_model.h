@@ -1,7 +1,7 @@
-// What a model of an SSD's timing is to those who run it: commands and their submission times go in, completion times
-// come out, in virtual time. TimingModel is the zoned SSD, ConventionalModel the one with a page-mapped FTL.
+// CommandModel: the timing model of an SSD as its users see it. Commands and their submission times go in, completion
+// times come out, in virtual time. TimingModel models the zoned SSD, ConventionalModel the one with a page-mapped FTL.
 //
-// Thread safety: none; the owner serialises.
+// Thread safety: none; the owner serialises calls.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,11 @@ enum class TimingOpKind : uint8_t {
 struct TimingOp {
   TimingOpKind kind = TimingOpKind::kRead;
   uint32_t zone = 0;
-  // Bytes from the start of the zone, or of a conventional SSD. kAppend: where the data will be, in order of submission.
+  // Bytes from the start of the zone, or of a conventional SSD. kAppend: where the data will be; appends to a zone are
+  // submitted in this order.
   uint64_t offset = 0;
-  uint64_t length = 0;  // bytes; kRead of a zone: only what lies below the write pointer costs time, the caller clips
-  // kReset, kFinish: bytes below the zone's write pointer; they take longer for some than for others.
+  // Bytes. For kRead of a zone, the caller clips it, since reading beyond the write pointer takes no time.
+  uint64_t length = 0;
   uint64_t written = 0;
 };
 
@@ -42,21 +43,22 @@ class CommandModel {
 
   virtual ~CommandModel() = default;
 
-  // Starts `op` at `now_ns`, which never goes back over calls of Submit and AdvanceTo. `ticket` comes back with the
-  // completion. The range lies within the capacity of the zone or the device.
+  // Starts `op` at `now_ns`, which never goes back over calls of Submit and AdvanceTo. The completion carries `ticket`.
+  // The range must lie within the capacity of the zone or the device.
   virtual void Submit(int64_t now_ns, const TimingOp& op, uint64_t ticket) = 0;
 
-  // Runs to `now_ns` and appends what completed at or before it, in order of time, then of submission.
+  // Runs the model to `now_ns`, and appends the commands that completed by then, in order of time, then of submission.
   virtual void AdvanceTo(int64_t now_ns, std::vector<TimingCompletion>& completed) = 0;
 
-  // No command in flight completes before this; kNever with none in flight. A later Submit can only bring an earlier
-  // completion of the new command itself, never of an old one. Exactly the next completion where the command neither
-  // waits for others nor for another page of its own on a channel or the link. Always later than the last AdvanceTo,
-  // so that waiting until the bound, advancing to it and asking again ends. O(log n) amortised.
+  // A time before which no command in flight completes; kNever if none is in flight. A later Submit can only add an
+  // earlier completion of the new command, and never makes an older command complete earlier. The bound is exact if the
+  // next command to complete waits neither for other commands nor for another of its own pages on a channel or the
+  // link. It is always later than the last AdvanceTo, so a loop that waits until the bound, advances to it and asks
+  // again ends. O(log n) amortised.
   virtual int64_t NextCompletionBound() = 0;
 
-  // Bytes programmed to flash so far, padding included. What is still in a write buffer does not count. Without timing,
-  // the bytes of all writes and appends, and of what the device copied.
+  // Bytes programmed to flash so far, padding included. Data that is still in a write buffer does not count. Without
+  // timing, the bytes of all writes and appends, and the bytes that the device copied.
   virtual uint64_t MediaBytesWritten() const = 0;
 };
 

@@ -1,8 +1,9 @@
-// The commands of a simulation that have ended, and how early the next one can.
+// Completions: the commands of a simulation that have ended, and a bound on when the next one can end.
 //
-// A command is known by a number, counted up over all commands, and by the slot that holds it. While it runs, a bound is
-// kept of when it can end at the earliest. A bound that was right once stays one, since what comes later only delays; so
-// only the lowest has to be looked at again, until it is still right: then it is one for all.
+// A command is identified by a number, counted up over all commands, and by the slot that holds it. For each running
+// command there is a lower bound of its end. Later commands only delay it, so a bound that was correct once stays
+// correct. So only the lowest bound has to be computed again, until it no longer changes: then it holds for all
+// commands.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +18,12 @@ namespace isozone {
 
 class Completions {
  public:
-  // A command cannot end before `time`, as it looks when it begins.
+  // Adds a command that, as far as is known when it begins, cannot end before `time`.
   void Begin(int64_t time, uint64_t number, uint32_t slot) { bounds_.push({time, number, slot}); }
-  // It ends at `time`, which may be still to come.
+  // Notes that the command ends at `time`, which may lie in the future.
   void End(int64_t time, uint64_t number, uint64_t ticket) { ended_.push({time, number, ticket}); }
 
-  // Appends what ends at `now` or before, in order of time, then of number, and forgets it.
+  // Appends the commands that end at `now` or before, in order of time, then of number, and forgets them.
   void Take(int64_t now, std::vector<TimingCompletion>& completed) {
     while (!ended_.empty() && ended_.top().time <= now) {
       completed.push_back({ended_.top().what, ended_.top().time});
@@ -30,15 +31,15 @@ class Completions {
     }
   }
 
-  // CommandModel::NextCompletionBound(). `earliest(slot, number)`: when that command can end, as it looks now; kNever
-  // where End was called for it. `next_event`: when anything next happens in the simulation.
+  // CommandModel::NextCompletionBound(). `earliest(slot, number)` returns when that command can end, as far as is known
+  // now, or kNever if End was called for it. `next_event` is the time of the next event of the simulation.
   template <typename Earliest>
   int64_t NextBound(int64_t next_event, const Earliest& earliest) {
     const int64_t known = ended_.empty() ? CommandModel::kNever : ended_.top().time;
     while (!bounds_.empty() && bounds_.top().time < known) {
       const Entry lowest = bounds_.top();
       const int64_t at = earliest(static_cast<uint32_t>(lowest.what), lowest.number);
-      // What is not known to end yet does not before the next event.
+      // A command whose end is not known cannot end before the next event.
       if (at <= lowest.time) return std::min(known, std::max(at, next_event));
       bounds_.pop();
       if (at != CommandModel::kNever) bounds_.push({at, lowest.number, lowest.what});
@@ -54,8 +55,8 @@ class Completions {
     auto operator<=>(const Entry&) const = default;
   };
 
-  MinHeap<Entry> ended_;   // not taken yet
-  MinHeap<Entry> bounds_;  // one for each command that has not ended, and some for others
+  MinHeap<Entry> ended_;   // not taken yet, though perhaps in the future
+  MinHeap<Entry> bounds_;  // one for each command that has not ended, and some for commands that have
 };
 
 }  // namespace isozone

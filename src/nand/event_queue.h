@@ -1,4 +1,4 @@
-// The future of the simulation: what happens when, in order of time, and in order of scheduling where times are equal.
+// EventQueue: the future events of a simulation, in order of time, and of scheduling if times are equal.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace isozone {
 
-// Smallest first.
+// A priority queue whose top is the smallest element.
 template <typename T>
 using MinHeap = std::priority_queue<T, std::vector<T>, std::greater<T>>;
 
 enum class EventKind : uint8_t {
   kStepEnds,   // of a command
   kArrayRead,  // a die has read a page and now needs its channel
-  kArrayFree,  // a die has ended the job at the front
+  kArrayFree,  // a die has finished the job at the front
   kBuffered,   // the front of a die's intake is in its write buffer
 };
 
@@ -31,9 +31,9 @@ struct Event {
 class EventQueue {
  public:
   void Schedule(int64_t time, EventKind kind, uint32_t index) { events_.push({time, ++last_sequence_, kind, index}); }
-  // INT64_MAX if nothing will happen.
+  // The time of the next event; INT64_MAX if there is none.
   int64_t NextTime() const { return events_.empty() ? INT64_MAX : events_.top().time; }
-  // Not empty.
+  // Removes and returns the next event. The queue must not be empty.
   Event Pop() {
     const Event event = events_.top();
     events_.pop();

@@ -57,7 +57,7 @@ void Flash::AddJob(uint32_t die, Job job, int64_t least_duration) {
 
 void Flash::AddProgram(uint32_t die, Part* part) { AddJob(die, {PartKind::kProgram, part}, profile_.program_ns); }
 
-// A unit that is padded goes to the array whether there is room or not: it was in the controller already.
+// Pads a unit and queues it for the array whether the write buffer has room or not, because it was in the controller.
 void Flash::PadUnit(uint32_t die, Part* part) {
   ++dies_[die].units_in_buffer;
   AddProgram(die, part);
@@ -187,8 +187,8 @@ int64_t Flash::EarliestEndOfChain(std::span<const Part> chain, size_t stride, in
   return end;
 }
 
-// When there is room for a unit with `units_ahead` before it in the intake: after as many programs as are too many.
-// Programs of the die that are not queued yet follow those that are, one after another.
+// The time at which there is room for a unit that has `units_ahead` before it in the intake: once enough programs have
+// ended. Programs of the die that are not queued yet follow those that are, one after another.
 int64_t Flash::EarliestRoom(const Die& die, uint64_t units_ahead) const {
   const uint64_t units = die.units_in_buffer + units_ahead;
   if (units < profile_.write_buffer_units) return now_;
@@ -199,7 +199,7 @@ int64_t Flash::EarliestRoom(const Die& die, uint64_t units_ahead) const {
   return last_known + static_cast<int64_t>(programs - known) * profile_.program_ns;
 }
 
-// The front of the intake may be waiting for room, and all behind it with it.
+// The front of the intake may be waiting for room, and then everything behind it waits as well.
 int64_t Flash::EarliestEndOfIntake(const Die& die, int64_t mark) const {
   const Part& front = *die.intake.front();
   int64_t end = die.intake.EarliestEnd(mark);

@@ -1,11 +1,11 @@
-// Dies, their write buffers and the channels: what timing_model.h says of them. Commands come as parts, each for one
-// die; parts of one die are worked on in the order in which they were started, on each of two ways:
+// Flash: dies, their write buffers and the channels, as timing_model.h describes them. Commands come as parts, each for
+// one die. A die handles its parts in the order in which they were started, in each of two queues:
 //
 //   the array   reads, programs and erases, one at a time. A read keeps the die until it has crossed the channel.
-//   the intake  writes, one at a time: room in the buffer if the part fills a program unit, then the channel. A unit
-//               that is full queues for the array at once and leaves its room when it is programmed.
+//   intake      writes, one at a time: a part waits for room in the buffer if it fills a program unit, then for the
+//               channel. A full unit queues for the array at once, and frees its room when it is programmed.
 //
-// Flash schedules its events itself; whoever runs the queue hands them back to Handle(), in order.
+// Flash schedules its own events. The owner of the queue hands them back to Handle(), in order.
 #pragma once
 
 #include <cstdint>
@@ -27,23 +27,23 @@ enum class PartKind : uint8_t {
   kErase,
 };
 
-// A part of a command for one die. It stays in place from Start to its end.
+// A part of a command for one die. It must stay in place from Start to its end.
 struct Part {
   PartKind kind = PartKind::kRead;
-  uint32_t command = 0;  // whose part it is
+  uint32_t command = 0;  // the command that it belongs to
   uint32_t die = 0;
   uint32_t bytes = 0;       // kRead, kWrite
-  bool fills_unit = false;  // kWrite: the last of a program unit is in it
+  bool fills_unit = false;  // kWrite: it ends a program unit
 
-  // Of Flash.
+  // Used by Flash only.
   enum class State : uint8_t { kNotStarted, kQueued, kOnChannel, kEnded } state = State::kNotStarted;
-  int64_t mark = 0;          // in the work queue where it is
-  uint64_t unit_number = 0;  // if it fills a unit: which of those that ever entered the die's intake
+  int64_t mark = 0;          // in the work queue that it is in
+  uint64_t unit_number = 0;  // if it fills a unit: the number of that unit, counted over all units of the die's intake
 };
 
 class Flash {
  public:
-  // Both outlive it.
+  // `profile` and `events` must outlive this object.
   Flash(const Profile& profile, EventQueue& events);
 
   void Start(int64_t now, Part& part);
@@ -52,10 +52,10 @@ class Flash {
   // Handles an event of the flash; returns the part that ended with it, if one did.
   Part* Handle(const Event& event);
 
-  // When `part`, started and not ended, ends at the earliest.
+  // The earliest time at which `part`, started and not ended, can end.
   int64_t EarliestEnd(const Part& part) const;
-  // When the last of `chain` ends at the earliest, if all are started at `start` or later. They are for one die and of
-  // one kind, and lie `stride` apart.
+  // The earliest time at which the last part of `chain` can end, if all are started at `start` or later. The parts are
+  // for one die, of one kind, and lie `stride` apart.
   int64_t EarliestEndOfChain(std::span<const Part> chain, size_t stride, int64_t start) const;
 
   uint64_t media_bytes_written() const { return media_bytes_written_; }
@@ -71,9 +71,9 @@ class Flash {
     WorkQueue<Part*> intake;
     bool intake_busy = false;      // the front of `intake` is on the channel
     std::deque<int64_t> programs;  // marks of the programs in `array`
-    uint64_t units_in_buffer = 0;  // full ones, with those for which room is reserved
-    uint64_t units_arrived = 0;    // parts that fill a unit which ever entered `intake`
-    uint64_t units_admitted = 0;   // those of them for which room was reserved
+    uint64_t units_in_buffer = 0;  // full units, including those for which room is reserved
+    uint64_t units_arrived = 0;    // parts that fill a unit and ever entered `intake`
+    uint64_t units_admitted = 0;   // of these, the parts for which room was reserved
   };
 
   void AddJob(uint32_t die, Job job, int64_t least_duration);

@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kMaxDurationNs = 3600 * kSecondNs;
 constexpr uint64_t kMinRate = 1'000'000;          // 1 MB/s
 constexpr uint64_t kMaxRate = 1'000'000'000'000;  // 1 TB/s
-// With these no product or sum of sizes and times overflows 63 bits.
+// With these limits, no product or sum of sizes and times overflows 63 bits.
 constexpr uint64_t kMaxZoneSize = kTiB;
 constexpr uint32_t kMaxZones = uint32_t{1} << 22;
 constexpr uint32_t kMaxUnits = uint32_t{1} << 16;  // dies, channels, buffered program units
@@ -26,10 +26,10 @@ constexpr uint64_t kMaxProgramUnit = kGiB;
 constexpr uint32_t kMaxFtlDies = 1024;
 constexpr uint64_t kMaxFtlPages = uint64_t{1} << 30;
 constexpr uint64_t kMinSpareBlocks = 4;
-constexpr uint64_t kBlocksOfADie = 256;  // at least, on a conventional device that was scaled down
+constexpr uint64_t kBlocksOfADie = 256;  // the least number that a scaled conventional device has on each die
 constexpr std::streamsize kMaxFileSize = std::streamsize{1} << 20;
 
-// For messages: at most 40 characters of `text`, those that do not print replaced.
+// For messages: at most 40 characters of `text`, with unprintable ones replaced.
 std::string Quote(std::string_view text) {
   static constexpr size_t kShown = 40;
   std::string shown(text.substr(0, kShown));
@@ -429,7 +429,7 @@ Status CheckController(const Profile& p) {
   return Status::Ok();
 }
 
-// None of what only zones have.
+// Checks that no value is set that only zoned devices have.
 Status CheckNotZoned(const Profile& p) {
   const bool geometry = p.zone_count != 0 || p.zone_size != 0 || p.zone_capacity != 0 || p.max_open_zones != 0 ||
                         p.max_active_zones != 0 || p.max_append != 0 || p.max_transfer != 0 || p.fua_covers_zone;

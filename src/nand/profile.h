@@ -1,12 +1,12 @@
-// Device profiles: geometry and timing of an emulated SSD, as text that users can copy and change. One `key = value` a
-// line, '#' starts a comment; the comment behind a number says where it comes from. Built-in profiles are the files in
-// profiles/, compiled in.
+// Device profiles: geometry and timing of an emulated SSD, as text that users can copy and change. Each line is
+// `key = value`; '#' starts a comment, and the comment behind a number says where the number comes from. The built-in
+// profiles are the files in profiles/, compiled in.
 //
-// Keys are the names of the fields below without their unit; values carry it: sizes as 64K or 72MiB (powers of 1024),
-// durations as 25.5us or 3ms, rates as 800MB/s or 3.94GB/s (powers of 1000, as data sheets have them).
+// The keys are the names of the fields below without their unit. The values carry the unit: sizes as 64K or 72MiB
+// (powers of 1024), durations as 25.5us or 3ms, rates as 800MB/s or 3.94GB/s (powers of 1000, as in data sheets).
 //
-// A profile with `over_provisioning` is of a conventional SSD: the same flash and controller under a page-mapped FTL
-// (src/conventional). It has a capacity and erase blocks in place of zones, and always timing.
+// A profile with `over_provisioning` describes a conventional SSD: the same flash and controller under a page-mapped
+// FTL (src/conventional). It has a capacity and erase blocks instead of zones, and always has timing.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ enum class ZoneMapping : uint8_t {
   kRandom,       // each zone on one die drawn from mapping_seed; some dies get up to four times as many as others
 };
 
-// How long a reset takes at one degree of filling; linear between two points, constant beyond them.
+// How long a reset takes if the zone is filled to one degree. Interpolation is linear; beyond the points it is
+// constant.
 struct ResetPoint {
   uint32_t fill_permille = 0;  // bytes below the write pointer, in thousandths of the capacity
   int64_t duration_ns = 0;
@@ -44,15 +45,16 @@ struct Profile {
   uint32_t max_active_zones = 0;
   uint64_t max_transfer = 0;  // bytes of one read or write
   uint64_t max_append = 0;    // bytes of one zone append
-  // A write with Force Unit Access makes all of its zone before it durable; off: its own bytes, as NVMe has it.
+  // A write with Force Unit Access makes all of its zone before it durable. If off, only its own bytes, as NVMe says.
   bool fua_covers_zone = false;
 
-  // Of a conventional SSD, which has none of the above but block_size: what its FTL maps, a page of at most page_size.
+  // Only for a conventional SSD, which of the fields above has only block_size: its FTL maps blocks of that size, which
+  // must not exceed page_size.
   uint32_t over_provisioning_permille = 0;  // flash beyond the capacity, in thousandths of the capacity; 0: zoned
   uint64_t capacity = 0;                    // bytes
   uint64_t erase_block = 0;                 // bytes that a die erases at once: whole program units
 
-  // Timing; false completes everything at once. The fields below are then not needed (0), and not looked at.
+  // False: all commands complete at once, and the fields below are not needed (0) and ignored.
   bool timing = true;
 
   // Flash: `dies` on `channels`, die d on channel d mod channels.
@@ -63,7 +65,7 @@ struct Profile {
   uint64_t page_size = 0;          // bytes a die reads at once, over all its planes
   uint64_t program_unit = 0;       // bytes a die programs at once: whole pages
   int64_t page_read_ns = 0;        // array time of a page
-  uint64_t small_read_size = 0;    // bytes; reads of a page of at most so many take small_read_ns; 0: none do
+  uint64_t small_read_size = 0;    // bytes; a read of at most this much of a page takes small_read_ns; 0: no such limit
   int64_t small_read_ns = 0;       // array time of a small read
   int64_t program_ns = 0;          // array time of a program unit
   int64_t erase_ns = 0;            // array time that a reset takes on each die that holds data of the zone; may be 0
@@ -72,36 +74,37 @@ struct Profile {
   // Controller.
   uint32_t write_buffer_units = 0;  // full program units a die's write buffer holds, the one being programmed included
   uint64_t link_bandwidth = 0;      // host link, bytes/s in each direction
-  int64_t read_latency_ns = 0;      // what a read takes beside flash, channel and link: firmware, queues
+  int64_t read_latency_ns = 0;      // time of a read in firmware and queues, in addition to flash, channel and link
   int64_t write_latency_ns = 0;     // the same for a write or append
-  int64_t management_latency_ns = 0;  // the same for reset and finish, and all that open and close take
-  // All that a flush takes. It costs no flash time: the controller protects its buffer against power cuts (capacitors),
-  // so units that are not full stay there.
+  int64_t management_latency_ns = 0;  // the same for reset and finish; open and close take only this
+  // The whole duration of a flush. It takes no flash time: the controller protects its buffer against power cuts
+  // (capacitors), so units that are not full stay there.
   int64_t flush_latency_ns = 0;
 
   // Limits of a whole device that large-zone devices show; 0 (or empty): none.
   uint64_t write_bandwidth = 0;  // bytes/s of all writes and appends together
-  uint64_t write_cache = 0;      // bytes that are taken ahead of write_bandwidth
-  int64_t append_ns = 0;         // appends pass one after another, each taking so long
-  // bytes/s at which finish pads what is left of the zone. With 0 it pads only the program units that are not full.
+  uint64_t write_cache = 0;      // bytes that are accepted ahead of write_bandwidth
+  int64_t append_ns = 0;         // appends are served one after another, each for this long
+  // Bytes/s at which finish pads the rest of the zone. 0: it pads only the program units that are not full.
   uint64_t finish_bandwidth = 0;
-  std::vector<ResetPoint> reset_time;  // by rising fill; what a reset takes beside management_latency
+  std::vector<ResetPoint> reset_time;  // by rising fill; the duration of a reset in addition to management_latency
 
   bool zoned() const { return over_provisioning_permille == 0; }
   bool operator==(const Profile&) const = default;
 };
 
-// kInvalidArgument "small-zone.profile:12: ..." with the line that is wrong: unknown key, bad value, repeated key, or,
+// kInvalidArgument with the line that is wrong, "small-zone.profile:12: ...": unknown key, bad value, repeated key; or,
 // without a line, a value that is missing or contradicts another. `where` names the source in messages.
 Result<Profile> ParseProfile(std::string_view text, std::string_view where);
 
-// What ParseProfile checks of the values together. For profiles whose fields were changed since they were parsed.
-// kInvalidArgument names the keys.
+// The checks of ParseProfile that concern several values, for profiles whose fields were changed after parsing.
+// kInvalidArgument, with the keys.
 Status ValidateProfile(const Profile& profile);
 
-// `profile`, which is conventional, with another capacity. Where that leaves fewer than 256 erase blocks a die, they
-// become smaller, in whole program units, and erasing takes less in proportion: collection then chooses among as many
-// blocks, and costs the same share of the time, as on a large device. kInvalidArgument where it is too small for that.
+// Returns `profile`, which must be conventional, with another capacity. If that leaves fewer than 256 erase blocks on a
+// die, the erase blocks become smaller, in whole program units, and erasing takes proportionally less time. So
+// collection chooses among as many blocks, and costs the same share of the time, as on a large device. kInvalidArgument
+// if the capacity is too small for that.
 Result<Profile> ScaleConventional(Profile profile, uint64_t capacity);
 
 // A built-in profile by name, or a file if `name` contains a '/'. kNotFound lists the built-in names.

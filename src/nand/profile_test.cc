@@ -60,7 +60,7 @@ write_cache = 1MiB
 reset_time = 0%:1.6ms 12.5%:6.5ms 100%:16ms
 )";
 
-// `text` with the line of `key` replaced, or taken out if `line` is empty.
+// `text` with the line of `key` replaced by `line`, or removed if `line` is empty.
 std::string With(std::string_view text, std::string_view key, std::string_view line) {
   std::string changed(text);
   const size_t begin = changed.find("\n" + std::string(key) + " =") + 1;

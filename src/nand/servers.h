@@ -1,7 +1,7 @@
-// The two kinds of resource that the timing model is made of. Times are nanoseconds of one clock.
+// FifoServer and WorkQueue: the two kinds of resources in the timing model. Times are nanoseconds of one clock.
 //
-// Both also say how early work can end at best, given all they know. Such a bound stays one whatever comes later: work
-// is served in order of arrival, so later work only ever makes other later work wait.
+// Both also give a lower bound of the time at which work can end. A bound stays valid whatever comes later: work is
+// served in order of arrival, so later work only delays work that comes after it.
 #pragma once
 
 #include <algorithm>
@@ -13,31 +13,31 @@
 
 namespace isozone {
 
-// Nanoseconds that `bytes` take at a rate; nothing at rate 0, which stands for no limit.
+// Nanoseconds that `bytes` take at a rate. A rate of 0 means no limit, so the result is 0.
 inline int64_t DurationOf(uint64_t bytes, uint64_t bytes_per_second) {
   __extension__ using Wide = unsigned __int128;
   if (bytes_per_second == 0) return 0;
   return static_cast<int64_t>(Wide{bytes} * kSecondNs / bytes_per_second);
 }
 
-// Serves in order of arrival, one at a time, with durations known at arrival: a channel, a link. Nothing needs to be
-// queued, for the end of each piece of work is known as soon as it arrives.
+// Serves work in order of arrival, one piece at a time, with durations known at arrival: a channel, a link. It needs no
+// queue, since the end of each piece is known as soon as it arrives.
 class FifoServer {
  public:
-  // Takes work at `now`, which never goes back; returns when it is done.
+  // Takes work at `now`, which never goes back. Returns the time at which it ends.
   int64_t Serve(int64_t now, int64_t duration) { return free_at_ = EarliestEnd(now, duration); }
-  // When work that arrives at `arrival` or later, but has not yet, is done at the earliest.
+  // The earliest end of work that arrives at `arrival` or later and has not arrived yet.
   int64_t EarliestEnd(int64_t arrival, int64_t duration) const { return std::max(arrival, free_at_) + duration; }
 
  private:
   int64_t free_at_ = 0;
 };
 
-// Jobs in order of arrival, each worked on when those before it have ended, for a duration of which only the least is
-// known in advance: the array of a die, whose reads also wait for the channel; the intake of its write buffer.
+// Serves jobs in order of arrival, one at a time, if only the least duration of a job is known in advance: the array of
+// a die, whose reads also wait for the channel, and the intake of its write buffer.
 //
-// Every job is marked with the least durations of all jobs up to it, summed up since the beginning. `shift_` maps marks
-// to times: the job at the front ends at mark + shift_ at the earliest, and so do all behind it. It only grows.
+// Every job has a mark: the sum of the least durations of all jobs since the beginning, up to and including it.
+// `shift_` maps marks to times: no queued job ends before its mark + shift_. `shift_` only grows.
 template <typename Job>
 class WorkQueue {
  public:
@@ -54,12 +54,12 @@ class WorkQueue {
   }
   void Pop() { jobs_.pop_front(); }
 
-  // The job at the front is known not to end before `time`.
+  // Notes that the job at the front does not end before `time`.
   void DelayFront(int64_t time) { shift_ = std::max(shift_, time - jobs_.front().first); }
 
-  // When a job that is queued ends at the earliest; exact once DelayFront was told the end of it.
+  // The earliest end of a queued job. Exact once DelayFront was called with the job's real end.
   int64_t EarliestEnd(int64_t mark) const { return mark + shift_; }
-  // When a job that is pushed at `arrival` or later can be worked on at the earliest.
+  // The earliest time at which a job that is pushed at `arrival` or later can start.
   int64_t EarliestStart(int64_t arrival) const { return std::max(arrival, total_ + shift_); }
 
  private:

@@ -21,7 +21,7 @@ bool IsWrite(TimingOpKind kind) { return kind == TimingOpKind::kWrite || kind ==
 
 }  // namespace
 
-// timing = off.
+// The model with timing = off.
 class TimingModel::Instant : public CommandModel {
  public:
   void Submit(int64_t now, const TimingOp& op, uint64_t ticket) override {
@@ -40,7 +40,7 @@ class TimingModel::Instant : public CommandModel {
   uint64_t media_bytes_written_ = 0;
 };
 
-// timing = on: takes commands through the controller, to and from Flash.
+// The model with timing = on: moves commands through the controller, to and from Flash.
 class TimingModel::Simulation : public CommandModel {
  public:
   explicit Simulation(const Profile& profile)
@@ -57,10 +57,10 @@ class TimingModel::Simulation : public CommandModel {
  private:
   using Slot = uint32_t;
 
-  // Where a command is on its way. Each step but the last ends with an event.
+  // The step that a command is in. Each step except the last ends with an event.
   enum class Step : uint8_t {
     kArriving,   // on the link and in the firmware
-    kAppending,  // one of the appends that pass one after another
+    kAppending,  // in the server that serves appends one after another
     kThrottled,  // held back by write_bandwidth
     kOnFlash,
   };
@@ -70,7 +70,7 @@ class TimingModel::Simulation : public CommandModel {
     uint64_t number = 0;  // counts submissions; 0: the slot is free
     Step step = Step::kArriving;
     int64_t step_ends_at = 0;
-    int64_t ends_at = 0;       // the latest end known so far; where nothing is pending, of the command
+    int64_t ends_at = 0;       // the latest end known so far; the end of the command if nothing is pending
     size_t parts_pending = 0;  // that have not ended
     std::vector<Part> parts;
   };
@@ -107,7 +107,7 @@ class TimingModel::Simulation : public CommandModel {
 
   const Profile profile_;
   const ZoneMap map_;
-  const int64_t write_cache_ns_;  // how long write_bandwidth takes for write_cache
+  const int64_t write_cache_ns_;  // how long write_bandwidth takes for the bytes of write_cache
 
   int64_t now_ = 0;
   EventQueue events_;
@@ -121,7 +121,7 @@ class TimingModel::Simulation : public CommandModel {
   std::vector<Slot> free_slots_;
   uint64_t commands_submitted_ = 0;
   Completions completions_;
-  uint64_t padding_written_ = 0;  // by finish_bandwidth, in bytes
+  uint64_t padding_written_ = 0;  // bytes that finish padded at finish_bandwidth
 };
 
 // Running.
@@ -200,7 +200,7 @@ void TimingModel::Simulation::EndStep(Slot slot, int64_t now) {
   EnterFlash(slot, now);
 }
 
-// Enters the next step and returns when it ends.
+// Enters the next step and returns the time at which it ends.
 int64_t TimingModel::Simulation::NextStep(Command& command, int64_t now) {
   if (command.step == Step::kArriving) {
     command.step = Step::kAppending;
@@ -209,7 +209,7 @@ int64_t TimingModel::Simulation::NextStep(Command& command, int64_t now) {
   if (command.step == Step::kAppending) {
     command.step = Step::kThrottled;
     if (!IsWrite(command.op.kind)) return now;
-    // Passes when all but write_cache of what passed before and of itself has been written.
+    // The step ends when all bytes up to the end of this command, except write_cache of them, have been written.
     return all_writes_.Serve(now, DurationOf(command.op.length, profile_.write_bandwidth)) - write_cache_ns_;
   }
   command.step = Step::kOnFlash;
@@ -300,7 +300,7 @@ void TimingModel::Simulation::CutErases(Command& command, Slot slot) const {
 }
 
 void TimingModel::Simulation::CutPadding(Command& command, Slot slot) const {
-  // Of a zone written to its end, the last write has padded the open units.
+  // If the zone was written to its end, the last write has padded the open units.
   if (command.op.written >= profile_.zone_capacity) return;
   for (uint32_t i = 0; i < map_.width(); ++i) {
     if (!HasOpenUnit(i, command.op.written)) continue;
@@ -325,7 +325,7 @@ int64_t TimingModel::Simulation::ResetTime(uint64_t written) const {
          static_cast<int64_t>(share * static_cast<double>(above->duration_ns - below->duration_ns));
 }
 
-// How long the padding takes that finish_bandwidth asks for. What pads the open units is part of it.
+// The duration of the padding at finish_bandwidth. It includes the padding of the open units.
 int64_t TimingModel::Simulation::PadRest(const Command& command) {
   if (profile_.finish_bandwidth == 0 || command.op.written >= profile_.zone_capacity) return 0;
   const uint64_t rest = profile_.zone_capacity - command.op.written;
@@ -360,7 +360,7 @@ int64_t TimingModel::Simulation::EarliestCompletion(const Command& command) cons
   return EarliestFromFlash(command, start);
 }
 
-// For a command that enters the flash at `start` or later.
+// The earliest completion of a command that enters the flash at `start` or later.
 int64_t TimingModel::Simulation::EarliestFromFlash(const Command& command, int64_t start) const {
   int64_t end = start;
   if (command.op.kind == TimingOpKind::kReset) end += ResetTime(command.op.written);
@@ -385,7 +385,7 @@ int64_t TimingModel::Simulation::EarliestOnFlash(const Command& command) const {
   return end;
 }
 
-// When a part that ends on flash at `end` has ended for the host.
+// The time at which a part that ends on flash at `end` has ended for the host.
 int64_t TimingModel::Simulation::EarliestAtHost(const Part& part, int64_t end) const {
   return part.kind == PartKind::kRead ? link_to_host_.EarliestEnd(end, LinkTime(part.bytes)) : end;
 }

@@ -1,9 +1,9 @@
-// The timing of a zoned SSD, as a pure unit in virtual time: commands and their submission times go in, completion
-// times come out. No thread, no real clock, no data. The emulator runs it against the real clock, the simulator and the
-// tests against a virtual one.
+// TimingModel: the timing of a zoned SSD, as a pure model in virtual time. Commands and their submission times go in,
+// completion times come out. It has no thread, no real clock and no data. The emulator runs it against the real clock,
+// the simulator and the tests against a virtual one.
 //
 // The model is a network of first-in-first-out servers. Zones lie on dies (zone_map.h), dies on channels. A command is
-// cut at page boundaries; the pieces of one command on different dies go their way at the same time.
+// cut into pieces at page boundaries; pieces of one command on different dies proceed in parallel.
 //
 //   read     read_latency; then, piece by piece: die (page_read, and the die stays held until the page has crossed the
 //            channel) -> channel -> host link. Pieces queue on their dies when the command arrives there.
@@ -11,27 +11,28 @@
 //            buffer of the die. It completes when the last piece is in the buffer.
 //   append   as write, with the `append` server, one for the whole device, after write_latency
 //   reset    management_latency -> erase on each die that holds data of the zone; reset_time beside it
-//   finish   management_latency -> open units are padded and programmed; padding at finish_bandwidth beside it, which
-//            disturbs nobody (its source measured it alone)
+//   finish   management_latency -> open units are padded and programmed; in parallel, padding at finish_bandwidth,
+//            which slows no other command (its source measured it alone)
 //   open, close, flush    a fixed latency each
 //
-// The write buffer of a die: a program unit that is full waits there for its turn on the die and leaves the buffer when
-// it is programmed. At most write_buffer_units are in this state; a piece that fills another unit waits before the
-// channel, and behind it all that is written to the die. Units that are not full yet are held aside and take neither
-// room nor flash time until they fill, or the zone is finished or written to its end: then they are padded. So a small
-// write is as fast as the controller, and a writer of whole units that never stops goes at the pace of the die.
+// The write buffer of a die: a full program unit waits there for its turn on the die, and leaves the buffer when it is
+// programmed. At most write_buffer_units are in this state. A piece that fills another unit waits before the channel,
+// and so does everything written to the die behind it. Units that are not full yet are kept apart: they take neither
+// room nor flash time until they fill, or until the zone is finished or written to its end, which pads them. So a small
+// write is as fast as the controller, and a writer that never stops writing whole units proceeds at the pace of the
+// die.
 //
-// What follows, for 192 KB I/O at depth 1 on the small-zone profile (timing_model_test.cc holds the numbers):
-//   read   491 us alone; 852 us beside a reader of the same die, which is never idle; 535 us beside a reader of another
+// Consequences for 192 KB I/O at depth 1 on the small-zone profile (timing_model_test.cc holds the numbers):
+//   read   491 us alone; 852 us beside a reader of the same die, which never idles; 535 us beside a reader of another
 //          die of the channel, where some pages meet on the channel
 //   write  one program time, 1.95 ms; two of them beside a writer on the same die
 //   read beside a writer on the same die    4.4 ms: it finds one unit being programmed and one waiting, every time
 //   write beside a reader on the same die   2.2 ms on average: the die puts one read between two program units
 //
-// Events: completion times depend on what is submitted later (pages take turns on a channel), so the model is a
-// simulation of events: AdvanceTo() runs it, NextCompletionBound() says how long nothing can complete.
+// Events: completion times depend on later submissions, since pages take turns on a channel. So the model is a
+// simulation of events: AdvanceTo() runs it, and NextCompletionBound() says until when nothing can complete.
 //
-// Thread safety: none; the owner serialises.
+// Thread safety: none; the owner serialises calls.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +46,7 @@ namespace isozone {
 
 class TimingModel : public CommandModel {
  public:
-  // `profile` is valid and zoned (ValidateProfile). Without timing every command completes when it is submitted.
+  // `profile` must be valid and zoned (ValidateProfile). Without timing, every command completes when it is submitted.
   explicit TimingModel(const Profile& profile);
   ~TimingModel() override;
   TimingModel(const TimingModel&) = delete;

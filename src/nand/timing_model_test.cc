@@ -43,7 +43,7 @@ Profile Builtin(const std::string& name) {
   return *profile;
 }
 
-// Somebody who keeps `depth` commands in flight, and what came of it in the time that was measured.
+// Keeps `depth` commands in flight, and counts what completed in the measured time.
 struct Actor {
   std::function<TimingOp()> next;
   int depth = 1;
@@ -59,7 +59,7 @@ struct Actor {
   double BytesPerSecond() const { return static_cast<double>(bytes) * 1e9 / static_cast<double>(measured_ns); }
 };
 
-// Goes through a zone again and again, in pieces of `length`.
+// An actor that goes through a zone again and again, in pieces of `length`.
 Actor Sequential(const Profile& profile, TimingOpKind kind, uint32_t zone, uint64_t length, int depth = 1) {
   const uint64_t end = profile.zone_capacity / length * length;
   Actor actor;
@@ -83,7 +83,7 @@ Actor RandomReads(const Profile& profile, uint64_t length, int depth) {
   return actor;
 }
 
-// Lets the actors work for 100 ms, and then measures for 300 ms. Returns how often the model was woken up.
+// Runs the actors for 100 ms, and then measures for 300 ms. Returns how often the model was woken up.
 uint64_t Simulate(const Profile& profile, std::vector<Actor*> actors) {
   constexpr int64_t kWarmUp = 100 * kMillisecondNs;
   constexpr int64_t kEnd = kWarmUp + 300 * kMillisecondNs;
@@ -188,7 +188,7 @@ TEST_F(SmallZone, ReadBesideWriterOfSameDiePeaksNear4Ms) {
   EXPECT_THAT(Beside(profile_, Writer(kZone), Reader(kOnSameDie)).MaxUs(), WithinPercent(10, 4000));
 }
 
-// Between two units the die does one read: two units and a read in the time of two writes.
+// Between two units the die serves one read: two units and a read take the time of two writes.
 TEST_F(SmallZone, WriteBesideReaderOfSameDieWaitsForHalfARead) {
   EXPECT_THAT(Beside(profile_, Reader(kZone), Writer(kOnSameDie)).MeanUs(), WithinPercent(5, 1950 + 490 / 2));
 }
@@ -326,18 +326,19 @@ TEST_F(LargeZone, FinishPadsTheRestAt1240MBps) {
 
 // Bytes on flash.
 
-// Appends to one zone may be in flight side by side, writes may not. Files are written all the same, for that is as fast:
-// a write in the buffer of a die, or the bandwidth of the device, already bounds one zone; where a zone spans all dies
-// and nothing else bounds it, two files at a time do. One alone would reach 1.6 times as much with appends, 3.2 GB/s.
+// Several appends to one zone may be in flight at a time, but only one write. Files are written all the same, because
+// writes are as fast: the buffer of a die, or the bandwidth of the device, already limits one zone. If a zone spans all
+// dies and nothing else limits it, two files at a time are as fast. One file alone would be 1.6 times as fast with
+// appends, at 3.2 GB/s.
 struct WriteOrAppendCase {
   const char* profile;
-  uint64_t length;   // of a stripe unit of 384 KiB, in what is programmed at once
+  uint64_t length;   // of each write: a stripe unit of 384 KiB is written in what is programmed at once
   uint32_t writers;  // each to a zone
 };
 
 class WriteOrAppend : public testing::TestWithParam<WriteOrAppendCase> {
  protected:
-  // Of all writers together, each with `depth` commands in flight.
+  // Bytes a second of all writers together, each with `depth` commands in flight.
   double BytesPerSecond(TimingOpKind kind, int depth) const {
     const Profile profile = Builtin(GetParam().profile);
     std::vector<Actor> writers;
@@ -506,7 +507,7 @@ Profile RandomDevice(Random& random) {
   return p;
 }
 
-// Writes at write pointers, and everything else anywhere; times rise, in bursts.
+// Random commands: writes at write pointers, all other commands anywhere, with rising times that come in bursts.
 std::vector<Submission> RandomCommands(const Profile& profile, Random& random) {
   std::vector<uint64_t> written(profile.zone_count);
   const uint64_t mean_gap = uint64_t{1} << random.Between(10, 20);
@@ -578,7 +579,7 @@ void CheckStepsOfAdvance(Random& random) {
   EXPECT_THAT(TimesAndTickets(completed), ElementsAreArray(TimesAndTickets(expected)));
 }
 
-// Runs a model from bound to bound and remembers, for each command in flight, the latest bound that was promised.
+// Runs a model from bound to bound, and remembers the latest bound that was promised for each command in flight.
 class BoundChecker {
  public:
   explicit BoundChecker(const Profile& profile) : model_(profile) {}

@@ -7,7 +7,7 @@
 namespace isozone {
 namespace {
 
-// Every zone on a die drawn at random, where some dies are up to four times as likely as others.
+// Puts every zone on a random die. Some dies are up to four times as likely as others.
 std::vector<uint32_t> DrawDies(uint32_t zones, uint32_t dies, uint64_t seed) {
   static constexpr uint64_t kLargestWeight = 4;
   Random random(seed);
@@ -38,7 +38,7 @@ ZoneMap::ZoneMap(const Profile& profile)
 
 uint64_t ZoneMap::BytesOnSlot(uint32_t slot, uint64_t written) const {
   const uint64_t pages = written / page_size_;
-  const uint64_t last_slot = pages % width_;  // holds what is beyond the last whole page
+  const uint64_t last_slot = pages % width_;  // holds the bytes beyond the last whole page
   const uint64_t whole = (pages / width_ + (slot < last_slot ? 1 : 0)) * page_size_;
   return whole + (slot == last_slot ? written % page_size_ : 0);
 }

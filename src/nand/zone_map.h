@@ -1,7 +1,7 @@
-// Which dies hold a zone.
+// ZoneMap: which dies hold a zone.
 //
-// A zone lies on `width` dies, its slots. Its pages go round the slots: page p is on slot p mod width, there in row
-// p / width. Rows fill program units one after another.
+// A zone lies on `width` dies, its slots. Its pages go to the slots in turn: page p lies on slot p mod width, in row
+// p / width there. Rows fill program units one after another.
 //
 // Thread safety: immutable.
 #pragma once
@@ -15,7 +15,7 @@ namespace isozone {
 
 class ZoneMap {
  public:
-  // `profile` is valid and has timing.
+  // `profile` must be valid and have timing.
   explicit ZoneMap(const Profile& profile);
 
   uint32_t width() const { return width_; }

@@ -23,9 +23,9 @@ namespace {
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 
-// As mke2fs has it for devices of this size: at most 128 MiB.
+// The size of a journal of mke2fs for devices of this size: at most 128 MiB.
 constexpr uint64_t kMostJournal = 128 * kMiB;
-constexpr uint64_t kJournalShare = 64;  // of the device, the other way round
+constexpr uint64_t kJournalShare = 64;  // the journal takes 1 / kJournalShare of the device
 constexpr uint64_t kCommitBlocks = 3;   // descriptor, the inode's block, commit record
 
 struct OpenDisks {
@@ -33,7 +33,7 @@ struct OpenDisks {
   std::map<std::string, std::weak_ptr<Disk>> disks ISOZONE_GUARDED_BY(mu);  // by directory
 };
 
-// Never destroyed: threads of RocksDB may still use it when statics are.
+// Never destroyed: threads of RocksDB may still use it after static objects are destroyed.
 OpenDisks& TheDisks() {
   static OpenDisks& open = *new OpenDisks;
   return open;
@@ -153,7 +153,7 @@ void Disk::WriteAllStats() {
       if (std::shared_ptr<Disk> disk = known.lock()) disks.push_back(std::move(disk));
     }
   }
-  // Threads of RocksDB may still use them, so they are kept for ever.
+  // Threads of RocksDB may still use the disks, so they are kept for ever.
   for (const std::shared_ptr<Disk>& disk : disks) disk->WriteStats();
 }
 

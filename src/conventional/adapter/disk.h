@@ -1,20 +1,21 @@
-// An ordinary file system on a conventional SSD, in what it costs: `isozone://conventional:/dir?size=8G&age=2`.
+// Disk: models what an ordinary file system on a conventional SSD costs: `isozone://conventional:/dir?size=8G&age=2`.
 //
-// What it is. The bytes lie in files below /dir/files, on the host's own file system. Beside them, every file has
-// extents of logical blocks of a ConventionalDevice, and what is read and written waits for that device, as it would for
-// an SSD under ext4: appended data is collected and written out in units of 1 MiB (delayed allocation), at most 16 MiB
-// of a file are on their way, a Sync waits for its data, for a commit of the metadata journal if the file has grown, and
-// for a flush. A full device is full. Deleted files give their blocks back, and with discard=on they are trimmed.
+// What it models. The bytes of files lie below /dir/files, on the host's own file system. In addition, every file has
+// extents of logical blocks of a ConventionalDevice, and reads and writes wait for that device, as they would for an
+// SSD under ext4. Appended data is collected and written out in units of 1 MiB (delayed allocation). At most 16 MiB of
+// a file are in flight. A Sync waits for its data, for a commit of the metadata journal if the file has grown, and for
+// a flush. A full device returns kNoSpace. Deleted files give their blocks back; with discard=on the blocks are
+// trimmed.
 //
-// What it is not. It gives timing and wear, not crash consistency: what is appended is in the host's file at once,
-// synced or not, and nothing is lost when power fails but what the host loses. There is no cache for reads: every read
-// of a block that was written out goes to the device, as under direct I/O, which is what Isozone does too.
+// What it does not model. It has timing and wear, but no crash consistency: appended data is in the host's file at
+// once, synced or not, and a power cut loses only what the host loses. There is no cache for reads: every read of a
+// block that was written out goes to the device, as under direct I/O, which Isozone uses as well.
 //
-// The state of the FTL is that of the mount: age= and discard= say what a mount begins with. A device is aged first,
-// and then the files that there are get their blocks, in order of their names. So what one process measures does not
-// depend on what others did before, but for the files that they left.
+// The state of the FTL lasts as long as the mount; age= and discard= say what it begins with. A device is aged first,
+// then existing files get their blocks, in order of their names. So the measurements of one process do not depend on
+// earlier processes, except through the files that these left.
 //
-// One process at a time, one mount of a directory in it.
+// Only one process at a time can mount a directory, and only once.
 //
 // Thread safety: every method of Disk and DiskFile may be called from any thread.
 #pragma once
@@ -43,83 +44,83 @@ namespace isozone {
 
 class Disk;
 
-// The blocks of one file, whatever its names, and the traffic to them. Offsets and lengths are in bytes.
+// The blocks of one file, whatever its names, and the I/O to them. Offsets and lengths are in bytes.
 class DiskFile {
  public:
-  // Of a file that exists, `size` bytes long: its blocks are taken, and filled without time. kNoSpace.
+  // Makes a file that exists, `size` bytes long: takes its blocks, and fills them in no time. kNoSpace.
   static Result<std::shared_ptr<DiskFile>> LayOut(Disk& disk, uint64_t size);
-  // Empty. `disk` outlives it.
+  // Makes an empty file. `disk` must outlive it.
   explicit DiskFile(Disk& disk);
-  // Gives the blocks back. Nobody has the file open any more.
+  // Gives the blocks back. The file must not be open any more.
   ~DiskFile();
   DiskFile(const DiskFile&) = delete;
   DiskFile& operator=(const DiskFile&) = delete;
 
-  // Sets blocks aside for the bytes up to `end`, before they are written to the host. kNoSpace where there are none.
+  // Reserves blocks for the bytes up to `end`, before they are written to the host. kNoSpace if there are not enough.
   Status Reserve(uint64_t end);
-  // Bytes that were set aside are in the host's file: they are to be written out, in whole units now, and the rest
-  // later. Waits while too much is on its way.
+  // Reports that reserved bytes are in the host's file. Whole units of them are written out now, the rest later. Waits
+  // while too much data is in flight.
   void Wrote(uint64_t offset, uint64_t length);
-  // Starts writing out what is not on its way yet.
+  // Starts writing out all data that is not in flight yet.
   void WriteOut();
-  // Until what was written before is on the device, with its metadata.
+  // Waits until all data written before is on the device, with its metadata.
   void Sync();
-  // Cuts it off, or grows it by a hole.
+  // Truncates the file, or extends it by a hole.
   void Truncate(uint64_t size);
 
-  // The extents that a read of the range has to go to the device for: those that have been written out.
+  // The extents for which a read of the range has to go to the device: those that have been written out.
   std::vector<Extent> Lookup(uint64_t offset, uint64_t length) const;
 
  private:
   void StartWrites(uint64_t from, uint64_t to) ISOZONE_REQUIRES(mu_);
   void WriteOutLocked() ISOZONE_REQUIRES(mu_);
-  // All behind the first `keep`, also of what is set aside.
+  // Gives back all blocks behind the first `keep`, including reserved ones.
   void CutBlocks(uint64_t keep) ISOZONE_REQUIRES(mu_);
   std::vector<Extent> Find(uint64_t first_block, uint64_t end_block) const ISOZONE_REQUIRES(mu_);
 
   Disk& disk_;
   const std::shared_ptr<Transfers> writes_ = std::make_shared<Transfers>();
 
-  mutable Mutex mu_;                                     // before that of the disk
+  mutable Mutex mu_;                                     // taken before the locks of the disk
   std::vector<Extent> extents_ ISOZONE_GUARDED_BY(mu_);  // in file order, without gaps
-  uint64_t blocks_ ISOZONE_GUARDED_BY(mu_) = 0;          // in them
-  uint64_t reserved_ ISOZONE_GUARDED_BY(mu_) = 0;        // blocks set aside beside them
+  uint64_t blocks_ ISOZONE_GUARDED_BY(mu_) = 0;          // in extents_
+  uint64_t reserved_ ISOZONE_GUARDED_BY(mu_) = 0;        // blocks that are reserved in addition
   uint64_t size_ ISOZONE_GUARDED_BY(mu_) = 0;            // bytes
-  uint64_t dirty_from_ ISOZONE_GUARDED_BY(mu_) = 0;      // bytes that are not on their way; none if equal
+  uint64_t dirty_from_ ISOZONE_GUARDED_BY(mu_) = 0;      // bytes from here to size_ are not in flight yet
   uint64_t dirty_to_ ISOZONE_GUARDED_BY(mu_) = 0;
   bool metadata_changed_ ISOZONE_GUARDED_BY(mu_) = true;  // since the last commit
 };
 
 class Disk {
  public:
-  // Mounts the directory of `uri`, which is made if its parent exists, or joins the mount of this process; the options
-  // must then be the same. kBusy where another process has it.
+  // Mounts the directory of `uri`, which is created if its parent exists, or joins the mount of this process, whose
+  // options must then be the same. kBusy if another process has mounted it.
   static Result<std::shared_ptr<Disk>> Open(const AdapterUri& uri);
   Disk(const Disk&) = delete;
   Disk& operator=(const Disk&) = delete;
 
-  // Where the host has the file `path`, which is absolute and normal.
+  // The path of the host's file for `path`, which must be absolute and normal.
   std::string HostPath(const std::string& path) const { return files_directory_ + path; }
 
-  // Names. `operation` does to the host's files what the function does to the table, which changes only if it succeeds.
+  // Names. `operation` changes the host's files in the same way; the table changes only if it succeeds.
   using HostOperation = std::function<rocksdb::IOStatus()>;
-  // The file `path`, made empty; if it is there it is cut to nothing, and stays the file of its other names.
+  // Creates the file `path`, empty. If it exists, it is truncated, and its other names still refer to it.
   rocksdb::IOStatus Create(const std::string& path, std::shared_ptr<DiskFile>* file, const HostOperation& operation);
-  // The file that was called `from`, with its content.
+  // Renames the file `from` to `to` and returns it with its content.
   rocksdb::IOStatus Reuse(const std::string& from, const std::string& to, std::shared_ptr<DiskFile>* file,
                           const HostOperation& operation);
   rocksdb::IOStatus Find(const std::string& path, std::shared_ptr<DiskFile>* file, const HostOperation& operation);
-  // As Find; where there is none, an empty one.
+  // Like Find, but creates an empty file if there is none.
   rocksdb::IOStatus FindOrCreate(const std::string& path, std::shared_ptr<DiskFile>* file,
                                  const HostOperation& operation);
   rocksdb::IOStatus Link(const std::string& from, const std::string& to, const HostOperation& operation);
-  // Of a file, or of a directory and all in it. Nothing where both are names of one file.
+  // Renames a file, or a directory with its content. Does nothing if both names refer to one file.
   rocksdb::IOStatus Rename(const std::string& from, const std::string& to, const HostOperation& operation);
   rocksdb::IOStatus Remove(const std::string& path, const HostOperation& operation);
 
   // Waits for a read of `extents`.
   void Read(const std::vector<Extent>& extents);
-  // Makes all metadata durable: a write to the journal, if anything has changed, and a flush.
+  // Makes all metadata durable: with a write to the journal, if anything has changed, and a flush.
   void CommitMetadata(bool changed);
 
   uint64_t free_bytes() const;
@@ -131,17 +132,17 @@ class Disk {
 
   Disk(std::string directory, std::string options, bool discard, const ConventionalOptions& device);
   ~Disk();
-  // Leaks it in a forked child, which has none of its threads.
+  // In a forked child, which has none of the disk's threads, the disk is leaked instead.
   static void Destroy(Disk* disk);
   Status Lock();
-  // Gives the files that there are their blocks.
+  // Gives existing files their blocks.
   Status LayOutFiles();
   static void WriteAllStats();
   void WriteStats();
 
   // For DiskFile.
   bool Reserve(uint64_t blocks);
-  // Of blocks that were set aside.
+  // Allocates blocks that were reserved.
   void Allocate(uint64_t blocks, std::vector<Extent>& extents);
   void Release(const std::vector<Extent>& extents, uint64_t reserved);
   void Submit(TimingOpKind kind, const std::vector<Extent>& extents, const std::shared_ptr<Transfers>& transfers);
@@ -149,7 +150,7 @@ class Disk {
 
   const std::string directory_;
   const std::string files_directory_;
-  const std::string options_;  // in one line that can be compared
+  const std::string options_;  // in one line, for comparison
   const bool discard_;
   const pid_t owner_;  // the process that mounted
   const std::shared_ptr<rocksdb::FileSystem> host_ = rocksdb::FileSystem::Default();
@@ -165,9 +166,9 @@ class Disk {
 
   mutable Mutex space_mu_;
   ExtentAllocator space_ ISOZONE_GUARDED_BY(space_mu_);
-  uint64_t reserved_ ISOZONE_GUARDED_BY(space_mu_) = 0;  // of what is free
+  uint64_t reserved_ ISOZONE_GUARDED_BY(space_mu_) = 0;  // of the free blocks
 
-  Mutex names_mu_;  // before that of a file
+  Mutex names_mu_;  // taken before that of a file
   std::map<std::string, std::shared_ptr<DiskFile>> files_ ISOZONE_GUARDED_BY(names_mu_);
 
   std::optional<StatsFile> stats_file_;  // set by Open, never changed

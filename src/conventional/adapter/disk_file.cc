@@ -6,7 +6,7 @@
 namespace isozone {
 namespace {
 
-// What the kernel puts into one request, and what a fast device keeps busy with; as Isozone's writers have it.
+// What the kernel puts into one request, and enough in flight to keep a fast device busy, as Isozone's writers have it.
 constexpr uint64_t kWriteUnit = kMiB;
 constexpr uint64_t kMostOnTheWay = 16 * kMiB;
 
@@ -109,7 +109,7 @@ void DiskFile::WriteOutLocked() {
   dirty_from_ = dirty_to_;
 }
 
-// Whole blocks: the one that `to` lies in is written again when more of it has come.
+// Writes whole blocks. The block that `to` lies in is written again when more data for it has arrived.
 void DiskFile::StartWrites(uint64_t from, uint64_t to) {
   const uint64_t end_block = RoundUp(to, disk_.block_size_) / disk_.block_size_;
   if (end_block > blocks_) {

@@ -18,7 +18,7 @@ using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 
-// What the host's file is opened with: its page cache is not what is measured.
+// The options for opening the host's file, whose page cache is not part of the measurement.
 FileOptions HostOptions(const FileOptions& options) {
   FileOptions host = options;
   host.use_direct_reads = false;
@@ -198,7 +198,7 @@ IOStatus DiskFileSystem::CreateDirIfMissing(const std::string& name, const IOOpt
     std::error_code error;
     const std::string path = HostPath(name);
     std::filesystem::create_directories(path, error);
-    // Says what is wrong where there is something.
+    // On an error, calls the host again, whose status says what is wrong.
     return error ? host_->CreateDirIfMissing(path, options, debug) : IOStatus::OK();
   });
 }

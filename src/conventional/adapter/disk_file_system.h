@@ -1,8 +1,8 @@
-// RocksDB's FileSystem on a Disk: names and bytes go to the host's file system, below the directory of the disk, and
-// what is read and written waits for the emulated conventional SSD (disk.h).
+// DiskFileSystem: RocksDB's FileSystem on a Disk. Names and bytes go to the host's file system, below the directory of
+// the disk; reads and writes wait for the emulated conventional SSD (disk.h).
 //
-// As on Isozone's own file system, CreateDirIfMissing makes parents, and RocksDB's own prefetching is used (Prefetch is
-// not supported).
+// As in Isozone's own file system, CreateDirIfMissing creates parents, and RocksDB's own prefetching is used (Prefetch
+// is not supported).
 #pragma once
 
 #include <memory>
@@ -23,9 +23,9 @@ class DiskFileSystem : public UriFileSystem {
   // True for isozone://conventional:...
   static bool IsFor(const std::string& uri);
 
-  // Mounts the directory of `uri`. What fails is said for people.
+  // Mounts the directory of `uri`. The message of an error is for users.
   static Result<std::unique_ptr<DiskFileSystem>> Open(const std::string& uri);
-  // The DiskFileSystem that `file_system` is or wraps, else null.
+  // The DiskFileSystem that `file_system` is or wraps; null if there is none.
   static const DiskFileSystem* From(const rocksdb::FileSystem& file_system);
 
   const char* Name() const override { return kClassName(); }
@@ -43,7 +43,7 @@ class DiskFileSystem : public UriFileSystem {
   rocksdb::IOStatus ReopenWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                                        std::unique_ptr<rocksdb::FSWritableFile>* result,
                                        rocksdb::IODebugContext* debug) override;
-  // The file is written over in place, as a recycled log is.
+  // The file is overwritten in place, like a recycled log.
   rocksdb::IOStatus ReuseWritableFile(const std::string& name, const std::string& old_name,
                                       const rocksdb::FileOptions& options,
                                       std::unique_ptr<rocksdb::FSWritableFile>* result,

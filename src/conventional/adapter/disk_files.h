@@ -1,6 +1,6 @@
-// Open files of a Disk: each is the host's file, which has the bytes, and the DiskFile, which has the time.
+// Open files of a Disk. Each consists of the host's file, which has the bytes, and the DiskFile, which models the time.
 //
-// Thread safety: as RocksDB asks of such files. Sync may run beside Append.
+// Thread safety: as RocksDB requires of such files. Sync may run concurrently with Append.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace isozone {
 
-// What every open file holds; the file goes before the disk.
+// What every open file holds. The file is destroyed before the disk.
 struct OpenDiskFile {
   std::shared_ptr<Disk> disk;
   std::shared_ptr<DiskFile> file;
@@ -24,7 +24,7 @@ struct OpenDiskFile {
 
 class DiskWritableFile : public rocksdb::FSWritableFile {
  public:
-  // Goes on at `position` of the file, in bytes.
+  // Continues at `position` of the file, in bytes.
   DiskWritableFile(std::unique_ptr<rocksdb::FSWritableFile> host, OpenDiskFile open, uint64_t position,
                    const rocksdb::FileOptions& options)
       : FSWritableFile(options), host_(std::move(host)), open_(std::move(open)), position_(position) {}
@@ -33,10 +33,10 @@ class DiskWritableFile : public rocksdb::FSWritableFile {
   rocksdb::IOStatus Append(const rocksdb::Slice& data, const rocksdb::IOOptions& options,
                            rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus Truncate(uint64_t size, const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) override;
-  // To the page cache, where appended data is anyway.
+  // Writes to the page cache, where appended data is anyway.
   rocksdb::IOStatus Flush(const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus Sync(const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) override;
-  // Starts writing out; with strict_bytes_per_sync it waits until that is durable.
+  // Starts writing out. With strict_bytes_per_sync it waits until the data is durable.
   rocksdb::IOStatus RangeSync(uint64_t offset, uint64_t length, const rocksdb::IOOptions& options,
                               rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus Close(const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) override;
@@ -48,7 +48,7 @@ class DiskWritableFile : public rocksdb::FSWritableFile {
  private:
   const std::unique_ptr<rocksdb::FSWritableFile> host_;
   const OpenDiskFile open_;
-  uint64_t position_;  // of the end
+  uint64_t position_;  // the end of the file, in bytes
 };
 
 class DiskSequentialFile : public rocksdb::FSSequentialFile {
@@ -64,7 +64,7 @@ class DiskSequentialFile : public rocksdb::FSSequentialFile {
   const std::unique_ptr<rocksdb::FSSequentialFile> host_;
   const OpenDiskFile open_;
   uint64_t position_ = 0;
-  uint64_t read_ahead_to_ = 0;  // as the kernel reads sequential files ahead
+  uint64_t read_ahead_to_ = 0;  // in bytes; sequential reads are read ahead, as the kernel does it
 };
 
 class DiskRandomAccessFile : public rocksdb::FSRandomAccessFile {

@@ -1,6 +1,6 @@
-// A conventional SSD in the process: ConventionalModel run against the real clock. It takes commands and completes them
-// when such an SSD would; it holds no data, and nothing of it outlives the object. Whoever uses it keeps the bytes
-// elsewhere.
+// ConventionalDevice: a conventional SSD in this process, a ConventionalModel that runs against the real clock. It
+// completes commands when such an SSD would. It holds no data, and none of its state outlives the object; its user
+// keeps the bytes elsewhere.
 //
 // Thread safety: every method may be called from any thread.
 #pragma once
@@ -24,27 +24,27 @@ namespace isozone {
 
 struct ConventionalOptions {
   Profile profile;     // scaled to the capacity that was asked for
-  bool timing = true;  // false: every command completes at once; what is written and copied is counted all the same
-  double speed = 1;    // how many times as fast as the profile
+  bool timing = true;  // false: every command completes at once; bytes written and copied are counted all the same
+  double speed = 1;    // as a multiple of the profile's speed
   double age = 0;      // see ConventionalModel::Age; 0: fresh from the factory
   uint64_t age_seed = 1;
 
-  // Everything of it, in one line that can be compared.
+  // All options, in one line, for comparison.
   std::string ToString() const;
 };
 
 // profile= (conventional if absent), size= (8G), timing=, speed=, age= (0 to 100), age_seed=. kInvalidArgument for a
-// zoned profile, or a size that the profile cannot be scaled to. The FTL takes 2.2 MiB of memory a GiB.
+// zoned profile, or a size that the profile cannot be scaled to. The FTL takes 2.2 MiB of memory for each GiB.
 Result<ConventionalOptions> TakeConventionalOptions(UriOptions& options);
 
-// Bytes that are on their way to or from a device.
+// Counts the bytes in flight to or from a device.
 class Transfers {
  public:
   void Begin(uint64_t bytes);
   void End(uint64_t bytes);
-  // Until all that began has ended.
+  // Waits until every transfer that has begun has ended.
   void Wait();
-  // Until at most `bytes` are on their way.
+  // Waits until at most `bytes` are in flight.
   void WaitForAtMost(uint64_t bytes);
 
  private:
@@ -64,7 +64,7 @@ struct ConventionalStats {
 
 class ConventionalDevice {
  public:
-  // Ages it, which takes some 0.05 s for each GiB that is overwritten.
+  // Ages the device, which takes some 0.05 s for each GiB that is overwritten.
   explicit ConventionalDevice(const ConventionalOptions& options);
   ~ConventionalDevice();
   ConventionalDevice(const ConventionalDevice&) = delete;
@@ -73,11 +73,11 @@ class ConventionalDevice {
   uint64_t capacity() const { return capacity_; }      // bytes
   uint32_t block_size() const { return block_size_; }  // bytes
 
-  // Before the first Submit: see ConventionalModel::Fill.
+  // See ConventionalModel::Fill. Must be called before the first Submit.
   void Fill(uint64_t offset, uint64_t length);
 
-  // Starts a read, write, trim or flush of whole blocks within the capacity, and tells `transfers` of its beginning and
-  // its end.
+  // Starts a read, write, trim or flush of whole blocks within the capacity. `transfers` is told when it begins and
+  // when it ends.
   void Submit(TimingOpKind kind, uint64_t offset, uint64_t length, const std::shared_ptr<Transfers>& transfers);
 
   ConventionalStats Stats() const;
@@ -101,9 +101,9 @@ class ConventionalDevice {
   uint64_t next_ticket_ ISOZONE_GUARDED_BY(mu_) = 0;
   std::unordered_map<uint64_t, InFlight> in_flight_ ISOZONE_GUARDED_BY(mu_);
   std::vector<TimingCompletion> completed_ ISOZONE_GUARDED_BY(mu_);
-  std::unique_ptr<ConventionalModel> untimed_ ISOZONE_GUARDED_BY(mu_);  // null with timing: then it is the timer's
+  std::unique_ptr<ConventionalModel> untimed_ ISOZONE_GUARDED_BY(mu_);  // null with timing: the timer owns the model
 
-  const ConventionalModel* timed_ = nullptr;  // within timer_; only under CompletionTimer::WithModel
+  const ConventionalModel* timed_ = nullptr;  // within timer_; used only under CompletionTimer::WithModel
   std::unique_ptr<CompletionTimer> timer_;    // null without timing; last: its thread uses the rest
 };
 

@@ -35,10 +35,10 @@ class ConventionalModel::Simulation {
   using Slot = uint32_t;
 
   enum class Role : uint8_t { kHost, kCopy, kErase };
-  // A part of a command, with where on flash it is.
+  // A part of a command, with its place on flash.
   struct Piece {
     Part part;
-    uint32_t first_slot = 0;  // not of an erase
+    uint32_t first_slot = 0;  // unused for an erase
     uint32_t slots = 0;
   };
   // A command of the host, or work of the collector: the copies of one flash page, or the erase of a superblock.
@@ -46,14 +46,14 @@ class ConventionalModel::Simulation {
     Role role = Role::kHost;
     TimingOp op;
     uint64_t ticket = 0;
-    uint64_t number = 0;      // counts the host's; 0: done
+    uint64_t number = 0;      // counts the commands of the host; 0: done
     uint32_t superblock = 0;  // kCopy, kErase: the victim
     bool on_flash = false;
     int64_t arrives_at = 0;     // kHost
     int64_t ends_at = 0;        // the latest end known so far
     size_t pieces_pending = 0;  // that have not ended
     std::vector<Piece> pieces;
-    std::vector<Piece> writes;  // kCopy: what follows when `pieces`, the reads, have ended
+    std::vector<Piece> writes;  // kCopy: started when `pieces`, the reads, have ended
   };
   struct Waiting {
     Slot slot = 0;
@@ -61,7 +61,7 @@ class ConventionalModel::Simulation {
   };
   struct Superblock {
     bool erased = true;
-    bool erase_due = false;  // when nothing is copied from it any more
+    bool erase_due = false;  // it is erased once no command copies from it any more
     uint32_t copies = 0;     // commands that copy from it
     std::vector<Waiting> waiting;
   };
@@ -106,7 +106,7 @@ class ConventionalModel::Simulation {
   FifoServer link_to_host_;
   Flash flash_;
   std::vector<Superblock> superblocks_;
-  std::vector<uint32_t> slots_in_unit_;  // by unit: slots that were sent to the die's buffer; 0 again when all were
+  std::vector<uint32_t> slots_in_unit_;  // by unit: slots sent to the die's buffer; 0 again once all were sent
   std::vector<FlashStep> steps_;         // of the command being submitted
 
   std::deque<Command> commands_;  // by slot
@@ -190,7 +190,7 @@ int64_t ConventionalModel::Simulation::ArrivalOf(const TimingOp& op) {
   }
 }
 
-// Changes the map as the command says, and cuts it into pieces. What collection does for it is left in steps_.
+// Changes the map for the command, and cuts the command into pieces. The resulting work of collection is in steps_.
 void ConventionalModel::Simulation::Map(Command& command, Slot slot) {
   steps_.clear();
   if (command.op.kind == TimingOpKind::kRead) return CutRead(command, slot);
@@ -252,7 +252,7 @@ void ConventionalModel::Simulation::Complete(Slot slot) {
 
 // Collection.
 
-// Starts what steps_ has of it.
+// Starts the work of collection that is in steps_.
 void ConventionalModel::Simulation::Collect() {
   for (size_t i = 0; i < steps_.size();) {
     if (steps_[i].kind == FlashStep::Kind::kCopy) {
@@ -268,7 +268,7 @@ void ConventionalModel::Simulation::Collect() {
   }
 }
 
-// Starts the copies of the flash page that the step at `first_step` begins with; returns the step behind them.
+// Starts the copies of one flash page, which begin with the step at `first_step`; returns the index behind them.
 size_t ConventionalModel::Simulation::StartCopy(size_t first_step) {
   const Slot slot = TakeSlot(Role::kCopy);
   Command& command = commands_[slot];
@@ -332,7 +332,7 @@ void ConventionalModel::Simulation::EndErase(Slot slot) {
 
 // Pieces.
 
-// Adds a slot to the last piece, if it follows there in the same flash page, or as a piece.
+// Adds a slot to the last piece if it follows that in the same flash page; otherwise adds it as a new piece.
 void ConventionalModel::Simulation::AddSlots(std::vector<Piece>& pieces, PartKind kind, Slot command,
                                              uint32_t slot) const {
   const bool follows = !pieces.empty() && pieces.back().first_slot + pieces.back().slots == slot &&

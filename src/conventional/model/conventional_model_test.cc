@@ -1,5 +1,5 @@
-// Closed loops in virtual time: a conventional SSD without collection beside the zoned one of the same flash, and with it
-// beside itself.
+// Closed loops in virtual time. Compares a conventional SSD without collection to the zoned SSD on the same flash, and
+// to itself with collection.
 #include "conventional/model/conventional_model.h"
 
 #include <algorithm>
@@ -48,7 +48,7 @@ struct Outcome {
   double BytesPerSecond() const { return static_cast<double>(bytes) * 1e9 / static_cast<double>(end_ns); }
 };
 
-// Keeps `depth` commands of `next` in flight until `count` are done. Checks what NextCompletionBound promises.
+// Keeps `depth` commands of `next` in flight until `count` are done. Checks the promises of NextCompletionBound.
 Outcome Drive(CommandModel& model, int64_t& now, int depth, uint64_t count, const std::function<TimingOp()>& next) {
   Outcome outcome;
   const int64_t start = now;
@@ -193,10 +193,10 @@ TEST_F(Conventional, AnAgedDeviceAmplifiesAndSlowsWrites) {
   const double amplification = aged.counters().WriteAmplification();
   EXPECT_GT(amplification, 3.5);
   EXPECT_LT(amplification, 4.5);
-  // Dies do amplification times the programs, and read and erase beside them.
+  // Dies do `amplification` times as many programs, in addition to the reads and erases of collection.
   EXPECT_LT(slow.BytesPerSecond(), fresh / amplification);
   EXPECT_GT(slow.BytesPerSecond(), fresh / amplification * 0.7);
-  // Collection goes in step with the host: nobody waits for a whole superblock of some 6 MiB a die.
+  // Collection keeps step with the host: no command waits for a whole superblock of some 6 MiB on each die.
   EXPECT_LT(slow.latency_max_ns, 100 * kMillisecondNs);
 }
 
@@ -212,7 +212,7 @@ TEST_F(Conventional, CollectionDelaysReads) {
   EXPECT_GT(beside_writes, quiet * 1.5);
 }
 
-// All that was programmed is what the map says was written, to within the units that are not full.
+// The bytes programmed are those that the map says were written, except for units that are not full.
 TEST_F(Conventional, ProgramsWhatTheMapWrites) {
   ConventionalModel aged(profile_, /*timing=*/true);
   aged.Age(2, 1);

@@ -35,7 +35,7 @@ PageMap::PageMap(const FlashLayout& layout)
 
 void PageMap::Write(uint32_t page, std::vector<FlashStep>& steps) {
   if (host_.full()) {
-    // Going faster with fewer free ones, collection does not come to this but on a device of few superblocks.
+    // Collection speeds up as free superblocks run out, so only a device with few superblocks gets here.
     while (free_.size() < 2) {
       if (!victim_) PickVictim();
       while (victim_) CopyFlashPage(steps);
@@ -120,7 +120,7 @@ void PageMap::PickVictim() {
   due_ = 0;
 }
 
-// Copies what is valid in the victim's next flash page that holds anything; erases the victim when there is no more.
+// Copies the valid pages of the victim's next flash page that has any; erases the victim if there are no more.
 void PageMap::CopyFlashPage(std::vector<FlashStep>& steps) {
   const uint32_t end = (*victim_ + 1) * layout_.superblock_slots();
   while (next_in_victim_ < end && valid_[*victim_] > 0 && page_of_[next_in_victim_] == kNone) ++next_in_victim_;

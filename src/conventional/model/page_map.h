@@ -1,33 +1,34 @@
-// The mapping of a conventional SSD: which flash page holds which logical page, and the collection of garbage. Pure
-// state, no time; ConventionalModel gives what happens here its time.
+// PageMap: the mapping of a conventional SSD, that is, which flash page holds which logical page, and its garbage
+// collection. Pure state without time; ConventionalModel adds the time.
 //
-// A logical page is a block of the host, 4 KiB: what conventional SSDs map, so that no write of the host has to be read
-// first. (Mapping whole 64 KiB flash pages would save memory, and add write amplification that is not collection's.) A
-// slot is where one lies on flash.
+// A logical page is a block of the host of 4 KiB. Conventional SSDs map this unit, so that no write of the host
+// requires a read first. (Mapping whole 64 KiB flash pages would save memory, but add write amplification that does not
+// come from collection.) A slot is the place of a logical page on flash.
 //
-// A superblock is the erase blocks of the same number on all dies. It is written program unit by program unit, each on
-// the next die, so a long write keeps all dies busy; it is collected and erased as one. Two are open at a time: one for
-// the host, one for copies.
+// A superblock consists of the erase blocks of the same number on all dies. It is written one program unit after
+// another, each on the next die, so a long write keeps all dies busy. It is collected and erased as a whole. Two are
+// open at a time: one for the host, one for copies.
 //
-// Collection is greedy: the victim is the full superblock with the fewest valid pages (the lowest number of several).
-// It begins when fewer than kKeptFree superblocks are free, and goes on in step with the host: for each page that is
-// written it copies valid / (all - valid) pages of the victim, so that the victim is empty when its place is needed, and
-// no write has to wait for a whole superblock. The fewer superblocks are free the faster it goes. It copies flash page
-// by flash page, as a die reads.
+// Collection is greedy: the victim is the full superblock with the fewest valid pages (of several, the lowest number).
+// It begins when fewer than kKeptFree superblocks are free, and keeps step with the host: for each page written it
+// copies valid / (all - valid) pages of the victim. So the victim is empty when its space is needed, and no write waits
+// for a whole superblock. Collection speeds up as free superblocks run out. It copies flash page by flash page, the
+// unit in which a die reads.
 //
-// Physical size: capacity x (1 + over-provisioning), and kReserve superblocks. Those are not counted as
-// over-provisioning, because they are 8 of some 900 on a large device, but many of the few of one scaled down.
+// Physical size: capacity x (1 + over-provisioning), and kReserve superblocks. The reserve does not count as
+// over-provisioning, because it is 8 of some 900 superblocks on a large device, but many of the few of a scaled one.
 //
-// What greedy collection costs under uniform random overwriting: with alpha = physical / logical pages, a block that is
-// collected after every other has been is left with the fraction u of valid pages for which alpha = (u - 1) / ln u, and
+// The cost of greedy collection under uniform random overwriting: with alpha = physical / logical pages, a block that
+// is collected after all others have been keeps the fraction u of valid pages for which alpha = (u - 1) / ln u, and
 //
 //     write amplification = 1 / (1 - u) = alpha / (alpha + W(-alpha e^-alpha)),  W Lambert's function, main branch
 //
-// (P. Desnoyers, "Analytic Modeling of SSD Write Performance", SYSTOR 2012, for the least-recently-written victim, which
-// greedy comes to with large blocks: W. Bux and I. Iliadis, Performance Evaluation 67(11), 2010). 4.0 at 15 %.
+// (P. Desnoyers, "Analytic Modeling of SSD Write Performance", SYSTOR 2012, for the least-recently-written victim,
+// which greedy collection approaches with large blocks: W. Bux and I. Iliadis, Performance Evaluation 67(11), 2010).
+// 4.0 at 15 %.
 //
-// Invariants: a logical page is at one slot or none; that slot names it; `valid` of a superblock counts its slots that
-// name a page; the open, free and full superblocks and the victim are all there are.
+// Invariants: a logical page is at one slot or none, and that slot names it; `valid` of a superblock counts its slots
+// that name a page; every superblock is open, free, full or the victim.
 //
 // Thread safety: none.
 #pragma once
@@ -52,7 +53,7 @@ struct FlashLayout {
   uint32_t superblocks = 0;
   uint32_t logical_pages = 0;
 
-  // `profile` is valid and conventional.
+  // `profile` must be valid and conventional.
   static FlashLayout Of(const Profile& profile);
   uint32_t superblock_slots() const { return dies * block_slots; }
   uint32_t SuperblockOf(uint32_t slot) const { return slot / superblock_slots(); }
@@ -61,7 +62,7 @@ struct FlashLayout {
   uint32_t DieOf(uint32_t slot) const { return UnitOf(slot) % dies; }
 };
 
-// What a change of the mapping does to the flash, in order.
+// One effect of a change of the mapping on the flash. Steps are in order.
 struct FlashStep {
   enum class Kind : uint8_t { kWrite, kCopy, kErase } kind = Kind::kWrite;
   uint32_t from = 0;  // kCopy: the slot; kErase: the superblock
@@ -72,10 +73,10 @@ struct FlashStep {
 struct FtlCounters {
   uint64_t host_pages = 0;     // written
   uint64_t copied_pages = 0;   // by collection
-  uint64_t trimmed_pages = 0;  // that were mapped
+  uint64_t trimmed_pages = 0;  // mapped pages that were trimmed
   uint64_t erases = 0;         // of superblocks
 
-  // Pages written to flash for each that the host wrote; 1 where it wrote none.
+  // Pages written to flash for each page that the host wrote; 1 if it wrote none.
   double WriteAmplification() const {
     return host_pages == 0 ? 1 : static_cast<double>(host_pages + copied_pages) / static_cast<double>(host_pages);
   }
@@ -84,31 +85,31 @@ struct FtlCounters {
 class PageMap {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
-  // Superblocks that collection keeps free: how far the host can be ahead of it.
+  // Superblocks that collection keeps free; the host can be ahead of collection by this many.
   static constexpr uint32_t kKeptFree = 6;
-  static constexpr uint32_t kReserve = kKeptFree + 2;  // and those that are open
+  static constexpr uint32_t kReserve = kKeptFree + 2;  // and the two open ones
 
   explicit PageMap(const FlashLayout& layout);
 
-  // Writes logical page `page` to a new slot, collecting as it comes due. Appends what that takes to `steps`.
+  // Writes logical page `page` to a new slot, and collects as much as is due. Appends the resulting steps to `steps`.
   void Write(uint32_t page, std::vector<FlashStep>& steps);
   // Forgets the content of `page`.
   void Trim(uint32_t page);
   // The slot of `page`; kNone if it was never written or was trimmed.
   uint32_t SlotOf(uint32_t page) const { return slot_of_[page]; }
 
-  // Writes every page in order, and then `times` x all of them, each drawn at random.
+  // Writes every page in order, and then overwrites random pages, `times` times as many as there are.
   void Age(double times, uint64_t seed);
 
   const FlashLayout& layout() const { return layout_; }
   const FtlCounters& counters() const { return counters_; }
-  // Counts from 0 again.
+  // Sets all counters to 0.
   void ResetCounters() { counters_ = {}; }
-  // That no logical page has lost its slot, and the other invariants above. For tests: O(slots).
+  // Whether no logical page has lost its slot, and the other invariants above hold. For tests: O(slots).
   bool IsConsistent() const;
 
  private:
-  // Where slots are given out: the next one of an open superblock.
+  // The next slot of an open superblock, from which slots are allocated.
   struct Frontier {
     uint32_t next = 0;
     uint32_t end = 0;
@@ -126,18 +127,18 @@ class PageMap {
 
   const FlashLayout layout_;
   std::vector<uint32_t> slot_of_;  // by logical page
-  std::vector<uint32_t> page_of_;  // by slot; kNone where it holds nothing that is valid
-  std::vector<uint32_t> valid_;    // slots of a superblock that hold something valid
+  std::vector<uint32_t> page_of_;  // by slot; kNone if it holds nothing valid
+  std::vector<uint32_t> valid_;    // by superblock: slots that hold valid pages
   std::vector<bool> is_free_;      // by superblock
-  std::deque<uint32_t> free_;      // erased longest ago first, so that all wear alike
+  std::deque<uint32_t> free_;      // the one erased longest ago first, for even wear
   Frontier host_;
   Frontier copies_;
 
   std::optional<uint32_t> victim_;
-  uint32_t next_in_victim_ = 0;  // slot from which on it has not been looked through
-  uint64_t victim_gain_ = 0;     // slots that were not valid when it was picked; more than 0
-  uint64_t victim_cost_ = 0;     // the others
-  int64_t due_ = 0;              // copies, times victim_gain_, that collection is behind the host; < 0: ahead
+  uint32_t next_in_victim_ = 0;  // the first slot that was not examined yet
+  uint64_t victim_gain_ = 0;     // slots that were not valid when the victim was picked; more than 0
+  uint64_t victim_cost_ = 0;     // slots that were valid then
+  int64_t due_ = 0;              // copies, times victim_gain_, by which collection is behind the host; < 0: ahead
 
   FtlCounters counters_;
 };

@@ -20,7 +20,7 @@ FlashLayout Layout(uint32_t logical_pages, double over_provisioning = 0.15) {
   return layout;
 }
 
-// With ISOZONE_TEST_SEED, that one.
+// The seed in ISOZONE_TEST_SEED, if it is set.
 uint64_t Seed(uint64_t otherwise) {
   const char* given = std::getenv("ISOZONE_TEST_SEED");
   const uint64_t seed = given == nullptr ? otherwise : std::strtoull(given, nullptr, 10);
@@ -28,7 +28,7 @@ uint64_t Seed(uint64_t otherwise) {
   return seed;
 }
 
-// The flash itself, which refuses what flash cannot do, and what the host expects to be on it.
+// A model of the flash, which refuses what flash cannot do, and of the content that the host expects.
 class Oracle {
  public:
   explicit Oracle(const FlashLayout& layout)
@@ -90,7 +90,7 @@ void RunAgainstOracle(uint64_t seed, const FlashLayout& layout) {
   Oracle oracle(layout);
   const double trims = random.Real() * 0.5;
   for (int i = 0; i < 20'000; ++i) {
-    // Runs, so that whole superblocks die together now and then.
+    // Runs of pages, so that whole superblocks become invalid together now and then.
     const auto first = static_cast<uint32_t>(random.Below(layout.logical_pages));
     const uint64_t length = random.Chance(0.1) ? random.Between(1, 100) : 1;
     const bool trim = random.Chance(trims);

@@ -137,8 +137,8 @@ void EmulatedDevice::Recover() {
       entry.durable.store(durable, std::memory_order_relaxed);
       if (image_->host_crashed()) {
         LoseUnflushed(zone, /*all=*/true, lost);
-        entry.allocated.store(geometry().zone_capacity,
-                              std::memory_order_relaxed);  // an upper bound: the entry may not be synced
+        // An upper bound, since the entry may not have been synced.
+        entry.allocated.store(geometry().zone_capacity, std::memory_order_relaxed);
       }
       const uint64_t written = LoadContent(entry).written;
       progress_[i].completed = written;

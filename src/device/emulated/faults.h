@@ -35,7 +35,7 @@ struct FaultPlan {
   double zone_offline = 0;
   double latency_spike = 0;
   uint64_t latency_spike_us = 10'000;
-  std::optional<uint64_t> power_cut_after;  // commands that complete before the one in which power fails
+  std::optional<uint64_t> power_cut_after;  // commands before the one in which power fails
 
   // Whether any fault is planned.
   bool any() const;
