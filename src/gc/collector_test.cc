@@ -28,9 +28,9 @@ TEST_F(CollectorTest, VictimsAreReadTogetherWhereTheirSurvivorsHaveRoom) {
 }
 
 TEST_F(CollectorTest, OneVictimPaysForTheNextWhereSpaceIsShort) {
-  // One empty zone, and less to be gained in any victim than the next one has survivors.
+  // There is one empty zone, and each victim gains less than the next one has survivors.
   for (uint32_t zone = 0; zone + 1 < kZones; ++zone) store_.Fill(zone, {{zone, 0, 2 * kSegment}});
-  store_.most_empty = 0;  // it is the collector's reserve
+  store_.most_empty = 0;  // the collector keeps it as its reserve
   GcOptions options;
   options.memory = 256 * kMiB;
   const CopyStats done = RunAll(*Make(options));
@@ -107,7 +107,7 @@ TEST_F(CollectorTest, PlansWhatItWouldDo) {
   EXPECT_FALSE(store_.IsEmpty(0)) << "a plan moves nothing";
 }
 
-// --- By itself ---
+// --- Collecting in the background ---
 
 TEST_F(CollectorTest, CollectsByItselfWhenSpaceRunsLow) {
   store_.Fill(0, {{1, 0, kBlock}});
@@ -162,7 +162,7 @@ TEST_F(CollectorTest, RestsByItsClock) {
   store_.ExpectIntact();
 }
 
-// One victim at a time, of eight zones that are worth it.
+// Collects one victim at a time, of eight zones that are worth it.
 class CollectorBatchTest : public CollectorTest {
  protected:
   CollectorBatchTest() {
@@ -185,7 +185,7 @@ TEST_F(CollectorBatchTest, StopsWhenEnoughIsFree) {
       store_.tried.clear();
       store_.gained.clear();
       store_.free_percent = 1;
-      store_.after_commit = [&] { store_.free_percent = 50; };  // somebody has deleted a database
+      store_.after_commit = [&] { store_.free_percent = 50; };  // as if a database had been deleted
     });
     const auto collector = Make(OneAtATime(scheme));
     collector->Start();
@@ -210,7 +210,7 @@ TEST_F(CollectorBatchTest, ChoosesByWhatIsAliveNow) {
   store_.ExpectIntact();
 }
 
-// What the papers decide for a look is collected in one go.
+// Schemes of the papers collect all victims of one decision.
 TEST_F(CollectorBatchTest, WhoLooksOnceDecidesOnce) {
   store_.Fill(kZones - 1, {{99, 0, kBlock}}, {}, kSegment);  // `zenfs` needs an open zone
   for (const char* scheme : {"zenfs", "lifetime"}) {
@@ -235,7 +235,7 @@ TEST_F(CollectorBatchTest, WhoLooksOnceDecidesOnce) {
   }
 }
 
-// While five victims are missing.
+// A writer waits while the space of five victims is missing.
 TEST_F(CollectorBatchTest, HasHasteOnlyWhileSomebodyWaits) {
   store_.free_percent = 60;
   store_.wanted = true;

@@ -49,21 +49,21 @@ inline std::string RandomText(Random& random, uint64_t size) {
   return text;
 }
 
-// What a test puts into a zone: `length` bytes of `file`, from `offset` of the zone on. In between is garbage.
+// What a test writes to a zone: `length` bytes of `file`, from `offset` of the zone on. Garbage fills the gaps.
 struct Part {
   uint64_t file = 0;
   uint64_t offset = 0;
   uint64_t length = 0;
 };
 
-// Files and zones in memory, their bytes on an emulated SSD. A zone that nobody holds is reset once nothing in it is
-// valid.
+// Files and zones in memory, with their bytes on an emulated SSD. A zone that is not held is reset once nothing in it
+// is valid.
 class FakeStore final : public GcZones, public GcFiles {
  public:
   explicit FakeStore(ZonedDevice& device) : device_(device), zones_(kZones) {}
 
-  // --- The test's ---
-  // Fills a zone up to its capacity, or so far.
+  // --- For tests ---
+  // Fills a zone up to its capacity, or up to `written`.
   void Fill(uint32_t zone, const std::vector<Part>& runs, DataClass data = {}, uint64_t written = kCapacity) {
     const std::lock_guard lock(mu_);
     std::string bytes = RandomText(random_, written);
@@ -87,7 +87,7 @@ class FakeStore final : public GcZones, public GcFiles {
     for (uint32_t zone = 0; zone < kZones; ++zone) ResetIfDead(zone);
   }
 
-  // Every file reads as it was written.
+  // Expects that every file reads as it was written.
   void ExpectIntact() {
     const std::lock_guard lock(mu_);
     for (const auto& [id, file] : files_) {
@@ -107,7 +107,7 @@ class FakeStore final : public GcZones, public GcFiles {
     return files_.at(file).content;
   }
 
-  // The zones that a file lies in, and what is known of a zone.
+  // The zones that a file lies in, and the class of a zone.
   std::set<uint32_t> ZonesOf(uint64_t file) const {
     const std::lock_guard lock(mu_);
     std::set<uint32_t> zones;
@@ -132,7 +132,7 @@ class FakeStore final : public GcZones, public GcFiles {
     std::unique_lock lock(mu_);
     changed_.wait(lock, predicate);
   }
-  // In any round. The mutex is held.
+  // Whether any round has gained something. The mutex must be held.
   bool HasGained() const { return std::count(gained.begin(), gained.end(), true) > 0; }
   template <typename Function>
   void Locked(Function function) {
@@ -239,7 +239,7 @@ class FakeStore final : public GcZones, public GcFiles {
     throttle = percent;
   }
 
-  // --- What the test decides; under Locked() while a collector runs ---
+  // --- Settings of the test, changed under Locked() while a collector runs ---
   bool wanted = false;
   bool paced = false;
   std::optional<double> free_percent;
@@ -248,11 +248,11 @@ class FakeStore final : public GcZones, public GcFiles {
   std::set<uint32_t> not_to_be_held;
   std::set<uint64_t> small;  // files that are no tables
   Status commit_error;
-  int corrupt_writes = 0;              // the next so many copies are not what was to be written
+  int corrupt_writes = 0;              // so many of the next copies are written wrong
   int writes_before_no_space = -1;     // -1: never
   std::function<void()> before_write;  // without the mutex
   std::function<void()> after_commit;  // with it
-  // --- What it looks at ---
+  // --- Observations ---
   std::vector<bool> gained;  // of each round
   std::vector<uint32_t> tried;
   size_t most_held = 0;
@@ -278,7 +278,7 @@ class FakeStore final : public GcZones, public GcFiles {
     bool writing = false;
   };
 
-  // One zone for each class at a time.
+  // Writes to one zone for each class at a time.
   class Writer final : public GcWriter {
    public:
     Writer(FakeStore& store, bool confined) : store_(store), confined_(confined) {}
@@ -360,7 +360,7 @@ class FakeStore final : public GcZones, public GcFiles {
     EXPECT_EQ(Submit(DeviceOp::kRead, begin, std::as_writable_bytes(std::span(blocks))), DeviceStatus::kSuccess);
     return blocks.substr(piece.where.value() - begin, piece.length);
   }
-  // Bytes, each piece by itself in whole blocks.
+  // The bytes of a zone's valid pieces, each by itself in whole blocks.
   uint64_t Valid(uint32_t zone) const {
     uint64_t valid = 0;
     for (const auto& [id, file] : files_) {

@@ -26,7 +26,7 @@ CopyStats& CopyStats::operator+=(const CopyStats& other) {
   return *this;
 }
 
-// What of a victim is read into one piece of memory.
+// A segment of a victim, which is read into one piece of memory.
 struct ZoneCopier::Segment {
   Victim* victim = nullptr;
   uint64_t offset = 0;  // bytes in the zone
@@ -34,10 +34,10 @@ struct ZoneCopier::Segment {
   bool cold = false;
   std::vector<ByteRange> reads;  // in the zone
   std::vector<GcRun> runs;       // rising
-  std::vector<uint32_t> crcs;    // of the runs, as they were read
+  std::vector<uint32_t> crcs;    // of the runs, when they were read
 
   AlignedBuffer memory;
-  std::list<IoRequest> requests;  // addresses stay
+  std::list<IoRequest> requests;  // a list, since their addresses must not change
   // The bytes of a run in memory.
   std::span<std::byte> BytesOf(const GcRun& run, uint64_t zone_start) {
     return memory.span().subspan(run.from.value() - zone_start - offset, run.length);
@@ -47,20 +47,20 @@ struct ZoneCopier::Segment {
 struct ZoneCopier::Victim {
   GcCandidate zone;
   uint64_t start = 0;           // device offset
-  std::list<Segment> segments;  // not read yet
-  std::vector<GcMove> copies;   // of those that were
+  std::list<Segment> segments;  // those that were not read yet
+  std::vector<GcMove> copies;   // of those that were read
   bool failed = false;
-  bool Has(DeviceOffset offset) const { return offset.value() - start < zone.written; }  // not below: it wraps round
+  bool Has(DeviceOffset offset) const { return offset.value() - start < zone.written; }  // wraps round below `start`
 };
 
 struct ZoneCopier::Window {
   std::vector<std::unique_ptr<Segment>> segments;
-  Latch latch;  // all reads
+  Latch latch;  // counts all reads
 };
 
 namespace {
 
-// Runs and the memory that they are written from, one for each segment.
+// Runs, and the memory that they are written from, one piece for each segment.
 struct Packed {
   AlignedBuffer memory;
   std::vector<GcBlocks::Piece> pieces;
@@ -68,7 +68,7 @@ struct Packed {
 
 ByteRange RangeOf(const GcRun& run, uint64_t zone_start) { return {run.from.value() - zone_start, run.length}; }
 
-// The part of `run` in [begin, end) of the zone; length 0: none.
+// The part of `run` in [begin, end) of the zone; its length is 0 if there is none.
 GcRun Clip(const GcRun& run, uint64_t zone_start, uint64_t begin, uint64_t end) {
   const uint64_t from = std::max(run.from.value() - zone_start, begin);
   const uint64_t to = std::min(run.from.value() - zone_start + run.length, end);
@@ -78,7 +78,7 @@ GcRun Clip(const GcRun& run, uint64_t zone_start, uint64_t begin, uint64_t end) 
   return clipped;
 }
 
-// Bytes of whole blocks that a run takes where it is written by itself.
+// Bytes of the whole blocks that a run takes if it is written by itself.
 uint64_t FootprintOf(const GcRun& run, uint64_t block) {
   return InBlocks({run.from.value(), run.length}, block).length;
 }
@@ -95,7 +95,7 @@ bool ZoneCopier::Plan(const GcScheme& scheme, Victim& victim) const {
   SegmentRules rules = options_.rules;
   rules.block_size = engine_.device().geometry().block_size;
   if (!scheme.reads_segments()) rules.group_blocks = UINT32_MAX;
-  size_t first = 0;  // run that is not behind us
+  size_t first = 0;  // the first run that does not end before this segment
   for (SegmentPlan& plan : PlanSegments(valid, victim.zone.written, rules)) {
     Segment& segment = victim.segments.emplace_back();
     segment.victim = &victim;
@@ -113,7 +113,7 @@ bool ZoneCopier::Plan(const GcScheme& scheme, Victim& victim) const {
   return true;
 }
 
-// The next segment of each victim in turn, as many as a window takes. Null: there is none left.
+// The next segment of each victim in turn, as many as a window takes. Null if there is none left.
 std::unique_ptr<ZoneCopier::Window> ZoneCopier::StartReading(std::span<Victim> victims) {
   const size_t most = WindowSize(options_.memory, options_.rules);
   auto window = std::make_unique<Window>();

@@ -38,10 +38,10 @@ TEST_F(ZoneCopierTest, WhatIsValidArrivesByteForByte) {
 
 TEST_F(ZoneCopierTest, RunsNeedNotBeAligned) {
   store_.Fill(0, {{1, 1, 10},                       // within a block
-                  {2, kBlock - 5, 10},              // across two
-                  {3, 2 * kBlock + 100, kBlock},    // of no whole block
-                  {4, 5 * kBlock, 3 * kBlock - 1},  // but for its last byte
-                  {5, 8 * kBlock - 1, 1},           // which is another's
+                  {2, kBlock - 5, 10},              // across two blocks
+                  {3, 2 * kBlock + 100, kBlock},    // a block long, but aligned to none
+                  {4, 5 * kBlock, 3 * kBlock - 1},  // whole blocks without the last byte
+                  {5, 8 * kBlock - 1, 1},           // that last byte, of another file
                   {6, kCapacity - 3, 3}});
   RunAll(*Make());
   store_.ExpectIntact();
@@ -50,7 +50,7 @@ TEST_F(ZoneCopierTest, RunsNeedNotBeAligned) {
 
 TEST_F(ZoneCopierTest, RunsGoAcrossSegments) {
   store_.Fill(0, {{1, kSegment - 3 * kBlock, 6 * kBlock}, {2, 2 * kSegment - 77, 100}});
-  store_.Fill(1, {{3, kBlock, 2 * kSegment}});  // a whole one in the middle
+  store_.Fill(1, {{3, kBlock, 2 * kSegment}});  // it has a whole segment in the middle
   RunAll(*Make());
   store_.ExpectIntact();
   EXPECT_TRUE(store_.IsEmpty(0));
@@ -70,10 +70,11 @@ TEST_F(ZoneCopierTest, ClassesStayApart) {
 }
 
 TEST_F(ZoneCopierTest, LsmZgcReadsSegmentsAndPartsHotFromCold) {
-  // Above 0.4 of the first segment: cold, and read whole; 2 blocks of the second: hot, and read as they are.
+  // More than 0.4 of the first segment is valid: it is cold, and read whole. Two blocks of the second are: it is hot,
+  // and read as runs.
   const uint64_t cold = kSegment / 2;
   store_.Fill(0, {{1, 0, cold}, {2, kSegment, kBlock}, {3, kSegment + 100 * kBlock, kBlock}});
-  // Of a zone that has survived once, all is cold.
+  // In a zone that has survived once, every segment counts as cold.
   store_.Fill(1, {{4, 0, kBlock}}, {Lifetime::kNotSet, DataClass::kNoLevel, ZoneHeat::kC1H});
   const CopyStats done = RunAll(*Make(Named("lsm-zgc")));
   store_.ExpectIntact();
@@ -103,7 +104,7 @@ TEST_F(ZoneCopierTest, AnyLayoutUnderAnySchemeKeepsEveryByte) {
   for (const char* scheme : {"none", "zenfs", "full", "zenfs+", "lifetime", "lsm-zgc", "isozone"}) {
     SCOPED_TRACE(scheme);
     std::vector<uint64_t> files;
-    for (int filled = 0; filled < 5;) {  // each of a class of its own, with survivors of two heats
+    for (int filled = 0; filled < 5;) {  // each zone has a class of its own, with survivors of two heats
       const auto zone = static_cast<uint32_t>(random.Below(kZones));
       if (!store_.IsEmpty(zone)) continue;
       ++filled;
@@ -155,8 +156,8 @@ TEST_F(ZoneCopierTest, WhatCannotBeReadStaysAndIsTriedAgainMuchLater) {
   EXPECT_FALSE(store_.IsEmpty(0));
   EXPECT_TRUE(store_.IsEmpty(1));
   store_.ExpectIntact();
-  // It is the only candidate that there is.
-  for (uint64_t round = 1; round < CollectorState::kForgiveRounds; ++round) {
+  // It is the only candidate.
+  for (uint64_t round = 1; round < CollectorState::kAvoidRounds; ++round) {
     store_.tried.clear();
     RunAll(*collector);
     ASSERT_FALSE(std::count(store_.tried.begin(), store_.tried.end(), 0)) << round;

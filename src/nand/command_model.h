@@ -29,6 +29,7 @@ struct TimingOp {
   uint64_t offset = 0;
   // Bytes. For kRead of a zone, the caller clips it, since reading beyond the write pointer takes no time.
   uint64_t length = 0;
+  // kReset, kFinish: bytes below the zone's write pointer, on which the duration may depend.
   uint64_t written = 0;
 };
 

@@ -49,7 +49,7 @@ void CollectorState::Begin(std::optional<double> free_percent) {
 
 CollectorStep CollectorState::Next(int64_t now_ns) {
   if (stopping_) return {Kind::kQuit};
-  if (round_) return {Kind::kWait, kForever};  // of one who has asked
+  if (round_) return {Kind::kWait, kForever};  // a round that a thread asked for is under way
   if (considering_) return {Kind::kLook};
   if (std::exchange(goes_on_, false)) {
     Begin({});
@@ -132,7 +132,7 @@ bool CollectorState::Enough() {
   if (!round.by_itself()) return round.chosen;
   if (round.reclaimed > std::exchange(round.reclaimed_then, round.reclaimed)) ++round.batches;
   const bool superseded = asking_ > 0 || scheme_ != round.scheme;
-  // What could not be moved makes way for the next choice, until something was gained or nothing is left to choose.
+  // Zones that could not be moved are left out of the next choice, until something was gained or no zone is left.
   const bool once = !round.scheme->decides_again() || superseded || round.batches >= kMostBatches;
   return round.batches > 0 && once;
 }
@@ -188,7 +188,7 @@ CollectorStep CollectorState::Victims(int64_t now_ns) {
 }
 
 void CollectorState::WindowEnded(int64_t now_ns, bool cut) {
-  hurry_ = false;  // whoever waits since before is in the space
+  hurry_ = false;  // the reported space includes those that waited before
   round_->took_ns = now_ns - round_->since_ns;
   round_->cut = round_->cut || cut;
   round_->phase = Phase::kPacing;
@@ -221,7 +221,7 @@ CollectorStep CollectorState::Rest(int64_t now_ns) {
 
 void CollectorState::BatchEnded(const Batch& batch) {
   Round& round = *round_;
-  for (const ZoneId zone : batch.failed) avoided_[zone] = looks_ + kForgiveRounds;
+  for (const ZoneId zone : batch.failed) avoided_[zone] = looks_ + kAvoidRounds;
   for (const ZoneId zone : batch.skipped) avoided_[zone] = looks_ + 1;
   round.reclaimed += batch.bytes_reclaimed;
   round.error = batch.error;

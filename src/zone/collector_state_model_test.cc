@@ -1,4 +1,4 @@
-// CollectorState against its invariants (collector_state.h), with a device, users and a copier that do anything at
+// Checks CollectorState against its invariants (collector_state.h), with a device, users and a copier that behave at
 // random.
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using Kind = CollectorStep::Kind;
 
 constexpr uint32_t kZones = 24;
 
-// Chooses anything, at any urgency.
+// Chooses any candidates, at any urgency.
 class AnyScheme final : public GcScheme {
  public:
   explicit AnyScheme(Random& random)
@@ -65,7 +65,7 @@ class World {
  public:
   explicit World(uint64_t seed) : random_(seed), state_(NewScheme(), NewMost()) { EXPECT_TRUE(state_.Start()); }
 
-  // One event or step. False: there is nothing left to do.
+  // Does one event or step. Returns false if there is nothing left to do.
   bool Step() {
     now_ns_ += random_.Chance(0.3) ? static_cast<int64_t>(random_.Below(300'000'000)) : 1;
     if (random_.Chance(fruitful_ ? 0.01 : 0.2)) {
@@ -294,13 +294,13 @@ class World {
     for (const ZoneId zone : victims_) {
       if (!fruitful_ && random_.Chance(0.1)) {
         failed.push_back(zone);
-        avoided_until_[zone] = looks_ + CollectorState::kForgiveRounds;
+        avoided_until_[zone] = looks_ + CollectorState::kAvoidRounds;
       } else if (!fruitful_ && random_.Chance(0.2)) {
         skipped.push_back(zone);
         avoided_until_[zone] = looks_ + 1;
       } else if (!batch.error && !ceased_) {
         batch.bytes_reclaimed += random_.Between(1, 1000);
-        handed_out_.erase(zone);  // it is emptied, and may be written anew
+        handed_out_.erase(zone);  // it is emptied, and may be written again
       }
     }
     batch.failed = failed;
@@ -338,22 +338,22 @@ class World {
   CollectorState state_;
   int64_t now_ns_ = 1;
 
-  // What the model knows.
+  // The state of the model.
   bool stopped_ = false;
   bool broken_ = false;
-  bool woken_ = false;     // and no round by itself has begun since
+  bool woken_ = false;     // and no round of the collector's own has begun since
   bool hastened_ = false;  // since the last window
   uint32_t asking_ = 0;
   uint64_t looks_ = 0;
-  std::map<ZoneId, uint64_t> avoided_until_;  // look
-  // Of the round under way.
+  std::map<ZoneId, uint64_t> avoided_until_;  // the look until which a zone is avoided
+  // The round under way.
   bool by_itself_ = false;
-  bool first_ = false;  // no step of it was asked for
+  bool first_ = false;  // no step of it was taken yet
   bool decides_again_ = false;
   bool fruitful_ = false;  // space is short, all victims are emptied, and little else happens
   size_t round_most_together_ = 1;
   GcSpace space_;
-  std::set<ZoneId> handed_out_;  // and not emptied
+  std::set<ZoneId> handed_out_;  // and not emptied since
   std::vector<ZoneId> victims_;  // of the batch
   bool copying_ = false;
   bool ceased_ = false;
@@ -361,7 +361,7 @@ class World {
   uint32_t batches_ = 0;
   uint32_t gaining_ = 0;
   uint64_t reclaimed_ = 0;
-  // Of all.
+  // Sums over all rounds.
   uint64_t copied_ = 0;
   uint64_t rests_ = 0;
   uint64_t long_rounds_ = 0;  // that ended after as many batches as may be
@@ -386,7 +386,7 @@ TEST(CollectorStateModelTest, HoldsItsInvariantsWhateverHappens) {
     rests += w.rests();
     long_rounds += w.long_rounds();
   }
-  // It has been everywhere.
+  // The run has reached every case.
   EXPECT_GT(rounds, 10'000u);
   EXPECT_GT(copied, 10'000u);
   EXPECT_GT(rests, 1'000u);

@@ -17,7 +17,7 @@ using testing::ElementsAre;
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// Chooses all candidates in the order in which it is given them, while less than half is free.
+// Chooses all candidates in the given order while less than half of the space is free.
 class PlainScheme final : public GcScheme {
  public:
   std::string_view name() const override { return "plain"; }
@@ -62,7 +62,7 @@ class CollectorStateTest : public testing::Test {
 
   Kind Next() { return state_.Next(now_ns_).kind; }
   Kind NextInRound() { return state_.NextInRound(now_ns_).kind; }
-  // A round by itself, or of one who asks, up to its first look.
+  // Begins a round, of the collector's own or asked for, and runs it up to its first look.
   void BeginRound() {
     state_.Wake();
     ASSERT_EQ(Next(), Kind::kBegin);
@@ -74,7 +74,7 @@ class CollectorStateTest : public testing::Test {
     ASSERT_EQ(NextInRound(), Kind::kResetDead);
     ASSERT_EQ(NextInRound(), Kind::kLook);
   }
-  // From a look on: what is to be copied.
+  // From a look on, runs to the step that says what to copy.
   CollectorStep Choose(const GcSpace& space, const std::vector<uint32_t>& candidates) {
     state_.SpaceIs(space, now_ns_);
     EXPECT_EQ(NextInRound(), Kind::kList);
@@ -100,14 +100,14 @@ class CollectorStateTest : public testing::Test {
     batch.broken = broken;
     state_.BatchEnded(batch);
   }
-  // Ends the round, which is over, and says whether it gained something.
+  // Ends a round that is over, and returns whether it gained something.
   bool EndRound() {
     const CollectorStep step = state_.NextInRound(now_ns_);
     EXPECT_EQ(step.kind, Kind::kEnd);
     state_.EndRound();
     return step.gained;
   }
-  // A round that finds nothing to do.
+  // Runs a round that finds nothing to do.
   void IdleRound() {
     BeginRound();
     state_.SpaceIs(Space(90), now_ns_);
@@ -134,7 +134,7 @@ TEST_F(CollectorStateTest, LooksWhenTheIntervalOfTheSchemeHasPassed) {
 
 TEST_F(CollectorStateTest, WhoeverWaitsForSpaceHasARoundThatBeginsAfterHeCame) {
   BeginRound();
-  state_.Wake();  // this one may have looked already
+  state_.Wake();  // the round under way may have looked already
   state_.SpaceIs(Space(90), now_ns_);
   EXPECT_FALSE(EndRound());
   EXPECT_EQ(Next(), Kind::kBegin);
@@ -299,14 +299,14 @@ TEST_F(CollectorStateTest, WhatCouldNotBeMovedIsTriedInTheNextRound) {
   EXPECT_THAT(Victims(Space(10), {1}), ElementsAre(1));
 }
 
-TEST_F(CollectorStateTest, WhatCouldNotBeReadIsForgivenAfterManyRounds) {
+TEST_F(CollectorStateTest, AZoneThatCouldNotBeReadIsTriedAgainAfterManyRounds) {
   BeginRound();
   EXPECT_THAT(Victims(Space(10), {1}), ElementsAre(1));
   EndBatch(0, {ZoneId(1)});
   EXPECT_EQ(NextInRound(), Kind::kLook);
   state_.SpaceIs(Space(90), now_ns_);
   EXPECT_FALSE(EndRound());
-  for (uint64_t round = 1; round < CollectorState::kForgiveRounds; ++round) {
+  for (uint64_t round = 1; round < CollectorState::kAvoidRounds; ++round) {
     BeginRound();
     ASSERT_EQ(Choose(Space(10), {1}).kind, Kind::kEnd) << round;
     EXPECT_FALSE(EndRound());
@@ -399,7 +399,7 @@ TEST_F(CollectorStateTest, WhoHastenedBeforeTheWindowEndedIsInTheSpace) {
   EXPECT_EQ(NextInRound(), Kind::kRest) << "he has gone again";
 }
 
-// --- Rounds that somebody asks for ---
+// --- Rounds that a thread asks for ---
 
 TEST_F(CollectorStateTest, WhoAsksGetsAllInTheOrderOfTheScheme) {
   BeginAsked(100);

@@ -1,5 +1,5 @@
-// What is known of how long data will live: RocksDB's hint, the level of the LSM tree it belongs to, and how many
-// collections it has survived. Data of one class shares zones, as far as the placement policy cares.
+// DataClass: what is known about how long data will live, that is, RocksDB's hint, the level of the LSM tree that it
+// belongs to, and how many collections it has survived. The placement policy puts data of one class into shared zones.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct DataClass {
       : lifetime(data_lifetime), level(lsm_level), heat(zone_heat) {}
 
   Lifetime lifetime = Lifetime::kNotSet;
-  int8_t level = kNoLevel;  // 0 ..; kNoLevel: not of an LSM tree, or not known
+  int8_t level = kNoLevel;  // from 0; kNoLevel: the data is in no LSM tree, or its level is not known
   ZoneHeat heat = kNewDataHeat;
   auto operator<=>(const DataClass&) const = default;
 };

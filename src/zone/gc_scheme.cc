@@ -27,7 +27,7 @@ std::vector<ZoneId> ZonesOf(std::span<const GcCandidate> candidates) {
   return zones;
 }
 
-// The first of `sorted` that together give back `bytes`; at least one.
+// The first zones of `sorted` that together give back `bytes`; at least one.
 std::vector<ZoneId> Enough(std::span<const GcCandidate> sorted, double bytes) {
   std::vector<ZoneId> zones;
   double gained = 0;
@@ -39,12 +39,12 @@ std::vector<ZoneId> Enough(std::span<const GcCandidate> sorted, double bytes) {
   return zones;
 }
 
-// Bytes that are missing to `percent` free.
+// Bytes that are missing until `percent` is free.
 double Missing(const GcSpace& space, double percent) {
   return (percent - space.free_percent()) / 100 * static_cast<double>(space.capacity);
 }
 
-// The level, or, where that is not known, what the lifetime makes of it.
+// The level, or, if it is not known, a level derived from the lifetime.
 int LevelOf(const GcCandidate& c) {
   if (c.data.level != DataClass::kNoLevel) return c.data.level;
   return std::max(0, static_cast<int>(c.data.lifetime) - static_cast<int>(Lifetime::kMedium));
@@ -62,7 +62,7 @@ class NoGc : public GcScheme {
   }
 };
 
-// As the GCWorker of ZenFS 2.1. Nothing that it does not do makes the baseline better than what it stands for.
+// Works like the GCWorker of ZenFS 2.1, without improvements, since it stands for the baseline.
 class ZenfsGc : public GcScheme {
  public:
   explicit ZenfsGc(const GcTuning& tuning) : start_(tuning.start_percent.value_or(20)) {}
@@ -135,7 +135,7 @@ class LifetimeGc : public GcScheme {
 
  private:
   static constexpr int kQueues = 4;  // L_max
-  // 1: the least valid data.
+  // The queue of a candidate; 1 has the least valid data.
   static int QueueOf(const GcCandidate& c) {
     return std::min(kQueues, 1 + static_cast<int>(c.utilisation() * kQueues));
   }
@@ -171,12 +171,13 @@ class LsmZgc : public GcScheme {
   const double start_;
 };
 
-// Victims by the bytes copied for a byte gained, which is what flash and foreground pay for. What is expected to die
-// soon counts more than it weighs, as copying it is in vain: of short lifetimes and upper levels most of all.
+// Orders victims by the bytes copied for each byte gained, which is the cost for flash and for users. Data that is
+// expected to die soon counts more than its bytes, because copying it is in vain: data of short lifetimes and upper
+// levels most.
 //
-// Urgency grows from 0 at `start` to 1 where a quarter of `start` is left: so the collector takes, at any time, just the
-// part of the device that keeps the space where it is, and is never the cause of a sudden stall. A user that is held up
-// until the collector has written more ends its rests, but does not make it take what is not worth it.
+// Urgency grows from 0 at `start` to 1 where a quarter of `start` is left. So at any time the collector takes just the
+// share of the device that keeps the space constant, and never causes a sudden stall. If a user's write waits until the
+// collector has written more, the collector does not rest, but does not take victims that are not worth it either.
 class IsozoneGc : public GcScheme {
  public:
   explicit IsozoneGc(const GcTuning& tuning) : start_(tuning.start_percent.value_or(10)) {}
@@ -191,7 +192,7 @@ class IsozoneGc : public GcScheme {
     const double need = Need(space);
     Candidates chosen;
     for (const GcCandidate& c : candidates) {
-      // While there is time, only what is worth it: zones that have lost enough.
+      // While there is time, takes only zones that have lost enough.
       if (need >= 1 || c.utilisation() * Impatience(c) <= kWorth + need * (1 - kWorth)) chosen.push_back(c);
     }
     return Enough(Sorted(chosen), std::max(0.0, Missing(space, start_)));
@@ -201,15 +202,15 @@ class IsozoneGc : public GcScheme {
   }
 
  private:
-  static constexpr double kThrottle = 1.5;  // of start_: writers are slowed a little before
-  static constexpr double kAllOut = 0.25;   // of start_: with less free, without rest
+  static constexpr double kThrottle = 1.5;  // of start_: below this, writers are slowed a little
+  static constexpr double kAllOut = 0.25;   // of start_: below this, the collector does not rest
   static constexpr double kLeast = 0.05;
   static constexpr double kWorth = 0.3;  // utilisation up to which a zone is collected as soon as space runs low
   double Need(const GcSpace& space) const {
     if (space.wanted) return 1;
     return std::clamp((start_ - space.free_percent()) / (start_ * (1 - kAllOut)), kLeast, 1.0);
   }
-  // How much dearer copying is than it looks.
+  // The factor by which copying costs more than its bytes.
   static double Impatience(const GcCandidate& c) {
     if (c.data.heat != kNewDataHeat) return 1;  // it has survived before
     if (LevelOf(c) == 0) return 2;

@@ -67,7 +67,7 @@ TEST_P(GcSchemeTest, Decides) {
   const auto scheme = Scheme(c.scheme, c.tuning);
   EXPECT_EQ(scheme->name(), c.scheme);
   EXPECT_EQ(Victims(*scheme, c.space, c.candidates), c.victims);
-  // Whatever order they come in.
+  // The order of the candidates must not matter.
   std::vector<GcCandidate> reversed(c.candidates.rbegin(), c.candidates.rend());
   EXPECT_EQ(Victims(*scheme, c.space, reversed), c.victims);
   EXPECT_GT(scheme->Urgency(c.space), 0);
@@ -81,7 +81,7 @@ GcCandidate NotFull(GcCandidate c) {
   return c;
 }
 
-// Of level 0 .. 6.
+// A class of level 0 .. 6.
 DataClass Level(int8_t level, ZoneHeat heat = kNewDataHeat) { return {Lifetime::kMedium, level, heat}; }
 
 INSTANTIATE_TEST_SUITE_P(None, GcSchemeTest,

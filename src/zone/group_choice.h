@@ -1,16 +1,16 @@
-// GroupChoice: of the zones that a writer could have, the one in whose group least is going on.
+// GroupChoice: chooses, among the zones that a writer could have, the one in the group with the least activity.
 //
 //   rank   1. a group in which the file has no zone
 //          2. with isolation: the fewest logs and flushes (ZenFS+, section IV.C: a flush takes an idle group and marks
 //             it busy, compaction takes what is left); then the fewest of all other writers
 //          3. the first from `turn` on, so that writers spread over equal groups
-//   widen  A file that has a zone takes another one only where that is in nobody's way: of a group without logs and
-//          flushes for a flush, of an idle group for anybody else. Not so where there are too few groups for that
-//          (keep_away): none is idle for long, and all would write to one zone each.
+//   widen  A file that has a zone takes another one only where it disturbs no other writer: a flush in a group without
+//          logs and flushes, any other file in an idle group. This does not apply if there are too few groups
+//          (keep_away): none is idle for long, and every file would be written to one zone at a time.
 //
-// Costs one step a group, and one for each idle zone of the lifetime, of which there are no more than active zones.
+// The cost is one step for each group, and one for each idle zone of the lifetime; these are at most the active zones.
 //
-// Thread safety: none; lives for one decision.
+// Thread safety: none; an object lives for one decision.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class GroupChoice {
     uint32_t others = 0;
     uint32_t turn = 0;
     auto operator<=>(const Rank&) const = default;
-    // Whoever's turn it is.
+    // Whether this rank is at least as good, whatever the turn.
     bool NoWorseThan(const Rank& other) const {
       return std::tie(taken, urgent, others) <= std::tie(other.taken, other.urgent, other.others);
     }
@@ -48,7 +48,7 @@ class GroupChoice {
   std::optional<Choice> Idle() const;
 
  private:
-  // Empty: this writer must not go there.
+  // Empty: this writer must not use the group.
   std::optional<Rank> RankOf(uint32_t group) const;
 
   const ZoneTable& table_;

@@ -1,12 +1,12 @@
 // Heat: how often the data of a zone has survived a collection, and whether it looked cold then (LSM_ZGC paper, section
 // 3 and Fig. 4). A zone holds data of one heat only, so that zones die together.
 //
-//   victim     a cold segment's survivors   those of any other segment
-//   C0         C1C                          C1H
-//   C1C, C1H   C2                           C2
-//   C2         C2                           C2
+//   victim     survivors of a cold segment   survivors of any other segment
+//   C0         C1C                           C1H
+//   C1C, C1H   C2                            C2
+//   C2         C2                            C2
 //
-// New data goes to C0. What survived a second collection counts as cold whatever its segment looked like.
+// New data goes to C0. Data that survived a second collection counts as cold, whatever its segment looked like.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -25,7 +25,7 @@ enum class ZoneHeat : uint8_t {
 inline constexpr int kZoneHeatCount = 4;
 inline constexpr ZoneHeat kNewDataHeat = ZoneHeat::kC0;
 
-// What those who survive become. `cold`: of their segment (SegmentPlan::cold).
+// The heat of the survivors of `victim`. `cold` is that of their segment (SegmentPlan::cold).
 ZoneHeat SurvivorHeat(ZoneHeat victim, bool cold);
 
 // "C0", "C1C", "C1H", "C2".

@@ -1,15 +1,15 @@
-// Isozone's own policy: files are striped over zones of different independent zone groups (ZenFS+, section IV.B), each
-// zone holding files of one lifetime and one level of the LSM tree (LL, section 3), in groups where no more urgent writer
-// is (group_choice.h). Survivors of a collection have zones of their own (heat.h).
+// Isozone's own policy. Files are striped over zones of different independent zone groups (ZenFS+, section IV.B). Each
+// zone holds files of one lifetime and one level of the LSM tree (LL, section 3). Groups with more urgent writers are
+// avoided (group_choice.h). Survivors of a collection have zones of their own (heat.h).
 //
 //   1. an idle zone of the same class, in the best group that any idle or empty zone is in: files of one class share
 //      their stripe sets, so zones fill up
 //   2. an empty zone in that group
-//   3. where no more zones may be active: the idle zone with room whose expected death is closest (ClosestDeathIdle),
+//   3. if no more zones may be active: the idle zone with room whose expected death is closest (ClosestDeathIdle),
 //      while the fullest is finished in the background
-//   4. where no zone is empty: the same, since mixing classes is better than no space
+//   4. if no zone is empty: the same, since mixing classes is better than no space
 //
-// A file that widens its stripe set takes 1 or 2, or stays as it is.
+// A file that widens its stripe set takes 1 or 2, or does not widen.
 #pragma once
 
 #include <string_view>

@@ -5,7 +5,7 @@
 namespace isozone {
 namespace {
 
-// The first free one of the ring behind `last`; that one comes last.
+// The first free lane of the ring behind `last`; `last` itself comes last.
 std::optional<size_t> NextFree(std::span<const LaneView> lanes, size_t last) {
   for (size_t i = 1; i <= lanes.size(); ++i) {
     const size_t lane = (last + i) % lanes.size();
@@ -14,7 +14,7 @@ std::optional<size_t> NextFree(std::span<const LaneView> lanes, size_t last) {
   return std::nullopt;
 }
 
-// `last`, or the first free one before it in the ring.
+// `last`, or the first free lane before it in the ring.
 std::optional<size_t> LastFree(std::span<const LaneView> lanes, size_t last) {
   for (size_t i = 0; i < lanes.size(); ++i) {
     const size_t lane = (last + lanes.size() - i) % lanes.size();
@@ -32,7 +32,7 @@ std::optional<size_t> LeastBusy(std::span<const LaneView> lanes) {
   return found;
 }
 
-// A lane, and whether it is as good as one more would be.
+// A lane, and whether it is as good as a new one would be.
 struct Candidate {
   std::optional<size_t> lane;
   bool good = false;

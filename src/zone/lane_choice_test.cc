@@ -17,8 +17,8 @@ namespace {
 using Kind = LaneDecision::Kind;
 using State = LaneView::State;
 
-// A lane by a character: f free, b busy, r retired; free, and its last write has filled a unit: k its flash keeps up, 3 and
-// 5 it does not, and has so many units to program.
+// A lane from a character. f: free; b: busy; r: retired. The others are free, and their last write has filled a unit;
+// k: the flash keeps up; 3 and 5: it does not, and has so many units to program.
 LaneView ViewOf(char c) {
   switch (c) {
     case 'b':
@@ -58,7 +58,7 @@ TEST(LaneChoice, Table) {
   const LaneWish spread = LaneWish::kSpread;
   const LaneWish keep = LaneWish::kKeep;
   const std::vector<Case> cases = {
-      // The first lane is opened, whatever is wished.
+      // The first lane is opened, whatever the wish.
       {"", 0, turn, false, open},
       {"", 0, spread, false, open},
       {"", 0, keep, false, open},
@@ -66,7 +66,7 @@ TEST(LaneChoice, Table) {
       {"rr", 1, keep, false, open},
       {"r", 0, keep, true, widen},
 
-      // In turn: the next free one behind the last, and a new one only if none is free.
+      // In turn: the next free lane behind the last, and a new one only if none is free.
       {"f", 0, turn, true, use(0)},
       {"fff", 0, turn, true, use(1)},
       {"fff", 2, turn, true, use(0)},
@@ -77,14 +77,14 @@ TEST(LaneChoice, Table) {
       {"bbb", 1, turn, false, wait},
       {"brb", 1, turn, false, wait},
 
-      // Spread: a new one as long as there may be one.
+      // Spread: a new lane as long as one is allowed.
       {"fff", 0, spread, true, widen},
       {"fff", 0, spread, false, use(1)},
       {"bbf", 2, spread, false, use(2)},
       {"bb", 0, spread, true, widen},
       {"bb", 0, spread, false, wait},
 
-      // Keep: the last one, or the one before it.
+      // Keep: the last lane, or the one before it.
       {"fff", 1, keep, true, use(1)},
       {"fbf", 1, keep, true, use(0)},
       {"bff", 0, keep, true, use(2)},
@@ -92,7 +92,7 @@ TEST(LaneChoice, Table) {
       {"bb", 0, keep, false, wait},
       {"fkf", 1, keep, true, use(1)},
 
-      // Unless its flash does not keep up: one that does, or a new one, or the least busy one.
+      // Keep, but the flash does not keep up: a lane whose flash does, or a new one, or the least busy one.
       {"k3", 1, keep, true, use(0)},
       {"53", 1, keep, true, widen},
       {"53", 1, keep, false, use(1)},
@@ -100,9 +100,9 @@ TEST(LaneChoice, Table) {
       {"b5", 1, keep, true, widen},
       {"b5", 1, keep, false, use(1)},
       {"r5", 1, keep, false, use(1)},
-      // How busy the flash of the others is does not matter to who stays.
+      // A file that stays is not affected by how busy the flash of other lanes is.
       {"3f", 1, keep, true, use(1)},
-      // Nor to who does not keep.
+      // Nor is a file that does not keep its lane.
       {"35", 1, turn, false, use(0)},
   };
   for (const Case& c : cases) {
@@ -126,7 +126,7 @@ TEST(LaneChoice, InTurnEachFreeLaneComesOnceInARound) {
   }
 }
 
-// Whatever the lanes are like.
+// For all combinations of lanes.
 TEST(LaneChoice, NeverUsesALaneThatIsNotFreeNorWaitsWhereOneIs) {
   const uint64_t seed = TestSeed(20240607);
   SCOPED_TRACE(seed);
@@ -163,10 +163,10 @@ TEST(LaneChoice, NeverUsesALaneThatIsNotFreeNorWaitsWhereOneIs) {
   }
 }
 
-// A file that is written in turn to lanes of which each takes as long as the others: it has as many of them as its writer
-// is times as fast as one, and each takes as much.
+// If a file is written in turn to lanes that take equally long, the number of its lanes becomes the ratio of its
+// writer's speed to that of a lane, and each lane gets the same amount.
 TEST(LaneChoice, ASetGrowsToTheSpeedOfItsWriter) {
-  constexpr int kWriteNs = 100;  // of one lane
+  constexpr int kWriteNs = 100;  // of a write to one lane
   for (const int interval_ns : {200, 100, 50, 25, 10}) {
     WidenGate gate(16);
     std::vector<int> busy_until_ns;

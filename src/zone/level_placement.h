@@ -1,13 +1,13 @@
 // Level-dedicated zones (LL-compaction, section 3, rule 1; "level separation" of its baselines): a zone holds tables of
 // one level of the LSM tree, so that what is compacted together dies together.
 //
-//   1. a partly written zone of exactly the file's level, the fullest with room; of a file whose level is not known, one
-//      of its lifetime whose level is not known either
+//   1. a partly written zone of exactly the file's level, the fullest with room; for a file whose level is not known, a
+//      zone of its lifetime whose level is not known either
 //   2. an empty zone
-//   3. where no more zones may be active, or none is empty: the idle zone with room whose expected death is closest
+//   3. if no more zones may be active, or none is empty: the idle zone with room whose expected death is closest
 //      (ClosestDeathIdle), while the fullest is finished in the background
 //
-// One zone at a time, as the papers' systems write.
+// A file is written to one zone at a time, as in the papers' systems.
 #pragma once
 
 #include <string_view>

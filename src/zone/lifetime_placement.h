@@ -1,11 +1,12 @@
-// Lifetime-only placement (Efficient Key-Value Data Placement for ZNS SSD, 2021, section 4): a zone holds files of one
-// lifetime and never any other's, so that all of it dies at about the same time.
+// Lifetime-only placement (Efficient Key-Value Data Placement for ZNS SSD, 2021, section 4): a zone holds only files of
+// one lifetime, so that all of it dies at about the same time.
 //
 //   1. a partly written zone of exactly the file's lifetime, the fullest with room
 //   2. an empty zone
-//   3. where no more zones may be active: the fullest is finished first, and the file waits for that
+//   3. if no more zones may be active: the fullest is finished first, and the file waits for that
 //
-// Files that have no zone of their lifetime, and no empty one, have no space, whatever room other lifetimes leave.
+// If there is neither a zone of the file's lifetime nor an empty one, there is no space, whatever room other zones
+// have.
 #pragma once
 
 #include <string_view>

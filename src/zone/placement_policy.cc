@@ -30,7 +30,7 @@ constexpr std::array kPolicies = {
                 []() -> std::unique_ptr<PlacementPolicy> { return std::make_unique<ZenfsPlacement>(); }},
 };
 
-// Of one lifetime: of `heat`, else the coldest.
+// An idle zone of this lifetime: of `heat` if there is one, otherwise of the coldest.
 std::optional<ZoneId> IdleOfLifetime(const ZoneTable& table, Lifetime lifetime, ZoneHeat heat, uint64_t min_room) {
   if (auto zone = table.IdleWithRoom(ZoneUse::kData, lifetime, min_room, heat)) return zone;
   for (int colder = kZoneHeatCount - 1; colder >= 0; --colder) {
@@ -46,7 +46,7 @@ std::optional<ZoneId> AnyIdleLog(const ZoneTable& table, uint64_t min_room) {
   return std::nullopt;
 }
 
-// One more zone for a log that is written faster than those it has take it.
+// Chooses one more zone for a log that is written faster than its zones can be programmed.
 Placement WidenLog(const ZoneTable& table, const PlacementQuery& query) {
   using Action = Placement::Action;
   const GroupChoice choice(table, query);
@@ -62,7 +62,7 @@ Placement PlaceLog(const ZoneTable& table, const PlacementQuery& query) {
   if (query.widen) return WidenLog(table, query);
   // Pack tight: logs of one lifetime die in the order in which they were written.
   if (auto zone = table.IdleWithRoom(ZoneUse::kLog, query.lifetime, query.min_room)) return {Action::kUseIdle, *zone};
-  // Keep lifetimes apart while that costs nothing.
+  // Lifetimes are kept apart while that costs nothing.
   if (query.can_open()) return {Action::kOpenEmpty, GroupChoice(table, query).Empty()->zone};
   // Any zone of logs is better than waiting.
   if (auto zone = AnyIdleLog(table, query.min_room)) return {Action::kUseIdle, *zone};

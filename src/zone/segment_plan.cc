@@ -19,7 +19,7 @@ std::vector<ByteRange> BlockRuns(std::span<const ByteRange> valid, uint64_t bloc
   return runs;
 }
 
-// Each run in pieces of `size`, from its own beginning.
+// Cuts each run into pieces of `size`, counted from its own beginning.
 std::vector<ByteRange> Cut(std::span<const ByteRange> runs, uint64_t size) {
   std::vector<ByteRange> pieces;
   for (const ByteRange& run : runs) {
@@ -28,7 +28,7 @@ std::vector<ByteRange> Cut(std::span<const ByteRange> runs, uint64_t size) {
   return pieces;
 }
 
-// The groups of `segment` that any of `runs` touches.
+// The groups of `segment` that touch any of `runs`.
 std::vector<ByteRange> Groups(std::span<const ByteRange> runs, const SegmentPlan& segment, const SegmentRules& rules) {
   std::vector<ByteRange> groups;
   const uint64_t segment_end = segment.offset + segment.length;

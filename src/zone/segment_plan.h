@@ -1,18 +1,19 @@
-// How a collector reads a zone: run by run, as Basic_ZGC does, or segment by segment, as LSM_ZGC does (LSM_ZGC paper,
-// section 3).
+// SegmentPlan: how a collector reads a zone, either run by run, as Basic_ZGC does, or segment by segment, as LSM_ZGC
+// does (LSM_ZGC paper, section 3).
 //
 //   runs      The blocks that hold valid bytes, adjacent ones joined, in requests of at most request_size.
-//   segments  The zone is cut into segments of segment_size. A segment with fewer than group_blocks valid blocks is read
-//             in runs; any other in *groups*: whole requests of request_size, on multiples of it, invalid blocks
-//             included, so that few requests get the data and each is spread over all dies. A segment whose utilisation
-//             is above cold_utilisation is *cold* (what becomes of it: heat.h).
+//   segments  The zone is cut into segments of segment_size. A segment with fewer than group_blocks valid blocks is
+//             read in runs; any other in *groups*: whole requests of request_size, on multiples of it, invalid blocks
+//             included. So few requests get the data, and each request is spread over all dies. A segment whose
+//             utilisation is above cold_utilisation is *cold* (heat.h says what that means for its data).
 //
-// Where the paper leaves it open:
-//  * It reads all of a segment. Here a group without a valid block is left out; there is nothing to get from it.
-//  * It does not say what "above" is of a segment that ends with the zone: the share of the blocks it has.
+// What the paper leaves open:
+//  * It reads all of a segment. Here, a group without a valid block is left out, since there is nothing to get from it.
+//  * It does not say what the utilisation refers to in a segment that ends with the zone. Here, to the blocks that it
+//    has.
 //
-// Valid data are ranges of bytes, so that extents of files fit as they are; a block is valid where any byte of it is.
-// Offsets are from the start of the zone. What is valid is never left out of the reads, and each block is read once.
+// Valid data are ranges of bytes, so that extents of files can be used as they are. A block is valid if any byte of it
+// is. Offsets are from the start of the zone. The reads include all valid blocks, and each block at most once.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -33,7 +34,7 @@ struct ByteRange {
   bool operator==(const ByteRange&) const = default;
 };
 
-// The whole blocks that `range` touches: what reading it takes, and a copy of it that keeps its place in its first block.
+// The whole blocks that `range` touches. Reading it takes these, and so does a copy that keeps its offset in a block.
 inline ByteRange InBlocks(ByteRange range, uint64_t block_size) {
   const uint64_t begin = RoundDown(range.offset, block_size);
   return {begin, RoundUp(range.end(), block_size) - begin};
@@ -46,7 +47,7 @@ struct SegmentRules {
   uint64_t request_size = 128 * kKiB;  // bytes of a read at most; whole blocks, more than 0
   uint32_t group_blocks = 16;          // valid blocks; 0: every segment is read in groups
   double cold_utilisation = 0.4;       // 0..1
-  // A group's read begins at its first valid block and ends with its last; not in the paper, which reads all of it.
+  // True: a group's read begins at its first valid block and ends with its last. The paper reads all of a group.
   bool trim_groups = false;
 };
 
@@ -57,17 +58,18 @@ struct SegmentPlan {
   bool cold = false;
   bool grouped = false;
   std::vector<ByteRange> reads = {};  // rising, apart, in whole blocks
-  std::vector<ByteRange> valid = {};  // what was given of this segment, within `reads`
+  std::vector<ByteRange> valid = {};  // the given ranges in this segment, which `reads` covers
 };
 
-// The reads of Basic_ZGC. `valid`: rising, none overlapping the next, no length 0.
+// The reads of Basic_ZGC. `valid` must be in rising order, without overlaps and without empty ranges.
 std::vector<ByteRange> PlanRuns(std::span<const ByteRange> valid, const SegmentRules& rules);
 
-// The segments that hold valid data, in rising order. `valid` as above, below `written`: bytes from the start of the
-// zone to its write pointer, which no read passes; whole blocks.
+// The segments that hold valid data, in rising order. `valid` as above, and below `written`: the bytes from the start
+// of the zone to its write pointer, whole blocks. No read goes beyond that.
 std::vector<SegmentPlan> PlanSegments(std::span<const ByteRange> valid, uint64_t written, const SegmentRules& rules);
 
-// The ranges of a bitmap with a bit for each block of `block_size` bytes, from bit 0 of the first word on; joined.
+// The ranges of a bitmap that has a bit for each block of `block_size` bytes, from bit 0 of the first word on. Adjacent
+// blocks are joined.
 std::vector<ByteRange> RangesOf(std::span<const uint64_t> bitmap, uint64_t block_size);
 
 }  // namespace isozone

@@ -37,7 +37,7 @@ std::vector<ByteRange> Ranges(const std::string& picture) {
   return ranges;
 }
 
-// Reads as a picture: 'r' where a byte is read, '|' before each read.
+// Draws reads as text: 'r' for a byte that is read, '|' before each read.
 std::string Picture(const std::vector<ByteRange>& reads) {
   std::string picture;
   uint64_t at = 0;
@@ -67,7 +67,7 @@ TEST(SegmentPlan, OneSegment) {
       {"#...#...#...#...", false, true, "|rrrr|rrrr|rrrr|rrrr", "|r...|r...|r...|r"},
       {"..####..........", false, true, "|rrrr|rrrr", "..|rr|rr"},
       {"#.#.........#.##", false, true, "|rrrr........|rrrr", "|rrr.........|rrrr"},
-      // Cold is above the half, not the half.
+      // Cold means above the half, not exactly the half.
       {"########........", false, true, "|rrrr|rrrr", "|rrrr|rrrr"},
       {"########.......#", true, true, "|rrrr|rrrr....|rrrr", "|rrrr|rrrr.......|r"},
       {"################", true, true, "|rrrr|rrrr|rrrr|rrrr", "|rrrr|rrrr|rrrr|rrrr"},
@@ -167,7 +167,7 @@ Zone RandomZone(Random& random) {
   return zone;
 }
 
-// The valid blocks as bytes, shortened at random so that their first or last bytes are dead.
+// The valid blocks as ranges of bytes, shortened at random so that their first or last bytes are dead.
 std::vector<ByteRange> RandomRanges(const Zone& zone, Random& random) {
   const uint64_t size = zone.rules.block_size;
   std::vector<ByteRange> ranges;
@@ -188,7 +188,7 @@ class Oracle {
                                             zone_.valid.begin() + static_cast<ptrdiff_t>(end), true));
   }
 
-  // Block by block.
+  // Checks the plan block by block.
   void CheckSegment(const SegmentPlan& segment) const {
     const uint64_t size = zone_.rules.block_size;
     const uint64_t begin = segment.offset / size;

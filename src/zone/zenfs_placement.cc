@@ -22,15 +22,15 @@ std::optional<ZoneId> GoodMatch(const ZoneTable& table, const PlacementQuery& qu
 
 Placement ZenfsPlacement::PlaceData(const ZoneTable& table, const PlacementQuery& query) const {
   using Action = Placement::Action;
-  // What lives longer keeps the zone anyway: the file adds no zone to clean.
+  // Data that lives longer keeps the zone alive anyway, so the file adds no zone to collect.
   if (auto zone = GoodMatch(table, query)) return {Action::kUseIdle, *zone};
   // A fresh zone keeps files of equal lifetime, whose real ends differ, apart.
   if (query.can_open()) return {Action::kOpenEmpty, *table.empty().First()};
   // Equal lifetimes in one zone are better than a finish, which throws room away.
   if (auto zone = IdleOf(table, query, static_cast<int>(query.lifetime))) return {Action::kUseIdle, *zone};
-  // Rather a finish than data of other lifetimes in one zone; but nobody waits for it.
+  // A finish is better than data of other lifetimes in one zone; but the file does not wait for it.
   if (query.empty_available) return {Action::kNeedToken, LongestLivedIdle(table, query.min_room)};
-  // Rather other lifetimes than no space.
+  // Other lifetimes in one zone are better than no space.
   if (auto zone = LongestLivedIdle(table, query.min_room)) return {Action::kUseIdle, *zone};
   return {Action::kNeedSpace, {}};
 }

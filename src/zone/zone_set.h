@@ -1,6 +1,6 @@
-// A set of zones out of a fixed number, in order of id: a bitmap, and above it bitmaps that say which words of the one
-// below are not zero. Every operation touches one word a level: 4 levels hold 16 million zones, and the whole set of
-// 100,000 zones takes 13 KiB, so that its size hardly shows in what an operation costs.
+// ZoneSet: a set of zones out of a fixed number, in order of id. It is a bitmap with further bitmaps above it, each of
+// which says which words of the one below are not zero. Every operation touches one word on each level: 4 levels hold
+// 16 million zones. A set of 100,000 zones takes 13 KiB, so operations cost hardly more on a large device.
 //
 // Thread safety: none.
 #pragma once
@@ -17,7 +17,7 @@ namespace isozone {
 
 class ZoneSet {
  public:
-  // Empty; can hold zones 0 .. zone_count - 1.
+  // Starts empty; can hold zones 0 .. zone_count - 1.
   explicit ZoneSet(uint32_t zone_count) {
     size_t bits = zone_count;
     do {

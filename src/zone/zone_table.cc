@@ -25,7 +25,7 @@ ZonePhase PhaseOf(const ZoneDescriptor& zone) {
   return ZonePhase::kOffline;
 }
 
-// The part of a zone of data that may be dead when it is gone on with.
+// A dead zone of data is written further if at most 1 / kLittle of its capacity is written.
 constexpr uint64_t kLittle = 4;
 
 bool HoldsFiles(ZoneUse use) { return use == ZoneUse::kData || use == ZoneUse::kLog; }
@@ -43,7 +43,7 @@ bool ZoneRecord::reusable() const {
   return phase == ZonePhase::kIdle && HoldsFiles(use) && !victim && !released && worth_it;
 }
 
-// Nothing is in it, and nobody's any more; a zone that is kept for metadata stays so.
+// Sets that the zone is empty and has no owner. A zone that is kept for metadata stays so.
 void MakeEmpty(ZoneRecord& zone) {
   zone.phase = ZonePhase::kEmpty;
   zone.use = zone.kept ? ZoneUse::kMetadata : ZoneUse::kFree;

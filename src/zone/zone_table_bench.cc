@@ -1,5 +1,5 @@
-// What it costs to give zones out and take them back, on devices of 100 to 100,000 zones, nine tenths of them full: one
-// iteration is the whole life of a zone, with every question that the pool asks on the way.
+// What leasing and returning zones costs, on devices of 100 to 100,000 zones, nine tenths of them full. One iteration
+// is the whole life of a zone, with every question that the pool asks on the way.
 #include <vector>
 
 #include <benchmark/benchmark.h>

@@ -156,7 +156,7 @@ TEST(ZoneTable, AnIdleZoneKeepsItsClassWhoeverGoesOnInIt) {
   EXPECT_EQ(table.IdleWithRoom(ZoneUse::kData, Lifetime::kLong, kBlock, ZoneHeat::kC1C), zone);
   EXPECT_EQ(table.IdleWithRoom(ZoneUse::kData, Lifetime::kLong, kBlock, ZoneHeat::kC0), std::nullopt);
   EXPECT_EQ(table.IdleWithRoom(ZoneUse::kData, Lifetime::kShort, kBlock), std::nullopt);
-  // Once it was reset it is anybody's.
+  // Once it was reset, any writer may have it.
   table.RemoveLive(zone, kBlock);
   table.BeginReset(zone);
   table.EndReset(zone);
@@ -175,7 +175,8 @@ TEST(ZoneTable, NobodyGoesOnInAVictimNorResetsItWhileItIsHeld) {
   EXPECT_EQ(table.FullestIdle(ZoneUse::kData), std::nullopt);
   table.SetVictim(zone, false);
   EXPECT_EQ(table.IdleWithRoom(ZoneUse::kData, Lifetime::kLong, kBlock), zone);
-  // What dies while the collector reads it is reset only when that is over: a new file there would be taken for the old.
+  // Data that dies while the collector reads it is reset only afterwards. Otherwise new data there could be taken for
+  // it.
   table.SetVictim(zone, true);
   table.RemoveLive(zone, kBlock);
   EXPECT_TRUE(table.dead().empty());
@@ -183,7 +184,7 @@ TEST(ZoneTable, NobodyGoesOnInAVictimNorResetsItWhileItIsHeld) {
   EXPECT_EQ(table.dead().First(), zone);
 }
 
-// What ZoneTable keeps in indexes, found by looking at every zone.
+// Computes what ZoneTable keeps in indexes by looking at every zone.
 class NaiveView {
  public:
   explicit NaiveView(const ZoneTable& table) : table_(table) {}
@@ -272,7 +273,7 @@ void ExpectConsistent(const ZoneTable& table) {
   }
 }
 
-// One random change that is allowed in the zone's phase.
+// Makes one random change that is allowed in the zone's phase.
 void ChangeSomething(ZoneTable& table, Random& random) {
   constexpr ZoneUse kUses[] = {ZoneUse::kData, ZoneUse::kLog, ZoneUse::kMetadata};
   const ZoneId id(static_cast<uint32_t>(random.Below(table.size())));
@@ -605,7 +606,7 @@ INSTANTIATE_TEST_SUITE_P(
         ClosestDeathCase{"NeverALog", {{kL, kLong, 1}}, {kLong}, {}}),
     [](const auto& info) { return info.param.name; });
 
-// Zones 0..11 in three groups in turn: 0, 3, 6, 9 in group 0 and so on. Two groups are busy.
+// Zones 0..11 are in three groups in turn: 0, 3, 6, 9 in group 0 and so on. Two groups are busy.
 class IsozonePlacementTest : public testing::Test {
  protected:
   IsozonePlacementTest() {

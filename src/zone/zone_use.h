@@ -1,4 +1,4 @@
-// What a zone holds.
+// ZoneUse: what a zone holds.
 #pragma once
 
 #include <array>
