@@ -1,4 +1,4 @@
-// What the file system adds to the device, at memory speed (timing=off), each beside what it is measured against:
+// What the file system adds to the device, at memory speed (timing=off), each compared with its baseline:
 //
 //   SyncedLogWrite     FileWriter::Append + Sync of 900 bytes to a log       against one 4 KiB FUA write to a zone
 //   RandomRead4K       FileReader::Read of 4 KiB aligned                     against one 4 KiB device read
@@ -21,7 +21,7 @@
 namespace isozone {
 namespace {
 
-// A benchmark that cannot set itself up has nothing to say.
+// A benchmark that cannot set itself up ends the process.
 template <typename T>
 T OrDie(Result<T> result) {
   if (result.ok()) return std::move(result).value();
@@ -93,7 +93,7 @@ void SyncedLogWrite(benchmark::State& state) {
   for (auto _ : state) {
     OrDie(writer->Append(record));
     OrDie(writer->Sync());
-    if (writer->size() > 10 * kMiB) {  // as RocksDB does: a new log, the old one removed
+    if (writer->size() > 10 * kMiB) {  // like RocksDB: begins a new log and removes the old one
       state.PauseTiming();
       writer.reset();
       writer = OrDie(fs->Create("/1.log", options));

@@ -1,4 +1,4 @@
-// What bench/instruction_cost counts the instructions of: the file system at memory speed, on one thread.
+// The workload whose instructions bench/instruction_cost counts: the file system at memory speed, on one thread.
 //
 //   isozone_instruction_cost read COUNT POLICY    COUNT random reads of 4 KiB, of a file of 64 MiB
 //   isozone_instruction_cost write COUNT POLICY   COUNT MiB written into files of 64 MiB, 64 KiB an append

@@ -1,12 +1,12 @@
-// What the metadata of a large file system costs, without a device: files of 8 MiB, striped over 16 zones in units of
-// 512 KiB, as many as fill so many TB. Zones that follow one another, as a new device gives them, or in any order, as
-// one that has been used for long.
+// What the metadata of a large file system costs, without a device. There are as many files of 8 MiB, striped over 16
+// zones in units of 512 KiB, as fill so many TB. Zones are taken one after another, as on a new device, or in any
+// order, as on one that has been used for long.
 //
-//   MetadataOfTerabytes   time: to decode a checkpoint, to make a state of it and to find what zones it
-//                         names, as a mount does; counters: files, bytes of the checkpoint, bytes of heap
+//   MetadataOfTerabytes   time: to decode a checkpoint, to make a state of it and to find the zones that it names, as a
+//                         mount does; counters: files, bytes of the checkpoint, bytes of heap
 //                         for the state
 //
-// 15 TB, which are to stay below 600 MB of memory, 100 MB of checkpoint and 5 s, alone:
+// For 15 TB, the limits are 600 MB of memory, 100 MB of checkpoint and 5 s. Run alone:
 //
 //   isozone_metadata_bench --benchmark_filter=MetadataOfTerabytes/terabytes:15/scattered:0
 #include <malloc.h>
@@ -55,7 +55,7 @@ std::vector<uint32_t> ZoneOrder(const DeviceGeometry& geometry, bool scattered) 
   return zones;
 }
 
-// File number `file`: unit by unit in the zones of its stripe set, which the files before it have filled so far.
+// File number `file`, written unit by unit to the zones of its stripe set behind the files before it.
 Inode StripedFile(const DeviceGeometry& geometry, const std::vector<uint32_t>& zones, uint64_t file) {
   Inode inode;
   inode.id = InodeId(2 + file);
@@ -72,7 +72,7 @@ Inode StripedFile(const DeviceGeometry& geometry, const std::vector<uint32_t>& z
   return inode;
 }
 
-// The records of a checkpoint, one behind the other.
+// The records of a checkpoint, one after another.
 struct Checkpoint {
   Checkpoint(const DeviceGeometry& geometry, bool scattered) {
     const std::vector<uint32_t> zones = ZoneOrder(geometry, scattered);

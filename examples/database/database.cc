@@ -3,7 +3,8 @@
 //   isozone mkfs 'emu:ssd.img?zones=64&timing=off'
 //   database 'isozone://emu:ssd.img?timing=off'
 //
-// Linking isozone::isozone is what makes RocksDB know isozone://; the header is for more than that.
+// Linking isozone::isozone is enough for RocksDB to know isozone://; this program includes the header for more than
+// that.
 
 #include <isozone/isozone.h>
 

@@ -2,7 +2,7 @@
 //
 //   example_emulated_device IMAGE
 //
-// IMAGE is made if it does not exist. What lies in its first zone is lost.
+// IMAGE is created if it does not exist. The content of its first zone is lost.
 
 #include <cstdio>
 #include <cstring>
@@ -53,12 +53,12 @@ Status Use(ZonedDevice& device) {
   std::memset(out.data(), 'z', out.size());
 
   Run(device, DeviceOp::kReset, start);
-  // A zone is written in sequence: at its write pointer, and nowhere else.
+  // A zone is written in sequence, only at its write pointer.
   const DeviceStatus too_far = Run(device, DeviceOp::kWrite, second, &out);
   const DeviceStatus written = Run(device, DeviceOp::kWrite, start, &out);
   const DeviceStatus again = Run(device, DeviceOp::kWrite, start, &out);
   ISOZONE_RETURN_IF_ERROR(Report(device, zone));
-  // What was written may still be in the cache of the device; a flush makes it durable.
+  // A completed write may still be in the cache of the device; a flush makes it durable.
   const DeviceStatus flushed = Run(device, DeviceOp::kFlush, DeviceOffset(0));
   const DeviceStatus read = Run(device, DeviceOp::kRead, start, &in);
   Run(device, DeviceOp::kFinish, start);

@@ -1,4 +1,4 @@
-// Opens a database with what an options file says, the device included:
+// Opens a database according to an options file, which also names the device:
 //
 //   isozone mkfs 'emu:ssd.img?zones=64&timing=off'
 //   options_file options.ini

@@ -16,7 +16,7 @@ bool IsOurs(std::string_view key) {
   return key == "read_only" || key == "log_dir" || key == "stats_file" || key == "stats_interval";
 }
 
-// Moves the adapter's KEY=VALUE pairs from the query of `uri` to `ours`; what is left is the result.
+// Moves the adapter's KEY=VALUE pairs from the query of `uri` to `ours`; returns the rest of the URI.
 std::string WithoutOurs(std::string_view uri, std::vector<std::pair<std::string, std::string>>& ours) {
   const size_t query_start = uri.find('?');
   std::string rest(uri.substr(0, query_start));

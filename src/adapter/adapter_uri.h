@@ -1,11 +1,11 @@
-// The options of an isozone:// URI that mean something to the adapter only:
+// AdapterUri: the options of an isozone:// URI that only the adapter uses:
 //
 //   read_only=on        mount read-only, beside a writer in another process
 //   log_dir=/path       RocksDB's info log goes to this local directory instead of the device
-//   stats_file=/path    statistics, as JSON, are written here while the file system is mounted, and at the end
-//   stats_interval=N    so many seconds apart; 0: at the end only
+//   stats_file=/path    statistics are written here as JSON while the file system is mounted, and at the end
+//   stats_interval=N    seconds between two writes of that file; 0: only at the end
 //
-// All others belong to the layers below.
+// All other options belong to the layers below.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct AdapterUri {
   uint64_t stats_interval_s = 10;
   std::string rest;  // the URI without these options
 
-  // kInvalidArgument where a value does not convert or a directory or file name is not absolute.
+  // kInvalidArgument if a value cannot be converted, or if the name of a directory or file is not absolute.
   static Result<AdapterUri> Parse(std::string_view uri);
 };
 

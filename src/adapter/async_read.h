@@ -1,5 +1,5 @@
-// Reads in flight. RocksDB submits through ReadAsync or MultiRead on one thread; completions come on threads of the
-// device and only mark the read done. RocksDB's callbacks run on the thread that waits, in Poll or AbortIO.
+// Reads in flight. RocksDB submits through ReadAsync or MultiRead on one thread. Completions come on threads of the
+// device, and only mark the read as done. RocksDB's callbacks run on the thread that waits, in Poll or AbortIO.
 #pragma once
 
 #include <span>
@@ -14,23 +14,23 @@
 
 namespace isozone {
 
-// Submits reads of one file and waits for all of them. Each read of `reads` has offset, buffer and class set, and on
-// return status and bytes_read.
+// Submits reads of one file and waits for all of them. In each read of `reads`, offset, buffer and class must be set;
+// status and bytes_read are set on return.
 void ReadAll(FileReader& reader, std::span<FileRead> reads);
 
-// The io_handle of one ReadAsync. RocksDB destroys it only after Poll or AbortIO; its end waits nevertheless,
+// The io_handle of one ReadAsync. RocksDB destroys it only after Poll or AbortIO. The destructor waits nevertheless,
 // because the device writes to the caller's memory until the read is done.
 class AsyncRead {
  public:
-  // Submits. `reader` and the request's memory must outlive this.
+  // Submits the read. `reader` and the memory of the request must outlive this object.
   AsyncRead(FileReader& reader, const rocksdb::FSReadRequest& request, IoClass io_class, std::string path,
             ReadAsyncCallback callback, void* callback_argument);
   AsyncRead(const AsyncRead&) = delete;
   AsyncRead& operator=(const AsyncRead&) = delete;
 
-  // Waits for the read, then calls the callback, the first time it is called.
+  // Waits for the read. The first call then calls the callback.
   void Deliver() { DeliverOnce(/*aborted=*/false); }
-  // As Deliver, but tells the callback that the read was aborted. The device is waited for: it cannot be told to stop.
+  // Like Deliver, but tells the callback that the read was aborted. It waits for the device, which cannot stop a read.
   void Abort() { DeliverOnce(/*aborted=*/true); }
 
  private:
@@ -41,7 +41,7 @@ class AsyncRead {
   void* const callback_argument_;
   bool delivered_ = false;
 
-  FileRead read_;  // the device's until done_ is down
+  FileRead read_;  // the device may access it until done_ is down
   Latch done_;
 };
 

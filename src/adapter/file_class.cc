@@ -56,7 +56,7 @@ Lifetime LifetimeOf(FileType type, Env::WriteLifeTimeHint hint) {
     case FileType::kOther:
       break;
   }
-  // "None" is the small files'. To RocksDB it means what "not set" means.
+  // Isozone uses "none" for small files. To RocksDB, "none" means the same as "not set".
   return hint == Env::WLTH_NONE ? Lifetime::kNotSet : static_cast<Lifetime>(hint);
 }
 

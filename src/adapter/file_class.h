@@ -1,4 +1,4 @@
-// What RocksDB's files are, told from their names, and what an access to one is for.
+// What RocksDB's files are, according to their names, and what an access to one is for.
 //
 //   name                        type      kind   lifetime  written as                      read as
 //   NNN.log                     wal       log    short     wal                             wal
@@ -10,9 +10,9 @@
 //                               small     small  none      other                           other
 //   everything else             other     data   the hint  other                           other
 //
-// What a file is says more of its lifetime than the hint, which wrappers of the file system drop, and which RocksDB gives
-// to no file but tables, blobs and WALs. So WALs never wait for a MANIFEST to die, nor tables without a hint for the info
-// log: no table is given the lifetime "none".
+// The kind of a file says more about its lifetime than the hint does: wrappers of the file system drop the hint, and
+// RocksDB gives one only to tables, blobs and WALs. So WALs never wait for a MANIFEST to die, nor tables without a hint
+// for the info log, because no table gets the lifetime "none".
 #pragma once
 
 #include <string_view>
@@ -28,11 +28,11 @@ namespace isozone {
 
 enum class FileType : uint8_t { kWal, kManifest, kCurrent, kTable, kSmall, kOther };
 
-// By the last component of `path`.
+// Decides by the last component of `path`.
 FileType FileTypeOf(std::string_view path);
 FileKind FileKindOf(FileType type);
 
-// All that RocksDB says of why it reads or writes.
+// All that RocksDB says about the reason of a read or write.
 struct Intent {
   Activity activity = Activity::kUnknown;
   rocksdb::Env::IOPriority priority = rocksdb::Env::IO_TOTAL;
@@ -41,11 +41,11 @@ struct Intent {
   bool operator==(const Intent&) const = default;
 };
 
-// The activity decides where it is known. Else the priority: RocksDB flushes at high and compacts at low priority, but
-// does both at user priority while writes are stalled; then the hint, which is medium for flushes (and for the first
-// compacted level), longer for compactions, and absent for files that the user writes.
+// The activity decides if it is known. Otherwise the priority: RocksDB flushes at high and compacts at low priority,
+// but does both at user priority while writes are stalled. Otherwise the hint: it is medium for flushes (and for the
+// first compacted level), longer for compactions, and absent for files that the user writes.
 IoClass WriteClassOf(FileType type, const Intent& intent);
-// The activity, else the priority: compactions read at low priority.
+// The activity decides if it is known, otherwise the priority: compactions read at low priority.
 IoClass ReadClassOf(FileType type, const Intent& intent);
 
 Lifetime LifetimeOf(FileType type, rocksdb::Env::WriteLifeTimeHint hint);

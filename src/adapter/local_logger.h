@@ -1,4 +1,4 @@
-// RocksDB's info log in a local directory: option log_dir= of a URI.
+// RocksDB's info log in a local directory: the option log_dir= of a URI.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,8 @@
 
 namespace isozone {
 
-// A logger for the log that RocksDB calls `path` ("/db/LOG"), in the file db_LOG of `log_dir`, which is made where it is
-// missing. The last log of the same name is kept, as NAME.old.
+// Makes a logger for the log that RocksDB calls `path` ("/db/LOG"). It writes to the file db_LOG of `log_dir`, which is
+// created if it is missing. The previous log of the same name is kept as NAME.old.
 rocksdb::IOStatus NewLocalLogger(const std::string& log_dir, const std::string& path,
                                  std::shared_ptr<rocksdb::Logger>* result);
 

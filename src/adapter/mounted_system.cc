@@ -21,7 +21,7 @@ struct Registry {
   std::map<const FileSystem*, std::weak_ptr<MountedSystem>> systems ISOZONE_GUARDED_BY(mu);
 };
 
-// Never destroyed: threads of RocksDB may still use it when statics are.
+// Never destroyed: threads of RocksDB may still use it after static objects are destroyed.
 Registry& TheRegistry() {
   static Registry& registry = *new Registry;
   return registry;

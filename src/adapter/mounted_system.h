@@ -1,10 +1,11 @@
-// A mounted file system and what RocksDB holds of it: locks, open files, writers. One for each mounted device, shared
-// by all rocksdb::FileSystem objects on it and by their files, so that files may outlive their FileSystem.
+// MountedSystem: a mounted file system, and what RocksDB holds of it: locks, open files, writers. There is one for each
+// mounted device. All rocksdb::FileSystem objects on it and their files share it, so files may outlive their
+// FileSystem.
 //
-// End of the process. Programs may end with databases open or with Envs they never destroy (db_bench does), while
-// threads of RocksDB still run. A handler registered at the first mount then ends every mounted system: where no file
-// is open it is unmounted, and later calls fail; else everything written is synced and it stays mounted, since its
-// owner may still close it. Nothing of this happens in a forked child: it owns no mount.
+// End of the process. A program may end with open databases, or with Envs that it never destroys (as db_bench does),
+// while threads of RocksDB still run. A handler registered at the first mount then ends every mounted system. If no
+// file is open, the system is unmounted, and later calls fail. Otherwise everything written is synced and the system
+// stays mounted, since its owner may still close it. In a forked child, which owns no mount, none of this happens.
 #pragma once
 
 #include <sys/types.h>
@@ -25,12 +26,12 @@ namespace isozone {
 
 class MountedSystem {
  public:
-  // Mounts, or joins what is mounted. The first caller's `stats_file` and `stats_interval` count.
+  // Mounts, or joins an existing mount. The `stats_file` and `stats_interval` of the first caller count.
   static Result<std::shared_ptr<MountedSystem>> Open(const AdapterUri& uri);
   MountedSystem(const MountedSystem&) = delete;
   MountedSystem& operator=(const MountedSystem&) = delete;
 
-  // use(FileSystem&), a Status or Result; kIoError where the system was unmounted at the end of the process.
+  // Returns use(FileSystem&), a Status or Result; kIoError if the system was unmounted at the end of the process.
   template <typename Use>
   auto With(Use&& use) -> decltype(use(std::declval<FileSystem&>())) {
     SharedLock lock(gate_);
@@ -38,18 +39,18 @@ class MountedSystem {
     return std::forward<Use>(use)(*fs_);
   }
 
-  // As GarbageCollection::Run, but not longer than the process lives: its end is not kept waiting.
+  // Like GarbageCollection::Run, but stops at the end of the process, which does not wait for it.
   Status CollectGarbage(double free_percent, const Collector::Progress& progress);
 
-  // While one exists, the system stays mounted. Made under With, when a file is opened.
+  // While such an object exists, the system stays mounted. Made under With, when a file is opened.
   class OpenFile {
    public:
-    // `writer` (may be null) is synced if the process ends while this exists; it must live longer than this.
+    // `writer` (may be null) is synced if the process ends while this object exists. It must outlive this object.
     OpenFile(std::shared_ptr<MountedSystem> system, FileWriter* writer);
     ~OpenFile();
     OpenFile(const OpenFile&) = delete;
     OpenFile& operator=(const OpenFile&) = delete;
-    // The writer was, or will now be, closed: it can no longer be synced.
+    // The writer was closed, or will be now, so it can no longer be synced.
     void ForgetWriter();
     MountedSystem& system() const { return *system_; }
 
@@ -58,21 +59,21 @@ class MountedSystem {
     FileWriter* const writer_;
   };
 
-  // kBusy where it is locked. Locks are of this process: other processes are kept out by the device, which has one
-  // writer.
+  // kBusy if `path` is locked. Locks exist within this process. The device, which allows only one writer, keeps other
+  // processes out.
   Status Lock(const std::string& path);
   Status Unlock(const std::string& path);
 
-  // For counters and identity; not for use after the end.
+  // Only for counters and identity; must not be used after the end of the process has begun.
   const FileSystem& fs() const { return *fs_; }
-  // Writes what identifies the file `inode`, on this device and for as long as it exists, to id[0, max_size). Returns
-  // its length; 0 where it does not fit.
+  // Writes an id of the file `inode` to id[0, max_size). It is unique on this device for as long as the file exists.
+  // Returns the length of the id; 0 if it does not fit.
   size_t WriteUniqueId(uint64_t inode, char* id, size_t max_size) const;
 
  private:
   MountedSystem(std::shared_ptr<FileSystem> fs, const AdapterUri& uri);
   ~MountedSystem();
-  // Leaks it in a forked child.
+  // In a forked child, the system is leaked.
   static void Destroy(MountedSystem* system);
   static void EndAll();
   void End() ISOZONE_EXCLUDES(gate_, mu_);
@@ -84,7 +85,7 @@ class MountedSystem {
 
   std::atomic<bool> ending_ = false;  // the process is about to end
 
-  SharedMutex gate_;  // before mu_
+  SharedMutex gate_;  // taken before mu_
   bool ended_ ISOZONE_GUARDED_BY(gate_) = false;
 
   Mutex mu_;

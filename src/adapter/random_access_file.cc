@@ -46,7 +46,7 @@ Status RandomAccessFile::ReadCopy(uint64_t offset, size_t n, IoClass io_class, S
       ISOZONE_ASSIGN_OR_RETURN(const size_t read, reader_->Read(0, copy.span(), io_class));
       if (read != copy.size()) return Status::IoError("the file became shorter while it was read");
     }
-    if (copy_.size() == 0) copy_ = std::move(copy);  // else another read was faster
+    if (copy_.size() == 0) copy_ = std::move(copy);  // otherwise another read was faster
   }
   if (offset >= copy_.size()) return Status();
   *result = Slice(reinterpret_cast<const char*>(copy_.data()) + offset, std::min<uint64_t>(n, copy_.size() - offset));

@@ -1,8 +1,9 @@
-// A file read at any offset: tables and blobs. Reads go straight to the device into the caller's memory; RocksDB's own
-// prefetch buffer reads ahead for iterators and compactions (Prefetch is not supported, so that it does).
+// A file that is read at any offset: tables and blobs. Reads go from the device directly to the caller's memory.
+// RocksDB's own prefetch buffer reads ahead for iterators and compactions; it does so because Prefetch is not
+// supported.
 //
-// With use_mmap_reads there is no mapping to give: reads with memory of the caller's are ordinary reads, and table
-// formats that read into none (plain and cuckoo tables) get a copy of the whole file, made at the first such read.
+// With use_mmap_reads there is no mapping. Reads into memory of the caller are ordinary reads. Table formats that pass
+// no memory (plain and cuckoo tables) get a copy of the whole file, which is made at the first such read.
 #pragma once
 
 #include <memory>
@@ -52,7 +53,7 @@ class RandomAccessFile : public rocksdb::FSRandomAccessFile {
   const MountedSystem::OpenFile open_;
 
   mutable Mutex mu_;
-  mutable AlignedBuffer copy_ ISOZONE_GUARDED_BY(mu_);  // of the whole file, for reads without memory of the caller's
+  mutable AlignedBuffer copy_ ISOZONE_GUARDED_BY(mu_);  // of the whole file, for reads that pass no memory
 };
 
 }  // namespace isozone

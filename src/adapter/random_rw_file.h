@@ -1,6 +1,6 @@
-// A file changed in place, which RocksDB does only to small parts of a file: the global sequence number in a table that
-// it ingests. Each Write is durable when it returns (FileSystem::Overwrite), so Sync and Flush have nothing to do; a
-// Write beyond the end fills the gap with zeros.
+// A file that is changed in place. RocksDB does that only to small parts of a file: to the global sequence number in a
+// table that it ingests. Each Write is durable when it returns (FileSystem::Overwrite), so Sync and Flush have nothing
+// to do. A Write beyond the end fills the gap with zeros.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace isozone {
 
 class RandomRWFile : public rocksdb::FSRandomRWFile {
  public:
-  // `path` as FileSystem takes it.
+  // `path` is in the form that FileSystem takes.
   RandomRWFile(std::string path, std::unique_ptr<FileReader> reader, std::shared_ptr<MountedSystem> system);
 
   rocksdb::IOStatus Write(uint64_t offset, const rocksdb::Slice& data, const rocksdb::IOOptions& options,

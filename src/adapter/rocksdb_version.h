@@ -1,7 +1,8 @@
-// What differs between the RocksDB versions that Isozone supports (7.8 to 11.8), in one place. No other file asks for a
-// version.
+// The differences between the RocksDB versions that Isozone supports (7.8 to 11.8), in one place. No other file checks
+// the version.
 //
-// Files in this folder must not be named as a header of RocksDB is: src/ is searched before RocksDB's include folder.
+// A file in this folder must not have the name of a header of RocksDB: src/ is searched before RocksDB's include
+// folder.
 #pragma once
 
 #include <functional>
@@ -33,7 +34,7 @@ struct ReadAsyncCallbackOf<rocksdb::IOStatus (rocksdb::FSRandomAccessFile::*)(
 };
 using ReadAsyncCallback = ReadAsyncCallbackOf<decltype(&rocksdb::FSRandomAccessFile::ReadAsync)>::Type;
 
-// On whose behalf RocksDB reads or writes. Before IOOptions::io_activity (RocksDB 8) always kUnknown.
+// The purpose of a read or write of RocksDB. Always kUnknown before IOOptions::io_activity (RocksDB 8).
 enum class Activity : uint8_t { kUnknown, kFlush, kCompaction, kUser, kVerification };
 
 template <typename Options>
@@ -58,7 +59,7 @@ Activity ActivityOf(const Options& options) {
   }
 }
 
-// The lifetime hint a file is opened with; older versions give it only afterwards, by SetWriteLifeTimeHint.
+// The lifetime hint with which a file is opened. Older versions give it only afterwards, by SetWriteLifeTimeHint.
 template <typename Options>
 rocksdb::Env::WriteLifeTimeHint OpeningHint(const Options& options) {
   if constexpr (requires { options.write_hint; }) {

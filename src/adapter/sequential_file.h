@@ -1,7 +1,7 @@
-// A file read from start to end: logs at recovery, CURRENT and MANIFEST, backups. There is no page cache below, so it
-// reads ahead, a window at a time; requests of at least a window go straight to the caller's memory.
+// A file that is read from start to end: logs at recovery, CURRENT and MANIFEST, backups. There is no page cache below,
+// so it reads ahead, one window at a time. Requests of at least a window go directly to the caller's memory.
 //
-// It may follow a file that grows: the end of the file is never remembered.
+// The file may grow while it is read, so the end of the file is never cached.
 #pragma once
 
 #include <memory>
@@ -32,7 +32,7 @@ class SequentialFile : public rocksdb::FSSequentialFile {
 
  private:
   Result<size_t> ReadNext(std::span<std::byte> out, IoClass io_class);
-  std::span<const std::byte> Ahead() const;  // what has been read ahead from position_ on
+  std::span<const std::byte> Ahead() const;  // the data from position_ on that was read ahead
 
   const std::string path_;
   const FileType type_;

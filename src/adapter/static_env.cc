@@ -17,7 +17,7 @@ struct Envs {
   std::map<std::string, std::unique_ptr<rocksdb::Env>> by_uri ISOZONE_GUARDED_BY(mu);
 };
 
-// Never destroyed: databases may be open when statics are.
+// Never destroyed: databases may be open when static objects are destroyed.
 Envs& TheEnvs() {
   static Envs& envs = *new Envs;
   return envs;

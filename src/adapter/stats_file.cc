@@ -15,7 +15,7 @@
 namespace isozone {
 namespace {
 
-// Whether `path` can be replaced by renaming: it is a plain file, or not there.
+// Whether `path` can be replaced by renaming: it is a plain file, or does not exist.
 bool IsReplaceable(const std::string& path) {
   struct stat found {};
   return ::lstat(path.c_str(), &found) == 0 ? S_ISREG(found.st_mode) : errno == ENOENT;
@@ -56,7 +56,7 @@ void StatsFile::Finish() {
   const MutexLock lock(mu_);
   const std::string json = json_();
   if (IsReplaceable(path_) && Replace(json).ok()) return;
-  // Where its directory cannot be written, the file itself may.
+  // If its directory cannot be written, perhaps the file itself can.
   const Status status = WriteTo(path_, json);
   if (!status.ok()) std::fprintf(stderr, "isozone: stats_file: %s\n", status.ToString().c_str());
 }

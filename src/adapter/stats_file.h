@@ -1,10 +1,10 @@
-// The statistics file of a mounted file system: stats_file= and stats_interval= of a URI.
+// StatsFile: the statistics file of a mounted file system: stats_file= and stats_interval= of a URI.
 //
-// It is written every interval, and at the end. A reader always finds a whole document: what is new is written to
-// NAME.new, which is then renamed. That cannot be done with what is no plain file (/dev/stdout, a pipe, a link), which is
-// therefore written at the end only.
+// It is written every interval, and at the end. A reader always finds a complete document: new content is written to
+// NAME.new, which is then renamed. That is impossible for anything but a plain file (/dev/stdout, a pipe, a link),
+// which is therefore written only at the end.
 //
-// Thread safety: any thread.
+// Thread safety: any thread may call any method.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,19 @@ namespace isozone {
 
 class StatsFile {
  public:
-  // `path` is absolute; empty: nothing is ever written. `json` gives what is to be in it, on the thread of `clock`, every
-  // `interval_s` seconds (0: never) from now on until Finish, and in Finish.
+  // `path` must be absolute; if it is empty, nothing is ever written. `json` returns the content of the file. It is
+  // called on the thread of `clock` every `interval_s` seconds (0: never) until Finish, and by Finish.
   StatsFile(std::string path, uint64_t interval_s, std::function<std::string()> json,
             std::unique_ptr<AlarmClock> clock = std::make_unique<ThreadAlarmClock>());
   ~StatsFile();
   StatsFile(const StatsFile&) = delete;
   StatsFile& operator=(const StatsFile&) = delete;
 
-  // Writes it for the last time: `json` is not called when this has returned, unless this is called again. Says on
-  // standard error where it cannot be written.
+  // Writes the file for the last time. Once it has returned, `json` is not called again, except by another Finish. If
+  // the file cannot be written, says so on standard error.
   void Finish();
 
-  // kInvalidArgument where `path`, absolute, cannot be written. Touches nothing.
+  // kInvalidArgument if `path`, which must be absolute, cannot be written. Changes nothing.
   static Status Check(const std::string& path);
 
  private:
@@ -43,7 +43,7 @@ class StatsFile {
   const uint64_t interval_s_;
   const std::function<std::string()> json_;
   const std::unique_ptr<AlarmClock> clock_;
-  Mutex mu_;  // one write at a time
+  Mutex mu_;  // serialises writes
   bool failed_ ISOZONE_GUARDED_BY(mu_) = false;
 };
 

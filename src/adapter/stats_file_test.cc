@@ -17,14 +17,14 @@
 namespace isozone {
 namespace {
 
-// Rings when the test says so.
+// Rings when the test tells it to.
 class ManualClock final : public AlarmClock {
  public:
   int64_t Now() const override { return now_ns; }
   void RingAt(int64_t at_ns, uint32_t) override { alarms.push_back(at_ns); }
   void OnRing(std::function<void(uint32_t)> ring) override { ring_ = std::move(ring); }
   void Stop() override { stopped = true; }
-  // Goes to the last alarm that was set, and rings.
+  // Advances to the alarm that was set last, and rings.
   void Ring() {
     now_ns = alarms.back();
     ring_(0);
@@ -133,7 +133,7 @@ TEST_F(StatsFileTest, WhatIsNoPlainFileIsWrittenAtTheEndOnlyAndNotReplaced) {
 
 TEST_F(StatsFileTest, GoesOnWhereAWriteFails) {
   const auto stats = Make(10);
-  std::filesystem::create_directory(path_ + ".new");  // in its way
+  std::filesystem::create_directory(path_ + ".new");  // prevents the temporary file
   clock_->Ring();
   EXPECT_EQ(Content(), "");
   std::filesystem::remove(path_ + ".new");

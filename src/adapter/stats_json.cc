@@ -50,7 +50,7 @@ Json Gc(const GcStats& gc) {
           {"urgency", gc.urgency}};
 }
 
-// Of the lifetimes of which zones were reset.
+// From the removal of a file's last name to the reset of a zone that it lay in, by lifetime.
 Json DeletionDelaysJson(const FileSystemStats& stats) {
   Json delays = Json::object();
   for (size_t i = 0; i < stats.deletion_delays_ns.size(); ++i) {

@@ -1,5 +1,5 @@
-// The counters of a file system as JSON, for the statistics file (stats_file.h) and GetStats(). Units are in the names; the schema is
-// in <isozone/isozone.h>.
+// The counters of a file system as JSON, for the statistics file (stats_file.h) and GetStats(). Units are in the names.
+// <isozone/isozone.h> describes the content.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Isozone's errors as RocksDB's, and the wall that no exception passes.
+// Converts Isozone's errors to RocksDB's, and keeps exceptions from reaching RocksDB.
 #pragma once
 
 #include <exception>
@@ -18,14 +18,14 @@ namespace isozone {
 //   corruption     Corruption with data loss: writes stop, and no automatic recovery hides it
 //   read-only      IOError, not retryable: until the file system is mounted again
 //   other          IOError, not retryable: Isozone has retried what can be retried
-// `path` (may be empty) precedes a message that does not name it.
+// `path` (may be empty) precedes a message that does not contain it.
 rocksdb::IOStatus ToIoStatus(const Status& status, std::string_view path);
 
-// The same for a call that was given the name of a file. POSIX' file system, which RocksDB is used to, knows neither
-// InvalidArgument nor Busy there: a name that cannot be, or that is locked or being written, is an IOError.
+// The same for a call that takes the name of a file. The POSIX file system, which RocksDB expects, returns neither
+// InvalidArgument nor Busy there: if a name is invalid, locked or being written, the result is an IOError.
 rocksdb::IOStatus ToIoStatusOfName(const Status& status, std::string_view path);
 
-// body(), an IOStatus, or the exception it ended with as one.
+// Returns body(), an IOStatus. If it throws, returns the exception as an IOStatus.
 template <typename Body>
 rocksdb::IOStatus WithoutExceptions(Body&& body) noexcept {
   try {

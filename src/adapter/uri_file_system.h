@@ -1,10 +1,10 @@
-// What the file systems of all devices have in common: the URI they come from, and of what RocksDB expects beyond its
-// header (and POSIX gives it) that which needs no device:
+// UriFileSystem: what the file systems of all devices share. That is the URI they come from, and those expectations of
+// RocksDB beyond its header (which POSIX fulfils) that do not depend on a device:
 //   * paths may be relative, to the root, and hold "." and ".."
-//   * compactions read ahead also without direct I/O (2 MiB where RocksDB's option is 0), since no page cache does
-//   * the info log goes to a local directory where log_dir= names one
+//   * compactions read ahead without direct I/O too (2 MiB if RocksDB's option is 0), because there is no page cache
+//   * the info log goes to a local directory if log_dir= names one
 //
-// Thread safety: any thread.
+// Thread safety: any thread may call any method.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,12 @@
 
 namespace isozone {
 
-// `name` as a path from the root that is normal: no "." or "..", and no slash at the end.
+// `name` as an absolute, normal path: without "." and "..", and without a slash at the end.
 std::string AbsolutePath(const std::string& name);
 
 class UriFileSystem : public rocksdb::FileSystem {
  public:
-  // The URI, from which RocksDB can make it again.
+  // The URI, from which RocksDB can make this file system again.
   std::string GetId() const override { return uri_; }
   rocksdb::IOStatus NewLogger(const std::string& name, const rocksdb::IOOptions& options,
                               std::shared_ptr<rocksdb::Logger>* result, rocksdb::IODebugContext* debug) override;

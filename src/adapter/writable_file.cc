@@ -31,7 +31,7 @@ WritableFile::WritableFile(std::string path, const rocksdb::FileOptions& options
       writer_(std::move(writer)),
       open_(std::move(system), writer_.get()) {}
 
-// The writer goes first: with the last open file the file system may go, and with it what is not yet written.
+// The writer is destroyed first. With the last open file, the file system and all data not yet written may be gone.
 WritableFile::~WritableFile() {
   open_.ForgetWriter();
   writer_.reset();
@@ -54,7 +54,7 @@ void WritableFile::Classify(const IOOptions& options) {
 
 void WritableFile::UpdateLevel() {
   if (type_ != FileType::kTable) return;
-  // With parallel compression another thread than the job's writes, of which nothing is known.
+  // With parallel compression, a thread other than the job's own may write, and its level is not known.
   if (JobLevel() != DataClass::kNoLevel) job_level_ = JobLevel();
   const int8_t level = TableLevel(job_level_, WriteClassOf(type_, intent_), LifetimeOf(type_, write_hint_));
   if (level == level_) return;

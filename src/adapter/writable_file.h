@@ -1,6 +1,6 @@
-// A file being written. Data reaches the device through FileWriter's aligned buffers whether RocksDB asks for direct
-// I/O or not, and no cache lies below; so direct writes are not advertised: RocksDB would pad its last block and write
-// it again later, which zones cannot do in place.
+// A file being written. Data reaches the device through FileWriter's aligned buffers, whether RocksDB asks for direct
+// I/O or not, and there is no cache below. So this file does not offer direct writes: RocksDB would pad its last block
+// and write it again later, which zones cannot do in place.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ namespace isozone {
 
 class WritableFile : public rocksdb::FSWritableFile {
  public:
-  // `level` is what the writer was opened with.
+  // `level` is the level with which the writer was opened.
   WritableFile(std::string path, const rocksdb::FileOptions& options, std::unique_ptr<FileWriter> writer, int8_t level,
                std::shared_ptr<MountedSystem> system);
   ~WritableFile() override;
@@ -25,7 +25,7 @@ class WritableFile : public rocksdb::FSWritableFile {
   rocksdb::IOStatus Append(const rocksdb::Slice& data, const rocksdb::IOOptions& options,
                            rocksdb::IODebugContext* debug) override;
   using FSWritableFile::PositionedAppend;
-  // At the end of the file, or before it: then what follows `offset` is cut off first.
+  // Appends at the end of the file. If `offset` is before the end, first cuts off what follows it.
   rocksdb::IOStatus PositionedAppend(const rocksdb::Slice& data, uint64_t offset, const rocksdb::IOOptions& options,
                                      rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus PositionedAppend(const rocksdb::Slice& data, uint64_t offset, const rocksdb::IOOptions& options,
@@ -34,7 +34,7 @@ class WritableFile : public rocksdb::FSWritableFile {
   rocksdb::IOStatus Truncate(uint64_t size, const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus Flush(const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus Sync(const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) override;
-  // Starts writing out; with strict_bytes_per_sync it waits until that is durable.
+  // Starts writing out. With strict_bytes_per_sync it waits until the data is durable.
   rocksdb::IOStatus RangeSync(uint64_t offset, uint64_t length, const rocksdb::IOOptions& options,
                               rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus Close(const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) override;
@@ -43,22 +43,22 @@ class WritableFile : public rocksdb::FSWritableFile {
   uint64_t GetFileSize(const rocksdb::IOOptions& options, rocksdb::IODebugContext* debug) override;
   void SetWriteLifeTimeHint(rocksdb::Env::WriteLifeTimeHint hint) override;
   rocksdb::IOStatus InvalidateCache(size_t, size_t) override { return rocksdb::IOStatus::OK(); }
-  // Zones are allocated as data comes.
+  // Zones are allocated as data arrives.
   void PrepareWrite(size_t, size_t, const rocksdb::IOOptions&, rocksdb::IODebugContext*) override {}
 
  private:
   template <typename Operation>
   rocksdb::IOStatus Run(Operation&& operation);
-  // Tells the writer what the next data is for, where that has changed.
+  // Tells the writer what the next data is for, if that has changed.
   void Classify(const rocksdb::IOOptions& options);
-  // Tells it the level of the LSM tree (lsm_level.h), where more is known of it now.
+  // Tells the writer the level of the LSM tree (lsm_level.h), if it is better known now.
   void UpdateLevel();
 
   const std::string path_;
   const FileType type_;
   Intent intent_;
-  int8_t job_level_;  // as this file's job was last told
-  int8_t level_;      // as the writer was last told
+  int8_t job_level_;  // the level of this file's job, when it was last known
+  int8_t level_;      // the level that the writer was last told
   std::unique_ptr<FileWriter> writer_;
   MountedSystem::OpenFile open_;
 };

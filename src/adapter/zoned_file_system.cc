@@ -46,13 +46,13 @@ class Lock : public rocksdb::FileLock {
   const std::string path;
 };
 
-// The path of a file that RocksDB calls `name`. As POSIX has it, the empty name is nobody's.
+// The path of the file that RocksDB calls `name`. As in POSIX, no file has the empty name.
 Result<std::string> PathOf(const std::string& name) {
   if (name.empty()) return Status::NotFound("the empty name names no file");
   return AbsolutePath(name);
 }
 
-// Where POSIX answers that there is nothing of that name: what should be a directory is a file.
+// Converts the error for a path below a file, where POSIX says that there is nothing of that name.
 Status MissingBelowFile(const Status& status) {
   return status.Is(StatusCode::kNotDirectory) ? Status::NotFound(std::string(status.message())) : status;
 }

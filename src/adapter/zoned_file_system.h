@@ -1,9 +1,10 @@
-// RocksDB's FileSystem on a mounted Isozone file system: names and opening of files. What RocksDB expects beyond its
-// header (and POSIX gives it) is kept, beside that of uri_file_system.h:
-//   * CreateDirIfMissing makes parents too, for a new device has none of the directories that a database path may name
+// ZonedFileSystem: RocksDB's FileSystem on a mounted Isozone file system. It names and opens files. In addition to
+// those in uri_file_system.h, it fulfils these expectations of RocksDB beyond its header (which POSIX fulfils):
+//   * CreateDirIfMissing creates parents too, because a new device has none of the directories in the path of a
+//     database
 //   * a file keeps its content for those who have it open, whatever happens to its name
 //   * LOCK files exist on the device. Locks hold within the process; the device keeps other writing processes out
-//   * on a read-only mount RocksDB's info log has no place to go and is dropped, unless log_dir= gives it one
+//   * on a read-only mount, RocksDB's info log is dropped, unless log_dir= names a place for it
 #pragma once
 
 #include <memory>
@@ -23,9 +24,9 @@ class ZonedFileSystem : public UriFileSystem {
  public:
   static const char* kClassName() { return "isozone"; }
 
-  // Mounts the device of `uri`. What fails is said for people.
+  // Mounts the device of `uri`. The message of an error is for users.
   static Result<std::unique_ptr<ZonedFileSystem>> Open(const std::string& uri);
-  // The ZonedFileSystem that `file_system` is or wraps, else null.
+  // The ZonedFileSystem that `file_system` is or wraps; null if there is none.
   static const ZonedFileSystem* From(const rocksdb::FileSystem& file_system);
 
   const char* Name() const override { return kClassName(); }
@@ -43,7 +44,7 @@ class ZonedFileSystem : public UriFileSystem {
   rocksdb::IOStatus ReopenWritableFile(const std::string& name, const rocksdb::FileOptions& options,
                                        std::unique_ptr<rocksdb::FSWritableFile>* result,
                                        rocksdb::IODebugContext* debug) override;
-  // The old file's space is given up: zones are not written in place, so recycling saves nothing here but works.
+  // Gives up the space of the old file. Zones are not written in place, so recycling saves nothing here, but it works.
   rocksdb::IOStatus ReuseWritableFile(const std::string& name, const std::string& old_name,
                                       const rocksdb::FileOptions& options,
                                       std::unique_ptr<rocksdb::FSWritableFile>* result,
@@ -106,7 +107,7 @@ class ZonedFileSystem : public UriFileSystem {
  private:
   ZonedFileSystem(std::string uri, std::string log_dir, std::shared_ptr<MountedSystem> system);
 
-  // operation(fs, path) for the file `name`; its error with the path in front.
+  // Returns operation(fs, path) for the file `name`. The message of an error begins with the path.
   template <typename Operation>
   rocksdb::IOStatus Run(const std::string& name, Operation&& operation);
   rocksdb::IOStatus OpenWritable(const std::string& name, const rocksdb::FileOptions& options, bool append,

@@ -1,4 +1,4 @@
-// Asserts and expects that a Status, of Isozone or of RocksDB, is OK, and says otherwise what it is.
+// Asserts or expects that a Status, of Isozone or of RocksDB, is OK, and otherwise prints it.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// A device that is nothing but bytes: for tests and fuzzing of what reads metadata, which want every byte in their
-// hand.
+// FrozenDevice: a device that consists only of bytes, all of which a test or fuzzer can set. For code that reads
+// metadata.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ class FrozenDevice final : public ZonedDevice {
  public:
   explicit FrozenDevice(const DeviceGeometry& geometry) : geometry_(geometry), zones_(geometry.zone_count) {}
 
-  // Everything below the write pointers of `device`.
+  // Copies everything below the write pointers of `device`.
   explicit FrozenDevice(ZonedDevice& device) : FrozenDevice(device.geometry()) {
     for (uint32_t i = 0; i < geometry_.zone_count; ++i) {
       ZoneDescriptor descriptor;
@@ -30,7 +30,7 @@ class FrozenDevice final : public ZonedDevice {
     }
   }
 
-  // What was written to a zone; its size, whole blocks, is the write pointer.
+  // The bytes written to a zone, whole blocks. Their number is the write pointer.
   std::vector<std::byte>& zone(ZoneId zone) { return zones_[zone.value()]; }
 
   const DeviceGeometry& geometry() const override { return geometry_; }

@@ -1,4 +1,4 @@
-// A clock that a test sets. Who waits for a time waits until Advance has reached it.
+// ManualClock: a clock that a test sets. A thread that waits for a time waits until Advance has reached it.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace isozone {
 
-// Thread safety: any thread. Advance and AwaitWaiter are called without the mutexes of those who wait.
+// Thread safety: any thread may call any method. Advance and AwaitWaiter must be called without the mutexes of waiters.
 class ManualClock final : public Clock {
  public:
   int64_t NowNs() const override {
@@ -46,14 +46,14 @@ class ManualClock final : public Clock {
       now_ns_ += ns;
       waiting = waiting_;
     }
-    // Whoever is in the list has read the time of before, and waits or is about to: it holds its mutex until it does.
+    // A thread in the list has read the old time, and waits or is about to: it holds its mutex until it does.
     for (const Waiter& waiter : waiting) {
       const MutexLock lock(*waiter.mu);
       waiter.condition->SignalAll();
     }
   }
 
-  // Waits until somebody waits for a time later than `after_ns`, and returns that.
+  // Waits until a thread waits for a time later than `after_ns`, and returns that time.
   int64_t AwaitWaiter(int64_t after_ns) {
     const MutexLock lock(mu_);
     for (;;) {
@@ -71,7 +71,7 @@ class ManualClock final : public Clock {
     int64_t deadline_ns;
   };
   mutable Mutex mu_;
-  CondVar changed_;  // of waiting_
+  CondVar changed_;  // signalled when waiting_ changes
   int64_t now_ns_ ISOZONE_GUARDED_BY(mu_) = 0;
   uint64_t now_wall_s_ ISOZONE_GUARDED_BY(mu_) = 0;
   std::vector<Waiter> waiting_ ISOZONE_GUARDED_BY(mu_);

@@ -1,4 +1,4 @@
-// A small file system on an emulated SSD in memory, for tests.
+// TestVolume: a small file system on an emulated SSD in memory, for tests.
 #pragma once
 
 #include <memory>
@@ -38,7 +38,7 @@ inline std::span<const std::byte> Bytes(std::string_view text) { return std::as_
 
 class TestVolume {
  public:
-  // `latency_us`: so long takes each command at least.
+  // `latency_us`: the least time that each command takes.
   explicit TestVolume(const DeviceGeometry& geometry = SmallGeometry(), uint64_t latency_us = 0)
       : image_(EmulatedDevice::CreateInMemory(geometry).value()) {
     if (latency_us > 0) {
@@ -56,7 +56,7 @@ class TestVolume {
     return std::move(*device);
   }
 
-  // Mounts; the file system is at fs(), its device at device().
+  // Mounts the file system, which is then at fs(); its device is at device().
   Status Mount(const MountOptions& options = {}, Clock& clock = Clock::Real()) {
     auto device = OpenDevice(options.read_only ? OpenMode::kReadOnly : OpenMode::kReadWrite);
     device_ = device.get();
@@ -72,7 +72,7 @@ class TestVolume {
     return status.ok() ? Mount(options) : status;
   }
 
-  // As after a power cut: what was not durable is lost. All handles must be closed.
+  // Cuts power and mounts again: data that was not durable is lost. All handles must be closed.
   Status CutAndRemount(const MountOptions& options = {}) {
     device_->CutPower();
     fs_.reset();

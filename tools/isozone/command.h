@@ -13,14 +13,14 @@
 
 namespace isozone::cli {
 
-// What to do once the options are parsed.
+// What a command does once its options are parsed.
 using Action = std::function<Status(Console& console)>;
 
 struct Command {
   const char* name;
   const char* summary;
   const char* example;              // lines for --help, each with its two leading spaces
-  Action (*define)(CLI::App& app);  // adds the options to `app`; the action reads what they were set to
+  Action (*define)(CLI::App& app);  // adds the options to `app`; the action reads the values that were parsed
 };
 std::span<const Command> Commands();
 
@@ -39,7 +39,7 @@ Action DefineIzg(CLI::App& app);
 Action DefineGc(CLI::App& app);
 Action DefineBench(CLI::App& app);
 
-// A command that is one of several: adds each of `parts` as a subcommand, of which one must be given.
+// A command with several parts: adds each of `parts` as a subcommand, of which exactly one must be given.
 Action DefineParts(CLI::App& app, std::initializer_list<Command> parts);
 
 // The options that many commands share.

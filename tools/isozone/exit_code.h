@@ -1,5 +1,4 @@
-// Exit codes: what a script may rely on. The table is the one source of them for --help, the man page's test and
-// main().
+// Exit codes that scripts may rely on. --help, the test of the manual page and main() all use this table.
 #pragma once
 
 #include <span>

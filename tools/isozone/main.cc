@@ -1,4 +1,4 @@
-// isozone: the command line. Parses, runs one command, and turns its Status into one line and an exit code.
+// isozone: the command line. Parses it, runs one command, and converts its Status to one line and an exit code.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -51,7 +51,7 @@ int Fail(std::string_view command, const Status& status) {
   return static_cast<int>(ExitCodeOf(status));
 }
 
-// CLI11 names only the missing subcommand, not the word that was meant to be one.
+// CLI11 reports only that a subcommand is missing. This check names the word that was meant to be one.
 Status CheckCommandWord(int argc, char** argv) {
   const std::vector<std::string> names = CommandNames();
   if (argc < 2) return Status::InvalidArgument(fmt::format("no command given; use one of {}", fmt::join(names, " ")));
@@ -62,7 +62,7 @@ Status CheckCommandWord(int argc, char** argv) {
 
 int ParseFailure(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);  // --help, --version
-  std::string command;  // as "bench gc collect"
+  std::string command;  // such as "bench gc collect"
   for (auto chosen = app.get_subcommands(); !chosen.empty(); chosen = chosen.front()->get_subcommands()) {
     command += (command.empty() ? "" : " ") + chosen.front()->get_name();
   }
@@ -72,8 +72,8 @@ int ParseFailure(const CLI::App& app, const CLI::ParseError& error) {
   return Fail(command, Status::InvalidArgument(fmt::format("{}; see {}", what, help)));
 }
 
-// A file that is opened must not take the place of a standard stream that is closed. Reading from it, or writing to it,
-// fails as before.
+// Opens what is closed of the standard streams, so that no other file gets their descriptors. Reading from them, or
+// writing to them, fails as before.
 void KeepStandardStreamsApart() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) < 0) (void)!::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);

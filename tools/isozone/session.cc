@@ -18,7 +18,7 @@ Result<OpenedDevice> OpenByUri(const std::string& uri, OpenMode mode) {
   ISOZONE_ASSIGN_OR_RETURN(Uri parsed, ParseUri(uri));
   OpenedDevice opened;
   ISOZONE_ASSIGN_OR_RETURN(opened.mount_options, MountOptions::FromUri(parsed.options));
-  // A database's URI may be given as it is. What it says of RocksDB's own files is nothing to these tools.
+  // A URI may be copied from a database. Its options for RocksDB's own files do not matter to these tools.
   parsed.options.Take("log_dir");
   parsed.options.Take("stats_file");
   parsed.options.Take("stats_interval");

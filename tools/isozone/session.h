@@ -1,5 +1,5 @@
-// How commands get at a device: from the URI the user typed to an open device or a mounted file system. Every option of
-// the URI must be known to some layer, whichever of them the command uses.
+// How commands open a device: from the URI that the user typed to an open device or a mounted file system. Some layer
+// must know every option of the URI, even if the command does not use that layer.
 #pragma once
 
 #include <memory>
@@ -12,23 +12,23 @@
 
 namespace isozone::cli {
 
-// A device that is open but not mounted, and what the URI says about mounting it.
+// A device that is open but not mounted, with the options of the URI for mounting it.
 struct OpenedDevice {
   std::unique_ptr<ZonedDevice> device;
   MountOptions mount_options;
 };
 
-// kNotFound only where every option is known and the image is missing. An image that is none, truncated or of another
-// version is kNotSupported: it cannot be used, but no file system was found corrupt.
+// kNotFound only if every option is known and the image is missing. If the file is no image, is truncated or has
+// another version: kNotSupported, because it cannot be used, but no file system was found corrupt.
 Result<OpenedDevice> OpenByUri(const std::string& uri, OpenMode mode);
 
-// kNotSupported also where the device is not formatted.
+// kNotSupported also if the device is not formatted.
 Result<std::unique_ptr<FileSystem>> MountOpened(OpenedDevice opened);
 
-// Both steps. kReadOnly mounts run beside a writer in another process.
+// Both steps. A kReadOnly mount can run beside a writer in another process.
 Result<std::unique_ptr<FileSystem>> MountByUri(const std::string& uri, OpenMode mode);
 
-// What an emulated device was made as; none for other devices.
+// The profile that an emulated device was made with; empty for other devices.
 std::optional<Profile> ProfileOf(const ZonedDevice& device);
 
 }  // namespace isozone::cli

@@ -17,7 +17,7 @@ StopSignals::StopSignals() {
   action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
   for (size_t i = 0; i < kSignals.size(); ++i) {
     ::sigaction(kSignals[i], nullptr, &before_[i]);
-    // nohup(1) and background shells ignore some, and that stays.
+    // nohup(1) and background shells ignore some signals, which must stay ignored.
     if (before_[i].sa_handler != SIG_IGN) ::sigaction(kSignals[i], &action, nullptr);
   }
 }

@@ -1,7 +1,7 @@
-// Signals that ask the process to end (SIGINT, SIGTERM, SIGHUP) are held back while one of these exists, for a command
-// that has something to undo first. The second one of a kind ends the process at once.
+// StopSignals: while an object exists, it holds back signals that ask the process to end (SIGINT, SIGTERM, SIGHUP), for
+// a command that has something to undo first. The second signal of a kind ends the process at once.
 //
-// Thread safety: one at a time in the process, made and destroyed by its first thread; Raised() from any.
+// Thread safety: only one object at a time, made and destroyed by the first thread; any thread may call Raised().
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace isozone::cli {
 class StopSignals {
  public:
   StopSignals();
-  // Ends the process by the signal that was held back, if there was one.
+  // If a signal was held back, ends the process by it.
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;

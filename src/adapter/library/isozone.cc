@@ -28,7 +28,7 @@ Status MakeFileSystem(const std::string& text, bool force) {
   return FormatDevice(*device, {.label = "", .force = force});
 }
 
-// The file system of `uri`, of whichever device.
+// The file system of `uri`, on any kind of device.
 template <typename Pointer>
 Status OpenAny(const std::string& uri, Pointer* result) {
   if (DiskFileSystem::IsFor(uri)) {
@@ -56,7 +56,7 @@ rocksdb::FileSystem* FromRegistry(const std::string& uri, std::unique_ptr<rocksd
   return guard->get();
 }
 
-// Runs when the library is loaded. librocksdb.so, on which it depends, is initialised by then.
+// Runs when the library is loaded. librocksdb.so, on which the library depends, is initialised by then.
 const bool registered = [] {
   return WithoutExceptions([] {
            rocksdb::ObjectLibrary::PatternEntry any_uri(ZonedFileSystem::kClassName(), /*optional=*/false);

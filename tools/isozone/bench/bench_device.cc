@@ -1,4 +1,4 @@
-// bench device: Fig. 3 of the ZenFS+ paper from a running device.
+// bench device: measures Fig. 3 of the ZenFS+ paper on a device.
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +15,7 @@
 namespace isozone::cli {
 namespace {
 
-constexpr uint64_t kDefaultTransfer = 192 * kKiB;  // what the paper used: a die's program unit
+constexpr uint64_t kDefaultTransfer = 192 * kKiB;  // the paper's size: the program unit of a die
 constexpr uint32_t kMaxDistances = 4096;
 constexpr uint32_t kMaxSamples = 10'000;
 

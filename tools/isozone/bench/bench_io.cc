@@ -1,5 +1,5 @@
-// bench io: what a device does without a file system. Zones are written side by side, then read sequentially and at
-// random.
+// bench io: the speed of a device without a file system. Several zones are written in parallel, then read sequentially
+// and at random.
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -46,7 +46,7 @@ struct Measurement {
   double PercentileUs(double percent) const { return static_cast<double>(PercentileOf(latencies_ns, percent)) / 1000; }
 };
 
-// What to do on which zones, worked out from what the user asked and the device allows.
+// What to do on which zones, derived from the user's arguments and the limits of the device.
 struct IoPlan {
   uint32_t zones = 0;  // one loop writes each; the depth of the sequential phases
   uint64_t writes_per_zone = 0;

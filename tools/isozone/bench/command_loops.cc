@@ -21,7 +21,7 @@ struct Slot {
   int64_t completed_ns = 0;
 };
 
-// First in, first out, so that no loop starves another where commands complete inside Submit.
+// First in, first out, so that no loop starves another if commands complete inside Submit.
 class CompletionQueue {
  public:
   // Signals under the lock: the queue may be destroyed as soon as its last slot was popped.
@@ -51,7 +51,7 @@ void OnDone(DeviceRequest& request) {
   slot->queue->Push(slot);
 }
 
-// False when the loop has nothing more to do.
+// Returns false when the loop has no more commands.
 bool SubmitNext(ZonedDevice& device, Slot& slot) {
   slot.request = DeviceRequest{};
   if (!slot.loop->next(slot.request)) return false;

@@ -1,6 +1,6 @@
-// Closed loops of device commands, all run from the calling thread: each loop has one command in flight, and submits
-// its next when that has completed. A latency is from Submit to the device's call of `done`, without the time that the
-// calling thread takes to wake up.
+// Closed loops of device commands, all run from the calling thread. Each loop has one command in flight, and submits
+// its next one when that has completed. A latency is the time from Submit to the device's call of `done`, without the
+// time that the calling thread takes to wake up.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@
 namespace isozone::cli {
 
 struct CommandLoop {
-  // Fills in op, offset, data and length of the next command; false when there is none.
+  // Fills in op, offset, data and length of the next command. Returns false when there is none.
   std::function<bool(DeviceRequest& request)> next;
-  // Ends with the last loop that is not in the background.
+  // The loop ends with the last loop that is not in the background.
   bool background = false;
 
   std::vector<int64_t> latencies_ns = {};  // out: of each read and write
   uint64_t bytes = 0;                      // out: read and written
 };
 
-// Runs until every loop that is not in the background has no next command, or one fails.
+// Runs until every loop that is not in the background has no next command, or until a command fails.
 Status RunLoops(ZonedDevice& device, std::span<CommandLoop> loops);
 
-// The value that `percent` (0..100) of `values` do not exceed; 0 if there are none.
+// The value that `percent` (0..100) of `values` do not exceed; 0 if `values` is empty.
 int64_t PercentileOf(std::vector<int64_t> values, double percent);
 
 }  // namespace isozone::cli

@@ -11,8 +11,8 @@
 namespace isozone::cli {
 namespace {
 
-constexpr uint32_t kFilledUnits = 8;   // transfers written to a zone that is to be read
-constexpr uint32_t kWarmUpWrites = 8;  // fill the write buffers, after which writes go at the pace of the flash
+constexpr uint32_t kFilledUnits = 8;   // transfers written to a zone that will be read
+constexpr uint32_t kWarmUpWrites = 8;  // these fill the write buffers, so that later writes go at the pace of the flash
 
 AlignedBuffer RandomBuffer(size_t size) {
   AlignedBuffer buffer(size);
@@ -68,7 +68,7 @@ class Meter {
     return [next = std::move(next), count](DeviceRequest& request) mutable { return count-- > 0 && next(request); };
   }
 
-  // Reads the filled part of a zone over and over.
+  // Reads the filled part of a zone again and again.
   Next Reader(uint32_t index) {
     return [this, index, buffer = std::make_shared<AlignedBuffer>(plan_.transfer),
             unit = uint64_t{0}](DeviceRequest& request) mutable {
@@ -81,7 +81,7 @@ class Meter {
     };
   }
 
-  // Writes a zone from its beginning, and resets it where it is full.
+  // Writes a zone from its beginning, and resets it when it is full.
   Next Writer(uint32_t index) {
     return [this, index, unit = uint64_t{0}](DeviceRequest& request) mutable {
       if (unit == units_) {
@@ -101,7 +101,7 @@ class Meter {
 
   uint64_t Start(uint32_t index) const { return device_.geometry().ZoneStart(zones_.zone(index)).value(); }
 
-  // Of `foreground`, less its first `warm_up` commands, beside `background` unless it is to be alone.
+  // The median latency of `foreground` without its first `warm_up` commands, beside `background` unless `alone`.
   Result<int64_t> Median(Next foreground, Next background, bool alone, uint32_t warm_up) {
     std::vector<CommandLoop> loops(alone ? 1 : 2);
     loops[0].next = Limited(std::move(foreground), plan_.samples + warm_up);
@@ -138,7 +138,7 @@ class Meter {
   ZonedDevice& device_;
   ScratchZones& zones_;
   const InterferencePlan& plan_;
-  const std::optional<ZoneMap> dies_;  // of the zones, where the device's profile is known
+  const std::optional<ZoneMap> dies_;  // of the zones, if the profile of the device is known
   const uint64_t units_;               // whole transfers in a zone
   AlignedBuffer content_ = RandomBuffer(plan_.transfer);
 };

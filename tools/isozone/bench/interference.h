@@ -1,6 +1,6 @@
 // How much I/O to one zone slows I/O to another: the measurement behind Fig. 3 of the ZenFS+ paper. A pivot zone is
-// read (or written) without pause at queue depth 1, and beside it each following zone in turn, at queue depth 1 too;
-// what counts is the median latency of that second stream.
+// read (or written) without pause at queue depth 1, together with each following zone in turn, also at queue depth 1.
+// The result is the median latency of that second stream.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace isozone::cli {
 
-// What two zones share, as far as the device's profile tells.
+// What two zones share, according to the profile of the device.
 enum class Sharing : uint8_t { kUnknown, kNothing, kChannel, kDie };
 // "apart", "same channel", ...
 std::string_view SharingName(Sharing sharing);
@@ -31,7 +31,7 @@ struct InterferenceSeries {
   int64_t alone_ns = 0;  // median without a neighbour
   std::vector<InterferencePoint> points = {};
 
-  // The median over the points of one sharing; none where there are no such points.
+  // The median over the points of one kind of sharing; empty if there are none.
   std::optional<int64_t> Band(Sharing sharing) const;
 };
 
@@ -39,7 +39,7 @@ struct InterferencePlan {
   uint64_t transfer = 0;  // bytes of each command: whole blocks, at most a zone's capacity
   uint32_t distances = 0;
   uint32_t samples = 0;                    // commands measured of each zone
-  std::optional<Profile> profile;          // whose timing the device has, if it is known
+  std::optional<Profile> profile;          // the profile whose timing the device has, if it is known
   std::function<void(uint64_t)> progress;  // called with the number of points measured so far
 };
 

@@ -1,4 +1,4 @@
-// The two drawings of an interference measurement: bars on a terminal, dots in SVG, one for each zone.
+// The two drawings of an interference measurement, with a mark for each zone: bars on a terminal, dots in SVG.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -63,7 +63,7 @@ std::string_view BarGlyph(double value, double top, int row) {
 void PrintBars(std::span<const InterferencePoint> points, double top, Console& console) {
   for (int row = kChartRows - 1; row >= 0; --row) {
     const std::string label =
-        row % kRowsPerTick == 0 ? fmt::format("{:.0f} us ", top * row / kChartRows) : "";  // of the row's lower edge
+        row % kRowsPerTick == 0 ? fmt::format("{:.0f} us ", top * row / kChartRows) : "";  // at the row's lower edge
     std::string line;
     for (const InterferencePoint& point : points) {
       line += console.Paint(LookOf(point.sharing).color, BarGlyph(Microseconds(point.median_ns), top, row));

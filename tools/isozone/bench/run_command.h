@@ -1,4 +1,4 @@
-// One device command of a benchmark, which is waited for.
+// Runs one device command of a benchmark.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace isozone::cli {
 
-// Submits a command and waits for it. For resets `data` is null and `length` 0. Any thread.
+// Submits a command and waits for it. For resets, `data` is null and `length` 0. Any thread may call it.
 Status RunCommand(ZonedDevice& device, DeviceOp op, DeviceOffset offset, std::byte* data, uint64_t length);
 
 }  // namespace isozone::cli

@@ -21,7 +21,7 @@ struct ZoneRun {
   uint32_t count = 0;
 };
 
-// The first run of `wanted` neighbours, or the longest there is.
+// The first run of `wanted` adjacent zones, or the longest one there is.
 ZoneRun FindRun(const std::vector<ZoneId>& zones, uint32_t wanted) {
   ZoneRun longest;
   ZoneRun current;

@@ -1,8 +1,8 @@
-// Neighbouring empty zones that a benchmark may fill, and that are empty again afterwards.
+// ScratchZones: adjacent empty zones that a benchmark may fill, and that are empty again afterwards.
 //
-// Without leave to destroy, only empty zones are taken that the file system on the device has not set aside (or, where
-// there is none, that one would begin with), so that it stays whole: at worst, if the process is killed, it finds zones
-// written in which it owns nothing, as after a power cut, and resets them.
+// Unless `destroy` is set, only empty zones are taken that the file system on the device has not reserved (if there is
+// none, that a new one would not begin with). So the file system stays intact: at worst, if the process is killed, it
+// finds written zones that belong to none of its files, as after a power cut, and resets them.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,19 @@ namespace isozone::cli {
 
 class ScratchZones {
  public:
-  // The first run of `count` empty zones; with `destroy` the first zones of the device, reset whatever is in them.
-  // kNoSpace, saying how many there are, where there is no such run. `device` outlives the zones.
+  // Takes the first run of `count` empty zones; with `destroy`, resets and takes the first zones of the device,
+  // whatever is in them. kNoSpace, with the number of such zones, if there is no such run. `device` must outlive the
+  // zones.
   static Result<ScratchZones> Take(ZonedDevice& device, uint32_t count, bool destroy);
   ScratchZones(ScratchZones&& other) noexcept;
   ScratchZones& operator=(ScratchZones&&) = delete;
-  // Resets what Release did not.
+  // Resets the zones that Release did not.
   ~ScratchZones();
 
   ZoneId zone(uint32_t index) const { return ZoneId(first_.value() + index); }
   // Empties the zone.
   Status Reset(uint32_t index);
-  // Empties every zone that is not.
+  // Empties every zone that is not empty.
   Status Release();
 
  private:

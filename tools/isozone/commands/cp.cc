@@ -1,10 +1,10 @@
 // cp: copies between the local file system and a device, in either direction, and within a device. A path on the device
 // is written ":/dir/file".
 //
-// Nothing is lost and nothing half-copied is left under a target's name: a file is written without a name, or under a
-// temporary one beside its target, made durable, and put in the place of the target (file_tree.h). A signal that asks
-// the process to end stops the copy, and nothing is left of the file that was not whole. Sources are looked up and
-// targets worked out before the first byte is written.
+// No existing data is lost, and no incomplete copy is left under the name of a target. A file is written without a
+// name, or under a temporary one beside its target, made durable, and then replaces the target (file_tree.h). A signal
+// that asks the process to end stops the copy, and nothing is left of an incomplete file. Sources are looked up and
+// targets determined before the first byte is written.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -33,7 +33,7 @@ struct CpArguments {
   bool recursive = false;
 };
 
-// A path and the tree that it is in.
+// A path, and the tree that it is in.
 struct Place {
   FileTree* tree = nullptr;
   std::string path;
@@ -52,7 +52,7 @@ class Copier {
  public:
   Copier(FileTree& device, FileTree& local, bool recursive) : device_(device), local_(local), recursive_(recursive) {}
 
-  // Plans copying `arguments` but the last to the last.
+  // Plans copies of all `arguments` except the last to the last.
   Status Plan(const std::vector<std::string>& arguments) {
     ISOZONE_ASSIGN_OR_RETURN(const Place target, PlaceOf(arguments.back()));
     ISOZONE_ASSIGN_OR_RETURN(const auto target_entry, Find(target));
@@ -85,7 +85,7 @@ class Copier {
     return Status::InvalidArgument(fmt::format("'{}' is no path on the device; write it as :/dir/file", argument));
   }
 
-  // None where there is nothing of that name.
+  // Empty if there is no such name.
   static Result<std::optional<TreeEntry>> Find(const Place& place) {
     auto entry = place.tree->Stat(place.path);
     if (entry.ok()) return std::optional<TreeEntry>(*entry);
@@ -144,7 +144,7 @@ class Copier {
   FileTree& device_;
   FileTree& local_;
   const bool recursive_;
-  std::vector<Step> steps_;        // a directory before what is in it
+  std::vector<Step> steps_;        // a directory comes before its content
   std::set<std::string> targets_;  // of files
   uint64_t total_ = 0;             // bytes
   uint64_t copied_ = 0;            // bytes
@@ -157,7 +157,7 @@ Status Cp(const CpArguments& arguments, Console& /*console*/) {
   if (std::ranges::none_of(paths, IsOnDevice)) {
     return Status::InvalidArgument("no path is on the device; write those that are as :/dir/file");
   }
-  const StopSignals signals;  // lets the process end by what was raised when all below has been undone and unmounted
+  const StopSignals signals;  // ends the process by the raised signal once everything below is undone and unmounted
   const OpenMode mode = IsOnDevice(paths.back()) ? OpenMode::kReadWrite : OpenMode::kReadOnly;
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(arguments.device, mode));
   const auto device = MakeDeviceTree(*file_system);

@@ -16,7 +16,7 @@
 namespace isozone::cli {
 namespace {
 
-// Files below this share zones with others on the device; larger ones get one while they are written.
+// A file smaller than this shares a zone with others on the device; a larger one gets its own while it is written.
 constexpr uint64_t kSmallFile = 64 * kKiB;
 constexpr mode_t kNewFileMode = 0666;       // less the umask
 constexpr mode_t kNewDirectoryMode = 0777;  // less the umask
@@ -53,7 +53,7 @@ class LocalSource final : public FileSource, LocalFile {
 
 class LocalSink final : public FileSink, LocalFile {
  public:
-  // `temporary`: its name until Finish; empty: none (O_TMPFILE).
+  // `temporary`: its name until Finish; empty if it has none (O_TMPFILE).
   LocalSink(int descriptor, std::string path, std::string temporary)
       : LocalFile(descriptor, std::move(path)), temporary_(std::move(temporary)) {}
   ~LocalSink() override {
@@ -74,7 +74,7 @@ class LocalSink final : public FileSink, LocalFile {
     if (temporary_.empty()) {
       if (Link(path())) return Status::Ok();
       if (errno != EEXIST) return LocalError("cannot write", path());
-      // Only a file with a name can take the place of another.
+      // Only a file with a name can replace another one.
       temporary_ = path() + FileTree::kTemporarySuffix;
       ::unlink(temporary_.c_str());
       if (!Link(temporary_)) return LocalError("cannot write", temporary_);
@@ -85,7 +85,7 @@ class LocalSink final : public FileSink, LocalFile {
   }
 
  private:
-  // Gives the nameless file a name that nobody has.
+  // Gives the nameless file a name that does not exist yet.
   bool Link(const std::string& name) const {
     const std::string self = kDescriptors + std::to_string(descriptor());
     return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
@@ -146,7 +146,7 @@ class LocalTree final : public FileTree {
   }
 
  private:
-  // In the directory of `path`; -1 where its file system has no such files.
+  // Opens a nameless file in the directory of `path`; -1 if its file system does not support that.
   static int OpenNameless(const std::string& path) {
     return ::open(ParentPath(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, kNewFileMode);
   }
@@ -177,7 +177,7 @@ class DeviceSink final : public FileSink {
         temporary_(std::move(temporary)) {}
   ~DeviceSink() override {
     writer_.reset();
-    // Best effort: there is another error, which is the one to report.
+    // Best effort: an earlier error is the one to report.
     if (!temporary_.empty()) static_cast<void>(file_system_.Unlink(temporary_).ok());
   }
 
@@ -194,7 +194,7 @@ class DeviceSink final : public FileSink {
   FileSystem& file_system_;
   std::unique_ptr<FileWriter> writer_;
   const std::string path_;
-  std::string temporary_;  // empty: it has been renamed
+  std::string temporary_;  // empty once it was renamed
 };
 
 class DeviceTree final : public FileTree {

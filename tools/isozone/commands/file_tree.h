@@ -1,6 +1,6 @@
-// One face for the two trees of files that cp joins: the local file system and the one on a device.
+// FileTree: one interface for the two trees of files that cp connects, the local file system and the one on a device.
 //
-// Thread safety: none. A tree outlives the files opened through it.
+// Thread safety: none. A tree must outlive the files that are opened through it.
 #pragma once
 
 #include <cstdint>
@@ -26,12 +26,14 @@ class FileSource {
   virtual Result<size_t> Read(std::span<std::byte> buffer) = 0;
 };
 
-// A file that is being made. It gets its name when it is whole; what has no name when the sink goes is removed with it.
+// A file that is being written. It gets its name when it is complete. If the sink is destroyed before, the file is
+// removed.
 class FileSink {
  public:
   virtual ~FileSink() = default;
   virtual Status Append(std::span<const std::byte> data) = 0;
-  // Everything appended is durable when this returns OK, and has the file's name, in place of what had it.
+  // When this returns OK, everything appended is durable, and the file has its name and has replaced any file of that
+  // name.
   virtual Status Finish() = 0;
 };
 
@@ -41,21 +43,22 @@ class FileTree {
 
   virtual ~FileTree() = default;
   virtual Result<TreeEntry> Stat(const std::string& path) = 0;
-  // Sorted.
+  // The names in a directory, sorted.
   virtual Result<std::vector<std::string>> List(const std::string& directory) = 0;
-  // Fine if it exists.
+  // Does nothing if the directory exists.
   virtual Status MakeDirectory(const std::string& path) = 0;
   virtual Result<std::unique_ptr<FileSource>> Open(const std::string& path) = 0;
-  // A file that becomes `path`. Until then it has another name, `path` and kTemporarySuffix, or none.
+  // Creates a file that becomes `path`. Until then it has another name (`path` and kTemporarySuffix), or none.
   virtual Result<std::unique_ptr<FileSink>> Create(const std::string& path, uint64_t expected_size) = 0;
-  // Names made below `directory` are durable when this returns OK.
+  // When this returns OK, names created below `directory` are durable.
   virtual Status Sync(const std::string& directory) = 0;
 };
 
-// What the trees make has no name before it is whole: nothing is left of it, however the process ends. `nameless` false,
-// or where the local file system cannot do that, it has a temporary one, which a process that is killed leaves.
+// The files of this tree have no name until they are complete, so none is left over, however the process ends. If
+// `nameless` is false, or the local file system does not support that, they have a temporary name, which a process that
+// is killed leaves behind.
 std::unique_ptr<FileTree> MakeLocalTree(bool nameless = true);
-// `file_system` outlives the tree.
+// `file_system` must outlive the tree.
 std::unique_ptr<FileTree> MakeDeviceTree(FileSystem& file_system);
 
 }  // namespace isozone::cli

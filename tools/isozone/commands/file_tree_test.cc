@@ -13,7 +13,7 @@
 namespace isozone::cli {
 namespace {
 
-// With files that have no name before they are whole, and with those that have a temporary one.
+// Runs with files that have no name until they are complete, and with files that have a temporary one.
 class LocalTreeTest : public testing::TestWithParam<bool> {
  protected:
   LocalTreeTest() : directory_(testing::TempDir() + "file-tree-" + std::to_string(::getpid())) {

@@ -20,14 +20,14 @@ struct FsckArguments {
   bool json = false;
 };
 
-// The one writer, so that nothing changes meanwhile; where the image may only be read, reading must do.
+// Opens the device as its only writer, so that nothing changes meanwhile; read-only if the image may only be read.
 Result<OpenedDevice> OpenAlone(const std::string& uri) {
   auto opened = OpenByUri(uri, OpenMode::kReadWrite);
   return !opened.ok() && opened.status().Is(StatusCode::kPermissionDenied) ? OpenByUri(uri, OpenMode::kReadOnly)
                                                                            : std::move(opened);
 }
 
-// Mounting writes copies of the metadata that are missing or damaged anew.
+// Mounts the device, which writes missing or damaged copies of the metadata again.
 Status Repair(const std::string& uri) {
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(uri, OpenMode::kReadWrite));
   ISOZONE_RETURN_IF_ERROR(file_system->state().RestoreMetadataCopies());

@@ -1,7 +1,7 @@
-// gc: collects garbage now, shows what there is of it, and what a scheme (src/zone/gc_scheme.h) would do about it.
+// gc: collects garbage now, shows how much there is, and what a scheme (src/zone/gc_scheme.h) would do about it.
 //
-// `status` and `plan` mount read-only, so they run beside a writer. `run` needs the device alone: a running database is
-// asked through isozone.h instead.
+// `status` and `plan` mount read-only, so they can run beside a writer. `run` needs the device for itself. A running
+// database is collected through isozone.h instead.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -22,13 +22,13 @@ constexpr int kBarWidth = 40;  // characters
 
 struct GcArguments {
   std::string device;
-  std::string scheme;       // empty: that of the mount
+  std::string scheme;       // empty: the scheme of the mount
   double until_free = 100;  // percent
   bool all = false;
   bool json = false;
 };
 
-// Zones with file data by utilisation, 10 % each; the last one holds full utilisation too.
+// Zones with file data, in steps of 10 % of utilisation; the last step includes full utilisation.
 struct Bucket {
   uint32_t zones = 0;
   uint64_t dead = 0;  // bytes
@@ -58,7 +58,7 @@ std::string PlanText(const GcPlan& plan) {
                      FormatSize(plan.copied()), FormatSize(plan.reclaimed()));
 }
 
-// Bytes copied for a byte gained.
+// Bytes copied for each byte gained.
 double CostOf(const GcCandidate& victim) {
   return static_cast<double>(victim.valid) / static_cast<double>(victim.written - victim.valid);
 }
@@ -91,7 +91,7 @@ Json PlanJson(const GcPlan& plan) {
           {"to_copy", plan.copied()}, {"to_reclaim", plan.reclaimed()}, {"victims", VictimsJson(plan)}};
 }
 
-// Mounts with the scheme of the command line, which is checked before the device is touched.
+// Mounts with the scheme of the command line, which is checked before the device is opened.
 Result<std::unique_ptr<FileSystem>> Mount(const GcArguments& arguments, OpenMode mode) {
   if (!arguments.scheme.empty()) ISOZONE_RETURN_IF_ERROR(MakeGcScheme(arguments.scheme, {}).status());
   auto opened = OpenByUri(arguments.device, mode);
@@ -140,7 +140,7 @@ Status CollectWithProgress(FileSystem& file_system, double until_free) {
   return file_system.collection().Run(until_free, step).status();
 }
 
-// Some of what could be collected is where it was.
+// An error if some zones that could be collected were not.
 Status Failures(const CopyStats& done) {
   if (done.failed_zones == 0) return Status::Ok();
   return Status::IoError(
@@ -155,7 +155,7 @@ Status Run(const GcArguments& arguments, Console& console) {
   ISOZONE_RETURN_IF_ERROR(CollectWithProgress(*file_system, arguments.until_free));
   ISOZONE_RETURN_IF_ERROR(file_system->state().Settle());
   const GcPlan after = file_system->collection().Plan(/*all=*/true);
-  // Of the mount, with what its background collector did meanwhile.
+  // Includes what the background collector of this mount did.
   const CopyStats done = file_system->state().Stats().gc.copies;
   ISOZONE_RETURN_IF_ERROR(file_system->Unmount());
   arguments.json ? console.PrintJson(DoneJson(before, after, done)) : PrintDone(before, after, done, console);

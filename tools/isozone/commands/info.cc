@@ -1,4 +1,4 @@
-// info and df: what a device is, and what is left of it.
+// info and df: what a device is, and how much of it is left.
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,7 +19,7 @@ struct Arguments {
   bool json = false;
 };
 
-// Copied out of the device, which a mount takes over.
+// Facts about a device, copied because a mount takes the device over.
 struct DeviceFacts {
   std::string name;
   std::optional<std::string> profile;  // of an emulated device
@@ -93,7 +93,7 @@ Json FileSystemJson(const FileSystem& file_system) {
           {"metadata", MetadataJson(file_system.state().Metadata())}};
 }
 
-// A device that is not formatted is worth describing too.
+// Describes a device, formatted or not.
 Status Info(const Arguments& arguments, Console& console) {
   ISOZONE_ASSIGN_OR_RETURN(OpenedDevice opened, OpenByUri(arguments.device, OpenMode::kReadOnly));
   const DeviceFacts facts = FactsOf(*opened.device);

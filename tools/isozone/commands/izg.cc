@@ -1,4 +1,4 @@
-// izg: the independent zone groups of a device (src/izg), measured or as they were measured last.
+// izg: measures the independent zone groups of a device (src/izg), or shows the last result.
 #include <memory>
 #include <string>
 #include <utility>
@@ -79,7 +79,7 @@ Result<IdentifyReport> Measure(ZonedDevice& device) {
   return IdentifyZoneGroups(*prober, options);
 }
 
-// Whether it did: what is in doubt does not take the place of what was measured before.
+// Stores the groups, and returns whether it did: doubtful results do not replace earlier ones.
 Result<bool> Store(OpenedDevice opened, const ZoneGroups& groups, bool in_doubt) {
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountOpened(std::move(opened)));
   const bool keeps = in_doubt && file_system->groups().Get() != nullptr;
@@ -94,14 +94,14 @@ std::string_view Outcome(bool formatted, bool stored) {
   return "not stored, as it is in doubt: the groups that were measured before stay (or --force)";
 }
 
-// A device that is not formatted is measured, too, but there is no place where to keep the result.
+// A device that is not formatted can be measured, too, but has no place for the result.
 Result<bool> IsFormatted(ZonedDevice& device) {
   ISOZONE_ASSIGN_OR_RETURN(const DeviceContent content, ProbeDevice(device));
   return content == DeviceContent::kIsozone;
 }
 
 Status Identify(const GroupsArguments& arguments, Console& console) {
-  const StopSignals signals;  // end the process once what was written has been reset
+  const StopSignals signals;  // ends the process by a raised signal once written zones have been reset
   ISOZONE_ASSIGN_OR_RETURN(OpenedDevice opened, OpenByUri(arguments.device, OpenMode::kReadWrite));
   const std::string name = opened.device->name();
   ISOZONE_ASSIGN_OR_RETURN(const bool formatted, IsFormatted(*opened.device));

@@ -20,12 +20,12 @@ struct MkfsArguments {
   bool json = false;
 };
 
-// A device that cannot be used: the command was right.
+// The error of a device that cannot be used, while the command was correct.
 Status AsNotSupported(const Status& status) {
   return status.Is(StatusCode::kInvalidArgument) ? Status::NotSupported(std::string(status.message())) : status;
 }
 
-// Looks for the device first, which checks every option: a mistyped one must not leave an image of another shape.
+// Looks for the device first, which checks every option: a mistyped option must not leave an image of another shape.
 Result<OpenedDevice> OpenOrCreate(const std::string& text) {
   auto found = OpenByUri(text, OpenMode::kReadWrite);
   if (!found.status().Is(StatusCode::kNotFound)) return found;

@@ -1,4 +1,4 @@
-// Where a command writes: results to standard output, in colour only where that helps a person, or as JSON for a
+// Console: where a command writes. Results go to standard output, in colour if a person reads them, or as JSON for a
 // script.
 //
 // Thread safety: none; commands run on one thread.
@@ -34,14 +34,14 @@ enum class Color : int {
 
 class Console {
  public:
-  // kAuto: colour where standard output is a terminal, TERM is not "dumb" and NO_COLOR is unset or empty.
+  // kAuto: uses colour if standard output is a terminal, TERM is not "dumb", and NO_COLOR is unset or empty.
   explicit Console(ColorMode mode);
 
   bool color() const { return color_; }
-  // Columns of the terminal; 100 where standard output is none.
+  // Columns of the terminal; 100 if standard output is none.
   int width() const { return width_; }
 
-  // `text` in `color`, or as it is where there is no colour.
+  // `text` in `color`, or unchanged if colour is off.
   std::string Paint(Color color, std::string_view text) const;
   std::string Bold(std::string_view text) const;
 
@@ -52,7 +52,7 @@ class Console {
   void Write(std::string_view bytes);
   void PrintJson(const Json& document);
 
-  // kIoError if anything written so far did not get out (a full disk behind a redirection).
+  // kIoError if some of the output could not be written (for example, to a full disk).
   Status Flush();
 
  private:
@@ -63,7 +63,7 @@ class Console {
 // `name` with control characters replaced, so that a file name cannot drive the terminal.
 std::string Printable(std::string_view name);
 
-// Columns that `text` takes: its code points.
+// The number of columns of `text`, which is its number of code points.
 size_t DisplayWidth(std::string_view text);
 
 // Replaces the file `path` by `content`; errors name the path.

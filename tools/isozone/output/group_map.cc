@@ -11,7 +11,7 @@ namespace isozone::cli {
 namespace {
 
 constexpr uint32_t kColumns = 32;
-constexpr uint32_t kMostRows = 32;  // of zones that are drawn; the rest is said in a line
+constexpr uint32_t kMostRows = 32;  // of zones that are drawn; one line tells how many more there are
 constexpr double kPitch = 28;       // pixels
 
 struct ChannelLook {
@@ -19,7 +19,7 @@ struct ChannelLook {
   std::string_view fill_rgb;
 };
 
-// Channels beyond these begin again: neighbours still differ.
+// Further channels repeat the looks; adjacent ones still differ.
 const ChannelLook& LookOf(uint16_t channel) {
   static constexpr std::array<ChannelLook, 8> kLooks = {{{Color::kBlue, "#3b76d6"},
                                                          {Color::kOrange, "#f59e0b"},

@@ -1,5 +1,5 @@
-// The independent zone groups as a picture: a cell a zone, its group as the text, its group's channel as the colour.
-// Drawn for a terminal and as an SVG file.
+// A map of the independent zone groups, with a cell for each zone: the text is its group, the colour is the group's
+// channel. Drawn for a terminal and as an SVG file.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace isozone::cli {
 
-// "32 groups on 8 channels; a zone alone is programmed at 94 MiB/s", or what is said instead where nothing interferes.
+// "32 groups on 8 channels; a zone alone is programmed at 94 MiB/s", or another sentence if no zone slows another.
 std::string GroupSummary(const ZoneGroups& groups);
 
 void PrintGroupMap(const ZoneGroups& groups, Console& console);

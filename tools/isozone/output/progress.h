@@ -1,5 +1,5 @@
-// Progress of long work on standard error: share done, amount, rate and time left, redrawn in place at most ten times a
-// second, and removed at the end. Draws nothing where standard error is not a terminal.
+// Progress: shows the progress of long work on standard error: share done, amount, rate and time left. It is redrawn in
+// place at most ten times a second, and removed at the end. Draws nothing if standard error is not a terminal.
 //
 // Thread safety: none.
 #pragma once

@@ -1,4 +1,4 @@
-// What the drawings share: a document with a white ground and one sans-serif face.
+// The base of all drawings: an SVG document with a white background and one sans-serif font.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace isozone::cli {
 
-// The layout that maps of zones share, in pixels: the space between two boxes, and where the boxes begin.
+// The layout that maps of zones share, in pixels: the gap between two boxes, and where the boxes begin.
 inline constexpr double kGap = 2;
 inline constexpr double kMarginLeft = 64;
 inline constexpr double kMarginRight = 24;
@@ -29,7 +29,7 @@ class SvgDocument {
   SvgDocument(double width, double height, std::string_view title);
 
   void Text(const SvgText& where, std::string_view text);
-  // Markup as it is; text in it must have gone through Escape.
+  // Adds markup unchanged; text in it must have been passed through Escape.
   template <typename... Args>
   void Add(fmt::format_string<Args...> format, Args&&... args) {
     body_ += fmt::format(format, std::forward<Args>(args)...);

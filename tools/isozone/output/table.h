@@ -1,4 +1,4 @@
-// A plain table: columns as wide as their widest cell, two spaces apart, numbers to the right.
+// Table: plain text in columns as wide as their widest cell, two spaces apart, with numbers aligned right.
 #pragma once
 
 #include <string>

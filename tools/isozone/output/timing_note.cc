@@ -8,8 +8,8 @@
 namespace isozone::cli {
 namespace {
 
-// On an idle machine the longest bursts of reads are some 1 ms late, since the host copies what a device would transfer.
-constexpr double kTooLateUs = 2000;  // of a device as fast as its profile
+// On an idle machine, the longest bursts of reads are some 1 ms late, because the host copies the data of the device.
+constexpr double kTooLateUs = 2000;  // for a device at the speed of its profile
 
 double Microseconds(const Histogram::Snapshot& ns, double percentile) {
   return static_cast<double>(ns.Percentile(percentile)) / static_cast<double>(kMicrosecondNs);

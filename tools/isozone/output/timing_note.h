@@ -1,4 +1,5 @@
-// What is to be said beside times that were measured on a device: an emulator may emulate none, or lag behind its model.
+// TimingNote: what a reader of measured times must know about the device. An emulator may emulate no timing, or lag
+// behind its model.
 #pragma once
 
 #include <optional>
@@ -12,14 +13,14 @@ namespace isozone::cli {
 
 class TimingNote {
  public:
-  // As of now: after measuring.
+  // Must be made after the measurement.
   explicit TimingNote(const ZonedDevice& device);
 
-  // By how much completions were late; null where no time is emulated.
+  // How late completions were; null if no timing is emulated.
   Json LatenessJson() const;
-  // One line about an emulator, and one more if it cannot be relied upon; nothing about other devices.
+  // Prints one line about an emulator, and one more if its times are not reliable; nothing about other devices.
   void Print(Console& console) const;
-  // Why what was measured cannot be relied upon, if so, in whole sentences.
+  // If the measured times are not reliable, the reason in whole sentences.
   std::optional<std::string> Problem() const;
   void PrintProblem(Console& console) const;
 

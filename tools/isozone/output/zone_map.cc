@@ -12,7 +12,7 @@ constexpr int kLabelColumns = 8;
 constexpr int kColumnStep = 32;  // rows of a multiple of 32 zones keep the dies of common devices in columns
 constexpr int kMaxColumns = 4 * kColumnStep;
 
-// How the cells are laid out: a cell is two characters wide where there are few.
+// The layout of the cells. If there are few, a cell is two characters wide.
 struct Grid {
   uint32_t columns = 0;
   uint32_t zones_per_cell = 1;
@@ -27,7 +27,7 @@ Grid GridFor(size_t zones, int width) {
   return {.columns = columns, .zones_per_cell = static_cast<uint32_t>(RoundUp(zones, cells) / cells)};
 }
 
-// Full height for what is full, a dot for what is empty.
+// Full height for a full cell, a dot for an empty one.
 std::string_view FillGlyph(const ZoneCell& cell) {
   static constexpr std::array<std::string_view, 8> kGlyphs = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   if (cell.category == ZoneCategory::kUnusable) return "×";

@@ -1,7 +1,7 @@
-// The map of the zones: what each zone, or each run of neighbouring zones where there are many, is used for and how
-// full it is. Drawn for a terminal and as an SVG file from the same cells.
+// A map of the zones: what each zone, or each run of adjacent zones if there are many, is used for and how full it is.
+// Drawn for a terminal and as an SVG file from the same cells.
 //
-// A cell has the category that holds most of its written bytes; a zone is "dead" where nothing in it is alive.
+// A cell has the category that holds most of its written bytes. A zone is "dead" if nothing in it is alive.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ inline constexpr int kZoneCategoryCount = 10;
 
 struct CategoryLook {
   std::string_view name;
-  char letter;                // where there is no colour
+  char letter;                // shown if there is no colour
   Color color;                // on a terminal
   std::string_view fill_rgb;  // in SVG
 };

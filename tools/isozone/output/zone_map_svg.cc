@@ -1,6 +1,6 @@
-// The zone map as a self-contained SVG file. Each cell is a box that fills from below: in the colour of its category
-// what is alive, above it lighter what is dead, and as a mere tint what is not written. Boxes with a dark edge are active
-// zones.
+// The zone map as a self-contained SVG file. Each cell is a box that fills from below: live bytes in the colour of its
+// category, dead bytes above them in a lighter one, and the part that is not written as a mere tint. Boxes with a dark
+// edge are active zones.
 #include <algorithm>
 
 #include "base/uri.h"
@@ -36,7 +36,7 @@ void DrawBox(SvgDocument& svg, const ZoneCell& cell, double x, double y, double 
             box, box * share, LookOf(cell.category).fill_rgb, opacity);
   };
   if (cell.category == ZoneCategory::kUnusable) return fill(cell.capacity, 1);
-  // The file system knows what is alive of data and logs; its own zones are alive as far as they are written.
+  // The file system knows how much data and logs are alive. Its own zones count as alive as far as they are written.
   const uint64_t live = cell.category == ZoneCategory::kMetadata ? cell.written : std::min(cell.live, cell.written);
   fill(cell.capacity, 0.2);
   fill(cell.written, 0.3);

@@ -1,4 +1,4 @@
-// What the parts of `isozone bench gc` share: their options, and how they come to a volume to collect.
+// What the parts of `isozone bench gc` share: their options, and the volume that they collect.
 #pragma once
 
 #include <cstdint>
@@ -36,16 +36,16 @@ struct GcArguments {
   bool json = false;
 };
 
-// DEVICE and all of the above but --verify.
+// Adds DEVICE and all options above except --verify.
 void AddGcOptions(CLI::App& app, GcArguments& arguments);
 void AddSeedOption(CLI::App& app, uint64_t& seed);
 
-// The zones of a device that stages 1 to 3 use, beside `beside` zones for somebody else.
+// The zones of a device that stages 1 to 3 use, and `beside` zones for other uses.
 class GcBench {
  public:
-  // kNoSpace where zones are missing, or where more of them would be active at once than the device allows:
-  // GcVolume::kOpenZones and `beside_active`. kInvalidArgument where the arguments do not suit the device. Nothing is
-  // destroyed then. `arguments` and `device` outlive the bench.
+  // kNoSpace if zones are missing, or if more of them would be active at once than the device allows:
+  // GcVolume::kOpenZones and `beside_active`. kInvalidArgument if the arguments do not suit the device. In these cases
+  // nothing is destroyed. `arguments` and `device` must outlive the bench.
   static Result<std::unique_ptr<GcBench>> Open(const GcArguments& arguments, ZonedDevice& device, uint32_t beside,
                                                uint32_t beside_active);
 
@@ -53,20 +53,20 @@ class GcBench {
   uint64_t reclaim_blocks() const { return reclaim_blocks_; }
   uint32_t blocks_per_zone() const { return blocks_per_zone_; }
   uint32_t logical_blocks() const { return logical_blocks_; }
-  // Those for somebody else.
+  // The zones for other uses.
   std::vector<ZoneId> ZonesBeside() const;
   CollectOptions OptionsOf(CollectScheme scheme) const;
 
-  // Stage 1, in empty zones. What the volume was before must not be used any more.
+  // Stage 1, in empty zones. The previous volume must not be used any more.
   Result<std::unique_ptr<GcVolume>> Fill();
-  // A pattern from its beginning, the same each time.
+  // A pattern that starts at its beginning, the same each time.
   Result<std::unique_ptr<UpdatePattern>> MakePattern() const;
   // Stage 2.
   Status Update(GcVolume& volume, UpdatePattern& pattern);
   // Stage 3.
   Result<CollectResult> CollectWith(GcVolume& volume, CollectScheme scheme);
   Status Verify(GcVolume& volume);
-  // Empties the zones, with the errors of that.
+  // Empties the zones, and returns the errors of that.
   Status Release() { return zones_->Release(); }
 
  private:
@@ -79,13 +79,13 @@ class GcBench {
   const GcArguments& arguments_;
   ZonedDevice& device_;
   const uint32_t beside_;
-  std::optional<ScratchZones> zones_;  // from Open on
+  std::optional<ScratchZones> zones_;  // set by Open
   uint64_t reclaim_blocks_ = 0;
   uint32_t blocks_per_zone_ = 0;
   uint32_t logical_blocks_ = 0;
 };
 
-// What a report begins with.
+// Prints the beginning of a report.
 void PrintGcSetup(const GcArguments& arguments, GcBench& bench, Console& console);
 Json GcSetupJson(const GcArguments& arguments, GcBench& bench);
 Json CollectResultJson(const CollectResult& result, uint64_t block_size);

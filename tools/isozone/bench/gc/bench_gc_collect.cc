@@ -28,7 +28,7 @@ struct SchemeRun {
   CollectScheme scheme = CollectScheme::kBasic;
   std::vector<CollectResult> rounds = {};
 
-  // The sums over the rounds; histograms of the last.
+  // The sums over the rounds; the histograms of the last round.
   CollectResult Total() const {
     CollectResult total = rounds.back();
     for (size_t i = 0; i + 1 < rounds.size(); ++i) {

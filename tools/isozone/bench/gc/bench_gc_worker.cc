@@ -24,7 +24,7 @@ struct WorkerArguments : GcArguments {
 
 struct Case {
   uint32_t threads = 1;
-  std::optional<CollectScheme> scheme;  // none: alone
+  std::optional<CollectScheme> scheme;  // none: the worker runs alone
   WorkerResult worker = {};
   CollectResult collection = {};
 
@@ -35,7 +35,7 @@ WorkerOptions OptionsOf(const WorkerArguments& arguments, uint32_t threads, uint
   return {.bytes = arguments.worker_bytes, .threads = threads, .read_size = block_size, .seed = arguments.seed};
 }
 
-// The collection begins with the worker.
+// Runs the worker, and the collection from the same moment on.
 Status RunBoth(GcBench& bench, GcVolume& volume, const WorkerOptions& options, const std::vector<ZoneId>& zones,
                Case& one) {
   Result<WorkerResult> worker = Status::Aborted("the worker did not run");
@@ -62,7 +62,7 @@ Status RunCase(GcBench& bench, const WorkerOptions& options, Case& one) {
   return RunBoth(bench, *volume, options, zones, one);
 }
 
-// A case's time against the same threads' alone.
+// The time of a case, divided by that of the same threads alone.
 double SlowdownOf(const std::vector<Case>& cases, const Case& one) {
   for (const Case& other : cases) {
     if (!other.scheme && other.threads == one.threads) return one.worker.seconds / other.worker.seconds;

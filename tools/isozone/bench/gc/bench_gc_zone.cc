@@ -22,7 +22,7 @@ struct ZoneArguments {
   bool json = false;
 };
 
-// What a zone of 1 GiB, as the paper's, would take.
+// The time for a zone of 1 GiB, the size in the paper.
 double PerGiB(double seconds, uint64_t zone_capacity) {
   return seconds * static_cast<double>(kGiB) / static_cast<double>(zone_capacity);
 }

@@ -52,7 +52,7 @@ class Collection {
     bool completed = false;
   };
 
-  // Writes go first: they make room.
+  // Starts writes first, because they make room.
   Status StartWhatCan() {
     bool progress = true;
     while (progress) {
@@ -112,7 +112,7 @@ class Collection {
     return plan;
   }
 
-  // The reads of `victim` are consumed: what is left of it in buffers goes out.
+  // All reads of `victim` are consumed, so its last survivors in buffers are written.
   void EndReads(GcVictim& victim) {
     victim.all_read = true;
     for (const auto& writer : writers_) {
@@ -166,7 +166,7 @@ class Collection {
     return read;
   }
 
-  // Merges: moves the valid blocks of what was read to where they go, in order.
+  // Merges: moves the valid blocks of completed reads to their destinations, in order.
   bool Consume() {
     bool any = false;
     while (!reads_.empty() && reads_.front()->completed && ConsumeRead(*reads_.front())) {
@@ -181,7 +181,7 @@ class Collection {
     return any;
   }
 
-  // False where a destination has no room yet.
+  // Returns false if a destination has no room yet.
   bool ConsumeRead(Read& read) {
     const uint64_t size = volume_.block_size();
     StreamWriter& writer = WriterOf(read.planned.heat);
@@ -225,12 +225,12 @@ class Collection {
   SegmentRules rules_;
   CollectResult result_;
 
-  std::vector<std::unique_ptr<GcVictim>> victims_;  // not reset yet; the last is the one that plan_ is of
+  std::vector<std::unique_ptr<GcVictim>> victims_;  // not reset yet; plan_ belongs to the last one
   std::deque<GcVictim*> empty_;                     // to be reset
   std::vector<PlannedRead> plan_;
   size_t next_read_ = 0;                                                    // in plan_
   std::deque<std::unique_ptr<Read>> reads_;                                 // submitted and not consumed, in order
-  std::vector<std::unique_ptr<Read>> idle_reads_;                           // their buffers
+  std::vector<std::unique_ptr<Read>> idle_reads_;                           // kept for their buffers
   std::array<std::unique_ptr<StreamWriter>, kZoneHeatCount> writers_ = {};  // by heat
   IoQueue io_;  // last: its destructor waits for commands that use all of the above
 };

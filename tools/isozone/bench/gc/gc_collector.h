@@ -5,20 +5,20 @@
 //   lsm-zgc   reads a victim segment by segment, mostly in groups (zone/segment_plan.h); its survivors go to zones by
 //             heat (zone/heat.h)
 //
-// Both run on one engine: the reads of a victim are in flight side by side; their blocks gather in order in the buffer
-// of their destination, which is written while the next one fills; when its last survivor is written, the victim is
-// reset. `depth` bounds the commands in flight, reads and writes together; 1 does one thing after another. So the
-// schemes differ in what they read, where survivors go, and how deep they are told to go.
+// Both run on one engine. The reads of a victim are in flight together. Their blocks gather in order in the buffer of
+// their destination, which is written while the next buffer fills. When its last survivor is written, the victim is
+// reset. `depth` limits the commands in flight, reads and writes together; with 1, there is one command at a time. So
+// the schemes differ in what they read, where survivors go, and the depth that they are given.
 //
-// What the paper leaves open, and how it is decided here:
+// What the paper leaves open, and what this benchmark does:
 //  * The victim of LSM_ZGC. The paper gives a rule for Basic_ZGC (the smallest utilisation) and says of LSM_ZGC only
 //    that separation "allows to select a candidate zone that has lower utilization". Both take the smallest
 //    utilisation; among equals the zone that was opened first. Zones that are still being written are not victims.
-//  * What is pipelined. The paper pipelines the segments of a victim. Here the next victim's reads begin as well while
-//    the last survivors of one are on their way.
+//  * What is pipelined. The paper pipelines the segments of a victim. Here, the reads of the next victim also begin
+//    while the last survivors of one are being written.
 //  * Where the survivors of Basic_ZGC go. "A new zone", which here takes no new data afterwards, so that it separates
-//    new from old as well as it can. mix_survivors has them go behind new data, as in one log.
-//  * The number of blocks to reclaim: of free blocks, the invalid ones of the victims.
+//    new from old as well as possible. With mix_survivors, they are written behind new data, as in one log.
+//  * What the number of blocks to reclaim counts. Here, the invalid blocks of the victims, which become free.
 //
 // Thread safety: none; one collection uses a volume.
 #pragma once
@@ -41,7 +41,7 @@ struct CollectOptions {
   uint64_t reclaim_blocks = 0;  // free blocks at least; more than 0
   uint32_t depth = 1;           // commands in flight at most; at least 1
   SegmentRules rules = {};      // block_size and request_size are fitted to the device
-  bool mix_survivors = false;   // of kBasic
+  bool mix_survivors = false;   // for kBasic
 };
 
 struct CollectResult {
@@ -57,7 +57,7 @@ struct CollectResult {
   UtilisationHistogram after{};
 };
 
-// `progress` gets the blocks reclaimed so far. kNoSpace where the zones have not so many invalid blocks.
+// `progress` gets the blocks reclaimed so far. kNoSpace if the zones do not have that many invalid blocks.
 Result<CollectResult> Collect(GcVolume& volume, const CollectOptions& options,
                               const std::function<void(uint64_t)>& progress);
 

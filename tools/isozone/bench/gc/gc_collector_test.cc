@@ -40,7 +40,7 @@ SegmentRules SmallRules() {
   return {.segment_size = 64 * kTestBlock, .request_size = 8 * kTestBlock, .group_blocks = 8};
 }
 
-// A device that hands over to another, and counts the blocks it reads and the most reads and writes in flight.
+// A device that passes commands to another, and counts the blocks it reads and the most reads and writes in flight.
 class CountingDevice : public ZonedDevice {
  public:
   explicit CountingDevice(ZonedDevice& device) : device_(device) {}
@@ -66,7 +66,7 @@ class CountingDevice : public ZonedDevice {
 
 class GcTest : public ::testing::Test {
  protected:
-  // A volume that is filled, on a device that has as many zones as it needs, and may have as few open.
+  // Makes a filled volume on a device that has just as many zones as it needs, and the lowest limit of open zones.
   void Make(uint32_t zones, double utilisation, uint32_t zone_blocks = kZoneBlocks) {
     image_.emplace(NewMemoryImage(Geometry(zones + GcVolume::kSpareZones, zone_blocks)));
     emulated_ = OpenForTest(image_->path());
@@ -101,7 +101,7 @@ class GcTest : public ::testing::Test {
     return options;
   }
 
-  // Every logical block is valid in one place, and holds what was written last.
+  // Expects that every logical block is valid in one place, and holds its last version.
   void ExpectWhole() {
     const GcMap& map = volume_->map();
     std::vector<int> seen(map.logical_blocks(), 0);
@@ -230,7 +230,8 @@ TEST_F(GcTest, EveryRoundLeavesEveryBlockWholeWithAsFewOpenZonesAsItMayHave) {
   }
 }
 
-// Counted, not timed: 90 % of updates to 10 % of the data, at a utilisation of 0.6, once the initial layout is gone.
+// Counts copies without timing: 90 % of updates go to 10 % of the data, at a utilisation of 0.6, after the initial
+// layout is gone.
 TEST_F(GcTest, SeparationCopiesFewerBlocksWhereUpdatesAreSkewed) {
   constexpr uint32_t kBlocks = 512;
   constexpr int kRounds = 150;

@@ -1,7 +1,7 @@
-// Device commands of the benchmarks, many in flight from one thread, where each has a function that runs on that thread
-// once the command completed.
+// Device commands of the benchmarks: many in flight from one thread. Each has a function that runs on that thread once
+// the command has completed.
 //
-// Thread safety of the queue: none; the device's own threads only queue what completed.
+// Thread safety of the queue: none. Threads of the device only queue completed commands.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ class IoQueue {
   explicit IoQueue(ZonedDevice& device) : device_(device) {}
   IoQueue(const IoQueue&) = delete;
   IoQueue& operator=(const IoQueue&) = delete;
-  // Waits for what is in flight, running no function.
+  // Waits for all commands in flight without running their functions.
   ~IoQueue();
 
-  // `data` stays until `done` has run. For resets `data` is null and `length` 0.
+  // `data` must live until `done` has run. For resets, `data` is null and `length` 0.
   void Submit(DeviceOp op, DeviceOffset offset, std::byte* data, uint64_t length, Done done);
-  // Waits until a command has completed and runs its function, unless one has failed: the first error stays, and no
-  // function runs any more. At least one command is in flight.
+  // Waits until a command has completed, and runs its function. Once a command has failed, this returns its error, and
+  // no function runs any more. At least one command must be in flight.
   Status RunOne();
 
   size_t in_flight() const { return in_flight_; }

@@ -1,5 +1,5 @@
-// What the collector benchmark knows of its blocks: which logical block lies where and in which version, which blocks
-// of a zone are valid, and which state (heat) a zone has. Bookkeeping only, no I/O.
+// GcMap: what the collector benchmark knows about its blocks. That is, where each logical block lies and in which
+// version, which blocks of a zone are valid, and which heat a zone has. Bookkeeping only, no I/O.
 //
 // A zone is free, open (its blocks are handed out one after another), full, a victim, or being reset. Every written
 // block is valid (the newest version of its logical block) or invalid. Only full zones become victims.
@@ -21,8 +21,8 @@ class GcMap {
  public:
   static constexpr uint32_t kNowhere = UINT32_MAX;
 
-  // `zones` free zones of `blocks_per_zone` blocks each, and `logical_blocks` that were never written. The product is
-  // below 2^32 - 1.
+  // Begins with `zones` free zones of `blocks_per_zone` blocks each, and `logical_blocks` logical blocks that were
+  // never written. The product must be below 2^32 - 1.
   GcMap(uint32_t zones, uint32_t blocks_per_zone, uint32_t logical_blocks);
 
   uint32_t zones() const { return static_cast<uint32_t>(zones_.size()); }
@@ -30,17 +30,17 @@ class GcMap {
   uint32_t logical_blocks() const { return static_cast<uint32_t>(place_.size()); }
 
   bool HasFree() const { return free_ > 0; }
-  // Opens the first free zone; there is one.
+  // Opens the first free zone. There must be one.
   uint32_t Open(ZoneHeat heat);
-  // The next block of the open zone `zone` gets a new version of `logical`. Returns which block of the zone.
+  // Writes a new version of `logical` to the next block of the open zone `zone`. Returns the index of the block.
   uint32_t Write(uint32_t zone, uint32_t logical);
-  // The same with the version that there is: its copy elsewhere is invalid from now on.
+  // The same with the current version, whose old copy becomes invalid.
   uint32_t Move(uint32_t zone, uint32_t logical);
   void BeginReset(uint32_t zone);  // of a victim without valid blocks
   void EndReset(uint32_t zone);
 
-  // The full zone with the fewest valid blocks, the one that was opened first among equals, becomes a victim. None
-  // where no zone is full.
+  // Makes a victim of the full zone with the fewest valid blocks; among equals, of the one that was opened first.
+  // Returns nothing if no zone is full.
   std::optional<uint32_t> TakeVictim();
 
   uint32_t written(uint32_t zone) const { return zones_[zone].written; }
@@ -50,7 +50,7 @@ class GcMap {
   // A bit for each block of the zone; set where it is valid.
   std::span<const uint64_t> bitmap(uint32_t zone) const { return zones_[zone].bitmap; }
   bool IsValid(uint32_t zone, uint32_t block) const { return (zones_[zone].bitmap[block / 64] >> block % 64 & 1) != 0; }
-  // Whose the block is, or was when it became invalid.
+  // The logical block that the block holds, or held when it became invalid.
   uint32_t logical(uint32_t zone, uint32_t block) const { return owner_[Index(zone, block)]; }
   // 0: never written.
   uint32_t version(uint32_t logical) const { return version_[logical]; }
@@ -62,7 +62,7 @@ class GcMap {
   struct Zone {
     Phase phase = Phase::kFree;
     ZoneHeat heat = ZoneHeat::kC0;
-    uint32_t written = 0;  // blocks, as `valid`
+    uint32_t written = 0;  // blocks
     uint32_t valid = 0;
     uint64_t opened = 0;  // rises with every zone opened
     std::vector<uint64_t> bitmap = {};
@@ -81,7 +81,7 @@ class GcMap {
   uint64_t written_ = 0;
 };
 
-// How many zones have a utilisation (valid of all blocks) of 0-10 %, 10-20 %, ..., 90-100 %; free zones count nowhere.
+// The number of zones by utilisation (valid blocks of all blocks): 0-10 %, 10-20 %, ..., 90-100 %, without free zones.
 inline constexpr int kUtilisationBuckets = 10;
 using UtilisationHistogram = std::array<uint32_t, kUtilisationBuckets>;
 UtilisationHistogram HistogramOf(const GcMap& map);

@@ -21,7 +21,7 @@ struct BlockRange {
   uint32_t last = 0;  // included
 };
 
-// Draws a block of some stretches, then the ones behind it, wrapping where the stretches end.
+// Draws a block from some stretches, then the blocks behind it, and starts over at the end of the stretches.
 class Stretches {
  public:
   void Add(BlockRange range) {

@@ -17,7 +17,7 @@ constexpr uint64_t kStageBuffer = kMiB;  // bytes of a write of stages 1 and 2, 
 constexpr uint64_t kProgressBlocks = 1024;
 
 uint64_t FirstWord(uint32_t logical, uint32_t version) { return Random(uint64_t{version} << 32 | logical).Next(); }
-constexpr uint64_t kStep = 0x9E3779B97F4A7C15ULL;  // between two words of a block
+constexpr uint64_t kStep = 0x9E3779B97F4A7C15ULL;  // the difference between two words of a block
 
 }  // namespace
 
@@ -105,7 +105,7 @@ Status GcVolume::Update(UpdatePattern& pattern, const ProgressFunction& progress
 }
 
 Status GcVolume::WriteNew(const std::function<std::optional<uint32_t>()>& next, const ProgressFunction& progress) {
-  std::unique_ptr<StreamWriter> stream;  // outlives what is in flight
+  std::unique_ptr<StreamWriter> stream;  // must outlive the commands in flight
   IoQueue io(device_);
   stream = std::make_unique<StreamWriter>(*this, io, kNewDataHeat, MaxTransfer(kStageBuffer), [](GcVictim&) {});
   StreamWriter& writer = *stream;
@@ -166,7 +166,7 @@ bool StreamWriter::CanAdd() {
   return buffer.room > buffer.blocks || BeginBuffer();
 }
 
-// False where there is no zone.
+// Returns false if there is no zone.
 bool StreamWriter::BeginBuffer() {
   GcMap& map = volume_.map();
   uint32_t& zone = volume_.open_zone(heat_);

@@ -1,14 +1,14 @@
-// The store that the collector benchmark works on: logical blocks in zones of a device, written out of place. Stages 1
-// and 2 of the tool of the LSM_ZGC paper (section 4.1) are here, stage 3 is in gc_collector.h.
+// GcVolume: the store that the collector benchmark works on, with logical blocks in zones of a device, written out of
+// place. Stages 1 and 2 of the tool of the LSM_ZGC paper (section 4.1) are here; stage 3 is in gc_collector.h.
 //
-// Blocks have 4 KiB, as in the paper, or one block of the device where that is larger. Each carries its logical number
-// and version and bytes made from both, so that Verify can tell whether what lies on the device is what the map says.
+// Blocks have 4 KiB, as in the paper, or the size of a block of the device if that is larger. Each holds its logical
+// number and version and bytes derived from both, so that Verify can check whether the content of the device matches
+// the map.
 //
-// Zones: stage 1 and 2 fill what `zones` zones hold. Beside those there are kSpareZones: survivors of each heat have an
-// open zone of their own, and two victims may wait for their last survivors to be written. At most kOpenZones are
-// active.
+// Zones: stages 1 and 2 fill `zones` zones. There are kSpareZones more: survivors of each heat have an open zone of
+// their own, and two victims may wait for their last survivors to be written. At most kOpenZones are active.
 //
-// Thread safety: none; one thread uses a volume. Others may use other zones of the device meanwhile.
+// Thread safety: none; one thread uses a volume. Other threads may use other zones of the device at the same time.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@
 namespace isozone::cli {
 
 inline constexpr uint64_t kGcBlock = 4 * kKiB;
-// What makes up a block, from its logical number and version; `block` is whole words.
+// Fills a block according to its logical number and version. `block` must be whole words.
 void FillGcBlock(std::span<std::byte> block, uint32_t logical, uint32_t version);
 bool IsGcBlock(std::span<const std::byte> block, uint32_t logical, uint32_t version);
 
@@ -41,13 +41,13 @@ class GcVolume {
   static constexpr uint32_t kPendingVictims = 2;
 
   struct Shape {
-    uint32_t zones = 0;      // that hold data
+    uint32_t zones = 0;      // zones that hold data
     double utilisation = 0;  // above 0, below 1
   };
   using ProgressFunction = std::function<void(uint64_t blocks)>;
 
-  // `zones`: shape.zones + kSpareZones empty zones. kInvalidArgument where the utilisation leaves no block valid or
-  // invalid, kNotSupported where blocks do not fit the device. `device` outlives the volume.
+  // `zones`: shape.zones + kSpareZones empty zones. kInvalidArgument if the utilisation leaves no valid or no invalid
+  // block, kNotSupported if blocks do not fit the device. `device` must outlive the volume.
   static Result<std::unique_ptr<GcVolume>> Create(ZonedDevice& device, std::vector<ZoneId> zones, const Shape& shape);
   // How many logical blocks a volume of that shape has.
   static Result<uint32_t> LogicalBlocks(const DeviceGeometry& geometry, const Shape& shape);
@@ -60,21 +60,21 @@ class GcVolume {
   // Stage 2: new versions of the blocks that `pattern` names, until all blocks of shape.zones zones are valid or
   // invalid.
   Status Update(UpdatePattern& pattern, const ProgressFunction& progress);
-  // Reads every valid block back. kCorruption names the first that is not what was written.
+  // Reads every valid block back. kCorruption, with the first block that is not as it was written.
   Status Verify(const ProgressFunction& progress);
 
   const GcMap& map() const { return map_; }
   GcMap& map() { return map_; }
   ZonedDevice& device() { return device_; }
   uint64_t block_size() const { return block_size_; }
-  // Blocks of shape.zones zones.
+  // The number of blocks in shape.zones zones.
   uint64_t budget() const { return uint64_t{shape_zones_} * map_.blocks_per_zone(); }
   DeviceOffset OffsetOf(uint32_t zone, uint64_t block) const {
     return DeviceOffset(device_.geometry().ZoneStart(zones_[zone]).value() + block * block_size_);
   }
-  // Bytes of one command at most.
+  // The most bytes of one command, up to `wanted`.
   uint64_t MaxTransfer(uint64_t wanted) const;
-  // The open zone of that heat; GcMap::kNowhere where there is none.
+  // The open zone of that heat; GcMap::kNowhere if there is none.
   uint32_t& open_zone(ZoneHeat heat) { return open_zones_[static_cast<size_t>(heat)]; }
 
  private:
@@ -90,29 +90,29 @@ class GcVolume {
   std::array<uint32_t, kZoneHeatCount> open_zones_;
 };
 
-// A zone that is being emptied: reset when everything in it was read and its survivors are written.
+// A zone that is being emptied. It is reset when all of it was read and its survivors are written.
 struct GcVictim {
   uint32_t zone = 0;
   uint64_t unwritten = 0;  // survivors in buffers
   bool all_read = false;
 };
 
-// Writes blocks of one heat, one after another: they gather in a buffer, which is written while the next one fills. One
-// write at a time, so one zone is active.
+// Writes blocks of one heat, one after another. They gather in a buffer, which is written while the next one fills.
+// There is one write at a time, so one zone is active.
 class StreamWriter {
  public:
   using WrittenFunction = std::function<void(GcVictim&)>;
 
-  // Buffers of `buffer_bytes`, whole blocks. `written` is called for a victim whose last survivor in buffers was
-  // written.
+  // The buffers have `buffer_bytes`, whole blocks. `written` is called for a victim when its last survivor in buffers
+  // was written.
   StreamWriter(GcVolume& volume, IoQueue& io, ZoneHeat heat, uint64_t buffer_bytes, WrittenFunction written);
 
-  // False: a write must complete first (or a zone become free).
+  // False if a write must complete first, or a zone become free.
   bool CanAdd();
-  // Where the next block goes, whose bytes the caller copies there at once; CanAdd(). `victim`: whose survivor; null:
-  // new data, a new version.
+  // The place of the next block, to which the caller must copy its bytes at once. CanAdd() must hold. `victim` is the
+  // victim that it survives from; null for new data, which is a new version.
   std::span<std::byte> Add(uint32_t logical, GcVictim* victim);
-  // What was added is to be written though its buffer is not full.
+  // Requests that added blocks are written even if their buffer is not full.
   void Flush();
   // Starts the next write, if there is one and no other is in flight.
   bool SubmitWrite();
@@ -125,7 +125,7 @@ class StreamWriter {
     uint64_t blocks = 0;  // added
     uint64_t room = 0;    // blocks that fit the buffer and the zone; 0: idle
     bool ready = false;
-    std::vector<std::pair<GcVictim*, uint64_t>> victims = {};  // with the number of their survivors
+    std::vector<std::pair<GcVictim*, uint64_t>> victims = {};  // each with the number of its survivors in the buffer
   };
 
   bool BeginBuffer();

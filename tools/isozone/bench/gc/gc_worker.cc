@@ -18,7 +18,7 @@ uint64_t ShareOf(const WorkerOptions& options) {
   return RoundUp((options.bytes + options.threads - 1) / options.threads, options.read_size);
 }
 
-// One thread's part.
+// The share of one thread.
 class Share {
  public:
   Share(ZonedDevice& device, std::span<const ZoneId> zones, const WorkerOptions& options, uint64_t seed)
@@ -36,7 +36,7 @@ class Share {
   uint64_t bytes() const { return 2 * reads_ * read_size_; }
 
  private:
-  // As many units of a read as are to be read, zone after zone.
+  // Writes as many units of a read as will be read, zone after zone.
   Status Write() {
     const uint64_t limit = device_.geometry().max_transfer;
     const uint64_t most =
@@ -73,7 +73,7 @@ class Share {
   ZonedDevice& device_;
   const std::span<const ZoneId> zones_;
   const uint64_t read_size_;
-  const uint64_t reads_;     // and as many units of read_size_ are written
+  const uint64_t reads_;     // also the number of units of read_size_ that are written
   const uint64_t per_zone_;  // units that a zone holds
   Random random_;
 };

@@ -34,7 +34,7 @@ class ZoneMeter {
     return RunCommand(device_, op, offset, op == DeviceOp::kReset ? nullptr : buffer_.data(), length);
   }
 
-  // The whole zone, in commands of `size`.
+  // Reads or writes the whole zone, in commands of `size`.
   Status Sweep(DeviceOp op, ZoneId zone, uint64_t size) {
     for (uint64_t at = 0; at < zone_bytes(); at += size) {
       ISOZONE_RETURN_IF_ERROR(Command(op, zone, at, std::min(size, zone_bytes() - at)));
