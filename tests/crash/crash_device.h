@@ -1,9 +1,9 @@
 // CrashDevice: a zoned SSD in memory that remembers the state before each command, so that every state that a power cut
 // may leave behind can be built afterwards, without running anything again.
 //
-// Commands complete before Submit returns; they follow the rules of zoned_device.h, through the state machine of the
-// emulated device. An image shares the bytes of zones with the device and with other images: a zone is only ever written
-// behind its write pointer, so what an image has of it never changes, and a device that writes to a zone which it does
+// Commands complete before Submit returns. They follow the rules of zoned_device.h, through the state machine of the
+// emulated device. An image shares the bytes of zones with the device and with other images. A zone is only ever
+// written behind its write pointer, so the bytes in an image never change; a device that writes to a zone which it does
 // not own copies it first. Taking and opening an image costs microseconds.
 //
 // What a power cut leaves (docs/fault-model.md):
@@ -12,8 +12,8 @@
 //   the volatile cache      of each zone everything, only what is durable, or half; of one zone all and of the others
 //                           nothing, and the reverse
 //
-// Where Force Unit Access covers its own command only, blocks below it that were not flushed may be lost while it
-// survives; they read as zeros.
+// If Force Unit Access covers only its own command, blocks below it that were not flushed may be lost while it
+// survives; they then read as zeros.
 //
 // Thread safety: a device may be used from any thread; an image is a value.
 #pragma once
@@ -36,14 +36,14 @@ namespace isozone::crash {
 enum class Fua : uint8_t {
   kZone,     // all of its zone up to its own end
   kCommand,  // its own blocks
-  kNone,     // nothing, which no device may do: to see that it is found
+  kNone,     // nothing, which no device may do; shows that the tests find it
 };
 
 struct ZoneImage {
   ZoneState state = ZoneState::kEmpty;
   uint64_t written = 0;                               // bytes
   uint64_t durable = 0;                               // bytes from the start of the zone that are flushed
-  std::vector<std::pair<uint64_t, uint64_t>> forced;  // begin and end of what is durable beyond that
+  std::vector<std::pair<uint64_t, uint64_t>> forced;  // begin and end of durable ranges beyond that
   std::shared_ptr<std::vector<std::byte>> bytes;      // at least `written` of them; null: none
   uint64_t cached() const { return written - durable; }
 };
@@ -54,7 +54,7 @@ struct DeviceImage {
   std::vector<ZoneImage> zones;
 };
 
-// A command that changes something, and what the device was before and the command's zone after it.
+// A command that changes something, with the device before it and the command's zone after it.
 struct Command {
   DeviceOp op = DeviceOp::kFlush;
   ZoneId zone;          // not of kFlush
@@ -68,11 +68,11 @@ struct Command {
 // One way in which a power cut may end.
 struct Outcome {
   enum class Cache : uint8_t { kKept, kLost, kHalf, kZoneLost, kZoneKept };
-  uint64_t blocks = 0;  // of the write in flight that are stored; another request in flight has happened where it is 1
+  uint64_t blocks = 0;  // stored blocks of the write in flight; for another request, 1 if it has happened
   Cache cache = Cache::kKept;
   ZoneId zone;  // kZoneLost, kZoneKept: which
 
-  // "2:kept", "0:lost-of:7", as Parse takes it.
+  // "2:kept", "0:lost-of:7", in the form that Parse takes.
   std::string ToString() const;
   static std::optional<Outcome> Parse(const std::string& text);
   bool operator==(const Outcome&) const = default;
@@ -83,8 +83,8 @@ class CrashDevice final : public ZonedDevice {
   // An empty device.
   static DeviceImage Blank(const DeviceGeometry& geometry, Fua fua);
 
-  // `records`: remembers the state before each command, and takes commands in turns (turns.h), of which the calling
-  // thread is the owner.
+  // `records`: remembers the state before each command, and takes commands in turns (turns.h), whose owner is the
+  // calling thread.
   CrashDevice(const DeviceImage& image, bool records);
 
   const DeviceGeometry& geometry() const override { return geometry_; }
@@ -94,10 +94,10 @@ class CrashDevice final : public ZonedDevice {
   Status ReportZones(ZoneId first, std::span<ZoneDescriptor> out) const override;
   DeviceCounters counters() const override { return {}; }
 
-  // As it is now, with its power on.
+  // The device as it is now, with its power on.
   DeviceImage Image() const;
-  // Waits until the file system has nothing more to do, and returns the commands since the last call that changed
-  // something, in the order in which they were executed. The owner's, where it records.
+  // Waits until the file system has nothing more to do. Returns the commands since the last call that changed
+  // something, in the order in which they were executed. If the device records, only the owner may call it.
   std::vector<Command> TakeCommands();
 
  private:
@@ -120,12 +120,12 @@ class CrashDevice final : public ZonedDevice {
   std::vector<Command> commands_ ISOZONE_GUARDED_BY(mu_);
 };
 
-// Every outcome of a cut while `command` is in flight, each image that may be left once.
+// Every outcome of a cut while `command` is in flight; equal images only once.
 std::vector<std::pair<Outcome, DeviceImage>> CutIn(const DeviceImage& device, const Command& command);
 // The same with no request in flight.
 std::vector<std::pair<Outcome, DeviceImage>> CutAfter(const DeviceImage& device);
 
-// Tells images of one run from one another: equal for those that hold the same.
+// Distinguishes the images of one run: equal images have equal fingerprints.
 std::string Fingerprint(const DeviceImage& image);
 
 }  // namespace isozone::crash

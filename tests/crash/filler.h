@@ -1,8 +1,8 @@
-// Filler: fills a file system to the last block, changes it while it is full, and empties it, as a user could; an oracle is
-// told what each operation has done.
+// Filler: fills a file system to the last block, changes it while it is full, and empties it, as a user could. It tells
+// an oracle what each operation has done.
 //
-// "No space" is an answer only to what adds something: also to a rename, where the new name is longer. Removing, syncing,
-// cutting files short, and all other renames must work on any device.
+// Only operations that add something may answer "No space", which includes a rename to a longer name. Removing,
+// syncing, cutting files short, and all other renames must work on any device.
 //
 // Thread safety: one thread.
 #pragma once
@@ -22,31 +22,32 @@ namespace isozone::crash {
 
 class Filler {
  public:
-  // Called after each operation, with its name, and the oracle for a power cut in it. May be empty. An error ends what is
-  // being done.
+  // Called after each operation with its name, and with the oracle for a power cut during the operation. May be empty.
+  // An error ends the current call of the filler.
   using After = std::function<Status(const std::string& operation, const model::Oracle& during)>;
 
-  // Both outlive it. With the same seed, Fill makes the same files in the same order.
+  // `fs` and `oracle` must outlive this object. With the same seed, Fill makes the same files in the same order.
   Filler(FileSystem& fs, model::Oracle& oracle, uint64_t seed, After after);
 
-  // Many small files with long names, and some larger ones, until there is no space; then ever smaller ones; then blocks,
-  // until no kind of file gets one; then names alone. Some are synced. Now and then the names come first, and a log stays
-  // open.
+  // Creates many small files with long names, and some larger ones, until there is no space; then ever smaller files;
+  // then blocks, until no kind of file gets one; then names alone. Some files are synced. In some runs names come
+  // first, and a log stays open.
   Status Fill();
-  // Files of whole blocks, from a zone's size down to a block, until there is no space: how much a device takes.
+  // Creates files of whole blocks, from a zone's size down to a block, until there is no space: what the device can
+  // take.
   Status FillBlocks();
-  // So many operations of any kind.
+  // Does `operations` operations of any kind.
   Status Change(uint64_t operations);
-  // Removes all there is, in a random order.
+  // Removes everything, in a random order.
   Status Empty();
 
-  uint64_t written() const { return written_; }  // bytes of files since it was made
+  uint64_t written() const { return written_; }  // bytes written to files by this object
 
  private:
-  // False: no space.
+  // Returns false if there is no space.
   using Operation = std::function<Result<bool>()>;
   Result<bool> Do(const std::string& name, const Operation& operation);
-  // An operation that has no reason to say that there is no space.
+  // Does an operation that must not fail for lack of space.
   Status Must(const std::string& name, const std::function<Status()>& operation);
   void Tell(const std::function<void(model::Oracle&)>& change);
 
@@ -56,7 +57,7 @@ class Filler {
   Status FillWith(Random& random, uint64_t size, const CreateOptions& options);
   Result<bool> Write(const std::string& path, uint64_t size, const CreateOptions& options, bool sync);
   Result<bool> WriteTo(FileWriter& writer, model::Inode inode, uint64_t size, bool sync);
-  // A writer failed with `error`, or could not be closed: its file has what is left of it.
+  // A writer failed with `error`, or could not be closed. Finds out what is left of its file.
   Result<bool> Learn(const std::string& path, model::Inode inode, const Status& error);
   Status OpenLog();
   Status AppendToLog();
@@ -71,7 +72,7 @@ class Filler {
   Status Collect();
 
   std::string NewPath(Random& random);
-  std::vector<std::string> Files() const;  // names of files, but that of the log
+  std::vector<std::string> Files() const;  // names of files, without that of the log
   Result<model::Inode> InodeOf(const std::string& path);
   std::string Bytes(uint64_t size);
 

@@ -1,4 +1,4 @@
-// A file system on a CrashDevice, and what every image must be like.
+// A file system on a CrashDevice, and the check that every image must pass.
 #pragma once
 
 #include <memory>

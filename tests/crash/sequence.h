@@ -1,5 +1,5 @@
-// Sequences of operations: what there is to do with two files and two directories, and every way to do up to so many
-// things one after another.
+// Sequences of operations: everything that can be done with two files and two directories, and all sequences of such
+// operations up to a given length.
 //
 //   create NAME KIND     a new, empty file of kind data or log; an existing one is replaced
 //   append NAME          two and a half blocks more
@@ -13,11 +13,11 @@
 //   mkdir NAME, rmdir NAME
 //   fsync /              of a directory
 //
-// Files are A and B, in the root or in one directory each: /A, /B, /C/A, /D/B. Directories are /C and /D. A sequence is
-// of operations that succeed, each with an effect.
+// Files are A and B, in the root or in one directory each: /A, /B, /C/A, /D/B. Directories are /C and /D. All
+// operations of a sequence succeed, and each has an effect.
 //
-// Exchanging A with B and C with D changes nothing where it does not change the state to begin with; of two sequences
-// that differ by that only one counts.
+// If exchanging A with B and C with D does not change the initial state, it changes nothing that matters. So of two
+// sequences that differ only by that exchange, only one counts.
 #pragma once
 
 #include <cstdint>
@@ -59,19 +59,19 @@ struct Operation {
 
 using Sequence = std::vector<Operation>;
 
-// "create /A log; append /A", and back. kInvalidArgument naming what is not understood.
+// "create /A log; append /A", and back. kInvalidArgument with the part that is not understood.
 std::string ToString(const Sequence& sequence);
 Result<Sequence> ParseSequence(const std::string& text);
 
-// Every operation that there is, whatever the state.
+// Every possible operation, whatever the state.
 std::vector<Operation> AllOperations();
 
-// The names that there are, as far as it takes to say what can be done.
+// The names that exist, as far as needed to decide what can be done.
 class Names {
  public:
   // Whether `operation` would succeed and have an effect.
   bool Allows(const Operation& operation) const;
-  // `operation` is allowed.
+  // Applies `operation`, which must be allowed.
   void Apply(const Operation& operation);
 
  private:
@@ -89,8 +89,8 @@ class Names {
   uint32_t next_id_ = 1;
 };
 
-// Every sequence of exactly `length` operations from `start` on; `symmetric`: of two that differ by an exchange of names,
-// one.
+// Calls the function for every sequence of exactly `length` operations from `start` on. `symmetric`: of two sequences
+// that differ only by an exchange of names, only one.
 void ForEachSequence(const Names& start, size_t length, bool symmetric,
                      const std::function<void(const Sequence&)>& visit);
 

@@ -17,14 +17,15 @@ namespace isozone::crash {
 
 class Session {
  public:
-  // Both outlive it. `closes`: files are closed after each operation.
+  // `fs` and `oracle` must outlive this object. `closes`: files are closed after each operation.
   Session(FileSystem& fs, model::Oracle& oracle, bool closes) : fs_(fs), oracle_(oracle), closes_(closes) {}
 
-  // An error is one that the operation should not have returned.
+  // Executes the operation. Returns only errors that the operation should not have returned.
   Status Do(const Operation& operation);
-  // Closes what is open.
+  // Closes all open files.
   Status Close();
-  // The oracle for a power cut during the last call of the two: before it, and what it may have added.
+  // The oracle for a power cut during the last call of Do or Close: the state before the call, and what it may have
+  // added.
   const model::Oracle& during() const { return during_; }
 
  private:

@@ -1,11 +1,12 @@
-// Turns: lets the threads of a file system have a device one after another, in an order that does not depend on how fast
-// they are, so that one sequence of operations makes the same commands in the same order each time.
+// Turns: lets the threads of a file system use a device one after another, in an order that does not depend on their
+// speed. So a sequence of operations makes the same commands in the same order each time.
 //
 // A thread that wants the device waits until every other thread of the process either waits for its turn as well or is
-// asleep, so that nothing can change but by one of those who wait. Then the owner goes first, who runs the operations;
-// else the thread that was made first.
+// asleep, so that only a waiting thread can change anything. Then the owner, which runs the operations, goes first;
+// otherwise the waiting thread that was created first.
 //
-// Thread safety: any thread. One object at a time in a process, which has no threads but its owner and those of the file
+// Thread safety: any thread may call any method. Only one object may exist at a time in a process, which must have no
+// threads except the owner and those of the file system.
 // system.
 #pragma once
 
@@ -19,16 +20,16 @@ namespace isozone::crash {
 
 class Turns {
  public:
-  // The calling thread is the owner.
+  // The calling thread becomes the owner.
   Turns();
 
   // Returns when it is the calling thread's turn.
   void Await();
-  // The owner's: returns when every other thread is asleep, and none waits for its turn.
+  // For the owner: returns when every other thread is asleep and none waits for its turn.
   void AwaitIdle();
 
  private:
-  // Held for a few instructions, and never slept on: who sleeps is not taken to be about to do something.
+  // Held for a few instructions. Threads do not sleep on it, because a sleeping thread counts as having nothing to do.
   class SpinLock {
    public:
     explicit SpinLock(std::atomic_flag& flag);
@@ -40,14 +41,14 @@ class Turns {
     std::atomic_flag& flag_;
   };
 
-  // Who waits, and how often that has changed.
+  // The threads that wait, and how often that set has changed.
   struct Queue {
     std::vector<pid_t> waiting;
     uint64_t changes = 0;
     bool owner_is_idle = false;
   };
   Queue Snapshot();
-  // Every thread but `self`, who wait in `queue`, and the owner where it is idle, is asleep, all at one moment.
+  // Whether, at one moment, every thread is asleep except `self`, those in `queue`, and the owner if it is idle.
   bool OthersAreAsleep(pid_t self, const Queue& queue) const;
   bool IsFirst(pid_t thread, const Queue& queue) const;
 

@@ -1,5 +1,5 @@
-// What every integration test starts with: a temporary directory and in it an emulated SSD, small and as fast as
-// memory, with an empty file system.
+// The base of every integration test: a temporary directory, and in it an emulated SSD, small and as fast as memory,
+// with an empty file system.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace isozone {
 
-// A local directory, removed with all in it at the end.
+// A local directory, which is removed with its content at the end.
 class ScratchDirectory {
  public:
   ScratchDirectory();
@@ -31,7 +31,7 @@ class ScratchDirectory {
 
 inline constexpr char kSmallDevice[] = "zones=128&zone_size=8MiB&zone_capacity=6MiB&max_open=32&max_active=32";
 
-// A test on an SSD of its own; `geometry` is the options that the image is made with.
+// A test with its own SSD. `geometry` has the options with which the image is created.
 class ScratchDevice : public ::testing::Test {
  protected:
   explicit ScratchDevice(const std::string& geometry = kSmallDevice);
@@ -39,9 +39,9 @@ class ScratchDevice : public ::testing::Test {
 
   // isozone://emu:... with `options` ("a=b&c=d") added.
   std::string Uri(const std::string& options = "") const;
-  // A FileSystem on it; fails the test where that cannot be.
+  // Opens a FileSystem on the SSD; fails the test if that is not possible.
   std::shared_ptr<rocksdb::FileSystem> Open(const std::string& options = "") const;
-  // As Open, and an Env around it.
+  // Like Open, with an Env around the file system.
   std::unique_ptr<rocksdb::Env> OpenEnv(const std::string& options = "") const;
 
   const ScratchDirectory scratch_;
@@ -50,7 +50,7 @@ class ScratchDevice : public ::testing::Test {
   const std::string geometry_;
 };
 
-// Deterministic content: the same for the same (seed, length).
+// Deterministic content, which depends only on `length` and `seed`.
 std::string Bytes(size_t length, uint64_t seed);
 std::string Key(uint64_t number);
 
@@ -59,10 +59,10 @@ void WriteFile(rocksdb::FileSystem& fs, const std::string& name, const std::stri
 std::string ReadFile(rocksdb::FileSystem& fs, const std::string& name);
 uint64_t SizeOf(rocksdb::FileSystem& fs, const std::string& name);
 
-// Bytes by I/O class from GetStats: "wal", "flush", ...; direction "bytes_read" or "bytes_written".
+// Bytes by class of I/O from GetStats. `io_class` is "wal", "flush", ...; direction is "bytes_read" or "bytes_written".
 uint64_t ClassBytes(const rocksdb::FileSystem& fs, const std::string& io_class, const std::string& direction);
 
-// A database, however this version of RocksDB hands it out: open(DB**) before version 11, open(unique_ptr<DB>*) since.
+// Opens a database in the way of this version of RocksDB: open(DB**) before version 11, open(unique_ptr<DB>*) since.
 template <typename OpenFunction>
 rocksdb::Status OpenInto(std::unique_ptr<rocksdb::DB>* db, const OpenFunction& open) {
   if constexpr (requires { open(db); }) {

@@ -1,5 +1,5 @@
-// Client: random operations on a file system, each checked against an oracle at once: what it returns, and the bytes it
-// reads. The sequence of operations follows from the generator alone.
+// Client: does random operations on a file system, and checks the result of each, and the bytes that it reads, against
+// an oracle. The sequence of operations depends only on the generator.
 //
 // Thread safety: one thread at a time. Several clients may use one file system, in different directories.
 #pragma once
@@ -16,11 +16,11 @@
 namespace isozone::model {
 
 struct ClientOptions {
-  std::string directory;            // all that the client does is in it; empty: the root
+  std::string directory;            // the client works only in it; empty: the root
   uint64_t max_append = 64 * kKiB;  // bytes
-  uint64_t live_target = 0;         // bytes; with more, files are removed more often than made
+  uint64_t live_target = 0;         // bytes; above this, the client removes files more often than it creates them
   size_t max_writers = 4;
-  bool alone = false;           // nobody else uses the device: what it removes must become free
+  bool alone = false;           // nothing else uses the device, so space that the client gives up must become free
   bool expects_faults = false;  // I/O errors may be returned, and are no failure
 };
 
@@ -28,7 +28,7 @@ struct ClientCounters {
   uint64_t operations = 0;
   uint64_t bytes_appended = 0;
   uint64_t bytes_read = 0;
-  uint64_t times_full = 0;  // kNoSpace, and gone on after removing files
+  uint64_t times_full = 0;  // times that an operation returned kNoSpace, and the client went on after removing files
   uint64_t io_errors = 0;
   uint64_t bytes_collected = 0;  // copied by collections that were asked for
 };
@@ -42,8 +42,8 @@ class Client {
 
   // Makes the client's directory.
   Status Begin();
-  // One operation. An error is one that nothing explains: kCorruption where the file system contradicts the oracle,
-  // else what an operation returned that should not have failed.
+  // Does one operation. Returns only errors without an explanation: kCorruption if the file system contradicts the
+  // oracle, otherwise the error of an operation that should not have failed.
   Status Step();
   // Closes all handles.
   Status CloseAll();
@@ -91,7 +91,7 @@ class Client {
   const File* Lookup(const std::string& path) const;
   bool IsEmptyDirectory(const std::string& path) const;
   bool IsDirectory(const std::string& path) const;
-  // What an operation that makes an entry at `path` returns where its parent is not a directory.
+  // The status of an operation that creates an entry at `path` if its parent is not a directory.
   StatusCode ParentCode(const std::string& path) const;
   StatusCode FileCode(const std::string& path) const;  // kOk, kNotFound, kNotDirectory, kIsDirectory
   bool IsOpen(Inode inode) const;
@@ -101,20 +101,20 @@ class Client {
   // --- Helpers ---
   std::string RandomPath();
   std::string RandomDirectory();
-  std::string RandomExistingFile();  // mostly; any path now and then
+  std::string RandomExistingFile();  // in most cases; sometimes any path
   std::string RandomBytes(uint64_t size);
   uint64_t RandomSize();
   CreateOptions RandomCreateOptions();
   Result<Inode> InodeOf(const std::string& path);
-  // OK if `status` has the code that was expected; kCorruption saying what differs.
+  // OK if `status` has the expected code; otherwise kCorruption with the difference.
   Status Expect(const Status& status, StatusCode expected, const char* what, const std::string& path);
   bool Tolerated(const Status& status) const;
   Status CheckRead(Inode inode, uint64_t offset, std::string_view bytes, uint64_t wanted, const Status& status);
   Status CloseWriter(size_t index);
-  // A writer returned `error`: closes it and learns what the file has left.
+  // A writer returned `error`: closes it, and finds out what is left of the file.
   Status OnWriterError(size_t index, const Status& error);
   Status Learn(Inode inode);
-  // An Overwrite or Truncate failed half-way: was it done?
+  // An Overwrite or Truncate failed half-way: finds out whether it was done.
   Status LearnAfter(Inode inode, const std::string& path, const std::string& before, const std::string& after,
                     const Status& error);
   void ForgetIfGone(Inode inode);

@@ -1,4 +1,4 @@
-// A status as a GoogleTest assertion that prints what went wrong.
+// Fine: a status as a GoogleTest assertion that prints the error.
 #pragma once
 
 #include <gtest/gtest.h>

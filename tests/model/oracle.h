@@ -1,18 +1,18 @@
-// Oracle: what a file system must hold, kept beside it in memory.
+// Oracle: the state that a file system must have, kept in memory.
 //
-// It is told every change after the file system took it, in order, and knows from when on a change must survive a power
-// cut. What is found after a cut must be the base (the state as of the last durable point) with the first k changes
-// made, for some k:
+// The oracle is told every change, in order, after the file system has accepted it, and knows from when on a change
+// must survive a power cut. After a cut, the file system must hold the base (the state as of the last durable point)
+// with the first k changes applied, for some k:
 //
 //   names      exactly those of base + k changes
-//   contents   of each file, a prefix of what it held, from the k-th change on, until the next change that is not an
-//              append; no shorter than what a Sync in that time covered, and than what the k changes made part of the
-//              namespace (closing a file does, truncating and overwriting too)
+//   contents   of each file, a prefix of what it held at some time from the k-th change on until the next change that
+//              is not an append. The prefix is no shorter than what a Sync in that time covered, and no shorter than
+//              what the k changes made part of the namespace (closing, truncating and overwriting a file do that)
 //
-// Appends alone are not bound to k: the bytes of a log become durable without the metadata. A change whose call failed
-// half-way is told as well: being the last, it may or may not be found.
+// Appends alone do not depend on k: the bytes of a log become durable without the metadata. The oracle is also told of
+// a change whose call failed half-way. As it is the last change, it may or may not be found.
 //
-// Thread safety: one thread at a time. Clients on several threads have an Oracle each, for their own directories.
+// Thread safety: one thread at a time. If several threads have clients, each has its own Oracle for its own directory.
 #pragma once
 
 #include <cstdint>
@@ -33,21 +33,21 @@ struct File {
   bool is_directory = false;
   FileKind kind = FileKind::kData;
   std::string bytes;
-  uint64_t published = 0;  // so many of the bytes the metadata knows
+  uint64_t published = 0;  // bytes that the metadata knows
 };
 
 struct State {
   std::map<std::string, Inode> names;  // absolute paths; the root is not in it
-  std::map<Inode, File> files;         // everything that has a name, and what had one while it was open
+  std::map<Inode, File> files;         // every file that has a name, or had one while it was open
 };
 
-// What a walk over a file system found.
+// The result of a walk over a file system.
 struct Found {
   std::map<std::string, Inode> names;
   std::map<Inode, File> files;
-  std::vector<Inode> unreadable;  // their bytes are not known; only with `tolerate_unreadable`
+  std::vector<Inode> unreadable;  // files whose bytes are not known; only with `tolerate_unreadable`
 };
-// Everything under `directory`, which is itself part of it unless it is the root. Checks on the way that attributes,
+// Walks over everything under `directory`, which is itself included unless it is the root. Checks that attributes,
 // names and bytes agree.
 Result<Found> Collect(FileSystem& fs, const std::string& directory, bool tolerate_unreadable = false);
 
@@ -71,18 +71,18 @@ class Oracle {
   void Sync(Inode inode);
   // Every change so far is durable.
   void SyncMetadata();
-  // The process may have ended before any of what is told from here on: the two above no longer count.
+  // The process may have ended before any later change: later calls of Sync and SyncMetadata no longer count.
   void EndDurability() { durability_ended_ = true; }
 
   const State& now() const { return now_; }
-  // The handles of a file that has no name any more are closed.
+  // The handles of a file without a name are closed.
   void Forget(Inode inode) { now_.files.erase(inode); }
 
-  // kCorruption with what is wrong.
+  // kCorruption with the difference.
   Status CheckAfterPowerCut(const Found& found) const;
   Status CheckExactly(const Found& found) const;
 
-  // From here on what was found is how it is, durably.
+  // From here on, the state that was found is the durable state.
   void Adopt(const Found& found);
 
  private:
@@ -111,7 +111,7 @@ class Oracle {
 
   void Tell(Change change);
   static void Apply(State& state, const Change& change);
-  // Whether `found` is `state`, the base with the first `k` changes made.
+  // Whether `found` is `state`, which is the base with the first `k` changes applied.
   Status CheckAt(const State& state, size_t k, const Found& found) const;
   Status CheckFile(Inode inode, const File& file, size_t k, const File& found) const;
 
@@ -121,7 +121,7 @@ class Oracle {
   bool durability_ended_ = false;
 };
 
-// "OK" or where `found` stops being a prefix of `wanted`.
+// OK, or an error with the place where `found` stops being a prefix of `wanted`.
 Status CheckPrefix(Inode inode, std::string_view found, std::string_view wanted);
 
 }  // namespace isozone::model

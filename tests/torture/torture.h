@@ -1,10 +1,11 @@
-// Power-cut torture: random clients on an emulated SSD in memory, the power cut in a random command, the device mounted
-// again, and everything found held against the oracles of the clients (model/oracle.h). Four cuts in a row hit one
-// device: while it is formatted, mounted, read back, or worked on. After some cuts one of the two copies of the metadata,
-// either, is lost as well before the device is mounted again: nothing may be missing, and it must be written anew.
+// Power-cut torture: random clients use an emulated SSD in memory, its power is cut in a random command, it is mounted
+// again, and its content is compared with the oracles of the clients (model/oracle.h). Four cuts in a row hit one
+// device: while it is formatted, mounted, read back, or worked on. After some cuts, one of the two copies of the
+// metadata is lost as well before the device is mounted again: nothing may be missing, and the copy must be written
+// again.
 //
-// A chain of cuts follows from the seed and its number alone, so that any failure is replayed by its first cut; with
-// several threads, as far as their interleaving allows.
+// A chain of cuts depends only on the seed and its number, so any failure is replayed by its first cut; with several
+// threads, as far as their interleaving allows.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +20,7 @@ inline constexpr uint64_t kCutsPerChain = 4;
 
 struct Options {
   uint64_t seed = 0;
-  uint64_t first = 0;  // cut to begin with, a multiple of kCutsPerChain
+  uint64_t first = 0;  // the first cut, a multiple of kCutsPerChain
   uint64_t cuts = 2000;
   size_t threads = 1;                                // clients at the same time
   std::function<void(uint64_t cuts_done)> progress;  // may be empty
@@ -27,20 +28,20 @@ struct Options {
 
 struct Report {
   uint64_t cuts = 0;
-  uint64_t in_format = 0;  // of these, while the device was being formatted
-  uint64_t in_mount = 0;   // while it was being mounted, or read back at once afterwards; while a database was opened
+  uint64_t in_format = 0;  // of these, cuts while the device was being formatted
+  uint64_t in_mount = 0;   // cuts while it was mounted, or read back at once afterwards, or a database was opened
   uint64_t operations = 0;
   uint64_t bytes_collected = 0;  // copied by collections that were asked for
-  uint64_t times_full = 0;       // that a client was told "no space"; of the chains that fill their device
-  uint64_t copies_lost = 0;      // of the metadata, between a cut and the next mount
+  uint64_t times_full = 0;       // times that a client was told "no space"; only chains that fill their device
+  uint64_t copies_lost = 0;      // copies of the metadata that were lost between a cut and the next mount
 };
 
-// kCorruption with what is wrong and the command that replays it.
+// kCorruption with the failure and the command that replays it.
 Result<Report> RunPowerCuts(const Options& options);
 
-// The same with RocksDB on top, in two column families that are flushed and compacted all the time, and their garbage
-// collected now and then, under every policy and scheme. Recovery of the WAL must succeed and give the state after some
-// write, not before the last synced one. `threads` is not looked at.
+// The same with RocksDB on top, in two column families that are flushed and compacted all the time, with collections
+// now and then, under every policy and scheme. Recovery of the WAL must succeed and give the state after some write,
+// not before the last synced one. `threads` is ignored.
 Result<Report> RunPowerCutsOnRocksDb(const Options& options);
 
 // Cuts the power in each command, from the first, of formatting, mounting and a short piece of work.
