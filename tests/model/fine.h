@@ -1,4 +1,4 @@
-// Fine: a status as a GoogleTest assertion that prints the error.
+// IsFine and ASSERT_FINE: a status as a GoogleTest assertion that prints the error.
 #pragma once
 
 #include <gtest/gtest.h>
