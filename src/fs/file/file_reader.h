@@ -1,5 +1,6 @@
-// Readers: a range is looked up once (OpenFile::Locate), what memory holds is copied, and all pieces on the device are
-// read together, straight into the caller's buffer where both are aligned, through an aligned bounce buffer where not.
+// The readers of files. A range is looked up once (OpenFile::Locate), data in memory is copied, and all pieces on the
+// device are read in parallel: directly into the caller's buffer if it and the piece are aligned, otherwise through an
+// aligned bounce buffer.
 #pragma once
 
 #include <functional>
@@ -13,11 +14,11 @@ namespace isozone {
 
 class PiecewiseReader final : public FileReader {
  public:
-  // `refresh` is called where a read comes to the end of the file or has touched the device, and may find the file
-  // longer or gone (a read-only mount beside a writer); empty where that cannot be.
+  // These are called when a read comes to the end of the file, or has touched the device, and the file may have become
+  // longer or been removed (a read-only mount beside a writer). Empty on other mounts.
   struct Hooks {
     std::function<void()> before_end;    // the file may have grown
-    std::function<Status()> after_read;  // the bytes read may no longer be the file's: removed, or moved elsewhere
+    std::function<Status()> after_read;  // the bytes may no longer be the file's, which was removed, or moved elsewhere
   };
 
   PiecewiseReader(std::shared_ptr<MountContext> context, std::shared_ptr<OpenFile> file, Hooks hooks)
@@ -37,14 +38,14 @@ class PiecewiseReader final : public FileReader {
  private:
   void SubmitOnce(FileRead& read);
   Result<size_t> ReadAtOnce(uint64_t offset, std::span<std::byte> buffer, IoClass io_class);
-  // Bytes of a stripe of the file.
+  // Bytes of one stripe of the file.
   uint64_t Window() const;
 
   const std::shared_ptr<MountContext> context_;
   std::shared_ptr<OpenFile> file_;
   const Hooks hooks_;
   const bool reads_ahead_;
-  ReadAhead ahead_;  // last: it waits for its reads when it goes
+  ReadAhead ahead_;  // last, since its destructor waits for its reads
 };
 
 }  // namespace isozone

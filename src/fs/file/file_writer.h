@@ -1,14 +1,15 @@
-// The writer behind FileWriter: units of memory in front of a WriteSink. Appends fill one; when it is full, or at a Sync,
-// it is started on its way to the device, and another one is filled. How many may be on their way is the sink's to say;
-// an Append waits only when that many are.
+// BufferedWriter: the writer behind FileWriter, with units of memory in front of a WriteSink. Appends fill a unit. When
+// it is full, or at a Sync, its write to the device starts, and another unit is filled. The sink limits how many units
+// may be in flight; an Append waits only if that limit is reached.
 //
 //   file    [ on the device ][ started | started | ... ][ filling )
 //             extents          pieces of memory, until all before them are finished
 //
-// What was appended is readable at once through every handle: OpenFile knows the pieces.
+// Appended data is readable at once through every handle, because OpenFile knows the pieces of memory.
 //
-// Everything is done by the threads that call: a completion only says that it came. Errors latch: after a failed write
-// every call returns that error, and what was not written stays readable from memory until the writer goes.
+// The calling threads do all the work; a completion only reports that it came. Errors latch: after a failed write,
+// every call returns that error, and data that was not written stays readable from memory until the writer is
+// destroyed.
 #pragma once
 
 #include <atomic>
@@ -27,8 +28,8 @@ namespace isozone {
 
 class BufferedWriter final : public FileWriter {
  public:
-  // `file` has has_writer set by the caller, under the namespace lock. `data`: the sink's. `unit_size`: bytes, whole
-  // blocks.
+  // The caller has set has_writer of `file`, under the namespace lock. `data` is that of the sink. `unit_size`: bytes,
+  // whole blocks.
   BufferedWriter(std::shared_ptr<MountContext> context, std::shared_ptr<OpenFile> file, std::unique_ptr<WriteSink> sink,
                  DataClass data, size_t unit_size);
   ~BufferedWriter() override;
@@ -45,25 +46,25 @@ class BufferedWriter final : public FileWriter {
   void SetIoClass(IoClass io_class) override;
 
  private:
-  // How far a call waits for what it writes out.
+  // How far a call waits for the data that it writes out.
   enum class Wait : uint8_t { kForPlace, kForDevice, kForDurability };
 
   Status CheckUsable() const ISOZONE_REQUIRES(mu_);
-  // Runs `use`, which uses sink_, without mu_, after whatever uses it now.
+  // Runs `use`, which uses sink_, without mu_, after all earlier uses have ended.
   Status WithSink(const std::function<Status()>& use) ISOZONE_REQUIRES(mu_);
   void WaitForSink() ISOZONE_REQUIRES(mu_);
-  // Starts the unit that is being filled, if there is anything in it.
+  // Starts the unit that is being filled, if it is not empty.
   Status WriteOutLocked(Wait wait) ISOZONE_REQUIRES(mu_);
   void BeginUnit(uint64_t file_offset) ISOZONE_REQUIRES(mu_);
   Status Extend(uint64_t size);
   void SetDataClass(DataClass data) ISOZONE_REQUIRES(mu_);
-  // `status`, which from now on every call returns if it is an error.
+  // Returns `status`. If it is an error, every later call returns it.
   Status Latched(Status status) ISOZONE_REQUIRES(mu_);
 
-  // --- By the thread that uses the sink ---
+  // --- Called by the thread that uses the sink ---
   Status StartNewest(bool durable);
   Status FinishOldest();
-  // Those in started_ and the one being filled.
+  // The pieces in started_ and the one being filled.
   std::vector<OpenFile::MemoryPiece> Pieces() const;
   OpenFile::MemoryPiece PieceOf(const WriteUnit& unit) const {
     return {unit.file_offset, unit.memory.data() + header_size_};
@@ -73,11 +74,11 @@ class BufferedWriter final : public FileWriter {
   std::shared_ptr<OpenFile> file_;
   const size_t header_size_;
   const size_t unit_size_;                // bytes
-  std::atomic<bool> is_user_log_{false};  // what it takes is paced
+  std::atomic<bool> is_user_log_{false};  // its appends are paced
 
   Mutex mu_;
   CondVar sink_free_;
-  bool sink_used_ ISOZONE_GUARDED_BY(mu_) = false;  // some thread uses sink_ without mu_
+  bool sink_used_ ISOZONE_GUARDED_BY(mu_) = false;  // a thread uses sink_ without mu_
   bool closed_ ISOZONE_GUARDED_BY(mu_) = false;
   Status failure_ ISOZONE_GUARDED_BY(mu_);
   WriteUnit filling_ ISOZONE_GUARDED_BY(mu_);

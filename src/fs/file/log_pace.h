@@ -1,17 +1,17 @@
-// LogPace: to which of its zones a log that is synced at every write goes next.
+// LogPace: decides which of its zones a log that is synced at every write uses next.
 //
-// Somebody waits for each of its frames, so they go one behind the other, and a frame is durable as soon as it is in the
-// device's buffer. But a zone lies on flash that programs one unit at a time, and its buffer holds few of them: a log that
-// fills units faster than they are programmed would wait for a whole program, at every unit. So it is spread over as many
-// zones as its speed asks for, a unit in each in turn:
+// A thread waits for each frame of such a log, so frames are written one after another, and a frame is durable as soon
+// as it is in the device's buffer. But a zone lies on flash that programs one unit at a time, and its buffer holds few
+// units: a log that fills units faster than they are programmed would wait for a whole program at every unit. So the
+// log is spread over as many zones as its speed needs, with a unit in each in turn:
 //
-//   unit       what the flash of a zone programs at once; it takes unit / bandwidth of a zone.
-//   backlog    of a zone: how long its flash has to program what this log filled, as far as the host can tell.
-//   the rule   at the end of a unit the log stays in its zone if the backlog is one unit at most: that one is programmed
-//              while the next one is filled. Else it goes to the zone with the least backlog, if that is as little, or to
-//              a new one; where there is none, to the one with the least.
+//   unit       What the flash of a zone programs at once. Programming takes unit / bandwidth of a zone.
+//   backlog    How long the flash of a zone still has to program what this log wrote, as far as the host can tell.
+//   the rule   At the end of a unit, the log stays in its zone if the backlog is one unit at most: that unit is
+//              programmed while the next one is filled. Otherwise it goes to the zone with the least backlog, if that
+//              is one unit at most, or to a new zone; if there is none, to the zone with the least backlog.
 //
-// A slow log stays in one zone, so that it takes one active zone and one region.
+// A slow log stays in one zone, and so takes one active zone and one region.
 //
 // Pure: takes times, and has no clock. Thread safety: none.
 #pragma once
@@ -25,7 +25,7 @@ namespace isozone {
 
 class LogPace {
  public:
-  // Of one zone, since the log writes to it.
+  // The state of one zone since the log writes to it.
   struct Zone {
     uint64_t in_unit = 0;    // bytes of the unit that is being filled
     int64_t idle_at_ns = 0;  // when the flash has programmed all units before it
@@ -36,7 +36,7 @@ class LogPace {
       : unit_(unit),
         program_ns_(static_cast<int64_t>(static_cast<double>(unit) / static_cast<double>(bandwidth) * kSecondNs)) {}
 
-  // `bytes` more are written to the zone. True: a unit has ended with them, and the rule is to be asked.
+  // `bytes` more are written to the zone. Returns true if a unit has ended with them, so that the rule must be applied.
   bool OnWrite(Zone& zone, uint64_t bytes, int64_t now_ns) const {
     zone.in_unit += bytes;
     if (zone.in_unit < unit_) return false;
@@ -47,7 +47,7 @@ class LogPace {
   }
 
   int64_t BacklogNs(const Zone& zone, int64_t now_ns) const { return std::max<int64_t>(0, zone.idle_at_ns - now_ns); }
-  // It can be given a unit without waiting for one before it.
+  // Whether the zone can take a unit without waiting for an earlier one.
   bool HasRoom(const Zone& zone, int64_t now_ns) const { return BacklogNs(zone, now_ns) <= program_ns_; }
 
  private:

@@ -1,15 +1,15 @@
 // Batches: how records are written to the device. docs/format.md, "Copies", has the layout.
 //
-//   records    length (4 bytes) and body, one behind the other: one long sequence of bytes
-//   batches    that sequence, cut anywhere: header with two CRCs, payload, zeros to a whole block; one durable device
-//              write each. A batch is cut short where its zone ends, so zones are filled to the last block (and are
+//   records    length (4 bytes) and body, one after another: one long sequence of bytes
+//   batches    that sequence, cut anywhere: header with two CRCs, payload, zeros to a whole block; each is one durable
+//              device write. A batch is cut short where its zone ends, so zones are filled to the last block (and are
 //              then no longer active), and a record may be longer than a zone.
 //
 // Each batch carries its number and the sequence of the first record that begins in it, both without gaps, so that no
-// batch can be lost, repeated or exchanged unnoticed; how many copies of the metadata were being written; and, as soon as
-// that is known, the zone in which the batches go on once theirs is full.
+// batch can be lost, repeated or exchanged unnoticed. It also carries the number of copies of the metadata that were
+// being written, and, as soon as that is known, the zone in which the batches continue once their own is full.
 //
-// No length is believed, or memory taken by it, before the CRC that covers it has been checked.
+// No length is trusted, and no memory allocated by it, before the CRC that covers it has been checked.
 #pragma once
 
 #include <cstddef>
@@ -30,13 +30,13 @@ namespace isozone {
 // A copy is batches of its checkpoint, the last of which ends with the footer, then batches of the journal.
 enum class BatchKind : uint8_t { kCheckpoint = 1, kJournal = 2 };
 
-// What the next batch of a copy carries.
+// The counters of the next batch of a copy.
 struct StreamCounters {
   uint64_t batch = 0;
   uint64_t sequence = 0;  // in a checkpoint the records count from 0
 };
 
-// Records that wait to be cut into batches.
+// Records that are waiting to be cut into batches.
 class RecordQueue {
  public:
   // `encode(std::vector<std::byte>&)` appends the body of one record.
@@ -78,10 +78,10 @@ class BatchBuilder {
   struct Batch {
     std::span<std::byte> blocks;  // to be written; valid until the next Build
     StreamCounters next;          // of the batch behind it
-    bool cuts_record = false;     // its last record goes on in the next batch
+    bool cuts_record = false;     // its last record continues in the next batch
   };
-  // Takes from the front of `queue` what goes into one batch of at most `room` bytes; `room` is at least one block. Of an
-  // empty queue: a batch that says nothing but what `info` does.
+  // Takes the content of one batch of at most `room` bytes from the front of `queue`; `room` is at least one block. For
+  // an empty queue, the batch carries only `info`.
   Batch Build(RecordQueue& queue, const StreamCounters& counters, const Info& info, uint64_t room);
 
   // No batch is longer than this many bytes.
@@ -93,12 +93,13 @@ class BatchBuilder {
   AlignedBuffer buffer_;
 };
 
-// The most bytes that one batch takes on this device.
+// The most bytes of one batch on this device.
 uint64_t BatchBytesMax(const DeviceGeometry& geometry);
-// What `bytes` of records, prefixes included, take on the device at most, cut at the ends of zones of `geometry`.
+// The most bytes that `bytes` of records, prefixes included, take on the device, cut at the ends of zones of
+// `geometry`.
 uint64_t BytesInBatches(const DeviceGeometry& geometry, uint64_t bytes);
 
-// Bytes that begin like a batch, verified.
+// A verified batch at the beginning of some bytes.
 struct BatchView {
   BatchKind kind = BatchKind::kJournal;
   uint32_t copies = 0;
@@ -111,13 +112,13 @@ struct BatchView {
   uint32_t payload_crc = 0;
   uint64_t bytes = 0;  // of the whole batch: whole blocks
 };
-// kCorruption saying why `bytes`, at least one block, do not begin with a batch of this copy.
+// kCorruption, with the reason, if `bytes`, at least one block, do not begin with a batch of this copy.
 Result<BatchView> CheckBatchHeader(std::span<const std::byte> bytes, uint32_t seed, uint64_t block_size);
 // `bytes`: the whole batch.
 Result<std::span<const std::byte>> CheckBatchPayload(std::span<const std::byte> bytes, const BatchView& batch,
                                                      uint32_t seed);
 
-// The bytes, prefix included, of the record that begins here, or nothing where its length is cut off.
+// The bytes, prefix included, of the record that begins here; empty if its length is cut off.
 std::optional<uint64_t> RecordBytes(std::span<const std::byte> bytes);
 
 }  // namespace isozone

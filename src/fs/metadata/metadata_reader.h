@@ -1,18 +1,19 @@
-// Reads one copy of the metadata: the superblock's zone, behind the superblock, then the zones that the batches link.
+// MetadataReader: reads one copy of the metadata: the superblock's zone, behind the superblock, then the zones that the
+// batches link.
 //
-// What a reader meets where the next batch should begin:
-//   the capacity of the zone                             goes on in the linked zone, if there is one that is written
+// What a reader finds where the next batch should begin, and what it means:
+//   the capacity of the zone                             the copy continues in the linked zone, if one is written
 //   the write pointer of a zone that is not full         the end; no zone behind it may be written
 //   a valid header whose batch reaches beyond it         torn, the normal end after a power cut: devices keep a prefix,
 //                                                        block by block
-//   in a full zone, zeros up to its capacity             the end: the controller has finished the zone. A batch that
-//                                                        goes on as zeros up to there is torn
+//   in a full zone, zeros up to its capacity             the end: the controller has finished the zone. A batch whose
+//                                                        rest up to there is zeros is torn
 //   in a read-only zone, whose write pointer says        the end, if no batch of this copy follows
 //   nothing, anything but the expected batch
 //   anything else that is not the expected batch         corruption, with its place and what is lost
 // A record whose last bytes are missing at the end was never acknowledged and is left out.
 //
-// A reader that has come to the end may be asked again: it goes on with what a writer beside it has added.
+// A reader that has come to the end may be asked again. It then continues with what a concurrent writer has added.
 #pragma once
 
 #include <cstddef>
@@ -37,33 +38,33 @@ class MetadataReader {
 
   struct Record {
     BatchKind kind = BatchKind::kJournal;
-    uint64_t sequence = 0;            // of a checkpoint's record: how many are before it
+    uint64_t sequence = 0;            // for a record of a checkpoint: the number of records before it
     std::span<const std::byte> body;  // valid until the next call
   };
-  // Empty at the end. kCorruption with place and effect; read errors. The footer is a record, too.
+  // Empty at the end. kCorruption with place and effect; read errors. The footer is returned as a record, too.
   Result<std::optional<Record>> Next();
 
   const Superblock& superblock() const { return superblock_; }
-  // Set once the footer was read: what is before it is whole.
+  // Set once the footer was read: everything before it is complete.
   const std::optional<CheckpointFooter>& footer() const { return footer_; }
 
   struct End {
     size_t zone = 0;          // index in zones()
-    uint64_t offset = 0;      // bytes in that zone: behind the last batch
+    uint64_t offset = 0;      // bytes from the start of that zone: behind the last batch
     StreamCounters counters;  // of the batch that would follow
     uint64_t journal_bytes = 0;
     bool torn = false;  // a torn batch or an incomplete record was left out
   };
-  // Once Next has returned nothing.
+  // May be called once Next has returned nothing.
   End end() const;
-  // The zones of the copy, in order; the last may be linked only, and empty.
+  // The zones of the copy, in order. The last one may be only linked, and still empty.
   const std::vector<ZoneId>& zones() const { return zones_; }
   // The highest record that was certainly written while this was the only copy; 0: none.
   uint64_t alone_sequence() const { return alone_sequence_; }
-  // The same, of what can be recognised behind the place at which reading has failed.
+  // The same for batches that can be recognised behind the place at which reading has failed.
   uint64_t AloneBehind();
 
-  // The error for a record that was read, but cannot be.
+  // The error for a record that was read, but is not possible.
   Status Damage(std::string_view what) const;
 
  private:
@@ -96,8 +97,8 @@ class MetadataReader {
   std::vector<ZoneId> zones_;
   bool entered_ = false;  // offset_ and limit_ are set
   size_t zone_ = 0;       // index in zones_
-  uint64_t offset_ = 0;   // bytes in the zone: the next batch
-  uint64_t limit_ = 0;    // bytes in the zone: no batch beyond
+  uint64_t offset_ = 0;   // bytes from the start of the zone: the next batch
+  uint64_t limit_ = 0;    // bytes from the start of the zone: no batch is beyond this
   ZoneState state_ = ZoneState::kEmpty;
   bool torn_ = false;
 
@@ -110,7 +111,7 @@ class MetadataReader {
   size_t taken_ = 0;
 
   AlignedBuffer buffer_;
-  uint64_t buffer_begin_ = 0;  // what of the zone is in the buffer
+  uint64_t buffer_begin_ = 0;  // bytes from the start of the zone: where the content of the buffer begins
   uint64_t buffer_end_ = 0;
 };
 

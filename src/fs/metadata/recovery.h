@@ -1,4 +1,4 @@
-// Recovery: what is found of a file system's metadata on its device. recovery.cc says which copy counts.
+// Recovery: finds a file system's metadata on its device. recovery.cc says which copy counts.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@
 
 namespace isozone {
 
-// A copy of the metadata, as it was found.
+// A copy of the metadata, as recovery found it.
 struct MetadataCopy {
   enum class State : uint8_t {
     kWhole,
-    kBehind,      // whole, but lacks what was not acknowledged: normal after a power cut
+    kBehind,      // whole, but lacks records that were not acknowledged: normal after a power cut
     kUnfinished,  // was being written: normal after a power cut
     kReplaced,    // whole, but another has taken its place
     kDamaged,
@@ -31,7 +31,7 @@ struct MetadataCopy {
   std::vector<ZoneId> zones;
   State state = State::kWhole;
   uint64_t sequence = 0;  // of its last record
-  std::string text;       // what is wrong with it, for people
+  std::string text;       // what is wrong with it, for users
 };
 
 // What was found on a device.
@@ -43,43 +43,44 @@ struct RecoveredMetadata {
   uint64_t checkpoint_inodes = 0;
   uint64_t journal_records = 0;
   bool torn_tail = false;         // a torn batch at the end: normal after a power cut
-  std::vector<ZoneId> zones;      // that hold metadata which is still needed
-  std::set<ZoneId> behind_zones;  // that a copy which is behind says hold files
+  std::vector<ZoneId> zones;      // zones that hold metadata which is still needed
+  std::set<ZoneId> behind_zones;  // zones that, according to a copy which is behind, hold files
   uint32_t copies_wanted = 0;
   std::vector<MetadataCopy> copies;  // what was found of them
-  // Opaque: where to go on writing.
+  // Opaque: the position at which writing continues.
   struct Position;
   std::shared_ptr<const Position> position;
 
   uint32_t whole_copies() const;
 };
 
-// Reads and replays. Changes nothing. kNotFound: not formatted; kNotSupported: ZenFS or another version; kCorruption.
-// Works beside a writer in another process: if copies are replaced under it, it starts over.
+// Reads and replays the metadata, and changes nothing. kNotFound if the device is not formatted; kNotSupported for
+// ZenFS or another version; kCorruption. Works beside a writer in another process: if it replaces copies meanwhile,
+// reading starts over.
 Result<RecoveredMetadata> RecoverMetadata(ZonedDevice& device);
 
-// --- For those who go on from there: the journal, and a read-only mount ---
+// --- For users that continue from there: the journal, and a read-only mount ---
 
 // One copy, as far as it could be read.
 struct FoundCopy {
   Superblock superblock;
-  std::vector<ZoneId> zones;  // in order; the last may be set aside only
-  bool complete = false;      // its checkpoint is whole
+  std::vector<ZoneId> zones;  // in order; the last one may be only set aside
+  bool complete = false;      // its checkpoint is complete
   Status damage;              // what stopped the reader before the end
   MetadataReader::End end;
   uint64_t sequence = 0;        // of the last whole record
-  uint64_t alone_sequence = 0;  // of the last record that was written when there was no other copy
+  uint64_t alone_sequence = 0;  // of the last record that was written while there was no other copy
 
   bool whole() const { return complete && damage.ok(); }
 };
 
 struct RecoveredMetadata::Position {
-  std::vector<FoundCopy> copies;  // that are kept and go on, the one that counts first
+  std::vector<FoundCopy> copies;  // the copies that are kept and continue; the one that counts comes first
   uint64_t generation = 0;        // the highest that was found
 };
 
-// The copies that are found, with what reading them gives, and of the one that counts the state. A read-only mount keeps
-// `reader` to go on with.
+// The copies that were found, what reading them gave, and the state of the one that counts. A read-only mount keeps
+// `reader` to continue reading.
 struct MetadataReading {
   RecoveredMetadata metadata;
   std::unique_ptr<MetadataReader> reader;
@@ -89,8 +90,8 @@ Result<MetadataReading> ReadMetadata(ZonedDevice& device);
 // Applies one record of the journal; kCorruption from `reader`.
 Status ApplyRecord(const MetadataReader& reader, const MetadataReader::Record& record, MetadataState& state);
 
-// The zones that hold anything of files or of metadata, and up to where that certainly was written: bytes from the start
-// of the zone, UINT64_MAX for zones of metadata, which are never finished early.
+// The zones that hold anything of files or of metadata, each with the end of what was certainly written: bytes from the
+// start of the zone, or UINT64_MAX for zones of metadata, which are never finished early.
 std::map<ZoneId, uint64_t> NamedZones(const DeviceGeometry& geometry, const MetadataState& state,
                                       std::span<const ZoneId> metadata_zones);
 

@@ -1,5 +1,5 @@
-// Formatting: every zone is reset, then the copies of the metadata are written, each a superblock and a checkpoint of the
-// empty state. A power cut before the first is whole leaves a device that is not formatted; after that, one that is.
+// FormatDevice: resets every zone, then writes the copies of the metadata, each a superblock and a checkpoint of the
+// empty state. A power cut before the first copy is complete leaves an unformatted device; later, a formatted one.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 namespace isozone {
 
 struct FormatOptions {
-  std::string label;             // up to 63 bytes, for people
-  bool force = false;            // overwrite a device that carries a file system already
-  uint32_t metadata_copies = 2;  // of the metadata, 1 or 2: with two a zone that is lost takes nothing else with it
+  std::string label;             // up to 63 bytes, for users
+  bool force = false;            // overwrites a device that carries a file system already
+  uint32_t metadata_copies = 2;  // of the metadata, 1 or 2; with two, losing a zone loses nothing but the files in it
 };
 
-// Writes an empty file system: all zones are reset. kAlreadyExists if the device carries one, Isozone's or another's
-// (ZenFS is recognised), and `force` is not set; kInvalidArgument if the device has too few zones or active zones,
-// saying how many are needed and for what.
+// Writes an empty file system. kAlreadyExists if the device carries a file system, Isozone's or another one (ZenFS is
+// recognised), and `force` is not set. kInvalidArgument if the device has too few zones or active zones; the message
+// says how many are needed and for what.
 Status FormatDevice(ZonedDevice& device, const FormatOptions& options);
 
 }  // namespace isozone

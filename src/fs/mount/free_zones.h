@@ -9,17 +9,18 @@
 namespace isozone {
 
 struct FreedZones {
-  // That the file system on the device has nothing in and does not keep for its metadata, in order, all empty.
+  // Empty zones, in order, in which the file system on the device has nothing and which it does not keep for its
+  // metadata.
   std::vector<ZoneId> free;
-  // By zone, bytes from its start that were certainly written: what lies behind, in a zone that was finished early, costs
-  // no time to read.
+  // By zone, the bytes from its start that were certainly written. In a zone that was finished early, reading what lies
+  // behind takes no time.
   std::vector<uint64_t> written;
 };
 
-// Free zones that are not empty, as a tool that was killed or a power cut leaves them, are reset, as the file system would
-// do. Where nothing is written to the zones that file systems begin with, nothing is reset, and these are not free: a tool
-// that is killed must leave a device that can be formatted. Otherwise the errors of RecoverMetadata, for an owner that is
-// damaged or unknown may need any zone. `device` is open for writing.
+// Resets free zones that are not empty, which a killed tool or a power cut has left, as the file system would do. If
+// nothing is written to the zones in which file systems begin, resets nothing, and these zones are not free: a tool
+// that is killed must leave a device that can be formatted. Otherwise returns the errors of RecoverMetadata, because a
+// damaged or unknown file system may need any zone. `device` must be open for writing.
 Result<FreedZones> FreeUpZones(ZonedDevice& device);
 
 }  // namespace isozone

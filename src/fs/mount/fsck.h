@@ -1,4 +1,4 @@
-// Checks every invariant of a file system on a device, without changing it: see docs/format.md, "Invariants".
+// Fsck: checks every invariant of a file system on a device, without changing it: see docs/format.md, "Invariants".
 #pragma once
 
 #include <functional>
@@ -34,11 +34,11 @@ struct FsckReport {
   uint64_t checkpoint_inodes = 0;
   uint64_t journal_records = 0;
   uint32_t copies_wanted = 0;               // of the metadata
-  std::vector<std::vector<ZoneId>> copies;  // the zones of each that is whole
+  std::vector<std::vector<ZoneId>> copies;  // the zones of each complete copy
   bool clean() const;                       // no kError
 };
 
-// Fails only where nothing could be checked (not formatted, the superblock unreadable); damage is in the report.
+// Fails only if nothing could be checked (not formatted, the superblock unreadable); damage is in the report.
 Result<FsckReport> Fsck(ZonedDevice& device, const FsckOptions& options);
 
 }  // namespace isozone

@@ -1,7 +1,7 @@
 // Mounting by URI, once per process: RocksDB opens the same URI many times (one Env for each option set), and a device
 // has one writer, so equal devices share one mounted FileSystem.
 //
-// Thread safety: any thread.
+// Thread safety: any thread may call any function.
 #pragma once
 
 #include <memory>
@@ -12,9 +12,9 @@
 
 namespace isozone {
 
-// The mounted file system of `uri` ("isozone://emu:/path/ssd.img?policy=zenfs"), mounted now if this process has it not
-// mounted; it is unmounted when the last owner lets go. Options of a later call must agree with those of the first
-// (kInvalidArgument naming both). Unknown options are kInvalidArgument.
+// Returns the mounted file system of `uri` ("isozone://emu:/path/ssd.img?policy=zenfs"), and mounts it if this process
+// has not done so. It is unmounted when its last owner releases it. The options of a later call must agree with those
+// of the first (kInvalidArgument, with both). Unknown options are kInvalidArgument.
 Result<std::shared_ptr<FileSystem>> MountShared(std::string_view uri, bool read_only);
 
 }  // namespace isozone

@@ -1,14 +1,14 @@
-// ReadOnlyRefresh: keeps a read-only mount up to date with a writer in another process. Where the writer's metadata has
-// moved on, the records that were added are read and applied; only when the copy that is read was replaced is all of it
-// read again. Open files are brought up to date: logs grow, removed files are marked.
+// ReadOnlyRefresh: keeps a read-only mount up to date with a writer in another process. When the writer has added
+// records to the metadata, these are read and applied; only if the copy that is read was replaced, all of it is read
+// again. Open files are brought up to date: logs grow, removed files are marked.
 //
-// Whether anything has changed is told by the write pointers of the zones that copies are in or begin in; whether a copy
-// was replaced, or is about to be, by the superblocks.
+// The write pointers of the zones that copies are in, or begin in, show whether anything has changed. The superblocks
+// show whether a copy was replaced, or is about to be.
 //
-// A file that the writer removed may lose its zone to a reset while it is being read here; reads therefore look
-// afterwards whether the file still exists, and fail if not, rather than return another file's bytes.
+// A file that the writer removed may lose its zone to a reset while this process reads it. So after each read the
+// reader checks whether the file still exists, and fails if it does not, rather than return the bytes of another file.
 //
-// Thread safety: any thread.
+// Thread safety: any thread may call any method.
 #pragma once
 
 #include <memory>
@@ -24,19 +24,19 @@ namespace isozone {
 
 class ReadOnlyRefresh {
  public:
-  // `reading`: whose state is that of `context`.
+  // `reading`: its state is that of `context`.
   ReadOnlyRefresh(MountContext& context, MetadataReading reading);
 
   // Brings state and open files up to date, if the writer has changed anything.
   Status Refresh();
 
-  // As Refresh, then kIoError if the file no longer exists.
+  // Like Refresh, and returns kIoError if the file no longer exists.
   Status CheckExists(InodeId id);
 
   // Finds frames that were added to a log since it was last scanned.
   Status GrowLog(OpenFile& file);
 
-  // The copies of the metadata, as they were when all was read last.
+  // The copies of the metadata, as of the last time that all of it was read.
   MetadataCopies Metadata() const;
 
  private:
@@ -45,7 +45,7 @@ class ReadOnlyRefresh {
 
   void Take(MetadataReading reading) ISOZONE_REQUIRES(mu_);
   Result<Pointers> ReadPointers() const ISOZONE_REQUIRES(mu_);
-  // Whether no copy was replaced since all was read.
+  // Whether no copy was replaced since all of the metadata was read.
   Result<bool> SameCopies() ISOZONE_REQUIRES(mu_);
   // Applies the records that were added.
   Status GoOn() ISOZONE_REQUIRES(mu_);

@@ -1,15 +1,15 @@
-// DeletionDelays: how long the bytes of deleted files go on taking room: from when the last name of a file goes (its
-// logical deletion) to when a zone that it lay in is reset (its physical one), for each lifetime of files.
-// Lifetime paper, Fig. 14.
+// DeletionDelays: how long the bytes of deleted files still occupy space. It measures the time from the removal of the
+// last name of a file (its logical deletion) to the reset of each zone that it lay in (its physical deletion), for each
+// lifetime of files. Lifetime paper, Fig. 14.
 //
-//   Deleted   notes the zones of a file; deletions of one lifetime within kMergeNs of one another are one note with a
-//             count, so that what is kept of a zone is bounded by how long it lies there, not by its files
-//   Reset     a value for each note of the zone, as often as it counts
+//   Deleted   notes the zones of a file. Deletions of one lifetime within kMergeNs of one another are one note with a
+//             count, so that the notes of a zone are bounded by how long they exist, not by the number of files
+//   Reset     adds a value for each note of the zone, as often as its count
 //
-// A file counts once in each zone that it lay in. What is not reset before the unmount is not counted, and neither are
-// files of an earlier mount that were deleted in it.
+// A file counts once in each zone that it lay in. Zones that are not reset before the unmount do not count, and neither
+// do files that were deleted in an earlier mount.
 //
-// Thread safety: any thread.
+// Thread safety: any thread may call any method.
 #pragma once
 
 #include <array>
@@ -31,8 +31,8 @@ class DeletionDelays {
   static constexpr int64_t kMergeNs = kMillisecondNs;
   using Snapshot = std::array<Histogram::Snapshot, kLifetimeCount>;  // ns, by Lifetime
 
-  // A file of `lifetime` lost its last name at `now_ns`. `zones`: those it lay in; one that is named twice counts once.
-  // To be called before its bytes are given back: they could be reset at once.
+  // A file of `lifetime` lost its last name at `now_ns`. `zones`: the zones it lay in; a zone that is named twice
+  // counts once. Must be called before the bytes are given back, because these could be reset at once.
   void Deleted(Lifetime lifetime, std::span<const ZoneId> zones, int64_t now_ns) ISOZONE_EXCLUDES(mu_);
   void Reset(ZoneId zone, int64_t now_ns) ISOZONE_EXCLUDES(mu_);
   Snapshot Take() const;
@@ -42,7 +42,7 @@ class DeletionDelays {
     Lifetime lifetime;
     int64_t at_ns;  // of the first deletion
     uint64_t count;
-    uint64_t call;  // the last call of Deleted that it counts
+    uint64_t call;  // the last call of Deleted that is counted in it
   };
 
   Mutex mu_;
