@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <string_view>
 
 #include "nand/profile.h"
 

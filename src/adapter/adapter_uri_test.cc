@@ -1,7 +1,5 @@
 #include "adapter/adapter_uri.h"
 
-#include <string>
-
 #include <gtest/gtest.h>
 
 namespace isozone {

@@ -1,7 +1,5 @@
 #include "adapter/local_logger.h"
 
-#include <algorithm>
-
 #include <rocksdb/file_system.h>
 
 namespace isozone {

@@ -1,7 +1,6 @@
 #include "adapter/static_env.h"
 
 #include <map>
-#include <utility>
 
 #include <rocksdb/env.h>
 

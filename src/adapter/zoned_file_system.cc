@@ -1,7 +1,6 @@
 #include "adapter/zoned_file_system.h"
 
 #include <cstdarg>
-#include <cstring>
 #include <utility>
 
 #include <rocksdb/env.h>

@@ -1,7 +1,6 @@
 #include "base/status.h"
 
 #include <cerrno>
-#include <cstring>
 #include <system_error>
 
 namespace isozone {

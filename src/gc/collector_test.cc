@@ -1,6 +1,5 @@
 #include "gc/collector.h"
 
-#include <functional>
 #include <string>
 #include <thread>
 #include <vector>

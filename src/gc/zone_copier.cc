@@ -4,6 +4,7 @@
 #include <cstring>
 #include <iterator>
 #include <list>
+#include <map>
 #include <set>
 #include <utility>
 

@@ -2,8 +2,6 @@
 
 #include <sys/prctl.h>
 
-#include <utility>
-
 namespace isozone {
 
 void ThreadAlarmClock::RingAt(int64_t at_ns, uint32_t what) {

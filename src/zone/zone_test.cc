@@ -1,8 +1,6 @@
-#include <map>
 #include <string>
 #include <vector>
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/random.h"

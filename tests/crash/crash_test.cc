@@ -1,7 +1,6 @@
 // The tests of `make test`; CMakeLists.txt adds runs of isozone_crash to them, and those of `make torture`.
 #include "crash/crash.h"
 
-#include <algorithm>
 #include <set>
 
 #include <fmt/format.h>

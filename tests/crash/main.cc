@@ -7,7 +7,6 @@
 //   isozone_crash --count                                      says how many sequences there are
 //   isozone_crash --variant files,zone,kept --sequence 'append /A; rename /A /B'             all cuts of one sequence
 //   isozone_crash --variant ... --sequence ... --cut 7:1:lost [--again 2:0:kept]            one case
-#include <algorithm>
 #include <cstdio>
 #include <functional>
 #include <map>

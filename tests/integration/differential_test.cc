@@ -13,7 +13,6 @@
 #include <map>
 #include <random>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/random.h"

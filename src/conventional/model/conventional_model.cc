@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <deque>
-#include <span>
 #include <utility>
 
 #include "nand/completions.h"

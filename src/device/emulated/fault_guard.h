@@ -9,7 +9,6 @@
 // does not pass on faults that are not its own, this protection is lost.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <span>

@@ -1,6 +1,5 @@
 #include "device/emulated/image_format.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>

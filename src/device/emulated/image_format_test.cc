@@ -1,7 +1,5 @@
 #include "device/emulated/image_format.h"
 
-#include <cstring>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,11 +1,8 @@
 #include "device/emulated/zone_state_machine.h"
 
-#include <functional>
 #include <ostream>
-#include <string>
 #include <vector>
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace isozone {

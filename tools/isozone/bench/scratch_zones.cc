@@ -1,7 +1,5 @@
 #include "isozone/bench/scratch_zones.h"
 
-#include <algorithm>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>

@@ -2,7 +2,6 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "fs/metadata/superblock.h"
 #include "fs/mount/free_zones.h"
