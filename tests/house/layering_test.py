@@ -8,7 +8,7 @@ import unittest
 import house
 
 # From the lowest; names in one row do not know each other.
-ORDER = [("base",), ("nand",), ("device", "conventional/model"), ("izg", "conventional/device"), ("zone", "io"),
+ORDER = [("base",), ("nand",), ("device", "conventional/model"), ("izg", "conventional/device"), ("zone", "io", "lsm"),
          ("zone/allocator",), ("gc",), ("fs",), ("fs/space",), ("fs/metadata",), ("fs/file",), ("fs/mount",),
          ("adapter",), ("conventional/adapter",), ("adapter/library",), ("testing",)]
 RANK = {room: rank for rank, row in enumerate(ORDER) for room in row}
@@ -17,7 +17,7 @@ DIVIDED = {room.split("/")[0] for room in RANK if "/" in room}
 # The conventional SSD can be removed as one: nothing else knows it.
 CONVENTIONAL_USERS = ("conventional", "adapter/library")
 # Decisions and models in virtual time: no threads, no clock, no I/O.
-PURE = ("nand", "conventional/model", "zone", "zone/allocator")
+PURE = ("nand", "conventional/model", "zone", "zone/allocator", "lsm")
 IMPURE_HEADER = re.compile(r"<(thread|condition_variable|future|mutex|shared_mutex|sys/.*|unistd\.h|fcntl\.h)>"
                            r"|\"base/(mutex|clock|latch)\.h\"")
 # The layers that get the time from a Clock that is handed in, and wait by it, so that tests can set it.
@@ -93,6 +93,8 @@ class Layering(unittest.TestCase):
         cases = {
             ("src/base/a.h", '#include "device/zoned_device.h"'): "base must not include",
             ("src/zone/a.cc", '#include "io/io_class.h"'): "zone must not include",
+            ("src/lsm/a.h", '#include "zone/zone_table.h"'): "lsm must not include",
+            ("src/lsm/a.cc", '#include "base/clock.h"'): "is pure",
             ("src/fs/mount/a.cc", '#  include "adapter/file_class.h"'): "fs/mount must not include",
             ("src/fs/a.cc", "#include <rocksdb/env.h>"): "only src/adapter",
             ("tools/isozone/a.cc", "#include <rocksdb/env.h>"): "only src/adapter",

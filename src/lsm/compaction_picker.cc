@@ -1,0 +1,44 @@
+#include "lsm/compaction_picker.h"
+
+#include <array>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "lsm/leveled_picker.h"
+
+namespace isozone {
+namespace {
+
+template <typename Picker>
+std::unique_ptr<CompactionPicker> NewPicker() {
+  return std::make_unique<Picker>();
+}
+
+struct NamedPicker {
+  std::string_view name;
+  std::unique_ptr<CompactionPicker> (*make)();
+};
+
+constexpr std::array kPickers = {
+    NamedPicker{LeveledPicker::kName, NewPicker<LeveledPicker>},
+};
+
+}  // namespace
+
+Result<std::unique_ptr<CompactionPicker>> MakeCompactionPicker(std::string_view name) {
+  std::string known;
+  for (const NamedPicker& picker : kPickers) {
+    if (picker.name == name) return picker.make();
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", picker.name);
+  }
+  return Status::InvalidArgument(fmt::format("unknown compaction picker \"{}\"; known: {}", name, known));
+}
+
+std::vector<std::string_view> CompactionPickerNames() {
+  std::vector<std::string_view> names;
+  for (const NamedPicker& picker : kPickers) names.push_back(picker.name);
+  return names;
+}
+
+}  // namespace isozone
