@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "lsm/leveled_picker.h"
+#include "lsm/ll_picker.h"
 
 namespace isozone {
 namespace {
@@ -22,6 +23,7 @@ struct NamedPicker {
 
 constexpr std::array kPickers = {
     NamedPicker{LeveledPicker::kName, NewPicker<LeveledPicker>},
+    NamedPicker{LlPicker::kName, NewPicker<LlPicker>},
 };
 
 }  // namespace
