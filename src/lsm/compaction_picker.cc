@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "lsm/greedy_picker.h"
 #include "lsm/leveled_picker.h"
 #include "lsm/ll_picker.h"
 
@@ -22,6 +23,7 @@ struct NamedPicker {
 };
 
 constexpr std::array kPickers = {
+    NamedPicker{GreedyPicker::kName, NewPicker<GreedyPicker>},
     NamedPicker{LeveledPicker::kName, NewPicker<LeveledPicker>},
     NamedPicker{LlPicker::kName, NewPicker<LlPicker>},
 };

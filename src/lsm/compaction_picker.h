@@ -2,6 +2,7 @@
 // no state of its own, so RocksDB, the simulator and the tests drive the same one.
 //
 // * leveled: what LevelDB and RocksDB do (leveled_picker.h).
+// * greedy: the same, with all of the upper level that overlaps the outputs (greedy_picker.h).
 // * ll: files of a zone die together (ll_picker.h).
 //
 // Thread safety: const, any thread; the caller locks the tree.
