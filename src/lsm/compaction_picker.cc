@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "lsm/gear_picker.h"
 #include "lsm/greedy_picker.h"
 #include "lsm/leveled_picker.h"
 #include "lsm/ll_picker.h"
@@ -23,6 +24,7 @@ struct NamedPicker {
 };
 
 constexpr std::array kPickers = {
+    NamedPicker{GearPicker::kName, NewPicker<GearPicker>},
     NamedPicker{GreedyPicker::kName, NewPicker<GreedyPicker>},
     NamedPicker{LeveledPicker::kName, NewPicker<LeveledPicker>},
     NamedPicker{LlPicker::kName, NewPicker<LlPicker>},

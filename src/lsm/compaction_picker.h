@@ -3,6 +3,7 @@
 //
 // * leveled: what LevelDB and RocksDB do (leveled_picker.h).
 // * greedy: the same, with all of the upper level that overlaps the outputs (greedy_picker.h).
+// * gear: what meets the window of the next level sinks on at once (gear_picker.h).
 // * ll: files of a zone die together (ll_picker.h).
 //
 // Thread safety: const, any thread; the caller locks the tree.
