@@ -7,6 +7,7 @@
 
 #include "lsm/gear_picker.h"
 #include "lsm/greedy_picker.h"
+#include "lsm/isozone_picker.h"
 #include "lsm/leveled_picker.h"
 #include "lsm/ll_picker.h"
 
@@ -26,6 +27,7 @@ struct NamedPicker {
 constexpr std::array kPickers = {
     NamedPicker{GearPicker::kName, NewPicker<GearPicker>},
     NamedPicker{GreedyPicker::kName, NewPicker<GreedyPicker>},
+    NamedPicker{IsozonePicker::kName, NewPicker<IsozonePicker>},
     NamedPicker{LeveledPicker::kName, NewPicker<LeveledPicker>},
     NamedPicker{LlPicker::kName, NewPicker<LlPicker>},
 };

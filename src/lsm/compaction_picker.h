@@ -5,6 +5,7 @@
 // * greedy: the same, with all of the upper level that overlaps the outputs (greedy_picker.h).
 // * gear: what meets the window of the next level sinks on at once (gear_picker.h).
 // * ll: files of a zone die together (ll_picker.h).
+// * isozone: the same with less to write (isozone_picker.h).
 //
 // Thread safety: const, any thread; the caller locks the tree.
 #pragma once

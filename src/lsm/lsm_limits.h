@@ -16,6 +16,7 @@ struct LsmLimits {
   // Of each level; more is compacted. That of level 0 is not used, and the last level is never too large.
   std::vector<uint64_t> capacity_bytes = {0};
   uint64_t table_bytes = 4 * kMiB;   // an output is closed by the entry that reaches it
+  uint64_t sweep_bytes = 16 * kMiB;  // of the upper level, for each compaction of the picker isozone
 
   int levels() const { return static_cast<int>(capacity_bytes.size()); }
   int LevelBelow(int level) const { return level == 0 ? base_level : level + 1; }

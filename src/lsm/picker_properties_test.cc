@@ -33,6 +33,7 @@ LsmLimits RandomLimits(Random& random) {
   limits.level0_files = static_cast<uint32_t>(random.Between(1, 4));
   limits.base_level = limits.levels() > 3 && random.Chance(0.2) ? 2 : 1;
   limits.table_bytes = random.Between(4, 16);
+  limits.sweep_bytes = random.Between(1, 64);
   return limits;
 }
 
