@@ -24,6 +24,9 @@ IMPURE_HEADER = re.compile(r"<(thread|condition_variable|future|mutex|shared_mut
 HANDED_A_CLOCK = ("fs", "gc", "zone")
 DIRECT_CLOCK = re.compile(r"\b(MonotonicNs|WallSeconds|RealClock|steady_clock|system_clock|clock_gettime)\b"
                           r"|\bClock::Real\(\)\.|(?<!clock)(?<!clock_)\.WaitUntil\(")
+# What is live in a zone belongs to the metadata or to a SpaceClaim, and nobody else counts it.
+LIVE_BYTES = re.compile(r"(\.|->)(AddLive|RemoveLive)\(")
+LIVE_BYTES_USERS = ("src/fs/space/space_claim.cc", "src/fs/space/zone_pool.cc")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"][^>"]+[>"])', re.MULTILINE)
 ROCKSDB_USERS = re.compile(r"^(include|src/adapter|src/conventional/adapter|tests|bench|lab|examples)/")
 # What tests share is for tests only. The tests of a layer may use all of it, whatever the order inside.
@@ -58,6 +61,8 @@ def violations(path: str, text: str) -> list[str]:
     layer = room.split("/")[0] if room else None
     if layer in HANDED_A_CLOCK and not is_test and DIRECT_CLOCK.search(text):
         found.append(f"{path}: {layer} gets the time from a Clock")
+    if layer == "fs" and not is_test and path not in LIVE_BYTES_USERS and LIVE_BYTES.search(text):
+        found.append(f"{path}: live bytes are a SpaceClaim's")
     for included in INCLUDE.findall(text):
         name = included[1:-1]
         own = included[0] == '"'
@@ -104,6 +109,7 @@ class Layering(unittest.TestCase):
             ("src/fs/file/a.cc", "modified_s = WallSeconds();"): "from a Clock",
             ("src/fs/space/a.cc", "changed.WaitUntil(mu, until_ns);"): "from a Clock",
             ("src/zone/allocator/a.h", "Clock::Real().NowNs()"): "from a Clock",
+            ("src/fs/file/a.cc", "context_.pool->RemoveLive(zone, bytes);"): "a SpaceClaim's",
             ("src/attic/a.h", ""): "no place",
             # The order inside of a layer.
             ("src/fs/a.h", '#include "fs/space/zone_pool.h"'): "fs must not include",

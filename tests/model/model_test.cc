@@ -37,6 +37,8 @@ class Round {
       resets += volume->fs().state().Stats().zone_resets;
       copied += volume->fs().state().Stats().gc.copies.bytes_copied;
       mismatches += volume->fs().state().Stats().gc.copies.mismatches;
+      ASSERT_FINE(volume->fs().Unmount());
+      ASSERT_NO_FATAL_FAILURE(CheckLive(volume->fs()));
       ASSERT_FINE(volume->Unmount());
       ASSERT_FINE(volume->Check(/*read_data=*/true));
     }
@@ -57,6 +59,31 @@ class Round {
       ASSERT_FINE(found.status());
       ASSERT_FINE(oracles[i].CheckExactly(*found));
     }
+  }
+
+  // With no file open and the collector at rest, what is live in each zone is what files have there, to the byte; of logs,
+  // whose frames count, the sum over all zones is looked at.
+  void CheckLive(FileSystem& fs) {
+    const DeviceGeometry& geometry = fs.state().device().geometry();
+    std::vector<uint64_t> live(geometry.zone_count);
+    uint64_t of_logs = 0;
+    ASSERT_FINE(fs.state().VisitFiles([&](const FileDetails& file) {
+      if (file.attributes.kind == FileKind::kLog) {
+        of_logs += file.allocated;
+        return;
+      }
+      for (const FileExtent& extent : file.extents)
+        live[geometry.ZoneOf(extent.device_offset).value()] += extent.length;
+    }));
+    uint64_t in_zones_of_logs = 0;
+    for (const ZoneView& zone : fs.state().Zones()) {
+      if (zone.use == ZoneUse::kLog) {
+        in_zones_of_logs += zone.live;
+      } else {
+        EXPECT_EQ(zone.live, live[zone.device.zone.value()]) << "zone " << zone.device.zone.value();
+      }
+    }
+    EXPECT_EQ(in_zones_of_logs, of_logs);
   }
 
   void RunClients(Volume& volume, std::vector<Oracle>& oracles) {

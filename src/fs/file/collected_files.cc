@@ -10,6 +10,26 @@
 #include "fs/file/relocation_writer.h"
 
 namespace isozone {
+namespace {
+
+// `moves`: GcMove or ExtentMove.
+template <typename Moves>
+uint64_t LengthOf(const Moves& moves) {
+  uint64_t bytes = 0;
+  for (const auto& move : moves) bytes += move.length;
+  return bytes;
+}
+
+// Where the copies of `moves` are.
+template <typename Moves>
+std::vector<ZoneBytes> SpaceBehind(const DeviceGeometry& geometry, const Moves& moves) {
+  std::vector<ZoneBytes> space;
+  space.reserve(moves.size());
+  for (const auto& move : moves) space.emplace_back(geometry.ZoneOf(move.to), move.length);
+  return space;
+}
+
+}  // namespace
 
 void CollectedFiles::CountBlocks(std::span<GcCandidate> zones) const {
   const MutexLock lock(context_.namespace_mutex);
@@ -55,6 +75,7 @@ Result<GcFiles::Outcome> CollectedFiles::Commit(std::span<const GcMove> moves) {
   for (auto& [id, of_file] : by_file) std::ranges::sort(of_file, {}, &GcMove::from);
 
   const MutexLock lock(context_.namespace_mutex);
+  SpaceClaim copies = TakeCopies(moves);  // what no file gets of them is given up
   std::vector<MetadataOp> ops;
   std::map<InodeId, Accepted> accepted;
   for (const auto& [id, of_file] : by_file) {
@@ -63,18 +84,15 @@ Result<GcFiles::Outcome> CollectedFiles::Commit(std::span<const GcMove> moves) {
   }
   if (ZoneHeats heats = NewHeats(accepted); !heats.empty()) ops.emplace_back(SetZoneHeats{std::move(heats)});
   if (status.ok() && !ops.empty()) status = context_.Commit(ops).status();
-  if (!status.ok()) {
-    GiveUp(moves);
-    return status;
-  }
+  ISOZONE_RETURN_IF_ERROR(status);
   for (const auto& [id, of_file] : by_file) {
     const Accepted& of_it = accepted[id];
-    const uint64_t dropped = Drop(of_file, of_it.moves);
+    const uint64_t moved = LengthOf(of_it.moves);
+    const uint64_t dropped = LengthOf(of_file) - moved;
+    outcome.moved += moved;
     outcome.dropped += dropped;
     if (context_.FindOpen(id) != nullptr) outcome.kept += dropped;
-    if (of_it.moves.empty()) continue;
-    Release(id, of_it);
-    for (const ExtentMove& move : of_it.moves) outcome.moved += move.length;
+    if (moved > 0) Move(id, of_it, copies);
   }
   return outcome;
 }
@@ -90,18 +108,6 @@ ZoneHeats CollectedFiles::NewHeats(const std::map<InodeId, Accepted>& accepted) 
     }
   }
   return heats;
-}
-
-uint64_t CollectedFiles::Drop(std::span<const GcMove> moves, std::span<const ExtentMove> accepted) {
-  std::map<ZoneId, uint64_t> bytes;
-  for (const GcMove& move : moves) bytes[context_.geometry().ZoneOf(move.to)] += move.length;
-  for (const ExtentMove& move : accepted) bytes[context_.geometry().ZoneOf(move.to)] -= move.length;
-  uint64_t dropped = 0;
-  for (const auto& [zone, in_zone] : bytes) {
-    if (in_zone > 0) context_.pool->RemoveLive(zone, in_zone);
-    dropped += in_zone;
-  }
-  return dropped;
 }
 
 CollectedFiles::Accepted CollectedFiles::StillThere(InodeId id, std::span<const GcMove> moves) const {
@@ -131,23 +137,23 @@ CollectedFiles::Accepted CollectedFiles::StillThere(InodeId id, std::span<const 
   return accepted;
 }
 
-void CollectedFiles::Release(InodeId id, const Accepted& accepted) {
-  std::vector<std::pair<ZoneId, uint64_t>> space;
+SpaceClaim CollectedFiles::TakeCopies(std::span<const GcMove> moves) {
+  return context_.copies.Split(SpaceBehind(context_.geometry(), moves));
+}
+
+void CollectedFiles::Move(InodeId id, const Accepted& accepted, SpaceClaim& copies) {
+  std::vector<ZoneBytes> before;
   for (const ExtentMove& move : accepted.moves) {
-    space.emplace_back(context_.geometry().ZoneOf(move.from), move.length);
+    before.emplace_back(context_.geometry().ZoneOf(move.from), move.length);
   }
-  auto release = [pool = context_.pool.get(), space = std::move(space)] {
-    for (const auto& [zone, bytes] : space) pool->RemoveLive(zone, bytes);
-  };
-  if (const auto file = context_.FindOpen(id)) {
-    file->Move(accepted.placed, std::move(release));
-  } else {
-    release();
-  }
+  copies.Split(SpaceBehind(context_.geometry(), accepted.moves)).ToMetadata();
+  SpaceClaim old = SpaceClaim::FromMetadata(*context_.pool, before);
+  if (const auto file = context_.FindOpen(id)) file->Move(accepted.placed, std::move(old));
 }
 
 void CollectedFiles::GiveUp(std::span<const GcMove> moves) {
-  for (const GcMove& move : moves) context_.pool->RemoveLive(context_.geometry().ZoneOf(move.to), move.length);
+  const MutexLock lock(context_.namespace_mutex);
+  TakeCopies(moves).Release();
 }
 
 }  // namespace isozone

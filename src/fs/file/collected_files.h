@@ -37,10 +37,10 @@ class CollectedFiles final : public GcFiles {
   Accepted StillThere(InodeId id, std::span<const GcMove> moves) const ISOZONE_REQUIRES(context_.namespace_mutex);
   // Of the zones that survivors have come to, what the metadata does not say yet.
   ZoneHeats NewHeats(const std::map<InodeId, Accepted>& accepted) const ISOZONE_REQUIRES(context_.namespace_mutex);
-  // Gives up the copies of `moves`, of one file, but for those of `accepted`. Returns how many bytes.
-  uint64_t Drop(std::span<const GcMove> moves, std::span<const ExtentMove> accepted);
-  // The file has its moves: what it had before goes with the last read of it.
-  void Release(InodeId id, const Accepted& accepted) ISOZONE_REQUIRES(context_.namespace_mutex);
+  // The claim on the copies of `moves`, which are no longer the collector's.
+  SpaceClaim TakeCopies(std::span<const GcMove> moves) ISOZONE_REQUIRES(context_.namespace_mutex);
+  // The metadata has the moves of the file, whose copies `copies` has: what it had before goes with the last read of it.
+  void Move(InodeId id, const Accepted& accepted, SpaceClaim& copies) ISOZONE_REQUIRES(context_.namespace_mutex);
 
   MountContext& context_;
 };

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "fs/file/pending_extents.h"
@@ -68,7 +69,9 @@ class DataSink final : public WriteSink {
     return Status::Ok();
   }
 
-  void NoteReadable(std::span<const FileExtent> written) override { pending_.Add(written); }
+  void NoteReadable(std::span<const FileExtent> written) override {
+    pending_.Add(written, std::exchange(finished_, {}));
+  }
 
   Status MakeDurable() override {
     ISOZONE_ASSIGN_OR_RETURN(const uint64_t sequence, Publish());
@@ -113,19 +116,22 @@ class DataSink final : public WriteSink {
     }
   }
 
-  // Waits for `part` and appends where it lies to `written`; also when it fails half-way.
+  // Waits for `part` and appends where it lies to `written`, of which the claim is finished_; also when it fails half-way.
   Status TakeOver(Part& part, std::vector<FileExtent>& written) {
     StripeSet::Write& write = part.write;
     lanes_.Settle(write);
     ISOZONE_RETURN_IF_ERROR(write.status);
-    if (write.lost) return lanes_.WriteExtents(write.blocks, write.live, part.file_offset, write.durable, written);
+    if (write.lost) {
+      return lanes_.WriteExtents(write.blocks, write.live, part.file_offset, write.durable, written, finished_);
+    }
+    finished_.Merge(std::move(write.space));
     AppendExtent(written, {part.file_offset, write.at, write.live}, context_.geometry().zone_size);
     return Status::Ok();
   }
 
-  // What was started and not finished never becomes part of the file.
+  // What was started and not finished never becomes part of the file, and its space goes with it.
   void DropStarted() {
-    for (Part& part : parts_) lanes_.Drop(part.write);
+    for (Part& part : parts_) lanes_.Settle(part.write);
     parts_.clear();
     units_.clear();
   }
@@ -140,6 +146,7 @@ class DataSink final : public WriteSink {
   std::deque<Part> parts_;    // started and not finished, in file order; addresses stay
   std::deque<size_t> units_;  // of how many parts each is
   StripeSet lanes_;
+  SpaceClaim finished_;  // of what is finished, and not yet readable
   PendingExtents pending_;
 };
 

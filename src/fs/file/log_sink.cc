@@ -72,7 +72,7 @@ class LogSink final : public WriteSink {
 
   Status Finish(std::vector<FileExtent>& written) override {
     const Status status = TakeOver(frames_.front());
-    const Frame frame = frames_.front();
+    const Frame frame = std::move(frames_.front());
     frames_.pop_front();
     if (!status.ok()) {
       DropStarted();
@@ -121,6 +121,7 @@ class LogSink final : public WriteSink {
     uint64_t index = 0;        // of the record in the inode
     uint64_t end = 0;          // bytes in the zone, behind the last frame
     uint64_t payload = 0;      // bytes
+    SpaceClaim space;          // until its end is in the journal
     bool is_volatile = false;  // when the lane was given back
   };
   struct Frame {
@@ -162,6 +163,7 @@ class LogSink final : public WriteSink {
     Region& region = *frame.region;
     region.end = context_.geometry().OffsetInZone(frame.write.at) + frame.write.blocks.size();
     region.payload += frame.payload;
+    region.space.Merge(std::move(frame.write.space));
     --region.unfinished;
     if (!region.began) ISOZONE_RETURN_IF_ERROR(Begin(region, frame));
     return CloseRetired();
@@ -179,9 +181,9 @@ class LogSink final : public WriteSink {
     return Status::Ok();
   }
 
-  // What was started and not finished never becomes part of the file.
+  // What was started and not finished never becomes part of the file, and its space goes with it.
   void DropStarted() {
-    for (Frame& frame : frames_) lanes_.Drop(frame.write);
+    for (Frame& frame : frames_) lanes_.Settle(frame.write);
     for (const auto& region : regions_) region->unfinished = 0;
     frames_.clear();
   }
@@ -237,23 +239,23 @@ class LogSink final : public WriteSink {
     region.record.end = region.end;
     region.record.payload = region.payload;
     if (context_.state.Find(id_) == nullptr) {
-      context_.ReleaseSpace(id_, SpaceOf({&region.record, 1}));
+      context_.LeaveToHandles(id_, std::move(region.space));
     } else {
       const MetadataOp op = SetLogRegion{id_, region.index, region.record, context_.clock.NowWallS()};
       ISOZONE_ASSIGN_OR_RETURN(sequence_, context_.Commit({&op, 1}));
+      region.space.ToMetadata();
     }
     region.began = false;
     return Status::Ok();
   }
 
   // Nobody writes the region any more, and it has no end: what it holds is live until it gets one, or the log goes.
-  void LeaveOpen(const Region& region) {
+  void LeaveOpen(Region& region) {
     const MutexLock lock(context_.namespace_mutex);
-    const std::pair<ZoneId, uint64_t> space(region.record.zone, region.end - region.record.begin);
     if (context_.state.Find(id_) == nullptr) {
-      context_.ReleaseSpace(id_, {&space, 1});
+      context_.LeaveToHandles(id_, std::move(region.space));
     } else {
-      context_.unread_logs[id_].push_back(space);
+      context_.unread_logs[id_].Merge(std::move(region.space));
     }
   }
 

@@ -21,6 +21,11 @@ MountContext::MountContext(std::unique_ptr<ZonedDevice> device, MountOptions opt
       buffers(2 * this->options.writer_memory),
       state(std::move(state)) {}
 
+MountContext::~MountContext() {
+  // An open region is named by the metadata, if not its end.
+  for (auto& [id, space] : unread_logs) space.ToMetadata();
+}
+
 Result<uint64_t> MountContext::Commit(std::span<const MetadataOp> ops) {
   if (journal == nullptr) return Status::ReadOnly("the file system is mounted read-only");
   ISOZONE_RETURN_IF_ERROR(journal->status());
@@ -35,31 +40,24 @@ std::shared_ptr<OpenFile> MountContext::FindOpen(InodeId id) {
 void MountContext::Release(std::shared_ptr<OpenFile> file) {
   if (file == nullptr) return;
   const MutexLock lock(namespace_mutex);
-  if (file.use_count() == 1) {
-    open_files.erase(file->id());
-    for (const auto& [zone, bytes] : file->release_at_close) pool->RemoveLive(zone, bytes);
-  }
+  if (file.use_count() == 1) open_files.erase(file->id());
   file.reset();  // under the lock, as handles are made under it: so the count is exact
 }
 
-void MountContext::ReleaseSpace(InodeId id, std::span<const std::pair<ZoneId, uint64_t>> space) {
-  if (const auto file = FindOpen(id)) {
-    file->release_at_close.insert(file->release_at_close.end(), space.begin(), space.end());
-    return;
-  }
-  for (const auto& [zone, bytes] : space) pool->RemoveLive(zone, bytes);
+void MountContext::LeaveToHandles(InodeId id, SpaceClaim space) {
+  if (const auto file = FindOpen(id)) file->unnamed.Merge(std::move(space));
 }
 
-std::vector<std::pair<ZoneId, uint64_t>> SpaceOf(const DeviceGeometry& geometry, std::span<const FileExtent> extents) {
-  std::vector<std::pair<ZoneId, uint64_t>> space;
+std::vector<ZoneBytes> SpaceOf(const DeviceGeometry& geometry, std::span<const FileExtent> extents) {
+  std::vector<ZoneBytes> space;
   space.reserve(extents.size());
   for (const FileExtent& e : extents) space.emplace_back(geometry.ZoneOf(e.device_offset), e.length);
   return space;
 }
 
-std::vector<std::pair<ZoneId, uint64_t>> SpaceOf(const DeviceGeometry& geometry, const Inode& inode) {
+std::vector<ZoneBytes> SpaceOf(const DeviceGeometry& geometry, const Inode& inode) {
   if (inode.kind == FileKind::kLog) return SpaceOf(inode.regions);
-  std::vector<std::pair<ZoneId, uint64_t>> space;
+  std::vector<ZoneBytes> space;
   inode.extents.VisitRuns([&](const ExtentRun& column) {
     VisitByZone(geometry, column,
                 [&](ZoneId zone, const ExtentRun& run) { space.emplace_back(zone, run.length * run.count); });
@@ -67,8 +65,8 @@ std::vector<std::pair<ZoneId, uint64_t>> SpaceOf(const DeviceGeometry& geometry,
   return space;
 }
 
-std::vector<std::pair<ZoneId, uint64_t>> SpaceOf(std::span<const LogRegion> regions) {
-  std::vector<std::pair<ZoneId, uint64_t>> space;
+std::vector<ZoneBytes> SpaceOf(std::span<const LogRegion> regions) {
+  std::vector<ZoneBytes> space;
   for (const LogRegion& r : regions) {
     if (!r.open() && r.end > r.begin) space.emplace_back(r.zone, r.end - r.begin);
   }

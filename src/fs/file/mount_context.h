@@ -21,6 +21,7 @@
 #include "fs/file_system.h"
 #include "fs/metadata/journal.h"
 #include "fs/metadata/metadata.h"
+#include "fs/space/space_claim.h"
 #include "fs/space/zone_pool.h"
 #include "gc/collector.h"
 #include "io/buffer_pool.h"
@@ -35,6 +36,7 @@ struct MountContext {
   // `parallel`: of the placement policy. `clock` outlives this.
   MountContext(std::unique_ptr<ZonedDevice> device, MountOptions options, std::string label, std::string uuid,
                MetadataState state, bool parallel, Clock& clock);
+  ~MountContext();
 
   // Applies `ops` to the state and puts them into the journal, as one: all of them survive a power cut, or none.
   // Returns the sequence to Sync. kReadOnly with the reason where nothing can be changed; kNoSpace where there is none
@@ -44,12 +46,12 @@ struct MountContext {
   // The open file of `id`, or null.
   std::shared_ptr<OpenFile> FindOpen(InodeId id) ISOZONE_REQUIRES(namespace_mutex);
 
-  // A handle has let go of `file` (moved in); with the last one, space that only handles referred to is given back.
+  // A handle has let go of `file` (moved in); with the last one goes the file's claim on what only handles referred to.
   void Release(std::shared_ptr<OpenFile> file) ISOZONE_EXCLUDES(namespace_mutex);
 
-  // Gives back `extents` of the file `id`: now, or, while handles are open that may be reading them, with the last of
-  // these.
-  void ReleaseSpace(InodeId id, std::span<const std::pair<ZoneId, uint64_t>> space) ISOZONE_REQUIRES(namespace_mutex);
+  // `space` is of the file `id`, and the metadata does not name it. While handles are open, which may be reading it, it is
+  // theirs; else it goes.
+  void LeaveToHandles(InodeId id, SpaceClaim space) ISOZONE_REQUIRES(namespace_mutex);
 
   bool read_only() const { return journal == nullptr; }
   // Makes every change of the metadata that was made before durable.
@@ -77,12 +79,14 @@ struct MountContext {
   std::map<uint64_t, PendingExtents*> pending ISOZONE_GUARDED_BY(namespace_mutex);
   uint64_t next_pending ISOZONE_GUARDED_BY(namespace_mutex) = 0;
 
-  // Logs of which regions are open though nobody writes them: they could not be read when mounting, or not be closed.
-  // Until they are, or the log is removed, so much counts as live there (zone, bytes), to keep the zones from being
-  // reset.
-  std::unordered_map<InodeId, std::vector<std::pair<ZoneId, uint64_t>>> unread_logs ISOZONE_GUARDED_BY(namespace_mutex);
+  std::unique_ptr<ZonePool> pool;  // set at mount, never changed; above all claims, which go before it
 
-  std::unique_ptr<ZonePool> pool;    // set at mount, never changed
+  // Logs of which regions are open though nobody writes them: they could not be read when mounting, or not be closed.
+  // Until they are, or the log is removed, what is claimed here keeps the zones from being reset.
+  std::unordered_map<InodeId, SpaceClaim> unread_logs ISOZONE_GUARDED_BY(namespace_mutex);
+  // What the collector has copied: until the metadata names it, or it is given up.
+  SpaceClaim copies ISOZONE_GUARDED_BY(namespace_mutex);
+
   std::unique_ptr<Journal> journal;  // set at mount, never changed; null when read-only
 
   // Set at mount, never changed: what the collector works on, and the collector, which runs by itself where the mount
@@ -95,9 +99,9 @@ struct MountContext {
   std::atomic<uint64_t> write_retries{0};
 };
 
-// Zone and bytes of each extent or sealed region.
-std::vector<std::pair<ZoneId, uint64_t>> SpaceOf(const DeviceGeometry& geometry, std::span<const FileExtent> extents);
-std::vector<std::pair<ZoneId, uint64_t>> SpaceOf(const DeviceGeometry& geometry, const Inode& inode);
-std::vector<std::pair<ZoneId, uint64_t>> SpaceOf(std::span<const LogRegion> regions);
+// Of each extent or sealed region.
+std::vector<ZoneBytes> SpaceOf(const DeviceGeometry& geometry, std::span<const FileExtent> extents);
+std::vector<ZoneBytes> SpaceOf(const DeviceGeometry& geometry, const Inode& inode);
+std::vector<ZoneBytes> SpaceOf(std::span<const LogRegion> regions);
 
 }  // namespace isozone

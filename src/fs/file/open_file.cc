@@ -68,14 +68,14 @@ void OpenFile::DropMemory() {
   size_.store(extents_.empty() ? 0 : extents_.back().file_offset + extents_.back().length, std::memory_order_release);
 }
 
-void OpenFile::Move(std::span<const FileExtent> placed, std::function<void()> released) {
+void OpenFile::Move(std::span<const FileExtent> placed, SpaceClaim old) {
   std::shared_ptr<ReadPin> before;
   {
     const ExclusiveLock lock(mu_);
     ApplyEdits(extents_, PlanEdits(extents_, placed, zone_size_));
     before = std::exchange(pin_, std::make_shared<ReadPin>());
     before->next_ = pin_;
-    before->on_last_ = std::move(released);
+    before->moved_ = std::move(old);
   }
   // Without the lock: if no read holds it, this is the last one.
   before.reset();

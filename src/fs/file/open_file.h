@@ -9,14 +9,13 @@
 //
 // Moving. The collector copies runs of a file to other zones. A read that was located before goes on where the file was,
 // so what was there is released only when all such reads are done: each holds the ReadPin of its time, which keeps all
-// later ones, and the one that goes says so.
+// later ones, and has the claim on what was moved away at the end of its time.
 //
 // Thread safety: any thread; one writer at a time.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <memory_resource>
 #include <span>
@@ -28,23 +27,21 @@
 #include "fs/extents.h"
 #include "fs/file_system.h"
 #include "fs/metadata/metadata.h"
+#include "fs/space/space_claim.h"
 
 namespace isozone {
 
-// Reads in flight hold the pin of the moment in which they were located.
+// Reads in flight hold the pin of the moment in which they were located. The last of them may go on a device's thread.
 class ReadPin {
  public:
   ReadPin() = default;
-  ~ReadPin() {
-    if (on_last_) on_last_();
-  }
   ReadPin(const ReadPin&) = delete;
   ReadPin& operator=(const ReadPin&) = delete;
 
  private:
   friend class OpenFile;
-  std::shared_ptr<ReadPin> next_;  // destroyed after on_last_ was called: releases happen in the order of the moves
-  std::function<void()> on_last_;  // short, no I/O; may be called on a device's thread
+  std::shared_ptr<ReadPin> next_;
+  SpaceClaim moved_;  // goes before next_: releases happen in the order of the moves
 };
 
 class OpenFile {
@@ -91,15 +88,14 @@ class OpenFile {
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
   // --- The collector ---
-  // The ranges `placed`, in file order and apart, are where these say from now on. `released` is called once no read uses
-  // the old places (perhaps now).
-  void Move(std::span<const FileExtent> placed, std::function<void()> released);
+  // The ranges `placed`, in file order and apart, are where these say from now on. `old`, the places where they were, goes
+  // once no read uses them (perhaps now).
+  void Move(std::span<const FileExtent> placed, SpaceClaim old);
 
   // --- Used by the file system, under its namespace lock ---
   bool has_writer = false;
-  // Called when the last handle has gone (by the file system, which owns the table of open files): space that is
-  // referred to only by handles. Zone and bytes.
-  std::vector<std::pair<ZoneId, uint64_t>> release_at_close;
+  // What was the file's, and the metadata does not name: handles may be reading it. Goes with the last of them.
+  SpaceClaim unnamed;
 
  private:
   const InodeId id_;

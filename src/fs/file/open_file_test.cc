@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "fs/file/truncate.h"
+#include "fs/space/zone_pool_test_util.h"
 
 namespace isozone {
 namespace {
@@ -42,9 +43,32 @@ TEST(AppendExtent, DoesNotJoinOverTheBoundaryOfAZone) {
   EXPECT_EQ(extents.size(), 2u);
 }
 
+// The places that a file has moved away from, by name: each is a block in a zone of its own.
+class OldPlaces {
+ public:
+  SpaceClaim Claim(char name) {
+    names_ += name;
+    return {*pool_, ZoneOf(name), kBlock};
+  }
+  // The names of those that are claimed no more.
+  std::string Released() const {
+    std::string released;
+    std::ranges::copy_if(names_, std::back_inserter(released),
+                         [this](char name) { return pool_->Live(ZoneOf(name)) == 0; });
+    return released;
+  }
+
+ private:
+  static ZoneId ZoneOf(char name) { return ZoneId(static_cast<uint32_t>(name - 'a') + HomeZones(2)); }
+
+  FakeDevice device_{20};
+  std::unique_ptr<ZonePool> pool_ = ZonePool::Create(device_, {}).value();
+  std::string names_;
+};
+
 TEST(OpenFile, WhereAFileWasIsReleasedWithTheLastReadOfIt) {
+  OldPlaces places;
   OpenFile file(InodeId(2), FileKind::kData, kZoneSize, {Extent(0, 4096, 100)}, Status::Ok());
-  std::string released;
   const auto locate = [&](uint64_t where) {
     std::string buffer(100, '\0');
     std::pmr::vector<FileExtent> pieces;
@@ -55,23 +79,23 @@ TEST(OpenFile, WhereAFileWasIsReleasedWithTheLastReadOfIt) {
   };
   const auto move = [&](uint64_t to, char name) {
     const FileExtent placed = Extent(0, to, 100);
-    file.Move({&placed, 1}, [&released, name] { released += name; });
+    file.Move({&placed, 1}, places.Claim(name));
   };
   auto first = locate(4096);
   auto first_too = locate(4096);
   move(8192, 'a');
   auto second = locate(8192);
   move(12288, 'b');
-  EXPECT_EQ(released, "");
+  EXPECT_EQ(places.Released(), "");
   first.reset();
-  EXPECT_EQ(released, "");
+  EXPECT_EQ(places.Released(), "");
   // Releases happen in the order of the moves: who reads from the first place keeps the second, too.
   second.reset();
-  EXPECT_EQ(released, "");
+  EXPECT_EQ(places.Released(), "");
   first_too.reset();
-  EXPECT_EQ(released, "ab");
+  EXPECT_EQ(places.Released(), "ab");
   move(16384, 'c');
-  EXPECT_EQ(released, "abc") << "nobody reads";
+  EXPECT_EQ(places.Released(), "abc") << "nobody reads";
   locate(16384);
 }
 
@@ -81,7 +105,7 @@ TEST(OpenFile, PartsOfAFileAreMovedWhileItIsWritten) {
   file.SetMemory({&more, 1}, {});
   file.PublishSize(4196);
   const FileExtent placed = Extent(904, kZoneSize, 1000);
-  file.Move({&placed, 1}, [] {});
+  file.Move({&placed, 1}, {});
   const std::vector<FileExtent> extents = file.Extents();
   ASSERT_EQ(extents.size(), 3u);
   EXPECT_EQ(extents[0].length, 904u);
@@ -136,9 +160,9 @@ TEST(OpenFile, WhatIsWrittenOutLeavesMemory) {
 // A file of two extents whose moves and reads are seen.
 class MovedFile : public ::testing::Test {
  protected:
-  void Move(uint64_t file_offset, uint64_t to, const std::string& name) {
+  void Move(uint64_t file_offset, uint64_t to, char name) {
     const FileExtent placed = Extent(file_offset, to, 10);
-    file_.Move({&placed, 1}, [this, name] { released_ += name; });
+    file_.Move({&placed, 1}, places_.Claim(name));
   }
   std::shared_ptr<const ReadPin> BeginRead(uint64_t offset, uint64_t expected_place) {
     std::string buffer(1, '.');
@@ -148,13 +172,13 @@ class MovedFile : public ::testing::Test {
     EXPECT_EQ(on_device.front().device_offset.value(), expected_place);
     return pin;
   }
+  OldPlaces places_;
   OpenFile file_{InodeId(2), FileKind::kData, kZoneSize, {Extent(0, 4096, 10), Extent(10, 12288, 10)}, Status::Ok()};
-  std::string released_;
 };
 
 TEST_F(MovedFile, ReleasesItsOldPlaceAtOnceWhereNobodyReads) {
-  Move(0, 8192, "a");
-  EXPECT_EQ(released_, "a");
+  Move(0, 8192, 'a');
+  EXPECT_EQ(places_.Released(), "a");
   BeginRead(3, 8195);
   BeginRead(12, 12290);
 }
@@ -162,23 +186,23 @@ TEST_F(MovedFile, ReleasesItsOldPlaceAtOnceWhereNobodyReads) {
 TEST_F(MovedFile, KeepsItsOldPlaceForReadsThatBeganThere) {
   auto first = BeginRead(0, 4096);
   auto second = BeginRead(1, 4097);
-  Move(0, 8192, "a");
+  Move(0, 8192, 'a');
   const auto after = BeginRead(0, 8192);
   first.reset();
-  EXPECT_EQ(released_, "");
+  EXPECT_EQ(places_.Released(), "");
   second.reset();
-  EXPECT_EQ(released_, "a");
+  EXPECT_EQ(places_.Released(), "a");
 }
 
 TEST_F(MovedFile, KeepsWhatWasMovedLaterForReadsThatBeganBefore) {
   auto early = BeginRead(10, 12288);
-  Move(0, 8192, "a");
+  Move(0, 8192, 'a');
   auto late = BeginRead(0, 8192);
-  Move(10, 16384, "b");  // the early read is there
+  Move(10, 16384, 'b');  // the early read is there
   late.reset();
-  EXPECT_EQ(released_, "");
+  EXPECT_EQ(places_.Released(), "");
   early.reset();
-  EXPECT_EQ(released_, "ab");
+  EXPECT_EQ(places_.Released(), "ab");
 }
 
 TEST(Extents, AreCut) {

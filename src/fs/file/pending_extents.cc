@@ -18,11 +18,12 @@ PendingExtents::~PendingExtents() {
   const MutexLock names(context_.namespace_mutex);
   context_.pending.erase(serial_);
   const MutexLock lock(mu_);
-  context_.ReleaseSpace(id_, SpaceOf(context_.geometry(), extents_));
+  context_.LeaveToHandles(id_, std::move(space_));
 }
 
-void PendingExtents::Add(std::span<const FileExtent> extents) {
+void PendingExtents::Add(std::span<const FileExtent> extents, SpaceClaim space) {
   const MutexLock lock(mu_);
+  space_.Merge(std::move(space));
   for (const FileExtent& extent : extents) {
     AppendExtent(extents_, extent, context_.geometry().zone_size);
     added_ += extent.length;
@@ -38,7 +39,7 @@ Result<uint64_t> PendingExtents::Publish() {
   const MutexLock names(context_.namespace_mutex);
   const MutexLock lock(mu_);
   if (context_.state.Find(id_) == nullptr) {
-    context_.ReleaseSpace(id_, SpaceOf(context_.geometry(), extents_));
+    context_.LeaveToHandles(id_, std::move(space_));
     extents_.clear();
     taken_ = added_;
   }
@@ -55,8 +56,10 @@ Status PendingExtents::PublishFirst(MountContext& context, uint64_t bytes) {
   if (inode->lifetime != data_.lifetime || inode->level != data_.level) {
     ops.emplace_back(SetAttributes{id_, data_.lifetime, context.clock.NowWallS(), data_.level});
   }
-  ops.emplace_back(AppendExtents{id_, inode->extents.size(), CutExtents(extents_, end), context.clock.NowWallS()});
+  const std::vector<FileExtent> first = CutExtents(extents_, end);
+  ops.emplace_back(AppendExtents{id_, inode->extents.size(), first, context.clock.NowWallS()});
   ISOZONE_RETURN_IF_ERROR(context.Commit(ops).status());
+  space_.Split(SpaceOf(context.geometry(), first)).ToMetadata();
   taken_ += bytes;
   extents_ = ExtentsFrom(extents_, end);
   return Status::Ok();

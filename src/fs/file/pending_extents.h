@@ -26,17 +26,17 @@ class PendingExtents {
  public:
   // Known to the collector from here on. `context` outlives this.
   PendingExtents(MountContext& context, InodeId id, DataClass data);
-  // Space that the journal never learnt of is given back with the last handle of the file.
+  // Space that the journal never learnt of is left to the handles of the file.
   ~PendingExtents();
   PendingExtents(const PendingExtents&) = delete;
   PendingExtents& operator=(const PendingExtents&) = delete;
 
-  // The file goes on in `extents`, which are written.
-  void Add(std::span<const FileExtent> extents);
+  // The file goes on in `extents`, which are written; `space` is the claim on them.
+  void Add(std::span<const FileExtent> extents, SpaceClaim space);
   // Of what is published from here on.
   void SetDataClass(DataClass data);
   // Tells the journal of all that was added; the caller has flushed it. Returns what to sync so that it is durable. Where
-  // the file was removed, its space is given back with the last handle.
+  // the file was removed, its space is left to its handles.
   Result<uint64_t> Publish();
 
   // Publishes, for all open files, what they had in `zone` when this was called, after a flush of the device.
@@ -54,6 +54,7 @@ class PendingExtents {
   Mutex mu_;
   DataClass data_ ISOZONE_GUARDED_BY(mu_);
   std::vector<FileExtent> extents_ ISOZONE_GUARDED_BY(mu_);  // in file order
+  SpaceClaim space_ ISOZONE_GUARDED_BY(mu_);                 // of extents_
   uint64_t added_ ISOZONE_GUARDED_BY(mu_) = 0;               // bytes, ever
   uint64_t taken_ ISOZONE_GUARDED_BY(mu_) = 0;               // bytes of these that are no longer in extents_
 };

@@ -1,6 +1,7 @@
 #include "fs/file/relocation_writer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -45,6 +46,8 @@ Status RelocationWriter::Write(std::span<const GcBlocks> blocks, DataClass data,
   }
   const Status rest = Collect(/*wait=*/true, moves);
   units_.clear();
+  const MutexLock lock(context_.namespace_mutex);
+  context_.copies.Merge(std::exchange(written_, {}));
   return status.ok() ? rest : status;
 }
 
@@ -90,8 +93,8 @@ Status RelocationWriter::Collect(bool wait, std::vector<GcMove>& moves) {
   return first;
 }
 
-Status RelocationWriter::TakeOver(const Started& started, std::vector<GcMove>& moves) {
-  const auto& [unit, write] = started;
+Status RelocationWriter::TakeOver(Started& started, std::vector<GcMove>& moves) {
+  auto& [unit, write] = started;
   ISOZONE_RETURN_IF_ERROR(write.status);
   if (write.lost) {
     units_.push_back(unit);
@@ -99,6 +102,7 @@ Status RelocationWriter::TakeOver(const Started& started, std::vector<GcMove>& m
     return Status::IoError(fmt::format("writes to {} zones in a row have failed", failures_));
   }
   failures_ = 0;
+  written_.Merge(std::move(write.space));
   for (const GcBlocks::Piece& piece : unit.blocks->pieces) {
     const ByteRange part = PartOf(piece, unit.offset, unit.end());
     if (part.length == 0) continue;

@@ -8,6 +8,8 @@
 //
 // Failures: what a zone has failed to take goes to another one, as long as not kMaxAttempts writes in a row have failed.
 //
+// Space: what was written is claimed by MountContext::copies when Write returns.
+//
 // Thread safety: one thread at a time.
 #pragma once
 
@@ -44,7 +46,7 @@ class RelocationWriter final : public GcWriter {
   // What is settled goes from started_ to `moves`, or, if it is lost, back to units_: in the order of the starts, up to the
   // first that is in flight, or, `wait`, all of it. The first error.
   Status Collect(bool wait, std::vector<GcMove>& moves);
-  Status TakeOver(const Started& started, std::vector<GcMove>& moves);
+  Status TakeOver(Started& started, std::vector<GcMove>& moves);
 
   MountContext& context_;
   const bool confined_;
@@ -53,6 +55,7 @@ class RelocationWriter final : public GcWriter {
   DataClass data_;
   std::vector<Unit> units_;      // to be written; the next one is the last
   std::deque<Started> started_;  // in the order of the starts; addresses stay
+  SpaceClaim written_;           // of the moves of this Write
   int failures_ = 0;             // writes in a row that failed
 };
 

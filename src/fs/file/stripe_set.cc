@@ -163,12 +163,8 @@ void StripeSet::Settle(Write& write) {
   const auto outcome = lane.stream_.Finish();
   write.lost = !outcome.ok() || *outcome == ZoneStream::Outcome::kLostZone;
   write.status = outcome.status();
+  write.space = lane.stream_.TakeSpace();
   if (write.lost) Retire(lane);
-}
-
-void StripeSet::Drop(Write& write) {
-  Settle(write);
-  if (!write.lost) context_.pool->RemoveLive(context_.geometry().ZoneOf(write.at), write.live);
 }
 
 void StripeSet::SettleDone() {
@@ -188,8 +184,8 @@ void StripeSet::SettleOldest() {
 }
 
 Status StripeSet::WriteExtents(std::span<std::byte> blocks, size_t used, uint64_t file_offset, bool durable,
-                               std::vector<FileExtent>& written) {
-  return rescue_.WriteExtents(blocks, used, file_offset, durable, written);
+                               std::vector<FileExtent>& written, SpaceClaim& space) {
+  return rescue_.WriteExtents(blocks, used, file_offset, durable, written, space);
 }
 
 // --- Durability ---

@@ -57,6 +57,7 @@ class StripeSet {
 
     // The set's.
     DeviceOffset at;       // where it went
+    SpaceClaim space;      // on that, once it is settled: whoever makes it part of a file takes it
     Lane* lane = nullptr;  // in which it is in flight; null: it is settled, or was not started
     bool lost = false;     // settled, and the zone did not take it
     Status status;         // of a lost one: why it need not be tried elsewhere
@@ -84,8 +85,6 @@ class StripeSet {
   static bool IsDone(const Write& write);
   // Waits for `write`, if it is in flight, and takes note of how it ended.
   void Settle(Write& write);
-  // Settles `write`, which becomes part of nothing: what it has put into its zone counts as file data no more.
-  void Drop(Write& write);
   // Gives the zone of `lane` back, in which nothing is in flight.
   void Remove(Lane& lane);
   // Gives all zones back; nothing is in flight.
@@ -93,7 +92,7 @@ class StripeSet {
 
   // Writes, outside the lanes, `blocks`, of which a lane has lost some or all: see ZoneStream::WriteExtents.
   Status WriteExtents(std::span<std::byte> blocks, size_t used, uint64_t file_offset, bool durable,
-                      std::vector<FileExtent>& written);
+                      std::vector<FileExtent>& written, SpaceClaim& space);
 
   // A power cut could take something that was written through this set.
   bool is_volatile() const;

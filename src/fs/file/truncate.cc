@@ -16,8 +16,8 @@ namespace isozone {
 namespace {
 
 // Zone and bytes that `before` has and `after`, made of parts of it, has not.
-std::vector<std::pair<ZoneId, uint64_t>> SpaceLost(const DeviceGeometry& geometry, std::span<const FileExtent> before,
-                                                   std::span<const FileExtent> after) {
+std::vector<ZoneBytes> SpaceLost(const DeviceGeometry& geometry, std::span<const FileExtent> before,
+                                 std::span<const FileExtent> after) {
   std::map<ZoneId, uint64_t> bytes;
   for (const auto& [zone, length] : SpaceOf(geometry, before)) bytes[zone] += length;
   for (const auto& [zone, length] : SpaceOf(geometry, after)) {
@@ -33,7 +33,7 @@ Status CutData(MountContext& context, const Inode& inode, uint64_t size) ISOZONE
   const InodeId id = inode.id;
   const MetadataOp op = SetExtents{id, kept, context.clock.NowWallS()};
   ISOZONE_RETURN_IF_ERROR(context.Commit({&op, 1}).status());
-  context.ReleaseSpace(id, lost);
+  context.LeaveToHandles(id, SpaceClaim::FromMetadata(*context.pool, lost));
   return Status::Ok();
 }
 
@@ -45,13 +45,13 @@ Status CutLog(MountContext& context, const Inode& inode, std::span<const FileExt
   SealedLog log = SealLog(context.geometry(), inode.regions, kept);
   const MetadataOp op = SetLogRegions{id, std::move(log.regions), context.clock.NowWallS()};
   ISOZONE_RETURN_IF_ERROR(context.Commit({&op, 1}).status());
-  context.ReleaseSpace(id, SpaceOf(log.dropped));
+  context.LeaveToHandles(id, SpaceClaim::FromMetadata(*context.pool, SpaceOf(log.dropped)));
   return Status::Ok();
 }
 
-// The file has `replacement` from now on. Returns what to sync. An error: nothing has changed.
-Result<uint64_t> Replace(MountContext& context, const Inode& inode, std::span<const FileExtent> replacement)
-    ISOZONE_REQUIRES(context.namespace_mutex) {
+// The file has `replacement`, which `space` claims, from now on. Returns what to sync. An error: nothing has changed.
+Result<uint64_t> Replace(MountContext& context, const Inode& inode, std::span<const FileExtent> replacement,
+                         SpaceClaim& space) ISOZONE_REQUIRES(context.namespace_mutex) {
   const InodeId id = inode.id;
   std::vector<FileExtent> before = inode.extents.Expand();
   std::vector<FileExtent> spliced = SpliceExtents(before, replacement);
@@ -60,7 +60,8 @@ Result<uint64_t> Replace(MountContext& context, const Inode& inode, std::span<co
   const auto lost = SpaceLost(context.geometry(), before, spliced);
   const MetadataOp op = SetExtents{id, spliced, context.clock.NowWallS()};
   ISOZONE_ASSIGN_OR_RETURN(const uint64_t sequence, context.Commit({&op, 1}));
-  context.ReleaseSpace(id, lost);
+  space.ToMetadata();
+  context.LeaveToHandles(id, SpaceClaim::FromMetadata(*context.pool, lost));
   if (const auto file = context.FindOpen(id)) file->Reset(std::move(spliced), Status::Ok());
   return sequence;
 }
@@ -84,35 +85,27 @@ Status CheckNoHole(uint64_t size, uint64_t offset) {
 }
 
 Status OverwriteFile(MountContext& context, InodeId id, uint64_t offset, std::span<const std::byte> data) {
-  // The new bytes are written before anything of the file changes; they are the sink's until the record below names
-  // them.
+  // The new bytes are written before anything of the file changes; `space` has them until the record below names them.
   ZoneStream stream(context, ZoneUse::kData);
   AlignedBuffer buffer(RoundUp(data.size(), context.geometry().block_size));
   std::memcpy(buffer.data(), data.data(), data.size());
   std::memset(buffer.data() + data.size(), 0, buffer.size() - data.size());
   std::vector<FileExtent> replacement;
-  Status status = stream.WriteExtents(buffer.span(), data.size(), offset, false, replacement);
+  SpaceClaim space;
+  Status status = stream.WriteExtents(buffer.span(), data.size(), offset, false, replacement, space);
   if (status.ok()) status = stream.MakeDurable();
+  ISOZONE_RETURN_IF_ERROR(status);
 
   uint64_t sequence = 0;
   {
     const MutexLock lock(context.namespace_mutex);
     const Inode* inode = context.state.Find(id);
     const auto file = context.FindOpen(id);
-    if (status.ok() && inode == nullptr) status = Status::NotFound("the file was removed while it was overwritten");
-    if (status.ok() && file != nullptr && file->has_writer)
-      status = Status::Busy("the file is being written by another handle");
+    if (inode == nullptr) return Status::NotFound("the file was removed while it was overwritten");
+    if (file != nullptr && file->has_writer) return Status::Busy("the file is being written by another handle");
     // Nothing kept it from being cut while the new bytes were written.
-    if (status.ok()) status = CheckNoHole(inode->size, offset);
-    if (status.ok()) {
-      const Result<uint64_t> replaced = Replace(context, *inode, replacement);
-      status = replaced.status();
-      if (status.ok()) sequence = *replaced;
-    }
-    if (!status.ok()) {
-      for (const auto& [zone, bytes] : SpaceOf(context.geometry(), replacement)) context.pool->RemoveLive(zone, bytes);
-      return status;
-    }
+    ISOZONE_RETURN_IF_ERROR(CheckNoHole(inode->size, offset));
+    ISOZONE_ASSIGN_OR_RETURN(sequence, Replace(context, *inode, replacement, space));
   }
   return context.journal->Sync(sequence);
 }

@@ -60,9 +60,8 @@ bool ZoneStream::Start(std::span<std::byte> blocks, uint64_t live, bool durable)
     LeaveZone();
     return false;
   }
-  context_.pool->AddLive(zone, live);
+  space_ = SpaceClaim(*context_.pool, zone, live);
   in_flight_ = true;
-  live_ = live;
   latch_.Add();
   request_.io_class = io_class_;
   request_.awaited = durable;
@@ -85,14 +84,13 @@ Result<ZoneStream::Outcome> ZoneStream::Finish() {
   latch_.Wait();
   in_flight_ = false;
   const DeviceStatus device_status = request_.device.status;
-  const ZoneId zone = lease_.zone();
   lease_.Settle(request_.device.length, device_status);
   if (device_status == DeviceStatus::kSuccess) {
     volatile_here_ = !request_.device.fua;  // with it, nothing before it is volatile: see Start
     failures_ = 0;
     return Outcome::kWritten;
   }
-  context_.pool->RemoveLive(zone, live_);
+  space_.Release();
   LeaveZone();
   if (device_status == DeviceStatus::kPowerLoss || device_status == DeviceStatus::kNamespaceWriteProtected ||
       IsRefusal(device_status) || ++failures_ >= kMaxAttempts) {
@@ -103,7 +101,7 @@ Result<ZoneStream::Outcome> ZoneStream::Finish() {
 }
 
 Status ZoneStream::WriteExtents(std::span<std::byte> blocks, size_t used, uint64_t file_offset, bool durable,
-                                std::vector<FileExtent>& written) {
+                                std::vector<FileExtent>& written, SpaceClaim& space) {
   const uint64_t block = context_.geometry().block_size;
   for (size_t at = 0; at < blocks.size();) {
     ISOZONE_RETURN_IF_ERROR(Reserve(block));
@@ -112,6 +110,7 @@ Status ZoneStream::WriteExtents(std::span<std::byte> blocks, size_t used, uint64
     const DeviceOffset where = next();
     ISOZONE_ASSIGN_OR_RETURN(const auto outcome, Write(blocks.subspan(at, piece), live, durable));
     if (outcome == Outcome::kLostZone) continue;
+    space.Merge(TakeSpace());
     AppendExtent(written, {file_offset + at, where, live}, context_.geometry().zone_size);
     at += piece;
   }

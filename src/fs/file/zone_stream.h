@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/latch.h"
@@ -53,7 +54,7 @@ class ZoneStream {
     kLostZone,  // nothing was written: the lease was taken away, or the zone failed; Reserve another and write again
   };
   // Starts to write whole blocks, at most room(); they stay where they are until Finish. `live` of these bytes count as
-  // file data. `durable`: as a write that is durable when it is done, if that makes durable all that this stream has in the
+  // file data, see TakeSpace. `durable`: as a write that is durable when it is done, if that makes durable all that this stream has in the
   // zone; else it is volatile as any other, until MakeDurable. False: the zone is lost.
   [[nodiscard]] bool Start(std::span<std::byte> blocks, uint64_t live, bool durable);
   bool in_flight() const { return in_flight_; }
@@ -61,14 +62,16 @@ class ZoneStream {
   bool done() const { return !in_flight_ || latch_.down(); }
   // Waits for what was started.
   Result<Outcome> Finish();
+  // The claim on what the last write has put into its zone, which is a file's now. Nothing where it was not written.
+  SpaceClaim TakeSpace() { return std::exchange(space_, {}); }
   Result<Outcome> Write(std::span<std::byte> blocks, uint64_t live, bool durable) {
     return Start(blocks, live, durable) ? Finish() : Outcome::kLostZone;
   }
 
-  // Writes `blocks`, whose first `used` bytes belong at `file_offset` of a file, over as many zones as it takes, and
-  // appends where they lie to `written`, also when it fails half-way.
+  // Writes `blocks`, whose first `used` bytes belong at `file_offset` of a file, over as many zones as it takes. Appends
+  // where they lie to `written`, and adds the claim on that to `space`, also when it fails half-way.
   Status WriteExtents(std::span<std::byte> blocks, size_t used, uint64_t file_offset, bool durable,
-                      std::vector<FileExtent>& written);
+                      std::vector<FileExtent>& written, SpaceClaim& space);
 
   // A power cut could take something that was written through this stream.
   bool is_volatile() const { return volatile_here_ || volatile_elsewhere_; }
@@ -96,7 +99,7 @@ class ZoneStream {
   int failures_ = 0;                 // in a row
 
   bool in_flight_ = false;  // request_ is, or is done and waits for Finish
-  uint64_t live_ = 0;       // bytes of request_ that count as file data
+  SpaceClaim space_;        // of request_
   IoRequest request_;
   Latch latch_;  // request_; the last, so that it is waited for first
 };

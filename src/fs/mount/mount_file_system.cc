@@ -30,6 +30,7 @@ Status AdoptZones(MountContext& context, std::span<const ZoneId> metadata_zones)
     std::optional<DataClass> data;  // a zone keeps that of the first file in it
   };
   std::vector<Adopted> zones(context.geometry().zone_count);
+  std::vector<std::pair<InodeId, ZoneId>> open_regions;
   for (const Inode* inode = context.state.Next(InodeId()); inode != nullptr; inode = context.state.Next(inode->id)) {
     const bool log = inode->kind == FileKind::kLog;
     for (const auto& [id, bytes] : SpaceOf(context.geometry(), *inode)) {
@@ -39,25 +40,23 @@ Status AdoptZones(MountContext& context, std::span<const ZoneId> metadata_zones)
       if (!zone.data) zone.data = DataClass{inode->lifetime, inode->level, HeatOf(context.state.zone_heats(), id)};
     }
     for (const LogRegion& region : inode->regions) {
-      if (region.open()) context.unread_logs[inode->id].emplace_back(region.zone, context.geometry().block_size);
+      if (region.open()) open_regions.emplace_back(inode->id, region.zone);
     }
   }
   for (uint32_t i = 0; i < zones.size(); ++i) {
     if (!zones[i].data) continue;
-    context.pool->AddLive(ZoneId(i), zones[i].live);
+    SpaceClaim(*context.pool, ZoneId(i), zones[i].live).ToMetadata();
     context.pool->adopted().SetUse(ZoneId(i), zones[i].use);
     context.pool->adopted().SetDataClass(ZoneId(i), *zones[i].data);
   }
-  for (auto& [inode, space] : context.unread_logs) {
-    for (auto& [id, bytes] : space) {
-      context.pool->adopted().SetUse(id, ZoneUse::kLog);
-      // Its end may be torn, which another log's frames behind it would make look like damage.
-      context.pool->adopted().KeepAsItIs(id);
-      uint64_t& live = zones[id.value()].live;
-      bytes = std::min(bytes, context.geometry().zone_capacity - live);
-      context.pool->AddLive(id, bytes);
-      live += bytes;
-    }
+  for (const auto& [inode, id] : open_regions) {
+    context.pool->adopted().SetUse(id, ZoneUse::kLog);
+    // Its end may be torn, which another log's frames behind it would make look like damage.
+    context.pool->adopted().KeepAsItIs(id);
+    uint64_t& live = zones[id.value()].live;
+    const uint64_t bytes = std::min<uint64_t>(context.geometry().block_size, context.geometry().zone_capacity - live);
+    context.unread_logs[inode].Merge(SpaceClaim(*context.pool, id, bytes));
+    live += bytes;
   }
   return Status::Ok();
 }

@@ -166,11 +166,7 @@ void MountedFileSystem::AddUnlinkOps(const Inode& inode, const InodeLink& link, 
   if (inode.links.size() == 1) ops.emplace_back(RemoveInode{inode.id});
 }
 
-std::vector<std::pair<ZoneId, uint64_t>> MountedFileSystem::SpaceOfInode(const Inode& inode) const {
-  return SpaceOf(context_->geometry(), inode);
-}
-
-void MountedFileSystem::NoteDeletion(Lifetime lifetime, std::span<const std::pair<ZoneId, uint64_t>> space) {
+void MountedFileSystem::NoteDeletion(Lifetime lifetime, std::span<const ZoneBytes> space) {
   std::vector<ZoneId> zones;
   zones.reserve(space.size());
   for (const auto& [zone, bytes] : space) zones.push_back(zone);
@@ -180,16 +176,18 @@ void MountedFileSystem::NoteDeletion(Lifetime lifetime, std::span<const std::pai
 Status MountedFileSystem::CommitUnlink(const Inode& replaced, std::span<const MetadataOp> ops) {
   const InodeId id = replaced.id;
   const bool last = replaced.links.size() == 1;
-  // A region that a writer has open is given back by the writer.
-  const auto space = SpaceOfInode(replaced);
+  // A region that a writer has open is claimed by the writer.
+  const auto space = SpaceOf(context_->geometry(), replaced);
   // Where nothing was said of a log, it is most likely a WAL.
   const bool unknown_log = replaced.kind == FileKind::kLog && replaced.lifetime == Lifetime::kNotSet;
   const Lifetime lifetime = unknown_log ? Lifetime::kShort : replaced.lifetime;
   ISOZONE_RETURN_IF_ERROR(context_->Commit(ops).status());
-  if (const auto file = context_->FindOpen(id); last && file != nullptr) file->NoteRemoved();
-  if (last) NoteDeletion(lifetime, space);
-  if (last) context_->ReleaseSpace(id, space);
-  if (last) ReleaseUnread(id);
+  if (!last) return Status::Ok();
+  if (const auto file = context_->FindOpen(id)) file->NoteRemoved();
+  NoteDeletion(lifetime, space);
+  SpaceClaim unnamed = SpaceClaim::FromMetadata(*context_->pool, space);
+  unnamed.Merge(TakeUnread(id));
+  context_->LeaveToHandles(id, std::move(unnamed));
   return Status::Ok();
 }
 
@@ -295,28 +293,21 @@ Result<std::shared_ptr<OpenFile>> MountedFileSystem::Open(Inode inode) {
 Status MountedFileSystem::SealLeftOpen(const OpenFile& file) {
   const Inode* inode = context_->state.Find(file.id());
   if (inode == nullptr || !inode->has_open_region()) return Status::Ok();
-  // What each zone holds more of it than was counted so far, or less.
-  std::map<ZoneId, int64_t> grown;
-  for (const auto& [zone, bytes] : SpaceOf(inode->regions)) grown[zone] -= static_cast<int64_t>(bytes);
   SealedLog log = SealLog(context_->geometry(), inode->regions, file.Extents());
-  for (const auto& [zone, bytes] : SpaceOf(log.regions)) grown[zone] += static_cast<int64_t>(bytes);
+  const std::vector<ZoneBytes> before = SpaceOf(inode->regions);
+  const std::vector<ZoneBytes> after = SpaceOf(log.regions);
   const MetadataOp op = SetLogRegions{file.id(), std::move(log.regions), inode->modified_s};
   ISOZONE_RETURN_IF_ERROR(context_->Commit({&op, 1}).status());
-  if (const auto unread = context_->unread_logs.extract(file.id())) {
-    for (const auto& [zone, bytes] : unread.mapped()) grown[zone] -= static_cast<int64_t>(bytes);
-  }
-  for (const auto& [zone, bytes] : grown) {
-    if (bytes > 0) context_->pool->AddLive(zone, static_cast<uint64_t>(bytes));
-    if (bytes < 0) context_->pool->RemoveLive(zone, static_cast<uint64_t>(-bytes));
-  }
+  SpaceClaim space = SpaceClaim::FromMetadata(*context_->pool, before);
+  space.Merge(TakeUnread(file.id()));
+  space.Grow(*context_->pool, after);
+  space.Split(after).ToMetadata();
   return Status::Ok();
 }
 
-void MountedFileSystem::ReleaseUnread(InodeId id) {
-  const auto unread = context_->unread_logs.find(id);
-  if (unread == context_->unread_logs.end()) return;
-  context_->ReleaseSpace(id, unread->second);
-  context_->unread_logs.erase(unread);
+SpaceClaim MountedFileSystem::TakeUnread(InodeId id) {
+  auto unread = context_->unread_logs.extract(id);
+  return unread ? std::move(unread.mapped()) : SpaceClaim();
 }
 
 size_t MountedFileSystem::BufferSize(FileKind kind) const {

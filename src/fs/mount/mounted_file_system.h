@@ -79,14 +79,9 @@ class MountedFileSystem final : public FileSystem {
 
   // What removing one name of `inode` takes: the link, and with the last one the inode.
   static void AddUnlinkOps(const Inode& inode, const InodeLink& link, std::vector<MetadataOp>& ops);
-  // Gives back the space of an inode whose last link is about to go, or has gone.
-  void ReleaseInode(InodeId id, const std::vector<std::pair<ZoneId, uint64_t>>& space)
-      ISOZONE_REQUIRES(context_->namespace_mutex);
-  std::vector<std::pair<ZoneId, uint64_t>> SpaceOfInode(const Inode& inode) const
-      ISOZONE_REQUIRES(context_->namespace_mutex);
   // For the statistics: a file that lay in `space` is gone.
-  void NoteDeletion(Lifetime lifetime, std::span<const std::pair<ZoneId, uint64_t>> space);
-  // Commits `ops`, which take away `link` of `replaced`, and gives back its space if that was its last.
+  void NoteDeletion(Lifetime lifetime, std::span<const ZoneBytes> space);
+  // Commits `ops`, which take away a link of `replaced`, and leaves its space to its handles if that was its last.
   Status CommitUnlink(const Inode& replaced, std::span<const MetadataOp> ops)
       ISOZONE_REQUIRES(context_->namespace_mutex);
 
@@ -102,7 +97,8 @@ class MountedFileSystem final : public FileSystem {
   // The last region of a log that nobody writes is open where it could not be read when mounting. It ends where `file`,
   // read since, does.
   Status SealLeftOpen(const OpenFile& file) ISOZONE_REQUIRES(context_->namespace_mutex);
-  void ReleaseUnread(InodeId id) ISOZONE_REQUIRES(context_->namespace_mutex);
+  // What is claimed of the regions of a log that nobody writes and that have no end.
+  SpaceClaim TakeUnread(InodeId id) ISOZONE_REQUIRES(context_->namespace_mutex);
   std::unique_ptr<FileWriter> MakeWriter(std::shared_ptr<OpenFile> file, IoClass io_class, DataClass data);
   size_t BufferSize(FileKind kind) const;
   SinkOptions StripeOptions(size_t unit) const;

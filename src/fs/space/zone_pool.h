@@ -12,8 +12,8 @@
 //             write failed but that the device still calls writable is reset once nothing in it lives
 //   metadata  kept until `MetadataZones::Release`. The first zones (HomeZones in zone_reserves.h) hold nothing else
 //
-// `live` of a zone is the bytes of file data in it. It is added before the data is written, and taken back when no inode
-// and no open handle refers to it. A zone of which a durable record may name something is reset, or finished where it
+// `live` of a zone is the bytes of file data in it. It is added before the data is written, and taken back when neither the
+// metadata nor a SpaceClaim (space_claim.h) has it. A zone of which a durable record may name something is reset, or finished where it
 // holds a log, only after `make_durable`: recovery finds the end of the journal, and of logs whose end is not in the
 // metadata, by the write pointer. So a log's end belongs into the journal before its lease is released.
 //
@@ -83,7 +83,7 @@ class ZonePool {
   // afterwards (kAborted).
   void Stop();
 
-  // --- Space held by files ---
+  // --- Space held by files (space_claim.h, which is who calls these two) ---
   void AddLive(ZoneId zone, uint64_t bytes);
   void RemoveLive(ZoneId zone, uint64_t bytes);
   // A file has lost its last name, and lay in these zones; to be called before RemoveLive. Counted only.
