@@ -104,10 +104,10 @@ Status BenchDevice(const DeviceArguments& arguments, Console& console) {
 Action DefineBenchDevice(CLI::App& app) {
   auto arguments = std::make_shared<DeviceArguments>();
   AddDeviceArgument(app, arguments->device);
-  app.add_option("--zones", arguments->distances, "Measure so many zones beside the first one; 64 if not given")
+  app.add_option("--zones", arguments->distances, "Zones to measure beside the first one; 64 if not given")
       ->check(CLI::Range(uint32_t{1}, kMaxDistances))
       ->option_text("N");
-  app.add_option("--samples", arguments->samples, "Commands measured of each zone; 24 if not given")
+  app.add_option("--samples", arguments->samples, "Commands to measure for each zone; 24 if not given")
       ->check(CLI::Range(uint32_t{1}, kMaxSamples))
       ->option_text("N");
   AddSizeOption(app, "--size", arguments->transfer, "Bytes of a command; 192K if not given");

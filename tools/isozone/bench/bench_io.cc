@@ -220,7 +220,7 @@ Status BenchIo(const IoArguments& arguments, Console& console) {
 Action DefineBenchIo(CLI::App& app) {
   auto arguments = std::make_shared<IoArguments>();
   AddDeviceArgument(app, arguments->device);
-  app.add_option("--depth", arguments->depth, "Zones written at once, and reads in flight; 8 if not given")
+  app.add_option("--depth", arguments->depth, "Zones written in parallel, and reads in flight; 8 if not given")
       ->check(CLI::Range(uint32_t{1}, kMaxDepth))
       ->option_text("N");
   AddSizeOption(app, "--bytes", arguments->bytes, "Bytes written and read sequentially; 256M if not given");

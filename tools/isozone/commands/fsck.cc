@@ -97,7 +97,7 @@ Action DefineFsck(CLI::App& app) {
   AddDeviceArgument(app, arguments->device);
   app.add_flag("--read-data", arguments->read_data, "Read every block of every file, too");
   app.add_flag("--repair", arguments->repair,
-               "First write copies of the metadata that are missing or damaged anew, from one that is whole");
+               "First replace missing or damaged copies of the metadata, from one that is whole");
   AddJsonFlag(app, arguments->json);
   return [arguments](Console& console) { return RunAndReport(*arguments, console); };
 }

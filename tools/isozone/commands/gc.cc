@@ -253,7 +253,7 @@ Status Plan(const GcArguments& arguments, Console& console) {
 std::shared_ptr<GcArguments> AddShared(CLI::App& app) {
   auto arguments = std::make_shared<GcArguments>();
   AddDeviceArgument(app, arguments->device);
-  app.add_option("--scheme", arguments->scheme, "Another scheme than that of the URI, as lifetime")
+  app.add_option("--scheme", arguments->scheme, "Use this scheme instead of that of the URI, such as lifetime")
       ->option_text("NAME");
   AddJsonFlag(app, arguments->json);
   return arguments;
@@ -261,7 +261,8 @@ std::shared_ptr<GcArguments> AddShared(CLI::App& app) {
 
 Action DefineRun(CLI::App& app) {
   auto arguments = AddShared(app);
-  app.add_option("--until", arguments->until_free, "Stop when so much is free; 100, all there is to gain, if not given")
+  app.add_option("--until", arguments->until_free,
+                 "Stop when this percentage is free; 100 (all that can be gained) if not given")
       ->check(CLI::Range(0.0, 100.0).description(""))
       ->option_text("PERCENT");
   return [arguments](Console& console) { return Run(*arguments, console); };
@@ -274,7 +275,7 @@ Action DefineStatus(CLI::App& app) {
 
 Action DefinePlan(CLI::App& app) {
   auto arguments = AddShared(app);
-  app.add_flag("--all", arguments->all, "All that gc run would take, not what the scheme would now");
+  app.add_flag("--all", arguments->all, "Show all that gc run would take, not only what the scheme would take now");
   return [arguments](Console& console) { return Plan(*arguments, console); };
 }
 

@@ -55,7 +55,7 @@ Json SetAsideJson(const IdentifyReport& report) {
 
 void PrintFaults(const IdentifyReport& report, Console& console) {
   if (report.unreadable_blocks > 0) {
-    console.Print("\n{} blocks could not be read, and were left out.\n", report.unreadable_blocks);
+    console.Print("\n{} blocks could not be read, and were avoided.\n", report.unreadable_blocks);
   }
   for (const auto& [zone, why] : report.set_aside) {
     console.Print("\nZone {} could not be measured, and stays unknown: {}\n", zone.value(), why.message());
@@ -90,7 +90,8 @@ Result<bool> Store(OpenedDevice opened, const ZoneGroups& groups, bool in_doubt)
 std::string_view Outcome(bool formatted, bool stored) {
   if (!formatted) return "not stored: the device is not formatted";
   if (stored) return "stored with the file system";
-  return "not stored, as it is in doubt: the groups that were measured before stay (or --force)";
+  return "not stored, because the result is in doubt; the groups that were measured before stay (--force replaces "
+         "them)";
 }
 
 // A device that is not formatted can be measured, too, but has no place for the result.
@@ -150,7 +151,7 @@ Status Show(const GroupsArguments& arguments, Console& console) {
 
 Action DefinePart(CLI::App& app, bool stores, Status (*run)(const GroupsArguments&, Console&)) {
   auto arguments = std::make_shared<GroupsArguments>();
-  if (stores) app.add_flag("--force", arguments->force, "Store also what is in doubt in place of what is stored");
+  if (stores) app.add_flag("--force", arguments->force, "Replace the stored groups even if the new result is in doubt");
   AddDeviceArgument(app, arguments->device);
   app.add_option("--svg", arguments->svg_path, "Draw the groups into this file, too")->option_text("FILE");
   AddJsonFlag(app, arguments->json);

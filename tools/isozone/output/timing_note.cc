@@ -44,7 +44,7 @@ std::optional<std::string> TimingNote::Problem() const {
   }
   if (!lateness_ns_ || Microseconds(*lateness_ns_, 99) <= kTooLateUs / speed_) return std::nullopt;
   return fmt::format(
-      "The emulator came {:.1f} ms late (P99), too much at this speed: what was measured may be wrong. Measure again "
+      "The emulator was {:.1f} ms late (P99), too much at this speed: the results may be wrong. Measure again "
       "with nothing else running{}.",
       Microseconds(*lateness_ns_, 99) / 1000, speed_ > 1 ? ", or at a lower speed" : "");
 }

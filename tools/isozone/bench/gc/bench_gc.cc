@@ -35,7 +35,7 @@ Status CheckActive(const ZonedDevice& device, uint32_t needed, uint32_t erased) 
 }  // namespace
 
 void AddSeedOption(CLI::App& app, uint64_t& seed) {
-  app.add_option("--seed", seed, "What is drawn at random depends on it alone; 1 if not given")->option_text("N");
+  app.add_option("--seed", seed, "Seed of everything that is drawn at random; 1 if not given")->option_text("N");
 }
 
 void AddGcOptions(CLI::App& app, GcArguments& arguments) {
@@ -43,7 +43,7 @@ void AddGcOptions(CLI::App& app, GcArguments& arguments) {
   AddDeviceArgument(app, arguments.device);
   app.add_option(
          "--zones", arguments.zones,
-         fmt::format("Fill so many zones; 32 if not given. {} more are used beside them", GcVolume::kSpareZones))
+         fmt::format("Zones to fill; 32 if not given. {} more zones are used in addition", GcVolume::kSpareZones))
       ->check(CLI::Range(uint32_t{1}, kMaxZones))
       ->option_text("N");
   app.add_option("--utilisation", arguments.utilisation, "Share of the blocks that is valid; 0.5 if not given")
@@ -63,27 +63,28 @@ void AddGcOptions(CLI::App& app, GcArguments& arguments) {
   auto* trace =
       app.add_option(
              "--trace", arguments.trace_path,
-             "Update the blocks that this file names: a number or a range, as 12-40, a line; again from its beginning "
-             "where it ends")
+             "Update the blocks that this file names, with a number or a range such as 12-40 on each line; at its end, "
+             "start over")
           ->excludes(skewed)
           ->option_text("FILE");
-  app.add_option("--run", arguments.run, "Update so many blocks in a row, 1 if not given")
+  app.add_option("--run", arguments.run, "Blocks in a row that one update writes; 1 if not given")
       ->check(CLI::Range(1U, 1000000000U))
       ->excludes(trace)
       ->option_text("BLOCKS");
-  app.add_option("--reclaim", arguments.reclaim, "Collect until so many blocks are free; a zone's if not given")
+  app.add_option("--reclaim", arguments.reclaim, "Blocks to free; the blocks of one zone if not given")
       ->check(CLI::Range(1U, 1000000000U))
       ->option_text("BLOCKS");
   app.add_option("--cold", arguments.cold, "lsm-zgc: a segment is cold above this utilisation; 0.4 if not given")
       ->check(share)
       ->option_text("U");
-  app.add_option("--depth", arguments.depth, "lsm-zgc: commands in flight at most; 16 if not given")
+  app.add_option("--depth", arguments.depth, "lsm-zgc: most commands in flight; 16 if not given")
       ->check(CLI::Range(uint32_t{1}, kMaxDepth))
       ->option_text("N");
-  app.add_option("--basic-depth", arguments.basic_depth, "The same of basic; 1 if not given, as the paper describes it")
+  app.add_option("--basic-depth", arguments.basic_depth,
+                 "basic: most commands in flight; 1 if not given, as in the paper")
       ->check(CLI::Range(uint32_t{1}, kMaxDepth))
       ->option_text("N");
-  app.add_flag("--trim", arguments.trim, "lsm-zgc: leave out what is invalid at both ends of a group read");
+  app.add_flag("--trim", arguments.trim, "lsm-zgc: do not read invalid blocks at both ends of a group");
   app.add_flag("--mix", arguments.mix_survivors,
                "basic: write survivors behind new data, instead of to zones of their own");
   AddSeedOption(app, arguments.seed);

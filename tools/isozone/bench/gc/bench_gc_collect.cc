@@ -170,10 +170,10 @@ Action DefineBenchGcCollect(CLI::App& app) {
   app.add_option("--scheme", arguments->scheme, "basic, lsm-zgc or both; both if not given")
       ->check(CLI::IsMember(names).description(""))
       ->option_text("NAME");
-  app.add_option("--rounds", arguments->rounds, "Update and collect so many times; 1 if not given")
+  app.add_option("--rounds", arguments->rounds, "Rounds of updates and collection; 1 if not given")
       ->check(CLI::Range(uint32_t{1}, kMaxRounds))
       ->option_text("N");
-  app.add_flag("--verify", arguments->verify, "Read every valid block back in the end, and check it");
+  app.add_flag("--verify", arguments->verify, "At the end, read every valid block back and check it");
   return [arguments](Console& console) { return BenchGcCollect(*arguments, console); };
 }
 
