@@ -42,8 +42,8 @@ bool CutsShort(const MetadataState& state, const SetExtents& op) {
 }
 
 // What a change that makes the state larger must leave of the rest behind a checkpoint. What adds something leaves all of
-// it. Renames and moves of data may use half. The other half is for what empties a device, and for what closes logs:
-// files that are cut short, too, grow by a few bytes, and only once.
+// it; a rename, half; a move of data, by which collection makes space, a quarter. The last quarter is for what empties a
+// device and for what closes logs: a file that is cut short, too, grows by a few bytes, and only once.
 MetadataRest RestLeftBy(const MetadataState& state, std::span<const MetadataOp> ops) {
   bool links = false;
   bool unlinks = false;
@@ -60,7 +60,8 @@ MetadataRest RestLeftBy(const MetadataState& state, std::span<const MetadataOp> 
     moves |= std::holds_alternative<MoveExtents>(op);
   }
   if (links && !unlinks) return MetadataRest::kWhole;
-  return links || moves ? MetadataRest::kHalf : MetadataRest::kLeast;
+  if (links) return MetadataRest::kHalf;
+  return moves ? MetadataRest::kQuarter : MetadataRest::kLeast;
 }
 
 std::vector<ZoneId> ZonesOf(std::span<const std::unique_ptr<MetadataLog>> copies, uint64_t but) {

@@ -67,7 +67,8 @@ class Journal {
 
   // Applies a record to the state (the namespace mutex held) and appends it; its sequence number. kNoSpace where the
   // metadata would then need more zones than can be kept for it: nothing was changed. Records that free something or cut
-  // it short and those that close logs may use up what others must leave; renames and moves of extents, half of it.
+  // it short and those that close logs may use up what others must leave; renames half of it, moves of extents three
+  // quarters.
   Result<uint64_t> Commit(std::span<const MetadataOp> ops);
 
   // Takes a record (already applied to the state, the namespace mutex held) into the next batch, and returns its

@@ -596,8 +596,11 @@ TEST_F(SuperblockTest, AnotherGeometryIsRefusedWithBoth) {
 TEST(MetadataZonesTest, AreAsManyAsACheckpointAndARestForTheJournalTake) {
   const DeviceGeometry geometry = TinyZones(4096, 16);
   EXPECT_EQ(CopyZones(geometry, 100, MetadataRest::kWhole), 1U);
-  EXPECT_EQ(CopyZones(geometry, 11 * 4096, MetadataRest::kWhole), 1U);
-  EXPECT_EQ(CopyZones(geometry, 14 * 4096, MetadataRest::kWhole), 2U);
+  EXPECT_EQ(CopyZones(geometry, 8 * 4096, MetadataRest::kWhole), 1U);
+  EXPECT_EQ(CopyZones(geometry, 11 * 4096, MetadataRest::kWhole), 2U);
+  EXPECT_EQ(CopyZones(geometry, 11 * 4096, MetadataRest::kHalf), 1U);
+  EXPECT_EQ(CopyZones(geometry, 12 * 4096, MetadataRest::kHalf), 2U);
+  EXPECT_EQ(CopyZones(geometry, 12 * 4096, MetadataRest::kQuarter), 1U);
   EXPECT_EQ(CopyZones(geometry, 13 * 4096, MetadataRest::kLeast), 1U);
   EXPECT_EQ(CopyZones(geometry, 15 * 4096, MetadataRest::kLeast), 2U);
 }

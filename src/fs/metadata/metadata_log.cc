@@ -17,12 +17,14 @@ uint32_t ZonesFor(const DeviceGeometry& geometry, uint64_t bytes) {
 
 uint64_t RestBytes(const DeviceGeometry& geometry, uint64_t checkpoint_bytes, MetadataRest rest) {
   const uint64_t block = geometry.block_size;
-  const uint64_t whole = std::clamp(checkpoint_bytes / 4, geometry.zone_capacity / 8, geometry.zone_capacity);
+  const uint64_t whole = std::max(checkpoint_bytes / 2, geometry.zone_capacity / 8);
   switch (rest) {
     case MetadataRest::kWhole:
-      return std::max(3 * block, RoundUp(whole, block));
+      return std::max(4 * block, RoundUp(whole, block));
     case MetadataRest::kHalf:
-      return std::max(2 * block, RoundUp(whole / 2, block));
+      return std::max(3 * block, RoundUp(whole / 2, block));
+    case MetadataRest::kQuarter:
+      return std::max(2 * block, RoundUp(whole / 4, block));
     case MetadataRest::kLeast:
       break;
   }

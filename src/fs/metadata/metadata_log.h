@@ -27,11 +27,12 @@
 
 namespace isozone {
 
-// What a copy has room for behind its checkpoint.
+// What a copy has room for behind its checkpoint: for the journal, and for what makes the next checkpoint larger.
 enum class MetadataRest {
-  kWhole,  // a quarter of the checkpoint, but at least an eighth of a zone and three blocks, and at most a zone
-  kHalf,   // half of that, and at least two blocks
-  kLeast,  // a block: what is needed to write the checkpoint at all
+  kWhole,    // half of the checkpoint, but at least an eighth of a zone and four blocks
+  kHalf,     // half of that, and at least three blocks
+  kQuarter,  // a quarter of that, and at least two blocks
+  kLeast,    // a block: what is needed to write the checkpoint at all
 };
 // Zones of a copy whose checkpoint takes so many bytes (MetadataState::encoded_size), and which has such a rest.
 uint32_t CopyZones(const DeviceGeometry& geometry, uint64_t checkpoint_bytes, MetadataRest rest);
