@@ -266,6 +266,9 @@ Status ZoneCopier::Settle(Victim& victim, const Status& so_far, CopyStats& stats
     files_.GiveUp(victim.copies);
   } else if (Result<GcFiles::Outcome> committed = files_.Commit(victim.copies); committed.ok()) {
     outcome = *committed;
+  } else if (committed.status().Is(StatusCode::kNoSpace)) {
+    // Metadata has no room for where its data would lie. Other victims may need less.
+    victim.failed = true;
   } else {
     status = committed.status();
   }

@@ -224,6 +224,19 @@ TEST_F(ZoneCopierTest, WithoutSpaceAVictimStaysAsItWas) {
   store_.ExpectIntact();
 }
 
+TEST_F(ZoneCopierTest, VictimsWhoseMovesMetadataHasNoRoomForAreNotTakenAgainAtOnce) {
+  store_.Fill(0, {{1, 0, kBlock}});
+  store_.Fill(1, {{2, 0, kBlock}});
+  store_.commit_error = Status::NoSpace("metadata is full");
+  const auto collector = Make();
+  EXPECT_TRUE(collector->Run(100, {}).ok());
+  EXPECT_EQ(collector->Stats().copies.failed_zones, 2u);
+  EXPECT_EQ(collector->Stats().copies.bytes_copied, 0u);
+  EXPECT_THAT(store_.ZonesOf(1), ElementsAre(0u));
+  EXPECT_THAT(store_.ZonesOf(2), ElementsAre(1u));
+  store_.ExpectIntact();
+}
+
 TEST_F(ZoneCopierTest, WhatWasWrittenBeforeAnErrorIsVerifiedToo) {
   store_.Fill(0, {{1, 0, kBlock}, {2, 2 * kSegment, kBlock}});
   store_.corrupt_writes = 1;
