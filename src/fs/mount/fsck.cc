@@ -123,23 +123,34 @@ class Checker {
   void CheckRun(ZoneId zone, const ExtentRun& run, const std::string& name) {
     const uint64_t begin = run.device_offset.value();
     claims_.push_back({begin, begin + run.count * run.length, name});
-    const bool written = zones_[zone.value()].state != ZoneState::kOffline &&
-                         geometry_.OffsetInZone(run.device_offset) + run.count * run.length <= WritePointer(zone);
-    if (written && !options_.read_data) return;
-    for (uint64_t i = 0; i < run.count; ++i) CheckExtent(zone, run.extent(i), name);
+    const uint64_t there = WrittenOf(zone, run);
+    if (there < run.count) NoteLost(zone, run, there, name);
+    if (!options_.read_data) return;
+    for (uint64_t i = 0; i < there; ++i) ReadExtent(run.extent(i), name);
   }
 
-  void CheckExtent(ZoneId zone, const FileExtent& extent, const std::string& name) {
-    const uint64_t end_in_zone = geometry_.OffsetInZone(extent.device_offset) + extent.length;
-    if (zones_[zone.value()].state == ZoneState::kOffline) {
-      Error(fmt::format("{}: bytes {}..{} are lost: zone {} is offline", name, extent.file_offset,
-                        extent.file_offset + extent.length, zone.value()));
-    } else if (end_in_zone > WritePointer(zone)) {
-      Error(fmt::format("{}: bytes {}..{} are lost: zone {} is written only up to {}", name, extent.file_offset,
-                        extent.file_offset + extent.length, zone.value(), WritePointer(zone)));
-    } else if (options_.read_data) {
-      ReadExtent(extent, name);
-    }
+  // So many extents of the run, from its first on, can be read.
+  uint64_t WrittenOf(ZoneId zone, const ExtentRun& run) const {
+    if (zones_[zone.value()].state == ZoneState::kOffline) return 0;
+    const uint64_t begin = geometry_.OffsetInZone(run.device_offset);
+    const uint64_t written = WritePointer(zone);
+    return written <= begin ? 0 : std::min(run.count, (written - begin) / run.length);
+  }
+
+  // One finding for all of them: a stripe can have millions.
+  void NoteLost(ZoneId zone, const ExtentRun& run, uint64_t from, const std::string& name) {
+    const FileExtent first = run.extent(from);
+    const FileExtent last = run.extent(run.count - 1);
+    const uint64_t end = last.file_offset + last.length;
+    const std::string why = zones_[zone.value()].state == ZoneState::kOffline
+                                ? fmt::format("zone {} is offline", zone.value())
+                                : fmt::format("zone {} is written only up to {}", zone.value(), WritePointer(zone));
+    const uint64_t lost = run.count - from;
+    const std::string what =
+        lost == 1 || run.file_stride == run.length
+            ? fmt::format("bytes {}..{}", first.file_offset, end)
+            : fmt::format("{} pieces of {} bytes between {} and {}", lost, run.length, first.file_offset, end);
+    Error(fmt::format("{}: {} are lost: {}", name, what, why));
   }
 
   void ReadExtent(const FileExtent& extent, const std::string& name) {
