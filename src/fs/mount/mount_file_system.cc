@@ -43,6 +43,16 @@ Status AdoptZones(MountContext& context, std::span<const ZoneId> metadata_zones)
       if (region.open()) open_regions.emplace_back(inode->id, region.zone);
     }
   }
+  // An image that lies must not have its metadata reset, nor a zone counted that takes more than it holds.
+  for (uint32_t i = 0; i < zones.size(); ++i) {
+    if (zones[i].data && std::ranges::find(metadata_zones, ZoneId(i)) != metadata_zones.end()) {
+      return Status::Corruption(fmt::format("a file names zone {}, which holds metadata; run isozone fsck", i));
+    }
+    if (zones[i].live > context.geometry().zone_capacity) {
+      return Status::Corruption(fmt::format("files name {} bytes in zone {}, which holds {}; run isozone fsck",
+                                            zones[i].live, i, context.geometry().zone_capacity));
+    }
+  }
   for (uint32_t i = 0; i < zones.size(); ++i) {
     if (!zones[i].data) continue;
     SpaceClaim(*context.pool, ZoneId(i), zones[i].live).ToMetadata();
