@@ -593,7 +593,7 @@ TEST_F(SuperblockTest, AnotherGeometryIsRefusedWithBoth) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("32 of"));
 }
 
-TEST(MetadataZonesTest, AreAsManyAsACheckpointAndARestForTheJournalTake) {
+TEST(CopyZonesTest, AreAsManyAsACheckpointAndARestForTheJournalTake) {
   const DeviceGeometry geometry = TinyZones(4096, 16);
   EXPECT_EQ(CopyZones(geometry, 100, MetadataRest::kWhole), 1U);
   EXPECT_EQ(CopyZones(geometry, 8 * 4096, MetadataRest::kWhole), 1U);
