@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include <fmt/format.h>
 
@@ -13,8 +12,6 @@ namespace {
 
 std::span<const std::byte> AsBytes(std::string_view text) { return std::as_bytes(std::span(text)); }
 
-std::string ParentOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
-
 std::string OrRoot(const std::string& path) { return path.empty() ? "/" : path; }
 
 Status Contradiction(std::string text) { return Status::Corruption(std::move(text)); }
@@ -22,13 +19,18 @@ Status Contradiction(std::string text) { return Status::Corruption(std::move(tex
 }  // namespace
 
 Client::Client(FileSystem& fs, Oracle& oracle, uint64_t seed, ClientOptions options)
-    : fs_(fs), oracle_(oracle), random_(seed), options_(std::move(options)) {}
+    : fs_(fs),
+      oracle_(oracle),
+      now_(oracle.now()),
+      random_(seed),
+      options_(std::move(options)),
+      choices_(random_, now_, options_.directory, options_.max_append, fs.state().device().geometry().block_size) {}
 
 Client::~Client() = default;
 
 Status Client::Begin() {
   const std::string& directory = options_.directory;
-  if (directory.empty() || oracle_.now().names.contains(directory)) return Status::Ok();
+  if (directory.empty() || now_.names.contains(directory)) return Status::Ok();
   ISOZONE_RETURN_IF_ERROR(fs_.CreateDirectory(directory));
   ISOZONE_ASSIGN_OR_RETURN(const Inode inode, InodeOf(directory));
   oracle_.MakeDirectory(directory, inode);
@@ -56,7 +58,7 @@ Status Client::Step() {
     return total;
   }();
   ++counters_.operations;
-  if (random_.Chance(0.2) && LiveBytes() > options_.live_target) return DoUnlink();
+  if (random_.Chance(0.2) && now_.bytes() > options_.live_target) return DoUnlink();
   uint64_t draw = random_.Below(kTotalWeight);
   for (const Operation& o : kOperations) {
     if (draw < o.weight) return (this->*o.run)();
@@ -66,33 +68,8 @@ Status Client::Step() {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
-// What the oracle expects
+// Errors
 // ---------------------------------------------------------------------------------------------------------------------
-
-const File* Client::Lookup(const std::string& path) const {
-  const auto name = oracle_.now().names.find(path);
-  return name == oracle_.now().names.end() ? nullptr : &oracle_.now().files.at(name->second);
-}
-
-bool Client::IsDirectory(const std::string& path) const {
-  if (path.empty()) return true;
-  const File* file = Lookup(path);
-  return file != nullptr && file->is_directory;
-}
-
-StatusCode Client::ParentCode(const std::string& path) const {
-  const std::string parent = ParentOf(path);
-  if (IsDirectory(parent)) return StatusCode::kOk;
-  if (Lookup(parent) != nullptr) return StatusCode::kNotDirectory;
-  return ParentCode(parent) == StatusCode::kNotDirectory ? StatusCode::kNotDirectory : StatusCode::kNotFound;
-}
-
-StatusCode Client::FileCode(const std::string& path) const {
-  if (const StatusCode code = ParentCode(path); code != StatusCode::kOk) return code;
-  const File* file = Lookup(path);
-  if (file == nullptr) return StatusCode::kNotFound;
-  return file->is_directory ? StatusCode::kIsDirectory : StatusCode::kOk;
-}
 
 bool Client::HasWriter(Inode inode) const {
   return std::any_of(writers_.begin(), writers_.end(), [&](const OpenWriter& w) { return w.inode == inode; });
@@ -102,80 +79,6 @@ bool Client::IsOpen(Inode inode) const {
   return HasWriter(inode) ||
          std::any_of(readers_.begin(), readers_.end(), [&](const OpenReader& r) { return r.inode == inode; });
 }
-
-uint64_t Client::LiveBytes() const {
-  uint64_t bytes = 0;
-  for (const auto& [inode, file] : oracle_.now().files) bytes += file.bytes.size();
-  return bytes;
-}
-
-// ---------------------------------------------------------------------------------------------------------------------
-// Random choices
-// ---------------------------------------------------------------------------------------------------------------------
-
-std::string Client::RandomDirectory() {
-  std::vector<const std::string*> directories = {&options_.directory};
-  for (const auto& [path, inode] : oracle_.now().names) {
-    if (oracle_.now().files.at(inode).is_directory) directories.push_back(&path);
-  }
-  return *directories[random_.Below(directories.size())];
-}
-
-std::string Client::RandomPath() {
-  std::string directory = random_.Chance(0.02) ? options_.directory + "/nowhere" : RandomDirectory();
-  if (random_.Chance(0.01)) directory += "/f0";  // often a file
-  return directory + fmt::format("/f{}", random_.Below(8));
-}
-
-std::string Client::RandomExistingFile() {
-  std::vector<const std::string*> files;
-  for (const auto& [path, inode] : oracle_.now().names) {
-    if (!oracle_.now().files.at(inode).is_directory) files.push_back(&path);
-  }
-  if (files.empty() || random_.Chance(0.03)) return random_.Chance(0.1) ? RandomDirectory() + "/d0" : RandomPath();
-  return *files[random_.Below(files.size())];
-}
-
-uint64_t Client::RandomSize() {
-  const uint64_t block = fs_.state().device().geometry().block_size;
-  const uint64_t shape = random_.Below(100);
-  uint64_t size = 0;
-  if (shape < 60) {
-    size = random_.Between(1, 300);
-  } else if (shape < 80) {
-    size = random_.Between(1, 8 * kKiB);
-  } else if (shape < 90) {
-    size = block * random_.Between(1, 8);
-  } else if (shape < 98) {
-    size = random_.Between(1, std::max<uint64_t>(1, options_.max_append / 8));
-  } else {
-    size = random_.Between(1, options_.max_append);
-  }
-  return std::min(size, options_.max_append);
-}
-
-std::string Client::RandomBytes(uint64_t size) {
-  std::string bytes(size, '\0');
-  uint64_t word = random_.Next();
-  for (uint64_t at = 0; at < size; at += sizeof(word)) {
-    std::memcpy(bytes.data() + at, &word, std::min<uint64_t>(sizeof(word), size - at));
-    word = word * 6364136223846793005ULL + 1442695040888963407ULL;
-  }
-  return bytes;
-}
-
-CreateOptions Client::RandomCreateOptions() {
-  CreateOptions options;
-  const uint64_t kind = random_.Below(10);
-  options.kind = kind < 4 ? FileKind::kData : kind < 8 ? FileKind::kLog : FileKind::kSmall;
-  options.io_class = static_cast<IoClass>(random_.Below(kIoClassCount));
-  options.lifetime = static_cast<Lifetime>(random_.Below(kLifetimeCount));
-  return options;
-}
-
-// ---------------------------------------------------------------------------------------------------------------------
-// Errors
-// ---------------------------------------------------------------------------------------------------------------------
 
 Result<Inode> Client::InodeOf(const std::string& path) {
   ISOZONE_ASSIGN_OR_RETURN(const FileAttributes attributes, fs_.Stat(path));
@@ -202,7 +105,7 @@ Status Client::Expect(const Status& status, StatusCode expected, const char* wha
 
 void Client::ForgetIfGone(Inode inode) {
   if (IsOpen(inode)) return;
-  const auto& names = oracle_.now().names;
+  const auto& names = now_.names;
   if (std::none_of(names.begin(), names.end(), [&](const auto& name) { return name.second == inode; })) {
     oracle_.Forget(inode);
   }
@@ -227,7 +130,7 @@ Status Client::CloseWriter(size_t index) {
 Status Client::OnWriterError(size_t index, const Status& error) {
   const Inode inode = writers_[index].inode;
   const uint64_t size = writers_[index].writer->size();
-  const uint64_t known = oracle_.now().files.at(inode).bytes.size();
+  const uint64_t known = now_.files.at(inode).bytes.size();
   if (size > known) return Contradiction(fmt::format("inode {} has {} bytes and was given {}", inode, size, known));
   const bool full = error.Is(StatusCode::kNoSpace);
   if (!full && !Tolerated(error)) return error.WithContext("writing");
@@ -246,10 +149,10 @@ Status Client::OnWriterError(size_t index, const Status& error) {
 Status Client::Learn(Inode inode) {
   // Handles keep alive what the metadata never learnt of.
   std::erase_if(readers_, [&](const OpenReader& r) { return r.inode == inode; });
-  for (const auto& [path, named] : oracle_.now().names) {
+  for (const auto& [path, named] : now_.names) {
     if (named != inode) continue;
     ISOZONE_ASSIGN_OR_RETURN(const FileAttributes attributes, fs_.Stat(path));
-    const File& file = oracle_.now().files.at(inode);
+    const File& file = now_.files.at(inode);
     if (attributes.size < file.published || attributes.size > file.bytes.size()) {
       return Contradiction(fmt::format("after a failed write '{}' has {} bytes; {} were written and {} published", path,
                                        attributes.size, file.bytes.size(), file.published));
@@ -288,7 +191,7 @@ Status Client::LearnAfter(Inode inode, const std::string& path, const std::strin
 
 Status Client::RemoveAllNames(Inode inode) {
   std::vector<std::string> paths;
-  for (const auto& [path, named] : oracle_.now().names) {
+  for (const auto& [path, named] : now_.names) {
     if (named == inode) paths.push_back(path);
   }
   for (const std::string& path : paths) {
@@ -302,7 +205,7 @@ Status Client::RemoveAllNames(Inode inode) {
 
 void Client::ForgetAllGone() {
   std::vector<Inode> inodes;
-  for (const auto& [inode, file] : oracle_.now().files) inodes.push_back(inode);
+  for (const auto& [inode, file] : now_.files) inodes.push_back(inode);
   for (const Inode inode : inodes) ForgetIfGone(inode);
 }
 
@@ -315,8 +218,8 @@ Status Client::CloseAll() {
 
 Status Client::RemoveFiles(double share) {
   std::vector<std::string> paths;
-  for (const auto& [path, inode] : oracle_.now().names) {
-    if (!oracle_.now().files.at(inode).is_directory && random_.Chance(share)) paths.push_back(path);
+  for (const auto& [path, inode] : now_.names) {
+    if (!now_.files.at(inode).is_directory && random_.Chance(share)) paths.push_back(path);
   }
   for (const std::string& path : paths) {
     ISOZONE_RETURN_IF_ERROR(fs_.Unlink(path));
@@ -337,7 +240,7 @@ Status Client::MakeRoom() {
   const std::string path = options_.directory + "/probe";
   ISOZONE_ASSIGN_OR_RETURN(auto writer, fs_.Create(path, {}));
   ISOZONE_ASSIGN_OR_RETURN(const Inode inode, InodeOf(path));
-  const std::string bytes = RandomBytes(fs_.state().device().geometry().zone_capacity / 2);
+  const std::string bytes = choices_.Bytes(fs_.state().device().geometry().zone_capacity / 2);
   oracle_.Create(path, inode, FileKind::kData);
   oracle_.Append(inode, bytes);
   Status status = writer->Append(AsBytes(bytes));
@@ -360,12 +263,12 @@ Status Client::MakeRoom() {
 
 Status Client::DoCreate() {
   if (writers_.size() >= options_.max_writers) return DoAppend();
-  const std::string path = RandomPath();
-  StatusCode expected = FileCode(path);
+  const std::string path = choices_.Path();
+  StatusCode expected = now_.FileCode(path);
   const bool replaces = expected == StatusCode::kOk;
-  const Inode old = replaces ? oracle_.now().names.at(path) : 0;
-  if (expected == StatusCode::kNotFound) expected = ParentCode(path);
-  const CreateOptions options = RandomCreateOptions();
+  const Inode old = replaces ? now_.names.at(path) : 0;
+  if (expected == StatusCode::kNotFound) expected = now_.ParentCode(path);
+  const CreateOptions options = choices_.Creation();
   auto created = fs_.Create(path, options);
   ISOZONE_RETURN_IF_ERROR(Expect(created.status(), expected, "create", path));
   if (!created.ok()) return Status::Ok();
@@ -378,12 +281,12 @@ Status Client::DoCreate() {
 
 Status Client::DoOpenForAppend() {
   if (writers_.size() >= options_.max_writers) return DoAppend();
-  const std::string path = RandomExistingFile();
-  StatusCode expected = FileCode(path);
-  const File* file = expected == StatusCode::kOk ? Lookup(path) : nullptr;
-  if (expected == StatusCode::kNotFound) expected = ParentCode(path);
-  if (file != nullptr && HasWriter(oracle_.now().names.at(path))) expected = StatusCode::kBusy;
-  const CreateOptions options = RandomCreateOptions();
+  const std::string path = choices_.ExistingFile();
+  StatusCode expected = now_.FileCode(path);
+  const File* file = expected == StatusCode::kOk ? now_.Find(path) : nullptr;
+  if (expected == StatusCode::kNotFound) expected = now_.ParentCode(path);
+  if (file != nullptr && HasWriter(now_.names.at(path))) expected = StatusCode::kBusy;
+  const CreateOptions options = choices_.Creation();
   auto opened = fs_.OpenForAppend(path, options);
   ISOZONE_RETURN_IF_ERROR(Expect(opened.status(), expected, "open for append", path));
   if (!opened.ok()) return Status::Ok();
@@ -391,16 +294,16 @@ Status Client::DoOpenForAppend() {
   if (file == nullptr) oracle_.Create(path, inode, options.kind);
   const uint64_t size = (*opened)->size();
   writers_.push_back({inode, std::move(*opened)});
-  if (size == oracle_.now().files.at(inode).bytes.size()) return Status::Ok();
-  return Contradiction(fmt::format("'{}' opened for append has {} bytes and not {}", path, size,
-                                   oracle_.now().files.at(inode).bytes.size()));
+  if (size == now_.files.at(inode).bytes.size()) return Status::Ok();
+  return Contradiction(
+      fmt::format("'{}' opened for append has {} bytes and not {}", path, size, now_.files.at(inode).bytes.size()));
 }
 
 Status Client::DoAppend() {
   if (writers_.empty()) return DoCreate();
   const size_t index = random_.Below(writers_.size());
   OpenWriter& open = writers_[index];
-  const std::string bytes = RandomBytes(RandomSize());
+  const std::string bytes = choices_.Bytes(choices_.Size());
   const uint64_t before = open.writer->size();
   const Status status = open.writer->Append(AsBytes(bytes));
   const uint64_t grown = open.writer->size() - before;
@@ -465,12 +368,12 @@ Status Client::DoClose() {
 
 Status Client::DoOpenReader() {
   if (readers_.size() >= 8) return DoCloseReader();
-  const std::string path = RandomExistingFile();
+  const std::string path = choices_.ExistingFile();
   auto reader = fs_.OpenForRead(path);
-  ISOZONE_RETURN_IF_ERROR(Expect(reader.status(), FileCode(path), "open", path));
+  ISOZONE_RETURN_IF_ERROR(Expect(reader.status(), now_.FileCode(path), "open", path));
   if (!reader.ok()) return Status::Ok();
   const Inode inode = (*reader)->inode();
-  if (inode != oracle_.now().names.at(path)) return Contradiction(fmt::format("'{}' is another inode", path));
+  if (inode != now_.names.at(path)) return Contradiction(fmt::format("'{}' is another inode", path));
   readers_.push_back({inode, std::move(*reader)});
   return Status::Ok();
 }
@@ -482,7 +385,7 @@ Status Client::CheckRead(Inode inode, uint64_t offset, std::string_view bytes, u
     return Status::Ok();
   }
   counters_.bytes_read += bytes.size();
-  const std::string& content = oracle_.now().files.at(inode).bytes;
+  const std::string& content = now_.files.at(inode).bytes;
   const std::string_view expected =
       std::string_view(content).substr(std::min<uint64_t>(offset, content.size()), wanted);
   if (bytes == expected) return Status::Ok();
@@ -496,7 +399,7 @@ Status Client::DoRead() {
   const OpenReader& open = readers_[random_.Below(readers_.size())];
   const uint64_t size = open.reader->size();
   const uint64_t offset = random_.Below(size + 100);
-  std::string buffer(std::min<uint64_t>(RandomSize(), size + 100), '\0');
+  std::string buffer(std::min<uint64_t>(choices_.Size(), size + 100), '\0');
   const auto read = open.reader->Read(offset, std::as_writable_bytes(std::span(buffer)), IoClass::kUserRead);
   return CheckRead(open.inode, offset, std::string_view(buffer).substr(0, read.ok() ? *read : 0), buffer.size(),
                    read.status());
@@ -542,16 +445,16 @@ Status Client::DoCloseReader() {
 // ---------------------------------------------------------------------------------------------------------------------
 
 Status Client::DoStat() {
-  const std::string path = RandomExistingFile();
+  const std::string path = choices_.ExistingFile();
   const auto attributes = fs_.Stat(path);
-  const StatusCode code = FileCode(path);
+  const StatusCode code = now_.FileCode(path);
   ISOZONE_RETURN_IF_ERROR(
       Expect(attributes.status(), code == StatusCode::kIsDirectory ? StatusCode::kOk : code, "stat", path));
   if (!attributes.ok()) return Status::Ok();
-  const Inode inode = oracle_.now().names.at(path);
-  const File& file = oracle_.now().files.at(inode);
-  const auto links = static_cast<uint32_t>(std::count_if(oracle_.now().names.begin(), oracle_.now().names.end(),
-                                                         [&](const auto& name) { return name.second == inode; }));
+  const Inode inode = now_.names.at(path);
+  const File& file = now_.files.at(inode);
+  const auto links = static_cast<uint32_t>(
+      std::count_if(now_.names.begin(), now_.names.end(), [&](const auto& name) { return name.second == inode; }));
   if (attributes->inode == inode && attributes->is_directory == file.is_directory && attributes->links == links &&
       (attributes->size == file.bytes.size() || (options_.expects_faults && file.kind == FileKind::kLog))) {
     return Status::Ok();  // of a log that cannot be read, the size is not known
@@ -562,13 +465,13 @@ Status Client::DoStat() {
 }
 
 Status Client::DoList() {
-  const std::string directory = RandomDirectory();
+  const std::string directory = choices_.Directory();
   const auto entries = fs_.List(OrRoot(directory));
   ISOZONE_RETURN_IF_ERROR(Expect(entries.status(), StatusCode::kOk, "list", directory));
   std::map<std::string, Inode> found;
   for (const DirectoryEntry& entry : *entries) found[directory + "/" + entry.name] = entry.attributes.inode;
   std::map<std::string, Inode> wanted;
-  for (const auto& [path, inode] : oracle_.now().names) {
+  for (const auto& [path, inode] : now_.names) {
     if (ParentOf(path) == directory) wanted[path] = inode;
   }
   if (found == wanted) return Status::Ok();
@@ -577,11 +480,11 @@ Status Client::DoList() {
 }
 
 Status Client::DoMakeDirectory() {
-  std::string path = RandomDirectory();
+  std::string path = choices_.Directory();
   if (std::count(path.begin(), path.end(), '/') >= 4) path = options_.directory;
   path += fmt::format("/d{}", random_.Below(3));
   const bool parents = random_.Chance(0.3);
-  const File* file = Lookup(path);
+  const File* file = now_.Find(path);
   const bool exists = file != nullptr;
   StatusCode expected = exists ? StatusCode::kAlreadyExists : StatusCode::kOk;
   if (parents && exists) expected = file->is_directory ? StatusCode::kOk : StatusCode::kNotDirectory;
@@ -593,16 +496,10 @@ Status Client::DoMakeDirectory() {
   return Status::Ok();
 }
 
-bool Client::IsEmptyDirectory(const std::string& path) const {
-  const std::string inside = path + "/";
-  return std::none_of(oracle_.now().names.begin(), oracle_.now().names.end(),
-                      [&](const auto& name) { return name.first.starts_with(inside); });
-}
-
 Status Client::DoRemoveDirectory() {
-  const std::string path = RandomDirectory();
+  const std::string path = choices_.Directory();
   if (path == options_.directory) return Status::Ok();
-  const bool empty = IsEmptyDirectory(path);
+  const bool empty = now_.IsEmptyDirectory(path);
   const Status status = fs_.RemoveDirectory(path);
   ISOZONE_RETURN_IF_ERROR(Expect(status, empty ? StatusCode::kOk : StatusCode::kNotEmpty, "remove directory", path));
   if (!empty) return Status::Ok();
@@ -612,12 +509,12 @@ Status Client::DoRemoveDirectory() {
 }
 
 Status Client::DoUnlink() {
-  const std::string path = RandomExistingFile();
-  const StatusCode expected = FileCode(path);
+  const std::string path = choices_.ExistingFile();
+  const StatusCode expected = now_.FileCode(path);
   const Status status = fs_.Unlink(path);
   ISOZONE_RETURN_IF_ERROR(Expect(status, expected, "unlink", path));
   if (expected != StatusCode::kOk) return Status::Ok();
-  const Inode inode = oracle_.now().names.at(path);
+  const Inode inode = now_.names.at(path);
   oracle_.Remove(path);
   ForgetIfGone(inode);
   return Status::Ok();
@@ -625,22 +522,22 @@ Status Client::DoUnlink() {
 
 Status Client::DoRename() {
   const bool of_directory = random_.Chance(0.1);
-  const std::string from = of_directory ? RandomDirectory() : RandomExistingFile();
+  const std::string from = of_directory ? choices_.Directory() : choices_.ExistingFile();
   if (from == options_.directory) return Status::Ok();
-  const std::string to = of_directory          ? RandomDirectory() + fmt::format("/d{}", random_.Below(3))
-                         : random_.Chance(0.5) ? RandomPath()
-                                               : RandomExistingFile();
-  const File* source = Lookup(from);
-  const File* target = Lookup(to);
-  StatusCode expected = FileCode(from);
+  const std::string to = of_directory          ? choices_.Directory() + fmt::format("/d{}", random_.Below(3))
+                         : random_.Chance(0.5) ? choices_.Path()
+                                               : choices_.ExistingFile();
+  const File* source = now_.Find(from);
+  const File* target = now_.Find(to);
+  StatusCode expected = now_.FileCode(from);
   if (expected == StatusCode::kIsDirectory) expected = StatusCode::kOk;
-  if (expected == StatusCode::kOk) expected = ParentCode(to);
+  if (expected == StatusCode::kOk) expected = now_.ParentCode(to);
   if (expected == StatusCode::kOk && target != source) {
     if (target != nullptr && target->is_directory != source->is_directory) {
       expected = target->is_directory ? StatusCode::kIsDirectory : StatusCode::kNotDirectory;
     } else if (source->is_directory && to.starts_with(from + "/")) {
       expected = StatusCode::kInvalidArgument;
-    } else if (target != nullptr && target->is_directory && !IsEmptyDirectory(to)) {
+    } else if (target != nullptr && target->is_directory && !now_.IsEmptyDirectory(to)) {
       expected = StatusCode::kNotEmpty;
     }
   }
@@ -653,19 +550,19 @@ Status Client::DoRename() {
 }
 
 Status Client::DoLink() {
-  const std::string from = RandomExistingFile();
-  const std::string to = RandomPath();
-  StatusCode expected = FileCode(from);
-  if (expected == StatusCode::kOk) expected = ParentCode(to);
-  if (expected == StatusCode::kOk && Lookup(to) != nullptr) expected = StatusCode::kAlreadyExists;
+  const std::string from = choices_.ExistingFile();
+  const std::string to = choices_.Path();
+  StatusCode expected = now_.FileCode(from);
+  if (expected == StatusCode::kOk) expected = now_.ParentCode(to);
+  if (expected == StatusCode::kOk && now_.Find(to) != nullptr) expected = StatusCode::kAlreadyExists;
   ISOZONE_RETURN_IF_ERROR(Expect(fs_.Link(from, to), expected, "link", from + " to " + to));
   if (expected == StatusCode::kOk) oracle_.Link(from, to);
   return Status::Ok();
 }
 
 Status Client::DoSetModified() {
-  const std::string path = RandomExistingFile();
-  if (FileCode(path) != StatusCode::kOk) return Status::Ok();
+  const std::string path = choices_.ExistingFile();
+  if (now_.FileCode(path) != StatusCode::kOk) return Status::Ok();
   const uint64_t modified_s = random_.Below(uint64_t{1} << 32);
   ISOZONE_RETURN_IF_ERROR(fs_.SetModified(path, modified_s));
   ISOZONE_ASSIGN_OR_RETURN(const FileAttributes attributes, fs_.Stat(path));
@@ -674,10 +571,10 @@ Status Client::DoSetModified() {
 }
 
 Status Client::DoTruncatePath() {
-  const std::string path = RandomExistingFile();
-  if (FileCode(path) != StatusCode::kOk || HasWriter(oracle_.now().names.at(path))) return Status::Ok();
-  const Inode inode = oracle_.now().names.at(path);
-  const std::string before = oracle_.now().files.at(inode).bytes;
+  const std::string path = choices_.ExistingFile();
+  if (now_.FileCode(path) != StatusCode::kOk || HasWriter(now_.names.at(path))) return Status::Ok();
+  const Inode inode = now_.names.at(path);
+  const std::string before = now_.files.at(inode).bytes;
   const uint64_t size = random_.Chance(0.3) ? before.size() + random_.Below(3000) : random_.Below(before.size() + 1);
   const Status status = fs_.Truncate(path, size);
   if (size > before.size()) oracle_.Append(inode, std::string(size - before.size(), '\0'));
@@ -692,11 +589,11 @@ Status Client::DoTruncatePath() {
 }
 
 Status Client::DoOverwrite() {
-  const std::string path = RandomExistingFile();
-  if (FileCode(path) != StatusCode::kOk) return Status::Ok();
-  const Inode inode = oracle_.now().names.at(path);
-  const File& file = oracle_.now().files.at(inode);
-  const std::string bytes = RandomBytes(RandomSize());
+  const std::string path = choices_.ExistingFile();
+  if (now_.FileCode(path) != StatusCode::kOk) return Status::Ok();
+  const Inode inode = now_.names.at(path);
+  const File& file = now_.files.at(inode);
+  const std::string bytes = choices_.Bytes(choices_.Size());
   const uint64_t offset = random_.Below(file.bytes.size() + 1);
   if (HasWriter(inode)) return Expect(fs_.Overwrite(path, 0, AsBytes(bytes)), StatusCode::kBusy, "overwrite", path);
   if (file.kind == FileKind::kLog) {
@@ -709,7 +606,7 @@ Status Client::DoOverwrite() {
     oracle_.SyncMetadata();
     return status;
   }
-  return LearnAfter(inode, path, before, oracle_.now().files.at(inode).bytes, status);
+  return LearnAfter(inode, path, before, now_.files.at(inode).bytes, status);
 }
 
 Status Client::DoSyncMetadata() {

@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "fs/file_system.h"
+#include "model/choices.h"
 #include "model/oracle.h"
 
 namespace isozone::model {
@@ -87,24 +88,9 @@ class Client {
   Status DoSettle();
   Status DoCollect();
 
-  // --- What the oracle expects ---
-  const File* Lookup(const std::string& path) const;
-  bool IsEmptyDirectory(const std::string& path) const;
-  bool IsDirectory(const std::string& path) const;
-  // The status of an operation that creates an entry at `path` if its parent is not a directory.
-  StatusCode ParentCode(const std::string& path) const;
-  StatusCode FileCode(const std::string& path) const;  // kOk, kNotFound, kNotDirectory, kIsDirectory
+  // --- Helpers ---
   bool IsOpen(Inode inode) const;
   bool HasWriter(Inode inode) const;
-  uint64_t LiveBytes() const;
-
-  // --- Helpers ---
-  std::string RandomPath();
-  std::string RandomDirectory();
-  std::string RandomExistingFile();  // in most cases; sometimes any path
-  std::string RandomBytes(uint64_t size);
-  uint64_t RandomSize();
-  CreateOptions RandomCreateOptions();
   Result<Inode> InodeOf(const std::string& path);
   // OK if `status` has the expected code; otherwise kCorruption with the difference.
   Status Expect(const Status& status, StatusCode expected, const char* what, const std::string& path);
@@ -125,8 +111,10 @@ class Client {
 
   FileSystem& fs_;
   Oracle& oracle_;
+  const State& now_;  // what the oracle expects
   Random random_;
   const ClientOptions options_;
+  Choices choices_;
   ClientCounters counters_;
   std::vector<OpenWriter> writers_;
   std::vector<OpenReader> readers_;

@@ -84,6 +84,44 @@ class Collector {
 
 }  // namespace
 
+std::string ParentOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
+
+const File* State::Find(const std::string& path) const {
+  const auto name = names.find(path);
+  return name == names.end() ? nullptr : &files.at(name->second);
+}
+
+bool State::IsDirectory(const std::string& path) const {
+  if (path.empty()) return true;
+  const File* file = Find(path);
+  return file != nullptr && file->is_directory;
+}
+
+StatusCode State::ParentCode(const std::string& path) const {
+  const std::string parent = ParentOf(path);
+  if (IsDirectory(parent)) return StatusCode::kOk;
+  if (Find(parent) != nullptr) return StatusCode::kNotDirectory;
+  return ParentCode(parent) == StatusCode::kNotDirectory ? StatusCode::kNotDirectory : StatusCode::kNotFound;
+}
+
+StatusCode State::FileCode(const std::string& path) const {
+  if (const StatusCode code = ParentCode(path); code != StatusCode::kOk) return code;
+  const File* file = Find(path);
+  if (file == nullptr) return StatusCode::kNotFound;
+  return file->is_directory ? StatusCode::kIsDirectory : StatusCode::kOk;
+}
+
+bool State::IsEmptyDirectory(const std::string& path) const {
+  const std::string inside = path + "/";
+  return std::none_of(names.begin(), names.end(), [&](const auto& name) { return name.first.starts_with(inside); });
+}
+
+uint64_t State::bytes() const {
+  uint64_t sum = 0;
+  for (const auto& [inode, file] : files) sum += file.bytes.size();
+  return sum;
+}
+
 Result<Found> Collect(FileSystem& fs, const std::string& directory, bool tolerate_unreadable) {
   Collector collector(fs, tolerate_unreadable);
   if (directory.empty()) {

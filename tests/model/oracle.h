@@ -39,7 +39,18 @@ struct File {
 struct State {
   std::map<std::string, Inode> names;  // absolute paths; the root is not in it
   std::map<Inode, File> files;         // every file that has a name, or had one while it was open
+
+  const File* Find(const std::string& path) const;  // null: there is nothing of that name
+  bool IsDirectory(const std::string& path) const;  // the root, which is empty, is one
+  bool IsEmptyDirectory(const std::string& path) const;
+  // The status of an operation that creates an entry at `path` if its parent is not a directory.
+  StatusCode ParentCode(const std::string& path) const;
+  StatusCode FileCode(const std::string& path) const;  // kOk, kNotFound, kNotDirectory, kIsDirectory
+  uint64_t bytes() const;                              // of all files
 };
+
+// "/a" of "/a/b", and "" of "/a".
+std::string ParentOf(const std::string& path);
 
 // The result of a walk over a file system.
 struct Found {
