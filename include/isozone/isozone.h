@@ -13,10 +13,13 @@
 // Thread safety: any thread may call any function. No function throws.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include <rocksdb/db.h>
 #include <rocksdb/file_system.h>
 #include <rocksdb/status.h>
 
@@ -81,5 +84,33 @@ ISOZONE_EXPORT rocksdb::Status CollectGarbage(const rocksdb::FileSystem& file_sy
 // options as in a URI ("gc=lifetime&gc_start=20"; docs/rocksdb.md lists them). Options that are not named keep the
 // values of the mount. InvalidArgument for unknown names or values; then nothing is changed.
 ISOZONE_EXPORT rocksdb::Status SetGarbageCollection(const rocksdb::FileSystem& file_system, const std::string& options);
+
+struct CompactionDriverOptions {
+  // Which files are compacted, and where outputs are cut (docs/compaction.md): "leveled", "greedy", "gear", "ll", or
+  // "isozone".
+  std::string picker = "isozone";
+  // For each column family, 1 to 64; 0: as many as RocksDB would use, by max_background_jobs.
+  uint32_t threads = 0;
+};
+
+// Compacts an open database from outside, so that its tables die zone by zone (docs/steering.md). The database is opened
+// with compaction_style=kCompactionStyleNone, listeners={isozone} and sst_partitioner_factory=isozone; levels have the
+// sizes that max_bytes_for_level_base and max_bytes_for_level_multiplier say. RocksDB itself slows down and stops writers
+// while there are too many tables in level 0.
+class ISOZONE_EXPORT CompactionDriver {
+ public:
+  // Begins. The database and the handles must outlive the driver. InvalidArgument with what to change: a column family
+  // was opened otherwise, has fewer than 3 levels or a driver already, or the options are not known.
+  static rocksdb::Status Open(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& column_families,
+                              const CompactionDriverOptions& options, std::unique_ptr<CompactionDriver>* result);
+  // Waits for the compactions that run; no other begins.
+  virtual ~CompactionDriver();
+
+  // Waits until nothing is left to compact; the error of a compaction that failed.
+  virtual rocksdb::Status WaitUntilIdle() = 0;
+  // As a JSON object: "compactions", those that RocksDB "refused", because the tree had changed, and that were picked
+  // anew, those that "failed", "bytes_read" and "bytes_written".
+  virtual std::string Stats() const = 0;
+};
 
 }  // namespace isozone

@@ -4,6 +4,8 @@
 #include <memory>
 #include <string>
 
+#include "adapter/column_family_driver.h"
+#include "adapter/output_guide.h"
 #include "zone/data_class.h"
 
 namespace isozone {
@@ -49,6 +51,21 @@ class LevelPartitioner : public rocksdb::SstPartitioner {
   const int8_t level_;
 };
 
+// Of a compaction that a picker has chosen. It goes before the guide does.
+class GuidedPartitioner : public LevelPartitioner {
+ public:
+  GuidedPartitioner(int8_t level, OutputGuide& guide) : LevelPartitioner(level), guide_(guide) {}
+  rocksdb::PartitionerResult ShouldPartition(const rocksdb::PartitionerRequest& request) override {
+    (void)LevelPartitioner::ShouldPartition(request);
+    const std::string_view key(request.current_user_key->data(), request.current_user_key->size());
+    return guide_.CutsBefore(key, request.current_output_file_size) ? rocksdb::kRequired : rocksdb::kNotRequired;
+  }
+  bool CanDoTrivialMove(const rocksdb::Slice&, const rocksdb::Slice&) override { return false; }
+
+ private:
+  OutputGuide& guide_;
+};
+
 }  // namespace
 
 int8_t JobLevel() { return told.level; }
@@ -85,12 +102,22 @@ void LevelListener::OnSubcompactionBegin(const rocksdb::SubcompactionJobInfo& in
 
 void LevelListener::OnSubcompactionCompleted(const rocksdb::SubcompactionJobInfo&) { told = {}; }
 
-void LevelListener::OnCompactionCompleted(rocksdb::DB*, const rocksdb::CompactionJobInfo&) { told = {}; }
+void LevelListener::OnCompactionCompleted(rocksdb::DB* db, const rocksdb::CompactionJobInfo&) {
+  told = {};
+  ColumnFamilyDriver::Wake(db);
+}
+
+void LevelListener::OnFlushCompleted(rocksdb::DB* db, const rocksdb::FlushJobInfo&) { ColumnFamilyDriver::Wake(db); }
+
+void LevelListener::OnExternalFileIngested(rocksdb::DB* db, const rocksdb::ExternalFileIngestionInfo&) {
+  ColumnFamilyDriver::Wake(db);
+}
 
 std::unique_ptr<rocksdb::SstPartitioner> LevelPartitionerFactory::CreatePartitioner(
     const rocksdb::SstPartitioner::Context& context) const {
   const int8_t level = AsLevel(context.output_level);
   if (level == DataClass::kNoLevel) return nullptr;
+  if (OutputGuide* guide = OutputGuide::Current()) return std::make_unique<GuidedPartitioner>(level, *guide);
   return std::make_unique<LevelPartitioner>(level);
 }
 

@@ -1,0 +1,384 @@
+#include "adapter/column_family_driver.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <rocksdb/comparator.h>
+#include <rocksdb/file_system.h>
+#include <rocksdb/metadata.h>
+#include <rocksdb/options.h>
+
+#include "adapter/lsm_level.h"
+#include "adapter/output_guide.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+namespace isozone {
+namespace {
+
+constexpr uint32_t kThreadsMax = 64;
+// A refused compaction is picked anew after that; twice that after each further one, up to the other.
+constexpr int64_t kRetryNs = 1'000'000;
+constexpr int64_t kRetryMostNs = 500'000'000;
+constexpr uint64_t kCompactionsPerStore = 64;  // of the pointers
+
+class ComparatorOrder : public KeyOrder {
+ public:
+  explicit ComparatorOrder(const rocksdb::Comparator* comparator) : comparator_(comparator) {}
+  int Compare(std::string_view a, std::string_view b) const override {
+    return comparator_->Compare(rocksdb::Slice(a.data(), a.size()), rocksdb::Slice(b.data(), b.size()));
+  }
+
+ private:
+  const rocksdb::Comparator* const comparator_;
+};
+
+// The drivers of the process, by the DB that they compact.
+struct DriverRegistry {
+  Mutex mu;
+  std::map<const rocksdb::DB*, std::vector<ColumnFamilyDriver*>> drivers ISOZONE_GUARDED_BY(mu);
+};
+DriverRegistry& Drivers() {
+  static DriverRegistry* const registry = new DriverRegistry;  // threads of the process may outlive static objects
+  return *registry;
+}
+
+rocksdb::Status Refused(std::string_view column_family, std::string_view why) {
+  return rocksdb::Status::InvalidArgument(fmt::format("column family '{}' cannot be compacted", column_family), why);
+}
+
+bool HasListener(const rocksdb::DBOptions& options) {
+  return std::any_of(options.listeners.begin(), options.listeners.end(), [](const auto& listener) {
+    return std::string_view(listener->Name()) == LevelListener::kClassName();
+  });
+}
+
+rocksdb::Status CheckOptions(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family) {
+  const rocksdb::Options options = db->GetOptions(column_family);
+  const std::string& name = column_family->GetName();
+  if (options.compaction_style != rocksdb::kCompactionStyleNone) {
+    return Refused(name, "RocksDB compacts it itself; open it with compaction_style=kCompactionStyleNone");
+  }
+  if (options.num_levels < 3)
+    return Refused(name, fmt::format("it has {} levels; set num_levels=7", options.num_levels));
+  if (options.comparator->timestamp_size() > 0) return Refused(name, "its keys have timestamps");
+  if (!HasListener(db->GetDBOptions())) return Refused(name, "the driver hears of no flush; add listeners={isozone}");
+  if (options.sst_partitioner_factory == nullptr ||
+      std::string_view(options.sst_partitioner_factory->Name()) != LevelPartitionerFactory::kClassName()) {
+    return Refused(name, "tables cannot be cut where the picker says; set sst_partitioner_factory=isozone");
+  }
+  return rocksdb::Status::OK();
+}
+
+LsmLimits LimitsOf(const rocksdb::Options& options) {
+  LsmLimits limits =
+      LsmLimits::Exponential(std::min(options.num_levels, kMaxLsmLevels), options.max_bytes_for_level_base,
+                             static_cast<uint64_t>(std::max(options.max_bytes_for_level_multiplier, 1.0)));
+  limits.level0_files = static_cast<uint32_t>(std::max(options.level0_file_num_compaction_trigger, 1));
+  limits.table_bytes = options.target_file_size_base;
+  return limits;
+}
+
+std::string TableName(uint64_t number) { return fmt::format("/{:06}.sst", number); }
+
+LsmFile AsLsmFile(const rocksdb::SstFileMetaData& file) {
+  LsmFile result;
+  result.number = file.file_number;
+  result.smallest = file.smallestkey;
+  result.largest = file.largestkey;
+  result.bytes = file.size;
+  return result;
+}
+
+}  // namespace
+
+rocksdb::Status ColumnFamilyDriver::Open(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family,
+                                         const ColumnFamilyDriverOptions& options,
+                                         std::unique_ptr<ColumnFamilyDriver>* result) {
+  result->reset();
+  auto picker = MakeCompactionPicker(options.picker);
+  if (!picker.ok()) return rocksdb::Status::InvalidArgument(picker.status().message());
+  if (options.threads < 1 || options.threads > kThreadsMax) {
+    return rocksdb::Status::InvalidArgument(
+        fmt::format("{} threads; 1 to {} can be had", options.threads, kThreadsMax));
+  }
+  rocksdb::Status status = CheckOptions(db, column_family);
+  if (!status.ok()) return status;
+  std::unique_ptr<ColumnFamilyDriver> driver(new ColumnFamilyDriver(db, column_family, std::move(picker).value()));
+  {
+    DriverRegistry& registry = Drivers();
+    const MutexLock lock(registry.mu);
+    auto& of_db = registry.drivers[db];
+    for (const ColumnFamilyDriver* other : of_db) {
+      if (other->column_family_->GetID() == column_family->GetID()) {
+        return Refused(column_family->GetName(), "it has a driver already");
+      }
+    }
+    of_db.push_back(driver.get());
+  }
+  driver->LoadPointers();
+  for (uint32_t i = 0; i < options.threads; ++i) driver->threads_.emplace_back([d = driver.get()] { d->Run(); });
+  *result = std::move(driver);
+  return rocksdb::Status::OK();
+}
+
+ColumnFamilyDriver::ColumnFamilyDriver(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family,
+                                       std::unique_ptr<CompactionPicker> picker)
+    : db_(db),
+      column_family_(column_family),
+      picker_(std::move(picker)),
+      order_(std::make_unique<ComparatorOrder>(column_family->GetComparator())),
+      limits_(LimitsOf(db->GetOptions(column_family))),
+      tree_(limits_, *order_) {}
+
+ColumnFamilyDriver::~ColumnFamilyDriver() { Stop(); }
+
+void ColumnFamilyDriver::Stop() {
+  {
+    DriverRegistry& registry = Drivers();
+    const MutexLock lock(registry.mu);
+    auto& of_db = registry.drivers[db_];
+    std::erase(of_db, this);
+    if (of_db.empty()) registry.drivers.erase(db_);
+  }
+  {
+    const MutexLock lock(mu_);
+    stopping_ = true;
+    changed_.SignalAll();
+  }
+  for (std::thread& thread : threads_) thread.join();
+  StorePointers();
+}
+
+void ColumnFamilyDriver::Wake(const rocksdb::DB* db) {
+  DriverRegistry& registry = Drivers();
+  const MutexLock lock(registry.mu);
+  const auto of_db = registry.drivers.find(db);
+  if (of_db == registry.drivers.end()) return;
+  for (ColumnFamilyDriver* driver : of_db->second) {
+    const MutexLock driver_lock(driver->mu_);
+    driver->stale_ = true;
+    driver->changed_.SignalAll();
+  }
+}
+
+rocksdb::Status ColumnFamilyDriver::WaitUntilIdle() {
+  const MutexLock lock(mu_);
+  for (;;) {
+    if (stopping_) return rocksdb::Status::ShutdownInProgress();
+    if (stale_) Reconcile();
+    if (running_.empty() && (!failure_.ok() || !picker_->Pick(tree_))) return failure_;
+    changed_.Wait(mu_);
+  }
+}
+
+ColumnFamilyDriverStats ColumnFamilyDriver::Stats() const {
+  const MutexLock lock(mu_);
+  return stats_;
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Threads
+// ---------------------------------------------------------------------------------------------------------------------
+
+void ColumnFamilyDriver::Run() {
+  CompactionPick pick;
+  CompactionJob job = 0;
+  while (Next(pick, job)) {
+    std::vector<std::string> outputs;
+    const rocksdb::Status status = Compact(pick, &outputs);
+    Finish(pick, job, status, outputs);
+    if (status.ok() && ++compactions_ % kCompactionsPerStore == 0) StorePointers();
+  }
+}
+
+bool ColumnFamilyDriver::Next(CompactionPick& pick, CompactionJob& job) {
+  const MutexLock lock(mu_);
+  for (;;) {
+    if (stopping_) return false;
+    if (stale_) Reconcile();
+    auto picked = failure_.ok() ? picker_->Pick(tree_) : std::nullopt;
+    if (picked) {
+      picked->trivial_move = false;  // CompactFiles writes anew what it is given
+      const auto begun = tree_.Begin(*picked);
+      if (begun.ok()) {
+        pick = std::move(*picked);
+        job = *begun;
+        running_.push_back(&pick);
+        return true;
+      }
+      isozone::Log().error("a compaction that the picker '{}' chose cannot be begun: {}", picker_->name(),
+                           begun.status().message());
+      failure_ = rocksdb::Status::Corruption(begun.status().message());
+    }
+    if (retry_at_ns_ > 0 && MonotonicNs() >= retry_at_ns_) {
+      retry_at_ns_ = 0;
+      stale_ = true;
+    } else if (retry_at_ns_ > 0) {
+      changed_.WaitUntil(mu_, retry_at_ns_);
+    } else {
+      changed_.Wait(mu_);
+    }
+  }
+}
+
+rocksdb::Status ColumnFamilyDriver::Compact(const CompactionPick& pick, std::vector<std::string>* outputs) {
+  rocksdb::CompactionOptions options;
+  options.compression = rocksdb::kDisableCompressionOption;  // that of the column family
+  options.output_file_size_limit = limits_.table_bytes;
+  options.max_subcompactions = 1;
+  std::vector<std::string> names;
+  for (const CompactionPick::Input& input : pick.inputs) {
+    for (const uint64_t number : input.files) names.push_back(TableName(number));
+  }
+  const OutputGuide guide(pick, *order_);
+  return db_->CompactFiles(options, column_family_, names, pick.output_level, -1, outputs);
+}
+
+void ColumnFamilyDriver::Finish(const CompactionPick& pick, CompactionJob job, const rocksdb::Status& status,
+                                const std::vector<std::string>& outputs) {
+  rocksdb::ColumnFamilyMetaData metadata;
+  db_->GetColumnFamilyMetaData(column_family_, &metadata);
+  const MutexLock lock(mu_);
+  std::erase(running_, &pick);
+  changed_.SignalAll();
+  stale_ = true;
+  if (!status.ok()) {
+    (void)tree_.Abandon(job);
+    NoteFailure(status);
+    return;
+  }
+  NoteSuccess(pick, metadata, outputs);
+  // Somebody else may have changed the outputs already; what is there now is taken as it is.
+  if (!tree_.Finish(job, OutputsIn(pick, metadata, outputs)).ok()) (void)tree_.Abandon(job);
+}
+
+void ColumnFamilyDriver::NoteSuccess(const CompactionPick& pick, const rocksdb::ColumnFamilyMetaData& metadata,
+                                     const std::vector<std::string>& outputs) {
+  retry_after_ns_ = kRetryNs;
+  ++stats_.compactions;
+  for (const CompactionPick::Input& input : pick.inputs) {
+    for (const uint64_t number : input.files) stats_.bytes_read += tree_.Find(number)->bytes;
+  }
+  for (const LsmFile& file : OutputsIn(pick, metadata, outputs)) stats_.bytes_written += file.bytes;
+}
+
+// What was picked from an older view, and what is paused, goes on soon; an error of the device stays until something
+// changes or somebody asks again.
+void ColumnFamilyDriver::NoteFailure(const rocksdb::Status& status) {
+  if (status.IsShutdownInProgress() || status.IsColumnFamilyDropped()) {
+    stopping_ = true;
+    return;
+  }
+  const bool refused = status.IsAborted() || status.IsInvalidArgument() || status.IsIncomplete();
+  ++(refused ? stats_.refused : stats_.failed);
+  if (!refused) {
+    failure_ = status;
+    isozone::Log().error("a compaction of column family '{}' has failed: {}", column_family_->GetName(),
+                         status.ToString());
+  }
+  retry_at_ns_ = MonotonicNs() + retry_after_ns_;
+  retry_after_ns_ = std::min(2 * retry_after_ns_, kRetryMostNs);
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Compaction pointers
+// ---------------------------------------------------------------------------------------------------------------------
+
+std::string ColumnFamilyDriver::PointersPath() const {
+  return fmt::format("{}/ISOZONE-COMPACTION-{}", db_->GetName(), column_family_->GetID());
+}
+
+void ColumnFamilyDriver::LoadPointers() {
+  std::string text;
+  const rocksdb::IOStatus read = rocksdb::ReadFileToString(db_->GetFileSystem(), PointersPath(), &text);
+  if (read.IsNotFound() || read.IsPathNotFound()) return;
+  const auto pointers =
+      read.ok() ? CompactionPointers::FromText(text) : Result<CompactionPointers>(Status::IoError(read.ToString()));
+  if (!pointers.ok()) {
+    isozone::Log().warn("{} is not used, and sweeps begin anew: {}", PointersPath(), pointers.status().message());
+    return;
+  }
+  const MutexLock lock(mu_);
+  tree_.set_pointers(*pointers);
+}
+
+// The file is replaced as a whole, so that there is always a complete one.
+void ColumnFamilyDriver::StorePointers() const {
+  const MutexLock storing(store_mu_);
+  std::string text;
+  {
+    const MutexLock lock(mu_);
+    text = tree_.pointers().ToText();
+  }
+  rocksdb::FileSystem* fs = db_->GetFileSystem();
+  const std::string path = PointersPath();
+  rocksdb::IOStatus status = rocksdb::WriteStringToFile(fs, text, path + ".new", /*should_sync=*/true);
+  if (status.ok()) status = fs->RenameFile(path + ".new", path, rocksdb::IOOptions(), nullptr);
+  if (!status.ok()) isozone::Log().warn("{} is not written: {}", path, status.ToString());
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// The view of the tree
+// ---------------------------------------------------------------------------------------------------------------------
+
+std::vector<LsmFile> ColumnFamilyDriver::OutputsIn(const CompactionPick& pick,
+                                                   const rocksdb::ColumnFamilyMetaData& metadata,
+                                                   const std::vector<std::string>& outputs) const {
+  std::vector<LsmFile> files;
+  for (const rocksdb::SstFileMetaData& file : metadata.levels[static_cast<size_t>(pick.output_level)].files) {
+    const auto is_it = [name = TableName(file.file_number)](const std::string& path) { return path.ends_with(name); };
+    if (std::none_of(outputs.begin(), outputs.end(), is_it)) continue;
+    files.push_back(AsLsmFile(file));
+    files.back().short_lived = pick.IsShortLived(*order_, files.back().smallest);
+  }
+  return files;
+}
+
+void ColumnFamilyDriver::Reconcile() {
+  stale_ = false;
+  failure_ = rocksdb::Status::OK();
+  rocksdb::ColumnFamilyMetaData metadata;
+  db_->GetColumnFamilyMetaData(column_family_, &metadata);
+  RemoveGone(metadata);
+  AddMissing(metadata);
+}
+
+void ColumnFamilyDriver::RemoveGone(const rocksdb::ColumnFamilyMetaData& metadata) {
+  for (int level = 0; level < tree_.levels(); ++level) {
+    std::unordered_set<uint64_t> there;
+    for (const auto& file : metadata.levels[static_cast<size_t>(level)].files) there.insert(file.file_number);
+    std::vector<uint64_t> gone;
+    for (const LsmFile* file : tree_.files(level)) {
+      if (!there.contains(file->number) && !tree_.busy(*file)) gone.push_back(file->number);
+    }
+    for (const uint64_t number : gone) (void)tree_.RemoveFile(number);
+  }
+}
+
+void ColumnFamilyDriver::AddMissing(const rocksdb::ColumnFamilyMetaData& metadata) {
+  for (int level = 0; level < tree_.levels(); ++level) {
+    const auto& files = metadata.levels[static_cast<size_t>(level)].files;
+    // RocksDB lists the newest file of level 0 first.
+    for (size_t i = files.size(); i-- > 0;) {
+      const rocksdb::SstFileMetaData& file = files[i];
+      if (tree_.Find(file.file_number) != nullptr || MayBeOutput(level, file)) continue;
+      const Status added = tree_.AddFile(level, AsLsmFile(file));
+      if (!added.ok()) isozone::Log().warn("table {} is left out of the view: {}", file.name, added.message());
+    }
+  }
+}
+
+bool ColumnFamilyDriver::MayBeOutput(int level, const rocksdb::SstFileMetaData& file) const {
+  return std::any_of(running_.begin(), running_.end(), [&](const CompactionPick* pick) {
+    return pick->output_level == level && !order_->Less(file.largestkey, pick->smallest) &&
+           !order_->Less(pick->largest, file.smallestkey);
+  });
+}
+
+}  // namespace isozone

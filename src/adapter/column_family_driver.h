@@ -1,0 +1,129 @@
+// Compacts a RocksDB column family as a picker of src/lsm says, from outside, by DB::CompactFiles.
+//
+// State. The driver keeps an LsmTree of its own: what RocksDB's metadata says of the column family, with what its own
+// threads compact. After each flush, and after each of its compactions, it brings the tree up to date (Reconcile).
+// Whatever else changes the tree in between (DeleteFilesInRange, ingestion, CompactRange) is found so, too; what was
+// picked from an older view is refused by RocksDB ("Aborted", "InvalidArgument") and picked anew.
+//
+// Threads. As many as asked for. Each picks, marks its inputs busy, compacts without a lock, and reconciles. The DB calls
+// OnFlushCompleted through LevelListener, which only sets a flag (Wake).
+//
+// The DB must outlive the driver: a program destroys the driver first. That takes as long as the compactions which run.
+//
+// Compaction pointers are kept in a file in the folder of the database, ISOZONE-COMPACTION-ID, which RocksDB leaves
+// alone. It is written from time to time and at the end. A sweep that begins at an older pointer does some work twice.
+//
+// Stalls. With kCompactionStyleNone RocksDB itself slows down and stops writers by level0_slowdown_writes_trigger and
+// level0_stop_writes_trigger.
+//
+// Lock order: store_mu_, then mu_, then the DB's.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <rocksdb/db.h>
+#include <rocksdb/status.h>
+
+#include "base/mutex.h"
+#include "lsm/compaction_picker.h"
+#include "lsm/lsm_tree.h"
+
+namespace isozone {
+
+struct ColumnFamilyDriverOptions {
+  std::string picker = "isozone";  // a name that MakeCompactionPicker knows
+  uint32_t threads = 1;            // 1 to 64
+};
+
+struct ColumnFamilyDriverStats {
+  uint64_t compactions = 0;
+  uint64_t refused = 0;  // picked from an older view of the tree, and picked anew
+  uint64_t failed = 0;
+  uint64_t bytes_read = 0;     // of inputs
+  uint64_t bytes_written = 0;  // of outputs
+
+  ColumnFamilyDriverStats& operator+=(const ColumnFamilyDriverStats& other) {
+    compactions += other.compactions;
+    refused += other.refused;
+    failed += other.failed;
+    bytes_read += other.bytes_read;
+    bytes_written += other.bytes_written;
+    return *this;
+  }
+};
+
+class ColumnFamilyDriver {
+ public:
+  // Begins to compact `column_family` of `db`; both must outlive the driver. InvalidArgument with what to change: it has
+  // another compaction style than kCompactionStyleNone, fewer than 3 levels, not both `listeners={isozone}` and
+  // `sst_partitioner_factory=isozone`, or a driver already; or the options are not known.
+  static rocksdb::Status Open(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family,
+                              const ColumnFamilyDriverOptions& options, std::unique_ptr<ColumnFamilyDriver>* result);
+  // Stops.
+  ~ColumnFamilyDriver();
+  ColumnFamilyDriver(const ColumnFamilyDriver&) = delete;
+  ColumnFamilyDriver& operator=(const ColumnFamilyDriver&) = delete;
+
+  // Something may have changed in `db`. Any thread; no driver may be of it.
+  static void Wake(const rocksdb::DB* db);
+
+  // Waits until the tree of this moment leaves nothing to compact, or the driver cannot go on: why.
+  rocksdb::Status WaitUntilIdle();
+  ColumnFamilyDriverStats Stats() const;
+
+ private:
+  ColumnFamilyDriver(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family,
+                     std::unique_ptr<CompactionPicker> picker);
+
+  void Run();
+  // What is to be done next, marked as begun; waits for it. False: the driver stops.
+  bool Next(CompactionPick& pick, CompactionJob& job);
+  rocksdb::Status Compact(const CompactionPick& pick, std::vector<std::string>* outputs);
+  void Finish(const CompactionPick& pick, CompactionJob job, const rocksdb::Status& status,
+              const std::vector<std::string>& outputs);
+  void NoteSuccess(const CompactionPick& pick, const rocksdb::ColumnFamilyMetaData& metadata,
+                   const std::vector<std::string>& outputs) ISOZONE_REQUIRES(mu_);
+  void NoteFailure(const rocksdb::Status& status) ISOZONE_REQUIRES(mu_);
+  // The files of the output level that are among `outputs`, which are paths.
+  std::vector<LsmFile> OutputsIn(const CompactionPick& pick, const rocksdb::ColumnFamilyMetaData& metadata,
+                                 const std::vector<std::string>& outputs) const;
+  // The tree becomes what the metadata says, but for what is being compacted.
+  void Reconcile() ISOZONE_REQUIRES(mu_);
+  void AddMissing(const rocksdb::ColumnFamilyMetaData& metadata) ISOZONE_REQUIRES(mu_);
+  void RemoveGone(const rocksdb::ColumnFamilyMetaData& metadata) ISOZONE_REQUIRES(mu_);
+  // A compaction that runs writes there; whether it has ended is for its thread to say.
+  bool MayBeOutput(int level, const rocksdb::SstFileMetaData& file) const ISOZONE_REQUIRES(mu_);
+  void LoadPointers() ISOZONE_EXCLUDES(mu_);
+  void StorePointers() const ISOZONE_EXCLUDES(mu_);
+  std::string PointersPath() const;
+  void Stop();
+
+  rocksdb::DB* const db_;
+  rocksdb::ColumnFamilyHandle* const column_family_;
+  const std::unique_ptr<CompactionPicker> picker_;
+  const std::unique_ptr<KeyOrder> order_;
+  const LsmLimits limits_;
+
+  mutable Mutex mu_;
+  CondVar changed_;  // for all: something to do, or done
+  LsmTree tree_ ISOZONE_GUARDED_BY(mu_);
+  std::vector<const CompactionPick*> running_ ISOZONE_GUARDED_BY(mu_);
+  bool stale_ ISOZONE_GUARDED_BY(mu_) = true;  // the tree may have changed
+  bool stopping_ ISOZONE_GUARDED_BY(mu_) = false;
+  rocksdb::Status failure_ ISOZONE_GUARDED_BY(mu_);  // of the last compaction; the next one waits for a change
+  int64_t retry_at_ns_ ISOZONE_GUARDED_BY(mu_) = 0;  // the tree is looked at again; 0: when it has changed
+  int64_t retry_after_ns_ ISOZONE_GUARDED_BY(mu_);
+  ColumnFamilyDriverStats stats_ ISOZONE_GUARDED_BY(mu_);
+
+  mutable Mutex store_mu_;  // one writes the pointers; before mu_
+  std::atomic<uint64_t> compactions_ = 0;
+
+  std::vector<std::thread> threads_;  // touched by Open and Stop only
+};
+
+}  // namespace isozone

@@ -1,0 +1,171 @@
+#include "adapter/column_family_driver.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <rocksdb/convenience.h>
+#include <rocksdb/db.h>
+#include <rocksdb/options.h>
+
+#include "adapter/lsm_level.h"
+#include "base/random.h"
+
+namespace isozone {
+namespace {
+
+class ColumnFamilyDriverTest : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    directory_ = testing::TempDir() + "isozone_column_family_driver." + std::to_string(getpid());
+    std::filesystem::remove_all(directory_);
+    options_.create_if_missing = true;
+    options_.compaction_style = rocksdb::kCompactionStyleNone;
+    options_.num_levels = 4;
+    options_.write_buffer_size = 64 << 10;
+    options_.target_file_size_base = 32 << 10;
+    options_.max_bytes_for_level_base = 128 << 10;
+    options_.max_bytes_for_level_multiplier = 4;
+    options_.level_compaction_dynamic_level_bytes = false;
+    options_.compression = rocksdb::kNoCompression;
+    options_.listeners = {std::make_shared<LevelListener>()};
+    options_.sst_partitioner_factory = std::make_shared<LevelPartitionerFactory>();
+  }
+  void TearDown() override {
+    driver_.reset();
+    db_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+
+  void OpenDb() {
+    rocksdb::DB* raw = nullptr;
+    const rocksdb::Status status = rocksdb::DB::Open(options_, directory_, &raw);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    db_.reset(raw);
+  }
+  rocksdb::Status Drive(const ColumnFamilyDriverOptions& options) {
+    return ColumnFamilyDriver::Open(db_.get(), db_->DefaultColumnFamily(), options, &driver_);
+  }
+  std::string Refusal(const ColumnFamilyDriverOptions& options) {
+    const rocksdb::Status status = Drive(options);
+    EXPECT_TRUE(status.IsInvalidArgument()) << status.ToString();
+    return status.ToString();
+  }
+
+  // Puts, overwrites and deletes at random; `model_` is told.
+  void Change(int operations) {
+    for (int i = 0; i < operations; ++i) {
+      const std::string key = fmt::format("{:06}", random_.Below(5000));
+      if (random_.Chance(0.1)) {
+        ASSERT_TRUE(db_->Delete({}, key).ok());
+        model_.erase(key);
+      } else {
+        const std::string value(random_.Between(10, 300), static_cast<char>('a' + random_.Below(26)));
+        ASSERT_TRUE(db_->Put({}, key, value).ok());
+        model_[key] = value;
+      }
+    }
+  }
+  void ExpectAsInModel() {
+    std::map<std::string, std::string> found;
+    const std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator({}));
+    for (it->SeekToFirst(); it->Valid(); it->Next()) found[it->key().ToString()] = it->value().ToString();
+    ASSERT_TRUE(it->status().ok());
+    EXPECT_TRUE(found == model_) << found.size() << " keys instead of " << model_.size();
+  }
+  // No level is larger than it is to be, but for the last one.
+  void ExpectInShape() {
+    rocksdb::ColumnFamilyMetaData metadata;
+    db_->GetColumnFamilyMetaData(&metadata);
+    EXPECT_LT(metadata.levels[0].files.size(), static_cast<size_t>(options_.level0_file_num_compaction_trigger));
+    uint64_t limit = options_.max_bytes_for_level_base;
+    for (size_t level = 1; level + 1 < metadata.levels.size(); ++level, limit *= 4) {
+      EXPECT_LE(metadata.levels[level].size, limit) << "level " << level;
+    }
+    EXPECT_GT(metadata.levels[2].files.size() + metadata.levels[3].files.size(), 0U);
+  }
+
+  const uint64_t seed_ = std::getenv("ISOZONE_TEST_SEED") != nullptr
+                             ? std::strtoull(std::getenv("ISOZONE_TEST_SEED"), nullptr, 10)
+                             : 20261124;
+  const testing::ScopedTrace trace_{__FILE__, __LINE__, fmt::format("ISOZONE_TEST_SEED={}", seed_)};
+  Random random_{seed_};
+  std::string directory_;
+  rocksdb::Options options_;
+  std::unique_ptr<rocksdb::DB> db_;
+  std::unique_ptr<ColumnFamilyDriver> driver_;
+  std::map<std::string, std::string> model_;
+};
+
+TEST_P(ColumnFamilyDriverTest, KeepsTheTreeInShapeAndEveryKey) {
+  for (const uint32_t threads : {1, 3}) {
+    ASSERT_NO_FATAL_FAILURE(OpenDb());
+    ASSERT_TRUE(Drive({.picker = GetParam(), .threads = threads}).ok());
+    Change(30'000);
+    ASSERT_TRUE(db_->Flush({}).ok());
+    const rocksdb::Status idle = driver_->WaitUntilIdle();
+    ASSERT_TRUE(idle.ok()) << idle.ToString();
+    EXPECT_GT(driver_->Stats().compactions, 10U);
+    EXPECT_EQ(driver_->Stats().failed, 0U);
+    ExpectInShape();
+    ExpectAsInModel();
+    driver_.reset();
+    db_.reset();
+  }
+  ASSERT_NO_FATAL_FAILURE(OpenDb());
+  ExpectAsInModel();
+}
+
+TEST_P(ColumnFamilyDriverTest, FindsWhatOthersHaveChanged) {
+  ASSERT_NO_FATAL_FAILURE(OpenDb());
+  ASSERT_TRUE(Drive({.picker = GetParam(), .threads = 2}).ok());
+  for (int round = 0; round < 5; ++round) {
+    Change(8'000);
+    const rocksdb::Slice begin("001000");
+    const rocksdb::Slice end("001999");
+    ASSERT_TRUE(rocksdb::DeleteFilesInRange(db_.get(), db_->DefaultColumnFamily(), &begin, &end, false).ok());
+    ASSERT_TRUE(db_->DeleteRange({}, db_->DefaultColumnFamily(), "001000", "001999").ok());
+    model_.erase(model_.lower_bound("001000"), model_.lower_bound("001999"));
+  }
+  ASSERT_TRUE(db_->Flush({}).ok());
+  ASSERT_TRUE(driver_->WaitUntilIdle().ok());
+  ExpectAsInModel();
+}
+
+INSTANTIATE_TEST_SUITE_P(Pickers, ColumnFamilyDriverTest, testing::Values("leveled", "greedy", "ll", "isozone"));
+
+TEST_F(ColumnFamilyDriverTest, SaysWhatToChangeWhereItCannotWork) {
+  ASSERT_NO_FATAL_FAILURE(OpenDb());
+  EXPECT_NE(Refusal({.picker = "best"}).find("leveled"), std::string::npos);
+  EXPECT_NE(Refusal({.threads = 0}).find("1 to 64"), std::string::npos);
+  ASSERT_TRUE(Drive({}).ok());
+  std::unique_ptr<ColumnFamilyDriver> second;
+  EXPECT_TRUE(ColumnFamilyDriver::Open(db_.get(), db_->DefaultColumnFamily(), {}, &second).IsInvalidArgument());
+  driver_.reset();
+  ASSERT_TRUE(Drive({}).ok());
+  driver_.reset();
+
+  const auto reopened = [this](const std::function<void(rocksdb::Options&)>& change) {
+    const rocksdb::Options before = options_;
+    change(options_);
+    db_.reset();
+    OpenDb();
+    options_ = before;
+    return Refusal({});
+  };
+  EXPECT_NE(reopened([](auto& o) { o.listeners.clear(); }).find("listeners={isozone}"), std::string::npos);
+  EXPECT_NE(reopened([](auto& o) { o.sst_partitioner_factory.reset(); }).find("sst_partitioner_factory=isozone"),
+            std::string::npos);
+  EXPECT_NE(reopened([](auto& o) { o.compaction_style = rocksdb::kCompactionStyleLevel; }).find("kCompactionStyleNone"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace isozone

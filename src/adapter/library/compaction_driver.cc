@@ -1,0 +1,76 @@
+// The drivers of the column families of a database, as one.
+#include <algorithm>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "adapter/column_family_driver.h"
+#include "adapter/status_mapping.h"
+#include "isozone/isozone.h"
+
+namespace isozone {
+namespace {
+
+// As RocksDB shares max_background_jobs out: a quarter is for flushes.
+uint32_t ThreadsFor(const rocksdb::DBOptions& options) {
+  const int jobs = std::max(options.max_background_jobs, 1);
+  return static_cast<uint32_t>(std::max(jobs - std::max(jobs / 4, 1), 1));
+}
+
+class DriverOfAll : public CompactionDriver {
+ public:
+  rocksdb::Status Add(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family,
+                      const ColumnFamilyDriverOptions& options) {
+    std::unique_ptr<ColumnFamilyDriver> driver;
+    rocksdb::Status status = ColumnFamilyDriver::Open(db, column_family, options, &driver);
+    if (status.ok()) drivers_.push_back(std::move(driver));
+    return status;
+  }
+
+  rocksdb::Status WaitUntilIdle() override {
+    for (const auto& driver : drivers_) {
+      rocksdb::Status status = driver->WaitUntilIdle();
+      if (!status.ok()) return status;
+    }
+    return rocksdb::Status::OK();
+  }
+
+  std::string Stats() const override {
+    ColumnFamilyDriverStats all;
+    for (const auto& driver : drivers_) all += driver->Stats();
+    return nlohmann::json({{"compactions", all.compactions},
+                           {"refused", all.refused},
+                           {"failed", all.failed},
+                           {"bytes_read", all.bytes_read},
+                           {"bytes_written", all.bytes_written}})
+        .dump();
+  }
+
+ private:
+  std::vector<std::unique_ptr<ColumnFamilyDriver>> drivers_;
+};
+
+}  // namespace
+
+CompactionDriver::~CompactionDriver() = default;
+
+rocksdb::Status CompactionDriver::Open(rocksdb::DB* db,
+                                       const std::vector<rocksdb::ColumnFamilyHandle*>& column_families,
+                                       const CompactionDriverOptions& options,
+                                       std::unique_ptr<CompactionDriver>* result) {
+  rocksdb::Status status;
+  const rocksdb::IOStatus thrown = WithoutExceptions([&] {
+    result->reset();
+    auto driver = std::make_unique<DriverOfAll>();
+    const uint32_t threads = options.threads > 0 ? options.threads : ThreadsFor(db->GetDBOptions());
+    for (rocksdb::ColumnFamilyHandle* column_family : column_families) {
+      status = driver->Add(db, column_family, {.picker = options.picker, .threads = threads});
+      if (!status.ok()) return rocksdb::IOStatus::OK();
+    }
+    *result = std::move(driver);
+    return rocksdb::IOStatus::OK();
+  });
+  return thrown.ok() ? status : rocksdb::Status(thrown);
+}
+
+}  // namespace isozone

@@ -1,0 +1,49 @@
+// Where the outputs of a steered compaction are cut, and which of them are short-lived: what a CompactionPick says, told
+// to the partitioner that RocksDB makes on the thread which compacts, and to the files that this thread opens.
+//
+// The thread makes an OutputGuide and calls CompactFiles with one subcompaction. LevelPartitionerFactory finds the guide
+// (Current) and has it asked before each key. RocksDB opens a table for the first key that it adds, right after it has
+// asked; so the guide knows then where that table begins.
+//
+// Thread safety: belongs to the thread that makes it.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "lsm/compaction_pick.h"
+#include "lsm/key_order.h"
+
+namespace isozone {
+
+class OutputGuide {
+ public:
+  // Of this thread until it is destroyed; one at a time. Both must outlive it.
+  OutputGuide(const CompactionPick& pick, const KeyOrder& order);
+  ~OutputGuide();
+  OutputGuide(const OutputGuide&) = delete;
+  OutputGuide& operator=(const OutputGuide&) = delete;
+
+  // That of this thread; null: it runs no steered compaction.
+  static OutputGuide* Current();
+
+  // Keys come in ascending order. Whether a new table begins with `key`, where the one before has `bytes`.
+  bool CutsBefore(std::string_view key, uint64_t bytes);
+  // A table that began with the last key would be an input again soon.
+  bool short_lived() const { return short_lived_; }
+  int output_level() const { return pick_.output_level; }
+
+ private:
+  // Keys at which something changes are passed once each; so a compaction takes their number, not that times its keys.
+  bool Passes(const std::vector<std::string>& keys, size_t& next, std::string_view key) const;
+  void FindSpan(std::string_view key);
+
+  const CompactionPick& pick_;
+  const KeyOrder& order_;
+  size_t next_cut_ = 0;
+  size_t next_preferred_ = 0;
+  size_t next_span_ = 0;
+  bool short_lived_ = false;
+};
+
+}  // namespace isozone
