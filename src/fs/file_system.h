@@ -206,6 +206,19 @@ struct FileDetails {
   std::vector<FileExtent> extents;  // in file order; of a log, its payloads
 };
 
+// What a file has in one zone: bytes of data, and of a log its frames with headers and padding. These are what
+// ZoneView::live counts.
+struct FileInZone {
+  uint64_t inode = 0;
+  std::vector<std::string> paths;  // all of its names
+  FileKind kind = FileKind::kData;
+  uint64_t bytes = 0;
+};
+struct ZoneOfFile {
+  ZoneId zone;
+  uint64_t bytes = 0;
+};
+
 // What a mounted file system is and holds, for people and monitors.
 //
 // Thread safety: any thread.
@@ -221,6 +234,13 @@ class FileSystemState {
   // Bytes that a file takes on the device, frames and padding included. It has to look at each extent of the file, which
   // FileSystem::Stat and List do not.
   virtual Result<uint64_t> AllocatedBytes(std::string_view path) const = 0;
+  // The files with bytes in `zone`, in order of inode; and the zones in which a file has bytes, rising. They take time
+  // by what they return, and by the width of stripes, but not by the number of extents. What a writer has not made known
+  // by Sync or Close is not counted, nor what open handles keep of a file without a name; ZoneView::live counts both. An
+  // open log is counted up to where its zone is written. kInvalidArgument: no such zone; kNotFound. A directory lies in
+  // no zone.
+  virtual Result<std::vector<FileInZone>> FilesIn(ZoneId zone) const = 0;
+  virtual Result<std::vector<ZoneOfFile>> ZonesOf(std::string_view path) const = 0;
   virtual std::string label() const = 0;
   virtual std::string uuid() const = 0;
   virtual const MountOptions& options() const = 0;

@@ -82,6 +82,25 @@ std::vector<FileExtent> MetadataState::ExtentsIn(ZoneId zone, InodeId inode) con
   return found == nullptr ? std::vector<FileExtent>() : tables_->ExtentsIn(zone, *found);
 }
 
+std::map<InodeId, uint64_t> MetadataState::BytesIn(ZoneId zone, uint64_t write_pointer) const {
+  std::map<InodeId, uint64_t> bytes;
+  for (const ZoneIndex::Entry& entry : tables_->zone_index.In(zone)) {
+    uint64_t& of_file = bytes[entry.inode];
+    tables_->zone_index.VisitRuns(zone, entry, Find(entry.inode)->extents,
+                                  [&](const ExtentRun& run) { of_file += run.count * run.length; });
+  }
+  tables_->region_index.VisitIn(zone, [&](const RegionIndex::Entry& entry) {
+    bytes[entry.inode] += BytesOf(Find(entry.inode)->regions[entry.index], write_pointer);
+  });
+  return bytes;
+}
+
+uint64_t MetadataState::BytesOf(const LogRegion& region, uint64_t write_pointer) const {
+  if (!region.open()) return region.end - region.begin;
+  const uint64_t end = std::min(write_pointer, tables_->region_index.NextBegin(region.zone, region.begin));
+  return end - std::min(region.begin, end);
+}
+
 uint64_t MetadataState::BlocksIn(ZoneId zone) const { return tables_->zone_index.BlocksIn(zone); }
 
 std::vector<std::string> MetadataState::PathsOf(InodeId id) const {

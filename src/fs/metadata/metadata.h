@@ -189,6 +189,12 @@ class MetadataState {
   std::vector<OwnedExtent> ExtentsIn(ZoneId zone) const;
   // Those of one file.
   std::vector<FileExtent> ExtentsIn(ZoneId zone, InodeId inode) const;
+  // Bytes that each file and log has in `zone`, of which `write_pointer` bytes are written, frames of logs with their
+  // headers and padding. Extents are counted packed: it takes time by how many files there are and how wide their
+  // stripes are, not by how many extents they have.
+  std::map<InodeId, uint64_t> BytesIn(ZoneId zone, uint64_t write_pointer) const;
+  // Of one region: an open one goes on up to the write pointer of its zone, or to where the next region begins.
+  uint64_t BytesOf(const LogRegion& region, uint64_t write_pointer) const;
   // Bytes that their extents in `zone` take, each by itself in whole blocks.
   uint64_t BlocksIn(ZoneId zone) const;
   // The children of a directory, by name.

@@ -21,6 +21,10 @@ bool Overlap(std::span<const FileExtent> by_place) {
   return found != by_place.end();
 }
 
+RegionIndex::Entry PlaceOf(const Inode& log, uint64_t index) {
+  return {log.regions[index].zone, log.regions[index].begin, log.id, index};
+}
+
 }  // namespace
 
 MetadataChange::~MetadataChange() {
@@ -127,12 +131,11 @@ Status MetadataChange::Do(const PutInode& op) {
   Inode& put = tables_.inodes.emplace(id, op.inode).first->second;
   put.links.clear();
   tables_.encoded_size += EncodedSize(put);
-  tables_.zone_index.Add(id, put.extents);
-  tables_.in_extents += put.extents.end_offset();
+  LearnPlaces(put);
   if (op.inode.is_directory) tables_.directories.emplace(id, DirectoryTable());
   relinked_.push_back(id);
   undo_.emplace_back([this, id, old_next = tables_.next_id] {
-    ForgetExtents(tables_.inodes.at(id));
+    ForgetPlaces(tables_.inodes.at(id));
     tables_.inodes.erase(id);
     tables_.directories.erase(id);
     tables_.next_id = old_next;
@@ -149,14 +152,13 @@ Status MetadataChange::Do(const RemoveInode& op) {
   if (!inode->links.empty()) return Broken(op.inode, "is removed, but has links");
   if (!tables_.Children(op.inode).empty()) return Broken(op.inode, "is removed, but is not empty");
   tables_.encoded_size -= EncodedSize(*inode);
-  ForgetExtents(*inode);
+  ForgetPlaces(*inode);
   auto node = std::make_shared<std::map<InodeId, Inode>::node_type>(tables_.inodes.extract(op.inode));
   tables_.directories.erase(op.inode);
   undo_.emplace_back([this, node] {
     const Inode& back = tables_.inodes.insert(std::move(*node)).position->second;
     if (back.is_directory) tables_.directories.emplace(back.id, DirectoryTable());
-    tables_.zone_index.Add(back.id, back.extents);
-    tables_.in_extents += back.extents.end_offset();
+    LearnPlaces(back);
   });
   return {};
 }
@@ -269,7 +271,14 @@ void MetadataChange::Become(Inode& inode, ExtentList now, uint64_t from, uint64_
   tables_.in_extents += inode.size;
 }
 
-void MetadataChange::ForgetExtents(const Inode& inode) {
+void MetadataChange::LearnPlaces(const Inode& inode) {
+  tables_.zone_index.Add(inode.id, inode.extents);
+  tables_.region_index.Add(inode.id, inode.regions);
+  tables_.in_extents += inode.extents.end_offset();
+}
+
+void MetadataChange::ForgetPlaces(const Inode& inode) {
+  tables_.region_index.Remove(inode.id, inode.regions);
   tables_.zone_index.Change(inode.id, inode.extents, {}, 0, inode.extents.end_offset(), emptied_);
   tables_.in_extents -= inode.extents.end_offset();
 }
@@ -283,21 +292,26 @@ Status MetadataChange::Do(const SetLogRegion& op) {
   }
   ISOZONE_RETURN_IF_ERROR(tables_.rules.CheckRegion(op.inode, op.region));
   const LogRegion old = adds ? LogRegion() : regions[op.index];
-  undo_.emplace_back([inode, adds, index = op.index, old, old_size = inode->size, old_modified = inode->modified_s] {
-    if (adds) {
-      inode->regions.pop_back();
-    } else {
-      inode->regions[index] = old;
-    }
-    inode->size = old_size;
-    inode->modified_s = old_modified;
-  });
+  undo_.emplace_back(
+      [this, inode, adds, index = op.index, old, old_size = inode->size, old_modified = inode->modified_s] {
+        tables_.region_index.Remove(PlaceOf(*inode, index));
+        if (adds) {
+          inode->regions.pop_back();
+        } else {
+          inode->regions[index] = old;
+          tables_.region_index.Add(PlaceOf(*inode, index));
+        }
+        inode->size = old_size;
+        inode->modified_s = old_modified;
+      });
   if (adds) {
     tables_.encoded_size += EncodedRegions(regions.size() + 1) - EncodedRegions(regions.size());
     regions.push_back(op.region);
   } else {
+    tables_.region_index.Remove(PlaceOf(*inode, op.index));
     regions[op.index] = op.region;
   }
+  tables_.region_index.Add(PlaceOf(*inode, op.index));
   inode->size += op.region.payload - old.payload;
   inode->modified_s = op.modified_s;
   return {};
@@ -307,9 +321,13 @@ Status MetadataChange::Do(const SetLogRegions& op) {
   ISOZONE_ASSIGN_OR_RETURN(Inode * inode, ChangeFile(op.inode, /*log=*/true));
   ISOZONE_ASSIGN_OR_RETURN(const uint64_t size, tables_.rules.CheckRegions(op.inode, op.regions));
   tables_.encoded_size += EncodedRegions(op.regions.size()) - EncodedRegions(inode->regions.size());
-  undo_.emplace_back([inode, old_regions = std::exchange(inode->regions, op.regions),
+  tables_.region_index.Remove(op.inode, inode->regions);
+  tables_.region_index.Add(op.inode, op.regions);
+  undo_.emplace_back([this, inode, old_regions = std::exchange(inode->regions, op.regions),
                       old_size = std::exchange(inode->size, size),
                       old_modified = std::exchange(inode->modified_s, op.modified_s)] {
+    tables_.region_index.Remove(inode->id, inode->regions);
+    tables_.region_index.Add(inode->id, old_regions);
     inode->regions = old_regions;
     inode->size = old_size;
     inode->modified_s = old_modified;

@@ -69,8 +69,9 @@ class MetadataChange {
   void ReplaceExtents(Inode& inode, ExtentList now);
   // The same, where just what begins in [from, to) of the file differs.
   void Become(Inode& inode, ExtentList now, uint64_t from, uint64_t to);
-  // No zone knows of what the inode has, which is about to go.
-  void ForgetExtents(const Inode& inode);
+  // The zones learn what the inode has, which is new; and forget it, before the inode goes.
+  void LearnPlaces(const Inode& inode);
+  void ForgetPlaces(const Inode& inode);
 
   void SetHeat(ZoneId zone, ZoneHeat heat);
   // Of the zones that the record has left without data.

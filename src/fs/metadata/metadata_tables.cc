@@ -44,6 +44,7 @@ Status MetadataTables::Restore(std::vector<Inode> from, InodeId first_free, std:
     encoded_size += EncodedSize(inode);
     in_extents += inode.extents.end_offset();
     zone_index.Add(id, inode.extents);
+    region_index.Add(id, inode.regions);
     links += inode.links.size();
     for (const InodeLink& link : inode.links) {
       const auto parent = directories.find(link.parent);
@@ -136,11 +137,13 @@ Status MetadataTables::CheckInvariants() const {
   uint64_t bytes = 0;
   size_t links = 0;
   ZoneIndex index(geometry);
+  RegionIndex regions;
   for (const auto& [id, inode] : inodes) {
     ISOZONE_RETURN_IF_ERROR(CheckInode(inode));
     encoded += EncodedSize(inode);
     bytes += inode.extents.end_offset();
     index.Add(id, inode.extents);
+    regions.Add(id, inode.regions);
     for (const InodeLink& link : inode.links) {
       if (Children(link.parent).Find(link.name) != id) {
         return Broken(id, fmt::format("'{}' leads elsewhere", link.name));
@@ -150,7 +153,8 @@ Status MetadataTables::CheckInvariants() const {
   }
   if (encoded != encoded_size) return Broken(kRootInode, "the size of a checkpoint is not known");
   if (bytes != in_extents) return Broken(kRootInode, "the size of all files is not known");
-  if (!(index == zone_index)) return Broken(kRootInode, "the files of some zone are not known");
+  const bool places_known = index == zone_index && regions == region_index;
+  if (!places_known) return Broken(kRootInode, "the files of some zone are not known");
   return CheckReached(links);
 }
 

@@ -4,7 +4,8 @@
 // Only MetadataChange changes them, one record at a time, and keeps what is derived in step. Between records all
 // invariants hold that metadata.h lists, and CheckInvariants finds that
 //  * `directories` has a table for every directory, and in these are just the links of the inodes,
-//  * `zone_index` knows the extents of every file, and `in_extents` is the sum of their lengths,
+//  * `zone_index` knows the extents of every file, `region_index` the regions of every log, and `in_extents` is the sum
+//    of the lengths of the extents,
 //  * `encoded_size` is the sum of what the codec says of every inode, the zone groups, the heats and the footer.
 //
 // Thread safety: as a standard container.
@@ -23,6 +24,7 @@
 #include "fs/metadata/inode_snapshot.h"
 #include "fs/metadata/metadata.h"
 #include "fs/metadata/metadata_rules.h"
+#include "fs/metadata/region_index.h"
 #include "fs/metadata/zone_index.h"
 
 namespace isozone {
@@ -56,6 +58,7 @@ struct MetadataTables {
   std::shared_ptr<const ZoneGroups> zone_groups;
   ZoneHeats zone_heats;  // none is kNewDataHeat
   ZoneIndex zone_index;
+  RegionIndex region_index;
   uint64_t in_extents = 0;    // bytes of all files
   uint64_t encoded_size = 0;  // bytes of all records of a checkpoint
   std::optional<InodeSnapshot> snapshot;

@@ -66,6 +66,9 @@ class StripedFiles {
       }
       ASSERT_EQ(found, expected[ZoneId(i)]) << "zone " << i;
       ASSERT_EQ(state_.BlocksIn(ZoneId(i)), blocks) << "zone " << i;
+      const std::map<InodeId, uint64_t> bytes = state_.BytesIn(ZoneId(i), 0);
+      ASSERT_EQ(bytes.size(), found.size()) << "zone " << i;
+      for (const auto& [id, sectors] : found) ASSERT_EQ(bytes.at(id), sectors.size() * kSector) << "zone " << i;
     }
   }
   // A checkpoint is as long as was said, and brings the same state back.

@@ -1,11 +1,14 @@
 #include "fs/mount/mounted_state.h"
 
+#include <algorithm>
+#include <map>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/units.h"
 #include "fs/file/open_log.h"
+#include "fs/metadata/metadata_io.h"
 
 namespace isozone {
 namespace {
@@ -117,6 +120,45 @@ Result<uint64_t> MountedState::AllocatedBytes(std::string_view path) const {
   const MutexLock lock(context_.namespace_mutex);
   ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_.state.Lookup(path));
   return AllocatedBytesOf(*inode, context_.geometry().block_size);
+}
+
+Result<std::vector<FileInZone>> MountedState::FilesIn(ZoneId zone) const {
+  if (zone.value() >= context_.geometry().zone_count) {
+    return Status::InvalidArgument(
+        fmt::format("zone {} does not exist: the device has {} zones", zone.value(), context_.geometry().zone_count));
+  }
+  if (refresh_ != nullptr) ISOZONE_RETURN_IF_ERROR(refresh_->Refresh());
+  ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor descriptor, DescribeZone(context_.engine.device(), zone));
+  std::vector<FileInZone> files;
+  const MutexLock lock(context_.namespace_mutex);
+  for (const auto& [id, bytes] : context_.state.BytesIn(zone, descriptor.write_pointer)) {
+    if (bytes > 0) files.push_back({id.value(), context_.state.PathsOf(id), context_.state.Find(id)->kind, bytes});
+  }
+  return files;
+}
+
+Result<std::vector<ZoneOfFile>> MountedState::ZonesOf(std::string_view path) const {
+  if (refresh_ != nullptr) ISOZONE_RETURN_IF_ERROR(refresh_->Refresh());
+  std::map<ZoneId, uint64_t> bytes;
+  std::vector<std::pair<LogRegion, uint64_t>> open;  // and the most that each can hold
+  {
+    const MutexLock lock(context_.namespace_mutex);
+    ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_.state.Lookup(path));
+    for (const auto& [zone, in_zone] : SpaceOf(context_.geometry(), *inode)) bytes[zone] += in_zone;
+    for (const LogRegion& region : inode->regions) {
+      if (region.open()) open.emplace_back(region, context_.state.BytesOf(region, context_.geometry().zone_capacity));
+    }
+  }
+  // The device is asked without the lock.
+  for (const auto& [region, most] : open) {
+    ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor zone, DescribeZone(context_.engine.device(), region.zone));
+    bytes[region.zone] += std::min(most, zone.write_pointer - std::min(region.begin, zone.write_pointer));
+  }
+  std::vector<ZoneOfFile> zones;
+  for (const auto& [zone, in_zone] : bytes) {
+    if (in_zone > 0) zones.push_back({zone, in_zone});
+  }
+  return zones;
 }
 
 Status MountedState::Settle() {

@@ -28,6 +28,8 @@ class MountedState final : public FileSystemState {
   std::vector<ZoneView> Zones() const override { return context_.pool->Zones(); }
   Status VisitFiles(const std::function<void(const FileDetails&)>& visit) const override;
   Result<uint64_t> AllocatedBytes(std::string_view path) const override;
+  Result<std::vector<FileInZone>> FilesIn(ZoneId zone) const override;
+  Result<std::vector<ZoneOfFile>> ZonesOf(std::string_view path) const override;
   std::string label() const override { return context_.label; }
   std::string uuid() const override { return context_.uuid; }
   const MountOptions& options() const override { return context_.options; }
