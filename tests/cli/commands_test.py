@@ -105,7 +105,11 @@ class Files(harness.CliTest):
         stat = self.json("stat", self.device, "/tree/large", "--json")
         self.assertEqual(stat["paths"], ["/tree/large"])
         self.assertEqual(sum(extent["length"] for extent in stat["extents"]), len(self.content))
+        self.assertEqual({zone["zone"] for zone in stat["zones"]}, {extent["zone"] for extent in stat["extents"]})
+        self.assertEqual(sum(zone["bytes"] for zone in stat["zones"]), len(self.content))
+        self.assertEqual(self.json("stat", self.device, "/tree", "--json")["zones"], [])
         output = self.ok("stat", self.device, "/tree/large").decode()
+        self.assertIn(f"{stat['zones'][0]['zone']} (", output)
         self.assertIn("2500001 bytes", output)
         self.assertIn("OFFSET IN ZONE", output)
 
@@ -225,6 +229,18 @@ class Zones(harness.CliTest):
         zones = self.json("zones", self.device, "--json")
         self.assertEqual([zone["zone"] for zone in zones], list(range(32)))
         self.assertEqual(sum(zone["live"] for zone in zones if zone["use"] == "data"), 6 << 20)
+
+    def test_a_zone_names_the_files_in_it(self) -> None:
+        self.ok("cp", self.device, self.write("other", b"a few words"), ":/other")
+        for zone in self.json("zones", self.device, "--json"):
+            found = self.json("zones", self.device, "--zone", str(zone["zone"]), "--json")
+            self.assertEqual(found["zone"], zone)
+            expected = {path: part["bytes"] for path in ("/file", "/other")
+                        for part in self.json("stat", self.device, path, "--json")["zones"]
+                        if part["zone"] == zone["zone"]}
+            self.assertEqual({file["paths"][0]: file["bytes"] for file in found["files"]}, expected)
+            for path in expected:
+                self.assertIn(path, self.ok("zones", self.device, "--zone", str(zone["zone"])).decode())
 
     def test_svg_is_well_formed_and_has_title_and_legend(self) -> None:
         self.ok("mkfs", self.device, "--force", "--label", "a <b> & c")

@@ -64,6 +64,11 @@ class Words(harness.CliTest):
             self.fails(USAGE, words, "bench", "gc", "collect", *arguments, self.device)
         self.fails(USAGE, ["--threads"], "bench", "gc", "worker", "--threads", "1,9", self.device)
 
+    def test_a_zone_that_does_not_exist(self) -> None:
+        self.format()
+        self.fails(USAGE, ["999"], "zones", self.device, "--zone", "999")
+        self.fails(USAGE, ["--zone", "--table"], "zones", self.device, "--zone", "1", "--table")
+
     def test_long_label(self) -> None:
         self.fails(USAGE, ["63"], "mkfs", self.device, "--label", "x" * 64)
         self.assertFalse(os.path.exists(self.image))

@@ -111,6 +111,8 @@ class Schemas(harness.CliTest):
             self.check_command(command, self.device, "--json")
         self.check_command("stat", self.device, "/large", "--json")
         self.check_command("stat", self.device, "/", "--json")
+        zone = self.json("stat", self.device, "/large", "--json")["zones"][0]["zone"]
+        self.check("zone", self.ok("zones", "--zone", str(zone), self.device, "--json"))
         self.check_command("dump", self.device)
 
     def test_a_device_without_a_file_system(self) -> None:

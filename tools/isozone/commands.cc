@@ -23,7 +23,8 @@ std::span<const Command> Commands() {
       {"rm", "Remove files and directories", "  isozone rm -r emu:/data/ssd.img /db", DefineRm},
       {"zones", "Draw the map of the zones",
        "  isozone zones emu:/data/ssd.img --svg zones.svg\n"
-       "  isozone zones emu:/data/ssd.img --table",
+       "  isozone zones emu:/data/ssd.img --table\n"
+       "  isozone zones emu:/data/ssd.img --zone 12",
        DefineZones},
       {"fsck", "Check every invariant of the file system, changing nothing",
        "  isozone fsck --read-data emu:/data/ssd.img", DefineFsck},

@@ -18,6 +18,7 @@ namespace isozone::cli {
 namespace {
 
 constexpr size_t kExtentsShown = 40;
+constexpr size_t kZonesShown = 8;
 
 struct LsArguments {
   std::string device;
@@ -121,13 +122,25 @@ Result<FileDetails> DetailsOf(const FileSystem& file_system, const FileAttribute
   return found;
 }
 
+// "3 (1.0 MiB), 4 (512.0 KiB)": the zone numbers, and what lies in each.
+std::string ZonesText(const std::vector<ZoneOfFile>& zones, bool all) {
+  std::string text;
+  const size_t shown = all ? zones.size() : std::min(zones.size(), kZonesShown);
+  for (const ZoneOfFile& zone : std::span(zones).first(shown)) {
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", zone.zone.value(), FormatSize(zone.bytes));
+  }
+  if (shown < zones.size()) text += fmt::format(", and {} more: --all", zones.size() - shown);
+  return text;
+}
+
 void PrintStat(const std::string& path, const FileAttributes& attributes, const FileDetails& details,
-               const DeviceGeometry& geometry, bool all, Console& console) {
+               const std::vector<ZoneOfFile>& zones, const DeviceGeometry& geometry, bool all, Console& console) {
   Facts facts(Printable(path));
   facts.Add("Type", attributes.is_directory ? "directory" : fmt::format("file, {}", FileKindName(attributes.kind)));
   facts.Add("Inode", std::to_string(attributes.inode));
   facts.Add("Size", fmt::format("{} bytes ({})", attributes.size, FormatSize(attributes.size)));
   facts.Add("Allocated", fmt::format("{} bytes", details.allocated));
+  if (!zones.empty()) facts.Add("Zones", ZonesText(zones, all));
   facts.Add("Lifetime", std::string(LifetimeName(attributes.lifetime)));
   if (attributes.level != DataClass::kNoLevel) facts.Add("Level", std::to_string(attributes.level));
   facts.Add("Modified", FormatTime(attributes.modified_s) + " UTC");
@@ -157,14 +170,17 @@ Status Stat(const StatArguments& arguments, Console& console) {
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(arguments.device, OpenMode::kReadOnly));
   ISOZONE_ASSIGN_OR_RETURN(const FileAttributes attributes, file_system->Stat(arguments.path));
   ISOZONE_ASSIGN_OR_RETURN(const FileDetails details, DetailsOf(*file_system, attributes));
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<ZoneOfFile> zones, file_system->state().ZonesOf(arguments.path));
   const DeviceGeometry& geometry = file_system->state().device().geometry();
   if (!arguments.json) {
-    PrintStat(arguments.path, attributes, details, geometry, arguments.all, console);
+    PrintStat(arguments.path, attributes, details, zones, geometry, arguments.all, console);
     return Status::Ok();
   }
   Json document = {{"path", arguments.path}};
   document.update(AttributesJson(attributes, details.allocated));
   document["paths"] = details.paths;
+  document["zones"] = Json::array();
+  for (const ZoneOfFile& zone : zones) document["zones"].push_back(ZoneOfFileJson(zone));
   document["extents"] = Json::array();
   for (const FileExtent& extent : details.extents) document["extents"].push_back(ExtentJson(extent, geometry));
   console.PrintJson(document);
@@ -250,7 +266,8 @@ Action DefineStat(CLI::App& app) {
   auto arguments = std::make_shared<StatArguments>();
   AddDeviceArgument(app, arguments->device);
   app.add_option("PATH", arguments->path, "Absolute path on the device")->required()->option_text(" ");
-  app.add_flag("--all", arguments->all, fmt::format("Every extent, not only the first {}", kExtentsShown));
+  app.add_flag("--all", arguments->all,
+               fmt::format("Every zone and extent, not only the first {} and {}", kZonesShown, kExtentsShown));
   AddJsonFlag(app, arguments->json);
   return [arguments](Console& console) { return Stat(*arguments, console); };
 }

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,7 @@ namespace {
 struct ZonesArguments {
   std::string device;
   std::string svg_path;
+  std::optional<uint32_t> zone;
   bool table = false;
   bool all = false;
   bool json = false;
@@ -52,8 +55,38 @@ std::string Title(const FileSystem& file_system) {
   return file_system.state().label().empty() ? "Isozone zone map" : "Isozone zone map: " + file_system.state().label();
 }
 
+void PrintFiles(const ZoneView& zone, const std::vector<FileInZone>& files, Console& console) {
+  console.Print("{}\n", console.Bold(fmt::format("Zone {}", zone.device.zone.value())));
+  console.Print("{}, {}; {} of {} written, {} live\n", ZoneStateName(zone.device.state), ZoneUseName(zone.use),
+                FormatSize(zone.device.write_pointer), FormatSize(zone.device.capacity), FormatSize(zone.live));
+  if (files.empty()) return;
+  using Align = Table::Align;
+  Table table({{"BYTES", Align::kRight}, {"KIND"}, {"NAME"}});
+  for (const FileInZone& file : files) {
+    const std::string name = file.paths.empty() ? "" : Printable(file.paths.front());
+    table.AddRow({std::to_string(file.bytes), std::string(FileKindName(file.kind)), name});
+  }
+  table.Print(console);
+}
+
+// One zone, and the files in it.
+Status OneZone(const FileSystem& file_system, const ZonesArguments& arguments, Console& console) {
+  const ZoneId id(*arguments.zone);
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<FileInZone> files, file_system.state().FilesIn(id));
+  const ZoneView zone = file_system.state().Zones()[id.value()];
+  if (!arguments.json) {
+    PrintFiles(zone, files, console);
+    return Status::Ok();
+  }
+  Json document = {{"zone", ZoneJson(zone)}, {"files", Json::array()}};
+  for (const FileInZone& file : files) document["files"].push_back(FileInZoneJson(file));
+  console.PrintJson(document);
+  return Status::Ok();
+}
+
 Status Zones(const ZonesArguments& arguments, Console& console) {
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(arguments.device, OpenMode::kReadOnly));
+  if (arguments.zone) return OneZone(*file_system, arguments, console);
   const std::vector<ZoneView> zones = file_system->state().Zones();
   const std::string summary = Summary(*file_system, zones);
   if (!arguments.svg_path.empty()) {
@@ -77,9 +110,12 @@ Status Zones(const ZonesArguments& arguments, Console& console) {
 Action DefineZones(CLI::App& app) {
   auto arguments = std::make_shared<ZonesArguments>();
   AddDeviceArgument(app, arguments->device);
-  app.add_option("--svg", arguments->svg_path, "Draw the map into this file, too")->option_text("FILE");
+  CLI::Option* svg = app.add_option("--svg", arguments->svg_path, "Draw the map into this file, too");
+  svg->option_text("FILE");
   CLI::Option* table = app.add_flag("--table", arguments->table, "One line for each zone that is not free");
   app.add_flag("--all", arguments->all, "With --table: free zones, too")->needs(table);
+  CLI::Option* zone = app.add_option("--zone", arguments->zone, "Instead of the map: the files in this zone");
+  zone->option_text("N")->excludes(svg)->excludes(table);
   AddJsonFlag(app, arguments->json);
   return [arguments](Console& console) { return Zones(*arguments, console); };
 }

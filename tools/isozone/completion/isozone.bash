@@ -54,7 +54,7 @@ _isozone()
         stat) options="--all --json" ;;
         ls) options="-l --long -R --recursive --json" ;;
         cp | rm) options="-r --recursive" ;;
-        zones) options="--svg --table --all --json" ;;
+        zones) options="--svg --table --all --zone --json" ;;
         fsck) options="--read-data --repair --json" ;;
         "izg identify") options="--svg --force --json" ;;
         "izg show") options="--svg --json" ;;

@@ -74,6 +74,12 @@ Json ZoneJson(const ZoneView& zone) {
           {"writing", zone.writing}};
 }
 
+Json FileInZoneJson(const FileInZone& file) {
+  return {{"inode", file.inode}, {"paths", file.paths}, {"kind", FileKindName(file.kind)}, {"bytes", file.bytes}};
+}
+
+Json ZoneOfFileJson(const ZoneOfFile& zone) { return {{"zone", zone.zone.value()}, {"bytes", zone.bytes}}; }
+
 Json AttributesJson(const FileAttributes& attributes, uint64_t allocated) {
   return {{"inode", attributes.inode},
           {"type", attributes.is_directory ? "directory" : "file"},

@@ -13,6 +13,8 @@ Json MetadataJson(const MetadataCopies& metadata);
 // null where they were never measured.
 Json ZoneGroupsJson(const ZoneGroups* groups);
 Json ZoneJson(const ZoneView& zone);
+Json FileInZoneJson(const FileInZone& file);
+Json ZoneOfFileJson(const ZoneOfFile& zone);
 // `allocated`: bytes on the device (FileSystem::AllocatedBytes).
 Json AttributesJson(const FileAttributes& attributes, uint64_t allocated);
 // With the zone that holds it.
