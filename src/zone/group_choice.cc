@@ -29,14 +29,34 @@ std::optional<GroupChoice::Choice> GroupChoice::Empty() const {
   return best;
 }
 
-std::optional<GroupChoice::Choice> GroupChoice::Idle() const {
+std::optional<GroupChoice::Choice> GroupChoice::Idle(uint64_t bytes) const {
   std::optional<Choice> best;
   const ZoneTable::IdleByRoom& idle = table_.Idle(query_.use, query_.lifetime, query_.heat);
-  for (auto it = idle.lower_bound({query_.min_room, ZoneId(0)}); it != idle.end(); ++it) {
+  for (auto it = idle.lower_bound({bytes, ZoneId(0)}); it != idle.end(); ++it) {
     const ZoneRecord& zone = table_.at(it->second);
+    if (zone.kept_from(query_.cohort.id)) continue;
     if (zone.live > 0 ? zone.level != query_.level : query_.live_only) continue;
     const auto rank = RankOf(table_.groups().of(it->second));
     if (rank && (!best || *rank < best->rank)) best = {*rank, it->second};
+  }
+  return best;
+}
+
+std::optional<GroupChoice::Choice> GroupChoice::OfCohort() const {
+  std::optional<Choice> best;
+  bool best_fits = false;
+  for (size_t i = 0; i < size_t{kLifetimeCount} * kZoneHeatCount; ++i) {
+    const auto heat = static_cast<ZoneHeat>(i % kZoneHeatCount);
+    const ZoneTable::IdleByRoom& idle = table_.Idle(query_.use, static_cast<Lifetime>(i / kZoneHeatCount), heat);
+    for (auto it = idle.lower_bound({query_.min_room, ZoneId(0)}); it != idle.end(); ++it) {
+      const ZoneRecord& zone = table_.at(it->second);
+      if (zone.cohort.id != query_.cohort.id || zone.sealed || zone.live == 0) continue;
+      const auto rank = RankOf(table_.groups().of(it->second));
+      const bool fits = it->first >= query_.expected_size;
+      if (!rank || (best && (best_fits > fits || (best_fits == fits && best->rank <= *rank)))) continue;
+      best = {*rank, it->second};
+      best_fits = fits;
+    }
   }
   return best;
 }

@@ -44,8 +44,12 @@ class GroupChoice {
 
   // Among the empty zones.
   std::optional<Choice> Empty() const;
-  // Among the idle zones of the query's use and class that have room.
-  std::optional<Choice> Idle() const;
+  // Among the idle zones of the query's use and class that have room for `bytes` and are not kept from its cohort.
+  std::optional<Choice> Idle(uint64_t bytes) const;
+  std::optional<Choice> Idle() const { return Idle(query_.min_room); }
+  // Among the idle zones that the query's cohort has begun and not sealed, whatever their class; first those that have
+  // room for all that is expected.
+  std::optional<Choice> OfCohort() const;
 
  private:
   // Empty: this writer must not use the group.

@@ -9,6 +9,14 @@
 //      while the fullest is finished in the background
 //   4. if no zone is empty: the same, since mixing classes is better than no space
 //
+// What a writer said beforehand comes first (cohort.h):
+//
+//   cohort         A file of a cohort goes to an idle zone that the cohort has begun. If the cohort has zones of its
+//                  own, an empty zone is next. Only then the steps above follow. Step 1 leaves out the zones that are
+//                  kept from the file; so do steps 3 and 4 as long as there is another zone.
+//   expected size  Step 1 prefers idle zones that have room for the whole file. If only busier groups have one, an
+//                  empty zone takes the file whole. If no idle zone has the room, the file may be split as any other.
+//
 // A file that widens its stripe set takes 1 or 2, or does not widen.
 #pragma once
 
@@ -23,6 +31,7 @@ class IsozonePlacement : public PlacementPolicy {
   static constexpr std::string_view kName = "isozone";
   std::string_view name() const override { return kName; }
   bool parallel() const override { return true; }
+  bool heeds_cohorts() const override { return true; }
   Placement PlaceData(const ZoneTable& table, const PlacementQuery& query) const override;
 };
 

@@ -39,6 +39,36 @@ std::optional<ZoneId> IdleOfLifetime(const ZoneTable& table, Lifetime lifetime, 
   return std::nullopt;
 }
 
+// The fullest idle zone of this class with room, but for those that are kept from the query's cohort.
+std::optional<ZoneId> IdleNotKept(const ZoneTable& table, const PlacementQuery& query, Lifetime lifetime,
+                                  ZoneHeat heat) {
+  const ZoneTable::IdleByRoom& idle = table.Idle(ZoneUse::kData, lifetime, heat);
+  for (auto it = idle.lower_bound({query.min_room, ZoneId(0)}); it != idle.end(); ++it) {
+    if (!table.at(it->second).kept_from(query.cohort.id)) return it->second;
+  }
+  return std::nullopt;
+}
+
+// Calls `find` with lifetimes and heats, those that should be looked at first; what it finds first.
+template <typename Find>
+std::optional<ZoneId> ByClosestDeath(const PlacementQuery& query, Find find) {
+  const auto of_lifetime = [&](int lifetime) -> std::optional<ZoneId> {
+    if (auto zone = find(static_cast<Lifetime>(lifetime), query.heat)) return zone;
+    for (int colder = kZoneHeatCount - 1; colder >= 0; --colder) {
+      if (auto zone = find(static_cast<Lifetime>(lifetime), static_cast<ZoneHeat>(colder))) return zone;
+    }
+    return std::nullopt;
+  };
+  const int own = static_cast<int>(query.lifetime);
+  for (int longer = own; longer < kLifetimeCount; ++longer) {
+    if (auto zone = of_lifetime(longer)) return zone;
+  }
+  for (int shorter = own - 1; shorter >= 0; --shorter) {
+    if (auto zone = of_lifetime(shorter)) return zone;
+  }
+  return std::nullopt;
+}
+
 std::optional<ZoneId> AnyIdleLog(const ZoneTable& table, uint64_t min_room) {
   for (int lifetime = 0; lifetime < kLifetimeCount; ++lifetime) {
     if (auto zone = table.IdleWithRoom(ZoneUse::kLog, static_cast<Lifetime>(lifetime), min_room)) return zone;
@@ -77,14 +107,12 @@ std::optional<ZoneId> LongestLivedIdle(const ZoneTable& table, uint64_t min_room
 }
 
 std::optional<ZoneId> ClosestDeathIdle(const ZoneTable& table, const PlacementQuery& query) {
-  const int own = static_cast<int>(query.lifetime);
-  for (int longer = own; longer < kLifetimeCount; ++longer) {
-    if (auto zone = IdleOfLifetime(table, static_cast<Lifetime>(longer), query.heat, query.min_room)) return zone;
-  }
-  for (int shorter = own - 1; shorter >= 0; --shorter) {
-    if (auto zone = IdleOfLifetime(table, static_cast<Lifetime>(shorter), query.heat, query.min_room)) return zone;
-  }
-  return std::nullopt;
+  const auto not_kept = ByClosestDeath(
+      query, [&](Lifetime lifetime, ZoneHeat heat) { return IdleNotKept(table, query, lifetime, heat); });
+  if (not_kept) return not_kept;
+  return ByClosestDeath(query, [&](Lifetime lifetime, ZoneHeat heat) {
+    return table.IdleWithRoom(ZoneUse::kData, lifetime, query.min_room, heat);
+  });
 }
 
 Result<std::unique_ptr<PlacementPolicy>> MakePlacementPolicy(std::string_view name) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "zone/cohort.h"
 #include "zone/lifetime.h"
 #include "zone/zone_table.h"
 #include "zone/zone_use.h"
@@ -35,6 +36,10 @@ struct PlacementQuery {
   bool live_only = false;  // for a collection: its survivors must not go to a dead zone, and so keep it from a reset
   bool token_available = false;  // another zone may become active
   bool empty_available = false;  // there is an empty zone beyond the reserves
+
+  // Used by policies that heed cohorts; in queries to the others they are not set.
+  uint64_t expected_size = 0;  // bytes that the writer expects to put into the zone; 0: unknown
+  Cohort cohort = {};
 
   // Used by policies that know groups; the others ignore all of this.
   bool urgent = false;                     // a flush, or a log
@@ -69,6 +74,9 @@ class PlacementPolicy {
   // True: files are written to several zones of different groups in parallel, and writers do not wait for the device.
   // False: a file is written to one zone at a time, and every write is waited for.
   virtual bool parallel() const = 0;
+  // Whether the policy looks at cohorts and at the expected size of files (cohort.h). Isozone's own policy does. The
+  // baselines stand for systems that know neither, so they place data as if nothing had been said.
+  virtual bool heeds_cohorts() const { return false; }
   // Chooses the zone for data (query.use is kData).
   virtual Placement PlaceData(const ZoneTable& table, const PlacementQuery& query) const = 0;
 };
@@ -84,7 +92,8 @@ std::optional<ZoneId> LongestLivedIdle(const ZoneTable& table, uint64_t min_room
 
 // The same, by expected death. Of the zones that live at least as long as the query's data, the one that dies first:
 // the data leaves a hole there, but does not keep the zone alive. If there is none, the zone that dies last. Among
-// equals the same heat is best, then the coldest, then the fullest zone.
+// equals the same heat is best, then the coldest, then the fullest zone. A zone that is kept from the query's cohort is
+// taken only if there is no other.
 std::optional<ZoneId> ClosestDeathIdle(const ZoneTable& table, const PlacementQuery& query);
 
 // kInvalidArgument, with the known policies: "isozone", "level", "lifetime", "zenfs".

@@ -50,6 +50,8 @@ void MakeEmpty(ZoneRecord& zone) {
   zone.lifetime = Lifetime::kNotSet;
   zone.level = DataClass::kNoLevel;
   zone.heat = kNewDataHeat;
+  zone.cohort = {};
+  zone.sealed = false;
   zone.released = false;
   zone.victim = false;
   zone.set_aside = false;
@@ -91,7 +93,7 @@ ZoneTable::ZoneTable(std::span<const ZoneDescriptor> report, std::shared_ptr<con
   }
 }
 
-void ZoneTable::Lease(ZoneId zone, ZoneUse use, DataClass data) {
+void ZoneTable::Lease(ZoneId zone, ZoneUse use, DataClass data, Cohort cohort) {
   Edit edit(*this, zone);
   assert(edit->phase == ZonePhase::kEmpty || edit->phase == ZonePhase::kIdle);
   if (edit->phase == ZonePhase::kEmpty) {
@@ -101,6 +103,8 @@ void ZoneTable::Lease(ZoneId zone, ZoneUse use, DataClass data) {
     edit->lifetime = data.lifetime;
     edit->level = data.level;
     edit->heat = data.heat;
+    edit->cohort = cohort;
+    edit->sealed = false;
   }
   edit->phase = ZonePhase::kLeased;
   edit->set_aside = false;
@@ -204,6 +208,8 @@ void ZoneTable::SetDataClass(ZoneId zone, DataClass data) {
   edit->level = data.level;
   edit->heat = data.heat;
 }
+
+void ZoneTable::Seal(ZoneId zone) { Edit(*this, zone)->sealed = true; }
 
 void ZoneTable::KeepForMetadata(ZoneId zone) {
   Edit edit(*this, zone);

@@ -37,6 +37,7 @@
 
 #include "device/zoned_device.h"
 #include "izg/group_index.h"
+#include "zone/cohort.h"
 #include "zone/data_class.h"
 #include "zone/lifetime.h"
 #include "zone/zone_set.h"
@@ -62,6 +63,8 @@ struct ZoneRecord {
   Lifetime lifetime = Lifetime::kNotSet;  // like level and heat, that of the first file written to it
   int8_t level = DataClass::kNoLevel;
   ZoneHeat heat = kNewDataHeat;
+  Cohort cohort = {};                        // that of the first file written to it
+  bool sealed = false;                       // its cohort is sealed: it is written only if there is no other zone
   bool kept = false;                         // kept for metadata: nothing else is ever written to it
   bool released = false;                     // no durable record refers to its content
   bool victim = false;                       // being collected: it is neither written nor reset
@@ -73,6 +76,8 @@ struct ZoneRecord {
   uint64_t capacity = 0;                     // bytes
   std::optional<uint64_t> finished_at = {};  // of a finished zone: the write pointer before the finish
   DataClass data_class() const { return {lifetime, level, heat}; }
+  // Whether data of cohort `id` (0: of no cohort) must go elsewhere as long as there is another zone.
+  bool kept_from(uint64_t id) const { return live > 0 && (sealed || (cohort.own_zones && cohort.id != id)); }
   uint64_t room() const { return capacity - write_pointer; }
   // Bytes that writers have written to it.
   uint64_t written() const { return finished_at.value_or(write_pointer); }
@@ -118,8 +123,9 @@ class ZoneTable {
   const ZoneRecord& at(ZoneId zone) const { return zones_[zone.value()]; }
 
   // --- Changes. Each states the phases in which it may be called; others are errors of the caller (assert). ---
-  // Empty or idle. An empty zone takes `use` and `data`. An idle zone keeps its own, but if it is dead only its use.
-  void Lease(ZoneId zone, ZoneUse use, DataClass data);
+  // Empty or idle. An empty zone takes `use`, `data` and `cohort`. An idle zone keeps its own, but if it is dead only
+  // its use.
+  void Lease(ZoneId zone, ZoneUse use, DataClass data, Cohort cohort = {});
   // Leased: `bytes` were written at the write pointer. At most its room.
   void Advance(ZoneId zone, uint64_t bytes);
   // Leased: becomes full, idle, or, if nothing was written, empty.
@@ -148,6 +154,8 @@ class ZoneTable {
   void RemoveLive(ZoneId zone, uint64_t bytes);
   void SetUse(ZoneId zone, ZoneUse use);
   void SetDataClass(ZoneId zone, DataClass data);
+  // Any phase. Sets ZoneRecord::sealed, until the zone is dead.
+  void Seal(ZoneId zone);
   // Any phase. Only metadata is written to the zone from now on.
   void KeepForMetadata(ZoneId zone);
   // Empty. A copy of the metadata will be written to the zone, until it is released.

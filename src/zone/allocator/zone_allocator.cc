@@ -54,7 +54,9 @@ ZoneAllocator::ZoneAllocator(std::span<const ZoneDescriptor> report, AllocatorOp
       policy_(std::move(policy)),
       choice_(ledger_, *policy_),
       upkeep_(ledger_, policy_->parallel()),
-      collection_(ledger_) {}
+      collection_(ledger_) {
+  ledger_.heeds_cohorts = policy_->heeds_cohorts();
+}
 
 ZoneAllocator::Answer ZoneAllocator::Ask(Inquiry& inquiry, int64_t now_ns) {
   inquiry.EndWait();
@@ -69,6 +71,13 @@ std::optional<ZoneGrant> ZoneAllocator::Widen(const ZoneRequest& request) {
   const auto zone = choice_.Wider(request);
   if (!zone) return std::nullopt;
   return ledger_.Grant(request, *zone);
+}
+
+void ZoneAllocator::Seal(uint64_t cohort) {
+  for (const auto& [zone, holding] : ledger_.holdings) {
+    const ZoneRecord& record = ledger_.table.at(zone);
+    if (record.cohort.id == cohort && !record.sealed) ledger_.table.Seal(zone);
+  }
 }
 
 ZoneAllocator::Attempt ZoneAllocator::Try(const Inquiry& inquiry) {
@@ -104,6 +113,8 @@ ZoneAllocator::Attempt ZoneAllocator::TryFiles(const ZoneRequest& request) {
     ledger_.data_token_wanted = true;
     upkeep_.AskForDeadActive();
   }
+  // The cohort can begin a new zone as soon as a sealed one is finished.
+  if (query.cohort.own_zones && !query.token_available && upkeep_.SealedActive()) ledger_.data_token_wanted = true;
   return {ledger_.Grant(request, *placement.zone)};
 }
 

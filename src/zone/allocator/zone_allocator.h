@@ -22,6 +22,8 @@
 //  * A zone is leased once at a time; never while it is reset, finished, collected, broken, or of others' metadata.
 //  * Active zones never exceed the device's limit, nor leased ones its limit of open zones; the reserves of metadata,
 //    logs and the collector hold at all times (active_budget.h).
+//  * Data of a cohort with own zones is mixed with other data only if no other zone can be had at once. No request is
+//    refused, or waits, because of cohorts (cohort.h).
 //  * Of the empty zones those are kept that metadata, logs and the collector may still need (zone_reserves.h).
 //  * Only what is dead is reset, and, where a durable record may name it, only after the metadata was made durable.
 //  * Whoever is told to wait waits for something that is under way, or due, or bounded by time.
@@ -144,6 +146,9 @@ class ZoneAllocator {
   Answer Ask(Inquiry& inquiry, int64_t now_ns);
   // One more zone for a file that has some, or none; never waits (ZoneChoice::Wider).
   std::optional<ZoneGrant> Widen(const ZoneRequest& request);
+  // Seals the zones of the cohort, which is not 0 (cohort.h). Writers that hold one of them keep it.
+  void Seal(uint64_t cohort);
+  ZoneRoom RoomOf(const DataClass& data, uint64_t cohort) const { return choice_.RoomOf(data, cohort); }
 
   // --- Leases ---
   // False: it was revoked.

@@ -109,6 +109,10 @@ class Model {
       if (IsActive(zone.device.state)) ++active;
       if (zone.lease != 0 && record.room() > 0) ++open;
       ASSERT_FALSE(record.victim && zone.lease != 0);
+      if (record.phase == ZonePhase::kEmpty || setting_.policy != "isozone") {
+        ASSERT_EQ(record.cohort, Cohort()) << zone.device.zone.value();
+        ASSERT_FALSE(record.sealed);
+      }
       if (record.phase != ZonePhase::kRetired && record.phase != ZonePhase::kFailed) {
         ASSERT_EQ(record.write_pointer, zone.device.write_pointer) << zone.device.zone.value();
       }
@@ -126,6 +130,7 @@ class Model {
   uint64_t grants() const { return grants_; }
   uint64_t refusals() const { return refusals_; }
   uint64_t waits() const { return waits_; }
+  uint64_t mixed() const { return mixed_; }
   const AllocatorStats& stats() const { return allocator_->ledger().stats; }
 
  private:
@@ -178,6 +183,10 @@ class Model {
       request.confined = request.gc && random_.Below(2) == 0;
       request.compaction = !request.gc && random_.Below(2) == 0;
       request.urgent = !request.gc && !request.compaction;
+      // Cohorts of odd numbers have zones of their own.
+      if (!request.gc && random_.Below(2) == 0) request.cohort.id = random_.Below(5);
+      request.cohort.own_zones = request.cohort.id % 2 == 1;
+      if (random_.Below(2) == 0) request.expected_size = random_.Below(2 * kCapacity);
     }
     asker->inquiry.emplace(*allocator_, request);
     Ask(std::move(asker));
@@ -196,7 +205,9 @@ class Model {
     for (;;) {
       const uint32_t empty = ledger().table.empty().size();
       const bool has_empty = ledger().HasEmpty(c);
+      const Alternatives before = AlternativesOf(*asker);
       const auto answer = allocator_->Ask(*asker->inquiry, now_ns_);
+      CheckCohort(*asker, before, answer);
       switch (answer.action) {
         case Action::kGranted:
           if (ledger().table.empty().size() < empty) {
@@ -227,6 +238,50 @@ class Model {
           ++refusals_;
           return CheckRefusal(*asker, answer.lack);
       }
+    }
+  }
+
+  // What data could have now, and whether it is kept from it.
+  struct Alternatives {
+    bool can_open = false;
+    std::vector<ZoneId> idle;
+    std::vector<ZoneId> kept;
+  };
+  Alternatives AlternativesOf(const Asker& asker) const {
+    Alternatives found;
+    if (asker.metadata || asker.request.use != ZoneUse::kData) return found;
+    const ZoneLedger& l = allocator_->ledger();
+    const BudgetClass c = BudgetClassOf(asker.request);
+    if (l.open.Available(c) == 0) return found;
+    found.can_open = l.active.Available(c) > 0 && l.HasEmpty(c);
+    for (const Zone& zone : zones_) {
+      const ZoneRecord& record = l.table.at(zone.device.zone);
+      const bool fits = record.use == ZoneUse::kData && record.reusable() && record.room() >= asker.request.min_room;
+      if (fits) (record.kept_from(asker.request.cohort.id) ? found.kept : found.idle).push_back(zone.device.zone);
+    }
+    return found;
+  }
+
+  // Whose zones are kept apart has them for itself as long as there is an alternative; and what could be had without
+  // cohorts, even if it is in somebody's zone, is not refused, nor waited for.
+  void CheckCohort(const Asker& asker, const Alternatives& before, const ZoneAllocator::Answer& answer) {
+    if (setting_.policy != "isozone" || asker.metadata || asker.request.use != ZoneUse::kData) return;
+    const bool granted = answer.action == Action::kGranted;
+    if (!asker.request.gc) {
+      EXPECT_EQ(granted, before.can_open || !before.idle.empty() || !before.kept.empty());
+    }
+    if (!granted) return;
+    const ZoneId zone = answer.grant.zone;
+    if (std::ranges::find(before.kept, zone) != before.kept.end()) {
+      ++mixed_;
+      EXPECT_TRUE(before.idle.empty()) << "zone " << zone.value() << " is kept, and there is another";
+      EXPECT_TRUE(!before.can_open || asker.request.confined)
+          << "zone " << zone.value() << " is kept, and one is empty";
+    }
+    if (asker.request.cohort.own_zones && before.can_open && answer.grant.write_pointer > 0) {
+      const ZoneRecord& record = ledger().table.at(zone);
+      EXPECT_TRUE(record.cohort == asker.request.cohort) << "zone " << zone.value() << " is of others";
+      EXPECT_FALSE(record.sealed);
     }
   }
 
@@ -481,8 +536,30 @@ class Model {
         return allocator_->collection().ThrottleBelow(static_cast<double>(random_.Below(40)));
       case 4:
         return ledger().rounds.Attach(random_.Below(4) != 0);
+      case 5:
+        return allocator_->Seal(random_.Between(1, 4));
+      case 6:
+        return CheckRoom();
       default:
         (void)allocator_->collection().Pay(random_.Below(kCapacity));
+    }
+  }
+
+  void CheckRoom() const {
+    const ZoneLedger& l = allocator_->ledger();
+    for (uint64_t cohort = 1; cohort < 5; ++cohort) {
+      ZoneRoom expected;
+      for (const Zone& zone : zones_) {
+        const ZoneRecord& record = l.table.at(zone.device.zone);
+        const bool begun = record.reusable() && record.live > 0 && record.cohort.id == cohort && !record.sealed;
+        if (!begun) continue;
+        ++expected.zones;
+        expected.bytes += record.room();
+        expected.largest = std::max(expected.largest, record.room());
+      }
+      if (setting_.policy == "isozone") {
+        ASSERT_EQ(allocator_->RoomOf({}, cohort), expected) << cohort;
+      }
     }
   }
 
@@ -500,6 +577,7 @@ class Model {
   uint64_t grants_ = 0;
   uint64_t refusals_ = 0;
   uint64_t waits_ = 0;
+  uint64_t mixed_ = 0;
 };
 
 uint64_t SeedOf(const char* name, uint64_t usual) {
@@ -517,6 +595,7 @@ TEST_P(ZoneAllocatorModelTest, KeepsWhatItPromises) {
   uint64_t grants = 0;
   uint64_t refusals = 0;
   uint64_t waits = 0;
+  uint64_t mixed = 0;
   for (uint64_t seed = first; seed < first + kRounds; ++seed) {
     SCOPED_TRACE(testing::Message() << "ISOZONE_ALLOCATOR_SEED=" << seed);
     Model model(GetParam(), seed);
@@ -529,6 +608,7 @@ TEST_P(ZoneAllocatorModelTest, KeepsWhatItPromises) {
     grants += model.grants();
     refusals += model.refusals();
     waits += model.waits();
+    mixed += model.mixed();
     stats.resets += model.stats().resets;
     stats.finishes += model.stats().finishes;
     stats.revoked_leases += model.stats().revoked_leases;
@@ -538,6 +618,7 @@ TEST_P(ZoneAllocatorModelTest, KeepsWhatItPromises) {
   EXPECT_GT(refusals, 0U);
   EXPECT_GT(waits, 0U);
   EXPECT_GT(stats.resets, kRounds * 100);
+  EXPECT_EQ(mixed > 0, GetParam().policy == "isozone");
   if (GetParam().max_active > 0) {
     EXPECT_GT(stats.finishes, 0U);
   }

@@ -14,6 +14,8 @@ PlacementQuery ZoneChoice::QueryFor(const ZoneRequest& request) const {
   query.level = request.level;
   query.heat = request.heat;
   query.min_room = std::max<uint64_t>(request.min_room, ledger_.options.geometry.block_size);
+  query.cohort = ledger_.CohortOf(request);
+  query.expected_size = ledger_.heeds_cohorts ? request.expected_size : 0;
   query.live_only = request.gc;
   query.token_available = ledger_.active.Available(c) > 0;
   query.empty_available = ledger_.HasEmpty(c);
@@ -46,6 +48,24 @@ std::optional<ZoneId> ZoneChoice::Confined(const ZoneRequest& request) const {
   if (ledger_.open.Available(BudgetClassOf(request)) == 0) return std::nullopt;
   const auto zone = ClosestDeathIdle(ledger_.table, QueryFor(request));
   return zone && ledger_.table.at(*zone).live > 0 ? zone : std::nullopt;
+}
+
+ZoneRoom ZoneChoice::RoomOf(const DataClass& data, uint64_t cohort) const {
+  const uint64_t id = ledger_.heeds_cohorts ? cohort : 0;
+  ZoneRoom room;
+  for (size_t i = 0; i < size_t{kLifetimeCount} * kZoneHeatCount; ++i) {
+    const auto lifetime = static_cast<Lifetime>(i / kZoneHeatCount);
+    for (const auto& [bytes, zone] :
+         ledger_.table.Idle(ZoneUse::kData, lifetime, static_cast<ZoneHeat>(i % kZoneHeatCount))) {
+      const ZoneRecord& record = ledger_.table.at(zone);
+      const bool begun = record.live > 0 && record.cohort.id == id;
+      if (record.kept_from(id) || (id == 0 ? record.data_class() != data : !begun)) continue;
+      ++room.zones;
+      room.bytes += bytes;
+      room.largest = std::max(room.largest, bytes);
+    }
+  }
+  return room;
 }
 
 std::optional<ZoneId> ZoneChoice::ToBegin(std::span<const ZoneId> apart_from) const {

@@ -28,6 +28,11 @@ class ZoneChoice {
   // For the collector: only a zone that is partly written, and in which something lives.
   std::optional<ZoneId> Confined(const ZoneRequest& request) const;
 
+  // The room in partly written zones that no writer holds: in those that `cohort` has begun and that are not sealed,
+  // or, if it is 0, in those of class `data` that are not kept from it. Takes time by the number of partly written
+  // zones.
+  ZoneRoom RoomOf(const DataClass& data, uint64_t cohort) const;
+
   // For a copy of the metadata: to begin in, or to go on in. None: there is none now; to begin in, a better one may be
   // about to be reset.
   std::optional<ZoneId> ToBegin(std::span<const ZoneId> apart_from) const;

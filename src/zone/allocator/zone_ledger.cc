@@ -29,12 +29,10 @@ ZoneLedger::ZoneLedger(std::span<const ZoneDescriptor> report, AllocatorOptions 
 }
 
 ZoneGrant ZoneLedger::Grant(const ZoneRequest& request, ZoneId zone) {
-  const DataClass data = request.data_class();
-  const ZoneRecord& record = table.at(zone);
-  const bool goes_on = record.phase == ZonePhase::kIdle && record.use == ZoneUse::kData && record.live > 0;
-  if (goes_on && record.data_class() != data) ++stats.mixed_classes;
+  CountMixing(request, table.at(zone));
   const bool urgent = request.urgent || request.use == ZoneUse::kLog;
-  const ZoneGrant grant = Grant(zone, request.use, data, BudgetClassOf(request), urgent);
+  const ZoneGrant grant =
+      Grant(zone, request.use, request.data_class(), CohortOf(request), BudgetClassOf(request), urgent);
   if (request.makes_space()) {
     holdings.at(zone).lease->makes_space = true;
     ++space_makers;
@@ -43,18 +41,27 @@ ZoneGrant ZoneLedger::Grant(const ZoneRequest& request, ZoneId zone) {
   return grant;
 }
 
-ZoneGrant ZoneLedger::GrantMetadata(ZoneId zone) {
-  return Grant(zone, ZoneUse::kMetadata, table.at(zone).data_class(), BudgetClass::kMetadata, /*urgent=*/true);
+void ZoneLedger::CountMixing(const ZoneRequest& request, const ZoneRecord& zone) {
+  const bool goes_on = zone.phase == ZonePhase::kIdle && zone.use == ZoneUse::kData && zone.live > 0;
+  if (!goes_on) return;
+  const Cohort cohort = CohortOf(request);
+  const bool together = !cohort.none() && zone.cohort.id == cohort.id;
+  if (!together && zone.data_class() != request.data_class()) ++stats.mixed_classes;
+  if (zone.kept_from(cohort.id) || (cohort.own_zones && !together)) ++stats.mixed_cohorts;
 }
 
-ZoneGrant ZoneLedger::Grant(ZoneId zone, ZoneUse use, DataClass data, BudgetClass c, bool urgent) {
+ZoneGrant ZoneLedger::GrantMetadata(ZoneId zone) {
+  return Grant(zone, ZoneUse::kMetadata, table.at(zone).data_class(), {}, BudgetClass::kMetadata, /*urgent=*/true);
+}
+
+ZoneGrant ZoneLedger::Grant(ZoneId zone, ZoneUse use, DataClass data, Cohort cohort, BudgetClass c, bool urgent) {
   ZoneHolding& holding = holdings[zone];
   assert(!holding.lease);
   if (!holding.active) {
     if (auto token = active.TryTake(c)) holding.active.emplace(std::move(*token));
   }
   assert(holding.active);
-  table.Lease(zone, use, data);
+  table.Lease(zone, use, data, cohort);
   LeaseRecord& lease = holding.lease.emplace();
   lease.id = next_lease_id++;
   lease.budget_class = c;

@@ -36,6 +36,7 @@ struct AllocatorStats {
   uint64_t finishes = 0;
   uint64_t revoked_leases = 0;
   uint64_t mixed_classes = 0;  // leases of zones that hold data of another class, for want of a better one
+  uint64_t mixed_cohorts = 0;  // leases of zones that are kept from the data, or of others' for an own-zones cohort
   uint64_t space_waits = 0;    // requests that waited for the collector
 };
 
@@ -84,6 +85,10 @@ struct ZoneLedger {
   // An empty or idle zone; the caller has looked that the tokens are there.
   ZoneGrant Grant(const ZoneRequest& request, ZoneId zone);
   ZoneGrant GrantMetadata(ZoneId zone);
+  // Of data, as far as the policy heeds it.
+  Cohort CohortOf(const ZoneRequest& request) const {
+    return heeds_cohorts && request.use == ZoneUse::kData ? request.cohort : Cohort();
+  }
   // Null: the lease has ended.
   LeaseRecord* Find(ZoneId zone, uint64_t lease_id);
   // The zone is idle, full or empty after this.
@@ -114,6 +119,7 @@ struct ZoneLedger {
   bool IsHome(ZoneId zone) const;
 
   const AllocatorOptions options;
+  bool heeds_cohorts = false;  // the placement policy does
   ZoneTable table;
   ActiveBudget active;
   ActiveBudget open;
@@ -135,7 +141,9 @@ struct ZoneLedger {
   uint64_t next_lease_id = 1;
 
  private:
-  ZoneGrant Grant(ZoneId zone, ZoneUse use, DataClass data, BudgetClass c, bool urgent);
+  // Notes that data goes where it does not belong.
+  void CountMixing(const ZoneRequest& request, const ZoneRecord& zone);
+  ZoneGrant Grant(ZoneId zone, ZoneUse use, DataClass data, Cohort cohort, BudgetClass c, bool urgent);
   uint32_t& LoadOf(ZoneId zone, const LeaseRecord& lease);
   void EraseIfUnused(std::map<ZoneId, ZoneHolding>::iterator holding);
 };

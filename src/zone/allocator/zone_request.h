@@ -5,6 +5,7 @@
 #include <span>
 
 #include "zone/allocator/active_budget.h"
+#include "zone/cohort.h"
 #include "zone/data_class.h"
 #include "zone/heat.h"
 #include "zone/lifetime.h"
@@ -20,6 +21,8 @@ struct ZoneRequest {
   std::span<const uint32_t> taken_groups = {};  // to widen: in which the file has zones already
   int8_t level = DataClass::kNoLevel;
   ZoneHeat heat = kNewDataHeat;
+  uint64_t expected_size = 0;  // bytes that are to go into the zone, as far as is known; 0: unknown
+  Cohort cohort = {};
   bool compaction = false;  // makes space sooner or later, so that users may have to wait for it
   bool gc = false;          // the collector's: out of its reserve, and it never waits for itself
   bool confined = false;    // with gc: only a zone that is partly written and not dead, or none; it does not wait

@@ -131,6 +131,9 @@ std::optional<ZoneId> ZoneUpkeep::NextFinish(Finishes which) const {
   if (which == Finishes::kForMetadata || ledger_.active.Overcommitted() > 0) {
     if (const auto dead = DeadActive()) return dead;
   }
+  if (IsShort(BudgetClass::kData) || ledger_.active.Borrows(BudgetClass::kData)) {
+    if (const auto sealed = SealedActive()) return sealed;
+  }
   std::optional<ZoneId> fullest;
   for (const ZoneUse use : {ZoneUse::kData, ZoneUse::kLog}) {
     const BudgetClass c = BudgetClassOf(use);
@@ -156,6 +159,14 @@ std::optional<ZoneId> ZoneUpkeep::DeadActive() const {
   for (const auto& [id, holding] : ledger_.holdings) {
     const ZoneRecord& zone = ledger_.table.at(id);
     if (holding.active && zone.use == ZoneUse::kData && zone.reusable_dead()) return id;
+  }
+  return std::nullopt;
+}
+
+std::optional<ZoneId> ZoneUpkeep::SealedActive() const {
+  for (const auto& [id, holding] : ledger_.holdings) {
+    const ZoneRecord& zone = ledger_.table.at(id);
+    if (holding.active && zone.sealed && zone.live > 0 && zone.reusable() && id != ledger_.CollectorsZone()) return id;
   }
   return std::nullopt;
 }

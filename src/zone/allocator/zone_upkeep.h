@@ -66,6 +66,8 @@ class ZoneUpkeep {
   void AskForDeadActive();
 
   // --- What is to be expected ---
+  // An idle, active zone that is sealed: the first to be finished.
+  std::optional<ZoneId> SealedActive() const;
   // A dead zone is to be reset, as soon as the metadata is durable.
   bool ResetIsWanted() const;
   bool IsToBeReset(ZoneId zone) const;
