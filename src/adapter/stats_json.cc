@@ -88,6 +88,7 @@ std::string StatsJson(const FileSystem& fs) {
       {"write_gap_wait_us", Latency(stats.write_gap_wait_ns)},
       {"pace_wait_us", Latency(stats.pace_wait_ns)},
       {"mixed_classes", stats.mixed_classes},
+      {"mixed_cohorts", stats.mixed_cohorts},
       {"gc", Gc(stats.gc)},
       {"deletion_delay_us", DeletionDelaysJson(stats)},
       {"space",

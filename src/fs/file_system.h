@@ -34,6 +34,7 @@
 #include "gc/collector.h"
 #include "io/io_class.h"
 #include "izg/zone_groups.h"
+#include "zone/cohort.h"
 #include "zone/data_class.h"
 #include "zone/heat.h"
 #include "zone/lifetime.h"
@@ -55,6 +56,10 @@ struct CreateOptions {
   IoClass io_class = IoClass::kOther;
   Lifetime lifetime = Lifetime::kNotSet;
   int8_t level = DataClass::kNoLevel;  // of the LSM tree
+  // What steered compaction knows of its output. For kData and kSmall; only the policy `isozone` heeds it.
+  uint64_t expected_size = 0;  // bytes, roughly, that will be written; 0: unknown
+  uint64_t together_with = 0;  // number of the cohort, files that will die together (zone/cohort.h); 0: none
+  bool own_zones = false;      // the zones of the cohort take no other data as long as there is another zone
 };
 
 struct FileAttributes {
@@ -175,6 +180,7 @@ struct FileSystemStats {
       reset_written_percent;         // of the capacity of each zone that was reset: what had been written of it
   Histogram::Snapshot pace_wait_ns;  // of users' writes for what makes space, where space is short
   uint64_t mixed_classes = 0;        // times that data had to go to a zone of data with another lifetime or level
+  uint64_t mixed_cohorts = 0;        // times that data had to go to a zone kept for a cohort, or of a cohort to others'
   // From when the last name of a file goes to when a zone that it lay in is reset, by Lifetime (deletion_delays.h).
   std::array<Histogram::Snapshot, kLifetimeCount> deletion_delays_ns;
   GcStats gc;
@@ -234,13 +240,17 @@ class FileSystemState {
   // Bytes that a file takes on the device, frames and padding included. It has to look at each extent of the file, which
   // FileSystem::Stat and List do not.
   virtual Result<uint64_t> AllocatedBytes(std::string_view path) const = 0;
-  // The files with bytes in `zone`, in order of inode; and the zones in which a file has bytes, rising. They take time
-  // by what they return, and by the width of stripes, but not by the number of extents. What a writer has not made known
-  // by Sync or Close is not counted, nor what open handles keep of a file without a name; ZoneView::live counts both. An
-  // open log is counted up to where its zone is written. kInvalidArgument: no such zone; kNotFound. A directory lies in
-  // no zone.
+  // The files that have bytes in `zone`, in order of inode; and the zones in which a file has bytes, in ascending
+  // order. They take time by the size of the answer and the width of stripes, not by the number of extents. They do not
+  // count data that its writer has not made known by Sync or Close, nor what open handles keep of a file without a
+  // name; ZoneView::live counts both. An open log counts up to the write pointer of its zone. kInvalidArgument: no such
+  // zone. kNotFound: no such file. A directory lies in no zone.
   virtual Result<std::vector<FileInZone>> FilesIn(ZoneId zone) const = 0;
   virtual Result<std::vector<ZoneOfFile>> ZonesOf(std::string_view path) const = 0;
+  // The room in partly written zones that no writer holds: in those that cohort `together_with` has begun and that are
+  // not sealed, or, if it is 0, in those that data of this lifetime and level continues in. More data than that needs
+  // new zones. Takes time by the number of partly written zones.
+  virtual ZoneRoom RoomOf(const DataClass& data, uint64_t together_with) const = 0;
   virtual std::string label() const = 0;
   virtual std::string uuid() const = 0;
   virtual const MountOptions& options() const = 0;
@@ -321,6 +331,11 @@ class FileSystem {
   // Opens for appending, never truncates; creates it with `options` where it does not exist.
   virtual Result<std::unique_ptr<FileWriter>> OpenForAppend(std::string_view path, const CreateOptions& options) = 0;
   virtual Result<std::unique_ptr<FileReader>> OpenForRead(std::string_view path) = 0;
+  // Seals a cohort (zone/cohort.h): its zones take no more data, because what comes later would live longer. Files that
+  // are being written keep their zones. Later files with this number begin new zones. No I/O. This is a call, and not
+  // an option of the last file, because nobody knows which output of a compaction is the last one before its inputs
+  // end, and a compaction that fails has none. kInvalidArgument for 0; kReadOnly.
+  virtual Status SealCohort(uint64_t together_with) = 0;
   // Writes `data` at `offset` <= size of an existing, closed kData or kSmall file: new space, then one metadata change,
   // durable when it returns. For the rare in-place update (RocksDB's global sequence number of ingested files).
   virtual Status Overwrite(std::string_view path, uint64_t offset, std::span<const std::byte> data) = 0;

@@ -27,7 +27,11 @@ class DataSink final : public WriteSink {
   DataSink(MountContext& context, InodeId id, DataClass data, const SinkOptions& options)
       : context_(context),
         depth_(options.depth),
-        lanes_(context, {.use = ZoneUse::kData, .width = options.width}),
+        lanes_(context, {.use = ZoneUse::kData,
+                         .width = options.width,
+                         .cohort = options.cohort,
+                         .expected_size = options.expected_size,
+                         .unit = options.unit}),
         pending_(context, id, data) {
     lanes_.SetDataClass(data);
   }

@@ -7,7 +7,9 @@
 namespace isozone {
 
 StripeSet::StripeSet(MountContext& context, const Options& options)
-    : context_(context), options_(options), gate_(options.width), rescue_(context, options.use) {}
+    : context_(context), options_(options), gate_(options.width), rescue_(context, options.use) {
+  rescue_.set_cohort(options.cohort);
+}
 
 StripeSet::~StripeSet() = default;
 
@@ -90,8 +92,17 @@ std::unique_ptr<StripeSet::Lane> StripeSet::MakeLane() const {
   auto lane = std::make_unique<Lane>(context_, options_.use);
   lane->stream_.set_data_class(data_);
   lane->stream_.set_io_class(io_class_);
+  lane->stream_.set_cohort(options_.cohort);
+  lane->stream_.set_expected_size(ExpectedOfLane());
   if (options_.gc) lane->stream_.set_gc(options_.confined);
   return lane;
+}
+
+uint64_t StripeSet::ExpectedOfLane() const {
+  if (options_.expected_size <= started_bytes_) return 0;
+  const uint64_t left = options_.expected_size - started_bytes_;
+  if (options_.width == 1) return RoundUp(left, context_.geometry().block_size);
+  return RoundUp((left + options_.width - 1) / options_.width, options_.unit);
 }
 
 StripeSet::Lane* StripeSet::Add(std::unique_ptr<Lane> lane) {
@@ -147,6 +158,7 @@ bool StripeSet::Start(Lane& lane, Write& write) {
   write.lost = false;
   lane.write_ = &write;
   lane.started_ = started_++;
+  started_bytes_ += write.blocks.size();
   if (options_.pace) lane.unit_ended_ = options_.pace->OnWrite(lane.pace_, write.blocks.size(), context_.clock.NowNs());
   last_ = static_cast<size_t>(std::ranges::find_if(lanes_, [&](const auto& other) { return other.get() == &lane; }) -
                               lanes_.begin());

@@ -45,6 +45,9 @@ class StripeSet {
     bool keep_retired = false;         // until Remove
     bool gc = false;                   // the first zone comes out of the collector's reserve
     bool confined = false;             // with gc: see ZoneRequest::confined
+    Cohort cohort = {};
+    uint64_t expected_size = 0;  // bytes that will be written to all lanes; 0: unknown
+    uint64_t unit = 1;           // bytes, of what goes to a lane at a time, as far as that is expected
   };
 
   class Lane;
@@ -101,6 +104,8 @@ class StripeSet {
 
  private:
   std::unique_ptr<Lane> MakeLane() const;
+  // What of all that is expected goes to one more lane, in bytes; 0: unknown.
+  uint64_t ExpectedOfLane() const;
   Lane* Add(std::unique_ptr<Lane> lane);
   // Null: there is no zone that nobody else needs.
   Lane* Widen(uint64_t bytes);
@@ -119,6 +124,7 @@ class StripeSet {
   std::vector<std::unique_ptr<Lane>> lanes_;  // the ring, in the order in which they were opened
   size_t last_ = 0;                           // index of the one that was used last
   uint64_t started_ = 0;                      // writes
+  uint64_t started_bytes_ = 0;
   WidenGate gate_;
   ZoneStream rescue_;                // of WriteExtents
   bool volatile_elsewhere_ = false;  // a removed lane has bytes that a power cut could take

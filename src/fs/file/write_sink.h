@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "fs/extents.h"
 #include "io/io_class.h"
+#include "zone/cohort.h"
 #include "zone/data_class.h"
 
 namespace isozone {
@@ -73,10 +74,14 @@ class WriteSink {
   virtual void SetIoClass(IoClass io_class) = 0;
 };
 
-// `width`: on how many zones at once, each of another group, a sink may write; `depth`: see WriteSink.
+// `width`: on how many zones at once, each of another group, a sink may write; `depth`: see WriteSink. A sink of data
+// looks at the rest: what is known of the file beforehand (CreateOptions), and the bytes of a unit.
 struct SinkOptions {
   uint32_t width = 1;
   size_t depth = 0;
+  uint64_t unit = 1;
+  uint64_t expected_size = 0;  // bytes from now on; 0: unknown
+  Cohort cohort = {};
 };
 
 }  // namespace isozone

@@ -40,6 +40,8 @@ ZoneRequest ZoneStream::RequestFor(uint64_t bytes) const {
   request.urgent = io_class_ <= IoClass::kFlush;
   request.level = data_.level;
   request.heat = data_.heat;
+  request.cohort = cohort_;
+  request.expected_size = expected_size_;
   request.compaction = io_class_ == IoClass::kCompactionWrite;
   return request;
 }

@@ -35,6 +35,9 @@ class ZoneStream {
     confined_ = confined;
   }
   void set_io_class(IoClass io_class) { io_class_ = io_class; }
+  // `expected_size`: bytes that are to go into the next zone; 0: unknown.
+  void set_cohort(Cohort cohort) { cohort_ = cohort; }
+  void set_expected_size(uint64_t expected_size) { expected_size_ = expected_size; }
 
   // A zone with room for at least `bytes` is held after this.
   Status Reserve(uint64_t bytes);
@@ -90,6 +93,8 @@ class ZoneStream {
   MountContext& context_;
   const ZoneUse use_;
   DataClass data_;
+  Cohort cohort_;
+  uint64_t expected_size_ = 0;  // bytes
   bool gc_ = false;
   bool confined_ = false;
   IoClass io_class_ = IoClass::kOther;

@@ -21,6 +21,9 @@ namespace {
 // Small files trickle; their buffer need not hold a stripe.
 constexpr size_t kSmallBuffer = 64 * kKiB;
 
+// A file whose size is known gets one lane for so many units, so that a small file does not take one unit on each zone.
+constexpr uint64_t kUnitsOfLane = 4;
+
 struct ParentAndName {
   std::string_view parent;
   std::string_view name;
@@ -43,6 +46,11 @@ Status CheckName(std::string_view path, std::string_view name) {
     return Status::InvalidArgument(fmt::format("'{}' cannot be a file name (1 to 255 bytes, not '.' or '..')", name));
   }
   return Status::Ok();
+}
+
+Status CheckCohort(const CreateOptions& options) {
+  if (options.together_with != 0 || !options.own_zones) return Status::Ok();
+  return Status::InvalidArgument("own_zones says nothing without together_with: name the files that share the zones");
 }
 
 }  // namespace
@@ -324,11 +332,14 @@ size_t MountedFileSystem::BufferSize(FileKind kind) const {
 }
 
 // The unit of a stripe, and how many of them a writer may hold.
-SinkOptions MountedFileSystem::StripeOptions(size_t unit) const {
+SinkOptions MountedFileSystem::StripeOptions(size_t unit, uint64_t expected_size) const {
   const MountOptions& options = context_->options;
   SinkOptions sink;
   sink.depth = std::clamp<uint64_t>(options.writer_memory / unit, 2, 1024) - 1;
   sink.width = static_cast<uint32_t>(std::min<uint64_t>({options.stripe_width, context_->groups->count(), sink.depth}));
+  if (expected_size == 0) return sink;
+  const uint64_t worth = expected_size / (kUnitsOfLane * unit) + (expected_size % (kUnitsOfLane * unit) == 0 ? 0 : 1);
+  sink.width = static_cast<uint32_t>(std::min<uint64_t>(sink.width, worth));
   return sink;
 }
 
@@ -340,7 +351,7 @@ SinkOptions MountedFileSystem::LogOptions() const {
   return sink;
 }
 
-std::unique_ptr<FileWriter> MountedFileSystem::MakeWriter(std::shared_ptr<OpenFile> file, IoClass io_class,
+std::unique_ptr<FileWriter> MountedFileSystem::MakeWriter(std::shared_ptr<OpenFile> file, const CreateOptions& options,
                                                           DataClass data) {
   const FileKind kind = file->kind();
   const size_t buffer = BufferSize(kind);
@@ -349,14 +360,19 @@ std::unique_ptr<FileWriter> MountedFileSystem::MakeWriter(std::shared_ptr<OpenFi
     sink = MakeLogSink(*context_, *file, data.lifetime, context_->parallel ? LogOptions() : SinkOptions());
   } else {
     const bool striped = kind == FileKind::kData && context_->parallel;
-    sink = MakeDataSink(*context_, file->id(), data, striped ? StripeOptions(buffer) : SinkOptions());
+    SinkOptions with = striped ? StripeOptions(buffer, options.expected_size) : SinkOptions();
+    with.unit = buffer;
+    with.expected_size = options.expected_size;
+    with.cohort = {options.together_with, options.own_zones};
+    sink = MakeDataSink(*context_, file->id(), data, with);
   }
   auto writer = std::make_unique<BufferedWriter>(context_, std::move(file), std::move(sink), data, buffer);
-  writer->SetIoClass(io_class);
+  writer->SetIoClass(options.io_class);
   return writer;
 }
 
 Result<std::unique_ptr<FileWriter>> MountedFileSystem::Create(std::string_view path, const CreateOptions& options) {
+  ISOZONE_RETURN_IF_ERROR(CheckCohort(options));
   std::shared_ptr<OpenFile> file;
   {
     const MutexLock lock(mutex());
@@ -374,12 +390,13 @@ Result<std::unique_ptr<FileWriter>> MountedFileSystem::Create(std::string_view p
     file = Register(id, options.kind, {}, Status::Ok());
     file->has_writer = true;
   }
-  return MakeWriter(std::move(file), options.io_class, {options.lifetime, options.level});
+  return MakeWriter(std::move(file), options, {options.lifetime, options.level});
 }
 
 Result<std::unique_ptr<FileWriter>> MountedFileSystem::OpenForAppend(std::string_view path,
                                                                      const CreateOptions& options) {
   if (context_->read_only()) return Status::ReadOnly("the file system is mounted read-only");
+  ISOZONE_RETURN_IF_ERROR(CheckCohort(options));
   Inode inode;
   {
     const MutexLock lock(mutex());
@@ -402,7 +419,7 @@ Result<std::unique_ptr<FileWriter>> MountedFileSystem::OpenForAppend(std::string
     context_->Release(std::move(file));
     return status;
   }
-  return MakeWriter(std::move(file), options.io_class,
+  return MakeWriter(std::move(file), options,
                     {options.lifetime == Lifetime::kNotSet ? inode.lifetime : options.lifetime,
                      options.level == DataClass::kNoLevel ? inode.level : options.level});
 }
@@ -440,6 +457,13 @@ Result<std::unique_ptr<FileReader>> MountedFileSystem::OpenForRead(std::string_v
     }
   }
   return std::unique_ptr<FileReader>(std::make_unique<PiecewiseReader>(context_, std::move(file), std::move(hooks)));
+}
+
+Status MountedFileSystem::SealCohort(uint64_t together_with) {
+  if (together_with == 0) return Status::InvalidArgument("0 is the number of no cohort");
+  if (context_->read_only()) return Status::ReadOnly("the file system is mounted read-only");
+  context_->pool->Seal(together_with);
+  return Status::Ok();
 }
 
 Status MountedFileSystem::Overwrite(std::string_view path, uint64_t offset, std::span<const std::byte> data) {

@@ -47,6 +47,7 @@ class MountedFileSystem final : public FileSystem {
   Result<std::unique_ptr<FileWriter>> Create(std::string_view path, const CreateOptions& options) override;
   Result<std::unique_ptr<FileWriter>> OpenForAppend(std::string_view path, const CreateOptions& options) override;
   Result<std::unique_ptr<FileReader>> OpenForRead(std::string_view path) override;
+  Status SealCohort(uint64_t together_with) override;
   Status Overwrite(std::string_view path, uint64_t offset, std::span<const std::byte> data) override;
   Status Truncate(std::string_view path, uint64_t size) override;
 
@@ -99,9 +100,10 @@ class MountedFileSystem final : public FileSystem {
   Status SealLeftOpen(const OpenFile& file) ISOZONE_REQUIRES(context_->namespace_mutex);
   // What is claimed of the regions of a log that nobody writes and that have no end.
   SpaceClaim TakeUnread(InodeId id) ISOZONE_REQUIRES(context_->namespace_mutex);
-  std::unique_ptr<FileWriter> MakeWriter(std::shared_ptr<OpenFile> file, IoClass io_class, DataClass data);
+  // Of `options` it takes what says nothing of the class.
+  std::unique_ptr<FileWriter> MakeWriter(std::shared_ptr<OpenFile> file, const CreateOptions& options, DataClass data);
   size_t BufferSize(FileKind kind) const;
-  SinkOptions StripeOptions(size_t unit) const;
+  SinkOptions StripeOptions(size_t unit, uint64_t expected_size) const;
   SinkOptions LogOptions() const;
 
   const std::shared_ptr<MountContext> context_;

@@ -63,6 +63,7 @@ FileSystemStats MountedState::Stats() const {
   stats.zone_waits = pool.waits;
   stats.zone_wait_ns = pool.wait_ns;
   stats.mixed_classes = pool.mixed_classes;
+  stats.mixed_cohorts = pool.mixed_cohorts;
   stats.pace_wait_ns = pool.pace_ns;
   stats.reset_written_percent = pool.reset_written_percent;
   stats.deletion_delays_ns = pool.deletion_delays_ns;

@@ -30,6 +30,9 @@ class MountedState final : public FileSystemState {
   Result<uint64_t> AllocatedBytes(std::string_view path) const override;
   Result<std::vector<FileInZone>> FilesIn(ZoneId zone) const override;
   Result<std::vector<ZoneOfFile>> ZonesOf(std::string_view path) const override;
+  ZoneRoom RoomOf(const DataClass& data, uint64_t together_with) const override {
+    return context_.pool->RoomOf(data, together_with);
+  }
   std::string label() const override { return context_.label; }
   std::string uuid() const override { return context_.uuid; }
   const MountOptions& options() const override { return context_.options; }

@@ -104,6 +104,16 @@ std::optional<ZoneLease> ZonePool::TryAcquire(const ZoneRequest& request) {
   return executor_->LeaseOf(*grant);
 }
 
+void ZonePool::Seal(uint64_t cohort) {
+  const MutexLock lock(executor_->mu);
+  executor_->allocator.Seal(cohort);
+}
+
+ZoneRoom ZonePool::RoomOf(const DataClass& data, uint64_t cohort) const {
+  const MutexLock lock(executor_->mu);
+  return executor_->allocator.RoomOf(data, cohort);
+}
+
 ZoneHeat ZonePool::Heat(ZoneId zone) const {
   const MutexLock lock(executor_->mu);
   return executor_->allocator.ledger().table.at(zone).heat;

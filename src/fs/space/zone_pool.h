@@ -95,6 +95,8 @@ class ZonePool {
   // One more zone for a file that has some: of another group, and only where two active zones and a
   // sixteenth of all zones, empty, are left for others: what fills up is striped less. Never waits.
   std::optional<ZoneLease> TryAcquire(const ZoneRequest& request);
+  // See ZoneAllocator::Seal.
+  void Seal(uint64_t cohort);
   // The device had no active zone left for a write, though the pool was within its limits: somebody else holds some. For
   // the next moments the pool keeps so many fewer active, and finishes idle zones to get there. Any thread; short.
   void NoteRefusal();
@@ -116,6 +118,8 @@ class ZonePool {
   // What it holds; of a zone that is being written, what it is opened for.
   ZoneHeat Heat(ZoneId zone) const;
   SpaceInfo Space() const;
+  // See ZoneChoice::RoomOf.
+  ZoneRoom RoomOf(const DataClass& data, uint64_t cohort) const;
   std::vector<ZoneView> Zones() const;
   ZonePoolStats Stats() const;
   // Waits until no dead zone is left to reset and no finish is due; the first error of the background work since the
