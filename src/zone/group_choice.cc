@@ -35,7 +35,7 @@ std::optional<GroupChoice::Choice> GroupChoice::Idle(uint64_t bytes) const {
   for (auto it = idle.lower_bound({bytes, ZoneId(0)}); it != idle.end(); ++it) {
     const ZoneRecord& zone = table_.at(it->second);
     if (zone.kept_from(query_.cohort.id)) continue;
-    if (zone.live > 0 ? zone.level != query_.level : query_.live_only) continue;
+    if (zone.live > 0 ? zone.data.level != query_.level : query_.live_only) continue;
     const auto rank = RankOf(table_.groups().of(it->second));
     if (rank && (!best || *rank < best->rank)) best = {*rank, it->second};
   }

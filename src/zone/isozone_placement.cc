@@ -12,7 +12,7 @@ bool ClassHasRoom(const ZoneTable& table, const PlacementQuery& query) {
   const ZoneTable::IdleByRoom& idle = table.Idle(ZoneUse::kData, query.lifetime, query.heat);
   return std::any_of(idle.lower_bound({query.min_room, ZoneId(0)}), idle.end(), [&](const auto& entry) {
     const ZoneRecord& zone = table.at(entry.second);
-    return zone.live > 0 && zone.level == query.level;
+    return zone.live > 0 && zone.data.level == query.level;
   });
 }
 

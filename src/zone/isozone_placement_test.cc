@@ -31,10 +31,10 @@ class IsozonePlacementTest : public testing::Test {
     query_.loads = loads_;
   }
   void MakeIdle(uint32_t zone, DataClass data, uint64_t blocks = 1) {
-    table_->Lease(ZoneId(zone), kD, data);
-    table_->AddLive(ZoneId(zone), kBlock);
-    table_->Advance(ZoneId(zone), blocks * kBlock);
-    table_->EndLease(ZoneId(zone));
+    table_->Edit(ZoneId(zone))->Lease(kD, data);
+    table_->Edit(ZoneId(zone))->AddLive(kBlock);
+    table_->Edit(ZoneId(zone))->Advance(blocks * kBlock);
+    table_->Edit(ZoneId(zone))->EndLease();
   }
   Placement Place() { return (*MakePlacementPolicy("isozone"))->PlaceData(*table_, query_); }
 

@@ -11,7 +11,7 @@ std::optional<ZoneId> IdleOfLevel(const ZoneTable& table, const PlacementQuery& 
     if (query.level == DataClass::kNoLevel && !same) continue;
     const ZoneTable::IdleByRoom& idle = table.Idle(ZoneUse::kData, static_cast<Lifetime>(lifetime), query.heat);
     for (auto it = idle.lower_bound({query.min_room, ZoneId(0)}); it != idle.end(); ++it) {
-      if (table.at(it->second).level != query.level) continue;
+      if (table.at(it->second).data.level != query.level) continue;
       if (!fullest || it->first < table.at(*fullest).room()) fullest = it->second;
       break;
     }

@@ -39,10 +39,10 @@ struct PlacementCase {
 ZoneTable TableWith(const std::vector<IdleZone>& idle) {
   ZoneTable table(EmptyZones(static_cast<uint32_t>(idle.size()) + 2));
   for (uint32_t i = 0; i < idle.size(); ++i) {
-    table.Lease(ZoneId(i), idle[i].use, {idle[i].lifetime, idle[i].level, idle[i].heat});
-    table.AddLive(ZoneId(i), kBlock);
-    table.Advance(ZoneId(i), idle[i].written * kBlock);
-    table.EndLease(ZoneId(i));
+    table.Edit(ZoneId(i))->Lease(idle[i].use, {idle[i].lifetime, idle[i].level, idle[i].heat});
+    table.Edit(ZoneId(i))->AddLive(kBlock);
+    table.Edit(ZoneId(i))->Advance(idle[i].written * kBlock);
+    table.Edit(ZoneId(i))->EndLease();
   }
   return table;
 }

@@ -1,7 +1,6 @@
 #include "zone/zone_table.h"
 
 #include <algorithm>
-#include <cassert>
 #include <type_traits>
 
 namespace isozone {
@@ -25,56 +24,9 @@ ZonePhase PhaseOf(const ZoneDescriptor& zone) {
   return ZonePhase::kOffline;
 }
 
-// A dead zone of data is written further if at most 1 / kLittle of its capacity is written.
-constexpr uint64_t kLittle = 4;
-
-bool HoldsFiles(ZoneUse use) { return use == ZoneUse::kData || use == ZoneUse::kLog; }
 bool IsFree(const ZoneRecord& zone) { return zone.phase == ZonePhase::kEmpty && zone.use == ZoneUse::kFree; }
 
 }  // namespace
-
-bool ZoneRecord::dead() const {
-  const bool at_rest = phase == ZonePhase::kIdle || phase == ZonePhase::kFull || phase == ZonePhase::kFailed;
-  return at_rest && live == 0 && !victim && (released || use != ZoneUse::kMetadata);
-}
-
-bool ZoneRecord::reusable() const {
-  const bool worth_it = live > 0 || use == ZoneUse::kLog || write_pointer <= capacity / kLittle;
-  return phase == ZonePhase::kIdle && HoldsFiles(use) && !victim && !released && worth_it;
-}
-
-// Sets that the zone is empty and has no owner. A zone that is kept for metadata stays so.
-void MakeEmpty(ZoneRecord& zone) {
-  zone.phase = ZonePhase::kEmpty;
-  zone.use = zone.kept ? ZoneUse::kMetadata : ZoneUse::kFree;
-  zone.lifetime = Lifetime::kNotSet;
-  zone.level = DataClass::kNoLevel;
-  zone.heat = kNewDataHeat;
-  zone.cohort = {};
-  zone.sealed = false;
-  zone.released = false;
-  zone.victim = false;
-  zone.set_aside = false;
-  zone.reset_asked = false;
-  zone.at_device = false;
-  zone.finished_at.reset();
-  zone.write_pointer = 0;
-}
-
-// One change of one zone.
-class ZoneTable::Edit {
- public:
-  Edit(ZoneTable& table, ZoneId zone) : table_(table), zone_(zone) { table_.Unindex(zone_); }
-  ~Edit() { table_.Index(zone_); }
-  Edit(const Edit&) = delete;
-  Edit& operator=(const Edit&) = delete;
-  ZoneRecord& operator*() { return table_.zones_[zone_.value()]; }
-  ZoneRecord* operator->() { return &table_.zones_[zone_.value()]; }
-
- private:
-  ZoneTable& table_;
-  const ZoneId zone_;
-};
 
 ZoneTable::ZoneTable(std::span<const ZoneDescriptor> report, std::shared_ptr<const GroupIndex> groups)
     : groups_(groups != nullptr ? std::move(groups)
@@ -91,149 +43,6 @@ ZoneTable::ZoneTable(std::span<const ZoneDescriptor> report, std::shared_ptr<con
     zone.write_pointer = report[i].write_pointer;
     Index(ZoneId(i));
   }
-}
-
-void ZoneTable::Lease(ZoneId zone, ZoneUse use, DataClass data, Cohort cohort) {
-  Edit edit(*this, zone);
-  assert(edit->phase == ZonePhase::kEmpty || edit->phase == ZonePhase::kIdle);
-  if (edit->phase == ZonePhase::kEmpty) {
-    edit->use = use;
-  }
-  if (edit->phase == ZonePhase::kEmpty || edit->dead()) {
-    edit->lifetime = data.lifetime;
-    edit->level = data.level;
-    edit->heat = data.heat;
-    edit->cohort = cohort;
-    edit->sealed = false;
-  }
-  edit->phase = ZonePhase::kLeased;
-  edit->set_aside = false;
-  edit->reset_asked = false;
-}
-
-void ZoneTable::Advance(ZoneId zone, uint64_t bytes) {
-  Edit edit(*this, zone);
-  assert(edit->phase == ZonePhase::kLeased && bytes <= edit->room());
-  edit->write_pointer += bytes;
-}
-
-void ZoneTable::EndLease(ZoneId zone) {
-  Edit edit(*this, zone);
-  assert(edit->phase == ZonePhase::kLeased);
-  if (edit->write_pointer == edit->capacity) {
-    edit->phase = ZonePhase::kFull;
-  } else if (edit->write_pointer > 0 || edit->live > 0) {
-    edit->phase = ZonePhase::kIdle;
-  } else {
-    MakeEmpty(*edit);
-  }
-}
-
-void ZoneTable::BeginFinish(ZoneId zone) {
-  Edit edit(*this, zone);
-  assert(edit->phase == ZonePhase::kIdle || edit->phase == ZonePhase::kFailed);
-  edit->phase = ZonePhase::kFinishing;
-}
-
-void ZoneTable::Submit(ZoneId zone) {
-  Edit edit(*this, zone);
-  assert(edit->phase == ZonePhase::kFinishing || edit->phase == ZonePhase::kResetting);
-  edit->at_device = true;
-}
-
-void ZoneTable::EndFinish(ZoneId zone) {
-  Edit edit(*this, zone);
-  assert(edit->phase == ZonePhase::kFinishing);
-  edit->phase = ZonePhase::kFull;
-  edit->at_device = false;
-  edit->finished_at = edit->write_pointer;
-  edit->write_pointer = edit->capacity;
-}
-
-void ZoneTable::CancelFinish(ZoneId zone) {
-  Edit edit(*this, zone);
-  assert(edit->phase == ZonePhase::kFinishing);
-  edit->phase = ZonePhase::kIdle;
-}
-
-void ZoneTable::BeginReset(ZoneId zone) {
-  Edit edit(*this, zone);
-  assert(edit->dead());
-  edit->phase = ZonePhase::kResetting;
-}
-
-void ZoneTable::EndReset(ZoneId zone) {
-  Edit edit(*this, zone);
-  assert(edit->phase == ZonePhase::kResetting && edit->live == 0);
-  MakeEmpty(*edit);
-}
-
-void ZoneTable::CancelReset(ZoneId zone) {
-  Edit edit(*this, zone);
-  assert(edit->phase == ZonePhase::kResetting);
-  edit->phase = ZonePhase::kFailed;
-}
-
-void ZoneTable::Fail(ZoneId zone, uint64_t write_pointer) {
-  Edit edit(*this, zone);
-  assert(write_pointer <= edit->capacity);
-  edit->phase = ZonePhase::kFailed;
-  edit->at_device = false;
-  edit->write_pointer = write_pointer;
-}
-
-void ZoneTable::Retire(ZoneId zone, bool offline) {
-  Edit edit(*this, zone);
-  edit->phase = offline ? ZonePhase::kOffline : ZonePhase::kRetired;
-  edit->at_device = false;
-}
-
-void ZoneTable::AddLive(ZoneId zone, uint64_t bytes) {
-  Edit edit(*this, zone);
-  assert(edit->phase != ZonePhase::kResetting && edit->live + bytes <= edit->capacity);
-  edit->live += bytes;
-}
-
-void ZoneTable::RemoveLive(ZoneId zone, uint64_t bytes) {
-  Edit edit(*this, zone);
-  assert(bytes <= edit->live);
-  edit->live -= bytes;
-}
-
-void ZoneTable::SetUse(ZoneId zone, ZoneUse use) { Edit(*this, zone)->use = use; }
-
-void ZoneTable::SetDataClass(ZoneId zone, DataClass data) {
-  Edit edit(*this, zone);
-  edit->lifetime = data.lifetime;
-  edit->level = data.level;
-  edit->heat = data.heat;
-}
-
-void ZoneTable::Seal(ZoneId zone) { Edit(*this, zone)->sealed = true; }
-
-void ZoneTable::KeepForMetadata(ZoneId zone) {
-  Edit edit(*this, zone);
-  edit->kept = true;
-  edit->use = ZoneUse::kMetadata;
-}
-
-void ZoneTable::SetAside(ZoneId zone) {
-  Edit edit(*this, zone);
-  assert(edit->phase == ZonePhase::kEmpty);
-  edit->use = ZoneUse::kMetadata;
-  edit->set_aside = true;
-}
-
-void ZoneTable::AskForReset(ZoneId zone) { Edit(*this, zone)->reset_asked = true; }
-
-void ZoneTable::SetVictim(ZoneId zone, bool victim) { Edit(*this, zone)->victim = victim; }
-
-void ZoneTable::Release(ZoneId zone) {
-  Edit edit(*this, zone);
-  assert(edit->live == 0);
-  edit->released = true;
-  edit->set_aside = false;
-  if (edit->phase == ZonePhase::kEmpty) MakeEmpty(*edit);  // set aside, never written
 }
 
 std::optional<ZoneId> ZoneTable::IdleWithRoom(ZoneUse use, Lifetime lifetime, uint64_t min_room, ZoneHeat heat) const {
@@ -270,7 +79,7 @@ void ZoneTable::Index(ZoneId id) {
   if (zone.dead()) dead_.Insert(id);
   if (!zone.reusable()) return;
   IdleByClass& classes = zone.use == ZoneUse::kLog ? idle_log_ : idle_data_;
-  classes[IdleIndex(zone.lifetime, zone.heat)].emplace(zone.room(), id);
+  classes[IdleIndex(zone.data.lifetime, zone.data.heat)].emplace(zone.room(), id);
 }
 
 void ZoneTable::Unindex(ZoneId id) {
@@ -283,7 +92,7 @@ void ZoneTable::Unindex(ZoneId id) {
   if (zone.dead()) dead_.Erase(id);
   if (!zone.reusable()) return;
   IdleByClass& classes = zone.use == ZoneUse::kLog ? idle_log_ : idle_data_;
-  classes[IdleIndex(zone.lifetime, zone.heat)].erase({zone.room(), id});
+  classes[IdleIndex(zone.data.lifetime, zone.data.heat)].erase({zone.room(), id});
 }
 
 void ZoneTable::Count(const ZoneRecord& zone, int sign) {
@@ -299,7 +108,7 @@ void ZoneTable::Count(const ZoneRecord& zone, int sign) {
   add(totals_.at_device, zone.at_device ? 1U : 0U);
   add(totals_.dead_asked, zone.reset_asked && zone.dead() ? 1U : 0U);
   add(totals_.released, zone.released && zone.dead() ? 1U : 0U);
-  const bool dead_idle = zone.reusable_dead();
+  const bool dead_idle = zone.dead() && zone.reusable();
   add(totals_.dead_idle, dead_idle ? 1U : 0U);
   add(totals_.dead_in_idle, dead_idle ? zone.write_pointer : 0);
   const bool usable = !offline && zone.phase != ZonePhase::kRetired;

@@ -21,10 +21,10 @@ ZoneTable NearlyFullTable(uint32_t zone_count) {
   Random random(1);
   for (uint32_t i = 0; i < zone_count; ++i) {
     if (random.Chance(0.1)) continue;
-    table.Lease(ZoneId(i), ZoneUse::kData, Lifetime::kMedium);
-    table.AddLive(ZoneId(i), kCapacity);
-    table.Advance(ZoneId(i), kCapacity);
-    table.EndLease(ZoneId(i));
+    table.Edit(ZoneId(i))->Lease(ZoneUse::kData, Lifetime::kMedium);
+    table.Edit(ZoneId(i))->AddLive(kCapacity);
+    table.Edit(ZoneId(i))->Advance(kCapacity);
+    table.Edit(ZoneId(i))->EndLease();
   }
   return table;
 }
@@ -36,10 +36,10 @@ void WriteHalf(ZoneTable& table, const PlacementPolicy& policy, Lifetime lifetim
   query.token_available = true;
   query.empty_available = !table.empty().empty();
   const ZoneId zone = *policy.PlaceData(table, query).zone;
-  table.Lease(zone, ZoneUse::kData, lifetime);
-  table.AddLive(zone, kCapacity / 2);
-  table.Advance(zone, kCapacity / 2);
-  table.EndLease(zone);
+  table.Edit(zone)->Lease(ZoneUse::kData, lifetime);
+  table.Edit(zone)->AddLive(kCapacity / 2);
+  table.Edit(zone)->Advance(kCapacity / 2);
+  table.Edit(zone)->EndLease();
 }
 
 void ZoneLife(benchmark::State& state) {
@@ -50,9 +50,9 @@ void ZoneLife(benchmark::State& state) {
     WriteHalf(table, *policy, Lifetime::kLong);    // opens `zone`
     WriteHalf(table, *policy, Lifetime::kMedium);  // fills it
     benchmark::DoNotOptimize(table.FullestIdle(ZoneUse::kData));
-    table.RemoveLive(zone, kCapacity);
-    table.BeginReset(*table.dead().First());
-    table.EndReset(zone);
+    table.Edit(zone)->RemoveLive(kCapacity);
+    table.Edit(*table.dead().First())->BeginReset();
+    table.Edit(zone)->EndReset();
   }
 }
 BENCHMARK(ZoneLife)->Arg(100)->Arg(1'000)->Arg(10'000)->Arg(100'000);

@@ -33,26 +33,26 @@ TEST(ZoneTable, AdoptsWhatTheDeviceReports) {
 TEST(ZoneTable, ZoneGoesRound) {
   ZoneTable table(EmptyZones(1));
   const ZoneId zone(0);
-  table.Lease(zone, ZoneUse::kData, Lifetime::kLong);
+  table.Edit(zone)->Lease(ZoneUse::kData, Lifetime::kLong);
   EXPECT_TRUE(table.empty().empty());
-  table.AddLive(zone, kBlock);
-  table.Advance(zone, kBlock);
-  table.EndLease(zone);
+  table.Edit(zone)->AddLive(kBlock);
+  table.Edit(zone)->Advance(kBlock);
+  table.Edit(zone)->EndLease();
   EXPECT_EQ(table.IdleWithRoom(ZoneUse::kData, Lifetime::kLong, kBlock), zone);
   EXPECT_EQ(table.IdleWithRoom(ZoneUse::kData, Lifetime::kShort, kBlock), std::nullopt);
   EXPECT_EQ(table.IdleWithRoom(ZoneUse::kLog, Lifetime::kLong, kBlock), std::nullopt);
-  table.Lease(zone, ZoneUse::kData, Lifetime::kShort);
-  EXPECT_EQ(table.at(zone).lifetime, Lifetime::kLong);
-  table.EndLease(zone);
-  table.BeginFinish(zone);
+  table.Edit(zone)->Lease(ZoneUse::kData, Lifetime::kShort);
+  EXPECT_EQ(table.at(zone).data.lifetime, Lifetime::kLong);
+  table.Edit(zone)->EndLease();
+  table.Edit(zone)->BeginFinish();
   EXPECT_EQ(table.FullestIdle(ZoneUse::kData), std::nullopt);
-  table.EndFinish(zone);
+  table.Edit(zone)->EndFinish();
   EXPECT_EQ(table.totals().full, 1U);
-  table.RemoveLive(zone, kBlock);
+  table.Edit(zone)->RemoveLive(kBlock);
   EXPECT_EQ(table.dead().First(), zone);
-  table.BeginReset(zone);
+  table.Edit(zone)->BeginReset();
   EXPECT_TRUE(table.dead().empty());
-  table.EndReset(zone);
+  table.Edit(zone)->EndReset();
   EXPECT_EQ(table.empty().First(), zone);
   EXPECT_EQ(table.at(zone).use, ZoneUse::kFree);
 }
@@ -60,9 +60,9 @@ TEST(ZoneTable, ZoneGoesRound) {
 TEST(ZoneTable, ADeadZoneIsGoneOnWithWhereThatIsWorthIt) {
   ZoneTable table(EmptyZones(3));
   const auto write = [&table](uint32_t zone, ZoneUse use, uint64_t bytes) {
-    table.Lease(ZoneId(zone), use, Lifetime::kLong);
-    table.Advance(ZoneId(zone), bytes);
-    table.EndLease(ZoneId(zone));
+    table.Edit(ZoneId(zone))->Lease(use, Lifetime::kLong);
+    table.Edit(ZoneId(zone))->Advance(bytes);
+    table.Edit(ZoneId(zone))->EndLease();
     return ZoneId(zone);
   };
   const ZoneId log = write(0, ZoneUse::kLog, kCapacity - kBlock);
@@ -73,26 +73,26 @@ TEST(ZoneTable, ADeadZoneIsGoneOnWithWhereThatIsWorthIt) {
   EXPECT_EQ(table.IdleWithRoom(ZoneUse::kData, Lifetime::kLong, kBlock), little);
   EXPECT_FALSE(table.at(much).reusable());
   EXPECT_EQ(table.FullestIdle(ZoneUse::kData), std::nullopt) << "it is reset rather than finished";
-  table.Lease(little, ZoneUse::kData, Lifetime::kShort);
-  EXPECT_EQ(table.at(little).lifetime, Lifetime::kShort);
+  table.Edit(little)->Lease(ZoneUse::kData, Lifetime::kShort);
+  EXPECT_EQ(table.at(little).data.lifetime, Lifetime::kShort);
   EXPECT_EQ(table.dead().size(), 2U);
 }
 
 TEST(ZoneTable, MetadataDiesOnlyWhenReleased) {
   ZoneTable table(EmptyZones(2));
-  table.KeepForMetadata(ZoneId(0));
+  table.Edit(ZoneId(0))->KeepForMetadata();
   EXPECT_EQ(table.empty().First(), ZoneId(1));
   for (const ZoneId zone : {ZoneId(0), ZoneId(1)}) {
-    table.Lease(zone, ZoneUse::kMetadata, Lifetime::kNotSet);
-    table.Advance(zone, kBlock);
-    table.EndLease(zone);
+    table.Edit(zone)->Lease(ZoneUse::kMetadata, Lifetime::kNotSet);
+    table.Edit(zone)->Advance(kBlock);
+    table.Edit(zone)->EndLease();
   }
   EXPECT_TRUE(table.dead().empty());
   EXPECT_EQ(table.FullestIdle(ZoneUse::kData), std::nullopt);
   for (const ZoneId zone : {ZoneId(0), ZoneId(1)}) {
-    table.Release(zone);
-    table.BeginReset(zone);
-    table.EndReset(zone);
+    table.Edit(zone)->Release();
+    table.Edit(zone)->BeginReset();
+    table.Edit(zone)->EndReset();
   }
   EXPECT_EQ(table.empty().size(), 1U);
   EXPECT_EQ(table.empty().First(), ZoneId(1));
@@ -101,12 +101,12 @@ TEST(ZoneTable, MetadataDiesOnlyWhenReleased) {
 
 TEST(ZoneTable, ReleasedMetadataThatWasNeverWrittenIsFreeAtOnce) {
   ZoneTable table(EmptyZones(2));
-  table.SetUse(ZoneId(0), ZoneUse::kMetadata);  // set aside
-  table.Release(ZoneId(0));
+  table.Edit(ZoneId(0))->use = ZoneUse::kMetadata;  // set aside
+  table.Edit(ZoneId(0))->Release();
   EXPECT_EQ(table.empty().First(), ZoneId(0));
-  table.Lease(ZoneId(1), ZoneUse::kMetadata, Lifetime::kNotSet);
-  table.Release(ZoneId(1));
-  table.EndLease(ZoneId(1));
+  table.Edit(ZoneId(1))->Lease(ZoneUse::kMetadata, Lifetime::kNotSet);
+  table.Edit(ZoneId(1))->Release();
+  table.Edit(ZoneId(1))->EndLease();
   EXPECT_EQ(table.empty().size(), 2U);
   EXPECT_FALSE(table.at(ZoneId(1)).released);
 }
@@ -115,41 +115,41 @@ TEST(ZoneTable, AnIdleZoneKeepsItsClassWhoeverGoesOnInIt) {
   ZoneTable table(EmptyZones(1));
   const ZoneId zone(0);
   const DataClass first(Lifetime::kLong, 3, ZoneHeat::kC1C);
-  table.Lease(zone, ZoneUse::kData, first);
-  table.AddLive(zone, kBlock);
-  table.Advance(zone, kBlock);
-  table.EndLease(zone);
-  table.Lease(zone, ZoneUse::kData, {Lifetime::kShort, 0, ZoneHeat::kC0});
-  EXPECT_EQ(table.at(zone).data_class(), first);
-  table.EndLease(zone);
+  table.Edit(zone)->Lease(ZoneUse::kData, first);
+  table.Edit(zone)->AddLive(kBlock);
+  table.Edit(zone)->Advance(kBlock);
+  table.Edit(zone)->EndLease();
+  table.Edit(zone)->Lease(ZoneUse::kData, {Lifetime::kShort, 0, ZoneHeat::kC0});
+  EXPECT_EQ(table.at(zone).data, first);
+  table.Edit(zone)->EndLease();
   EXPECT_EQ(table.IdleWithRoom(ZoneUse::kData, Lifetime::kLong, kBlock, ZoneHeat::kC1C), zone);
   EXPECT_EQ(table.IdleWithRoom(ZoneUse::kData, Lifetime::kLong, kBlock, ZoneHeat::kC0), std::nullopt);
   EXPECT_EQ(table.IdleWithRoom(ZoneUse::kData, Lifetime::kShort, kBlock), std::nullopt);
   // Once it was reset, any writer may have it.
-  table.RemoveLive(zone, kBlock);
-  table.BeginReset(zone);
-  table.EndReset(zone);
-  EXPECT_EQ(table.at(zone).data_class(), DataClass());
+  table.Edit(zone)->RemoveLive(kBlock);
+  table.Edit(zone)->BeginReset();
+  table.Edit(zone)->EndReset();
+  EXPECT_EQ(table.at(zone).data, DataClass());
 }
 
 TEST(ZoneTable, NobodyGoesOnInAVictimNorResetsItWhileItIsHeld) {
   ZoneTable table(EmptyZones(1));
   const ZoneId zone(0);
-  table.Lease(zone, ZoneUse::kData, Lifetime::kLong);
-  table.AddLive(zone, kBlock);
-  table.Advance(zone, 2 * kBlock);
-  table.EndLease(zone);
-  table.SetVictim(zone, true);
+  table.Edit(zone)->Lease(ZoneUse::kData, Lifetime::kLong);
+  table.Edit(zone)->AddLive(kBlock);
+  table.Edit(zone)->Advance(2 * kBlock);
+  table.Edit(zone)->EndLease();
+  table.Edit(zone)->victim = true;
   EXPECT_EQ(table.IdleWithRoom(ZoneUse::kData, Lifetime::kLong, kBlock), std::nullopt);
   EXPECT_EQ(table.FullestIdle(ZoneUse::kData), std::nullopt);
-  table.SetVictim(zone, false);
+  table.Edit(zone)->victim = false;
   EXPECT_EQ(table.IdleWithRoom(ZoneUse::kData, Lifetime::kLong, kBlock), zone);
   // Data that dies while the collector reads it is reset only afterwards. Otherwise new data there could be taken for
   // it.
-  table.SetVictim(zone, true);
-  table.RemoveLive(zone, kBlock);
+  table.Edit(zone)->victim = true;
+  table.Edit(zone)->RemoveLive(kBlock);
   EXPECT_TRUE(table.dead().empty());
-  table.SetVictim(zone, false);
+  table.Edit(zone)->victim = false;
   EXPECT_EQ(table.dead().First(), zone);
 }
 
@@ -233,8 +233,8 @@ void ExpectConsistent(const ZoneTable& table) {
           const DataClass data(static_cast<Lifetime>(lifetime), DataClass::kNoLevel, static_cast<ZoneHeat>(heat));
           ASSERT_EQ(table.IdleWithRoom(use, data.lifetime, min_room, data.heat),
                     naive.Fullest([&](const ZoneRecord& z) {
-                      return NaiveView::Reusable(z, use) && z.lifetime == data.lifetime && z.heat == data.heat &&
-                             z.room() >= min_room;
+                      return NaiveView::Reusable(z, use) && z.data.lifetime == data.lifetime &&
+                             z.data.heat == data.heat && z.room() >= min_room;
                     }));
         }
       }
@@ -247,36 +247,40 @@ void ChangeSomething(ZoneTable& table, Random& random) {
   constexpr ZoneUse kUses[] = {ZoneUse::kData, ZoneUse::kLog, ZoneUse::kMetadata};
   const ZoneId id(static_cast<uint32_t>(random.Below(table.size())));
   const ZoneRecord& zone = table.at(id);
-  if (random.Chance(0.002)) return table.Retire(id, random.Chance(0.5));
-  if (random.Chance(0.3) && zone.live > 0) return table.RemoveLive(id, random.Between(1, zone.live));
-  if (random.Chance(0.2) && zone.use == ZoneUse::kMetadata && zone.phase != ZonePhase::kEmpty) return table.Release(id);
+  if (random.Chance(0.002)) return table.Edit(id)->Retire(random.Chance(0.5));
+  if (random.Chance(0.3) && zone.live > 0) return table.Edit(id)->RemoveLive(random.Between(1, zone.live));
+  if (random.Chance(0.2) && zone.use == ZoneUse::kMetadata && zone.phase != ZonePhase::kEmpty)
+    return table.Edit(id)->Release();
   const bool at_rest =
       zone.phase == ZonePhase::kIdle || zone.phase == ZonePhase::kFull || zone.phase == ZonePhase::kFailed;
-  if (at_rest && random.Chance(0.2)) return table.SetVictim(id, !zone.victim);
+  if (at_rest && random.Chance(0.2)) {
+    table.Edit(id)->victim = !zone.victim;
+    return;
+  }
   switch (zone.phase) {
     case ZonePhase::kEmpty:
-      return table.Lease(id, kUses[random.Below(3)],
-                         {static_cast<Lifetime>(random.Below(kLifetimeCount)), static_cast<int8_t>(random.Below(3)),
-                          static_cast<ZoneHeat>(random.Below(kZoneHeatCount))});
+      return table.Edit(id)->Lease(kUses[random.Below(3)], {static_cast<Lifetime>(random.Below(kLifetimeCount)),
+                                                            static_cast<int8_t>(random.Below(3)),
+                                                            static_cast<ZoneHeat>(random.Below(kZoneHeatCount))});
     case ZonePhase::kLeased:
-      if (random.Chance(0.05)) return table.Fail(id, zone.write_pointer);
-      if (random.Chance(0.3) || zone.room() == 0) return table.EndLease(id);
+      if (random.Chance(0.05)) return table.Edit(id)->Fail(zone.write_pointer);
+      if (random.Chance(0.3) || zone.room() == 0) return table.Edit(id)->EndLease();
       if (zone.use != ZoneUse::kMetadata && zone.live + kBlock <= zone.capacity)
-        table.AddLive(id, random.Between(1, kBlock));
-      return table.Advance(id, kBlock * random.Between(1, zone.room() / kBlock));
+        table.Edit(id)->AddLive(random.Between(1, kBlock));
+      return table.Edit(id)->Advance(kBlock * random.Between(1, zone.room() / kBlock));
     case ZonePhase::kIdle:
-      if (zone.dead() && (!zone.reusable() || random.Chance(0.5))) return table.BeginReset(id);
+      if (zone.dead() && (!zone.reusable() || random.Chance(0.5))) return table.Edit(id)->BeginReset();
       if (zone.victim) return;
-      if (random.Chance(0.3)) return table.BeginFinish(id);
-      return table.Lease(id, zone.use, zone.data_class());
+      if (random.Chance(0.3)) return table.Edit(id)->BeginFinish();
+      return table.Edit(id)->Lease(zone.use, zone.data);
     case ZonePhase::kFinishing:
-      return table.EndFinish(id);
+      return table.Edit(id)->EndFinish();
     case ZonePhase::kFull:
     case ZonePhase::kFailed:
-      if (zone.dead()) table.BeginReset(id);
+      if (zone.dead()) table.Edit(id)->BeginReset();
       return;
     case ZonePhase::kResetting:
-      return table.EndReset(id);
+      return table.Edit(id)->EndReset();
     case ZonePhase::kRetired:
     case ZonePhase::kOffline:
       return;
@@ -289,7 +293,7 @@ TEST(ZoneTable, IndexesAgreeWithALookAtEveryZone) {
   Random random(seed);
   for (int round = 0; round < 20; ++round) {
     ZoneTable table(EmptyZones(70));
-    table.KeepForMetadata(ZoneId(0));
+    table.Edit(ZoneId(0))->KeepForMetadata();
     for (int step = 0; step < 1'000; ++step) {
       ChangeSomething(table, random);
       ASSERT_NO_FATAL_FAILURE(ExpectConsistent(table)) << "round " << round << " step " << step;

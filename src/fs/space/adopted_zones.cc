@@ -17,14 +17,14 @@ Status AdoptedZones::SetMetadata(ZoneId zone) {
 
 void AdoptedZones::SetDataClass(ZoneId zone, DataClass data) {
   const MutexLock lock(executor_.mu);
-  executor_.allocator.ledger().table.SetDataClass(zone, data);
+  executor_.allocator.ledger().table.Edit(zone)->data = data;
 }
 
 void AdoptedZones::ResetBeforeUse(ZoneId zone) {
   const MutexLock lock(executor_.mu);
   // As if a write had failed in it.
   ZoneTable& table = executor_.allocator.ledger().table;
-  if (table.at(zone).phase == ZonePhase::kEmpty) table.Fail(zone, 0);
+  if (table.at(zone).phase == ZonePhase::kEmpty) table.Edit(zone)->Fail(0);
 }
 
 void AdoptedZones::KeepAsItIs(ZoneId zone) {
@@ -32,7 +32,7 @@ void AdoptedZones::KeepAsItIs(ZoneId zone) {
   if (executor_.options.read_only) return;  // so it stays anyway, and may go on growing elsewhere
   ZoneTable& table = executor_.allocator.ledger().table;
   const ZoneRecord& record = table.at(zone);
-  if (record.phase == ZonePhase::kIdle) table.Fail(zone, record.write_pointer);
+  if (record.phase == ZonePhase::kIdle) table.Edit(zone)->Fail(record.write_pointer);
 }
 
 void AdoptedZones::SetUse(ZoneId zone, ZoneUse use) {
@@ -47,7 +47,7 @@ void AdoptedZones::ReleaseUnnamed(const std::function<bool(ZoneId)>& is_named) {
     const ZoneId zone(i);
     const ZoneRecord& record = table.at(zone);
     const bool given_up = record.kept && record.phase != ZonePhase::kEmpty;
-    if ((record.dead() || given_up) && !is_named(zone)) table.Release(zone);
+    if ((record.dead() || given_up) && !is_named(zone)) table.Edit(zone)->Release();
   }
 }
 

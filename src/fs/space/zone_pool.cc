@@ -69,13 +69,13 @@ void ZonePool::NoteRefusal() {
 
 void ZonePool::AddLive(ZoneId zone, uint64_t bytes) {
   const MutexLock lock(executor_->mu);
-  executor_->allocator.ledger().table.AddLive(zone, bytes);
+  executor_->allocator.ledger().table.Edit(zone)->AddLive(bytes);
 }
 
 void ZonePool::RemoveLive(ZoneId zone, uint64_t bytes) {
   const MutexLock lock(executor_->mu);
   ZoneTable& table = executor_->allocator.ledger().table;
-  table.RemoveLive(zone, bytes);
+  table.Edit(zone)->RemoveLive(bytes);
   if (table.at(zone).dead()) executor_->work.Signal();
 }
 
@@ -116,7 +116,7 @@ ZoneRoom ZonePool::RoomOf(const DataClass& data, uint64_t cohort) const {
 
 ZoneHeat ZonePool::Heat(ZoneId zone) const {
   const MutexLock lock(executor_->mu);
-  return executor_->allocator.ledger().table.at(zone).heat;
+  return executor_->allocator.ledger().table.at(zone).data.heat;
 }
 
 uint64_t ZonePool::Live(ZoneId zone) const {
@@ -159,8 +159,8 @@ std::vector<ZoneView> ZonePool::Zones() const {
     view.device = reported.ok() ? report[i] : AsDescriptor(ZoneId(i), zone);
     view.use = IsUsable(zone) ? zone.use : ZoneUse::kUnusable;
     view.live = zone.live;
-    view.lifetime = zone.lifetime;
-    view.heat = zone.heat;
+    view.lifetime = zone.data.lifetime;
+    view.heat = zone.data.heat;
     view.writing = zone.phase == ZonePhase::kLeased;
   }
   return views;

@@ -27,10 +27,10 @@ class CohortPlacementTest : public testing::Test {
  protected:
   // Zone `zone` is begun with `bytes` of data of `data` and `cohort`.
   void Begin(uint32_t zone, uint64_t bytes, DataClass data = {}, Cohort cohort = {}) {
-    table_.Lease(ZoneId(zone), ZoneUse::kData, data, cohort);
-    table_.AddLive(ZoneId(zone), bytes);
-    table_.Advance(ZoneId(zone), bytes);
-    table_.EndLease(ZoneId(zone));
+    table_.Edit(ZoneId(zone))->Lease(ZoneUse::kData, data, cohort);
+    table_.Edit(ZoneId(zone))->AddLive(bytes);
+    table_.Edit(ZoneId(zone))->Advance(bytes);
+    table_.Edit(ZoneId(zone))->EndLease();
   }
   // The zone that is taken now, whatever has to be done for it.
   std::optional<uint32_t> Place(const PlacementQuery& query) const {
@@ -91,7 +91,7 @@ TEST_F(CohortPlacementTest, OwnZonesTakeNobodyElseAsLongAsThereIsAnother) {
   PlacementQuery large = Query({}, 0, /*can_open=*/false);
   large.min_room = 501;
   EXPECT_EQ(Place(large), std::nullopt);
-  table_.Lease(ZoneId(3), ZoneUse::kData, {});
+  table_.Edit(ZoneId(3))->Lease(ZoneUse::kData, {});
   EXPECT_EQ(Place(Query({}, 0, /*can_open=*/false)), 0U) << "rather than nothing";
 }
 
@@ -107,7 +107,7 @@ TEST_F(CohortPlacementTest, ACohortWithOwnZonesBeginsNewOnes) {
 
 TEST_F(CohortPlacementTest, NobodyGoesOnInASealedZone) {
   Begin(0, 500, {}, kSweep);
-  table_.Seal(ZoneId(0));
+  table_.Edit(ZoneId(0))->sealed = true;
   EXPECT_EQ(Place(Query(kSweep)), 1U);
   EXPECT_EQ(Place(Query({})), 1U);
   EXPECT_EQ(Place(Query(kSweep, 0, /*can_open=*/false)), 0U) << "rather than nothing";
@@ -115,8 +115,8 @@ TEST_F(CohortPlacementTest, NobodyGoesOnInASealedZone) {
 
 TEST_F(CohortPlacementTest, WhatIsDeadIsNobodys) {
   Begin(0, 200, {}, kOwn);
-  table_.Seal(ZoneId(0));
-  table_.RemoveLive(ZoneId(0), 200);
+  table_.Edit(ZoneId(0))->sealed = true;
+  table_.Edit(ZoneId(0))->RemoveLive(200);
   EXPECT_EQ(Place(Query({})), 0U);
   Begin(0, 200);
   EXPECT_EQ(table_.at(ZoneId(0)).cohort, Cohort());
@@ -148,7 +148,7 @@ class CohortAllocatorTest : public testing::TestWithParam<const char*> {
     const auto answer = allocator_->Ask(inquiry, 1);
     EXPECT_EQ(answer.action, ZoneAllocator::Answer::Action::kGranted);
     EXPECT_TRUE(allocator_->BeginWrite(answer.grant));
-    allocator_->ledger().table.AddLive(answer.grant.zone, blocks * kBlock);
+    allocator_->ledger().table.Edit(answer.grant.zone)->AddLive(blocks * kBlock);
     allocator_->EndWrite(answer.grant, blocks * kBlock);
     allocator_->Release(answer.grant);
     return answer.grant.zone;
@@ -204,7 +204,7 @@ TEST(CohortUpkeepTest, ASealedZoneIsFinishedForTheNextCohort) {
     const auto answer = allocator.Ask(inquiry, 1);
     EXPECT_EQ(answer.action, ZoneAllocator::Answer::Action::kGranted);
     EXPECT_TRUE(allocator.BeginWrite(answer.grant));
-    allocator.ledger().table.AddLive(answer.grant.zone, kBlock);
+    allocator.ledger().table.Edit(answer.grant.zone)->AddLive(kBlock);
     allocator.EndWrite(answer.grant, kBlock);
     allocator.Release(answer.grant);
     return answer.grant.zone;

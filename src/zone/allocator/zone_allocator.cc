@@ -76,7 +76,7 @@ std::optional<ZoneGrant> ZoneAllocator::Widen(const ZoneRequest& request) {
 void ZoneAllocator::Seal(uint64_t cohort) {
   for (const auto& [zone, holding] : ledger_.holdings) {
     const ZoneRecord& record = ledger_.table.at(zone);
-    if (record.cohort.id == cohort && !record.sealed) ledger_.table.Seal(zone);
+    if (record.cohort.id == cohort && !record.sealed) ledger_.table.Edit(zone)->sealed = true;
   }
 }
 
@@ -143,7 +143,7 @@ ZoneAllocator::Attempt ZoneAllocator::TryMetadata(std::span<const ZoneId> apart_
 ZoneAllocator::Attempt ZoneAllocator::TrySetAside(std::span<const ZoneId> apart_from) {
   const auto zone = choice_.ToGoOn(apart_from);
   if (!zone) return {};
-  ledger_.table.SetAside(*zone);
+  ledger_.table.Edit(*zone)->SetAside();
   return {ZoneGrant{*zone, 0, 0, ledger_.table.at(*zone).capacity}};
 }
 
@@ -300,7 +300,7 @@ void ZoneAllocator::EndWrite(const ZoneGrant& lease, uint64_t bytes) {
   assert(held != nullptr && held->writing);
   held->writing = false;
   held->last_used = ++ledger_.use_count;
-  ledger_.table.Advance(lease.zone, bytes);
+  ledger_.table.Edit(lease.zone)->Advance(bytes);
   if (held->makes_space) collection_.Earn(bytes);
   if (ledger_.table.at(lease.zone).room() > 0) return;
   // No longer active nor open for the device.
@@ -321,7 +321,7 @@ void ZoneAllocator::Release(const ZoneGrant& lease) {
 
 // --- Metadata ---
 
-void ZoneAllocator::ReleaseMetadata(ZoneId zone) { ledger_.table.Release(zone); }
+void ZoneAllocator::ReleaseMetadata(ZoneId zone) { ledger_.table.Edit(zone)->Release(); }
 
 bool ZoneAllocator::ReserveForMetadata(uint32_t zones, MetadataClaim claim) {
   const uint32_t before = std::exchange(ledger_.metadata_reserve, zones);

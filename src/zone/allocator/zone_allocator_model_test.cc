@@ -363,7 +363,7 @@ class Model {
     zone.device.write_pointer += bytes;
     zone.device.state = zone.device.write_pointer == kCapacity ? ZoneState::kFull : ZoneState::kImplicitlyOpen;
     if (!writer.metadata) {
-      ledger().table.AddLive(writer.grant.zone, bytes);
+      ledger().table.Edit(writer.grant.zone)->AddLive(bytes);
       zone.live += bytes;
     }
     allocator_->EndWrite(writer.grant, bytes);
@@ -397,7 +397,7 @@ class Model {
     const uint64_t bytes = random_.Below(2) == 0 ? zone.live : kBlock;
     zone.live -= bytes;
     zone.undurable = true;
-    ledger().table.RemoveLive(zone.device.zone, bytes);
+    ledger().table.Edit(zone.device.zone)->RemoveLive(bytes);
   }
 
   // --- Upkeep ---
@@ -468,7 +468,7 @@ class Model {
       if (live > 0 && random_.Below(2) == 0) {
         zone.live = 0;
         zone.undurable = true;
-        ledger().table.RemoveLive(*victim_, live);
+        ledger().table.Edit(*victim_)->RemoveLive(live);
       }
       collection.End(*victim_);
       victim_.reset();

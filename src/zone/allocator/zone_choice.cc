@@ -59,7 +59,7 @@ ZoneRoom ZoneChoice::RoomOf(const DataClass& data, uint64_t cohort) const {
          ledger_.table.Idle(ZoneUse::kData, lifetime, static_cast<ZoneHeat>(i % kZoneHeatCount))) {
       const ZoneRecord& record = ledger_.table.at(zone);
       const bool begun = record.live > 0 && record.cohort.id == id;
-      if (record.kept_from(id) || (id == 0 ? record.data_class() != data : !begun)) continue;
+      if (record.kept_from(id) || (id == 0 ? record.data != data : !begun)) continue;
       ++room.zones;
       room.bytes += bytes;
       room.largest = std::max(room.largest, bytes);

@@ -45,13 +45,13 @@ std::vector<GcCandidate> ZoneCollection::Candidates() const {
 
 std::optional<GcCandidate> ZoneCollection::Begin(ZoneId zone) {
   if (!MayCollect(zone)) return std::nullopt;
-  ledger_.table.SetVictim(zone, true);
+  ledger_.table.Edit(zone)->victim = true;
   return AsCandidate(zone);
 }
 
 void ZoneCollection::End(ZoneId zone) {
-  ledger_.table.SetVictim(zone, false);
-  if (ledger_.table.at(zone).dead()) ledger_.table.AskForReset(zone);
+  ledger_.table.Edit(zone)->victim = false;
+  if (ledger_.table.at(zone).dead()) ledger_.table.Edit(zone)->reset_asked = true;
 }
 
 uint64_t ZoneCollection::TakeUnlogged(uint64_t flushed, uint64_t logged) {
@@ -72,7 +72,7 @@ GcCandidate ZoneCollection::AsCandidate(ZoneId id) const {
   c.valid = zone.live;
   c.written = zone.write_pointer;
   c.capacity = zone.capacity;
-  c.data = zone.data_class();
+  c.data = zone.data;
   c.group = ledger_.table.groups().of(id);
   c.full = zone.phase != ZonePhase::kIdle;
   return c;

@@ -22,7 +22,7 @@ ZoneLedger::ZoneLedger(std::span<const ZoneDescriptor> report, AllocatorOptions 
       loads(table.groups().count()) {
   for (uint32_t i = 0; i < report.size(); ++i) {
     const ZoneId zone(i);
-    if (IsHome(zone)) table.KeepForMetadata(zone);
+    if (IsHome(zone)) table.Edit(zone)->KeepForMetadata();
     if (!IsActive(report[i].state)) continue;
     holdings[zone].active.emplace(active.Adopt(IsHome(zone) ? BudgetClass::kMetadata : BudgetClass::kData));
   }
@@ -46,12 +46,12 @@ void ZoneLedger::CountMixing(const ZoneRequest& request, const ZoneRecord& zone)
   if (!goes_on) return;
   const Cohort cohort = CohortOf(request);
   const bool together = !cohort.none() && zone.cohort.id == cohort.id;
-  if (!together && zone.data_class() != request.data_class()) ++stats.mixed_classes;
+  if (!together && zone.data != request.data_class()) ++stats.mixed_classes;
   if (zone.kept_from(cohort.id) || (cohort.own_zones && !together)) ++stats.mixed_cohorts;
 }
 
 ZoneGrant ZoneLedger::GrantMetadata(ZoneId zone) {
-  return Grant(zone, ZoneUse::kMetadata, table.at(zone).data_class(), {}, BudgetClass::kMetadata, /*urgent=*/true);
+  return Grant(zone, ZoneUse::kMetadata, table.at(zone).data, {}, BudgetClass::kMetadata, /*urgent=*/true);
 }
 
 ZoneGrant ZoneLedger::Grant(ZoneId zone, ZoneUse use, DataClass data, Cohort cohort, BudgetClass c, bool urgent) {
@@ -61,7 +61,7 @@ ZoneGrant ZoneLedger::Grant(ZoneId zone, ZoneUse use, DataClass data, Cohort coh
     if (auto token = active.TryTake(c)) holding.active.emplace(std::move(*token));
   }
   assert(holding.active);
-  table.Lease(zone, use, data, cohort);
+  table.Edit(zone)->Lease(use, data, cohort);
   LeaseRecord& lease = holding.lease.emplace();
   lease.id = next_lease_id++;
   lease.budget_class = c;
@@ -80,7 +80,7 @@ LeaseRecord* ZoneLedger::Find(ZoneId zone, uint64_t lease_id) {
 
 void ZoneLedger::EndLease(ZoneId zone) {
   EraseLease(zone);
-  table.EndLease(zone);
+  table.Edit(zone)->EndLease();
   const ZonePhase phase = table.at(zone).phase;
   if (phase == ZonePhase::kEmpty || phase == ZonePhase::kFull) DropToken(zone);
 }
@@ -129,8 +129,8 @@ std::optional<ZoneId> ZoneLedger::CollectorsZone() const {
 }
 
 void ZoneLedger::Adopt(ZoneId zone, ZoneUse use) {
-  if (use == ZoneUse::kMetadata && table.at(zone).phase == ZonePhase::kEmpty) return table.SetAside(zone);
-  table.SetUse(zone, use);
+  if (use == ZoneUse::kMetadata && table.at(zone).phase == ZonePhase::kEmpty) return table.Edit(zone)->SetAside();
+  table.Edit(zone)->use = use;
   const auto holding = holdings.find(zone);
   if (holding == holdings.end() || !holding->second.active) return;
   holding->second.active.reset();

@@ -35,7 +35,7 @@ std::vector<ZoneId> ZoneUpkeep::BeginResets(uint32_t most, Wanted wanted) {
   for (auto zone = dead.First(); zone && zones.size() < most; zone = dead.FirstFrom(ZoneId(zone->value() + 1))) {
     if (wanted(*zone)) zones.push_back(*zone);
   }
-  for (const ZoneId zone : zones) ledger_.table.BeginReset(zone);
+  for (const ZoneId zone : zones) ledger_.table.Edit(zone)->BeginReset();
   return zones;
 }
 
@@ -54,7 +54,7 @@ bool ZoneUpkeep::ResetIsWanted() const {
 
 bool ZoneUpkeep::IsToBeReset(ZoneId zone) const {
   const ZoneRecord& record = ledger_.table.at(zone);
-  return record.reset_asked || (ledger_.reset_at_once && (!record.reusable_dead() || !KeepsDeadIdle()));
+  return record.reset_asked || (ledger_.reset_at_once && (!(record.dead() && record.reusable()) || !KeepsDeadIdle()));
 }
 
 bool ZoneUpkeep::KeepsDeadIdle() const {
@@ -64,13 +64,13 @@ bool ZoneUpkeep::KeepsDeadIdle() const {
 void ZoneUpkeep::AskForDead() {
   const ZoneSet& dead = ledger_.table.dead();
   for (auto zone = dead.First(); zone; zone = dead.FirstFrom(ZoneId(zone->value() + 1))) {
-    if (!ledger_.table.at(*zone).reset_asked) ledger_.table.AskForReset(*zone);
+    if (!ledger_.table.at(*zone).reset_asked) ledger_.table.Edit(*zone)->reset_asked = true;
   }
 }
 
 void ZoneUpkeep::AskForDeadActive() {
   for (const auto& [zone, holding] : ledger_.holdings) {
-    if (holding.active && ledger_.table.at(zone).dead()) ledger_.table.AskForReset(zone);
+    if (holding.active && ledger_.table.at(zone).dead()) ledger_.table.Edit(zone)->reset_asked = true;
   }
 }
 
@@ -92,7 +92,7 @@ std::vector<ZoneCommands> ZoneUpkeep::Finish(Finishes which) {
     if (!zone) zone = NextFinish(which);
     if (!zone) break;
     (ledger_.table.at(*zone).use == ZoneUse::kLog ? logs : data).zones.push_back(*zone);
-    ledger_.table.BeginFinish(*zone);
+    ledger_.table.Edit(*zone)->BeginFinish();
   }
   unconfirmed_finishes_ += static_cast<uint32_t>(logs.zones.size());
   Confirm(data);
@@ -158,7 +158,7 @@ std::optional<ZoneId> ZoneUpkeep::NextFailedFinish(Finishes which) const {
 std::optional<ZoneId> ZoneUpkeep::DeadActive() const {
   for (const auto& [id, holding] : ledger_.holdings) {
     const ZoneRecord& zone = ledger_.table.at(id);
-    if (holding.active && zone.use == ZoneUse::kData && zone.reusable_dead()) return id;
+    if (holding.active && zone.use == ZoneUse::kData && zone.dead() && zone.reusable()) return id;
   }
   return std::nullopt;
 }
@@ -194,33 +194,33 @@ void ZoneUpkeep::Confirm(const ZoneCommands& commands) {
   if (commands.after_durable && commands.op == DeviceOp::kFinish) {
     unconfirmed_finishes_ -= static_cast<uint32_t>(commands.zones.size());
   }
-  for (const ZoneId zone : commands.zones) ledger_.table.Submit(zone);
+  for (const ZoneId zone : commands.zones) ledger_.table.Edit(zone)->Submit();
 }
 
 void ZoneUpkeep::Cancel(const ZoneCommands& commands) {
   if (commands.op == DeviceOp::kFinish) unconfirmed_finishes_ -= static_cast<uint32_t>(commands.zones.size());
   for (const ZoneId zone : commands.zones) {
     if (commands.op == DeviceOp::kReset) {
-      ledger_.table.CancelReset(zone);
+      ledger_.table.Edit(zone)->Cancel();
     } else if (const auto holding = ledger_.holdings.find(zone);
                holding != ledger_.holdings.end() && holding->second.failed_finishes) {
-      ledger_.table.Fail(zone, ledger_.table.at(zone).write_pointer);
+      ledger_.table.Edit(zone)->Fail(ledger_.table.at(zone).write_pointer);
     } else {
-      ledger_.table.CancelFinish(zone);
+      ledger_.table.Edit(zone)->Cancel();
     }
   }
 }
 
 void ZoneUpkeep::NoteReset(ZoneId zone) {
   const ZoneRecord& record = ledger_.table.at(zone);
-  reset_written_percent_.Add(100 * record.written() / record.capacity);
-  ledger_.table.EndReset(zone);
+  reset_written_percent_.Add(100 * record.finished_at.value_or(record.write_pointer) / record.capacity);
+  ledger_.table.Edit(zone)->EndReset();
   ledger_.DropToken(zone);
   ++ledger_.stats.resets;
 }
 
 void ZoneUpkeep::NoteFinish(ZoneId zone) {
-  ledger_.table.EndFinish(zone);
+  ledger_.table.Edit(zone)->EndFinish();
   ledger_.DropToken(zone);
   ++ledger_.stats.finishes;
 }
@@ -238,16 +238,16 @@ void ZoneUpkeep::NoteFailure(ZoneId zone, DeviceOp op, const std::optional<ZoneD
   if (op != DeviceOp::kReset) return;
   ++ledger_.stats.failed_resets;
   // What cannot be reset is not tried again.
-  if (ledger_.table.at(zone).phase == ZonePhase::kFailed) ledger_.table.Retire(zone, /*offline=*/false);
+  if (ledger_.table.at(zone).phase == ZonePhase::kFailed) ledger_.table.Edit(zone)->Retire(/*offline=*/false);
 }
 
 void ZoneUpkeep::LeaveBroken(ZoneId zone, const std::optional<ZoneDescriptor>& found) {
-  if (!found) return ledger_.table.Fail(zone, ledger_.table.at(zone).write_pointer);
+  if (!found) return ledger_.table.Edit(zone)->Fail(ledger_.table.at(zone).write_pointer);
   const bool offline = found->state == ZoneState::kOffline;
   if (offline || found->state == ZoneState::kReadOnly) {
-    ledger_.table.Retire(zone, offline);
+    ledger_.table.Edit(zone)->Retire(offline);
   } else {
-    ledger_.table.Fail(zone, found->write_pointer);
+    ledger_.table.Edit(zone)->Fail(found->write_pointer);
   }
   if (!IsActive(found->state)) ledger_.DropToken(zone);
 }

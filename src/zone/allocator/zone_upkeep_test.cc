@@ -31,9 +31,9 @@ class FailedFinishOfLogsTest : public testing::Test {
     ZoneLedger& ledger = allocator_->ledger();
     ledger.started = true;
     ledger.Adopt(kZoneOfLogs, ZoneUse::kLog);
-    ledger.table.AddLive(kZoneOfLogs, 4 * kKiB);
-    ledger.table.BeginFinish(kZoneOfLogs);
-    ledger.table.Submit(kZoneOfLogs);
+    ledger.table.Edit(kZoneOfLogs)->AddLive(4 * kKiB);
+    ledger.table.Edit(kZoneOfLogs)->BeginFinish();
+    ledger.table.Edit(kZoneOfLogs)->Submit();
     upkeep().NoteFailure(kZoneOfLogs, DeviceOp::kFinish, found_);
   }
   ZoneUpkeep& upkeep() { return allocator_->upkeep(); }
