@@ -107,7 +107,7 @@ class Journal {
   JournalStats Stats() const;
 
  private:
-  struct Impl;
+  class Impl;
   explicit Journal(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -1,0 +1,71 @@
+#include "fs/metadata/metadata_reserve.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace isozone {
+namespace {
+
+// Fewer extents can take more bytes, where a cut parts those that were alike.
+bool CutsShort(const MetadataState& state, const SetExtents& op) {
+  const Inode* inode = state.Find(op.inode);
+  return inode != nullptr && op.extents.end_offset() < inode->extents.end_offset();
+}
+
+}  // namespace
+
+// Files that are cut short, too, grow by a few bytes, and only once.
+MetadataRest RestLeftBy(const MetadataState& state, std::span<const MetadataOp> ops) {
+  bool links = false;
+  bool unlinks = false;
+  bool moves = false;
+  for (const MetadataOp& op : ops) {
+    if (std::holds_alternative<PutInode>(op) || std::holds_alternative<AppendExtents>(op) ||
+        std::holds_alternative<SetZoneGroups>(op)) {
+      return MetadataRest::kWhole;
+    }
+    const auto* set = std::get_if<SetExtents>(&op);
+    if (set != nullptr && !CutsShort(state, *set)) return MetadataRest::kWhole;
+    links |= std::holds_alternative<AddLink>(op);
+    unlinks |= std::holds_alternative<RemoveLink>(op);
+    moves |= std::holds_alternative<MoveExtents>(op);
+  }
+  if (links && !unlinks) return MetadataRest::kWhole;
+  return links || moves ? MetadataRest::kHalf : MetadataRest::kLeast;
+}
+
+MetadataReserve::MetadataReserve(const DeviceGeometry& geometry, ZonePool& pool, uint32_t copies, uint64_t bytes)
+    : geometry_(geometry), pool_(pool), copies_(copies), zones_(ZonesOfCopy(bytes, MetadataRest::kWhole)) {}
+
+void MetadataReserve::Renew(uint64_t bytes) {
+  if (pool_.metadata().Reserve(InAll(zones_), MetadataClaim::kRenewed)) return;
+  zones_ = ZonesOfCopy(bytes, MetadataRest::kLeast);
+  pool_.metadata().Reserve(InAll(zones_), MetadataClaim::kForced);
+}
+
+Status MetadataReserve::Admit(uint64_t bytes, MetadataRest rest) {
+  if (ZonesOfCopy(bytes, rest) <= zones_) return {};
+  const uint32_t zones = ZonesOfCopy(bytes, MetadataRest::kWhole);
+  if (!pool_.metadata().Reserve(InAll(zones), MetadataClaim::kNew)) {
+    return Status::NoSpace(
+        fmt::format("the device is full: {} bytes of metadata would need {} zones in all, and no empty ones are left "
+                    "for that; delete files",
+                    bytes, InAll(zones)));
+  }
+  zones_ = zones;
+  return {};
+}
+
+void MetadataReserve::Shrink(uint64_t bytes) {
+  const uint32_t zones = ZonesOfCopy(bytes, MetadataRest::kWhole);
+  if (zones >= zones_) return;
+  zones_ = zones;
+  pool_.metadata().Reserve(InAll(zones), MetadataClaim::kForced);
+}
+
+uint32_t MetadataReserve::ZonesOfNext(uint64_t bytes) const {
+  return std::max(ZonesOfCopy(bytes, MetadataRest::kLeast), std::min(zones_, ZonesOfCopy(bytes, MetadataRest::kWhole)));
+}
+
+}  // namespace isozone
