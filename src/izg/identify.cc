@@ -55,12 +55,12 @@ class Identifier {
     IdentifyReport report;
     ISOZONE_RETURN_IF_ERROR(MeasureBandwidth(report.bytes_prepared));
     report.zones = zones_.size();
-    report.reads = probe_.reads();
-    report.bursts = probe_.bursts();
-    report.burst_ns = probe_.burst_ns();
-    report.bytes_prepared += probe_.bytes_prepared();
-    report.false_interference = probe_.false_interference();
-    report.unreadable_blocks = probe_.unreadable_blocks();
+    report.reads = probe_.counts().reads;
+    report.bursts = probe_.counts().bursts;
+    report.burst_ns = probe_.counts().burst_ns;
+    report.bytes_prepared += probe_.counts().bytes_prepared;
+    report.false_interference = probe_.calibration().false_interference;
+    report.unreadable_blocks = probe_.counts().unreadable_blocks;
     NumberByFirstZone();
     report.groups = std::move(groups_);
     return report;
@@ -284,7 +284,7 @@ class Identifier {
       return Status::Ok();
     }
     const auto longest_undelayed =
-        static_cast<double>(std::max(probe_.undelayed_in_crowd_ns(), Quantile(undelayed, 0.95)));
+        static_cast<double>(std::max(probe_.calibration().undelayed_in_crowd_ns, Quantile(undelayed, 0.95)));
     const auto shortest_delayed = static_cast<double>(Quantile(delayed, 0.05));
     if (shortest_delayed < kHalvingSeparation * longest_undelayed) halving_works_ = false;
     const auto limit = static_cast<int64_t>(std::sqrt(longest_undelayed * shortest_delayed));
@@ -297,13 +297,13 @@ class Identifier {
   // --- Confirming: the only way into a group ---
 
   // How many confirmations a zone needs to become a member of a group.
-  int confirmations() const { return probe_.false_interference() > kRareFalseInterference ? 2 : 1; }
+  int confirmations() const { return probe_.calibration().false_interference > kRareFalseInterference ? 2 : 1; }
 
   // Puts the zones that belong to `pair` into its groups, and returns the others.
   Result<Zones> Confirm(size_t pair, const Zones& zones) {
     if (pair >= pairs()) return zones;
     std::vector<Pivot> pivots;  // the larger one is sent first, because sending it takes the host longer
-    if (2 * pair + 1 < pivots_.size()) pivots.push_back({pivots_[2 * pair + 1], probe_.heavy_load()});
+    if (2 * pair + 1 < pivots_.size()) pivots.push_back({pivots_[2 * pair + 1], probe_.calibration().heavy_load});
     pivots.push_back({pivots_[2 * pair], 1});
     return ConfirmWith(pivots, {static_cast<uint16_t>(2 * pair), static_cast<uint16_t>(2 * pair + 1)}, zones,
                        confirmations());
@@ -314,8 +314,9 @@ class Identifier {
     std::map<ZoneId, std::optional<Interference>> seen;
     Zones left, candidates = zones;
     for (int time = 0; time < times; ++time) {
-      ISOZONE_ASSIGN_OR_RETURN(const std::vector<Interference> interference,
-                               probe_.Measure(pivots, candidates, probe_.small_crowd(), probe_.ranges()));
+      ISOZONE_ASSIGN_OR_RETURN(
+          const std::vector<Interference> interference,
+          probe_.Measure(pivots, candidates, probe_.calibration().small_crowd, probe_.calibration().ranges));
       Zones again;
       for (size_t i = 0; i < candidates.size(); ++i) {
         std::optional<Interference>& before = seen[candidates[i]];
@@ -335,7 +336,7 @@ class Identifier {
 
   void Join(ZoneId zone, uint16_t group, int times) {
     // One more than was seen, so that no number of samples counts as certainty.
-    JoinWith(std::pow(probe_.false_interference() + 1.0 / 600, times), zone, group);
+    JoinWith(std::pow(probe_.calibration().false_interference + 1.0 / 600, times), zone, group);
   }
 
   // --- Founding groups ---
@@ -360,8 +361,9 @@ class Identifier {
       Join(zone, group, 2);
       // All unplaced zones are needles once; those that are delayed are needles again, in smaller crowds.
       const Pivot pivot{zone, 1};
-      ISOZONE_ASSIGN_OR_RETURN(const std::vector<Interference> interference,
-                               probe_.Measure({&pivot, 1}, unplaced, probe_.crowd(), probe_.ranges()));
+      ISOZONE_ASSIGN_OR_RETURN(
+          const std::vector<Interference> interference,
+          probe_.Measure({&pivot, 1}, unplaced, probe_.calibration().crowd, probe_.calibration().ranges));
       Zones delayed, undelayed;
       for (size_t i = 0; i < unplaced.size(); ++i) {
         (interference[i] == Interference::kNone ? undelayed : delayed).push_back(unplaced[i]);
@@ -382,7 +384,7 @@ class Identifier {
   // Tries to place one zone. An undelayed needle is certain, since nothing makes a read faster. So a zone belongs to a
   // group if its needles are delayed so many times in a row that another reason is unlikely.
   Result<bool> HoldAgainstEveryGroup(ZoneId zone) {
-    const double chance = probe_.false_interference_alone();
+    const double chance = probe_.calibration().false_interference_alone;
     const auto groups = static_cast<double>(pivots_.size());
     int times = kTimesDelayed;
     while (groups * std::pow(chance, times) > kMayBeWrong && times < kMostTimesDelayed) ++times;
@@ -391,7 +393,7 @@ class Identifier {
       bool undelayed = false;
       for (int time = 0; time < times && !undelayed; ++time) {
         ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> latency, probe_.Latencies({&pivot, 1}, {&zone, 1}));
-        undelayed = latency.front() <= probe_.undelayed_alone_ns();
+        undelayed = latency.front() <= probe_.calibration().undelayed_alone_ns;
       }
       if (undelayed) continue;
       JoinWith(std::min(1.0, groups * std::pow(chance, times)), zone, static_cast<uint16_t>(group));

@@ -83,7 +83,7 @@ Status LatencyProbe::Prepare(std::span<const ZoneId> zones, uint64_t bytes) {
     if (!in_use && prepared_[zone.value()] < bytes) to_write.push_back(zone);
   }
   for (const ZoneId zone : to_write) {
-    bytes_prepared_ += bytes - prepared_[zone.value()];
+    counts_.bytes_prepared += bytes - prepared_[zone.value()];
     readable_[zone.value()] = prepared_[zone.value()] = bytes;  // even if writing fails: the zone must be released
   }
   return Noted(prober_.Prepare(to_write, bytes));
@@ -157,9 +157,9 @@ Result<bool> LatencyProbe::Run(std::vector<ProbeRead>& burst) {
   ISOZONE_RETURN_IF_ERROR(Noted(prober_.Burst(burst)));
   int64_t longest = 0;
   for (const ProbeRead& read : burst) longest = std::max(longest, read.latency_ns);
-  reads_ += burst.size();
-  ++bursts_;
-  burst_ns_ += longest;
+  counts_.reads += burst.size();
+  ++counts_.bursts;
+  counts_.burst_ns += longest;
   bool whole = true;
   for (const ProbeRead& read : burst) {
     // Several reads of a burst may include the same unreadable block.
@@ -182,7 +182,7 @@ Status LatencyProbe::FindUnreadable(ProbeRead read) {
     read.length = half.failed ? half.length : read.length - half.length;
   }
   std::set<uint64_t>& unreadable = unreadable_[read.zone.value()];
-  if (unreadable.insert(read.offset).second) ++unreadable_blocks_;
+  if (unreadable.insert(read.offset).second) ++counts_.unreadable_blocks;
   const uint64_t blocks = std::min({readable_[read.zone.value()], pivot_span_, needle_span_}) / block;
   if (unreadable.size() < std::min<uint64_t>(kMostUnreadable, std::max<uint64_t>(blocks, 1))) return Status::Ok();
   lost_zone_ = read.zone;
@@ -225,9 +225,11 @@ Result<std::vector<int64_t>> LatencyProbe::Latencies(std::span<const Pivot> pivo
 bool LatencyProbe::Missed(std::span<const ProbeRead> burst, std::span<const size_t> last_of_pivot) const {
   if (last_of_pivot.empty()) return false;
   const size_t needles = burst.size() - 1 - last_of_pivot.back();
-  const int64_t until_ns = burst.back().submitted_ns + (needles == 1 ? undelayed_alone_ns_ : ranges_.none_to);
+  const int64_t until_ns =
+      burst.back().submitted_ns + (needles == 1 ? calibration_.undelayed_alone_ns : calibration_.ranges.none_to);
   const int64_t sending_ns = burst[last_of_pivot.back()].submitted_ns - burst[last_of_pivot.front()].submitted_ns;
-  return 2 * sending_ns > ranges_.light_from || std::ranges::any_of(last_of_pivot, [&burst, until_ns](size_t pivot) {
+  return 2 * sending_ns > calibration_.ranges.light_from ||
+         std::ranges::any_of(last_of_pivot, [&burst, until_ns](size_t pivot) {
            return burst[pivot].submitted_ns + burst[pivot].latency_ns < until_ns;
          });
 }
@@ -292,12 +294,12 @@ Result<std::vector<int64_t>> LatencyProbe::SampleCrowd(std::span<const ZoneId> z
 
 // Finds the largest crowd whose needles can still be told from those behind a pivot.
 Status LatencyProbe::CalibrateCrowd(std::span<const ZoneId> zones, int64_t delayed) {
-  for (crowd_ = kLargestCrowd;; crowd_ = std::max<size_t>(1, crowd_ / 2)) {
-    ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> samples, SampleCrowd(zones, crowd_, kCrowdSamples));
-    undelayed_in_crowd_ns_ = Quantile(samples, 0.97);
-    if (static_cast<double>(delayed) >= kDelayedOverCrowd * static_cast<double>(undelayed_in_crowd_ns_))
+  for (calibration_.crowd = kLargestCrowd;; calibration_.crowd = std::max<size_t>(1, calibration_.crowd / 2)) {
+    ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> samples, SampleCrowd(zones, calibration_.crowd, kCrowdSamples));
+    calibration_.undelayed_in_crowd_ns = Quantile(samples, 0.97);
+    if (static_cast<double>(delayed) >= kDelayedOverCrowd * static_cast<double>(calibration_.undelayed_in_crowd_ns))
       return Status::Ok();
-    if (crowd_ == 1) {
+    if (calibration_.crowd == 1) {
       return Status::Busy(
           "single reads take as long, time and again, as reads behind others: measure with nothing else running");
     }
@@ -316,27 +318,30 @@ Result<bool> LatencyProbe::Calibrate(ZoneId pivot, std::span<const ZoneId> zones
   }
   const int64_t shortest = Quantile(behind, 0.1);
   ISOZONE_RETURN_IF_ERROR(CalibrateCrowd(zones, shortest));
-  undelayed_alone_ns_ = Between(solo, shortest);
+  calibration_.undelayed_alone_ns = Between(solo, shortest);
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> lone, SampleCrowd(zones, 1, kLoneSamples));
-  const auto late = std::ranges::count_if(lone, [this](int64_t latency) { return latency > undelayed_alone_ns_; });
-  false_interference_alone_ =
+  const auto late =
+      std::ranges::count_if(lone, [this](int64_t latency) { return latency > calibration_.undelayed_alone_ns; });
+  calibration_.false_interference_alone =
       static_cast<double>(late + 1) / static_cast<double>(lone.size());  // one more than was seen
-  const int64_t limit = Between(undelayed_in_crowd_ns_, shortest);
+  const int64_t limit = Between(calibration_.undelayed_in_crowd_ns, shortest);
 
   // Needles of one zone queue behind one another. What each of them adds limits a crowd that may be of one group.
   const std::vector<ZoneId> queue(16, pivot);
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> queued, Latencies({}, queue));
   const int64_t each = std::max<int64_t>(1, (Quantile(queued, 0.8) - solo) / 12);
-  small_crowd_ = std::clamp<size_t>(static_cast<size_t>(Scaled(kQueueing, limit) / each), 1, crowd_);
-  const int64_t queueing = static_cast<int64_t>(small_crowd_) * each;
+  calibration_.small_crowd =
+      std::clamp<size_t>(static_cast<size_t>(Scaled(kQueueing, limit) / each), 1, calibration_.crowd);
+  const int64_t queueing = static_cast<int64_t>(calibration_.small_crowd) * each;
 
-  ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> undelayed, SampleCrowd(zones, small_crowd_, kDelaySamples));
-  for (heavy_load_ = kLeastHeavyLoad;; ++heavy_load_) {
-    const Pivot heavy{pivot, heavy_load_};
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> undelayed,
+                           SampleCrowd(zones, calibration_.small_crowd, kDelaySamples));
+  for (calibration_.heavy_load = kLeastHeavyLoad;; ++calibration_.heavy_load) {
+    const Pivot heavy{pivot, calibration_.heavy_load};
     ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> behind_heavy, Repeat({&heavy, 1}, pivot, kDelayedSamples));
     SetRanges(limit, behind, behind_heavy, queueing);
-    false_interference_ = FalseInterference(undelayed, behind, queueing);
-    if (false_interference_ <= kRareFalseInterference || heavy_load_ == kMostHeavyLoad) break;
+    calibration_.false_interference = FalseInterference(undelayed, behind, queueing);
+    if (calibration_.false_interference <= kRareFalseInterference || calibration_.heavy_load == kMostHeavyLoad) break;
   }
   calibrated_ = true;
   return true;
@@ -346,12 +351,12 @@ void LatencyProbe::SetRanges(int64_t limit, std::span<const int64_t> delayed, st
                              int64_t queueing) {
   const int64_t usual = Quantile({delayed.begin(), delayed.end()}, 0.5);
   const int64_t usual_heavy = Quantile({heavy.begin(), heavy.end()}, 0.5);
-  ranges_.none_to = Scaled(1 / kMargin, limit);
-  ranges_.light_from = Scaled(kShortest, Quantile({delayed.begin(), delayed.end()}, 0.1));
-  ranges_.light_to = Scaled(kLongest, usual + queueing);
-  ranges_.heavy_from =
-      std::max(ranges_.light_to + 1, Scaled(kShortestHeavy, Quantile({heavy.begin(), heavy.end()}, 0.1)));
-  ranges_.heavy_to = Scaled(kLongest, usual_heavy + queueing);
+  calibration_.ranges.none_to = Scaled(1 / kMargin, limit);
+  calibration_.ranges.light_from = Scaled(kShortest, Quantile({delayed.begin(), delayed.end()}, 0.1));
+  calibration_.ranges.light_to = Scaled(kLongest, usual + queueing);
+  calibration_.ranges.heavy_from =
+      std::max(calibration_.ranges.light_to + 1, Scaled(kShortestHeavy, Quantile({heavy.begin(), heavy.end()}, 0.1)));
+  calibration_.ranges.heavy_to = Scaled(kLongest, usual_heavy + queueing);
 }
 
 // Whatever delays a needle without a pivot may delay any needle. So the delays that were seen among `undelayed` are
@@ -362,10 +367,10 @@ double LatencyProbe::FalseInterference(const std::vector<int64_t>& undelayed, st
   const int64_t usual = Quantile(undelayed, 0.5);
   size_t none_wrong = 0, light_wrong = 0;
   for (const int64_t latency : undelayed) {
-    if (ranges_.Judge(latency) >= Interference::kLight) ++none_wrong;
+    if (calibration_.ranges.Judge(latency) >= Interference::kLight) ++none_wrong;
     for (const int64_t behind : delayed) {
       const int64_t longest = Scaled(kOtherPivot, behind) + kQueueOnChannel * queueing;
-      if (ranges_.Judge(longest + latency - usual) == Interference::kHeavy) ++light_wrong;
+      if (calibration_.ranges.Judge(longest + latency - usual) == Interference::kHeavy) ++light_wrong;
     }
   }
   const auto samples = static_cast<double>(undelayed.size());

@@ -46,6 +46,31 @@ struct InterferenceRanges {
   Interference Judge(int64_t latency_ns) const;
 };
 
+// What Calibrate has found.
+struct ProbeCalibration {
+  InterferenceRanges ranges;
+  // The load of the second pivot of a pair. It is so large that needles behind it take longer than those behind the
+  // first.
+  uint32_t heavy_load = 1;
+  size_t crowd = 1;                   // needles in a burst, if they are of many groups
+  size_t small_crowd = 1;             // needles in a burst, if all may be of one group
+  int64_t undelayed_alone_ns = 0;     // the longest latency of a single needle that counts as undelayed
+  int64_t undelayed_in_crowd_ns = 0;  // only few needles of a crowd exceed it when there is no pivot
+  // The chance that a needle shows more interference than there is, because its read was late for another reason: in a
+  // crowd, and alone.
+  double false_interference = 0;
+  double false_interference_alone = 0;
+};
+
+// What a probe has done so far.
+struct ProbeCounts {
+  uint64_t bytes_prepared = 0;
+  uint64_t unreadable_blocks = 0;
+  uint64_t reads = 0;
+  uint64_t bursts = 0;
+  int64_t burst_ns = 0;
+};
+
 // Thread safety: none.
 class LatencyProbe {
  public:
@@ -61,7 +86,6 @@ class LatencyProbe {
   // Empties those of `zones` that were prepared, and ignores the others.
   Status Release(std::span<const ZoneId> zones);
   Status ReleaseAll();
-  uint64_t bytes_prepared() const { return bytes_prepared_; }
 
   // Finds the size of a pivot and the ranges. `pivot` must be prepared as a pivot, `zones` for needles. Returns false
   // if no load of `pivot` delays a needle in its own zone. kBusy if latencies vary so much that delayed needles cannot
@@ -86,26 +110,10 @@ class LatencyProbe {
   // How long one pivot takes in each of `zones`, in ns, if all of them are read at the same time.
   Result<std::vector<int64_t>> PivotLatencies(std::span<const ZoneId> zones);
 
-  const InterferenceRanges& ranges() const { return ranges_; }
-  // The load of the second pivot of a pair. It is so large that needles behind it take longer than those behind the
-  // first.
-  uint32_t heavy_load() const { return heavy_load_; }
-  // The longest latency of a single needle that counts as undelayed.
-  int64_t undelayed_alone_ns() const { return undelayed_alone_ns_; }
-  // The latency that only few needles of a crowd exceed when there is no pivot.
-  int64_t undelayed_in_crowd_ns() const { return undelayed_in_crowd_ns_; }
-  size_t crowd() const { return crowd_; }              // needles in a burst, if they are of many groups
-  size_t small_crowd() const { return small_crowd_; }  // needles in a burst, if all may be of one group
-  // The chance that a needle shows more interference than there is, because its read was late for another reason: in a
-  // crowd, and alone.
-  double false_interference() const { return false_interference_; }
-  double false_interference_alone() const { return false_interference_alone_; }
+  const ProbeCalibration& calibration() const { return calibration_; }
+  const ProbeCounts& counts() const { return counts_; }
   // The zone that the last error was about, if all others can still be measured.
   std::optional<ZoneId> lost_zone() const { return lost_zone_; }
-  uint64_t unreadable_blocks() const { return unreadable_blocks_; }
-  uint64_t reads() const { return reads_; }
-  uint64_t bursts() const { return bursts_; }
-  int64_t burst_ns() const { return burst_ns_; }
 
  private:
   Status Prepare(std::span<const ZoneId> zones, uint64_t bytes);
@@ -133,25 +141,14 @@ class LatencyProbe {
   const uint64_t needle_span_;  // bytes
   const uint64_t pivot_span_;   // bytes
   uint64_t pivot_bytes_ = 0;    // bytes that a pivot of load 1 reads
-  InterferenceRanges ranges_;
-  uint32_t heavy_load_ = 1;
-  size_t crowd_ = 1;
-  size_t small_crowd_ = 1;
-  int64_t undelayed_alone_ns_ = 0;
-  int64_t undelayed_in_crowd_ns_ = 0;
-  double false_interference_ = 0;
-  double false_interference_alone_ = 0;
+  ProbeCalibration calibration_;
   bool calibrated_ = false;
 
   std::unordered_map<uint32_t, uint64_t> readable_;              // bytes, by zone
   std::unordered_map<uint32_t, uint64_t> prepared_;              // bytes, by zone; only zones that were empty
   std::unordered_map<uint32_t, std::set<uint64_t>> unreadable_;  // blocks: bytes from the start of the zone, by zone
   std::optional<ZoneId> lost_zone_;
-  uint64_t unreadable_blocks_ = 0;
-  uint64_t bytes_prepared_ = 0;
-  uint64_t reads_ = 0;
-  uint64_t bursts_ = 0;
-  int64_t burst_ns_ = 0;
+  ProbeCounts counts_;
 };
 
 // The value below which `share` (0..1) of `values` lie. `values` must not be empty.
