@@ -149,7 +149,7 @@ void ZoneExecutor::CompleteWrite(const ZoneGrant& lease, uint64_t bytes, DeviceS
     Announce();
   } else {
     // The lease stays, as that of a write, until Drain has looked at the zone.
-    failed_writes.push_back(lease.zone);
+    failed_writes_.push_back(lease.zone);
     work.Signal();
     changed.SignalAll();
   }
@@ -169,7 +169,7 @@ void ZoneExecutor::Start() {
     if (options.read_only || allocator.ledger().started) return;
     allocator.ledger().started = true;
   }
-  thread = std::thread([this] { RunInBackground(); });
+  thread_ = std::thread([this] { RunInBackground(); });
 }
 
 void ZoneExecutor::Stop() {
@@ -179,10 +179,10 @@ void ZoneExecutor::Stop() {
     work.Signal();
     changed.SignalAll();
   }
-  if (thread.joinable()) thread.join();
+  if (thread_.joinable()) thread_.join();
   // What was started on behalf of a caller, where no thread ran.
   const MutexLock lock(mu);
-  while (!jobs.empty()) {
+  while (!jobs_.empty()) {
     if (!Drain()) changed.Wait(mu);
   }
 }
@@ -267,7 +267,7 @@ bool ZoneExecutor::MakeDurable() {
 void ZoneExecutor::Submit(const ZoneCommands& commands) {
   std::vector<Job*> started;
   for (const ZoneId zone : commands.zones) {
-    Job& job = jobs[zone];
+    Job& job = jobs_[zone];
     job.executor = this;
     job.zone = zone;
     job.request.op = commands.op;
@@ -277,7 +277,7 @@ void ZoneExecutor::Submit(const ZoneCommands& commands) {
       auto& done = *static_cast<Job*>(request.context);
       ZoneExecutor& executor = *done.executor;
       const MutexLock lock(executor.mu);
-      executor.completed.push_back(done.zone);
+      executor.completed_.push_back(done.zone);
       executor.work.Signal();
       executor.changed.SignalAll();
     };
@@ -288,15 +288,15 @@ void ZoneExecutor::Submit(const ZoneCommands& commands) {
 }
 
 bool ZoneExecutor::Drain() {
-  if (completed.empty() && failed_writes.empty()) return false;
-  while (!failed_writes.empty()) {
-    const ZoneId zone = failed_writes.back();
-    failed_writes.pop_back();
+  if (completed_.empty() && failed_writes_.empty()) return false;
+  while (!failed_writes_.empty()) {
+    const ZoneId zone = failed_writes_.back();
+    failed_writes_.pop_back();
     EndFailedWrite(zone);
   }
-  while (!completed.empty()) {
-    const ZoneId zone = completed.back();
-    completed.pop_back();
+  while (!completed_.empty()) {
+    const ZoneId zone = completed_.back();
+    completed_.pop_back();
     EndJob(zone);
   }
   NoteSpace();
@@ -310,7 +310,7 @@ void ZoneExecutor::EndFailedWrite(ZoneId zone) {
 }
 
 void ZoneExecutor::EndJob(ZoneId zone) {
-  const auto job = jobs.extract(zone);
+  const auto job = jobs_.extract(zone);
   const DeviceOp op = job.mapped().request.op;
   const DeviceStatus status = job.mapped().request.status;
   if (status != DeviceStatus::kSuccess) {

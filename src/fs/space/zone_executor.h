@@ -30,13 +30,6 @@ namespace isozone {
 
 class ZoneExecutor {
  public:
-  // A reset or finish at the device.
-  struct Job {
-    ZoneExecutor* executor = nullptr;
-    ZoneId zone;
-    DeviceRequest request;
-  };
-
   ZoneExecutor(ZonedDevice& d, ZonePoolOptions o, std::unique_ptr<PlacementPolicy> policy,
                std::span<const ZoneDescriptor> report);
   ~ZoneExecutor() { Stop(); }
@@ -46,9 +39,6 @@ class ZoneExecutor {
   // --- Asking: does what the answers say, until a zone is granted or nothing can help ---
   Result<ZoneGrant> Grant(ZoneAllocator::Inquiry& inquiry) ISOZONE_REQUIRES(mu);
   Status CheckWritable() const ISOZONE_REQUIRES(mu);
-  void AwaitCheckpoint(ZoneAllocator::Inquiry& inquiry) ISOZONE_REQUIRES(mu);
-  void AwaitChange(ZoneAllocator::Inquiry& inquiry, int64_t until_ns) ISOZONE_REQUIRES(mu);
-  Status NothingLeft(Lack lack) const ISOZONE_REQUIRES(mu);
   ZoneLease LeaseOf(const ZoneGrant& grant);
 
   // --- Leases ---
@@ -59,23 +49,11 @@ class ZoneExecutor {
   // --- Background ---
   void Start() ISOZONE_EXCLUDES(mu);
   void Stop() ISOZONE_EXCLUDES(mu);
-  void RunInBackground() ISOZONE_EXCLUDES(mu);
-  void Rest(int64_t until_ns) ISOZONE_REQUIRES(mu);
-  void CountOthers() ISOZONE_REQUIRES(mu);
   void WakeIfDue() ISOZONE_REQUIRES(mu);
   // What has changed may be what somebody waits for.
   void Announce() ISOZONE_REQUIRES(mu);
-  // Gives commands to the device; those that wait for durable metadata, when it is.
-  void Execute(const std::vector<ZoneCommands>& commands) ISOZONE_REQUIRES(mu);
-  bool MakeDurable() ISOZONE_REQUIRES(mu);
-  void Submit(const ZoneCommands& commands) ISOZONE_REQUIRES(mu);
   // Tells the allocator what the device has done. True: it has done something; the mutex was given up meanwhile.
   bool Drain() ISOZONE_REQUIRES(mu);
-  void EndJob(ZoneId zone) ISOZONE_REQUIRES(mu);
-  void EndFailedWrite(ZoneId zone) ISOZONE_REQUIRES(mu);
-  // Empty, and the error latched, where the device does not answer.
-  std::optional<ZoneDescriptor> Report(ZoneId zone) ISOZONE_REQUIRES(mu);
-  void Latch(const Status& status) ISOZONE_REQUIRES(mu);
 
   // --- Pace ---
   void Pace(uint64_t bytes) ISOZONE_EXCLUDES(mu);
@@ -90,17 +68,43 @@ class ZoneExecutor {
   DeletionDelays deletion_delays;
   std::atomic<uint64_t> logged{0};    // bytes of logs that the allocator has not been told of
   std::atomic<bool> is_tight{false};  // what users write costs something
-  std::thread thread;                 // touched by Start and Stop only
 
   mutable Mutex mu;
   CondVar work;     // for the background thread
   CondVar changed;  // for those who wait: a zone, a token, a lease or an error
   ZoneAllocator allocator ISOZONE_GUARDED_BY(mu);
-  std::unordered_map<ZoneId, Job> jobs ISOZONE_GUARDED_BY(mu);
-  std::vector<ZoneId> completed ISOZONE_GUARDED_BY(mu);      // jobs that the device has done
-  std::vector<ZoneId> failed_writes ISOZONE_GUARDED_BY(mu);  // leased, written no more, not looked at yet
-  uint64_t waits ISOZONE_GUARDED_BY(mu) = 0;                 // inquiries that had to wait
-  Status first_error ISOZONE_GUARDED_BY(mu);                 // since the last Settle
+  uint64_t waits ISOZONE_GUARDED_BY(mu) = 0;  // inquiries that had to wait
+  Status first_error ISOZONE_GUARDED_BY(mu);  // since the last Settle
+
+ private:
+  // A reset or finish at the device.
+  struct Job {
+    ZoneExecutor* executor = nullptr;
+    ZoneId zone;
+    DeviceRequest request;
+  };
+
+  void AwaitCheckpoint(ZoneAllocator::Inquiry& inquiry) ISOZONE_REQUIRES(mu);
+  void AwaitChange(ZoneAllocator::Inquiry& inquiry, int64_t until_ns) ISOZONE_REQUIRES(mu);
+  Status NothingLeft(Lack lack) const ISOZONE_REQUIRES(mu);
+
+  void RunInBackground() ISOZONE_EXCLUDES(mu);
+  void Rest(int64_t until_ns) ISOZONE_REQUIRES(mu);
+  void CountOthers() ISOZONE_REQUIRES(mu);
+  // Gives commands to the device; those that wait for durable metadata, when it is.
+  void Execute(const std::vector<ZoneCommands>& commands) ISOZONE_REQUIRES(mu);
+  bool MakeDurable() ISOZONE_REQUIRES(mu);
+  void Submit(const ZoneCommands& commands) ISOZONE_REQUIRES(mu);
+  void EndJob(ZoneId zone) ISOZONE_REQUIRES(mu);
+  void EndFailedWrite(ZoneId zone) ISOZONE_REQUIRES(mu);
+  // Empty, and the error latched, where the device does not answer.
+  std::optional<ZoneDescriptor> Report(ZoneId zone) ISOZONE_REQUIRES(mu);
+  void Latch(const Status& status) ISOZONE_REQUIRES(mu);
+
+  std::unordered_map<ZoneId, Job> jobs_ ISOZONE_GUARDED_BY(mu);
+  std::vector<ZoneId> completed_ ISOZONE_GUARDED_BY(mu);      // jobs that the device has done
+  std::vector<ZoneId> failed_writes_ ISOZONE_GUARDED_BY(mu);  // leased, written no more, not looked at yet
+  std::thread thread_;                                        // touched by Start and Stop only
 };
 
 }  // namespace isozone
