@@ -350,7 +350,7 @@ void ColumnFamilyDriver::Reconcile() {
 }
 
 void ColumnFamilyDriver::RemoveGone(const rocksdb::ColumnFamilyMetaData& metadata) {
-  for (int level = 0; level < tree_.levels(); ++level) {
+  for (int level = 0; level < tree_.limits().levels(); ++level) {
     std::unordered_set<uint64_t> there;
     for (const auto& file : metadata.levels[static_cast<size_t>(level)].files) there.insert(file.file_number);
     std::vector<uint64_t> gone;
@@ -362,7 +362,7 @@ void ColumnFamilyDriver::RemoveGone(const rocksdb::ColumnFamilyMetaData& metadat
 }
 
 void ColumnFamilyDriver::AddMissing(const rocksdb::ColumnFamilyMetaData& metadata) {
-  for (int level = 0; level < tree_.levels(); ++level) {
+  for (int level = 0; level < tree_.limits().levels(); ++level) {
     const auto& files = metadata.levels[static_cast<size_t>(level)].files;
     // RocksDB lists the newest file of level 0 first.
     for (size_t i = files.size(); i-- > 0;) {

@@ -24,7 +24,7 @@ bool LiesIn(const LsmFile& file, const std::unordered_set<ZoneId>& zones) {
 // sink.
 void SinkIntoWindow(const LsmTree& tree, CompactionPick& pick) {
   const int next = pick.output_level + 1;
-  if (next >= tree.levels()) return;
+  if (next >= tree.limits().levels()) return;
   const auto zones = WindowZones(tree, next);
   const auto files = tree.files(next);
   const FileRange overlapping = Overlapping(tree, next, pick.smallest, pick.largest);
@@ -63,7 +63,7 @@ size_t IndexIn(const LsmTree& tree, int level, const LsmFile& file) {
 
 // Of the levels in which something is to sink, the lowest one; with its neighbours that are to sink as well.
 std::optional<CompactionPick> PickSinking(const LsmTree& tree) {
-  for (int level = tree.levels() - 2; level > 0; --level) {
+  for (int level = tree.limits().levels() - 2; level > 0; --level) {
     const auto files = tree.files(level);
     for (const auto& [number, file] : tree.short_lived(level)) {
       if (tree.busy(*file)) continue;

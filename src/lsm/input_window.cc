@@ -43,7 +43,7 @@ FileRange Overlapping(const LsmTree& tree, int level, std::string_view smallest,
 
 std::vector<int> LevelsByNeed(const LsmTree& tree) {
   std::vector<std::pair<double, int>> scored;
-  for (int level = 0; level + 1 < tree.levels(); ++level) {
+  for (int level = 0; level + 1 < tree.limits().levels(); ++level) {
     if (tree.files(level).empty()) continue;
     const double score = Score(tree, level);
     // Level 0 is due when it reaches its number of files, others when they exceed their capacity.

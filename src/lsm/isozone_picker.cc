@@ -11,7 +11,7 @@ namespace {
 // Lets outputs end where files of the level below them begin.
 void AlignOutputs(const LsmTree& tree, CompactionPick& pick) {
   const int next = pick.output_level + 1;
-  if (next >= tree.levels()) return;
+  if (next >= tree.limits().levels()) return;
   const auto files = tree.files(next);
   for (size_t i = tree.FirstBeginningAfter(next, pick.smallest); i < files.size(); ++i) {
     if (tree.order().Less(pick.largest, files[i]->smallest)) break;

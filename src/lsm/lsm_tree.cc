@@ -42,7 +42,8 @@ size_t LsmTree::IndexOf(int level, const LsmFile& file) const {
 }
 
 Status LsmTree::AddFile(int level, LsmFile file) {
-  if (level < 0 || level >= levels()) return Status::InvalidArgument(fmt::format("the tree has no level {}", level));
+  if (level < 0 || level >= limits_.levels())
+    return Status::InvalidArgument(fmt::format("the tree has no level {}", level));
   if (order_.Less(file.largest, file.smallest)) {
     return Status::InvalidArgument(fmt::format("file {} ends before it begins", file.number));
   }
@@ -160,7 +161,7 @@ Status LsmTree::CheckCovers(const CompactionPick& pick) const {
 Status LsmTree::Check(const CompactionPick& pick) const {
   if (pick.inputs.empty()) return Status::InvalidArgument("a compaction without inputs");
   const int start = pick.start_level();
-  if (start < 0 || pick.output_level <= start || pick.output_level >= levels()) {
+  if (start < 0 || pick.output_level <= start || pick.output_level >= limits_.levels()) {
     return Status::InvalidArgument(fmt::format("a compaction from level {} to level {}", start, pick.output_level));
   }
   for (size_t i = 0; i < pick.inputs.size(); ++i) {

@@ -45,7 +45,6 @@ class LsmTree {
 
   const LsmLimits& limits() const { return limits_; }
   const KeyOrder& order() const { return order_; }
-  int levels() const { return limits_.levels(); }
 
   // A file becomes the newest one of level 0, or takes its place in another. kInvalidArgument: it overlaps files there,
   // its range is none, or its number is taken.

@@ -123,7 +123,7 @@ std::vector<ModelRecord> MergeModel::Merge(const CompactionPick& pick) const {
 }
 
 bool MergeModel::AnythingBelow(int level) const {
-  for (int below = level + 1; below < tree_.levels(); ++below) {
+  for (int below = level + 1; below < tree_.limits().levels(); ++below) {
     if (!tree_.files(below).empty()) return true;
   }
   return false;
@@ -161,7 +161,7 @@ std::optional<uint64_t> MergeModel::Get(uint64_t key) const {
   const ModelRecord* found = nullptr;
   const auto level0 = tree_.files(0);
   for (size_t i = level0.size(); i > 0 && found == nullptr; --i) found = look_in(*level0[i - 1]);
-  for (int level = 1; level < tree_.levels() && found == nullptr; ++level) {
+  for (int level = 1; level < tree_.limits().levels() && found == nullptr; ++level) {
     const size_t at = tree_.FirstEndingAt(level, text);
     if (at < tree_.files(level).size()) found = look_in(*tree_.files(level)[at]);
   }

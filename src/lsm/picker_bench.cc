@@ -22,9 +22,9 @@ constexpr uint64_t kTablesPerZone = 16;
 void Fill(LsmTree& tree) {
   uint64_t number = 0;
   uint64_t left = kTables;
-  for (int level = 1; level < tree.levels(); ++level) {
-    uint64_t count = level + 1 == tree.levels() ? left : std::min<uint64_t>(left, 10);
-    for (int i = 1; i < level && level + 1 < tree.levels(); ++i) count *= 10;
+  for (int level = 1; level < tree.limits().levels(); ++level) {
+    uint64_t count = level + 1 == tree.limits().levels() ? left : std::min<uint64_t>(left, 10);
+    for (int i = 1; i < level && level + 1 < tree.limits().levels(); ++i) count *= 10;
     left -= count;
     const uint64_t width = (uint64_t{1} << 40) / count;
     for (uint64_t i = 0; i < count; ++i) {

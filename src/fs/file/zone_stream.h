@@ -47,7 +47,6 @@ class ZoneStream {
 
   // Where the next write goes; only while held().
   ZoneId zone() const { return lease_.zone(); }
-  uint64_t write_pointer() const { return lease_.write_pointer(); }
   DeviceOffset next() const { return lease_.next(); }
   uint64_t room() const { return lease_.held() ? lease_.room() : 0; }
   bool held() const { return lease_.held(); }
