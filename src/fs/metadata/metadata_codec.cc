@@ -169,44 +169,12 @@ class Decoder {
         return RemoveLink{inode, GetLink()};
       case OpCode::kRemoveInode:
         return RemoveInode{inode};
-      case OpCode::kAppendExtents: {
-        AppendExtents op;
-        op.inode = inode;
-        op.modified_s = in_.Get<uint64_t>();
-        op.first_index = in_.Get<uint64_t>();
-        op.extents = GetExtents();
-        return op;
-      }
-      case OpCode::kSetExtents: {
-        SetExtents op;
-        op.inode = inode;
-        op.modified_s = in_.Get<uint64_t>();
-        op.extents = GetExtents();
-        return op;
-      }
-      case OpCode::kSetLogRegion: {
-        SetLogRegion op;
-        op.inode = inode;
-        op.modified_s = in_.Get<uint64_t>();
-        op.index = in_.Get<uint64_t>();
-        op.region = GetRegion();
-        return op;
-      }
-      case OpCode::kSetLogRegions: {
-        SetLogRegions op;
-        op.inode = inode;
-        op.modified_s = in_.Get<uint64_t>();
-        op.regions = GetRegions();
-        return op;
-      }
-      case OpCode::kSetAttributes: {
-        SetAttributes op;
-        op.inode = inode;
-        op.modified_s = in_.Get<uint64_t>();
-        op.lifetime = GetLifetime();
-        op.level = GetLevel();
-        return op;
-      }
+      case OpCode::kAppendExtents:
+      case OpCode::kSetExtents:
+      case OpCode::kSetLogRegion:
+      case OpCode::kSetLogRegions:
+      case OpCode::kSetAttributes:
+        return GetTimedOp(code, inode);
       case OpCode::kSetZoneGroups:
         if (inode.value() != 0) ok_ = false;  // they belong to none
         return SetZoneGroups{GetZoneGroups()};
@@ -223,6 +191,22 @@ class Decoder {
   }
 
  private:
+  // Those that begin with the time of the change. Braces are evaluated from left to right, as the fields are encoded.
+  MetadataOp GetTimedOp(OpCode code, InodeId inode) {
+    const auto modified_s = in_.Get<uint64_t>();
+    switch (code) {
+      case OpCode::kAppendExtents:
+        return AppendExtents{inode, in_.Get<uint64_t>(), GetExtents(), modified_s};
+      case OpCode::kSetExtents:
+        return SetExtents{inode, GetExtents(), modified_s};
+      case OpCode::kSetLogRegion:
+        return SetLogRegion{inode, in_.Get<uint64_t>(), GetRegion(), modified_s};
+      case OpCode::kSetLogRegions:
+        return SetLogRegions{inode, GetRegions(), modified_s};
+      default:
+        return SetAttributes{inode, GetLifetime(), modified_s, GetLevel()};
+    }
+  }
   Inode GetInode(InodeId id) {
     Inode inode;
     inode.id = id;

@@ -118,48 +118,28 @@ void KeepZonesOf(std::span<const MetadataOp> seals, ZonePool& pool) {
   }
 }
 
-}  // namespace
-
-Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevice> device, const MountOptions& options,
-                                                      Clock& clock) {
-  ISOZONE_ASSIGN_OR_RETURN(const auto policy, MakePlacementPolicy(options.policy));
-  ISOZONE_ASSIGN_OR_RETURN(MetadataReading reading, ReadMetadata(*device));
-  RecoveredMetadata& recovered = reading.metadata;
-  auto context = std::make_shared<MountContext>(std::move(device), options, recovered.label, recovered.uuid,
-                                                std::move(recovered.state), policy->parallel(), clock);
-  const bool read_only = options.read_only || context->device->read_only();
-
-  ZonePoolOptions pool_options;
-  pool_options.policy = options.policy;
-  pool_options.groups = context->groups;
-  pool_options.isolation = options.isolation;
+ZonePoolOptions PoolOptionsOf(MountContext& context, const MountOptions& options, uint32_t metadata_copies,
+                              Clock& clock) {
+  ZonePoolOptions pool;
+  pool.policy = options.policy;
+  pool.groups = context.groups;
+  pool.isolation = options.isolation;
   // With fewer groups than two files are wide, those who write would leave one another nothing.
-  pool_options.keep_away = pool_options.groups->count() >= 2 * options.stripe_width;
-  pool_options.read_only = read_only;
-  pool_options.clock = &clock;
-  pool_options.metadata_copies = recovered.copies_wanted;
-  pool_options.make_durable = [c = context.get()] { return c->journal->Sync(c->journal->last_sequence()); };
-  pool_options.want_checkpoint = [c = context.get()] { return c->journal->WantCheckpoint(); };
-  pool_options.checkpoint_pending = [c = context.get()](uint64_t number) {
-    return c->journal->CheckpointPending(number);
-  };
-  pool_options.want_space = [c = context.get()] { c->collector->Wake(); };
-  pool_options.want_pace = [c = context.get()] { c->collector->Hurry(); };
-  ISOZONE_ASSIGN_OR_RETURN(context->pool, ZonePool::Create(*context->device, std::move(pool_options)));
-  context->device->OnRefusal([pool = context->pool.get()] { pool->NoteRefusal(); });
-  GcOptions gc = options.gc;
-  gc.scheme = options.GcScheme();
-  context->collected_files = std::make_unique<CollectedFiles>(*context);
-  ISOZONE_ASSIGN_OR_RETURN(context->collector, Collector::Create(context->pool->collected(), *context->collected_files,
-                                                                 context->engine, gc, clock));
+  pool.keep_away = pool.groups->count() >= 2 * options.stripe_width;
+  pool.read_only = options.read_only || context.device->read_only();
+  pool.clock = &clock;
+  pool.metadata_copies = metadata_copies;
+  pool.make_durable = [c = &context] { return c->journal->Sync(c->journal->last_sequence()); };
+  pool.want_checkpoint = [c = &context] { return c->journal->WantCheckpoint(); };
+  pool.checkpoint_pending = [c = &context](uint64_t number) { return c->journal->CheckpointPending(number); };
+  pool.want_space = [c = &context] { c->collector->Wake(); };
+  pool.want_pace = [c = &context] { c->collector->Hurry(); };
+  return pool;
+}
 
-  if (read_only) {
-    const MutexLock lock(context->namespace_mutex);
-    ISOZONE_RETURN_IF_ERROR(AdoptZones(*context, recovered.zones));
-    auto refresh = std::make_unique<ReadOnlyRefresh>(*context, std::move(reading));
-    return std::unique_ptr<FileSystem>(std::make_unique<MountedFileSystem>(context, std::move(refresh)));
-  }
-
+// The pool and the collector of `context` are there, and start.
+Result<std::unique_ptr<FileSystem>> MountForWriting(std::shared_ptr<MountContext> context,
+                                                    const RecoveredMetadata& recovered, uint64_t checkpoint_after) {
   uint64_t sealed = 0;
   std::vector<MetadataOp> seals;
   {
@@ -175,7 +155,7 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
     ISOZONE_RETURN_IF_ERROR(AdoptZones(*context, recovered.zones));
     ISOZONE_ASSIGN_OR_RETURN(context->journal,
                              Journal::Open(*context->device, *context->pool, context->namespace_mutex, context->state,
-                                           recovered, Journal::Options{options.checkpoint_after}));
+                                           recovered, Journal::Options{checkpoint_after}));
     context->pool->adopted().ReleaseUnnamed([&named](ZoneId zone) { return named.contains(zone); });
     if (!seals.empty()) sealed = context->journal->Append(seals);
   }
@@ -190,6 +170,35 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   }
   if (!status.ok()) Log().error("{}; nothing can be written", status.ToString());
   return std::unique_ptr<FileSystem>(std::move(mounted));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevice> device, const MountOptions& options,
+                                                      Clock& clock) {
+  ISOZONE_ASSIGN_OR_RETURN(const auto policy, MakePlacementPolicy(options.policy));
+  ISOZONE_ASSIGN_OR_RETURN(MetadataReading reading, ReadMetadata(*device));
+  RecoveredMetadata& recovered = reading.metadata;
+  auto context = std::make_shared<MountContext>(std::move(device), options, recovered.label, recovered.uuid,
+                                                std::move(recovered.state), policy->parallel(), clock);
+  ZonePoolOptions pool_options = PoolOptionsOf(*context, options, recovered.copies_wanted, clock);
+  const bool read_only = pool_options.read_only;
+  ISOZONE_ASSIGN_OR_RETURN(context->pool, ZonePool::Create(*context->device, std::move(pool_options)));
+  context->device->OnRefusal([pool = context->pool.get()] { pool->NoteRefusal(); });
+  GcOptions gc = options.gc;
+  gc.scheme = options.GcScheme();
+  context->collected_files = std::make_unique<CollectedFiles>(*context);
+  ISOZONE_ASSIGN_OR_RETURN(context->collector, Collector::Create(context->pool->collected(), *context->collected_files,
+                                                                 context->engine, gc, clock));
+
+  if (read_only) {
+    const MutexLock lock(context->namespace_mutex);
+    ISOZONE_RETURN_IF_ERROR(AdoptZones(*context, recovered.zones));
+    auto refresh = std::make_unique<ReadOnlyRefresh>(*context, std::move(reading));
+    return std::unique_ptr<FileSystem>(std::make_unique<MountedFileSystem>(context, std::move(refresh)));
+  }
+
+  return MountForWriting(std::move(context), recovered, options.checkpoint_after);
 }
 
 }  // namespace isozone

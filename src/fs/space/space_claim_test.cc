@@ -98,13 +98,23 @@ TEST_F(SpaceClaimTest, GoesOnAnyThread) {
   EXPECT_TRUE(IsReset(zone));
 }
 
+using Counts = std::map<ZoneId, uint64_t>;  // bytes
+
+void Pass(Counts& from, Counts& to, const std::vector<ZoneBytes>& space) {
+  for (const auto& [zone, bytes] : space) {
+    from[zone] -= bytes;
+    to[zone] += bytes;
+  }
+}
+
+std::vector<ZoneBytes> AllOf(const Counts& counts) { return {counts.begin(), counts.end()}; }
+
 // Of each zone is live what the metadata and all claims have of it, whatever hands it went through.
 TEST_F(SpaceClaimTest, NothingIsLostOnItsWay) {
   const uint64_t seed = TestSeed(20261124);
   SCOPED_TRACE("ISOZONE_TEST_SEED=" + std::to_string(seed));
   Random random(seed);
   constexpr size_t kZones = 5;
-  using Counts = std::map<ZoneId, uint64_t>;
   std::vector<ZoneId> zones;
   SpaceClaim base;  // keeps them from being reset
   for (size_t i = 0; i < kZones; ++i) {
@@ -122,13 +132,6 @@ TEST_F(SpaceClaimTest, NothingIsLostOnItsWay) {
     }
     return some;
   };
-  const auto pass = [](Counts& from, Counts& to, const std::vector<ZoneBytes>& space) {
-    for (const auto& [zone, bytes] : space) {
-      from[zone] -= bytes;
-      to[zone] += bytes;
-    }
-  };
-  const auto all_of = [](const Counts& counts) { return std::vector<ZoneBytes>(counts.begin(), counts.end()); };
   Counts gone;
   for (int step = 0; step < 20'000; ++step) {
     const size_t a = random.Below(claims.size());
@@ -145,29 +148,29 @@ TEST_F(SpaceClaimTest, NothingIsLostOnItsWay) {
       case 1: {
         const auto part = some_of(expected[a]);
         claims[b].Merge(claims[a].Split(part));
-        pass(expected[a], expected[b], part);
+        Pass(expected[a], expected[b], part);
         break;
       }
       case 2: {
         const auto part = some_of(expected[a]);
         claims[a].Split(part).ToMetadata();
-        pass(expected[a], metadata, part);
+        Pass(expected[a], metadata, part);
         break;
       }
       case 3: {
         const auto part = some_of(metadata);
         claims[a].Merge(SpaceClaim::FromMetadata(*pool_, part));
-        pass(metadata, expected[a], part);
+        Pass(metadata, expected[a], part);
         break;
       }
       case 4:
         claims[a].Merge(std::move(claims[b]));
-        pass(expected[b], expected[a], all_of(expected[b]));
+        Pass(expected[b], expected[a], AllOf(expected[b]));
         break;
       case 5:
         claims[a] = std::move(claims[b]);
-        pass(expected[a], gone, all_of(expected[a]));
-        pass(expected[b], expected[a], all_of(expected[b]));
+        Pass(expected[a], gone, AllOf(expected[a]));
+        Pass(expected[b], expected[a], AllOf(expected[b]));
         break;
     }
     for (const ZoneId zone : zones) {
@@ -177,7 +180,7 @@ TEST_F(SpaceClaimTest, NothingIsLostOnItsWay) {
     }
   }
   for (SpaceClaim& claim : claims) claim.Release();
-  SpaceClaim::FromMetadata(*pool_, all_of(metadata)).Release();
+  SpaceClaim::FromMetadata(*pool_, AllOf(metadata)).Release();
   base.Release();
   for (const ZoneId zone : zones) EXPECT_TRUE(IsReset(zone));
 }
