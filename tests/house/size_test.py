@@ -4,7 +4,8 @@
 A C++ file is read by a small scanner, which relies on the format that clang-format gives it: the brace of a body stands
 behind a blank, that of an initializer does not, or it stands behind an equals sign or in parentheses. A function has as
 many lines as there are from the line of its brace to the line of the one that closes it. Public methods are those that
-a class declares itself, each overload for itself, without constructors, destructors and operators."""
+a class itself declares, each overload for itself. Constructors, static functions that make one, destructors and
+operators are none, and what overrides a method counts where the interface declares it."""
 
 import ast
 import re
@@ -183,6 +184,71 @@ def violations(path: str, text: str) -> list[str]:
                 found.append(f"{path}:{of.line}: {of.name} has {len(of.methods)} public methods, at most "
                              f"{PUBLIC_MAX}: {', '.join(of.methods)}")
     return found
+
+
+class Size(unittest.TestCase):
+    def test_nothing_is_too_large(self) -> None:
+        files = [path for path in house.our_files() if path.endswith(CODE)]
+        self.assertGreater(len(files), 0)
+        found = [line for path in files for line in violations(path, house.read(path))]
+        self.assertEqual([], found, "\n" + "\n".join(found))
+
+    def test_a_file_is_counted(self) -> None:
+        self.assertEqual([], violations("src/a.cc", "\n" * FILE_MAX))
+        self.assertIn("src/a.cc:701: 701 lines", violations("src/a.cc", "\n" * (FILE_MAX + 1))[0])
+        self.assertIn("701 lines", violations("tests/a_test.py", "\n" * (FILE_MAX + 1))[0])
+
+    def test_functions_are_counted(self) -> None:
+        cases = {
+            "void F() {%s}": ("F", 1),
+            "namespace a {\nnamespace {\nint F(int b = {}) const {%s}\n}\n}": ("F", 3),
+            "class A {\n public:\n  explicit A(int b) : b_{b}, c_(b) {%s  }\n  int b_;\n};": ("A", 3),
+            "std::map<int, int> A::F(\n    std::function<void(int)> g)\n    ISOZONE_REQUIRES(mu) {%s}": ("A::F", 3),
+            "template <typename T>\nauto Operator<T>::operator()(T a) -> int {%s}": ("Operator::operator_", 2),
+            "// {\nconst char* kText = \"{\";\nstruct A { int b = 0; };\n#define F() {\nvoid G() {%s}": ("G", 5),
+        }
+        for text, (name, line) in cases.items():
+            with self.subTest(text=text):
+                just = text % ("\n  g();" * (FUNCTION_MAX - 2) + "\n")
+                over = text % ("\n  g();" * (FUNCTION_MAX - 1) + "\n")
+                self.assertEqual([], violations("src/a.cc", just))
+                self.assertEqual([f"src/a.cc:{line}: {name} has 61 lines, at most 60"], violations("src/a.cc", over))
+
+    def test_tests_may_be_longer(self) -> None:
+        steps = "TEST_F(A, DoesB) {" + "\n  g();" * (TEST_MAX - 2) + "\n}\n"
+        self.assertEqual([], violations("src/a_test.cc", steps))
+        self.assertIn("has 81 lines, at most 80", violations("src/a_test.cc", steps.replace("{", "{\n"))[0])
+        python = "def test_a():\n" + "    g()\n" * TEST_MAX
+        self.assertIn("a_test.py:1: test_a has 81 lines", violations("a_test.py", python)[0])
+        self.assertIn("at most 60", violations("a.py", python.replace("test_", "do_"))[0])
+
+    def test_tables_and_nested_code_are_no_functions(self) -> None:
+        for begin in ("constexpr int kTable[] = {", "INSTANTIATE_TEST_SUITE_P(A, B, Values(A{", "enum class A {"):
+            with self.subTest(begin=begin):
+                end = "}));" if "(" in begin else "};"
+                self.assertEqual([], violations("src/a.cc", begin + "\n  1," * 99 + "\n" + end + "\n"))
+
+    def test_public_methods_are_counted(self) -> None:
+        methods = "".join(f"  void F{i}(int a = 0);\n" for i in range(PUBLIC_MAX))
+        for extra in ("  int G() const { return g_; }", "  [[nodiscard]] static Result<std::vector<int>> G();",
+                      "  virtual void G(std::function<void(int)> done) = 0;", "  void G() ISOZONE_REQUIRES(mu);",
+                      "  template <typename T>\n  T G(T t);", "  void F0();"):
+            with self.subTest(extra=extra):
+                text = f"class A final : public B {{\n public:\n{methods}{extra}\n}};\n"
+                self.assertIn("src/a.h:1: A has 21 public methods, at most 20: F0, F1", violations("src/a.h", text)[0])
+                self.assertEqual([], violations("src/a.h", text.replace("public:", "private:")))
+                self.assertEqual([], violations("tests/a.h", text))
+                self.assertIn("A has 21", violations("src/a.h", text.replace("class A", "struct A"))[0])
+
+    def test_what_is_no_method_is_not_counted(self) -> None:
+        methods = "".join(f"  void F{i}();\n" for i in range(PUBLIC_MAX))
+        others = ("  A();\n  explicit A(B& b) : b_(b) {}\n  ~A() override;\n  A& operator=(const A&) = delete;\n"
+                  "  bool operator()(int a) const { return true; }\n  void G() override;\n  using C = void(int);\n"
+                  "  friend void H(A& a);\n  static Result<std::unique_ptr<A>> Open(B& b);\n  static A Of(int b);\n"
+                  "  std::function<void(int)> f;\n  int x ISOZONE_GUARDED_BY(mu) = G(1);\n  int y{3};\n"
+                  "  void (*done)(A&) = nullptr;\n  static_assert(sizeof(int) == 4);\n  enum class E { kA };\n"
+                  "  struct Inner {\n    void Of();\n  };\n private:\n  void P();\n")
+        self.assertEqual([], violations("src/a.h", f"class A : public B {{\n public:\n{methods}{others}}};\n"))
 
 
 if __name__ == "__main__":
