@@ -181,7 +181,7 @@ class Schemas(harness.CliTest):
 
         writers = {"-".join(command) for command, json_output in leaves() if json_output}
         self.assertGreater(len(writers), 10)
-        self.assertEqual(writers, set(SCHEMAS) - {"common", "stats", "stats-conventional", "ycsb"})
+        self.assertEqual(writers, set(SCHEMAS) - {"common", "stats", "stats-conventional", "ycsb", "zone"})
 
     def test_no_schema_is_lax(self) -> None:
         for name in SCHEMAS:

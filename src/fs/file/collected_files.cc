@@ -103,7 +103,7 @@ ZoneHeats CollectedFiles::NewHeats(const std::map<InodeId, Accepted>& accepted) 
     for (const ExtentMove& move : of_file.moves) {
       const ZoneId zone = context_.geometry().ZoneOf(move.to);
       if (heats.contains(zone)) continue;
-      const ZoneHeat heat = context_.pool->Heat(zone);
+      const ZoneHeat heat = context_.pool->collected().Heat(zone);
       if (heat != HeatOf(context_.state.zone_heats(), zone)) heats.emplace(zone, heat);
     }
   }

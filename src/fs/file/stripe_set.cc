@@ -8,7 +8,7 @@ namespace isozone {
 
 StripeSet::StripeSet(MountContext& context, const Options& options)
     : context_(context), options_(options), gate_(options.width), rescue_(context, options.use) {
-  rescue_.set_cohort(options.cohort);
+  rescue_.set_cohort(options.cohort, 0);
 }
 
 StripeSet::~StripeSet() = default;
@@ -92,8 +92,7 @@ std::unique_ptr<StripeSet::Lane> StripeSet::MakeLane() const {
   auto lane = std::make_unique<Lane>(context_, options_.use);
   lane->stream_.set_data_class(data_);
   lane->stream_.set_io_class(io_class_);
-  lane->stream_.set_cohort(options_.cohort);
-  lane->stream_.set_expected_size(ExpectedOfLane());
+  lane->stream_.set_cohort(options_.cohort, ExpectedOfLane());
   if (options_.gc) lane->stream_.set_gc(options_.confined);
   return lane;
 }

@@ -36,8 +36,10 @@ class ZoneStream {
   }
   void set_io_class(IoClass io_class) { io_class_ = io_class; }
   // `expected_size`: bytes that are to go into the next zone; 0: unknown.
-  void set_cohort(Cohort cohort) { cohort_ = cohort; }
-  void set_expected_size(uint64_t expected_size) { expected_size_ = expected_size; }
+  void set_cohort(Cohort cohort, uint64_t expected_size) {
+    cohort_ = cohort;
+    expected_size_ = expected_size;
+  }
 
   // A zone with room for at least `bytes` is held after this.
   Status Reserve(uint64_t bytes);
@@ -56,10 +58,9 @@ class ZoneStream {
     kLostZone,  // nothing was written: the lease was taken away, or the zone failed; Reserve another and write again
   };
   // Starts to write whole blocks, at most room(); they stay where they are until Finish. `live` of these bytes count as
-  // file data, see TakeSpace. `durable`: as a write that is durable when it is done, if that makes durable all that this stream has in the
-  // zone; else it is volatile as any other, until MakeDurable. False: the zone is lost.
+  // file data, see TakeSpace. `durable`: as a write that is durable when it is done, if that makes durable all that this
+  // stream has in the zone; else it is volatile as any other, until MakeDurable. False: the zone is lost.
   [[nodiscard]] bool Start(std::span<std::byte> blocks, uint64_t live, bool durable);
-  bool in_flight() const { return in_flight_; }
   // Finish would not wait.
   bool done() const { return !in_flight_ || latch_.down(); }
   // Waits for what was started.

@@ -60,4 +60,9 @@ void CollectedZones::ThrottleBelow(double percent) {
   executor_.NoteSpace();
 }
 
+ZoneHeat CollectedZones::Heat(ZoneId zone) const {
+  const MutexLock lock(executor_.mu);
+  return executor_.allocator.ledger().table.at(zone).data.heat;
+}
+
 }  // namespace isozone

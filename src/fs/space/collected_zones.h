@@ -28,6 +28,9 @@ class CollectedZones final : public GcZones {
   void ResetDead() override;
   void ThrottleBelow(double percent) override;
 
+  // What a zone holds; of one that is being written, what it is opened for.
+  ZoneHeat Heat(ZoneId zone) const;
+
  private:
   ZoneExecutor& executor_;
 };

@@ -114,11 +114,6 @@ ZoneRoom ZonePool::RoomOf(const DataClass& data, uint64_t cohort) const {
   return executor_->allocator.RoomOf(data, cohort);
 }
 
-ZoneHeat ZonePool::Heat(ZoneId zone) const {
-  const MutexLock lock(executor_->mu);
-  return executor_->allocator.ledger().table.at(zone).data.heat;
-}
-
 uint64_t ZonePool::Live(ZoneId zone) const {
   const MutexLock lock(executor_->mu);
   return executor_->allocator.ledger().table.at(zone).live;

@@ -115,8 +115,6 @@ class ZonePool {
   // --- State ---
   // Bytes of file data in it.
   uint64_t Live(ZoneId zone) const;
-  // What it holds; of a zone that is being written, what it is opened for.
-  ZoneHeat Heat(ZoneId zone) const;
   SpaceInfo Space() const;
   // See ZoneChoice::RoomOf.
   ZoneRoom RoomOf(const DataClass& data, uint64_t cohort) const;

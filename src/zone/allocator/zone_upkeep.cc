@@ -200,10 +200,9 @@ void ZoneUpkeep::Confirm(const ZoneCommands& commands) {
 void ZoneUpkeep::Cancel(const ZoneCommands& commands) {
   if (commands.op == DeviceOp::kFinish) unconfirmed_finishes_ -= static_cast<uint32_t>(commands.zones.size());
   for (const ZoneId zone : commands.zones) {
-    if (commands.op == DeviceOp::kReset) {
-      ledger_.table.Edit(zone)->Cancel();
-    } else if (const auto holding = ledger_.holdings.find(zone);
-               holding != ledger_.holdings.end() && holding->second.failed_finishes) {
+    const auto holding = ledger_.holdings.find(zone);
+    const bool had_failed = holding != ledger_.holdings.end() && holding->second.failed_finishes;
+    if (commands.op == DeviceOp::kFinish && had_failed) {
       ledger_.table.Edit(zone)->Fail(ledger_.table.at(zone).write_pointer);
     } else {
       ledger_.table.Edit(zone)->Cancel();
