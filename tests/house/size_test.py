@@ -242,7 +242,8 @@ class Size(unittest.TestCase):
 
     def test_what_is_no_method_is_not_counted(self) -> None:
         methods = "".join(f"  void F{i}();\n" for i in range(PUBLIC_MAX))
-        others = ("  void F0(int overload) const;\n  A();\n  explicit A(B& b) : b_(b) {}\n  ~A() override;\n  A& operator=(const A&) = delete;\n"
+        others = ("  void F0(int overload) const;\n"
+                  "  A();\n  explicit A(B& b) : b_(b) {}\n  ~A() override;\n  A& operator=(const A&) = delete;\n"
                   "  bool operator()(int a) const { return true; }\n  void G() override;\n  using C = void(int);\n"
                   "  friend void H(A& a);\n  static Result<std::unique_ptr<A>> Open(B& b);\n  static A Of(int b);\n"
                   "  std::function<void(int)> f;\n  int x ISOZONE_GUARDED_BY(mu) = G(1);\n  int y{3};\n"
