@@ -79,7 +79,8 @@ TEST_F(StripeTest, AFileIsSpreadOverZonesOfDifferentGroups) {
   ISOZONE_ASSERT_OK(volume_.WriteFile("/f", content));
   EXPECT_EQ(ZonesOf("/f").size(), 4U);
   EXPECT_EQ(GroupsOf("/f").size(), 4U);
-  EXPECT_EQ(Extents("/f")[0].length, 64 * kKiB);
+  // In whole units; two follow one another where the other lanes are still writing.
+  EXPECT_EQ(Extents("/f")[0].length % (64 * kKiB), 0U);
   ExpectContent("/f", content);
   ISOZONE_ASSERT_OK(volume_.Remount(Striped()));
   ExpectContent("/f", content);
