@@ -44,11 +44,22 @@ class ColumnFamilyDriverTest : public testing::TestWithParam<std::string> {
     std::filesystem::remove_all(directory_);
   }
 
+  // RocksDB hands a database out as DB** before version 11, as unique_ptr<DB>* since.
+  template <typename Database>
+  static rocksdb::Status OpenInto(const rocksdb::Options& options, const std::string& path,
+                                  std::unique_ptr<Database>* db) {
+    if constexpr (requires { Database::Open(options, path, db); }) {
+      return Database::Open(options, path, db);
+    } else {
+      Database* raw = nullptr;
+      const rocksdb::Status status = Database::Open(options, path, &raw);
+      db->reset(raw);
+      return status;
+    }
+  }
   void OpenDb() {
-    rocksdb::DB* raw = nullptr;
-    const rocksdb::Status status = rocksdb::DB::Open(options_, directory_, &raw);
+    const rocksdb::Status status = OpenInto(options_, directory_, &db_);
     ASSERT_TRUE(status.ok()) << status.ToString();
-    db_.reset(raw);
   }
   rocksdb::Status Drive(const ColumnFamilyDriverOptions& options) {
     return ColumnFamilyDriver::Open(db_.get(), db_->DefaultColumnFamily(), options, &driver_);
