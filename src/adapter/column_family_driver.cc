@@ -22,9 +22,6 @@ namespace isozone {
 namespace {
 
 constexpr uint32_t kThreadsMax = 64;
-// A refused compaction is picked anew after that; twice that after each further one, up to the other.
-constexpr int64_t kRetryNs = 1'000'000;
-constexpr int64_t kRetryMostNs = 500'000'000;
 constexpr uint64_t kCompactionsPerStore = 64;  // of the pointers
 
 class ComparatorOrder : public KeyOrder {
@@ -163,12 +160,13 @@ void ColumnFamilyDriver::Wake(const rocksdb::DB* db) {
   for (ColumnFamilyDriver* driver : of_db->second) {
     const MutexLock driver_lock(driver->mu_);
     driver->stale_ = true;
-    driver->changed_.SignalAll();
+    driver->EndPause();
   }
 }
 
 rocksdb::Status ColumnFamilyDriver::WaitUntilIdle() {
   const MutexLock lock(mu_);
+  EndPause();
   for (;;) {
     if (stopping_) return rocksdb::Status::ShutdownInProgress();
     if (stale_) Reconcile();
@@ -201,8 +199,9 @@ bool ColumnFamilyDriver::Next(CompactionPick& pick, CompactionJob& job) {
   const MutexLock lock(mu_);
   for (;;) {
     if (stopping_) return false;
+    if (retry_at_ns_ > 0 && MonotonicNs() >= retry_at_ns_) EndPause();
     if (stale_) Reconcile();
-    auto picked = failure_.ok() ? picker_->Pick(tree_) : std::nullopt;
+    auto picked = retry_at_ns_ > 0 ? std::nullopt : picker_->Pick(tree_);
     if (picked) {
       picked->trivial_move = false;  // CompactFiles writes anew what it is given
       const auto begun = tree_.Begin(*picked);
@@ -212,14 +211,10 @@ bool ColumnFamilyDriver::Next(CompactionPick& pick, CompactionJob& job) {
         running_.push_back(&pick);
         return true;
       }
-      isozone::Log().error("a compaction that the picker '{}' chose cannot be begun: {}", picker_->name(),
-                           begun.status().message());
-      failure_ = rocksdb::Status::Corruption(begun.status().message());
+      NoteFailure(rocksdb::Status::Corruption(
+          fmt::format("the picker '{}' chose what cannot be begun", picker_->name()), begun.status().message()));
     }
-    if (retry_at_ns_ > 0 && MonotonicNs() >= retry_at_ns_) {
-      retry_at_ns_ = 0;
-      stale_ = true;
-    } else if (retry_at_ns_ > 0) {
+    if (retry_at_ns_ > 0) {
       changed_.WaitUntil(mu_, retry_at_ns_);
     } else {
       changed_.Wait(mu_);
@@ -260,7 +255,7 @@ void ColumnFamilyDriver::Finish(const CompactionPick& pick, CompactionJob job, c
 
 void ColumnFamilyDriver::NoteSuccess(const CompactionPick& pick, const rocksdb::ColumnFamilyMetaData& metadata,
                                      const std::vector<std::string>& outputs) {
-  retry_after_ns_ = kRetryNs;
+  pause_ns_ = kPauseNs;
   ++stats_.compactions;
   for (const CompactionPick::Input& input : pick.inputs) {
     for (const uint64_t number : input.files) stats_.bytes_read += tree_.Find(number)->bytes;
@@ -268,8 +263,8 @@ void ColumnFamilyDriver::NoteSuccess(const CompactionPick& pick, const rocksdb::
   for (const LsmFile& file : OutputsIn(pick, metadata, outputs)) stats_.bytes_written += file.bytes;
 }
 
-// What was picked from an older view, and what is paused, goes on soon; an error of the device stays until something
-// changes or somebody asks again.
+// After each failure in a row the driver pauses for twice as long, so that a device that stays full is not kept busy with
+// compactions that cannot end.
 void ColumnFamilyDriver::NoteFailure(const rocksdb::Status& status) {
   if (status.IsShutdownInProgress() || status.IsColumnFamilyDropped()) {
     stopping_ = true;
@@ -282,8 +277,14 @@ void ColumnFamilyDriver::NoteFailure(const rocksdb::Status& status) {
     isozone::Log().error("a compaction of column family '{}' has failed: {}", column_family_->GetName(),
                          status.ToString());
   }
-  retry_at_ns_ = MonotonicNs() + retry_after_ns_;
-  retry_after_ns_ = std::min(2 * retry_after_ns_, kRetryMostNs);
+  retry_at_ns_ = MonotonicNs() + pause_ns_;
+  pause_ns_ = std::min(2 * pause_ns_, kPauseMostNs);
+}
+
+void ColumnFamilyDriver::EndPause() {
+  failure_ = rocksdb::Status::OK();
+  retry_at_ns_ = 0;
+  changed_.SignalAll();
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -342,7 +343,6 @@ std::vector<LsmFile> ColumnFamilyDriver::OutputsIn(const CompactionPick& pick,
 
 void ColumnFamilyDriver::Reconcile() {
   stale_ = false;
-  failure_ = rocksdb::Status::OK();
   rocksdb::ColumnFamilyMetaData metadata;
   db_->GetColumnFamilyMetaData(column_family_, &metadata);
   RemoveGone(metadata);

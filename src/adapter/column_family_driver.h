@@ -5,6 +5,9 @@
 // Whatever else changes the tree in between (DeleteFilesInRange, ingestion, CompactRange) is found so, too; what was
 // picked from an older view is refused by RocksDB ("Aborted", "InvalidArgument") and picked anew.
 //
+// Pauses. After a compaction that was refused or has failed, none begins for kPauseNs, and for twice as long after each
+// further one, up to kPauseMostNs. A flush, and whoever waits for the driver, end the pause.
+//
 // Threads. As many as asked for. Each picks, marks its inputs busy, compacts without a lock, and reconciles. The DB calls
 // OnFlushCompleted through LevelListener, which only sets a flag (Wake).
 //
@@ -59,6 +62,9 @@ struct ColumnFamilyDriverStats {
 
 class ColumnFamilyDriver {
  public:
+  static constexpr int64_t kPauseNs = 1'000'000;
+  static constexpr int64_t kPauseMostNs = 500'000'000;
+
   // Begins to compact `column_family` of `db`; both must outlive the driver. InvalidArgument with what to change: it has
   // another compaction style than kCompactionStyleNone, fewer than 3 levels, not both `listeners={isozone}` and
   // `sst_partitioner_factory=isozone`, or a driver already; or the options are not known.
@@ -89,6 +95,8 @@ class ColumnFamilyDriver {
   void NoteSuccess(const CompactionPick& pick, const rocksdb::ColumnFamilyMetaData& metadata,
                    const std::vector<std::string>& outputs) ISOZONE_REQUIRES(mu_);
   void NoteFailure(const rocksdb::Status& status) ISOZONE_REQUIRES(mu_);
+  // The next compaction is tried at once, whatever the last one met.
+  void EndPause() ISOZONE_REQUIRES(mu_);
   // The files of the output level that are among `outputs`, which are paths.
   std::vector<LsmFile> OutputsIn(const CompactionPick& pick, const rocksdb::ColumnFamilyMetaData& metadata,
                                  const std::vector<std::string>& outputs) const;
@@ -115,9 +123,9 @@ class ColumnFamilyDriver {
   std::vector<const CompactionPick*> running_ ISOZONE_GUARDED_BY(mu_);
   bool stale_ ISOZONE_GUARDED_BY(mu_) = true;  // the tree may have changed
   bool stopping_ ISOZONE_GUARDED_BY(mu_) = false;
-  rocksdb::Status failure_ ISOZONE_GUARDED_BY(mu_);  // of the last compaction; the next one waits for a change
-  int64_t retry_at_ns_ ISOZONE_GUARDED_BY(mu_) = 0;  // the tree is looked at again; 0: when it has changed
-  int64_t retry_after_ns_ ISOZONE_GUARDED_BY(mu_);
+  rocksdb::Status failure_ ISOZONE_GUARDED_BY(mu_);      // of the last compaction, during the pause after it
+  int64_t retry_at_ns_ ISOZONE_GUARDED_BY(mu_) = 0;      // the end of a pause; 0: there is none
+  int64_t pause_ns_ ISOZONE_GUARDED_BY(mu_) = kPauseNs;  // how long the next pause will be
   ColumnFamilyDriverStats stats_ ISOZONE_GUARDED_BY(mu_);
 
   mutable Mutex store_mu_;  // one writes the pointers; before mu_

@@ -2,20 +2,28 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
 #include <rocksdb/options.h>
 
 #include "adapter/lsm_level.h"
+#include "adapter/output_guide.h"
+#include "base/clock.h"
+#include "base/mutex.h"
 #include "base/random.h"
 
 namespace isozone {
@@ -151,6 +159,54 @@ TEST_P(ColumnFamilyDriverTest, FindsWhatOthersHaveChanged) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Pickers, ColumnFamilyDriverTest, testing::Values("leveled", "greedy", "ll", "isozone"));
+
+// Fails to create the outputs of steered compactions, and notes when one was tried.
+class FailingFileSystem : public rocksdb::FileSystemWrapper {
+ public:
+  using rocksdb::FileSystemWrapper::FileSystemWrapper;
+  const char* Name() const override { return "failing"; }
+  rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* file,
+                                    rocksdb::IODebugContext* debug) override {
+    if (OutputGuide::Current() == nullptr) return target()->NewWritableFile(name, options, file, debug);
+    const MutexLock lock(mu_);
+    tries_ns_.push_back(MonotonicNs());
+    tried_.SignalAll();
+    // Of all errors, RocksDB takes this one for a matter of the compaction alone.
+    rocksdb::IOStatus passing = rocksdb::IOStatus::IOError("busy");
+    passing.SetRetryable(true);
+    return passing;
+  }
+  std::vector<int64_t> AwaitTries(size_t count) {
+    const MutexLock lock(mu_);
+    while (tries_ns_.size() < count) tried_.Wait(mu_);
+    return tries_ns_;
+  }
+
+ private:
+  Mutex mu_;
+  CondVar tried_;
+  std::vector<int64_t> tries_ns_ ISOZONE_GUARDED_BY(mu_);
+};
+
+TEST_F(ColumnFamilyDriverTest, PausesTwiceAsLongAfterEachFailure) {
+  const auto failing = std::make_shared<FailingFileSystem>(rocksdb::FileSystem::Default());
+  const std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(failing);
+  options_.env = env.get();
+  ASSERT_NO_FATAL_FAILURE(OpenDb());
+  for (int file = 0; file < options_.level0_file_num_compaction_trigger; ++file) {
+    Change(100);
+    ASSERT_TRUE(db_->Flush({}).ok());
+  }
+  ASSERT_TRUE(Drive({}).ok());
+  const std::vector<int64_t> tries_ns = failing->AwaitTries(8);
+  driver_.reset();
+  db_.reset();
+  int64_t pause_ns = ColumnFamilyDriver::kPauseNs;
+  for (size_t i = 1; i < tries_ns.size(); ++i, pause_ns *= 2) {
+    EXPECT_GE(tries_ns[i] - tries_ns[i - 1], std::min(pause_ns, ColumnFamilyDriver::kPauseMostNs)) << i;
+  }
+}
 
 TEST_F(ColumnFamilyDriverTest, SaysWhatToChangeWhereItCannotWork) {
   ASSERT_NO_FATAL_FAILURE(OpenDb());
