@@ -92,6 +92,8 @@ struct CompactionDriverOptions {
   std::string picker = "isozone";
   // For each column family, 1 to 64; 0: as many as RocksDB would use, by max_background_jobs.
   uint32_t threads = 0;
+  // Whether tables that the picker calls short-lived have zones of their own, which die with the next compactions.
+  bool t_zone = true;
 };
 
 // Compacts an open database from outside, so that its tables die zone by zone (docs/steering.md). The database is opened
@@ -110,7 +112,8 @@ class ISOZONE_EXPORT CompactionDriver {
   // Waits until nothing is left to compact; the error of a compaction that failed.
   virtual rocksdb::Status WaitUntilIdle() = 0;
   // As a JSON object: "compactions", those that RocksDB "refused", because the tree had changed, and that were picked
-  // anew, those that "failed", "bytes_read" and "bytes_written".
+  // anew, those that "failed", "bytes_read", "bytes_written", and "short_lived_bytes" of these; the most zones that
+  // short-lived tables had for themselves after a compaction, "t_zones_most", and the mean, "t_zones_mean".
   virtual std::string Stats() const = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "adapter/column_family_driver.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -15,6 +16,7 @@
 
 #include "adapter/lsm_level.h"
 #include "adapter/output_guide.h"
+#include "adapter/zoned_file_system.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -43,6 +45,12 @@ struct DriverRegistry {
 DriverRegistry& Drivers() {
   static DriverRegistry* const registry = new DriverRegistry;  // threads of the process may outlive static objects
   return *registry;
+}
+
+// Cohorts are numbered within a mount, and this process has all mounts whose files its databases write.
+uint64_t NewCohort() {
+  static std::atomic<uint64_t> last = 0;
+  return ++last;
 }
 
 rocksdb::Status Refused(std::string_view column_family, std::string_view why) {
@@ -106,7 +114,8 @@ rocksdb::Status ColumnFamilyDriver::Open(rocksdb::DB* db, rocksdb::ColumnFamilyH
   }
   rocksdb::Status status = CheckOptions(db, column_family);
   if (!status.ok()) return status;
-  std::unique_ptr<ColumnFamilyDriver> driver(new ColumnFamilyDriver(db, column_family, std::move(picker).value()));
+  std::unique_ptr<ColumnFamilyDriver> driver(
+      new ColumnFamilyDriver(db, column_family, std::move(picker).value(), options.t_zone));
   {
     DriverRegistry& registry = Drivers();
     const MutexLock lock(registry.mu);
@@ -125,12 +134,13 @@ rocksdb::Status ColumnFamilyDriver::Open(rocksdb::DB* db, rocksdb::ColumnFamilyH
 }
 
 ColumnFamilyDriver::ColumnFamilyDriver(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family,
-                                       std::unique_ptr<CompactionPicker> picker)
+                                       std::unique_ptr<CompactionPicker> picker, bool t_zone)
     : db_(db),
       column_family_(column_family),
       picker_(std::move(picker)),
       order_(std::make_unique<ComparatorOrder>(column_family->GetComparator())),
       limits_(LimitsOf(db->GetOptions(column_family))),
+      t_zone_(t_zone ? NewCohort() : 0),
       tree_(limits_, *order_) {}
 
 ColumnFamilyDriver::~ColumnFamilyDriver() { Stop(); }
@@ -231,7 +241,7 @@ rocksdb::Status ColumnFamilyDriver::Compact(const CompactionPick& pick, std::vec
   for (const CompactionPick::Input& input : pick.inputs) {
     for (const uint64_t number : input.files) names.push_back(TableName(number));
   }
-  const OutputGuide guide(pick, *order_);
+  const OutputGuide guide(pick, *order_, t_zone_, limits_.table_bytes);
   return db_->CompactFiles(options, column_family_, names, pick.output_level, -1, outputs);
 }
 
@@ -260,7 +270,18 @@ void ColumnFamilyDriver::NoteSuccess(const CompactionPick& pick, const rocksdb::
   for (const CompactionPick::Input& input : pick.inputs) {
     for (const uint64_t number : input.files) stats_.bytes_read += tree_.Find(number)->bytes;
   }
-  for (const LsmFile& file : OutputsIn(pick, metadata, outputs)) stats_.bytes_written += file.bytes;
+  for (const LsmFile& file : OutputsIn(pick, metadata, outputs)) {
+    stats_.bytes_written += file.bytes;
+    if (file.short_lived) stats_.short_lived_bytes += file.bytes;
+  }
+  const uint64_t t_zones = TZones();
+  stats_.t_zones_most = std::max(stats_.t_zones_most, t_zones);
+  stats_.t_zones_sum += t_zones;
+}
+
+uint32_t ColumnFamilyDriver::TZones() const {
+  const ZonedFileSystem* fs = ZonedFileSystem::From(*db_->GetFileSystem());
+  return fs == nullptr || t_zone_ == 0 ? 0 : fs->system().fs().state().ZonesOfCohort(t_zone_);
 }
 
 // After each failure in a row the driver pauses for twice as long, so that a device that stays full is not kept busy with

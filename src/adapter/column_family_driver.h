@@ -41,14 +41,18 @@ namespace isozone {
 struct ColumnFamilyDriverOptions {
   std::string picker = "isozone";  // a name that MakeCompactionPicker knows
   uint32_t threads = 1;            // 1 to 64
+  bool t_zone = true;              // short-lived outputs have zones of their own (output_guide.h)
 };
 
 struct ColumnFamilyDriverStats {
   uint64_t compactions = 0;
   uint64_t refused = 0;  // picked from an older view of the tree, and picked anew
   uint64_t failed = 0;
-  uint64_t bytes_read = 0;     // of inputs
-  uint64_t bytes_written = 0;  // of outputs
+  uint64_t bytes_read = 0;         // of inputs
+  uint64_t bytes_written = 0;      // of outputs
+  uint64_t short_lived_bytes = 0;  // of these, of outputs that the picker called short-lived
+  uint64_t t_zones_most = 0;       // zones of the T-Zone, looked at after each compaction
+  uint64_t t_zones_sum = 0;        // over all compactions
 
   ColumnFamilyDriverStats& operator+=(const ColumnFamilyDriverStats& other) {
     compactions += other.compactions;
@@ -56,6 +60,9 @@ struct ColumnFamilyDriverStats {
     failed += other.failed;
     bytes_read += other.bytes_read;
     bytes_written += other.bytes_written;
+    short_lived_bytes += other.short_lived_bytes;
+    t_zones_most += other.t_zones_most;
+    t_zones_sum += other.t_zones_sum;
     return *this;
   }
 };
@@ -84,7 +91,7 @@ class ColumnFamilyDriver {
 
  private:
   ColumnFamilyDriver(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family,
-                     std::unique_ptr<CompactionPicker> picker);
+                     std::unique_ptr<CompactionPicker> picker, bool t_zone);
 
   void Run();
   // What is to be done next, marked as begun; waits for it. False: the driver stops.
@@ -94,6 +101,8 @@ class ColumnFamilyDriver {
               const std::vector<std::string>& outputs);
   void NoteSuccess(const CompactionPick& pick, const rocksdb::ColumnFamilyMetaData& metadata,
                    const std::vector<std::string>& outputs) ISOZONE_REQUIRES(mu_);
+  // Zones that short-lived tables have for themselves now.
+  uint32_t TZones() const;
   void NoteFailure(const rocksdb::Status& status) ISOZONE_REQUIRES(mu_);
   // The next compaction is tried at once, whatever the last one met.
   void EndPause() ISOZONE_REQUIRES(mu_);
@@ -116,6 +125,7 @@ class ColumnFamilyDriver {
   const std::unique_ptr<CompactionPicker> picker_;
   const std::unique_ptr<KeyOrder> order_;
   const LsmLimits limits_;
+  const uint64_t t_zone_;  // the cohort of short-lived tables; 0: none
 
   mutable Mutex mu_;
   CondVar changed_;  // for all: something to do, or done

@@ -1,6 +1,9 @@
 // Where the outputs of a steered compaction are cut, and which of them are short-lived: what a CompactionPick says, told
 // to the partitioner that RocksDB makes on the thread which compacts, and to the files that this thread opens.
 //
+// Short-lived outputs have zones of their own, the T-Zone of LL-compaction (section 3.2, principle 3): they are a cohort
+// (zone/cohort.h), one for each column family, whatever their level.
+//
 // The thread makes an OutputGuide and calls CompactFiles with one subcompaction. LevelPartitionerFactory finds the guide
 // (Current) and has it asked before each key. RocksDB opens a table for the first key that it adds, right after it has
 // asked; so the guide knows then where that table begins.
@@ -9,8 +12,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "fs/file_system.h"
 #include "lsm/compaction_pick.h"
 #include "lsm/key_order.h"
 
@@ -18,8 +25,9 @@ namespace isozone {
 
 class OutputGuide {
  public:
-  // Of this thread until it is destroyed; one at a time. Both must outlive it.
-  OutputGuide(const CompactionPick& pick, const KeyOrder& order);
+  // Of this thread until it is destroyed; one at a time. Both must outlive it. `t_zone` is the number of the cohort of
+  // short-lived outputs; 0: they are placed as others are. A table has up to `table_bytes`.
+  OutputGuide(const CompactionPick& pick, const KeyOrder& order, uint64_t t_zone, uint64_t table_bytes);
   ~OutputGuide();
   OutputGuide(const OutputGuide&) = delete;
   OutputGuide& operator=(const OutputGuide&) = delete;
@@ -32,6 +40,8 @@ class OutputGuide {
   // A table that began with the last key would be an input again soon.
   bool short_lived() const { return short_lived_; }
   int output_level() const { return pick_.output_level; }
+  // Says where the table goes that the thread opens now.
+  void Place(CreateOptions& options) const;
 
  private:
   // Keys at which something changes are passed once each; so a compaction takes their number, not that times its keys.
@@ -40,6 +50,8 @@ class OutputGuide {
 
   const CompactionPick& pick_;
   const KeyOrder& order_;
+  const uint64_t t_zone_;
+  const uint64_t table_bytes_;
   size_t next_cut_ = 0;
   size_t next_preferred_ = 0;
   size_t next_span_ = 0;

@@ -8,6 +8,7 @@
 #include "adapter/async_read.h"
 #include "adapter/file_class.h"
 #include "adapter/lsm_level.h"
+#include "adapter/output_guide.h"
 #include "adapter/random_access_file.h"
 #include "adapter/random_rw_file.h"
 #include "adapter/sequential_file.h"
@@ -122,7 +123,10 @@ IOStatus ZonedFileSystem::OpenWritable(const std::string& name, const FileOption
     create.io_class =
         WriteClassOf(type, {ActivityOf(options.io_options), options.io_options.rate_limiter_priority, hint});
     create.lifetime = LifetimeOf(type, hint);
-    if (type == FileType::kTable) create.level = TableLevel(JobLevel(), create.io_class, create.lifetime);
+    if (type == FileType::kTable) {
+      create.level = TableLevel(JobLevel(), create.io_class, create.lifetime);
+      if (const OutputGuide* guide = OutputGuide::Current()) guide->Place(create);
+    }
     ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> writer,
                              append ? fs.OpenForAppend(path, create) : fs.Create(path, create));
     *result = std::make_unique<WritableFile>(path, options, std::move(writer), create.level, system_);

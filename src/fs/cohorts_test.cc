@@ -58,6 +58,7 @@ TEST_F(CohortsTest, TheirZonesTakeNothingElseAndDieWithThem) {
   }
   EXPECT_THAT(Shared("/kept", "/passing"), IsEmpty());
   EXPECT_EQ(ZonesOfName("/passing").size(), 1U);
+  EXPECT_EQ(fs().state().ZonesOfCohort(1), 1U);
   EXPECT_EQ(fs().state().Stats().mixed_cohorts, 0U);
   // So nothing is left to collect.
   const std::set<ZoneId> passing = ZonesOfName("/passing");
@@ -66,7 +67,24 @@ TEST_F(CohortsTest, TheirZonesTakeNothingElseAndDieWithThem) {
   for (const ZoneId zone : passing) {
     EXPECT_EQ(fs().state().Zones()[zone.value()].device.write_pointer, 0U);
   }
+  EXPECT_EQ(fs().state().ZonesOfCohort(1), 0U);
   ExpectAll();
+}
+
+TEST_F(CohortsTest, TheirZonesAreCountedWhetherTheyTakeMoreOrNot) {
+  Mount();
+  const uint64_t capacity = volume_.device().geometry().zone_capacity;
+  Write("/a", capacity + capacity / 2, OfCohort(1));
+  Write("/b", capacity / 4, OfCohort(2));
+  EXPECT_EQ(fs().state().ZonesOfCohort(1), ZonesOfName("/a").size());
+  ISOZONE_ASSERT_OK(fs().SealCohort(1));
+  EXPECT_EQ(fs().state().ZonesOfCohort(1), ZonesOfName("/a").size());
+  EXPECT_EQ(fs().state().ZonesOfCohort(2), 1U);
+  EXPECT_EQ(fs().state().ZonesOfCohort(3), 0U);
+  Remove("/a");
+  ISOZONE_ASSERT_OK(fs().state().Settle());
+  EXPECT_EQ(fs().state().ZonesOfCohort(1), 0U);
+  EXPECT_EQ(fs().state().ZonesOfCohort(2), 1U);
 }
 
 TEST_F(CohortsTest, WithoutOwnZonesTheyAreTogetherWhereTheyCanBe) {

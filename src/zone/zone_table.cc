@@ -69,9 +69,15 @@ std::optional<ZoneId> ZoneTable::FullestIdle(ZoneUse use, std::optional<ZoneId> 
   return fullest->second;
 }
 
+uint32_t ZoneTable::OfCohort(uint64_t cohort) const {
+  const auto found = zones_of_cohort_.find(cohort);
+  return found == zones_of_cohort_.end() ? 0 : found->second;
+}
+
 void ZoneTable::Index(ZoneId id) {
   const ZoneRecord& zone = at(id);
   Count(zone, 1);
+  if (zone.live > 0 && !zone.cohort.none()) ++zones_of_cohort_[zone.cohort.id];
   if (IsFree(zone)) {
     empty_.Insert(id);
     empty_by_group_.Insert(ZoneId(groups_->rank(id)));
@@ -85,6 +91,10 @@ void ZoneTable::Index(ZoneId id) {
 void ZoneTable::Unindex(ZoneId id) {
   const ZoneRecord& zone = at(id);
   Count(zone, -1);
+  if (zone.live > 0 && !zone.cohort.none()) {
+    const auto cohort = zones_of_cohort_.find(zone.cohort.id);
+    if (--cohort->second == 0) zones_of_cohort_.erase(cohort);
+  }
   if (IsFree(zone)) {
     empty_.Erase(id);
     empty_by_group_.Erase(ZoneId(groups_->rank(id)));

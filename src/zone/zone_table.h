@@ -21,6 +21,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "device/zoned_device.h"
@@ -99,6 +100,8 @@ class ZoneTable {
   // The idle zone of this use with the least room in which something lives, except `but_for`.
   std::optional<ZoneId> FullestIdle(ZoneUse use, std::optional<ZoneId> but_for = {}) const;
   const ZoneTotals& totals() const { return totals_; }
+  // Zones that a cohort, which is not 0, has begun, and in which something lives.
+  uint32_t OfCohort(uint64_t cohort) const;
 
  private:
   using IdleByClass = std::array<IdleByRoom, kLifetimeCount * kZoneHeatCount>;
@@ -120,6 +123,7 @@ class ZoneTable {
   IdleByClass idle_data_;
   IdleByClass idle_log_;
   ZoneTotals totals_;
+  std::unordered_map<uint64_t, uint32_t> zones_of_cohort_;  // those that are not 0
 };
 
 }  // namespace isozone

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include <nlohmann/json.hpp>
 #include <rocksdb/convenience.h>
 
 #include "base/random.h"
@@ -39,8 +40,9 @@ class SteeringTest : public ScratchDevice {
     options_.create_missing_column_families = true;
     ISOZONE_ASSERT_OK(OpenInto(&db_, ISOZONE_OPEN(Open, options_, "/db", families, &families_)));
   }
-  void Drive(const std::string& picker) {
-    ISOZONE_ASSERT_OK(CompactionDriver::Open(db_.get(), families_, {.picker = picker}, &driver_));
+  void Drive(const std::string& picker, bool t_zone = true) {
+    const CompactionDriverOptions options = {.picker = picker, .threads = 1, .t_zone = t_zone};
+    ISOZONE_ASSERT_OK(CompactionDriver::Open(db_.get(), families_, options, &driver_));
   }
   void Close() {
     driver_.reset();
@@ -123,6 +125,26 @@ TEST_F(SteeringTest, EveryPickerCompactsEveryColumnFamilyOverRestarts) {
   ASSERT_NO_FATAL_FAILURE(OpenIt({"default", "second"}));
   ExpectAsInModel();
   ISOZONE_EXPECT_OK(db_->VerifyChecksum());
+}
+
+TEST_F(SteeringTest, ShortLivedTablesHaveZonesOfTheirOwn) {
+  for (const bool t_zone : {true, false}) {
+    ASSERT_NO_FATAL_FAILURE(OpenIt());
+    ASSERT_NO_FATAL_FAILURE(Drive("ll", t_zone));
+    ASSERT_NO_FATAL_FAILURE(Put(families_[0], 20'000));
+    ISOZONE_ASSERT_OK(db_->Flush({}));
+    ISOZONE_ASSERT_OK(driver_->WaitUntilIdle());
+    const auto stats = nlohmann::json::parse(driver_->Stats());
+    EXPECT_GT(stats.at("short_lived_bytes"), 0) << stats;
+    EXPECT_LT(stats.at("short_lived_bytes"), stats.at("bytes_written")) << stats;
+    EXPECT_EQ(stats.at("t_zones_most") > 0, t_zone) << stats;
+    EXPECT_EQ(stats.at("t_zones_mean") > 0, t_zone) << stats;
+    ASSERT_NO_FATAL_FAILURE(ExpectAsInModel());
+    Close();
+  }
+  std::string json;
+  ISOZONE_ASSERT_OK(GetStats(*env_->GetFileSystem(), &json));
+  EXPECT_EQ(nlohmann::json::parse(json).at("mixed_cohorts"), 0);
 }
 
 TEST_F(SteeringTest, DamagedPointersAreLeftOut) {

@@ -42,7 +42,12 @@ class DriverOfAll : public CompactionDriver {
                            {"refused", all.refused},
                            {"failed", all.failed},
                            {"bytes_read", all.bytes_read},
-                           {"bytes_written", all.bytes_written}})
+                           {"bytes_written", all.bytes_written},
+                           {"short_lived_bytes", all.short_lived_bytes},
+                           {"t_zones_most", all.t_zones_most},
+                           {"t_zones_mean", all.compactions == 0 ? 0.0
+                                                                 : static_cast<double>(all.t_zones_sum) /
+                                                                       static_cast<double>(all.compactions)}})
         .dump();
   }
 
@@ -64,7 +69,7 @@ rocksdb::Status CompactionDriver::Open(rocksdb::DB* db,
     auto driver = std::make_unique<DriverOfAll>();
     const uint32_t threads = options.threads > 0 ? options.threads : ThreadsFor(db->GetDBOptions());
     for (rocksdb::ColumnFamilyHandle* column_family : column_families) {
-      status = driver->Add(db, column_family, {.picker = options.picker, .threads = threads});
+      status = driver->Add(db, column_family, {.picker = options.picker, .threads = threads, .t_zone = options.t_zone});
       if (!status.ok()) return rocksdb::IOStatus::OK();
     }
     *result = std::move(driver);
