@@ -14,6 +14,8 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
 #include <rocksdb/env.h>
 #include <rocksdb/table.h>
@@ -73,7 +75,8 @@ std::string UriOptions(const MountOptions& options) {
 // An open database. Its file system is unmounted with it.
 class Database {
  public:
-  static Result<std::unique_ptr<Database>> Open(const std::string& uri) {
+  // `picker` compacts it; empty: RocksDB does.
+  static Result<std::unique_ptr<Database>> Open(const std::string& uri, const std::string& picker) {
     auto database = std::make_unique<Database>();
     ISOZONE_RETURN_IF_ERROR(FromRocksDb(OpenFileSystem(uri, &database->fs_), "mounting"));
     database->env_ = rocksdb::NewCompositeEnv(database->fs_);
@@ -87,6 +90,7 @@ class Database {
     family.level0_file_num_compaction_trigger = 2;
     family.target_file_size_base = 64 * kKiB;
     family.max_bytes_for_level_base = 256 * kKiB;
+    if (!picker.empty()) ISOZONE_RETURN_IF_ERROR(Steer(options, family));
     const std::vector<rocksdb::ColumnFamilyDescriptor> descriptors = {{rocksdb::kDefaultColumnFamilyName, family},
                                                                       {"second", family}};
     const auto open =
@@ -94,6 +98,10 @@ class Database {
       return rocksdb::DB::Open(options, "/db", descriptors, &database->handles_, out);
     };
     ISOZONE_RETURN_IF_ERROR(FromRocksDb(OpenInto(&database->db_, open), "opening the database"));
+    if (picker.empty()) return database;
+    ISOZONE_RETURN_IF_ERROR(FromRocksDb(CompactionDriver::Open(database->db_.get(), database->handles_,
+                                                               {.picker = picker, .threads = 2}, &database->driver_),
+                                        "steering"));
     return database;
   }
 
@@ -101,6 +109,7 @@ class Database {
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
   ~Database() {
+    driver_.reset();
     for (rocksdb::ColumnFamilyHandle* handle : handles_) (void)db_->DestroyColumnFamilyHandle(handle);
     db_.reset();
   }
@@ -133,6 +142,13 @@ class Database {
     return copied;
   }
 
+  // Waits for what its picker has to compact, and returns how many compactions there were.
+  Result<uint64_t> AwaitSteering() {
+    if (driver_ == nullptr) return 0;
+    ISOZONE_RETURN_IF_ERROR(FromRocksDb(driver_->WaitUntilIdle(), "steered compaction"));
+    return nlohmann::json::parse(driver_->Stats()).at("compactions").get<uint64_t>();
+  }
+
   // Every key and what its value says; kCorruption where a value is not whole.
   Result<State> ReadAll() {
     State state;
@@ -152,10 +168,21 @@ class Database {
   }
 
  private:
+  static Status Steer(rocksdb::DBOptions& options, rocksdb::ColumnFamilyOptions& family) {
+    family.compaction_style = rocksdb::kCompactionStyleNone;
+    const rocksdb::ConfigOptions config;
+    ISOZONE_RETURN_IF_ERROR(FromRocksDb(
+        rocksdb::GetDBOptionsFromString(config, options, "listeners={isozone}", &options), "the listener"));
+    return FromRocksDb(
+        rocksdb::GetColumnFamilyOptionsFromString(config, family, "sst_partitioner_factory=isozone", &family),
+        "the partitioner");
+  }
+
   std::shared_ptr<rocksdb::FileSystem> fs_;
   std::unique_ptr<rocksdb::Env> env_;
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;
+  std::unique_ptr<CompactionDriver> driver_;
 };
 
 // What the processes of a run tell each other.
@@ -165,6 +192,7 @@ struct Board {
   std::atomic<uint64_t> synced;     // number of the last write that was synced
   std::atomic<uint64_t> recovered;  // number of the last write that was found
   std::atomic<uint64_t> collected;  // bytes, by collections that were asked for
+  std::atomic<uint64_t> steered;    // compactions, after a recovery
   std::array<char, 4096> failure;   // empty: none
 };
 
@@ -198,13 +226,14 @@ class Chain {
       const uint64_t commands = random_.Below(random_.Chance(0.25)  ? kCommandsToOpen
                                               : random_.Chance(0.3) ? 300
                                                                     : 3000);
+      const std::string picker = random_.Chance(0.5) ? "" : kPickers[random_.Below(kPickers.size())];
       const std::string faults = fmt::format("&fault_power_cut_after={}&fault_seed={}", commands, random_.Next() >> 1);
       const uint64_t seed = random_.Next();
       board_->opened = false;
-      board_->attempted = board_->collected = 0;
-      ISOZONE_RETURN_IF_ERROR(InProcess([&] { return Work(uri + faults, seed); }).WithContext(uri));
+      board_->attempted = board_->collected = board_->steered = 0;
+      ISOZONE_RETURN_IF_ERROR(InProcess([&] { return Work(uri + faults, picker, seed); }).WithContext(uri));
       if (!board_->opened) ++report.in_mount;
-      ISOZONE_RETURN_IF_ERROR(InProcess([&] { return Recover(volume, uri, seed); }).WithContext(uri));
+      ISOZONE_RETURN_IF_ERROR(InProcess([&] { return Recover(volume, uri, picker, seed); }).WithContext(uri));
       Accept(seed);
     }
     return Status::Ok();
@@ -221,6 +250,7 @@ class Chain {
   }
 
   static constexpr uint64_t kCommandsToOpen = 20;  // about, a database
+  static constexpr std::array<const char*, 5> kPickers = {"leveled", "greedy", "gear", "ll", "isozone"};
 
   struct Step {
     Write write;
@@ -256,7 +286,7 @@ class Chain {
     }
     int outcome = 0;
     waitpid(child, &outcome, 0);
-    std::string words(4096, '\0');
+    std::string words(1 << 20, '\0');
     words.resize(static_cast<size_t>(std::max<ssize_t>(0, pread(log, words.data(), words.size(), 0))));
     close(log);
     if (outcome == 0) return Status::Ok();
@@ -267,8 +297,8 @@ class Chain {
   }
 
   // Until the power goes, at the latest after some thousand writes.
-  Status Work(const std::string& uri, uint64_t seed) {
-    const auto database = Database::Open(uri);
+  Status Work(const std::string& uri, const std::string& picker, uint64_t seed) {
+    const auto database = Database::Open(uri, picker);
     if (!database.ok()) return Status::Ok();
     board_->opened = true;
     Random random(seed);
@@ -286,12 +316,15 @@ class Chain {
     _exit(0);
   }
 
-  Status Recover(model::Volume& volume, const std::string& uri, uint64_t seed) {
+  Status Recover(model::Volume& volume, const std::string& uri, const std::string& picker, uint64_t seed) {
     ISOZONE_RETURN_IF_ERROR(volume.Check(/*read_data=*/true));
     {
-      ISOZONE_ASSIGN_OR_RETURN(const auto database, Database::Open(uri));
+      ISOZONE_ASSIGN_OR_RETURN(const auto database, Database::Open(uri, picker));
       ISOZONE_ASSIGN_OR_RETURN(const State found, database->ReadAll());
       ISOZONE_RETURN_IF_ERROR(CheckRecovered(found, seed));
+      ISOZONE_ASSIGN_OR_RETURN(board_->steered, database->AwaitSteering());
+      ISOZONE_ASSIGN_OR_RETURN(const State compacted, database->ReadAll());
+      if (compacted.families != found.families) return Status::Corruption("steered compaction has changed what is there");
     }
     return volume.Check(/*read_data=*/true);
   }
@@ -333,6 +366,7 @@ class Chain {
     board_->synced = recovered_;
     report.operations += board_->attempted;
     report.bytes_collected += board_->collected;
+    report.steered += board_->steered;
     last_number_ += board_->attempted;
   }
 
@@ -366,6 +400,7 @@ Result<Report> RunPowerCutsOnRocksDb(const Options& options) {
     total.in_mount += chain.report.in_mount;
     total.operations += chain.report.operations;
     total.bytes_collected += chain.report.bytes_collected;
+    total.steered += chain.report.steered;
     if (options.progress) options.progress(total.cuts);
   }
   if (!status.ok()) return status;

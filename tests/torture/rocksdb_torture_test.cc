@@ -18,6 +18,7 @@ TEST(RocksDbPowerCut, SyncedWritesSurvive) {
   EXPECT_EQ(100u, report->cuts);
   EXPECT_GT(report->in_mount, 0u);
   EXPECT_GT(report->bytes_collected, 0u);
+  EXPECT_GT(report->steered, 0u);
 }
 
 }  // namespace
