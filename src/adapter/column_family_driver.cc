@@ -63,6 +63,24 @@ bool HasListener(const rocksdb::DBOptions& options) {
   });
 }
 
+// No option says so. A database that is open for reading only refuses before it looks for the file, which no database has.
+bool IsReadOnly(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family) {
+  return db->CompactFiles(rocksdb::CompactionOptions(), column_family, {"/000000.sst"}, 1).IsNotSupported();
+}
+
+// What RocksDB does by itself for other compaction styles, and nobody does here. Its own defaults are no wish of a user.
+void WarnOfUnusedOptions(const rocksdb::Options& options, const std::string& column_family) {
+  constexpr uint64_t kThirtyDays = 30 * 24 * 60 * 60;
+  const auto is_wish = [](uint64_t seconds) {
+    return seconds != 0 && seconds != kThirtyDays && seconds < UINT64_MAX - 1;
+  };
+  if (!is_wish(options.ttl) && !is_wish(options.periodic_compaction_seconds)) return;
+  isozone::Log().warn(
+      "column family '{}': ttl and periodic_compaction_seconds have no effect, since Isozone picks what is "
+      "compacted",
+      column_family);
+}
+
 rocksdb::Status CheckOptions(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family) {
   const rocksdb::Options options = db->GetOptions(column_family);
   const std::string& name = column_family->GetName();
@@ -77,6 +95,7 @@ rocksdb::Status CheckOptions(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* colum
       std::string_view(options.sst_partitioner_factory->Name()) != LevelPartitionerFactory::kClassName()) {
     return Refused(name, "tables cannot be cut where the picker says; set sst_partitioner_factory=isozone");
   }
+  if (IsReadOnly(db, column_family)) return Refused(name, "the database is open for reading only");
   return rocksdb::Status::OK();
 }
 
@@ -127,6 +146,7 @@ rocksdb::Status ColumnFamilyDriver::Open(rocksdb::DB* db, rocksdb::ColumnFamilyH
     }
     of_db.push_back(driver.get());
   }
+  WarnOfUnusedOptions(db->GetOptions(column_family), column_family->GetName());
   driver->LoadPointers();
   for (uint32_t i = 0; i < options.threads; ++i) driver->threads_.emplace_back([d = driver.get()] { d->Run(); });
   *result = std::move(driver);

@@ -171,8 +171,8 @@ class Database {
   static Status Steer(rocksdb::DBOptions& options, rocksdb::ColumnFamilyOptions& family) {
     family.compaction_style = rocksdb::kCompactionStyleNone;
     const rocksdb::ConfigOptions config;
-    ISOZONE_RETURN_IF_ERROR(FromRocksDb(
-        rocksdb::GetDBOptionsFromString(config, options, "listeners={isozone}", &options), "the listener"));
+    ISOZONE_RETURN_IF_ERROR(
+        FromRocksDb(rocksdb::GetDBOptionsFromString(config, options, "listeners={isozone}", &options), "the listener"));
     return FromRocksDb(
         rocksdb::GetColumnFamilyOptionsFromString(config, family, "sst_partitioner_factory=isozone", &family),
         "the partitioner");
@@ -324,7 +324,8 @@ class Chain {
       ISOZONE_RETURN_IF_ERROR(CheckRecovered(found, seed));
       ISOZONE_ASSIGN_OR_RETURN(board_->steered, database->AwaitSteering());
       ISOZONE_ASSIGN_OR_RETURN(const State compacted, database->ReadAll());
-      if (compacted.families != found.families) return Status::Corruption("steered compaction has changed what is there");
+      if (compacted.families != found.families)
+        return Status::Corruption("steered compaction has changed what is there");
     }
     return volume.Check(/*read_data=*/true);
   }
