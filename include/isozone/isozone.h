@@ -112,7 +112,7 @@ class ISOZONE_EXPORT CompactionDriver {
   // Waits until nothing is left to compact; the error of a compaction that failed.
   virtual rocksdb::Status WaitUntilIdle() = 0;
   // As a JSON object: "compactions", those that RocksDB "refused", because the tree had changed, and that were picked
-  // anew, those that "failed", "bytes_read", "bytes_written", and "short_lived_bytes" of these; the most zones that
+  // anew, those that "failed", flushes that were held back ("held_flushes"), "bytes_read", "bytes_written", and "short_lived_bytes" of these; the most zones that
   // short-lived tables had for themselves after a compaction, "t_zones_most", and the mean, "t_zones_mean".
   virtual std::string Stats() const = 0;
 };

@@ -108,6 +108,10 @@ LsmLimits LimitsOf(const rocksdb::Options& options) {
   return limits;
 }
 
+CompactionDebtLimits DebtLimitsOf(const rocksdb::Options& options) {
+  return {options.soft_pending_compaction_bytes_limit, options.hard_pending_compaction_bytes_limit};
+}
+
 std::string TableName(uint64_t number) { return fmt::format("/{:06}.sst", number); }
 
 LsmFile AsLsmFile(const rocksdb::SstFileMetaData& file) {
@@ -160,6 +164,8 @@ ColumnFamilyDriver::ColumnFamilyDriver(rocksdb::DB* db, rocksdb::ColumnFamilyHan
       picker_(std::move(picker)),
       order_(std::make_unique<ComparatorOrder>(column_family->GetComparator())),
       limits_(LimitsOf(db->GetOptions(column_family))),
+      debt_limits_(DebtLimitsOf(db->GetOptions(column_family))),
+      memtable_bytes_(db->GetOptions(column_family).write_buffer_size),
       t_zone_(t_zone ? NewCohort() : 0),
       tree_(limits_, *order_) {}
 
@@ -177,6 +183,7 @@ void ColumnFamilyDriver::Stop() {
     const MutexLock lock(mu_);
     stopping_ = true;
     changed_.SignalAll();
+    while (flushes_held_ > 0) changed_.Wait(mu_);
   }
   for (std::thread& thread : threads_) thread.join();
   StorePointers();
@@ -192,6 +199,44 @@ void ColumnFamilyDriver::Wake(const rocksdb::DB* db) {
     driver->stale_ = true;
     driver->EndPause();
   }
+}
+
+void ColumnFamilyDriver::HoldFlush(const rocksdb::DB* db, uint32_t column_family) {
+  DriverRegistry& registry = Drivers();
+  ColumnFamilyDriver* driver = nullptr;
+  {
+    const MutexLock lock(registry.mu);
+    const auto of_db = registry.drivers.find(db);
+    if (of_db == registry.drivers.end()) return;
+    for (ColumnFamilyDriver* other : of_db->second) {
+      if (other->column_family_->GetID() == column_family) driver = other;
+    }
+    if (driver == nullptr) return;
+    // From here on the driver waits for this thread before it ends.
+    const MutexLock driver_lock(driver->mu_);
+    ++driver->flushes_held_;
+  }
+  const MutexLock lock(driver->mu_);
+  driver->AwaitCompactions();
+  --driver->flushes_held_;
+  driver->changed_.SignalAll();
+}
+
+void ColumnFamilyDriver::AwaitCompactions() {
+  const uint64_t written_before = stats_.bytes_written;
+  stale_ = true;
+  for (bool held = false; !MayFlush(stats_.bytes_written - written_before); held = true) {
+    if (!held) ++stats_.held_flushes;
+    changed_.Wait(mu_);
+  }
+}
+
+bool ColumnFamilyDriver::MayFlush(uint64_t written) {
+  if (stopping_ || retry_at_ns_ > 0) return true;
+  if (stale_) Reconcile();
+  const auto before = BytesBeforeFlush(CompactionDebt(tree_), debt_limits_, memtable_bytes_);
+  if (before && written >= *before) return true;
+  return running_.empty() && !picker_->Pick(tree_);
 }
 
 rocksdb::Status ColumnFamilyDriver::WaitUntilIdle() {

@@ -17,7 +17,9 @@
 // alone. It is written from time to time and at the end. A sweep that begins at an older pointer does some work twice.
 //
 // Stalls. With kCompactionStyleNone RocksDB itself slows down and stops writers by level0_slowdown_writes_trigger and
-// level0_stop_writes_trigger.
+// level0_stop_writes_trigger. The driver bounds the compaction debt, by soft_ and hard_pending_compaction_bytes_limit: the
+// listener holds flushes back until compactions have written enough (lsm/compaction_debt.h). Nothing holds a flush while
+// the driver stops or pauses, or where no compaction can be picked.
 //
 // Lock order: store_mu_, then mu_, then the DB's.
 #pragma once
@@ -33,6 +35,7 @@
 #include <rocksdb/status.h>
 
 #include "base/mutex.h"
+#include "lsm/compaction_debt.h"
 #include "lsm/compaction_picker.h"
 #include "lsm/lsm_tree.h"
 
@@ -53,6 +56,7 @@ struct ColumnFamilyDriverStats {
   uint64_t short_lived_bytes = 0;  // of these, of outputs that the picker called short-lived
   uint64_t t_zones_most = 0;       // zones of the T-Zone, looked at after each compaction
   uint64_t t_zones_sum = 0;        // over all compactions
+  uint64_t held_flushes = 0;       // that had to wait for compactions
 
   ColumnFamilyDriverStats& operator+=(const ColumnFamilyDriverStats& other) {
     compactions += other.compactions;
@@ -63,6 +67,7 @@ struct ColumnFamilyDriverStats {
     short_lived_bytes += other.short_lived_bytes;
     t_zones_most += other.t_zones_most;
     t_zones_sum += other.t_zones_sum;
+    held_flushes += other.held_flushes;
     return *this;
   }
 };
@@ -85,6 +90,10 @@ class ColumnFamilyDriver {
   // Something may have changed in `db`. Any thread; no driver may be of it.
   static void Wake(const rocksdb::DB* db);
 
+  // A flush of the column family with this number is about to begin: waits as long as there is too much compaction debt.
+  // Any thread that holds no lock of RocksDB; no driver may be of it.
+  static void HoldFlush(const rocksdb::DB* db, uint32_t column_family);
+
   // Waits until the tree of this moment leaves nothing to compact, or the driver cannot go on: why.
   rocksdb::Status WaitUntilIdle();
   ColumnFamilyDriverStats Stats() const;
@@ -101,6 +110,9 @@ class ColumnFamilyDriver {
               const std::vector<std::string>& outputs);
   void NoteSuccess(const CompactionPick& pick, const rocksdb::ColumnFamilyMetaData& metadata,
                    const std::vector<std::string>& outputs) ISOZONE_REQUIRES(mu_);
+  void AwaitCompactions() ISOZONE_REQUIRES(mu_);
+  // Whether a flush may begin for which compactions have written so many bytes.
+  bool MayFlush(uint64_t written) ISOZONE_REQUIRES(mu_);
   // Zones that short-lived tables have for themselves now.
   uint32_t TZones() const;
   void NoteFailure(const rocksdb::Status& status) ISOZONE_REQUIRES(mu_);
@@ -125,6 +137,8 @@ class ColumnFamilyDriver {
   const std::unique_ptr<CompactionPicker> picker_;
   const std::unique_ptr<KeyOrder> order_;
   const LsmLimits limits_;
+  const CompactionDebtLimits debt_limits_;
+  const uint64_t memtable_bytes_;
   const uint64_t t_zone_;  // the cohort of short-lived tables; 0: none
 
   mutable Mutex mu_;
@@ -133,6 +147,7 @@ class ColumnFamilyDriver {
   std::vector<const CompactionPick*> running_ ISOZONE_GUARDED_BY(mu_);
   bool stale_ ISOZONE_GUARDED_BY(mu_) = true;  // the tree may have changed
   bool stopping_ ISOZONE_GUARDED_BY(mu_) = false;
+  uint32_t flushes_held_ ISOZONE_GUARDED_BY(mu_) = 0;    // now
   rocksdb::Status failure_ ISOZONE_GUARDED_BY(mu_);      // of the last compaction, during the pause after it
   int64_t retry_at_ns_ ISOZONE_GUARDED_BY(mu_) = 0;      // the end of a pause; 0: there is none
   int64_t pause_ns_ ISOZONE_GUARDED_BY(mu_) = kPauseNs;  // how long the next pause will be

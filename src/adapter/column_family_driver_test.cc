@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -206,6 +207,85 @@ TEST_F(ColumnFamilyDriverTest, PausesTwiceAsLongAfterEachFailure) {
   for (size_t i = 1; i < tries_ns.size(); ++i, pause_ns *= 2) {
     EXPECT_GE(tries_ns[i] - tries_ns[i - 1], std::min(pause_ns, ColumnFamilyDriver::kPauseMostNs)) << i;
   }
+}
+
+// Keeps steered compactions from beginning an output until they are let go.
+class GatedFileSystem : public rocksdb::FileSystemWrapper {
+ public:
+  using rocksdb::FileSystemWrapper::FileSystemWrapper;
+  const char* Name() const override { return "gated"; }
+  rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* file,
+                                    rocksdb::IODebugContext* debug) override {
+    if (OutputGuide::Current() != nullptr) {
+      const MutexLock lock(mu_);
+      while (!open_) opened_.Wait(mu_);
+    }
+    return target()->NewWritableFile(name, options, file, debug);
+  }
+  void Open() {
+    const MutexLock lock(mu_);
+    open_ = true;
+    opened_.SignalAll();
+  }
+
+ private:
+  Mutex mu_;
+  CondVar opened_;
+  bool open_ ISOZONE_GUARDED_BY(mu_) = false;
+};
+
+TEST_F(ColumnFamilyDriverTest, HoldsFlushesBackWhileThereIsTooMuchDebt) {
+  const auto gated = std::make_shared<GatedFileSystem>(rocksdb::FileSystem::Default());
+  const std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(gated);
+  options_.env = env.get();
+  options_.hard_pending_compaction_bytes_limit = 32 << 10;
+  ASSERT_NO_FATAL_FAILURE(OpenDb());
+  for (int file = 0; file < options_.level0_file_num_compaction_trigger; ++file) {
+    Change(200);
+    ASSERT_TRUE(db_->Flush({}).ok());
+  }
+  ASSERT_TRUE(Drive({}).ok());
+  Change(100);
+  rocksdb::FlushOptions at_once;
+  at_once.wait = false;
+  ASSERT_TRUE(db_->Flush(at_once).ok());
+  while (driver_->Stats().held_flushes == 0) std::this_thread::yield();
+  rocksdb::ColumnFamilyMetaData metadata;
+  db_->GetColumnFamilyMetaData(&metadata);
+  EXPECT_EQ(metadata.levels[0].files.size(), static_cast<size_t>(options_.level0_file_num_compaction_trigger));
+  gated->Open();
+  ASSERT_TRUE(db_->Flush({}).ok());
+  ASSERT_TRUE(driver_->WaitUntilIdle().ok());
+  ExpectAsInModel();
+  driver_.reset();
+  db_.reset();
+}
+
+TEST_F(ColumnFamilyDriverTest, LetsAHeldFlushGoWhenItEnds) {
+  const auto gated = std::make_shared<GatedFileSystem>(rocksdb::FileSystem::Default());
+  const std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(gated);
+  options_.env = env.get();
+  options_.soft_pending_compaction_bytes_limit = 1;
+  options_.hard_pending_compaction_bytes_limit = 2;
+  ASSERT_NO_FATAL_FAILURE(OpenDb());
+  for (int file = 0; file < options_.level0_file_num_compaction_trigger; ++file) {
+    Change(200);
+    ASSERT_TRUE(db_->Flush({}).ok());
+  }
+  ASSERT_TRUE(Drive({}).ok());
+  Change(100);
+  rocksdb::FlushOptions at_once;
+  at_once.wait = false;
+  ASSERT_TRUE(db_->Flush(at_once).ok());
+  while (driver_->Stats().held_flushes == 0) std::this_thread::yield();
+  std::thread end([this] { driver_.reset(); });
+  // It waits for the compaction, and not for the flush.
+  ASSERT_TRUE(db_->Flush({}).ok());
+  gated->Open();
+  end.join();
+  ExpectAsInModel();
+  db_.reset();
 }
 
 TEST_F(ColumnFamilyDriverTest, SaysWhatToChangeWhereItCannotWork) {

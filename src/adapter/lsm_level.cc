@@ -107,6 +107,10 @@ void LevelListener::OnCompactionCompleted(rocksdb::DB* db, const rocksdb::Compac
   ColumnFamilyDriver::Wake(db);
 }
 
+void LevelListener::OnFlushBegin(rocksdb::DB* db, const rocksdb::FlushJobInfo& info) {
+  ColumnFamilyDriver::HoldFlush(db, info.cf_id);
+}
+
 void LevelListener::OnFlushCompleted(rocksdb::DB* db, const rocksdb::FlushJobInfo&) { ColumnFamilyDriver::Wake(db); }
 
 void LevelListener::OnExternalFileIngested(rocksdb::DB* db, const rocksdb::ExternalFileIngestionInfo&) {

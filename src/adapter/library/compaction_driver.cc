@@ -44,6 +44,7 @@ class DriverOfAll : public CompactionDriver {
                            {"bytes_read", all.bytes_read},
                            {"bytes_written", all.bytes_written},
                            {"short_lived_bytes", all.short_lived_bytes},
+                           {"held_flushes", all.held_flushes},
                            {"t_zones_most", all.t_zones_most},
                            {"t_zones_mean", all.compactions == 0 ? 0.0
                                                                  : static_cast<double>(all.t_zones_sum) /
