@@ -346,7 +346,7 @@ void ColumnFamilyDriver::NoteSuccess(const CompactionPick& pick, const rocksdb::
 
 uint32_t ColumnFamilyDriver::TZones() const {
   const ZonedFileSystem* fs = ZonedFileSystem::From(*db_->GetFileSystem());
-  return fs == nullptr || t_zone_ == 0 ? 0 : fs->system().fs().state().ZonesOfCohort(t_zone_);
+  return fs == nullptr || t_zone_ == 0 ? 0 : fs->system().fs().state().RoomOf({}, t_zone_).begun;
 }
 
 // After each failure in a row the driver pauses for twice as long, so that a device that stays full is not kept busy with

@@ -58,7 +58,7 @@ TEST_F(CohortsTest, TheirZonesTakeNothingElseAndDieWithThem) {
   }
   EXPECT_THAT(Shared("/kept", "/passing"), IsEmpty());
   EXPECT_EQ(ZonesOfName("/passing").size(), 1U);
-  EXPECT_EQ(fs().state().ZonesOfCohort(1), 1U);
+  EXPECT_EQ(fs().state().RoomOf({}, 1).begun, 1U);
   EXPECT_EQ(fs().state().Stats().mixed_cohorts, 0U);
   // So nothing is left to collect.
   const std::set<ZoneId> passing = ZonesOfName("/passing");
@@ -67,7 +67,7 @@ TEST_F(CohortsTest, TheirZonesTakeNothingElseAndDieWithThem) {
   for (const ZoneId zone : passing) {
     EXPECT_EQ(fs().state().Zones()[zone.value()].device.write_pointer, 0U);
   }
-  EXPECT_EQ(fs().state().ZonesOfCohort(1), 0U);
+  EXPECT_EQ(fs().state().RoomOf({}, 1).begun, 0U);
   ExpectAll();
 }
 
@@ -76,15 +76,15 @@ TEST_F(CohortsTest, TheirZonesAreCountedWhetherTheyTakeMoreOrNot) {
   const uint64_t capacity = volume_.device().geometry().zone_capacity;
   Write("/a", capacity + capacity / 2, OfCohort(1));
   Write("/b", capacity / 4, OfCohort(2));
-  EXPECT_EQ(fs().state().ZonesOfCohort(1), ZonesOfName("/a").size());
+  EXPECT_EQ(fs().state().RoomOf({}, 1).begun, ZonesOfName("/a").size());
   ISOZONE_ASSERT_OK(fs().SealCohort(1));
-  EXPECT_EQ(fs().state().ZonesOfCohort(1), ZonesOfName("/a").size());
-  EXPECT_EQ(fs().state().ZonesOfCohort(2), 1U);
-  EXPECT_EQ(fs().state().ZonesOfCohort(3), 0U);
+  EXPECT_EQ(fs().state().RoomOf({}, 1).begun, ZonesOfName("/a").size());
+  EXPECT_EQ(fs().state().RoomOf({}, 2).begun, 1U);
+  EXPECT_EQ(fs().state().RoomOf({}, 3).begun, 0U);
   Remove("/a");
   ISOZONE_ASSERT_OK(fs().state().Settle());
-  EXPECT_EQ(fs().state().ZonesOfCohort(1), 0U);
-  EXPECT_EQ(fs().state().ZonesOfCohort(2), 1U);
+  EXPECT_EQ(fs().state().RoomOf({}, 1).begun, 0U);
+  EXPECT_EQ(fs().state().RoomOf({}, 2).begun, 1U);
 }
 
 TEST_F(CohortsTest, WithoutOwnZonesTheyAreTogetherWhereTheyCanBe) {
@@ -109,7 +109,7 @@ TEST_F(CohortsTest, ASealedCohortBeginsNewZones) {
   EXPECT_EQ(room.bytes, volume_.device().geometry().zone_capacity - RoundUp(100'000, 4096));
   EXPECT_EQ(room.largest, room.bytes);
   ISOZONE_ASSERT_OK(fs().SealCohort(1));
-  EXPECT_EQ(fs().state().RoomOf({}, 1), ZoneRoom());
+  EXPECT_EQ(fs().state().RoomOf({}, 1), ZoneRoom{.begun = 1});
   Write("/second", 100'000, OfCohort(1));
   Write("/other", 100'000, {});
   EXPECT_THAT(Shared("/first", "/second"), IsEmpty());

@@ -251,8 +251,6 @@ class FileSystemState {
   // not sealed, or, if it is 0, in those that data of this lifetime and level continues in. More data than that needs
   // new zones. Takes time by the number of partly written zones.
   virtual ZoneRoom RoomOf(const DataClass& data, uint64_t together_with) const = 0;
-  // The zones that cohort `together_with` has begun, and in which something lives.
-  virtual uint32_t ZonesOfCohort(uint64_t together_with) const = 0;
   virtual std::string label() const = 0;
   virtual std::string uuid() const = 0;
   virtual const MountOptions& options() const = 0;

@@ -100,7 +100,7 @@ class ZoneTable {
   // The idle zone of this use with the least room in which something lives, except `but_for`.
   std::optional<ZoneId> FullestIdle(ZoneUse use, std::optional<ZoneId> but_for = {}) const;
   const ZoneTotals& totals() const { return totals_; }
-  // Zones that a cohort, which is not 0, has begun, and in which something lives.
+  // Zones that a cohort has begun, and in which something lives; of cohort 0, none.
   uint32_t OfCohort(uint64_t cohort) const;
 
  private:

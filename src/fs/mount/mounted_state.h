@@ -33,7 +33,6 @@ class MountedState final : public FileSystemState {
   ZoneRoom RoomOf(const DataClass& data, uint64_t together_with) const override {
     return context_.pool->RoomOf(data, together_with);
   }
-  uint32_t ZonesOfCohort(uint64_t together_with) const override { return context_.pool->ZonesOfCohort(together_with); }
   std::string label() const override { return context_.label; }
   std::string uuid() const override { return context_.uuid; }
   const MountOptions& options() const override { return context_.options; }

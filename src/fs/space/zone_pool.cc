@@ -114,11 +114,6 @@ ZoneRoom ZonePool::RoomOf(const DataClass& data, uint64_t cohort) const {
   return executor_->allocator.RoomOf(data, cohort);
 }
 
-uint32_t ZonePool::ZonesOfCohort(uint64_t cohort) const {
-  const MutexLock lock(executor_->mu);
-  return executor_->allocator.ledger().table.OfCohort(cohort);
-}
-
 uint64_t ZonePool::Live(ZoneId zone) const {
   const MutexLock lock(executor_->mu);
   return executor_->allocator.ledger().table.at(zone).live;

@@ -118,7 +118,6 @@ class ZonePool {
   SpaceInfo Space() const;
   // See ZoneChoice::RoomOf.
   ZoneRoom RoomOf(const DataClass& data, uint64_t cohort) const;
-  uint32_t ZonesOfCohort(uint64_t cohort) const;
   std::vector<ZoneView> Zones() const;
   ZonePoolStats Stats() const;
   // Waits until no dead zone is left to reset and no finish is due; the first error of the background work since the

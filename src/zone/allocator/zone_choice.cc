@@ -53,6 +53,7 @@ std::optional<ZoneId> ZoneChoice::Confined(const ZoneRequest& request) const {
 ZoneRoom ZoneChoice::RoomOf(const DataClass& data, uint64_t cohort) const {
   const uint64_t id = ledger_.heeds_cohorts ? cohort : 0;
   ZoneRoom room;
+  room.begun = ledger_.table.OfCohort(id);
   for (size_t i = 0; i < size_t{kLifetimeCount} * kZoneHeatCount; ++i) {
     const auto lifetime = static_cast<Lifetime>(i / kZoneHeatCount);
     for (const auto& [bytes, zone] :
