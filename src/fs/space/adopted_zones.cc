@@ -22,14 +22,14 @@ void AdoptedZones::SetDataClass(ZoneId zone, DataClass data) {
 
 void AdoptedZones::ResetBeforeUse(ZoneId zone) {
   const MutexLock lock(executor_.mu);
-  // As if a write had failed in it.
+  // A zone in which a write has failed is in this state, too: it is reset before it is written again.
   ZoneTable& table = executor_.allocator.ledger().table;
   if (table.at(zone).phase == ZonePhase::kEmpty) table.Edit(zone)->Fail(0);
 }
 
 void AdoptedZones::KeepAsItIs(ZoneId zone) {
   const MutexLock lock(executor_.mu);
-  if (executor_.options.read_only) return;  // so it stays anyway, and may go on growing elsewhere
+  if (executor_.options.read_only) return;  // nothing is written here, but another process may append
   ZoneTable& table = executor_.allocator.ledger().table;
   const ZoneRecord& record = table.at(zone);
   if (record.phase == ZonePhase::kIdle) table.Edit(zone)->Fail(record.write_pointer);

@@ -15,7 +15,7 @@ using AdoptedZonesTest = ZonePoolTest;
 TEST_F(AdoptedZonesTest, EmptyZoneThatARecordNamesIsGivenToNobodyBeforeItWasReset) {
   device_ = std::make_unique<FakeDevice>(20);
   Create();
-  const ZoneId zone(3);  // the first that is not metadata's anyway
+  const ZoneId zone(3);  // the first zone behind those that are always kept for metadata
   pool_->adopted().ResetBeforeUse(zone);
   durable_ = [&] {
     EXPECT_NE(AcquireMetadata().value().zone(), zone);

@@ -72,13 +72,13 @@ TEST_F(CollectedZonesTest, TheCollectorHasAZoneWhereNobodyElseHas) {
   ZoneLease lease = MustAcquire(request);
   Write(lease, kCapacity / 2);
   lease.Release();
-  // What it has left of it is anybody's, and it goes on there itself.
+  // Any writer may have the rest of the zone, and the collector goes on there itself.
   request.lifetime = kGoesOnInData.lifetime;
   EXPECT_EQ(MustAcquire(request).room(), kCapacity / 2);
   EXPECT_EQ(MustAcquire(kData).room(), kCapacity / 2);
 }
 
-// The broken one, which cannot be finished either, does not keep the collector's share of the active zones.
+// A broken zone that cannot be finished either does not keep the collector's share of the active zones.
 TEST_F(CollectedZonesTest, TheCollectorHasAZoneAfterItsLastOneBroke) {
   Open(/*zone_count=*/20, /*max_active=*/9);
   ZoneLease lease = MustAcquire(kCollector);
@@ -99,10 +99,10 @@ TEST_F(CollectedZonesTest, WhoHasNoSpaceWaitsForARoundThatBeganAfterwards) {
   auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData); });
   WaitUntilWanted(1);
   EXPECT_TRUE(pool_->collected().Space().wanted);
-  pool_->collected().EndRound(/*gained=*/false);  // it had begun before: who waits looks again, and goes on waiting
+  pool_->collected().EndRound(/*gained=*/false);  // it had begun before: the writer asks again, and goes on waiting
   WaitUntilWanted(2);
   pool_->collected().BeginRound();
-  pool_->collected().EndRound(/*gained=*/true);  // of which others were quicker to have it
+  pool_->collected().EndRound(/*gained=*/true);  // other writers were quicker to take what this round gained
   WaitUntilWanted(3);
   pool_->collected().BeginRound();
   pool_->RemoveLive(zones[3], kCapacity);
@@ -117,13 +117,13 @@ TEST_F(CollectedZonesTest, WhoHasNoSpaceWaitsForARoundThatBeganAfterwards) {
 TEST_F(CollectedZonesTest, NoSpaceOnceAWholeRoundHasGainedNothing) {
   Open();
   FillDevice();
-  ZoneLease last = MustAcquire(kLog);  // that is kept for logs
+  ZoneLease last = MustAcquire(kLog);  // uses up the zone that is kept for logs
   Write(last, kCapacity);
   pool_->collected().Attach(true);
   auto waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kData).status(); });
   auto log_waiter = std::async(std::launch::async, [&] { return pool_->Acquire(kLog).status(); });
   while (pool_->Stats().space_waits < 2) std::this_thread::yield();
-  // Metadata does not wait for it.
+  // Metadata does not wait for the collector.
   ZoneLease journal = MustAcquireMetadata();
   pool_->collected().BeginRound();
   pool_->collected().EndRound(/*gained=*/false);
@@ -143,7 +143,7 @@ TEST_F(CollectedZonesTest, NobodyWaitsForACollectorThatGoes) {
   EXPECT_EQ(waiter.get().code(), StatusCode::kNoSpace);
 }
 
-// Between the wait for a reset that came to nothing and the next round it must be asked for space again.
+// After the reset has failed, and before the next round begins, the writer must ask the collector for space again.
 TEST_F(CollectedZonesTest, WhoHasWaitedForAResetWaitsForAWholeRoundAfterwards) {
   Open();
   const std::vector<ZoneId> zones = FillDevice();
@@ -155,7 +155,7 @@ TEST_F(CollectedZonesTest, WhoHasWaitedForAResetWaitsForAWholeRoundAfterwards) {
   device_->WaitUntilHeld(1);
   pool_->collected().BeginRound();
   pool_->collected().EndRound(/*gained=*/false);
-  while (pool_->collected().Space().wanted) std::this_thread::yield();  // there is a zone to come
+  while (pool_->collected().Space().wanted) std::this_thread::yield();  // the reset will give a zone back
   device_->FailNext(DeviceOp::kReset, DeviceStatus::kWriteFault);
   device_->LetGo();
   while (space_wanted_ < 2 && waiter.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
@@ -201,7 +201,7 @@ TEST_F(CollectedZonesTest, TheCollectorWaitsForTheCheckpointThatGivesItsReserveB
   ASSERT_TRUE(lease.ok()) << lease.status().ToString();
   EXPECT_EQ(lease->zone(), given_back);
   EXPECT_EQ(checkpoints_wanted_, 1U);
-  // Once that gives nothing back either, there is no space.
+  // Once a checkpoint gives nothing back either, there is no space.
   EXPECT_EQ(pool_->Acquire(kCollector).status().code(), StatusCode::kNoSpace);
   EXPECT_EQ(checkpoints_wanted_, 2U);
 }
@@ -246,12 +246,12 @@ TEST_F(CollectedZonesTest, DeadZonesWaitForARoundOrForSomebodyWhoNeedsThem) {
   const std::vector<ZoneId> zones = FillDevice();
   pool_->RemoveLive(zones[0], kCapacity);
   pool_->RemoveLive(zones[1], kCapacity);
-  // A reset of metadata goes through the same thread, and so would have theirs.
+  // The thread that resets this zone of metadata would have reset the dead zones of files, too.
   WriteAndReleaseMetadata();
   while (pool_->Stats().resets < 1) std::this_thread::yield();
   EXPECT_EQ(pool_->Stats().resets, 1U);
   EXPECT_EQ(durable_calls_, 0);
-  ZoneLease lease = MustAcquire(kData);  // needs one: all that is dead goes
+  ZoneLease lease = MustAcquire(kData);  // needs a zone, so all dead zones are reset
   ASSERT_TRUE(pool_->Settle().ok());
   EXPECT_EQ(pool_->Stats().resets, 3U);
   pool_->RemoveLive(zones[2], kCapacity);
@@ -262,7 +262,8 @@ TEST_F(CollectedZonesTest, DeadZonesWaitForARoundOrForSomebodyWhoNeedsThem) {
   while (pool_->Stats().resets < 5) std::this_thread::yield();
 }
 
-// Who has begun to wait for a dead zone gets it, whatever scheme is chosen meanwhile.
+// A writer that has begun to wait for a dead zone gets it, even if the scheme that is chosen meanwhile lets dead zones
+// wait.
 TEST_F(CollectedZonesTest, WhoWaitsForADeadZoneGetsItAlsoWhenOthersThenWait) {
   Open(/*zone_count=*/20, /*max_active=*/9);
   for (int i = 0; i < 2; ++i) {  // both zones that logs may have active, with little room left
@@ -292,7 +293,7 @@ TEST_F(CollectedZonesTest, WhoWaitsForADeadZoneGetsItAlsoWhenOthersThenWait) {
   EXPECT_TRUE(log.get().ok());
 }
 
-// Needed already when it dies.
+// The writer needs the zone already when it dies.
 TEST_F(CollectedZonesTest, WhoWaitsForSpaceGetsWhatDiesMeanwhile) {
   Open();
   pool_->collected().ResetAtOnce(false);

@@ -7,7 +7,7 @@ void DeletionDelays::Deleted(Lifetime lifetime, std::span<const ZoneId> zones, i
   ++calls_;
   for (const ZoneId zone : zones) {
     std::vector<Note>& notes = notes_[zone];
-    // Most zones have one lifetime: the last note is the one.
+    // Most zones have files of one lifetime, so it is enough to look at the last note.
     if (notes.empty() || notes.back().lifetime != lifetime || now_ns - notes.back().at_ns > kMergeNs) {
       notes.push_back({lifetime, now_ns, 0, 0});
     }

@@ -43,7 +43,7 @@ void MetadataZones::Release(ZoneId zone) {
 bool MetadataZones::Reserve(uint32_t zones, MetadataClaim claim) {
   const MutexLock lock(executor_.mu);
   const bool fits = executor_.allocator.ReserveForMetadata(zones, claim);
-  executor_.changed.SignalAll();  // there may be less kept for metadata than before
+  executor_.changed.SignalAll();  // where the reserve has become smaller, waiting writers may have a zone
   return fits;
 }
 

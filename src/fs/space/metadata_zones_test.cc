@@ -13,14 +13,14 @@ namespace {
 
 using MetadataZonesTest = ZonePoolTest;
 
-// Else what a full device may still do, as renaming a file, would fail after a power cut.
+// Otherwise what is still possible on a full device, such as renaming a file, would fail after a power cut.
 TEST_F(MetadataZonesTest, ALogThatTookItsReserveDoesNotTakeThatOfMetadataAtTheNextMount) {
   Open();
   FillDevice();
-  WriteZone(kLog, kBlock);  // of the two empty zones that are not kept for metadata
+  WriteZone(kLog, kBlock);  // in one of the two empty zones that are not kept for metadata
   constexpr uint32_t kBefore = HomeZones(2) + 2;
   constexpr uint32_t kLeast = HomeZones(2);
-  pool_->metadata().Reserve(kLeast, MetadataClaim::kForced);  // as a mount begins
+  pool_->metadata().Reserve(kLeast, MetadataClaim::kForced);  // as a mount does at its beginning
   EXPECT_FALSE(pool_->metadata().Reserve(kBefore + 2, MetadataClaim::kRenewed)) << "there are not so many";
   EXPECT_FALSE(pool_->metadata().Reserve(kBefore, MetadataClaim::kNew));
   EXPECT_TRUE(pool_->metadata().Reserve(kBefore, MetadataClaim::kRenewed));
@@ -65,14 +65,14 @@ TEST_F(MetadataZonesTest, MetadataIsToBeHadWhileMetadataIsMadeDurable) {
     const ZoneId old = metadata[0].zone();
     metadata[0].Release();
     ReleaseMetadata(old);
-    return AcquireMetadata().status();  // not before `old` is reset
+    return AcquireMetadata().status();  // waits until `old` is reset
   };
   pool_->RemoveLive(dead, kCapacity);
   EXPECT_TRUE(pool_->Settle().ok());
   EXPECT_EQ(pool_->Stats().resets, 2U);
 }
 
-// Whose reset nobody has to ask for, with the thread asleep.
+// Nobody has to ask for this reset, although the background thread is asleep.
 TEST_F(MetadataZonesTest, ReleasedMetadataIsResetAlsoWhereDeadFilesWait) {
   Open();
   pool_->collected().ResetAtOnce(false);

@@ -8,7 +8,7 @@
 namespace isozone {
 namespace {
 
-// Each zone once, by zone, none of 0 bytes.
+// Returns the sum for each zone, in the order of the zones and without those of 0 bytes.
 std::vector<ZoneBytes> SumUp(std::span<const ZoneBytes> space) {
   std::vector<ZoneBytes> sums(space.begin(), space.end());
   std::ranges::sort(sums, {}, &ZoneBytes::first);

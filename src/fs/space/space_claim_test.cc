@@ -52,7 +52,7 @@ TEST_F(SpaceClaimTest, IsItsLastHoldersOnly) {
       outer = std::move(moved);
     }
     EXPECT_EQ(pool_->Live(zone), kBlock + 100);
-    // What it had before goes.
+    // The assignment releases what the claim had before.
     outer = SpaceClaim(*pool_, zone, 50);
     EXPECT_EQ(pool_->Live(zone), kBlock + 50);
     outer.Release();
@@ -109,14 +109,14 @@ void Pass(Counts& from, Counts& to, const std::vector<ZoneBytes>& space) {
 
 std::vector<ZoneBytes> AllOf(const Counts& counts) { return {counts.begin(), counts.end()}; }
 
-// Of each zone is live what the metadata and all claims have of it, whatever hands it went through.
+// The live bytes of a zone are those that the metadata and all claims have of it, through whatever hands they went.
 TEST_F(SpaceClaimTest, NothingIsLostOnItsWay) {
   const uint64_t seed = TestSeed(20261124);
   SCOPED_TRACE("ISOZONE_TEST_SEED=" + std::to_string(seed));
   Random random(seed);
   constexpr size_t kZones = 5;
   std::vector<ZoneId> zones;
-  SpaceClaim base;  // keeps them from being reset
+  SpaceClaim base;  // keeps the zones from being reset
   for (size_t i = 0; i < kZones; ++i) {
     auto [zone, claim] = Written(1);
     zones.push_back(zone);

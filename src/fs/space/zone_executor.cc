@@ -80,7 +80,7 @@ Result<ZoneGrant> ZoneExecutor::Grant(Inquiry& inquiry) {
   }
 }
 
-// Asks for a checkpoint where that was not done, and waits a moment.
+// Asks for a checkpoint, unless this inquiry has done so before, and waits for a moment.
 void ZoneExecutor::AwaitCheckpoint(Inquiry& inquiry) {
   constexpr int64_t kMomentNs = 10 * kMillisecondNs;
   {
@@ -88,7 +88,7 @@ void ZoneExecutor::AwaitCheckpoint(Inquiry& inquiry) {
     if (!inquiry.checkpoint) inquiry.checkpoint = options.want_checkpoint();
     inquiry.checkpoint_ended = !options.checkpoint_pending(*inquiry.checkpoint);
   }
-  // What it gave back is looked at once more.
+  // If the checkpoint has ended, there is no wait: the inquiry looks once more at what it gave back.
   if (!inquiry.checkpoint_ended) AwaitChange(inquiry, clock.NowNs() + kMomentNs);
 }
 
@@ -148,7 +148,7 @@ void ZoneExecutor::CompleteWrite(const ZoneGrant& lease, uint64_t bytes, DeviceS
     allocator.EndRefusedWrite(lease);
     Announce();
   } else {
-    // The lease stays, as that of a write, until Drain has looked at the zone.
+    // The lease stays, as if the write were still in flight, until Drain has looked at the zone.
     failed_writes_.push_back(lease.zone);
     work.Signal();
     changed.SignalAll();
@@ -180,7 +180,7 @@ void ZoneExecutor::Stop() {
     changed.SignalAll();
   }
   if (thread_.joinable()) thread_.join();
-  // What was started on behalf of a caller, where no thread ran.
+  // Where no thread ran, commands that were started on behalf of a caller may still be in flight.
   const MutexLock lock(mu);
   while (!jobs_.empty()) {
     if (!Drain()) changed.Wait(mu);
@@ -209,7 +209,7 @@ void ZoneExecutor::RunInBackground() {
 }
 
 void ZoneExecutor::Rest(int64_t until_ns) {
-  if (!allocator.upkeep().IsDue(clock.NowNs())) changed.SignalAll();  // what somebody may wait for has gone another way
+  if (!allocator.upkeep().IsDue(clock.NowNs())) changed.SignalAll();  // nothing is to come: waiters must ask again
   if (until_ns == ZoneAllocator::kNever) {
     work.Wait(mu);
   } else {
@@ -217,7 +217,7 @@ void ZoneExecutor::Rest(int64_t until_ns) {
   }
 }
 
-// Learns how many active zones others hold.
+// Tells the allocator how many zones are active on the device, which includes those of other users.
 void ZoneExecutor::CountOthers() {
   std::vector<ZoneDescriptor> report(device.geometry().zone_count);
   {
@@ -229,7 +229,7 @@ void ZoneExecutor::CountOthers() {
 }
 
 void ZoneExecutor::WakeIfDue() {
-  // Whoever stops waits for the last command, whichever thread learns that it has ended.
+  // A pool that stops waits for the last command, whichever thread learns that it has ended.
   if (allocator.ledger().stopping || allocator.upkeep().IsDue(clock.NowNs())) work.Signal();
 }
 
@@ -258,7 +258,7 @@ bool ZoneExecutor::MakeDurable() {
     const MutexUnlock unlock(mu);
     status = options.make_durable();
   }
-  // Of one error after another the first is told.
+  // Of several errors in a row, the first is kept.
   if (!status.ok() && allocator.ledger().durability.error.ok()) Latch(status);
   allocator.NoteDurability(status, clock.NowNs());
   return status.ok();
@@ -344,7 +344,7 @@ void ZoneExecutor::Latch(const Status& status) {
 
 // --- Pace ---
 
-// Waits until so many bytes are paid for, or nobody makes space, or it has taken too long.
+// Waits until `bytes` are paid for, or nobody makes space any more, or the wait has become too long.
 void ZoneExecutor::Pace(uint64_t bytes) {
   const MutexLock lock(mu);
   ZoneCollection& collection = allocator.collection();

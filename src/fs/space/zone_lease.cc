@@ -43,7 +43,7 @@ void ZoneLease::Settle(uint64_t bytes, DeviceStatus status) {
   Log().warn("a write to zone {} at {} failed: {}; the zone is not written again before it is reset",
              grant_.zone.value(), grant_.write_pointer, DeviceStatusName(status));
   const MutexLock lock(executor.mu);
-  // Another thread may be about to look at the zone.
+  // Another thread may already be asking the device about the zone, for which it gives the mutex up.
   while (executor.allocator.ledger().Find(grant_.zone, grant_.lease_id) != nullptr) {
     if (!executor.Drain()) executor.changed.Wait(executor.mu);
   }

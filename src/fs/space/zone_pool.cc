@@ -13,7 +13,7 @@ namespace {
 
 bool IsUsable(const ZoneRecord& zone) { return zone.phase != ZonePhase::kRetired && zone.phase != ZonePhase::kOffline; }
 
-// What the device would report, should it not answer.
+// Returns what the device would report of the zone. It is used where the device does not answer.
 ZoneDescriptor AsDescriptor(ZoneId id, const ZoneRecord& zone) {
   ZoneState state = ZoneState::kClosed;
   if (zone.phase == ZonePhase::kOffline) {
@@ -175,7 +175,7 @@ ZonePoolStats ZonePool::Stats() const {
 
 Status ZonePool::Settle() {
   const MutexLock lock(executor_->mu);
-  // Where no thread runs, or nothing can be made durable, what is dead stays.
+  // If no thread runs, or nothing can be made durable, dead zones stay as they are.
   executor_->allocator.upkeep().AskForDead();
   const auto goes_on = [this]() ISOZONE_REQUIRES(executor_->mu) {
     const ZoneLedger& ledger = executor_->allocator.ledger();

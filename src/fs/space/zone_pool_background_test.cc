@@ -1,4 +1,5 @@
-// What the pool does in the background, where it fails and where there is much of it.
+// What the pool does in the background: when it fails, when shares of active zones are missing, and when there is much
+// of it.
 #include <atomic>
 #include <string>
 #include <thread>
@@ -50,7 +51,7 @@ TEST_F(ZonePoolBackgroundTest, WhoHasNoSpaceIsToldOfAnErrorThatDoesNotPass) {
             "No space: no zone can be reset: the journal has no zone to go on in");
 }
 
-// A round that makes room is worth waiting for although an earlier zone could not be reset.
+// A writer waits for a zone that is about to be reset, although making its death durable has failed before.
 TEST_F(ZonePoolBackgroundTest, AnErrorThatHasPassedKeepsNobodyFromTheCollector) {
   Open();
   const std::vector<ZoneId> zones = FillDevice();
@@ -71,7 +72,8 @@ TEST_F(ZonePoolBackgroundTest, WhatIsReadOnlyStaysSo) {
   EXPECT_EQ(durable_calls_, 1);
 }
 
-// A zone of logs that is not finished, because that would hide where a log ends, goes on taking logs.
+// A zone of logs cannot be finished before the ends of the logs are durable, since that would hide them. It goes on
+// taking logs.
 TEST_F(ZonePoolBackgroundTest, AZoneOfLogsThatCannotBeFinishedYetIsGoneOnWith) {
   Open(/*zone_count=*/40, /*max_active=*/9);  // two zones of logs
   const ZoneRequest large = {ZoneUse::kLog, Lifetime::kShort, 8 * kBlock};
@@ -82,8 +84,8 @@ TEST_F(ZonePoolBackgroundTest, AZoneOfLogsThatCannotBeFinishedYetIsGoneOnWith) {
   EXPECT_EQ(device_->Finished().size(), 1U);
 }
 
-// After a power cut more zones are active than their classes may have. What is dead of them gives its share back once its
-// death is durable; the metadata that says so must not wait for that.
+// After a power cut, more zones can be active than their classes may have. A dead zone gives its share back once its
+// death is durable. The metadata that makes it durable must not wait for that share.
 TEST_F(ZonePoolBackgroundTest, MetadataTakesItsShareFromDataAndDoesNotWaitForResetsThatWaitForIt) {
   device_ = std::make_unique<FakeDevice>(/*zone_count=*/40, /*max_active=*/9);
   for (uint32_t i = 10; i < 17; ++i) device_->Set(ZoneId(i), ZoneState::kClosed, kBlock);
@@ -116,7 +118,8 @@ TEST_F(ZonePoolBackgroundTest, WhoNeedsAFinishThatCannotBeDurableIsToldSo) {
 
 // --- The collector's zone ---
 
-// Were it one too many, what is left of it would be thrown away by a finish, and be gained back by the next round.
+// If the zone counted as one too many, a finish would throw away what is left of it, and the next round would gain it
+// back.
 TEST_F(ZonePoolBackgroundTest, WhatTheCollectorHasLeftIsNotFinishedForItsShare) {
   Open(/*zone_count=*/40, /*max_active=*/9);  // two zones of data
   for (std::vector<ZoneLease> data; data.size() < 2;) Write(data.emplace_back(MustAcquire(kData)), kBlock);
@@ -154,7 +157,7 @@ TEST_F(ZonePoolBackgroundTest, AZoneThatCannotBeFinishedGivesItsActiveZoneBackWi
   device_->FailNext(DeviceOp::kFinish, DeviceStatus::kInternalError, UINT64_MAX);
   EndWrite(lease, 0, DeviceStatus::kWriteFault);
   EXPECT_EQ(pool_->Settle().code(), StatusCode::kIoError);
-  EXPECT_EQ(ActiveZones(), 1U);  // the device has not more of them either
+  EXPECT_EQ(ActiveZones(), 1U);  // the zone is still active for the device
   pool_->RemoveLive(zone, kBlock);
   ASSERT_TRUE(pool_->Settle().ok());
   EXPECT_EQ(ActiveZones(), 0U);
@@ -216,7 +219,8 @@ TEST_F(ZonePoolBackgroundTest, AFewResetsOfADroppedDatabaseAreInFlightAtATime) {
   }
   EXPECT_LE(device_->max_held(), kMostResets);
   EXPECT_GE(device_->max_held(), kMostResets / 2) << "resets go on side by side";
-  // The first ones die one by one; from then on a call serves half of what may be in flight.
+  // The first zones die one by one. From then on, a call of make_durable serves half as many resets as may be in
+  // flight.
   EXPECT_LE(durable_calls_, static_cast<int>(2 * kZones / kMostResets + kMostResets));
 }
 

@@ -1,4 +1,4 @@
-// How the pool slows users down to the pace of what makes space.
+// How the pool slows users down to the rate at which space is made.
 #include <atomic>
 #include <thread>
 
@@ -12,7 +12,7 @@ namespace {
 
 class ZonePoolPaceTest : public ZonePoolTest {
  protected:
-  // Less is free than `pool_` wants to have.
+  // Opens a pool that has less free space than it wants to have.
   void OpenTight() {
     Open();
     pool_->collected().Attach(true);
@@ -58,7 +58,7 @@ TEST_F(ZonePoolPaceTest, TheCollectorMakesSpaceToo) {
   EXPECT_EQ(Waits(), 1U);
 }
 
-// Its rests would be the user's waits.
+// While the collector rested, the user would wait.
 TEST_F(ZonePoolPaceTest, WhoIsPacedByTheCollectorAloneTellsItSo) {
   OpenTight();
   ZoneLease collector = MustAcquire(kCollector);
@@ -99,7 +99,7 @@ TEST_F(ZonePoolPaceTest, AWaitEndsWithTheLastWhoMakesSpace) {
   });
   while (Waits() == 0) std::this_thread::yield();
   compaction.Release();
-  const uint64_t waits = Waits() + 1;  // one may be ending
+  const uint64_t waits = Waits() + 1;  // one wait may be ending
   const uint64_t calls_then = calls;
   while (calls < calls_then + 100) std::this_thread::yield();
   EXPECT_LE(Waits(), waits);

@@ -175,7 +175,7 @@ TEST_F(ZonePoolTest, NoSpaceOnlyWhenThereIsNoneAndWritingGoesOnWhenSomeIsFreed) 
   EXPECT_EQ(pool_->Space().empty_zones, 4U);
   EXPECT_THAT(pool_->Acquire(kData).status().ToString(), testing::StartsWith("No space: the device is full"));
   pool_->RemoveLive(zones[3], kCapacity);
-  EXPECT_EQ(MustAcquire(kData).zone(), zones[3]);  // waits for the reset
+  EXPECT_EQ(MustAcquire(kData).zone(), zones[3]);  // waits until the zone is reset
 }
 
 TEST_F(ZonePoolTest, EmptyZonesAreKeptForLogsAndMetadata) {
@@ -231,7 +231,7 @@ TEST_F(ZonePoolTest, FiguresAddUp) {
   pool_->RemoveLive(full, 3 * kBlock);
   const SpaceInfo space = pool_->Space();
   EXPECT_EQ(space.capacity, 20 * kCapacity);
-  EXPECT_EQ(space.metadata, 4 * kCapacity);  // with the three first
+  EXPECT_EQ(space.metadata, 4 * kCapacity);  // including the first three zones
   EXPECT_EQ(space.live, kCapacity + 2 * kBlock);
   EXPECT_EQ(space.dead, 3 * kBlock);
   EXPECT_EQ(space.capacity, space.live + space.dead + space.metadata + space.free + 4 * kCapacity);
@@ -256,7 +256,7 @@ TEST_F(ZonePoolTest, DataNeverTakesTheReservesOfOthers) {
   std::vector<ZoneLease> metadata;
   for (int i = 0; i < 3; ++i) metadata.push_back(MustAcquireMetadata());
   EXPECT_EQ(pool_->Stats().waits, 1U);
-  EXPECT_EQ(ActiveZones(), 12U);  // one of metadata and the collector's are left
+  EXPECT_EQ(ActiveZones(), 12U);  // one zone for metadata and the collector's zone are left
   EndWrite(writers[2], 0);
   const auto lease = eighth.get();
   ASSERT_TRUE(lease.ok());
@@ -277,7 +277,7 @@ TEST_F(ZonePoolTest, FinishMakesWayForTheNextAndNobodyWaitsForIt) {
     Write(b, 9 * kBlock);
   }
   ASSERT_TRUE(pool_->Settle().ok());
-  EXPECT_TRUE(device_->Finished().empty());  // as long as nobody needs another zone
+  EXPECT_TRUE(device_->Finished().empty());  // nobody needs another zone yet
   MustAcquire(long_lived).Release();
   ASSERT_TRUE(pool_->Settle().ok());
   EXPECT_EQ(device_->Finished().size(), 1U);
@@ -307,7 +307,7 @@ TEST_F(ZonePoolTest, IdleLeaseIsTakenBeforeAnybodyWaits) {
   Write(first, kBlock);
   ZoneLease third = MustAcquire(kData);
   EXPECT_EQ(pool_->Stats().waits, 0U);
-  EXPECT_FALSE(second.BeginWrite());  // not used for longest
+  EXPECT_FALSE(second.BeginWrite());  // it was not used for the longest time
   EXPECT_TRUE(first.BeginWrite());
   EndWrite(first, 0);
 }
@@ -332,7 +332,7 @@ TEST_F(ZonePoolTest, ZonesOfLogsAreFinishedOnlyWhenTheirEndIsDurable) {
     for (const ZoneId zone : zones) EXPECT_NE(device_->Zone(zone).state, ZoneState::kFull);
     return Status::Ok();
   };
-  MustAcquire(large);  // neither has room
+  MustAcquire(large);  // neither zone has room for it
   EXPECT_EQ(device_->Finished().size(), 1U);
   EXPECT_EQ(durable_calls_, 1);
 }
@@ -384,7 +384,7 @@ TEST_F(ZonePoolTest, StopResetsWhatIsDead) {
 
 // --- Many threads ---
 
-// Writes files of a few blocks and deletes old ones, until `operations` are done; what is left is added to `left`.
+// Writes files of a few blocks and deletes old ones, until `operations` are done. What is left is in files().
 class Worker {
  public:
   Worker(ZonePool& pool, FakeDevice& device, uint64_t seed) : pool_(pool), device_(device), random_(seed) {}
@@ -410,7 +410,7 @@ class Worker {
         lease_ = std::move(*lease);
       } else {
         ASSERT_EQ(lease.status().code(), StatusCode::kNoSpace) << lease.status().ToString();
-        if (files_.empty()) return;  // the others hold everything
+        if (files_.empty()) return;  // the other workers hold everything
         DeleteOne();
       }
     }

@@ -1,4 +1,5 @@
-// What the tests of the zone pool share: a device of write pointers, requests in one word, and a pool on such a device.
+// What the tests of the zone pool share: a device that has only write pointers, common requests, and a pool on that
+// device.
 #pragma once
 
 #include <algorithm>
@@ -30,10 +31,10 @@ inline constexpr ZoneRequest kGoesOnInData = {ZoneUse::kData, Lifetime::kShort,
 inline constexpr ZoneRequest kLog = {ZoneUse::kLog, Lifetime::kShort, kBlock};
 inline constexpr ZoneRequest kCollector = {
     .use = ZoneUse::kData, .lifetime = Lifetime::kMedium, .min_room = kBlock, .gc = true};
-inline constexpr std::chrono::seconds kLong(10);  // more than anything takes that does not hang
+inline constexpr std::chrono::seconds kLong(10);  // longer than anything takes that does not hang
 
-// A device of write pointers only, that can be made to hold back resets and finishes, so that a test decides what
-// happens in between. It counts every breach of its limits.
+// A device that has only write pointers. It can be made to hold requests back, so that a test decides what happens in
+// between. It remembers how many zones were active at most.
 class FakeDevice final : public ZonedDevice {
  public:
   explicit FakeDevice(uint32_t zone_count, uint32_t max_active = 14, uint32_t max_open = 14) {
@@ -86,7 +87,7 @@ class FakeDevice final : public ZonedDevice {
     }
     LetGoHeld();
   }
-  // Of the requests that are held now, with others held from now on.
+  // Lets the requests go that are held now. Later ones are held as before.
   void LetGoHeld() {
     std::deque<DeviceRequest*> held;
     {
@@ -96,7 +97,7 @@ class FakeDevice final : public ZonedDevice {
     }
     for (DeviceRequest* request : held) request->done(*request);
   }
-  // At a time.
+  // The most requests that were held at a time.
   size_t max_held() const {
     const std::lock_guard lock(mu_);
     return max_held_;
@@ -165,7 +166,7 @@ class FakeDevice final : public ZonedDevice {
   std::set<DeviceOp> held_ops_;
   std::deque<DeviceRequest*> held_;
   size_t max_held_ = 0;
-  std::map<DeviceOp, std::pair<DeviceStatus, uint64_t>> failures_;  // how the next ones fail, and how many
+  std::map<DeviceOp, std::pair<DeviceStatus, uint64_t>> failures_;  // how the next requests fail, and how many of them
   std::vector<ZoneId> finished_;
   uint32_t max_active_seen_ = 0;
 };
@@ -180,7 +181,7 @@ inline DeviceStatus WriteBlocks(FakeDevice& device, const ZoneLease& lease, uint
   return SubmitAndWait(device, request);
 }
 
-// The end of a write on its owner's thread.
+// Does what the completion of a write does, and then what its owner does.
 inline void EndWrite(ZoneLease& lease, uint64_t bytes, DeviceStatus status = DeviceStatus::kSuccess) {
   lease.CompleteWrite(bytes, status);
   lease.Settle(bytes, status);
@@ -188,7 +189,7 @@ inline void EndWrite(ZoneLease& lease, uint64_t bytes, DeviceStatus status = Dev
 
 class ZonePoolTest : public testing::Test {
  protected:
-  // 20 zones: 3 of metadata, 4 kept empty (2 of them for metadata, whatever it has), 13 for data.
+  // Of 20 zones, 3 are for metadata, 4 are kept empty (2 of them for metadata, whatever it has), and 13 are for data.
   void Open(uint32_t zone_count = 20, uint32_t max_active = 14, uint32_t max_open = 14) {
     device_ = std::make_unique<FakeDevice>(zone_count, max_active, max_open);
     Create();
@@ -217,7 +218,7 @@ class ZonePoolTest : public testing::Test {
     EXPECT_TRUE(lease.ok()) << lease.status().ToString();
     return lease.ok() ? std::move(*lease) : ZoneLease();
   }
-  // One of those that are not metadata's anyway.
+  // Acquires a zone that is not one of the first ones, which belong to metadata anyway.
   Result<ZoneLease> AcquireMetadata() {
     ISOZONE_ASSIGN_OR_RETURN(const ZoneId zone, pool_->metadata().SetAside({}));
     if (zone.value() < HomeZones(2)) return Status::NoSpace("only the first zones are left");
@@ -235,7 +236,7 @@ class ZonePoolTest : public testing::Test {
     --lent_;
     KeepForMetadata();
   }
-  // A zone of metadata that is no longer needed, and not empty.
+  // Releases a zone of metadata that is not empty, as if it were no longer needed.
   void WriteAndReleaseMetadata() {
     ZoneLease journal = MustAcquireMetadata();
     ASSERT_TRUE(journal.BeginWrite());
@@ -252,7 +253,7 @@ class ZonePoolTest : public testing::Test {
     EndWrite(lease, bytes);
   }
   uint32_t ActiveZones() const { return pool_->Space().active_zones; }
-  // A zone with `bytes` of data in it that nobody holds.
+  // Writes `bytes` to a zone, and returns the zone, which nobody holds any more.
   ZoneId WriteZone(const ZoneRequest& request, uint64_t bytes) {
     ZoneLease lease = MustAcquire(request);
     Write(lease, bytes);
@@ -275,7 +276,7 @@ class ZonePoolTest : public testing::Test {
   std::unique_ptr<FakeDevice> device_;
   std::string policy_ = "zenfs";
   std::function<Status()> durable_;
-  // The collector has been asked for space so often.
+  // Waits until the collector has been asked for space `times` times.
   void WaitUntilWanted(int times) const {
     while (space_wanted_ < times) std::this_thread::yield();
   }
@@ -285,7 +286,7 @@ class ZonePoolTest : public testing::Test {
   std::atomic<int> pace_wanted_ = 0;
   std::atomic<uint64_t> checkpoints_wanted_ = 0;
   std::atomic<bool> checkpoint_pending_ = false;
-  uint32_t lent_ = 0;  // zones that AcquireMetadata gave
+  uint32_t lent_ = 0;  // zones that AcquireMetadata gave and that were not released
   std::unique_ptr<ZonePool> pool_;
 };
 
