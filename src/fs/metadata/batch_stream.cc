@@ -37,7 +37,7 @@ std::optional<uint64_t> RecordBytes(std::span<const std::byte> bytes) {
 }
 
 void RecordQueue::Compact() {
-  // Moves what is left only when at least as much was taken: constant cost per byte.
+  // Moves what is left only when at least as much was taken, so that the cost per byte is constant.
   const uint64_t taken = front_ - base_;
   if (taken < bytes_.size() - taken) return;
   bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<ptrdiff_t>(taken));
@@ -51,7 +51,7 @@ uint64_t BatchBytesMax(const DeviceGeometry& geometry) {
 }
 
 uint64_t BytesInBatches(const DeviceGeometry& geometry, uint64_t bytes) {
-  // Only the last batch is not filled up; each zone begun cuts one short.
+  // Every batch but the last is filled up. Each zone that is begun cuts one batch short.
   const uint64_t payload = BatchBytesMax(geometry) - sizeof(BatchHeader);
   const uint64_t zones = bytes / (geometry.zone_capacity) + 2;
   return RoundUp(bytes + sizeof(BatchHeader) * (bytes / payload + 1 + 2 * zones), geometry.block_size);

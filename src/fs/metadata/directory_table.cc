@@ -13,7 +13,7 @@ namespace {
 
 using Entry = DirectoryTable::Entry;
 
-// The entry at `at`; returns where the next one begins.
+// Reads the entry at `at`, and returns where the next one begins.
 size_t ReadEntry(const std::vector<char>& chunk, size_t at, Entry& entry) {
   const auto length = static_cast<unsigned char>(chunk[at]);
   entry.name = std::string_view(&chunk[at + 1], length);

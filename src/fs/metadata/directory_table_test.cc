@@ -43,7 +43,7 @@ TEST(DirectoryTableTest, NamesOfEveryLengthFit) {
   EXPECT_EQ(All(table).size(), 255U);
 }
 
-// Against a map: few names and many, that come and go in any order, and in rising order.
+// Compares the table with a map of few names and of many, which come and go in any order and in rising order.
 TEST(DirectoryTableTest, IsAsAMap) {
   const uint64_t seed = TestSeed(20261125);
   SCOPED_TRACE("ISOZONE_TEST_SEED=" + std::to_string(seed));
@@ -52,7 +52,7 @@ TEST(DirectoryTableTest, IsAsAMap) {
   Names model;
   uint64_t next = 0;
   for (int i = 0; i < 200'000; ++i) {
-    // It grows for a while, and shrinks for a while.
+    // The table grows for a while, and then it shrinks for a while.
     const bool grows = i / 10'000 % 2 == 0;
     std::string name = fmt::format("{:06}.sst", random.Below(6000));
     if (random.Chance(0.3)) name = fmt::format("{:06}.sst", ++next % 6000);

@@ -13,13 +13,13 @@ namespace {
 
 using Element = ExtentList::Element;
 
-// The first byte of an element: the lowest bits that all of its numbers lack, and two flags.
+// The first byte of an element: how many low bits are left out, as they are 0 in all of its numbers; and two flags.
 constexpr uint8_t kShiftMask = 0x3F;
-constexpr uint8_t kStripe = 0x40;   // count and number of columns follow; else it is one extent
-constexpr uint8_t kCounted = 0x80;  // each distance between columns is followed by how many there are of it
+constexpr uint8_t kStripe = 0x40;   // the count and the number of columns follow; without it, the element is one extent
+constexpr uint8_t kCounted = 0x80;  // each distance between columns is followed by how often it occurs in a row
 
-// Calls `visit` with each distance between neighbouring columns, shifted and zig-zag, and how many follow one another
-// that are equal to it.
+// Calls `visit` with each distance between neighbouring columns, shifted and in zig-zag, and with how often it occurs
+// in a row.
 template <typename Visit>
 void VisitDistances(const Element& element, int shift, Visit visit) {
   for (size_t i = 1; i < element.columns;) {
@@ -37,7 +37,7 @@ int ShiftOf(const Element& element) {
   return all == 0 ? 0 : std::countr_zero(all);
 }
 
-// The bytes of an element while they are made.
+// The bytes of an element while it is being packed.
 class Spelling {
  public:
   using value_type = char;
@@ -46,7 +46,7 @@ class Spelling {
   std::string_view view() const { return {bytes_.data(), size_}; }
 
  private:
-  // Head, length, count, columns, and a distance and how often it comes for each column.
+  // Head, length, count, number of columns, and the first column; for each further column a distance and its count.
   std::array<char, 1 + (4 + 2 * ExtentList::kColumnsMax) * kVarintMax> bytes_;
   size_t size_ = 0;
 };
@@ -75,14 +75,15 @@ void Pack(const Element& element, Spelling& out) {
   });
 }
 
-// These are the bytes that Pack makes of the element.
+// Returns whether these are the bytes that Pack makes of the element.
 bool IsSpelt(const Element& element, std::span<const std::byte> bytes) {
   Spelling spelling;
   Pack(element, spelling);
   return std::ranges::equal(std::as_bytes(std::span(spelling.view())), bytes);
 }
 
-// The distances between columns of an element whose first one is there. False: they are not there.
+// Reads the distances between the columns of an element of which the first column is known. Returns false if they are
+// not there.
 bool UnpackColumns(std::span<const std::byte>& in, int shift, bool counted, Element& element) {
   for (size_t i = 1; i < element.columns;) {
     uint64_t distance = 0;
@@ -94,7 +95,7 @@ bool UnpackColumns(std::span<const std::byte>& in, int shift, bool counted, Elem
   return true;
 }
 
-// Takes an element from the front. False: there is none. It may be spelt as Pack would not spell it.
+// Takes an element from the front. Returns false if there is none. Pack might have packed the element otherwise.
 bool Unpack(std::span<const std::byte>& in, Element& element) {
   if (in.empty()) return false;
   const auto head = static_cast<uint8_t>(in.front());
@@ -112,7 +113,7 @@ bool Unpack(std::span<const std::byte>& in, Element& element) {
   return UnpackColumns(in, shift, (head & kCounted) != 0, element);
 }
 
-// What Element::Add makes of such extents is this element.
+// Returns whether Element::Add makes this element of its extents.
 bool IsMadeByAdding(const Element& element) {
   if (element.count > element.columns && !element.repeats()) return false;
   if (!element.repeats()) return true;
@@ -154,7 +155,7 @@ bool Element::Add(uint64_t device_offset, uint64_t extent_length) {
   return true;
 }
 
-// Adds extents to a list, whose last element it holds meanwhile.
+// Adds extents to a list. It holds the last element of the list unpacked meanwhile.
 class ExtentList::Appender {
  public:
   explicit Appender(ExtentList& list) : list_(list) {
@@ -173,7 +174,7 @@ class ExtentList::Appender {
     open_.Begin(device_offset, length);
     Count(length);
   }
-  // False: an element begins with this extent.
+  // Returns false if a new element begins with this extent.
   bool Join(uint64_t device_offset, uint64_t length) {
     if (open_.count == 0 || !open_.Add(device_offset, length)) return false;
     Count(length);
@@ -189,7 +190,7 @@ class ExtentList::Appender {
       for (i = std::max<uint64_t>(i, 1); i < element.count; ++i) Add(element.place(i), element.length);
       place = {next, place.index + element.count, place.offset + element.bytes()};
     }
-    // An element begins where one begins in `other`: from there on, all is as it is there.
+    // An element begins where one begins in `other`, so the rest of `other` is taken as it is packed.
     Finish();
     list_.bytes_.append(other.bytes_, place.at);
     list_.count_ += other.count_ - place.index;
@@ -371,7 +372,7 @@ void ExtentList::Replace(uint64_t index, uint64_t count, std::span<const FileExt
   {
     Appender appender(*this);
     Element element;
-    // What lies before `index` in its element.
+    // The extents before `index` that lie in the same element are added again.
     if (place.index < index) old.Read(place.at, element);
     for (uint64_t i = 0; place.index + i < index; ++i) appender.Add(element.place(i), element.length);
     for (const FileExtent& extent : now) appender.Add(extent.device_offset.value(), extent.length);

@@ -26,7 +26,7 @@ DeviceGeometry Geometry() {
 
 using Extents = std::vector<FileExtent>;
 
-// `units` units that go round `zones`, from `in_zone` on in each.
+// Returns `units` units that go round `zones`, and that begin at `in_zone` in each of them.
 Extents Striped(uint64_t file_offset, uint64_t units, const std::vector<uint64_t>& zones, uint64_t in_zone) {
   Extents extents;
   for (uint64_t i = 0; i < units; ++i) {
@@ -109,7 +109,7 @@ TEST(ExtentListTest, AColumnThatGoesOnInTheNextZoneIsSplitThere) {
   EXPECT_EQ(Runs(list, 0, UINT64_MAX), extents);
 }
 
-// A stripe that claims 2^60 units takes no memory: they are counted, not made.
+// A stripe that claims 2^51 units takes no memory, since the units are counted and not made.
 TEST(ExtentListTest, WhatIsClaimedTakesNoMemory) {
   std::string packed(1, static_cast<char>(0x40 | 12));  // a stripe, of units of 4096 bytes:
   PutVarint(1, packed);
@@ -143,7 +143,7 @@ TEST(ExtentListTest, OneSequenceHasOneSpelling) {
   EXPECT_FALSE(ExtentList::Parse(7, {}).has_value());
 }
 
-// Against a vector, over lists of all sorts; each step is compared, and one that is packed anew has the same form.
+// Compares lists of all sorts with a vector after each step. A list that is packed anew must have the same form.
 class Model {
  public:
   explicit Model(uint64_t seed) : random_(seed) {}
@@ -187,7 +187,7 @@ class Model {
     const uint64_t in_zone = random_.Below(kZone - length + 1);
     return random_.Below(Geometry().zone_count) * kZone + (random_.Chance(0.5) ? in_zone : RoundDown(in_zone, kUnit));
   }
-  // Some extents from `offset` on: a stripe, or odd ones.
+  // Returns some extents from `offset` on: a stripe, or extents of any length in any place.
   Extents Some(uint64_t offset, uint64_t most) {
     if (random_.Chance(0.5)) {
       std::vector<uint64_t> zones(random_.Between(1, 20));
@@ -219,7 +219,7 @@ class Model {
     list_.Replace(keep, extents_.size() - keep, {});
     extents_.resize(keep);
   }
-  // Other places for a range of extents, of which there are fewer or more then.
+  // Gives a range of extents other places. There may be fewer or more extents afterwards.
   void Replace() {
     if (extents_.empty()) return;
     const uint64_t index = random_.Below(extents_.size());

@@ -24,16 +24,17 @@
 namespace isozone {
 namespace {
 
-// So many inodes are copied at a time under the namespace mutex.
+// The number of inodes that are copied at a time under the namespace mutex.
 constexpr size_t kInodesPerCopy = 256;
 
-// Zones in a row in which a new copy meets a failed write before it is given up.
+// A new copy is given up after writes to this many zones in a row have failed.
 constexpr int kAttemptsMax = 8;
 
-// After a new copy could not be written, the next attempt that nobody asks for comes when so much more was journalled.
+// After a new copy could not be written, the next attempt that nobody asks for waits until this many more bytes were
+// journalled.
 constexpr uint64_t kRetryAfter = kMiB;
 
-// Instead of the generation of a copy: there is one less than there should be.
+// Stands for the generation of a copy where there is one copy less than there should be.
 constexpr uint64_t kMissing = 0;
 
 }  // namespace
@@ -60,7 +61,7 @@ class Journal::Impl {
   bool CheckpointPending(uint64_t number) const ISOZONE_EXCLUDES(copies.mu);
   Status RestoreCopies() ISOZONE_EXCLUDES(copies.mu);
 
-  // For the questions of Journal.
+  // Journal answers questions from these.
   Mutex& namespace_mutex;
   JournalCopies copies;
 
@@ -68,7 +69,7 @@ class Journal::Impl {
   bool WantsSync() const ISOZONE_REQUIRES(copies.mu) {
     return copies.latched.ok() && wanted_sequence_ > copies.durable_sequence;
   }
-  // JournalCopies::Commit; wakes the thread where a copy is to be written anew.
+  // Calls JournalCopies::Commit, and wakes the thread if a copy is to be written anew.
   Status Commit() ISOZONE_REQUIRES(copies.mu);
   // Returns once a copy was written anew, or could not be.
   Status AwaitRoll() ISOZONE_REQUIRES(copies.mu);
@@ -81,7 +82,8 @@ class Journal::Impl {
   bool WantsRoll(const MetadataLog& copy) const ISOZONE_REQUIRES(copies.mu);
   void Roll(uint64_t old) ISOZONE_REQUIRES(copies.mu);
   void NoteRollFailed(uint64_t old, const Status& status) ISOZONE_REQUIRES(copies.mu);
-  // Writes a new copy, and lets it take the place of the copy `old`. kBusy: it lagged behind; nobody else may lead then.
+  // Writes a new copy, and lets it take the place of the copy `old`. With `lead`, nobody else commits meanwhile. kBusy:
+  // the new copy has no room for what was committed meanwhile, so that another attempt has to lead.
   Status TryRoll(uint64_t old, bool lead) ISOZONE_REQUIRES(copies.mu);
   Status CopySnapshot(MetadataLog& log, const ZoneGroups* groups, const ZoneHeats& heats, CheckpointFooter footer,
                       uint32_t zones, std::vector<ZoneId> apart_from) ISOZONE_EXCLUDES(copies.mu);
@@ -90,20 +92,20 @@ class Journal::Impl {
   ZonedDevice& device_;
   MetadataState& state_ ISOZONE_GUARDED_BY(namespace_mutex);
   const Options options_;
-  const Superblock superblock_;  // what that of a new copy has in common with the others
+  const Superblock superblock_;  // what the superblock of a new copy has in common with the others
 
   MetadataReserve reserve_ ISOZONE_GUARDED_BY(copies.mu);
   bool stopping_ ISOZONE_GUARDED_BY(copies.mu) = false;
-  uint64_t generation_ ISOZONE_GUARDED_BY(copies.mu);           // the highest there is
+  uint64_t generation_ ISOZONE_GUARDED_BY(copies.mu);           // the highest that any copy has had
   uint64_t wanted_sequence_ ISOZONE_GUARDED_BY(copies.mu) = 0;  // to be durable soon
 
   uint64_t rolls_ended_ ISOZONE_GUARDED_BY(copies.mu) = 0;
-  Status roll_failure_ ISOZONE_GUARDED_BY(copies.mu);    // of the last one; the thread waits for somebody to ask again
-  uint64_t retry_at_ ISOZONE_GUARDED_BY(copies.mu) = 0;  // bytes that were journalled
+  Status roll_failure_ ISOZONE_GUARDED_BY(copies.mu);    // of the last roll; it is repeated on request or at retry_at_
+  uint64_t retry_at_ ISOZONE_GUARDED_BY(copies.mu) = 0;  // compared with copies.journalled, in bytes
   uint64_t checkpoints_wanted_ ISOZONE_GUARDED_BY(copies.mu) = 0;
   uint64_t checkpoints_ended_ ISOZONE_GUARDED_BY(copies.mu) = 0;
-  uint64_t new_enough_ ISOZONE_GUARDED_BY(copies.mu) = 0;   // a copy of this generation need not be written anew
-  Status checkpoint_status_ ISOZONE_GUARDED_BY(copies.mu);  // of those that have ended
+  uint64_t new_enough_ ISOZONE_GUARDED_BY(copies.mu) = 0;   // copies from this generation on need not be written anew
+  Status checkpoint_status_ ISOZONE_GUARDED_BY(copies.mu);  // of the checkpoints that have ended
 
   std::thread thread_;  // touched by Open, Close and the destructor only
 };
@@ -120,7 +122,7 @@ Journal::Impl::Impl(ZonedDevice& d, ZonePool& p, Mutex& m, MetadataState& s, con
       generation_(recovered.position->generation) {}
 
 Status Journal::Impl::Resume(const RecoveredMetadata& recovered, uint64_t state_bytes) {
-  // What was found is what all that is written from here on builds upon. A process that was killed may have left it
+  // Everything that is written from here on builds upon what was found. A process that was killed may have left it
   // where a power cut could still take it.
   ISOZONE_RETURN_IF_ERROR(FlushDevice(device_));
   const MutexLock lock(copies.mu);
@@ -179,7 +181,7 @@ Status Journal::Impl::Commit() {
 
 Status Journal::Impl::AwaitRoll() {
   const uint64_t ended = rolls_ended_;
-  roll_failure_ = Status::Ok();  // there may be zones now
+  roll_failure_ = Status::Ok();  // there may be empty zones by now
   while (rolls_ended_ == ended && !copies.CanCommit()) {
     if (!copies.latched.ok()) return copies.latched;
     if (stopping_) return Status::Aborted("the file system is being unmounted");
@@ -267,7 +269,7 @@ void Journal::Impl::SyncInThread() {
 
 std::optional<uint64_t> Journal::Impl::NextRoll() const {
   if (!copies.latched.ok() || (!roll_failure_.ok() && copies.journalled < retry_at_)) return std::nullopt;
-  // Those that others wait for come first.
+  // Copies without room come first, since callers of Sync wait for them.
   for (const JournalCopies::Log& copy : copies.all) {
     if (copy->room() == 0) return copy->generation();
   }
@@ -291,7 +293,7 @@ void Journal::Impl::Roll(uint64_t old) {
   for (int attempt = 0; attempt < kAttemptsMax && !stopping_; ++attempt) {
     status = TryRoll(old, lead);
     lead = status.Is(StatusCode::kBusy);
-    // Another attempt finds another zone: this one is not written again.
+    // The next attempt gets another zone, since a zone is not written again after a failed write.
     if (!lead && !status.Is(StatusCode::kIoError)) break;
   }
   if (stopping_ && status.ok()) status = Status::Aborted("the file system is being unmounted");
@@ -318,7 +320,7 @@ void Journal::Impl::NoteRollFailed(uint64_t old, const Status& status) {
   Log().warn("no new copy of the metadata could be written: {}", status.ToString());
   MetadataLog* copy = copies.Find(old);
   if (copy == nullptr || copy->room() > 0) return;
-  // Nothing can be acknowledged as long as it waits. The zones of this copy are as many as one needs.
+  // Nothing can be acknowledged as long as this copy waits for room. Its own zones are as many as a new copy needs.
   if (copies.all.size() > 1) {
     copies.Lead();
     copy = copies.Find(old);
@@ -400,7 +402,8 @@ Status Journal::Impl::CopySnapshot(MetadataLog& log, const ZoneGroups* groups, c
   }
 }
 
-// What is called durable must be in it before it counts, so that nothing is lost with the copy that it replaces.
+// Writes to the new copy what is called durable already. Only then does the copy count, so that nothing is lost with
+// the copy that it replaces.
 Status Journal::Impl::CatchUp(MetadataLog& log) {
   while (log.durable_sequence() < copies.durable_sequence) {
     if (!copies.latched.ok()) return copies.latched;

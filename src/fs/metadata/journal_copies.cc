@@ -25,7 +25,7 @@ Status JournalCopies::Resume(ZonedDevice& device, std::span<const FoundCopy> fou
 
 uint64_t JournalCopies::Append(std::span<const MetadataOp> ops) {
   ++stats.records;
-  // Once latched, nothing is written any more.
+  // After an error has latched, nothing is written any more.
   if (latched.ok()) {
     record.clear();
     EncodeRecord(ops, record);
@@ -43,7 +43,8 @@ bool JournalCopies::CanCommit() const {
 Status JournalCopies::Commit() {
   committing = true;
   ++stats.commits;
-  // Copies that are left alone say so, in one more batch, before anything that only they have is called durable.
+  // When a copy fails, the copies that are left say in one more batch that it is missing, before anything that only
+  // they have is called durable.
   for (bool again = true; again && latched.ok();) {
     std::vector<MetadataLog*> writing;
     for (const Log& copy : all) {
@@ -72,7 +73,7 @@ bool JournalCopies::WriteBatches(std::span<MetadataLog* const> writing) {
     if (!results[i].ok()) ++failed;
   }
   if (failed == all.size()) {
-    // The zones stay as they are: all that is durable is in them.
+    // The zones stay as they are, since everything that is durable is in them.
     (void)Latch(results.front());
     return true;
   }

@@ -116,10 +116,10 @@ TEST_F(JournalTest, RollingKeepsTheJournalShortAndGivesZonesBack) {
     Work(*store, 10);
     active_max = std::max(active_max, ActiveZones());
   }
-  // The last one may still be under way.
+  // The last checkpoint may still be under way.
   ISOZONE_ASSERT_OK(store->journal().Checkpoint());
   EXPECT_GT(store->journal().Stats().checkpoints, 20U);
-  // Two copies, the one that is written, and the one that it replaces.
+  // Active are at most two copies, the one that is being written, and the one that it replaces.
   EXPECT_LE(active_max, 4);
   EXPECT_LE(RecoverMetadata(*device_).value().zones.size(), 10U);
   ISOZONE_ASSERT_OK(store->pool().Settle());
@@ -131,7 +131,7 @@ TEST_F(JournalTest, WritersGoOnWhileACheckpointIsWritten) {
   GatedDevice gated(*device_);
   auto store = Store::Open(gated).value();
   Work(*store, 100);
-  // The checkpoint stands still in the middle; changes are applied and journalled meanwhile.
+  // The checkpoint is held back in the middle. Changes are applied and journalled meanwhile.
   gated.Close();
   std::thread checkpoint([&] { ISOZONE_EXPECT_OK(store->journal().Checkpoint()); });
   gated.WaitForWrite();
@@ -158,7 +158,8 @@ TEST_F(JournalTest, OneWriteServesAllWhoWait) {
   }
   gated.Open();
   for (std::thread& thread : threads) thread.join();
-  // One for the first and one for all others; one in all where the write that was waited for was of a superblock.
+  // There is one commit for the first and one for all others. There is only one if the write that was waited for was
+  // that of a superblock.
   const uint64_t commits = store->journal().Stats().commits - before;
   EXPECT_TRUE(commits == 1 || commits == 2) << commits;
   device_->CutPower();
@@ -199,7 +200,7 @@ TEST_F(JournalTest, WithOneCopyTheFirstFailedWriteLatches) {
   EXPECT_EQ(first.code(), StatusCode::kReadOnly);
   EXPECT_THAT(std::string(first.message()), HasSubstr(fmt::format("in zone {}", zone.value())));
   EXPECT_THAT(std::string(first.message()), HasSubstr("Write Fault"));
-  // The device would work again; nothing is written behind the gap.
+  // The device would work again, but nothing is written behind the gap.
   EXPECT_EQ(store->journal().Sync(store->Append(*maker_, *history_)).code(), StatusCode::kReadOnly);
   EXPECT_EQ(store->journal().Checkpoint().code(), StatusCode::kReadOnly);
   EXPECT_EQ(store->journal().status().code(), StatusCode::kReadOnly);
@@ -235,7 +236,7 @@ TEST_F(JournalTest, AFailedWriteOfANewCopyGoesToAnotherZone) {
   auto store = OpenStore();
   Work(*store, 5);
   const std::vector<std::vector<ZoneId>> before = store->journal().Copies();
-  // The zone that is neither of the two.
+  // This is the home zone that holds neither of the two copies.
   std::set<ZoneId> home = {ZoneId(0), ZoneId(1), ZoneId(2)};
   for (const auto& zones : before) home.erase(zones.front());
   ASSERT_EQ(home.size(), 1U);
@@ -256,7 +257,7 @@ TEST_F(JournalTest, WithoutAZoneToGoOnInSyncSaysSoAndALaterOneSucceeds) {
   uint64_t durable = 3;
   Status status;
   for (int i = 0; i < 1000 && status.ok(); ++i) {
-    HoardMetadataZones(*store, hoard);  // also what the copies give back
+    HoardMetadataZones(*store, hoard);  // takes also what the copies give back
     const uint64_t sequence = store->Append(*maker_, *history_);
     status = store->journal().Sync(sequence);
     if (status.ok()) durable = sequence;
@@ -264,7 +265,7 @@ TEST_F(JournalTest, WithoutAZoneToGoOnInSyncSaysSoAndALaterOneSucceeds) {
   EXPECT_EQ(status.code(), StatusCode::kNoSpace) << status.ToString();
   ISOZONE_EXPECT_OK(store->journal().status());
   ExpectRecovers(durable);
-  // The thread has nobody to wait for.
+  // The thread has no zone to wait for.
   EXPECT_EQ(store->journal().Checkpoint().code(), StatusCode::kNoSpace);
   store->journal().SyncSoon(store->journal().last_sequence());
   for (ZoneLease& lease : hoard) {
@@ -279,8 +280,8 @@ TEST_F(JournalTest, WithoutAZoneToGoOnInSyncSaysSoAndALaterOneSucceeds) {
   ExpectRecovers(durable + 1);
 }
 
-// A torn tail that a failed write has left is not durable, and neither is what it ends: both are before anything relies
-// on them.
+// A torn tail that a failed write has left is not durable, and neither are the records before it. Opening the journal
+// makes both durable before anything relies on them.
 TEST_F(JournalTest, WhatWasFoundSurvivesAPowerCutRightAfterOpening) {
   int torn = 0;
   for (uint64_t seed = seed_; torn < 4; ++seed) {
@@ -308,7 +309,7 @@ TEST_F(JournalTest, WhatWasFoundSurvivesAPowerCutRightAfterOpening) {
   }
 }
 
-// What is kept for metadata is enough for ever, whatever part of a zone a checkpoint takes.
+// The zones that are kept for metadata are always enough, whatever part of a zone a checkpoint takes.
 TEST_F(JournalTest, OnAFullDeviceTheJournalNeverEnds) {
   for (const uint32_t copies : {1, 2}) {
     for (const uint64_t blocks : {4, 5, 6, 7, 8, 16, 40}) {
@@ -333,19 +334,19 @@ TEST_F(JournalTest, OnAFullDeviceTheJournalNeverEnds) {
   }
 }
 
-// A checkpoint of many zones, on a device that has none left but those that are kept: it can be written again and again,
-// emptied, and grow again as far as before.
+// The metadata takes many zones, on a device that has no zones left but those that are kept. It can be written again
+// and again, be emptied, and grow again as far as before.
 TEST_F(JournalTest, AFullDeviceTakesChangesHoweverLargeTheMetadataIs) {
   for (const uint64_t blocks : {6, 7}) {
     SCOPED_TRACE(fmt::format("zones of {} blocks", blocks));
     ASSERT_NO_FATAL_FAILURE(Format(TinyZones(4096, blocks)));
     maker_.emplace(device_->geometry(), seed_, 1200);
     auto store = OpenStore();
-    // So that a copy has several zones when the device is filled, and more than the reserves that are filled up first.
+    // A copy has several zones by the time the device is filled, and more than the reserves that are filled up first.
     for (int i = 0; i < 750; ++i) store->Append(*maker_, *history_);
     ISOZONE_ASSERT_OK(store->SyncAll());
     const std::set<ZoneId> taken = FillDevice(*store);
-    // It grows as far as it may.
+    // The metadata grows as far as it may.
     for (int i = 0; i < 3000 && store->refused() == 0; ++i) store->Append(*maker_, *history_);
     ISOZONE_ASSERT_OK(store->SyncAll());
     EXPECT_GT(store->refused(), 0U);
@@ -362,7 +363,7 @@ TEST_F(JournalTest, AFullDeviceTakesChangesHoweverLargeTheMetadataIs) {
     ISOZONE_ASSERT_OK((*opened)->journal().Checkpoint());
     EXPECT_EQ((*opened)->journal().Copies().front().size(), 1U);
     ISOZONE_ASSERT_OK((*opened)->pool().Settle());
-    EXPECT_GT((*opened)->pool().Space().empty_zones, 2U);  // the collector's and the logs'
+    EXPECT_GT((*opened)->pool().Space().empty_zones, 2U);  // kept for the collector and for logs
     const uint64_t refused = (*opened)->refused();
     for (int i = 0; i < 200; ++i) (*opened)->Append(*maker_, *history_);
     ISOZONE_ASSERT_OK((*opened)->SyncAll());
@@ -371,7 +372,8 @@ TEST_F(JournalTest, AFullDeviceTakesChangesHoweverLargeTheMetadataIs) {
   }
 }
 
-// What may use the rest that others must leave makes a checkpoint larger than a copy is that has a rest.
+// Some changes may use the rest that others must leave behind a checkpoint. They can make the checkpoint so large that
+// it leaves no rest.
 TEST_F(JournalTest, OnAFullDeviceWhatUsesTheRestFitsIntoTheZonesThatAreKept) {
   for (const uint64_t blocks : {20, 29}) {
     SCOPED_TRACE(fmt::format("zones of {} blocks", blocks));
@@ -412,7 +414,7 @@ TEST_F(JournalTest, OnAFullDeviceWhatUsesTheRestFitsIntoTheZonesThatAreKept) {
   }
 }
 
-// A file whose extents are alike takes a few bytes; cut in the middle of an extent it takes a few more.
+// A file whose extents are alike takes a few bytes. If it is cut in the middle of an extent, it takes a few more.
 TEST_F(JournalTest, OnAFullDeviceFilesCanBeCutShortAfterRenamesWereRefused) {
   ASSERT_NO_FATAL_FAILURE(Format(TinyZones(512, 64)));
   auto store = OpenStore();
@@ -438,7 +440,7 @@ TEST_F(JournalTest, OnAFullDeviceFilesCanBeCutShortAfterRenamesWereRefused) {
     refused = commit({RemoveLink{files[i], link}, AddLink{files[i], {kRootInode, link.name + std::string(100, 'n')}}});
   }
   EXPECT_TRUE(refused.Is(StatusCode::kNoSpace)) << refused.ToString();
-  // Collection still can move data, though a part that is moved takes more bytes.
+  // Collection can still move data, though a file takes more bytes when a part of it is moved.
   const DeviceOffset elsewhere(device_->geometry().zone_size * 9);
   ISOZONE_EXPECT_OK(commit({MoveExtents{files[0], {{DeviceOffset(begin.value() + 4096), elsewhere, 4096}}}}));
   const uint64_t size = store->encoded_size();
@@ -473,7 +475,7 @@ TEST_F(JournalTest, OnAFullDeviceItSurvivesAPowerCutAtAnyCommand) {
 TEST_F(JournalTest, OnADeviceFullOfDataCheckpointsComeBeforeZonesRunOut) {
   for (const bool soon : {false, true}) {
     SCOPED_TRACE(soon ? "in the thread" : "by those who wait");
-    ASSERT_NO_FATAL_FAILURE(Format(TinyZones(4096, 64)));  // one holds a checkpoint
+    ASSERT_NO_FATAL_FAILURE(Format(TinyZones(4096, 64)));  // one zone holds a checkpoint
     auto store = OpenStore();
     FillDevice(*store);
     const uint64_t zones_bytes = device_->geometry().zone_capacity * device_->geometry().zone_count;
@@ -502,7 +504,7 @@ TEST_F(JournalTest, AReaderBesideTheWriterAlwaysSeesAStateOfThePast) {
   for (uint64_t seen = 0; seen < kChanges;) {
     const uint64_t at_least = durable;
     const auto recovered = RecoverMetadata(*reader);
-    if (recovered.status().Is(StatusCode::kBusy)) continue;  // it had too little of the processor
+    if (recovered.status().Is(StatusCode::kBusy)) continue;  // the reader got too little of the processor
     EXPECT_TRUE(recovered.ok()) << recovered.status().ToString();
     if (!recovered.ok()) break;
     EXPECT_GE(recovered->sequence, at_least);
@@ -517,7 +519,7 @@ TEST_F(JournalTest, AReaderBesideTheWriterAlwaysSeesAStateOfThePast) {
 
 class PowerCutTest : public JournalTest, public testing::WithParamInterface<DeviceGeometry> {
  protected:
-  // Mounts and makes changes until the power fails; the highest sequence that was durable.
+  // Mounts and makes changes until the power fails. Returns the highest sequence that was durable.
   uint64_t WorkUntilCut(uint64_t durable, int changes) {
     auto store = Store::Open(*device_, 20 * kKiB);
     if (!store.ok()) return durable;
@@ -528,7 +530,7 @@ class PowerCutTest : public JournalTest, public testing::WithParamInterface<Devi
     }
     return durable;
   }
-  // The power fails now, if it has not yet, and comes back.
+  // Cuts the power unless it has failed already, and lets it come back.
   void PowerUp() {
     device_->CutPower();
     OpenDevice();
@@ -566,7 +568,7 @@ TEST_P(PowerCutTest, AtEveryCommandLosesNothingThatWasDurable) {
     PowerUp();
     ASSERT_NO_FATAL_FAILURE(ExpectRecovers(durable));
 
-    // And it goes on.
+    // The journal goes on from there.
     const uint64_t recovered = RecoverMetadata(*device_).value().sequence;
     history_->ForgetBehind(recovered);
     ASSERT_EQ(WorkUntilCut(recovered, 30), recovered + 30);

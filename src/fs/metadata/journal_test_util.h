@@ -40,7 +40,7 @@ inline DeviceGeometry TinyZones(uint32_t block_size = 4096, uint64_t blocks = 6)
   return geometry;
 }
 
-// Can hold back the next write.
+// Holds all writes back while it is closed.
 class GatedDevice final : public PassingDevice {
  public:
   using PassingDevice::PassingDevice;
@@ -79,14 +79,14 @@ class GatedDevice final : public PassingDevice {
   bool waiting_ ISOZONE_GUARDED_BY(mu_) = false;
 };
 
-// What every sequence number stands for: the state after it.
+// Knows what every sequence number stands for: the state after that record.
 class History {
  public:
   void Add(uint64_t sequence, const MetadataState& state) {
     const MutexLock lock(mu_);
     prints_[sequence] = PrintOf(state);
   }
-  // Another state may come to stand for what was lost.
+  // Forgets the states behind `sequence`. Other states may get the numbers of those that were lost.
   void ForgetBehind(uint64_t sequence) {
     const MutexLock lock(mu_);
     prints_.erase(prints_.upper_bound(sequence), prints_.end());
@@ -105,7 +105,7 @@ class History {
 // A mounted metadata store without files.
 class Store {
  public:
-  // Something lives in the zones `taken`. `seal` is called before dead zones are reset.
+  // Opens a store on a device where something lives in the zones `taken`. `seal` is called before dead zones are reset.
   static Result<std::unique_ptr<Store>> Open(ZonedDevice& device, uint64_t checkpoint_after = kGiB,
                                              const std::set<ZoneId>& taken = {},
                                              const std::function<void(Store&)>& seal = {},
@@ -119,13 +119,13 @@ class Store {
     ISOZONE_ASSIGN_OR_RETURN(store->pool_, ZonePool::Create(device, std::move(options)));
     for (const ZoneId zone : store->found_.zones) ISOZONE_RETURN_IF_ERROR(store->pool_->adopted().SetMetadata(zone));
     {
-      // As long as this is held no copy is begun.
+      // As long as this lock is held, no copy is begun.
       const MutexLock lock(store->namespace_mutex_);
       ISOZONE_ASSIGN_OR_RETURN(store->journal_,
                                Journal::Open(device, *store->pool_, store->namespace_mutex_, store->found_.state,
                                              store->found_, {.checkpoint_after = checkpoint_after}));
       for (const ZoneId zone : taken) store->pool_->AddLive(zone, device.geometry().zone_capacity);
-      // Nothing is in the zones that the files of this state name.
+      // No data lies in the zones that the files of this state name.
       const auto named = NamedZones(device.geometry(), MetadataState(device.geometry()), store->found_.zones);
       store->pool_->adopted().ReleaseUnnamed([&named](ZoneId zone) { return named.contains(zone); });
     }
@@ -143,7 +143,8 @@ class Store {
   ZonePool& pool() { return *pool_; }
   const RecoveredMetadata& found() const { return found_; }
 
-  // Makes one change; its sequence. Where there is no space for it, one that removes something, which always is possible.
+  // Makes one change, and returns its sequence. If there is no space for it, the change is one that removes something,
+  // which is always possible.
   uint64_t Append(RecordMaker& maker, History& history) {
     const MutexLock lock(namespace_mutex_);
     Result<uint64_t> sequence = journal_->Commit(maker.Next(found_.state));
@@ -156,7 +157,7 @@ class Store {
     history.Add(*sequence, found_.state);
     return *sequence;
   }
-  // A file goes, if there is one.
+  // Removes a file. Returns false if there is none.
   bool Remove(RecordMaker& maker, History& history) {
     const MutexLock lock(namespace_mutex_);
     if (found_.state.size() == 1) return false;
@@ -181,7 +182,7 @@ class Store {
 
   Mutex namespace_mutex_;
   RecoveredMetadata found_;  // its state goes on changing, under the mutex
-  uint64_t refused_ = 0;     // changes, for want of space
+  uint64_t refused_ = 0;     // changes that were refused for want of space
   std::unique_ptr<ZonePool> pool_;
   std::unique_ptr<Journal> journal_;
 };
@@ -214,7 +215,8 @@ class JournalTest : public testing::Test {
     lease.CompleteWrite(blocks.size(), DeviceStatus::kSuccess);
     lease.Settle(blocks.size(), DeviceStatus::kSuccess);
   }
-  // As far as anybody but metadata may go: data, logs and the collector. The zones that they have then.
+  // Fills the zones that data, logs and the collector may have, and returns those zones. Only metadata has zones left
+  // then.
   std::set<ZoneId> FillDevice(Store& store) {
     std::set<ZoneId> taken;
     for (const ZoneRequest& request : {ZoneRequest{}, ZoneRequest{.use = ZoneUse::kLog}, ZoneRequest{.gc = true}}) {
@@ -229,7 +231,7 @@ class JournalTest : public testing::Test {
     }
     return taken;
   }
-  // All zones that metadata can have, full.
+  // Takes all zones that metadata can have, and fills them.
   void HoardMetadataZones(Store& store, std::vector<ZoneLease>& hoard) {
     for (;;) {
       auto lease = store.pool().metadata().Acquire({});

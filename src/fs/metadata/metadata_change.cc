@@ -13,7 +13,7 @@
 namespace isozone {
 namespace {
 
-// Some bytes of the device are in two of `by_place`.
+// Returns whether two of `by_place` share bytes of the device.
 bool Overlap(std::span<const FileExtent> by_place) {
   const auto found = std::adjacent_find(by_place.begin(), by_place.end(), [](const auto& a, const auto& b) {
     return a.device_offset.value() + a.length > b.device_offset.value();
@@ -72,7 +72,7 @@ Status MetadataChange::CheckNewLink(const Inode& inode, const InodeLink& link) c
   }
   if (!inode.is_directory) return {};
   if (inode.id == kRootInode || !inode.links.empty()) return Broken(inode.id, "a second link to a directory");
-  // Every directory has at most one link here, so this ends: at the root, or at one that is being moved.
+  // Every directory has at most one link here, so this ends: at the root, or at a directory that is being moved.
   for (const Inode* above = parent;; above = tables_.Find(above->links.front().parent)) {
     if (above->id == inode.id) return Broken(inode.id, "would lie in itself");
     if (above->links.empty()) return {};
@@ -206,7 +206,7 @@ Status MetadataChange::Do(const MoveExtents& op) {
   ISOZONE_ASSIGN_OR_RETURN(Inode * inode, ChangeFile(op.inode, /*log=*/false));
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<FileExtent> placed, Place(*inode, op.moves));
   if (placed.empty()) return {};
-  // The extents that are edited, and their neighbours, which may be joined with.
+  // These are the extents that are edited, and their neighbours, with which they may be joined.
   const uint64_t first = inode->extents.IndexAt(placed.front().file_offset);
   const uint64_t last = inode->extents.IndexAt(placed.back().file_offset + placed.back().length - 1);
   const uint64_t begin = first - std::min<uint64_t>(first, 1);
@@ -221,7 +221,7 @@ Status MetadataChange::Do(const MoveExtents& op) {
 }
 
 Result<std::vector<FileExtent>> MetadataChange::Place(const Inode& inode, std::span<const ExtentMove> moves) const {
-  std::map<ZoneId, std::vector<FileExtent>> known;  // by where on the device they are
+  std::map<ZoneId, std::vector<FileExtent>> known;  // by their place on the device
   std::vector<FileExtent> placed;
   for (const ExtentMove& move : moves) {
     const ZoneId zone = tables_.geometry.ZoneOf(move.from);

@@ -176,12 +176,12 @@ class Decoder {
       case OpCode::kSetAttributes:
         return GetTimedOp(code, inode);
       case OpCode::kSetZoneGroups:
-        if (inode.value() != 0) ok_ = false;  // they belong to none
+        if (inode.value() != 0) ok_ = false;  // zone groups belong to no inode
         return SetZoneGroups{GetZoneGroups()};
       case OpCode::kMoveExtents:
         return MoveExtents{inode, GetMoves()};
       case OpCode::kSetZoneHeats:
-        if (inode.value() != 0) ok_ = false;  // they belong to none
+        if (inode.value() != 0) ok_ = false;  // zone heats belong to no inode
         return SetZoneHeats{GetZoneHeats()};
       case OpCode::kCheckpointFooter:
         break;
@@ -191,7 +191,8 @@ class Decoder {
   }
 
  private:
-  // Those that begin with the time of the change. Braces are evaluated from left to right, as the fields are encoded.
+  // Reads an operation that begins with the time of the change. Braces are evaluated from left to right, as the fields
+  // are encoded.
   MetadataOp GetTimedOp(OpCode code, InodeId inode) {
     const auto modified_s = in_.Get<uint64_t>();
     switch (code) {
@@ -284,7 +285,7 @@ class Decoder {
     for (uint32_t left = in_.GetCount(kHeatBytes); left > 0; --left) {
       const ZoneId zone(in_.Get<uint32_t>());
       const auto heat = in_.Get<uint8_t>();
-      // In rising order, so that one state has one spelling.
+      // The zones must rise, so that one state has one encoding.
       if (heat >= kZoneHeatCount || (!heats.empty() && zone <= heats.rbegin()->first)) ok_ = false;
       heats.emplace_hint(heats.end(), zone, static_cast<ZoneHeat>(heat));
     }

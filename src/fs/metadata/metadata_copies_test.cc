@@ -1,4 +1,4 @@
-// Two copies of the metadata, one after the other lost, damaged or behind: what is read is never wrong, and never older
+// Two copies of the metadata, of which one is lost, damaged or behind: what is read is never wrong, and never older
 // than what was acknowledged.
 #include <array>
 #include <cstring>
@@ -23,7 +23,7 @@ using testing::HasSubstr;
 
 // --- A copy is lost at any command ---
 
-// How a copy is lost: from some command on its first zone is no longer what it was.
+// How a copy is lost: from some command on, its first zone is offline or read-only, or the next write to it fails.
 enum class Loss : uint8_t { kOffline, kReadOnly, kWriteError };
 
 class LosingDevice final : public PassingDevice {
@@ -58,7 +58,7 @@ class LosingDevice final : public PassingDevice {
 
 class CopiesTest : public JournalTest {
  protected:
-  // Zones that are not rolled by what a test writes.
+  // The zones are so large that what a test writes does not roll a copy.
   void SetUp() override { Format(TinyZones(4096, 64)); }
 
   ZoneId Head(size_t copy) { return RecoverMetadata(*device_).value().copies.at(copy).head; }
@@ -113,7 +113,7 @@ TEST_P(LossTest, AfterAPowerCutAtAnyCommandTakesNothingThatWasDurable) {
       device_->CutPower();
       OpenDevice();
       const RecoveredMetadata found = RecoverMetadata(*device_).value();
-      if (found.position->copies.size() <= copy) continue;  // the cut has left one that is whole
+      if (found.position->copies.size() <= copy) continue;  // the power cut has left only one whole copy
       const ZoneId head = found.position->copies[copy].superblock.zone;
       if (GetParam() == Loss::kOffline) device_->SetZoneState(head, ZoneState::kOffline);
       if (GetParam() == Loss::kReadOnly) device_->SetZoneState(head, ZoneState::kReadOnly);
@@ -164,7 +164,7 @@ TEST_F(CopiesTest, WhenAllAreLostMountingSaysSo) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("zone 0"));
 }
 
-// The first zones are gone one after the other; copies then begin elsewhere and are found there.
+// The first zones are lost one after the other. Copies then begin elsewhere, and are found there.
 TEST_F(CopiesTest, MoveToAnyZoneWhereTheFirstCannotBeWritten) {
   auto store = OpenStore();
   Work(*store, 7);
@@ -190,7 +190,7 @@ TEST_F(CopiesTest, LieInDifferentGroupsWhereTheseAreKnown) {
   auto groups = std::make_shared<ZoneGroups>();
   groups->channel_of_group = {0, 0};
   for (uint32_t zone = 0; zone < geometry.zone_count; ++zone) {
-    groups->group_of_zone.push_back(zone < 32 ? 0 : 1);  // all of the first zones are of one group
+    groups->group_of_zone.push_back(zone < 32 ? 0 : 1);  // all of the home zones are in one group
     groups->confidence_percent.push_back(99);
   }
   const GroupIndex index(geometry.zone_count, groups.get());
@@ -244,7 +244,7 @@ TEST_F(CopiesTest, AnOlderCopyIsNotUsedInPlaceOfADamagedOneThatHadMore) {
   Work(*store, 3);
   store.reset();
   FrozenDevice frozen(*device_);
-  // As if no other copy had been written yet.
+  // The device looks as if no other copy had been written yet.
   for (uint32_t zone = 0; zone < frozen.geometry().zone_count; ++zone) {
     if (ZoneId(zone) != stale && ZoneId(zone) != other) frozen.zone(ZoneId(zone)).clear();
   }
@@ -263,7 +263,7 @@ TEST_F(CopiesTest, AreWrittenAnewWhereTheyAreDamaged) {
     auto store = OpenStore();
     Work(*store, 4);
     store.reset();
-    // The controller has finished the zone, and a batch in it is torn: no fault that a power cut leaves.
+    // The controller has finished the zone, and a batch in it is torn. A power cut leaves no such fault.
     const ZoneId head = Head(damaged);
     AlignedBuffer noise(4096);
     std::fill_n(noise.data(), noise.size(), std::byte{0x77});
@@ -281,7 +281,7 @@ TEST_F(CopiesTest, AreWrittenAnewWhereTheyAreDamaged) {
   }
 }
 
-// The power went, or its zone cannot be reset, after another had taken its place.
+// Another copy took its place, but its zone was not reset: the power failed before that, or the reset failed.
 TEST_F(CopiesTest, ADamagedOneThatWasReplacedIsNoError) {
   auto store = OpenStore();
   Work(*store, 4);
@@ -312,7 +312,7 @@ TEST_F(CopiesTest, ADamagedOneThatWasReplacedIsNoError) {
 // --- Zones that the controller has finished ---
 
 TEST_F(CopiesTest, ZonesThatTheControllerHasFinishedEndWhereTheirZerosBegin) {
-  for (const uint32_t zones : {1U, 2U, 3U}) {  // of which copies: bits
+  for (const uint32_t zones : {1U, 2U, 3U}) {  // bits: of which copies
     SCOPED_TRACE(zones);
     ASSERT_NO_FATAL_FAILURE(Format(TinyZones(4096, 16)));
     auto store = OpenStore();
@@ -329,7 +329,7 @@ TEST_F(CopiesTest, ZonesThatTheControllerHasFinishedEndWhereTheirZerosBegin) {
     store = OpenStore();
     ASSERT_NE(store, nullptr);
     Work(*store, 5);
-    // And while it is written.
+    // The same happens while the copy is being written.
     const ZoneId now = store->journal().Copies().front().front();
     ISOZONE_ASSERT_OK(ManageZone(*device_, DeviceOp::kFinish, now));
     Work(*store, 5);
@@ -341,7 +341,7 @@ TEST_F(CopiesTest, ZonesThatTheControllerHasFinishedEndWhereTheirZerosBegin) {
 }
 
 TEST_F(CopiesTest, OfAReadOnlyZoneTheWritePointerIsNotBelieved) {
-  // A device that reports any pointer for zones that are read-only.
+  // This device reports any write pointer for zones that are read-only.
   class LyingDevice final : public PassingDevice {
    public:
     LyingDevice(ZonedDevice& device, uint64_t pointer) : PassingDevice(device), pointer_(pointer) {}
@@ -380,7 +380,7 @@ class DamageTest : public CopiesTest {
  protected:
   void SetUp() override { Format(TinyZones(4096, 16)); }
 
-  // A small file system with everything in it: in each copy a checkpoint and a journal of several batches.
+  // Makes a small file system with everything in it. Each copy has a checkpoint and a journal of several batches.
   void MakeImage() {
     auto store = OpenStore();
     Work(*store, 3);
@@ -395,7 +395,7 @@ class DamageTest : public CopiesTest {
     copy_ = recovered->position->copies[0];
     other_ = recovered->position->copies[1];
   }
-  // Only copy_ is left.
+  // Leaves only copy_.
   void LoseOther() { frozen_->zone(other_.superblock.zone).clear(); }
   std::vector<std::byte>& Zone() { return frozen_->zone(copy_.superblock.zone); }
   std::string WhyNot() {
@@ -460,7 +460,7 @@ TEST_F(DamageTest, EveryByteThatIsChangedInBothCopiesIsFoundOrDoesNotMatter) {
 TEST_F(DamageTest, EveryBlockThatIsMissingAtTheEndIsATornTailOrAShorterJournal) {
   ASSERT_NO_FATAL_FAILURE(MakeImage());
   LoseOther();
-  // One more batch, of several blocks.
+  // There is one more batch, of several blocks.
   RecordQueue queue;
   std::vector<MetadataOp> ops;
   for (uint64_t i = 0; i < 200; ++i) {
@@ -615,7 +615,7 @@ TEST(ProbeTest, TellsWhoseDeviceItIs) {
   EXPECT_EQ(ProbeDevice(device).value(), DeviceContent::kUnknown);
   EXPECT_EQ(RecoverMetadata(device).status().code(), StatusCode::kNotFound);
 
-  // As ZenFS writes it: CRC, length, then its superblock, which begins with the magic.
+  // ZenFS writes a CRC and a length, and then its superblock, which begins with the magic number.
   device.zone(ZoneId(1)).resize(4096);
   const std::array<uint32_t, 3> zenfs = {0x12345678, 512, 0x5A454E46};
   std::memcpy(device.zone(ZoneId(1)).data(), zenfs.data(), sizeof(zenfs));

@@ -84,7 +84,7 @@ Status MetadataLog::Begin(uint32_t zones, std::vector<ZoneId> apart_from) {
   return Write(slot.span());
 }
 
-// The zone is held; the next one is set aside, if it is not the last.
+// Sets aside the zone behind the one that is held, if that is not the last one of the copy.
 Status MetadataLog::EnterZone() {
   if (zones_.size() == zones_wanted_) return {};
   ISOZONE_ASSIGN_OR_RETURN(const ZoneId next, pool_.metadata().SetAside(apart_from_));
@@ -131,7 +131,7 @@ uint64_t MetadataLog::room() const { return room_here_ + (linked() ? device_.geo
 
 void MetadataLog::Build(uint32_t copies) {
   assert(room() > 0);
-  // Of a full zone the last batch has said where it goes on.
+  // The last batch in a full zone has named the zone in which the copy goes on.
   if (room_here_ == 0) {
     lease_.Release();
     ++zone_;

@@ -25,7 +25,7 @@ TEST(MetadataModelTest, DoesWhatTheNaiveModelDoesAndSnapshotsItsState) {
   MetadataState state(Geometry());
   NaiveModel model;
   bool in_snapshot = false;
-  std::map<uint64_t, Inode> fixed;  // when the snapshot began
+  std::map<uint64_t, Inode> fixed;  // the inodes when the snapshot began
   std::map<uint64_t, Inode> given;
   int accepted = 0;
   int snapshots = 0;

@@ -80,12 +80,12 @@ Status MetadataReader::Enter(size_t index, uint64_t offset) {
   return LookUpLimit();
 }
 
-// True: there is more to look at, at offset_ or in the next zone. False: the end.
+// Returns true if there is more to look at, at offset_ or in the next zone, and false at the end.
 Result<bool> MetadataReader::GoOn() {
   if (offset_ < capacity()) {
     const uint64_t before = limit_;
     ISOZONE_RETURN_IF_ERROR(LookUpLimit());
-    if (limit_ > before) return true;  // a writer beside us has written on
+    if (limit_ > before) return true;  // a writer in another process has written on
     ISOZONE_RETURN_IF_ERROR(CheckNothingBehind());
     return false;
   }
@@ -96,18 +96,18 @@ Result<bool> MetadataReader::GoOn() {
   return true;
 }
 
-// A writer goes to the linked zone only when this one is full.
+// Checks that the linked zone is empty. A writer goes on there only when this zone is full.
 Status MetadataReader::CheckNothingBehind() const {
   if (!linked()) return {};
   const ZoneId behind = zones_[zone_ + 1];
   ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor next, DescribeZone(device_, behind));
   if (next.state == ZoneState::kOffline || next.write_pointer == 0) return {};
   ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor here, DescribeZone(device_, zone()));
-  if (here.write_pointer > limit_) return {};  // it was not full a moment ago
+  if (here.write_pointer > limit_) return {};  // a writer has written on since limit_ was looked up
   return Damage(fmt::format("it ends here, but goes on in zone {}", behind.value()));
 }
 
-// True: a batch begins at offset_. False: the end.
+// Returns true if a batch begins at offset_, and false at the end.
 Result<bool> MetadataReader::FindBatch() {
   if (!entered_) ISOZONE_RETURN_IF_ERROR(Enter(0, SuperblockSlot(device_.geometry())));
   while (offset_ == limit_ || offset_ == capacity()) {
@@ -121,7 +121,7 @@ Result<std::span<const std::byte>> MetadataReader::Fetch(uint64_t offset, uint64
   if (offset < buffer_begin_ || offset + length > buffer_end_) {
     uint64_t size = std::min<uint64_t>(buffer_.size(), limit_ - offset);
     const DeviceOffset from(device_.geometry().ZoneStart(zone()).value() + offset);
-    // Further on there may be a block that cannot be read; that is not to take with it what is before.
+    // If a block further on cannot be read, what lies before it is read without it.
     if (!ReadBlocks(device_, from, buffer_.span().first(size)).ok()) {
       size = length;
       ISOZONE_RETURN_IF_ERROR(ReadBlocks(device_, from, buffer_.span().first(size)));
@@ -151,7 +151,7 @@ Result<bool> MetadataReader::HasBatchBehind(uint64_t from) {
   return false;
 }
 
-// What is at offset_ is not a whole batch. False: the copy ends before it.
+// Is called where no whole batch is at offset_. Returns false if the copy ends there, and an error if it is damaged.
 Result<bool> MetadataReader::EndsBefore(uint64_t zeros_from, std::string_view what) {
   bool ends = false;
   if (state_ == ZoneState::kFull) {
@@ -242,7 +242,7 @@ Status MetadataReader::Accept(const BatchView& batch, std::span<const std::byte>
 uint64_t MetadataReader::AloneBehind() {
   const uint64_t block = device_.geometry().block_size;
   uint64_t alone = alone_sequence_;
-  // Of what lies in zones that only lost batches link nothing is known.
+  // Nothing is known of zones that only lost batches link to.
   for (size_t i = zone_; i < zones_.size(); ++i) {
     if (i > zone_ && !Enter(i, 0).ok()) break;
     for (uint64_t at = RoundDown(offset_, block); at < limit_; at += block) {

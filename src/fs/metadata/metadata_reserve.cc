@@ -7,7 +7,7 @@
 namespace isozone {
 namespace {
 
-// Fewer extents can take more bytes, where a cut parts those that were alike.
+// Returns whether `op` cuts a file short. Fewer extents can take more bytes, where a cut parts extents that were alike.
 bool CutsShort(const MetadataState& state, const SetExtents& op) {
   const Inode* inode = state.Find(op.inode);
   return inode != nullptr && op.extents.end_offset() < inode->extents.end_offset();
@@ -15,7 +15,7 @@ bool CutsShort(const MetadataState& state, const SetExtents& op) {
 
 }  // namespace
 
-// Files that are cut short, too, grow by a few bytes, and only once.
+// A file that is cut short grows by a few bytes, too, but only once.
 MetadataRest RestLeftBy(const MetadataState& state, std::span<const MetadataOp> ops) {
   bool links = false;
   bool unlinks = false;

@@ -25,7 +25,7 @@ bool MetadataRules::LiesInZones(const ExtentRun& run) const {
   if (begin / geometry_.zone_size >= geometry_.zone_count || run.length == 0) return false;
   if (in_zone > geometry_.zone_capacity || run.length > geometry_.zone_capacity - in_zone) return false;
   if (run.count == 1 || run.count <= (geometry_.zone_capacity - in_zone) / run.length) return true;
-  // It goes on in the zones behind, so no extent may reach across the end of one.
+  // The run goes on in the zones behind, so no extent may reach across the end of a zone.
   const uint64_t to_the_end = geometry_.zone_size * geometry_.zone_count - begin;
   if (geometry_.zone_capacity != geometry_.zone_size || run.count > to_the_end / run.length) return false;
   if ((geometry_.zone_size - in_zone) % run.length != 0) return false;

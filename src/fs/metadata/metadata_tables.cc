@@ -30,7 +30,7 @@ Status MetadataTables::Restore(std::vector<Inode> from, InodeId first_free, std:
     inodes.emplace_hint(inodes.end(), id, std::move(inode));
     if (inodes.size() == before) return Broken(id, "appears twice");
   }
-  std::vector<Inode>().swap(from);  // what comes needs the memory
+  std::vector<Inode>().swap(from);  // what follows needs the memory
   next_id = std::max(next_id, first_free);
   zone_groups = std::move(groups);
   zone_heats = heats;

@@ -24,7 +24,7 @@ class MetadataTest : public testing::Test {
     const Status invariants = state_.CheckInvariants();
     ASSERT_TRUE(invariants.ok()) << invariants.ToString();
   }
-  // Refused for a reason that holds `why`, and nothing has changed.
+  // Expects that the record is refused for a reason that contains `why`, and that nothing has changed.
   void Refused(std::vector<MetadataOp> ops, std::string_view why) {
     const uint32_t before = PrintOf(state_);
     const Status status = Apply(std::move(ops));
@@ -174,7 +174,8 @@ TEST_F(MetadataTest, RemembersWhereSurvivorsAreForAsLongAsTheyAreThere) {
   Must({SetZoneHeats{{{ZoneId(2), ZoneHeat::kC1H}}}});
   EXPECT_EQ(HeatOf(state_.zone_heats(), ZoneId(2)), ZoneHeat::kC1H);
   EXPECT_GT(state_.encoded_size(), size);
-  // As long as anything of it is there; what moves within one record leaves nothing behind.
+  // The heat stays as long as there is data in the zone, even where the data goes away and comes back within one
+  // record.
   Must({RemoveLink{InodeId(3), {kRootInode, "f"}}, RemoveInode{InodeId(3)}});
   EXPECT_EQ(HeatOf(state_.zone_heats(), ZoneId(2)), ZoneHeat::kC1H);
   Must({SetExtents{InodeId(4), {Extent(0, 6, 0, 5)}, 2}, SetExtents{InodeId(4), {Extent(0, 2, 9, 5)}, 3}});
@@ -192,7 +193,7 @@ TEST_F(MetadataTest, ARefusedRecordLeavesNothingBehind) {
   Must({PutInode{Dir(2, "d")}, PutInode{File(3, "f")}, PutInode{Log(4, "log")},
         AppendExtents{InodeId(3), 0, {Extent(0, 2, 0, 5)}, 1},
         SetLogRegion{InodeId(4), 0, {ZoneId(3), 0, LogRegion::kOpen, 0}, 2}});
-  // Every kind of operation, then one that cannot be.
+  // The record has every kind of operation, and then one that is not possible.
   Refused({PutInode{File(9, "g")}, AddLink{InodeId(3), {InodeId(2), "f2"}}, RemoveLink{InodeId(3), {kRootInode, "f"}},
            AppendExtents{InodeId(3), 1, {Extent(5, 2, 9, 5)}, 4}, SetExtents{InodeId(3), {}, 5},
            SetLogRegion{InodeId(4), 0, {ZoneId(3), 0, 4096, 1}, 6},

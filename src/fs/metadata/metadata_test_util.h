@@ -13,14 +13,14 @@
 
 namespace isozone {
 
-// Equal bytes, equal inodes.
+// Two inodes count as equal if these bytes are equal.
 inline std::vector<std::byte> BytesOf(const Inode& inode) {
   std::vector<std::byte> bytes;
   EncodePutInode(inode, bytes);
   return bytes;
 }
 
-// Equal prints, equal states.
+// Two states count as equal if their prints are equal.
 inline uint32_t PrintOf(const MetadataState& state) {
   uint64_t next_id = state.NextId().value();
   uint32_t crc = Crc32c(&next_id, sizeof(next_id));
@@ -37,7 +37,7 @@ inline uint32_t PrintOf(const MetadataState& state) {
   return Crc32c(bytes, crc);
 }
 
-// Some groups for the zones of a device.
+// Returns some groups for the zones of a device.
 inline std::shared_ptr<const ZoneGroups> RandomGroups(const DeviceGeometry& geometry, Random& random) {
   auto groups = std::make_shared<ZoneGroups>();
   groups->channel_of_group.resize(random.Between(1, 40));
@@ -64,7 +64,8 @@ class RecordMaker {
     const InodeLink link = file->links.front();
     switch (random_.Below(7)) {
       case 4:
-        // Extents of these records may overlap, as no file system's would: what a move means is clear for one only.
+        // The extents of these records may overlap, which those of no file system do. What a move means is clear for a
+        // single extent only.
         if (file->extents.size() != 1) break;
         return {MoveExtents{file->id, {{file->extents[0].device_offset, Extent(0).device_offset, 1}}}};
       case 5:
@@ -85,7 +86,7 @@ class RecordMaker {
     return {SetAttributes{file->id, Lifetime::kLong, random_.Next()}};
   }
 
-  // A file goes; where there is none, nothing really changes.
+  // Removes a file. If there is none, the record changes only the time of the root.
   std::vector<MetadataOp> Remove(const MetadataState& state) {
     const Inode* file = state.size() > 1 ? Pick(state) : state.Find(kRootInode);
     if (file->id == kRootInode) return {SetAttributes{kRootInode, Lifetime::kNotSet, random_.Next()}};
@@ -97,7 +98,7 @@ class RecordMaker {
   FileExtent Extent(uint64_t file_offset) {
     const auto zone = static_cast<uint32_t>(random_.Below(geometry_.zone_count));
     const uint64_t in_zone = random_.Between(1, geometry_.zone_capacity / 2);
-    // Short, so that files together have no more bytes than the zones.
+    // The extents are so short that all files together have fewer bytes than the zones.
     const uint64_t length = in_zone % 100 + 1;
     return {file_offset, DeviceOffset(geometry_.ZoneStart(ZoneId(zone)).value() + in_zone), length};
   }

@@ -54,7 +54,7 @@ inline std::shared_ptr<const ZoneGroups> OneGroup() {
   return groups;
 }
 
-// The naive model: every inode in a map; a record is applied to a copy, which counts if every invariant holds.
+// The naive model has every inode in a map. A record is applied to a copy of it, which counts if every invariant holds.
 class NaiveModel {
  public:
   NaiveModel() {
@@ -147,7 +147,7 @@ class NaiveModel {
     std::erase_if(zone_heats, [](const auto& heat) { return heat.second == kNewDataHeat; });
     return true;
   }
-  // Each move lies in one extent, and in none twice, of zones in which no two extents overlap.
+  // Returns whether each move lies in one extent and no byte moves twice, in zones in which no two extents overlap.
   static bool AreIn(std::span<const FileExtent> extents, std::span<const ExtentMove> moves) {
     std::set<ZoneId> zones;
     for (const ExtentMove& move : moves) zones.insert(Geometry().ZoneOf(move.from));
@@ -172,14 +172,15 @@ class NaiveModel {
     }
     return found == moves.size();
   }
-  // Cuts every extent at every end of a move, and then looks at each piece. Joins what is moved or cut with neighbours.
+  // Cuts every extent at every end of a move, and then looks at each piece. Joins the pieces that were moved or cut
+  // with their neighbours.
   bool Do(const MoveExtents& op) {
     Inode* inode = Get(op.inode);
     if (inode == nullptr || inode->is_directory || inode->kind == FileKind::kLog) return false;
     const std::vector<FileExtent> extents = inode->extents.Expand();
     if (!AreIn(extents, op.moves)) return false;
     std::vector<FileExtent> pieces;
-    std::vector<bool> touched;  // of each piece: its extent was
+    std::vector<bool> touched;  // for each piece: whether something of its extent moves
     for (const FileExtent& extent : extents) {
       const uint64_t begin = extent.device_offset.value();
       const bool moves_here = std::any_of(op.moves.begin(), op.moves.end(), [&](const ExtentMove& move) {
@@ -275,7 +276,7 @@ class WildRecords {
     std::string name(1, static_cast<char>('a' + random.Below(5)));
     return {InodeId(random.Between(1, 5)), std::move(name)};
   }
-  // Of an existing inode, more often than not.
+  // Returns a link of an existing inode, more often than not.
   InodeLink LinkOf(const NaiveModel& model, InodeId id) {
     const auto it = model.inodes.find(id.value());
     if (it == model.inodes.end() || it->second.links.empty()) return Link();
@@ -296,7 +297,7 @@ class WildRecords {
     return {ZoneId(static_cast<uint32_t>(random.Below(9))), begin, open ? LogRegion::kOpen : begin + blocks * 4096,
             open ? 0 : random.Below(4) * 3000, random.Chance(0.2)};
   }
-  // A few runs of the file, now and then of nobody's.
+  // Moves a few runs of the file, and now and then a run that is in no file.
   std::vector<ExtentMove> Moves(const Inode& inode) {
     std::vector<ExtentMove> moves;
     for (const FileExtent& extent : inode.extents) {

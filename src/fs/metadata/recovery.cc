@@ -29,10 +29,10 @@
 namespace isozone {
 namespace {
 
-// Beside a writer that replaces its metadata that often while it is read once, something else is wrong.
+// If a writer replaces its metadata this often while it is read once, something else is wrong.
 constexpr int kReadAttemptsMax = 32;
 
-// What the reader gives back, as a state where it is wanted.
+// Builds a state of what the reader gives.
 class StateBuilder {
  public:
   explicit StateBuilder(const DeviceGeometry& geometry) : geometry_(geometry) {}
@@ -76,7 +76,7 @@ class StateBuilder {
   std::optional<MetadataState> state_;
 };
 
-// Reads one copy to its end or to what is wrong with it; into `builder`, where there is one.
+// Reads one copy to its end, or to what is wrong with it. Its state goes into `builder`, which may be null.
 FoundCopy ReadCopy(MetadataReader& reader, StateBuilder* builder) {
   FoundCopy copy;
   copy.superblock = reader.superblock();
@@ -100,13 +100,13 @@ bool CountsMore(const FoundCopy& a, const FoundCopy& b) {
   return std::pair(a.sequence, a.superblock.generation) > std::pair(b.sequence, b.superblock.generation);
 }
 
-// What was found of all copies.
+// Finds the copies, reads them, and chooses the one that counts.
 class Survey {
  public:
   Survey(ZonedDevice& device, bool everywhere) : device_(device), everywhere_(everywhere) {}
 
   Status Run();
-  // As many whole copies as there should be were found where they should be, and nothing else.
+  // Returns whether as many whole copies as there should be were found where they should be, and nothing else.
   bool IsAsItShouldBe() const;
   Result<MetadataReading> Finish();
 
@@ -121,8 +121,8 @@ class Survey {
   ZonedDevice& device_;
   const bool everywhere_;
   std::vector<FoundSuperblock> unreadable_;
-  std::vector<FoundCopy> copies_;           // the whole ones first, the one that counts before all
-  std::unique_ptr<MetadataReader> reader_;  // of copies_[0], and what it gave
+  std::vector<FoundCopy> copies_;           // the whole ones first, and the one that counts before all others
+  std::unique_ptr<MetadataReader> reader_;  // of copies_[0]; state_ is what it gave
   std::optional<MetadataState> state_;
 };
 
@@ -136,7 +136,7 @@ Status Survey::Run() {
       unreadable_.push_back(f);
     }
   }
-  // The newest is most likely to count, and is read but once then.
+  // The newest copy is the most likely to count. It is then read only once.
   std::sort(superblocks.begin(), superblocks.end(),
             [](const Superblock& a, const Superblock& b) { return a.generation > b.generation; });
   for (const Superblock& superblock : superblocks) {
@@ -162,7 +162,7 @@ Status Survey::ReadOne(const Superblock& superblock) {
   return {};
 }
 
-// Sorts, and reads that which counts, if it is another than was read into a state.
+// Sorts the copies, and reads the one that counts, unless its state was read already.
 Status Survey::ReadBest() {
   std::stable_sort(copies_.begin(), copies_.end(), [](const FoundCopy& a, const FoundCopy& b) {
     return a.whole() != b.whole() ? a.whole() : CountsMore(a, b);
@@ -197,7 +197,7 @@ bool Survey::IsAsItShouldBe() const {
   });
 }
 
-// No copy is whole: why.
+// Says why no copy is whole.
 Status Survey::NothingFound() const {
   const auto damaged =
       std::find_if(copies_.begin(), copies_.end(), [](const FoundCopy& copy) { return !copy.damage.ok(); });
@@ -229,7 +229,7 @@ Status Survey::NothingFound() const {
                   device_.name()));
 }
 
-// A damaged copy has nothing acknowledged that the one that counts has not.
+// Checks that a damaged copy has nothing acknowledged that the copy that counts lacks.
 Status Survey::CheckIsNewest() const {
   const FoundCopy& best = copies_.front();
   for (const FoundCopy& copy : copies_) {
@@ -275,7 +275,7 @@ void Survey::Describe(RecoveredMetadata& metadata) const {
   }
 }
 
-// What a copy says that is behind must stay as it is until that copy has caught up.
+// Finds the zones that a copy names which is behind. They must stay as they are until that copy has caught up.
 Status Survey::FindBehind(RecoveredMetadata& metadata) {
   for (const FoundCopy& copy : metadata.position->copies) {
     if (copy.sequence == metadata.sequence) continue;
@@ -319,7 +319,8 @@ Result<MetadataReading> Survey::Finish() {
   return MetadataReading{std::move(metadata), std::move(reader_)};
 }
 
-// The copies that may be read now, and how far they are written.
+// The first zones of the copies that are there now, and their generations, which are 0 where a superblock is not
+// readable.
 using Signature = std::vector<std::pair<ZoneId, uint64_t>>;
 Result<Signature> SignatureOf(ZonedDevice& device, bool everywhere) {
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<FoundSuperblock> found, FindSuperblocks(device, everywhere));
@@ -384,7 +385,8 @@ Result<MetadataReading> ReadMetadata(ZonedDevice& device) {
     Result<MetadataReading> reading = far ? far->Finish() : near.Finish();
     ISOZONE_ASSIGN_OR_RETURN(const Signature after, SignatureOf(device, /*everywhere=*/false));
     if (before != after) continue;
-    // Perhaps copies elsewhere were just being replaced; twice, with nothing written in between, they were not.
+    // Copies elsewhere may just have been replaced. If the same copies are there after two failures in a row, they were
+    // not.
     if (reading.ok() || failed_at == after) return reading;
     failed_at = after;
   }

@@ -71,7 +71,7 @@ class StripedFiles {
       for (const auto& [id, sectors] : found) ASSERT_EQ(bytes.at(id), sectors.size() * kSector) << "zone " << i;
     }
   }
-  // A checkpoint is as long as was said, and brings the same state back.
+  // Checks that a checkpoint is as long as was said, and that it brings the same state back.
   void CheckCheckpoint() const {
     ASSERT_TRUE(state_.CheckInvariants().ok()) << state_.CheckInvariants().ToString();
     std::vector<Inode> inodes;
@@ -100,7 +100,8 @@ class StripedFiles {
     return sectors;
   }
 
-  // Now and then a record is refused at its end: nothing of it may be left.
+  // Applies a record. Now and then it is tried first with an operation at its end that is refused, and must leave
+  // nothing behind.
   void Apply(std::vector<MetadataOp> ops) {
     if (random_.Chance(0.2)) {
       const uint32_t before = PrintOf(state_);
@@ -113,7 +114,7 @@ class StripedFiles {
     ASSERT_TRUE(status.ok()) << status.ToString();
   }
 
-  // Zones with room, in any order.
+  // Returns some zones with room, in any order.
   std::vector<ZoneId> ZonesWithRoom(size_t most) {
     std::vector<ZoneId> zones;
     for (uint32_t i = 0; i < used_.size(); ++i) {
@@ -123,7 +124,7 @@ class StripedFiles {
     zones.resize(std::min(zones.size(), most));
     return zones;
   }
-  // Some space at the write pointer of `zone`.
+  // Takes space at the write pointer of `zone`.
   DeviceOffset Take(ZoneId zone, uint64_t bytes) {
     const uint64_t at = Geometry().ZoneStart(zone).value() + used_[zone.value()];
     used_[zone.value()] += bytes;
@@ -142,7 +143,7 @@ class StripedFiles {
     files_[inode.id];
     Apply({PutInode{inode}});
   }
-  // Units go round some zones, each for as long as it has room; the last unit may be short.
+  // Appends units that go round some zones, to each zone for as long as it has room. The last unit may be short.
   void Append(InodeId id) {
     const Inode& inode = *state_.Find(id);
     std::vector<ZoneId> zones = ZonesWithRoom(random_.Between(1, 8));
@@ -166,7 +167,7 @@ class StripedFiles {
     appended_ += extents.size();
     Apply({AppendExtents{id, inode.extents.size(), extents, 1}});
   }
-  // Empties a zone as the collector does, or a part of it.
+  // Empties a zone or a part of it, as the collector does.
   void Collect() {
     const ZoneId victim(static_cast<uint32_t>(random_.Below(used_.size())));
     std::map<InodeId, std::vector<ExtentMove>> moves;
@@ -264,7 +265,7 @@ TEST(ZoneIndexTest, LargeFilesAndLargeNumbersAreFoundInEveryZone) {
     EXPECT_EQ(state.ExtentsIn(ZoneId(zone), in_zone.front().inode).size(), 16U);
     for (size_t i = 1; i < 16; ++i) EXPECT_LT(in_zone[i - 1].extent.file_offset, in_zone[i].extent.file_offset);
   }
-  // Half of the file goes: of each zone the rest stays known.
+  // Half of the file is cut off. What is left of it in each zone stays known.
   const Inode& inode = *state.Find(InodeId(7));
   const SetExtents cut{inode.id, CutExtents(inode.extents.Expand(), 2 * kGiB), 1};
   ASSERT_TRUE(state.Apply(std::vector<MetadataOp>{cut}).ok());
@@ -272,7 +273,7 @@ TEST(ZoneIndexTest, LargeFilesAndLargeNumbersAreFoundInEveryZone) {
   EXPECT_TRUE(state.CheckInvariants().ok());
 }
 
-// A file that claims more than there is does not make anybody count it unit by unit.
+// A file that claims more than the device has is not counted unit by unit.
 TEST(StripedFilesTest, MoreThanTheZonesHoldIsRefused) {
   MetadataState state(Geometry());
   const auto file = [](uint64_t id, uint64_t units) {

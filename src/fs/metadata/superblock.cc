@@ -15,8 +15,8 @@
 namespace isozone {
 namespace {
 
-// In the first block of one of zones 0 to 2: a record with its CRC and length, then ZenFS's superblock, which begins
-// so.
+// ZenFS begins one of the zones 0 to 2 with a record: CRC, length, and then its superblock, which begins with this
+// number.
 constexpr uint32_t kZenFsMagic = 0x5A454E46;
 constexpr size_t kZenFsMagicOffset = 8;
 
@@ -28,7 +28,7 @@ SuperblockHeader HeaderOf(std::span<const std::byte> slot) {
   return header;
 }
 
-// The CRC of a slot as if its CRC field were 0.
+// Returns the CRC of a slot as if its CRC field were 0.
 uint32_t SlotCrc(std::span<const std::byte> slot) {
   constexpr size_t kBehindCrc = offsetof(SuperblockHeader, crc) + sizeof(SuperblockHeader::crc);
   constexpr uint32_t kZero = 0;
@@ -69,7 +69,7 @@ bool MayBegin(const ZoneDescriptor& zone, uint64_t slot) {
   return zone.state == ZoneState::kReadOnly || zone.write_pointer >= slot;
 }
 
-// The first slots of some zones, read many at a time.
+// Reads the first slots of some zones, many at a time.
 class SlotReader {
  public:
   explicit SlotReader(ZonedDevice& device) : device_(device), slot_(SuperblockSlot(device.geometry())) {}
@@ -170,7 +170,7 @@ Result<std::vector<FoundSuperblock>> FindSuperblocks(ZonedDevice& device, bool e
   std::vector<FoundSuperblock> found;
   SlotReader(device).Read(zones, [&](ZoneId zone, std::span<const std::byte> slot, const Status& status) {
     if (!status.ok()) {
-      // What cannot be read matters only where a superblock is likely to be.
+      // An unreadable slot matters only where a superblock is likely to be.
       if (zone.value() < kHomeZonesMax) found.push_back({zone, status});
     } else if (HeaderOf(slot).magic == SuperblockHeader::kMagic) {
       found.push_back({zone, DecodeSuperblock(slot, device.geometry(), zone)});

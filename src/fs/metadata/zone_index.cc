@@ -10,7 +10,7 @@
 namespace isozone {
 namespace {
 
-// Most of what a large device has in memory are such lists, so they grow by little at a time.
+// On a large device, most of the memory is in such lists, so they grow by little at a time.
 template <typename T>
 void InsertSorted(std::vector<T>& list, const T& value) {
   const auto at = std::lower_bound(list.begin(), list.end(), value);
@@ -29,7 +29,7 @@ void EraseSorted(std::vector<T>& list, const T& value) {
 
 bool IsNarrow(const ZoneIndex::Entry& entry) { return entry.window == 0 && entry.inode.value() <= UINT32_MAX; }
 
-// The zones in which a run has extents of one window of the file.
+// Parts a run by the windows of the file, and calls `visit` with each window and the part of the run in it.
 template <typename Visit>
 void VisitByWindow(const ExtentRun& run, Visit visit) {
   constexpr uint64_t kWindow = ZoneIndex::kWindow;
@@ -94,7 +94,7 @@ void ZoneIndex::Change(InodeId id, const ExtentList& before, const ExtentList& a
   };
   add_blocks(after, 1);
   add_blocks(before, UINT64_MAX);  // -1
-  // Other extents of a window may lie in a zone that one of its extents has left.
+  // Other extents of a window may still lie in a zone that one of its extents has left, so whole windows are compared.
   const uint64_t first = Bounds(from / kWindow).from;
   const uint64_t end = to == 0 ? 0 : Bounds((to - 1) / kWindow).to;
   const auto old_places = PlacesOf(before, first, end);

@@ -1,4 +1,4 @@
-// What it takes to say which files lie in a zone, in work and not in time.
+// How much work it is to say which files lie in a zone, counted and not timed.
 #include "fs/metadata/zone_index.h"
 
 #include <map>
@@ -28,7 +28,7 @@ DeviceGeometry Geometry() {
   return geometry;
 }
 
-// Of file `number`, striped over zones that it shares with its neighbours.
+// Returns the extents of file `number`, which is striped over zones that it shares with its neighbours.
 ExtentList Striped(uint64_t number) {
   const uint64_t first_zone = number / kFilesOfAZone * kWidth;
   const uint64_t first_unit = number % kFilesOfAZone * (kUnits / kWidth);
@@ -63,7 +63,7 @@ TEST(ZoneIndexTest, AZoneIsToldWithoutItsExtentsWhateverElseThereIs) {
     const std::map<InodeId, uint64_t> bytes = state.BytesIn(id, 0);
     ASSERT_EQ(bytes.size(), zone == last_zone ? kFiles % kFilesOfAZone : kFilesOfAZone);
     for (const auto& [inode, in_zone] : bytes) EXPECT_EQ(in_zone, kUnits / kWidth * kUnit);
-    // What it looked at: the files of the zone, and of each a run for each zone that it is striped over.
+    // The index looks at the files of the zone, and for each file at a run for each zone that it is striped over.
     const std::vector<ZoneIndex::Entry> entries = index.In(id);
     EXPECT_EQ(entries.size(), bytes.size());
     uint64_t runs = 0;
