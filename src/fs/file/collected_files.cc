@@ -20,7 +20,7 @@ uint64_t LengthOf(const Moves& moves) {
   return bytes;
 }
 
-// Where the copies of `moves` are.
+// Returns the space that the copies of `moves` take.
 template <typename Moves>
 std::vector<ZoneBytes> SpaceBehind(const DeviceGeometry& geometry, const Moves& moves) {
   std::vector<ZoneBytes> space;
@@ -75,7 +75,7 @@ Result<GcFiles::Outcome> CollectedFiles::Commit(std::span<const GcMove> moves) {
   for (auto& [id, of_file] : by_file) std::ranges::sort(of_file, {}, &GcMove::from);
 
   const MutexLock lock(context_.namespace_mutex);
-  SpaceClaim copies = TakeCopies(moves);  // what no file gets of them is given up
+  SpaceClaim copies = TakeCopies(moves);  // the copies that no file gets are given up
   std::vector<MetadataOp> ops;
   std::map<InodeId, Accepted> accepted;
   for (const auto& [id, of_file] : by_file) {

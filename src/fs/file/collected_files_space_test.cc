@@ -1,4 +1,4 @@
-// Collecting under a file system that has no space left: who waits, who fails, and that no zone is lost.
+// Collection under a file system that has no space left: which writers wait, which fail, and that no zone is lost.
 #include <map>
 #include <set>
 #include <string>
@@ -16,7 +16,7 @@ namespace {
 class GcSpaceTest : public GcTest {
  protected:
   explicit GcSpaceTest(const DeviceGeometry& geometry = SmallGeometry(64, 256 * kKiB)) : GcTest(geometry) {}
-  // Writes files until there is no space; how many.
+  // Writes files until there is no space. Returns how many it has written.
   int FillUp(size_t size) {
     for (int i = 0;; ++i) {
       const std::string path = "/fill" + std::to_string(i);
@@ -29,7 +29,7 @@ class GcSpaceTest : public GcTest {
   }
 };
 
-// A full device of zones of three segments, a segment a window. In each zone a quarter is garbage.
+// A full device with zones of three segments. A window is one segment. In each zone, a quarter is garbage.
 class GcReserveTest : public GcSpaceTest {
  protected:
   GcReserveTest() : GcSpaceTest(SmallGeometry(24, 8 * kMiB)) {
@@ -41,7 +41,7 @@ class GcReserveTest : public GcSpaceTest {
     EXPECT_TRUE(fs().SyncMetadata().ok());
     TakeWhatIsLeft();
   }
-  // Writers have every block that they can get, so that the collector has what is kept for it and no more.
+  // Writers take every block that they can get, so that the collector has what is kept for it and no more.
   void TakeWhatIsLeft() {
     for (size_t size : {100'000, 4'000}) {
       for (;;) {
@@ -55,7 +55,7 @@ class GcReserveTest : public GcSpaceTest {
       }
     }
   }
-  // The garbage can be won back: a quarter of some 18 zones, less what a few cannot give.
+  // The garbage of some 18 zones, a quarter of each, can be won back, apart from what a few zones cannot give.
   void ExpectThatCollectionGains(uint64_t zones) {
     Collect();
     ISOZONE_ASSERT_OK(fs().state().Settle());
@@ -101,7 +101,7 @@ TEST_F(GcReserveTest, VictimsThatCannotBeReadToTheirEndCostNoZone) {
     ASSERT_FALSE(plan.victims.empty());
     const ZoneId zone = plan.victims.front().zone;
     EXPECT_TRUE(bad.insert(zone).second) << "tried again at once";
-    // The second segment is on its way: the third one fails.
+    // The second segment is being read, and the third one fails.
     bool asked = false;
     const auto done = fs().collection().Run(100, [&](const CopyStats& so_far, uint64_t) {
       if (!std::exchange(asked, true)) {
@@ -122,7 +122,7 @@ TEST_F(GcSpaceTest, WhoWaitsForSpaceIsServedByTheCollector) {
     SCOPED_TRACE(scheme);
     if (files_.empty()) Mount(scheme);
     ISOZONE_ASSERT_OK(volume_.Remount(WithGc(scheme)));
-    // Far more than the device holds, in files that do not die in the order in which they were written.
+    // This writes far more than the device holds, in files that do not die in the order in which they were written.
     for (int i = 0; i < 600; ++i) {
       const std::string path = "/f" + std::to_string(random_.Below(190));
       const DataClass data(i % 3 == 0 ? Lifetime::kShort : Lifetime::kLong, static_cast<int8_t>(i % 2));
@@ -141,20 +141,20 @@ TEST_F(GcSpaceTest, NoSpaceOnlyWhereNothingIsToBeGained) {
   const int files = FillUp(50'000);
   EXPECT_GT(files, 20);
   ExpectAll();
-  // Of every zone a little is garbage now; what is gained by that is to be had.
+  // A little of every zone is garbage now. Writers can have what collecting it gains.
   for (int i = 0; i < files; i += 5) Remove("/fill" + std::to_string(i));
   for (int i = 0; i + 5 < files; i += 5) ISOZONE_ASSERT_OK(Write("/again" + std::to_string(i), 30'000));
   EXPECT_GT(fs().state().Stats().gc.space_waits, 0u);
   ExpectAll();
   FillUp(50'000);
-  // And then really nothing, but for what checkpoints give back.
+  // Now there is nothing left to gain, apart from what checkpoints give back.
   ISOZONE_ASSERT_OK(fs().state().Settle());
   const uint32_t empty_zones = fs().state().Space().empty_zones;
   Collect();
   ISOZONE_ASSERT_OK(fs().state().Settle());
   EXPECT_LE(fs().state().Space().empty_zones, empty_zones + 1);
   ExpectAll();
-  // Space comes back with what is removed.
+  // Files that are removed give their space back.
   for (auto it = files_.begin(); it != files_.end();) {
     const std::string path = (it++)->first;
     Remove(path);
@@ -171,7 +171,7 @@ TEST_F(GcSpaceTest, WithoutACollectorNobodyWaits) {
   ExpectAll();
 }
 
-// As in ZenFS, whose writers do not know of its collector.
+// This is as in ZenFS, whose writers do not know of its collector.
 TEST_F(GcSpaceTest, WritersOfZenfsFailAtOnce) {
   Mount("zenfs");
   const int files = FillUp(50'000);
@@ -184,7 +184,7 @@ TEST_F(GcSpaceTest, WritersOfZenfsFailAtOnce) {
   EXPECT_EQ(fs().state().Stats().gc.space_waits, 0u);
   ISOZONE_ASSERT_OK(volume_.fs().Unlink("/again" + std::to_string(again - 1)));
   ISOZONE_ASSERT_OK(fs().collection().SetOptions(WithGc("isozone").gc));
-  ISOZONE_EXPECT_OK(Write("/waited", 30'000));  // there was space to be had
+  ISOZONE_EXPECT_OK(Write("/waited", 30'000));  // the collector makes space for it
   ExpectAll();
 }
 

@@ -1,4 +1,4 @@
-// Collecting under a file system: whatever is done to files meanwhile, each keeps its bytes.
+// Collection under a file system: whatever happens to files meanwhile, each keeps its bytes.
 #include <algorithm>
 #include <atomic>
 #include <map>
@@ -24,7 +24,7 @@ TEST_F(GcTest, FilesKeepTheirBytesAndSpaceComesBack) {
   const GcPlan plan = fs().collection().Plan(/*all=*/true);
   const CopyStats done = Collect();
   ISOZONE_ASSERT_OK(fs().state().Settle());
-  // Survivors may go to what was a victim in the plan.
+  // Survivors may go to a zone that was a victim in the plan.
   EXPECT_LE(done.zones, plan.victims.size());
   EXPECT_GE(done.zones + 1, plan.victims.size());
   EXPECT_LE(done.bytes_copied, plan.copied());
@@ -44,7 +44,7 @@ TEST_F(GcTest, FilesKeepTheirBytesAndSpaceComesBack) {
   volume_.ExpectFsckClean();
 }
 
-// What the last block of a file has left is written, and not alive, but no copy is without it.
+// The rest of the last block of a file is written and not live, but every copy of the file has it, too.
 TEST_F(GcTest, PaddingIsNotToBeGained) {
   Mount();
   for (int i = 0; i < 400; ++i) ISOZONE_ASSERT_OK(Write("/f" + std::to_string(i), 5'000));
@@ -52,7 +52,7 @@ TEST_F(GcTest, PaddingIsNotToBeGained) {
   EXPECT_GT(fs().state().Space().dead, 400 * 3'000U);
   EXPECT_TRUE(fs().collection().Plan(/*all=*/true).victims.empty());
   EXPECT_EQ(Collect().bytes_read, 0u);
-  // Two blocks, of which a third of the bytes are padding, are to be had; the rest of the zone takes what it takes.
+  // The two blocks, of which more than a third is padding, are gained. The rest of the zone takes as much as before.
   const std::set<uint32_t> zones = ZonesOf("/f7");
   Remove("/f7");
   ISOZONE_ASSERT_OK(fs().SyncMetadata());
@@ -77,7 +77,7 @@ TEST_F(GcTest, APowerCutAfterwardsTakesNothing) {
   volume_.ExpectFsckClean();
 }
 
-// Else survivors would mix with new data after each mount, and be copied for ever.
+// Otherwise survivors would mix with new data after each mount, and would be copied for ever.
 TEST_F(GcTest, AMountKnowsWhereSurvivorsAre) {
   Mount("lsm-zgc");
   MakeGarbage();
@@ -88,7 +88,7 @@ TEST_F(GcTest, AMountKnowsWhereSurvivorsAre) {
     files_["/g" + name] = files_.extract("/f" + name).mapped();
   }
   MakeGarbage();
-  Collect();  // what is left of the first files survives again, the others once
+  Collect();  // the rest of the first files survives for the second time, the others for the first time
   const auto heats = [this] {
     std::map<uint32_t, ZoneHeat> heats;
     for (const ZoneView& zone : fs().state().Zones()) {
@@ -102,7 +102,7 @@ TEST_F(GcTest, AMountKnowsWhereSurvivorsAre) {
   for (const auto& [zone, heat] : before) kinds.insert(heat);
   ASSERT_GE(kinds.size(), 2u) << before.size() << " zones of survivors";
 
-  // From the journal, then from a checkpoint.
+  // The heats come from the journal first, and then from a checkpoint.
   ISOZONE_ASSERT_OK(volume_.CutAndRemount(WithGc("lsm-zgc")));
   EXPECT_EQ(heats(), before);
   const uint64_t checkpoints = fs().state().Stats().checkpoints;
@@ -158,7 +158,7 @@ TEST_F(GcTest, ReadersSeeTheSameBytesWhileTheyAreMoved) {
     ISOZONE_EXPECT_OK(Write("/garbage", 300'000));
     Remove("/garbage");
     Collect();
-    ISOZONE_EXPECT_OK(fs().state().Settle());  // where it was is reset
+    ISOZONE_EXPECT_OK(fs().state().Settle());  // the place where it was is reset
     moves += ZonesOf("/read") == before ? 0 : 1;
     for (const uint64_t seen = reads; reads == seen && !testing::Test::HasFailure();) std::this_thread::yield();
   }
@@ -172,7 +172,7 @@ TEST_F(GcTest, WhatIsBeingWrittenKeepsItsBytes) {
   auto writer = fs().Create("/open", {}).value();
   const std::string content = RandomBytes(random_, 300'000);
   ISOZONE_ASSERT_OK(writer->Append(Bytes(content)));
-  ISOZONE_ASSERT_OK(writer->WriteOut());  // on the device, and not in the journal
+  ISOZONE_ASSERT_OK(writer->WriteOut());  // it is on the device, but not in the journal
   MakeGarbage();
   Collect();
   ExpectFiles([&] {
@@ -222,7 +222,7 @@ TEST_F(GcTest, AReadOnlyMountFollowsWhatIsMoved) {
   for (int round = 0; round < 3; ++round) {
     Collect();
     ISOZONE_ASSERT_OK(fs().state().Settle());
-    // Something else is now where the files were.
+    // Other data lies now where the files were.
     for (int i = 0; i < 8; ++i) ISOZONE_ASSERT_OK(Write("/new" + std::to_string(i), 300'000));
     for (auto& [path, reader] : readers) {
       const std::string& content = files_[path];
@@ -273,7 +273,7 @@ TEST_F(GcTest, AFailedWriteGoesToAnotherZone) {
   ExpectAll();
 }
 
-// A device that fails all writes is not tried for ever.
+// A collection gives up on a device that fails all writes.
 TEST_F(GcTest, ManyFailedWritesInARowEndTheCollection) {
   Mount();
   MakeGarbage();
@@ -298,7 +298,7 @@ TEST_F(GcTest, ZenfsCollectsIntoOpenZonesOnly) {
   const std::vector<ZoneView> before = fs().state().Zones();
   GcOptions zenfs = WithGc("zenfs").gc;
   zenfs.tuning.start_percent = 100;
-  ISOZONE_ASSERT_OK(fs().collection().SetOptions(zenfs));  // it looks at once
+  ISOZONE_ASSERT_OK(fs().collection().SetOptions(zenfs));  // the collector looks at once
   while (fs().state().Stats().gc.rounds == 0) std::this_thread::yield();
   const std::vector<ZoneView> after = fs().state().Zones();
   for (size_t i = 0; i < after.size(); ++i) {
@@ -367,8 +367,8 @@ TEST_F(GcWindowTest, FilesMayChangeWhileTheyAreCopied) {
   volume_.ExpectFsckClean();
 }
 
-// The copy is of bytes that the file no longer has, though it has others under the same name and inode, and would have
-// them at the same place, were the zone given away while it is collected.
+// The copy has bytes that the file no longer has. The file has others under the same name and inode. It would have them
+// even in the same place, if the zone could be given away while it is collected.
 TEST_F(GcWindowTest, AFileThatIsWrittenAnewKeepsWhatIsNew) {
   ISOZONE_ASSERT_OK(Write("/a", 5'000'000));
   ISOZONE_ASSERT_OK(Write("/garbage", 100'000));
@@ -390,7 +390,8 @@ TEST_F(GcWindowTest, AFileThatIsWrittenAnewKeepsWhatIsNew) {
   ExpectAll();
 }
 
-// What is left of a run that was cut or overwritten while it was copied is moved all the same: so its zone is emptied.
+// What is left of a run that was cut or overwritten while it was copied is moved all the same, so that the zone becomes
+// empty.
 TEST_F(GcWindowTest, AVictimIsEmptiedThoughItsFilesWereCutMeanwhile) {
   FillZone();
   const uint32_t victim = *ZonesOf("/1").begin();
@@ -410,7 +411,7 @@ TEST_F(GcWindowTest, AVictimIsEmptiedThoughItsFilesWereCutMeanwhile) {
   volume_.ExpectFsckClean();
 }
 
-// A handle of a removed file keeps its bytes where they were: nothing was gained yet.
+// A handle of a removed file keeps its bytes where they are, so that nothing is gained yet.
 TEST_F(GcWindowTest, AVictimThatAnOpenHandleKeepsDoesNotCountAsGained) {
   FillZone();
   auto reader = fs().OpenForRead("/5").value();
@@ -469,7 +470,7 @@ TEST(GcCost, AVictimIsFlushedAndCommittedOnceHoweverManyWindowsItTakes) {
   auto counting = std::make_unique<CountingDevice>(*device);
   const CountingDevice& counted = *counting;
   MountOptions options = WithGc("none");
-  options.gc.memory = 8 * kMiB;  // a segment a window, of which the zone has three
+  options.gc.memory = 8 * kMiB;  // a window is one segment; the zone has three
   const auto fs = FileSystem::Mount(std::move(counting), options).value();
   Random random(TestSeed(kGcTestSeed));
   for (int i = 0; i < 10; ++i) {
@@ -538,7 +539,7 @@ TEST(GcPowerCut, InAnyCommandOfACollectionLosesNothing) {
     volume.Unmount();
     ASSERT_NO_FATAL_FAILURE(volume.ExpectFsckClean());
   }
-  EXPECT_GT(cuts, 20u);  // reads, writes, reads of copies, a flush, the journal and resets
+  EXPECT_GT(cuts, 20u);  // reads, writes, reads of copies, a flush, writes to the journal, and resets
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A volume whose files are known, for tests of what collecting does to them.
+// A volume whose files are known, for tests of what collection does to them.
 #pragma once
 
 #include <map>
@@ -19,7 +19,7 @@ inline MountOptions WithGc(const std::string& scheme) {
   MountOptions options;
   options.gc.scheme = scheme;
   options.writer_memory = kMiB;
-  options.checkpoint_after = 64 * kKiB;  // small devices are not to be full of journal
+  options.checkpoint_after = 64 * kKiB;  // so that the journal does not fill small devices
   return options;
 }
 
@@ -44,7 +44,7 @@ class GcTest : public testing::Test {
     ISOZONE_ASSERT_OK(fs().Unlink(path));
     files_.erase(path);
   }
-  // `count` files in zones that they fill, of which every second one is removed.
+  // Writes `count` files that fill zones, and removes every second one.
   void MakeGarbage(int count = 16, size_t size = 200'001) {
     for (int i = 0; i < count; ++i) ISOZONE_ASSERT_OK(Write("/f" + std::to_string(i), size));
     for (int i = 0; i < count; i += 2) Remove("/f" + std::to_string(i));

@@ -3,10 +3,10 @@
 //   units    0   1   2   3   4   5   ...        in file order; a unit is cut in two where a zone ends
 //   lanes    a   b   c   a   b   c
 //
-// The stripe set grows with the speed of the writer: a part for which no lane is free gets a new one, if the pool has a zone
-// that nobody else needs. So small files, and writers that are slower than one zone, take few zones.
+// The stripe set grows with the speed of the writer: a part for which no lane is free gets a new lane, if the pool has
+// a zone that nobody else needs. So small files take few zones, and so do writers that are slower than one zone.
 //
-// A part that its zone did not take is written elsewhere when its turn to be finished comes, while the others go on.
+// A part whose write failed is written elsewhere when its turn to be finished comes, while the others go on.
 #include "fs/file/data_sink.h"
 
 #include <algorithm>
@@ -95,13 +95,13 @@ class DataSink final : public WriteSink {
   void SetIoClass(IoClass io_class) override { lanes_.SetIoClass(io_class); }
 
  private:
-  // What of a unit goes into one zone with one write.
+  // The part of a unit that goes into one zone with one write.
   struct Part {
     StripeSet::Write write;
     uint64_t file_offset = 0;
   };
 
-  // Starts what of [at, padded) of `unit` the next lane has room for, and returns how many bytes that are.
+  // Starts as much of [at, padded) of `unit` as the next lane has room for, and returns how many bytes that is.
   Result<size_t> StartPart(WriteUnit& unit, size_t at, size_t padded, bool durable) {
     const uint64_t block = context_.geometry().block_size;
     Part& part = parts_.emplace_back();
@@ -120,7 +120,8 @@ class DataSink final : public WriteSink {
     }
   }
 
-  // Waits for `part` and appends where it lies to `written`, of which the claim is finished_; also when it fails half-way.
+  // Waits for `part`, and appends the extents where it lies to `written`, also when it fails half-way. finished_ claims
+  // them.
   Status TakeOver(Part& part, std::vector<FileExtent>& written) {
     StripeSet::Write& write = part.write;
     lanes_.Settle(write);
@@ -133,7 +134,7 @@ class DataSink final : public WriteSink {
     return Status::Ok();
   }
 
-  // What was started and not finished never becomes part of the file, and its space goes with it.
+  // Writes that were started and not finished never become part of the file. Their space is given back.
   void DropStarted() {
     for (Part& part : parts_) lanes_.Settle(part.write);
     parts_.clear();
@@ -148,9 +149,9 @@ class DataSink final : public WriteSink {
   MountContext& context_;
   const size_t depth_;
   std::deque<Part> parts_;    // started and not finished, in file order; addresses stay
-  std::deque<size_t> units_;  // of how many parts each is
+  std::deque<size_t> units_;  // the number of parts of each unit
   StripeSet lanes_;
-  SpaceClaim finished_;  // of what is finished, and not yet readable
+  SpaceClaim finished_;  // of the parts that are finished and not yet readable
   PendingExtents pending_;
 };
 

@@ -22,10 +22,11 @@ MountOptions Striped(uint32_t width = 4) {
 
 class StripeTest : public testing::Test {
  protected:
-  // A command takes far longer than an append, so that a writer finds its zones busy, on a busy machine as well.
+  // A command takes far longer than an append, so that a writer finds its zones busy even on a busy machine.
   explicit StripeTest(uint32_t max_active = 32) : volume_(SmallGeometry(64, kMiB, max_active), /*latency_us=*/5'000) {}
 
-  // Zone by zone in turn, as of the next mount. `zone_bandwidth`: bytes a second; 0: not measured.
+  // Mounts with known groups: each zone belongs to the next group in turn. `zone_bandwidth` is in bytes per second; 0:
+  // not measured.
   void MountWithGroups(const MountOptions& options, uint64_t zone_bandwidth = 0) {
     ISOZONE_ASSERT_OK(volume_.Mount());
     ZoneGroups groups;
@@ -79,7 +80,7 @@ TEST_F(StripeTest, AFileIsSpreadOverZonesOfDifferentGroups) {
   ISOZONE_ASSERT_OK(volume_.WriteFile("/f", content));
   EXPECT_EQ(ZonesOf("/f").size(), 4U);
   EXPECT_EQ(GroupsOf("/f").size(), 4U);
-  // In whole units; two follow one another where the other lanes are still writing.
+  // The pieces are whole units. Two of them follow one another where the other lanes are still writing.
   EXPECT_EQ(Extents("/f")[0].length % (64 * kKiB), 0U);
   ExpectContent("/f", content);
   ISOZONE_ASSERT_OK(volume_.Remount(Striped()));
@@ -117,7 +118,7 @@ TEST_F(StripeTest, FilesOfOneLifetimeFillTheSameZones) {
     ISOZONE_ASSERT_OK(volume_.WriteFile(path, Content(256 * kKiB), {.lifetime = Lifetime::kMedium}));
     zones.merge(ZonesOf(path));
   }
-  // 2 MiB in zones of 768 KiB, which hold 4 units, 4 at a time; other files start in other groups.
+  // The files are 2 MiB in zones of 768 KiB, which hold 4 units, 4 at a time; other files start in other groups.
   EXPECT_LE(zones.size(), 8U);
   ISOZONE_ASSERT_OK(volume_.WriteFile("/long", Content(256 * kKiB), {.lifetime = Lifetime::kLong}));
   for (const uint32_t zone : ZonesOf("/long")) EXPECT_FALSE(zones.contains(zone)) << "mixes lifetimes";
@@ -166,10 +167,10 @@ TEST_F(StripeTest, AFailedPartIsRewrittenElsewhere) {
   volume_.ExpectFsckClean();
 }
 
-// A unit that is cut in two where a zone ends, and neither part is taken: both are rewritten, one behind the other.
+// A unit is cut in two where a zone ends, and both writes fail. Both parts are rewritten, one behind the other.
 TEST_F(StripeTest, BothFailedPartsOfAUnitAreRewrittenElsewhere) {
   std::set<uint32_t> failing;
-  for (const uint64_t failures : {1U, 2U}) {  // which zones the parts go to is seen the first time
+  for (const uint64_t failures : {1U, 2U}) {  // the first time shows which zones the parts go to
     TestVolume volume(SmallGeometry(64, kMiB, 32));
     std::swap(volume, volume_);
     MountWithGroups(Striped(2));
@@ -316,7 +317,7 @@ TEST_F(StripedLogTest, OfAFrameOfManyAPowerCutLeavesABeginning) {
     const std::string found = volume_.ReadFile("/log").value();
     ASSERT_GE(found.size(), synced);
     ASSERT_TRUE(found == content.substr(0, found.size()));
-    // It goes on where it ended.
+    // The log goes on where it ended.
     auto more = fs().OpenForAppend("/log", kLog).value();
     const std::string tail = Content(100000);
     ISOZONE_ASSERT_OK(more->Append(Bytes(tail)));
@@ -368,7 +369,7 @@ TEST_F(StripedLogTest, IsCutAndGoesOn) {
   volume_.ExpectFsckClean();
 }
 
-// The seals are lost, and with them the knowledge of what was written since: the log is what it was before.
+// The seals are lost, and with them the knowledge of what was written since. So the log is what it was before.
 TEST_F(StripedLogTest, ACutThatIsNotDurableDidNotHappen) {
   MountWithGroups(Options());
   const std::string content = Content(90000), tail = Content(50000);
@@ -437,7 +438,7 @@ TEST_F(StripedLogTest, ItsSpaceComesBack) {
 
 class ReadAheadTest : public StripeTest {
  protected:
-  // Reads all of a file as compaction does, in pieces of `piece` bytes.
+  // Reads a whole file as compaction does, in pieces of `piece` bytes.
   Result<std::string> Scan(const std::string& path, size_t piece) {
     ISOZONE_ASSIGN_OR_RETURN(const auto reader, fs().OpenForRead(path));
     std::string content(reader->size(), '\0');
@@ -519,7 +520,7 @@ TEST_F(ReadAheadTest, MemoryIsBounded) {
     readers.push_back(fs().OpenForRead(path).value());
   }
   const uint64_t before = DeviceReads();
-  for (auto& reader : readers) {  // each begins a scan and goes no further
+  for (auto& reader : readers) {  // each begins a scan and stops there
     std::string piece(1000, '\0');
     ASSERT_TRUE(reader->Read(0, std::as_writable_bytes(std::span(piece)), IoClass::kCompactionRead).ok());
     EXPECT_EQ(piece, content.substr(0, 1000));
@@ -545,7 +546,7 @@ TEST_F(ReadAheadTest, ErrorsAreThoseOfTheBytesThatWereAskedFor) {
   volume_.device().SetZoneState(zone, ZoneState::kOffline);
   uint64_t at = 1000;
   while (at + 1000 <= content.size() && read(at).ok()) at += 1000;
-  // The first piece of the file that lies in that zone.
+  // This is the first piece of the file that lies in that zone.
   for (const FileExtent& extent : Extents("/f")) {
     if (volume_.device().geometry().ZoneOf(extent.device_offset) != zone) continue;
     EXPECT_GE(at + 1000, extent.file_offset);
@@ -588,11 +589,11 @@ TEST_F(FewActiveZonesTest, AFileLeavesZonesForOthers) {
     return std::count_if(zones.begin(), zones.end(),
                          [](const ZoneView& zone) { return zone.writing && zone.use == ZoneUse::kData; });
   };
-  // 10 active zones, of which 7 are reserved for others than data: one for the file, and two are spared.
+  // There are 10 active zones, of which 7 are reserved for others than data. The file has one, and two are spared.
   EXPECT_EQ(writing(), 1);
 }
 
-// One thread that has many files open must not wait for what only it could do.
+// One thread that has many files open must not wait for something that only it could do.
 TEST_F(FewActiveZonesTest, ManyWritersOfOneThreadTakeTurns) {
   MountWithGroups(Striped(8));
   std::vector<std::unique_ptr<FileWriter>> writers;

@@ -24,20 +24,21 @@ struct Piece {
   uint64_t length = 0;
 };
 
-// A read in flight: completes when the last piece does. It has room for the extents and pieces of a small read, so that
-// this is all that such a read allocates.
+// A read in flight. It completes when its last piece does. It has room for the extents and pieces of a small read, so
+// that such a read allocates nothing else.
 class ReadInFlight {
  public:
   ReadInFlight(MountContext& context, FileRead& read) : context_(context), read_(read) {}
 
-  // Looks up where the bytes are, anew at every call, and copies those in memory. Returns how many there are.
+  // Looks up where the bytes are, anew at every call, and copies those that are in memory. Returns how many bytes there
+  // are.
   size_t Locate(const OpenFile& file) {
     extents_.clear();
     return file.Locate(read_.offset, read_.buffer, extents_, pin_);
   }
   bool touches_device() const { return !extents_.empty(); }
 
-  // Belongs to itself from here on.
+  // From here on the read owns itself, until it completes.
   static void Start(std::unique_ptr<ReadInFlight> flight) { flight.release()->Start(); }
 
  private:
@@ -117,7 +118,7 @@ class ReadInFlight {
 
 void PiecewiseReader::Submit(FileRead& read) {
   if (!hooks_.after_read) return SubmitOnce(read);
-  // What was read has to be checked afterwards, which takes I/O of its own.
+  // What was read has to be checked afterwards, and that takes I/O of its own.
   auto bytes = Read(read.offset, read.buffer, read.io_class);
   read.status = bytes.status();
   read.bytes_read = bytes.ok() ? *bytes : 0;
@@ -138,12 +139,12 @@ void PiecewiseReader::SubmitOnce(FileRead& read) {
     if (!read.status.ok()) read.bytes_read = 0;
   }
   if (read.status.ok() && flight->touches_device()) return ReadInFlight::Start(std::move(flight));
-  flight.reset();  // with its pin, which is the file's
+  flight.reset();  // releases its pin before the caller may release the file
   read.done(read);
 }
 
 PiecewiseReader::~PiecewiseReader() {
-  ahead_.Stop();  // its reads are of the file
+  ahead_.Stop();  // its reads are of file_
   context_->Release(std::move(file_));
 }
 
@@ -177,7 +178,7 @@ Result<size_t> PiecewiseReader::ReadAtOnce(uint64_t offset, std::span<std::byte>
       return read.bytes_read;
     }
     ISOZONE_RETURN_IF_ERROR(hooks_.after_read());
-    // The writer's collector has moved the file, and may have reset where it was.
+    // If the writer's collector has moved the file, it may have reset the old place, so the read begins again.
     if (file_->generation() != generation) continue;
     ISOZONE_RETURN_IF_ERROR(read.status);
     return read.bytes_read;

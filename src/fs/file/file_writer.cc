@@ -11,7 +11,7 @@ namespace isozone {
 
 namespace {
 
-constexpr size_t kSumStep = 4 * kKiB;  // still in the first cache
+constexpr size_t kSumStep = 4 * kKiB;  // small enough for the first cache
 
 }  // namespace
 
@@ -29,7 +29,7 @@ BufferedWriter::~BufferedWriter() {
   {
     const MutexLock lock(mu_);
     open = !closed_;
-    failed_before = !failure_.ok();  // and the caller was told
+    failed_before = !failure_.ok();  // the caller knows of it already
   }
   if (open) {
     const Status status = Close();
@@ -128,7 +128,7 @@ Status BufferedWriter::FinishOldest() {
   std::vector<FileExtent> written;
   const Status status = sink_->Finish(written);
   WriteUnit unit;
-  // After a failure everything that is not on the device stays readable from memory, until Close.
+  // After a failure, everything that is not on the device stays readable from memory until Close.
   if (status.ok()) {
     unit = std::move(started_.front());
     started_.pop_front();
@@ -190,7 +190,7 @@ Status BufferedWriter::Close() {
     status = WriteOutLocked(Wait::kForDevice);
     const Status sealed = WithSink([this] { return sink_->Seal(); });
     if (status.ok()) status = sealed;
-    // What could not be written goes with its memory: the file ends where the device has it.
+    // What could not be written is lost with its memory: the file ends where the device has it.
     file_->DropMemory();
     closed_ = true;
     sink_.reset();

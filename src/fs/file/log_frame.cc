@@ -29,14 +29,14 @@ class WindowReader {
   Result<std::span<const std::byte>> Get(uint64_t offset, uint64_t length) {
     if (offset < start_ || offset + length > start_ + filled_) {
       const uint64_t needed = RoundUp(length, engine_.device().geometry().block_size);
-      // Further on there may be a block that cannot be read; that is not to take with it what is before.
+      // If a block further on cannot be read, what lies before it is read without it.
       if (!Fill(offset, kScanWindow).ok()) ISOZONE_RETURN_IF_ERROR(Fill(offset, needed));
     }
     return std::span<const std::byte>(buffer_.span().subspan(offset - start_, length));
   }
 
  private:
-  // At most `length` bytes.
+  // Fills the window with at most `length` bytes.
   Status Fill(uint64_t offset, uint64_t length) {
     const DeviceGeometry& geometry = engine_.device().geometry();
     IoRequest request;
@@ -61,7 +61,7 @@ class WindowReader {
   uint64_t filled_ = 0;
 };
 
-// One scan: frame by frame, until something stops it.
+// One scan, which goes from frame to frame until something stops it.
 class LogScanner {
  public:
   LogScanner(IoEngine& engine, uint32_t seed, InodeId inode, const LogRegion& region, uint64_t write_pointer)
@@ -92,7 +92,7 @@ class LogScanner {
   }
 
  private:
-  // Takes the frame at scan_.end; false: the log ended before it.
+  // Takes the frame at scan_.end. Returns false if the log ends before it.
   Result<bool> NextFrame() {
     ISOZONE_ASSIGN_OR_RETURN(const auto block, window_.Get(scan_.end, geometry_.block_size));
     LogFrameHeader header;
@@ -120,7 +120,7 @@ class LogScanner {
     return true;
   }
 
-  // Where in the file the last frame ends.
+  // Returns where in the file the last frame ends.
   uint64_t FileEnd() const {
     return scan_.extents.empty() ? 0 : scan_.extents.back().file_offset + scan_.extents.back().length;
   }
@@ -136,9 +136,9 @@ class LogScanner {
     return crc;
   }
 
-  // Invalid bytes were lost in a power cut if the blocks from `begin` on, the last one of the frame, are zeros: up to the
-  // end of a full zone; or up to something that is not of this region, where a write with Force Unit Access survives
-  // what lies before it.
+  // Invalid bytes were lost in a power cut if the blocks from `begin` on, which is the last block of the frame, are
+  // zeros. They must be zeros up to the end of a full zone. On devices where a write with Force Unit Access may survive
+  // what lies before it, they may also end at something that is not of this region.
   Result<bool> TornIfLost(uint64_t begin, std::string_view what) {
     if (!region_.open() || (geometry_.fua_covers_zone && write_pointer_ < geometry_.zone_capacity)) return Damage(what);
     for (uint64_t at = begin; at < limit_; at += geometry_.block_size) {

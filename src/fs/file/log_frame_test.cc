@@ -12,7 +12,7 @@
 namespace isozone {
 namespace {
 
-// Passes everything on but reads of one block.
+// Fails reads that touch one block, and passes everything else on.
 class BadBlockDevice final : public PassingDevice {
  public:
   BadBlockDevice(ZonedDevice& device, uint64_t offset) : PassingDevice(device), offset_(offset) {}
@@ -52,7 +52,7 @@ class LogFrameTest : public testing::Test {
     SealLogFrame(frame, kSeed, kInode, file_offset, region_begin, crc);
   }
 
-  // Appends a frame with `payload`; `blocks` of it only, if given.
+  // Appends a frame with `payload`, or only its first `blocks` blocks, if given.
   void AddFrame(std::string_view payload, uint64_t blocks = UINT64_MAX) {
     const size_t used = sizeof(LogFrameHeader) + payload.size();
     AlignedBuffer frame(RoundUp(used, 4096));
@@ -63,7 +63,7 @@ class LogFrameTest : public testing::Test {
     WriteBlocks(frame.span().first(std::min<uint64_t>(frame.size(), blocks == UINT64_MAX ? blocks : blocks * 4096)));
   }
 
-  // A whole frame, then the first `kept` of the three blocks of another, and zeros in place of the rest.
+  // Appends a whole frame, then the first `kept` of the three blocks of another one, and zeros in place of the rest.
   void AddLostFrame(uint64_t kept) {
     AddFrame("whole");
     if (kept > 0) AddFrame(std::string(10000, 'x'), kept);
@@ -148,7 +148,7 @@ TEST_F(LogFrameTest, ZerosUpToTheCapacityOfAFullZoneAreALostTail) {
   EXPECT_TRUE(Scan(open_).damage.ok()) << Scan(open_).damage.ToString();
   EXPECT_TRUE(Scan(open_).torn);
   EXPECT_EQ(Scan(open_).payload, 5u);
-  // The same bytes in a region with an end were once whole.
+  // In a region that has an end, the same bytes were once whole.
   EXPECT_FALSE(Scan(LogRegion{kZone, 0, capacity, 10005}).damage.ok());
 }
 
@@ -161,7 +161,7 @@ TEST_F(CoveringLogFrameTest, OtherBytesUpToTheCapacityAreNot) {
   EXPECT_FALSE(Scan(open_).damage.ok());
 }
 
-// What a power cut leaves where another log was written durably behind a frame that was not.
+// A power cut leaves this where another log was written durably behind a frame that was not durable.
 TEST_F(LogFrameTest, ZerosBeforeAnotherRegionAreALostFrame) {
   for (const uint64_t kept : {0, 1, 2}) {
     SCOPED_TRACE(kept);
@@ -229,7 +229,7 @@ TEST_F(LogFrameTest, AnOpenRegionEndsBeforeAFrameThatIsNotFurtherOn) {
   EXPECT_FALSE(scan.torn);
   EXPECT_EQ(scan.end, end);
   EXPECT_EQ(Scan(open_, InodeId(8)).payload, 0u);
-  EXPECT_FALSE(Scan(LogRegion{kZone, 0, write_pointer_, 13}).damage.ok());  // a sealed one must not
+  EXPECT_FALSE(Scan(LogRegion{kZone, 0, write_pointer_, 13}).damage.ok());  // a sealed region must not end early
 }
 
 TEST_F(LogFrameTest, ARegionEndsWhereAnotherOfTheSameLogBegins) {
@@ -266,7 +266,8 @@ TEST_F(LogFrameTest, EveryFlippedBitOfAFrameIsFound) {
     const uint64_t begin = write_pointer_;
     WriteBlocks(frame.span());
     const LogScan scan = Scan(LogRegion{kZone, begin});
-    // A length that grew past the write pointer cannot pass for torn: the header has its own checksum.
+    // A length that grew past the write pointer cannot pass for a torn frame, since the header has a checksum of its
+    // own.
     EXPECT_FALSE(scan.damage.ok()) << "bit " << bit;
     EXPECT_FALSE(scan.torn) << "bit " << bit;
     if (write_pointer_ + 4096 > device_->geometry().zone_capacity) {
@@ -311,7 +312,7 @@ TEST_F(LogFrameTest, WhatIsBehindTheEndOfACutLogDoesNotMatter) {
     EXPECT_TRUE(scan.damage.ok()) << scan.damage.ToString();
     EXPECT_EQ(scan.payload, payload);
   }
-  // Of a damaged one there is never more than it has.
+  // A scan never finds more of a damaged log than it has.
   const LogScan scan = Scan(LogRegion{kZone, 0, write_pointer_, 7});
   EXPECT_FALSE(scan.damage.ok());
   EXPECT_EQ(scan.payload, 6U);

@@ -39,8 +39,9 @@ TEST(LogPace, ASlowLogNeverOutrunsItsZone) {
   }
 }
 
-// A log of one writer on a device that is as slow as `slowness` times the profile, in virtual time: how long each of its
-// writes takes, with `zones_max` zones to choose from, each on a die of its own. `think_ns` passes between two writes.
+// Writes a log to a device of a known profile, in virtual time. Returns how long each write takes, in rising order, and
+// in `zones_used` how many zones the log has taken of the `zones_max` that it can have. Each zone is on a die of its
+// own. `think_ns` passes between two writes.
 std::vector<int64_t> LatenciesOfLog(size_t zones_max, int64_t think_ns, size_t& zones_used) {
   Profile profile = LoadProfile("small-zone").value();
   profile.zone_count = 32;

@@ -1,17 +1,18 @@
 //   frames   0   1   2   3   4   5   ...    in file order, each whole in one zone
 //   lanes    a   a   a   b   c   a          each takes the frames of one region
 //
-// A frame that fills its unit (3, 4, 5) comes from a log that is written fast: it goes to another lane, or to a new one, up
-// to the width, where nobody else needs the zone. Any other (0, 1, 2: somebody waits for it to be durable) goes to the lane
-// that was used last, so that such a log stays in one zone, unless it is written faster than the flash of one zone
-// programs: then it goes on in another lane at the end of what is programmed at once (log_pace.h).
+// A frame that fills its unit (3, 4, 5) comes from a log that is written fast. It goes to another lane, or to a new
+// one, up to the width, where nobody else needs the zone. For any other frame (0, 1, 2) somebody waits. It goes to the
+// lane that was used last, so that such a log stays in one zone. Only if the log is written faster than the flash of
+// one zone programs does it go on in another lane, at the end of what is programmed at once (log_pace.h).
 //
-// Within a region frames are in file order, as the scan expects. So a frame whose write failed is never written behind
-// later ones: its region is sealed, and it begins another one in another zone.
+// Within a region, frames are in file order, as the scan expects. So a frame whose write failed is never written behind
+// later ones: its region is sealed, and the frame begins another region in another zone.
 //
-// A region begins with its first frame, written before the journal knows of it: the zone is not held between writes, so
-// a region without a frame might come to name bytes of another file. It is sealed once its lane takes no more frames and
-// all that it has taken are finished, which is before the journal learns of any region that begins behind it in the file.
+// A region begins with its first frame, which is written before the journal knows of the region. The zone is not held
+// between writes, so a region without a frame could come to name bytes of another file. A region is sealed once its
+// lane takes no more frames and all frames that it has taken are finished. This is before the journal learns of any
+// region that begins behind it in the file.
 #include "fs/file/log_sink.h"
 
 #include <algorithm>
@@ -85,8 +86,9 @@ class LogSink final : public WriteSink {
 
   Status MakeDurable() override {
     ISOZONE_RETURN_IF_ERROR(lanes_.MakeDurable());
-    // Where nothing was written since, the file's name is all there is to make durable; where it was removed, that is.
-    // This is on the way of every synced write: it takes no lock that those who change names hold.
+    // Where nothing was written since, the name of the file is all that is to be made durable. Where the file was
+    // removed, its removal is. Every synced write comes along here, so it takes no lock that calls hold which change
+    // names.
     const bool began = std::ranges::any_of(regions_, [](const auto& region) { return region->began; });
     if (!began || file_.removed()) sequence_ = context_.journal->last_sequence();
     return context_.journal->Sync(sequence_);
@@ -109,27 +111,27 @@ class LogSink final : public WriteSink {
   void SetIoClass(IoClass io_class) override { lanes_.SetIoClass(io_class); }
 
  private:
-  // Of the frames that one lane takes.
+  // The frames that one lane takes.
   struct Region {
     StripeSet::Lane* lane = nullptr;  // null: it was given back
-    std::optional<uint64_t> begin;    // bytes in the zone: of the first frame that was started
+    std::optional<uint64_t> begin;    // of the first frame that was started, in bytes in the zone
     size_t unfinished = 0;            // frames
 
-    // Of those that are finished.
+    // These fields are about the frames that are finished.
     bool began = false;
     LogRegion record;
     uint64_t index = 0;        // of the record in the inode
     uint64_t end = 0;          // bytes in the zone, behind the last frame
     uint64_t payload = 0;      // bytes
     SpaceClaim space;          // until its end is in the journal
-    bool is_volatile = false;  // when the lane was given back
+    bool is_volatile = false;  // as it was when the lane was given back
   };
   struct Frame {
     StripeSet::Write write;
     uint64_t file_offset = 0;
     uint64_t payload = 0;      // bytes
     uint32_t checksum = 0;     // of the payload
-    Region* region = nullptr;  // which it was started in
+    Region* region = nullptr;  // the region that it was started in
   };
 
   // --- Frames ---
@@ -141,7 +143,7 @@ class LogSink final : public WriteSink {
     }
   }
 
-  // False: the lane has lost its zone.
+  // Returns false if the lane has lost its zone.
   bool StartIn(Region& region, Frame& frame) {
     const uint64_t at = context_.geometry().OffsetInZone(region.lane->next());
     SealLogFrame(frame.write.blocks.first(sizeof(LogFrameHeader) + frame.payload), context_.frame_seed, id_,
@@ -153,7 +155,7 @@ class LogSink final : public WriteSink {
     return true;
   }
 
-  // The oldest frame becomes part of its region, as soon as it is written.
+  // Waits until the oldest frame is written, and makes it part of its region.
   Status TakeOver(Frame& frame) {
     lanes_.Settle(frame.write);
     while (frame.write.lost) {
@@ -169,7 +171,7 @@ class LogSink final : public WriteSink {
     return CloseRetired();
   }
 
-  // All other frames of its region are finished.
+  // Writes a frame anew whose write failed. It was the only frame of its region that was not finished.
   Status WriteAgain(Frame& frame) {
     --frame.region->unfinished;
     for (bool started = false; !started;) {
@@ -181,7 +183,7 @@ class LogSink final : public WriteSink {
     return Status::Ok();
   }
 
-  // What was started and not finished never becomes part of the file, and its space goes with it.
+  // Frames that were started and not finished never become part of the file. Their space is given back.
   void DropStarted() {
     for (Frame& frame : frames_) lanes_.Settle(frame.write);
     for (const auto& region : regions_) region->unfinished = 0;
@@ -197,7 +199,7 @@ class LogSink final : public WriteSink {
     return *regions_.back();
   }
 
-  // Gives back the lanes that take no more frames and have none to be finished, and ends their regions.
+  // Closes the regions whose lanes take no more frames and have no frame left to finish.
   Status CloseRetired() {
     for (size_t i = regions_.size(); i-- > 0;) {
       Region& region = *regions_[i];
@@ -220,20 +222,20 @@ class LogSink final : public WriteSink {
       const MetadataOp op = SetLogRegion{id_, region.index, region.record, context_.clock.NowWallS()};
       ISOZONE_ASSIGN_OR_RETURN(sequence_, context_.Commit({&op, 1}));
     }
-    // When the process is killed, what was written is found: soon, and what is written through at once.
+    // When the process is killed, what was written must be found: soon, or at once if the log is written through.
     if (context_.options.log_write_through) return context_.journal->Sync(sequence_);
     context_.journal->SyncSoon(sequence_);
     return Status::Ok();
   }
 
-  // Gives its lane back, and tells the journal where it ends, if that knows where it begins.
+  // Gives the lane of the region back. If the journal knows where the region begins, it learns where it ends.
   Status Close(Region& region) {
     if (region.lane != nullptr) {
       region.is_volatile = region.lane->is_volatile();
       lanes_.Remove(*std::exchange(region.lane, nullptr));
     }
     if (!region.began) return Status::Ok();
-    // The record says that all of the region is there, and with it all of the file before its end.
+    // The record says that the whole region is there, and with it the whole file before the end of the region.
     if (region.is_volatile) ISOZONE_RETURN_IF_ERROR(lanes_.MakeDurable());
     const MutexLock lock(context_.namespace_mutex);
     region.record.end = region.end;
@@ -249,7 +251,8 @@ class LogSink final : public WriteSink {
     return Status::Ok();
   }
 
-  // Nobody writes the region any more, and it has no end: what it holds is live until it gets one, or the log goes.
+  // The region has no end, though nobody writes it any more. What it holds stays live until it gets an end or the log
+  // is removed.
   void LeaveOpen(Region& region) {
     const MutexLock lock(context_.namespace_mutex);
     if (context_.state.Find(id_) == nullptr) {
@@ -266,7 +269,7 @@ class LogSink final : public WriteSink {
   std::deque<Frame> frames_;  // started and not finished, in file order; addresses stay
   StripeSet lanes_;
   std::vector<std::unique_ptr<Region>> regions_;  // one for each lane that was used
-  uint64_t sequence_ = 0;                         // of the last change that the metadata needs for what was written
+  uint64_t sequence_ = 0;                         // of the last metadata change that what was written needs
 };
 
 }  // namespace

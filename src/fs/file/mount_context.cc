@@ -22,7 +22,7 @@ MountContext::MountContext(std::unique_ptr<ZonedDevice> device, MountOptions opt
       state(std::move(state)) {}
 
 MountContext::~MountContext() {
-  // An open region is named by the metadata, if not its end.
+  // The metadata names an open region, though not its end.
   for (auto& [id, space] : unread_logs) space.ToMetadata();
 }
 
@@ -41,7 +41,7 @@ void MountContext::Release(std::shared_ptr<OpenFile> file) {
   if (file == nullptr) return;
   const MutexLock lock(namespace_mutex);
   if (file.use_count() == 1) open_files.erase(file->id());
-  file.reset();  // under the lock, as handles are made under it: so the count is exact
+  file.reset();  // handles are made under the lock, so the count is exact
 }
 
 void MountContext::LeaveToHandles(InodeId id, SpaceClaim space) {

@@ -77,13 +77,13 @@ void OpenFile::Move(std::span<const FileExtent> placed, SpaceClaim old) {
     before->next_ = pin_;
     before->moved_ = std::move(old);
   }
-  // Without the lock: if no read holds it, this is the last one.
+  // The lock is not held here: if no read holds the pin, it goes now, and gives its claim back.
   before.reset();
 }
 
 void OpenFile::Reset(std::vector<FileExtent> extents, Status damage) {
   const ExclusiveLock lock(mu_);
-  // What was only added to is where it was.
+  // A file to which something was only added has not moved.
   const bool moved = extents.size() < extents_.size() || !std::equal(extents_.begin(), extents_.end(), extents.begin());
   if (moved) generation_.fetch_add(1, std::memory_order_release);
   extents_ = std::move(extents);

@@ -43,14 +43,14 @@ TEST(AppendExtent, DoesNotJoinOverTheBoundaryOfAZone) {
   EXPECT_EQ(extents.size(), 2u);
 }
 
-// The places that a file has moved away from, by name: each is a block in a zone of its own.
+// The places that a file has moved away from. Each has a name, and is a block in a zone of its own.
 class OldPlaces {
  public:
   SpaceClaim Claim(char name) {
     names_ += name;
     return {*pool_, ZoneOf(name), kBlock};
   }
-  // The names of those that are claimed no more.
+  // Returns the names of the places that are no longer claimed.
   std::string Released() const {
     std::string released;
     std::ranges::copy_if(names_, std::back_inserter(released),
@@ -89,7 +89,7 @@ TEST(OpenFile, WhereAFileWasIsReleasedWithTheLastReadOfIt) {
   EXPECT_EQ(places.Released(), "");
   first.reset();
   EXPECT_EQ(places.Released(), "");
-  // Releases happen in the order of the moves: who reads from the first place keeps the second, too.
+  // The places are released in the order of the moves: a read from the first place keeps the second one, too.
   second.reset();
   EXPECT_EQ(places.Released(), "");
   first_too.reset();
@@ -101,7 +101,7 @@ TEST(OpenFile, WhereAFileWasIsReleasedWithTheLastReadOfIt) {
 
 TEST(OpenFile, PartsOfAFileAreMovedWhileItIsWritten) {
   OpenFile file(InodeId(2), FileKind::kData, kZoneSize, {Extent(0, 4096, 4096)}, Status::Ok());
-  const FileExtent more = Extent(4096, 8192, 100);  // joined, and not known to the journal
+  const FileExtent more = Extent(4096, 8192, 100);  // it is joined, and the journal does not know of it
   file.SetMemory({&more, 1}, {});
   file.PublishSize(4196);
   const FileExtent placed = Extent(904, kZoneSize, 1000);
@@ -157,7 +157,7 @@ TEST(OpenFile, WhatIsWrittenOutLeavesMemory) {
   EXPECT_EQ(buffer, ".....");
 }
 
-// A file of two extents whose moves and reads are seen.
+// A file of two extents. The test sees its moves and its reads.
 class MovedFile : public ::testing::Test {
  protected:
   void Move(uint64_t file_offset, uint64_t to, char name) {
@@ -198,7 +198,7 @@ TEST_F(MovedFile, KeepsWhatWasMovedLaterForReadsThatBeganBefore) {
   auto early = BeginRead(10, 12288);
   Move(0, 8192, 'a');
   auto late = BeginRead(0, 8192);
-  Move(10, 16384, 'b');  // the early read is there
+  Move(10, 16384, 'b');  // the early read still reads there
   late.reset();
   EXPECT_EQ(places_.Released(), "");
   early.reset();

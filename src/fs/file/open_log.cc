@@ -9,7 +9,7 @@
 namespace isozone {
 namespace {
 
-// Where the region of `extent` is among `regions`: the one that begins last before it in its zone.
+// Returns which of `regions` has `extent`: the one that begins last before it in its zone.
 size_t RegionOf(const DeviceGeometry& geometry, std::span<const LogRegion> regions, const FileExtent& extent) {
   const ZoneId zone = geometry.ZoneOf(extent.device_offset);
   const uint64_t at = geometry.OffsetInZone(extent.device_offset);
@@ -44,7 +44,7 @@ LogContents JoinRegions(const Inode& inode, std::vector<LogScan> scans) {
   contents.extents.erase(missing, contents.extents.end());
 
   for (const LogScan& scan : scans) {
-    // What could not be read may be readable later, so that comes first.
+    // An I/O error takes precedence, since what could not be read may be readable later.
     if (scan.damage.ok() || contents.damage.Is(StatusCode::kIoError)) continue;
     if (scan.damage.Is(StatusCode::kIoError)) {
       contents.damage = scan.damage;

@@ -11,7 +11,7 @@ constexpr uint64_t kOpen = LogRegion::kOpen;
 
 class OpenLogTest : public testing::Test {
  protected:
-  // A frame with `length` bytes of the file from `file_offset` on, `at` bytes into `zone`.
+  // Returns a frame with `length` bytes of the file from `file_offset` on. It begins `at` bytes into `zone`.
   static FileExtent Frame(uint64_t file_offset, uint64_t length, uint32_t zone, uint64_t at) {
     return {file_offset, DeviceOffset(zone * kMiB + at + sizeof(LogFrameHeader)), length};
   }
@@ -74,7 +74,8 @@ TEST_F(OpenLogTest, DamageOfARegionIsThatOfTheLog) {
 }
 
 TEST_F(OpenLogTest, SealsWhatTheLogConsistsOf) {
-  // Two regions in one zone, one that was sealed before and goes on behind the end, one of which nothing is left.
+  // There are two regions in one zone, one that was sealed before and goes on behind its end, and one of which nothing
+  // is left.
   AddRegion({ZoneId(2), 0, kOpen, 0}, {Frame(0, 100, 2, 0), Frame(100, 5000, 2, 4096)});
   AddRegion({ZoneId(2), 16384, kOpen, 0}, {Frame(5100, 10, 2, 16384)});
   AddRegion({ZoneId(3), 0, 8192, 20}, {Frame(5110, 10, 3, 0), Frame(6000, 10, 3, 4096)});

@@ -44,7 +44,8 @@ Result<uint64_t> PendingExtents::Publish() {
     taken_ = added_;
   }
   ISOZONE_RETURN_IF_ERROR(PublishFirst(context_, added_ - taken_));
-  // Where nothing was left to publish, what was published before has an earlier number; so has the file's removal.
+  // If nothing was left to publish, what was published before has an earlier number, and so has the removal of the
+  // file.
   return context_.journal->last_sequence();
 }
 
@@ -72,7 +73,7 @@ bool PendingExtents::LiesIn(ZoneId zone) const {
 }
 
 Status PendingExtents::PublishZone(MountContext& context, ZoneId zone) {
-  std::vector<std::pair<uint64_t, uint64_t>> found;  // serial, and what it had added by then
+  std::vector<std::pair<uint64_t, uint64_t>> found;  // the serial, and how many bytes it had added by then
   {
     const MutexLock names(context.namespace_mutex);
     for (const auto& [serial, pending] : context.pending) {
@@ -89,7 +90,7 @@ Status PendingExtents::PublishZone(MountContext& context, ZoneId zone) {
     if (still == context.pending.end()) continue;
     PendingExtents& pending = *still->second;
     const MutexLock lock(pending.mu_);
-    // Its sink may have published it meanwhile, and more.
+    // Its sink may have published this meanwhile, and more than this.
     ISOZONE_RETURN_IF_ERROR(pending.PublishFirst(context, flushed - std::min(flushed, pending.taken_)));
   }
   return Status::Ok();

@@ -1,4 +1,5 @@
-// Files that stay open and are never synced, as RocksDB's info log: the collector accounts for what they have written.
+// Files that stay open and are never synced, such as RocksDB's info log: the collector publishes what they have
+// written.
 #include <atomic>
 #include <memory>
 #include <string>
@@ -13,7 +14,7 @@ namespace {
 
 class PendingExtentsTest : public GcTest {
  protected:
-  // Every zone gets a little of /log, which is not synced, and files, of which every second one is removed.
+  // Writes a little of /log to every zone without a sync, and files beside it, of which every second one is removed.
   void MixWithGarbage() {
     CreateOptions options;
     options.kind = FileKind::kSmall;
@@ -38,7 +39,7 @@ class PendingExtentsTest : public GcTest {
   }
 
   std::unique_ptr<FileWriter> log_;
-  std::string written_;  // to it
+  std::string written_;  // everything that was written to log_
   Random log_random_{TestSeed(kGcTestSeed) + 1};
 };
 
@@ -49,7 +50,7 @@ TEST_F(PendingExtentsTest, AFileThatIsNeverSyncedKeepsTheCollectorOutOfNoZone) {
   EXPECT_GE(victims, 4u);
   const CopyStats done = Collect();
   EXPECT_EQ(done.skipped_zones, 0u);
-  EXPECT_GE(done.zones + 1, victims);  // survivors may have gone to one
+  EXPECT_GE(done.zones + 1, victims);  // survivors may have gone to one of them
   ISOZONE_ASSERT_OK(fs().state().Settle());
   EXPECT_LT(fs().state().Space().dead, 400'000u) << "padding, and what is in the zone that is being written";
   AppendToLog(100'000);
@@ -96,13 +97,13 @@ TEST_F(PendingExtentsTest, WhatIsWrittenMeanwhileIsKept) {
   MixWithGarbage();
   std::atomic<bool> stop = false;
   std::thread writer([&] {
-    // What is cut off keeps its space until the file is closed, so that not too much of it fits the device.
+    // What is cut off keeps its space until the file is closed, so the device has room for only a few cuts.
     constexpr int kCutsMax = 4;
     int cuts = 0;
     for (size_t n = 0; !stop && cuts < kCutsMax; ++n) {
       AppendToLog(1'000 + n % 30'000);
       if (n % 3 == 0) ISOZONE_ASSERT_OK(log_->WriteOut());
-      // It begins anew now and then, so that what is pending lies where something else was pending before.
+      // The file is cut now and then, so that new pending extents lie where other extents were pending before.
       if (written_.size() < 2'000'000) continue;
       ISOZONE_ASSERT_OK(log_->Truncate(300'000));
       written_.resize(300'000);

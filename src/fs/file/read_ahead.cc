@@ -13,14 +13,14 @@ void ReadAhead::Stop() {
 size_t ReadAhead::TryRead(uint64_t offset, std::span<std::byte> buffer, IoClass io_class, uint64_t size,
                           uint64_t generation) {
   if (inside_.exchange(true, std::memory_order_acquire)) return 0;
-  if (std::exchange(generation_, generation) != generation) Stop();  // it was cut or overwritten
+  if (std::exchange(generation_, generation) != generation) Stop();  // the file was cut or overwritten
   size_t done = 0;
   if (offset == position_) {
     done = Scan(buffer, io_class, size);
-  } else if (offset == 0) {  // from the front again
+  } else if (offset == 0) {  // the reader begins again at the front
     Stop();
   }
-  // What the caller reads for itself may be where a scan begins.
+  // A scan may begin where the caller stops reading for itself.
   if (windows_.empty()) position_ = offset + buffer.size();
   inside_.store(false, std::memory_order_release);
   return done;

@@ -10,7 +10,7 @@
 namespace isozone {
 namespace {
 
-// The part of a piece that lies in [begin, end) of its blocks; length 0: none.
+// Returns the part of a piece that lies in [begin, end) of its blocks. Its length is 0 if there is none.
 ByteRange PartOf(const GcBlocks::Piece& piece, uint64_t begin, uint64_t end) {
   const uint64_t from = std::max(piece.offset, begin);
   const uint64_t to = std::min(piece.offset + piece.length, end);
@@ -34,7 +34,7 @@ RelocationWriter::RelocationWriter(MountContext& context, bool confined)
 }
 
 Status RelocationWriter::Write(std::span<const GcBlocks> blocks, DataClass data, std::vector<GcMove>& moves) {
-  // A zone that is let go half full may be another writer's at once, and the collector without any.
+  // Another writer may get a zone as soon as it is let go half full, and the collector might then be left without any.
   if (data != data_ && (confined_ || context_.pool->collected().Space().empty_zones > 0)) lanes_.Clear();
   data_ = data;
   lanes_.SetDataClass(data);

@@ -51,7 +51,8 @@ Result<StripeSet::Lane*> StripeSet::Next(uint64_t bytes, LaneWish wish) {
 }
 
 LaneDecision StripeSet::Choose(LaneWish wish) {
-  // Of no other lane it matters how busy its flash is, and each look at the clock is on the way of a synced write.
+  // How busy the flash is matters only where the last lane is to be kept and has ended a unit. Each look at the clock
+  // delays a synced write.
   const bool paced = wish == LaneWish::kKeep && !lanes_.empty() && lanes_[last_]->unit_ended_;
   const int64_t now_ns = paced ? context_.clock.NowNs() : 0;
   views_.clear();
@@ -211,7 +212,7 @@ Status StripeSet::MakeDurable() {
   ISOZONE_RETURN_IF_ERROR(context_.engine.Flush(io_class_));
   volatile_elsewhere_ = false;
   rescue_.MarkDurable();
-  // What is in flight meanwhile says itself, when it is settled, that it is volatile.
+  // A write that is in flight meanwhile makes its lane volatile again when it is settled.
   for (const auto& lane : lanes_) lane->stream_.MarkDurable();
   return Status::Ok();
 }

@@ -15,7 +15,7 @@
 namespace isozone {
 namespace {
 
-// Zone and bytes that `before` has and `after`, made of parts of it, has not.
+// Returns the space that `before` has and that `after`, which is made of parts of it, no longer has.
 std::vector<ZoneBytes> SpaceLost(const DeviceGeometry& geometry, std::span<const FileExtent> before,
                                  std::span<const FileExtent> after) {
   std::map<ZoneId, uint64_t> bytes;
@@ -37,8 +37,8 @@ Status CutData(MountContext& context, const Inode& inode, uint64_t size) ISOZONE
   return Status::Ok();
 }
 
-// Regions keep all their frames; the scan of each stops at its payload. `kept`: what is left of the log, all of which is
-// sealed.
+// The regions keep all of their frames. The scan of each region stops at its payload. `kept` is what is left of the
+// log, and all of it is sealed.
 Status CutLog(MountContext& context, const Inode& inode, std::span<const FileExtent> kept)
     ISOZONE_REQUIRES(context.namespace_mutex) {
   const InodeId id = inode.id;
@@ -49,13 +49,14 @@ Status CutLog(MountContext& context, const Inode& inode, std::span<const FileExt
   return Status::Ok();
 }
 
-// The file has `replacement`, which `space` claims, from now on. Returns what to sync. An error: nothing has changed.
+// From now on the file has `replacement`, which `space` claims. Returns the sequence to sync. After an error, nothing
+// has changed.
 Result<uint64_t> Replace(MountContext& context, const Inode& inode, std::span<const FileExtent> replacement,
                          SpaceClaim& space) ISOZONE_REQUIRES(context.namespace_mutex) {
   const InodeId id = inode.id;
   std::vector<FileExtent> before = inode.extents.Expand();
   std::vector<FileExtent> spliced = SpliceExtents(before, replacement);
-  // What the splice did not take over of old and new together is what was replaced.
+  // Of the old and the new extents together, those that the splice did not take over were replaced.
   before.insert(before.end(), replacement.begin(), replacement.end());
   const auto lost = SpaceLost(context.geometry(), before, spliced);
   const MetadataOp op = SetExtents{id, spliced, context.clock.NowWallS()};
@@ -69,7 +70,7 @@ Result<uint64_t> Replace(MountContext& context, const Inode& inode, std::span<co
 }  // namespace
 
 Status TruncateFile(MountContext& context, OpenFile& file, uint64_t size) {
-  const MutexLock lock(context.namespace_mutex);  // from here on: the collector moves extents
+  const MutexLock lock(context.namespace_mutex);  // held from here on, since the collector moves extents
   std::vector<FileExtent> kept = CutExtents(file.Extents(), size);
   if (const Inode* inode = context.state.Find(file.id())) {
     ISOZONE_RETURN_IF_ERROR(inode->kind == FileKind::kLog ? CutLog(context, *inode, kept)
@@ -85,7 +86,8 @@ Status CheckNoHole(uint64_t size, uint64_t offset) {
 }
 
 Status OverwriteFile(MountContext& context, InodeId id, uint64_t offset, std::span<const std::byte> data) {
-  // The new bytes are written before anything of the file changes; `space` has them until the record below names them.
+  // The new bytes are written before anything of the file changes. `space` claims them until the record below names
+  // them.
   ZoneStream stream(context, ZoneUse::kData);
   AlignedBuffer buffer(RoundUp(data.size(), context.geometry().block_size));
   std::memcpy(buffer.data(), data.data(), data.size());
@@ -103,7 +105,7 @@ Status OverwriteFile(MountContext& context, InodeId id, uint64_t offset, std::sp
     const auto file = context.FindOpen(id);
     if (inode == nullptr) return Status::NotFound("the file was removed while it was overwritten");
     if (file != nullptr && file->has_writer) return Status::Busy("the file is being written by another handle");
-    // Nothing kept it from being cut while the new bytes were written.
+    // The file may have been cut while the new bytes were written.
     ISOZONE_RETURN_IF_ERROR(CheckNoHole(inode->size, offset));
     ISOZONE_ASSIGN_OR_RETURN(sequence, Replace(context, *inode, replacement, space));
   }

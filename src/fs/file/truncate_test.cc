@@ -1,4 +1,5 @@
-// Overwriting a file while something else happens: the file is what it was or what it is to be, and no space is lost.
+// Overwriting a file while something else happens to it: the file has either its old or its new bytes, and no space is
+// lost.
 #include <memory>
 #include <string>
 #include <thread>
@@ -14,7 +15,7 @@ namespace isozone {
 namespace {
 
 constexpr size_t kNewBytes = 10'000;
-constexpr size_t kNewBlocks = 12'288;  // what these take
+constexpr size_t kNewBlocks = 12'288;  // bytes of the blocks that they take
 
 // Holds back one write of new bytes, and lets all others pass.
 class HoldingDevice final : public PassingDevice {
@@ -67,7 +68,7 @@ class OverwriteTest : public ::testing::Test {
     EXPECT_TRUE(fs_->state().Settle().ok());
   }
 
-  // Overwrites in the middle, and does `meanwhile` while the new bytes are on their way to the device.
+  // Overwrites the middle of the file, and calls `meanwhile` while the new bytes are on their way to the device.
   template <typename Meanwhile>
   Status OverwriteAnd(Meanwhile meanwhile) {
     holding_->HoldNextWrite();

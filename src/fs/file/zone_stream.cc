@@ -88,7 +88,7 @@ Result<ZoneStream::Outcome> ZoneStream::Finish() {
   const DeviceStatus device_status = request_.device.status;
   lease_.Settle(request_.device.length, device_status);
   if (device_status == DeviceStatus::kSuccess) {
-    volatile_here_ = !request_.device.fua;  // with it, nothing before it is volatile: see Start
+    volatile_here_ = !request_.device.fua;  // after it, nothing before it is volatile either: see Start
     failures_ = 0;
     return Outcome::kWritten;
   }

@@ -1,5 +1,5 @@
-// What makes bytes durable, on devices of both kinds: where Force Unit Access covers the zone that is written, and where
-// it covers its own command only.
+// How bytes become durable on devices of both kinds: where Force Unit Access covers the zone that is written, and where
+// it covers only its own command.
 #include "fs/file/zone_stream.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ struct Owner {
   std::unique_ptr<EmulatedDevice> owned;
 };
 
-// Counts what passes.
+// Counts the commands that pass.
 class CountingDevice final : private Owner, public PassingDevice {
  public:
   CountingDevice(std::unique_ptr<EmulatedDevice> device, Commands& commands)
@@ -56,7 +56,7 @@ class DurabilityTest : public testing::TestWithParam<bool> {
     return geometry;
   }
 
-  // A log in a zone of its own, of which the metadata knows.
+  // Makes a log in a zone of its own, and lets the metadata know of it.
   std::unique_ptr<FileWriter> OpenLog(FileSystem& fs) {
     auto writer = fs.Create("/log", {.kind = FileKind::kLog});
     EXPECT_TRUE(writer.ok()) << writer.status().ToString();
@@ -102,7 +102,7 @@ TEST_P(DurabilityTest, ASyncBehindVolatileFramesFlushesThemWhereItsWriteDoesNotC
   ISOZONE_ASSERT_OK(log->Sync());
   EXPECT_EQ(commands.flushes, GetParam() ? 0 : 1);
   EXPECT_EQ(commands.durable_writes, GetParam() ? 1 : 0);
-  // The flush made all of them durable; from here on one write is enough again.
+  // The flush has made all of them durable. From here on, one write is enough again.
   commands = {};
   Append(*log, 10);
   ISOZONE_ASSERT_OK(log->Sync());
