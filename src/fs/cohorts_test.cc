@@ -1,4 +1,4 @@
-// Files of cohorts, in zones of their own and together: what CreateOptions say beforehand, on a device.
+// Files of cohorts, in zones of their own and in shared ones: what CreateOptions say beforehand, on a device.
 #include <set>
 #include <string>
 #include <vector>
@@ -29,7 +29,7 @@ class CohortsTest : public GcTest {
     files_[path] = RandomBytes(random_, size);
     ISOZONE_ASSERT_OK(volume_.WriteFile(path, files_[path], options));
   }
-  // No zone has files both of those that begin with `a` and of others.
+  // Returns the zones of all files whose paths begin with `a`.
   std::set<ZoneId> ZonesOfName(const std::string& a) {
     std::set<ZoneId> zones;
     for (const auto& [path, content] : files_) {
@@ -60,7 +60,7 @@ TEST_F(CohortsTest, TheirZonesTakeNothingElseAndDieWithThem) {
   EXPECT_EQ(ZonesOfName("/passing").size(), 1U);
   EXPECT_EQ(fs().state().RoomOf({}, 1).begun, 1U);
   EXPECT_EQ(fs().state().Stats().mixed_cohorts, 0U);
-  // So nothing is left to collect.
+  // Since the zones hold nothing else, nothing is left to collect.
   const std::set<ZoneId> passing = ZonesOfName("/passing");
   for (int i = 0; i < 12; ++i) Remove("/passing" + std::to_string(i));
   ISOZONE_ASSERT_OK(fs().state().Settle());
@@ -140,7 +140,7 @@ TEST_F(CohortsTest, AFileThatFitsIsNotSplit) {
   Mount();
   const uint64_t capacity = volume_.device().geometry().zone_capacity;
   {
-    // Two at a time: each begins a zone.
+    // Two files are written at a time, so that each begins a zone.
     const auto first = fs().Create("/first", {}).value();
     const auto second = fs().Create("/second", {}).value();
     files_["/first"] = RandomBytes(random_, capacity - 100'000);
@@ -164,8 +164,8 @@ TEST_F(CohortsTest, OwnZonesNeedANumber) {
   EXPECT_TRUE(fs().OpenForAppend("/f", OfCohort(0)).status().Is(StatusCode::kInvalidArgument));
 }
 
-// As many cohorts as the device has zones, and no space for each to have its own: all is written that is written
-// without.
+// There are so many cohorts that there is no space for each to have its own zones. Their files then share zones rather
+// than be refused.
 TEST_F(CohortsTest, AFullDeviceMixesThemRatherThanToRefuse) {
   const auto fill = [&](bool cohorts) {
     int files = 0;

@@ -71,7 +71,8 @@ namespace {
 
 uint64_t EndOf(const FileExtent& extent) { return extent.file_offset + extent.length; }
 
-// Makes one edit after the other. An edit grows as long as what is placed next lies in the extent that it has come to.
+// Makes one edit after the other. An edit grows as long as the next placed extent lies in the extent that the edit has
+// come to.
 class EditPlanner {
  public:
   EditPlanner(std::span<const FileExtent> extents, std::span<const FileExtent> placed, uint64_t zone_size)
@@ -86,7 +87,7 @@ class EditPlanner {
  private:
   ExtentEdit NextEdit() {
     const auto first = static_cast<size_t>(FindExtent(extents_, placed_.front().file_offset) - extents_.data());
-    // The one before may be joined with.
+    // The extent before may be joined with.
     const bool before = first > behind_;
     ExtentEdit edit;
     edit.index = before ? first - 1 : first;
@@ -106,7 +107,7 @@ class EditPlanner {
     }
     behind_ = at_;
     edit.count = at_ - edit.index;
-    // It was not joined with.
+    // The extent before was not joined with.
     if (before && edit.now.front() == extents_[first - 1]) {
       edit.now.erase(edit.now.begin());
       ++edit.index;
@@ -119,7 +120,7 @@ class EditPlanner {
     return !placed_.empty() && at_ < extents_.size() && placed_.front().file_offset < EndOf(extents_[at_]);
   }
 
-  // What lies between offset_ and `end`, where it is.
+  // Keeps the bytes between offset_ and `end` where they are.
   void Keep(ExtentEdit& edit, uint64_t end) {
     while (offset_ < end) {
       const FileExtent& extent = extents_[at_];
@@ -143,11 +144,11 @@ class EditPlanner {
   }
 
   const std::span<const FileExtent> extents_;
-  std::span<const FileExtent> placed_;  // not planned yet
+  std::span<const FileExtent> placed_;  // not yet planned
   const uint64_t zone_size_;
   size_t at_ = 0;        // the extent that the edit has come to,
   uint64_t offset_ = 0;  // and the place in the file
-  size_t behind_ = 0;    // the last edit
+  size_t behind_ = 0;    // the first extent behind the last edit
 };
 
 }  // namespace
@@ -159,9 +160,9 @@ std::vector<ExtentEdit> PlanEdits(std::span<const FileExtent> extents, std::span
 
 std::vector<ExtentEdit> ApplyEdits(std::vector<FileExtent>& extents, std::vector<ExtentEdit> edits) {
   std::vector<ExtentEdit> inverse(edits.size());
-  std::vector<FileExtent> behind;  // what lies behind the first edit that changes the number of extents
-  size_t cut = SIZE_MAX;           // where that begins
-  size_t taken = 0;                // extents of `behind` that are in their place, or replaced
+  std::vector<FileExtent> behind;  // the extents from the first edit on that changes their number
+  size_t cut = SIZE_MAX;           // the index at which `behind` begins
+  size_t taken = 0;                // how many extents of `behind` are in their place or were replaced
   for (size_t i = 0; i < edits.size(); ++i) {
     ExtentEdit& edit = edits[i];
     if (cut == SIZE_MAX && edit.count == edit.now.size()) {

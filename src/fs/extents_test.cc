@@ -44,16 +44,16 @@ TEST(ExtentEditsTest, PlaceWhatSpansExtents) {
 TEST(ExtentEditsTest, JoinWhatBecomesNeighbours) {
   EXPECT_EQ(Placed(kFile, {Extent(0, 3000, 50), Extent(50, 3050, 30), Extent(80, 3080, 20)}),
             (Extents{Extent(0, 3000, 100)}));
-  // With what stays where it is.
+  // What is placed is joined with what stays where it is.
   EXPECT_EQ(Placed(kFile, {Extent(50, 150, 30)}), (Extents{Extent(0, 100, 80), Extent(80, 500, 20)}));
   EXPECT_EQ(Placed(kFile, {Extent(50, 470, 30)}), (Extents{Extent(0, 100, 50), Extent(50, 470, 50)}));
-  // But not across the end of a zone, nor what nobody has touched.
+  // It is not joined across the end of a zone, and what no edit touches is not joined either.
   EXPECT_EQ(Placed(kFile, {Extent(0, 3950, 50), Extent(50, 4000, 30)}).size(), 3u);
   const Extents apart = {Extent(0, 100, 10), Extent(10, 110, 10), Extent(20, 300, 10), Extent(30, 5000, 10)};
   EXPECT_EQ(Placed(apart, {Extent(30, 600, 10)}).size(), 4u);
 }
 
-// Against a map of every byte.
+// Compares the edits with a map of every byte.
 TEST(ExtentEditsTest, PutEveryByteWhereItBelongsAndCanBeTakenBack) {
   Random random(20261123);
   for (int round = 0; round < 2'000; ++round) {
@@ -96,7 +96,7 @@ TEST(ExtentEditsTest, PutEveryByteWhereItBelongsAndCanBeTakenBack) {
   }
 }
 
-// A list of 270,000, as a file of 100 GB may have.
+// The list has 270,000 extents, as that of a file of 100 GB may have.
 TEST(ExtentEditsTest, TouchWhatIsPlacedAndItsNeighboursOnly) {
   Extents extents;
   for (uint64_t i = 0; i < 270'000; ++i) extents.push_back(Extent(i * 10, i * kZone + 10, 10));

@@ -25,7 +25,7 @@ class FileSystemTest : public testing::Test {
   void SetUp() override { ISOZONE_ASSERT_OK(volume_.Mount()); }
   FileSystem& fs() { return volume_.fs(); }
 
-  ManualClock clock_;  // of those mounts that are given it
+  ManualClock clock_;  // the clock of those mounts that are given it
   TestVolume volume_;
   Random random_{42};
 };
@@ -99,7 +99,7 @@ TEST_P(FileSystemKindTest, ReopensForAppend) {
   EXPECT_EQ(volume_.ReadFile("/f").value(), "hello world");
 }
 
-// As RocksDB re-uses a log: renamed and created anew while the writer of old has not been closed yet.
+// This is how RocksDB re-uses a log: it is renamed and created anew while the writer of the old one is not yet closed.
 TEST_P(FileSystemKindTest, IsReplacedWhileItIsWritten) {
   const std::string old_content = RandomBytes(random_, 300000), new_content = RandomBytes(random_, 200000);
   auto old_writer = fs().Create("/old", Options()).value();
@@ -193,7 +193,7 @@ TEST_P(FileSystemKindTest, TimesOfFilesAreThoseOfTheClockOfTheMount) {
   clock_.SetWall(kBegin + 20);
   ISOZONE_ASSERT_OK(fs().Truncate("/f", 50 * kKiB));
   EXPECT_EQ(modified(), kBegin + 20);
-  clock_.SetWall(kBegin - 30);  // as an administrator may
+  clock_.SetWall(kBegin - 30);  // as an administrator may do
   if (GetParam() != FileKind::kLog) {
     ISOZONE_ASSERT_OK(fs().Overwrite("/f", 0, Bytes("new")));
     EXPECT_EQ(modified(), kBegin - 30);
@@ -302,7 +302,7 @@ TEST_F(FileSystemTest, FailsWithNoSpaceAndGoesOnAfterDeletes) {
   int files = 0;
   while (status.ok() && files < 10000) status = volume_.WriteFile("/f" + std::to_string(files++), piece);
   ASSERT_TRUE(status.Is(StatusCode::kNoSpace)) << status.ToString();
-  EXPECT_GT(files, 64);  // most of the device was used
+  EXPECT_GT(files, 64);  // most of the device is used
   EXPECT_TRUE(fs().state().read_only_reason().empty());
   for (int i = 0; i < files; ++i) {
     const Status removed = fs().Unlink("/f" + std::to_string(i));
@@ -406,7 +406,8 @@ TEST_F(FileSystemTest, ALogThatIsWrittenToWhileItIsOpenedIsSeenWhole) {
   writer.join();
 }
 
-// Whatever was written then would lie behind what is torn in a log, and look like damage after the next power cut.
+// Anything that is written in that case would lie behind what is torn in a log, and would look like damage after the
+// next power cut.
 TEST_F(FileSystemTest, WhereALogCannotBeSealedForGoodNothingIsWritten) {
   auto log = fs().Create("/log", kLogFile).value();
   ISOZONE_ASSERT_OK(log->Append(Bytes("record")));
@@ -480,7 +481,7 @@ TEST_F(FileSystemTest, FreesUpWhatAToolThatWasKilledHasLeft) {
       request.data = reinterpret_cast<std::byte*>(garbage.data());
       request.length = garbage.size();
       ASSERT_EQ(SubmitAndWait(*device, request), DeviceStatus::kSuccess);
-      request.op = DeviceOp::kFinish;  // active zones are few
+      request.op = DeviceOp::kFinish;  // because active zones are few
       ASSERT_EQ(SubmitAndWait(*device, request), DeviceStatus::kSuccess);
     }
     EXPECT_EQ(FreeUpZones(*device).value().free, free);
@@ -493,7 +494,7 @@ TEST_F(FileSystemTest, FreesUpWhatAToolThatWasKilledHasLeft) {
   EXPECT_EQ(volume_.ReadFile("/log").value(), "kept, too");
 }
 
-// What lies behind the end of the last file takes no time to read.
+// A scan need not read what lies behind the end of the last file.
 TEST_F(FileSystemTest, KnowsHowFarAZoneWasWrittenThatWasFinishedEarly) {
   ISOZONE_ASSERT_OK(volume_.WriteFile("/f", RandomBytes(random_, 64 * kKiB)));
   volume_.Unmount();
@@ -507,7 +508,7 @@ TEST_F(FileSystemTest, KnowsHowFarAZoneWasWrittenThatWasFinishedEarly) {
   EXPECT_EQ(FreeUpZones(*device)->written[zone.value()], 64 * kKiB);
 }
 
-// What a tool that is killed leaves behind.
+// A tool that is killed leaves such zones behind.
 TEST_F(FileSystemTest, ToleratesAnythingInFreeZones) {
   ISOZONE_ASSERT_OK(volume_.WriteFile("/f", "kept"));
   volume_.Unmount();
@@ -523,7 +524,7 @@ TEST_F(FileSystemTest, ToleratesAnythingInFreeZones) {
       request.data = reinterpret_cast<std::byte*>(garbage.data());
       request.length = garbage.size();
       ASSERT_EQ(SubmitAndWait(*device, request), DeviceStatus::kSuccess);
-      request.op = DeviceOp::kFinish;  // active zones are few
+      request.op = DeviceOp::kFinish;  // because active zones are few
       ASSERT_EQ(SubmitAndWait(*device, request), DeviceStatus::kSuccess);
     }
   }

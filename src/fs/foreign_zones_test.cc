@@ -1,4 +1,4 @@
-// Others hold active zones of the device: another namespace, or a tool.
+// Other users hold active zones of the device: another namespace, or a tool.
 #include <array>
 #include <string>
 #include <thread>
@@ -17,7 +17,8 @@ class ForeignZones : public testing::Test {
   // 12 zones may be active.
   void SetUp() override { ISOZONE_ASSERT_OK(volume_.Mount()); }
 
-  // Files of all lifetimes, so that many zones are partly written; a zone of each takes about 12. And a log that is synced.
+  // Writes files of all lifetimes, of which a zone takes about 12, so that many zones are partly written. Writes also a
+  // log that is synced.
   void WriteSome(const std::string& directory, size_t files) {
     ISOZONE_ASSERT_OK(volume_.fs().CreateDirectories(directory));
     auto log = volume_.fs().Create(directory + "/log", {.kind = FileKind::kLog});
@@ -58,7 +59,7 @@ TEST_F(ForeignZones, AreWaitedForAndNoZoneIsGivenUp) {
 
 TEST_F(ForeignZones, ThatStayAreLeftOutOfAccount) {
   WriteSome("/before", 8);
-  volume_.device().SetForeignActive(7);  // more than are left beside those that hold what was written
+  volume_.device().SetForeignActive(7);  // more than are left beside the zones that hold what was written
   WriteSome("/meanwhile", 100);
   ISOZONE_ASSERT_OK(volume_.fs().state().Settle());  // a finish counts a moment after the write that it made room for
   EXPECT_GT(volume_.fs().state().Stats().zone_finishes, 0U) << "room is made for what is written next";

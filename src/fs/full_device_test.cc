@@ -1,5 +1,5 @@
-// Devices that are full to the last zone, with metadata that takes many: whatever was done, they can be changed, mounted,
-// emptied and used again.
+// Devices that are full to the last zone, with metadata that takes many zones: whatever was done, they can be changed,
+// mounted, emptied and used again.
 #include <memory>
 #include <string>
 #include <utility>
@@ -56,13 +56,13 @@ class FullDeviceTest : public testing::TestWithParam<uint32_t> {
     }
     ISOZONE_ASSERT_OK(fs_->SyncMetadata());
   }
-  // Files of data until there is no space for another; how many.
+  // Writes files of data until there is no space for another one. Returns how many names it has used.
   int Fill() {
     for (int files = 0;; ++files) {
       const Status status = Write(fmt::format("/data{}", files), 16 * kKiB);
       if (status.ok()) continue;
       EXPECT_EQ(status.code(), StatusCode::kNoSpace) << status.ToString();
-      return files + 1;  // the last one may exist
+      return files + 1;  // the last file may exist
     }
   }
   void RenameAndSync(int times) {
@@ -196,9 +196,9 @@ TEST(ReadOnlyRefreshTest, ReadsOnlyWhatWasAddedUntilTheCopyIsReplaced) {
     ISOZONE_ASSERT_OK((*follower)->Stat(name).status());
     ISOZONE_ASSERT_OK((*follower)->Stat(name).status());
   }
-  // Superblocks and the new batch each time; all of the metadata would be more than 400 KiB.
+  // Each time, the superblocks and the new batch are read. All of the metadata would be more than 400 KiB.
   EXPECT_LT(read.counters().host_bytes_read - before, 50 * 8 * 4 * kKiB);
-  // And when both copies were replaced it goes on with the new ones.
+  // When both copies were replaced, the reader goes on with the new ones.
   MountOptions small;
   small.checkpoint_after = 64 * kKiB;
   ISOZONE_ASSERT_OK(volume.Remount(small));

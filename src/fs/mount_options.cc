@@ -16,7 +16,7 @@
 namespace isozone {
 namespace {
 
-// How a kind of option is taken from a URI, and shown as the URI would have it. A field is in [min, max].
+// How a kind of option is taken from a URI, and shown as the URI would have it. The value must be in [min, max].
 struct CountOption {
   uint64_t min;
   uint64_t max;
@@ -37,8 +37,8 @@ struct OtherOption {
 
 struct MountOption {
   std::string_view key;
-  std::string_view value;         // what stands for the value in a text; empty: what is not the default
-  std::string_view default_text;  // instead of the default itself; empty: that
+  std::string_view value;         // stands for the value in texts; empty: the value of a switch that is not its default
+  std::string_view default_text;  // shown instead of the default itself, unless it is empty
   std::string_view meaning;
   std::variant<CountOption, SizeOption, SwitchOption, OtherOption> kind;
   bool gc = false;  // part of MountOptions::gc
@@ -179,7 +179,7 @@ std::string ValueOf(const MountOption& option, MountOptions mount) {
                     option.kind);
 }
 
-// The policy and the scheme exist: who formats a device must not find out afterwards.
+// Checks that the policy and the scheme exist, so that a user learns it when formatting a device and not afterwards.
 Status CheckNames(const MountOptions& mount) {
   const Status policy = MakePlacementPolicy(mount.policy).status();
   if (!policy.ok()) return Status(policy.code(), fmt::format("{}, zenfs+gc", policy.message()));

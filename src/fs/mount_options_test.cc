@@ -21,7 +21,7 @@ Result<MountOptions> Parse(const std::string& query) {
   return options;
 }
 
-// With a value for every option that is not its default.
+// Each option has a value that is not its default.
 const std::string kAllOthers =
     "policy=level&stripe_width=3&log_width=2&stripe_unit=128K&writer_memory=1M&read_ahead_memory=0&isolation=off&"
     "io_shares=flush:30&write_gap=7&write_buffer=2M&gc=lsm-zgc&gc_start=33&gc_memory=9M&gc_verify=off&"
@@ -75,7 +75,7 @@ TEST(MountOptions, EachOptionAloneMakesAnotherMount) {
     const auto mount = Parse(pair);
     ASSERT_TRUE(mount.ok()) << mount.status().ToString();
     EXPECT_NE(mount->ToString(), defaults) << pair;
-    if (pair.starts_with("io_shares=")) continue;  // which is shown with all classes
+    if (pair.starts_with("io_shares=")) continue;  // it is shown with all classes
     EXPECT_THAT(mount->ToString(), HasSubstr(pair));
   }
 }

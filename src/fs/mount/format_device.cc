@@ -48,7 +48,7 @@ Status ResetAll(ZonedDevice& device) {
   for (const ZoneDescriptor& zone : zones) {
     if (IsActive(zone.state) || zone.state == ZoneState::kFull) written.push_back(zone.zone);
   }
-  // Many at a time: one reset of a large zone takes milliseconds.
+  // Many resets are in flight at a time, since one reset of a large zone takes milliseconds.
   std::vector<DeviceRequest> requests(written.size());
   {
     Latch resets;
@@ -64,7 +64,7 @@ Status ResetAll(ZonedDevice& device) {
   return {};
 }
 
-// The first empty zones, one for each copy.
+// Returns the first empty zones, one for each copy.
 Result<std::vector<ZoneId>> ChooseZones(const ZonedDevice& device, uint32_t copies) {
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<ZoneDescriptor> zones, Report(device));
   std::vector<ZoneId> empty;
@@ -75,7 +75,8 @@ Result<std::vector<ZoneId>> ChooseZones(const ZonedDevice& device, uint32_t copi
   return empty;
 }
 
-// Above those of all file systems that were here before: what cannot be reset never counts again.
+// Returns a generation above those of all file systems that were here before, so that what cannot be reset never counts
+// again.
 Result<uint64_t> NewGeneration(ZonedDevice& device) {
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<FoundSuperblock> found, FindSuperblocks(device, /*everywhere=*/true));
   uint64_t generation = 1;
@@ -85,7 +86,7 @@ Result<uint64_t> NewGeneration(ZonedDevice& device) {
   return generation;
 }
 
-// A copy that holds nothing but a root directory.
+// Writes a copy that holds nothing but a root directory.
 Status WriteFirstCopy(ZonedDevice& device, const Superblock& superblock) {
   const DeviceGeometry& geometry = device.geometry();
   const uint64_t start = geometry.ZoneStart(superblock.zone).value();
@@ -109,7 +110,7 @@ Status WriteFirstCopy(ZonedDevice& device, const Superblock& superblock) {
   return {};
 }
 
-// Writes the first copies to a device all of whose zones that can be reset are empty.
+// Writes the first copies. All zones of the device that can be reset are empty.
 Status InitialiseMetadata(ZonedDevice& device, std::string_view label, uint32_t copies) {
   const DeviceGeometry& geometry = device.geometry();
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<ZoneId> zones, ChooseZones(device, copies));

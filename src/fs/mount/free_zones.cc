@@ -19,7 +19,7 @@ Result<FreedZones> FreeUpZones(ZonedDevice& device) {
     named = NamedZones(device.geometry(), metadata.state, metadata.zones);
     for (const ZoneId zone : metadata.behind_zones) named.emplace(zone, 0);
     for (uint32_t i = 0; i < HomeZones(metadata.copies_wanted); ++i) named.emplace(ZoneId(i), 0);
-    ISOZONE_RETURN_IF_ERROR(FlushDevice(device));  // what says that the others are dead
+    ISOZONE_RETURN_IF_ERROR(FlushDevice(device));  // makes durable what says that the other zones are dead
   }
   std::vector<ZoneDescriptor> report(device.geometry().zone_count);
   ISOZONE_RETURN_IF_ERROR(device.ReportZones(ZoneId(0), report));

@@ -11,7 +11,7 @@
 namespace isozone {
 namespace {
 
-// A run of bytes that somebody claims.
+// A run of bytes that a file or the metadata claims.
 struct Claim {
   uint64_t begin = 0;  // device offset
   uint64_t end = 0;
@@ -73,7 +73,7 @@ class Checker {
           Note(copy.text);
           break;
         case MetadataCopy::State::kDamaged:
-          // Others have taken its place, and its zones were not reset yet.
+          // Other copies have taken its place, and its zones have not been reset yet.
           if (kept >= recovered.copies_wanted) Note(copy.text + "; it was replaced, and does not count any more");
           if (kept < recovered.copies_wanted) Error(copy.text);
           break;
@@ -119,7 +119,7 @@ class Checker {
     report_.file_bytes += inode.kind == FileKind::kLog ? CheckLog(inode, name) : inode.size;
   }
 
-  // Extents of a file that lie behind one another in a zone.
+  // Checks extents of a file that lie behind one another in a zone.
   void CheckRun(ZoneId zone, const ExtentRun& run, const std::string& name) {
     const uint64_t begin = run.device_offset.value();
     claims_.push_back({begin, begin + run.count * run.length, name});
@@ -129,7 +129,7 @@ class Checker {
     for (uint64_t i = 0; i < there; ++i) ReadExtent(run.extent(i), name);
   }
 
-  // So many extents of the run, from its first on, can be read.
+  // Returns how many extents of the run, from its first one on, can be read.
   uint64_t WrittenOf(ZoneId zone, const ExtentRun& run) const {
     if (zones_[zone.value()].state == ZoneState::kOffline) return 0;
     const uint64_t begin = geometry_.OffsetInZone(run.device_offset);
@@ -137,7 +137,7 @@ class Checker {
     return written <= begin ? 0 : std::min(run.count, (written - begin) / run.length);
   }
 
-  // One finding for all of them: a stripe can have millions.
+  // Makes one finding of all of them, since a stripe can have millions.
   void NoteLost(ZoneId zone, const ExtentRun& run, uint64_t from, const std::string& name) {
     const FileExtent first = run.extent(from);
     const FileExtent last = run.extent(run.count - 1);
@@ -189,7 +189,7 @@ class Checker {
     const uint64_t start = geometry_.ZoneStart(region.zone).value();
     const uint64_t limit = LimitOf(region);
     LogScan scan = ScanLogRegion(engine_, seed_, inode.id, region, zones_[region.zone.value()]);
-    // Behind an open region another log may have gone on.
+    // Another log may have gone on behind an open region.
     claims_.push_back({start + region.begin, start + (region.open() ? scan.end : region.end), name});
     if (scan.torn) Note(fmt::format("{} ends in a torn frame, as after a power cut", name));
     Advance(limit - std::min(limit, region.begin));

@@ -1,4 +1,5 @@
-// Mounting: read the metadata, find the ends of logs, tell the pool what lives where, go on with the journal.
+// Mounting: it reads the metadata, finds the ends of logs, tells the pool what lives where, and goes on with the
+// journal.
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -20,14 +21,14 @@
 namespace isozone {
 namespace {
 
-// What the metadata says of the zones: live bytes, use, lifetime, heat.
+// Tells the pool what the metadata says of the zones: live bytes, use, lifetime and heat.
 Status AdoptZones(MountContext& context, std::span<const ZoneId> metadata_zones)
     ISOZONE_REQUIRES(context.namespace_mutex) {
   for (const ZoneId zone : metadata_zones) ISOZONE_RETURN_IF_ERROR(context.pool->adopted().SetMetadata(zone));
   struct Adopted {
     uint64_t live = 0;  // bytes
     ZoneUse use = ZoneUse::kFree;
-    std::optional<DataClass> data;  // a zone keeps that of the first file in it
+    std::optional<DataClass> data;  // a zone keeps the class of the first file in it
   };
   std::vector<Adopted> zones(context.geometry().zone_count);
   std::vector<std::pair<InodeId, ZoneId>> open_regions;
@@ -43,7 +44,8 @@ Status AdoptZones(MountContext& context, std::span<const ZoneId> metadata_zones)
       if (region.open()) open_regions.emplace_back(inode->id, region.zone);
     }
   }
-  // An image that lies must not have its metadata reset, nor a zone counted that takes more than it holds.
+  // The metadata of an image may be false. Even then, no zone of metadata may be reset for a file, and no zone may count
+  // that takes more than it holds.
   for (uint32_t i = 0; i < zones.size(); ++i) {
     if (zones[i].data && std::ranges::find(metadata_zones, ZoneId(i)) != metadata_zones.end()) {
       return Status::Corruption(fmt::format("a file names zone {}, which holds metadata; run isozone fsck", i));
@@ -61,7 +63,7 @@ Status AdoptZones(MountContext& context, std::span<const ZoneId> metadata_zones)
   }
   for (const auto& [inode, id] : open_regions) {
     context.pool->adopted().SetUse(id, ZoneUse::kLog);
-    // Its end may be torn, which another log's frames behind it would make look like damage.
+    // The end of the region may be torn. Frames of another log behind it would make it look like damage.
     context.pool->adopted().KeepAsItIs(id);
     uint64_t& live = zones[id.value()].live;
     const uint64_t bytes = std::min<uint64_t>(context.geometry().block_size, context.geometry().zone_capacity - live);
@@ -71,8 +73,8 @@ Status AdoptZones(MountContext& context, std::span<const ZoneId> metadata_zones)
   return Status::Ok();
 }
 
-// The regions of a damaged log, each with an end behind what was written there, so that the damage is met again whenever
-// it is read; what is before it can be.
+// Returns the regions of a damaged log, each with an end behind what was written there. So the damage is met again
+// whenever the log is read, and what lies before it can be read.
 Result<std::vector<LogRegion>> SealDamaged(const MountContext& context, const Inode& inode, const LogContents& log) {
   std::vector<LogRegion> regions = inode.regions;
   for (size_t i = 0; i < regions.size(); ++i) {
@@ -87,7 +89,8 @@ Result<std::vector<LogRegion>> SealDamaged(const MountContext& context, const In
   return regions;
 }
 
-// Gives every log that was open when the last mount ended its end. One that cannot be read now stays open.
+// Returns the changes that give an end to every log that was open when the last mount ended. A log that cannot be read
+// now stays open.
 Result<std::vector<MetadataOp>> SealOpenLogs(MountContext& context) ISOZONE_REQUIRES(context.namespace_mutex) {
   std::vector<MetadataOp> ops;
   for (const Inode* inode = context.state.Next(InodeId()); inode != nullptr; inode = context.state.Next(inode->id)) {
@@ -104,14 +107,14 @@ Result<std::vector<MetadataOp>> SealOpenLogs(MountContext& context) ISOZONE_REQU
       Log().error("{}", log.damage.ToString());
       ISOZONE_ASSIGN_OR_RETURN(sealed.regions, SealDamaged(context, *inode, log));
     }
-    // The place of what did not survive belongs to whoever writes there next, once this is durable.
+    // Others may write to the zone of what did not survive, once this is durable.
     for (const LogRegion& region : sealed.dropped) context.pool->adopted().ResetBeforeUse(region.zone);
     ops.emplace_back(SetLogRegions{inode->id, std::move(sealed.regions), inode->modified_s});
   }
   return ops;
 }
 
-// Nothing is written behind the ends that `seals` would have given to logs.
+// Keeps anything from being written behind the ends that `seals` would have given to logs.
 void KeepZonesOf(std::span<const MetadataOp> seals, ZonePool& pool) {
   for (const MetadataOp& op : seals) {
     for (const LogRegion& region : std::get<SetLogRegions>(op).regions) pool.adopted().KeepAsItIs(region.zone);
@@ -124,7 +127,7 @@ ZonePoolOptions PoolOptionsOf(MountContext& context, const MountOptions& options
   pool.policy = options.policy;
   pool.groups = context.groups;
   pool.isolation = options.isolation;
-  // With fewer groups than two files are wide, those who write would leave one another nothing.
+  // With fewer groups than two files are wide, writers that keep away from one another would find no group.
   pool.keep_away = pool.groups->count() >= 2 * options.stripe_width;
   pool.read_only = options.read_only || context.device->read_only();
   pool.clock = &clock;
@@ -137,16 +140,16 @@ ZonePoolOptions PoolOptionsOf(MountContext& context, const MountOptions& options
   return pool;
 }
 
-// The pool and the collector of `context` are there, and start.
+// The pool and the collector of `context` exist. This starts them.
 Result<std::unique_ptr<FileSystem>> MountForWriting(std::shared_ptr<MountContext> context,
                                                     const RecoveredMetadata& recovered, uint64_t checkpoint_after) {
   uint64_t sealed = 0;
   std::vector<MetadataOp> seals;
   {
-    // From the seals in the state to their record in the journal nothing may take a checkpoint.
+    // No checkpoint may be taken between the change of the state by the seals and their record in the journal.
     const MutexLock lock(context->namespace_mutex);
     auto named = NamedZones(context->geometry(), context->state, recovered.zones);
-    // A copy that is behind may become the only one, until it was written anew: nothing that it names may change.
+    // A copy that is behind may become the only one until it is written anew, so nothing that it names may change.
     for (const ZoneId zone : recovered.behind_zones) {
       if (named.emplace(zone, 0).second) context->pool->adopted().ResetBeforeUse(zone);
     }
@@ -160,7 +163,8 @@ Result<std::unique_ptr<FileSystem>> MountForWriting(std::shared_ptr<MountContext
     if (!seals.empty()) sealed = context->journal->Append(seals);
   }
   context->pool->Start();
-  // Before anything is written behind a torn frame, which after another power cut would look like a damaged one.
+  // The seals must be durable before anything is written behind a torn frame, which would look like a damaged one after
+  // another power cut.
   const Status status = context->journal->Sync(sealed);
   if (!status.ok()) KeepZonesOf(seals, *context->pool);
   context->collector->Start();

@@ -1,4 +1,4 @@
-// What a mount answers to an image whose metadata lies. Mount itself is tested in file_system_test.cc.
+// What a mount answers to an image whose metadata lies. Mounting as such is tested in file_system_test.cc.
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,7 +25,7 @@ class MountOfLiesTest : public testing::Test {
     inode.size = bytes;
     return inode;
   }
-  // Files are there that nobody has written. `place` is told where the metadata is.
+  // Puts files into the metadata that nobody has written. `place` is told where the metadata is, and returns the files.
   template <typename Place>
   void Lie(Place place) {
     const auto device = volume_.OpenDevice();
@@ -52,7 +52,7 @@ class MountOfLiesTest : public testing::Test {
   TestVolume volume_{geometry_};
 };
 
-// A file that goes would have the zone reset, and with it all that there is.
+// When such a file is removed, the zone would be reset, and the whole file system would be lost.
 TEST_F(MountOfLiesTest, AFileInAZoneOfTheMetadataIsRefused) {
   ASSERT_NO_FATAL_FAILURE(
       Lie([this](const auto& copies) { return std::vector<Inode>{File(1, copies.back().front(), 8192)}; }));

@@ -25,12 +25,12 @@ class MountTable {
     options.read_only = read_only;
     const std::string device_options = uri.options.Rest();
     const std::string key = fmt::format("{}:{}{}", uri.scheme, uri.path, read_only ? " read-only" : "");
-    std::shared_ptr<FileSystem> mounted;  // outlives the lock, which unmounting takes
-    // Held while mounting, so that two threads do not mount one device twice.
+    std::shared_ptr<FileSystem> mounted;  // outlives the lock, which an unmount takes
+    // The lock is held while mounting, so that two threads do not mount one device twice.
     const MutexLock lock(mu_);
     for (auto found = mounts_.find(key); found != mounts_.end(); found = mounts_.find(key)) {
       mounted = found->second.fs.lock();
-      if (mounted == nullptr) {  // the last user is unmounting it
+      if (mounted == nullptr) {  // the last user is just unmounting it
         gone_.Wait(mu_);
         continue;
       }
@@ -72,7 +72,7 @@ class MountTable {
 
   Mutex mu_;
   CondVar gone_;
-  std::map<std::string, Mounted> mounts_ ISOZONE_GUARDED_BY(mu_);  // until they are unmounted
+  std::map<std::string, Mounted> mounts_ ISOZONE_GUARDED_BY(mu_);  // each until it is unmounted
 };
 
 }  // namespace

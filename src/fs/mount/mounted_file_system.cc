@@ -18,10 +18,11 @@
 namespace isozone {
 namespace {
 
-// Small files trickle; their buffer need not hold a stripe.
+// Small files are written a little at a time, so their buffer need not hold a stripe.
 constexpr size_t kSmallBuffer = 64 * kKiB;
 
-// A file whose size is known gets one lane for so many units, so that a small file does not take one unit on each zone.
+// A file whose size is known gets one lane for this many units, so that a small file does not take one unit in each of
+// many zones.
 constexpr uint64_t kUnitsOfLane = 4;
 
 struct ParentAndName {
@@ -88,7 +89,7 @@ Result<FileAttributes> MountedFileSystem::Stat(std::string_view path) {
     if (!grows_elsewhere) return AttributesOf(*context_, *inode);
     open_log = inode->id;
   }
-  // A log that a writer in another process has open: only its frames tell its size.
+  // A writer in another process has this log open, and only the frames tell its size.
   ISOZONE_ASSIGN_OR_RETURN(const auto reader, OpenForRead(path));
   const MutexLock lock(mutex());
   const Inode* inode = context_->state.Find(open_log);
@@ -184,9 +185,9 @@ void MountedFileSystem::NoteDeletion(Lifetime lifetime, std::span<const ZoneByte
 Status MountedFileSystem::CommitUnlink(const Inode& replaced, std::span<const MetadataOp> ops) {
   const InodeId id = replaced.id;
   const bool last = replaced.links.size() == 1;
-  // A region that a writer has open is claimed by the writer.
+  // A region that a writer has open is not part of this, since the writer claims it.
   const auto space = SpaceOf(context_->geometry(), replaced);
-  // Where nothing was said of a log, it is most likely a WAL.
+  // A log of unknown lifetime is most likely a WAL.
   const bool unknown_log = replaced.kind == FileKind::kLog && replaced.lifetime == Lifetime::kNotSet;
   const Lifetime lifetime = unknown_log ? Lifetime::kShort : replaced.lifetime;
   ISOZONE_RETURN_IF_ERROR(context_->Commit(ops).status());
@@ -280,8 +281,8 @@ std::shared_ptr<OpenFile> MountedFileSystem::Register(InodeId id, FileKind kind,
 }
 
 Result<std::shared_ptr<OpenFile>> MountedFileSystem::Open(Inode inode) {
-  // A log has to be scanned, which is I/O, so without the lock; if it was opened meanwhile, Register finds that, and if
-  // it was written to and closed again, it is scanned again.
+  // A log has to be scanned. That is I/O, so it is done without the lock. If the log was opened meanwhile, Register
+  // finds it. If it was written to and closed again, it is scanned again.
   for (;;) {
     LogContents log;
     if (inode.kind == FileKind::kLog) {
@@ -325,13 +326,13 @@ size_t MountedFileSystem::BufferSize(FileKind kind) const {
   if (kind == FileKind::kData && context_->parallel) {
     wanted = RoundUp(context_->options.stripe_unit, std::max<uint64_t>(geometry.optimal_write, 1));
   }
-  // A frame lies in one zone, so it must be small against it.
+  // A frame lies in one zone, so it must be small compared with a zone.
   const uint64_t limit =
       std::max<uint64_t>(RoundDown(geometry.zone_capacity / 8, geometry.block_size), 2ULL * geometry.block_size);
   return RoundUp(std::min(wanted, limit), geometry.block_size);
 }
 
-// The unit of a stripe, and how many of them a writer may hold.
+// Returns over how many zones a writer stripes, and how many units it may hold.
 SinkOptions MountedFileSystem::StripeOptions(size_t unit, uint64_t expected_size) const {
   const MountOptions& options = context_->options;
   SinkOptions sink;
@@ -343,7 +344,8 @@ SinkOptions MountedFileSystem::StripeOptions(size_t unit, uint64_t expected_size
   return sink;
 }
 
-// A log leaves at least half of the groups to flushes, which do not go where it is, and to compactions.
+// A log leaves at least half of the groups to others: to flushes, which keep out of the groups of a log, and to
+// compactions.
 SinkOptions MountedFileSystem::LogOptions() const {
   SinkOptions sink;
   sink.width = std::min(context_->options.log_width, std::max(1U, context_->groups->count() / 2));
@@ -407,7 +409,7 @@ Result<std::unique_ptr<FileWriter>> MountedFileSystem::OpenForAppend(std::string
   if (inode.id == InodeId()) return Create(path, options);
   ISOZONE_ASSIGN_OR_RETURN(auto file, Open(inode));
   Status status = file->damage();
-  // An end that the log is given below says that all before it is there.
+  // The log is given an end below, which says that everything before it is there.
   if (status.ok() && inode.has_open_region()) status = context_->engine.Flush(options.io_class);
   if (status.ok()) {
     const MutexLock lock(mutex());
@@ -481,7 +483,7 @@ Status MountedFileSystem::Overwrite(std::string_view path, uint64_t offset, std:
 }
 
 Status MountedFileSystem::Truncate(std::string_view path, uint64_t size) {
-  // A writer of our own knows how to cut and how to extend.
+  // A writer knows how to cut and how to extend a file, so this opens one.
   ISOZONE_ASSIGN_OR_RETURN(const FileAttributes attributes, Stat(path));
   if (attributes.is_directory) return Status::IsDirectory(fmt::format("'{}' is a directory", path));
   if (attributes.size == size && attributes.kind != FileKind::kLog) return Status::Ok();

@@ -141,7 +141,7 @@ Result<std::vector<FileInZone>> MountedState::FilesIn(ZoneId zone) const {
 Result<std::vector<ZoneOfFile>> MountedState::ZonesOf(std::string_view path) const {
   if (refresh_ != nullptr) ISOZONE_RETURN_IF_ERROR(refresh_->Refresh());
   std::map<ZoneId, uint64_t> bytes;
-  std::vector<std::pair<LogRegion, uint64_t>> open;  // and the most that each can hold
+  std::vector<std::pair<LogRegion, uint64_t>> open;  // with the most that each region can hold
   {
     const MutexLock lock(context_.namespace_mutex);
     ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_.state.Lookup(path));
@@ -150,7 +150,7 @@ Result<std::vector<ZoneOfFile>> MountedState::ZonesOf(std::string_view path) con
       if (region.open()) open.emplace_back(region, context_.state.BytesOf(region, context_.geometry().zone_capacity));
     }
   }
-  // The device is asked without the lock.
+  // The device is asked without the namespace mutex.
   for (const auto& [region, most] : open) {
     ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor zone, DescribeZone(context_.engine.device(), region.zone));
     bytes[region.zone] += std::min(most, zone.write_pointer - std::min(region.begin, zone.write_pointer));

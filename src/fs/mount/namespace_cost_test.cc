@@ -1,4 +1,4 @@
-// What calls cost those who use the namespace at the same time.
+// What calls cost other callers that use the namespace at the same time.
 
 #include <chrono>
 #include <future>
@@ -43,7 +43,7 @@ TEST_F(NamespaceCostTest, ASyncOfALogDoesNotWaitForWhoHoldsTheNamespace) {
       ISOZONE_RETURN_IF_ERROR(log->Append(Bytes("the second goes where the first went")));
       return log->Sync();
     });
-    // Long enough for any machine. Where it is not, the test fails, but does not hang.
+    // This is long enough for any machine. If it is not, the test fails, but does not hang.
     EXPECT_EQ(synced.wait_for(std::chrono::minutes(1)), std::future_status::ready);
   }
   ISOZONE_EXPECT_OK(synced.get());

@@ -54,13 +54,13 @@ Status ReadOnlyRefresh::Refresh() {
   ISOZONE_ASSIGN_OR_RETURN(Pointers now, ReadPointers());
   if (now == seen_) return Status::Ok();
   ISOZONE_ASSIGN_OR_RETURN(const bool same, SameCopies());
-  // What looks wrong may have been replaced meanwhile.
+  // What looks wrong may have been replaced meanwhile, so everything is read once more.
   if (!same || !GoOn().ok()) {
     ISOZONE_RETURN_IF_ERROR(ReadAll());
-    // Of other zones, perhaps: the next refresh looks at these.
+    // The copies may lie in other zones now. The next refresh looks at these.
     now.clear();
   }
-  // What was looked at was so before the metadata was read, so a change in between shows next time.
+  // The pointers were read before the metadata, so a change in between shows at the next refresh.
   seen_ = std::move(now);
   return RefreshOpenFiles();
 }
@@ -133,7 +133,7 @@ Status ReadOnlyRefresh::GrowLog(OpenFile& file) {
     inode = *found;
   }
   ISOZONE_ASSIGN_OR_RETURN(LogContents contents, ReadLog(context_.engine, context_.frame_seed, inode));
-  // What cannot be read now is no shorter for that; what the writer has cut is.
+  // A log is not shorter because it cannot be read now, but it is when the writer has cut it.
   const bool unread = contents.damage.Is(StatusCode::kIoError);
   if (contents.size >= file.size() || !unread) file.Reset(std::move(contents.extents), std::move(contents.damage));
   return Status::Ok();

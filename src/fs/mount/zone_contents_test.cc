@@ -1,5 +1,5 @@
-// Which files lie in a zone, and in which zones a file lies, against the extents of all files and what zones say is
-// alive.
+// Which files lie in a zone, and in which zones a file lies, compared with the extents of all files and with the live
+// bytes that zones report.
 #include <map>
 #include <string>
 #include <utility>
@@ -62,7 +62,7 @@ class ZoneContentsTest : public GcTest {
                     .ok());
     return contents;
   }
-  // All that lives is of a file that has a name.
+  // Expects that everything that lives belongs to a file that has a name.
   void ExpectAllIsTold() {
     EXPECT_EQ(ByZone(), ByFile());
     for (const ZoneView& zone : state().Zones()) {
@@ -141,7 +141,8 @@ TEST_F(ZoneContentsTest, ALogIsToldWhileItGrowsAndAfterwards) {
   ExpectAllIsTold();
 }
 
-// Two logs in one zone, one behind the other: the first ends where the second begins, though nobody has closed it.
+// There are two logs in one zone, one behind the other. The first ends where the second begins, though nobody has
+// closed it.
 TEST_F(ZoneContentsTest, AnOpenLogEndsWhereTheNextOneBegins) {
   DeviceGeometry geometry = SmallGeometry(40, kMiB, /*max_active=*/9);
   TestVolume volume(geometry);
@@ -163,7 +164,7 @@ TEST_F(ZoneContentsTest, AnOpenLogEndsWhereTheNextOneBegins) {
   for (const auto& log : logs) ISOZONE_ASSERT_OK(log->Close());
 }
 
-// What it still has in zones lives as long as the handle, but it is nobody's to choose.
+// What the file still has in zones lives as long as the handle, but no path leads to it.
 TEST_F(ZoneContentsTest, AFileWithoutANameIsInNoZone) {
   Mount();
   ISOZONE_ASSERT_OK(Write("/f", 100'000));
