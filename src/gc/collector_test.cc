@@ -29,7 +29,7 @@ TEST_F(CollectorTest, VictimsAreReadTogetherWhereTheirSurvivorsHaveRoom) {
 TEST_F(CollectorTest, OneVictimPaysForTheNextWhereSpaceIsShort) {
   // There is one empty zone, and each victim gains less than the next one has survivors.
   for (uint32_t zone = 0; zone + 1 < kZones; ++zone) store_.Fill(zone, {{zone, 0, 2 * kSegment}});
-  store_.most_empty = 0;  // the collector keeps it as its reserve
+  store_.most_empty = 0;  // the collector keeps the empty zone as its reserve
   GcOptions options;
   options.memory = 256 * kMiB;
   const CopyStats done = RunAll(*Make(options));
@@ -43,7 +43,7 @@ TEST_F(CollectorTest, StopsBetweenWindows) {
   for (uint64_t file = 0; file < 3; ++file) runs.push_back({file, file * kSegment, kBlock});
   store_.Fill(0, runs);
   GcOptions options;
-  options.memory = 8 * kMiB;  // a segment at a time
+  options.memory = 8 * kMiB;  // one segment at a time
   const auto collector = Make(options);
   uint64_t calls = 0;
   const auto done = collector->Run(100, [&](const CopyStats& so_far, uint64_t bytes_to_copy) {
@@ -140,11 +140,11 @@ TEST_F(CollectorTest, LooksWhenItsClockSaysSo) {
 TEST_F(CollectorTest, RestsByItsClock) {
   constexpr int64_t kWindowNs = 1'000'000;
   store_.Fill(0, {{1, 0, kBlock}, {2, kSegment, kBlock}});
-  store_.free_percent = 9.9;  // a twentieth of the time
+  store_.free_percent = 9.9;  // the collector may work for a twentieth of the time
   ManualClock clock;
   store_.before_write = [&] { clock.Advance(kWindowNs); };
   GcOptions options;
-  options.memory = 8 * kMiB;  // a segment at a time
+  options.memory = 8 * kMiB;  // one segment at a time
   const auto collector = Make(options, clock);
   collector->Start();
   const int64_t look_ns = clock.AwaitWaiter(0);
@@ -161,7 +161,7 @@ TEST_F(CollectorTest, RestsByItsClock) {
   store_.ExpectIntact();
 }
 
-// Collects one victim at a time, of eight zones that are worth it.
+// A collector with memory for one victim at a time, and eight zones that are worth collecting.
 class CollectorBatchTest : public CollectorTest {
  protected:
   CollectorBatchTest() {
@@ -198,7 +198,7 @@ TEST_F(CollectorBatchTest, StopsWhenEnoughIsFree) {
 TEST_F(CollectorBatchTest, ChoosesByWhatIsAliveNow) {
   store_.after_commit = [&] {
     store_.after_commit = nullptr;
-    store_.DeleteLocked(107);  // so the last one becomes the best
+    store_.DeleteLocked(107);  // makes the last zone the best victim
   };
   const auto collector = Make(OneAtATime("isozone"));
   collector->Start();
@@ -209,7 +209,7 @@ TEST_F(CollectorBatchTest, ChoosesByWhatIsAliveNow) {
   store_.ExpectIntact();
 }
 
-// Schemes of the papers collect all victims of one decision.
+// The schemes of the papers collect all victims of one decision.
 TEST_F(CollectorBatchTest, WhoLooksOnceDecidesOnce) {
   store_.Fill(kZones - 1, {{99, 0, kBlock}}, {}, kSegment);  // `zenfs` needs an open zone
   for (const char* scheme : {"zenfs", "lifetime"}) {
@@ -234,7 +234,7 @@ TEST_F(CollectorBatchTest, WhoLooksOnceDecidesOnce) {
   }
 }
 
-// A writer waits while the space of five victims is missing.
+// The space of five victims is missing, and a writer waits for it.
 TEST_F(CollectorBatchTest, HasHasteOnlyWhileSomebodyWaits) {
   store_.free_percent = 60;
   store_.wanted = true;
@@ -346,7 +346,7 @@ TEST_F(CollectorBatchTest, DoesNotRestWhileAUserIsPacedByItAlone) {
 }
 
 TEST_F(CollectorTest, WakesForWhoeverWaits) {
-  const auto collector = Make(Named("zenfs"));  // would look in ten seconds
+  const auto collector = Make(Named("zenfs"));  // it would look only in ten seconds
   collector->Start();
   for (uint64_t round = 1; round <= 20; ++round) {
     collector->Wake();
@@ -355,7 +355,7 @@ TEST_F(CollectorTest, WakesForWhoeverWaits) {
 }
 
 TEST_F(CollectorTest, WhatCannotBeMovedMakesWayForTheNextChoice) {
-  store_.Fill(0, {{1, 0, kBlock}});       // the best choice
+  store_.Fill(0, {{1, 0, kBlock}});       // the best victim
   store_.Fill(1, {{2, 0, 10 * kBlock}});  // would be enough
   store_.Fill(2, {{3, 0, 20 * kBlock}});
   store_.unmovable = {0};
@@ -404,7 +404,7 @@ TEST_F(CollectorTest, WhereDeadZonesWaitTheyAreResetWhenTheSchemeChoosesThem) {
 
 TEST_F(CollectorTest, StopsPromptlyWhereItHasTime) {
   for (uint32_t zone = 0; zone < 8; ++zone) store_.Fill(zone, {{zone, 0, kBlock}, {zone, 2 * kSegment, kBlock}});
-  store_.free_percent = 9.9;  // a twentieth of the time
+  store_.free_percent = 9.9;  // the collector may work for a twentieth of the time
   GcOptions options;
   options.memory = 8 * kMiB;
   const auto collector = Make(options);

@@ -246,12 +246,12 @@ class FakeStore final : public GcZones, public GcFiles {
   uint32_t most_empty = kZones;
   std::set<uint32_t> unmovable;
   std::set<uint32_t> not_to_be_held;
-  std::set<uint64_t> small;  // files that are no tables
+  std::set<uint64_t> small;  // files that are not tables
   Status commit_error;
-  int corrupt_writes = 0;              // so many of the next copies are written wrong
+  int corrupt_writes = 0;              // this many of the next copies are written wrong
   int writes_before_no_space = -1;     // -1: never
-  std::function<void()> before_write;  // without the mutex
-  std::function<void()> after_commit;  // with it
+  std::function<void()> before_write;  // called without the mutex
+  std::function<void()> after_commit;  // called with the mutex held
   // --- Observations ---
   std::vector<bool> gained;  // of each round
   std::vector<uint32_t> tried;
@@ -278,7 +278,7 @@ class FakeStore final : public GcZones, public GcFiles {
     bool writing = false;
   };
 
-  // Writes to one zone for each class at a time.
+  // Writes to one zone at a time for each class.
   class Writer final : public GcWriter {
    public:
     Writer(FakeStore& store, bool confined) : store_(store), confined_(confined) {}
@@ -360,7 +360,7 @@ class FakeStore final : public GcZones, public GcFiles {
     EXPECT_EQ(Submit(DeviceOp::kRead, begin, std::as_writable_bytes(std::span(blocks))), DeviceStatus::kSuccess);
     return blocks.substr(piece.where.value() - begin, piece.length);
   }
-  // The bytes of a zone's valid pieces, each by itself in whole blocks.
+  // Returns the bytes of the valid pieces of a zone, each by itself in whole blocks.
   uint64_t Valid(uint32_t zone) const {
     uint64_t valid = 0;
     for (const auto& [id, file] : files_) {

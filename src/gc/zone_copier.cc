@@ -33,13 +33,13 @@ struct ZoneCopier::Segment {
   uint64_t offset = 0;  // bytes in the zone
   uint64_t length = 0;
   bool cold = false;
-  std::vector<ByteRange> reads;  // in the zone
-  std::vector<GcRun> runs;       // rising
-  std::vector<uint32_t> crcs;    // of the runs, when they were read
+  std::vector<ByteRange> reads;  // places in the zone
+  std::vector<GcRun> runs;       // in rising order
+  std::vector<uint32_t> crcs;    // of the runs, as they were read
 
   AlignedBuffer memory;
   std::list<IoRequest> requests;  // a list, since their addresses must not change
-  // The bytes of a run in memory.
+  // Returns the bytes of a run in memory.
   std::span<std::byte> BytesOf(const GcRun& run, uint64_t zone_start) {
     return memory.span().subspan(run.from.value() - zone_start - offset, run.length);
   }
@@ -48,8 +48,8 @@ struct ZoneCopier::Segment {
 struct ZoneCopier::Victim {
   GcCandidate zone;
   uint64_t start = 0;           // device offset
-  std::list<Segment> segments;  // those that were not read yet
-  std::vector<GcMove> copies;   // of those that were read
+  std::list<Segment> segments;  // the segments that were not read yet
+  std::vector<GcMove> copies;   // of the segments that were read
   bool failed = false;
   bool Has(DeviceOffset offset) const { return offset.value() - start < zone.written; }  // wraps round below `start`
 };
@@ -61,7 +61,7 @@ struct ZoneCopier::Window {
 
 namespace {
 
-// Runs, and the memory that they are written from, one piece for each segment.
+// Runs, and the memory from which they are written. There is one piece of memory for each segment.
 struct Packed {
   AlignedBuffer memory;
   std::vector<GcBlocks::Piece> pieces;
@@ -69,7 +69,7 @@ struct Packed {
 
 ByteRange RangeOf(const GcRun& run, uint64_t zone_start) { return {run.from.value() - zone_start, run.length}; }
 
-// The part of `run` in [begin, end) of the zone; its length is 0 if there is none.
+// Returns the part of `run` in [begin, end) of the zone. Its length is 0 if there is none.
 GcRun Clip(const GcRun& run, uint64_t zone_start, uint64_t begin, uint64_t end) {
   const uint64_t from = std::max(run.from.value() - zone_start, begin);
   const uint64_t to = std::min(run.from.value() - zone_start + run.length, end);
@@ -79,7 +79,7 @@ GcRun Clip(const GcRun& run, uint64_t zone_start, uint64_t begin, uint64_t end) 
   return clipped;
 }
 
-// Bytes of the whole blocks that a run takes if it is written by itself.
+// Returns the bytes of the whole blocks that a run takes if it is written by itself.
 uint64_t FootprintOf(const GcRun& run, uint64_t block) {
   return InBlocks({run.from.value(), run.length}, block).length;
 }
@@ -114,7 +114,8 @@ bool ZoneCopier::Plan(const GcScheme& scheme, Victim& victim) const {
   return true;
 }
 
-// The next segment of each victim in turn, as many as a window takes. Null if there is none left.
+// Starts to read the next segment of each victim in turn, as many as a window takes. Returns null if there is none
+// left.
 std::unique_ptr<ZoneCopier::Window> ZoneCopier::StartReading(std::span<Victim> victims) {
   const size_t most = WindowSize(options_.memory, options_.rules);
   auto window = std::make_unique<Window>();
@@ -267,7 +268,7 @@ Status ZoneCopier::Settle(Victim& victim, const Status& so_far, CopyStats& stats
   } else if (Result<GcFiles::Outcome> committed = files_.Commit(victim.copies); committed.ok()) {
     outcome = *committed;
   } else if (committed.status().Is(StatusCode::kNoSpace)) {
-    // Metadata has no room for where its data would lie. Other victims may need less.
+    // Metadata has no room to say where the data of this victim would lie. Other victims may need less.
     victim.failed = true;
   } else {
     status = committed.status();

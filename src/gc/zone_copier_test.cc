@@ -70,11 +70,11 @@ TEST_F(ZoneCopierTest, ClassesStayApart) {
 }
 
 TEST_F(ZoneCopierTest, LsmZgcReadsSegmentsAndPartsHotFromCold) {
-  // More than 0.4 of the first segment is valid: it is cold, and read whole. Two blocks of the second are: it is hot,
-  // and read as runs.
+  // More than 0.4 of the first segment is valid, so it is cold and read whole. Two blocks of the second segment are
+  // valid, so it is hot and read as runs.
   const uint64_t cold = kSegment / 2;
   store_.Fill(0, {{1, 0, cold}, {2, kSegment, kBlock}, {3, kSegment + 100 * kBlock, kBlock}});
-  // In a zone that has survived once, every segment counts as cold.
+  // Every segment counts as cold in a zone whose data has survived once.
   store_.Fill(1, {{4, 0, kBlock}}, {Lifetime::kNotSet, DataClass::kNoLevel, ZoneHeat::kC1H});
   const CopyStats done = RunAll(*Make(Named("lsm-zgc")));
   store_.ExpectIntact();
@@ -156,7 +156,7 @@ TEST_F(ZoneCopierTest, WhatCannotBeReadStaysAndIsTriedAgainMuchLater) {
   EXPECT_FALSE(store_.IsEmpty(0));
   EXPECT_TRUE(store_.IsEmpty(1));
   store_.ExpectIntact();
-  // It is the only candidate.
+  // There is no other candidate.
   for (uint64_t round = 1; round < CollectorState::kAvoidRounds; ++round) {
     store_.tried.clear();
     RunAll(*collector);
@@ -206,10 +206,10 @@ TEST_F(ZoneCopierTest, WithoutVerifyingABadCopyIsNotFound) {
 }
 
 TEST_F(ZoneCopierTest, WithoutSpaceAVictimStaysAsItWas) {
-  store_.Fill(0, {{1, 0, kBlock}, {2, 2 * kSegment, kBlock}});  // two segments
+  store_.Fill(0, {{1, 0, kBlock}, {2, 2 * kSegment, kBlock}});  // it has two segments
   store_.writes_before_no_space = 1;
   GcOptions options;
-  options.memory = 8 * kMiB;  // a segment at a time
+  options.memory = 8 * kMiB;  // one segment at a time
   const auto collector = Make(options);
   EXPECT_TRUE(collector->Run(100, {}).status().Is(StatusCode::kNoSpace));
   EXPECT_EQ(collector->Stats().copies.bytes_copied, 0u);

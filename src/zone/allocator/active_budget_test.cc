@@ -74,7 +74,7 @@ TEST(ActiveBudget, AdoptedTokensMayExceedTheBudgetAndAreThenOwed) {
   EXPECT_EQ(budget.Available(BudgetClass::kData), 0U);
   EXPECT_EQ(budget.Available(BudgetClass::kMetadata), 4U);
   EXPECT_EQ(TakeAll(budget, BudgetClass::kMetadata, tokens), 4U);
-  EXPECT_EQ(budget.Available(BudgetClass::kLog), 1U);  // the device has no more
+  EXPECT_EQ(budget.Available(BudgetClass::kLog), 1U);  // the device allows no more
 }
 
 TEST(ActiveBudget, NoLimitIsNoLimit) {

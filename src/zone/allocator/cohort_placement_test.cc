@@ -1,5 +1,5 @@
-// Where files of cohorts go, and files whose size is known beforehand: the policy on a table, and the allocator with
-// it.
+// Where files of cohorts go, and files whose size is known beforehand: placement by the policy on a table, and by the
+// allocator with it.
 #include <memory>
 #include <optional>
 #include <vector>
@@ -25,14 +25,14 @@ std::vector<ZoneDescriptor> Report(uint32_t zones) {
 
 class CohortPlacementTest : public testing::Test {
  protected:
-  // Zone `zone` is begun with `bytes` of data of `data` and `cohort`.
+  // Begins zone `zone` with `bytes` of data of the class `data` and of `cohort`.
   void Begin(uint32_t zone, uint64_t bytes, DataClass data = {}, Cohort cohort = {}) {
     table_.Edit(ZoneId(zone))->Lease(ZoneUse::kData, data, cohort);
     table_.Edit(ZoneId(zone))->AddLive(bytes);
     table_.Edit(ZoneId(zone))->Advance(bytes);
     table_.Edit(ZoneId(zone))->EndLease();
   }
-  // The zone that is taken now, whatever has to be done for it.
+  // Returns the zone that is chosen, whatever must be done before it can be taken.
   std::optional<uint32_t> Place(const PlacementQuery& query) const {
     const auto placement = policy_->PlaceData(table_, query);
     return placement.zone ? std::optional(placement.zone->value()) : std::nullopt;
@@ -58,7 +58,7 @@ TEST_F(CohortPlacementTest, AFileGoesWhereItFitsWhole) {
   EXPECT_EQ(Place(Query({}, 100)), 0U);
   EXPECT_EQ(Place(Query({}, 101)), 2U);
   EXPECT_EQ(Place(Query({}, 301)), 1U);
-  // Where it fits nowhere, what is left of zones is used up as ever.
+  // A file that fits nowhere uses up what is left of zones, as files of unknown size do.
   EXPECT_EQ(Place(Query({}, 501)), 0U);
   EXPECT_EQ(Place(Query({}, 501, /*can_open=*/false)), 0U);
 }
@@ -74,7 +74,7 @@ TEST_F(CohortPlacementTest, ACohortGoesOnInItsZonesWhateverTheClass) {
   EXPECT_EQ(Place(query), 0U);
   query.cohort = {kSweep.id + 1, false};
   EXPECT_EQ(Place(query), 0U) << "a cohort without zones goes where its class does";
-  // Others may go on in the zones of a cohort that has none of its own.
+  // Other files may go on in the zones of a cohort that has none of its own.
   query = Query({});
   query.lifetime = Lifetime::kShort;
   query.level = 1;
@@ -136,7 +136,7 @@ class CohortAllocatorTest : public testing::TestWithParam<const char*> {
     for (uint32_t i = 0; i < 16; ++i) report.push_back({ZoneId(i), ZoneState::kEmpty, 64 * kBlock, 0});
     allocator_ = std::make_unique<ZoneAllocator>(report, options, std::move(*MakePlacementPolicy(GetParam())));
   }
-  // Writes `blocks` for `cohort` to whatever zone is given.
+  // Writes `blocks` for `cohort` to the zone that is granted.
   ZoneId Write(Cohort cohort, uint64_t blocks, DataClass data = {}) {
     ZoneRequest request;
     request.lifetime = data.lifetime;
@@ -179,12 +179,12 @@ TEST_P(CohortAllocatorTest, RoomIsOfOneClass) {
   Write({}, 10, {Lifetime::kLong, 2});
   Write({}, 20, {Lifetime::kLong, 3});
   EXPECT_EQ(allocator_->RoomOf({Lifetime::kShort, 1}, 0), ZoneRoom());
-  if (GetParam() != std::string_view("isozone")) return;  // others put both into one zone, or keep them apart otherwise
+  if (GetParam() != std::string_view("isozone")) return;  // other policies use one zone, or other rules
   EXPECT_EQ(allocator_->RoomOf({Lifetime::kLong, 2}, 0), (ZoneRoom{54 * kBlock, 54 * kBlock, 1}));
   EXPECT_EQ(allocator_->RoomOf({Lifetime::kLong, 3}, 0), (ZoneRoom{44 * kBlock, 44 * kBlock, 1}));
 }
 
-// With so few active zones that there are three for data.
+// There are so few active zones that data can have three.
 TEST(CohortUpkeepTest, ASealedZoneIsFinishedForTheNextCohort) {
   constexpr uint64_t kBlock = 4 * kKiB;
   AllocatorOptions options;
@@ -210,7 +210,7 @@ TEST(CohortUpkeepTest, ASealedZoneIsFinishedForTheNextCohort) {
     return answer.grant.zone;
   };
   const ZoneId sealed = write(1);
-  // Two that are fuller.
+  // The zones of two other cohorts become fuller than this one.
   const ZoneId second = write(2);
   const ZoneId third = write(3);
   EXPECT_EQ(write(2), second);

@@ -118,7 +118,8 @@ ZoneAllocator::Attempt ZoneAllocator::TryFiles(const ZoneRequest& request) {
   return {ledger_.Grant(request, *placement.zone)};
 }
 
-// The collector leaves its zone for another one, and, rather than that it cannot make room, puts classes together.
+// If the collector needs an active zone, it leaves its own zone for that. If there is no zone for one class alone, it
+// mixes classes, so that it always can make room.
 Placement ZoneAllocator::PlaceForCollector(const ZoneRequest& request, PlacementQuery query, Placement placement) {
   if (placement.action == Placement::Action::kNeedToken) {
     if (const auto left = ledger_.CollectorsZone()) {
@@ -139,7 +140,7 @@ ZoneAllocator::Attempt ZoneAllocator::TryMetadata(std::span<const ZoneId> apart_
   return zone ? Attempt{ledger_.GrantMetadata(*zone)} : Attempt{};
 }
 
-// It takes no share of the active zones yet.
+// A zone that is set aside takes no share of the active zones yet.
 ZoneAllocator::Attempt ZoneAllocator::TrySetAside(std::span<const ZoneId> apart_from) {
   const auto zone = choice_.ToGoOn(apart_from);
   if (!zone) return {};
@@ -185,8 +186,8 @@ std::optional<ZoneAllocator::Answer> ZoneAllocator::Commands(BudgetClass c) {
   return answer;
 }
 
-// Dead zones, where they give back what is missing: also those that would wait for the collector, now or from a change of
-// the scheme on.
+// Asks for resets of dead zones that give back what is missing. These include dead zones that would otherwise wait for
+// the collector, now or after a change of the scheme.
 void ZoneAllocator::AskForResets(Lack lack) {
   if (lack == Lack::kSpace) upkeep_.AskForDead();
   if (lack == Lack::kActiveZone) upkeep_.AskForDeadActive();
@@ -198,13 +199,13 @@ std::optional<ZoneAllocator::Answer> ZoneAllocator::AwaitUpkeep(Inquiry& inquiry
   return Answer{.action = Action::kWait};
 }
 
-// Waiting makes sense: work is under way, or is about to be taken up, that may end the lack.
+// Returns whether waiting makes sense: work that may end the lack is under way, or is about to be taken up.
 bool ZoneAllocator::HelpIsComing(Inquiry& inquiry, Lack lack) const {
   if (lack == Lack::kOpenZone) return false;
   const bool metadata = inquiry.class_ == BudgetClass::kMetadata;
-  // What is at the device comes back in any case.
+  // Commands at the device end in any case.
   if (metadata && ledger_.table.totals().at_device > 0) return true;
-  // Who makes the metadata durable may wait for this very inquiry.
+  // The thread that makes the metadata durable may wait for this very inquiry.
   if (metadata || !ledger_.started || ledger_.durability.for_good()) return false;
   if (lack == Lack::kSpace) return ResetIsComing(inquiry);
   if (upkeep_.FinishIsComing(Finishes::kData)) return true;
@@ -212,12 +213,12 @@ bool ZoneAllocator::HelpIsComing(Inquiry& inquiry, Lack lack) const {
   return ResetIsComing(inquiry) && upkeep_.TokensToCome() > 0;
 }
 
-// A zone is being reset, or is to be.
+// Returns whether a zone is being reset, or is to be reset.
 bool ZoneAllocator::ResetIsComing(Inquiry& inquiry) const {
   return ledger_.table.totals().resetting > 0 || (upkeep_.ResetIsWanted() && DurableMaySucceed(inquiry));
 }
 
-// What waits for durable metadata counts for so many failures only.
+// An inquiry waits for durable metadata only until making it durable has failed so many times.
 bool ZoneAllocator::DurableMaySucceed(Inquiry& inquiry) const {
   const uint64_t failures = ledger_.durability.failures;
   if (!inquiry.durable_failures_before_) inquiry.durable_failures_before_ = failures;
@@ -229,9 +230,9 @@ std::optional<ZoneAllocator::Answer> ZoneAllocator::Checkpoint(const Inquiry& in
   return Answer{.action = Action::kCheckpoint};
 }
 
-// A writer that is between writes loses its zone before anybody waits for one: the room that is left in it, or its place
-// among the open or active zones, which others than its own class can have only where it is borrowed; zones of logs are
-// kept active for logs.
+// Takes a zone from a writer that is between writes, before anybody waits for one. What is gained is the room that is
+// left in it, or its place among the open or active zones. Other classes can have that place only where it is borrowed.
+// Zones of logs stay active for logs.
 std::optional<ZoneAllocator::Answer> ZoneAllocator::RevokeIdleLease(BudgetClass c, Lack lack) {
   for (const BudgetClass victim : {BudgetClass::kData, BudgetClass::kLog}) {
     const bool lends_open = lack == Lack::kOpenZone && ledger_.open.Borrows(victim);
@@ -259,7 +260,7 @@ std::optional<ZoneId> ZoneAllocator::LongestIdleLease(BudgetClass c) const {
   return oldest;
 }
 
-// For a bounded time.
+// The wait for other users of the device is bounded.
 std::optional<ZoneAllocator::Answer> ZoneAllocator::AwaitOthers(Inquiry& inquiry, Lack lack, int64_t now_ns) const {
   if (lack != Lack::kActiveZone || ledger_.active.withheld() == 0 || !ledger_.started) return std::nullopt;
   if (!inquiry.others_deadline_ns_) inquiry.others_deadline_ns_ = now_ns + ledger_.options.patience_ns;
@@ -276,7 +277,7 @@ std::optional<ZoneAllocator::Answer> ZoneAllocator::AwaitCollector(Inquiry& inqu
   return Answer{.action = Action::kCollector};
 }
 
-// Somebody in the middle of a write is between writes soon. Metadata and the collector take no room from others.
+// A writer in the middle of a write will soon be between writes. Metadata and the collector take no room from others.
 std::optional<ZoneAllocator::Answer> ZoneAllocator::AwaitWriter(BudgetClass c, Lack lack) const {
   const bool writing = std::ranges::any_of(
       ledger_.holdings, [](const auto& entry) { return entry.second.lease && entry.second.lease->writing; });
@@ -303,7 +304,7 @@ void ZoneAllocator::EndWrite(const ZoneGrant& lease, uint64_t bytes) {
   ledger_.table.Edit(lease.zone)->Advance(bytes);
   if (held->makes_space) collection_.Earn(bytes);
   if (ledger_.table.at(lease.zone).room() > 0) return;
-  // No longer active nor open for the device.
+  // The zone is no longer active nor open for the device.
   held->open.reset();
   ledger_.DropToken(lease.zone);
 }
@@ -327,7 +328,7 @@ bool ZoneAllocator::ReserveForMetadata(uint32_t zones, MetadataClaim claim) {
   const uint32_t before = std::exchange(ledger_.metadata_reserve, zones);
   const ZoneTotals& totals = ledger_.table.totals();
   const uint32_t coming = totals.resetting + totals.released;
-  // What is kept for metadata alone is what collection may not take.
+  // The zones that are kept for metadata alone are those that collection may not take.
   const uint32_t kept = ledger_.EmptyKept(claim == MetadataClaim::kNew ? BudgetClass::kData : BudgetClass::kGc);
   const bool fits = ledger_.table.empty().size() + coming >= kept;
   if (zones <= before || claim == MetadataClaim::kForced || fits) return true;

@@ -1,6 +1,6 @@
-// Drives the ZoneAllocator alone, for millions of steps, against a device that is a table of write pointers: writers,
-// the collector, the metadata and whoever keeps zones flowing take random steps, commands end in any order, well or
-// badly, and time passes. After every step what the allocator promises is held against the device (zone_allocator.h).
+// Drives the ZoneAllocator alone, for millions of steps, on a device that is a table of write pointers. Writers, the
+// collector, the metadata and background upkeep take random steps, commands end in any order, well or badly, and time
+// passes. After every step, the promises of the allocator (zone_allocator.h) are compared with the device.
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -61,7 +61,7 @@ class Model {
     ledger().rounds.Attach(true);
   }
   ~Model() {
-    inquiries_.clear();  // before the allocator
+    inquiries_.clear();  // inquiries end before the allocator
   }
 
   void Step() {
@@ -150,7 +150,7 @@ class Model {
     ZoneId zone;
   };
   using Inquiry = ZoneAllocator::Inquiry;
-  // An inquiry, and what it is about.
+  // An inquiry, and the request that it is about.
   struct Asker {
     ZoneRequest request;
     bool metadata = false;
@@ -183,7 +183,7 @@ class Model {
       request.confined = request.gc && random_.Below(2) == 0;
       request.compaction = !request.gc && random_.Below(2) == 0;
       request.urgent = !request.gc && !request.compaction;
-      // Cohorts of odd numbers have zones of their own.
+      // Cohorts with odd numbers have zones of their own.
       if (!request.gc && random_.Below(2) == 0) request.cohort.id = random_.Below(5);
       request.cohort.own_zones = request.cohort.id % 2 == 1;
       if (random_.Below(2) == 0) request.expected_size = random_.Below(2 * kCapacity);
@@ -241,7 +241,8 @@ class Model {
     }
   }
 
-  // What data could have now, and whether it is kept from it.
+  // The zones that data could have now: whether it can open one, which ones are idle, and which ones are kept for
+  // others.
   struct Alternatives {
     bool can_open = false;
     std::vector<ZoneId> idle;
@@ -262,8 +263,8 @@ class Model {
     return found;
   }
 
-  // Whose zones are kept apart has them for itself as long as there is an alternative; and what could be had without
-  // cohorts, even if it is in somebody's zone, is not refused, nor waited for.
+  // A cohort with zones of its own has them for itself as long as there is an alternative. What could be had without
+  // cohorts, even if it is in a kept zone, is neither refused nor waited for.
   void CheckCohort(const Asker& asker, const Alternatives& before, const ZoneAllocator::Answer& answer) {
     if (setting_.policy != "isozone" || asker.metadata || asker.request.use != ZoneUse::kData) return;
     const bool granted = answer.action == Action::kGranted;
@@ -298,7 +299,7 @@ class Model {
     const ZoneLedger& l = allocator_->ledger();
     if (asker.metadata || asker.request.gc || asker.request.use != ZoneUse::kData || lack != Lack::kSpace) return;
     EXPECT_FALSE(l.HasEmpty(BudgetClass::kData));
-    if (setting_.policy == "lifetime") return;  // which leaves what other lifetimes have
+    if (setting_.policy == "lifetime") return;  // this policy leaves zones of other lifetimes alone
     for (const Zone& zone : zones_) {
       const ZoneRecord& record = l.table.at(zone.device.zone);
       const bool fits = record.use == ZoneUse::kData && record.reusable() && record.room() >= asker.request.min_room;
@@ -326,7 +327,7 @@ class Model {
     Reserve();
   }
 
-  // Of all leases, those that the allocator has ended.
+  // Finds the leases that the allocator has ended.
   void FindRevoked() {
     for (Zone& zone : zones_) {
       if (zone.lease == 0 || ledger().Find(zone.device.zone, zone.lease) != nullptr) continue;
@@ -390,7 +391,7 @@ class Model {
     Drop(writer);
   }
 
-  // Some of what lives in a zone dies, or all of it.
+  // Lets some or all of what lives in a zone die.
   void Kill() {
     Zone& zone = zones_[random_.Below(zones_.size())];
     if (zone.live == 0) return;
@@ -507,7 +508,7 @@ class Model {
     AskOnce(std::move(asker));
   }
 
-  // The journal asks for one zone at a time, and what it names does not change meanwhile.
+  // The journal asks for one zone at a time. The zones that it names do not change meanwhile.
   void AskOnce(std::unique_ptr<Asker> asker) {
     const size_t before = inquiries_.size();
     Ask(std::move(asker));
@@ -613,7 +614,7 @@ TEST_P(ZoneAllocatorModelTest, KeepsWhatItPromises) {
     stats.finishes += model.stats().finishes;
     stats.revoked_leases += model.stats().revoked_leases;
   }
-  // It went everywhere.
+  // All kinds of answers and commands have occurred.
   EXPECT_GT(grants, kRounds * 500);
   EXPECT_GT(refusals, 0U);
   EXPECT_GT(waits, 0U);

@@ -72,7 +72,7 @@ ZoneRoom ZoneChoice::RoomOf(const DataClass& data, uint64_t cohort) const {
 std::optional<ZoneId> ZoneChoice::ToBegin(std::span<const ZoneId> apart_from) const {
   if (const auto home = HomeZone(apart_from, /*apart=*/true)) return home;
   if (HomeZoneIsComing()) return std::nullopt;
-  // Another zone is worse, but better than the group of the other copy.
+  // A zone that is not a home zone is worse, but better than one in the group of the other copy.
   if (ledger_.HasEmpty(BudgetClass::kData)) {
     if (const auto other = OtherZone(apart_from, /*apart=*/true)) return other;
   }

@@ -5,7 +5,7 @@
 namespace isozone {
 namespace {
 
-// What is free of these does not count where users are paced.
+// Free space in this many zones does not count where users are paced: it is left to what makes space.
 constexpr uint64_t kZonesForMakers = 3;
 
 bool IsCollectable(const ZoneRecord& zone, bool dead_too) {
@@ -59,7 +59,7 @@ uint64_t ZoneCollection::TakeUnlogged(uint64_t flushed, uint64_t logged) {
   return pace_.TakeUnlogged(flushed);
 }
 
-// A dead zone for which somebody has asked already is about to be reset: who collected it again would gain nothing.
+// A dead zone that is already to be reset would give nothing more if it were collected.
 bool ZoneCollection::MayCollect(ZoneId zone) const {
   const ZoneRecord& record = ledger_.table.at(zone);
   return IsCollectable(record, !ledger_.reset_at_once) && !(record.dead() && record.reset_asked);

@@ -8,7 +8,7 @@
 namespace isozone {
 namespace {
 
-// Zones that are left for others by whoever has one already: active ones, and a part of all, empty.
+// A writer that has a zone already leaves others this many active zones, and one in this many of all zones empty.
 constexpr uint32_t kSpareTokens = 2;
 constexpr uint32_t kSpareZonesPart = 16;
 
@@ -93,9 +93,9 @@ void ZoneLedger::EraseLease(ZoneId zone) {
   space_makers -= lease.makes_space ? 1 : 0;
   const bool collectors = lease.budget_class == BudgetClass::kGc;
   collecting -= collectors ? 1 : 0;
-  // What the collector leaves is anybody's. It keeps its share with it until it needs another zone: were it data's at
-  // once, and one active zone too many, what is left of it would be thrown away by a finish, and be gained back by the
-  // next round, for ever.
+  // Any writer may have what the collector leaves in a zone. The zone keeps the collector's share until the collector
+  // needs another zone. If the zone counted as data at once, and as one active zone too many, a finish would throw away
+  // what is left of it, and the next round would gain it back, for ever.
   if (collectors && active.Borrows(BudgetClass::kGc)) PassOnShare(zone);
   EraseIfUnused(holding);
 }

@@ -7,7 +7,7 @@
 namespace isozone {
 namespace {
 
-// With fewer a file system could be made and not be used.
+// With fewer zones, a file system could be made but not be used.
 constexpr uint32_t kMetadataZones = kHomeZonesMax;
 constexpr uint32_t kLogZones = 2;
 constexpr uint32_t kDataZones = 2;

@@ -20,7 +20,8 @@ std::optional<ZoneCommands> ZoneUpkeep::ResetDead(int64_t now_ns) {
   const uint32_t most = CommandsToStart();
   if (!ResetIsWanted() || !ledger_.durability.is_due(now_ns) || most == 0) return std::nullopt;
   ZoneCommands commands;
-  // What is released waits for nobody, least of all for durable metadata, which may wait for it.
+  // Released zones are not among these. They wait for nothing, least of all for durable metadata, which may wait for
+  // them.
   commands.zones =
       BeginResets(most, [this](ZoneId zone) { return !ledger_.table.at(zone).released && IsToBeReset(zone); });
   commands.after_durable = true;
@@ -40,7 +41,8 @@ std::vector<ZoneId> ZoneUpkeep::BeginResets(uint32_t most, Wanted wanted) {
 }
 
 uint32_t ZoneUpkeep::CommandsToStart() const {
-  // At the device: what waits for durable metadata must not keep it waiting for a zone that only has to be reset.
+  // Only what is at the device counts. Zones that wait for durable metadata must not hold up a zone that only has to be
+  // reset, since that metadata may wait for this zone.
   const uint32_t in_flight = ledger_.table.totals().at_device;
   return in_flight > kMostResets / 2 ? 0 : kMostResets - in_flight;
 }
@@ -103,7 +105,7 @@ std::vector<ZoneCommands> ZoneUpkeep::Finish(Finishes which) {
   return all;
 }
 
-// Tokens that the class should be able to take now.
+// Returns how many tokens the class should be able to take now.
 uint32_t ZoneUpkeep::TokensWanted(BudgetClass c) const {
   const uint32_t waiting = ledger_.waiting_for_token[static_cast<size_t>(c)];
   return c == BudgetClass::kData && ledger_.data_token_wanted ? std::max(1U, waiting) : waiting;
@@ -120,7 +122,8 @@ uint32_t ZoneUpkeep::FinishesWanted(Finishes which) const {
   for (const BudgetClass c : {BudgetClass::kMetadata, BudgetClass::kLog, BudgetClass::kGc, BudgetClass::kData}) {
     wanted += Shortage(TokensWanted(c), active.Available(c));
   }
-  // A reset is better, where nothing lives; but what cuts into the reserve of metadata must not wait for it.
+  // A reset is better than a finish where nothing lives in a zone. But metadata must not wait for it where its reserve
+  // is short.
   if (wanted > 0 && ledger_.durability.error.ok()) wanted = Shortage(wanted, TokensToCome());
   return std::max(wanted, active.Overcommitted());
 }
@@ -231,12 +234,12 @@ void ZoneUpkeep::NoteFailure(ZoneId zone, DeviceOp op, const std::optional<ZoneD
   if (holding != ledger_.holdings.end()) {
     std::optional<uint32_t>& failures = holding->second.failed_finishes;
     if (op == DeviceOp::kFinish) failures = failures.value_or(0) + 1;
-    // The end of a log or journal is not in the metadata yet: a finish would hide it.
+    // The end of a log or of a journal is not in the metadata yet, and a finish would hide it.
     if (op == DeviceOp::kWrite && ledger_.table.at(zone).use == ZoneUse::kData) failures = failures.value_or(0);
   }
   if (op != DeviceOp::kReset) return;
   ++ledger_.stats.failed_resets;
-  // What cannot be reset is not tried again.
+  // A zone that cannot be reset is not tried again.
   if (ledger_.table.at(zone).phase == ZonePhase::kFailed) ledger_.table.Edit(zone)->Retire(/*offline=*/false);
 }
 

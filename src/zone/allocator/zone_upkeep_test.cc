@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kCapacity = 64 * kKiB;
 constexpr ZoneId kZoneOfLogs{5};
 
-// An allocator in which one zone of logs is active, and its finish has failed once.
+// In this allocator one zone of logs is active, and its finish has failed once.
 class FailedFinishOfLogsTest : public testing::Test {
  protected:
   void SetUp() override {
