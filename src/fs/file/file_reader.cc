@@ -134,7 +134,8 @@ void PiecewiseReader::SubmitOnce(FileRead& read) {
       hooks_.before_end();
       read.bytes_read = flight->Locate(*file_);
     }
-    // Behind the last good byte of a damaged log there is no end of file, but an error: a short read would hide it.
+    // Behind the last good byte of a damaged log there is an error and no end of file. A short read would hide the
+    // error.
     read.status = file_->damage();
     if (!read.status.ok()) read.bytes_read = 0;
   }

@@ -1,7 +1,7 @@
-// Rolling: one background thread writes new copies, from snapshots, while callers of Sync go on committing to the others
-// (journal_copies.h). A new copy gets every record that is appended since its snapshot (JournalCopies::rolling). To let it
-// take the place of an old one, the thread leads for a moment itself: it catches up with what was called durable, and
-// switches.
+// Rolling: one background thread writes new copies from snapshots, while callers of Sync go on committing to the others
+// (journal_copies.h). A new copy gets every record that is appended since its snapshot (JournalCopies::rolling). Before
+// it takes the place of an old copy, the thread itself leads for a moment: it writes to the new copy what has been
+// called durable, and switches.
 //
 // Lock order: the namespace mutex, then that of the copies, then the pool's.
 

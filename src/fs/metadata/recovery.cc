@@ -1,16 +1,16 @@
 // Recovery: the copies of the metadata that are on the device, the one that counts, and the state that it says.
 //
 // Every byte is checked before it is believed: batches by their CRCs and numbers (batch_stream.h), records by the
-// decoder, and what they say by MetadataState.
+// decoder, and what the records say by MetadataState.
 //
-// Which copy counts: of those that are whole, up to their end, the one that holds the most records. Copies are written
-// side by side, and a record is acknowledged when all that are being written have it; so one that is a little behind
-// lacks nothing that was acknowledged. A batch says when there was no other copy: if a damaged copy has such records that
-// no whole one has, that is corruption, for an older state must not be used in its place. A copy whose checkpoint has
-// no end was never finished and does not count.
+// Which copy counts: of the copies that are whole up to their end, it is the one with the most records. Copies are
+// written side by side, and a record is acknowledged when all copies that are being written have it. So a copy that is
+// a little behind lacks nothing that was acknowledged. A batch says when there was no other copy. If a damaged copy has
+// such records and no whole copy has them, that is corruption, since an older state must not be used in its place. A
+// copy whose checkpoint has no end was never finished, and does not count.
 //
-// Beside a writer in another process copies may be replaced while they are read. Their first zones tell: what was read
-// counts, damage included, only if the same copies are still there behind it; else recovery starts over.
+// A writer in another process may replace copies while they are read. Their first zones show that: what was read
+// counts, damage included, only if the same copies are still there afterwards. Otherwise recovery starts over.
 
 #include "fs/metadata/recovery.h"
 

@@ -1,4 +1,4 @@
-// Files that are striped, moved and cut at random, against a naive map: where every sector of every file is.
+// Files that are striped, moved and cut at random, compared with a naive map of where every sector of every file is.
 #include <algorithm>
 #include <map>
 #include <string>

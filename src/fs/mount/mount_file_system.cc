@@ -44,8 +44,8 @@ Status AdoptZones(MountContext& context, std::span<const ZoneId> metadata_zones)
       if (region.open()) open_regions.emplace_back(inode->id, region.zone);
     }
   }
-  // The metadata of an image may be false. Even then, no zone of metadata may be reset for a file, and no zone may count
-  // that takes more than it holds.
+  // The metadata of an image may be false. Even then, no zone of metadata may be reset for a file, and no zone may
+  // count that takes more than it holds.
   for (uint32_t i = 0; i < zones.size(); ++i) {
     if (zones[i].data && std::ranges::find(metadata_zones, ZoneId(i)) != metadata_zones.end()) {
       return Status::Corruption(fmt::format("a file names zone {}, which holds metadata; run isozone fsck", i));

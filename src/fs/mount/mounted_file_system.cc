@@ -217,7 +217,7 @@ Status MountedFileSystem::Rename(std::string_view from, std::string_view to) {
   ISOZONE_ASSIGN_OR_RETURN(const Place target, FindPlace(to));
   const Inode* replaced = target.existing;
   if (replaced == source.existing) {
-    // Two names of one file, or the same name: as POSIX has it, nothing happens.
+    // Both are names of one file, or they are the same name: as POSIX has it, nothing happens.
     return Status::Ok();
   }
   if (replaced != nullptr && replaced->is_directory != source.existing->is_directory) {
