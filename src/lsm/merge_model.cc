@@ -8,14 +8,56 @@
 namespace isozone {
 namespace {
 
-// Whether an output that ends with the key before `key` ends there because of `cuts`. Takes cuts that lie behind.
-bool CutsBefore(std::span<const std::string>& cuts, std::string_view key) {
-  bool cut = false;
-  while (!cuts.empty() && cuts.front() <= key) {
-    cut = true;
-    cuts = cuts.subspan(1);
+using Records = std::vector<ModelRecord>;
+
+// The first of the keys at which outputs are cut, and the rest of them.
+class Cuts {
+ public:
+  explicit Cuts(std::span<const std::string> keys) : keys_(keys) { Read(); }
+  // Whether an output that ends with the key before `key` ends there. Passes the cuts up to `key`.
+  bool PassedBefore(uint64_t key) {
+    if (key < next_) return false;
+    while (next_ <= key) Read();
+    return true;
   }
-  return cut;
+
+ private:
+  void Read() {
+    next_ = keys_.empty() ? UINT64_MAX : MergeModel::KeyOf(keys_.front());
+    if (!keys_.empty()) keys_ = keys_.subspan(1);
+  }
+  std::span<const std::string> keys_;
+  uint64_t next_ = 0;
+};
+
+// Of a key that both have, `newer` wins.
+Records MergeTwo(const Records& newer, const Records& older) {
+  Records merged;
+  merged.reserve(newer.size() + older.size());
+  auto a = newer.begin();
+  auto b = older.begin();
+  while (a != newer.end() && b != older.end()) {
+    if (b->key < a->key) {
+      merged.push_back(*b++);
+      continue;
+    }
+    if (b->key == a->key) ++b;
+    merged.push_back(*a++);
+  }
+  merged.insert(merged.end(), a, newer.end());
+  merged.insert(merged.end(), b, older.end());
+  return merged;
+}
+
+// Of sorted runs, the newest first. Neighbours are merged in pairs, so that each record is copied as seldom as possible.
+Records MergeRuns(std::vector<Records> runs) {
+  while (runs.size() > 1) {
+    std::vector<Records> merged;
+    for (size_t i = 0; i + 1 < runs.size(); i += 2) merged.push_back(MergeTwo(runs[i], runs[i + 1]));
+    if (runs.size() % 2 == 1) merged.push_back(std::move(runs.back()));
+    runs = std::move(merged);
+  }
+  return runs.empty() ? Records() : std::move(runs.front());
 }
 
 const ModelRecord* FindRecord(std::span<const ModelRecord> records, uint64_t key) {
@@ -40,25 +82,38 @@ std::string MergeModel::KeyText(uint64_t key) {
   return text;
 }
 
-LsmFile MergeModel::NewFile(int level, std::vector<ModelRecord> records, bool short_lived) {
+uint64_t MergeModel::KeyOf(std::string_view text) {
+  uint64_t key = 0;
+  for (const char byte : text) key = key << 8 | static_cast<uint8_t>(byte);
+  return key;
+}
+
+LsmFile MergeModel::NewTable(std::vector<ModelRecord> records, bool short_lived) {
   LsmFile file;
   file.number = ++last_file_;
   file.smallest = KeyText(records.front().key);
   file.largest = KeyText(records.back().key);
   file.bytes = records.size() * record_bytes_;
   file.short_lived = short_lived;
-  if (place_) place_(level, file);
   content_.emplace(file.number, std::move(records));
   return file;
 }
 
+Status MergeModel::AddTable(LsmFile table) {
+  flushed_bytes_ += table.bytes;
+  return tree_.AddFile(0, std::move(table));
+}
+
 Status MergeModel::Flush(std::vector<ModelRecord> records) {
-  flushed_bytes_ += records.size() * record_bytes_;
-  return Ingest(0, std::move(records));
+  LsmFile table = NewTable(std::move(records));
+  if (place_) place_(0, table);
+  return AddTable(std::move(table));
 }
 
 Status MergeModel::Ingest(int level, std::vector<ModelRecord> records) {
-  return tree_.AddFile(level, NewFile(level, std::move(records), false));
+  LsmFile table = NewTable(std::move(records));
+  if (place_) place_(level, table);
+  return tree_.AddFile(level, std::move(table));
 }
 
 Result<CompactionJob> MergeModel::Begin(const CompactionPick& pick) {
@@ -80,13 +135,34 @@ Status MergeModel::Run(const CompactionPick& pick) {
 Status MergeModel::Finish(CompactionJob job) {
   const auto running = running_.find(job);
   if (running == running_.end()) return Status::NotFound("no such compaction runs");
+  if (running->second.trivial_move) return Install(job, {});
+  const int level = running->second.output_level;
+  ISOZONE_ASSIGN_OR_RETURN(std::vector<LsmFile> outputs, Merge(job));
+  for (LsmFile& file : outputs) {
+    if (place_) place_(level, file);
+  }
+  return Install(job, std::move(outputs));
+}
+
+Result<std::vector<LsmFile>> MergeModel::Merge(CompactionJob job) {
+  const auto running = running_.find(job);
+  if (running == running_.end()) return Status::NotFound("no such compaction runs");
+  return CutOutputs(running->second, MergeInputs(running->second));
+}
+
+Status MergeModel::Install(CompactionJob job, std::vector<LsmFile> outputs) {
+  const auto running = running_.find(job);
+  if (running == running_.end()) return Status::NotFound("no such compaction runs");
   const CompactionPick pick = std::move(running->second);
   running_.erase(running);
   if (pick.trivial_move) {
     trivial_moves_ += pick.inputs.front().files.size();
     return tree_.Finish(job, {});
   }
-  std::vector<LsmFile> outputs = WriteOutputs(pick, Merge(pick));
+  for (const LsmFile& file : outputs) {
+    compacted_bytes_ += file.bytes;
+    if (file.short_lived) short_lived_bytes_ += file.bytes;
+  }
   for (const auto& input : pick.inputs) {
     for (const uint64_t number : input.files) {
       if (release_) release_(*tree_.Find(number));
@@ -96,29 +172,21 @@ Status MergeModel::Finish(CompactionJob job) {
   return tree_.Finish(job, std::move(outputs));
 }
 
-// What is newer comes first of each key, and stays alone.
-std::vector<ModelRecord> MergeModel::Merge(const CompactionPick& pick) const {
-  std::vector<ModelRecord> merged;
-  const auto add = [&](uint64_t file) {
-    const auto& records = content_.at(file);
-    merged.insert(merged.end(), records.begin(), records.end());
-  };
+MergeModel::Records MergeModel::MergeInputs(const CompactionPick& pick) const {
+  std::vector<Records> runs;
   for (const auto& input : pick.inputs) {
     if (input.level == 0) {
-      std::for_each(input.files.rbegin(), input.files.rend(), add);
-    } else {
-      std::for_each(input.files.begin(), input.files.end(), add);
+      for (auto file = input.files.rbegin(); file != input.files.rend(); ++file) runs.push_back(content_.at(*file));
+      continue;
+    }
+    Records& run = runs.emplace_back();
+    for (const uint64_t file : input.files) {
+      const Records& records = content_.at(file);
+      run.insert(run.end(), records.begin(), records.end());
     }
   }
-  std::stable_sort(merged.begin(), merged.end(),
-                   [](const ModelRecord& a, const ModelRecord& b) { return a.key < b.key; });
-  merged.erase(std::unique(merged.begin(), merged.end(),
-                           [](const ModelRecord& a, const ModelRecord& b) { return a.key == b.key; }),
-               merged.end());
-  if (!AnythingBelow(pick.output_level)) {
-    merged.erase(std::remove_if(merged.begin(), merged.end(), [](const ModelRecord& r) { return r.deletes; }),
-                 merged.end());
-  }
+  Records merged = MergeRuns(std::move(runs));
+  if (!AnythingBelow(pick.output_level)) std::erase_if(merged, [](const ModelRecord& r) { return r.deletes; });
   return merged;
 }
 
@@ -129,27 +197,26 @@ bool MergeModel::AnythingBelow(int level) const {
   return false;
 }
 
-std::vector<LsmFile> MergeModel::WriteOutputs(const CompactionPick& pick, const std::vector<ModelRecord>& records) {
+std::vector<LsmFile> MergeModel::CutOutputs(const CompactionPick& pick, const Records& records) {
   std::vector<LsmFile> outputs;
-  std::vector<ModelRecord> open;
-  std::span<const std::string> cuts = pick.cut_keys;
-  std::span<const std::string> preferred = pick.preferred_cut_keys;
-  const auto close = [&] {
-    if (open.empty()) return;
-    const bool short_lived = pick.IsShortLived(tree_.order(), KeyText(open.front().key));
-    outputs.push_back(NewFile(pick.output_level, std::exchange(open, {}), short_lived));
-    compacted_bytes_ += outputs.back().bytes;
-    if (short_lived) short_lived_bytes_ += outputs.back().bytes;
+  Cuts cuts(pick.cut_keys);
+  Cuts preferred(pick.preferred_cut_keys);
+  auto first = records.begin();  // of the output that is open
+  const auto close_before = [&](Records::const_iterator end) {
+    if (first == end) return;
+    const bool short_lived = pick.IsShortLived(tree_.order(), KeyText(first->key));
+    outputs.push_back(NewTable({first, end}, short_lived));
+    first = end;
   };
-  for (const ModelRecord& record : records) {
-    const std::string key = KeyText(record.key);
-    const bool cut = CutsBefore(cuts, key);
-    const bool passes = CutsBefore(preferred, key);
-    if (cut || (passes && open.size() * record_bytes_ >= pick.preferred_cut_bytes)) close();
-    open.push_back(record);
-    if (open.size() * record_bytes_ >= tree_.limits().table_bytes) close();
+  for (auto record = records.begin(); record != records.end(); ++record) {
+    const uint64_t bytes = static_cast<uint64_t>(record - first) * record_bytes_;
+    const bool cut = cuts.PassedBefore(record->key);
+    const bool passes = preferred.PassedBefore(record->key);
+    if (cut || bytes >= tree_.limits().table_bytes || (passes && bytes >= pick.preferred_cut_bytes)) {
+      close_before(record);
+    }
   }
-  close();
+  close_before(records.end());
   return outputs;
 }
 

@@ -1,9 +1,15 @@
-// An LSM tree with content, in memory: carries out decisions on exact keys, so that pickers can be tested and measured
-// without a database.
+// An LSM tree with content, in memory: carries out decisions on exact keys, so that pickers can be tested, measured and
+// simulated without a database.
 //
 // A record is a key, the number of its Put, and whether it deletes. Which of two records of a key is the newer one is
 // told by where they lie, as in a database, and not by their numbers; so a decision that shadows wrongly shows.
 // A record that deletes is dropped where nothing below holds files.
+//
+// A table is made (NewTable, Merge) before it is in the tree (AddTable, Install), so that writing it may take time.
+// Flush and Run do both at once.
+//
+// A merge takes time in proportion to its records, and to the logarithm of the number of its sorted runs: one for each
+// file of level 0, and one for each other level.
 //
 // Thread safety: none.
 #pragma once
@@ -13,6 +19,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -22,8 +29,8 @@
 namespace isozone {
 
 struct ModelRecord {
-  uint64_t key = 0;
-  uint64_t put = 0;
+  uint32_t key = 0;
+  uint32_t put = 0;
   bool deletes = false;
   bool operator==(const ModelRecord&) const = default;
 };
@@ -48,8 +55,17 @@ class MergeModel {
   Status Flush(std::vector<ModelRecord> records);
   // A table in a level, as of a database that is there already.
   Status Ingest(int level, std::vector<ModelRecord> records);
+  // A table that is not in the tree yet. Records as above.
+  LsmFile NewTable(std::vector<ModelRecord> records, bool short_lived = false);
+  // It becomes the newest one of level 0.
+  Status AddTable(LsmFile table);
+
   Result<CompactionJob> Begin(const CompactionPick& pick);
-  // Merges and writes, and ends the compaction.
+  // The outputs of a compaction that runs, which is no trivial move. They are not in the tree yet.
+  Result<std::vector<LsmFile>> Merge(CompactionJob job);
+  // Ends the compaction: `outputs`, which are those of Merge, replace the inputs. Of a trivial move there are none.
+  Status Install(CompactionJob job, std::vector<LsmFile> outputs);
+  // Merge and Install.
   Status Finish(CompactionJob job);
   Status Abandon(CompactionJob job);
   // Begin and Finish.
@@ -63,19 +79,22 @@ class MergeModel {
   uint64_t short_lived_bytes() const { return short_lived_bytes_; }
   uint64_t trivial_moves() const { return trivial_moves_; }  // files
 
+  // Eight bytes, the highest first: texts sort as their numbers do.
   static std::string KeyText(uint64_t key);
+  static uint64_t KeyOf(std::string_view text);
 
  private:
-  std::vector<ModelRecord> Merge(const CompactionPick& pick) const;
+  using Records = std::vector<ModelRecord>;
+
+  Records MergeInputs(const CompactionPick& pick) const;
   bool AnythingBelow(int level) const;
-  std::vector<LsmFile> WriteOutputs(const CompactionPick& pick, const std::vector<ModelRecord>& records);
-  LsmFile NewFile(int level, std::vector<ModelRecord> records, bool short_lived);
+  std::vector<LsmFile> CutOutputs(const CompactionPick& pick, const Records& records);
 
   LsmTree tree_;
   const uint64_t record_bytes_;
   Place place_;
   Release release_;
-  std::unordered_map<uint64_t, std::vector<ModelRecord>> content_;  // by file
+  std::unordered_map<uint64_t, Records> content_;  // by file
   std::unordered_map<CompactionJob, CompactionPick> running_;
   uint64_t last_file_ = 0;
   uint64_t flushed_bytes_ = 0;

@@ -97,7 +97,7 @@ class Database {
   void Put() {
     uint64_t key = in_order_ ? puts_ % keys_ : random_.Below(keys_);
     if (local_) key = (local_base_ + key % (memtable_records_ * 2)) % keys_;
-    memtable_[key] = {key, ++puts_, random_.Chance(deletes_)};
+    memtable_[key] = {static_cast<uint32_t>(key), ++puts_, random_.Chance(deletes_)};
   }
 
   void Flush() {
@@ -202,7 +202,7 @@ class Database {
   const bool fails_;  // some compactions fail
   const size_t memtable_records_;
   const uint64_t zone_bytes_;
-  uint64_t puts_ = 0;
+  uint32_t puts_ = 0;
   uint64_t local_base_ = 0;
   std::unordered_map<uint64_t, ModelRecord> memtable_;
   std::unordered_map<uint64_t, std::optional<uint64_t>> oracle_;  // of what was flushed
