@@ -22,7 +22,7 @@ uint64_t GcPlan::reclaimed() const {
 
 size_t Collector::Setting::most_together() const {
   const ZoneCopier::Options of_copier = copier(/*confined=*/false);
-  return ZoneCopier::WindowSize(of_copier.memory, of_copier.rules);
+  return SegmentsOfWindow(of_copier.memory, of_copier.rules);
 }
 
 ZoneCopier::Options Collector::Setting::copier(bool confined) const {

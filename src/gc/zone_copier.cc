@@ -117,7 +117,7 @@ bool ZoneCopier::Plan(const GcScheme& scheme, Victim& victim) const {
 // Starts to read the next segment of each victim in turn, as many as a window takes. Returns null if there is none
 // left.
 std::unique_ptr<ZoneCopier::Window> ZoneCopier::StartReading(std::span<Victim> victims) {
-  const size_t most = WindowSize(options_.memory, options_.rules);
+  const size_t most = SegmentsOfWindow(options_.memory, options_.rules);
   auto window = std::make_unique<Window>();
   for (bool more = true; more && window->segments.size() < most;) {
     more = false;

@@ -66,10 +66,6 @@ class ZoneCopier {
 
   ZoneCopier(GcZones& zones, GcFiles& files, IoEngine& engine, const Options& options)
       : zones_(zones), files_(files), engine_(engine), options_(options) {}
-  // The number of segments in a window of `memory` bytes. More victims in a batch are not read any faster.
-  static size_t WindowSize(uint64_t memory, const SegmentRules& rules) {
-    return std::max<size_t>(1, memory / (4 * rules.segment_size));
-  }
 
   // Victims that were not emptied.
   struct Left {

@@ -529,6 +529,19 @@ std::vector<std::string> BuiltinProfileNames() {
   return names;
 }
 
+int64_t ResetDuration(const Profile& profile, uint64_t written) {
+  const std::vector<ResetPoint>& points = profile.reset_time;
+  if (points.empty()) return 0;
+  const double fill = 1000.0 * static_cast<double>(written) / static_cast<double>(profile.zone_capacity);
+  const auto above = std::find_if(points.begin(), points.end(), [&](const auto& p) { return p.fill_permille >= fill; });
+  if (above == points.begin()) return above->duration_ns;
+  if (above == points.end()) return points.back().duration_ns;
+  const auto below = above - 1;
+  const double share = (fill - below->fill_permille) / (above->fill_permille - below->fill_permille);
+  return below->duration_ns +
+         static_cast<int64_t>(share * static_cast<double>(above->duration_ns - below->duration_ns));
+}
+
 std::string FormatProfile(const Profile& profile) {
   static const Profile kDefault;
   std::string text;

@@ -112,6 +112,9 @@ Result<Profile> LoadProfile(const std::string& name);
 // Sorted.
 std::vector<std::string> BuiltinProfileNames();
 
+// How long a reset of a zone with `written` bytes takes, in nanoseconds, in addition to management_latency and erasing.
+int64_t ResetDuration(const Profile& profile, uint64_t written);
+
 // The profile as text that ParseProfile reads back to the same values.
 std::string FormatProfile(const Profile& profile);
 

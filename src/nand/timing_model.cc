@@ -94,7 +94,6 @@ class TimingModel::Simulation : public CommandModel {
   bool HasOpenUnit(uint32_t zone_slot, uint64_t written) const {
     return map_.BytesOnSlot(zone_slot, written) % profile_.program_unit != 0;
   }
-  int64_t ResetTime(uint64_t written) const;
   int64_t PadRest(const Command& command);
 
   // Bounds.
@@ -219,7 +218,7 @@ int64_t TimingModel::Simulation::NextStep(Command& command, int64_t now) {
 void TimingModel::Simulation::EnterFlash(Slot slot, int64_t now) {
   Command& command = commands_[slot];
   command.ends_at = now;
-  if (command.op.kind == TimingOpKind::kReset) command.ends_at = now + ResetTime(command.op.written);
+  if (command.op.kind == TimingOpKind::kReset) command.ends_at = now + ResetDuration(profile_, command.op.written);
   if (command.op.kind == TimingOpKind::kFinish) command.ends_at = now + PadRest(command);
   command.parts_pending = command.parts.size();
   for (Part& part : command.parts) flash_.Start(now, part);
@@ -312,19 +311,6 @@ void TimingModel::Simulation::CutPadding(Command& command, Slot slot) const {
   }
 }
 
-int64_t TimingModel::Simulation::ResetTime(uint64_t written) const {
-  const std::vector<ResetPoint>& points = profile_.reset_time;
-  if (points.empty()) return 0;
-  const double fill = 1000.0 * static_cast<double>(written) / static_cast<double>(profile_.zone_capacity);
-  const auto above = std::find_if(points.begin(), points.end(), [&](const auto& p) { return p.fill_permille >= fill; });
-  if (above == points.begin()) return above->duration_ns;
-  if (above == points.end()) return points.back().duration_ns;
-  const auto below = above - 1;
-  const double share = (fill - below->fill_permille) / (above->fill_permille - below->fill_permille);
-  return below->duration_ns +
-         static_cast<int64_t>(share * static_cast<double>(above->duration_ns - below->duration_ns));
-}
-
 // The duration of the padding at finish_bandwidth. It includes the padding of the open units.
 int64_t TimingModel::Simulation::PadRest(const Command& command) {
   if (profile_.finish_bandwidth == 0 || command.op.written >= profile_.zone_capacity) return 0;
@@ -363,7 +349,7 @@ int64_t TimingModel::Simulation::EarliestCompletion(const Command& command) cons
 // The earliest completion of a command that enters the flash at `start` or later.
 int64_t TimingModel::Simulation::EarliestFromFlash(const Command& command, int64_t start) const {
   int64_t end = start;
-  if (command.op.kind == TimingOpKind::kReset) end += ResetTime(command.op.written);
+  if (command.op.kind == TimingOpKind::kReset) end += ResetDuration(profile_, command.op.written);
   if (command.op.kind == TimingOpKind::kFinish && command.op.written < profile_.zone_capacity) {
     end += DurationOf(profile_.zone_capacity - command.op.written, profile_.finish_bandwidth);
   }

@@ -18,6 +18,8 @@
 // Thread safety: pure functions.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -50,6 +52,12 @@ struct SegmentRules {
   // True: a group's read begins at its first valid block and ends with its last. The paper reads all of a group.
   bool trim_groups = false;
 };
+
+// How many segments a collector reads together that has `memory` bytes for two windows and their copies; at least 1. More
+// victims in a batch are not read any faster.
+inline size_t SegmentsOfWindow(uint64_t memory, const SegmentRules& rules) {
+  return std::max<size_t>(1, memory / (4 * rules.segment_size));
+}
 
 struct SegmentPlan {
   uint64_t offset = 0;  // where the segment begins

@@ -1,9 +1,9 @@
-#include "ycsb/distributions.h"
+#include "base/key_distributions.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace isozone::ycsb {
+namespace isozone {
 namespace {
 
 constexpr uint64_t kFnvOffsetBasis = 0xCBF29CE484222325ULL;
@@ -60,4 +60,4 @@ uint64_t Latest::Next(Random& random, uint64_t items) {
   return items - 1 - age_.Next(random);
 }
 
-}  // namespace isozone::ycsb
+}  // namespace isozone

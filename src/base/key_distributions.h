@@ -13,7 +13,7 @@
 
 #include "base/random.h"
 
-namespace isozone::ycsb {
+namespace isozone {
 
 inline constexpr double kZipfianConstant = 0.99;
 
@@ -78,4 +78,4 @@ class Latest {
   Zipfian age_;
 };
 
-}  // namespace isozone::ycsb
+}  // namespace isozone

@@ -1,6 +1,6 @@
 // What is drawn, held against the theory. The seeds are fixed: each bound is many standard deviations wide and the draw
 // is always the same, so a failure is a fault.
-#include "ycsb/distributions.h"
+#include "base/key_distributions.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-namespace isozone::ycsb {
+namespace isozone {
 namespace {
 
 constexpr uint64_t kDraws = 2'000'000;
@@ -204,4 +204,4 @@ TEST(Distributions, TheSameSeedGivesTheSameSequence) {
 }
 
 }  // namespace
-}  // namespace isozone::ycsb
+}  // namespace isozone

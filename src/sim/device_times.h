@@ -1,0 +1,74 @@
+// DeviceTimes: how long a device takes, so coarsely that a device of terabytes can be simulated in minutes. A command is
+// a long run of bytes in one zone; it books time on servers that take their work in the order in which it is booked:
+//
+//   write    host link -> limit of all writes -> channel -> die, in whole program units. It has ended when all of it is
+//            in the write buffer of the die, write_buffer_units before it is programmed
+//   read     die and channel, page by page -> host link
+//   reset    erasing on the die, and reset_time beside it
+//   finish   the unit that is not full on the die, or the rest of the zone at finish_bandwidth
+//
+// Where zones span all dies, these are one server that is as fast as all of them. Otherwise each die is one.
+//
+// What TimingModel (nand/timing_model.h) does in addition, and this does not: reads and writes of a die take turns page
+// by page, and share its channel; here each has the channel for itself, and a read waits for all that was booked before
+// it. Streams of one kind take the same time within a few percent (device_times_test.cc).
+//
+// Pure. Thread safety: none.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "device/zoned_device.h"
+#include "izg/group_index.h"
+#include "nand/profile.h"
+#include "nand/servers.h"
+
+namespace isozone {
+
+class DeviceTimes {
+ public:
+  // `profile` is valid and zoned.
+  explicit DeviceTimes(const Profile& profile);
+
+  // Each returns the time at which the command ends. `now_ns` never goes back.
+  int64_t Write(int64_t now_ns, ZoneId zone, uint64_t bytes);
+  int64_t Read(int64_t now_ns, ZoneId zone, uint64_t bytes);
+  // `written`: bytes below the write pointer.
+  int64_t Reset(int64_t now_ns, ZoneId zone, uint64_t written);
+  int64_t Finish(int64_t now_ns, ZoneId zone, uint64_t written);
+
+  // The zones that share hardware, as measuring them would find.
+  std::shared_ptr<const GroupIndex> Groups() const;
+  // Bytes that flash programs, padding included.
+  uint64_t media_bytes_written() const { return media_bytes_written_; }
+
+ private:
+  // A die, or all of them.
+  struct Unit {
+    FifoServer array;
+    FifoServer channel_in;   // writes
+    FifoServer channel_out;  // reads
+  };
+
+  uint32_t IndexOf(ZoneId zone) const { return unit_of_zone_.empty() ? 0 : unit_of_zone_[zone.value()]; }
+  FifoServer& ChannelIn(uint32_t unit) { return units_[unit % channels_].channel_in; }
+  FifoServer& ChannelOut(uint32_t unit) { return units_[unit % channels_].channel_out; }
+  int64_t ProgramTime(uint64_t bytes) const;
+  int64_t PageTime(uint64_t bytes) const;
+  int64_t ChannelTime(uint64_t bytes) const;
+
+  const Profile profile_;
+  uint32_t width_ = 1;           // dies that a zone lies on
+  uint32_t channels_ = 1;        // those units that have servers of a channel; unit u is on channel u mod channels_
+  uint64_t unit_bandwidth_ = 0;  // bytes a second of the channels that a unit is on
+  std::vector<uint32_t> unit_of_zone_;  // empty: there is one
+  std::vector<Unit> units_;
+  FifoServer link_to_device_;
+  FifoServer link_to_host_;
+  FifoServer all_writes_;
+  uint64_t media_bytes_written_ = 0;
+};
+
+}  // namespace isozone

@@ -1,0 +1,88 @@
+// What a simulation has found. Bytes are those of whole records.
+//
+// Thread safety: values.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace isozone {
+
+// Zones that are not empty, by the share of their capacity that lives: in tenths, the last one includes all of it.
+using UtilisationHistogram = std::array<uint32_t, 10>;
+
+// Why writers waited, in virtual time.
+struct SimStalls {
+  int64_t memtables_ns = 0;  // every memtable was full
+  int64_t slowdown_ns = 0;   // level 0 slowed them down; what that added
+  int64_t level0_ns = 0;     // level 0 had too many files
+  int64_t pace_ns = 0;       // space was short (WritePace)
+  int64_t total_ns() const { return memtables_ns + slowdown_ns + level0_ns + pace_ns; }
+};
+
+// The zones at a moment.
+struct SimSample {
+  int64_t time_ns = 0;
+  uint64_t put_bytes = 0;
+  uint64_t copied_bytes = 0;
+  uint64_t compaction_bytes = 0;
+  uint32_t zones_in_use = 0;  // not empty
+  double free_percent = 0;    // of what tables can have
+  UtilisationHistogram zones = {};
+};
+
+struct SimReport {
+  // Of the load.
+  uint64_t puts = 0;  // records
+  uint64_t put_bytes = 0;
+  uint64_t live_bytes = 0;  // of the records that are there
+  int64_t put_ns = 0;       // when the last one was put
+  int64_t settled_ns = 0;   // when nothing was left to compact
+  SimStalls stalls;
+  int64_t space_wait_ns = 0;  // of flushes and compactions, for zones
+
+  // Written and read for it.
+  uint64_t flush_bytes = 0;
+  uint64_t compaction_bytes = 0;
+  uint64_t short_lived_bytes = 0;  // of these
+  uint64_t compaction_read_bytes = 0;
+  uint64_t copied_bytes = 0;   // by collections
+  uint64_t dropped_bytes = 0;  // copied in vain: their tables were gone by then
+  uint64_t collection_read_bytes = 0;
+  uint64_t media_bytes = 0;  // programmed, padding included
+
+  // Counts.
+  uint64_t compactions = 0;  // moves not included
+  uint64_t moved_files = 0;  // by trivial moves
+  uint64_t largest_compaction_files = 0;
+  uint64_t collected_zones = 0;
+  uint64_t resets = 0;
+  uint64_t finishes = 0;
+
+  // At the end.
+  uint64_t files = 0;
+  uint64_t file_bytes = 0;
+  uint32_t zones = 0;  // of the device
+  uint64_t zone_capacity = 0;
+  SimSample end;
+  uint32_t zones_in_use_most = 0;  // of all samples
+  std::vector<SimSample> samples;  // as puts went on
+
+  uint64_t table_bytes() const { return flush_bytes + compaction_bytes; }
+  // Bytes written for each byte put; 0 of 0 is 0.
+  double compaction_amplification() const { return Ratio(table_bytes(), put_bytes); }
+  double collection_amplification() const { return Ratio(table_bytes() + copied_bytes + dropped_bytes, table_bytes()); }
+  double device_amplification() const { return Ratio(media_bytes, table_bytes() + copied_bytes + dropped_bytes); }
+  double write_amplification() const { return Ratio(media_bytes, put_bytes); }
+  // Bytes that tables, and that zones, take for each byte of live records.
+  double table_space_amplification() const { return Ratio(file_bytes, live_bytes); }
+  double zone_space_amplification() const { return Ratio(end.zones_in_use * zone_capacity, live_bytes); }
+
+ private:
+  static double Ratio(uint64_t part, uint64_t whole) {
+    return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+  }
+};
+
+}  // namespace isozone

@@ -1,0 +1,32 @@
+#include "sim/sim_world.h"
+
+#include <algorithm>
+
+namespace isozone {
+namespace {
+
+constexpr uint64_t kLongestPiece = 4 * kMiB;
+
+// As RocksDB hints: levels from the third below the base on are one class.
+Lifetime LifetimeOfLevel(int level, int base_level) {
+  if (level <= base_level) return Lifetime::kMedium;
+  return level == base_level + 1 ? Lifetime::kLong : Lifetime::kExtreme;
+}
+
+}  // namespace
+
+DataClass SimWorld::ClassOf(int level, bool short_lived) const {
+  const LsmLimits& limits = options.tree.limits;
+  // Behind all levels: a class that no other table has.
+  if (short_lived && options.device.t_zone) return {Lifetime::kShort, static_cast<int8_t>(limits.levels())};
+  return {LifetimeOfLevel(level, limits.base_level), static_cast<int8_t>(level)};
+}
+
+uint64_t SimWorld::PieceBytes() const {
+  const uint64_t block = options.device.profile.block_size;
+  const uint64_t unit = RoundDown(options.device.stripe_unit, block);
+  const uint64_t lane = RoundUp(options.tree.limits.table_bytes / options.device.stripe_width, unit);
+  return std::clamp(lane, unit, std::max(unit, kLongestPiece));
+}
+
+}  // namespace isozone

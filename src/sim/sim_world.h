@@ -1,0 +1,89 @@
+// What the actors of a simulation share: time, the device, the zones, the tree, and what is counted.
+//
+// Thread safety: none.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "base/status.h"
+#include "lsm/compaction_picker.h"
+#include "lsm/merge_model.h"
+#include "sim/device_times.h"
+#include "sim/event_loop.h"
+#include "sim/sim_options.h"
+#include "sim/sim_report.h"
+#include "sim/virtual_zones.h"
+
+namespace isozone {
+
+// Memtables that are full, until they are tables of level 0. These come in the order in which the memtables were filled,
+// whichever worker is done first.
+class FullMemtables {
+ public:
+  void Add(std::vector<ModelRecord> records) { waiting_.push_back({++last_, std::move(records)}); }
+  // That are not in level 0 yet.
+  uint64_t count() const { return last_ - installed_; }
+
+  struct Memtable {
+    uint64_t number = 0;
+    std::vector<ModelRecord> records;
+  };
+  // Empty records: none waits.
+  Memtable Take() {
+    if (waiting_.empty()) return {};
+    Memtable first = std::move(waiting_.front());
+    waiting_.pop_front();
+    return first;
+  }
+  void NoteWritten(uint64_t number, LsmFile table) { written_.emplace(number, std::move(table)); }
+  // The next one for level 0, if it is written.
+  std::optional<LsmFile> TakeWritten() {
+    const auto next = written_.find(installed_ + 1);
+    if (next == written_.end()) return std::nullopt;
+    ++installed_;
+    LsmFile table = std::move(next->second);
+    written_.erase(next);
+    return table;
+  }
+
+ private:
+  std::deque<Memtable> waiting_;
+  std::map<uint64_t, LsmFile> written_;
+  uint64_t last_ = 0;
+  uint64_t installed_ = 0;
+};
+
+struct SimWorld {
+  SimWorld(SimOptions o, std::unique_ptr<CompactionPicker> p)
+      : options(std::move(o)),
+        times(options.device.profile),
+        model(options.tree.limits, options.load.record_bytes),
+        picker(std::move(p)) {}
+
+  const SimOptions options;
+  EventLoop loop;
+  DeviceTimes times;
+  std::unique_ptr<VirtualZones> zones;
+  MergeModel model;
+  const std::unique_ptr<CompactionPicker> picker;
+  FullMemtables memtables;
+  Bell tree_changed;  // a memtable is full, or level 0 or another level has changed
+  uint32_t busy_workers = 0;
+  bool puts_ended = false;
+  SimReport report;
+  Status error;  // the first one ends the simulation
+
+  void Fail(const Status& status) {
+    if (error.ok()) error = status;
+  }
+  // Of tables that are written for a level.
+  DataClass ClassOf(int level, bool short_lived) const;
+  // The bytes that go to a lane at a time.
+  uint64_t PieceBytes() const;
+};
+
+}  // namespace isozone

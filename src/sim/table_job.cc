@@ -1,0 +1,148 @@
+#include "sim/table_job.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace isozone {
+
+void InputStream::Add(const StoredFile& file) {
+  File& added = files_.emplace_back();
+  added.places = file.places;
+  for (const FilePlace& place : file.places) added.bytes += place.length;
+  bytes_ += added.bytes;
+}
+
+int64_t InputStream::Read(DeviceTimes& times, int64_t now_ns, uint64_t bytes, uint64_t& read_bytes) {
+  int64_t ends_ns = now_ns;
+  while (bytes > 0 && next_ < files_.size()) {
+    const File& file = files_[next_];
+    const uint64_t part = std::min(bytes, file.bytes - done_);
+    const double share = static_cast<double>(part) / static_cast<double>(file.bytes);
+    for (const FilePlace& place : file.places) {
+      const auto length = static_cast<uint64_t>(share * static_cast<double>(place.length));
+      ends_ns = std::max(ends_ns, times.Read(now_ns, place.zone, length));
+    }
+    read_bytes += part;
+    bytes -= part;
+    done_ += part;
+    if (done_ < file.bytes) continue;
+    ++next_;
+    done_ = 0;
+  }
+  return ends_ns;
+}
+
+TableJob::TableJob(SimWorld& world, const ZoneRequest& request)
+    : world_(world),
+      writer_(*world.zones, world.loop, request, world.zones->parallel() ? world.options.device.stripe_width : 1) {}
+
+void TableJob::Begin(std::vector<TableOutput> outputs, std::vector<InputStream> inputs) {
+  outputs_ = std::move(outputs);
+  inputs_ = std::move(inputs);
+  input_bytes_ = 0;
+  for (const InputStream& input : inputs_) input_bytes_ += input.bytes();
+  output_bytes_ = 0;
+  for (const TableOutput& output : outputs_) output_bytes_ += output.bytes;
+  next_ = 0;
+  step_ = Step::kOpen;
+  read_ahead_ns_ = world_.loop.now_ns();
+  if (outputs_.empty()) {
+    read_ahead_ns_ = ReadFor(0);
+  } else if (world_.zones->parallel()) {
+    read_ahead_ns_ = ReadFor(std::min(world_.PieceBytes(), outputs_.front().bytes));
+  }
+}
+
+// Reads what the next `output_bytes` are made of; of no outputs, everything.
+int64_t TableJob::ReadFor(uint64_t output_bytes) {
+  const double share = output_bytes_ == 0 ? 1 : static_cast<double>(output_bytes) / static_cast<double>(output_bytes_);
+  int64_t ends_ns = world_.loop.now_ns();
+  for (InputStream& input : inputs_) {
+    const auto bytes = static_cast<uint64_t>(share * static_cast<double>(input.bytes()));
+    ends_ns =
+        std::max(ends_ns, input.Read(world_.times, world_.loop.now_ns(), bytes, world_.report.compaction_read_bytes));
+  }
+  return ends_ns;
+}
+
+// Of the piece behind this one.
+int64_t TableJob::ReadAhead() {
+  const bool last = left_ == piece_;
+  if (last && next_ + 1 == outputs_.size()) return 0;
+  return ReadFor(std::min(world_.PieceBytes(), last ? outputs_[next_ + 1].bytes : left_ - piece_));
+}
+
+bool TableJob::WaitUntil(int64_t time_ns, Actor& actor) {
+  if (time_ns <= world_.loop.now_ns()) return false;
+  world_.loop.CallAt(time_ns, actor);
+  return true;
+}
+
+Result<bool> TableJob::Proceed(Actor& actor) {
+  for (;;) {
+    switch (step_) {
+      case Step::kOpen:
+        if (next_ == outputs_.size()) return !WaitUntil(read_ahead_ns_, actor);
+        Open();
+        break;
+      case Step::kPrepare:
+        if (!world_.zones->parallel() && WaitUntil(writer_.ends_ns(), actor)) return false;
+        Prepare();
+        break;
+      case Step::kWrite: {
+        if (WaitUntil(ready_ns_, actor)) return false;
+        ISOZONE_ASSIGN_OR_RETURN(const bool started, Write(actor));
+        if (!started) return false;
+        break;
+      }
+      case Step::kClose:
+        if (WaitUntil(writer_.ends_ns(), actor)) return false;
+        writer_.Clear();
+        ++next_;
+        step_ = Step::kOpen;
+        break;
+    }
+  }
+}
+
+void TableJob::Open() {
+  const TableOutput& output = outputs_[next_];
+  world_.zones->AddFile(output.file, output.data);
+  writer_.SetDataClass(output.data);
+  left_ = output.bytes;
+  step_ = Step::kPrepare;
+}
+
+void TableJob::Prepare() {
+  const int64_t now_ns = world_.loop.now_ns();
+  piece_ = std::min(world_.PieceBytes(), left_);
+  // The processor goes over the inputs of the piece, or, of a flush, over the piece.
+  const double inputs_per_output = static_cast<double>(input_bytes_) / static_cast<double>(output_bytes_);
+  const double work = static_cast<double>(piece_) * std::max(1.0, inputs_per_output);
+  const int64_t merging_ns =
+      static_cast<int64_t>(work * kSecondNs / static_cast<double>(world_.options.rates.compaction));
+  if (!world_.zones->parallel()) read_ahead_ns_ = ReadFor(piece_);
+  ready_ns_ = std::max(now_ns, read_ahead_ns_) + merging_ns;
+  if (world_.zones->parallel()) read_ahead_ns_ = ReadAhead();
+  step_ = Step::kWrite;
+}
+
+Result<bool> TableJob::Write(Actor& actor) {
+  const int64_t now_ns = world_.loop.now_ns();
+  ISOZONE_ASSIGN_OR_RETURN(const LaneWriter::Started started,
+                           writer_.Start(outputs_[next_].file, piece_, LaneWish::kInTurn));
+  if (started.bytes == 0) {
+    world_.loop.CallAt(started.until_ns, actor);
+    if (!started.for_zone) return false;
+    if (waits_since_ns_ < 0) waits_since_ns_ = now_ns;
+    world_.loop.CallOn(world_.zones->changed(), actor);
+    return false;
+  }
+  if (waits_since_ns_ >= 0) world_.report.space_wait_ns += now_ns - std::exchange(waits_since_ns_, -1);
+  piece_ -= started.bytes;
+  left_ -= started.bytes;
+  if (piece_ == 0) step_ = left_ == 0 ? Step::kClose : Step::kPrepare;
+  return true;
+}
+
+}  // namespace isozone

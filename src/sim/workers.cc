@@ -1,0 +1,127 @@
+#include "sim/workers.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace isozone {
+namespace {
+
+ZoneRequest FlushRequest() {
+  ZoneRequest request;
+  request.urgent = true;
+  return request;
+}
+
+ZoneRequest CompactionRequest() {
+  ZoneRequest request;
+  request.compaction = true;
+  return request;
+}
+
+void SetZones(const SimWorld& world, LsmFile& table) {
+  for (const FilePlace& place : world.zones->file(table.number).places) {
+    if (std::ranges::find(table.zones, place.zone) == table.zones.end()) table.zones.push_back(place.zone);
+  }
+}
+
+}  // namespace
+
+FlushWorker::FlushWorker(SimWorld& world) : world_(world), job_(world, FlushRequest()) {}
+
+void FlushWorker::Proceed() {
+  for (;;) {
+    if (!busy_ && !Begin()) return world_.loop.CallOn(world_.tree_changed, *this);
+    const auto done = job_.Proceed(*this);
+    if (!done.ok()) return world_.Fail(done.status());
+    if (!*done) return;
+    End();
+  }
+}
+
+bool FlushWorker::Begin() {
+  FullMemtables::Memtable memtable = world_.memtables.Take();
+  if (memtable.records.empty()) return false;
+  memtable_ = memtable.number;
+  table_ = world_.model.NewTable(std::move(memtable.records));
+  job_.Begin({{table_.number, table_.bytes, world_.ClassOf(0, false)}}, {});
+  busy_ = true;
+  ++world_.busy_workers;
+  return true;
+}
+
+void FlushWorker::End() {
+  SetZones(world_, table_);
+  world_.memtables.NoteWritten(memtable_, std::move(table_));
+  while (auto table = world_.memtables.TakeWritten()) {
+    const Status added = world_.model.AddTable(std::move(*table));
+    if (!added.ok()) world_.Fail(added);
+  }
+  busy_ = false;
+  --world_.busy_workers;
+  world_.loop.Ring(world_.tree_changed);
+}
+
+CompactionWorker::CompactionWorker(SimWorld& world) : world_(world), job_(world, CompactionRequest()) {}
+
+void CompactionWorker::Proceed() {
+  for (;;) {
+    if (!busy_ && !Begin()) return world_.loop.CallOn(world_.tree_changed, *this);
+    const auto done = job_.Proceed(*this);
+    if (!done.ok()) return world_.Fail(done.status());
+    if (!*done) return;
+    const Status ended = End();
+    if (!ended.ok()) return world_.Fail(ended);
+  }
+}
+
+// Moves what can be moved, and begins a compaction if one is due.
+bool CompactionWorker::Begin() {
+  while (const auto pick = world_.picker->Pick(world_.model.tree())) {
+    Status status;
+    if (pick->trivial_move) {
+      status = world_.model.Run(*pick);
+      if (status.ok()) world_.loop.Ring(world_.tree_changed);
+    } else {
+      status = BeginMerge(*pick);
+      if (status.ok()) return true;
+    }
+    if (status.ok()) continue;
+    world_.Fail(status);
+    break;
+  }
+  return false;
+}
+
+Status CompactionWorker::BeginMerge(const CompactionPick& pick) {
+  ISOZONE_ASSIGN_OR_RETURN(running_, world_.model.Begin(pick));
+  std::vector<InputStream> inputs;
+  uint64_t files = 0;
+  for (const CompactionPick::Input& input : pick.inputs) {
+    InputStream& stream = inputs.emplace_back();
+    for (const uint64_t file : input.files) stream.Add(world_.zones->file(file));
+    files += input.files.size();
+  }
+  ISOZONE_ASSIGN_OR_RETURN(outputs_, world_.model.Merge(running_));
+  std::vector<TableOutput> tables;
+  for (const LsmFile& output : outputs_) {
+    tables.push_back({output.number, output.bytes, world_.ClassOf(pick.output_level, output.short_lived)});
+  }
+  job_.Begin(std::move(tables), std::move(inputs));
+  busy_ = true;
+  ++world_.busy_workers;
+  SimReport& report = world_.report;
+  ++report.compactions;
+  report.largest_compaction_files = std::max(report.largest_compaction_files, files);
+  return {};
+}
+
+Status CompactionWorker::End() {
+  for (LsmFile& output : outputs_) SetZones(world_, output);
+  busy_ = false;
+  --world_.busy_workers;
+  ISOZONE_RETURN_IF_ERROR(world_.model.Install(running_, std::exchange(outputs_, {})));
+  world_.loop.Ring(world_.tree_changed);
+  return {};
+}
+
+}  // namespace isozone

@@ -1,0 +1,50 @@
+// The background jobs of the database in virtual time: each worker does one flush, or one compaction, at a time.
+//
+// A compaction merges when it begins, since what it merges does not change meanwhile; its outputs are in the tree when
+// they are written.
+//
+// Thread safety: none.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/sim_world.h"
+#include "sim/table_job.h"
+
+namespace isozone {
+
+class FlushWorker final : public Actor {
+ public:
+  explicit FlushWorker(SimWorld& world);
+  void Proceed() override;
+
+ private:
+  bool Begin();
+  void End();
+
+  SimWorld& world_;
+  TableJob job_;
+  bool busy_ = false;
+  uint64_t memtable_ = 0;
+  LsmFile table_;
+};
+
+class CompactionWorker final : public Actor {
+ public:
+  explicit CompactionWorker(SimWorld& world);
+  void Proceed() override;
+
+ private:
+  bool Begin();
+  Status BeginMerge(const CompactionPick& pick);
+  Status End();
+
+  SimWorld& world_;
+  TableJob job_;
+  bool busy_ = false;
+  CompactionJob running_ = 0;
+  std::vector<LsmFile> outputs_;
+};
+
+}  // namespace isozone
