@@ -33,8 +33,9 @@ class Simulator {
   // Puts everything, and waits until nothing is left to compact. To be called once. kNoSpace: the device is full.
   Result<SimReport> Run(const Progress& progress = {});
 
-  // The content, for tests.
+  // What is there afterwards.
   const MergeModel& model() const { return world_.model; }
+  const VirtualZones& zones() const { return *world_.zones; }
 
  private:
   static constexpr uint64_t kSamples = 64;

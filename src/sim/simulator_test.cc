@@ -1,0 +1,228 @@
+#include "sim/simulator.h"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "testing/assert_ok.h"
+#include "zone/placement_policy.h"
+
+namespace isozone {
+namespace {
+
+using testing::HasSubstr;
+
+Profile ProfileOf(const std::string& name, uint32_t zones) {
+  Result<Profile> profile = LoadProfile(name);
+  EXPECT_TRUE(profile.ok()) << profile.status().ToString();
+  profile->zone_count = zones;
+  return *profile;
+}
+
+SimPhase PhaseOf(std::string_view text) {
+  const auto phase = ParseSimPhase(text);
+  EXPECT_TRUE(phase.ok()) << phase.status().ToString();
+  return *phase;
+}
+
+// 512 MiB, put once and then 1 GiB of it again, in tables of 4 MiB on zones of 16 MiB.
+SimOptions SmallOptions() {
+  SimOptions options;
+  options.load.data_bytes = 512 * kMiB;
+  options.load.phases = {PhaseOf("sequential"), PhaseOf("uniform:1G")};
+  options.tree.limits = LsmLimits::Exponential(6, 16 * kMiB, 8);
+  options.tree.memtable_bytes = 4 * kMiB;
+  options.tree.compaction_workers = 2;
+  options.device.profile = ProfileOf("small-zone", 128);
+  options.device.profile.zone_size = options.device.profile.zone_capacity = 16 * kMiB;
+  options.device.stripe_width = 4;
+  return options;
+}
+
+SimReport Simulated(const SimOptions& options) {
+  auto simulator = Simulator::Create(options);
+  EXPECT_TRUE(simulator.ok()) << simulator.status().ToString();
+  if (!simulator.ok()) return {};
+  const auto report = (*simulator)->Run();
+  EXPECT_TRUE(report.ok()) << report.status().ToString();
+  return report.ok() ? *report : SimReport();
+}
+
+Status ErrorOf(const SimOptions& options) {
+  auto simulator = Simulator::Create(options);
+  return simulator.ok() ? (*simulator)->Run().status() : simulator.status();
+}
+
+TEST(SimulatorTest, TheSameOptionsGiveTheSameReport) {
+  SimOptions options = SmallOptions();
+  const SimReport first = Simulated(options);
+  const SimReport second = Simulated(options);
+  EXPECT_EQ(first.settled_ns, second.settled_ns);
+  EXPECT_EQ(first.compaction_bytes, second.compaction_bytes);
+  EXPECT_EQ(first.copied_bytes, second.copied_bytes);
+  EXPECT_EQ(first.end.zones, second.end.zones);
+  options.load.seed = 2;
+  EXPECT_NE(first.settled_ns, Simulated(options).settled_ns);
+}
+
+// Every record that was put is found with its last put, whatever decides, and zones hold the tables and nothing else.
+TEST(SimulatorTest, NoRecordIsLost) {
+  for (const std::string_view picker : CompactionPickerNames()) {
+    for (const std::string_view policy : PlacementPolicyNames()) {
+      SCOPED_TRACE(std::string(picker) + " on " + std::string(policy));
+      SimOptions options = SmallOptions();
+      options.tree.picker = picker;
+      options.device.policy = policy;
+      options.device.profile.zone_count = 88;
+      options.load.delete_percent = 10;
+      auto simulator = Simulator::Create(options);
+      ISOZONE_ASSERT_OK(simulator.status());
+      const auto report = (*simulator)->Run();
+      ISOZONE_ASSERT_OK(report.status());
+
+      std::vector<std::optional<uint64_t>> expected(options.load.records());
+      Workload workload(options.load);
+      for (ModelRecord record; workload.Next(record);) {
+        expected[record.key] = record.deletes ? std::nullopt : std::optional<uint64_t>(record.put);
+      }
+      for (uint64_t key = 0; key < expected.size(); ++key) {
+        ASSERT_EQ(expected[key], (*simulator)->model().Get(key)) << "record " << key;
+      }
+      // And copies of a collection that is under way.
+      const uint64_t live_bytes = (*simulator)->zones().ledger().table.totals().live;
+      EXPECT_GE(live_bytes, report->file_bytes);
+      EXPECT_LE(live_bytes, report->file_bytes + 2 * report->zone_capacity);
+    }
+  }
+}
+
+TEST(SimulatorTest, WhatIsWrittenIsCountedOnce) {
+  SimOptions options = SmallOptions();
+  options.device.profile.zone_count = 72;
+  const SimReport report = Simulated(options);
+  EXPECT_EQ(512 * kMiB + kGiB, report.put_bytes);
+  EXPECT_LE(report.flush_bytes, report.put_bytes);
+  EXPECT_GT(report.flush_bytes, report.put_bytes * 9 / 10);
+  EXPECT_EQ(512 * kMiB, report.live_bytes);
+  EXPECT_GE(report.file_bytes, report.live_bytes);
+  EXPECT_GT(report.copied_bytes, 0U);
+  const uint64_t host_bytes = report.flush_bytes + report.compaction_bytes + report.copied_bytes + report.dropped_bytes;
+  EXPECT_GE(report.media_bytes, host_bytes);
+  EXPECT_LT(report.media_bytes, host_bytes * 11 / 10);
+  EXPECT_NEAR(report.write_amplification(),
+              report.compaction_amplification() * report.collection_amplification() * report.device_amplification(),
+              1e-9);
+  uint32_t zones = 0;
+  for (const uint32_t tenth : report.end.zones) zones += tenth;
+  EXPECT_EQ(zones, report.end.zones_in_use);
+}
+
+TEST(SimulatorTest, EverySchemeEndsWithinTheDevice) {
+  for (const std::string_view scheme : {"full", "zenfs+", "lifetime", "lsm-zgc", "isozone"}) {
+    SCOPED_TRACE(scheme);
+    SimOptions options = SmallOptions();
+    options.device.profile.zone_count = 72;
+    options.device.gc = scheme;
+    const SimReport report = Simulated(options);
+    EXPECT_GT(report.resets, 0U);
+    EXPECT_LE(report.zones_in_use_most, 72U);
+  }
+}
+
+TEST(SimulatorTest, AFullDeviceIsSaidInOneLine) {
+  SimOptions options = SmallOptions();
+  options.device.profile.zone_count = 24;
+  const Status error = ErrorOf(options);
+  EXPECT_TRUE(error.Is(StatusCode::kNoSpace)) << error.ToString();
+  EXPECT_THAT(std::string(error.message()), HasSubstr("the device is full"));
+  EXPECT_EQ(std::string::npos, error.message().find('\n'));
+}
+
+// The figures of docs/compaction.md, at a small scale: files that are compacted together die together.
+TEST(SimulatorTest, SweepsLeaveFewerZonesInUseThanPlainCompaction) {
+  SimOptions options = SmallOptions();
+  options.load.data_bytes = 4 * kGiB;
+  options.load.phases = {PhaseOf("shuffled")};
+  options.tree.limits = LsmLimits::Exponential(7, 10 * kMiB, 10);
+  options.tree.compaction_workers = 1;
+  options.rates.put = 2'000'000;  // the tree is never behind
+  options.device.profile = ProfileOf("ll-paper", 400);
+  options.device.policy = "level";
+  options.device.gc = "none";
+  options.tree.picker = "leveled";
+  const SimReport leveled = Simulated(options);
+  options.tree.picker = "ll";
+  const SimReport sweeps = Simulated(options);
+  EXPECT_LT(sweeps.end.zones_in_use * 10, leveled.end.zones_in_use * 9);
+  EXPECT_GT(sweeps.end.zones[9], leveled.end.zones[9]);
+  EXPECT_GT(sweeps.short_lived_bytes, 0U);
+}
+
+struct EffectCase {
+  std::string_view what;
+  std::function<void(SimOptions&)> change;
+};
+
+// One change, and whether it shows in time or in bytes.
+TEST(SimulatorTest, EachOptionHasAnEffect) {
+  SimOptions plain = SmallOptions();
+  plain.device.profile.zone_count = 72;
+  plain.tree.picker = "ll";
+  const SimReport before = Simulated(plain);
+  const std::vector<EffectCase> cases = {
+      {"data", [](SimOptions& o) { o.load.data_bytes += 16 * kMiB; }},
+      {"grain", [](SimOptions& o) { o.load.record_bytes = 32 * kKiB; }},
+      {"deletes", [](SimOptions& o) { o.load.delete_percent = 20; }},
+      {"phases", [](SimOptions& o) { o.load.phases[1] = PhaseOf("zipfian:1G"); }},
+      {"memtable", [](SimOptions& o) { o.tree.memtable_bytes = 8 * kMiB; }},
+      {"memtables", [](SimOptions& o) { o.tree.memtables = 1; }},
+      {"table", [](SimOptions& o) { o.tree.limits.table_bytes = 8 * kMiB; }},
+      {"level 1", [](SimOptions& o) { o.tree.limits = LsmLimits::Exponential(6, 32 * kMiB, 8); }},
+      {"level 0", [](SimOptions& o) { o.tree.limits.level0_files = 8; }},
+      {"slowdown", [](SimOptions& o) { o.tree.level0_slowdown = 5; }},
+      {"stop", [](SimOptions& o) { o.tree.level0_stop = o.tree.level0_slowdown = 5; }},
+      {"flush workers", [](SimOptions& o) { o.tree.flush_workers = 2; }},
+      {"compaction workers", [](SimOptions& o) { o.tree.compaction_workers = 1; }},
+      {"picker", [](SimOptions& o) { o.tree.picker = "leveled"; }},
+      {"put rate", [](SimOptions& o) { o.rates.put /= 2; }},
+      {"compaction rate", [](SimOptions& o) { o.rates.compaction /= 2; }},
+      {"zones", [](SimOptions& o) { o.device.profile.zone_count = 90; }},
+      {"profile", [](SimOptions& o) { o.device.profile.program_ns *= 2; }},
+      {"policy", [](SimOptions& o) { o.device.policy = "zenfs"; }},
+      {"gc", [](SimOptions& o) { o.device.gc = "lsm-zgc"; }},
+      {"gc start", [](SimOptions& o) { o.device.gc_tuning.start_percent = 30; }},
+      {"stripe width", [](SimOptions& o) { o.device.stripe_width = 1; }},
+      {"t-zone", [](SimOptions& o) { o.device.t_zone = false; }},
+  };
+  for (const EffectCase& row : cases) {
+    SCOPED_TRACE(row.what);
+    SimOptions options = plain;
+    row.change(options);
+    const SimReport after = Simulated(options);
+    EXPECT_TRUE(after.settled_ns != before.settled_ns || after.media_bytes != before.media_bytes);
+  }
+}
+
+TEST(SimulatorTest, AnUnknownNameIsAnsweredWithTheKnownOnes) {
+  SimOptions options = SmallOptions();
+  options.tree.picker = "best";
+  EXPECT_THAT(std::string(ErrorOf(options).message()), HasSubstr("leveled"));
+  options = SmallOptions();
+  options.device.policy = "best";
+  EXPECT_THAT(std::string(ErrorOf(options).message()), HasSubstr("lifetime"));
+  options = SmallOptions();
+  options.device.gc = "best";
+  EXPECT_THAT(std::string(ErrorOf(options).message()), HasSubstr("zenfs+"));
+  options = SmallOptions();
+  options.device.profile = ProfileOf("conventional", 0);
+  EXPECT_THAT(std::string(ErrorOf(options).message()), HasSubstr("conventional SSD"));
+}
+
+}  // namespace
+}  // namespace isozone
