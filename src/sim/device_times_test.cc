@@ -79,7 +79,7 @@ class DeviceTimesStreamTest : public testing::TestWithParam<StreamCase> {};
 TEST_P(DeviceTimesStreamTest, AStreamTakesAsLongAsInTheModelOfTheFlash) {
   const auto& [name, kind, zones] = GetParam();
   const Profile profile = ProfileNamed(name);
-  EXPECT_THAT(CoarseSeconds(profile, kind, zones), WithinPercent(5, ModelledSeconds(profile, kind, zones)));
+  EXPECT_THAT(CoarseSeconds(profile, kind, zones), WithinPercent(3, ModelledSeconds(profile, kind, zones)));
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -169,10 +169,12 @@ void CollectorState::Choose(std::vector<GcCandidate> candidates) {
     round.victims.resize(std::min(round.together, round.victims.size()));
   }
   urgency_ = round.by_itself() ? round.scheme->Urgency(round.space) : 1;
-  std::map<ZoneId, uint64_t> valid;
-  for (const GcCandidate& candidate : candidates) valid[candidate.zone] = candidate.valid;
+  std::vector<ZoneId> victims = round.victims;
+  std::ranges::sort(victims);
   round.bytes_to_copy = 0;
-  for (const ZoneId zone : round.victims) round.bytes_to_copy += valid.at(zone);
+  for (const GcCandidate& candidate : candidates) {
+    if (std::ranges::binary_search(victims, candidate.zone)) round.bytes_to_copy += candidate.valid;
+  }
 }
 
 CollectorStep CollectorState::Victims(int64_t now_ns) {

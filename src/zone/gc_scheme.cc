@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <tuple>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -16,7 +18,7 @@ template <typename Key>
 Candidates SortedBy(std::span<const GcCandidate> candidates, Key key) {
   Candidates sorted(candidates.begin(), candidates.end());
   std::sort(sorted.begin(), sorted.end(), [&](const GcCandidate& a, const GcCandidate& b) {
-    return std::make_tuple(key(a), a.zone) < std::make_tuple(key(b), b.zone);
+    return std::make_tuple(std::invoke(key, a), a.zone) < std::make_tuple(std::invoke(key, b), b.zone);
   });
   return sorted;
 }
@@ -27,14 +29,22 @@ std::vector<ZoneId> ZonesOf(std::span<const GcCandidate> candidates) {
   return zones;
 }
 
-// The first zones of `sorted` that together give back `bytes`; at least one.
-std::vector<ZoneId> Enough(std::span<const GcCandidate> sorted, double bytes) {
+// The first zones by `key`, lowest first, that together give back `bytes`; at least one. Few of many are sorted.
+template <typename Key>
+std::vector<ZoneId> EnoughBy(std::span<const GcCandidate> candidates, Key key, double bytes) {
+  using Ranked =
+      std::tuple<decltype(std::invoke(key, candidates.front())), ZoneId, uint64_t>;  // with the bytes that are gained
+  std::vector<Ranked> heap;
+  heap.reserve(candidates.size());
+  for (const GcCandidate& c : candidates) heap.emplace_back(std::invoke(key, c), c.zone, c.written - c.valid);
+  std::ranges::make_heap(heap, std::greater());
   std::vector<ZoneId> zones;
   double gained = 0;
-  for (const GcCandidate& c : sorted) {
-    zones.push_back(c.zone);
-    gained += static_cast<double>(c.written - c.valid);
-    if (gained >= bytes) break;
+  while (!heap.empty() && (zones.empty() || gained < bytes)) {
+    std::ranges::pop_heap(heap, std::greater());
+    zones.push_back(std::get<1>(heap.back()));
+    gained += static_cast<double>(std::get<2>(heap.back()));
+    heap.pop_back();
   }
   return zones;
 }
@@ -98,16 +108,14 @@ class ZenfsPlusGc : public GcScheme {
   bool decides_again() const override { return true; }
   bool Due(const GcSpace& space) const override { return space.free_percent() < start_; }
   std::vector<ZoneId> Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
-    return Enough(Sorted(candidates), Missing(space, start_));
+    return EnoughBy(candidates, KeyOf, Missing(space, start_));
   }
   std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const override {
-    return ZonesOf(Sorted(candidates));
+    return ZonesOf(SortedBy(candidates, KeyOf));
   }
 
  private:
-  static Candidates Sorted(std::span<const GcCandidate> candidates) {
-    return SortedBy(candidates, [](const GcCandidate& c) { return std::make_pair(LevelOf(c), c.valid); });
-  }
+  static std::pair<int, uint64_t> KeyOf(const GcCandidate& c) { return {LevelOf(c), c.valid}; }
   const double start_;  // fullGC_trigger
   const bool minor_;
 };
@@ -158,16 +166,13 @@ class LsmZgc : public GcScheme {
   ZoneHeat Survivor(ZoneHeat victim, bool cold_segment) const override { return SurvivorHeat(victim, cold_segment); }
   bool Due(const GcSpace& space) const override { return space.free_percent() < start_; }
   std::vector<ZoneId> Choose(const GcSpace& space, std::span<const GcCandidate> candidates) const override {
-    return Enough(Sorted(candidates), Missing(space, start_));
+    return EnoughBy(candidates, &GcCandidate::utilisation, Missing(space, start_));
   }
   std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const override {
-    return ZonesOf(Sorted(candidates));
+    return ZonesOf(SortedBy(candidates, &GcCandidate::utilisation));
   }
 
  private:
-  static Candidates Sorted(std::span<const GcCandidate> candidates) {
-    return SortedBy(candidates, [](const GcCandidate& c) { return c.utilisation(); });
-  }
   const double start_;
 };
 
@@ -195,10 +200,10 @@ class IsozoneGc : public GcScheme {
       // While there is time, takes only zones that have lost enough.
       if (need >= 1 || c.utilisation() * Impatience(c) <= kWorth + need * (1 - kWorth)) chosen.push_back(c);
     }
-    return Enough(Sorted(chosen), std::max(0.0, Missing(space, start_)));
+    return EnoughBy(chosen, CostOf, std::max(0.0, Missing(space, start_)));
   }
   std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const override {
-    return ZonesOf(Sorted(candidates));
+    return ZonesOf(SortedBy(candidates, CostOf));
   }
 
  private:
@@ -216,10 +221,8 @@ class IsozoneGc : public GcScheme {
     if (LevelOf(c) == 0) return 2;
     return LevelOf(c) == 1 ? 1.5 : 1;
   }
-  static Candidates Sorted(std::span<const GcCandidate> candidates) {
-    return SortedBy(candidates, [](const GcCandidate& c) {
-      return static_cast<double>(c.valid) * Impatience(c) / static_cast<double>(c.written - c.valid);
-    });
+  static double CostOf(const GcCandidate& c) {
+    return static_cast<double>(c.valid) * Impatience(c) / static_cast<double>(c.written - c.valid);
   }
   const double start_;
 };
