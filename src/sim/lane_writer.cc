@@ -32,12 +32,10 @@ int64_t LaneWriter::FirstEnd() const {
 }
 
 void LaneWriter::Settle() {
+  zones_.CatchUp();
   for (size_t i = lanes_.size(); i-- > 0;) {
     Lane& lane = lanes_[i];
-    if (lane.in_flight > 0 && lane.ends_ns <= loop_.now_ns()) {
-      zones_.EndWrite(lane.grant, lane.in_flight);
-      lane.in_flight = 0;
-    }
+    if (lane.ends_ns <= loop_.now_ns()) lane.in_flight = 0;
     const bool full = lane.grant.capacity - lane.grant.write_pointer < zones_.geometry().block_size;
     if (lane.in_flight == 0 && full) Retire(i);
   }

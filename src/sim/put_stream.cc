@@ -11,11 +11,13 @@ namespace isozone {
 PutStream::PutStream(SimWorld& world)
     : world_(world),
       workload_(world.options.load),
+      log_(world),
       memtable_records_(std::max<uint64_t>(1, world.options.tree.memtable_bytes / world.options.load.record_bytes)),
       slice_records_(std::max<uint64_t>(1, kSliceBytes / world.options.load.record_bytes)) {}
 
 void PutStream::Proceed() {
   EndStall();
+  if (!Logs()) return;
   if (memtable_.size() >= memtable_records_) SealMemtable();
   if (!MayPut() || PutSlice()) return;
   if (!memtable_.empty()) SealMemtable();
@@ -23,9 +25,13 @@ void PutStream::Proceed() {
   world_.report.put_ns = world_.loop.now_ns();
 }
 
-void PutStream::WaitForTree(int64_t& stall_ns) {
+void PutStream::StallOn(int64_t& stall_ns) {
   stall_ns_ = &stall_ns;
   stalled_since_ns_ = world_.loop.now_ns();
+}
+
+void PutStream::WaitForTree(int64_t& stall_ns) {
+  StallOn(stall_ns);
   world_.loop.CallOn(world_.tree_changed, *this);
 }
 
@@ -46,6 +52,15 @@ bool PutStream::MayPut() {
   return false;
 }
 
+// What was put before is in the log, or on its way.
+bool PutStream::Logs() {
+  const auto taken = log_.GoOn(*this);
+  if (!taken.ok()) world_.Fail(taken.status());
+  if (taken.ok() && *taken) return true;
+  StallOn(world_.report.stalls.log_ns);
+  return false;
+}
+
 // Bounded: then it goes on unpaid.
 bool PutStream::PaysForSlice() {
   ZoneCollection& collection = world_.zones->allocator().collection();
@@ -57,8 +72,7 @@ bool PutStream::PaysForSlice() {
     return true;
   }
   pays_since_ns_ = since_ns;
-  stall_ns_ = &world_.report.stalls.pace_ns;
-  stalled_since_ns_ = now_ns;
+  StallOn(world_.report.stalls.pace_ns);
   paced_ = true;
   collection.BeginPaced();
   world_.zones->NotePaced();
@@ -85,6 +99,7 @@ bool PutStream::PutSlice() {
     report.stalls.slowdown_ns += slowed_ns - takes_ns;
     takes_ns = slowed_ns;
   }
+  log_.Take(bytes);
   world_.loop.CallAt(world_.loop.now_ns() + takes_ns, *this);
   return true;
 }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/log_writer.h"
 #include "sim/sim_world.h"
 #include "sim/workload.h"
 
@@ -27,6 +28,8 @@ class PutStream final : public Actor {
 
   // Whether it may go on; else the actor waits, and one of the stalls grows.
   bool MayPut();
+  bool Logs();
+  void StallOn(int64_t& stall_ns);
   void WaitForTree(int64_t& stall_ns);
   bool PaysForSlice();
   void EndStall();
@@ -36,6 +39,7 @@ class PutStream final : public Actor {
 
   SimWorld& world_;
   Workload workload_;
+  LogWriter log_;
   const uint64_t memtable_records_;
   const uint64_t slice_records_;
   std::vector<ModelRecord> memtable_;

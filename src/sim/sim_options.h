@@ -53,6 +53,7 @@ struct SimTree {
   LsmLimits limits;  // table_bytes and sweep_bytes included
   uint64_t memtable_bytes = 64 * kMiB;
   uint32_t memtables = 2;         // that are full and not in level 0 yet, at most
+  bool log = true;                // a memtable has a write-ahead log
   uint32_t level0_slowdown = 20;  // files
   uint32_t level0_stop = 36;      // files
   uint32_t flush_workers = 1;

@@ -17,8 +17,8 @@ struct SimStalls {
   int64_t memtables_ns = 0;  // every memtable was full
   int64_t slowdown_ns = 0;   // level 0 slowed them down; what that added
   int64_t level0_ns = 0;     // level 0 had too many files
+  int64_t log_ns = 0;        // every lane of the log was busy, or there was no zone for it
   int64_t pace_ns = 0;       // space was short (WritePace)
-  int64_t total_ns() const { return memtables_ns + slowdown_ns + level0_ns + pace_ns; }
 };
 
 // The zones at a moment.
@@ -43,6 +43,7 @@ struct SimReport {
   int64_t space_wait_ns = 0;  // of flushes and compactions, for zones
 
   // Written and read for it.
+  uint64_t log_bytes = 0;
   uint64_t flush_bytes = 0;
   uint64_t compaction_bytes = 0;
   uint64_t short_lived_bytes = 0;  // of these
@@ -69,11 +70,14 @@ struct SimReport {
   uint32_t zones_in_use_most = 0;  // of all samples
   std::vector<SimSample> samples;  // as puts went on
 
-  uint64_t table_bytes() const { return flush_bytes + compaction_bytes; }
-  // Bytes written for each byte put; 0 of 0 is 0.
-  double compaction_amplification() const { return Ratio(table_bytes(), put_bytes); }
-  double collection_amplification() const { return Ratio(table_bytes() + copied_bytes + dropped_bytes, table_bytes()); }
-  double device_amplification() const { return Ratio(media_bytes, table_bytes() + copied_bytes + dropped_bytes); }
+  // By the database.
+  uint64_t database_bytes() const { return log_bytes + flush_bytes + compaction_bytes; }
+  // And by collections: all that the device is given.
+  uint64_t host_bytes() const { return database_bytes() + copied_bytes + dropped_bytes; }
+  // Bytes written for each byte put by the database, times what collections add, times what the device adds. 0 of 0 is 0.
+  double compaction_amplification() const { return Ratio(database_bytes(), put_bytes); }
+  double collection_amplification() const { return Ratio(host_bytes(), database_bytes()); }
+  double device_amplification() const { return Ratio(media_bytes, host_bytes()); }
   double write_amplification() const { return Ratio(media_bytes, put_bytes); }
   // Bytes that tables, and that zones, take for each byte of live records.
   double table_space_amplification() const { return Ratio(file_bytes, live_bytes); }

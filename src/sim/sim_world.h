@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/status.h"
@@ -27,6 +28,10 @@ class FullMemtables {
   void Add(std::vector<ModelRecord> records) { waiting_.push_back({++last_, std::move(records)}); }
   // That are not in level 0 yet.
   uint64_t count() const { return last_ - installed_; }
+  // The number that the next one gets.
+  uint64_t next() const { return last_ + 1; }
+  // The file of its log.
+  static uint64_t LogOf(uint64_t number) { return kLogs | number; }
 
   struct Memtable {
     uint64_t number = 0;
@@ -40,7 +45,7 @@ class FullMemtables {
     return first;
   }
   void NoteWritten(uint64_t number, LsmFile table) { written_.emplace(number, std::move(table)); }
-  // The next one for level 0, if it is written.
+  // The next one for level 0, if it is written; it has the number installed().
   std::optional<LsmFile> TakeWritten() {
     const auto next = written_.find(installed_ + 1);
     if (next == written_.end()) return std::nullopt;
@@ -50,7 +55,11 @@ class FullMemtables {
     return table;
   }
 
+  uint64_t installed() const { return installed_; }
+
  private:
+  static constexpr uint64_t kLogs = uint64_t{1} << 63;  // the numbers of tables are lower
+
   std::deque<Memtable> waiting_;
   std::map<uint64_t, LsmFile> written_;
   uint64_t last_ = 0;

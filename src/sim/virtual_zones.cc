@@ -106,12 +106,9 @@ std::optional<int64_t> VirtualZones::BeginWrite(ZoneGrant& grant, uint64_t file,
     pieces.push_back({file, grant.write_pointer, bytes});
   }
   grant.write_pointer += bytes;
-  return times_.Write(loop_.now_ns(), grant.zone, bytes);
-}
-
-void VirtualZones::EndWrite(const ZoneGrant& grant, uint64_t bytes) {
-  allocator_.EndWrite(grant, bytes);
-  loop_.Ring(changed_);
+  const int64_t ends_ns = times_.Write(loop_.now_ns(), grant.zone, bytes);
+  Start({.ends_ns = ends_ns, .zone = grant.zone, .op = DeviceOp::kWrite, .lease_id = grant.lease_id, .bytes = bytes});
+  return ends_ns;
 }
 
 void VirtualZones::Release(const ZoneGrant& grant) {
@@ -163,41 +160,57 @@ void VirtualZones::Remove(uint64_t file, const FilePlace& place) {
 // --- Background ---
 
 void VirtualZones::Proceed() {
-  EndCommands();
-  for (;;) {
+  CatchUp();
+  while (std::exchange(work_is_due_, false)) {
     const ZoneAllocator::Work work = allocator_.NextWork(loop_.now_ns());
-    if (work.commands.empty()) break;
+    work_is_due_ = !work.commands.empty();
     Execute(work.commands);
   }
   if (!commands_.empty()) loop_.CallAt(commands_.top().ends_ns, *this);
 }
 
 void VirtualZones::Execute(const std::vector<ZoneCommands>& commands) {
+  const int64_t now_ns = loop_.now_ns();
   for (const ZoneCommands& next : commands) {
     if (next.after_durable) allocator_.upkeep().Confirm(next);
     for (const ZoneId zone : next.zones) {
       const uint64_t written = ledger().table.at(zone).write_pointer;
-      const int64_t now_ns = loop_.now_ns();
-      const int64_t ends_ns =
-          next.op == DeviceOp::kReset ? times_.Reset(now_ns, zone, written) : times_.Finish(now_ns, zone, written);
-      commands_.push({ends_ns, ++commands_begun_, zone, next.op});
+      const bool reset = next.op == DeviceOp::kReset;
+      const int64_t ends_ns = reset ? times_.Reset(now_ns, zone, written) : times_.Finish(now_ns, zone, written);
+      Start({.ends_ns = ends_ns, .zone = zone, .op = next.op});
     }
   }
-  if (!commands_.empty()) loop_.CallAt(commands_.top().ends_ns, *this);
 }
 
-void VirtualZones::EndCommands() {
-  bool any = false;
-  for (; !commands_.empty() && commands_.top().ends_ns <= loop_.now_ns(); commands_.pop()) {
-    const Command& command = commands_.top();
-    any = true;
-    if (command.op == DeviceOp::kReset) {
-      allocator_.upkeep().NoteReset(command.zone);
-    } else {
-      allocator_.upkeep().NoteFinish(command.zone);
-    }
+void VirtualZones::Start(Command command) {
+  command.order = ++commands_begun_;
+  commands_.push(command);
+  if (commands_.top().order == command.order) loop_.CallAt(command.ends_ns, *this);
+}
+
+void VirtualZones::CatchUp() {
+  while (!commands_.empty() && commands_.top().ends_ns <= loop_.now_ns()) {
+    const Command command = commands_.top();
+    commands_.pop();
+    End(command);
   }
-  if (any) loop_.Ring(changed_);
+}
+
+void VirtualZones::End(const Command& command) {
+  switch (command.op) {
+    case DeviceOp::kWrite:
+      allocator_.EndWrite({.zone = command.zone, .lease_id = command.lease_id}, command.bytes);
+      break;
+    case DeviceOp::kReset:
+      allocator_.upkeep().NoteReset(command.zone);
+      NoteWork();
+      break;
+    default:
+      allocator_.upkeep().NoteFinish(command.zone);
+      NoteWork();
+      break;
+  }
+  loop_.Ring(changed_);
 }
 
 }  // namespace isozone

@@ -71,9 +71,10 @@ class VirtualZones final : public Actor {
   Result<Answer> Grant(ZoneAllocator::Inquiry& inquiry);
   std::optional<ZoneGrant> Widen(const ZoneRequest& request) { return allocator_.Widen(request); }
   // Starts to write at the write pointer of `grant`, and moves that. Empty: the lease was taken away. Else the time at
-  // which the write ends, when EndWrite is to be called.
+  // which the write ends.
   std::optional<int64_t> BeginWrite(ZoneGrant& grant, uint64_t file, uint64_t bytes);
-  void EndWrite(const ZoneGrant& grant, uint64_t bytes);
+  // Ends what has ended by now: for those who are called before this is.
+  void CatchUp();
   void Release(const ZoneGrant& grant);
 
   // A user waits for WritePace.
@@ -94,7 +95,10 @@ class VirtualZones final : public Actor {
   // Something that a writer may wait for has changed.
   Bell& changed() { return changed_; }
   // Something is dead, or free, or asked for: what is due is done, when the others who act now are done.
-  void NoteWork() { loop_.CallAt(loop_.now_ns(), *this); }
+  void NoteWork() {
+    work_is_due_ = true;
+    loop_.CallAt(loop_.now_ns(), *this);
+  }
   void Proceed() override;
 
   ZoneAllocator& allocator() { return allocator_; }
@@ -103,11 +107,14 @@ class VirtualZones final : public Actor {
   bool parallel() const { return parallel_; }
 
  private:
+  // What the device does: a reset, a finish, or a write.
   struct Command {
     int64_t ends_ns = 0;
     uint64_t order = 0;
     ZoneId zone;
     DeviceOp op = DeviceOp::kReset;
+    uint64_t lease_id = 0;                        // of a write
+    uint64_t bytes = 0;                           // the same
     bool operator<(const Command& other) const {  // the first one is on top
       return ends_ns != other.ends_ns ? ends_ns > other.ends_ns : order > other.order;
     }
@@ -117,7 +124,8 @@ class VirtualZones final : public Actor {
                std::span<const ZoneDescriptor> report);
   Status NothingLeft(Lack lack) const;
   void Execute(const std::vector<ZoneCommands>& commands);
-  void EndCommands();
+  void Start(Command command);
+  void End(const Command& command);
   // The index of the piece of `file` that holds `offset`; the number of pieces if there is none.
   size_t FindPiece(ZoneId zone, uint64_t file, uint64_t offset) const;
   void CutPiece(ZoneId zone, size_t index, uint64_t offset, uint64_t length);
@@ -132,6 +140,7 @@ class VirtualZones final : public Actor {
   std::unordered_map<uint64_t, StoredFile> files_;
   std::priority_queue<Command> commands_;
   uint64_t commands_begun_ = 0;
+  bool work_is_due_ = false;
 };
 
 }  // namespace isozone

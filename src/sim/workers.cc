@@ -55,6 +55,8 @@ void FlushWorker::End() {
   while (auto table = world_.memtables.TakeWritten()) {
     const Status added = world_.model.AddTable(std::move(*table));
     if (!added.ok()) world_.Fail(added);
+    const uint64_t log = FullMemtables::LogOf(world_.memtables.installed());
+    if (world_.zones->has_file(log)) world_.zones->RemoveFile(log);
   }
   busy_ = false;
   --world_.busy_workers;

@@ -36,6 +36,7 @@ struct SimulateArguments {
   uint32_t level0_files = 4;
   std::optional<uint32_t> gc_start;
   std::string t_zone = "on";
+  std::string log = "on";
   bool json = false;
 };
 
@@ -68,6 +69,9 @@ void AddTreeOptions(CLI::App& app, SimulateArguments& arguments) {
   app.add_option("--memtables", tree.memtables, "Full memtables that may wait for their flush; 2 if not given")
       ->check(count)
       ->option_text("N");
+  app.add_option("--wal", arguments.log, "on: memtables have a write-ahead log; on if not given")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->option_text("on|off");
   AddSizeOption(app, "--table", arguments.table_bytes, "Bytes of a table; 64M if not given");
   app.add_option("--levels", arguments.levels, "Levels of the tree; 7 if not given")
       ->check(CLI::Range(2, kMaxLsmLevels))
@@ -165,6 +169,7 @@ Result<SimOptions> OptionsOf(const SimulateArguments& arguments) {
   ISOZONE_ASSIGN_OR_RETURN(options.device.profile, DeviceProfile(arguments));
   options.device.gc_tuning.start_percent = arguments.gc_start;
   options.device.t_zone = arguments.t_zone == "on";
+  options.tree.log = arguments.log == "on";
   if (arguments.keys != 0) options.load.data_bytes = arguments.keys * (kKeyBytes + arguments.value_bytes);
   if (!arguments.phases.empty()) {
     ISOZONE_ASSIGN_OR_RETURN(options.load.phases, PhasesOf(arguments));

@@ -39,6 +39,7 @@ void PrintLoad(const SimReport& report, Console& console) {
   facts.Add("Stalled by memtables", StallText(report.stalls.memtables_ns, report.put_ns));
   facts.Add("Slowed by level 0", StallText(report.stalls.slowdown_ns, report.put_ns));
   facts.Add("Stopped by level 0", StallText(report.stalls.level0_ns, report.put_ns));
+  facts.Add("Stalled by the log", StallText(report.stalls.log_ns, report.put_ns));
   facts.Add("Paced for space", StallText(report.stalls.pace_ns, report.put_ns));
   facts.Add("Settled after", fmt::format("{:.1f} s", Seconds(report.settled_ns)));
   facts.Print(console);
@@ -46,6 +47,7 @@ void PrintLoad(const SimReport& report, Console& console) {
 
 void PrintWritten(const SimReport& report, Console& console) {
   Facts facts("Written, and times what was put");
+  facts.Add("Log", WrittenText(report.log_bytes, report.put_bytes));
   facts.Add("Flushes", WrittenText(report.flush_bytes, report.put_bytes));
   facts.Add("Compactions", fmt::format("{}; {} of {} files at most, {} files moved",
                                        WrittenText(report.compaction_bytes, report.put_bytes), report.compactions,
@@ -137,10 +139,12 @@ Json SimulationJson(const SimOptions& options, const SimReport& report) {
            {{"memtables", Seconds(report.stalls.memtables_ns)},
             {"slowdown", Seconds(report.stalls.slowdown_ns)},
             {"level0", Seconds(report.stalls.level0_ns)},
+            {"log", Seconds(report.stalls.log_ns)},
             {"pace", Seconds(report.stalls.pace_ns)}}},
           {"space_wait_seconds", Seconds(report.space_wait_ns)},
           {"written_bytes",
-           {{"flush", report.flush_bytes},
+           {{"log", report.log_bytes},
+            {"flush", report.flush_bytes},
             {"compaction", report.compaction_bytes},
             {"short_lived", report.short_lived_bytes},
             {"copied", report.copied_bytes},
