@@ -156,6 +156,9 @@ class Schemas(harness.CliTest):
         for part in ("reclaim", "groups"):
             self.check_command("bench", "gc", part, self.device, "--json")
 
+    def test_simulation(self) -> None:
+        self.check_command("simulate", "--json", "--data", "64M", "--zones", "64")
+
     def test_what_a_mount_counts_and_the_ycsb_driver_measures(self) -> None:
         stats = self.path("stats.json")
         conventional = f"conventional:{self.path('disk')}?size=512M&timing=off"

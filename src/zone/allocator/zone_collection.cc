@@ -37,6 +37,7 @@ GcSpace ZoneCollection::Space() const {
 
 std::vector<GcCandidate> ZoneCollection::Candidates() const {
   std::vector<GcCandidate> candidates;
+  candidates.reserve(ledger_.table.size());
   for (uint32_t i = 0; i < ledger_.table.size(); ++i) {
     if (MayCollect(ZoneId(i))) candidates.push_back(AsCandidate(ZoneId(i)));
   }

@@ -76,17 +76,17 @@ void AddTreeOptions(CLI::App& app, SimulateArguments& arguments) {
   app.add_option("--levels", arguments.levels, "Levels of the tree; 7 if not given")
       ->check(CLI::Range(2, kMaxLsmLevels))
       ->option_text("N");
-  AddSizeOption(app, "--level1", arguments.level1_bytes, "Bytes of level 1; 256M if not given");
-  app.add_option("--multiplier", arguments.multiplier, "How much larger the next level is; 10 if not given")
+  AddSizeOption(app, "--level-base", arguments.level1_bytes, "Bytes of level 1; 256M if not given");
+  app.add_option("--level-multiplier", arguments.multiplier, "How much larger the next level is; 10 if not given")
       ->check(CLI::Range(uint64_t{2}, uint64_t{1000}))
       ->option_text("N");
-  app.add_option("--level0-files", arguments.level0_files, "Files of level 0 that are compacted; 4 if not given")
+  app.add_option("--compaction-trigger", arguments.level0_files, "Files of level 0 that are compacted; 4 if not given")
       ->check(count)
       ->option_text("N");
-  app.add_option("--level0-slowdown", tree.level0_slowdown, "Files of level 0 that slow puts down; 20 if not given")
+  app.add_option("--slowdown-trigger", tree.level0_slowdown, "Files of level 0 that slow puts down; 20 if not given")
       ->check(count)
       ->option_text("N");
-  app.add_option("--level0-stop", tree.level0_stop, "Files of level 0 that stop puts; 36 if not given")
+  app.add_option("--stop-trigger", tree.level0_stop, "Files of level 0 that stop puts; 36 if not given")
       ->check(count)
       ->option_text("N");
   app.add_option("--flushes", tree.flush_workers, "Flushes at a time; 1 if not given")

@@ -2,7 +2,7 @@
 
 _isozone()
 {
-    local commands="mkfs info df ls stat cat cp rm zones fsck dump izg gc bench"
+    local commands="mkfs info df ls stat cat cp rm zones fsck dump izg gc bench simulate"
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command="" word index
     for ((index = 1; index < COMP_CWORD; index++)); do
@@ -38,7 +38,12 @@ _isozone()
 
     case $previous in
         --color) COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        --svg | --trace) compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); return ;;
+        --svg | --trace | --list) compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); return ;;
+        --compaction) COMPREPLY=($(compgen -W "gear greedy isozone leveled ll" -- "$current")); return ;;
+        --policy) COMPREPLY=($(compgen -W "isozone level lifetime zenfs" -- "$current")); return ;;
+        --gc)
+            COMPREPLY=($(compgen -W "none zenfs full zenfs+ lifetime lsm-zgc isozone" -- "$current")); return ;;
+        --t-zone | --wal) COMPREPLY=($(compgen -W "on off" -- "$current")); return ;;
         --scheme)
             local schemes="none zenfs full zenfs+ lifetime lsm-zgc isozone"
             [[ $command == bench* ]] && schemes="basic lsm-zgc both"
@@ -67,6 +72,10 @@ _isozone()
         "bench gc worker") options="$collecting --threads --worker-bytes" ;;
         "bench gc reclaim") options="--seed --destroy --json" ;;
         "bench gc groups") options="--destroy --json" ;;
+        simulate) options="--keys --value-size --data --phase --list --deletes --grain --seed
+        --memtable --memtables --wal --table --levels --level-base --level-multiplier --compaction-trigger
+        --slowdown-trigger --stop-trigger --flushes --compactions --compaction --sweep --profile --zones --zone-size
+        --limit --policy --gc --gc-start --t-zone --stripe-width --put-rate --compaction-rate --json" ;;
     esac
 
     if [[ $current == -* ]]; then
