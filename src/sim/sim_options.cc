@@ -108,6 +108,13 @@ Result<SimPhase> ParseSimPhase(std::string_view text) {
       name, known));
 }
 
+Result<TableHints> ParseTableHints(std::string_view text) {
+  if (text == "none") return TableHints::kNone;
+  if (text == "lifetime") return TableHints::kLifetime;
+  if (text == "level") return TableHints::kLevel;
+  return Status::InvalidArgument(fmt::format("unknown hints \"{}\"; known: none, lifetime, level", text));
+}
+
 Status CheckSimOptions(const SimOptions& options) {
   const Profile& profile = options.device.profile;
   if (!profile.zoned()) {

@@ -69,6 +69,15 @@ struct SimRates {
   uint64_t compaction = 250'000'000;  // bytes a second that a worker merges or flushes
 };
 
+// What placement is told of a table.
+enum class TableHints : uint8_t {
+  kNone,
+  kLifetime,  // RocksDB's hint, which follows from the level
+  kLevel,     // and the level itself, as the listener tells it
+};
+// "none", "lifetime", "level"; kInvalidArgument names them.
+Result<TableHints> ParseTableHints(std::string_view text);
+
 struct SimDevice {
   Profile profile;
   std::string policy = "isozone";
@@ -77,7 +86,8 @@ struct SimDevice {
   uint64_t gc_memory = 16 * kMiB;     // bytes
   uint32_t stripe_width = 16;         // zones that a file is written to at once, at most
   uint64_t stripe_unit = 384 * kKiB;  // bytes
-  bool t_zone = true;                 // short-lived tables have zones of their own
+  TableHints hints = TableHints::kLevel;
+  bool t_zone = true;  // short-lived tables have zones of their own
 };
 
 struct SimOptions {

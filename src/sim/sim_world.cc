@@ -19,7 +19,10 @@ DataClass SimWorld::ClassOf(int level, bool short_lived) const {
   const LsmLimits& limits = options.tree.limits;
   // Behind all levels: a class that no other table has.
   if (short_lived && options.device.t_zone) return {Lifetime::kShort, static_cast<int8_t>(limits.levels())};
-  return {LifetimeOfLevel(level, limits.base_level), static_cast<int8_t>(level)};
+  const TableHints hints = options.device.hints;
+  if (hints == TableHints::kNone) return {};
+  const Lifetime lifetime = LifetimeOfLevel(level, limits.base_level);
+  return {lifetime, hints == TableHints::kLevel ? static_cast<int8_t>(level) : DataClass::kNoLevel};
 }
 
 uint64_t SimWorld::PieceBytes() const {

@@ -203,6 +203,7 @@ TEST(SimulatorTest, EachOptionHasAnEffect) {
       {"gc", [](SimOptions& o) { o.device.gc = "lsm-zgc"; }},
       {"gc start", [](SimOptions& o) { o.device.gc_tuning.start_percent = 30; }},
       {"stripe width", [](SimOptions& o) { o.device.stripe_width = 1; }},
+      {"hints", [](SimOptions& o) { o.device.hints = TableHints::kNone; }},
       {"t-zone", [](SimOptions& o) { o.device.t_zone = false; }},
   };
   for (const EffectCase& row : cases) {

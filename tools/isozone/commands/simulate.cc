@@ -35,6 +35,7 @@ struct SimulateArguments {
   uint64_t sweep_bytes = 0;  // 0: of four tables
   uint32_t level0_files = 4;
   std::optional<uint32_t> gc_start;
+  std::string hints = "level";
   std::string t_zone = "on";
   std::string log = "on";
   bool json = false;
@@ -120,6 +121,9 @@ void AddDeviceOptions(CLI::App& app, SimulateArguments& arguments) {
   app.add_option("--gc-start", arguments.gc_start, "Percentage of free space below which it collects")
       ->check(CLI::Range(1U, 99U))
       ->option_text("P");
+  app.add_option("--hints", arguments.hints,
+                 "What placement is told of tables: none, lifetime (RocksDB's hint) or level; level if not given")
+      ->option_text("HINTS");
   app.add_option("--t-zone", arguments.t_zone, "on: short-lived tables have zones of their own; on if not given")
       ->check(CLI::IsMember({"on", "off"}))
       ->option_text("on|off");
@@ -168,6 +172,7 @@ Result<SimOptions> OptionsOf(const SimulateArguments& arguments) {
   SimOptions options = arguments.options;
   ISOZONE_ASSIGN_OR_RETURN(options.device.profile, DeviceProfile(arguments));
   options.device.gc_tuning.start_percent = arguments.gc_start;
+  ISOZONE_ASSIGN_OR_RETURN(options.device.hints, ParseTableHints(arguments.hints));
   options.device.t_zone = arguments.t_zone == "on";
   options.tree.log = arguments.log == "on";
   if (arguments.keys != 0) options.load.data_bytes = arguments.keys * (kKeyBytes + arguments.value_bytes);

@@ -43,6 +43,7 @@ _isozone()
         --policy) COMPREPLY=($(compgen -W "isozone level lifetime zenfs" -- "$current")); return ;;
         --gc)
             COMPREPLY=($(compgen -W "none zenfs full zenfs+ lifetime lsm-zgc isozone" -- "$current")); return ;;
+        --hints) COMPREPLY=($(compgen -W "none lifetime level" -- "$current")); return ;;
         --t-zone | --wal) COMPREPLY=($(compgen -W "on off" -- "$current")); return ;;
         --scheme)
             local schemes="none zenfs full zenfs+ lifetime lsm-zgc isozone"
@@ -75,7 +76,7 @@ _isozone()
         simulate) options="--keys --value-size --data --phase --list --deletes --grain --seed
         --memtable --memtables --wal --table --levels --level-base --level-multiplier --compaction-trigger
         --slowdown-trigger --stop-trigger --flushes --compactions --compaction --sweep --profile --zones --zone-size
-        --limit --policy --gc --gc-start --t-zone --stripe-width --put-rate --compaction-rate --json" ;;
+        --limit --policy --gc --gc-start --hints --t-zone --stripe-width --put-rate --compaction-rate --json" ;;
     esac
 
     if [[ $current == -* ]]; then
