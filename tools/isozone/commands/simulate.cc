@@ -121,6 +121,7 @@ void AddDeviceOptions(CLI::App& app, SimulateArguments& arguments) {
   app.add_option("--gc-start", arguments.gc_start, "Percentage of free space below which it collects")
       ->check(CLI::Range(1U, 99U))
       ->option_text("P");
+  AddSizeOption(app, "--gc-memory", options.device.gc_memory, "Bytes of the collector's buffers; 16M if not given");
   app.add_option("--hints", arguments.hints,
                  "What placement is told of tables: none, lifetime (RocksDB's hint) or level; level if not given")
       ->option_text("HINTS");

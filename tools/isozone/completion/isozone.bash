@@ -76,7 +76,7 @@ _isozone()
         simulate) options="--keys --value-size --data --phase --list --deletes --grain --seed
         --memtable --memtables --wal --table --levels --level-base --level-multiplier --compaction-trigger
         --slowdown-trigger --stop-trigger --flushes --compactions --compaction --sweep --profile --zones --zone-size
-        --limit --policy --gc --gc-start --hints --t-zone --stripe-width --put-rate --compaction-rate --json" ;;
+        --limit --policy --gc --gc-start --gc-memory --hints --t-zone --stripe-width --put-rate --compaction-rate --json" ;;
     esac
 
     if [[ $current == -* ]]; then
