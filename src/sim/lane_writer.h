@@ -52,7 +52,7 @@ class LaneWriter {
   };
 
   void Settle();
-  Started StartIn(size_t lane, uint64_t file, uint64_t bytes);
+  Started StartIn(size_t index, uint64_t file, uint64_t bytes);
   void Add(const ZoneGrant& grant);
   void Retire(size_t lane);
   bool Widen();

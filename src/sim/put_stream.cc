@@ -106,12 +106,10 @@ bool PutStream::PutSlice() {
 
 // The last put of a key is the one that counts.
 void PutStream::SealMemtable() {
-  std::ranges::sort(memtable_, [](const ModelRecord& a, const ModelRecord& b) {
-    return a.key != b.key ? a.key < b.key : a.put > b.put;
-  });
-  const auto repeated =
-      std::ranges::unique(memtable_, [](const ModelRecord& a, const ModelRecord& b) { return a.key == b.key; });
-  memtable_.erase(repeated.begin(), repeated.end());
+  std::sort(memtable_.begin(), memtable_.end(),
+            [](const ModelRecord& a, const ModelRecord& b) { return a.key != b.key ? a.key < b.key : a.put > b.put; });
+  const auto same_key = [](const ModelRecord& a, const ModelRecord& b) { return a.key == b.key; };
+  memtable_.erase(std::unique(memtable_.begin(), memtable_.end(), same_key), memtable_.end());
   world_.memtables.Add(std::exchange(memtable_, {}));
   world_.loop.Ring(world_.tree_changed);
 }

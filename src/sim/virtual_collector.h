@@ -97,7 +97,6 @@ class VirtualCollector final : public Actor {
   std::optional<Window> ahead_;
   std::vector<FilePlace> written_;  // of the window, to be read back
   size_t next_copy_ = 0;
-  bool copying_ = false;
   bool settled_ = false;
   bool error_ = false;
   uint64_t reclaimed_ = 0;
