@@ -202,7 +202,7 @@ TEST(SimulatorTest, EachOptionHasAnEffect) {
       {"policy", [](SimOptions& o) { o.device.policy = "zenfs"; }},
       {"gc", [](SimOptions& o) { o.device.gc = "lsm-zgc"; }},
       {"gc start", [](SimOptions& o) { o.device.gc_tuning.start_percent = 30; }},
-      {"gc memory", [](SimOptions& o) { o.device.gc_memory = 64 * kMiB; }},
+      {"gc memory", [](SimOptions& o) { o.device.gc_memory = 8 * kMiB; }},
       {"stripe width", [](SimOptions& o) { o.device.stripe_width = 1; }},
       {"hints", [](SimOptions& o) { o.device.hints = TableHints::kNone; }},
       {"t-zone", [](SimOptions& o) { o.device.t_zone = false; }},
