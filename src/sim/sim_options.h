@@ -59,6 +59,7 @@ struct SimTree {
   uint32_t flush_workers = 1;
   uint32_t compaction_workers = 4;
   std::string picker = "leveled";
+  bool moves = true;  // trivial moves write nothing; false: files are written anew, as RocksDB before 10.8 does
 };
 
 // How fast a processor is. The defaults are what RocksDB 7.8 does on two cores of a server of 2021 with values of 800

@@ -216,6 +216,16 @@ TEST(SimulatorTest, EachOptionHasAnEffect) {
   }
 }
 
+TEST(SimulatorTest, WithoutMovesFilesAreWrittenAnew) {
+  SimOptions options = SmallOptions();
+  const SimReport moving = Simulated(options);
+  EXPECT_GT(moving.moved_files, 0U);
+  options.tree.moves = false;
+  const SimReport writing = Simulated(options);
+  EXPECT_EQ(0U, writing.moved_files);
+  EXPECT_GT(writing.compaction_bytes, moving.compaction_bytes);
+}
+
 TEST(SimulatorTest, AnUnknownNameIsAnsweredWithTheKnownOnes) {
   SimOptions options = SmallOptions();
   options.tree.picker = "best";

@@ -78,8 +78,9 @@ void CompactionWorker::Proceed() {
 
 // Moves what can be moved, and begins a compaction if one is due.
 bool CompactionWorker::Begin() {
-  while (const auto pick = world_.picker->Pick(world_.model.tree())) {
+  while (auto pick = world_.picker->Pick(world_.model.tree())) {
     Status status;
+    pick->trivial_move = pick->trivial_move && world_.options.tree.moves;
     if (pick->trivial_move) {
       status = world_.model.Run(*pick);
       if (status.ok()) world_.loop.Ring(world_.tree_changed);

@@ -38,6 +38,7 @@ struct SimulateArguments {
   std::string hints = "level";
   std::string t_zone = "on";
   std::string log = "on";
+  std::string moves = "on";
   bool json = false;
 };
 
@@ -98,6 +99,10 @@ void AddTreeOptions(CLI::App& app, SimulateArguments& arguments) {
       ->option_text("N");
   app.add_option("--compaction", tree.picker, "gear, greedy, isozone, leveled or ll; leveled if not given")
       ->option_text("PICKER");
+  app.add_option("--moves", arguments.moves,
+                 "on: trivial moves write nothing; off: they do, as in RocksDB before 10.8; on if not given")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->option_text("on|off");
   AddSizeOption(app, "--sweep", arguments.sweep_bytes,
                 "Of the upper level, for each compaction of isozone; four tables if not given");
 }
@@ -176,6 +181,7 @@ Result<SimOptions> OptionsOf(const SimulateArguments& arguments) {
   ISOZONE_ASSIGN_OR_RETURN(options.device.hints, ParseTableHints(arguments.hints));
   options.device.t_zone = arguments.t_zone == "on";
   options.tree.log = arguments.log == "on";
+  options.tree.moves = arguments.moves == "on";
   if (arguments.keys != 0) options.load.data_bytes = arguments.keys * (kKeyBytes + arguments.value_bytes);
   if (!arguments.phases.empty()) {
     ISOZONE_ASSIGN_OR_RETURN(options.load.phases, PhasesOf(arguments));
