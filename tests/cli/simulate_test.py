@@ -92,11 +92,14 @@ class Simulate(harness.CliTest):
             (["--t-zone"], ("--t-zone", "memory")),
             (["--zones", "--limit"], ("--limit", "1G")),
             (["--list"], ("--phase", "list")),
+            (["--list", "--phase list"], ("--list", "records")),
+            (["--value-size", "--keys"], ("--value-size", "100")),
             (["12parsecs"], ("--table", "12parsecs")),
         ):
             with self.subTest(arguments=arguments):
                 self.fails(USAGE, words, *SMALL, *arguments)
         self.fails(USAGE, ["the device has 3 zones"], "simulate", "--zones", "3")
+        self.fails(USAGE, ["less than a zone of 72.0 MiB"], "simulate", "--limit", "10M")
 
     def test_a_list_that_cannot_be_used(self) -> None:
         self.fails(NOT_FOUND, ["cannot read", "nowhere"], *SMALL, "--phase", "list", "--list", "nowhere")

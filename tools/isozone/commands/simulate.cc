@@ -47,6 +47,7 @@ void AddLoadOptions(CLI::App& app, SimulateArguments& arguments) {
   auto* keys = app.add_option("--keys", arguments.keys, "Number of keys, of 20 bytes, instead of --data");
   keys->check(CLI::Range(uint64_t{1}, uint64_t{1} << 48))->option_text("N");
   AddSizeOption(app, "--value-size", arguments.value_bytes, "With --keys: bytes of a value; 800 if not given");
+  app.get_option("--value-size")->needs(keys);
   AddSizeOption(app, "--data", load.data_bytes, "Bytes of all keys and values, once each; 1G if not given");
   app.get_option("--data")->excludes(keys);
   app.add_option(
@@ -153,14 +154,17 @@ Result<std::vector<uint32_t>> ReadList(const std::string& path) {
 
 Result<std::vector<SimPhase>> PhasesOf(const SimulateArguments& arguments) {
   std::vector<SimPhase> phases;
+  bool any_listed = false;
   for (const std::string& text : arguments.phases) {
     ISOZONE_ASSIGN_OR_RETURN(SimPhase phase, ParseSimPhase(text));
     if (phase.order == KeyOrderKind::kListed && !arguments.list_path.empty()) {
       ISOZONE_ASSIGN_OR_RETURN(phase.listed, ReadList(arguments.list_path));
+      any_listed = true;
     }
     phases.push_back(std::move(phase));
   }
-  return phases;
+  if (arguments.list_path.empty() || any_listed) return phases;
+  return Status::InvalidArgument("no phase puts what --list names; add --phase list");
 }
 
 Result<Profile> DeviceProfile(const SimulateArguments& arguments) {
@@ -170,6 +174,10 @@ Result<Profile> DeviceProfile(const SimulateArguments& arguments) {
   wishes.zones = arguments.zones;
   ISOZONE_ASSIGN_OR_RETURN(Profile profile, ResolveProfile(wishes));
   if (arguments.limit_bytes == 0) return profile;
+  if (arguments.limit_bytes < profile.zone_capacity) {
+    return Status::InvalidArgument(fmt::format("--limit {} is less than a zone of {}; give room for some",
+                                               FormatSize(arguments.limit_bytes), FormatSize(profile.zone_capacity)));
+  }
   profile.zone_count = static_cast<uint32_t>(arguments.limit_bytes / profile.zone_capacity);
   return profile;
 }
@@ -183,9 +191,8 @@ Result<SimOptions> OptionsOf(const SimulateArguments& arguments) {
   options.tree.log = arguments.log == "on";
   options.tree.moves = arguments.moves == "on";
   if (arguments.keys != 0) options.load.data_bytes = arguments.keys * (kKeyBytes + arguments.value_bytes);
-  if (!arguments.phases.empty()) {
-    ISOZONE_ASSIGN_OR_RETURN(options.load.phases, PhasesOf(arguments));
-  }
+  ISOZONE_ASSIGN_OR_RETURN(std::vector<SimPhase> phases, PhasesOf(arguments));
+  if (!phases.empty()) options.load.phases = std::move(phases);
   LsmLimits& limits = options.tree.limits;
   limits = LsmLimits::Exponential(arguments.levels, arguments.level1_bytes, arguments.multiplier);
   limits.level0_files = arguments.level0_files;
