@@ -23,7 +23,7 @@
 namespace isozone {
 namespace {
 
-constexpr uint32_t kThreadsMax = 64;
+constexpr int64_t kLookAgainNs = 50'000'000;  // RocksDB tells nobody that compactions are enabled again
 constexpr uint64_t kCompactionsPerStore = 64;  // of the pointers
 
 class ComparatorOrder : public KeyOrder {
@@ -37,7 +37,7 @@ class ComparatorOrder : public KeyOrder {
   const rocksdb::Comparator* const comparator_;
 };
 
-// The drivers of the process, by the DB that they compact.
+// The drivers of the process, by the innermost DB that they compact.
 struct DriverRegistry {
   Mutex mu;
   std::map<const rocksdb::DB*, std::vector<ColumnFamilyDriver*>> drivers ISOZONE_GUARDED_BY(mu);
@@ -81,18 +81,15 @@ void WarnOfUnusedOptions(const rocksdb::Options& options, const std::string& col
       column_family);
 }
 
-rocksdb::Status CheckOptions(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family) {
+rocksdb::Status CheckOptions(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family, bool needs_cuts) {
   const rocksdb::Options options = db->GetOptions(column_family);
   const std::string& name = column_family->GetName();
   if (options.compaction_style != rocksdb::kCompactionStyleNone) {
     return Refused(name, "RocksDB compacts it itself; open it with compaction_style=kCompactionStyleNone");
   }
-  if (options.num_levels < 3)
-    return Refused(name, fmt::format("it has {} levels; set num_levels=7", options.num_levels));
-  if (options.comparator->timestamp_size() > 0) return Refused(name, "its keys have timestamps");
+  if (const std::string why = WhyNotDriven(options); !why.empty()) return Refused(name, why);
   if (!HasListener(db->GetDBOptions())) return Refused(name, "the driver hears of no flush; add listeners={isozone}");
-  if (options.sst_partitioner_factory == nullptr ||
-      std::string_view(options.sst_partitioner_factory->Name()) != LevelPartitionerFactory::kClassName()) {
+  if (needs_cuts && !LevelPartitionerFactory::IsIn(options)) {
     return Refused(name, "tables cannot be cut where the picker says; set sst_partitioner_factory=isozone");
   }
   if (IsReadOnly(db, column_family)) return Refused(name, "the database is open for reading only");
@@ -125,24 +122,35 @@ LsmFile AsLsmFile(const rocksdb::SstFileMetaData& file) {
 
 }  // namespace
 
+uint32_t DriverThreads(const rocksdb::DBOptions& options) {
+  const int jobs = std::max(options.max_background_jobs, 1);
+  return static_cast<uint32_t>(std::clamp(jobs - std::max(jobs / 4, 1), 1, static_cast<int>(kDriverThreadsMax)));
+}
+
+std::string WhyNotDriven(const rocksdb::ColumnFamilyOptions& options) {
+  if (options.num_levels < 3) return fmt::format("it has {} levels; set num_levels=7", options.num_levels);
+  if (options.comparator->timestamp_size() > 0) return "its keys have timestamps";
+  return "";
+}
+
 rocksdb::Status ColumnFamilyDriver::Open(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family,
                                          const ColumnFamilyDriverOptions& options,
                                          std::unique_ptr<ColumnFamilyDriver>* result) {
   result->reset();
   auto picker = MakeCompactionPicker(options.picker);
   if (!picker.ok()) return rocksdb::Status::InvalidArgument(picker.status().message());
-  if (options.threads < 1 || options.threads > kThreadsMax) {
+  if (options.threads < 1 || options.threads > kDriverThreadsMax) {
     return rocksdb::Status::InvalidArgument(
-        fmt::format("{} threads; 1 to {} can be had", options.threads, kThreadsMax));
+        fmt::format("{} threads; 1 to {} can be had", options.threads, kDriverThreadsMax));
   }
-  rocksdb::Status status = CheckOptions(db, column_family);
+  rocksdb::Status status = CheckOptions(db, column_family, options.needs_cuts);
   if (!status.ok()) return status;
   std::unique_ptr<ColumnFamilyDriver> driver(
       new ColumnFamilyDriver(db, column_family, std::move(picker).value(), options.t_zone));
   {
     DriverRegistry& registry = Drivers();
     const MutexLock lock(registry.mu);
-    auto& of_db = registry.drivers[db];
+    auto& of_db = registry.drivers[driver->root_];
     for (const ColumnFamilyDriver* other : of_db) {
       if (other->column_family_->GetID() == column_family->GetID()) {
         return Refused(column_family->GetName(), "it has a driver already");
@@ -160,6 +168,7 @@ rocksdb::Status ColumnFamilyDriver::Open(rocksdb::DB* db, rocksdb::ColumnFamilyH
 ColumnFamilyDriver::ColumnFamilyDriver(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family,
                                        std::unique_ptr<CompactionPicker> picker, bool t_zone)
     : db_(db),
+      root_(db->GetRootDB()),
       column_family_(column_family),
       picker_(std::move(picker)),
       order_(std::make_unique<ComparatorOrder>(column_family->GetComparator())),
@@ -169,15 +178,17 @@ ColumnFamilyDriver::ColumnFamilyDriver(rocksdb::DB* db, rocksdb::ColumnFamilyHan
       t_zone_(t_zone ? NewCohort() : 0),
       tree_(limits_, *order_) {}
 
-ColumnFamilyDriver::~ColumnFamilyDriver() { Stop(); }
+ColumnFamilyDriver::~ColumnFamilyDriver() {
+  if (!threads_.empty()) Stop();
+}
 
 void ColumnFamilyDriver::Stop() {
   {
     DriverRegistry& registry = Drivers();
     const MutexLock lock(registry.mu);
-    auto& of_db = registry.drivers[db_];
+    auto& of_db = registry.drivers[root_];
     std::erase(of_db, this);
-    if (of_db.empty()) registry.drivers.erase(db_);
+    if (of_db.empty()) registry.drivers.erase(root_);
   }
   {
     const MutexLock lock(mu_);
@@ -186,6 +197,7 @@ void ColumnFamilyDriver::Stop() {
     while (flushes_held_ > 0) changed_.Wait(mu_);
   }
   for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
   StorePointers();
 }
 
@@ -232,8 +244,9 @@ void ColumnFamilyDriver::AwaitCompactions() {
 }
 
 bool ColumnFamilyDriver::MayFlush(uint64_t written) {
-  if (stopping_ || retry_at_ns_ > 0) return true;
+  if (stopping_) return true;
   if (stale_) Reconcile();
+  if (retry_at_ns_ > 0) return true;
   const auto before = BytesBeforeFlush(CompactionDebt(tree_), debt_limits_, memtable_bytes_);
   if (before && written >= *before) return true;
   return running_.empty() && !picker_->Pick(tree_);
@@ -428,12 +441,18 @@ std::vector<LsmFile> ColumnFamilyDriver::OutputsIn(const CompactionPick& pick,
 }
 
 void ColumnFamilyDriver::Reconcile() {
-  stale_ = false;
+  stale_ = Disabled();
+  if (stale_) {
+    failure_ = rocksdb::Status::Incomplete("disable_auto_compactions=true");
+    retry_at_ns_ = MonotonicNs() + kLookAgainNs;
+  }
   rocksdb::ColumnFamilyMetaData metadata;
   db_->GetColumnFamilyMetaData(column_family_, &metadata);
   RemoveGone(metadata);
   AddMissing(metadata);
 }
+
+bool ColumnFamilyDriver::Disabled() const { return db_->GetOptions(column_family_).disable_auto_compactions; }
 
 void ColumnFamilyDriver::RemoveGone(const rocksdb::ColumnFamilyMetaData& metadata) {
   for (int level = 0; level < tree_.limits().levels(); ++level) {

@@ -6,12 +6,15 @@
 // picked from an older view is refused by RocksDB ("Aborted", "InvalidArgument") and picked anew.
 //
 // Pauses. After a compaction that was refused or has failed, none begins for kPauseNs, and for twice as long after each
-// further one, up to kPauseMostNs. A flush, and whoever waits for the driver, end the pause.
+// further one, up to kPauseMostNs. A flush, and whoever waits for the driver, end the pause. While the column family has
+// disable_auto_compactions=true, no compaction begins at all. A TransactionDB sets that while it is being opened, because
+// compactions must not look at prepared values before it can tell which are committed.
 //
 // Threads. As many as asked for. Each picks, marks its inputs busy, compacts without a lock, and reconciles. The DB calls
 // OnFlushCompleted through LevelListener, which only sets a flag (Wake).
 //
-// The DB must outlive the driver: a program destroys the driver first. That takes as long as the compactions which run.
+// The DB must outlive the driver: a program destroys the driver first, and SteeredDatabases stops it when RocksDB tells
+// that the DB closes. That takes as long as the compactions which run.
 //
 // Compaction pointers are kept in a file in the folder of the database, ISOZONE-COMPACTION-ID, which RocksDB leaves
 // alone. It is written from time to time and at the end. A sweep that begins at an older pointer does some work twice.
@@ -41,11 +44,22 @@
 
 namespace isozone {
 
+inline constexpr uint32_t kDriverThreadsMax = 64;
+
 struct ColumnFamilyDriverOptions {
   std::string picker = "isozone";  // a name that MakeCompactionPicker knows
-  uint32_t threads = 1;            // 1 to 64
+  uint32_t threads = 1;            // 1 to kDriverThreadsMax
   bool t_zone = true;              // short-lived outputs have zones of their own (output_guide.h)
+  // Without sst_partitioner_factory=isozone, outputs are cut by their size only. False: that will do.
+  bool needs_cuts = true;
 };
+
+// As many as RocksDB would use by max_background_jobs: a quarter of these is for flushes.
+uint32_t DriverThreads(const rocksdb::DBOptions& options);
+
+// What in the options of a column family with kCompactionStyleNone keeps a driver from compacting it, and what to change;
+// empty: nothing.
+std::string WhyNotDriven(const rocksdb::ColumnFamilyOptions& options);
 
 struct ColumnFamilyDriverStats {
   uint64_t compactions = 0;
@@ -78,23 +92,27 @@ class ColumnFamilyDriver {
   static constexpr int64_t kPauseMostNs = 500'000'000;
 
   // Begins to compact `column_family` of `db`; both must outlive the driver. InvalidArgument with what to change: it has
-  // another compaction style than kCompactionStyleNone, fewer than 3 levels, not both `listeners={isozone}` and
-  // `sst_partitioner_factory=isozone`, or a driver already; or the options are not known.
+  // another compaction style than kCompactionStyleNone, fewer than 3 levels, no `listeners={isozone}`, no
+  // `sst_partitioner_factory=isozone` where cuts are needed, or a driver already; or the options are not known.
   static rocksdb::Status Open(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family,
                               const ColumnFamilyDriverOptions& options, std::unique_ptr<ColumnFamilyDriver>* result);
-  // Stops.
+  // Stops, unless it has been stopped.
   ~ColumnFamilyDriver();
   ColumnFamilyDriver(const ColumnFamilyDriver&) = delete;
   ColumnFamilyDriver& operator=(const ColumnFamilyDriver&) = delete;
 
-  // Something may have changed in `db`. Any thread; no driver may be of it.
+  // Waits for the compactions that run; no other begins. Called once.
+  void Stop();
+
+  // Something may have changed in `db`, the innermost of wrapped ones. Any thread; no driver may be of it.
   static void Wake(const rocksdb::DB* db);
 
   // A flush of the column family with this number is about to begin: waits as long as there is too much compaction debt.
   // Any thread that holds no lock of RocksDB; no driver may be of it.
   static void HoldFlush(const rocksdb::DB* db, uint32_t column_family);
 
-  // Waits until the tree of this moment leaves nothing to compact, or the driver cannot go on: why.
+  // Waits until the tree of this moment leaves nothing to compact, or the driver cannot go on: why. Incomplete: it is
+  // paused.
   rocksdb::Status WaitUntilIdle();
   ColumnFamilyDriverStats Stats() const;
 
@@ -123,6 +141,7 @@ class ColumnFamilyDriver {
                                  const std::vector<std::string>& outputs) const;
   // The tree becomes what the metadata says, but for what is being compacted.
   void Reconcile() ISOZONE_REQUIRES(mu_);
+  bool Disabled() const;
   void AddMissing(const rocksdb::ColumnFamilyMetaData& metadata) ISOZONE_REQUIRES(mu_);
   void RemoveGone(const rocksdb::ColumnFamilyMetaData& metadata) ISOZONE_REQUIRES(mu_);
   // A compaction that runs writes there; whether it has ended is for its thread to say.
@@ -130,9 +149,9 @@ class ColumnFamilyDriver {
   void LoadPointers() ISOZONE_EXCLUDES(mu_);
   void StorePointers() const ISOZONE_EXCLUDES(mu_);
   std::string PointersPath() const;
-  void Stop();
 
   rocksdb::DB* const db_;
+  const rocksdb::DB* const root_;  // what events name: the innermost of wrapped databases
   rocksdb::ColumnFamilyHandle* const column_family_;
   const std::unique_ptr<CompactionPicker> picker_;
   const std::unique_ptr<KeyOrder> order_;

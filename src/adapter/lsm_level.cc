@@ -1,11 +1,16 @@
 #include "adapter/lsm_level.h"
 
+#include <charconv>
+#include <cstddef>
 #include <limits>
-#include <memory>
-#include <string>
+
+#include <fmt/format.h>
+#include <rocksdb/utilities/options_type.h>
 
 #include "adapter/column_family_driver.h"
 #include "adapter/output_guide.h"
+#include "adapter/steered_databases.h"
+#include "lsm/compaction_picker.h"
 #include "zone/data_class.h"
 
 namespace isozone {
@@ -27,6 +32,44 @@ int8_t AsLevel(int level) {
 
 bool IsFlush(rocksdb::TableFileCreationReason reason) {
   return reason == rocksdb::TableFileCreationReason::kFlush || reason == rocksdb::TableFileCreationReason::kRecovery;
+}
+
+using rocksdb::OptionType;
+using rocksdb::OptionTypeFlags;
+using rocksdb::OptionTypeInfo;
+using rocksdb::OptionVerificationType;
+
+rocksdb::Status ParsePicker(const rocksdb::ConfigOptions&, const std::string&, const std::string& value, void* result) {
+  if (value != SteeringOptions::kNone) {
+    const auto picker = MakeCompactionPicker(value);
+    if (!picker.ok()) return rocksdb::Status::InvalidArgument(picker.status().message());
+  }
+  *static_cast<std::string*>(result) = value;
+  return rocksdb::Status::OK();
+}
+
+rocksdb::Status ParseThreads(const rocksdb::ConfigOptions&, const std::string&, const std::string& value,
+                             void* result) {
+  uint32_t threads = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), threads);
+  if (error != std::errc() || end != value.data() + value.size() || threads > kDriverThreadsMax) {
+    return rocksdb::Status::InvalidArgument(
+        fmt::format("threads={}; 1 to {} can be had, or 0 for as many as RocksDB would use", value, kDriverThreadsMax));
+  }
+  *static_cast<uint32_t*>(result) = threads;
+  return rocksdb::Status::OK();
+}
+
+const std::unordered_map<std::string, OptionTypeInfo>& SteeringOptionTypes() {
+  static const auto& types = *new std::unordered_map<std::string, OptionTypeInfo>{
+      {"compaction",
+       {offsetof(SteeringOptions, picker), OptionType::kString, OptionVerificationType::kNormal, OptionTypeFlags::kNone,
+        ParsePicker}},
+      {"threads",
+       {offsetof(SteeringOptions, threads), OptionType::kUInt32T, OptionVerificationType::kNormal,
+        OptionTypeFlags::kNone, ParseThreads}},
+  };
+  return types;
 }
 
 class LevelPartitioner : public rocksdb::SstPartitioner {
@@ -88,6 +131,27 @@ int8_t TableLevel(int8_t job_level, IoClass io_class, Lifetime hint) {
   return DataClass::kNoLevel;
 }
 
+const LevelListener* LevelListener::SteeringIn(const rocksdb::DBOptions& options) {
+  for (const auto& listener : options.listeners) {
+    const auto* const ours = dynamic_cast<const LevelListener*>(listener.get());
+    if (ours != nullptr && ours->steering_.steers()) return ours;
+  }
+  return nullptr;
+}
+
+LevelListener::LevelListener() { RegisterOptions("isozone_steering", &steering_, &SteeringOptionTypes()); }
+
+rocksdb::Status LevelListener::ConfigureOptions(const rocksdb::ConfigOptions& config,
+                                                const std::unordered_map<std::string, std::string>& options,
+                                                std::unordered_map<std::string, std::string>* unused) {
+  for (const auto& [name, value] : options) {
+    if (config.ignore_unknown_options || SteeringOptionTypes().contains(name)) continue;
+    return rocksdb::Status::InvalidArgument(
+        fmt::format("the listener isozone has no option {}={}; it has compaction= and threads=", name, value));
+  }
+  return EventListener::ConfigureOptions(config, options, unused);
+}
+
 void LevelListener::OnTableFileCreationStarted(const rocksdb::TableFileCreationBriefInfo& info) {
   if (IsFlush(info.reason)) told = {0, &kListener};
 }
@@ -111,10 +175,34 @@ void LevelListener::OnFlushBegin(rocksdb::DB* db, const rocksdb::FlushJobInfo& i
   ColumnFamilyDriver::HoldFlush(db, info.cf_id);
 }
 
-void LevelListener::OnFlushCompleted(rocksdb::DB* db, const rocksdb::FlushJobInfo&) { ColumnFamilyDriver::Wake(db); }
+void LevelListener::OnFlushCompleted(rocksdb::DB* db, const rocksdb::FlushJobInfo& info) {
+  ColumnFamilyDriver::Wake(db);
+  if (steering_.steers()) SteeredDatabases::Flushed(db, info);
+}
 
 void LevelListener::OnExternalFileIngested(rocksdb::DB* db, const rocksdb::ExternalFileIngestionInfo&) {
   ColumnFamilyDriver::Wake(db);
+}
+
+void LevelListener::OnColumnFamilyHandleDeletionStarted(rocksdb::ColumnFamilyHandle* handle) {
+  if (steering_.steers()) SteeredDatabases::Closing(handle);
+}
+
+bool LevelListener::ShouldBeNotifiedOnFileIO() {
+  if (steering_.steers()) OpeningDatabase::ListenerAsked(steering_);
+  return false;
+}
+
+bool LevelPartitionerFactory::IsIn(const rocksdb::ColumnFamilyOptions& options) {
+  return options.sst_partitioner_factory != nullptr &&
+         std::string_view(options.sst_partitioner_factory->Name()) == kClassName();
+}
+
+rocksdb::Status LevelPartitionerFactory::ValidateOptions(const rocksdb::DBOptions& db_options,
+                                                         const rocksdb::ColumnFamilyOptions& options) const {
+  const std::string refusal = SteeredDatabases::Refusal(db_options, options);
+  if (!refusal.empty()) return rocksdb::Status::InvalidArgument("the listener cannot steer this database", refusal);
+  return SstPartitionerFactory::ValidateOptions(db_options, options);
 }
 
 std::unique_ptr<rocksdb::SstPartitioner> LevelPartitionerFactory::CreatePartitioner(

@@ -18,15 +18,23 @@
 // lower one, since neither source says which table goes where. A table that is moved down without being rewritten keeps
 // the level that it was written for.
 //
+// Both also take part in steering. The listener has the options for it, hears when the default column family goes, and
+// lets the thread that opens a database know of itself (steered_databases.h). The partitioner cuts outputs where the
+// picker says, and refuses to open a database that would be neither steered nor compacted by RocksDB.
+//
 // Thread safety: any thread.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
 
 #include <rocksdb/listener.h>
 #include <rocksdb/sst_partitioner.h>
 #include <rocksdb/utilities/object_registry.h>
 
+#include "adapter/opening_database.h"
 #include "io/io_class.h"
 #include "zone/lifetime.h"
 
@@ -41,6 +49,10 @@ int8_t TableLevel(int8_t job_level, IoClass io_class, Lifetime hint);
 class LevelListener : public rocksdb::EventListener {
  public:
   static const char* kClassName() { return "isozone"; }
+  // The first listener of a database that steers it; null: none does.
+  static const LevelListener* SteeringIn(const rocksdb::DBOptions& options);
+
+  LevelListener();
   const char* Name() const override { return kClassName(); }
 
   // Of flushes; OnFlushCompleted would not come after one that failed.
@@ -56,12 +68,30 @@ class LevelListener : public rocksdb::EventListener {
   // Drivers of the DB look at its tree again (column_family_driver.h).
   void OnFlushCompleted(rocksdb::DB* db, const rocksdb::FlushJobInfo& info) override;
   void OnExternalFileIngested(rocksdb::DB* db, const rocksdb::ExternalFileIngestionInfo& info) override;
+  // RocksDB's own handle of the default column family goes when the database closes.
+  void OnColumnFamilyHandleDeletionStarted(rocksdb::ColumnFamilyHandle* handle) override;
+  // It does not want to be notified. RocksDB asks on the thread that has opened a file, for each listener.
+  bool ShouldBeNotifiedOnFileIO() override;
+
+ protected:
+  // Names the options that there are where another is given; RocksDB would name the word "listeners" alone.
+  rocksdb::Status ConfigureOptions(const rocksdb::ConfigOptions& config,
+                                   const std::unordered_map<std::string, std::string>& options,
+                                   std::unordered_map<std::string, std::string>* unused) override;
+
+ private:
+  SteeringOptions steering_;  // set while options are read, before there is a database
 };
 
 class LevelPartitionerFactory : public rocksdb::SstPartitionerFactory {
  public:
   static const char* kClassName() { return "isozone"; }
+  // Whether a column family has it.
+  static bool IsIn(const rocksdb::ColumnFamilyOptions& options);
   const char* Name() const override { return kClassName(); }
+  // DB::Open asks it.
+  rocksdb::Status ValidateOptions(const rocksdb::DBOptions& db_options,
+                                  const rocksdb::ColumnFamilyOptions& options) const override;
   // Null where the level is not known: RocksDB then asks nobody.
   std::unique_ptr<rocksdb::SstPartitioner> CreatePartitioner(
       const rocksdb::SstPartitioner::Context& context) const override;

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "adapter/database_logger.h"
 #include "adapter/local_logger.h"
 #include "adapter/status_mapping.h"
 #include "base/units.h"
@@ -29,11 +30,22 @@ std::string AbsolutePath(const std::string& name) {
 UriFileSystem::UriFileSystem(std::string uri, std::string log_dir)
     : uri_(std::move(uri)), log_dir_(std::move(log_dir)) {}
 
+bool UriFileSystem::IsOurs(const rocksdb::FileSystem& file_system) {
+  return file_system.CheckedCast<UriFileSystem>() != nullptr;
+}
+
+bool UriFileSystem::IsInstanceOf(const std::string& name) const {
+  return name == UriFileSystem::kClassName() || rocksdb::FileSystem::IsInstanceOf(name);
+}
+
 IOStatus UriFileSystem::NewLogger(const std::string& name, const IOOptions& options,
                                   std::shared_ptr<rocksdb::Logger>* result, IODebugContext* debug) {
   return WithoutExceptions([&] {
-    return has_log_dir() ? NewLocalLogger(log_dir_, AbsolutePath(name), result)
-                         : rocksdb::FileSystem::NewLogger(name, options, result, debug);
+    std::shared_ptr<rocksdb::Logger> logger;
+    const IOStatus status = has_log_dir() ? NewLocalLogger(log_dir_, AbsolutePath(name), &logger)
+                                          : rocksdb::FileSystem::NewLogger(name, options, &logger, debug);
+    if (status.ok()) *result = std::make_shared<DatabaseLogger>(std::move(logger));
+    return status;
   });
 }
 

@@ -3,6 +3,7 @@
 //   * paths may be relative, to the root, and hold "." and ".."
 //   * compactions read ahead without direct I/O too (2 MiB if RocksDB's option is 0), because there is no page cache
 //   * the info log goes to a local directory if log_dir= names one
+// The info log tells of databases that are opened here (database_logger.h).
 //
 // Thread safety: any thread may call any method.
 #pragma once
@@ -19,6 +20,11 @@ std::string AbsolutePath(const std::string& name);
 
 class UriFileSystem : public rocksdb::FileSystem {
  public:
+  static const char* kClassName() { return "isozone-uri"; }
+  // Whether `file_system` is or wraps one of Isozone's.
+  static bool IsOurs(const rocksdb::FileSystem& file_system);
+  bool IsInstanceOf(const std::string& name) const override;
+
   // The URI, from which RocksDB can make this file system again.
   std::string GetId() const override { return uri_; }
   rocksdb::IOStatus NewLogger(const std::string& name, const rocksdb::IOOptions& options,

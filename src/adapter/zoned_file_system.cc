@@ -8,6 +8,7 @@
 #include "adapter/async_read.h"
 #include "adapter/file_class.h"
 #include "adapter/lsm_level.h"
+#include "adapter/opening_database.h"
 #include "adapter/output_guide.h"
 #include "adapter/random_access_file.h"
 #include "adapter/random_rw_file.h"
@@ -130,6 +131,7 @@ IOStatus ZonedFileSystem::OpenWritable(const std::string& name, const FileOption
     ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<FileWriter> writer,
                              append ? fs.OpenForAppend(path, create) : fs.Create(path, create));
     *result = std::make_unique<WritableFile>(path, options, std::move(writer), create.level, system_);
+    OpeningDatabase::FileOpened(path);
     return Status();
   });
 }

@@ -1,5 +1,4 @@
 // The drivers of the column families of a database, as one.
-#include <algorithm>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -10,12 +9,6 @@
 
 namespace isozone {
 namespace {
-
-// As RocksDB shares max_background_jobs out: a quarter is for flushes.
-uint32_t ThreadsFor(const rocksdb::DBOptions& options) {
-  const int jobs = std::max(options.max_background_jobs, 1);
-  return static_cast<uint32_t>(std::max(jobs - std::max(jobs / 4, 1), 1));
-}
 
 class DriverOfAll : public CompactionDriver {
  public:
@@ -68,7 +61,7 @@ rocksdb::Status CompactionDriver::Open(rocksdb::DB* db,
   const rocksdb::IOStatus thrown = WithoutExceptions([&] {
     result->reset();
     auto driver = std::make_unique<DriverOfAll>();
-    const uint32_t threads = options.threads > 0 ? options.threads : ThreadsFor(db->GetDBOptions());
+    const uint32_t threads = options.threads > 0 ? options.threads : DriverThreads(db->GetDBOptions());
     for (rocksdb::ColumnFamilyHandle* column_family : column_families) {
       status = driver->Add(db, column_family, {.picker = options.picker, .threads = threads, .t_zone = options.t_zone});
       if (!status.ok()) return rocksdb::IOStatus::OK();

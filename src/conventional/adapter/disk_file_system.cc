@@ -6,6 +6,7 @@
 
 #include <rocksdb/env.h>
 
+#include "adapter/opening_database.h"
 #include "adapter/status_mapping.h"
 #include "base/uri.h"
 #include "conventional/adapter/disk_files.h"
@@ -92,6 +93,7 @@ IOStatus DiskFileSystem::NewWritableFile(const std::string& name, const FileOpti
       return host_->NewWritableFile(HostPath(name), HostOptions(options), &host, debug);
     });
     if (status.ok()) *result = std::make_unique<DiskWritableFile>(std::move(host), std::move(open), 0, options);
+    if (status.ok()) OpeningDatabase::FileOpened(AbsolutePath(name));
     return status;
   });
 }
@@ -108,6 +110,7 @@ IOStatus DiskFileSystem::ReopenWritableFile(const std::string& name, const FileO
       return opened.ok() ? host_->GetFileSize(HostPath(name), options.io_options, &size, debug) : opened;
     });
     if (status.ok()) *result = std::make_unique<DiskWritableFile>(std::move(host), std::move(open), size, options);
+    if (status.ok()) OpeningDatabase::FileOpened(AbsolutePath(name));
     return status;
   });
 }

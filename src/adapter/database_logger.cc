@@ -1,0 +1,39 @@
+#include "adapter/database_logger.h"
+
+#include <string_view>
+#include <utility>
+
+#include <rocksdb/db.h>
+
+#include "adapter/steered_databases.h"
+
+namespace isozone {
+
+DatabaseLogger::DatabaseLogger(std::shared_ptr<rocksdb::Logger> target) : target_(std::move(target)) {}
+
+void DatabaseLogger::LogHeader(const char* format, va_list arguments) {
+  Watch(format, arguments);
+  target_->LogHeader(format, arguments);
+}
+
+void DatabaseLogger::Logv(const char* format, va_list arguments) {
+  Watch(format, arguments);
+  target_->Logv(format, arguments);
+}
+
+void DatabaseLogger::Logv(rocksdb::InfoLogLevel level, const char* format, va_list arguments) {
+  Watch(format, arguments);
+  target_->Logv(level, format, arguments);
+}
+
+void DatabaseLogger::Watch(const char* format, va_list arguments) {
+  if (std::string_view(format) != "DB pointer %p") return;
+  va_list copy;
+  va_copy(copy, arguments);
+  // RocksDB passes its implementation, of which rocksdb::DB is the first and only base.
+  auto* const db = static_cast<rocksdb::DB*>(va_arg(copy, void*));
+  va_end(copy);
+  SteeredDatabases::Opened(db);
+}
+
+}  // namespace isozone
