@@ -470,8 +470,11 @@ class Restless {
       model_[key] = fmt::format("{:0200}", random_.Next());
       ISOZONE_ASSERT_OK(db_->Put({}, key, model_[key]));
     }
-    if (end == End::kCancelled) rocksdb::CancelAllBackgroundWork(db_.get(), false);
-    if (end == End::kCancelledAndAwaited) rocksdb::CancelAllBackgroundWork(db_.get(), true);
+    // RocksDB destroys a database of prepared transactions under its own compactions if nobody has awaited them.
+    const bool awaited = end == End::kCancelledAndAwaited || policy_ == rocksdb::WRITE_PREPARED;
+    if (end == End::kCancelled || end == End::kCancelledAndAwaited) {
+      rocksdb::CancelAllBackgroundWork(db_.get(), awaited);
+    }
     if (end == End::kClosed) {
       const rocksdb::Status closed = db_->Close();
       // The snapshot that a compaction takes of prepared transactions keeps a database open, as any other does.
