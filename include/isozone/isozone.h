@@ -100,16 +100,24 @@ struct CompactionDriverOptions {
 // with compaction_style=kCompactionStyleNone, listeners={isozone} and sst_partitioner_factory=isozone; levels have the
 // sizes that max_bytes_for_level_base and max_bytes_for_level_multiplier say. RocksDB itself slows down and stops writers
 // while there are too many tables in level 0.
+//
+// Options do the same without a line of code, for the default column family: listeners={id=isozone;compaction=ll}. The
+// library then makes the driver when the database is opened, and ends it when it is closed.
 class ISOZONE_EXPORT CompactionDriver {
  public:
   // Begins. The database and the handles must outlive the driver. InvalidArgument with what to change: a column family
-  // was opened otherwise, has fewer than 3 levels or a driver already, or the options are not known.
+  // was opened otherwise, has fewer than 3 levels or a driver already (that of a listener counts), or the options are not
+  // known.
   static rocksdb::Status Open(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& column_families,
                               const CompactionDriverOptions& options, std::unique_ptr<CompactionDriver>* result);
+  // The driver that the listener of `db` has made; NotFound: it has made none. What is found ends with the database and
+  // must not be used after that; destroying it ends no compaction.
+  static rocksdb::Status Find(rocksdb::DB* db, std::unique_ptr<CompactionDriver>* result);
   // Waits for the compactions that run; no other begins.
   virtual ~CompactionDriver();
 
-  // Waits until nothing is left to compact; the error of a compaction that failed.
+  // Waits until nothing is left to compact; the error of a compaction that failed; Incomplete while
+  // disable_auto_compactions=true pauses it.
   virtual rocksdb::Status WaitUntilIdle() = 0;
   // As a JSON object: "compactions", those that RocksDB "refused", because the tree had changed, and that were picked
   // anew, those that "failed", flushes that were held back ("held_flushes"), "bytes_read", "bytes_written", and "short_lived_bytes" of these; the most zones that

@@ -57,12 +57,6 @@ rocksdb::Status Refused(std::string_view column_family, std::string_view why) {
   return rocksdb::Status::InvalidArgument(fmt::format("column family '{}' cannot be compacted", column_family), why);
 }
 
-bool HasListener(const rocksdb::DBOptions& options) {
-  return std::any_of(options.listeners.begin(), options.listeners.end(), [](const auto& listener) {
-    return std::string_view(listener->Name()) == LevelListener::kClassName();
-  });
-}
-
 // No option says so. A database that is open for reading only refuses before it looks for the file, which no database has.
 bool IsReadOnly(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family) {
   return db->CompactFiles(rocksdb::CompactionOptions(), column_family, {"/000000.sst"}, 1).IsNotSupported();
@@ -88,7 +82,7 @@ rocksdb::Status CheckOptions(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* colum
     return Refused(name, "RocksDB compacts it itself; open it with compaction_style=kCompactionStyleNone");
   }
   if (const std::string why = WhyNotDriven(options); !why.empty()) return Refused(name, why);
-  if (!HasListener(db->GetDBOptions())) return Refused(name, "the driver hears of no flush; add listeners={isozone}");
+  if (!LevelListener::IsIn(options)) return Refused(name, "the driver hears of no flush; add listeners={isozone}");
   if (needs_cuts && !LevelPartitionerFactory::IsIn(options)) {
     return Refused(name, "tables cannot be cut where the picker says; set sst_partitioner_factory=isozone");
   }

@@ -1,5 +1,6 @@
 #include "adapter/lsm_level.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <limits>
@@ -10,6 +11,7 @@
 #include "adapter/column_family_driver.h"
 #include "adapter/output_guide.h"
 #include "adapter/steered_databases.h"
+#include "base/log.h"
 #include "lsm/compaction_picker.h"
 #include "zone/data_class.h"
 
@@ -131,6 +133,11 @@ int8_t TableLevel(int8_t job_level, IoClass io_class, Lifetime hint) {
   return DataClass::kNoLevel;
 }
 
+bool LevelListener::IsIn(const rocksdb::DBOptions& options) {
+  return std::any_of(options.listeners.begin(), options.listeners.end(),
+                     [](const auto& listener) { return std::string_view(listener->Name()) == kClassName(); });
+}
+
 const LevelListener* LevelListener::SteeringIn(const rocksdb::DBOptions& options) {
   for (const auto& listener : options.listeners) {
     const auto* const ours = dynamic_cast<const LevelListener*>(listener.get());
@@ -202,6 +209,11 @@ rocksdb::Status LevelPartitionerFactory::ValidateOptions(const rocksdb::DBOption
                                                          const rocksdb::ColumnFamilyOptions& options) const {
   const std::string refusal = SteeredDatabases::Refusal(db_options, options);
   if (!refusal.empty()) return rocksdb::Status::InvalidArgument("the listener cannot steer this database", refusal);
+  if (options.compaction_style == rocksdb::kCompactionStyleNone && !LevelListener::IsIn(db_options)) {
+    Log().warn(
+        "nothing compacts a column family with kCompactionStyleNone unless the program does; add "
+        "listeners={{id=isozone;compaction=ll}}");
+  }
   return SstPartitionerFactory::ValidateOptions(db_options, options);
 }
 

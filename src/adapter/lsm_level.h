@@ -49,7 +49,9 @@ int8_t TableLevel(int8_t job_level, IoClass io_class, Lifetime hint);
 class LevelListener : public rocksdb::EventListener {
  public:
   static const char* kClassName() { return "isozone"; }
-  // The first listener of a database that steers it; null: none does.
+  // Whether a database has one.
+  static bool IsIn(const rocksdb::DBOptions& options);
+  // The first that steers a database; null: none does.
   static const LevelListener* SteeringIn(const rocksdb::DBOptions& options);
 
   LevelListener();
@@ -89,7 +91,7 @@ class LevelPartitionerFactory : public rocksdb::SstPartitionerFactory {
   // Whether a column family has it.
   static bool IsIn(const rocksdb::ColumnFamilyOptions& options);
   const char* Name() const override { return kClassName(); }
-  // DB::Open asks it.
+  // DB::Open asks it. Where Isozone's listener is missing, a line in Isozone's log says what that means.
   rocksdb::Status ValidateOptions(const rocksdb::DBOptions& db_options,
                                   const rocksdb::ColumnFamilyOptions& options) const override;
   // Null where the level is not known: RocksDB then asks nobody.

@@ -124,7 +124,8 @@ class SteeredDatabase {
     if (!LevelPartitionerFactory::IsIn(db_->GetOptions(family))) {
       WarnOf(db_, "tables are not cut where the picker says; set sst_partitioner_factory=isozone");
     }
-    rocksdb::Info(db_options.info_log, "isozone: compacts column family 'default' as the picker '%s' says, on %u threads",
+    rocksdb::Info(db_options.info_log,
+                  "isozone: compacts column family 'default' as the picker '%s' says, on %u threads",
                   options.picker.c_str(), driver_options.threads);
     const MutexLock lock(mu_);
     driver_ = std::move(driver);

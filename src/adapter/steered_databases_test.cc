@@ -165,8 +165,7 @@ class SteeredDatabasesTest : public testing::Test {
   std::shared_ptr<WithoutOptionsFiles> fs_;
   std::unique_ptr<rocksdb::Env> env_;
   std::ostringstream log_;
-  const std::shared_ptr<spdlog::sinks::ostream_sink_mt> sink_ =
-      std::make_shared<spdlog::sinks::ostream_sink_mt>(log_);
+  const std::shared_ptr<spdlog::sinks::ostream_sink_mt> sink_ = std::make_shared<spdlog::sinks::ostream_sink_mt>(log_);
   std::unique_ptr<rocksdb::DB> db_;
 };
 
@@ -224,8 +223,9 @@ TEST_F(SteeredDatabasesTest, EveryPickerCompactsByItself) {
 
 // No write and no flush can begin there before something is compacted.
 TEST_F(SteeredDatabasesTest, ADatabaseThatIsOpenedWithAFullLevel0TakesWrites) {
-  rocksdb::Options options = Options("listeners={isozone};level0_slowdown_writes_trigger=4;level0_stop_writes_trigger=4;"
-                                     "disable_auto_compactions=true");
+  rocksdb::Options options = Options(
+      "listeners={isozone};level0_slowdown_writes_trigger=4;level0_stop_writes_trigger=4;"
+      "disable_auto_compactions=true");
   ASSERT_NO_FATAL_FAILURE(OpenDb(options));
   for (int i = 0; i < 8; ++i) {
     ASSERT_NO_FATAL_FAILURE(Put(*db_, 10));

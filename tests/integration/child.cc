@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include <rocksdb/convenience.h>
 #include <rocksdb/utilities/options_util.h>
 
 #include "integration/scratch.h"
@@ -117,6 +118,20 @@ void LeakDatabase(const std::string& uri, uint64_t count) {
   std::exit(0);
 }
 
+// The same while a listener has the database compacted.
+void LeakSteeredDatabase(const std::string& uri, uint64_t count) {
+  auto* process = new Process(uri);
+  Must(rocksdb::GetOptionsFromString(rocksdb::ConfigOptions(), Options(process->options),
+                                     "listeners={id=isozone;compaction=ll};sst_partitioner_factory=isozone;"
+                                     "compaction_style=kCompactionStyleNone;max_bytes_for_level_base=262144",
+                                     &process->options));
+  process->OpenForWriting();
+  std::unique_ptr<CompactionDriver> driver;
+  Must(CompactionDriver::Find(process->db.get(), &driver));
+  for (uint64_t i = 0; i < count; ++i) process->Put(i, false);
+  std::exit(0);
+}
+
 // Ends with the file system open, but no file of it.
 void LeakFileSystem(const std::string& uri, uint64_t count) {
   auto* process = new Process(uri);
@@ -185,6 +200,7 @@ int main(int argc, char** argv) {
       {"read-only", isozone::ReadOnly},
       {"secondary", isozone::Secondary},
       {"leak-database", isozone::LeakDatabase},
+      {"leak-steered-database", isozone::LeakSteeredDatabase},
       {"leak-file-system", isozone::LeakFileSystem},
       {"fork", isozone::Fork},
       {"load-options-file", isozone::LoadOptionsFile}};

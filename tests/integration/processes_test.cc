@@ -129,6 +129,11 @@ TEST_F(ProcessesTest, WhatAProcessLeavesOpenIsSyncedAtItsEnd) {
   EXPECT_EQ(CountKeys(), 5000U);
 }
 
+TEST_F(ProcessesTest, AProcessMayEndWhileAListenerHasADatabaseCompacted) {
+  EXPECT_EQ(Child("leak-steered-database", Uri(), 20'000).Wait(), 0);
+  EXPECT_EQ(CountKeys(), 20'000U);
+}
+
 TEST_F(ProcessesTest, AFileSystemLeftOpenIsUnmountedAtTheEndWithStatistics) {
   const std::string stats_file = scratch_.path() + "/stats.json";
   EXPECT_EQ(Child("leak-file-system", Uri("stats_file=" + stats_file), 5000).Wait(), 0);

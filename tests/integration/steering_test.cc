@@ -52,6 +52,28 @@ TEST_F(SteeringTest, ShortLivedTablesHaveZonesOfTheirOwn) {
   EXPECT_EQ(nlohmann::json::parse(json).at("mixed_cohorts"), 0);
 }
 
+TEST_F(SteeringTest, AListenerSteersTheDefaultColumnFamilyByItself) {
+  ISOZONE_ASSERT_OK(rocksdb::GetDBOptionsFromString(rocksdb::ConfigOptions(), rocksdb::DBOptions(options_),
+                                                    "listeners={id=isozone;compaction=ll;threads=2}", &options_));
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_NO_FATAL_FAILURE(OpenIt({"default", "second"}));
+    EXPECT_TRUE(CompactionDriver::Open(db_.get(), {families_[0]}, {}, &driver_).IsInvalidArgument());
+    ISOZONE_ASSERT_OK(CompactionDriver::Open(db_.get(), {families_[1]}, {}, &driver_));
+    for (rocksdb::ColumnFamilyHandle* family : families_) {
+      ASSERT_NO_FATAL_FAILURE(Put(family, 5'000));
+      ISOZONE_ASSERT_OK(db_->Flush({}, family));
+    }
+    std::unique_ptr<CompactionDriver> of_listener;
+    ISOZONE_ASSERT_OK(CompactionDriver::Find(db_.get(), &of_listener));
+    ISOZONE_ASSERT_OK(of_listener->WaitUntilIdle());
+    EXPECT_EQ(of_listener->Stats().find("\"compactions\":0"), std::string::npos) << of_listener->Stats();
+    EXPECT_NE(of_listener->Stats().find("\"failed\":0"), std::string::npos) << of_listener->Stats();
+    of_listener.reset();
+    ASSERT_NO_FATAL_FAILURE(ExpectAsInModel());
+    Close();
+  }
+}
+
 TEST_F(SteeringTest, DamagedPointersAreLeftOut) {
   ASSERT_NO_FATAL_FAILURE(OpenIt());
   ISOZONE_ASSERT_OK(rocksdb::WriteStringToFile(env_.get(), "what is this?", "/db/ISOZONE-COMPACTION-0"));

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Runs RocksDB's own db_bench, ldb and sst_dump, as the system installed them, on an emulated SSD.
 
-    stock_tools_test.py LIBISOZONE INTEGRATION_CHILD
+    stock_tools_test.py LIBISOZONE INTEGRATION_CHILD ISOZONE
 """
 
 import json
@@ -13,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-LIBRARY, CHILD = sys.argv.pop(1), sys.argv.pop(1)
+LIBRARY, CHILD, ISOZONE = sys.argv.pop(1), sys.argv.pop(1), sys.argv.pop(1)
 KEYS = 20000
 
 
@@ -137,6 +137,40 @@ class StockTools(unittest.TestCase):
             self.assertRegex(refused, "in use|another process")
             writer.communicate("")
             self.assertEqual(0, writer.returncode)
+
+    def options_file(self, listener: str) -> str:
+        """On the device, where db_bench looks for it."""
+        path = os.path.join(self.scratch, "options.ini")
+        with open(path, "w") as file:
+            file.write("[Version]\n  rocksdb_version=7.8.3\n  options_file_version=1.1\n"
+                       f"[DBOptions]\n  create_if_missing=true\n  listeners={{{listener}}}\n"
+                       '[CFOptions "default"]\n  compaction_style=kCompactionStyleNone\n'
+                       "  sst_partitioner_factory=isozone\n  compression=kNoCompression\n"
+                       "  write_buffer_size=1048576\n  target_file_size_base=1048576\n"
+                       "  max_bytes_for_level_base=2097152\n"
+                       '[TableOptions/BlockBasedTable "default"]\n')
+        run(ISOZONE, "cp", f"emu:{self.scratch}/ssd.img", path, ":/options.ini", preload=False)
+        return "--options_file=/options.ini"
+
+    def test_an_options_file_steers_compaction(self) -> None:
+        uri = f"{self.uri}&log_dir={self.scratch}/logs"
+        bench = ("db_bench", f"--fs_uri={uri}", "--db=/steered", f"--num={KEYS}", "--value_size=800", "--seed=1")
+        run(*bench, "--benchmarks=fillrandom,overwrite", "--use_existing_db=0",
+            self.options_file("id=isozone;compaction=ll"))
+        with open(os.path.join(self.scratch, "logs", "steered_LOG")) as file:
+            log = file.read()
+        self.assertIn("isozone: compacts column family 'default' as the picker 'll' says", log)
+        done = re.search(r"isozone: (\d+) compactions, \d+ refused, 0 failed", log)
+        assert done is not None
+        self.assertGreater(int(done[1]), 5)
+        ldb = ("ldb", f"--fs_uri={uri}", "--db=/steered")
+        self.assertIn("OK", run(*ldb, "checkconsistency"))
+        # RocksDB has kept a list of two listeners, one of them db_bench's, and reads back none.
+        self.assertIn("nothing compacts a column family", run(*ldb, "--try_load_options", "put", "name", "Isozone"))
+        self.assertIn("Isozone", run(*ldb, "--try_load_options", "get", "name"))
+        refused = run(*bench, "--benchmarks=overwrite", "--use_existing_db=1",
+                      self.options_file("id=isozone;compaction=best"), fails=True)
+        self.assertIn('unknown compaction picker "best"; known: gear', refused)
 
     def test_the_tools_run_on_a_conventional_ssd(self) -> None:
         stats_file = os.path.join(self.scratch, "conventional.json")

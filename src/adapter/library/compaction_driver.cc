@@ -1,14 +1,29 @@
-// The drivers of the column families of a database, as one.
+// The drivers of the column families of a database, as one: those that a program makes, and the one of a listener.
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
 #include "adapter/column_family_driver.h"
 #include "adapter/status_mapping.h"
+#include "adapter/steered_databases.h"
 #include "isozone/isozone.h"
 
 namespace isozone {
 namespace {
+
+std::string AsJson(const ColumnFamilyDriverStats& stats) {
+  const double compactions = stats.compactions == 0 ? 1.0 : static_cast<double>(stats.compactions);
+  return nlohmann::json({{"compactions", stats.compactions},
+                         {"refused", stats.refused},
+                         {"failed", stats.failed},
+                         {"bytes_read", stats.bytes_read},
+                         {"bytes_written", stats.bytes_written},
+                         {"short_lived_bytes", stats.short_lived_bytes},
+                         {"held_flushes", stats.held_flushes},
+                         {"t_zones_most", stats.t_zones_most},
+                         {"t_zones_mean", static_cast<double>(stats.t_zones_sum) / compactions}})
+      .dump();
+}
 
 class DriverOfAll : public CompactionDriver {
  public:
@@ -31,22 +46,21 @@ class DriverOfAll : public CompactionDriver {
   std::string Stats() const override {
     ColumnFamilyDriverStats all;
     for (const auto& driver : drivers_) all += driver->Stats();
-    return nlohmann::json({{"compactions", all.compactions},
-                           {"refused", all.refused},
-                           {"failed", all.failed},
-                           {"bytes_read", all.bytes_read},
-                           {"bytes_written", all.bytes_written},
-                           {"short_lived_bytes", all.short_lived_bytes},
-                           {"held_flushes", all.held_flushes},
-                           {"t_zones_most", all.t_zones_most},
-                           {"t_zones_mean", all.compactions == 0 ? 0.0
-                                                                 : static_cast<double>(all.t_zones_sum) /
-                                                                       static_cast<double>(all.compactions)}})
-        .dump();
+    return AsJson(all);
   }
 
  private:
   std::vector<std::unique_ptr<ColumnFamilyDriver>> drivers_;
+};
+
+class DriverOfListener : public CompactionDriver {
+ public:
+  explicit DriverOfListener(ColumnFamilyDriver& driver) : driver_(driver) {}
+  rocksdb::Status WaitUntilIdle() override { return driver_.WaitUntilIdle(); }
+  std::string Stats() const override { return AsJson(driver_.Stats()); }
+
+ private:
+  ColumnFamilyDriver& driver_;
 };
 
 }  // namespace
@@ -60,6 +74,7 @@ rocksdb::Status CompactionDriver::Open(rocksdb::DB* db,
   rocksdb::Status status;
   const rocksdb::IOStatus thrown = WithoutExceptions([&] {
     result->reset();
+    (void)SteeredDatabases::DriverOf(db);  // that of a listener is the first, however short a time ago `db` was opened
     auto driver = std::make_unique<DriverOfAll>();
     const uint32_t threads = options.threads > 0 ? options.threads : DriverThreads(db->GetDBOptions());
     for (rocksdb::ColumnFamilyHandle* column_family : column_families) {
@@ -70,6 +85,16 @@ rocksdb::Status CompactionDriver::Open(rocksdb::DB* db,
     return rocksdb::IOStatus::OK();
   });
   return thrown.ok() ? status : rocksdb::Status(thrown);
+}
+
+rocksdb::Status CompactionDriver::Find(rocksdb::DB* db, std::unique_ptr<CompactionDriver>* result) {
+  return WithoutExceptions([&] {
+    result->reset();
+    ColumnFamilyDriver* const driver = SteeredDatabases::DriverOf(db);
+    if (driver == nullptr) return rocksdb::IOStatus::NotFound("no listener steers the database");
+    *result = std::make_unique<DriverOfListener>(*driver);
+    return rocksdb::IOStatus::OK();
+  });
 }
 
 }  // namespace isozone
