@@ -1,15 +1,46 @@
 #include "adapter/database_logger.h"
 
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include <rocksdb/db.h>
 
 #include "adapter/steered_databases.h"
+#include "base/mutex.h"
 
 namespace isozone {
+namespace {
 
-DatabaseLogger::DatabaseLogger(std::shared_ptr<rocksdb::Logger> target) : target_(std::move(target)) {}
+struct Loggers {
+  Mutex mu;
+  std::set<const rocksdb::Logger*> all ISOZONE_GUARDED_BY(mu);
+};
+// Never destroyed: a logger goes when its last user does.
+Loggers& TheLoggers() {
+  static Loggers& loggers = *new Loggers;
+  return loggers;
+}
+
+}  // namespace
+
+DatabaseLogger::DatabaseLogger(std::shared_ptr<rocksdb::Logger> target) : target_(std::move(target)) {
+  Loggers& loggers = TheLoggers();
+  const MutexLock lock(loggers.mu);
+  loggers.all.insert(this);
+}
+
+DatabaseLogger::~DatabaseLogger() {
+  Loggers& loggers = TheLoggers();
+  const MutexLock lock(loggers.mu);
+  loggers.all.erase(this);
+}
+
+bool DatabaseLogger::Is(const rocksdb::Logger* logger) {
+  Loggers& loggers = TheLoggers();
+  const MutexLock lock(loggers.mu);
+  return loggers.all.contains(logger);
+}
 
 void DatabaseLogger::LogHeader(const char* format, va_list arguments) {
   Watch(format, arguments);

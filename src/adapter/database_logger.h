@@ -22,6 +22,9 @@ namespace isozone {
 class DatabaseLogger : public rocksdb::Logger {
  public:
   explicit DatabaseLogger(std::shared_ptr<rocksdb::Logger> target);
+  ~DatabaseLogger() override;
+  // Whether `logger` is one. RocksDB may be built without RTTI, which a cast would take.
+  static bool Is(const rocksdb::Logger* logger);
 
   rocksdb::Status Close() override { return target_->Close(); }
   void LogHeader(const char* format, va_list arguments) override;

@@ -140,7 +140,7 @@ bool LevelListener::IsIn(const rocksdb::DBOptions& options) {
 
 const LevelListener* LevelListener::SteeringIn(const rocksdb::DBOptions& options) {
   for (const auto& listener : options.listeners) {
-    const auto* const ours = dynamic_cast<const LevelListener*>(listener.get());
+    const auto* const ours = listener->CheckedCast<LevelListener>();
     if (ours != nullptr && ours->steering_.steers()) return ours;
   }
   return nullptr;

@@ -254,7 +254,7 @@ std::string SteeredDatabases::Refusal(const rocksdb::DBOptions& db_options,
   std::string why = WhyNotDriven(options);
   if (why.empty()) why = WhyTablesAreElsewhere(*db_options.env->GetFileSystem());
   const rocksdb::Logger* const log = db_options.info_log.get();
-  if (why.empty() && log != nullptr && dynamic_cast<const DatabaseLogger*>(log) == nullptr) why = kForeignLog;
+  if (why.empty() && log != nullptr && !DatabaseLogger::Is(log)) why = kForeignLog;
   return why;
 }
 

@@ -530,10 +530,9 @@ TEST_F(SteeredDatabasesTest, DatabasesEndInEveryWayUnderLoad) {
       ISOZONE_ASSERT_OK(db_->Put({}, fmt::format("{:06}", i), std::string(200, 'n')));
     }
   });
-  std::vector<Restless> databases;
-  databases.emplace_back("/plain", std::nullopt, *fs_, random_);
-  databases.emplace_back("/committed", rocksdb::WRITE_COMMITTED, *fs_, random_);
-  databases.emplace_back("/prepared", rocksdb::WRITE_PREPARED, *fs_, random_);
+  Restless databases[] = {{"/plain", std::nullopt, *fs_, random_},
+                          {"/committed", rocksdb::WRITE_COMMITTED, *fs_, random_},
+                          {"/prepared", rocksdb::WRITE_PREPARED, *fs_, random_}};
   for (uint64_t round = 0; round < Rounds(150) && !HasFatalFailure(); ++round) {
     rocksdb::Options options = shared;
     FailWithoutOptionsFiles(options);
@@ -541,7 +540,7 @@ TEST_F(SteeredDatabasesTest, DatabasesEndInEveryWayUnderLoad) {
     if (random_.Chance(0.2)) options.info_log_level = rocksdb::FATAL_LEVEL;
     if (random_.Chance(0.2)) options.avoid_flush_during_shutdown = true;
     if (random_.Chance(0.5)) options.listeners = Options("listeners={id=isozone;compaction=isozone}").listeners;
-    databases[random_.Below(databases.size())].OpenAndEnd(options, Restless::kEnds[random_.Below(5)]);
+    databases[random_.Below(3)].OpenAndEnd(options, Restless::kEnds[random_.Below(5)]);
   }
   ends = true;
   neighbour.join();
