@@ -21,6 +21,7 @@
 #include <rocksdb/file_system.h>
 #include <rocksdb/options.h>
 
+#include "adapter/database_test_util.h"
 #include "adapter/lsm_level.h"
 #include "adapter/output_guide.h"
 #include "base/clock.h"
@@ -53,19 +54,6 @@ class ColumnFamilyDriverTest : public testing::TestWithParam<std::string> {
     std::filesystem::remove_all(directory_);
   }
 
-  // RocksDB hands a database out as DB** before version 11, as unique_ptr<DB>* since.
-  template <typename Database>
-  static rocksdb::Status OpenInto(const rocksdb::Options& options, const std::string& path,
-                                  std::unique_ptr<Database>* db) {
-    if constexpr (requires { Database::Open(options, path, db); }) {
-      return Database::Open(options, path, db);
-    } else {
-      Database* raw = nullptr;
-      const rocksdb::Status status = Database::Open(options, path, &raw);
-      db->reset(raw);
-      return status;
-    }
-  }
   void OpenDb() {
     const rocksdb::Status status = OpenInto(options_, directory_, &db_);
     ASSERT_TRUE(status.ok()) << status.ToString();

@@ -15,11 +15,8 @@
 #include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
 
-#include "adapter/zoned_file_system.h"
+#include "adapter/database_test_util.h"
 #include "base/mutex.h"
-#include "base/uri.h"
-#include "device/open_device.h"
-#include "fs/mount/format_device.h"
 
 namespace isozone {
 namespace {
@@ -120,18 +117,8 @@ class LevelsTest : public ::testing::Test {
   void SetUp() override {
     directory_ = testing::TempDir() + "isozone_lsm_level." + std::to_string(getpid());
     std::filesystem::create_directory(directory_);
-    const std::string text = "emu:" + directory_ + "/ssd.img?timing=off&zones=64&zone_size=4M";
-    auto uri = ParseUri(text);
-    ASSERT_TRUE(uri.ok());
-    Uri to_create = *uri;
-    ASSERT_TRUE(CreateDevice(to_create).ok());
-    auto device = OpenDevice(*uri, OpenMode::kReadWrite);
-    ASSERT_TRUE(device.ok()) << device.status().ToString();
-    ASSERT_TRUE(FormatDevice(**device, {}).ok());
-    device->reset();
-    auto opened = ZonedFileSystem::Open("isozone://" + text);
-    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
-    fs_ = std::move(*opened);
+    fs_ = MakeEmulatedFileSystem(directory_, "zones=64&zone_size=4M");
+    ASSERT_NE(fs_, nullptr);
     env_ = rocksdb::NewCompositeEnv(fs_);
     static const bool registered = (RegisterLevelSources(*rocksdb::ObjectLibrary::Default()), true);
     ASSERT_TRUE(registered);
@@ -141,18 +128,6 @@ class LevelsTest : public ::testing::Test {
     env_.reset();
     fs_.reset();
     std::filesystem::remove_all(directory_);
-  }
-
-  template <typename Database>
-  static rocksdb::Status OpenInto(const rocksdb::Options& options, std::unique_ptr<Database>* db) {
-    if constexpr (requires { Database::Open(options, "/db", db); }) {
-      return Database::Open(options, "/db", db);
-    } else {
-      Database* raw = nullptr;
-      const rocksdb::Status status = Database::Open(options, "/db", &raw);
-      db->reset(raw);
-      return status;
-    }
   }
 
   // `added` as an options file has it.
@@ -170,7 +145,7 @@ class LevelsTest : public ::testing::Test {
     const rocksdb::Status parsed = rocksdb::GetOptionsFromString(config, base, added, &options);
     ASSERT_TRUE(parsed.ok()) << parsed.ToString();
     options.listeners.push_back(threads_);
-    const rocksdb::Status opened = OpenInto(options, &db_);
+    const rocksdb::Status opened = OpenInto(options, "/db", &db_);
     ASSERT_TRUE(opened.ok()) << opened.ToString();
   }
 

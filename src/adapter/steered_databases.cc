@@ -39,6 +39,9 @@ std::string WhyTablesAreElsewhere(const rocksdb::FileSystem& file_system) {
 constexpr std::string_view kForeignLog =
     "its info log is none that Isozone's file system makes, and only that tells when it is open; leave info_log unset, "
     "or make an isozone::CompactionDriver";
+constexpr std::string_view kNotTold =
+    "its info log has not told that it is open; leave info_log unset and the names of files as they are, or make an "
+    "isozone::CompactionDriver";
 
 // A database from Opened, or from its first flush if it was not told of, to Closing.
 class SteeredDatabase {
@@ -85,7 +88,7 @@ class SteeredDatabase {
     if (!told_of_) {
       SayOnce([this] {
         std::string why = WhyTablesAreElsewhere(*db_->GetFileSystem());
-        if (why.empty()) why = kForeignLog;
+        if (why.empty()) why = kNotTold;
         WarnOf(db_, "the listener cannot steer this database: " + why);
       });
     } else if (info.cf_id != 0) {

@@ -22,13 +22,10 @@
 #include <rocksdb/utilities/transaction_db.h>
 #include <spdlog/sinks/ostream_sink.h>
 
+#include "adapter/database_test_util.h"
 #include "adapter/lsm_level.h"
-#include "adapter/zoned_file_system.h"
 #include "base/log.h"
 #include "base/random.h"
-#include "base/uri.h"
-#include "device/open_device.h"
-#include "fs/mount/format_device.h"
 #include "testing/assert_ok.h"
 #include "testing/test_seed.h"
 
@@ -58,19 +55,6 @@ class WithoutOptionsFiles : public rocksdb::FileSystemWrapper {
   std::atomic<bool> fails = false;
 };
 
-// RocksDB hands a database out as DB** before version 11, as unique_ptr<DB>* since.
-template <typename Database>
-rocksdb::Status OpenInto(const rocksdb::Options& options, const std::string& path, std::unique_ptr<Database>* db) {
-  if constexpr (requires { Database::Open(options, path, db); }) {
-    return Database::Open(options, path, db);
-  } else {
-    Database* raw = nullptr;
-    const rocksdb::Status status = Database::Open(options, path, &raw);
-    db->reset(raw);
-    return status;
-  }
-}
-
 // Before version 10 RocksDB opens a database all the same, unless it is told not to.
 template <typename SomeOptions>
 void FailWithoutOptionsFiles(SomeOptions& options) {
@@ -82,18 +66,9 @@ class SteeredDatabasesTest : public testing::Test {
   void SetUp() override {
     directory_ = testing::TempDir() + "isozone_steered_databases." + std::to_string(getpid());
     std::filesystem::create_directory(directory_);
-    const std::string text = "emu:" + directory_ + "/ssd.img?timing=off&zones=128&zone_size=4M";
-    auto uri = ParseUri(text);
-    ASSERT_TRUE(uri.ok());
-    Uri to_create = *uri;
-    ASSERT_TRUE(CreateDevice(to_create).ok());
-    auto device = OpenDevice(*uri, OpenMode::kReadWrite);
-    ASSERT_TRUE(device.ok()) << device.status().ToString();
-    ASSERT_TRUE(FormatDevice(**device, {}).ok());
-    device->reset();
-    auto opened = ZonedFileSystem::Open("isozone://" + text);
-    ASSERT_TRUE(opened.ok()) << opened.status().ToString();
-    fs_ = std::make_shared<WithoutOptionsFiles>(std::move(*opened));
+    auto fs = MakeEmulatedFileSystem(directory_, "zones=128&zone_size=4M");
+    ASSERT_NE(fs, nullptr);
+    fs_ = std::make_shared<WithoutOptionsFiles>(std::move(fs));
     env_ = rocksdb::NewCompositeEnv(fs_);
     static const bool registered = (RegisterLevelSources(*rocksdb::ObjectLibrary::Default()), true);
     ASSERT_TRUE(registered);
@@ -425,6 +400,15 @@ TEST_F(SteeredDatabasesTest, ADatabaseThatIsNotToldOfIsNotSteeredAndOneLineSaysW
   EXPECT_EQ(SteeredDatabases::DriverOf(db_.get()), nullptr);
   db_.reset();
   EXPECT_THAT(log_.str(), HasSubstr("not on Isozone's file system"));
+}
+
+TEST_F(SteeredDatabasesTest, ADatabaseThatWasDestroyedBeginsAnew) {
+  ASSERT_NO_FATAL_FAILURE(OpenDb(Options()));
+  ExpectSteered(*db_);
+  db_.reset();
+  ISOZONE_ASSERT_OK(rocksdb::DestroyDB("/db", Options()));
+  ASSERT_NO_FATAL_FAILURE(OpenDb(Options()));
+  ExpectSteered(*db_);
 }
 
 // A listener belongs to the database that it is in, and not to the next one that the thread opens.
