@@ -3,13 +3,16 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdarg>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,7 +27,9 @@
 
 #include "adapter/database_test_util.h"
 #include "adapter/lsm_level.h"
+#include "adapter/output_guide.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/random.h"
 #include "testing/assert_ok.h"
 #include "testing/test_seed.h"
@@ -42,17 +47,74 @@ constexpr char kSmallTree[] =
     "num_levels=4;write_buffer_size=65536;target_file_size_base=32768;max_bytes_for_level_base=131072;"
     "max_bytes_for_level_multiplier=4;level_compaction_dynamic_level_bytes=false;compression=kNoCompression;";
 
-// Fails what RocksDB does after it has told of an open database: to keep its options.
-class WithoutOptionsFiles : public rocksdb::FileSystemWrapper {
+// Calls `on_line` for each line, with its format.
+class OverheardLogger : public rocksdb::LoggerWrapper {
+ public:
+  OverheardLogger(std::shared_ptr<rocksdb::Logger> target, std::function<void(std::string_view)> on_line)
+      : LoggerWrapper(target.get()), target_(std::move(target)), on_line_(std::move(on_line)) {}
+  using LoggerWrapper::Logv;
+  void Logv(const rocksdb::InfoLogLevel level, const char* format, va_list arguments) override {
+    on_line_(format);
+    LoggerWrapper::Logv(level, format, arguments);
+  }
+
+ private:
+  const std::shared_ptr<rocksdb::Logger> target_;
+  const std::function<void(std::string_view)> on_line_;
+};
+
+class MeddlingFileSystem : public rocksdb::FileSystemWrapper {
  public:
   using FileSystemWrapper::FileSystemWrapper;
-  const char* Name() const override { return "WithoutOptionsFiles"; }
+  const char* Name() const override { return "MeddlingFileSystem"; }
+
+  // Fails what RocksDB does after it has told of an open database: to keep its options.
+  std::atomic<bool> refuses_options_files = false;
   rocksdb::IOStatus RenameFile(const std::string& from, const std::string& to, const rocksdb::IOOptions& options,
                                rocksdb::IODebugContext* debug) override {
-    if (fails && to.find("OPTIONS-") != std::string::npos) return rocksdb::IOStatus::IOError("no options files");
+    if (refuses_options_files && to.find("OPTIONS-") != std::string::npos) return rocksdb::IOStatus::IOError(to);
     return FileSystemWrapper::RenameFile(from, to, options, debug);
   }
-  std::atomic<bool> fails = false;
+
+  // Holds compactions up until a flush waits for them.
+  void HoldCompactions() {
+    const MutexLock lock(mu_);
+    holds_ = true;
+  }
+  void AwaitCompaction() {
+    const MutexLock lock(mu_);
+    while (held_ == 0) changed_.Wait(mu_);
+  }
+  rocksdb::IOStatus NewWritableFile(const std::string& name, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                    rocksdb::IODebugContext* debug) override {
+    if (OutputGuide::Current() != nullptr) {
+      const MutexLock lock(mu_);
+      ++held_;
+      changed_.SignalAll();
+      while (holds_) changed_.Wait(mu_);
+    }
+    return FileSystemWrapper::NewWritableFile(name, options, result, debug);
+  }
+  rocksdb::IOStatus NewLogger(const std::string& name, const rocksdb::IOOptions& options,
+                              std::shared_ptr<rocksdb::Logger>* result, rocksdb::IODebugContext* debug) override {
+    std::shared_ptr<rocksdb::Logger> logger;
+    const rocksdb::IOStatus status = FileSystemWrapper::NewLogger(name, options, &logger, debug);
+    if (!status.ok()) return status;
+    *result = std::make_shared<OverheardLogger>(std::move(logger), [this](std::string_view format) {
+      if (format.find("waiting on stall conditions to clear") == std::string_view::npos) return;
+      const MutexLock lock(mu_);
+      holds_ = false;
+      changed_.SignalAll();
+    });
+    return status;
+  }
+
+ private:
+  Mutex mu_;
+  CondVar changed_;
+  bool holds_ ISOZONE_GUARDED_BY(mu_) = false;
+  int held_ ISOZONE_GUARDED_BY(mu_) = 0;  // compactions, so far
 };
 
 // Before version 10 RocksDB opens a database all the same, unless it is told not to.
@@ -68,7 +130,7 @@ class SteeredDatabasesTest : public testing::Test {
     std::filesystem::create_directory(directory_);
     auto fs = MakeEmulatedFileSystem(directory_, "zones=128&zone_size=4M");
     ASSERT_NE(fs, nullptr);
-    fs_ = std::make_shared<WithoutOptionsFiles>(std::move(fs));
+    fs_ = std::make_shared<MeddlingFileSystem>(std::move(fs));
     env_ = rocksdb::NewCompositeEnv(fs_);
     static const bool registered = (RegisterLevelSources(*rocksdb::ObjectLibrary::Default()), true);
     ASSERT_TRUE(registered);
@@ -136,7 +198,7 @@ class SteeredDatabasesTest : public testing::Test {
   const testing::ScopedTrace trace_{__FILE__, __LINE__, fmt::format("ISOZONE_TEST_SEED={}", seed_)};
   Random random_{seed_};
   std::string directory_;
-  std::shared_ptr<WithoutOptionsFiles> fs_;
+  std::shared_ptr<MeddlingFileSystem> fs_;
   std::unique_ptr<rocksdb::Env> env_;
   std::ostringstream log_;
   const std::shared_ptr<spdlog::sinks::ostream_sink_mt> sink_ = std::make_shared<spdlog::sinks::ostream_sink_mt>(log_);
@@ -212,17 +274,22 @@ TEST_F(SteeredDatabasesTest, ADatabaseThatIsOpenedWithAFullLevel0TakesWrites) {
   ExpectSteered(*db_);
 }
 
-// RocksDB may flush after it has begun to close, and that flush waits until level 0 has room.
-TEST_F(SteeredDatabasesTest, AFlushAtTheEndFindsRoomInLevel0) {
+// RocksDB may flush after it has begun to close, and such a flush waits until there is room in level 0. Here two
+// compactions have to make room.
+TEST_F(SteeredDatabasesTest, AFlushAtTheEndIsWaitedForByTheDriver) {
+  ASSERT_NO_FATAL_FAILURE(OpenDb(Options("level0_file_num_compaction_trigger=1;level0_slowdown_writes_trigger=1")));
+  fs_->HoldCompactions();
+  rocksdb::FlushOptions at_once;
+  at_once.allow_write_stall = true;
+  ASSERT_NO_FATAL_FAILURE(Put(*db_, 10));
+  ISOZONE_ASSERT_OK(db_->Flush(at_once));
+  fs_->AwaitCompaction();
+  ASSERT_NO_FATAL_FAILURE(Put(*db_, 10));
+  ISOZONE_ASSERT_OK(db_->Flush(at_once));
   rocksdb::WriteOptions unlogged;
   unlogged.disableWAL = true;
-  const rocksdb::Options options =
-      Options("level0_file_num_compaction_trigger=1;level0_slowdown_writes_trigger=1;level0_stop_writes_trigger=2");
-  for (int i = 0; i < 5; ++i) {
-    ASSERT_NO_FATAL_FAILURE(OpenDb(options));
-    ASSERT_NO_FATAL_FAILURE(Put(*db_, 10, unlogged));
-    db_.reset();
-  }
+  ASSERT_NO_FATAL_FAILURE(Put(*db_, 10, unlogged));
+  db_.reset();
 }
 
 TEST_F(SteeredDatabasesTest, DatabasesWithOneListenerAreSteeredEachByItself) {
@@ -356,7 +423,8 @@ TEST_F(SteeredDatabasesTest, ADatabaseThatNothingWouldCompactIsNotOpened) {
   rocksdb::Options logged = Options();
   ISOZONE_ASSERT_OK(rocksdb::Env::Default()->NewLogger(directory_ + "/LOG", &logged.info_log));
   EXPECT_THAT(refusal(logged), HasSubstr("leave info_log unset"));
-  ISOZONE_ASSERT_OK(env_->NewLogger("/LOG", &logged.info_log));
+  // Isozone's own will do.
+  ISOZONE_ASSERT_OK(fs_->target()->NewLogger("/LOG", rocksdb::IOOptions(), &logged.info_log, nullptr));
   ASSERT_NO_FATAL_FAILURE(OpenDb(logged));
   ExpectSteered(*db_);
 }
@@ -436,13 +504,13 @@ class Restless {
   static constexpr End kEnds[] = {End::kDestroyed, End::kClosed, End::kCancelled, End::kCancelledAndAwaited,
                                   End::kNeverOpened};
 
-  Restless(std::string path, std::optional<rocksdb::TxnDBWritePolicy> policy, WithoutOptionsFiles& fs, Random& random)
+  Restless(std::string path, std::optional<rocksdb::TxnDBWritePolicy> policy, MeddlingFileSystem& fs, Random& random)
       : path_(std::move(path)), policy_(policy), fs_(fs), random_(random) {}
 
   void OpenAndEnd(const rocksdb::Options& options, End end) {
-    fs_.fails = end == End::kNeverOpened;
+    fs_.refuses_options_files = end == End::kNeverOpened;
     const rocksdb::Status opened = Open(options);
-    fs_.fails = false;
+    fs_.refuses_options_files = false;
     if (end == End::kNeverOpened) {
       ASSERT_TRUE(opened.IsIOError()) << opened.ToString();
       return;
@@ -492,7 +560,7 @@ class Restless {
 
   const std::string path_;
   const std::optional<rocksdb::TxnDBWritePolicy> policy_;
-  WithoutOptionsFiles& fs_;
+  MeddlingFileSystem& fs_;
   Random& random_;
   std::unique_ptr<rocksdb::DB> db_;
   std::map<std::string, std::string> model_;
