@@ -23,7 +23,7 @@
 namespace isozone {
 namespace {
 
-constexpr int64_t kLookAgainNs = 50'000'000;  // RocksDB tells nobody that compactions are enabled again
+constexpr int64_t kLookAgainNs = 50'000'000;   // RocksDB tells nobody that compactions are enabled again
 constexpr uint64_t kCompactionsPerStore = 64;  // of the pointers
 
 class ComparatorOrder : public KeyOrder {

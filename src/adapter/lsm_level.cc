@@ -70,6 +70,7 @@ const std::unordered_map<std::string, OptionTypeInfo>& SteeringOptionTypes() {
       {"threads",
        {offsetof(SteeringOptions, threads), OptionType::kUInt32T, OptionVerificationType::kNormal,
         OptionTypeFlags::kNone, ParseThreads}},
+      {"t_zone", {offsetof(SteeringOptions, t_zone), OptionType::kBoolean}},
   };
   return types;
 }
@@ -154,7 +155,7 @@ rocksdb::Status LevelListener::ConfigureOptions(const rocksdb::ConfigOptions& co
   for (const auto& [name, value] : options) {
     if (config.ignore_unknown_options || SteeringOptionTypes().contains(name)) continue;
     return rocksdb::Status::InvalidArgument(
-        fmt::format("the listener isozone has no option {}={}; it has compaction= and threads=", name, value));
+        fmt::format("the listener isozone has no option {}={}; it has compaction=, threads= and t_zone=", name, value));
   }
   return EventListener::ConfigureOptions(config, options, unused);
 }

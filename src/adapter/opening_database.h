@@ -30,6 +30,7 @@ struct SteeringOptions {
   static constexpr std::string_view kNone = "none";
   std::string picker{kNone};  // a name that MakeCompactionPicker knows, or kNone: only levels are told
   uint32_t threads = 0;       // 0: as many as RocksDB would use
+  bool t_zone = true;         // short-lived tables have zones of their own
 
   bool steers() const { return picker != kNone; }
 };

@@ -116,6 +116,7 @@ class SteeredDatabase {
     ColumnFamilyDriverOptions driver_options;
     driver_options.picker = options.picker;
     driver_options.threads = options.threads > 0 ? options.threads : DriverThreads(db_options);
+    driver_options.t_zone = options.t_zone;
     driver_options.needs_cuts = false;
     rocksdb::ColumnFamilyHandle* const family = db_->DefaultColumnFamily();
     std::unique_ptr<ColumnFamilyDriver> driver;

@@ -219,7 +219,9 @@ TEST_F(SteeredDatabasesTest, UnknownPickersAndOptionsAreRefused) {
   EXPECT_THAT(refusal("compaction=best"), HasSubstr("known: gear, greedy, isozone"));
   EXPECT_THAT(refusal("compaction=ll;threads=65"), HasSubstr("1 to 64"));
   EXPECT_THAT(refusal("compaction=ll;threads=two"), HasSubstr("1 to 64"));
-  EXPECT_THAT(refusal("compaction=ll;speed=9"), HasSubstr("no option speed=9; it has compaction= and threads="));
+  EXPECT_THAT(refusal("compaction=ll;t_zone=perhaps"), HasSubstr("t_zone"));
+  EXPECT_THAT(refusal("compaction=ll;speed=9"),
+              HasSubstr("no option speed=9; it has compaction=, threads= and t_zone="));
   ISOZONE_EXPECT_OK(Parse("listeners={isozone}", &options));
   EXPECT_EQ(LevelListener::SteeringIn(options), nullptr);
   ISOZONE_EXPECT_OK(Parse("listeners={id=isozone;compaction=none}", &options));
@@ -406,6 +408,18 @@ TEST_F(SteeredDatabasesTest, AColumnFamilyHasOneDriver) {
   ExpectSteered(*db_);
 }
 
+TEST_F(SteeredDatabasesTest, ShortLivedTablesHaveZonesOfTheirOwnUnlessTheOptionsSayOtherwise) {
+  for (const bool t_zone : {true, false}) {
+    ASSERT_NO_FATAL_FAILURE(OpenDb(Options(fmt::format("listeners={{id=isozone;compaction=ll;t_zone={}}}", t_zone))));
+    ColumnFamilyDriver* const driver = SteeredDatabases::DriverOf(db_.get());
+    ASSERT_NE(driver, nullptr);
+    for (int i = 0; i < 20 && driver->Stats().short_lived_bytes == 0; ++i) ExpectSteered(*db_);
+    EXPECT_GT(driver->Stats().short_lived_bytes, 0U);
+    EXPECT_EQ(driver->Stats().t_zones_most > 0, t_zone);
+    db_.reset();
+  }
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 // What cannot be steered
 // ---------------------------------------------------------------------------------------------------------------------
@@ -585,6 +599,7 @@ TEST_F(SteeredDatabasesTest, DatabasesEndInEveryWayUnderLoad) {
     if (random_.Chance(0.2)) options.max_log_file_size = 4000;
     if (random_.Chance(0.2)) options.info_log_level = rocksdb::FATAL_LEVEL;
     if (random_.Chance(0.2)) options.avoid_flush_during_shutdown = true;
+    if (random_.Chance(0.2)) options.hard_pending_compaction_bytes_limit = 64 << 10;  // holds flushes
     if (random_.Chance(0.5)) options.listeners = Options("listeners={id=isozone;compaction=isozone}").listeners;
     Put(*db_, 100);
     databases[random_.Below(3)].OpenAndEnd(options, Restless::kEnds[random_.Below(5)]);
