@@ -30,9 +30,9 @@
 // Why closing waits for nothing else. When RocksDB destroys that handle, it has told its compactions to end and has
 // waited for all that are registered, those of the driver among them, as for its own. So the threads are between two
 // compactions, or about to be refused, or deleting what the last one replaced; they need the database's mutex and the
-// log, and the thread that closes holds neither. A close takes as long as with RocksDB's own compaction. It is not
-// stopped earlier, by OnDBShutdownBegin or the log: RocksDB may flush after that, and such a flush waits for level 0 to
-// be compacted.
+// log, and the thread that closes holds neither. A flush that the driver holds back goes on when a compaction has been
+// told to end. So a close takes as long as with RocksDB's own compaction. The driver is not stopped earlier, by
+// OnDBShutdownBegin or the log: RocksDB may flush after that, and such a flush waits for level 0 to be compacted.
 //
 // End of the process. If databases are still open when the process ends, their drivers stop before RocksDB's own static
 // objects go. That takes as long as the compactions which run, which are not told to end.
