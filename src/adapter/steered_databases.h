@@ -22,7 +22,8 @@
 //   * CancelAllBackgroundWork() leaves the database open. CompactFiles then says so (ShutdownInProgress), and the
 //     driver's threads end by themselves.
 //   * A TransactionDB and other wrappers end in the destructor of the database inside, which is the one that Opened
-//     told of. The wrappers that take part in compactions (WritePrepared, TTL) first cancel and await them.
+//     told of. The wrappers that take part in compactions (WritePrepared, TTL) first cancel and await them. WritePrepared
+//     does not where somebody else has cancelled without waiting; RocksDB's own compactions then use it after its end.
 //   * The listener gets the event because it is one of that database: opening_database.h tells why that is known.
 //   * Another database with the same listener, or the same options, has another handle and so another entry.
 //   * Read-only, secondary and follower instances never come to Opened.
