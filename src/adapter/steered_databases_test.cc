@@ -45,7 +45,8 @@ constexpr char kSteering[] =
     "sst_partitioner_factory=isozone;";
 constexpr char kSmallTree[] =
     "num_levels=4;write_buffer_size=65536;target_file_size_base=32768;max_bytes_for_level_base=131072;"
-    "max_bytes_for_level_multiplier=4;level_compaction_dynamic_level_bytes=false;compression=kNoCompression;";
+    "max_bytes_for_level_multiplier=4;level_compaction_dynamic_level_bytes=false;compression=kNoCompression;"
+    "keep_log_file_num=3;";
 
 // Calls `on_line` for each line, with its format.
 class OverheardLogger : public rocksdb::LoggerWrapper {
