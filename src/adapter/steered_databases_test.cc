@@ -594,7 +594,7 @@ TEST_F(SteeredDatabasesTest, DatabasesEndInEveryWayUnderLoad) {
   Restless databases[] = {{"/plain", std::nullopt, *fs_, random_},
                           {"/committed", rocksdb::WRITE_COMMITTED, *fs_, random_},
                           {"/prepared", rocksdb::WRITE_PREPARED, *fs_, random_}};
-  for (uint64_t round = 0; round < Rounds(200) && !HasFatalFailure(); ++round) {
+  for (uint64_t round = 0; round < Rounds(120) && !HasFatalFailure(); ++round) {
     rocksdb::Options options = shared;
     FailWithoutOptionsFiles(options);
     if (random_.Chance(0.2)) options.max_log_file_size = 4000;
