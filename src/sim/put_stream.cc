@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lsm/compaction_debt.h"
 #include "nand/servers.h"
 #include "zone/allocator/write_pace.h"
 
@@ -46,6 +47,8 @@ bool PutStream::MayPut() {
     WaitForTree(world_.report.stalls.memtables_ns);
   } else if (world_.model.tree().files(0).size() >= tree.level0_stop) {
     WaitForTree(world_.report.stalls.level0_ns);
+  } else if (tree.pending.hard_bytes != 0 && CompactionDebt(world_.model.tree()) >= tree.pending.hard_bytes) {
+    WaitForTree(world_.report.stalls.pending_ns);
   } else {
     return PaysForSlice();
   }
@@ -59,6 +62,12 @@ bool PutStream::Logs() {
   if (taken.ok() && *taken) return true;
   StallOn(world_.report.stalls.log_ns);
   return false;
+}
+
+bool PutStream::IsSlowed() const {
+  const SimTree& tree = world_.options.tree;
+  if (world_.model.tree().files(0).size() >= tree.level0_slowdown) return true;
+  return tree.pending.soft_bytes != 0 && CompactionDebt(world_.model.tree()) >= tree.pending.soft_bytes;
 }
 
 // Bounded: then it goes on unpaid.
@@ -94,7 +103,7 @@ bool PutStream::PutSlice() {
   report.put_bytes += bytes;
   const SimRates& rates = world_.options.rates;
   int64_t takes_ns = DurationOf(bytes, rates.put);
-  if (world_.model.tree().files(0).size() >= world_.options.tree.level0_slowdown) {
+  if (IsSlowed()) {
     const int64_t slowed_ns = std::max(takes_ns, DurationOf(bytes, rates.slowed_put));
     report.stalls.slowdown_ns += slowed_ns - takes_ns;
     takes_ns = slowed_ns;

@@ -1,6 +1,7 @@
 // PutStream: the user, who puts the records of the load as fast as the database takes them. A put waits, as in RocksDB,
-// while all memtables are full or level 0 has too many files; it is slowed down while level 0 has many; and it waits for
-// the pace of those who make space where that is short (WritePace).
+// while all memtables are full, level 0 has too many files, or too much is to be compacted. It is slowed down while level 0
+// has many files, or much is to be compacted. And it waits for the pace of those who make space where that is short
+// (WritePace).
 //
 // Puts are made in slices: what is looked at before a slice holds for all of it.
 //
@@ -31,6 +32,7 @@ class PutStream final : public Actor {
   bool Logs();
   void StallOn(int64_t& stall_ns);
   void WaitForTree(int64_t& stall_ns);
+  bool IsSlowed() const;
   bool PaysForSlice();
   void EndStall();
   // Puts a slice. False: there is nothing left.

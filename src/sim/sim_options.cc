@@ -80,6 +80,9 @@ Status CheckTree(const SimTree& tree, uint64_t record_bytes) {
   if (tree.level0_slowdown > tree.level0_stop || tree.limits.level0_files > tree.level0_slowdown) {
     return Wrong("the triggers of level 0 are out of order", "compaction, slowdown and stop must rise");
   }
+  if (tree.pending.hard_bytes != 0 && tree.pending.soft_bytes > tree.pending.hard_bytes) {
+    return Wrong("the limits of pending compaction are out of order", "the soft one must be below the hard one");
+  }
   if (tree.flush_workers == 0 || tree.compaction_workers == 0)
     return Wrong("nobody flushes or compacts", "give 1 or more");
   return {};

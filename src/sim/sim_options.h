@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "base/units.h"
+#include "lsm/compaction_debt.h"
 #include "lsm/lsm_limits.h"
 #include "nand/profile.h"
 #include "zone/gc_scheme.h"
@@ -56,6 +57,8 @@ struct SimTree {
   bool log = true;                // a memtable has a write-ahead log
   uint32_t level0_slowdown = 20;  // files
   uint32_t level0_stop = 36;      // files
+  // Bytes that are to be compacted from which puts are slowed down, and stopped.
+  CompactionDebtLimits pending = {.soft_bytes = 64 * kGiB, .hard_bytes = 256 * kGiB};
   uint32_t flush_workers = 1;
   uint32_t compaction_workers = 4;
   std::string picker = "leveled";
@@ -66,7 +69,7 @@ struct SimTree {
 // bytes (docs/simulator.md).
 struct SimRates {
   uint64_t put = 136'000'000;         // bytes a second, of all puts
-  uint64_t slowed_put = 16'000'000;   // bytes a second while level 0 slows writers down: delayed_write_rate
+  uint64_t slowed_put = 16'000'000;   // bytes a second while the tree slows writers down: delayed_write_rate
   uint64_t compaction = 250'000'000;  // bytes a second that a worker merges or flushes
 };
 

@@ -192,6 +192,8 @@ TEST(SimulatorTest, EachOptionHasAnEffect) {
       {"level 0", [](SimOptions& o) { o.tree.limits.level0_files = 6; }},
       {"slowdown", [](SimOptions& o) { o.tree.level0_slowdown = 5; }},
       {"stop", [](SimOptions& o) { o.tree.level0_stop = o.tree.level0_slowdown = 5; }},
+      {"soft pending", [](SimOptions& o) { o.tree.pending.soft_bytes = 16 * kMiB; }},
+      {"hard pending", [](SimOptions& o) { o.tree.pending = {.soft_bytes = 0, .hard_bytes = 16 * kMiB}; }},
       {"flush workers", [](SimOptions& o) { o.tree.flush_workers = 2; }},
       {"compaction workers", [](SimOptions& o) { o.tree.compaction_workers = 1; }},
       {"picker", [](SimOptions& o) { o.tree.picker = "leveled"; }},

@@ -88,6 +88,7 @@ class Simulate(harness.CliTest):
             (["whole blocks", "--grain"], ("--grain", "1000")),
             (["memtable", "--grain"], ("--memtable", "1K")),
             (["out of order"], ("--stop-trigger", "2")),
+            (["below the hard one"], ("--soft-pending", "2G", "--hard-pending", "1G")),
             (["--gc-start"], ("--gc-start", "100")),
             (["--t-zone"], ("--t-zone", "memory")),
             (["--zones", "--limit"], ("--limit", "1G")),

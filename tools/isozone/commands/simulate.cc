@@ -92,6 +92,10 @@ void AddTreeOptions(CLI::App& app, SimulateArguments& arguments) {
   app.add_option("--stop-trigger", tree.level0_stop, "Files of level 0 that stop puts; 36 if not given")
       ->check(count)
       ->option_text("N");
+  AddSizeOption(app, "--soft-pending", tree.pending.soft_bytes,
+                "Bytes to be compacted that slow puts down; 64G if not given, 0 for none");
+  AddSizeOption(app, "--hard-pending", tree.pending.hard_bytes,
+                "Bytes to be compacted that stop puts; 256G if not given, 0 for none");
   app.add_option("--flushes", tree.flush_workers, "Flushes at a time; 1 if not given")
       ->check(CLI::Range(1U, 1024U))
       ->option_text("N");

@@ -75,7 +75,7 @@ _isozone()
         "bench gc groups") options="--destroy --json" ;;
         simulate) options="--keys --value-size --data --phase --list --deletes --grain --seed
         --memtable --memtables --wal --table --levels --level-base --level-multiplier --compaction-trigger
-        --slowdown-trigger --stop-trigger --flushes --compactions --compaction --moves --sweep --profile --zones --zone-size
+        --slowdown-trigger --stop-trigger --soft-pending --hard-pending --flushes --compactions --compaction --moves --sweep --profile --zones --zone-size
         --limit --policy --gc --gc-start --gc-memory --hints --t-zone --stripe-width --put-rate --compaction-rate --json" ;;
     esac
 

@@ -39,6 +39,7 @@ void PrintLoad(const SimReport& report, Console& console) {
   facts.Add("Stalled by memtables", StallText(report.stalls.memtables_ns, report.put_ns));
   facts.Add("Slowed by level 0", StallText(report.stalls.slowdown_ns, report.put_ns));
   facts.Add("Stopped by level 0", StallText(report.stalls.level0_ns, report.put_ns));
+  facts.Add("Stopped by pending compaction", StallText(report.stalls.pending_ns, report.put_ns));
   facts.Add("Stalled by the log", StallText(report.stalls.log_ns, report.put_ns));
   facts.Add("Paced for space", StallText(report.stalls.pace_ns, report.put_ns));
   facts.Add("Settled after", fmt::format("{:.1f} s", Seconds(report.settled_ns)));
@@ -139,6 +140,7 @@ Json SimulationJson(const SimOptions& options, const SimReport& report) {
            {{"memtables", Seconds(report.stalls.memtables_ns)},
             {"slowdown", Seconds(report.stalls.slowdown_ns)},
             {"level0", Seconds(report.stalls.level0_ns)},
+            {"pending", Seconds(report.stalls.pending_ns)},
             {"log", Seconds(report.stalls.log_ns)},
             {"pace", Seconds(report.stalls.pace_ns)}}},
           {"space_wait_seconds", Seconds(report.space_wait_ns)},
