@@ -29,7 +29,7 @@
 #include "base/random.h"
 #include "base/status.h"
 
-namespace isozone {
+namespace isozone::ycsb {
 
 enum class OperationKind : uint8_t { kRead, kUpdate, kInsert, kScan, kReadModifyWrite };
 inline constexpr std::array<OperationKind, 5> kOperationKinds = {OperationKind::kRead, OperationKind::kUpdate,
@@ -115,4 +115,4 @@ void FillField(Random& random, std::string* value);
 // kCorruption unless `key` is of the form of KeyOf and `value` has `size` bytes and belongs to it.
 Status CheckValue(std::string_view key, std::string_view value, size_t size);
 
-}  // namespace isozone
+}  // namespace isozone::ycsb
