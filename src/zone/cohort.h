@@ -33,7 +33,8 @@ struct ZoneRoom {
   uint64_t bytes = 0;    // in all of them
   uint64_t largest = 0;  // bytes in the zone with the most
   uint32_t zones = 0;
-  uint32_t begun = 0;  // by the cohort, and something lives in them; also full ones, sealed ones, and those with a writer
+  uint32_t begun =
+      0;  // by the cohort, and something lives in them; also full ones, sealed ones, and those with a writer
   bool operator==(const ZoneRoom&) const = default;
 };
 

@@ -552,8 +552,9 @@ class Model {
       ZoneRoom expected;
       for (const Zone& zone : zones_) {
         const ZoneRecord& record = l.table.at(zone.device.zone);
-        const bool begun = record.reusable() && record.live > 0 && record.cohort.id == cohort && !record.sealed;
-        if (!begun) continue;
+        if (record.live == 0 || record.cohort.id != cohort) continue;
+        ++expected.begun;
+        if (!record.reusable() || record.sealed) continue;
         ++expected.zones;
         expected.bytes += record.room();
         expected.largest = std::max(expected.largest, record.room());
