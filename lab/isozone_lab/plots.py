@@ -15,7 +15,9 @@ COLOURS = {"zenfs": "#8a8f98", "zenfs+gc": "#4f545c", "zenfs+full-gc": "#b9a1c9"
            "gc=full": "#8a8f98", "gc=zenfs+": "#4c9be8", "gc=lifetime": "#3a9d5d", "gc=lsm-zgc": "#c9a227",
            "gc=isozone": "#e4572e", "gc=none": "#3a9d5d", "basic": "#8a8f98",
            "basic, 16 in flight": "#4f545c", "lsm-zgc": "#e4572e", "alone": "#3a9d5d", "isozone": "#e4572e",
-           "conventional": "#8a8f98", "tmpfs": "#3a9d5d", "device": "#4c9be8"}
+           "conventional": "#8a8f98", "tmpfs": "#3a9d5d", "device": "#4c9be8",
+           "BL": "#8a8f98", "GC": "#4f545c", "LS": "#9cc3a5", "Gear": "#c9a227", "LL": "#4c9be8",
+           "leveled": "#8a8f98", "greedy": "#4c9be8", "isozone picker": "#e4572e"}
 LABELS = {"zenfs": "zenfs (baseline)", "zenfs+gc": "zenfs, its collector",
           "zenfs+full-gc": "zenfs, full GC, waited for", "striping": "striping", "lifetime": "lifetime",
           "one victim": "lifetime, one victim", "lifetime+gc": "lifetime, its collector",
@@ -24,7 +26,9 @@ LABELS = {"zenfs": "zenfs (baseline)", "zenfs+gc": "zenfs, its collector",
           "gc=none": "no collector", "basic": "Basic_ZGC", "basic, 16 in flight": "Basic_ZGC, 16 in flight",
           "lsm-zgc": "LSM_ZGC", "alone": "no collection",
           "isozone": "isozone (striping and isolation)", "conventional": "conventional SSD", "tmpfs": "tmpfs (limit)",
-          "device": "small-zone device"}
+          "device": "small-zone device", "BL": "BL: leveled, no collection", "GC": "GC: BL, collected",
+          "LS": "LS: and levels apart", "Gear": "Gear", "LL": "LL-compaction", "leveled": "leveled", "greedy": "greedy",
+          "isozone picker": "isozone's picker"}
 ORDER = list(COLOURS)
 # Of files, and how each is written.
 KINDS: dict[str, dict[str, Any]] = {"png": {"dpi": 130}, "svg": {"metadata": {"Date": None}}}

@@ -65,10 +65,10 @@ class All(unittest.TestCase):
                 self.assertIn(words, one.as_run({**one.quick, "speed": speed}), one.name)
             self.assertNotIn("published speed", one.as_run({**one.quick, "speed": 1.0}), one.name)
 
-    def test_quick_takes_at_most_fifteen_minutes(self) -> None:
+    def test_quick_takes_at_most_sixteen_minutes(self) -> None:
         seconds = sum(one.quick["expected_s"] * len(one.variants(one.quick))
                       for one in experiments.that_run(experiments.ALL))
-        self.assertLessEqual(seconds, 900)
+        self.assertLessEqual(seconds, 960)
 
     def test_shared_runs_are_of_one_kind(self) -> None:
         known = {one.name: one for one in experiments.ALL}

@@ -1,15 +1,17 @@
 """Every experiment, in the order of the page. A name begins with the paper that the experiment comes from, if
-there is one: zenfsplus, parallel, lifetime or zgc. What it shows follows; its source says which figure that is.
+there is one: zenfsplus, parallel, lifetime, zgc or ll. What it shows follows; its source says which figure that is.
 """
 from collections.abc import Iterable
 
 from . import (
     gc_copies,
     gc_latency,
+    greedy,
     lifetime_capacity,
     lifetime_collection,
     lifetime_deletion_delay,
     limit,
+    ll,
     parallel,
     soak,
     zenfsplus_ageing,
@@ -18,6 +20,7 @@ from . import (
     zenfsplus_interference,
     zenfsplus_put_latency,
     zenfsplus_put_tail,
+    zenfsplus_scale,
     zenfsplus_workloads,
     zenfsplus_ycsb,
     zenfsplus_zippydb,
@@ -30,7 +33,7 @@ ALL = [*(module.EXPERIMENT for module in (
            zenfsplus_workloads, zenfsplus_ycsb, zenfsplus_zippydb, parallel, limit, lifetime_capacity,
            lifetime_deletion_delay)),
        *lifetime_collection.EXPERIMENTS, gc_latency.EXPERIMENT, *gc_copies.EXPERIMENTS, soak.EXPERIMENT,
-       zenfsplus_ageing.EXPERIMENT, *zgc.EXPERIMENTS]
+       zenfsplus_ageing.EXPERIMENT, *zgc.EXPERIMENTS, *ll.EXPERIMENTS, greedy.EXPERIMENT, zenfsplus_scale.EXPERIMENT]
 
 # What experiments were called earlier: the command line takes these names, too, and files of results are renamed.
 EARLIER_NAMES = {
