@@ -32,8 +32,9 @@
 // waited for all that are registered, those of the driver among them, as for its own. So the threads are between two
 // compactions, or about to be refused, or deleting what the last one replaced; they need the database's mutex and the
 // log, and the thread that closes holds neither. A flush that the driver holds back goes on when a compaction has been
-// told to end. So a close takes as long as with RocksDB's own compaction. The driver is not stopped earlier, by
-// OnDBShutdownBegin or the log: RocksDB may flush after that, and such a flush waits for level 0 to be compacted.
+// told to end. So a close takes as long as with RocksDB's own compaction. The driver is not stopped earlier, when the log
+// tells of a shutdown: RocksDB may flush after that, and such a flush waits for level 0 to be compacted.
+// OnDBShutdownBegin comes after that flush and would do, but releases before 11.4 lack it.
 //
 // End of the process. If databases are still open when the process ends, their drivers stop before RocksDB's own static
 // objects go. That takes as long as the compactions which run, which are not told to end.
