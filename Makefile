@@ -98,6 +98,7 @@ bench: ## Run the benchmarks; with QUICK=1 in small, to see that they run
 	@bench/instruction_cost --build build/bench
 	@bench/rocksdb_ratio --build build/bench $(if $(QUICK),--repeats 1 --num 20000 --reads 20000)
 	@bench/parallel_ratio --build build/bench $(if $(QUICK),--repeats 1 --num 20000)
+	@bench/steering_ratio --build build/bench $(if $(QUICK),--repeats 1 --num 20000)
 
 .PHONY: lab-build
 lab-build: ## Build what lab/run needs
@@ -106,7 +107,7 @@ lab-build: ## Build what lab/run needs
 	@$(call compile,release) --target isozone isozone_cli isozone_ycsb
 
 .PHONY: report
-report: lab-build ## Run EXPERIMENTS (all, in 15 minutes) in small, and write the page of results
+report: lab-build ## Run EXPERIMENTS (all, in 16 minutes) in small, and write the page of results
 	@lab/run --quick $(EXPERIMENTS)
 
 .PHONY: lab
