@@ -119,9 +119,10 @@ class ISOZONE_EXPORT CompactionDriver {
   // Waits until nothing is left to compact; the error of a compaction that failed; Incomplete while
   // disable_auto_compactions=true pauses it.
   virtual rocksdb::Status WaitUntilIdle() = 0;
-  // As a JSON object: "compactions", those that RocksDB "refused", because the tree had changed, and that were picked
-  // anew, those that "failed", flushes that were held back ("held_flushes"), "bytes_read", "bytes_written", and "short_lived_bytes" of these; the most zones that
-  // short-lived tables had for themselves after a compaction, "t_zones_most", and the mean, "t_zones_mean".
+  // As a JSON object: "compactions"; those that RocksDB "refused", because the tree had changed, and that were picked
+  // anew; those that "failed"; "held_flushes", flushes that waited for compactions; "tables_moved" to another level and not
+  // written anew; "bytes_read" and "bytes_written", and "short_lived_bytes" of these; "t_zones_most" and "t_zones_mean",
+  // the zones that short-lived tables had for themselves after a compaction.
   virtual std::string Stats() const = 0;
 };
 

@@ -16,6 +16,7 @@
 
 #include "adapter/lsm_level.h"
 #include "adapter/output_guide.h"
+#include "adapter/rocksdb_version.h"
 #include "adapter/zoned_file_system.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -285,10 +286,12 @@ bool ColumnFamilyDriver::Next(CompactionPick& pick, CompactionJob& job) {
     if (stale_) Reconcile();
     auto picked = retry_at_ns_ > 0 ? std::nullopt : picker_->Pick(tree_);
     if (picked) {
-      picked->trivial_move = false;  // CompactFiles writes anew what it is given
+      // RocksDB may write anew what could be moved. What it has done is taken from its metadata.
+      const bool moves = std::exchange(picked->trivial_move, false);
       const auto begun = tree_.Begin(*picked);
       if (begun.ok()) {
         pick = std::move(*picked);
+        pick.trivial_move = moves;
         job = *begun;
         running_.push_back(&pick);
         return true;
@@ -309,6 +312,7 @@ rocksdb::Status ColumnFamilyDriver::Compact(const CompactionPick& pick, std::vec
   options.compression = rocksdb::kDisableCompressionOption;  // that of the column family
   options.output_file_size_limit = limits_.table_bytes;
   options.max_subcompactions = 1;
+  if (pick.trivial_move) AllowTrivialMove(options);
   std::vector<std::string> names;
   for (const CompactionPick::Input& input : pick.inputs) {
     for (const uint64_t number : input.files) names.push_back(TableName(number));
@@ -339,16 +343,26 @@ void ColumnFamilyDriver::NoteSuccess(const CompactionPick& pick, const rocksdb::
                                      const std::vector<std::string>& outputs) {
   pause_ns_ = kPauseNs;
   ++stats_.compactions;
-  for (const CompactionPick::Input& input : pick.inputs) {
-    for (const uint64_t number : input.files) stats_.bytes_read += tree_.Find(number)->bytes;
-  }
-  for (const LsmFile& file : OutputsIn(pick, metadata, outputs)) {
-    stats_.bytes_written += file.bytes;
-    if (file.short_lived) stats_.short_lived_bytes += file.bytes;
+  const std::vector<LsmFile> written = OutputsIn(pick, metadata, outputs);
+  // A table that is moved keeps its number.
+  if (!written.empty() && tree_.Find(written.front().number) != nullptr) {
+    stats_.tables_moved += written.size();
+  } else {
+    CountBytes(pick, written);
   }
   const uint64_t t_zones = TZones();
   stats_.t_zones_most = std::max(stats_.t_zones_most, t_zones);
   stats_.t_zones_sum += t_zones;
+}
+
+void ColumnFamilyDriver::CountBytes(const CompactionPick& pick, const std::vector<LsmFile>& written) {
+  for (const CompactionPick::Input& input : pick.inputs) {
+    for (const uint64_t number : input.files) stats_.bytes_read += tree_.Find(number)->bytes;
+  }
+  for (const LsmFile& file : written) {
+    stats_.bytes_written += file.bytes;
+    if (file.short_lived) stats_.short_lived_bytes += file.bytes;
+  }
 }
 
 uint32_t ColumnFamilyDriver::TZones() const {

@@ -65,6 +65,7 @@ struct ColumnFamilyDriverStats {
   uint64_t compactions = 0;
   uint64_t refused = 0;  // picked from an older view of the tree, and picked anew
   uint64_t failed = 0;
+  uint64_t tables_moved = 0;       // to another level, and not written anew
   uint64_t bytes_read = 0;         // of inputs
   uint64_t bytes_written = 0;      // of outputs
   uint64_t short_lived_bytes = 0;  // of these, of outputs that the picker called short-lived
@@ -76,6 +77,7 @@ struct ColumnFamilyDriverStats {
     compactions += other.compactions;
     refused += other.refused;
     failed += other.failed;
+    tables_moved += other.tables_moved;
     bytes_read += other.bytes_read;
     bytes_written += other.bytes_written;
     short_lived_bytes += other.short_lived_bytes;
@@ -131,6 +133,7 @@ class ColumnFamilyDriver {
   void AwaitCompactions() ISOZONE_REQUIRES(mu_);
   // Whether a flush may begin for which compactions have written so many bytes.
   bool MayFlush(uint64_t written) ISOZONE_REQUIRES(mu_);
+  void CountBytes(const CompactionPick& pick, const std::vector<LsmFile>& written) ISOZONE_REQUIRES(mu_);
   // Zones that short-lived tables have for themselves now.
   uint32_t TZones() const;
   void NoteFailure(const rocksdb::Status& status) ISOZONE_REQUIRES(mu_);

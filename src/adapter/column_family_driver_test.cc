@@ -24,6 +24,7 @@
 #include "adapter/database_test_util.h"
 #include "adapter/lsm_level.h"
 #include "adapter/output_guide.h"
+#include "adapter/rocksdb_version.h"
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/random.h"
@@ -177,6 +178,22 @@ class FailingFileSystem : public rocksdb::FileSystemWrapper {
   CondVar tried_;
   std::vector<int64_t> tries_ns_ ISOZONE_GUARDED_BY(mu_);
 };
+
+TEST_F(ColumnFamilyDriverTest, MovesTablesWhereRocksDbCan) {
+  ASSERT_NO_FATAL_FAILURE(OpenDb());
+  ASSERT_TRUE(Drive({}).ok());
+  for (int i = 0; i < 10'000; ++i) {
+    const std::string key = fmt::format("{:06}", i);
+    model_[key] = std::string(100, 'x');
+    ASSERT_TRUE(db_->Put({}, key, model_[key]).ok());
+  }
+  ASSERT_TRUE(db_->Flush({}).ok());
+  ASSERT_TRUE(driver_->WaitUntilIdle().ok());
+  const ColumnFamilyDriverStats stats = driver_->Stats();
+  EXPECT_EQ(stats.tables_moved > 0, ISOZONE_ROCKSDB_AT_LEAST(10, 8));
+  ExpectInShape();
+  ExpectAsInModel();
+}
 
 TEST_F(ColumnFamilyDriverTest, PausesTwiceAsLongAfterEachFailure) {
   const auto failing = std::make_shared<FailingFileSystem>(rocksdb::FileSystem::Default());

@@ -106,7 +106,7 @@ class GuidedPartitioner : public LevelPartitioner {
     const std::string_view key(request.current_user_key->data(), request.current_user_key->size());
     return guide_.CutsBefore(key, request.current_output_file_size) ? rocksdb::kRequired : rocksdb::kNotRequired;
   }
-  bool CanDoTrivialMove(const rocksdb::Slice&, const rocksdb::Slice&) override { return false; }
+  bool CanDoTrivialMove(const rocksdb::Slice&, const rocksdb::Slice&) override { return guide_.moves(); }
 
  private:
   OutputGuide& guide_;

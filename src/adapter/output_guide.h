@@ -37,6 +37,8 @@ class OutputGuide {
 
   // Keys come in ascending order. Whether a new table begins with `key`, where the one before has `bytes`.
   bool CutsBefore(std::string_view key, uint64_t bytes);
+  // Whether the inputs may be moved without being written anew.
+  bool moves() const { return pick_.trivial_move; }
   // A table that began with the last key would be an input again soon.
   bool short_lived() const { return short_lived_; }
   int output_level() const { return pick_.output_level; }

@@ -34,6 +34,13 @@ struct ReadAsyncCallbackOf<rocksdb::IOStatus (rocksdb::FSRandomAccessFile::*)(
 };
 using ReadAsyncCallback = ReadAsyncCallbackOf<decltype(&rocksdb::FSRandomAccessFile::ReadAsync)>::Type;
 
+// Lets CompactFiles move tables that overlap nothing to the next level without writing them anew. Does nothing where
+// RocksDB cannot (before 10.8).
+template <typename Options>
+void AllowTrivialMove(Options& options) {
+  if constexpr (requires { options.allow_trivial_move; }) options.allow_trivial_move = true;
+}
+
 // The purpose of a read or write of RocksDB. Always kUnknown before IOOptions::io_activity (RocksDB 8).
 enum class Activity : uint8_t { kUnknown, kFlush, kCompaction, kUser, kVerification };
 

@@ -16,6 +16,7 @@ std::string AsJson(const ColumnFamilyDriverStats& stats) {
   return nlohmann::json({{"compactions", stats.compactions},
                          {"refused", stats.refused},
                          {"failed", stats.failed},
+                         {"tables_moved", stats.tables_moved},
                          {"bytes_read", stats.bytes_read},
                          {"bytes_written", stats.bytes_written},
                          {"short_lived_bytes", stats.short_lived_bytes},
