@@ -34,17 +34,20 @@ def sizes(expected_s: float, zones: int, filled_gib: int, overwritten_gib: int, 
             "filled_gib": filled_gib, "overwritten_gib": overwritten_gib, "smaller": smaller}
 
 
+SMALL = sizes(8, 3646, 22, 51, zone_size="9M", table="8M", memtable="8M", level_base="32M", soft_pending="1G",
+              hard_pending="4G")
+
 EXPERIMENT = Experiment(
     name="zenfsplus-scale",
     title="What collectors copy, at the scale of the published device",
     source=f"{ZENFS_PLUS}, Fig. 13",
     what="Zones that are reset when all in them has died need no copies; zones that die whole need no collector.",
     setup="isozone simulate, profile small-zone with {zones:,} zones: {filled_gib:,} GiB are put in random order, then "
-          "{overwritten_gib:,} GiB under uniform keys. (Published: 1.5 TB and 3.5 TB on 2 TB.) With --quick, zones are "
-          "an eighth as large, and memtables, tables and levels with them.",
-    quick=sizes(8, 3646, 22, 51, zone_size="9M", table="8M", memtable="8M", level_base="32M", soft_pending="1G",
-                hard_pending="4G"),
-    full=sizes(900, 29172, 1397, 3260),
+          "{overwritten_gib:,} GiB under uniform keys. (Published: 1.5 TB and 3.5 TB on 2 TB.) With --quick and "
+          "--night, zones are an eighth as large, and memtables, tables and levels with them.",
+    quick=SMALL,
+    night=SMALL,
+    full=sizes(330, 29172, 1397, 3260),
     variants=each_series,
     run=run,
     checks=[*ratios("with minor GC against full GC alone", "1/2.2 to 0.55x (1.1-3.3 to 0.5-1.8 TB)", "copied", MINOR,
