@@ -152,6 +152,7 @@ rocksdb::Status ColumnFamilyDriver::Open(rocksdb::DB* db, rocksdb::ColumnFamilyH
       }
     }
     of_db.push_back(driver.get());
+    driver->registered_ = true;
   }
   WarnOfUnusedOptions(db->GetOptions(column_family), column_family->GetName());
   driver->LoadPointers();
@@ -174,7 +175,7 @@ ColumnFamilyDriver::ColumnFamilyDriver(rocksdb::DB* db, rocksdb::ColumnFamilyHan
       tree_(limits_, *order_) {}
 
 ColumnFamilyDriver::~ColumnFamilyDriver() {
-  if (!threads_.empty()) Stop();
+  if (registered_) Stop();
 }
 
 void ColumnFamilyDriver::Stop() {
@@ -185,6 +186,7 @@ void ColumnFamilyDriver::Stop() {
     std::erase(of_db, this);
     if (of_db.empty()) registry.drivers.erase(root_);
   }
+  registered_ = false;
   {
     const MutexLock lock(mu_);
     stopping_ = true;
@@ -229,12 +231,21 @@ void ColumnFamilyDriver::HoldFlush(const rocksdb::DB* db, uint32_t column_family
   driver->changed_.SignalAll();
 }
 
+// What has changed without an event, by CompactFiles of the program for example, is found here, too: the driver's threads
+// must hear of it, since they are what this waits for. The wait is bounded, because a compaction may be waiting inside
+// RocksDB for somebody who waits for this flush: an ingestion, with releases that make CompactFiles wait for it (7.8).
 void ColumnFamilyDriver::AwaitCompactions() {
   const uint64_t written_before = stats_.bytes_written;
+  uint64_t ended = stats_.compactions;
+  int64_t until_ns = MonotonicNs() + kLongestHoldNs;
   stale_ = true;
+  changed_.SignalAll();
   for (bool held = false; !MayFlush(stats_.bytes_written - written_before); held = true) {
     if (!held) ++stats_.held_flushes;
-    changed_.Wait(mu_);
+    const int64_t now_ns = MonotonicNs();
+    if (std::exchange(ended, stats_.compactions) != stats_.compactions) until_ns = now_ns + kLongestHoldNs;
+    if (now_ns >= until_ns) return;
+    changed_.WaitUntil(mu_, until_ns);
   }
 }
 
@@ -312,7 +323,9 @@ rocksdb::Status ColumnFamilyDriver::Compact(const CompactionPick& pick, std::vec
   options.compression = rocksdb::kDisableCompressionOption;  // that of the column family
   options.output_file_size_limit = limits_.table_bytes;
   options.max_subcompactions = 1;
-  if (pick.trivial_move) AllowTrivialMove(options);
+  // RocksDB takes it for a fatal error of the database if the column family is dropped meanwhile, which the default one
+  // cannot be.
+  if (pick.trivial_move && column_family_->GetID() == 0) AllowTrivialMove(options);
   std::vector<std::string> names;
   for (const CompactionPick::Input& input : pick.inputs) {
     for (const uint64_t number : input.files) names.push_back(TableName(number));
@@ -335,8 +348,9 @@ void ColumnFamilyDriver::Finish(const CompactionPick& pick, CompactionJob job, c
     return;
   }
   NoteSuccess(pick, metadata, outputs);
-  // Somebody else may have changed the outputs already; what is there now is taken as it is.
-  if (!tree_.Finish(job, OutputsIn(pick, metadata, outputs)).ok()) (void)tree_.Abandon(job);
+  // Tables that were moved have the numbers that they had, and somebody else may have changed the outputs already. The
+  // inputs are gone in either case, and Reconcile adds what is there.
+  if (!tree_.Finish(job, OutputsIn(pick, metadata, outputs)).ok()) (void)tree_.Finish(job, {});
 }
 
 void ColumnFamilyDriver::NoteSuccess(const CompactionPick& pick, const rocksdb::ColumnFamilyMetaData& metadata,
@@ -453,6 +467,7 @@ void ColumnFamilyDriver::Reconcile() {
   if (stale_) {
     failure_ = rocksdb::Status::Incomplete("disable_auto_compactions=true");
     retry_at_ns_ = MonotonicNs() + kLookAgainNs;
+    return;
   }
   rocksdb::ColumnFamilyMetaData metadata;
   db_->GetColumnFamilyMetaData(column_family_, &metadata);

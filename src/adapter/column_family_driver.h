@@ -22,7 +22,7 @@
 // Stalls. With kCompactionStyleNone RocksDB itself slows down and stops writers by level0_slowdown_writes_trigger and
 // level0_stop_writes_trigger. The driver bounds the compaction debt, by soft_ and hard_pending_compaction_bytes_limit: the
 // listener holds flushes back until compactions have written enough (lsm/compaction_debt.h). Nothing holds a flush while
-// the driver stops or pauses, or where no compaction can be picked.
+// the driver stops or pauses, where no compaction can be picked, or where none has ended for kLongestHoldNs.
 //
 // Lock order: store_mu_, then mu_, then the DB's.
 #pragma once
@@ -92,6 +92,8 @@ class ColumnFamilyDriver {
  public:
   static constexpr int64_t kPauseNs = 1'000'000;
   static constexpr int64_t kPauseMostNs = 500'000'000;
+  // A held flush begins if no compaction has ended for so long.
+  static constexpr int64_t kLongestHoldNs = 10'000'000'000;
 
   // Begins to compact `column_family` of `db`; both must outlive the driver. InvalidArgument with what to change: it has
   // another compaction style than kCompactionStyleNone, fewer than 3 levels, no `listeners={isozone}`, no
@@ -178,6 +180,7 @@ class ColumnFamilyDriver {
   mutable Mutex store_mu_;  // one writes the pointers; before mu_
   std::atomic<uint64_t> compactions_ = 0;
 
+  bool registered_ = false;           // touched by Open and Stop only
   std::vector<std::thread> threads_;  // touched by Open and Stop only
 };
 

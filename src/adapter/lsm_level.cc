@@ -32,6 +32,12 @@ int8_t AsLevel(int level) {
   return level < 0 || level > std::numeric_limits<int8_t>::max() ? DataClass::kNoLevel : static_cast<int8_t>(level);
 }
 
+// The others are awaited by somebody who keeps all writers waiting, or compactions.
+bool MayBeHeld(rocksdb::FlushReason reason) {
+  return reason != rocksdb::FlushReason::kExternalFileIngestion && reason != rocksdb::FlushReason::kErrorRecovery &&
+         reason != rocksdb::FlushReason::kErrorRecoveryRetryFlush && reason != rocksdb::FlushReason::kShutDown;
+}
+
 bool IsFlush(rocksdb::TableFileCreationReason reason) {
   return reason == rocksdb::TableFileCreationReason::kFlush || reason == rocksdb::TableFileCreationReason::kRecovery;
 }
@@ -180,7 +186,7 @@ void LevelListener::OnCompactionCompleted(rocksdb::DB* db, const rocksdb::Compac
 }
 
 void LevelListener::OnFlushBegin(rocksdb::DB* db, const rocksdb::FlushJobInfo& info) {
-  ColumnFamilyDriver::HoldFlush(db, info.cf_id);
+  if (MayBeHeld(info.flush_reason)) ColumnFamilyDriver::HoldFlush(db, info.cf_id);
 }
 
 void LevelListener::OnFlushCompleted(rocksdb::DB* db, const rocksdb::FlushJobInfo& info) {
