@@ -38,7 +38,6 @@ namespace isozone {
 namespace {
 
 using testing::HasSubstr;
-using testing::Not;
 
 constexpr char kSteering[] =
     "listeners={id=isozone;compaction=ll;threads=2};compaction_style=kCompactionStyleNone;"
