@@ -60,6 +60,11 @@ int LevelOf(const GcCandidate& c) {
   return std::max(0, static_cast<int>(c.data.lifetime) - static_cast<int>(Lifetime::kMedium));
 }
 
+// Tables and blobs have a level, or at least a hint of their lifetime.
+bool IsOfTree(const GcCandidate& c) {
+  return c.data.level != DataClass::kNoLevel || c.data.lifetime > Lifetime::kNone;
+}
+
 class NoGc : public GcScheme {
  public:
   std::string_view name() const override { return "none"; }
@@ -176,9 +181,44 @@ class LsmZgc : public GcScheme {
   const double start_;
 };
 
+// What a byte of free space costs the scheme `isozone`, in bytes copied, for one of the given candidates.
+class IsozoneCost {
+ public:
+  explicit IsozoneCost(std::span<const GcCandidate> candidates) {
+    double sum = 0;
+    size_t count = 0;
+    for (const GcCandidate& c : candidates) {
+      if (IsOfTree(c)) continue;
+      sum += AgeOf(c);
+      ++count;
+    }
+    if (count > 0) mean_age_ = sum / static_cast<double>(count);
+  }
+
+  // Data of no tree that has the mean age costs as much as that of a deep level.
+  double operator()(const GcCandidate& c) const {
+    const double bytes = static_cast<double>(c.valid) / static_cast<double>(c.written - c.valid);
+    return bytes * (IsOfTree(c) ? Impatience(c) : mean_age_ / AgeOf(c));
+  }
+
+  // The factor by which copying costs more than its bytes, because of the level in an LSM tree.
+  static double Impatience(const GcCandidate& c) {
+    if (!IsOfTree(c) || c.data.heat != kNewDataHeat) return 1;  // in the second case it has survived before
+    if (LevelOf(c) == 0) return 2;
+    return LevelOf(c) == 1 ? 1.5 : 1;
+  }
+
+ private:
+  static double AgeOf(const GcCandidate& c) { return static_cast<double>(c.age) + 1; }
+  double mean_age_ = 1;  // of the candidates of no tree, in bytes
+};
+
 // Orders victims by the bytes copied for each byte gained, which is the cost for flash and for users. Data that is
-// expected to die soon counts more than its bytes, because copying it is in vain: data of short lifetimes and upper
-// levels most.
+// expected to die soon counts more than its bytes, because copying it is in vain. In an LSM tree that is data of short
+// lifetimes and upper levels. Of other data, it is the data written last: what has lived for long will live on, so its
+// zone loses little more, and its copies last. There the cost is divided by the age, as in the cost-benefit rule of a
+// log-structured file system (Rosenblum and Ousterhout, "The Design and Implementation of a Log-Structured File
+// System", section 3.6). Age says nothing about tables: in a level, the oldest are compacted next.
 //
 // Urgency grows from 0 at `start` to 1 where a quarter of `start` is left. So at any time the collector takes just the
 // share of the device that keeps the space constant, and never causes a sudden stall. If a user's write waits until the
@@ -198,12 +238,12 @@ class IsozoneGc : public GcScheme {
     Candidates chosen;
     for (const GcCandidate& c : candidates) {
       // While there is time, takes only zones that have lost enough.
-      if (need >= 1 || c.utilisation() * Impatience(c) <= kWorth + need * (1 - kWorth)) chosen.push_back(c);
+      if (need >= 1 || c.utilisation() * IsozoneCost::Impatience(c) <= kWorth + need * (1 - kWorth)) chosen.push_back(c);
     }
-    return EnoughBy(chosen, CostOf, std::max(0.0, Missing(space, start_)));
+    return EnoughBy(chosen, IsozoneCost(candidates), std::max(0.0, Missing(space, start_)));
   }
   std::vector<ZoneId> Order(std::span<const GcCandidate> candidates) const override {
-    return ZonesOf(SortedBy(candidates, CostOf));
+    return ZonesOf(SortedBy(candidates, IsozoneCost(candidates)));
   }
 
  private:
@@ -214,15 +254,6 @@ class IsozoneGc : public GcScheme {
   double Need(const GcSpace& space) const {
     if (space.wanted) return 1;
     return std::clamp((start_ - space.free_percent()) / (start_ * (1 - kAllOut)), kLeast, 1.0);
-  }
-  // The factor by which copying costs more than its bytes.
-  static double Impatience(const GcCandidate& c) {
-    if (c.data.heat != kNewDataHeat) return 1;  // it has survived before
-    if (LevelOf(c) == 0) return 2;
-    return LevelOf(c) == 1 ? 1.5 : 1;
-  }
-  static double CostOf(const GcCandidate& c) {
-    return static_cast<double>(c.valid) * Impatience(c) / static_cast<double>(c.written - c.valid);
   }
   const double start_;
 };

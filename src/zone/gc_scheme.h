@@ -17,7 +17,8 @@
 //   lsm-zgc    LSM_ZGC (section 3): zones of the lowest utilisation first; reads segment by segment; keeps survivors
 //              apart by heat. The paper leaves the trigger to the user: `start` percent
 //   isozone    the default: begins below `start` percent, and paces itself; chooses victims by the cost of a byte of
-//              free space, waits for data that is expected to die soon, and keeps survivors apart
+//              free space, waits for data that is expected to die soon (by its level in an LSM tree, other data by its
+//              age), and keeps survivors apart
 //
 // Where the papers do not say it: a percentage refers to all bytes that files can have; E is the percentage of empty
 // zones. "When space is below" is checked ten times a second. No scheme takes a zone in which nothing has died.
@@ -48,6 +49,7 @@ struct GcCandidate {
   uint64_t valid = 0;
   uint64_t written = 0;   // bytes up to its write pointer
   uint64_t capacity = 0;  // bytes
+  uint64_t age = 0;       // bytes that were written to all zones after its last write, as far as is known
   DataClass data;
   uint32_t group = 0;  // independent zone group
   bool full = true;    // if not, the zone has room, and takes an active zone of the device

@@ -75,6 +75,11 @@ TEST_P(GcSchemeTest, Decides) {
 
 std::string CaseName(const testing::TestParamInfo<SchemeCase>& info) { return info.param.name; }
 
+GcCandidate Aged(GcCandidate c, uint64_t age) {
+  c.age = age * kKiB;
+  return c;
+}
+
 GcCandidate NotFull(GcCandidate c) {
   c.written = c.valid + kKiB;
   c.full = false;
@@ -219,6 +224,22 @@ INSTANTIATE_TEST_SUITE_P(
                    Space(8),
                    {Zone(1, 10, Level(3)), Zone(2, 11, Level(3)), Zone(3, 12, Level(3)), Zone(4, 13, Level(3))},
                    {1, 2, 3}},
+        SchemeCase{"OfOtherDataTheOldestFirst",
+                   "isozone",
+                   Space(0),
+                   {Aged(Zone(1, 80), 10), Aged(Zone(2, 80), 1000), Aged(Zone(3, 70), 10), Aged(Zone(4, 95), 9000)},
+                   {4, 2, 3, 1}},
+        SchemeCase{"NoneIsSoYoungThatItsDeadStay", "isozone", Space(9), {Aged(Zone(1, 0), 0), Aged(Zone(2, 5), 99)}, {1}},
+        SchemeCase{"AgeSaysNothingOfTables",
+                   "isozone",
+                   Space(0),
+                   {Aged(Zone(1, 80, Level(3)), 9000), Aged(Zone(2, 70, Level(3)), 1), Aged(Zone(3, 75, Lifetime::kExtreme), 5)},
+                   {2, 3, 1}},
+        SchemeCase{"MiddlingAgeCountsLikeADeepLevel",
+                   "isozone",
+                   Space(0),
+                   {Aged(Zone(1, 50), 100), Aged(Zone(2, 50), 300), Zone(3, 50, Level(3)), Zone(4, 51, Level(3))},
+                   {2, 3, 4, 1}},
         SchemeCase{"ZonesWithRoomToo", "isozone", Space(0), {NotFull(Zone(1, 1))}, {1}},
         SchemeCase{"StartIsTunable", "isozone", Space(29), {Zone(1, 1)}, {1}, {.start_percent = 30}}),
     CaseName);

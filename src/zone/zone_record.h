@@ -11,7 +11,7 @@
 // reset. A dead idle zone may be worth writing further: one of logs, which die in order, or one with so little written
 // to it that a reset would cost more than it gains. Such a zone takes the class of the next data.
 //
-// Fields that no other field depends on are set as they are: `use`, `data`, `sealed`, which ends when the zone is dead,
+// Fields that no other field depends on are set as they are: `use`, `data`, `written_at`, `sealed`, which ends when the zone is dead,
 // `victim` of an idle, full or failed zone, and `reset_asked`, which the next lease or reset of the zone cancels.
 //
 // Thread safety: none; the owner locks.
@@ -52,6 +52,7 @@ struct ZoneRecord {
   bool at_device = false;                    // its reset or finish was submitted to the device
   uint64_t live = 0;                         // bytes of file data
   uint64_t write_pointer = 0;                // bytes from the start of the zone
+  uint64_t written_at = 0;                   // its last write: bytes of all zones up to it. 0: none since the mount
   uint64_t capacity = 0;                     // bytes
   std::optional<uint64_t> finished_at = {};  // of a finished zone: the write pointer before the finish
 

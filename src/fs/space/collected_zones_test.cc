@@ -37,6 +37,18 @@ TEST_F(CollectedZonesTest, CandidatesHaveDataAndGarbageAndNoWriter) {
   for (const ZoneId zone : {all_live, log, leased.zone(), ZoneId(0)}) EXPECT_FALSE(pool_->collected().Hold(zone));
 }
 
+TEST_F(CollectedZonesTest, ACandidateIsAsOldAsWhatWasWrittenAfterIt) {
+  Open();
+  const ZoneId old = WriteZone(kData, kCapacity);
+  const ZoneId young = WriteZone(kData, kCapacity);
+  WriteZone(kLog, 4 * kBlock);
+  for (const ZoneId zone : {old, young}) pool_->RemoveLive(zone, kBlock);
+  const std::vector<GcCandidate> candidates = pool_->collected().Candidates();
+  ASSERT_EQ(candidates.size(), 2U);
+  EXPECT_EQ(candidates[0].age, kCapacity + 4 * kBlock);
+  EXPECT_EQ(candidates[1].age, 4 * kBlock);
+}
+
 TEST_F(CollectedZonesTest, AVictimIsGivenToNobodyAndResetOnlyAfterwards) {
   Open();
   const ZoneId zone = WriteZone(kData, 4 * kBlock);

@@ -301,12 +301,19 @@ void ZoneAllocator::EndWrite(const ZoneGrant& lease, uint64_t bytes) {
   assert(held != nullptr && held->writing);
   held->writing = false;
   held->last_used = ++ledger_.use_count;
-  ledger_.table.Edit(lease.zone)->Advance(bytes);
+  NoteWritten(lease.zone, bytes);
   if (held->makes_space) collection_.Earn(bytes);
   if (ledger_.table.at(lease.zone).room() > 0) return;
   // The zone is no longer active nor open for the device.
   held->open.reset();
   ledger_.DropToken(lease.zone);
+}
+
+void ZoneAllocator::NoteWritten(ZoneId zone, uint64_t bytes) {
+  ledger_.bytes_written += bytes;
+  ZoneTable::Change change = ledger_.table.Edit(zone);
+  change->Advance(bytes);
+  change->written_at = ledger_.bytes_written;
 }
 
 void ZoneAllocator::EndRefusedWrite(const ZoneGrant& lease) {

@@ -188,6 +188,7 @@ class ZoneAllocator {
     std::optional<ZoneGrant> grant = {};
     Lack lack = Lack::kSpace;
   };
+  void NoteWritten(ZoneId zone, uint64_t bytes);
   Attempt Try(const Inquiry& inquiry);
   Attempt TryFiles(const ZoneRequest& request);
   Attempt TryMetadata(std::span<const ZoneId> apart_from);

@@ -73,6 +73,7 @@ GcCandidate ZoneCollection::AsCandidate(ZoneId id) const {
   c.valid = zone.live;
   c.written = zone.write_pointer;
   c.capacity = zone.capacity;
+  c.age = ledger_.bytes_written - zone.written_at;
   c.data = zone.data;
   c.group = ledger_.table.groups().of(id);
   c.full = zone.phase != ZonePhase::kIdle;

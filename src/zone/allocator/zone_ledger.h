@@ -133,6 +133,7 @@ struct ZoneLedger {
   uint32_t collecting = 0;         // of these: the collector's
   CollectorRounds rounds;
   Durability durability;
+  uint64_t bytes_written = 0;  // to all zones since the mount, metadata excepted
   bool reset_at_once = true;  // dead zones, as soon as they are dead
   bool started = false;       // somebody executes what is due
   bool stopping = false;
