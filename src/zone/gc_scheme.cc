@@ -61,9 +61,7 @@ int LevelOf(const GcCandidate& c) {
 }
 
 // Tables and blobs have a level, or at least a hint of their lifetime.
-bool IsOfTree(const GcCandidate& c) {
-  return c.data.level != DataClass::kNoLevel || c.data.lifetime > Lifetime::kNone;
-}
+bool IsOfTree(const GcCandidate& c) { return c.data.level != DataClass::kNoLevel || c.data.lifetime > Lifetime::kNone; }
 
 class NoGc : public GcScheme {
  public:
@@ -238,7 +236,8 @@ class IsozoneGc : public GcScheme {
     Candidates chosen;
     for (const GcCandidate& c : candidates) {
       // While there is time, takes only zones that have lost enough.
-      if (need >= 1 || c.utilisation() * IsozoneCost::Impatience(c) <= kWorth + need * (1 - kWorth)) chosen.push_back(c);
+      if (need >= 1 || c.utilisation() * IsozoneCost::Impatience(c) <= kWorth + need * (1 - kWorth))
+        chosen.push_back(c);
     }
     return EnoughBy(chosen, IsozoneCost(candidates), std::max(0.0, Missing(space, start_)));
   }

@@ -134,8 +134,8 @@ struct ZoneLedger {
   CollectorRounds rounds;
   Durability durability;
   uint64_t bytes_written = 0;  // to all zones since the mount, metadata excepted
-  bool reset_at_once = true;  // dead zones, as soon as they are dead
-  bool started = false;       // somebody executes what is due
+  bool reset_at_once = true;   // dead zones, as soon as they are dead
+  bool started = false;        // somebody executes what is due
   bool stopping = false;
   AllocatorStats stats;
   uint64_t use_count = 0;

@@ -77,7 +77,7 @@ void AddGcOptions(CLI::App& app, GcArguments& arguments) {
   app.add_option("--cold", arguments.cold, "lsm-zgc: a segment is cold above this utilisation; 0.4 if not given")
       ->check(share)
       ->option_text("U");
-  app.add_option("--depth", arguments.depth, "lsm-zgc: most commands in flight; 16 if not given")
+  app.add_option("--depth", arguments.depth, "lsm-zgc, isozone: most commands in flight; 16 if not given")
       ->check(CLI::Range(uint32_t{1}, kMaxDepth))
       ->option_text("N");
   app.add_option("--basic-depth", arguments.basic_depth,

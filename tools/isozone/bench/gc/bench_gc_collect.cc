@@ -16,7 +16,9 @@ constexpr uint32_t kMaxRounds = 100'000;
 const std::map<std::string, std::vector<CollectScheme>> kSchemes = {
     {"basic", {CollectScheme::kBasic}},
     {"lsm-zgc", {CollectScheme::kLsmZgc}},
+    {"isozone", {CollectScheme::kIsozone}},
     {"both", {CollectScheme::kBasic, CollectScheme::kLsmZgc}},
+    {"all", {CollectScheme::kBasic, CollectScheme::kLsmZgc, CollectScheme::kIsozone}},
 };
 
 struct CollectArguments : GcArguments {
@@ -113,13 +115,16 @@ void PrintHistograms(const std::vector<SchemeRun>& runs, Console& console) {
 }
 
 void PrintComparison(const std::vector<SchemeRun>& runs, Console& console) {
-  if (runs.size() < 2) return;
   const CollectResult basic = runs[0].Total();
-  const CollectResult lsm = runs[1].Total();
-  if (basic.blocks_copied == 0 || lsm.seconds == 0) return;
-  console.Print("\nlsm-zgc is {:.2f} times as fast as basic and copies {:.3f} of its blocks.\n",
-                basic.seconds / lsm.seconds,
-                static_cast<double>(lsm.blocks_copied) / static_cast<double>(basic.blocks_copied));
+  if (runs.size() < 2 || basic.blocks_copied == 0) return;
+  console.Print("\n");
+  for (size_t i = 1; i < runs.size(); ++i) {
+    const CollectResult other = runs[i].Total();
+    if (other.seconds == 0) continue;
+    console.Print("{} is {:.2f} times as fast as basic and copies {:.3f} of its blocks.\n",
+                  CollectSchemeName(runs[i].scheme), basic.seconds / other.seconds,
+                  static_cast<double>(other.blocks_copied) / static_cast<double>(basic.blocks_copied));
+  }
 }
 
 Json RunsJson(const std::vector<SchemeRun>& runs, uint64_t block_size) {
@@ -167,7 +172,8 @@ Action DefineBenchGcCollect(CLI::App& app) {
   AddGcOptions(app, *arguments);
   std::vector<std::string> names;
   for (const auto& [name, schemes] : kSchemes) names.push_back(name);
-  app.add_option("--scheme", arguments->scheme, "basic, lsm-zgc or both; both if not given")
+  app.add_option("--scheme", arguments->scheme,
+                 "basic, lsm-zgc, isozone, both (basic and lsm-zgc) or all; both if not given")
       ->check(CLI::IsMember(names).description(""))
       ->option_text("NAME");
   app.add_option("--rounds", arguments->rounds, "Rounds of updates and collection; 1 if not given")

@@ -4,12 +4,14 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "zone/gc_scheme.h"
 
 namespace isozone::cli {
 namespace {
@@ -79,11 +81,12 @@ class Collection {
 
   Status BeginVictim() {
     GcMap& map = volume_.map();
-    const auto zone = map.TakeVictim();
+    const auto zone = ChooseVictim();
     if (!zone || map.valid(*zone) == map.blocks_per_zone()) {
       return Status::NoSpace(fmt::format("only {} of {} blocks can be reclaimed: every full zone is valid throughout",
                                          result_.blocks_reclaimed, options_.reclaim_blocks));
     }
+    map.TakeVictim(*zone);
     GcVictim& victim = *victims_.emplace_back(std::make_unique<GcVictim>());
     victim.zone = *zone;
     result_.blocks_reclaimed += map.blocks_per_zone() - map.valid(*zone);
@@ -95,12 +98,18 @@ class Collection {
     return Status::Ok();
   }
 
+  std::optional<uint32_t> ChooseVictim() const {
+    if (options_.scheme != CollectScheme::kIsozone) return volume_.map().LeastUtilised();
+    const std::vector<ZoneId> order = isozone_->Order(volume_.map().Candidates());
+    return order.empty() ? std::nullopt : std::optional(order.front().value());
+  }
+
   std::vector<PlannedRead> PlanOf(uint32_t zone) const {
     const GcMap& map = volume_.map();
     const std::vector<ByteRange> valid = RangesOf(map.bitmap(zone), volume_.block_size());
     std::vector<PlannedRead> plan;
-    if (options_.scheme == CollectScheme::kBasic) {
-      const ZoneHeat heat = options_.mix_survivors ? kNewDataHeat : ZoneHeat::kC2;  // one zone for all that survived
+    if (options_.scheme != CollectScheme::kLsmZgc) {
+      const ZoneHeat heat = HeatOfSurvivors(map.heat(zone));
       for (const ByteRange& range : PlanRuns(valid, rules_)) plan.push_back({range, heat});
       return plan;
     }
@@ -110,6 +119,12 @@ class Collection {
       for (const ByteRange& range : segment.reads) plan.push_back({range, heat});
     }
     return plan;
+  }
+
+  // Of a victim whose survivors all go to one zone.
+  ZoneHeat HeatOfSurvivors(ZoneHeat victim) const {
+    if (options_.scheme == CollectScheme::kIsozone) return isozone_->Survivor(victim, /*cold_segment=*/true);
+    return options_.mix_survivors ? kNewDataHeat : ZoneHeat::kC2;
   }
 
   // All reads of `victim` are consumed, so its last survivors in buffers are written.
@@ -222,6 +237,7 @@ class Collection {
   GcVolume& volume_;
   const CollectOptions& options_;
   const std::function<void(uint64_t)>& progress_;
+  const std::unique_ptr<GcScheme> isozone_ = std::move(*MakeGcScheme("isozone", {}));
   SegmentRules rules_;
   CollectResult result_;
 
@@ -238,7 +254,8 @@ class Collection {
 }  // namespace
 
 std::string_view CollectSchemeName(CollectScheme scheme) {
-  return scheme == CollectScheme::kBasic ? "basic" : "lsm-zgc";
+  constexpr std::array<std::string_view, 3> kNames = {"basic", "lsm-zgc", "isozone"};
+  return kNames[static_cast<size_t>(scheme)];
 }
 
 Result<CollectResult> Collect(GcVolume& volume, const CollectOptions& options,

@@ -1,11 +1,13 @@
 // Stage 3 of the collector benchmark: reclaims a given number of free blocks with one of the two schemes of the LSM_ZGC
-// paper, timed.
+// paper, or with the default scheme of a mounted file system, timed.
 //
 //   basic     reads the valid blocks of a victim, adjacent ones joined; its survivors go to one zone of their own
 //   lsm-zgc   reads a victim segment by segment, mostly in groups (zone/segment_plan.h); its survivors go to zones by
 //             heat (zone/heat.h)
+//   isozone   reads like `basic`, as many blocks; chooses victims and zones of survivors as the scheme `isozone` does
+//             for data that is in no LSM tree: by age and by heat (zone/gc_scheme.h)
 //
-// Both run on one engine. The reads of a victim are in flight together. Their blocks gather in order in the buffer of
+// All run on one engine. The reads of a victim are in flight together. Their blocks gather in order in the buffer of
 // their destination, which is written while the next buffer fills. When its last survivor is written, the victim is
 // reset. `depth` limits the commands in flight, reads and writes together; with 1, there is one command at a time. So
 // the schemes differ in what they read, where survivors go, and the depth that they are given.
@@ -32,8 +34,8 @@
 
 namespace isozone::cli {
 
-enum class CollectScheme : uint8_t { kBasic, kLsmZgc };
-// "basic", "lsm-zgc".
+enum class CollectScheme : uint8_t { kBasic, kLsmZgc, kIsozone };
+// "basic", "lsm-zgc", "isozone".
 std::string_view CollectSchemeName(CollectScheme scheme);
 
 struct CollectOptions {

@@ -141,12 +141,13 @@ TEST_F(GcTest, VictimsAreTheLeastUtilisedZonesAndTheOldestOfThose) {
     map.Write(logical % 2 == 0 ? map.Open(ZoneHeat::kC0) : logical / 2, logical);
   }
   EXPECT_FALSE(map.HasFree());
-  EXPECT_EQ(map.TakeVictim(), 0U);
-  EXPECT_EQ(map.TakeVictim(), 1U);  // the first is one already
+  EXPECT_EQ(map.LeastUtilised(), 0U);
+  map.TakeVictim(0);
+  EXPECT_EQ(map.LeastUtilised(), 1U);  // the first is one already
 }
 
 TEST_F(GcTest, CopiesExactlyTheValidBlocksOfItsVictims) {
-  for (const CollectScheme scheme : {CollectScheme::kBasic, CollectScheme::kLsmZgc}) {
+  for (const CollectScheme scheme : {CollectScheme::kBasic, CollectScheme::kLsmZgc, CollectScheme::kIsozone}) {
     for (const uint32_t depth : {1U, 2U, 16U}) {
       SCOPED_TRACE(std::string(CollectSchemeName(scheme)) + ", depth " + std::to_string(depth));
       Make(8, 0.5);
@@ -159,7 +160,7 @@ TEST_F(GcTest, CopiesExactlyTheValidBlocksOfItsVictims) {
       EXPECT_EQ(result.blocks_copied + result.blocks_reclaimed, result.zones_reset * kZoneBlocks);
       EXPECT_GE(result.blocks_reclaimed, 2 * kZoneBlocks);
       EXPECT_LE(result.depth_max, depth);
-      if (scheme == CollectScheme::kBasic) {
+      if (scheme != CollectScheme::kLsmZgc) {
         EXPECT_EQ(result.bytes_read, result.blocks_copied * kTestBlock);
       }
       EXPECT_EQ(volume_->map().written(), volume_->budget() - result.blocks_reclaimed);
@@ -219,7 +220,7 @@ TEST_F(GcTest, EveryRoundLeavesEveryBlockWholeWithAsFewOpenZonesAsItMayHave) {
     for (int round = 0; round < 12 && !HasFailure(); ++round) {
       ASSERT_TRUE(volume_->Update(*pattern, {}).ok());
       const auto depth = static_cast<uint32_t>(random.Between(1, 20));
-      CollectOptions gc = Options(random.Chance(0.5) ? CollectScheme::kBasic : CollectScheme::kLsmZgc,
+      CollectOptions gc = Options(static_cast<CollectScheme>(random.Between(0, 2)),
                                   random.Between(1, (volume_->budget() - blocks) / 2), depth);
       gc.mix_survivors = random.Chance(0.3);
       gc.rules.trim_groups = random.Chance(0.5);
@@ -229,24 +230,58 @@ TEST_F(GcTest, EveryRoundLeavesEveryBlockWholeWithAsFewOpenZonesAsItMayHave) {
   }
 }
 
-// Counts copies without timing: 90 % of updates go to 10 % of the data, at a utilisation of 0.6, after the initial
-// layout is gone.
-TEST_F(GcTest, SeparationCopiesFewerBlocksWhereUpdatesAreSkewed) {
-  constexpr uint32_t kBlocks = 512;
-  constexpr int kRounds = 150;
-  std::vector<uint64_t> copied;
-  for (const CollectScheme scheme : {CollectScheme::kBasic, CollectScheme::kLsmZgc}) {
-    Make(32, 0.6, kBlocks);
-    const auto pattern = SkewedPattern(volume_->map().logical_blocks(), {1, 1}, {0.9, 0.1, 64});
-    copied.push_back(0);
-    for (int round = 0; round < kRounds; ++round) {
-      ASSERT_TRUE(volume_->Update(*pattern, {}).ok());
-      const uint64_t blocks = CollectWith(Options(scheme, 2 * kBlocks, 16)).blocks_copied;
-      if (round >= kRounds / 4) copied.back() += blocks;
+TEST_F(GcTest, CandidatesTellTheirAgeInWrittenBlocks) {
+  GcMap map(4, 2, 4);
+  for (uint32_t logical = 0; logical < 4; ++logical) {
+    map.Write(logical % 2 == 0 ? map.Open(ZoneHeat::kC0) : logical / 2, logical);
+  }
+  EXPECT_THAT(map.Candidates(), ::testing::IsEmpty());  // all is valid
+  map.Write(map.Open(ZoneHeat::kC1C), 0);
+  const std::vector<GcCandidate> candidates = map.Candidates();
+  ASSERT_EQ(candidates.size(), 1U);
+  EXPECT_EQ(candidates[0].zone, ZoneId(0));
+  EXPECT_EQ(candidates[0].valid, 1U);
+  EXPECT_EQ(candidates[0].age, 3U);
+}
+
+// Counts copies without timing, after the initial layout is gone.
+class SkewedGcTest : public GcTest {
+ protected:
+  struct Load {
+    uint32_t zones = 0;
+    uint32_t zone_blocks = 0;
+    double utilisation = 0;
+    Skew skew;
+    uint32_t reclaimed_zones = 0;  // a round
+    int rounds = 0;
+  };
+  // Blocks copied in the last half of the rounds.
+  uint64_t CopiedBy(CollectScheme scheme, const Load& load) {
+    Make(load.zones, load.utilisation, load.zone_blocks);
+    const auto pattern = SkewedPattern(volume_->map().logical_blocks(), {1, 1}, load.skew);
+    uint64_t copied = 0;
+    for (int round = 0; round < load.rounds; ++round) {
+      EXPECT_TRUE(volume_->Update(*pattern, {}).ok());
+      const uint64_t reclaim = uint64_t{load.reclaimed_zones} * load.zone_blocks;
+      const uint64_t blocks = CollectWith(Options(scheme, reclaim, 16)).blocks_copied;
+      if (round >= load.rounds / 2) copied += blocks;
     }
     ExpectWhole();
+    return copied;
   }
-  EXPECT_LT(static_cast<double>(copied[1]), 0.95 * static_cast<double>(copied[0]));
+  // What `scheme` copies, of what `basic` copies.
+  double Ratio(CollectScheme scheme, const Load& load) {
+    const auto basic = static_cast<double>(CopiedBy(CollectScheme::kBasic, load));
+    return static_cast<double>(CopiedBy(scheme, load)) / basic;
+  }
+};
+
+TEST_F(SkewedGcTest, SeparationCopiesFewerBlocksWhereUpdatesAreSkewed) {
+  EXPECT_LT(Ratio(CollectScheme::kLsmZgc, {32, 512, 0.6, {0.9, 0.1, 64}, 2, 150}), 0.95);
+}
+
+TEST_F(SkewedGcTest, AgeMakesSeparationPayWhereZonesAreFull) {
+  EXPECT_LT(Ratio(CollectScheme::kIsozone, {128, 64, 0.8, {0.9, 0.1, 8}, 1, 1000}), 0.6);
 }
 
 TEST_F(GcTest, MoreThanThereIsToReclaimIsAnError) {

@@ -41,6 +41,7 @@ uint32_t GcMap::Move(uint32_t zone, uint32_t logical) {
   to.bitmap[block / 64] |= uint64_t{1} << block % 64;
   ++to.valid;
   ++written_;
+  to.written_at = ++written_ever_;
   if (to.written == blocks_per_zone_) to.phase = Phase::kFull;
   return block;
 }
@@ -67,15 +68,34 @@ void GcMap::EndReset(uint32_t zone) {
   ++free_;
 }
 
-std::optional<uint32_t> GcMap::TakeVictim() {
-  Zone* best = nullptr;
-  for (Zone& zone : zones_) {
+std::optional<uint32_t> GcMap::LeastUtilised() const {
+  const Zone* best = nullptr;
+  for (const Zone& zone : zones_) {
     if (zone.phase != Phase::kFull) continue;
     if (best == nullptr || std::pair(zone.valid, zone.opened) < std::pair(best->valid, best->opened)) best = &zone;
   }
   if (best == nullptr) return std::nullopt;
-  best->phase = Phase::kVictim;
   return static_cast<uint32_t>(best - zones_.data());
+}
+
+std::vector<GcCandidate> GcMap::Candidates() const {
+  std::vector<GcCandidate> candidates;
+  for (uint32_t i = 0; i < zones(); ++i) {
+    const Zone& zone = zones_[i];
+    if (zone.phase != Phase::kFull || zone.valid == zone.written) continue;
+    candidates.push_back({.zone = ZoneId(i),
+                          .valid = zone.valid,
+                          .written = zone.written,
+                          .capacity = blocks_per_zone_,
+                          .age = written_ever_ - zone.written_at,
+                          .data = DataClass(Lifetime::kNotSet, DataClass::kNoLevel, zone.heat)});
+  }
+  return candidates;
+}
+
+void GcMap::TakeVictim(uint32_t zone) {
+  assert(zones_[zone].phase == Phase::kFull);
+  zones_[zone].phase = Phase::kVictim;
 }
 
 UtilisationHistogram HistogramOf(const GcMap& map) {

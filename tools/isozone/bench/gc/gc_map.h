@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "zone/gc_scheme.h"
 #include "zone/heat.h"
 
 namespace isozone::cli {
@@ -39,9 +40,12 @@ class GcMap {
   void BeginReset(uint32_t zone);  // of a victim without valid blocks
   void EndReset(uint32_t zone);
 
-  // Makes a victim of the full zone with the fewest valid blocks; among equals, of the one that was opened first.
-  // Returns nothing if no zone is full.
-  std::optional<uint32_t> TakeVictim();
+  // The full zone with the fewest valid blocks; among equals, the one that was opened first. Nothing if no zone is full.
+  std::optional<uint32_t> LeastUtilised() const;
+  // The full zones in which some block is invalid, as a collection scheme sees them, with a block as the unit of bytes.
+  std::vector<GcCandidate> Candidates() const;
+  // Makes a victim of a full zone.
+  void TakeVictim(uint32_t zone);
 
   uint32_t written(uint32_t zone) const { return zones_[zone].written; }
   uint32_t valid(uint32_t zone) const { return zones_[zone].valid; }
@@ -64,7 +68,8 @@ class GcMap {
     ZoneHeat heat = ZoneHeat::kC0;
     uint32_t written = 0;  // blocks
     uint32_t valid = 0;
-    uint64_t opened = 0;  // rises with every zone opened
+    uint64_t opened = 0;      // rises with every zone opened
+    uint64_t written_at = 0;  // its last write: blocks written to all zones up to it
     std::vector<uint64_t> bitmap = {};
   };
 
@@ -79,6 +84,7 @@ class GcMap {
   uint32_t free_;
   uint64_t opened_ = 0;
   uint64_t written_ = 0;
+  uint64_t written_ever_ = 0;  // blocks, those that are gone included
 };
 
 // The number of zones by utilisation (valid blocks of all blocks): 0-10 %, 10-20 %, ..., 90-100 %, without free zones.
