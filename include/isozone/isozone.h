@@ -94,11 +94,14 @@ struct CompactionDriverOptions {
   uint32_t threads = 0;
   // Whether tables that the picker calls short-lived have zones of their own, which die with the next compactions.
   bool t_zone = true;
+  // Whether levels are sized from the last one up, so that little is kept in two versions: what RocksDB calls
+  // level_compaction_dynamic_level_bytes, which it takes back with this compaction style.
+  bool dynamic_levels = true;
 };
 
 // Compacts an open database from outside, so that its tables die zone by zone (docs/steering.md). The database is opened
-// with compaction_style=kCompactionStyleNone, listeners={isozone} and sst_partitioner_factory=isozone; levels have the
-// sizes that max_bytes_for_level_base and max_bytes_for_level_multiplier say. RocksDB itself slows down and stops writers
+// with compaction_style=kCompactionStyleNone, listeners={isozone} and sst_partitioner_factory=isozone; levels have
+// sizes by max_bytes_for_level_base and max_bytes_for_level_multiplier. RocksDB itself slows down and stops writers
 // while there are too many tables in level 0.
 //
 // Options do the same without a line of code, for the default column family: listeners={id=isozone;compaction=ll}. The

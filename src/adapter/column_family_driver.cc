@@ -12,9 +12,7 @@
 #include <rocksdb/comparator.h>
 #include <rocksdb/file_system.h>
 #include <rocksdb/metadata.h>
-#include <rocksdb/options.h>
 
-#include "adapter/lsm_level.h"
 #include "adapter/output_guide.h"
 #include "adapter/rocksdb_version.h"
 #include "adapter/zoned_file_system.h"
@@ -24,7 +22,8 @@
 namespace isozone {
 namespace {
 
-constexpr int64_t kLookAgainNs = 50'000'000;   // RocksDB tells nobody that compactions are enabled again
+// RocksDB tells nobody that compactions are enabled again, and nobody tells of free space.
+constexpr int64_t kLookAgainNs = 50'000'000;
 constexpr uint64_t kCompactionsPerStore = 64;  // of the pointers
 
 class ComparatorOrder : public KeyOrder {
@@ -54,56 +53,6 @@ uint64_t NewCohort() {
   return ++last;
 }
 
-rocksdb::Status Refused(std::string_view column_family, std::string_view why) {
-  return rocksdb::Status::InvalidArgument(fmt::format("column family '{}' cannot be compacted", column_family), why);
-}
-
-// No option says so. A database that is open for reading only refuses before it looks for the file, which no database has.
-bool IsReadOnly(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family) {
-  return db->CompactFiles(rocksdb::CompactionOptions(), column_family, {"/000000.sst"}, 1).IsNotSupported();
-}
-
-// What RocksDB does by itself for other compaction styles, and nobody does here. Its own defaults are no wish of a user.
-void WarnOfUnusedOptions(const rocksdb::Options& options, const std::string& column_family) {
-  constexpr uint64_t kThirtyDays = 30 * 24 * 60 * 60;
-  const auto is_wish = [](uint64_t seconds) {
-    return seconds != 0 && seconds != kThirtyDays && seconds < UINT64_MAX - 1;
-  };
-  if (!is_wish(options.ttl) && !is_wish(options.periodic_compaction_seconds)) return;
-  isozone::Log().warn(
-      "column family '{}': ttl and periodic_compaction_seconds have no effect, since Isozone picks what is "
-      "compacted",
-      column_family);
-}
-
-rocksdb::Status CheckOptions(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family, bool needs_cuts) {
-  const rocksdb::Options options = db->GetOptions(column_family);
-  const std::string& name = column_family->GetName();
-  if (options.compaction_style != rocksdb::kCompactionStyleNone) {
-    return Refused(name, "RocksDB compacts it itself; open it with compaction_style=kCompactionStyleNone");
-  }
-  if (const std::string why = WhyNotDriven(options); !why.empty()) return Refused(name, why);
-  if (!LevelListener::IsIn(options)) return Refused(name, "the driver hears of no flush; add listeners={isozone}");
-  if (needs_cuts && !LevelPartitionerFactory::IsIn(options)) {
-    return Refused(name, "tables cannot be cut where the picker says; set sst_partitioner_factory=isozone");
-  }
-  if (IsReadOnly(db, column_family)) return Refused(name, "the database is open for reading only");
-  return rocksdb::Status::OK();
-}
-
-LsmLimits LimitsOf(const rocksdb::Options& options) {
-  LsmLimits limits =
-      LsmLimits::Exponential(std::min(options.num_levels, kMaxLsmLevels), options.max_bytes_for_level_base,
-                             static_cast<uint64_t>(std::max(options.max_bytes_for_level_multiplier, 1.0)));
-  limits.level0_files = static_cast<uint32_t>(std::max(options.level0_file_num_compaction_trigger, 1));
-  limits.table_bytes = options.target_file_size_base;
-  return limits;
-}
-
-CompactionDebtLimits DebtLimitsOf(const rocksdb::Options& options) {
-  return {options.soft_pending_compaction_bytes_limit, options.hard_pending_compaction_bytes_limit};
-}
-
 std::string TableName(uint64_t number) { return fmt::format("/{:06}.sst", number); }
 
 LsmFile AsLsmFile(const rocksdb::SstFileMetaData& file) {
@@ -117,17 +66,6 @@ LsmFile AsLsmFile(const rocksdb::SstFileMetaData& file) {
 
 }  // namespace
 
-uint32_t DriverThreads(const rocksdb::DBOptions& options) {
-  const int jobs = std::max(options.max_background_jobs, 1);
-  return static_cast<uint32_t>(std::clamp(jobs - std::max(jobs / 4, 1), 1, static_cast<int>(kDriverThreadsMax)));
-}
-
-std::string WhyNotDriven(const rocksdb::ColumnFamilyOptions& options) {
-  if (options.num_levels < 3) return fmt::format("it has {} levels; set num_levels=7", options.num_levels);
-  if (options.comparator->timestamp_size() > 0) return "its keys have timestamps";
-  return "";
-}
-
 rocksdb::Status ColumnFamilyDriver::Open(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family,
                                          const ColumnFamilyDriverOptions& options,
                                          std::unique_ptr<ColumnFamilyDriver>* result) {
@@ -138,17 +76,17 @@ rocksdb::Status ColumnFamilyDriver::Open(rocksdb::DB* db, rocksdb::ColumnFamilyH
     return rocksdb::Status::InvalidArgument(
         fmt::format("{} threads; 1 to {} can be had", options.threads, kDriverThreadsMax));
   }
-  rocksdb::Status status = CheckOptions(db, column_family, options.needs_cuts);
+  rocksdb::Status status = CheckCanBeDriven(db, column_family, options.needs_cuts);
   if (!status.ok()) return status;
   std::unique_ptr<ColumnFamilyDriver> driver(
-      new ColumnFamilyDriver(db, column_family, std::move(picker).value(), options.t_zone));
+      new ColumnFamilyDriver(db, column_family, std::move(picker).value(), options));
   {
     DriverRegistry& registry = Drivers();
     const MutexLock lock(registry.mu);
     auto& of_db = registry.drivers[driver->root_];
     for (const ColumnFamilyDriver* other : of_db) {
       if (other->column_family_->GetID() == column_family->GetID()) {
-        return Refused(column_family->GetName(), "it has a driver already");
+        return NotDriven(*column_family, "it has a driver already");
       }
     }
     of_db.push_back(driver.get());
@@ -162,17 +100,17 @@ rocksdb::Status ColumnFamilyDriver::Open(rocksdb::DB* db, rocksdb::ColumnFamilyH
 }
 
 ColumnFamilyDriver::ColumnFamilyDriver(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family,
-                                       std::unique_ptr<CompactionPicker> picker, bool t_zone)
+                                       std::unique_ptr<CompactionPicker> picker,
+                                       const ColumnFamilyDriverOptions& options)
     : db_(db),
       root_(db->GetRootDB()),
       column_family_(column_family),
       picker_(std::move(picker)),
       order_(std::make_unique<ComparatorOrder>(column_family->GetComparator())),
-      limits_(LimitsOf(db->GetOptions(column_family))),
-      debt_limits_(DebtLimitsOf(db->GetOptions(column_family))),
-      memtable_bytes_(db->GetOptions(column_family).write_buffer_size),
-      t_zone_(t_zone ? NewCohort() : 0),
-      tree_(limits_, *order_) {}
+      dynamic_levels_(options.dynamic_levels),
+      t_zone_(options.t_zone ? NewCohort() : 0),
+      settings_(db->GetOptions(column_family)),
+      tree_(LsmLimits::Exponential(settings_.levels, settings_.level_base_bytes, settings_.level_factor), *order_) {}
 
 ColumnFamilyDriver::~ColumnFamilyDriver() {
   if (registered_) Stop();
@@ -245,17 +183,39 @@ void ColumnFamilyDriver::AwaitCompactions() {
     const int64_t now_ns = MonotonicNs();
     if (std::exchange(ended, stats_.compactions) != stats_.compactions) until_ns = now_ns + kLongestHoldNs;
     if (now_ns >= until_ns) return;
-    changed_.WaitUntil(mu_, until_ns);
+    changed_.WaitUntil(mu_, std::min(until_ns, now_ns + kLookAgainNs));
   }
 }
 
+// RocksDB deletes no table that was written after a flush has begun, held or not, before the flush ends. So what
+// compactions write meanwhile stays, even if it is compacted again, and a flush that were held for too long would fill
+// the device.
 bool ColumnFamilyDriver::MayFlush(uint64_t written) {
   if (stopping_) return true;
   if (stale_) Reconcile();
   if (retry_at_ns_ > 0) return true;
-  const auto before = BytesBeforeFlush(CompactionDebt(tree_), debt_limits_, memtable_bytes_);
-  if (before && written >= *before) return true;
-  return running_.empty() && !picker_->Pick(tree_);
+  const uint64_t free_bytes = FreeBytes();
+  if (written > free_bytes / 2) return true;
+  const auto next = picker_->Pick(tree_);
+  const auto before =
+      BytesBeforeFlush(CompactionDebt(tree_), settings_.debt.Within(free_bytes), settings_.memtable_bytes);
+  if (before && written >= *before && HasRoomFor(settings_.memtable_bytes, next)) return true;
+  return running_.empty() && !next;
+}
+
+bool ColumnFamilyDriver::HasRoomFor(uint64_t bytes, const std::optional<CompactionPick>& beside) const {
+  for (const Task* task : running_) bytes += BytesWritten(task->pick);
+  if (beside) bytes += BytesWritten(*beside);
+  return bytes <= FreeBytes();
+}
+
+uint64_t ColumnFamilyDriver::BytesWritten(const CompactionPick& pick) const {
+  return pick.trivial_move ? 0 : tree_.bytes(pick);
+}
+
+uint64_t ColumnFamilyDriver::FreeBytes() const {
+  const ZonedFileSystem* fs = ZonedFileSystem::From(*db_->GetFileSystem());
+  return fs == nullptr ? UINT64_MAX : fs->system().fs().state().Space().free;
 }
 
 rocksdb::Status ColumnFamilyDriver::WaitUntilIdle() {
@@ -279,37 +239,22 @@ ColumnFamilyDriverStats ColumnFamilyDriver::Stats() const {
 // ---------------------------------------------------------------------------------------------------------------------
 
 void ColumnFamilyDriver::Run() {
-  CompactionPick pick;
-  CompactionJob job = 0;
-  while (Next(pick, job)) {
+  Task task;
+  while (Next(task)) {
     std::vector<std::string> outputs;
-    const rocksdb::Status status = Compact(pick, &outputs);
-    Finish(pick, job, status, outputs);
+    const rocksdb::Status status = Compact(task, &outputs);
+    Finish(task, status, outputs);
     if (status.ok() && ++compactions_ % kCompactionsPerStore == 0) StorePointers();
   }
 }
 
-bool ColumnFamilyDriver::Next(CompactionPick& pick, CompactionJob& job) {
+bool ColumnFamilyDriver::Next(Task& task) {
   const MutexLock lock(mu_);
   for (;;) {
     if (stopping_) return false;
     if (retry_at_ns_ > 0 && MonotonicNs() >= retry_at_ns_) EndPause();
     if (stale_) Reconcile();
-    auto picked = retry_at_ns_ > 0 ? std::nullopt : picker_->Pick(tree_);
-    if (picked) {
-      // RocksDB may write anew what could be moved. What it has done is taken from its metadata.
-      const bool moves = std::exchange(picked->trivial_move, false);
-      const auto begun = tree_.Begin(*picked);
-      if (begun.ok()) {
-        pick = std::move(*picked);
-        pick.trivial_move = moves;
-        job = *begun;
-        running_.push_back(&pick);
-        return true;
-      }
-      NoteFailure(rocksdb::Status::Corruption(
-          fmt::format("the picker '{}' chose what cannot be begun", picker_->name()), begun.status().message()));
-    }
+    if (retry_at_ns_ == 0 && Begin(task)) return true;
     if (retry_at_ns_ > 0) {
       changed_.WaitUntil(mu_, retry_at_ns_);
     } else {
@@ -318,39 +263,57 @@ bool ColumnFamilyDriver::Next(CompactionPick& pick, CompactionJob& job) {
   }
 }
 
-rocksdb::Status ColumnFamilyDriver::Compact(const CompactionPick& pick, std::vector<std::string>* outputs) {
+// Of several compactions, one has all the space that there is: two that both lack some would both be in vain.
+bool ColumnFamilyDriver::Begin(Task& task) {
+  auto picked = picker_->Pick(tree_);
+  if (!picked || (!running_.empty() && !HasRoomFor(0, picked))) return false;
+  // RocksDB may write anew what could be moved. What it has done is taken from its metadata.
+  const bool moves = std::exchange(picked->trivial_move, false);
+  const auto begun = tree_.Begin(*picked);
+  if (!begun.ok()) {
+    NoteFailure(rocksdb::Status::Corruption(fmt::format("the picker '{}' chose what cannot be begun", picker_->name()),
+                                            begun.status().message()));
+    return false;
+  }
+  task = {std::move(*picked), *begun, tree_.limits().table_bytes};
+  task.pick.trivial_move = moves;
+  running_.push_back(&task);
+  return true;
+}
+
+rocksdb::Status ColumnFamilyDriver::Compact(const Task& task, std::vector<std::string>* outputs) {
   rocksdb::CompactionOptions options;
   options.compression = rocksdb::kDisableCompressionOption;  // that of the column family
-  options.output_file_size_limit = limits_.table_bytes;
+  options.output_file_size_limit = task.table_bytes;
   options.max_subcompactions = 1;
   // RocksDB takes it for a fatal error of the database if the column family is dropped meanwhile, which the default one
   // cannot be.
-  if (pick.trivial_move && column_family_->GetID() == 0) AllowTrivialMove(options);
+  if (task.pick.trivial_move && column_family_->GetID() == 0) AllowTrivialMove(options);
   std::vector<std::string> names;
-  for (const CompactionPick::Input& input : pick.inputs) {
+  for (const CompactionPick::Input& input : task.pick.inputs) {
     for (const uint64_t number : input.files) names.push_back(TableName(number));
   }
-  const OutputGuide guide(pick, *order_, t_zone_, limits_.table_bytes);
-  return db_->CompactFiles(options, column_family_, names, pick.output_level, -1, outputs);
+  const OutputGuide guide(task.pick, *order_, t_zone_, task.table_bytes);
+  return db_->CompactFiles(options, column_family_, names, task.pick.output_level, -1, outputs);
 }
 
-void ColumnFamilyDriver::Finish(const CompactionPick& pick, CompactionJob job, const rocksdb::Status& status,
+void ColumnFamilyDriver::Finish(const Task& task, const rocksdb::Status& status,
                                 const std::vector<std::string>& outputs) {
   rocksdb::ColumnFamilyMetaData metadata;
   db_->GetColumnFamilyMetaData(column_family_, &metadata);
   const MutexLock lock(mu_);
-  std::erase(running_, &pick);
+  std::erase(running_, &task);
   changed_.SignalAll();
   stale_ = true;
   if (!status.ok()) {
-    (void)tree_.Abandon(job);
+    (void)tree_.Abandon(task.job);
     NoteFailure(status);
     return;
   }
-  NoteSuccess(pick, metadata, outputs);
+  NoteSuccess(task.pick, metadata, outputs);
   // Tables that were moved have the numbers that they had, and somebody else may have changed the outputs already. The
   // inputs are gone in either case, and Reconcile adds what is there.
-  if (!tree_.Finish(job, OutputsIn(pick, metadata, outputs)).ok()) (void)tree_.Finish(job, {});
+  if (!tree_.Finish(task.job, OutputsIn(task.pick, metadata, outputs)).ok()) (void)tree_.Finish(task.job, {});
 }
 
 void ColumnFamilyDriver::NoteSuccess(const CompactionPick& pick, const rocksdb::ColumnFamilyMetaData& metadata,
@@ -370,9 +333,7 @@ void ColumnFamilyDriver::NoteSuccess(const CompactionPick& pick, const rocksdb::
 }
 
 void ColumnFamilyDriver::CountBytes(const CompactionPick& pick, const std::vector<LsmFile>& written) {
-  for (const CompactionPick::Input& input : pick.inputs) {
-    for (const uint64_t number : input.files) stats_.bytes_read += tree_.Find(number)->bytes;
-  }
+  stats_.bytes_read += tree_.bytes(pick);
   for (const LsmFile& file : written) {
     stats_.bytes_written += file.bytes;
     if (file.short_lived) stats_.short_lived_bytes += file.bytes;
@@ -427,7 +388,7 @@ void ColumnFamilyDriver::LoadPointers() {
     return;
   }
   const MutexLock lock(mu_);
-  tree_.set_pointers(*pointers);
+  tree_.pointers() = *pointers;
 }
 
 // The file is replaced as a whole, so that there is always a complete one.
@@ -463,7 +424,8 @@ std::vector<LsmFile> ColumnFamilyDriver::OutputsIn(const CompactionPick& pick,
 }
 
 void ColumnFamilyDriver::Reconcile() {
-  stale_ = Disabled();
+  settings_ = DriverSettings(db_->GetOptions(column_family_));
+  stale_ = !settings_.compacts;
   if (stale_) {
     failure_ = rocksdb::Status::Incomplete("disable_auto_compactions=true");
     retry_at_ns_ = MonotonicNs() + kLookAgainNs;
@@ -473,9 +435,14 @@ void ColumnFamilyDriver::Reconcile() {
   db_->GetColumnFamilyMetaData(column_family_, &metadata);
   RemoveGone(metadata);
   AddMissing(metadata);
+  SetLimits();
 }
 
-bool ColumnFamilyDriver::Disabled() const { return db_->GetOptions(column_family_).disable_auto_compactions; }
+void ColumnFamilyDriver::SetLimits() {
+  std::vector<uint64_t> bytes;
+  for (int level = 0; level < tree_.limits().levels(); ++level) bytes.push_back(tree_.bytes(level));
+  tree_.set_limits(settings_.LimitsFor(bytes, dynamic_levels_, FreeBytes()));
+}
 
 void ColumnFamilyDriver::RemoveGone(const rocksdb::ColumnFamilyMetaData& metadata) {
   for (int level = 0; level < tree_.limits().levels(); ++level) {
@@ -503,9 +470,9 @@ void ColumnFamilyDriver::AddMissing(const rocksdb::ColumnFamilyMetaData& metadat
 }
 
 bool ColumnFamilyDriver::MayBeOutput(int level, const rocksdb::SstFileMetaData& file) const {
-  return std::any_of(running_.begin(), running_.end(), [&](const CompactionPick* pick) {
-    return pick->output_level == level && !order_->Less(file.largestkey, pick->smallest) &&
-           !order_->Less(pick->largest, file.smallestkey);
+  return std::any_of(running_.begin(), running_.end(), [&](const Task* task) {
+    return task->pick.output_level == level && !order_->Less(file.largestkey, task->pick.smallest) &&
+           !order_->Less(task->pick.largest, file.smallestkey);
   });
 }
 

@@ -24,12 +24,17 @@
 // listener holds flushes back until compactions have written enough (lsm/compaction_debt.h). Nothing holds a flush while
 // the driver stops or pauses, where no compaction can be picked, or where none has ended for kLongestHoldNs.
 //
+// Space. A compaction has its inputs and its outputs on the device at once. As long as one runs or can be picked, a
+// flush leaves the space that it needs, and so does every other compaction. The less space there is, the less the picker
+// isozone takes at a time. So the tree becomes compact where space runs short, instead of growing until nothing fits.
+//
 // Lock order: store_mu_, then mu_, then the DB's.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -37,29 +42,21 @@
 #include <rocksdb/db.h>
 #include <rocksdb/status.h>
 
+#include "adapter/driver_settings.h"
 #include "base/mutex.h"
-#include "lsm/compaction_debt.h"
 #include "lsm/compaction_picker.h"
 #include "lsm/lsm_tree.h"
 
 namespace isozone {
 
-inline constexpr uint32_t kDriverThreadsMax = 64;
-
 struct ColumnFamilyDriverOptions {
   std::string picker = "isozone";  // a name that MakeCompactionPicker knows
   uint32_t threads = 1;            // 1 to kDriverThreadsMax
   bool t_zone = true;              // short-lived outputs have zones of their own (output_guide.h)
+  bool dynamic_levels = true;      // levels are sized from the last one up (LsmLimits::FromLastLevel)
   // Without sst_partitioner_factory=isozone, outputs are cut by their size only. False: that will do.
   bool needs_cuts = true;
 };
-
-// As many as RocksDB would use by max_background_jobs: a quarter of these is for flushes.
-uint32_t DriverThreads(const rocksdb::DBOptions& options);
-
-// What in the options of a column family with kCompactionStyleNone keeps a driver from compacting it, and what to change;
-// empty: nothing.
-std::string WhyNotDriven(const rocksdb::ColumnFamilyOptions& options);
 
 struct ColumnFamilyDriverStats {
   uint64_t compactions = 0;
@@ -122,19 +119,33 @@ class ColumnFamilyDriver {
 
  private:
   ColumnFamilyDriver(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family,
-                     std::unique_ptr<CompactionPicker> picker, bool t_zone);
+                     std::unique_ptr<CompactionPicker> picker, const ColumnFamilyDriverOptions& options);
+
+  // A compaction that runs.
+  struct Task {
+    CompactionPick pick = {};
+    CompactionJob job = 0;
+    uint64_t table_bytes = 0;  // the size of outputs
+  };
 
   void Run();
   // What is to be done next, marked as begun; waits for it. False: the driver stops.
-  bool Next(CompactionPick& pick, CompactionJob& job);
-  rocksdb::Status Compact(const CompactionPick& pick, std::vector<std::string>* outputs);
-  void Finish(const CompactionPick& pick, CompactionJob job, const rocksdb::Status& status,
-              const std::vector<std::string>& outputs);
+  bool Next(Task& task);
+  // The same without waiting. False: nothing can be begun now.
+  bool Begin(Task& task) ISOZONE_REQUIRES(mu_);
+  rocksdb::Status Compact(const Task& task, std::vector<std::string>* outputs);
+  void Finish(const Task& task, const rocksdb::Status& status, const std::vector<std::string>& outputs);
   void NoteSuccess(const CompactionPick& pick, const rocksdb::ColumnFamilyMetaData& metadata,
                    const std::vector<std::string>& outputs) ISOZONE_REQUIRES(mu_);
   void AwaitCompactions() ISOZONE_REQUIRES(mu_);
   // Whether a flush may begin for which compactions have written so many bytes.
   bool MayFlush(uint64_t written) ISOZONE_REQUIRES(mu_);
+  // Whether so many bytes can be written besides what the compactions write that run, and the one that is to be next.
+  bool HasRoomFor(uint64_t bytes, const std::optional<CompactionPick>& beside) const ISOZONE_REQUIRES(mu_);
+  // At most: what is dropped is not known before.
+  uint64_t BytesWritten(const CompactionPick& pick) const ISOZONE_REQUIRES(mu_);
+  // Of the device; of a file system that is not Isozone's, more than can be used.
+  uint64_t FreeBytes() const;
   void CountBytes(const CompactionPick& pick, const std::vector<LsmFile>& written) ISOZONE_REQUIRES(mu_);
   // Zones that short-lived tables have for themselves now.
   uint32_t TZones() const;
@@ -146,7 +157,7 @@ class ColumnFamilyDriver {
                                  const std::vector<std::string>& outputs) const;
   // The tree becomes what the metadata says, but for what is being compacted.
   void Reconcile() ISOZONE_REQUIRES(mu_);
-  bool Disabled() const;
+  void SetLimits() ISOZONE_REQUIRES(mu_);
   void AddMissing(const rocksdb::ColumnFamilyMetaData& metadata) ISOZONE_REQUIRES(mu_);
   void RemoveGone(const rocksdb::ColumnFamilyMetaData& metadata) ISOZONE_REQUIRES(mu_);
   // A compaction that runs writes there; whether it has ended is for its thread to say.
@@ -160,15 +171,14 @@ class ColumnFamilyDriver {
   rocksdb::ColumnFamilyHandle* const column_family_;
   const std::unique_ptr<CompactionPicker> picker_;
   const std::unique_ptr<KeyOrder> order_;
-  const LsmLimits limits_;
-  const CompactionDebtLimits debt_limits_;
-  const uint64_t memtable_bytes_;
+  const bool dynamic_levels_;
   const uint64_t t_zone_;  // the cohort of short-lived tables; 0: none
 
   mutable Mutex mu_;
   CondVar changed_;  // for all: something to do, or done
+  DriverSettings settings_ ISOZONE_GUARDED_BY(mu_);
   LsmTree tree_ ISOZONE_GUARDED_BY(mu_);
-  std::vector<const CompactionPick*> running_ ISOZONE_GUARDED_BY(mu_);
+  std::vector<const Task*> running_ ISOZONE_GUARDED_BY(mu_);
   bool stale_ ISOZONE_GUARDED_BY(mu_) = true;  // the tree may have changed
   bool stopping_ ISOZONE_GUARDED_BY(mu_) = false;
   uint32_t flushes_held_ ISOZONE_GUARDED_BY(mu_) = 0;    // now

@@ -89,7 +89,7 @@ class ColumnFamilyDriverTest : public testing::TestWithParam<std::string> {
     ASSERT_TRUE(it->status().ok());
     EXPECT_TRUE(found == model_) << found.size() << " keys instead of " << model_.size();
   }
-  // No level is larger than it is to be, but for the last one.
+  // No level is larger than it is to be from level 1 down, but for the last one.
   void ExpectInShape() {
     rocksdb::ColumnFamilyMetaData metadata;
     db_->GetColumnFamilyMetaData(&metadata);
@@ -116,7 +116,7 @@ class ColumnFamilyDriverTest : public testing::TestWithParam<std::string> {
 TEST_P(ColumnFamilyDriverTest, KeepsTheTreeInShapeAndEveryKey) {
   for (const uint32_t threads : {1, 3}) {
     ASSERT_NO_FATAL_FAILURE(OpenDb());
-    ASSERT_TRUE(Drive({.picker = GetParam(), .threads = threads}).ok());
+    ASSERT_TRUE(Drive({.picker = GetParam(), .threads = threads, .dynamic_levels = false}).ok());
     Change(30'000);
     ASSERT_TRUE(db_->Flush({}).ok());
     const rocksdb::Status idle = driver_->WaitUntilIdle();
@@ -148,7 +148,36 @@ TEST_P(ColumnFamilyDriverTest, FindsWhatOthersHaveChanged) {
   ExpectAsInModel();
 }
 
+TEST_P(ColumnFamilyDriverTest, SizesLevelsFromTheLastOneUp) {
+  options_.num_levels = 5;
+  ASSERT_NO_FATAL_FAILURE(OpenDb());
+  ASSERT_TRUE(Drive({.picker = GetParam(), .threads = 2}).ok());
+  Change(30'000);
+  ASSERT_TRUE(db_->Flush({}).ok());
+  ASSERT_TRUE(driver_->WaitUntilIdle().ok());
+  rocksdb::ColumnFamilyMetaData metadata;
+  db_->GetColumnFamilyMetaData(&metadata);
+  const uint64_t last = metadata.levels[4].size;
+  EXPECT_GT(last, metadata.size / 2);
+  EXPECT_LE(metadata.levels[3].size, std::max<uint64_t>(options_.max_bytes_for_level_base, last / 4));
+  EXPECT_TRUE(metadata.levels[1].files.empty());
+  ExpectAsInModel();
+}
+
 INSTANTIATE_TEST_SUITE_P(Pickers, ColumnFamilyDriverTest, testing::Values("leveled", "greedy", "ll", "isozone"));
+
+TEST_F(ColumnFamilyDriverTest, HeedsOptionsThatChange) {
+  ASSERT_NO_FATAL_FAILURE(OpenDb());
+  ASSERT_TRUE(Drive({}).ok());
+  ASSERT_TRUE(db_->SetOptions({{"level0_file_num_compaction_trigger", "1"}}).ok());
+  Change(100);
+  ASSERT_TRUE(db_->Flush({}).ok());
+  ASSERT_TRUE(driver_->WaitUntilIdle().ok());
+  rocksdb::ColumnFamilyMetaData metadata;
+  db_->GetColumnFamilyMetaData(&metadata);
+  EXPECT_TRUE(metadata.levels[0].files.empty());
+  ExpectAsInModel();
+}
 
 // Fails to create the outputs of steered compactions, and notes when one was tried.
 class FailingFileSystem : public rocksdb::FileSystemWrapper {

@@ -77,6 +77,7 @@ const std::unordered_map<std::string, OptionTypeInfo>& SteeringOptionTypes() {
        {offsetof(SteeringOptions, threads), OptionType::kUInt32T, OptionVerificationType::kNormal,
         OptionTypeFlags::kNone, ParseThreads}},
       {"t_zone", {offsetof(SteeringOptions, t_zone), OptionType::kBoolean}},
+      {"dynamic_levels", {offsetof(SteeringOptions, dynamic_levels), OptionType::kBoolean}},
   };
   return types;
 }
@@ -160,8 +161,9 @@ rocksdb::Status LevelListener::ConfigureOptions(const rocksdb::ConfigOptions& co
                                                 std::unordered_map<std::string, std::string>* unused) {
   for (const auto& [name, value] : options) {
     if (config.ignore_unknown_options || SteeringOptionTypes().contains(name)) continue;
-    return rocksdb::Status::InvalidArgument(
-        fmt::format("the listener isozone has no option {}={}; it has compaction=, threads= and t_zone=", name, value));
+    return rocksdb::Status::InvalidArgument(fmt::format(
+        "the listener isozone has no option {}={}; it has compaction=, threads=, t_zone= and dynamic_levels=", name,
+        value));
   }
   return EventListener::ConfigureOptions(config, options, unused);
 }

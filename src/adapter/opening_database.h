@@ -28,9 +28,10 @@ namespace isozone {
 // What a listener is told in an options file (docs/steering.md).
 struct SteeringOptions {
   static constexpr std::string_view kNone = "none";
-  std::string picker{kNone};  // a name that MakeCompactionPicker knows, or kNone: only levels are told
-  uint32_t threads = 0;       // 0: as many as RocksDB would use
-  bool t_zone = true;         // short-lived tables have zones of their own
+  std::string picker{kNone};   // a name that MakeCompactionPicker knows, or kNone: only levels are told
+  uint32_t threads = 0;        // 0: as many as RocksDB would use
+  bool t_zone = true;          // short-lived tables have zones of their own
+  bool dynamic_levels = true;  // levels are sized from the last one up
 
   bool steers() const { return picker != kNone; }
 };

@@ -117,6 +117,7 @@ class SteeredDatabase {
     driver_options.picker = options.picker;
     driver_options.threads = options.threads > 0 ? options.threads : DriverThreads(db_options);
     driver_options.t_zone = options.t_zone;
+    driver_options.dynamic_levels = options.dynamic_levels;
     driver_options.needs_cuts = false;
     rocksdb::ColumnFamilyHandle* const family = db_->DefaultColumnFamily();
     std::unique_ptr<ColumnFamilyDriver> driver;

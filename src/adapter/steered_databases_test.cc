@@ -221,7 +221,7 @@ TEST_F(SteeredDatabasesTest, UnknownPickersAndOptionsAreRefused) {
   EXPECT_THAT(refusal("compaction=ll;threads=two"), HasSubstr("1 to 64"));
   EXPECT_THAT(refusal("compaction=ll;t_zone=perhaps"), HasSubstr("t_zone"));
   EXPECT_THAT(refusal("compaction=ll;speed=9"),
-              HasSubstr("no option speed=9; it has compaction=, threads= and t_zone="));
+              HasSubstr("no option speed=9; it has compaction=, threads=, t_zone= and dynamic_levels="));
   ISOZONE_EXPECT_OK(Parse("listeners={isozone}", &options));
   EXPECT_EQ(LevelListener::SteeringIn(options), nullptr);
   ISOZONE_EXPECT_OK(Parse("listeners={id=isozone;compaction=none}", &options));

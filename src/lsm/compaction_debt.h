@@ -23,6 +23,9 @@ namespace isozone {
 struct CompactionDebtLimits {
   uint64_t soft_bytes = 0;  // 0: none
   uint64_t hard_bytes = 0;  // 0: none
+
+  // The same on a device with so many free bytes, where debt takes space: at most half of them, and all of them.
+  CompactionDebtLimits Within(uint64_t free_bytes) const;
 };
 
 // Bytes.

@@ -103,7 +103,7 @@ TEST(LlPickerTest, ThePointerStaysBeforeWhatIsBeingWritten) {
   const LlPicker picker;
   CompactionPointers pointers;
   pointers.Set(1, "g");
-  tree.set_pointers(pointers);
+  tree.pointers() = pointers;
   auto pick = picker.Pick(tree);
   ASSERT_EQ("L2: 2 -> L3, next h", Describe(pick));
   // Level 1 is compacted to g-m of level 2 meanwhile, so a file of level 2 may begin at g.

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/units.h"
@@ -21,14 +22,15 @@ struct LsmLimits {
   int levels() const { return static_cast<int>(capacity_bytes.size()); }
   int LevelBelow(int level) const { return level == 0 ? base_level : level + 1; }
 
-  // `levels` of them, level 0 included, each `factor` times as large as the one above it.
-  static LsmLimits Exponential(int levels, uint64_t level1_bytes, uint64_t factor) {
-    LsmLimits limits;
-    for (uint64_t bytes = level1_bytes; limits.levels() < levels; bytes *= factor) {
-      limits.capacity_bytes.push_back(bytes);
-    }
-    return limits;
-  }
+  // `levels` of them, level 0 included, each `factor` times as large as the one above it. At least 1 is meant by less.
+  static LsmLimits Exponential(int levels, uint64_t level1_bytes, double factor);
+
+  // The same from the last level up, so that it holds most of the data however much there is, and little is kept in two
+  // versions: RocksDB's level_compaction_dynamic_level_bytes. Level 0 is compacted to the last level at first. A level
+  // is put in front of the base level whenever that would be larger than `base_bytes`, 1 at least. No level that holds
+  // data is skipped: a tree that was shaped from level 1 down stays so, until its data has gone to the last levels.
+  // `bytes`: what each level holds; 2 levels at least.
+  static LsmLimits FromLastLevel(std::span<const uint64_t> bytes, uint64_t base_bytes, double factor);
 };
 
 }  // namespace isozone

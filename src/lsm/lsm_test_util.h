@@ -84,7 +84,7 @@ inline void ExpectPicks(const CompactionPicker& picker, const std::vector<PickCa
     AddFiles(tree, row.files);
     CompactionPointers pointers;
     for (const auto& [level, key] : row.pointers) pointers.Set(level, key);
-    tree.set_pointers(pointers);
+    tree.pointers() = pointers;
     const auto pick = picker.Pick(tree);
     EXPECT_EQ(row.picked, Describe(pick));
     if (!pick) continue;

@@ -13,6 +13,19 @@ LsmTree::LsmTree(LsmLimits limits, const KeyOrder& order) : limits_(std::move(li
   assert(limits_.base_level >= 1 && limits_.base_level < limits_.levels());
 }
 
+void LsmTree::set_limits(LsmLimits limits) {
+  assert(limits.levels() == limits_.levels() && limits.base_level >= 1 && limits.base_level < limits.levels());
+  limits_ = std::move(limits);
+}
+
+uint64_t LsmTree::bytes(const CompactionPick& pick) const {
+  uint64_t sum = 0;
+  for (const CompactionPick::Input& input : pick.inputs) {
+    for (const uint64_t number : input.files) sum += entries_.at(number).file.bytes;
+  }
+  return sum;
+}
+
 const LsmFile* LsmTree::Find(uint64_t number) const {
   const auto entry = entries_.find(number);
   return entry == entries_.end() ? nullptr : &entry->second.file;

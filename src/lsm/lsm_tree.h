@@ -44,6 +44,8 @@ class LsmTree {
   LsmTree& operator=(const LsmTree&) = delete;
 
   const LsmLimits& limits() const { return limits_; }
+  // With as many levels as before. What runs goes on as it was begun.
+  void set_limits(LsmLimits limits);
   const KeyOrder& order() const { return order_; }
 
   // A file becomes the newest one of level 0, or takes its place in another. kInvalidArgument: it overlaps files there,
@@ -73,6 +75,8 @@ class LsmTree {
   // Null: no such file.
   const LsmFile* Find(uint64_t number) const;
   uint64_t bytes(int level) const { return At(level).bytes; }
+  // Of all inputs.
+  uint64_t bytes(const CompactionPick& pick) const;
   // Without what is being compacted.
   uint64_t idle_bytes(int level) const { return At(level).bytes - At(level).busy_bytes; }
   const ZoneAges& zones(int level) const { return At(level).zones; }
@@ -85,7 +89,8 @@ class LsmTree {
   size_t FirstBeginningAfter(int level, std::string_view key) const;
 
   const CompactionPointers& pointers() const { return pointers_; }
-  void set_pointers(CompactionPointers pointers) { pointers_ = std::move(pointers); }
+  // To be set, as they were kept.
+  CompactionPointers& pointers() { return pointers_; }
 
  private:
   struct Entry {
@@ -119,7 +124,7 @@ class LsmTree {
   // Puts files, sorted and disjoint from those there, into the level.
   void Put(int level, std::vector<LsmFile> files);
 
-  const LsmLimits limits_;
+  LsmLimits limits_;
   const KeyOrder& order_;
   std::array<Level, kMaxLsmLevels> levels_;
   std::unordered_map<uint64_t, Entry> entries_;  // by number; addresses are stable

@@ -34,6 +34,7 @@ class SteeredDatabase : public ScratchDevice {
                                                     &options_));
   }
   void TearDown() override { Close(); }
+  explicit SteeredDatabase(const std::string& geometry = kSmallDevice) : ScratchDevice(geometry) {}
 
   void OpenIt(const std::vector<std::string>& names = {"default"}) {
     std::vector<rocksdb::ColumnFamilyDescriptor> families;

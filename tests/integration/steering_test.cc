@@ -1,6 +1,11 @@
 // Compaction that Isozone steers (isozone::CompactionDriver), on an Isozone device.
 
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <random>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -107,6 +112,49 @@ TEST_F(SteeringTest, ADeviceThatWasFullGoesOn) {
   ISOZONE_ASSERT_OK(driver_->WaitUntilIdle());
   ExpectAsInModel();
 }
+
+// Live data fills seven tenths of the device. Levels, and what waits to be compacted, must not need the rest.
+class NearlyFullDeviceTest : public SteeredDatabase, public testing::WithParamInterface<std::string> {
+ protected:
+  static constexpr int kKeys = 48'000;
+  static constexpr size_t kValueBytes = 800;
+  NearlyFullDeviceTest()
+      : SteeredDatabase("zones=256&zone_size=256KiB&zone_capacity=256KiB&max_open=64&max_active=64") {}
+  rocksdb::Status PutAll(const std::vector<int>& order, uint64_t seed) {
+    rocksdb::Status status;
+    for (size_t i = 0; i < order.size() && status.ok(); ++i) {
+      status = db_->Put({}, Key(static_cast<uint64_t>(order[i])),
+                        Bytes(kValueBytes, seed + static_cast<uint64_t>(order[i])));
+    }
+    return status;
+  }
+};
+
+TEST_P(NearlyFullDeviceTest, IsOverwrittenWithoutRunningOutOfSpace) {
+  options_.num_levels = 7;
+  options_.write_buffer_size = 256 << 10;
+  options_.target_file_size_base = 256 << 10;
+  options_.max_bytes_for_level_base = 2 << 20;
+  options_.info_log_level = rocksdb::ERROR_LEVEL;  // each compaction is told in some kilobytes
+  options_.max_bytes_for_level_multiplier = 10;
+  ASSERT_NO_FATAL_FAILURE(OpenIt());
+  ASSERT_NO_FATAL_FAILURE(Drive(GetParam()));
+  std::vector<int> order(kKeys);
+  std::iota(order.begin(), order.end(), 0);
+  for (uint64_t round = 1; round <= 3; ++round) {
+    std::mt19937_64 random(round);
+    std::shuffle(order.begin(), order.end(), random);
+    ISOZONE_ASSERT_OK(PutAll(order, round * kKeys));
+  }
+  ISOZONE_ASSERT_OK(db_->Flush({}));
+  for (int key = 0; key < kKeys; key += 7) {
+    std::string value;
+    ISOZONE_ASSERT_OK(db_->Get({}, Key(static_cast<uint64_t>(key)), &value));
+    ASSERT_EQ(value, Bytes(kValueBytes, 3 * kKeys + static_cast<uint64_t>(key))) << key;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Pickers, NearlyFullDeviceTest, testing::Values("isozone", "ll"));
 
 }  // namespace
 }  // namespace isozone

@@ -79,7 +79,11 @@ rocksdb::Status CompactionDriver::Open(rocksdb::DB* db,
     auto driver = std::make_unique<DriverOfAll>();
     const uint32_t threads = options.threads > 0 ? options.threads : DriverThreads(db->GetDBOptions());
     for (rocksdb::ColumnFamilyHandle* column_family : column_families) {
-      status = driver->Add(db, column_family, {.picker = options.picker, .threads = threads, .t_zone = options.t_zone});
+      status = driver->Add(db, column_family,
+                           {.picker = options.picker,
+                            .threads = threads,
+                            .t_zone = options.t_zone,
+                            .dynamic_levels = options.dynamic_levels});
       if (!status.ok()) return rocksdb::IOStatus::OK();
     }
     *result = std::move(driver);

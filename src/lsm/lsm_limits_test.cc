@@ -1,0 +1,70 @@
+#include "lsm/lsm_limits.h"
+
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace isozone {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::Ge;
+
+std::vector<uint64_t> Mib(std::vector<uint64_t> bytes) {
+  for (uint64_t& one : bytes) one /= kMiB;
+  return bytes;
+}
+
+LsmLimits Of(std::vector<uint64_t> mib) {
+  for (uint64_t& one : mib) one *= kMiB;
+  return LsmLimits::FromLastLevel(mib, 256 * kMiB, 10);
+}
+
+TEST(LsmLimits, EachLevelIsLargerByTheFactor) {
+  EXPECT_THAT(Mib(LsmLimits::Exponential(5, 10 * kMiB, 2.5).capacity_bytes), ElementsAre(0, 10, 25, 62, 156));
+}
+
+TEST(LsmLimits, MoreThanCanBeCountedIsTheMost) {
+  const LsmLimits limits = LsmLimits::Exponential(32, kTiB, 1000);
+  EXPECT_THAT(std::vector<uint64_t>(limits.capacity_bytes.begin() + 8, limits.capacity_bytes.end()),
+              Each(Ge(uint64_t{1} << 63)));
+}
+
+TEST(LsmLimits, AFactorBelowOneIsOne) {
+  EXPECT_THAT(Mib(LsmLimits::Exponential(4, 10 * kMiB, 0.5).capacity_bytes), ElementsAre(0, 10, 10, 10));
+}
+
+TEST(LsmLimits, AnEmptyTreeBeginsWithItsLastLevel) {
+  const LsmLimits limits = Of({0, 0, 0, 0, 0});
+  EXPECT_EQ(limits.base_level, 4);
+  EXPECT_EQ(limits.LevelBelow(0), 4);
+}
+
+TEST(LsmLimits, ALevelIsPutInFrontWhereTheBaseLevelWouldBeTooLarge) {
+  EXPECT_EQ(Of({100, 0, 0, 0, 256}).base_level, 4);
+  EXPECT_EQ(Of({100, 0, 0, 0, 257}).base_level, 3);
+  EXPECT_EQ(Of({0, 0, 0, 0, 2560}).base_level, 3);
+  EXPECT_EQ(Of({0, 0, 0, 0, 2561}).base_level, 2);
+}
+
+TEST(LsmLimits, EachLevelIsAsLargeAsTheLastOneAsksFor) {
+  EXPECT_THAT(Mib(Of({0, 0, 0, 300, 7000}).capacity_bytes), ElementsAre(256, 256, 256, 700, 7000));
+  EXPECT_THAT(Mib(Of({0, 0, 30, 300, 9000}).capacity_bytes), ElementsAre(256, 256, 256, 900, 9000));
+}
+
+TEST(LsmLimits, NoLevelWithDataIsSkipped) {
+  const LsmLimits limits = Of({0, 10, 0, 0, 500});
+  EXPECT_EQ(limits.base_level, 1);
+  EXPECT_THAT(Mib(limits.capacity_bytes), ElementsAre(256, 256, 256, 2560, 25600));
+}
+
+TEST(LsmLimits, MoreThanTheLevelsCanHoldStaysBelowTheFactor) {
+  const LsmLimits limits = Of({0, 0, 100'000});
+  EXPECT_EQ(limits.base_level, 1);
+  EXPECT_THAT(Mib(limits.capacity_bytes), ElementsAre(256, 256, 2560));
+}
+
+}  // namespace
+}  // namespace isozone
