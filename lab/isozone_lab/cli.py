@@ -62,7 +62,7 @@ def run_parser() -> argparse.ArgumentParser:
                                      "is recorded already, with the same versions and sizes, is not run again.")
     parser.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help="names as --list shows them; all if none")
     parser.add_argument("--list", action="store_true", help="list the experiments")
-    add_modes(parser, "small sizes and one repeat: all within 16 minutes", "one repeat, of sizes that fit a night; "
+    add_modes(parser, "small sizes and one repeat: all within 18 minutes", "one repeat, of sizes that fit a night; "
               "runs that would not end within 8 hours are left out, and the same command continues")
     add_out(parser)
     parser.add_argument("--build", default="build/release", metavar="DIR", help="build directory (build/release)")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # What each series adds to the URI of the device. tmpfs has no device: RocksDB runs on POSIX files. The collector is the
 # policy's own where none is named: zenfs has none, lifetime and isozone have one of their name.
 POLICIES = {"zenfs": "policy=zenfs", "striping": "policy=isozone&isolation=off", "isozone": "policy=isozone",
+            "isozone picker": "policy=isozone",
             "zenfs+gc": "policy=zenfs+gc", "zenfs+full-gc": "policy=zenfs&gc=full",
             "lifetime": "policy=lifetime&gc=none", "lifetime+gc": "policy=lifetime",
             "one victim": "policy=lifetime&gc_dynamic_victims=off",

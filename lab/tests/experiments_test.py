@@ -65,10 +65,10 @@ class All(unittest.TestCase):
                 self.assertIn(words, one.as_run({**one.quick, "speed": speed}), one.name)
             self.assertNotIn("published speed", one.as_run({**one.quick, "speed": 1.0}), one.name)
 
-    def test_quick_takes_at_most_sixteen_minutes(self) -> None:
+    def test_quick_takes_at_most_eighteen_minutes(self) -> None:
         seconds = sum(one.quick["expected_s"] * len(one.variants(one.quick))
                       for one in experiments.that_run(experiments.ALL))
-        self.assertLessEqual(seconds, 960)
+        self.assertLessEqual(seconds, 1080)
 
     def test_shared_runs_are_of_one_kind(self) -> None:
         known = {one.name: one for one in experiments.ALL}
@@ -188,7 +188,7 @@ class Outcomes(unittest.TestCase):
         for found, words, bar in ((6, "6 M", "6"), (8, "8 M or more", "8 or more"), (None, "0 M", "0")):
             made = harness.records({})
             made.succeeded(Variant("isozone"), 1, lifetime_capacity.outcome(found, 8, {}), **harness.FACTS)
-            self.assertEqual(words, lifetime_capacity.EXPERIMENT.checks[-1].verdict(made).measured)
+            self.assertEqual(words, lifetime_capacity.EXPERIMENT.checks[-2].verdict(made).measured)
             self.assertEqual(bar, plots.bar_number(made, "isozone", "key range", None))
             self.assertEqual([found == 8], [row["or_more"] for row in made.rows()])
 

@@ -10,6 +10,7 @@ from . import (
     lifetime_capacity,
     lifetime_collection,
     lifetime_deletion_delay,
+    lifetime_scale,
     limit,
     ll,
     parallel,
@@ -33,7 +34,8 @@ ALL = [*(module.EXPERIMENT for module in (
            zenfsplus_workloads, zenfsplus_ycsb, zenfsplus_zippydb, parallel, limit, lifetime_capacity,
            lifetime_deletion_delay)),
        *lifetime_collection.EXPERIMENTS, gc_latency.EXPERIMENT, *gc_copies.EXPERIMENTS, soak.EXPERIMENT,
-       zenfsplus_ageing.EXPERIMENT, *zgc.EXPERIMENTS, *ll.EXPERIMENTS, greedy.EXPERIMENT, zenfsplus_scale.EXPERIMENT]
+       zenfsplus_ageing.EXPERIMENT, *zgc.EXPERIMENTS, *ll.EXPERIMENTS, greedy.EXPERIMENT, zenfsplus_scale.EXPERIMENT,
+       lifetime_scale.EXPERIMENT]
 
 # What experiments were called earlier: the command line takes these names, too, and files of results are renamed.
 EARLIER_NAMES = {

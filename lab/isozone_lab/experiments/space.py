@@ -7,7 +7,7 @@ on the published device, in millions (M).
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from .. import db_bench
+from .. import db_bench, steering
 from ..device import DeviceStore, Shape
 from ..processes import RunFailed
 from ..results import Parameters
@@ -63,6 +63,16 @@ def store(context: Context, series: str) -> DeviceStore:
     """A new device of the experiment's size."""
     options = f"&checkpoint_after={max(64, CHECKPOINT_AFTER_KIB // context.parameters['scale'])}K"
     return context.zoned(series, shape(context.parameters), options)
+
+
+def run_steered(context: Context, place: DeviceStore, benchmarks: Sequence[str],
+                num: int) -> dict[str, db_bench.Result]:
+    """The same with compaction that Isozone steers, and with RocksDB's default limits of debt."""
+    parameters = context.parameters
+    family = {**db_bench.tables_of(parameters["zone_kib"] * KIB),
+              "max_bytes_for_level_base": FIRST_LEVEL_BYTES // parameters["scale"]}
+    path = steering.put_options(context, place, "isozone", family)
+    return db_bench.run(context, place, benchmarks, num=num, key_size=KEY_BYTES, options_file=path)
 
 
 def run(context: Context, place: DeviceStore, benchmarks: Sequence[str], num: int,

@@ -10,20 +10,22 @@ from ..targets import Check, MeanOf, MostOf, Point, ratios
 from .base import Experiment, each_series
 
 LSM_ZGC = "LSM_ZGC (segment-based collection of zones)"
-BASIC, DEEP, LSM, ALONE = "basic", "basic, 16 in flight", "lsm-zgc", "alone"
-SCHEMES = {BASIC: ("basic", 1), DEEP: ("basic", 16), LSM: ("lsm-zgc", 16)}  # as bench gc calls them; commands in flight
+BASIC, DEEP, LSM, OURS, ALONE = "basic", "basic, 16 in flight", "lsm-zgc", "gc=isozone", "alone"
+# As bench gc calls them, and commands in flight.
+SCHEMES = {BASIC: ("basic", 1), DEEP: ("basic", 16), LSM: ("lsm-zgc", 16), OURS: ("isozone", 16)}
 KIB = 1 << 10
 DEVICE = "Profile zgc-paper in real time, {zones_on_device} zones of {zone_kib:,} KiB (published: 1 GiB). "
 
 
-def bench(context: Context, command: str, *words: object) -> Any:
-    """What `isozone bench gc COMMAND` reports, on a new device."""
+def bench(context: Context, command: str, *words: object, options: str = "") -> Any:
+    """What `isozone bench gc COMMAND` reports, on a new device; `options`: of its URI, as ?KEY=VALUE."""
     parameters = context.parameters
     image = f"{context.shelf.scratch}/zgc.img"
     shape = device.Shape(zones=parameters["zones_on_device"], profile="zgc-paper", zone_kib=parameters["zone_kib"])
     try:
         context.shelf.format(image, shape, context.execute)
-        report = context.execute([context.build.tool, "bench", "gc", command, f"emu:{image}", "--json", *words])
+        uri = f"emu:{image}{options}"
+        report = context.execute([context.build.tool, "bench", "gc", command, uri, "--json", *words])
         return outputs.read(report, f"bench-gc-{command}")
     finally:
         device.remove(image)
@@ -199,6 +201,61 @@ SKEW = Experiment(
     driver="isozone")
 
 
+# --- As many zones as published, long after the first collection ---
+
+def scale_variants(parameters: Parameters) -> list[Variant]:
+    return [Variant(series, hot) for hot in parameters["hot_updates"] for series in parameters["series"]]
+
+
+def run_scale(context: Context, variant: Variant) -> Outcome:
+    parameters = context.parameters
+    hot = float(variant.x or 0) / 100
+    report = bench(context, "collect", *sizes(parameters), "--seed", context.seed, "--scheme",
+                   SCHEMES[variant.series][0], "--utilisation", parameters["utilisation"], "--skewed", "--hot-updates",
+                   hot, "--hot-data", round(1 - hot, 3), "--rounds", parameters["rounds"], options="?timing=off")
+    return scale_outcome(report["schemes"][0]["rounds"])
+
+
+def scale_outcome(rounds: Sequence[Any]) -> Outcome:
+    """The last half of the rounds: the first collections find zones in the order in which they were filled."""
+    late = rounds[len(rounds) // 2:]
+    copied = sum(one["blocks_copied"] for one in late)
+    return Outcome([Measurement("copied of updated", copied / sum(one["blocks_reclaimed"] for one in late), "")])
+
+
+def plot_scale(results: Results) -> Figure:
+    drawn, (axes,) = plots.figure(height=3.6)
+    hot = results.header["parameters"]["hot_updates"]
+    plots.grouped_bars(axes, results, "copied of updated", hot, [f"{one} % to {100 - one} %" for one in hot])
+    plots.label(axes, "updates", "blocks copied for each one updated")
+    plots.legend_below(drawn, [axes])
+    return drawn
+
+
+SCALE = Experiment(
+    name="zgc-scale",
+    title="Collecting by age, with as many zones as published",
+    source=f"{LSM_ZGC}, Fig. 6 and 7",
+    what="Where the least utilised zones are collected, cold ones wait no longer than hot ones, and separation gains "
+         "nothing. Age in the choice makes it pay.",
+    setup="Profile zgc-paper, timing off, {zones} zones as published, but of {zone_kib:,} KiB (published: 1 GiB). "
+          "isozone bench gc collect: utilisation {utilisation}, {rounds} rounds of updates and of reclaiming "
+          "{reclaim:,} blocks, of which the last half counts. {hot_updates} % of updates go to hot blocks, which are "
+          "the rest to 100 % of all.",
+    quick=parameters(6, zones_on_device=528, zone_kib=512, zones=512, reclaim=128, rounds=3584, utilisation=0.8,
+                     series=[BASIC, OURS], hot_updates=[70, 90]),
+    full=parameters(35, zones_on_device=528, zone_kib=4 * KIB, zones=512, reclaim=1024, rounds=3072, utilisation=0.8,
+                    series=[BASIC, LSM, OURS], hot_updates=[70, 90]),
+    variants=scale_variants,
+    run=run_scale,
+    checks=[*ratios("isozone against Basic_ZGC, {x} % of updates hot", "-", "copied of updated", OURS, BASIC, xs=[70],
+                    at_most=0.95),
+            *ratios("isozone against Basic_ZGC, {x} % of updates hot", "-", "copied of updated", OURS, BASIC, xs=[90],
+                    at_most=0.35)],
+    plot=plot_scale,
+    driver="isozone")
+
+
 # --- Fig. 8 and 9: a worker beside a collection ---
 
 def run_worker(context: Context, _: object) -> Outcome:
@@ -252,4 +309,4 @@ THREADS = Experiment(
                   "device", "device", xs=[2, 4], against_metric=f"worker, {BASIC}", at_most=1.0),
     runs_of="zgc-interference", **WORKER)
 
-EXPERIMENTS = [GROUP, UNIFORM, SKEW, INTERFERENCE, THREADS]
+EXPERIMENTS = [GROUP, UNIFORM, SKEW, SCALE, INTERFERENCE, THREADS]
