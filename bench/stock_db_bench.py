@@ -13,6 +13,10 @@ LINE = re.compile(r"^(\w+)\s+:\s+([\d.]+) micros/op (\d+) ops/sec", re.M)
 PERCENTILES = re.compile(r"^Percentiles: (.*)$", re.M)
 
 
+class OutOfSpace(SystemExit):
+    """db_bench has failed since the device was full."""
+
+
 def run(database: str, benchmarks: str, options: Iterable[str],
         environment: processes.Environment) -> tuple[dict[str, float], str]:
     """Operations per second by benchmark, and what was printed. Ends the program where db_bench fails."""
@@ -23,7 +27,8 @@ def run(database: str, benchmarks: str, options: Iterable[str],
     rates = {name: float(rate) for name, _, rate in LINE.findall(done.stdout)}
     if done.returncode != 0 or set(rates) != set(benchmarks.split(",")):
         said = done.stdout[-2000:] + done.stderr[-2000:]
-        sys.exit(f"db_bench failed ({done.returncode}): {' '.join(command)}\n{said}")
+        kind = OutOfSpace if "No space left on device" in done.stdout + done.stderr else SystemExit
+        raise kind(f"db_bench failed ({done.returncode}): {' '.join(command)}\n{said}")
     return rates, done.stdout
 
 

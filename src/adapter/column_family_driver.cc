@@ -25,6 +25,7 @@ namespace {
 // RocksDB tells nobody that compactions are enabled again, and nobody tells of free space.
 constexpr int64_t kLookAgainNs = 50'000'000;
 constexpr uint64_t kCompactionsPerStore = 64;  // of the pointers
+constexpr uint64_t kPlenty = uint64_t{1} << 62;
 
 class ComparatorOrder : public KeyOrder {
  public:
@@ -215,7 +216,7 @@ uint64_t ColumnFamilyDriver::BytesWritten(const CompactionPick& pick) const {
 
 uint64_t ColumnFamilyDriver::FreeBytes() const {
   const ZonedFileSystem* fs = ZonedFileSystem::From(*db_->GetFileSystem());
-  return fs == nullptr ? UINT64_MAX : fs->system().fs().state().Space().free;
+  return fs == nullptr ? kPlenty : fs->system().fs().state().Space().free;
 }
 
 rocksdb::Status ColumnFamilyDriver::WaitUntilIdle() {

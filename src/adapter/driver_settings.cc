@@ -16,13 +16,10 @@ namespace {
 
 // Of the upper level, for each compaction of the picker isozone.
 constexpr uint64_t kSweepTables = 4;
-// Such a compaction writes what it reads of both levels, eleven times as much as of the upper one. It is to leave three
-// quarters of the free space to others.
-constexpr uint64_t kSweepShare = 44;
-// No level but the last holds more than this part of the free space, since what it holds is mostly in the last one, too.
-// But a level of few tables would save nothing: of n tables, each is compacted with 1/n of the next level. What both take
-// together is least where n is the square root of the tables of the next level.
-constexpr uint64_t kLevelShare = 4;
+// Such a compaction is to leave three quarters of the free space to others.
+constexpr uint64_t kSweepShare = 4;
+// What a compaction writes, of what it takes from the upper level.
+constexpr uint64_t kFanOut = 11;
 
 // No option says so. A database that is open for reading only refuses these before it looks at the files, of which one
 // does not exist and the other are none. Where all its tables are in the last level, it refuses the second one only.
@@ -88,18 +85,26 @@ DriverSettings::DriverSettings(const rocksdb::Options& options)
       debt{options.soft_pending_compaction_bytes_limit, options.hard_pending_compaction_bytes_limit},
       compacts(!options.disable_auto_compactions) {}
 
+uint64_t DriverSettings::BytesForCompactions() const {
+  return 2 * (level0_files * memtable_bytes + level_base_bytes) + kFanOut * table_bytes;
+}
+
+// What a level holds that is not the last one, is mostly in the last one, too: where space is missing, the level is to give
+// it back. But a level of few tables would give nothing: of n tables, each is compacted with 1/n of the next level. What
+// both take together is least where n is the square root of the tables of the next level.
 LsmLimits DriverSettings::LimitsFor(std::span<const uint64_t> bytes, bool dynamic, uint64_t free_bytes) const {
   LsmLimits limits = dynamic ? LsmLimits::FromLastLevel(bytes, level_base_bytes, level_factor)
                              : LsmLimits::Exponential(levels, level_base_bytes, level_factor);
+  const uint64_t needed_bytes = BytesForCompactions();
   for (size_t level = bytes.size() - 1; level-- > 1;) {
     const auto below = static_cast<double>(std::min(bytes[level + 1], limits.capacity_bytes[level + 1]));
     const auto least = static_cast<uint64_t>(std::sqrt(below * static_cast<double>(table_bytes)));
-    uint64_t& capacity = limits.capacity_bytes[level];
-    capacity = std::min(capacity, std::max(least, free_bytes / kLevelShare));
+    const uint64_t can_stay = bytes[level] + free_bytes - std::min(needed_bytes, bytes[level] + free_bytes);
+    limits.capacity_bytes[level] = std::min(limits.capacity_bytes[level], std::max(least, can_stay));
   }
   limits.level0_files = level0_files;
   limits.table_bytes = table_bytes;
-  limits.sweep_bytes = std::min(kSweepTables * table_bytes, free_bytes / kSweepShare);
+  limits.sweep_bytes = std::min(kSweepTables * table_bytes, free_bytes / (kSweepShare * kFanOut));
   return limits;
 }
 

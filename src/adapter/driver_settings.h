@@ -38,9 +38,13 @@ struct DriverSettings {
   explicit DriverSettings(const rocksdb::Options& options);
 
   // With the levels that a tree is to have of which each level holds so many bytes now. `dynamic`: from the last level
-  // up. `free_bytes`: of the device; the less there are, the smaller are all levels but the last, and the less is
-  // compacted at a time.
+  // up. `free_bytes`: of the device, at most 2^63. Where compactions need more, all levels but the last are smaller; and the
+  // less there are, the less is compacted at a time.
   LsmLimits LimitsFor(std::span<const uint64_t> bytes, bool dynamic, uint64_t free_bytes) const;
+
+  // Free space in which the first compactions of a tree find room one beside another: of level 0 into the base level,
+  // twice, and of a table into the next level.
+  uint64_t BytesForCompactions() const;
 
   int levels = 0;
   uint64_t level_base_bytes = 0;

@@ -11,7 +11,7 @@
 namespace isozone {
 namespace {
 
-constexpr uint64_t kPlenty = UINT64_MAX;
+constexpr uint64_t kPlenty = uint64_t{1} << 62;
 
 class DriverSettingsTest : public testing::Test {
  protected:
@@ -39,10 +39,16 @@ TEST_F(DriverSettingsTest, LevelsAreSizedFromEitherEnd) {
   EXPECT_EQ(up.capacity_bytes[3], 700 * kMiB);
 }
 
-TEST_F(DriverSettingsTest, LittleSpaceMakesLevelsSmallerDownToTheRootOfTheNext) {
-  EXPECT_EQ(Limits({0, 0, 0, 700, 7000}, true, 2400 * kMiB).capacity_bytes[3], 600 * kMiB);
+// 2 x (4 x 64 + 256) + 11 x 16 MiB are needed.
+TEST_F(DriverSettingsTest, LevelsGiveBackWhatCompactionsNeed) {
+  options_.write_buffer_size = 64 * kMiB;
+  EXPECT_EQ(Limits({0, 0, 0, 700, 7000}, true, 1200 * kMiB).capacity_bytes[3], 700 * kMiB);
+  EXPECT_EQ(Limits({0, 0, 0, 700, 7000}, true, 1000 * kMiB).capacity_bytes[3], 500 * kMiB);
+  EXPECT_EQ(Limits({0, 0, 0, 700, 7000}, true, 1000 * kMiB).capacity_bytes[4], 7000 * kMiB);
+}
+
+TEST_F(DriverSettingsTest, ButKeepTheRootOfTheNextLevel) {
   EXPECT_EQ(Limits({0, 0, 0, 400, 6400}, true, 0).capacity_bytes[3], 320 * kMiB);  // 20 tables over 400
-  EXPECT_EQ(Limits({0, 0, 0, 400, 6400}, true, 0).capacity_bytes[4], 6400 * kMiB);
 }
 
 TEST_F(DriverSettingsTest, LittleSpaceMakesSweepsSmaller) {
