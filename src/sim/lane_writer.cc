@@ -7,7 +7,7 @@
 namespace isozone {
 
 LaneWriter::LaneWriter(VirtualZones& zones, EventLoop& loop, const ZoneRequest& request, uint32_t width)
-    : zones_(zones), loop_(loop), request_(request), gate_(width) {
+    : zones_(zones), loop_(loop), request_(request), expected_({.width = width}), gate_(width) {
   request_.min_room = zones.geometry().block_size;
 }
 
@@ -17,6 +17,17 @@ void LaneWriter::SetDataClass(DataClass data) {
   request_.level = data.level;
   request_.heat = data.heat;
   gate_.OnChange();
+}
+
+void LaneWriter::Expect(const Expected& expected) {
+  expected_ = expected;
+  expected_.width = std::min(expected.width, gate_.width());
+  request_.cohort = expected.cohort;
+}
+
+uint64_t LaneWriter::ExpectedOfLane() const {
+  if (expected_.width == 1) return RoundUp(expected_.bytes, zones_.geometry().block_size);
+  return RoundUp((expected_.bytes + expected_.width - 1) / expected_.width, expected_.unit_bytes);
 }
 
 int64_t LaneWriter::ends_ns() const {
@@ -65,6 +76,7 @@ bool LaneWriter::Widen() {
   for (const Lane& lane : lanes_) groups_.push_back(lane.group);
   ZoneRequest request = request_;
   request.taken_groups = groups_;
+  request.expected_size = ExpectedOfLane();
   const auto grant = zones_.Widen(request);
   if (grant) {
     Add(*grant);
@@ -75,7 +87,10 @@ bool LaneWriter::Widen() {
 }
 
 Result<std::optional<LaneWriter::Started>> LaneWriter::Open() {
-  if (inquiry_ == nullptr) inquiry_ = std::make_unique<ZoneAllocator::Inquiry>(zones_.allocator(), request_);
+  if (inquiry_ == nullptr) {
+    request_.expected_size = ExpectedOfLane();
+    inquiry_ = std::make_unique<ZoneAllocator::Inquiry>(zones_.allocator(), request_);
+  }
   ISOZONE_ASSIGN_OR_RETURN(const VirtualZones::Answer answer, zones_.Grant(*inquiry_));
   if (!answer.grant) return std::optional(Started{.until_ns = answer.until_ns, .for_zone = true});
   inquiry_.reset();
@@ -91,7 +106,7 @@ Result<LaneWriter::Started> LaneWriter::Start(uint64_t file, uint64_t bytes, Lan
       LaneView& view = views_.emplace_back();
       if (lane.in_flight > 0) view.state = LaneView::State::kBusy;
     }
-    const LaneDecision decision = ChooseLane(views_, last_, wish, gate_.MayAsk(lanes_.size()));
+    const LaneDecision decision = ChooseLane(views_, last_, wish, MayWiden());
     size_t lane = decision.lane;
     switch (decision.kind) {
       case LaneDecision::Kind::kUse:
@@ -125,6 +140,7 @@ LaneWriter::Started LaneWriter::StartIn(size_t index, uint64_t file, uint64_t by
     Retire(index);
     return {};
   }
+  expected_.bytes -= std::min(expected_.bytes, started.bytes);
   lane.in_flight = started.bytes;
   lane.ends_ns = *ends_ns;
   last_ = index;

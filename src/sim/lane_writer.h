@@ -29,6 +29,14 @@ class LaneWriter {
 
   // For the zones that are taken from now on.
   void SetDataClass(DataClass data);
+  // What a file is, of which nothing is written yet. No lane is left of the one before.
+  struct Expected {
+    Cohort cohort = {};
+    uint64_t bytes = 0;       // that will be written, roughly; 0: unknown
+    uint64_t unit_bytes = 1;  // of them, that go to a lane at a time
+    uint32_t width = 1;       // lanes at most, within that of the writer
+  };
+  void Expect(const Expected& expected);
 
   struct Started {
     uint64_t bytes = 0;  // 0: nothing was started; ask again at `until_ns`
@@ -51,6 +59,9 @@ class LaneWriter {
     int64_t ends_ns = 0;     // the write in flight, or the last one
   };
 
+  bool MayWiden() const { return lanes_.size() < expected_.width && gate_.MayAsk(lanes_.size()); }
+  // What of all that is expected goes to one more lane, in bytes; 0: unknown.
+  uint64_t ExpectedOfLane() const;
   void Settle();
   Started StartIn(size_t index, uint64_t file, uint64_t bytes);
   void Add(const ZoneGrant& grant);
@@ -63,6 +74,7 @@ class LaneWriter {
   VirtualZones& zones_;
   EventLoop& loop_;
   ZoneRequest request_;
+  Expected expected_;        // its bytes are those that are left
   std::vector<Lane> lanes_;  // the ring, in the order in which they were opened
   size_t last_ = 0;
   WidenGate gate_;

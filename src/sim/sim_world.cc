@@ -15,13 +15,10 @@ Lifetime LifetimeOfLevel(int level, int base_level) {
 
 }  // namespace
 
-DataClass SimWorld::ClassOf(int level, bool short_lived) const {
-  const LsmLimits& limits = options.tree.limits;
-  // Behind all levels: a class that no other table has.
-  if (short_lived && options.device.t_zone) return {Lifetime::kShort, static_cast<int8_t>(limits.levels())};
+DataClass SimWorld::ClassOf(int level) const {
   const TableHints hints = options.device.hints;
   if (hints == TableHints::kNone) return {};
-  const Lifetime lifetime = LifetimeOfLevel(level, limits.base_level);
+  const Lifetime lifetime = LifetimeOfLevel(level, options.tree.limits.base_level);
   return {lifetime, hints == TableHints::kLevel ? static_cast<int8_t>(level) : DataClass::kNoLevel};
 }
 

@@ -18,6 +18,7 @@
 #include "sim/sim_options.h"
 #include "sim/sim_report.h"
 #include "sim/virtual_zones.h"
+#include "zone/cohort.h"
 
 namespace isozone {
 
@@ -67,6 +68,8 @@ class FullMemtables {
 };
 
 struct SimWorld {
+  static constexpr Cohort kTZone = {.id = 1, .own_zones = true};
+
   SimWorld(SimOptions o, std::unique_ptr<CompactionPicker> p)
       : options(std::move(o)),
         times(options.device.profile),
@@ -90,7 +93,9 @@ struct SimWorld {
     if (error.ok()) error = status;
   }
   // Of tables that are written for a level.
-  DataClass ClassOf(int level, bool short_lived) const;
+  DataClass ClassOf(int level) const;
+  // Of an output of a compaction: those that are short-lived are one (adapter/output_guide.h).
+  Cohort CohortOf(bool short_lived) const { return short_lived && options.device.t_zone ? kTZone : Cohort(); }
   // The bytes that go to a lane at a time.
   uint64_t PieceBytes() const;
 };

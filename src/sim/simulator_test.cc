@@ -168,6 +168,26 @@ TEST(SimulatorTest, SweepsLeaveFewerZonesInUseThanPlainCompaction) {
   EXPECT_GT(sweeps.short_lived_bytes, 0U);
 }
 
+// As on a mounted file system: a cohort, which one policy heeds.
+TEST(SimulatorTest, ShortLivedTablesHaveZonesOfTheirOwnWhereThePolicyHeedsCohorts) {
+  for (const std::string_view policy : PlacementPolicyNames()) {
+    SCOPED_TRACE(policy);
+    SimOptions options = SmallOptions();
+    options.tree.picker = "ll";
+    options.device.policy = policy;
+    auto simulator = Simulator::Create(options);
+    ISOZONE_ASSERT_OK(simulator.status());
+    const auto apart = (*simulator)->Run();
+    ISOZONE_ASSERT_OK(apart.status());
+    EXPECT_GT(apart->short_lived_bytes, 0U);
+    const bool heeds = policy == "isozone";
+    EXPECT_EQ(heeds, (*simulator)->zones().ledger().table.OfCohort(SimWorld::kTZone.id) > 0);
+    options.device.t_zone = false;
+    const SimReport mixed = Simulated(options);
+    EXPECT_EQ(heeds, mixed.settled_ns != apart->settled_ns || mixed.end.zones != apart->end.zones);
+  }
+}
+
 struct EffectCase {
   std::string_view what;
   std::function<void(SimOptions&)> change;

@@ -109,8 +109,19 @@ void TableJob::Open() {
   const TableOutput& output = outputs_[next_];
   world_.zones->AddFile(output.file, output.data);
   writer_.SetDataClass(output.data);
+  writer_.Expect(ExpectedOf(output));
   left_ = output.bytes;
   step_ = Step::kPrepare;
+}
+
+LaneWriter::Expected TableJob::ExpectedOf(const TableOutput& output) const {
+  LaneWriter::Expected expected;
+  expected.cohort = output.cohort;
+  // What the file system is told of a short-lived table (adapter/output_guide.h): half of one, on average.
+  if (!output.cohort.none()) expected.bytes = world_.options.tree.limits.table_bytes / 2;
+  expected.unit_bytes = world_.PieceBytes();
+  expected.width = LanesOf(expected.bytes, world_.options.device.stripe_unit, world_.options.device.stripe_width);
+  return expected;
 }
 
 void TableJob::Prepare() {

@@ -23,6 +23,7 @@ struct TableOutput {
   uint64_t file = 0;
   uint64_t bytes = 0;
   DataClass data;
+  Cohort cohort = {};
 };
 
 // The files of one level, which are read in their order.
@@ -57,6 +58,7 @@ class TableJob {
   enum class Step : uint8_t { kOpen, kPrepare, kWrite, kClose };
 
   void Open();
+  LaneWriter::Expected ExpectedOf(const TableOutput& output) const;
   void Prepare();
   // False: it waits.
   Result<bool> Write(Actor& actor);

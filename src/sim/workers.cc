@@ -43,7 +43,7 @@ bool FlushWorker::Begin() {
   if (memtable.records.empty()) return false;
   memtable_ = memtable.number;
   table_ = world_.model.NewTable(std::move(memtable.records));
-  job_.Begin({{table_.number, table_.bytes, world_.ClassOf(0, false)}}, {});
+  job_.Begin({{table_.number, table_.bytes, world_.ClassOf(0)}}, {});
   busy_ = true;
   ++world_.busy_workers;
   return true;
@@ -107,7 +107,8 @@ Status CompactionWorker::BeginMerge(const CompactionPick& pick) {
   ISOZONE_ASSIGN_OR_RETURN(outputs_, world_.model.Merge(running_));
   std::vector<TableOutput> tables;
   for (const LsmFile& output : outputs_) {
-    tables.push_back({output.number, output.bytes, world_.ClassOf(pick.output_level, output.short_lived)});
+    tables.push_back(
+        {output.number, output.bytes, world_.ClassOf(pick.output_level), world_.CohortOf(output.short_lived)});
   }
   job_.Begin(std::move(tables), std::move(inputs));
   busy_ = true;

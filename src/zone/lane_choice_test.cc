@@ -227,6 +227,14 @@ TEST(WidenGate, AChangeEndsTheWait) {
   EXPECT_TRUE(gate.MayAsk(2));
 }
 
+TEST(LaneChoice, AFileOfKnownSizeHasALaneForEachFourUnits) {
+  EXPECT_EQ(1U, LanesOf(1, 100, 16));
+  EXPECT_EQ(1U, LanesOf(400, 100, 16));
+  EXPECT_EQ(2U, LanesOf(401, 100, 16));
+  EXPECT_EQ(16U, LanesOf(100'000, 100, 16));
+  EXPECT_EQ(16U, LanesOf(0, 100, 16));
+}
+
 TEST(WidenGate, WritesBeforeARefusalDoNotCount) {
   WidenGate gate(2);
   for (int i = 0; i < 10; ++i) gate.OnWrite();

@@ -14,16 +14,13 @@
 #include "fs/file/log_sink.h"
 #include "fs/file/open_log.h"
 #include "fs/file/truncate.h"
+#include "zone/lane_choice.h"
 
 namespace isozone {
 namespace {
 
 // Small files are written a little at a time, so their buffer need not hold a stripe.
 constexpr size_t kSmallBuffer = 64 * kKiB;
-
-// A file whose size is known gets one lane for this many units, so that a small file does not take one unit in each of
-// many zones.
-constexpr uint64_t kUnitsOfLane = 4;
 
 struct ParentAndName {
   std::string_view parent;
@@ -338,9 +335,7 @@ SinkOptions MountedFileSystem::StripeOptions(size_t unit, uint64_t expected_size
   SinkOptions sink;
   sink.depth = std::clamp<uint64_t>(options.writer_memory / unit, 2, 1024) - 1;
   sink.width = static_cast<uint32_t>(std::min<uint64_t>({options.stripe_width, context_->groups->count(), sink.depth}));
-  if (expected_size == 0) return sink;
-  const uint64_t worth = expected_size / (kUnitsOfLane * unit) + (expected_size % (kUnitsOfLane * unit) == 0 ? 0 : 1);
-  sink.width = static_cast<uint32_t>(std::min<uint64_t>(sink.width, worth));
+  sink.width = LanesOf(expected_size, unit, sink.width);
   return sink;
 }
 
