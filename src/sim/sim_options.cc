@@ -115,7 +115,8 @@ Result<TableHints> ParseTableHints(std::string_view text) {
   if (text == "none") return TableHints::kNone;
   if (text == "lifetime") return TableHints::kLifetime;
   if (text == "level") return TableHints::kLevel;
-  return Status::InvalidArgument(fmt::format("unknown hints \"{}\"; known: none, lifetime, level", text));
+  if (text == "steered") return TableHints::kSteered;
+  return Status::InvalidArgument(fmt::format("unknown hints \"{}\"; known: none, lifetime, level, steered", text));
 }
 
 Status CheckSimOptions(const SimOptions& options) {

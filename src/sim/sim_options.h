@@ -62,7 +62,7 @@ struct SimTree {
   uint32_t flush_workers = 1;
   uint32_t compaction_workers = 4;
   std::string picker = "leveled";
-  bool moves = true;  // trivial moves write nothing; false: files are written anew, as RocksDB before 10.8 does
+  bool moves = true;     // trivial moves write nothing; false: files are written anew, as RocksDB before 10.8 does
 };
 
 // How fast a processor is. The defaults are what RocksDB 7.8 does on two cores of a server of 2021 with values of 800
@@ -78,8 +78,9 @@ enum class TableHints : uint8_t {
   kNone,
   kLifetime,  // RocksDB's hint, which follows from the level
   kLevel,     // and the level itself, as the listener tells it
+  kSteered,   // the level alone: RocksDB hints no lifetime where Isozone steers compaction
 };
-// "none", "lifetime", "level"; kInvalidArgument names them.
+// "none", "lifetime", "level", "steered"; kInvalidArgument names them.
 Result<TableHints> ParseTableHints(std::string_view text);
 
 struct SimDevice {

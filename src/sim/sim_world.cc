@@ -18,8 +18,10 @@ Lifetime LifetimeOfLevel(int level, int base_level) {
 DataClass SimWorld::ClassOf(int level) const {
   const TableHints hints = options.device.hints;
   if (hints == TableHints::kNone) return {};
-  const Lifetime lifetime = LifetimeOfLevel(level, options.tree.limits.base_level);
-  return {lifetime, hints == TableHints::kLevel ? static_cast<int8_t>(level) : DataClass::kNoLevel};
+  DataClass data;
+  if (hints != TableHints::kSteered) data.lifetime = LifetimeOfLevel(level, options.tree.limits.base_level);
+  if (hints != TableHints::kLifetime) data.level = static_cast<int8_t>(level);
+  return data;
 }
 
 uint64_t SimWorld::PieceBytes() const {

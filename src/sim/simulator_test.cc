@@ -188,6 +188,19 @@ TEST(SimulatorTest, ShortLivedTablesHaveZonesOfTheirOwnWhereThePolicyHeedsCohort
   }
 }
 
+// RocksDB hints no lifetime where Isozone steers compaction, so that a policy of lifetimes has nothing to go by.
+TEST(SimulatorTest, TheLevelAloneSaysNothingToAPolicyOfLifetimes) {
+  SimOptions options = SmallOptions();
+  options.device.policy = "lifetime";
+  options.device.gc = "none";
+  options.device.hints = TableHints::kNone;
+  const SimReport none = Simulated(options);
+  options.device.hints = TableHints::kSteered;
+  EXPECT_EQ(none.end.zones, Simulated(options).end.zones);
+  options.device.hints = TableHints::kLevel;
+  EXPECT_NE(none.end.zones, Simulated(options).end.zones);
+}
+
 struct EffectCase {
   std::string_view what;
   std::function<void(SimOptions&)> change;

@@ -78,7 +78,7 @@ class Simulate(harness.CliTest):
     def test_unknown_names(self) -> None:
         for option, name, known in (("--profile", "tiny", "small-zone"), ("--policy", "best", "lifetime"),
                                     ("--gc", "best", "zenfs+"), ("--compaction", "best", "leveled"),
-                                    ("--hints", "best", "lifetime"),
+                                    ("--hints", "best", "steered"),
                                     ("--phase", "random", "shuffled")):
             with self.subTest(option=option):
                 code = NOT_FOUND if option == "--profile" else USAGE

@@ -132,8 +132,10 @@ void AddDeviceOptions(CLI::App& app, SimulateArguments& arguments) {
       ->check(CLI::Range(1U, 99U))
       ->option_text("P");
   AddSizeOption(app, "--gc-memory", options.device.gc_memory, "Bytes of the collector's buffers; 16M if not given");
-  app.add_option("--hints", arguments.hints,
-                 "What placement is told of tables: none, lifetime (RocksDB's hint) or level; level if not given")
+  app.add_option(
+         "--hints", arguments.hints,
+         "What placement is told of tables: none, lifetime (RocksDB's hint), level (both), or steered (the level "
+         "alone, as RocksDB hints no lifetime where Isozone steers compaction); level if not given")
       ->option_text("HINTS");
   app.add_option("--t-zone", arguments.t_zone, "on: short-lived tables have zones of their own; on if not given")
       ->check(CLI::IsMember({"on", "off"}))

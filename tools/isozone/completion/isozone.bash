@@ -43,7 +43,7 @@ _isozone()
         --policy) COMPREPLY=($(compgen -W "isozone level lifetime zenfs" -- "$current")); return ;;
         --gc)
             COMPREPLY=($(compgen -W "none zenfs full zenfs+ lifetime lsm-zgc isozone" -- "$current")); return ;;
-        --hints) COMPREPLY=($(compgen -W "none lifetime level" -- "$current")); return ;;
+        --hints) COMPREPLY=($(compgen -W "none lifetime level steered" -- "$current")); return ;;
         --t-zone | --wal | --moves) COMPREPLY=($(compgen -W "on off" -- "$current")); return ;;
         --scheme)
             local schemes="none zenfs full zenfs+ lifetime lsm-zgc isozone"
