@@ -43,7 +43,8 @@ void PutStream::EndStall() {
 
 bool PutStream::MayPut() {
   const SimTree& tree = world_.options.tree;
-  if (world_.memtables.count() >= tree.memtables) {
+  const bool settles = tree.settles && memtable_.empty() && !world_.is_idle();
+  if (settles || world_.memtables.count() >= tree.memtables) {
     WaitForTree(world_.report.stalls.memtables_ns);
   } else if (world_.model.tree().files(0).size() >= tree.level0_stop) {
     WaitForTree(world_.report.stalls.level0_ns);

@@ -62,6 +62,7 @@ struct SimTree {
   uint32_t flush_workers = 1;
   uint32_t compaction_workers = 4;
   std::string picker = "leveled";
+  bool settles = false;  // after each memtable, puts wait until nothing is left to flush or to compact
   bool moves = true;     // trivial moves write nothing; false: files are written anew, as RocksDB before 10.8 does
 };
 

@@ -92,6 +92,8 @@ struct SimWorld {
   void Fail(const Status& status) {
     if (error.ok()) error = status;
   }
+  // Nothing is flushed or compacted, or left to be.
+  bool is_idle() const { return memtables.count() == 0 && busy_workers == 0 && !picker->Pick(model.tree()); }
   // Of tables that are written for a level.
   DataClass ClassOf(int level) const;
   // Of an output of a compaction: those that are short-lived are one (adapter/output_guide.h).

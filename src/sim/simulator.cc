@@ -67,10 +67,7 @@ Result<SimReport> Simulator::Run(const Progress& progress) {
   return world_.report;
 }
 
-bool Simulator::IsOver() const {
-  return world_.puts_ended && world_.memtables.count() == 0 && world_.busy_workers == 0 &&
-         !world_.picker->Pick(world_.model.tree());
-}
+bool Simulator::IsOver() const { return world_.puts_ended && world_.is_idle(); }
 
 Status Simulator::CheckStandstill() {
   const uint64_t moved_bytes = BytesMoved(world_.report, world_.model);

@@ -201,6 +201,21 @@ TEST(SimulatorTest, TheLevelAloneSaysNothingToAPolicyOfLifetimes) {
   EXPECT_NE(none.end.zones, Simulated(options).end.zones);
 }
 
+// What it writes is then what it would write if puts were slow.
+TEST(SimulatorTest, PutsThatWaitForCompactionsAreNeverAheadOfThem) {
+  SimOptions options = SmallOptions();
+  options.tree.compaction_workers = 1;  // so that times do not decide which compaction comes first
+  const SimReport fast = Simulated(options);
+  options.tree.settles = true;
+  const SimReport waiting = Simulated(options);
+  options.tree.settles = false;
+  options.rates.put = 100'000;
+  const SimReport slow = Simulated(options);
+  EXPECT_EQ(slow.compaction_bytes, waiting.compaction_bytes);
+  EXPECT_NE(fast.compaction_bytes, waiting.compaction_bytes);
+  EXPECT_LT(waiting.put_ns, slow.put_ns);
+}
+
 struct EffectCase {
   std::string_view what;
   std::function<void(SimOptions&)> change;
