@@ -165,6 +165,11 @@ class Results:
         return {run["repeat"]: one for run in self.runs for one in run["measurements"]
                 if run["series"] == series and one["metric"] == metric and (x is None or one["x"] == x)}
 
+    def xs(self, series: str, metric: str) -> list[X]:
+        """At which it was measured, in the order of the runs."""
+        return list(dict.fromkeys(one["x"] for run in self.runs for one in run["measurements"]
+                                  if run["series"] == series and one["metric"] == metric))
+
     def values(self, series: str, metric: str, x: X = None) -> dict[int, float]:
         """By repeat."""
         return {repeat: one["value"] for repeat, one in self.measured(series, metric, x).items()}

@@ -91,6 +91,20 @@ class Check:
         return Verdict(words, self.is_met(number, or_more))
 
 
+class GreatestOf(Check):
+    """The greatest value of a series and a metric at all x that were measured is at most a bound."""
+
+    def verdict(self, results: Results) -> Verdict:
+        medians = {x: results.median(self.value.series, self.value.metric, x)
+                   for x in results.xs(self.value.series, self.value.metric)}
+        numbers = {x: number for x, number in medians.items() if number is not None}
+        if not numbers:
+            return Verdict(NOT_MEASURED, False if self.has_target else None, has_number=False)
+        x = max(numbers, key=lambda one: numbers[one])
+        words = self.show(numbers[x], results.unit(self.value.metric))
+        return Verdict(f"{words}, the greatest of {len(numbers)}: {x}", self.is_met(numbers[x], or_more=False))
+
+
 @dataclasses.dataclass(frozen=True)
 class OfSeveral(abc.ABC):
     """What several ratios come to is at least a bound."""

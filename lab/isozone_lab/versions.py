@@ -13,6 +13,7 @@ class Build:
         self.tool = os.path.join(directory, "tools/isozone/isozone")
         self.shared_object = os.path.abspath(os.path.join(directory, "src/adapter/libisozone.so"))
         self.ycsb = os.path.join(directory, "lab/ycsb/isozone_ycsb")
+        self.sim_truth = os.path.join(directory, "bench/isozone_sim_truth")
 
     def missing(self) -> list[str]:
         """The files that every experiment needs and that are not there."""
@@ -36,6 +37,7 @@ def cpu() -> str:
 def collect(build: Build) -> dict[str, str]:
     return {"isozone": processes.run([build.tool, "--version"]).strip().removeprefix("isozone "),
             "library": digest(build.shared_object), "tool": digest(build.tool), "ycsb": digest(build.ycsb),
+            "sim_truth": digest(build.sim_truth),
             "profile": digest(device.PROFILE),  # which devices with fewer dies are made from
             "db_bench": processes.run(["db_bench", "--version"]).strip().removeprefix("db_bench version "),
             "cpu": cpu(), "kernel": platform.release(), "python": platform.python_version()}

@@ -15,6 +15,7 @@ from isozone_lab.experiments import (
     lifetime_collection,
     lifetime_deletion_delay,
     parallel,
+    sim_truth,
     soak,
     space,
     zenfsplus_ageing,
@@ -265,6 +266,28 @@ class Outcomes(unittest.TestCase):
         self.assertAlmostEqual(5 / 9, zgc.bimodality([1] * 1000), delta=0.001)
         self.assertLess(zgc.bimodality([0, 1, 4, 6, 4, 1, 0]), 0.5)
         self.assertEqual(0, zgc.bimodality([0, 7, 0]))
+
+    def test_two_sides_of_a_combination(self) -> None:
+        def side(compacted: int, copied: int, zones: int, settled: float) -> dict[str, float]:
+            return {"flushed_bytes": 1000, "compacted_bytes": compacted, "copied_bytes": copied, "zones": zones,
+                    "settled_seconds": settled, "puts_per_second": 7}
+
+        untimed = {"mounted": side(4000, 5000, 30, 9), "simulated": side(3600, 4600, 33, 9)}
+        timed = {"puts": 100, "mounted": side(1, 0, 1, 10), "simulated": side(1, 0, 1, 8)}
+        found = by_metric(sim_truth.outcome(untimed, timed))
+        self.assertAlmostEqual(10, found["compaction apart", None])
+        self.assertAlmostEqual(10, found["zones apart", None])
+        self.assertAlmostEqual(25, found["throughput apart", None])
+        self.assertAlmostEqual(100 * 400 / 750, found["copies apart, of what is allowed", None])
+        # Where hardly anything is copied, two percent of what is written are allowed.
+        few = {"mounted": side(4000, 0, 30, 9), "simulated": side(4000, 50, 30, 9)}
+        self.assertAlmostEqual(50, sim_truth.copies_apart(few))
+
+    def test_every_combination_is_run_in_full(self) -> None:
+        found = sim_truth.EXPERIMENT.variants(sim_truth.EXPERIMENT.full)
+        self.assertEqual(4 * 3 * 3, len(set(found)))
+        quick = set(sim_truth.EXPERIMENT.variants(sim_truth.EXPERIMENT.quick))
+        self.assertLess(quick, set(found))
 
     def test_tenths_of_a_soak(self) -> None:
         found = by_metric(soak.outcome([9, 100, *[80] * 7, 95], [70] * 10, 3 << 20, 1 << 20))

@@ -5,7 +5,7 @@ from typing import TypedDict, Unpack
 import harness
 from isozone_lab import targets
 from isozone_lab.results import Measurement, Outcome, Results, Variant
-from isozone_lab.targets import Check, LeastOf, Point
+from isozone_lab.targets import Check, GreatestOf, LeastOf, Point
 
 RECORDS = harness.records({("isozone", None): [30.0, 40.0, 60.0], ("zenfs", None): [10.0, 10.0, 20.0]})
 ISOZONE, ZENFS = Point("isozone", "rate"), Point("zenfs", "rate")
@@ -41,6 +41,14 @@ class Targets(unittest.TestCase):
                                            ({"at_least": 8, "at_most": 9}, False)]
         for bound, met in cases:
             self.assertEqual(("8 M or more", met, True), Check("rate", "", ISOZONE, **bound).verdict(made))
+
+    def test_the_greatest_at_any_x(self) -> None:
+        made = harness.records({("isozone", "a"): [3.0], ("isozone", "b"): [9.0], ("zenfs", "b"): [20.0]}, unit="%")
+        for bound, met in ((9, True), (8, False)):
+            verdict = GreatestOf("rate", "-", ISOZONE, at_most=bound).verdict(made)
+            self.assertEqual(("9 %, the greatest of 2: b", met), (verdict.measured, verdict.met))
+        missing = GreatestOf("rate", "-", Point("isozone", "other"), at_most=9).verdict(made)
+        self.assertEqual((targets.NOT_MEASURED, False), (missing.measured, missing.met))
 
     def test_targets_in_words(self) -> None:
         cases: list[tuple[Bound, str]] = [({"at_least": 2.05}, "at least 2.05x"), ({"at_most": 1 / 51}, "at most 1/51"),

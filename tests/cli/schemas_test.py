@@ -2,7 +2,7 @@
 """Holds every JSON output against its schema in docs/schemas, the schemas against being lax, and what scripts and the
 lab read against what the schemas name.
 
-    schemas_test.py ISOZONE LIBISOZONE ISOZONE_YCSB
+    schemas_test.py ISOZONE LIBISOZONE ISOZONE_YCSB ISOZONE_SIM_TRUTH
 """
 
 import ast
@@ -18,7 +18,7 @@ from typing import Any
 
 import jsonschema
 
-LIBRARY, YCSB = (os.path.abspath(sys.argv.pop(2)) for _ in range(2))
+LIBRARY, YCSB, SIM_TRUTH = (os.path.abspath(sys.argv.pop(2)) for _ in range(3))
 
 import harness  # noqa: E402 - takes its argument
 
@@ -172,6 +172,16 @@ class Schemas(harness.CliTest):
             with open(stats, encoding="utf-8") as file:
                 self.check(name, file.read())
 
+    def test_the_simulator_beside_a_mounted_file_system(self) -> None:
+        os.mkdir(self.path("device"))
+        result = subprocess.run([SIM_TRUTH, "--data-mib", "8", "--directory", self.path("device")],
+                                capture_output=True, timeout=120)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.check("sim-truth", result.stdout)
+        found = json.loads(result.stdout)
+        self.assertEqual(found["put_bytes"], 16 << 20)
+        self.assertEqual([], os.listdir(self.path("device")))
+
     def test_every_command_that_writes_json_has_a_schema(self) -> None:
         def leaves(*command: str) -> Iterator[tuple[tuple[str, ...], bool]]:
             text = self.ok(*command, "--help").decode()
@@ -184,7 +194,7 @@ class Schemas(harness.CliTest):
 
         writers = {"-".join(command) for command, json_output in leaves() if json_output}
         self.assertGreater(len(writers), 10)
-        self.assertEqual(writers, set(SCHEMAS) - {"common", "stats", "stats-conventional", "ycsb", "zone"})
+        self.assertEqual(writers, set(SCHEMAS) - {"common", "stats", "sim-truth", "stats-conventional", "ycsb", "zone"})
 
     def test_no_schema_is_lax(self) -> None:
         for name in SCHEMAS:

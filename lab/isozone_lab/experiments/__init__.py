@@ -14,6 +14,7 @@ from . import (
     limit,
     ll,
     parallel,
+    sim_truth,
     soak,
     zenfsplus_ageing,
     zenfsplus_bandwidth,
@@ -35,7 +36,7 @@ ALL = [*(module.EXPERIMENT for module in (
            lifetime_deletion_delay)),
        *lifetime_collection.EXPERIMENTS, gc_latency.EXPERIMENT, *gc_copies.EXPERIMENTS, soak.EXPERIMENT,
        zenfsplus_ageing.EXPERIMENT, *zgc.EXPERIMENTS, *ll.EXPERIMENTS, greedy.EXPERIMENT, zenfsplus_scale.EXPERIMENT,
-       lifetime_scale.EXPERIMENT]
+       lifetime_scale.EXPERIMENT, sim_truth.EXPERIMENT]
 
 # What experiments were called earlier: the command line takes these names, too, and files of results are renamed.
 EARLIER_NAMES = {

@@ -47,7 +47,7 @@ EXPERIMENT = Experiment(
     what="If all that overlaps an output joins its compaction, the output is not written again soon.",
     setup="isozone simulate, profile small-zone-96: {data_gib} GiB are put under random keys, memtables and tables "
           "have 2 GiB, level 1 has 256 MiB, two compactions at a time, and all compactions are waited for.",
-    quick=sizes(2, 100),
+    quick=sizes(1, 100),
     full=sizes(8, 200),
     variants=each_series,
     run=run,

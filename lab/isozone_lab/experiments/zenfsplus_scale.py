@@ -34,7 +34,7 @@ def sizes(expected_s: float, zones: int, filled_gib: int, overwritten_gib: int, 
             "filled_gib": filled_gib, "overwritten_gib": overwritten_gib, "smaller": smaller}
 
 
-SMALL = sizes(8, 3646, 22, 51, zone_size="9M", table="8M", memtable="8M", level_base="32M", soft_pending="1G",
+SMALL = sizes(6, 3646, 22, 51, zone_size="9M", table="8M", memtable="8M", level_base="32M", soft_pending="1G",
               hard_pending="4G")
 
 EXPERIMENT = Experiment(
