@@ -86,7 +86,7 @@ DriverSettings::DriverSettings(const rocksdb::Options& options)
       compacts(!options.disable_auto_compactions) {}
 
 uint64_t DriverSettings::BytesForCompactions() const {
-  return 2 * (level0_files * memtable_bytes + level_base_bytes) + kFanOut * table_bytes;
+  return level0_files * memtable_bytes + level_base_bytes + kFanOut * table_bytes;
 }
 
 // What a level holds that is not the last one, is mostly in the last one, too: where space is missing, the level is to give

@@ -42,8 +42,8 @@ struct DriverSettings {
   // less there are, the less is compacted at a time.
   LsmLimits LimitsFor(std::span<const uint64_t> bytes, bool dynamic, uint64_t free_bytes) const;
 
-  // Free space in which the first compactions of a tree find room one beside another: of level 0 into the base level,
-  // twice, and of a table into the next level.
+  // Free space in which two compactions find room one beside the other: of level 0 into the base level, and of a table
+  // into the next level.
   uint64_t BytesForCompactions() const;
 
   int levels = 0;

@@ -39,12 +39,12 @@ TEST_F(DriverSettingsTest, LevelsAreSizedFromEitherEnd) {
   EXPECT_EQ(up.capacity_bytes[3], 700 * kMiB);
 }
 
-// 2 x (4 x 64 + 256) + 11 x 16 MiB are needed.
+// 4 x 64 + 256 + 11 x 16 MiB are needed.
 TEST_F(DriverSettingsTest, LevelsGiveBackWhatCompactionsNeed) {
   options_.write_buffer_size = 64 * kMiB;
-  EXPECT_EQ(Limits({0, 0, 0, 700, 7000}, true, 1200 * kMiB).capacity_bytes[3], 700 * kMiB);
-  EXPECT_EQ(Limits({0, 0, 0, 700, 7000}, true, 1000 * kMiB).capacity_bytes[3], 500 * kMiB);
-  EXPECT_EQ(Limits({0, 0, 0, 700, 7000}, true, 1000 * kMiB).capacity_bytes[4], 7000 * kMiB);
+  EXPECT_EQ(Limits({0, 0, 0, 700, 7000}, true, 688 * kMiB).capacity_bytes[3], 700 * kMiB);
+  EXPECT_EQ(Limits({0, 0, 0, 700, 7000}, true, 500 * kMiB).capacity_bytes[3], 512 * kMiB);
+  EXPECT_EQ(Limits({0, 0, 0, 700, 7000}, true, 500 * kMiB).capacity_bytes[4], 7000 * kMiB);
 }
 
 TEST_F(DriverSettingsTest, ButKeepTheRootOfTheNextLevel) {
