@@ -1,7 +1,7 @@
 // Opens and creates a device by the name that a user gives it.
 //
 //   emu:/path/ssd.img                 the emulated SSD in an image file (device/emulated)
-//   dev:nvme0n1, zonefs:/mnt/z        kernel backends; refused until they are built
+//   dev:/dev/nvme0n2                  a zoned block device of Linux (device/linux)
 //
 // A device takes its options from `uri.options`. The caller rejects the options that are left once every layer took its
 // own.
@@ -21,14 +21,15 @@ enum class OpenMode : uint8_t {
   kReadOnly,   // beside a writer and other readers
 };
 
-// kNotFound if there is no image; kCorruption if it is truncated or not an image; kNotSupported for another version or
-// an unknown scheme; kBusy; kPermissionDenied. The message of each is one line that says what to do.
+// kNotFound if there is no image or device; kCorruption if it is truncated or not an image; kNotSupported for another
+// version, an unknown scheme, or a device without zones; kBusy; kPermissionDenied. The message of each is one line that
+// says what to do.
 Result<std::unique_ptr<ZonedDevice>> OpenDevice(Uri& uri, OpenMode mode);
 
 // Creates the device that `uri` describes, if its scheme allows that: a new image file with the profile and geometry in
-// the options (the default profile is small-zone). Does nothing if the device exists, but returns kInvalidArgument if
-// the geometry options contradict it. Never returns kAlreadyExists. If `fits` returns an error for the geometry,
-// nothing is created.
+// the options (the default profile is small-zone). Does nothing if the device exists, but returns kInvalidArgument if the
+// geometry options contradict it. Never returns kAlreadyExists. If `fits` returns an error for the geometry, nothing is
+// created. A block device cannot be created: kNotFound if there is none.
 Status CreateDevice(Uri& uri, const std::function<Status(const DeviceGeometry&)>& fits = {});
 
 }  // namespace isozone

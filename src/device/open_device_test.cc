@@ -111,13 +111,34 @@ TEST_F(OpenDeviceTest, SaysThatThereIsNoImage) {
 }
 
 TEST(OpenDevice, KnowsTheSchemes) {
-  for (const char* text : {"dev:nvme0n1", "zonefs:/mnt/z", "nvme:0"}) {
+  for (const char* text : {"zonefs:/mnt/z", "nvme:0"}) {
     auto uri = ParseUri(text);
     ASSERT_TRUE(uri.ok());
     const Status status = OpenDevice(*uri, OpenMode::kReadWrite).status();
     EXPECT_EQ(status.code(), StatusCode::kNotSupported);
     EXPECT_EQ(status.ToString(), CreateDevice(*uri).ToString());
     EXPECT_THAT(status.ToString(), HasSubstr(uri->scheme == "nvme" ? "unknown device scheme 'nvme'" : "not supported"));
+  }
+}
+
+TEST(OpenDevice, SaysWhatIsNoZonedBlockDevice) {
+  const std::tuple<const char*, StatusCode, const char*> cases[] = {
+      {"dev:", StatusCode::kInvalidArgument, "needs the path"},
+      {"dev:nvme0n1", StatusCode::kInvalidArgument, "dev:/dev/nvme0n2"},
+      {"dev:/dev/no-such-device", StatusCode::kNotFound, "there is no device /dev/no-such-device"},
+      {"dev:/dev/null", StatusCode::kNotSupported, "no block device"},
+      {"dev:/dev?io=ring", StatusCode::kNotSupported, "no block device"},
+      {"dev:/dev/null?io=fast", StatusCode::kInvalidArgument, "write ring or threads"},
+  };
+  for (const auto& [text, code, words] : cases) {
+    SCOPED_TRACE(text);
+    auto uri = ParseUri(text);
+    ASSERT_TRUE(uri.ok());
+    Uri again = *uri;
+    const Status status = OpenDevice(*uri, OpenMode::kReadWrite).status();
+    EXPECT_EQ(status.code(), code);
+    EXPECT_THAT(status.ToString(), HasSubstr(words));
+    EXPECT_EQ(CreateDevice(again).ToString(), status.ToString());
   }
 }
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "device/request_check.h"
 
 namespace isozone {
 namespace {
@@ -21,7 +22,6 @@ size_t ThreadIndex() {
   return index;
 }
 
-bool IsTransfer(DeviceOp op) { return op == DeviceOp::kRead || op == DeviceOp::kWrite || op == DeviceOp::kAppend; }
 bool IsZoneCommand(DeviceOp op) { return !IsTransfer(op) && op != DeviceOp::kFlush; }
 
 TimingOpKind TimingKind(DeviceOp op) {
@@ -186,37 +186,14 @@ DeviceStatus EmulatedDevice::Start(Command& command, int64_t& delay_ns) {
   const DeviceRequest& request = *command.request;
   if (!powered_.load(std::memory_order_relaxed)) return DeviceStatus::kPowerLoss;
   if (HostFailed()) return DeviceStatus::kInternalError;
-  if (const DeviceStatus status = CheckRequest(request); status != DeviceStatus::kSuccess) return status;
+  if (const DeviceStatus status = CheckRequest(geometry(), read_only(), request); status != DeviceStatus::kSuccess)
+    return status;
   const FaultInjector::Verdict verdict = faults_.Judge(geometry(), request);
   delay_ns = verdict.delay_ns;
   if (verdict.any()) [[unlikely]] {
     return StartFaulty(command, verdict);
   }
   return StartOp(command, request.length);
-}
-
-DeviceStatus EmulatedDevice::CheckRequest(const DeviceRequest& request) const {
-  if (request.op == DeviceOp::kFlush) return DeviceStatus::kSuccess;
-  if (request.op != DeviceOp::kRead && read_only()) return DeviceStatus::kNamespaceWriteProtected;
-  const DeviceGeometry& g = geometry();
-  if (request.offset.value() / g.zone_size >= g.zone_count) return DeviceStatus::kLbaOutOfRange;
-  if (IsTransfer(request.op)) return CheckTransfer(request);
-  return g.OffsetInZone(request.offset) == 0 ? DeviceStatus::kSuccess : DeviceStatus::kInvalidField;
-}
-
-DeviceStatus EmulatedDevice::CheckTransfer(const DeviceRequest& request) const {
-  const DeviceGeometry& g = geometry();
-  const uint64_t limit = request.op == DeviceOp::kAppend ? g.max_append : g.max_transfer;
-  if (request.data == nullptr || request.length == 0 || (limit != 0 && request.length > limit) ||
-      !IsAligned(request.length | request.offset.value(), g.block_size)) {
-    return DeviceStatus::kInvalidField;
-  }
-  const uint64_t offset = g.OffsetInZone(request.offset);
-  if (request.op == DeviceOp::kAppend) {
-    return offset == 0 ? DeviceStatus::kSuccess : DeviceStatus::kInvalidField;
-  }
-  if (request.length > g.zone_count * g.zone_size - request.offset.value()) return DeviceStatus::kLbaOutOfRange;
-  return request.length > g.zone_size - offset ? DeviceStatus::kZoneBoundaryError : DeviceStatus::kSuccess;
 }
 
 DeviceStatus EmulatedDevice::StartFaulty(Command& command, const FaultInjector::Verdict& verdict) {

@@ -124,8 +124,6 @@ class EmulatedDevice final : public ZonedDevice {
   // The first half. kSuccess: the command takes its time and is settled. Otherwise it completes at once with this
   // status.
   DeviceStatus Start(Command& command, int64_t& delay_ns);
-  DeviceStatus CheckRequest(const DeviceRequest& request) const;
-  DeviceStatus CheckTransfer(const DeviceRequest& request) const;
   DeviceStatus StartFaulty(Command& command, const FaultInjector::Verdict& verdict);
   DeviceStatus StartOp(Command& command, uint64_t length);
   DeviceStatus Read(const DeviceRequest& request);

@@ -15,27 +15,13 @@
 #include <span>
 #include <string>
 
+#include "base/file_descriptor.h"
 #include "base/status.h"
 #include "device/emulated/fault_guard.h"
 #include "device/emulated/image_format.h"
 #include "device/open_device.h"
 
 namespace isozone {
-
-// An open file descriptor, closed with this object; -1 means none. It is never the number of a standard stream: if a
-// process has closed one of these, whatever it prints would otherwise go into the file.
-class FileDescriptor {
- public:
-  // Takes over `fd`. get() may be -1 afterwards, with errno set.
-  explicit FileDescriptor(int fd = -1);
-  FileDescriptor(FileDescriptor&& other) noexcept;
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
-  ~FileDescriptor();
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 // An image in memory, which lives as long as this object. Devices open it by path() like any image, one after another
 // or at the same time. Only this process and its children can use the path.

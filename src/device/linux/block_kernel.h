@@ -1,0 +1,71 @@
+// BlockKernel: what LinuxDevice asks of the kernel about one open zoned block device, and nothing else. OpenedBlockDevice
+// is the real one; FakeBlockKernel (testing) stands in for it on machines without such a device.
+//
+// Positions and lengths are bytes on the block device, in whole logical blocks. Errors are values of errno.
+//
+// Thread safety: any thread may call any method at any time, except the destructor: all transfers must have completed.
+#pragma once
+
+#include <linux/blkzoned.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace isozone {
+
+// Bytes: the unit of sizes in sysfs and of zones in system calls, whatever the blocks of the device are.
+inline constexpr uint64_t kKernelSector = 512;
+
+// One read, write or flush. Its owner keeps it and its memory until `done` is called, which happens exactly once: on the
+// thread that started it, before Start returns, or on a thread of the kernel's side. `done` is short and does not block;
+// it may free the transfer, or start it again.
+struct KernelTransfer {
+  enum class Kind : uint8_t { kRead, kWrite, kFlush };
+
+  Kind kind = Kind::kRead;
+  bool durable = false;       // kWrite: with RWF_DSYNC
+  std::byte* data = nullptr;  // aligned to a logical block
+  uint64_t length = 0;        // bytes
+  uint64_t position = 0;      // bytes from the start of the device
+
+  void (*done)(KernelTransfer& transfer) = nullptr;
+  void* context = nullptr;  // for the owner's use
+
+  // Set before `done` is called: the bytes that were moved, which may be fewer than `length`; 0 for a flush; or -errno.
+  int64_t result = 0;
+};
+
+enum class ZoneCommand : uint8_t { kReset, kFinish, kOpen, kClose };
+
+// A zone as the kernel reports it, in bytes.
+struct KernelZone {
+  uint64_t start = 0;          // from the start of the device
+  uint64_t length = 0;         // up to the next zone
+  uint64_t capacity = 0;       // that can be written
+  uint64_t write_pointer = 0;  // from the start of the zone; says nothing if the zone has none
+  blk_zone_type type = BLK_ZONE_TYPE_CONVENTIONAL;
+  blk_zone_cond condition = BLK_ZONE_COND_NOT_WP;
+};
+
+class BlockKernel {
+ public:
+  virtual ~BlockKernel() = default;
+
+  // Does not wait for the device; may block shortly if its queue is full.
+  virtual void Start(KernelTransfer& transfer) = 0;
+
+  // Fills `out` with the zones from the one at `position` on. 0, or an error; ENODEV if there are fewer zones, which is
+  // how the kernel reports those of a device that was removed. Blocks.
+  virtual int ReportZones(uint64_t position, std::span<KernelZone> out) const = 0;
+
+  // Does `command` to every zone in [position, position + length). 0 or an error, after which some of the zones may have
+  // changed. Blocks.
+  virtual int Manage(ZoneCommand command, uint64_t position, uint64_t length) = 0;
+
+  // How transfers reach the device, for people: "io_uring", or "32 threads (io_uring: Operation not permitted)".
+  virtual std::string transfer_path() const = 0;
+};
+
+}  // namespace isozone

@@ -1,0 +1,371 @@
+#include "device/linux/linux_device.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "device/linux/kernel_errors.h"
+#include "device/request_check.h"
+
+namespace isozone {
+namespace {
+
+constexpr int kReportAttempts = 3;
+constexpr std::chrono::milliseconds kReportPause(20);
+
+ZoneCommand CommandOf(DeviceOp op) {
+  switch (op) {
+    case DeviceOp::kReset:
+      return ZoneCommand::kReset;
+    case DeviceOp::kFinish:
+      return ZoneCommand::kFinish;
+    case DeviceOp::kOpen:
+      return ZoneCommand::kOpen;
+    default:
+      return ZoneCommand::kClose;
+  }
+}
+
+bool IsWrite(DeviceOp op) { return op == DeviceOp::kWrite || op == DeviceOp::kAppend; }
+
+Result<std::vector<KernelZone>> AllZones(const BlockKernel& kernel, const QueueFacts& facts) {
+  if (facts.zone_size == 0) return Status::NotSupported("the kernel does not tell the size of its zones");
+  std::vector<KernelZone> zones((facts.size + facts.zone_size - 1) / facts.zone_size);
+  const int error = kernel.ReportZones(0, zones);
+  if (error != 0) return Status::FromErrno(error, "the kernel does not report the zones");
+  return zones;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LinuxDevice>> LinuxDevice::Create(std::string name, OpenMode mode,
+                                                         std::unique_ptr<BlockKernel> kernel, const QueueFacts& facts) {
+  const auto zones = AllZones(*kernel, facts);
+  if (!zones.ok()) return zones.status().WithContext(name);
+  auto layout = ZoneLayout::Of(facts, *zones);
+  if (!layout.ok()) return layout.status().WithContext(name);
+  std::unique_ptr<LinuxDevice> device(
+      new LinuxDevice(std::move(name), mode, std::move(kernel), facts, std::move(*layout)));
+  ISOZONE_RETURN_IF_ERROR(device->Learn());
+  return device;
+}
+
+LinuxDevice::LinuxDevice(std::string name, OpenMode mode, std::unique_ptr<BlockKernel> kernel, QueueFacts facts,
+                         ZoneLayout layout)
+    : name_(std::move(name)),
+      mode_(mode),
+      facts_(std::move(facts)),
+      layout_(std::move(layout)),
+      kernel_(std::move(kernel)),
+      book_(layout_.geometry()) {}
+
+LinuxDevice::~LinuxDevice() = default;
+
+Status LinuxDevice::Learn() {
+  for (ZoneId first(0); first.value() < geometry().zone_count;) {
+    const uint32_t run = layout_.RunOf(first, geometry().zone_count - first.value());
+    std::vector<KernelZone> zones(run);
+    const int error = kernel_->ReportZones(layout_.PositionOf(first), zones);
+    if (error != 0) return Status::FromErrno(error, fmt::format("{}: the kernel does not report the zones", name_));
+    for (const KernelZone& reported : zones) {
+      book_.Learn(layout_.Describe(first, reported));
+      if (!read_only() && layout_.NeedsFinish(reported)) {
+        const int failed = kernel_->Manage(ZoneCommand::kFinish, reported.start, geometry().zone_size);
+        if (failed != 0)
+          Log().warn("{}: zone {} is full and stays active: {}", name_, first.value(), std::strerror(failed));
+      }
+      ++first;
+    }
+  }
+  return {};
+}
+
+void LinuxDevice::Complete(DeviceRequest& request, DeviceStatus status) {
+  request.status = status;
+  request.done(request);
+}
+
+void LinuxDevice::Submit(DeviceRequest& request) {
+  if (is_gone_.load(std::memory_order_relaxed)) return Complete(request, DeviceStatus::kInternalError);
+  DeviceStatus status = CheckRequest(geometry(), read_only(), request);
+  if (status != DeviceStatus::kSuccess) return Complete(request, status);
+  switch (request.op) {
+    case DeviceOp::kRead:
+      return StartRead(request);
+    case DeviceOp::kWrite:
+      status = book_.BeginWrite(ZoneOf(request), geometry().OffsetInZone(request.offset), request.length);
+      if (status != DeviceStatus::kSuccess) return Complete(request, status);
+      request.written_at = request.offset;
+      return Write(request);
+    case DeviceOp::kAppend:
+      return StartAppend(request);
+    case DeviceOp::kFlush:
+      return StartFlush(request);
+    default:
+      return StartZoneCommand(request);
+  }
+}
+
+void LinuxDevice::Send(DeviceRequest& request, KernelTransfer::Kind kind, uint64_t position, uint64_t length) {
+  auto* const command = new Command{this, &request, {}};  // owned by the transfer until that has completed
+  KernelTransfer& transfer = command->transfer;
+  transfer.kind = kind;
+  transfer.durable = kind == KernelTransfer::Kind::kWrite && request.fua && facts_.durable == DurableWrites::kForced;
+  transfer.data = request.data;
+  transfer.length = length;
+  transfer.position = position;
+  transfer.context = command;
+  transfer.done = [](KernelTransfer& done) {
+    std::unique_ptr<Command> owned(static_cast<Command*>(done.context));
+    LinuxDevice& device = *owned->device;
+    device.OnTransferred(std::move(owned));
+  };
+  kernel_->Start(transfer);
+}
+
+void LinuxDevice::StartRead(DeviceRequest& request) {
+  const uint64_t end = geometry().OffsetInZone(request.offset) + request.length;
+  if (!read_only() || end <= book_.Readable(ZoneOf(request))) return Read(request);
+  tasks_.Add([this, &request] {
+    ZoneDescriptor zone;
+    if (const int error = Describe(ZoneOf(request), zone); error != 0) {
+      return Complete(request, StatusOf(geometry(), request, error, nullptr));
+    }
+    book_.Learn(zone);
+    Read(request);
+  });
+}
+
+void LinuxDevice::Read(DeviceRequest& request) {
+  const ZoneId zone = ZoneOf(request);
+  if (book_.IsOffline(zone)) return Complete(request, DeviceStatus::kZoneIsOffline);
+  const uint64_t begin = geometry().OffsetInZone(request.offset);
+  const uint64_t readable = book_.Readable(zone);
+  const uint64_t stored = readable > begin ? std::min(request.length, readable - begin) : 0;
+  std::memset(request.data + stored, 0, request.length - stored);
+  if (stored == 0) return Complete(request, DeviceStatus::kSuccess);
+  Send(request, KernelTransfer::Kind::kRead, layout_.PositionOf(request.offset), stored);
+}
+
+void LinuxDevice::StartAppend(DeviceRequest& request) {
+  bool waits = false;
+  const DeviceStatus status = book_.TakeAppend(request, waits);
+  if (waits) return;
+  if (status != DeviceStatus::kSuccess) return Complete(request, status);
+  Write(request);
+}
+
+void LinuxDevice::Write(DeviceRequest& request) {
+  Send(request, KernelTransfer::Kind::kWrite, layout_.PositionOf(request.written_at), request.length);
+}
+
+void LinuxDevice::StartFlush(DeviceRequest& request) {
+  if (read_only() || facts_.durable == DurableWrites::kAlways) return Complete(request, DeviceStatus::kSuccess);
+  Send(request, KernelTransfer::Kind::kFlush, 0, 0);
+}
+
+void LinuxDevice::OnTransferred(std::unique_ptr<Command> command) {
+  DeviceRequest& request = *command->request;
+  const KernelTransfer& transfer = command->transfer;
+  const bool is_flush = transfer.kind == KernelTransfer::Kind::kFlush;
+  if (transfer.result != static_cast<int64_t>(is_flush ? 0 : transfer.length)) {
+    const int error = transfer.result < 0 ? static_cast<int>(-transfer.result) : EIO;
+    return tasks_.Add([this, &request, error] { Resolve(request, error); });
+  }
+  if (!IsWrite(request.op)) {
+    if (!is_flush) bytes_read_.fetch_add(request.length, std::memory_order_relaxed);
+    return Complete(request, DeviceStatus::kSuccess);
+  }
+  if (!is_flush && request.fua && facts_.durable == DurableWrites::kFlushed) {
+    return Send(request, KernelTransfer::Kind::kFlush, 0, 0);
+  }
+  bytes_written_.fetch_add(request.length, std::memory_order_relaxed);
+  const bool fills = geometry().OffsetInZone(request.written_at) + request.length == geometry().zone_capacity;
+  if (fills && layout_.IsLarge(ZoneOf(request))) return tasks_.Add([this, &request] { FinishLarge(request); });
+  EndWrite(request);
+}
+
+void LinuxDevice::EndWrite(DeviceRequest& request) {
+  if (book_.EndWrite(ZoneOf(request), request.length)) return CompleteWrite(request, DeviceStatus::kSuccess);
+  tasks_.Add([this, &request] { Resolve(request, 0); });
+}
+
+void LinuxDevice::CompleteWrite(DeviceRequest& request, DeviceStatus status) {
+  const ZoneId zone = ZoneOf(request);
+  DeviceStatus next_status = DeviceStatus::kSuccess;
+  while (DeviceRequest* next = book_.NextAppend(zone, next_status)) {
+    if (next_status == DeviceStatus::kSuccess) {
+      Write(*next);
+      break;
+    }
+    Complete(*next, next_status);
+  }
+  Complete(request, status);
+}
+
+// Finds out what has become of the zone of a request that ended with `error`, or, if that is 0, of one that succeeded
+// while the zone was reset or finished. Completes the request.
+void LinuxDevice::Resolve(DeviceRequest& request, int error) {
+  if (IsGone(error)) LatchGone(error);
+  if (request.op == DeviceOp::kFlush) return Complete(request, StatusOf(geometry(), request, error, nullptr));
+  ZoneDescriptor zone;
+  const int unknown = Describe(ZoneOf(request), zone);
+  const int reason = IsGone(unknown) ? unknown : error;
+  DeviceStatus status = DeviceStatus::kSuccess;
+  if (reason != 0) status = StatusOf(geometry(), request, reason, unknown == 0 ? &zone : nullptr);
+  if (!IsWrite(request.op)) {
+    if (unknown == 0) book_.Learn(zone);
+    return Complete(request, status);
+  }
+  if (unknown == 0) {
+    book_.Relearn(zone);
+  } else {
+    book_.Forget(ZoneOf(request));
+  }
+  CompleteWrite(request, status);
+}
+
+// The zone has all that the seam can write, but could take more on the device.
+void LinuxDevice::FinishLarge(DeviceRequest& request) {
+  const ZoneId zone = ZoneOf(request);
+  const int error = kernel_->Manage(ZoneCommand::kFinish, layout_.PositionOf(zone), geometry().zone_size);
+  if (error != 0) Log().warn("{}: zone {} is full and stays active: {}", name_, zone.value(), std::strerror(error));
+  EndWrite(request);
+}
+
+void LinuxDevice::StartZoneCommand(DeviceRequest& request) {
+  if (!book_.MayChange(ZoneOf(request))) return Complete(request, DeviceStatus::kInvalidZoneStateTransition);
+  if (request.op != DeviceOp::kReset) {
+    return tasks_.Add([this, &request] { RunZoneCommand(request); });
+  }
+  {
+    const MutexLock lock(resets_mu_);
+    resets_.push_back(&request);
+  }
+  tasks_.Add([this] { RunResets(); });
+}
+
+std::vector<DeviceRequest*> LinuxDevice::TakeResets() {
+  const MutexLock lock(resets_mu_);
+  std::sort(resets_.begin(), resets_.end(),
+            [](const DeviceRequest* a, const DeviceRequest* b) { return a->offset < b->offset; });
+  size_t count = std::min<size_t>(resets_.size(), 1);
+  while (count > 0 && count < resets_.size() &&
+         layout_.PositionOf(ZoneOf(*resets_[count])) ==
+             layout_.PositionOf(ZoneOf(*resets_[count - 1])) + geometry().zone_size) {
+    ++count;
+  }
+  const auto end = resets_.begin() + static_cast<std::ptrdiff_t>(count);
+  std::vector<DeviceRequest*> taken(resets_.begin(), end);
+  resets_.erase(resets_.begin(), end);
+  return taken;
+}
+
+void LinuxDevice::RunResets() {
+  const std::vector<DeviceRequest*> taken = TakeResets();
+  if (taken.empty()) return;  // another thread has taken them with its own
+  const uint64_t zone_size = geometry().zone_size;
+  const uint64_t first = layout_.PositionOf(ZoneOf(*taken.front()));
+  const int error = kernel_->Manage(ZoneCommand::kReset, first, taken.size() * zone_size);
+  for (DeviceRequest* request : taken) {
+    int own = error;
+    // One zone of several may be the cause.
+    if (error != 0 && taken.size() > 1) {
+      own = kernel_->Manage(ZoneCommand::kReset, layout_.PositionOf(ZoneOf(*request)), zone_size);
+    }
+    EndZoneCommand(*request, own);
+  }
+}
+
+void LinuxDevice::RunZoneCommand(DeviceRequest& request) {
+  const ZoneId id = ZoneOf(request);
+  if (request.op == DeviceOp::kOpen || request.op == DeviceOp::kClose) {
+    ZoneDescriptor zone;
+    if (const int error = Describe(id, zone); error != 0) return EndZoneCommand(request, error);
+    if (!Allows(zone.state, request.op)) return Complete(request, DeviceStatus::kInvalidZoneStateTransition);
+  }
+  EndZoneCommand(request, kernel_->Manage(CommandOf(request.op), layout_.PositionOf(id), geometry().zone_size));
+}
+
+void LinuxDevice::EndZoneCommand(DeviceRequest& request, int error) {
+  const ZoneId id = ZoneOf(request);
+  if (error != 0) return Resolve(request, error);
+  if (request.op == DeviceOp::kReset) {
+    book_.NoteReset(id);
+    resets_done_.fetch_add(1, std::memory_order_relaxed);
+  } else if (request.op == DeviceOp::kFinish) {
+    book_.NoteFinish(id);
+    finishes_done_.fetch_add(1, std::memory_order_relaxed);
+  }
+  Complete(request, DeviceStatus::kSuccess);
+}
+
+int LinuxDevice::Describe(ZoneId zone, ZoneDescriptor& descriptor) {
+  int error = 0;
+  for (int attempt = 0; attempt < kReportAttempts; ++attempt) {
+    if (attempt > 0) std::this_thread::sleep_for(kReportPause);
+    KernelZone reported;
+    error = kernel_->ReportZones(layout_.PositionOf(zone), {&reported, 1});
+    if (error == 0) {
+      descriptor = layout_.Describe(zone, reported);
+      return 0;
+    }
+    if (IsGone(error)) {
+      LatchGone(error);
+      break;
+    }
+  }
+  return error;
+}
+
+void LinuxDevice::LatchGone(int error) {
+  const MutexLock lock(gone_mu_);
+  if (!gone_.ok()) return;
+  gone_ = Status::IoError(
+      fmt::format("{} is gone: {}; check its connection, then open it again", name_, std::strerror(error)));
+  is_gone_.store(true, std::memory_order_relaxed);
+  Log().error("{}", gone_.message());
+}
+
+Status LinuxDevice::gone() const {
+  const MutexLock lock(gone_mu_);
+  return gone_;
+}
+
+Status LinuxDevice::ReportZones(ZoneId first, std::span<ZoneDescriptor> out) const {
+  if (first.value() > geometry().zone_count || out.size() > geometry().zone_count - first.value()) {
+    return Status::InvalidArgument(fmt::format("the device has {} zones, not {} from zone {} on", geometry().zone_count,
+                                               out.size(), first.value()));
+  }
+  ISOZONE_RETURN_IF_ERROR(gone());
+  std::vector<KernelZone> reported;
+  while (!out.empty()) {
+    reported.resize(layout_.RunOf(first, static_cast<uint32_t>(out.size())));
+    const int error = kernel_->ReportZones(layout_.PositionOf(first), reported);
+    if (error != 0) return Status::FromErrno(error, fmt::format("{}: the kernel does not report its zones", name_));
+    for (const KernelZone& zone : reported) {
+      out.front() = layout_.Describe(first, zone);
+      out = out.subspan(1);
+      ++first;
+    }
+  }
+  return {};
+}
+
+DeviceCounters LinuxDevice::counters() const {
+  DeviceCounters counters;
+  counters.host_bytes_read = bytes_read_.load(std::memory_order_relaxed);
+  counters.host_bytes_written = bytes_written_.load(std::memory_order_relaxed);
+  counters.media_bytes_written = counters.host_bytes_written;
+  counters.resets = resets_done_.load(std::memory_order_relaxed);
+  counters.finishes = finishes_done_.load(std::memory_order_relaxed);
+  return counters;
+}
+
+}  // namespace isozone

@@ -1,0 +1,131 @@
+// LinuxDevice: a zoned block device of the kernel, an NVMe ZNS namespace or an SMR disk for example, behind the seam.
+//
+//   request --CheckRequest--> ZoneBook --> BlockKernel::Start --completion thread--> ZoneBook --> done
+//                                                         \--an error, a zone command--> a task thread --> done
+//
+//   reads    What lies behind the write pointer is filled with zeros by the thread that submits, and only the rest is
+//            read. So it does not matter what a device does with such reads. The completion thread never copies.
+//   writes   go where ZoneBook has the write pointer, one at a time in a zone. One with Force Unit Access is sent with
+//            RWF_DSYNC if the device has that. If it has a cache only, a flush follows. If it has no cache, nothing
+//            need be done, and a flush neither. In the last two cases a write makes all before it durable, which is
+//            DeviceGeometry::fua_covers_zone.
+//   appends  are writes, in the order in which they were submitted: no system call appends to a zone.
+//   zones    Reset, finish, open and close are system calls that block, on task threads that hold no lock. Resets that
+//            wait and lie next to each other are one call. Before an open or close the zone's report tells whether its
+//            state allows that, because not every driver refuses.
+//   errors   After a failed request a task thread asks for the zone's report, which says where the write pointer is and
+//            what the error meant (kernel_errors.h). Until then the zone counts as writing.
+//   gone     Once the kernel says that the device is not there (ENODEV), every request completes with Internal Error.
+//            The process lives on; the log has the reason.
+//
+// A reader (OpenMode::kReadOnly) does not know what another process writes. It asks for the report of a zone when a read
+// goes beyond what it knows to be written.
+//
+// Counters begin when the device is opened, because the kernel does not tell what a device has done before. What the
+// medium programs is not known either, and is given as what the host writes.
+//
+// Thread safety: that of ZonedDevice.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "device/linux/block_kernel.h"
+#include "device/linux/queue_facts.h"
+#include "device/linux/task_threads.h"
+#include "device/linux/zone_book.h"
+#include "device/linux/zone_layout.h"
+#include "device/open_device.h"
+#include "device/zoned_device.h"
+
+namespace isozone {
+
+class LinuxDevice final : public ZonedDevice {
+ public:
+  // `name`: what users call it. `kernel` has the device open, for writing unless `mode` is kReadOnly. Reads the report of
+  // all zones. kNotSupported if Isozone cannot use them, kIoError if the kernel does not report them.
+  static Result<std::unique_ptr<LinuxDevice>> Create(std::string name, OpenMode mode,
+                                                     std::unique_ptr<BlockKernel> kernel, const QueueFacts& facts);
+  ~LinuxDevice() override;
+
+  const DeviceGeometry& geometry() const override { return layout_.geometry(); }
+  std::string name() const override { return name_; }
+  bool read_only() const override { return mode_ == OpenMode::kReadOnly; }
+  void Submit(DeviceRequest& request) override;
+  Status ReportZones(ZoneId first, std::span<ZoneDescriptor> out) const override;
+  DeviceCounters counters() const override;
+
+  const QueueFacts& facts() const { return facts_; }
+  const ZoneLayout& layout() const { return layout_; }
+  std::string transfer_path() const { return kernel_->transfer_path(); }
+  // Why every request fails; OK as long as the device is there.
+  Status gone() const;
+
+ private:
+  // A request that is at the kernel.
+  struct Command {
+    LinuxDevice* device = nullptr;
+    DeviceRequest* request = nullptr;
+    KernelTransfer transfer;
+  };
+
+  LinuxDevice(std::string name, OpenMode mode, std::unique_ptr<BlockKernel> kernel, QueueFacts facts,
+              ZoneLayout layout);
+  // Takes over the kernel's report of all zones; a writer finishes those that have all they can take.
+  Status Learn();
+
+  void StartRead(DeviceRequest& request);
+  void Read(DeviceRequest& request);
+  void StartAppend(DeviceRequest& request);
+  // Sends a write or append for which the zone was taken.
+  void Write(DeviceRequest& request);
+  void StartFlush(DeviceRequest& request);
+  void StartZoneCommand(DeviceRequest& request);
+  void Send(DeviceRequest& request, KernelTransfer::Kind kind, uint64_t position, uint64_t length);
+
+  void OnTransferred(std::unique_ptr<Command> command);
+  void EndWrite(DeviceRequest& request);
+  void CompleteWrite(DeviceRequest& request, DeviceStatus status);
+
+  // These block, on a task thread.
+  void Resolve(DeviceRequest& request, int error);
+  void FinishLarge(DeviceRequest& request);
+  void RunResets();
+  void RunZoneCommand(DeviceRequest& request);
+  void EndZoneCommand(DeviceRequest& request, int error);
+  // Asks the kernel for one zone. Returns 0 or an error, and notices if the device is gone.
+  int Describe(ZoneId zone, ZoneDescriptor& descriptor);
+  // Takes resets that lie next to each other from those that wait; empty if none is left.
+  std::vector<DeviceRequest*> TakeResets();
+
+  ZoneId ZoneOf(const DeviceRequest& request) const { return geometry().ZoneOf(request.offset); }
+  void LatchGone(int error);
+  static void Complete(DeviceRequest& request, DeviceStatus status);
+
+  const std::string name_;
+  const OpenMode mode_;
+  const QueueFacts facts_;
+  const ZoneLayout layout_;
+  const std::unique_ptr<BlockKernel> kernel_;
+  ZoneBook book_;
+
+  std::atomic<bool> is_gone_{false};
+  mutable Mutex gone_mu_;
+  Status gone_ ISOZONE_GUARDED_BY(gone_mu_);
+
+  Mutex resets_mu_;
+  std::vector<DeviceRequest*> resets_ ISOZONE_GUARDED_BY(resets_mu_);  // submitted, and taken by no thread yet
+
+  std::atomic<uint64_t> bytes_read_{0};
+  std::atomic<uint64_t> bytes_written_{0};
+  std::atomic<uint64_t> resets_done_{0};
+  std::atomic<uint64_t> finishes_done_{0};
+
+  TaskThreads tasks_{"isozone-zones", 4};  // last: it ends before what its tasks use
+};
+
+}  // namespace isozone

@@ -1,0 +1,21 @@
+// Opens a zoned block device of Linux by its path: dev:/dev/nvme0n2.
+#pragma once
+
+#include <memory>
+
+#include "base/status.h"
+#include "base/uri.h"
+#include "device/linux/linux_device.h"
+#include "device/open_device.h"
+
+namespace isozone {
+
+// Takes the options of the device from `uri.options`: io=ring or io=threads, how requests reach the kernel; without it,
+// io_uring where the kernel allows that. A writer has the device for itself (O_EXCL). Each error says in one line what to
+// do: kNotFound, kBusy, kPermissionDenied, kReadOnly; kNotSupported for what is no block device or has no zones.
+Result<std::unique_ptr<LinuxDevice>> OpenLinuxDevice(Uri& uri, OpenMode mode);
+
+// OK if OpenLinuxDevice would get as far as opening the device. Checks and takes the options, too.
+Status CheckLinuxDevice(Uri& uri);
+
+}  // namespace isozone

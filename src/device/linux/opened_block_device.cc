@@ -1,0 +1,83 @@
+#include "device/linux/opened_block_device.h"
+
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "device/linux/zone_layout.h"
+
+namespace isozone {
+namespace {
+
+constexpr size_t kZonesOfReport = 4096;  // that one call to the kernel asks for: 256 KiB
+
+unsigned long RequestOf(ZoneCommand command) {
+  switch (command) {
+    case ZoneCommand::kReset:
+      return BLKRESETZONE;
+    case ZoneCommand::kFinish:
+      return BLKFINISHZONE;
+    case ZoneCommand::kOpen:
+      return BLKOPENZONE;
+    case ZoneCommand::kClose:
+      break;
+  }
+  return BLKCLOSEZONE;
+}
+
+int Control(int fd, unsigned long request, void* argument) {
+  while (::ioctl(fd, request, argument) != 0) {
+    if (errno != EINTR) return errno;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<BlockKernel>> OpenedBlockDevice::Create(FileDescriptor fd, TransferPath path) {
+  std::unique_ptr<OpenedBlockDevice> device(new OpenedBlockDevice(std::move(fd)));
+  std::string why;
+  if (path != TransferPath::kThreads) {
+    int error = 0;
+    device->transfers_ = RingTransfers::Create(device->fd_.get(), error);
+    why = fmt::format("io_uring: {}", std::strerror(error));
+  }
+  if (device->transfers_ == nullptr) {
+    if (path == TransferPath::kRing) {
+      return Status::NotSupported(fmt::format("the kernel refuses {}; leave the option io= out to use threads", why));
+    }
+    device->transfers_ = std::make_unique<ThreadTransfers>(device->fd_.get(), why);
+  }
+  return std::unique_ptr<BlockKernel>(std::move(device));
+}
+
+int OpenedBlockDevice::ReportZones(uint64_t position, std::span<KernelZone> out) const {
+  // A report and the zones behind it, as the kernel wants them in memory.
+  std::vector<uint64_t> memory;
+  while (!out.empty()) {
+    const size_t count = std::min(out.size(), kZonesOfReport);
+    memory.assign((sizeof(blk_zone_report) + count * sizeof(blk_zone)) / sizeof(uint64_t), 0);
+    auto* const report = reinterpret_cast<blk_zone_report*>(memory.data());
+    report->sector = position / kKernelSector;
+    report->nr_zones = static_cast<uint32_t>(count);
+    if (const int error = Control(fd_.get(), BLKREPORTZONE, report); error != 0) return error;
+    if (report->nr_zones == 0 || report->nr_zones > count) return ENODEV;
+    const bool has_capacity = (report->flags & BLK_ZONE_REP_CAPACITY) != 0;
+    for (uint32_t i = 0; i < report->nr_zones; ++i) out[i] = ToKernelZone(report->zones[i], has_capacity);
+    position = out[report->nr_zones - 1].start + out[report->nr_zones - 1].length;
+    out = out.subspan(report->nr_zones);
+  }
+  return 0;
+}
+
+int OpenedBlockDevice::Manage(ZoneCommand command, uint64_t position, uint64_t length) {
+  blk_zone_range range{position / kKernelSector, length / kKernelSector};
+  return Control(fd_.get(), RequestOf(command), &range);
+}
+
+}  // namespace isozone

@@ -1,0 +1,37 @@
+// Why a block device is not opened, in one line that says what to do. Pure: what is known of the device is handed in.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "device/open_device.h"
+
+namespace isozone {
+
+// What is known of a path that could not be opened.
+struct DeviceUse {
+  std::string path;
+  std::string mounted_at;            // where a file system on it is mounted, or "swap"; empty if it is not
+  std::vector<std::string> holders;  // block devices that are made of it, such as dm-0
+  std::vector<uint64_t> processes;   // that have it open, as far as they are known
+  std::string group;                 // whose members may open it; empty if nobody's may
+};
+
+// `path` names nothing: kNotFound.
+Status NoSuchDevice(std::string_view path);
+// `path` is a file or a directory: kNotSupported.
+Status NotABlockDevice(std::string_view path);
+// The device has no zones: kNotSupported.
+Status NoZones(std::string_view path);
+// The error with which open() failed: kBusy, kPermissionDenied, kNotFound, kReadOnly or kIoError.
+Status OpenRefused(const DeviceUse& use, OpenMode mode, int error);
+
+// The directory at which /proc/self/mountinfo has the device mounted, by its number or by its path; "swap" if
+// /proc/swaps has it; empty if neither has.
+std::string MountedAt(std::string_view mountinfo, std::string_view swaps, std::string_view path, uint32_t major,
+                      uint32_t minor);
+
+}  // namespace isozone

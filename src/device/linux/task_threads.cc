@@ -1,0 +1,49 @@
+#include "device/linux/task_threads.h"
+
+#include <sys/prctl.h>
+
+#include <utility>
+
+namespace isozone {
+
+TaskThreads::~TaskThreads() {
+  std::vector<std::thread> threads;
+  {
+    const MutexLock lock(mu_);
+    stop_ = true;
+    threads.swap(threads_);
+    changed_.SignalAll();
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+void TaskThreads::Add(std::function<void()> task) {
+  const MutexLock lock(mu_);
+  tasks_.push_back(std::move(task));
+  if (!stop_ && tasks_.size() > idle_ && threads_.size() < count_) {
+    threads_.emplace_back([this] { Run(); });
+  } else {
+    changed_.Signal();
+  }
+}
+
+void TaskThreads::Run() {
+  ::prctl(PR_SET_NAME, name_.c_str());
+  const MutexLock lock(mu_);
+  for (;;) {
+    if (!tasks_.empty()) {
+      const std::function<void()> task = std::move(tasks_.front());
+      tasks_.pop_front();
+      const MutexUnlock unlock(mu_);
+      task();
+    } else if (stop_) {
+      return;
+    } else {
+      ++idle_;
+      changed_.Wait(mu_);
+      --idle_;
+    }
+  }
+}
+
+}  // namespace isozone

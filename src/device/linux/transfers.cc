@@ -1,0 +1,182 @@
+#include "device/linux/transfers.h"
+
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace isozone {
+namespace {
+
+constexpr uint32_t kSubmissions = 256;  // that can be prepared before the kernel is called: one is
+constexpr int kTheFile = 0;             // the number of the one registered file
+
+// Whether a submission that failed may succeed later: the kernel lacks memory for the moment.
+bool IsTransient(int error) { return error == EAGAIN || error == EBUSY || error == EINTR; }
+
+}  // namespace
+
+std::unique_ptr<RingTransfers> RingTransfers::Create(int fd, int& error) {
+  std::unique_ptr<RingTransfers> transfers(new RingTransfers);
+  io_uring_params params{};
+  params.flags = IORING_SETUP_CQSIZE;
+  params.cq_entries = 2 * kRingDepth;
+  error = -::io_uring_queue_init_params(kSubmissions, &transfers->ring_, &params);
+  if (error != 0) {
+    transfers->ring_.ring_fd = -1;
+    return nullptr;
+  }
+  error = -::io_uring_register_files(&transfers->ring_, &fd, 1);
+  if (error != 0) return nullptr;
+  ::io_uring_ring_dontfork(&transfers->ring_);  // best effort: a child has no use for it
+  transfers->reaper_ = std::thread([ring = transfers.get()] { ring->Reap(); });
+  return transfers;
+}
+
+RingTransfers::~RingTransfers() {
+  if (ring_.ring_fd < 0) return;
+  if (reaper_.joinable()) {
+    {
+      const MutexLock lock(mu_);
+      (void)Send(nullptr);  // the reaper ends where it sees this; if even that fails, the ring is broken and it ended
+    }
+    reaper_.join();
+  }
+  ::io_uring_queue_exit(&ring_);
+}
+
+void RingTransfers::Start(KernelTransfer& transfer) {
+  int error = 0;
+  {
+    const MutexLock lock(mu_);
+    if (at_kernel_ >= kRingDepth) {
+      waiting_.push_back(&transfer);
+      return;
+    }
+    error = Send(&transfer);
+  }
+  if (error == 0) return;
+  transfer.result = -error;
+  transfer.done(transfer);
+}
+
+int RingTransfers::Send(KernelTransfer* transfer) {
+  if (broken_ != 0) return broken_;
+  io_uring_sqe* const entry = ::io_uring_get_sqe(&ring_);  // never null: each one is submitted before the next
+  if (transfer == nullptr) {
+    ::io_uring_prep_nop(entry);
+  } else if (transfer->kind == KernelTransfer::Kind::kFlush) {
+    ::io_uring_prep_fsync(entry, kTheFile, IORING_FSYNC_DATASYNC);
+  } else if (transfer->kind == KernelTransfer::Kind::kRead) {
+    ::io_uring_prep_read(entry, kTheFile, transfer->data, static_cast<unsigned>(transfer->length), transfer->position);
+  } else {
+    ::io_uring_prep_write(entry, kTheFile, transfer->data, static_cast<unsigned>(transfer->length), transfer->position);
+    entry->rw_flags = transfer->durable ? RWF_DSYNC : 0;
+  }
+  if (transfer != nullptr) ::io_uring_sqe_set_flags(entry, IOSQE_FIXED_FILE);
+  ::io_uring_sqe_set_data(entry, transfer);
+  int submitted = 0;
+  do {
+    submitted = ::io_uring_submit(&ring_);
+    if (submitted < 0 && IsTransient(-submitted)) ::sched_yield();
+  } while (submitted == 0 || (submitted < 0 && IsTransient(-submitted)));
+  if (submitted < 0) {
+    broken_ = -submitted;  // the entry stays where it is, so nothing may be submitted any more
+    return broken_;
+  }
+  ++at_kernel_;
+  return 0;
+}
+
+void RingTransfers::Reap() {
+  ::prctl(PR_SET_NAME, "isozone-ring");
+  constexpr unsigned kBatch = 64;
+  std::array<io_uring_cqe*, kBatch> entries{};
+  for (bool stop = false; !stop;) {
+    io_uring_cqe* first = nullptr;
+    if (const int error = ::io_uring_wait_cqe(&ring_, &first); error != 0) {
+      if (error == -EINTR || error == -EAGAIN) continue;
+      return;
+    }
+    const unsigned count = ::io_uring_peek_batch_cqe(&ring_, entries.data(), kBatch);
+    std::array<KernelTransfer*, kBatch> completed{};
+    {
+      // Whoever started a transfer has held this lock after it wrote the transfer: what it wrote is seen from here on.
+      const MutexLock lock(mu_);
+      for (unsigned i = 0; i < count; ++i) {
+        completed[i] = static_cast<KernelTransfer*>(::io_uring_cqe_get_data(entries[i]));
+        if (completed[i] == nullptr) {
+          stop = true;
+        } else {
+          completed[i]->result = entries[i]->res;
+        }
+      }
+    }
+    ::io_uring_cq_advance(&ring_, count);
+    Refill(count);
+    for (unsigned i = 0; i < count; ++i) {
+      if (completed[i] != nullptr) completed[i]->done(*completed[i]);
+    }
+  }
+}
+
+void RingTransfers::Refill(uint32_t completed) {
+  std::deque<KernelTransfer*> failed;
+  int error = 0;
+  {
+    const MutexLock lock(mu_);
+    at_kernel_ -= completed;
+    while (error == 0 && !waiting_.empty() && at_kernel_ < kRingDepth) {
+      error = Send(waiting_.front());
+      if (error == 0) waiting_.pop_front();
+    }
+    if (error != 0) failed.swap(waiting_);
+  }
+  Fail(failed, error);
+}
+
+void RingTransfers::Fail(std::deque<KernelTransfer*>& failed, int error) {
+  for (KernelTransfer* transfer : failed) {
+    transfer->result = -error;
+    transfer->done(*transfer);
+  }
+}
+
+std::string ThreadTransfers::name() const {
+  return why_.empty() ? fmt::format("{} threads", kThreads) : fmt::format("{} threads ({})", kThreads, why_);
+}
+
+void ThreadTransfers::Start(KernelTransfer& transfer) {
+  threads_.Add([this, &transfer] {
+    transfer.result = Run(transfer);
+    transfer.done(transfer);
+  });
+}
+
+int64_t ThreadTransfers::Run(const KernelTransfer& transfer) const {
+  const iovec memory{transfer.data, transfer.length};
+  const auto position = static_cast<off_t>(transfer.position);
+  for (;;) {
+    ssize_t moved = 0;
+    switch (transfer.kind) {
+      case KernelTransfer::Kind::kRead:
+        moved = ::preadv(fd_, &memory, 1, position);
+        break;
+      case KernelTransfer::Kind::kWrite:
+        moved = ::pwritev2(fd_, &memory, 1, position, transfer.durable ? RWF_DSYNC : 0);
+        break;
+      case KernelTransfer::Kind::kFlush:
+        moved = ::fdatasync(fd_);
+        break;
+    }
+    if (moved >= 0) return moved;
+    if (errno != EINTR) return -errno;
+  }
+}
+
+}  // namespace isozone

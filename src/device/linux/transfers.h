@@ -1,0 +1,87 @@
+// How reads, writes and flushes reach an open block device, in two ways that differ in nothing else:
+//
+//   RingTransfers    io_uring: one system call for each transfer, and one thread that takes the completions. It calls
+//                    `done` and never touches the memory of a transfer.
+//   ThreadTransfers  a pool of threads with preadv, pwritev2 and fdatasync, each of which blocks. For containers and
+//                    kernels that refuse io_uring.
+//
+// RingTransfers keeps at most kRingDepth transfers at the kernel, so that its completions always find room; further ones
+// wait in order, and start when others complete.
+//
+// Thread safety: any thread may call Start, also from `done`. When an object is destroyed, all of its transfers must have
+// completed.
+#pragma once
+
+#include <liburing.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/mutex.h"
+#include "device/linux/block_kernel.h"
+#include "device/linux/task_threads.h"
+
+namespace isozone {
+
+class Transfers {
+ public:
+  virtual ~Transfers() = default;
+  virtual void Start(KernelTransfer& transfer) = 0;
+  // For people.
+  virtual std::string name() const = 0;
+};
+
+class RingTransfers final : public Transfers {
+ public:
+  static constexpr uint32_t kRingDepth = 1024;
+
+  // `fd` outlives this object. Null, with the reason in `error` (a value of errno), if the kernel refuses.
+  static std::unique_ptr<RingTransfers> Create(int fd, int& error);
+  ~RingTransfers() override;
+  RingTransfers(const RingTransfers&) = delete;
+  RingTransfers& operator=(const RingTransfers&) = delete;
+
+  void Start(KernelTransfer& transfer) override;
+  std::string name() const override { return "io_uring"; }
+
+ private:
+  RingTransfers() = default;
+
+  // Hands `transfer` to the kernel. Returns 0, or the error for which it has not been started.
+  int Send(KernelTransfer* transfer) ISOZONE_REQUIRES(mu_);
+  void Reap();
+  // Gives back the places of `completed` transfers, and starts those that wait for one.
+  void Refill(uint32_t completed);
+  static void Fail(std::deque<KernelTransfer*>& failed, int error);
+
+  io_uring ring_{};  // the queue of submissions is guarded by mu_; that of completions belongs to reaper_
+  Mutex mu_;
+  int broken_ ISOZONE_GUARDED_BY(mu_) = 0;  // the error with which the kernel refused a submission for good
+  uint32_t at_kernel_ ISOZONE_GUARDED_BY(mu_) = 0;
+  std::deque<KernelTransfer*> waiting_ ISOZONE_GUARDED_BY(mu_);
+  std::thread reaper_;
+};
+
+class ThreadTransfers final : public Transfers {
+ public:
+  static constexpr uint32_t kThreads = 32;
+
+  // `fd` outlives this object. `why`: the reason for using threads, for people; may be empty.
+  ThreadTransfers(int fd, std::string why) : fd_(fd), why_(std::move(why)) {}
+
+  void Start(KernelTransfer& transfer) override;
+  std::string name() const override;
+
+ private:
+  // Returns what belongs into KernelTransfer::result.
+  int64_t Run(const KernelTransfer& transfer) const;
+
+  const int fd_;
+  const std::string why_;
+  TaskThreads threads_{"isozone-io", kThreads};
+};
+
+}  // namespace isozone

@@ -1,0 +1,139 @@
+#include "device/linux/transfers.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/aligned_buffer.h"
+#include "base/file_descriptor.h"
+#include "base/latch.h"
+#include "base/units.h"
+
+namespace isozone {
+namespace {
+
+constexpr uint64_t kBlock = 4096;
+
+// A file stands for the device: how transfers reach either is the same.
+class TransfersTest : public testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    int error = 0;
+    if (GetParam()) {
+      transfers_ = RingTransfers::Create(file_.get(), error);
+      if (transfers_ == nullptr) GTEST_SKIP() << "the kernel refuses io_uring: " << std::strerror(error);
+    } else {
+      transfers_ = std::make_unique<ThreadTransfers>(file_.get(), "");
+    }
+  }
+
+  void Submit(KernelTransfer& transfer, KernelTransfer::Kind kind, uint64_t block, AlignedBuffer& data) {
+    transfer.kind = kind;
+    transfer.data = data.data();
+    transfer.length = data.size();
+    transfer.position = block * kBlock;
+    transfers_->Start(transfer);
+  }
+  int64_t Run(KernelTransfer::Kind kind, uint64_t block, AlignedBuffer& data, bool durable = false) {
+    KernelTransfer transfer;
+    transfer.durable = durable;
+    Latch latch;
+    latch.Expect(transfer);
+    Submit(transfer, kind, block, data);
+    latch.Wait();
+    return transfer.result;
+  }
+
+  FileDescriptor file_{::memfd_create("transfers", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
+  std::unique_ptr<Transfers> transfers_;
+};
+
+AlignedBuffer Block(int value) {
+  AlignedBuffer data(kBlock);
+  std::memset(data.data(), value, data.size());
+  return data;
+}
+
+TEST_P(TransfersTest, WritesAndReadsBack) {
+  AlignedBuffer written = Block(7);
+  EXPECT_EQ(Run(KernelTransfer::Kind::kWrite, 3, written), static_cast<int64_t>(kBlock));
+  EXPECT_EQ(Run(KernelTransfer::Kind::kWrite, 4, written, /*durable=*/true), static_cast<int64_t>(kBlock));
+  AlignedBuffer none;
+  EXPECT_EQ(Run(KernelTransfer::Kind::kFlush, 0, none), 0);
+  AlignedBuffer read = Block(0);
+  EXPECT_EQ(Run(KernelTransfer::Kind::kRead, 4, read), static_cast<int64_t>(kBlock));
+  EXPECT_EQ(std::memcmp(read.data(), written.data(), kBlock), 0);
+}
+
+TEST_P(TransfersTest, SaysHowMuchWasMovedAndWhatFailed) {
+  AlignedBuffer data = Block(1);
+  EXPECT_EQ(Run(KernelTransfer::Kind::kRead, 9, data), 0) << "behind the end";
+  EXPECT_EQ(Run(KernelTransfer::Kind::kWrite, 0, data), static_cast<int64_t>(kBlock));
+  AlignedBuffer longer(3 * kBlock);
+  EXPECT_EQ(Run(KernelTransfer::Kind::kRead, 0, longer), static_cast<int64_t>(kBlock));
+  ASSERT_EQ(::fcntl(file_.get(), F_ADD_SEALS, F_SEAL_WRITE), 0);
+  EXPECT_EQ(Run(KernelTransfer::Kind::kWrite, 0, data), -EPERM);
+}
+
+TEST_P(TransfersTest, KeepsManyInFlight) {
+  constexpr size_t kCount = 4 * RingTransfers::kRingDepth;
+  std::vector<AlignedBuffer> data;
+  for (size_t i = 0; i < kCount; ++i) data.push_back(Block(static_cast<int>(i % 251)));
+  std::vector<KernelTransfer> transfers(kCount);
+  {
+    Latch latch;
+    for (size_t i = 0; i < kCount; ++i) {
+      latch.Expect(transfers[i]);
+      Submit(transfers[i], KernelTransfer::Kind::kWrite, i, data[i]);
+    }
+  }
+  AlignedBuffer read(kBlock);
+  for (size_t i = 0; i < kCount; ++i) {
+    ASSERT_EQ(transfers[i].result, static_cast<int64_t>(kBlock));
+    ASSERT_EQ(Run(KernelTransfer::Kind::kRead, i, read), static_cast<int64_t>(kBlock));
+    ASSERT_EQ(std::memcmp(read.data(), data[i].data(), kBlock), 0) << i;
+  }
+}
+
+TEST_P(TransfersTest, ACompletionMayStartTheNextTransfer) {
+  struct Chain {
+    Transfers* transfers;
+    int left;
+    Latch* latch;
+  };
+  AlignedBuffer data = Block(5);
+  Latch latch(1);
+  Chain chain{transfers_.get(), 100, &latch};
+  KernelTransfer transfer;
+  transfer.context = &chain;
+  transfer.done = [](KernelTransfer& done) {
+    Chain& c = *static_cast<Chain*>(done.context);
+    if (done.result != static_cast<int64_t>(kBlock) || --c.left == 0) return c.latch->CountDown();
+    done.position += kBlock;
+    c.transfers->Start(done);
+  };
+  Submit(transfer, KernelTransfer::Kind::kWrite, 0, data);
+  latch.Wait();
+  EXPECT_EQ(chain.left, 0);
+}
+
+TEST(ThreadTransfers, SayWhyTheyAreUsed) {
+  EXPECT_EQ(ThreadTransfers(-1, "").name(), "32 threads");
+  EXPECT_EQ(ThreadTransfers(-1, "io_uring: Operation not permitted").name(),
+            "32 threads (io_uring: Operation not permitted)");
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, TransfersTest, testing::Bool(),
+                         [](const auto& info) { return info.param ? "Ring" : "Threads"; });
+
+}  // namespace
+}  // namespace isozone

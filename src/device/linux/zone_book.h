@@ -1,0 +1,83 @@
+// ZoneBook: what LinuxDevice remembers of its zones between two reports of the kernel, so that it can hold the rules of
+// the seam for writes before a request goes out: where each zone is written, and that it has one write in flight. Pure:
+// no I/O, no clock.
+//
+//   idle --BeginWrite--> writing --EndWrite--> idle, the write pointer behind the write
+//     \--TakeAppend--------^   \--Relearn----> idle, as the kernel reports the zone now
+//
+// Appends are writes at the pointer of their moment, one at a time: those that find a write in flight wait in order, and
+// whoever ends the write takes the next one (NextAppend).
+//
+// A reset or finish that completes while a write is in flight leaves open which of the two came first. The zone is then
+// in doubt (EndWrite returns false), and its owner asks the kernel.
+//
+// Thread safety: any thread may call any method.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+
+#include "base/mutex.h"
+#include "device/zoned_device.h"
+
+namespace isozone {
+
+class ZoneBook {
+ public:
+  explicit ZoneBook(const DeviceGeometry& geometry);
+
+  // Takes over what the kernel reports of a zone in which no write is in flight.
+  void Learn(const ZoneDescriptor& zone);
+  // Bytes from the start of the zone that hold data; behind them it reads as zeros.
+  uint64_t Readable(ZoneId zone) const { return zones_[zone.value()].written.load(std::memory_order_acquire); }
+  bool IsOffline(ZoneId zone) const {
+    return zones_[zone.value()].state.load(std::memory_order_relaxed) == ZoneState::kOffline;
+  }
+
+  // Checks a write and takes the zone for it: from kSuccess on the zone is writing.
+  DeviceStatus BeginWrite(ZoneId zone, uint64_t offset, uint64_t length);
+  // The same for an append, which goes where the zone is written (`request.written_at` is set). If the zone is writing
+  // already, the request waits here, and `waits` is true.
+  DeviceStatus TakeAppend(DeviceRequest& request, bool& waits);
+  // Ends a write of `length` bytes that succeeded. False: the zone is in doubt, still writing, and wants Relearn.
+  bool EndWrite(ZoneId zone, uint64_t length);
+  // Ends a write as the kernel reports the zone.
+  void Relearn(const ZoneDescriptor& zone);
+  // Ends a write after which nothing is known of the zone: it is taken for read-only until it is learnt again.
+  void Forget(ZoneId zone);
+  // Takes an append that waits, for a zone that is idle, and checks it; the zone is writing if `status` becomes kSuccess.
+  // Null: none waits, or the zone has been taken by a write.
+  DeviceRequest* NextAppend(ZoneId zone, DeviceStatus& status);
+
+  // Whether the zone's state allows a reset or finish, as far as is known.
+  bool MayChange(ZoneId zone) const {
+    const ZoneState state = zones_[zone.value()].state.load(std::memory_order_relaxed);
+    return state != ZoneState::kReadOnly && state != ZoneState::kOffline;
+  }
+  // The zone has been reset or finished.
+  void NoteReset(ZoneId zone);
+  void NoteFinish(ZoneId zone);
+
+ private:
+  struct Zone {
+    // Stored under mu.
+    std::atomic<uint64_t> written{0};  // bytes
+    std::atomic<ZoneState> state{ZoneState::kEmpty};
+    mutable Mutex mu;
+    bool writing ISOZONE_GUARDED_BY(mu) = false;
+    bool in_doubt ISOZONE_GUARDED_BY(mu) = false;
+    std::unique_ptr<std::deque<DeviceRequest*>> appends ISOZONE_GUARDED_BY(mu);  // those that wait; null: none ever did
+  };
+
+  DeviceStatus Check(const Zone& zone, uint64_t offset, uint64_t length) const ISOZONE_REQUIRES(zone.mu);
+  void Store(Zone& zone, const ZoneDescriptor& descriptor) const ISOZONE_REQUIRES(zone.mu);
+  void Note(ZoneId zone, ZoneState state, uint64_t written);
+  Zone& Of(ZoneId zone) const { return zones_[zone.value()]; }
+
+  const DeviceGeometry geometry_;
+  const std::unique_ptr<Zone[]> zones_;
+};
+
+}  // namespace isozone
