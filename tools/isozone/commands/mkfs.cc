@@ -1,8 +1,16 @@
+#include <unistd.h>
+
+#include <iostream>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "base/uri.h"
+#include "device/linux/linux_device.h"
+#include "device/linux/signatures.h"
 #include "fs/file_system.h"
+#include "fs/metadata/superblock.h"
 #include "fs/mount/format_device.h"
 #include "isozone/command.h"
 #include "isozone/output/report.h"
@@ -35,8 +43,60 @@ Result<OpenedDevice> OpenOrCreate(const std::string& text) {
   return OpenByUri(text, OpenMode::kReadWrite);
 }
 
+// What formatting would destroy, in words; empty if the device holds nothing.
+std::vector<std::string> ContentOf(ZonedDevice& device, const std::vector<Signature>& signatures) {
+  std::vector<std::string> content;
+  for (const Signature& signature : signatures) content.push_back(Printable(signature.Text()));
+  const auto written = ProbeDevice(device);
+  if (!written.ok()) {
+    content.emplace_back("data that cannot be read");
+  } else if (*written == DeviceContent::kIsozone) {
+    content.emplace_back("an Isozone file system");
+  } else if (*written == DeviceContent::kZenFs) {
+    content.emplace_back("a ZenFS file system");
+  } else if (*written == DeviceContent::kUnknown && content.empty()) {
+    content.emplace_back("data of a kind that is not known");
+  }
+  return content;
+}
+
+// Asks a person; true if nobody is there to be asked.
+bool MayErase(const ZonedDevice& device, const std::vector<std::string>& content) {
+  fmt::print(stderr, "{} holds {}.\n", device.name(), fmt::join(content, "; "));
+  if (::isatty(STDIN_FILENO) == 0) return true;
+  fmt::print(stderr, "Erase all of it? Write yes: ");
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "yes";
+}
+
+// A block device may carry what others have written, also where Isozone does not write. Returns whether it has been
+// erased.
+Result<bool> ClearBlockDevice(ZonedDevice& device, const MkfsArguments& arguments) {
+  if (dynamic_cast<const LinuxDevice*>(&device) == nullptr) return false;
+  ISOZONE_ASSIGN_OR_RETURN(const Uri uri, ParseUri(arguments.device));
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<Signature> signatures, FindSignatures(uri.path));
+  if (!arguments.format.force) {
+    if (signatures.empty()) return false;  // FormatDevice says what else there is
+    return Status::AlreadyExists(
+        fmt::format("{} carries {}: use --force to erase it", device.name(), Printable(signatures.front().Text())));
+  }
+  const std::vector<std::string> content = ContentOf(device, signatures);
+  if (!content.empty() && !MayErase(device, content)) {
+    return Status::AlreadyExists(fmt::format("{} was left as it is", device.name()));
+  }
+  if (signatures.empty()) return false;
+  ISOZONE_RETURN_IF_ERROR(EraseSignatures(uri.path));
+  return true;
+}
+
 Status Mkfs(const MkfsArguments& arguments, Console& console) {
   ISOZONE_ASSIGN_OR_RETURN(OpenedDevice opened, OpenOrCreate(arguments.device));
+  ISOZONE_ASSIGN_OR_RETURN(const bool erased, ClearBlockDevice(*opened.device, arguments));
+  if (erased) {
+    opened.device.reset();  // it does not know which zones are empty now
+    ISOZONE_ASSIGN_OR_RETURN(opened, OpenByUri(arguments.device, OpenMode::kReadWrite));
+  }
   ISOZONE_RETURN_IF_ERROR(AsNotSupported(FormatDevice(*opened.device, arguments.format)));
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountOpened(std::move(opened)));
 

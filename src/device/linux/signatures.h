@@ -1,0 +1,29 @@
+// What other systems have left on a block device by which one knows them: file systems, swap, RAID members, partition
+// tables. Found by libblkid, which also reads the zones of zoned devices.
+//
+// Thread safety: any thread may call any function.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+
+namespace isozone {
+
+struct Signature {
+  std::string type;  // "btrfs", "swap", "dos partition table"
+  std::string label;
+  std::string uuid;
+
+  // "btrfs, label 'data', UUID 8a6e0804-2bd0-4672-b79d-d97027f9071a"
+  std::string Text() const;
+};
+
+// All signatures on the device, or in the file, at `path`; empty if there is none. Opens it for reading.
+Result<std::vector<Signature>> FindSignatures(const std::string& path);
+
+// Overwrites all of them, or resets the zone that one lies in. Data of a kind that has no signature stays.
+Status EraseSignatures(const std::string& path);
+
+}  // namespace isozone
