@@ -13,6 +13,7 @@ void ReadAll(FileReader& reader, std::span<FileRead> reads) {
     reader.Submit(read);
   }
   latch.Wait();
+  for (FileRead& read : reads) read.Take();
 }
 
 AsyncRead::AsyncRead(FileReader& reader, const rocksdb::FSReadRequest& request, IoClass io_class, std::string path,
@@ -28,6 +29,7 @@ AsyncRead::AsyncRead(FileReader& reader, const rocksdb::FSReadRequest& request, 
 void AsyncRead::DeliverOnce(bool aborted) {
   done_.Wait();
   if (std::exchange(delivered_, true)) return;
+  read_.Take();
   auto* scratch = reinterpret_cast<char*>(read_.buffer.data());
   rocksdb::FSReadRequest answer;
   answer.offset = read_.offset;

@@ -113,8 +113,15 @@ class FileWriter {
 };
 
 // One read in flight. The submitter owns it and keeps it until `done` was called (exactly once; possibly before Submit
-// returns, or on a device thread; short, never blocking).
+// returns, or on a device thread; short, never blocking). It then calls Take on a thread of its own.
 struct FileRead {
+  // Bytes that lie in other memory, because the device could not read them into `buffer`.
+  class Bounced {
+   public:
+    virtual ~Bounced() = default;
+    virtual void Copy() = 0;
+  };
+
   uint64_t offset = 0;          // bytes in the file
   std::span<std::byte> buffer;  // where to
   IoClass io_class = IoClass::kUserRead;
@@ -123,6 +130,13 @@ struct FileRead {
 
   size_t bytes_read = 0;  // less than asked for only at the end of the file
   Status status;
+  std::unique_ptr<Bounced> bounced;
+
+  // Brings into `buffer` what does not lie there yet. A thread of the device must not do that: it has the completions of
+  // others to deliver.
+  void Take() {
+    if (const std::unique_ptr<Bounced> taken = std::move(bounced)) taken->Copy();
+  }
 };
 
 class FileReader {

@@ -424,7 +424,8 @@ Status Client::DoReadAsync() {
     open.reader->Submit(p.read);
   }
   latch.Wait();
-  for (const Pending& p : pending) {
+  for (Pending& p : pending) {
+    p.read.Take();
     ISOZONE_RETURN_IF_ERROR(CheckRead(p.inode, p.read.offset, std::string_view(p.buffer).substr(0, p.read.bytes_read),
                                       p.buffer.size(), p.read.status));
   }

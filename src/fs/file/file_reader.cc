@@ -24,9 +24,10 @@ struct Piece {
   uint64_t length = 0;
 };
 
-// A read in flight. It completes when its last piece does. It has room for the extents and pieces of a small read, so
+// A read in flight. It completes when its last piece does, and lives on until the submitter has what lies in bounce
+// buffers. It has room for the extents and pieces of a small read, so
 // that such a read allocates nothing else.
-class ReadInFlight {
+class ReadInFlight final : public FileRead::Bounced {
  public:
   ReadInFlight(MountContext& context, FileRead& read) : context_(context), read_(read) {}
 
@@ -37,6 +38,12 @@ class ReadInFlight {
     return file.Locate(read_.offset, read_.buffer, extents_, pin_);
   }
   bool touches_device() const { return !extents_.empty(); }
+
+  void Copy() override {
+    for (Piece& piece : pieces_) {
+      if (piece.bounce.size() > 0) std::memcpy(piece.target, piece.bounce.data() + piece.skip, piece.length);
+    }
+  }
 
   // From here on the read owns itself, until it completes.
   static void Start(std::unique_ptr<ReadInFlight> flight) { flight.release()->Start(); }
@@ -90,17 +97,18 @@ class ReadInFlight {
   }
 
   void Finish() {
-    for (Piece& piece : pieces_) {
-      const Status status = ToStatus(context_.geometry(), piece.io.device);
-      if (!status.ok()) {
-        read_.status = status;
-        read_.bytes_read = 0;
-        break;
-      }
-      if (piece.bounce.size() > 0) std::memcpy(piece.target, piece.bounce.data() + piece.skip, piece.length);
-    }
     FileRead& read = read_;
-    delete this;
+    bool bounced = false;
+    for (const Piece& piece : pieces_) {
+      read.status = ToStatus(context_.geometry(), piece.io.device);
+      if (!read.status.ok()) break;
+      bounced |= piece.bounce.size() > 0;
+    }
+    if (!read.status.ok()) read.bytes_read = 0;
+    pin_.reset();
+    std::unique_ptr<ReadInFlight> own(this);
+    if (read.status.ok() && bounced) read.bounced = std::move(own);
+    own.reset();
     read.done(read);
   }
 
@@ -174,6 +182,7 @@ Result<size_t> PiecewiseReader::ReadAtOnce(uint64_t offset, std::span<std::byte>
     latch.Expect(read);
     SubmitOnce(read);
     latch.Wait();
+    read.Take();
     if (!hooks_.after_read) {
       ISOZONE_RETURN_IF_ERROR(read.status);
       return read.bytes_read;

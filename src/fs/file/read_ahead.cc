@@ -33,6 +33,7 @@ size_t ReadAhead::Scan(std::span<std::byte> buffer, IoClass io_class, uint64_t s
     if (windows_.size() == 1) StartWindow(windows_.back().end(), io_class, size);
     Window& front = windows_.front();
     front.latch.Wait();
+    front.read.Take();
     const size_t skip = position_ - front.read.offset;
     if (!front.read.status.ok() || front.read.bytes_read <= skip) {
       Stop();
