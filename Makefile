@@ -89,6 +89,14 @@ rocksdb-tests: ## Run RocksDB's own tests on POSIX and on Isozone, which takes h
 	@scripts/fetch-newest-rocksdb --source build/rocksdb-source
 	@scripts/rocksdb-tests
 
+.PHONY: guest-test
+guest-test: ## Test zoned block devices on a real kernel, in a virtual machine that needs neither root nor KVM
+	@scripts/install-dependencies guest
+	@scripts/fetch-guest-kernel build/guest-kernel
+	@$(call configure,checked)
+	@$(call compile,checked) --target isozone isozone_cli device_conformance_test
+	@tests/guest/guest.py build/checked build/guest-kernel
+
 .PHONY: bench
 bench: ## Run the benchmarks; with QUICK=1 in small, to see that they run
 	@scripts/install-dependencies bench

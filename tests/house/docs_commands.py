@@ -29,7 +29,8 @@ BLOCK = re.compile(r"^```console[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 NOT_RUN = re.compile(r"^(sudo\s+)?(make|git|cd|apt|apt-get|cmake|ctest|\.ci/run|scripts/\S+|lab/\S+)\b")
 # Targets that .ci/run leaves out, and what it runs of them: these take an hour and more.
 IN_SMALL = {"torture": "power-cuts", "asan": "asan-unit", "lab": "report", "lab-build": "report", "build": "demo",
-            "format": "format-check", "help": None, "tsan": None, "rocksdb-tests": None}
+            "format": "format-check", "help": None, "tsan": None, "rocksdb-tests": None,
+            "guest-test": None}
 TIMEOUT_S = 300
 
 
