@@ -103,6 +103,15 @@ TEST_F(LinuxDeviceTest, NeverHasTwoWritesOfAZoneAtTheKernel) {
   EXPECT_EQ(Run(DeviceOp::kWrite, 0, 5, 1), Dev::kSuccess);
 }
 
+TEST_F(LinuxDeviceTest, WritesThatTheRulesForbidDoNotReachTheKernel) {
+  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 1, 1), Dev::kZoneInvalidWrite);
+  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 0, 9), Dev::kInvalidField) << "longer than the limit";
+  ASSERT_EQ(Run(DeviceOp::kWrite, 0, 0, 8), Dev::kSuccess);
+  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 8, 5), Dev::kZoneBoundaryError);
+  EXPECT_EQ(Run(DeviceOp::kAppend, 0, 0, 5), Dev::kZoneBoundaryError);
+  EXPECT_EQ(disk_->asked().writes, 1U);
+}
+
 TEST_F(LinuxDeviceTest, AForcedWriteIsSentAsOneWhereTheDeviceCanDoIt) {
   EXPECT_FALSE(device_->geometry().fua_covers_zone);
   EXPECT_EQ(Run(DeviceOp::kWrite, 0, 0, 1, /*fua=*/true), Dev::kSuccess);

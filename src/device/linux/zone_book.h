@@ -29,7 +29,7 @@ class ZoneBook {
   explicit ZoneBook(const DeviceGeometry& geometry);
 
   // Takes over what the kernel reports of a zone in which no write is in flight.
-  void Learn(const ZoneDescriptor& zone);
+  void Learn(const ZoneDescriptor& descriptor);
   // Bytes from the start of the zone that hold data; behind them it reads as zeros.
   uint64_t Readable(ZoneId zone) const { return zones_[zone.value()].written.load(std::memory_order_acquire); }
   bool IsOffline(ZoneId zone) const {
@@ -37,19 +37,19 @@ class ZoneBook {
   }
 
   // Checks a write and takes the zone for it: from kSuccess on the zone is writing.
-  DeviceStatus BeginWrite(ZoneId zone, uint64_t offset, uint64_t length);
+  DeviceStatus BeginWrite(ZoneId id, uint64_t offset, uint64_t length);
   // The same for an append, which goes where the zone is written (`request.written_at` is set). If the zone is writing
   // already, the request waits here, and `waits` is true.
   DeviceStatus TakeAppend(DeviceRequest& request, bool& waits);
   // Ends a write of `length` bytes that succeeded. False: the zone is in doubt, still writing, and wants Relearn.
-  bool EndWrite(ZoneId zone, uint64_t length);
+  bool EndWrite(ZoneId id, uint64_t length);
   // Ends a write as the kernel reports the zone.
-  void Relearn(const ZoneDescriptor& zone);
+  void Relearn(const ZoneDescriptor& descriptor);
   // Ends a write after which nothing is known of the zone: it is taken for read-only until it is learnt again.
-  void Forget(ZoneId zone);
+  void Forget(ZoneId id);
   // Takes an append that waits, for a zone that is idle, and checks it; the zone is writing if `status` becomes kSuccess.
   // Null: none waits, or the zone has been taken by a write.
-  DeviceRequest* NextAppend(ZoneId zone, DeviceStatus& status);
+  DeviceRequest* NextAppend(ZoneId id, DeviceStatus& status);
 
   // Whether the zone's state allows a reset or finish, as far as is known.
   bool MayChange(ZoneId zone) const {
@@ -73,7 +73,7 @@ class ZoneBook {
 
   DeviceStatus Check(const Zone& zone, uint64_t offset, uint64_t length) const ISOZONE_REQUIRES(zone.mu);
   void Store(Zone& zone, const ZoneDescriptor& descriptor) const ISOZONE_REQUIRES(zone.mu);
-  void Note(ZoneId zone, ZoneState state, uint64_t written);
+  void Note(ZoneId id, ZoneState state, uint64_t written);
   Zone& Of(ZoneId zone) const { return zones_[zone.value()]; }
 
   const DeviceGeometry geometry_;
