@@ -94,8 +94,9 @@ guest-test: ## Test zoned block devices on a real kernel, in a virtual machine t
 	@scripts/install-dependencies guest
 	@scripts/fetch-guest-kernel build/guest-kernel
 	@$(call configure,checked)
-	@$(call compile,checked) --target isozone isozone_cli device_conformance_test
+	@$(call compile,checked) --target isozone isozone_cli device_conformance_test integration_child
 	@tests/guest/guest.py build/checked build/guest-kernel
+	@tests/guest/crash.py build/checked build/guest-kernel
 
 .PHONY: bench
 bench: ## Run the benchmarks; with QUICK=1 in small, to see that they run

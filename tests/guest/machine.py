@@ -1,40 +1,43 @@
-#!/usr/bin/env python3
-"""Boots a real kernel in QEMU, with zoned block devices, and tests Isozone on them.
-
-    guest.py BUILD_DIRECTORY KERNEL_DIRECTORY [STEP...]
-
-KERNEL_DIRECTORY is what scripts/fetch-guest-kernel has unpacked. Without STEPs, all of them run (tests/guest/init lists
-them). The guest has no disk but those that are tested and no network. It is emulated wholly (TCG), so that neither KVM
-nor root is needed, and times in it mean nothing. Everything that it prints is shown. Exits non-zero if a step fails, if
-the guest does not come to its end, or if it takes longer than TIMEOUT_S.
-"""
+"""The virtual machine of the tests: a kernel of Debian in QEMU, emulated wholly (TCG), so that neither KVM nor root is
+needed. It has the NVMe namespaces below, no other disk and no network. Times in it mean nothing."""
 
 import glob
 import os
 import re
 import shutil
-import signal
-import subprocess
 import sys
-import tempfile
-import threading
-import time
 from typing import NoReturn
 
 from initramfs import Initramfs, Modules
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HERE = os.path.dirname(os.path.abspath(__file__))
-TIMEOUT_S = 900
 MODULES = ("crct10dif_generic", "crc64_rocksoft_generic", "nvme", "null_blk", "sd_mod", "scsi_debug")
-# The NVMe namespaces. The zones of the first hold less than they are long, and few may be open or active. The second has
-# no limits, and blocks of 512 bytes.
+# The NVMe namespaces. Zones of the first hold less than they are long, and few may be open or active. The second has no
+# limits, and blocks of 512 bytes.
 NAMESPACES = ("size=256M,zone_size=4M,zone_capacity=3M,max_open=10,max_active=14,block=4096",
               "size=128M,zone_size=2M,zone_capacity=2M,max_open=0,max_active=0,block=512")
-VERDICT = re.compile(r"^guest: (\d+) passed, (\d+) failed", re.MULTILINE)
+# What is tested, by its name in the guest, and where in the build it is.
+PROGRAMS = {"isozone": "tools/isozone/isozone", "libisozone.so": "src/adapter/libisozone.so",
+            "device_conformance_test": "tests/device/device_conformance_test",
+            "integration_child": "tests/integration/integration_child"}
+PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+STOCK_TOOLS = ("db_bench", "ldb", "blkzone")
 
 
 def fail(message: str) -> NoReturn:
     sys.exit(f"guest: {message}")
+
+
+def documented_commands() -> list[str]:
+    """The commands on block devices that the documents show, in blocks of `console`."""
+    commands = []
+    for page in [f"{ROOT}/README.md", *sorted(glob.glob(f"{ROOT}/docs/*.md"))]:
+        with open(page, encoding="utf-8") as file:
+            blocks = re.findall(r"^```console[ \t]*\n(.*?)^```", file.read(), re.MULTILINE | re.DOTALL)
+        lines = [line for block in blocks for line in block.splitlines()]
+        commands += [line.removeprefix("$ ") for line in lines if line.startswith("$ ") and "dev:/dev/" in line]
+    return commands
 
 
 def make_initramfs(path: str, build: str, kernel: str) -> None:
@@ -43,11 +46,12 @@ def make_initramfs(path: str, build: str, kernel: str) -> None:
         archive.add(name, b"", 0o040755)
     archive.add_program("bin/busybox", shutil.which("busybox") or fail("busybox is missing"))
     archive.add("bin/sh", b"busybox", 0o120777)
-    archive.add_file("init", os.path.join(HERE, "init"))
-    programs = {"isozone": f"{build}/tools/isozone/isozone", "libisozone.so": f"{build}/src/adapter/libisozone.so",
-                "device_conformance_test": f"{build}/tests/device/device_conformance_test"}
-    for tool in ("db_bench", "ldb"):
-        programs[tool] = shutil.which(tool) or fail(f"{tool} is missing: run scripts/install-dependencies guest")
+    for name in ("init", "steps.sh"):
+        archive.add_file(name, os.path.join(HERE, name))
+    programs = {name: f"{build}/{path}" for name, path in PROGRAMS.items()}
+    for tool in STOCK_TOOLS:
+        found = shutil.which(tool, path=PATH)
+        programs[tool] = found or fail(f"{tool} is missing: run scripts/install-dependencies guest")
     for name, source in programs.items():
         if not os.path.exists(source):
             fail(f"{source} has not been built")
@@ -58,6 +62,7 @@ def make_initramfs(path: str, build: str, kernel: str) -> None:
     names = [os.path.basename(module) for module in modules]
     for module, name in zip(modules, names, strict=True):
         archive.add_file(f"modules/{name}", module, 0o644)
+    archive.add("documented", "".join(f"{command}\n" for command in documented_commands()).encode(), 0o100644)
     archive.add("modules/order", "".join(f"{name}\n" for name in names).encode(), 0o100644)
     archive.write(path)
 
@@ -77,49 +82,14 @@ def namespace_arguments(scratch: str) -> list[str]:
     return arguments
 
 
-def qemu_command(scratch: str, kernel: str, steps: list[str]) -> list[str]:
+def qemu_command(scratch: str, build: str, kernel: str, words: list[str]) -> list[str]:
+    """Makes what the machine boots and its disks, in `scratch`. `words` are for tests/guest/init."""
     images = glob.glob(f"{kernel}/boot/vmlinuz-*")
     if not images:
         fail(f"there is no kernel in {kernel}: run scripts/fetch-guest-kernel {kernel}")
-    command_line = "console=ttyS0 quiet panic=-1 mitigations=off " + ("steps=" + ",".join(steps) if steps else "")
-    return ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "3G", "-nographic",
-            "-no-reboot", "-nodefaults", "-serial", "stdio", "-kernel", images[0],
-            "-initrd", os.path.join(scratch, "initramfs"), "-append", command_line, *namespace_arguments(scratch)]
-
-
-def run(command: list[str]) -> str:
-    """Runs QEMU, shows what the guest prints, and returns that."""
-    begin = time.monotonic()
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, errors="replace") as qemu:
-        timer = threading.Timer(TIMEOUT_S, qemu.kill)
-        timer.start()
-        lines = []
-        try:
-            for line in qemu.stdout or ():
-                line = line.replace("\r", "")
-                lines.append(line)
-                print(f"[{time.monotonic() - begin:4.0f}] {line}", end="", flush=True)
-        finally:
-            timer.cancel()
-            qemu.kill()
-    return "".join(lines)
-
-
-def main() -> None:
-    if len(sys.argv) < 3:
-        fail("usage: guest.py BUILD_DIRECTORY KERNEL_DIRECTORY [STEP...]")
-    build, kernel, steps = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2]), sys.argv[3:]
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    with tempfile.TemporaryDirectory(prefix="isozone-guest-") as scratch:
-        make_initramfs(os.path.join(scratch, "initramfs"), build, kernel)
-        output = run(qemu_command(scratch, kernel, steps))
-    verdict = VERDICT.search(output)
-    if verdict is None:
-        fail("it did not come to its end")
-    if int(verdict[2]) > 0 or int(verdict[1]) == 0:
-        fail(f"{verdict[2]} of its steps failed")
-
-
-if __name__ == "__main__":
-    main()
+    initramfs = os.path.join(scratch, "initramfs")
+    make_initramfs(initramfs, build, kernel)
+    command_line = " ".join(["console=ttyS0", "quiet", "panic=-1", "mitigations=off", *words])
+    return ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "3G",
+            "-display", "none", "-nodefaults", "-serial", "stdio", "-kernel", images[0], "-initrd", initramfs,
+            "-append", command_line, *namespace_arguments(scratch)]

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Crashes the host under RocksDB, again and again, and looks for every key that was acknowledged.
+
+    crash.py BUILD_DIRECTORY KERNEL_DIRECTORY [--rounds N] [--seed N]
+
+A round: the guest checks the file system (fsck), finds all keys that a Sync has covered, and writes further ones, of
+which it tells each Sync. At a random moment the machine is reset, without a word to its kernel. The NVMe namespace
+keeps what it has completed: what a power cut takes from the cache of a device is the emulated device's to show. Exits
+non-zero with the first round that loses something. The seed, which is printed, chooses the moments.
+"""
+
+import argparse
+import json
+import os
+import random
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+from machine import fail, qemu_command
+
+ROUND_S = 120  # the longest that a guest may take to boot, check and verify
+LONGEST_WRITING_S = 4.0
+
+
+class Machine:
+    """QEMU, the lines that its guest prints, and its monitor."""
+
+    def __init__(self, command: list[str], scratch: str) -> None:
+        monitor = os.path.join(scratch, "monitor")
+        self._process = subprocess.Popen([*command, "-qmp", f"unix:{monitor},server=on,wait=off"],
+                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                         text=True, errors="replace", bufsize=1)
+        self._monitor = self._connect(monitor)
+        self._ask("qmp_capabilities")
+
+    def _connect(self, path: str) -> socket.socket:
+        deadline = time.monotonic() + 30
+        connection = socket.socket(socket.AF_UNIX)
+        while True:
+            try:
+                connection.connect(path)
+                break
+            except OSError:
+                if time.monotonic() > deadline or self._process.poll() is not None:
+                    self.stop()
+                    fail("QEMU did not start")
+                time.sleep(0.05)
+        return connection
+
+    def _ask(self, command: str) -> None:
+        self._monitor.sendall(json.dumps({"execute": command}).encode() + b"\n")
+
+    def reset(self) -> None:
+        self._ask("system_reset")
+
+    def tell(self, line: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(line + "\n")
+
+    def lines(self, seconds: float) -> "Lines":
+        return Lines(self._process, seconds)
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+class Lines:
+    """The lines that the guest prints within a time; the guest is stopped if it takes longer."""
+
+    def __init__(self, process: subprocess.Popen[str], seconds: float) -> None:
+        self._process = process
+        self._timer = threading.Timer(seconds, process.kill)
+
+    def __enter__(self) -> "Lines":
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    def next(self) -> str:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            fail("the guest ended, or took too long")
+        return line.replace("\r", "").strip()
+
+    def until(self, word: str) -> str:
+        """The first line that begins with `word`; what comes before it is shown."""
+        while True:
+            line = self.next()
+            if line.startswith(word):
+                return line
+            print(f"  {line}", flush=True)
+            if line.startswith("crash: failed"):
+                fail("this round lost something")
+
+
+def acknowledged_until(machine: Machine, moment: float, known: int) -> int:
+    """Reads what the guest acknowledges until this time, resets it, and returns the last key that was told."""
+    timer = threading.Timer(max(0.0, moment - time.monotonic()), machine.reset)
+    timer.start()
+    with machine.lines(ROUND_S) as lines:
+        while True:
+            line = lines.next()
+            if line.isdigit():
+                known = max(known, int(line))  # the last line may have been cut short
+            elif line == "crash: booted":
+                return known
+            elif line:
+                print(f"  {line}", flush=True)
+
+
+def run(machine: Machine, rounds: int, chance: random.Random) -> None:
+    known = 0
+    for number in range(rounds + 1):
+        with machine.lines(ROUND_S) as lines:
+            lines.until("crash: ready")
+            machine.tell(str(known))
+            lines.until("crash: verified")
+            print(f"round {number}: all {known} keys are there", flush=True)
+            if number == rounds:
+                return
+            lines.until("crash: writing")
+        known = acknowledged_until(machine, time.monotonic() + chance.uniform(0.0, LONGEST_WRITING_S), known)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build")
+    parser.add_argument("kernel")
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
+    arguments = parser.parse_args()
+    print(f"crash.py --rounds {arguments.rounds} --seed {arguments.seed}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="isozone-guest-") as scratch:
+        command = qemu_command(scratch, os.path.abspath(arguments.build), os.path.abspath(arguments.kernel),
+                               ["crash=/dev/nvme0n1"])
+        machine = Machine(command, scratch)
+        try:
+            run(machine, arguments.rounds, random.Random(arguments.seed))
+        finally:
+            machine.stop()
+
+
+if __name__ == "__main__":
+    main()
