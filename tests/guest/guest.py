@@ -42,6 +42,16 @@ def run(command: list[str]) -> str:
     return "".join(lines)
 
 
+def problem(output: str) -> str | None:
+    """What is wrong with a guest that has printed this; None if all of its steps passed."""
+    verdict = VERDICT.search(output)
+    if verdict is None:
+        return "it did not come to its end"
+    if int(verdict[2]) > 0:
+        return f"{verdict[2]} of its steps failed"
+    return None if int(verdict[1]) > 0 else "it has no such step"
+
+
 def main() -> None:
     if len(sys.argv) < 3:
         fail("usage: guest.py BUILD_DIRECTORY KERNEL_DIRECTORY [STEP...]")
@@ -50,11 +60,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="isozone-guest-") as scratch:
         words = ["steps=" + ",".join(steps)] if steps else []
         output = run([*qemu_command(scratch, build, kernel, words), "-no-reboot"])
-    verdict = VERDICT.search(output)
-    if verdict is None:
-        fail("it did not come to its end")
-    if int(verdict[2]) > 0 or int(verdict[1]) == 0:
-        fail(f"{verdict[2]} of its steps failed")
+    wrong = problem(output)
+    if wrong is not None:
+        fail(wrong)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Holds what runs the guest to its task, without running one: it fails where the guest fails, what boots is complete,
+and every step exists."""
+
+import os
+import re
+import shutil
+import stat
+import subprocess
+import tempfile
+import unittest
+
+from guest import problem
+from initramfs import Initramfs, Modules
+from machine import HERE, ROOT, documented_commands
+
+
+def read(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+class Runner(unittest.TestCase):
+    def test_a_guest_that_fails_fails_the_test(self) -> None:
+        self.assertIsNone(problem("=== a\nguest: 1 passed, 0 failed\n"))
+        self.assertIn("1 of its steps failed", problem("guest: 3 passed, 1 failed\n") or "")
+        self.assertIn("did not come to its end", problem("=== a\nkernel panic\n") or "")
+        self.assertIn("no such step", problem("guest: 0 passed, 0 failed\n") or "")
+
+    def test_every_step_is_a_function(self) -> None:
+        text = read(os.path.join(HERE, "init")) + read(os.path.join(HERE, "steps.sh"))
+        steps = re.findall(r"^ *step (?:[\w-]+|\"[^\"]+\") (\w+)", text, re.MULTILINE)
+        self.assertGreater(len(steps), 8)
+        for name in steps:
+            self.assertRegex(text, rf"(?m)^{name}\(\) \{{", name)
+        script = read(os.path.join(ROOT, "scripts", "device-test"))
+        for name in (re.search(r"steps=\((\w+(?: \w+)+)\)", script) or [""])[1].split():
+            self.assertRegex(text, rf"(?m)^{name}\(\) \{{", name)
+
+    def test_documented_commands_are_found(self) -> None:
+        self.assertIn("isozone info dev:/dev/nvme0n2", documented_commands())
+
+    def test_modules_come_behind_what_they_need(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            for name, needed in (("top", "left,mid-dle"), ("left", "base"), ("mid-dle", "base"), ("base", "")):
+                with open(os.path.join(folder, f"{name}.ko"), "wb") as file:
+                    file.write(b"\x7fELF\0depends=" + needed.encode() + b"\0name=x\0")
+            order = [os.path.basename(path) for path in Modules(folder).with_dependencies(["top", "not-there"])]
+            self.assertEqual(["base.ko", "left.ko", "mid-dle.ko", "top.ko"], order)
+
+    @unittest.skipUnless(shutil.which("busybox"), "busybox is missing")
+    def test_the_archive_is_one_that_others_read(self) -> None:
+        archive = Initramfs()
+        archive.add("bin/sh", b"busybox", stat.S_IFLNK | 0o777)
+        archive.add("etc/name", b"content", stat.S_IFREG | 0o644)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "initramfs")
+            archive.write(path)
+            with open(path, "rb") as file:
+                subprocess.run(["busybox", "cpio", "-id"], stdin=file, cwd=folder, check=True, capture_output=True)
+            self.assertEqual("content", read(os.path.join(folder, "etc", "name")))
+            self.assertEqual("busybox", os.readlink(os.path.join(folder, "bin", "sh")))
+
+
+if __name__ == "__main__":
+    unittest.main()
