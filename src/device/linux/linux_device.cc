@@ -52,7 +52,7 @@ Result<std::unique_ptr<LinuxDevice>> LinuxDevice::Create(std::string name, OpenM
   if (!layout.ok()) return layout.status().WithContext(name);
   std::unique_ptr<LinuxDevice> device(
       new LinuxDevice(std::move(name), mode, std::move(kernel), facts, std::move(*layout)));
-  ISOZONE_RETURN_IF_ERROR(device->Learn());
+  device->Learn(*zones);
   return device;
 }
 
@@ -67,23 +67,18 @@ LinuxDevice::LinuxDevice(std::string name, OpenMode mode, std::unique_ptr<BlockK
 
 LinuxDevice::~LinuxDevice() = default;
 
-Status LinuxDevice::Learn() {
-  for (ZoneId first(0); first.value() < geometry().zone_count;) {
-    const uint32_t run = layout_.RunOf(first, geometry().zone_count - first.value());
-    std::vector<KernelZone> zones(run);
-    const int error = kernel_->ReportZones(layout_.PositionOf(first), zones);
-    if (error != 0) return Status::FromErrno(error, fmt::format("{}: the kernel does not report the zones", name_));
-    for (const KernelZone& reported : zones) {
-      book_.Learn(layout_.Describe(first, reported));
-      if (!read_only() && layout_.NeedsFinish(reported)) {
-        const int failed = kernel_->Manage(ZoneCommand::kFinish, reported.start, geometry().zone_size);
-        if (failed != 0)
-          Log().warn("{}: zone {} is full and stays active: {}", name_, first.value(), std::strerror(failed));
-      }
-      ++first;
-    }
+void LinuxDevice::Learn(std::span<const KernelZone> zones) {
+  for (uint32_t i = 0; i < geometry().zone_count; ++i) {
+    const ZoneId zone(i);
+    const KernelZone& reported = zones[layout_.PositionOf(zone) / geometry().zone_size];
+    book_.Learn(layout_.Describe(zone, reported));
+    if (!read_only() && layout_.NeedsFinish(reported)) Finish(zone);
   }
-  return {};
+}
+
+void LinuxDevice::Finish(ZoneId zone) {
+  const int error = kernel_->Manage(ZoneCommand::kFinish, layout_.PositionOf(zone), geometry().zone_size);
+  if (error != 0) Log().warn("{}: zone {} is full and stays active: {}", name_, zone.value(), std::strerror(error));
 }
 
 void LinuxDevice::Complete(DeviceRequest& request, DeviceStatus status) {
@@ -233,9 +228,7 @@ void LinuxDevice::Resolve(DeviceRequest& request, int error) {
 
 // The zone has all that the seam can write, but could take more on the device.
 void LinuxDevice::FinishLarge(DeviceRequest& request) {
-  const ZoneId zone = ZoneOf(request);
-  const int error = kernel_->Manage(ZoneCommand::kFinish, layout_.PositionOf(zone), geometry().zone_size);
-  if (error != 0) Log().warn("{}: zone {} is full and stays active: {}", name_, zone.value(), std::strerror(error));
+  Finish(ZoneOf(request));
   EndWrite(request);
 }
 

@@ -29,6 +29,7 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -75,8 +76,10 @@ class LinuxDevice final : public ZonedDevice {
 
   LinuxDevice(std::string name, OpenMode mode, std::unique_ptr<BlockKernel> kernel, QueueFacts facts,
               ZoneLayout layout);
-  // Takes over the kernel's report of all zones; a writer finishes those that have all they can take.
-  Status Learn();
+  // Takes over the kernel's report of all zones of the device; a writer finishes those that have all they can take.
+  void Learn(std::span<const KernelZone> zones);
+  // Gives back the active resource of a zone that has all that the seam can write. Blocks.
+  void Finish(ZoneId zone);
 
   void StartRead(DeviceRequest& request);
   void Read(DeviceRequest& request);

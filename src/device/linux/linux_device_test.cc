@@ -295,6 +295,26 @@ TEST_F(LinuxDeviceTest, ALargeZoneIsFinishedWhenItHasWhatTheOthersTake) {
   EXPECT_EQ(Run(DeviceOp::kWrite, 0, 12, 1), Dev::kZoneIsFull);
 }
 
+TEST_F(LinuxDeviceTest, ALargeZoneThatACrashLeftActiveIsFinishedWhenTheDeviceIsOpened) {
+  FakeDiskShape shape = Shape();
+  shape.capacities = {{0, 14 * kBlock}};
+  Use(shape);
+  device_.reset();
+  Pending all(12);
+  all.request.op = DeviceOp::kWrite;
+  all.request.data = all.data.data();
+  all.request.length = all.data.size();
+  ASSERT_EQ(SubmitAndWait(disk_->ssd(), all.request), Dev::kSuccess);
+  ASSERT_NO_FATAL_FAILURE(Open(OpenMode::kReadOnly));
+  EXPECT_EQ(Describe(0).state, ZoneState::kFull);
+  EXPECT_EQ(disk_->asked().zone_commands, 0U) << "a reader changes nothing";
+  ASSERT_NO_FATAL_FAILURE(Open());
+  EXPECT_EQ(disk_->asked().zone_commands, 1U);
+  ZoneDescriptor on_disk;
+  ISOZONE_ASSERT_OK(disk_->ssd().ReportZones(ZoneId(0), {&on_disk, 1}));
+  EXPECT_EQ(on_disk.state, ZoneState::kFull);
+}
+
 TEST_F(LinuxDeviceTest, AReaderFollowsAnotherProcess) {
   const auto reader = LinuxDevice::Create("dev:fake", OpenMode::kReadOnly, disk_->Open(), disk_->facts());
   ISOZONE_ASSERT_OK(reader.status());
