@@ -63,7 +63,9 @@ Action DefineParts(CLI::App& app, std::initializer_list<Command> parts) {
 }
 
 void AddDeviceArgument(CLI::App& app, std::string& device) {
-  app.add_option("DEVICE", device, "Device URI, as dev:/dev/nvme0n2 or emu:/data/ssd.img")->required()->option_text(" ");
+  app.add_option("DEVICE", device, "Device URI, as dev:/dev/nvme0n2 or emu:/data/ssd.img")
+      ->required()
+      ->option_text(" ");
 }
 
 void AddJsonFlag(CLI::App& app, bool& json) { app.add_flag("--json", json, "Write JSON"); }
