@@ -21,7 +21,7 @@ import time
 
 from machine import fail, qemu_command
 
-ROUND_S = 120  # the longest that a guest may take to boot, check and verify
+ROUND_S = 300  # the longest that a guest may take to boot, check and verify
 LONGEST_WRITING_S = 4.0
 
 
