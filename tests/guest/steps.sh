@@ -53,4 +53,5 @@ threads() {
   isozone info "dev:$1?io=threads" | tee "$scratch/info"
   grep -q "32 threads" "$scratch/info"
   isozone info "dev:$1" | grep -q io_uring
+  isozone info --json "dev:$1" | grep -q '"transfers": *"io_uring"'
 }
