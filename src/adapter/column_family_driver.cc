@@ -210,13 +210,14 @@ bool ColumnFamilyDriver::HasRoomFor(uint64_t bytes, const std::optional<Compacti
   return bytes <= FreeBytes();
 }
 
-uint64_t ColumnFamilyDriver::BytesWritten(const CompactionPick& pick) const {
-  return pick.trivial_move ? 0 : tree_.bytes(pick);
-}
+uint64_t ColumnFamilyDriver::BytesWritten(const CompactionPick& pick) const { return tree_.bytes(pick); }
 
 uint64_t ColumnFamilyDriver::FreeBytes() const {
   const ZonedFileSystem* fs = ZonedFileSystem::From(*db_->GetFileSystem());
-  return fs == nullptr ? kPlenty : fs->system().fs().state().Space().free;
+  if (fs == nullptr) return kPlenty;
+  // Who writes waits for zones that are being reset, and for the collector.
+  const SpaceInfo space = fs->system().fs().state().Space();
+  return space.free + space.dead;
 }
 
 rocksdb::Status ColumnFamilyDriver::WaitUntilIdle() {
@@ -258,6 +259,8 @@ bool ColumnFamilyDriver::Next(Task& task) {
     if (retry_at_ns_ == 0 && Begin(task)) return true;
     if (retry_at_ns_ > 0) {
       changed_.WaitUntil(mu_, retry_at_ns_);
+    } else if (!running_.empty()) {
+      changed_.WaitUntil(mu_, MonotonicNs() + kLookAgainNs);  // there may be room for one more
     } else {
       changed_.Wait(mu_);
     }

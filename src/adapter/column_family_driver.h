@@ -142,9 +142,9 @@ class ColumnFamilyDriver {
   bool MayFlush(uint64_t written) ISOZONE_REQUIRES(mu_);
   // Whether so many bytes can be written besides what the compactions write that run, and the one that is to be next.
   bool HasRoomFor(uint64_t bytes, const std::optional<CompactionPick>& beside) const ISOZONE_REQUIRES(mu_);
-  // At most: what is dropped is not known before.
+  // At most: what is dropped is not known before, nor whether RocksDB moves what it could move.
   uint64_t BytesWritten(const CompactionPick& pick) const ISOZONE_REQUIRES(mu_);
-  // Of the device; of a file system that is not Isozone's, more than can be used.
+  // Of the device, with what the collector can give back; of a file system that is not Isozone's, more than can be used.
   uint64_t FreeBytes() const;
   void CountBytes(const CompactionPick& pick, const std::vector<LsmFile>& written) ISOZONE_REQUIRES(mu_);
   // Zones that short-lived tables have for themselves now.

@@ -28,6 +28,15 @@ bool IsReadOnly(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family) {
          db->IngestExternalFile(column_family, {}, rocksdb::IngestExternalFileOptions()).IsNotSupported();
 }
 
+// The option of a column family exists since RocksDB 10.
+template <typename Options>
+bool IngestsBehind(const Options& options) {
+  if constexpr (requires { options.cf_allow_ingest_behind; }) {
+    if (options.cf_allow_ingest_behind) return true;
+  }
+  return options.allow_ingest_behind;
+}
+
 }  // namespace
 
 uint32_t DriverThreads(const rocksdb::DBOptions& options) {
@@ -36,7 +45,10 @@ uint32_t DriverThreads(const rocksdb::DBOptions& options) {
 }
 
 std::string WhyNotDriven(const rocksdb::ColumnFamilyOptions& options) {
-  if (options.num_levels < 3) return fmt::format("it has {} levels; set num_levels=7", options.num_levels);
+  if (options.num_levels < 3 || options.num_levels > kMaxLsmLevels) {
+    return fmt::format("it has {} levels; set num_levels=7", options.num_levels);
+  }
+  if (!std::isfinite(options.max_bytes_for_level_multiplier)) return "max_bytes_for_level_multiplier is no number";
   if (options.comparator->timestamp_size() > 0) return "its keys have timestamps";
   return "";
 }
@@ -52,6 +64,9 @@ rocksdb::Status CheckCanBeDriven(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* c
     return NotDriven(*column_family, "RocksDB compacts it itself; open it with compaction_style=kCompactionStyleNone");
   }
   if (const std::string why = WhyNotDriven(options); !why.empty()) return NotDriven(*column_family, why);
+  if (IngestsBehind(options)) {
+    return NotDriven(*column_family, "allow_ingest_behind=true keeps the last level for other tables; turn that off");
+  }
   if (!LevelListener::IsIn(options)) {
     return NotDriven(*column_family, "the driver hears of no flush; add listeners={isozone}");
   }
@@ -85,8 +100,10 @@ DriverSettings::DriverSettings(const rocksdb::Options& options)
       debt{options.soft_pending_compaction_bytes_limit, options.hard_pending_compaction_bytes_limit},
       compacts(!options.disable_auto_compactions) {}
 
-uint64_t DriverSettings::BytesForCompactions() const {
-  return level0_files * memtable_bytes + level_base_bytes + kFanOut * table_bytes;
+uint64_t DriverSettings::BytesForCompactions(std::span<const uint64_t> bytes, int base_level) const {
+  const uint64_t level0 = std::min(level0_files * memtable_bytes, std::max(bytes[0], memtable_bytes));
+  const uint64_t base = std::min(level_base_bytes, std::max(bytes[static_cast<size_t>(base_level)], table_bytes));
+  return level0 + base + kFanOut * table_bytes;
 }
 
 // What a level holds that is not the last one, is mostly in the last one, too: where space is missing, the level is to give
@@ -95,7 +112,7 @@ uint64_t DriverSettings::BytesForCompactions() const {
 LsmLimits DriverSettings::LimitsFor(std::span<const uint64_t> bytes, bool dynamic, uint64_t free_bytes) const {
   LsmLimits limits = dynamic ? LsmLimits::FromLastLevel(bytes, level_base_bytes, level_factor)
                              : LsmLimits::Exponential(levels, level_base_bytes, level_factor);
-  const uint64_t needed_bytes = BytesForCompactions();
+  const uint64_t needed_bytes = BytesForCompactions(bytes, limits.base_level);
   for (size_t level = bytes.size() - 1; level-- > 1;) {
     const auto below = static_cast<double>(std::min(bytes[level + 1], limits.capacity_bytes[level + 1]));
     const auto least = static_cast<uint64_t>(std::sqrt(below * static_cast<double>(table_bytes)));

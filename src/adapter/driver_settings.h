@@ -43,8 +43,8 @@ struct DriverSettings {
   LsmLimits LimitsFor(std::span<const uint64_t> bytes, bool dynamic, uint64_t free_bytes) const;
 
   // Free space in which two compactions find room one beside the other: of level 0 into the base level, and of a table
-  // into the next level.
-  uint64_t BytesForCompactions() const;
+  // into the next level. `bytes`: what each level holds.
+  uint64_t BytesForCompactions(std::span<const uint64_t> bytes, int base_level) const;
 
   int levels = 0;
   uint64_t level_base_bytes = 0;

@@ -39,12 +39,12 @@ TEST_F(DriverSettingsTest, LevelsAreSizedFromEitherEnd) {
   EXPECT_EQ(up.capacity_bytes[3], 700 * kMiB);
 }
 
-// 4 x 64 + 256 + 11 x 16 MiB are needed.
+// For level 0 and the base level 64 + 16 MiB are needed where they are empty, and 11 x 16 MiB for a table.
 TEST_F(DriverSettingsTest, LevelsGiveBackWhatCompactionsNeed) {
   options_.write_buffer_size = 64 * kMiB;
-  EXPECT_EQ(Limits({0, 0, 0, 700, 7000}, true, 688 * kMiB).capacity_bytes[3], 700 * kMiB);
-  EXPECT_EQ(Limits({0, 0, 0, 700, 7000}, true, 500 * kMiB).capacity_bytes[3], 512 * kMiB);
-  EXPECT_EQ(Limits({0, 0, 0, 700, 7000}, true, 500 * kMiB).capacity_bytes[4], 7000 * kMiB);
+  EXPECT_EQ(Limits({0, 0, 0, 700, 7000}, true, 256 * kMiB).capacity_bytes[3], 700 * kMiB);
+  EXPECT_EQ(Limits({0, 0, 0, 700, 7000}, true, 156 * kMiB).capacity_bytes[3], 600 * kMiB);
+  EXPECT_EQ(Limits({0, 0, 0, 700, 7000}, true, 156 * kMiB).capacity_bytes[4], 7000 * kMiB);
 }
 
 TEST_F(DriverSettingsTest, ButKeepTheRootOfTheNextLevel) {

@@ -27,6 +27,11 @@ FileType FileTypeOf(std::string_view path) {
   return small ? FileType::kSmall : FileType::kOther;
 }
 
+bool IsInfoLog(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name == "LOG" || name.starts_with("LOG.old.") || name.ends_with("_LOG");
+}
+
 FileKind FileKindOf(FileType type) {
   switch (type) {
     case FileType::kWal:

@@ -30,6 +30,8 @@ enum class FileType : uint8_t { kWal, kManifest, kCurrent, kTable, kSmall, kOthe
 
 // Decides by the last component of `path`.
 FileType FileTypeOf(std::string_view path);
+// RocksDB's info log, or an old one: LOG, LOG.old.123, and prefix_LOG of a log directory.
+bool IsInfoLog(std::string_view path);
 FileKind FileKindOf(FileType type);
 
 // All that RocksDB says about the reason of a read or write.

@@ -110,5 +110,12 @@ TEST(FileClassTest, OtherFilesHaveOneClassWhateverTheIntent) {
   }
 }
 
+TEST(FileClass, InfoLogsAreKnownByTheirNames) {
+  for (const char* path : {"/db/LOG", "/db/LOG.old.1663344010", "/logs/db_LOG"}) EXPECT_TRUE(IsInfoLog(path)) << path;
+  for (const char* path : {"/db/LOCK", "/db/000001.log", "/db/LOGS", "/LOG/000001.sst"}) {
+    EXPECT_FALSE(IsInfoLog(path)) << path;
+  }
+}
+
 }  // namespace
 }  // namespace isozone

@@ -5,6 +5,7 @@
 
 #include "adapter/lsm_level.h"
 #include "adapter/status_mapping.h"
+#include "base/log.h"
 #include "zone/data_class.h"
 
 namespace isozone {
@@ -26,6 +27,7 @@ WritableFile::WritableFile(std::string path, const rocksdb::FileOptions& options
     : FSWritableFile(options),
       path_(std::move(path)),
       type_(FileTypeOf(path_)),
+      is_info_log_(IsInfoLog(path_)),
       job_level_(JobLevel()),
       level_(level),
       writer_(std::move(writer)),
@@ -40,6 +42,12 @@ WritableFile::~WritableFile() {
 template <typename Operation>
 IOStatus WritableFile::Run(Operation&& operation) {
   return WithoutExceptions([&] { return ToIoStatus(operation(), path_); });
+}
+
+IOStatus WritableFile::Forgive(IOStatus status) {
+  if (status.ok() || !is_info_log_) return status;
+  if (!std::exchange(forgiven_, true)) Log().warn("lines are missing in {}: {}", path_, status.ToString());
+  return IOStatus::OK();
 }
 
 void WritableFile::Classify(const IOOptions& options) {
@@ -63,10 +71,10 @@ void WritableFile::UpdateLevel() {
 }
 
 IOStatus WritableFile::Append(const Slice& data, const IOOptions& options, IODebugContext*) {
-  return Run([&] {
+  return Forgive(Run([&] {
     Classify(options);
     return writer_->Append(BytesOf(data));
-  });
+  }));
 }
 
 IOStatus WritableFile::PositionedAppend(const Slice& data, uint64_t offset, const IOOptions& options, IODebugContext*) {
@@ -88,7 +96,7 @@ IOStatus WritableFile::Truncate(uint64_t size, const IOOptions&, IODebugContext*
 }
 
 IOStatus WritableFile::Flush(const IOOptions&, IODebugContext*) {
-  return Run([&] { return writer_->Flush(); });
+  return Forgive(Run([&] { return writer_->Flush(); }));
 }
 
 IOStatus WritableFile::Sync(const IOOptions&, IODebugContext*) {

@@ -49,6 +49,9 @@ class WritableFile : public rocksdb::FSWritableFile {
  private:
   template <typename Operation>
   rocksdb::IOStatus Run(Operation&& operation);
+  // Of a write to the info log, whose errors are dropped: RocksDB goes on writing after one, and some builds of 7.8 end the
+  // process then.
+  rocksdb::IOStatus Forgive(rocksdb::IOStatus status);
   // Tells the writer what the next data is for, if that has changed.
   void Classify(const rocksdb::IOOptions& options);
   // Tells the writer the level of the LSM tree (lsm_level.h), if it is better known now.
@@ -56,6 +59,8 @@ class WritableFile : public rocksdb::FSWritableFile {
 
   const std::string path_;
   const FileType type_;
+  const bool is_info_log_;
+  bool forgiven_ = false;  // some write failed
   Intent intent_;
   int8_t job_level_;  // the level of this file's job, when it was last known
   int8_t level_;      // the level that the writer was last told

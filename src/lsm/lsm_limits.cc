@@ -29,17 +29,16 @@ LsmLimits LsmLimits::FromLastLevel(std::span<const uint64_t> bytes, uint64_t bas
 
   LsmLimits limits;
   limits.capacity_bytes.assign(bytes.size(), base_bytes);
-  limits.base_level = levels - 1;
+  int needed_from = levels - 1;
   double size = static_cast<double>(*std::max_element(begin, bytes.end()));
-  while (limits.base_level > first_with_data || (limits.base_level > 1 && size > most)) {
-    size /= by;
-    --limits.base_level;
-  }
-  // Where data lies higher than its amount asks for, each level is to be small, so that the data goes down.
-  size = std::clamp(size, most / by, most);
-  for (int level = limits.base_level; level < levels; ++level, size *= by) {
+  for (; needed_from > 1 && size > most; size /= by) --needed_from;
+  size = std::min(size, most);  // there may be too few levels
+  for (int level = needed_from; level < levels; ++level, size *= by) {
     limits.capacity_bytes[static_cast<size_t>(level)] = AsBytes(std::max(size, most));
   }
+  limits.base_level = std::min(needed_from, first_with_data);
+  for (int level = limits.base_level; level < needed_from; ++level)
+    limits.capacity_bytes[static_cast<size_t>(level)] = 0;
   return limits;
 }
 

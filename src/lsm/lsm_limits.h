@@ -28,7 +28,7 @@ struct LsmLimits {
   // The same from the last level up, so that it holds most of the data however much there is, and little is kept in two
   // versions: RocksDB's level_compaction_dynamic_level_bytes. Level 0 is compacted to the last level at first. A level
   // is put in front of the base level whenever that would be larger than `base_bytes`, 1 at least. No level that holds
-  // data is skipped: a tree that was shaped from level 1 down stays so, until its data has gone to the last levels.
+  // data is skipped, but one that is not needed holds nothing for long: its capacity is 0 until its data has gone down.
   // `bytes`: what each level holds; 2 levels at least.
   static LsmLimits FromLastLevel(std::span<const uint64_t> bytes, uint64_t base_bytes, double factor);
 };

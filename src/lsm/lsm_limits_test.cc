@@ -54,10 +54,10 @@ TEST(LsmLimits, EachLevelIsAsLargeAsTheLastOneAsksFor) {
   EXPECT_THAT(Mib(Of({0, 0, 30, 300, 9000}).capacity_bytes), ElementsAre(256, 256, 256, 900, 9000));
 }
 
-TEST(LsmLimits, NoLevelWithDataIsSkipped) {
+TEST(LsmLimits, ALevelThatIsNotNeededIsEmptied) {
   const LsmLimits limits = Of({0, 10, 0, 0, 500});
   EXPECT_EQ(limits.base_level, 1);
-  EXPECT_THAT(Mib(limits.capacity_bytes), ElementsAre(256, 256, 256, 2560, 25600));
+  EXPECT_THAT(Mib(limits.capacity_bytes), ElementsAre(256, 0, 0, 256, 500));
 }
 
 TEST(LsmLimits, MoreThanTheLevelsCanHoldStaysBelowTheFactor) {

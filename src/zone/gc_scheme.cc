@@ -196,7 +196,7 @@ class IsozoneCost {
   // Data of no tree that has the mean age costs as much as that of a deep level.
   double operator()(const GcCandidate& c) const {
     const double bytes = static_cast<double>(c.valid) / static_cast<double>(c.written - c.valid);
-    return bytes * (IsOfTree(c) ? Impatience(c) : mean_age_ / AgeOf(c));
+    return bytes * (IsOfTree(c) ? Impatience(c) : std::clamp(mean_age_ / AgeOf(c), 1 / kMostByAge, kMostByAge));
   }
 
   // The factor by which copying costs more than its bytes, because of the level in an LSM tree.
@@ -208,6 +208,8 @@ class IsozoneCost {
 
  private:
   static double AgeOf(const GcCandidate& c) { return static_cast<double>(c.age) + 1; }
+  // Age decides among zones that are about as full. Nearly dead ones are never left for it, nor full ones taken.
+  static constexpr double kMostByAge = 8;
   double mean_age_ = 1;  // of the candidates of no tree, in bytes
 };
 

@@ -420,6 +420,21 @@ TEST_F(FilesTest, RandomRWFilesChangeInPlace) {
   EXPECT_TRUE(ReadFile(*fs_, "/000001.sst") == content);
 }
 
+// RocksDB goes on writing to an info log that it could not write, and some builds of 7.8 end the process then.
+TEST_F(FilesTest, AnInfoLogNeverFailsForWantOfSpace) {
+  auto log = Create("/LOG");
+  const std::string piece = Bytes(8 << 20, 14);
+  for (int i = 0; i < 200; ++i) {
+    ISOZONE_ASSERT_OK(log->Append(piece, IOOptions(), nullptr));
+    ISOZONE_ASSERT_OK(log->Flush(IOOptions(), nullptr));
+  }
+  auto table = Create("/000001.sst");
+  IOStatus status;
+  for (int i = 0; i < 4 && status.ok(); ++i) status = table->Append(piece, IOOptions(), nullptr);
+  if (status.ok()) status = table->Sync(IOOptions(), nullptr);
+  EXPECT_TRUE(status.IsNoSpace()) << status.ToString();
+}
+
 TEST_F(FilesTest, ErrorsOfAFullDeviceCanBeRetried) {
   auto file = Create("/000001.sst");
   const std::string piece = Bytes(8 << 20, 14);

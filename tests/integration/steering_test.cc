@@ -98,6 +98,7 @@ TEST_F(SteeringTest, ADeviceThatWasFullGoesOn) {
   int files = 0;
   while (full.ok()) full = rocksdb::WriteStringToFile(env_.get(), large, "/filler" + std::to_string(files++));
   PutUntilFull();
+  (void)driver_->WaitUntilIdle();  // what has begun on the full device must not fail later
   for (int i = 0; i + 1 < files; ++i) ISOZONE_EXPECT_OK(env_->DeleteFile("/filler" + std::to_string(i)));
   (void)env_->DeleteFile("/filler" + std::to_string(files - 1));  // where there was no space for it
   rocksdb::Status resumed = db_->Resume();
