@@ -16,6 +16,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -102,6 +103,11 @@ class FakeZonedDisk {
   void FailReports(int error) {
     const MutexLock lock(mu_);
     report_error_ = error;
+  }
+  // `action` runs when the next report has been taken, before the one who asked has it.
+  void AfterNextReport(std::function<void()> action) {
+    const MutexLock lock(mu_);
+    after_report_ = std::move(action);
   }
   // The disk is taken away.
   void Remove() {
@@ -315,6 +321,12 @@ class FakeZonedDisk {
       }
       ++index;
     }
+    std::function<void()> action;
+    {
+      const MutexLock lock(mu_);
+      action.swap(after_report_);
+    }
+    if (action) action();
     return 0;
   }
 
@@ -349,6 +361,7 @@ class FakeZonedDisk {
   bool removed_ ISOZONE_GUARDED_BY(mu_) = false;
   int command_error_ ISOZONE_GUARDED_BY(mu_) = 0;
   int report_error_ ISOZONE_GUARDED_BY(mu_) = 0;
+  mutable std::function<void()> after_report_ ISOZONE_GUARDED_BY(mu_);
   std::vector<KernelTransfer*> held_ ISOZONE_GUARDED_BY(mu_);
   std::vector<Failure> failures_ ISOZONE_GUARDED_BY(mu_);
   std::map<uint64_t, uint64_t> writing_ ISOZONE_GUARDED_BY(mu_);  // writes in flight, by zone of the disk

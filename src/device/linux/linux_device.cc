@@ -18,6 +18,7 @@ namespace {
 
 constexpr int kReportAttempts = 3;
 constexpr std::chrono::milliseconds kReportPause(20);
+constexpr int kRelearnAttempts = 8;  // reports after a write, each of which a reset or finish may overtake
 
 ZoneCommand CommandOf(DeviceOp op) {
   switch (op) {
@@ -71,7 +72,7 @@ void LinuxDevice::Learn(std::span<const KernelZone> zones) {
   for (uint32_t i = 0; i < geometry().zone_count; ++i) {
     const ZoneId zone(i);
     const KernelZone& reported = zones[layout_.PositionOf(zone) / geometry().zone_size];
-    book_.Learn(layout_.Describe(zone, reported));
+    book_.Learn(layout_.Describe(zone, reported), book_.VersionOf(zone));
     if (!read_only() && layout_.NeedsFinish(reported)) Finish(zone);
   }
 }
@@ -125,23 +126,27 @@ void LinuxDevice::Send(DeviceRequest& request, KernelTransfer::Kind kind, uint64
 }
 
 void LinuxDevice::StartRead(DeviceRequest& request) {
+  const ZoneId id = ZoneOf(request);
   const uint64_t end = geometry().OffsetInZone(request.offset) + request.length;
-  if (!read_only() || end <= book_.Readable(ZoneOf(request))) return Read(request);
-  tasks_.Add([this, &request] {
+  const uint64_t readable = book_.Readable(id);
+  if (!read_only() || end <= readable) {
+    return book_.IsOffline(id) ? Complete(request, DeviceStatus::kZoneIsOffline) : Read(request, readable);
+  }
+  tasks_.Add([this, &request, id] {
     ZoneDescriptor zone;
-    if (const int error = Describe(ZoneOf(request), zone); error != 0) {
+    const uint64_t version = book_.VersionOf(id);
+    if (const int error = Describe(id, zone); error != 0) {
       return Complete(request, StatusOf(geometry(), request, error, nullptr));
     }
-    book_.Learn(zone);
-    Read(request);
+    book_.Learn(zone, version);
+    if (zone.state == ZoneState::kOffline) return Complete(request, DeviceStatus::kZoneIsOffline);
+    // What the book has may come from another request, whose report is older than this request.
+    Read(request, zone.write_pointer);
   });
 }
 
-void LinuxDevice::Read(DeviceRequest& request) {
-  const ZoneId zone = ZoneOf(request);
-  if (book_.IsOffline(zone)) return Complete(request, DeviceStatus::kZoneIsOffline);
+void LinuxDevice::Read(DeviceRequest& request, uint64_t readable) {
   const uint64_t begin = geometry().OffsetInZone(request.offset);
-  const uint64_t readable = book_.Readable(zone);
   const uint64_t stored = readable > begin ? std::min(request.length, readable - begin) : 0;
   std::memset(request.data + stored, 0, request.length - stored);
   if (stored == 0) return Complete(request, DeviceStatus::kSuccess);
@@ -209,20 +214,30 @@ void LinuxDevice::CompleteWrite(DeviceRequest& request, DeviceStatus status) {
 void LinuxDevice::Resolve(DeviceRequest& request, int error) {
   if (IsGone(error)) LatchGone(error);
   if (request.op == DeviceOp::kFlush) return Complete(request, StatusOf(geometry(), request, error, nullptr));
+  if (IsWrite(request.op)) return ResolveWrite(request, error);
   ZoneDescriptor zone;
+  const uint64_t version = book_.VersionOf(ZoneOf(request));
   const int unknown = Describe(ZoneOf(request), zone);
+  if (unknown == 0) book_.Learn(zone, version);
+  const int reason = IsGone(unknown) ? unknown : error;
+  Complete(request, StatusOf(geometry(), request, reason, unknown == 0 ? &zone : nullptr));
+}
+
+void LinuxDevice::ResolveWrite(DeviceRequest& request, int error) {
+  const ZoneId id = ZoneOf(request);
+  ZoneDescriptor zone;
+  int unknown = 0;
+  bool learnt = false;
+  for (int attempt = 0; !learnt && attempt < kRelearnAttempts; ++attempt) {
+    const uint64_t version = book_.VersionOf(id);
+    unknown = Describe(id, zone);
+    if (unknown != 0) break;
+    learnt = book_.Relearn(zone, version);
+  }
+  if (!learnt) book_.Forget(id);
   const int reason = IsGone(unknown) ? unknown : error;
   DeviceStatus status = DeviceStatus::kSuccess;
   if (reason != 0) status = StatusOf(geometry(), request, reason, unknown == 0 ? &zone : nullptr);
-  if (!IsWrite(request.op)) {
-    if (unknown == 0) book_.Learn(zone);
-    return Complete(request, status);
-  }
-  if (unknown == 0) {
-    book_.Relearn(zone);
-  } else {
-    book_.Forget(ZoneOf(request));
-  }
   CompleteWrite(request, status);
 }
 

@@ -82,7 +82,8 @@ class LinuxDevice final : public ZonedDevice {
   void Finish(ZoneId zone);
 
   void StartRead(DeviceRequest& request);
-  void Read(DeviceRequest& request);
+  // Reads what lies in front of `readable`, counted from the start of the zone.
+  void Read(DeviceRequest& request, uint64_t readable);
   void StartAppend(DeviceRequest& request);
   // Sends a write or append for which the zone was taken.
   void Write(DeviceRequest& request);
@@ -96,6 +97,7 @@ class LinuxDevice final : public ZonedDevice {
 
   // These block, on a task thread.
   void Resolve(DeviceRequest& request, int error);
+  void ResolveWrite(DeviceRequest& request, int error);
   void FinishLarge(DeviceRequest& request);
   void RunResets();
   void RunZoneCommand(DeviceRequest& request);

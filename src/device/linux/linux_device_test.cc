@@ -278,6 +278,23 @@ TEST_F(LinuxDeviceTest, AWriteDuringAResetLeavesTheZoneToTheReport) {
   EXPECT_EQ(Run(DeviceOp::kWrite, 0, 0, 1), Dev::kSuccess);
 }
 
+TEST_F(LinuxDeviceTest, AReportThatIsOlderThanAWriteDoesNotCount) {
+  disk_->AfterNextReport([this] { EXPECT_EQ(Run(DeviceOp::kWrite, 0, 0, 2), Dev::kSuccess); });
+  disk_->FailNextCommand(EIO);
+  EXPECT_EQ(Run(DeviceOp::kReset, 0), Dev::kWriteFault);
+  const uint64_t reads = disk_->asked().reads;
+  EXPECT_EQ(Run(DeviceOp::kRead, 0, 0, 2), Dev::kSuccess);
+  EXPECT_EQ(disk_->asked().reads, reads + 1) << "what was written does not read as zeros";
+  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 2, 1), Dev::kSuccess);
+}
+
+TEST_F(LinuxDeviceTest, AReportThatIsOlderThanAResetIsAskedForAgain) {
+  disk_->AfterNextReport([this] { EXPECT_EQ(Run(DeviceOp::kReset, 0), Dev::kSuccess); });
+  disk_->FailNext(KernelTransfer::Kind::kWrite, ENODATA, 2 * kBlock);
+  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 0, 4), Dev::kWriteFault);
+  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 0, 1), Dev::kSuccess);
+}
+
 TEST_F(LinuxDeviceTest, ALargeZoneIsFinishedWhenItHasWhatTheOthersTake) {
   FakeDiskShape shape = Shape();
   shape.conventional = 2;

@@ -11,10 +11,18 @@ void ZoneBook::Store(Zone& zone, const ZoneDescriptor& descriptor) const {
   zone.written.store(descriptor.write_pointer, std::memory_order_release);
 }
 
-void ZoneBook::Learn(const ZoneDescriptor& descriptor) {
+uint64_t ZoneBook::VersionOf(ZoneId id) const {
+  const Zone& zone = Of(id);
+  const MutexLock lock(zone.mu);
+  return zone.version;
+}
+
+void ZoneBook::Learn(const ZoneDescriptor& descriptor, uint64_t version) {
   Zone& zone = Of(descriptor.zone);
   const MutexLock lock(zone.mu);
-  if (!zone.writing) Store(zone, descriptor);
+  if (zone.writing || zone.version != version) return;
+  ++zone.version;
+  Store(zone, descriptor);
 }
 
 DeviceStatus ZoneBook::Check(const Zone& zone, uint64_t offset, uint64_t length) const {
@@ -38,6 +46,7 @@ DeviceStatus ZoneBook::BeginWrite(ZoneId id, uint64_t offset, uint64_t length) {
   if (zone.writing) return DeviceStatus::kZoneInvalidWrite;
   const DeviceStatus status = Check(zone, offset, length);
   zone.writing = status == DeviceStatus::kSuccess;
+  if (zone.writing) ++zone.version;
   return status;
 }
 
@@ -54,6 +63,7 @@ DeviceStatus ZoneBook::TakeAppend(DeviceRequest& request, bool& waits) {
   request.written_at = DeviceOffset(request.offset.value() + written);
   const DeviceStatus status = Check(zone, written, request.length);
   zone.writing = status == DeviceStatus::kSuccess;
+  if (zone.writing) ++zone.version;
   return status;
 }
 
@@ -67,6 +77,7 @@ DeviceRequest* ZoneBook::NextAppend(ZoneId id, DeviceStatus& status) {
   next->written_at = DeviceOffset(next->offset.value() + written);
   status = Check(zone, written, next->length);
   zone.writing = status == DeviceStatus::kSuccess;
+  if (zone.writing) ++zone.version;
   return next;
 }
 
@@ -74,6 +85,7 @@ bool ZoneBook::EndWrite(ZoneId id, uint64_t length) {
   Zone& zone = Of(id);
   const MutexLock lock(zone.mu);
   if (zone.in_doubt) return false;
+  ++zone.version;
   const uint64_t written = zone.written.load(std::memory_order_relaxed) + length;
   zone.state = written == geometry_.zone_capacity ? ZoneState::kFull : ZoneState::kImplicitlyOpen;
   zone.written.store(written, std::memory_order_release);
@@ -81,17 +93,21 @@ bool ZoneBook::EndWrite(ZoneId id, uint64_t length) {
   return true;
 }
 
-void ZoneBook::Relearn(const ZoneDescriptor& descriptor) {
+bool ZoneBook::Relearn(const ZoneDescriptor& descriptor, uint64_t version) {
   Zone& zone = Of(descriptor.zone);
   const MutexLock lock(zone.mu);
+  if (zone.version != version) return false;
+  ++zone.version;
   Store(zone, descriptor);
   zone.writing = false;
   zone.in_doubt = false;
+  return true;
 }
 
 void ZoneBook::Forget(ZoneId id) {
   Zone& zone = Of(id);
   const MutexLock lock(zone.mu);
+  ++zone.version;
   zone.state = ZoneState::kReadOnly;
   zone.written.store(geometry_.zone_capacity, std::memory_order_release);
   zone.writing = false;
@@ -101,6 +117,7 @@ void ZoneBook::Forget(ZoneId id) {
 void ZoneBook::Note(ZoneId id, ZoneState state, uint64_t written) {
   Zone& zone = Of(id);
   const MutexLock lock(zone.mu);
+  ++zone.version;
   zone.in_doubt = zone.writing;
   zone.state = state;
   zone.written.store(written, std::memory_order_release);

@@ -8,6 +8,10 @@
 // Appends are writes at the pointer of their moment, one at a time: those that find a write in flight wait in order, and
 // whoever ends the write takes the next one (NextAppend).
 //
+// A report of the kernel may be old when it arrives: a write, reset or finish may have ended since it was taken. So each
+// zone has a version, which every change of what is known increments. Whoever asks for a report takes the version first,
+// and the report counts only if the version is the same afterwards.
+//
 // A reset or finish that completes while a write is in flight leaves open which of the two came first. The zone is then
 // in doubt (EndWrite returns false), and its owner asks the kernel.
 //
@@ -28,8 +32,10 @@ class ZoneBook {
  public:
   explicit ZoneBook(const DeviceGeometry& geometry);
 
-  // Takes over what the kernel reports of a zone in which no write is in flight.
-  void Learn(const ZoneDescriptor& descriptor);
+  // Of what is known of the zone; to be taken before the kernel is asked for a report.
+  uint64_t VersionOf(ZoneId id) const;
+  // Takes over what the kernel reports of a zone, unless a write is in flight or `version` is no longer that of the zone.
+  void Learn(const ZoneDescriptor& descriptor, uint64_t version);
   // Bytes from the start of the zone that hold data; behind them it reads as zeros.
   uint64_t Readable(ZoneId zone) const { return zones_[zone.value()].written.load(std::memory_order_acquire); }
   bool IsOffline(ZoneId zone) const {
@@ -43,8 +49,9 @@ class ZoneBook {
   DeviceStatus TakeAppend(DeviceRequest& request, bool& waits);
   // Ends a write of `length` bytes that succeeded. False: the zone is in doubt, still writing, and wants Relearn.
   bool EndWrite(ZoneId id, uint64_t length);
-  // Ends a write as the kernel reports the zone.
-  void Relearn(const ZoneDescriptor& descriptor);
+  // Ends a write as the kernel reports the zone. False: it was reset or finished since `version`, is still writing, and
+  // wants another report.
+  bool Relearn(const ZoneDescriptor& descriptor, uint64_t version);
   // Ends a write after which nothing is known of the zone: it is taken for read-only until it is learnt again.
   void Forget(ZoneId id);
   // Takes an append that waits, for a zone that is idle, and checks it; the zone is writing if `status` becomes kSuccess.
@@ -66,6 +73,7 @@ class ZoneBook {
     std::atomic<uint64_t> written{0};  // bytes
     std::atomic<ZoneState> state{ZoneState::kEmpty};
     mutable Mutex mu;
+    uint64_t version ISOZONE_GUARDED_BY(mu) = 0;
     bool writing ISOZONE_GUARDED_BY(mu) = false;
     bool in_doubt ISOZONE_GUARDED_BY(mu) = false;
     std::unique_ptr<std::deque<DeviceRequest*>> appends ISOZONE_GUARDED_BY(mu);  // those that wait; null: none ever did
