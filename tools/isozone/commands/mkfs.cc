@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -43,18 +44,28 @@ Result<OpenedDevice> OpenOrCreate(const std::string& text) {
   return OpenByUri(text, OpenMode::kReadWrite);
 }
 
+// Whether anything is written in a zone that can be erased. ProbeDevice looks only where file systems begin.
+Result<bool> IsWritten(const ZonedDevice& device) {
+  std::vector<ZoneDescriptor> zones(device.geometry().zone_count);
+  ISOZONE_RETURN_IF_ERROR(device.ReportZones(ZoneId(0), zones));
+  return std::any_of(zones.begin(), zones.end(), [](const ZoneDescriptor& zone) {
+    return zone.write_pointer > 0 && (IsActive(zone.state) || zone.state == ZoneState::kFull);
+  });
+}
+
 // What formatting would destroy, in words; empty if the device holds nothing.
 std::vector<std::string> ContentOf(ZonedDevice& device, const std::vector<Signature>& signatures) {
   std::vector<std::string> content;
   for (const Signature& signature : signatures) content.push_back(Printable(signature.Text()));
-  const auto written = ProbeDevice(device);
-  if (!written.ok()) {
+  const auto begins_with = ProbeDevice(device);
+  const auto written = IsWritten(device);
+  if (!begins_with.ok() || !written.ok()) {
     content.emplace_back("data that cannot be read");
-  } else if (*written == DeviceContent::kIsozone) {
+  } else if (*begins_with == DeviceContent::kIsozone) {
     content.emplace_back("an Isozone file system");
-  } else if (*written == DeviceContent::kZenFs) {
+  } else if (*begins_with == DeviceContent::kZenFs) {
     content.emplace_back("a ZenFS file system");
-  } else if (*written == DeviceContent::kUnknown && content.empty()) {
+  } else if ((*begins_with == DeviceContent::kUnknown || *written) && content.empty()) {
     content.emplace_back("data of a kind that is not known");
   }
   return content;
@@ -76,12 +87,11 @@ Result<bool> ClearBlockDevice(ZonedDevice& device, const MkfsArguments& argument
   if (dynamic_cast<const LinuxDevice*>(&device) == nullptr) return false;
   ISOZONE_ASSIGN_OR_RETURN(const Uri uri, ParseUri(arguments.device));
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<Signature> signatures, FindSignatures(uri.path));
-  if (!arguments.format.force) {
-    if (signatures.empty()) return false;  // FormatDevice says what else there is
-    return Status::AlreadyExists(
-        fmt::format("{} carries {}: use --force to erase it", device.name(), Printable(signatures.front().Text())));
-  }
   const std::vector<std::string> content = ContentOf(device, signatures);
+  if (!arguments.format.force) {
+    if (content.empty()) return false;
+    return Status::AlreadyExists(fmt::format("{} carries {}: use --force to erase it", device.name(), content.front()));
+  }
   if (!content.empty() && !MayErase(device, content)) {
     return Status::AlreadyExists(fmt::format("{} was left as it is", device.name()));
   }
