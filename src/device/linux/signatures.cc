@@ -18,6 +18,13 @@ struct FreeProbe {
 };
 using Probe = std::unique_ptr<std::remove_pointer_t<blkid_probe>, FreeProbe>;
 
+// Steps to the next signature; false if there is none.
+Result<bool> Step(blkid_probe probe, const std::string& path) {
+  const int result = ::blkid_do_probe(probe);
+  if (result < 0) return Status::IoError(fmt::format("cannot read all of the signatures on {}", path));
+  return result == 0;
+}
+
 // A probe that steps from one signature to the next.
 Result<Probe> MakeProbe(int fd, const std::string& path) {
   Probe probe(::blkid_new_probe());
@@ -57,22 +64,26 @@ Result<std::vector<Signature>> FindSignatures(const std::string& path) {
   if (fd.get() < 0) return Status::FromErrno(errno, fmt::format("cannot open {}", path));
   ISOZONE_ASSIGN_OR_RETURN(const Probe probe, MakeProbe(fd.get(), path));
   std::vector<Signature> found;
-  while (::blkid_do_probe(probe.get()) == 0) found.push_back(Current(probe.get()));
-  return found;
+  for (;;) {
+    ISOZONE_ASSIGN_OR_RETURN(const bool more, Step(probe.get(), path));
+    if (!more) return found;
+    found.push_back(Current(probe.get()));
+  }
 }
 
 Status EraseSignatures(const std::string& path) {
   const FileDescriptor fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (fd.get() < 0) return Status::FromErrno(errno, fmt::format("cannot open {} for writing", path));
   ISOZONE_ASSIGN_OR_RETURN(const Probe probe, MakeProbe(fd.get(), path));
-  while (::blkid_do_probe(probe.get()) == 0) {
+  for (;;) {
+    ISOZONE_ASSIGN_OR_RETURN(const bool more, Step(probe.get(), path));
+    if (!more) return {};
     const Signature signature = Current(probe.get());
     if (::blkid_do_wipe(probe.get(), 0) != 0) {
       return Status::FromErrno(errno, fmt::format("cannot erase the signature of {} on {}", signature.type, path));
     }
     ::blkid_probe_step_back(probe.get());
   }
-  return {};
 }
 
 }  // namespace isozone
