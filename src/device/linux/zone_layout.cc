@@ -14,9 +14,10 @@ constexpr uint64_t kUsualWrite = 128 * kKiB;  // bytes; a good write size if the
 constexpr uint32_t kMostZones = uint32_t{1} << 24;
 
 bool IsSequential(const KernelZone& zone) { return zone.type != BLK_ZONE_TYPE_CONVENTIONAL; }
-// Neither can be written, and a device may report any capacity for it.
-bool IsDead(const KernelZone& zone) {
-  return zone.condition == BLK_ZONE_COND_READONLY || zone.condition == BLK_ZONE_COND_OFFLINE;
+// Whether the zone has died, and the device does not report any more what it held.
+bool HasLostItsCapacity(const KernelZone& zone) {
+  const bool dead = zone.condition == BLK_ZONE_COND_READONLY || zone.condition == BLK_ZONE_COND_OFFLINE;
+  return dead && zone.capacity == 0;
 }
 
 // The capacity with which most bytes of the zones can be used: every zone of less is left alone, and of every zone of
@@ -27,7 +28,7 @@ uint64_t BestCapacity(std::span<const KernelZone> zones, uint64_t zone_size, uin
   for (const KernelZone& zone : zones) {
     if (!IsSequential(zone) || zone.length != zone_size) continue;
     any = true;
-    if (!IsDead(zone)) ++count_of[RoundDown(std::min(zone.capacity, zone_size), block)];
+    if (!HasLostItsCapacity(zone)) ++count_of[RoundDown(std::min(zone.capacity, zone_size), block)];
   }
   if (count_of.empty()) return any ? zone_size : 0;
   uint64_t best = 0;
@@ -81,7 +82,7 @@ Result<ZoneLayout> ZoneLayout::Of(const QueueFacts& facts, std::span<const Kerne
     ISOZONE_RETURN_IF_ERROR(CheckPlace(zone, i, zones.size(), facts.zone_size));
     if (!IsSequential(zone)) {
       ++layout.conventional_;
-    } else if (zone.length < facts.zone_size || (!IsDead(zone) && zone.capacity < capacity)) {
+    } else if (zone.length < facts.zone_size || (!HasLostItsCapacity(zone) && zone.capacity < capacity)) {
       ++layout.small_;
     } else {
       const bool large = zone.capacity > capacity;

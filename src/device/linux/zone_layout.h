@@ -5,7 +5,8 @@
 //   * The seam has one capacity. It is the one with which most bytes can be used. A zone that holds less, or is shorter
 //     than the others, as the last one of a disk may be, is left alone. A zone that holds more is full when it has this
 //     many bytes: LinuxDevice then finishes it, so that it holds no active resource.
-//   * A zone that is read-only or offline keeps its number, whatever capacity it reports.
+//   * A zone that dies (read-only, offline) keeps its place: it is used, or left alone, for the capacity that it reports,
+//     as before. If it reports none any more, it counts as used.
 //
 // So the numbers of zones are the same each time, as long as the device keeps the types and capacities of its zones.
 //

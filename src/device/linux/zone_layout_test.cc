@@ -94,6 +94,16 @@ TEST(ZoneLayout, AZoneThatDiedKeepsItsNumber) {
   EXPECT_EQ(layout.PositionOf(ZoneId(2)), 2 * kZoneSize);
 }
 
+TEST(ZoneLayout, AZoneThatDiesStaysWhatItWas) {
+  for (const blk_zone_cond condition : {BLK_ZONE_COND_EMPTY, BLK_ZONE_COND_READONLY, BLK_ZONE_COND_OFFLINE}) {
+    const ZoneLayout small = LayoutOf({Sequential(), Sequential(100 * kKiB, condition), Sequential()});
+    EXPECT_EQ(small.geometry().zone_count, 2U) << condition;
+    EXPECT_EQ(small.PositionOf(ZoneId(1)), 2 * kZoneSize) << condition;
+    const ZoneLayout vote = LayoutOf({Sequential(), Sequential(600 * kKiB, condition)});
+    EXPECT_EQ(vote.geometry().zone_capacity, 600 * kKiB) << condition;
+  }
+}
+
 TEST(ZoneLayout, CapacitiesAreWholeBlocks) {
   EXPECT_EQ(LayoutOf({Sequential(900 * kKiB + 512)}).geometry().zone_capacity, 900 * kKiB);
 }
