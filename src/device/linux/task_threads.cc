@@ -2,9 +2,16 @@
 
 #include <sys/prctl.h>
 
+#include <system_error>
 #include <utility>
 
 namespace isozone {
+
+TaskThreads::TaskThreads(std::string name, uint32_t count) : name_(std::move(name)), count_(count) {
+  const MutexLock lock(mu_);
+  threads_.reserve(count_);
+  threads_.emplace_back([this] { Run(); });
+}
 
 TaskThreads::~TaskThreads() {
   std::vector<std::thread> threads;
@@ -21,10 +28,14 @@ void TaskThreads::Add(std::function<void()> task) {
   const MutexLock lock(mu_);
   tasks_.push_back(std::move(task));
   if (!stop_ && tasks_.size() > idle_ && threads_.size() < count_) {
-    threads_.emplace_back([this] { Run(); });
-  } else {
-    changed_.Signal();
+    try {
+      threads_.emplace_back([this] { Run(); });
+      return;
+    } catch (const std::system_error&) {
+      // The system has no further thread: one of those that exist takes the task.
+    }
   }
+  changed_.Signal();
 }
 
 void TaskThreads::Run() {

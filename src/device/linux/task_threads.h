@@ -1,5 +1,6 @@
 // TaskThreads: threads for calls that block in the kernel. Tasks start in the order in which they were added. A
-// thread is started when a task finds none idle.
+// thread is started when a task finds none idle. One is there from the beginning, so that tasks run also where the system
+// has no further threads.
 //
 // Thread safety: any thread may call Add, also from a task.
 #pragma once
@@ -18,7 +19,7 @@ namespace isozone {
 class TaskThreads {
  public:
   // `name`: of the threads, at most 15 bytes.
-  TaskThreads(std::string name, uint32_t count) : name_(std::move(name)), count_(count) {}
+  TaskThreads(std::string name, uint32_t count);
   // Runs what was added, then ends the threads. Must not be called from a task.
   ~TaskThreads();
   TaskThreads(const TaskThreads&) = delete;
