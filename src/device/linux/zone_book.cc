@@ -53,7 +53,7 @@ DeviceStatus ZoneBook::BeginWrite(ZoneId id, uint64_t offset, uint64_t length) {
 DeviceStatus ZoneBook::TakeAppend(DeviceRequest& request, bool& waits) {
   Zone& zone = Of(geometry_.ZoneOf(request.offset));
   const MutexLock lock(zone.mu);
-  waits = zone.writing;
+  waits = zone.writing || (zone.appends != nullptr && !zone.appends->empty());
   if (waits) {
     if (zone.appends == nullptr) zone.appends = std::make_unique<std::deque<DeviceRequest*>>();
     zone.appends->push_back(&request);

@@ -45,7 +45,7 @@ class ZoneBook {
   // Checks a write and takes the zone for it: from kSuccess on the zone is writing.
   DeviceStatus BeginWrite(ZoneId id, uint64_t offset, uint64_t length);
   // The same for an append, which goes where the zone is written (`request.written_at` is set). If the zone is writing
-  // already, the request waits here, and `waits` is true.
+  // already, or others wait, the request waits here, and `waits` is true.
   DeviceStatus TakeAppend(DeviceRequest& request, bool& waits);
   // Ends a write of `length` bytes that succeeded. False: the zone is in doubt, still writing, and wants Relearn.
   bool EndWrite(ZoneId id, uint64_t length);
