@@ -44,6 +44,12 @@ std::string Lookup(blkid_probe probe, const char* name) {
   return ::blkid_probe_lookup_value(probe, name, &value, nullptr) == 0 ? value : "";
 }
 
+// What tells one signature from another: its kind, and where it lies.
+std::string PlaceOf(blkid_probe probe) {
+  return fmt::format("{} {} {} {}", Lookup(probe, "TYPE"), Lookup(probe, "SBMAGIC_OFFSET"), Lookup(probe, "PTTYPE"),
+                     Lookup(probe, "PTMAGIC_OFFSET"));
+}
+
 Signature Current(blkid_probe probe) {
   Signature signature{Lookup(probe, "TYPE"), Lookup(probe, "LABEL"), Lookup(probe, "UUID")};
   if (signature.type.empty()) signature.type = Lookup(probe, "PTTYPE") + " partition table";
@@ -75,14 +81,19 @@ Status EraseSignatures(const std::string& path) {
   const FileDescriptor fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   if (fd.get() < 0) return Status::FromErrno(errno, fmt::format("cannot open {} for writing", path));
   ISOZONE_ASSIGN_OR_RETURN(const Probe probe, MakeProbe(fd.get(), path));
-  for (;;) {
+  for (std::string last;;) {
     ISOZONE_ASSIGN_OR_RETURN(const bool more, Step(probe.get(), path));
     if (!more) return {};
     const Signature signature = Current(probe.get());
+    const std::string place = PlaceOf(probe.get());
+    if (place == last) {
+      return Status::IoError(fmt::format("the signature of {} on {} does not go away", signature.type, path));
+    }
+    last = place;
+    // This also steps back, so that what lies in the same place underneath is found next.
     if (::blkid_do_wipe(probe.get(), 0) != 0) {
       return Status::FromErrno(errno, fmt::format("cannot erase the signature of {} on {}", signature.type, path));
     }
-    ::blkid_probe_step_back(probe.get());
   }
 }
 

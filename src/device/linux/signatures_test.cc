@@ -53,6 +53,17 @@ TEST_F(SignaturesTest, AreNamedAndErased) {
   EXPECT_TRUE(FindSignatures(path())->empty());
 }
 
+TEST_F(SignaturesTest, AreAllErased) {
+  Put(kSwapHeader, std::string("\1\0\0\0\143\0\0\0", 8));
+  Put(kSwapMagic, "SWAPSPACE2");
+  // A partition table of DOS, with one partition of Linux from sector 2048 on.
+  Put(446, std::string("\0\0\0\0\203\0\0\0\0\10\0\0\0\10\0\0", 16));
+  Put(510, "\x55\xaa");
+  ASSERT_EQ(FindSignatures(path())->size(), 2U);
+  ISOZONE_ASSERT_OK(EraseSignatures(path()));
+  EXPECT_TRUE(FindSignatures(path())->empty());
+}
+
 TEST_F(SignaturesTest, OfNoFileAreAnError) {
   EXPECT_EQ(FindSignatures("/dev/no-such-device").status().code(), StatusCode::kNotFound);
   EXPECT_EQ(EraseSignatures("/dev/no-such-device").code(), StatusCode::kNotFound);
