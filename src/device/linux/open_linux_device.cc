@@ -30,7 +30,8 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-// For how long the requests of a process that was killed may still have the device open.
+// For how long the requests of a process that was killed, or one that looks at every device, such as udevd, may have the
+// device open.
 constexpr std::chrono::milliseconds kPatience(1000);
 constexpr std::chrono::milliseconds kPause(20);
 
@@ -126,7 +127,7 @@ Result<FileDescriptor> OpenNode(const BlockDevice& device, OpenMode mode) {
     if (fd.get() >= 0) return fd;
     const int error = errno;
     const DeviceUse use = UseOf(device);
-    const bool may_end = error == EBUSY && use.mounted_at.empty() && use.holders.empty() && use.processes.empty();
+    const bool may_end = error == EBUSY && use.mounted_at.empty() && use.holders.empty();
     if (!may_end || std::chrono::steady_clock::now() >= give_up) return OpenRefused(use, mode, error);
     std::this_thread::sleep_for(kPause);
   }

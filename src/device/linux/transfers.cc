@@ -47,6 +47,8 @@ RingTransfers::~RingTransfers() {
     }
     reaper_.join();
   }
+  // The kernel ends a ring later than this returns, and would hold the device open until then.
+  ::io_uring_unregister_files(&ring_);
   ::io_uring_queue_exit(&ring_);
 }
 
