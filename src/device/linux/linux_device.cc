@@ -18,6 +18,7 @@ namespace {
 
 constexpr int kReportAttempts = 3;
 constexpr std::chrono::milliseconds kReportPause(20);
+constexpr int kMostResends = 8;
 constexpr int kRelearnAttempts = 8;  // reports after a write, each of which a reset or finish may overtake
 
 ZoneCommand CommandOf(DeviceOp op) {
@@ -32,6 +33,9 @@ ZoneCommand CommandOf(DeviceOp op) {
       return ZoneCommand::kClose;
   }
 }
+
+// Whether the host has ended a transfer without a fault of the device.
+bool IsInterrupted(int64_t result) { return result == -EAGAIN || result == -EINTR || result == -ECANCELED; }
 
 bool IsWrite(DeviceOp op) { return op == DeviceOp::kWrite || op == DeviceOp::kAppend; }
 
@@ -109,7 +113,7 @@ void LinuxDevice::Submit(DeviceRequest& request) {
 }
 
 void LinuxDevice::Send(DeviceRequest& request, KernelTransfer::Kind kind, uint64_t position, uint64_t length) {
-  auto* const command = new Command{this, &request, {}};  // owned by the transfer until that has completed
+  auto* const command = new Command{this, &request, {}, 0};  // owned by the transfer until that has completed
   KernelTransfer& transfer = command->transfer;
   transfer.kind = kind;
   transfer.durable = kind == KernelTransfer::Kind::kWrite && request.fua && facts_.durable == DurableWrites::kForced;
@@ -170,7 +174,15 @@ void LinuxDevice::StartFlush(DeviceRequest& request) {
   Send(request, KernelTransfer::Kind::kFlush, 0, 0);
 }
 
+bool LinuxDevice::Resend(std::unique_ptr<Command>& command) {
+  if (!IsInterrupted(command->transfer.result) || command->transfer.kind == KernelTransfer::Kind::kWrite) return false;
+  if (++command->resends > kMostResends) return false;
+  kernel_->Start(command.release()->transfer);
+  return true;
+}
+
 void LinuxDevice::OnTransferred(std::unique_ptr<Command> command) {
+  if (Resend(command)) return;
   DeviceRequest& request = *command->request;
   const KernelTransfer& transfer = command->transfer;
   const bool is_flush = transfer.kind == KernelTransfer::Kind::kFlush;

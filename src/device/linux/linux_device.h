@@ -15,6 +15,7 @@
 //            state allows that, because not every driver refuses.
 //   errors   After a failed request a task thread asks for the zone's report, which says where the write pointer is and
 //            what the error meant (kernel_errors.h). Until then the zone counts as writing.
+//            A read or flush that the host interrupted (EAGAIN, EINTR, ECANCELED) is sent again, a few times.
 //   gone     Once the kernel says that the device is not there (ENODEV), every request completes with Internal Error.
 //            The process lives on; the log has the reason.
 //
@@ -72,6 +73,7 @@ class LinuxDevice final : public ZonedDevice {
     LinuxDevice* device = nullptr;
     DeviceRequest* request = nullptr;
     KernelTransfer transfer;
+    int resends = 0;
   };
 
   LinuxDevice(std::string name, OpenMode mode, std::unique_ptr<BlockKernel> kernel, QueueFacts facts,
@@ -92,6 +94,8 @@ class LinuxDevice final : public ZonedDevice {
   void Send(DeviceRequest& request, KernelTransfer::Kind kind, uint64_t position, uint64_t length);
 
   void OnTransferred(std::unique_ptr<Command> command);
+  // Sends a read or flush again that the host did not carry out; false if that makes no sense.
+  bool Resend(std::unique_ptr<Command>& command);
   void EndWrite(DeviceRequest& request);
   void CompleteWrite(DeviceRequest& request, DeviceStatus status);
 

@@ -197,6 +197,20 @@ TEST_F(LinuxDeviceTest, AReadErrorIsTheReadsAlone) {
   EXPECT_EQ(Run(DeviceOp::kWrite, 0, 2, 1), Dev::kSuccess);
 }
 
+TEST_F(LinuxDeviceTest, ReadsAndFlushesThatTheHostInterruptsAreSentAgain) {
+  ASSERT_EQ(Run(DeviceOp::kWrite, 0, 0, 2), Dev::kSuccess);
+  for (const int error : {EAGAIN, EINTR, ECANCELED}) {
+    disk_->FailNext(KernelTransfer::Kind::kRead, error);
+    disk_->FailNext(KernelTransfer::Kind::kFlush, error);
+  }
+  EXPECT_EQ(Run(DeviceOp::kRead, 0, 0, 2), Dev::kSuccess);
+  EXPECT_EQ(Run(DeviceOp::kFlush, 0), Dev::kSuccess);
+  EXPECT_EQ(disk_->asked().reads, 4U);
+  EXPECT_EQ(disk_->asked().flushes, 4U);
+  for (int i = 0; i < 9; ++i) disk_->FailNext(KernelTransfer::Kind::kRead, EAGAIN);
+  EXPECT_EQ(Run(DeviceOp::kRead, 0, 0, 2), Dev::kInternalError) << "but not without an end";
+}
+
 TEST_F(LinuxDeviceTest, ReadsBehindTheWritePointerDoNotReachTheDevice) {
   ASSERT_EQ(Run(DeviceOp::kWrite, 0, 0, 1), Dev::kSuccess);
   const auto across = Submit(DeviceOp::kRead, 0, 0, 4);
