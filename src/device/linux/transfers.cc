@@ -16,8 +16,8 @@ namespace {
 constexpr uint32_t kSubmissions = 256;  // that can be prepared before the kernel is called: one is
 constexpr int kTheFile = 0;             // the number of the one registered file
 
-// Whether a submission that failed may succeed later: the kernel lacks memory for the moment.
-bool IsTransient(int error) { return error == EAGAIN || error == EBUSY || error == EINTR; }
+// Whether a submission, or a wait, that failed may succeed later: the kernel lacks memory for the moment.
+bool IsTransient(int error) { return error == EAGAIN || error == EBUSY || error == EINTR || error == ENOMEM; }
 
 }  // namespace
 
@@ -56,7 +56,7 @@ void RingTransfers::Start(KernelTransfer& transfer) {
   int error = 0;
   {
     const MutexLock lock(mu_);
-    if (at_kernel_ >= kRingDepth) {
+    if (broken_ == 0 && at_kernel_ >= kRingDepth) {
       waiting_.push_back(&transfer);
       return;
     }
@@ -102,8 +102,9 @@ void RingTransfers::Reap() {
   for (bool stop = false; !stop;) {
     io_uring_cqe* first = nullptr;
     if (const int error = ::io_uring_wait_cqe(&ring_, &first); error != 0) {
-      if (error == -EINTR || error == -EAGAIN) continue;
-      return;
+      if (!IsTransient(-error)) return Break(-error);
+      ::sched_yield();
+      continue;
     }
     const unsigned count = ::io_uring_peek_batch_cqe(&ring_, entries.data(), kBatch);
     std::array<KernelTransfer*, kBatch> completed{};
@@ -138,6 +139,16 @@ void RingTransfers::Refill(uint32_t completed) {
       if (error == 0) waiting_.pop_front();
     }
     if (error != 0) failed.swap(waiting_);
+  }
+  Fail(failed, error);
+}
+
+void RingTransfers::Break(int error) {
+  std::deque<KernelTransfer*> failed;
+  {
+    const MutexLock lock(mu_);
+    if (broken_ == 0) broken_ = error;
+    failed.swap(waiting_);
   }
   Fail(failed, error);
 }

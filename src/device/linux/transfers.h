@@ -55,11 +55,13 @@ class RingTransfers final : public Transfers {
   void Reap();
   // Gives back the places of `completed` transfers, and starts those that wait for one.
   void Refill(uint32_t completed);
+  // Ends the transfers that wait, and all that are still to come, with `error`.
+  void Break(int error);
   static void Fail(std::deque<KernelTransfer*>& failed, int error);
 
   io_uring ring_{};  // the queue of submissions is guarded by mu_; that of completions belongs to reaper_
   Mutex mu_;
-  int broken_ ISOZONE_GUARDED_BY(mu_) = 0;  // the error with which the kernel refused a submission for good
+  int broken_ ISOZONE_GUARDED_BY(mu_) = 0;  // the error after which the kernel takes, or gives, nothing any more
   uint32_t at_kernel_ ISOZONE_GUARDED_BY(mu_) = 0;
   std::deque<KernelTransfer*> waiting_ ISOZONE_GUARDED_BY(mu_);
   std::thread reaper_;
