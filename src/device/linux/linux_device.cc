@@ -244,6 +244,8 @@ void LinuxDevice::ResolveWrite(DeviceRequest& request, int error) {
     const uint64_t version = book_.VersionOf(id);
     unknown = Describe(id, zone);
     if (unknown != 0) break;
+    // Until the zone is learnt nothing is written into it, so this does not finish what follows a reset.
+    if (layout_.IsLarge(id) && zone.state == ZoneState::kFull) Finish(id);
     learnt = book_.Relearn(zone, version);
   }
   if (!learnt) book_.Forget(id);

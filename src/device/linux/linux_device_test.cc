@@ -326,6 +326,18 @@ TEST_F(LinuxDeviceTest, ALargeZoneIsFinishedWhenItHasWhatTheOthersTake) {
   EXPECT_EQ(Run(DeviceOp::kWrite, 0, 12, 1), Dev::kZoneIsFull);
 }
 
+TEST_F(LinuxDeviceTest, ALargeZoneIsFinishedAlsoIfTheWriteThatFilledItFailed) {
+  FakeDiskShape shape = Shape();
+  shape.capacities = {{0, 14 * kBlock}};
+  Use(shape);
+  ASSERT_EQ(Run(DeviceOp::kWrite, 0, 0, 8), Dev::kSuccess);
+  disk_->FailNext(KernelTransfer::Kind::kWrite, ENODATA, 4 * kBlock);
+  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 8, 4), Dev::kWriteFault);
+  ZoneDescriptor on_disk;
+  ISOZONE_ASSERT_OK(disk_->ssd().ReportZones(ZoneId(0), {&on_disk, 1}));
+  EXPECT_EQ(on_disk.state, ZoneState::kFull) << "it holds no active resource";
+}
+
 TEST_F(LinuxDeviceTest, ALargeZoneThatACrashLeftActiveIsFinishedWhenTheDeviceIsOpened) {
   FakeDiskShape shape = Shape();
   shape.capacities = {{0, 14 * kBlock}};
