@@ -29,9 +29,9 @@ std::optional<CompactionPick> PickLevel(const LsmTree& tree, int level) {
   }
   const LsmLimits& limits = tree.limits();
   const uint64_t share = limits.capacity_bytes[static_cast<size_t>(level)] / IsozonePicker::kUpperShare;
-  auto pick = PickSweep(tree, level, std::min(limits.sweep_bytes, share));
-  // Moved files are not cut where the sweep of the level below goes on.
-  if (pick && pick->inputs.size() == 1 && pick->cut_keys.empty()) pick->trivial_move = true;
+  const uint64_t upper_bytes = std::min(limits.sweep_bytes, share);
+  auto pick = PickSweepMove(tree, level, upper_bytes);
+  if (!pick) pick = PickSweep(tree, level, upper_bytes);
   return pick;
 }
 

@@ -40,6 +40,15 @@ void CutAtLowerPointer(const LsmTree& tree, CompactionPick& pick) {
   if (place == pick.cut_keys.end() || *place != *pointer) pick.cut_keys.insert(place, *pointer);
 }
 
+std::optional<CompactionPick> PickSweepMove(const LsmTree& tree, int level, uint64_t upper_bytes) {
+  const InputWindow window(tree, level, UpperFiles(tree, level, upper_bytes));
+  if (!window.lower().empty()) return std::nullopt;
+  CompactionPick pick = window.Move();
+  CutAtLowerPointer(tree, pick);
+  if (!pick.cut_keys.empty() || tree.Conflicts(pick)) return std::nullopt;
+  return pick;
+}
+
 std::optional<CompactionPick> PickSweep(const LsmTree& tree, int level, uint64_t upper_bytes) {
   InputWindow window(tree, level, UpperFiles(tree, level, upper_bytes));
   do {
