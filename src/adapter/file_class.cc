@@ -73,6 +73,9 @@ IoClass WriteClassOf(FileType type, const Intent& intent) {
   if (intent.activity == Activity::kCompaction) return IoClass::kCompactionWrite;
   if (intent.priority == Env::IO_HIGH) return IoClass::kFlush;
   if (intent.priority == Env::IO_LOW || intent.priority == Env::IO_MID) return IoClass::kCompactionWrite;
+  if (intent.job_level != DataClass::kNoLevel) {
+    return intent.job_level == 0 ? IoClass::kFlush : IoClass::kCompactionWrite;
+  }
   if (intent.hint == Env::WLTH_MEDIUM) return IoClass::kFlush;
   if (intent.hint == Env::WLTH_LONG || intent.hint == Env::WLTH_EXTREME) return IoClass::kCompactionWrite;
   return IoClass::kOther;
@@ -94,7 +97,8 @@ IoClass ReadClassOf(FileType type, const Intent& intent) {
     case Activity::kUnknown:
       break;
   }
-  const bool background = intent.priority == Env::IO_LOW || intent.priority == Env::IO_MID;
+  const bool background =
+      intent.priority == Env::IO_LOW || intent.priority == Env::IO_MID || intent.job_level != DataClass::kNoLevel;
   return background ? IoClass::kCompactionRead : IoClass::kUserRead;
 }
 

@@ -22,6 +22,7 @@
 #include "adapter/rocksdb_version.h"
 #include "fs/file_system.h"
 #include "io/io_class.h"
+#include "zone/data_class.h"
 #include "zone/lifetime.h"
 
 namespace isozone {
@@ -39,15 +40,17 @@ struct Intent {
   Activity activity = Activity::kUnknown;
   rocksdb::Env::IOPriority priority = rocksdb::Env::IO_TOTAL;
   rocksdb::Env::WriteLifeTimeHint hint = rocksdb::Env::WLTH_NOT_SET;
+  int8_t job_level = DataClass::kNoLevel;  // of the flush (0) or compaction that the thread does (lsm_level.h)
 
   bool operator==(const Intent&) const = default;
 };
 
 // The activity decides if it is known. Otherwise the priority: RocksDB flushes at high and compacts at low priority,
-// but does both at user priority while writes are stalled. Otherwise the hint: it is medium for flushes (and for the
-// first compacted level), longer for compactions, and absent for files that the user writes.
+// but does both at user priority while writes are stalled. Otherwise the level of the thread's job. Otherwise the hint:
+// it is medium for flushes (and for the first compacted level), longer for compactions, and absent for files that the
+// user writes, and where Isozone steers compaction.
 IoClass WriteClassOf(FileType type, const Intent& intent);
-// The activity decides if it is known, otherwise the priority: compactions read at low priority.
+// The activity decides if it is known. Otherwise compactions read at low priority, or their thread has a job.
 IoClass ReadClassOf(FileType type, const Intent& intent);
 
 Lifetime LifetimeOf(FileType type, rocksdb::Env::WriteLifeTimeHint hint);

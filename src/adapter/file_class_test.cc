@@ -56,7 +56,7 @@ TEST(FileClassTest, WhatAFileIsSaysHowLongItLivesAndOnlyThenTheHint) {
   }
 }
 
-TEST(FileClassTest, WritesOfTablesAreClassedByActivityThenPriorityThenHint) {
+TEST(FileClassTest, WritesOfTablesAreClassedByActivityThenPriorityThenJobThenHint) {
   struct Case {
     Intent intent;
     IoClass io_class;
@@ -69,6 +69,9 @@ TEST(FileClassTest, WritesOfTablesAreClassedByActivityThenPriorityThenHint) {
       {{Activity::kUnknown, Env::IO_MID, Env::WLTH_NOT_SET}, IoClass::kCompactionWrite},
       {{Activity::kUnknown, Env::IO_USER, Env::WLTH_MEDIUM}, IoClass::kFlush},
       {{Activity::kUnknown, Env::IO_USER, Env::WLTH_LONG}, IoClass::kCompactionWrite},
+      {{Activity::kUnknown, Env::IO_USER, Env::WLTH_NOT_SET, 0}, IoClass::kFlush},
+      {{Activity::kUnknown, Env::IO_USER, Env::WLTH_MEDIUM, 5}, IoClass::kCompactionWrite},
+      {{Activity::kUnknown, Env::IO_LOW, Env::WLTH_NOT_SET, 0}, IoClass::kCompactionWrite},  // within level 0
       {{Activity::kUnknown, Env::IO_TOTAL, Env::WLTH_EXTREME}, IoClass::kCompactionWrite},
       {{Activity::kUnknown, Env::IO_TOTAL, Env::WLTH_NOT_SET}, IoClass::kOther},
       {{Activity::kUser, Env::IO_USER, Env::WLTH_NONE}, IoClass::kOther},
@@ -80,9 +83,9 @@ TEST(FileClassTest, WritesOfTablesAreClassedByActivityThenPriorityThenHint) {
   }
 }
 
-TEST(FileClassTest, ReadsOfTablesAreClassedByActivityThenPriority) {
-  const auto read = [](Activity activity, Env::IOPriority priority) {
-    return ReadClassOf(FileType::kTable, {activity, priority, Env::WLTH_NOT_SET});
+TEST(FileClassTest, ReadsOfTablesAreClassedByActivityThenPriorityThenJob) {
+  const auto read = [](Activity activity, Env::IOPriority priority, int8_t job_level = DataClass::kNoLevel) {
+    return ReadClassOf(FileType::kTable, {activity, priority, Env::WLTH_NOT_SET, job_level});
   };
   EXPECT_EQ(read(Activity::kUser, Env::IO_LOW), IoClass::kUserRead);
   EXPECT_EQ(read(Activity::kCompaction, Env::IO_USER), IoClass::kCompactionRead);
@@ -92,6 +95,7 @@ TEST(FileClassTest, ReadsOfTablesAreClassedByActivityThenPriority) {
   EXPECT_EQ(read(Activity::kUnknown, Env::IO_MID), IoClass::kCompactionRead);
   EXPECT_EQ(read(Activity::kUnknown, Env::IO_USER), IoClass::kUserRead);
   EXPECT_EQ(read(Activity::kUnknown, Env::IO_TOTAL), IoClass::kUserRead);
+  EXPECT_EQ(read(Activity::kUnknown, Env::IO_USER, 5), IoClass::kCompactionRead) << "while writes are stalled";
 }
 
 TEST(FileClassTest, OtherFilesHaveOneClassWhateverTheIntent) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "adapter/async_read.h"
+#include "adapter/lsm_level.h"
 #include "adapter/status_mapping.h"
 
 namespace isozone {
@@ -23,7 +24,8 @@ RandomAccessFile::RandomAccessFile(std::string path, const rocksdb::FileOptions&
       open_(std::move(system), nullptr) {}
 
 IoClass RandomAccessFile::ClassOf(const rocksdb::IOOptions& options) const {
-  return ReadClassOf(type_, {ActivityOf(options), options.rate_limiter_priority, rocksdb::Env::WLTH_NOT_SET});
+  return ReadClassOf(type_,
+                     {ActivityOf(options), options.rate_limiter_priority, rocksdb::Env::WLTH_NOT_SET, JobLevel()});
 }
 
 IOStatus RandomAccessFile::Read(uint64_t offset, size_t n, const rocksdb::IOOptions& options, Slice* result,

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "adapter/lsm_level.h"
 #include "adapter/status_mapping.h"
 
 namespace isozone {
@@ -17,7 +18,7 @@ SequentialFile::SequentialFile(std::string path, std::unique_ptr<FileReader> rea
 IOStatus SequentialFile::Read(size_t n, const rocksdb::IOOptions& options, rocksdb::Slice* result, char* scratch,
                               rocksdb::IODebugContext*) {
   return WithoutExceptions([&] {
-    const Intent intent{ActivityOf(options), options.rate_limiter_priority, rocksdb::Env::WLTH_NOT_SET};
+    const Intent intent{ActivityOf(options), options.rate_limiter_priority, rocksdb::Env::WLTH_NOT_SET, JobLevel()};
     const Result<size_t> read = ReadNext(std::as_writable_bytes(std::span(scratch, n)), ReadClassOf(type_, intent));
     *result = rocksdb::Slice(scratch, read.ok() ? *read : 0);
     return ToIoStatus(read.status(), path_);
@@ -32,7 +33,7 @@ IOStatus SequentialFile::Skip(uint64_t n) {
 IOStatus SequentialFile::PositionedRead(uint64_t offset, size_t n, const rocksdb::IOOptions& options,
                                         rocksdb::Slice* result, char* scratch, rocksdb::IODebugContext*) {
   return WithoutExceptions([&] {
-    const Intent intent{ActivityOf(options), options.rate_limiter_priority, rocksdb::Env::WLTH_NOT_SET};
+    const Intent intent{ActivityOf(options), options.rate_limiter_priority, rocksdb::Env::WLTH_NOT_SET, JobLevel()};
     const Result<size_t> read =
         reader_->Read(offset, std::as_writable_bytes(std::span(scratch, n)), ReadClassOf(type_, intent));
     *result = rocksdb::Slice(scratch, read.ok() ? *read : 0);

@@ -51,8 +51,10 @@ IOStatus WritableFile::Forgive(IOStatus status) {
 }
 
 void WritableFile::Classify(const IOOptions& options) {
+  // With parallel compression, a thread other than the job's own may write, and its level is not known.
+  if (JobLevel() != DataClass::kNoLevel) job_level_ = JobLevel();
   const bool own = options.rate_limiter_priority != rocksdb::Env::IO_TOTAL;
-  const Intent intent{ActivityOf(options), own ? options.rate_limiter_priority : io_priority_, write_hint_};
+  const Intent intent{ActivityOf(options), own ? options.rate_limiter_priority : io_priority_, write_hint_, job_level_};
   if (intent != intent_) {
     intent_ = intent;
     writer_->SetIoClass(WriteClassOf(type_, intent));
@@ -62,8 +64,6 @@ void WritableFile::Classify(const IOOptions& options) {
 
 void WritableFile::UpdateLevel() {
   if (type_ != FileType::kTable) return;
-  // With parallel compression, a thread other than the job's own may write, and its level is not known.
-  if (JobLevel() != DataClass::kNoLevel) job_level_ = JobLevel();
   const int8_t level = TableLevel(job_level_, WriteClassOf(type_, intent_), LifetimeOf(type_, write_hint_));
   if (level == level_) return;
   level_ = level;

@@ -121,8 +121,8 @@ IOStatus ZonedFileSystem::OpenWritable(const std::string& name, const FileOption
     const rocksdb::Env::WriteLifeTimeHint hint = OpeningHint(options);
     CreateOptions create;
     create.kind = FileKindOf(type);
-    create.io_class =
-        WriteClassOf(type, {ActivityOf(options.io_options), options.io_options.rate_limiter_priority, hint});
+    create.io_class = WriteClassOf(
+        type, {ActivityOf(options.io_options), options.io_options.rate_limiter_priority, hint, JobLevel()});
     create.lifetime = LifetimeOf(type, hint);
     if (type == FileType::kTable) {
       create.level = TableLevel(JobLevel(), create.io_class, create.lifetime);

@@ -119,6 +119,31 @@ TEST_F(DatabaseTest, CountsItsBytesByClass) {
   EXPECT_GT(ClassBytes(fs(), "metadata", "bytes_written"), 0U);
 }
 
+// RocksDB says of no write what it is for while it slows writers down, and hints no lifetime with this compaction style.
+TEST_F(DatabaseTest, TablesOfAStallAreOfTheirJobsClass) {
+  options_.compaction_style = rocksdb::kCompactionStyleNone;
+  options_.level0_slowdown_writes_trigger = 1;
+  ISOZONE_ASSERT_OK(
+      GetOptionsFromString(rocksdb::ConfigOptions(), Options(options_), "listeners={isozone}", &options_));
+  OpenIt();
+  FlushOptions flush;
+  flush.allow_write_stall = true;
+  for (int round = 0; round < 3; ++round) {
+    Fill(0, 1000);
+    ISOZONE_ASSERT_OK(db_->Flush(flush));
+  }
+  std::vector<std::string> tables;
+  std::vector<rocksdb::LiveFileMetaData> live;
+  db_->GetLiveFilesMetaData(&live);
+  for (const rocksdb::LiveFileMetaData& file : live) tables.push_back(file.name);
+  ISOZONE_ASSERT_OK(db_->CompactFiles(rocksdb::CompactionOptions(), tables, 1));
+  const uint64_t data = 1000 * 400;
+  EXPECT_GE(ClassBytes(fs(), "flush", "bytes_written"), 3 * data);
+  EXPECT_GE(ClassBytes(fs(), "compaction-write", "bytes_written"), data);
+  EXPECT_LT(ClassBytes(fs(), "other", "bytes_written"), data);
+  EXPECT_GE(ClassBytes(fs(), "compaction-read", "bytes_read"), 3 * data);
+}
+
 TEST_F(DatabaseTest, CompactionsReadAheadWithoutDirectIo) {
   OpenIt();
   Fill(0, 5000);
