@@ -110,8 +110,8 @@ ColumnFamilyDriver::ColumnFamilyDriver(rocksdb::DB* db, rocksdb::ColumnFamilyHan
       order_(std::make_unique<ComparatorOrder>(column_family->GetComparator())),
       dynamic_levels_(options.dynamic_levels),
       t_zone_(options.t_zone ? NewCohort() : 0),
-      settings_(db->GetOptions(column_family)),
-      tree_(LsmLimits::Exponential(settings_.levels, settings_.level_base_bytes, settings_.level_factor), *order_) {}
+      shape_(ShapeOf(db->GetOptions(column_family), dynamic_levels_)),
+      tree_(shape_.EmptyLimits(), *order_) {}
 
 ColumnFamilyDriver::~ColumnFamilyDriver() {
   if (registered_) Stop();
@@ -188,29 +188,24 @@ void ColumnFamilyDriver::AwaitCompactions() {
   }
 }
 
-// RocksDB deletes no table that was written after a flush has begun, held or not, before the flush ends. So what
-// compactions write meanwhile stays, even if it is compacted again, and a flush that were held for too long would fill
-// the device.
 bool ColumnFamilyDriver::MayFlush(uint64_t written) {
   if (stopping_) return true;
   if (stale_) Reconcile();
   if (retry_at_ns_ > 0) return true;
-  const uint64_t free_bytes = FreeBytes();
-  if (written > free_bytes / 2) return true;
-  const auto next = picker_->Pick(tree_);
-  const auto before =
-      BytesBeforeFlush(CompactionDebt(tree_), settings_.debt.Within(free_bytes), settings_.memtable_bytes);
-  if (before && written >= *before && HasRoomFor(settings_.memtable_bytes, next)) return true;
-  return running_.empty() && !next;
+  CompactionRoom room = RoomFor(picker_->Pick(tree_));
+  room.written_bytes_since_asked = written;
+  return shape_.MayFlush(tree_, room);
 }
 
-bool ColumnFamilyDriver::HasRoomFor(uint64_t bytes, const std::optional<CompactionPick>& beside) const {
-  for (const Task* task : running_) bytes += BytesWritten(task->pick);
-  if (beside) bytes += BytesWritten(*beside);
-  return bytes <= FreeBytes();
+// A compaction writes at most what it reads: what is dropped is not known before, nor whether RocksDB moves what it could
+// move.
+CompactionRoom ColumnFamilyDriver::RoomFor(const std::optional<CompactionPick>& next) const {
+  CompactionRoom room;
+  room.free_bytes = FreeBytes();
+  for (const Task* task : running_) room.running_bytes = room.running_bytes.value_or(0) + tree_.bytes(task->pick);
+  if (next) room.next_bytes = tree_.bytes(*next);
+  return room;
 }
-
-uint64_t ColumnFamilyDriver::BytesWritten(const CompactionPick& pick) const { return tree_.bytes(pick); }
 
 uint64_t ColumnFamilyDriver::FreeBytes() const {
   const ZonedFileSystem* fs = ZonedFileSystem::From(*db_->GetFileSystem());
@@ -267,10 +262,9 @@ bool ColumnFamilyDriver::Next(Task& task) {
   }
 }
 
-// Of several compactions, one has all the space that there is: two that both lack some would both be in vain.
 bool ColumnFamilyDriver::Begin(Task& task) {
   auto picked = picker_->Pick(tree_);
-  if (!picked || (!running_.empty() && !HasRoomFor(0, picked))) return false;
+  if (!SteeredShape::MayCompact(RoomFor(picked))) return false;
   // RocksDB may write anew what could be moved. What it has done is taken from its metadata.
   const bool moves = std::exchange(picked->trivial_move, false);
   const auto begun = tree_.Begin(*picked);
@@ -428,8 +422,9 @@ std::vector<LsmFile> ColumnFamilyDriver::OutputsIn(const CompactionPick& pick,
 }
 
 void ColumnFamilyDriver::Reconcile() {
-  settings_ = DriverSettings(db_->GetOptions(column_family_));
-  stale_ = !settings_.compacts;
+  const rocksdb::Options options = db_->GetOptions(column_family_);
+  shape_ = ShapeOf(options, dynamic_levels_);
+  stale_ = options.disable_auto_compactions;
   if (stale_) {
     failure_ = rocksdb::Status::Incomplete("disable_auto_compactions=true");
     retry_at_ns_ = MonotonicNs() + kLookAgainNs;
@@ -439,13 +434,7 @@ void ColumnFamilyDriver::Reconcile() {
   db_->GetColumnFamilyMetaData(column_family_, &metadata);
   RemoveGone(metadata);
   AddMissing(metadata);
-  SetLimits();
-}
-
-void ColumnFamilyDriver::SetLimits() {
-  std::vector<uint64_t> bytes;
-  for (int level = 0; level < tree_.limits().levels(); ++level) bytes.push_back(tree_.bytes(level));
-  tree_.set_limits(settings_.LimitsFor(bytes, dynamic_levels_, FreeBytes()));
+  tree_.set_limits(shape_.LimitsFor(tree_, FreeBytes()));
 }
 
 void ColumnFamilyDriver::RemoveGone(const rocksdb::ColumnFamilyMetaData& metadata) {

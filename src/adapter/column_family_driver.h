@@ -140,10 +140,7 @@ class ColumnFamilyDriver {
   void AwaitCompactions() ISOZONE_REQUIRES(mu_);
   // Whether a flush may begin for which compactions have written so many bytes.
   bool MayFlush(uint64_t written) ISOZONE_REQUIRES(mu_);
-  // Whether so many bytes can be written besides what the compactions write that run, and the one that is to be next.
-  bool HasRoomFor(uint64_t bytes, const std::optional<CompactionPick>& beside) const ISOZONE_REQUIRES(mu_);
-  // At most: what is dropped is not known before, nor whether RocksDB moves what it could move.
-  uint64_t BytesWritten(const CompactionPick& pick) const ISOZONE_REQUIRES(mu_);
+  CompactionRoom RoomFor(const std::optional<CompactionPick>& next) const ISOZONE_REQUIRES(mu_);
   // Of the device, with what the collector can give back; of a file system that is not Isozone's, more than can be used.
   uint64_t FreeBytes() const;
   void CountBytes(const CompactionPick& pick, const std::vector<LsmFile>& written) ISOZONE_REQUIRES(mu_);
@@ -157,7 +154,6 @@ class ColumnFamilyDriver {
                                  const std::vector<std::string>& outputs) const;
   // The tree becomes what the metadata says, but for what is being compacted.
   void Reconcile() ISOZONE_REQUIRES(mu_);
-  void SetLimits() ISOZONE_REQUIRES(mu_);
   void AddMissing(const rocksdb::ColumnFamilyMetaData& metadata) ISOZONE_REQUIRES(mu_);
   void RemoveGone(const rocksdb::ColumnFamilyMetaData& metadata) ISOZONE_REQUIRES(mu_);
   // A compaction that runs writes there; whether it has ended is for its thread to say.
@@ -176,7 +172,7 @@ class ColumnFamilyDriver {
 
   mutable Mutex mu_;
   CondVar changed_;  // for all: something to do, or done
-  DriverSettings settings_ ISOZONE_GUARDED_BY(mu_);
+  SteeredShape shape_ ISOZONE_GUARDED_BY(mu_);
   LsmTree tree_ ISOZONE_GUARDED_BY(mu_);
   std::vector<const Task*> running_ ISOZONE_GUARDED_BY(mu_);
   bool stale_ ISOZONE_GUARDED_BY(mu_) = true;  // the tree may have changed

@@ -14,13 +14,6 @@
 namespace isozone {
 namespace {
 
-// Of the upper level, for each compaction of the picker isozone.
-constexpr uint64_t kSweepTables = 4;
-// Such a compaction is to leave three quarters of the free space to others.
-constexpr uint64_t kSweepShare = 4;
-// What a compaction writes, of what it takes from the upper level.
-constexpr uint64_t kFanOut = 11;
-
 // No option says so. A database that is open for reading only refuses these before it looks at the files, of which one
 // does not exist and the other are none. Where all its tables are in the last level, it refuses the second one only.
 bool IsReadOnly(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family) {
@@ -90,39 +83,17 @@ void WarnOfUnusedOptions(const rocksdb::Options& options, const std::string& col
       column_family);
 }
 
-DriverSettings::DriverSettings(const rocksdb::Options& options)
-    : levels(std::min(options.num_levels, kMaxLsmLevels)),
-      level_base_bytes(options.max_bytes_for_level_base),
-      level_factor(options.max_bytes_for_level_multiplier),
-      level0_files(static_cast<uint32_t>(std::max(options.level0_file_num_compaction_trigger, 1))),
-      table_bytes(options.target_file_size_base),
-      memtable_bytes(options.write_buffer_size),
-      debt{options.soft_pending_compaction_bytes_limit, options.hard_pending_compaction_bytes_limit},
-      compacts(!options.disable_auto_compactions) {}
-
-uint64_t DriverSettings::BytesForCompactions(std::span<const uint64_t> bytes, int base_level) const {
-  const uint64_t level0 = std::min(level0_files * memtable_bytes, std::max(bytes[0], memtable_bytes));
-  const uint64_t base = std::min(level_base_bytes, std::max(bytes[static_cast<size_t>(base_level)], table_bytes));
-  return level0 + base + kFanOut * table_bytes;
-}
-
-// What a level holds that is not the last one, is mostly in the last one, too: where space is missing, the level is to give
-// it back. But a level of few tables would give nothing: of n tables, each is compacted with 1/n of the next level. What
-// both take together is least where n is the square root of the tables of the next level.
-LsmLimits DriverSettings::LimitsFor(std::span<const uint64_t> bytes, bool dynamic, uint64_t free_bytes) const {
-  LsmLimits limits = dynamic ? LsmLimits::FromLastLevel(bytes, level_base_bytes, level_factor)
-                             : LsmLimits::Exponential(levels, level_base_bytes, level_factor);
-  const uint64_t needed_bytes = BytesForCompactions(bytes, limits.base_level);
-  for (size_t level = bytes.size() - 1; level-- > 1;) {
-    const auto below = static_cast<double>(std::min(bytes[level + 1], limits.capacity_bytes[level + 1]));
-    const auto least = static_cast<uint64_t>(std::sqrt(below * static_cast<double>(table_bytes)));
-    const uint64_t can_stay = bytes[level] + free_bytes - std::min(needed_bytes, bytes[level] + free_bytes);
-    limits.capacity_bytes[level] = std::min(limits.capacity_bytes[level], std::max(least, can_stay));
-  }
-  limits.level0_files = level0_files;
-  limits.table_bytes = table_bytes;
-  limits.sweep_bytes = std::min(kSweepTables * table_bytes, free_bytes / (kSweepShare * kFanOut));
-  return limits;
+SteeredShape ShapeOf(const rocksdb::Options& options, bool dynamic_levels) {
+  SteeredShape shape;
+  shape.levels = std::min(options.num_levels, kMaxLsmLevels);
+  shape.level_base_bytes = options.max_bytes_for_level_base;
+  shape.level_factor = options.max_bytes_for_level_multiplier;
+  shape.dynamic_levels = dynamic_levels;
+  shape.level0_files = static_cast<uint32_t>(std::max(options.level0_file_num_compaction_trigger, 1));
+  shape.table_bytes = options.target_file_size_base;
+  shape.memtable_bytes = options.write_buffer_size;
+  shape.debt = {options.soft_pending_compaction_bytes_limit, options.hard_pending_compaction_bytes_limit};
+  return shape;
 }
 
 }  // namespace isozone
