@@ -58,13 +58,15 @@ constexpr uint64_t kMostMib = 1 << 20;
 constexpr uint64_t kTableBytes = 4 * kMiB;
 constexpr uint64_t kZoneBytes = 18 * kMiB;
 constexpr uint64_t kLevel1Bytes = 18 * kMiB;
+constexpr double kLevelFactor = 8;
 constexpr uint64_t kRecordBytes = 4 * kKiB;
 
 struct Arguments {
   std::string workload = "uniform";
   uint64_t data_mib = 256;
   uint32_t zones = 40;
-  double speed = 0;  // of the device, in times its profile; 0: it takes no time
+  bool dynamic_levels = false;  // sized from the last one up
+  double speed = 0;             // of the device, in times its profile; 0: it takes no time
   std::string directory;
   SimOptions setup;
 };
@@ -88,8 +90,15 @@ Result<SimOptions> SetupOf(const Arguments& arguments) {
   setup.load.record_bytes = kRecordBytes;
   setup.device.hints = TableHints::kSteered;
   SimTree& tree = setup.tree;
-  tree.limits = LsmLimits::Exponential(7, kLevel1Bytes, 8);
+  tree.limits = LsmLimits::Exponential(7, kLevel1Bytes, kLevelFactor);
   tree.limits.table_bytes = tree.memtable_bytes = kTableBytes;
+  SteeredShape& shape = tree.steering.emplace();
+  shape.levels = tree.limits.levels();
+  shape.level_base_bytes = kLevel1Bytes;
+  shape.level_factor = kLevelFactor;
+  shape.dynamic_levels = arguments.dynamic_levels;
+  shape.table_bytes = shape.memtable_bytes = kTableBytes;
+  shape.debt = tree.pending;
   tree.level0_slowdown = tree.level0_stop = 8;
   tree.compaction_workers = 1;
   tree.settles = arguments.speed == 0;
@@ -306,11 +315,10 @@ Status MountedDatabase::Open() {
   env_ = rocksdb::NewCompositeEnv(fs_);
   ISOZONE_ASSIGN_OR_RETURN(const rocksdb::Options options, Options());
   ISOZONE_RETURN_IF_ERROR(FromRocksDb(OpenInto(options, &db_)));
-  // The simulator has levels from level 1 down.
   const CompactionDriverOptions driver = {.picker = setup_.tree.picker,
                                           .threads = setup_.tree.compaction_workers,
                                           .t_zone = device.t_zone,
-                                          .dynamic_levels = false};
+                                          .dynamic_levels = setup_.tree.steering->dynamic_levels};
   return FromRocksDb(CompactionDriver::Open(db_.get(), {db_->DefaultColumnFamily()}, driver, &driver_));
 }
 
@@ -403,6 +411,7 @@ void AddOptions(CLI::App& app, Arguments& arguments) {
   app.add_option("--policy", setup.device.policy, "Placement")->capture_default_str();
   app.add_option("--gc", setup.device.gc, "Collection")->capture_default_str();
   app.add_option("--compaction", setup.tree.picker, "Picker of compactions")->capture_default_str();
+  app.add_flag("--dynamic-levels", arguments.dynamic_levels, "Levels are sized from the last one up");
   app.add_option("--data-mib", arguments.data_mib, "MiB of all keys and values, put once, and as much over them")
       ->check(CLI::Range(uint64_t{1}, kMostMib))
       ->capture_default_str();

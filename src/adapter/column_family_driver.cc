@@ -22,9 +22,8 @@
 namespace isozone {
 namespace {
 
-// RocksDB tells nobody that compactions are enabled again, and nobody tells of free space.
-constexpr int64_t kLookAgainNs = 50'000'000;
-constexpr uint64_t kCompactionsPerStore = 64;  // of the pointers
+constexpr int64_t kLookAgainNs = kLookForRoomNs;  // RocksDB tells nobody that compactions are enabled again
+constexpr uint64_t kCompactionsPerStore = 64;     // of the pointers
 constexpr uint64_t kPlenty = uint64_t{1} << 62;
 
 class ComparatorOrder : public KeyOrder {

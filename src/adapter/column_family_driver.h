@@ -89,8 +89,6 @@ class ColumnFamilyDriver {
  public:
   static constexpr int64_t kPauseNs = 1'000'000;
   static constexpr int64_t kPauseMostNs = 500'000'000;
-  // A held flush begins if no compaction has ended for so long.
-  static constexpr int64_t kLongestHoldNs = 10'000'000'000;
 
   // Begins to compact `column_family` of `db`; both must outlive the driver. InvalidArgument with what to change: it has
   // another compaction style than kCompactionStyleNone, fewer than 3 levels, no `listeners={isozone}`, no

@@ -24,6 +24,11 @@
 
 namespace isozone {
 
+// How soon what waits for room looks again: nobody tells of free space.
+inline constexpr int64_t kLookForRoomNs = 50'000'000;
+// A held flush begins if no compaction has ended for so long.
+inline constexpr int64_t kLongestHoldNs = 10'000'000'000;
+
 // What bears on whether something may begin.
 struct CompactionRoom {
   uint64_t free_bytes = 0;                     // of the device, with what the collector can give back; at most 2^63

@@ -48,7 +48,8 @@ bool PutStream::MayPut() {
     WaitForTree(world_.report.stalls.memtables_ns);
   } else if (world_.model.tree().files(0).size() >= tree.level0_stop) {
     WaitForTree(world_.report.stalls.level0_ns);
-  } else if (tree.pending.hard_bytes != 0 && CompactionDebt(world_.model.tree()) >= tree.pending.hard_bytes) {
+  } else if (!tree.steering && tree.pending.hard_bytes != 0 &&
+             CompactionDebt(world_.model.tree()) >= tree.pending.hard_bytes) {
     WaitForTree(world_.report.stalls.pending_ns);
   } else {
     return PaysForSlice();
@@ -68,7 +69,8 @@ bool PutStream::Logs() {
 bool PutStream::IsSlowed() const {
   const SimTree& tree = world_.options.tree;
   if (world_.model.tree().files(0).size() >= tree.level0_slowdown) return true;
-  return tree.pending.soft_bytes != 0 && CompactionDebt(world_.model.tree()) >= tree.pending.soft_bytes;
+  return !tree.steering && tree.pending.soft_bytes != 0 &&
+         CompactionDebt(world_.model.tree()) >= tree.pending.soft_bytes;
 }
 
 // Bounded: then it goes on unpaid.

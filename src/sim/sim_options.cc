@@ -83,6 +83,9 @@ Status CheckTree(const SimTree& tree, uint64_t record_bytes) {
   if (tree.pending.hard_bytes != 0 && tree.pending.soft_bytes > tree.pending.hard_bytes) {
     return Wrong("the limits of pending compaction are out of order", "the soft one must be below the hard one");
   }
+  if (tree.steering && (tree.steering->levels != tree.limits.levels() || tree.limits.levels() < 3)) {
+    return Wrong("a tree of fewer than three levels cannot be steered", "give it 7 levels");
+  }
   if (tree.flush_workers == 0 || tree.compaction_workers == 0)
     return Wrong("nobody flushes or compacts", "give 1 or more");
   return {};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "base/units.h"
 #include "lsm/compaction_debt.h"
 #include "lsm/lsm_limits.h"
+#include "lsm/steered_shape.h"
 #include "nand/profile.h"
 #include "zone/gc_scheme.h"
 
@@ -62,6 +64,9 @@ struct SimTree {
   uint32_t flush_workers = 1;
   uint32_t compaction_workers = 4;
   std::string picker = "leveled";
+  // As Isozone steers a database: `limits` change with what the tree holds and what is free, and flushes wait for room and
+  // debt; `pending` is not used. Empty: as RocksDB keeps a tree in shape, with levels from level 1 down.
+  std::optional<SteeredShape> steering = {};
   bool settles = false;  // after each memtable, puts wait until nothing is left to flush or to compact
   bool moves = true;     // trivial moves write nothing; false: files are written anew, as RocksDB before 10.8 does
 };

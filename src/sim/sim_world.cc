@@ -24,6 +24,23 @@ DataClass SimWorld::ClassOf(int level) const {
   return data;
 }
 
+void SimWorld::KeepInShape() {
+  if (options.tree.steering) model.tree().set_limits(options.tree.steering->LimitsFor(model.tree(), FreeBytes()));
+}
+
+uint64_t SimWorld::FreeBytes() const {
+  const ZoneTotals& totals = zones->ledger().table.totals();
+  return totals.free + totals.dead - zones->ledger().ReservedBytes();
+}
+
+CompactionRoom SimWorld::RoomFor(const std::optional<CompactionPick>& next) const {
+  CompactionRoom room;
+  room.free_bytes = FreeBytes();
+  if (compactions.running > 0) room.running_bytes = compactions.running_bytes;
+  if (next) room.next_bytes = model.tree().bytes(*next);
+  return room;
+}
+
 uint64_t SimWorld::PieceBytes() const {
   const uint64_t block = options.device.profile.block_size;
   const uint64_t unit = RoundDown(options.device.stripe_unit, block);

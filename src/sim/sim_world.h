@@ -38,6 +38,7 @@ class FullMemtables {
     uint64_t number = 0;
     std::vector<ModelRecord> records;
   };
+  bool any_waits() const { return !waiting_.empty(); }
   // Empty records: none waits.
   Memtable Take() {
     if (waiting_.empty()) return {};
@@ -85,6 +86,12 @@ struct SimWorld {
   FullMemtables memtables;
   Bell tree_changed;  // a memtable is full, or level 0 or another level has changed
   uint32_t busy_workers = 0;
+  struct Compactions {
+    uint32_t running = 0;
+    uint64_t running_bytes = 0;  // of their inputs
+    uint64_t ended = 0;
+    uint64_t written_bytes = 0;  // by those that have ended
+  } compactions;
   bool puts_ended = false;
   SimReport report;
   Status error;  // the first one ends the simulation
@@ -98,6 +105,10 @@ struct SimWorld {
   DataClass ClassOf(int level) const;
   // Of an output of a compaction: those that are short-lived are one (adapter/output_guide.h).
   Cohort CohortOf(bool short_lived) const { return short_lived && options.device.t_zone ? kTZone : Cohort(); }
+  // Of a tree that is steered: its limits become those of this moment, and what bears on the next flush or compaction.
+  void KeepInShape();
+  CompactionRoom RoomFor(const std::optional<CompactionPick>& next) const;
+  uint64_t FreeBytes() const;
   // The bytes that go to a lane at a time.
   uint64_t PieceBytes() const;
 };

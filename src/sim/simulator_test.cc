@@ -266,6 +266,51 @@ TEST(SimulatorTest, EachOptionHasAnEffect) {
   }
 }
 
+// Of SmallOptions. The live data is 512 MiB.
+SimOptions SteeredOptions(uint32_t zones) {
+  SimOptions options = SmallOptions();
+  options.tree.picker = "isozone";
+  SteeredShape& shape = options.tree.steering.emplace();
+  shape.levels = options.tree.limits.levels();
+  shape.level_base_bytes = 16 * kMiB;
+  shape.level_factor = 8;
+  shape.table_bytes = shape.memtable_bytes = 4 * kMiB;
+  options.device.hints = TableHints::kSteered;
+  options.device.profile.zone_count = zones;
+  return options;
+}
+
+TEST(SimulatorTest, ASteeredTreeHoldsMoreOnTheSameDevice) {
+  SimOptions options = SteeredOptions(50);
+  const SimReport steered = Simulated(options);
+  EXPECT_EQ(steered.live_bytes, 512 * kMiB);
+  options.tree.steering.reset();
+  EXPECT_EQ(ErrorOf(options).code(), StatusCode::kNoSpace);
+}
+
+TEST(SimulatorTest, LevelsOfASteeredTreeAreSizedFromEitherEnd) {
+  SimOptions options = SteeredOptions(128);
+  const SimReport up = Simulated(options);
+  options.tree.steering->dynamic_levels = false;
+  EXPECT_NE(Simulated(options).compaction_bytes, up.compaction_bytes);
+}
+
+TEST(SimulatorTest, FlushesOfASteeredTreeWaitForDebt) {
+  SimOptions options = SteeredOptions(128);
+  const SimReport free = Simulated(options);
+  options.tree.steering->debt = {.soft_bytes = 1, .hard_bytes = 24 * kMiB};
+  const SimReport bounded = Simulated(options);
+  EXPECT_EQ(bounded.stalls.pending_ns, 0) << "puts wait for memtables";
+  EXPECT_GT(bounded.stalls.memtables_ns, free.stalls.memtables_ns);
+}
+
+TEST(SimulatorTest, ATreeOfTwoLevelsCannotBeSteered) {
+  SimOptions options = SteeredOptions(128);
+  options.tree.limits = LsmLimits::Exponential(2, 16 * kMiB, 8);
+  options.tree.steering->levels = 2;
+  EXPECT_THAT(std::string(ErrorOf(options).message()), HasSubstr("fewer than three levels"));
+}
+
 TEST(SimulatorTest, WithoutMovesFilesAreWrittenAnew) {
   SimOptions options = SmallOptions();
   const SimReport moving = Simulated(options);

@@ -24,13 +24,20 @@ void SetZones(const SimWorld& world, LsmFile& table) {
   }
 }
 
+// Something may have to be done when the tree changes. Where it is steered, it may also wait for room.
+void AwaitWork(SimWorld& world, Actor& worker) {
+  world.loop.CallOn(world.tree_changed, worker);
+  const bool waits_for_room = world.options.tree.steering && !world.is_idle();
+  if (waits_for_room) world.loop.CallAt(world.loop.now_ns() + kLookForRoomNs, worker);
+}
+
 }  // namespace
 
 FlushWorker::FlushWorker(SimWorld& world) : world_(world), job_(world, FlushRequest()) {}
 
 void FlushWorker::Proceed() {
   for (;;) {
-    if (!busy_ && !Begin()) return world_.loop.CallOn(world_.tree_changed, *this);
+    if (!busy_ && !Begin()) return AwaitWork(world_, *this);
     const auto done = job_.Proceed(*this);
     if (!done.ok()) return world_.Fail(done.status());
     if (!*done) return;
@@ -38,9 +45,24 @@ void FlushWorker::Proceed() {
   }
 }
 
+bool FlushWorker::MayBegin() {
+  if (!world_.options.tree.steering) return true;
+  const int64_t now_ns = world_.loop.now_ns();
+  const uint64_t ended = world_.compactions.ended;
+  if (!hold_) hold_ = {world_.compactions.written_bytes, ended, now_ns + kLongestHoldNs};
+  if (std::exchange(hold_->compactions, ended) != ended) hold_->until_ns = now_ns + kLongestHoldNs;
+  world_.KeepInShape();
+  const LsmTree& tree = world_.model.tree();
+  CompactionRoom room = world_.RoomFor(world_.picker->Pick(tree));
+  room.written_bytes_since_asked = world_.compactions.written_bytes - hold_->compacted_before;
+  if (now_ns < hold_->until_ns && !world_.options.tree.steering->MayFlush(tree, room)) return false;
+  hold_.reset();
+  return true;
+}
+
 bool FlushWorker::Begin() {
+  if (!world_.memtables.any_waits() || !MayBegin()) return false;
   FullMemtables::Memtable memtable = world_.memtables.Take();
-  if (memtable.records.empty()) return false;
   memtable_ = memtable.number;
   table_ = world_.model.NewTable(std::move(memtable.records));
   job_.Begin({{table_.number, table_.bytes, world_.ClassOf(0)}}, {});
@@ -67,7 +89,7 @@ CompactionWorker::CompactionWorker(SimWorld& world) : world_(world), job_(world,
 
 void CompactionWorker::Proceed() {
   for (;;) {
-    if (!busy_ && !Begin()) return world_.loop.CallOn(world_.tree_changed, *this);
+    if (!busy_ && !Begin()) return AwaitWork(world_, *this);
     const auto done = job_.Proceed(*this);
     if (!done.ok()) return world_.Fail(done.status());
     if (!*done) return;
@@ -78,7 +100,11 @@ void CompactionWorker::Proceed() {
 
 // Moves what can be moved, and begins a compaction if one is due.
 bool CompactionWorker::Begin() {
-  while (auto pick = world_.picker->Pick(world_.model.tree())) {
+  for (;;) {
+    world_.KeepInShape();
+    auto pick = world_.picker->Pick(world_.model.tree());
+    if (!pick) break;
+    if (world_.options.tree.steering && !SteeredShape::MayCompact(world_.RoomFor(pick))) break;
     Status status;
     pick->trivial_move = pick->trivial_move && world_.options.tree.moves;
     if (pick->trivial_move) {
@@ -96,7 +122,10 @@ bool CompactionWorker::Begin() {
 }
 
 Status CompactionWorker::BeginMerge(const CompactionPick& pick) {
+  input_bytes_ = world_.model.tree().bytes(pick);
   ISOZONE_ASSIGN_OR_RETURN(running_, world_.model.Begin(pick));
+  ++world_.compactions.running;
+  world_.compactions.running_bytes += input_bytes_;
   std::vector<InputStream> inputs;
   uint64_t files = 0;
   for (const CompactionPick::Input& input : pick.inputs) {
@@ -123,6 +152,10 @@ Status CompactionWorker::End() {
   for (LsmFile& output : outputs_) SetZones(world_, output);
   busy_ = false;
   --world_.busy_workers;
+  --world_.compactions.running;
+  world_.compactions.running_bytes -= input_bytes_;
+  ++world_.compactions.ended;
+  for (const LsmFile& output : outputs_) world_.compactions.written_bytes += output.bytes;
   ISOZONE_RETURN_IF_ERROR(world_.model.Install(running_, std::exchange(outputs_, {})));
   world_.loop.Ring(world_.tree_changed);
   return {};

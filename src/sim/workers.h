@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/sim_world.h"
@@ -21,6 +22,8 @@ class FlushWorker final : public Actor {
 
  private:
   bool Begin();
+  // Whether a tree that is steered lets the next memtable be flushed.
+  bool MayBegin();
   void End();
 
   SimWorld& world_;
@@ -28,6 +31,13 @@ class FlushWorker final : public Actor {
   bool busy_ = false;
   uint64_t memtable_ = 0;
   LsmFile table_;
+  // Of the flush that waits; empty: none does.
+  struct Hold {
+    uint64_t compacted_before = 0;  // bytes
+    uint64_t compactions = 0;       // that had ended when one was last seen to end
+    int64_t until_ns = 0;
+  };
+  std::optional<Hold> hold_;
 };
 
 class CompactionWorker final : public Actor {
@@ -44,6 +54,7 @@ class CompactionWorker final : public Actor {
   TableJob job_;
   bool busy_ = false;
   CompactionJob running_ = 0;
+  uint64_t input_bytes_ = 0;  // of the compaction that runs
   std::vector<LsmFile> outputs_;
 };
 

@@ -101,6 +101,8 @@ class Simulate(harness.CliTest):
             with self.subTest(arguments=arguments):
                 self.fails(USAGE, words, *SMALL, *arguments)
         self.fails(USAGE, ["the device has 3 zones"], "simulate", "--zones", "3")
+        self.fails(USAGE, ["--sweep has no effect with --steering on"], "simulate", "--steering", "on", "--sweep", "1M")
+        self.fails(USAGE, ["fewer than three levels"], "simulate", "--steering", "on", "--levels", "2")
         self.fails(USAGE, ["less than a zone of 72.0 MiB"], "simulate", "--limit", "10M")
 
     def test_a_list_that_cannot_be_used(self) -> None:

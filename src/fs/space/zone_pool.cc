@@ -125,17 +125,15 @@ SpaceInfo ZonePool::Space() const {
   const MutexLock lock(executor_->mu);
   const ZoneLedger& ledger = executor_->allocator.ledger();
   const ZoneTotals& totals = ledger.table.totals();
-  const uint32_t empty_zones = ledger.table.empty().size();
   SpaceInfo space;
   space.capacity = totals.capacity;
   space.live = totals.live;
   space.dead = totals.dead - totals.dead_in_idle;
   space.metadata = totals.metadata;
-  space.reserved =
-      std::min(empty_zones, ledger.EmptyKept(BudgetClass::kData)) * executor_->device.geometry().zone_capacity;
+  space.reserved = ledger.ReservedBytes();
   space.free = totals.free + totals.dead_in_idle - space.reserved;
   space.zones = ledger.table.size();
-  space.empty_zones = empty_zones;
+  space.empty_zones = ledger.table.empty().size();
   space.active_zones = ledger.active.used();
   space.full_zones = totals.full;
   space.unusable_zones = totals.unusable;

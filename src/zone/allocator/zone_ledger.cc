@@ -147,6 +147,10 @@ bool ZoneLedger::HasSpareZones() const {
   return table.empty().size() > EmptyKept(BudgetClass::kData) + table.size() / kSpareZonesPart;
 }
 
+uint64_t ZoneLedger::ReservedBytes() const {
+  return std::min<uint64_t>(table.empty().size(), EmptyKept(BudgetClass::kData)) * options.geometry.zone_capacity;
+}
+
 bool ZoneLedger::HasSpareTokens(const ActiveBudget& budget) const {
   return budget.Available(BudgetClass::kData) > kSpareTokens;
 }

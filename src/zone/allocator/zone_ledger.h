@@ -110,6 +110,8 @@ struct ZoneLedger {
   // Empty zones that are kept for metadata, which has none of its own for them yet; and so for `c` among others.
   uint32_t EmptyForMetadata() const;
   uint32_t EmptyKept(BudgetClass c) const;
+  // Bytes of the empty zones that are kept from data.
+  uint64_t ReservedBytes() const;
   bool HasEmpty(BudgetClass c) const { return table.empty().size() > EmptyKept(c); }
   // Of the empty ones, beyond what is kept and a part for those who come later.
   bool HasSpareZones() const;

@@ -35,7 +35,8 @@ struct SimulateArguments {
   uint64_t sweep_bytes = 0;  // 0: of four tables
   uint32_t level0_files = 4;
   std::optional<uint32_t> gc_start;
-  std::string hints = "level";
+  std::string hints;
+  std::string steering = "off";
   std::string t_zone = "on";
   std::string log = "on";
   std::string moves = "on";
@@ -108,6 +109,11 @@ void AddTreeOptions(CLI::App& app, SimulateArguments& arguments) {
                  "on: trivial moves write nothing; off: they do, as in RocksDB before 10.8; on if not given")
       ->check(CLI::IsMember({"on", "off"}))
       ->option_text("on|off");
+  app.add_option("--steering", arguments.steering,
+                 "on: the tree is kept in shape as Isozone does it for a database, with levels sized from the last one "
+                 "up, and within the space that there is; off if not given")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->option_text("on|off");
   AddSizeOption(app, "--sweep", arguments.sweep_bytes,
                 "Of the upper level, for each compaction of isozone; four tables if not given");
 }
@@ -135,7 +141,8 @@ void AddDeviceOptions(CLI::App& app, SimulateArguments& arguments) {
   app.add_option(
          "--hints", arguments.hints,
          "What placement is told of tables: none, lifetime (RocksDB's hint), level (both), or steered (the level "
-         "alone, as RocksDB hints no lifetime where Isozone steers compaction); level if not given")
+         "alone, as RocksDB hints no lifetime where Isozone steers compaction); level if not given, steered with "
+         "--steering")
       ->option_text("HINTS");
   app.add_option("--t-zone", arguments.t_zone, "on: short-lived tables have zones of their own; on if not given")
       ->check(CLI::IsMember({"on", "off"}))
@@ -188,11 +195,29 @@ Result<Profile> DeviceProfile(const SimulateArguments& arguments) {
   return profile;
 }
 
+SteeredShape ShapeOf(const SimulateArguments& arguments, const SimTree& tree) {
+  SteeredShape shape;
+  shape.levels = arguments.levels;
+  shape.level_base_bytes = arguments.level1_bytes;
+  shape.level_factor = static_cast<double>(arguments.multiplier);
+  shape.level0_files = arguments.level0_files;
+  shape.table_bytes = arguments.table_bytes;
+  shape.memtable_bytes = tree.memtable_bytes;
+  shape.debt = tree.pending;
+  return shape;
+}
+
 Result<SimOptions> OptionsOf(const SimulateArguments& arguments) {
   SimOptions options = arguments.options;
   ISOZONE_ASSIGN_OR_RETURN(options.device.profile, DeviceProfile(arguments));
   options.device.gc_tuning.start_percent = arguments.gc_start;
-  ISOZONE_ASSIGN_OR_RETURN(options.device.hints, ParseTableHints(arguments.hints));
+  const bool steered = arguments.steering == "on";
+  if (steered && arguments.sweep_bytes != 0) {
+    return Status::InvalidArgument(
+        "--sweep has no effect with --steering on, which sizes sweeps by the space; leave one out");
+  }
+  const std::string hints = arguments.hints.empty() ? (steered ? "steered" : "level") : arguments.hints;
+  ISOZONE_ASSIGN_OR_RETURN(options.device.hints, ParseTableHints(hints));
   options.device.t_zone = arguments.t_zone == "on";
   options.tree.log = arguments.log == "on";
   options.tree.moves = arguments.moves == "on";
@@ -204,6 +229,7 @@ Result<SimOptions> OptionsOf(const SimulateArguments& arguments) {
   limits.level0_files = arguments.level0_files;
   limits.table_bytes = arguments.table_bytes;
   limits.sweep_bytes = arguments.sweep_bytes == 0 ? 4 * arguments.table_bytes : arguments.sweep_bytes;
+  if (steered) options.tree.steering = ShapeOf(arguments, options.tree);
   return options;
 }
 

@@ -44,7 +44,7 @@ _isozone()
         --gc)
             COMPREPLY=($(compgen -W "none zenfs full zenfs+ lifetime lsm-zgc isozone" -- "$current")); return ;;
         --hints) COMPREPLY=($(compgen -W "none lifetime level steered" -- "$current")); return ;;
-        --t-zone | --wal | --moves) COMPREPLY=($(compgen -W "on off" -- "$current")); return ;;
+        --t-zone | --wal | --moves | --steering) COMPREPLY=($(compgen -W "on off" -- "$current")); return ;;
         --scheme)
             local schemes="none zenfs full zenfs+ lifetime lsm-zgc isozone"
             [[ $command == bench* ]] && schemes="basic lsm-zgc both"
@@ -75,7 +75,7 @@ _isozone()
         "bench gc groups") options="--destroy --json" ;;
         simulate) options="--keys --value-size --data --phase --list --deletes --grain --seed
         --memtable --memtables --wal --table --levels --level-base --level-multiplier --compaction-trigger
-        --slowdown-trigger --stop-trigger --soft-pending --hard-pending --flushes --compactions --compaction --moves --sweep --profile --zones --zone-size
+        --slowdown-trigger --stop-trigger --soft-pending --hard-pending --flushes --compactions --compaction --moves --steering --sweep --profile --zones --zone-size
         --limit --policy --gc --gc-start --gc-memory --hints --t-zone --stripe-width --put-rate --compaction-rate --json" ;;
     esac
 

@@ -101,6 +101,7 @@ Json SetupJson(const SimOptions& options, const SimReport& report) {
           {"gc", device.gc},
           {"compaction", options.tree.picker},
           {"t_zone", device.t_zone},
+          {"steering", options.tree.steering.has_value()},
           {"data_bytes", options.load.data_bytes},
           {"record_bytes", options.load.record_bytes},
           {"table_bytes", options.tree.limits.table_bytes},
@@ -116,7 +117,8 @@ void PrintSimulation(const SimOptions& options, const SimReport& report, Console
             fmt::format("{}: {} zones of {}", device.profile.name, report.zones, FormatSize(report.zone_capacity)));
   facts.Add("Placement, collection", fmt::format("{}, {}", device.policy, device.gc));
   facts.Add("Compaction",
-            fmt::format("{}, short-lived tables {}", options.tree.picker, device.t_zone ? "apart" : "with the others"));
+            fmt::format("{}{}, short-lived tables {}", options.tree.picker, options.tree.steering ? ", steered" : "",
+                        device.t_zone ? "apart" : "with the others"));
   facts.Print(console);
   console.Print("\n");
   PrintLoad(report, console);
