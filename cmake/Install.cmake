@@ -1,6 +1,6 @@
 # What `cmake --install` installs: the library, its public headers, the command line tool with manual page and shell
-# completion, the device profiles for users to copy and change, and the CMake package behind find_package(isozone), which
-# gives the target isozone::isozone.
+# completion, the device profiles for users to copy and change, the udev rule that gives zoned devices to a group, and the
+# CMake package behind find_package(isozone), which gives the target isozone::isozone.
 include_guard(GLOBAL)
 include(CMakePackageConfigHelpers)
 
@@ -36,5 +36,6 @@ if(TARGET isozone_cli)
   install(FILES ${PROJECT_SOURCE_DIR}/tools/isozone/completion/_isozone
           DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 endif()
+install(FILES ${PROJECT_SOURCE_DIR}/packaging/60-isozone.rules DESTINATION lib/udev/rules.d)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/isozone)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

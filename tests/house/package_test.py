@@ -21,12 +21,17 @@ import house
 
 BUILD = os.path.abspath(sys.argv.pop(1))
 LOCK_WAIT_S = 60
+GROUP = "isozone"  # that the udev rule names
 CONTENT = (r"./usr/bin/isozone", r"./usr/lib/\S*libisozone\.so", r"./usr/lib/\S*libisozone\.so\.\d+\.\d+\.\d+",
            r"./usr/include/isozone/isozone\.h", r"./usr/lib/\S*cmake/isozone/isozoneConfig\.cmake",
            r"./usr/lib/\S*cmake/isozone/isozoneTargets\.cmake", r"./usr/share/man/man1/isozone\.1(\.gz)?",
            r"./usr/share/bash-completion/completions/isozone", r"./usr/share/zsh/site-functions/_isozone",
            r"./usr/share/doc/isozone/LICENSE", r"./usr/share/doc/isozone/CHANGELOG\.md",
-           r"./usr/share/isozone/profiles/small-zone\.profile")
+           r"./usr/lib/udev/rules\.d/60-isozone\.rules", r"./usr/share/isozone/profiles/small-zone\.profile")
+
+
+def has_group() -> bool:
+    return subprocess.run(["getent", "group", GROUP], stdout=subprocess.DEVNULL).returncode == 0
 
 
 def is_installed(package: str) -> bool:
@@ -110,12 +115,21 @@ class Package(unittest.TestCase):
         self.use(os.path.join(root, "usr/bin/isozone"), "unpacked", LD_LIBRARY_PATH=os.path.dirname(library))
         self.assertNotIn(house.ROOT, self.output_of("readelf", "--dynamic", library))
 
+    def test_the_udev_rule_is_the_one_that_is_documented(self) -> None:
+        with open(os.path.join(house.ROOT, "packaging/60-isozone.rules"), encoding="utf-8") as file:
+            rule = [line for line in file if not line.startswith("#")]
+        with open(os.path.join(house.ROOT, "docs/devices.md"), encoding="utf-8") as file:
+            self.assertIn("```text\n" + "".join(rule) + "```", file.read())
+
     def test_it_is_installed_works_and_is_removed(self) -> None:
         if os.geteuid() != 0 or is_installed("isozone") or self.installed_files():
             self.skipTest("this user is not root, or Isozone is installed")
         self.addCleanup(dpkg, "--purge", "isozone")
+        if not has_group():
+            self.addCleanup(subprocess.run, ["groupdel", GROUP], check=True)
         installed = dpkg("--install", self.package)
         self.assertEqual(0, installed.returncode, installed.stdout)
+        self.assertTrue(has_group())
         self.use("/usr/bin/isozone", "installed")
         removed = dpkg("--purge", "isozone")
         self.assertEqual(0, removed.returncode, removed.stdout)
