@@ -1,11 +1,16 @@
 #include "device/linux/transfers.h"
 
+#include <poll.h>
+#include <sched.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,6 +20,8 @@ namespace {
 
 constexpr uint32_t kSubmissions = 256;  // that can be prepared before the kernel is called: one is
 constexpr int kTheFile = 0;             // the number of the one registered file
+// How long the reaper sleeps between two looks at completions where the kernel does not let it wait for them.
+constexpr std::chrono::milliseconds kBlindPause(1);
 
 // Whether a submission, or a wait, that failed may succeed later: the kernel lacks memory for the moment.
 bool IsTransient(int error) { return error == EAGAIN || error == EBUSY || error == EINTR || error == ENOMEM; }
@@ -33,6 +40,16 @@ std::unique_ptr<RingTransfers> RingTransfers::Create(int fd, int& error) {
   }
   error = -::io_uring_register_files(&transfers->ring_, &fd, 1);
   if (error != 0) return nullptr;
+  transfers->wake_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC));
+  if (transfers->wake_.get() < 0) {
+    error = errno;
+    return nullptr;
+  }
+  {
+    const MutexLock lock(transfers->mu_);
+    error = transfers->Send(nullptr);
+  }
+  if (error != 0) return nullptr;
   ::io_uring_ring_dontfork(&transfers->ring_);  // best effort: a child has no use for it
   transfers->reaper_ = std::thread([ring = transfers.get()] { ring->Reap(); });
   return transfers;
@@ -43,8 +60,9 @@ RingTransfers::~RingTransfers() {
   if (reaper_.joinable()) {
     {
       const MutexLock lock(mu_);
-      (void)Send(nullptr);  // the reaper ends where it sees this; if even that fails, the ring is broken and it ended
+      stop_ = true;
     }
+    ::eventfd_write(wake_.get(), 1);
     reaper_.join();
   }
   // The kernel ends a ring later than this returns, and would hold the device open until then.
@@ -71,7 +89,7 @@ int RingTransfers::Send(KernelTransfer* transfer) {
   if (broken_ != 0) return broken_;
   io_uring_sqe* const entry = ::io_uring_get_sqe(&ring_);  // never null: each one is submitted before the next
   if (transfer == nullptr) {
-    ::io_uring_prep_nop(entry);
+    ::io_uring_prep_poll_add(entry, wake_.get(), POLLIN);
   } else if (transfer->kind == KernelTransfer::Kind::kFlush) {
     ::io_uring_prep_fsync(entry, kTheFile, IORING_FSYNC_DATASYNC);
   } else if (transfer->kind == KernelTransfer::Kind::kRead) {
@@ -97,35 +115,46 @@ int RingTransfers::Send(KernelTransfer* transfer) {
 
 void RingTransfers::Reap() {
   ::prctl(PR_SET_NAME, "isozone-ring");
+  bool blind = false;
+  do {
+    WaitForCompletions(blind);
+  } while (TakeCompletions());
+}
+
+void RingTransfers::WaitForCompletions(bool& blind) {
+  if (blind) return std::this_thread::sleep_for(kBlindPause);
+  io_uring_cqe* first = nullptr;
+  const int error = -::io_uring_wait_cqe(&ring_, &first);
+  if (error == 0) return;
+  if (IsTransient(error)) {
+    ::sched_yield();
+  } else {
+    blind = true;
+    Break(error);
+  }
+}
+
+bool RingTransfers::TakeCompletions() {
   constexpr unsigned kBatch = 64;
   std::array<io_uring_cqe*, kBatch> entries{};
-  for (bool stop = false; !stop;) {
-    io_uring_cqe* first = nullptr;
-    if (const int error = ::io_uring_wait_cqe(&ring_, &first); error != 0) {
-      if (!IsTransient(-error)) return Break(-error);
-      ::sched_yield();
-      continue;
-    }
-    const unsigned count = ::io_uring_peek_batch_cqe(&ring_, entries.data(), kBatch);
-    std::array<KernelTransfer*, kBatch> completed{};
-    {
-      // Whoever started a transfer has held this lock after it wrote the transfer: what it wrote is seen from here on.
-      const MutexLock lock(mu_);
-      for (unsigned i = 0; i < count; ++i) {
-        completed[i] = static_cast<KernelTransfer*>(::io_uring_cqe_get_data(entries[i]));
-        if (completed[i] == nullptr) {
-          stop = true;
-        } else {
-          completed[i]->result = entries[i]->res;
-        }
-      }
-    }
-    ::io_uring_cq_advance(&ring_, count);
-    Refill(count);
+  std::array<KernelTransfer*, kBatch> completed{};
+  const unsigned count = ::io_uring_peek_batch_cqe(&ring_, entries.data(), kBatch);
+  bool stop = false;
+  {
+    // Whoever started a transfer has held this lock after it wrote the transfer: what it wrote is seen from here on.
+    const MutexLock lock(mu_);
+    stop = stop_;
     for (unsigned i = 0; i < count; ++i) {
-      if (completed[i] != nullptr) completed[i]->done(*completed[i]);
+      completed[i] = static_cast<KernelTransfer*>(::io_uring_cqe_get_data(entries[i]));
+      if (completed[i] != nullptr) completed[i]->result = entries[i]->res;
     }
   }
+  ::io_uring_cq_advance(&ring_, count);
+  Refill(count);
+  for (unsigned i = 0; i < count; ++i) {
+    if (completed[i] != nullptr) completed[i]->done(*completed[i]);
+  }
+  return !stop;
 }
 
 void RingTransfers::Refill(uint32_t completed) {

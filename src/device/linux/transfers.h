@@ -6,7 +6,10 @@
 //                    kernels that refuse io_uring.
 //
 // RingTransfers keeps at most kRingDepth transfers at the kernel, so that its completions always find room; further ones
-// wait in order, and start when others complete.
+// wait in order, and start when others complete. The kernel may begin to refuse the ring at any time, for example because
+// the process forbids itself such system calls. Every transfer that is to start then ends with that error. Those that are
+// at the kernel complete, because completions lie in memory that is shared with it: the thread looks there from time to
+// time. It is woken to end by an eventfd, for which nothing need be submitted.
 //
 // Thread safety: any thread may call Start, also from `done`. When an object is destroyed, all of its transfers must have
 // completed.
@@ -20,6 +23,7 @@
 #include <string>
 #include <thread>
 
+#include "base/file_descriptor.h"
 #include "base/mutex.h"
 #include "device/linux/block_kernel.h"
 #include "device/linux/task_threads.h"
@@ -50,18 +54,26 @@ class RingTransfers final : public Transfers {
  private:
   RingTransfers() = default;
 
-  // Hands `transfer` to the kernel. Returns 0, or the error for which it has not been started.
+  // Hands `transfer` to the kernel; null: the wait for the eventfd. Returns 0, or the error for which it has not been
+  // started.
   int Send(KernelTransfer* transfer) ISOZONE_REQUIRES(mu_);
+  // The reaper: takes completions until the object is to be destroyed.
   void Reap();
+  // Waits until there are completions, or, if `blind`, where the kernel refuses that, for a while.
+  void WaitForCompletions(bool& blind);
+  // Takes the completions that there are, of which there may be none. False: the object is to be destroyed.
+  bool TakeCompletions();
   // Gives back the places of `completed` transfers, and starts those that wait for one.
   void Refill(uint32_t completed);
   // Ends the transfers that wait, and all that are still to come, with `error`.
   void Break(int error);
   static void Fail(std::deque<KernelTransfer*>& failed, int error);
 
-  io_uring ring_{};  // the queue of submissions is guarded by mu_; that of completions belongs to reaper_
+  io_uring ring_{};      // the queue of submissions is guarded by mu_; that of completions belongs to reaper_
+  FileDescriptor wake_;  // the eventfd
   Mutex mu_;
-  int broken_ ISOZONE_GUARDED_BY(mu_) = 0;  // the error after which the kernel takes, or gives, nothing any more
+  bool stop_ ISOZONE_GUARDED_BY(mu_) = false;
+  int broken_ ISOZONE_GUARDED_BY(mu_) = 0;  // the error after which nothing is submitted any more
   uint32_t at_kernel_ ISOZONE_GUARDED_BY(mu_) = 0;
   std::deque<KernelTransfer*> waiting_ ISOZONE_GUARDED_BY(mu_);
   std::thread reaper_;

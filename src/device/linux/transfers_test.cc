@@ -4,10 +4,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -124,6 +129,92 @@ TEST_P(TransfersTest, ACompletionMayStartTheNextTransfer) {
   Submit(transfer, KernelTransfer::Kind::kWrite, 0, data);
   latch.Wait();
   EXPECT_EQ(chain.left, 0);
+}
+
+// The descriptor of a ring of this process; -1 if it has none.
+int RingDescriptor() {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;  // the one by which the folder is listed
+    const std::string target = std::filesystem::read_symlink(entry.path(), gone).string();
+    if (target.find("io_uring") != std::string::npos) return std::stoi(entry.path().filename().string());
+  }
+  return -1;
+}
+
+// From some moment on the kernel refuses every system call on the ring, as after a filter of system calls was set up. The
+// device is a pipe here, so that reads wait until the test wants them to end.
+class BrokenRingTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    device_ = FileDescriptor(ends[0]);
+    writer_ = FileDescriptor(ends[1]);
+    int error = 0;
+    ring_ = RingTransfers::Create(device_.get(), error);
+    if (ring_ == nullptr) GTEST_SKIP() << "the kernel refuses io_uring: " << std::strerror(error);
+  }
+
+  static void Break() {
+    const FileDescriptor other(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    ASSERT_GE(::dup2(other.get(), RingDescriptor()), 0);
+  }
+  void StartRead(KernelTransfer& transfer, AlignedBuffer& data) {
+    transfer.data = data.data();
+    transfer.length = data.size();
+    ring_->Start(transfer);
+  }
+  void Provide(int value) {
+    const AlignedBuffer data = Block(value);
+    ASSERT_EQ(::write(writer_.get(), data.data(), data.size()), static_cast<ssize_t>(data.size()));
+  }
+
+  FileDescriptor device_;
+  FileDescriptor writer_;
+  std::unique_ptr<RingTransfers> ring_;
+};
+
+TEST(RingTransfers, OutliveTheThreadThatMadeThem) {
+  std::unique_ptr<RingTransfers> ring;
+  int error = 0;
+  std::thread([&] { ring = RingTransfers::Create(STDIN_FILENO, error); }).join();
+  if (ring == nullptr) GTEST_SKIP() << "the kernel refuses io_uring: " << std::strerror(error);
+  ring.reset();
+}
+
+TEST_F(BrokenRingTest, EndsWhileItsThreadWaits) {
+  ASSERT_NO_FATAL_FAILURE(Break());
+  AlignedBuffer data(kBlock);
+  KernelTransfer transfer;
+  Latch latch;
+  latch.Expect(transfer);
+  StartRead(transfer, data);
+  latch.Wait();
+  EXPECT_LT(transfer.result, 0);
+  ring_.reset();
+}
+
+TEST_F(BrokenRingTest, CompletesWhatWasAtTheKernel) {
+  std::array<AlignedBuffer, 3> data{AlignedBuffer(kBlock), AlignedBuffer(kBlock), AlignedBuffer(kBlock)};
+  std::array<KernelTransfer, 3> transfers;
+  {
+    Latch latch;
+    for (size_t i = 0; i < 2; ++i) {
+      latch.Expect(transfers[i]);
+      StartRead(transfers[i], data[i]);
+    }
+    ASSERT_NO_FATAL_FAILURE(Break());
+    Provide(7);
+    latch.WaitForAtMost(1);
+    Provide(8);
+  }
+  for (size_t i = 0; i < 2; ++i) EXPECT_EQ(transfers[i].result, static_cast<int64_t>(kBlock)) << i;
+  EXPECT_EQ(static_cast<int>(data[0].data()[0]) + static_cast<int>(data[1].data()[0]), 7 + 8);
+  Latch latch;
+  latch.Expect(transfers[2]);
+  StartRead(transfers[2], data[2]);
+  latch.Wait();
+  EXPECT_LT(transfers[2].result, 0);
 }
 
 TEST(ThreadTransfers, SayWhyTheyAreUsed) {
