@@ -107,7 +107,12 @@ class FakeZonedDisk {
   // `action` runs when the next report has been taken, before the one who asked has it.
   void AfterNextReport(std::function<void()> action) {
     const MutexLock lock(mu_);
-    after_report_ = std::move(action);
+    actions_[Moment::kReport] = std::move(action);
+  }
+  // `action` runs when the next zone command has been carried out, before the one who asked learns it.
+  void AfterNextCommand(std::function<void()> action) {
+    const MutexLock lock(mu_);
+    actions_[Moment::kCommand] = std::move(action);
   }
   // The disk is taken away.
   void Remove() {
@@ -131,6 +136,7 @@ class FakeZonedDisk {
   }
 
  private:
+  enum class Moment : uint8_t { kReport, kCommand };  // has been carried out, and not been answered yet
   struct Failure {
     KernelTransfer::Kind kind;
     int error;
@@ -288,6 +294,15 @@ class FakeZonedDisk {
     return static_cast<int64_t>(length);
   }
 
+  void RunOnce(Moment moment) const {
+    std::function<void()> action;
+    {
+      const MutexLock lock(mu_);
+      action.swap(actions_[moment]);
+    }
+    if (action) action();
+  }
+
   DeviceStatus Command(DeviceOp op, ZoneId zone) {
     DeviceRequest request;
     request.op = op;
@@ -321,12 +336,7 @@ class FakeZonedDisk {
       }
       ++index;
     }
-    std::function<void()> action;
-    {
-      const MutexLock lock(mu_);
-      action.swap(after_report_);
-    }
-    if (action) action();
+    RunOnce(Moment::kReport);
     return 0;
   }
 
@@ -349,6 +359,7 @@ class FakeZonedDisk {
           (op == DeviceOp::kOpen || op == DeviceOp::kClose) && status == DeviceStatus::kInvalidZoneStateTransition;
       if (status != DeviceStatus::kSuccess && !lenient) return ErrorOf(status);
     }
+    RunOnce(Moment::kCommand);
     return 0;
   }
 
@@ -361,7 +372,7 @@ class FakeZonedDisk {
   bool removed_ ISOZONE_GUARDED_BY(mu_) = false;
   int command_error_ ISOZONE_GUARDED_BY(mu_) = 0;
   int report_error_ ISOZONE_GUARDED_BY(mu_) = 0;
-  mutable std::function<void()> after_report_ ISOZONE_GUARDED_BY(mu_);
+  mutable std::map<Moment, std::function<void()>> actions_ ISOZONE_GUARDED_BY(mu_);  // that a test wants to run
   std::vector<KernelTransfer*> held_ ISOZONE_GUARDED_BY(mu_);
   std::vector<Failure> failures_ ISOZONE_GUARDED_BY(mu_);
   std::map<uint64_t, uint64_t> writing_ ISOZONE_GUARDED_BY(mu_);  // writes in flight, by zone of the disk

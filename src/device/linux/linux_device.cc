@@ -19,7 +19,7 @@ namespace {
 constexpr int kReportAttempts = 3;
 constexpr std::chrono::milliseconds kReportPause(20);
 constexpr int kMostResends = 8;
-constexpr int kRelearnAttempts = 8;  // reports after a write, each of which a reset or finish may overtake
+constexpr int kRelearnAttempts = 8;  // reports of a zone, each of which a change of it may overtake
 
 ZoneCommand CommandOf(DeviceOp op) {
   switch (op) {
@@ -294,38 +294,53 @@ void LinuxDevice::RunResets() {
   if (taken.empty()) return;  // another thread has taken them with its own
   const uint64_t zone_size = geometry().zone_size;
   const uint64_t first = layout_.PositionOf(ZoneOf(*taken.front()));
+  std::vector<uint64_t> versions;
+  for (const DeviceRequest* request : taken) versions.push_back(book_.VersionOf(ZoneOf(*request)));
   const int error = kernel_->Manage(ZoneCommand::kReset, first, taken.size() * zone_size);
-  for (DeviceRequest* request : taken) {
+  for (size_t i = 0; i < taken.size(); ++i) {
+    DeviceRequest& request = *taken[i];
     int own = error;
     // One zone of several may be the cause.
     if (error != 0 && taken.size() > 1) {
-      own = kernel_->Manage(ZoneCommand::kReset, layout_.PositionOf(ZoneOf(*request)), zone_size);
+      own = kernel_->Manage(ZoneCommand::kReset, layout_.PositionOf(ZoneOf(request)), zone_size);
     }
-    EndZoneCommand(*request, own);
+    EndZoneCommand(request, own, versions[i]);
   }
 }
 
 void LinuxDevice::RunZoneCommand(DeviceRequest& request) {
   const ZoneId id = ZoneOf(request);
+  const uint64_t version = book_.VersionOf(id);
   if (request.op == DeviceOp::kOpen || request.op == DeviceOp::kClose) {
     ZoneDescriptor zone;
-    if (const int error = Describe(id, zone); error != 0) return EndZoneCommand(request, error);
+    if (const int error = Describe(id, zone); error != 0) return Resolve(request, error);
     if (!Allows(zone.state, request.op)) return Complete(request, DeviceStatus::kInvalidZoneStateTransition);
   }
-  EndZoneCommand(request, kernel_->Manage(CommandOf(request.op), layout_.PositionOf(id), geometry().zone_size));
+  const int error = kernel_->Manage(CommandOf(request.op), layout_.PositionOf(id), geometry().zone_size);
+  EndZoneCommand(request, error, version);
 }
 
-void LinuxDevice::EndZoneCommand(DeviceRequest& request, int error) {
+void LinuxDevice::EndZoneCommand(DeviceRequest& request, int error, uint64_t version) {
   const ZoneId id = ZoneOf(request);
   if (error != 0) return Resolve(request, error);
   if (request.op == DeviceOp::kReset) {
-    book_.NoteReset(id);
+    if (!book_.NoteReset(id, version)) (void)Settle(id);  // otherwise the zone stays in doubt
     resets_done_.fetch_add(1, std::memory_order_relaxed);
   } else if (request.op == DeviceOp::kFinish) {
-    book_.NoteFinish(id);
+    if (!book_.NoteFinish(id, version)) (void)Settle(id);
     finishes_done_.fetch_add(1, std::memory_order_relaxed);
   }
   Complete(request, DeviceStatus::kSuccess);
+}
+
+int LinuxDevice::Settle(ZoneId id) {
+  for (int attempt = 0; attempt < kRelearnAttempts; ++attempt) {
+    ZoneDescriptor zone;
+    const uint64_t version = book_.VersionOf(id);
+    if (const int error = Describe(id, zone); error != 0) return error;
+    if (book_.Learn(zone, version)) return 0;
+  }
+  return EBUSY;
 }
 
 int LinuxDevice::Describe(ZoneId zone, ZoneDescriptor& descriptor) {

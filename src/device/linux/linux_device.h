@@ -105,7 +105,10 @@ class LinuxDevice final : public ZonedDevice {
   void FinishLarge(DeviceRequest& request);
   void RunResets();
   void RunZoneCommand(DeviceRequest& request);
-  void EndZoneCommand(DeviceRequest& request, int error);
+  // `version`: of the zone, before the kernel was asked for the command.
+  void EndZoneCommand(DeviceRequest& request, int error, uint64_t version);
+  // Takes over a report of a zone that is in doubt. Returns 0 or the error for which it stays so.
+  int Settle(ZoneId id);
   // Asks the kernel for one zone. Returns 0 or an error, and notices if the device is gone.
   int Describe(ZoneId zone, ZoneDescriptor& descriptor);
   // Takes resets that lie next to each other from those that wait; empty if none is left.

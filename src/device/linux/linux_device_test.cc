@@ -292,6 +292,42 @@ TEST_F(LinuxDeviceTest, AWriteDuringAResetLeavesTheZoneToTheReport) {
   EXPECT_EQ(Run(DeviceOp::kWrite, 0, 0, 1), Dev::kSuccess);
 }
 
+TEST_F(LinuxDeviceTest, AResetThatIsNotedLateDoesNotTakeBackWhatWasWrittenAfterIt) {
+  ASSERT_EQ(Run(DeviceOp::kWrite, 1, 0, 3), Dev::kSuccess);
+  for (const uint32_t zone : {0, 1}) {
+    SCOPED_TRACE(zone);
+    disk_->AfterNextCommand([&] {
+      if (zone == 1) {
+        EXPECT_EQ(Run(DeviceOp::kWrite, zone, 3, 1), Dev::kZoneInvalidWrite) << "it learns of the reset";
+      }
+      EXPECT_EQ(Run(DeviceOp::kWrite, zone, 0, 2), Dev::kSuccess);
+    });
+    EXPECT_EQ(Run(DeviceOp::kReset, zone), Dev::kSuccess);
+    const auto read = Submit(DeviceOp::kRead, zone, 0, 2);
+    std::memset(read->data.data(), 0, read->data.size());
+    EXPECT_EQ(Wait(read), Dev::kSuccess);
+    EXPECT_EQ(Run(DeviceOp::kWrite, zone, 2, 1), Dev::kSuccess);
+  }
+}
+
+TEST_F(LinuxDeviceTest, AResetThatIsNotedLateLeavesTheNextWriteToTheReport) {
+  disk_->AfterNextCommand([this] {
+    EXPECT_EQ(Run(DeviceOp::kWrite, 0, 0, 2), Dev::kSuccess);
+    disk_->FailReports(EIO);
+  });
+  EXPECT_EQ(Run(DeviceOp::kReset, 0), Dev::kSuccess);
+  disk_->FailReports(0);
+  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 2, 1), Dev::kSuccess);
+  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 3, 1), Dev::kSuccess);
+}
+
+TEST_F(LinuxDeviceTest, AFinishThatIsNotedLateDoesNotFillAZoneThatWasReset) {
+  ASSERT_EQ(Run(DeviceOp::kWrite, 0, 0, 3), Dev::kSuccess);
+  disk_->AfterNextCommand([this] { EXPECT_EQ(Run(DeviceOp::kReset, 0), Dev::kSuccess); });
+  EXPECT_EQ(Run(DeviceOp::kFinish, 0), Dev::kSuccess);
+  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 0, 2), Dev::kSuccess);
+}
+
 TEST_F(LinuxDeviceTest, AReportThatIsOlderThanAWriteDoesNotCount) {
   disk_->AfterNextReport([this] { EXPECT_EQ(Run(DeviceOp::kWrite, 0, 0, 2), Dev::kSuccess); });
   disk_->FailNextCommand(EIO);

@@ -17,12 +17,15 @@ uint64_t ZoneBook::VersionOf(ZoneId id) const {
   return zone.version;
 }
 
-void ZoneBook::Learn(const ZoneDescriptor& descriptor, uint64_t version) {
+bool ZoneBook::Learn(const ZoneDescriptor& descriptor, uint64_t version) {
   Zone& zone = Of(descriptor.zone);
   const MutexLock lock(zone.mu);
-  if (zone.writing || zone.version != version) return;
+  if (zone.writing) return true;
+  if (zone.version != version) return false;
   ++zone.version;
   Store(zone, descriptor);
+  zone.in_doubt = false;
+  return true;
 }
 
 DeviceStatus ZoneBook::Check(const Zone& zone, uint64_t offset, uint64_t length) const {
@@ -114,17 +117,24 @@ void ZoneBook::Forget(ZoneId id) {
   zone.in_doubt = false;
 }
 
-void ZoneBook::Note(ZoneId id, ZoneState state, uint64_t written) {
+bool ZoneBook::Note(ZoneId id, ZoneState state, uint64_t written, uint64_t version) {
   Zone& zone = Of(id);
   const MutexLock lock(zone.mu);
+  // Whatever ended before the command began came before it.
+  const bool overtaken = zone.version != version;
   ++zone.version;
-  zone.in_doubt = zone.writing;
-  zone.state = state;
-  zone.written.store(written, std::memory_order_release);
+  zone.in_doubt = overtaken || zone.writing;
+  if (!overtaken) {
+    zone.state = state;
+    zone.written.store(written, std::memory_order_release);
+  }
+  return !zone.in_doubt;
 }
 
-void ZoneBook::NoteReset(ZoneId zone) { Note(zone, ZoneState::kEmpty, 0); }
+bool ZoneBook::NoteReset(ZoneId zone, uint64_t version) { return Note(zone, ZoneState::kEmpty, 0, version); }
 
-void ZoneBook::NoteFinish(ZoneId zone) { Note(zone, ZoneState::kFull, geometry_.zone_capacity); }
+bool ZoneBook::NoteFinish(ZoneId zone, uint64_t version) {
+  return Note(zone, ZoneState::kFull, geometry_.zone_capacity, version);
+}
 
 }  // namespace isozone

@@ -12,8 +12,9 @@
 // zone has a version, which every change of what is known increments. Whoever asks for a report takes the version first,
 // and the report counts only if the version is the same afterwards.
 //
-// A reset or finish that completes while a write is in flight leaves open which of the two came first. The zone is then
-// in doubt (EndWrite returns false), and its owner asks the kernel.
+// A reset or finish beside which a write was in flight, or another reset or finish ended, leaves open which of the two
+// came first. The zone is then in doubt until a report of the kernel is taken over: the one that the reset's or finish's
+// owner asks for (NoteReset and NoteFinish return false), or that of the next write (EndWrite returns false).
 //
 // Thread safety: any thread may call any method.
 #pragma once
@@ -34,8 +35,9 @@ class ZoneBook {
 
   // Of what is known of the zone; to be taken before the kernel is asked for a report.
   uint64_t VersionOf(ZoneId id) const;
-  // Takes over what the kernel reports of a zone, unless a write is in flight or `version` is no longer that of the zone.
-  void Learn(const ZoneDescriptor& descriptor, uint64_t version);
+  // Takes over what the kernel reports of a zone, unless a write is in flight. False: `version` is no longer that of the
+  // zone, which wants another report.
+  bool Learn(const ZoneDescriptor& descriptor, uint64_t version);
   // Bytes from the start of the zone that hold data; behind them it reads as zeros.
   uint64_t Readable(ZoneId zone) const { return zones_[zone.value()].written.load(std::memory_order_acquire); }
   bool IsOffline(ZoneId zone) const {
@@ -63,9 +65,10 @@ class ZoneBook {
     const ZoneState state = zones_[zone.value()].state.load(std::memory_order_relaxed);
     return state != ZoneState::kReadOnly && state != ZoneState::kOffline;
   }
-  // The zone has been reset or finished.
-  void NoteReset(ZoneId zone);
-  void NoteFinish(ZoneId zone);
+  // The zone has been reset or finished; `version` was its version before the kernel was asked for that. False: it is in
+  // doubt, and wants a report.
+  bool NoteReset(ZoneId zone, uint64_t version);
+  bool NoteFinish(ZoneId zone, uint64_t version);
 
  private:
   struct Zone {
@@ -81,7 +84,7 @@ class ZoneBook {
 
   DeviceStatus Check(const Zone& zone, uint64_t offset, uint64_t length) const ISOZONE_REQUIRES(zone.mu);
   void Store(Zone& zone, const ZoneDescriptor& descriptor) const ISOZONE_REQUIRES(zone.mu);
-  void Note(ZoneId id, ZoneState state, uint64_t written);
+  bool Note(ZoneId id, ZoneState state, uint64_t written, uint64_t version);
   Zone& Of(ZoneId zone) const { return zones_[zone.value()]; }
 
   const DeviceGeometry geometry_;
