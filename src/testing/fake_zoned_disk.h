@@ -151,6 +151,7 @@ class FakeZonedDisk {
     int Manage(ZoneCommand command, uint64_t position, uint64_t length) override {
       return disk_.Manage(command, position, length);
     }
+    std::string path() const override { return ""; }
     std::string transfer_path() const override { return "a fake"; }
 
    private:

@@ -64,6 +64,9 @@ class BlockKernel {
   // changed. Blocks.
   virtual int Manage(ZoneCommand command, uint64_t position, uint64_t length) = 0;
 
+  // A path that opens this device once more, also where its name has come to name another one.
+  virtual std::string path() const = 0;
+
   // How transfers reach the device, for people: "io_uring", or "32 threads (io_uring: Operation not permitted)".
   virtual std::string transfer_path() const = 0;
 };

@@ -79,6 +79,14 @@ Result<QueueFacts> FactsOf(const BlockDevice& device) {
   return facts;
 }
 
+// The device that was opened. Between two uses of a path it may come to name another one.
+Result<BlockDevice> OpenedDevice(const BlockDevice& named, const FileDescriptor& fd) {
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return Status::FromErrno(errno, fmt::format("cannot look at {}", named.path));
+  if (!S_ISBLK(status.st_mode)) return NotABlockDevice(named.path);
+  return BlockDevice{named.path, status.st_rdev, GroupOf(status)};
+}
+
 std::vector<std::string> NamesIn(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -145,9 +153,11 @@ Result<TransferPath> TakeTransferPath(UriOptions& options) {
 
 Result<std::unique_ptr<LinuxDevice>> OpenLinuxDevice(Uri& uri, OpenMode mode) {
   ISOZONE_ASSIGN_OR_RETURN(const TransferPath path, TakeTransferPath(uri.options));
-  ISOZONE_ASSIGN_OR_RETURN(const BlockDevice device, FindDevice(uri.path));
+  ISOZONE_ASSIGN_OR_RETURN(const BlockDevice named, FindDevice(uri.path));
+  ISOZONE_RETURN_IF_ERROR(FactsOf(named).status());  // what has no zones is not even opened
+  ISOZONE_ASSIGN_OR_RETURN(FileDescriptor fd, OpenNode(named, mode));
+  ISOZONE_ASSIGN_OR_RETURN(const BlockDevice device, OpenedDevice(named, fd));
   ISOZONE_ASSIGN_OR_RETURN(const QueueFacts facts, FactsOf(device));
-  ISOZONE_ASSIGN_OR_RETURN(FileDescriptor fd, OpenNode(device, mode));
   auto kernel = OpenedBlockDevice::Create(std::move(fd), path);
   if (!kernel.ok()) return kernel.status().WithContext(device.path);
   return LinuxDevice::Create("dev:" + device.path, mode, std::move(*kernel), facts);

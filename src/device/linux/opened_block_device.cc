@@ -75,6 +75,8 @@ int OpenedBlockDevice::ReportZones(uint64_t position, std::span<KernelZone> out)
   return 0;
 }
 
+std::string OpenedBlockDevice::path() const { return fmt::format("/proc/self/fd/{}", fd_.get()); }
+
 int OpenedBlockDevice::Manage(ZoneCommand command, uint64_t position, uint64_t length) {
   blk_zone_range range{position / kKernelSector, length / kKernelSector};
   return Control(fd_.get(), RequestOf(command), &range);

@@ -28,6 +28,7 @@ class OpenedBlockDevice final : public BlockKernel {
   void Start(KernelTransfer& transfer) override { transfers_->Start(transfer); }
   int ReportZones(uint64_t position, std::span<KernelZone> out) const override;
   int Manage(ZoneCommand command, uint64_t position, uint64_t length) override;
+  std::string path() const override;
   std::string transfer_path() const override { return transfers_->name(); }
 
  private:

@@ -20,10 +20,11 @@ struct Signature {
   std::string Text() const;
 };
 
-// All signatures on the device, or in the file, at `path`; empty if there is none. Opens it for reading.
-Result<std::vector<Signature>> FindSignatures(const std::string& path);
+// All signatures on the device, or in the file, at `path`; empty if there is none. Opens it for reading. `name` is what
+// errors call it.
+Result<std::vector<Signature>> FindSignatures(const std::string& path, const std::string& name);
 
 // Overwrites all of them, or resets the zone that one lies in. Data of a kind that has no signature stays.
-Status EraseSignatures(const std::string& path);
+Status EraseSignatures(const std::string& path, const std::string& name);
 
 }  // namespace isozone

@@ -34,7 +34,7 @@ constexpr off_t kSwapLabel = kSwapHeader + 28;
 constexpr off_t kSwapMagic = 4086;
 
 TEST_F(SignaturesTest, OfNothingThereAreNone) {
-  const auto found = FindSignatures(path());
+  const auto found = FindSignatures(path(), "it");
   ISOZONE_ASSERT_OK(found.status());
   EXPECT_TRUE(found->empty());
 }
@@ -43,14 +43,14 @@ TEST_F(SignaturesTest, AreNamedAndErased) {
   Put(kSwapHeader, std::string("\1\0\0\0\143\0\0\0", 8));
   Put(kSwapLabel, "mine");
   Put(kSwapMagic, "SWAPSPACE2");
-  const auto found = FindSignatures(path());
+  const auto found = FindSignatures(path(), "it");
   ISOZONE_ASSERT_OK(found.status());
-  ASSERT_EQ(found->size(), 1U);
+  ASSERT_EQ(found->size(), 1U) << "also of a file that no folder names any more";
   EXPECT_EQ(found->front().type, "swap");
   EXPECT_EQ(found->front().label, "mine");
   EXPECT_THAT(found->front().Text(), testing::StartsWith("swap, label 'mine'"));
-  ISOZONE_ASSERT_OK(EraseSignatures(path()));
-  EXPECT_TRUE(FindSignatures(path())->empty());
+  ISOZONE_ASSERT_OK(EraseSignatures(path(), "it"));
+  EXPECT_TRUE(FindSignatures(path(), "it")->empty());
 }
 
 TEST_F(SignaturesTest, AreAllErased) {
@@ -59,14 +59,16 @@ TEST_F(SignaturesTest, AreAllErased) {
   // A partition table of DOS, with one partition of Linux from sector 2048 on.
   Put(446, std::string("\0\0\0\0\203\0\0\0\0\10\0\0\0\10\0\0", 16));
   Put(510, "\x55\xaa");
-  ASSERT_EQ(FindSignatures(path())->size(), 2U);
-  ISOZONE_ASSERT_OK(EraseSignatures(path()));
-  EXPECT_TRUE(FindSignatures(path())->empty());
+  ASSERT_EQ(FindSignatures(path(), "it")->size(), 2U);
+  ISOZONE_ASSERT_OK(EraseSignatures(path(), "it"));
+  EXPECT_TRUE(FindSignatures(path(), "it")->empty());
 }
 
 TEST_F(SignaturesTest, OfNoFileAreAnError) {
-  EXPECT_EQ(FindSignatures("/dev/no-such-device").status().code(), StatusCode::kNotFound);
-  EXPECT_EQ(EraseSignatures("/dev/no-such-device").code(), StatusCode::kNotFound);
+  const Status status = FindSignatures("/dev/no-such-device", "it").status();
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_THAT(status.ToString(), testing::HasSubstr("cannot open it"));
+  EXPECT_EQ(EraseSignatures("/dev/no-such-device", "it").code(), StatusCode::kNotFound);
 }
 
 }  // namespace

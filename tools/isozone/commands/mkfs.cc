@@ -84,9 +84,10 @@ bool MayErase(const ZonedDevice& device, const std::vector<std::string>& content
 // A block device may carry what others have written, also where Isozone does not write. Returns whether it has been
 // erased.
 Result<bool> ClearBlockDevice(ZonedDevice& device, const MkfsArguments& arguments) {
-  if (dynamic_cast<const LinuxDevice*>(&device) == nullptr) return false;
-  ISOZONE_ASSIGN_OR_RETURN(const Uri uri, ParseUri(arguments.device));
-  ISOZONE_ASSIGN_OR_RETURN(const std::vector<Signature> signatures, FindSignatures(uri.path));
+  const auto* const block_device = dynamic_cast<const LinuxDevice*>(&device);
+  if (block_device == nullptr) return false;
+  const std::string path = block_device->path();
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<Signature> signatures, FindSignatures(path, device.name()));
   const std::vector<std::string> content = ContentOf(device, signatures);
   if (!arguments.format.force) {
     if (content.empty()) return false;
@@ -96,7 +97,7 @@ Result<bool> ClearBlockDevice(ZonedDevice& device, const MkfsArguments& argument
     return Status::AlreadyExists(fmt::format("{} was left as it is", device.name()));
   }
   if (signatures.empty()) return false;
-  ISOZONE_RETURN_IF_ERROR(EraseSignatures(uri.path));
+  ISOZONE_RETURN_IF_ERROR(EraseSignatures(path, device.name()));
   return true;
 }
 
