@@ -6,7 +6,8 @@
 //   * every read that goes beyond the write pointer fails, as on SMR disks that forbid it;
 //   * every error of a zone is EIO, as NVMe has it in Linux; those of limits are EOVERFLOW and ETOOMANYREFS;
 //   * an open or close that the state of the zone forbids does nothing and succeeds, as in scsi_debug;
-//   * memory that is not aligned, and a write longer than the limit, are refused: such a write would be split;
+//   * positions, lengths and memory that are not aligned, and a write longer than the limit, are refused: such a write
+//     would be split;
 //   * a write without RWF_DSYNC, or a flush, is volatile until the next flush; `volatile_bytes` counts it.
 //
 // Requests complete on threads of the disk. A test can hold them back, fail them, and take the disk away.
@@ -58,6 +59,7 @@ class FakeZonedDisk {
     facts.zone_size = shape_.zones.zone_size;
     facts.size = zone_count() * facts.zone_size - (shape_.last_zone == 0 ? 0 : facts.zone_size - shape_.last_zone);
     facts.logical_block = shape_.logical_block;
+    facts.memory_alignment = memory_alignment();
     facts.write_granularity = shape_.zones.block_size;
     facts.max_transfer = shape_.zones.max_transfer;
     facts.max_open_zones = shape_.zones.max_open_zones;
@@ -173,6 +175,8 @@ class FakeZonedDisk {
   uint64_t zone_count() const {
     return uint64_t{shape_.conventional} + shape_.zones.zone_count + (shape_.last_zone == 0 ? 0 : 1);
   }
+  // As in kernels that know blocks that are larger than a page.
+  uint32_t memory_alignment() const { return shape_.logical_block > 4096 ? 512 : shape_.logical_block; }
   uint64_t CapacityOf(uint32_t zone) const {
     const auto found = shape_.capacities.find(zone);
     return found == shape_.capacities.end() ? shape_.zones.zone_capacity : found->second;
@@ -277,7 +281,8 @@ class FakeZonedDisk {
     const std::optional<ZoneId> zone = ZoneAt(transfer.position);
     const bool is_write = transfer.kind == KernelTransfer::Kind::kWrite;
     const uint64_t limit = shape_.zones.max_transfer;
-    if (reinterpret_cast<uintptr_t>(transfer.data) % shape_.logical_block != 0 || (limit != 0 && length > limit)) {
+    if (!IsAligned(reinterpret_cast<uintptr_t>(transfer.data), memory_alignment()) ||
+        !IsAligned(transfer.position | length, shape_.logical_block) || (limit != 0 && length > limit)) {
       return -EINVAL;
     }
     if (!zone) return -EIO;  // a test has no business in conventional zones

@@ -90,7 +90,7 @@ const char* NamedUri() { return std::getenv("ISOZONE_TEST_DEVICE"); }
 
 std::vector<std::string> DevicesUnderTest() {
   if (NamedUri() != nullptr) return {"Named"};
-  return {"Emulated", "Disk", "DiskOfManyKinds", "DiskWithoutForcedWrites", "DiskWithoutLimits"};
+  return {"Emulated", "Disk", "DiskOfManyKinds", "DiskOfLargeBlocks", "DiskWithoutForcedWrites", "DiskWithoutLimits"};
 }
 
 std::unique_ptr<DeviceUnderTest> MakeDeviceUnderTest(const std::string& name) {
@@ -103,6 +103,8 @@ std::unique_ptr<DeviceUnderTest> MakeDeviceUnderTest(const std::string& name) {
     shape.conventional = 3;
     shape.last_zone = 256 * kKiB;
     shape.capacities = {{1, 512 * kKiB}, {2, 900 * kKiB}, {7, 1000 * kKiB}};
+  } else if (name == "DiskOfLargeBlocks") {
+    shape.zones.block_size = shape.logical_block = 16384;
   } else if (name == "DiskWithoutForcedWrites") {
     shape.durable = DurableWrites::kFlushed;
     shape.logical_block = 4096;

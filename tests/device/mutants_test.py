@@ -49,6 +49,8 @@ MUTANTS = (
            "if (offset != zone.written.load(std::memory_order_relaxed)) return DeviceStatus::kZoneInvalidWrite;", ""),
     Mutant("limits of zones are ignored", "zone_layout.cc", ".max_active_zones = facts.max_active_zones,",
            ".max_active_zones = 0,"),
+    Mutant("memory is aligned to a block that is larger than a page", "queue_facts.cc",
+           "if (logical_block <= kPage) return logical_block;", "return logical_block;"),
     Mutant("transfers are longer than the kernel sends in one part", "queue_facts.cc",
            "std::min(sectors_kb * kKiB, pages * kPage)", "sectors_kb * kKiB * 64"),
     Mutant("a failed write is taken to have stored nothing", "linux_device.cc",

@@ -26,7 +26,7 @@ struct KernelTransfer {
 
   Kind kind = Kind::kRead;
   bool durable = false;       // kWrite: with RWF_DSYNC
-  std::byte* data = nullptr;  // aligned to a logical block
+  std::byte* data = nullptr;  // aligned to QueueFacts::memory_alignment
   uint64_t length = 0;        // bytes
   uint64_t position = 0;      // bytes from the start of the device
 

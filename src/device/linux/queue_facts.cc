@@ -57,13 +57,23 @@ class Attributes {
   const SysfsReader& read_;
 };
 
+// What the memory of transfers must be aligned to. Up to Linux 5.19 these are the logical blocks, which then are no larger
+// than a page. Kernels that know larger ones ask only for what the device's memory access needs.
+Result<uint32_t> MemoryAlignment(const Attributes& attributes, uint32_t logical_block) {
+  if (logical_block <= kPage) return logical_block;
+  ISOZONE_ASSIGN_OR_RETURN(const uint64_t mask, attributes.Needed("queue/dma_alignment"));
+  if (mask < kPage && std::has_single_bit(mask + 1)) return static_cast<uint32_t>(std::max(mask + 1, kKernelSector));
+  return Status::NotSupported(
+      fmt::format("dma_alignment={}: Isozone aligns memory to {} bytes, and no further", mask, kPage));
+}
+
 // The longest request that the kernel hands to the device in one part. A longer one is split, and the parts of a write
 // may be reordered. Memory need not be contiguous, so that every page is a segment, and one that is not aligned to pages
 // has one more.
 uint64_t MaxTransfer(const Attributes& attributes, const QueueFacts& facts) {
   const uint64_t sectors_kb = attributes.Or("queue/max_sectors_kb", 128);
   const uint64_t segments = std::max<uint64_t>(attributes.Or("queue/max_segments", kPagesOfRequest), 2);
-  const uint64_t pages = std::min(segments, kPagesOfRequest) - (facts.logical_block < kPage ? 1 : 0);
+  const uint64_t pages = std::min(segments, kPagesOfRequest) - (facts.memory_alignment < kPage ? 1 : 0);
   const uint64_t limit = std::min(sectors_kb * kKiB, pages * kPage);
   const uint64_t unit = limit >= 64 * kKiB ? 64 * kKiB : facts.write_granularity;
   return std::max<uint64_t>(RoundDown(limit, unit), facts.write_granularity);
@@ -126,6 +136,7 @@ Result<QueueFacts> ParseQueueFacts(const SysfsReader& read) {
   const uint64_t physical = std::max(attributes.Or("queue/physical_block_size", logical), logical);
   const uint64_t granularity = attributes.Or("queue/zone_write_granularity", 0);
   facts.logical_block = static_cast<uint32_t>(logical);
+  ISOZONE_ASSIGN_OR_RETURN(facts.memory_alignment, MemoryAlignment(attributes, facts.logical_block));
   facts.write_granularity = static_cast<uint32_t>(std::max(granularity == 0 ? physical : granularity, logical));
   ISOZONE_RETURN_IF_ERROR(CheckBlock("zone_write_granularity", facts.write_granularity));
   ISOZONE_ASSIGN_OR_RETURN(const uint64_t zone_sectors, attributes.Needed("queue/chunk_sectors"));

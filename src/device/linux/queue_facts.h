@@ -26,12 +26,13 @@ struct QueueFacts {
   std::string scheduler;  // the one that is used; empty if there is none to choose
   uint64_t size = 0;      // bytes of the whole device
   uint64_t zone_size = 0;
-  uint32_t logical_block = 512;    // bytes; the alignment of memory, positions and lengths
-  uint32_t write_granularity = 0;  // bytes; writes to sequential zones are multiples of it
-  uint64_t max_transfer = 0;       // bytes that one request to the device moves, wherever its memory lies
-  uint64_t optimal_write = 0;      // bytes; 0: not known
-  uint32_t max_open_zones = 0;     // 0: no limit
-  uint32_t max_active_zones = 0;   // 0: no limit
+  uint32_t logical_block = 512;     // bytes; the alignment of positions and lengths
+  uint32_t memory_alignment = 512;  // bytes; of the memory of transfers, at most a page
+  uint32_t write_granularity = 0;   // bytes; writes to sequential zones are multiples of it
+  uint64_t max_transfer = 0;        // bytes that one request to the device moves, wherever its memory lies
+  uint64_t optimal_write = 0;       // bytes; 0: not known
+  uint32_t max_open_zones = 0;      // 0: no limit
+  uint32_t max_active_zones = 0;    // 0: no limit
   DurableWrites durable = DurableWrites::kFlushed;
 
   bool zoned() const { return !model.empty() && model != "none"; }

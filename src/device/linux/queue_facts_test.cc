@@ -90,6 +90,24 @@ TEST(QueueFacts, WritesAreWholePhysicalBlocksWhereTheKernelDoesNotSayOtherwise) 
   EXPECT_EQ(Parse(disk)->write_granularity, 4096U);
 }
 
+TEST(QueueFacts, MemoryIsAlignedToNoMoreThanAPage) {
+  EXPECT_EQ(Parse(Nvme())->memory_alignment, 4096U);
+  Sysfs large = Nvme();
+  for (const char* name : {"logical_block_size", "physical_block_size", "zone_write_granularity"}) {
+    large[std::string("queue/") + name] = "16384";
+  }
+  EXPECT_THAT(Parse(large).status().ToString(), HasSubstr("queue/dma_alignment"));
+  large["queue/dma_alignment"] = "3";
+  ASSERT_TRUE(Parse(large).ok());
+  EXPECT_EQ(Parse(large)->memory_alignment, 512U);
+  EXPECT_EQ(Parse(large)->logical_block, 16384U);
+  EXPECT_EQ(Parse(large)->write_granularity, 16384U);
+  large["queue/dma_alignment"] = "4095";
+  EXPECT_EQ(Parse(large)->memory_alignment, 4096U);
+  large["queue/dma_alignment"] = "8191";
+  EXPECT_THAT(Parse(large).status().ToString(), HasSubstr("dma_alignment=8191"));
+}
+
 TEST(QueueFacts, AnOpenZoneIsAnActiveOne) {
   EXPECT_EQ(FactsWith("queue/max_open_zones", "0").max_open_zones, 14U);
   EXPECT_EQ(FactsWith("queue/max_open_zones", "20").max_open_zones, 14U);

@@ -99,7 +99,7 @@ Result<ZoneLayout> ZoneLayout::Of(const QueueFacts& facts, std::span<const Kerne
                       .max_active_zones = facts.max_active_zones,
                       .max_transfer = facts.max_transfer,
                       .max_append = facts.max_transfer,
-                      .buffer_alignment = facts.logical_block,
+                      .buffer_alignment = facts.memory_alignment,
                       .optimal_write = OptimalWrite(facts, capacity),
                       // Without a cache, or where a flush follows, all that was written before is durable as well.
                       .fua_covers_zone = facts.durable != DurableWrites::kForced};
