@@ -61,6 +61,8 @@ MUTANTS = (
     Mutant("conventional zones are used", "zone_layout.cc", "if (!IsSequential(zone)) {", "if (false) {"),
     Mutant("a large zone stays active", "linux_device.cc", "if (fills && layout_.IsLarge(ZoneOf(request)))",
            "if (false)"),
+    Mutant("a large zone that a crash left stays active", "linux_device.cc",
+           "finishes_first_ = !left_active_.empty();", ""),
     Mutant("a range is reset from its second zone on", "linux_device.cc",
            "kernel_->Manage(ZoneCommand::kReset, first, taken.size() * zone_size)",
            "kernel_->Manage(ZoneCommand::kReset, first + (taken.size() > 1 ? zone_size : 0), "

@@ -38,6 +38,7 @@ ZoneCommand CommandOf(DeviceOp op) {
 bool IsInterrupted(int64_t result) { return result == -EAGAIN || result == -EINTR || result == -ECANCELED; }
 
 bool IsWrite(DeviceOp op) { return op == DeviceOp::kWrite || op == DeviceOp::kAppend; }
+bool Changes(DeviceOp op) { return op != DeviceOp::kRead && op != DeviceOp::kFlush; }
 
 Result<std::vector<KernelZone>> AllZones(const BlockKernel& kernel, const QueueFacts& facts) {
   if (facts.zone_size == 0) return Status::NotSupported("the kernel does not tell the size of its zones");
@@ -77,8 +78,29 @@ void LinuxDevice::Learn(std::span<const KernelZone> zones) {
     const ZoneId zone(i);
     const KernelZone& reported = zones[layout_.PositionOf(zone) / geometry().zone_size];
     book_.Learn(layout_.Describe(zone, reported), book_.VersionOf(zone));
-    if (!read_only() && layout_.NeedsFinish(reported)) Finish(zone);
+    if (!read_only() && layout_.NeedsFinish(reported)) left_active_.push_back(zone);
   }
+  finishes_first_ = !left_active_.empty();
+}
+
+bool LinuxDevice::WaitsForFinish(DeviceRequest& request) {
+  if (!finishes_first_.load(std::memory_order_acquire)) return false;
+  const MutexLock lock(first_mu_);
+  if (!finishes_first_.load(std::memory_order_relaxed)) return false;
+  if (first_changes_.empty()) tasks_.Add([this] { FinishLeftActive(); });
+  first_changes_.push_back(&request);
+  return true;
+}
+
+void LinuxDevice::FinishLeftActive() {
+  for (const ZoneId zone : left_active_) Finish(zone);
+  std::vector<DeviceRequest*> changes;
+  {
+    const MutexLock lock(first_mu_);
+    finishes_first_.store(false, std::memory_order_release);
+    changes.swap(first_changes_);
+  }
+  for (DeviceRequest* request : changes) Start(*request);
 }
 
 void LinuxDevice::Finish(ZoneId zone) {
@@ -93,16 +115,23 @@ void LinuxDevice::Complete(DeviceRequest& request, DeviceStatus status) {
 
 void LinuxDevice::Submit(DeviceRequest& request) {
   if (is_gone_.load(std::memory_order_relaxed)) return Complete(request, DeviceStatus::kInternalError);
-  DeviceStatus status = CheckRequest(geometry(), read_only(), request);
+  const DeviceStatus status = CheckRequest(geometry(), read_only(), request);
   if (status != DeviceStatus::kSuccess) return Complete(request, status);
+  if (Changes(request.op) && WaitsForFinish(request)) return;
+  Start(request);
+}
+
+void LinuxDevice::Start(DeviceRequest& request) {
   switch (request.op) {
     case DeviceOp::kRead:
       return StartRead(request);
-    case DeviceOp::kWrite:
-      status = book_.BeginWrite(ZoneOf(request), geometry().OffsetInZone(request.offset), request.length);
+    case DeviceOp::kWrite: {
+      const DeviceStatus status =
+          book_.BeginWrite(ZoneOf(request), geometry().OffsetInZone(request.offset), request.length);
       if (status != DeviceStatus::kSuccess) return Complete(request, status);
       request.written_at = request.offset;
       return Write(request);
+    }
     case DeviceOp::kAppend:
       return StartAppend(request);
     case DeviceOp::kFlush:

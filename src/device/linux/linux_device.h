@@ -82,9 +82,14 @@ class LinuxDevice final : public ZonedDevice {
               ZoneLayout layout);
   // Takes over the kernel's report of all zones of the device; a writer finishes those that have all they can take.
   void Learn(std::span<const KernelZone> zones);
+  // Whether the request is to wait until the zones of left_active_ have been finished. It is started after that.
+  bool WaitsForFinish(DeviceRequest& request);
+  void FinishLeftActive();
   // Gives back the active resource of a zone that has all that the seam can write. Blocks.
   void Finish(ZoneId zone);
 
+  // Starts a request that was checked.
+  void Start(DeviceRequest& request);
   void StartRead(DeviceRequest& request);
   // Reads what lies in front of `readable`, counted from the start of the zone.
   void Read(DeviceRequest& request, uint64_t readable);
@@ -126,6 +131,13 @@ class LinuxDevice final : public ZonedDevice {
   const ZoneLayout layout_;
   const std::unique_ptr<BlockKernel> kernel_;
   ZoneBook book_;
+
+  // Zones that have all that the seam can write, and were found active: a crash came before their finish. They are
+  // finished before the first change, and not when the device is opened, because it may carry what is not Isozone's.
+  std::vector<ZoneId> left_active_;  // not changed after the constructor
+  std::atomic<bool> finishes_first_{false};
+  Mutex first_mu_;
+  std::vector<DeviceRequest*> first_changes_ ISOZONE_GUARDED_BY(first_mu_);  // that wait for that
 
   std::atomic<bool> is_gone_{false};
   mutable Mutex gone_mu_;

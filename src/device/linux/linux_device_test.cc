@@ -374,7 +374,7 @@ TEST_F(LinuxDeviceTest, ALargeZoneIsFinishedAlsoIfTheWriteThatFilledItFailed) {
   EXPECT_EQ(on_disk.state, ZoneState::kFull) << "it holds no active resource";
 }
 
-TEST_F(LinuxDeviceTest, ALargeZoneThatACrashLeftActiveIsFinishedWhenTheDeviceIsOpened) {
+TEST_F(LinuxDeviceTest, ALargeZoneThatACrashLeftActiveIsFinishedBeforeTheFirstChange) {
   FakeDiskShape shape = Shape();
   shape.capacities = {{0, 14 * kBlock}};
   Use(shape);
@@ -388,6 +388,14 @@ TEST_F(LinuxDeviceTest, ALargeZoneThatACrashLeftActiveIsFinishedWhenTheDeviceIsO
   EXPECT_EQ(Describe(0).state, ZoneState::kFull);
   EXPECT_EQ(disk_->asked().zone_commands, 0U) << "a reader changes nothing";
   ASSERT_NO_FATAL_FAILURE(Open());
+  EXPECT_EQ(Run(DeviceOp::kRead, 0, 0, 8), Dev::kSuccess);
+  EXPECT_EQ(Run(DeviceOp::kFlush, 0), Dev::kSuccess);
+  EXPECT_EQ(disk_->asked().zone_commands, 0U) << "what is on the disk may not be Isozone's";
+  const auto first = Submit(DeviceOp::kAppend, 1, 0, 1);
+  const auto second = Submit(DeviceOp::kAppend, 1, 0, 1);
+  EXPECT_EQ(Wait(first), Dev::kSuccess);
+  EXPECT_EQ(Wait(second), Dev::kSuccess);
+  EXPECT_EQ(device_->geometry().OffsetInZone(first->request.written_at), 0U);
   EXPECT_EQ(disk_->asked().zone_commands, 1U);
   ZoneDescriptor on_disk;
   ISOZONE_ASSERT_OK(disk_->ssd().ReportZones(ZoneId(0), {&on_disk, 1}));
