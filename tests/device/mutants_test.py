@@ -45,6 +45,8 @@ MUTANTS = (
            "waits = zone.writing || (zone.appends != nullptr && !zone.appends->empty());", "waits = false;"),
     Mutant("a reset that is noted late takes back a write", "zone_book.cc",
            "const bool overtaken = zone.version != version;", "const bool overtaken = false;"),
+    Mutant("a zone that does not report is written", "linux_device.cc",
+           "if (!book_.IsInDoubt(ZoneOf(request))) return StartWrite(request);", "return StartWrite(request);"),
     Mutant("a write may begin anywhere", "zone_book.cc",
            "if (offset != zone.written.load(std::memory_order_relaxed)) return DeviceStatus::kZoneInvalidWrite;", ""),
     Mutant("limits of zones are ignored", "zone_layout.cc", ".max_active_zones = facts.max_active_zones,",

@@ -125,15 +125,13 @@ void LinuxDevice::Start(DeviceRequest& request) {
   switch (request.op) {
     case DeviceOp::kRead:
       return StartRead(request);
-    case DeviceOp::kWrite: {
-      const DeviceStatus status =
-          book_.BeginWrite(ZoneOf(request), geometry().OffsetInZone(request.offset), request.length);
-      if (status != DeviceStatus::kSuccess) return Complete(request, status);
-      request.written_at = request.offset;
-      return Write(request);
-    }
+    case DeviceOp::kWrite:
     case DeviceOp::kAppend:
-      return StartAppend(request);
+      if (!book_.IsInDoubt(ZoneOf(request))) return StartWrite(request);
+      return tasks_.Add([this, &request] {
+        const int error = Settle(ZoneOf(request));
+        return error == 0 ? StartWrite(request) : Complete(request, StatusOf(geometry(), request, error, nullptr));
+      });
     case DeviceOp::kFlush:
       return StartFlush(request);
     default:
@@ -162,7 +160,7 @@ void LinuxDevice::StartRead(DeviceRequest& request) {
   const ZoneId id = ZoneOf(request);
   const uint64_t end = geometry().OffsetInZone(request.offset) + request.length;
   const uint64_t readable = book_.Readable(id);
-  if (!read_only() || end <= readable) {
+  if (end <= readable || !(read_only() || book_.IsInDoubt(id))) {
     return book_.IsOffline(id) ? Complete(request, DeviceStatus::kZoneIsOffline) : Read(request, readable);
   }
   tasks_.Add([this, &request, id] {
@@ -186,9 +184,15 @@ void LinuxDevice::Read(DeviceRequest& request, uint64_t readable) {
   Send(request, KernelTransfer::Kind::kRead, layout_.PositionOf(request.offset), stored);
 }
 
-void LinuxDevice::StartAppend(DeviceRequest& request) {
+void LinuxDevice::StartWrite(DeviceRequest& request) {
   bool waits = false;
-  const DeviceStatus status = book_.TakeAppend(request, waits);
+  DeviceStatus status = DeviceStatus::kSuccess;
+  if (request.op == DeviceOp::kAppend) {
+    status = book_.TakeAppend(request, waits);
+  } else {
+    request.written_at = request.offset;
+    status = book_.BeginWrite(ZoneOf(request), geometry().OffsetInZone(request.offset), request.length);
+  }
   if (waits) return;
   if (status != DeviceStatus::kSuccess) return Complete(request, status);
   Write(request);

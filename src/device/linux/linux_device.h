@@ -9,12 +9,13 @@
 //            RWF_DSYNC if the device has that. If it has a cache only, a flush follows. If it has no cache, nothing
 //            need be done, and a flush neither. In the last two cases a write makes all before it durable, which is
 //            DeviceGeometry::fua_covers_zone.
-//   appends  are writes, in the order in which they were submitted: no system call appends to a zone.
+//   appends  are writes, in the order in which they were submitted, as long as the zone reports: no system call appends.
 //   zones    Reset, finish, open and close are system calls that block, on task threads that hold no lock. Resets that
 //            wait and lie next to each other are one call. Before an open or close the zone's report tells whether its
 //            state allows that, because not every driver refuses.
 //   errors   After a failed request a task thread asks for the zone's report, which says where the write pointer is and
-//            what the error meant (kernel_errors.h). Until then the zone counts as writing.
+//            what the error meant (kernel_errors.h). Until then the zone counts as writing. If there is no report, the
+//            next request that needs one asks again, and a reset needs none.
 //            A read or flush that the host interrupted (EAGAIN, EINTR, ECANCELED) is sent again, a few times.
 //   gone     Once the kernel says that the device is not there (ENODEV), every request completes with Internal Error.
 //            The process lives on; the log has the reason.
@@ -80,7 +81,7 @@ class LinuxDevice final : public ZonedDevice {
 
   LinuxDevice(std::string name, OpenMode mode, std::unique_ptr<BlockKernel> kernel, QueueFacts facts,
               ZoneLayout layout);
-  // Takes over the kernel's report of all zones of the device; a writer finishes those that have all they can take.
+  // Takes over the kernel's report of all zones of the device.
   void Learn(std::span<const KernelZone> zones);
   // Whether the request is to wait until the zones of left_active_ have been finished. It is started after that.
   bool WaitsForFinish(DeviceRequest& request);
@@ -93,7 +94,7 @@ class LinuxDevice final : public ZonedDevice {
   void StartRead(DeviceRequest& request);
   // Reads what lies in front of `readable`, counted from the start of the zone.
   void Read(DeviceRequest& request, uint64_t readable);
-  void StartAppend(DeviceRequest& request);
+  void StartWrite(DeviceRequest& request);
   // Sends a write or append for which the zone was taken.
   void Write(DeviceRequest& request);
   void StartFlush(DeviceRequest& request);

@@ -155,15 +155,36 @@ TEST_F(LinuxDeviceTest, AfterAFailedWriteTheReportSaysWhereThePointerIs) {
   EXPECT_EQ(Run(DeviceOp::kWrite, 0, 2, 1), Dev::kSuccess);
 }
 
-TEST_F(LinuxDeviceTest, AZoneThatDoesNotReportIsNotWrittenAgain) {
-  disk_->FailNext(KernelTransfer::Kind::kWrite, EIO);
+TEST_F(LinuxDeviceTest, AZoneThatDoesNotReportIsNotWrittenUntilItDoes) {
+  ASSERT_EQ(Run(DeviceOp::kWrite, 0, 0, 2), Dev::kSuccess);
+  disk_->FailNext(KernelTransfer::Kind::kWrite, ENODATA, 1 * kBlock);
   disk_->FailReports(EIO);
-  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 0, 1), Dev::kWriteFault);
+  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 2, 2), Dev::kWriteFault);
+  const uint64_t writes = disk_->asked().writes;
+  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 2, 1), Dev::kWriteFault);
+  EXPECT_EQ(Run(DeviceOp::kAppend, 0, 0, 1), Dev::kWriteFault);
+  EXPECT_EQ(disk_->asked().writes, writes) << "nobody knows where it would go";
+  EXPECT_EQ(Run(DeviceOp::kRead, 0, 0, 2), Dev::kSuccess) << "what is known to be there";
+  EXPECT_EQ(Run(DeviceOp::kRead, 0, 0, 3), Dev::kUnrecoveredReadError);
+
   disk_->FailReports(0);
-  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 0, 1), Dev::kZoneIsReadOnly);
-  EXPECT_EQ(Run(DeviceOp::kWrite, 1, 0, 1), Dev::kSuccess);
-  Open();
-  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 0, 1), Dev::kSuccess) << "until the device is opened again";
+  const auto read = Submit(DeviceOp::kRead, 0, 0, 4);
+  EXPECT_EQ(Wait(read), Dev::kSuccess);
+  EXPECT_EQ(read->data.data()[3 * kBlock - 1], std::byte{1});
+  EXPECT_EQ(read->data.data()[3 * kBlock], std::byte{0});
+  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 2, 1), Dev::kZoneInvalidWrite);
+  EXPECT_EQ(Run(DeviceOp::kAppend, 0, 0, 1), Dev::kSuccess);
+  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 4, 1), Dev::kSuccess);
+}
+
+TEST_F(LinuxDeviceTest, AZoneThatDoesNotReportIsWrittenAfterAReset) {
+  ASSERT_EQ(Run(DeviceOp::kWrite, 0, 0, 2), Dev::kSuccess);
+  disk_->FailNext(KernelTransfer::Kind::kWrite, EIO);
+  disk_->FailReports(ETIMEDOUT);
+  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 2, 2), Dev::kWriteFault);
+  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 2, 2), Dev::kInternalError) << "for lack of a report";
+  EXPECT_EQ(Run(DeviceOp::kReset, 0), Dev::kSuccess);
+  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 0, 2), Dev::kSuccess) << "of an empty zone no report is needed";
 }
 
 TEST_F(LinuxDeviceTest, NoticesThatAnotherProgramFinishedAZone) {

@@ -111,10 +111,8 @@ void ZoneBook::Forget(ZoneId id) {
   Zone& zone = Of(id);
   const MutexLock lock(zone.mu);
   ++zone.version;
-  zone.state = ZoneState::kReadOnly;
-  zone.written.store(geometry_.zone_capacity, std::memory_order_release);
   zone.writing = false;
-  zone.in_doubt = false;
+  zone.in_doubt = true;
 }
 
 bool ZoneBook::Note(ZoneId id, ZoneState state, uint64_t written, uint64_t version) {

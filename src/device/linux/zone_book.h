@@ -12,9 +12,14 @@
 // zone has a version, which every change of what is known increments. Whoever asks for a report takes the version first,
 // and the report counts only if the version is the same afterwards.
 //
-// A reset or finish beside which a write was in flight, or another reset or finish ended, leaves open which of the two
-// came first. The zone is then in doubt until a report of the kernel is taken over: the one that the reset's or finish's
-// owner asks for (NoteReset and NoteFinish return false), or that of the next write (EndWrite returns false).
+// A zone is in doubt until a report of the kernel is taken over if
+//
+//   * a write was in flight beside a reset or finish, or another reset or finish ended beside it: which of the two came
+//     first is open, and its owner asks (EndWrite, NoteReset and NoteFinish return false);
+//   * a write failed, and the kernel did not report the zone (Forget). The device may recover, so the zone is not given
+//     up.
+//
+// Whoever is about to write to a zone that is in doubt asks for a report first, and so does a read behind what is known.
 //
 // Thread safety: any thread may call any method.
 #pragma once
@@ -40,6 +45,7 @@ class ZoneBook {
   bool Learn(const ZoneDescriptor& descriptor, uint64_t version);
   // Bytes from the start of the zone that hold data; behind them it reads as zeros.
   uint64_t Readable(ZoneId zone) const { return zones_[zone.value()].written.load(std::memory_order_acquire); }
+  bool IsInDoubt(ZoneId zone) const { return zones_[zone.value()].in_doubt.load(std::memory_order_relaxed); }
   bool IsOffline(ZoneId zone) const {
     return zones_[zone.value()].state.load(std::memory_order_relaxed) == ZoneState::kOffline;
   }
@@ -54,7 +60,7 @@ class ZoneBook {
   // Ends a write as the kernel reports the zone. False: it was reset or finished since `version`, is still writing, and
   // wants another report.
   bool Relearn(const ZoneDescriptor& descriptor, uint64_t version);
-  // Ends a write after which nothing is known of the zone: it is taken for read-only until it is learnt again.
+  // Ends a write that failed while the kernel does not report the zone, which is in doubt from now on.
   void Forget(ZoneId id);
   // Takes an append that waits, for a zone that is idle, and checks it; the zone is writing if `status` becomes kSuccess.
   // Null: none waits, or the zone has been taken by a write.
@@ -75,10 +81,10 @@ class ZoneBook {
     // Stored under mu.
     std::atomic<uint64_t> written{0};  // bytes
     std::atomic<ZoneState> state{ZoneState::kEmpty};
+    std::atomic<bool> in_doubt{false};
     mutable Mutex mu;
     uint64_t version ISOZONE_GUARDED_BY(mu) = 0;
     bool writing ISOZONE_GUARDED_BY(mu) = false;
-    bool in_doubt ISOZONE_GUARDED_BY(mu) = false;
     std::unique_ptr<std::deque<DeviceRequest*>> appends ISOZONE_GUARDED_BY(mu);  // those that wait; null: none ever did
   };
 
