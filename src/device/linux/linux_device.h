@@ -135,7 +135,7 @@ class LinuxDevice final : public ZonedDevice {
 
   // Zones that have all that the seam can write, and were found active: a crash came before their finish. They are
   // finished before the first change, and not when the device is opened, because it may carry what is not Isozone's.
-  std::vector<ZoneId> left_active_;  // not changed after the constructor
+  std::vector<ZoneId> left_active_;  // not changed once the device is created
   std::atomic<bool> finishes_first_{false};
   Mutex first_mu_;
   std::vector<DeviceRequest*> first_changes_ ISOZONE_GUARDED_BY(first_mu_);  // that wait for that
