@@ -1,6 +1,7 @@
 // Reading and writing files, through rocksdb::FileSystem.
 
 #include <atomic>
+#include <bit>
 #include <thread>
 
 #include "adapter/rocksdb_version.h"
@@ -166,7 +167,11 @@ TEST_F(FilesTest, DirectReadsAskForBlocksAndTakeAnyOffset) {
   direct.use_direct_reads = true;
   const auto file = OpenRandom("/000001.sst", direct);
   EXPECT_TRUE(file->use_direct_io());
-  EXPECT_EQ(file->GetRequiredBufferAlignment(), 4096U);
+  const size_t block = file->GetRequiredBufferAlignment();
+  EXPECT_TRUE(std::has_single_bit(block));
+  if (NamedDevice() == nullptr) {
+    EXPECT_EQ(block, 4096U);
+  }
   EXPECT_EQ(ReadAt(*file, 4096, 8192), content.substr(4096, 8192));
   EXPECT_EQ(ReadAt(*file, 4097, 3), content.substr(4097, 3));
   EXPECT_FALSE(OpenRandom("/000001.sst")->use_direct_io());

@@ -1,6 +1,7 @@
 #include "integration/scratch.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include <nlohmann/json.hpp>
@@ -12,6 +13,8 @@ namespace isozone {
 
 using rocksdb::FileOptions;
 using rocksdb::IOOptions;
+
+const char* NamedDevice() { return std::getenv("ISOZONE_TEST_DEVICE"); }
 
 ScratchDirectory::ScratchDirectory() {
   path_ = (std::filesystem::temp_directory_path() / "isozone-XXXXXX").string();
@@ -28,9 +31,16 @@ ScratchDirectory::~ScratchDirectory() {
 
 ScratchDevice::ScratchDevice(const std::string& geometry) : geometry_(geometry) {}
 
-void ScratchDevice::SetUp() { ISOZONE_ASSERT_OK(CreateFileSystem(Uri(geometry_))); }
+void ScratchDevice::SetUp() {
+  const bool named = NamedDevice() != nullptr;
+  ISOZONE_ASSERT_OK(CreateFileSystem(named ? Uri() : Uri(geometry_), /*force=*/named));
+}
 
 std::string ScratchDevice::Uri(const std::string& options) const {
+  if (const char* device = NamedDevice(); device != nullptr) {
+    const char* const separator = std::strchr(device, '?') == nullptr ? "?" : "&";
+    return std::string("isozone://") + device + (options.empty() ? "" : separator + options);
+  }
   return "isozone://emu:" + scratch_.path() + "/ssd.img?timing=off" + (options.empty() ? "" : "&" + options);
 }
 
@@ -84,6 +94,12 @@ uint64_t ClassBytes(const rocksdb::FileSystem& fs, const std::string& io_class, 
   std::string json;
   ISOZONE_EXPECT_OK(GetStats(fs, &json));
   return nlohmann::json::parse(json).at("classes").at(io_class).at(direction).get<uint64_t>();
+}
+
+uint64_t CollectedBytes(const rocksdb::FileSystem& fs) {
+  std::string json;
+  ISOZONE_EXPECT_OK(GetStats(fs, &json));
+  return nlohmann::json::parse(json).at("gc").at("bytes_copied").get<uint64_t>();
 }
 
 rocksdb::Status OpenDb(const rocksdb::Options& options, const std::string& path, std::unique_ptr<rocksdb::DB>* db) {

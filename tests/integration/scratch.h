@@ -1,5 +1,6 @@
 // The base of every integration test: a temporary directory, and in it an emulated SSD, small and as fast as memory,
-// with an empty file system.
+// with an empty file system. If the environment has ISOZONE_TEST_DEVICE with the URI of a device that exists, it takes the
+// place of the SSD, and is formatted by each test: all that is on it is lost.
 #pragma once
 
 #include <cstdint>
@@ -31,13 +32,16 @@ class ScratchDirectory {
 
 inline constexpr char kSmallDevice[] = "zones=128&zone_size=8MiB&zone_capacity=6MiB&max_open=32&max_active=32";
 
+// The URI in ISOZONE_TEST_DEVICE; null if the environment has none.
+const char* NamedDevice();
+
 // A test with its own SSD. `geometry` has the options with which the image is created.
 class ScratchDevice : public ::testing::Test {
  protected:
   explicit ScratchDevice(const std::string& geometry = kSmallDevice);
   void SetUp() override;
 
-  // isozone://emu:... with `options` ("a=b&c=d") added.
+  // isozone://emu:..., or the device of ISOZONE_TEST_DEVICE, with `options` ("a=b&c=d") added.
   std::string Uri(const std::string& options = "") const;
   // Opens a FileSystem on the SSD; fails the test if that is not possible.
   std::shared_ptr<rocksdb::FileSystem> Open(const std::string& options = "") const;
@@ -61,6 +65,9 @@ uint64_t SizeOf(rocksdb::FileSystem& fs, const std::string& name);
 
 // Bytes by class of I/O from GetStats. `io_class` is "wal", "flush", ...; direction is "bytes_read" or "bytes_written".
 uint64_t ClassBytes(const rocksdb::FileSystem& fs, const std::string& io_class, const std::string& direction);
+
+// Bytes that the collector has copied, from GetStats.
+uint64_t CollectedBytes(const rocksdb::FileSystem& fs);
 
 // Opens a database in the way of this version of RocksDB: open(DB**) before version 11, open(unique_ptr<DB>*) since.
 template <typename OpenFunction>

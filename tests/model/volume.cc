@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include "base/aligned_buffer.h"
+#include "base/uri.h"
 #include "device/emulated/image_file.h"
+#include "device/open_device.h"
 #include "fs/metadata/recovery.h"
 #include "fs/mount/format_device.h"
 #include "fs/mount/fsck.h"
@@ -65,6 +67,8 @@ uint64_t TestOperations(uint64_t fallback) {
   return std::max<uint64_t>(1, FromEnvironment("ISOZONE_TEST_OPS", kMillion) * fallback / kMillion);
 }
 
+const char* NamedDevice() { return std::getenv("ISOZONE_TEST_DEVICE"); }
+
 DeviceGeometry RandomGeometry(Random& random, uint64_t max_zone_size) {
   DeviceGeometry geometry;
   geometry.block_size = random.Chance(0.5) ? 512 : 4096;
@@ -118,6 +122,21 @@ Result<Volume> Volume::Create(const DeviceGeometry& geometry, bool timing) {
   return Volume(std::move(*image));
 }
 
+Result<Volume> Volume::CreateOrNamed(const DeviceGeometry& geometry, bool timing) {
+  return NamedDevice() == nullptr ? Create(geometry, timing) : Volume(std::string(NamedDevice()));
+}
+
+Result<std::unique_ptr<ZonedDevice>> Volume::OpenEither(const FaultPlan& faults) {
+  device_ = nullptr;
+  if (!uri_.empty()) {
+    ISOZONE_ASSIGN_OR_RETURN(Uri uri, ParseUri(uri_));
+    return OpenDevice(uri, OpenMode::kReadWrite);
+  }
+  ISOZONE_ASSIGN_OR_RETURN(auto device, Open(faults));
+  device_ = device.get();
+  return std::unique_ptr<ZonedDevice>(std::move(device));
+}
+
 Result<std::unique_ptr<EmulatedDevice>> Volume::Open(const FaultPlan& faults) {
   EmulatedOptions options;
   options.faults = faults;
@@ -128,13 +147,12 @@ Result<std::unique_ptr<EmulatedDevice>> Volume::Open(const FaultPlan& faults) {
 }
 
 Status Volume::Format(const FaultPlan& faults) {
-  ISOZONE_ASSIGN_OR_RETURN(const auto device, Open(faults));
+  ISOZONE_ASSIGN_OR_RETURN(const auto device, OpenEither(faults));
   return FormatDevice(*device, {"torture", true});
 }
 
 Status Volume::Mount(const MountOptions& options, const FaultPlan& faults) {
-  ISOZONE_ASSIGN_OR_RETURN(auto device, Open(faults));
-  device_ = device.get();
+  ISOZONE_ASSIGN_OR_RETURN(auto device, OpenEither(faults));
   auto mounted = FileSystem::Mount(std::move(device), options);
   if (!mounted.ok()) return mounted.status();
   fs_ = std::move(*mounted);
@@ -142,6 +160,7 @@ Status Volume::Mount(const MountOptions& options, const FaultPlan& faults) {
 }
 
 bool Volume::powered() {
+  if (!uri_.empty()) return true;
   AlignedBuffer block(device_->geometry().block_size);
   DeviceRequest read;
   read.data = block.data();
@@ -157,7 +176,7 @@ Status Volume::Unmount() {
 }
 
 Status Volume::Check(bool read_data) {
-  ISOZONE_ASSIGN_OR_RETURN(const auto device, Open());
+  ISOZONE_ASSIGN_OR_RETURN(const auto device, OpenEither());
   FsckOptions options;
   options.read_data = read_data;
   ISOZONE_ASSIGN_OR_RETURN(const FsckReport report, Fsck(*device, options));

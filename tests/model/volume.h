@@ -1,9 +1,11 @@
-// Volume: a file system on an emulated SSD in memory that can lose its power, fail, and be mounted again.
+// Volume: a file system on an emulated SSD in memory that can lose its power, fail, and be mounted again; or on the device
+// that a person names, which is overwritten, and neither fails nor loses its power.
 //
 // Thread safety: that of the file system; none beyond it.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/random.h"
@@ -16,6 +18,9 @@ namespace isozone::model {
 
 // `fallback`, scaled by ISOZONE_TEST_OPS over a million if that is set.
 uint64_t TestOperations(uint64_t fallback);
+
+// The URI in ISOZONE_TEST_DEVICE, of a device that may be overwritten; null if the environment has none.
+const char* NamedDevice();
 
 // A small device of random shape and either kind of Force Unit Access. It has 20 to 64 zones of up to `max_zone_size`,
 // so that zones fill, are reset and roll often.
@@ -31,7 +36,10 @@ class Volume {
  public:
   // With `timing`, commands take time and several are in flight. Without it, each completes before its Submit returns.
   static Result<Volume> Create(const DeviceGeometry& geometry, bool timing = false);
+  // The same, or on the NamedDevice, if there is one.
+  static Result<Volume> CreateOrNamed(const DeviceGeometry& geometry, bool timing = false);
 
+  // Of a device that is not named.
   Result<std::unique_ptr<EmulatedDevice>> Open(const FaultPlan& faults = {});
   Status Format(const FaultPlan& faults = {});
   // After this the file system is at fs() and its device at device(); after an error there is neither.
@@ -48,20 +56,24 @@ class Volume {
 
   FileSystem& fs() { return *fs_; }
   bool mounted() const { return fs_ != nullptr; }
-  EmulatedDevice& device() { return *device_; }
+  EmulatedDevice& device() { return *device_; }  // of a device that is not named
   // Whether the power of the mounted device is on.
   bool powered();
-  std::string path() const { return image_.path(); }
+  std::string path() const { return image_->path(); }
 
  private:
   // Changes one written byte of `zone`.
   Status Damage(Random& random, ZoneId zone);
 
   explicit Volume(MemoryImage image) : image_(std::move(image)) {}
+  explicit Volume(std::string uri) : uri_(std::move(uri)) {}
+  // Either kind of device; `device_` is set if it is an emulated one.
+  Result<std::unique_ptr<ZonedDevice>> OpenEither(const FaultPlan& faults = {});
 
-  MemoryImage image_;
+  std::optional<MemoryImage> image_;  // none if the device is named
+  std::string uri_;                   // of a device that is named; otherwise empty
   std::unique_ptr<FileSystem> fs_;
-  EmulatedDevice* device_ = nullptr;  // the file system's
+  EmulatedDevice* device_ = nullptr;  // the one that was opened last, or null
 };
 
 }  // namespace isozone::model
