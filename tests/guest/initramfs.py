@@ -34,8 +34,12 @@ class Initramfs:
             subprocess.run(["strip", "--strip-debug", stripped], check=True, capture_output=True)
             self.add_file(path, stripped)
         for library in libraries_of(source):
-            if library.lstrip("/") not in self._entries:
-                self.add_file(library.lstrip("/"), library)
+            if library.startswith(("/lib", "/usr/")):
+                if library.lstrip("/") not in self._entries:
+                    self.add_file(library.lstrip("/"), library)
+            elif f"lib/{os.path.basename(library)}" not in self._entries:
+                # One of the build, whose folder may be another thing in the guest, such as /tmp.
+                self.add_program(f"lib/{os.path.basename(library)}", library)
 
     def write(self, path: str) -> None:
         with open(path, "wb") as archive:
