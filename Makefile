@@ -4,6 +4,7 @@
 export JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 CUTS ?= 2000
+CRASHES ?= 500
 QUICK ?=
 EXPERIMENTS ?=
 NIGHT ?=
@@ -40,7 +41,7 @@ test: ## Build and run every test
 	@scripts/run-tests build/checked -LE torture
 
 .PHONY: torture
-torture: ## Run the long power-cut and random tests
+torture: ## Run the long power-cut and random tests; `make guest-torture` has those on a real kernel
 	@scripts/install-dependencies
 	@$(call configure,checked)
 	@$(call compile,checked)
@@ -90,13 +91,21 @@ rocksdb-tests: ## Run RocksDB's own tests on POSIX and on Isozone, which takes h
 	@scripts/rocksdb-tests
 
 .PHONY: guest-test
-guest-test: ## Test zoned block devices on a real kernel, in a virtual machine that needs neither root nor KVM
+guest-test: guest ## Test zoned block devices on a real kernel, in a virtual machine that needs neither root nor KVM
+	@tests/guest/guest.py build/checked build/guest-kernel
+	@tests/guest/crash.py build/checked build/guest-kernel
+
+.PHONY: guest-torture
+guest-torture: guest ## Crash that machine CRASHES (500) times under RocksDB, and look for every write that was synced
+	@tests/guest/crash.py build/checked build/guest-kernel --rounds $(CRASHES)
+
+.PHONY: guest
+guest:
 	@scripts/install-dependencies guest
 	@scripts/fetch-guest-kernel build/guest-kernel
 	@$(call configure,checked)
-	@$(call compile,checked) --target isozone isozone_cli device_conformance_test integration_child
-	@tests/guest/guest.py build/checked build/guest-kernel
-	@tests/guest/crash.py build/checked build/guest-kernel
+	@$(call compile,checked) --target isozone isozone_cli device_conformance_test integration_child \
+	  integration_test isozone_model_test
 
 .PHONY: bench
 bench: ## Run the benchmarks; with QUICK=1 in small, to see that they run

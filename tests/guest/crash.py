@@ -3,10 +3,11 @@
 
     crash.py BUILD_DIRECTORY KERNEL_DIRECTORY [--rounds N] [--seed N]
 
-A round: the guest checks the file system (fsck), finds all keys that a Sync has covered, and writes further ones, of
-which it tells each Sync. At a random moment the machine is reset, without a word to its kernel. The NVMe namespace
-keeps what it has completed: what a power cut takes from the cache of a device is the emulated device's to show. Exits
-non-zero with the first round that loses something. The seed, which is printed, chooses the moments.
+A round: the guest checks the file system (fsck), finds all writes that a Sync has covered, and overwrites, of which it
+tells each Sync. The device is so small that it is collected all the while. At a random moment the machine is reset,
+without a word to its kernel. The NVMe namespace keeps what it has completed: what a power cut takes from the cache of a
+device is the emulated device's to show. Exits non-zero with the first round that loses something. The seed, which is
+printed, chooses the moments.
 """
 
 import argparse
@@ -22,7 +23,7 @@ import time
 from machine import fail, qemu_command
 
 ROUND_S = 300  # the longest that a guest may take to boot, check and verify
-LONGEST_WRITING_S = 4.0
+LONGEST_WRITING_S = 3.0
 
 
 class Machine:
@@ -100,8 +101,10 @@ class Lines:
                 fail("this round lost something")
 
 
-def acknowledged_until(machine: Machine, moment: float, known: int) -> int:
-    """Reads what the guest acknowledges until this time, resets it, and returns the last key that was told."""
+def acknowledged_until(machine: Machine, moment: float, known: int) -> tuple[int, int]:
+    """Reads what the guest tells until this time, and resets it. Returns how many writes it has acknowledged, and how
+    many bytes it has collected."""
+    collected = 0
     timer = threading.Timer(max(0.0, moment - time.monotonic()), machine.reset)
     timer.start()
     with machine.lines(ROUND_S) as lines:
@@ -110,36 +113,44 @@ def acknowledged_until(machine: Machine, moment: float, known: int) -> int:
             if line.isdigit():
                 known = max(known, int(line))  # the last line may have been cut short
             elif line == "crash: booted":
-                return known
+                return known, collected
+            elif line.startswith("collected "):
+                collected = int(line.split()[1])
             elif line:
                 print(f"  {line}", flush=True)
 
 
 def run(machine: Machine, rounds: int, chance: random.Random) -> None:
     known = 0
+    collected = 0
+    begin = time.monotonic()
     for number in range(rounds + 1):
         with machine.lines(ROUND_S) as lines:
             lines.until("crash: ready")
             machine.tell(str(known))
             lines.until("crash: verified")
-            print(f"round {number}: all {known} keys are there", flush=True)
+            print(f"round {number} at {time.monotonic() - begin:.0f} s: all of {known} writes are there, "
+                  f"{collected >> 10} KiB were collected", flush=True)
             if number == rounds:
-                return
+                break
             lines.until("crash: writing")
-        known = acknowledged_until(machine, time.monotonic() + chance.uniform(0.0, LONGEST_WRITING_S), known)
+        known, copied = acknowledged_until(machine, time.monotonic() + chance.uniform(0.0, LONGEST_WRITING_S), known)
+        collected += copied
+    if collected == 0:
+        fail("nothing was collected, so that no crash came while it was")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
     parser.add_argument("kernel")
-    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     arguments = parser.parse_args()
     print(f"crash.py --rounds {arguments.rounds} --seed {arguments.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="isozone-guest-") as scratch:
         command = qemu_command(scratch, os.path.abspath(arguments.build), os.path.abspath(arguments.kernel),
-                               ["crash=/dev/nvme0n1"])
+                               ["crash=/dev/nvme0n3"])
         machine = Machine(command, scratch)
         try:
             run(machine, arguments.rounds, random.Random(arguments.seed))

@@ -16,13 +16,19 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODULES = ("crct10dif_generic", "crc64_rocksoft_generic", "nvme", "null_blk", "sd_mod", "scsi_debug")
 # The NVMe namespaces. Zones of the first hold less than they are long, and few may be open or active. The second has no
-# limits, and blocks of 512 bytes.
+# limits, and blocks of 512 bytes. The third is so small that a database that is overwritten is collected all the time.
 NAMESPACES = ("size=256M,zone_size=4M,zone_capacity=3M,max_open=10,max_active=14,block=4096",
-              "size=128M,zone_size=2M,zone_capacity=2M,max_open=0,max_active=0,block=512")
+              "size=128M,zone_size=2M,zone_capacity=2M,max_open=0,max_active=0,block=512",
+              "size=32M,zone_size=1M,zone_capacity=1M,max_open=10,max_active=14,block=4096")
 # What is tested, by its name in the guest, and where in the build it is.
 PROGRAMS = {"isozone": "tools/isozone/isozone", "libisozone.so": "src/adapter/libisozone.so",
             "device_conformance_test": "tests/device/device_conformance_test",
-            "integration_child": "tests/integration/integration_child"}
+            "integration_child": "tests/integration/integration_child",
+            "integration_test": "tests/integration/integration_test",
+            "isozone_model_test": "tests/model/isozone_model_test"}
+# The parts of these that crash.py needs: what boots again and again is to be small.
+CRASH_MODULES = ("crct10dif_generic", "crc64_rocksoft_generic", "nvme")
+CRASH_PROGRAMS = ("isozone", "libisozone.so", "integration_child")
 PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 STOCK_TOOLS = ("db_bench", "ldb", "blkzone")
 
@@ -42,7 +48,7 @@ def documented_commands() -> list[str]:
     return commands
 
 
-def make_initramfs(path: str, build: str, kernel: str) -> None:
+def make_initramfs(path: str, build: str, kernel: str, crash: bool) -> None:
     archive = Initramfs()
     for name in ("dev", "proc", "sys", "tmp", "etc", "root"):
         archive.add(name, b"", 0o040755)
@@ -50,8 +56,8 @@ def make_initramfs(path: str, build: str, kernel: str) -> None:
     archive.add("bin/sh", b"busybox", 0o120777)
     for name in ("init", "steps.sh"):
         archive.add_file(name, os.path.join(HERE, name))
-    programs = {name: f"{build}/{path}" for name, path in PROGRAMS.items()}
-    for tool in STOCK_TOOLS:
+    programs = {name: f"{build}/{path}" for name, path in PROGRAMS.items() if not crash or name in CRASH_PROGRAMS}
+    for tool in STOCK_TOOLS if not crash else ():
         found = shutil.which(tool, path=PATH)
         programs[tool] = found or fail(f"{tool} is missing: run scripts/install-dependencies guest")
     for name, source in programs.items():
@@ -60,7 +66,7 @@ def make_initramfs(path: str, build: str, kernel: str) -> None:
         archive.add_program(f"bin/{name}", source)
     # libgcc is loaded by name when a thread ends.
     archive.add_file("lib/x86_64-linux-gnu/libgcc_s.so.1", "/lib/x86_64-linux-gnu/libgcc_s.so.1")
-    modules = Modules(f"{kernel}/lib/modules").with_dependencies(MODULES)
+    modules = Modules(f"{kernel}/lib/modules").with_dependencies(CRASH_MODULES if crash else MODULES)
     names = [os.path.basename(module) for module in modules]
     for module, name in zip(modules, names, strict=True):
         archive.add_file(f"modules/{name}", module, 0o644)
@@ -107,7 +113,7 @@ def qemu_command(scratch: str, build: str, kernel: str, words: list[str]) -> lis
     if not images:
         fail(f"there is no kernel in {kernel}: run scripts/fetch-guest-kernel {kernel}")
     initramfs = os.path.join(scratch, "initramfs")
-    make_initramfs(initramfs, build, kernel)
+    make_initramfs(initramfs, build, kernel, any(word.startswith("crash=") for word in words))
     command_line = " ".join(["console=ttyS0", "quiet", "panic=-1", "mitigations=off", *words])
     return ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "3G",
             "-display", "none", "-nodefaults", "-serial", "stdio", "-kernel",

@@ -32,7 +32,7 @@ IN_THE_GUEST = "dev:/dev/"
 # Targets that .ci/run leaves out, and what it runs of them: these take an hour and more.
 IN_SMALL = {"torture": "power-cuts", "asan": "asan-unit", "lab": "report", "lab-build": "report", "build": "demo",
             "format": "format-check", "help": None, "tsan": None, "rocksdb-tests": None,
-            "guest-test": None}
+            "guest-torture": "guest-test"}
 TIMEOUT_S = 300
 
 

@@ -1,9 +1,10 @@
-// The other process of processes_test.cc and stock_tools_test.py: integration_child COMMAND URI|FILE [NUMBER].
+// The other process of processes_test.cc, stock_tools_test.py and tests/guest/crash.py: integration_child COMMAND URI|FILE [NUMBER].
 // Says what went wrong on standard error and exits with 1.
 
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -49,10 +50,12 @@ struct Process {
     options = TwoProcessOptions(env.get());
   }
   void OpenForWriting() { Must(OpenDb(options, kTwoProcessPath, &db)); }
-  void Put(uint64_t number, bool sync) {
+  void Put(uint64_t number, bool sync) { PutAs(number, number, sync); }
+  // The value of `number`, under the key of another.
+  void PutAs(uint64_t key, uint64_t number, bool sync) {
     WriteOptions write;
     write.sync = sync;
-    Must(db->Put(write, Key(number), TwoProcessValue(number)));
+    Must(db->Put(write, Key(key), TwoProcessValue(number)));
   }
   void Verify(uint64_t count) const {
     for (uint64_t i = 0; i < count; ++i) {
@@ -79,6 +82,39 @@ void WriteForever(const std::string& uri, uint64_t first) {
     const bool sync = i % 10 == 9;
     process.Put(i, sync);
     if (sync) Say(std::to_string(i + 1));
+  }
+}
+
+// Write `number` overwrites write `number - kOverwrittenKeys`.
+constexpr uint64_t kOverwrittenKeys = 10'000;
+
+// Makes writes from number `first` on until it is killed, saying how many have been synced, and how much was collected.
+void OverwriteForever(const std::string& uri, uint64_t first) {
+  Process process(uri);
+  process.OpenForWriting();
+  for (uint64_t i = first;; ++i) {
+    const bool sync = i % 10 == 9;
+    process.PutAs(i % kOverwrittenKeys, i, sync);
+    if (sync) Say(std::to_string(i + 1));
+    if (i % 500 == 0) Say("collected " + std::to_string(CollectedBytes(*process.env->GetFileSystem())));
+  }
+}
+
+// Of `count` writes each must be there that no other has overwritten, or the one that has overwritten it before it was
+// synced.
+void VerifyOverwritten(const std::string& uri, uint64_t count) {
+  Process process(uri);
+  Must(OpenInto(&process.db, ISOZONE_OPEN(OpenForReadOnly, process.options, kTwoProcessPath)));
+  const uint64_t expected = std::min(count, kOverwrittenKeys);
+  const std::unique_ptr<rocksdb::Iterator> iterator(process.db->NewIterator(ReadOptions()));
+  iterator->SeekToFirst();
+  for (uint64_t key = 0; key < expected; ++key, iterator->Next()) {
+    if (!iterator->Valid() || iterator->key() != Key(key))
+      Fail(Key(key) + " is missing: " + iterator->status().ToString());
+    const uint64_t last = key + (count - 1 - key) / kOverwrittenKeys * kOverwrittenKeys;
+    if (iterator->value() != TwoProcessValue(last) && iterator->value() != TwoProcessValue(last + kOverwrittenKeys)) {
+      Fail("wrong value of " + Key(key));
+    }
   }
 }
 
@@ -196,6 +232,8 @@ int main(int argc, char** argv) {
   const std::map<std::string, void (*)(const std::string&, uint64_t)> commands = {
       {"mkfs", isozone::MakeFileSystem},
       {"write-forever", isozone::WriteForever},
+      {"overwrite-forever", isozone::OverwriteForever},
+      {"verify-overwritten", isozone::VerifyOverwritten},
       {"hold-database", isozone::HoldDatabase},
       {"read-only", isozone::ReadOnly},
       {"secondary", isozone::Secondary},
