@@ -54,7 +54,7 @@ def make_initramfs(path: str, build: str, kernel: str, crash: bool) -> None:
         archive.add(name, b"", 0o040755)
     archive.add_program("bin/busybox", shutil.which("busybox") or fail("busybox is missing"))
     archive.add("bin/sh", b"busybox", 0o120777)
-    for name in ("init", "steps.sh"):
+    for name in ("init", "steps.sh", "load.sh"):
         archive.add_file(name, os.path.join(HERE, name))
     programs = {name: f"{build}/{path}" for name, path in PROGRAMS.items() if not crash or name in CRASH_PROGRAMS}
     for tool in STOCK_TOOLS if not crash else ():

@@ -1,0 +1,95 @@
+# What the guest tests in addition to steps.sh: the file system's own tests on a device, and a program that writes while
+# the device is shared with others, fails, or lacks something. The functions take the path of a device, destroy what is
+# on it, and end at the first command that fails.
+# shellcheck shell=sh disable=SC2154
+
+# The file system's tests through RocksDB's interface, but for those that fill a device, which the step `full` does, and
+# more of RocksDB, which the step `database` has.
+file_system() {
+  tests='FilesTest.*:NamesTest.*:AsyncReadTest.*:BackupTest.*:CollectionTest.*:DatabaseTest.KeepsItsContent*'
+  ISOZONE_TEST_DEVICE=dev:$1 integration_test --gtest_brief=1 --gtest_filter="$tests:-*ForWantOfSpace"
+}
+
+# Random operations against an oracle.
+model() {
+  ISOZONE_TEST_DEVICE=dev:$1 ISOZONE_TEST_OPS=3000 isozone_model_test --gtest_brief=1 --gtest_filter='Model.*'
+}
+
+# start_writer DEVICE OPTION...: overwrites a database in the background; its process is $writer.
+start_writer() {
+  uri=isozone://dev:$1
+  shift
+  env LD_PRELOAD="$library" db_bench --fs_uri="$uri" --db=/bench --benchmarks=fillrandom --seed=1 --num=20000 \
+    --value_size=800 --compression_type=none --write_buffer_size=1048576 --target_file_size_base=1048576 \
+    --max_bytes_for_level_base=4194304 "$@" >/tmp/bench 2>/tmp/error &
+  writer=$!
+}
+
+# Waits until the writer has said this. (It says how many operations are done: 10000, 20000, ... 100000, 200000, ...)
+await() {
+  for _ in $(seq 240); do
+    grep -q "$1" /tmp/error && return
+    kill -0 "$writer" 2>/dev/null || break
+    sleep 0.5
+  done
+  echo "the writer has not said '$1':"
+  tail -n 20 /tmp/error
+  return 1
+}
+
+# Everything that the writer wrote must be there and readable.
+check_database() {
+  env LD_PRELOAD="$library" ldb --fs_uri="isozone://dev:$1" --db=/bench checkconsistency
+  isozone fsck --read-data "dev:$1"
+}
+
+# held_zones DEVICE OPERATIONS: another tool opens empty zones, as many as the device lets it, while the writer is at
+# work. What the device then refuses to the writer waits until the tool lets go of them.
+held_zones() {
+  isozone mkfs --force "dev:$1" >/dev/null
+  start_writer "$1" --writes=1000000000
+  await "finished 1000 ops"
+  for zone in $(blkzone report "$1" | sed -n 's/^ *start: \(0x[0-9a-f]*\), .*(em).*/\1/p' | tail -n 14); do
+    if blkzone open --force -o "$zone" -c 1 "$1" 2>/dev/null; then echo "$zone"; fi
+  done >/tmp/held
+  echo "$(wc -l </tmp/held) zones are held"
+  await "refuses zone"
+  while read -r zone; do blkzone finish --force -o "$zone" -c 1 "$1"; done </tmp/held
+  await "finished $2 ops"
+  kill -9 "$writer"
+  wait "$writer" || true
+  check_database "$1"
+}
+
+# An SMR disk whose commands end with an error although they were carried out (0x40), with one of the transport (0x10),
+# with a recovered one (0x8), or are never answered (0x4); and whose blocks cannot be read (0x2). The writer does not
+# read, because RocksDB ends its work where a compaction cannot.
+scsi_errors() {
+  driver=/sys/bus/pseudo/drivers/scsi_debug
+  isozone mkfs --force "dev:$1" >/dev/null
+  echo 2 >"/sys/block/${1#/dev/}/device/timeout" # seconds
+  start_writer "$1" --writes=100000 --disable_auto_compactions=1 --level0_slowdown_writes_trigger=1000 \
+    --level0_stop_writes_trigger=1000
+  await "finished 1000 ops"
+  for kind in 0x40 0x10 0x8 0x4; do
+    echo 100 >$driver/every_nth # commands
+    echo $kind >$driver/opts
+    [ $kind != 0x40 ] || await "a write to zone .* failed"
+    sleep 1
+  done
+  echo 0 >$driver/every_nth
+  echo 0 >$driver/opts
+  wait "$writer" || { cat /tmp/bench /tmp/error && return 1; }
+  grep -c "a write to zone .* failed" /tmp/error
+  check_database "$1"
+
+  isozone mkfs --force "dev:$1" >/dev/null
+  dd if=/dev/urandom of=/tmp/piece bs=1M count=2 2>/dev/null
+  isozone cp "dev:$1" /tmp/piece :/piece
+  echo $((6 * 8192)) >/sys/module/scsi_debug/parameters/medium_error_start # behind the metadata
+  echo $((42 * 8192)) >/sys/module/scsi_debug/parameters/medium_error_count
+  echo 2 >$driver/opts
+  refused 7 "read of" isozone cat "dev:$1" /piece
+  echo 0 >$driver/opts
+  isozone cat "dev:$1" /piece | cmp - /tmp/piece
+}
