@@ -7,16 +7,12 @@
 #include "device/emulated/device_options.h"
 #include "device/emulated/emulated_device.h"
 #include "device/linux/open_linux_device.h"
+#include "device/zonefs/open_zonefs.h"
 
 namespace isozone {
 namespace {
 
 Status CheckScheme(const Uri& uri) {
-  if (uri.scheme == "zonefs") {
-    return Status::NotSupported(
-        "zonefs: is not supported by this version; use the device below it, dev:/dev/nvme0n2, or an emulated SSD, "
-        "emu:/path/ssd.img");
-  }
   if (uri.scheme == "conventional") {
     return Status::NotSupported(
         "conventional: is an SSD without zones, for RocksDB only: db_bench --fs_uri=isozone://conventional:/dir; write "
@@ -26,10 +22,14 @@ Status CheckScheme(const Uri& uri) {
     if (uri.path.starts_with('/')) return Status::Ok();
     return Status::InvalidArgument("dev: needs the path of a zoned block device; write dev:/dev/nvme0n2");
   }
+  if (uri.scheme == "zonefs") {
+    if (uri.path.starts_with('/')) return Status::Ok();
+    return Status::InvalidArgument("zonefs: needs the path where a zoned device is mounted; write zonefs:/mnt/z");
+  }
   if (uri.scheme != "emu") {
     return Status::NotSupported(fmt::format(
-        "unknown device scheme '{}'; write dev:/dev/nvme0n2, a zoned block device, or emu:/path/ssd.img, an emulated "
-        "SSD",
+        "unknown device scheme '{}'; write dev:/dev/nvme0n2, a zoned block device, zonefs:/mnt/z, one that is mounted, "
+        "or emu:/path/ssd.img, an emulated SSD",
         uri.scheme));
   }
   if (uri.path.empty()) return Status::InvalidArgument("emu: needs the path of an image; write emu:/path/ssd.img");
@@ -44,6 +44,10 @@ Result<std::unique_ptr<ZonedDevice>> OpenDevice(Uri& uri, OpenMode mode) {
     ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<LinuxDevice> device, OpenLinuxDevice(uri, mode));
     return std::unique_ptr<ZonedDevice>(std::move(device));
   }
+  if (uri.scheme == "zonefs") {
+    ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<LinuxDevice> device, OpenZonefs(uri, mode));
+    return std::unique_ptr<ZonedDevice>(std::move(device));
+  }
   ISOZONE_ASSIGN_OR_RETURN(const EmulatedOptions options, TakeEmulatedOptions(uri.options));
   ISOZONE_ASSIGN_OR_RETURN(const GeometryWishes wishes, TakeGeometryWishes(uri.options));
   ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<EmulatedDevice> device, EmulatedDevice::Open(uri.path, mode, options));
@@ -56,6 +60,7 @@ Result<std::unique_ptr<ZonedDevice>> OpenDevice(Uri& uri, OpenMode mode) {
 Status CreateDevice(Uri& uri, const std::function<Status(const DeviceGeometry&)>& fits) {
   ISOZONE_RETURN_IF_ERROR(CheckScheme(uri));
   if (uri.scheme == "dev") return CheckLinuxDevice(uri);
+  if (uri.scheme == "zonefs") return CheckZonefs(uri);
   // The options for running a device are not used here, but checked before anything is created.
   ISOZONE_RETURN_IF_ERROR(TakeEmulatedOptions(uri.options).status());
   ISOZONE_ASSIGN_OR_RETURN(const GeometryWishes wishes, TakeGeometryWishes(uri.options));

@@ -2,6 +2,7 @@
 //
 //   emu:/path/ssd.img                 the emulated SSD in an image file (device/emulated)
 //   dev:/dev/nvme0n2                  a zoned block device of Linux (device/linux)
+//   zonefs:/mnt/z                     one on which zonefs is mounted (device/zonefs)
 //
 // A device takes its options from `uri.options`. The caller rejects the options that are left once every layer took its
 // own.

@@ -111,13 +111,19 @@ TEST_F(OpenDeviceTest, SaysThatThereIsNoImage) {
 }
 
 TEST(OpenDevice, KnowsTheSchemes) {
-  for (const char* text : {"zonefs:/mnt/z", "nvme:0"}) {
+  const std::tuple<const char*, StatusCode, const char*> cases[] = {
+      {"nvme:0", StatusCode::kNotSupported, "unknown device scheme 'nvme'"},
+      {"zonefs:mnt/z", StatusCode::kInvalidArgument, "write zonefs:/mnt/z"},
+      {"zonefs:/mnt/no-such-mount", StatusCode::kNotFound, "there is no directory /mnt/no-such-mount"},
+  };
+  for (const auto& [text, code, words] : cases) {
+    SCOPED_TRACE(text);
     auto uri = ParseUri(text);
     ASSERT_TRUE(uri.ok());
     const Status status = OpenDevice(*uri, OpenMode::kReadWrite).status();
-    EXPECT_EQ(status.code(), StatusCode::kNotSupported);
+    EXPECT_EQ(status.code(), code);
     EXPECT_EQ(status.ToString(), CreateDevice(*uri).ToString());
-    EXPECT_THAT(status.ToString(), HasSubstr(uri->scheme == "nvme" ? "unknown device scheme 'nvme'" : "not supported"));
+    EXPECT_THAT(status.ToString(), HasSubstr(words));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "device/linux/linux_device.h"
 #include "device/passing_device.h"
 #include "testing/fake_zoned_disk.h"
+#include "testing/fake_zonefs.h"
 
 namespace isozone {
 namespace {
@@ -36,15 +37,17 @@ class EmulatedUnderTest final : public DeviceUnderTest {
   MemoryImage image_ = EmulatedDevice::CreateInMemory(TestGeometry(4096)).value();
 };
 
-// A disk has one writer at a time, which the real one gets with O_EXCL.
-class DiskUnderTest final : public DeviceUnderTest {
+// What stands in for the kernel has one writer at a time, as the real one has by O_EXCL, or by a lock.
+template <typename Fake>
+class FakeUnderTest final : public DeviceUnderTest {
  public:
-  explicit DiskUnderTest(const FakeDiskShape& shape) : disk_(shape) {}
+  template <typename Shape>
+  explicit FakeUnderTest(const Shape& shape) : fake_(shape) {}
 
   Result<std::unique_ptr<ZonedDevice>> Open(OpenMode mode) override {
     const bool writes = mode == OpenMode::kReadWrite;
-    if (writes && has_writer_.exchange(true)) return Status::Busy("the disk has a writer");
-    auto device = LinuxDevice::Create("dev:fake", mode, disk_.Open(), disk_.facts());
+    if (writes && has_writer_.exchange(true)) return Status::Busy("it has a writer");
+    auto device = LinuxDevice::Create("fake", mode, fake_.Open(), fake_.facts());
     ISOZONE_RETURN_IF_ERROR(device.status());
     return std::unique_ptr<ZonedDevice>(std::make_unique<Opened>(*this, std::move(*device), writes));
   }
@@ -52,20 +55,20 @@ class DiskUnderTest final : public DeviceUnderTest {
  private:
   class Opened final : public PassingDevice {
    public:
-    Opened(DiskUnderTest& disk, std::unique_ptr<LinuxDevice> device, bool writes)
-        : PassingDevice(*device), disk_(disk), device_(std::move(device)), writes_(writes) {}
+    Opened(FakeUnderTest& under_test, std::unique_ptr<LinuxDevice> device, bool writes)
+        : PassingDevice(*device), under_test_(under_test), device_(std::move(device)), writes_(writes) {}
     ~Opened() override {
       device_.reset();
-      if (writes_) disk_.has_writer_ = false;
+      if (writes_) under_test_.has_writer_ = false;
     }
 
    private:
-    DiskUnderTest& disk_;
+    FakeUnderTest& under_test_;
     std::unique_ptr<LinuxDevice> device_;
     const bool writes_;
   };
 
-  FakeZonedDisk disk_;
+  Fake fake_;
   std::atomic<bool> has_writer_{false};
 };
 
@@ -90,12 +93,19 @@ const char* NamedUri() { return std::getenv("ISOZONE_TEST_DEVICE"); }
 
 std::vector<std::string> DevicesUnderTest() {
   if (NamedUri() != nullptr) return {"Named"};
-  return {"Emulated", "Disk", "DiskOfManyKinds", "DiskOfLargeBlocks", "DiskWithoutForcedWrites", "DiskWithoutLimits"};
+  return {"Emulated",          "Disk",   "DiskOfManyKinds", "DiskOfLargeBlocks", "DiskWithoutForcedWrites",
+          "DiskWithoutLimits", "Zonefs", "ZonefsExplicitOpen"};
 }
 
 std::unique_ptr<DeviceUnderTest> MakeDeviceUnderTest(const std::string& name) {
   if (name == "Named") return std::make_unique<NamedDevice>(NamedUri());
   if (name == "Emulated") return std::make_unique<EmulatedUnderTest>();
+  if (name.starts_with("Zonefs")) {
+    FakeZonefsShape shape;
+    shape.zones = TestGeometry(4096);
+    shape.explicit_open = name == "ZonefsExplicitOpen";
+    return std::make_unique<FakeUnderTest<FakeZonefs>>(shape);
+  }
   FakeDiskShape shape;
   shape.zones = TestGeometry(4096);
   if (name == "DiskOfManyKinds") {
@@ -113,7 +123,7 @@ std::unique_ptr<DeviceUnderTest> MakeDeviceUnderTest(const std::string& name) {
     shape.zones.max_open_zones = shape.zones.max_active_zones = 0;
     shape.zones.zone_capacity = shape.zones.zone_size;
   }
-  return std::make_unique<DiskUnderTest>(shape);
+  return std::make_unique<FakeUnderTest<FakeZonedDisk>>(shape);
 }
 
 }  // namespace isozone

@@ -1,4 +1,4 @@
-// The devices that the conformance test runs on: the emulated SSD, the backend for block devices on a disk that is a fake,
+// The devices that the conformance test runs on: the emulated SSD, the backends for block devices and zonefs on fakes,
 // or the one that a person names, which is destroyed.
 #pragma once
 

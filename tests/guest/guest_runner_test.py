@@ -28,7 +28,7 @@ class Runner(unittest.TestCase):
         self.assertIn("no such step", problem("guest: 0 passed, 0 failed\n") or "")
 
     def test_every_step_is_a_function(self) -> None:
-        text = "".join(read(os.path.join(HERE, name)) for name in ("init", "steps.sh", "load.sh"))
+        text = "".join(read(os.path.join(HERE, name)) for name in ("init", "steps.sh", "load.sh", "zonefs.sh"))
         steps = re.findall(r"^ *step (?:[\w-]+|\"[^\"]+\") (\w+)", text, re.MULTILINE)
         self.assertGreater(len(steps), 8)
         for name in steps:

@@ -8,13 +8,14 @@ import re
 import shutil
 import struct
 import sys
+import zlib
 from typing import NoReturn
 
 from initramfs import Initramfs, Modules
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HERE = os.path.dirname(os.path.abspath(__file__))
-MODULES = ("crct10dif_generic", "crc64_rocksoft_generic", "nvme", "null_blk", "sd_mod", "scsi_debug")
+MODULES = ("crct10dif_generic", "crc64_rocksoft_generic", "nvme", "null_blk", "sd_mod", "scsi_debug", "zonefs")
 # The NVMe namespaces. Zones of the first hold less than they are long, and few may be open or active. The second has no
 # limits, and blocks of 512 bytes. The third is so small that a database that is overwritten is collected all the time.
 NAMESPACES = ("size=256M,zone_size=4M,zone_capacity=3M,max_open=10,max_active=14,block=4096",
@@ -48,13 +49,22 @@ def documented_commands() -> list[str]:
     return commands
 
 
+def zonefs_superblock() -> bytes:
+    """The first block of a device on which zonefs can be mounted, which mkzonefs would write: Debian has no package of
+    it. Magic, checksum, label, UUID, features (conventional zones are one file), user, group, mode, and zeros."""
+    def block(checksum: int) -> bytes:
+        return struct.pack("<4sI64s16sQIII", b"SFOZ", checksum, b"guest", bytes(range(16)), 1, 0, 0, 0).ljust(4096, b"\0")
+
+    return block(zlib.crc32(block(0)) ^ 0xFFFFFFFF)
+
+
 def make_initramfs(path: str, build: str, kernel: str, crash: bool) -> None:
     archive = Initramfs()
     for name in ("dev", "proc", "sys", "tmp", "etc", "root"):
         archive.add(name, b"", 0o040755)
     archive.add_program("bin/busybox", shutil.which("busybox") or fail("busybox is missing"))
     archive.add("bin/sh", b"busybox", 0o120777)
-    for name in ("init", "steps.sh", "load.sh"):
+    for name in ("init", "steps.sh", "load.sh", "zonefs.sh"):
         archive.add_file(name, os.path.join(HERE, name))
     programs = {name: f"{build}/{path}" for name, path in PROGRAMS.items() if not crash or name in CRASH_PROGRAMS}
     for tool in STOCK_TOOLS if not crash else ():
@@ -70,6 +80,7 @@ def make_initramfs(path: str, build: str, kernel: str, crash: bool) -> None:
     names = [os.path.basename(module) for module in modules]
     for module, name in zip(modules, names, strict=True):
         archive.add_file(f"modules/{name}", module, 0o644)
+    archive.add("zonefs-superblock", zonefs_superblock(), 0o100644)
     archive.add("documented", "".join(f"{command}\n" for command in documented_commands()).encode(), 0o100644)
     archive.add("modules/order", "".join(f"{name}\n" for name in names).encode(), 0o100644)
     archive.write(path)

@@ -1,5 +1,6 @@
 // BlockKernel: what LinuxDevice asks of the kernel about one open zoned block device, and nothing else. OpenedBlockDevice
-// is the real one; FakeBlockKernel (testing) stands in for it on machines without such a device.
+// asks the device itself, and ZonefsKernel the file system zonefs on it; FakeZonedDisk (testing) stands in for a device on
+// machines without one.
 //
 // Positions and lengths are bytes on the block device, in whole logical blocks. Errors are values of errno.
 //
@@ -28,7 +29,8 @@ struct KernelTransfer {
   bool durable = false;       // kWrite: with RWF_DSYNC
   std::byte* data = nullptr;  // aligned to QueueFacts::memory_alignment
   uint64_t length = 0;        // bytes
-  uint64_t position = 0;      // bytes from the start of the device
+  uint64_t position = 0;      // bytes from the start of the device; once `file` is set, of the file
+  int file = -1;              // the open file that is read, written or flushed; BlockKernel sets it
 
   void (*done)(KernelTransfer& transfer) = nullptr;
   void* context = nullptr;  // for the owner's use
@@ -44,7 +46,7 @@ struct KernelZone {
   uint64_t start = 0;          // from the start of the device
   uint64_t length = 0;         // up to the next zone
   uint64_t capacity = 0;       // that can be written
-  uint64_t write_pointer = 0;  // from the start of the zone; says nothing if the zone has none
+  uint64_t write_pointer = 0;  // from the start of the zone; up to here a read-only zone can be read
   blk_zone_type type = BLK_ZONE_TYPE_CONVENTIONAL;
   blk_zone_cond condition = BLK_ZONE_COND_NOT_WP;
 };

@@ -21,9 +21,13 @@ DeviceStatus OfWrite(uint64_t begin, uint64_t length, const ZoneDescriptor& zone
   return at_pointer ? DeviceStatus::kWriteFault : DeviceStatus::kZoneInvalidWrite;
 }
 
+bool IsDead(const ZoneDescriptor* zone) {
+  return zone != nullptr && (zone->state == ZoneState::kReadOnly || zone->state == ZoneState::kOffline);
+}
+
 bool IsOfHost(int error) {
   return IsGone(error) || error == ETIMEDOUT || error == ENOMEM || error == EAGAIN || error == EINTR ||
-         error == ECANCELED || error == EBADF || error == ENOSYS;
+         error == ECANCELED || error == EBADF || error == ENOSYS || error == EMFILE || error == ENFILE;
 }
 
 }  // namespace
@@ -45,7 +49,9 @@ DeviceStatus StatusOf(const DeviceGeometry& geometry, const DeviceRequest& reque
                       const ZoneDescriptor* zone) {
   if (error == EOVERFLOW) return DeviceStatus::kTooManyActiveZones;
   if (error == ETOOMANYREFS) return DeviceStatus::kTooManyOpenZones;
-  if (error == EROFS || error == EPERM || error == EACCES) return DeviceStatus::kNamespaceWriteProtected;
+  // zonefs forbids what a zone that died cannot do.
+  const bool is_forbidden = error == EROFS || error == EPERM || error == EACCES;
+  if (is_forbidden && !IsDead(zone)) return DeviceStatus::kNamespaceWriteProtected;
   if (IsOfHost(error)) return DeviceStatus::kInternalError;
   switch (request.op) {
     case DeviceOp::kRead:

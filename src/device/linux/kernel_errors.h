@@ -4,6 +4,7 @@
 // the zone's report, taken after the error, decides first:
 //
 //   a resource is missing (EOVERFLOW, ETOOMANYREFS)    Too Many Active Zones, Too Many Open Zones; the zone is not at fault
+//   forbidden (EROFS, EPERM, EACCES), and the zone is not dead  Namespace Is Write Protected
 //   a write, and the zone is full, read-only, offline  Zone Is Full, Zone Is Read Only, Zone Is Offline
 //   a write, and the pointer was elsewhere before it   Zone Invalid Write
 //   a read, and the zone is offline                    Zone Is Offline

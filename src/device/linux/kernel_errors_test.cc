@@ -70,13 +70,22 @@ TEST(KernelErrors, ZoneCommandsFailForTheirStateOrTheMedium) {
 }
 
 TEST(KernelErrors, ErrorsOfTheHostAreInternal) {
-  for (const int error : {ENODEV, ENXIO, ETIMEDOUT, ENOMEM, EAGAIN, ECANCELED}) {
+  for (const int error : {ENODEV, ENXIO, ETIMEDOUT, ENOMEM, EAGAIN, ECANCELED, EMFILE, ENFILE}) {
     EXPECT_EQ(Of(DeviceOp::kWrite, error, Zone(ZoneState::kImplicitlyOpen)), Dev::kInternalError) << error;
     EXPECT_EQ(Of(DeviceOp::kRead, error, Zone(ZoneState::kImplicitlyOpen)), Dev::kInternalError) << error;
     EXPECT_EQ(Of(DeviceOp::kReset, error, Zone(ZoneState::kImplicitlyOpen)), Dev::kInternalError) << error;
   }
   EXPECT_TRUE(IsGone(ENODEV));
   EXPECT_FALSE(IsGone(EIO));
+}
+
+TEST(KernelErrors, WhatADeadZoneForbidsIsTheZonesAlone) {
+  for (const int error : {EPERM, EACCES, EROFS}) {
+    EXPECT_EQ(Of(DeviceOp::kWrite, error, Zone(ZoneState::kReadOnly)), Dev::kZoneIsReadOnly);
+    EXPECT_EQ(Of(DeviceOp::kWrite, error, Zone(ZoneState::kOffline, 0)), Dev::kZoneIsOffline);
+    EXPECT_EQ(Of(DeviceOp::kRead, error, Zone(ZoneState::kOffline, 0)), Dev::kZoneIsOffline);
+    EXPECT_EQ(Of(DeviceOp::kReset, error, Zone(ZoneState::kReadOnly)), Dev::kInvalidZoneStateTransition);
+  }
 }
 
 TEST(KernelErrors, RequestsThatTheKernelForbids) {

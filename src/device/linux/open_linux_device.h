@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "base/uri.h"
 #include "device/linux/linux_device.h"
+#include "device/linux/transfers.h"
 #include "device/open_device.h"
 
 namespace isozone {
@@ -14,6 +15,9 @@ namespace isozone {
 // io_uring where the kernel allows that. A writer has the device for itself (O_EXCL). Each error says in one line what to
 // do: kNotFound, kBusy, kPermissionDenied, kReadOnly; kNotSupported for what is no block device or has no zones.
 Result<std::unique_ptr<LinuxDevice>> OpenLinuxDevice(Uri& uri, OpenMode mode);
+
+// Takes the option io, which `OpenLinuxDevice` describes.
+Result<TransferPath> TakeTransferPath(UriOptions& options);
 
 // OK if OpenLinuxDevice would get as far as opening the device. Checks and takes the options, too.
 Status CheckLinuxDevice(Uri& uri);

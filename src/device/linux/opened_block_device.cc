@@ -4,10 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "device/linux/zone_layout.h"
 
@@ -41,18 +38,7 @@ int Control(int fd, unsigned long request, void* argument) {
 
 Result<std::unique_ptr<BlockKernel>> OpenedBlockDevice::Create(FileDescriptor fd, TransferPath path) {
   std::unique_ptr<OpenedBlockDevice> device(new OpenedBlockDevice(std::move(fd)));
-  std::string why;
-  if (path != TransferPath::kThreads) {
-    int error = 0;
-    device->transfers_ = RingTransfers::Create(device->fd_.get(), error);
-    why = fmt::format("io_uring: {}", std::strerror(error));
-  }
-  if (device->transfers_ == nullptr) {
-    if (path == TransferPath::kRing) {
-      return Status::NotSupported(fmt::format("the kernel refuses {}; leave the option io= out to use threads", why));
-    }
-    device->transfers_ = std::make_unique<ThreadTransfers>(device->fd_.get(), why);
-  }
+  ISOZONE_ASSIGN_OR_RETURN(device->transfers_, Transfers::Make(path, device->fd_.get()));
   return std::unique_ptr<BlockKernel>(std::move(device));
 }
 

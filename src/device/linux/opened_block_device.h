@@ -13,19 +13,16 @@
 
 namespace isozone {
 
-enum class TransferPath : uint8_t {
-  kBest,     // io_uring, or threads where the kernel refuses it
-  kRing,     // io_uring, or an error
-  kThreads,  // threads
-};
-
 class OpenedBlockDevice final : public BlockKernel {
  public:
   // Takes over `fd`, which is open with O_DIRECT, for writing if the device is to be changed. kNotSupported if `path` is
   // kRing and the kernel refuses it.
   static Result<std::unique_ptr<BlockKernel>> Create(FileDescriptor fd, TransferPath path);
 
-  void Start(KernelTransfer& transfer) override { transfers_->Start(transfer); }
+  void Start(KernelTransfer& transfer) override {
+    transfer.file = fd_.get();
+    transfers_->Start(transfer);
+  }
   int ReportZones(uint64_t position, std::span<KernelZone> out) const override;
   int Manage(ZoneCommand command, uint64_t position, uint64_t length) override;
   std::string path() const override;

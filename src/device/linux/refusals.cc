@@ -71,7 +71,13 @@ Status NotABlockDevice(std::string_view path) {
 
 Status NoZones(std::string_view path) {
   return Status::NotSupported(fmt::format(
-      "{} has no zones, which Isozone needs; put an emulated SSD on a file system of it: emu:/path/ssd.img", path));
+      "{} has no zones, which Isozone needs; put an emulated SSD on it, emu:{}, or in a file, emu:/path/ssd.img", path,
+      path));
+}
+
+Status HasZones(std::string_view path) {
+  return Status::NotSupported(
+      fmt::format("{} has zones of its own, and needs no emulated SSD; write dev:{}", path, path));
 }
 
 Status OpenRefused(const DeviceUse& use, OpenMode mode, int error) {

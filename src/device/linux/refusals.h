@@ -26,6 +26,8 @@ Status NoSuchDevice(std::string_view path);
 Status NotABlockDevice(std::string_view path);
 // The device has no zones: kNotSupported.
 Status NoZones(std::string_view path);
+// The device has zones, and an image of an emulated SSD is to be put on it: kNotSupported.
+Status HasZones(std::string_view path);
 // The error with which open() failed: kBusy, kPermissionDenied, kNotFound, kReadOnly or kIoError.
 Status OpenRefused(const DeviceUse& use, OpenMode mode, int error);
 

@@ -52,7 +52,9 @@ TEST(Refusals, SayWhoMayOpenADevice) {
 TEST(Refusals, SayWhatIsNoUsableDevice) {
   EXPECT_THAT(TextOf(NoSuchDevice("/dev/nvme0n2"), StatusCode::kNotFound), HasSubstr("lsblk --zoned"));
   EXPECT_THAT(TextOf(NotABlockDevice("/dev/nvme0n2"), StatusCode::kNotSupported), HasSubstr("emu:/dev/nvme0n2"));
-  EXPECT_THAT(TextOf(NoZones("/dev/nvme0n2"), StatusCode::kNotSupported), HasSubstr("emu:/path/ssd.img"));
+  EXPECT_THAT(TextOf(NoZones("/dev/nvme0n2"), StatusCode::kNotSupported),
+              AllOf(HasSubstr("emu:/dev/nvme0n2,"), HasSubstr("emu:/path/ssd.img")));
+  EXPECT_THAT(TextOf(HasZones("/dev/nvme0n2"), StatusCode::kNotSupported), HasSubstr("write dev:/dev/nvme0n2"));
   EXPECT_THAT(TextOf(OpenRefused(Use(), OpenMode::kReadWrite, ENXIO), StatusCode::kNotFound), HasSubstr("removed"));
   EXPECT_THAT(TextOf(OpenRefused(Use(), OpenMode::kReadWrite, EROFS), StatusCode::kReadOnly),
               HasSubstr("blockdev --setrw"));

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <thread>
+#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
@@ -28,8 +29,22 @@ bool IsTransient(int error) { return error == EAGAIN || error == EBUSY || error 
 
 }  // namespace
 
-std::unique_ptr<RingTransfers> RingTransfers::Create(int fd, int& error) {
-  std::unique_ptr<RingTransfers> transfers(new RingTransfers);
+Result<std::unique_ptr<Transfers>> Transfers::Make(TransferPath path, int registered) {
+  std::string why;
+  if (path != TransferPath::kThreads) {
+    int error = 0;
+    std::unique_ptr<Transfers> ring = RingTransfers::Create(registered, error);
+    if (ring != nullptr) return ring;
+    why = fmt::format("io_uring: {}", std::strerror(error));
+    if (path == TransferPath::kRing) {
+      return Status::NotSupported(fmt::format("the kernel refuses {}; leave the option io= out to use threads", why));
+    }
+  }
+  return std::unique_ptr<Transfers>(std::make_unique<ThreadTransfers>(why));
+}
+
+std::unique_ptr<RingTransfers> RingTransfers::Create(int registered, int& error) {
+  std::unique_ptr<RingTransfers> transfers(new RingTransfers(registered));
   io_uring_params params{};
   params.flags = IORING_SETUP_CQSIZE;
   params.cq_entries = 2 * kRingDepth;
@@ -38,7 +53,7 @@ std::unique_ptr<RingTransfers> RingTransfers::Create(int fd, int& error) {
     transfers->ring_.ring_fd = -1;
     return nullptr;
   }
-  error = -::io_uring_register_files(&transfers->ring_, &fd, 1);
+  if (registered >= 0) error = -::io_uring_register_files(&transfers->ring_, &registered, 1);
   if (error != 0) return nullptr;
   transfers->wake_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC));
   if (transfers->wake_.get() < 0) {
@@ -66,7 +81,7 @@ RingTransfers::~RingTransfers() {
     reaper_.join();
   }
   // The kernel ends a ring later than this returns, and would hold the device open until then.
-  ::io_uring_unregister_files(&ring_);
+  if (registered_ >= 0) ::io_uring_unregister_files(&ring_);
   ::io_uring_queue_exit(&ring_);
 }
 
@@ -88,17 +103,19 @@ void RingTransfers::Start(KernelTransfer& transfer) {
 int RingTransfers::Send(KernelTransfer* transfer) {
   if (broken_ != 0) return broken_;
   io_uring_sqe* const entry = ::io_uring_get_sqe(&ring_);  // never null: each one is submitted before the next
+  const bool is_registered = transfer != nullptr && transfer->file == registered_;
+  const int file = transfer == nullptr || is_registered ? kTheFile : transfer->file;
   if (transfer == nullptr) {
     ::io_uring_prep_poll_add(entry, wake_.get(), POLLIN);
   } else if (transfer->kind == KernelTransfer::Kind::kFlush) {
-    ::io_uring_prep_fsync(entry, kTheFile, IORING_FSYNC_DATASYNC);
+    ::io_uring_prep_fsync(entry, file, IORING_FSYNC_DATASYNC);
   } else if (transfer->kind == KernelTransfer::Kind::kRead) {
-    ::io_uring_prep_read(entry, kTheFile, transfer->data, static_cast<unsigned>(transfer->length), transfer->position);
+    ::io_uring_prep_read(entry, file, transfer->data, static_cast<unsigned>(transfer->length), transfer->position);
   } else {
-    ::io_uring_prep_write(entry, kTheFile, transfer->data, static_cast<unsigned>(transfer->length), transfer->position);
+    ::io_uring_prep_write(entry, file, transfer->data, static_cast<unsigned>(transfer->length), transfer->position);
     entry->rw_flags = transfer->durable ? RWF_DSYNC : 0;
   }
-  if (transfer != nullptr) ::io_uring_sqe_set_flags(entry, IOSQE_FIXED_FILE);
+  if (is_registered) ::io_uring_sqe_set_flags(entry, IOSQE_FIXED_FILE);
   ::io_uring_sqe_set_data(entry, transfer);
   int submitted = 0;
   do {
@@ -194,26 +211,26 @@ std::string ThreadTransfers::name() const {
 }
 
 void ThreadTransfers::Start(KernelTransfer& transfer) {
-  threads_.Add([this, &transfer] {
+  threads_.Add([&transfer] {
     transfer.result = Run(transfer);
     transfer.done(transfer);
   });
 }
 
-int64_t ThreadTransfers::Run(const KernelTransfer& transfer) const {
+int64_t ThreadTransfers::Run(const KernelTransfer& transfer) {
   const iovec memory{transfer.data, transfer.length};
   const auto position = static_cast<off_t>(transfer.position);
   for (;;) {
     ssize_t moved = 0;
     switch (transfer.kind) {
       case KernelTransfer::Kind::kRead:
-        moved = ::preadv(fd_, &memory, 1, position);
+        moved = ::preadv(transfer.file, &memory, 1, position);
         break;
       case KernelTransfer::Kind::kWrite:
-        moved = ::pwritev2(fd_, &memory, 1, position, transfer.durable ? RWF_DSYNC : 0);
+        moved = ::pwritev2(transfer.file, &memory, 1, position, transfer.durable ? RWF_DSYNC : 0);
         break;
       case KernelTransfer::Kind::kFlush:
-        moved = ::fdatasync(fd_);
+        moved = ::fdatasync(transfer.file);
         break;
     }
     if (moved >= 0) return moved;

@@ -1,4 +1,5 @@
-// How reads, writes and flushes reach an open block device, in two ways that differ in nothing else:
+// How reads, writes and flushes reach open files, which are block devices or zones, in two ways that differ in nothing
+// else:
 //
 //   RingTransfers    io_uring: one system call for each transfer, and one thread that takes the completions. It calls
 //                    `done` and never touches the memory of a transfer.
@@ -10,6 +11,8 @@
 // the process forbids itself such system calls. Every transfer that is to start then ends with that error. Those that are
 // at the kernel complete, because completions lie in memory that is shared with it: the thread looks there from time to
 // time. It is woken to end by an eventfd, for which nothing need be submitted.
+//
+// KernelTransfer::file names the open file, which stays open until the transfer has completed.
 //
 // Thread safety: any thread may call Start, also from `done`. When an object is destroyed, all of its transfers must have
 // completed.
@@ -25,13 +28,24 @@
 
 #include "base/file_descriptor.h"
 #include "base/mutex.h"
+#include "base/status.h"
 #include "device/linux/block_kernel.h"
 #include "device/linux/task_threads.h"
 
 namespace isozone {
 
+enum class TransferPath : uint8_t {
+  kBest,     // io_uring, or threads where the kernel refuses it
+  kRing,     // io_uring, or an error
+  kThreads,  // threads
+};
+
 class Transfers {
  public:
+  // `registered`: a file that most transfers use, and that outlives this object; -1 if there is none. kNotSupported if
+  // `path` is kRing and the kernel refuses it.
+  static Result<std::unique_ptr<Transfers>> Make(TransferPath path, int registered);
+
   virtual ~Transfers() = default;
   virtual void Start(KernelTransfer& transfer) = 0;
   // For people.
@@ -42,8 +56,8 @@ class RingTransfers final : public Transfers {
  public:
   static constexpr uint32_t kRingDepth = 1024;
 
-  // `fd` outlives this object. Null, with the reason in `error` (a value of errno), if the kernel refuses.
-  static std::unique_ptr<RingTransfers> Create(int fd, int& error);
+  // `registered`: as for Make. Null, with the reason in `error` (a value of errno), if the kernel refuses.
+  static std::unique_ptr<RingTransfers> Create(int registered, int& error);
   ~RingTransfers() override;
   RingTransfers(const RingTransfers&) = delete;
   RingTransfers& operator=(const RingTransfers&) = delete;
@@ -52,7 +66,7 @@ class RingTransfers final : public Transfers {
   std::string name() const override { return "io_uring"; }
 
  private:
-  RingTransfers() = default;
+  explicit RingTransfers(int registered) : registered_(registered) {}
 
   // Hands `transfer` to the kernel; null: the wait for the eventfd. Returns 0, or the error for which it has not been
   // started.
@@ -71,6 +85,8 @@ class RingTransfers final : public Transfers {
 
   io_uring ring_{};      // the queue of submissions is guarded by mu_; that of completions belongs to reaper_
   FileDescriptor wake_;  // the eventfd
+  const int registered_;
+  io_uring ring_{};  // the queue of submissions is guarded by mu_; that of completions belongs to reaper_
   Mutex mu_;
   bool stop_ ISOZONE_GUARDED_BY(mu_) = false;
   int broken_ ISOZONE_GUARDED_BY(mu_) = 0;  // the error after which nothing is submitted any more
@@ -83,17 +99,16 @@ class ThreadTransfers final : public Transfers {
  public:
   static constexpr uint32_t kThreads = 32;
 
-  // `fd` outlives this object. `why`: the reason for using threads, for people; may be empty.
-  ThreadTransfers(int fd, std::string why) : fd_(fd), why_(std::move(why)) {}
+  // `why`: the reason for using threads, for people; may be empty.
+  explicit ThreadTransfers(std::string why) : why_(std::move(why)) {}
 
   void Start(KernelTransfer& transfer) override;
   std::string name() const override;
 
  private:
   // Returns what belongs into KernelTransfer::result.
-  int64_t Run(const KernelTransfer& transfer) const;
+  static int64_t Run(const KernelTransfer& transfer);
 
-  const int fd_;
   const std::string why_;
   TaskThreads threads_{"isozone-io", kThreads};
 };

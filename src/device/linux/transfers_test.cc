@@ -37,7 +37,7 @@ class TransfersTest : public testing::TestWithParam<bool> {
       transfers_ = RingTransfers::Create(file_.get(), error);
       if (transfers_ == nullptr) GTEST_SKIP() << "the kernel refuses io_uring: " << std::strerror(error);
     } else {
-      transfers_ = std::make_unique<ThreadTransfers>(file_.get(), "");
+      transfers_ = std::make_unique<ThreadTransfers>("");
     }
   }
 
@@ -46,6 +46,7 @@ class TransfersTest : public testing::TestWithParam<bool> {
     transfer.data = data.data();
     transfer.length = data.size();
     transfer.position = block * kBlock;
+    transfer.file = file_.get();
     transfers_->Start(transfer);
   }
   int64_t Run(KernelTransfer::Kind kind, uint64_t block, AlignedBuffer& data, bool durable = false) {
@@ -87,6 +88,27 @@ TEST_P(TransfersTest, SaysHowMuchWasMovedAndWhatFailed) {
   EXPECT_EQ(Run(KernelTransfer::Kind::kRead, 0, longer), static_cast<int64_t>(kBlock));
   ASSERT_EQ(::fcntl(file_.get(), F_ADD_SEALS, F_SEAL_WRITE), 0);
   EXPECT_EQ(Run(KernelTransfer::Kind::kWrite, 0, data), -EPERM);
+}
+
+TEST_P(TransfersTest, ReachesOtherFilesThanTheRegisteredOne) {
+  const FileDescriptor other(::memfd_create("other", MFD_CLOEXEC));
+  AlignedBuffer written = Block(3);
+  AlignedBuffer read = Block(0);
+  for (const auto& [kind, data] :
+       {std::pair(KernelTransfer::Kind::kWrite, &written), std::pair(KernelTransfer::Kind::kRead, &read)}) {
+    KernelTransfer transfer;
+    transfer.kind = kind;
+    transfer.data = data->data();
+    transfer.length = data->size();
+    transfer.file = other.get();
+    Latch latch;
+    latch.Expect(transfer);
+    transfers_->Start(transfer);
+    latch.Wait();
+    EXPECT_EQ(transfer.result, static_cast<int64_t>(kBlock));
+  }
+  EXPECT_EQ(std::memcmp(read.data(), written.data(), kBlock), 0);
+  EXPECT_EQ(Run(KernelTransfer::Kind::kRead, 0, read), 0) << "the registered one is still empty";
 }
 
 TEST_P(TransfersTest, KeepsManyInFlight) {
@@ -218,8 +240,8 @@ TEST_F(BrokenRingTest, CompletesWhatWasAtTheKernel) {
 }
 
 TEST(ThreadTransfers, SayWhyTheyAreUsed) {
-  EXPECT_EQ(ThreadTransfers(-1, "").name(), "32 threads");
-  EXPECT_EQ(ThreadTransfers(-1, "io_uring: Operation not permitted").name(),
+  EXPECT_EQ(ThreadTransfers("").name(), "32 threads");
+  EXPECT_EQ(ThreadTransfers("io_uring: Operation not permitted").name(),
             "32 threads (io_uring: Operation not permitted)");
 }
 

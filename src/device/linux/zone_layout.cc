@@ -65,6 +65,8 @@ KernelZone ToKernelZone(const blk_zone& zone, bool has_capacity) {
   converted.length = zone.len * kKernelSector;
   converted.capacity = (has_capacity ? zone.capacity : zone.len) * kKernelSector;
   converted.write_pointer = zone.wp >= zone.start ? (zone.wp - zone.start) * kKernelSector : 0;
+  // The write pointer of a zone that is read-only says nothing, and all of it can be read.
+  if (zone.cond == BLK_ZONE_COND_READONLY) converted.write_pointer = converted.length;
   converted.type = static_cast<blk_zone_type>(zone.type);
   converted.condition = static_cast<blk_zone_cond>(zone.cond);
   return converted;
@@ -123,8 +125,9 @@ ZoneDescriptor ZoneLayout::Describe(ZoneId zone, const KernelZone& reported) con
       descriptor.write_pointer = 0;
       break;
     case ZoneState::kFull:
-    case ZoneState::kReadOnly:  // its write pointer says nothing, and all of it can be read
       descriptor.write_pointer = capacity;
+      break;
+    case ZoneState::kReadOnly:
       break;
     default:
       if (NeedsFinish(reported)) descriptor.state = ZoneState::kFull;

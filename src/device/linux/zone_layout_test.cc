@@ -158,6 +158,7 @@ TEST(ZoneLayout, DescribesZonesAsTheSeamHasThem) {
   EXPECT_EQ(describe(BLK_ZONE_COND_CLOSED, 4096), std::pair(ZoneState::kClosed, 4096UL));
   EXPECT_EQ(describe(BLK_ZONE_COND_FULL, kZoneSize), std::pair(ZoneState::kFull, 900 * kKiB));
   EXPECT_EQ(describe(BLK_ZONE_COND_READONLY, ~0UL), std::pair(ZoneState::kReadOnly, 900 * kKiB));
+  EXPECT_EQ(describe(BLK_ZONE_COND_READONLY, 8192), std::pair(ZoneState::kReadOnly, 8192UL)) << "what can be read";
   EXPECT_EQ(describe(BLK_ZONE_COND_OFFLINE, ~0UL), std::pair(ZoneState::kOffline, 0UL));
   EXPECT_EQ(describe(BLK_ZONE_COND_CLOSED, 900 * kKiB), std::pair(ZoneState::kFull, 900 * kKiB))
       << "a large zone that has all it can take";
@@ -178,6 +179,11 @@ TEST(KernelZone, IsConvertedFromSectors) {
   EXPECT_EQ(converted.write_pointer, 4096U);
   EXPECT_EQ(converted.condition, BLK_ZONE_COND_CLOSED);
   EXPECT_EQ(ToKernelZone(zone, /*has_capacity=*/false).capacity, kMiB);
+  zone.cond = BLK_ZONE_COND_READONLY;
+  for (const uint64_t pointer : {uint64_t{2048}, uint64_t{2056}, ~uint64_t{0}}) {
+    zone.wp = pointer;  // says nothing
+    EXPECT_EQ(ToKernelZone(zone, /*has_capacity=*/true).write_pointer, kMiB);
+  }
 }
 
 }  // namespace

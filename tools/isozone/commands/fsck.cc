@@ -20,11 +20,12 @@ struct FsckArguments {
   bool json = false;
 };
 
-// Opens the device as its only writer, so that nothing changes meanwhile; read-only if the image may only be read.
+// Opens the device as its only writer, so that nothing changes meanwhile; read-only if it may only be read.
 Result<OpenedDevice> OpenAlone(const std::string& uri) {
   auto opened = OpenByUri(uri, OpenMode::kReadWrite);
-  return !opened.ok() && opened.status().Is(StatusCode::kPermissionDenied) ? OpenByUri(uri, OpenMode::kReadOnly)
-                                                                           : std::move(opened);
+  const Status status = opened.status();
+  if (!status.Is(StatusCode::kPermissionDenied) && !status.Is(StatusCode::kReadOnly)) return opened;
+  return OpenByUri(uri, OpenMode::kReadOnly);
 }
 
 // Mounts the device, which writes missing or damaged copies of the metadata again.

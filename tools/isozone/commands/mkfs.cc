@@ -81,13 +81,15 @@ bool MayErase(const ZonedDevice& device, const std::vector<std::string>& content
   return answer == "yes";
 }
 
-// A block device may carry what others have written, also where Isozone does not write. Returns whether it has been
-// erased.
+// A block device may carry what others have written, also where Isozone does not write. Under a zonefs that is a zonefs.
+// Returns whether it has been erased.
 Result<bool> ClearBlockDevice(ZonedDevice& device, const MkfsArguments& arguments) {
-  const auto* const block_device = dynamic_cast<const LinuxDevice*>(&device);
-  if (block_device == nullptr) return false;
-  const std::string path = block_device->path();
-  ISOZONE_ASSIGN_OR_RETURN(const std::vector<Signature> signatures, FindSignatures(path, device.name()));
+  if (dynamic_cast<const LinuxDevice*>(&device) == nullptr) return false;
+  ISOZONE_ASSIGN_OR_RETURN(const Uri uri, ParseUri(arguments.device));
+  std::vector<Signature> signatures;
+  if (uri.scheme == "dev") {
+    ISOZONE_ASSIGN_OR_RETURN(signatures, FindSignatures(uri.path));
+  }
   const std::vector<std::string> content = ContentOf(device, signatures);
   if (!arguments.format.force) {
     if (content.empty()) return false;

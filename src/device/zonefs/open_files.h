@@ -1,0 +1,56 @@
+// OpenFiles: the files that ZonefsKernel has open, by number. There are at most so many; the one that was not used for
+// longest makes room. A file that was handed out stays open at least until it is given back.
+//
+// Thread safety: any thread may call any method. Files are closed under no lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include "base/file_descriptor.h"
+#include "base/mutex.h"
+
+namespace isozone {
+
+class OpenFiles {
+ public:
+  using File = std::shared_ptr<const FileDescriptor>;
+  enum class Use : uint8_t {
+    kClosed,
+    kOpen,
+    kKept,  // stays open until it is taken
+  };
+
+  explicit OpenFiles(size_t most) : most_(most) {}
+
+  // Null if it is not open.
+  File Find(uint32_t number);
+  // Returns the file that is open under this number now: the given one, or one that another thread has added before.
+  File Add(uint32_t number, File file);
+  // Takes it out; null if it is not open.
+  File Take(uint32_t number);
+  // Takes out the file that nobody has used for longest, of those that nobody has and that are not kept; null if there is
+  // none.
+  File TakeIdle();
+  void Keep(uint32_t number);
+
+  Use UseOf(uint32_t number) const;
+  // Whether as many files are open as may be.
+  bool IsFull() const;
+
+ private:
+  struct Entry {
+    File file;
+    uint64_t used_at = 0;
+    bool kept = false;
+  };
+
+  const size_t most_;
+  mutable Mutex mu_;
+  uint64_t now_ ISOZONE_GUARDED_BY(mu_) = 0;  // counts uses
+  std::unordered_map<uint32_t, Entry> entries_ ISOZONE_GUARDED_BY(mu_);
+};
+
+}  // namespace isozone
