@@ -115,6 +115,7 @@ bench: ## Run the benchmarks; with QUICK=1 in small, to see that they run
 	@scripts/run-benchmarks build/bench $(if $(QUICK),--benchmark_min_time=0.01 --benchmark_repetitions=1)
 	@bench/instruction_cost --build build/bench
 	@bench/rocksdb_ratio --build build/bench $(if $(QUICK),--repeats 1 --num 20000 --reads 20000)
+	@bench/disk_ratio --build build/bench --directory build $(if $(QUICK),--repeats 1 --num 20000 --reads 20000)
 	@bench/parallel_ratio --build build/bench $(if $(QUICK),--repeats 1 --num 20000)
 	@bench/steering_ratio --build build/bench $(if $(QUICK),--repeats 1 --num 20000)
 

@@ -1,11 +1,13 @@
 #include "device/open_device.h"
 
+#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "device/emulated/device_options.h"
 #include "device/emulated/emulated_device.h"
+#include "device/linux/block_device_node.h"
 #include "device/linux/open_linux_device.h"
 #include "device/zonefs/open_zonefs.h"
 
@@ -27,13 +29,30 @@ Status CheckScheme(const Uri& uri) {
     return Status::InvalidArgument("zonefs: needs the path where a zoned device is mounted; write zonefs:/mnt/z");
   }
   if (uri.scheme != "emu") {
-    return Status::NotSupported(fmt::format(
-        "unknown device scheme '{}'; write dev:/dev/nvme0n2, a zoned block device, zonefs:/mnt/z, one that is mounted, "
-        "or emu:/path/ssd.img, an emulated SSD",
-        uri.scheme));
+    return Status::NotSupported(
+        fmt::format("unknown device scheme '{}'; write dev:/dev/nvme0n2, a zoned block device, zonefs:/mnt/z, one that "
+                    "is mounted, or "
+                    "emu:/path/ssd.img, an emulated SSD",
+                    uri.scheme));
   }
   if (uri.path.empty()) return Status::InvalidArgument("emu: needs the path of an image; write emu:/path/ssd.img");
   return Status::Ok();
+}
+
+bool IsOfDeviceNodes(std::string_view path) { return path.starts_with("/dev/") && !path.starts_with("/dev/shm/"); }
+
+// The profile of a new device at `path`, which fills a block device unless it shall have a number of zones.
+Result<Profile> ProfileFor(const std::string& path, const GeometryWishes& wishes) {
+  ISOZONE_ASSIGN_OR_RETURN(Profile profile, ResolveProfile(wishes));
+  if (wishes.zones || !IsBlockDevice(path)) return profile;
+  ISOZONE_ASSIGN_OR_RETURN(const uint64_t bytes, SizeOfBlockDevice(path));
+  const uint32_t zones = ZonesThatFit(GeometryOf(profile), bytes);
+  if (zones == 0) {
+    return Status::NotSupported(fmt::format("{} has no room for a zone of {}; write a smaller zone_size=", path,
+                                            FormatSize(profile.zone_size)));
+  }
+  profile.zone_count = zones;
+  return profile;
 }
 
 }  // namespace
@@ -64,9 +83,13 @@ Status CreateDevice(Uri& uri, const std::function<Status(const DeviceGeometry&)>
   // The options for running a device are not used here, but checked before anything is created.
   ISOZONE_RETURN_IF_ERROR(TakeEmulatedOptions(uri.options).status());
   ISOZONE_ASSIGN_OR_RETURN(const GeometryWishes wishes, TakeGeometryWishes(uri.options));
+  // What is made in the folder of device nodes would lie in memory.
+  if (IsOfDeviceNodes(uri.path) && !std::filesystem::exists(uri.path)) {
+    return Status::NotFound(fmt::format("there is no device {}; name one, or a file in another folder", uri.path));
+  }
   auto existing = ImageFile::Open(uri.path, OpenMode::kReadOnly);
   if (existing.status().Is(StatusCode::kNotFound)) {
-    ISOZONE_ASSIGN_OR_RETURN(const Profile profile, ResolveProfile(wishes));
+    ISOZONE_ASSIGN_OR_RETURN(const Profile profile, ProfileFor(uri.path, wishes));
     if (fits) ISOZONE_RETURN_IF_ERROR(fits(GeometryOf(profile)));
     Status created = EmulatedDevice::CreateImage(uri.path, profile);
     if (!created.Is(StatusCode::kAlreadyExists)) return created;

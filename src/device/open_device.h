@@ -1,6 +1,7 @@
 // Opens and creates a device by the name that a user gives it.
 //
 //   emu:/path/ssd.img                 the emulated SSD in an image file (device/emulated)
+//   emu:/dev/sdb                      the same on a block device without zones
 //   dev:/dev/nvme0n2                  a zoned block device of Linux (device/linux)
 //   zonefs:/mnt/z                     one on which zonefs is mounted (device/zonefs)
 //
@@ -28,9 +29,10 @@ enum class OpenMode : uint8_t {
 Result<std::unique_ptr<ZonedDevice>> OpenDevice(Uri& uri, OpenMode mode);
 
 // Creates the device that `uri` describes, if its scheme allows that: a new image file with the profile and geometry in
-// the options (the default profile is small-zone). Does nothing if the device exists, but returns kInvalidArgument if the
+// the options (the default profile is small-zone), or an image on a block device, which by default has as many zones as
+// there is room for, and replaces what was there. Does nothing if the device exists, but returns kInvalidArgument if the
 // geometry options contradict it. Never returns kAlreadyExists. If `fits` returns an error for the geometry, nothing is
-// created. A block device cannot be created: kNotFound if there is none.
+// created. A block device itself cannot be created: kNotFound if there is none.
 Status CreateDevice(Uri& uri, const std::function<Status(const DeviceGeometry&)>& fits = {});
 
 }  // namespace isozone

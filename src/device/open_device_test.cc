@@ -127,6 +127,15 @@ TEST(OpenDevice, KnowsTheSchemes) {
   }
 }
 
+TEST(OpenDevice, MakesNoImageAmongTheDeviceNodes) {
+  auto uri = ParseUri("emu:/dev/no-such-device");
+  ASSERT_TRUE(uri.ok());
+  const Status status = CreateDevice(*uri);
+  EXPECT_EQ(status.code(), StatusCode::kNotFound);
+  EXPECT_THAT(status.ToString(), HasSubstr("there is no device /dev/no-such-device"));
+  EXPECT_FALSE(std::filesystem::exists("/dev/no-such-device"));
+}
+
 TEST(OpenDevice, SaysWhatIsNoZonedBlockDevice) {
   const std::tuple<const char*, StatusCode, const char*> cases[] = {
       {"dev:", StatusCode::kInvalidArgument, "needs the path"},

@@ -142,8 +142,8 @@ class Mutants(unittest.TestCase):
 
     def test_without_a_mutant_the_tests_pass(self) -> None:
         with tempfile.TemporaryDirectory() as scratch:
-            built = self.build(Mutant("none", "linux/linux_device.cc", "void LinuxDevice::Read(", "void LinuxDevice::Read("),
-                               scratch)
+            same = "void LinuxDevice::Read("
+            built = self.build(Mutant("none", "linux/linux_device.cc", same, same), scratch)
             for target in TESTS:
                 self.assertFalse(self.notices(built, target, scratch), target)
 

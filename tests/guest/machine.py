@@ -53,7 +53,8 @@ def zonefs_superblock() -> bytes:
     """The first block of a device on which zonefs can be mounted, which mkzonefs would write: Debian has no package of
     it. Magic, checksum, label, UUID, features (conventional zones are one file), user, group, mode, and zeros."""
     def block(checksum: int) -> bytes:
-        return struct.pack("<4sI64s16sQIII", b"SFOZ", checksum, b"guest", bytes(range(16)), 1, 0, 0, 0).ljust(4096, b"\0")
+        fields = (b"SFOZ", checksum, b"guest", bytes(range(16)), 1, 0, 0, 0)
+        return struct.pack("<4sI64s16sQIII", *fields).ljust(4096, b"\0")
 
     return block(zlib.crc32(block(0)) ^ 0xFFFFFFFF)
 

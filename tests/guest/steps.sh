@@ -1,6 +1,6 @@
-# What is tested on a zoned block device, in the guest and by scripts/device-test: functions that take the URI of a device,
-# such as dev:/dev/nvme0n2, destroy what is on it, and end at the first command that fails. Where they are used, isozone, device_conformance_test,
-# db_bench and ldb are on the PATH, $library is libisozone.so, and $scratch is a folder.
+# What is tested on a zoned device, in the guest and by scripts/device-test: functions that take the URI of a device, such as
+# dev:/dev/nvme0n2, destroy what is on it, and end at the first command that fails. Where they are used, isozone,
+# device_conformance_test, db_bench and ldb are on the PATH, $library is libisozone.so, and $scratch is a folder.
 # shellcheck shell=sh disable=SC2154
 
 conformance() { ISOZONE_TEST_DEVICE=$1 device_conformance_test --gtest_brief=1; }

@@ -1,4 +1,4 @@
-# What is tested on devices on which zonefs is mounted. Part of tests/guest/init.
+# What is tested on devices on which zonefs is mounted, and on block devices without zones. Part of tests/guest/init.
 # shellcheck shell=sh disable=SC2154
 
 # mounted DEVICE OPTIONS FUNCTION ARGUMENT...: makes a zonefs on the device, mounts it at /mnt/z, and runs the function.
@@ -32,6 +32,9 @@ zonefs_rules() {
 zonefs_database() {
   chown -R nobody /mnt/z/seq
   as_nobody "database zonefs:/mnt/z"
+}
+zonefs_full() {
+  chown -R nobody /mnt/z/seq
   as_nobody "full zonefs:/mnt/z"
 }
 zonefs_groups() { groups zonefs:/mnt/z; }
@@ -125,6 +128,67 @@ zonefs_bad_block() {
   isozone fsck zonefs:/mnt/z
 }
 
+# An emulated SSD on a block device without zones.
+emulated_rules() {
+  isozone mkfs "emu:$1?zone_size=4MiB&timing=off"
+  conformance "emu:$1?timing=off&sync=disk"
+  database "emu:$1?timing=off&sync=disk"
+}
+
+emulated_refusals() {
+  device=/dev/nullb4
+  refused 3 "has zones of its own" isozone mkfs emu:/dev/nullb0
+  refused 2 "there is no device /dev/nothing" isozone mkfs emu:/dev/nothing
+  [ ! -e /dev/nothing ]
+  dd if=/dev/zero of=$device bs=1M count=1 2>/dev/null
+  refused 2 "carries no image" isozone info emu:$device
+  refused 1 "has room for zones=" isozone mkfs "emu:$device?zones=1000"
+  mkswap -L foreign $device >/dev/null
+  refused 9 "carries swap, label 'foreign'" isozone mkfs emu:$device
+  swapon $device
+  refused 4 "used for swapping" isozone mkfs --force emu:$device
+  swapoff $device
+  isozone mkfs --force "emu:$device?zone_size=4MiB"
+  refused 9 "carries an Isozone file system" isozone mkfs emu:$device
+  dd if=/dev/urandom of=$device bs=64K count=1 2>/dev/null
+  refused 9 "data of a kind that is not known" isozone mkfs "emu:$device?zone_size=4MiB"
+  isozone mkfs --force "emu:$device?zone_size=4MiB"
+  chown root:disk $device
+  chmod 660 $device
+  refused 8 "join its group 'disk'" su nobody -c "isozone info emu:$device"
+}
+
+# A zone that is reset is discarded: the device gives its blocks back, and reads zeros from then on.
+emulated_discards() {
+  isozone mkfs --force "emu:$1?zone_size=4MiB&timing=off"
+  dd if=/dev/urandom of=/tmp/piece bs=1M count=20 2>/dev/null
+  isozone cp "emu:$1?timing=off" /tmp/piece :/piece
+  before=$(written_bytes "$1")
+  isozone rm "emu:$1?timing=off" /piece
+  isozone gc run "emu:$1?timing=off" --until 90 >/dev/null
+  after=$(written_bytes "$1")
+  echo "$before bytes of the device are not zero before, $after after"
+  [ "$before" -gt 20000000 ] && [ "$after" -lt 8000000 ]
+  isozone fsck "emu:$1?timing=off"
+}
+written_bytes() { tr -d '\000' <"$1" | wc -c; }
+
+# A SCSI disk without zones, in place of the one with zones, which tells what it has mapped.
+emulated_scsi() {
+  rmmod scsi_debug
+  insmod /modules/scsi_debug.ko dev_size_mb=160 lbpu=1 sector_size=512 physblk_exp=3 delay=0
+  wait_for /dev/sda
+  emulated_discards /dev/sda
+  tr ',' '\n' </sys/bus/pseudo/drivers/scsi_debug/map | wc -l
+}
+
+emulated_steps() {
+  step emulated-rules emulated_rules /dev/nullb4
+  step emulated-refusals emulated_refusals
+  step emulated-discards emulated_discards /dev/nullb4
+  step emulated-scsi emulated_scsi
+}
+
 zonefs_steps() {
   step zonefs-nullb0 mounted /dev/nullb0 errors=repair zonefs_rules
   step zonefs-nullb0-explicit-open mounted /dev/nullb0 errors=repair,explicit-open zonefs_rules
@@ -132,6 +196,7 @@ zonefs_steps() {
   step zonefs-nvme0n1-explicit-open mounted /dev/nvme0n1 errors=repair,explicit-open zonefs_rules
   step zonefs-database mounted /dev/nvme0n1 errors=repair zonefs_database
   step zonefs-database-explicit-open mounted /dev/nvme0n1 errors=repair,explicit-open zonefs_database
+  step zonefs-full mounted /dev/nvme0n1 errors=repair,explicit-open zonefs_full
   step zonefs-groups mounted /dev/nullb3 errors=repair zonefs_groups
   step zonefs-refusals mounted /dev/nullb0 errors=repair zonefs_refusals
   step zonefs-dead-zones mounted /dev/nullb1 errors=repair zonefs_dead_zones

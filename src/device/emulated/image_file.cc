@@ -1,11 +1,14 @@
 #include "device/emulated/image_file.h"
 
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -13,6 +16,9 @@
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "device/linux/block_device_node.h"
+#include "device/linux/refusals.h"
 
 namespace isozone {
 namespace {
@@ -45,6 +51,43 @@ bool WriteFully(int fd, std::span<const std::byte> bytes, uint64_t position) {
   return true;
 }
 
+// Whether the device discards blocks.
+bool Discards(int fd) {
+  struct stat st {};
+  if (::fstat(fd, &st) != 0) return false;
+  const std::string most = SysfsOf(st.st_rdev)("queue/discard_max_bytes").value_or("0");
+  return most.find_first_of("123456789") != std::string::npos;
+}
+
+// Tells a block device that it may forget these bytes. Returns false with errno set on failure.
+bool Discard(int fd, uint64_t position, uint64_t length) {
+  std::array<uint64_t, 2> range{position, length};
+  return ::ioctl(fd, BLKDISCARD, range.data()) == 0 || errno == EOPNOTSUPP;
+}
+
+// Opens a block device that may carry an image. It is not opened with O_DIRECT, because all who have it open share its
+// pages in memory, as they do those of a file.
+Result<FileDescriptor> OpenDevice(const std::string& path, OpenMode mode) {
+  ISOZONE_ASSIGN_OR_RETURN(const BlockDeviceNode device, FindBlockDevice(path));
+  const std::string model = SysfsOf(device.number)("queue/zoned").value_or("none");
+  if (!model.starts_with("none")) return HasZones(path);
+  return OpenBlockDevice(device, mode, 0);
+}
+
+// The size of a file or block device.
+Result<uint64_t> SizeOf(int fd, const std::string& path) {
+  const off_t size = ::lseek(fd, 0, SEEK_END);
+  if (size < 0) return Status::FromErrno(errno, fmt::format("cannot tell the size of {}", Quote(path)));
+  return static_cast<uint64_t>(size);
+}
+
+// Writes the table of empty zones. Returns false with errno set on failure.
+bool WriteTable(int fd, uint32_t zone_count) {
+  std::vector<ZoneEntry> table(zone_count);
+  for (ZoneEntry& entry : table) StoreContent(entry, {ZoneState::kEmpty, 0});
+  return WriteFully(fd, std::as_bytes(std::span(table)), kZoneTableOffset);
+}
+
 // Turns `fd`, an empty file, into an image. Returns false with errno set on failure.
 bool FillImage(int fd, std::span<const std::byte> header, const ImageLayout& layout, uint32_t zone_count) {
   const uint64_t table_end = kZoneTableOffset + zone_count * sizeof(ZoneEntry);
@@ -52,10 +95,8 @@ bool FillImage(int fd, std::span<const std::byte> header, const ImageLayout& lay
     errno = error;
     return false;
   }
-  std::vector<ZoneEntry> table(zone_count);
-  for (ZoneEntry& entry : table) StoreContent(entry, {ZoneState::kEmpty, 0});
-  return ::ftruncate(fd, static_cast<off_t>(layout.file_size)) == 0 &&
-         WriteFully(fd, std::as_bytes(std::span(table)), kZoneTableOffset) && WriteFully(fd, header, 0);
+  return ::ftruncate(fd, static_cast<off_t>(layout.file_size)) == 0 && WriteTable(fd, zone_count) &&
+         WriteFully(fd, header, 0);
 }
 
 Status OpenError(int error, const std::string& path, OpenMode mode) {
@@ -79,21 +120,43 @@ Status OpenError(int error, const std::string& path, OpenMode mode) {
 Result<ImageInfo> ReadInfo(int fd, const std::string& path) {
   struct stat st {};
   if (::fstat(fd, &st) != 0) return Status::FromErrno(errno, fmt::format("cannot read image {}", Quote(path)));
-  if (!S_ISREG(st.st_mode)) {
+  if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode)) {
     return Status::Corruption(fmt::format("{} is not a regular file; name an image file", Quote(path)));
   }
   std::vector<std::byte> block(kHeaderBlockSize);
   const ssize_t n = ::pread(fd, block.data(), block.size(), 0);
   if (n < 0) return Status::FromErrno(errno, fmt::format("cannot read image {}", Quote(path)));
+  if (S_ISBLK(st.st_mode) && !BeginsImage(block)) {
+    return Status::NotFound(
+        fmt::format("{} carries no image of an emulated SSD; make one with 'isozone mkfs emu:{}'", path, path));
+  }
   auto info = ParseImageHeader(std::span(block).first(static_cast<size_t>(n)));
   if (!info.ok()) return info.status().WithContext(path);
-  const uint64_t size = static_cast<uint64_t>(st.st_size);
+  ISOZONE_ASSIGN_OR_RETURN(const uint64_t size, SizeOf(fd, path));
   if (const uint64_t wanted = ImageLayout(info->geometry).file_size; size < wanted) {
     return Status::Corruption(
         fmt::format("{}: the image is cut off at {} of {} bytes; restore it from a copy, or create a new image", path,
                     size, wanted));
   }
   return info;
+}
+
+// Without a header there is no image: it comes last.
+Status CreateOnDevice(const std::string& path, std::span<const std::byte> header, const DeviceGeometry& geometry) {
+  ISOZONE_ASSIGN_OR_RETURN(const FileDescriptor fd, OpenDevice(path, OpenMode::kReadWrite));
+  const ImageLayout layout(geometry);
+  ISOZONE_ASSIGN_OR_RETURN(const uint64_t size, SizeOf(fd.get(), path));
+  if (size < layout.file_size) {
+    return Status::InvalidArgument(fmt::format("{} zones need {}, and {} has {}; it has room for zones={}",
+                                               geometry.zone_count, FormatSize(layout.file_size), path,
+                                               FormatSize(size), ZonesThatFit(geometry, size)));
+  }
+  const std::vector<std::byte> zeros(layout.data_offset);
+  const uint64_t data = layout.file_size - layout.data_offset;
+  const bool written = WriteFully(fd.get(), zeros, 0) && WriteTable(fd.get(), geometry.zone_count) &&
+                       (!Discards(fd.get()) || Discard(fd.get(), layout.data_offset, data)) &&
+                       ::fdatasync(fd.get()) == 0 && WriteFully(fd.get(), header, 0) && ::fdatasync(fd.get()) == 0;
+  return written ? Status::Ok() : Status::FromErrno(errno, fmt::format("cannot write image {}", Quote(path)));
 }
 
 }  // namespace
@@ -111,6 +174,7 @@ std::string MemoryImage::path() const { return fmt::format("/proc/self/fd/{}", f
 
 Status ImageFile::Create(const std::string& path, const ImageInfo& info) {
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<std::byte> header, FormatImageHeader(info));
+  if (IsBlockDevice(path)) return CreateOnDevice(path, header, info.geometry);
   const std::string unfinished = fmt::format("{}.new-{}", path, ::getpid());
   const auto error = [&](const char* what) {
     return Status::FromErrno(errno, fmt::format("cannot {} image {}", what, Quote(path)));
@@ -129,10 +193,16 @@ Status ImageFile::Create(const std::string& path, const ImageInfo& info) {
 
 Result<std::unique_ptr<ImageFile>> ImageFile::Open(const std::string& path, OpenMode mode) {
   const int access = mode == OpenMode::kReadOnly ? O_RDONLY : O_RDWR;
-  FileDescriptor fd(::open(path.c_str(), access | O_CLOEXEC));
-  if (fd.get() < 0) return OpenError(errno, path, mode);
+  const bool is_device = IsBlockDevice(path);
+  FileDescriptor fd;
+  if (is_device) {
+    ISOZONE_ASSIGN_OR_RETURN(fd, OpenDevice(path, mode));
+  } else {
+    fd = FileDescriptor(::open(path.c_str(), access | O_CLOEXEC));
+    if (fd.get() < 0) return OpenError(errno, path, mode);
+  }
   ISOZONE_ASSIGN_OR_RETURN(ImageInfo info, ReadInfo(fd.get(), path));
-  std::unique_ptr<ImageFile> image(new ImageFile(path, std::move(fd), std::move(info), mode));
+  std::unique_ptr<ImageFile> image(new ImageFile(path, std::move(fd), std::move(info), mode, is_device));
   ISOZONE_RETURN_IF_ERROR(image->Map());
   if (mode == OpenMode::kReadWrite) ISOZONE_RETURN_IF_ERROR(image->Lock());
   if (const Status table = CheckZoneTable(image->info_.geometry, image->table_); !table.ok()) {
@@ -142,8 +212,14 @@ Result<std::unique_ptr<ImageFile>> ImageFile::Open(const std::string& path, Open
   return image;
 }
 
-ImageFile::ImageFile(std::string path, FileDescriptor fd, ImageInfo info, OpenMode mode)
-    : path_(std::move(path)), fd_(std::move(fd)), info_(std::move(info)), layout_(info_.geometry), mode_(mode) {}
+ImageFile::ImageFile(std::string path, FileDescriptor fd, ImageInfo info, OpenMode mode, bool is_device)
+    : path_(std::move(path)),
+      fd_(std::move(fd)),
+      info_(std::move(info)),
+      layout_(info_.geometry),
+      mode_(mode),
+      is_device_(is_device),
+      discards_(is_device && Discards(fd_.get())) {}
 
 ImageFile::~ImageFile() {
   if (writing_) {
@@ -205,11 +281,12 @@ Status ImageFile::WriteData(ZoneId zone, uint64_t offset, std::span<const std::b
 Status ImageFile::DropBlocks(ZoneId zone, uint64_t from, uint64_t to) {
   from = RoundUp(from, kHostPage);
   to = RoundUp(to, kHostPage);  // the rest of the last page belongs to no other zone
-  if (from >= to) return Status::Ok();
-  if (::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(FilePosition(zone, from)),
-                  static_cast<off_t>(to - from)) == 0) {
-    return Status::Ok();
-  }
+  if (from >= to || (is_device_ && !discards_)) return Status::Ok();
+  const uint64_t position = FilePosition(zone, from);
+  const bool dropped = is_device_ ? Discard(fd_.get(), position, to - from)
+                                  : ::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                                                static_cast<off_t>(position), static_cast<off_t>(to - from)) == 0;
+  if (dropped) return Status::Ok();
   return Status::FromErrno(errno, fmt::format("cannot give back blocks of image {}", Quote(path_)));
 }
 

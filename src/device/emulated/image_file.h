@@ -7,6 +7,9 @@
 // make up for that. It also makes a full host file system an error code here instead of a SIGBUS. If the host fails to
 // deliver a page that is read, a FaultGuard turns the SIGBUS into faulted().
 //
+// The image may lie on a block device without zones. There it begins at the first byte. Its blocks are given back by a
+// discard, if the device has that. The device has one writer (O_EXCL), which may not be a mounted file system either.
+//
 // There is one writer. It holds an open-file-description lock on the first byte, which the kernel drops with the
 // process. Read-only opens take no lock and see the writer's state through the mapping.
 #pragma once
@@ -39,7 +42,10 @@ class MemoryImage {
 class ImageFile {
  public:
   // Creates an image of empty zones. The file appears under `path` complete or not at all. kAlreadyExists if it exists.
+  // On a block device it replaces whatever is there; one that is interrupted leaves no image. kInvalidArgument if the
+  // device is too small.
   static Status Create(const std::string& path, const ImageInfo& info);
+  // kNotFound if there is no file, or a block device that carries no image.
   static Result<std::unique_ptr<ImageFile>> Open(const std::string& path, OpenMode mode);
   ImageFile(const ImageFile&) = delete;
   ImageFile& operator=(const ImageFile&) = delete;
@@ -67,7 +73,7 @@ class ImageFile {
   Status Sync();
 
  private:
-  ImageFile(std::string path, FileDescriptor fd, ImageInfo info, OpenMode mode);
+  ImageFile(std::string path, FileDescriptor fd, ImageInfo info, OpenMode mode, bool is_device);
   Status Lock();
   Status Map();
   void BeginWriting();
@@ -78,6 +84,8 @@ class ImageFile {
   const ImageInfo info_;
   const ImageLayout layout_;
   const OpenMode mode_;
+  const bool is_device_;
+  const bool discards_;           // the device can give blocks back
   std::byte* mapping_ = nullptr;  // of the whole file; writable before the data area
   std::unique_ptr<FaultGuard> guard_;
   LiveBlock* live_ = nullptr;

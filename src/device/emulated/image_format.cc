@@ -108,9 +108,22 @@ Result<std::vector<std::byte>> FormatImageHeader(const ImageInfo& info) {
   return block;
 }
 
+bool BeginsImage(std::span<const std::byte> bytes) {
+  return bytes.size() >= kImageMagic.size() && std::memcmp(bytes.data(), kImageMagic.data(), kImageMagic.size()) == 0;
+}
+
+uint32_t ZonesThatFit(DeviceGeometry geometry, uint64_t bytes) {
+  geometry.zone_count = 1;
+  const uint64_t stride = ImageLayout(geometry).zone_stride;
+  geometry.zone_count = static_cast<uint32_t>(std::min<uint64_t>(bytes / stride, kMaxZoneCount));
+  // The table in front of them grows with their number, by less than the zones.
+  while (geometry.zone_count > 0 && ImageLayout(geometry).file_size > bytes) --geometry.zone_count;
+  return geometry.zone_count;
+}
+
 Result<ImageInfo> ParseImageHeader(std::span<const std::byte> bytes) {
   ImageHeader header;
-  if (bytes.size() < sizeof(header) || std::memcmp(bytes.data(), kImageMagic.data(), kImageMagic.size()) != 0) {
+  if (bytes.size() < sizeof(header) || !BeginsImage(bytes)) {
     return Status::Corruption("this is not an image of an emulated SSD; name another file, or create a new image");
   }
   std::memcpy(&header, bytes.data(), sizeof(header));

@@ -6,6 +6,8 @@
 //   128 KiB    zone table: one ZoneEntry a zone
 //   data       at the next multiple of 2 MiB: the zones, each at a multiple of 2 MiB; sparse
 //
+// The image is a file, or lies at the beginning of a block device, which may be larger.
+//
 // Every process that has the image open maps header, live block and table shared; only the one writer changes them. A
 // zone's state and the bytes written to it share one atomic word. So a reader, and a process that opens the image after
 // the writer was killed at any instruction, sees a state that was true at some time. The data of a zone is in the file
@@ -113,11 +115,16 @@ struct ImageLayout {
   uint64_t file_size;
 };
 
+// How many zones of this kind an image of at most `bytes` has room for, up to kMaxZoneCount. `zone_count` is ignored.
+uint32_t ZonesThatFit(DeviceGeometry geometry, uint64_t bytes);
+
 // kInvalidArgument, with the value that no device can have.
 Status CheckGeometry(const DeviceGeometry& geometry);
 
 // The header block. kInvalidArgument if the geometry is impossible or the profile's text does not fit.
 Result<std::vector<std::byte>> FormatImageHeader(const ImageInfo& info);
+// Whether `bytes` begin as an image does, whole or not.
+bool BeginsImage(std::span<const std::byte> bytes);
 // `bytes` are the beginning of the file: kHeaderBlockSize bytes, or fewer if the file is shorter. kCorruption if they
 // are no header or a damaged one, kNotSupported for another version.
 Result<ImageInfo> ParseImageHeader(std::span<const std::byte> bytes);

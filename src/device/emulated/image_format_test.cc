@@ -56,6 +56,35 @@ TEST(ImageHeader, TellsOtherFilesFromDamagedImages) {
   EXPECT_THAT(ParseImageHeader(header).status().ToString(), HasSubstr("not an image"));
 }
 
+TEST(ImageHeader, IsKnownByItsFirstBytes) {
+  auto header = Header();
+  EXPECT_TRUE(BeginsImage(header));
+  header.back() ^= std::byte{1};
+  EXPECT_TRUE(BeginsImage(header)) << "a damaged one";
+  EXPECT_FALSE(BeginsImage(std::span(header).first(7)));
+  header[0] ^= std::byte{1};
+  EXPECT_FALSE(BeginsImage(header));
+}
+
+TEST(ImageLayout, TellsHowManyZonesFit) {
+  DeviceGeometry geometry = Info().geometry;
+  for (const uint64_t zone_size : {64 * kKiB, 3 * kMiB, 1 * kGiB}) {
+    geometry.zone_size = zone_size;
+    for (const uint64_t bytes : {3 * kMiB, 5 * kMiB, 40 * kGiB, 40 * kGiB + 1, uint64_t{1} << 42}) {
+      const uint32_t zones = ZonesThatFit(geometry, bytes);
+      geometry.zone_count = zones;
+      if (zones > 0) {
+        EXPECT_LE(ImageLayout(geometry).file_size, bytes);
+      }
+      geometry.zone_count = zones + 1;
+      if (zones < kMaxZoneCount) {
+        EXPECT_GT(ImageLayout(geometry).file_size, bytes) << zone_size << " " << bytes;
+      }
+    }
+  }
+  EXPECT_EQ(ZonesThatFit(geometry, 0), 0U);
+}
+
 TEST(ImageHeader, RefusesAnotherVersionByNumber) {
   auto header = Header();
   header[offsetof(ImageHeader, version)] = std::byte{7};

@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "base/uri.h"
+#include "device/linux/block_device_node.h"
 #include "device/linux/linux_device.h"
 #include "device/linux/signatures.h"
 #include "fs/file_system.h"
@@ -32,16 +34,6 @@ struct MkfsArguments {
 // The error of a device that cannot be used, while the command was correct.
 Status AsNotSupported(const Status& status) {
   return status.Is(StatusCode::kInvalidArgument) ? Status::NotSupported(std::string(status.message())) : status;
-}
-
-// Looks for the device first, which checks every option: a mistyped option must not leave an image of another shape.
-Result<OpenedDevice> OpenOrCreate(const std::string& text) {
-  auto found = OpenByUri(text, OpenMode::kReadWrite);
-  if (!found.status().Is(StatusCode::kNotFound)) return found;
-  ISOZONE_ASSIGN_OR_RETURN(Uri uri, ParseUri(text));
-  ISOZONE_RETURN_IF_ERROR(
-      CreateDevice(uri, [](const DeviceGeometry& geometry) { return AsNotSupported(CheckDeviceFits(geometry)); }));
-  return OpenByUri(text, OpenMode::kReadWrite);
 }
 
 // Whether anything is written in a zone that can be erased. ProbeDevice looks only where file systems begin.
@@ -72,13 +64,55 @@ std::vector<std::string> ContentOf(ZonedDevice& device, const std::vector<Signat
 }
 
 // Asks a person; true if nobody is there to be asked.
-bool MayErase(const ZonedDevice& device, const std::vector<std::string>& content) {
-  fmt::print(stderr, "{} holds {}.\n", device.name(), fmt::join(content, "; "));
+bool MayErase(const std::string& device, const std::vector<std::string>& content) {
+  fmt::print(stderr, "{} holds {}.\n", device, fmt::join(content, "; "));
   if (::isatty(STDIN_FILENO) == 0) return true;
   fmt::print(stderr, "Erase all of it? Write yes: ");
   std::string answer;
   std::getline(std::cin, answer);
   return answer == "yes";
+}
+
+// OK if the content of a device may be erased, or there is none.
+Status CheckErase(const std::string& device, const std::vector<std::string>& content, bool force) {
+  if (content.empty()) return {};
+  if (!force) {
+    return Status::AlreadyExists(fmt::format("{} carries {}: use --force to erase it", device, content.front()));
+  }
+  if (!MayErase(device, content)) return Status::AlreadyExists(fmt::format("{} was left as it is", device));
+  return {};
+}
+
+// Whether anything lies where the image of an emulated SSD begins.
+Result<bool> BeginsWithData(const std::string& path) {
+  std::vector<char> begin(kMiB);
+  std::ifstream file(path, std::ios::binary);
+  if (!file.read(begin.data(), static_cast<std::streamsize>(begin.size())) && !file.eof()) {
+    return Status::IoError(fmt::format("cannot read {}", path));
+  }
+  return std::any_of(begin.begin(), begin.end(), [](char byte) { return byte != 0; });
+}
+
+// A block device that is to carry an image may carry what others have written.
+Status ClearForImage(const std::string& path, bool force) {
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<Signature> signatures, FindSignatures(path));
+  ISOZONE_ASSIGN_OR_RETURN(const bool has_data, BeginsWithData(path));
+  std::vector<std::string> content;
+  for (const Signature& signature : signatures) content.push_back(Printable(signature.Text()));
+  if (content.empty() && has_data) content.emplace_back("data of a kind that is not known");
+  ISOZONE_RETURN_IF_ERROR(CheckErase(path, content, force));
+  return EraseSignatures(path);
+}
+
+// Looks for the device first, which checks every option: a mistyped option must not leave an image of another shape.
+Result<OpenedDevice> OpenOrCreate(const std::string& text, bool force) {
+  auto found = OpenByUri(text, OpenMode::kReadWrite);
+  if (!found.status().Is(StatusCode::kNotFound)) return found;
+  ISOZONE_ASSIGN_OR_RETURN(Uri uri, ParseUri(text));
+  if (uri.scheme == "emu" && IsBlockDevice(uri.path)) ISOZONE_RETURN_IF_ERROR(ClearForImage(uri.path, force));
+  ISOZONE_RETURN_IF_ERROR(
+      CreateDevice(uri, [](const DeviceGeometry& geometry) { return AsNotSupported(CheckDeviceFits(geometry)); }));
+  return OpenByUri(text, OpenMode::kReadWrite);
 }
 
 // A block device may carry what others have written, also where Isozone does not write. Under a zonefs that is a zonefs.
@@ -91,20 +125,14 @@ Result<bool> ClearBlockDevice(ZonedDevice& device, const MkfsArguments& argument
     ISOZONE_ASSIGN_OR_RETURN(signatures, FindSignatures(uri.path));
   }
   const std::vector<std::string> content = ContentOf(device, signatures);
-  if (!arguments.format.force) {
-    if (content.empty()) return false;
-    return Status::AlreadyExists(fmt::format("{} carries {}: use --force to erase it", device.name(), content.front()));
-  }
-  if (!content.empty() && !MayErase(device, content)) {
-    return Status::AlreadyExists(fmt::format("{} was left as it is", device.name()));
-  }
+  ISOZONE_RETURN_IF_ERROR(CheckErase(device.name(), content, arguments.format.force));
   if (signatures.empty()) return false;
   ISOZONE_RETURN_IF_ERROR(EraseSignatures(path, device.name()));
   return true;
 }
 
 Status Mkfs(const MkfsArguments& arguments, Console& console) {
-  ISOZONE_ASSIGN_OR_RETURN(OpenedDevice opened, OpenOrCreate(arguments.device));
+  ISOZONE_ASSIGN_OR_RETURN(OpenedDevice opened, OpenOrCreate(arguments.device, arguments.format.force));
   ISOZONE_ASSIGN_OR_RETURN(const bool erased, ClearBlockDevice(*opened.device, arguments));
   if (erased) {
     opened.device.reset();  // it does not know which zones are empty now
