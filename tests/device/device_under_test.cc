@@ -93,7 +93,7 @@ const char* NamedUri() { return std::getenv("ISOZONE_TEST_DEVICE"); }
 
 std::vector<std::string> DevicesUnderTest() {
   if (NamedUri() != nullptr) return {"Named"};
-  return {"Emulated",          "Disk",   "DiskOfManyKinds", "DiskOfLargeBlocks", "DiskWithoutForcedWrites",
+  return {"Emulated",          "Disk",   "DiskOfManyKinds",   "DiskOfLargeBlocks", "DiskWithoutForcedWrites",
           "DiskWithoutLimits", "Zonefs", "ZonefsExplicitOpen"};
 }
 

@@ -66,7 +66,8 @@ class BlockKernel {
   // changed. Blocks.
   virtual int Manage(ZoneCommand command, uint64_t position, uint64_t length) = 0;
 
-  // A path that opens this device once more, also where its name has come to name another one.
+  // A path that opens this block device once more, also where its name has come to name another one; empty if that is not
+  // possible.
   virtual std::string path() const = 0;
 
   // How transfers reach the device, for people: "io_uring", or "32 threads (io_uring: Operation not permitted)".

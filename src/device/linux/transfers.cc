@@ -10,8 +10,8 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <thread>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>

@@ -83,10 +83,9 @@ class RingTransfers final : public Transfers {
   void Break(int error);
   static void Fail(std::deque<KernelTransfer*>& failed, int error);
 
+  const int registered_;
   io_uring ring_{};      // the queue of submissions is guarded by mu_; that of completions belongs to reaper_
   FileDescriptor wake_;  // the eventfd
-  const int registered_;
-  io_uring ring_{};  // the queue of submissions is guarded by mu_; that of completions belongs to reaper_
   Mutex mu_;
   bool stop_ ISOZONE_GUARDED_BY(mu_) = false;
   int broken_ ISOZONE_GUARDED_BY(mu_) = 0;  // the error after which nothing is submitted any more

@@ -51,6 +51,7 @@ class ZonefsKernel final : public BlockKernel {
   void Start(KernelTransfer& transfer) override;
   int ReportZones(uint64_t position, std::span<KernelZone> out) const override;
   int Manage(ZoneCommand command, uint64_t position, uint64_t length) override;
+  std::string path() const override { return ""; }
   std::string transfer_path() const override;
 
  private:

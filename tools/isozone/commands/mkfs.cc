@@ -95,13 +95,13 @@ Result<bool> BeginsWithData(const std::string& path) {
 
 // A block device that is to carry an image may carry what others have written.
 Status ClearForImage(const std::string& path, bool force) {
-  ISOZONE_ASSIGN_OR_RETURN(const std::vector<Signature> signatures, FindSignatures(path));
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<Signature> signatures, FindSignatures(path, path));
   ISOZONE_ASSIGN_OR_RETURN(const bool has_data, BeginsWithData(path));
   std::vector<std::string> content;
   for (const Signature& signature : signatures) content.push_back(Printable(signature.Text()));
   if (content.empty() && has_data) content.emplace_back("data of a kind that is not known");
   ISOZONE_RETURN_IF_ERROR(CheckErase(path, content, force));
-  return EraseSignatures(path);
+  return EraseSignatures(path, path);
 }
 
 // Looks for the device first, which checks every option: a mistyped option must not leave an image of another shape.
@@ -118,11 +118,12 @@ Result<OpenedDevice> OpenOrCreate(const std::string& text, bool force) {
 // A block device may carry what others have written, also where Isozone does not write. Under a zonefs that is a zonefs.
 // Returns whether it has been erased.
 Result<bool> ClearBlockDevice(ZonedDevice& device, const MkfsArguments& arguments) {
-  if (dynamic_cast<const LinuxDevice*>(&device) == nullptr) return false;
-  ISOZONE_ASSIGN_OR_RETURN(const Uri uri, ParseUri(arguments.device));
+  const auto* const block_device = dynamic_cast<const LinuxDevice*>(&device);
+  if (block_device == nullptr) return false;
+  const std::string path = block_device->path();
   std::vector<Signature> signatures;
-  if (uri.scheme == "dev") {
-    ISOZONE_ASSIGN_OR_RETURN(signatures, FindSignatures(uri.path));
+  if (!path.empty()) {
+    ISOZONE_ASSIGN_OR_RETURN(signatures, FindSignatures(path, device.name()));
   }
   const std::vector<std::string> content = ContentOf(device, signatures);
   ISOZONE_RETURN_IF_ERROR(CheckErase(device.name(), content, arguments.format.force));
