@@ -321,7 +321,9 @@ TimingOp EmulatedDevice::TimingOf(const DeviceRequest& request) const {
   op.offset = geometry().OffsetInZone(request.op == DeviceOp::kAppend ? request.written_at : request.offset);
   op.length = request.length;
   if (request.op == DeviceOp::kRead) {
-    op.length = op.written > op.offset ? std::min(op.length, op.written - op.offset) : 0;
+    // What lies behind the write pointer, and behind the capacity, is not on flash.
+    op.offset = std::min(op.offset, op.written);
+    op.length = std::min(op.length, op.written - op.offset);
   }
   return op;
 }

@@ -467,7 +467,7 @@ class TimedDeviceTest : public testing::Test {
     EXPECT_TRUE(profile.ok()) << profile.status().ToString();
     profile->zone_count = 64;
     profile->zone_size = 2 * kMiB;
-    profile->zone_capacity = 2 * kMiB;
+    profile->zone_capacity = 1536 * kKiB;
     return *profile;
   }
   static MemoryImage NewImage() {
@@ -527,6 +527,13 @@ TEST_F(TimedDeviceTest, IsNeverEarly) {
   EXPECT_EQ(read->data, Pattern(1, 0, 48));
   EXPECT_GE(read->completed_ns - read->submitted_ns, 3 * (60 + 82) * kMicrosecondNs);
   EXPECT_GE(device_->lateness().count, 7U);
+}
+
+TEST_F(TimedDeviceTest, ReadsBehindTheCapacity) {
+  const DeviceGeometry& geometry = device_->geometry();
+  ASSERT_LT(geometry.zone_capacity, geometry.zone_size);
+  EXPECT_THAT(host_.Read(0, geometry.zone_size / kTestBlock - 2, 2), Each(std::byte{0}));
+  EXPECT_THAT(host_.Read(0, geometry.zone_capacity / kTestBlock - 1, 2), Each(std::byte{0}));
 }
 
 TEST_F(TimedDeviceTest, KeepsManyRequestsInFlight) {
