@@ -1,5 +1,6 @@
 """The file system in memory that the guest boots with: busybox, kernel modules, and programs with what they load."""
 
+import lzma
 import os
 import re
 import shutil
@@ -41,6 +42,20 @@ class Initramfs:
                 # One of the build, whose folder may be another thing in the guest, such as /tmp.
                 self.add_program(f"lib/{os.path.basename(library)}", library)
 
+    def add_foreign_program(self, name: str, source: str, root: str) -> None:
+        """Adds a program of another system, which lies in the folder `root`, with the libraries of that system. In the
+        guest it is the command `name`."""
+        folders = [f"{root}/usr/lib/x86_64-linux-gnu", f"{root}/usr/lib/x86_64-linux-gnu/ceph"]
+        loader = f"{folders[0]}/ld-linux-x86-64.so.2"
+        listing = subprocess.run([loader, "--library-path", ":".join(folders), "--list", source], capture_output=True,
+                                 text=True, check=True).stdout
+        for library in [loader, *re.findall(r"=> (/\S+) \(0x", listing)]:
+            if f"tools/lib/{os.path.basename(library)}" not in self._entries:
+                self.add_file(f"tools/lib/{os.path.basename(library)}", library)
+        self.add_file(f"tools/bin/{name}", source)
+        starter = f'#!/bin/sh\nexec /tools/lib/ld-linux-x86-64.so.2 --library-path /tools/lib /tools/bin/{name} "$@"\n'
+        self.add(f"bin/{name}", starter.encode(), stat.S_IFREG | 0o755)
+
     def write(self, path: str) -> None:
         with open(path, "wb") as archive:
             for number, (name, (mode, content)) in enumerate(self._entries.items(), 1):
@@ -75,8 +90,8 @@ class Modules:
     def __init__(self, folder: str) -> None:
         self._paths: dict[str, str] = {}
         for path in walk(folder):
-            if path.endswith(".ko"):
-                self._paths[os.path.basename(path)[:-3].replace("-", "_")] = path
+            if path.endswith((".ko", ".ko.xz")):
+                self._paths[os.path.basename(path).split(".")[0].replace("-", "_")] = path
 
     def with_dependencies(self, names: Iterable[str]) -> list[str]:
         """The paths of these modules, each behind those that it needs."""
@@ -89,12 +104,16 @@ class Modules:
         path = self._paths.get(name.replace("-", "_"))
         if path is None or path in found:
             return  # compiled into the kernel, or there already
-        with open(path, "rb") as file:
-            content = file.read()
-        for needed in re.findall(rb"\0(?:depends|softdep)=([^\0]*)\0", content):
+        for needed in re.findall(rb"\0(?:depends|softdep)=([^\0]*)\0", read_module(path)):
             for other in re.split(r"[,\s]+", needed.decode().replace("pre:", "")):
                 self._collect(other, found)
         found.append(path)
+
+
+def read_module(path: str) -> bytes:
+    """A module as the kernel takes it: newer packages have it compressed."""
+    with lzma.open(path) if path.endswith(".xz") else open(path, "rb") as file:
+        return file.read()
 
 
 def walk(folder: str) -> Iterator[str]:
