@@ -69,6 +69,14 @@ class Words(harness.CliTest):
         self.fails(USAGE, ["999"], "zones", self.device, "--zone", "999")
         self.fails(USAGE, ["--zone", "--table"], "zones", self.device, "--zone", "1", "--table")
 
+    def test_export_of_what_the_kernel_does_not_take(self) -> None:
+        self.fails(USAGE, ["DEVICE is required"], "export")
+        self.fails(USAGE, ["--recover", "--id"], "export", self.device, "--recover")
+        self.fails(USAGE, ["--remove", "nothing else"], "export", self.device, "--remove", "0")
+        self.fails(NOT_FOUND, [self.image], "export", self.device)
+        self.format("timing=off&zones=32&zone_size=3M")
+        self.fails(UNUSABLE, ["power of two", "zone_size=4194304&zone_capacity=3145728"], "export", self.device)
+
     def test_long_label(self) -> None:
         self.fails(USAGE, ["63"], "mkfs", self.device, "--label", "x" * 64)
         self.assertFalse(os.path.exists(self.image))

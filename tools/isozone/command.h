@@ -38,6 +38,7 @@ Action DefineDump(CLI::App& app);
 Action DefineIzg(CLI::App& app);
 Action DefineGc(CLI::App& app);
 Action DefineBench(CLI::App& app);
+Action DefineExport(CLI::App& app);
 Action DefineSimulate(CLI::App& app);
 
 // A command with several parts: adds each of `parts` as a subcommand, of which exactly one must be given.

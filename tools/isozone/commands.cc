@@ -6,7 +6,7 @@
 namespace isozone::cli {
 
 std::span<const Command> Commands() {
-  static constexpr std::array<Command, 15> kCommands = {{
+  static constexpr std::array<Command, 16> kCommands = {{
       {"mkfs", "Format a device, making its image if there is none",
        "  isozone mkfs 'emu:/data/ssd.img?profile=small-zone&zones=1024' --label database", DefineMkfs},
       {"info", "Show what a device is, its limits and counters, and the file system on it",
@@ -43,6 +43,11 @@ std::span<const Command> Commands() {
        "  isozone bench device emu:/data/ssd.img --svg interference.svg\n"
        "  isozone bench io emu:/data/ssd.img --depth 32",
        DefineBench},
+      {"export", "Serve a device as a zoned block device of the kernel, /dev/ublkbN",
+       "  isozone export emu:/data/ssd.img              (until SIGINT or SIGTERM)\n"
+       "  isozone export emu:/data/ssd.img --id 0 --recover\n"
+       "  isozone export --remove 0",
+       DefineExport},
       {"simulate", "Tell what a device would do under a load, in virtual time",
        "  isozone simulate --data 40G --phase sequential --phase zipfian:80G --zones 1024\n"
        "  isozone simulate --profile ll-paper --compaction ll --policy level --data 8G --phase shuffled",

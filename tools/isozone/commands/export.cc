@@ -1,0 +1,117 @@
+// export: serves a device as a zoned block device of the kernel, until a signal ends that.
+#include <pthread.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "base/log.h"
+#include "export/exported_device.h"
+#include "isozone/command.h"
+#include "isozone/session.h"
+
+namespace isozone::cli {
+namespace {
+
+struct ExportArguments {
+  std::string device;
+  std::optional<uint32_t> id;
+  std::optional<uint32_t> remove;
+  bool recover = false;
+};
+
+// Signals that ask the process to end, held back in all threads so that one of them can wait for them. There may be users
+// of the block device, which no signal may take away in the middle.
+class EndSignals {
+ public:
+  EndSignals() {
+    ::sigemptyset(&signals_);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&signals_, number);
+    ::pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+  }
+  ~EndSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  EndSignals(const EndSignals&) = delete;
+  EndSignals& operator=(const EndSignals&) = delete;
+
+  // Whether a signal came within this time.
+  bool Wait(std::chrono::milliseconds time) const {
+    const timespec limit{time.count() / 1000, (time.count() % 1000) * 1'000'000};
+    return ::sigtimedwait(&signals_, nullptr, &limit) > 0;
+  }
+  void Wait() const {
+    int number = 0;
+    ::sigwait(&signals_, &number);
+  }
+
+ private:
+  sigset_t signals_{};
+  sigset_t before_{};
+};
+
+// The server that died may keep the device open for a moment.
+Result<OpenedDevice> OpenPatiently(const ExportArguments& arguments) {
+  constexpr std::chrono::milliseconds kPause(50);
+  for (int attempts = arguments.recover ? 100 : 1;; --attempts) {
+    auto opened = OpenByUri(arguments.device, OpenMode::kReadWrite);
+    if (attempts == 1 || !opened.status().Is(StatusCode::kBusy)) return opened;
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+// A device in use is removed only when it is asked for twice: what its users have not written would be lost.
+void WaitUntilUnused(const ExportedDevice& exported, const EndSignals& signals, Console& console) {
+  constexpr std::chrono::milliseconds kPause(200);
+  if (!exported.InUse()) return;
+  console.Print("{} is in use, and is removed when that ends; a second signal removes it at once\n", exported.path());
+  (void)console.Flush();  // nobody may read this
+  while (exported.InUse() && !signals.Wait(kPause)) {
+  }
+}
+
+Status Check(const ExportArguments& arguments) {
+  if (arguments.remove.has_value()) {
+    if (arguments.device.empty() && !arguments.id && !arguments.recover) return Status::Ok();
+    return Status::InvalidArgument("--remove takes the number of a block device, and nothing else");
+  }
+  if (arguments.device.empty()) return Status::InvalidArgument("DEVICE is required; see isozone export --help");
+  if (arguments.recover && !arguments.id) {
+    return Status::InvalidArgument("--recover needs --id N, the number of the block device whose server died");
+  }
+  return Status::Ok();
+}
+
+Status Export(const ExportArguments& arguments, Console& console) {
+  ISOZONE_RETURN_IF_ERROR(Check(arguments));
+  if (arguments.remove) return ExportedDevice::RemoveDead(*arguments.remove);
+  const EndSignals signals;
+  const Status pinned = PinMemory();
+  ISOZONE_ASSIGN_OR_RETURN(const OpenedDevice opened, OpenPatiently(arguments));
+  ISOZONE_ASSIGN_OR_RETURN(const std::unique_ptr<ExportedDevice> exported,
+                           ExportedDevice::Start(*opened.device, {arguments.id, arguments.recover}));
+  if (!pinned.ok()) Log().warn("{}; where memory is low, {} may stop", pinned.message(), exported->path());
+  console.Print("{} is {}\n", exported->path(), opened.device->name());
+  ISOZONE_RETURN_IF_ERROR(console.Flush());
+  signals.Wait();
+  WaitUntilUnused(*exported, signals, console);
+  ISOZONE_RETURN_IF_ERROR(exported->Stop());
+  console.Print("{} is removed\n", exported->path());
+  return Status::Ok();
+}
+
+}  // namespace
+
+Action DefineExport(CLI::App& app) {
+  auto arguments = std::make_shared<ExportArguments>();
+  app.add_option("DEVICE", arguments->device, "Device URI, as emu:/data/ssd.img")->option_text(" ");
+  app.add_option("--id", arguments->id, "The N of /dev/ublkbN; otherwise the first that is free")->option_text("N");
+  app.add_flag("--recover", arguments->recover, "Go on with the block device of --id, whose server died");
+  app.add_option("--remove", arguments->remove, "Only remove block device N, whose server died")->option_text("N");
+  return [arguments](Console& console) { return Export(*arguments, console); };
+}
+
+}  // namespace isozone::cli
