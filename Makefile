@@ -93,6 +93,7 @@ rocksdb-tests: ## Run RocksDB's own tests on POSIX and on Isozone, which takes h
 .PHONY: guest-test
 guest-test: guest ## Test zoned block devices on a real kernel, in a virtual machine that needs neither root nor KVM
 	@tests/guest/guest.py build/checked build/guest-kernel
+	@tests/guest/guest.py build/checked build/guest-kernel-newest
 	@tests/guest/crash.py build/checked build/guest-kernel
 
 .PHONY: guest-torture
@@ -103,6 +104,7 @@ guest-torture: guest ## Crash that machine CRASHES (500) times under RocksDB, an
 guest:
 	@scripts/install-dependencies guest
 	@scripts/fetch-guest-kernel build/guest-kernel
+	@scripts/fetch-guest-kernel --newest build/guest-kernel-newest
 	@$(call configure,checked)
 	@$(call compile,checked) --target isozone isozone_cli device_conformance_test integration_child \
 	  integration_test isozone_model_test

@@ -11,11 +11,18 @@ import sys
 import zlib
 from typing import NoReturn
 
-from initramfs import Initramfs, Modules
+from initramfs import Initramfs, Modules, read_module
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+EXPORT_PAGE = f"{ROOT}/docs/export.md"  # its commands make a block device, and belong together
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODULES = ("crct10dif_generic", "crc64_rocksoft_generic", "nvme", "null_blk", "sd_mod", "scsi_debug", "zonefs")
+# What the newest kernel has in addition: a device that a process serves, and file systems for such devices.
+NEWEST_MODULES = ("ublk_drv", "xfs", "f2fs", "btrfs")
+# Their tools, in the folder `tools` of that kernel.
+NEWEST_TOOLS = {"mkfs.xfs": "usr/sbin/mkfs.xfs", "xfs_repair": "usr/sbin/xfs_repair", "mkfs.f2fs": "usr/sbin/mkfs.f2fs",
+                "fsck.f2fs": "usr/sbin/fsck.f2fs", "mkfs.btrfs": "usr/sbin/mkfs.btrfs", "btrfs": "usr/bin/btrfs",
+                "mkzonefs": "usr/sbin/mkzonefs", "fio": "usr/bin/fio"}
 # The NVMe namespaces. Zones of the first hold less than they are long, and few may be open or active. The second has no
 # limits, and blocks of 512 bytes. The third is so small that a database that is overwritten is collected all the time.
 NAMESPACES = ("size=256M,zone_size=4M,zone_capacity=3M,max_open=10,max_active=14,block=4096",
@@ -38,20 +45,24 @@ def fail(message: str) -> NoReturn:
     sys.exit(f"guest: {message}")
 
 
+def shown_commands(page: str) -> list[str]:
+    """The commands that a page shows in blocks of `console`."""
+    with open(page, encoding="utf-8") as file:
+        blocks = re.findall(r"^```console[ \t]*\n(.*?)^```", file.read(), re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    return [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+
+
 def documented_commands() -> list[str]:
-    """The commands on block devices that the documents show, in blocks of `console`."""
-    commands = []
-    for page in [f"{ROOT}/README.md", *sorted(glob.glob(f"{ROOT}/docs/*.md"))]:
-        with open(page, encoding="utf-8") as file:
-            blocks = re.findall(r"^```console[ \t]*\n(.*?)^```", file.read(), re.MULTILINE | re.DOTALL)
-        lines = [line for block in blocks for line in block.splitlines()]
-        commands += [line.removeprefix("$ ") for line in lines if line.startswith("$ ") and "dev:/dev/" in line]
-    return commands
+    """The commands on block devices that the documents show."""
+    pages = [f"{ROOT}/README.md", *sorted(glob.glob(f"{ROOT}/docs/*.md"))]
+    commands = [command for page in pages if page != EXPORT_PAGE for command in shown_commands(page)]
+    return [command for command in commands if "dev:/dev/" in command]
 
 
 def zonefs_superblock() -> bytes:
-    """The first block of a device on which zonefs can be mounted, which mkzonefs would write: Debian has no package of
-    it. Magic, checksum, label, UUID, features (conventional zones are one file), user, group, mode, and zeros."""
+    """The first block of a device on which zonefs can be mounted, which mkzonefs would write: Debian 12 has no package
+    of it. Magic, checksum, label, UUID, features (conventional zones are one file), user, group, mode, and zeros."""
     def block(checksum: int) -> bytes:
         fields = (b"SFOZ", checksum, b"guest", bytes(range(16)), 1, 0, 0, 0)
         return struct.pack("<4sI64s16sQIII", *fields).ljust(4096, b"\0")
@@ -61,11 +72,11 @@ def zonefs_superblock() -> bytes:
 
 def make_initramfs(path: str, build: str, kernel: str, crash: bool) -> None:
     archive = Initramfs()
-    for name in ("dev", "proc", "sys", "tmp", "etc", "root"):
+    for name in ("dev", "proc", "sys", "tmp", "etc", "root", "run"):
         archive.add(name, b"", 0o040755)
     archive.add_program("bin/busybox", shutil.which("busybox") or fail("busybox is missing"))
     archive.add("bin/sh", b"busybox", 0o120777)
-    for name in ("init", "steps.sh", "load.sh", "zonefs.sh"):
+    for name in ("init", "steps.sh", "load.sh", "zonefs.sh", "export.sh"):
         archive.add_file(name, os.path.join(HERE, name))
     programs = {name: f"{build}/{path}" for name, path in PROGRAMS.items() if not crash or name in CRASH_PROGRAMS}
     for tool in STOCK_TOOLS if not crash else ():
@@ -77,13 +88,18 @@ def make_initramfs(path: str, build: str, kernel: str, crash: bool) -> None:
         archive.add_program(f"bin/{name}", source)
     # libgcc is loaded by name when a thread ends.
     archive.add_file("lib/x86_64-linux-gnu/libgcc_s.so.1", "/lib/x86_64-linux-gnu/libgcc_s.so.1")
-    modules = Modules(f"{kernel}/lib/modules").with_dependencies(CRASH_MODULES if crash else MODULES)
-    names = [os.path.basename(module) for module in modules]
+    newest = os.path.isdir(f"{kernel}/tools") and not crash
+    for name, place in NEWEST_TOOLS.items() if newest else ():
+        archive.add_foreign_program(name, f"{kernel}/tools/{place}", f"{kernel}/tools")
+    wanted = CRASH_MODULES if crash else MODULES + (NEWEST_MODULES if newest else ())
+    modules = Modules(f"{kernel}/lib/modules").with_dependencies(wanted)
+    names = [os.path.basename(module).removesuffix(".xz") for module in modules]
     for module, name in zip(modules, names, strict=True):
-        archive.add_file(f"modules/{name}", module, 0o644)
+        archive.add(f"modules/{name}", read_module(module), 0o100644)
     archive.add("zonefs-superblock", zonefs_superblock(), 0o100644)
-    archive.add("documented", "".join(f"{command}\n" for command in documented_commands()).encode(), 0o100644)
-    archive.add("modules/order", "".join(f"{name}\n" for name in names).encode(), 0o100644)
+    for name, lines in (("documented", documented_commands()), ("documented-export", shown_commands(EXPORT_PAGE)),
+                        ("modules/order", names)):
+        archive.add(name, "".join(f"{line}\n" for line in lines).encode(), 0o100644)
     archive.write(path)
 
 
