@@ -13,7 +13,7 @@ import unittest
 
 from guest import problem
 from initramfs import Initramfs, Modules, read_module
-from machine import EXPORT_PAGE, HERE, ROOT, documented_commands, shown_commands
+from machine import EXPORT_PAGE, HERE, ROOT, SCRIPTS, documented_commands, shown_commands
 
 
 def read(path: str) -> str:
@@ -29,7 +29,7 @@ class Runner(unittest.TestCase):
         self.assertIn("no such step", problem("guest: 0 passed, 0 failed\n") or "")
 
     def test_every_step_is_a_function(self) -> None:
-        text = "".join(read(os.path.join(HERE, name)) for name in ("init", "steps.sh", "load.sh", "zonefs.sh", "export.sh"))
+        text = "".join(read(os.path.join(HERE, name)) for name in SCRIPTS)
         steps = re.findall(r"^ *step (?:[\w-]+|\"[^\"]+\") (\w+)", text, re.MULTILINE)
         self.assertGreater(len(steps), 8)
         for name in steps:

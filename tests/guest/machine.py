@@ -16,6 +16,7 @@ from initramfs import Initramfs, Modules, read_module
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 EXPORT_PAGE = f"{ROOT}/docs/export.md"  # its commands make a block device, and belong together
 HERE = os.path.dirname(os.path.abspath(__file__))
+SCRIPTS = ("init", "steps.sh", "load.sh", "zonefs.sh", "export.sh")  # of the guest
 MODULES = ("crct10dif_generic", "crc64_rocksoft_generic", "nvme", "null_blk", "sd_mod", "scsi_debug", "zonefs")
 # What the newest kernel has in addition: a device that a process serves, and file systems for such devices.
 NEWEST_MODULES = ("ublk_drv", "xfs", "f2fs", "btrfs")
@@ -76,7 +77,7 @@ def make_initramfs(path: str, build: str, kernel: str, crash: bool) -> None:
         archive.add(name, b"", 0o040755)
     archive.add_program("bin/busybox", shutil.which("busybox") or fail("busybox is missing"))
     archive.add("bin/sh", b"busybox", 0o120777)
-    for name in ("init", "steps.sh", "load.sh", "zonefs.sh", "export.sh"):
+    for name in SCRIPTS:
         archive.add_file(name, os.path.join(HERE, name))
     programs = {name: f"{build}/{path}" for name, path in PROGRAMS.items() if not crash or name in CRASH_PROGRAMS}
     for tool in STOCK_TOOLS if not crash else ():
