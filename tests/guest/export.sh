@@ -77,7 +77,7 @@ export_conformance() {
     [ "$found" = "${pair#*=}" ] || { echo "$pair, but $found" && return 1; }
   done
   [ "$(cat /sys/block/ublkb0/queue/discard_max_bytes)" = 0 ]
-  conformance $exported
+  conformance dev:$exported
   stop_serving
 }
 
@@ -86,7 +86,7 @@ export_disk() {
   serve dev:/dev/sda
   zones_of_kernel $exported >/tmp/exported
   zones_of_kernel /dev/sda | sed 1,4d | diff - /tmp/exported
-  conformance $exported
+  conformance dev:$exported
   zones_of_kernel $exported >/tmp/exported
   zones_of_kernel /dev/sda | sed 1,4d | diff - /tmp/exported
   stop_serving
@@ -96,7 +96,7 @@ export_disk() {
 export_isozone() {
   make_image 64
   serve "emu:$image?timing=off"
-  database $exported
+  database dev:$exported
   blkzone finish -o 0x70000 -c 8192 $exported
   zones_of_kernel $exported >/tmp/kernel
   zones_of_isozone "emu:$image" >/tmp/emulated
@@ -138,8 +138,8 @@ fill() {
   for file in $(seq 1 3 "$2"); do rm "$1/$file"; done
 }
 
-# file_system DEVICE OPTIONS CHECK...: a file system that was made is mounted, filled, checked, and mounted again.
-file_system() {
+# mounted_file_system DEVICE OPTIONS CHECK...: a file system that was made is mounted, filled, checked, and mounted again.
+mounted_file_system() {
   device=$1 options=$2
   shift 2
   mkdir -p /tmp/mounted
@@ -161,7 +161,7 @@ export_btrfs() {
   make_image 96
   serve "emu:$image?timing=off"
   mkfs.btrfs -q -O zoned -d single -m single $exported
-  file_system $exported "-t btrfs" btrfs check $exported
+  mounted_file_system $exported "-t btrfs" btrfs check $exported
   stop_serving
 }
 
@@ -171,7 +171,7 @@ export_f2fs() {
   serve "emu:$image?timing=off"
   null_device 4 zoned=0 size=64 blocksize=4096
   mkfs.f2fs -q -f -m -c $exported /dev/nullb4
-  file_system /dev/nullb4 "-t f2fs" fsck.f2fs /dev/nullb4
+  mounted_file_system /dev/nullb4 "-t f2fs" fsck.f2fs /dev/nullb4
   stop_serving
 }
 
@@ -180,7 +180,7 @@ export_xfs() {
   serve "emu:$image?timing=off"
   null_device 5 zoned=0 size=512 blocksize=4096
   mkfs.xfs -q -f -r rtdev=$exported,zoned=1 /dev/nullb5
-  file_system /dev/nullb5 "-t xfs -o rtdev=$exported" xfs_repair -n -r $exported /dev/nullb5
+  mounted_file_system /dev/nullb5 "-t xfs -o rtdev=$exported" xfs_repair -n -r $exported /dev/nullb5
   stop_serving
 }
 

@@ -1,6 +1,6 @@
 # What the guest tests in addition to steps.sh: the file system's own tests on a device, and a program that writes while
-# the device is shared with others, fails, or lacks something. The functions take the path of a device, destroy what is
-# on it, and end at the first command that fails.
+# the device is shared with others. The functions take the path of a device, destroy what is on it, and end at the first
+# command that fails.
 # shellcheck shell=sh disable=SC2154
 
 # The file system's tests through RocksDB's interface, but for those that fill a device, which the step `full` does, and
@@ -59,37 +59,4 @@ held_zones() {
   kill -9 "$writer"
   wait "$writer" || true
   check_database "$1"
-}
-
-# An SMR disk whose commands end with an error although they were carried out (0x40), with one of the transport (0x10),
-# with a recovered one (0x8), or are never answered (0x4); and whose blocks cannot be read (0x2). The writer does not
-# read, because RocksDB ends its work where a compaction cannot.
-scsi_errors() {
-  driver=/sys/bus/pseudo/drivers/scsi_debug
-  isozone mkfs --force "dev:$1" >/dev/null
-  echo 2 >"/sys/block/${1#/dev/}/device/timeout" # seconds
-  start_writer "$1" --writes=100000 --disable_auto_compactions=1 --level0_slowdown_writes_trigger=1000 \
-    --level0_stop_writes_trigger=1000
-  await "finished 1000 ops"
-  for kind in 0x40 0x10 0x8 0x4; do
-    echo 100 >$driver/every_nth # commands
-    echo $kind >$driver/opts
-    [ $kind != 0x40 ] || await "a write to zone .* failed"
-    sleep 1
-  done
-  echo 0 >$driver/every_nth
-  echo 0 >$driver/opts
-  wait "$writer" || { cat /tmp/bench /tmp/error && return 1; }
-  grep -c "a write to zone .* failed" /tmp/error
-  check_database "$1"
-
-  isozone mkfs --force "dev:$1" >/dev/null
-  dd if=/dev/urandom of=/tmp/piece bs=1M count=2 2>/dev/null
-  isozone cp "dev:$1" /tmp/piece :/piece
-  echo $((6 * 8192)) >/sys/module/scsi_debug/parameters/medium_error_start # behind the metadata
-  echo $((42 * 8192)) >/sys/module/scsi_debug/parameters/medium_error_count
-  echo 2 >$driver/opts
-  refused 7 "read of" isozone cat "dev:$1" /piece
-  echo 0 >$driver/opts
-  isozone cat "dev:$1" /piece | cmp - /tmp/piece
 }

@@ -37,7 +37,6 @@ zonefs_full() {
   chown -R nobody /mnt/z/seq
   as_nobody "full zonefs:/mnt/z"
 }
-zonefs_groups() { groups zonefs:/mnt/z; }
 
 as_nobody() {
   rm -rf /tmp/nobody && mkdir -m 777 /tmp/nobody
