@@ -1,5 +1,7 @@
 #include "export/block_request.h"
 
+#include <linux/ublk_cmd.h>
+
 #include <cerrno>
 
 #include <gtest/gtest.h>
@@ -35,6 +37,11 @@ TEST_F(BlockRequestTest, TransfersAreWhereAndAsLongAsTheKernelSays) {
   EXPECT_EQ(request_.op, DeviceOp::kAppend);
   EXPECT_EQ(request_.offset.value(), 3 * kTestZone);
 }
+
+// What the kernel's header of Debian 12 says, which has no zones yet.
+static_assert(ublk::kFuaFlag == UBLK_IO_F_FUA);
+static_assert(static_cast<uint32_t>(Operation::kWrite) == UBLK_IO_OP_WRITE);
+static_assert(static_cast<uint32_t>(Operation::kFlush) == UBLK_IO_OP_FLUSH);
 
 TEST_F(BlockRequestTest, ZoneOperationsNameAZone) {
   const std::pair<Operation, DeviceOp> operations[] = {{Operation::kZoneOpen, DeviceOp::kOpen},

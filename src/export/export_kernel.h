@@ -63,6 +63,10 @@ class ExportKernel {
   // Takes the device away from its users, whose requests end first. All queues end then. Also ends the queues of a device
   // that was not started.
   virtual Status Stop() = 0;
+
+  // Called in place of Stop if the device could not be started. Ends the process where a device that lost its server has
+  // users, because only then another server can take it over; `why` is logged then.
+  virtual Status GiveUp(const Status& why) = 0;
 };
 
 }  // namespace isozone

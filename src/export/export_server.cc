@@ -31,15 +31,20 @@ Status ExportServer::Start() {
   if (status.ok()) status = kernel_.Start();
   if (status.ok()) return status;
   // What went wrong first is what counts.
-  if (const Status stopped = Stop(); !stopped.ok()) Log().error("{}", stopped.message());
+  if (const Status stopped = kernel_.GiveUp(status); !stopped.ok()) Log().error("{}", stopped.message());
+  Join();
   return status;
 }
 
 Status ExportServer::Stop() {
   const Status status = kernel_.Stop();
+  Join();
+  return status;
+}
+
+void ExportServer::Join() {
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
-  return status;
 }
 
 void ExportServer::Serve(uint16_t number) {

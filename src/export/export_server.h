@@ -42,6 +42,7 @@ class ExportServer {
  private:
   void Serve(uint16_t number);
   void Opened(const Status& status) ISOZONE_EXCLUDES(mu_);
+  void Join();
   Status WaitUntilOpened() ISOZONE_EXCLUDES(mu_);
 
   ExportKernel& kernel_;

@@ -84,11 +84,10 @@ bool ExportedDevice::InUse() const {
 
 Status ExportedDevice::Stop() {
   if (server_ == nullptr) return Status::Ok();
-  const bool in_use = InUse();
   const Status status = server_->Stop();
   server_.reset();
-  const Status removed = kernel_->Remove(in_use);
-  file_->Remove();
+  file_->Remove();  // while nobody else can have the number
+  const Status removed = kernel_->Remove();
   return status.ok() ? removed : status;
 }
 

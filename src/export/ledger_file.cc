@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "base/log.h"
+
 namespace isozone {
 
 std::string LedgerFile::PathOf(uint32_t id) { return fmt::format("/run/isozone-export-{}", id); }
@@ -22,7 +24,12 @@ Result<std::unique_ptr<LedgerFile>> LedgerFile::Open(const std::string& path, si
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return failed();
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) return failed();
-  if (!keep || static_cast<size_t>(status.st_size) != size) {
+  const bool fits = static_cast<size_t>(status.st_size) == size;
+  if (keep && !fits) {
+    Log().warn("{} is not what the server that died has left: what it had written, and told nobody, may fail now",
+               path);
+  }
+  if (!keep || !fits) {
     if (::ftruncate(fd.get(), 0) != 0) return failed();
     // Not sparse: a full /run is an error here, and not a signal later.
     if (const int error = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(size)); error != 0) {

@@ -84,7 +84,7 @@ bool QueueServer::WasDoneBefore(Task& task) {
     const bool is_write = leftover.op == DeviceOp::kWrite;
     // The device had not got it, or not all of it: a write is done where it belongs, an append anew.
     if (written == 0 || (!is_write && written < leftover.length)) continue;
-    if (!HasBytes(task, leftover.place, written)) continue;
+    if (!is_write && !HasBytes(task, leftover.place, written)) continue;
     ledger_.Adopt(first_slot_ + task.tag, leftover);
     const int error = ErrorOf(Complete(task, leftover.place, written));
     const auto result = error != 0 ? -error : static_cast<int32_t>(leftover.length);

@@ -152,7 +152,7 @@ enum class Operation : uint8_t {
   kReportZones = 18,
 };
 inline constexpr uint32_t kOperationMask = 0xFF;
-inline constexpr uint32_t kFuaFlag = (1U << 13) << 8;  // flags begin at bit 8
+inline constexpr uint32_t kFuaFlag = 1U << 13;  // flags begin at bit 8, and are absolute
 
 struct RequestDescriptor {
   uint32_t operation = 0;  // and flags

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <thread>
 #include <utility>
 
@@ -56,12 +57,16 @@ Status CheckDead(UblkControl& control, uint32_t id, ublk::DeviceInfo& info) {
   return Status::Ok();
 }
 
-int Delete(UblkControl& control, uint32_t id, bool later) {
-  if (later) {
-    const int error = control.Send(ublk::kDeleteDeviceLater, id);
-    if (error != EOPNOTSUPP && error != EINVAL) return error;
+// Its last user may still have it open. Waits a moment for that one; the number is free once it has closed it.
+int Delete(UblkControl& control, uint32_t id) {
+  const int error = control.Send(ublk::kDeleteDeviceLater, id);
+  if (error == EOPNOTSUPP || error == EINVAL) return control.Send(ublk::kDeleteDevice, id);
+  if (error != 0) return error;
+  ublk::DeviceInfo info;
+  if (Retry(0, [&] { return control.Send(ublk::kGetDeviceInfo, id, &info, sizeof(info)); }) == 0) {
+    Log().warn("{} is open in another process, and its number is taken until that ends", DevicePath(id));
   }
-  return control.Send(ublk::kDeleteDevice, id);
+  return 0;
 }
 
 }  // namespace
@@ -71,7 +76,7 @@ UblkKernel::UblkKernel(std::unique_ptr<UblkControl> control, uint32_t id, const 
 
 UblkKernel::~UblkKernel() {
   if (recovers_ || removed_) return;
-  if (const Status removed = Remove(false); !removed.ok()) Log().error("{}", removed.message());
+  if (const Status removed = Remove(); !removed.ok()) Log().error("{}", removed.message());
 }
 
 std::string UblkKernel::path() const { return DevicePath(id_); }
@@ -133,7 +138,7 @@ Status UblkKernel::RemoveDead(UblkControl& control, uint32_t id) {
   ublk::DeviceInfo info;
   ISOZONE_RETURN_IF_ERROR(CheckDead(control, id, info));
   int error = control.Send(ublk::kStopDevice, id);
-  if (error == 0) error = Delete(control, id, true);
+  if (error == 0) error = Delete(control, id);
   return error == 0 ? Status::Ok() : Status::FromErrno(error, fmt::format("cannot remove {}", DevicePath(id)));
 }
 
@@ -177,10 +182,17 @@ Status UblkKernel::Stop() {
   return error == 0 ? Status::Ok() : Status::FromErrno(error, fmt::format("cannot stop {}", path()));
 }
 
-Status UblkKernel::Remove(bool users_stay) {
+Status UblkKernel::GiveUp(const Status& why) {
+  if (!recovers_) return Stop();
+  Log().critical("{}; {} waits for another server", why.message(), path());
+  Log().flush();
+  std::_Exit(EXIT_FAILURE);
+}
+
+Status UblkKernel::Remove() {
   fd_ = FileDescriptor();
   removed_ = true;
-  const int error = Delete(*control_, id_, users_stay);
+  const int error = Delete(*control_, id_);
   return error == 0 ? Status::Ok() : Status::FromErrno(error, fmt::format("cannot remove {}", path()));
 }
 

@@ -4,7 +4,8 @@
 //   Recover   of a device whose server died: Open does START_USER_RECOVERY.      Start: END_USER_RECOVERY
 //             The kernel keeps the requests of the device's users, and sends them to the new server.
 //   Stop      STOP_DEV ends what users have asked for, then takes /dev/ublkbN away, then ends the fetches of the server.
-//   Remove    DEL_DEV, which waits until nobody has the device open. So the queues and /dev/ublkcN are closed first.
+//   GiveUp    Stop; or, for a device that has users, the end of this process, so that the kernel waits for another one.
+//   Remove    DEL_DEV, which is complete when nobody has the device open. So the queues and /dev/ublkcN are closed first.
 //
 // Each queue has an io_uring of its own. A fetch is an io_uring command that ends when a request has arrived, and the
 // command that commits its result is the next fetch for that tag. An eventfd, which is read in the same ring, wakes the
@@ -50,9 +51,10 @@ class UblkKernel final : public ExportKernel {
   Result<std::unique_ptr<ExportQueue>> OpenQueue(uint16_t number) override;
   Status Start() override;
   Status Stop() override;
+  Status GiveUp(const Status& why) override;
   // Forgets the device, when its queues are closed. Waits until its users have closed it, unless they are `users_stay`,
   // such as a mounted file system: then the kernel forgets it later (before Linux 6.9 this waits as well).
-  Status Remove(bool users_stay);
+  Status Remove();
 
  private:
   UblkKernel(std::unique_ptr<UblkControl> control, uint32_t id, const ublk::DeviceInfo& info);

@@ -67,13 +67,9 @@ Status UblkQueue::Fetch() {
     submitted = ::io_uring_submit(&ring_);
   } while (submitted < 0 && IsTransient(-submitted));
   if (submitted < 0) return Status::FromErrno(-submitted, "cannot send the first commands of a queue");
-  io_uring_cqe* completion = nullptr;
   // The kernel answers at once where it refuses, and otherwise when there is a request.
-  while (::io_uring_peek_cqe(&ring_, &completion) == 0) {
-    const int result = completion->res;
-    const bool is_wake = completion->user_data == kWakeTag;
-    ::io_uring_cqe_seen(&ring_, completion);
-    if (!is_wake && result < 0) return Status::FromErrno(-result, "the kernel refuses the server of a queue");
+  if (const int error = Take(early_); error != 0) {
+    return Status::FromErrno(error, "the kernel refuses the server of a queue");
   }
   return Status::Ok();
 }
@@ -94,6 +90,11 @@ void UblkQueue::WaitForWake() {
 }
 
 int UblkQueue::Wait(std::vector<uint16_t>& arrived) {
+  if (!early_.empty()) {
+    arrived.insert(arrived.end(), early_.begin(), early_.end());
+    early_.clear();
+    return 0;
+  }
   if (fetching_ == 0 && held_ == 0) return ENODEV;
   int error = 0;
   do {
@@ -105,11 +106,12 @@ int UblkQueue::Wait(std::vector<uint16_t>& arrived) {
     Log().critical("the kernel takes no more results of an exported device: {}", std::strerror(error));
     std::abort();
   }
-  Take(arrived);
+  Take(arrived);  // commands that end with an error are of a device that was stopped
   return 0;
 }
 
-void UblkQueue::Take(std::vector<uint16_t>& arrived) {
+int UblkQueue::Take(std::vector<uint16_t>& arrived) {
+  int error = 0;
   io_uring_cqe* completion = nullptr;
   while (::io_uring_peek_cqe(&ring_, &completion) == 0) {
     const uint64_t tag = completion->user_data;
@@ -120,10 +122,14 @@ void UblkQueue::Take(std::vector<uint16_t>& arrived) {
       continue;
     }
     --fetching_;
-    if (result != 0) continue;  // the device was stopped
+    if (result != 0) {
+      error = -result;
+      continue;
+    }
     ++held_;
     arrived.push_back(static_cast<uint16_t>(tag));
   }
+  return error;
 }
 
 ublk::RequestDescriptor UblkQueue::Describe(uint16_t tag) const { return descriptors_[tag]; }

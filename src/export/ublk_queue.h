@@ -34,8 +34,8 @@ class UblkQueue final : public ExportQueue {
   Status Fetch();
   void Prepare(uint32_t command, const ublk::IoCommand& payload);
   void WaitForWake();
-  // Takes what the kernel has completed.
-  void Take(std::vector<uint16_t>& arrived);
+  // Takes what the kernel has completed. 0, or an error with which a command has ended.
+  int Take(std::vector<uint16_t>& arrived);
 
   const int fd_;
   const uint16_t number_;
@@ -44,8 +44,9 @@ class UblkQueue final : public ExportQueue {
   FileDescriptor wake_;
   uint64_t wakes_ = 0;  // what is read from wake_
   const ublk::RequestDescriptor* descriptors_ = nullptr;
-  uint32_t fetching_ = 0;  // commands at the kernel
-  uint32_t held_ = 0;      // requests that have arrived, and were not committed
+  uint32_t fetching_ = 0;        // commands at the kernel
+  std::vector<uint16_t> early_;  // requests that arrived before the first Wait
+  uint32_t held_ = 0;            // requests that have arrived, and were not committed
 };
 
 }  // namespace isozone

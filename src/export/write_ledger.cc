@@ -4,8 +4,10 @@
 #include <atomic>
 #include <cassert>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -16,6 +18,16 @@ namespace {
 uint64_t Load(const uint64_t& word) {
   return std::atomic_ref<uint64_t>(const_cast<uint64_t&>(word)).load(std::memory_order_acquire);
 }
+// A path that is relative to a folder means another device elsewhere.
+std::string IdentityOf(const ZonedDevice& device) {
+  const std::string name = device.name();
+  const size_t colon = name.find(':');
+  if (colon == std::string::npos) return name;
+  std::error_code error;
+  const auto path = std::filesystem::weakly_canonical(name.substr(colon + 1), error);
+  return error ? name : name.substr(0, colon + 1) + path.string();
+}
+
 void Store(uint64_t& word, uint64_t value) { std::atomic_ref<uint64_t>(word).store(value, std::memory_order_release); }
 
 }  // namespace
@@ -27,12 +39,12 @@ Result<std::unique_ptr<WriteLedger>> WriteLedger::Create(ZonedDevice& device, ui
   assert(memory.size() >= MemorySize(slots));
   static_assert(sizeof(Header) == 512 && sizeof(Entry) == 32);
   auto* const header = reinterpret_cast<Header*>(memory.data());
-  std::string name = device.name();
+  std::string name = IdentityOf(device);
   name.resize(std::min(name.size(), sizeof(header->device) - 1));
   if (Load(header->magic) == kMagic) {
     if (header->slots != slots || std::memcmp(header->device, name.c_str(), name.size() + 1) != 0) {
       const std::string other(header->device, ::strnlen(header->device, sizeof(header->device)));
-      return Status::InvalidArgument(fmt::format("the server that died had {}, and not {}", other, device.name()));
+      return Status::InvalidArgument(fmt::format("the server that died had {}, and not {}", other, name));
     }
   } else {
     std::memset(memory.data(), 0, memory.size());
@@ -61,7 +73,7 @@ void WriteLedger::TakeOver() {
     };
     const auto is_free = [](const Entry& other) { return StateOf(other) == State::kFree; };
     // If the last server died while it took over, the entry may be there already.
-    if (entry.place != kUnknown && std::none_of(leftovers_.begin(), leftovers_.end(), same)) {
+    if (entry.place != kUnknown && !IsLost(entry) && std::none_of(leftovers_.begin(), leftovers_.end(), same)) {
       const auto place = std::find_if(leftovers_.begin(), leftovers_.end(), is_free);
       if (place != leftovers_.end()) Write(*place, state, entry.zone, entry.place, entry.length);
     }
@@ -69,6 +81,14 @@ void WriteLedger::TakeOver() {
   }
   has_leftovers_ = std::any_of(leftovers_.begin(), leftovers_.end(),
                                [](const Entry& entry) { return StateOf(entry) != State::kFree; });
+}
+
+// An append that the device did not get is done anew, and another one may come to lie in its place.
+bool WriteLedger::IsLost(const Entry& entry) const {
+  if (StateOf(entry) != State::kAppend) return false;
+  ZoneDescriptor zone;
+  if (!device_.ReportZones(ZoneId(static_cast<uint32_t>(entry.zone)), {&zone, 1}).ok()) return false;
+  return entry.place + entry.length > device_.geometry().ZoneStart(zone.zone).value() + zone.write_pointer;
 }
 
 void WriteLedger::Write(Entry& entry, State state, uint64_t zone, uint64_t place, uint64_t length) {
@@ -99,8 +119,8 @@ void WriteLedger::Submit(uint32_t slot, DeviceRequest& request) {
     {
       const MutexLock lock(mu_);
       zones_[zone.value()].next = request.offset.value() + request.length;
+      Write(slots_[slot], State::kWrite, zone.value(), request.offset.value(), request.length);
     }
-    Write(slots_[slot], State::kWrite, zone.value(), request.offset.value(), request.length);
     device_.Submit(request);
     return;
   }
@@ -124,7 +144,10 @@ void WriteLedger::Ended(const DeviceRequest& request) {
   }
 }
 
-void WriteLedger::Answer(uint32_t slot) { Free(slots_[slot]); }
+void WriteLedger::Answer(uint32_t slot) {
+  const MutexLock lock(mu_);
+  Free(slots_[slot]);
+}
 
 void WriteLedger::ZoneWasReset(ZoneId zone) {
   const MutexLock lock(mu_);

@@ -11,7 +11,8 @@
 //   Answer   forgets the place, and only then the result goes to the kernel.
 //
 // So a place that the next server finds (a Leftover) belongs to a request that will come once more, or to none. The server
-// that finds the same bytes there need not write them again. If a server dies between Answer and the kernel, an append is
+// that finds the same bytes there need not write them again. A write goes to a place that no other can have, so that its
+// bytes are not compared: its user may have changed them meanwhile, and then writes them again. If a server dies between Answer and the kernel, an append is
 // done twice, which costs the space. When a zone is reset, its leftovers are dropped.
 //
 //   memory: Header | entries of this server, one for each tag of each queue | leftovers, kGenerations times as many
@@ -52,7 +53,7 @@ class WriteLedger {
   // Must be called for each request that was submitted, when it has ended, and before Answer.
   void Ended(const DeviceRequest& request) ISOZONE_EXCLUDES(mu_);
   // Forgets the request in `slot`; its result is about to be handed to the kernel.
-  void Answer(uint32_t slot);
+  void Answer(uint32_t slot) ISOZONE_EXCLUDES(mu_);
   // The zone was reset: nothing of what was left behind is there any more.
   void ZoneWasReset(ZoneId zone) ISOZONE_EXCLUDES(mu_);
 
@@ -82,6 +83,8 @@ class WriteLedger {
   WriteLedger(ZonedDevice& device, std::span<Entry> slots, std::span<Entry> leftovers);
   // Moves what the last server had in its slots to the leftovers.
   void TakeOver() ISOZONE_REQUIRES(mu_);
+  // Whether `entry` is an append that has not reached the device in full.
+  bool IsLost(const Entry& entry) const;
   static void Write(Entry& entry, State state, uint64_t zone, uint64_t place, uint64_t length);
   static State StateOf(const Entry& entry);
   static void Free(Entry& entry);
@@ -89,8 +92,8 @@ class WriteLedger {
   uint64_t NextPlace(ZoneId zone) ISOZONE_REQUIRES(mu_);
 
   ZonedDevice& device_;
-  const std::span<Entry> slots_;  // each belongs to the owner of the slot, but for `place`
-  mutable Mutex mu_;              // held while an append is submitted
+  mutable Mutex mu_;  // held while an append is submitted
+  const std::span<Entry> slots_ ISOZONE_GUARDED_BY(mu_);
   const std::span<Entry> leftovers_ ISOZONE_GUARDED_BY(mu_);
   bool has_leftovers_ ISOZONE_GUARDED_BY(mu_) = false;
   struct Zone {

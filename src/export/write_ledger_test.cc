@@ -19,18 +19,19 @@ using testing::SizeIs;
 
 constexpr uint32_t kSlots = 8;
 
-// A device of which appends can fail.
+// A device of which appends can fail, or never arrive.
 class FailingDevice final : public PassingDevice {
  public:
   using PassingDevice::PassingDevice;
 
   void Submit(DeviceRequest& request) override {
-    if (!fails) return PassingDevice::Submit(request);
-    request.status = DeviceStatus::kWriteFault;
+    if (!fails && !loses) return PassingDevice::Submit(request);
+    request.status = fails ? DeviceStatus::kWriteFault : DeviceStatus::kSuccess;
     request.done(request);
   }
 
   bool fails = false;
+  bool loses = false;  // says that it did, and did not: as if the server had died before
 };
 
 class WriteLedgerTest : public testing::Test {
@@ -75,6 +76,15 @@ class WriteLedgerTest : public testing::Test {
   std::span<std::byte> memory_ = std::as_writable_bytes(std::span(words_));
   std::unique_ptr<WriteLedger> ledger_;
 };
+
+// It is done anew, and its place is then that of another append, which may even have the same bytes.
+TEST_F(WriteLedgerTest, ForgetsAnAppendThatTheDeviceDidNotGet) {
+  device_.loses = true;
+  Send(0, DeviceOp::kAppend, 0, Blocks(1, 2));
+  device_.loses = false;
+  StartServer();
+  EXPECT_THAT(Find(DeviceOp::kAppend, 0, 2), IsEmpty());
+}
 
 TEST_F(WriteLedgerTest, LeavesBehindWhatWasNotAnswered) {
   Send(0, DeviceOp::kWrite, 0, Blocks(1, 2));

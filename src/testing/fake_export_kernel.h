@@ -87,6 +87,8 @@ class FakeExportKernel final : public ExportKernel {
     return Status::Ok();
   }
 
+  Status GiveUp(const Status&) override { return Stop(); }
+
   Status Stop() override {
     const MutexLock lock(mu_);
     stopped_ = true;

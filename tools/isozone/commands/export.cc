@@ -66,10 +66,14 @@ Result<OpenedDevice> OpenPatiently(const ExportArguments& arguments) {
 // A device in use is removed only when it is asked for twice: what its users have not written would be lost.
 void WaitUntilUnused(const ExportedDevice& exported, const EndSignals& signals, Console& console) {
   constexpr std::chrono::milliseconds kPause(200);
+  constexpr std::chrono::seconds kSecondSignal(2);
   if (!exported.InUse()) return;
   console.Print("{} is in use, and is removed when that ends; a second signal removes it at once\n", exported.path());
   (void)console.Flush();  // nobody may read this
-  while (exported.InUse() && !signals.Wait(kPause)) {
+  // A terminal that closes sends its signal twice.
+  const auto second_from = std::chrono::steady_clock::now() + kSecondSignal;
+  while (exported.InUse()) {
+    if (signals.Wait(kPause) && std::chrono::steady_clock::now() >= second_from) return;
   }
 }
 
@@ -89,6 +93,7 @@ Status Export(const ExportArguments& arguments, Console& console) {
   ISOZONE_RETURN_IF_ERROR(Check(arguments));
   if (arguments.remove) return ExportedDevice::RemoveDead(*arguments.remove);
   const EndSignals signals;
+  ::signal(SIGPIPE, SIG_IGN);  // whoever started this may read no more than the first line
   const Status pinned = PinMemory();
   ISOZONE_ASSIGN_OR_RETURN(const OpenedDevice opened, OpenPatiently(arguments));
   ISOZONE_ASSIGN_OR_RETURN(const std::unique_ptr<ExportedDevice> exported,
