@@ -44,8 +44,12 @@ bool IsOfDeviceNodes(std::string_view path) { return path.starts_with("/dev/") &
 // The profile of a new device at `path`, which fills a block device unless it shall have a number of zones.
 Result<Profile> ProfileFor(const std::string& path, const GeometryWishes& wishes) {
   ISOZONE_ASSIGN_OR_RETURN(Profile profile, ResolveProfile(wishes));
-  if (wishes.zones || !IsBlockDevice(path)) return profile;
+  if (!IsBlockDevice(path)) return profile;
   ISOZONE_ASSIGN_OR_RETURN(const uint64_t bytes, SizeOfBlockDevice(path));
+  if (wishes.zones) {
+    ISOZONE_RETURN_IF_ERROR(CheckImageFits(GeometryOf(profile), path, bytes));
+    return profile;
+  }
   const uint32_t zones = ZonesThatFit(GeometryOf(profile), bytes);
   if (zones == 0) {
     return Status::NotSupported(fmt::format("{} has no room for a zone of {}; write a smaller zone_size=", path,

@@ -186,6 +186,9 @@ DeviceStatus EmulatedDevice::Start(Command& command, int64_t& delay_ns) {
   const DeviceRequest& request = *command.request;
   if (!powered_.load(std::memory_order_relaxed)) return DeviceStatus::kPowerLoss;
   if (HostFailed()) return DeviceStatus::kInternalError;
+  if (request.op != DeviceOp::kRead && sync_failed_.load(std::memory_order_relaxed)) [[unlikely]] {
+    return DeviceStatus::kInternalError;
+  }
   if (const DeviceStatus status = CheckRequest(geometry(), read_only(), request); status != DeviceStatus::kSuccess)
     return status;
   const FaultInjector::Verdict verdict = faults_.Judge(geometry(), request);
@@ -576,9 +579,13 @@ void EmulatedDevice::ReclaimBlocks(ZoneId zone) {
 
 bool EmulatedDevice::SyncImage() {
   if (sync_ == ImageSync::kProcess) return true;
+  // The host tells of a write that it could not make durable only once, and to whoever syncs next.
+  if (sync_failed_.load(std::memory_order_relaxed)) return false;
   const Status synced = image_->Sync();
-  if (!synced.ok()) LatchHostError(synced);
-  return synced.ok();
+  if (synced.ok()) return true;
+  sync_failed_.store(true, std::memory_order_relaxed);
+  LatchHostError(synced);
+  return false;
 }
 
 bool EmulatedDevice::HostFailed() {

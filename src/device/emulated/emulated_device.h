@@ -176,6 +176,7 @@ class EmulatedDevice final : public ZonedDevice {
   const uint64_t media_bytes_before_;  // bytes programmed before this open
 
   std::atomic<bool> powered_{true};
+  std::atomic<bool> sync_failed_{false};  // the host has lost writes; from then on the device can only be read
   mutable Mutex state_mu_;
   ZoneStateMachine machine_ ISOZONE_GUARDED_BY(state_mu_);
   std::vector<Progress> progress_ ISOZONE_GUARDED_BY(state_mu_);  // by zone

@@ -55,7 +55,7 @@ bool WriteFully(int fd, std::span<const std::byte> bytes, uint64_t position) {
 bool Discards(int fd) {
   struct stat st {};
   if (::fstat(fd, &st) != 0) return false;
-  const std::string most = SysfsOf(st.st_rdev)("queue/discard_max_bytes").value_or("0");
+  const std::string most = QueueAttribute(st.st_rdev, "discard_max_bytes").value_or("0");
   return most.find_first_of("123456789") != std::string::npos;
 }
 
@@ -69,7 +69,7 @@ bool Discard(int fd, uint64_t position, uint64_t length) {
 // pages in memory, as they do those of a file.
 Result<FileDescriptor> OpenDevice(const std::string& path, OpenMode mode) {
   ISOZONE_ASSIGN_OR_RETURN(const BlockDeviceNode device, FindBlockDevice(path));
-  const std::string model = SysfsOf(device.number)("queue/zoned").value_or("none");
+  const std::string model = QueueAttribute(device.number, "zoned").value_or("none");
   if (!model.starts_with("none")) return HasZones(path);
   return OpenBlockDevice(device, mode, 0);
 }
@@ -146,10 +146,10 @@ Status CreateOnDevice(const std::string& path, std::span<const std::byte> header
   ISOZONE_ASSIGN_OR_RETURN(const FileDescriptor fd, OpenDevice(path, OpenMode::kReadWrite));
   const ImageLayout layout(geometry);
   ISOZONE_ASSIGN_OR_RETURN(const uint64_t size, SizeOf(fd.get(), path));
-  if (size < layout.file_size) {
-    return Status::InvalidArgument(fmt::format("{} zones need {}, and {} has {}; it has room for zones={}",
-                                               geometry.zone_count, FormatSize(layout.file_size), path,
-                                               FormatSize(size), ZonesThatFit(geometry, size)));
+  ISOZONE_RETURN_IF_ERROR(CheckImageFits(geometry, path, size));
+  std::vector<std::byte> begin(kHeaderBlockSize);
+  if (::pread(fd.get(), begin.data(), begin.size(), 0) == static_cast<ssize_t>(begin.size()) && BeginsImage(begin)) {
+    return Status::AlreadyExists(fmt::format("{} carries an image already", path));  // another process was faster
   }
   const std::vector<std::byte> zeros(layout.data_offset);
   const uint64_t data = layout.file_size - layout.data_offset;

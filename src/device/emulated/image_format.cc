@@ -121,6 +121,14 @@ uint32_t ZonesThatFit(DeviceGeometry geometry, uint64_t bytes) {
   return geometry.zone_count;
 }
 
+Status CheckImageFits(const DeviceGeometry& geometry, const std::string& path, uint64_t bytes) {
+  const uint64_t needed = ImageLayout(geometry).file_size;
+  if (needed <= bytes) return {};
+  return Status::InvalidArgument(fmt::format("{} zones need {}, and {} has {}; it has room for zones={}",
+                                             geometry.zone_count, FormatSize(needed), path, FormatSize(bytes),
+                                             ZonesThatFit(geometry, bytes)));
+}
+
 Result<ImageInfo> ParseImageHeader(std::span<const std::byte> bytes) {
   ImageHeader header;
   if (bytes.size() < sizeof(header) || !BeginsImage(bytes)) {

@@ -117,6 +117,8 @@ struct ImageLayout {
 
 // How many zones of this kind an image of at most `bytes` has room for, up to kMaxZoneCount. `zone_count` is ignored.
 uint32_t ZonesThatFit(DeviceGeometry geometry, uint64_t bytes);
+// kInvalidArgument, with how many would fit, if `path` of so many bytes is too small for an image of that geometry.
+Status CheckImageFits(const DeviceGeometry& geometry, const std::string& path, uint64_t bytes);
 
 // kInvalidArgument, with the value that no device can have.
 Status CheckGeometry(const DeviceGeometry& geometry);

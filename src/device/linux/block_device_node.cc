@@ -79,6 +79,12 @@ SysfsReader SysfsOf(dev_t number) {
   };
 }
 
+std::optional<std::string> QueueAttribute(dev_t number, std::string_view name) {
+  const std::string folder = SysfsFolder(number);
+  const bool is_partition = stdfs::exists(folder + "/partition");
+  return ReadText(fmt::format("{}/{}queue/{}", folder, is_partition ? "../" : "", name));
+}
+
 std::vector<uint64_t> ProcessesWith(const std::function<bool(const struct stat&)>& is_meant) {
   std::vector<uint64_t> processes;
   for (const std::string& name : NamesIn("/proc")) {

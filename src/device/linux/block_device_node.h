@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/file_descriptor.h"
@@ -41,6 +42,8 @@ bool IsBlockDevice(const std::string& path);
 // The folder of a block device in sysfs, and its attributes.
 std::string SysfsFolder(dev_t number);
 SysfsReader SysfsOf(dev_t number);
+// An attribute of the queue of a block device, which for a partition is that of its disk.
+std::optional<std::string> QueueAttribute(dev_t number, std::string_view name);
 // The processes that have a file open for which `is_meant` holds, of those that this process may look at.
 std::vector<uint64_t> ProcessesWith(const std::function<bool(const struct stat&)>& is_meant);
 

@@ -93,15 +93,18 @@ Result<bool> BeginsWithData(const std::string& path) {
   return std::any_of(begin.begin(), begin.end(), [](char byte) { return byte != 0; });
 }
 
-// A block device that is to carry an image may carry what others have written.
+// A block device that is to carry an image may carry what others have written. Nobody else can use it meanwhile.
 Status ClearForImage(const std::string& path, bool force) {
-  ISOZONE_ASSIGN_OR_RETURN(const std::vector<Signature> signatures, FindSignatures(path, path));
-  ISOZONE_ASSIGN_OR_RETURN(const bool has_data, BeginsWithData(path));
+  ISOZONE_ASSIGN_OR_RETURN(const BlockDeviceNode node, FindBlockDevice(path));
+  ISOZONE_ASSIGN_OR_RETURN(const FileDescriptor fd, OpenBlockDevice(node, OpenMode::kReadWrite, 0));
+  const std::string opened = fmt::format("/proc/self/fd/{}", fd.get());
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<Signature> signatures, FindSignatures(opened, path));
+  ISOZONE_ASSIGN_OR_RETURN(const bool has_data, BeginsWithData(opened));
   std::vector<std::string> content;
   for (const Signature& signature : signatures) content.push_back(Printable(signature.Text()));
   if (content.empty() && has_data) content.emplace_back("data of a kind that is not known");
   ISOZONE_RETURN_IF_ERROR(CheckErase(path, content, force));
-  return EraseSignatures(path, path);
+  return EraseSignatures(opened, path);
 }
 
 // Looks for the device first, which checks every option: a mistyped option must not leave an image of another shape.
@@ -109,9 +112,12 @@ Result<OpenedDevice> OpenOrCreate(const std::string& text, bool force) {
   auto found = OpenByUri(text, OpenMode::kReadWrite);
   if (!found.status().Is(StatusCode::kNotFound)) return found;
   ISOZONE_ASSIGN_OR_RETURN(Uri uri, ParseUri(text));
-  if (uri.scheme == "emu" && IsBlockDevice(uri.path)) ISOZONE_RETURN_IF_ERROR(ClearForImage(uri.path, force));
-  ISOZONE_RETURN_IF_ERROR(
-      CreateDevice(uri, [](const DeviceGeometry& geometry) { return AsNotSupported(CheckDeviceFits(geometry)); }));
+  const std::string path = uri.path;
+  const bool on_block_device = uri.scheme == "emu" && IsBlockDevice(path);
+  ISOZONE_RETURN_IF_ERROR(CreateDevice(uri, [&](const DeviceGeometry& geometry) -> Status {
+    ISOZONE_RETURN_IF_ERROR(AsNotSupported(CheckDeviceFits(geometry)));
+    return on_block_device ? ClearForImage(path, force) : Status::Ok();
+  }));
   return OpenByUri(text, OpenMode::kReadWrite);
 }
 
@@ -119,8 +125,9 @@ Result<OpenedDevice> OpenOrCreate(const std::string& text, bool force) {
 // Returns whether it has been erased.
 Result<bool> ClearBlockDevice(ZonedDevice& device, const MkfsArguments& arguments) {
   const auto* const block_device = dynamic_cast<const LinuxDevice*>(&device);
-  if (block_device == nullptr) return false;
-  const std::string path = block_device->path();
+  ISOZONE_ASSIGN_OR_RETURN(const Uri uri, ParseUri(arguments.device));
+  if (block_device == nullptr && !IsBlockDevice(uri.path)) return false;
+  const std::string path = block_device == nullptr ? "" : block_device->path();
   std::vector<Signature> signatures;
   if (!path.empty()) {
     ISOZONE_ASSIGN_OR_RETURN(signatures, FindSignatures(path, device.name()));
