@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "device/linux/zone_layout.h"
 
 namespace isozone {
