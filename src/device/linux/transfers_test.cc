@@ -182,6 +182,7 @@ class BrokenRingTest : public testing::Test {
     ASSERT_GE(::dup2(other.get(), RingDescriptor()), 0);
   }
   void StartRead(KernelTransfer& transfer, AlignedBuffer& data) {
+    transfer.file = device_.get();
     transfer.data = data.data();
     transfer.length = data.size();
     ring_->Start(transfer);
