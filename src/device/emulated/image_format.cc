@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/crc32c.h"
+#include "base/uri.h"
 
 namespace isozone {
 namespace {
