@@ -281,7 +281,7 @@ export_stopped() {
   load=$!
   sleep 0.5
   kill -TERM "$server"
-  sleep 0.5
+  sleep 4 # only a later signal is the second one
   kill -TERM "$server"
   wait "$server"
   wait $load || true

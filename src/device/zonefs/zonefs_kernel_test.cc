@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -64,7 +65,7 @@ class ZonefsKernelTest : public testing::TestWithParam<bool> {
                                   bool fua = false) {
     auto pending = std::make_unique<Pending>();
     pending->data = AlignedBuffer(blocks * kBlock);
-    std::memset(pending->data.data(), static_cast<int>(zone + 1), pending->data.size());
+    std::fill_n(pending->data.data(), pending->data.size(), static_cast<std::byte>(zone + 1));
     DeviceRequest& request = pending->request;
     request.op = op;
     request.fua = fua;
