@@ -20,7 +20,7 @@ import time
 from machine import fail, qemu_command
 
 TIMEOUT_S = 900
-VERDICT = re.compile(r"^guest: (\d+) passed, (\d+) failed", re.MULTILINE)
+VERDICT = re.compile(r"^guest: (\d+) passed, (\d+) failed(.*)$", re.MULTILINE)
 
 
 def run(command: list[str]) -> str:
@@ -48,7 +48,7 @@ def problem(output: str) -> str | None:
     if verdict is None:
         return "it did not come to its end"
     if int(verdict[2]) > 0:
-        return f"{verdict[2]} of its steps failed"
+        return f"{verdict[2]} of its steps failed:{verdict[3]}"
     return None if int(verdict[1]) > 0 else "it has no such step"
 
 

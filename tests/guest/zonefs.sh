@@ -143,12 +143,12 @@ emulated_refusals() {
   refused 2 "carries no image" isozone info emu:$device
   refused 1 "has room for zones=" isozone mkfs "emu:$device?zones=1000"
   mkswap -L foreign $device >/dev/null
-  refused 9 "carries swap, label 'foreign'" isozone mkfs emu:$device
+  refused 9 "carries swap, label 'foreign'" isozone mkfs "emu:$device?zone_size=4MiB"
   swapon $device
   refused 4 "used for swapping" isozone mkfs --force emu:$device
   swapoff $device
   isozone mkfs --force "emu:$device?zone_size=4MiB"
-  refused 9 "carries an Isozone file system" isozone mkfs emu:$device
+  refused 9 "carries an Isozone file system" isozone mkfs "emu:$device?zone_size=4MiB"
   dd if=/dev/urandom of=$device bs=64K count=1 2>/dev/null
   refused 9 "data of a kind that is not known" isozone mkfs "emu:$device?zone_size=4MiB"
   isozone mkfs --force "emu:$device?zone_size=4MiB"
@@ -196,7 +196,6 @@ zonefs_steps() {
   step zonefs-database mounted /dev/nvme0n1 errors=repair zonefs_database
   step zonefs-database-explicit-open mounted /dev/nvme0n1 errors=repair,explicit-open zonefs_database
   step zonefs-full mounted /dev/nvme0n1 errors=repair,explicit-open zonefs_full
-  step zonefs-groups mounted /dev/nullb3 errors=repair zonefs_groups
   step zonefs-refusals mounted /dev/nullb0 errors=repair zonefs_refusals
   step zonefs-dead-zones mounted /dev/nullb1 errors=repair zonefs_dead_zones
   step zonefs-repairs mounted /dev/nullb1 errors=repair zonefs_bad_block writable
