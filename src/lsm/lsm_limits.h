@@ -29,7 +29,9 @@ struct LsmLimits {
   // versions: RocksDB's level_compaction_dynamic_level_bytes. Level 0 is compacted to the last level at first. A level
   // is put in front of the base level whenever that would be larger than `base_bytes`, 1 at least. No level that holds
   // data is skipped, but one that is not needed holds nothing for long: its capacity is 0 until its data has gone down.
-  // `bytes`: what each level holds; 2 levels at least.
+  // From `base_bytes` to the last level, sizes rise as evenly as they can, between half of `factor` and `factor` at a
+  // step: compactions write least where every step is the same, and the levels above the last one take a fourth of it
+  // at most if the factor is 10. `bytes`: what each level holds; 2 levels at least.
   static LsmLimits FromLastLevel(std::span<const uint64_t> bytes, uint64_t base_bytes, double factor);
 };
 

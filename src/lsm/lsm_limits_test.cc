@@ -49,9 +49,14 @@ TEST(LsmLimits, ALevelIsPutInFrontWhereTheBaseLevelWouldBeTooLarge) {
   EXPECT_EQ(Of({0, 0, 0, 0, 2561}).base_level, 2);
 }
 
-TEST(LsmLimits, EachLevelIsAsLargeAsTheLastOneAsksFor) {
-  EXPECT_THAT(Mib(Of({0, 0, 0, 300, 7000}).capacity_bytes), ElementsAre(256, 256, 256, 700, 7000));
-  EXPECT_THAT(Mib(Of({0, 0, 30, 300, 9000}).capacity_bytes), ElementsAre(256, 256, 256, 900, 9000));
+TEST(LsmLimits, LevelsRiseEvenlyToTheLastOne) {
+  EXPECT_THAT(Mib(Of({0, 0, 0, 300, 12'544}).capacity_bytes), ElementsAre(256, 256, 256, 1792, 12'544));
+  EXPECT_THAT(Mib(Of({0, 0, 30, 300, 32'000}).capacity_bytes), ElementsAre(256, 256, 1280, 6400, 32'000));
+}
+
+TEST(LsmLimits, NoStepIsLessThanHalfOfTheFactor) {
+  EXPECT_THAT(Mib(Of({0, 0, 0, 300, 3000}).capacity_bytes), ElementsAre(256, 256, 256, 600, 3000));
+  EXPECT_THAT(Mib(Of({0, 0, 0, 300, 500}).capacity_bytes), ElementsAre(256, 256, 256, 256, 500));
 }
 
 TEST(LsmLimits, ALevelThatIsNotNeededIsEmptied) {

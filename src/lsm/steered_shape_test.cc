@@ -34,7 +34,8 @@ TEST_F(SteeredShapeTest, LevelsAreSizedFromEitherEnd) {
   EXPECT_EQ(down.capacity_bytes[2], 2560 * kMiB);
   const LsmLimits up = Limits({0, 0, 0, 0, 7000}, true, kPlenty);
   EXPECT_EQ(up.base_level, 2);
-  EXPECT_EQ(up.capacity_bytes[3], 700 * kMiB);
+  EXPECT_EQ(up.capacity_bytes[4], 7000 * kMiB);
+  EXPECT_LT(up.capacity_bytes[3], 7000 * kMiB / 5);
 }
 
 // For level 0 and the base level 64 + 16 MiB are needed where they are empty, and 11 x 16 MiB for a table.
