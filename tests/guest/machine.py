@@ -2,18 +2,19 @@
 needed. It has the NVMe namespaces below, no other disk and no network. Times in it mean nothing."""
 
 import glob
-import lzma
 import os
 import re
-import shutil
 import struct
 import sys
 import zlib
 from typing import NoReturn
 
-from initramfs import Initramfs, Modules, read_module
-
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "lab"))
+
+from isozone_lab.guest import machine as parts  # noqa: E402 - only found by the line above
+from isozone_lab.processes import RunFailed  # noqa: E402 - as above
+
 EXPORT_PAGE = f"{ROOT}/docs/export.md"  # its commands make a block device, and belong together
 HERE = os.path.dirname(os.path.abspath(__file__))
 SCRIPTS = ("init", "steps.sh", "load.sh", "zonefs.sh", "export.sh")  # of the guest
@@ -38,7 +39,6 @@ PROGRAMS = {"isozone": "tools/isozone/isozone", "libisozone.so": "src/adapter/li
 # The parts of these that crash.py needs: what boots again and again is to be small.
 CRASH_MODULES = ("crct10dif_generic", "crc64_rocksoft_generic", "nvme")
 CRASH_PROGRAMS = ("isozone", "libisozone.so", "integration_child")
-PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 STOCK_TOOLS = ("db_bench", "ldb", "blkzone")
 
 
@@ -72,35 +72,17 @@ def zonefs_superblock() -> bytes:
 
 
 def make_initramfs(path: str, build: str, kernel: str, crash: bool) -> None:
-    archive = Initramfs()
-    for name in ("dev", "proc", "sys", "tmp", "etc", "root", "run"):
-        archive.add(name, b"", 0o040755)
-    archive.add_program("bin/busybox", shutil.which("busybox") or fail("busybox is missing"))
-    archive.add("bin/sh", b"busybox", 0o120777)
+    archive = parts.base_archive()
     for name in SCRIPTS:
         archive.add_file(name, os.path.join(HERE, name))
     programs = {name: f"{build}/{path}" for name, path in PROGRAMS.items() if not crash or name in CRASH_PROGRAMS}
-    for tool in STOCK_TOOLS if not crash else ():
-        found = shutil.which(tool, path=PATH)
-        programs[tool] = found or fail(f"{tool} is missing: run scripts/install-dependencies guest")
-    for name, source in programs.items():
-        if not os.path.exists(source):
-            fail(f"{source} has not been built")
-        archive.add_program(f"bin/{name}", source)
-    # libgcc is loaded by name when a thread ends.
-    archive.add_file("lib/x86_64-linux-gnu/libgcc_s.so.1", "/lib/x86_64-linux-gnu/libgcc_s.so.1")
+    parts.add_programs(archive, {**programs, **({} if crash else {tool: parts.program(tool) for tool in STOCK_TOOLS})})
     newest = os.path.isdir(f"{kernel}/tools") and not crash
-    for name, place in NEWEST_TOOLS.items() if newest else ():
-        archive.add_foreign_program(name, f"{kernel}/tools/{place}", f"{kernel}/tools")
-    wanted = CRASH_MODULES if crash else MODULES + (NEWEST_MODULES if newest else ())
-    modules = Modules(f"{kernel}/lib/modules").with_dependencies(wanted)
-    names = [os.path.basename(module).removesuffix(".xz") for module in modules]
-    for module, name in zip(modules, names, strict=True):
-        archive.add(f"modules/{name}", read_module(module), 0o100644)
+    parts.add_tools(archive, kernel, NEWEST_TOOLS if newest else {})
+    parts.add_modules(archive, kernel, CRASH_MODULES if crash else MODULES + (NEWEST_MODULES if newest else ()))
     archive.add("zonefs-superblock", zonefs_superblock(), 0o100644)
-    for name, lines in (("documented", documented_commands()), ("documented-export", shown_commands(EXPORT_PAGE)),
-                        ("modules/order", names)):
-        archive.add(name, "".join(f"{line}\n" for line in lines).encode(), 0o100644)
+    archive.add("documented", parts.lines(documented_commands()), 0o100644)
+    archive.add("documented-export", parts.lines(shown_commands(EXPORT_PAGE)), 0o100644)
     archive.write(path)
 
 
@@ -119,32 +101,13 @@ def namespace_arguments(scratch: str) -> list[str]:
     return arguments
 
 
-def unpacked_kernel(image: str, path: str) -> str:
-    """Takes the kernel out of an image that begins with what unpacks it, which takes seconds in the guest, and writes
-    it to `path`. Returns that, or the image, if it is packed in a way that is not known here."""
-    with open(image, "rb") as file:
-        content = file.read()
-    # The header of the image: sectors in front of the part that unpacks, and where in that the kernel is.
-    sectors = content[0x1F1]
-    offset, length = struct.unpack_from("<II", content, 0x248)
-    begin = (sectors + 1) * 512 + offset
-    packed = content[begin:begin + length]
-    if not packed.startswith(b"\xfd7zXZ"):
-        return image
-    with open(path, "wb") as file:
-        file.write(lzma.LZMADecompressor().decompress(packed))
-    return path
-
-
 def qemu_command(scratch: str, build: str, kernel: str, words: list[str]) -> list[str]:
     """Makes what the machine boots and its disks, in `scratch`. `words` are for tests/guest/init."""
-    images = glob.glob(f"{kernel}/boot/vmlinuz-*")
-    if not images:
-        fail(f"there is no kernel in {kernel}: run scripts/fetch-guest-kernel {kernel}")
     initramfs = os.path.join(scratch, "initramfs")
-    make_initramfs(initramfs, build, kernel, any(word.startswith("crash=") for word in words))
-    command_line = " ".join(["console=ttyS0", "quiet", "panic=-1", "mitigations=off", *words])
-    return ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "3G",
-            "-display", "none", "-nodefaults", "-serial", "stdio", "-kernel",
-            unpacked_kernel(images[0], os.path.join(scratch, "vmlinux")), "-initrd", initramfs,
-            "-append", command_line, *namespace_arguments(scratch)]
+    try:
+        boot = parts.boot_arguments(kernel, initramfs, scratch, words)
+        make_initramfs(initramfs, build, kernel, any(word.startswith("crash=") for word in words))
+    except RunFailed as missing:
+        fail(str(missing))
+    return ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", "3G", *boot,
+            *namespace_arguments(scratch)]
