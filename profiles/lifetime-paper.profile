@@ -9,5 +9,7 @@ zone_capacity = 16MiB    # QEMU's default: the same as the size
 block_size = 512         # Table 3: sector size
 max_open_zones = 384     # Table 3
 max_active_zones = 384   # Table 3
+finish_padding = 0       # QEMU only notes that the zone is full
+reset_padding = 0        # the same
 
 timing = off

@@ -12,6 +12,8 @@ zone_capacity = 64MiB         # section 4
 block_size = 4096             # section 4 gives none
 max_open_zones = 0            # section 4 gives none
 max_active_zones = 0          # section 4 gives none
+finish_padding = 64MiB        # small-zone: the whole zone; the paper finishes none
+reset_padding = 0             # small-zone
 
 channels = 8                  # board
 dies = 64                     # board: 8 ways a channel

@@ -1,7 +1,8 @@
 # The 96 MB-zone SSD that the thesis on parallel zone I/O measures (SK hynix), as the NVMeVirt emulator describes a
 # prototype of that kind: one die a zone, twice as many dies a channel as `small-zone`, the same flash.
 #
-# "thesis": its section 2.2.1. "prototype": NVMeVirt's ZNS_PROTOTYPE configuration. "small-zone": calibrated there.
+# "thesis": its section 2.2.1. "prototype": NVMeVirt's ZNS_PROTOTYPE configuration. "small-zone": calibrated there, or
+# from its sources.
 
 name = small-zone-96
 
@@ -11,6 +12,8 @@ zone_capacity = 96MiB         # thesis: the same as the size
 block_size = 4096             # the thesis gives none
 max_open_zones = 384          # the thesis gives none; as the Lifetime paper's device
 max_active_zones = 384        # the same
+finish_padding = 96MiB        # small-zone: the whole zone; the prototype writes nothing
+reset_padding = 0             # small-zone
 
 channels = 8                  # prototype: NAND_CHANNELS
 dies = 128                    # prototype: 16 dies a channel

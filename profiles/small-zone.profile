@@ -4,6 +4,7 @@
 # x4, and, measured with 192 KB I/O, reads of 490 / 550 / 850 us and writes that peak at 4 ms.
 # "prototype": the 96 MB-zone one-die-a-zone SSD as the NVMeVirt emulator has it (its ZNS_PROTOTYPE configuration).
 # Where the two disagree, the ZenFS+ latencies decide; "calibrated" numbers are chosen so that the model meets them.
+# "SilentZNS": the paper "Eliminating the Hidden Cost of Zone Management in ZNS SSDs" (2025), on SSDs with fixed zones.
 
 name = small-zone
 
@@ -13,6 +14,8 @@ zone_capacity = 72MiB         # ZenFS+ gives no smaller capacity
 block_size = 4096             # ZenFS+ gives none; 4 KiB is what ZenFS uses
 max_open_zones = 384          # ZenFS+ gives none; as the Lifetime paper's device
 max_active_zones = 384        # the same
+finish_padding = 72MiB        # SilentZNS: a finish fills up all flash of the zone; nobody measured it on this device
+reset_padding = 0             # no source measures it; as the large-zone profile
 
 channels = 8                  # ZenFS+ Fig. 3: zones 8 apart disturb each other a little (550 us)
 dies = 32                     # ZenFS+ Fig. 3: zones 32 apart disturb each other a lot (850 us)

@@ -11,6 +11,8 @@ zone_capacity = 1GiB          # Table 1 gives no smaller capacity
 block_size = 4096             # section 2: block of 4 KB
 max_open_zones = 0            # Table 1 gives none
 max_active_zones = 0          # Table 1 gives none
+finish_padding = 1GiB         # small-zone: the whole zone; the paper finishes none
+reset_padding = 0             # small-zone
 
 channels = 8                  # small-zone
 dies = 32                     # small-zone

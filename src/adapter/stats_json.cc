@@ -107,6 +107,7 @@ std::string StatsJson(const FileSystem& fs) {
        {{"host_bytes_read", stats.device.host_bytes_read},
         {"host_bytes_written", stats.device.host_bytes_written},
         {"media_bytes_written", stats.device.media_bytes_written},
+        {"dummy_bytes_written", stats.device.dummy_bytes_written},
         {"resets", stats.device.resets},
         {"finishes", stats.device.finishes}}},
   };

@@ -130,7 +130,10 @@ struct DeviceRequest {
 struct DeviceCounters {
   uint64_t host_bytes_read = 0;
   uint64_t host_bytes_written = 0;   // writes and appends
-  uint64_t media_bytes_written = 0;  // programmed to flash, including padding and garbage collection of the device
+  uint64_t media_bytes_written = 0;  // programmed to flash, including dummy bytes and garbage collection of the device
+  // Of these, the ones that hold no data: the device pads its flash where a zone ends, is finished or is reset. 0 where
+  // it does not tell.
+  uint64_t dummy_bytes_written = 0;
   uint64_t resets = 0;
   uint64_t finishes = 0;
 };

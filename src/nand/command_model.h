@@ -29,13 +29,26 @@ struct TimingOp {
   uint64_t offset = 0;
   // Bytes. For kRead of a zone, the caller clips it, since reading beyond the write pointer takes no time.
   uint64_t length = 0;
-  // kReset, kFinish: bytes below the zone's write pointer, on which the duration may depend.
+  // kReset, kFinish: bytes of the zone that hold data, on which the duration may depend.
   uint64_t written = 0;
+  // kReset, kFinish: the zone is full already. If it holds less data than its capacity, it was finished.
+  bool full = false;
 };
 
 struct TimingCompletion {
   uint64_t ticket = 0;
   int64_t time_ns = 0;
+};
+
+// Bytes programmed to flash.
+struct MediaCounts {
+  // All, dummy bytes included. Data that is still in a write buffer does not count. Without timing, the bytes of all
+  // writes and appends, those that the device copied, and dummy bytes.
+  uint64_t written = 0;
+  // Of these, the ones in place of data: units are padded at the end of a zone, zones when they are finished or reset.
+  // Without timing, only zones are padded.
+  uint64_t dummy = 0;
+  bool operator==(const MediaCounts&) const = default;
 };
 
 class CommandModel {
@@ -58,9 +71,8 @@ class CommandModel {
   // again ends. O(log n) amortised.
   virtual int64_t NextCompletionBound() = 0;
 
-  // Bytes programmed to flash so far, padding included. Data that is still in a write buffer does not count. Without
-  // timing, the bytes of all writes and appends, and the bytes that the device copied.
-  virtual uint64_t MediaBytesWritten() const = 0;
+  // What was programmed to flash so far.
+  virtual MediaCounts Media() const = 0;
 };
 
 }  // namespace isozone

@@ -15,6 +15,7 @@ using MinHeap = std::priority_queue<T, std::vector<T>, std::greater<T>>;
 
 enum class EventKind : uint8_t {
   kStepEnds,   // of a command
+  kPadding,    // a command may have another unit padded
   kArrayRead,  // a die has read a page and now needs its channel
   kArrayFree,  // a die has finished the job at the front
   kBuffered,   // the front of a die's intake is in its write buffer

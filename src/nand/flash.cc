@@ -16,16 +16,16 @@ void Flash::Start(int64_t now, Part& part) {
     case PartKind::kWrite:
       return AddWrite(part);
     case PartKind::kProgram:
-      return PadUnit(part.die, &part);
+      return PadUnit(part.die, &part, part.bytes);
     case PartKind::kRead:
     case PartKind::kErase:
-      return AddJob(part.die, {part.kind, &part}, LeastDuration(part));
+      return AddJob(part.die, {part.kind, &part, 0}, LeastDuration(part));
   }
 }
 
-void Flash::ProgramPadded(int64_t now, uint32_t die) {
+void Flash::ProgramPadded(int64_t now, uint32_t die, uint32_t dummy) {
   now_ = now;
-  PadUnit(die, nullptr);
+  PadUnit(die, nullptr, dummy);
 }
 
 Part* Flash::Handle(const Event& event) {
@@ -39,6 +39,7 @@ Part* Flash::Handle(const Event& event) {
     case EventKind::kBuffered:
       return EndWrite(event.index);
     case EventKind::kStepEnds:
+    case EventKind::kPadding:
       break;
   }
   return nullptr;
@@ -55,12 +56,14 @@ void Flash::AddJob(uint32_t die, Job job, int64_t least_duration) {
   if (idle) StartFront(die);
 }
 
-void Flash::AddProgram(uint32_t die, Part* part) { AddJob(die, {PartKind::kProgram, part}, profile_.program_ns); }
+void Flash::AddProgram(uint32_t die, Part* part, uint32_t dummy) {
+  AddJob(die, {PartKind::kProgram, part, dummy}, profile_.program_ns);
+}
 
 // Pads a unit and queues it for the array whether the write buffer has room or not, because it was in the controller.
-void Flash::PadUnit(uint32_t die, Part* part) {
+void Flash::PadUnit(uint32_t die, Part* part, uint32_t dummy) {
   ++dies_[die].units_in_buffer;
-  AddProgram(die, part);
+  AddProgram(die, part, dummy);
 }
 
 void Flash::StartFront(uint32_t die) {
@@ -91,7 +94,8 @@ Part* Flash::EndFront(uint32_t die) {
   d.array.Pop();
   if (!d.array.empty()) StartFront(die);
   if (job.kind == PartKind::kProgram) {
-    media_bytes_written_ += profile_.program_unit;
+    media_.written += profile_.program_unit;
+    media_.dummy += job.dummy;
     d.programs.pop_front();
     --d.units_in_buffer;
     AdmitWrites(die);
@@ -130,7 +134,7 @@ Part* Flash::EndWrite(uint32_t die) {
   Part& part = *d.intake.front();
   d.intake.Pop();
   d.intake_busy = false;
-  if (part.fills_unit) AddProgram(die, nullptr);
+  if (part.fills_unit) AddProgram(die, nullptr, 0);
   AdmitWrites(die);
   part.state = Part::State::kEnded;
   return &part;

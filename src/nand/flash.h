@@ -13,6 +13,7 @@
 #include <span>
 #include <vector>
 
+#include "nand/command_model.h"
 #include "nand/event_queue.h"
 #include "nand/profile.h"
 #include "nand/servers.h"
@@ -26,13 +27,14 @@ enum class PartKind : uint8_t {
   kErase,
 };
 
-// A part of a command for one die. It must stay in place from Start to its end.
+// A part of a command for one die. It must stay in place from Start to its end. One that has ended may be started anew.
 struct Part {
   PartKind kind = PartKind::kRead;
   uint32_t command = 0;  // the command that it belongs to
   uint32_t die = 0;
-  uint32_t bytes = 0;       // kRead, kWrite
+  uint32_t bytes = 0;       // kRead, kWrite; kProgram: dummy bytes
   bool fills_unit = false;  // kWrite: it ends a program unit
+  uint64_t units_left = 0;  // kProgram: units that were not started; each is a start of this part
 
   // Used by Flash only.
   enum class State : uint8_t { kNotStarted, kQueued, kOnChannel, kEnded } state = State::kNotStarted;
@@ -46,8 +48,8 @@ class Flash {
   Flash(const Profile& profile, EventQueue& events);
 
   void Start(int64_t now, Part& part);
-  // Programs a padded unit for which no command waits.
-  void ProgramPadded(int64_t now, uint32_t die);
+  // Programs a padded unit for which no command waits. `dummy`: bytes that hold no data.
+  void ProgramPadded(int64_t now, uint32_t die, uint32_t dummy);
   // Handles an event of the flash; returns the part that ended with it, if one did.
   Part* Handle(const Event& event);
 
@@ -57,13 +59,14 @@ class Flash {
   // for one die, of one kind, and lie `stride` apart.
   int64_t EarliestEndOfChain(std::span<const Part> chain, size_t stride, int64_t start) const;
 
-  uint64_t media_bytes_written() const { return media_bytes_written_; }
+  const MediaCounts& media() const { return media_; }
 
  private:
   // Work for the array of a die: a part, or the program of a unit that came through the intake (null).
   struct Job {
     PartKind kind = PartKind::kRead;
     Part* part = nullptr;
+    uint32_t dummy = 0;  // bytes of a program
   };
   struct Die {
     WorkQueue<Job> array;
@@ -76,8 +79,8 @@ class Flash {
   };
 
   void AddJob(uint32_t die, Job job, int64_t least_duration);
-  void AddProgram(uint32_t die, Part* part);
-  void PadUnit(uint32_t die, Part* part);
+  void AddProgram(uint32_t die, Part* part, uint32_t dummy);
+  void PadUnit(uint32_t die, Part* part, uint32_t dummy);
   void StartFront(uint32_t die);
   void SendPage(uint32_t die);
   Part* EndFront(uint32_t die);
@@ -98,7 +101,7 @@ class Flash {
   std::vector<Die> dies_;
   std::vector<FifoServer> channels_;
   int64_t now_ = 0;  // time of the last call of Start, ProgramPadded or Handle
-  uint64_t media_bytes_written_ = 0;
+  MediaCounts media_;
 };
 
 }  // namespace isozone

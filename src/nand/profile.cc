@@ -277,6 +277,8 @@ constexpr Key kKeys[] = {
     KeyOf<&Profile::max_transfer, Size>("max_transfer", Need::kNever),
     KeyOf<&Profile::max_append, Size>("max_append", Need::kNever),
     KeyOf<&Profile::fua_covers_zone, SwitchCodec>("fua_covers_zone", Need::kNever),
+    KeyOf<&Profile::finish_padding, Size>("finish_padding", Need::kNever),
+    KeyOf<&Profile::reset_padding, Size>("reset_padding", Need::kNever),
     KeyOf<&Profile::over_provisioning_permille, PercentCodec>("over_provisioning", Need::kNever),
     KeyOf<&Profile::capacity, Size>("capacity", Need::kConventional),
     KeyOf<&Profile::erase_block, Size>("erase_block", Need::kConventional),
@@ -397,6 +399,13 @@ Status CheckLimits(const Profile& p) {
   return Check(p.max_append % p.block_size == 0, "max_append is not a multiple of block_size");
 }
 
+Status CheckPadding(const Profile& p) {
+  ISOZONE_RETURN_IF_ERROR(Check(p.finish_padding % p.block_size == 0 && p.finish_padding <= kMaxZoneSize,
+                                "finish_padding is not a multiple of block_size, of at most 1TiB"));
+  return Check(p.reset_padding % p.block_size == 0 && p.reset_padding <= kMaxZoneSize,
+               "reset_padding is not a multiple of block_size, of at most 1TiB");
+}
+
 Status CheckFlash(const Profile& p) {
   ISOZONE_RETURN_IF_ERROR(Check(p.dies > 0 && p.dies <= kMaxUnits, "dies is not in 1..65536"));
   ISOZONE_RETURN_IF_ERROR(Check(p.channels > 0 && p.dies % p.channels == 0, "dies is not a multiple of channels"));
@@ -432,14 +441,14 @@ Status CheckController(const Profile& p) {
 // Checks that no value is set that only zoned devices have.
 Status CheckNotZoned(const Profile& p) {
   const bool geometry = p.zone_count != 0 || p.zone_size != 0 || p.zone_capacity != 0 || p.max_open_zones != 0 ||
-                        p.max_active_zones != 0 || p.max_append != 0 || p.max_transfer != 0 || p.fua_covers_zone;
+                        p.max_active_zones != 0 || p.max_append != 0 || p.max_transfer != 0 || p.fua_covers_zone ||
+                        p.finish_padding != 0 || p.reset_padding != 0;
   const bool timing = p.mapping != ZoneMapping::kRoundRobin || p.write_bandwidth != 0 || p.write_cache != 0 ||
                       p.append_ns != 0 || p.finish_bandwidth != 0 || !p.reset_time.empty();
-  return Check(
-      !geometry && !timing,
-      "over_provisioning makes it a conventional SSD: leave out all that says something of zones, and "
-      "mapping, max_transfer, max_append, fua_covers_zone, write_bandwidth, write_cache, append, finish_bandwidth, "
-      "reset_time");
+  return Check(!geometry && !timing,
+               "over_provisioning makes it a conventional SSD: leave out all that says something of zones, and "
+               "mapping, max_transfer, max_append, fua_covers_zone, finish_padding, reset_padding, write_bandwidth, "
+               "write_cache, append, finish_bandwidth, reset_time");
 }
 
 Status CheckConventional(const Profile& p) {
@@ -458,6 +467,11 @@ Status CheckConventional(const Profile& p) {
   return Check(spare / p.erase_block / p.dies >= kMinSpareBlocks,
                "over_provisioning gives each die fewer than 4 spare erase blocks: capacity is too small for that, or "
                "erase_block too large");
+}
+
+// The next multiple of `step` bytes, within the zone.
+uint64_t PaddedTo(const Profile& p, uint64_t step, uint64_t written) {
+  return step == 0 ? written : std::max(written, std::min(RoundUp(written, step), p.zone_capacity));
 }
 
 }  // namespace
@@ -484,6 +498,7 @@ Status ValidateProfile(const Profile& profile) {
             "capacity and erase_block are of a conventional SSD, which has an over_provisioning; this has none"));
   ISOZONE_RETURN_IF_ERROR(CheckZones(profile));
   ISOZONE_RETURN_IF_ERROR(CheckLimits(profile));
+  ISOZONE_RETURN_IF_ERROR(CheckPadding(profile));
   if (!profile.timing) return Status::Ok();
   ISOZONE_RETURN_IF_ERROR(CheckFlash(profile));
   return CheckController(profile);
@@ -527,6 +542,15 @@ std::vector<std::string> BuiltinProfileNames() {
   for (const EmbeddedProfile& embedded : EmbeddedProfiles()) names.emplace_back(embedded.name);
   std::sort(names.begin(), names.end());
   return names;
+}
+
+uint64_t PaddedByFinish(const Profile& profile, uint64_t written) {
+  const bool whole = profile.finish_padding == 0 && profile.finish_bandwidth != 0;
+  return PaddedTo(profile, whole ? profile.zone_capacity : profile.finish_padding, written);
+}
+
+uint64_t PaddedByReset(const Profile& profile, uint64_t written) {
+  return PaddedTo(profile, profile.reset_padding, written);
 }
 
 int64_t ResetDuration(const Profile& profile, uint64_t written) {

@@ -48,6 +48,13 @@ struct Profile {
   // A write with Force Unit Access makes all of its zone before it durable. If off, only its own bytes, as NVMe says.
   bool fua_covers_zone = false;
 
+  // Dummy bytes: what the device programs in place of data when a partly written zone is finished or reset, so that no
+  // erase block stays open. It pads the zone from the write pointer to the next multiple of so many bytes from the
+  // start of the zone, at most to its capacity; an empty zone not at all. They count without timing, too.
+  // 0: finish pads the whole zone if there is a finish_bandwidth, else only the program units that are not full.
+  uint64_t finish_padding = 0;
+  uint64_t reset_padding = 0;  // before it erases; 0: it pads nothing
+
   // Only for a conventional SSD, which of the fields above has only block_size: its FTL maps blocks of that size, which
   // must not exceed page_size.
   uint32_t over_provisioning_permille = 0;  // flash beyond the capacity, in thousandths of the capacity; 0: zoned
@@ -82,11 +89,10 @@ struct Profile {
   int64_t flush_latency_ns = 0;
 
   // Limits of a whole device that large-zone devices show; 0 (or empty): none.
-  uint64_t write_bandwidth = 0;  // bytes/s of all writes and appends together
-  uint64_t write_cache = 0;      // bytes that are accepted ahead of write_bandwidth
-  int64_t append_ns = 0;         // appends are served one after another, each for this long
-  // Bytes/s at which finish pads the rest of the zone. 0: it pads only the program units that are not full.
-  uint64_t finish_bandwidth = 0;
+  uint64_t write_bandwidth = 0;        // bytes/s of all writes and appends together
+  uint64_t write_cache = 0;            // bytes that are accepted ahead of write_bandwidth
+  int64_t append_ns = 0;               // appends are served one after another, each for this long
+  uint64_t finish_bandwidth = 0;       // bytes/s at which a zone is padded; at most write_bandwidth, which it shares
   std::vector<ResetPoint> reset_time;  // by rising fill; the duration of a reset in addition to management_latency
 
   bool zoned() const { return over_provisioning_permille == 0; }
@@ -111,6 +117,11 @@ Result<Profile> ScaleConventional(Profile profile, uint64_t capacity);
 Result<Profile> LoadProfile(const std::string& name);
 // Sorted.
 std::vector<std::string> BuiltinProfileNames();
+
+// To which byte of the zone a finish, and a reset, of a zone with `written` bytes pads it: `written` if not at all. The
+// program units that are not full are padded besides, by a finish always, by a reset if it pads at all.
+uint64_t PaddedByFinish(const Profile& profile, uint64_t written);
+uint64_t PaddedByReset(const Profile& profile, uint64_t written);
 
 // How long a reset of a zone with `written` bytes takes, in nanoseconds, in addition to management_latency and erasing.
 int64_t ResetDuration(const Profile& profile, uint64_t written);

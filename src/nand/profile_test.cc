@@ -93,6 +93,28 @@ TEST(ProfileParse, ReadsEveryKindOfValue) {
               ElementsAre(ResetPoint{0, 1'600'000}, ResetPoint{125, 6'500'000}, ResetPoint{1000, 16'000'000}));
 }
 
+TEST(ProfilePadding, IsOfTheZoneTheOpenUnitsOrAStep) {
+  Profile profile = ParseProfile(kTimed, "x").value();
+  EXPECT_EQ(PaddedByFinish(profile, 4096), 4096U) << "a profile that says nothing of it, as those before had it";
+  EXPECT_EQ(PaddedByReset(profile, 4096), 4096U);
+  profile = ParseProfile(kTimed + "finish_bandwidth = 1GB/s\n", "x").value();
+  EXPECT_EQ(PaddedByFinish(profile, 4096), profile.zone_capacity) << "as profiles before had it";
+  EXPECT_EQ(PaddedByFinish(profile, 0), 0U);
+  profile = ParseProfile(kTimed + "finish_padding = 300KiB\nreset_padding = 8KiB\n", "x").value();
+  EXPECT_EQ(PaddedByFinish(profile, 4096), 300 * kKiB);
+  EXPECT_EQ(PaddedByFinish(profile, 300 * kKiB), 300 * kKiB);
+  EXPECT_EQ(PaddedByFinish(profile, 1000 * kKiB), profile.zone_capacity);
+  EXPECT_EQ(PaddedByReset(profile, 12 * kKiB), 16 * kKiB);
+}
+
+TEST(ProfilePadding, BadValuesAreNamed) {
+  EXPECT_THAT(ErrorOf(kUntimed + "finish_padding = 1000\n"),
+              "mine.profile: finish_padding is not a multiple of block_size, of at most 1TiB");
+  EXPECT_THAT(ErrorOf(kUntimed + "reset_padding = 2TiB\n"),
+              "mine.profile: reset_padding is not a multiple of block_size, of at most 1TiB");
+  EXPECT_THAT(ErrorOf(kUntimed + "finish_padding = zone\n"), StartsWith("mine.profile:10: finish_padding: 'zone'"));
+}
+
 TEST(ProfileParse, AcceptsCarriageReturnsBlanksAndAMissingLastNewline) {
   std::string text(With(kUntimed, "zone_count", "\t zone_count=10\t#ten\r"));
   text.pop_back();

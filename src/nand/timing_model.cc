@@ -18,14 +18,25 @@ namespace isozone {
 namespace {
 
 bool IsWrite(TimingOpKind kind) { return kind == TimingOpKind::kWrite || kind == TimingOpKind::kAppend; }
+bool PadsOrErases(TimingOpKind kind) { return kind == TimingOpKind::kReset || kind == TimingOpKind::kFinish; }
 
 }  // namespace
+
+// To which byte of its zone a command pads it, program units that are not full apart. A full zone is padded already.
+uint64_t PaddedEnd(const Profile& profile, const TimingOp& op) {
+  if (op.full || op.written >= profile.zone_capacity) return op.written;
+  if (op.kind == TimingOpKind::kFinish) return PaddedByFinish(profile, op.written);
+  return op.kind == TimingOpKind::kReset ? PaddedByReset(profile, op.written) : op.written;
+}
 
 // The model with timing = off.
 class TimingModel::Instant : public CommandModel {
  public:
+  explicit Instant(const Profile& profile) : profile_(profile) {}
   void Submit(int64_t now, const TimingOp& op, uint64_t ticket) override {
-    if (IsWrite(op.kind)) media_bytes_written_ += op.length;
+    const uint64_t dummy = PaddedEnd(profile_, op) - op.written;
+    media_.dummy += dummy;
+    media_.written += IsWrite(op.kind) ? op.length : dummy;
     completed_.push_back({ticket, now});
   }
   void AdvanceTo(int64_t /*now*/, std::vector<TimingCompletion>& completed) override {
@@ -33,11 +44,12 @@ class TimingModel::Instant : public CommandModel {
     completed_.clear();
   }
   int64_t NextCompletionBound() override { return completed_.empty() ? kNever : completed_.front().time_ns; }
-  uint64_t MediaBytesWritten() const override { return media_bytes_written_; }
+  MediaCounts Media() const override { return media_; }
 
  private:
+  const Profile profile_;
   std::vector<TimingCompletion> completed_;
-  uint64_t media_bytes_written_ = 0;
+  MediaCounts media_;
 };
 
 // The model with timing = on: moves commands through the controller, to and from Flash.
@@ -47,12 +59,14 @@ class TimingModel::Simulation : public CommandModel {
       : profile_(profile),
         map_(profile_),
         write_cache_ns_(DurationOf(profile_.write_cache, profile_.write_bandwidth)),
+        pad_write_ns_(DurationOf(profile_.program_unit, profile_.write_bandwidth)),
+        pad_pace_ns_(std::max(pad_write_ns_, DurationOf(profile_.program_unit, profile_.finish_bandwidth))),
         flash_(profile_, events_) {}
 
   void Submit(int64_t now, const TimingOp& op, uint64_t ticket) override;
   void AdvanceTo(int64_t now, std::vector<TimingCompletion>& completed) override;
   int64_t NextCompletionBound() override;
-  uint64_t MediaBytesWritten() const override { return flash_.media_bytes_written() + padding_written_; }
+  MediaCounts Media() const override { return flash_.media(); }
 
  private:
   using Slot = uint32_t;
@@ -73,6 +87,10 @@ class TimingModel::Simulation : public CommandModel {
     int64_t ends_at = 0;       // the latest end known so far; the end of the command if nothing is pending
     size_t parts_pending = 0;  // that have not ended
     std::vector<Part> parts;
+    // Padding.
+    int64_t next_pad_at = 0;  // the next unit is not padded before
+    size_t next_to_pad = 0;   // the index of the part whose turn it is
+    bool pad_waits = false;   // for next_pad_at: there is an event
   };
 
   void Run(int64_t until);
@@ -83,7 +101,7 @@ class TimingModel::Simulation : public CommandModel {
   void EndStep(Slot slot, int64_t now);
   int64_t NextStep(Command& command, int64_t now);
   void EnterFlash(Slot slot, int64_t now);
-  void EndPart(const Part& part, int64_t now);
+  void EndPart(Part& part, int64_t now);
   void Complete(Slot slot, int64_t now);
 
   // Parts.
@@ -91,36 +109,43 @@ class TimingModel::Simulation : public CommandModel {
   void CutPages(Command& command, Slot slot) const;
   void CutErases(Command& command, Slot slot) const;
   void CutPadding(Command& command, Slot slot) const;
+  void StartParts(Slot slot, int64_t now);
+  void PadUnits(Slot slot, int64_t now);
+  static Part* NextToPad(Command& command);
+  bool ErasesAfter(const Part& part) const;
   bool HasOpenUnit(uint32_t zone_slot, uint64_t written) const {
     return map_.BytesOnSlot(zone_slot, written) % profile_.program_unit != 0;
   }
-  int64_t PadRest(const Command& command);
+  int64_t LeastOfZone(const TimingOp& op) const;
 
   // Bounds.
   int64_t EarliestCompletion(const Command& command) const;
   int64_t EarliestOnFlash(const Command& command) const;
   int64_t EarliestFromFlash(const Command& command, int64_t start) const;
   int64_t EarliestAtHost(const Part& part, int64_t end) const;
+  int64_t EarliestPadded(const Command& command, int64_t start) const;
+  int64_t UnstartedNs(const Part& part) const;
 
   int64_t LinkTime(uint64_t bytes) const { return DurationOf(bytes, profile_.link_bandwidth); }
 
   const Profile profile_;
   const ZoneMap map_;
   const int64_t write_cache_ns_;  // how long write_bandwidth takes for the bytes of write_cache
+  const int64_t pad_write_ns_;    // the same for a program unit
+  const int64_t pad_pace_ns_;     // the least time between two units that a command pads
 
   int64_t now_ = 0;
   EventQueue events_;
   FifoServer link_to_device_;
   FifoServer link_to_host_;
   FifoServer appends_;
-  FifoServer all_writes_;  // write_bandwidth
+  FifoServer all_writes_;  // write_bandwidth, also of padding
   Flash flash_;
 
   std::deque<Command> commands_;  // by slot
   std::vector<Slot> free_slots_;
   uint64_t commands_submitted_ = 0;
   Completions completions_;
-  uint64_t padding_written_ = 0;  // bytes that finish padded at finish_bandwidth
 };
 
 // Running.
@@ -152,7 +177,10 @@ void TimingModel::Simulation::Run(int64_t until) {
     now_ = event.time;
     if (event.kind == EventKind::kStepEnds) {
       EndStep(event.index, now_);
-    } else if (const Part* part = flash_.Handle(event)) {
+    } else if (event.kind == EventKind::kPadding) {
+      commands_[event.index].pad_waits = false;
+      PadUnits(event.index, now_);
+    } else if (Part* part = flash_.Handle(event)) {
       EndPart(*part, now_);
     }
   }
@@ -217,16 +245,33 @@ int64_t TimingModel::Simulation::NextStep(Command& command, int64_t now) {
 
 void TimingModel::Simulation::EnterFlash(Slot slot, int64_t now) {
   Command& command = commands_[slot];
-  command.ends_at = now;
-  if (command.op.kind == TimingOpKind::kReset) command.ends_at = now + ResetDuration(profile_, command.op.written);
-  if (command.op.kind == TimingOpKind::kFinish) command.ends_at = now + PadRest(command);
+  command.ends_at = now + LeastOfZone(command.op);
   command.parts_pending = command.parts.size();
-  for (Part& part : command.parts) flash_.Start(now, part);
+  StartParts(slot, now);
   if (command.parts.empty()) Complete(slot, now);
 }
 
-void TimingModel::Simulation::EndPart(const Part& part, int64_t now) {
+void TimingModel::Simulation::StartParts(Slot slot, int64_t now) {
+  Command& command = commands_[slot];
+  command.next_pad_at = now;
+  command.next_to_pad = 0;
+  command.pad_waits = false;
+  for (Part& part : command.parts) {
+    if (part.kind != PartKind::kProgram) flash_.Start(now, part);
+  }
+  PadUnits(slot, now);
+}
+
+void TimingModel::Simulation::EndPart(Part& part, int64_t now) {
   Command& command = commands_[part.command];
+  if (part.units_left > 0) {
+    part.bytes = static_cast<uint32_t>(profile_.program_unit);
+    return PadUnits(part.command, now);
+  }
+  if (ErasesAfter(part)) {
+    part.kind = PartKind::kErase;
+    return flash_.Start(now, part);
+  }
   const int64_t end = part.kind == PartKind::kRead ? link_to_host_.Serve(now, LinkTime(part.bytes)) : now;
   command.ends_at = std::max(command.ends_at, end);
   if (--command.parts_pending == 0) Complete(part.command, now);
@@ -237,7 +282,9 @@ void TimingModel::Simulation::Complete(Slot slot, int64_t now) {
   const TimingOp& op = command.op;
   if (IsWrite(op.kind) && op.offset + op.length == profile_.zone_capacity) {
     for (uint32_t i = 0; i < map_.width(); ++i) {
-      if (HasOpenUnit(i, profile_.zone_capacity)) flash_.ProgramPadded(now, map_.DieOf(op.zone, i));
+      if (!HasOpenUnit(i, profile_.zone_capacity)) continue;
+      const uint64_t open = map_.BytesOnSlot(i, profile_.zone_capacity) % profile_.program_unit;
+      flash_.ProgramPadded(now, map_.DieOf(op.zone, i), static_cast<uint32_t>(profile_.program_unit - open));
     }
   }
   completions_.End(command.ends_at, command.number, command.ticket);
@@ -255,6 +302,7 @@ void TimingModel::Simulation::Cut(Command& command, Slot slot) const {
     case TimingOpKind::kAppend:
       return CutPages(command, slot);
     case TimingOpKind::kReset:
+      if (profile_.reset_padding != 0) CutPadding(command, slot);
       return CutErases(command, slot);
     case TimingOpKind::kFinish:
       return CutPadding(command, slot);
@@ -287,42 +335,85 @@ void TimingModel::Simulation::CutPages(Command& command, Slot slot) const {
   }
 }
 
+// Erases on the dies that hold anything of the zone, but for those that pad it first and erase then.
 void TimingModel::Simulation::CutErases(Command& command, Slot slot) const {
+  if (profile_.erase_ns == 0) return;
+  const TimingOp& op = command.op;
+  const uint64_t end = op.full ? PaddedByFinish(profile_, op.written) : op.written;
+  const size_t padding = command.parts.size();
+  size_t next_padding = 0;  // by slot, as these parts are
   for (uint32_t i = 0; i < map_.width(); ++i) {
-    if (map_.BytesOnSlot(i, command.op.written) == 0 || profile_.erase_ns == 0) continue;
     Part part;
     part.kind = PartKind::kErase;
     part.command = slot;
-    part.die = map_.DieOf(command.op.zone, i);
-    command.parts.push_back(part);
+    part.die = map_.DieOf(op.zone, i);
+    const bool pads = next_padding < padding && command.parts[next_padding].die == part.die;
+    if (pads) {
+      ++next_padding;
+    } else if (map_.BytesOnSlot(i, end) > 0) {
+      command.parts.push_back(part);
+    }
   }
 }
 
+// A part for each die that pads units: those that are not full, and those up to PaddedEnd.
 void TimingModel::Simulation::CutPadding(Command& command, Slot slot) const {
-  // If the zone was written to its end, the last write has padded the open units.
-  if (command.op.written >= profile_.zone_capacity) return;
+  const TimingOp& op = command.op;
+  // If the zone is full, its open units are padded: by its last write, or by the finish before.
+  if (op.full || op.written >= profile_.zone_capacity) return;
+  const uint64_t end = PaddedEnd(profile_, op);
+  const uint64_t unit = profile_.program_unit;
   for (uint32_t i = 0; i < map_.width(); ++i) {
-    if (!HasOpenUnit(i, command.op.written)) continue;
+    const uint64_t data = map_.BytesOnSlot(i, op.written);
+    const uint64_t units = RoundUp(map_.BytesOnSlot(i, end), unit) / unit - data / unit;
+    if (units == 0) continue;
     Part part;
     part.kind = PartKind::kProgram;
     part.command = slot;
-    part.die = map_.DieOf(command.op.zone, i);
+    part.die = map_.DieOf(op.zone, i);
+    part.bytes = static_cast<uint32_t>(unit - data % unit);
+    part.units_left = units;
     command.parts.push_back(part);
   }
 }
 
-// The duration of the padding at finish_bandwidth. It includes the padding of the open units.
-int64_t TimingModel::Simulation::PadRest(const Command& command) {
-  if (profile_.finish_bandwidth == 0 || command.op.written >= profile_.zone_capacity) return 0;
-  const uint64_t rest = profile_.zone_capacity - command.op.written;
-  uint64_t in_open_units = 0;
-  for (uint32_t i = 0; i < map_.width(); ++i) {
-    if (!HasOpenUnit(i, command.op.written)) continue;
-    const uint64_t bytes = map_.BytesOnSlot(i, command.op.written);
-    in_open_units += RoundUp(bytes, profile_.program_unit) - bytes;
+// Padding.
+
+// Starts the units whose turn it is. Every die that has some left, and programs none, is ready.
+void TimingModel::Simulation::PadUnits(Slot slot, int64_t now) {
+  Command& command = commands_[slot];
+  if (command.pad_waits) return;
+  while (Part* part = NextToPad(command)) {
+    if (command.next_pad_at > now) {
+      command.pad_waits = true;
+      return events_.Schedule(command.next_pad_at, EventKind::kPadding, slot);
+    }
+    --part->units_left;
+    command.next_to_pad = static_cast<size_t>(part - command.parts.data()) + 1;
+    command.next_pad_at = std::max(now + pad_pace_ns_, all_writes_.Serve(now, pad_write_ns_) - write_cache_ns_);
+    flash_.Start(now, *part);
   }
-  padding_written_ += rest - std::min(rest, in_open_units);
-  return DurationOf(rest, profile_.finish_bandwidth);
+}
+
+// The next part that is ready, dies in turn; null if there is none.
+Part* TimingModel::Simulation::NextToPad(Command& command) {
+  const size_t count = command.parts.size();
+  for (size_t i = 0; i < count; ++i) {
+    Part& part = command.parts[(command.next_to_pad + i) % count];
+    if (part.units_left > 0 && part.state != Part::State::kQueued) return &part;
+  }
+  return nullptr;
+}
+
+bool TimingModel::Simulation::ErasesAfter(const Part& part) const {
+  return part.kind == PartKind::kProgram && commands_[part.command].op.kind == TimingOpKind::kReset &&
+         profile_.erase_ns != 0;
+}
+
+// The least duration of a reset or finish in all, as it was measured of the whole zone.
+int64_t TimingModel::Simulation::LeastOfZone(const TimingOp& op) const {
+  const int64_t padding = DurationOf(PaddedEnd(profile_, op) - op.written, profile_.finish_bandwidth);
+  return op.kind == TimingOpKind::kReset ? padding + ResetDuration(profile_, op.written) : padding;
 }
 
 // Bounds.
@@ -348,12 +439,15 @@ int64_t TimingModel::Simulation::EarliestCompletion(const Command& command) cons
 
 // The earliest completion of a command that enters the flash at `start` or later.
 int64_t TimingModel::Simulation::EarliestFromFlash(const Command& command, int64_t start) const {
-  int64_t end = start;
-  if (command.op.kind == TimingOpKind::kReset) end += ResetDuration(profile_, command.op.written);
-  if (command.op.kind == TimingOpKind::kFinish && command.op.written < profile_.zone_capacity) {
-    end += DurationOf(profile_.zone_capacity - command.op.written, profile_.finish_bandwidth);
-  }
+  int64_t end = std::max(start + LeastOfZone(command.op), EarliestPadded(command, start));
   const std::span<const Part> parts = command.parts;
+  if (PadsOrErases(command.op.kind)) {  // dies without anything to do have no part
+    for (const Part& part : parts) {
+      const int64_t counted = part.units_left > 0 ? profile_.program_ns : 0;  // by the chain, which is one job
+      end = std::max(end, flash_.EarliestEndOfChain({&part, 1}, 1, start) - counted + UnstartedNs(part));
+    }
+    return end;
+  }
   const size_t width = map_.width();
   for (size_t first = 0; first < std::min(width, parts.size()); ++first) {
     const std::span<const Part> chain = parts.subspan(first);
@@ -364,11 +458,31 @@ int64_t TimingModel::Simulation::EarliestFromFlash(const Command& command, int64
 }
 
 int64_t TimingModel::Simulation::EarliestOnFlash(const Command& command) const {
-  int64_t end = command.ends_at;
+  const int64_t next_pad = std::max(now_, command.next_pad_at);
+  int64_t end = std::max(command.ends_at, EarliestPadded(command, next_pad));
   for (const Part& part : command.parts) {
-    if (part.state != Part::State::kEnded) end = std::max(end, EarliestAtHost(part, flash_.EarliestEnd(part)));
+    if (part.state == Part::State::kQueued || part.state == Part::State::kOnChannel) {
+      end = std::max(end, EarliestAtHost(part, flash_.EarliestEnd(part)) + UnstartedNs(part));
+    } else if (part.units_left > 0) {
+      end = std::max(end, next_pad + UnstartedNs(part));
+    }
   }
   return end;
+}
+
+// The earliest end of the last unit that the command pads, if it pads the next one at `start` or later; 0 if none is
+// left.
+int64_t TimingModel::Simulation::EarliestPadded(const Command& command, int64_t start) const {
+  if (!PadsOrErases(command.op.kind)) return 0;
+  uint64_t units = 0;
+  for (const Part& part : command.parts) units += part.units_left;
+  return units == 0 ? 0 : start + static_cast<int64_t>(units - 1) * pad_pace_ns_ + profile_.program_ns;
+}
+
+// How long the die of a part takes for what it has not started: units, and then to erase.
+int64_t TimingModel::Simulation::UnstartedNs(const Part& part) const {
+  const int64_t padding = static_cast<int64_t>(part.units_left) * profile_.program_ns;
+  return ErasesAfter(part) ? padding + profile_.erase_ns : padding;
 }
 
 // The time at which a part that ends on flash at `end` has ended for the host.
@@ -380,7 +494,7 @@ TimingModel::TimingModel(const Profile& profile) {
   if (profile.timing) {
     impl_ = std::make_unique<Simulation>(profile);
   } else {
-    impl_ = std::make_unique<Instant>();
+    impl_ = std::make_unique<Instant>(profile);
   }
 }
 
@@ -394,6 +508,6 @@ void TimingModel::AdvanceTo(int64_t now_ns, std::vector<TimingCompletion>& compl
 
 int64_t TimingModel::NextCompletionBound() { return impl_->NextCompletionBound(); }
 
-uint64_t TimingModel::MediaBytesWritten() const { return impl_->MediaBytesWritten(); }
+MediaCounts TimingModel::Media() const { return impl_->Media(); }
 
 }  // namespace isozone

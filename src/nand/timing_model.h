@@ -10,9 +10,8 @@
 //   write    host link -> write_latency -> write_bandwidth, write_cache -> then, piece by piece: channel -> write
 //            buffer of the die. It completes when the last piece is in the buffer.
 //   append   as write, with the `append` server, one for the whole device, after write_latency
-//   reset    management_latency -> erase on each die that holds data of the zone; reset_time beside it
-//   finish   management_latency -> open units are padded and programmed; in parallel, padding at finish_bandwidth,
-//            which slows no other command (its source measured it alone)
+//   reset    management_latency -> reset_padding -> erase on each die that holds data of the zone; reset_time beside it
+//   finish   management_latency -> open units are padded and programmed, and then all that finish_padding says
 //   open, close, flush    a fixed latency each
 //
 // The write buffer of a die: a full program unit waits there for its turn on the die, and leaves the buffer when it is
@@ -21,6 +20,11 @@
 // room nor flash time until they fill, or until the zone is finished or written to its end, which pads them. So a small
 // write is as fast as the controller, and a writer that never stops writing whole units proceeds at the pace of the
 // die.
+//
+// Padding: each die pads its part of the zone unit by unit, and begins a unit when the one before is programmed, so
+// other commands for the die take turns with it. finish_bandwidth limits the dies together. The units share
+// write_bandwidth with the writes of the host, as those of one more writer at depth 1: that is what was measured on a
+// large-zone device (ConfZNS++, SYSTOR'24: beside finishes, four writers have four fifths of the bandwidth; here 75 %).
 //
 // Consequences for 192 KB I/O at depth 1 on the small-zone profile (timing_model_test.cc holds the numbers):
 //   read   491 us alone; 852 us beside a reader of the same die, which never idles; 535 us beside a reader of another
@@ -55,7 +59,7 @@ class TimingModel : public CommandModel {
   void Submit(int64_t now_ns, const TimingOp& op, uint64_t ticket) override;
   void AdvanceTo(int64_t now_ns, std::vector<TimingCompletion>& completed) override;
   int64_t NextCompletionBound() override;
-  uint64_t MediaBytesWritten() const override;
+  MediaCounts Media() const override;
 
  private:
   class Instant;     // timing = off

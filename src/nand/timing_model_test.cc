@@ -247,9 +247,10 @@ TEST_F(SmallZone, ResetOfAnEmptyZoneErasesNothing) {
   EXPECT_EQ(LatencyNs(profile_, {kReset, kZone, 0, 0, 0}), profile_.management_latency_ns);
 }
 
-TEST_F(SmallZone, FinishProgramsTheOpenUnit) {
-  EXPECT_EQ(LatencyNs(profile_, {kFinish, kZone, 0, 0, kBlock}), profile_.management_latency_ns + profile_.program_ns);
-  EXPECT_EQ(LatencyNs(profile_, {kFinish, kZone, 0, 0, kUnit}), profile_.management_latency_ns);
+TEST_F(SmallZone, FinishProgramsTheRestOfTheZone) {
+  const auto units = static_cast<int64_t>(profile_.zone_capacity / kUnit);
+  EXPECT_EQ(LatencyNs(profile_, {kFinish, kZone, 0, 0, kUnit}),
+            profile_.management_latency_ns + (units - 1) * profile_.program_ns);
 }
 
 TEST_F(SmallZone, OpenCloseAndFlushTakeTheirLatency) {
@@ -371,7 +372,7 @@ INSTANTIATE_TEST_SUITE_P(Profiles, WriteOrAppend,
                            return name;
                          });
 
-class MediaBytes : public testing::Test {
+class MediaWritten : public testing::Test {
  protected:
   uint64_t After(const std::vector<TimingOp>& ops, const Profile& profile) {
     TimingModel model(profile);
@@ -382,34 +383,30 @@ class MediaBytes : public testing::Test {
       model.AdvanceTo(now += 10 * kSecondNs, completed);
     }
     EXPECT_EQ(completed.size(), ops.size());
-    return model.MediaBytesWritten();
+    return model.Media().written;
   }
   const Profile small_ = Builtin("small-zone");
   const Profile large_ = Builtin("large-zone");
 };
 
-TEST_F(MediaBytes, AUnitThatIsNotFullStaysInTheBuffer) {
+TEST_F(MediaWritten, AUnitThatIsNotFullStaysInTheBuffer) {
   EXPECT_EQ(After({{kWrite, 0, 0, kUnit - kBlock, 0}}, small_), 0U);
   EXPECT_EQ(After({{kWrite, 0, 0, kUnit - kBlock, 0}, {kWrite, 0, kUnit - kBlock, kBlock, 0}}, small_), kUnit);
 }
 
-TEST_F(MediaBytes, FinishPadsTheOpenUnit) {
-  EXPECT_EQ(After({{kWrite, 0, 0, kUnit + kBlock, 0}, {kFinish, 0, 0, 0, kUnit + kBlock}}, small_), 2 * kUnit);
-}
-
-TEST_F(MediaBytes, TheEndOfAZonePadsItsLastUnit) {
+TEST_F(MediaWritten, TheEndOfAZonePadsItsLastUnit) {
   Profile odd = small_;
   odd.zone_capacity = 2 * kUnit + kBlock;
   EXPECT_EQ(After({{kWrite, 0, 0, odd.zone_capacity, 0}}, odd), 3 * kUnit);
   EXPECT_EQ(After({{kWrite, 0, 0, odd.zone_capacity, 0}, {kFinish, 0, 0, 0, odd.zone_capacity}}, odd), 3 * kUnit);
 }
 
-TEST_F(MediaBytes, FinishAtABandwidthPadsTheWholeZone) {
+TEST_F(MediaWritten, FinishAtABandwidthPadsTheWholeZone) {
   EXPECT_THAT(After({{kWrite, 0, 0, kBlock, 0}, {kFinish, 0, 0, 0, kBlock}}, large_),
               WithinPercent(0.1, static_cast<double>(large_.zone_capacity)));
 }
 
-TEST_F(MediaBytes, AnInterleavedZoneFillsUnitsOnEveryDie) {
+TEST_F(MediaWritten, AnInterleavedZoneFillsUnitsOnEveryDie) {
   const uint64_t row = large_.page_size * large_.dies;
   EXPECT_EQ(After({{kWrite, 0, 0, 2 * row, 0}}, large_), 0U);
   EXPECT_EQ(After({{kWrite, 0, 0, 2 * row, 0}, {kWrite, 0, 2 * row, row, 0}}, large_), 3 * row);
@@ -429,7 +426,7 @@ TEST(TimingOff, EverythingCompletesAtOnce) {
   EXPECT_EQ(completed[0].time_ns, 5);
   EXPECT_EQ(completed[1].time_ns, 7);
   EXPECT_EQ(model.NextCompletionBound(), TimingModel::kNever);
-  EXPECT_EQ(model.MediaBytesWritten(), kBlock);
+  EXPECT_EQ(model.Media().written, kBlock);
 }
 
 // The bound.
@@ -502,6 +499,8 @@ Profile RandomDevice(Random& random) {
   if (random.Chance(0.5)) p.write_bandwidth = random.Between(50, 500) * 1'000'000;
   if (p.write_bandwidth > 0) p.write_cache = kBlock * random.Below(100);
   if (random.Chance(0.3)) p.finish_bandwidth = 1'000'000'000;
+  if (random.Chance(0.5)) p.finish_padding = kBlock * random.Between(1, 1000);
+  if (random.Chance(0.3)) p.reset_padding = kBlock * random.Between(1, 1000);
   if (random.Chance(0.3)) p.reset_time = {{100, 50'000}, {700, 900'000}};
   EXPECT_TRUE(ValidateProfile(p).ok()) << ValidateProfile(p).ToString();
   return p;
@@ -518,7 +517,7 @@ std::vector<Submission> RandomCommands(const Profile& profile, Random& random) {
     const auto zone = static_cast<uint32_t>(random.Below(profile.zone_count));
     uint64_t& wp = written[zone];
     const uint64_t longest = kBlock * random.Between(1, 150);
-    TimingOp op{static_cast<TimingOpKind>(random.Below(8)), zone, 0, 0, wp};
+    TimingOp op{static_cast<TimingOpKind>(random.Below(8)), zone, 0, 0, wp, random.Chance(0.2)};
     if (random.Chance(0.5)) op.kind = random.Chance(0.5) ? kRead : kWrite;
     if (op.kind == kRead) {
       op.offset = kBlock * random.Below(profile.zone_capacity / kBlock);

@@ -47,7 +47,7 @@ int64_t DeviceTimes::PageTime(uint64_t bytes) const {
 int64_t DeviceTimes::ChannelTime(uint64_t bytes) const { return DurationOf(bytes, unit_bandwidth_); }
 
 int64_t DeviceTimes::Write(int64_t now_ns, ZoneId zone, uint64_t bytes) {
-  media_bytes_written_ += bytes;
+  media_.written += bytes;
   if (!profile_.timing) return now_ns;
   const uint32_t unit = IndexOf(zone);
   const int64_t arrival =
@@ -70,23 +70,29 @@ int64_t DeviceTimes::Read(int64_t now_ns, ZoneId zone, uint64_t bytes) {
 }
 
 int64_t DeviceTimes::Reset(int64_t now_ns, ZoneId zone, uint64_t written) {
+  const uint64_t end = PaddedByReset(profile_, written);
+  const int64_t padded = end == written ? now_ns : Pad(now_ns, zone, written, end);
   if (!profile_.timing) return now_ns;
   const int64_t erased = units_[IndexOf(zone)].array.Serve(now_ns, written == 0 ? 0 : profile_.erase_ns);
-  return profile_.management_latency_ns + std::max(erased, now_ns + ResetDuration(profile_, written));
+  return profile_.management_latency_ns + std::max({padded, erased, padded + ResetDuration(profile_, written)});
 }
 
 int64_t DeviceTimes::Finish(int64_t now_ns, ZoneId zone, uint64_t written) {
-  if (!profile_.timing) return now_ns;
-  const uint64_t row = profile_.program_unit * width_;
-  const uint64_t rest = profile_.zone_capacity - written;
-  const uint64_t open_units = std::min(rest, RoundUp(written, row) - written);
-  if (profile_.finish_bandwidth != 0) {
-    media_bytes_written_ += rest;
-    return now_ns + profile_.management_latency_ns + DurationOf(rest, profile_.finish_bandwidth);
-  }
-  media_bytes_written_ += open_units;
-  const int64_t padded = units_[IndexOf(zone)].array.Serve(now_ns, open_units == 0 ? 0 : profile_.program_ns);
-  return profile_.management_latency_ns + padded;
+  const int64_t padded = Pad(now_ns, zone, written, PaddedByFinish(profile_, written));
+  return profile_.timing ? profile_.management_latency_ns + padded : now_ns;
+}
+
+int64_t DeviceTimes::Pad(int64_t now_ns, ZoneId zone, uint64_t written, uint64_t end) {
+  const uint64_t row = profile_.timing ? profile_.program_unit * width_ : 1;
+  const uint64_t bytes = std::min(RoundUp(end, row), profile_.zone_capacity) - written;
+  media_.written += bytes;
+  media_.dummy += bytes;
+  if (!profile_.timing || bytes == 0) return now_ns;
+  // The die programs whole units.
+  const uint64_t programmed = RoundUp(written + bytes, row) - RoundDown(written, row);
+  const int64_t padded = units_[IndexOf(zone)].array.Serve(now_ns, ProgramTime(programmed));
+  const int64_t admitted = all_writes_.Serve(now_ns, DurationOf(bytes, profile_.write_bandwidth));
+  return std::max({padded, admitted, now_ns + DurationOf(end - written, profile_.finish_bandwidth)});
 }
 
 }  // namespace isozone

@@ -4,8 +4,9 @@
 //   write    host link -> limit of all writes -> channel -> die, in whole program units. It has ended when all of it is
 //            in the write buffer of the die, write_buffer_units before it is programmed
 //   read     die and channel, page by page -> host link
-//   reset    erasing on the die, and reset_time beside it
-//   finish   the unit that is not full on the die, or the rest of the zone at finish_bandwidth
+//   reset    reset_padding and erasing on the die, and reset_time beside it
+//   finish   finish_padding and the units that are not full on the die, as a write of the same bytes takes; at
+//            finish_bandwidth at most
 //
 // Where zones span all dies, these are one server that is as fast as all of them. Otherwise each die is one.
 //
@@ -22,6 +23,7 @@
 
 #include "device/zoned_device.h"
 #include "izg/group_index.h"
+#include "nand/command_model.h"
 #include "nand/profile.h"
 #include "nand/servers.h"
 
@@ -41,8 +43,8 @@ class DeviceTimes {
 
   // The zones that share hardware, as measuring them would find.
   std::shared_ptr<const GroupIndex> Groups() const;
-  // Bytes that flash programs, padding included.
-  uint64_t media_bytes_written() const { return media_bytes_written_; }
+  // Bytes that flash programs.
+  const MediaCounts& media() const { return media_; }
 
  private:
   // A die, or all of them.
@@ -55,6 +57,8 @@ class DeviceTimes {
   uint32_t IndexOf(ZoneId zone) const { return unit_of_zone_.empty() ? 0 : unit_of_zone_[zone.value()]; }
   FifoServer& ChannelIn(uint32_t unit) { return units_[unit % channels_].channel_in; }
   FifoServer& ChannelOut(uint32_t unit) { return units_[unit % channels_].channel_out; }
+  // Pads the zone from `written` to `end`, and the units that are not full: when it has ended.
+  int64_t Pad(int64_t now_ns, ZoneId zone, uint64_t written, uint64_t end);
   int64_t ProgramTime(uint64_t bytes) const;
   int64_t PageTime(uint64_t bytes) const;
   int64_t ChannelTime(uint64_t bytes) const;
@@ -68,7 +72,7 @@ class DeviceTimes {
   FifoServer link_to_device_;
   FifoServer link_to_host_;
   FifoServer all_writes_;
-  uint64_t media_bytes_written_ = 0;
+  MediaCounts media_;
 };
 
 }  // namespace isozone

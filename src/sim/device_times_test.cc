@@ -105,7 +105,7 @@ TEST(DeviceTimesTest, WithoutTimingEverythingEndsAtOnce) {
   EXPECT_EQ(5, times.Read(5, ZoneId(1), kMiB));
   EXPECT_EQ(5, times.Reset(5, ZoneId(1), kMiB));
   EXPECT_EQ(5, times.Finish(5, ZoneId(1), kMiB));
-  EXPECT_EQ(kMiB, times.media_bytes_written());
+  EXPECT_EQ(kMiB, times.media().written);
   EXPECT_EQ(1U, times.Groups()->count());
 }
 
@@ -128,11 +128,48 @@ TEST(DeviceTimesTest, AWriterOfTheSameDieIsInTheWayAndAnotherIsNot) {
 }
 
 TEST(DeviceTimesTest, AFinishPadsTheUnitThatIsNotFull) {
-  const Profile profile = ProfileNamed("small-zone");
+  Profile profile = ProfileNamed("small-zone");
+  profile.finish_padding = 0;
   DeviceTimes times(profile);
   times.Write(0, ZoneId(0), kMiB);
   times.Finish(kSecondNs, ZoneId(0), kMiB);
-  EXPECT_EQ(RoundUp(kMiB, profile.program_unit), times.media_bytes_written());
+  EXPECT_EQ(RoundUp(kMiB, profile.program_unit), times.media().written);
+  EXPECT_EQ(RoundUp(kMiB, profile.program_unit) - kMiB, times.media().dummy);
+}
+
+// What a finish takes is as much as the model of the flash says, to within a unit.
+TEST(DeviceTimesTest, AFinishPadsTheZoneAndKeepsItsDieFromOthers) {
+  for (const char* name : {"small-zone", "large-zone", "zgc-paper"}) {
+    const Profile profile = ProfileNamed(name);
+    DeviceTimes times(profile);
+    TimingModel model(profile);
+    model.Submit(0, {TimingOpKind::kFinish, 0, 0, 0, kMiB}, 0);
+    std::vector<TimingCompletion> completed;
+    model.AdvanceTo(10 * kSecondNs, completed);
+    ASSERT_EQ(completed.size(), 1U);
+    const int64_t finished = times.Finish(0, ZoneId(0), kMiB);
+    EXPECT_NEAR(static_cast<double>(finished), static_cast<double>(completed[0].time_ns),
+                0.05 * static_cast<double>(finished))
+        << name;
+    EXPECT_EQ(times.media().dummy, profile.zone_capacity - kMiB);
+  }
+  const Profile profile = ProfileNamed("small-zone");
+  DeviceTimes times(profile);
+  const int64_t finished = times.Finish(0, ZoneId(0), kMiB);
+  EXPECT_GT(times.Write(0, ZoneId(32), kMiB), finished - 10 * profile.program_ns);
+  EXPECT_LT(times.Write(0, ZoneId(1), kMiB), finished / 10);
+}
+
+TEST(DeviceTimesTest, AResetPadsIfTheDeviceDoes) {
+  Profile profile = ProfileNamed("small-zone");
+  DeviceTimes unpadded(profile);
+  EXPECT_EQ(unpadded.Reset(0, ZoneId(0), kMiB), profile.management_latency_ns + profile.erase_ns);
+  EXPECT_EQ(unpadded.media().dummy, 0U);
+  profile.reset_padding = profile.zone_capacity;
+  DeviceTimes padded(profile);
+  EXPECT_GT(padded.Reset(0, ZoneId(0), kMiB), 300 * profile.program_ns);
+  EXPECT_EQ(padded.media().dummy, profile.zone_capacity - kMiB);
+  EXPECT_EQ(padded.Reset(0, ZoneId(1), profile.zone_capacity), profile.management_latency_ns + profile.erase_ns);
 }
 
 }  // namespace

@@ -52,7 +52,8 @@ struct SimReport {
   uint64_t copied_bytes = 0;   // by collections
   uint64_t dropped_bytes = 0;  // copied in vain: their tables were gone by then
   uint64_t collection_read_bytes = 0;
-  uint64_t media_bytes = 0;  // programmed, padding included
+  uint64_t media_bytes = 0;  // programmed
+  uint64_t dummy_bytes = 0;  // of these: in place of data, where zones are finished or reset
 
   // Counts.
   uint64_t compactions = 0;  // moves not included

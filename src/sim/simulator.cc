@@ -113,7 +113,8 @@ void Simulator::Complete() {
   report.compaction_bytes = model.compacted_bytes();
   report.short_lived_bytes = model.short_lived_bytes();
   report.moved_files = model.trivial_moves();
-  report.media_bytes = world_.times.media_bytes_written();
+  report.media_bytes = world_.times.media().written;
+  report.dummy_bytes = world_.times.media().dummy;
   report.resets = world_.zones->ledger().stats.resets;
   report.finishes = world_.zones->ledger().stats.finishes;
   for (int level = 0; level < model.tree().limits().levels(); ++level) {

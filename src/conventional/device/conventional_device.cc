@@ -77,8 +77,9 @@ ConventionalDevice::ConventionalDevice(const ConventionalOptions& options)
     return;
   }
   timed_ = model.get();
-  timer_ = std::make_unique<CompletionTimer>(std::move(model), options.speed,
-                                             [this](std::span<const uint64_t> tickets, uint64_t) { OnTimer(tickets); });
+  timer_ = std::make_unique<CompletionTimer>(
+      std::move(model), options.speed,
+      [this](std::span<const uint64_t> tickets, const MediaCounts&) { OnTimer(tickets); });
 }
 
 ConventionalDevice::~ConventionalDevice() {

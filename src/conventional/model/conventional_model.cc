@@ -28,7 +28,7 @@ class ConventionalModel::Simulation {
   void Submit(int64_t now, const TimingOp& op, uint64_t ticket);
   void AdvanceTo(int64_t now, std::vector<TimingCompletion>& completed);
   int64_t NextCompletionBound();
-  uint64_t MediaBytesWritten() const;
+  MediaCounts Media() const;
 
  private:
   using Slot = uint32_t;
@@ -154,9 +154,9 @@ void ConventionalModel::Simulation::Run(int64_t until) {
   now_ = until;
 }
 
-uint64_t ConventionalModel::Simulation::MediaBytesWritten() const {
-  if (timing_) return flash_.media_bytes_written();
-  return (map_.counters().host_pages + map_.counters().copied_pages) * profile_.block_size;
+MediaCounts ConventionalModel::Simulation::Media() const {
+  if (timing_) return flash_.media();
+  return {.written = (map_.counters().host_pages + map_.counters().copied_pages) * profile_.block_size};
 }
 
 // Commands of the host.
@@ -418,7 +418,7 @@ void ConventionalModel::AdvanceTo(int64_t now_ns, std::vector<TimingCompletion>&
 
 int64_t ConventionalModel::NextCompletionBound() { return impl_->NextCompletionBound(); }
 
-uint64_t ConventionalModel::MediaBytesWritten() const { return impl_->MediaBytesWritten(); }
+MediaCounts ConventionalModel::Media() const { return impl_->Media(); }
 
 const FtlCounters& ConventionalModel::counters() const { return impl_->map().counters(); }
 

@@ -51,7 +51,7 @@ class ConventionalModel : public CommandModel {
   void Submit(int64_t now_ns, const TimingOp& op, uint64_t ticket) override;
   void AdvanceTo(int64_t now_ns, std::vector<TimingCompletion>& completed) override;
   int64_t NextCompletionBound() override;
-  uint64_t MediaBytesWritten() const override;
+  MediaCounts Media() const override;
 
   const FtlCounters& counters() const;
   // The bytes of a page, the unit of the counters.

@@ -222,7 +222,7 @@ TEST_F(Conventional, ProgramsWhatTheMapWrites) {
   aged.AdvanceTo(now + kSecondNs, completed);
   const FtlCounters& counters = aged.counters();
   const uint64_t written = (counters.host_pages + counters.copied_pages) * kBlock;
-  EXPECT_NEAR(static_cast<double>(aged.MediaBytesWritten()), static_cast<double>(written), 2.0 * kUnit);
+  EXPECT_NEAR(static_cast<double>(aged.Media().written), static_cast<double>(written), 2.0 * kUnit);
 }
 
 TEST_F(Conventional, IsDeterministic) {

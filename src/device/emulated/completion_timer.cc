@@ -67,7 +67,7 @@ CompletionTimer::CompletionTimer(std::unique_ptr<CommandModel> model, double spe
 
 CompletionTimer::~CompletionTimer() { Stop(); }
 
-uint64_t CompletionTimer::Stop() {
+MediaCounts CompletionTimer::Stop() {
   {
     const MutexLock lock(mu_);
     stop_ = true;
@@ -75,10 +75,10 @@ uint64_t CompletionTimer::Stop() {
   }
   if (thread_.joinable()) thread_.join();
   const MutexLock lock(mu_);
-  if (model_ == nullptr) return 0;
+  if (model_ == nullptr) return {};
   completed_.clear();
   model_->AdvanceTo(ToModel(MonotonicNs()) + kRunOutNs, completed_);
-  return model_->MediaBytesWritten();
+  return model_->Media();
 }
 
 void CompletionTimer::WithModel(const std::function<void(CommandModel&)>& look) {
@@ -169,7 +169,7 @@ void CompletionTimer::Run() {
       SleepBefore(NextDue());
       continue;
     }
-    const uint64_t media = model_ == nullptr ? 0 : model_->MediaBytesWritten();
+    const MediaCounts media = model_ == nullptr ? MediaCounts() : model_->Media();
     const MutexUnlock unlock(mu_);
     const int64_t now_ns = MonotonicNs();
     tickets.clear();

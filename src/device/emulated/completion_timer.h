@@ -33,7 +33,7 @@ namespace isozone {
 class CompletionTimer {
  public:
   // Called on the timer's thread, without its lock, with the tickets that are due and the bytes programmed so far.
-  using Complete = std::function<void(std::span<const uint64_t> tickets, uint64_t media_bytes_written)>;
+  using Complete = std::function<void(std::span<const uint64_t> tickets, const MediaCounts& media)>;
 
   // `model` may be null. The modelled device runs `speed` (> 0) times as fast as real time.
   CompletionTimer(std::unique_ptr<CommandModel> model, double speed, Complete complete);
@@ -48,7 +48,7 @@ class CompletionTimer {
 
   // Stops the thread. Commands that have not completed by then never complete, and none may be submitted any more.
   // Returns the bytes that are programmed once the modelled device has executed all commands.
-  uint64_t Stop();
+  MediaCounts Stop();
 
   // Calls `look` with the model while nothing else uses it. There must be a model.
   void WithModel(const std::function<void(CommandModel&)>& look);

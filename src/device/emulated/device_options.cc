@@ -73,6 +73,7 @@ Result<Profile> ResolveProfile(const GeometryWishes& wishes) {
         "take a zoned profile, such as small-zone",
         profile.name));
   }
+  const bool pads_whole = profile.finish_padding == profile.zone_capacity;
   profile.zone_count = static_cast<uint32_t>(wishes.zones.value_or(profile.zone_count));
   profile.block_size = static_cast<uint32_t>(wishes.block_size.value_or(profile.block_size));
   if (wishes.zone_size) {
@@ -84,6 +85,7 @@ Result<Profile> ResolveProfile(const GeometryWishes& wishes) {
         whole ? profile.zone_size : std::max<uint64_t>(profile.block_size, RoundDown(scaled, profile.block_size));
   }
   profile.zone_capacity = wishes.zone_capacity.value_or(profile.zone_capacity);
+  if (pads_whole) profile.finish_padding = profile.zone_capacity;
   profile.max_active_zones = static_cast<uint32_t>(wishes.max_active.value_or(profile.max_active_zones));
   if (profile.max_active_zones != 0)
     profile.max_open_zones = std::min(profile.max_open_zones, profile.max_active_zones);

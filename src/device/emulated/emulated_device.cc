@@ -56,23 +56,28 @@ ImageInfo NewImage(const DeviceGeometry& geometry, std::string profile_text) {
   return info;
 }
 
+Result<std::optional<Profile>> ProfileOf(const ImageInfo& image) {
+  if (image.profile_text.empty()) return std::optional<Profile>();
+  ISOZONE_ASSIGN_OR_RETURN(Profile profile, ParseProfile(image.profile_text, "the image's profile"));
+  return std::optional<Profile>(std::move(profile));
+}
+
 // The timing model of the device; null for a device without timing.
-Result<std::unique_ptr<TimingModel>> ModelFor(const ImageInfo& image, const EmulatedOptions& options) {
+Result<std::unique_ptr<TimingModel>> ModelFor(const std::optional<Profile>& profile, const EmulatedOptions& options) {
   std::unique_ptr<TimingModel> none;
-  if (!options.timing.value_or(!image.profile_text.empty())) return none;
-  if (image.profile_text.empty()) {
+  if (!options.timing.value_or(profile.has_value())) return none;
+  if (!profile) {
     return Status::InvalidArgument("the image has no timing; open it with timing=off, or create one with a profile");
   }
-  ISOZONE_ASSIGN_OR_RETURN(const Profile profile, ParseProfile(image.profile_text, "the image's profile"));
-  if (!profile.timing) {
+  if (!profile->timing) {
     if (!options.timing) return none;
     return Status::InvalidArgument(
-        fmt::format("profile {} has no timing; open the image with timing=off", profile.name));
+        fmt::format("profile {} has no timing; open the image with timing=off", profile->name));
   }
   if (options.sync == ImageSync::kDisk) {
     return Status::InvalidArgument("sync=disk would spoil emulated timing; add timing=off");
   }
-  return std::make_unique<TimingModel>(profile);
+  return std::make_unique<TimingModel>(*profile);
 }
 
 }  // namespace
@@ -92,9 +97,12 @@ Result<MemoryImage> EmulatedDevice::CreateInMemory(const DeviceGeometry& geometr
 Result<std::unique_ptr<EmulatedDevice>> EmulatedDevice::Open(const std::string& path, OpenMode mode,
                                                              const EmulatedOptions& options) {
   ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<ImageFile> image, ImageFile::Open(path, mode));
-  auto model = ModelFor(image->info(), options);
+  auto profile = ProfileOf(image->info());
+  if (!profile.ok()) return profile.status().WithContext(path);
+  auto model = ModelFor(*profile, options);
   if (!model.ok()) return model.status().WithContext(path);
-  std::unique_ptr<EmulatedDevice> device(new EmulatedDevice(path, mode, std::move(image), options));
+  std::unique_ptr<EmulatedDevice> device(
+      new EmulatedDevice(path, mode, std::move(image), std::move(*profile), options));
   device->SetForeignActive(options.foreign_active);
   if (mode == OpenMode::kReadWrite) device->Recover();
   device->StartTimer(std::move(*model), options.speed, options.faults.latency_spike > 0);
@@ -106,14 +114,16 @@ Result<std::unique_ptr<EmulatedDevice>> EmulatedDevice::Open(const std::string& 
 }
 
 EmulatedDevice::EmulatedDevice(std::string path, OpenMode mode, std::unique_ptr<ImageFile> image,
-                               const EmulatedOptions& options)
+                               std::optional<Profile> profile, const EmulatedOptions& options)
     : path_(std::move(path)),
       mode_(mode),
       image_(std::move(image)),
+      profile_(std::move(profile)),
       sync_(options.sync),
       faults_(options.faults),
       zones_(new Zone[geometry().zone_count]),
-      media_bytes_before_(image_->live().media_bytes_written.load(std::memory_order_relaxed)),
+      media_before_{image_->live().media_bytes_written.load(std::memory_order_relaxed),
+                    image_->live().dummy_bytes_written.load(std::memory_order_relaxed)},
       machine_(geometry(), image_->table()),
       progress_(geometry().zone_count) {}
 
@@ -157,7 +167,8 @@ void EmulatedDevice::StartTimer(std::unique_ptr<TimingModel> model, double speed
   if (!timing_ && !spikes) return;
   reclaimer_ = std::make_unique<BlockReclaimer>([this](ZoneId zone) { ReclaimBlocks(zone); });
   timer_ = std::make_unique<CompletionTimer>(
-      std::move(model), speed, [this](std::span<const uint64_t> tickets, uint64_t media) { OnTimer(tickets, media); });
+      std::move(model), speed,
+      [this](std::span<const uint64_t> tickets, const MediaCounts& media) { OnTimer(tickets, media); });
 }
 
 void EmulatedDevice::Submit(DeviceRequest& request) {
@@ -319,7 +330,9 @@ TimingOp EmulatedDevice::TimingOf(const DeviceRequest& request) const {
   if (request.op == DeviceOp::kFlush) return op;
   const ZoneId zone = geometry().ZoneOf(request.offset);
   op.zone = zone.value();
-  op.written = LoadContent(Entry(zone)).written;
+  const ZoneContent content = LoadContent(Entry(zone));
+  op.written = content.written;
+  op.full = content.state == ZoneState::kFull;
   if (!IsTransfer(request.op)) return op;
   op.offset = geometry().OffsetInZone(request.op == DeviceOp::kAppend ? request.written_at : request.offset);
   op.length = request.length;
@@ -331,13 +344,22 @@ TimingOp EmulatedDevice::TimingOf(const DeviceRequest& request) const {
   return op;
 }
 
-void EmulatedDevice::CountMedia(uint64_t bytes_since_open) {
-  if (!timing_ || read_only()) return;  // without timing, each write counts itself
-  image_->live().media_bytes_written.store(media_bytes_before_ + bytes_since_open, std::memory_order_relaxed);
+void EmulatedDevice::CountMedia(const MediaCounts& since_open) {
+  if (!timing_ || read_only()) return;  // without timing, each command counts itself
+  LiveBlock& live = image_->live();
+  live.media_bytes_written.store(media_before_.written + since_open.written, std::memory_order_relaxed);
+  live.dummy_bytes_written.store(media_before_.dummy + since_open.dummy, std::memory_order_relaxed);
 }
 
-void EmulatedDevice::OnTimer(std::span<const uint64_t> tickets, uint64_t media_bytes_written) {
-  CountMedia(media_bytes_written);
+void EmulatedDevice::CountPadding(uint64_t written, uint64_t end) {
+  if (timing_) return;
+  LiveBlock& live = image_->live();
+  live.media_bytes_written.fetch_add(end - written, std::memory_order_relaxed);
+  live.dummy_bytes_written.fetch_add(end - written, std::memory_order_relaxed);
+}
+
+void EmulatedDevice::OnTimer(std::span<const uint64_t> tickets, const MediaCounts& media) {
+  CountMedia(media);
   for (const uint64_t ticket : tickets) {
     std::unordered_map<uint64_t, Command>::node_type command;
     {
@@ -426,7 +448,9 @@ DeviceStatus EmulatedDevice::ExecuteZoneCommand(DeviceOp op, ZoneId zone) {
       status = machine_.Finish(zone);
       if (status != DeviceStatus::kSuccess) return status;
       ResetDurable(entry, before.written);
-      if (before.state != ZoneState::kFull) image_->live().finishes.fetch_add(1, std::memory_order_relaxed);
+      if (before.state == ZoneState::kFull) return status;
+      image_->live().finishes.fetch_add(1, std::memory_order_relaxed);
+      if (profile_) CountPadding(before.written, PaddedByFinish(*profile_, before.written));
       return status;
     default:
       status = machine_.Reset(zone);
@@ -435,6 +459,9 @@ DeviceStatus EmulatedDevice::ExecuteZoneCommand(DeviceOp op, ZoneId zone) {
       entry.resets.fetch_add(1, std::memory_order_relaxed);
       progress_[zone.value()].completed = 0;
       image_->live().resets.fetch_add(1, std::memory_order_relaxed);
+      if (profile_ && before.state != ZoneState::kFull) {
+        CountPadding(before.written, PaddedByReset(*profile_, before.written));
+      }
       return status;
   }
 }
@@ -472,6 +499,7 @@ DeviceCounters EmulatedDevice::counters() const {
     counters.host_bytes_written += traffic.bytes_written.load(std::memory_order_relaxed);
   }
   counters.media_bytes_written = live.media_bytes_written.load(std::memory_order_relaxed);
+  counters.dummy_bytes_written = live.dummy_bytes_written.load(std::memory_order_relaxed);
   counters.resets = live.resets.load(std::memory_order_relaxed);
   counters.finishes = live.finishes.load(std::memory_order_relaxed);
   return counters;

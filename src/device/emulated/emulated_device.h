@@ -115,7 +115,9 @@ class EmulatedDevice final : public ZonedDevice {
     std::vector<DurablePoint> flushed;  // kFlush: the writes that had completed before it
   };
 
-  EmulatedDevice(std::string path, OpenMode mode, std::unique_ptr<ImageFile> image, const EmulatedOptions& options);
+  // `profile`: none if the image has none.
+  EmulatedDevice(std::string path, OpenMode mode, std::unique_ptr<ImageFile> image, std::optional<Profile> profile,
+                 const EmulatedOptions& options);
   // For a writer: corrects the table after the last writer, or after a crash of its host.
   void Recover();
   // `model` is null with timing off.
@@ -143,8 +145,10 @@ class EmulatedDevice final : public ZonedDevice {
   DeviceStatus SettleZoneCommand(DeviceOp op, ZoneId zone);
   DeviceStatus ExecuteZoneCommand(DeviceOp op, ZoneId zone) ISOZONE_REQUIRES(state_mu_);
   void MakeDurable(std::span<const DurablePoint> points) ISOZONE_REQUIRES(state_mu_);
-  void CountMedia(uint64_t bytes_since_open);
-  void OnTimer(std::span<const uint64_t> tickets, uint64_t media_bytes_written);
+  void CountMedia(const MediaCounts& since_open);
+  // Without timing: a finish or reset pads a zone, from what is written up to `end`.
+  void CountPadding(uint64_t written, uint64_t end);
+  void OnTimer(std::span<const uint64_t> tickets, const MediaCounts& media);
   void Complete(const Command& command, DeviceStatus status);
 
   // Power fails. `torn`, if not null, is in flight as well, but not with the timer; it is not completed here.
@@ -168,12 +172,13 @@ class EmulatedDevice final : public ZonedDevice {
   const std::string path_;
   const OpenMode mode_;
   const std::unique_ptr<ImageFile> image_;
+  const std::optional<Profile> profile_;
   const ImageSync sync_;
   FaultInjector faults_;
   const std::unique_ptr<Zone[]> zones_;
   bool timing_ = false;  // set by StartTimer, like speed_
   double speed_ = 1;
-  const uint64_t media_bytes_before_;  // bytes programmed before this open
+  const MediaCounts media_before_;  // programmed before this open
 
   std::atomic<bool> powered_{true};
   std::atomic<bool> sync_failed_{false};  // the host has lost writes; from then on the device can only be read

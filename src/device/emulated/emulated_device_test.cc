@@ -617,6 +617,56 @@ TEST_F(TimedDeviceTest, CountsWhatTheMediumProgramsOverReopens) {
   }
 }
 
+TEST_F(TimedDeviceTest, CountsDummyBytesOverReopens) {
+  const uint64_t capacity = device_->geometry().zone_capacity;
+  for (uint32_t zone = 0; zone < 2; ++zone) {
+    ASSERT_EQ(host_.Write(zone, 0, Pattern(1, 0, 1)), Dev::kSuccess);
+    ASSERT_EQ(host_.Finish(zone), Dev::kSuccess);
+    ASSERT_EQ(host_.Finish(zone), Dev::kSuccess) << "again, which does nothing";
+    device_.reset();
+    device_ = OpenForTest(image_.path());
+    EXPECT_EQ(device_->counters().dummy_bytes_written, (zone + 1) * (capacity - kTestBlock));
+    EXPECT_EQ(device_->counters().media_bytes_written, (zone + 1) * capacity);
+    host_ = Host(*device_);
+  }
+}
+
+TEST_F(TimedDeviceTest, CountsDummyBytesWithoutTiming) {
+  const uint64_t capacity = device_->geometry().zone_capacity;
+  device_.reset();
+  EmulatedOptions options;
+  options.timing = false;
+  device_ = OpenForTest(image_.path(), OpenMode::kReadWrite, options);
+  Host host(*device_);
+  ASSERT_EQ(host.Write(0, 0, Pattern(1, 0, 1)), Dev::kSuccess);
+  ASSERT_EQ(host.Write(1, 0, Pattern(1, 0, 1)), Dev::kSuccess);
+  ASSERT_EQ(host.Finish(0), Dev::kSuccess);
+  ASSERT_EQ(host.Finish(0), Dev::kSuccess);
+  ASSERT_EQ(host.Reset(0), Dev::kSuccess);
+  ASSERT_EQ(host.Reset(1), Dev::kSuccess);
+  ASSERT_EQ(host.Finish(2), Dev::kSuccess) << "an empty zone";
+  EXPECT_EQ(device_->counters().dummy_bytes_written, capacity - kTestBlock);
+  EXPECT_EQ(device_->counters().media_bytes_written, capacity + kTestBlock);
+}
+
+TEST(EmulatedDevicePadding, OfAResetIsCountedToo) {
+  Profile profile = LoadProfile("lifetime-paper").value();
+  profile.zone_count = 8;
+  profile.block_size = kTestBlock;
+  profile.reset_padding = 8 * kTestBlock;
+  const MemoryImage image = EmulatedDevice::CreateInMemory(profile).value();
+  const auto device = OpenForTest(image.path());
+  Host host(*device);
+  ASSERT_EQ(host.Write(0, 0, Pattern(1, 0, 9)), Dev::kSuccess);
+  ASSERT_EQ(host.Write(1, 0, Pattern(1, 0, 9)), Dev::kSuccess);
+  ASSERT_EQ(host.Reset(0), Dev::kSuccess);
+  ASSERT_EQ(host.Reset(0), Dev::kSuccess) << "an empty zone";
+  ASSERT_EQ(host.Finish(1), Dev::kSuccess);
+  ASSERT_EQ(host.Reset(1), Dev::kSuccess) << "a full zone";
+  EXPECT_EQ(device->counters().dummy_bytes_written, 7 * kTestBlock);
+  EXPECT_EQ(device->counters().media_bytes_written, (18 + 7) * kTestBlock);
+}
+
 TEST_F(TimedDeviceTest, RunsAtTheSpeedAskedFor) {
   device_.reset();
   EmulatedOptions options;

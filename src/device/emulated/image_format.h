@@ -96,8 +96,10 @@ struct LiveBlock {
   static constexpr size_t kTrafficShards = 8;
   std::array<Traffic, kTrafficShards> traffic;
   std::atomic<uint64_t> finishes;
+  std::atomic<uint64_t> dummy_bytes_written;  // of media_bytes_written
 };
 static_assert(offsetof(LiveBlock, traffic) == 64 && offsetof(LiveBlock, finishes) == 576);
+static_assert(offsetof(LiveBlock, dummy_bytes_written) == 584);
 
 // The content of a header that was checked.
 struct ImageInfo {

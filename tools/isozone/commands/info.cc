@@ -92,7 +92,8 @@ void PrintDevice(const DeviceFacts& facts, Console& console) {
   if (facts.block_device) return device.Print(console);  // the kernel does not know what the device did before
   device.Add("Host read", FormatSize(facts.counters.host_bytes_read));
   device.Add("Host written", FormatSize(facts.counters.host_bytes_written));
-  device.Add("Media written", FormatSize(facts.counters.media_bytes_written));
+  device.Add("Media written", fmt::format("{}, of which {} dummy bytes", FormatSize(facts.counters.media_bytes_written),
+                                          FormatSize(facts.counters.dummy_bytes_written)));
   device.Add("Zone resets", std::to_string(facts.counters.resets));
   device.Add("Zone finishes", std::to_string(facts.counters.finishes));
   device.Print(console);

@@ -16,6 +16,7 @@ Json CountersJson(const DeviceCounters& counters) {
   return {{"host_bytes_read", counters.host_bytes_read},
           {"host_bytes_written", counters.host_bytes_written},
           {"media_bytes_written", counters.media_bytes_written},
+          {"dummy_bytes_written", counters.dummy_bytes_written},
           {"resets", counters.resets},
           {"finishes", counters.finishes}};
 }

@@ -71,7 +71,8 @@ void PrintSpace(const SimReport& report, Console& console) {
                                   report.table_space_amplification()));
   facts.Add("Zones in use", fmt::format("{} of {}, {:.2f}x; {} at most", report.end.zones_in_use, report.zones,
                                         report.zone_space_amplification(), report.zones_in_use_most));
-  facts.Add("Resets, finishes", fmt::format("{}, {}", report.resets, report.finishes));
+  facts.Add("Resets, finishes",
+            fmt::format("{}, {}; {} dummy bytes", report.resets, report.finishes, FormatSize(report.dummy_bytes)));
   facts.Print(console);
 }
 
@@ -153,7 +154,8 @@ Json SimulationJson(const SimOptions& options, const SimReport& report) {
             {"short_lived", report.short_lived_bytes},
             {"copied", report.copied_bytes},
             {"dropped", report.dropped_bytes},
-            {"media", report.media_bytes}}},
+            {"media", report.media_bytes},
+            {"dummy", report.dummy_bytes}}},
           {"read_bytes", {{"compaction", report.compaction_read_bytes}, {"collection", report.collection_read_bytes}}},
           {"write_amplification",
            {{"compaction", report.compaction_amplification()},
