@@ -70,6 +70,26 @@ TEST_F(OpenDeviceTest, ForceUnitAccessCoversItsCommandUnlessTheDeviceIsMadeOther
   EXPECT_THAT(Open("fua_covers_zone=off").status().ToString(), HasSubstr("has it on"));
 }
 
+TEST_F(OpenDeviceTest, PadsZonesOfAnotherSizeWholeIfTheProfileDoes) {
+  for (const uint64_t capacity : {1 * kMiB, 100 * kMiB}) {
+    std::filesystem::remove(directory_ + "/ssd.img");
+    const std::string size = std::to_string(capacity);
+    ASSERT_TRUE(Create("profile=small-zone&zones=8&zone_size=" + size + "&zone_capacity=" + size).ok());
+    auto device = Open("timing=off");
+    ASSERT_TRUE(device.ok()) << device.status().ToString();
+    std::vector<std::byte> block(4096);
+    DeviceRequest write;
+    write.op = DeviceOp::kWrite;
+    write.data = block.data();
+    write.length = block.size();
+    ASSERT_EQ(SubmitAndWait(**device, write), DeviceStatus::kSuccess);
+    DeviceRequest finish;
+    finish.op = DeviceOp::kFinish;
+    ASSERT_EQ(SubmitAndWait(**device, finish), DeviceStatus::kSuccess);
+    EXPECT_EQ((*device)->counters().dummy_bytes_written, capacity - block.size());
+  }
+}
+
 TEST_F(OpenDeviceTest, ScalesTheCapacityWithTheSize) {
   ASSERT_TRUE(Create("profile=large-zone&zones=16&zone_size=16MiB").ok());
   auto device = Open("");
