@@ -5,8 +5,8 @@
 //   1. an idle zone of the same class, in the best group that any idle or empty zone is in: files of one class share
 //      their stripe sets, so zones fill up
 //   2. an empty zone in that group
-//   3. if no more zones may be active: the idle zone with room whose expected death is closest (ClosestDeathIdle),
-//      while the fullest is finished in the background
+//   3. if no more zones may be active: the idle zone with room whose expected death is closest (ClosestDeathIdle). It
+//      goes on so until a zone is full, or so nearly full that finishing it costs little
 //   4. if no zone is empty: the same, since mixing classes is better than no space
 //
 // What a writer said beforehand comes first (cohort.h):
@@ -32,6 +32,7 @@ class IsozonePlacement : public PlacementPolicy {
   std::string_view name() const override { return kName; }
   bool parallel() const override { return true; }
   bool heeds_cohorts() const override { return true; }
+  uint32_t most_lost_percent() const override { return 2; }
   Placement PlaceData(const ZoneTable& table, const PlacementQuery& query) const override;
 };
 

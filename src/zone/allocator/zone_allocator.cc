@@ -53,7 +53,7 @@ ZoneAllocator::ZoneAllocator(std::span<const ZoneDescriptor> report, AllocatorOp
     : ledger_(report, std::move(options)),
       policy_(std::move(policy)),
       choice_(ledger_, *policy_),
-      upkeep_(ledger_, policy_->parallel()),
+      upkeep_(ledger_, *policy_),
       collection_(ledger_) {
   ledger_.heeds_cohorts = policy_->heeds_cohorts();
 }

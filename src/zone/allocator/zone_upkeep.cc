@@ -128,6 +128,11 @@ uint32_t ZoneUpkeep::FinishesWanted(Finishes which) const {
   return std::max(wanted, active.Overcommitted());
 }
 
+bool ZoneUpkeep::IsOnlyWished() const {
+  const auto& waiting = ledger_.waiting_for_token;
+  return std::ranges::all_of(waiting, [](uint32_t count) { return count == 0; }) && ledger_.active.Overcommitted() == 0;
+}
+
 std::optional<ZoneId> ZoneUpkeep::NextFinish(Finishes which) const {
   const uint32_t no_help = which == Finishes::kForMetadata ? unconfirmed_finishes_ : 0;
   if (FinishesWanted(which) <= ledger_.table.totals().finishing - no_help) return std::nullopt;
@@ -145,7 +150,9 @@ std::optional<ZoneId> ZoneUpkeep::NextFinish(Finishes which) const {
     const auto zone = ledger_.table.FullestIdle(use, ledger_.CollectorsZone());
     if (zone && (!fullest || ledger_.table.at(*zone).room() < ledger_.table.at(*fullest).room())) fullest = zone;
   }
-  return fullest;
+  const bool lost_too_much =
+      fullest && 100 * ledger_.table.at(*fullest).room() > most_lost_percent_ * ledger_.table.at(*fullest).capacity;
+  return lost_too_much && IsOnlyWished() ? std::nullopt : fullest;
 }
 
 std::optional<ZoneId> ZoneUpkeep::NextFailedFinish(Finishes which) const {

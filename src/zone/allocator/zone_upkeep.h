@@ -6,8 +6,9 @@
 //   reuse    A dead zone with room is gone on with, where the policy stripes, as long as empty and active zones are plenty
 //            and nobody asks for it: so that it is reset when it is full, not for the little that was written to it.
 //   finish   Where active zones run short the fullest idle zone is finished, of a class that is short itself or holds what
-//            others lack; rather one in which nothing lives. The finish of a zone of logs waits for durable metadata: it
-//            moves the write pointer, by which recovery finds the end of a log.
+//            others lack; rather one in which nothing lives. If nobody waits for that, and data only goes where it does
+//            not belong meanwhile, the policy says how much of the zone may be lost (most_lost_percent). The finish of a
+//            zone of logs waits for durable metadata: it moves the write pointer, by which recovery finds the end of a log.
 //   bounds   kMostResets commands are at the device at most, so that it stays free for others when a database is dropped.
 //            More are begun once half of them are done, so that making the metadata durable once serves many zones.
 //
@@ -48,8 +49,9 @@ class ZoneUpkeep {
   // How often a zone whose write failed is to be finished.
   static constexpr uint32_t kFinishTries = 3;
 
-  // `reuses_dead`: see above. `ledger` must outlive it.
-  ZoneUpkeep(ZoneLedger& ledger, bool reuses_dead) : ledger_(ledger), reuses_dead_(reuses_dead) {}
+  // `policy`: see above. `ledger` must outlive it.
+  ZoneUpkeep(ZoneLedger& ledger, const PlacementPolicy& policy)
+      : ledger_(ledger), reuses_dead_(policy.parallel()), most_lost_percent_(policy.most_lost_percent()) {}
 
   // --- What is to be done now; begun when this returns ---
   std::optional<ZoneCommands> ResetReleased();
@@ -94,6 +96,8 @@ class ZoneUpkeep {
   uint32_t TokensWanted(BudgetClass c) const;
   bool IsShort(BudgetClass c) const;
   uint32_t FinishesWanted(Finishes which) const;
+  // A token is only wished for: nobody waits, and none is missing.
+  bool IsOnlyWished() const;
   std::optional<ZoneId> NextFinish(Finishes which) const;
   std::optional<ZoneId> NextFailedFinish(Finishes which) const;
   // An active zone of data, in which nothing lives, and nothing is under way.
@@ -104,6 +108,7 @@ class ZoneUpkeep {
 
   ZoneLedger& ledger_;
   const bool reuses_dead_;
+  const uint32_t most_lost_percent_;
   uint32_t unconfirmed_finishes_ = 0;  // begun, and waiting for durable metadata
   Histogram reset_written_percent_;
 };

@@ -80,5 +80,92 @@ TEST_F(FailedFinishOfLogsTest, IsTriedAFewTimes) {
   EXPECT_TRUE(allocator_->ledger().HasToken(kZoneOfLogs)) << "the device still calls it active";
 }
 
+// Data can have three active zones, and each holds a little of another lifetime. Then data of a fourth comes.
+class WishedFinishTest : public testing::Test {
+ protected:
+  static constexpr uint64_t kBlock = 4 * kKiB;
+  static constexpr uint64_t kBlocks = 64;  // of a zone
+
+  void Open(const char* policy) {
+    AllocatorOptions options;
+    options.geometry.block_size = kBlock;
+    options.geometry.zone_count = 40;
+    options.geometry.zone_size = options.geometry.zone_capacity = kBlocks * kBlock;
+    options.geometry.max_active_zones = options.geometry.max_open_zones = 10;
+    std::vector<ZoneDescriptor> report;
+    for (uint32_t i = 0; i < 40; ++i) report.push_back({ZoneId(i), ZoneState::kEmpty, kBlocks * kBlock, 0});
+    allocator_ = std::make_unique<ZoneAllocator>(report, options, std::move(*MakePlacementPolicy(policy)));
+    allocator_->ledger().started = true;
+    // Of rising lifetimes, so that no policy finds a zone of a longer one.
+    for (const Lifetime lifetime : {Lifetime::kShort, Lifetime::kMedium, Lifetime::kLong}) Write(lifetime, 1);
+  }
+  ZoneId Write(Lifetime lifetime, uint64_t blocks) {
+    ZoneRequest request;
+    request.lifetime = lifetime;
+    request.min_room = kBlock;
+    ZoneAllocator::Inquiry inquiry(*allocator_, request);
+    const auto answer = allocator_->Ask(inquiry, 1);
+    EXPECT_EQ(answer.action, ZoneAllocator::Answer::Action::kGranted);
+    EXPECT_TRUE(allocator_->BeginWrite(answer.grant));
+    allocator_->ledger().table.Edit(answer.grant.zone)->AddLive(blocks * kBlock);
+    allocator_->EndWrite(answer.grant, blocks * kBlock);
+    allocator_->Release(answer.grant);
+    return answer.grant.zone;
+  }
+  std::vector<ZoneId> FinishesDue() {
+    std::vector<ZoneId> zones;
+    for (const ZoneCommands& commands : allocator_->NextWork(1).commands) {
+      EXPECT_EQ(commands.op, DeviceOp::kFinish);
+      zones.insert(zones.end(), commands.zones.begin(), commands.zones.end());
+    }
+    return zones;
+  }
+
+  std::unique_ptr<ZoneAllocator> allocator_;
+};
+
+TEST_F(WishedFinishTest, TheBaselineLosesWhateverIsLeft) {
+  Open("zenfs");
+  Write(Lifetime::kExtreme, 1);
+  EXPECT_EQ(FinishesDue().size(), 1U);
+}
+
+TEST_F(WishedFinishTest, IsozoneFinishesOnlyWhatIsNearlyFull) {
+  Open("isozone");
+  const ZoneId mixed = Write(Lifetime::kExtreme, 1);
+  EXPECT_EQ(allocator_->ledger().stats.mixed_classes, 1U);
+  EXPECT_TRUE(FinishesDue().empty());
+  EXPECT_EQ(Write(Lifetime::kExtreme, kBlocks - 4), mixed);  // two blocks of 64 are left, 3 %
+  EXPECT_TRUE(FinishesDue().empty());
+  EXPECT_EQ(Write(Lifetime::kExtreme, 1), mixed);
+  EXPECT_EQ(FinishesDue(), std::vector<ZoneId>{mixed});
+  allocator_->upkeep().NoteFinish(mixed);
+  EXPECT_EQ(allocator_->ledger().table.at(Write(Lifetime::kExtreme, 1)).data.lifetime, Lifetime::kExtreme)
+      << "it has a zone of its own now";
+  EXPECT_TRUE(FinishesDue().empty());
+}
+
+TEST_F(WishedFinishTest, AZoneThatIsFullMakesWayByItself) {
+  Open("isozone");
+  const ZoneId mixed = Write(Lifetime::kExtreme, 1);
+  EXPECT_EQ(Write(Lifetime::kExtreme, kBlocks - 2), mixed);
+  EXPECT_EQ(allocator_->ledger().table.at(mixed).phase, ZonePhase::kFull);
+  EXPECT_TRUE(FinishesDue().empty());
+  EXPECT_EQ(allocator_->ledger().table.at(Write(Lifetime::kExtreme, 1)).data.lifetime, Lifetime::kExtreme);
+}
+
+TEST_F(WishedFinishTest, WhoeverWaitsIsMadeRoomForAtAnyLoss) {
+  Open("isozone");
+  ZoneRequest request;
+  request.lifetime = Lifetime::kExtreme;
+  request.min_room = kBlocks * kBlock;
+  ZoneAllocator::Inquiry inquiry(*allocator_, request);
+  const auto answer = allocator_->Ask(inquiry, 1);
+  ASSERT_EQ(answer.action, ZoneAllocator::Answer::Action::kExecute);
+  ASSERT_EQ(answer.commands.size(), 1U);
+  EXPECT_EQ(answer.commands[0].op, DeviceOp::kFinish);
+  EXPECT_EQ(answer.commands[0].zones.size(), 1U);
+}
+
 }  // namespace
 }  // namespace isozone
