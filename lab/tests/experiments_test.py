@@ -9,6 +9,7 @@ import event_log_test
 import harness
 from isozone_lab import cli, db_bench, experiments, plots, runner
 from isozone_lab.experiments import (
+    dummy_writes,
     gc_copies,
     gc_latency,
     lifetime_capacity,
@@ -288,6 +289,17 @@ class Outcomes(unittest.TestCase):
         self.assertEqual(4 * 3 * 3, len(set(found)))
         quick = set(sim_truth.EXPERIMENT.variants(sim_truth.EXPERIMENT.quick))
         self.assertLess(quick, set(found))
+
+    def test_dummy_bytes_of_both_mounts(self) -> None:
+        def mount(users: int, dummies: int) -> dict[str, Any]:
+            return {"user_bytes_appended": users, "classes": {"gc": {"bytes_written": users // 10}},
+                    "device_lifetime": {"dummy_bytes_written": dummies, "media_bytes_written": 2 * users + dummies,
+                                        "finishes": 3, "resets": 5}}
+
+        few = dummy_writes.FEW
+        found = by_metric(dummy_writes.outcome([mount(100, 7), mount(300, 40)], few))
+        self.assertEqual((10, 10, 3, 1.6), (found["dummy bytes", few], found["copied", few],
+                                            found["finishes", few], found["written to flash", few]))
 
     def test_tenths_of_a_soak(self) -> None:
         found = by_metric(soak.outcome([9, 100, *[80] * 7, 95], [70] * 10, 3 << 20, 1 << 20))

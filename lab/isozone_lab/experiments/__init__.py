@@ -4,6 +4,7 @@ there is one: zenfsplus, parallel, lifetime, zgc or ll. What it shows follows; i
 from collections.abc import Iterable
 
 from . import (
+    dummy_writes,
     gc_copies,
     gc_latency,
     greedy,
@@ -35,8 +36,8 @@ ALL = [*(module.EXPERIMENT for module in (
            zenfsplus_workloads, zenfsplus_ycsb, zenfsplus_zippydb, parallel, limit, lifetime_capacity,
            lifetime_deletion_delay)),
        *lifetime_collection.EXPERIMENTS, gc_latency.EXPERIMENT, *gc_copies.EXPERIMENTS, soak.EXPERIMENT,
-       zenfsplus_ageing.EXPERIMENT, *zgc.EXPERIMENTS, *ll.EXPERIMENTS, greedy.EXPERIMENT, zenfsplus_scale.EXPERIMENT,
-       lifetime_scale.EXPERIMENT, sim_truth.EXPERIMENT]
+       dummy_writes.EXPERIMENT, zenfsplus_ageing.EXPERIMENT, *zgc.EXPERIMENTS, *ll.EXPERIMENTS, greedy.EXPERIMENT,
+       zenfsplus_scale.EXPERIMENT, lifetime_scale.EXPERIMENT, sim_truth.EXPERIMENT]
 
 # What experiments were called earlier: the command line takes these names, too, and files of results are renamed.
 EARLIER_NAMES = {
