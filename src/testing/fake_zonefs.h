@@ -76,10 +76,11 @@ class FakeZonefs {
     return facts;
   }
 
-  // As a program sees it that has opened the mount. `max_files`: that it has open for reading at a time.
-  std::unique_ptr<ZonefsKernel> Open(size_t max_files = 64) {
+  // As a program sees it that has opened the mount. `max_files`, that it has open for reading at a time, and `max_waits`:
+  // see ZonefsKernel::Limits.
+  std::unique_ptr<ZonefsKernel> Open(size_t max_files = 64, uint32_t max_waits = 5000) {
     const ZonefsKernel::Limits limits{shape_.zones.zone_size, shape_.zones.max_open_zones,
-                                      shape_.zones.max_active_zones, max_files};
+                                      shape_.zones.max_active_zones, max_files, max_waits};
     return std::make_unique<ZonefsKernel>(std::make_unique<Files>(*this), std::make_unique<Threads>(*this), limits);
   }
 
@@ -103,6 +104,17 @@ class FakeZonefs {
   void FailNextOpen(int error) {
     const MutexLock lock(mu_);
     open_error_ = error;
+  }
+  // From now on every file that is to be opened is refused; 0: none any more.
+  void FailOpens(int error) {
+    const MutexLock lock(mu_);
+    opens_error_ = error;
+    refused_opens_ = 0;
+  }
+  // Waits until FailOpens has refused so many.
+  void AwaitRefusedOpens(uint64_t count) {
+    const MutexLock lock(mu_);
+    while (refused_opens_ < count) changed_.Wait(mu_);
   }
   void Remove() {
     const MutexLock lock(mu_);
@@ -246,6 +258,11 @@ class FakeZonefs {
   int OpenFile(uint32_t zone, bool writes, FileDescriptor& opened) {
     const MutexLock lock(mu_);
     if (open_error_ != 0) return std::exchange(open_error_, 0);
+    if (opens_error_ != 0) {
+      ++refused_opens_;
+      changed_.SignalAll();
+      return opens_error_;
+    }
     if (writes && zones_[zone].is_immutable) return EPERM;
     if (zones_[zone].mode == 0) return EACCES;
     if (writes && read_only_) return EROFS;
@@ -336,12 +353,14 @@ class FakeZonefs {
   std::map<ino_t, uint32_t> zone_of_;
 
   mutable Mutex mu_;
-  CondVar changed_;  // signalled when a transfer is held
+  CondVar changed_;  // signalled when a transfer is held, or an open refused
   std::vector<Zone> zones_ ISOZONE_GUARDED_BY(mu_);
   bool holding_ ISOZONE_GUARDED_BY(mu_) = false;
   bool removed_ ISOZONE_GUARDED_BY(mu_) = false;
   bool read_only_ ISOZONE_GUARDED_BY(mu_) = false;
   int open_error_ ISOZONE_GUARDED_BY(mu_) = 0;
+  int opens_error_ ISOZONE_GUARDED_BY(mu_) = 0;
+  uint64_t refused_opens_ ISOZONE_GUARDED_BY(mu_) = 0;
   std::optional<Failure> failure_ ISOZONE_GUARDED_BY(mu_);
   std::vector<KernelTransfer*> held_ ISOZONE_GUARDED_BY(mu_);
   Asked asked_ ISOZONE_GUARDED_BY(mu_);

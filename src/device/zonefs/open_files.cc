@@ -12,8 +12,25 @@ OpenFiles::File OpenFiles::Find(uint32_t number) {
   return found->second.file;
 }
 
+bool OpenFiles::Reserve() {
+  File idle;  // closed under no lock
+  const MutexLock lock(mu_);
+  if (entries_.size() + reserved_ >= most_) {
+    idle = TakeIdle();
+    if (idle == nullptr) return false;
+  }
+  ++reserved_;
+  return true;
+}
+
+void OpenFiles::Unreserve() {
+  const MutexLock lock(mu_);
+  --reserved_;
+}
+
 OpenFiles::File OpenFiles::Add(uint32_t number, File file) {
   const MutexLock lock(mu_);
+  --reserved_;
   Entry& entry = entries_[number];
   if (entry.file == nullptr) entry.file = std::move(file);
   entry.used_at = ++now_;
@@ -26,8 +43,14 @@ OpenFiles::File OpenFiles::Take(uint32_t number) {
   return node.empty() ? nullptr : std::move(node.mapped().file);
 }
 
-OpenFiles::File OpenFiles::TakeIdle() {
+bool OpenFiles::CloseIdle() {
+  File idle;  // closed under no lock
   const MutexLock lock(mu_);
+  idle = TakeIdle();
+  return idle != nullptr;
+}
+
+OpenFiles::File OpenFiles::TakeIdle() {
   auto oldest = entries_.end();
   for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
     // Another owner can only come into being under this lock.
@@ -49,11 +72,6 @@ OpenFiles::Use OpenFiles::UseOf(uint32_t number) const {
   const auto found = entries_.find(number);
   if (found == entries_.end()) return Use::kClosed;
   return found->second.kept ? Use::kKept : Use::kOpen;
-}
-
-bool OpenFiles::IsFull() const {
-  const MutexLock lock(mu_);
-  return entries_.size() >= most_;
 }
 
 }  // namespace isozone

@@ -1,5 +1,9 @@
-// OpenFiles: the files that ZonefsKernel has open, by number. There are at most so many; the one that was not used for
-// longest makes room. A file that was handed out stays open at least until it is given back.
+// OpenFiles: the files that ZonefsKernel has open, by number. There are at most so many, those included that are about to
+// be opened; the one that was not used for longest makes room. A file that was handed out stays open at least until it is
+// given back.
+//
+//   Reserve --> (the file is opened) --> Add, or Unreserve if it could not be
+//
 //
 // Thread safety: any thread may call any method. Files are closed under no lock.
 #pragma once
@@ -27,18 +31,19 @@ class OpenFiles {
 
   // Null if it is not open.
   File Find(uint32_t number);
-  // Returns the file that is open under this number now: the given one, or one that another thread has added before.
+  // Takes a place for a file that is about to be opened. If there is none, closes the file that nobody has used for
+  // longest, of those that nobody has and that are not kept; false if there is no such file either.
+  bool Reserve();
+  void Unreserve();
+  // Uses the place that was reserved. Returns the file that is open under this number now: the given one, or one that another thread has added before.
   File Add(uint32_t number, File file);
   // Takes it out; null if it is not open.
   File Take(uint32_t number);
-  // Takes out the file that nobody has used for longest, of those that nobody has and that are not kept; null if there is
-  // none.
-  File TakeIdle();
+  // Closes a file as Reserve does; false if there is none.
+  bool CloseIdle();
   void Keep(uint32_t number);
 
   Use UseOf(uint32_t number) const;
-  // Whether as many files are open as may be.
-  bool IsFull() const;
 
  private:
   struct Entry {
@@ -47,9 +52,12 @@ class OpenFiles {
     bool kept = false;
   };
 
+  File TakeIdle() ISOZONE_REQUIRES(mu_);
+
   const size_t most_;
   mutable Mutex mu_;
   uint64_t now_ ISOZONE_GUARDED_BY(mu_) = 0;  // counts uses
+  size_t reserved_ ISOZONE_GUARDED_BY(mu_) = 0;
   std::unordered_map<uint32_t, Entry> entries_ ISOZONE_GUARDED_BY(mu_);
 };
 

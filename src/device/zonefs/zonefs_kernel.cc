@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <thread>
 #include <utility>
 
@@ -52,28 +53,59 @@ void ZonefsKernel::Complete(KernelTransfer& asked, int64_t result) {
 void ZonefsKernel::Start(KernelTransfer& transfer) {
   if (transfer.kind == KernelTransfer::Kind::kFlush) return StartFlush(transfer, 0);
   const uint32_t zone = ZoneAt(transfer.position);
-  const bool writes = transfer.kind == KernelTransfer::Kind::kWrite;
-  OpenFiles::File file = (writes ? writers_ : readers_).Find(zone);
-  if (file != nullptr) return Send(transfer, zone, std::move(file));
-  const auto open_and_send = [this, &transfer, zone, writes] {
-    OpenFiles::File opened;
-    const int error = OpenZone(zone, writes, opened);
-    if (error == 0) return Send(transfer, zone, std::move(opened));
-    if (error == EROFS) NoticeReadOnly();
-    Complete(transfer, -error);
-  };
-  if (!writes) return open_and_send();
-  tasks_.Add(open_and_send);
+  if (transfer.kind == KernelTransfer::Kind::kRead) {
+    return OpenAndSend(transfer, zone,
+                       [this](uint32_t& of, OpenFiles::File& file) { return OpenZone(of, /*writes=*/false, file); });
+  }
+  if (OpenFiles::File file = writers_.Find(zone); file != nullptr) return Send(transfer, zone, std::move(file));
+  tasks_.Add([this, &transfer, zone] {
+    WaitAndSend(transfer, zone, [this](uint32_t& of, OpenFiles::File& file) { return OpenForWrite(of, file); });
+  });
 }
 
 void ZonefsKernel::StartFlush(KernelTransfer& asked, uint32_t zone) {
+  OpenAndSend(asked, zone, [this](uint32_t& of, OpenFiles::File& file) { return OpenForFlush(of, file); });
+}
+
+void ZonefsKernel::OpenAndSend(KernelTransfer& asked, uint32_t zone, const Open& open) {
+  OpenFiles::File file;
+  uint32_t opened = zone;
+  const int error = open(opened, file);
+  if (error == 0) return Send(asked, opened, std::move(file));
+  if (!IsOfOpenFiles(error)) return Complete(asked, -error);
+  tasks_.Add([this, &asked, zone, open] { WaitAndSend(asked, zone, open); });
+}
+
+void ZonefsKernel::WaitAndSend(KernelTransfer& asked, uint32_t zone, const Open& open) {
+  for (uint32_t waits = 0;; ++waits) {
+    OpenFiles::File file;
+    uint32_t opened = zone;
+    int error = open(opened, file);
+    if (error == 0) return Send(asked, opened, std::move(file));
+    if (!IsOfOpenFiles(error) || waits == limits_.max_waits) {
+      if (error == EROFS) NoticeReadOnly();
+      if (IsOfOpenFiles(error) && asked.kind == KernelTransfer::Kind::kWrite) error = ETOOMANYREFS;
+      return Complete(asked, -error);
+    }
+    std::this_thread::sleep_for(kOpenPause);
+  }
+}
+
+int ZonefsKernel::OpenForWrite(uint32_t zone, OpenFiles::File& file) {
+  uint32_t flushed_by = 0;
+  OpenFiles::File flushed;
+  if (const int error = OpenForFlush(flushed_by, flushed); error != 0) return error;
+  return OpenZone(zone, /*writes=*/true, file);
+}
+
+int ZonefsKernel::OpenForFlush(uint32_t& zone, OpenFiles::File& file) {
   int error = EIO;
   for (; zone < capacities_.size(); ++zone) {
-    OpenFiles::File file;
     error = OpenZone(zone, /*writes=*/false, file);
-    if (error == 0) return Send(asked, zone, std::move(file));
+    if (error == 0) readers_.Keep(zone);
+    if (error == 0 || IsOfOpenFiles(error)) return error;
   }
-  Complete(asked, -error);
+  return error;
 }
 
 int ZonefsKernel::OpenZone(uint32_t zone, bool writes, OpenFiles::File& file) {
@@ -81,19 +113,22 @@ int ZonefsKernel::OpenZone(uint32_t zone, bool writes, OpenFiles::File& file) {
   for (int attempt = 1;; ++attempt) {
     file = files.Find(zone);
     if (file != nullptr) return 0;
-    if (files.IsFull() && files.TakeIdle() == nullptr && writes) return ETOOMANYREFS;
+    if (!files.Reserve()) return writes && limits_.max_open_zones != 0 ? ETOOMANYREFS : EMFILE;
     FileDescriptor opened;
     const int error = files_->Open(zone, writes, opened);
     if (error == 0) {
       file = files.Add(zone, std::make_shared<const FileDescriptor>(std::move(opened)));
       return 0;
     }
-    const bool may_free = IsOfOpenFiles(error) || (writes && IsOfOpenZones(error));
-    const bool has_freed = may_free && files.TakeIdle() != nullptr;
-    if (!may_free || (!has_freed && !writes) || attempt == kOpenAttempts) {
-      return IsOfOpenZones(error) ? ETOOMANYREFS : error;
+    files.Unreserve();
+    if (IsOfOpenFiles(error)) {
+      if (readers_.CloseIdle() || writers_.CloseIdle()) continue;
+      NoticeNoFiles(error);
+      return error;
     }
-    if (!has_freed) std::this_thread::sleep_for(kOpenPause);
+    if (!writes || !IsOfOpenZones(error)) return error;
+    if (attempt == kOpenAttempts) return ETOOMANYREFS;
+    if (!files.CloseIdle()) std::this_thread::sleep_for(kOpenPause);
   }
 }
 
@@ -139,6 +174,12 @@ void ZonefsKernel::NoticeReadOnly() {
       "then "
       "open the device again",
       files_->Text());
+}
+
+void ZonefsKernel::NoticeNoFiles(int error) {
+  if (said_no_files_.exchange(true)) return;
+  Log().warn("{}: requests wait, because no file can be opened: {}; raise the limit of open files ({})", files_->Text(),
+             std::strerror(error), error == EMFILE ? "ulimit -n" : "fs.file-max");
 }
 
 int ZonefsKernel::ReportZones(uint64_t position, std::span<KernelZone> out) const {

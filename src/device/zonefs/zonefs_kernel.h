@@ -10,7 +10,10 @@
 //   dead zones     An offline zone has the size 0 and no permissions, a read-only one no permission to write. The kernel
 //                  notices the death of a zone at the next request that fails.
 //
-// A file is opened when it is first used. A file for writing is closed when its zone is full, reset or finished, when a
+// A file is opened when it is first used. While the process or the system may have no further file open (EMFILE, ENFILE),
+// and none of these can be closed, a transfer waits; the log says so, and what to do. A write that waits in vain counts as
+// refused for want of an open zone, and neither it nor its zone is at fault. The file of a flush is opened before anything
+// is written, so that a flush need not wait. A file for writing is closed when its zone is full, reset or finished, when a
 // write of it fails, or, as zones in a device are, when another one needs its place. No more files are open for writing
 // than the device may have zones open, however zonefs is mounted. What opens or closes a zone may block, and runs on task
 // threads.
@@ -24,6 +27,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,6 +48,7 @@ class ZonefsKernel final : public BlockKernel {
     uint32_t max_open_zones = 0;    // 0: no limit
     uint32_t max_active_zones = 0;  // 0: no limit
     size_t max_files = 64;          // open at a time for reading, and also for writing if open zones have no limit
+    uint32_t max_waits = 5000;      // milliseconds that a transfer waits until a file can be opened
   };
 
   ZonefsKernel(std::unique_ptr<ZoneFiles> files, std::unique_ptr<Transfers> transfers, const Limits& limits);
@@ -64,15 +69,25 @@ class ZonefsKernel final : public BlockKernel {
     KernelTransfer transfer;
   };
 
-  // Finds the file of a zone, or opens it. Blocks if it `writes`.
+  // Finds the file of a zone, or opens it. Blocks if it `writes`. EMFILE if no file can be had now, ETOOMANYREFS if no zone
+  // can.
   int OpenZone(uint32_t zone, bool writes, OpenFiles::File& file);
-  // Flushes by the file of `zone`, or of the next one that can be opened.
+  // Finds or opens the file by which to flush: that of `zone`, or of the next one that can be opened, and keeps it.
+  int OpenForFlush(uint32_t& zone, OpenFiles::File& file);
+  // To write to a zone: its file, after the one by which that is flushed.
+  int OpenForWrite(uint32_t zone, OpenFiles::File& file);
+  // Sends a transfer by the file of a zone that `open` finds or opens: at once, or on a task thread, where it waits for a
+  // file.
+  using Open = std::function<int(uint32_t& zone, OpenFiles::File& file)>;
+  void OpenAndSend(KernelTransfer& asked, uint32_t zone, const Open& open);
+  void WaitAndSend(KernelTransfer& asked, uint32_t zone, const Open& open);
   void StartFlush(KernelTransfer& asked, uint32_t zone);
   void Send(KernelTransfer& asked, uint32_t zone, OpenFiles::File file);
   void OnTransferred(std::unique_ptr<Job> job);
   // Closes what a write leaves behind, on a task thread.
   void EndWrite(Job& job);
   void NoticeReadOnly();
+  void NoticeNoFiles(int error);
   static void Complete(KernelTransfer& asked, int64_t result);
 
   int Manage(ZoneCommand command, uint32_t zone);
@@ -87,6 +102,7 @@ class ZonefsKernel final : public BlockKernel {
   OpenFiles readers_;
   OpenFiles writers_;
   std::atomic<bool> said_read_only_{false};
+  std::atomic<bool> said_no_files_{false};
   TaskThreads tasks_{"isozone-zonefs", 4};  // last: it ends before what its tasks use
 };
 

@@ -56,7 +56,7 @@ class ZonefsKernelTest : public testing::TestWithParam<bool> {
   }
   void Open(OpenMode mode = OpenMode::kReadWrite, size_t max_files = 64) {
     device_.reset();
-    auto opened = LinuxDevice::Create("zonefs:fake", mode, zonefs_->Open(max_files), zonefs_->facts());
+    auto opened = LinuxDevice::Create("zonefs:fake", mode, zonefs_->Open(max_files, max_waits_), zonefs_->facts());
     ISOZONE_ASSERT_OK(opened.status());
     device_ = std::move(*opened);
   }
@@ -89,6 +89,7 @@ class ZonefsKernelTest : public testing::TestWithParam<bool> {
     return descriptor;
   }
 
+  uint32_t max_waits_ = 5000;
   std::unique_ptr<FakeZonefs> zonefs_;
   std::unique_ptr<LinuxDevice> device_;
 };
@@ -157,18 +158,73 @@ TEST_P(ZonefsKernelTest, FilesThatAreReadTakeTurns) {
 TEST_P(ZonefsKernelTest, AProcessWithoutFilesToOpenClosesOne) {
   ASSERT_EQ(Run(DeviceOp::kWrite, 0, 0, 1), Dev::kSuccess);
   ASSERT_EQ(Run(DeviceOp::kWrite, 1, 0, 1), Dev::kSuccess);
-  ASSERT_EQ(Run(DeviceOp::kRead, 0, 0, 1), Dev::kSuccess);
+  ASSERT_EQ(Run(DeviceOp::kRead, 1, 0, 1), Dev::kSuccess);
+  ASSERT_EQ(Run(DeviceOp::kWrite, 2, 0, 1), Dev::kSuccess);
+  ASSERT_EQ(zonefs_->OpenFor(O_RDONLY), 2U) << "that of a flush, and one more";
   zonefs_->FailNextOpen(EMFILE);
-  EXPECT_EQ(Run(DeviceOp::kRead, 1, 0, 1), Dev::kSuccess);
-  EXPECT_EQ(zonefs_->OpenFor(O_RDONLY), 1U);
+  EXPECT_EQ(Run(DeviceOp::kRead, 2, 0, 1), Dev::kSuccess);
+  EXPECT_EQ(zonefs_->OpenFor(O_RDONLY), 2U);
   zonefs_->FailNextOpen(EMFILE);
-  EXPECT_EQ(Run(DeviceOp::kWrite, 2, 0, 1), Dev::kSuccess);
+  EXPECT_EQ(Run(DeviceOp::kWrite, 3, 0, 1), Dev::kSuccess);
+}
+
+TEST_P(ZonefsKernelTest, AFlushNeedsNoFileThatIsNotOpen) {
+  ASSERT_EQ(Run(DeviceOp::kWrite, 3, 0, 8), Dev::kSuccess);
+  ASSERT_EQ(Run(DeviceOp::kWrite, 3, 8, 4), Dev::kSuccess);
+  for (const int error : {EMFILE, ENFILE}) {
+    zonefs_->FailOpens(error);
+    EXPECT_EQ(Run(DeviceOp::kFlush, 0), Dev::kSuccess);
+  }
+  EXPECT_EQ(zonefs_->asked().flushes, 2U);
+}
+
+TEST_P(ZonefsKernelTest, WhatNeedsAFileWaitsUntilOneCanBeOpened) {
+  ASSERT_EQ(Run(DeviceOp::kWrite, 0, 0, 1), Dev::kSuccess);
+  for (const int error : {EMFILE, ENFILE}) {
+    SCOPED_TRACE(error);
+    ASSERT_NO_FATAL_FAILURE(Open());
+    zonefs_->FailOpens(error);
+    const auto read = Submit(DeviceOp::kRead, 0, 0, 1);
+    const auto write = Submit(DeviceOp::kWrite, 1, Describe(1).write_pointer / kBlock, 1);
+    const auto flush = Submit(DeviceOp::kFlush, 0);
+    zonefs_->AwaitRefusedOpens(10);
+    zonefs_->FailOpens(0);
+    for (const auto* pending : {&read, &write, &flush}) EXPECT_EQ(Wait(*pending), Dev::kSuccess);
+  }
+}
+
+TEST_P(ZonefsKernelTest, WhatWaitsForAFileInVainIsNoFaultOfItsZone) {
+  ASSERT_EQ(Run(DeviceOp::kWrite, 0, 0, 1), Dev::kSuccess);
+  max_waits_ = 3;
+  ASSERT_NO_FATAL_FAILURE(Open());
+  zonefs_->FailOpens(EMFILE);
+  EXPECT_EQ(Run(DeviceOp::kRead, 0, 0, 1), Dev::kInternalError);
+  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 1, 1), Dev::kTooManyOpenZones) << "which is tried again";
+  EXPECT_EQ(Run(DeviceOp::kFlush, 0), Dev::kInternalError);
+  zonefs_->FailOpens(0);
+  EXPECT_EQ(Run(DeviceOp::kRead, 0, 0, 1), Dev::kSuccess);
+  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 1, 1), Dev::kSuccess);
+  EXPECT_EQ(Run(DeviceOp::kFlush, 0), Dev::kSuccess);
+}
+
+TEST_P(ZonefsKernelTest, NoMoreFilesAreReadThanMayBeOpen) {
+  Use(Shape(GetParam()), /*max_files=*/3);
+  for (uint32_t zone = 0; zone < 6; ++zone) ASSERT_EQ(Run(DeviceOp::kWrite, zone, 0, 1), Dev::kSuccess);
+  zonefs_->Hold();
+  std::vector<std::unique_ptr<Pending>> reads;
+  for (uint32_t zone = 1; zone < 6; ++zone) reads.push_back(Submit(DeviceOp::kRead, zone, 0, 1));
+  zonefs_->AwaitHeld(2);
+  EXPECT_EQ(zonefs_->OpenFor(O_RDONLY), 3U) << "that of a flush among them";
+  zonefs_->Release();
+  for (const auto& read : reads) EXPECT_EQ(Wait(read), Dev::kSuccess);
+  EXPECT_LE(zonefs_->OpenFor(O_RDONLY), 3U);
 }
 
 TEST_P(ZonefsKernelTest, AZoneThatAnotherProgramHasTakenTheLastPlaceOfIsRefused) {
+  ASSERT_EQ(Run(DeviceOp::kWrite, 2, 0, 1), Dev::kSuccess);  // and opens the file of flushes
   zonefs_->FailNextOpen(EBUSY);
   EXPECT_EQ(Run(DeviceOp::kWrite, 0, 0, 1), Dev::kSuccess) << "in a moment";
-  EXPECT_EQ(zonefs_->asked().writer_opens, 1U);
+  EXPECT_EQ(zonefs_->asked().writer_opens, 2U);
   zonefs_->FailNextOpen(EOVERFLOW);
   EXPECT_EQ(Run(DeviceOp::kWrite, 1, 0, 1), Dev::kTooManyActiveZones);
   zonefs_->FailNextOpen(EACCES);
