@@ -70,9 +70,7 @@ Status ExportedDevice::Open(ZonedDevice& device, const Options& options) {
 
 Status ExportedDevice::RemoveDead(uint32_t id) {
   ISOZONE_ASSIGN_OR_RETURN(const std::unique_ptr<UblkControl> control, UblkControl::Open());
-  ISOZONE_RETURN_IF_ERROR(UblkKernel::RemoveDead(*control, id));
-  ::unlink(LedgerFile::PathOf(id).c_str());
-  return Status::Ok();
+  return UblkKernel::RemoveDead(*control, id, [id] { ::unlink(LedgerFile::PathOf(id).c_str()); });
 }
 
 std::string ExportedDevice::path() const { return kernel_->path(); }

@@ -1,12 +1,16 @@
 #include "export/ublk_control.h"
 
 #include <fcntl.h>
+#include <liburing.h>
 
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "base/file_descriptor.h"
+#include "export/ublk_abi.h"
 
 namespace isozone {
 namespace {
@@ -26,12 +30,29 @@ Status CannotOpen(int error) {
   return Status::FromErrno(error, fmt::format("cannot open {}", ublk::kControlPath));
 }
 
-}  // namespace
+class OpenedUblkControl final : public UblkControl {
+ public:
+  static Result<std::unique_ptr<OpenedUblkControl>> Open();
+  ~OpenedUblkControl() override {
+    if (ring_.ring_fd >= 0) ::io_uring_queue_exit(&ring_);
+  }
+  OpenedUblkControl(const OpenedUblkControl&) = delete;
+  OpenedUblkControl& operator=(const OpenedUblkControl&) = delete;
 
-Result<std::unique_ptr<UblkControl>> UblkControl::Open() {
+  Status CheckFeatures();
+
+ private:
+  explicit OpenedUblkControl(FileDescriptor fd) : fd_(std::move(fd)) { ring_.ring_fd = -1; }
+  int DoSend(uint32_t command, uint32_t device, void* argument, uint16_t length, uint64_t data) override;
+
+  const FileDescriptor fd_;
+  io_uring ring_{};
+};
+
+Result<std::unique_ptr<OpenedUblkControl>> OpenedUblkControl::Open() {
   FileDescriptor fd(::open(ublk::kControlPath, O_RDWR | O_CLOEXEC));
   if (fd.get() < 0) return CannotOpen(errno);
-  std::unique_ptr<UblkControl> control(new UblkControl(std::move(fd)));
+  std::unique_ptr<OpenedUblkControl> control(new OpenedUblkControl(std::move(fd)));
   io_uring_params params{};
   params.flags = IORING_SETUP_SQE128;
   if (const int error = -::io_uring_queue_init_params(4, &control->ring_, &params); error != 0) {
@@ -39,15 +60,10 @@ Result<std::unique_ptr<UblkControl>> UblkControl::Open() {
     return Status::NotSupported(fmt::format(
         "the kernel refuses io_uring, which ublk needs: {}; see kernel.io_uring_disabled", std::strerror(error)));
   }
-  ISOZONE_RETURN_IF_ERROR(control->CheckFeatures());
   return control;
 }
 
-UblkControl::~UblkControl() {
-  if (ring_.ring_fd >= 0) ::io_uring_queue_exit(&ring_);
-}
-
-int UblkControl::Send(uint32_t command, uint32_t device, void* argument, uint16_t length, uint64_t data) {
+int OpenedUblkControl::DoSend(uint32_t command, uint32_t device, void* argument, uint16_t length, uint64_t data) {
   ublk::ControlCommand payload;
   payload.device = device;
   payload.length = length;
@@ -73,7 +89,7 @@ int UblkControl::Send(uint32_t command, uint32_t device, void* argument, uint16_
   return result < 0 ? -result : 0;
 }
 
-Status UblkControl::CheckFeatures() {
+Status OpenedUblkControl::CheckFeatures() {
   uint64_t features = 0;
   switch (const int error = Send(ublk::kGetFeatures, ublk::kAnyDevice, &features, sizeof(features))) {
     case 0:
@@ -90,6 +106,14 @@ Status UblkControl::CheckFeatures() {
   }
   if ((features & ublk::kZoned) == 0) return Status::NotSupported(kTooOld);
   return Status::Ok();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<UblkControl>> UblkControl::Open() {
+  ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<OpenedUblkControl> control, OpenedUblkControl::Open());
+  ISOZONE_RETURN_IF_ERROR(control->CheckFeatures());
+  return std::unique_ptr<UblkControl>(std::move(control));
 }
 
 }  // namespace isozone

@@ -134,11 +134,14 @@ Result<std::unique_ptr<UblkKernel>> UblkKernel::Recover(std::unique_ptr<UblkCont
   return kernel;
 }
 
-Status UblkKernel::RemoveDead(UblkControl& control, uint32_t id) {
+Status UblkKernel::RemoveDead(UblkControl& control, uint32_t id, const std::function<void()>& forget) {
   ublk::DeviceInfo info;
   ISOZONE_RETURN_IF_ERROR(CheckDead(control, id, info));
   int error = control.Send(ublk::kStopDevice, id);
-  if (error == 0) error = Delete(control, id);
+  if (error == 0) {
+    forget();
+    error = Delete(control, id);
+  }
   return error == 0 ? Status::Ok() : Status::FromErrno(error, fmt::format("cannot remove {}", DevicePath(id)));
 }
 

@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,8 +36,9 @@ class UblkKernel final : public ExportKernel {
   // if it is another device than `shape`. Waits some seconds for the last server to end. Changes nothing yet.
   static Result<std::unique_ptr<UblkKernel>> Recover(std::unique_ptr<UblkControl> control, const ExportShape& shape,
                                                      uint32_t id);
-  // Removes device `id`, whose server died. kNotFound, kBusy as above.
-  static Status RemoveDead(UblkControl& control, uint32_t id);
+  // Removes device `id`, whose server died. kNotFound, kBusy as above. `forget` drops what the server has left; it is
+  // called while the number is still taken, so that it is not the one of another server.
+  static Status RemoveDead(UblkControl& control, uint32_t id, const std::function<void()>& forget);
 
   // Removes the device if it is new and was not started.
   ~UblkKernel() override;
