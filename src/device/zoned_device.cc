@@ -89,8 +89,10 @@ std::string_view DeviceOpName(DeviceOp op) {
 DeviceStatus SubmitAndWait(ZonedDevice& device, DeviceRequest& request) {
   Latch latch;
   latch.Expect(request);
+  request.may_block = true;
   device.Submit(request);
   latch.Wait();
+  request.may_block = false;
   return request.status;
 }
 

@@ -117,6 +117,7 @@ struct DeviceRequest {
   DeviceOffset offset;        // kRead, kWrite: where; kFlush: ignored; all others: the start of the zone
   std::byte* data = nullptr;  // kRead: filled; kWrite, kAppend: read, never changed; all others: ignored
   uint64_t length = 0;        // bytes; whole blocks, more than 0 for kRead, kWrite, kAppend; all others: ignored
+  bool may_block = false;     // Submit may take as long as the medium: the submitter would wait for it next anyway
 
   void (*done)(DeviceRequest& request) = nullptr;
   void* context = nullptr;  // for the submitter's use
@@ -147,7 +148,8 @@ class ZonedDevice {
   virtual std::string name() const = 0;
   virtual bool read_only() const = 0;
 
-  // Starts `request`. Never waits for the medium; may block shortly if the queue of the device is full.
+  // Starts `request`. Waits for the medium only if the request may block; may block shortly if the queue of the device
+  // is full.
   virtual void Submit(DeviceRequest& request) = 0;
 
   // Fills `out` with the zones from `first` on. kInvalidArgument if the device has fewer zones.

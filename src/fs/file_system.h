@@ -125,6 +125,7 @@ struct FileRead {
   uint64_t offset = 0;          // bytes in the file
   std::span<std::byte> buffer;  // where to
   IoClass io_class = IoClass::kUserRead;
+  bool may_block = false;  // Submit may take as long as the device: the caller would wait for it next anyway
   void (*done)(FileRead& read) = nullptr;
   void* context = nullptr;
 

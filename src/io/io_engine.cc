@@ -175,6 +175,7 @@ void IoEngine::SubmitInParallel(IoRequest& request) {
     part.device.offset = DeviceOffset(request.device.offset.value() + at);
     part.device.data = request.device.data + at;
     part.device.length = std::min(slice_, request.length_ - at);
+    part.device.may_block = request.device.may_block && i + 1 == count;
   }
   if (write_gap_ns_ > 0 && request.io_class == IoClass::kUserRead) readers_.Note(request.submitted_ns_);
   for (size_t i = 0; i < count; ++i) Submit(parts[i]);
@@ -200,6 +201,7 @@ bool IoEngine::KeepsGap(const IoRequest& request) const {
 }
 
 void IoEngine::Enqueue(Group& group, IoRequest& request, bool overtaken) {
+  request.device.may_block = false;  // another thread may send it
   {
     const MutexLock lock(group.mu);
     const uint64_t next = std::min(slice_, request.length_ - request.completed_);
@@ -347,6 +349,7 @@ void IoEngine::Count(const IoRequest& request, uint64_t bytes_moved) {
 DeviceStatus IoEngine::Run(IoRequest& request) {
   Latch latch;
   latch.Expect(request);
+  request.device.may_block = true;
   Submit(request);
   latch.Wait();
   return request.device.status;

@@ -44,7 +44,7 @@ struct IoGroup;  // internal to the engine
 // One request. The submitter owns it and keeps it until `done` was called. The rules of DeviceRequest apply, except
 // that a read or write may be longer than the device's longest transfer.
 struct IoRequest : private ClassQueues::Waiting {
-  DeviceRequest device;  // op, fua, offset, data, length; `done` and `context` belong to the engine
+  DeviceRequest device;  // op, fua, offset, data, length, may_block; `done` and `context` belong to the engine
   IoClass io_class = IoClass::kOther;
   bool awaited = false;  // a write whose durability a thread waits for, by itself or with a flush: it keeps no gap
   void (*done)(IoRequest& request) = nullptr;

@@ -145,6 +145,7 @@ class DepthTest : public testing::Test {
       request.device.offset = DeviceOffset(zone * kMiB);
       request.device.data = buffer_.data();
       request.device.length = length;
+      request.device.may_block = may_block_;
       request.done = [](IoRequest&) {};
       engine_->Submit(request);
     }
@@ -154,6 +155,7 @@ class DepthTest : public testing::Test {
     while (!device_->held.empty()) device_->Complete();
   }
 
+  bool may_block_ = false;
   std::unique_ptr<ManualDevice> device_;
   std::unique_ptr<IoEngine> engine_;
   std::deque<IoRequest> requests_;
@@ -207,6 +209,26 @@ TEST_F(DepthTest, AHotZoneIsReadDeepWhereNoZoneSlowsAnother) {
   Open(64, &independent);
   Submit(IoClass::kUserRead, 7, 100);
   EXPECT_EQ(in_flight(), 24u);
+}
+
+TEST_F(DepthTest, OnlyWhatTheSubmitterItselfSendsLastMayBlock) {
+  ZoneGroups groups;
+  for (uint16_t zone = 0; zone < 64; ++zone) {
+    groups.group_of_zone.push_back(zone);
+    groups.channel_of_group.push_back(0);
+  }
+  groups.zone_bandwidth = 2 * GroupIndex::kAssumedBandwidth;
+  Open(64, &groups);
+  may_block_ = true;
+  Submit(IoClass::kUserRead, 3, 1);
+  Submit(IoClass::kUserRead, 3, 1, 2 * 64 * kKiB);
+  Submit(IoClass::kUserRead, 3, 2);
+  ASSERT_EQ(in_flight(), 4u);
+  device_->Complete();
+  ASSERT_EQ(in_flight(), 4u) << "one that waited has followed";
+  std::vector<bool> may_block;
+  for (const DeviceRequest* request : device_->held) may_block.push_back(request->may_block);
+  EXPECT_EQ(may_block, (std::vector<bool>{false, true, true, false}));
 }
 
 TEST_F(DepthTest, TheSlicesOfAReadGoSideBySide) {

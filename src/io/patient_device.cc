@@ -71,6 +71,7 @@ void PatientDevice::Complete(Command& command) {
 
 bool PatientDevice::Park(Command& command) {
   const int64_t now_ns = clock_->Now();
+  command.request->may_block = false;  // the clock's thread will send it
   const MutexLock lock(mu_);
   if (command.refused_ns == 0) {
     command.refused_ns = now_ns;

@@ -31,6 +31,7 @@ struct KernelTransfer {
   uint64_t length = 0;        // bytes
   uint64_t position = 0;      // bytes from the start of the device; once `file` is set, of the file
   int file = -1;              // the open file that is read, written or flushed; BlockKernel sets it
+  bool may_block = false;     // Start may take as long as the device
 
   void (*done)(KernelTransfer& transfer) = nullptr;
   void* context = nullptr;  // for the owner's use
@@ -55,7 +56,7 @@ class BlockKernel {
  public:
   virtual ~BlockKernel() = default;
 
-  // Does not wait for the device; may block shortly if its queue is full.
+  // Waits for the device only if the transfer may block; may block shortly if the queue of the device is full.
   virtual void Start(KernelTransfer& transfer) = 0;
 
   // Fills `out` with the zones from the one at `position` on. 0, or an error; ENODEV if there are fewer zones, which is

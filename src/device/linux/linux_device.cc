@@ -144,6 +144,7 @@ void LinuxDevice::Send(DeviceRequest& request, KernelTransfer::Kind kind, uint64
   KernelTransfer& transfer = command->transfer;
   transfer.kind = kind;
   transfer.durable = kind == KernelTransfer::Kind::kWrite && request.fua && facts_.durable == DurableWrites::kForced;
+  transfer.may_block = request.may_block;
   transfer.data = request.data;
   transfer.length = length;
   transfer.position = position;
@@ -245,6 +246,7 @@ void LinuxDevice::CompleteWrite(DeviceRequest& request, DeviceStatus status) {
   const ZoneId zone = ZoneOf(request);
   DeviceStatus next_status = DeviceStatus::kSuccess;
   while (DeviceRequest* next = book_.NextAppend(zone, next_status)) {
+    next->may_block = false;  // this is not the thread that submitted it
     if (next_status == DeviceStatus::kSuccess) {
       Write(*next);
       break;

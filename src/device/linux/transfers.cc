@@ -27,6 +27,28 @@ constexpr std::chrono::milliseconds kBlindPause(1);
 // Whether a submission, or a wait, that failed may succeed later: the kernel lacks memory for the moment.
 bool IsTransient(int error) { return error == EAGAIN || error == EBUSY || error == EINTR || error == ENOMEM; }
 
+// The system call of `transfer`, which blocks. Returns what belongs into KernelTransfer::result.
+int64_t Call(const KernelTransfer& transfer) {
+  const iovec memory{transfer.data, transfer.length};
+  const auto position = static_cast<off_t>(transfer.position);
+  for (;;) {
+    ssize_t moved = 0;
+    switch (transfer.kind) {
+      case KernelTransfer::Kind::kRead:
+        moved = ::preadv(transfer.file, &memory, 1, position);
+        break;
+      case KernelTransfer::Kind::kWrite:
+        moved = ::pwritev2(transfer.file, &memory, 1, position, transfer.durable ? RWF_DSYNC : 0);
+        break;
+      case KernelTransfer::Kind::kFlush:
+        moved = ::fdatasync(transfer.file);
+        break;
+    }
+    if (moved >= 0) return moved;
+    if (errno != EINTR) return -errno;
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Transfers>> Transfers::Make(TransferPath path, int registered) {
@@ -41,6 +63,11 @@ Result<std::unique_ptr<Transfers>> Transfers::Make(TransferPath path, int regist
     }
   }
   return std::unique_ptr<Transfers>(std::make_unique<ThreadTransfers>(why));
+}
+
+void Transfers::RunHere(KernelTransfer& transfer) {
+  transfer.result = Call(transfer);
+  transfer.done(transfer);
 }
 
 std::unique_ptr<RingTransfers> RingTransfers::Create(int registered, int& error) {
@@ -86,6 +113,7 @@ RingTransfers::~RingTransfers() {
 }
 
 void RingTransfers::Start(KernelTransfer& transfer) {
+  if (transfer.may_block) return RunHere(transfer);
   int error = 0;
   {
     const MutexLock lock(mu_);
@@ -211,31 +239,8 @@ std::string ThreadTransfers::name() const {
 }
 
 void ThreadTransfers::Start(KernelTransfer& transfer) {
-  threads_.Add([&transfer] {
-    transfer.result = Run(transfer);
-    transfer.done(transfer);
-  });
-}
-
-int64_t ThreadTransfers::Run(const KernelTransfer& transfer) {
-  const iovec memory{transfer.data, transfer.length};
-  const auto position = static_cast<off_t>(transfer.position);
-  for (;;) {
-    ssize_t moved = 0;
-    switch (transfer.kind) {
-      case KernelTransfer::Kind::kRead:
-        moved = ::preadv(transfer.file, &memory, 1, position);
-        break;
-      case KernelTransfer::Kind::kWrite:
-        moved = ::pwritev2(transfer.file, &memory, 1, position, transfer.durable ? RWF_DSYNC : 0);
-        break;
-      case KernelTransfer::Kind::kFlush:
-        moved = ::fdatasync(transfer.file);
-        break;
-    }
-    if (moved >= 0) return moved;
-    if (errno != EINTR) return -errno;
-  }
+  if (transfer.may_block) return RunHere(transfer);
+  threads_.Add([&transfer] { RunHere(transfer); });
 }
 
 }  // namespace isozone

@@ -6,6 +6,9 @@
 //   ThreadTransfers  a pool of threads with preadv, pwritev2 and fdatasync, each of which blocks. For containers and
 //                    kernels that refuse io_uring.
 //
+// A transfer that may block is such a call of the thread that starts it, in both: that thread would wait for a completion
+// anyway, and no other thread need be woken for it.
+//
 // RingTransfers keeps at most kRingDepth transfers at the kernel, so that its completions always find room; further ones
 // wait in order, and start when others complete. The kernel may begin to refuse the ring at any time, for example because
 // the process forbids itself such system calls. Every transfer that is to start then ends with that error. Those that are
@@ -50,6 +53,10 @@ class Transfers {
   virtual void Start(KernelTransfer& transfer) = 0;
   // For people.
   virtual std::string name() const = 0;
+
+ protected:
+  // Carries out `transfer` by a system call that blocks, and completes it.
+  static void RunHere(KernelTransfer& transfer);
 };
 
 class RingTransfers final : public Transfers {
@@ -105,9 +112,6 @@ class ThreadTransfers final : public Transfers {
   std::string name() const override;
 
  private:
-  // Returns what belongs into KernelTransfer::result.
-  static int64_t Run(const KernelTransfer& transfer);
-
   const std::string why_;
   TaskThreads threads_{"isozone-io", kThreads};
 };

@@ -111,6 +111,28 @@ TEST_P(TransfersTest, ReachesOtherFilesThanTheRegisteredOne) {
   EXPECT_EQ(Run(KernelTransfer::Kind::kRead, 0, read), 0) << "the registered one is still empty";
 }
 
+TEST_P(TransfersTest, ATransferThatMayBlockNeedsNoOtherThread) {
+  AlignedBuffer data = Block(7);
+  for (const auto kind : {KernelTransfer::Kind::kWrite, KernelTransfer::Kind::kRead, KernelTransfer::Kind::kFlush}) {
+    std::thread::id completed_by;
+    KernelTransfer transfer;
+    transfer.may_block = true;
+    transfer.context = &completed_by;
+    transfer.done = [](KernelTransfer& done) {
+      *static_cast<std::thread::id*>(done.context) = std::this_thread::get_id();
+    };
+    Submit(transfer, kind, 3, data);
+    EXPECT_EQ(completed_by, std::this_thread::get_id());
+    EXPECT_EQ(transfer.result, kind == KernelTransfer::Kind::kFlush ? 0 : static_cast<int64_t>(kBlock));
+  }
+  KernelTransfer wrong;
+  wrong.may_block = true;
+  wrong.done = [](KernelTransfer&) {};
+  file_ = FileDescriptor();
+  Submit(wrong, KernelTransfer::Kind::kRead, 0, data);
+  EXPECT_EQ(wrong.result, -EBADF);
+}
+
 TEST_P(TransfersTest, KeepsManyInFlight) {
   constexpr size_t kCount = 4 * RingTransfers::kRingDepth;
   std::vector<AlignedBuffer> data;

@@ -136,6 +136,8 @@ void ZonefsKernel::Send(KernelTransfer& asked, uint32_t zone, OpenFiles::File fi
   auto* const job =
       new Job{this, &asked, zone, std::move(file), asked};  // owned by the transfer until it has completed
   KernelTransfer& transfer = job->transfer;
+  // A write or flush is not always sent by the thread that asked for it. (And see MakeTransfers for writes that block.)
+  transfer.may_block = asked.may_block && asked.kind == KernelTransfer::Kind::kRead;
   transfer.position = asked.position % limits_.zone_size;
   transfer.file = job->file->get();
   transfer.context = job;

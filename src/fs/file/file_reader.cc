@@ -55,6 +55,7 @@ class ReadInFlight final : public FileRead::Bounced {
   void Start() {
     for (const FileExtent& extent : extents_) Add(extent);
     pending_.store(pieces_.size() + 1, std::memory_order_relaxed);
+    pieces_.back().io.device.may_block = read_.may_block;
     for (Piece& piece : pieces_) context_.engine.Submit(piece.io);
     OnPieceDone();  // the one added above: pieces may have completed while others were being submitted
   }
@@ -179,6 +180,7 @@ Result<size_t> PiecewiseReader::ReadAtOnce(uint64_t offset, std::span<std::byte>
     read.offset = offset;
     read.buffer = buffer;
     read.io_class = io_class;
+    read.may_block = true;
     latch.Expect(read);
     SubmitOnce(read);
     latch.Wait();
