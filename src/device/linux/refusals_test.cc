@@ -52,6 +52,8 @@ TEST(Refusals, SayWhoMayOpenADevice) {
 TEST(Refusals, SayWhatIsNoUsableDevice) {
   EXPECT_THAT(TextOf(NoSuchDevice("/dev/nvme0n2"), StatusCode::kNotFound), HasSubstr("lsblk --zoned"));
   EXPECT_THAT(TextOf(NotABlockDevice("/dev/nvme0n2"), StatusCode::kNotSupported), HasSubstr("emu:/dev/nvme0n2"));
+  EXPECT_THAT(TextOf(NotABlockDevice("/dev/ng0n2"), StatusCode::kNotSupported), HasSubstr(", dev:/dev/nvme0n2"));
+  EXPECT_THAT(NotABlockDevice("/dev/nginx").ToString(), HasSubstr("emu:/dev/nginx"));
   EXPECT_THAT(TextOf(NoZones("/dev/nvme0n2"), StatusCode::kNotSupported),
               AllOf(HasSubstr("emu:/dev/nvme0n2,"), HasSubstr("emu:/path/ssd.img")));
   EXPECT_THAT(TextOf(HasZones("/dev/nvme0n2"), StatusCode::kNotSupported), HasSubstr("write dev:/dev/nvme0n2"));
