@@ -80,7 +80,7 @@ Result<std::unique_ptr<ZonedDevice>> OpenDevice(Uri& uri, OpenMode mode) {
   return std::unique_ptr<ZonedDevice>(std::move(device));
 }
 
-Status CreateDevice(Uri& uri, const std::function<Status(const DeviceGeometry&)>& fits) {
+Status CreateDevice(Uri& uri, const std::function<Status(const DeviceGeometry&)>& fits, UnusableImage unusable) {
   ISOZONE_RETURN_IF_ERROR(CheckScheme(uri));
   if (uri.scheme == "dev") return CheckLinuxDevice(uri);
   if (uri.scheme == "zonefs") return CheckZonefs(uri);
@@ -92,9 +92,11 @@ Status CreateDevice(Uri& uri, const std::function<Status(const DeviceGeometry&)>
     return Status::NotFound(fmt::format("there is no device {}; name one, or a file in another folder", uri.path));
   }
   auto existing = ImageFile::Open(uri.path, OpenMode::kReadOnly);
-  if (existing.status().Is(StatusCode::kNotFound)) {
+  const bool replaces = unusable == UnusableImage::kReplace && ImageFile::IsUnusable(uri.path, existing.status());
+  if (existing.status().Is(StatusCode::kNotFound) || replaces) {
     ISOZONE_ASSIGN_OR_RETURN(const Profile profile, ProfileFor(uri.path, wishes));
     if (fits) ISOZONE_RETURN_IF_ERROR(fits(GeometryOf(profile)));
+    if (replaces) ISOZONE_RETURN_IF_ERROR(ImageFile::Erase(uri.path));
     Status created = EmulatedDevice::CreateImage(uri.path, profile);
     if (!created.Is(StatusCode::kAlreadyExists)) return created;
     existing = ImageFile::Open(uri.path, OpenMode::kReadOnly);  // another process was faster

@@ -28,11 +28,17 @@ enum class OpenMode : uint8_t {
 // says what to do.
 Result<std::unique_ptr<ZonedDevice>> OpenDevice(Uri& uri, OpenMode mode);
 
+enum class UnusableImage : uint8_t {
+  kKeep,     // an error
+  kReplace,  // on a block device only: what is damaged, or of another version, is lost
+};
+
 // Creates the device that `uri` describes, if its scheme allows that: a new image file with the profile and geometry in
 // the options (the default profile is small-zone), or an image on a block device, which by default has as many zones as
 // there is room for, and replaces what was there. Does nothing if the device exists, but returns kInvalidArgument if the
 // geometry options contradict it. Never returns kAlreadyExists. If `fits` returns an error for the geometry, nothing is
 // created. A block device itself cannot be created: kNotFound if there is none.
-Status CreateDevice(Uri& uri, const std::function<Status(const DeviceGeometry&)>& fits = {});
+Status CreateDevice(Uri& uri, const std::function<Status(const DeviceGeometry&)>& fits = {},
+                    UnusableImage unusable = UnusableImage::kKeep);
 
 }  // namespace isozone

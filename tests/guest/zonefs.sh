@@ -152,9 +152,33 @@ emulated_refusals() {
   dd if=/dev/urandom of=$device bs=64K count=1 2>/dev/null
   refused 9 "data of a kind that is not known" isozone mkfs "emu:$device?zone_size=4MiB"
   isozone mkfs --force "emu:$device?zone_size=4MiB"
+  emulated_damaged_header
   chown root:disk $device
   chmod 660 $device
   refused 8 "join its group 'disk'" su nobody -c "isozone info emu:$device"
+}
+
+# A header that is damaged behind the word by which an image is known: --force makes a new one, if the options are right.
+emulated_damaged_header() {
+  printf damaged | dd of=$device bs=1 seek=100 conv=notrunc 2>/dev/null
+  refused 3 "header is damaged" isozone info emu:$device
+  refused 9 "use --force to erase it" isozone mkfs "emu:$device?zone_size=4MiB"
+  refused 1 "unknown option" isozone mkfs --force "emu:$device?zone_size=4MiB&zonse=1"
+  refused 3 "header is damaged" isozone info emu:$device
+  isozone mkfs --force "emu:$device?zone_size=4MiB"
+  isozone fsck emu:$device
+}
+
+# A device that fails to discard, since one block of the last zone is bad: its zones are used all the same.
+emulated_refused_discards() {
+  configuration=/sys/kernel/config/nullb/nullb4
+  dd if=/dev/zero of="$1" bs=1M count=1 2>/dev/null # no image, so that one is made
+  echo "+485376-485383" >$configuration/badblocks
+  isozone mkfs --force "emu:$1?zone_size=4MiB&timing=off" >/dev/null 2>/tmp/error
+  cat /tmp/error
+  echo "-0-491519" >$configuration/badblocks
+  grep -q "refuses to discard blocks" /tmp/error
+  isozone fsck "emu:$1?timing=off"
 }
 
 # A zone that is reset is discarded: the device gives its blocks back, and reads zeros from then on.
@@ -185,6 +209,7 @@ emulated_steps() {
   step emulated-rules emulated_rules /dev/nullb4
   step emulated-refusals emulated_refusals
   step emulated-discards emulated_discards /dev/nullb4
+  step emulated-refused-discards emulated_refused_discards /dev/nullb4
   step emulated-scsi emulated_scsi
 }
 

@@ -28,11 +28,11 @@ Result<OpenedDevice> OpenByUri(const std::string& uri, OpenMode mode) {
   }
   opened.mount_options.read_only = mode == OpenMode::kReadOnly;
   auto device = OpenDevice(parsed, mode);
-  if (!device.ok() && !device.status().Is(StatusCode::kNotFound)) {
-    return AsUnusable(device.status(), StatusCode::kCorruption);
-  }
-  ISOZONE_RETURN_IF_ERROR(parsed.options.RejectUnknown());
-  if (!device.ok()) return device.status();
+  // Where there is no device, or a damaged image, every option has been taken that it could have.
+  const bool options_are_taken =
+      device.ok() || device.status().Is(StatusCode::kNotFound) || device.status().Is(StatusCode::kCorruption);
+  if (options_are_taken) ISOZONE_RETURN_IF_ERROR(parsed.options.RejectUnknown());
+  if (!device.ok()) return AsUnusable(device.status(), StatusCode::kCorruption);
   opened.device = std::move(device).value();
   return opened;
 }

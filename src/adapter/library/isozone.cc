@@ -23,7 +23,8 @@ namespace {
 Status MakeFileSystem(const std::string& text, bool force) {
   ISOZONE_ASSIGN_OR_RETURN(Uri uri, ParseUri(text));
   Uri to_create = uri;
-  ISOZONE_RETURN_IF_ERROR(CreateDevice(to_create, CheckDeviceFits));
+  ISOZONE_RETURN_IF_ERROR(
+      CreateDevice(to_create, CheckDeviceFits, force ? UnusableImage::kReplace : UnusableImage::kKeep));
   ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<ZonedDevice> device, OpenDevice(uri, OpenMode::kReadWrite));
   return FormatDevice(*device, {.label = "", .force = force});
 }

@@ -17,13 +17,14 @@
 
 #include <fmt/format.h>
 
+#include "base/log.h"
 #include "device/linux/block_device_node.h"
 #include "device/linux/refusals.h"
 
 namespace isozone {
 namespace {
 
-// The page size of the host: the kernel gives blocks back in these units.
+// The page size of the host: the kernel gives blocks of files back in these units.
 constexpr uint64_t kHostPage = 4096;
 
 std::string Quote(const std::string& path) { return "'" + path + "'"; }
@@ -59,10 +60,21 @@ bool Discards(int fd) {
   return most.find_first_of("123456789") != std::string::npos;
 }
 
-// Tells a block device that it may forget these bytes. Returns false with errno set on failure.
+// Tells a block device that it may forget these bytes. Returns false with errno set if it refuses, which harms nothing.
 bool Discard(int fd, uint64_t position, uint64_t length) {
   std::array<uint64_t, 2> range{position, length};
-  return ::ioctl(fd, BLKDISCARD, range.data()) == 0 || errno == EOPNOTSUPP;
+  return ::ioctl(fd, BLKDISCARD, range.data()) == 0;
+}
+
+// The unit in which blocks are given back.
+uint64_t DropUnit(int fd, bool is_device) {
+  int block = 0;
+  if (!is_device || ::ioctl(fd, BLKSSZGET, &block) != 0 || block < 0) return kHostPage;
+  return std::max(kHostPage, static_cast<uint64_t>(block));
+}
+
+void WarnOfDiscard(const std::string& path, int error) {
+  Log().warn("{} refuses to discard blocks: {}; those of zones that are reset stay in use", path, std::strerror(error));
 }
 
 // Opens a block device that may carry an image. It is not opened with O_DIRECT, because all who have it open share its
@@ -153,9 +165,10 @@ Status CreateOnDevice(const std::string& path, std::span<const std::byte> header
   }
   const std::vector<std::byte> zeros(layout.data_offset);
   const uint64_t data = layout.file_size - layout.data_offset;
-  const bool written = WriteFully(fd.get(), zeros, 0) && WriteTable(fd.get(), geometry.zone_count) &&
-                       (!Discards(fd.get()) || Discard(fd.get(), layout.data_offset, data)) &&
-                       ::fdatasync(fd.get()) == 0 && WriteFully(fd.get(), header, 0) && ::fdatasync(fd.get()) == 0;
+  const bool emptied = WriteFully(fd.get(), zeros, 0) && WriteTable(fd.get(), geometry.zone_count);
+  if (emptied && Discards(fd.get()) && !Discard(fd.get(), layout.data_offset, data)) WarnOfDiscard(path, errno);
+  const bool written =
+      emptied && ::fdatasync(fd.get()) == 0 && WriteFully(fd.get(), header, 0) && ::fdatasync(fd.get()) == 0;
   return written ? Status::Ok() : Status::FromErrno(errno, fmt::format("cannot write image {}", Quote(path)));
 }
 
@@ -191,6 +204,22 @@ Status ImageFile::Create(const std::string& path, const ImageInfo& info) {
   return status;
 }
 
+bool ImageFile::IsUnusable(const std::string& path, const Status& opened) {
+  if (!IsBlockDevice(path) || !(opened.Is(StatusCode::kCorruption) || opened.Is(StatusCode::kNotSupported)))
+    return false;
+  const auto fd = OpenDevice(path, OpenMode::kReadOnly);
+  if (!fd.ok()) return false;
+  std::vector<std::byte> begin(kHeaderBlockSize);
+  return ::pread(fd->get(), begin.data(), begin.size(), 0) == static_cast<ssize_t>(begin.size()) && BeginsImage(begin);
+}
+
+Status ImageFile::Erase(const std::string& path) {
+  ISOZONE_ASSIGN_OR_RETURN(const FileDescriptor fd, OpenDevice(path, OpenMode::kReadWrite));
+  const std::vector<std::byte> zeros(kHeaderBlockSize);
+  if (WriteFully(fd.get(), zeros, 0) && ::fdatasync(fd.get()) == 0) return Status::Ok();
+  return Status::FromErrno(errno, fmt::format("cannot erase the image on {}", path));
+}
+
 Result<std::unique_ptr<ImageFile>> ImageFile::Open(const std::string& path, OpenMode mode) {
   const int access = mode == OpenMode::kReadOnly ? O_RDONLY : O_RDWR;
   const bool is_device = IsBlockDevice(path);
@@ -219,6 +248,7 @@ ImageFile::ImageFile(std::string path, FileDescriptor fd, ImageInfo info, OpenMo
       layout_(info_.geometry),
       mode_(mode),
       is_device_(is_device),
+      drop_unit_(DropUnit(fd_.get(), is_device)),
       discards_(is_device && Discards(fd_.get())) {}
 
 ImageFile::~ImageFile() {
@@ -279,14 +309,18 @@ Status ImageFile::WriteData(ZoneId zone, uint64_t offset, std::span<const std::b
 }
 
 Status ImageFile::DropBlocks(ZoneId zone, uint64_t from, uint64_t to) {
-  from = RoundUp(from, kHostPage);
-  to = RoundUp(to, kHostPage);  // the rest of the last page belongs to no other zone
-  if (from >= to || (is_device_ && !discards_)) return Status::Ok();
+  from = RoundUp(from, drop_unit_);
+  to = RoundUp(to, drop_unit_);  // the rest of the last unit belongs to no other zone
+  if (from >= to || (is_device_ && !discards_.load(std::memory_order_relaxed))) return Status::Ok();
   const uint64_t position = FilePosition(zone, from);
-  const bool dropped = is_device_ ? Discard(fd_.get(), position, to - from)
-                                  : ::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                                                static_cast<off_t>(position), static_cast<off_t>(to - from)) == 0;
-  if (dropped) return Status::Ok();
+  if (is_device_) {
+    if (!Discard(fd_.get(), position, to - from) && discards_.exchange(false)) WarnOfDiscard(path_, errno);
+    return Status::Ok();
+  }
+  if (::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(position),
+                  static_cast<off_t>(to - from)) == 0) {
+    return Status::Ok();
+  }
   return Status::FromErrno(errno, fmt::format("cannot give back blocks of image {}", Quote(path_)));
 }
 

@@ -14,6 +14,7 @@
 // process. Read-only opens take no lock and see the writer's state through the mapping.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
@@ -47,6 +48,10 @@ class ImageFile {
   static Status Create(const std::string& path, const ImageInfo& info);
   // kNotFound if there is no file, or a block device that carries no image.
   static Result<std::unique_ptr<ImageFile>> Open(const std::string& path, OpenMode mode);
+  // Whether the block device at `path` carries an image that could not be opened, as `opened` says, and never will be.
+  static bool IsUnusable(const std::string& path, const Status& opened);
+  // Makes a block device one that carries no image.
+  static Status Erase(const std::string& path);
   ImageFile(const ImageFile&) = delete;
   ImageFile& operator=(const ImageFile&) = delete;
   // For a writer, this is its orderly close.
@@ -65,7 +70,8 @@ class ImageFile {
     return mapping_ + layout_.data_offset + zone.value() * layout_.zone_stride;
   }
   Status WriteData(ZoneId zone, uint64_t offset, std::span<const std::byte> bytes);
-  // Gives the blocks of the zone that lie wholly within [from, to) back to the host. Reads there are then undefined.
+  // Gives the blocks of the zone that lie wholly within [from, to) back to the host. Reads there are then undefined. A
+  // device that refuses this is not asked again.
   Status DropBlocks(ZoneId zone, uint64_t from, uint64_t to);
   // The host failed to deliver a part of the file; nothing read from it can be trusted.
   bool faulted() const { return guard_->faulted(); }
@@ -85,7 +91,8 @@ class ImageFile {
   const ImageLayout layout_;
   const OpenMode mode_;
   const bool is_device_;
-  const bool discards_;           // the device can give blocks back
+  const uint64_t drop_unit_;      // bytes: in which blocks are given back
+  std::atomic<bool> discards_;    // the device gives blocks back
   std::byte* mapping_ = nullptr;  // of the whole file; writable before the data area
   std::unique_ptr<FaultGuard> guard_;
   LiveBlock* live_ = nullptr;

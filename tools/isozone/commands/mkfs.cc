@@ -4,11 +4,13 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/uri.h"
+#include "device/emulated/image_file.h"
 #include "device/linux/block_device_node.h"
 #include "device/linux/linux_device.h"
 #include "device/linux/signatures.h"
@@ -83,14 +85,16 @@ Status CheckErase(const std::string& device, const std::vector<std::string>& con
   return {};
 }
 
-// Whether anything lies where the image of an emulated SSD begins.
-Result<bool> BeginsWithData(const std::string& path) {
+// What lies where the image of an emulated SSD begins, in words; empty if nothing does.
+Result<std::string> BeginningOf(const std::string& path) {
   std::vector<char> begin(kMiB);
   std::ifstream file(path, std::ios::binary);
   if (!file.read(begin.data(), static_cast<std::streamsize>(begin.size())) && !file.eof()) {
     return Status::IoError(fmt::format("cannot read {}", path));
   }
-  return std::any_of(begin.begin(), begin.end(), [](char byte) { return byte != 0; });
+  if (BeginsImage(std::as_bytes(std::span(begin)))) return std::string("an image of an emulated SSD, damaged");
+  const bool has_data = std::any_of(begin.begin(), begin.end(), [](char byte) { return byte != 0; });
+  return std::string(has_data ? "data of a kind that is not known" : "");
 }
 
 // A block device that is to carry an image may carry what others have written. Nobody else can use it meanwhile.
@@ -99,10 +103,10 @@ Status ClearForImage(const std::string& path, bool force) {
   ISOZONE_ASSIGN_OR_RETURN(const FileDescriptor fd, OpenBlockDevice(node, OpenMode::kReadWrite, 0));
   const std::string opened = fmt::format("/proc/self/fd/{}", fd.get());
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<Signature> signatures, FindSignatures(opened, path));
-  ISOZONE_ASSIGN_OR_RETURN(const bool has_data, BeginsWithData(opened));
+  ISOZONE_ASSIGN_OR_RETURN(const std::string beginning, BeginningOf(opened));
   std::vector<std::string> content;
   for (const Signature& signature : signatures) content.push_back(Printable(signature.Text()));
-  if (content.empty() && has_data) content.emplace_back("data of a kind that is not known");
+  if (content.empty() && !beginning.empty()) content.push_back(beginning);
   ISOZONE_RETURN_IF_ERROR(CheckErase(path, content, force));
   return EraseSignatures(opened, path);
 }
@@ -110,14 +114,22 @@ Status ClearForImage(const std::string& path, bool force) {
 // Looks for the device first, which checks every option: a mistyped option must not leave an image of another shape.
 Result<OpenedDevice> OpenOrCreate(const std::string& text, bool force) {
   auto found = OpenByUri(text, OpenMode::kReadWrite);
-  if (!found.status().Is(StatusCode::kNotFound)) return found;
+  if (found.ok()) return found;
   ISOZONE_ASSIGN_OR_RETURN(Uri uri, ParseUri(text));
   const std::string path = uri.path;
   const bool on_block_device = uri.scheme == "emu" && IsBlockDevice(path);
-  ISOZONE_RETURN_IF_ERROR(CreateDevice(uri, [&](const DeviceGeometry& geometry) -> Status {
-    ISOZONE_RETURN_IF_ERROR(AsNotSupported(CheckDeviceFits(geometry)));
-    return on_block_device ? ClearForImage(path, force) : Status::Ok();
-  }));
+  const bool is_unusable = on_block_device && ImageFile::IsUnusable(path, found.status());
+  if (!found.status().Is(StatusCode::kNotFound) && !is_unusable) return found;
+  if (is_unusable && !force) {
+    return Status::AlreadyExists(fmt::format("{}; use --force to erase it", found.status().message()));
+  }
+  ISOZONE_RETURN_IF_ERROR(CreateDevice(
+      uri,
+      [&](const DeviceGeometry& geometry) -> Status {
+        ISOZONE_RETURN_IF_ERROR(AsNotSupported(CheckDeviceFits(geometry)));
+        return on_block_device ? ClearForImage(path, force) : Status::Ok();
+      },
+      force ? UnusableImage::kReplace : UnusableImage::kKeep));
   return OpenByUri(text, OpenMode::kReadWrite);
 }
 
