@@ -253,7 +253,8 @@ ImageFile::ImageFile(std::string path, FileDescriptor fd, ImageInfo info, OpenMo
 
 ImageFile::~ImageFile() {
   if (writing_) {
-    live_->boot_id.fill('\0');
+    // After a failed sync the file may lack what the host still has in memory, until it is booted again.
+    if (!sync_failed_) live_->boot_id.fill('\0');
     live_->writer_pid.store(0, std::memory_order_relaxed);
   }
   guard_.reset();
@@ -326,6 +327,7 @@ Status ImageFile::DropBlocks(ZoneId zone, uint64_t from, uint64_t to) {
 
 Status ImageFile::Sync() {
   if (::fdatasync(fd_.get()) == 0) return Status::Ok();
+  sync_failed_ = true;
   return Status::FromErrno(errno, fmt::format("cannot sync image {}", Quote(path_)));
 }
 

@@ -54,7 +54,8 @@ class ImageFile {
   static Status Erase(const std::string& path);
   ImageFile(const ImageFile&) = delete;
   ImageFile& operator=(const ImageFile&) = delete;
-  // For a writer, this is its orderly close.
+  // For a writer, this is its orderly close, unless a sync has failed: then the image is that of a host that crashed once
+  // the host is booted again.
   ~ImageFile();
 
   const ImageInfo& info() const { return info_; }
@@ -99,6 +100,7 @@ class ImageFile {
   std::span<ZoneEntry> table_;
   bool host_crashed_ = false;
   bool writing_ = false;  // holds the lock and signed the live block
+  std::atomic<bool> sync_failed_{false};
 };
 
 }  // namespace isozone
