@@ -9,14 +9,15 @@
 namespace isozone {
 namespace {
 
-constexpr size_t kTogether = 4;         // pivots in a burst
-constexpr size_t kFewGroups = 8;        // with fewer groups, a burst has two pivots
-constexpr size_t kSamplesOfPair = 8;    // on average
-constexpr size_t kLeastSamples = 5;     // of each pair; with fewer, two late reads would distort the mean
-constexpr double kLeastEffect = 0.06;   // of sharing a channel, as a share of the latency
-constexpr double kClear = 0.05;         // the least distance between a group's own channel and any other
-constexpr int kTriesOfMeasurement = 6;  // while the result is not clear
-constexpr double kNoiseFactor = 3;      // standard deviations of pairs that do not share, less for many pairs together
+constexpr size_t kTogether = 4;          // pivots in a burst
+constexpr size_t kFewGroups = 8;         // with fewer groups, a burst has two pivots
+constexpr size_t kSamplesOfPair = 8;     // on average
+constexpr size_t kLeastSamples = 5;      // of each pair; with fewer, two late reads would distort the mean
+constexpr double kLeastEffect = 0.06;    // of sharing a channel, as a share of the latency
+constexpr double kClear = 0.05;          // the least distance between a group's own channel and any other
+constexpr double kMayBeOneGroup = 0.25;  // least effect of two pivots on one die: half of a pivot, on average
+constexpr int kTriesOfMeasurement = 6;   // while the result is not clear
+constexpr double kNoiseFactor = 3;       // standard deviations of pairs that do not share, less for many pairs together
 
 // The mean of the middle half, which excludes late reads.
 double MiddleMean(std::vector<double> values) {
@@ -191,10 +192,12 @@ bool Clear(const std::vector<Channel>& channels, const Slowdowns& slowdowns) {
 
 }  // namespace
 
-Result<std::vector<uint16_t>> FindChannels(LatencyProbe& probe, std::span<const ZoneId> pivots, uint64_t seed) {
+Result<Channels> FindChannels(LatencyProbe& probe, std::span<const ZoneId> pivots, uint64_t seed) {
   std::vector<Channel> channels;
+  Channels found;
   if (pivots.size() <= 2) {  // two groups are a single pair, with no other to compare it with
     for (size_t group = 0; group < pivots.size(); ++group) channels.push_back({group});
+    if (pivots.size() == 2) found.perhaps_one_group.emplace_back(0, 1);
   } else {
     Random random(seed);
     Slowdowns slowdowns(pivots.size());
@@ -203,13 +206,19 @@ Result<std::vector<uint16_t>> FindChannels(LatencyProbe& probe, std::span<const 
       channels = Join(pivots.size(), slowdowns);
       if (Clear(channels, slowdowns)) break;
     }
+    const double usual = slowdowns.MeasureNoise().usual;
+    for (size_t a = 0; a < pivots.size(); ++a) {
+      for (size_t b = a + 1; b < pivots.size(); ++b) {
+        if (slowdowns.Of(a, b) > usual + kMayBeOneGroup) found.perhaps_one_group.emplace_back(a, b);
+      }
+    }
   }
   std::ranges::sort(channels, {}, [](const Channel& groups) { return std::ranges::min(groups); });
-  std::vector<uint16_t> channel_of_group(pivots.size());
+  found.channel_of_group.resize(pivots.size());
   for (size_t channel = 0; channel < channels.size(); ++channel) {
-    for (const size_t group : channels[channel]) channel_of_group[group] = static_cast<uint16_t>(channel);
+    for (const size_t group : channels[channel]) found.channel_of_group[group] = static_cast<uint16_t>(channel);
   }
-  return channel_of_group;
+  return found;
 }
 
 }  // namespace isozone

@@ -1,17 +1,25 @@
 #include "izg/identify.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <optional>
-#include <set>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/units.h"
+#include "base/uri.h"
 #include "izg/channels.h"
+#include "izg/doubts.h"
+#include "izg/group_numbers.h"
+#include "izg/halving_limit.h"
 #include "izg/latency_probe.h"
+#include "izg/zone_bandwidth.h"
 
 namespace isozone {
 namespace {
@@ -24,21 +32,30 @@ constexpr double kMayBeWrong = 0.001;
 constexpr double kHalvingSeparation = 3;  // delayed over undelayed latency, behind the pivots of half the groups
 constexpr uint32_t kMostHalvingLoad = 8;
 constexpr uint64_t kFirstGuesses = 64;  // guesses that are made before it counts how many were right
+constexpr int kRounds = 4;              // of guessing or halving, before a zone is held against every group
+constexpr size_t kFewLeft = 48;         // zones for which halving is not worth its pivots, at first
+// How many of so many needles of a zone a pivot of the zone itself must delay, before the zone founds a group.
+constexpr int kOwnNeedles = 6, kOwnDelayed = 5;
+constexpr int kMostFresh = 3;  // zones that a group delayed only when more had been written to them
+// What is written while the device answers reads from memory: the next of these is tried if the one before does not do.
+constexpr std::array<Preparation, 3> kPreparations{
+    {{.beyond = 0, .filler = 0}, {.beyond = kMiB, .filler = 128 * kMiB}, {.beyond = kMiB, .filler = kGiB}}};
+constexpr size_t kMostFillerShare = 4;  // at most one zone in so many is written as filler
+// With a higher probability that any zone is in a wrong group, there is no result.
+constexpr double kRefused = 0.25;
 constexpr uint16_t kNone = ZoneGroups::kUnknown;
-// Bytes written to a zone to measure its bandwidth: more than a device buffers. Only the later half counts. If there
-// are fewer writes than kLeastTimedWrites, the bandwidth stays unknown.
-constexpr uint64_t kTimedWrites = 64 * kMiB;
-constexpr size_t kLeastTimedWrites = 8;
-constexpr size_t kTriesOfBandwidth = 4;
-
 // If more zones fail, the cause is not in single zones.
 constexpr size_t kMostSetAside = 16;
 
 class Identifier {
  public:
-  // Identifies all zones of the prober except those of `set_aside`.
-  Identifier(Prober& prober, const IdentifyOptions& options, const std::vector<IdentifyReport::SetAside>& set_aside)
-      : prober_(prober), options_(options), probe_(prober, options.seed, [this] { return BeforeBurst(); }) {
+  // Identifies all zones of the prober except those of `set_aside`. `preparation` is one of kPreparations.
+  Identifier(Prober& prober, const IdentifyOptions& options, const std::vector<IdentifyReport::SetAside>& set_aside,
+             size_t preparation)
+      : prober_(prober),
+        options_(options),
+        preparation_(preparation),
+        probe_(prober, options.seed, kPreparations[preparation].beyond, [this] { return BeforeBurst(); }) {
     for (const ProbeZone& zone : prober.zones()) {
       const bool aside = std::ranges::find(set_aside, zone.zone, &IdentifyReport::SetAside::zone) != set_aside.end();
       if (!aside) zones_.push_back(zone);
@@ -53,21 +70,35 @@ class Identifier {
     ISOZONE_RETURN_IF_ERROR(status);
     ISOZONE_RETURN_IF_ERROR(released);
     IdentifyReport report;
-    ISOZONE_RETURN_IF_ERROR(MeasureBandwidth(report.bytes_prepared));
+    report.may_be_wrong = doubts_.any_wrong();
+    if (report.may_be_wrong > kRefused) {
+      return Status::Busy(
+          "so many reads are late by chance that the groups would be uncertain: measure when the device "
+          "and this host have nothing else to do");
+    }
+    report.caveat = caveat_;
+    report.set_aside = std::move(unknown_);
+    ISOZONE_ASSIGN_OR_RETURN(const ZoneBandwidth bandwidth, MeasureZoneBandwidth(prober_, zones_));
+    groups_.zone_bandwidth = bandwidth.bytes_per_second;
     report.zones = zones_.size();
     report.reads = probe_.counts().reads;
     report.bursts = probe_.counts().bursts;
     report.burst_ns = probe_.counts().burst_ns;
-    report.bytes_prepared += probe_.counts().bytes_prepared;
+    report.bytes_prepared = probe_.counts().bytes_prepared + bandwidth.bytes_written;
     report.false_interference = probe_.calibration().false_interference;
     report.unreadable_blocks = probe_.counts().unreadable_blocks;
-    NumberByFirstZone();
+    report.filler = preparation_ == 0 ? 0 : FillerZones() * prober_.geometry().zone_capacity;
+    SetConfidence();
+    NumberByFirstZone(groups_);
     report.groups = std::move(groups_);
     return report;
   }
 
   // The zone that the error of Run was about, if all others can still be measured.
   std::optional<ZoneId> lost_zone() const { return probe_.lost_zone(); }
+  // Whether the device answered reads from memory, so that more must be written.
+  bool met_memory() const { return met_memory_; }
+  ProbeCounts counts() const { return probe_.counts(); }
 
  private:
   using Zones = std::vector<ZoneId>;
@@ -81,32 +112,85 @@ class Identifier {
   Status IdentifyAll() {
     size_t next = 0;
     ISOZONE_ASSIGN_OR_RETURN(first_pivot_, FirstPivot());
-    Zones again{
-        first_pivot_};  // what a batch leaves over joins the next one, since a burst for a few needles is expensive
+    // What a batch leaves over joins the next one, since a burst for a few needles is expensive.
+    Zones again{first_pivot_};
     while (next < zones_.size() || !again.empty()) {
       const bool first = next == 0;
       ISOZONE_ASSIGN_OR_RETURN(const Zones batch, TakeBatch(next, std::move(again)));
-      ISOZONE_RETURN_IF_ERROR(probe_.PrepareNeedles(batch));
+      ISOZONE_RETURN_IF_ERROR(PrepareBatch(batch, first));
       if (first) {
-        ISOZONE_RETURN_IF_ERROR(probe_.PreparePivot(first_pivot_));
-        ISOZONE_ASSIGN_OR_RETURN(const bool interferes, Calibrate(batch));
-        if (!interferes) return AllIndependent();
+        ISOZONE_ASSIGN_OR_RETURN(const LatencyProbe::Delays delays, Calibrate(batch));
+        if (delays != LatencyProbe::Delays::kAlways) return WithoutDelays(delays);
+        doubts_.Calibrated(probe_.calibration().false_interference_bound);
       }
       ISOZONE_ASSIGN_OR_RETURN(again, Classify(batch));
       ISOZONE_RETURN_IF_ERROR(probe_.Release(Done(batch)));
     }
     for (const ZoneId zone : not_pivots_) ISOZONE_RETURN_IF_ERROR(HoldAgainstEveryGroup(zone).status());
-    ISOZONE_ASSIGN_OR_RETURN(groups_.channel_of_group, FindChannels(probe_, pivots_, options_.seed));
-    return Status::Ok();
+    return SettleGroups();
+  }
+
+  Status PrepareBatch(const Zones& batch, bool first) {
+    batch_ = batch;
+    ISOZONE_RETURN_IF_ERROR(probe_.PrepareNeedles(batch));
+    for (const ZoneId zone : batch) {
+      // Most groups are founded in the first batch. Filler can then be written behind all their pivots at once.
+      if (zone == first_pivot_ || (first && preparation_ > 0)) ISOZONE_RETURN_IF_ERROR(probe_.PreparePivot(zone));
+    }
+    ISOZONE_RETURN_IF_ERROR(WriteFiller());
+    if (first) return probe_.FindWhetherCold(batch);
+    return probe_.WarmUp(batch);
   }
 
   // Tries again when the host is busy: something else may use it for a moment.
-  Result<bool> Calibrate(const Zones& batch) {
-    Result<bool> interferes = probe_.Calibrate(first_pivot_, batch);
-    for (int tries = 1; tries < kTriesOfCalibration && interferes.status().Is(StatusCode::kBusy); ++tries) {
-      interferes = probe_.Calibrate(first_pivot_, batch);
+  Result<LatencyProbe::Delays> Calibrate(const Zones& batch) {
+    Result<LatencyProbe::Delays> delays = probe_.Calibrate(first_pivot_, batch);
+    for (int tries = 1; tries < kTriesOfCalibration && delays.status().Is(StatusCode::kBusy); ++tries) {
+      delays = probe_.Calibrate(first_pivot_, batch);
     }
-    return interferes;
+    return delays;
+  }
+
+  // --- What to do where the device may answer from memory ---
+
+  Status FromMemory() {
+    met_memory_ = true;
+    return Status::NotSupported(fmt::format(
+        "the device answers reads from memory, even of what was followed by {} of other writes, so their latency does "
+        "not show which zones share a die: store more data, and measure again",
+        FormatSize(FillerZones() * prober_.geometry().zone_capacity)));
+  }
+
+  // A needle in the zone of the first pivot was not always delayed, or never.
+  Status WithoutDelays(LatencyProbe::Delays delays) {
+    const bool written = IsEmptyAtFirst(first_pivot_);
+    if (written && preparation_ + 1 < kPreparations.size()) return FromMemory();
+    if (delays == LatencyProbe::Delays::kSometimes) return FromMemory();
+    if (written) {
+      caveat_ = fmt::format(
+          "no zone slowed another even after {} of other writes; a device that answers reads of newer data from memory "
+          "looks the same",
+          FormatSize(FillerZones() * prober_.geometry().zone_capacity));
+    }
+    return AllIndependent();
+  }
+
+  // How many zones beside a batch are written as filler.
+  size_t FillerZones() const {
+    const uint64_t capacity = prober_.geometry().zone_capacity;
+    const size_t wanted = (kPreparations[preparation_].filler + capacity - 1) / capacity;
+    return std::min(wanted, std::min<size_t>(zones_.size(), prober_.preparable()) / kMostFillerShare);
+  }
+
+  Status WriteFiller() {
+    Zones filler;
+    const size_t wanted = FillerZones();
+    for (auto zone = zones_.rbegin(); zone != zones_.rend() && filler.size() < wanted; ++zone) {
+      const bool is_free = zone->readable == 0 && !std::ranges::binary_search(batch_, zone->zone) &&
+                           std::ranges::find(pivots_, zone->zone) == pivots_.end() && zone->zone != first_pivot_;
+      if (is_free) filler.push_back(zone->zone);
+    }
+    return filler.empty() ? Status::Ok() : probe_.WriteFiller(filler);
   }
 
   // An empty zone if there is one, since a zone in use may have been finished early.
@@ -132,8 +216,10 @@ class Identifier {
 
   // Adds the next zones in order to `batch`, as many as can be prepared beside the pivots.
   Result<Zones> TakeBatch(size_t& next, Zones batch) const {
-    const size_t most = next == 0 ? kFirstBatch : kLargestBatch;
-    const size_t preparable = prober_.preparable() - std::min<size_t>(prober_.preparable(), prepared_pivots_);
+    const size_t filler = FillerZones();
+    const size_t most = std::min(next == 0 ? kFirstBatch : kLargestBatch, zones_.size() + 1 - filler);
+    const size_t used = prepared_pivots_ + filler;
+    const size_t preparable = prober_.preparable() - std::min<size_t>(prober_.preparable(), used);
     auto empty =
         static_cast<size_t>(std::ranges::count_if(batch, [this](ZoneId zone) { return IsEmptyAtFirst(zone); }));
     for (; next < zones_.size() && batch.size() < most; ++next) {
@@ -154,7 +240,7 @@ class Identifier {
   Status AllIndependent() {
     for (const ProbeZone& zone : zones_) {
       groups_.group_of_zone[zone.zone.value()] = kNone;
-      groups_.confidence_percent[zone.zone.value()] = 100;
+      doubt_[zone.zone.value()] = caveat_.empty() ? 0 : 1;
     }
     return Status::Ok();
   }
@@ -164,9 +250,15 @@ class Identifier {
     Zones unplaced = batch, again;
     if (!pivots_.empty()) {
       ISOZONE_ASSIGN_OR_RETURN(Zones left, ConfirmGuesses(batch));
-      ISOZONE_ASSIGN_OR_RETURN(left, HalveAndConfirm(left));
       unplaced.clear();
-      for (const ZoneId zone : left) (tried_.insert(zone).second ? again : unplaced).push_back(zone);
+      if (left.size() < kFewLeft) {  // most of them were only read late
+        const auto last =
+            std::stable_partition(left.begin(), left.end(), [this](ZoneId zone) { return tried_[zone] + 1 < kRounds; });
+        for (auto zone = left.begin(); zone != last; ++zone) ++tried_[*zone], again.push_back(*zone);
+        left.erase(left.begin(), last);
+      }
+      ISOZONE_ASSIGN_OR_RETURN(left, HalveAndConfirm(left));
+      for (const ZoneId zone : left) (++tried_[zone] < kRounds ? again : unplaced).push_back(zone);
     }
     ISOZONE_RETURN_IF_ERROR(FoundGroups(std::move(unplaced)));
     ISOZONE_RETURN_IF_ERROR(CalibrateHalving(batch));
@@ -178,63 +270,77 @@ class Identifier {
 
   using Context = std::pair<uint16_t, uint16_t>;
 
+  // Returns the zones that were not confirmed.
   Result<Zones> ConfirmGuesses(const Zones& batch) {
     if (guesses_ >= kFirstGuesses && right_guesses_ * 2 < guesses_) return batch;
-    std::map<size_t, Zones> by_pair;
+    Candidates candidates;
     Zones left;
-    Context context = context_;
+    std::map<uint32_t, uint16_t> guessed;  // by zone
+    const auto group_of = [this, &guessed](uint32_t zone) {
+      const auto guess = guessed.find(zone);
+      return guess == guessed.end() ? groups_.group_of_zone[zone] : guess->second;
+    };
     for (const ZoneId zone : batch) {
-      const auto guess = successor_.find(context);
-      const uint16_t group = guess == successor_.end() ? kNone : guess->second;
-      if (group == kNone) left.push_back(zone);
-      if (group != kNone) by_pair[group / 2].push_back(zone), ++guesses_;
-      context = {context.second, group};
+      if (zone.value() < 2) {
+        left.push_back(zone);
+        continue;
+      }
+      const auto guess = successor_.find({group_of(zone.value() - 2), group_of(zone.value() - 1)});
+      if (guess == successor_.end()) {
+        left.push_back(zone);
+        continue;
+      }
+      guessed[zone.value()] = guess->second;
+      candidates[guess->second / set_size()].push_back({zone, guess->second});
+      ++guesses_;
     }
-    for (const auto& [pair, zones] : by_pair) {
-      ISOZONE_ASSIGN_OR_RETURN(const Zones wrong, Confirm(pair, zones));
-      right_guesses_ += zones.size() - wrong.size();
-      left.insert(left.end(), wrong.begin(), wrong.end());
-    }
+    const uint64_t placed = placed_;
+    ISOZONE_ASSIGN_OR_RETURN(const Zones wrong, Place(Doubts::Proposal::kGuess, std::move(candidates)));
+    right_guesses_ += placed_ - placed;
+    left.insert(left.end(), wrong.begin(), wrong.end());
     std::ranges::sort(left);
     return left;
   }
 
+  // Learns from the zones whose predecessors have groups, too.
   void RememberSuccessor(ZoneId zone) {
-    const uint16_t group = groups_.group_of_zone[zone.value()];
-    successor_[context_] = group;
-    context_ = {context_.second, group};
+    if (zone.value() < 2) return;
+    const std::vector<uint16_t>& groups = groups_.group_of_zone;
+    const Context context{groups[zone.value() - 2], groups[zone.value() - 1]};
+    const uint16_t group = groups[zone.value()];
+    if (context.first != kNone && context.second != kNone && group != kNone) successor_[context] = group;
   }
 
   // --- Halving ---
 
-  size_t pairs() const { return (pivots_.size() + 1) / 2; }
+  // The groups that one burst tells apart.
+  size_t set_size() const { return probe_.calibration().levels; }
+  size_t sets() const { return (pivots_.size() + set_size() - 1) / set_size(); }
 
   // Returns the zones that were not confirmed.
   Result<Zones> HalveAndConfirm(const Zones& zones) {
-    if (!halving_works_) return ConfirmEveryPair(zones);
-    std::vector<size_t> pair_of(zones.size());
+    if (zones.empty()) return zones;
+    if (!halving_works_) return ConfirmEverySet(zones);
+    std::vector<size_t> set_of(zones.size());
     for (size_t bit = 0; bit < halving_.size(); ++bit) {
-      const std::vector<Pivot> pivots = PivotsOfBit(bit);
-      ISOZONE_ASSIGN_OR_RETURN(
-          const std::vector<Interference> interference,
-          probe_.Measure(pivots, zones, kLargestBatch, halving_[bit], LatencyProbe::Meeting::kMay));
+      ISOZONE_ASSIGN_OR_RETURN(const std::vector<NeedleTime> times,
+                               probe_.Latencies(PivotsOfBit(bit), zones, LatencyProbe::Meeting::kMay));
+      const int64_t limit = halving_[bit].For(times);
       for (size_t i = 0; i < zones.size(); ++i) {
-        if (interference[i] != Interference::kNone) pair_of[i] |= size_t{1} << bit;
+        if (times[i].latency_ns > limit) set_of[i] |= size_t{1} << bit;
       }
     }
-    std::map<size_t, Zones> by_pair;
-    for (size_t i = 0; i < zones.size(); ++i) by_pair[pair_of[i]].push_back(zones[i]);
-    Zones left;
-    for (const auto& [pair, members] : by_pair) {
-      ISOZONE_ASSIGN_OR_RETURN(const Zones wrong, Confirm(pair, members));
-      left.insert(left.end(), wrong.begin(), wrong.end());
-    }
-    return left;
+    Candidates candidates;
+    for (size_t i = 0; i < zones.size(); ++i) candidates[set_of[i]].push_back({zones[i], kNone});
+    return Place(Doubts::Proposal::kHalving, std::move(candidates));
   }
 
-  Result<Zones> ConfirmEveryPair(Zones zones) {
-    for (size_t pair = 0; pair < pairs() && !zones.empty(); ++pair) {
-      ISOZONE_ASSIGN_OR_RETURN(zones, Confirm(pair, zones));
+  // The zones that a set lets pass need other confirmations as if halving had proposed them.
+  Result<Zones> ConfirmEverySet(Zones zones) {
+    for (size_t set = 0; set < sets() && !zones.empty(); ++set) {
+      Candidates candidates;
+      for (const ZoneId zone : zones) candidates[set].push_back({zone, kNone});
+      ISOZONE_ASSIGN_OR_RETURN(zones, Place(Doubts::Proposal::kHalving, std::move(candidates)));
     }
     return zones;
   }
@@ -242,7 +348,7 @@ class Identifier {
   std::vector<Pivot> PivotsOfBit(size_t bit) const {
     std::vector<Pivot> pivots;
     for (size_t group = 0; group < pivots_.size(); ++group) {
-      if (((group / 2) >> bit & 1) != 0) pivots.push_back({pivots_[group], halving_load_});
+      if (((group / set_size()) >> bit & 1) != 0) pivots.push_back({pivots_[group], halving_load_});
     }
     return pivots;
   }
@@ -251,9 +357,11 @@ class Identifier {
   // the size that halving uses. If delayed and undelayed needles cannot be told apart there, zones are measured against
   // one pair after another instead.
   Status CalibrateHalving(const Zones& batch) {
+    if (halving_sets_ == sets() && halving_works_) return Status::Ok();
     if (halving_groups_ == pivots_.size()) return Status::Ok();
+    halving_sets_ = sets();
     halving_groups_ = pivots_.size();
-    halving_.assign(static_cast<size_t>(std::bit_width(pairs() - 1)), InterferenceRanges());
+    halving_.assign(static_cast<size_t>(std::bit_width(sets() - 1)), HalvingLimit());
     Zones known;
     for (const ZoneId zone : batch) {
       if (groups_.group_of_zone[zone.value()] != kNone) known.push_back(zone);
@@ -273,11 +381,11 @@ class Identifier {
   Status CalibrateBit(size_t bit, const Zones& known) {
     const std::vector<Pivot> pivots = PivotsOfBit(bit);
     std::vector<int64_t> undelayed, delayed;
-    ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> latencies,
+    ISOZONE_ASSIGN_OR_RETURN(const std::vector<NeedleTime> times,
                              probe_.Latencies(pivots, known, LatencyProbe::Meeting::kMay));
     for (size_t i = 0; i < known.size(); ++i) {
-      const size_t pair = groups_.group_of_zone[known[i].value()] / 2;
-      ((pair >> bit & 1) != 0 ? delayed : undelayed).push_back(latencies[i]);
+      const size_t set = groups_.group_of_zone[known[i].value()] / set_size();
+      ((set >> bit & 1) != 0 ? delayed : undelayed).push_back(times[i].latency_ns);
     }
     if (undelayed.empty() || delayed.empty()) {
       halving_works_ = false;
@@ -287,56 +395,80 @@ class Identifier {
         static_cast<double>(std::max(probe_.calibration().undelayed_in_crowd_ns, Quantile(undelayed, 0.95)));
     const auto shortest_delayed = static_cast<double>(Quantile(delayed, 0.05));
     if (shortest_delayed < kHalvingSeparation * longest_undelayed) halving_works_ = false;
-    const auto limit = static_cast<int64_t>(std::sqrt(longest_undelayed * shortest_delayed));
-    // No latency is doubtful here, since a wrong pair will not be confirmed.
-    halving_[bit] = {
-        .none_to = limit, .light_from = limit + 1, .light_to = INT64_MAX, .heavy_from = INT64_MAX, .heavy_to = 0};
+    // No latency is doubtful here, since a wrong set will not be confirmed.
+    halving_[bit] = HalvingLimit(longest_undelayed, shortest_delayed, times);
     return Status::Ok();
   }
 
   // --- Confirming: the only way into a group ---
 
-  // How many confirmations a zone needs to become a member of a group.
-  int confirmations() const { return probe_.calibration().false_interference > kRareFalseInterference ? 2 : 1; }
+  struct Candidate {
+    ZoneId zone;
+    uint16_t group;  // that it was proposed for; kNone: for any of the set
+  };
+  using Candidates = std::map<size_t, std::vector<Candidate>>;  // by set
 
-  // Puts the zones that belong to `pair` into its groups, and returns the others.
-  Result<Zones> Confirm(size_t pair, const Zones& zones) {
-    if (pair >= pairs()) return zones;
-    std::vector<Pivot> pivots;  // the larger one is sent first, because sending it takes the host longer
-    if (2 * pair + 1 < pivots_.size()) pivots.push_back({pivots_[2 * pair + 1], probe_.calibration().heavy_load});
-    pivots.push_back({pivots_[2 * pair], 1});
-    return ConfirmWith(pivots, {static_cast<uint16_t>(2 * pair), static_cast<uint16_t>(2 * pair + 1)}, zones,
-                       confirmations());
-  }
-
-  Result<Zones> ConfirmWith(std::span<const Pivot> pivots, std::pair<uint16_t, uint16_t> groups, const Zones& zones,
-                            int times) {
-    std::map<ZoneId, std::optional<Interference>> seen;
-    Zones left, candidates = zones;
-    for (int time = 0; time < times; ++time) {
-      ISOZONE_ASSIGN_OR_RETURN(
-          const std::vector<Interference> interference,
-          probe_.Measure(pivots, candidates, probe_.calibration().small_crowd, probe_.calibration().ranges));
-      Zones again;
-      for (size_t i = 0; i < candidates.size(); ++i) {
-        std::optional<Interference>& before = seen[candidates[i]];
-        const bool member = (interference[i] == Interference::kLight ||
-                             (interference[i] == Interference::kHeavy && pivots.size() > 1)) &&
-                            before.value_or(interference[i]) == interference[i];
-        before = interference[i];
-        (member ? again : left).push_back(candidates[i]);
+  // Puts the candidates that are confirmed into groups, and returns the others. All of them are confirmed once before
+  // any is confirmed again, so that what disturbed one measurement is over at the next.
+  Result<Zones> Place(Doubts::Proposal proposal, Candidates candidates) {
+    Zones left;
+    for (size_t pass = 1;; ++pass) {
+      for (auto& [set, of_set] : candidates) {
+        ISOZONE_ASSIGN_OR_RETURN(Confirmation confirmation, Confirm(set, of_set, pass % 2 == 0));
+        doubts_.Reject(proposal, pass, confirmation.wrong);
+        left.insert(left.end(), confirmation.left.begin(), confirmation.left.end());
+        of_set = std::move(confirmation.confirmed);
       }
-      candidates = std::move(again);
+      if (!doubts_.Suffices(proposal, pass)) continue;
+      doubts_.Join(proposal, pass);
+      for (const auto& [set, of_set] : candidates) {
+        for (const Candidate& candidate : of_set) Join(candidate.zone, candidate.group, 0);
+      }
+      return left;
     }
-    for (const ZoneId zone : candidates) {
-      Join(zone, seen[zone] == Interference::kLight ? groups.first : groups.second, times);
-    }
-    return left;
   }
 
-  void Join(ZoneId zone, uint16_t group, int times) {
-    // One more than was seen, so that no number of samples counts as certainty.
-    JoinWith(std::pow(probe_.calibration().false_interference + 1.0 / 600, times), zone, group);
+  struct Confirmation {
+    std::vector<Candidate> confirmed;  // with their groups
+    Zones left;
+    uint64_t wrong = 0;  // of those left, the ones that were read sooner than their group allows
+  };
+
+  // Measures the candidates of a set in one burst, or a few. The loads of the pivots rise with the number of the group,
+  // or fall if `reversed`.
+  Result<Confirmation> Confirm(size_t set, const std::vector<Candidate>& candidates, bool reversed) {
+    const size_t begin = std::min(set * set_size(), pivots_.size());
+    const size_t count = std::min(set_size(), pivots_.size() - begin);
+    Confirmation confirmation;
+    Zones zones;
+    for (const Candidate& candidate : candidates) zones.push_back(candidate.zone);
+    if (count == 0) {
+      confirmation.left = std::move(zones);
+      confirmation.wrong = confirmation.left.size();
+      return confirmation;
+    }
+    std::vector<Pivot> pivots(count);
+    std::vector<uint16_t> group_of_pivot(count);
+    for (size_t level = 0; level < count; ++level) {
+      // The larger ones are sent first, because sending them takes the host longer.
+      const size_t group = begin + (reversed ? count - 1 - level : level);
+      pivots[count - 1 - level] = {pivots_[group], kLoads[level]};
+      group_of_pivot[count - 1 - level] = static_cast<uint16_t>(group);
+    }
+    ISOZONE_ASSIGN_OR_RETURN(const std::vector<Verdict> verdicts,
+                             probe_.Measure(pivots, zones, probe_.calibration().small_crowd));
+    for (size_t i = 0; i < zones.size(); ++i) {
+      const uint16_t proposed = candidates[i].group;
+      const uint16_t group = verdicts[i] < 0 ? kNone : group_of_pivot[static_cast<size_t>(verdicts[i])];
+      if (group != kNone && (proposed == kNone || proposed == group)) {
+        confirmation.confirmed.push_back({zones[i], group});
+        continue;
+      }
+      confirmation.left.push_back(zones[i]);
+      const bool is_lighter = group != kNone && (reversed ? group > proposed : group < proposed);
+      if (verdicts[i] == kUndelayed || is_lighter) ++confirmation.wrong;
+    }
+    return confirmation;
   }
 
   // --- Founding groups ---
@@ -351,55 +483,155 @@ class Identifier {
     while (!unplaced.empty()) {
       const ZoneId zone = unplaced.front();
       unplaced.erase(unplaced.begin());
-      ISOZONE_ASSIGN_OR_RETURN(const bool joined, HoldAgainstEveryGroup(zone));
-      if (joined) continue;
-      if (pivots_.size() == ZoneGroups::kMostGroups) return Status::NotSupported("too many independent zone groups");
-      ISOZONE_RETURN_IF_ERROR(probe_.PreparePivot(zone));
-      const auto group = static_cast<uint16_t>(pivots_.size());
-      pivots_.push_back(zone);
-      if (IsEmptyAtFirst(zone)) ++prepared_pivots_;
-      Join(zone, group, 2);
-      // All unplaced zones are needles once; those that are delayed are needles again, in smaller crowds.
-      const Pivot pivot{zone, 1};
-      ISOZONE_ASSIGN_OR_RETURN(
-          const std::vector<Interference> interference,
-          probe_.Measure({&pivot, 1}, unplaced, probe_.calibration().crowd, probe_.calibration().ranges));
-      Zones delayed, undelayed;
-      for (size_t i = 0; i < unplaced.size(); ++i) {
-        (interference[i] == Interference::kNone ? undelayed : delayed).push_back(unplaced[i]);
+      ISOZONE_ASSIGN_OR_RETURN(const bool founded, Found(zone, tried_.contains(zone)));
+      if (founded) {
+        ISOZONE_ASSIGN_OR_RETURN(unplaced, JoinFounded(zone, unplaced));
       }
-      ISOZONE_ASSIGN_OR_RETURN(const Zones wrong, ConfirmWith({&pivot, 1}, {group, group}, delayed, 1));
-      undelayed.insert(undelayed.end(), wrong.begin(), wrong.end());
-      unplaced = std::move(undelayed);
     }
     return Status::Ok();
   }
 
-  void JoinWith(double chance_wrong, ZoneId zone, uint16_t group) {
-    if (groups_.group_of_zone[zone.value()] == kNone) ++placed_;
-    groups_.group_of_zone[zone.value()] = group;
-    groups_.confidence_percent[zone.value()] = static_cast<uint8_t>(std::floor(100 * (1 - chance_wrong)));
+  // Makes `zone` the pivot of a new group, or puts it into the group that it belongs to. If it was not tried before, it
+  // was a needle of all groups just now.
+  Result<bool> Found(ZoneId zone, bool was_tried) {
+    bool joined = false;
+    if (was_tried) {
+      ISOZONE_ASSIGN_OR_RETURN(joined, HoldAgainstEveryGroup(zone));
+    }
+    if (joined) return false;
+    if (pivots_.size() == ZoneGroups::kMostGroups) return Status::NotSupported("too many independent zone groups");
+    const uint64_t written = probe_.counts().bytes_prepared;
+    ISOZONE_RETURN_IF_ERROR(probe_.PreparePivot(zone));
+    if (probe_.counts().bytes_prepared > written) ISOZONE_RETURN_IF_ERROR(WriteFiller());
+    int delayed = 0;
+    for (int i = 0; i < kOwnNeedles; ++i) {
+      const Result<bool> is_delayed = probe_.IsDelayed(zone, zone);
+      // A pivot that comes from memory is over before its needle is sent.
+      if (is_delayed.status().Is(StatusCode::kBusy) && preparation_ + 1 < kPreparations.size()) return FromMemory();
+      ISOZONE_RETURN_IF_ERROR(is_delayed.status());
+      delayed += *is_delayed ? 1 : 0;
+    }
+    if (delayed < kOwnDelayed && preparation_ + 1 < kPreparations.size()) return FromMemory();
+    if (delayed < kOwnDelayed) return LeaveUnknown(zone);
+    // Its needles certainly read the flash by now. They did not if they only now wait for a group.
+    ISOZONE_ASSIGN_OR_RETURN(joined, HoldAgainstEveryGroup(zone));
+    if (joined && ++fresh_ > kMostFresh && preparation_ + 1 < kPreparations.size()) return FromMemory();
+    if (joined) return false;
+    const auto group = static_cast<uint16_t>(pivots_.size());
+    pivots_.push_back(zone);
+    if (IsEmptyAtFirst(zone)) ++prepared_pivots_;
+    Join(zone, group, 0);
+    return true;
   }
 
-  // Tries to place one zone. An undelayed needle is certain, since nothing makes a read faster. So a zone belongs to a
-  // group if its needles are delayed so many times in a row that another reason is unlikely.
-  Result<bool> HoldAgainstEveryGroup(ZoneId zone) {
-    const double chance = probe_.calibration().false_interference_alone;
-    const auto groups = static_cast<double>(pivots_.size());
+  // A few zones whose data always comes from memory do not spoil the rest.
+  Result<bool> LeaveUnknown(ZoneId zone) {
+    if (unknown_.size() == kMostSetAside) return FromMemory();
+    unknown_.push_back({zone, Status::NotSupported("reads of it are answered from memory")});
+    ISOZONE_RETURN_IF_ERROR(probe_.Release({&zone, 1}));
+    return false;
+  }
+
+  // All of `zones` are needles of the newest group once; those that are delayed are needles again, in smaller crowds.
+  // Returns those that are of other groups.
+  Result<Zones> JoinFounded(ZoneId founder, const Zones& zones) {
+    const auto group = static_cast<uint16_t>(pivots_.size() - 1);
+    const Pivot pivot{founder, 1};
+    ISOZONE_ASSIGN_OR_RETURN(const std::vector<Verdict> verdicts,
+                             probe_.Measure({&pivot, 1}, zones, probe_.calibration().crowd));
+    Zones delayed, others;
+    for (size_t i = 0; i < zones.size(); ++i) (verdicts[i] == kUndelayed ? others : delayed).push_back(zones[i]);
+    const int times = TimesToHold();
+    for (int time = 1; time < times && !delayed.empty(); ++time) {
+      ISOZONE_ASSIGN_OR_RETURN(const std::vector<Verdict> again,
+                               probe_.Measure({&pivot, 1}, delayed, probe_.calibration().small_crowd));
+      Zones kept;
+      for (size_t i = 0; i < delayed.size(); ++i) (again[i] == 0 ? kept : others).push_back(delayed[i]);
+      delayed = std::move(kept);
+    }
+    for (const ZoneId zone : delayed) Join(zone, group, DoubtOfHolding());
+    std::ranges::sort(others);
+    return others;
+  }
+
+  // `doubt` is the probability that the group is wrong, if it is not one of those that doubts_ counts.
+  void Join(ZoneId zone, uint16_t group, double doubt) {
+    if (groups_.group_of_zone[zone.value()] == kNone) ++placed_;
+    groups_.group_of_zone[zone.value()] = group;
+    doubt_[zone.value()] = doubt;
+    doubts_.JoinOtherwise(doubt);
+  }
+
+  // How many needles of a zone must be delayed by a group's pivot, all of them, if the zone is measured alone. An
+  // undelayed needle is nearly certain, since nothing makes a read faster.
+  int TimesToHold() const {
+    const double chance = ChanceOfDelay();
     int times = kTimesDelayed;
-    while (groups * std::pow(chance, times) > kMayBeWrong && times < kMostTimesDelayed) ++times;
+    while (GroupsToCompare() * std::pow(chance, times) > kMayBeWrong && times < kMostTimesDelayed) ++times;
+    return times;
+  }
+  double DoubtOfHolding() const { return std::min(1.0, GroupsToCompare() * std::pow(ChanceOfDelay(), TimesToHold())); }
+  double ChanceOfDelay() const {
+    return std::max(probe_.calibration().false_interference_alone, probe_.calibration().false_interference);
+  }
+  double GroupsToCompare() const { return static_cast<double>(std::max<size_t>(1, pivots_.size())); }
+
+  Result<bool> HoldAgainstEveryGroup(ZoneId zone) {
+    const int times = TimesToHold();
     for (size_t group = 0; group < pivots_.size(); ++group) {
-      const Pivot pivot{pivots_[group], 1};
-      bool undelayed = false;
-      for (int time = 0; time < times && !undelayed; ++time) {
-        ISOZONE_ASSIGN_OR_RETURN(const std::vector<int64_t> latency, probe_.Latencies({&pivot, 1}, {&zone, 1}));
-        undelayed = latency.front() <= probe_.calibration().undelayed_alone_ns;
+      bool delayed = true;
+      for (int time = 0; time < times && delayed; ++time) {
+        ISOZONE_ASSIGN_OR_RETURN(delayed, probe_.IsDelayed(pivots_[group], zone));
       }
-      if (undelayed) continue;
-      JoinWith(std::min(1.0, groups * std::pow(chance, times)), zone, static_cast<uint16_t>(group));
+      if (!delayed) continue;
+      Join(zone, static_cast<uint16_t>(group), DoubtOfHolding());
       return true;
     }
     return false;
+  }
+
+  // --- Settling ---
+
+  // Finds the channels. Two groups that turn out to share a die become one.
+  Status SettleGroups() {
+    for (;;) {
+      bool merged = false;
+      ISOZONE_ASSIGN_OR_RETURN(Channels channels, FindChannels(probe_, pivots_, options_.seed));
+      // The last groups come first, so that the numbers of the others stay.
+      std::ranges::sort(channels.perhaps_one_group, std::greater<>(), &std::pair<size_t, size_t>::second);
+      size_t last_merged = pivots_.size();
+      for (const auto& [kept, dropped] : channels.perhaps_one_group) {
+        if (dropped == last_merged) continue;
+        ISOZONE_ASSIGN_OR_RETURN(const bool one, AreOneGroup(kept, dropped));
+        if (!one) continue;
+        MergeGroups(groups_.group_of_zone, kept, dropped);
+        pivots_.erase(pivots_.begin() + static_cast<ptrdiff_t>(dropped));
+        last_merged = dropped;
+        merged = true;
+      }
+      if (merged) continue;
+      groups_.channel_of_group = std::move(channels.channel_of_group);
+      return Status::Ok();
+    }
+  }
+
+  Result<bool> AreOneGroup(size_t a, size_t b) {
+    int delayed = 0;
+    for (int i = 0; i < kOwnNeedles; ++i) {
+      ISOZONE_ASSIGN_OR_RETURN(const bool is_delayed, probe_.IsDelayed(pivots_[a], pivots_[b]));
+      delayed += is_delayed ? 1 : 0;
+    }
+    return delayed >= kOwnDelayed;
+  }
+
+  // The doubt of all zones that were confirmed is shared among them.
+  void SetConfidence() {
+    double own = 0;
+    for (const auto& [zone, doubt] : doubt_) own += doubt;
+    const double shared = std::max(0.0, doubts_.any_wrong() - own) / static_cast<double>(std::max<size_t>(1, placed_));
+    for (const auto& [zone, doubt] : doubt_) {
+      groups_.confidence_percent[zone] = static_cast<uint8_t>(std::floor(100 * (1 - std::min(1.0, doubt + shared))));
+    }
   }
 
   bool IsEmptyAtFirst(ZoneId zone) const {
@@ -407,48 +639,9 @@ class Identifier {
     return found->readable == 0;
   }
 
-  // Adds the bytes that it writes to `written`.
-  Status MeasureBandwidth(uint64_t& written) {
-    std::vector<int64_t> took_ns;
-    for (size_t i = 0, tries = 0; i < zones_.size() && took_ns.empty() && tries < kTriesOfBandwidth; ++i) {
-      if (zones_[i].readable > 0 || prober_.preparable() == 0) continue;
-      ++tries;
-      Result<std::vector<int64_t>> timed = prober_.TimeWrites(zones_[i].zone, kTimedWrites);
-      const bool failed = !timed.ok() && prober_.failed_zone().has_value();
-      const Status released = prober_.Release({&zones_[i].zone, 1});
-      if (failed) continue;  // another zone may work
-      ISOZONE_RETURN_IF_ERROR(released);
-      ISOZONE_ASSIGN_OR_RETURN(took_ns, std::move(timed));
-    }
-    written += took_ns.size() * prober_.write_unit();
-    if (took_ns.size() < kLeastTimedWrites) return Status::Ok();
-    took_ns.erase(took_ns.begin(), took_ns.begin() + static_cast<ptrdiff_t>(took_ns.size() / 2));
-    const int64_t unit_ns = std::max<int64_t>(1, Quantile(std::move(took_ns), 0.5));
-    groups_.zone_bandwidth = prober_.write_unit() * static_cast<uint64_t>(kSecondNs) / static_cast<uint64_t>(unit_ns);
-    return Status::Ok();
-  }
-
-  void NumberByFirstZone() {
-    std::vector<uint16_t> number(pivots_.size(), kNone);
-    uint16_t next = 0;
-    for (uint16_t& group : groups_.group_of_zone) {
-      if (group == kNone) continue;
-      if (number[group] == kNone) number[group] = next++;
-      group = number[group];
-    }
-    std::vector<uint16_t> channels(groups_.channel_of_group.size());
-    std::map<uint16_t, uint16_t> channel_number;
-    std::vector<size_t> by_number(pivots_.size());
-    for (size_t old = 0; old < number.size(); ++old) by_number[number[old]] = old;
-    for (size_t group = 0; group < channels.size(); ++group) {
-      const uint16_t old = groups_.channel_of_group[by_number[group]];
-      channels[group] = channel_number.emplace(old, static_cast<uint16_t>(channel_number.size())).first->second;
-    }
-    groups_.channel_of_group = std::move(channels);
-  }
-
   Prober& prober_;
   const IdentifyOptions& options_;
+  const size_t preparation_;      // of kPreparations
   std::vector<ProbeZone> zones_;  // in order
   uint64_t placed_ = 0;           // zones whose group is known
   LatencyProbe probe_;
@@ -456,17 +649,24 @@ class Identifier {
   ZoneId first_pivot_;  // the pivot of the calibration
   Zones pivots_;        // by group
   size_t prepared_pivots_ = 0;
+  Zones batch_;       // that is prepared now
   Zones not_pivots_;  // unplaced zones that cannot be pivots
 
   std::map<Context, uint16_t> successor_;
-  Context context_{kNone, kNone};  // groups of the two zones before
   uint64_t guesses_ = 0;
   uint64_t right_guesses_ = 0;
 
-  std::set<ZoneId> tried_;                   // zones that a batch left over
-  std::vector<InterferenceRanges> halving_;  // by bit
-  size_t halving_groups_ = 0;                // the number of groups that halving_ was calibrated for
-  uint32_t halving_load_ = 1;                // of each pivot
+  Doubts doubts_;
+  std::map<uint32_t, double> doubt_;  // by zone in a group: what Join was told
+  std::string caveat_;
+  bool met_memory_ = false;
+  std::vector<IdentifyReport::SetAside> unknown_;
+  int fresh_ = 0;  // zones that a group delayed only when more had been written to them
+
+  std::map<ZoneId, int> tried_;                   // how many batches left a zone over
+  std::vector<HalvingLimit> halving_;             // by bit
+  size_t halving_groups_ = 0, halving_sets_ = 0;  // that halving_ was calibrated for
+  uint32_t halving_load_ = 1;                     // of each pivot
   bool halving_works_ = false;
 };
 
@@ -475,12 +675,22 @@ class Identifier {
 Result<IdentifyReport> IdentifyZoneGroups(Prober& prober, const IdentifyOptions& options) {
   if (prober.zones().empty()) return Status::NoSpace("the device has no zone that can be read");
   std::vector<IdentifyReport::SetAside> set_aside;
-  for (;;) {
-    Identifier identifier(prober, options, set_aside);
+  ProbeCounts before;  // of what was begun and had to begin again
+  for (size_t preparation = 0;;) {
+    Identifier identifier(prober, options, set_aside, preparation);
     Result<IdentifyReport> report = identifier.Run();
     if (report.ok()) {
-      report->set_aside = std::move(set_aside);
+      report->set_aside.insert(report->set_aside.begin(), set_aside.begin(), set_aside.end());
+      report->reads += before.reads;
+      report->bursts += before.bursts;
+      report->burst_ns += before.burst_ns;
+      report->bytes_prepared += before.bytes_prepared;
       return report;
+    }
+    before += identifier.counts();
+    if (identifier.met_memory() && preparation + 1 < kPreparations.size()) {
+      ++preparation;
+      continue;
     }
     if (!identifier.lost_zone() || set_aside.size() == kMostSetAside) return report;
     set_aside.push_back({*identifier.lost_zone(), report.status()});

@@ -7,24 +7,30 @@
 // (latency_probe.h).
 //
 //   calibrate  The device itself shows how large a pivot must be, and which latencies mean a delay: needles of the
-//              pivot's own zone are delayed, needles without a pivot are not. If even a needle of the pivot's own zone
-//              is never delayed, no zone slows another, and identification ends with that result.
-//   halve      The groups are numbered in pairs. For each bit of the pair numbers there is one burst, whose pivots are
-//              all groups with that bit set. So each needle finds its pair in log2(pairs) reads.
-//   confirm    One burst has both groups of a pair as pivots, the second of them several times as large. So the
-//              interference with a needle is none, light or heavy. Only a confirmation makes a zone a member of a
-//              group; a mistake of an earlier step costs reads, but never a wrong result.
-//   found      A zone that no known pair confirms is measured against every group by itself. If none delays it, it
+//              pivot's own zone are delayed, needles without a pivot are not.
+//   halve      The groups are numbered in sets of four. For each bit of the numbers of the sets there is one burst,
+//              whose pivots are all groups with that bit set. So each needle finds its set in log2(sets) reads.
+//   confirm    One burst has the groups of a set as pivots, each with three times the load of the one before. So the
+//              latency of a needle says which of them delayed it, if any. Only a confirmation makes a zone a member of a
+//              group; a mistake of an earlier step costs reads, but never a wrong result. If zones that were confirmed
+//              may be wrong (doubts.h), they are confirmed again, with the loads reversed.
+//   found      A zone that no known set confirms is measured against every group by itself. If none delays it, it
 //              becomes the pivot of a new group, and the other zones without a group its needles. The first batch of
 //              zones starts here.
+//   settle     The pivots of all groups are read together (channels.h). Two groups that slow one another as much as one
+//              die does are one group.
 //
 // Before halving, a zone is tried with a guess: the group that followed the last time after the same two groups. So
 // most mappings cost little more than one read a zone. The result does not depend on guesses: a wrong one is not
 // confirmed.
 //
-// Doubtful latencies (between undelayed and delayed, or longer than any pivot explains) are measured again. If needles
-// that are late for other reasons look delayed more often than once in ten thousand, every confirmation is repeated,
-// and both must agree.
+// Doubtful latencies are measured again. If the first read of an area takes longer than others, zones are read once
+// before they are measured.
+//
+// A device may answer reads of what was just written from memory, and then no needle is delayed. So a zone founds a group
+// only if its own pivot delays its needles. If needles turn out to come from memory, the measurement starts again, and
+// more is written before anything is read (Preparation, latency_probe.h). If even that does not help, there is no result.
+// If no needle is ever delayed, no zone slows another, and identification ends with that result.
 //
 // Blocks that cannot be read are avoided. A zone that has too many of them, or that cannot be written or reset, is set
 // aside: its group stays unknown, and the measurement starts again without it.
@@ -35,6 +41,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -58,7 +65,10 @@ struct IdentifyReport {
   uint64_t bursts = 0;
   int64_t burst_ns = 0;            // time that the device spent reading
   uint64_t bytes_prepared = 0;     // written, and reset afterwards
-  double false_interference = 0;   // the chance that a needle shows more interference than there is
+  double false_interference = 0;   // the chance that a needle shows more interference than there is, as it was seen
+  double may_be_wrong = 0;         // the probability that any zone is in a wrong group, at most
+  std::string caveat;              // one line on what the result assumes of the device; empty: nothing
+  uint64_t filler = 0;             // bytes written after zones were prepared, since the device answers from memory
   uint64_t unreadable_blocks = 0;  // avoided
   struct SetAside {
     ZoneId zone;
@@ -68,7 +78,8 @@ struct IdentifyReport {
 };
 
 // kNoSpace if there is no zone to measure, or none that may be written where one is needed; kBusy if this host cannot
-// tell delayed reads from undelayed ones; kNotSupported for more groups than ZoneGroups holds; kAborted if cancelled;
+// tell delayed reads from undelayed ones, or the result would be uncertain; kNotSupported if the device answers reads
+// from memory, or has more groups than ZoneGroups holds; kAborted if cancelled;
 // otherwise an error of the prober, if it concerns more than a few single zones. In every case, zones that were empty
 // are empty again, as far as the device allows.
 Result<IdentifyReport> IdentifyZoneGroups(Prober& prober, const IdentifyOptions& options);

@@ -1,5 +1,7 @@
 // izg: measures the independent zone groups of a device (src/izg), or shows the last result.
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -31,6 +33,27 @@ std::string Cost(const IdentifyReport& report) {
                      FormatSize(report.bytes_prepared));
 }
 
+// The lowest confidence of a zone whose group is known, in percent; nothing if there is none.
+std::optional<int> LeastConfidence(const ZoneGroups& groups) {
+  std::optional<int> least;
+  for (size_t zone = 0; zone < groups.group_of_zone.size(); ++zone) {
+    if (groups.group_of_zone[zone] == ZoneGroups::kUnknown) continue;
+    least = std::min<int>(least.value_or(100), groups.confidence_percent[zone]);
+  }
+  return least;
+}
+
+std::string Confidence(const ZoneGroups& groups) {
+  const std::optional<int> least = LeastConfidence(groups);
+  return least ? fmt::format("the group of every zone is at least {} % sure", *least) : "no zone is in a group";
+}
+
+std::string Sureness(const IdentifyReport& report) {
+  if (report.groups.group_count() == 0) return report.caveat.empty() ? "no doubt" : report.caveat;
+  return fmt::format("{}; with a probability of at most {:.2g} %, one of them is wrong", Confidence(report.groups),
+                     100 * report.may_be_wrong);
+}
+
 Json GroupsJson(const std::string& device, const ZoneGroups& groups) {
   Json document = {{"device", device}};
   document.update(ZoneGroupsJson(&groups));
@@ -40,9 +63,11 @@ Json GroupsJson(const std::string& device, const ZoneGroups& groups) {
 Json CostJson(const IdentifyReport& report) {
   return {{"zones", report.zones},
           {"reads", report.reads},
+          {"reads_a_zone", static_cast<double>(report.reads) / static_cast<double>(report.zones)},
           {"bursts", report.bursts},
           {"reading_ms", static_cast<double>(report.burst_ns) / 1e6},
           {"bytes_prepared", report.bytes_prepared},
+          {"filler", report.filler},
           {"unreadable_blocks", report.unreadable_blocks},
           {"false_interference", report.false_interference}};
 }
@@ -51,6 +76,23 @@ Json SetAsideJson(const IdentifyReport& report) {
   Json zones = Json::array();
   for (const auto& [zone, why] : report.set_aside) zones.push_back({{"zone", zone.value()}, {"why", why.message()}});
   return zones;
+}
+
+Json ConfidenceJson(const IdentifyReport& report) {
+  const std::optional<int> least = LeastConfidence(report.groups);
+  return {{"may_be_wrong", report.may_be_wrong}, {"least_percent", least ? Json(*least) : Json()}};
+}
+
+// With a higher probability that one zone is in a wrong group, the groups do not replace others.
+constexpr double kMayBeWrong = 0.1;
+
+// Why the result is in doubt, if it is.
+std::optional<std::string> Problem(const IdentifyReport& report, const TimingNote& timing) {
+  if (timing.Problem()) return timing.Problem();
+  if (!report.caveat.empty()) return report.caveat;
+  if (report.may_be_wrong <= kMayBeWrong) return std::nullopt;
+  return fmt::format("with a probability of up to {:.0f} %, a zone is in a wrong group, because many reads were late",
+                     100 * report.may_be_wrong);
 }
 
 void PrintFaults(const IdentifyReport& report, Console& console) {
@@ -107,9 +149,10 @@ Status Identify(const GroupsArguments& arguments, Console& console) {
   ISOZONE_ASSIGN_OR_RETURN(const bool formatted, IsFormatted(*opened.device));
   ISOZONE_ASSIGN_OR_RETURN(const IdentifyReport report, Measure(*opened.device));
   const TimingNote timing(*opened.device);
+  const std::optional<std::string> problem = Problem(report, timing);
   bool stored = false;
   if (formatted) {
-    const bool in_doubt = timing.Problem().has_value() && !arguments.force;
+    const bool in_doubt = problem.has_value() && !arguments.force;
     ISOZONE_ASSIGN_OR_RETURN(stored, Store(std::move(opened), report.groups, in_doubt));
   }
   ISOZONE_RETURN_IF_ERROR(Draw(arguments, name, report.groups));
@@ -118,13 +161,14 @@ Status Identify(const GroupsArguments& arguments, Console& console) {
     document["stored"] = stored;
     document["cost"] = CostJson(report);
     document["set_aside"] = SetAsideJson(report);
+    document["confidence"] = ConfidenceJson(report);
     document["lateness"] = timing.LatenessJson();
-    document["problem"] = timing.Problem() ? Json(*timing.Problem()) : Json();
+    document["problem"] = problem ? Json(*problem) : Json();
     console.PrintJson(document);
     return Status::Ok();
   }
-  console.Print("{}: {}\n{}\n{}\n\n", console.Bold(Printable(name)), GroupSummary(report.groups), Cost(report),
-                Outcome(formatted, stored));
+  console.Print("{}: {}\n{}\n{}\n{}\n\n", console.Bold(Printable(name)), GroupSummary(report.groups), Sureness(report),
+                Cost(report), Outcome(formatted, stored));
   PrintGroupMap(report.groups, console);
   PrintFaults(report, console);
   timing.PrintProblem(console);
@@ -144,7 +188,7 @@ Status Show(const GroupsArguments& arguments, Console& console) {
     console.PrintJson(GroupsJson(name, *groups));
     return Status::Ok();
   }
-  console.Print("{}: {}\n\n", console.Bold(Printable(name)), GroupSummary(*groups));
+  console.Print("{}: {}\n{}\n\n", console.Bold(Printable(name)), GroupSummary(*groups), Confidence(*groups));
   PrintGroupMap(*groups, console);
   return Status::Ok();
 }

@@ -45,6 +45,9 @@ std::string Remark(const ZoneGroups& groups) {
 
 std::string Partition(const ZoneGroups& groups) {
   if (groups.group_count() == 0) return "no zone slows another: every zone is a group of its own";
+  if (groups.group_count() == 1 && groups.group_of_zone.size() > 1) {
+    return "1 independent zone group: all zones lie on the same dies, and every zone slows every other";
+  }
   const std::set<uint16_t> channels(groups.channel_of_group.begin(), groups.channel_of_group.end());
   return fmt::format("{} independent zone group{} on {} channel{}", groups.group_count(),
                      groups.group_count() == 1 ? "" : "s", channels.size(), channels.size() == 1 ? "" : "s");
