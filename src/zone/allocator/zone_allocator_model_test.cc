@@ -162,7 +162,9 @@ class Model {
   std::shared_ptr<const GroupIndex> MakeGroups() {
     ZoneGroups groups;
     for (uint32_t i = 0; i < setting_.zones; ++i) {
-      groups.group_of_zone.push_back(static_cast<uint16_t>(i % setting_.groups));
+      // Of some zones, identification may not have found the group.
+      const bool unknown = i % 7 == 3 && setting_.groups > 1;
+      groups.group_of_zone.push_back(unknown ? ZoneGroups::kUnknown : static_cast<uint16_t>(i % setting_.groups));
       groups.confidence_percent.push_back(100);
     }
     groups.channel_of_group.resize(setting_.groups);
