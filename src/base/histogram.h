@@ -31,9 +31,15 @@ class Histogram {
   Snapshot Take() const;
   void Clear();
 
+  // Single figures, for who copies them elsewhere without a Snapshot. `bucket` is in [0, kBuckets).
+  uint64_t CountIn(int bucket) const { return buckets_[static_cast<size_t>(bucket)].load(std::memory_order_relaxed); }
+  uint64_t Sum() const { return sum_.load(std::memory_order_relaxed); }
+  uint64_t Max() const { return max_.load(std::memory_order_relaxed); }
+  // The greatest value that the bucket has.
+  static uint64_t UpperBoundOf(int bucket);
+
  private:
   static int BucketOf(uint64_t value);
-  static uint64_t UpperBoundOf(int bucket);
 
   std::array<std::atomic<uint64_t>, kBuckets> buckets_{};
   std::atomic<uint64_t> sum_{0};

@@ -216,6 +216,7 @@ struct ZoneView {
   ZoneUse use = ZoneUse::kFree;
   uint64_t live = 0;  // bytes of files in it
   Lifetime lifetime = Lifetime::kNotSet;
+  int8_t level = DataClass::kNoLevel;  // of the LSM tree, of the first file in it
   ZoneHeat heat = kNewDataHeat;
   bool writing = false;  // held by a writer now
 };

@@ -129,6 +129,8 @@ constexpr std::array kTable = {
                 SizeOption{64 * kKiB, 4 * kGiB, [](MountOptions& m) -> uint64_t& { return m.checkpoint_after; }}},
     MountOption{"log_write_through", "", "", "a flush of a WAL writes to the device",
                 SwitchOption{[](MountOptions& m) -> bool& { return m.log_write_through; }}},
+    MountOption{"statistics_page", "", "", "shows other processes what this one does",
+                SwitchOption{[](MountOptions& m) -> bool& { return m.statistics_page; }}},
 };
 
 template <typename... Functions>

@@ -31,6 +31,7 @@ struct MountOptions {
   uint64_t write_buffer = 1 * kMiB;  // bytes a writer of logs, or any under `zenfs`, collects before it writes
   GcOptions gc = {.scheme = "", .tuning = {}};  // garbage collection; no scheme: that of the policy (GcScheme)
   uint64_t checkpoint_after = 32 * kMiB;        // bytes of journal after which a checkpoint is taken
+  bool statistics_page = true;     // publishes what it does in shared memory (src/stats), if it is not read-only
   bool log_write_through = false;  // FileWriter::Flush of a kLog file writes to the device, so that unsynced log data
                                    // survives the process
 

@@ -130,6 +130,7 @@ GcStats Collector::Stats() const {
   const MutexLock lock(mu_);
   GcStats stats = stats_;
   stats.urgency = state_.urgency();
+  stats.working = state_.working();
   stats.scheme = setting_->options.scheme;
   return stats;
 }
@@ -195,6 +196,7 @@ Status Collector::CarryOut(const Setting& setting, bool confined, const Progress
   }
   zones_.EndRound(gained);
   const MutexLock lock(mu_);
+  stats_.round_copied = stats_.round_to_copy = 0;
   state_.EndRound();
   idle_.SignalAll();
   wake_.SignalAll();
@@ -227,6 +229,8 @@ Status Collector::CopyBatch(ZoneCopier& copier, const CollectorStep& batch, cons
     const bool cut = progress && !progress(so_far, batch.bytes_to_copy);
     {
       const MutexLock lock(mu_);
+      stats_.round_copied = so_far.bytes_copied;
+      stats_.round_to_copy = batch.bytes_to_copy;
       state_.WindowEnded(clock_.NowNs(), cut);
     }
     return Proceed().kind == CollectorStep::Kind::kGoOn;

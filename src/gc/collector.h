@@ -44,6 +44,10 @@ struct GcStats {
   uint64_t space_waits = 0;  // filled in by the file system
   double urgency = 0;        // of the round under way; 0 if there is none
   std::string scheme;
+  // Of the round under way.
+  bool working = false;        // there is one
+  uint64_t round_copied = 0;   // bytes
+  uint64_t round_to_copy = 0;  // bytes of all victims that were chosen last
 };
 
 // What a collection would do.

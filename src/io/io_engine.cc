@@ -109,6 +109,10 @@ void IoEngine::Submit(IoRequest& request) {
   request.submitted_ns_ = clock_->Now();
   request.length_ = request.device.length;
   request.completed_ = 0;
+  if (request.device.op == DeviceOp::kRead && ClassQueues::IsBackground(request.io_class) && !request.is_part_) {
+    recent_reads_.Note(device_.geometry().ZoneOf(request.device.offset).value(), request.io_class,
+                       request.submitted_ns_);
+  }
   if (request.device.op == DeviceOp::kRead && request.length_ > slice_) return SubmitInParallel(request);
   request.fua_ = request.device.fua;
   request.device.context = &request;
@@ -335,7 +339,7 @@ void IoEngine::Finish(IoRequest& request) {
 }
 
 void IoEngine::Count(const IoRequest& request, uint64_t bytes_moved) {
-  PerClass& counts = classes_[static_cast<size_t>(request.io_class)];
+  IoClassCounters& counts = classes_[static_cast<size_t>(request.io_class)];
   const auto latency_ns = static_cast<uint64_t>(clock_->Now() - request.submitted_ns_);
   if (request.device.op == DeviceOp::kRead) {
     counts.bytes_read.fetch_add(bytes_moved, std::memory_order_relaxed);
@@ -363,8 +367,13 @@ Status IoEngine::Flush(IoClass io_class) {
   return ToStatus(device_.geometry(), request.device);
 }
 
+IoEngine::Queue IoEngine::QueueOf(uint32_t group) const {
+  const Group& of = *groups_[group];
+  return {static_cast<uint32_t>(of.places.load(std::memory_order_relaxed)), of.waiting.load(std::memory_order_relaxed)};
+}
+
 IoClassStats IoEngine::Stats(IoClass io_class) const {
-  const PerClass& counts = classes_[static_cast<size_t>(io_class)];
+  const IoClassCounters& counts = classes_[static_cast<size_t>(io_class)];
   return {counts.bytes_read.load(std::memory_order_relaxed), counts.bytes_written.load(std::memory_order_relaxed),
           counts.read_latency_ns.Take(), counts.write_latency_ns.Take()};
 }

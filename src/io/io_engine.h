@@ -33,6 +33,7 @@
 #include "io/alarm_clock.h"
 #include "io/class_queues.h"
 #include "io/io_class.h"
+#include "io/recent_reads.h"
 #include "io/write_gaps.h"
 #include "izg/group_index.h"
 
@@ -71,6 +72,14 @@ struct IoClassStats {
   uint64_t bytes_written = 0;
   Histogram::Snapshot read_latency_ns;
   Histogram::Snapshot write_latency_ns;
+};
+
+// The counters themselves, for who reads them often. They live as long as the engine.
+struct IoClassCounters {
+  std::atomic<uint64_t> bytes_read{0};
+  std::atomic<uint64_t> bytes_written{0};
+  Histogram read_latency_ns;
+  Histogram write_latency_ns;
 };
 
 class IoEngine {
@@ -115,17 +124,20 @@ class IoEngine {
   Status Flush(IoClass io_class);
 
   IoClassStats Stats(IoClass io_class) const;
+  const IoClassCounters& counters(IoClass io_class) const { return classes_[static_cast<size_t>(io_class)]; }
   // For how long each slice that waited for a gap did so, in ns.
-  Histogram::Snapshot GapWaits() const { return gap_wait_ns_.Take(); }
+  const Histogram& gap_waits() const { return gap_wait_ns_; }
+  const RecentReads& recent_reads() const { return recent_reads_; }
+
+  struct Queue {
+    uint32_t at_device = 0;  // requests
+    uint32_t waiting = 0;    // requests
+  };
+  uint32_t group_count() const { return static_cast<uint32_t>(groups_.size()); }
+  // Of a group, now. Without isolation nothing is queued or counted.
+  Queue QueueOf(uint32_t group) const;
 
  private:
-  struct PerClass {
-    std::atomic<uint64_t> bytes_read{0};
-    std::atomic<uint64_t> bytes_written{0};
-    Histogram read_latency_ns;
-    Histogram write_latency_ns;
-  };
-
   using Group = IoGroup;
   struct ParallelRead;
 
@@ -159,7 +171,8 @@ class IoEngine {
   const uint64_t slice_;  // bytes
   const int64_t write_gap_ns_;
   std::vector<std::unique_ptr<Group>> groups_;
-  std::array<PerClass, kIoClassCount> classes_;
+  std::array<IoClassCounters, kIoClassCount> classes_;
+  RecentReads recent_reads_;  // of background classes
   WriteGaps::Readers readers_;
   Histogram gap_wait_ns_;
   std::atomic<uint32_t> handing_over_{0};  // threads that still run after their request was queued again or done

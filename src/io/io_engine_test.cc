@@ -486,7 +486,7 @@ TEST_F(Gaps, NobodyKeepsOneWhileNobodyReads) {
   for (int i = 0; i < 5; ++i) Submit(IoClass::kFlush);
   EXPECT_EQ(device.held.size(), 5U);
   CompleteAll();
-  EXPECT_EQ(engine->GapWaits().count, 0U);
+  EXPECT_EQ(engine->gap_waits().Take().count, 0U);
 }
 
 TEST_F(Gaps, SlicesOfAFlushWaitForEachOtherWhileUsersRead) {
@@ -504,8 +504,8 @@ TEST_F(Gaps, SlicesOfAFlushWaitForEachOtherWhileUsersRead) {
   MoveBy(16 * kMillisecondNs);
   ASSERT_EQ(device.held.size(), 1U) << "the alarm has sent it";
   CompleteAll();
-  EXPECT_EQ(engine->GapWaits().count, 1U);
-  EXPECT_EQ(engine->GapWaits().max, static_cast<uint64_t>(kGap));
+  EXPECT_EQ(engine->gap_waits().Take().count, 1U);
+  EXPECT_EQ(engine->gap_waits().Take().max, static_cast<uint64_t>(kGap));
 }
 
 TEST_F(Gaps, EndWhenNobodyReadsAnyMore) {

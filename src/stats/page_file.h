@@ -63,7 +63,7 @@ class PageFile {
   // now, so that no later write can fail. `directory` is kPageDirectory but in tests.
   static Result<std::unique_ptr<PageFile>> Make(const PageOwner& owner, size_t bytes,
                                                 const std::string& directory = kPageDirectory);
-  // Removes the file, if it still is the one that has the name.
+  // Removes the file.
   ~PageFile();
   PageFile(const PageFile&) = delete;
   PageFile& operator=(const PageFile&) = delete;
@@ -72,12 +72,13 @@ class PageFile {
   // Gives the page its name, in place of what a process that died has left. kPermissionDenied if that belongs to
   // somebody else; kBusy if a live process publishes there.
   Status Publish();
+  // Takes the name away, if it still is this file's.
+  void Remove();
 
  private:
   PageFile(std::string path, FileDescriptor fd, std::span<uint64_t> words);
 
   const std::string path_;
-  const std::string new_path_;  // until it is published
   const FileDescriptor fd_;
   const std::span<uint64_t> words_;
 };

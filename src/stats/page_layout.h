@@ -9,7 +9,7 @@
 //   PageWait, kWaits times      who waits now, and for what
 //   PageEvent, kEvents times    the last events
 //   PageMessage, kMessages      the last errors, in words
-//   reads, kReads words         zones that background reads have touched lately (ZoneRead)
+//   reads, kReads words         zones that background reads have touched lately (io/recent_reads.h)
 //   groups                      1 word for each zone group: requests at the device, requests that wait
 //   zones                       2 words for each zone (PackZone)
 //
@@ -37,6 +37,7 @@
 
 #include "device/zoned_device.h"
 #include "io/io_class.h"
+#include "io/recent_reads.h"
 #include "zone/zone_record.h"
 
 namespace isozone {
@@ -100,9 +101,9 @@ struct PageStall {
 
 // Everything that only grows is counted since the mount. Sizes are in bytes.
 struct PageFigures {
-  uint64_t sequence;
-  int64_t taken_ns;  // CLOCK_MONOTONIC
-  uint64_t taken_s;  // seconds since 1970
+  uint64_t sequence;  // rises from one to the next, also from place to place
+  int64_t taken_ns;   // CLOCK_MONOTONIC
+  uint64_t taken_s;   // seconds since 1970
   std::array<PageClass, kIoClassCount> by_class;
 
   uint64_t user_bytes_appended;
@@ -117,7 +118,6 @@ struct PageFigures {
   uint64_t refused_writes;
   uint64_t mixed_classes;
   uint64_t mixed_cohorts;
-  uint64_t resets_counted;         // of the next
   uint64_t reset_written_percent;  // sum, of what had been written of each zone that was reset
   uint64_t read_only;              // 1: a failed write of metadata has ended all writing
 
@@ -244,7 +244,7 @@ struct PageLayout {
   static constexpr size_t kWaits = 32;
   static constexpr size_t kEvents = 256;
   static constexpr size_t kMessages = 16;
-  static constexpr size_t kReads = 256;
+  static constexpr size_t kReads = RecentReads::kPlaces;
   // No device has more; a header that says so is not believed.
   static constexpr uint32_t kMostZones = 1U << 24U;
   static constexpr uint32_t kMostGroups = 1U << 16U;
@@ -297,14 +297,5 @@ ZoneWords PackZone(const PageZone& zone);
 // Any words give a zone with valid enumerators.
 PageZone UnpackZone(const ZoneWords& words);
 PageZone PageZoneOf(const ZoneRecord& zone, uint16_t group, uint32_t block_size, uint64_t age_unit);
-
-// A background read: zone : 32 | IoClass + 1 : 4 | milliseconds of CLOCK_MONOTONIC : 28, from the highest bit on; 0: none.
-struct ZoneRead {
-  uint32_t zone = 0;
-  IoClass io_class = IoClass::kOther;
-  uint32_t at_ms = 0;  // modulo kMilliseconds
-  static constexpr uint32_t kMilliseconds = 1U << 28U;
-  bool operator==(const ZoneRead&) const = default;
-};
 
 }  // namespace isozone

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <type_traits>
+#include <utility>
 
 namespace isozone {
 namespace {
@@ -43,6 +44,12 @@ ZoneTable::ZoneTable(std::span<const ZoneDescriptor> report, std::shared_ptr<con
     zone.write_pointer = report[i].write_pointer;
     Index(ZoneId(i));
   }
+}
+
+void ZoneTable::SetWatch(Watch watch) {
+  watch_ = std::move(watch);
+  if (!watch_) return;
+  for (uint32_t i = 0; i < size(); ++i) watch_(ZoneId(i), at(ZoneId(i)));
 }
 
 std::optional<ZoneId> ZoneTable::IdleWithRoom(ZoneUse use, Lifetime lifetime, uint64_t min_room, ZoneHeat heat) const {

@@ -17,6 +17,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -73,7 +74,10 @@ class ZoneTable {
    public:
     Change(const Change&) = delete;
     Change& operator=(const Change&) = delete;
-    ~Change() { table_.Index(zone_); }
+    ~Change() {
+      table_.Index(zone_);
+      if (table_.watch_) table_.watch_(zone_, table_.at(zone_));
+    }
     ZoneRecord* operator->() { return &table_.zones_[zone_.value()]; }
 
    private:
@@ -84,6 +88,10 @@ class ZoneTable {
   };
   // For the one change that is called on it: Edit(zone)->EndLease().
   Change Edit(ZoneId zone) { return Change(*this, zone); }
+
+  // Tells `watch` every zone as it is now, and from now on as it is after each change.
+  using Watch = std::function<void(ZoneId zone, const ZoneRecord& record)>;
+  void SetWatch(Watch watch);
 
   // --- Questions ---
   const ZoneSet& empty() const { return empty_; }
@@ -123,6 +131,7 @@ class ZoneTable {
   IdleByClass idle_data_;
   IdleByClass idle_log_;
   ZoneTotals totals_;
+  Watch watch_;                                             // empty: nobody watches
   std::unordered_map<uint64_t, uint32_t> zones_of_cohort_;  // those that are not 0
 };
 

@@ -38,6 +38,8 @@ Action DefineDump(CLI::App& app);
 Action DefineIzg(CLI::App& app);
 Action DefineGc(CLI::App& app);
 Action DefineBench(CLI::App& app);
+Action DefineStats(CLI::App& app);
+Action DefineTop(CLI::App& app);
 Action DefineExport(CLI::App& app);
 Action DefineSimulate(CLI::App& app);
 

@@ -6,7 +6,7 @@
 namespace isozone::cli {
 
 std::span<const Command> Commands() {
-  static constexpr std::array<Command, 16> kCommands = {{
+  static constexpr std::array<Command, 18> kCommands = {{
       {"mkfs", "Format a device, making its image if there is none",
        "  isozone mkfs 'emu:/data/ssd.img?profile=small-zone&zones=1024' --label database", DefineMkfs},
       {"info", "Show what a device is, its limits and counters, and the file system on it",
@@ -43,6 +43,12 @@ std::span<const Command> Commands() {
        "  isozone bench device emu:/data/ssd.img --svg interference.svg\n"
        "  isozone bench io emu:/data/ssd.img --depth 32",
        DefineBench},
+      {"stats", "Show what the process that has a device mounted does",
+       "  isozone stats emu:/data/ssd.img\n"
+       "  isozone stats emu:/data/ssd.img --json --watch\n"
+       "  isozone stats emu:/data/ssd.img --prometheus",
+       DefineStats},
+      {"top", "Show the same on the whole terminal, again and again", "  isozone top emu:/data/ssd.img", DefineTop},
       {"export", "Serve a device as a zoned block device of the kernel, /dev/ublkbN",
        "  isozone export emu:/data/ssd.img              (until SIGINT or SIGTERM)\n"
        "  isozone export emu:/data/ssd.img --id 0 --recover\n"

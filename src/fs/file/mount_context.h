@@ -27,6 +27,7 @@
 #include "io/buffer_pool.h"
 #include "io/io_engine.h"
 #include "io/patient_device.h"
+#include "stats/published_page.h"
 
 namespace isozone {
 
@@ -67,6 +68,8 @@ struct MountContext {
   const bool parallel;  // the placement policy's
   const std::shared_ptr<const GroupIndex> groups;
   Clock& clock;
+  // Set at mount, never changed; above all that tell it something. Null: there is none.
+  std::unique_ptr<PublishedPage> statistics_page;
   IoEngine engine;
   BufferPool buffers;
 

@@ -122,15 +122,16 @@ void KeepZonesOf(std::span<const MetadataOp> seals, ZonePool& pool) {
 }
 
 ZonePoolOptions PoolOptionsOf(MountContext& context, const MountOptions& options, uint32_t metadata_copies,
-                              Clock& clock) {
+                              bool read_only, Clock& clock) {
   ZonePoolOptions pool;
   pool.policy = options.policy;
   pool.groups = context.groups;
   pool.isolation = options.isolation;
   // With fewer groups than two files are wide, writers that keep away from one another would find no group.
   pool.keep_away = pool.groups->count() >= 2 * options.stripe_width;
-  pool.read_only = options.read_only || context.device->read_only();
+  pool.read_only = read_only;
   pool.clock = &clock;
+  pool.statistics = context.statistics_page == nullptr ? nullptr : &context.statistics_page->writer();
   pool.metadata_copies = metadata_copies;
   pool.make_durable = [c = &context] { return c->journal->Sync(c->journal->last_sequence()); };
   pool.want_checkpoint = [c = &context] { return c->journal->WantCheckpoint(); };
@@ -185,8 +186,9 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   RecoveredMetadata& recovered = reading.metadata;
   auto context = std::make_shared<MountContext>(std::move(device), options, recovered.label, recovered.uuid,
                                                 std::move(recovered.state), policy->parallel(), clock);
-  ZonePoolOptions pool_options = PoolOptionsOf(*context, options, recovered.copies_wanted, clock);
-  const bool read_only = pool_options.read_only;
+  const bool read_only = options.read_only || context->device->read_only();
+  if (options.statistics_page && !read_only) context->statistics_page = MakeStatisticsPage(*context);
+  ZonePoolOptions pool_options = PoolOptionsOf(*context, options, recovered.copies_wanted, read_only, clock);
   ISOZONE_ASSIGN_OR_RETURN(context->pool, ZonePool::Create(*context->device, std::move(pool_options)));
   context->device->OnRefusal([pool = context->pool.get()] { pool->NoteRefusal(); });
   GcOptions gc = options.gc;

@@ -176,7 +176,7 @@ void MountedFileSystem::NoteDeletion(Lifetime lifetime, std::span<const ZoneByte
   std::vector<ZoneId> zones;
   zones.reserve(space.size());
   for (const auto& [zone, bytes] : space) zones.push_back(zone);
-  context_->pool->NoteDeletion(lifetime, zones);
+  context_->pool->statistics().NoteDeletion(lifetime, zones);
 }
 
 Status MountedFileSystem::CommitUnlink(const Inode& replaced, std::span<const MetadataOp> ops) {
@@ -495,7 +495,9 @@ Status MountedFileSystem::Unmount() {
   Status status = context_->journal->Sync(context_->journal->last_sequence());
   if (status.ok()) status = context_->engine.Flush(IoClass::kOther);
   context_->pool->Stop();
+  if (publisher_ != nullptr) publisher_->Stop();
   const Status closed = context_->journal->Close();
+  if (context_->statistics_page != nullptr) context_->statistics_page->End();
   return status.ok() ? closed : status;
 }
 

@@ -17,17 +17,20 @@
 #include "fs/file_system.h"
 #include "fs/mount/mounted_state.h"
 #include "fs/mount/read_only_refresh.h"
+#include "fs/mount/statistics_publisher.h"
 
 namespace isozone {
 
 class MountedFileSystem final : public FileSystem {
  public:
+  // `refresh`: null where this process is the writer. `context` is ready, and the pool and the collector run in it.
   MountedFileSystem(std::shared_ptr<MountContext> context, std::unique_ptr<ReadOnlyRefresh> refresh)
       : context_(std::move(context)),
         refresh_(std::move(refresh)),
         state_(std::make_unique<MountedState>(*context_, refresh_.get())),
         collection_(std::make_unique<MountedCollection>(*context_)),
-        groups_(std::make_unique<MountedGroups>(*context_)) {}
+        groups_(std::make_unique<MountedGroups>(*context_)),
+        publisher_(context_->statistics_page == nullptr ? nullptr : std::make_unique<StatisticsPublisher>(*context_)) {}
 
   ~MountedFileSystem() override;
 
@@ -111,7 +114,8 @@ class MountedFileSystem final : public FileSystem {
   const std::unique_ptr<MountedState> state_;
   const std::unique_ptr<MountedCollection> collection_;
   const std::unique_ptr<MountedGroups> groups_;
-  bool unmounted_ = false;  // used by the owner's thread only
+  const std::unique_ptr<StatisticsPublisher> publisher_;  // null: there is no statistics page
+  bool unmounted_ = false;                                // used by the owner's thread only
 };
 
 }  // namespace isozone

@@ -69,7 +69,7 @@ FileSystemStats MountedState::Stats() const {
   stats.deletion_delays_ns = pool.deletion_delays_ns;
   stats.gc = context_.collector->Stats();
   stats.gc.space_waits = pool.space_waits;
-  stats.write_gap_wait_ns = context_.engine.GapWaits();
+  stats.write_gap_wait_ns = context_.engine.gap_waits().Take();
   stats.device = context_.device->counters();
   stats.refused_writes = context_.device->stats().refusals;
   return stats;

@@ -29,6 +29,19 @@ AllocatorOptions AllocatorOptionsOf(const ZonedDevice& device, const ZonePoolOpt
   return allocator;
 }
 
+// What whoever waits waits for, where nothing can be given for `lack`.
+WaitReason ReasonOf(Lack lack) {
+  switch (lack) {
+    case Lack::kOpenZone:
+      return WaitReason::kOpenZone;
+    case Lack::kActiveZone:
+      return WaitReason::kActiveZone;
+    case Lack::kSpace:
+      return WaitReason::kReset;
+  }
+  return WaitReason::kReset;
+}
+
 }  // namespace
 
 ZoneExecutor::ZoneExecutor(ZonedDevice& d, ZonePoolOptions o, std::unique_ptr<PlacementPolicy> policy,
@@ -36,7 +49,10 @@ ZoneExecutor::ZoneExecutor(ZonedDevice& d, ZonePoolOptions o, std::unique_ptr<Pl
     : device(d),
       options(std::move(o)),
       clock(*options.clock),
-      allocator(report, AllocatorOptionsOf(device, options), std::move(policy)) {}
+      allocator(report, AllocatorOptionsOf(device, options), std::move(policy)) {
+  const MutexLock lock(mu);
+  if (options.statistics != nullptr) ShowZones();
+}
 
 // --- Asking ---
 
@@ -47,6 +63,7 @@ Status ZoneExecutor::CheckWritable() const {
 }
 
 Result<ZoneGrant> ZoneExecutor::Grant(Inquiry& inquiry) {
+  WaitScope waiting(options.statistics, clock, inquiry.writer());
   for (;;) {
     Drain();
     ISOZONE_RETURN_IF_ERROR(CheckWritable());
@@ -67,13 +84,16 @@ Result<ZoneGrant> ZoneExecutor::Grant(Inquiry& inquiry) {
         Announce();
         break;
       case Answer::Action::kCheckpoint:
+        waiting.For(WaitReason::kCheckpoint);
         AwaitCheckpoint(inquiry);
         break;
       case Answer::Action::kCollector:
+        waiting.For(WaitReason::kCollection);
         options.want_space();
         AwaitChange(inquiry, answer.until_ns);
         break;
       case Answer::Action::kWait:
+        waiting.For(ReasonOf(answer.lack));
         AwaitChange(inquiry, answer.until_ns);
         break;
     }
@@ -305,6 +325,7 @@ bool ZoneExecutor::Drain() {
 }
 
 void ZoneExecutor::EndFailedWrite(ZoneId zone) {
+  Tell(PageEventKind::kFailure, zone, 0);
   const auto found = Report(zone);
   allocator.upkeep().NoteFailure(zone, DeviceOp::kWrite, found);
 }
@@ -313,15 +334,20 @@ void ZoneExecutor::EndJob(ZoneId zone) {
   const auto job = jobs_.extract(zone);
   const DeviceOp op = job.mapped().request.op;
   const DeviceStatus status = job.mapped().request.status;
+  const ZoneRecord& record = allocator.ledger().table.at(zone);
+  const uint64_t written = record.finished_at.value_or(record.write_pointer);
   if (status != DeviceStatus::kSuccess) {
+    Tell(PageEventKind::kFailure, zone, written);
     const auto found = Report(zone);
     Latch(Status::IoError(fmt::format("{} of zone {} failed: {}; the zone is not written again", DeviceOpName(op),
                                       zone.value(), DeviceStatusName(status))));
     allocator.upkeep().NoteFailure(zone, op, found);
   } else if (op == DeviceOp::kReset) {
+    Tell(PageEventKind::kReset, zone, written);
     deletion_delays.Reset(zone, clock.NowNs());
     allocator.upkeep().NoteReset(zone);
   } else {
+    Tell(PageEventKind::kFinish, zone, written);
     allocator.upkeep().NoteFinish(zone);
   }
 }
@@ -339,19 +365,57 @@ std::optional<ZoneDescriptor> ZoneExecutor::Report(ZoneId zone) {
 
 void ZoneExecutor::Latch(const Status& status) {
   Log().warn("{}", status.message());
+  if (options.statistics != nullptr) options.statistics->AddMessage(status.message(), clock.NowWallS());
   if (first_error.ok()) first_error = status;
+}
+
+// --- State ---
+
+SpaceInfo ZoneExecutor::Space() const {
+  const ZoneLedger& ledger = allocator.ledger();
+  const ZoneTotals& totals = ledger.table.totals();
+  SpaceInfo space;
+  space.capacity = totals.capacity;
+  space.live = totals.live;
+  space.dead = totals.dead - totals.dead_in_idle;
+  space.metadata = totals.metadata;
+  space.reserved = ledger.ReservedBytes();
+  space.free = totals.free + totals.dead_in_idle - space.reserved;
+  space.zones = ledger.table.size();
+  space.empty_zones = ledger.table.empty().size();
+  space.active_zones = ledger.active.used();
+  space.full_zones = totals.full;
+  space.unusable_zones = totals.unusable;
+  return space;
+}
+
+void ZoneExecutor::ShowZones() {
+  StatisticsWriter& statistics = *options.statistics;
+  const uint32_t block = device.geometry().block_size;
+  const uint64_t age_unit = statistics.header().age_unit;
+  ZoneTable& table = allocator.ledger().table;
+  const GroupIndex& groups = table.groups();
+  table.SetWatch([&statistics, &groups, block, age_unit](ZoneId zone, const ZoneRecord& record) {
+    statistics.SetZone(zone, PageZoneOf(record, static_cast<uint16_t>(groups.of(zone)), block, age_unit));
+  });
+}
+
+void ZoneExecutor::Tell(PageEventKind kind, ZoneId zone, uint64_t written) const {
+  if (options.statistics != nullptr) options.statistics->AddEvent(kind, zone, clock.NowNs(), written);
 }
 
 // --- Pace ---
 
 // Waits until `bytes` are paid for, or nobody makes space any more, or the wait has become too long.
-void ZoneExecutor::Pace(uint64_t bytes) {
+void ZoneExecutor::Pace(uint64_t bytes, ZoneWriter who) {
   const MutexLock lock(mu);
+  WaitScope waiting(options.statistics, clock, who);
   ZoneCollection& collection = allocator.collection();
   int64_t began_ns = 0;
   while (!allocator.ledger().stopping && !collection.Pay(bytes)) {
     const int64_t now_ns = clock.NowNs();
     if (began_ns == 0) began_ns = now_ns;
+    waiting.For(WaitReason::kPace);
     if (now_ns - began_ns >= WritePace::kLongestWaitNs) break;
     collection.BeginPaced();
     if (collection.CollectorIsAwaited() && options.want_pace) options.want_pace();

@@ -20,6 +20,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "device/zoned_device.h"
+#include "fs/file_system.h"
 #include "fs/space/deletion_delays.h"
 #include "fs/space/zone_lease.h"
 #include "fs/space/zone_pool_options.h"
@@ -56,9 +57,11 @@ class ZoneExecutor {
   bool Drain() ISOZONE_REQUIRES(mu);
 
   // --- Pace ---
-  void Pace(uint64_t bytes) ISOZONE_EXCLUDES(mu);
+  void Pace(uint64_t bytes, ZoneWriter who) ISOZONE_EXCLUDES(mu);
   // After whatever may have changed what is free.
   void NoteSpace() ISOZONE_REQUIRES(mu) { is_tight.store(allocator.collection().IsTight(), std::memory_order_relaxed); }
+
+  SpaceInfo Space() const ISOZONE_REQUIRES(mu);
 
   ZonedDevice& device;
   const ZonePoolOptions options;
@@ -100,6 +103,10 @@ class ZoneExecutor {
   // Empty, and the error latched, where the device does not answer.
   std::optional<ZoneDescriptor> Report(ZoneId zone) ISOZONE_REQUIRES(mu);
   void Latch(const Status& status) ISOZONE_REQUIRES(mu);
+  // Tells the statistics page every zone, now and whenever it changes.
+  void ShowZones() ISOZONE_REQUIRES(mu);
+  // Tells it what has happened to `zone`, of which so much was written.
+  void Tell(PageEventKind kind, ZoneId zone, uint64_t written) const;
 
   std::unordered_map<ZoneId, Job> jobs_ ISOZONE_GUARDED_BY(mu);
   std::vector<ZoneId> completed_ ISOZONE_GUARDED_BY(mu);      // jobs that the device has done

@@ -40,7 +40,11 @@ Result<std::unique_ptr<ZonePool>> ZonePool::Create(ZonedDevice& device, ZonePool
 }
 
 ZonePool::ZonePool(std::unique_ptr<ZoneExecutor> executor)
-    : executor_(std::move(executor)), adopted_(*executor_), metadata_(*executor_), collected_(*executor_) {}
+    : executor_(std::move(executor)),
+      adopted_(*executor_),
+      metadata_(*executor_),
+      collected_(*executor_),
+      statistics_(*executor_) {}
 ZonePool::~ZonePool() = default;
 
 void ZonePool::Start() { executor_->Start(); }
@@ -48,7 +52,7 @@ void ZonePool::Stop() { executor_->Stop(); }
 
 void ZonePool::PaceLog(uint64_t bytes) {
   executor_->logged.fetch_add(bytes, std::memory_order_relaxed);
-  if (executor_->is_tight.load(std::memory_order_relaxed)) executor_->Pace(bytes);
+  if (executor_->is_tight.load(std::memory_order_relaxed)) executor_->Pace(bytes, ZoneWriter::kLog);
 }
 
 void ZonePool::PaceFlush(uint64_t bytes) {
@@ -58,7 +62,8 @@ void ZonePool::PaceFlush(uint64_t bytes) {
     const uint64_t logged = executor_->logged.exchange(0, std::memory_order_relaxed);
     unlogged = executor_->allocator.collection().TakeUnlogged(bytes, logged);
   }
-  if (unlogged > 0 && executor_->is_tight.load(std::memory_order_relaxed)) executor_->Pace(unlogged);
+  if (unlogged > 0 && executor_->is_tight.load(std::memory_order_relaxed))
+    executor_->Pace(unlogged, ZoneWriter::kFlush);
 }
 
 void ZonePool::NoteRefusal() {
@@ -77,10 +82,6 @@ void ZonePool::RemoveLive(ZoneId zone, uint64_t bytes) {
   ZoneTable& table = executor_->allocator.ledger().table;
   table.Edit(zone)->RemoveLive(bytes);
   if (table.at(zone).dead()) executor_->work.Signal();
-}
-
-void ZonePool::NoteDeletion(Lifetime lifetime, std::span<const ZoneId> zones) {
-  executor_->deletion_delays.Deleted(lifetime, zones, executor_->clock.NowNs());
 }
 
 Result<ZoneLease> ZonePool::Acquire(const ZoneRequest& request) {
@@ -123,21 +124,7 @@ uint64_t ZonePool::Live(ZoneId zone) const {
 
 SpaceInfo ZonePool::Space() const {
   const MutexLock lock(executor_->mu);
-  const ZoneLedger& ledger = executor_->allocator.ledger();
-  const ZoneTotals& totals = ledger.table.totals();
-  SpaceInfo space;
-  space.capacity = totals.capacity;
-  space.live = totals.live;
-  space.dead = totals.dead - totals.dead_in_idle;
-  space.metadata = totals.metadata;
-  space.reserved = ledger.ReservedBytes();
-  space.free = totals.free + totals.dead_in_idle - space.reserved;
-  space.zones = ledger.table.size();
-  space.empty_zones = ledger.table.empty().size();
-  space.active_zones = ledger.active.used();
-  space.full_zones = totals.full;
-  space.unusable_zones = totals.unusable;
-  return space;
+  return executor_->Space();
 }
 
 std::vector<ZoneView> ZonePool::Zones() const {
@@ -153,6 +140,7 @@ std::vector<ZoneView> ZonePool::Zones() const {
     view.use = IsUsable(zone) ? zone.use : ZoneUse::kUnusable;
     view.live = zone.live;
     view.lifetime = zone.data.lifetime;
+    view.level = zone.data.level;
     view.heat = zone.data.heat;
     view.writing = zone.phase == ZonePhase::kLeased;
   }

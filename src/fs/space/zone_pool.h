@@ -36,7 +36,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -50,6 +49,7 @@
 #include "fs/space/metadata_zones.h"
 #include "fs/space/zone_lease.h"
 #include "fs/space/zone_pool_options.h"
+#include "fs/space/zone_statistics.h"
 #include "izg/group_index.h"
 #include "zone/allocator/zone_allocator.h"
 #include "zone/allocator/zone_request.h"
@@ -86,8 +86,6 @@ class ZonePool {
   // --- Space held by files (space_claim.h, which is who calls these two) ---
   void AddLive(ZoneId zone, uint64_t bytes);
   void RemoveLive(ZoneId zone, uint64_t bytes);
-  // A file has lost its last name, and lay in these zones; to be called before RemoveLive. Counted only.
-  void NoteDeletion(Lifetime lifetime, std::span<const ZoneId> zones);
 
   // --- Writing ---
   // kNoSpace when nothing can be written even after all dead zones are reset; kReadOnly.
@@ -105,6 +103,7 @@ class ZonePool {
   AdoptedZones& adopted() { return adopted_; }
   MetadataZones& metadata() { return metadata_; }
   CollectedZones& collected() { return collected_; }
+  ZoneStatistics& statistics() { return statistics_; }
 
   // --- Pace (write_pace.h) ---
   // To be called without locks held before a user's log grows, and before a flush writes: while space is short they wait
@@ -130,6 +129,7 @@ class ZonePool {
   AdoptedZones adopted_;
   MetadataZones metadata_;
   CollectedZones collected_;
+  ZoneStatistics statistics_;
 };
 
 }  // namespace isozone

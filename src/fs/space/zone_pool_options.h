@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "izg/group_index.h"
+#include "stats/page_writer.h"
 #include "zone/allocator/zone_reserves.h"
 
 namespace isozone {
@@ -21,6 +22,7 @@ struct ZonePoolOptions {
   bool read_only = false;                         // no thread, no lease
   uint32_t metadata_copies = kMetadataCopiesMax;  // says how many of the first zones are kept for metadata
   Clock* clock = &Clock::Real();                  // outlives the pool; not null
+  StatisticsWriter* statistics = nullptr;         // of the page of the mount; null: there is none. Outlives the pool
   // Makes every metadata change so far durable; called before a reset.
   std::function<Status()> make_durable;
   // Asks the journal for a checkpoint, after which the metadata has given back what it took of the reserves; returns a

@@ -64,7 +64,9 @@ ZoneAllocator::Answer ZoneAllocator::Ask(Inquiry& inquiry, int64_t now_ns) {
   if (attempt.grant) return {.action = Action::kGranted, .grant = *attempt.grant};
   if (inquiry.request_.confined) return {.action = Action::kNothing, .lack = attempt.lack};
   if (attempt.lack == Lack::kActiveZone) inquiry.WaitForToken();
-  return Remedy(inquiry, attempt.lack, now_ns);
+  Answer answer = Remedy(inquiry, attempt.lack, now_ns);
+  answer.lack = attempt.lack;
+  return answer;
 }
 
 std::optional<ZoneGrant> ZoneAllocator::Widen(const ZoneRequest& request) {

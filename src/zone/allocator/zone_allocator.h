@@ -86,6 +86,8 @@ class ZoneAllocator {
     Inquiry& operator=(const Inquiry&) = delete;
 
     bool confined() const { return request_.confined; }
+    // Who is to write the zone.
+    ZoneWriter writer() const { return purpose_ == Purpose::kFiles ? WriterOf(request_) : ZoneWriter::kMetadata; }
 
     // For whoever asks: the checkpoint that Answer::kCheckpoint asks for, its number, and whether it has ended; since when
     // it has waited.
@@ -127,7 +129,7 @@ class ZoneAllocator {
     ZoneGrant grant = {};
     std::vector<ZoneCommands> commands = {};
     int64_t until_ns = kNever;
-    Lack lack = Lack::kSpace;
+    Lack lack = Lack::kSpace;  // of any answer but kGranted: why no zone could be given
   };
 
   // What is to be done in the background.

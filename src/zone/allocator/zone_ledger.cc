@@ -31,8 +31,8 @@ ZoneLedger::ZoneLedger(std::span<const ZoneDescriptor> report, AllocatorOptions 
 ZoneGrant ZoneLedger::Grant(const ZoneRequest& request, ZoneId zone) {
   CountMixing(request, table.at(zone));
   const bool urgent = request.urgent || request.use == ZoneUse::kLog;
-  const ZoneGrant grant =
-      Grant(zone, request.use, request.data_class(), CohortOf(request), BudgetClassOf(request), urgent);
+  const ZoneGrant grant = Grant(zone, request.use, request.data_class(), CohortOf(request), BudgetClassOf(request),
+                                urgent, WriterOf(request));
   if (request.makes_space()) {
     holdings.at(zone).lease->makes_space = true;
     ++space_makers;
@@ -51,17 +51,23 @@ void ZoneLedger::CountMixing(const ZoneRequest& request, const ZoneRecord& zone)
 }
 
 ZoneGrant ZoneLedger::GrantMetadata(ZoneId zone) {
-  return Grant(zone, ZoneUse::kMetadata, table.at(zone).data, {}, BudgetClass::kMetadata, /*urgent=*/true);
+  return Grant(zone, ZoneUse::kMetadata, table.at(zone).data, {}, BudgetClass::kMetadata, /*urgent=*/true,
+               ZoneWriter::kMetadata);
 }
 
-ZoneGrant ZoneLedger::Grant(ZoneId zone, ZoneUse use, DataClass data, Cohort cohort, BudgetClass c, bool urgent) {
+ZoneGrant ZoneLedger::Grant(ZoneId zone, ZoneUse use, DataClass data, Cohort cohort, BudgetClass c, bool urgent,
+                            ZoneWriter writer) {
   ZoneHolding& holding = holdings[zone];
   assert(!holding.lease);
   if (!holding.active) {
     if (auto token = active.TryTake(c)) holding.active.emplace(std::move(*token));
   }
   assert(holding.active);
-  table.Edit(zone)->Lease(use, data, cohort);
+  {
+    ZoneTable::Change change = table.Edit(zone);
+    change->Lease(use, data, cohort);
+    change->writer = writer;
+  }
   LeaseRecord& lease = holding.lease.emplace();
   lease.id = next_lease_id++;
   lease.budget_class = c;

@@ -146,7 +146,8 @@ struct ZoneLedger {
  private:
   // Notes that data goes where it does not belong.
   void CountMixing(const ZoneRequest& request, const ZoneRecord& zone);
-  ZoneGrant Grant(ZoneId zone, ZoneUse use, DataClass data, Cohort cohort, BudgetClass c, bool urgent);
+  ZoneGrant Grant(ZoneId zone, ZoneUse use, DataClass data, Cohort cohort, BudgetClass c, bool urgent,
+                  ZoneWriter writer);
   uint32_t& LoadOf(ZoneId zone, const LeaseRecord& lease);
   void EraseIfUnused(std::map<ZoneId, ZoneHolding>::iterator holding);
 };

@@ -58,6 +58,13 @@ constexpr BudgetClass BudgetClassOf(ZoneUse use) {
 constexpr BudgetClass BudgetClassOf(const ZoneRequest& request) {
   return request.gc ? BudgetClass::kGc : BudgetClassOf(request.use);
 }
+// Who a zone is leased to.
+constexpr ZoneWriter WriterOf(const ZoneRequest& request) {
+  if (request.gc) return ZoneWriter::kGc;
+  if (request.use == ZoneUse::kLog) return ZoneWriter::kLog;
+  if (request.compaction) return ZoneWriter::kCompaction;
+  return request.urgent ? ZoneWriter::kFlush : ZoneWriter::kOther;
+}
 constexpr bool IsOfFiles(BudgetClass c) { return c == BudgetClass::kData || c == BudgetClass::kLog; }
 
 }  // namespace isozone

@@ -2,7 +2,7 @@
 
 _isozone()
 {
-    local commands="mkfs info df ls stat cat cp rm zones fsck dump izg gc bench export simulate"
+    local commands="mkfs info df ls stat cat cp rm zones fsck dump izg gc bench stats top export simulate"
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command="" word index
     for ((index = 1; index < COMP_CWORD; index++)); do
@@ -73,6 +73,8 @@ _isozone()
         "bench gc worker") options="$collecting --threads --worker-bytes" ;;
         "bench gc reclaim") options="--seed --destroy --json" ;;
         "bench gc groups") options="--destroy --json" ;;
+        stats) options="--json --zones --prometheus --watch --interval" ;;
+        top) options="--interval --once" ;;
         export) options="--id --recover --remove" ;;
         simulate) options="--keys --value-size --data --phase --list --deletes --grain --seed
         --memtable --memtables --wal --table --levels --level-base --level-multiplier --compaction-trigger

@@ -1,0 +1,36 @@
+// ZoneStatistics: what a pool of zones counts for statistics alone, and what it tells the statistics page of its mount,
+// beside what it tells as it happens.
+//
+// Thread safety: any thread.
+#pragma once
+
+#include <span>
+
+#include "base/histogram.h"
+#include "device/zoned_device.h"
+#include "stats/page_layout.h"
+#include "zone/lifetime.h"
+
+namespace isozone {
+
+class ZoneExecutor;
+
+class ZoneStatistics {
+ public:
+  // `executor` outlives this.
+  explicit ZoneStatistics(ZoneExecutor& executor) : executor_(executor) {}
+
+  // A file has lost its last name, and lay in these zones; to be called before ZonePool::RemoveLive.
+  void NoteDeletion(Lifetime lifetime, std::span<const ZoneId> zones);
+
+  // Fills in counters, space and active zones, as of one moment.
+  void Fill(PageFigures& figures) const;
+  // Of those who asked for a zone, and of users who were slowed, in ns.
+  const Histogram& zone_waits() const;
+  const Histogram& pace_waits() const;
+
+ private:
+  ZoneExecutor& executor_;
+};
+
+}  // namespace isozone

@@ -1,0 +1,178 @@
+#include "stats/page_file.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace isozone {
+namespace {
+
+constexpr mode_t kReadBits = S_IRUSR | S_IRGRP | S_IROTH;
+// How often, and how far apart, a mount looks whether a reader has let go of the page of a process that died.
+constexpr int kReplaceTries = 50;
+constexpr std::chrono::milliseconds kReplacePause(2);
+
+std::string Content(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+struct ProcessState {
+  char state = '?';
+  uint64_t started = 0;  // clock ticks after the boot
+};
+
+// Of /proc/PID/stat. The name of the program, in parentheses, may contain anything.
+std::optional<ProcessState> StateOf(const std::string& pid) {
+  const std::string text = Content("/proc/" + pid + "/stat");
+  const size_t end_of_name = text.rfind(')');
+  if (end_of_name == std::string::npos) return std::nullopt;
+  std::istringstream fields(text.substr(end_of_name + 1));
+  ProcessState process;
+  fields >> process.state;
+  std::string skipped;
+  for (int field = 4; field < 22; ++field) fields >> skipped;
+  fields >> process.started;
+  if (!fields) return std::nullopt;
+  return process;
+}
+
+uint64_t PidNamespace() {
+  struct stat status {};
+  return ::stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
+}
+
+// The rights of `owner`, as far as this process may give them. Who may not read the device gets none.
+Status SetRights(int fd, const PageOwner& owner) {
+  mode_t mode = (owner.mode & kReadBits) | S_IRUSR | S_IWUSR;
+  const bool has_group =
+      ::fchown(fd, owner.uid, owner.gid) == 0 || ::fchown(fd, static_cast<uid_t>(-1), owner.gid) == 0;
+  if (!has_group && (owner.mode & S_IROTH) == 0) mode &= ~mode_t{S_IRGRP};
+  if (::fchmod(fd, mode) != 0) return Status::FromErrno(errno, "cannot set the rights of a statistics page");
+  return Status::Ok();
+}
+
+bool IsSame(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
+
+// The process that publishes in the file `fd`; nothing if it is not a page.
+std::optional<PageProcess> PublisherOf(int fd) {
+  PageHeader header{};
+  if (::pread(fd, &header, sizeof(header), 0) != sizeof(header) || header.magic != kPageMagic) return std::nullopt;
+  return PageProcess{header.pid, header.process_started, header.pid_namespace, {}};
+}
+
+// Removes what a process that died has left under `path`. kBusy if it lives.
+Status RemoveOld(const std::string& path) {
+  for (int tries = 0;; ++tries) {
+    const FileDescriptor old(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (old.get() < 0 && errno == ENOENT) return Status::Ok();
+    if (old.get() < 0) return Status::FromErrno(errno, fmt::format("cannot open {}", path));
+    const bool locked = ::flock(old.get(), LOCK_EX | LOCK_NB) == 0;
+    const auto publisher = PublisherOf(old.get());
+    if (locked || (publisher && !publisher->MayLive())) {
+      struct stat opened {};
+      struct stat named {};
+      // A reader may have removed it, and nobody else makes a new one: the device has one writer.
+      if (::fstat(old.get(), &opened) == 0 && ::lstat(path.c_str(), &named) == 0 && IsSame(opened, named) &&
+          ::unlink(path.c_str()) != 0 && errno != ENOENT) {
+        return Status::FromErrno(errno, fmt::format("cannot replace {}", path));
+      }
+      return Status::Ok();
+    }
+    if (tries == kReplaceTries) {
+      return Status::Busy(fmt::format("{} belongs to process {}", path, publisher ? publisher->pid : 0));
+    }
+    std::this_thread::sleep_for(kReplacePause);
+  }
+}
+
+}  // namespace
+
+Result<PageOwner> PageOwner::Of(const std::string& device) {
+  const size_t colon = device.find(':');
+  const std::string path = colon == std::string::npos || device.starts_with('/') ? device : device.substr(colon + 1);
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return Status::FromErrno(errno, path);
+  PageOwner owner{{}, status.st_mode & 07777, status.st_uid, status.st_gid};
+  if (S_ISBLK(status.st_mode)) {
+    owner.page_name = fmt::format("isozone-b{}-{}", major(status.st_rdev), minor(status.st_rdev));
+  } else {
+    owner.page_name = fmt::format("isozone-{:x}-{:x}", status.st_dev, status.st_ino);
+  }
+  return owner;
+}
+
+PageProcess PageProcess::Self() {
+  PageProcess self;
+  self.pid = static_cast<uint32_t>(::getpid());
+  if (const auto state = StateOf("self")) self.started = state->started;
+  self.pid_namespace = PidNamespace();
+  self.program = Content("/proc/self/comm");
+  while (!self.program.empty() && self.program.back() == '\n') self.program.pop_back();
+  return self;
+}
+
+bool PageProcess::MayLive() const {
+  if (pid_namespace != PidNamespace()) return true;
+  if (pid == 0 || pid > INT32_MAX || (::kill(static_cast<pid_t>(pid), 0) != 0 && errno == ESRCH)) return false;
+  const auto state = StateOf(std::to_string(pid));
+  if (!state || started == 0) return true;  // its entry in /proc may be hidden from this user
+  return state->started == started && state->state != 'Z' && state->state != 'X';
+}
+
+Result<std::unique_ptr<PageFile>> PageFile::Make(const PageOwner& owner, size_t bytes, const std::string& directory) {
+  const std::string path = directory + "/" + owner.page_name;
+  const auto failed = [&](int error) { return Status::FromErrno(error, fmt::format("cannot make {}", path)); };
+  FileDescriptor fd(::open(directory.c_str(), O_RDWR | O_TMPFILE | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (fd.get() < 0) return failed(errno);
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return failed(errno);
+  // Not sparse: a lack of memory is an error here, and not a signal later.
+  if (const int error = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes)); error != 0) return failed(error);
+  ISOZONE_RETURN_IF_ERROR(SetRights(fd.get(), owner));
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (memory == MAP_FAILED) return failed(errno);
+  return std::unique_ptr<PageFile>(
+      new PageFile(path, std::move(fd), {static_cast<uint64_t*>(memory), bytes / sizeof(uint64_t)}));
+}
+
+PageFile::PageFile(std::string path, FileDescriptor fd, std::span<uint64_t> words)
+    : path_(std::move(path)), fd_(std::move(fd)), words_(words) {}
+
+PageFile::~PageFile() {
+  Remove();
+  ::munmap(words_.data(), words_.size_bytes());
+}
+
+void PageFile::Remove() {
+  struct stat own {};
+  struct stat named {};
+  const bool is_named = ::fstat(fd_.get(), &own) == 0 && own.st_nlink > 0;
+  if (is_named && ::lstat(path_.c_str(), &named) == 0 && IsSame(own, named)) ::unlink(path_.c_str());
+}
+
+Status PageFile::Publish() {
+  ISOZONE_RETURN_IF_ERROR(RemoveOld(path_));
+  const std::string unnamed = fmt::format("/proc/self/fd/{}", fd_.get());
+  if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) != 0) {
+    return Status::FromErrno(errno, fmt::format("cannot name {}", path_));
+  }
+  return Status::Ok();
+}
+
+}  // namespace isozone

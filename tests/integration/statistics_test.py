@@ -1,0 +1,232 @@
+#!/usr/bin/python3
+"""What isozone stats and isozone top tell of a database that another process has open, with the library preloaded: while
+it runs, after it was killed, and when nobody has the device.
+
+    statistics_test.py LIBISOZONE ISOZONE
+"""
+
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import unittest
+from typing import Any
+
+import jsonschema
+
+LIBRARY, ISOZONE = (os.path.abspath(sys.argv.pop(1)) for _ in range(2))
+SCHEMAS = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "schemas")
+PATIENCE = 120  # seconds; only a hang takes so long
+NOBODY = "no process publishes statistics"
+
+
+def schema(name: str) -> Any:
+    with open(os.path.join(SCHEMAS, f"{name}.schema.json"), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def check_schema(document: Any) -> None:
+    store = {f"file:///{name}.schema.json": schema(name) for name in ("stats-page", "common")}
+    resolver = jsonschema.RefResolver("file:///stats-page.schema.json", store["file:///stats-page.schema.json"], store)
+    jsonschema.Draft202012Validator(schema("stats-page"), resolver=resolver).validate(document)
+
+
+class StatisticsTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.scratch = tempfile.mkdtemp(prefix="isozone-statistics-")
+        self.addCleanup(shutil.rmtree, self.scratch)
+        self.image = os.path.join(self.scratch, "ssd.img")
+        self.device = f"emu:{self.image}?timing=off"
+        self.isozone("mkfs", self.device + "&zones=128&zone_size=8M")
+        status = os.stat(self.image)
+        self.page = f"/dev/shm/isozone-{status.st_dev:x}-{status.st_ino:x}"
+
+    def isozone(self, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        result = subprocess.run([ISOZONE, *arguments], capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(result.returncode, code, result.stderr)
+        return result
+
+    def look(self) -> Any:
+        document = json.loads(self.isozone("stats", "--json", "--zones", self.device).stdout)
+        check_schema(document)
+        return document
+
+    def start_database(self, options: str = "") -> subprocess.Popen[bytes]:
+        """A database that is written until it is killed, once it has flushed a table."""
+        process = subprocess.Popen(
+            ["db_bench", f"--fs_uri=isozone://{self.device}{options}", "--db=/bench", "--benchmarks=overwrite",
+             "--duration=3600", "--num=20000", "--value_size=800", "--compression_type=none",
+             "--write_buffer_size=2097152", "--target_file_size_base=2097152"],
+            env=dict(os.environ, LD_PRELOAD=LIBRARY), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+        self.addCleanup(self.end, process)
+        return process
+
+    def end(self, process: subprocess.Popen[bytes]) -> None:
+        process.kill()
+        process.wait()
+
+    def await_flush(self, process: subprocess.Popen[bytes]) -> Any:
+        while not os.path.exists(self.page):
+            self.assertIsNone(process.poll(), "db_bench has ended")
+        while (document := self.look())["classes"]["flush"]["bytes_written"] == 0:
+            self.assertIsNone(process.poll(), "db_bench has ended")
+        return document
+
+    def test_a_running_database_is_seen_and_a_killed_one_for_the_last_time(self) -> None:
+        process = self.start_database()
+        document = self.await_flush(process)
+        self.assertEqual(document["life"], "mounted")
+        self.assertEqual(document["process"]["pid"], process.pid)
+        self.assertEqual(document["process"]["program"], "db_bench")
+        self.assertEqual(document["geometry"]["zone_count"], 128)
+        self.assertGreater(document["write_amplification"], 0.5)
+        self.assertEqual(sum(document["zones_now"]["by_phase"].values()), 128)
+        self.assertGreater(document["classes"]["wal"]["write_latency_us"]["count"], 0)
+        self.assertTrue(any(zone["writer"] == "log" for zone in document["zones"]))
+        self.assertEqual(self.look()["process"]["pid"], process.pid, "looking has not touched it")
+        self.check_prometheus()
+
+        process.kill()
+        process.wait()
+        self.assertTrue(os.path.exists(self.page))
+        last = self.isozone("stats", "--json", self.device)
+        self.assertEqual(last.stderr.count("\n"), 1)
+        self.assertIn(f"process {process.pid} (db_bench) has ended without unmounting", last.stderr)
+        died = json.loads(last.stdout)
+        check_schema(died)
+        self.assertEqual(died["life"], "died")
+        self.assertGreaterEqual(died["user_bytes_appended"], document["user_bytes_appended"])
+        self.assertFalse(os.path.exists(self.page))
+        rest = self.isozone("stats", "--json", self.device)
+        self.assertIn(NOBODY, rest.stderr)
+        self.assertEqual(json.loads(rest.stdout)["life"], "not-mounted")
+
+    def check_prometheus(self) -> None:
+        text = self.isozone("stats", "--prometheus", self.device).stdout
+        samples = [line for line in text.splitlines() if not line.startswith("#")]
+        for line in samples:
+            self.assertRegex(line, r'^isozone_[a-z_]+\{device="[^"]*"(,[a-z_]+="[^"]*")*\} [0-9.e+-]+$')
+        self.assertEqual(len({line.rpartition(" ")[0] for line in samples}), len(samples), "each series once")
+        families = re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE)
+        self.assertEqual(len(families), len(dict(families)))
+        for name, kind in families:
+            self.assertEqual(kind == "counter", name.endswith("_total"), name)
+        self.assertNotIn("zone=", text)
+        buckets = [float(line.rpartition(" ")[2]) for line in samples
+                   if line.startswith("isozone_write_duration_seconds_bucket") and 'class="wal"' in line]
+        self.assertEqual(buckets, sorted(buckets))
+        self.assertGreater(buckets[-1], 0)
+        if promtool := shutil.which("promtool"):
+            result = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True,
+                                    timeout=PATIENCE)
+            self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "", ""))
+
+    def test_the_next_mount_replaces_what_a_killed_process_left(self) -> None:
+        process = self.start_database()
+        self.await_flush(process)
+        process.kill()
+        process.wait()
+        self.assertTrue(os.path.exists(self.page))
+        source = os.path.join(self.scratch, "file")
+        with open(source, "wb") as file:
+            file.write(os.urandom(1 << 20))
+        self.assertEqual(self.isozone("cp", self.device, source, ":/file").stderr, "")
+        self.assertFalse(os.path.exists(self.page), "the mount has replaced the page, and has taken its own with it")
+
+    def test_a_mount_without_a_page(self) -> None:
+        process = self.start_database("&statistics_page=off")
+        while b"bench" not in subprocess.run([ISOZONE, "ls", self.device], capture_output=True,
+                                             timeout=PATIENCE).stdout:
+            self.assertIsNone(process.poll(), "db_bench has ended")
+        self.assertFalse(os.path.exists(self.page))
+        self.assertIn(NOBODY, self.isozone("stats", self.device).stderr)
+
+    def test_a_watch_ends_with_the_mount(self) -> None:
+        process = self.start_database()
+        self.await_flush(process)
+        watch = subprocess.Popen([ISOZONE, "stats", "--json", "--watch", "--interval", "0.1", self.device],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(watch.kill)
+        assert watch.stdout is not None
+        for _ in range(3):
+            self.assertEqual(json.loads(watch.stdout.readline())["life"], "mounted")
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        output, errors = watch.communicate(timeout=PATIENCE)
+        self.assertEqual(watch.returncode, 0)
+        self.assertEqual(json.loads(output.splitlines()[-1])["life"], "died")
+        self.assertIn("has ended without unmounting", errors)
+
+    def test_pages_that_are_of_no_use_give_one_line(self) -> None:
+        with open(self.page, "wb") as file:
+            file.write(b"no page")
+        self.addCleanup(lambda: os.path.exists(self.page) and os.unlink(self.page))
+        for command in ("stats", "top --once"):
+            error = self.isozone(*command.split(), self.device, code=5).stderr
+            self.assertRegex(error, r"\Aisozone \w+: [^\n]*not a statistics page\n\Z")
+        with open(self.page, "wb") as file:
+            file.write(struct.pack("<QI", 0x4547415054534F5A, 99) + bytes(1000))
+        error = self.isozone("stats", self.device, code=3).stderr
+        self.assertRegex(error, r"\Aisozone stats: [^\n]*version 99[^\n]*\n\Z")
+
+    # --- top ---
+
+    def test_top_needs_a_terminal_or_prints_once(self) -> None:
+        self.assertIn("--once", self.isozone("top", self.device, code=1).stderr)
+        picture = self.isozone("top", "--once", self.device).stdout
+        self.assertIn("compaction-write", picture)
+        self.assertIn(NOBODY, picture)
+        self.assertNotIn("\x1b", picture)
+
+    def test_top_fills_the_terminal_follows_its_size_and_leaves_it_as_it_was(self) -> None:
+        process = self.start_database()
+        self.await_flush(process)
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.environ.update(NO_COLOR="1", TERM="xterm")
+            os.execv(ISOZONE, [ISOZONE, "top", "--interval", "0.2", self.device])
+        self.addCleanup(os.close, terminal)
+        self.resize(terminal, pid, 30, 100)
+        frame = self.read_until(terminal, b"nobody waits|waits for", b"q quit")
+        self.assertTrue(frame.startswith(b"\x1b[?1049h"))
+        self.assertNotIn(b"\x1b[38;5", frame)
+        self.assertIn(b"compaction-write", frame)
+        self.resize(terminal, pid, 6, 40)
+        for _ in range(2):  # the first may have been drawn before
+            frame = self.read_until(terminal, b"q quit", b"\x1b\\[K")
+        text = re.sub(rb"\x1b\[[?0-9;]*[A-Za-z]", b"", frame)
+        self.assertLessEqual(max(len(line) for line in text.split(b"\r\n")), 80)
+        os.write(terminal, b"q")
+        end = self.read_until(terminal, b"\x1b\\[\\?1049l")
+        self.assertIn(b"\x1b[?25h", end)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+        self.assertIsNone(process.poll(), "it was not touched")
+
+    def resize(self, terminal: int, pid: int, rows: int, columns: int) -> None:
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        os.kill(pid, signal.SIGWINCH)
+
+    def read_until(self, terminal: int, *patterns: bytes) -> bytes:
+        read = b""
+        while not all(re.search(pattern, read) for pattern in patterns):
+            if not select.select([terminal], [], [], PATIENCE)[0]:
+                self.fail(f"nothing more than {read!r}")
+            try:
+                read += os.read(terminal, 65536)
+            except OSError:  # the terminal is closed
+                break
+        return read
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,272 @@
+#include "isozone/output/prometheus.h"
+
+#include <array>
+#include <functional>
+#include <iterator>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "isozone/output/statistics_json.h"
+
+namespace isozone::cli {
+namespace {
+
+// A value of a label, quoted. Bytes that are not UTF-8, which a name may have, would make the whole text invalid.
+std::string Quoted(std::string_view value) {
+  std::string text = "\"";
+  for (const char c : value) {
+    if (c == '\\' || c == '"') {
+      text += '\\';
+      text += c;
+    } else if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7F) {
+      text += '?';
+    } else {
+      text += c;
+    }
+  }
+  return text + '"';
+}
+
+double Seconds(uint64_t ns) { return static_cast<double>(ns) / static_cast<double>(kSecondNs); }
+
+double Ratio(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// Writes metrics, family by family.
+class Metrics {
+ public:
+  explicit Metrics(std::span<const Statistics> mounts) : mounts_(mounts) {}
+
+  using Value = std::function<double(const Statistics&)>;
+  // `write` is called for each mount, and writes its samples by Sample.
+  void Family(std::string_view name, std::string_view type, std::string_view help,
+              const std::function<void(const Statistics&)>& write) {
+    name_ = name;
+    Append("# HELP isozone_{} {}\n# TYPE isozone_{} {}\n", name, help, name, type);
+    for (const Statistics& mount : mounts_) {
+      device_ = Quoted(mount.device);
+      write(mount);
+    }
+  }
+  // `labels`: `,name="value"` each.
+  void Sample(double value, std::string_view labels = {}, std::string_view suffix = {}) {
+    Append("isozone_{}{}{{device={}{}}} {}\n", name_, suffix, device_, labels, value);
+  }
+  void Count(uint64_t value, std::string_view labels = {}, std::string_view suffix = {}) {
+    Append("isozone_{}{}{{device={}{}}} {}\n", name_, suffix, device_, labels, value);
+  }
+
+  void Gauge(std::string_view name, std::string_view help, const Value& value) {
+    Family(name, "gauge", help, [&](const Statistics& mount) { Sample(value(mount)); });
+  }
+  void Counter(std::string_view name, std::string_view help, uint64_t PageFigures::*figure) {
+    Family(name, "counter", help, [&](const Statistics& mount) { Count(mount.figures.*figure); });
+  }
+  // A bucket for each power of two.
+  void Histogram(const LatencyFigures& latency, std::string_view labels) {
+    uint64_t below = 0;
+    for (int i = 0; i < PageHistogram::kBuckets; ++i) {
+      below += latency.buckets[static_cast<size_t>(i)];
+      if (i % PageHistogram::kSubBuckets != 0 || i + 1 == PageHistogram::kBuckets) continue;
+      Count(below, fmt::format("{},le=\"{}\"", labels, Seconds(PageHistogram::EndOf(i))), "_bucket");
+    }
+    Count(below, fmt::format("{},le=\"+Inf\"", labels), "_bucket");
+    Sample(Seconds(latency.sum), labels, "_sum");
+    Count(below, labels, "_count");
+  }
+
+  std::string Take() { return std::move(text_); }
+
+ private:
+  template <typename... Args>
+  void Append(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
+  }
+
+  const std::span<const Statistics> mounts_;
+  std::string name_;
+  std::string device_;
+  std::string text_;
+};
+
+std::string ClassLabel(int io_class) {
+  return fmt::format(",class=\"{}\"", IoClassName(static_cast<IoClass>(io_class)));
+}
+
+void PutMount(Metrics& metrics) {
+  metrics.Family("mount_info", "gauge", "What is mounted, by whom; always 1.", [&](const Statistics& mount) {
+    metrics.Sample(1, fmt::format(",uuid={},label={},policy={},gc_scheme={},life={},program={}", Quoted(mount.uuid),
+                                  Quoted(mount.label), Quoted(mount.policy), Quoted(mount.gc_scheme),
+                                  Quoted(LifeName(mount)), Quoted(mount.process.program)));
+  });
+  metrics.Gauge("mounted", "Whether a process has the device mounted.",
+                [](const Statistics& mount) { return mount.life == PageLife::kMounted ? 1 : 0; });
+  metrics.Gauge("mount_start_time_seconds", "When it was mounted, in seconds since 1970; 0 if it is not.",
+                [](const Statistics& mount) { return static_cast<double>(mount.mounted_s); });
+  metrics.Gauge("read_only", "Whether a failed write of metadata has ended all writing.",
+                [](const Statistics& mount) { return mount.figures.read_only != 0 ? 1 : 0; });
+}
+
+void PutClasses(Metrics& metrics) {
+  const auto by_class = [&](std::string_view name, std::string_view help, uint64_t PageClass::*figure) {
+    metrics.Family(name, "counter", help, [&](const Statistics& mount) {
+      for (int c = 0; c < kIoClassCount; ++c) {
+        metrics.Count(mount.figures.by_class[static_cast<size_t>(c)].*figure, ClassLabel(c));
+      }
+    });
+  };
+  by_class("read_bytes_total", "Bytes read from the device, by class of I/O.", &PageClass::bytes_read);
+  by_class("written_bytes_total", "Bytes written to the device, by class of I/O.", &PageClass::bytes_written);
+  metrics.Family("read_duration_seconds", "histogram", "How long reads took, by class of I/O.",
+                 [&](const Statistics& mount) {
+                   for (int c = 0; c < kIoClassCount; ++c) {
+                     metrics.Histogram(mount.Reads(static_cast<IoClass>(c)), ClassLabel(c));
+                   }
+                 });
+  metrics.Family("write_duration_seconds", "histogram", "How long writes took, by class of I/O.",
+                 [&](const Statistics& mount) {
+                   for (int c = 0; c < kIoClassCount; ++c) {
+                     metrics.Histogram(mount.Writes(static_cast<IoClass>(c)), ClassLabel(c));
+                   }
+                 });
+  metrics.Counter("appended_bytes_total", "Bytes that users appended to files.", &PageFigures::user_bytes_appended);
+  metrics.Gauge("write_amplification_ratio", "Bytes written to the device for each byte appended, since the mount.",
+                [](const Statistics& mount) { return mount.WriteAmplification(); });
+}
+
+void PutWaits(Metrics& metrics) {
+  const auto wait = [&](std::string_view name, std::string_view help, PageHistogramId id) {
+    metrics.Family(name, "histogram", help, [&](const Statistics& mount) { metrics.Histogram(mount.Latency(id), ""); });
+  };
+  wait("zone_wait_seconds", "How long those who asked for a zone waited, if they did.", PageHistogramId::kZoneWait);
+  wait("write_gap_wait_seconds", "How long background writes kept back while users read.",
+       PageHistogramId::kWriteGapWait);
+  wait("pace_wait_seconds", "How long users were slowed while space was short.", PageHistogramId::kPaceWait);
+  const auto by_reason = [&](std::string_view name, std::string_view help,
+                             const std::function<double(const PageStall&)>& value) {
+    metrics.Family(name, "counter", help, [&](const Statistics& mount) {
+      for (size_t who = 1; who < kZoneWriterCount; ++who) {
+        for (size_t why = 0; why < kWaitReasonCount; ++why) {
+          metrics.Sample(value(mount.figures.stalls[who][why]),
+                         fmt::format(",writer=\"{}\",reason=\"{}\"", ZoneWriterName(static_cast<ZoneWriter>(who)),
+                                     WaitReasonName(static_cast<WaitReason>(why))));
+        }
+      }
+    });
+  };
+  by_reason("stalls_total", "Waits for zones and space that have ended, by who waited for what.",
+            [](const PageStall& stall) { return static_cast<double>(stall.count); });
+  by_reason("stall_seconds_total", "How long they took in all.",
+            [](const PageStall& stall) { return Seconds(stall.ns); });
+  metrics.Gauge("waiting_writers", "Writers that wait for a zone or for space now.",
+                [](const Statistics& mount) { return static_cast<double>(mount.waits.size()); });
+}
+
+void PutSpace(Metrics& metrics) {
+  const auto bytes = [&](std::string_view name, std::string_view help, uint64_t PageFigures::*figure) {
+    metrics.Gauge(name, help, [&](const Statistics& mount) { return static_cast<double>(mount.figures.*figure); });
+  };
+  bytes("capacity_bytes", "What all zones hold.", &PageFigures::capacity);
+  bytes("live_bytes", "Bytes of files.", &PageFigures::live);
+  bytes("dead_bytes", "Bytes written, no longer needed, and not yet reclaimed.", &PageFigures::dead);
+  bytes("metadata_bytes", "Bytes of the zones that hold metadata.", &PageFigures::metadata);
+  bytes("reserved_bytes", "Bytes of empty zones kept for metadata, logs and collection.", &PageFigures::reserved);
+  bytes("free_bytes", "Bytes that can be written now.", &PageFigures::free);
+  metrics.Gauge("free_ratio", "The part of the capacity that can be written now.",
+                [](const Statistics& mount) { return Ratio(mount.figures.free, mount.figures.capacity); });
+  metrics.Family("zones", "gauge", "Zones, by what is done with them.", [&](const Statistics& mount) {
+    std::array<uint64_t, static_cast<size_t>(ZonePhase::kOffline) + 1> zones{};
+    for (const PageZone& zone : mount.zones) ++zones[static_cast<size_t>(zone.phase)];
+    for (size_t phase = 0; phase < zones.size(); ++phase) {
+      metrics.Count(zones[phase], fmt::format(",phase=\"{}\"", ZonePhaseName(static_cast<ZonePhase>(phase))));
+    }
+  });
+  metrics.Family("active_zones", "gauge", "Zones that are active on the device, by who has them.",
+                 [&](const Statistics& mount) {
+                   const PageFigures& f = mount.figures;
+                   metrics.Count(f.active_metadata, ",owner=\"metadata\"");
+                   metrics.Count(f.active_log, ",owner=\"log\"");
+                   metrics.Count(f.active_gc, ",owner=\"gc\"");
+                   metrics.Count(f.active_data, ",owner=\"data\"");
+                   metrics.Count(f.active_others, ",owner=\"others\"");
+                 });
+  metrics.Gauge("active_zones_limit", "Zones that the device allows to be active; 0: no limit.",
+                [](const Statistics& mount) { return static_cast<double>(mount.max_active_zones); });
+  metrics.Family("zones_begun_total", "counter", "Empty zones that were begun, by who began them.",
+                 [&](const Statistics& mount) {
+                   for (size_t who = 1; who < kZoneWriterCount; ++who) {
+                     metrics.Count(mount.figures.zones_begun[who],
+                                   fmt::format(",writer=\"{}\"", ZoneWriterName(static_cast<ZoneWriter>(who))));
+                   }
+                 });
+  metrics.Counter("zones_died_total", "Zones whose last live byte went.", &PageFigures::zones_died);
+  metrics.Counter("zone_resets_total", "Zones that were reset.", &PageFigures::zone_resets);
+  metrics.Counter("zone_finishes_total", "Zones that were finished.", &PageFigures::zone_finishes);
+}
+
+void PutGroups(Metrics& metrics) {
+  const auto queue = [&](std::string_view name, std::string_view help, uint32_t GroupQueue::*figure) {
+    metrics.Family(name, "gauge", help, [&](const Statistics& mount) {
+      for (size_t group = 0; group < mount.groups.size(); ++group) {
+        metrics.Count(mount.groups[group].*figure, fmt::format(",group=\"{}\"", group));
+      }
+    });
+  };
+  queue("group_requests_at_device", "Requests at the device, by independent zone group.", &GroupQueue::at_device);
+  queue("group_requests_waiting", "Requests that wait, by independent zone group.", &GroupQueue::waiting);
+}
+
+void PutCollection(Metrics& metrics) {
+  metrics.Gauge("gc_working", "Whether garbage collection is under way.",
+                [](const Statistics& mount) { return mount.figures.gc_working != 0 ? 1 : 0; });
+  metrics.Gauge("gc_urgency_ratio", "The part of the time in which the collector may work now.",
+                [](const Statistics& mount) { return static_cast<double>(mount.figures.gc_urgency_ppm) / 1e6; });
+  metrics.Counter("gc_rounds_total", "Rounds of garbage collection that read something.", &PageFigures::gc_rounds);
+  metrics.Counter("gc_zones_total", "Zones that garbage collection emptied.", &PageFigures::gc_zones);
+  metrics.Counter("gc_read_bytes_total", "Bytes that it read.", &PageFigures::gc_bytes_read);
+  metrics.Counter("gc_copied_bytes_total", "Bytes of files that it moved.", &PageFigures::gc_bytes_copied);
+  metrics.Counter("gc_reclaimed_bytes_total", "Dead bytes of the zones that it emptied.",
+                  &PageFigures::gc_bytes_reclaimed);
+  metrics.Counter("gc_read_errors_total", "Reads of it that failed.", &PageFigures::gc_read_errors);
+  metrics.Counter("gc_mismatches_total", "Copies that differ from what was read.", &PageFigures::gc_mismatches);
+}
+
+void PutRest(Metrics& metrics) {
+  metrics.Counter("syncs_total", "Syncs of files.", &PageFigures::syncs);
+  metrics.Counter("journal_commits_total", "Writes of the journal.", &PageFigures::journal_commits);
+  metrics.Counter("journal_bytes_total", "Bytes written to the journal.", &PageFigures::journal_bytes);
+  metrics.Counter("checkpoints_total", "Copies of the metadata that were written anew.", &PageFigures::checkpoints);
+  metrics.Counter("write_retries_total", "Failed writes that were repeated in another zone.",
+                  &PageFigures::write_retries);
+  metrics.Counter("refused_writes_total", "Writes for which the device had no active zone at first.",
+                  &PageFigures::refused_writes);
+  metrics.Gauge("metadata_copies", "Copies of the metadata that are whole.",
+                [](const Statistics& mount) { return static_cast<double>(mount.figures.metadata_copies); });
+  metrics.Gauge("metadata_copies_wanted", "Copies of the metadata that there should be.",
+                [](const Statistics& mount) { return static_cast<double>(mount.figures.metadata_copies_wanted); });
+  metrics.Counter("device_host_read_bytes_total", "Bytes read from the device since it was made.",
+                  &PageFigures::host_bytes_read);
+  metrics.Counter("device_host_written_bytes_total", "Bytes written to the device since it was made.",
+                  &PageFigures::host_bytes_written);
+  metrics.Counter("device_media_written_bytes_total", "Bytes programmed to flash since the device was made.",
+                  &PageFigures::media_bytes_written);
+}
+
+}  // namespace
+
+std::string PrometheusText(std::span<const Statistics> mounts) {
+  Metrics metrics(mounts);
+  PutMount(metrics);
+  PutClasses(metrics);
+  PutWaits(metrics);
+  PutSpace(metrics);
+  PutGroups(metrics);
+  PutCollection(metrics);
+  PutRest(metrics);
+  return metrics.Take();
+}
+
+}  // namespace isozone::cli

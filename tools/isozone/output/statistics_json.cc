@@ -1,0 +1,266 @@
+#include "isozone/output/statistics_json.h"
+
+#include <map>
+#include <string>
+
+#include "base/units.h"
+#include "isozone/output/report.h"
+
+namespace isozone::cli {
+namespace {
+
+double Us(double ns) { return ns / static_cast<double>(kMicrosecondNs); }
+
+double SecondsSince(int64_t then_ns, int64_t now_ns) {
+  return then_ns >= now_ns ? 0 : (static_cast<double>(now_ns) - static_cast<double>(then_ns)) / kSecondNs;
+}
+
+Json LatencyJson(const LatencyFigures& latency) {
+  return {{"count", latency.count},
+          {"mean", Us(latency.Mean())},
+          {"p50", Us(latency.Percentile(50))},
+          {"p99", Us(latency.Percentile(99))},
+          {"p99.9", Us(latency.Percentile(99.9))},
+          {"max", Us(static_cast<double>(latency.max))}};
+}
+
+Json ClassesJson(const Statistics& statistics) {
+  const RecentRates rates = RatesOf(statistics);
+  Json classes = Json::object();
+  for (int i = 0; i < kIoClassCount; ++i) {
+    const auto io_class = static_cast<IoClass>(i);
+    const auto index = static_cast<size_t>(i);
+    const PageClass& counts = statistics.figures.by_class[index];
+    classes[std::string(IoClassName(io_class))] = {{"bytes_read", counts.bytes_read},
+                                                   {"bytes_written", counts.bytes_written},
+                                                   {"reads", counts.reads},
+                                                   {"writes", counts.writes},
+                                                   {"bytes_read_per_second", rates.bytes_read[index]},
+                                                   {"bytes_written_per_second", rates.bytes_written[index]},
+                                                   {"read_latency_us", LatencyJson(statistics.Reads(io_class))},
+                                                   {"write_latency_us", LatencyJson(statistics.Writes(io_class))}};
+  }
+  return classes;
+}
+
+Json SpaceFiguresJson(const PageFigures& figures) {
+  return {{"capacity_bytes", figures.capacity},
+          {"live_bytes", figures.live},
+          {"dead_bytes", figures.dead},
+          {"metadata_bytes", figures.metadata},
+          {"free_bytes", figures.free},
+          {"reserved_bytes", figures.reserved},
+          {"zones", figures.zones},
+          {"empty_zones", figures.empty_zones},
+          {"active_zones", figures.active_zones},
+          {"full_zones", figures.full_zones},
+          {"unusable_zones", figures.unusable_zones}};
+}
+
+Json CollectionJson(const Statistics& statistics) {
+  const PageFigures& figures = statistics.figures;
+  return {{"scheme", statistics.gc_scheme},
+          {"rounds", figures.gc_rounds},
+          {"zones", figures.gc_zones},
+          {"skipped", figures.gc_skipped},
+          {"failed", figures.gc_failed},
+          {"bytes_read", figures.gc_bytes_read},
+          {"bytes_copied", figures.gc_bytes_copied},
+          {"bytes_dropped", figures.gc_bytes_dropped},
+          {"bytes_reclaimed", figures.gc_bytes_reclaimed},
+          {"read_errors", figures.gc_read_errors},
+          {"mismatches", figures.gc_mismatches},
+          {"space_waits", figures.gc_space_waits},
+          {"urgency", static_cast<double>(figures.gc_urgency_ppm) / 1e6},
+          {"working", figures.gc_working != 0},
+          {"round_bytes_copied", figures.gc_round_copied},
+          {"round_bytes_to_copy", figures.gc_round_to_copy}};
+}
+
+// Zones by phase and by level of the LSM tree ("none" for what is in no tree), those that hold data only.
+Json ZoneCountsJson(const Statistics& statistics) {
+  std::map<int, uint64_t> by_level;
+  Json by_phase = Json::object();
+  for (int i = 0; i <= static_cast<int>(ZonePhase::kOffline); ++i) {
+    by_phase[std::string(ZonePhaseName(static_cast<ZonePhase>(i)))] = 0;
+  }
+  for (const PageZone& zone : statistics.zones) {
+    Json& count = by_phase[std::string(ZonePhaseName(zone.phase))];
+    count = count.get<uint64_t>() + 1;
+    if (zone.use == ZoneUse::kData) ++by_level[zone.data.level];
+  }
+  Json levels = Json::object();
+  for (const auto& [level, zones] : by_level) {
+    levels[level == DataClass::kNoLevel ? "none" : std::to_string(level)] = zones;
+  }
+  return {{"by_phase", std::move(by_phase)}, {"by_level", std::move(levels)}};
+}
+
+Json StallsJson(const PageFigures& figures) {
+  Json stalls = Json::array();
+  for (size_t who = 0; who < kZoneWriterCount; ++who) {
+    for (size_t reason = 0; reason < kWaitReasonCount; ++reason) {
+      const PageStall& stall = figures.stalls[who][reason];
+      if (stall.count == 0) continue;
+      stalls.push_back({{"writer", ZoneWriterName(static_cast<ZoneWriter>(who))},
+                        {"reason", WaitReasonName(static_cast<WaitReason>(reason))},
+                        {"count", stall.count},
+                        {"seconds", static_cast<double>(stall.ns) / 1e9}});
+    }
+  }
+  return stalls;
+}
+
+Json WaitsJson(const Statistics& statistics) {
+  Json waits = Json::array();
+  for (const WaitView& wait : statistics.waits) {
+    waits.push_back({{"writer", ZoneWriterName(wait.who)},
+                     {"reason", WaitReasonName(wait.reason)},
+                     {"seconds", SecondsSince(wait.since_ns, statistics.read_ns)},
+                     {"text", ExplainWait(wait, statistics)}});
+  }
+  return waits;
+}
+
+Json EventsJson(const Statistics& statistics) {
+  Json events = Json::array();
+  for (const EventView& event : statistics.events) {
+    const bool of_zone = event.kind == PageEventKind::kReset || event.kind == PageEventKind::kFinish ||
+                         event.kind == PageEventKind::kFailure;
+    events.push_back({{"number", event.number},
+                      {"kind", PageEventName(event.kind)},
+                      {"seconds_ago", SecondsSince(event.at_ns, statistics.read_ns)},
+                      {"zone", of_zone ? Json(event.zone) : Json()},
+                      {"text", DescribeEvent(event)}});
+  }
+  return events;
+}
+
+Json ZonesJson(const Statistics& statistics) {
+  Json zones = Json::array();
+  for (size_t i = 0; i < statistics.zones.size(); ++i) {
+    const PageZone& zone = statistics.zones[i];
+    zones.push_back({{"zone", i},
+                     {"phase", ZonePhaseName(zone.phase)},
+                     {"use", ZoneUseName(zone.use)},
+                     {"written", uint64_t{zone.write_pointer} * statistics.block_size},
+                     {"live", uint64_t{zone.live} * statistics.block_size},
+                     {"lifetime", LifetimeName(zone.data.lifetime)},
+                     {"level", zone.data.level == DataClass::kNoLevel ? Json() : Json(zone.data.level)},
+                     {"heat", ZoneHeatName(zone.data.heat)},
+                     {"writer", ZoneWriterName(zone.writer)},
+                     {"victim", zone.victim},
+                     {"sealed", zone.sealed},
+                     {"group", zone.group}});
+  }
+  return zones;
+}
+
+Json RatesJson(const Statistics& statistics) {
+  const RecentRates rates = RatesOf(statistics);
+  Json begun = Json::object();
+  for (size_t who = 1; who < kZoneWriterCount; ++who) {
+    begun[std::string(ZoneWriterName(static_cast<ZoneWriter>(who)))] = rates.zones_begun[who];
+  }
+  return {{"seconds", rates.seconds},
+          {"user_bytes_per_second", rates.user_bytes},
+          {"zones_died_per_second", rates.zones_died},
+          {"zones_reset_per_second", rates.zones_reset},
+          {"zones_begun_per_second", std::move(begun)}};
+}
+
+Json HeadJson(const Statistics& statistics) {
+  const bool mounted = statistics.life == PageLife::kMounted || statistics.life == PageLife::kDied;
+  Json process;
+  if (mounted) {
+    process = {
+        {"pid", statistics.process.pid}, {"program", statistics.process.program}, {"mounted_s", statistics.mounted_s}};
+  }
+  return {{"life", LifeName(statistics)},
+          {"process", std::move(process)},
+          {"taken_s", statistics.figures.taken_s},
+          {"device", statistics.device},
+          {"uuid", statistics.uuid},
+          {"label", statistics.label},
+          {"policy", statistics.policy},
+          {"geometry",
+           {{"block_size", statistics.block_size},
+            {"zone_count", statistics.zones.size()},
+            {"zone_size", statistics.zone_size},
+            {"zone_capacity", statistics.zone_capacity},
+            {"max_open_zones", statistics.max_open_zones},
+            {"max_active_zones", statistics.max_active_zones},
+            {"groups_measured", statistics.groups_measured}}},
+          {"read_only", statistics.figures.read_only != 0}};
+}
+
+void PutCounters(const Statistics& statistics, Json& document) {
+  const PageFigures& figures = statistics.figures;
+  document["user_bytes_appended"] = figures.user_bytes_appended;
+  document["write_amplification"] = statistics.WriteAmplification();
+  document["classes"] = ClassesJson(statistics);
+  document["syncs"] = figures.syncs;
+  document["journal_commits"] = figures.journal_commits;
+  document["journal_bytes"] = figures.journal_bytes;
+  document["checkpoints"] = figures.checkpoints;
+  document["write_retries"] = figures.write_retries;
+  document["refused_writes"] = figures.refused_writes;
+  document["zone_resets"] = figures.zone_resets;
+  document["zone_finishes"] = figures.zone_finishes;
+  document["zones_died"] = figures.zones_died;
+  document["mixed_classes"] = figures.mixed_classes;
+  document["mixed_cohorts"] = figures.mixed_cohorts;
+  document["zone_wait_us"] = LatencyJson(statistics.Latency(PageHistogramId::kZoneWait));
+  document["write_gap_wait_us"] = LatencyJson(statistics.Latency(PageHistogramId::kWriteGapWait));
+  document["pace_wait_us"] = LatencyJson(statistics.Latency(PageHistogramId::kPaceWait));
+}
+
+}  // namespace
+
+std::string_view LifeName(const Statistics& statistics) {
+  switch (statistics.life) {
+    case PageLife::kMounted:
+      return "mounted";
+    case PageLife::kUnmounted:
+      return "not-mounted";
+    case PageLife::kDied:
+      return "died";
+  }
+  return "not-mounted";
+}
+
+Json StatisticsJson(const Statistics& statistics, bool zones) {
+  const PageFigures& figures = statistics.figures;
+  Json document = HeadJson(statistics);
+  PutCounters(statistics, document);
+  document["space"] = SpaceFiguresJson(figures);
+  document["zones_now"] = ZoneCountsJson(statistics);
+  document["active_zones"] = {{"metadata", figures.active_metadata},
+                              {"log", figures.active_log},
+                              {"gc", figures.active_gc},
+                              {"data", figures.active_data},
+                              {"others", figures.active_others}};
+  document["rates"] = RatesJson(statistics);
+  document["waits"] = WaitsJson(statistics);
+  document["stalls"] = StallsJson(figures);
+  document["gc"] = CollectionJson(statistics);
+  document["metadata_copies"] = {{"whole", figures.metadata_copies}, {"wanted", figures.metadata_copies_wanted}};
+  document["device_lifetime"] =
+      CountersJson({figures.host_bytes_read, figures.host_bytes_written, figures.media_bytes_written,
+                    figures.device_resets, figures.device_finishes});
+  Json groups = Json::array();
+  for (const GroupQueue& group : statistics.groups) {
+    groups.push_back({{"at_device", group.at_device}, {"waiting", group.waiting}});
+  }
+  document["groups"] = std::move(groups);
+  document["events"] = EventsJson(statistics);
+  Json messages = Json::array();
+  for (const MessageView& message : statistics.messages) {
+    messages.push_back({{"number", message.number}, {"at_s", message.at_s}, {"text", message.text}});
+  }
+  document["messages"] = std::move(messages);
+  document["zones"] = zones ? ZonesJson(statistics) : Json();
+  return document;
+}
+
+}  // namespace isozone::cli

@@ -1,0 +1,48 @@
+#include "isozone/statistics_source.h"
+
+#include <memory>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/uri.h"
+#include "fs/mount/statistics_at_rest.h"
+#include "isozone/session.h"
+#include "stats/page_reader.h"
+
+namespace isozone::cli {
+namespace {
+
+Result<Look> LookAtPage(const StatisticsReader& reader) {
+  Look look;
+  ISOZONE_ASSIGN_OR_RETURN(look.statistics, reader.Read());
+  const Statistics& statistics = look.statistics;
+  const std::string process = fmt::format("process {} ({})", statistics.process.pid, statistics.process.program);
+  if (statistics.life == PageLife::kUnmounted) {
+    look.note = fmt::format("{} has just unmounted {}; these are its last figures", process, statistics.device);
+  } else if (statistics.life == PageLife::kDied) {
+    look.note =
+        fmt::format("{} has ended without unmounting {}; these are its last figures", process, statistics.device);
+    const Status removed = reader.RemoveDead();
+    if (!removed.ok()) look.note += fmt::format(" ({})", removed.message());
+  }
+  return look;
+}
+
+}  // namespace
+
+Result<Look> LookAt(const std::string& uri) {
+  ISOZONE_ASSIGN_OR_RETURN(const Uri parsed, ParseUri(uri));
+  const auto reader = StatisticsReader::Open(fmt::format("{}:{}", parsed.scheme, parsed.path));
+  if (reader.ok()) return LookAtPage(**reader);
+  if (!reader.status().Is(StatusCode::kNotFound)) return reader.status();
+  ISOZONE_ASSIGN_OR_RETURN(const std::unique_ptr<FileSystem> fs, MountByUri(uri, OpenMode::kReadOnly));
+  Look look;
+  look.statistics = StatisticsAtRest(*fs, Clock::Real());
+  look.note =
+      fmt::format("no process publishes statistics of {}: this is the state on the device", look.statistics.device);
+  return look;
+}
+
+}  // namespace isozone::cli
