@@ -66,7 +66,7 @@ TEST(StatisticsPublisherTest, APageTellsWhatTheMountKnows) {
   EXPECT_EQ(page.Writes(IoClass::kFlush).count, stats.by_class[flush].writes);
   EXPECT_EQ(page.Writes(IoClass::kFlush).sum, stats.by_class[flush].write_latency_ns.sum);
   EXPECT_GT(page.figures.zones_died, 0U);
-  EXPECT_GT(page.figures.zones_begun[static_cast<size_t>(ZoneWriter::kOther)], 0U);
+  EXPECT_GT(page.figures.zones_begun[static_cast<size_t>(ZoneWriter::kFlush)], 0U);
   EXPECT_EQ(std::ranges::count(page.events, PageEventKind::kReset, &EventView::kind),
             static_cast<std::ptrdiff_t>(page.figures.zone_resets));
 
