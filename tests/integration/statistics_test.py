@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""What isozone stats and isozone top tell of a database that another process has open, with the library preloaded: while
-it runs, after it was killed, and when nobody has the device.
+"""What isozone stats and isozone top tell of a database that another process has open, with the library preloaded:
+while it runs, after it was killed, and when nobody has the device.
 
     statistics_test.py LIBISOZONE ISOZONE
 """
@@ -170,7 +170,7 @@ class StatisticsTest(unittest.TestCase):
     def test_pages_that_are_of_no_use_give_one_line(self) -> None:
         with open(self.page, "wb") as file:
             file.write(b"no page")
-        self.addCleanup(lambda: os.path.exists(self.page) and os.unlink(self.page))
+        self.addCleanup(os.unlink, self.page)
         for command in ("stats", "top --once"):
             error = self.isozone(*command.split(), self.device, code=5).stderr
             self.assertRegex(error, r"\Aisozone \w+: [^\n]*not a statistics page\n\Z")

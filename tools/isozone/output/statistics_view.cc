@@ -186,10 +186,13 @@ void AddQueues(const Statistics& now, size_t width, Lines& lines) {
   lines.Add("Queues", text);
 }
 
-void AddWaitsAndEvents(const Statistics& now, Lines& lines) {
-  lines.Blank();
+void AddWaits(const Statistics& now, Lines& lines) {
   if (now.waits.empty()) lines.Add("Waits", "nobody waits for a zone or for space");
   for (const WaitView& wait : now.waits) lines.Add(&wait == &now.waits[0] ? "Waits" : "", ExplainWait(wait, now));
+}
+
+void AddEvents(const Statistics& now, Lines& lines) {
+  lines.Blank();
   const size_t first = now.events.size() > kMostEvents ? now.events.size() - kMostEvents : 0;
   for (size_t i = now.events.size(); i-- > first;) {
     const EventView& event = now.events[i];
@@ -210,10 +213,11 @@ std::vector<ViewLine> StatisticsView(const Statistics& now, const Statistics* be
   const RecentRates rates = RatesBetween(now, before);
   AddHead(now, lines);
   AddSpace(now, width, lines);
+  AddWaits(now, lines);
   AddClasses(now, before, rates, lines);
   AddWork(now, before, rates, lines);
   AddQueues(now, width, lines);
-  AddWaitsAndEvents(now, lines);
+  AddEvents(now, lines);
   return lines.Take();
 }
 
