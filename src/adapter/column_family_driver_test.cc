@@ -159,7 +159,7 @@ TEST_P(ColumnFamilyDriverTest, SizesLevelsFromTheLastOneUp) {
   db_->GetColumnFamilyMetaData(&metadata);
   const uint64_t last = metadata.levels[4].size;
   EXPECT_GT(last, metadata.size / 2);
-  EXPECT_LE(metadata.levels[3].size, std::max<uint64_t>(options_.max_bytes_for_level_base, last / 4));
+  EXPECT_LE(metadata.levels[3].size, std::max<uint64_t>(options_.max_bytes_for_level_base, last / 2));
   EXPECT_TRUE(metadata.levels[1].files.empty());
   ExpectAsInModel();
 }
