@@ -62,10 +62,13 @@ def run_parser() -> argparse.ArgumentParser:
                                      "is recorded already, with the same versions and sizes, is not run again.")
     parser.add_argument("experiments", nargs="*", metavar="EXPERIMENT", help="names as --list shows them; all if none")
     parser.add_argument("--list", action="store_true", help="list the experiments")
-    add_modes(parser, "small sizes and one repeat: all within 18 minutes", "one repeat, of sizes that fit a night; "
+    add_modes(parser, "small sizes and one repeat: all within 20 minutes", "one repeat, of sizes that fit a night; "
               "runs that would not end within 8 hours are left out, and the same command continues")
     add_out(parser)
     parser.add_argument("--build", default="build/release", metavar="DIR", help="build directory (build/release)")
+    parser.add_argument("--guest-kernel", default=versions.GUEST_KERNEL, metavar="DIR", help="kernel of "
+                        f"experiments in a virtual machine ({versions.GUEST_KERNEL}): what scripts/fetch-guest-kernel "
+                        "--newest has unpacked")
     parser.add_argument("--tmpfs", default="/dev/shm", metavar="DIR", help="where devices are made (/dev/shm)")
     parser.add_argument("--repeats", type=positive, metavar="N", help="runs of each (3, with --quick or --night 1)")
     parser.add_argument("--speed", type=factor, metavar="FACTOR", help="of the device, in times the published one, for "
@@ -94,8 +97,8 @@ def check_modules() -> None:
             raise Refused(FAILED, f"{package} is missing; use scripts/install-dependencies lab") from None
 
 
-def open_build(directory: str) -> versions.Build:
-    build = versions.Build(directory)
+def open_build(directory: str, guest_kernel: str = versions.GUEST_KERNEL) -> versions.Build:
+    build = versions.Build(directory, guest_kernel)
     if build.missing():
         raise Refused(FAILED, f"{build.missing()[0]} is missing; use make lab-build")
     return build
@@ -144,7 +147,7 @@ def forecast(runs: Sequence[runner.Run], pace: durations.Pace, limit_s: float) -
 
 def execute(arguments: argparse.Namespace, chosen: Sequence[Experiment]) -> int:
     """Runs what is missing; how many runs failed."""
-    build = open_build(arguments.build)
+    build = open_build(arguments.build, arguments.guest_kernel)
     check_modules()
     os.makedirs(out_of(arguments), exist_ok=True)
     rename_results(out_of(arguments))

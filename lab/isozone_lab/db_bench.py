@@ -20,7 +20,7 @@ VALUE_BYTES = 800
 SETTINGS = {"key_size": KEY_BYTES, "value_size": VALUE_BYTES, "compression_type": "none", "threads": 1,
             "max_background_jobs": 2}
 
-LINE = re.compile(r"^(\w+)\s+:\s+[\d.]+ micros/op (\d+) ops/sec", re.M)
+LINE = re.compile(r"^(\w+)\s+:\s+[\d.]+ micros/op (\d+) ops/sec ([\d.]+) seconds", re.M)
 HISTOGRAM = re.compile(r"^Microseconds per (\w+):\n(.*?)(?=^Microseconds per|^\w+\s+:\s|\Z)", re.M | re.S)
 BUCKET = re.compile(r"^[\[(]\s*(\d+),\s*(\d+)\s*[\])]\s+(\d+)\s", re.M)
 RANGE = re.compile(r"^Min: ([\d.]+)\s+Median: [\d.]+\s+Max: ([\d.]+)", re.M)
@@ -57,14 +57,15 @@ class Histogram:
 class Result:
     """Of one benchmark."""
     rate: float         # operations a second
+    seconds: float      # from the first operation to the end of the last one
     histograms: dict[str, Histogram]  # by kind of operation: "write", "read"; with --histogram
 
 
 def parse(text: str) -> dict[str, Result]:
     """Result by name of the benchmark."""
     lines = list(LINE.finditer(text))
-    ends = [line.start() for line in lines[1:]] + [len(text)]
-    return {line.group(1): Result(float(line.group(2)),
+    ends = [*(line.start() for line in lines), len(text)][1:]
+    return {line.group(1): Result(float(line.group(2)), float(line.group(3)),
                                   {kind: Histogram.parse(body)
                                    for kind, body in HISTOGRAM.findall(text[line.end():end])})
             for line, end in zip(lines, ends, strict=True)}
@@ -75,17 +76,27 @@ def tables_of(size: int) -> dict[str, int]:
     return {"write_buffer_size": size, "target_file_size_base": size}
 
 
-def run(context: Context, store: Store, benchmarks: Sequence[str], **options: object) -> dict[str, Result]:
-    """Runs `benchmarks`, a list, one after the other on `store`; Result by name."""
-    settings = {"benchmarks": ",".join(benchmarks), "db": store.database, **SETTINGS, "seed": context.seed, **options}
-    if store.uri:
-        settings["fs_uri"] = store.uri
-    command = ["db_bench", *(f"--{name}={value}" for name, value in settings.items())]
-    results = parse(context.execute(command, store.environment))
+def arguments(database: str, uri: str, seed: int, benchmarks: Sequence[str], **options: object) -> list[str]:
+    """The command line of `benchmarks`, one after the other, on a database; `uri`: of its file system, if not POSIX."""
+    settings = {"benchmarks": ",".join(benchmarks), "db": database, **SETTINGS, "seed": seed, **options}
+    if uri:
+        settings["fs_uri"] = uri
+    return ["db_bench", *(f"--{name}={value}" for name, value in settings.items())]
+
+
+def results_of(text: str, benchmarks: Sequence[str]) -> dict[str, Result]:
+    """Result by name, where db_bench has printed `text`: of each of `benchmarks` that has one."""
+    results = parse(text)
     missing = set(benchmarks) - set(results) - {"waitforcompaction"}
     if missing:
         raise processes.RunFailed(f"db_bench has reported nothing of {', '.join(sorted(missing))}")
     return results
+
+
+def run(context: Context, store: Store, benchmarks: Sequence[str], **options: object) -> dict[str, Result]:
+    """Runs `benchmarks`, a list, one after the other on `store`; Result by name."""
+    command = arguments(store.database, store.uri, context.seed, benchmarks, **options)
+    return results_of(context.execute(command, store.environment), benchmarks)
 
 
 def report_rates(text: str) -> list[float]:

@@ -17,7 +17,8 @@ COLOURS = {"zenfs": "#8a8f98", "zenfs+gc": "#4f545c", "zenfs+full-gc": "#b9a1c9"
            "basic, 16 in flight": "#4f545c", "lsm-zgc": "#e4572e", "alone": "#3a9d5d", "isozone": "#e4572e",
            "conventional": "#8a8f98", "tmpfs": "#3a9d5d", "device": "#4c9be8",
            "BL": "#8a8f98", "GC": "#4f545c", "LS": "#9cc3a5", "Gear": "#c9a227", "LL": "#4c9be8",
-           "leveled": "#8a8f98", "greedy": "#4c9be8", "isozone picker": "#e4572e"}
+           "leveled": "#8a8f98", "greedy": "#4c9be8", "isozone picker": "#e4572e",
+           "isozone dev": "#b9421f", "XFS": "#4c9be8", "XFS tuned": "#9cc3e8", "F2FS": "#3a9d5d"}
 LABELS = {"zenfs": "zenfs (baseline)", "zenfs+gc": "zenfs, its collector",
           "zenfs+full-gc": "zenfs, full GC, waited for", "striping": "striping", "lifetime": "lifetime",
           "one victim": "lifetime, one victim", "lifetime+gc": "lifetime, its collector",
@@ -28,7 +29,8 @@ LABELS = {"zenfs": "zenfs (baseline)", "zenfs+gc": "zenfs, its collector",
           "isozone": "isozone (striping and isolation)", "conventional": "conventional SSD", "tmpfs": "tmpfs (limit)",
           "device": "small-zone device", "BL": "BL: leveled, no collection", "GC": "GC: BL, collected",
           "LS": "LS: and levels apart", "Gear": "Gear", "LL": "LL-compaction", "leveled": "leveled", "greedy": "greedy",
-          "isozone picker": "isozone's picker"}
+          "isozone picker": "isozone's picker", "isozone dev": "isozone, through the kernel", "XFS": "XFS",
+          "XFS tuned": "XFS, 8 jobs", "F2FS": "F2FS"}
 ORDER = list(COLOURS)
 # Of files, and how each is written.
 KINDS: dict[str, dict[str, Any]] = {"png": {"dpi": 130}, "svg": {"metadata": {"Date": None}}}

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, Self
 
 from . import device, processes, results
+from .guest import timed
 from .processes import Environment
 from .progress import duration
 from .results import Parameters
@@ -32,17 +33,27 @@ SMALL_ZONE = device.Shape()
 class Context:
     """What one run has at hand; it keeps the commands that were run."""
 
-    def __init__(self, build: Build, shelf: device.Shelf, parameters: Parameters, seed: int) -> None:
+    def __init__(self, build: Build, shelf: device.Shelf, parameters: Parameters, seed: int,
+                 note: Callable[[str], None] = lambda text: None) -> None:
+        """`note` is told how a run that takes long gets on."""
         self.build = build
         self.shelf = shelf
         self.parameters = parameters
         self.seed = seed
+        self.note = note
         self.commands: list[str] = []
 
     def execute(self, command: Sequence[object], environment: Environment | None = None) -> str:
         words = [str(word) for word in command]
         self.commands.append(processes.shown(words, environment))
         return processes.run(words, environment, self.parameters["time_limit_s"])
+
+    def guest(self, job: Sequence[str]) -> dict[str, str]:
+        """Does a job in a guest in virtual time; gives the output of each program that it runs, by name."""
+        self.commands += job
+        memory = needed_memory(self.parameters["data_bytes"])
+        return timed.run(self.build, job, self.shelf.scratch, memory, self.seed, self.parameters["time_limit_s"],
+                         self.note)
 
     def store(self, series: str, shape: device.Shape = SMALL_ZONE,
               options: str = "") -> device.PosixStore | device.DeviceStore:
@@ -176,7 +187,8 @@ class Runner:
     def run_one(self, run: Run) -> bool:
         """Whether it succeeded."""
         parameters = run.records.header["parameters"]
-        context = Context(self.build, self.shelf, parameters, run.records.header["seed"] + run.repeat - 1)
+        context = Context(self.build, self.shelf, parameters, run.records.header["seed"] + run.repeat - 1,
+                          lambda text: self.progress.note(f"{run}: {text}"))
         start = time.monotonic()
         outcome: results.Outcome | None
         error = ""

@@ -8,6 +8,7 @@ from . import (
     gc_copies,
     gc_latency,
     greedy,
+    kernel_devices,
     lifetime_capacity,
     lifetime_collection,
     lifetime_deletion_delay,
@@ -37,7 +38,8 @@ ALL = [*(module.EXPERIMENT for module in (
            lifetime_deletion_delay)),
        *lifetime_collection.EXPERIMENTS, gc_latency.EXPERIMENT, *gc_copies.EXPERIMENTS, soak.EXPERIMENT,
        dummy_writes.EXPERIMENT, zenfsplus_ageing.EXPERIMENT, *zgc.EXPERIMENTS, *ll.EXPERIMENTS, greedy.EXPERIMENT,
-       zenfsplus_scale.EXPERIMENT, lifetime_scale.EXPERIMENT, sim_truth.EXPERIMENT]
+       zenfsplus_scale.EXPERIMENT, lifetime_scale.EXPERIMENT, sim_truth.EXPERIMENT,
+       kernel_devices.EXPERIMENT]
 
 # What experiments were called earlier: the command line takes these names, too, and files of results are renamed.
 EARLIER_NAMES = {
