@@ -224,11 +224,15 @@ recover_under() {
 export_killed_writes() {
   make_image 64
   serve "emu:$image" --id 0
-  fio --filename=$exported --direct=1 --zonemode=zbd --max_open_zones=8 --name=random --rw=randwrite --bs=32k \
-    --io_size=96M --verify=crc32c --ioengine=libaio --iodepth=8 --minimal >/tmp/fio 2>&1 &
+  rm -f /tmp/enough
+  until [ -e /tmp/enough ]; do
+    fio --filename=$exported --direct=1 --zonemode=zbd --max_open_zones=8 --name=random --rw=randwrite --bs=32k \
+      --io_size=96M --verify=crc32c --ioengine=libaio --iodepth=8 --minimal >/tmp/fio 2>&1 || { cat /tmp/fio && exit 1; }
+  done &
   load=$!
   recover_under $load
-  wait $load || { cat /tmp/fio && return 1; }
+  touch /tmp/enough
+  wait $load
   stop_serving
 }
 
@@ -239,9 +243,11 @@ export_killed_appends() {
   mkfs.btrfs -q -O zoned -d single -m single $exported
   mkdir -p /tmp/mounted
   mount -t btrfs $exported /tmp/mounted
-  fill /tmp/mounted 20 3 &
+  rm -f /tmp/enough
+  until [ -e /tmp/enough ]; do fill /tmp/mounted 20 3; done &
   load=$!
   recover_under $load
+  touch /tmp/enough
   wait $load
   btrfs scrub start -B /tmp/mounted
   umount /tmp/mounted
