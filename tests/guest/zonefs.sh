@@ -140,7 +140,7 @@ emulated_refusals() {
   refused 2 "there is no device /dev/nothing" isozone mkfs emu:/dev/nothing
   [ ! -e /dev/nothing ]
   dd if=/dev/zero of=$device bs=1M count=1 2>/dev/null
-  refused 2 "carries no image" isozone info emu:$device
+  refused 2 "carries no image" isozone info "emu:$device"
   refused 1 "has room for zones=" isozone mkfs "emu:$device?zones=1000"
   mkswap -L foreign $device >/dev/null
   refused 9 "carries swap, label 'foreign'" isozone mkfs "emu:$device?zone_size=4MiB"
@@ -160,11 +160,11 @@ emulated_refusals() {
 
 # A header that is damaged behind the word by which an image is known: --force makes a new one, if the options are right.
 emulated_damaged_header() {
-  printf damaged | dd of=$device bs=1 seek=100 conv=notrunc 2>/dev/null
-  refused 3 "header is damaged" isozone info emu:$device
+  printf damaged | dd of="$device" bs=1 seek=100 conv=notrunc 2>/dev/null
+  refused 3 "header is damaged" isozone info "emu:$device"
   refused 9 "use --force to erase it" isozone mkfs "emu:$device?zone_size=4MiB"
   refused 1 "unknown option" isozone mkfs --force "emu:$device?zone_size=4MiB&zonse=1"
-  refused 3 "header is damaged" isozone info emu:$device
+  refused 3 "header is damaged" isozone info "emu:$device"
   isozone mkfs --force "emu:$device?zone_size=4MiB"
   isozone fsck emu:$device
 }
