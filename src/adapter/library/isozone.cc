@@ -1,7 +1,9 @@
 #include "isozone/isozone.h"
 
+#include <filesystem>
 #include <utility>
 
+#include <fmt/format.h>
 #include <rocksdb/utilities/object_registry.h>
 #include <rocksdb/version.h>
 
@@ -23,8 +25,15 @@ namespace {
 Status MakeFileSystem(const std::string& text, bool force) {
   ISOZONE_ASSIGN_OR_RETURN(Uri uri, ParseUri(text));
   Uri to_create = uri;
-  ISOZONE_RETURN_IF_ERROR(
-      CreateDevice(to_create, CheckDeviceFits, force ? UnusableImage::kReplace : UnusableImage::kKeep));
+  // An image on a block device takes the place of all that is there, and nobody is shown here what that is.
+  const auto may_create = [&uri](const DeviceGeometry& geometry) -> Status {
+    if (!std::filesystem::is_block_file(uri.path)) return CheckDeviceFits(geometry);
+    return Status::NotSupported(
+        fmt::format("{} carries no image of an emulated SSD, and may carry other data; make one with 'isozone mkfs "
+                    "emu:{}', which shows what is there",
+                    uri.path, uri.path));
+  };
+  ISOZONE_RETURN_IF_ERROR(CreateDevice(to_create, may_create, UnusableImage::kKeep));
   ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<ZonedDevice> device, OpenDevice(uri, OpenMode::kReadWrite));
   return FormatDevice(*device, {.label = "", .force = force});
 }
