@@ -98,6 +98,8 @@ Result<std::unique_ptr<EmulatedDevice>> EmulatedDevice::Open(const std::string& 
                                                              const EmulatedOptions& options) {
   ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<ImageFile> image, ImageFile::Open(path, mode));
   auto profile = ProfileOf(image->info());
+  // Without timing a profile tells only what finishes pad.
+  if (!profile.ok() && !options.timing.value_or(true)) profile = std::optional<Profile>();
   if (!profile.ok()) return profile.status().WithContext(path);
   auto model = ModelFor(*profile, options);
   if (!model.ok()) return model.status().WithContext(path);
