@@ -127,7 +127,7 @@ int ZonefsKernel::OpenZone(uint32_t zone, bool writes, OpenFiles::File& file) {
       return error;
     }
     if (!writes || !IsOfOpenZones(error)) return error;
-    if (attempt == kOpenAttempts) return ETOOMANYREFS;
+    if (attempt >= kOpenAttempts) return ETOOMANYREFS;
     if (!files.CloseIdle()) std::this_thread::sleep_for(kOpenPause);
   }
 }
