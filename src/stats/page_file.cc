@@ -58,11 +58,11 @@ uint64_t PidNamespace() {
   return ::stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }
 
-// The rights of `owner`, as far as this process may give them. Who may not read the device gets none.
+// The rights of `owner`, as far as this process may give them. Who may not read the device gets none. The page stays
+// with the user of this process: whoever else could shorten it would end the process by a SIGBUS.
 Status SetRights(int fd, const PageOwner& owner) {
   mode_t mode = (owner.mode & kReadBits) | S_IRUSR | S_IWUSR;
-  const bool has_group =
-      ::fchown(fd, owner.uid, owner.gid) == 0 || ::fchown(fd, static_cast<uid_t>(-1), owner.gid) == 0;
+  const bool has_group = ::fchown(fd, static_cast<uid_t>(-1), owner.gid) == 0;
   if (!has_group && (owner.mode & S_IROTH) == 0) mode &= ~mode_t{S_IRGRP};
   if (::fchmod(fd, mode) != 0) return Status::FromErrno(errno, "cannot set the rights of a statistics page");
   return Status::Ok();
@@ -85,7 +85,8 @@ Status RemoveOld(const std::string& path) {
     if (old.get() < 0) return Status::FromErrno(errno, fmt::format("cannot open {}", path));
     const bool locked = ::flock(old.get(), LOCK_EX | LOCK_NB) == 0;
     const auto publisher = PublisherOf(old.get());
-    if (locked || (publisher && !publisher->MayLive())) {
+    // A reader that removes the same page holds the lock for a moment. A child of the dead process may hold it for long.
+    if (locked || (tries == kReplaceTries && publisher && !publisher->MayLive())) {
       struct stat opened {};
       struct stat named {};
       // A reader may have removed it, and nobody else makes a new one: the device has one writer.

@@ -76,6 +76,19 @@ TEST(PageFileTest, WhoMayReadTheImageMayReadThePage) {
   }
 }
 
+// Its owner could shorten it, which would end the process by a SIGBUS.
+TEST(PageFileTest, APageIsNeverGivenToTheOwnerOfTheImage) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  constexpr uid_t kOther = 1234;
+  const TestImage image("of-another");
+  ASSERT_EQ(::chown(image.path().c_str(), kOther, kOther), 0);
+  const auto page = image.Publish();
+  struct stat status {};
+  ASSERT_EQ(::stat(image.page_path().c_str(), &status), 0);
+  EXPECT_EQ(status.st_uid, 0U);
+  EXPECT_EQ(status.st_gid, kOther);
+}
+
 TEST(PageFileTest, WhereThereIsNoMemoryThereIsNoPage) {
   const TestImage image("full");
   const auto page = PageFile::Make(image.owner(), size_t{1} << 60);

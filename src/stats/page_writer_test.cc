@@ -1,6 +1,7 @@
 #include "stats/page_writer.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <optional>
 #include <thread>
@@ -236,7 +237,10 @@ TEST(PageWriterTest, AReaderNeverTakesHalfOfARecordWhileManyWrite) {
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
   threads.emplace_back([&] {
-    for (uint64_t i = 1; !stop; ++i) writer.Publish(AllEqual(i));
+    for (uint64_t i = 1; !stop; ++i) {
+      writer.Publish(AllEqual(i));
+      if (i % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));  // a look finds no gap otherwise
+    }
   });
   for (uint64_t t = 0; t < 2; ++t) {
     threads.emplace_back([&, t] {

@@ -166,7 +166,7 @@ emulated_damaged_header() {
   refused 1 "unknown option" isozone mkfs --force "emu:$device?zone_size=4MiB&zonse=1"
   refused 3 "header is damaged" isozone info "emu:$device"
   isozone mkfs --force "emu:$device?zone_size=4MiB"
-  isozone fsck emu:$device
+  isozone fsck "emu:$device"
 }
 
 # A device that fails to discard, since one block of the last zone is bad: its zones are used all the same.

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/uri.h"
 #include "fs/mount/statistics_at_rest.h"
+#include "isozone/output/console.h"
 #include "isozone/session.h"
 #include "stats/page_reader.h"
 
@@ -18,12 +19,13 @@ Result<Look> LookAtPage(const StatisticsReader& reader) {
   Look look;
   ISOZONE_ASSIGN_OR_RETURN(look.statistics, reader.Read());
   const Statistics& statistics = look.statistics;
-  const std::string process = fmt::format("process {} ({})", statistics.process.pid, statistics.process.program);
+  const std::string process =
+      fmt::format("process {} ({})", statistics.process.pid, Printable(statistics.process.program));
+  const std::string device = Printable(statistics.device);
   if (statistics.life == PageLife::kUnmounted) {
-    look.note = fmt::format("{} has just unmounted {}; these are its last figures", process, statistics.device);
+    look.note = fmt::format("{} has just unmounted {}; these are its last figures", process, device);
   } else if (statistics.life == PageLife::kDied) {
-    look.note =
-        fmt::format("{} has ended without unmounting {}; these are its last figures", process, statistics.device);
+    look.note = fmt::format("{} has ended without unmounting {}; these are its last figures", process, device);
     const Status removed = reader.RemoveDead();
     if (!removed.ok()) look.note += fmt::format(" ({})", removed.message());
   }

@@ -66,7 +66,8 @@ Status NoSuchDevice(std::string_view path) {
 
 Status NotABlockDevice(std::string_view path) {
   constexpr std::string_view kPassthrough = "/dev/ng";  // ng0n1 beside nvme0n1
-  if (path.starts_with(kPassthrough) && path.find_first_not_of("0123456789n", kPassthrough.size()) == path.npos) {
+  if (path.starts_with(kPassthrough) &&
+      path.find_first_not_of("0123456789n", kPassthrough.size()) == std::string_view::npos) {
     return Status::NotSupported(
         fmt::format("{} is for NVMe commands of programs, which Isozone does not send; name the "
                     "block device of the namespace, dev:/dev/nvme{}",

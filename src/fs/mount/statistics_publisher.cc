@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <string>
+#include <system_error>
 
 #include "base/log.h"
 
@@ -125,7 +126,11 @@ StatisticsPublisher::StatisticsPublisher(MountContext& context)
   Publish();
   const Status named = context_.statistics_page->Publish();
   if (!named.ok()) Log().warn("{}; nobody can see the statistics of this mount", named.message());
-  thread_ = std::thread([this] { Run(); });
+  try {
+    thread_ = std::thread([this] { Run(); });
+  } catch (const std::system_error& error) {
+    Log().warn("no thread can be had that publishes statistics, which stay as they are now: {}", error.what());
+  }
 }
 
 void StatisticsPublisher::Stop() {
