@@ -410,7 +410,7 @@ class Identifier {
 
   // Puts the candidates that are confirmed into groups, and returns the others. All of them are confirmed once before
   // any is confirmed again, so that what disturbed one measurement is over at the next.
-  Result<Zones> Place(Doubts::Proposal proposal, Candidates candidates) {
+  Result<Zones> Place(Doubts::Proposal proposal, Candidates&& candidates) {
     Zones left;
     for (size_t pass = 1;; ++pass) {
       for (auto& [set, of_set] : candidates) {

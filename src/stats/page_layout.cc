@@ -53,7 +53,8 @@ ZoneWords PackZone(const PageZone& zone) {
   packer.Put(static_cast<uint64_t>(zone.use), kUseBits);
   packer.Put(static_cast<uint64_t>(zone.data.lifetime), kLifetimeBits);
   packer.Put(static_cast<uint64_t>(zone.data.heat), kHeatBits);
-  packer.Put(static_cast<uint64_t>(std::clamp<int>(zone.data.level, -1, PageZone::kMostLevel) + 1), kLevelBits);
+  const int levels = std::clamp<int>(zone.data.level, -1, PageZone::kMostLevel) + 1;
+  packer.Put(static_cast<uint64_t>(levels), kLevelBits);
   packer.Put(static_cast<uint64_t>(zone.writer), kWriterBits);
   packer.Put(zone.victim ? 1 : 0, 1);
   packer.Put(zone.sealed ? 1 : 0, 1);

@@ -34,9 +34,9 @@ struct PageCopies {
       fixed;  // each PageLayout::Zones(groups) bytes, or fewer where the file is short
   std::span<const std::byte> zones;
 };
-// Whether `header`, the beginning of a file of `file_bytes` bytes, is that of a page of this version: kCorruption,
+// Whether `bytes`, the beginning of a file of `file_bytes` bytes, is that of a page of this version: kCorruption,
 // kNotSupported. Pure.
-Result<PageHeader> CheckHeader(std::span<const std::byte> header, uint64_t file_bytes);
+Result<PageHeader> CheckHeader(std::span<const std::byte> bytes, uint64_t file_bytes);
 // What the copies say; `life`, `process.program` and `read_ns` are the caller's. kBusy if the figures were being written
 // in each. Pure.
 Result<Statistics> DecodePage(const PageHeader& header, const PageCopies& copies);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -81,7 +82,7 @@ std::string Bar(const PageFigures& figures, size_t width) {
   std::string bar;
   const auto add = [&](uint64_t bytes, char c) {
     const double share = figures.capacity == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(figures.capacity);
-    const auto columns = static_cast<size_t>(std::clamp(share, 0.0, 1.0) * static_cast<double>(width) + 0.5);
+    const auto columns = static_cast<size_t>(std::lround(std::clamp(share, 0.0, 1.0) * static_cast<double>(width)));
     bar.append(std::min(columns, width - bar.size()), c);
   };
   add(figures.live, '#');
