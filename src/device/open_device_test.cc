@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -73,8 +74,7 @@ TEST_F(OpenDeviceTest, ForceUnitAccessCoversItsCommandUnlessTheDeviceIsMadeOther
 TEST_F(OpenDeviceTest, PadsZonesOfAnotherSizeWholeIfTheProfileDoes) {
   for (const uint64_t capacity : {1 * kMiB, 100 * kMiB}) {
     std::filesystem::remove(directory_ + "/ssd.img");
-    const std::string size = std::to_string(capacity);
-    ASSERT_TRUE(Create("profile=small-zone&zones=8&zone_size=" + size + "&zone_capacity=" + size).ok());
+    ASSERT_TRUE(Create(fmt::format("profile=small-zone&zones=8&zone_size={0}&zone_capacity={0}", capacity)).ok());
     auto device = Open("timing=off");
     ASSERT_TRUE(device.ok()) << device.status().ToString();
     std::vector<std::byte> block(4096);

@@ -10,8 +10,7 @@ namespace {
 // The probability of `seen` or fewer events.
 double PoissonBelow(double mean, double seen) {
   double sum = 0;
-  for (int count = 0; count <= seen; ++count)
-    sum += std::exp(count * std::log(mean) - mean - std::lgamma(count + 1.0));
+  for (int count = 0; count <= seen; ++count) sum += std::exp(count * std::log(mean) - mean - std::lgamma(count + 1.0));
   return sum;
 }
 

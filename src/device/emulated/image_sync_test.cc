@@ -17,7 +17,9 @@ std::atomic<int> sync_error{0};  // of the next syncs; 0: they reach the host
 std::atomic<int> syncs{0};
 }  // namespace
 
-extern "C" int fdatasync(int fd) {
+extern "C" int InjectedSync(int fd) __asm__("fdatasync");
+
+int InjectedSync(int fd) {
   ++syncs;
   errno = sync_error;
   return sync_error != 0 ? -1 : static_cast<int>(::syscall(SYS_fdatasync, fd));
