@@ -42,8 +42,8 @@ Statistics LookAfter(const StatisticsReader& reader, ManualClock& clock) {
 }
 
 TEST(StatisticsPublisherTest, APageTellsWhatTheMountKnows) {
-  TestVolume volume;
   ManualClock clock;
+  TestVolume volume;
   ISOZONE_ASSERT_OK(volume.Mount({}, clock));
   const auto reader = StatisticsReader::Open(volume.fs().state().device().name());
   ISOZONE_ASSERT_OK(reader.status());
