@@ -1,5 +1,6 @@
 #include "fs/mount/statistics_at_rest.h"
 
+#include "fs/space/zone_statistics.h"
 #include "izg/group_index.h"
 
 namespace isozone {
@@ -28,20 +29,6 @@ PageZone ZoneAtRest(const ZoneView& view, uint32_t group, uint32_t block_size) {
   record.live = view.live;
   record.write_pointer = view.device.write_pointer;
   return PageZoneOf(record, static_cast<uint16_t>(group), block_size, 1);
-}
-
-void PutSpace(const SpaceInfo& space, PageFigures& figures) {
-  figures.capacity = space.capacity;
-  figures.live = space.live;
-  figures.dead = space.dead;
-  figures.metadata = space.metadata;
-  figures.free = space.free;
-  figures.reserved = space.reserved;
-  figures.zones = space.zones;
-  figures.empty_zones = space.empty_zones;
-  figures.active_zones = space.active_zones;
-  figures.full_zones = space.full_zones;
-  figures.unusable_zones = space.unusable_zones;
 }
 
 }  // namespace

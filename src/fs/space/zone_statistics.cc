@@ -4,13 +4,7 @@
 
 namespace isozone {
 
-void ZoneStatistics::NoteDeletion(Lifetime lifetime, std::span<const ZoneId> zones) {
-  executor_.deletion_delays.Deleted(lifetime, zones, executor_.clock.NowNs());
-}
-
-void ZoneStatistics::Fill(PageFigures& figures) const {
-  const MutexLock lock(executor_.mu);
-  const SpaceInfo space = executor_.Space();
+void PutSpace(const SpaceInfo& space, PageFigures& figures) {
   figures.capacity = space.capacity;
   figures.live = space.live;
   figures.dead = space.dead;
@@ -22,6 +16,15 @@ void ZoneStatistics::Fill(PageFigures& figures) const {
   figures.active_zones = space.active_zones;
   figures.full_zones = space.full_zones;
   figures.unusable_zones = space.unusable_zones;
+}
+
+void ZoneStatistics::NoteDeletion(Lifetime lifetime, std::span<const ZoneId> zones) {
+  executor_.deletion_delays.Deleted(lifetime, zones, executor_.clock.NowNs());
+}
+
+void ZoneStatistics::Fill(PageFigures& figures) const {
+  const MutexLock lock(executor_.mu);
+  PutSpace(executor_.Space(), figures);
   const ActiveBudget& active = executor_.allocator.ledger().active;
   figures.active_metadata = active.used(BudgetClass::kMetadata);
   figures.active_log = active.used(BudgetClass::kLog);

@@ -8,12 +8,16 @@
 
 #include "base/histogram.h"
 #include "device/zoned_device.h"
+#include "fs/file_system.h"
 #include "stats/page_layout.h"
 #include "zone/lifetime.h"
 
 namespace isozone {
 
 class ZoneExecutor;
+
+// Pure.
+void PutSpace(const SpaceInfo& space, PageFigures& figures);
 
 class ZoneStatistics {
  public:
