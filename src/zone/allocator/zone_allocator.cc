@@ -183,7 +183,7 @@ std::optional<ZoneAllocator::Answer> ZoneAllocator::Commands(BudgetClass c) {
     answer.commands.push_back(std::move(*resets));
     return answer;
   }
-  answer.commands = upkeep_.Finish(c == BudgetClass::kMetadata ? Finishes::kForMetadata : Finishes::kData);
+  answer.commands = upkeep_.Finish(c == BudgetClass::kMetadata ? Finishes::kForMetadata : Finishes::kForWaiter);
   if (answer.commands.empty()) return std::nullopt;
   return answer;
 }

@@ -133,6 +133,20 @@ bool ZoneUpkeep::IsOnlyWished() const {
   return std::ranges::all_of(waiting, [](uint32_t count) { return count == 0; }) && ledger_.active.Overcommitted() == 0;
 }
 
+bool ZoneUpkeep::OnlyDataWaits() const {
+  for (const BudgetClass c : {BudgetClass::kMetadata, BudgetClass::kLog, BudgetClass::kGc}) {
+    if (ledger_.waiting_for_token[static_cast<size_t>(c)] > 0) return false;
+  }
+  return ledger_.active.Overcommitted() == 0;
+}
+
+bool ZoneUpkeep::LosesTooMuch(ZoneId zone, Finishes which) const {
+  const ZoneRecord& record = ledger_.table.at(zone);
+  if (100 * record.room() <= most_lost_percent_ * record.capacity) return false;
+  const bool in_background = which == Finishes::kAll || which == Finishes::kData;
+  return IsOnlyWished() || (in_background && record.use == ZoneUse::kData && OnlyDataWaits());
+}
+
 std::optional<ZoneId> ZoneUpkeep::NextFinish(Finishes which) const {
   const uint32_t no_help = which == Finishes::kForMetadata ? unconfirmed_finishes_ : 0;
   if (FinishesWanted(which) <= ledger_.table.totals().finishing - no_help) return std::nullopt;
@@ -150,9 +164,7 @@ std::optional<ZoneId> ZoneUpkeep::NextFinish(Finishes which) const {
     const auto zone = ledger_.table.FullestIdle(use, ledger_.CollectorsZone());
     if (zone && (!fullest || ledger_.table.at(*zone).room() < ledger_.table.at(*fullest).room())) fullest = zone;
   }
-  const bool lost_too_much =
-      fullest && 100 * ledger_.table.at(*fullest).room() > most_lost_percent_ * ledger_.table.at(*fullest).capacity;
-  return lost_too_much && IsOnlyWished() ? std::nullopt : fullest;
+  return fullest && LosesTooMuch(*fullest, which) ? std::nullopt : fullest;
 }
 
 std::optional<ZoneId> ZoneUpkeep::NextFailedFinish(Finishes which) const {

@@ -7,8 +7,10 @@
 //            and nobody asks for it: so that it is reset when it is full, not for the little that was written to it.
 //   finish   Where active zones run short the fullest idle zone is finished, of a class that is short itself or holds what
 //            others lack; rather one in which nothing lives. If nobody waits for that, and data only goes where it does
-//            not belong meanwhile, the policy says how much of the zone may be lost (most_lost_percent). The finish of a
-//            zone of logs waits for durable metadata: it moves the write pointer, by which recovery finds the end of a log.
+//            not belong meanwhile, the policy says how much of the zone may be lost (most_lost_percent). The same holds
+//            in the background while only writers of data wait: a zone of data that becomes idle wakes them, and they
+//            either take it or have it finished themselves (kForWaiter). The finish of a zone of logs waits for durable
+//            metadata: it moves the write pointer, by which recovery finds the end of a log.
 //   bounds   kMostResets commands are at the device at most, so that it stays free for others when a database is dropped.
 //            More are begun once half of them are done, so that making the metadata durable once serves many zones.
 //
@@ -40,6 +42,7 @@ struct ZoneCommands {
 enum class Finishes : uint8_t {
   kAll,          // those of logs too, which wait for durable metadata
   kData,         // at once
+  kForWaiter,    // at once; for one who can take no idle zone
   kForMetadata,  // at once; what waits for durable metadata waits for the metadata, and is no help to it
 };
 
@@ -98,6 +101,10 @@ class ZoneUpkeep {
   uint32_t FinishesWanted(Finishes which) const;
   // A token is only wished for: nobody waits, and none is missing.
   bool IsOnlyWished() const;
+  // Nobody waits but writers of data, and no token is missing.
+  bool OnlyDataWaits() const;
+  // Finishing this idle zone would lose more of it than what it is good for.
+  bool LosesTooMuch(ZoneId zone, Finishes which) const;
   std::optional<ZoneId> NextFinish(Finishes which) const;
   std::optional<ZoneId> NextFailedFinish(Finishes which) const;
   // An active zone of data, in which nothing lives, and nothing is under way.

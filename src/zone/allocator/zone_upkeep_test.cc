@@ -167,5 +167,32 @@ TEST_F(WishedFinishTest, WhoeverWaitsIsMadeRoomForAtAnyLoss) {
   EXPECT_EQ(answer.commands[0].zones.size(), 1U);
 }
 
+// Writers have all active zones that data can have, and one more waits. The zone that becomes idle is the one it
+// waits for: if the background finished it first, all that is left of it would be lost.
+TEST_F(WishedFinishTest, AZoneThatAWaiterCanTakeIsLeftToIt) {
+  Open("isozone");
+  std::vector<ZoneGrant> writers;
+  ZoneRequest request;
+  request.lifetime = Lifetime::kExtreme;
+  request.min_room = kBlock;
+  for (;;) {
+    ZoneAllocator::Inquiry inquiry(*allocator_, request);
+    const auto answer = allocator_->Ask(inquiry, 1);
+    if (answer.action != ZoneAllocator::Answer::Action::kGranted) break;
+    EXPECT_TRUE(allocator_->BeginWrite(answer.grant));  // in the middle of a write, so that nobody takes its zone away
+    writers.push_back(answer.grant);
+  }
+  ASSERT_FALSE(writers.empty());
+  ZoneAllocator::Inquiry waiter(*allocator_, request);
+  ASSERT_EQ(allocator_->Ask(waiter, 1).action, ZoneAllocator::Answer::Action::kWait);
+  allocator_->ledger().table.Edit(writers[0].zone)->AddLive(kBlock);
+  allocator_->EndWrite(writers[0], kBlock);
+  allocator_->Release(writers[0]);
+  EXPECT_TRUE(FinishesDue().empty());
+  const auto answer = allocator_->Ask(waiter, 1);
+  ASSERT_EQ(answer.action, ZoneAllocator::Answer::Action::kGranted);
+  EXPECT_EQ(answer.grant.zone, writers[0].zone);
+}
+
 }  // namespace
 }  // namespace isozone
