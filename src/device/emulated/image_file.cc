@@ -237,7 +237,10 @@ Result<std::unique_ptr<ImageFile>> ImageFile::Open(const std::string& path, Open
   if (const Status table = CheckZoneTable(image->info_.geometry, image->table_); !table.ok()) {
     return table.WithContext(path);
   }
-  if (mode == OpenMode::kReadWrite) image->BeginWriting();
+  if (mode == OpenMode::kReadWrite) {
+    image->BeginWriting();
+    ISOZONE_RETURN_IF_ERROR(image->WriteUnsyncedAgain());
+  }
   return image;
 }
 
@@ -300,6 +303,26 @@ void ImageFile::BeginWriting() {
   writing_ = true;
 }
 
+// After a crash of the host there is nothing to write again: only what is durable counts.
+Status ImageFile::WriteUnsyncedAgain() {
+  if (live_->sync_failed.exchange(0) == 0 || host_crashed_) return Status::Ok();
+  sync_failed_ = true;  // until it is done
+  for (uint32_t i = 0; i < info_.geometry.zone_count; ++i) {
+    ZoneEntry& entry = table_[i];
+    entry.word.store(entry.word.load());  // also what does not change makes the page one that is to be written
+    const uint64_t written = LoadContent(entry).written;
+    const uint64_t durable = std::min(entry.durable.load(), written);
+    const std::span unsynced(ZoneData(ZoneId(i)) + durable, written - durable);
+    const Status status = WriteData(ZoneId(i), durable, unsynced);
+    if (!status.ok() || faulted()) {
+      live_->sync_failed = 1;
+      return status.ok() ? Status::IoError(fmt::format("cannot read image {}", Quote(path_))) : status;
+    }
+  }
+  sync_failed_ = false;
+  return Status::Ok();
+}
+
 uint64_t ImageFile::FilePosition(ZoneId zone, uint64_t offset) const {
   return layout_.data_offset + zone.value() * layout_.zone_stride + offset;
 }
@@ -327,8 +350,10 @@ Status ImageFile::DropBlocks(ZoneId zone, uint64_t from, uint64_t to) {
 
 Status ImageFile::Sync() {
   if (::fdatasync(fd_.get()) == 0) return Status::Ok();
+  const int error = errno;
   sync_failed_ = true;
-  return Status::FromErrno(errno, fmt::format("cannot sync image {}", Quote(path_)));
+  live_->sync_failed = 1;
+  return Status::FromErrno(error, fmt::format("cannot sync image {}", Quote(path_)));
 }
 
 }  // namespace isozone

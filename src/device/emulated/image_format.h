@@ -83,9 +83,9 @@ struct ZoneEntry {
 static_assert(sizeof(ZoneEntry) == 64);
 
 struct LiveBlock {
-  std::atomic<uint32_t> writer_pid;  // meaningful while the writer's lock is held
-  uint32_t reserved;
-  std::array<char, 40> boot_id;  // of the host, from the writer's open to its orderly close; zeros otherwise
+  std::atomic<uint32_t> writer_pid;   // meaningful while the writer's lock is held
+  std::atomic<uint32_t> sync_failed;  // 1: since the last sync that succeeded, or that much was written anew
+  std::array<char, 40> boot_id;       // of the host, from the writer's open to its orderly close; zeros otherwise
   std::atomic<uint64_t> media_bytes_written;
   std::atomic<uint64_t> resets;
   // One cache line each, chosen by thread, so that readers on several cores do not contend.

@@ -1,4 +1,4 @@
-// The image of an emulated SSD whose host cannot make it durable. fdatasync() of this program is the one below.
+// The image of an emulated SSD whose host cannot make it durable. fdatasync() and pwrite() of this program are those below.
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,6 +17,7 @@
 namespace {
 std::atomic<int> sync_error{0};  // of the next syncs; 0: they reach the host
 std::atomic<int> syncs{0};
+std::vector<std::pair<off_t, size_t>> writes;  // where and how much; the tests that look at it have one thread
 }  // namespace
 
 extern "C" int InjectedSync(int fd) __asm__("fdatasync");
@@ -23,6 +26,13 @@ int InjectedSync(int fd) {
   ++syncs;
   errno = sync_error;
   return sync_error != 0 ? -1 : static_cast<int>(::syscall(SYS_fdatasync, fd));
+}
+
+extern "C" ssize_t RecordedWrite(int fd, const void* bytes, size_t size, off_t position) __asm__("pwrite");
+
+ssize_t RecordedWrite(int fd, const void* bytes, size_t size, off_t position) {
+  writes.emplace_back(position, size);
+  return ::syscall(SYS_pwrite64, fd, bytes, size, position);
 }
 
 namespace isozone {
@@ -114,6 +124,24 @@ TEST_F(ImageSyncTest, AfterAFailedSyncTheNextBootOfTheHostHasWhatWasDurable) {
     ASSERT_NO_FATAL_FAILURE(Open());
     EXPECT_EQ(host().WritePointer(0), fails ? 2U : 4U);
   }
+}
+
+// The kernel takes the pages of a failed sync for written, so nobody else would write them.
+TEST_F(ImageSyncTest, WhatAFailedSyncMayHaveLostIsWrittenAgainByTheNextWriter) {
+  ASSERT_EQ(host().Write(0, 0, Pattern(1, 0, 2), /*fua=*/true), Dev::kSuccess);
+  ASSERT_EQ(host().Write(0, 2, Pattern(1, 2, 3)), Dev::kSuccess);
+  sync_error = EIO;
+  EXPECT_EQ(host().Flush(), Dev::kInternalError);
+  const auto data_offset = static_cast<off_t>(ImageLayout(device_->geometry()).data_offset);
+  const uint32_t block = device_->geometry().block_size;
+  writes.clear();
+  ASSERT_NO_FATAL_FAILURE(Open());
+  EXPECT_THAT(writes, testing::ElementsAre(std::pair{data_offset + 2 * block, size_t{3} * block}));
+  EXPECT_EQ(host().Read(0, 2, 3), Pattern(1, 2, 3));
+  EXPECT_EQ(host().Flush(), Dev::kSuccess);
+  writes.clear();
+  ASSERT_NO_FATAL_FAILURE(Open());
+  EXPECT_THAT(writes, testing::IsEmpty());
 }
 
 TEST_F(ImageSyncTest, AnImageWhoseLastSyncFailsIsNotClosedInOrder) {
