@@ -220,6 +220,7 @@ zonefs_steps() {
   step zonefs-nvme0n1-explicit-open mounted /dev/nvme0n1 errors=repair,explicit-open zonefs_rules
   step zonefs-database mounted /dev/nvme0n1 errors=repair zonefs_database
   step zonefs-database-explicit-open mounted /dev/nvme0n1 errors=repair,explicit-open zonefs_database
+  step zonefs-groups mounted /dev/nullb3 errors=repair groups zonefs:/mnt/z
   step zonefs-full mounted /dev/nvme0n1 errors=repair,explicit-open zonefs_full
   step zonefs-refusals mounted /dev/nullb0 errors=repair zonefs_refusals
   step zonefs-dead-zones mounted /dev/nullb1 errors=repair zonefs_dead_zones
