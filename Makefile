@@ -4,6 +4,7 @@
 export JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 CUTS ?= 2000
+SEED ?=
 CRASHES ?= 500
 QUICK ?=
 EXPERIMENTS ?=
@@ -48,12 +49,12 @@ torture: ## Run the long power-cut and random tests; `make guest-torture` has th
 	@scripts/run-tests build/checked -L torture
 
 .PHONY: power-cuts
-power-cuts: ## Cut the power CUTS (2000) times from a random seed, and CUTS/20 times below RocksDB
+power-cuts: ## Cut the power CUTS (2000) times, and CUTS/20 times below RocksDB, from SEED (a new one)
 	@scripts/install-dependencies
 	@$(call configure,checked)
 	@$(call compile,checked) --target isozone_torture
-	@build/checked/tests/torture/isozone_torture --cuts $(CUTS)
-	@build/checked/tests/torture/isozone_torture --cuts $$(($(CUTS) / 20)) --rocksdb
+	@build/checked/tests/torture/isozone_torture --cuts $(CUTS) $(if $(SEED),--seed $(SEED))
+	@build/checked/tests/torture/isozone_torture --cuts $$(($(CUTS) / 20)) --rocksdb $(if $(SEED),--seed $(SEED))
 
 .PHONY: asan
 asan: ## Run the tests under AddressSanitizer and UndefinedBehaviorSanitizer

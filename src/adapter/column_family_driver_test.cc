@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -28,6 +27,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/random.h"
+#include "testing/test_seed.h"
 
 namespace isozone {
 namespace {
@@ -101,9 +101,7 @@ class ColumnFamilyDriverTest : public testing::TestWithParam<std::string> {
     EXPECT_GT(metadata.levels[2].files.size() + metadata.levels[3].files.size(), 0U);
   }
 
-  const uint64_t seed_ = std::getenv("ISOZONE_TEST_SEED") != nullptr
-                             ? std::strtoull(std::getenv("ISOZONE_TEST_SEED"), nullptr, 10)
-                             : 20261124;
+  const uint64_t seed_ = TestSeed(20261124);
   const testing::ScopedTrace trace_{__FILE__, __LINE__, fmt::format("ISOZONE_TEST_SEED={}", seed_)};
   Random random_{seed_};
   std::string directory_;

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
-#include <random>
 #include <set>
 
 #include <fmt/core.h>
@@ -16,6 +15,7 @@
 #include "device/emulated/emulated_device.h"
 #include "izg/virtual_prober_test_util.h"
 #include "nand/zone_map.h"
+#include "testing/test_seed.h"
 
 namespace isozone {
 namespace {
@@ -68,10 +68,12 @@ void ExpectRightAndCheap(const Profile& profile, uint64_t seed, double reads_a_z
   EXPECT_LE(reads, reads_a_zone);
 }
 
-// Three fixed seeds and one that is new each time, or the one in ISOZONE_TEST_SEED. A failure prints its seed.
+// Three seeds, or the one in ISOZONE_TEST_SEED. They are fixed because a result may be wrong, with the probability that
+// the report says: a seed that is new each time would now and then find such a result, which is no defect.
+// Confidence.NoMoreResultsAreWrongThanTheReportsSay (disturbance_test.cc) counts them.
 std::vector<uint64_t> Seeds() {
-  if (const char* seed = std::getenv("ISOZONE_TEST_SEED")) return {std::strtoull(seed, nullptr, 10)};
-  return {1, 2, 3, std::random_device{}()};
+  if (std::getenv("ISOZONE_TEST_SEED") != nullptr) return {TestSeed(1)};
+  return {1, 2, 3};
 }
 
 TEST(Identify, FindsRoundRobin) {

@@ -15,6 +15,7 @@
 
 #include "base/random.h"
 #include "base/units.h"
+#include "testing/test_seed.h"
 
 namespace isozone {
 namespace {
@@ -471,9 +472,8 @@ struct Submission {
 
 // Runs `check` from 100 seeds, or from the one in ISOZONE_TEST_SEED, until one fails.
 void FromSeeds(const std::function<void(Random&)>& check) {
-  const char* replayed = std::getenv("ISOZONE_TEST_SEED");
-  const uint64_t first = replayed != nullptr ? std::strtoull(replayed, nullptr, 0) : 1;
-  const uint64_t last = replayed != nullptr ? first : first + 99;
+  const uint64_t first = TestSeed(1);
+  const uint64_t last = std::getenv("ISOZONE_TEST_SEED") != nullptr ? first : first + 99;
   for (uint64_t seed = first; seed <= last && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("replay with ISOZONE_TEST_SEED=" + std::to_string(seed));
     Random random(seed);

@@ -1,7 +1,6 @@
 // Every fault of docs/fault-model.md, through the file system: what it must not break, and what it must say.
 #include <cstring>
 #include <functional>
-#include <random>
 
 #include <gtest/gtest.h>
 
@@ -582,7 +581,7 @@ class FaultStorm : public ::testing::Test {
   }
 
   const QuietLog quiet_;
-  const uint64_t seed_ = TestSeed(std::random_device{}());
+  const uint64_t seed_ = TestSeed();
   const testing::ScopedTrace trace_{__FILE__, __LINE__, "ISOZONE_TEST_SEED=" + std::to_string(seed_)};
   Random random_{seed_};
   uint64_t io_errors_ = 0;

@@ -8,7 +8,6 @@
 #include <array>
 #include <csignal>
 #include <filesystem>
-#include <random>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -44,7 +43,7 @@ class KillTest : public ::testing::Test {
  protected:
   void SetUp() override {
     path_ = (std::filesystem::temp_directory_path() / fmt::format("isozone-kill-{}.img", getpid())).string();
-    seed_ = TestSeed(std::random_device{}());
+    seed_ = TestSeed();
   }
   void TearDown() override { std::filesystem::remove(path_); }
 

@@ -1,13 +1,13 @@
 #include "conventional/model/page_map.h"
 
 #include <cmath>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "testing/test_seed.h"
 
 namespace isozone {
 namespace {
@@ -22,8 +22,7 @@ FlashLayout Layout(uint32_t logical_pages, double over_provisioning = 0.15) {
 
 // The seed in ISOZONE_TEST_SEED, if it is set.
 uint64_t Seed(uint64_t otherwise) {
-  const char* given = std::getenv("ISOZONE_TEST_SEED");
-  const uint64_t seed = given == nullptr ? otherwise : std::strtoull(given, nullptr, 10);
+  const uint64_t seed = TestSeed(otherwise);
   ::testing::Test::RecordProperty("seed", std::to_string(seed));
   return seed;
 }
