@@ -1,8 +1,5 @@
 // export: serves a device as a zoned block device of the kernel, until a signal ends that.
-#include <pthread.h>
-
 #include <chrono>
-#include <csignal>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -13,6 +10,7 @@
 #include "base/log.h"
 #include "export/exported_device.h"
 #include "isozone/command.h"
+#include "isozone/end_signals.h"
 #include "isozone/session.h"
 
 namespace isozone::cli {
@@ -23,34 +21,6 @@ struct ExportArguments {
   std::optional<uint32_t> id;
   std::optional<uint32_t> remove;
   bool recover = false;
-};
-
-// Signals that ask the process to end, held back in all threads so that one of them can wait for them. There may be users
-// of the block device, which no signal may take away in the middle.
-class EndSignals {
- public:
-  EndSignals() {
-    ::sigemptyset(&signals_);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&signals_, number);
-    ::pthread_sigmask(SIG_BLOCK, &signals_, &before_);
-  }
-  ~EndSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  EndSignals(const EndSignals&) = delete;
-  EndSignals& operator=(const EndSignals&) = delete;
-
-  // Whether a signal came within this time.
-  bool Wait(std::chrono::milliseconds time) const {
-    const timespec limit{time.count() / 1000, (time.count() % 1000) * 1'000'000};
-    return ::sigtimedwait(&signals_, nullptr, &limit) > 0;
-  }
-  void Wait() const {
-    int number = 0;
-    ::sigwait(&signals_, &number);
-  }
-
- private:
-  sigset_t signals_{};
-  sigset_t before_{};
 };
 
 // The server that died may keep the device open for a moment.

@@ -1,0 +1,40 @@
+// EndSignals: while an object exists, the signals that ask the process to end (SIGINT, SIGTERM, SIGHUP) are held back in
+// all threads, so that one of them can wait for them. For commands that serve until they are told to end.
+//
+// Thread safety: made and destroyed by the first thread, before and after all others; any thread may wait.
+#pragma once
+
+#include <pthread.h>
+
+#include <chrono>
+#include <csignal>
+
+namespace isozone::cli {
+
+class EndSignals {
+ public:
+  EndSignals() {
+    ::sigemptyset(&signals_);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&signals_, number);
+    ::pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+  }
+  ~EndSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  EndSignals(const EndSignals&) = delete;
+  EndSignals& operator=(const EndSignals&) = delete;
+
+  // Whether a signal came within this time.
+  bool Wait(std::chrono::milliseconds time) const {
+    const timespec limit{time.count() / 1000, (time.count() % 1000) * 1'000'000};
+    return ::sigtimedwait(&signals_, nullptr, &limit) > 0;
+  }
+  void Wait() const {
+    int number = 0;
+    ::sigwait(&signals_, &number);
+  }
+
+ private:
+  sigset_t signals_{};
+  sigset_t before_{};
+};
+
+}  // namespace isozone::cli
