@@ -38,7 +38,7 @@ void Print(const StatsArguments& arguments, const Statistics& now, const Statist
     console.Write(PrometheusText({&now, 1}));
   } else if (arguments.json && arguments.watch) {
     // One document on each line, so that a script can read line by line.
-    console.Print("{}\n", StatisticsJson(now, arguments.zones).dump(-1, ' ', false, Json::error_handler_t::replace));
+    console.Print("{}\n", TextOf(StatisticsJson(now, arguments.zones)));
   } else if (arguments.json) {
     console.PrintJson(StatisticsJson(now, arguments.zones));
   } else {

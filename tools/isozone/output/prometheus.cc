@@ -51,6 +51,11 @@ class Metrics {
       write(mount);
     }
   }
+  // A sample of the same family, of a device that is not mounted.
+  void SampleOf(std::string_view device, double value) {
+    device_ = Quoted(device);
+    Sample(value);
+  }
   // `labels`: `,name="value"` each.
   void Sample(double value, std::string_view labels = {}, std::string_view suffix = {}) {
     Append("isozone_{}{}{{device={}{}}} {}\n", name_, suffix, device_, labels, value);
@@ -257,8 +262,11 @@ void PutRest(Metrics& metrics) {
 
 }  // namespace
 
-std::string PrometheusText(std::span<const Statistics> mounts) {
+std::string PrometheusText(std::span<const Statistics> mounts, std::span<const std::string> unreadable) {
   Metrics metrics(mounts);
+  metrics.Gauge("device_readable", "Whether statistics of the device can be read.",
+                [](const Statistics&) { return 1; });
+  for (const std::string& device : unreadable) metrics.SampleOf(device, 0);
   PutMount(metrics);
   PutClasses(metrics);
   PutWaits(metrics);
