@@ -40,6 +40,7 @@ Action DefineGc(CLI::App& app);
 Action DefineBench(CLI::App& app);
 Action DefineStats(CLI::App& app);
 Action DefineTop(CLI::App& app);
+Action DefineServe(CLI::App& app);
 Action DefineExport(CLI::App& app);
 Action DefineSimulate(CLI::App& app);
 

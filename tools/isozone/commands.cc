@@ -6,7 +6,7 @@
 namespace isozone::cli {
 
 std::span<const Command> Commands() {
-  static constexpr std::array<Command, 18> kCommands = {{
+  static constexpr std::array<Command, 19> kCommands = {{
       {"mkfs", "Format a device, making its image if there is none",
        "  isozone mkfs 'emu:/data/ssd.img?profile=small-zone&zones=1024' --label database", DefineMkfs},
       {"info", "Show what a device is, its limits and counters, and the file system on it",
@@ -49,6 +49,10 @@ std::span<const Command> Commands() {
        "  isozone stats emu:/data/ssd.img --prometheus",
        DefineStats},
       {"top", "Show the same on the whole terminal, again and again", "  isozone top emu:/data/ssd.img", DefineTop},
+      {"serve", "Serve metrics for Prometheus, and a live map of the zones for browsers",
+       "  isozone serve emu:/data/ssd.img                              (http://127.0.0.1:9464)\n"
+       "  isozone serve --listen [::1]:8080 dev:/dev/nvme0n2 dev:/dev/nvme1n2",
+       DefineServe},
       {"export", "Serve a device as a zoned block device of the kernel, /dev/ublkbN",
        "  isozone export emu:/data/ssd.img              (until SIGINT or SIGTERM)\n"
        "  isozone export emu:/data/ssd.img --id 0 --recover\n"

@@ -10,10 +10,8 @@
 #include "fs/mount/statistics_at_rest.h"
 #include "isozone/output/console.h"
 #include "isozone/session.h"
-#include "stats/page_reader.h"
 
 namespace isozone::cli {
-namespace {
 
 Result<Look> LookAtPage(const StatisticsReader& reader) {
   Look look;
@@ -32,19 +30,21 @@ Result<Look> LookAtPage(const StatisticsReader& reader) {
   return look;
 }
 
-}  // namespace
-
-Result<Look> LookAt(const std::string& uri) {
-  ISOZONE_ASSIGN_OR_RETURN(const Uri parsed, ParseUri(uri));
-  const auto reader = StatisticsReader::Open(fmt::format("{}:{}", parsed.scheme, parsed.path));
-  if (reader.ok()) return LookAtPage(**reader);
-  if (!reader.status().Is(StatusCode::kNotFound)) return reader.status();
+Result<Look> LookAtRest(const std::string& uri) {
   ISOZONE_ASSIGN_OR_RETURN(const std::unique_ptr<FileSystem> fs, MountByUri(uri, OpenMode::kReadOnly));
   Look look;
   look.statistics = StatisticsAtRest(*fs, Clock::Real());
   look.note =
       fmt::format("no process publishes statistics of {}: this is the state on the device", look.statistics.device);
   return look;
+}
+
+Result<Look> LookAt(const std::string& uri) {
+  ISOZONE_ASSIGN_OR_RETURN(const Uri parsed, ParseUri(uri));
+  const auto reader = StatisticsReader::Open(fmt::format("{}:{}", parsed.scheme, parsed.path));
+  if (reader.ok()) return LookAtPage(**reader);
+  if (!reader.status().Is(StatusCode::kNotFound)) return reader.status();
+  return LookAtRest(uri);
 }
 
 }  // namespace isozone::cli

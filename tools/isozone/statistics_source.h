@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "stats/page_reader.h"
 #include "stats/statistics.h"
 
 namespace isozone::cli {
@@ -18,5 +19,10 @@ struct Look {
 // the device. The process that publishes is not touched. Errors: those of StatisticsReader::Open, but kNotFound, and of
 // MountByUri.
 Result<Look> LookAt(const std::string& uri);
+
+// The two halves of it: the page that `reader` has open, which is removed if its process died; and what is on the device,
+// by a read-only mount, whoever publishes.
+Result<Look> LookAtPage(const StatisticsReader& reader);
+Result<Look> LookAtRest(const std::string& uri);
 
 }  // namespace isozone::cli

@@ -9,6 +9,7 @@
 #include "isozone/output/report.h"
 #include "isozone/output/table.h"
 #include "isozone/output/zone_map.h"
+#include "isozone/serve/still_map.h"
 #include "isozone/session.h"
 
 namespace isozone::cli {
@@ -17,6 +18,7 @@ namespace {
 struct ZonesArguments {
   std::string device;
   std::string svg_path;
+  std::string html_path;
   std::optional<uint32_t> zone;
   bool table = false;
   bool all = false;
@@ -92,6 +94,10 @@ Status Zones(const ZonesArguments& arguments, Console& console) {
   if (!arguments.svg_path.empty()) {
     ISOZONE_RETURN_IF_ERROR(WriteLocalFile(arguments.svg_path, ZoneMapSvg(zones, {Title(*file_system), summary})));
   }
+  if (!arguments.html_path.empty()) {
+    ISOZONE_ASSIGN_OR_RETURN(const std::string page, StillMapHtml(*file_system));
+    ISOZONE_RETURN_IF_ERROR(WriteLocalFile(arguments.html_path, page));
+  }
   if (arguments.json) {
     Json document = Json::array();
     for (const ZoneView& zone : zones) document.push_back(ZoneJson(zone));
@@ -112,10 +118,13 @@ Action DefineZones(CLI::App& app) {
   AddDeviceArgument(app, arguments->device);
   CLI::Option* svg = app.add_option("--svg", arguments->svg_path, "Draw the map into this file, too");
   svg->option_text("FILE");
+  CLI::Option* html =
+      app.add_option("--html", arguments->html_path, "Write the map into this file for browsers, too, with all files");
+  html->option_text("FILE");
   CLI::Option* table = app.add_flag("--table", arguments->table, "One line for each zone that is not free");
   app.add_flag("--all", arguments->all, "With --table: free zones, too")->needs(table);
   CLI::Option* zone = app.add_option("--zone", arguments->zone, "Instead of the map: the files in this zone");
-  zone->option_text("N")->excludes(svg)->excludes(table);
+  zone->option_text("N")->excludes(svg)->excludes(html)->excludes(table);
   AddJsonFlag(app, arguments->json);
   return [arguments](Console& console) { return Zones(*arguments, console); };
 }

@@ -2,7 +2,7 @@
 
 _isozone()
 {
-    local commands="mkfs info df ls stat cat cp rm zones fsck dump izg gc bench stats top export simulate"
+    local commands="mkfs info df ls stat cat cp rm zones fsck dump izg gc bench stats top serve export simulate"
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command="" word index
     for ((index = 1; index < COMP_CWORD; index++)); do
@@ -38,7 +38,7 @@ _isozone()
 
     case $previous in
         --color) COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        --svg | --trace | --list) compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); return ;;
+        --svg | --html | --trace | --list) compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); return ;;
         --compaction) COMPREPLY=($(compgen -W "gear greedy isozone leveled ll" -- "$current")); return ;;
         --policy) COMPREPLY=($(compgen -W "isozone level lifetime zenfs" -- "$current")); return ;;
         --gc)
@@ -60,7 +60,7 @@ _isozone()
         stat) options="--all --json" ;;
         ls) options="-l --long -R --recursive --json" ;;
         cp | rm) options="-r --recursive" ;;
-        zones) options="--svg --table --all --zone --json" ;;
+        zones) options="--svg --html --table --all --zone --json" ;;
         fsck) options="--read-data --repair --json" ;;
         "izg identify") options="--svg --force --json" ;;
         "izg show") options="--svg --json" ;;
@@ -75,6 +75,7 @@ _isozone()
         "bench gc groups") options="--destroy --json" ;;
         stats) options="--json --zones --prometheus --watch --interval" ;;
         top) options="--interval --once" ;;
+        serve) options="--listen --allow-host" ;;
         export) options="--id --recover --remove" ;;
         simulate) options="--keys --value-size --data --phase --list --deletes --grain --seed
         --memtable --memtables --wal --table --levels --level-base --level-multiplier --compaction-trigger

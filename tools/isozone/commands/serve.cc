@@ -1,0 +1,73 @@
+// serve: metrics for Prometheus and the live map for browsers, until a signal ends that.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "isozone/command.h"
+#include "isozone/end_signals.h"
+#include "isozone/serve/device_watch.h"
+#include "isozone/serve/http_server.h"
+#include "isozone/serve/site.h"
+
+namespace isozone::cli {
+namespace {
+
+struct ServeArguments {
+  std::vector<std::string> devices;
+  std::string listen = "127.0.0.1:9464";
+  std::vector<std::string> allowed_names;
+};
+
+Status OpenDevices(const ServeArguments& arguments, std::vector<std::unique_ptr<DeviceWatch>>& devices) {
+  for (const std::string& uri : arguments.devices) {
+    ISOZONE_ASSIGN_OR_RETURN(auto device, DeviceWatch::Open(uri));
+    const auto same = [&](const auto& other) { return other->name() == device->name(); };
+    if (std::ranges::any_of(devices, same)) {
+      return Status::InvalidArgument(fmt::format("{} is given twice", device->name()));
+    }
+    devices.push_back(std::move(device));
+  }
+  return Status::Ok();
+}
+
+Status Serve(const ServeArguments& arguments, Console& console) {
+  ISOZONE_ASSIGN_OR_RETURN(const ListenAddress address, ListenAddress::Parse(arguments.listen));
+  const EndSignals signals;  // held back before the first thread is made
+  std::vector<std::unique_ptr<DeviceWatch>> devices;
+  ISOZONE_RETURN_IF_ERROR(OpenDevices(arguments, devices));
+  const size_t count = devices.size();
+  Site site(std::move(devices));
+  ISOZONE_ASSIGN_OR_RETURN(const std::unique_ptr<HttpServer> server,
+                           HttpServer::Start(address, arguments.allowed_names,
+                                             [&site](const HttpRequest& request) { return site.Answer(request); }));
+  if (!address.IsLoopback()) {
+    std::fputs("isozone serve: others can reach this address, and read the names and sizes of all files\n", stderr);
+  }
+  console.Print("Serving {} device{} at http://{}/ until SIGINT or SIGTERM\n", count, count == 1 ? "" : "s",
+                server->address().Text());
+  ISOZONE_RETURN_IF_ERROR(console.Flush());
+  signals.Wait();
+  return Status::Ok();
+}
+
+}  // namespace
+
+Action DefineServe(CLI::App& app) {
+  auto arguments = std::make_shared<ServeArguments>();
+  app.add_option("DEVICE", arguments->devices, "Device URIs, as dev:/dev/nvme0n2 or emu:/data/ssd.img")
+      ->required()
+      ->option_text("...");
+  app.add_option("--listen", arguments->listen, "Where to listen; 127.0.0.1:9464 if not given, port 0 is any")
+      ->option_text("ADDRESS:PORT");
+  app.add_option("--allow-host", arguments->allowed_names,
+                 "A name by which browsers and Prometheus may call this server")
+      ->option_text("NAME")
+      ->take_all()
+      ->allow_extra_args(false);
+  return [arguments](Console& console) { return Serve(*arguments, console); };
+}
+
+}  // namespace isozone::cli

@@ -1,0 +1,77 @@
+// DeviceWatch: a device that is served, as one look after the other. Everybody who asks within a moment gets the same
+// look, so that many who ask cost as much as one.
+//
+// What a look shows, in this order:
+//   1. the page of the process that has the device mounted;
+//   2. after it has died: its last figures, for kAfterDeath, or until another process has the device mounted;
+//   3. the state on the device.
+//
+// Thread safety: any thread may call any method.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "base/units.h"
+#include "fs/file_system.h"
+#include "isozone/output/console.h"
+#include "isozone/serve/zone_frames.h"
+#include "isozone/statistics_source.h"
+
+namespace isozone::cli {
+
+class DeviceWatch {
+ public:
+  static constexpr int64_t kFreshNs = 40 * kMillisecondNs;      // of a page
+  static constexpr int64_t kFreshAtRestNs = 5 * kSecondNs;      // of a device, which has to be mounted for it
+  static constexpr int64_t kSeekPageNs = 200 * kMillisecondNs;  // how often it is seen whether somebody publishes
+  static constexpr int64_t kAfterDeath = 60 * kSecondNs;
+  static constexpr int64_t kFreshFilesNs = 2 * kSecondNs;
+  static constexpr size_t kMostFiles = 200;
+
+  // Looks once. The errors are those of LookAt.
+  static Result<std::unique_ptr<DeviceWatch>> Open(const std::string& uri);
+
+  // "emu:/data/ssd.img": what tells it from the others, whoever has it mounted.
+  const std::string& name() const { return name_; }
+  // A look of now. The statistics have name() as their device.
+  Result<std::shared_ptr<const Look>> Now();
+  // The zones as ZoneFrames::Encode has them, with JSON: life, note, what compaction and collection read just now, who
+  // waits and why.
+  Result<std::string> Frame(uint32_t instance, uint32_t number);
+
+  // Of files, names and places alone are told, as of a read-only mount that is at most kFreshFilesNs old.
+  Result<Json> FilesIn(uint32_t zone);
+  // At most kMostFiles files whose path contains `text`, with their zones.
+  Result<Json> FindFiles(const std::string& text);
+
+ private:
+  DeviceWatch(std::string uri, std::string name);
+
+  Status Refresh(int64_t now_ns) ISOZONE_REQUIRES(mu_);
+  Status RefreshFromPage(int64_t now_ns) ISOZONE_REQUIRES(mu_);
+  void Take(Look look, int64_t fresh_until_ns) ISOZONE_REQUIRES(mu_);
+  Result<FileSystem*> Files() ISOZONE_REQUIRES(files_mu_);
+
+  const std::string uri_;
+  const std::string name_;
+
+  Mutex mu_;
+  std::unique_ptr<StatisticsReader> reader_ ISOZONE_GUARDED_BY(mu_);  // null: nobody publishes
+  std::shared_ptr<const Look> look_ ISOZONE_GUARDED_BY(mu_);
+  Status status_ ISOZONE_GUARDED_BY(mu_);  // of the last look
+  int64_t fresh_until_ns_ ISOZONE_GUARDED_BY(mu_) = 0;
+  int64_t at_rest_until_ns_ ISOZONE_GUARDED_BY(mu_) = 0;
+  int64_t died_until_ns_ ISOZONE_GUARDED_BY(mu_) = 0;
+  ZoneFrames frames_ ISOZONE_GUARDED_BY(mu_);
+
+  Mutex files_mu_;  // taken without mu_
+  std::unique_ptr<FileSystem> files_ ISOZONE_GUARDED_BY(files_mu_);
+  int64_t files_until_ns_ ISOZONE_GUARDED_BY(files_mu_) = 0;
+};
+
+}  // namespace isozone::cli

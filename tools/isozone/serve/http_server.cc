@@ -1,0 +1,214 @@
+#include "isozone/serve/http_server.h"
+
+#include <fcntl.h>
+#include <httplib.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace isozone::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// How long a thread that waits for the next request does not see that the server ends.
+constexpr milliseconds kGlance(100);
+
+// A connection as the library reads and writes it: with a deadline for each request, and with a limit of its head.
+class Connection final : public httplib::Stream {
+ public:
+  explicit Connection(socket_t socket) : socket_(socket) {}
+
+  // Waits at most `time` for the first byte of a request.
+  bool HasRequest(milliseconds time) const { return begin_ < end_ || Poll(POLLIN, steady_clock::now() + time); }
+  void BeginRequest() {
+    head_bytes_ = 0;
+    deadline_ = steady_clock::now() + std::chrono::seconds(HttpServer::kRequestSeconds);
+  }
+
+  bool is_readable() const override { return begin_ < end_ || Poll(POLLIN, deadline_); }
+  bool is_writable() const override { return Poll(POLLOUT, deadline_); }
+
+  ssize_t read(char* buffer, size_t size) override {
+    if (head_bytes_ >= HttpServer::kHeadBytes) return -1;
+    if (begin_ == end_ && !Fill()) return -1;
+    const size_t taken = std::min({size, end_ - begin_, HttpServer::kHeadBytes - head_bytes_});
+    std::copy_n(&buffer_[begin_], taken, buffer);
+    begin_ += taken;
+    head_bytes_ += taken;
+    return static_cast<ssize_t>(taken);
+  }
+
+  // All of it, or an error. Whoever reads on gets more time.
+  ssize_t write(const char* bytes, size_t size) override {
+    for (size_t done = 0; done < size;) {
+      if (!Poll(POLLOUT, steady_clock::now() + std::chrono::seconds(HttpServer::kRequestSeconds))) return -1;
+      const ssize_t sent = ::send(socket_, bytes + done, size - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (sent < 0 && errno != EINTR && errno != EAGAIN) return -1;
+      if (sent > 0) done += static_cast<size_t>(sent);
+    }
+    return static_cast<ssize_t>(size);
+  }
+
+  void get_remote_ip_and_port(std::string& ip, int& port) const override {
+    ip.clear();
+    port = 0;
+  }
+  void get_local_ip_and_port(std::string& ip, int& port) const override {
+    ip.clear();
+    port = 0;
+  }
+  socket_t socket() const override { return socket_; }
+
+ private:
+  // Whether the socket is ready before `deadline`.
+  bool Poll(short events, steady_clock::time_point deadline) const {
+    for (;;) {
+      const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
+      pollfd polled{socket_, events, 0};
+      const int ready = ::poll(&polled, 1, static_cast<int>(std::max<milliseconds::rep>(0, left.count())));
+      if (ready >= 0 || errno != EINTR) return ready > 0;
+    }
+  }
+  bool Fill() {
+    if (!Poll(POLLIN, deadline_)) return false;
+    const ssize_t got = ::recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
+    if (got <= 0) return false;
+    begin_ = 0;
+    end_ = static_cast<size_t>(got);
+    return true;
+  }
+
+  const socket_t socket_;
+  steady_clock::time_point deadline_ = steady_clock::now();
+  size_t head_bytes_ = 0;
+  std::array<char, 4096> buffer_{};
+  size_t begin_ = 0;
+  size_t end_ = 0;
+};
+
+// Threads beyond one for each connection: they close the connections that are too many.
+constexpr size_t kClosingThreads = 4;
+
+class Server final : public HttpServer, private httplib::Server {
+ public:
+  Server(ListenAddress address, std::vector<std::string> allowed_names, HttpServer::Handler handler)
+      : address_(std::move(address)), allowed_names_(std::move(allowed_names)), handler_(std::move(handler)) {
+    new_task_queue = [] { return new httplib::ThreadPool(kConnections + kClosingThreads); };
+    set_default_headers({{"Cache-Control", "no-store"},
+                         {"Content-Security-Policy",
+                          "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+                          "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"},
+                         {"Cross-Origin-Resource-Policy", "same-origin"},
+                         {"Referrer-Policy", "no-referrer"},
+                         {"X-Content-Type-Options", "nosniff"}});
+    set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+      const HttpReply reply = Answer(request);
+      response.status = reply.status;
+      if (reply.status == 405) response.set_header("Allow", "GET, HEAD");
+      response.set_content(reply.body, reply.type.c_str());
+      return HandlerResponse::Handled;
+    });
+  }
+  ~Server() override {
+    if (!thread_.joinable()) return;
+    ending_ = true;
+    stop();
+    thread_.join();
+  }
+
+  Status Begin() {
+    ISOZONE_ASSIGN_OR_RETURN(const FileDescriptor listening, Listen(address_));
+    svr_sock_ = ::fcntl(listening.get(), F_DUPFD_CLOEXEC, 3);  // the library closes its own
+    if (svr_sock_ < 0) return Status::FromErrno(errno, "cannot listen");
+    thread_ = std::thread([this] { (void)listen_after_bind(); });
+    while (!is_running()) std::this_thread::sleep_for(milliseconds(1));
+    return Status::Ok();
+  }
+
+  const ListenAddress& address() const override { return address_; }
+
+ private:
+  static HttpReply Refuse(int status, std::string why) {
+    return {status, "text/plain; charset=utf-8", std::move(why) + "\n"};
+  }
+
+  HttpReply Answer(const httplib::Request& request) const {
+    if (request.get_header_value_count("Host") != 1 ||
+        !IsAllowedHost(request.get_header_value("Host"), allowed_names_)) {
+      return Refuse(403, "this name is not one of the server's: use its address, or start it with --allow-host NAME");
+    }
+    if (request.method != "GET" && request.method != "HEAD") return Refuse(405, "only GET and HEAD are answered");
+    HttpRequest plain{request.path, {}};
+    for (const auto& [name, value] : request.params) plain.parameters.emplace(name, value);
+    try {
+      return handler_(plain);
+    } catch (const std::exception& error) {
+      return Refuse(500, error.what());
+    }
+  }
+
+  // Called by the library for each connection, on a thread of its own.
+  bool process_and_close_socket(socket_t socket) override {
+    const size_t others = connections_.fetch_add(1);
+    if (others < kConnections) Serve(socket);
+    connections_.fetch_sub(1);
+    ::shutdown(socket, SHUT_RDWR);
+    ::close(socket);
+    return true;
+  }
+
+  void Serve(socket_t socket) {
+    Connection connection(socket);
+    bool last = false;
+    while (!last && AwaitRequest(connection)) {
+      connection.BeginRequest();
+      bool closed = false;
+      const bool ok = process_request(connection, false, closed, [&](httplib::Request& request) {
+        // A part of an answer, or many of them, would cost more than the whole; so would compressing it.
+        request.ranges.clear();
+        request.headers.erase("Accept-Encoding");
+        const bool has_body = request.has_header("Transfer-Encoding") || request.has_header("Content-Length");
+        last = has_body || (request.method != "GET" && request.method != "HEAD");
+      });
+      if (!ok || closed) return;
+    }
+  }
+
+  bool AwaitRequest(const Connection& connection) const {
+    const auto until = steady_clock::now() + std::chrono::seconds(kIdleSeconds);
+    while (!ending_ && steady_clock::now() < until) {
+      if (connection.HasRequest(kGlance)) return true;
+    }
+    return false;
+  }
+
+  ListenAddress address_;
+  const std::vector<std::string> allowed_names_;
+  const HttpServer::Handler handler_;
+  std::thread thread_;
+  std::atomic<bool> ending_{false};
+  std::atomic<size_t> connections_{0};
+};
+
+}  // namespace
+
+Result<std::unique_ptr<HttpServer>> HttpServer::Start(ListenAddress address, std::vector<std::string> allowed_names,
+                                                      Handler handler) {
+  auto server = std::make_unique<Server>(std::move(address), std::move(allowed_names), std::move(handler));
+  ISOZONE_RETURN_IF_ERROR(server->Begin());
+  return std::unique_ptr<HttpServer>(std::move(server));
+}
+
+}  // namespace isozone::cli

@@ -1,0 +1,41 @@
+// Site: what `isozone serve` answers to each path. None of it is the content of a file.
+//
+//   /                        the live map; also /map.css and the scripts
+//   /metrics                 all devices, for Prometheus
+//   /api/devices             names, lives and notes
+//   /api/stats?device=N      as `isozone stats --json`; with zones=1 every zone, too
+//   /api/zones?device=N      a frame of zones (zone_frames.h); with since=INSTANCE-NUMBER what has changed since that one
+//   /api/zone?device=N&zone=Z    the files in a zone, as `isozone zones --zone Z --json`
+//   /api/files?device=N&name=T   files whose path contains T, with their zones
+//
+// N counts the devices of the command line from 0, which is also what is meant without it. An answer of /api that is no
+// success is {"error": one line}.
+//
+// Thread safety: any thread.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "isozone/serve/device_watch.h"
+#include "isozone/serve/http_server.h"
+
+namespace isozone::cli {
+
+class Site {
+ public:
+  // `devices` is not empty.
+  explicit Site(std::vector<std::unique_ptr<DeviceWatch>> devices) : devices_(std::move(devices)) {}
+
+  HttpReply Answer(const HttpRequest& request);
+
+ private:
+  HttpReply Metrics();
+  HttpReply Devices();
+  // What `path` below /api/ gives of one device; 404 if there is no such path.
+  HttpReply OfDevice(const HttpRequest& request, DeviceWatch& device);
+
+  const std::vector<std::unique_ptr<DeviceWatch>> devices_;
+};
+
+}  // namespace isozone::cli

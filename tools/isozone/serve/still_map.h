@@ -1,0 +1,16 @@
+// The live map as one file that needs no server: what a device holds now, with its files.
+//
+// Thread safety: pure functions of the file system.
+#pragma once
+
+#include <string>
+
+#include "fs/file_system.h"
+
+namespace isozone::cli {
+
+// Of `files`, which is mounted read-only. At most kMostStillFiles files are in it.
+inline constexpr size_t kMostStillFiles = 20'000;
+Result<std::string> StillMapHtml(const FileSystem& files);
+
+}  // namespace isozone::cli

@@ -1,0 +1,19 @@
+// The files of the live map, which are part of the program: web_files.cmake puts them there as they are.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <string_view>
+
+namespace isozone::cli {
+
+struct WebFile {
+  std::string_view path;  // "/map.css"; that of the page itself is "/"
+  const char* type;
+  std::string_view content;
+};
+
+// Null if there is none of this path.
+const WebFile* FindWebFile(std::string_view path);
+
+}  // namespace isozone::cli
