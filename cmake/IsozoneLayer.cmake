@@ -8,13 +8,13 @@ include_guard(GLOBAL)
 include(GoogleTest)
 
 add_library(isozone_options INTERFACE)
-target_compile_options(isozone_options INTERFACE -Wall -Wextra -Wpedantic $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
+target_compile_options(isozone_options INTERFACE -Wall -Wextra -Wpedantic $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wthread-safety>)
 if(ISOZONE_WERROR)
   target_compile_options(isozone_options INTERFACE -Werror)
 endif()
 if(ISOZONE_BATCHES)
   # GCC takes the files of a batch for headers, whose types must not depend on an anonymous namespace.
-  target_compile_options(isozone_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  target_compile_options(isozone_options INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
 endif()
 
 # Sanitizers must see every object and every link, so they are set for all targets and not through isozone_options.

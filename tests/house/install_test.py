@@ -20,7 +20,7 @@ BUILD, COMPILER, EMULATED_DEVICE = (os.path.abspath(path) for path in sys.argv[1
 del sys.argv[1:4]
 EXAMPLES = os.path.join(house.ROOT, "examples")
 INSTALLED = ("share/man/man1/isozone.1", "share/bash-completion/completions/isozone", "share/doc/isozone/LICENSE",
-             "include/isozone/isozone.h")
+             "include/isozone/isozone.h", "include/isozone/c.h")
 
 
 class Install(unittest.TestCase):

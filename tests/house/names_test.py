@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds the names that the documents set in backticks against the tree: files and folders, `Class::Member`, names of
-classes and constants, and tests. Documents are the *.md of the root, and those in docs and examples; fenced blocks are
-left out, and so are the names of other programs.
+classes and constants, and tests. Documents are the *.md of the root, and those in docs, docs/engines and examples;
+fenced blocks are left out, and so are the names of other programs.
 """
 
 import os
@@ -10,7 +10,7 @@ import unittest
 
 import house
 
-DOCUMENT = re.compile(r"^(?:(?:docs|examples)/)?[^/]+\.md$")
+DOCUMENT = re.compile(r"^(?:(?:docs|docs/engines|examples)/)?[^/]+\.md$")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+(?:\n[^`\n]+)?)`")
 SOURCE = (".h", ".cc")
@@ -108,6 +108,13 @@ class Names(unittest.TestCase):
         documents = [path for path in self.tree.files if re.fullmatch(r"docs/[^/]+\.md", path)]
         self.assertEqual([], [path for path in documents
                               if path != "docs/README.md" and f"]({os.path.basename(path)})" not in index])
+
+    def test_every_engine_is_in_the_index_and_has_a_test(self) -> None:
+        index = house.read("docs/engines/README.md")
+        names = {path.rpartition("/")[2].removesuffix(".md") for path in self.tree.files
+                 if re.fullmatch(r"docs/engines/[^/]+\.md", path)} - {"README"}
+        self.assertEqual([], sorted(name for name in names if f"]({name}.md)" not in index))
+        self.assertEqual([], sorted(name for name in names if not self.tree.has_file(f"tests/engines/{name}_test.py")))
 
     def test_every_link_to_a_file_leads_somewhere(self) -> None:
         found = []

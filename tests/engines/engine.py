@@ -1,0 +1,63 @@
+"""What the tests of the engines share: the pages of docs/engines, whose programs and commands they run as they are, and
+skipping where packages cannot be had."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.path.abspath(sys.argv.pop(1))
+LIBRARIES = os.path.join(BUILD, "src", "adapter")
+ISOZONE = os.path.join(BUILD, "tools", "isozone", "isozone")
+# ```LANGUAGE [FILE], the lines, and ```.
+BLOCK = re.compile(r"^```(\w+)(?: ([\w./-]+))?\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+class EngineTest(unittest.TestCase):
+    """A test in a scratch directory, in which Isozone is found as if it were installed."""
+
+    def setUp(self) -> None:
+        self.scratch = tempfile.mkdtemp(prefix="isozone-engine-")
+        self.addCleanup(shutil.rmtree, self.scratch)
+        self.environment = dict(os.environ, HOME=self.scratch)
+        for variable, value in (("PATH", os.path.dirname(ISOZONE)), ("LD_LIBRARY_PATH", LIBRARIES),
+                                ("LIBRARY_PATH", LIBRARIES), ("CPATH", os.path.join(ROOT, "include"))):
+            self.environment[variable] = ":".join(filter(None, [value, os.environ.get(variable)]))
+
+    def run_command(self, *command: str, fails: bool = False, timeout_s: int = 240) -> str:
+        """What `command` prints; it succeeds, or `fails`."""
+        result = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                text=True, errors="replace", cwd=self.scratch, env=self.environment, timeout=timeout_s)
+        self.assertEqual(fails, result.returncode != 0,
+                         f"{' '.join(command)}: exit status {result.returncode}\n{result.stdout[-4000:]}")
+        return result.stdout
+
+    def need(self, *commands: str) -> None:
+        """Skips the test where one of `commands` is not there."""
+        for command in commands:
+            if shutil.which(command) is None:
+                self.skipTest(f"{command} is not there")
+
+    def write(self, name: str, text: str) -> str:
+        path = os.path.join(self.scratch, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def follow_page(self, name: str) -> str:
+        """Makes the files of docs/engines/NAME.md, runs its commands in order, and returns what they print."""
+        with open(os.path.join(ROOT, "docs", "engines", f"{name}.md"), encoding="utf-8") as file:
+            blocks = BLOCK.findall(file.read())
+        commands = []
+        for language, path, text in blocks:
+            if path:
+                self.write(path, text)
+            if language == "console":
+                commands += re.findall(r"^\$ (.*(?:\\\n.*)*)", text, re.MULTILINE)
+        self.assertTrue(commands, "the page shows no command")
+        return self.run_command("bash", "-c", "set -e -o pipefail\n" + "\n".join(commands))
