@@ -62,15 +62,31 @@ struct CreateOptions {
   bool own_zones = false;      // the zones of the cohort take no other data as long as there is another zone
 };
 
+enum class InodeType : uint8_t { kRegular = 0, kDirectory = 1, kSymlink = 2 };
+
+// A point in time, UTC.
+struct FileTime {
+  uint64_t s = 0;   // seconds since 1970
+  uint32_t ns = 0;  // and nanoseconds, below 1,000,000,000
+  auto operator<=>(const FileTime&) const = default;
+};
+
 struct FileAttributes {
   uint64_t inode = 0;
   bool is_directory = false;
+  InodeType type = InodeType::kRegular;
   FileKind kind = FileKind::kData;
   Lifetime lifetime = Lifetime::kNotSet;
   int8_t level = DataClass::kNoLevel;  // of the LSM tree, when it was written
   uint64_t size = 0;                   // bytes, what a reader can read: synced or not
   uint64_t modified_s = 0;             // seconds since 1970
   uint32_t links = 0;
+  // What inode_files.h says of owners and times.
+  uint32_t mode = 0644;  // permission bits
+  uint32_t user = 0;
+  uint32_t group = 0;
+  FileTime modified;  // seconds: modified_s
+  FileTime changed;   // the inode itself
 };
 
 struct DirectoryEntry {
@@ -195,6 +211,8 @@ struct FileSystemStats {
       reset_written_percent;         // of the capacity of each zone that was reset: what had been written of it
   Histogram::Snapshot pace_wait_ns;  // of users' writes for what makes space, where space is short
   uint64_t mixed_classes = 0;        // times that data had to go to a zone of data with another lifetime or level
+  uint64_t in_place_writes = 0;      // over bytes that a file had, or into a hole (positional_file.h)
+  uint64_t in_place_bytes = 0;       // and the bytes of these
   uint64_t mixed_cohorts = 0;        // times that data had to go to a zone kept for a cohort, or of a cohort to others'
   // From when the last name of a file goes to when a zone that it lay in is reset, by Lifetime (deletion_delays.h).
   std::array<Histogram::Snapshot, kLifetimeCount> deletion_delays_ns;
