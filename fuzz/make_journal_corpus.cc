@@ -41,6 +41,10 @@ std::vector<MetadataOp> EveryOperation() {
   groups.confidence_percent.assign(FuzzGeometry().zone_count, 98);
   groups.channel_of_group = {0, 0};
   groups.zone_bandwidth = 96'000'000;
+  InodeDetails details;
+  details.mode = 0600;
+  details.modified = {6, 7};
+  details.xattrs = {{"user.a", "value"}};
   return {PutInode{directory},
           PutInode{file},
           PutInode{log},
@@ -53,6 +57,9 @@ std::vector<MetadataOp> EveryOperation() {
           SetLogRegions{log.id, {{ZoneId(6), 0, 512, 100}}, 4},
           SetAttributes{file.id, Lifetime::kLong, 5},
           SetZoneGroups{std::make_shared<ZoneGroups>(groups)},
+          PlaceExtents{file.id, {{10, DeviceOffset(6 * 8192 + 4096), 20}}, 6},
+          SetDetails{file.id, std::make_shared<const InodeDetails>(details)},
+          LogToData{log.id, {{0, DeviceOffset(6 * 8192 + 40), 100}, {100, FileExtent::kHole, 1000}}, 7},
           AddLink{file.id, {kRootInode, "g"}},
           RemoveLink{file.id, {InodeId(2), "f"}},
           RemoveLink{directory.id, {kRootInode, "d"}},

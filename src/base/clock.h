@@ -21,6 +21,13 @@ inline uint64_t WallSeconds() {
       std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
 }
 
+// Nanoseconds since 1970, UTC.
+inline uint64_t WallNs() {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count());
+}
+
 // Thread safety: any thread.
 class Clock {
  public:
@@ -29,6 +36,8 @@ class Clock {
   virtual int64_t NowNs() const = 0;
   // Seconds since 1970, UTC; may be set back.
   virtual uint64_t NowWallS() const = 0;
+  // The same in nanoseconds; not finer than the clock is.
+  virtual uint64_t NowWallNs() const { return NowWallS() * 1'000'000'000; }
   // Waits until `condition` is signalled or `deadline_ns` has come. May return before either.
   virtual void WaitUntil(CondVar& condition, Mutex& mu, int64_t deadline_ns) ISOZONE_REQUIRES(mu) = 0;
 
@@ -40,6 +49,7 @@ class RealClock final : public Clock {
  public:
   int64_t NowNs() const override { return MonotonicNs(); }
   uint64_t NowWallS() const override { return WallSeconds(); }
+  uint64_t NowWallNs() const override { return WallNs(); }
   void WaitUntil(CondVar& condition, Mutex& mu, int64_t deadline_ns) override ISOZONE_REQUIRES(mu) {
     condition.WaitUntil(mu, deadline_ns);
   }

@@ -52,7 +52,7 @@ std::vector<FileExtent> ExtentsFrom(std::span<const FileExtent> extents, uint64_
   for (const FileExtent& e : extents) {
     if (e.file_offset + e.length <= size) continue;
     const uint64_t skip = size > e.file_offset ? size - e.file_offset : 0;
-    rest.push_back({e.file_offset + skip, DeviceOffset(e.device_offset.value() + skip), e.length - skip});
+    rest.push_back({e.file_offset + skip, e.PlaceOf(skip), e.length - skip});
   }
   return rest;
 }
@@ -125,8 +125,7 @@ class EditPlanner {
     while (offset_ < end) {
       const FileExtent& extent = extents_[at_];
       const uint64_t piece_end = std::min(end, EndOf(extent));
-      const uint64_t where = extent.device_offset.value() + (offset_ - extent.file_offset);
-      AppendExtent(edit.now, {offset_, DeviceOffset(where), piece_end - offset_}, zone_size_);
+      AppendExtent(edit.now, {offset_, extent.PlaceOf(offset_ - extent.file_offset), piece_end - offset_}, zone_size_);
       offset_ = piece_end;
       if (piece_end == EndOf(extent)) ++at_;
     }

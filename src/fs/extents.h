@@ -1,4 +1,5 @@
-// Lists of extents: where the bytes of a file are, in file order, without gaps. Pure.
+// Lists of extents: where the bytes of a file are, in file order, without gaps; what was never written is a hole
+// (FileExtent::kHole). Pure.
 #pragma once
 
 #include <cstdint>

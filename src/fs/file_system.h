@@ -96,9 +96,16 @@ struct DirectoryEntry {
 
 // Where a piece of a file lies.
 struct FileExtent {
+  // No place of any device: the piece is a hole, which reads as zeros and takes no space.
+  static constexpr DeviceOffset kHole{uint64_t{1} << 63};
+
   uint64_t file_offset = 0;
   DeviceOffset device_offset;  // need not be block-aligned
   uint64_t length = 0;         // bytes, > 0
+
+  bool is_hole() const { return device_offset == kHole; }
+  // Where the byte `skip` of it lies.
+  DeviceOffset PlaceOf(uint64_t skip) const { return is_hole() ? kHole : DeviceOffset(device_offset.value() + skip); }
   bool operator==(const FileExtent&) const = default;
 };
 
@@ -212,7 +219,7 @@ struct FileSystemStats {
   Histogram::Snapshot pace_wait_ns;  // of users' writes for what makes space, where space is short
   uint64_t mixed_classes = 0;        // times that data had to go to a zone of data with another lifetime or level
   uint64_t in_place_writes = 0;      // over bytes that a file had, or into a hole (positional_file.h)
-  uint64_t in_place_bytes = 0;       // and the bytes of these
+  uint64_t in_place_bytes = 0;       // of these
   uint64_t mixed_cohorts = 0;        // times that data had to go to a zone kept for a cohort, or of a cohort to others'
   // From when the last name of a file goes to when a zone that it lay in is reset, by Lifetime (deletion_delays.h).
   std::array<Histogram::Snapshot, kLifetimeCount> deletion_delays_ns;
@@ -328,8 +335,21 @@ class ZoneGroupRecord {
   virtual Status Set(const ZoneGroups& groups) = 0;
 };
 
+class InodeFiles;
+
+// What a file system is mounted with, beside names and files. Each lives as long as this.
+class FileSystemParts {
+ public:
+  virtual ~FileSystemParts() = default;
+
+  virtual FileSystemState& state() const = 0;
+  virtual GarbageCollection& collection() const = 0;
+  virtual ZoneGroupRecord& groups() const = 0;
+  virtual InodeFiles& inodes() const = 0;  // inode_files.h
+};
+
 // Names and files, and the way to the rest.
-class FileSystem {
+class FileSystem : public FileSystemParts {
  public:
   // Reads the superblock, checkpoint and journal, finds the ends of logs and starts the background work. kNotFound:
   // not formatted ("run isozone mkfs"); kNotSupported: ZenFS, or another version; kCorruption: with place and effect.
@@ -339,7 +359,7 @@ class FileSystem {
                                                    Clock& clock = Clock::Real());
 
   // Unmounts, if Unmount was not called; an error is then only logged.
-  virtual ~FileSystem() = default;
+  ~FileSystem() override = default;
 
   // Makes everything that was written durable and stops. All handles must be closed.
   virtual Status Unmount() = 0;
@@ -374,11 +394,6 @@ class FileSystem {
   // durable when it returns. For the rare in-place update (RocksDB's global sequence number of ingested files).
   virtual Status Overwrite(std::string_view path, uint64_t offset, std::span<const std::byte> data) = 0;
   virtual Status Truncate(std::string_view path, uint64_t size) = 0;
-
-  // --- The rest of what it is mounted with; each lives as long as this ---
-  virtual FileSystemState& state() const = 0;
-  virtual GarbageCollection& collection() const = 0;
-  virtual ZoneGroupRecord& groups() const = 0;
 };
 
 }  // namespace isozone

@@ -41,10 +41,10 @@ struct InodeOwner {
 
 // What SetAttributes changes; what is not set stays. The time of change becomes now.
 struct AttributeChanges {
-  std::optional<uint32_t> mode;  // permission bits, 0 to 07777
-  std::optional<uint32_t> user;
-  std::optional<uint32_t> group;
-  std::optional<FileTime> modified;
+  std::optional<uint32_t> mode = {};  // permission bits, 0 to 07777
+  std::optional<uint32_t> user = {};
+  std::optional<uint32_t> group = {};
+  std::optional<FileTime> modified = {};
 };
 
 enum class RenameMode : uint8_t {

@@ -130,10 +130,10 @@ CollectedFiles::Accepted CollectedFiles::StillThere(InodeId id, std::span<const 
       if (begin >= end) continue;
       const DeviceOffset to(move.to.value() + (begin - move.from.value()));
       accepted.moves.push_back({DeviceOffset(begin), to, end - begin});
-      accepted.placed.push_back({extent->file_offset + (begin - extent->device_offset.value()), to, end - begin});
+      const uint64_t file_offset = extent->file_offset + (begin - extent->device_offset.value());
+      accepted.placed.push_back({{file_offset, to, end - begin}, DeviceOffset(begin)});
     }
   }
-  std::ranges::sort(accepted.placed, {}, &FileExtent::file_offset);
   return accepted;
 }
 
@@ -148,7 +148,7 @@ void CollectedFiles::Move(InodeId id, const Accepted& accepted, SpaceClaim& copi
   }
   copies.Split(SpaceBehind(context_.geometry(), accepted.moves)).ToMetadata();
   SpaceClaim old = SpaceClaim::FromMetadata(*context_.pool, before);
-  if (const auto file = context_.FindOpen(id)) file->Move(accepted.placed, std::move(old));
+  if (const auto file = context_.FindOpen(id)) file->Relocate(accepted.placed, std::move(old));
 }
 
 void CollectedFiles::GiveUp(std::span<const GcMove> moves) {

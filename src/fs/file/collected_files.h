@@ -32,7 +32,7 @@ class CollectedFiles final : public GcFiles {
   // What of the moves of a file, in order of where they come from, it still has.
   struct Accepted {
     std::vector<ExtentMove> moves;
-    std::vector<FileExtent> placed;  // the same, as ranges of the file, in file order
+    std::vector<OpenFile::Relocation> placed;  // the same, as ranges of the file
   };
   Accepted StillThere(InodeId id, std::span<const GcMove> moves) const ISOZONE_REQUIRES(context_.namespace_mutex);
   // Of the zones that survivors have come to, what the metadata does not say yet.

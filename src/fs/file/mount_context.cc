@@ -51,7 +51,9 @@ void MountContext::LeaveToHandles(InodeId id, SpaceClaim space) {
 std::vector<ZoneBytes> SpaceOf(const DeviceGeometry& geometry, std::span<const FileExtent> extents) {
   std::vector<ZoneBytes> space;
   space.reserve(extents.size());
-  for (const FileExtent& e : extents) space.emplace_back(geometry.ZoneOf(e.device_offset), e.length);
+  for (const FileExtent& e : extents) {
+    if (!e.is_hole()) space.emplace_back(geometry.ZoneOf(e.device_offset), e.length);
+  }
   return space;
 }
 

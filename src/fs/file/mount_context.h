@@ -100,6 +100,8 @@ struct MountContext {
   std::atomic<uint64_t> user_bytes_appended{0};
   std::atomic<uint64_t> syncs{0};
   std::atomic<uint64_t> write_retries{0};
+  std::atomic<uint64_t> in_place_writes{0};
+  std::atomic<uint64_t> in_place_bytes{0};
 };
 
 // Of each extent or sealed region.

@@ -28,7 +28,11 @@ size_t OpenFile::Locate(uint64_t offset, std::span<std::byte> buffer, std::pmr::
        e != extents_.data() + extents_.size() && e != nullptr && at < end; ++e) {
     const uint64_t skip = at - e->file_offset;
     const uint64_t length = std::min(e->length - skip, end - at);
-    pieces.push_back({at - offset, DeviceOffset(e->device_offset.value() + skip), length});
+    if (e->is_hole()) {
+      std::memset(buffer.data() + (at - offset), 0, length);
+    } else {
+      pieces.push_back({at - offset, e->PlaceOf(skip), length});
+    }
     at += length;
   }
   if (!pieces.empty()) pin = pin_;
@@ -68,17 +72,44 @@ void OpenFile::DropMemory() {
   size_.store(extents_.empty() ? 0 : extents_.back().file_offset + extents_.back().length, std::memory_order_release);
 }
 
+void OpenFile::Extend(uint64_t size) {
+  const ExclusiveLock lock(mu_);
+  const uint64_t end = size_.load(std::memory_order_relaxed);
+  AppendExtent(extents_, {end, FileExtent::kHole, size - end}, zone_size_);
+  size_.store(size, std::memory_order_release);
+}
+
+void OpenFile::MoveLocked(std::span<const FileExtent> placed, SpaceClaim old, std::shared_ptr<ReadPin>& before) {
+  ApplyEdits(extents_, PlanEdits(extents_, placed, zone_size_));
+  before = std::exchange(pin_, std::make_shared<ReadPin>());
+  before->next_ = pin_;
+  before->moved_ = std::move(old);
+}
+
 void OpenFile::Move(std::span<const FileExtent> placed, SpaceClaim old) {
+  // Goes after the lock: if no read holds the pin, it gives its claim back now.
   std::shared_ptr<ReadPin> before;
-  {
-    const ExclusiveLock lock(mu_);
-    ApplyEdits(extents_, PlanEdits(extents_, placed, zone_size_));
-    before = std::exchange(pin_, std::make_shared<ReadPin>());
-    before->next_ = pin_;
-    before->moved_ = std::move(old);
+  const ExclusiveLock lock(mu_);
+  MoveLocked(placed, std::move(old), before);
+}
+
+void OpenFile::Relocate(std::span<const Relocation> relocations, SpaceClaim old) {
+  std::shared_ptr<ReadPin> before;  // as in Move
+  const ExclusiveLock lock(mu_);
+  std::vector<FileExtent> placed;
+  for (const auto& [to, from] : relocations) {
+    const FileExtent* extent = FindExtent(extents_, to.file_offset);
+    for (uint64_t done = 0; extent != nullptr && extent != extents_.data() + extents_.size() && done < to.length;
+         ++extent) {
+      const uint64_t skip = to.file_offset + done - extent->file_offset;
+      const uint64_t length = std::min(extent->length - skip, to.length - done);
+      const bool still_there = extent->PlaceOf(skip) == DeviceOffset(from.value() + done);
+      if (still_there) placed.push_back({to.file_offset + done, to.PlaceOf(done), length});
+      done += length;
+    }
   }
-  // The lock is not held here: if no read holds the pin, it goes now, and gives its claim back.
-  before.reset();
+  std::ranges::sort(placed, {}, &FileExtent::file_offset);
+  MoveLocked(placed, std::move(old), before);
 }
 
 void OpenFile::Reset(std::vector<FileExtent> extents, Status damage) {

@@ -1,7 +1,7 @@
 // OpenFile: what all handles of one inode share while any is open: where its bytes are, on the device or still in the
 // writer's memory, and the space that must not be reclaimed before the last handle has gone.
 //
-//   [0 .......... on_device)            extents
+//   [0 .......... on_device)            extents, of which some may be holes
 //   [on_device .. size)                 pieces of the writer's memory: being written out, or being filled
 //
 // A writer copies bytes behind `size`, then publishes a larger size; readers never look behind it. So an append takes
@@ -10,6 +10,10 @@
 // Moving. The collector copies runs of a file to other zones. A read that was located before goes on where the file was,
 // so what was there is released only when all such reads are done: each holds the ReadPin of its time, which keeps all
 // later ones, and has the claim on what was moved away at the end of its time.
+//
+// Overwriting. A positional file places ranges elsewhere (Move) before the metadata knows of it. Until it does, the
+// collector may move what was there before; so a relocation says where the bytes came from, and counts only where the file
+// still has them there.
 //
 // Thread safety: any thread; one writer at a time.
 #pragma once
@@ -58,7 +62,9 @@ class OpenFile {
   OpenFile& operator=(const OpenFile&) = delete;
 
   InodeId id() const { return id_; }
-  FileKind kind() const { return kind_; }
+  FileKind kind() const { return kind_.load(std::memory_order_relaxed); }
+  // A log has become a file of data (LogToData).
+  void NoteIsData() { kind_.store(FileKind::kData, std::memory_order_relaxed); }
   uint64_t size() const { return size_.load(std::memory_order_acquire); }
   Status damage() const;
   // Its last name has gone, and the journal knows. Set under the namespace lock.
@@ -84,13 +90,25 @@ class OpenFile {
   void DropMemory();
   // Replaces everything (truncation, overwriting). No writer may have bytes in memory.
   void Reset(std::vector<FileExtent> extents, Status damage);
-  // How often Reset has changed where the file's bytes are: a read that saw two values may have read anything.
+  // What was read ahead is no longer what the file has.
+  void NoteOverwritten() { generation_.fetch_add(1, std::memory_order_release); }
+  // How often Reset has changed where the file's bytes are, or bytes were overwritten: a read that saw two values may have
+  // read anything.
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
-  // --- The collector ---
+  // The file ends with a hole up to `size` > its size. No writer may have bytes in memory.
+  void Extend(uint64_t size);
   // The ranges `placed`, in file order and apart, are where these say from now on. `old`, the places where they were, goes
-  // once no read uses them (perhaps now).
+  // once no read uses them (perhaps now). None of them may be in memory.
   void Move(std::span<const FileExtent> placed, SpaceClaim old);
+
+  // --- The collector ---
+  // As Move, where the file has the ranges at `from`; elsewhere they stay.
+  struct Relocation {
+    FileExtent placed;
+    DeviceOffset from;
+  };
+  void Relocate(std::span<const Relocation> relocations, SpaceClaim old);
 
   // --- Used by the file system, under its namespace lock ---
   bool has_writer = false;
@@ -98,8 +116,11 @@ class OpenFile {
   SpaceClaim unnamed;
 
  private:
+  void MoveLocked(std::span<const FileExtent> placed, SpaceClaim old, std::shared_ptr<ReadPin>& before)
+      ISOZONE_REQUIRES(mu_);
+
   const InodeId id_;
-  const FileKind kind_;
+  std::atomic<FileKind> kind_;
   const uint64_t zone_size_;  // bytes
   mutable SharedMutex mu_;
   std::vector<FileExtent> extents_ ISOZONE_GUARDED_BY(mu_);

@@ -44,6 +44,8 @@ struct ExtentRun {
   uint64_t count = 0;
   uint64_t file_stride = 0;  // bytes of the file from where one begins to where the next one does
 
+  // A run of holes has one.
+  bool is_hole() const { return device_offset == FileExtent::kHole; }
   FileExtent extent(uint64_t i) const {
     return {file_offset + i * file_stride, DeviceOffset(device_offset.value() + i * length), length};
   }
@@ -152,6 +154,14 @@ class ExtentList {
     }
   }
 
+  // Bytes on the device of the extents that begin in [from, to) of the file: all but the holes.
+  uint64_t StoredBytes(uint64_t from, uint64_t to) const {
+    uint64_t bytes = 0;
+    VisitRuns(from, to, [&](const ExtentRun& run) { bytes += run.is_hole() ? 0 : run.count * run.length; });
+    return bytes;
+  }
+  uint64_t StoredBytes() const { return StoredBytes(0, UINT64_MAX); }
+
   // `extents` follow the last one in the file; the first ones of an empty list say where it begins.
   void Append(std::span<const FileExtent> extents);
   // `more` follows the last extent, or is the whole list.
@@ -219,9 +229,10 @@ class ExtentList {
       places_;  // of some elements, each kSkipBytes and more behind the one before; rising
 };
 
-// Splits what lies in several zones, each extent in one of them, where the zones end.
+// Splits what lies in several zones, each extent in one of them, where the zones end. Holes lie in none.
 template <typename Visit>
 void VisitByZone(const DeviceGeometry& geometry, ExtentRun run, Visit visit) {
+  if (run.is_hole()) return;
   while (run.count > 0) {
     const ZoneId zone = geometry.ZoneOf(run.device_offset);
     const uint64_t left = geometry.zone_size - geometry.OffsetInZone(run.device_offset);

@@ -13,7 +13,7 @@
 //    neither "." nor "..". A directory has exactly one link, and is not its own ancestor; moving one is RemoveLink,
 //    then AddLink, in one record.
 //  * Extents are in file order, without gaps or overlaps, from offset 0 to the file's size, each inside one zone's
-//    capacity. No two extents or log regions overlap on the device (checked by fsck, not at every Apply); but files
+//    capacity or a hole. No two extents or log regions overlap on the device (checked by fsck, not at every Apply); but files
 //    together have at most as many bytes in extents as the zones hold.
 //  * Zone groups, where they are known, name a group of every zone of the device, or that it is unknown.
 //  * A zone in which files have data may be said to hold survivors of a collection (heat.h). What is said of it is
@@ -67,6 +67,24 @@ struct LogRegion {
   bool operator==(const LogRegion&) const = default;
 };
 
+// What an inode has only if it was made or changed through InodeFiles. A symbolic link always has it.
+struct InodeDetails {
+  static constexpr size_t kTargetMax = 4095;       // bytes
+  static constexpr size_t kXattrNameMax = 255;     // bytes
+  static constexpr size_t kXattrBytesMax = 65536;  // bytes of all names and values
+  static constexpr uint32_t kModeMax = 07777;
+
+  uint32_t mode = 0644;  // permission bits
+  uint32_t user = 0;
+  uint32_t group = 0;
+  // Counts as long as its seconds are those of Inode::modified_s; a later change of the data has only seconds.
+  FileTime modified;
+  FileTime changed;    // of the inode itself
+  std::string target;  // not empty: the inode is a symbolic link, without data
+  std::map<std::string, std::string, std::less<>> xattrs;
+  bool operator==(const InodeDetails&) const = default;
+};
+
 struct Inode {
   InodeId id;
   bool is_directory = false;
@@ -76,9 +94,11 @@ struct Inode {
   uint64_t size = 0;                   // bytes; of a log: without what open regions hold
   uint64_t modified_s = 0;
   std::vector<InodeLink> links;
-  ExtentList extents;              // kData, kSmall
-  std::vector<LogRegion> regions;  // kLog
+  ExtentList extents;                           // kData, kSmall
+  std::vector<LogRegion> regions;               // kLog
+  std::shared_ptr<const InodeDetails> details;  // null: none
 
+  bool is_symlink() const { return details != nullptr && !details->target.empty(); }
   bool has_open_region() const {
     return std::any_of(regions.begin(), regions.end(), [](const LogRegion& region) { return region.open(); });
   }
@@ -131,6 +151,23 @@ struct SetLogRegions {
   std::vector<LogRegion> regions;
   uint64_t modified_s = 0;
 };
+// The runs of the file that these extents are, which have data or holes now, lie there from now on: written anew. What
+// becomes of the list: extents.h, PlanEdits.
+struct PlaceExtents {
+  InodeId inode;
+  ExtentList extents;  // within the file, without holes
+  uint64_t modified_s = 0;
+};
+// A log becomes a file of kind kData: its payloads, where they lie, are its extents.
+struct LogToData {
+  InodeId inode;
+  ExtentList extents;
+  uint64_t modified_s = 0;
+};
+struct SetDetails {
+  InodeId inode;
+  std::shared_ptr<const InodeDetails> details;  // never null
+};
 struct SetAttributes {
   InodeId inode;
   Lifetime lifetime = Lifetime::kNotSet;
@@ -151,8 +188,9 @@ struct SetZoneHeats {
   ZoneHeats heats;
 };
 
-using MetadataOp = std::variant<PutInode, AddLink, RemoveLink, RemoveInode, AppendExtents, SetExtents, SetLogRegion,
-                                SetLogRegions, SetAttributes, SetZoneGroups, MoveExtents, SetZoneHeats>;
+using MetadataOp =
+    std::variant<PutInode, AddLink, RemoveLink, RemoveInode, AppendExtents, SetExtents, SetLogRegion, SetLogRegions,
+                 SetAttributes, SetZoneGroups, MoveExtents, SetZoneHeats, PlaceExtents, LogToData, SetDetails>;
 
 struct MetadataTables;
 

@@ -126,7 +126,7 @@ Status MetadataChange::Do(const PutInode& op) {
   const InodeId id = op.inode.id;
   if (tables_.inodes.contains(id)) return Broken(id, "exists already");
   ISOZONE_RETURN_IF_ERROR(tables_.rules.CheckContent(op.inode));
-  ISOZONE_RETURN_IF_ERROR(tables_.CheckCapacity(id, op.inode.extents.end_offset()));
+  ISOZONE_RETURN_IF_ERROR(tables_.CheckCapacity(id, op.inode.extents.StoredBytes()));
   SetAside(id, nullptr);
   Inode& put = tables_.inodes.emplace(id, op.inode).first->second;
   put.links.clear();
@@ -171,7 +171,7 @@ Status MetadataChange::Do(const AppendExtents& op) {
     return Broken(op.inode, fmt::format("extents are added behind {} but there are {}", op.first_index, count));
   }
   ISOZONE_RETURN_IF_ERROR(tables_.rules.CheckExtents(op.inode, size, op.extents));
-  const uint64_t bytes = op.extents.end_offset() - op.extents.begin_offset();
+  const uint64_t bytes = op.extents.StoredBytes();
   ISOZONE_RETURN_IF_ERROR(tables_.CheckCapacity(op.inode, bytes));
   undo_.emplace_back([this, inode, count, old_modified = inode->modified_s] {
     ReplaceExtents(*inode, count, inode->extents.size() - count, {});
@@ -182,7 +182,7 @@ Status MetadataChange::Do(const AppendExtents& op) {
   tables_.encoded_size += EncodedSize(inode->extents);
   tables_.zone_index.Add(op.inode, inode->extents, size);
   tables_.in_extents += bytes;
-  inode->size = size + bytes;
+  inode->size = inode->extents.end_offset();
   inode->modified_s = op.modified_s;
   return {};
 }
@@ -190,9 +190,9 @@ Status MetadataChange::Do(const AppendExtents& op) {
 Status MetadataChange::Do(const SetExtents& op) {
   ISOZONE_ASSIGN_OR_RETURN(Inode * inode, ChangeFile(op.inode, /*log=*/false));
   ISOZONE_RETURN_IF_ERROR(tables_.rules.CheckExtents(op.inode, 0, op.extents));
-  if (op.extents.end_offset() > inode->size) {
-    ISOZONE_RETURN_IF_ERROR(tables_.CheckCapacity(op.inode, op.extents.end_offset() - inode->size));
-  }
+  const uint64_t stored = op.extents.StoredBytes();
+  const uint64_t stored_before = inode->extents.StoredBytes();
+  if (stored > stored_before) ISOZONE_RETURN_IF_ERROR(tables_.CheckCapacity(op.inode, stored - stored_before));
   undo_.emplace_back([this, inode, old_extents = inode->extents, old_modified = inode->modified_s] {
     ReplaceExtents(*inode, old_extents);
     inode->modified_s = old_modified;
@@ -205,18 +205,77 @@ Status MetadataChange::Do(const SetExtents& op) {
 Status MetadataChange::Do(const MoveExtents& op) {
   ISOZONE_ASSIGN_OR_RETURN(Inode * inode, ChangeFile(op.inode, /*log=*/false));
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<FileExtent> placed, Place(*inode, op.moves));
-  if (placed.empty()) return {};
+  if (!placed.empty()) PlaceAt(*inode, placed);
+  return {};
+}
+
+void MetadataChange::PlaceAt(Inode& inode, std::span<const FileExtent> placed) {
   // These are the extents that are edited, and their neighbours, with which they may be joined.
-  const uint64_t first = inode->extents.IndexAt(placed.front().file_offset);
-  const uint64_t last = inode->extents.IndexAt(placed.back().file_offset + placed.back().length - 1);
+  const uint64_t first = inode.extents.IndexAt(placed.front().file_offset);
+  const uint64_t last = inode.extents.IndexAt(placed.back().file_offset + placed.back().length - 1);
   const uint64_t begin = first - std::min<uint64_t>(first, 1);
-  const uint64_t end = std::min(last + 2, inode->extents.size());
-  std::vector<FileExtent> old = inode->extents.Expand(begin, end - begin);
+  const uint64_t end = std::min(last + 2, inode.extents.size());
+  std::vector<FileExtent> old = inode.extents.Expand(begin, end - begin);
   std::vector<FileExtent> now = old;
   ApplyEdits(now, PlanEdits(old, placed, tables_.geometry.zone_size));
+  undo_.emplace_back([this, file = &inode, begin, count = now.size(), old = std::move(old)] {
+    ReplaceExtents(*file, begin, count, old);
+  });
+  ReplaceExtents(inode, begin, end - begin, now);
+}
+
+Status MetadataChange::Do(const PlaceExtents& op) {
+  ISOZONE_ASSIGN_OR_RETURN(Inode * inode, ChangeFile(op.inode, /*log=*/false));
+  if (op.extents.empty() || op.extents.end_offset() > inode->size) return Broken(op.inode, "is written behind its end");
+  ISOZONE_RETURN_IF_ERROR(tables_.rules.CheckExtents(op.inode, op.extents.begin_offset(), op.extents));
+  const uint64_t bytes = op.extents.StoredBytes();
+  if (bytes != op.extents.end_offset() - op.extents.begin_offset()) return Broken(op.inode, "a hole is written");
+  if (bytes > tables_.rules.capacity() - tables_.in_extents) {
+    // The place of what the range held is free afterwards.
+    const std::vector<FileExtent> held =
+        ExtentsFrom(CutExtents(inode->extents.Expand(), op.extents.end_offset()), op.extents.begin_offset());
+    ISOZONE_RETURN_IF_ERROR(tables_.CheckCapacity(op.inode, bytes - std::min(bytes, ExtentList(held).StoredBytes())));
+  }
   undo_.emplace_back(
-      [this, inode, begin, count = now.size(), old = std::move(old)] { ReplaceExtents(*inode, begin, count, old); });
-  ReplaceExtents(*inode, begin, end - begin, now);
+      [inode, old_modified = std::exchange(inode->modified_s, op.modified_s)] { inode->modified_s = old_modified; });
+  PlaceAt(*inode, op.extents.Expand());
+  return {};
+}
+
+Status MetadataChange::Do(const LogToData& op) {
+  ISOZONE_ASSIGN_OR_RETURN(Inode * inode, ChangeFile(op.inode, /*log=*/true));
+  if (inode->has_open_region()) return Broken(op.inode, "becomes a file of data while a region is open");
+  ISOZONE_RETURN_IF_ERROR(tables_.rules.CheckExtents(op.inode, 0, op.extents));
+  ISOZONE_RETURN_IF_ERROR(tables_.CheckCapacity(op.inode, op.extents.StoredBytes()));
+  tables_.encoded_size += EncodedRegions(0) - EncodedRegions(inode->regions.size());
+  tables_.region_index.Remove(op.inode, inode->regions);
+  undo_.emplace_back([this, inode, old_regions = std::exchange(inode->regions, {}), old_size = inode->size,
+                      old_modified = std::exchange(inode->modified_s, op.modified_s)] {
+    ReplaceExtents(*inode, ExtentList());
+    inode->kind = FileKind::kLog;
+    inode->regions = old_regions;
+    tables_.region_index.Add(inode->id, inode->regions);
+    inode->size = old_size;
+    inode->modified_s = old_modified;
+  });
+  inode->kind = FileKind::kData;
+  inode->size = 0;
+  ReplaceExtents(*inode, op.extents);
+  return {};
+}
+
+Status MetadataChange::Do(const SetDetails& op) {
+  Inode* inode = Change(op.inode);
+  if (inode == nullptr) return Broken(op.inode, "does not exist");
+  const bool same_target = (inode->details == nullptr ? "" : inode->details->target) == op.details->target;
+  if (!same_target) return Broken(op.inode, "its target changes");
+  ISOZONE_RETURN_IF_ERROR(MetadataRules::CheckDetails(*inode, *op.details));
+  tables_.encoded_size += EncodedSize(op.details.get()) - EncodedSize(inode->details.get());
+  undo_.emplace_back([inode, old = std::exchange(inode->details, op.details),
+                      old_modified = std::exchange(inode->modified_s, op.details->modified.s)] {
+    inode->details = old;
+    inode->modified_s = old_modified;
+  });
   return {};
 }
 
@@ -264,23 +323,23 @@ void MetadataChange::ReplaceExtents(Inode& inode, ExtentList now) {
 void MetadataChange::Become(Inode& inode, ExtentList now, uint64_t from, uint64_t to) {
   tables_.zone_index.Change(inode.id, inode.extents, now, from, to, emptied_);
   tables_.encoded_size -= EncodedSize(inode.extents);
-  tables_.in_extents -= inode.extents.end_offset();
+  tables_.in_extents -= inode.extents.StoredBytes(from, to);
   inode.extents = std::move(now);
   inode.size = inode.extents.end_offset();
   tables_.encoded_size += EncodedSize(inode.extents);
-  tables_.in_extents += inode.size;
+  tables_.in_extents += inode.extents.StoredBytes(from, to);
 }
 
 void MetadataChange::LearnPlaces(const Inode& inode) {
   tables_.zone_index.Add(inode.id, inode.extents);
   tables_.region_index.Add(inode.id, inode.regions);
-  tables_.in_extents += inode.extents.end_offset();
+  tables_.in_extents += inode.extents.StoredBytes();
 }
 
 void MetadataChange::ForgetPlaces(const Inode& inode) {
   tables_.region_index.Remove(inode.id, inode.regions);
   tables_.zone_index.Change(inode.id, inode.extents, {}, 0, inode.extents.end_offset(), emptied_);
-  tables_.in_extents -= inode.extents.end_offset();
+  tables_.in_extents -= inode.extents.StoredBytes();
 }
 
 Status MetadataChange::Do(const SetLogRegion& op) {

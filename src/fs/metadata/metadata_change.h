@@ -52,6 +52,9 @@ class MetadataChange {
   Status Do(const SetZoneGroups& op);
   Status Do(const MoveExtents& op);
   Status Do(const SetZoneHeats& op);
+  Status Do(const PlaceExtents& op);
+  Status Do(const LogToData& op);
+  Status Do(const SetDetails& op);
 
   // The inode, about to change; null: none.
   Inode* Change(InodeId id);
@@ -63,6 +66,8 @@ class MetadataChange {
 
   // Where the moved runs of a file are from now on, in file order.
   Result<std::vector<FileExtent>> Place(const Inode& inode, std::span<const ExtentMove> moves) const;
+  // The ranges `placed`, in file order and apart, lie there from now on.
+  void PlaceAt(Inode& inode, std::span<const FileExtent> placed);
   // The `count` extents from `index` on become `now`.
   void ReplaceExtents(Inode& inode, uint64_t index, uint64_t count, std::span<const FileExtent> now);
   // All of its extents become `now`.

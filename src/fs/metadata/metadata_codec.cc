@@ -26,6 +26,11 @@ enum class OpCode : uint8_t {
   kSetZoneGroups = 10,
   kMoveExtents = 11,
   kSetZoneHeats = 12,
+  // Since version 8.
+  kPutDetailedInode = 13,
+  kSetDetails = 14,
+  kPlaceExtents = 15,
+  kLogToData = 16,
   kCheckpointFooter = 255,
 };
 
@@ -35,6 +40,7 @@ constexpr size_t kMoveBytes = 24;
 constexpr size_t kGroupBytes = 2;
 constexpr size_t kZoneGroupBytes = 3;
 constexpr size_t kHeatBytes = 5;
+constexpr size_t kXattrMin = 2;
 
 class Encoder {
  public:
@@ -78,6 +84,20 @@ class Encoder {
     out_.Put(static_cast<uint8_t>(op.lifetime));
     out_.Put(static_cast<uint8_t>(op.level));
   }
+  void operator()(const SetDetails& op) {
+    Put(OpCode::kSetDetails, op.inode);
+    Put(*op.details);
+  }
+  void operator()(const PlaceExtents& op) {
+    Put(OpCode::kPlaceExtents, op.inode);
+    out_.Put(op.modified_s);
+    Put(op.extents);
+  }
+  void operator()(const LogToData& op) {
+    Put(OpCode::kLogToData, op.inode);
+    out_.Put(op.modified_s);
+    Put(op.extents);
+  }
   void operator()(const SetZoneGroups& op) { Put(*op.groups); }
   void operator()(const SetZoneHeats& op) { Put(op.heats); }
   void operator()(const MoveExtents& op) {
@@ -110,7 +130,7 @@ class Encoder {
     }
   }
   void Put(const Inode& inode) {
-    Put(OpCode::kPutInode, inode.id);
+    Put(inode.details == nullptr ? OpCode::kPutInode : OpCode::kPutDetailedInode, inode.id);
     out_.Put(inode.modified_s);
     out_.Put(static_cast<uint8_t>(inode.is_directory ? 1 : 0));
     out_.Put(static_cast<uint8_t>(inode.kind));
@@ -120,9 +140,27 @@ class Encoder {
     for (const InodeLink& link : inode.links) Put(link);
     Put(inode.extents);
     Put(inode.regions);
+    if (inode.details != nullptr) Put(*inode.details);
   }
 
  private:
+  void Put(FileTime time) {
+    out_.Put(time.s);
+    out_.Put(time.ns);
+  }
+  void Put(const InodeDetails& details) {
+    out_.PutNumber(details.mode);
+    out_.PutNumber(details.user);
+    out_.PutNumber(details.group);
+    Put(details.modified);
+    Put(details.changed);
+    out_.PutCounted(std::as_bytes(std::span(details.target)));
+    out_.PutNumber(details.xattrs.size());
+    for (const auto& [name, value] : details.xattrs) {
+      out_.PutCounted(std::as_bytes(std::span(name)));
+      out_.PutCounted(std::as_bytes(std::span(value)));
+    }
+  }
   void Put(OpCode code, InodeId inode) {
     out_.Put(static_cast<uint8_t>(code));
     out_.PutNumber(inode.value());
@@ -174,7 +212,16 @@ class Decoder {
       case OpCode::kSetLogRegion:
       case OpCode::kSetLogRegions:
       case OpCode::kSetAttributes:
+      case OpCode::kPlaceExtents:
+      case OpCode::kLogToData:
         return GetTimedOp(code, inode);
+      case OpCode::kPutDetailedInode: {
+        PutInode put{GetInode(inode)};
+        put.inode.details = GetDetails();
+        return put;
+      }
+      case OpCode::kSetDetails:
+        return SetDetails{inode, GetDetails()};
       case OpCode::kSetZoneGroups:
         if (inode.value() != 0) ok_ = false;  // zone groups belong to no inode
         return SetZoneGroups{GetZoneGroups()};
@@ -204,6 +251,10 @@ class Decoder {
         return SetLogRegion{inode, in_.Get<uint64_t>(), GetRegion(), modified_s};
       case OpCode::kSetLogRegions:
         return SetLogRegions{inode, GetRegions(), modified_s};
+      case OpCode::kPlaceExtents:
+        return PlaceExtents{inode, GetExtents(), modified_s};
+      case OpCode::kLogToData:
+        return LogToData{inode, GetExtents(), modified_s};
       default:
         return SetAttributes{inode, GetLifetime(), modified_s, GetLevel()};
     }
@@ -226,6 +277,33 @@ class Decoder {
     inode.size = inode.extents.end_offset();
     for (const LogRegion& region : inode.regions) inode.size += region.payload;
     return inode;
+  }
+  FileTime GetTime() {
+    const auto s = in_.Get<uint64_t>();
+    return {s, in_.Get<uint32_t>()};
+  }
+  uint32_t GetSmallNumber() {
+    const uint64_t value = in_.GetNumber();
+    if (value > UINT32_MAX) ok_ = false;
+    return static_cast<uint32_t>(value);
+  }
+  std::shared_ptr<const InodeDetails> GetDetails() {
+    auto details = std::make_shared<InodeDetails>();
+    details->mode = GetSmallNumber();
+    details->user = GetSmallNumber();
+    details->group = GetSmallNumber();
+    details->modified = GetTime();
+    details->changed = GetTime();
+    details->target = in_.GetString();
+    auto& xattrs = details->xattrs;
+    for (uint32_t left = in_.GetCountNumber(kXattrMin); left > 0; --left) {
+      std::string name = in_.GetString();
+      // The names must rise, so that one state has one encoding.
+      if (!xattrs.empty() && name <= xattrs.rbegin()->first) ok_ = false;
+      std::string value = in_.GetString();
+      xattrs.emplace_hint(xattrs.end(), std::move(name), std::move(value));
+    }
+    return details;
   }
   InodeLink GetLink() {
     const InodeId parent(in_.GetNumber());
@@ -318,7 +396,17 @@ uint64_t EncodedSize(const Inode& inode) {
   constexpr uint64_t kFixed = kRecordPrefix + 1 + 8 + 4;  // the code, the time, and four fields of a byte
   uint64_t size = kFixed + VarintSize(inode.id.value()) + VarintSize(inode.links.size());
   for (const InodeLink& link : inode.links) size += EncodedSize(link);
-  return size + EncodedSize(inode.extents) + EncodedRegions(inode.regions.size());
+  return size + EncodedSize(inode.extents) + EncodedRegions(inode.regions.size()) + EncodedSize(inode.details.get());
+}
+
+uint64_t EncodedSize(const InodeDetails* details) {
+  constexpr uint64_t kTimes = 24;
+  if (details == nullptr) return 0;
+  const auto counted = [](const std::string& bytes) { return VarintSize(bytes.size()) + bytes.size(); };
+  uint64_t size = kTimes + VarintSize(details->mode) + VarintSize(details->user) + VarintSize(details->group) +
+                  counted(details->target) + VarintSize(details->xattrs.size());
+  for (const auto& [name, value] : details->xattrs) size += counted(name) + counted(value);
+  return size;
 }
 
 uint64_t EncodedSize(const ZoneGroups* groups) {

@@ -16,7 +16,8 @@ namespace isozone {
 uint64_t EncodedSize(const Inode& inode);
 uint64_t EncodedSize(const InodeLink& link);
 uint64_t EncodedSize(const ExtentList& extents);
-uint64_t EncodedRegions(uint64_t count);  // all of them, and their number
+uint64_t EncodedRegions(uint64_t count);            // all of them, and their number
+uint64_t EncodedSize(const InodeDetails* details);  // null: 0 bytes
 // The same of zone groups (null: none), of heats and of the footer.
 uint64_t EncodedSize(const ZoneGroups* groups);
 uint64_t EncodedSize(const ZoneHeats& heats);

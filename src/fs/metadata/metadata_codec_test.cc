@@ -53,6 +53,23 @@ TEST(MetadataCodecTest, DecodesEveryField) {
   EXPECT_EQ(decoded.extents[1].length, 200U);
 }
 
+TEST(MetadataCodecTest, DecodesEveryDetail) {
+  Inode inode = File(300, "name");
+  auto details = std::make_shared<InodeDetails>();
+  *details = {04755, 1000, UINT32_MAX, {123, 456}, {789, 999'999'999}, "/a/target", {{"a", ""}, {"b", "value"}}};
+  inode.details = details;
+  inode.kind = FileKind::kSmall;
+  std::vector<std::byte> bytes;
+  EncodePutInode(inode, bytes);
+  EXPECT_EQ(bytes.size() + 4, EncodedSize(inode));
+  const Inode decoded = std::get<PutInode>(DecodeRecord(bytes).value().front()).inode;
+  ASSERT_NE(decoded.details, nullptr);
+  EXPECT_EQ(*decoded.details, *details);
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    EXPECT_FALSE(DecodeRecord(std::span(bytes).first(length)).ok()) << length;
+  }
+}
+
 TEST(MetadataCodecTest, ARecordThatIsCutOffIsRefused) {
   Inode inode = File(3, "name");
   inode.extents = {Extent(0, 2, 7, 100)};

@@ -578,7 +578,8 @@ TEST_F(SuperblockTest, AnotherVersionOrNewerFeaturesAreNotSupported) {
   EXPECT_EQ(newer.code(), StatusCode::kNotSupported);
   EXPECT_THAT(std::string(newer.message()), HasSubstr(fmt::format("version {}", kFormatVersion + 1)));
   EXPECT_THAT(std::string(newer.message()), HasSubstr("use a newer one"));
-  const Status older = with(offsetof(SuperblockHeader, version), kFormatVersion - 1);
+  EXPECT_TRUE(with(offsetof(SuperblockHeader, version), kOldestVersionRead).ok());
+  const Status older = with(offsetof(SuperblockHeader, version), kOldestVersionRead - 1);
   EXPECT_EQ(older.code(), StatusCode::kNotSupported);
   EXPECT_THAT(std::string(older.message()), HasSubstr("format it again with isozone mkfs --force"));
   EXPECT_EQ(with(offsetof(SuperblockHeader, incompatible), 1).code(), StatusCode::kNotSupported);

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "fs/metadata/metadata_codec.h"
+
 namespace isozone {
 namespace {
 
@@ -11,6 +13,12 @@ namespace {
 bool CutsShort(const MetadataState& state, const SetExtents& op) {
   const Inode* inode = state.Find(op.inode);
   return inode != nullptr && op.extents.end_offset() < inode->extents.end_offset();
+}
+
+// Returns whether an inode gets more details than it has. Times alone take the same bytes.
+bool Grows(const MetadataState& state, const SetDetails& op) {
+  const Inode* inode = state.Find(op.inode);
+  return inode != nullptr && EncodedSize(op.details.get()) > EncodedSize(inode->details.get());
 }
 
 }  // namespace
@@ -22,11 +30,14 @@ MetadataRest RestLeftBy(const MetadataState& state, std::span<const MetadataOp> 
   bool moves = false;
   for (const MetadataOp& op : ops) {
     if (std::holds_alternative<PutInode>(op) || std::holds_alternative<AppendExtents>(op) ||
-        std::holds_alternative<SetZoneGroups>(op)) {
+        std::holds_alternative<SetZoneGroups>(op) || std::holds_alternative<PlaceExtents>(op) ||
+        std::holds_alternative<LogToData>(op)) {
       return MetadataRest::kWhole;
     }
     const auto* set = std::get_if<SetExtents>(&op);
     if (set != nullptr && !CutsShort(state, *set)) return MetadataRest::kWhole;
+    const auto* details = std::get_if<SetDetails>(&op);
+    if (details != nullptr && Grows(state, *details)) return MetadataRest::kWhole;
     links |= std::holds_alternative<AddLink>(op);
     unlinks |= std::holds_alternative<RemoveLink>(op);
     moves |= std::holds_alternative<MoveExtents>(op);

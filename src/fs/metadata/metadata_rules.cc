@@ -20,6 +20,7 @@ Status CheckLinkCount(const Inode& inode) {
 }
 
 bool MetadataRules::LiesInZones(const ExtentRun& run) const {
+  if (run.is_hole()) return run.count == 1 && run.length > 0;
   const uint64_t begin = run.device_offset.value();
   const uint64_t in_zone = geometry_.OffsetInZone(run.device_offset);
   if (begin / geometry_.zone_size >= geometry_.zone_count || run.length == 0) return false;
@@ -48,8 +49,9 @@ Status MetadataRules::CheckExtents(InodeId inode, uint64_t offset, const ExtentL
     if (status.ok()) status = CheckPlace(inode, run);
   });
   if (!status.ok()) return status;
-  if (extents.end_offset() - extents.begin_offset() <= capacity()) return {};
-  return Broken(inode, "its extents are more than the device holds");
+  if (extents.StoredBytes() > capacity()) return Broken(inode, "its extents are more than the device holds");
+  if (extents.end_offset() > kFileSizeMax) return Broken(inode, "it is larger than files can be");
+  return {};
 }
 
 Status MetadataRules::CheckRegion(InodeId inode, const LogRegion& region) const {
@@ -87,7 +89,22 @@ Status MetadataRules::CheckContent(const Inode& inode) const {
   ISOZONE_ASSIGN_OR_RETURN(const uint64_t in_regions, CheckRegions(inode.id, inode.regions));
   const uint64_t holds = inode.extents.end_offset() + in_regions;
   if (inode.size != holds) return Broken(inode.id, fmt::format("is {} bytes long but holds {}", inode.size, holds));
-  return {};
+  return inode.details == nullptr ? Status::Ok() : CheckDetails(inode, *inode.details);
+}
+
+Status MetadataRules::CheckDetails(const Inode& inode, const InodeDetails& details) {
+  constexpr uint32_t kNsMax = 1'000'000'000;
+  if (details.mode > InodeDetails::kModeMax) return Broken(inode.id, fmt::format("has mode {:o}", details.mode));
+  if (details.modified.ns >= kNsMax || details.changed.ns >= kNsMax) return Broken(inode.id, "has a time that is none");
+  if (details.target.size() > InodeDetails::kTargetMax) return Broken(inode.id, "its target is too long");
+  const bool has_data = inode.is_directory || inode.size > 0 || !inode.regions.empty();
+  if (!details.target.empty() && has_data) return Broken(inode.id, "is a symbolic link and has data");
+  size_t bytes = 0;
+  for (const auto& [name, value] : details.xattrs) {
+    if (name.empty() || name.size() > InodeDetails::kXattrNameMax) return Broken(inode.id, "bad name of an attribute");
+    bytes += name.size() + value.size();
+  }
+  return bytes <= InodeDetails::kXattrBytesMax ? Status::Ok() : Broken(inode.id, "its attributes are too many");
 }
 
 Status MetadataRules::CheckZoneGroups(const ZoneGroups& groups) const {

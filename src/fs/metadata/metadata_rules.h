@@ -23,6 +23,9 @@ bool IsValidName(std::string_view name);
 // As many links as an inode of its kind has between records.
 Status CheckLinkCount(const Inode& inode);
 
+// Bytes; what a file with holes may have. So sums of a few sizes do not overflow.
+inline constexpr uint64_t kFileSizeMax = uint64_t{1} << 60;
+
 class MetadataRules {
  public:
   explicit MetadataRules(const DeviceGeometry& geometry) : geometry_(geometry) {}
@@ -39,6 +42,8 @@ class MetadataRules {
   Result<uint64_t> CheckRegions(InodeId inode, std::span<const LogRegion> regions) const;
   // All that can be said about what an inode holds: everything but its links.
   Status CheckContent(const Inode& inode) const;
+  // Limits of InodeDetails; a symbolic link has no data.
+  static Status CheckDetails(const Inode& inode, const InodeDetails& details);
   // They are of the zones of the device.
   Status CheckZoneGroups(const ZoneGroups& groups) const;
 

@@ -40,9 +40,10 @@ Status MetadataTables::Restore(std::vector<Inode> from, InodeId first_free, std:
   size_t links = 0;
   for (const auto& [id, inode] : inodes) {
     ISOZONE_RETURN_IF_ERROR(CheckInode(inode));
-    ISOZONE_RETURN_IF_ERROR(CheckCapacity(id, inode.extents.end_offset()));
+    const uint64_t stored = inode.extents.StoredBytes();
+    ISOZONE_RETURN_IF_ERROR(CheckCapacity(id, stored));
     encoded_size += EncodedSize(inode);
-    in_extents += inode.extents.end_offset();
+    in_extents += stored;
     zone_index.Add(id, inode.extents);
     region_index.Add(id, inode.regions);
     links += inode.links.size();
@@ -141,7 +142,7 @@ Status MetadataTables::CheckInvariants() const {
   for (const auto& [id, inode] : inodes) {
     ISOZONE_RETURN_IF_ERROR(CheckInode(inode));
     encoded += EncodedSize(inode);
-    bytes += inode.extents.end_offset();
+    bytes += inode.extents.StoredBytes();
     index.Add(id, inode.extents);
     regions.Add(id, inode.regions);
     for (const InodeLink& link : inode.links) {

@@ -59,7 +59,7 @@ struct MetadataTables {
   ZoneHeats zone_heats;  // none is kNewDataHeat
   ZoneIndex zone_index;
   RegionIndex region_index;
-  uint64_t in_extents = 0;    // bytes of all files
+  uint64_t in_extents = 0;    // bytes of all files, without holes
   uint64_t encoded_size = 0;  // bytes of all records of a checkpoint
   std::optional<InodeSnapshot> snapshot;
 

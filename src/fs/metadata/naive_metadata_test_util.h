@@ -98,6 +98,7 @@ class NaiveModel {
     Inode* inode = Get(op.inode);
     if (inode == nullptr || inode->is_directory || inode->kind == FileKind::kLog) return false;
     if (op.first_index != inode->extents.size()) return false;
+    if (!op.extents.empty() && op.extents.begin_offset() != inode->size) return false;
     for (const FileExtent& extent : op.extents) {
       inode->extents.push_back(extent);
       inode->size += extent.length;
@@ -135,8 +136,9 @@ class NaiveModel {
   }
   bool HasData(ZoneId zone) const {
     return std::any_of(inodes.begin(), inodes.end(), [&](const auto& inode) {
-      return std::any_of(inode.second.extents.begin(), inode.second.extents.end(),
-                         [&](const FileExtent& extent) { return Geometry().ZoneOf(extent.device_offset) == zone; });
+      return std::any_of(inode.second.extents.begin(), inode.second.extents.end(), [&](const FileExtent& extent) {
+        return !extent.is_hole() && Geometry().ZoneOf(extent.device_offset) == zone;
+      });
     });
   }
   bool Do(const SetZoneHeats& op) {
@@ -153,7 +155,7 @@ class NaiveModel {
     for (const ExtentMove& move : moves) zones.insert(Geometry().ZoneOf(move.from));
     std::set<uint64_t> in_zones;
     for (const FileExtent& extent : extents) {
-      if (!zones.contains(Geometry().ZoneOf(extent.device_offset))) continue;
+      if (extent.is_hole() || !zones.contains(Geometry().ZoneOf(extent.device_offset))) continue;
       for (uint64_t i = 0; i < extent.length; ++i) {
         if (!in_zones.insert(extent.device_offset.value() + i).second) return false;
       }
@@ -203,15 +205,65 @@ class NaiveModel {
         touched.push_back(moves_here);
       }
     }
-    std::vector<FileExtent> moved;
+    inode->extents = Joined(pieces, touched);
+    return true;
+  }
+  static std::vector<FileExtent> Joined(const std::vector<FileExtent>& pieces, const std::vector<bool>& touched) {
+    std::vector<FileExtent> joined;
     for (size_t i = 0; i < pieces.size(); ++i) {
       if (touched[i] || (i > 0 && touched[i - 1])) {
-        AppendExtent(moved, pieces[i], Geometry().zone_size);
+        AppendExtent(joined, pieces[i], Geometry().zone_size);
       } else {
-        moved.push_back(pieces[i]);
+        joined.push_back(pieces[i]);
       }
     }
-    inode->extents = moved;
+    return joined;
+  }
+  // Keeps what lies before and behind the range, and puts the new extents in between.
+  bool Do(const PlaceExtents& op) {
+    Inode* inode = Get(op.inode);
+    if (inode == nullptr || inode->is_directory || inode->kind == FileKind::kLog) return false;
+    const uint64_t begin = op.extents.begin_offset();
+    const uint64_t end = op.extents.end_offset();
+    if (op.extents.empty() || end > inode->size) return false;
+    const std::vector<FileExtent> old = inode->extents.Expand();
+    std::vector<FileExtent> pieces;
+    std::vector<bool> touched;
+    for (const FileExtent& extent : old) {
+      if (extent.file_offset >= begin) break;
+      pieces.push_back(extent);
+      pieces.back().length = std::min(extent.length, begin - extent.file_offset);
+      touched.push_back(pieces.back().length < extent.length);
+    }
+    for (const FileExtent& extent : op.extents) {
+      if (extent.is_hole() || extent.length == 0) return false;
+      pieces.push_back(extent);
+      touched.push_back(true);
+    }
+    for (const FileExtent& extent : old) {
+      if (extent.file_offset + extent.length <= end) continue;
+      const uint64_t skip = std::max(end, extent.file_offset) - extent.file_offset;
+      pieces.push_back({extent.file_offset + skip, extent.PlaceOf(skip), extent.length - skip});
+      touched.push_back(skip > 0);
+    }
+    inode->extents = Joined(pieces, touched);
+    inode->modified_s = op.modified_s;
+    return true;
+  }
+  bool Do(const LogToData& op) {
+    Inode* inode = Get(op.inode);
+    if (inode == nullptr || inode->is_directory || inode->kind != FileKind::kLog || inode->has_open_region()) {
+      return false;
+    }
+    inode->kind = FileKind::kData;
+    inode->regions.clear();
+    return Do(SetExtents{op.inode, op.extents, op.modified_s});
+  }
+  bool Do(const SetDetails& op) {
+    Inode* inode = Get(op.inode);
+    if (inode == nullptr || op.details->modified.ns >= 1'000'000'000) return false;
+    inode->details = op.details;
+    inode->modified_s = op.details->modified.s;
     return true;
   }
   bool Do(const SetAttributes& op) {
@@ -236,6 +288,10 @@ class NaiveModel {
       }
       uint64_t size = 0;
       for (const FileExtent& extent : inode.extents) {
+        if (extent.is_hole() && extent.file_offset == size && extent.length > 0) {
+          size += extent.length;
+          continue;
+        }
         const uint64_t zone = extent.device_offset.value() / (64 * kKiB);
         const uint64_t in_zone = extent.device_offset.value() % (64 * kKiB);
         if (extent.file_offset != size || extent.length == 0 || zone >= 8) return false;
@@ -286,6 +342,7 @@ class WildRecords {
     std::vector<FileExtent> extents(random.Below(3));
     for (FileExtent& extent : extents) {
       extent = Extent(from, static_cast<uint32_t>(random.Below(9)), random.Below(49) * kKiB, random.Below(3) * 500);
+      if (random.Chance(0.2)) extent.device_offset = FileExtent::kHole;
       from += extent.length;
     }
     return extents;
@@ -301,7 +358,7 @@ class WildRecords {
   std::vector<ExtentMove> Moves(const Inode& inode) {
     std::vector<ExtentMove> moves;
     for (const FileExtent& extent : inode.extents) {
-      if (random.Chance(0.5)) continue;
+      if (extent.is_hole() || random.Chance(0.5)) continue;
       const uint64_t skip = random.Below(extent.length);
       const auto zone = ZoneId(static_cast<uint32_t>(random.Below(9)));
       const uint64_t length = random.Between(1, extent.length - skip);
@@ -317,7 +374,19 @@ class WildRecords {
     const InodeId id = Id();
     const auto it = model.inodes.find(id.value());
     const Inode* inode = it == model.inodes.end() ? nullptr : &it->second;
-    switch (random.Below(15)) {
+    switch (random.Below(19)) {
+      case 15:
+      case 16:
+        return PlaceExtents{id, Extents(inode == nullptr ? 0 : random.Below(inode->size + 1)), random.Next()};
+      case 17:
+        return LogToData{id, Extents(0), random.Next()};
+      case 18: {
+        auto details = std::make_shared<InodeDetails>();
+        details->user = static_cast<uint32_t>(random.Below(1000));
+        details->modified = {random.Next(), static_cast<uint32_t>(random.Below(1'010'000'000))};
+        for (uint64_t i = random.Below(3); i > 0; --i) details->xattrs[std::to_string(i)] = std::string(i * 40, 'v');
+        return SetDetails{id, std::move(details)};
+      }
       case 13: {
         ZoneHeats heats;
         for (uint64_t count = random.Below(3); count > 0; --count) {

@@ -339,6 +339,11 @@ uint32_t RecoveredMetadata::whole_copies() const {
   }));
 }
 
+bool RecoveredMetadata::has_older_version() const {
+  return std::ranges::any_of(position->copies,
+                             [](const FoundCopy& copy) { return copy.superblock.version < kFormatVersion; });
+}
+
 Status ApplyRecord(const MetadataReader& reader, const MetadataReader::Record& record, MetadataState& state) {
   const Result<std::vector<MetadataOp>> ops = DecodeRecord(record.body);
   if (!ops.ok()) return reader.Damage(ops.status().message());

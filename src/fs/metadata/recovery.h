@@ -52,6 +52,8 @@ struct RecoveredMetadata {
   std::shared_ptr<const Position> position;
 
   uint32_t whole_copies() const;
+  // A copy is of an older version of the format, and must be written anew before it gets records of this one.
+  bool has_older_version() const;
 };
 
 // Reads and replays the metadata, and changes nothing. kNotFound if the device is not formatted; kNotSupported for

@@ -38,17 +38,17 @@ uint32_t SlotCrc(std::span<const std::byte> slot) {
 }
 
 Status CheckVersion(const SuperblockHeader& header) {
-  if (header.version == kFormatVersion && header.incompatible == 0) return {};
-  if (header.version < kFormatVersion) {
+  const bool known = header.version >= kOldestVersionRead && header.version <= kFormatVersion;
+  if (known && header.incompatible == 0) return {};
+  if (header.version < kOldestVersionRead) {
     return Status::NotSupported(
-        fmt::format("the device carries Isozone format version {}, this program knows version {} only: copy its files "
-                    "away with the "
-                    "program that wrote them, then format it again with isozone mkfs --force",
-                    header.version, kFormatVersion));
+        fmt::format("the device carries Isozone format version {}, this program knows versions {} to {} only: copy its "
+                    "files away with the program that wrote them, then format it again with isozone mkfs --force",
+                    header.version, kOldestVersionRead, kFormatVersion));
   }
-  return Status::NotSupported(
-      fmt::format("the device carries Isozone format version {}{}, this program knows version {} only: use a newer one",
-                  header.version, header.incompatible != 0 ? " with newer features" : "", kFormatVersion));
+  return Status::NotSupported(fmt::format(
+      "the device carries Isozone format version {}{}, this program knows versions {} to {} only: use a newer one",
+      header.version, header.incompatible != 0 ? " with newer features" : "", kOldestVersionRead, kFormatVersion));
 }
 
 Status CheckGeometry(const SuperblockHeader& header, const DeviceGeometry& geometry) {
@@ -152,6 +152,7 @@ Result<Superblock> DecodeSuperblock(std::span<const std::byte> slot, const Devic
   }
   if (header.zone != zone.value()) return Status::Corruption(fmt::format("it belongs into zone {}", header.zone));
   Superblock superblock;
+  superblock.version = header.version;
   superblock.uuid = header.uuid;
   superblock.label.assign(header.label.data(), strnlen(header.label.data(), header.label.size()));
   superblock.copies = header.copies;

@@ -20,6 +20,7 @@
 namespace isozone {
 
 struct Superblock {
+  uint32_t version = kFormatVersion;  // that it was read as; it is written as kFormatVersion
   Uuid uuid{};
   std::string label;        // up to 63 bytes
   uint32_t copies = 0;      // that the file system keeps

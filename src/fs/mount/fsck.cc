@@ -91,7 +91,7 @@ class Checker {
 
   void CountWork(const MetadataState& state) {
     for (const Inode* inode = state.Next(InodeId()); inode != nullptr; inode = state.Next(inode->id)) {
-      if (options_.read_data) work_total_ += inode->extents.end_offset();
+      if (options_.read_data) work_total_ += inode->extents.StoredBytes();
       for (const LogRegion& r : inode->regions) work_total_ += LimitOf(r) - std::min(LimitOf(r), r.begin);
     }
   }

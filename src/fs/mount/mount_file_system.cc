@@ -166,7 +166,8 @@ Result<std::unique_ptr<FileSystem>> MountForWriting(std::shared_ptr<MountContext
   context->pool->Start();
   // The seals must be durable before anything is written behind a torn frame, which would look like a damaged one after
   // another power cut.
-  const Status status = context->journal->Sync(sealed);
+  Status status = context->journal->Sync(sealed);
+  if (status.ok() && recovered.has_older_version()) status = context->journal->Checkpoint();
   if (!status.ok()) KeepZonesOf(seals, *context->pool);
   context->collector->Start();
   auto mounted = std::make_unique<MountedFileSystem>(std::move(context), nullptr);

@@ -70,6 +70,13 @@ Result<MountedFileSystem::Place> MountedFileSystem::FindPlace(std::string_view p
   return Place{parent->id, std::string(name), context_->state.Child(parent->id, name)};
 }
 
+Result<MountedFileSystem::Place> MountedFileSystem::FindPlaceIn(InodeId directory, std::string_view name) const {
+  const Inode* parent = context_->state.Find(directory);
+  if (parent == nullptr) return Status::NotFound(fmt::format("inode {} does not exist", directory.value()));
+  if (!parent->is_directory) return Status::NotDirectory(fmt::format("inode {} is not a directory", directory.value()));
+  return Place{parent->id, std::string(name), context_->state.Child(parent->id, name)};
+}
+
 Result<const Inode*> MountedFileSystem::FindFile(std::string_view path) const {
   ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_->state.Lookup(path));
   if (inode->is_directory) return Status::IsDirectory(fmt::format("'{}' is a directory", path));
@@ -217,22 +224,28 @@ Status MountedFileSystem::Rename(std::string_view from, std::string_view to) {
     // Both are names of one file, or they are the same name: as POSIX has it, nothing happens.
     return Status::Ok();
   }
-  if (replaced != nullptr && replaced->is_directory != source.existing->is_directory) {
-    return replaced->is_directory ? Status::IsDirectory(fmt::format("'{}' is a directory", to))
-                                  : Status::NotDirectory(fmt::format("'{}' is not a directory", to));
+  return RenameTo(source, target, {});
+}
+
+bool MountedFileSystem::IsAbove(InodeId above, InodeId directory) const {
+  for (const Inode* up = context_->state.Find(directory);; up = context_->state.Find(up->links.front().parent)) {
+    if (up->id == above) return true;
+    if (up->id == kRootInode) return false;
   }
-  if (source.existing->is_directory) {
-    for (const Inode* up = context_->state.Find(target.parent); up->id != kRootInode;
-         up = context_->state.Find(up->links.front().parent)) {
-      if (up == source.existing) {
-        return Status::InvalidArgument(fmt::format("'{}' cannot be moved into itself", from));
-      }
-    }
+}
+
+Status MountedFileSystem::RenameTo(const Place& source, const Place& target, std::vector<MetadataOp> ops) {
+  const Inode* replaced = target.existing;
+  if (replaced != nullptr && replaced->is_directory != source.existing->is_directory) {
+    return replaced->is_directory ? Status::IsDirectory(fmt::format("'{}' is a directory", target.name))
+                                  : Status::NotDirectory(fmt::format("'{}' is not a directory", target.name));
+  }
+  if (source.existing->is_directory && IsAbove(source.existing->id, target.parent)) {
+    return Status::InvalidArgument(fmt::format("'{}' cannot be moved into itself", source.name));
   }
   if (replaced != nullptr && replaced->is_directory && !context_->state.Children(replaced->id).empty()) {
-    return Status::NotEmpty(fmt::format("'{}' is not empty", to));
+    return Status::NotEmpty(fmt::format("'{}' is not empty", target.name));
   }
-  std::vector<MetadataOp> ops;
   if (replaced != nullptr) AddUnlinkOps(*replaced, {target.parent, target.name}, ops);
   const InodeId moved = source.existing->id;
   ops.emplace_back(RemoveLink{moved, {source.parent, source.name}});
@@ -403,12 +416,26 @@ Result<std::unique_ptr<FileWriter>> MountedFileSystem::OpenForAppend(std::string
   }
   if (inode.id == InodeId()) return Create(path, options);
   ISOZONE_ASSIGN_OR_RETURN(auto file, Open(inode));
+  auto writer = WriterOf(std::move(file), options,
+                         {options.lifetime == Lifetime::kNotSet ? inode.lifetime : options.lifetime,
+                          options.level == DataClass::kNoLevel ? inode.level : options.level});
+  return writer.ok() ? std::move(writer) : writer.status().WithContext(fmt::format("'{}'", path));
+}
+
+Result<std::unique_ptr<FileWriter>> MountedFileSystem::WriterOf(std::shared_ptr<OpenFile> file,
+                                                                const CreateOptions& options, DataClass data) {
   Status status = file->damage();
+  bool left_open = false;
+  if (status.ok() && file->kind() == FileKind::kLog) {
+    const MutexLock lock(mutex());
+    const Inode* inode = context_->state.Find(file->id());
+    left_open = inode != nullptr && inode->has_open_region() && !file->has_writer;
+  }
   // The log is given an end below, which says that everything before it is there.
-  if (status.ok() && inode.has_open_region()) status = context_->engine.Flush(options.io_class);
+  if (status.ok() && left_open) status = context_->engine.Flush(options.io_class);
   if (status.ok()) {
     const MutexLock lock(mutex());
-    if (file->has_writer) status = Status::Busy(fmt::format("'{}' is being written by another handle", path));
+    if (file->has_writer) status = Status::Busy("the file is being written by another handle");
     if (status.ok()) status = SealLeftOpen(*file);
     if (status.ok()) file->has_writer = true;
   }
@@ -416,29 +443,44 @@ Result<std::unique_ptr<FileWriter>> MountedFileSystem::OpenForAppend(std::string
     context_->Release(std::move(file));
     return status;
   }
-  return MakeWriter(std::move(file), options,
-                    {options.lifetime == Lifetime::kNotSet ? inode.lifetime : options.lifetime,
-                     options.level == DataClass::kNoLevel ? inode.level : options.level});
+  return MakeWriter(std::move(file), options, data);
 }
 
 Result<std::unique_ptr<FileReader>> MountedFileSystem::OpenForRead(std::string_view path) {
   ISOZONE_RETURN_IF_ERROR(Refresh());
+  for (;;) {
+    InodeId id;
+    {
+      const MutexLock lock(mutex());
+      ISOZONE_ASSIGN_OR_RETURN(const Inode* found, FindFile(path));
+      id = found->id;
+    }
+    auto file = OpenById(id);
+    if (file.ok()) return ReaderOf(*std::move(file));
+    // Another file may have taken the name meanwhile.
+    if (!file.status().Is(StatusCode::kNotFound)) return file.status();
+  }
+}
+
+Result<std::shared_ptr<OpenFile>> MountedFileSystem::OpenById(InodeId id) {
   Inode inode;
-  std::shared_ptr<OpenFile> file;
   {
     const MutexLock lock(mutex());
-    ISOZONE_ASSIGN_OR_RETURN(const Inode* found, FindFile(path));
-    file = context_->FindOpen(found->id);
+    const Inode* found = context_->state.Find(id);
+    if (found == nullptr) return Status::NotFound(fmt::format("inode {} was removed", id.value()));
+    auto file = context_->FindOpen(id);
     // A log that could not be read when it was opened before is tried again.
     if (file != nullptr && !file->has_writer && file->damage().Is(StatusCode::kIoError)) file.reset();
     if (file == nullptr && found->kind != FileKind::kLog) {
       file = Register(found->id, found->kind, found->extents.Expand(), Status::Ok());
     }
-    if (file == nullptr) inode = *found;
+    if (file != nullptr) return file;
+    inode = *found;
   }
-  if (file == nullptr) {
-    ISOZONE_ASSIGN_OR_RETURN(file, Open(inode));
-  }
+  return Open(std::move(inode));
+}
+
+std::unique_ptr<FileReader> MountedFileSystem::ReaderOf(std::shared_ptr<OpenFile> file) {
   PiecewiseReader::Hooks hooks;
   if (refresh_ != nullptr) {
     const std::weak_ptr<OpenFile> weak = file;
@@ -453,7 +495,7 @@ Result<std::unique_ptr<FileReader>> MountedFileSystem::OpenForRead(std::string_v
       };
     }
   }
-  return std::unique_ptr<FileReader>(std::make_unique<PiecewiseReader>(context_, std::move(file), std::move(hooks)));
+  return std::make_unique<PiecewiseReader>(context_, std::move(file), std::move(hooks));
 }
 
 Status MountedFileSystem::SealCohort(uint64_t together_with) {
@@ -490,9 +532,11 @@ Status MountedFileSystem::Truncate(std::string_view path, uint64_t size) {
 Status MountedFileSystem::Unmount() {
   if (unmounted_) return Status::Ok();
   unmounted_ = true;
+  const Status detached = inodes_->DetachAll();
   if (context_->read_only()) return Status::Ok();
   context_->collector->Stop();
   Status status = context_->journal->Sync(context_->journal->last_sequence());
+  if (status.ok()) status = detached;
   if (status.ok()) status = context_->engine.Flush(IoClass::kOther);
   context_->pool->Stop();
   if (publisher_ != nullptr) publisher_->Stop();

@@ -15,6 +15,7 @@
 #include "fs/file/mount_context.h"
 #include "fs/file/write_sink.h"
 #include "fs/file_system.h"
+#include "fs/mount/mounted_inodes.h"
 #include "fs/mount/mounted_state.h"
 #include "fs/mount/read_only_refresh.h"
 #include "fs/mount/statistics_publisher.h"
@@ -30,6 +31,7 @@ class MountedFileSystem final : public FileSystem {
         state_(std::make_unique<MountedState>(*context_, refresh_.get())),
         collection_(std::make_unique<MountedCollection>(*context_)),
         groups_(std::make_unique<MountedGroups>(*context_)),
+        inodes_(std::make_unique<MountedInodes>(*this)),
         publisher_(context_->statistics_page == nullptr ? nullptr : std::make_unique<StatisticsPublisher>(*context_)) {}
 
   ~MountedFileSystem() override;
@@ -57,6 +59,7 @@ class MountedFileSystem final : public FileSystem {
   FileSystemState& state() const override { return *state_; }
   GarbageCollection& collection() const override { return *collection_; }
   ZoneGroupRecord& groups() const override { return *groups_; }
+  InodeFiles& inodes() const override { return *inodes_; }
 
   // Names that List takes under the namespace mutex at a time.
   static constexpr size_t kListBatch = 1000;
@@ -64,6 +67,8 @@ class MountedFileSystem final : public FileSystem {
   MountContext& context() const { return *context_; }
 
  private:
+  friend class MountedInodes;  // the same names and files, by inode
+
   Mutex& mutex() const ISOZONE_RETURN_CAPABILITY(context_->namespace_mutex) { return context_->namespace_mutex; }
 
   // Where a writer in another process may have changed names, what is there now.
@@ -76,7 +81,13 @@ class MountedFileSystem final : public FileSystem {
     const Inode* existing = nullptr;  // what has that name now
   };
   Result<Place> FindPlace(std::string_view path) const ISOZONE_REQUIRES(context_->namespace_mutex);
+  Result<Place> FindPlaceIn(InodeId directory, std::string_view name) const ISOZONE_REQUIRES(context_->namespace_mutex);
   Result<const Inode*> FindFile(std::string_view path) const ISOZONE_REQUIRES(context_->namespace_mutex);
+  // Moves the name of what is at `source` to `target`. `ops`: what else belongs into the record.
+  Status RenameTo(const Place& source, const Place& target, std::vector<MetadataOp> ops)
+      ISOZONE_REQUIRES(context_->namespace_mutex);
+  // Whether directory `above` is `directory`, or above it.
+  bool IsAbove(InodeId above, InodeId directory) const ISOZONE_REQUIRES(context_->namespace_mutex);
   // Up to kListBatch children of `directory` with names behind `after` (null: from the first on).
   std::vector<DirectoryEntry> ListBehind(InodeId directory, const std::string* after) const
       ISOZONE_EXCLUDES(context_->namespace_mutex);
@@ -103,6 +114,12 @@ class MountedFileSystem final : public FileSystem {
   Status SealLeftOpen(const OpenFile& file) ISOZONE_REQUIRES(context_->namespace_mutex);
   // What is claimed of the regions of a log that nobody writes and that have no end.
   SpaceClaim TakeUnread(InodeId id) ISOZONE_REQUIRES(context_->namespace_mutex);
+  // Of a file that nobody writes; kBusy. The writer becomes the only one.
+  Result<std::unique_ptr<FileWriter>> WriterOf(std::shared_ptr<OpenFile> file, const CreateOptions& options,
+                                               DataClass data) ISOZONE_EXCLUDES(context_->namespace_mutex);
+  // Of an existing file; kBusy while its log cannot be read, and as Open.
+  Result<std::shared_ptr<OpenFile>> OpenById(InodeId id) ISOZONE_EXCLUDES(context_->namespace_mutex);
+  std::unique_ptr<FileReader> ReaderOf(std::shared_ptr<OpenFile> file);
   // Of `options` it takes what says nothing of the class.
   std::unique_ptr<FileWriter> MakeWriter(std::shared_ptr<OpenFile> file, const CreateOptions& options, DataClass data);
   size_t BufferSize(FileKind kind) const;
@@ -114,6 +131,7 @@ class MountedFileSystem final : public FileSystem {
   const std::unique_ptr<MountedState> state_;
   const std::unique_ptr<MountedCollection> collection_;
   const std::unique_ptr<MountedGroups> groups_;
+  const std::unique_ptr<MountedInodes> inodes_;
   const std::unique_ptr<StatisticsPublisher> publisher_;  // null: there is no statistics page
   bool unmounted_ = false;                                // used by the owner's thread only
 };

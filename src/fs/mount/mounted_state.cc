@@ -15,9 +15,21 @@ namespace {
 
 uint64_t AllocatedBytesOf(const Inode& inode, uint64_t block) {
   uint64_t bytes = 0;
-  inode.extents.VisitRuns([&](const ExtentRun& run) { bytes += run.count * RoundUp(run.length, block); });
+  inode.extents.VisitRuns(
+      [&](const ExtentRun& run) { bytes += run.is_hole() ? 0 : run.count * RoundUp(run.length, block); });
   for (const LogRegion& r : inode.regions) bytes += r.open() ? 0 : r.end - r.begin;
   return bytes;
+}
+
+void TakeDetails(const InodeDetails& details, FileAttributes& a) {
+  a.mode = details.mode;
+  a.user = details.user;
+  a.group = details.group;
+  if (details.modified.s == a.modified_s) a.modified = details.modified;
+  a.changed = std::max(details.changed, a.modified);
+  if (details.target.empty()) return;
+  a.type = InodeType::kSymlink;
+  a.size = details.target.size();
 }
 
 }  // namespace
@@ -32,6 +44,10 @@ FileAttributes AttributesOf(MountContext& context, const Inode& inode) {
   a.size = inode.size;
   a.modified_s = inode.modified_s;
   a.links = static_cast<uint32_t>(inode.links.size());
+  a.modified = a.changed = {inode.modified_s, 0};
+  a.type = inode.is_directory ? InodeType::kDirectory : InodeType::kRegular;
+  a.mode = inode.is_directory ? 0755 : 0644;
+  if (inode.details != nullptr) TakeDetails(*inode.details, a);
   if (const auto file = context.FindOpen(inode.id)) a.size = file->size();
   return a;
 }
@@ -51,6 +67,8 @@ FileSystemStats MountedState::Stats() const {
   stats.user_bytes_appended = context_.user_bytes_appended.load(std::memory_order_relaxed);
   stats.syncs = context_.syncs.load(std::memory_order_relaxed);
   stats.write_retries = context_.write_retries.load(std::memory_order_relaxed);
+  stats.in_place_writes = context_.in_place_writes.load(std::memory_order_relaxed);
+  stats.in_place_bytes = context_.in_place_bytes.load(std::memory_order_relaxed);
   if (context_.journal != nullptr) {
     const JournalStats journal = context_.journal->Stats();
     stats.journal_commits = journal.commits;

@@ -1,0 +1,90 @@
+// InPlaceWrites: writes over bytes that a file has, or into its holes. Zones are written in sequence, so the new bytes go
+// to new space, and the file's extents are changed:
+//
+//   Write     the bytes are on their way to the device; readers of the file find them; the range is *pending*
+//   Publish   a flush, then one record for all pending ranges (PlaceExtents), which says where they lie from now on, and
+//             not what the rest of the file is. What lay there before is free once no read uses it.
+//
+// Invariants: no record refers to bytes that a power cut could take. Pending ranges do not overlap, and lie within what
+// the metadata knows of the file; a range that is written again replaces what is pending of it.
+//
+// All files of a mount write through one ZoneStream, so in-place writes of many files hold one zone open, and not many.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "fs/file/mount_context.h"
+#include "fs/file/zone_stream.h"
+
+namespace isozone {
+
+// Where the files of a mount write in place.
+//
+// Thread safety: any thread.
+class InPlaceZones {
+ public:
+  // `context` outlives this.
+  explicit InPlaceZones(MountContext& context) : context_(context), stream_(context, ZoneUse::kData) {}
+
+  // Writes `data`, which belongs at `file_offset` of a file. Appends where it lies to `written`, and adds the claim on
+  // that to `space`, also when it fails half-way.
+  Status Write(std::span<const std::byte> data, uint64_t file_offset, DataClass data_class, IoClass io_class,
+               std::vector<FileExtent>& written, SpaceClaim& space) ISOZONE_EXCLUDES(mu_);
+  // Everything written before is durable when this returns OK.
+  Status MakeDurable() ISOZONE_EXCLUDES(mu_);
+  // Gives the zone back. Writing may go on.
+  void Release() ISOZONE_EXCLUDES(mu_);
+
+ private:
+  MountContext& context_;
+  Mutex mu_;  // held across the write: a zone takes one at a time
+  ZoneStream stream_ ISOZONE_GUARDED_BY(mu_);
+};
+
+// Of one file. Thread safety: one thread at a time.
+class InPlaceWrites {
+ public:
+  // Pending ranges are published when they are more than that, so that zones are not kept from collection.
+  static constexpr uint64_t kPendingBytesMax = 4 * kMiB;
+  static constexpr size_t kPendingRangesMax = 1024;
+
+  // Both outlive this.
+  InPlaceWrites(MountContext& context, InPlaceZones& zones, OpenFile& file)
+      : context_(context), zones_(zones), file_(file) {}
+  // What is pending is left to the handles of the file.
+  ~InPlaceWrites();
+  InPlaceWrites(const InPlaceWrites&) = delete;
+  InPlaceWrites& operator=(const InPlaceWrites&) = delete;
+
+  bool empty() const { return pending_.empty(); }
+  bool is_large() const { return pending_.size() > kPendingRangesMax || bytes_ > kPendingBytesMax; }
+  // The range lies within the file, nothing of it is in a writer's memory, and the metadata knows of all of it. After an
+  // error nothing of the file has changed.
+  Status Write(uint64_t offset, std::span<const std::byte> data, DataClass data_class, IoClass io_class);
+  // Flushes, and tells the metadata. Returns what to sync so that it is durable. After an error all is pending still.
+  Result<uint64_t> Publish();
+
+ private:
+  // Takes [offset, offset + length) out of what is pending; the space that it took.
+  std::vector<ZoneBytes> Supersede(uint64_t offset, uint64_t length);
+  void Insert(const FileExtent& extent);
+  // One operation for each run of ranges that follow one another.
+  std::vector<MetadataOp> Operations(uint64_t modified_s) const;
+  // What the metadata has now in the pending ranges.
+  std::vector<ZoneBytes> SpaceBefore(const Inode& inode) const;
+
+  MountContext& context_;
+  InPlaceZones& zones_;
+  OpenFile& file_;
+  std::map<uint64_t, FileExtent> pending_;  // by offset in the file
+  uint64_t bytes_ = 0;                      // of pending_
+  SpaceClaim space_;                        // of pending_
+};
+
+}  // namespace isozone

@@ -1,0 +1,64 @@
+// SpacePromises: space for bytes that a file has accepted and not written out yet, or that were allocated. All promises
+// together never exceed what can be written, as far as the pool knows; so whoever holds one can write so much later.
+//
+// FileWriters do not ask here: they may use up what was promised. In a mount that serves programs by PositionalFile alone
+// there are none.
+//
+// Thread safety: any thread; a Promise belongs to one thread at a time.
+#pragma once
+
+#include <cstdint>
+
+#include "base/mutex.h"
+#include "fs/space/zone_pool.h"
+
+namespace isozone {
+
+class SpacePromises {
+ public:
+  // `pool` outlives this.
+  explicit SpacePromises(ZonePool& pool, uint64_t margin) : pool_(pool), margin_(margin) {}
+
+  class Promise {
+   public:
+    // `promises` outlives this.
+    explicit Promise(SpacePromises& promises) : promises_(promises) {}
+    Promise(const Promise&) = delete;
+    Promise& operator=(const Promise&) = delete;
+    ~Promise() { Shrink(0); }
+
+    uint64_t bytes() const { return bytes_; }
+    // False, and nothing changes: there is not so much space, or no longer what was promised before.
+    [[nodiscard]] bool Set(uint64_t bytes) { return promises_.Change(bytes_, bytes); }
+    // To at most `bytes`.
+    void Shrink(uint64_t bytes) { promises_.Lower(bytes_, bytes); }
+
+   private:
+    SpacePromises& promises_;
+    uint64_t bytes_ = 0;
+  };
+
+ private:
+  bool Change(uint64_t& promised, uint64_t bytes) ISOZONE_EXCLUDES(mu_) {
+    const uint64_t free = pool_.Space().free;
+    const MutexLock lock(mu_);
+    const uint64_t others = total_ - promised;
+    if (free < margin_ || bytes > free - margin_ || others > free - margin_ - bytes) return false;
+    total_ = others + bytes;
+    promised = bytes;
+    return true;
+  }
+  void Lower(uint64_t& promised, uint64_t bytes) ISOZONE_EXCLUDES(mu_) {
+    if (bytes >= promised) return;
+    const MutexLock lock(mu_);
+    total_ -= promised - bytes;
+    promised = bytes;
+  }
+
+  ZonePool& pool_;
+  const uint64_t margin_;  // bytes that are never promised: what ends of zones and padding take
+  Mutex mu_;
+  uint64_t total_ ISOZONE_GUARDED_BY(mu_) = 0;  // bytes
+};
+
+}  // namespace isozone
