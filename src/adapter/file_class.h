@@ -15,25 +15,15 @@
 // for the info log, because no table gets the lifetime "none".
 #pragma once
 
-#include <string_view>
-
 #include <rocksdb/env.h>
 
 #include "adapter/rocksdb_version.h"
-#include "fs/file_system.h"
+#include "fs/file_type.h"
 #include "io/io_class.h"
 #include "zone/data_class.h"
 #include "zone/lifetime.h"
 
 namespace isozone {
-
-enum class FileType : uint8_t { kWal, kManifest, kCurrent, kTable, kSmall, kOther };
-
-// Decides by the last component of `path`.
-FileType FileTypeOf(std::string_view path);
-// RocksDB's info log, or an old one: LOG, LOG.old.123, and prefix_LOG of a log directory.
-bool IsInfoLog(std::string_view path);
-FileKind FileKindOf(FileType type);
 
 // All that RocksDB says about the reason of a read or write.
 struct Intent {
