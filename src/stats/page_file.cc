@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -59,9 +60,9 @@ uint64_t PidNamespace() {
 }
 
 // The rights of `owner`, as far as this process may give them. Who may not read the device gets none. The page stays
-// with the user of this process: whoever else could shorten it would end the process by a SIGBUS.
+// with the user of this process, who has it open for writing and needs no right to that.
 Status SetRights(int fd, const PageOwner& owner) {
-  mode_t mode = (owner.mode & kReadBits) | S_IRUSR | S_IWUSR;
+  mode_t mode = (owner.mode & kReadBits) | S_IRUSR;
   const bool has_group = ::fchown(fd, static_cast<uid_t>(-1), owner.gid) == 0;
   if (!has_group && (owner.mode & S_IROTH) == 0) mode &= ~mode_t{S_IRGRP};
   if (::fchmod(fd, mode) != 0) return Status::FromErrno(errno, "cannot set the rights of a statistics page");
@@ -119,6 +120,16 @@ Result<PageOwner> PageOwner::Of(const std::string& device) {
   return owner;
 }
 
+std::vector<std::string> PagePaths(const std::string& directory, const std::string& page_name) {
+  std::vector<std::string> paths = {directory + "/" + page_name};
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    if (name.starts_with(page_name + ".")) paths.push_back(directory + "/" + name);
+  }
+  return paths;
+}
+
 PageProcess PageProcess::Self() {
   PageProcess self;
   self.pid = static_cast<uint32_t>(::getpid());
@@ -168,7 +179,12 @@ void PageFile::Remove() {
 }
 
 Status PageFile::Publish() {
-  ISOZONE_RETURN_IF_ERROR(RemoveOld(path_));
+  Status removed = RemoveOld(path_);
+  if (removed.Is(StatusCode::kPermissionDenied)) {
+    path_ += fmt::format(".{}", ::geteuid());
+    removed = RemoveOld(path_);
+  }
+  ISOZONE_RETURN_IF_ERROR(removed);
   const std::string unnamed = fmt::format("/proc/self/fd/{}", fd_.get());
   if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) != 0) {
     return Status::FromErrno(errno, fmt::format("cannot name {}", path_));

@@ -3,11 +3,15 @@
 //   name     /dev/shm/isozone-DEVICE. A device is known by what it is and not by its path: `b259-3` for a block device,
 //            `f801-2a41` for a file or folder, by the hexadecimal numbers of its file system and inode. So links and
 //            relative paths lead to the same page.
+//            If a page of another user lies there, which this one may not remove, a point and the number of the user
+//            follow the name: `isozone-b259-3.1000`. Readers look at all of them, and prefer one that lives.
 //   folder   /dev/shm, because everybody may make a file there, on every Linux, without root and without a service that
 //            prepares it; because it is memory, so that writing costs no I/O; and because root, and another user with
 //            rights on the device, find a page there without knowing who mounted. (/run/isozone needs root, and
 //            XDG_RUNTIME_DIR is another folder for each user.)
-//   rights   Who may read the image or device may read its page. Nobody but the process that mounted writes it.
+//   rights   Who may read the image or device may read its page. Nobody but the process that mounted writes it, and nobody
+//            can open it for that, so that no other process of the same user shortens it by mistake: that would end the
+//            process by a SIGBUS.
 //   life     The process holds a lock of the file (flock) as long as it lives, and the page names the process by its pid
 //            and the time of its start. A page is dead if its lock is free, or if its process is gone: the first also
 //            holds where reader and writer see different pids, the second where a child has inherited the lock. The next
@@ -23,6 +27,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/file_descriptor.h"
 #include "base/status.h"
@@ -43,6 +48,9 @@ struct PageOwner {
   // in the file system.
   static Result<PageOwner> Of(const std::string& device);
 };
+
+// The paths of all pages of a device, its own name first. Whether they are of any use is not known yet.
+std::vector<std::string> PagePaths(const std::string& directory, const std::string& page_name);
 
 // This process, as a page names it.
 struct PageProcess {
@@ -69,8 +77,8 @@ class PageFile {
   PageFile& operator=(const PageFile&) = delete;
 
   std::span<uint64_t> words() const { return words_; }
-  // Gives the page its name, in place of what a process that died has left. kPermissionDenied if that belongs to
-  // somebody else; kBusy if a live process publishes there.
+  // Gives the page its name, in place of what a process that died has left; if that is of another user, the name for
+  // this user. kPermissionDenied; kBusy if a live process publishes there.
   Status Publish();
   // Takes the name away, if it still is this file's.
   void Remove();
@@ -78,7 +86,7 @@ class PageFile {
  private:
   PageFile(std::string path, FileDescriptor fd, std::span<uint64_t> words);
 
-  const std::string path_;
+  std::string path_;
   const FileDescriptor fd_;
   const std::span<uint64_t> words_;
 };

@@ -18,11 +18,12 @@ namespace isozone {
 namespace {
 
 // Publishes the page of `image` in another process, which is then killed. Its pid.
-pid_t PublishAndDie(const TestImage& image) {
+pid_t PublishAndDie(const TestImage& image, uid_t uid = ::geteuid()) {
   std::array<int, 2> ready{};
   EXPECT_EQ(::pipe(ready.data()), 0);
   const pid_t child = ::fork();
   if (child == 0) {
+    if (uid != ::geteuid() && ::setuid(uid) != 0) ::_exit(1);
     const auto page = image.Publish();
     page->writer().AddEvent(PageEventKind::kReset, ZoneId(5), 1);
     const bool told = ::write(ready[1], "x", 1) == 1;
@@ -70,7 +71,7 @@ TEST(PageFileTest, WhoMayReadTheImageMayReadThePage) {
     const auto page = image.Publish();
     struct stat status {};
     ASSERT_EQ(::stat(image.page_path().c_str(), &status), 0);
-    EXPECT_EQ(status.st_mode & 07777, (mode & 0444U) | 0600U) << std::oct << mode;
+    EXPECT_EQ(status.st_mode & 07777, (mode & 0444U) | 0400U) << std::oct << mode;
     EXPECT_EQ(status.st_uid, image.owner().uid);
     EXPECT_EQ(status.st_gid, image.owner().gid);
   }
@@ -136,6 +137,57 @@ TEST(PageFileTest, TheNextMountReplacesThePageOfAKilledProcess) {
   // A reader that still has the old one open must not take the new one for it.
   ISOZONE_EXPECT_OK((*old)->RemoveDead());
   EXPECT_TRUE(std::filesystem::exists(image.page_path()));
+}
+
+// A user of the test, as long as this exists.
+class AsUser {
+ public:
+  explicit AsUser(uid_t uid) { EXPECT_EQ(::seteuid(uid), 0); }
+  ~AsUser() { EXPECT_EQ(::seteuid(0), 0); }
+  AsUser(const AsUser&) = delete;
+  AsUser& operator=(const AsUser&) = delete;
+};
+
+TEST(PageFileTest, WhatAnotherUsersProcessLeftHidesNoMount) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  constexpr uid_t kFirst = 1234;
+  constexpr uid_t kSecond = 4321;
+  const TestImage image("of-two-users");
+  ASSERT_EQ(::chmod(image.path().c_str(), 0666), 0);
+  PublishAndDie(image, kFirst);
+  const std::string second_path = image.page_path() + "." + std::to_string(kSecond);
+  {
+    const AsUser user(kSecond);
+    const auto left = StatisticsReader::Open(image.device());
+    ISOZONE_ASSERT_OK(left.status());
+    EXPECT_EQ((*left)->Life(), PageLife::kDied);
+    EXPECT_FALSE((*left)->RemoveDead().ok());
+    const auto page = image.Publish();
+    ASSERT_TRUE(std::filesystem::exists(second_path));
+    const auto reader = StatisticsReader::Open(image.device());
+    ISOZONE_ASSERT_OK(reader.status());
+    EXPECT_EQ((*reader)->Life(), PageLife::kMounted);
+  }
+  EXPECT_FALSE(std::filesystem::exists(second_path));
+  EXPECT_EQ(::unlink(image.page_path().c_str()), 0);
+}
+
+TEST(PageFileTest, WhatAProcessLeftThatDiedWhileItUnmountedIsRemoved) {
+  const TestImage image("half-unmounted");
+  PublishAndDie(image);
+  {
+    ASSERT_EQ(::chmod(image.page_path().c_str(), 0600), 0);
+    std::fstream file(image.page_path(), std::ios::in | std::ios::out | std::ios::binary);
+    const auto state = static_cast<uint64_t>(PageState::kUnmounted);
+    file.seekp(PageLayout::kState);
+    file.write(reinterpret_cast<const char*>(&state), sizeof(state));
+    ASSERT_TRUE(file.flush());
+  }
+  const auto reader = StatisticsReader::Open(image.device());
+  ISOZONE_ASSERT_OK(reader.status());
+  EXPECT_EQ((*reader)->Life(), PageLife::kUnmounted);
+  ISOZONE_EXPECT_OK((*reader)->RemoveDead());
+  EXPECT_FALSE(std::filesystem::exists(image.page_path()));
 }
 
 TEST(PageFileTest, AProcessIsKnownByItsPidAndItsStart) {

@@ -212,10 +212,8 @@ Result<Statistics> DecodePage(const PageHeader& header, const PageCopies& copies
 StatisticsReader::StatisticsReader(std::string path, FileDescriptor fd, const PageHeader& header)
     : path_(std::move(path)), fd_(std::move(fd)), header_(header) {}
 
-Result<std::unique_ptr<StatisticsReader>> StatisticsReader::Open(const std::string& device,
-                                                                 const std::string& directory) {
-  ISOZONE_ASSIGN_OR_RETURN(const PageOwner owner, PageOwner::Of(device));
-  std::string path = directory + "/" + owner.page_name;
+Result<std::unique_ptr<StatisticsReader>> StatisticsReader::OpenPage(const std::string& path, const PageOwner& owner,
+                                                                     const std::string& device) {
   FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (fd.get() < 0 && errno == ENOENT) return Status::NotFound(fmt::format("{} is not mounted", device));
   if (fd.get() < 0) return Status::FromErrno(errno, fmt::format("cannot read the statistics of {}, {}", device, path));
@@ -230,7 +228,20 @@ Result<std::unique_ptr<StatisticsReader>> StatisticsReader::Open(const std::stri
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, Copy(fd.get(), 0, sizeof(PageHeader)));
   const auto header = CheckHeader(bytes, static_cast<uint64_t>(status.st_size));
   if (!header.ok()) return header.status().WithContext(path);
-  return std::unique_ptr<StatisticsReader>(new StatisticsReader(std::move(path), std::move(fd), *header));
+  return std::unique_ptr<StatisticsReader>(new StatisticsReader(path, std::move(fd), *header));
+}
+
+Result<std::unique_ptr<StatisticsReader>> StatisticsReader::Open(const std::string& device,
+                                                                 const std::string& directory) {
+  ISOZONE_ASSIGN_OR_RETURN(const PageOwner owner, PageOwner::Of(device));
+  const std::vector<std::string> paths = PagePaths(directory, owner.page_name);
+  auto best = OpenPage(paths.front(), owner, device);
+  // What a process of another user has left must not hide the page of one that lives.
+  for (size_t i = 1; i < paths.size() && !(best.ok() && (*best)->Life() == PageLife::kMounted); ++i) {
+    auto other = OpenPage(paths[i], owner, device);
+    if (other.ok() && (!best.ok() || (*other)->Life() == PageLife::kMounted)) best = std::move(other);
+  }
+  return best;
 }
 
 Result<Statistics> StatisticsReader::Read() const {

@@ -56,6 +56,8 @@ class StatisticsReader {
   Status RemoveDead() const;
 
  private:
+  static Result<std::unique_ptr<StatisticsReader>> OpenPage(const std::string& path, const PageOwner& owner,
+                                                            const std::string& device);
   StatisticsReader(std::string path, FileDescriptor fd, const PageHeader& header);
 
   const std::string path_;

@@ -24,6 +24,8 @@ Result<Look> LookAtPage(const StatisticsReader& reader) {
     look.note = fmt::format("{} has just unmounted {}; these are its last figures", process, device);
   } else if (statistics.life == PageLife::kDied) {
     look.note = fmt::format("{} has ended without unmounting {}; these are its last figures", process, device);
+  }
+  if (statistics.life != PageLife::kMounted) {
     const Status removed = reader.RemoveDead();
     if (!removed.ok()) look.note += fmt::format(" ({})", removed.message());
   }

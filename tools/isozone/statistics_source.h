@@ -20,7 +20,7 @@ struct Look {
 // MountByUri.
 Result<Look> LookAt(const std::string& uri);
 
-// The two halves of it: the page that `reader` has open, which is removed if its process died; and what is on the device,
+// The two halves of it: the page that `reader` has open, which is removed if its process has ended; and what is on the device,
 // by a read-only mount, whoever publishes.
 Result<Look> LookAtPage(const StatisticsReader& reader);
 Result<Look> LookAtRest(const std::string& uri);
