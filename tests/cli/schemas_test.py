@@ -108,7 +108,7 @@ class Schemas(harness.CliTest):
     def test_devices_and_files(self) -> None:
         self.check("mkfs", self.ok("mkfs", "--force", f"emu:{self.image}?timing=off&zones=64&zone_size=4M", "--json"))
         self.fill()
-        for command in ("info", "df", "ls", "zones", "fsck"):
+        for command in ("info", "df", "ls", "zones", "fsck", "why"):
             self.check_command(command, self.device, "--json")
         self.check_command("stat", self.device, "/large", "--json")
         self.check_command("stat", self.device, "/", "--json")

@@ -9,15 +9,16 @@ import house
 
 # From the lowest; names in one row do not know each other.
 ORDER = [("base",), ("nand",), ("device", "conventional/model"), ("izg", "conventional/device", "export"),
-         ("zone", "io", "lsm"), ("zone/allocator", "stats"), ("sim", "gc"), ("fs",), ("fs/space",), ("fs/metadata",),
-         ("fs/file",), ("fs/mount",), ("adapter",), ("conventional/adapter",), ("adapter/library",), ("testing",)]
+         ("zone", "io", "lsm"), ("zone/allocator", "stats"), ("sim", "gc", "advice"), ("fs",), ("fs/space",),
+         ("fs/metadata",), ("fs/file",), ("fs/mount",), ("adapter",), ("conventional/adapter",), ("adapter/library",),
+         ("testing",)]
 RANK = {room: rank for rank, row in enumerate(ORDER) for room in row}
 # Layers of which every folder has its place in the order.
 DIVIDED = {room.split("/")[0] for room in RANK if "/" in room}
 # The conventional SSD can be removed as one: nothing else knows it.
 CONVENTIONAL_USERS = ("conventional", "adapter/library")
 # Decisions and models in virtual time: no threads, no clock, no I/O.
-PURE = ("nand", "conventional/model", "zone", "zone/allocator", "lsm", "sim")
+PURE = ("nand", "conventional/model", "zone", "zone/allocator", "lsm", "advice", "sim")
 IMPURE_HEADER = re.compile(r"<(thread|condition_variable|future|mutex|shared_mutex|sys/.*|unistd\.h|fcntl\.h)>"
                            r"|\"base/(mutex|clock|latch)\.h\"")
 # The layers that get the time from a Clock that is handed in, and wait by it, so that tests can set it.

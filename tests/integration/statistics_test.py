@@ -95,6 +95,7 @@ class StatisticsTest(unittest.TestCase):
         self.assertTrue(any(zone["writer"] == "log" for zone in document["zones"]))
         self.assertEqual(self.look()["process"]["pid"], process.pid, "looking has not touched it")
         self.check_prometheus()
+        self.check_why(process)
 
         process.kill()
         process.wait()
@@ -109,7 +110,20 @@ class StatisticsTest(unittest.TestCase):
         self.assertFalse(os.path.exists(self.page))
         rest = self.isozone("stats", "--json", self.device)
         self.assertIn(NOBODY, rest.stderr)
+        self.assertFalse(json.loads(self.isozone("why", "--json", self.device).stdout)["mounted"])
         self.assertEqual(json.loads(rest.stdout)["life"], "not-mounted")
+
+    def check_why(self, process: subprocess.Popen[bytes]) -> None:
+        why = json.loads(self.isozone("why", "--json", self.device).stdout)
+        parts = {part["part"]: part["bytes"] for part in why["parts"]}
+        self.assertTrue(why["mounted"])
+        self.assertEqual(sum(parts.values()), why["capacity"])
+        self.assertEqual(why["capacity"], 128 * (8 << 20))
+        # The log that is written now has a zone, and RocksDB may not have synced all of what it wrote.
+        self.assertGreater(parts["logs"] + parts["unnamed"], 0)
+        self.assertGreater(parts["rest-writing"], 0)
+        self.assertGreater(parts["free"], 0)
+        self.assertIn(f"Process {process.pid} (db_bench) has it mounted", self.isozone("why", self.device).stdout)
 
     def check_prometheus(self) -> None:
         text = self.isozone("stats", "--prometheus", self.device).stdout

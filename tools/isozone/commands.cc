@@ -53,6 +53,7 @@ std::span<const Command> Commands() {
        "  isozone serve emu:/data/ssd.img                              (http://127.0.0.1:9464)\n"
        "  isozone serve --listen [::1]:8080 dev:/dev/nvme0n2 dev:/dev/nvme1n2",
        DefineServe},
+      {"why", "Show where space has gone, and what gives it back", "  isozone why emu:/data/ssd.img", DefineWhy},
       {"export", "Serve a device as a zoned block device of the kernel, /dev/ublkbN",
        "  isozone export emu:/data/ssd.img              (until SIGINT or SIGTERM)\n"
        "  isozone export emu:/data/ssd.img --id 0 --recover\n"

@@ -2,7 +2,7 @@
 
 _isozone()
 {
-    local commands="mkfs info df ls stat cat cp rm zones fsck dump izg gc bench stats top serve export simulate"
+    local commands="mkfs info df ls stat cat cp rm zones fsck dump izg gc bench stats top serve why export simulate"
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command="" word index
     for ((index = 1; index < COMP_CWORD; index++)); do
@@ -56,7 +56,7 @@ _isozone()
     case $command in
         "") options="--version" ;;
         mkfs) options="--label --metadata-copies --force --json" ;;
-        info | df) options="--json" ;;
+        info | df | why) options="--json" ;;
         stat) options="--all --json" ;;
         ls) options="-l --long -R --recursive --json" ;;
         cp | rm) options="-r --recursive" ;;
