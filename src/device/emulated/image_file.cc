@@ -305,8 +305,9 @@ void ImageFile::BeginWriting() {
 
 // After a crash of the host there is nothing to write again: only what is durable counts.
 Status ImageFile::WriteUnsyncedAgain() {
-  if (live_->sync_failed.exchange(0) == 0 || host_crashed_) return Status::Ok();
-  sync_failed_ = true;  // until it is done
+  if (host_crashed_) live_->sync_failed = 0;
+  if (live_->sync_failed == 0) return Status::Ok();
+  sync_failed_ = true;  // both marks stay until it is done, whatever ends it
   for (uint32_t i = 0; i < info_.geometry.zone_count; ++i) {
     ZoneEntry& entry = table_[i];
     entry.word.store(entry.word.load());  // also what does not change makes the page one that is to be written
@@ -314,12 +315,11 @@ Status ImageFile::WriteUnsyncedAgain() {
     const uint64_t durable = std::min(entry.durable.load(), written);
     const std::span unsynced(ZoneData(ZoneId(i)) + durable, written - durable);
     const Status status = WriteData(ZoneId(i), durable, unsynced);
-    if (!status.ok() || faulted()) {
-      live_->sync_failed = 1;
-      return status.ok() ? Status::IoError(fmt::format("cannot read image {}", Quote(path_))) : status;
-    }
+    ISOZONE_RETURN_IF_ERROR(status);
+    if (faulted()) return Status::IoError(fmt::format("cannot read image {}", Quote(path_)));
   }
   sync_failed_ = false;
+  live_->sync_failed = 0;
   return Status::Ok();
 }
 
@@ -349,6 +349,8 @@ Status ImageFile::DropBlocks(ZoneId zone, uint64_t from, uint64_t to) {
 }
 
 Status ImageFile::Sync() {
+  const MutexLock lock(sync_mu_);
+  if (sync_failed_) return Status::IoError(fmt::format("an earlier sync of image {} has failed", Quote(path_)));
   if (::fdatasync(fd_.get()) == 0) return Status::Ok();
   const int error = errno;
   sync_failed_ = true;

@@ -24,6 +24,7 @@
 #include <string>
 
 #include "base/file_descriptor.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "device/emulated/fault_guard.h"
 #include "device/emulated/image_format.h"
@@ -107,6 +108,9 @@ class ImageFile {
   bool host_crashed_ = false;
   bool writing_ = false;  // holds the lock and signed the live block
   std::atomic<bool> sync_failed_{false};
+  // One sync at a time: the kernel tells of an error only once, so that a second sync beside the one that fails would
+  // succeed without what was lost.
+  Mutex sync_mu_;
 };
 
 }  // namespace isozone

@@ -13,10 +13,13 @@
 #include <gtest/gtest.h>
 
 #include "device/emulated/device_test_util.h"
+#include "device/emulated/image_file.h"
+#include "device/emulated/image_format.h"
 
 namespace {
 std::atomic<int> sync_error{0};  // of the next syncs; 0: they reach the host
 std::atomic<int> syncs{0};
+std::atomic<int> write_error{0};
 std::vector<std::pair<off_t, size_t>> writes;  // where and how much; the tests that look at it have one thread
 }  // namespace
 
@@ -32,6 +35,10 @@ extern "C" ssize_t RecordedWrite(int fd, const void* bytes, size_t size, off_t p
 
 ssize_t RecordedWrite(int fd, const void* bytes, size_t size, off_t position) {
   writes.emplace_back(position, size);
+  if (write_error != 0) {
+    errno = write_error;
+    return -1;
+  }
   return ::syscall(SYS_pwrite64, fd, bytes, size, position);
 }
 
@@ -134,6 +141,11 @@ TEST_F(ImageSyncTest, WhatAFailedSyncMayHaveLostIsWrittenAgainByTheNextWriter) {
   EXPECT_EQ(host().Flush(), Dev::kInternalError);
   const auto data_offset = static_cast<off_t>(ImageLayout(device_->geometry()).data_offset);
   const uint32_t block = device_->geometry().block_size;
+  device_.reset();
+  // A writer that does not come to the end of that, or is killed meanwhile, leaves it to the next one.
+  write_error = ENOSPC;
+  EXPECT_FALSE(ImageFile::Open(image_.path(), OpenMode::kReadWrite).ok());
+  write_error = 0;
   writes.clear();
   ASSERT_NO_FATAL_FAILURE(Open());
   EXPECT_THAT(writes, testing::ElementsAre(std::pair{data_offset + 2 * block, size_t{3} * block}));
