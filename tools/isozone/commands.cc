@@ -6,7 +6,7 @@
 namespace isozone::cli {
 
 std::span<const Command> Commands() {
-  static constexpr std::array<Command, 19> kCommands = {{
+  static constexpr auto kCommands = std::to_array<Command>({
       {"mkfs", "Format a device, making its image if there is none",
        "  isozone mkfs 'emu:/data/ssd.img?profile=small-zone&zones=1024' --label database", DefineMkfs},
       {"info", "Show what a device is, its limits and counters, and the file system on it",
@@ -63,7 +63,7 @@ std::span<const Command> Commands() {
        "  isozone simulate --data 40G --phase sequential --phase zipfian:80G --zones 1024\n"
        "  isozone simulate --profile ll-paper --compaction ll --policy level --data 8G --phase shuffled",
        DefineSimulate},
-  }};
+  });
   return kCommands;
 }
 
