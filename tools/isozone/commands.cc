@@ -5,67 +5,70 @@
 
 namespace isozone::cli {
 
-std::span<const Command> Commands() {
-  static constexpr auto kCommands = std::to_array<Command>({
-      {"mkfs", "Format a device, making its image if there is none",
-       "  isozone mkfs 'emu:/data/ssd.img?profile=small-zone&zones=1024' --label database", DefineMkfs},
-      {"info", "Show what a device is, its limits and counters, and the file system on it",
-       "  isozone info emu:/data/ssd.img", DefineInfo},
-      {"df", "Show how much space is used and free", "  isozone df emu:/data/ssd.img --json", DefineDf},
-      {"ls", "List a directory", "  isozone ls -l emu:/data/ssd.img /db", DefineLs},
-      {"stat", "Show a file's attributes and where it lies", "  isozone stat emu:/data/ssd.img /db/000012.sst",
-       DefineStat},
-      {"cat", "Write files to standard output", "  isozone cat emu:/data/ssd.img /db/CURRENT", DefineCat},
-      {"cp", "Copy files into, out of and within a device",
-       "  isozone cp -r emu:/data/ssd.img backup :/db      (in: the device's paths begin with ':')\n"
-       "  isozone cp emu:/data/ssd.img :/db/LOG .          (out)",
-       DefineCp},
-      {"rm", "Remove files and directories", "  isozone rm -r emu:/data/ssd.img /db", DefineRm},
-      {"zones", "Draw the map of the zones",
-       "  isozone zones emu:/data/ssd.img --svg zones.svg\n"
-       "  isozone zones emu:/data/ssd.img --table\n"
-       "  isozone zones emu:/data/ssd.img --zone 12",
-       DefineZones},
-      {"fsck", "Check every invariant of the file system, changing nothing",
-       "  isozone fsck --read-data emu:/data/ssd.img", DefineFsck},
-      {"dump", "Write all metadata as JSON",
-       "  isozone dump emu:/data/ssd.img | jq '.files[] | select(.size > 1e6) | .paths'", DefineDump},
-      {"izg", "Find and show the independent zone groups: which zones share hardware",
-       "  isozone izg identify emu:/data/ssd.img\n"
-       "  isozone izg show emu:/data/ssd.img --svg groups.svg",
-       DefineIzg},
-      {"gc", "Collect garbage, and show what there is of it",
-       "  isozone gc run emu:/data/ssd.img --until 30\n"
-       "  isozone gc status emu:/data/ssd.img\n"
-       "  isozone gc plan emu:/data/ssd.img --all --scheme lifetime",
-       DefineGc},
-      {"bench", "Measure a device: zone interference, throughput and latency",
-       "  isozone bench device emu:/data/ssd.img --svg interference.svg\n"
-       "  isozone bench io emu:/data/ssd.img --depth 32",
-       DefineBench},
-      {"stats", "Show what the process that has a device mounted does",
-       "  isozone stats emu:/data/ssd.img\n"
-       "  isozone stats emu:/data/ssd.img --json --watch\n"
-       "  isozone stats emu:/data/ssd.img --prometheus",
-       DefineStats},
-      {"top", "Show the same on the whole terminal, again and again", "  isozone top emu:/data/ssd.img", DefineTop},
-      {"serve", "Serve metrics for Prometheus, and a live map of the zones for browsers",
-       "  isozone serve emu:/data/ssd.img                              (http://127.0.0.1:9464)\n"
-       "  isozone serve --listen [::1]:8080 dev:/dev/nvme0n2 dev:/dev/nvme1n2",
-       DefineServe},
-      {"why", "Show where space has gone, and what gives it back", "  isozone why emu:/data/ssd.img", DefineWhy},
-      {"export", "Serve a device as a zoned block device of the kernel, /dev/ublkbN",
-       "  isozone export emu:/data/ssd.img              (until SIGINT or SIGTERM)\n"
-       "  isozone export emu:/data/ssd.img --id 0 --recover\n"
-       "  isozone export --remove 0",
-       DefineExport},
-      {"simulate", "Tell what a device would do under a load, in virtual time",
-       "  isozone simulate --data 40G --phase sequential --phase zipfian:80G --zones 1024\n"
-       "  isozone simulate --profile ll-paper --compaction ll --policy level --data 8G --phase shuffled",
-       DefineSimulate},
-  });
-  return kCommands;
-}
+namespace {
+
+constexpr auto kCommands = std::to_array<Command>({
+    {"mkfs", "Format a device, making its image if there is none",
+     "  isozone mkfs 'emu:/data/ssd.img?profile=small-zone&zones=1024' --label database", DefineMkfs},
+    {"info", "Show what a device is, its limits and counters, and the file system on it",
+     "  isozone info emu:/data/ssd.img", DefineInfo},
+    {"df", "Show how much space is used and free", "  isozone df emu:/data/ssd.img --json", DefineDf},
+    {"ls", "List a directory", "  isozone ls -l emu:/data/ssd.img /db", DefineLs},
+    {"stat", "Show a file's attributes and where it lies", "  isozone stat emu:/data/ssd.img /db/000012.sst",
+     DefineStat},
+    {"cat", "Write files to standard output", "  isozone cat emu:/data/ssd.img /db/CURRENT", DefineCat},
+    {"cp", "Copy files into, out of and within a device",
+     "  isozone cp -r emu:/data/ssd.img backup :/db      (in: the device's paths begin with ':')\n"
+     "  isozone cp emu:/data/ssd.img :/db/LOG .          (out)",
+     DefineCp},
+    {"rm", "Remove files and directories", "  isozone rm -r emu:/data/ssd.img /db", DefineRm},
+    {"zones", "Draw the map of the zones",
+     "  isozone zones emu:/data/ssd.img --svg zones.svg\n"
+     "  isozone zones emu:/data/ssd.img --table\n"
+     "  isozone zones emu:/data/ssd.img --zone 12",
+     DefineZones},
+    {"fsck", "Check every invariant of the file system, changing nothing",
+     "  isozone fsck --read-data emu:/data/ssd.img", DefineFsck},
+    {"dump", "Write all metadata as JSON",
+     "  isozone dump emu:/data/ssd.img | jq '.files[] | select(.size > 1e6) | .paths'", DefineDump},
+    {"izg", "Find and show the independent zone groups: which zones share hardware",
+     "  isozone izg identify emu:/data/ssd.img\n"
+     "  isozone izg show emu:/data/ssd.img --svg groups.svg",
+     DefineIzg},
+    {"gc", "Collect garbage, and show what there is of it",
+     "  isozone gc run emu:/data/ssd.img --until 30\n"
+     "  isozone gc status emu:/data/ssd.img\n"
+     "  isozone gc plan emu:/data/ssd.img --all --scheme lifetime",
+     DefineGc},
+    {"bench", "Measure a device: zone interference, throughput and latency",
+     "  isozone bench device emu:/data/ssd.img --svg interference.svg\n"
+     "  isozone bench io emu:/data/ssd.img --depth 32",
+     DefineBench},
+    {"stats", "Show what the process that has a device mounted does",
+     "  isozone stats emu:/data/ssd.img\n"
+     "  isozone stats emu:/data/ssd.img --json --watch\n"
+     "  isozone stats emu:/data/ssd.img --prometheus",
+     DefineStats},
+    {"top", "Show the same on the whole terminal, again and again", "  isozone top emu:/data/ssd.img", DefineTop},
+    {"serve", "Serve metrics for Prometheus, and a live map of the zones for browsers",
+     "  isozone serve emu:/data/ssd.img                              (http://127.0.0.1:9464)\n"
+     "  isozone serve --listen [::1]:8080 dev:/dev/nvme0n2 dev:/dev/nvme1n2",
+     DefineServe},
+    {"why", "Show where space has gone, and what gives it back", "  isozone why emu:/data/ssd.img", DefineWhy},
+    {"export", "Serve a device as a zoned block device of the kernel, /dev/ublkbN",
+     "  isozone export emu:/data/ssd.img              (until SIGINT or SIGTERM)\n"
+     "  isozone export emu:/data/ssd.img --id 0 --recover\n"
+     "  isozone export --remove 0",
+     DefineExport},
+    {"simulate", "Tell what a device would do under a load, in virtual time",
+     "  isozone simulate --data 40G --phase sequential --phase zipfian:80G --zones 1024\n"
+     "  isozone simulate --profile ll-paper --compaction ll --policy level --data 8G --phase shuffled",
+     DefineSimulate},
+});
+
+}  // namespace
+
+std::span<const Command> Commands() { return kCommands; }
 
 Action DefineParts(CLI::App& app, std::initializer_list<Command> parts) {
   app.require_subcommand(1);
