@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What isozone why tells of a device at rest.
+"""What isozone why tells of a device at rest, and what isozone advise gives for one.
 
     space_test.py ISOZONE
 """
@@ -85,6 +85,65 @@ class Why(harness.CliTest):
         with open(self.path("text"), "w", encoding="utf-8") as file:
             file.write("no image")
         self.fails(harness.UNUSABLE, ["text"], "why", f"emu:{self.path('text')}")
+
+
+class Advise(harness.CliTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.format()
+
+    def advise(self, *arguments: str) -> dict[str, str]:
+        """The settings; each must have a comment above it."""
+        settings = {}
+        reason = ""
+        for line in self.ok("advise", self.device, "--memory", "1G", *arguments).decode().splitlines():
+            key, equals, value = line.strip().partition("=")
+            if equals and not line.startswith("#") and not line.startswith("  #"):
+                self.assertTrue(reason.startswith("  # ") or key.endswith("_version"), line)
+                settings[key] = value
+            reason = line
+        return settings
+
+    def test_tables_fill_the_zones_of_the_device(self) -> None:
+        # 128 MiB, of which a database of the size that is supposed has at least 64 tables.
+        settings = self.advise()
+        self.assertEqual(settings["target_file_size_base"], str((4 << 20) // 32 * 31))
+        self.assertEqual(settings["compaction_style"], "kCompactionStyleNone")
+        self.assertLess(int(self.advise("--workload", "read")["write_buffer_size"]), 64 << 20)
+
+    def test_what_is_given_counts(self) -> None:
+        self.assertIn("write workload, 1.0 GiB of memory", self.ok(
+            "advise", self.device, "--memory", "1G", "--workload", "write", "--database", "50M").decode())
+        self.assertIn("a database of 50.0 MiB.", self.ok("advise", self.device, "--database", "50M").decode())
+        self.assertIn("60 % of the device", self.ok("advise", self.device).decode())
+
+    def test_the_file_is_what_would_be_printed_and_is_never_written_over(self) -> None:
+        path = self.path("options.ini")
+        said = self.ok("advise", self.device, "--memory", "1G", "--output", path).decode()
+        self.assertIn("Note: ", said)
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        self.assertEqual(text, self.ok("advise", self.device, "--memory", "1G").decode())
+        self.fails(harness.REFUSED, ["options.ini", "exists"], "advise", self.device, "--output", path)
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(text, file.read())
+
+    def test_a_device_that_is_not_formatted_gets_advice(self) -> None:
+        layout = harness.ImageLayout(self.image, self.json("info", self.device, "--json")["device"]["geometry"])
+        for zone in range(3):
+            layout.patch_zone(zone, 0, bytes(1 << 20))
+        self.assertIn("target_file_size_base", self.advise())
+
+    def test_what_bad_input_gets(self) -> None:
+        self.fails(harness.USAGE, ["does not fit", "1.0 TiB", "128.0 MiB"], "advise", self.device, "--database", "1T")
+        self.fails(harness.USAGE, ["at least 32.0 MiB", "1.0 MiB"], "advise", self.device, "--memory", "1M")
+        self.fails(harness.USAGE, ["at least 32.0 MiB"], "advise", self.device, "--memory", "0")
+        self.fails(harness.USAGE, ["--memory", "much"], "advise", self.device, "--memory", "much")
+        self.fails(harness.USAGE, ["'all'", "write, read, mixed"], "advise", self.device, "--workload", "all")
+        self.fails(harness.NOT_FOUND, ["nowhere.img"], "advise", f"emu:{self.path('nowhere.img')}")
+        self.fails(harness.UNUSABLE, ["without zones"], "advise", f"conventional:{self.directory}")
+        self.fails(harness.NOT_FOUND, ["cannot write"], "advise", self.device, "--output",
+                   self.path("no/such/folder.ini"))
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ Action DefineBench(CLI::App& app);
 Action DefineStats(CLI::App& app);
 Action DefineTop(CLI::App& app);
 Action DefineServe(CLI::App& app);
+Action DefineAdvise(CLI::App& app);
 Action DefineWhy(CLI::App& app);
 Action DefineExport(CLI::App& app);
 Action DefineSimulate(CLI::App& app);

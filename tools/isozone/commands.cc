@@ -54,6 +54,9 @@ constexpr auto kCommands = std::to_array<Command>({
      "  isozone serve emu:/data/ssd.img                              (http://127.0.0.1:9464)\n"
      "  isozone serve --listen [::1]:8080 dev:/dev/nvme0n2 dev:/dev/nvme1n2",
      DefineServe},
+    {"advise", "Give options of RocksDB that fit a device, each with its reason",
+     "  isozone advise emu:/data/ssd.img --memory 8G --workload write --database 500G --output options.ini",
+     DefineAdvise},
     {"why", "Show where space has gone, and what gives it back", "  isozone why emu:/data/ssd.img", DefineWhy},
     {"export", "Serve a device as a zoned block device of the kernel, /dev/ublkbN",
      "  isozone export emu:/data/ssd.img              (until SIGINT or SIGTERM)\n"

@@ -2,7 +2,7 @@
 
 _isozone()
 {
-    local commands="mkfs info df ls stat cat cp rm zones fsck dump izg gc bench stats top serve why export simulate"
+    local commands="mkfs info df ls stat cat cp rm zones fsck dump izg gc bench stats top serve advise why export simulate"
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command="" word index
     for ((index = 1; index < COMP_CWORD; index++)); do
@@ -38,7 +38,8 @@ _isozone()
 
     case $previous in
         --color) COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        --svg | --html | --trace | --list) compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); return ;;
+        --svg | --html | --trace | --list | --output) compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); return ;;
+        --workload) COMPREPLY=($(compgen -W "write read mixed" -- "$current")); return ;;
         --compaction) COMPREPLY=($(compgen -W "gear greedy isozone leveled ll" -- "$current")); return ;;
         --policy) COMPREPLY=($(compgen -W "isozone level lifetime zenfs" -- "$current")); return ;;
         --gc)
@@ -76,6 +77,7 @@ _isozone()
         stats) options="--json --zones --prometheus --watch --interval" ;;
         top) options="--interval --once" ;;
         serve) options="--listen --allow-host" ;;
+        advise) options="--memory --workload --database --output" ;;
         export) options="--id --recover --remove" ;;
         simulate) options="--keys --value-size --data --phase --list --deletes --grain --seed
         --memtable --memtables --wal --table --levels --level-base --level-multiplier --compaction-trigger

@@ -1,0 +1,335 @@
+#include "advice/options_advice.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/uri.h"
+#include "zone/allocator/active_budget.h"
+
+namespace isozone {
+namespace {
+
+constexpr std::array<std::string_view, 3> kWorkloads = {"write", "read", "mixed"};
+
+// Tables of this size are few enough to be opened and listed, and small enough to be compacted a few at a time.
+constexpr uint64_t kUsualTable = 64 * kMiB;
+constexpr uint64_t kLeastTable = 4 * kMiB;
+constexpr uint64_t kLargestTable = 512 * kMiB;
+constexpr uint64_t kTablesWanted = 20'000;  // of a large database, at most
+constexpr uint64_t kTablesLeast = 64;       // so that compactions are small beside the database
+constexpr uint64_t kLeastMemtable = 2 * kMiB;
+constexpr uint64_t kLargestMemtable = 256 * kMiB;
+constexpr uint32_t kMostJobs = 16;
+constexpr uint64_t kLevel0Tables = 4;  // RocksDB's level0_file_num_compaction_trigger
+constexpr uint64_t kUsualSoftLimit = 64 * kGiB;
+constexpr uint64_t kUsualHardLimit = 256 * kGiB;
+constexpr uint64_t kTinyZone = 1 * kMiB;
+constexpr uint32_t kFewZones = 64;
+constexpr uint32_t kFewActive = 20;  // fewer than two stripe sets beside the reserves
+constexpr std::string_view kDatabase = "DBOptions";
+constexpr std::string_view kFamily = "CFOptions \"default\"";
+constexpr std::string_view kTable = "TableOptions/BlockBasedTable \"default\"";
+
+// The value between the bounds, and which of them it met, in words that continue a sentence.
+struct Bounded {
+  uint64_t value = 0;
+  std::string why;
+
+  void AtMost(uint64_t bound, std::string_view reason) {
+    if (value <= bound) return;
+    value = bound;
+    why = fmt::format("; not more, {}", reason);
+  }
+  void AtLeast(uint64_t bound, std::string_view reason) {
+    if (value >= bound) return;
+    value = bound;
+    why = fmt::format("; not less, {}", reason);
+  }
+};
+
+std::string Plural(uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+// "4M" for a URI, where it is whole.
+std::string UriSize(uint64_t bytes) {
+  return bytes % kMiB == 0 ? fmt::format("{}M", bytes / kMiB) : std::to_string(bytes);
+}
+
+class Adviser {
+ public:
+  explicit Adviser(const AdviceFacts& facts) : facts_(facts) {}
+
+  OptionsAdvice Advise() {
+    Summarise();
+    NoteLimits();
+    AdviseJobs();
+    PlanStripes();
+    PlanTables();
+    PlanMemory();
+    AdviseSteering();
+    AdviseFamily();
+    AdviseTables();
+    return std::move(advice_);
+  }
+
+ private:
+  bool writes() const { return facts_.workload != Workload::kRead; }
+  // Zones that writers of data may have active; all of the device where it has no limit.
+  uint64_t data_zones() const {
+    if (facts_.max_active == 0) return facts_.zones;
+    constexpr uint32_t kOthers = ActiveBudget::kReserveTotal - ActiveBudget::ReserveOf(BudgetClass::kData);
+    return facts_.max_active - std::min(facts_.max_active, kOthers);
+  }
+  void Set(std::string_view section, std::string_view key, std::string value, std::string reason) {
+    advice_.settings.push_back({section, key, std::move(value), std::move(reason)});
+  }
+  void Note(std::string line) { advice_.notes.push_back(std::move(line)); }
+
+  void Summarise() {
+    database_ = facts_.database != 0 ? facts_.database : facts_.capacity() / 100 * 60;
+    advice_.summary = fmt::format(
+        "For {}: {} zones of {}, {}; {} workload, {} of memory, {}, a database of {}{}.", facts_.device, facts_.zones,
+        FormatSize(facts_.zone_capacity),
+        facts_.max_active == 0 ? "any number active" : fmt::format("{} active at once", facts_.max_active),
+        WorkloadName(facts_.workload), FormatSize(facts_.memory), Plural(facts_.cores, "core"), FormatSize(database_),
+        facts_.database != 0 ? "" : " (60 % of the device, since --database is not given)");
+  }
+
+  void NoteLimits() {
+    if (database_ > facts_.capacity() / 100 * 70) {
+      Note(fmt::format("The database takes {} % of the device: collection and compaction will slow writers down.",
+                       database_ * 100 / facts_.capacity()));
+    }
+    if (facts_.zone_capacity < kTinyZone) {
+      Note(fmt::format("Zones of {} are tiny: each table takes many, and every zone costs a reset.",
+                       FormatSize(facts_.zone_capacity)));
+    }
+    if (facts_.zones < kFewZones) {
+      Note(fmt::format("The device has only {} zones: metadata, logs and the collector keep a good part of them.",
+                       facts_.zones));
+    }
+    if (facts_.max_active != 0 && facts_.max_active < kFewActive) {
+      Note(
+          fmt::format("Only {} zones can be active: {} are left to tables, so stripes are narrow and zones are "
+                      "finished early.",
+                      facts_.max_active, data_zones()));
+    }
+    if (!facts_.groups) {
+      Note("Nobody has measured which zones share hardware: run isozone izg identify, so that stripes keep apart.");
+    }
+    if (database_ < 4 * facts_.stripe_width * facts_.zone_capacity) {
+      Note(
+          fmt::format("The database would fill only {} zones, and stripes of {} leave many partly written: "
+                      "stripe_width=4 in the URI uses fewer and has as much less bandwidth (isozone why DEVICE).",
+                      database_ / facts_.zone_capacity + 1, facts_.stripe_width));
+    }
+  }
+
+  void AdviseJobs() {
+    Bounded jobs{facts_.cores, ""};
+    jobs.AtMost(kMostJobs, "since more only compete for zones");
+    if (facts_.groups.value_or(0) > 0) {
+      jobs.AtMost(*facts_.groups, fmt::format("since there are {}", Plural(*facts_.groups, "zone group")));
+    }
+    jobs.AtMost(data_zones(), fmt::format("since so many zones can be active for tables"));
+    jobs.AtLeast(2, "so that a flush does not wait for a compaction");
+    jobs_ = jobs.value;
+    Set(kDatabase, "create_if_missing", "true", "For a new database; one that exists is opened as it is.");
+    Set(kDatabase, "max_background_jobs", std::to_string(jobs_),
+        fmt::format("A job for each of {}{}. RocksDB uses a quarter of them for flushes.", Plural(facts_.cores, "core"),
+                    jobs.why));
+  }
+
+  void PlanStripes() {
+    Bounded width{std::max(1U, facts_.stripe_width), ""};
+    width.AtMost(std::max<uint64_t>(1, data_zones() / 2), "since two files share the zones that can be active");
+    if (facts_.groups.value_or(0) > 0) width.AtMost(*facts_.groups, "since there are no more zone groups");
+    width_ = width.value;
+    width_why_ = width.why;
+  }
+
+  // A whole number of tables fills a stripe set, or a table a whole number of sets.
+  void PlanTables() {
+    Bounded goal{std::max(kUsualTable, database_ / kTablesWanted), ""};
+    goal.AtMost(kLargestTable, "since a compaction takes about a dozen tables at once");
+    goal.AtMost(facts_.capacity() / kTablesLeast, "since compactions need room on the device");
+    goal.AtMost(database_ / kTablesLeast, fmt::format("since a database has at least {} tables", kTablesLeast));
+    goal.AtLeast(kLeastTable, "since smaller tables cost more than they save");
+    const uint64_t set = width_ * facts_.zone_capacity;
+    if (set <= goal.value) {
+      const uint64_t sets = goal.value / set;
+      fill_ = sets * set;
+      table_why_ = fmt::format("A table fills {} of {} of {}", Plural(sets, "stripe set"), Plural(width_, "zone"),
+                               FormatSize(facts_.zone_capacity));
+    } else {
+      const uint64_t tables = (set + goal.value - 1) / goal.value;
+      fill_ = set / tables;
+      table_why_ = fmt::format("{} of {} fill a stripe set of {} of {}", Plural(tables, "table"), FormatSize(fill_),
+                               Plural(width_, "zone"), FormatSize(facts_.zone_capacity));
+    }
+    table_why_ += fmt::format("{}{}", width_why_, goal.why);
+    table_ = fill_ / 32 * 31;
+  }
+
+  void PlanMemory() {
+    uint64_t own = facts_.read_ahead_memory + facts_.writer_memory * (jobs_ + 1);
+    if (own > facts_.memory / 3) {
+      const uint64_t part = facts_.memory / 8;
+      const uint64_t writer = std::max(kMiB, part / (jobs_ + 1) / kMiB * kMiB);
+      const uint64_t read_ahead = part / kMiB * kMiB;
+      Note(
+          fmt::format("There is little memory: Isozone's writers and read-ahead would take {} of {}; the URI option "
+                      "below bounds them.",
+                      FormatSize(own), FormatSize(facts_.memory)));
+      advice_.uri = fmt::format("writer_memory={}&read_ahead_memory={}", UriSize(writer), UriSize(read_ahead));
+      own = read_ahead + writer * (jobs_ + 1);
+    }
+    own_ = own;
+    const uint64_t left = facts_.memory - std::min(facts_.memory, own) - facts_.memory / 10;
+    constexpr std::array<uint64_t, 3> kParts = {2, 8, 3};  // of it, one is for memtables
+    constexpr std::array<uint64_t, 3> kNumbers = {4, 2, 3};
+    const auto index = static_cast<size_t>(facts_.workload);
+    memtables_ = kNumbers[index];
+    Bounded size{left / kParts[index] / memtables_, ""};
+    size.AtMost(kLargestMemtable, "since a flush of more takes long, and so does a recovery");
+    size.AtMost((facts_.capacity() - database_) / 4 / memtables_,
+                "since their logs lie on the device, in what the database leaves");
+    size.AtMost(database_ / 16, "since a database is more than a few memtables");
+    size.AtLeast(kLeastMemtable, "since RocksDB would flush all the time");
+    memtable_ = size.value / kMiB * kMiB;
+    memtable_why_ = fmt::format("1/{} of the memory that is left beside Isozone's own {}, in {} memtables{}.",
+                                kParts[index], FormatSize(own_), memtables_, size.why);
+    cache_ = std::max(kMiB, left - std::min(left, memtable_ * memtables_));
+  }
+
+  void AdviseSteering() {
+    if (!writes()) {
+      return Set(kDatabase, "listeners", "{isozone}",
+                 "Tells Isozone the level of each table, so that tables of one level share zones. Compaction stays "
+                 "RocksDB's: hardly anything is compacted.");
+    }
+    const bool few = data_zones() < 2 * width_ + 2 || data_zones() < 8;
+    Set(kDatabase, "listeners",
+        few ? "{id=isozone;compaction=isozone;t_zone=false}" : "{id=isozone;compaction=isozone}",
+        few ? "Isozone picks what is compacted, so that zones die whole. Short-lived tables have no zones of their "
+              "own, "
+              "since few zones can be active."
+            : "Isozone picks what is compacted, so that zones die whole.");
+  }
+
+  void AdviseFamily() {
+    if (writes()) {
+      Set(kFamily, "compaction_style", "kCompactionStyleNone", "RocksDB leaves compaction to the listener above.");
+      Set(kFamily, "sst_partitioner_factory", "isozone", "Cuts tables where the ones below them end.");
+    } else {
+      Set(kFamily, "level_compaction_dynamic_level_bytes", "true",
+          "Nine tenths of the data lie in the last level, so little is kept in two versions.");
+    }
+    Set(kFamily, "write_buffer_size", std::to_string(memtable_), memtable_why_);
+    Set(kFamily, "max_write_buffer_number", std::to_string(memtables_),
+        facts_.workload == Workload::kWrite
+            ? "Writers go on while several memtables are flushed, to zones of different groups."
+            : "Writers go on while a memtable is flushed.");
+    Set(kFamily, "target_file_size_base", std::to_string(table_),
+        fmt::format("{}. 1/32 is left for index and filter.", table_why_));
+    Bounded level{kLevel0Tables * memtable_, ""};
+    level.AtLeast(4 * table_, "so that level 1 has some tables to choose from");
+    Set(kFamily, "max_bytes_for_level_base", std::to_string(level.value),
+        fmt::format("As much as the {} tables of level 0 that are compacted into level 1 at once{}.", kLevel0Tables,
+                    level.why));
+    AdviseDebt();
+  }
+
+  void AdviseDebt() {
+    const uint64_t soft = facts_.capacity() / 8;
+    const uint64_t hard = facts_.capacity() / 4;
+    if (soft >= kUsualSoftLimit) return;
+    Set(kFamily, "soft_pending_compaction_bytes_limit", std::to_string(soft),
+        fmt::format("An eighth of the device waits for compaction at most before writers are slowed down; RocksDB's "
+                    "default of {} is too much for it.",
+                    FormatSize(kUsualSoftLimit)));
+    Set(kFamily, "hard_pending_compaction_bytes_limit", std::to_string(std::min(hard, kUsualHardLimit)),
+        "A quarter of the device, and writers wait.");
+  }
+
+  void AdviseTables() {
+    Set(kTable, "block_cache", std::to_string(cache_),
+        fmt::format("What is left of {} beside memtables and Isozone, and a tenth that stays free. db_bench takes "
+                    "--cache_size instead.",
+                    FormatSize(facts_.memory)));
+    Set(kTable, "cache_index_and_filter_blocks", "true", "Indexes and filters count as memory of the cache.");
+    Set(kTable, "pin_l0_filter_and_index_blocks_in_cache", "true", "Every look-up asks all tables of level 0.");
+    Set(kTable, "filter_policy", "bloomfilter:10:false",
+        "Ten bits a key save 99 % of the reads from tables that lack it; the device has no page cache before it.");
+  }
+
+  const AdviceFacts& facts_;
+  OptionsAdvice advice_;
+  uint64_t database_ = 0;
+  uint64_t jobs_ = 0;
+  uint64_t width_ = 0;
+  std::string width_why_;
+  uint64_t fill_ = 0;  // bytes of a table with index and filter
+  uint64_t table_ = 0;
+  std::string table_why_;
+  uint64_t own_ = 0;  // bytes that Isozone holds
+  uint64_t memtable_ = 0;
+  uint64_t memtables_ = 0;
+  std::string memtable_why_;
+  uint64_t cache_ = 0;
+};
+
+Status Check(const AdviceFacts& facts) {
+  if (facts.zones == 0 || facts.zone_capacity == 0) {
+    return Status::InvalidArgument(fmt::format("{} has no zones, so there is nothing to fit", facts.device));
+  }
+  if (facts.memory < kLeastAdvisedMemory) {
+    return Status::InvalidArgument(fmt::format("RocksDB on Isozone needs at least {} of memory; --memory says {}",
+                                               FormatSize(kLeastAdvisedMemory), FormatSize(facts.memory)));
+  }
+  const uint64_t most = facts.capacity() / 100 * kMostFilledPercent;
+  if (facts.database > most) {
+    return Status::InvalidArgument(fmt::format(
+        "a database of {} does not fit: {} has {}, of which at most {} % or {} can hold tables; take a larger device "
+        "or compression",
+        FormatSize(facts.database), facts.device, FormatSize(facts.capacity()), kMostFilledPercent, FormatSize(most)));
+  }
+  return Status::Ok();
+}
+
+}  // namespace
+
+std::string_view WorkloadName(Workload workload) { return kWorkloads[static_cast<size_t>(workload)]; }
+
+Result<Workload> ParseWorkload(std::string_view text) {
+  const auto* found = std::ranges::find(kWorkloads, text);
+  if (found == kWorkloads.end()) {
+    return Status::InvalidArgument(fmt::format("unknown workload '{}'; known: write, read, mixed", text));
+  }
+  return static_cast<Workload>(found - kWorkloads.begin());
+}
+
+Result<OptionsAdvice> AdviseOptions(const AdviceFacts& facts) {
+  ISOZONE_RETURN_IF_ERROR(Check(facts));
+  return Adviser(facts).Advise();
+}
+
+std::string OptionsFileText(const OptionsAdvice& advice) {
+  std::string text = fmt::format("# Options of RocksDB, as isozone advise gives them.\n# {}\n", advice.summary);
+  for (const std::string& note : advice.notes) text += fmt::format("# Note: {}\n", note);
+  if (!advice.uri.empty()) text += fmt::format("# In the URI of the device: {}\n", advice.uri);
+  text += "[Version]\n  rocksdb_version=7.8.3\n  options_file_version=1.1\n";
+  std::string_view section;
+  for (const OptionSetting& setting : advice.settings) {
+    if (setting.section != section) text += fmt::format("\n[{}]\n", setting.section);
+    section = setting.section;
+    text += fmt::format("  # {}\n  {}={}\n", setting.reason, setting.key, setting.value);
+  }
+  return text;
+}
+
+}  // namespace isozone

@@ -1,0 +1,206 @@
+#include "advice/options_advice.h"
+
+#include <algorithm>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+
+namespace isozone {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+AdviceFacts SmallZones() {
+  AdviceFacts facts;
+  facts.device = "emu:ssd.img";
+  facts.zones = 4096;
+  facts.zone_capacity = 4 * kMiB;
+  facts.max_active = 384;
+  facts.groups = 32;
+  facts.cores = 8;
+  facts.memory = 8 * kGiB;
+  facts.database = 8 * kGiB;
+  return facts;
+}
+
+AdviceFacts LargeZones() {
+  AdviceFacts facts = SmallZones();
+  facts.zones = 904;
+  facts.zone_capacity = 1077 * kMiB;
+  facts.max_active = 14;
+  facts.groups = 0;
+  facts.database = 500 * kGiB;
+  return facts;
+}
+
+OptionsAdvice Advise(const AdviceFacts& facts) {
+  auto advice = AdviseOptions(facts);
+  EXPECT_TRUE(advice.ok()) << advice.status().ToString();
+  return advice.ok() ? *advice : OptionsAdvice{};
+}
+
+OptionSetting Find(const OptionsAdvice& advice, std::string_view key) {
+  const auto found = std::ranges::find(advice.settings, key, &OptionSetting::key);
+  return found == advice.settings.end() ? OptionSetting{} : *found;
+}
+
+uint64_t Number(const OptionsAdvice& advice, std::string_view key) { return std::stoull(Find(advice, key).value); }
+
+TEST(OptionsAdviceTest, ATableFillsAStripeSetOfSmallZones) {
+  const OptionsAdvice advice = Advise(SmallZones());
+  EXPECT_EQ(Number(advice, "target_file_size_base"), 64 * kMiB / 32 * 31);
+  EXPECT_THAT(Find(advice, "target_file_size_base").reason, HasSubstr("fills 1 stripe set of 16 zones of 4.0 MiB"));
+  AdviceFacts tiny = SmallZones();
+  tiny.zone_capacity = kMiB;
+  tiny.zones = 16384;
+  EXPECT_THAT(Find(Advise(tiny), "target_file_size_base").reason, HasSubstr("fills 4 stripe sets"));
+}
+
+TEST(OptionsAdviceTest, AWholeNumberOfTablesFillsAStripeSetOfLargeZones) {
+  const OptionsAdvice advice = Advise(LargeZones());
+  const uint64_t table = Number(advice, "target_file_size_base") / 31 * 32;
+  EXPECT_GT(table, 60 * kMiB);
+  EXPECT_LE(table, 64 * kMiB);
+  // 14 active zones, of which 7 are kept for others, and two files at once.
+  EXPECT_THAT(Find(advice, "target_file_size_base").reason, HasSubstr("fill a stripe set of 3 zones of 1.1 GiB"));
+  EXPECT_THAT(Find(advice, "target_file_size_base").reason, HasSubstr("not more, since two files share"));
+}
+
+TEST(OptionsAdviceTest, ALargeDatabaseHasLargerTables) {
+  AdviceFacts facts = LargeZones();
+  facts.zones = 20'000;
+  facts.database = 10 * kTiB;
+  EXPECT_GT(Number(Advise(facts), "target_file_size_base"), 400 * kMiB);
+  EXPECT_LE(Number(Advise(facts), "target_file_size_base"), 512 * kMiB);
+}
+
+TEST(OptionsAdviceTest, MemtablesGoByMemoryAndWorkload) {
+  AdviceFacts facts = SmallZones();
+  facts.zones *= 64;
+  facts.database = 400 * kGiB;
+  facts.memory = 2 * kGiB;
+  const auto total = [&facts](Workload workload) {
+    facts.workload = workload;
+    const OptionsAdvice advice = Advise(facts);
+    return Number(advice, "write_buffer_size") * Number(advice, "max_write_buffer_number");
+  };
+  EXPECT_GT(total(Workload::kWrite), total(Workload::kMixed));
+  EXPECT_GT(total(Workload::kMixed), total(Workload::kRead));
+  facts.memory = 64 * kGiB;
+  facts.workload = Workload::kWrite;
+  EXPECT_EQ(Number(Advise(facts), "write_buffer_size"), 256 * kMiB);
+  EXPECT_THAT(Find(Advise(facts), "write_buffer_size").reason, HasSubstr("not more, since a flush of more"));
+}
+
+TEST(OptionsAdviceTest, JobsGoByCoresGroupsAndActiveZones) {
+  AdviceFacts facts = SmallZones();
+  EXPECT_EQ(Number(Advise(facts), "max_background_jobs"), 8U);
+  facts.cores = 1;
+  EXPECT_EQ(Number(Advise(facts), "max_background_jobs"), 2U);
+  EXPECT_THAT(Find(Advise(facts), "max_background_jobs").reason, HasSubstr("not less, so that a flush"));
+  facts.cores = 8;
+  facts.groups = 4;
+  EXPECT_EQ(Number(Advise(facts), "max_background_jobs"), 4U);
+  EXPECT_THAT(Find(Advise(facts), "max_background_jobs").reason, HasSubstr("there are 4 zone groups"));
+  facts.groups = 32;
+  facts.max_active = 10;
+  EXPECT_EQ(Number(Advise(facts), "max_background_jobs"), 3U);
+  EXPECT_THAT(Find(Advise(facts), "max_background_jobs").reason, HasSubstr("so many zones can be active"));
+}
+
+TEST(OptionsAdviceTest, WritersAreSteeredAndReadersAreNot) {
+  AdviceFacts facts = SmallZones();
+  EXPECT_EQ(Find(Advise(facts), "listeners").value, "{id=isozone;compaction=isozone}");
+  EXPECT_EQ(Find(Advise(facts), "compaction_style").value, "kCompactionStyleNone");
+  EXPECT_EQ(Find(Advise(LargeZones()), "listeners").value, "{id=isozone;compaction=isozone;t_zone=false}");
+  facts.workload = Workload::kRead;
+  EXPECT_EQ(Find(Advise(facts), "listeners").value, "{isozone}");
+  EXPECT_THAT(Find(Advise(facts), "compaction_style").value, IsEmpty());
+}
+
+TEST(OptionsAdviceTest, DebtIsBoundedOnSmallDevicesAlone) {
+  EXPECT_EQ(Number(Advise(SmallZones()), "soft_pending_compaction_bytes_limit"), 2 * kGiB);
+  EXPECT_EQ(Number(Advise(SmallZones()), "hard_pending_compaction_bytes_limit"), 4 * kGiB);
+  EXPECT_THAT(Find(Advise(LargeZones()), "soft_pending_compaction_bytes_limit").value, IsEmpty());
+}
+
+TEST(OptionsAdviceTest, LimitsAreNoted) {
+  EXPECT_THAT(Advise(SmallZones()).notes, IsEmpty());
+  AdviceFacts facts = SmallZones();
+  facts.zone_capacity = 256 * kKiB;
+  facts.database = 512 * kMiB;
+  EXPECT_THAT(Advise(facts).notes, Contains(HasSubstr("tiny")));
+  EXPECT_THAT(Advise(LargeZones()).notes, Contains(HasSubstr("Only 14 zones can be active")));
+  facts = SmallZones();
+  facts.groups.reset();
+  EXPECT_THAT(Advise(facts).notes, Contains(HasSubstr("isozone izg identify")));
+  facts = SmallZones();
+  facts.database = 12 * kGiB;
+  EXPECT_THAT(Advise(facts).notes, Contains(HasSubstr("takes 75 % of the device")));
+  facts.database = 200 * kMiB;
+  EXPECT_THAT(Advise(facts).notes, Contains(HasSubstr("stripe_width=4")));
+  facts = LargeZones();
+  facts.zones = 32;
+  facts.database = 10 * kGiB;
+  EXPECT_THAT(Advise(facts).notes, Contains(HasSubstr("only 32 zones")));
+}
+
+TEST(OptionsAdviceTest, LittleMemoryBoundsWhatIsozoneTakes) {
+  AdviceFacts facts = SmallZones();
+  facts.memory = 256 * kMiB;
+  const OptionsAdvice advice = Advise(facts);
+  EXPECT_EQ(advice.uri, "writer_memory=3M&read_ahead_memory=32M");
+  EXPECT_THAT(advice.notes, Contains(HasSubstr("little memory")));
+  EXPECT_THAT(OptionsFileText(advice), HasSubstr("# In the URI of the device: writer_memory=3M"));
+}
+
+TEST(OptionsAdviceTest, WhatCannotBeIsRefusedInOneLine) {
+  AdviceFacts facts = SmallZones();
+  facts.database = 14 * kGiB;
+  EXPECT_THAT(AdviseOptions(facts).status().ToString(), HasSubstr("14.0 GiB does not fit: emu:ssd.img has 16.0 GiB"));
+  facts = SmallZones();
+  facts.memory = 16 * kMiB;
+  EXPECT_THAT(AdviseOptions(facts).status().ToString(), HasSubstr("at least 32.0 MiB of memory"));
+  facts = SmallZones();
+  facts.zones = 0;
+  EXPECT_THAT(AdviseOptions(facts).status().ToString(), HasSubstr("has no zones"));
+  EXPECT_THAT(ParseWorkload("writes").status().ToString(), HasSubstr("unknown workload 'writes'; known: write"));
+  EXPECT_EQ(*ParseWorkload("mixed"), Workload::kMixed);
+}
+
+TEST(OptionsAdviceTest, EverythingFitsWhateverTheDevice) {
+  constexpr uint64_t kSeed = 24;
+  SCOPED_TRACE(testing::Message() << "seed " << kSeed);
+  Random random(kSeed);
+  for (int round = 0; round < 5000; ++round) {
+    AdviceFacts facts = SmallZones();
+    facts.zones = static_cast<uint32_t>(random.Between(16, 40'000));
+    facts.zone_capacity = random.Between(1, 512 * 1024) * 4096;
+    facts.max_active = random.Chance(0.3) ? 0 : static_cast<uint32_t>(random.Between(9, 400));
+    if (random.Chance(0.3)) facts.groups.reset();
+    facts.cores = static_cast<uint32_t>(random.Between(1, 128));
+    facts.memory = random.Between(kLeastAdvisedMemory, 64 * kGiB);
+    facts.database = random.Chance(0.3) ? 0 : random.Between(1, facts.capacity() / 2);
+    facts.workload = static_cast<Workload>(random.Below(3));
+    const OptionsAdvice advice = Advise(facts);
+    ASSERT_THAT(advice.notes, Not(Contains(HasSubstr("\n"))));
+    const uint64_t memtables = Number(advice, "write_buffer_size") * Number(advice, "max_write_buffer_number");
+    ASSERT_LE(memtables + Number(advice, "block_cache"), facts.memory) << OptionsFileText(advice);
+    ASSERT_GE(Number(advice, "write_buffer_size"), 2 * kMiB);
+    ASSERT_GT(Number(advice, "target_file_size_base"), 0U);
+    ASSERT_GE(Number(advice, "max_bytes_for_level_base"), Number(advice, "target_file_size_base"));
+    for (const OptionSetting& setting : advice.settings) {
+      ASSERT_THAT(setting.reason, ::testing::EndsWith(".")) << setting.key;
+      ASSERT_THAT(setting.reason, Not(HasSubstr("\n"))) << setting.key;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace isozone
