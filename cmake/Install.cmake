@@ -36,6 +36,11 @@ if(TARGET isozone_cli)
   install(FILES ${PROJECT_SOURCE_DIR}/tools/isozone/completion/_isozone
           DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 endif()
+# mount(8) looks for its helpers in /sbin alone.
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/packaging/mount.isozone DESTINATION ${CMAKE_INSTALL_SBINDIR})
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/packaging/mount.isozone DESTINATION ${CMAKE_INSTALL_SBINDIR}
+        RENAME mount.fuse.isozone)
+install(FILES ${PROJECT_SOURCE_DIR}/packaging/isozone-mount@.service DESTINATION lib/systemd/system)
 install(FILES ${PROJECT_SOURCE_DIR}/packaging/60-isozone.rules DESTINATION lib/udev/rules.d)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/isozone)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -21,7 +21,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION database)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)  # and the trigger that makes ldconfig run
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS rocksdb-tools)
-set(CPACK_DEBIAN_PACKAGE_DEPENDS passwd)  # postinst makes a group
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "fuse3, passwd")  # fusermount3; postinst makes a group
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/packaging/postinst)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION TRUE)
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS librocksdb-dev)  # for the header

@@ -8,6 +8,8 @@ In the *.md files of the root and of docs, a fenced block marked `console` holds
 repository with the build in build/release and build/checked. The README says how the tool and the library are found;
 for the other files they are, as if they were installed. Each must succeed; its output is not compared.
 
+Commands of a page that mounts a directory are run where /dev/fuse is.
+
 Commands on a block device (`dev:`), and those of docs/export.md, which make one, are not run here, but in the guest
 (tests/guest), which has such devices. Commands that take minutes or change the machine are not run here either. What
 `make` is asked for, in such blocks or in `code`, must be a target, and .ci/run must run it, or the target that does
@@ -29,6 +31,7 @@ import house
 BUILD = os.path.abspath(sys.argv.pop(1))
 BLOCK = re.compile(r"^```console[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 NOT_RUN = re.compile(r"^(sudo\s+)?(make|git|cd|apt|apt-get|cmake|ctest|\.ci/run|scripts/\S+|lab/\S+)\b")
+NEEDS_FUSE = re.compile(r"^isozone mount ")
 IN_THE_GUEST = re.compile(r"dev:/dev/|/dev/ublkb|isozone export ")
 # Targets that .ci/run leaves out, and what it runs of them: these take an hour and more.
 IN_SMALL = {"torture": "power-cuts", "asan": "asan-unit", "lab": "report", "lab-build": "report", "build": "demo",
@@ -132,6 +135,8 @@ class DocumentedCommands(unittest.TestCase):
                     self.assertEqual([], missing_presets_and_targets(command), f"no such preset or target: {command}")
                 here = [command for command in commands
                         if not NOT_RUN.match(command) and not IN_THE_GUEST.search(command)]
+                if any(NEEDS_FUSE.match(command) for command in here) and not os.path.exists("/dev/fuse"):
+                    self.skipTest("there is no /dev/fuse")
                 failure = run(here,
                               installed=page != os.path.join(house.ROOT, "README.md"))
                 if failure is not None:

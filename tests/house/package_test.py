@@ -28,6 +28,8 @@ CONTENT = (r"./usr/bin/isozone", r"./usr/lib/\S*libisozone\.so", r"./usr/lib/\S*
            r"./usr/lib/\S*cmake/isozone/isozoneTargets\.cmake", r"./usr/share/man/man1/isozone\.1(\.gz)?",
            r"./usr/share/bash-completion/completions/isozone", r"./usr/share/zsh/site-functions/_isozone",
            r"./usr/share/doc/isozone/LICENSE", r"./usr/share/doc/isozone/CHANGELOG\.md",
+           r"./usr/sbin/mount\.isozone", r"./usr/sbin/mount\.fuse\.isozone",
+           r"./usr/lib/systemd/system/isozone-mount@\.service",
            r"./usr/lib/udev/rules\.d/60-isozone\.rules", r"./usr/share/isozone/profiles/small-zone\.profile")
 
 

@@ -43,6 +43,7 @@ Action DefineTop(CLI::App& app);
 Action DefineServe(CLI::App& app);
 Action DefineAdvise(CLI::App& app);
 Action DefineWhy(CLI::App& app);
+Action DefineMount(CLI::App& app);
 Action DefineExport(CLI::App& app);
 Action DefineSimulate(CLI::App& app);
 

@@ -2,7 +2,7 @@
 
 _isozone()
 {
-    local commands="mkfs info df ls stat cat cp rm zones fsck dump izg gc bench stats top serve advise why export simulate"
+    local commands="mkfs info df ls stat cat cp rm zones fsck dump izg gc bench stats top serve advise why mount export simulate"
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command="" word index
     for ((index = 1; index < COMP_CWORD; index++)); do
@@ -78,6 +78,7 @@ _isozone()
         top) options="--interval --once" ;;
         serve) options="--listen --allow-host" ;;
         advise) options="--memory --workload --database --output" ;;
+        mount) options="-o --options -f --foreground" ;;
         export) options="--id --recover --remove" ;;
         simulate) options="--keys --value-size --data --phase --list --deletes --grain --seed
         --memtable --memtables --wal --table --levels --level-base --level-multiplier --compaction-trigger

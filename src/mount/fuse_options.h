@@ -1,0 +1,47 @@
+// The options of `isozone mount -o LIST`, as mount(8), /etc/fstab and users give them: words and KEY=VALUE, separated by
+// commas. They say how a directory shows the file system. How the file system itself is mounted is said by the URI of
+// the device.
+//
+// Thread safety: values and pure functions.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace isozone {
+
+struct FuseOptions {
+  static constexpr uint32_t kMostThreads = 64;
+  static constexpr uint32_t kLongestSpinUs = 1000;
+
+  bool read_only = false;
+  bool allow_other = false;  // users other than the one that mounts may use it; the modes of files decide what they may
+  bool writeback = false;    // the kernel keeps unsynced writes and sends them later
+  bool refuse_in_place = false;  // a write over bytes that are there fails with EOPNOTSUPP
+  std::optional<uid_t> uid;      // all files are shown as owned by this user
+  std::optional<gid_t> gid;      // all files are shown as of this group
+  std::optional<mode_t> umask;   // permissions that all files are shown without; without this, those of each file
+  uint32_t threads = 8;          // requests that are served at once, at least two
+  uint32_t spin_us = 0;          // microseconds that a thread looks for the next request before it sleeps
+  std::vector<std::string> kernel = {"nosuid", "nodev"};  // what the kernel is told, in order: later ones win
+
+  // Takes over the options in `list`. kInvalidArgument names the first that is unknown or has no such value. Options
+  // that are for mount(8) alone, such as `nofail` and `x-systemd.requires=...`, are accepted and mean nothing here.
+  Status Add(std::string_view list);
+};
+
+// For people: what `isozone mount --help` and the test of docs/mount.md list.
+struct FuseOptionHelp {
+  std::string_view example;  // "threads=N"
+  std::string_view meaning;  // a few words, with the default
+};
+std::vector<FuseOptionHelp> ListFuseOptions();
+
+}  // namespace isozone

@@ -1,0 +1,83 @@
+// FuseSession: a mounted directory, and the threads that serve what the kernel asks about it.
+//
+//   Mount     the directory is mounted; the kernel's requests wait
+//   Start     threads serve requests: each reads one from a channel of its own (/dev/fuse, cloned), serves it, and answers
+//             on that channel before it reads the next one
+//   Unmount   the kernel writes out what it holds of files, and the mount ends. Files may be open: then it ends for new
+//             users first, and what the kernel still sends is served until nothing comes any more
+//   ~         the threads have ended, and the mount is off the directory
+//
+// A request costs two wake-ups, of the thread that serves it and of the program that waits. With FuseOptions::spin_us one
+// thread at a time looks for the next request before it sleeps, which saves the first one and costs its core.
+//
+// The kernel asks for the capabilities of a file before each write to it, unless it hands over that duty: that a write, a
+// truncation and a new owner take the set-user-id and set-group-id bits and the capabilities off a file
+// (FUSE_HANDLE_KILLPRIV_V2). libfuse 3.14 knows no flag for that, so the session adds it to the answer to FUSE_INIT, and
+// `operations` must do it.
+//
+// Thread safety: Mount, Start, Unmount and the destructor belong to one thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/file_descriptor.h"
+#include "base/status.h"
+#include "mount/fuse_library.h"
+#include "mount/fuse_options.h"
+
+namespace isozone {
+
+class FuseSession {
+ public:
+  // Mounts `directory`, as PrepareDirectory gave it, as a file system of `source`. `operations` get `user_data`, which
+  // outlives this. kNotSupported: no /dev/fuse; kPermissionDenied.
+  static Result<std::unique_ptr<FuseSession>> Mount(const fuse_lowlevel_ops& operations, void* user_data,
+                                                    const std::string& directory, const std::string& source,
+                                                    const FuseOptions& options);
+  ~FuseSession();
+
+  // Begins to serve. `ended` is called once, by a thread of the session, when the last thread is about to end: the
+  // directory was unmounted, or the connection broken.
+  Status Start(std::function<void()> ended);
+  // Ends the mount. All that was written by then has been handed to `operations` when this returns.
+  Status Unmount();
+
+  FuseSession(const FuseSession&) = delete;
+  FuseSession& operator=(const FuseSession&) = delete;
+
+ private:
+  FuseSession(std::string directory, const FuseOptions& options);
+
+  void Serve(int channel);
+  Result<FileDescriptor> CloneChannel() const;
+  // Serves until nothing has come for a while.
+  void WaitUntilQuiet() const;
+  void EndThreads();
+
+  // What libfuse reads and writes by, in a thread of Serve.
+  ssize_t ReadRequest(int channel, void* buffer, size_t size);
+  ssize_t WriteAnswer(int channel, iovec* parts, int count);
+  static FuseSession& Of(void* user_data);
+
+  const std::string directory_;
+  const uint32_t thread_count_;
+  const int64_t spin_ns_;
+  fuse_session* session_ = nullptr;  // set by Mount; libfuse's own is safe for threads
+  std::vector<FileDescriptor> channels_;
+  std::vector<std::thread> threads_;
+  std::function<void()> ended_;
+  std::atomic<uint32_t> running_{0};   // threads
+  std::atomic<bool> stopping_{false};  // threads read no more
+  std::atomic<bool> someone_spins_{false};
+  std::atomic<uint64_t> init_request_{0};  // the number of the FUSE_INIT whose answer is to be completed; 0: none
+  std::atomic<uint64_t> requests_{0};      // read so far
+  std::atomic<uint32_t> in_service_{0};    // read and not answered
+};
+
+}  // namespace isozone

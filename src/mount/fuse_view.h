@@ -1,0 +1,107 @@
+// FuseView: what all operations of a mounted directory share, and how they answer.
+//
+// Inodes. The kernel's node numbers are the inodes of InodeFiles, whose root has the number that the kernel gives to it.
+// Numbers are not used again, so the kernel may remember a node for as long as it likes: nothing is counted, and FORGET
+// means nothing. A file that lost its last name lives as long as a handle of it is open, and all handles of one file
+// share one PositionalFile.
+//
+// Caches. This is the only writer of the file system, so the kernel may keep names, attributes and pages until it changes
+// them itself. A read-only mount may run beside a writer of another process, and keeps them for a second.
+//
+// Permissions. The kernel checks them (default_permissions) by the modes that it is told here.
+//
+// Thread safety: any thread. Each operation answers once, in its own thread.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "base/status.h"
+#include "fs/file_system.h"
+#include "fs/inode_files.h"
+#include "mount/file_handle.h"
+#include "mount/fuse_library.h"
+#include "mount/fuse_options.h"
+
+namespace isozone {
+
+// The errno that a program gets for a status.
+int ErrnoOf(const Status& status);
+
+class FuseView {
+ public:
+  FuseView(FileSystem& file_system, InodeFiles& inodes, const FuseOptions& options);
+  static FuseView& Of(fuse_req_t request);
+
+  FileSystem& file_system() const { return file_system_; }
+  InodeFiles& inodes() const { return inodes_; }
+  OpenHandles& handles() { return handles_; }
+  const FuseOptions& options() const { return options_; }
+  // Seconds that the kernel may keep what it is told.
+  double timeout_s() const { return options_.read_only ? 1 : 86400; }
+
+  // As the options show it to users. Looks at the extents of a file.
+  struct stat StatOf(const FileAttributes& attributes);
+  fuse_entry_param EntryOf(const FileAttributes& attributes);
+
+  // Whether a file may have the set-user-id or set-group-id bit: one that has was seen. Spares writes the question.
+  bool SetIdSeen() const { return set_id_seen_.load(std::memory_order_relaxed); }
+  // Takes these bits off a file, as a write or a new owner does.
+  Status DropSetId(uint64_t inode);
+
+  // An error that a program only sees as a number is logged, so that somebody learns the reason. Many of one kind are
+  // logged as the first.
+  void Report(const Status& status);
+  // Counts a write that was refused because it was in place, and logs the first of a file.
+  void RefusedInPlace(uint64_t inode, uint64_t offset, pid_t thread);
+  uint64_t refused_in_place() const { return refused_in_place_; }
+
+ private:
+  FileSystem& file_system_;
+  InodeFiles& inodes_;
+  const FuseOptions options_;
+  OpenHandles handles_;
+  std::atomic<bool> set_id_seen_{false};
+  std::atomic<bool> full_reported_{false};
+  std::atomic<bool> read_only_reported_{false};
+  std::atomic<uint64_t> refused_in_place_{0};
+  std::atomic<uint64_t> last_refused_inode_{0};
+};
+
+// Runs an operation. It answers `request` itself and returns OK, or returns the status to answer with.
+template <typename Operation>
+void Answer(fuse_req_t request, const Operation& operation) {
+  FuseView& view = FuseView::Of(request);
+  int error = 0;
+  try {
+    const Status status = operation(view);
+    if (status.ok()) return;
+    view.Report(status);
+    error = ErrnoOf(status);
+  } catch (const std::bad_alloc&) {
+    error = ENOMEM;
+  }
+  ::fuse_reply_err(request, error);
+}
+
+// The tables of operations, by what they are about.
+void AddNameOperations(fuse_lowlevel_ops& operations);
+void AddAttributeOperations(fuse_lowlevel_ops& operations);
+void AddDirectoryOperations(fuse_lowlevel_ops& operations);
+void AddFileOperations(fuse_lowlevel_ops& operations);
+// All of them, and the greeting of the kernel.
+fuse_lowlevel_ops FuseOperations();
+
+// EEXIST and others that no StatusCode has: an operation answers them itself.
+inline Status AnswerErrno(fuse_req_t request, int error) {
+  ::fuse_reply_err(request, error);
+  return Status::Ok();
+}
+
+}  // namespace isozone

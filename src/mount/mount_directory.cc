@@ -1,0 +1,153 @@
+#include "mount/mount_directory.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+
+extern char** environ;
+
+namespace isozone {
+namespace {
+
+// mountinfo writes spaces, tabs, newlines and backslashes as \ and three octal digits.
+std::string Unescape(std::string_view text) {
+  std::string plain;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool escape = text[i] == '\\' && i + 3 < text.size() && text[i + 1] >= '0' && text[i + 1] <= '3';
+    if (!escape) {
+      plain += text[i];
+      continue;
+    }
+    plain += static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
+    i += 3;
+  }
+  return plain;
+}
+
+std::vector<std::string_view> Words(std::string_view line) {
+  std::vector<std::string_view> words;
+  while (!line.empty()) {
+    const size_t space = line.find(' ');
+    words.push_back(line.substr(0, space));
+    line = space == std::string_view::npos ? std::string_view() : line.substr(space + 1);
+  }
+  return words;
+}
+
+std::string ReadMountInfo() {
+  std::ifstream file("/proc/self/mountinfo");
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+Status DetachByHelper(const std::string& directory) {
+  std::string program = "fusermount3";
+  std::string flags = "-uzq";
+  std::string path = directory;
+  const std::array<char*, 4> arguments = {program.data(), flags.data(), path.data(), nullptr};
+  pid_t child = 0;
+  if (const int error = ::posix_spawnp(&child, program.c_str(), nullptr, nullptr, arguments.data(), environ)) {
+    return Status::FromErrno(error, "cannot run fusermount3 (package fuse3)");
+  }
+  int result = 0;
+  while (::waitpid(child, &result, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(result) && WEXITSTATUS(result) == 0) return Status::Ok();
+  return Status::PermissionDenied(fmt::format(
+      "cannot unmount {}: only root and the user who mounted it may; run fusermount3 -uz {}", directory, directory));
+}
+
+// The path of a directory that may be a dead mount, which nothing can be asked of.
+Result<std::string> AbsolutePathOf(const std::string& directory) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(directory, error).lexically_normal();
+  if (error) return Status::InvalidArgument(fmt::format("cannot use {}: {}", directory, error.message()));
+  std::filesystem::path parent = absolute.has_filename() ? absolute : absolute.parent_path();
+  const std::filesystem::path name = parent.filename();
+  parent = std::filesystem::weakly_canonical(parent.parent_path(), error);
+  if (error) return Status::NotFound(fmt::format("cannot find {}: {}", directory, error.message()));
+  return (parent / name).string();
+}
+
+Status TakeOffDeadMount(const std::string& directory) {
+  const auto mounted = FindMount(ReadMountInfo(), directory);
+  if (mounted.ok() && mounted->type != kFuseType) {
+    return Status::Busy(fmt::format("{} is a dead mount of {}; take it off first: fusermount3 -uz {}", directory,
+                                    mounted->type, directory));
+  }
+  ISOZONE_RETURN_IF_ERROR(DetachMount(directory));
+  Log().warn("{} was a dead mount, whose daemon had ended; it is taken off", directory);
+  return Status::Ok();
+}
+
+}  // namespace
+
+Result<MountEntry> FindMount(std::string_view text, std::string_view directory) {
+  Result<MountEntry> found = Status::NotFound(fmt::format("nothing is mounted on {}", directory));
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    const std::vector<std::string_view> words = Words(text.substr(0, end));
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+    // 36 35 98:0 /root /directory options [tags...] - type source options
+    size_t dash = 6;
+    while (dash < words.size() && words[dash] != "-") ++dash;
+    if (dash + 2 >= words.size()) continue;
+    const std::string path = Unescape(words[4]);
+    if (path == directory) found = MountEntry{path, Unescape(words[dash + 1]), Unescape(words[dash + 2])};
+  }
+  return found;
+}
+
+Status DetachMount(const std::string& directory) {
+  if (::umount2(directory.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) == 0) return Status::Ok();
+  if (errno == EPERM) return DetachByHelper(directory);
+  return Status::FromErrno(errno, fmt::format("cannot unmount {}", directory));
+}
+
+Result<std::string> PrepareDirectory(const std::string& directory) {
+  if (directory.empty()) return Status::InvalidArgument("DIRECTORY is empty");
+  ISOZONE_ASSIGN_OR_RETURN(const std::string path, AbsolutePathOf(directory));
+  // The kernel may still know the attributes of a dead mount, but not its space.
+  struct statfs space {};
+  if (::statfs(path.c_str(), &space) != 0 && errno == ENOTCONN) ISOZONE_RETURN_IF_ERROR(TakeOffDeadMount(path));
+  struct stat attributes {};
+  if (::stat(path.c_str(), &attributes) != 0) {
+    if (errno == ENOENT) {
+      return Status::NotFound(fmt::format("{} is not there; make the directory first: mkdir -p {}", path, path));
+    }
+    return Status::FromErrno(errno, fmt::format("cannot mount on {}", path));
+  }
+  if (!S_ISDIR(attributes.st_mode)) {
+    return Status::NotDirectory(fmt::format("{} is not a directory; give one that is empty", path));
+  }
+  std::error_code error;
+  std::string real = std::filesystem::canonical(path, error).string();
+  if (error) return Status::IoError(fmt::format("cannot resolve {}: {}", path, error.message()));
+  if (const auto mounted = FindMount(ReadMountInfo(), real); mounted.ok()) {
+    return Status::Busy(
+        fmt::format("{} is mounted on {} already; unmount it first: umount {}", mounted->source, real, real));
+  }
+  const bool is_empty = std::filesystem::is_empty(real, error);
+  if (error) return Status::PermissionDenied(fmt::format("cannot read {}: {}", real, error.message()));
+  if (!is_empty) {
+    return Status::NotEmpty(fmt::format("{} is not empty, and a mount would hide its files; give an empty one", real));
+  }
+  return real;
+}
+
+}  // namespace isozone

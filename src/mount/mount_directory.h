@@ -1,0 +1,38 @@
+// The directory that a file system is mounted on: whether it can be, and how a mount comes off it.
+//
+// A dead mount is one whose daemon has ended without unmounting: every access to it fails with ENOTCONN. It holds
+// nothing, since all that the daemon had is on the device or lost with the daemon.
+//
+// Thread safety: pure functions of the machine; any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace isozone {
+
+// What the kernel and /proc/self/mountinfo call a mount of ours.
+inline constexpr std::string_view kFuseSubtype = "isozone";
+inline constexpr std::string_view kFuseType = "fuse.isozone";
+
+// One line of /proc/self/mountinfo.
+struct MountEntry {
+  std::string directory;
+  std::string type;    // "fuse.isozone"
+  std::string source;  // of ours, the URI of the device
+};
+
+// What is mounted on `directory`, an absolute path, last of all; kNotFound: nothing. `text` is /proc/self/mountinfo.
+Result<MountEntry> FindMount(std::string_view text, std::string_view directory);
+
+// Takes the mount off `directory`, also while files are open there: their programs go on with what they have until the
+// daemon ends. Asks fusermount3 if this process may not.
+Status DetachMount(const std::string& directory);
+
+// The absolute path of `directory`, which is there, a directory, empty and nothing mounted on it. A dead mount of ours is
+// taken off first, which is logged. kNotFound, kNotDirectory, kNotEmpty; kBusy: something is mounted there, and what.
+Result<std::string> PrepareDirectory(const std::string& directory);
+
+}  // namespace isozone

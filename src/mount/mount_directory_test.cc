@@ -1,0 +1,69 @@
+#include "mount/mount_directory.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace isozone {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::string_view kMountInfo =
+    "22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n"
+    "40 22 0:40 / /mnt/a\\040b rw,nosuid shared:7 master:1 - fuse.isozone emu:/x\\040y.img rw,user_id=0\n"
+    "41 22 0:41 / /mnt/c rw - tmpfs tmpfs rw\n"
+    "42 41 0:42 / /mnt/c rw - fuse.isozone dev:/dev/nvme0n2 rw\n"
+    "cut off\n";
+
+class ScratchDirectory {
+ public:
+  ScratchDirectory() { EXPECT_NE(::mkdtemp(path_.data()), nullptr); }
+  ~ScratchDirectory() { std::filesystem::remove_all(path_); }
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_ = ::testing::TempDir() + "isozone-mount-XXXXXX";
+};
+
+TEST(MountDirectoryTest, AMountIsFoundByItsDirectory) {
+  const auto found = FindMount(kMountInfo, "/mnt/a b");
+  ASSERT_TRUE(found.ok());
+  EXPECT_EQ(found->type, "fuse.isozone");
+  EXPECT_EQ(found->source, "emu:/x y.img");
+  EXPECT_TRUE(FindMount(kMountInfo, "/mnt").status().Is(StatusCode::kNotFound));
+}
+
+TEST(MountDirectoryTest, OfTwoMountsOnOneDirectoryTheLastCounts) {
+  EXPECT_EQ(FindMount(kMountInfo, "/mnt/c")->type, "fuse.isozone");
+}
+
+TEST(MountDirectoryTest, AnEmptyDirectoryIsPrepared) {
+  const ScratchDirectory scratch;
+  std::filesystem::create_directory(scratch.path() + "/empty");
+  const auto prepared = PrepareDirectory(scratch.path() + "/./empty/");
+  ASSERT_TRUE(prepared.ok()) << prepared.status().ToString();
+  EXPECT_EQ(*prepared, std::filesystem::canonical(scratch.path() + "/empty").string());
+}
+
+TEST(MountDirectoryTest, WhatCannotBeMountedOnIsNamed) {
+  const ScratchDirectory scratch;
+  std::ofstream(scratch.path() + "/file") << "x";
+  const Status missing = PrepareDirectory(scratch.path() + "/missing").status();
+  EXPECT_TRUE(missing.Is(StatusCode::kNotFound));
+  EXPECT_THAT(std::string(missing.message()), HasSubstr("mkdir -p"));
+  EXPECT_TRUE(PrepareDirectory(scratch.path() + "/missing/below").status().Is(StatusCode::kNotFound));
+  EXPECT_TRUE(PrepareDirectory(scratch.path() + "/file").status().Is(StatusCode::kNotDirectory));
+  EXPECT_TRUE(PrepareDirectory(scratch.path()).status().Is(StatusCode::kNotEmpty));
+  EXPECT_TRUE(PrepareDirectory("").status().Is(StatusCode::kInvalidArgument));
+  EXPECT_TRUE(PrepareDirectory("/proc").status().Is(StatusCode::kBusy));
+}
+
+}  // namespace
+}  // namespace isozone

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""How a mount begins and ends: in the foreground and not, with open files, by signals, after a crash; and what is said
+when it cannot begin.
+
+    lifecycle_test.py ISOZONE
+"""
+
+import errno
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+import mounted
+
+HELPER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../packaging/mount.isozone")
+UNIT = os.path.join(os.path.dirname(HELPER), "isozone-mount@.service")
+OK, USAGE, NOT_FOUND, UNUSABLE, BUSY = range(5)
+REFUSED = 9
+
+
+class Lifecycle(mounted.MountTest):
+    def tool(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([mounted.PROGRAM, *arguments], capture_output=True, text=True, timeout=mounted.WAIT_S)
+
+    def refused(self, code: int, words: str, *arguments: str) -> None:
+        result = self.tool("mount", *arguments)
+        self.assertEqual((code, ""), (result.returncode, result.stdout), result.stderr)
+        self.assertRegex(result.stderr, r"\Aisozone mount: [^\n]+\n\Z")
+        self.assertIn(words, result.stderr)
+
+    def write(self, name: str, content: str) -> None:
+        with open(self.path(name), "w") as file:
+            file.write(content)
+
+    def read(self, name: str) -> str:
+        with open(self.path(name)) as file:
+            return file.read()
+
+    def device_is_free(self) -> bool:
+        """Whether no process has it open for writing."""
+        return self.tool("fsck", self.device).returncode == 0
+
+    def test_in_the_background_the_command_ends_when_the_directory_can_be_used(self) -> None:
+        result = self.tool("mount", self.device, self.directory)
+        self.assertEqual((OK, "", ""), (result.returncode, result.stdout, result.stderr))
+        self.write("file", "text")
+        mounted.unmount(self.directory)
+        mounted.wait_until(self.device_is_free, "the daemon has not ended")
+        daemon = self.mount()
+        self.assertEqual("text", self.read("file"))
+        self.assertEqual(0, daemon.end())
+
+    def test_every_signal_unmounts_also_with_open_files(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            daemon = self.mount()
+            fds = [os.open(self.path(name), os.O_RDWR | os.O_CREAT | os.O_TRUNC) for name in ("file", "unlinked")]
+            os.write(fds[0], f"signal {number}".encode())
+            os.unlink(self.path("unlinked"))
+            self.assertEqual(0, daemon.end(number), daemon.said())
+            self.assertFalse(mounted.is_mounted(self.directory))
+            for fd in fds:
+                with self.assertRaises(OSError) as caught:
+                    os.pwrite(fd, b"x", 0)
+                self.assertEqual(errno.ENOTCONN, caught.exception.errno)
+                with self.assertRaises(OSError):
+                    os.close(fd)
+            self.check()
+            daemon = self.mount()
+            self.assertEqual(f"signal {number}", self.read("file"))
+            self.assertEqual(0, daemon.end())
+
+    def test_a_killed_daemon_leaves_a_dead_mount_that_the_next_one_takes_off(self) -> None:
+        daemon = self.mount()
+        self.write("file", "text")
+        os.sync()
+        with open(self.path("file")) as file:
+            os.fsync(file.fileno())
+        daemon.end(signal.SIGKILL)
+        with self.assertRaises(OSError) as caught:
+            os.statvfs(self.directory)
+        self.assertEqual(errno.ENOTCONN, caught.exception.errno)
+        daemon = self.mount()
+        self.assertIn("was a dead mount", daemon.said())
+        self.assertEqual("text", self.read("file"))
+        self.assertEqual(0, daemon.end())
+        self.assertFalse(mounted.is_mounted(self.directory))
+
+    def test_there_is_one_daemon_for_a_device_and_one_device_for_a_directory(self) -> None:
+        daemon = self.mount()
+        other = os.path.join(self.scratch, "other")
+        os.mkdir(other)
+        self.refused(BUSY, "in use", self.device, other)
+        self.refused(BUSY, "mounted on", self.device, self.directory)
+        self.assertEqual(0, daemon.end())
+
+    def test_what_cannot_be_mounted_is_said_in_one_line(self) -> None:
+        missing = os.path.join(self.scratch, "missing")
+        self.refused(NOT_FOUND, "mkdir -p", self.device, missing)
+        self.refused(REFUSED, "not empty", self.device, self.scratch)
+        self.refused(REFUSED, "not a directory", self.device, self.image)
+        self.refused(NOT_FOUND, "missing.img", f"emu:{missing}.img", self.directory)
+        self.refused(USAGE, "did you mean 'writeback'", "-o", "writebak=on", self.device, self.directory)
+        self.refused(USAGE, "DIRECTORY", self.device)
+        blank = os.path.join(self.scratch, "blank.img")
+        with open(blank, "wb") as file:
+            file.truncate(1 << 20)
+        self.refused(UNUSABLE, "blank.img", f"emu:{blank}", self.directory)
+
+    def test_statistics_and_df_show_the_mount_like_any_other(self) -> None:
+        daemon = self.mount()
+        with open(self.path("000012.log"), "wb", buffering=0) as file:
+            for _ in range(10):
+                file.write(bytes(5000))
+                os.fsync(file.fileno())
+        statistics = json.loads(self.run_tool("stats", self.device, "--json"))
+        self.assertEqual(daemon.process.pid, statistics["process"]["pid"])
+        # The page is brought up to date again and again.
+        mounted.wait_until(lambda: json.loads(self.run_tool("stats", self.device, "--json"))["syncs"] >= 10,
+                           "the statistics do not show ten syncs")
+        self.run_tool("top", self.device, "--once")
+        self.assertIn("000012.log", self.run_tool("ls", self.device, "/"))
+        self.assertEqual(0, daemon.end())
+
+    def test_a_read_only_mount_shows_what_is_there_and_refuses_changes(self) -> None:
+        daemon = self.mount()
+        self.write("file", "text")
+        daemon = self.mount_again(daemon, "ro")
+        self.assertEqual("text", self.read("file"))
+        with self.assertRaises(OSError) as caught:
+            self.write("new", "")
+        self.assertEqual(errno.EROFS, caught.exception.errno)
+        with self.assertRaises(OSError) as caught:
+            os.unlink(self.path("file"))
+        self.assertEqual(errno.EROFS, caught.exception.errno)
+        self.assertEqual(0, daemon.end())
+
+    def test_owners_and_permissions_are_shown_as_the_options_say(self) -> None:
+        daemon = self.mount()
+        self.write("file", "text")
+        os.chmod(self.path("file"), 0o666)
+        daemon = self.mount_again(daemon, "uid=12,gid=34,umask=027")
+        shown = os.stat(self.path("file"))
+        self.assertEqual((12, 34, 0o640), (shown.st_uid, shown.st_gid, shown.st_mode & 0o7777))
+        self.assertEqual(0, daemon.end())
+
+    def test_writes_in_place_are_refused_where_that_is_asked_for(self) -> None:
+        daemon = self.mount("inplace=refuse")
+        self.write("file", "0123456789")
+        with open(self.path("file"), "r+b", buffering=0) as file:
+            file.write(b"0123456789abc")  # changes nothing of what is there
+            with self.assertRaises(OSError) as caught:
+                os.pwrite(file.fileno(), b"x", 5)
+            self.assertEqual(errno.EOPNOTSUPP, caught.exception.errno)
+        self.assertEqual("0123456789abc", self.read("file"))
+        self.assertEqual(0, daemon.end())
+        self.assertRegex(daemon.said(), "wrote in place at byte 5 of inode")
+        self.assertIn("1 writes in place were refused", daemon.said())
+
+    def test_mount_and_umount_of_the_system_know_the_type(self) -> None:
+        if os.geteuid() != 0:
+            self.skipTest("only root may mount(8)")
+        environment = dict(os.environ, PATH=f"{os.path.dirname(mounted.PROGRAM)}:{os.environ['PATH']}")
+        tried = subprocess.run(["sh", HELPER, self.device, self.directory, "-o", "rw,nofail,noatime"],
+                               capture_output=True, text=True, env=environment)
+        self.assertEqual((0, ""), (tried.returncode, tried.stderr))
+        with open("/proc/self/mountinfo") as file:
+            line, = (line for line in file if self.directory in line)
+        self.assertRegex(line, rf"noatime.* - fuse\.isozone {re.escape(self.device)} ")
+        subprocess.run(["umount", self.directory], check=True)
+        mounted.wait_until(self.device_is_free, "the daemon has not ended")
+        failed = subprocess.run(["sh", HELPER, f"emu:{self.scratch}/missing.img", self.directory, "-o", "rw"],
+                                capture_output=True, text=True, env=environment)
+        self.assertEqual(32, failed.returncode)
+        self.assertIn("missing.img", failed.stderr)
+
+    def test_the_unit_of_systemd_is_well_formed(self) -> None:
+        analyze = shutil.which("systemd-analyze")
+        if analyze is None:
+            self.skipTest("there is no systemd-analyze")
+        unit = os.path.join(self.scratch, "isozone-mount@a.service")
+        with open(UNIT) as source, open(unit, "w") as target:
+            target.write(source.read().replace("=isozone mount", f"={mounted.PROGRAM} mount"))
+        result = subprocess.run([analyze, "verify", "--man=no", unit], capture_output=True, text=True)
+        self.assertNotRegex(result.stderr, r"isozone-mount@a\.service:\d+|Failed to")
+
+
+if __name__ == "__main__":
+    mounted.main()

@@ -1,0 +1,343 @@
+#!/usr/bin/env python3
+"""What programs expect of a directory, call by call.
+
+    posix_test.py ISOZONE
+"""
+
+import ctypes
+import errno
+import fcntl
+import mmap
+import os
+import stat
+import subprocess
+import threading
+
+import mounted
+
+FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE = 1, 2
+RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def fallocate(fd: int, mode: int, offset: int, length: int) -> None:
+    if LIBC.fallocate(fd, mode, ctypes.c_long(offset), ctypes.c_long(length)) != 0:
+        raise OSError(ctypes.get_errno(), "fallocate")
+
+
+def rename(source: str, target: str, flags: int) -> None:
+    AT_FDCWD = -100
+    if LIBC.renameat2(AT_FDCWD, source.encode(), AT_FDCWD, target.encode(), flags) != 0:
+        raise OSError(ctypes.get_errno(), "renameat2")
+
+
+class Posix(mounted.MountTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.daemon = self.mount()
+
+    def end(self) -> None:
+        self.assertEqual(0, self.daemon.end(), self.daemon.said())
+        self.check()
+
+    def remount(self) -> None:
+        self.daemon = self.mount_again(self.daemon)
+
+    def write(self, name: str, content: bytes) -> str:
+        with open(self.path(name), "wb") as file:
+            file.write(content)
+        return self.path(name)
+
+    def read(self, name: str) -> bytes:
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def fails(self, error: int, call: object, *arguments: object, **named: object) -> None:
+        assert callable(call)
+        with self.assertRaises(OSError) as caught:
+            call(*arguments, **named)
+        self.assertEqual(errno.errorcode[error], errno.errorcode[caught.exception.errno or 0])
+
+    def test_files_hold_what_was_written_also_after_a_mount(self) -> None:
+        contents = {f"file{size}": os.urandom(size) for size in (0, 1, 4095, 4096, 4097, 300_000, 5_000_000)}
+        for name, content in contents.items():
+            self.write(name, content)
+            self.assertEqual(content, self.read(name))
+        self.remount()
+        for name, content in contents.items():
+            self.assertEqual(content, self.read(name))
+            self.assertEqual(len(content), os.stat(self.path(name)).st_size)
+        self.end()
+
+    def test_directories_are_made_listed_and_removed(self) -> None:
+        os.makedirs(self.path("a", "b"))
+        self.assertEqual(stat.S_IFDIR, stat.S_IFMT(os.stat(self.path("a")).st_mode))
+        names = {f"{number:04}" for number in range(500)}
+        for name in names:
+            self.write(f"a/b/{name}", b"x")
+        self.assertEqual(names, set(os.listdir(self.path("a", "b"))))
+        self.assertEqual(names, {entry.name for entry in os.scandir(self.path("a", "b")) if entry.is_file()})
+        self.fails(errno.ENOTEMPTY, os.rmdir, self.path("a"))
+        self.fails(errno.EEXIST, os.mkdir, self.path("a"))
+        self.fails(errno.ENOTDIR, os.rmdir, self.path("a", "b", "0001"))
+        self.fails(errno.EISDIR, os.unlink, self.path("a", "b"))
+        self.fails(errno.ENOTDIR, os.stat, self.path("a", "b", "0001", "c"))
+        for name in names:
+            os.unlink(self.path("a", "b", name))
+        self.assertEqual([], os.listdir(self.path("a", "b")))
+        os.removedirs(self.path("a", "b"))
+        self.end()
+
+    def test_attributes_are_kept(self) -> None:
+        path = self.write("file", b"text")
+        os.chmod(path, 0o640)
+        os.utime(path, ns=(1_700_000_000_123_456_789, 1_700_000_001_987_654_321))
+        if os.geteuid() == 0:
+            os.chown(path, 12, 34)
+        os.mkdir(self.path("directory"), 0o750)
+        self.remount()
+        shown = os.stat(path)
+        self.assertEqual(0o640, stat.S_IMODE(shown.st_mode))
+        self.assertEqual(1_700_000_001_987_654_321, shown.st_mtime_ns)
+        if os.geteuid() == 0:
+            self.assertEqual((12, 34), (shown.st_uid, shown.st_gid))
+        self.assertEqual(0o750, stat.S_IMODE(os.stat(self.path("directory")).st_mode))
+        self.end()
+
+    def test_hard_links_are_one_file(self) -> None:
+        path = self.write("one", b"first")
+        os.link(path, self.path("two"))
+        with open(self.path("two"), "ab") as file:
+            file.write(b" second")
+        self.assertEqual(b"first second", self.read("one"))
+        self.assertEqual(2, os.stat(path).st_nlink)
+        self.assertEqual(os.stat(path).st_ino, os.stat(self.path("two")).st_ino)
+        os.unlink(path)
+        self.assertEqual(1, os.stat(self.path("two")).st_nlink)
+        self.assertEqual(b"first second", self.read("two"))
+        self.end()
+
+    def test_symbolic_links_are_followed_and_read(self) -> None:
+        self.write("file", b"text")
+        os.symlink("file", self.path("link"))
+        os.symlink("nowhere", self.path("dangling"))
+        self.assertEqual(b"text", self.read("link"))
+        self.fails(errno.ENOENT, self.read, "dangling")
+        self.remount()
+        self.assertEqual(("file", "nowhere"), (os.readlink(self.path("link")), os.readlink(self.path("dangling"))))
+        self.assertTrue(stat.S_ISLNK(os.lstat(self.path("link")).st_mode))
+        self.end()
+
+    def test_rename_replaces_refuses_and_exchanges(self) -> None:
+        self.write("a", b"a")
+        self.write("b", b"b")
+        self.fails(errno.EEXIST, rename, self.path("a"), self.path("b"), RENAME_NOREPLACE)
+        rename(self.path("a"), self.path("b"), RENAME_EXCHANGE)
+        self.assertEqual((b"b", b"a"), (self.read("a"), self.read("b")))
+        os.rename(self.path("a"), self.path("b"))
+        self.assertEqual(b"b", self.read("b"))
+        self.assertEqual(["b"], os.listdir(self.directory))
+        os.mkdir(self.path("d"))
+        self.fails(errno.EISDIR, os.rename, self.path("b"), self.path("d"))
+        self.fails(errno.EINVAL, os.rename, self.path("d"), self.path("d", "e"))
+        self.end()
+
+    def test_an_unlinked_file_lives_as_long_as_it_is_open(self) -> None:
+        with open(self.path("file"), "w+b") as file:
+            file.write(b"before")
+            file.flush()
+            os.unlink(self.path("file"))
+            self.write("file", b"another")
+            file.write(b" after")
+            file.flush()
+            file.seek(0)
+            self.assertEqual(b"before after", file.read())
+            self.assertEqual(0, os.fstat(file.fileno()).st_nlink)
+        self.assertEqual(b"another", self.read("file"))
+        self.end()
+
+    def test_a_renamed_file_is_still_written(self) -> None:
+        with open(self.path("old"), "wb", buffering=0) as file:
+            file.write(b"one ")
+            os.rename(self.path("old"), self.path("new"))
+            file.write(b"two")
+        self.assertEqual(b"one two", self.read("new"))
+        self.end()
+
+    def test_files_are_written_anywhere(self) -> None:
+        path = self.write("file", bytes(100_000))
+        fd = os.open(path, os.O_RDWR)
+        os.pwrite(fd, b"middle", 50_000)
+        os.pwrite(fd, b"far", 1_000_000)
+        os.ftruncate(fd, 1_000_003)
+        os.fsync(fd)
+        os.close(fd)
+        self.remount()
+        expected = bytearray(1_000_003)
+        expected[50_000:50_006] = b"middle"
+        expected[1_000_000:] = b"far"
+        self.assertEqual(bytes(expected), self.read("file"))
+        self.assertLess(os.stat(path).st_blocks * 512, 300_000)
+        self.end()
+
+    def test_a_file_grows_by_truncation_without_taking_space(self) -> None:
+        path = self.write("file", b"x")
+        free = os.statvfs(self.directory).f_bfree
+        os.truncate(path, 1 << 40)
+        self.assertEqual(1 << 40, os.stat(path).st_size)
+        self.assertGreater(os.statvfs(self.directory).f_bfree, free - 1000)
+        os.truncate(path, 1)
+        self.assertEqual(b"x", self.read("file"))
+        self.end()
+
+    def test_appends_of_two_programs_do_not_overwrite(self) -> None:
+        fds = [os.open(self.path("log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND) for _ in range(2)]
+        for number in range(200):
+            os.write(fds[number % 2], f"{number:04}\n".encode())
+        for fd in fds:
+            os.close(fd)
+        self.assertEqual("".join(f"{number:04}\n" for number in range(200)).encode(), self.read("log"))
+        self.end()
+
+    def test_open_truncates_and_excludes(self) -> None:
+        path = self.write("file", b"long content")
+        os.close(os.open(path, os.O_WRONLY | os.O_TRUNC))
+        self.assertEqual(b"", self.read("file"))
+        self.fails(errno.EEXIST, os.open, path, os.O_CREAT | os.O_EXCL)
+        self.fails(errno.ENOENT, os.open, self.path("missing"), os.O_RDONLY)
+        self.end()
+
+    def test_space_is_allocated(self) -> None:
+        fd = os.open(self.path("file"), os.O_RDWR | os.O_CREAT)
+        fallocate(fd, 0, 0, 1 << 20)
+        self.assertEqual(1 << 20, os.fstat(fd).st_size)
+        self.assertEqual(bytes(100), os.pread(fd, 100, 5000))
+        fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, 2 << 20)
+        self.assertEqual(1 << 20, os.fstat(fd).st_size)
+        self.fails(errno.EOPNOTSUPP, fallocate, fd, FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE, 0, 4096)
+        os.close(fd)
+        self.end()
+
+    def test_data_and_holes_are_found(self) -> None:
+        fd = os.open(self.path("file"), os.O_RDWR | os.O_CREAT)
+        os.pwrite(fd, bytes([7]) * 4096, 1 << 20)
+        os.fsync(fd)
+        self.assertEqual(1 << 20, os.lseek(fd, 0, os.SEEK_DATA))
+        self.assertEqual((1 << 20) + 4096, os.lseek(fd, 1 << 20, os.SEEK_HOLE))
+        self.assertEqual(0, os.lseek(fd, 0, os.SEEK_HOLE))
+        self.fails(errno.ENXIO, os.lseek, fd, 2 << 20, os.SEEK_DATA)
+        os.close(fd)
+        self.end()
+
+    def test_shared_memory_maps_are_written(self) -> None:
+        fd = os.open(self.path("file"), os.O_RDWR | os.O_CREAT)
+        os.ftruncate(fd, 1 << 20)
+        with mmap.mmap(fd, 1 << 20) as first, mmap.mmap(fd, 1 << 20) as second:
+            first[5000:5004] = b"mmap"
+            self.assertEqual(b"mmap", second[5000:5004])
+            first.flush()
+            self.assertEqual(b"mmap", os.pread(fd, 4, 5000))
+            first[1_000_000:1_000_003] = b"end"
+        os.close(fd)
+        self.remount()
+        content = self.read("file")
+        self.assertEqual((b"mmap", b"end", 1 << 20), (content[5000:5004], content[1_000_000:1_000_003], len(content)))
+        self.end()
+
+    def test_locks_are_held_among_programs(self) -> None:
+        path = self.write("lock", b"")
+        with open(path, "r+b") as holder:
+            for take in ("flock -n", "python3 -c 'import fcntl, sys; fcntl.lockf(open(sys.argv[1], \"r+b\"), 6)'"):
+                self.assertEqual(0, subprocess.run(f"{take} {path} {'true' if 'flock -n' in take else ''}", shell=True,
+                                                   stderr=subprocess.DEVNULL).returncode)
+            fcntl.flock(holder, fcntl.LOCK_EX)
+            self.assertNotEqual(0, subprocess.run(["flock", "-n", path, "true"]).returncode)
+            fcntl.lockf(holder, fcntl.LOCK_EX)
+            taken = subprocess.run(["python3", "-c", "import fcntl, sys; fcntl.lockf(open(sys.argv[1], 'r+b'), 6)", path],
+                                   stderr=subprocess.DEVNULL)
+            self.assertNotEqual(0, taken.returncode)
+        self.end()
+
+    def test_extended_attributes_are_kept(self) -> None:
+        path = self.write("file", b"")
+        os.setxattr(path, "user.a", b"one")
+        os.setxattr(path, "user.b", bytes(1000))
+        self.fails(errno.EEXIST, os.setxattr, path, "user.a", b"x", os.XATTR_CREATE)
+        self.fails(errno.ENODATA, os.setxattr, path, "user.c", b"x", os.XATTR_REPLACE)
+        self.fails(errno.ENODATA, os.getxattr, path, "user.c")
+        self.remount()
+        self.assertEqual(["user.a", "user.b"], sorted(os.listxattr(path)))
+        self.assertEqual((b"one", bytes(1000)), (os.getxattr(path, "user.a"), os.getxattr(path, "user.b")))
+        os.removexattr(path, "user.a")
+        self.fails(errno.ENODATA, os.removexattr, path, "user.a")
+        self.assertEqual(["user.b"], os.listxattr(path))
+        self.end()
+
+    def test_names_too_long_and_kinds_of_files_that_are_not_kept_are_refused(self) -> None:
+        self.write("n" * 255, b"")
+        self.fails(errno.ENAMETOOLONG, self.write, "n" * 256, b"")
+        self.fails(errno.ENAMETOOLONG, os.stat, self.path("n" * 256))
+        self.fails(errno.EPERM, os.mkfifo, self.path("fifo"))
+        self.end()
+
+    def test_a_write_takes_the_set_user_id_bit_off(self) -> None:
+        if os.geteuid() != 0:
+            self.skipTest("only root can write as another user")
+        os.chmod(self.scratch, 0o755)
+        self.daemon = self.mount_again(self.daemon, "allow_other")
+        path = self.write("program", b"x")
+        os.chown(path, 1000, 1000)
+        os.chmod(path, 0o6755)
+        subprocess.run(["python3", "-c", "import sys; open(sys.argv[1], 'ab').write(b'y')", path], user=1000, group=1000,
+                       extra_groups=[], check=True)
+        self.assertEqual(0o755, stat.S_IMODE(os.stat(path).st_mode))
+        self.end()
+
+    def test_permissions_are_those_of_the_files(self) -> None:
+        if os.geteuid() != 0:
+            self.skipTest("only root can be another user")
+        os.chmod(self.scratch, 0o755)
+        self.daemon = self.mount_again(self.daemon, "allow_other")
+        os.chmod(self.directory, 0o755)
+        path = self.write("secret", b"x")
+        os.chmod(path, 0o600)
+        for command in (["cat", path], ["touch", self.path("new")], ["rm", "-f", path]):
+            self.assertNotEqual(0, subprocess.run(command, user=1000, group=1000, extra_groups=[],
+                                                  stderr=subprocess.DEVNULL).returncode, command)
+        self.assertEqual(b"x", self.read("secret"))
+        self.end()
+
+    def test_many_threads_write_one_file_and_files_of_their_own(self) -> None:
+        shared = os.open(self.path("shared"), os.O_RDWR | os.O_CREAT)
+        failures: list[BaseException] = []
+
+        def work(number: int) -> None:
+            try:
+                with open(self.path(f"own{number}"), "wb", buffering=0) as own:
+                    for turn in range(50):
+                        os.pwrite(shared, bytes([number]) * 1000, (turn * 8 + number) * 1000)
+                        own.write(bytes([number]) * 1000)
+                    os.fsync(own.fileno())
+            except BaseException as error:  # told to the test
+                failures.append(error)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        os.close(shared)
+        self.assertEqual([], failures)
+        self.remount()
+        self.assertEqual(b"".join(bytes([number]) * 1000 for _ in range(50) for number in range(8)), self.read("shared"))
+        for number in range(8):
+            self.assertEqual(bytes([number]) * 50_000, self.read(f"own{number}"))
+        self.end()
+
+
+class PosixWithWriteback(Posix):
+    options = "writeback=on"
+
+
+if __name__ == "__main__":
+    mounted.main()

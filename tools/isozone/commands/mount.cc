@@ -1,0 +1,101 @@
+// mount: shows the file system of a device as a directory, for programs that know nothing of Isozone, until it is
+// unmounted or a signal ends that.
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "fs/inode_files.h"
+#include "isozone/command.h"
+#include "isozone/exit_code.h"
+#include "isozone/session.h"
+#include "mount/background.h"
+#include "mount/directory_service.h"
+#include "mount/fuse_options.h"
+#include "mount/mount_directory.h"
+
+namespace isozone::cli {
+namespace {
+
+struct MountArguments {
+  std::string device;
+  std::string directory;
+  std::vector<std::string> options;
+  bool foreground = false;
+};
+
+// Ends when the directory is unmounted. `ready` is called when it can be used.
+Status Serve(const MountArguments& arguments, const FuseOptions& options,
+             const std::function<void(const std::string& directory)>& ready) {
+  EndOfService end;
+  ISOZONE_ASSIGN_OR_RETURN(const std::string directory, PrepareDirectory(arguments.directory));
+  const OpenMode mode = options.read_only ? OpenMode::kReadOnly : OpenMode::kReadWrite;
+  ISOZONE_ASSIGN_OR_RETURN(const std::unique_ptr<FileSystem> file_system, MountByUri(arguments.device, mode));
+  ISOZONE_RETURN_IF_ERROR(ServeDirectory(*file_system, file_system->inodes(), {directory, arguments.device, options},
+                                         end, [&] { ready(directory); }));
+  return file_system->Unmount();
+}
+
+Status ServeInForeground(const MountArguments& arguments, const FuseOptions& options, Console& console) {
+  ::signal(SIGPIPE, SIG_IGN);  // whoever started this may read no more than the first line
+  return Serve(arguments, options, [&](const std::string& directory) {
+    console.Print("{} is mounted on {}\n", arguments.device, directory);
+    (void)console.Flush();  // nobody may read this
+  });
+}
+
+// In the process that goes on in the background, the end of the process is here.
+Status ServeInBackground(const MountArguments& arguments, const FuseOptions& options) {
+  BackgroundStart start;
+  Status report;
+  ISOZONE_ASSIGN_OR_RETURN(const bool goes_on, start.Fork(report));
+  if (!goes_on) return report;
+  bool is_ready = false;
+  const Status status = Serve(arguments, options, [&](const std::string&) {
+    is_ready = true;
+    (void)!::chdir("/");  // so that the file system of this directory can be unmounted
+    start.ReportReady();
+  });
+  if (!is_ready) {
+    start.ReportFailure(status);
+  } else if (!status.ok()) {
+    Log().error("{} on {}: {}", arguments.device, arguments.directory, status.message());
+  }
+  std::_Exit(static_cast<int>(ExitCodeOf(status)));
+}
+
+Status Mount(const MountArguments& arguments, Console& console) {
+  FuseOptions options;
+  for (const std::string& list : arguments.options) ISOZONE_RETURN_IF_ERROR(options.Add(list));
+  if (arguments.foreground) return ServeInForeground(arguments, options, console);
+  return ServeInBackground(arguments, options);
+}
+
+std::string OptionHelp() {
+  std::string text = "Options of -o, separated by commas:\n";
+  for (const FuseOptionHelp& help : ListFuseOptions())
+    text += fmt::format("  {:<15}  {}\n", help.example, help.meaning);
+  return text + "  and those of mount(8), such as noatime, noexec and nofail";
+}
+
+}  // namespace
+
+Action DefineMount(CLI::App& app) {
+  auto arguments = std::make_shared<MountArguments>();
+  AddDeviceArgument(app, arguments->device);
+  app.add_option("DIRECTORY", arguments->directory, "Where; an empty directory")->required()->option_text(" ");
+  app.add_option("-o,--options", arguments->options, "Options of the mount, see below")
+      ->option_text("LIST")
+      ->allow_extra_args(false);
+  app.add_flag("-f,--foreground", arguments->foreground, "Stay in the foreground, and log to standard error");
+  app.footer(fmt::format("{}\n\n{}", OptionHelp(), app.get_footer()));
+  return [arguments](Console& console) { return Mount(*arguments, console); };
+}
+
+}  // namespace isozone::cli
