@@ -124,6 +124,7 @@ bench: ## Run the benchmarks; with QUICK=1 in small, to see that they run
 	@bench/disk_ratio --build build/bench --directory build $(if $(QUICK),--repeats 1 --num 20000 --reads 20000)
 	@bench/parallel_ratio --build build/bench $(if $(QUICK),--repeats 1 --num 20000)
 	@bench/steering_ratio --build build/bench $(if $(QUICK),--repeats 1 --num 20000)
+	@bench/mount_ratio --build build/bench $(if $(QUICK),--repeats 1 --num 20000 --reads 20000 --syncs 1000)
 
 .PHONY: lab-build
 lab-build: ## Build what lab/run needs
