@@ -10,8 +10,8 @@ import house
 # From the lowest; names in one row do not know each other.
 ORDER = [("base",), ("nand",), ("device", "conventional/model"), ("izg", "conventional/device", "export"),
          ("zone", "io", "lsm"), ("zone/allocator", "stats"), ("sim", "gc", "advice"), ("fs",), ("fs/space",),
-         ("fs/metadata",), ("fs/file",), ("fs/mount",), ("adapter", "mount"), ("conventional/adapter",), ("adapter/library",),
-         ("testing",)]
+         ("fs/metadata",), ("fs/file",), ("fs/mount",), ("adapter", "mount"), ("conventional/adapter",),
+         ("adapter/library",), ("testing",)]
 RANK = {room: rank for rank, row in enumerate(ORDER) for room in row}
 # Layers of which every folder has its place in the order.
 DIVIDED = {room.split("/")[0] for room in RANK if "/" in room}
