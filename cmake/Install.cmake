@@ -42,5 +42,8 @@ install(PROGRAMS ${PROJECT_SOURCE_DIR}/packaging/mount.isozone DESTINATION ${CMA
         RENAME mount.fuse.isozone)
 install(FILES ${PROJECT_SOURCE_DIR}/packaging/isozone-mount@.service DESTINATION lib/systemd/system)
 install(FILES ${PROJECT_SOURCE_DIR}/packaging/60-isozone.rules DESTINATION lib/udev/rules.d)
+install(FILES ${PROJECT_SOURCE_DIR}/contrib/grafana/isozone.json DESTINATION ${CMAKE_INSTALL_DATADIR}/isozone/grafana)
+install(FILES ${PROJECT_SOURCE_DIR}/contrib/prometheus/isozone.rules.yml
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/isozone/prometheus)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/profiles DESTINATION ${CMAKE_INSTALL_DATADIR}/isozone)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

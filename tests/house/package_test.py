@@ -30,7 +30,8 @@ CONTENT = (r"./usr/bin/isozone", r"./usr/lib/\S*libisozone\.so", r"./usr/lib/\S*
            r"./usr/share/doc/isozone/LICENSE", r"./usr/share/doc/isozone/CHANGELOG\.md",
            r"./usr/sbin/mount\.isozone", r"./usr/sbin/mount\.fuse\.isozone",
            r"./usr/lib/systemd/system/isozone-mount@\.service",
-           r"./usr/lib/udev/rules\.d/60-isozone\.rules", r"./usr/share/isozone/profiles/small-zone\.profile")
+           r"./usr/lib/udev/rules\.d/60-isozone\.rules", r"./usr/share/isozone/profiles/small-zone\.profile",
+           r"./usr/share/isozone/grafana/isozone\.json", r"./usr/share/isozone/prometheus/isozone\.rules\.yml")
 
 
 def has_group() -> bool:
