@@ -318,6 +318,49 @@ class InTheBrowser(ServedDatabase):
         self.assertEqual(page.value("document.querySelector('#selection li span').textContent"), "/bench/CURRENT")
         self.picture(page, "search")
 
+    def test_the_map_in_one_file_shows_what_is_on_the_device(self) -> None:
+        process = self.start_database()
+        process.kill()
+        process.wait(timeout=PATIENCE)
+        path = os.path.join(self.scratch, "zones.html")
+        subprocess.run([ISOZONE, "zones", "--html", path, self.device], check=True, stdout=subprocess.DEVNULL,
+                       timeout=PATIENCE)
+        page = self.open(f"file://{path}")
+        self.stats()  # removes the page of the process that was killed
+        zones = self.stats("--zones")["zones"]
+        self.assertEqual(self.legend(page), self.expected_levels(zones))
+        listed = json.loads(subprocess.run([ISOZONE, "ls", "-R", "--json", self.device, "/"], check=True,
+                                           capture_output=True, timeout=PATIENCE).stdout)
+        tables = [entry["path"] for entry in listed if entry["path"].endswith(".sst")]
+        page.value("document.querySelector('#search').value = '.sst';"
+                   "document.querySelector('#search').dispatchEvent(new Event('input'))")
+        page.wait("document.querySelector('#selection li') !== null")
+        titles = "[...document.querySelectorAll('#selection li span:first-child')].map(e => e.textContent)"
+        self.assertEqual(sorted(page.value(titles)), sorted(tables))
+        page.value("document.querySelector('#selection li button').click()")
+        self.picture(page, "still")
+        self.assertEqual(page.complaints, [])
+
+    def test_a_click_shows_the_files_of_a_zone(self) -> None:
+        process = self.start_database()
+        page = self.open(self.serve())
+        self.stop(process)
+        zone = next(zone["zone"] for zone in self.stats("--zones")["zones"]
+                    if zone["use"] == "data" and zone["live"] > 0 and zone["phase"] != "leased")
+        at = page.value(f"(() => {{ const map = document.querySelector('#overlay').getBoundingClientRect();"
+                        f" const size = Number(document.querySelector('#overlay').dataset.pitch),"
+                        f" columns = Number(document.querySelector('#overlay').dataset.columns);"
+                        f" return [map.left + 3 + ({zone} % columns + 0.5) * size,"
+                        f" map.top + 3 + (Math.floor({zone} / columns) + 0.5) * size]; }})()")
+        for kind in ("mousePressed", "mouseReleased"):
+            page.call("Input.dispatchMouseEvent", type=kind, x=at[0], y=at[1], button="left", clickCount=1)
+        page.wait("document.querySelector('#selection li') !== null")
+        self.assertEqual(page.value("document.querySelector('#selection h2').textContent"), f"Zone {zone}")
+        expected = json.loads(subprocess.run([ISOZONE, "zones", "--json", "--zone", str(zone), self.device], check=True,
+                                             capture_output=True, timeout=PATIENCE).stdout)["files"]
+        shown = page.value("[...document.querySelectorAll('#selection li span:first-child')].map(e => e.textContent)")
+        self.assertEqual(shown, [file["paths"][0] for file in expected])
+
     def test_it_fits_on_a_phone(self) -> None:
         self.start_database()
         page = self.open(self.serve(), 390, 844)

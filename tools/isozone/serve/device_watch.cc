@@ -86,6 +86,7 @@ Status DeviceWatch::RefreshFromPage(int64_t now_ns) {
 Status DeviceWatch::Refresh(int64_t now_ns) {
   fresh_until_ns_ = now_ns + kSeekPageNs;
   const Status from_page = RefreshFromPage(now_ns);
+  if (!from_page.ok() && !from_page.Is(StatusCode::kNotFound)) died_until_ns_ = at_rest_until_ns_ = 0;
   if (!from_page.Is(StatusCode::kNotFound)) return from_page;
   if (now_ns < std::max(died_until_ns_, at_rest_until_ns_)) return status_;
   auto look = LookAtRest(uri_);
@@ -110,18 +111,9 @@ Result<std::string> DeviceWatch::Frame(uint32_t instance, uint32_t number) {
   return frames_.Encode(instance, number, json);
 }
 
-Result<FileSystem*> DeviceWatch::Files() {
-  if (files_ == nullptr || MonotonicNs() >= files_until_ns_) {
-    files_.reset();
-    ISOZONE_ASSIGN_OR_RETURN(files_, MountByUri(uri_, OpenMode::kReadOnly));
-    files_until_ns_ = MonotonicNs() + kFreshFilesNs;
-  }
-  return files_.get();
-}
-
 Result<Json> DeviceWatch::FilesIn(uint32_t zone) {
   const MutexLock lock(files_mu_);
-  ISOZONE_ASSIGN_OR_RETURN(const FileSystem* const files, Files());
+  ISOZONE_ASSIGN_OR_RETURN(const auto files, MountByUri(uri_, OpenMode::kReadOnly));
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<FileInZone> found, files->state().FilesIn(ZoneId(zone)));
   Json document = {{"zone", ZoneJson(files->state().Zones()[zone])}, {"files", Json::array()}};
   for (const FileInZone& file : found) document["files"].push_back(FileInZoneJson(file));
@@ -130,7 +122,7 @@ Result<Json> DeviceWatch::FilesIn(uint32_t zone) {
 
 Result<Json> DeviceWatch::FindFiles(const std::string& text) {
   const MutexLock lock(files_mu_);
-  ISOZONE_ASSIGN_OR_RETURN(const FileSystem* const files, Files());
+  ISOZONE_ASSIGN_OR_RETURN(const auto files, MountByUri(uri_, OpenMode::kReadOnly));
   return cli::FindFiles(*files, text, kMostFiles);
 }
 

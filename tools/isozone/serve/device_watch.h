@@ -30,7 +30,6 @@ class DeviceWatch {
   static constexpr int64_t kFreshAtRestNs = 5 * kSecondNs;      // of a device, which has to be mounted for it
   static constexpr int64_t kSeekPageNs = 200 * kMillisecondNs;  // how often it is seen whether somebody publishes
   static constexpr int64_t kAfterDeath = 60 * kSecondNs;
-  static constexpr int64_t kFreshFilesNs = 2 * kSecondNs;
   static constexpr size_t kMostFiles = 200;
 
   // Looks once. The errors are those of LookAt.
@@ -44,7 +43,7 @@ class DeviceWatch {
   // waits and why.
   Result<std::string> Frame(uint32_t instance, uint32_t number);
 
-  // Of files, names and places alone are told, as of a read-only mount that is at most kFreshFilesNs old.
+  // Of files, names and places alone are told. Each call mounts the device read-only, and one waits for the other.
   Result<Json> FilesIn(uint32_t zone);
   // At most kMostFiles files whose path contains `text`, with their zones.
   Result<Json> FindFiles(const std::string& text);
@@ -55,7 +54,6 @@ class DeviceWatch {
   Status Refresh(int64_t now_ns) ISOZONE_REQUIRES(mu_);
   Status RefreshFromPage(int64_t now_ns) ISOZONE_REQUIRES(mu_);
   void Take(Look look, int64_t fresh_until_ns) ISOZONE_REQUIRES(mu_);
-  Result<FileSystem*> Files() ISOZONE_REQUIRES(files_mu_);
 
   const std::string uri_;
   const std::string name_;
@@ -69,9 +67,7 @@ class DeviceWatch {
   int64_t died_until_ns_ ISOZONE_GUARDED_BY(mu_) = 0;
   ZoneFrames frames_ ISOZONE_GUARDED_BY(mu_);
 
-  Mutex files_mu_;  // taken without mu_
-  std::unique_ptr<FileSystem> files_ ISOZONE_GUARDED_BY(files_mu_);
-  int64_t files_until_ns_ ISOZONE_GUARDED_BY(files_mu_) = 0;
+  Mutex files_mu_;  // held while files are looked for; taken without mu_
 };
 
 }  // namespace isozone::cli

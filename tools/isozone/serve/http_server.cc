@@ -117,7 +117,7 @@ class Server final : public HttpServer, private httplib::Server {
       const HttpReply reply = Answer(request);
       response.status = reply.status;
       if (reply.status == 405) response.set_header("Allow", "GET, HEAD");
-      response.set_content(reply.body, reply.type.c_str());
+      response.set_content(reply.body, reply.type);
       return HandlerResponse::Handled;
     });
   }

@@ -84,6 +84,7 @@ class Grid {
       [canvas.width, canvas.height] = size.map((length) => Math.round(length * this.scale));
       [canvas.style.width, canvas.style.height] = size.map((length) => `${length}px`);
     }
+    Object.assign(this.overlay.dataset, {pitch: this.pitch, columns: this.columns});
     this.drawAll();
   }
 
@@ -176,9 +177,8 @@ class Grid {
   arcs(context, reader, writer) {
     const sources = this.reads.filter((read) => read[1] === reader && read[0] < this.zones).slice(0, 12);
     const targets = [];
-    for (let i = 0; i < this.zones && targets.length < 12; ++i) {
-      const zone = Look.zone(this.state, i);
-      if (zone.phase === "leased" && zone.writer === writer) targets.push(i);
+    for (let i = 0; sources.length > 0 && i < this.zones && targets.length < 12; ++i) {
+      if (Look.isWrittenBy(this.state, i, writer)) targets.push(i);
     }
     if (targets.length === 0) return;
     context.lineWidth = 1.5;

@@ -24,6 +24,12 @@ const Look = (() => {
     };
   };
 
+  // Whether `writer` (of WRITERS) holds the zone; without the rest of it, for who asks of every zone.
+  const isWrittenBy = (state, index, writer) => {
+    const low = state[index * 4 + 2];
+    return PHASES[low & 15] === "leased" && WRITERS[low >>> 18 & 7] === writer;
+  };
+
   const isUnusable = (z) => z.use === "unusable" || z.phase === "retired" || z.phase === "offline";
   const isFree = (z) => z.written === 0 && z.phase !== "leased";
 
@@ -114,5 +120,5 @@ const Look = (() => {
     return parts.join(" · ");
   };
 
-  return {zone, isFree, isUnusable, MODES, WRITER_COLOURS, READER_COLOURS, ramp, size, microseconds, sentence};
+  return {zone, isWrittenBy, isFree, isUnusable, MODES, WRITER_COLOURS, READER_COLOURS, ramp, size, microseconds, sentence};
 })();

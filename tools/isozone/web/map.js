@@ -128,6 +128,8 @@
         file.zones.find((zone) => zone.zone === index).bytes)})), within.length === 0 ? "No file lies here." : "");
     }
     show([], "Looking which files lie here …");
+    await new Promise((done) => setTimeout(done, 150));  // who runs over the zones asks for the last one alone
+    if (choice !== chosen) return undefined;
     try {
       const answer = await (await fetch(`api/zone?device=${device}&zone=${index}`)).json();
       if (answer.error) return show([], answer.error);
@@ -176,16 +178,16 @@
 
   // Asks again and again, one request at a time, and seldom while nobody sees the page.
   const repeat = async (ask, pause) => {
-    for (;;) {
-      const begin = performance.now();
+    for (let next = performance.now(); ; ) {
       try {
         await ask();
       } catch (error) {
         complain(error);
         await new Promise((done) => setTimeout(done, 1000));
       }
-      const wait = document.hidden ? Math.max(pause, 1000) : pause - (performance.now() - begin);
-      await new Promise((done) => setTimeout(done, Math.max(5, wait)));
+      const now = performance.now();
+      next = Math.max(next + (document.hidden ? 1000 : pause), now - pause);
+      await new Promise((done) => setTimeout(done, Math.max(5, next - now)));
     }
   };
 
