@@ -28,7 +28,7 @@ help: ## List the commands
 build: ## Build the library and the command line tool (build/release)
 	@scripts/install-dependencies
 	@$(call configure,release)
-	@$(call compile,release) --target isozone isozone_cli
+	@$(call compile,release) --target isozone isozone_run isozone_cli
 
 .PHONY: demo
 demo: build ## Run the stock db_bench on an emulated zoned SSD and show what happened

@@ -16,6 +16,7 @@ if(TARGET isozone)
   install(TARGETS isozone EXPORT isozone
           LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
           INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  install(TARGETS isozone_run LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/isozone DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(EXPORT isozone FILE isozoneTargets.cmake NAMESPACE isozone:: DESTINATION ${package_dir})
   file(WRITE ${PROJECT_BINARY_DIR}/isozoneConfig.cmake

@@ -95,7 +95,8 @@ class Help(harness.CliTest):
         for command in self.commands():
             with self.subTest(command=command):
                 name = command[-1]
-                block = find(rf"(?:(?:^| ){re.escape(name)}(?: \| \w+)?|^ +\w+ \| {re.escape(name)})\)\n(.*?);;", text,
+                # Parts, as `gc run`, stand further to the right than commands, as `run`.
+                block = find(rf"^ {{{4 * len(command)}}}(?:\w+ \| )?{re.escape(name)}(?: \| \w+)?\)\n(.*?);;", text,
                              re.MULTILINE | re.DOTALL)
                 listed = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", block))
                 if "$json" in block:

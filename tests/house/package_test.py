@@ -22,7 +22,8 @@ import house
 BUILD = os.path.abspath(sys.argv.pop(1))
 LOCK_WAIT_S = 60
 GROUP = "isozone"  # that the udev rule names
-CONTENT = (r"./usr/bin/isozone", r"./usr/lib/\S*libisozone\.so", r"./usr/lib/\S*libisozone\.so\.\d+\.\d+\.\d+",
+CONTENT = (r"./usr/bin/isozone", r"./usr/lib/\S*libisozone_run\.so", r"./usr/lib/\S*libisozone\.so",
+           r"./usr/lib/\S*libisozone\.so\.\d+\.\d+\.\d+",
            r"./usr/include/isozone/isozone\.h", r"./usr/include/isozone/c\.h",
            r"./usr/lib/\S*cmake/isozone/isozoneConfig\.cmake",
            r"./usr/lib/\S*cmake/isozone/isozoneTargets\.cmake", r"./usr/share/man/man1/isozone\.1(\.gz)?",

@@ -60,6 +60,8 @@ constexpr auto kCommands = std::to_array<Command>({
     {"why", "Show where space has gone, and what gives it back", "  isozone why emu:/data/ssd.img", DefineWhy},
     {"mount", "Show the file system of a device as a directory, for programs that know nothing of Isozone",
      "  isozone mount -o allow_other dev:/dev/nvme0n2 /mnt/db\n  umount /mnt/db", DefineMount},
+    {"run", "Run a program whose RocksDB keeps a directory on a device",
+     "  isozone run --map /var/lib/app=dev:/dev/nvme0n2 -- app --data /var/lib/app/db", DefineRunProgram},
     {"export", "Serve a device as a zoned block device of the kernel, /dev/ublkbN",
      "  isozone export emu:/data/ssd.img              (until SIGINT or SIGTERM)\n"
      "  isozone export emu:/data/ssd.img --id 0 --recover\n"

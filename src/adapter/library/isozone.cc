@@ -1,5 +1,6 @@
 #include "isozone/isozone.h"
 
+#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include <rocksdb/version.h>
 
 #include "adapter/lsm_level.h"
+#include "adapter/mapped_file_system.h"
 #include "adapter/static_env.h"
 #include "adapter/stats_json.h"
 #include "adapter/status_mapping.h"
@@ -146,3 +148,17 @@ rocksdb::Status SetGarbageCollection(const rocksdb::FileSystem& file_system, con
 }
 
 }  // namespace isozone
+
+// For libisozone_run.so (preload.cc), which does not depend on this library: makes `file_system` one that keeps the
+// directories of `lines` on devices, on top of what it was. Returns what is wrong with `lines`, which the caller frees;
+// null: nothing.
+extern "C" ISOZONE_EXPORT char* isozone_map_default(const char* lines,
+                                                    std::shared_ptr<rocksdb::FileSystem>* file_system) {
+  const rocksdb::IOStatus status = isozone::WithoutExceptions([&] {
+    isozone::Result<std::vector<isozone::DirectoryMapping>> mappings = isozone::DirectoryMapping::Parse(lines);
+    if (!mappings.ok()) return isozone::ToIoStatus(mappings.status(), "");
+    *file_system = std::make_shared<isozone::MappedFileSystem>(*mappings, *file_system, &isozone::OpenShared);
+    return rocksdb::IOStatus::OK();
+  });
+  return status.ok() ? nullptr : strdup(status.ToString().c_str());
+}

@@ -2,7 +2,7 @@
 
 _isozone()
 {
-    local commands="mkfs info df ls stat cat cp rm zones fsck dump izg gc bench stats top serve advise why mount export simulate"
+    local commands="mkfs info df ls stat cat cp rm zones fsck dump izg gc bench stats top serve advise why mount run export simulate"
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command="" word index
     for ((index = 1; index < COMP_CWORD; index++)); do
@@ -80,6 +80,7 @@ _isozone()
         advise) options="--memory --workload --database --output" ;;
         mount) options="-o --options -f --foreground" ;;
         export) options="--id --recover --remove" ;;
+        run) options="--map" ;;
         simulate) options="--keys --value-size --data --phase --list --deletes --grain --seed
         --memtable --memtables --wal --table --levels --level-base --level-multiplier --compaction-trigger
         --slowdown-trigger --stop-trigger --soft-pending --hard-pending --flushes --compactions --compaction --moves --steering --sweep --profile --zones --zone-size

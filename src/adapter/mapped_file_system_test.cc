@@ -1,0 +1,139 @@
+#include "adapter/mapped_file_system.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <rocksdb/env.h>
+
+#include "testing/assert_ok.h"
+
+namespace isozone {
+namespace {
+
+using rocksdb::FileOptions;
+using rocksdb::IOOptions;
+
+std::vector<std::string> g_opened;  // the URIs of the devices that were mounted, in order
+
+// A device in memory for each URI, "isozone://gone" excepted.
+Result<std::shared_ptr<rocksdb::FileSystem>> OpenInMemory(const std::string& uri) {
+  if (uri == "isozone://gone") return Status::NotFound("no such device");
+  g_opened.push_back(uri);
+  static rocksdb::Env* const env = rocksdb::NewMemEnv(rocksdb::Env::Default());
+  return env->GetFileSystem();
+}
+
+class MappedFileSystemTest : public ::testing::Test {
+ protected:
+  MappedFileSystemTest() { g_opened.clear(); }
+
+  const std::unique_ptr<rocksdb::Env> local_{rocksdb::NewMemEnv(rocksdb::Env::Default())};
+  MappedFileSystem fs_{
+      {{"/app", "isozone://one"}, {"/lost", "isozone://gone"}}, local_->GetFileSystem(), &OpenInMemory};
+
+  void Write(const std::string& name, const std::string& content) {
+    std::unique_ptr<rocksdb::FSWritableFile> file;
+    ISOZONE_ASSERT_OK(fs_.NewWritableFile(name, FileOptions(), &file, nullptr));
+    ISOZONE_ASSERT_OK(file->Append(content, IOOptions(), nullptr));
+    ISOZONE_ASSERT_OK(file->Close(IOOptions(), nullptr));
+  }
+  bool IsLocal(const std::string& name) { return local_->GetFileSystem()->FileExists(name, IOOptions(), nullptr).ok(); }
+  bool Exists(const std::string& name) { return fs_.FileExists(name, IOOptions(), nullptr).ok(); }
+};
+
+TEST_F(MappedFileSystemTest, FilesLieOnTheDeviceThatTheirDirectoryIsMappedTo) {
+  Write("/application/file", "local");
+  EXPECT_TRUE(IsLocal("/application/file"));
+  EXPECT_TRUE(g_opened.empty());  // nobody has used the device
+  ISOZONE_ASSERT_OK(fs_.CreateDirIfMissing("/app/db", IOOptions(), nullptr));
+  Write("/app/db/file", "on the device");
+  Write("/app/./db//../db/other", "on the device, too");
+  EXPECT_FALSE(IsLocal("/app/db/file"));
+  EXPECT_TRUE(IsLocal("/app/db"));  // for the other files of a program
+  EXPECT_EQ(g_opened, std::vector<std::string>{"isozone://one"});
+  std::vector<std::string> names;
+  ISOZONE_ASSERT_OK(fs_.GetChildren("/app/db", IOOptions(), &names, nullptr));
+  std::ranges::sort(names);
+  EXPECT_EQ(names, (std::vector<std::string>{"file", "other"}));
+  ISOZONE_ASSERT_OK(fs_.DeleteFile("/app/db/file", IOOptions(), nullptr));
+  EXPECT_FALSE(Exists("/app/db/file"));
+}
+
+TEST_F(MappedFileSystemTest, NothingCrossesBetweenDevices) {
+  Write("/app/file", "on the device");
+  EXPECT_TRUE(fs_.LinkFile("/app/file", "/elsewhere", IOOptions(), nullptr).IsNotSupported());
+  const rocksdb::IOStatus renamed = fs_.RenameFile("/app/file", "/elsewhere", IOOptions(), nullptr);
+  EXPECT_NE(renamed.ToString().find("/app/file cannot be renamed to /elsewhere"), std::string::npos);
+  bool same = true;
+  ISOZONE_ASSERT_OK(fs_.AreFilesSame("/app/file", "/elsewhere", IOOptions(), &same, nullptr));
+  EXPECT_FALSE(same);
+  ISOZONE_ASSERT_OK(fs_.RenameFile("/app/file", "/app/renamed", IOOptions(), nullptr));
+  EXPECT_TRUE(Exists("/app/renamed"));
+}
+
+TEST_F(MappedFileSystemTest, LocksGoBackToWhereTheyCameFrom) {
+  for (const std::string name : {"/app/LOCK", "/LOCK"}) {
+    rocksdb::FileLock* lock = nullptr;
+    ISOZONE_ASSERT_OK(fs_.LockFile(name, IOOptions(), &lock, nullptr));
+    rocksdb::FileLock* second = nullptr;
+    EXPECT_FALSE(fs_.LockFile(name, IOOptions(), &second, nullptr).ok());
+    ISOZONE_ASSERT_OK(fs_.UnlockFile(lock, IOOptions(), nullptr));
+    ISOZONE_ASSERT_OK(fs_.LockFile(name, IOOptions(), &lock, nullptr));
+    ISOZONE_ASSERT_OK(fs_.UnlockFile(lock, IOOptions(), nullptr));
+  }
+}
+
+TEST_F(MappedFileSystemTest, ADeviceThatCannotBeMountedIsAnErrorOfEachUse) {
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    std::unique_ptr<rocksdb::FSWritableFile> file;
+    const rocksdb::IOStatus status = fs_.NewWritableFile("/lost/file", FileOptions(), &file, nullptr);
+    EXPECT_NE(status.ToString().find("no such device"), std::string::npos) << status.ToString();
+  }
+  EXPECT_FALSE(IsLocal("/lost/file"));
+}
+
+TEST_F(MappedFileSystemTest, AnAsynchronousReadOfALocalFileIsDoneAtOnce) {
+  Write("/file", "content");
+  std::unique_ptr<rocksdb::FSRandomAccessFile> file;
+  ISOZONE_ASSERT_OK(fs_.NewRandomAccessFile("/file", FileOptions(), &file, nullptr));
+  char scratch[8];
+  rocksdb::FSReadRequest request;
+  request.offset = 0;
+  request.len = 7;
+  request.scratch = scratch;
+  void* handle = nullptr;
+  rocksdb::IOHandleDeleter deleter;
+  std::string read;
+  ISOZONE_ASSERT_OK(file->ReadAsync(
+      request, IOOptions(), [&read](const rocksdb::FSReadRequest& done, void*) { read = done.result.ToString(); },
+      nullptr, &handle, &deleter, nullptr));
+  EXPECT_EQ(read, "content");
+  EXPECT_EQ(handle, nullptr);
+}
+
+TEST(DirectoryMappingTest, ReadsOneDirectoryALine) {
+  const auto mappings =
+      DirectoryMapping::Parse("/var/lib/app/=isozone://emu:/a=b.img?x=y\n/b/../c=isozone://dev:/dev/z");
+  ASSERT_TRUE(mappings.ok());
+  ASSERT_EQ(mappings->size(), 2U);
+  EXPECT_EQ(mappings->at(0).directory, "/var/lib/app");
+  EXPECT_EQ(mappings->at(0).uri, "isozone://emu:/a=b.img?x=y");
+  EXPECT_EQ(mappings->at(1).directory, "/c");
+}
+
+TEST(DirectoryMappingTest, SaysWhatIsWrong) {
+  const auto message = [](std::string_view lines) {
+    return std::string(DirectoryMapping::Parse(lines).status().message());
+  };
+  EXPECT_NE(message("app=isozone://emu:/a").find("maps no directory"), std::string::npos);
+  EXPECT_NE(message("/app=emu:/a").find("maps no directory"), std::string::npos);
+  EXPECT_NE(message("/=isozone://emu:/a").find("root"), std::string::npos);
+  EXPECT_NE(message("/a=isozone://emu:/a\n/a/b=isozone://emu:/b").find("lie in each other"), std::string::npos);
+  EXPECT_NE(message("").find("no directory"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace isozone

@@ -1,0 +1,152 @@
+// run: starts a program whose RocksDB keeps the mapped directories on devices. What is preloaded into it, and does the
+// work, is libisozone_run.so (adapter/library/preload.cc). Everything that can be known to fail is found here, before
+// the program starts.
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/uri.h"
+#include "isozone/command.h"
+#include "isozone/path.h"
+#include "isozone/run/program.h"
+#include "isozone/session.h"
+
+namespace isozone::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct RunArguments {
+  std::vector<std::string> maps;
+  std::vector<std::string> command;
+};
+
+struct Mapping {
+  std::string directory;  // absolute
+  std::string device;     // SCHEME:PATH, with an absolute path
+  std::string uri;        // that, with its options
+};
+
+std::string Absolute(const std::string& path) {
+  return std::string(WithoutTrailingSlashes(fs::absolute(path).lexically_normal().string()));
+}
+
+Result<Mapping> ParseMapping(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals == 0 || equals == std::string::npos || text.find('\n') != std::string::npos) {
+    return Status::InvalidArgument(
+        fmt::format("--map takes DIRECTORY=DEVICE, as /var/lib/app=dev:/dev/nvme0n2, not '{}'", text));
+  }
+  ISOZONE_ASSIGN_OR_RETURN(const Uri uri, ParseUri(text.substr(equals + 1)));
+  Mapping mapping{Absolute(text.substr(0, equals)), fmt::format("{}:{}", uri.scheme, Absolute(uri.path)), ""};
+  const std::string options = uri.options.Rest();
+  mapping.uri = options.empty() ? mapping.device : fmt::format("{}?{}", mapping.device, options);
+  return mapping;
+}
+
+// A database that lies in the local directory would not be seen any more.
+Status CheckHoldsNoDatabase(const std::string& directory) {
+  std::error_code error;
+  std::vector<fs::path> places{directory};
+  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) places.push_back(entry.path());
+  for (const fs::path& place : places) {
+    if (!fs::exists(place / "CURRENT", error)) continue;
+    return Status::NotEmpty(fmt::format(
+        "{} holds a database, which the program would not find on the device; move it there with 'isozone cp "
+        "-r', or map another directory",
+        place.string()));
+  }
+  return Status::Ok();
+}
+
+Status PrepareDirectory(const std::string& directory) {
+  std::error_code error;
+  if (!fs::exists(directory, error)) {
+    if (!fs::create_directory(directory, error)) {
+      return Status::FromErrno(error ? error.value() : EIO, fmt::format("cannot create {}", directory));
+    }
+  }
+  if (!fs::is_directory(directory, error)) return Status::NotDirectory(fmt::format("{} is no directory", directory));
+  return CheckHoldsNoDatabase(directory);
+}
+
+// Whether there is a file system on it, without taking it from a process that writes to it.
+Status CheckDevice(const Mapping& mapping) {
+  if (mapping.device.starts_with("conventional:")) return Status::Ok();
+  return MountByUri(mapping.uri, OpenMode::kReadOnly).status();
+}
+
+Result<std::vector<Mapping>> ParseMappings(const std::vector<std::string>& texts) {
+  std::vector<Mapping> mappings;
+  for (const std::string& text : texts) {
+    ISOZONE_ASSIGN_OR_RETURN(Mapping mapping, ParseMapping(text));
+    for (const Mapping& other : mappings) {
+      if (mapping.device != other.device) continue;
+      return Status::InvalidArgument(
+          fmt::format("{} and {} are mapped to one device; map the directory that both lie in", other.directory,
+                      mapping.directory));
+    }
+    mappings.push_back(std::move(mapping));
+  }
+  return mappings;
+}
+
+// The libraries lie where they are installed, or in the build directory that this program lies in.
+Result<std::string> FindLibraries() {
+  std::error_code error;
+  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const char* folder : {ISOZONE_BIN_TO_LIB, "../../src/adapter"}) {
+    const fs::path libraries = (here / folder).lexically_normal();
+    if (fs::exists(libraries / "libisozone_run.so", error)) return libraries.string();
+  }
+  return Status::NotFound(fmt::format("libisozone_run.so is not in {}; install Isozone again",
+                                      (here / ISOZONE_BIN_TO_LIB).lexically_normal().string()));
+}
+
+Status Run(const RunArguments& arguments) {
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<Mapping> mappings, ParseMappings(arguments.maps));
+  ISOZONE_ASSIGN_OR_RETURN(const std::string program, FindProgram(arguments.command.front()));
+  ISOZONE_ASSIGN_OR_RETURN(const std::string libraries, FindLibraries());
+  ISOZONE_RETURN_IF_ERROR(CheckCanBePreloaded(program, JoinPath(libraries, "libisozone.so")));
+  std::string lines;
+  for (const Mapping& mapping : mappings) {
+    ISOZONE_RETURN_IF_ERROR(PrepareDirectory(mapping.directory));
+    ISOZONE_RETURN_IF_ERROR(CheckDevice(mapping));
+    lines += fmt::format("{}{}=isozone://{}", lines.empty() ? "" : "\n", mapping.directory, mapping.uri);
+  }
+  const char* const preloaded = std::getenv("LD_PRELOAD");
+  std::string preload = JoinPath(libraries, "libisozone_run.so");
+  if (preloaded != nullptr && *preloaded != '\0') preload += fmt::format(":{}", preloaded);
+  ::setenv("LD_PRELOAD", preload.c_str(), 1);
+  ::setenv("ISOZONE_MAP", lines.c_str(), 1);
+
+  std::vector<char*> words;
+  for (const std::string& word : arguments.command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  ::execv(program.c_str(), words.data());
+  return Status::FromErrno(errno, program);
+}
+
+}  // namespace
+
+Action DefineRunProgram(CLI::App& app) {
+  auto arguments = std::make_shared<RunArguments>();
+  app.add_option("--map", arguments->maps, "Keep what RocksDB has in DIRECTORY on DEVICE; may be given again")
+      ->required()
+      ->option_text("DIRECTORY=DEVICE")
+      ->allow_extra_args(false);
+  app.add_option("PROGRAM", arguments->command, "The program and its arguments, behind --")
+      ->required()
+      ->option_text("[ARGUMENT ...]");
+  return [arguments](Console&) { return Run(*arguments); };
+}
+
+}  // namespace isozone::cli
