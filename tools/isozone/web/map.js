@@ -13,6 +13,7 @@
   let live = true;
   let shape = {block: 4096, capacity: 1};
   let stats = null;
+  let stalls = [];  // the oldest first
   let chosen = 0;  // counts choices, so that a late answer is not shown for the next one
 
   const grid = new Grid(byId("zones"), byId("overlay"), (index) => hint(index), (index) => chooseZone(index));
@@ -30,10 +31,24 @@
     return `−${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
   };
 
-  const waitLine = (meta) => {
-    if (meta.waits.length > 0) return Panel.wait(meta.waits[0] + (meta.waits.length > 1
-      ? ` (and ${meta.waits.length - 1} more)` : ""), "yes");
-    return Panel.wait(meta.note || "Nobody waits.", meta.note ? "error" : "no");
+  // Who waits in this frame and why; or, if nobody does, who did last.
+  const waitLine = (frame) => {
+    const {waits, note} = frame.meta;
+    if (waits.length > 0) return Panel.wait(waits[0] + (waits.length > 1 ? ` (and ${waits.length - 1} more)` : ""), "yes");
+    if (note) return Panel.wait(note, "error");
+    const last = stalls.findLast((stall) => stall.time <= frame.time);
+    return Panel.wait(last ? `Nobody waits. ${Panel.ago((frame.time - last.time) / 1000)} ago: ${last.text}.`
+      : "Nobody waits.", "no");
+  };
+
+  // Remembers the waits that have ended, with their times in ms.
+  const noteStalls = (events, time) => {
+    const newest = stalls.length > 0 ? stalls[stalls.length - 1].number : -1;
+    for (const event of events) {
+      if (event.kind !== "stall" || event.number <= newest) continue;
+      stalls.push({number: event.number, time: time - event.seconds_ago * 1000, text: event.text});
+    }
+    stalls = stalls.filter((stall) => stall.time > time - History.SECONDS * 1000);
   };
 
   // Shows frame `index` of the ring.
@@ -44,7 +59,7 @@
     grid.state = ring.state;
     grid.reads = frame.meta.reads;
     grid.draw(entries);
-    waitLine(frame.meta);
+    waitLine(frame);
     hint(grid.pointed);
     const newest = ring.frames[ring.last].time;
     byId("moment").textContent = live ? "now" : clock(newest - frame.time);
@@ -173,7 +188,9 @@
     const asked = device;
     const next = await (await fetch(`api/stats?device=${device}`)).json();
     if (next.error) throw new Error(next.error);
-    if (asked === device && (live || stats === null)) takeStats(next);
+    if (asked !== device) return;
+    if (live || stats === null) takeStats(next);
+    noteStalls(next.events, Date.now());
   };
 
   // Asks again and again, one request at a time, and seldom while nobody sees the page.
@@ -201,6 +218,7 @@
     device = index;
     version = "";
     stats = null;
+    stalls = [];
     ring.clear(0);
     grid.pick(null);
     setLive(true);

@@ -132,5 +132,5 @@ const Panel = (() => {
   };
   const selectNothing = () => byId("selection").replaceChildren();
 
-  return {byId, element, show, wait, legend, selection, selectNothing};
+  return {byId, element, ago, show, wait, legend, selection, selectNothing};
 })();
