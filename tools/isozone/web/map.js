@@ -119,8 +119,10 @@
       .flatMap((other) => other.zones)));
   };
 
+  const count = (number, thing) => `${number} ${thing}${number === 1 ? "" : "s"}`;
   const asFound = (file) => ({title: file.path, path: file.path, zones: file.zones.map((zone) => zone.zone),
-    detail: `${Look.size(file.size)}${file.level === null ? "" : ` · L${file.level}`} · ${file.zones.length} zones`});
+    detail: [Look.size(file.size), ...(file.level === null ? [] : [`L${file.level}`]),
+      count(file.zones.length, "zone")].join(" · ")});
 
   const find = async (text, use) => {
     if (still) return use(still.files.filter((file) => file.path.includes(text)).slice(0, 200).map(asFound), false);
