@@ -23,7 +23,12 @@ constexpr uint64_t kTablesLeast = 64;       // so that compactions are small bes
 constexpr uint64_t kLeastMemtable = 2 * kMiB;
 constexpr uint64_t kLargestMemtable = 256 * kMiB;
 constexpr uint32_t kMostJobs = 16;
-constexpr uint64_t kLevel0Tables = 4;  // RocksDB's level0_file_num_compaction_trigger
+constexpr uint64_t kLevel0Usual = 4;  // RocksDB's level0_file_num_compaction_trigger
+constexpr uint64_t kLevel0Most = 8;   // far below the 20 at which RocksDB slows writers down
+// Of the device, that the database takes. Below the first one, steered compaction writes less and holds nobody back; from
+// the second one on, a device can become full without it. Between them, RocksDB's own is faster (docs/sizing.md).
+constexpr uint64_t kRoomyPercent = 25;
+constexpr uint64_t kCrowdedPercent = 45;
 constexpr uint64_t kUsualSoftLimit = 64 * kGiB;
 constexpr uint64_t kUsualHardLimit = 256 * kGiB;
 constexpr uint64_t kTinyZone = 1 * kMiB;
@@ -190,42 +195,50 @@ class Adviser {
     }
     own_ = own;
     const uint64_t left = facts_.memory - std::min(facts_.memory, own) - facts_.memory / 10;
-    constexpr std::array<uint64_t, 3> kParts = {2, 8, 3};  // of it, one is for memtables
-    constexpr std::array<uint64_t, 3> kNumbers = {4, 2, 3};
+    constexpr std::array<uint64_t, 3> kPercents = {60, 15, 40};  // of it for memtables, by workload
+    constexpr std::array<uint64_t, 3> kNumbers = {3, 2, 3};
     const auto index = static_cast<size_t>(facts_.workload);
     memtables_ = kNumbers[index];
-    Bounded size{left / kParts[index] / memtables_, ""};
+    Bounded size{left / 100 * kPercents[index] / memtables_, ""};
     size.AtMost(kLargestMemtable, "since a flush of more takes long, and so does a recovery");
     size.AtMost((facts_.capacity() - database_) / 4 / memtables_,
                 "since their logs lie on the device, in what the database leaves");
-    size.AtMost(database_ / 16, "since a database is more than a few memtables");
+    size.AtMost(database_ / 8, "since a database is more than a few memtables");
     size.AtLeast(kLeastMemtable, "since RocksDB would flush all the time");
     memtable_ = size.value / kMiB * kMiB;
-    memtable_why_ = fmt::format("1/{} of the memory that is left beside Isozone's own {}, in {} memtables{}.",
-                                kParts[index], FormatSize(own_), memtables_, size.why);
+    memtable_why_ = fmt::format("{} % of the memory that is left beside Isozone's own {}, in {} memtables{}.",
+                                kPercents[index], FormatSize(own_), memtables_, size.why);
     cache_ = std::max(kMiB, left - std::min(left, memtable_ * memtables_));
   }
 
   void AdviseSteering() {
-    if (!writes()) {
+    const uint64_t filled = database_ * 100 / facts_.capacity();
+    steered_ = writes() && (filled < kRoomyPercent || filled >= kCrowdedPercent);
+    if (!steered_) {
+      const std::string why =
+          writes() ? fmt::format(
+                         "a database that takes {} % of the device has the room for it, and steering would hold "
+                         "writers back for more",
+                         filled)
+                   : "hardly anything is compacted";
       return Set(kDatabase, "listeners", "{isozone}",
-                 "Tells Isozone the level of each table, so that tables of one level share zones. Compaction stays "
-                 "RocksDB's: hardly anything is compacted.");
+                 fmt::format("Tells Isozone the level of each table, so that tables of one level share zones. "
+                             "Compaction stays RocksDB's: {}.",
+                             why));
     }
     const bool few = data_zones() < 2 * width_ + 2 || data_zones() < 8;
+    std::string reason = "Isozone picks what is compacted, so that zones die whole";
+    if (filled >= kCrowdedPercent) reason += ", and holds writers back before the device is full";
+    if (few) reason += ". Short-lived tables have no zones of their own, since few zones can be active";
     Set(kDatabase, "listeners",
-        few ? "{id=isozone;compaction=isozone;t_zone=false}" : "{id=isozone;compaction=isozone}",
-        few ? "Isozone picks what is compacted, so that zones die whole. Short-lived tables have no zones of their "
-              "own, "
-              "since few zones can be active."
-            : "Isozone picks what is compacted, so that zones die whole.");
+        few ? "{id=isozone;compaction=isozone;t_zone=false}" : "{id=isozone;compaction=isozone}", reason + ".");
   }
 
   void AdviseFamily() {
-    if (writes()) {
+    if (steered_) {
       Set(kFamily, "compaction_style", "kCompactionStyleNone", "RocksDB leaves compaction to the listener above.");
       Set(kFamily, "sst_partitioner_factory", "isozone", "Cuts tables where the ones below them end.");
-    } else {
+    } else if (!writes()) {
       Set(kFamily, "level_compaction_dynamic_level_bytes", "true",
           "Nine tenths of the data lie in the last level, so little is kept in two versions.");
     }
@@ -236,12 +249,26 @@ class Adviser {
             : "Writers go on while a memtable is flushed.");
     Set(kFamily, "target_file_size_base", std::to_string(table_),
         fmt::format("{}. 1/32 is left for index and filter.", table_why_));
-    Bounded level{kLevel0Tables * memtable_, ""};
+    AdviseLevels();
+    AdviseDebt();
+  }
+
+  // A compaction of level 0 rewrites level 1, so the more it takes at once, the less is written. Look-ups pay for that,
+  // and it has inputs and outputs on the device at once.
+  void AdviseLevels() {
+    Bounded level0{writes() ? kLevel0Most : kLevel0Usual, ""};
+    const uint64_t room = facts_.capacity() - std::min(facts_.capacity(), database_ / 10 * 12);
+    level0.AtMost(room / 2 / memtable_, "since its inputs and outputs are on the device at once");
+    level0.AtLeast(2, "since each compaction rewrites level 1");
+    if (level0.value != kLevel0Usual) {
+      Set(kFamily, "level0_file_num_compaction_trigger", std::to_string(level0.value),
+          fmt::format("So many flushed tables are compacted into level 1 at once{}.", level0.why));
+    }
+    Bounded level{level0.value * memtable_, ""};
     level.AtLeast(4 * table_, "so that level 1 has some tables to choose from");
     Set(kFamily, "max_bytes_for_level_base", std::to_string(level.value),
-        fmt::format("As much as the {} tables of level 0 that are compacted into level 1 at once{}.", kLevel0Tables,
+        fmt::format("As much as the {} tables of level 0 that are compacted into level 1 at once{}.", level0.value,
                     level.why));
-    AdviseDebt();
   }
 
   void AdviseDebt() {
@@ -281,6 +308,7 @@ class Adviser {
   uint64_t memtables_ = 0;
   std::string memtable_why_;
   uint64_t cache_ = 0;
+  bool steered_ = false;
 };
 
 Status Check(const AdviceFacts& facts) {

@@ -8,8 +8,9 @@
 //  * Jobs. One for each core, but not more than zones can be written beside metadata and logs.
 //  * Room. What waits for compaction is bounded by the device and not by RocksDB's defaults, which are larger than small
 //    devices. A database that does not fit is refused.
-//  * Steering. Writers gain from compaction that Isozone picks (docs/steering.md). A database that is only read keeps
-//    RocksDB's own.
+//  * Steering (docs/steering.md). A database that is written is compacted by Isozone where the device has much room, since
+//    least is written then, and where it has little, since writers are held back before it is full. Between these, and
+//    for a database that is only read, compaction stays RocksDB's own.
 //
 // Whatever is bounded from above or below has this in its reason.
 //

@@ -98,6 +98,18 @@ TEST(OptionsAdviceTest, MemtablesGoByMemoryAndWorkload) {
   EXPECT_THAT(Find(Advise(facts), "write_buffer_size").reason, HasSubstr("not more, since a flush of more"));
 }
 
+TEST(OptionsAdviceTest, WritersCompactMoreOfLevel0AtOnceIfThereIsRoom) {
+  AdviceFacts facts = SmallZones();
+  EXPECT_EQ(Number(Advise(facts), "level0_file_num_compaction_trigger"), 8U);
+  EXPECT_EQ(Number(Advise(facts), "max_bytes_for_level_base"), 8 * Number(Advise(facts), "write_buffer_size"));
+  facts.database = 12 * kGiB;
+  EXPECT_LT(Number(Advise(facts), "level0_file_num_compaction_trigger"), 4U);
+  EXPECT_THAT(Find(Advise(facts), "level0_file_num_compaction_trigger").reason, HasSubstr("inputs and outputs"));
+  facts.workload = Workload::kRead;
+  facts.database = 8 * kGiB;
+  EXPECT_THAT(Find(Advise(facts), "level0_file_num_compaction_trigger").value, IsEmpty());
+}
+
 TEST(OptionsAdviceTest, JobsGoByCoresGroupsAndActiveZones) {
   AdviceFacts facts = SmallZones();
   EXPECT_EQ(Number(Advise(facts), "max_background_jobs"), 8U);
@@ -122,6 +134,18 @@ TEST(OptionsAdviceTest, WritersAreSteeredAndReadersAreNot) {
   facts.workload = Workload::kRead;
   EXPECT_EQ(Find(Advise(facts), "listeners").value, "{isozone}");
   EXPECT_THAT(Find(Advise(facts), "compaction_style").value, IsEmpty());
+}
+
+TEST(OptionsAdviceTest, SteeringGoesByTheRoomOnTheDevice) {
+  AdviceFacts facts = SmallZones();
+  facts.database = 2 * kGiB;
+  EXPECT_EQ(Find(Advise(facts), "listeners").value, "{id=isozone;compaction=isozone}");
+  facts.database = 5 * kGiB;
+  EXPECT_EQ(Find(Advise(facts), "listeners").value, "{isozone}");
+  EXPECT_THAT(Find(Advise(facts), "listeners").reason, HasSubstr("takes 31 % of the device"));
+  EXPECT_THAT(Find(Advise(facts), "compaction_style").value, IsEmpty());
+  facts.database = 10 * kGiB;
+  EXPECT_THAT(Find(Advise(facts), "listeners").reason, HasSubstr("before the device is full"));
 }
 
 TEST(OptionsAdviceTest, DebtIsBoundedOnSmallDevicesAlone) {
