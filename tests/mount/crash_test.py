@@ -127,6 +127,10 @@ class Crash(mounted.MountTest):
         if os.path.exists(pages.path) or any(pages.acknowledged):
             self.assertEqual([], pages.wrong(), shown)
 
+    def wait_for_writers(self, logs: list[Log], pages: Pages, writes: int) -> None:
+        mounted.wait_until(lambda: all(log.acknowledged > writes for log in logs) and max(pages.begun) > writes,
+                           "the writers do not get on")
+
     def clear(self) -> None:
         for name in os.listdir(self.directory):
             os.unlink(self.path(name))
@@ -136,9 +140,7 @@ class Crash(mounted.MountTest):
             daemon = self.mount()
             self.clear()
             logs, pages = self.start(turn)
-            enough = 20 * (turn + 1)
-            mounted.wait_until(lambda: all(log.acknowledged > enough for log in logs) and max(pages.begun) > enough,
-                               "the writers do not get on")
+            self.wait_for_writers(logs, pages, 20 * (turn + 1))
             daemon.end(signal.SIGKILL)
             for writer in (*logs, pages):
                 writer.join()
@@ -151,7 +153,8 @@ class Crash(mounted.MountTest):
         chance = random.Random(SEED)
         for turn in range(CUTS):
             commands = chance.randrange(20, 1500)
-            daemon = self.mount(device=f"{self.device}&fault_power_cut_after={commands}&fault_seed={SEED % 1000 + turn}")
+            faults = f"fault_power_cut_after={commands}&fault_seed={SEED % 1000 + turn}"
+            daemon = self.mount(device=f"{self.device}&{faults}")
             try:
                 self.clear()
                 logs, pages = self.start(turn)

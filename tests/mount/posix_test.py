@@ -244,18 +244,18 @@ class Posix(mounted.MountTest):
         self.assertEqual((b"mmap", b"end", 1 << 20), (content[5000:5004], content[1_000_000:1_000_003], len(content)))
         self.end()
 
+    def can_lock(self, path: str, call: str) -> bool:
+        """Whether another program gets the lock of the file by fcntl.flock or fcntl.lockf."""
+        script = f"import fcntl, sys; fcntl.{call}(open(sys.argv[1], 'r+b'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+        return subprocess.run(["python3", "-c", script, path], stderr=subprocess.DEVNULL).returncode == 0
+
     def test_locks_are_held_among_programs(self) -> None:
         path = self.write("lock", b"")
-        with open(path, "r+b") as holder:
-            for take in ("flock -n", "python3 -c 'import fcntl, sys; fcntl.lockf(open(sys.argv[1], \"r+b\"), 6)'"):
-                self.assertEqual(0, subprocess.run(f"{take} {path} {'true' if 'flock -n' in take else ''}", shell=True,
-                                                   stderr=subprocess.DEVNULL).returncode)
-            fcntl.flock(holder, fcntl.LOCK_EX)
-            self.assertNotEqual(0, subprocess.run(["flock", "-n", path, "true"]).returncode)
-            fcntl.lockf(holder, fcntl.LOCK_EX)
-            taken = subprocess.run(["python3", "-c", "import fcntl, sys; fcntl.lockf(open(sys.argv[1], 'r+b'), 6)", path],
-                                   stderr=subprocess.DEVNULL)
-            self.assertNotEqual(0, taken.returncode)
+        for call, lock in (("flock", fcntl.flock), ("lockf", fcntl.lockf)):
+            with open(path, "r+b") as holder:
+                self.assertTrue(self.can_lock(path, call))
+                lock(holder, fcntl.LOCK_EX)
+                self.assertFalse(self.can_lock(path, call))
         self.end()
 
     def test_extended_attributes_are_kept(self) -> None:
@@ -288,8 +288,8 @@ class Posix(mounted.MountTest):
         path = self.write("program", b"x")
         os.chown(path, 1000, 1000)
         os.chmod(path, 0o6755)
-        subprocess.run(["python3", "-c", "import sys; open(sys.argv[1], 'ab').write(b'y')", path], user=1000, group=1000,
-                       extra_groups=[], check=True)
+        script = "import sys; open(sys.argv[1], 'ab').write(b'y')"
+        subprocess.run(["python3", "-c", script, path], user=1000, group=1000, extra_groups=[], check=True)
         self.assertEqual(0o755, stat.S_IMODE(os.stat(path).st_mode))
         self.end()
 
@@ -329,7 +329,8 @@ class Posix(mounted.MountTest):
         os.close(shared)
         self.assertEqual([], failures)
         self.remount()
-        self.assertEqual(b"".join(bytes([number]) * 1000 for _ in range(50) for number in range(8)), self.read("shared"))
+        expected = b"".join(bytes([number]) * 1000 for number in range(8)) * 50
+        self.assertEqual(expected, self.read("shared"))
         for number in range(8):
             self.assertEqual(bytes([number]) * 50_000, self.read(f"own{number}"))
         self.end()
