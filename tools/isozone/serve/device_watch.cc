@@ -74,7 +74,7 @@ Status DeviceWatch::RefreshFromPage(int64_t now_ns) {
     reader_.reset();
     if (!look.ok()) return look.status();
     if (look->statistics.life == PageLife::kUnmounted) return Status::NotFound("it has just been unmounted");
-    died_until_ns_ = now_ns + kAfterDeath;
+    died_until_ns_ = now_ns + kAfterDeathNs;
     Take(std::move(look).value(), now_ns + kSeekPageNs);
     return Status::Ok();
   }

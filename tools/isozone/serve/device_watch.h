@@ -3,7 +3,7 @@
 //
 // What a look shows, in this order:
 //   1. the page of the process that has the device mounted;
-//   2. after it has died: its last figures, for kAfterDeath, or until another process has the device mounted;
+//   2. after it has died: its last figures, for kAfterDeathNs, or until another process has the device mounted;
 //   3. the state on the device.
 //
 // Thread safety: any thread may call any method.
@@ -29,7 +29,7 @@ class DeviceWatch {
   static constexpr int64_t kFreshNs = 40 * kMillisecondNs;      // of a page
   static constexpr int64_t kFreshAtRestNs = 5 * kSecondNs;      // of a device, which has to be mounted for it
   static constexpr int64_t kSeekPageNs = 200 * kMillisecondNs;  // how often it is seen whether somebody publishes
-  static constexpr int64_t kAfterDeath = 60 * kSecondNs;
+  static constexpr int64_t kAfterDeathNs = 60 * kSecondNs;
   static constexpr size_t kMostFiles = 200;
 
   // Looks once. The errors are those of LookAt.

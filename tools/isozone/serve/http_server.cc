@@ -132,9 +132,12 @@ class Server final : public HttpServer, private httplib::Server {
     ISOZONE_ASSIGN_OR_RETURN(const FileDescriptor listening, Listen(address_));
     svr_sock_ = ::fcntl(listening.get(), F_DUPFD_CLOEXEC, 3);  // the library closes its own
     if (svr_sock_ < 0) return Status::FromErrno(errno, "cannot listen");
-    thread_ = std::thread([this] { (void)listen_after_bind(); });
-    while (!is_running()) std::this_thread::sleep_for(milliseconds(1));
-    return Status::Ok();
+    thread_ = std::thread([this] {
+      (void)listen_after_bind();
+      ended_ = true;
+    });
+    while (!is_running() && !ended_) std::this_thread::sleep_for(milliseconds(1));
+    return ended_ ? Status::IoError(fmt::format("cannot take connections at {}", address_.Text())) : Status::Ok();
   }
 
   const ListenAddress& address() const override { return address_; }
@@ -199,6 +202,7 @@ class Server final : public HttpServer, private httplib::Server {
   const HttpServer::Handler handler_;
   std::thread thread_;
   std::atomic<bool> ending_{false};
+  std::atomic<bool> ended_{false};  // nobody listens any more
   std::atomic<size_t> connections_{0};
 };
 

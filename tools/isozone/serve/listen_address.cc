@@ -25,7 +25,7 @@ struct HostAndPort {
 };
 
 // Nothing if `text` does not have the form HOST, HOST:PORT, [HOST] or [HOST]:PORT.
-std::optional<HostAndPort> Split(std::string_view text) {
+std::optional<HostAndPort> SplitHost(std::string_view text) {
   HostAndPort parts;
   if (text.starts_with('[')) {
     const size_t end = text.find(']');
@@ -54,7 +54,7 @@ bool IsIpv6(const std::string& host) {
   return ::inet_pton(AF_INET6, host.c_str(), &address) == 1;
 }
 
-std::string Lower(std::string_view text) {
+std::string LowerCase(std::string_view text) {
   std::string lower(text);
   std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return lower;
@@ -110,7 +110,7 @@ Result<ListenAddress> ListenAddress::Parse(std::string_view text) {
   const auto wrong = [&](std::string_view why) {
     return Status::InvalidArgument(fmt::format("--listen {}: {}, as in 127.0.0.1:9464 or [::1]:9464", text, why));
   };
-  const auto parts = Split(text);
+  const auto parts = SplitHost(text);
   if (!parts || parts->port.empty()) return wrong("give an address and a port");
   ListenAddress address;
   address.host = parts->host == "localhost" ? "127.0.0.1" : std::string(parts->host);
@@ -143,12 +143,12 @@ Result<FileDescriptor> Listen(ListenAddress& address) {
 }
 
 bool IsAllowedHost(std::string_view host, std::span<const std::string> names) {
-  const auto parts = Split(host);
+  const auto parts = SplitHost(host);
   if (!parts) return false;
-  const std::string name = Lower(parts->host);
+  const std::string name = LowerCase(parts->host);
   if (parts->bracketed) return IsIpv6(name);
   if (IsIpv4(name) || name == "localhost") return true;
-  return std::ranges::any_of(names, [&](const std::string& allowed) { return Lower(allowed) == name; });
+  return std::ranges::any_of(names, [&](const std::string& allowed) { return LowerCase(allowed) == name; });
 }
 
 }  // namespace isozone::cli

@@ -12,9 +12,9 @@
 namespace isozone::cli {
 namespace {
 
-constexpr const char* kJson = "application/json";
+constexpr const char* kJsonType = "application/json";
 
-HttpReply JsonReply(const Json& document) { return {200, kJson, TextOf(document)}; }
+HttpReply JsonReply(const Json& document) { return {200, kJsonType, TextOf(document)}; }
 
 int HttpStatusOf(const Status& status) {
   switch (status.code()) {
@@ -30,7 +30,7 @@ int HttpStatusOf(const Status& status) {
 }
 
 HttpReply ErrorReply(const Status& status) {
-  return {HttpStatusOf(status), kJson, TextOf({{"error", status.message()}})};
+  return {HttpStatusOf(status), kJsonType, TextOf({{"error", status.message()}})};
 }
 
 HttpReply NoSuchPath() { return ErrorReply(Status::NotFound("there is nothing of this name")); }
@@ -40,7 +40,7 @@ HttpReply ReplyOf(const Result<Json>& document) {
 }
 
 // Nothing that is no number, and nothing behind it.
-Result<uint32_t> Number(std::string_view text) {
+Result<uint32_t> NumberOf(std::string_view text) {
   uint32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) {
@@ -59,8 +59,8 @@ Result<std::string> FrameFor(const HttpRequest& request, DeviceWatch& device) {
   if (since.empty()) return device.Frame(0, 0);
   const size_t dash = since.find('-');
   if (dash == std::string_view::npos) return Status::InvalidArgument("since is INSTANCE-NUMBER of a frame");
-  ISOZONE_ASSIGN_OR_RETURN(const uint32_t instance, Number(since.substr(0, dash)));
-  ISOZONE_ASSIGN_OR_RETURN(const uint32_t number, Number(since.substr(dash + 1)));
+  ISOZONE_ASSIGN_OR_RETURN(const uint32_t instance, NumberOf(since.substr(0, dash)));
+  ISOZONE_ASSIGN_OR_RETURN(const uint32_t number, NumberOf(since.substr(dash + 1)));
   return device.Frame(instance, number);
 }
 
@@ -70,7 +70,7 @@ Result<Json> StatsFor(const HttpRequest& request, DeviceWatch& device) {
 }
 
 Result<Json> ZoneFor(const HttpRequest& request, DeviceWatch& device) {
-  ISOZONE_ASSIGN_OR_RETURN(const uint32_t zone, Number(Parameter(request, "zone")));
+  ISOZONE_ASSIGN_OR_RETURN(const uint32_t zone, NumberOf(Parameter(request, "zone")));
   return device.FilesIn(zone);
 }
 
@@ -88,7 +88,7 @@ HttpReply Site::Answer(const HttpRequest& request) {
   if (request.path == "/api/devices") return Devices();
   if (!request.path.starts_with("/api/")) return NoSuchPath();
   const std::string_view wanted = Parameter(request, "device");
-  const auto index = wanted.empty() ? Result<uint32_t>(0) : Number(wanted);
+  const auto index = wanted.empty() ? Result<uint32_t>(0) : NumberOf(wanted);
   if (!index.ok()) return ErrorReply(index.status());
   if (*index >= devices_.size()) return ErrorReply(Status::NotFound(fmt::format("there is no device {}", *index)));
   return OfDevice(request, *devices_[*index]);

@@ -46,22 +46,22 @@ std::string InScript(const Json& document) {
   return text;
 }
 
-void Replace(std::string& text, std::string_view what, std::string_view by) {
+void ReplaceOnce(std::string& text, std::string_view what, std::string_view by) {
   if (const size_t at = text.find(what); at != std::string::npos) text.replace(at, what.size(), by);
 }
 
 // The page with its files in place of the links to them.
 std::string PageInOne() {
   std::string page(FindWebFile("/")->content);
-  Replace(page, R"(<link rel="stylesheet" href="map.css">)",
-          fmt::format("<style>\n{}</style>", FindWebFile("/map.css")->content));
+  ReplaceOnce(page, R"(<link rel="stylesheet" href="map.css">)",
+              fmt::format("<style>\n{}</style>", FindWebFile("/map.css")->content));
   for (const char* const name : {"look.js", "history.js", "grid.js", "panel.js", "map.js"}) {
-    Replace(page, fmt::format(R"(<script src="{}"></script>)", name),
-            fmt::format("<script>\n{}</script>", FindWebFile(fmt::format("/{}", name))->content));
+    ReplaceOnce(page, fmt::format(R"(<script src="{}"></script>)", name),
+                fmt::format("<script>\n{}</script>", FindWebFile(fmt::format("/{}", name))->content));
   }
-  Replace(page, R"(<meta charset="utf-8">)",
-          "<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-          "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:\">");
+  ReplaceOnce(page, R"(<meta charset="utf-8">)",
+              "<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+              "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:\">");
   return page;
 }
 
@@ -76,8 +76,8 @@ Result<std::string> StillMapHtml(const FileSystem& files) {
                       {"frame", FrameWords(statistics, note + ".")},
                       {"files", found["files"]}};
   std::string page = PageInOne();
-  Replace(page, "<script>",
-          fmt::format("<script id=\"still\" type=\"application/json\">{}</script>\n<script>", InScript(still)));
+  ReplaceOnce(page, "<script>",
+              fmt::format("<script id=\"still\" type=\"application/json\">{}</script>\n<script>", InScript(still)));
   return page;
 }
 
