@@ -509,6 +509,121 @@ class PositionalModelTest : public PositionalFileTest {
   Versions versions_[kFiles];
 };
 
+// A fixed sequence of operations, cut in every command that it sends to the device.
+class PositionalCutTest : public testing::Test {
+ protected:
+  // Runs until an operation fails; false: none did. What may be there is in versions_.
+  bool RunUntilCut(FileSystem& fs) {
+    InodeFiles& inodes = fs.inodes();
+    for (size_t i = 0; i < kFiles; ++i) files_[i] = inodes.Open(inodes.Lookup(1, Name(i))->inode).value();
+    return Steps(inodes);
+  }
+  bool Steps(InodeFiles& inodes) {
+    const std::string page(4096, 'p');
+    for (size_t i = 0; i < kFiles; ++i) {
+      if (!Write(i, 0, Pattern(9000, 'a')) || !Sync(i)) return false;
+      if (!Write(i, 9000, Pattern(3000, 'b')) || !Write(i, 11000, Pattern(500, 'c'))) return false;  // unsynced tail
+      if (!Write(i, 4096, page) || !Write(i, 6000, Pattern(4096, 'd')) || !Sync(i)) return false;
+      if (!Truncate(i, 40000) || !Write(i, 30000, page) || !Write(i, 50000, page) || !Sync(i)) return false;
+      if (!Truncate(i, 5000) || !Write(i, 5000, page) || !Write(i, 0, page) || !Sync(i)) return false;
+    }
+    if (!inodes.SetAttributes(files_[0]->inode(), {.mode = 0600}).ok()) return false;
+    if (!inodes.SetXattr(files_[0]->inode(), "user.x", "v", XattrMode::kSet).ok()) return false;
+    if (!Write(1, 100, page) || !inodes.Rename(1, Name(1), 1, Name(0), RenameMode::kExchange).ok()) return false;
+    exchanged_ = Names::kEither;
+    if (!Sync(1)) return false;
+    exchanged_ = Names::kNew;
+    return Write(0, 200, page) && Sync(0);
+  }
+  bool Write(size_t i, uint64_t offset, const std::string& data) {
+    std::string now = versions_[i].now();
+    if (offset > now.size()) {
+      now.resize(offset, '\0');
+      versions_[i].Change(now);
+    }
+    now.resize(std::max<size_t>(now.size(), offset + data.size()), '\0');
+    now.replace(offset, data.size(), data);
+    versions_[i].Change(now);
+    return files_[i]->Write(offset, Bytes(data)).ok();
+  }
+  bool Truncate(size_t i, uint64_t size) {
+    std::string now = versions_[i].now();
+    now.resize(size, '\0');
+    versions_[i].Change(now);
+    return files_[i]->Truncate(size).ok();
+  }
+  bool Sync(size_t i) {
+    if (!files_[i]->Sync().ok()) return false;
+    versions_[i].Sync();
+    return true;
+  }
+  static std::string Pattern(size_t size, char first) {
+    std::string text(size, '\0');
+    for (size_t i = 0; i < size; ++i) text[i] = static_cast<char>(first + i % 13);
+    return text;
+  }
+  static std::string Name(size_t i) { return std::string(1, static_cast<char>('a' + i)); }
+
+  void Check(TestVolume& volume) {
+    std::string content[kFiles];
+    for (size_t i = 0; i < kFiles; ++i) content[i] = volume.ReadFile("/" + Name(i)).value();
+    const bool is_new = volume.fs().inodes().Lookup(1, "a")->inode != inode_of_a_;
+    ASSERT_TRUE(exchanged_ == Names::kEither || is_new == (exchanged_ == Names::kNew));
+    if (is_new) std::swap(content[0], content[1]);
+    for (size_t i = 0; i < kFiles; ++i) ASSERT_TRUE(versions_[i].MayBe(content[i])) << "file " << i;
+  }
+
+  static constexpr size_t kFiles = 2;  // of data, and a log
+  enum class Names : uint8_t { kOld, kEither, kNew };
+  File files_[kFiles];
+  Versions versions_[kFiles];
+  Names exchanged_ = Names::kOld;
+  uint64_t inode_of_a_ = 0;
+};
+
+TEST_F(PositionalCutTest, EveryCommand) {
+  uint64_t cuts = 0;
+  for (bool cut = true; cut; ++cuts) {
+    SCOPED_TRACE("cut after " + std::to_string(cuts) + " commands");
+    for (Versions& versions : versions_) versions.Become("");
+    exchanged_ = Names::kOld;
+    TestVolume volume(SmallGeometry(/*zones=*/24, /*zone_size=*/256 * kKiB));
+    ISOZONE_ASSERT_OK(volume.Mount());
+    CreateOptions log;
+    log.kind = FileKind::kLog;
+    inode_of_a_ = volume.fs().inodes().Create(1, "a", {}, {}).value()->inode();
+    ISOZONE_ASSERT_OK(volume.fs().inodes().Create(1, "b", log, {}).status());
+    ISOZONE_ASSERT_OK(volume.Remount());
+    volume.device().CutPowerAfter(cuts);
+    cut = !RunUntilCut(volume.fs());
+    for (File& file : files_) file.reset();
+    ISOZONE_ASSERT_OK(volume.CutAndRemount());
+    ASSERT_NO_FATAL_FAILURE(Check(volume));
+    {
+      const File file = volume.fs().inodes().Open(inode_of_a_).value();
+      const std::string before = Pattern(700, 'x');
+      ISOZONE_ASSERT_OK(file->Write(100, Bytes(before)));
+      ISOZONE_ASSERT_OK(file->Sync());
+    }
+    volume.Unmount();
+    volume.ExpectFsckClean();
+  }
+  EXPECT_GT(cuts, 50U);
+}
+
+TEST_F(PositionalFileTest, WhatIsCutOffIsFreeWhileItIsOpen) {
+  for (const FileKind kind : {FileKind::kData, FileKind::kLog}) {
+    const std::string name(FileKindName(kind));
+    const File file = Create(name, kind);
+    const uint64_t live = volume_.fs().state().Space().live;
+    for (int i = 0; i < 10; ++i) {
+      ISOZONE_ASSERT_OK(Write(file, 0, Text(200000)));
+      ISOZONE_ASSERT_OK(file->Truncate(0));
+    }
+    EXPECT_EQ(volume_.fs().state().Space().live, live);
+  }
+}
+
 TEST_F(PositionalModelTest, RandomOperationsAndRemounts) { Run(TestSeed(1), 30, /*cuts=*/false); }
 
 TEST_F(PositionalModelTest, RandomOperationsAndPowerCuts) { Run(TestSeed(2), 120, /*cuts=*/true); }

@@ -26,27 +26,25 @@ std::vector<ZoneBytes> SpaceLost(const DeviceGeometry& geometry, std::span<const
   return {bytes.begin(), bytes.end()};
 }
 
-Status CutData(MountContext& context, const Inode& inode, uint64_t size) ISOZONE_REQUIRES(context.namespace_mutex) {
+// Returns the space that is no longer the file's. Readers may be using it.
+Result<SpaceClaim> CutData(MountContext& context, const Inode& inode, uint64_t size)
+    ISOZONE_REQUIRES(context.namespace_mutex) {
   const std::vector<FileExtent> extents = inode.extents.Expand();
   const std::vector<FileExtent> kept = CutExtents(extents, size);
   const auto lost = SpaceLost(context.geometry(), extents, kept);
-  const InodeId id = inode.id;
-  const MetadataOp op = SetExtents{id, kept, context.clock.NowWallS()};
+  const MetadataOp op = SetExtents{inode.id, kept, context.clock.NowWallS()};
   ISOZONE_RETURN_IF_ERROR(context.Commit({&op, 1}).status());
-  context.LeaveToHandles(id, SpaceClaim::FromMetadata(*context.pool, lost));
-  return Status::Ok();
+  return SpaceClaim::FromMetadata(*context.pool, lost);
 }
 
 // The regions keep all of their frames. The scan of each region stops at its payload. `kept` is what is left of the
-// log, and all of it is sealed.
-Status CutLog(MountContext& context, const Inode& inode, std::span<const FileExtent> kept)
+// log, and all of it is sealed. Returns what CutData does.
+Result<SpaceClaim> CutLog(MountContext& context, const Inode& inode, std::span<const FileExtent> kept)
     ISOZONE_REQUIRES(context.namespace_mutex) {
-  const InodeId id = inode.id;
   SealedLog log = SealLog(context.geometry(), inode.regions, kept);
-  const MetadataOp op = SetLogRegions{id, std::move(log.regions), context.clock.NowWallS()};
+  const MetadataOp op = SetLogRegions{inode.id, std::move(log.regions), context.clock.NowWallS()};
   ISOZONE_RETURN_IF_ERROR(context.Commit({&op, 1}).status());
-  context.LeaveToHandles(id, SpaceClaim::FromMetadata(*context.pool, SpaceOf(log.dropped)));
-  return Status::Ok();
+  return SpaceClaim::FromMetadata(*context.pool, SpaceOf(log.dropped));
 }
 
 // From now on the file has `replacement`, which `space` claims. Returns the sequence to sync. After an error, nothing
@@ -72,11 +70,13 @@ Result<uint64_t> Replace(MountContext& context, const Inode& inode, std::span<co
 Status TruncateFile(MountContext& context, OpenFile& file, uint64_t size) {
   const MutexLock lock(context.namespace_mutex);  // held from here on, since the collector moves extents
   std::vector<FileExtent> kept = CutExtents(file.Extents(), size);
+  SpaceClaim lost;
   if (const Inode* inode = context.state.Find(file.id())) {
-    ISOZONE_RETURN_IF_ERROR(inode->kind == FileKind::kLog ? CutLog(context, *inode, kept)
-                                                          : CutData(context, *inode, size));
+    ISOZONE_ASSIGN_OR_RETURN(
+        lost, inode->kind == FileKind::kLog ? CutLog(context, *inode, kept) : CutData(context, *inode, size));
   }
   file.Reset(std::move(kept), file.damage());
+  file.Move({}, std::move(lost));
   return Status::Ok();
 }
 

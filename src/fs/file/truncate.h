@@ -9,7 +9,7 @@
 namespace isozone {
 
 // Cuts `file` to `size` < its size, in the state, the journal (not synced) and for its handles. Nothing of it is in a
-// writer's memory. The space is left to its handles, since readers may be using it.
+// writer's memory. The space goes once no read uses it.
 Status TruncateFile(MountContext& context, OpenFile& file, uint64_t size);
 
 // kInvalidArgument where bytes at `offset` of a file of `size` would leave a hole.

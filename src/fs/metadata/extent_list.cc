@@ -192,9 +192,20 @@ class ExtentList::Appender {
     }
     // An element begins where one begins in `other`, so the rest of `other` is taken as it is packed.
     Finish();
+    TakePlaces(other, place);
     list_.bytes_.append(other.bytes_, place.at);
     list_.count_ += other.count_ - place.index;
     list_.end_ += other.end_ - place.offset;
+  }
+  // The places that `other` knows behind `from` are known here as well: they need not be looked for again.
+  void TakePlaces(const ExtentList& other, const Place& from) {
+    if (other.places_ == nullptr || other.places_->back().at < from.at) return;
+    if (list_.places_ == nullptr) list_.places_ = std::make_unique<std::vector<Place>>();
+    for (const Place& place : *other.places_) {
+      if (place.at < from.at) continue;
+      list_.places_->push_back({place.at - from.at + list_.bytes_.size(), place.index - from.index + list_.count_,
+                                place.offset - from.offset + list_.end_});
+    }
   }
   void Finish() {
     if (open_.count == 0) return;

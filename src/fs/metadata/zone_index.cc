@@ -94,11 +94,8 @@ void ZoneIndex::Change(InodeId id, const ExtentList& before, const ExtentList& a
   };
   add_blocks(after, 1);
   add_blocks(before, UINT64_MAX);  // -1
-  // Other extents of a window may still lie in a zone that one of its extents has left, so whole windows are compared.
-  const uint64_t first = Bounds(from / kWindow).from;
-  const uint64_t end = to == 0 ? 0 : Bounds((to - 1) / kWindow).to;
-  const auto old_places = PlacesOf(before, first, end);
-  const auto new_places = PlacesOf(after, first, end);
+  const auto old_places = PlacesOf(before, from, to);
+  const auto new_places = PlacesOf(after, from, to);
   std::vector<std::pair<ZoneId, uint64_t>> changed;
   std::set_difference(new_places.begin(), new_places.end(), old_places.begin(), old_places.end(),
                       std::back_inserter(changed));
@@ -107,9 +104,24 @@ void ZoneIndex::Change(InodeId id, const ExtentList& before, const ExtentList& a
   std::set_difference(old_places.begin(), old_places.end(), new_places.begin(), new_places.end(),
                       std::back_inserter(changed));
   for (const auto& [zone, window] : changed) {
+    // Other extents of the window may still lie in the zone that these have left.
+    if (LiesIn(zone, window, after)) continue;
     Erase(zone, {id, window});
     if (zones_[zone.value()].empty()) emptied.push_back(zone);
   }
+}
+
+bool ZoneIndex::LiesIn(ZoneId zone, uint64_t window, const ExtentList& extents) const {
+  constexpr uint64_t kStep = 4 * kMiB;  // most often there is one near the beginning
+  const auto [from, to] = Bounds(window);
+  const uint64_t end = std::min(to, extents.end_offset());
+  bool found = false;
+  for (uint64_t at = from; at < end && !found; at += kStep) {
+    extents.VisitRuns(at, std::min(at + kStep, end), [&](const ExtentRun& column) {
+      VisitByZone(geometry_, column, [&](ZoneId lies_in, const ExtentRun&) { found |= lies_in == zone; });
+    });
+  }
+  return found;
 }
 
 void ZoneIndex::Insert(ZoneId zone, const Entry& entry) {

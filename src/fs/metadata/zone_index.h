@@ -77,6 +77,8 @@ class ZoneIndex {
   }
   // Zones and windows in which extents lie that begin in [from, to); rising, each once.
   std::vector<std::pair<ZoneId, uint64_t>> PlacesOf(const ExtentList& extents, uint64_t from, uint64_t to) const;
+  // Whether an extent that begins in the window lies in the zone.
+  bool LiesIn(ZoneId zone, uint64_t window, const ExtentList& extents) const;
   void Insert(ZoneId zone, const Entry& entry);
   void Erase(ZoneId zone, const Entry& entry);
   uint64_t BlocksOf(const ExtentRun& run) const;

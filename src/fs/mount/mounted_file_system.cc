@@ -80,6 +80,10 @@ Result<MountedFileSystem::Place> MountedFileSystem::FindPlaceIn(InodeId director
 Result<const Inode*> MountedFileSystem::FindFile(std::string_view path) const {
   ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_->state.Lookup(path));
   if (inode->is_directory) return Status::IsDirectory(fmt::format("'{}' is a directory", path));
+  if (inode->is_symlink()) {
+    return Status::NotSupported(
+        fmt::format("'{}' is a symbolic link to '{}', which paths do not follow", path, inode->details->target));
+  }
   return inode;
 }
 

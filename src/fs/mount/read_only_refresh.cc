@@ -130,6 +130,10 @@ Status ReadOnlyRefresh::GrowLog(OpenFile& file) {
     const MutexLock lock(context_.namespace_mutex);
     const Inode* found = context_.state.Find(file.id());
     if (found == nullptr) return Status::Ok();
+    if (found->kind != FileKind::kLog) {  // the writer has written in it (LogToData)
+      file.Reset(found->extents.Expand(), Status::Ok());
+      return Status::Ok();
+    }
     inode = *found;
   }
   ISOZONE_ASSIGN_OR_RETURN(LogContents contents, ReadLog(context_.engine, context_.frame_seed, inode));
