@@ -113,6 +113,13 @@ guest: guest-kernel-newest
 	@$(call compile,checked) --target isozone isozone_cli device_conformance_test integration_child \
 	  integration_test isozone_model_test
 
+.PHONY: engines
+engines: ## Run the programs and languages of docs/engines on Isozone; with QUICK=1 those that need no other packages
+	@scripts/install-dependencies $(if $(QUICK),,engines)
+	@$(call configure,checked)
+	@$(call compile,checked) --target isozone isozone_run isozone_cli
+	@scripts/run-engines build/checked $(if $(QUICK),--quick)
+
 .PHONY: bench
 bench: ## Run the benchmarks; with QUICK=1 in small, to see that they run
 	@scripts/install-dependencies bench

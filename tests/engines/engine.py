@@ -17,6 +17,12 @@ ISOZONE = os.path.join(BUILD, "tools", "isozone", "isozone")
 BLOCK = re.compile(r"^```(\w+)(?: ([\w./-]+))?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
+def blocks_of_page(name: str) -> list[tuple[str, str, str]]:
+    """The fenced blocks of docs/engines/NAME.md: language, file name or "", text."""
+    with open(os.path.join(ROOT, "docs", "engines", f"{name}.md"), encoding="utf-8") as file:
+        return BLOCK.findall(file.read())
+
+
 class EngineTest(unittest.TestCase):
     """A test in a scratch directory, in which Isozone is found as if it were installed."""
 
@@ -49,15 +55,15 @@ class EngineTest(unittest.TestCase):
             file.write(text)
         return path
 
-    def follow_page(self, name: str) -> str:
+    def files_of_page(self, name: str) -> dict[str, str]:
+        """The files that docs/engines/NAME.md shows."""
+        return {path: text for _, path, text in blocks_of_page(name) if path}
+
+    def follow_page(self, name: str, timeout_s: int = 240) -> str:
         """Makes the files of docs/engines/NAME.md, runs its commands in order, and returns what they print."""
-        with open(os.path.join(ROOT, "docs", "engines", f"{name}.md"), encoding="utf-8") as file:
-            blocks = BLOCK.findall(file.read())
-        commands = []
-        for language, path, text in blocks:
-            if path:
-                self.write(path, text)
-            if language == "console":
-                commands += re.findall(r"^\$ (.*(?:\\\n.*)*)", text, re.MULTILINE)
+        for path, text in self.files_of_page(name).items():
+            self.write(path, text)
+        commands = [command for language, _, text in blocks_of_page(name) if language == "console"
+                    for command in re.findall(r"^\$ (.*(?:\\\n.*)*)", text, re.MULTILINE)]
         self.assertTrue(commands, "the page shows no command")
-        return self.run_command("bash", "-c", "set -e -o pipefail\n" + "\n".join(commands))
+        return self.run_command("bash", "-c", "set -e -o pipefail\n" + "\n".join(commands), timeout_s=timeout_s)

@@ -76,6 +76,12 @@ class Install(unittest.TestCase):
             self.assertEqual(2, output.count("Zone Invalid Write (1BCh)"), output)
             self.assertIn("zone 0 is full", output)
 
+    def test_a_program_that_knows_nothing_of_it(self) -> None:
+        self.run_command(self.tool, "mkfs", "emu:ssd.img?profile=small-zone&zones=64&timing=off")
+        self.run_command(self.tool, "run", "--map", "app=emu:ssd.img?timing=off", "--", "ldb", "--db=app/db",
+                         "--create_if_missing", "put", "name", "Isozone")
+        self.assertIn("CURRENT", self.run_command(self.tool, "ls", "emu:ssd.img", "/db"))
+
     def test_every_example_is_tested(self) -> None:
         self.assertEqual({"database", "options_file", "emulated_device"},
                          {os.path.basename(os.path.dirname(path))

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -79,8 +80,8 @@ ProgramKind KindOf(int fd) {
     const auto segment = ReadAs<Elf64_Phdr>(fd, header->e_phoff + i * header->e_phentsize);
     if (!segment) break;
     if (segment->p_type != PT_INTERP) continue;
-    kind.interpreter = ReadPiece(fd, segment->p_offset, std::min<uint64_t>(segment->p_filesz, PATH_MAX));
-    kind.interpreter = kind.interpreter.c_str();  // ends with a zero byte
+    const std::string name = ReadPiece(fd, segment->p_offset, std::min<uint64_t>(segment->p_filesz, PATH_MAX));
+    kind.interpreter = name.substr(0, name.find('\0'));
   }
   return kind;
 }
