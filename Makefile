@@ -133,6 +133,7 @@ bench: ## Run the benchmarks; with QUICK=1 in small, to see that they run
 	@bench/steering_ratio --build build/bench $(if $(QUICK),--repeats 1 --num 20000)
 	@bench/mount_ratio --build build/bench $(if $(QUICK),--repeats 1 --num 20000 --reads 20000 --syncs 1000)
 	@bench/serve_cost --build build/bench $(if $(QUICK),--zones 3000 --seconds 2)
+	@bench/advise_ratio --build build/bench $(if $(QUICK),--repeats 1 --num 20000 --reads 20000)
 
 .PHONY: lab-build
 lab-build: ## Build what lab/run needs

@@ -114,6 +114,9 @@ constexpr std::array<PartEntry, kSpacePartCount> kParts = {{
       "Zones with a failed write are freed once dead; lost zones never: replace the device if they become more."}},
 }};
 
+// Fewer partly written zones than that are not worth a remark: each kind of data has one.
+constexpr uint32_t kManyZones = 8;
+
 constexpr SpacePart Offset(SpacePart first, size_t by) {
   return static_cast<SpacePart>(static_cast<size_t>(first) + by);
 }
@@ -259,10 +262,10 @@ std::vector<std::string> RemarksOn(const SpaceAccount& account, uint32_t max_act
   remarks.push_back(fmt::format("Files lie in {} of {} zones, {} of them partly written; what is alive would fill {}.",
                                 account.in_use, account.zones, account.partly, enough));
   // Twice as many zones as needed are what streaming with some dead data looks like.
-  if (account.partly > 2 && account.in_use > 2 * enough) {
+  if (account.partly > kManyZones && account.in_use > 2 * enough) {
     remarks.emplace_back(
         "Tables are striped over many zones at once, which gives them the bandwidth of the whole device. A smaller "
-        "`stripe_width` in the URI (now 16, if not given) uses fewer zones, and writes as much slower.");
+        "`stripe_width` in the URI (now 16, if not given) uses fewer zones, and a table is written as much slower.");
   }
   if (max_active > 0 && account.partly + 2 >= max_active) {
     remarks.push_back(fmt::format(

@@ -166,6 +166,8 @@ TEST(SpaceAccountTest, ASmallDatabaseInManyZonesIsRemarkedUpon) {
   EXPECT_THAT(RemarksOn(AccountSpace(wide, 0, kBlock), 16), Contains(HasSubstr("Nearly all of the 16 zones")));
   const std::vector<ZoneSpace> dense(16, DataZone(ZonePhase::kFull, kZone, 900 * kBlock));
   EXPECT_THAT(RemarksOn(AccountSpace(dense, 0, kBlock), 16), Not(Contains(HasSubstr("`stripe_width`"))));
+  const std::vector<ZoneSpace> few(6, DataZone(ZonePhase::kIdle, 100 * kBlock, 50 * kBlock));
+  EXPECT_THAT(RemarksOn(AccountSpace(few, 0, kBlock), 0), Not(Contains(HasSubstr("`stripe_width`"))));
   EXPECT_TRUE(RemarksOn(AccountSpace({}, 0, kBlock), 16).empty());
 }
 
