@@ -18,8 +18,9 @@ constexpr std::array<std::string_view, 3> kWorkloads = {"write", "read", "mixed"
 constexpr uint64_t kUsualTable = 64 * kMiB;
 constexpr uint64_t kLeastTable = 4 * kMiB;
 constexpr uint64_t kLargestTable = 512 * kMiB;
-constexpr uint64_t kTablesWanted = 20'000;  // of a large database, at most
-constexpr uint64_t kTablesLeast = 64;       // so that compactions are small beside the database
+constexpr uint64_t kTablesWanted = 20'000;      // of a large database, at most
+constexpr uint64_t kTablesLeast = 64;           // so that compactions are small beside the database
+constexpr uint64_t kUsualMemtable = 64 * kMiB;  // RocksDB's write_buffer_size
 constexpr uint64_t kLeastMemtable = 2 * kMiB;
 constexpr uint64_t kLargestMemtable = 256 * kMiB;
 constexpr uint32_t kMostJobs = 16;
@@ -203,7 +204,7 @@ class Adviser {
     size.AtMost(kLargestMemtable, "since a flush of more takes long, and so does a recovery");
     size.AtMost((facts_.capacity() - database_) / 4 / memtables_,
                 "since their logs lie on the device, in what the database leaves");
-    size.AtMost(database_ / 8, "since a database is more than a few memtables");
+    size.AtMost(std::max(kUsualMemtable, database_ / 8), "since a database is more than a few memtables");
     size.AtLeast(kLeastMemtable, "since RocksDB would flush all the time");
     memtable_ = size.value / kMiB * kMiB;
     memtable_why_ = fmt::format("{} % of the memory that is left beside Isozone's own {}, in {} memtables{}.",

@@ -98,6 +98,12 @@ TEST(OptionsAdviceTest, MemtablesGoByMemoryAndWorkload) {
   EXPECT_THAT(Find(Advise(facts), "write_buffer_size").reason, HasSubstr("not more, since a flush of more"));
 }
 
+TEST(OptionsAdviceTest, ASmallDatabaseHasNoSmallerMemtablesThanByDefault) {
+  AdviceFacts facts = SmallZones();
+  facts.database = 256 * kMiB;
+  EXPECT_EQ(Number(Advise(facts), "write_buffer_size"), 64 * kMiB);
+}
+
 TEST(OptionsAdviceTest, WritersCompactMoreOfLevel0AtOnceIfThereIsRoom) {
   AdviceFacts facts = SmallZones();
   EXPECT_EQ(Number(Advise(facts), "level0_file_num_compaction_trigger"), 8U);
