@@ -66,6 +66,7 @@ ISOZONE_EXPORT rocksdb::Status OpenFileSystem(const std::string& uri, std::share
 //   refused_writes               writes for which the device at first had no active zone, because others held too many
 //   mixed_classes                how often data had to go to a zone of data with another lifetime or level
 //   mixed_cohorts                how often data had to go to a zone that is kept for a cohort, or a cohort's to others'
+//   in_place_writes, _bytes      writes over bytes that files had, by programs that are not RocksDB
 // Of a conventional SSD, since the mount: "host_bytes_*", "media_bytes_written", "copied_bytes" by its collection,
 // "superblock_erases", and "write_amplification" as media bytes over host bytes. InvalidArgument for a file system that
 // is not Isozone's.

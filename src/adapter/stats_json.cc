@@ -89,6 +89,8 @@ std::string StatsJson(const FileSystem& fs) {
       {"pace_wait_us", Latency(stats.pace_wait_ns)},
       {"mixed_classes", stats.mixed_classes},
       {"mixed_cohorts", stats.mixed_cohorts},
+      {"in_place_writes", stats.in_place_writes},
+      {"in_place_bytes", stats.in_place_bytes},
       {"gc", Gc(stats.gc)},
       {"deletion_delay_us", DeletionDelaysJson(stats)},
       {"space",

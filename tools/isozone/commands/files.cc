@@ -72,12 +72,21 @@ Result<Json> ListingsJson(FileSystem& file_system, const std::vector<Listing>& l
 
 void PrintLong(const Listing& listing, Console& console) {
   using Align = Table::Align;
-  Table table(
-      {{"KIND"}, {"LIFETIME"}, {"LINKS", Align::kRight}, {"SIZE", Align::kRight}, {"MODIFIED (UTC)"}, {"NAME"}});
+  Table table({{"KIND"},
+               {"LIFETIME"},
+               {"MODE"},
+               {"USER", Align::kRight},
+               {"GROUP", Align::kRight},
+               {"LINKS", Align::kRight},
+               {"SIZE", Align::kRight},
+               {"MODIFIED (UTC)"},
+               {"NAME"}});
   for (const auto& [name, attributes] : listing.entries) {
     const bool directory = attributes.is_directory;
-    table.AddRow({directory ? "directory" : std::string(FileKindName(attributes.kind)),
-                  directory ? "" : std::string(LifetimeName(attributes.lifetime)), std::to_string(attributes.links),
+    const bool regular = attributes.type == InodeType::kRegular;
+    table.AddRow({std::string(regular ? FileKindName(attributes.kind) : TypeName(attributes.type)),
+                  regular ? std::string(LifetimeName(attributes.lifetime)) : "", fmt::format("{:04o}", attributes.mode),
+                  std::to_string(attributes.user), std::to_string(attributes.group), std::to_string(attributes.links),
                   directory ? "" : std::to_string(attributes.size), FormatTime(attributes.modified_s),
                   Printable(name) + (directory ? "/" : "")});
   }
@@ -136,14 +145,19 @@ std::string ZonesText(const std::vector<ZoneOfFile>& zones, bool all) {
 void PrintStat(const std::string& path, const FileAttributes& attributes, const FileDetails& details,
                const std::vector<ZoneOfFile>& zones, const DeviceGeometry& geometry, bool all, Console& console) {
   Facts facts(Printable(path));
-  facts.Add("Type", attributes.is_directory ? "directory" : fmt::format("file, {}", FileKindName(attributes.kind)));
+  const bool regular = attributes.type == InodeType::kRegular;
+  facts.Add("Type",
+            regular ? fmt::format("file, {}", FileKindName(attributes.kind)) : std::string(TypeName(attributes.type)));
   facts.Add("Inode", std::to_string(attributes.inode));
   facts.Add("Size", fmt::format("{} bytes ({})", attributes.size, FormatSize(attributes.size)));
   facts.Add("Allocated", fmt::format("{} bytes", details.allocated));
   if (!zones.empty()) facts.Add("Zones", ZonesText(zones, all));
   facts.Add("Lifetime", std::string(LifetimeName(attributes.lifetime)));
   if (attributes.level != DataClass::kNoLevel) facts.Add("Level", std::to_string(attributes.level));
+  facts.Add("Mode", fmt::format("{:04o}", attributes.mode));
+  facts.Add("Owner", fmt::format("user {}, group {}", attributes.user, attributes.group));
   facts.Add("Modified", FormatTime(attributes.modified_s) + " UTC");
+  facts.Add("Changed", FormatTime(attributes.changed.s) + " UTC");
   facts.Add("Links", std::to_string(attributes.links));
   for (const std::string& name : details.paths) {
     if (details.paths.size() > 1) facts.Add("Name", Printable(name));
@@ -158,9 +172,10 @@ void PrintStat(const std::string& path, const FileAttributes& attributes, const 
                {"OFFSET IN ZONE", Align::kRight}});
   const size_t shown = all ? details.extents.size() : std::min(details.extents.size(), kExtentsShown);
   for (const FileExtent& extent : std::span(details.extents).first(shown)) {
+    const bool hole = extent.is_hole();
     table.AddRow({std::to_string(extent.file_offset), std::to_string(extent.length),
-                  std::to_string(geometry.ZoneOf(extent.device_offset).value()),
-                  std::to_string(geometry.OffsetInZone(extent.device_offset))});
+                  hole ? "hole" : std::to_string(geometry.ZoneOf(extent.device_offset).value()),
+                  hole ? "" : std::to_string(geometry.OffsetInZone(extent.device_offset))});
   }
   table.Print(console);
   if (shown < details.extents.size()) console.Print("{} more extents: --all\n", details.extents.size() - shown);

@@ -81,22 +81,41 @@ Json FileInZoneJson(const FileInZone& file) {
 
 Json ZoneOfFileJson(const ZoneOfFile& zone) { return {{"zone", zone.zone.value()}, {"bytes", zone.bytes}}; }
 
+std::string_view TypeName(InodeType type) {
+  switch (type) {
+    case InodeType::kDirectory:
+      return "directory";
+    case InodeType::kSymlink:
+      return "symlink";
+    case InodeType::kRegular:
+      break;
+  }
+  return "file";
+}
+
 Json AttributesJson(const FileAttributes& attributes, uint64_t allocated) {
+  const bool regular = attributes.type == InodeType::kRegular;
   return {{"inode", attributes.inode},
-          {"type", attributes.is_directory ? "directory" : "file"},
-          {"kind", attributes.is_directory ? Json() : Json(FileKindName(attributes.kind))},
+          {"type", TypeName(attributes.type)},
+          {"kind", regular ? Json(FileKindName(attributes.kind)) : Json()},
           {"lifetime", LifetimeName(attributes.lifetime)},
           {"level", attributes.level == DataClass::kNoLevel ? Json() : Json(int{attributes.level})},
           {"size", attributes.size},
           {"allocated", allocated},
           {"modified", attributes.modified_s},
+          {"modified_ns", attributes.modified.ns},
+          {"changed", attributes.changed.s},
+          {"changed_ns", attributes.changed.ns},
+          {"mode", attributes.mode},
+          {"user", attributes.user},
+          {"group", attributes.group},
           {"links", attributes.links}};
 }
 
 Json ExtentJson(const FileExtent& extent, const DeviceGeometry& geometry) {
   return {{"file_offset", extent.file_offset},
-          {"device_offset", extent.device_offset.value()},
-          {"zone", geometry.ZoneOf(extent.device_offset).value()},
+          {"device_offset", extent.is_hole() ? Json() : Json(extent.device_offset.value())},
+          {"zone", extent.is_hole() ? Json() : Json(geometry.ZoneOf(extent.device_offset).value())},
           {"length", extent.length}};
 }
 

@@ -17,6 +17,7 @@ Json FileInZoneJson(const FileInZone& file);
 Json ZoneOfFileJson(const ZoneOfFile& zone);
 // `allocated`: bytes on the device (FileSystem::AllocatedBytes).
 Json AttributesJson(const FileAttributes& attributes, uint64_t allocated);
+std::string_view TypeName(InodeType type);  // "file", "directory", "symlink"
 // With the zone that holds it.
 Json ExtentJson(const FileExtent& extent, const DeviceGeometry& geometry);
 
