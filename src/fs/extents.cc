@@ -157,7 +157,26 @@ std::vector<ExtentEdit> PlanEdits(std::span<const FileExtent> extents, std::span
   return EditPlanner(extents, placed, zone_size).Plan();
 }
 
+namespace {
+
+// Moves what lies behind the edit once.
+ExtentEdit ApplyOne(std::vector<FileExtent>& extents, const ExtentEdit& edit) {
+  const auto first = extents.begin() + static_cast<ptrdiff_t>(edit.index);
+  ExtentEdit inverse{edit.index, edit.now.size(), {first, first + static_cast<ptrdiff_t>(edit.count)}};
+  const auto same = static_cast<ptrdiff_t>(std::min(edit.count, edit.now.size()));
+  std::copy_n(edit.now.begin(), same, first);
+  if (edit.now.size() > edit.count) {
+    extents.insert(first + same, edit.now.begin() + same, edit.now.end());
+  } else {
+    extents.erase(first + same, first + static_cast<ptrdiff_t>(edit.count));
+  }
+  return inverse;
+}
+
+}  // namespace
+
 std::vector<ExtentEdit> ApplyEdits(std::vector<FileExtent>& extents, std::vector<ExtentEdit> edits) {
+  if (edits.size() == 1) return {ApplyOne(extents, edits.front())};
   std::vector<ExtentEdit> inverse(edits.size());
   std::vector<FileExtent> behind;  // the extents from the first edit on that changes their number
   size_t cut = SIZE_MAX;           // the index at which `behind` begins
