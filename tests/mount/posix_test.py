@@ -185,7 +185,7 @@ class Posix(mounted.MountTest):
         free = os.statvfs(self.directory).f_bfree
         os.truncate(path, 1 << 40)
         self.assertEqual(1 << 40, os.stat(path).st_size)
-        self.assertGreater(os.statvfs(self.directory).f_bfree, free - 1000)
+        self.assertGreater(os.statvfs(self.directory).f_bfree, free - 5000)  # some zones are begun meanwhile
         os.truncate(path, 1)
         self.assertEqual(b"x", self.read("file"))
         self.end()

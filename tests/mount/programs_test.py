@@ -51,7 +51,7 @@ class Programs(mounted.MountTest):
 
     def test_files_of_rocksdb_lie_where_their_lifetime_says(self) -> None:
         daemon = self.mount()
-        self.db_bench("fillrandom")
+        self.db_bench("fillrandom", "--disable_auto_compactions=1")
         listing = self.run_tool("ls", "-l", self.device, "/db")
         self.assertRegex(listing, r"(?m)^.*\blog\b.*\bshort\b.*\d+\.log$")
         self.assertRegex(listing, r"(?m)^.*\blog\b.*\blong\b.*MANIFEST-\d+$")
