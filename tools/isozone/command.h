@@ -46,6 +46,8 @@ Action DefineWhy(CLI::App& app);
 Action DefineMount(CLI::App& app);
 Action DefineExport(CLI::App& app);
 Action DefineRunProgram(CLI::App& app);
+Action DefineBackup(CLI::App& app);
+Action DefineRestore(CLI::App& app);
 Action DefineSimulate(CLI::App& app);
 
 // A command with several parts: adds each of `parts` as a subcommand, of which exactly one must be given.

@@ -22,6 +22,15 @@ constexpr auto kCommands = std::to_array<Command>({
      "  isozone cp emu:/data/ssd.img :/db/LOG .          (out)",
      DefineCp},
     {"rm", "Remove files and directories", "  isozone rm -r emu:/data/ssd.img /db", DefineRm},
+    {"backup", "Copy everything on a device into a folder or an archive, also beside a running writer",
+     "  isozone backup emu:/data/ssd.img /backups/ssd       (again later: only what has changed is copied)\n"
+     "  isozone backup emu:/data/ssd.img - | zstd > ssd.tar.zst\n"
+     "  isozone backup --verify /backups/ssd",
+     DefineBackup},
+    {"restore", "Write a backup onto a formatted device",
+     "  isozone restore /backups/ssd emu:/data/new.img\n"
+     "  isozone restore - emu:/data/new.img < ssd.tar.zst",
+     DefineRestore},
     {"zones", "Draw the map of the zones",
      "  isozone zones emu:/data/ssd.img --svg zones.svg\n"
      "  isozone zones emu:/data/ssd.img --table\n"

@@ -2,7 +2,7 @@
 
 _isozone()
 {
-    local commands="mkfs info df ls stat cat cp rm zones fsck dump izg gc bench stats top serve advise why mount run export simulate"
+    local commands="mkfs info df ls stat cat cp rm backup restore zones fsck dump izg gc bench stats top serve advise why mount run export simulate"
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command="" word index
     for ((index = 1; index < COMP_CWORD; index++)); do
@@ -38,7 +38,7 @@ _isozone()
 
     case $previous in
         --color) COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        --svg | --html | --trace | --list | --output) compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); return ;;
+        --svg | --html | --trace | --list | --output | --verify) compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); return ;;
         --workload) COMPREPLY=($(compgen -W "write read mixed" -- "$current")); return ;;
         --compaction) COMPREPLY=($(compgen -W "gear greedy isozone leveled ll" -- "$current")); return ;;
         --policy) COMPREPLY=($(compgen -W "isozone level lifetime zenfs" -- "$current")); return ;;
@@ -62,6 +62,9 @@ _isozone()
         ls) options="-l --long -R --recursive --json" ;;
         cp | rm) options="-r --recursive" ;;
         zones) options="--svg --html --table --all --zone --json" ;;
+        backup) options="--keep --verify" ;;
+        restore) options="--force" ;;
+        zones) options="--svg --table --all --zone --json" ;;
         fsck) options="--read-data --repair --json" ;;
         "izg identify") options="--svg --force --json" ;;
         "izg show") options="--svg --json" ;;
@@ -99,7 +102,7 @@ _isozone()
         COMPREPLY=($(compgen -W "identify show" -- "$current"))
     elif [[ $command == gc ]]; then
         COMPREPLY=($(compgen -W "run status plan" -- "$current"))
-    elif [[ $command == cp ]]; then
+    elif [[ $command == cp || $command == backup || $command == restore ]]; then
         compopt -o filenames
         COMPREPLY=($(compgen -f -- "$current"))
     fi

@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""backup and restore: folders, archives, kills in between, damage, and a writer beside.
+
+    backup_test.py ISOZONE
+"""
+
+import io
+import os
+import random
+import shutil
+import subprocess
+import tarfile
+import time
+import unittest
+
+import harness
+
+SEED = int(os.environ.get("ISOZONE_TEST_SEED", "20"))
+
+
+def tree_of(folder: str) -> dict[str, bytes | None]:
+    """Every file below `folder` with its content, and every directory with None."""
+    found: dict[str, bytes | None] = {}
+    for parent, directories, files in os.walk(folder):
+        for name in directories:
+            found[os.path.relpath(os.path.join(parent, name), folder)] = None
+        for name in files:
+            with open(os.path.join(parent, name), "rb") as file:
+                found[os.path.relpath(os.path.join(parent, name), folder)] = file.read()
+    return found
+
+
+class BackupTest(harness.CliTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.random = random.Random(SEED)
+        self.format()
+        self.target = self.device.replace("ssd.img", "target.img")
+        self.ok("mkfs", f"emu:{self.path('target.img')}?{harness.SMALL_DEVICE}")
+        self.tree = self.path("tree")
+        os.makedirs(os.path.join(self.tree, "deep", "empty"))
+        for number in range(8):
+            self.write(f"tree/{number:06}.sst", self.random.randbytes(1_000_001))
+        self.write("tree/CURRENT", b"MANIFEST-000001\n")
+        self.write("tree/deep/nothing", b"")
+        self.write("tree/deep/100% \N{LATIN SMALL LETTER U WITH DIAERESIS}\n", b"a name")
+        self.ok("cp", "-r", self.device, self.tree, ":/db")
+        self.folder = self.path("backups")
+
+    def back(self, device: str) -> dict[str, bytes | None]:
+        folder = self.path("back")
+        shutil.rmtree(folder, ignore_errors=True)
+        self.ok("cp", "-r", device, ":/db", folder)
+        return tree_of(folder)
+
+    def newest(self) -> str:
+        return os.path.join(self.folder, max(name for name in os.listdir(self.folder) if "partial" not in name))
+
+    def archive(self) -> bytes:
+        return self.ok("backup", self.device, "-")
+
+    def feed(self, archive: bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run([harness.PROGRAM, *arguments], input=archive, capture_output=True, timeout=120)
+
+    def kill_after(self, seconds: float, *arguments: str) -> None:
+        """Runs a command and kills it then, unless it has ended."""
+        process = subprocess.Popen([harness.PROGRAM, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+class Folder(BackupTest):
+    def test_holds_the_files_and_brings_them_back(self) -> None:
+        self.assertIn(b"11 files", self.ok("backup", self.device, self.folder))
+        self.assertEqual(tree_of(self.tree), tree_of(os.path.join(self.newest(), "files", "db")))
+        self.assertIn(b"is whole", self.ok("backup", "--verify", self.folder))
+        self.ok("restore", self.folder, self.target)
+        self.assertEqual(tree_of(self.tree), self.back(self.target))
+        self.assertEqual(b"db/\n", self.ok("ls", self.target, "/"))
+        self.ok("fsck", "--read-data", self.target)
+
+    def test_copies_only_what_has_changed(self) -> None:
+        self.ok("backup", self.device, self.folder)
+        time.sleep(3)  # times have a granularity of a second, so files are settled only then
+        self.ok("backup", self.device, self.folder)
+        inode = os.stat(os.path.join(self.newest(), "files/db/000003.sst")).st_ino
+        self.ok("rm", self.device, "/db/000001.sst")
+        self.ok("cp", self.device, self.write("new", b"new"), ":/db/000009.sst")
+        output = self.ok("backup", self.device, self.folder)
+        self.assertIn(b"copied 1 files, 3 B", output)
+        files = os.path.join(self.newest(), "files/db")
+        self.assertEqual(inode, os.stat(os.path.join(files, "000003.sst")).st_ino)
+        self.assertNotIn("000001.sst", os.listdir(files))
+        self.assertEqual(1, len(os.listdir(self.folder)))
+        self.ok("restore", self.folder, self.target)
+        self.assertEqual(tree_of(files), self.back(self.target))
+
+    def test_keeps_as_many_as_it_is_told(self) -> None:
+        for _ in range(4):
+            self.ok("backup", "--keep", "2", self.device, self.folder)
+        self.assertEqual(["backup-000003", "backup-000004"], sorted(os.listdir(self.folder)))
+        self.ok("rm", self.device, "-r", "/db")
+        self.ok("backup", "--keep", "3", self.device, self.folder)
+        self.ok("restore", os.path.join(self.folder, "backup-000003"), self.target)
+        self.assertEqual(tree_of(self.tree), self.back(self.target))
+
+    def test_kills_in_between_cost_nothing_but_time(self) -> None:
+        complete = False
+        for _ in range(6):
+            self.kill_after(self.random.uniform(0, 0.15), "backup", self.device, self.folder)
+            complete = complete or os.path.exists(os.path.join(self.folder, "backup-000001"))
+            if complete:  # there is one from then on, whatever is killed
+                self.ok("backup", "--verify", self.folder)
+        self.ok("backup", self.device, self.folder)
+        self.assertEqual(tree_of(self.tree), tree_of(os.path.join(self.newest(), "files", "db")))
+        for _ in range(6):
+            self.kill_after(self.random.uniform(0, 0.15), "restore", self.folder, self.target)
+        result = self.run_cli("restore", self.folder, self.target)
+        # A restore that was not killed in time has done all of it.
+        self.assertIn(result.returncode, (harness.OK, harness.REFUSED), f"seed {SEED}: {result.stderr.decode()}")
+        self.assertEqual(tree_of(self.tree), self.back(self.target), f"seed {SEED}")
+        self.assertEqual(b"db/\n", self.ok("ls", self.target, "/"))
+
+    def test_a_backup_that_was_stopped_is_continued(self) -> None:
+        self.ok("backup", self.device, self.folder)
+        complete = self.newest()
+        partial = complete + ".partial"
+        os.rename(complete, partial)
+        os.remove(os.path.join(partial, "isozone-backup.json"))
+        self.fails(harness.NOT_FOUND, ["no complete backup"], "restore", self.folder, self.target)
+        self.fails(harness.NOT_FOUND, ["no complete backup"], "backup", "--verify", self.folder)
+        self.ok("backup", self.device, self.folder)
+        self.assertEqual(["backup-000001"], os.listdir(self.folder))
+        self.ok("backup", "--verify", self.folder)
+
+
+class Archive(BackupTest):
+    def test_is_read_by_tar_and_python(self) -> None:
+        archive = self.archive()
+        with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
+            for member in opened.getmembers():
+                self.assertTrue(member.isfile() or member.isdir())
+            content = opened.extractfile("db/000005.sst")
+            assert content is not None
+            self.assertEqual(tree_of(self.tree)["000005.sst"], content.read())
+        folder = self.path("extracted")
+        os.mkdir(folder)
+        result = subprocess.run(["tar", "-xf", "-", "-C", folder], input=archive, capture_output=True, timeout=60)
+        self.assertEqual((0, b""), (result.returncode, result.stderr))
+        self.assertEqual(tree_of(self.tree), tree_of(os.path.join(folder, "db")))
+
+    def test_restores_what_it_holds(self) -> None:
+        archive = self.archive()
+        file = self.write("archive.tar", archive)
+        self.assertIn(b"is whole", self.ok("backup", "--verify", file))
+        result = self.feed(archive, "restore", "-", self.target)
+        self.assertEqual(harness.OK, result.returncode, result.stderr)
+        self.assertEqual(tree_of(self.tree), self.back(self.target))
+        self.fails(harness.REFUSED, ["/db", "--force"], "restore", file, self.target)
+        self.ok("restore", "--force", file, self.target)
+        self.assertEqual(tree_of(self.tree), self.back(self.target))
+
+    def test_one_that_is_cut_off_anywhere_is_refused(self) -> None:
+        archive = self.archive()
+        end = archive.index(b"isozone-backup.json") - 300
+        for length in [0, 1, 511, 512, 10240, end, len(archive) // 3 // 512 * 512,
+                       *(self.random.randrange(len(archive) - 20480) for _ in range(10))]:
+            with self.subTest(length=length, seed=SEED):
+                result = self.feed(archive[:length], "backup", "--verify", "-")
+                self.assertEqual(harness.CORRUPTION, result.returncode)
+                self.assertRegex(result.stderr.decode(), r"\Aisozone backup: [^\n]+\n\Z")
+        self.assertEqual(harness.CORRUPTION, self.feed(archive[:end], "restore", "-", self.target).returncode)
+        self.assertEqual(b".isozone-restore/\n", self.ok("ls", self.target, "/"))
+        self.assertEqual(harness.OK, self.feed(archive, "restore", "-", self.target).returncode)
+        self.assertEqual(tree_of(self.tree), self.back(self.target))
+
+    def test_a_changed_byte_is_found(self) -> None:
+        archive = bytearray(self.archive())
+        at = archive.index(tree_of(self.tree)["000002.sst"] or b"")
+        archive[at + 77] ^= 1
+        self.fails(harness.CORRUPTION, ["/db/000002.sst", "checksum"], "backup", "--verify",
+                   self.write("archive.tar", bytes(archive)))
+
+    def test_kills_of_a_restore_leave_nothing_under_its_name(self) -> None:
+        file = self.write("archive.tar", self.archive())
+        for _ in range(6):
+            self.kill_after(self.random.uniform(0, 0.15), "restore", file, self.target)
+            self.assertIn(self.ok("ls", self.target, "/"), (b"", b"db/\n", b".isozone-restore/\n"), f"seed {SEED}")
+        result = self.run_cli("restore", file, self.target)
+        self.assertIn(result.returncode, (harness.OK, harness.REFUSED), f"seed {SEED}: {result.stderr.decode()}")
+        self.assertEqual(tree_of(self.tree), self.back(self.target), f"seed {SEED}")
+
+
+class BesideAWriter(BackupTest):
+    def test_a_backup_is_as_of_one_moment(self) -> None:
+        """The writer keeps two files in step: the second is replaced only when the first has been."""
+        stop = self.path("stop")
+        script = (f"i=0; while [ ! -e {stop} ]; do i=$((i + 1)); echo $i > {self.path('step')}; "
+                  f"{harness.PROGRAM} cp '{self.device}' {self.path('step')} :/db/first && "
+                  f"{harness.PROGRAM} cp '{self.device}' {self.path('step')} :/db/second; done")
+        for name in ("first", "second"):
+            self.ok("cp", self.device, self.write("step", b"0\n"), f":/db/{name}")
+        with subprocess.Popen(["bash", "-c", script]) as writer:
+            try:
+                for _ in range(5):
+                    self.ok("backup", self.device, self.folder)
+                    files = os.path.join(self.newest(), "files/db")
+                    with open(os.path.join(files, "first")) as first, open(os.path.join(files, "second")) as second:
+                        self.assertIn(int(first.read()) - int(second.read()), (0, 1))
+                    self.ok("backup", "--verify", self.folder)
+            finally:
+                self.write("stop", b"")
+                writer.wait(60)
+
+
+class Errors(BackupTest):
+    def test_a_damaged_folder_is_refused_and_the_device_keeps_what_it_has(self) -> None:
+        self.ok("backup", self.device, self.folder)
+        file = os.path.join(self.newest(), "files/db/000004.sst")
+        manifest = os.path.join(self.newest(), "isozone-backup.json")
+        content = tree_of(self.tree)["000004.sst"] or b""
+        self.ok("cp", self.target, self.write("old", b"old"), ":/old")
+        for damage, words in ((content[:500_000], "bytes"), (content[:-1] + b"\0", "checksum"), (None, "missing")):
+            os.remove(file)
+            if damage is not None:
+                with open(file, "wb") as opened:
+                    opened.write(damage)
+            self.fails(harness.CORRUPTION, ["000004.sst", words], "backup", "--verify", self.folder)
+            self.fails(harness.CORRUPTION, ["000004.sst", words], "restore", "--force", self.folder, self.target)
+            self.assertEqual(b"old", self.ok("cat", self.target, "/old"))
+            if damage is None:
+                with open(file, "wb"):
+                    pass
+        with open(manifest, "rb") as opened:
+            text = opened.read()
+        for _ in range(30):
+            at = self.random.randrange(len(text))
+            with open(manifest, "wb") as opened:
+                opened.write(text[:at] if at % 2 else text[:at] + bytes([text[at] ^ 1]) + text[at + 1:])
+            result = self.run_cli("backup", "--verify", self.folder)
+            self.assertNotEqual(harness.OK, result.returncode, f"seed {SEED}, byte {at}")
+            self.assertRegex(result.stderr.decode(), r"\Aisozone backup: [^\n]+\n\Z")
+
+    def test_what_is_asked_for_wrongly(self) -> None:
+        self.fails(harness.USAGE, ["DIR or -"], "backup", self.device)
+        self.fails(harness.USAGE, ["--verify"], "backup", self.device, "--verify", self.folder)
+        self.fails(harness.NOT_FOUND, ["missing"], "backup", f"emu:{self.path('missing')}", self.folder)
+        self.fails(harness.NOT_FOUND, ["missing"], "restore", self.path("missing"), self.target)
+        self.fails(harness.CORRUPTION, ["no backup"], "restore", self.write("text", b"text"), self.target)
+        self.fails(harness.REFUSED, ["tree/CURRENT"], "backup", self.device, os.path.join(self.tree, "CURRENT"))
+
+    def test_a_device_that_is_too_small(self) -> None:
+        small = f"emu:{self.path('small.img')}?timing=off&zones=16&zone_size=1M"
+        self.ok("mkfs", small)
+        self.ok("backup", self.device, self.folder)
+        self.write("large", self.random.randbytes(12 << 20))
+        self.ok("cp", self.device, self.path("large"), ":/db/large")
+        self.ok("backup", self.device, self.folder)
+        self.fails(harness.NO_SPACE, [], "restore", self.folder, small)
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root, to mount a small file system")
+    def test_a_full_disk(self) -> None:
+        os.mkdir(self.folder)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3M", "tmpfs", self.folder],
+                          capture_output=True).returncode != 0:
+            self.skipTest("no file system can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", self.folder], check=True)
+        self.fails(harness.NO_SPACE, ["No space left"], "backup", self.device, self.folder)
+        self.fails(harness.NOT_FOUND, ["no complete backup"], "backup", "--verify", self.folder)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,221 @@
+#include "isozone/backup/archive.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <clocale>
+#include <cstdio>
+#include <ctime>
+#include <utility>
+
+namespace isozone::cli {
+namespace {
+
+constexpr mode_t kEntryMode = 0644;
+constexpr mode_t kFolderEntryMode = 0755;
+constexpr size_t kBlock = 1 * kMiB;
+constexpr int kLastBlock = 10240;  // as tar writes it
+constexpr char kKindAttribute[] = "user.isozone.kind";
+constexpr std::array<FileKind, 3> kArchivedKinds = {FileKind::kData, FileKind::kLog, FileKind::kSmall};
+
+using EntryHolder = std::unique_ptr<archive_entry, decltype(&archive_entry_free)>;
+
+EntryHolder NewEntry() { return {archive_entry_new(), &archive_entry_free}; }
+
+// The library converts names, which the locale "C" does not let it do.
+void UseUnicodeNames() { std::setlocale(LC_CTYPE, "C.UTF-8"); }
+
+// The path in the archive of a path on the device.
+std::string EntryName(const std::string& path) { return path.substr(1); }
+
+std::string EncodeKind(const BackupFile& file) {
+  return fmt::format("{} {} {}", FileKindName(file.kind), static_cast<int>(file.lifetime),
+                     static_cast<int>(file.level));
+}
+
+void DecodeKind(const std::string& text, BackupFile& file) {
+  std::array<char, 16> name{};
+  int lifetime = 0;
+  int level = 0;
+  if (std::sscanf(text.c_str(), "%15s %d %d", name.data(), &lifetime, &level) != 3) return;
+  const auto* const kind = std::ranges::find(kArchivedKinds, std::string_view(name.data()), FileKindName);
+  if (kind == kArchivedKinds.end() || lifetime < 0 || lifetime >= kLifetimeCount || level < -1 || level > 127) return;
+  file.kind = *kind;
+  file.lifetime = static_cast<Lifetime>(lifetime);
+  file.level = static_cast<int8_t>(level);
+}
+
+// The path on the device of a name in an archive.
+std::string PathOfEntry(const char* name) {
+  std::string path = name == nullptr ? "" : name;
+  while (path.starts_with("./")) path.erase(0, 2);
+  while (path.ends_with('/')) path.pop_back();
+  return "/" + path;
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------------------------------------------------------------
+// ArchiveWriter
+// ---------------------------------------------------------------------------------------------------------------------
+
+// An archive that is not finished must not get an end.
+void ArchiveWriter::Closer::operator()(archive* opened) const {
+  archive_write_fail(opened);
+  archive_write_free(opened);
+}
+
+Status ArchiveWriter::Check(ssize_t result) const {
+  if (result >= ARCHIVE_WARN) return Status::Ok();
+  const int error = archive_errno(archive_.get());
+  return Status::FromErrno(error > 0 ? error : EIO, "cannot write the archive");
+}
+
+Result<ArchiveWriter> ArchiveWriter::Open(int descriptor) {
+  UseUnicodeNames();
+  ArchiveWriter writer(archive_write_new());
+  if (writer.archive_ == nullptr) return Status::FromErrno(ENOMEM, "cannot write the archive");
+  archive* const opened = writer.archive_.get();
+  ISOZONE_RETURN_IF_ERROR(writer.Check(archive_write_set_format_pax_restricted(opened)));
+  ISOZONE_RETURN_IF_ERROR(writer.Check(archive_write_set_format_option(opened, nullptr, "xattrheader", "SCHILY")));
+  ISOZONE_RETURN_IF_ERROR(writer.Check(archive_write_add_filter_none(opened)));
+  ISOZONE_RETURN_IF_ERROR(writer.Check(archive_write_set_bytes_per_block(opened, kBlock)));
+  ISOZONE_RETURN_IF_ERROR(writer.Check(archive_write_set_bytes_in_last_block(opened, kLastBlock)));
+  ISOZONE_RETURN_IF_ERROR(writer.Check(archive_write_open_fd(opened, descriptor)));
+  return writer;
+}
+
+Status ArchiveWriter::Begin(const BackupFile& file) {
+  const EntryHolder entry = NewEntry();
+  archive_entry_set_pathname(entry.get(), EntryName(file.path()).c_str());
+  archive_entry_set_filetype(entry.get(), file.is_directory ? AE_IFDIR : AE_IFREG);
+  archive_entry_set_perm(entry.get(), file.is_directory ? kFolderEntryMode : kEntryMode);
+  archive_entry_set_mtime(entry.get(), static_cast<time_t>(file.modified_s), 0);
+  archive_entry_set_size(entry.get(), static_cast<int64_t>(file.is_directory ? 0 : file.size));
+  if (!file.is_directory) {
+    const std::string kind = EncodeKind(file);
+    archive_entry_xattr_add_entry(entry.get(), kKindAttribute, kind.data(), kind.size());
+  }
+  return Check(archive_write_header(archive_.get(), entry.get()));
+}
+
+Status ArchiveWriter::Append(std::span<const std::byte> data) {
+  while (!data.empty()) {
+    const la_ssize_t written = archive_write_data(archive_.get(), data.data(), data.size());
+    ISOZONE_RETURN_IF_ERROR(Check(written));
+    if (written <= 0) return Status::IoError("cannot write the archive: the entry is full");
+    data = data.subspan(static_cast<size_t>(written));
+  }
+  return Status::Ok();
+}
+
+Status ArchiveWriter::End() { return Check(archive_write_finish_entry(archive_.get())); }
+
+Status ArchiveWriter::AddLink(const std::string& path, const std::string& target) {
+  const EntryHolder entry = NewEntry();
+  archive_entry_set_pathname(entry.get(), EntryName(path).c_str());
+  archive_entry_set_filetype(entry.get(), AE_IFREG);
+  archive_entry_set_perm(entry.get(), kEntryMode);
+  archive_entry_set_hardlink(entry.get(), EntryName(target).c_str());
+  return Check(archive_write_header(archive_.get(), entry.get()));
+}
+
+Status ArchiveWriter::Finish(const Manifest& manifest) {
+  const std::string text = manifest.Encode();
+  const EntryHolder entry = NewEntry();
+  archive_entry_set_pathname(entry.get(), kManifestName);
+  archive_entry_set_filetype(entry.get(), AE_IFREG);
+  archive_entry_set_perm(entry.get(), kEntryMode);
+  archive_entry_set_mtime(entry.get(), static_cast<time_t>(manifest.began_s), 0);
+  archive_entry_set_size(entry.get(), static_cast<int64_t>(text.size()));
+  ISOZONE_RETURN_IF_ERROR(Check(archive_write_header(archive_.get(), entry.get())));
+  ISOZONE_RETURN_IF_ERROR(Append(std::as_bytes(std::span(text))));
+  ISOZONE_RETURN_IF_ERROR(End());
+  return Check(archive_write_close(archive_.get()));
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// ArchiveReader
+// ---------------------------------------------------------------------------------------------------------------------
+
+void ArchiveReader::Closer::operator()(archive* opened) const { archive_read_free(opened); }
+
+Status ArchiveReader::Failure() const {
+  const char* const why = archive_error_string(archive_.get());
+  const std::string text = why == nullptr ? "it cannot be read" : why;
+  return Status::Corruption(fmt::format("the archive is damaged, cut off or no backup: {}", Printable(text)));
+}
+
+Result<ArchiveReader> ArchiveReader::Open(int descriptor) {
+  UseUnicodeNames();
+  ArchiveReader reader(archive_read_new());
+  archive* const opened = reader.archive_.get();
+  if (opened == nullptr) return Status::FromErrno(ENOMEM, "cannot read the archive");
+  const bool known = archive_read_support_format_tar(opened) >= ARCHIVE_WARN &&
+                     archive_read_support_filter_gzip(opened) >= ARCHIVE_WARN &&
+                     archive_read_support_filter_bzip2(opened) >= ARCHIVE_WARN &&
+                     archive_read_support_filter_xz(opened) >= ARCHIVE_WARN &&
+                     archive_read_support_filter_zstd(opened) >= ARCHIVE_WARN;
+  if (!known || archive_read_open_fd(opened, descriptor, kBlock) < ARCHIVE_WARN) return reader.Failure();
+  return reader;
+}
+
+Result<ArchiveReader::Entry> ArchiveReader::Decode(archive_entry* entry) const {
+  Entry decoded;
+  const std::string path = PathOfEntry(archive_entry_pathname(entry));
+  decoded.file.paths = {path};
+  decoded.is_manifest = path == std::string("/") + kManifestName;
+  if (!IsSafePath(path)) return Status::Corruption("the archive has an entry with an invalid name");
+  decoded.file.modified_s = static_cast<uint64_t>(std::max<time_t>(0, archive_entry_mtime(entry)));
+  if (const char* const target = archive_entry_hardlink(entry)) {
+    decoded.link_target = PathOfEntry(target);
+    return decoded;
+  }
+  decoded.file.is_directory = archive_entry_filetype(entry) == AE_IFDIR;
+  if (!decoded.file.is_directory && archive_entry_filetype(entry) != AE_IFREG) {
+    return Status::Corruption(fmt::format("{} in the archive is neither a file nor a directory", Printable(path)));
+  }
+  decoded.file.size = static_cast<uint64_t>(std::max<int64_t>(0, archive_entry_size(entry)));
+  archive_entry_xattr_reset(entry);
+  const char* name = nullptr;
+  const void* value = nullptr;
+  size_t size = 0;
+  while (archive_entry_xattr_next(entry, &name, &value, &size) == ARCHIVE_OK) {
+    if (name != nullptr && std::string_view(name) == kKindAttribute) {
+      DecodeKind(std::string(static_cast<const char*>(value), size), decoded.file);
+    }
+  }
+  return decoded;
+}
+
+Result<std::optional<ArchiveReader::Entry>> ArchiveReader::Next() {
+  archive_entry* entry = nullptr;
+  const int result = archive_read_next_header(archive_.get(), &entry);
+  if (result == ARCHIVE_EOF) return std::optional<Entry>();
+  if (result < ARCHIVE_WARN) return Failure();
+  ISOZONE_ASSIGN_OR_RETURN(Entry decoded, Decode(entry));
+  return std::optional<Entry>(std::move(decoded));
+}
+
+Result<size_t> ArchiveReader::Read(std::span<std::byte> buffer) {
+  const la_ssize_t length = archive_read_data(archive_.get(), buffer.data(), buffer.size());
+  if (length < 0) return Failure();
+  return static_cast<size_t>(length);
+}
+
+Result<std::string> ArchiveReader::ReadText() {
+  constexpr size_t kMaxText = 4 * kGiB;
+  std::string text;
+  std::string chunk(kBlock, '\0');
+  for (;;) {
+    ISOZONE_ASSIGN_OR_RETURN(const size_t length, Read(std::as_writable_bytes(std::span(chunk))));
+    if (length == 0) return text;
+    if (text.size() + length > kMaxText) return Status::Corruption("the manifest of the archive is too long");
+    text.append(chunk, 0, length);
+  }
+}
+
+}  // namespace isozone::cli

@@ -1,0 +1,80 @@
+// A backup as an archive: a tar stream in the pax format. The manifest is its last entry, so an archive without one was
+// cut off. What the tar format does not know of a file, it carries as the extended attribute `user.isozone.kind`.
+//
+// Beside a running writer, a file may be written again later in the archive, as tar has it, or may have been removed
+// before it was read to its end. The manifest tells which entries count: for each name the last one.
+//
+// Thread safety: none.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "isozone/backup/manifest.h"
+
+struct archive;
+struct archive_entry;
+
+namespace isozone::cli {
+
+class ArchiveWriter {
+ public:
+  // Writes to `descriptor`, which stays open.
+  static Result<ArchiveWriter> Open(int descriptor);
+
+  // A directory, or the beginning of a file of `file.size` bytes.
+  Status Begin(const BackupFile& file);
+  Status Append(std::span<const std::byte> data);
+  // Ends the file; what is missing is filled up with zeros.
+  Status End();
+  // Another name for a file.
+  Status AddLink(const std::string& path, const std::string& target);
+  // Ends the archive.
+  Status Finish(const Manifest& manifest);
+
+ private:
+  struct Closer {
+    void operator()(archive* opened) const;
+  };
+
+  explicit ArchiveWriter(archive* opened) : archive_(opened) {}
+  Status Check(ssize_t result) const;
+
+  std::unique_ptr<archive, Closer> archive_;
+};
+
+class ArchiveReader {
+ public:
+  struct Entry {
+    BackupFile file;          // without inode and checksum; paths holds one path
+    std::string link_target;  // a path, if the entry is another name of that file
+    bool is_manifest = false;
+  };
+
+  // Reads from `descriptor`, which stays open. Knows gzip, bzip2, xz and zstd.
+  static Result<ArchiveReader> Open(int descriptor);
+
+  // The next entry; none at the end. kCorruption for anything that no backup has.
+  Result<std::optional<Entry>> Next();
+  // The next bytes of the entry; 0 at its end.
+  Result<size_t> Read(std::span<std::byte> buffer);
+  // All of it, at most 4 GiB.
+  Result<std::string> ReadText();
+
+ private:
+  struct Closer {
+    void operator()(archive* opened) const;
+  };
+
+  explicit ArchiveReader(archive* opened) : archive_(opened) {}
+  Status Failure() const;
+  Result<Entry> Decode(archive_entry* entry) const;
+
+  std::unique_ptr<archive, Closer> archive_;
+};
+
+}  // namespace isozone::cli

@@ -1,0 +1,159 @@
+#include "isozone/backup/backup_run.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "base/aligned_buffer.h"
+#include "base/clock.h"
+#include "base/crc32c.h"
+#include "isozone/backup/capture.h"
+#include "isozone/output/progress.h"
+#include "isozone/stop_signals.h"
+
+namespace isozone::cli {
+namespace {
+
+constexpr int kMaxRounds = 100;
+
+Status CheckNames(const std::vector<BackupFile>& files) {
+  for (const BackupFile& file : files) {
+    for (const std::string& path : file.paths) {
+      if (path == kRestoreFolder) {
+        return Status::AlreadyExists("a restore onto this device was not finished; run isozone restore again first");
+      }
+      if (path == std::string("/") + kManifestName) {
+        return Status::AlreadyExists(fmt::format("{} is a name that backups use; rename the file", path));
+      }
+    }
+  }
+  return Status::Ok();
+}
+
+class BackupRun {
+ public:
+  BackupRun(FileSystem& file_system, BackupTarget& target) : file_system_(file_system), target_(target) {}
+
+  Result<BackupCounts> Run() {
+    BackupCounts counts;
+    counts.manifest.uuid = file_system_.state().uuid();
+    counts.manifest.label = file_system_.state().label();
+    counts.manifest.began_s = WallSeconds();
+    for (int round = 0; round < kMaxRounds; ++round) {
+      ISOZONE_ASSIGN_OR_RETURN(std::vector<BackupFile> files, CaptureFiles(file_system_));
+      ISOZONE_RETURN_IF_ERROR(CheckNames(files));
+      ISOZONE_ASSIGN_OR_RETURN(const bool whole, CopyAll(files));
+      if (!whole) continue;
+      for (const BackupFile& file : files) {
+        if (!copied_.contains(file.path())) continue;
+        ++counts.copied_files;
+        counts.copied_bytes += file.size;
+      }
+      counts.manifest.files = std::move(files);
+      ISOZONE_RETURN_IF_ERROR(target_.Finish(counts.manifest));
+      return counts;
+    }
+    return Status::Busy("files are removed faster than they can be copied; try again when less is written");
+  }
+
+ private:
+  // Returns false if some files could not be copied because the writer has removed or changed them.
+  Result<bool> CopyAll(std::vector<BackupFile>& files) {
+    uint64_t total = 0;
+    for (const BackupFile& file : files) total += file.size;
+    Progress progress("backing up", total, Progress::Unit::kBytes);
+    uint64_t done = 0;
+    bool whole = true;
+    for (BackupFile& file : files) {
+      const auto copied = copied_.find(file.path());
+      if (copied != copied_.end() && copied->second.inode == file.inode && copied->second.size == file.size &&
+          copied->second.modified_s == file.modified_s) {
+        file.crc32c = copied->second.crc32c;
+      } else {
+        ISOZONE_ASSIGN_OR_RETURN(const bool has, target_.Has(file));
+        if (!has) {
+          ISOZONE_ASSIGN_OR_RETURN(const bool there, Copy(file, progress, done, total));
+          whole &= there;
+        }
+      }
+      done += file.size;
+      progress.Update(done);
+    }
+    return whole;
+  }
+
+  // Returns false if the file was removed or changed meanwhile.
+  Result<bool> Copy(BackupFile& file, Progress& progress, uint64_t done, uint64_t total) {
+    copied_.erase(file.path());
+    ISOZONE_RETURN_IF_ERROR(target_.Begin(file));
+    if (file.is_directory) {
+      ISOZONE_RETURN_IF_ERROR(target_.End(file));
+      return true;
+    }
+    ISOZONE_ASSIGN_OR_RETURN(const bool whole, CopyContent(file, progress, done, total));
+    if (!whole) {
+      ISOZONE_RETURN_IF_ERROR(target_.Abandon());
+      return false;
+    }
+    ISOZONE_RETURN_IF_ERROR(target_.End(file));
+    copied_[file.path()] = file;
+    return true;
+  }
+
+  Result<bool> CopyContent(BackupFile& file, Progress& progress, uint64_t done, uint64_t total) {
+    const auto reader = file_system_.OpenForRead(file.path());
+    if (!reader.ok()) return IsGone(file, reader.status());
+    FileReader& opened = **reader;
+    if (opened.inode() != file.inode) return false;
+    file.crc32c = 0;
+    for (uint64_t offset = 0; offset < file.size;) {
+      if (StopSignals::Raised()) return Status::Aborted("stopped; the same command continues where it was");
+      const size_t wanted = static_cast<size_t>(std::min<uint64_t>(kBackupChunk, file.size - offset));
+      const auto length = opened.Read(offset, buffer_.span().first(wanted), IoClass::kOther);
+      if (!length.ok()) return IsGone(file, length.status());
+      if (*length == 0) return IsGone(file, Status::Corruption(fmt::format("{} ends too early", file.path())));
+      const std::span<const std::byte> data = buffer_.span().first(*length);
+      ISOZONE_RETURN_IF_ERROR(target_.Append(data));
+      file.crc32c = Crc32c(data, file.crc32c);
+      offset += *length;
+      progress.Update(done + offset, total);
+    }
+    if (file.kind == FileKind::kLog) {
+      // A log that is damaged ends there, with an error.
+      const auto end = opened.Read(file.size, buffer_.span().first(1), IoClass::kOther);
+      return end.ok() ? Result<bool>(true) : IsGone(file, end.status());
+    }
+    ISOZONE_ASSIGN_OR_RETURN(const bool same, IsSame(file));
+    return same;
+  }
+
+  // Returns whether `file` is as it was captured.
+  Result<bool> IsSame(const BackupFile& file) {
+    const auto now = file_system_.Stat(file.path());
+    if (now.status().Is(StatusCode::kNotFound) || now.status().Is(StatusCode::kNotDirectory)) return false;
+    if (!now.ok()) return now.status();
+    return now->inode == file.inode &&
+           (file.kind == FileKind::kLog || (now->size == file.size && now->modified_s == file.modified_s));
+  }
+
+  // After `failure`: returns false if the reason is that the file is gone or another one, else the failure.
+  Result<bool> IsGone(const BackupFile& file, const Status& failure) {
+    ISOZONE_ASSIGN_OR_RETURN(const bool same, IsSame(file));
+    if (same) return failure.WithContext(Printable(file.path()));
+    return false;
+  }
+
+  FileSystem& file_system_;
+  BackupTarget& target_;
+  std::map<std::string, BackupFile> copied_;  // by path
+  AlignedBuffer buffer_{kBackupChunk};
+};
+
+}  // namespace
+
+Result<BackupCounts> MakeBackup(FileSystem& file_system, BackupTarget& target) {
+  return BackupRun(file_system, target).Run();
+}
+
+}  // namespace isozone::cli

@@ -1,0 +1,226 @@
+#include "isozone/backup/backup_source.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/aligned_buffer.h"
+#include "base/crc32c.h"
+#include "base/file_descriptor.h"
+#include "isozone/backup/archive.h"
+#include "isozone/backup/backup_target.h"
+#include "isozone/commands/file_tree.h"
+#include "isozone/output/progress.h"
+#include "isozone/path.h"
+#include "isozone/stop_signals.h"
+
+namespace isozone::cli {
+namespace {
+
+Status Stopped() { return Status::Aborted("stopped before all of the backup was read"); }
+
+// The damage that is found: the first is told, the others are counted.
+class Damage {
+ public:
+  void Add(const std::string& path, std::string_view what) {
+    if (count_++ == 0) first_ = fmt::format("{} {}", Printable(path), what);
+  }
+  Status status() const {
+    if (count_ == 0) return Status::Ok();
+    if (count_ == 1) return Status::Corruption(fmt::format("the backup is damaged: {}", first_));
+    return Status::Corruption(fmt::format("the backup is damaged in {} files; the first: {}", count_, first_));
+  }
+
+ private:
+  uint64_t count_ = 0;
+  std::string first_;
+};
+
+class FolderSource final : public BackupSource {
+ public:
+  FolderSource(std::string path, Manifest manifest) : path_(std::move(path)), manifest_(std::move(manifest)) {}
+
+  const Manifest* manifest() const override { return &manifest_; }
+
+  Result<Manifest> Visit(Visitor& visitor) override {
+    Progress progress("reading the backup", manifest_.TotalSize(), Progress::Unit::kBytes);
+    Damage damage;
+    done_ = 0;
+    for (const BackupFile& file : manifest_.files) {
+      ISOZONE_ASSIGN_OR_RETURN(const bool wants, visitor.Wants(file));
+      if (wants && file.is_directory) {
+        ISOZONE_RETURN_IF_ERROR(visitor.Begin(file));
+        ISOZONE_RETURN_IF_ERROR(visitor.End(file));
+      } else if (wants) {
+        ISOZONE_RETURN_IF_ERROR(Read(file, visitor, progress, damage));
+      }
+      done_ += file.size;
+      progress.Update(done_);
+    }
+    ISOZONE_RETURN_IF_ERROR(damage.status());
+    return manifest_;
+  }
+
+ private:
+  Status Read(const BackupFile& file, Visitor& visitor, Progress& progress, Damage& damage) {
+    const std::string path = FilesFolder(path_) + file.path();
+    struct stat found {};
+    if (::lstat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) {
+      damage.Add(file.path(), "is missing");
+      return Status::Ok();
+    }
+    if (static_cast<uint64_t>(found.st_size) != file.size) {
+      damage.Add(file.path(), fmt::format("has {} bytes instead of {}", found.st_size, file.size));
+      return Status::Ok();
+    }
+    ISOZONE_ASSIGN_OR_RETURN(const auto source, tree_->Open(path));
+    ISOZONE_RETURN_IF_ERROR(visitor.Begin(file));
+    uint32_t crc = 0;
+    for (uint64_t offset = 0;;) {
+      if (StopSignals::Raised()) return Stopped();
+      ISOZONE_ASSIGN_OR_RETURN(const size_t length, source->Read(buffer_.span()));
+      if (length == 0) break;
+      const std::span<const std::byte> data = buffer_.span().first(length);
+      crc = Crc32c(data, crc);
+      ISOZONE_RETURN_IF_ERROR(visitor.Append(data));
+      offset += length;
+      progress.Update(done_ + std::min(offset, file.size));
+    }
+    if (crc == file.crc32c) return visitor.End(file);
+    damage.Add(file.path(), "has another checksum");
+    return Status::Ok();
+  }
+
+  const std::string path_;
+  const Manifest manifest_;
+  const std::unique_ptr<FileTree> tree_ = MakeLocalTree();
+  uint64_t done_ = 0;  // bytes
+  AlignedBuffer buffer_{kBackupChunk};
+};
+
+class ArchiveSource final : public BackupSource {
+ public:
+  // `total`: bytes, 0 if it is not known.
+  ArchiveSource(ArchiveReader reader, FileDescriptor opened, uint64_t total)
+      : opened_(std::move(opened)), reader_(std::move(reader)), total_(total) {}
+
+  const Manifest* manifest() const override { return nullptr; }
+
+  Result<Manifest> Visit(Visitor& visitor) override {
+    Progress progress("reading the backup", total_, Progress::Unit::kBytes);
+    std::optional<Manifest> manifest;
+    for (;;) {
+      ISOZONE_ASSIGN_OR_RETURN(auto entry, reader_.Next());
+      if (!entry) break;
+      if (manifest) return Status::Corruption("the archive goes on behind its manifest");
+      if (entry->is_manifest) {
+        ISOZONE_ASSIGN_OR_RETURN(const std::string text, reader_.ReadText());
+        ISOZONE_ASSIGN_OR_RETURN(manifest, Manifest::Decode(text));
+      } else if (entry->link_target.empty()) {
+        ISOZONE_RETURN_IF_ERROR(Read(entry->file, visitor, progress));
+      }
+    }
+    if (!manifest) return Status::Corruption("the archive has no manifest at its end: it is cut off, or no backup");
+    ISOZONE_RETURN_IF_ERROR(Compare(*manifest));
+    return std::move(*manifest);
+  }
+
+ private:
+  Status Read(BackupFile& file, Visitor& visitor, Progress& progress) {
+    ISOZONE_ASSIGN_OR_RETURN(const bool wants, visitor.Wants(file));
+    if (wants) ISOZONE_RETURN_IF_ERROR(visitor.Begin(file));
+    uint64_t size = 0;
+    while (!file.is_directory) {
+      if (StopSignals::Raised()) return Stopped();
+      ISOZONE_ASSIGN_OR_RETURN(const size_t length, reader_.Read(buffer_.span()));
+      if (length == 0) break;
+      const std::span<const std::byte> data = buffer_.span().first(length);
+      file.crc32c = Crc32c(data, file.crc32c);
+      if (wants) ISOZONE_RETURN_IF_ERROR(visitor.Append(data));
+      size += length;
+      done_ += length;
+      progress.Update(std::min(done_, total_));
+    }
+    if (size != file.size) return Status::Corruption(fmt::format("the archive is cut off in {}", file.path()));
+    read_[file.path()] = file;
+    return wants ? visitor.End(file) : Status::Ok();
+  }
+
+  Status Compare(const Manifest& manifest) const {
+    Damage damage;
+    for (const BackupFile& file : manifest.files) {
+      const auto found = read_.find(file.path());
+      if (found == read_.end()) {
+        damage.Add(file.path(), "is missing");
+      } else if (found->second.is_directory != file.is_directory || found->second.size != file.size) {
+        damage.Add(file.path(), "is another one than in the manifest");
+      } else if (found->second.crc32c != file.crc32c) {
+        damage.Add(file.path(), "has another checksum");
+      }
+    }
+    return damage.status();
+  }
+
+  const FileDescriptor opened_;  // none: standard input
+  ArchiveReader reader_;
+  const uint64_t total_;
+  uint64_t done_ = 0;                       // bytes
+  std::map<std::string, BackupFile> read_;  // the last of each name
+  AlignedBuffer buffer_{kBackupChunk};
+};
+
+class Verifier final : public BackupSource::Visitor {
+ public:
+  Result<bool> Wants(const BackupFile& file) override { return !file.is_directory; }
+  Status Begin(const BackupFile& /*file*/) override { return Status::Ok(); }
+  Status Append(std::span<const std::byte> /*data*/) override { return Status::Ok(); }
+  Status End(const BackupFile& /*file*/) override { return Status::Ok(); }
+};
+
+Result<std::unique_ptr<BackupSource>> OpenFolder(const std::string& path) {
+  std::string backup = path;
+  if (!std::filesystem::exists(JoinPath(path, kManifestName))) {
+    ISOZONE_ASSIGN_OR_RETURN(const std::vector<std::string> backups, FindBackups(path));
+    if (backups.empty()) {
+      return Status::NotFound(fmt::format("there is no complete backup in {}; isozone backup makes one", path));
+    }
+    backup = backups.back();
+  }
+  ISOZONE_ASSIGN_OR_RETURN(Manifest manifest, ReadManifest(backup));
+  return std::unique_ptr<BackupSource>(std::make_unique<FolderSource>(backup, std::move(manifest)));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<BackupSource>> OpenBackup(const std::string& path) {
+  if (path == "-") {
+    if (::isatty(STDIN_FILENO) != 0) {
+      return Status::InvalidArgument(
+          "standard input is a terminal; give it an archive, as in isozone restore - < FILE");
+    }
+    ISOZONE_ASSIGN_OR_RETURN(ArchiveReader reader, ArchiveReader::Open(STDIN_FILENO));
+    return std::unique_ptr<BackupSource>(std::make_unique<ArchiveSource>(std::move(reader), FileDescriptor(), 0));
+  }
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) return Status::FromErrno(errno, "cannot find " + path);
+  if (S_ISDIR(found.st_mode)) return OpenFolder(path);
+  FileDescriptor opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (opened.get() < 0) return Status::FromErrno(errno, "cannot open " + path);
+  ISOZONE_ASSIGN_OR_RETURN(ArchiveReader reader, ArchiveReader::Open(opened.get()));
+  return std::unique_ptr<BackupSource>(
+      std::make_unique<ArchiveSource>(std::move(reader), std::move(opened), static_cast<uint64_t>(found.st_size)));
+}
+
+Result<Manifest> VerifyBackup(BackupSource& source) {
+  Verifier verifier;
+  return source.Visit(verifier);
+}
+
+}  // namespace isozone::cli

@@ -1,0 +1,64 @@
+// BackupTarget: where a backup goes. Whoever makes a backup calls, as often as it takes until a consistent set of files
+// is there: Begin, Append and End for files and directories, or Abandon in place of End. Finish makes it complete.
+//
+// DirectoryTarget. A folder holds numbered backups:
+//
+//   DIR/backup-000007/isozone-backup.json    the manifest
+//   DIR/backup-000007/files/db/000012.sst    each file under its path on the device
+//   DIR/backup-000008.partial/               a backup that is not complete
+//
+// A file that has not changed since the last backup is a hard link to what is there, and takes no space. A backup is
+// written into its `.partial` folder, made durable, given its manifest, and renamed. A backup that was stopped leaves
+// this folder, in which `journal` has a line for each file that is there in whole: the manifest's entry, behind the
+// first line, which is the uuid of the file system. The next backup of the same file system continues there.
+//
+// Thread safety: none.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/file_descriptor.h"
+#include "base/status.h"
+#include "isozone/backup/archive.h"
+#include "isozone/backup/manifest.h"
+
+namespace isozone::cli {
+
+class BackupTarget {
+ public:
+  virtual ~BackupTarget() = default;
+
+  // Whether the target can have the content of `file` without copying; then its checksum is set.
+  virtual Result<bool> Has(BackupFile& file) = 0;
+  // A directory, or a file whose content follows. A file of the same name is replaced.
+  virtual Status Begin(const BackupFile& file) = 0;
+  virtual Status Append(std::span<const std::byte> data) = 0;
+  // `file`: with its checksum.
+  virtual Status End(const BackupFile& file) = 0;
+  // The content of the file that was begun is gone.
+  virtual Status Abandon() = 0;
+  // All `manifest.files` are there. When it returns OK, the backup is complete and durable.
+  virtual Status Finish(const Manifest& manifest) = 0;
+};
+
+// Writes an archive to `descriptor`.
+Result<std::unique_ptr<BackupTarget>> MakeArchiveTarget(int descriptor);
+
+// Backups in a folder, from the oldest.
+Result<std::vector<std::string>> FindBackups(const std::string& folder);
+
+// Writes into `folder`, which is made if there is none, and keeps the newest `keep` backups. `uuid`: of the file system.
+// kBusy if another process writes a backup into `folder`.
+Result<std::unique_ptr<BackupTarget>> MakeDirectoryTarget(const std::string& folder, const std::string& uuid,
+                                                          uint32_t keep);
+
+// The folder with the files of a backup.
+std::string FilesFolder(const std::string& backup);
+// kNotFound if `backup` is not a complete backup.
+Result<Manifest> ReadManifest(const std::string& backup);
+
+}  // namespace isozone::cli

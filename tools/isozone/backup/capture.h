@@ -1,0 +1,23 @@
+// A consistent view of the files on a device, also beside a writer in another process.
+//
+// The metadata of a read-only mount is as of one moment, but a log that is open for writing has no size there: only its
+// frames tell, and each log is looked at a little later. So all is looked at three times. If the second and the third
+// look find what the first found, and at most logs have grown, then between the first and the third look nothing else
+// has happened. The sizes of the second look count: what is captured is what a power cut at that time could have left,
+// because the last writes of a log may or may not survive one. If anything else has changed, the looks are repeated.
+//
+// Thread safety: none.
+#pragma once
+
+#include <vector>
+
+#include "base/status.h"
+#include "isozone/backup/manifest.h"
+
+namespace isozone::cli {
+
+// The files of the root directory and below, directories first, then logs, small files and data; without checksums.
+// `file_system` is mounted read-only. kBusy if a writer changes files too often.
+Result<std::vector<BackupFile>> CaptureFiles(FileSystem& file_system);
+
+}  // namespace isozone::cli

@@ -1,0 +1,293 @@
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "isozone/backup/backup_target.h"
+#include "isozone/commands/file_tree.h"
+#include "isozone/path.h"
+
+namespace isozone::cli {
+namespace {
+
+constexpr std::string_view kPrefix = "backup-";
+constexpr std::string_view kPartialSuffix = ".partial";
+constexpr char kJournalName[] = "journal";
+constexpr mode_t kJournalMode = 0666;     // less the umask
+constexpr mode_t kFolderMode = 0777;      // less the umask
+constexpr uint64_t kTimeGranularity = 2;  // seconds: a change that soon after another may have the same time
+
+// The number of "backup-000007"; empty for other names.
+std::optional<uint32_t> BackupNumber(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  uint32_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return number;
+}
+
+std::string BackupName(uint32_t number) { return fmt::format("{}{:06}", kPrefix, number); }
+
+Status FolderError(const char* what, const std::string& path) {
+  return Status::FromErrno(errno, std::string(what) + " " + path);
+}
+
+Result<std::string> ReadLocalFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return FolderError("cannot open", path);
+  std::ostringstream content;
+  content << file.rdbuf();
+  if (file.bad()) return Status::IoError("cannot read " + path);
+  return std::move(content).str();
+}
+
+Status RemoveTree(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  return error ? Status::FromErrno(error.value(), "cannot remove " + path) : Status::Ok();
+}
+
+Status SyncDirectory(const std::string& path) {
+  const FileDescriptor opened(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened.get() < 0 || ::fsync(opened.get()) != 0) return FolderError("cannot sync", path);
+  return Status::Ok();
+}
+
+class DirectoryTarget final : public BackupTarget {
+ public:
+  DirectoryTarget(std::string folder, std::string uuid, uint32_t keep, FileDescriptor locked)
+      : folder_(std::move(folder)), uuid_(std::move(uuid)), keep_(keep), locked_(std::move(locked)) {}
+
+  // Finds the last backup, and what is left of one that was stopped.
+  Status Prepare() {
+    ISOZONE_ASSIGN_OR_RETURN(const std::vector<std::string> backups, FindBackups(folder_));
+    uint32_t number = 1;
+    if (!backups.empty()) {
+      last_path_ = backups.back();
+      number = BackupNumber(BaseName(last_path_)).value_or(0) + 1;
+      ISOZONE_ASSIGN_OR_RETURN(const Manifest last, ReadManifest(last_path_));
+      for (const BackupFile& file : last.files) {
+        // A file that changed as the backup began could have changed again, within the same second.
+        const bool settled = file.modified_s + kTimeGranularity <= last.began_s;
+        if (last.uuid == uuid_ && !file.is_directory && settled) last_[file.inode] = file;
+      }
+    }
+    complete_ = JoinPath(folder_, BackupName(number));
+    partial_ = complete_ + std::string(kPartialSuffix);
+    ISOZONE_RETURN_IF_ERROR(RemoveTree(complete_));  // it has no manifest: it was being removed
+    return ReadJournal();
+  }
+
+  Result<bool> Has(BackupFile& file) override {
+    if (file.is_directory) return false;
+    const std::string path = FilesFolder(partial_) + file.path();
+    struct stat found {};
+    const auto kept = kept_.find(file.path());
+    if (kept != kept_.end() && kept->second.IsUnchanged(file) && ::lstat(path.c_str(), &found) == 0 &&
+        S_ISREG(found.st_mode) && static_cast<uint64_t>(found.st_size) == file.size) {
+      file.crc32c = kept->second.crc32c;
+      return true;
+    }
+    const auto last = last_.find(file.inode);
+    if (last == last_.end() || !last->second.IsUnchanged(file)) return false;
+    const std::string there = FilesFolder(last_path_) + last->second.path();
+    const bool whole = ::lstat(there.c_str(), &found) == 0 && S_ISREG(found.st_mode) &&
+                       static_cast<uint64_t>(found.st_size) == file.size;
+    if (!whole) return false;
+    ISOZONE_RETURN_IF_ERROR(RemoveTree(path));
+    // Where the local file system has no hard links, or no more of them, the file is copied.
+    if (::link(there.c_str(), path.c_str()) != 0) return false;
+    file.crc32c = last->second.crc32c;
+    return true;
+  }
+
+  Status Begin(const BackupFile& file) override {
+    const std::string path = FilesFolder(partial_) + file.path();
+    struct stat found {};
+    if (::lstat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode) != file.is_directory) {
+      ISOZONE_RETURN_IF_ERROR(RemoveTree(path));
+    }
+    if (file.is_directory) return tree_->MakeDirectory(path);
+    ISOZONE_ASSIGN_OR_RETURN(sink_, tree_->Create(path, file.size));
+    return Status::Ok();
+  }
+
+  Status Append(std::span<const std::byte> data) override { return sink_->Append(data); }
+
+  Status End(const BackupFile& file) override {
+    if (file.is_directory) return Status::Ok();
+    ISOZONE_RETURN_IF_ERROR(sink_->Finish());
+    sink_.reset();
+    const timespec time{static_cast<time_t>(file.modified_s), 0};
+    const timespec times[2] = {time, time};
+    const std::string path = FilesFolder(partial_) + file.path();
+    if (::utimensat(AT_FDCWD, path.c_str(), times, 0) != 0) return FolderError("cannot set the time of", path);
+    return AppendToJournal(EncodeBackupFile(file).dump() + "\n");
+  }
+
+  Status Abandon() override {
+    sink_.reset();
+    return Status::Ok();
+  }
+
+  Status Finish(const Manifest& manifest) override {
+    ISOZONE_RETURN_IF_ERROR(AddLinks(manifest));
+    ISOZONE_RETURN_IF_ERROR(RemoveOthers(manifest));
+    ISOZONE_RETURN_IF_ERROR(tree_->Sync(partial_));
+    ISOZONE_ASSIGN_OR_RETURN(const auto sink, tree_->Create(JoinPath(partial_, kManifestName), 0));
+    const std::string text = manifest.Encode();
+    ISOZONE_RETURN_IF_ERROR(sink->Append(std::as_bytes(std::span(text))));
+    ISOZONE_RETURN_IF_ERROR(sink->Finish());
+    ISOZONE_RETURN_IF_ERROR(RemoveTree(JoinPath(partial_, kJournalName)));
+    ISOZONE_RETURN_IF_ERROR(SyncDirectory(partial_));
+    if (std::rename(partial_.c_str(), complete_.c_str()) != 0) return FolderError("cannot rename", partial_);
+    ISOZONE_RETURN_IF_ERROR(SyncDirectory(folder_));
+    return RemoveOld();
+  }
+
+ private:
+  // What is left of a backup of another file system, or of an earlier number, is removed.
+  Status ReadJournal() {
+    std::error_code error;
+    for (std::filesystem::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
+      const std::string name = it->path().filename().string();
+      const bool is_partial = name.starts_with(kPrefix) && name.ends_with(kPartialSuffix);
+      if (is_partial && it->path().string() != partial_) ISOZONE_RETURN_IF_ERROR(RemoveTree(it->path().string()));
+    }
+    if (error) return Status::FromErrno(error.value(), "cannot list " + folder_);
+    std::ifstream journal(JoinPath(partial_, kJournalName));
+    std::string line;
+    if (!journal || !std::getline(journal, line) || line != uuid_) {
+      ISOZONE_RETURN_IF_ERROR(RemoveTree(partial_));
+      if (::mkdir(partial_.c_str(), kFolderMode) != 0) return FolderError("cannot make", partial_);
+      ISOZONE_RETURN_IF_ERROR(tree_->MakeDirectory(FilesFolder(partial_)));
+      return AppendToJournal(uuid_ + "\n");
+    }
+    while (std::getline(journal, line)) {
+      const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+      if (json.is_discarded()) continue;  // the line that was being written
+      auto file = DecodeBackupFile(json);
+      if (file.ok()) kept_[file->path()] = std::move(file).value();
+    }
+    return AppendToJournal("\n");  // ends a line that was cut off
+  }
+
+  Status AppendToJournal(const std::string& text) const {
+    const std::string path = JoinPath(partial_, kJournalName);
+    const FileDescriptor journal(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, kJournalMode));
+    if (journal.get() < 0) return FolderError("cannot open", path);
+    const ssize_t length = ::write(journal.get(), text.data(), text.size());
+    if (length < 0) return FolderError("cannot write", path);
+    return static_cast<size_t>(length) == text.size() ? Status::Ok() : Status::NoSpace("cannot write all of " + path);
+  }
+
+  Status AddLinks(const Manifest& manifest) const {
+    for (const BackupFile& file : manifest.files) {
+      for (size_t i = 1; i < file.paths.size(); ++i) {
+        const std::string from = FilesFolder(partial_) + file.path();
+        const std::string to = FilesFolder(partial_) + file.paths[i];
+        ISOZONE_RETURN_IF_ERROR(RemoveTree(to));
+        if (::link(from.c_str(), to.c_str()) == 0) continue;
+        std::error_code error;
+        std::filesystem::copy_file(from, to, error);
+        if (error) return Status::FromErrno(error.value(), "cannot copy " + to);
+      }
+    }
+    return Status::Ok();
+  }
+
+  // Removes what files there are that the backup does not have, because they were removed on the device meanwhile.
+  Status RemoveOthers(const Manifest& manifest) const {
+    const std::string root = FilesFolder(partial_);
+    std::set<std::string> wanted;
+    for (const BackupFile& file : manifest.files) {
+      for (const std::string& path : file.paths) wanted.insert(root + path);
+    }
+    std::vector<std::string> others;
+    std::error_code error;
+    for (std::filesystem::recursive_directory_iterator it(root, error), end; !error && it != end; it.increment(error)) {
+      if (!wanted.contains(it->path().string())) others.push_back(it->path().string());
+    }
+    if (error) return Status::FromErrno(error.value(), "cannot list " + root);
+    for (const std::string& path : others) ISOZONE_RETURN_IF_ERROR(RemoveTree(path));
+    return Status::Ok();
+  }
+
+  // The manifest goes first, so that what is left of a backup never looks complete.
+  Status RemoveOld() const {
+    ISOZONE_ASSIGN_OR_RETURN(const std::vector<std::string> backups, FindBackups(folder_));
+    for (size_t i = 0; i + keep_ < backups.size(); ++i) {
+      ISOZONE_RETURN_IF_ERROR(RemoveTree(JoinPath(backups[i], kManifestName)));
+      ISOZONE_RETURN_IF_ERROR(RemoveTree(backups[i]));
+    }
+    return Status::Ok();
+  }
+
+  const std::string folder_;
+  const std::string uuid_;
+  const uint32_t keep_;
+  const FileDescriptor locked_;
+  const std::unique_ptr<FileTree> tree_ = MakeLocalTree();
+  std::string complete_;                    // the path of this backup when it is complete
+  std::string partial_;                     // and until then
+  std::string last_path_;                   // of the last backup; empty: there is none
+  std::map<uint64_t, BackupFile> last_;     // its files, by inode
+  std::map<std::string, BackupFile> kept_;  // what is in `partial_` already, by path
+  std::unique_ptr<FileSink> sink_;
+};
+
+}  // namespace
+
+std::string FilesFolder(const std::string& backup) { return JoinPath(backup, "files"); }
+
+Result<std::vector<std::string>> FindBackups(const std::string& folder) {
+  std::vector<std::pair<uint32_t, std::string>> found;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const auto number = BackupNumber(it->path().filename().string());
+    if (number && std::filesystem::exists(it->path() / kManifestName)) found.emplace_back(*number, it->path().string());
+  }
+  if (error) return Status::FromErrno(error.value(), "cannot list " + folder);
+  std::ranges::sort(found);
+  std::vector<std::string> paths;
+  for (auto& [number, path] : found) paths.push_back(std::move(path));
+  return paths;
+}
+
+Result<std::unique_ptr<BackupTarget>> MakeDirectoryTarget(const std::string& folder, const std::string& uuid,
+                                                          uint32_t keep) {
+  if (::mkdir(folder.c_str(), kFolderMode) != 0 && errno != EEXIST) return FolderError("cannot make", folder);
+  FileDescriptor locked(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (locked.get() < 0) return FolderError("cannot open", folder);
+  if (::flock(locked.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return FolderError("cannot lock", folder);
+    return Status::Busy(fmt::format("another process writes a backup into {}", folder));
+  }
+  const std::string plain(WithoutTrailingSlashes(folder));
+  auto target = std::make_unique<DirectoryTarget>(plain.empty() ? folder : plain, uuid, keep, std::move(locked));
+  ISOZONE_RETURN_IF_ERROR(target->Prepare());
+  return std::unique_ptr<BackupTarget>(std::move(target));
+}
+
+Result<Manifest> ReadManifest(const std::string& backup) {
+  const std::string path = JoinPath(backup, kManifestName);
+  ISOZONE_ASSIGN_OR_RETURN(const std::string text, ReadLocalFile(path));
+  auto manifest = Manifest::Decode(text);
+  if (!manifest.ok()) return manifest.status().WithContext(path);
+  return manifest;
+}
+
+}  // namespace isozone::cli

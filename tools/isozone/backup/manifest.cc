@@ -1,0 +1,185 @@
+#include "isozone/backup/manifest.h"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include "base/crc32c.h"
+
+namespace isozone::cli {
+namespace {
+
+constexpr char kFormat[] = "isozone-backup";
+constexpr int kVersion = 1;
+constexpr size_t kMaxPath = 64 * kKiB;  // bytes
+constexpr std::array<FileKind, 3> kKinds = {FileKind::kData, FileKind::kLog, FileKind::kSmall};
+
+std::string EscapePath(std::string_view path) {
+  std::string escaped;
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte > ' ' && byte < 0x7f && c != '%') {
+      escaped += c;
+    } else {
+      escaped += fmt::format("%{:02X}", byte);
+    }
+  }
+  return escaped;
+}
+
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+std::optional<std::string> UnescapePath(std::string_view escaped) {
+  std::string path;
+  for (size_t i = 0; i < escaped.size(); ++i) {
+    if (escaped[i] != '%') {
+      path += escaped[i];
+      continue;
+    }
+    if (i + 2 >= escaped.size()) return std::nullopt;
+    const int high = HexDigit(escaped[i + 1]);
+    const int low = HexDigit(escaped[i + 2]);
+    if (high < 0 || low < 0) return std::nullopt;
+    path += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return path;
+}
+
+std::string Checksum(const Json& document) {
+  const std::string text = document.dump();
+  return fmt::format("{:08x}", Crc32c(text.data(), text.size()));
+}
+
+// Throws what the library throws where a member is missing or of another type.
+BackupFile DecodeMembers(const Json& json) {
+  BackupFile file;
+  for (const Json& path : json.at("paths")) {
+    file.paths.push_back(UnescapePath(path.get_ref<const std::string&>()).value_or(""));
+  }
+  const auto& type = json.at("type").get_ref<const std::string&>();
+  file.is_directory = type == "directory";
+  file.modified_s = json.at("modified").get<uint64_t>();
+  if (file.is_directory) return file;
+  const auto* const kind = std::ranges::find(kKinds, type, FileKindName);
+  if (kind == kKinds.end()) throw std::runtime_error(fmt::format("no type is called '{}'", type));
+  file.kind = *kind;
+  file.inode = json.at("inode").get<uint64_t>();
+  file.size = json.at("size").get<uint64_t>();
+  const auto lifetime = json.at("lifetime").get<uint32_t>();
+  if (lifetime >= kLifetimeCount) throw std::runtime_error(fmt::format("there is no lifetime {}", lifetime));
+  file.lifetime = static_cast<Lifetime>(lifetime);
+  file.level = static_cast<int8_t>(json.at("level").get<int>());
+  file.crc32c = json.at("crc32c").get<uint32_t>();
+  return file;
+}
+
+Manifest DecodeDocument(const Json& document) {
+  Manifest manifest;
+  manifest.uuid = document.at("uuid").get<std::string>();
+  manifest.label = UnescapePath(document.at("label").get<std::string>()).value_or("");
+  manifest.began_s = document.at("began").get<uint64_t>();
+  std::set<std::string> seen;
+  for (const Json& member : document.at("files")) {
+    auto file = DecodeBackupFile(member);
+    if (!file.ok()) throw std::runtime_error(std::string(file.status().message()));
+    for (const std::string& path : file->paths) {
+      if (!seen.insert(path).second) throw std::runtime_error(path + " is there twice");
+    }
+    manifest.files.push_back(std::move(file).value());
+  }
+  return manifest;
+}
+
+Status Damaged(std::string_view why) { return Status::Corruption(fmt::format("the manifest is damaged: {}", why)); }
+
+}  // namespace
+
+bool IsSafePath(std::string_view path) {
+  if (path.size() < 2 || path.size() > kMaxPath || path.front() != '/' || path.find('\0') != std::string_view::npos) {
+    return false;
+  }
+  for (size_t begin = 1; begin <= path.size();) {
+    const size_t end = std::min(path.find('/', begin), path.size());
+    const std::string_view name = path.substr(begin, end - begin);
+    if (name.empty() || name == "." || name == "..") return false;
+    begin = end + 1;
+  }
+  return true;
+}
+
+bool BackupFile::IsUnchanged(const BackupFile& other) const {
+  return !is_directory && !other.is_directory && kind != FileKind::kLog && kind == other.kind && inode == other.inode &&
+         size == other.size && modified_s == other.modified_s;
+}
+
+uint64_t Manifest::TotalSize() const {
+  uint64_t total = 0;
+  for (const BackupFile& file : files) total += file.size;
+  return total;
+}
+
+uint64_t Manifest::FileCount() const {
+  return static_cast<uint64_t>(std::ranges::count(files, false, &BackupFile::is_directory));
+}
+
+Json EncodeBackupFile(const BackupFile& file) {
+  Json paths = Json::array();
+  for (const std::string& path : file.paths) paths.push_back(EscapePath(path));
+  Json json = {{"paths", paths},
+               {"type", file.is_directory ? "directory" : FileKindName(file.kind)},
+               {"modified", file.modified_s}};
+  if (file.is_directory) return json;
+  json["inode"] = file.inode;
+  json["size"] = file.size;
+  json["lifetime"] = static_cast<uint32_t>(file.lifetime);
+  json["level"] = static_cast<int>(file.level);
+  json["crc32c"] = file.crc32c;
+  return json;
+}
+
+Result<BackupFile> DecodeBackupFile(const Json& json) {
+  try {
+    BackupFile file = DecodeMembers(json);
+    if (file.paths.empty() || !std::ranges::all_of(file.paths, IsSafePath)) return Damaged("a path is invalid");
+    return file;
+  } catch (const std::exception& error) {
+    return Damaged(error.what());
+  }
+}
+
+std::string Manifest::Encode() const {
+  Json members = Json::array();
+  for (const BackupFile& file : files) members.push_back(EncodeBackupFile(file));
+  Json document = {{"format", kFormat},          {"version", kVersion}, {"uuid", uuid},
+                   {"label", EscapePath(label)}, {"began", began_s},    {"files", std::move(members)}};
+  document["crc32c"] = Checksum(document);
+  return document.dump(1) + "\n";
+}
+
+Result<Manifest> Manifest::Decode(std::string_view text) {
+  try {
+    Json document = Json::parse(text);
+    if (document.at("format") != kFormat) return Damaged("it is no manifest of a backup");
+    const int version = document.at("version").get<int>();
+    if (version != kVersion) {
+      return Status::NotSupported(
+          fmt::format("the backup has version {}, and this program reads {}", version, kVersion));
+    }
+    const auto checksum = document.at("crc32c").get<std::string>();
+    document.erase("crc32c");
+    if (checksum != Checksum(document)) return Damaged("its checksum is wrong");
+    return DecodeDocument(document);
+  } catch (const std::exception& error) {
+    return Damaged(error.what());
+  }
+}
+
+}  // namespace isozone::cli

@@ -1,0 +1,249 @@
+#include "isozone/backup/restore_run.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "base/aligned_buffer.h"
+#include "base/crc32c.h"
+#include "isozone/backup/backup_run.h"
+#include "isozone/path.h"
+#include "isozone/stop_signals.h"
+
+namespace isozone::cli {
+namespace {
+
+const std::string kStagedFiles = std::string(kRestoreFolder) + "/files";
+const std::string kRestoreComplete = std::string(kRestoreFolder) + "/complete";
+const std::string kRestoreMoving = std::string(kRestoreFolder) + "/moving";
+
+// What tells one backup from another.
+std::string IdOf(const Manifest& manifest) {
+  const std::string text = manifest.Encode();
+  return fmt::format("{} {} {:08x}\n", manifest.uuid, manifest.began_s, Crc32c(text.data(), text.size()));
+}
+
+Status RemoveFromDevice(FileSystem& file_system, const std::string& path) {
+  const auto attributes = file_system.Stat(path);
+  if (attributes.status().Is(StatusCode::kNotFound)) return Status::Ok();
+  if (!attributes.ok()) return attributes.status();
+  if (!attributes->is_directory) return file_system.Unlink(path);
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, file_system.List(path));
+  for (const DirectoryEntry& entry : entries) {
+    ISOZONE_RETURN_IF_ERROR(RemoveFromDevice(file_system, JoinPath(path, entry.name)));
+  }
+  return file_system.RemoveDirectory(path);
+}
+
+Result<bool> Exists(FileSystem& file_system, const std::string& path) {
+  const auto attributes = file_system.Stat(path);
+  if (attributes.ok()) return true;
+  return attributes.status().Is(StatusCode::kNotFound) ? Result<bool>(false) : attributes.status();
+}
+
+class RestoreRun final : public BackupSource::Visitor {
+ public:
+  RestoreRun(FileSystem& file_system, bool keeps) : file_system_(file_system), keeps_(keeps) {}
+
+  // --- BackupSource::Visitor ---
+
+  Result<bool> Wants(const BackupFile& file) override {
+    if (StopSignals::Raised()) return Status::Aborted("stopped; the same command continues where it was");
+    const std::string path = kStagedFiles + file.path();
+    const auto there = file_system_.Stat(path);
+    if (there.status().Is(StatusCode::kNotFound)) return true;
+    if (!there.ok()) return there.status();
+    if (there->is_directory != file.is_directory) {
+      ISOZONE_RETURN_IF_ERROR(RemoveFromDevice(file_system_, path));
+      return true;
+    }
+    if (file.is_directory) return false;
+    if (!keeps_ || there->size != file.size || there->kind != file.kind) return true;
+    const auto crc = Checksum(path);
+    return !crc.ok() || *crc != file.crc32c;
+  }
+
+  Status Begin(const BackupFile& file) override {
+    const std::string path = kStagedFiles + file.path();
+    if (file.is_directory) return file_system_.CreateDirectories(path);
+    ISOZONE_RETURN_IF_ERROR(file_system_.CreateDirectories(ParentPath(path)));
+    CreateOptions options;
+    options.kind = file.kind;
+    options.lifetime = file.lifetime;
+    options.level = file.level;
+    options.expected_size = file.kind == FileKind::kLog ? 0 : file.size;
+    ISOZONE_ASSIGN_OR_RETURN(writer_, file_system_.Create(path, options));
+    return Status::Ok();
+  }
+
+  Status Append(std::span<const std::byte> data) override { return writer_->Append(data); }
+
+  Status End(const BackupFile& file) override {
+    if (file.is_directory) return Status::Ok();
+    ISOZONE_RETURN_IF_ERROR(writer_->Sync());
+    ISOZONE_RETURN_IF_ERROR(writer_->Close());
+    writer_.reset();
+    ISOZONE_ASSIGN_OR_RETURN(const uint32_t crc, Checksum(kStagedFiles + file.path()));
+    if (crc == file.crc32c) return Status::Ok();
+    return Status::Corruption(fmt::format("{} cannot be read back from the device as it was written", file.path()));
+  }
+
+  // -------------------------------
+
+  // All of the backup was read without an error.
+  Status Finish(const Manifest& manifest, RestoreOnto onto) {
+    writer_.reset();
+    std::set<std::string> wanted;
+    for (const BackupFile& file : manifest.files) {
+      ISOZONE_RETURN_IF_ERROR(CheckSize(file));
+      for (size_t i = 0; i < file.paths.size(); ++i) {
+        wanted.insert(kStagedFiles + file.paths[i]);
+        if (i > 0) ISOZONE_RETURN_IF_ERROR(AddLink(file.path(), file.paths[i]));
+      }
+      if (!file.is_directory) {
+        ISOZONE_RETURN_IF_ERROR(file_system_.SetModified(kStagedFiles + file.path(), file.modified_s));
+      }
+    }
+    ISOZONE_RETURN_IF_ERROR(RemoveOthers(kStagedFiles, wanted));
+    return Say(onto == RestoreOnto::kEmpty ? kRestoreMoving : kRestoreComplete, IdOf(manifest));
+  }
+
+ private:
+  Result<uint32_t> Checksum(const std::string& path) {
+    ISOZONE_ASSIGN_OR_RETURN(const auto reader, file_system_.OpenForRead(path));
+    uint32_t crc = 0;
+    for (uint64_t offset = 0;;) {
+      ISOZONE_ASSIGN_OR_RETURN(const size_t length, reader->Read(offset, buffer_.span(), IoClass::kOther));
+      if (length == 0) return crc;
+      crc = Crc32c(buffer_.span().first(length), crc);
+      offset += length;
+    }
+  }
+
+  Status CheckSize(const BackupFile& file) {
+    ISOZONE_ASSIGN_OR_RETURN(const FileAttributes attributes, file_system_.Stat(kStagedFiles + file.path()));
+    if (attributes.is_directory == file.is_directory && (file.is_directory || attributes.size == file.size)) return {};
+    return Status::Corruption(fmt::format("{} was not restored as it is in the backup", file.path()));
+  }
+
+  Status AddLink(const std::string& from, const std::string& to) {
+    ISOZONE_RETURN_IF_ERROR(RemoveFromDevice(file_system_, kStagedFiles + to));
+    return file_system_.Link(kStagedFiles + from, kStagedFiles + to);
+  }
+
+  Status RemoveOthers(const std::string& directory, const std::set<std::string>& wanted) {
+    ISOZONE_ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, file_system_.List(directory));
+    for (const DirectoryEntry& entry : entries) {
+      const std::string path = JoinPath(directory, entry.name);
+      if (!wanted.contains(path)) {
+        ISOZONE_RETURN_IF_ERROR(RemoveFromDevice(file_system_, path));
+      } else if (entry.attributes.is_directory) {
+        ISOZONE_RETURN_IF_ERROR(RemoveOthers(path, wanted));
+      }
+    }
+    return Status::Ok();
+  }
+
+  Status Say(const std::string& what, const std::string& id) {
+    const std::string temporary = what + ".new";
+    ISOZONE_ASSIGN_OR_RETURN(const auto writer, file_system_.Create(temporary, {.kind = FileKind::kSmall}));
+    ISOZONE_RETURN_IF_ERROR(writer->Append(std::as_bytes(std::span(id))));
+    ISOZONE_RETURN_IF_ERROR(writer->Sync());
+    ISOZONE_RETURN_IF_ERROR(writer->Close());
+    ISOZONE_RETURN_IF_ERROR(file_system_.Rename(temporary, what));
+    return file_system_.SyncMetadata();
+  }
+
+  FileSystem& file_system_;
+  const bool keeps_;  // what is there already, if it is what the backup has
+  std::unique_ptr<FileWriter> writer_;
+  AlignedBuffer buffer_{kBackupChunk};
+};
+
+Status RemoveOldFiles(FileSystem& file_system) {
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, file_system.List("/"));
+  for (const DirectoryEntry& entry : entries) {
+    const std::string path = "/" + entry.name;
+    if (path != kRestoreFolder) ISOZONE_RETURN_IF_ERROR(RemoveFromDevice(file_system, path));
+  }
+  return Status::Ok();
+}
+
+// Gives the files their names, once all are there; also after a kill in between. Returns the id of the backup; empty if
+// not all files are there.
+Result<std::string> FinishMoving(FileSystem& file_system) {
+  ISOZONE_ASSIGN_OR_RETURN(const bool complete, Exists(file_system, kRestoreComplete));
+  if (complete) {
+    ISOZONE_RETURN_IF_ERROR(RemoveOldFiles(file_system));
+    ISOZONE_RETURN_IF_ERROR(file_system.Rename(kRestoreComplete, kRestoreMoving));
+  }
+  ISOZONE_ASSIGN_OR_RETURN(const bool moving, Exists(file_system, kRestoreMoving));
+  if (!moving) return std::string();
+  ISOZONE_ASSIGN_OR_RETURN(const auto reader, file_system.OpenForRead(kRestoreMoving));
+  std::string id(reader->size(), '\0');
+  ISOZONE_ASSIGN_OR_RETURN(const size_t length,
+                           reader->Read(0, std::as_writable_bytes(std::span(id)), IoClass::kOther));
+  id.resize(length);
+  ISOZONE_ASSIGN_OR_RETURN(const bool files, Exists(file_system, kStagedFiles));
+  if (files) {
+    ISOZONE_ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, file_system.List(kStagedFiles));
+    for (const DirectoryEntry& entry : entries) {
+      ISOZONE_RETURN_IF_ERROR(file_system.Rename(JoinPath(kStagedFiles, entry.name), "/" + entry.name));
+    }
+    ISOZONE_RETURN_IF_ERROR(file_system.RemoveDirectory(kStagedFiles));
+  }
+  ISOZONE_RETURN_IF_ERROR(file_system.Unlink(kRestoreMoving));
+  ISOZONE_RETURN_IF_ERROR(file_system.RemoveDirectory(kRestoreFolder));
+  ISOZONE_RETURN_IF_ERROR(file_system.SyncMetadata());
+  return id;
+}
+
+Status CheckEmpty(FileSystem& file_system) {
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, file_system.List("/"));
+  for (const DirectoryEntry& entry : entries) {
+    const std::string path = "/" + entry.name;
+    if (path == kRestoreFolder) continue;
+    return Status::NotEmpty(
+        fmt::format("the device holds {}; use --force to replace all that it holds by the backup", Printable(path)));
+  }
+  return Status::Ok();
+}
+
+// A killed restore had come to its last step, which is done now. Returns the manifest if it was one of this backup.
+Result<std::optional<Manifest>> IsEarlier(BackupSource& source, const std::string& earlier) {
+  if (source.manifest() != nullptr) {
+    if (IdOf(*source.manifest()) == earlier) return std::optional<Manifest>(*source.manifest());
+    return std::optional<Manifest>();
+  }
+  ISOZONE_ASSIGN_OR_RETURN(Manifest manifest, VerifyBackup(source));
+  if (IdOf(manifest) == earlier) return std::optional<Manifest>(std::move(manifest));
+  return Status::NotEmpty("a restore of another backup was not finished, and is now; use --force to replace it");
+}
+
+}  // namespace
+
+Result<Manifest> RestoreBackup(BackupSource& source, FileSystem& file_system, RestoreOnto onto) {
+  ISOZONE_ASSIGN_OR_RETURN(const std::string earlier, FinishMoving(file_system));
+  if (!earlier.empty()) {
+    ISOZONE_ASSIGN_OR_RETURN(auto done, IsEarlier(source, earlier));
+    if (done) return std::move(*done);
+  }
+  if (onto == RestoreOnto::kEmpty) ISOZONE_RETURN_IF_ERROR(CheckEmpty(file_system));
+  const bool keeps = source.manifest() != nullptr;
+  if (!keeps) ISOZONE_RETURN_IF_ERROR(RemoveFromDevice(file_system, kRestoreFolder));
+  ISOZONE_RETURN_IF_ERROR(file_system.CreateDirectories(kStagedFiles));
+  RestoreRun run(file_system, keeps);
+  auto manifest = source.Visit(run);
+  if (manifest.status().Is(StatusCode::kNoSpace) && onto == RestoreOnto::kAnything) {
+    return manifest.status().WithContext(
+        "the backup does not fit beside what the device holds, which is kept until all is restored; format it first");
+  }
+  if (!manifest.ok()) return manifest.status();
+  ISOZONE_RETURN_IF_ERROR(run.Finish(*manifest, onto));
+  ISOZONE_RETURN_IF_ERROR(FinishMoving(file_system).status());
+  return manifest;
+}
+
+}  // namespace isozone::cli
