@@ -5,6 +5,9 @@
 // name, or under a temporary one beside its target, made durable, and then replaces the target (file_tree.h). A signal
 // that asks the process to end stops the copy, and nothing is left of an incomplete file. Sources are looked up and
 // targets determined before the first byte is written.
+//
+// With --resume, a file that is there with the content of its source is left as it is, and what is there under the
+// temporary name is compared with the source and continued. An incomplete file then stays under that name.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -25,11 +28,13 @@ namespace isozone::cli {
 namespace {
 
 constexpr size_t kChunk = 1 * kMiB;
+constexpr uint64_t kSyncInterval = 64 * kMiB;  // of a copy that can be resumed, bytes
 
 struct CpArguments {
   std::string device;
   std::vector<std::string> sources;  // the last one is the target
   bool recursive = false;
+  bool resume = false;
 };
 
 // A path, and the tree that it is in.
@@ -49,7 +54,8 @@ bool IsOnDevice(std::string_view argument) { return argument.starts_with(':'); }
 
 class Copier {
  public:
-  Copier(FileTree& device, FileTree& local, bool recursive) : device_(device), local_(local), recursive_(recursive) {}
+  Copier(FileTree& device, FileTree& local, const CpArguments& arguments)
+      : device_(device), local_(local), recursive_(arguments.recursive), resume_(arguments.resume) {}
 
   // Plans copies of all `arguments` except the last to the last.
   Status Plan(const std::vector<std::string>& arguments) {
@@ -127,15 +133,58 @@ class Copier {
     return Status::Ok();
   }
 
+  // Returns how many bytes at the beginning of the source are in the file `there`, which may not exist.
+  Result<uint64_t> CommonLength(const Place& source, const Place& there, Progress& progress) {
+    ISOZONE_ASSIGN_OR_RETURN(const auto entry, Find(there));
+    if (!entry || entry->is_directory) return uint64_t{0};
+    ISOZONE_ASSIGN_OR_RETURN(const auto a, source.tree->Open(source.path));
+    ISOZONE_ASSIGN_OR_RETURN(const auto b, there.tree->Open(there.path));
+    for (uint64_t length = 0;;) {
+      if (StopSignals::Raised()) return Status::Aborted(fmt::format("stopped while {} was compared", source.path));
+      ISOZONE_ASSIGN_OR_RETURN(const size_t left, a->Read(buffer_.span()));
+      ISOZONE_ASSIGN_OR_RETURN(const size_t right, b->Read(compared_.span()));
+      const auto begin = buffer_.span().first(std::min(left, right));
+      const auto differ = std::ranges::mismatch(begin, compared_.span().first(begin.size()));
+      length += static_cast<uint64_t>(differ.in1 - begin.begin());
+      progress.Update(copied_ + length, std::max(total_, copied_ + length));
+      if (differ.in1 != begin.end() || left != right || left == 0) return length;
+    }
+  }
+
   Status CopyFile(const Step& step, Progress& progress) {
     ISOZONE_ASSIGN_OR_RETURN(const auto source, step.from.tree->Open(step.from.path));
-    ISOZONE_ASSIGN_OR_RETURN(const auto sink, step.to.tree->Create(step.to.path, step.size));
+    if (!resume_) {
+      ISOZONE_ASSIGN_OR_RETURN(const auto sink, step.to.tree->Create(step.to.path, step.size));
+      return CopyRest(step, *source, *sink, progress);
+    }
+    ISOZONE_ASSIGN_OR_RETURN(const auto existing, Find(step.to));
+    if (existing && existing->size == step.size) {
+      ISOZONE_ASSIGN_OR_RETURN(const uint64_t same, CommonLength(step.from, step.to, progress));
+      if (same == step.size) {
+        copied_ += same;
+        return Status::Ok();
+      }
+    }
+    const Place temporary{step.to.tree, step.to.path + FileTree::kTemporarySuffix};
+    ISOZONE_ASSIGN_OR_RETURN(const uint64_t there, CommonLength(step.from, temporary, progress));
+    ISOZONE_ASSIGN_OR_RETURN(const auto sink, step.to.tree->Resume(step.to.path, there, step.size));
+    ISOZONE_RETURN_IF_ERROR(source->Skip(there));
+    copied_ += there;
+    return CopyRest(step, *source, *sink, progress);
+  }
+
+  Status CopyRest(const Step& step, FileSource& source, FileSink& sink, Progress& progress) {
+    uint64_t synced = copied_;
     for (;;) {
       if (StopSignals::Raised()) return Status::Aborted(fmt::format("stopped while {} was copied", step.from.path));
-      ISOZONE_ASSIGN_OR_RETURN(const size_t length, source->Read(buffer_.span()));
-      if (length == 0) return sink->Finish();
-      ISOZONE_RETURN_IF_ERROR(sink->Append(buffer_.span().first(length)));
+      ISOZONE_ASSIGN_OR_RETURN(const size_t length, source.Read(buffer_.span()));
+      if (length == 0) return sink.Finish();
+      ISOZONE_RETURN_IF_ERROR(sink.Append(buffer_.span().first(length)));
       copied_ += length;
+      if (resume_ && copied_ - synced >= kSyncInterval) {
+        ISOZONE_RETURN_IF_ERROR(sink.Sync());
+        synced = copied_;
+      }
       progress.Update(copied_, std::max(total_, copied_));
     }
   }
@@ -143,11 +192,13 @@ class Copier {
   FileTree& device_;
   FileTree& local_;
   const bool recursive_;
+  const bool resume_;
   std::vector<Step> steps_;        // a directory comes before its content
   std::set<std::string> targets_;  // of files
   uint64_t total_ = 0;             // bytes
   uint64_t copied_ = 0;            // bytes
   AlignedBuffer buffer_{kChunk};
+  AlignedBuffer compared_{kChunk};
 };
 
 Status Cp(const CpArguments& arguments, Console& /*console*/) {
@@ -161,7 +212,7 @@ Status Cp(const CpArguments& arguments, Console& /*console*/) {
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(arguments.device, mode));
   const auto device = MakeDeviceTree(*file_system);
   const auto local = MakeLocalTree();
-  Copier copier(*device, *local, arguments.recursive);
+  Copier copier(*device, *local, arguments);
   ISOZONE_RETURN_IF_ERROR(copier.Plan(paths));
   ISOZONE_RETURN_IF_ERROR(copier.Run());
   return file_system->Unmount();
@@ -176,6 +227,7 @@ Action DefineCp(CLI::App& app) {
       ->required()
       ->option_text("...");
   app.add_flag("-r,--recursive", arguments->recursive, "Directories with everything in them");
+  app.add_flag("--resume", arguments->resume, "Continue a copy that was stopped; what is there is compared");
   return [arguments](Console& console) { return Cp(*arguments, console); };
 }
 

@@ -49,15 +49,19 @@ class LocalSource final : public FileSource, LocalFile {
     if (length < 0) return LocalError("cannot read", path());
     return static_cast<size_t>(length);
   }
+  Status Skip(uint64_t bytes) override {
+    if (::lseek(descriptor(), static_cast<off_t>(bytes), SEEK_CUR) >= 0) return Status::Ok();
+    return LocalError("cannot read", path());
+  }
 };
 
 class LocalSink final : public FileSink, LocalFile {
  public:
-  // `temporary`: its name until Finish; empty if it has none (O_TMPFILE).
-  LocalSink(int descriptor, std::string path, std::string temporary)
-      : LocalFile(descriptor, std::move(path)), temporary_(std::move(temporary)) {}
+  // `temporary`: its name until Finish; empty if it has none (O_TMPFILE). `stays`: also if Finish is not called.
+  LocalSink(int descriptor, std::string path, std::string temporary, bool stays)
+      : LocalFile(descriptor, std::move(path)), temporary_(std::move(temporary)), stays_(stays) {}
   ~LocalSink() override {
-    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+    if (!temporary_.empty() && !stays_) ::unlink(temporary_.c_str());
   }
 
   Status Append(std::span<const std::byte> data) override {
@@ -69,8 +73,10 @@ class LocalSink final : public FileSink, LocalFile {
     return Status::Ok();
   }
 
+  Status Sync() override { return ::fsync(descriptor()) == 0 ? Status::Ok() : LocalError("cannot sync", path()); }
+
   Status Finish() override {
-    if (::fsync(descriptor()) != 0) return LocalError("cannot sync", path());
+    ISOZONE_RETURN_IF_ERROR(Sync());
     if (temporary_.empty()) {
       if (Link(path())) return Status::Ok();
       if (errno != EEXIST) return LocalError("cannot write", path());
@@ -92,6 +98,7 @@ class LocalSink final : public FileSink, LocalFile {
   }
 
   std::string temporary_;
+  const bool stays_;
 };
 
 class LocalTree final : public FileTree {
@@ -137,7 +144,19 @@ class LocalTree final : public FileTree {
       descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kNewFileMode);
     }
     if (descriptor < 0) return LocalError("cannot write", path);
-    return std::unique_ptr<FileSink>(std::make_unique<LocalSink>(descriptor, path, std::move(temporary)));
+    return std::unique_ptr<FileSink>(std::make_unique<LocalSink>(descriptor, path, std::move(temporary), false));
+  }
+
+  Result<std::unique_ptr<FileSink>> Resume(const std::string& path, uint64_t size,
+                                           uint64_t /*expected_size*/) override {
+    const std::string temporary = path + kTemporarySuffix;
+    const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, kNewFileMode);
+    if (descriptor < 0) return LocalError("cannot write", temporary);
+    auto sink = std::make_unique<LocalSink>(descriptor, path, temporary, true);
+    if (::ftruncate(descriptor, static_cast<off_t>(size)) != 0 || ::lseek(descriptor, 0, SEEK_END) < 0) {
+      return LocalError("cannot write", temporary);
+    }
+    return std::unique_ptr<FileSink>(std::move(sink));
   }
 
   Status Sync(const std::string& directory) override {
@@ -162,6 +181,10 @@ class DeviceSource final : public FileSource {
     offset_ += length;
     return length;
   }
+  Status Skip(uint64_t bytes) override {
+    offset_ += bytes;
+    return Status::Ok();
+  }
 
  private:
   const std::unique_ptr<FileReader> reader_;
@@ -170,18 +193,22 @@ class DeviceSource final : public FileSource {
 
 class DeviceSink final : public FileSink {
  public:
-  DeviceSink(FileSystem& file_system, std::unique_ptr<FileWriter> writer, std::string path, std::string temporary)
+  // `stays`: the file stays under its temporary name if Finish is not called.
+  DeviceSink(FileSystem& file_system, std::unique_ptr<FileWriter> writer, std::string path, std::string temporary,
+             bool stays)
       : file_system_(file_system),
         writer_(std::move(writer)),
         path_(std::move(path)),
-        temporary_(std::move(temporary)) {}
+        temporary_(std::move(temporary)),
+        stays_(stays) {}
   ~DeviceSink() override {
     writer_.reset();
     // Best effort: an earlier error is the one to report.
-    if (!temporary_.empty()) static_cast<void>(file_system_.Unlink(temporary_).ok());
+    if (!temporary_.empty() && !stays_) static_cast<void>(file_system_.Unlink(temporary_).ok());
   }
 
   Status Append(std::span<const std::byte> data) override { return writer_->Append(data); }
+  Status Sync() override { return writer_->Sync(); }
   Status Finish() override {
     ISOZONE_RETURN_IF_ERROR(writer_->Sync());
     ISOZONE_RETURN_IF_ERROR(writer_->Close());
@@ -195,6 +222,7 @@ class DeviceSink final : public FileSink {
   std::unique_ptr<FileWriter> writer_;
   const std::string path_;
   std::string temporary_;  // empty once it was renamed
+  const bool stays_;
 };
 
 class DeviceTree final : public FileTree {
@@ -225,16 +253,35 @@ class DeviceTree final : public FileTree {
   }
 
   Result<std::unique_ptr<FileSink>> Create(const std::string& path, uint64_t expected_size) override {
-    CreateOptions options;
-    options.kind = expected_size < kSmallFile ? FileKind::kSmall : FileKind::kData;
     const std::string temporary = path + kTemporarySuffix;
-    ISOZONE_ASSIGN_OR_RETURN(auto writer, file_system_.Create(temporary, options));
-    return std::unique_ptr<FileSink>(std::make_unique<DeviceSink>(file_system_, std::move(writer), path, temporary));
+    ISOZONE_ASSIGN_OR_RETURN(auto writer, file_system_.Create(temporary, OptionsFor(expected_size)));
+    return std::unique_ptr<FileSink>(
+        std::make_unique<DeviceSink>(file_system_, std::move(writer), path, temporary, false));
+  }
+
+  Result<std::unique_ptr<FileSink>> Resume(const std::string& path, uint64_t size, uint64_t expected_size) override {
+    if (size == 0) {
+      ISOZONE_ASSIGN_OR_RETURN(auto anew, file_system_.Create(path + kTemporarySuffix, OptionsFor(expected_size)));
+      return Sink(std::move(anew), path);
+    }
+    ISOZONE_ASSIGN_OR_RETURN(auto writer,
+                             file_system_.OpenForAppend(path + kTemporarySuffix, OptionsFor(expected_size)));
+    if (writer->size() != size) ISOZONE_RETURN_IF_ERROR(writer->Truncate(size));
+    return Sink(std::move(writer), path);
   }
 
   Status Sync(const std::string& /*directory*/) override { return file_system_.SyncMetadata(); }
 
  private:
+  static CreateOptions OptionsFor(uint64_t expected_size) {
+    CreateOptions options;
+    options.kind = expected_size < kSmallFile ? FileKind::kSmall : FileKind::kData;
+    return options;
+  }
+  std::unique_ptr<FileSink> Sink(std::unique_ptr<FileWriter> writer, const std::string& path) {
+    return std::make_unique<DeviceSink>(file_system_, std::move(writer), path, path + kTemporarySuffix, true);
+  }
+
   FileSystem& file_system_;
 };
 

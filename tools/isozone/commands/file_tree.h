@@ -24,14 +24,18 @@ class FileSource {
   virtual ~FileSource() = default;
   // The next bytes; 0 at the end.
   virtual Result<size_t> Read(std::span<std::byte> buffer) = 0;
+  // Leaves out the next `bytes`, which must be there.
+  virtual Status Skip(uint64_t bytes) = 0;
 };
 
 // A file that is being written. It gets its name when it is complete. If the sink is destroyed before, the file is
-// removed.
+// removed, unless it was opened by FileTree::Resume.
 class FileSink {
  public:
   virtual ~FileSink() = default;
   virtual Status Append(std::span<const std::byte> data) = 0;
+  // Everything appended is durable, under the temporary name, when this returns OK.
+  virtual Status Sync() = 0;
   // When this returns OK, everything appended is durable, and the file has its name and has replaced any file of that
   // name.
   virtual Status Finish() = 0;
@@ -50,6 +54,9 @@ class FileTree {
   virtual Result<std::unique_ptr<FileSource>> Open(const std::string& path) = 0;
   // Creates a file that becomes `path`. Until then it has another name (`path` and kTemporarySuffix), or none.
   virtual Result<std::unique_ptr<FileSink>> Create(const std::string& path, uint64_t expected_size) = 0;
+  // As Create, but keeps the first `size` bytes of the file with the temporary name, which must be there unless `size` is
+  // 0. If the sink is destroyed before Finish, that file stays.
+  virtual Result<std::unique_ptr<FileSink>> Resume(const std::string& path, uint64_t size, uint64_t expected_size) = 0;
   // When this returns OK, names created below `directory` are durable.
   virtual Status Sync(const std::string& directory) = 0;
 };

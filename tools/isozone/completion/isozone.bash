@@ -62,6 +62,8 @@ _isozone()
         ls) options="-l --long -R --recursive --json" ;;
         cp | rm) options="-r --recursive" ;;
         zones) options="--svg --html --table --all --zone --json" ;;
+        cp) options="-r --recursive --resume" ;;
+        rm) options="-r --recursive" ;;
         backup) options="--keep --verify" ;;
         restore) options="--force" ;;
         zones) options="--svg --table --all --zone --json" ;;
