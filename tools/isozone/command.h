@@ -47,6 +47,7 @@ Action DefineMount(CLI::App& app);
 Action DefineExport(CLI::App& app);
 Action DefineRunProgram(CLI::App& app);
 Action DefineBackup(CLI::App& app);
+Action DefineImport(CLI::App& app);
 Action DefineRestore(CLI::App& app);
 Action DefineSimulate(CLI::App& app);
 

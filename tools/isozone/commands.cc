@@ -31,6 +31,7 @@ constexpr auto kCommands = std::to_array<Command>({
      "  isozone restore /backups/ssd emu:/data/new.img\n"
      "  isozone restore - emu:/data/new.img < ssd.tar.zst",
      DefineRestore},
+    {"import", "Copy the files of a ZenFS device", "  isozone import dev:/dev/nvme0n2 dev:/dev/nvme1n2", DefineImport},
     {"zones", "Draw the map of the zones",
      "  isozone zones emu:/data/ssd.img --svg zones.svg\n"
      "  isozone zones emu:/data/ssd.img --table\n"

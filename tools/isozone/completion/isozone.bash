@@ -2,7 +2,7 @@
 
 _isozone()
 {
-    local commands="mkfs info df ls stat cat cp rm backup restore zones fsck dump izg gc bench stats top serve advise why mount run export simulate"
+    local commands="mkfs info df ls stat cat cp rm backup restore import zones fsck dump izg gc bench stats top serve advise why mount run export simulate"
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command="" word index
     for ((index = 1; index < COMP_CWORD; index++)); do

@@ -1,0 +1,157 @@
+// import: copies the files of a ZenFS device, which is only read.
+//
+// Each file gets its name when it is complete, durable and read back. A file that is there already with this content is
+// left as it is, so an import that was stopped is continued by the same command. Any other file of such a name is kept,
+// and nothing is imported.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/crc32c.h"
+#include "isozone/command.h"
+#include "isozone/output/progress.h"
+#include "isozone/path.h"
+#include "isozone/session.h"
+#include "isozone/stop_signals.h"
+#include "isozone/zenfs/zenfs_device.h"
+
+namespace isozone::cli {
+namespace {
+
+constexpr char kImportSuffix[] = ".isozone-import";  // of a file that is being imported
+constexpr size_t kImportChunk = 1 * kMiB;
+
+struct ImportArguments {
+  std::string source;
+  std::string device;
+};
+
+class Importer {
+ public:
+  Importer(ZonedDevice& source, FileSystem& target, std::vector<ZenFsFile> files)
+      : source_(source), target_(target), files_(std::move(files)) {
+    for (const ZenFsFile& file : files_) total_ += file.size;
+  }
+
+  uint64_t total() const { return total_; }
+  size_t count() const { return files_.size(); }
+
+  Status Run() {
+    Progress progress("importing", 2 * total_, Progress::Unit::kBytes);  // each byte is looked for, then copied
+    std::vector<const ZenFsFile*> missing;
+    for (const ZenFsFile& file : files_) {
+      ISOZONE_ASSIGN_OR_RETURN(const bool there, IsThere(file, progress));
+      if (!there) missing.push_back(&file);
+    }
+    for (const ZenFsFile* file : missing) ISOZONE_RETURN_IF_ERROR(Import(*file, progress));
+    for (const ZenFsFile& file : files_) ISOZONE_RETURN_IF_ERROR(AddNames(file));
+    return target_.SyncMetadata();
+  }
+
+ private:
+  Status Proceed(const ZenFsFile& file, uint64_t bytes, Progress& progress) {
+    if (StopSignals::Raised()) {
+      return Status::Aborted(fmt::format("stopped at {}; the same command continues", Printable(file.names.front())));
+    }
+    done_ += bytes;
+    progress.Update(done_);
+    return Status::Ok();
+  }
+
+  Result<uint32_t> ChecksumOf(const std::string& path) {
+    ISOZONE_ASSIGN_OR_RETURN(const auto reader, target_.OpenForRead(path));
+    uint32_t crc = 0;
+    for (uint64_t offset = 0;;) {
+      ISOZONE_ASSIGN_OR_RETURN(const size_t length, reader->Read(offset, buffer_.span(), IoClass::kOther));
+      if (length == 0) return crc;
+      crc = Crc32c(buffer_.span().first(length), crc);
+      offset += length;
+    }
+  }
+
+  // Whether the file was imported before. kAlreadyExists if another file has its name.
+  Result<bool> IsThere(const ZenFsFile& file, Progress& progress) {
+    const std::string& path = file.names.front();
+    const auto there = target_.Stat(path);
+    if (there.status().Is(StatusCode::kNotFound)) return false;
+    if (!there.ok()) return there.status();
+    bool same = !there->is_directory && there->size == file.size;
+    if (same) {
+      uint32_t crc = 0;
+      ISOZONE_RETURN_IF_ERROR(ReadZenFsFile(source_, file, [&](std::span<const std::byte> data) {
+        crc = Crc32c(data, crc);
+        return Proceed(file, data.size(), progress);
+      }));
+      ISOZONE_ASSIGN_OR_RETURN(const uint32_t found, ChecksumOf(path));
+      same = crc == found;
+    }
+    if (same) return true;
+    return Status::AlreadyExists(
+        fmt::format("the device has another {} already; remove or rename it first", Printable(path)));
+  }
+
+  Status Import(const ZenFsFile& file, Progress& progress) {
+    const std::string& path = file.names.front();
+    const std::string temporary = path + kImportSuffix;
+    CreateOptions options;
+    options.kind = file.is_sparse ? FileKind::kLog : FileKind::kData;
+    options.lifetime = file.lifetime < kLifetimeCount ? static_cast<Lifetime>(file.lifetime) : Lifetime::kNotSet;
+    ISOZONE_RETURN_IF_ERROR(target_.CreateDirectories(ParentPath(path)));
+    ISOZONE_ASSIGN_OR_RETURN(const auto writer, target_.Create(temporary, options));
+    uint32_t crc = 0;
+    ISOZONE_RETURN_IF_ERROR(ReadZenFsFile(source_, file, [&](std::span<const std::byte> data) -> Status {
+      crc = Crc32c(data, crc);
+      ISOZONE_RETURN_IF_ERROR(Proceed(file, data.size(), progress));
+      return writer->Append(data);
+    }));
+    ISOZONE_RETURN_IF_ERROR(writer->Sync());
+    ISOZONE_RETURN_IF_ERROR(writer->Close());
+    ISOZONE_ASSIGN_OR_RETURN(const uint32_t found, ChecksumOf(temporary));
+    if (found != crc) return Status::Corruption(fmt::format("{} cannot be read back as it was written", path));
+    ISOZONE_RETURN_IF_ERROR(target_.SetModified(temporary, file.modified_s));
+    return target_.Rename(temporary, path);
+  }
+
+  Status AddNames(const ZenFsFile& file) {
+    for (size_t i = 1; i < file.names.size(); ++i) {
+      ISOZONE_RETURN_IF_ERROR(target_.CreateDirectories(ParentPath(file.names[i])));
+      const Status status = target_.Link(file.names.front(), file.names[i]);
+      if (!status.ok() && !status.Is(StatusCode::kAlreadyExists)) return status;
+    }
+    return Status::Ok();
+  }
+
+  ZonedDevice& source_;
+  FileSystem& target_;
+  const std::vector<ZenFsFile> files_;
+  uint64_t total_ = 0;  // bytes
+  uint64_t done_ = 0;   // bytes
+  AlignedBuffer buffer_{kImportChunk};
+};
+
+Status Import(const ImportArguments& arguments, Console& console) {
+  const StopSignals signals;
+  ISOZONE_ASSIGN_OR_RETURN(const OpenedDevice source, OpenByUri(arguments.source, OpenMode::kReadOnly));
+  ISOZONE_ASSIGN_OR_RETURN(std::vector<ZenFsFile> files, ReadZenFs(*source.device));
+  ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(arguments.device, OpenMode::kReadWrite));
+  Importer importer(*source.device, *file_system, std::move(files));
+  ISOZONE_RETURN_IF_ERROR(importer.Run());
+  console.Print("{} files, {} are imported from {}\n", importer.count(), FormatSize(importer.total()),
+                arguments.source);
+  return file_system->Unmount();
+}
+
+}  // namespace
+
+Action DefineImport(CLI::App& app) {
+  auto arguments = std::make_shared<ImportArguments>();
+  app.add_option("ZENFS_DEVICE", arguments->source, "URI of a device that ZenFS was used on, which is only read")
+      ->required()
+      ->option_text(" ");
+  AddDeviceArgument(app, arguments->device);
+  return [arguments](Console& console) { return Import(*arguments, console); };
+}
+
+}  // namespace isozone::cli

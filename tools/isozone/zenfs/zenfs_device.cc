@@ -1,0 +1,172 @@
+#include "isozone/zenfs/zenfs_device.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/aligned_buffer.h"
+#include "base/units.h"
+#include "fs/metadata/metadata_io.h"
+#include "isozone/backup/manifest.h"
+
+namespace isozone::cli {
+namespace {
+
+constexpr uint64_t kFrameHeader = 8;
+constexpr uint64_t kReadSize = 1 * kMiB;
+
+struct MetadataZone {
+  ZenFsSuperblock superblock;
+  std::string bytes;  // up to the write pointer
+  uint64_t offset = 0;
+};
+
+Status BadFile(const ZenFsFile& file, std::string_view what) {
+  const std::string name = file.names.empty() ? fmt::format("file {}", file.id) : Printable(file.names.front());
+  return Status::Corruption(fmt::format("ZenFS metadata: {} {}", name, what));
+}
+
+// Reads `length` bytes from anywhere on the device.
+Result<std::string> ReadBytes(ZonedDevice& device, uint64_t start, uint64_t length) {
+  const uint64_t block = device.geometry().block_size;
+  const uint64_t begin = start / block * block;
+  AlignedBuffer buffer(RoundUp(start + length, block) - begin);
+  ISOZONE_RETURN_IF_ERROR(ReadBlocks(device, DeviceOffset(begin), buffer.span()));
+  return std::string(reinterpret_cast<const char*>(buffer.span().data()) + (start - begin), length);
+}
+
+Result<std::vector<MetadataZone>> FindMetadata(ZonedDevice& device) {
+  const DeviceGeometry& geometry = device.geometry();
+  std::vector<MetadataZone> found;
+  Status failure = Status::NotFound(fmt::format("{} holds no ZenFS file system", device.name()));
+  for (uint32_t i = 0; i < std::min(kZenFsMetadataZones, geometry.zone_count); ++i) {
+    ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor zone, DescribeZone(device, ZoneId(i)));
+    if (zone.write_pointer == 0) continue;
+    MetadataZone candidate;
+    ISOZONE_ASSIGN_OR_RETURN(candidate.bytes,
+                             ReadBytes(device, geometry.ZoneStart(ZoneId(i)).value(), zone.write_pointer));
+    const auto record = NextZenFsRecord(candidate.bytes, geometry.block_size, candidate.offset);
+    if (!record.ok() || !*record) continue;  // not of ZenFS, or one that was being written
+    auto superblock = ZenFsSuperblock::Decode(**record);
+    if (!superblock.ok()) {
+      failure = superblock.status();
+      continue;
+    }
+    candidate.superblock = *superblock;
+    if (superblock->block_size != geometry.block_size ||
+        uint64_t{superblock->zone_size} * superblock->block_size != geometry.zone_size ||
+        superblock->zone_count > geometry.zone_count) {
+      return Status::Corruption("the ZenFS superblock is of a device with other zones or blocks");
+    }
+    found.push_back(std::move(candidate));
+  }
+  if (found.empty()) return failure;
+  std::ranges::sort(found, std::greater(), [](const MetadataZone& zone) { return zone.superblock.sequence; });
+  return found;
+}
+
+// As of the newest zone with a snapshot: one without was being begun.
+Result<ZenFsFiles> ReadFiles(ZonedDevice& device) {
+  ISOZONE_ASSIGN_OR_RETURN(std::vector<MetadataZone> zones, FindMetadata(device));
+  for (MetadataZone& zone : zones) {
+    ZenFsFiles files;
+    for (;;) {
+      ISOZONE_ASSIGN_OR_RETURN(const auto record, NextZenFsRecord(zone.bytes, zone.superblock.block_size, zone.offset));
+      if (!record) break;
+      ISOZONE_ASSIGN_OR_RETURN(const ZenFsFiles::Applied applied, files.Apply(*record));
+      if (applied == ZenFsFiles::Applied::kEnd) break;
+    }
+    if (files.has_snapshot()) return files;
+  }
+  return Status::Corruption("ZenFS metadata: no zone has a list of the files");
+}
+
+// The write pointer of the zone of files that `start` lies in, as a place on the device.
+Result<uint64_t> EndOfZone(const ZonedDevice& device, const ZenFsFile& file, uint64_t start) {
+  const DeviceGeometry& geometry = device.geometry();
+  const uint64_t number = start / geometry.zone_size;
+  if (number < kZenFsMetadataZones || number >= geometry.zone_count) return BadFile(file, "lies outside of the zones");
+  const ZoneId zone(static_cast<uint32_t>(number));
+  ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor described, DescribeZone(device, zone));
+  return geometry.ZoneStart(zone).value() + described.write_pointer;
+}
+
+Status CheckExtents(const ZonedDevice& device, const ZenFsFile& file) {
+  for (const ZenFsExtent& extent : file.extents) {
+    ISOZONE_ASSIGN_OR_RETURN(const uint64_t end, EndOfZone(device, file, extent.start));
+    if (extent.start > end || extent.length > end - extent.start) {
+      return BadFile(file, "has an extent that was not written");
+    }
+  }
+  return Status::Ok();
+}
+
+// Adds what was written to the active extent.
+Status Recover(ZonedDevice& device, ZenFsFile& file) {
+  if (file.active_start == kNoActiveExtent) return Status::Ok();
+  const uint64_t block = device.geometry().block_size;
+  ISOZONE_ASSIGN_OR_RETURN(const uint64_t end, EndOfZone(device, file, file.active_start));
+  if (file.active_start > end || file.active_start % block != 0) return BadFile(file, "was being written nowhere");
+  if (!file.is_sparse && end > file.active_start) file.extents.push_back({file.active_start, end - file.active_start});
+  for (uint64_t at = file.active_start; file.is_sparse && at < end;) {
+    ISOZONE_ASSIGN_OR_RETURN(const std::string header, ReadBytes(device, at, kFrameHeader));
+    uint64_t length = 0;
+    for (size_t i = 0; i < kFrameHeader; ++i) length |= uint64_t{static_cast<uint8_t>(header[i])} << (8 * i);
+    if (length == 0 || length > end - at - kFrameHeader) return BadFile(file, "has a write of an impossible length");
+    file.extents.push_back({at + kFrameHeader, length});
+    at += RoundUp(kFrameHeader + length, block);
+  }
+  file.size = 0;
+  for (const ZenFsExtent& extent : file.extents) file.size += extent.length;
+  return Status::Ok();
+}
+
+Status CheckFile(const ZenFsFile& file, std::set<std::string>& names) {
+  for (const std::string& name : file.names) {
+    if (!IsSafePath(name)) return BadFile(file, "has an invalid name");
+    if (!names.insert(name).second) return BadFile(file, "has a name that another file has");
+  }
+  uint64_t there = 0;
+  for (const ZenFsExtent& extent : file.extents) there += extent.length;
+  return file.size <= there ? Status::Ok() : BadFile(file, "is longer than its extents");
+}
+
+}  // namespace
+
+Result<std::vector<ZenFsFile>> ReadZenFs(ZonedDevice& device) {
+  ISOZONE_ASSIGN_OR_RETURN(const ZenFsFiles read, ReadFiles(device));
+  std::vector<ZenFsFile> files;
+  std::set<std::string> names;
+  for (const auto& [id, found] : read.files()) {
+    ZenFsFile file = found;
+    for (std::string& name : file.names) {
+      if (!name.starts_with('/')) name.insert(0, "/");
+    }
+    if (file.names.empty()) continue;  // it was removed while it was being written
+    ISOZONE_RETURN_IF_ERROR(CheckExtents(device, file));
+    ISOZONE_RETURN_IF_ERROR(Recover(device, file));
+    ISOZONE_RETURN_IF_ERROR(CheckFile(file, names));
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+Status ReadZenFsFile(ZonedDevice& device, const ZenFsFile& file,
+                     const std::function<Status(std::span<const std::byte>)>& take) {
+  uint64_t left = file.size;
+  for (const ZenFsExtent& extent : file.extents) {
+    for (uint64_t done = 0; done < extent.length && left > 0;) {
+      const uint64_t length = std::min({kReadSize, extent.length - done, left});
+      ISOZONE_ASSIGN_OR_RETURN(const std::string bytes, ReadBytes(device, extent.start + done, length));
+      ISOZONE_RETURN_IF_ERROR(take(std::as_bytes(std::span(bytes))));
+      done += length;
+      left -= length;
+    }
+  }
+  return Status::Ok();
+}
+
+}  // namespace isozone::cli
