@@ -60,13 +60,11 @@ _isozone()
         info | df | why) options="--json" ;;
         stat) options="--all --json" ;;
         ls) options="-l --long -R --recursive --json" ;;
-        cp | rm) options="-r --recursive" ;;
         zones) options="--svg --html --table --all --zone --json" ;;
         cp) options="-r --recursive --resume" ;;
         rm) options="-r --recursive" ;;
         backup) options="--keep --verify" ;;
         restore) options="--force" ;;
-        zones) options="--svg --table --all --zone --json" ;;
         fsck) options="--read-data --repair --json" ;;
         "izg identify") options="--svg --force --json" ;;
         "izg show") options="--svg --json" ;;
