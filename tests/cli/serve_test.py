@@ -9,6 +9,7 @@ import json
 import os
 import random
 import re
+import resource
 import signal
 import socket
 import struct
@@ -261,6 +262,16 @@ class Limits(ServeTest):
         response, body = self.ask("/metrics", headers={"Range": ranges, "Accept-Encoding": "gzip, br"})
         self.assertEqual((response.status, len(body)), (200, len(whole)))
         self.assertNotIn("Content-Encoding", response.headers)
+
+    def test_a_range_of_many_parts_needs_no_deep_stack(self) -> None:
+        before = resource.getrlimit(resource.RLIMIT_STACK)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_STACK, before)
+        resource.setrlimit(resource.RLIMIT_STACK, (2 << 20, before[1]))  # of each thread of the server
+        server = self.start(self.device)
+        for name in ("Range", "rANGE"):
+            response, _ = self.ask("/metrics", headers={name: "bytes=-" + ",-" * 4000})
+            self.assertEqual(response.status, 200)
+        self.assertIsNone(server.poll(), "it has ended")
 
     def test_a_body_is_not_read_as_the_next_request(self) -> None:
         self.start(self.device)

@@ -11,6 +11,8 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -25,7 +27,15 @@ using std::chrono::steady_clock;
 // How long a thread that waits for the next request does not see that the server ends.
 constexpr milliseconds kGlance(100);
 
-// A connection as the library reads and writes it: with a deadline for each request, and with a limit of its head.
+// Whether `line` is the field Range of a head.
+bool IsRange(std::string_view line) {
+  constexpr std::string_view kName = "range:";
+  return std::ranges::equal(line.substr(0, kName.size()), kName,
+                            [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + ('a' - 'A') : a) == b; });
+}
+
+// A connection as the library reads and writes it: with a deadline for each request, with a limit of its head, and
+// without the field Range: the library matches that by a recursion whose stack grows with its length, to megabytes.
 class Connection final : public httplib::Stream {
  public:
   explicit Connection(socket_t socket) : socket_(socket) {}
@@ -34,19 +44,19 @@ class Connection final : public httplib::Stream {
   bool HasRequest(milliseconds time) const { return begin_ < end_ || Poll(POLLIN, steady_clock::now() + time); }
   void BeginRequest() {
     head_bytes_ = 0;
+    line_.clear();
+    given_ = 0;
     deadline_ = steady_clock::now() + std::chrono::seconds(HttpServer::kRequestSeconds);
   }
 
-  bool is_readable() const override { return begin_ < end_ || Poll(POLLIN, deadline_); }
+  bool is_readable() const override { return given_ < line_.size() || begin_ < end_ || Poll(POLLIN, deadline_); }
   bool is_writable() const override { return Poll(POLLOUT, deadline_); }
 
   ssize_t read(char* buffer, size_t size) override {
-    if (head_bytes_ >= HttpServer::kHeadBytes) return -1;
-    if (begin_ == end_ && !Fill()) return -1;
-    const size_t taken = std::min({size, end_ - begin_, HttpServer::kHeadBytes - head_bytes_});
-    std::copy_n(&buffer_[begin_], taken, buffer);
-    begin_ += taken;
-    head_bytes_ += taken;
+    if (given_ == line_.size() && !ReadLine()) return -1;
+    const size_t taken = std::min(size, line_.size() - given_);
+    std::copy_n(&line_[given_], taken, buffer);
+    given_ += taken;
     return static_cast<ssize_t>(taken);
   }
 
@@ -81,6 +91,19 @@ class Connection final : public httplib::Stream {
       if (ready >= 0 || errno != EINTR) return ready > 0;
     }
   }
+  // Brings the next line of the head that is not left out.
+  bool ReadLine() {
+    do {
+      line_.clear();
+      given_ = 0;
+      while (!line_.ends_with('\n')) {
+        if (head_bytes_ >= HttpServer::kHeadBytes || (begin_ == end_ && !Fill())) return false;
+        line_ += buffer_[begin_++];
+        ++head_bytes_;
+      }
+    } while (head_bytes_ > line_.size() && IsRange(line_));
+    return true;
+  }
   bool Fill() {
     if (!Poll(POLLIN, deadline_)) return false;
     const ssize_t got = ::recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
@@ -92,7 +115,9 @@ class Connection final : public httplib::Stream {
 
   const socket_t socket_;
   steady_clock::time_point deadline_ = steady_clock::now();
-  size_t head_bytes_ = 0;
+  size_t head_bytes_ = 0;  // of all lines until now
+  std::string line_;       // of which the library has `given_` bytes
+  size_t given_ = 0;
   std::array<char, 4096> buffer_{};
   size_t begin_ = 0;
   size_t end_ = 0;
@@ -179,8 +204,7 @@ class Server final : public HttpServer, private httplib::Server {
       connection.BeginRequest();
       bool closed = false;
       const bool ok = process_request(connection, false, closed, [&](httplib::Request& request) {
-        // A part of an answer, or many of them, would cost more than the whole; so would compressing it.
-        request.ranges.clear();
+        // To compress an answer would cost more than to send it.
         request.headers.erase("Accept-Encoding");
         const bool has_body = request.has_header("Transfer-Encoding") || request.has_header("Content-Length");
         last = has_body || (request.method != "GET" && request.method != "HEAD");
