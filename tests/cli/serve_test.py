@@ -276,9 +276,14 @@ class Limits(ServeTest):
     def test_a_body_is_not_read_as_the_next_request(self) -> None:
         self.start(self.device)
         hidden = self.GET + b"\r\n"
-        head = b"GET /nothing HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(hidden)
-        said = self.raw(head + hidden)
-        self.assertEqual(said.count(b"HTTP/1.1 "), 1)
+        head = b"Host: localhost\r\nContent-Length: %d\r\n\r\n" % len(hidden)
+        for line, status in ((b"GET /nothing HTTP/1.1\r\n", b"404"),
+                             (b"GET /nothing HTTP/1.1\r\nRange: bytes=x\r\n", b"404"),
+                             (b"GET /" + b"y" * 9000 + b" HTTP/1.1\r\n", b"414"),
+                             (b"GET /nothing\r\n", b"400"), (b"nothing\r\n", b"400")):
+            with self.subTest(line=line[:40]):
+                said = self.raw(line + head + hidden)
+                self.assertEqual((said.count(b"HTTP/1.1 "), said[9:12]), (1, status))
 
     def test_too_many_connections(self) -> None:
         self.start(self.device)

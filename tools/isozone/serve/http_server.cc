@@ -202,6 +202,8 @@ class Server final : public HttpServer, private httplib::Server {
     bool last = false;
     while (!last && AwaitRequest(connection)) {
       connection.BeginRequest();
+      // The library answers some errors before it tells of the head. What follows then may be a body.
+      last = true;
       bool closed = false;
       const bool ok = process_request(connection, false, closed, [&](httplib::Request& request) {
         // To compress an answer would cost more than to send it.
