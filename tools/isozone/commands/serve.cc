@@ -1,8 +1,11 @@
 // serve: metrics for Prometheus and the live map for browsers, until a signal ends that.
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -33,6 +36,19 @@ Status OpenDevices(const ServeArguments& arguments, std::vector<std::unique_ptr<
   return Status::Ok();
 }
 
+// A second signal ends the process at once, whatever is still read from devices. For a moment it counts as the first: a
+// terminal that closes, and timeout(1), send theirs twice.
+void End(std::unique_ptr<HttpServer> server, const EndSignals& signals) {
+  constexpr std::chrono::milliseconds kPause(20);
+  const auto second_from = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  const std::jthread second([&signals, second_from](const std::stop_token& ended) {
+    while (!ended.stop_requested()) {
+      if (signals.Wait(kPause) && std::chrono::steady_clock::now() >= second_from) std::_Exit(EXIT_FAILURE);
+    }
+  });
+  server.reset();
+}
+
 Status Serve(const ServeArguments& arguments, Console& console) {
   ISOZONE_ASSIGN_OR_RETURN(const ListenAddress address, ListenAddress::Parse(arguments.listen));
   const EndSignals signals;  // held back before the first thread is made
@@ -40,7 +56,7 @@ Status Serve(const ServeArguments& arguments, Console& console) {
   ISOZONE_RETURN_IF_ERROR(OpenDevices(arguments, devices));
   const size_t count = devices.size();
   Site site(std::move(devices));
-  ISOZONE_ASSIGN_OR_RETURN(const std::unique_ptr<HttpServer> server,
+  ISOZONE_ASSIGN_OR_RETURN(std::unique_ptr<HttpServer> server,
                            HttpServer::Start(address, arguments.allowed_names,
                                              [&site](const HttpRequest& request) { return site.Answer(request); }));
   if (!address.IsLoopback()) {
@@ -50,6 +66,7 @@ Status Serve(const ServeArguments& arguments, Console& console) {
                 server->address().Text());
   ISOZONE_RETURN_IF_ERROR(console.Flush());
   signals.Wait();
+  End(std::move(server), signals);
   return Status::Ok();
 }
 

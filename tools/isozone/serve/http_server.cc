@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -24,7 +25,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// How long a thread that waits for the next request does not see that the server ends.
+// How long a thread that waits for another machine does not see that the server ends.
 constexpr milliseconds kGlance(100);
 
 // Whether `line` is the field Range of a head.
@@ -38,7 +39,8 @@ bool IsRange(std::string_view line) {
 // without the field Range: the library matches that by a recursion whose stack grows with its length, to megabytes.
 class Connection final : public httplib::Stream {
  public:
-  explicit Connection(socket_t socket) : socket_(socket) {}
+  // After `end`, which may change, nothing is waited for.
+  Connection(socket_t socket, const std::atomic<steady_clock::time_point>& end) : socket_(socket), end_of_all_(end) {}
 
   // Waits at most `time` for the first byte of a request.
   bool HasRequest(milliseconds time) const { return begin_ < end_ || Poll(POLLIN, steady_clock::now() + time); }
@@ -47,6 +49,7 @@ class Connection final : public httplib::Stream {
     line_.clear();
     given_ = 0;
     deadline_ = steady_clock::now() + std::chrono::seconds(HttpServer::kRequestSeconds);
+    answered_by_.reset();
   }
 
   bool is_readable() const override { return given_ < line_.size() || begin_ < end_ || Poll(POLLIN, deadline_); }
@@ -60,10 +63,12 @@ class Connection final : public httplib::Stream {
     return static_cast<ssize_t>(taken);
   }
 
-  // All of it, or an error. Whoever reads on gets more time.
+  // All of it, or an error. Whoever reads on gets more time, but no more than kAnswerSeconds for an answer.
   ssize_t write(const char* bytes, size_t size) override {
+    if (!answered_by_) answered_by_ = steady_clock::now() + std::chrono::seconds(HttpServer::kAnswerSeconds);
     for (size_t done = 0; done < size;) {
-      if (!Poll(POLLOUT, steady_clock::now() + std::chrono::seconds(HttpServer::kRequestSeconds))) return -1;
+      const auto moved_by = steady_clock::now() + std::chrono::seconds(HttpServer::kRequestSeconds);
+      if (!Poll(POLLOUT, std::min(moved_by, *answered_by_))) return -1;
       const ssize_t sent = ::send(socket_, bytes + done, size - done, MSG_NOSIGNAL | MSG_DONTWAIT);
       if (sent < 0 && errno != EINTR && errno != EAGAIN) return -1;
       if (sent > 0) done += static_cast<size_t>(sent);
@@ -82,13 +87,15 @@ class Connection final : public httplib::Stream {
   socket_t socket() const override { return socket_; }
 
  private:
-  // Whether the socket is ready before `deadline`.
+  // Whether the socket is ready before `deadline`, and before the end of all.
   bool Poll(short events, steady_clock::time_point deadline) const {
     for (;;) {
-      const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
+      const auto left = std::chrono::ceil<milliseconds>(std::min(deadline, end_of_all_.load()) - steady_clock::now());
+      const auto pause = std::clamp(left, milliseconds(0), kGlance);
       pollfd polled{socket_, events, 0};
-      const int ready = ::poll(&polled, 1, static_cast<int>(std::max<milliseconds::rep>(0, left.count())));
-      if (ready >= 0 || errno != EINTR) return ready > 0;
+      const int ready = ::poll(&polled, 1, static_cast<int>(pause.count()));
+      if (ready > 0) return left.count() > 0;
+      if (left <= pause || (ready < 0 && errno != EINTR)) return false;
     }
   }
   // Brings the next line of the head that is not left out.
@@ -114,9 +121,11 @@ class Connection final : public httplib::Stream {
   }
 
   const socket_t socket_;
-  steady_clock::time_point deadline_ = steady_clock::now();
-  size_t head_bytes_ = 0;  // of all lines until now
-  std::string line_;       // of which the library has `given_` bytes
+  const std::atomic<steady_clock::time_point>& end_of_all_;
+  steady_clock::time_point deadline_ = steady_clock::now();  // of the request
+  std::optional<steady_clock::time_point> answered_by_;      // once the answer has begun
+  size_t head_bytes_ = 0;                                    // of all lines until now
+  std::string line_;                                         // of which the library has `given_` bytes
   size_t given_ = 0;
   std::array<char, 4096> buffer_{};
   size_t begin_ = 0;
@@ -148,6 +157,7 @@ class Server final : public HttpServer, private httplib::Server {
   }
   ~Server() override {
     if (!thread_.joinable()) return;
+    end_of_all_ = steady_clock::now() + std::chrono::seconds(kFarewellSeconds);
     ending_ = true;
     stop();
     thread_.join();
@@ -198,7 +208,7 @@ class Server final : public HttpServer, private httplib::Server {
   }
 
   void Serve(socket_t socket) {
-    Connection connection(socket);
+    Connection connection(socket, end_of_all_);
     bool last = false;
     while (!last && AwaitRequest(connection)) {
       connection.BeginRequest();
@@ -228,6 +238,7 @@ class Server final : public HttpServer, private httplib::Server {
   const HttpServer::Handler handler_;
   std::thread thread_;
   std::atomic<bool> ending_{false};
+  std::atomic<steady_clock::time_point> end_of_all_{steady_clock::time_point::max()};
   std::atomic<bool> ended_{false};  // nobody listens any more
   std::atomic<size_t> connections_{0};
 };

@@ -2,7 +2,9 @@
 //
 // Limits. At most kConnections connections at a time; one more is closed at once. A connection is closed when a request
 // has not arrived as a whole kRequestSeconds after its first byte, when its head is longer than kHeadBytes, when it has
-// a body, and when nobody reads the answer for kRequestSeconds. A connection without a request ends after kIdleSeconds.
+// a body, when nobody reads the answer for kRequestSeconds, and when an answer has not been read as a whole after
+// kAnswerSeconds. A connection without a request ends after kIdleSeconds, and all end kFarewellSeconds after the server is
+// told to.
 // Requests for a part of an answer get the whole. Only GET and HEAD are answered; others get 405.
 //
 // Whom it answers: see IsAllowedHost. No answer may be read by pages of other sites, be framed by them or be kept.
@@ -37,13 +39,16 @@ class HttpServer {
   static constexpr size_t kConnections = 32;
   static constexpr size_t kHeadBytes = size_t{16} << 10;
   static constexpr int kRequestSeconds = 5;
+  static constexpr int kAnswerSeconds = 30;
   static constexpr int kIdleSeconds = 15;
+  static constexpr int kFarewellSeconds = 1;
 
   using Handler = std::function<HttpReply(const HttpRequest& request)>;
   // Answers from now on. The errors are those of Listen.
   static Result<std::unique_ptr<HttpServer>> Start(ListenAddress address, std::vector<std::string> allowed_names,
                                                    Handler handler);
-  // Takes no more requests, and returns when those under way are answered.
+  // Takes no more requests, and returns when those under way are answered, or who made them has had kFarewellSeconds.
+  // It waits for calls of the handler.
   virtual ~HttpServer() = default;
 
   // With the port that it really has.
