@@ -11,6 +11,8 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -135,11 +137,22 @@ class Connection final : public httplib::Stream {
 // Threads beyond one for each connection: they close the connections that are too many.
 constexpr size_t kClosingThreads = 4;
 
+// The threads of the server, as the library uses them each time that it begins to take connections.
+class SharedThreads final : public httplib::TaskQueue {
+ public:
+  explicit SharedThreads(httplib::TaskQueue& threads) : threads_(threads) {}
+  void enqueue(std::function<void()> task) override { threads_.enqueue(std::move(task)); }
+  void shutdown() override {}  // they go on with the connections that there are
+
+ private:
+  httplib::TaskQueue& threads_;
+};
+
 class Server final : public HttpServer, private httplib::Server {
  public:
   Server(ListenAddress address, std::vector<std::string> allowed_names, HttpServer::Handler handler)
       : address_(std::move(address)), allowed_names_(std::move(allowed_names)), handler_(std::move(handler)) {
-    new_task_queue = [] { return new httplib::ThreadPool(kConnections + kClosingThreads); };
+    new_task_queue = [this] { return new SharedThreads(*threads_); };
     set_default_headers({{"Cache-Control", "no-store"},
                          {"Content-Security-Policy",
                           "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -159,20 +172,16 @@ class Server final : public HttpServer, private httplib::Server {
     if (!thread_.joinable()) return;
     end_of_all_ = steady_clock::now() + std::chrono::seconds(kFarewellSeconds);
     ending_ = true;
-    stop();
+    ::shutdown(listening_.get(), SHUT_RDWR);  // no duplicate of it takes connections any more
     thread_.join();
+    threads_->shutdown();
   }
 
   Status Begin() {
-    ISOZONE_ASSIGN_OR_RETURN(const FileDescriptor listening, Listen(address_));
-    svr_sock_ = ::fcntl(listening.get(), F_DUPFD_CLOEXEC, 3);  // the library closes its own
-    if (svr_sock_ < 0) return Status::FromErrno(errno, "cannot listen");
-    thread_ = std::thread([this] {
-      (void)listen_after_bind();
-      ended_ = true;
-    });
-    while (!is_running() && !ended_) std::this_thread::sleep_for(milliseconds(1));
-    return ended_ ? Status::IoError(fmt::format("cannot take connections at {}", address_.Text())) : Status::Ok();
+    ISOZONE_ASSIGN_OR_RETURN(listening_, Listen(address_));
+    threads_ = std::make_unique<httplib::ThreadPool>(kConnections + kClosingThreads);
+    thread_ = std::thread([this] { TakeConnections(); });
+    return Status::Ok();
   }
 
   const ListenAddress& address() const override { return address_; }
@@ -194,6 +203,16 @@ class Server final : public HttpServer, private httplib::Server {
       return handler_(plain);
     } catch (const std::exception& error) {
       return Refuse(500, error.what());
+    }
+  }
+
+  // The library closes its socket and returns after most errors, also of a single connection or of a moment. So it gets
+  // another one then.
+  void TakeConnections() {
+    while (!ending_) {
+      svr_sock_ = ::fcntl(listening_.get(), F_DUPFD_CLOEXEC, 3);
+      if (svr_sock_ >= 0) (void)listen_after_bind();
+      if (!ending_) std::this_thread::sleep_for(kGlance);
     }
   }
 
@@ -236,10 +255,11 @@ class Server final : public HttpServer, private httplib::Server {
   ListenAddress address_;
   const std::vector<std::string> allowed_names_;
   const HttpServer::Handler handler_;
-  std::thread thread_;
+  FileDescriptor listening_;
+  std::unique_ptr<httplib::TaskQueue> threads_;  // that serve
+  std::thread thread_;                           // that takes connections
   std::atomic<bool> ending_{false};
   std::atomic<steady_clock::time_point> end_of_all_{steady_clock::time_point::max()};
-  std::atomic<bool> ended_{false};  // nobody listens any more
   std::atomic<size_t> connections_{0};
 };
 
