@@ -162,7 +162,9 @@ class Answers(ServeTest):
         self.assertNotRegex(body.decode(), r"https?://(?!www\.w3\.org)")
 
     def test_a_signal_ends_it_in_good_order(self) -> None:
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            # Children inherit a signal that is ignored, as SIGINT is in the background of a shell.
+            self.addCleanup(signal.signal, number, signal.signal(number, signal.SIG_DFL))
             server = self.start(self.device)
             connection = http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE)
             connection.request("GET", "/api/devices")
@@ -171,6 +173,17 @@ class Answers(ServeTest):
             output, errors = server.communicate(timeout=PATIENCE)
             self.assertEqual((server.returncode, errors), (0, b""), output)
             connection.close()
+
+    def test_a_signal_that_nohup_ignores_does_not_end_it(self) -> None:
+        self.addCleanup(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        server = self.start(self.device)
+        # The thread that waits for them does not hold them back meanwhile.
+        other = next(task for task in os.listdir(f"/proc/{server.pid}/task") if task != str(server.pid))
+        with open(f"/proc/{server.pid}/task/{other}/status", encoding="utf-8") as file:
+            held_back = int(re.findall(r"^SigBlk:\s*(\w+)$", file.read(), re.MULTILINE)[0], 16)
+        self.assertEqual([held_back >> (number - 1) & 1 for number in (signal.SIGHUP, signal.SIGTERM)], [0, 1])
+        server.send_signal(signal.SIGHUP)
+        self.document("/api/devices")
 
 
 class Refusals(ServeTest):

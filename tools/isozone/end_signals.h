@@ -1,5 +1,6 @@
 // EndSignals: while an object exists, the signals that ask the process to end (SIGINT, SIGTERM, SIGHUP) are held back in
-// all threads, so that one of them can wait for them. For commands that serve until they are told to end.
+// all threads, so that one of them can wait for them. For commands that serve until they are told to end. A signal that
+// the process was started to ignore, as nohup(1) has it with SIGHUP, stays ignored.
 //
 // Thread safety: made and destroyed by the first thread, before and after all others; any thread may wait.
 #pragma once
@@ -15,7 +16,11 @@ class EndSignals {
  public:
   EndSignals() {
     ::sigemptyset(&signals_);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&signals_, number);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+      struct sigaction action {};
+      ::sigaction(number, nullptr, &action);
+      if (action.sa_handler != SIG_IGN) ::sigaddset(&signals_, number);
+    }
     ::pthread_sigmask(SIG_BLOCK, &signals_, &before_);
   }
   ~EndSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
