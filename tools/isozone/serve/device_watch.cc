@@ -74,7 +74,12 @@ Status DeviceWatch::RefreshFromPage(int64_t now_ns) {
     reader_.reset();
     if (!look.ok()) return look.status();
     if (look->statistics.life == PageLife::kUnmounted) return Status::NotFound("it has just been unmounted");
-    died_until_ns_ = now_ns + kAfterDeathNs;
+    // A page that this user may not remove is met again at each look.
+    const PageProcess& process = look->statistics.process;
+    const DeadMount dead{process.pid, process.started, look->statistics.mounted_ns};
+    if (dead != dead_) died_until_ns_ = now_ns + kAfterDeathNs;
+    dead_ = dead;
+    if (now_ns >= died_until_ns_) return Status::NotFound("its process died a while ago");
     Take(std::move(look).value(), now_ns + kSeekPageNs);
     return Status::Ok();
   }

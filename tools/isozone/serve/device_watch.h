@@ -49,6 +49,13 @@ class DeviceWatch {
   Result<Json> FindFiles(const std::string& text);
 
  private:
+  struct DeadMount {
+    uint32_t pid = 0;
+    uint64_t started = 0;    // as PageProcess
+    int64_t mounted_ns = 0;  // CLOCK_MONOTONIC
+    bool operator==(const DeadMount&) const = default;
+  };
+
   DeviceWatch(std::string uri, std::string name);
 
   Status Refresh(int64_t now_ns) ISOZONE_REQUIRES(mu_);
@@ -64,6 +71,7 @@ class DeviceWatch {
   Status status_ ISOZONE_GUARDED_BY(mu_);  // of the last look
   int64_t fresh_until_ns_ ISOZONE_GUARDED_BY(mu_) = 0;
   int64_t at_rest_until_ns_ ISOZONE_GUARDED_BY(mu_) = 0;
+  std::optional<DeadMount> dead_ ISOZONE_GUARDED_BY(mu_);  // the last one; its figures are shown until:
   int64_t died_until_ns_ ISOZONE_GUARDED_BY(mu_) = 0;
   ZoneFrames frames_ ISOZONE_GUARDED_BY(mu_);
 
