@@ -137,6 +137,17 @@ class Answers(ServeTest):
         self.assertEqual(within, self.json("zones", "--json", "--zone", str(zones[0]["zone"]), self.device))
         self.assertEqual(self.document("/api/files?name=nothing")["files"], [])
 
+    def test_labels_are_utf8_and_tell_devices_apart(self) -> None:
+        devices = []
+        for name in (b"\xc3\xa4.img", b"\xe4.img", b"\xe5.img", b'"\\.img'):
+            image = os.path.join(os.fsencode(self.directory), name)
+            self.ok("mkfs", os.fsdecode(b"emu:" + image + b"?" + harness.SMALL_DEVICE.encode()))
+            devices.append(os.fsdecode(b"emu:" + image + b"?timing=off"))
+        self.start(*devices)
+        readable = re.findall(r'^isozone_device_readable\{device=".*/(.+)"\} 1$', self.ask("/metrics")[1].decode(),
+                              re.MULTILINE)
+        self.assertEqual(readable, ["ä.img", r"\\xE4.img", r"\\xE5.img", r'\"\\.img'])
+
     def test_bad_parameters_get_one_line(self) -> None:
         self.start(self.device)
         for path, status in (("/api/zone", 400), ("/api/zone?zone=x", 400), ("/api/zone?zone=-1", 400),
