@@ -253,6 +253,15 @@ class Refusals(ServeTest):
         self.assertIn(b"403", self.raw(b"GET /api/devices HTTP/1.0\r\n\r\n").split(b"\r\n")[0])
         self.assertIn(b"403", self.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n"))
 
+    def test_what_pages_of_other_sites_ask_for(self) -> None:
+        self.start(self.device)
+        for site, mode, status in (("cross-site", "no-cors", 403), ("same-site", "cors", 403), ("cross-site", "", 403),
+                                   ("cross-site", "navigate", 200), ("same-origin", "cors", 200),
+                                   ("none", "navigate", 200)):
+            with self.subTest(site=site, mode=mode):
+                headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode}
+                self.assertEqual(self.ask("/api/stats?zones=1", headers=headers)[0].status, status)
+
     def test_whatever_would_write(self) -> None:
         self.start(self.device)
         for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):

@@ -191,11 +191,19 @@ class Server final : public HttpServer, private httplib::Server {
     return {status, "text/plain; charset=utf-8", std::move(why) + "\n"};
   }
 
+  // Whether a page of another site asks. It could not read the answer, but have the server work for it again and again.
+  // Who follows a link from there may.
+  static bool IsOfAnotherSite(const httplib::Request& request) {
+    const std::string site = request.get_header_value("Sec-Fetch-Site");
+    return (site == "cross-site" || site == "same-site") && request.get_header_value("Sec-Fetch-Mode") != "navigate";
+  }
+
   HttpReply Answer(const httplib::Request& request) const {
     if (request.get_header_value_count("Host") != 1 ||
         !IsAllowedHost(request.get_header_value("Host"), allowed_names_)) {
       return Refuse(403, "this name is not one of the server's: use its address, or start it with --allow-host NAME");
     }
+    if (IsOfAnotherSite(request)) return Refuse(403, "this is not answered to pages of other sites");
     if (request.method != "GET" && request.method != "HEAD") return Refuse(405, "only GET and HEAD are answered");
     HttpRequest plain{request.path, {}};
     for (const auto& [name, value] : request.params) plain.parameters.emplace(name, value);

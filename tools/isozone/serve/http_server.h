@@ -7,7 +7,8 @@
 // told to.
 // Requests for a part of an answer get the whole. Only GET and HEAD are answered; others get 405.
 //
-// Whom it answers: see IsAllowedHost. No answer may be read by pages of other sites, be framed by them or be kept.
+// Whom it answers: see IsAllowedHost. No answer may be read by pages of other sites, be framed by them or be kept; their
+// requests get 403, by what the browser says of them (Sec-Fetch-Site).
 //
 // Thread safety: Start and the destructor belong to one thread. The handler is called by several threads at once.
 #pragma once

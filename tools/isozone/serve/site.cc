@@ -64,11 +64,6 @@ Result<std::string> FrameFor(const HttpRequest& request, DeviceWatch& device) {
   return device.Frame(instance, number);
 }
 
-Result<Json> StatsFor(const HttpRequest& request, DeviceWatch& device) {
-  ISOZONE_ASSIGN_OR_RETURN(const std::shared_ptr<const Look> look, device.Now());
-  return StatisticsJson(look->statistics, Parameter(request, "zones") == "1");
-}
-
 Result<Json> ZoneFor(const HttpRequest& request, DeviceWatch& device) {
   ISOZONE_ASSIGN_OR_RETURN(const uint32_t zone, NumberOf(Parameter(request, "zone")));
   return device.FilesIn(zone);
@@ -125,9 +120,17 @@ HttpReply Site::Devices() {
   return JsonReply({{"devices", std::move(devices)}});
 }
 
+HttpReply Site::StatsOf(const HttpRequest& request, DeviceWatch& device) {
+  const auto look = device.Now();
+  if (!look.ok()) return ErrorReply(look.status());
+  if (Parameter(request, "zones") != "1") return JsonReply(StatisticsJson((*look)->statistics, false));
+  const MutexLock lock(all_zones_mu_);
+  return JsonReply(StatisticsJson((*look)->statistics, true));
+}
+
 HttpReply Site::OfDevice(const HttpRequest& request, DeviceWatch& device) {
   const std::string_view part = std::string_view(request.path).substr(std::string_view("/api/").size());
-  if (part == "stats") return ReplyOf(StatsFor(request, device));
+  if (part == "stats") return StatsOf(request, device);
   if (part == "zone") return ReplyOf(ZoneFor(request, device));
   if (part == "files") return ReplyOf(FilesFor(request, device));
   if (part != "zones") return NoSuchPath();

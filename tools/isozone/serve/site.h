@@ -17,6 +17,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/mutex.h"
 #include "isozone/serve/device_watch.h"
 #include "isozone/serve/http_server.h"
 
@@ -35,7 +36,10 @@ class Site {
   // What `path` below /api/ gives of one device; 404 if there is no such path.
   HttpReply OfDevice(const HttpRequest& request, DeviceWatch& device);
 
+  HttpReply StatsOf(const HttpRequest& request, DeviceWatch& device);
+
   const std::vector<std::unique_ptr<DeviceWatch>> devices_;
+  Mutex all_zones_mu_;  // held while a document of all zones is made: it may be large
 };
 
 }  // namespace isozone::cli
