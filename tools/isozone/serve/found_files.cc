@@ -1,6 +1,9 @@
 #include "isozone/serve/found_files.h"
 
-#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "isozone/output/report.h"
@@ -8,12 +11,45 @@
 namespace isozone::cli {
 namespace {
 
-Json FoundFileJson(const FileDetails& file, const FileSystem& files) {
-  Json json = AttributesJson(file.attributes, file.allocated);
-  json["path"] = file.paths.front();
+// Some files, by inode.
+struct FoundFiles {
+  std::map<uint64_t, DirectoryEntry> files;  // with their paths as names
+  bool more = false;                         // those of higher inodes are left out
+};
+
+// Goes through the directories: names and attributes are in memory. FileSystemState::VisitFiles also gives extents, for
+// which it reads each log from the device.
+Result<FoundFiles> Find(FileSystem& file_system, const std::string& text, size_t most) {
+  FoundFiles found;
+  std::vector<std::string> directories = {"/"};
+  while (!directories.empty()) {
+    const std::string directory = std::move(directories.back());
+    directories.pop_back();
+    auto entries = file_system.List(directory);
+    if (entries.status().Is(StatusCode::kNotFound) && directory != "/") continue;  // it has gone meanwhile
+    if (!entries.ok()) return entries.status();
+    for (DirectoryEntry& entry : *entries) {
+      entry.name = (directory == "/" ? directory : directory + "/") + entry.name;
+      if (entry.attributes.is_directory) {
+        directories.push_back(std::move(entry.name));
+      } else if (entry.name.find(text) != std::string::npos) {
+        found.files.try_emplace(entry.attributes.inode, std::move(entry));  // its first name, if it has many
+      }
+      if (found.files.size() <= most) continue;
+      found.files.erase(std::prev(found.files.end()));
+      found.more = true;
+    }
+  }
+  return found;
+}
+
+// A file may go meanwhile: then it takes nothing.
+Json FoundFileJson(const DirectoryEntry& file, const FileSystemState& state) {
+  const auto allocated = state.AllocatedBytes(file.name);
+  Json json = AttributesJson(file.attributes, allocated.ok() ? *allocated : 0);
+  json["path"] = file.name;
   json["zones"] = Json::array();
-  // It may have gone meanwhile.
-  if (const auto zones = files.state().ZonesOf(file.paths.front()); zones.ok()) {
+  if (const auto zones = state.ZonesOf(file.name); zones.ok()) {
     for (const ZoneOfFile& zone : *zones) json["zones"].push_back(ZoneOfFileJson(zone));
   }
   return json;
@@ -21,21 +57,10 @@ Json FoundFileJson(const FileDetails& file, const FileSystem& files) {
 
 }  // namespace
 
-Result<Json> FindFiles(const FileSystem& files, const std::string& text, size_t most) {
-  std::vector<FileDetails> found;
-  bool more = false;
-  ISOZONE_RETURN_IF_ERROR(files.state().VisitFiles([&](const FileDetails& file) {
-    const auto fits = [&](const std::string& path) { return path.find(text) != std::string::npos; };
-    const auto path = std::ranges::find_if(file.paths, fits);
-    if (file.attributes.is_directory || path == file.paths.end()) return;
-    if (found.size() == most) {
-      more = true;
-      return;
-    }
-    found.push_back({{*path}, file.attributes, file.allocated, {}});
-  }));
-  Json document = {{"files", Json::array()}, {"more", more}};
-  for (const FileDetails& file : found) document["files"].push_back(FoundFileJson(file, files));
+Result<Json> FindFiles(FileSystem& file_system, const std::string& text, size_t most) {
+  ISOZONE_ASSIGN_OR_RETURN(const FoundFiles found, Find(file_system, text, most));
+  Json document = {{"files", Json::array()}, {"more", found.more}};
+  for (const auto& [inode, file] : found.files) document["files"].push_back(FoundFileJson(file, file_system.state()));
   return document;
 }
 

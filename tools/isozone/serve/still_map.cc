@@ -67,7 +67,7 @@ std::string PageInOne() {
 
 }  // namespace
 
-Result<std::string> StillMapHtml(const FileSystem& files) {
+Result<std::string> StillMapHtml(FileSystem& files) {
   const Statistics statistics = StatisticsAtRest(files, Clock::Real());
   ISOZONE_ASSIGN_OR_RETURN(const Json found, FindFiles(files, "", kMostStillFiles));
   std::string note = fmt::format("The state of {} at {}", statistics.device, FormatTime(statistics.figures.taken_s));

@@ -11,6 +11,6 @@ namespace isozone::cli {
 
 // Of `files`, which is mounted read-only. At most kMostStillFiles files are in it.
 inline constexpr size_t kMostStillFiles = 20'000;
-Result<std::string> StillMapHtml(const FileSystem& files);
+Result<std::string> StillMapHtml(FileSystem& files);
 
 }  // namespace isozone::cli
