@@ -201,6 +201,9 @@ class Refusals(ServeTest):
     def test_bad_arguments(self) -> None:
         for words, arguments in ((["--listen", "127.0.0.1:9464"], ("--listen", "here:80", self.device)),
                                  (["no address"], ("--listen", "192.0.2.1:0", self.device)),
+                                 (["--allow-host", "without a port"],
+                                  ("--listen", "127.0.0.1:0", "--allow-host", "storage7.lan:9464", self.device)),
+                                 (["--allow-host"], ("--listen", "127.0.0.1:0", "--allow-host", "", self.device)),
                                  (["twice"], ("--listen", "127.0.0.1:0", self.device, self.device)),
                                  (["DEVICE"], ())):
             with self.subTest(arguments=arguments):

@@ -24,6 +24,16 @@ struct ServeArguments {
   std::vector<std::string> allowed_names;
 };
 
+// A name as requests have it, without a port.
+Status CheckNames(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (!name.empty() && name.find_first_of(":/ ") == std::string::npos) continue;
+    return Status::InvalidArgument(
+        fmt::format("--allow-host '{}': give a name alone, without a port, as in storage7.lan", name));
+  }
+  return Status::Ok();
+}
+
 Status OpenDevices(const ServeArguments& arguments, std::vector<std::unique_ptr<DeviceWatch>>& devices) {
   for (const std::string& uri : arguments.devices) {
     ISOZONE_ASSIGN_OR_RETURN(auto device, DeviceWatch::Open(uri));
@@ -51,6 +61,7 @@ void End(std::unique_ptr<HttpServer> server, const EndSignals& signals) {
 
 Status Serve(const ServeArguments& arguments, Console& console) {
   ISOZONE_ASSIGN_OR_RETURN(const ListenAddress address, ListenAddress::Parse(arguments.listen));
+  ISOZONE_RETURN_IF_ERROR(CheckNames(arguments.allowed_names));
   const EndSignals signals;  // held back before the first thread is made
   std::vector<std::unique_ptr<DeviceWatch>> devices;
   ISOZONE_RETURN_IF_ERROR(OpenDevices(arguments, devices));
@@ -62,7 +73,7 @@ Status Serve(const ServeArguments& arguments, Console& console) {
   if (!address.IsLoopback()) {
     std::fputs("isozone serve: others can reach this address, and read the names and sizes of all files\n", stderr);
   }
-  console.Print("Serving {} device{} at http://{}/ until SIGINT or SIGTERM\n", count, count == 1 ? "" : "s",
+  console.Print("Serving {} device{} at http://{}/ until SIGINT, SIGTERM or SIGHUP\n", count, count == 1 ? "" : "s",
                 server->address().Text());
   ISOZONE_RETURN_IF_ERROR(console.Flush());
   signals.Wait();
