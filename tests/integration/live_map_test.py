@@ -8,6 +8,7 @@ The database is stopped (SIGSTOP) where the test compares what the server shows 
 changes then. ISOZONE_SCREENSHOTS names a folder for pictures of the page.
 """
 
+import functools
 import json
 import os
 import re
@@ -17,10 +18,12 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Callable
 from typing import Any
 
 import browser
@@ -30,10 +33,24 @@ CONTRIB = os.path.join(os.path.dirname(__file__), "..", "..", "contrib")
 PATIENCE = 120  # seconds; only a hang takes so long
 
 
+# Whatever proxy the environment names: the servers are of this machine.
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
 def get(url: str) -> bytes:
-    with urllib.request.urlopen(url, timeout=PATIENCE) as response:
+    with DIRECT.open(url, timeout=PATIENCE) as response:
         content: bytes = response.read()
         return content
+
+
+def wait_until(holds: Callable[[], Any], what: str) -> Any:
+    """Asks again and again; gives the first answer that is true."""
+    until = time.monotonic() + PATIENCE
+    while not (answer := holds()):
+        if time.monotonic() > until:
+            raise TimeoutError(f"never: {what}")
+        time.sleep(0.05)
+    return answer
 
 
 class ServedDatabase(unittest.TestCase):
@@ -60,12 +77,15 @@ class ServedDatabase(unittest.TestCase):
             env=dict(os.environ, LD_PRELOAD=LIBRARY), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL)
         self.addCleanup(self.end, process)
-        while True:
+
+        def has_compacted() -> bool:
             document = self.stats()
             self.assertIsNone(process.poll(), "db_bench has ended")
             levels = document["zones_now"]["by_level"]
-            if document["life"] == "mounted" and "1" in levels and document["history_is_long"]:
-                return process
+            return document["life"] == "mounted" and "1" in levels and document["history_is_long"]
+
+        wait_until(has_compacted, "a compaction")
+        return process
 
     def stats(self, *arguments: str) -> Any:
         result = subprocess.run([ISOZONE, "stats", "--json", *arguments, self.device], capture_output=True, text=True,
@@ -87,8 +107,8 @@ class ServedDatabase(unittest.TestCase):
     def stop(self, process: subprocess.Popen[bytes]) -> None:
         """No thread of it runs when this returns."""
         process.send_signal(signal.SIGSTOP)
-        while not all(self.state(thread) == "T" for thread in os.listdir(f"/proc/{process.pid}/task")):
-            pass
+        wait_until(lambda: all(self.state(thread) == "T" for thread in os.listdir(f"/proc/{process.pid}/task")),
+                   "all threads are stopped")
 
     def state(self, thread: str) -> str:
         with open(f"/proc/{thread}/stat", encoding="utf-8") as file:
@@ -101,24 +121,25 @@ class Metrics(ServedDatabase):
         address = self.serve()
         self.stop(process)
         shown = self.without_times(self.stats("--zones"))
-        for _ in range(100):  # the first looks may be of the moment before
-            served = self.without_times(json.loads(get(f"{address}/api/stats?zones=1")))
-            if served == shown:
-                break
-        self.assertEqual(served, shown)
+        # The first looks may be of the moment before.
+        wait_until(lambda: self.without_times(json.loads(get(f"{address}/api/stats?zones=1"))) == shown,
+                   "the server says what stats says")
         self.check_metrics(address)
 
         process.kill()
         process.wait(timeout=PATIENCE)
-        while (devices := json.loads(get(f"{address}/api/devices"))["devices"])[0]["life"] == "mounted":
-            pass
-        self.assertEqual(devices[0]["life"], "died")
-        self.assertIn(f"process {process.pid} (db_bench) has ended without unmounting", devices[0]["note"])
+        device = wait_until(lambda: self.device_of(address, lambda life: life != "mounted"), "it is seen to have ended")
+        self.assertEqual(device["life"], "died")
+        self.assertIn(f"process {process.pid} (db_bench) has ended without unmounting", device["note"])
         died = json.loads(get(f"{address}/api/stats"))
         self.assertEqual(died["user_bytes_appended"], shown["user_bytes_appended"])
         self.start_database()
-        while json.loads(get(f"{address}/api/devices"))["devices"][0]["life"] != "mounted":
-            pass
+        wait_until(lambda: self.device_of(address, lambda life: life == "mounted"), "it is mounted again")
+
+    def device_of(self, address: str, fits: Callable[[str], bool]) -> Any:
+        """The device that is served, if its life fits."""
+        device = json.loads(get(f"{address}/api/devices"))["devices"][0]
+        return device if fits(device["life"]) else None
 
     def without_times(self, document: Any) -> Any:
         """A document of stats without what goes on while the process stands still: since when something is."""
@@ -190,10 +211,8 @@ class WithPrometheus(ServedDatabase):
         with open(os.path.join(self.scratch, "prometheus.yml"), "w", encoding="utf-8") as file:
             file.write(config)
         address = self.start_prometheus()
-        while not self.query(address, 'up{job="isozone"} == 1'):
-            pass
-        while not self.query(address, "rate(isozone_written_bytes_total[1m]) > 0"):
-            pass
+        for expression in ('up{job="isozone"} == 1', "rate(isozone_written_bytes_total[1m]) > 0"):
+            wait_until(functools.partial(self.query, address, expression), expression)
         for expression in self.expressions():
             with self.subTest(expression=expression):
                 self.query(address, expression)
@@ -215,7 +234,7 @@ class WithPrometheus(ServedDatabase):
                     get(f"http://127.0.0.1:{port}/-/ready")
                     return f"http://127.0.0.1:{port}"
                 except (urllib.error.URLError, OSError):
-                    pass
+                    time.sleep(0.05)
 
     def query(self, address: str, expression: str) -> Any:
         answer = json.loads(get(f"{address}/api/v1/query?query={urllib.parse.quote(expression)}"))
@@ -339,6 +358,10 @@ class InTheBrowser(ServedDatabase):
         self.assertEqual(sorted(page.value(titles)), sorted(tables))
         page.value("document.querySelector('#selection li button').click()")
         self.picture(page, "still")
+        page.value("document.querySelector('#overlay').focus()")
+        for key in (" ", "l", "Escape", "End"):
+            page.key(key)
+        self.assertIn(f"Zone {len(zones) - 1} ·", page.value("document.querySelector('#hint').textContent"))
         self.assertEqual(page.complaints, [])
 
     def test_a_click_shows_the_files_of_a_zone(self) -> None:

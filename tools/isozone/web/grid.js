@@ -40,7 +40,7 @@ class Grid {
         PageUp: -10 * this.columns, PageDown: 10 * this.columns, Home: -this.zones, End: this.zones}[event.key];
       if (step === undefined || this.zones === 0) return;
       event.preventDefault();
-      const from = this.picked === null ? (step > 0 ? -step : 0) : this.picked;
+      const from = this.picked ?? (step > 0 && event.key !== "End" ? -step : 0);
       this.pick(Math.min(this.zones - 1, Math.max(0, from + step)));
     });
   }

@@ -113,10 +113,15 @@
     grid.drawOverlay();
   };
 
-  const chooseFile = (file) => {
-    if (file.zones) mark(file.zones);
-    else find(file.path, (found) => mark(found.filter((other) => other.title === file.path)
-      .flatMap((other) => other.zones)));
+  const chooseFile = async (file) => {
+    if (file.zones) return mark(file.zones);
+    const choice = chosen;
+    try {
+      return await find(file.path, (found) => choice === chosen && mark(found.filter((other) =>
+        other.title === file.path).flatMap((other) => other.zones)));
+    } catch (error) {
+      return choice === chosen && Panel.selection(file.title, "", [], String(error.message), chooseFile);
+    }
   };
 
   const count = (number, thing) => `${number} ${thing}${number === 1 ? "" : "s"}`;
@@ -150,8 +155,8 @@
     try {
       const answer = await (await fetch(`api/zone?device=${device}&zone=${index}`)).json();
       if (answer.error) return show([], answer.error);
-      const files = answer.files.map((file) => ({title: file.paths[0] || "a file without a name", path: file.paths[0],
-        detail: Look.size(file.bytes)}));
+      const files = answer.files.map((file) => ({detail: Look.size(file.bytes), ...(file.paths.length > 0
+        ? {title: file.paths[0], path: file.paths[0]} : {title: "a file without a name", zones: [index]})}));
       return show(files, files.length === 0 ? "No file lies here that its writer has made known." : "");
     } catch (error) {
       return show([], String(error.message));
@@ -169,7 +174,8 @@
         mark(files.length === 1 ? files[0].zones : []);
       });
     } catch (error) {
-      return Panel.selection(`Files with “${text}”`, "", [], String(error.message), chooseFile);
+      return choice === chosen
+        && Panel.selection(`Files with “${text}”`, "", [], String(error.message), chooseFile);
     }
   };
 
@@ -245,7 +251,8 @@
   };
 
   const keys = {
-    " ": () => setLive(!live), l: () => setLive(true), "/": () => byId("search").focus(),
+    ...(still ? {} : {" ": () => setLive(!live), l: () => setLive(true)}),
+    "/": () => byId("search").focus(),
     t: () => byId("theme").click(),
     Escape: () => {
       byId("search").value = "";
@@ -266,6 +273,7 @@
       setTheme(document.documentElement.dataset.theme === "light" ? "dark" : "light"));
     byId("live").addEventListener("click", () => setLive(!live));
     byId("time").addEventListener("input", (event) => {
+      if (ring.last < 0) return;
       live = false;
       setLive(false);
       showFrame(ring.indexAt(ring.frames[0].time + Number(event.target.value)));
@@ -291,6 +299,7 @@
   const showStill = () => {
     byId("device").replaceChildren(element("option", still.stats.device));
     byId("timeline").remove();
+    byId("live-keys").remove();
     const frame = History.decode(Uint32Array.from(still.frame).buffer);
     ring.add(frame, 0);
     takeStats(still.stats);
