@@ -118,8 +118,8 @@ Action DefineZones(CLI::App& app) {
   AddDeviceArgument(app, arguments->device);
   CLI::Option* svg = app.add_option("--svg", arguments->svg_path, "Draw the map into this file, too");
   svg->option_text("FILE");
-  CLI::Option* html =
-      app.add_option("--html", arguments->html_path, "Write the map into this file for browsers, too, with all files");
+  CLI::Option* html = app.add_option("--html", arguments->html_path,
+                                     "Write the map into this file for browsers, too, with up to 20,000 files");
   html->option_text("FILE");
   CLI::Option* table = app.add_flag("--table", arguments->table, "One line for each zone that is not free");
   app.add_flag("--all", arguments->all, "With --table: free zones, too")->needs(table);
