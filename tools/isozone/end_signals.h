@@ -1,8 +1,9 @@
-// EndSignals: while an object exists, the signals that ask the process to end (SIGINT, SIGTERM, SIGHUP) are held back in
-// all threads, so that one of them can wait for them. For commands that serve until they are told to end. A signal that
-// the process was started to ignore, as nohup(1) has it with SIGHUP, stays ignored.
+// EndSignals: holds the signals that ask the process to end (SIGINT, SIGTERM, SIGHUP) back in all threads, so that one of
+// them can wait for them. For commands that serve until they are told to end. A signal that the process was started to
+// ignore, as nohup(1) has it with SIGHUP, stays ignored. They are held back until the process has ended: timeout(1) sends
+// its signal twice, and the second one must not turn an orderly end into a failure.
 //
-// Thread safety: made and destroyed by the first thread, before and after all others; any thread may wait.
+// Thread safety: made by the first thread, before all others; any thread may wait.
 #pragma once
 
 #include <pthread.h>
@@ -21,9 +22,8 @@ class EndSignals {
       ::sigaction(number, nullptr, &action);
       if (action.sa_handler != SIG_IGN) ::sigaddset(&signals_, number);
     }
-    ::pthread_sigmask(SIG_BLOCK, &signals_, &before_);
+    ::pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
   }
-  ~EndSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
   EndSignals(const EndSignals&) = delete;
   EndSignals& operator=(const EndSignals&) = delete;
 
@@ -39,7 +39,6 @@ class EndSignals {
 
  private:
   sigset_t signals_{};
-  sigset_t before_{};
 };
 
 }  // namespace isozone::cli
