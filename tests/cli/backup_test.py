@@ -5,13 +5,16 @@
 """
 
 import io
+import json
 import os
 import random
 import shutil
+import stat
 import subprocess
 import tarfile
 import time
 import unittest
+from typing import Any
 
 import harness
 
@@ -28,6 +31,15 @@ def tree_of(folder: str) -> dict[str, bytes | None]:
             with open(os.path.join(parent, name), "rb") as file:
                 found[os.path.relpath(os.path.join(parent, name), folder)] = file.read()
     return found
+
+
+def crc32c(data: bytes) -> int:
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
 
 
 class BackupTest(harness.CliTest):
@@ -192,6 +204,110 @@ class Archive(BackupTest):
         result = self.run_cli("restore", file, self.target)
         self.assertIn(result.returncode, (harness.OK, harness.REFUSED), f"seed {SEED}: {result.stderr.decode()}")
         self.assertEqual(tree_of(self.tree), self.back(self.target), f"seed {SEED}")
+
+
+class Attributes(BackupTest):
+    """What files have beside their content, on a device that gets it from an archive that this test makes itself."""
+
+    CONTENT = b"#!/bin/sh\n"
+
+    def entry(self, path: str, kind: str, mode: str, **more: Any) -> dict[str, Any]:
+        return {"paths": [path], "type": kind, "mode": mode, "user": 0, "group": 0, "modified": 1_700_000_000,
+                "modified_ns": 0, "changed": 1_700_000_000, "changed_ns": 0, **more}
+
+    def file(self, path: str, mode: str, **more: Any) -> dict[str, Any]:
+        return self.entry(path, "data", mode, inode=7, size=len(self.CONTENT), lifetime=0, level=-1, extents=0,
+                          crc32c=crc32c(self.CONTENT), **more)
+
+    def manifest(self) -> dict[str, Any]:
+        files = [self.file("/d/plain", "0644"),
+                 self.file("/d/run", "4755", user=1000, group=4_000_000_000, modified_ns=123_456_789,
+                           xattrs={"user.note": "a%00b", "user.odd=": "%25"}) | {"paths": ["/d/run", "/d/too"]},
+                 self.entry("/d/up", "symlink", "0777", inode=9, target="../%C3%BC%20x", user=12, modified_ns=5),
+                 self.entry("/d/loop", "symlink", "0777", inode=10, target="loop")]
+        document = {"format": "isozone-backup", "version": 1, "uuid": "00000000-0000-0000-0000-000000000000",
+                    "label": "", "began": 1_700_000_100, "root": self.entry("/", "directory", "1777", user=3),
+                    "files": [self.entry("/d", "directory", "2750", group=5, modified_ns=1,
+                                         xattrs={"user.of": "directory"}), *files]}
+        text = json.dumps(document, separators=(",", ":"))
+        return document | {"crc32c": f"{crc32c(text.encode()):08x}"}
+
+    def made(self) -> bytes:
+        """The archive, as another program could write it: it has attributes in the manifest only."""
+        archive = io.BytesIO()
+        with tarfile.open(fileobj=archive, mode="w", format=tarfile.PAX_FORMAT) as opened:
+            def add(name: str, kind: bytes, content: bytes = b"", target: str = "") -> None:
+                info = tarfile.TarInfo(name)
+                info.type, info.size, info.linkname = kind, len(content), target
+                opened.addfile(info, io.BytesIO(content))
+            add("d", tarfile.DIRTYPE)
+            add("d/plain", tarfile.REGTYPE, self.CONTENT)
+            add("d/run", tarfile.REGTYPE, self.CONTENT)
+            add("d/up", tarfile.SYMTYPE, target="../\N{LATIN SMALL LETTER U WITH DIAERESIS} x")
+            add("d/loop", tarfile.SYMTYPE, target="loop")
+            add("isozone-backup.json", tarfile.REGTYPE, json.dumps(self.manifest()).encode())
+        return archive.getvalue()
+
+    def attributes_in(self, manifest: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        compared = ("type", "mode", "user", "group", "modified", "modified_ns", "xattrs", "target")
+        return {file["paths"][0]: {"paths": file["paths"], **{key: file.get(key) for key in compared}}
+                for file in [manifest["root"], *manifest["files"]]}
+
+    def restored(self) -> None:
+        result = self.feed(self.made(), "restore", "-", self.target)
+        self.assertEqual((harness.OK, b""), (result.returncode, result.stderr))
+
+    def backed_up(self, device: str) -> dict[str, dict[str, Any]]:
+        self.ok("backup", device, self.folder)
+        with open(os.path.join(self.newest(), "isozone-backup.json"), "rb") as file:
+            return self.attributes_in(json.load(file))
+
+    def test_are_restored_and_backed_up_again(self) -> None:
+        self.restored()
+        self.ok("fsck", "--read-data", self.target)
+        wanted = self.attributes_in(self.manifest())
+        self.assertEqual(wanted, self.backed_up(self.target))
+        self.ok("backup", "--verify", self.folder)
+        self.ok("restore", "--force", self.folder, self.device)
+        self.assertEqual(wanted, self.backed_up(self.device))
+        result = self.feed(self.ok("backup", self.device, "-"), "restore", "--force", "-", self.target)
+        self.assertEqual((harness.OK, b""), (result.returncode, result.stderr))
+        self.assertEqual(wanted, self.backed_up(self.target))
+
+    def test_a_folder_has_symbolic_links_and_lets_nobody_else_in(self) -> None:
+        self.restored()
+        self.ok("backup", self.target, self.folder)
+        files = os.path.join(self.newest(), "files/d")
+        self.assertEqual(("loop", "../\N{LATIN SMALL LETTER U WITH DIAERESIS} x"),
+                         (os.readlink(os.path.join(files, "loop")), os.readlink(os.path.join(files, "up"))))
+        self.assertEqual(0o700, stat.S_IMODE(os.stat(self.newest()).st_mode))
+        self.assertEqual(1_700_000_000_123_456_789, os.stat(os.path.join(files, "run")).st_mtime_ns)
+        os.remove(os.path.join(files, "loop"))
+        self.ok("backup", "--verify", self.folder)  # the manifest has it
+        os.symlink("elsewhere", os.path.join(files, "loop"))
+        self.fails(harness.CORRUPTION, ["/d/loop", "symbolic link"], "backup", "--verify", self.folder)
+
+    def test_tar_and_python_read_them_in_an_archive(self) -> None:
+        self.restored()
+        archive = self.ok("backup", self.target, "-")
+        with tarfile.open(fileobj=io.BytesIO(archive)) as opened:
+            members = {member.name: member for member in opened.getmembers()}
+        run, link = members["d/run"], members["d/up"]
+        self.assertEqual((0o4755, 1000, 4_000_000_000), (run.mode, run.uid, run.gid))
+        self.assertEqual("1700000000.123456789", run.pax_headers["mtime"])
+        self.assertEqual("a\0b", run.pax_headers["SCHILY.xattr.user.note"])
+        self.assertEqual((True, 12, "../\N{LATIN SMALL LETTER U WITH DIAERESIS} x"),
+                         (link.issym(), link.uid, link.linkname))
+        self.assertEqual((True, 0o2750, 5), (members["d"].isdir(), members["d"].mode, members["d"].gid))
+        folder = self.path("extracted")
+        os.mkdir(folder)
+        result = subprocess.run(["tar", "-xpf", "-", "--no-same-owner", "-C", folder], input=archive,
+                                capture_output=True, timeout=60)
+        self.assertEqual((0, b""), (result.returncode, result.stderr))
+        found = os.stat(os.path.join(folder, "d/run"))
+        self.assertEqual((0o755, 1_700_000_000_123_456_789, 2),
+                         (found.st_mode & 0o777, found.st_mtime_ns, found.st_nlink))
+        self.assertEqual("loop", os.readlink(os.path.join(folder, "d/loop")))
 
 
 class BesideAWriter(BackupTest):

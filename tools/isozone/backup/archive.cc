@@ -15,7 +15,6 @@ namespace isozone::cli {
 namespace {
 
 constexpr mode_t kEntryMode = 0644;
-constexpr mode_t kFolderEntryMode = 0755;
 constexpr size_t kBlock = 1 * kMiB;
 constexpr int kLastBlock = 10240;  // as tar writes it
 constexpr char kKindAttribute[] = "user.isozone.kind";
@@ -46,6 +45,18 @@ void DecodeKind(const std::string& text, BackupFile& file) {
   file.kind = *kind;
   file.lifetime = static_cast<Lifetime>(lifetime);
   file.level = static_cast<int8_t>(level);
+}
+
+void SetAttributes(archive_entry* entry, const BackupAttributes& attributes) {
+  archive_entry_set_perm(entry, attributes.mode);
+  archive_entry_set_uid(entry, attributes.user);
+  archive_entry_set_gid(entry, attributes.group);
+  archive_entry_set_mtime(entry, static_cast<time_t>(attributes.modified.s), attributes.modified.ns);
+  for (const auto& [name, value] : attributes.xattrs) {
+    // A pax header has no way to write these names; the manifest has them.
+    if (name == kKindAttribute || name.find_first_of(std::string_view("=\0", 2)) != std::string::npos) continue;
+    archive_entry_xattr_add_entry(entry, name.c_str(), value.data(), value.size());
+  }
 }
 
 // The path on the device of a name in an archive.
@@ -79,7 +90,7 @@ Result<ArchiveWriter> ArchiveWriter::Open(int descriptor) {
   ArchiveWriter writer(archive_write_new());
   if (writer.archive_ == nullptr) return Status::FromErrno(ENOMEM, "cannot write the archive");
   archive* const opened = writer.archive_.get();
-  ISOZONE_RETURN_IF_ERROR(writer.Check(archive_write_set_format_pax_restricted(opened)));
+  ISOZONE_RETURN_IF_ERROR(writer.Check(archive_write_set_format_pax(opened)));
   ISOZONE_RETURN_IF_ERROR(writer.Check(archive_write_set_format_option(opened, nullptr, "xattrheader", "SCHILY")));
   ISOZONE_RETURN_IF_ERROR(writer.Check(archive_write_add_filter_none(opened)));
   ISOZONE_RETURN_IF_ERROR(writer.Check(archive_write_set_bytes_per_block(opened, kBlock)));
@@ -91,11 +102,11 @@ Result<ArchiveWriter> ArchiveWriter::Open(int descriptor) {
 Status ArchiveWriter::Begin(const BackupFile& file) {
   const EntryHolder entry = NewEntry();
   archive_entry_set_pathname(entry.get(), EntryName(file.path()).c_str());
-  archive_entry_set_filetype(entry.get(), file.is_directory ? AE_IFDIR : AE_IFREG);
-  archive_entry_set_perm(entry.get(), file.is_directory ? kFolderEntryMode : kEntryMode);
-  archive_entry_set_mtime(entry.get(), static_cast<time_t>(file.modified_s), 0);
-  archive_entry_set_size(entry.get(), static_cast<int64_t>(file.is_directory ? 0 : file.size));
-  if (!file.is_directory) {
+  archive_entry_set_filetype(entry.get(), file.is_directory ? AE_IFDIR : file.is_symlink() ? AE_IFLNK : AE_IFREG);
+  SetAttributes(entry.get(), file.attributes);
+  archive_entry_set_size(entry.get(), static_cast<int64_t>(file.has_content() ? file.size : 0));
+  if (file.is_symlink()) archive_entry_set_symlink(entry.get(), file.target.c_str());
+  if (file.has_content()) {
     const std::string kind = EncodeKind(file);
     archive_entry_xattr_add_entry(entry.get(), kKindAttribute, kind.data(), kind.size());
   }
@@ -114,12 +125,12 @@ Status ArchiveWriter::Append(std::span<const std::byte> data) {
 
 Status ArchiveWriter::End() { return Check(archive_write_finish_entry(archive_.get())); }
 
-Status ArchiveWriter::AddLink(const std::string& path, const std::string& target) {
+Status ArchiveWriter::AddLink(const std::string& path, const BackupFile& file) {
   const EntryHolder entry = NewEntry();
   archive_entry_set_pathname(entry.get(), EntryName(path).c_str());
   archive_entry_set_filetype(entry.get(), AE_IFREG);
-  archive_entry_set_perm(entry.get(), kEntryMode);
-  archive_entry_set_hardlink(entry.get(), EntryName(target).c_str());
+  SetAttributes(entry.get(), file.attributes);
+  archive_entry_set_hardlink(entry.get(), EntryName(file.path()).c_str());
   return Check(archive_write_header(archive_.get(), entry.get()));
 }
 
@@ -169,14 +180,19 @@ Result<ArchiveReader::Entry> ArchiveReader::Decode(archive_entry* entry) const {
   decoded.file.paths = {path};
   decoded.is_manifest = path == std::string("/") + kManifestName;
   if (!IsSafePath(path)) return Status::Corruption("the archive has an entry with an invalid name");
-  decoded.file.modified_s = static_cast<uint64_t>(std::max<time_t>(0, archive_entry_mtime(entry)));
   if (const char* const target = archive_entry_hardlink(entry)) {
     decoded.link_target = PathOfEntry(target);
     return decoded;
   }
   decoded.file.is_directory = archive_entry_filetype(entry) == AE_IFDIR;
+  if (archive_entry_filetype(entry) == AE_IFLNK) {
+    const char* const target = archive_entry_symlink(entry);
+    decoded.file.target = target == nullptr ? "" : target;
+    if (!decoded.file.is_symlink()) return Status::Corruption("the archive has a symbolic link without a target");
+    return decoded;
+  }
   if (!decoded.file.is_directory && archive_entry_filetype(entry) != AE_IFREG) {
-    return Status::Corruption(fmt::format("{} in the archive is neither a file nor a directory", Printable(path)));
+    return Status::Corruption(fmt::format("{} in the archive is no file, directory or symbolic link", Printable(path)));
   }
   decoded.file.size = static_cast<uint64_t>(std::max<int64_t>(0, archive_entry_size(entry)));
   archive_entry_xattr_reset(entry);

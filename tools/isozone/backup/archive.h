@@ -1,5 +1,6 @@
 // A backup as an archive: a tar stream in the pax format. The manifest is its last entry, so an archive without one was
 // cut off. What the tar format does not know of a file, it carries as the extended attribute `user.isozone.kind`.
+// Attributes are there for programs that read tar; whoever restores a backup takes those of the manifest.
 //
 // Beside a running writer, a file may be written again later in the archive, as tar has it, or may have been removed
 // before it was read to its end. The manifest tells which entries count: for each name the last one.
@@ -26,13 +27,13 @@ class ArchiveWriter {
   // Writes to `descriptor`, which stays open.
   static Result<ArchiveWriter> Open(int descriptor);
 
-  // A directory, or the beginning of a file of `file.size` bytes.
+  // A directory, a symbolic link, or the beginning of a file of `file.size` bytes.
   Status Begin(const BackupFile& file);
   Status Append(std::span<const std::byte> data);
   // Ends the file; what is missing is filled up with zeros.
   Status End();
   // Another name for a file.
-  Status AddLink(const std::string& path, const std::string& target);
+  Status AddLink(const std::string& path, const BackupFile& file);
   // Ends the archive.
   Status Finish(const Manifest& manifest);
 
@@ -50,7 +51,7 @@ class ArchiveWriter {
 class ArchiveReader {
  public:
   struct Entry {
-    BackupFile file;          // without inode and checksum; paths holds one path
+    BackupFile file;          // without what only the manifest has: attributes, inode, checksum; paths holds one path
     std::string link_target;  // a path, if the entry is another name of that file
     bool is_manifest = false;
   };

@@ -1,4 +1,5 @@
-#include <set>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "isozone/backup/backup_target.h"
@@ -10,7 +11,14 @@ class ArchiveTarget final : public BackupTarget {
  public:
   explicit ArchiveTarget(ArchiveWriter writer) : writer_(std::move(writer)) {}
 
-  Result<bool> Has(BackupFile& file) override { return file.is_directory && !directories_.insert(file.path()).second; }
+  Result<bool> Has(BackupFile& file) override {
+    if (file.has_content()) return false;
+    std::string entry = EncodeBackupFile(file).dump();
+    std::string& written = written_[file.path()];
+    if (written == entry) return true;
+    written = std::move(entry);
+    return false;
+  }
   Status Begin(const BackupFile& file) override { return writer_.Begin(file); }
   Status Append(std::span<const std::byte> data) override { return writer_.Append(data); }
   Status End(const BackupFile& /*file*/) override { return writer_.End(); }
@@ -18,7 +26,7 @@ class ArchiveTarget final : public BackupTarget {
   Status Finish(const Manifest& manifest) override {
     for (const BackupFile& file : manifest.files) {
       for (size_t i = 1; i < file.paths.size(); ++i) {
-        ISOZONE_RETURN_IF_ERROR(writer_.AddLink(file.paths[i], file.path()));
+        ISOZONE_RETURN_IF_ERROR(writer_.AddLink(file.paths[i], file));
       }
     }
     return writer_.Finish(manifest);
@@ -26,7 +34,7 @@ class ArchiveTarget final : public BackupTarget {
 
  private:
   ArchiveWriter writer_;
-  std::set<std::string> directories_;  // that are written
+  std::map<std::string, std::string> written_;  // directories and symbolic links, by path, as they were written
 };
 
 }  // namespace

@@ -39,12 +39,15 @@ class BackupRun {
     BackupCounts counts;
     counts.manifest.uuid = file_system_.state().uuid();
     counts.manifest.label = file_system_.state().label();
-    counts.manifest.began_s = WallSeconds();
+    counts.manifest.began_s = began_s_;
     for (int round = 0; round < kMaxRounds; ++round) {
       ISOZONE_ASSIGN_OR_RETURN(std::vector<BackupFile> files, CaptureFiles(file_system_));
+      counts.manifest.root = std::move(files.front());
+      files.erase(files.begin());
       ISOZONE_RETURN_IF_ERROR(CheckNames(files));
-      ISOZONE_ASSIGN_OR_RETURN(const bool whole, CopyAll(files));
-      if (!whole) continue;
+      ISOZONE_ASSIGN_OR_RETURN(const bool copied, CopyAll(files));
+      ISOZONE_ASSIGN_OR_RETURN(const bool whole, AreUnchanged(files));
+      if (!copied || !whole) continue;
       for (const BackupFile& file : files) {
         if (!copied_.contains(file.path())) continue;
         ++counts.copied_files;
@@ -67,8 +70,7 @@ class BackupRun {
     bool whole = true;
     for (BackupFile& file : files) {
       const auto copied = copied_.find(file.path());
-      if (copied != copied_.end() && copied->second.inode == file.inode && copied->second.size == file.size &&
-          copied->second.modified_s == file.modified_s) {
+      if (copied != copied_.end() && copied->second.HasContentOf(file, began_s_)) {
         file.crc32c = copied->second.crc32c;
       } else {
         ISOZONE_ASSIGN_OR_RETURN(const bool has, target_.Has(file));
@@ -87,7 +89,7 @@ class BackupRun {
   Result<bool> Copy(BackupFile& file, Progress& progress, uint64_t done, uint64_t total) {
     copied_.erase(file.path());
     ISOZONE_RETURN_IF_ERROR(target_.Begin(file));
-    if (file.is_directory) {
+    if (!file.has_content()) {
       ISOZONE_RETURN_IF_ERROR(target_.End(file));
       return true;
     }
@@ -133,8 +135,30 @@ class BackupRun {
     const auto now = file_system_.Stat(file.path());
     if (now.status().Is(StatusCode::kNotFound) || now.status().Is(StatusCode::kNotDirectory)) return false;
     if (!now.ok()) return now.status();
-    return now->inode == file.inode &&
-           (file.kind == FileKind::kLog || (now->size == file.size && now->modified_s == file.modified_s));
+    if (now->inode != file.inode || now->kind != file.kind) return false;
+    return file.kind == FileKind::kLog || (now->size == file.size && now->modified == file.attributes.modified);
+  }
+
+  // Whether what was copied is still as it was captured. IsSame does not see a write in place within the second of the
+  // write before; the extents do. To look at them takes a look at all files, so it is done once for all that had just
+  // been written when the backup began. Those that differ are to be copied again. A small file that has grown, as an info
+  // log does, is taken as it was, and so is one that is gone.
+  Result<bool> AreUnchanged(const std::vector<BackupFile>& files) {
+    const auto may_differ = [this](const BackupFile& file) {
+      return file.kind != FileKind::kLog && copied_.contains(file.path()) && !file.IsSettled(began_s_);
+    };
+    if (std::ranges::none_of(files, may_differ)) return true;
+    ISOZONE_ASSIGN_OR_RETURN(const std::vector<BackupFile> now, LookAtFiles(file_system_));
+    bool unchanged = true;
+    for (const BackupFile& file : files) {
+      if (!may_differ(file)) continue;
+      const auto there = std::ranges::lower_bound(now, file.inode, {}, &BackupFile::inode);
+      if (there == now.end() || there->inode != file.inode || file.HasContentOf(*there, began_s_)) continue;
+      if (file.kind == FileKind::kSmall && there->size > file.size) continue;
+      copied_.erase(file.path());
+      unchanged = false;
+    }
+    return unchanged;
   }
 
   // After `failure`: returns false if the reason is that the file is gone or another one, else the failure.
@@ -146,6 +170,7 @@ class BackupRun {
 
   FileSystem& file_system_;
   BackupTarget& target_;
+  const uint64_t began_s_ = WallSeconds();
   std::map<std::string, BackupFile> copied_;  // by path
   AlignedBuffer buffer_{kBackupChunk};
 };

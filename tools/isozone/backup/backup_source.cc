@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "base/aligned_buffer.h"
@@ -55,7 +56,8 @@ class FolderSource final : public BackupSource {
     done_ = 0;
     for (const BackupFile& file : manifest_.files) {
       ISOZONE_ASSIGN_OR_RETURN(const bool wants, visitor.Wants(file));
-      if (wants && file.is_directory) {
+      if (file.is_symlink()) CheckSymlink(file, damage);
+      if (wants && !file.has_content()) {
         ISOZONE_RETURN_IF_ERROR(visitor.Begin(file));
         ISOZONE_RETURN_IF_ERROR(visitor.End(file));
       } else if (wants) {
@@ -69,6 +71,16 @@ class FolderSource final : public BackupSource {
   }
 
  private:
+  // The manifest has all of a symbolic link, so it may be missing in the folder.
+  void CheckSymlink(const BackupFile& file, Damage& damage) const {
+    const std::string path = FilesFolder(path_) + file.path();
+    struct stat found {};
+    if (::lstat(path.c_str(), &found) != 0) return;
+    std::error_code error;
+    const std::string target = std::filesystem::read_symlink(path, error).string();
+    if (error || target != file.target) damage.Add(file.path(), "is not the symbolic link that it was");
+  }
+
   Status Read(const BackupFile& file, Visitor& visitor, Progress& progress, Damage& damage) {
     const std::string path = FilesFolder(path_) + file.path();
     struct stat found {};
@@ -137,7 +149,7 @@ class ArchiveSource final : public BackupSource {
     ISOZONE_ASSIGN_OR_RETURN(const bool wants, visitor.Wants(file));
     if (wants) ISOZONE_RETURN_IF_ERROR(visitor.Begin(file));
     uint64_t size = 0;
-    while (!file.is_directory) {
+    while (file.has_content()) {
       if (StopSignals::Raised()) return Stopped();
       ISOZONE_ASSIGN_OR_RETURN(const size_t length, reader_.Read(buffer_.span()));
       if (length == 0) break;
@@ -159,7 +171,8 @@ class ArchiveSource final : public BackupSource {
       const auto found = read_.find(file.path());
       if (found == read_.end()) {
         damage.Add(file.path(), "is missing");
-      } else if (found->second.is_directory != file.is_directory || found->second.size != file.size) {
+      } else if (found->second.is_directory != file.is_directory || found->second.target != file.target ||
+                 found->second.size != file.size) {
         damage.Add(file.path(), "is another one than in the manifest");
       } else if (found->second.crc32c != file.crc32c) {
         damage.Add(file.path(), "has another checksum");

@@ -4,11 +4,14 @@
 // DirectoryTarget. A folder holds numbered backups:
 //
 //   DIR/backup-000007/isozone-backup.json    the manifest
-//   DIR/backup-000007/files/db/000012.sst    each file under its path on the device
+//   DIR/backup-000007/files/db/000012.sst    each file under its path on the device; symbolic links are such
 //   DIR/backup-000008.partial/               a backup that is not complete
 //
-// A file that has not changed since the last backup is a hard link to what is there, and takes no space. A backup is
-// written into its `.partial` folder, made durable, given its manifest, and renamed. A backup that was stopped leaves
+// A file that has not changed since the last backup is a hard link to what is there, and takes no space. So owners and
+// permissions cannot be those of the device, which may have changed alone: the manifest has them, and only the owner of
+// the backup's folder may enter it. Symbolic links that the local file system does not take are in the manifest only.
+//
+// A backup is written into its `.partial` folder, made durable, given its manifest, and renamed. A backup that was stopped leaves
 // this folder, in which `journal` has a line for each file that is there in whole: the manifest's entry, behind the
 // first line, which is the uuid of the file system. The next backup of the same file system continues there.
 //
@@ -34,7 +37,7 @@ class BackupTarget {
 
   // Whether the target can have the content of `file` without copying; then its checksum is set.
   virtual Result<bool> Has(BackupFile& file) = 0;
-  // A directory, or a file whose content follows. A file of the same name is replaced.
+  // A directory, a symbolic link, or a file whose content follows. A file of the same name is replaced.
   virtual Status Begin(const BackupFile& file) = 0;
   virtual Status Append(std::span<const std::byte> data) = 0;
   // `file`: with its checksum.

@@ -5,6 +5,7 @@
 // look find what the first found, and at most logs have grown, then between the first and the third look nothing else
 // has happened. The sizes of the second look count: what is captured is what a power cut at that time could have left,
 // because the last writes of a log may or may not survive one. If anything else has changed, the looks are repeated.
+// Writes in place that come within one second are told by the extents of a file: they take new space.
 //
 // Thread safety: none.
 #pragma once
@@ -16,8 +17,11 @@
 
 namespace isozone::cli {
 
-// The files of the root directory and below, directories first, then logs, small files and data; without checksums.
-// `file_system` is mounted read-only. kBusy if a writer changes files too often.
+// The root directory, and all files and directories below it: directories first, then logs, small files with symbolic
+// links, and data; without checksums. `file_system` is mounted read-only. kBusy if a writer changes files too often.
 Result<std::vector<BackupFile>> CaptureFiles(FileSystem& file_system);
+
+// All that is there now, in order of inode: one look, which need not be of one moment.
+Result<std::vector<BackupFile>> LookAtFiles(const FileSystem& file_system);
 
 }  // namespace isozone::cli

@@ -25,9 +25,9 @@ namespace {
 constexpr std::string_view kPrefix = "backup-";
 constexpr std::string_view kPartialSuffix = ".partial";
 constexpr char kJournalName[] = "journal";
-constexpr mode_t kJournalMode = 0666;     // less the umask
-constexpr mode_t kFolderMode = 0777;      // less the umask
-constexpr uint64_t kTimeGranularity = 2;  // seconds: a change that soon after another may have the same time
+constexpr mode_t kJournalMode = 0666;  // less the umask
+constexpr mode_t kFolderMode = 0777;   // less the umask
+constexpr mode_t kBackupMode = 0700;   // what not all may read on the device must not be readable here
 
 // The number of "backup-000007"; empty for other names.
 std::optional<uint32_t> BackupNumber(std::string_view name) {
@@ -79,10 +79,11 @@ class DirectoryTarget final : public BackupTarget {
       last_path_ = backups.back();
       number = BackupNumber(BaseName(last_path_)).value_or(0) + 1;
       ISOZONE_ASSIGN_OR_RETURN(const Manifest last, ReadManifest(last_path_));
+      last_began_s_ = last.began_s;
       for (const BackupFile& file : last.files) {
-        // A file that changed as the backup began could have changed again, within the same second.
-        const bool settled = file.modified_s + kTimeGranularity <= last.began_s;
-        if (last.uuid == uuid_ && !file.is_directory && settled) last_[file.inode] = file;
+        const bool settled = file.IsSettled(last_began_s_);
+        if (last.uuid == uuid_ && file.has_content() && file.kind != FileKind::kLog && settled)
+          last_[file.inode] = file;
       }
     }
     complete_ = JoinPath(folder_, BackupName(number));
@@ -92,17 +93,18 @@ class DirectoryTarget final : public BackupTarget {
   }
 
   Result<bool> Has(BackupFile& file) override {
-    if (file.is_directory) return false;
+    if (!file.has_content()) return false;
     const std::string path = FilesFolder(partial_) + file.path();
     struct stat found {};
     const auto kept = kept_.find(file.path());
-    if (kept != kept_.end() && kept->second.IsUnchanged(file) && ::lstat(path.c_str(), &found) == 0 &&
-        S_ISREG(found.st_mode) && static_cast<uint64_t>(found.st_size) == file.size) {
+    if (kept != kept_.end() && file.kind != FileKind::kLog && kept->second.HasContentOf(file, 0) &&
+        ::lstat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode) &&
+        static_cast<uint64_t>(found.st_size) == file.size) {
       file.crc32c = kept->second.crc32c;
       return true;
     }
     const auto last = last_.find(file.inode);
-    if (last == last_.end() || !last->second.IsUnchanged(file)) return false;
+    if (last == last_.end() || !last->second.HasContentOf(file, last_began_s_)) return false;
     const std::string there = FilesFolder(last_path_) + last->second.path();
     const bool whole = ::lstat(there.c_str(), &found) == 0 && S_ISREG(found.st_mode) &&
                        static_cast<uint64_t>(found.st_size) == file.size;
@@ -121,6 +123,7 @@ class DirectoryTarget final : public BackupTarget {
       ISOZONE_RETURN_IF_ERROR(RemoveTree(path));
     }
     if (file.is_directory) return tree_->MakeDirectory(path);
+    if (file.is_symlink()) return MakeSymlink(path, file.target);
     ISOZONE_ASSIGN_OR_RETURN(sink_, tree_->Create(path, file.size));
     return Status::Ok();
   }
@@ -128,10 +131,11 @@ class DirectoryTarget final : public BackupTarget {
   Status Append(std::span<const std::byte> data) override { return sink_->Append(data); }
 
   Status End(const BackupFile& file) override {
-    if (file.is_directory) return Status::Ok();
+    if (!file.has_content()) return Status::Ok();
     ISOZONE_RETURN_IF_ERROR(sink_->Finish());
     sink_.reset();
-    const timespec time{static_cast<time_t>(file.modified_s), 0};
+    const FileTime& modified = file.attributes.modified;
+    const timespec time{static_cast<time_t>(modified.s), static_cast<long>(modified.ns)};
     const timespec times[2] = {time, time};
     const std::string path = FilesFolder(partial_) + file.path();
     if (::utimensat(AT_FDCWD, path.c_str(), times, 0) != 0) return FolderError("cannot set the time of", path);
@@ -172,7 +176,7 @@ class DirectoryTarget final : public BackupTarget {
     std::string line;
     if (!journal || !std::getline(journal, line) || line != uuid_) {
       ISOZONE_RETURN_IF_ERROR(RemoveTree(partial_));
-      if (::mkdir(partial_.c_str(), kFolderMode) != 0) return FolderError("cannot make", partial_);
+      if (::mkdir(partial_.c_str(), kBackupMode) != 0) return FolderError("cannot make", partial_);
       ISOZONE_RETURN_IF_ERROR(tree_->MakeDirectory(FilesFolder(partial_)));
       return AppendToJournal(uuid_ + "\n");
     }
@@ -183,6 +187,13 @@ class DirectoryTarget final : public BackupTarget {
       if (file.ok()) kept_[file->path()] = std::move(file).value();
     }
     return AppendToJournal("\n");  // ends a line that was cut off
+  }
+
+  static Status MakeSymlink(const std::string& path, const std::string& target) {
+    ISOZONE_RETURN_IF_ERROR(RemoveTree(path));
+    const bool made = ::symlink(target.c_str(), path.c_str()) == 0;
+    const bool unsupported = errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS || errno == ENAMETOOLONG;
+    return made || unsupported ? Status::Ok() : FolderError("cannot make the symbolic link", path);
   }
 
   Status AppendToJournal(const std::string& text) const {
@@ -201,6 +212,10 @@ class DirectoryTarget final : public BackupTarget {
         const std::string to = FilesFolder(partial_) + file.paths[i];
         ISOZONE_RETURN_IF_ERROR(RemoveTree(to));
         if (::link(from.c_str(), to.c_str()) == 0) continue;
+        if (file.is_symlink()) {
+          ISOZONE_RETURN_IF_ERROR(MakeSymlink(to, file.target));
+          continue;
+        }
         std::error_code error;
         std::filesystem::copy_file(from, to, error);
         if (error) return Status::FromErrno(error.value(), "cannot copy " + to);
@@ -244,6 +259,7 @@ class DirectoryTarget final : public BackupTarget {
   std::string complete_;                    // the path of this backup when it is complete
   std::string partial_;                     // and until then
   std::string last_path_;                   // of the last backup; empty: there is none
+  uint64_t last_began_s_ = 0;               // when that began, seconds since 1970
   std::map<uint64_t, BackupFile> last_;     // its files, by inode
   std::map<std::string, BackupFile> kept_;  // what is in `partial_` already, by path
   std::unique_ptr<FileSink> sink_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <exception>
 #include <optional>
 #include <set>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "base/crc32c.h"
+#include "fs/inode_files.h"
 
 namespace isozone::cli {
 namespace {
@@ -16,9 +18,13 @@ namespace {
 constexpr char kFormat[] = "isozone-backup";
 constexpr int kVersion = 1;
 constexpr size_t kMaxPath = 64 * kKiB;  // bytes
+constexpr uint32_t kMaxMode = 07777;
+constexpr uint32_t kNsInS = 1'000'000'000;
+constexpr uint64_t kTimeGranularity = 2;  // seconds: a change that soon after another may have the same time
+constexpr char kSymlinkType[] = "symlink";
 constexpr std::array<FileKind, 3> kKinds = {FileKind::kData, FileKind::kLog, FileKind::kSmall};
 
-std::string EscapePath(std::string_view path) {
+std::string EscapeText(std::string_view path) {
   std::string escaped;
   for (const char c : path) {
     const auto byte = static_cast<unsigned char>(c);
@@ -36,7 +42,7 @@ int HexDigit(char c) {
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-std::optional<std::string> UnescapePath(std::string_view escaped) {
+std::optional<std::string> UnescapeText(std::string_view escaped) {
   std::string path;
   for (size_t i = 0; i < escaped.size(); ++i) {
     if (escaped[i] != '%') {
@@ -58,25 +64,62 @@ std::string Checksum(const Json& document) {
   return fmt::format("{:08x}", Crc32c(text.data(), text.size()));
 }
 
+std::string Unescaped(const Json& json) {
+  auto text = UnescapeText(json.get_ref<const std::string&>());
+  if (!text) throw std::runtime_error("a text is escaped wrongly");
+  return *std::move(text);
+}
+
+FileTime DecodeTime(const Json& json, const std::string& name) {
+  const FileTime time{json.at(name).get<uint64_t>(), json.at(name + "_ns").get<uint32_t>()};
+  if (time.ns >= kNsInS) throw std::runtime_error(fmt::format("{} ns are a second or more", time.ns));
+  return time;
+}
+
+BackupAttributes DecodeAttributes(const Json& json) {
+  BackupAttributes attributes;
+  attributes.modified = DecodeTime(json, "modified");
+  const auto& mode = json.at("mode").get_ref<const std::string&>();
+  const auto [end, error] = std::from_chars(mode.data(), mode.data() + mode.size(), attributes.mode, 8);
+  if (error != std::errc() || end != mode.data() + mode.size() || attributes.mode > kMaxMode) {
+    throw std::runtime_error(fmt::format("'{}' are no permission bits", mode));
+  }
+  attributes.user = json.at("user").get<uint32_t>();
+  attributes.group = json.at("group").get<uint32_t>();
+  const auto xattrs = json.find("xattrs");
+  if (xattrs == json.end()) return attributes;
+  for (const auto& [name, value] : xattrs->items()) attributes.xattrs[Unescaped(name)] = Unescaped(value);
+  return attributes;
+}
+
 // Throws what the library throws where a member is missing or of another type.
 BackupFile DecodeMembers(const Json& json) {
   BackupFile file;
   for (const Json& path : json.at("paths")) {
-    file.paths.push_back(UnescapePath(path.get_ref<const std::string&>()).value_or(""));
+    file.paths.push_back(UnescapeText(path.get_ref<const std::string&>()).value_or(""));
   }
   const auto& type = json.at("type").get_ref<const std::string&>();
   file.is_directory = type == "directory";
-  file.modified_s = json.at("modified").get<uint64_t>();
+  file.attributes = DecodeAttributes(json);
+  file.changed = DecodeTime(json, "changed");
   if (file.is_directory) return file;
+  file.inode = json.at("inode").get<uint64_t>();
+  if (type == kSymlinkType) {
+    file.kind = FileKind::kSmall;
+    file.target = Unescaped(json.at("target"));
+    const bool valid = file.is_symlink() && file.target.size() <= InodeFiles::kTargetMax;
+    if (!valid || file.target.find('\0') != std::string::npos) throw std::runtime_error("a target is invalid");
+    return file;
+  }
   const auto* const kind = std::ranges::find(kKinds, type, FileKindName);
   if (kind == kKinds.end()) throw std::runtime_error(fmt::format("no type is called '{}'", type));
   file.kind = *kind;
-  file.inode = json.at("inode").get<uint64_t>();
   file.size = json.at("size").get<uint64_t>();
   const auto lifetime = json.at("lifetime").get<uint32_t>();
   if (lifetime >= kLifetimeCount) throw std::runtime_error(fmt::format("there is no lifetime {}", lifetime));
   file.lifetime = static_cast<Lifetime>(lifetime);
   file.level = static_cast<int8_t>(json.at("level").get<int>());
+  file.extents_id = json.at("extents").get<uint32_t>();
   file.crc32c = json.at("crc32c").get<uint32_t>();
   return file;
 }
@@ -84,8 +127,10 @@ BackupFile DecodeMembers(const Json& json) {
 Manifest DecodeDocument(const Json& document) {
   Manifest manifest;
   manifest.uuid = document.at("uuid").get<std::string>();
-  manifest.label = UnescapePath(document.at("label").get<std::string>()).value_or("");
+  manifest.label = UnescapeText(document.at("label").get<std::string>()).value_or("");
   manifest.began_s = document.at("began").get<uint64_t>();
+  manifest.root = DecodeMembers(document.at("root"));
+  if (!manifest.root.is_directory) throw std::runtime_error("its root is no directory");
   std::set<std::string> seen;
   for (const Json& member : document.at("files")) {
     auto file = DecodeBackupFile(member);
@@ -96,6 +141,11 @@ Manifest DecodeDocument(const Json& document) {
     manifest.files.push_back(std::move(file).value());
   }
   return manifest;
+}
+
+std::string_view TypeNameOf(const BackupFile& file) {
+  if (file.is_directory) return "directory";
+  return file.is_symlink() ? kSymlinkType : FileKindName(file.kind);
 }
 
 Status Damaged(std::string_view why) { return Status::Corruption(fmt::format("the manifest is damaged: {}", why)); }
@@ -115,9 +165,14 @@ bool IsSafePath(std::string_view path) {
   return true;
 }
 
-bool BackupFile::IsUnchanged(const BackupFile& other) const {
-  return !is_directory && !other.is_directory && kind != FileKind::kLog && kind == other.kind && inode == other.inode &&
-         size == other.size && modified_s == other.modified_s;
+bool BackupFile::IsSettled(uint64_t seen_s) const {
+  return seen_s >= kTimeGranularity && std::max(attributes.modified.s, changed.s) <= seen_s - kTimeGranularity;
+}
+
+bool BackupFile::HasContentOf(const BackupFile& later, uint64_t seen_s) const {
+  const bool same_file = has_content() && later.has_content() && kind == later.kind && inode == later.inode &&
+                         size == later.size && attributes.modified == later.attributes.modified;
+  return same_file && (extents_id == later.extents_id || (changed == later.changed && IsSettled(seen_s)));
 }
 
 uint64_t Manifest::TotalSize() const {
@@ -132,15 +187,27 @@ uint64_t Manifest::FileCount() const {
 
 Json EncodeBackupFile(const BackupFile& file) {
   Json paths = Json::array();
-  for (const std::string& path : file.paths) paths.push_back(EscapePath(path));
+  for (const std::string& path : file.paths) paths.push_back(EscapeText(path));
   Json json = {{"paths", paths},
-               {"type", file.is_directory ? "directory" : FileKindName(file.kind)},
-               {"modified", file.modified_s}};
+               {"type", TypeNameOf(file)},
+               {"modified", file.attributes.modified.s},
+               {"modified_ns", file.attributes.modified.ns},
+               {"changed", file.changed.s},
+               {"changed_ns", file.changed.ns},
+               {"mode", fmt::format("{:04o}", file.attributes.mode)},
+               {"user", file.attributes.user},
+               {"group", file.attributes.group}};
+  for (const auto& [name, value] : file.attributes.xattrs) json["xattrs"][EscapeText(name)] = EscapeText(value);
   if (file.is_directory) return json;
   json["inode"] = file.inode;
+  if (file.is_symlink()) {
+    json["target"] = EscapeText(file.target);
+    return json;
+  }
   json["size"] = file.size;
   json["lifetime"] = static_cast<uint32_t>(file.lifetime);
   json["level"] = static_cast<int>(file.level);
+  json["extents"] = file.extents_id;
   json["crc32c"] = file.crc32c;
   return json;
 }
@@ -159,7 +226,8 @@ std::string Manifest::Encode() const {
   Json members = Json::array();
   for (const BackupFile& file : files) members.push_back(EncodeBackupFile(file));
   Json document = {{"format", kFormat},          {"version", kVersion}, {"uuid", uuid},
-                   {"label", EscapePath(label)}, {"began", began_s},    {"files", std::move(members)}};
+                   {"label", EscapeText(label)}, {"began", began_s},    {"root", EncodeBackupFile(root)},
+                   {"files", std::move(members)}};
   document["crc32c"] = Checksum(document);
   return document.dump(1) + "\n";
 }

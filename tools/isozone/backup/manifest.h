@@ -1,19 +1,23 @@
 // The manifest of a backup: what the backup holds, with sizes and checksums. It is written last, so that a backup
 // without one is not complete.
 //
-//   {"format": "isozone-backup", "version": 1, "uuid": ..., "label": ..., "began": ..., "files": [
-//      {"paths": ["/db", ...], "type": "directory", "modified": ...},
+//   {"format": "isozone-backup", "version": 1, "uuid": ..., "label": ..., "began": ..., "root": {a directory}, "files": [
+//      {"paths": ["/db", ...], "type": "directory", "modified": ..., ...},
+//      {"paths": ["/db/current", ...], "type": "symlink", "target": ..., ...},
 //      {"paths": ["/db/000012.sst", ...], "type": "data", "inode": ..., "size": ..., "modified": ..., "lifetime": ...,
-//       "level": ..., "crc32c": ...}, ...], "crc32c": ...}
+//       "level": ..., "extents": ..., "crc32c": ..., ...}, ...], "crc32c": ...}
 //
-// Times are in seconds since 1970, sizes in bytes. The last `crc32c` is that of the compact text of all before it. In a
-// path, every byte that is not printable ASCII, and the percent sign, is written as %XX. A file has all of its names.
-// Directories come before what lies in them.
+// Each also has "modified_ns", "changed", "changed_ns", "mode" (octal), "user" and "group", and, if there are any,
+// "xattrs": {name: value, ...}. Times are in seconds since 1970 and nanoseconds, sizes in bytes. `extents` tells one
+// place of the content on the device from another. The last `crc32c` is that of the compact text of all before it. In a
+// path, a target and an extended attribute, every byte that is not printable ASCII, and the percent sign, is written as
+// %XX. A file has all of its names. Directories come before what lies in them.
 //
 // Thread safety: values.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,30 +32,50 @@ namespace isozone::cli {
 constexpr char kManifestName[] = "isozone-backup.json";
 constexpr size_t kBackupChunk = 1 * kMiB;  // bytes that are copied at a time
 
+// What a file, directory or symbolic link has beside its content (fs/inode_files.h).
+struct BackupAttributes {
+  uint32_t mode = 0644;  // permission bits
+  uint32_t user = 0;
+  uint32_t group = 0;
+  FileTime modified;
+  std::map<std::string, std::string> xattrs;
+  bool operator==(const BackupAttributes&) const = default;
+};
+
 struct BackupFile {
   std::vector<std::string> paths;  // all of its names, at least one, absolute
   bool is_directory = false;
+  std::string target;  // of a symbolic link, which has no content; else empty
+  BackupAttributes attributes;
+  FileTime changed;  // the inode itself
   FileKind kind = FileKind::kData;
   Lifetime lifetime = Lifetime::kNotSet;
   int8_t level = DataClass::kNoLevel;
   uint64_t inode = 0;
   uint64_t size = 0;        // bytes
-  uint64_t modified_s = 0;  // seconds since 1970
+  uint32_t extents_id = 0;  // of where the content lies; equal for equal extents
   uint32_t crc32c = 0;      // of the content
 
   const std::string& path() const { return paths.front(); }
-  // Whether `other` is the same file with the same content, as far as its attributes tell. Logs never are.
-  bool IsUnchanged(const BackupFile& other) const;
+  bool is_symlink() const { return !target.empty(); }
+  bool has_content() const { return !is_directory && !is_symlink(); }
+  // Whether no write since `seen_s`, when this was seen, can have left the times of this as they are. Some writes have
+  // times in whole seconds.
+  bool IsSettled(uint64_t seen_s) const;
+  // Whether `later` is this file with the content that this had at `seen_s`. What garbage collection has moved meanwhile
+  // may count as changed.
+  bool HasContentOf(const BackupFile& later, uint64_t seen_s) const;
 };
 
 struct Manifest {
   std::string uuid;  // of the file system
   std::string label;
   uint64_t began_s = 0;  // when the backup began, seconds since 1970
+  BackupFile root;       // the root directory, whose path no file has
   std::vector<BackupFile> files;
 
   uint64_t TotalSize() const;
-  uint64_t FileCount() const;  // without directories
+  uint64_t FileCount() const;  // with symbolic links, without directories
   std::string Encode() const;
   // kCorruption, with what is wrong, for anything that Encode has not written.
   static Result<Manifest> Decode(std::string_view text);

@@ -8,7 +8,9 @@
 
 #include "base/aligned_buffer.h"
 #include "base/crc32c.h"
+#include "fs/inode_files.h"
 #include "isozone/backup/backup_run.h"
+#include "isozone/backup/inode_attributes.h"
 #include "isozone/path.h"
 #include "isozone/stop_signals.h"
 
@@ -37,6 +39,11 @@ Status RemoveFromDevice(FileSystem& file_system, const std::string& path) {
   return file_system.RemoveDirectory(path);
 }
 
+InodeType TypeOf(const BackupFile& file) {
+  if (file.is_directory) return InodeType::kDirectory;
+  return file.is_symlink() ? InodeType::kSymlink : InodeType::kRegular;
+}
+
 Result<bool> Exists(FileSystem& file_system, const std::string& path) {
   const auto attributes = file_system.Stat(path);
   if (attributes.ok()) return true;
@@ -55,11 +62,17 @@ class RestoreRun final : public BackupSource::Visitor {
     const auto there = file_system_.Stat(path);
     if (there.status().Is(StatusCode::kNotFound)) return true;
     if (!there.ok()) return there.status();
-    if (there->is_directory != file.is_directory) {
+    if (there->type != TypeOf(file)) {
       ISOZONE_RETURN_IF_ERROR(RemoveFromDevice(file_system_, path));
       return true;
     }
     if (file.is_directory) return false;
+    if (file.is_symlink()) {
+      ISOZONE_ASSIGN_OR_RETURN(const std::string target, file_system_.inodes().ReadLink(there->inode));
+      if (target == file.target) return false;
+      ISOZONE_RETURN_IF_ERROR(file_system_.Unlink(path));
+      return true;
+    }
     if (!keeps_ || there->size != file.size || there->kind != file.kind) return true;
     const auto crc = Checksum(path);
     return !crc.ok() || *crc != file.crc32c;
@@ -69,6 +82,10 @@ class RestoreRun final : public BackupSource::Visitor {
     const std::string path = kStagedFiles + file.path();
     if (file.is_directory) return file_system_.CreateDirectories(path);
     ISOZONE_RETURN_IF_ERROR(file_system_.CreateDirectories(ParentPath(path)));
+    if (file.is_symlink()) {
+      ISOZONE_ASSIGN_OR_RETURN(const FileAttributes parent, file_system_.Stat(ParentPath(path)));
+      return file_system_.inodes().MakeSymlink(parent.inode, BaseName(path), file.target, {.mode = 0777}).status();
+    }
     CreateOptions options;
     options.kind = file.kind;
     options.lifetime = file.lifetime;
@@ -81,7 +98,7 @@ class RestoreRun final : public BackupSource::Visitor {
   Status Append(std::span<const std::byte> data) override { return writer_->Append(data); }
 
   Status End(const BackupFile& file) override {
-    if (file.is_directory) return Status::Ok();
+    if (!file.has_content()) return Status::Ok();
     ISOZONE_RETURN_IF_ERROR(writer_->Sync());
     ISOZONE_RETURN_IF_ERROR(writer_->Close());
     writer_.reset();
@@ -102,11 +119,13 @@ class RestoreRun final : public BackupSource::Visitor {
         wanted.insert(kStagedFiles + file.paths[i]);
         if (i > 0) ISOZONE_RETURN_IF_ERROR(AddLink(file.path(), file.paths[i]));
       }
-      if (!file.is_directory) {
-        ISOZONE_RETURN_IF_ERROR(file_system_.SetModified(kStagedFiles + file.path(), file.modified_s));
-      }
     }
     ISOZONE_RETURN_IF_ERROR(RemoveOthers(kStagedFiles, wanted));
+    // Now that all names are there, which give their directories new times.
+    for (const BackupFile& file : manifest.files) {
+      ISOZONE_RETURN_IF_ERROR(WriteAttributes(file_system_, kStagedFiles + file.path(), file.attributes));
+    }
+    ISOZONE_RETURN_IF_ERROR(WriteAttributes(file_system_, kStagedFiles, manifest.root.attributes));
     return Say(onto == RestoreOnto::kEmpty ? kRestoreMoving : kRestoreComplete, IdOf(manifest));
   }
 
@@ -124,7 +143,7 @@ class RestoreRun final : public BackupSource::Visitor {
 
   Status CheckSize(const BackupFile& file) {
     ISOZONE_ASSIGN_OR_RETURN(const FileAttributes attributes, file_system_.Stat(kStagedFiles + file.path()));
-    if (attributes.is_directory == file.is_directory && (file.is_directory || attributes.size == file.size)) return {};
+    if (attributes.type == TypeOf(file) && (!file.has_content() || attributes.size == file.size)) return {};
     return Status::Corruption(fmt::format("{} was not restored as it is in the backup", file.path()));
   }
 
@@ -188,6 +207,9 @@ Result<std::string> FinishMoving(FileSystem& file_system) {
   id.resize(length);
   ISOZONE_ASSIGN_OR_RETURN(const bool files, Exists(file_system, kStagedFiles));
   if (files) {
+    ISOZONE_ASSIGN_OR_RETURN(const FileAttributes staged, file_system.Stat(kStagedFiles));
+    ISOZONE_ASSIGN_OR_RETURN(const BackupAttributes of_root, ReadAttributes(file_system, staged));
+    ISOZONE_RETURN_IF_ERROR(WriteAttributes(file_system, "/", of_root));
     ISOZONE_ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, file_system.List(kStagedFiles));
     for (const DirectoryEntry& entry : entries) {
       ISOZONE_RETURN_IF_ERROR(file_system.Rename(JoinPath(kStagedFiles, entry.name), "/" + entry.name));
