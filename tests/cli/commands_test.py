@@ -125,6 +125,30 @@ class Files(harness.CliTest):
             self.assertEqual(file.read(), b"")
         self.assertTrue(os.path.isdir(self.path("back/deep/empty")))
 
+    def test_cp_of_a_tree_keeps_symbolic_links_and_permissions(self) -> None:
+        tree = self.path("tree")
+        os.symlink("../nowhere", os.path.join(tree, "deep", "link"))
+        os.symlink("large", os.path.join(tree, "near"))
+        os.chmod(os.path.join(tree, "large"), 0o500)
+        os.mkdir(os.path.join(tree, "private"), 0o700)
+        for _ in range(2):  # the second one replaces what is there
+            self.ok("cp", "-r", self.device, tree, ":/")
+        self.ok("cp", "-r", "--resume", self.device, tree, ":/")
+        self.ok("fsck", self.device)
+        self.ok("cp", "-r", self.device, ":/tree", self.path("back"))
+        self.ok("cp", "-r", self.device, ":/tree", self.directory)  # onto the tree that it came from
+        self.assertEqual("large", os.readlink(os.path.join(tree, "near")))
+        self.assertEqual(["deep", "large", "near", "private"], sorted(os.listdir(self.path("back"))))
+        self.assertEqual(("../nowhere", "large"),
+                         (os.readlink(self.path("back/deep/link")), os.readlink(self.path("back/near"))))
+        modes = [os.stat(self.path(f"back/{name}")).st_mode & 0o777 for name in ("large", "private")]
+        self.assertEqual([0o500, 0o700], modes)
+        self.ok("cp", self.device, os.path.join(tree, "near"), ":/followed")
+        self.assertEqual(self.content, self.ok("cat", self.device, "/followed"))
+        self.fails(harness.USAGE, ["/tree/near", "symbolic link", "-r"], "cp", self.device, ":/tree/near", ":/copy")
+        self.fails(harness.REFUSED, ["/tree/near", "symbolic link"], "cp", self.device, self.path("tree/large"),
+                   ":/tree/near")
+
     def test_cp_into_a_directory_keeps_the_name(self) -> None:
         self.ok("cp", self.device, ":/tree/large", ":/tree/deep/small", self.directory)
         self.assertEqual(os.path.getsize(self.path("large")), len(self.content))

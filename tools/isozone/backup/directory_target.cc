@@ -26,6 +26,7 @@ constexpr std::string_view kPrefix = "backup-";
 constexpr std::string_view kPartialSuffix = ".partial";
 constexpr char kJournalName[] = "journal";
 constexpr mode_t kJournalMode = 0666;  // less the umask
+constexpr mode_t kFileMode = 0666;     // less the umask
 constexpr mode_t kFolderMode = 0777;   // less the umask
 constexpr mode_t kBackupMode = 0700;   // what not all may read on the device must not be readable here
 
@@ -122,9 +123,9 @@ class DirectoryTarget final : public BackupTarget {
     if (::lstat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode) != file.is_directory) {
       ISOZONE_RETURN_IF_ERROR(RemoveTree(path));
     }
-    if (file.is_directory) return tree_->MakeDirectory(path);
+    if (file.is_directory) return tree_->MakeDirectory(path, kFolderMode);
     if (file.is_symlink()) return MakeSymlink(path, file.target);
-    ISOZONE_ASSIGN_OR_RETURN(sink_, tree_->Create(path, file.size));
+    ISOZONE_ASSIGN_OR_RETURN(sink_, tree_->Create(path, file.size, kFileMode));
     return Status::Ok();
   }
 
@@ -151,7 +152,7 @@ class DirectoryTarget final : public BackupTarget {
     ISOZONE_RETURN_IF_ERROR(AddLinks(manifest));
     ISOZONE_RETURN_IF_ERROR(RemoveOthers(manifest));
     ISOZONE_RETURN_IF_ERROR(tree_->Sync(partial_));
-    ISOZONE_ASSIGN_OR_RETURN(const auto sink, tree_->Create(JoinPath(partial_, kManifestName), 0));
+    ISOZONE_ASSIGN_OR_RETURN(const auto sink, tree_->Create(JoinPath(partial_, kManifestName), 0, kFileMode));
     const std::string text = manifest.Encode();
     ISOZONE_RETURN_IF_ERROR(sink->Append(std::as_bytes(std::span(text))));
     ISOZONE_RETURN_IF_ERROR(sink->Finish());
@@ -177,7 +178,7 @@ class DirectoryTarget final : public BackupTarget {
     if (!journal || !std::getline(journal, line) || line != uuid_) {
       ISOZONE_RETURN_IF_ERROR(RemoveTree(partial_));
       if (::mkdir(partial_.c_str(), kBackupMode) != 0) return FolderError("cannot make", partial_);
-      ISOZONE_RETURN_IF_ERROR(tree_->MakeDirectory(FilesFolder(partial_)));
+      ISOZONE_RETURN_IF_ERROR(tree_->MakeDirectory(FilesFolder(partial_), kFolderMode));
       return AppendToJournal(uuid_ + "\n");
     }
     while (std::getline(journal, line)) {

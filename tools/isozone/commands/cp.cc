@@ -6,6 +6,9 @@
 // that asks the process to end stops the copy, and nothing is left of an incomplete file. Sources are looked up and
 // targets determined before the first byte is written.
 //
+// Symbolic links in a directory that is copied are copied as such; of the sources that are named, a local one is followed.
+// Permission bits are copied, owners are not.
+//
 // With --resume, a file that is there with the content of its source is left as it is, and what is there under the
 // temporary name is compared with the source and continued. An incomplete file then stays under that name.
 #include <algorithm>
@@ -46,8 +49,7 @@ struct Place {
 struct Step {
   Place from;
   Place to;
-  bool is_directory = false;
-  uint64_t size = 0;  // bytes
+  TreeEntry entry;
 };
 
 bool IsOnDevice(std::string_view argument) { return argument.starts_with(':'); }
@@ -70,7 +72,8 @@ class Copier {
       Place to = target;
       const std::string name = BaseName(source.path);
       if (into_directory && !name.empty() && name != ".") to.path = JoinPath(to.path, name);
-      ISOZONE_RETURN_IF_ERROR(PlanTree(source, to));
+      ISOZONE_ASSIGN_OR_RETURN(const TreeEntry entry, source.tree->Stat(source.path, /*itself=*/false));
+      ISOZONE_RETURN_IF_ERROR(PlanTree(source, to, entry));
     }
     return Status::Ok();
   }
@@ -78,7 +81,7 @@ class Copier {
   Status Run() {
     Progress progress("copying", total_, Progress::Unit::kBytes);
     for (const Step& step : steps_) {
-      ISOZONE_RETURN_IF_ERROR(step.is_directory ? step.to.tree->MakeDirectory(step.to.path) : CopyFile(step, progress));
+      ISOZONE_RETURN_IF_ERROR(Copy(step, progress));
     }
     return steps_.empty() ? Status::Ok() : steps_.front().to.tree->Sync(ParentPath(steps_.front().to.path));
   }
@@ -92,26 +95,27 @@ class Copier {
 
   // Empty if there is no such name.
   static Result<std::optional<TreeEntry>> Find(const Place& place) {
-    auto entry = place.tree->Stat(place.path);
+    auto entry = place.tree->Stat(place.path, /*itself=*/false);
     if (entry.ok()) return std::optional<TreeEntry>(*entry);
     if (entry.status().Is(StatusCode::kNotFound)) return std::optional<TreeEntry>();
     return entry.status();
   }
 
-  Status PlanTree(const Place& from, const Place& to) {
-    ISOZONE_ASSIGN_OR_RETURN(const TreeEntry entry, from.tree->Stat(from.path));
+  Status PlanTree(const Place& from, const Place& to, const TreeEntry& entry) {
     ISOZONE_RETURN_IF_ERROR(CheckStep(from, to, entry));
     if (!entry.is_directory && !targets_.insert(to.path).second) {
       return Status::AlreadyExists(fmt::format("two sources would both be copied to {}", to.path));
     }
-    steps_.push_back({from, to, entry.is_directory, entry.size});
+    steps_.push_back({from, to, entry});
     if (!entry.is_directory) {
       total_ += entry.size;
       return Status::Ok();
     }
     ISOZONE_ASSIGN_OR_RETURN(const std::vector<std::string> names, from.tree->List(from.path));
     for (const std::string& name : names) {
-      ISOZONE_RETURN_IF_ERROR(PlanTree({from.tree, JoinPath(from.path, name)}, {to.tree, JoinPath(to.path, name)}));
+      const Place child{from.tree, JoinPath(from.path, name)};
+      ISOZONE_ASSIGN_OR_RETURN(const TreeEntry of_child, child.tree->Stat(child.path, /*itself=*/true));
+      ISOZONE_RETURN_IF_ERROR(PlanTree(child, {to.tree, JoinPath(to.path, name)}, of_child));
     }
     return Status::Ok();
   }
@@ -119,6 +123,9 @@ class Copier {
   Status CheckStep(const Place& from, const Place& to, const TreeEntry& entry) const {
     if (entry.is_directory && !recursive_) {
       return Status::IsDirectory(from.path + " is a directory; give -r to copy it with everything in it");
+    }
+    if (entry.is_symlink() && !recursive_) {
+      return Status::InvalidArgument(from.path + " is a symbolic link on the device; give -r to copy it as one");
     }
     if (from.tree == to.tree && (to.path == from.path || to.path.starts_with(JoinPath(from.path, "")))) {
       return Status::InvalidArgument(
@@ -130,7 +137,16 @@ class Copier {
                  ? Status::IsDirectory(to.path + " is a directory and cannot be replaced by a file")
                  : Status::NotDirectory(to.path + " is a file and cannot be replaced by a directory");
     }
+    if (existing.has_value() && existing->is_symlink() && !entry.is_symlink()) {
+      return Status::AlreadyExists(to.path + " is a symbolic link and cannot be replaced by a file");
+    }
     return Status::Ok();
+  }
+
+  Status Copy(const Step& step, Progress& progress) {
+    if (step.entry.is_directory) return step.to.tree->MakeDirectory(step.to.path, step.entry.mode);
+    if (step.entry.is_symlink()) return step.to.tree->MakeSymlink(step.to.path, step.entry.target);
+    return CopyFile(step, progress);
   }
 
   // Returns how many bytes at the beginning of the source are in the file `there`, which may not exist.
@@ -154,20 +170,21 @@ class Copier {
   Status CopyFile(const Step& step, Progress& progress) {
     ISOZONE_ASSIGN_OR_RETURN(const auto source, step.from.tree->Open(step.from.path));
     if (!resume_) {
-      ISOZONE_ASSIGN_OR_RETURN(const auto sink, step.to.tree->Create(step.to.path, step.size));
+      ISOZONE_ASSIGN_OR_RETURN(const auto sink, step.to.tree->Create(step.to.path, step.entry.size, step.entry.mode));
       return CopyRest(step, *source, *sink, progress);
     }
     ISOZONE_ASSIGN_OR_RETURN(const auto existing, Find(step.to));
-    if (existing && existing->size == step.size) {
+    if (existing && existing->size == step.entry.size) {
       ISOZONE_ASSIGN_OR_RETURN(const uint64_t same, CommonLength(step.from, step.to, progress));
-      if (same == step.size) {
+      if (same == step.entry.size) {
         copied_ += same;
         return Status::Ok();
       }
     }
     const Place temporary{step.to.tree, step.to.path + FileTree::kTemporarySuffix};
     ISOZONE_ASSIGN_OR_RETURN(const uint64_t there, CommonLength(step.from, temporary, progress));
-    ISOZONE_ASSIGN_OR_RETURN(const auto sink, step.to.tree->Resume(step.to.path, there, step.size));
+    ISOZONE_ASSIGN_OR_RETURN(const auto sink,
+                             step.to.tree->Resume(step.to.path, there, step.entry.size, step.entry.mode));
     ISOZONE_RETURN_IF_ERROR(source->Skip(there));
     copied_ += there;
     return CopyRest(step, *source, *sink, progress);

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "fs/inode_files.h"
 #include "isozone/path.h"
 
 namespace isozone::cli {
@@ -18,8 +19,9 @@ namespace {
 
 // A file smaller than this shares a zone with others on the device; a larger one gets its own while it is written.
 constexpr uint64_t kSmallFile = 64 * kKiB;
-constexpr mode_t kNewFileMode = 0666;       // less the umask
-constexpr mode_t kNewDirectoryMode = 0777;  // less the umask
+constexpr mode_t kModeMask = 0777;
+constexpr uint32_t kDeviceFileMode = 0644;       // of a file on the device without another
+constexpr uint32_t kDeviceDirectoryMode = 0755;  // of a directory
 const std::string kDescriptors = "/proc/self/fd/";
 
 Status LocalError(const char* what, const std::string& path) {
@@ -105,13 +107,20 @@ class LocalTree final : public FileTree {
  public:
   explicit LocalTree(bool nameless) : nameless_(nameless && ::access(kDescriptors.c_str(), X_OK) == 0) {}
 
-  Result<TreeEntry> Stat(const std::string& path) override {
+  Result<TreeEntry> Stat(const std::string& path, bool itself) override {
     struct stat found {};
-    if (::stat(path.c_str(), &found) != 0) return LocalError("cannot find", path);
-    if (!S_ISDIR(found.st_mode) && !S_ISREG(found.st_mode)) {
-      return Status::InvalidArgument(path + " is neither a file nor a directory and cannot be copied");
+    const int result = itself ? ::lstat(path.c_str(), &found) : ::stat(path.c_str(), &found);
+    if (result != 0) return LocalError("cannot find", path);
+    if (S_ISLNK(found.st_mode)) {
+      std::error_code error;
+      std::string target = std::filesystem::read_symlink(path, error).string();
+      if (error) return Status::FromErrno(error.value(), "cannot read " + path);
+      return TreeEntry{.mode = kModeMask, .target = std::move(target)};
     }
-    return TreeEntry{S_ISDIR(found.st_mode), static_cast<uint64_t>(found.st_size)};
+    if (!S_ISDIR(found.st_mode) && !S_ISREG(found.st_mode)) {
+      return Status::InvalidArgument(path + " is no file, directory or symbolic link and cannot be copied");
+    }
+    return TreeEntry{S_ISDIR(found.st_mode), static_cast<uint64_t>(found.st_size), found.st_mode & kModeMask, {}};
   }
 
   Result<std::vector<std::string>> List(const std::string& directory) override {
@@ -125,9 +134,19 @@ class LocalTree final : public FileTree {
     return names;
   }
 
-  Status MakeDirectory(const std::string& path) override {
-    if (::mkdir(path.c_str(), kNewDirectoryMode) == 0 || errno == EEXIST) return Status::Ok();
+  Status MakeDirectory(const std::string& path, uint32_t mode) override {
+    if (::mkdir(path.c_str(), mode | S_IRWXU) == 0 || errno == EEXIST) return Status::Ok();
     return LocalError("cannot make", path);
+  }
+
+  Status MakeSymlink(const std::string& path, const std::string& target) override {
+    const std::string temporary = path + kTemporarySuffix;
+    ::unlink(temporary.c_str());
+    if (::symlink(target.c_str(), temporary.c_str()) != 0) return LocalError("cannot make the symbolic link", path);
+    if (std::rename(temporary.c_str(), path.c_str()) == 0) return Status::Ok();
+    const Status failed = LocalError("cannot make the symbolic link", path);
+    ::unlink(temporary.c_str());
+    return failed;
   }
 
   Result<std::unique_ptr<FileSource>> Open(const std::string& path) override {
@@ -136,21 +155,22 @@ class LocalTree final : public FileTree {
     return std::unique_ptr<FileSource>(std::make_unique<LocalSource>(descriptor, path));
   }
 
-  Result<std::unique_ptr<FileSink>> Create(const std::string& path, uint64_t /*expected_size*/) override {
+  Result<std::unique_ptr<FileSink>> Create(const std::string& path, uint64_t /*expected_size*/,
+                                           uint32_t mode) override {
     std::string temporary;
-    int descriptor = nameless_ ? OpenNameless(path) : -1;
+    int descriptor = nameless_ ? OpenNameless(path, mode) : -1;
     if (descriptor < 0) {
       temporary = path + kTemporarySuffix;
-      descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kNewFileMode);
+      descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
     }
     if (descriptor < 0) return LocalError("cannot write", path);
     return std::unique_ptr<FileSink>(std::make_unique<LocalSink>(descriptor, path, std::move(temporary), false));
   }
 
-  Result<std::unique_ptr<FileSink>> Resume(const std::string& path, uint64_t size,
-                                           uint64_t /*expected_size*/) override {
+  Result<std::unique_ptr<FileSink>> Resume(const std::string& path, uint64_t size, uint64_t /*expected_size*/,
+                                           uint32_t mode) override {
     const std::string temporary = path + kTemporarySuffix;
-    const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, kNewFileMode);
+    const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, mode | S_IWUSR);
     if (descriptor < 0) return LocalError("cannot write", temporary);
     auto sink = std::make_unique<LocalSink>(descriptor, path, temporary, true);
     if (::ftruncate(descriptor, static_cast<off_t>(size)) != 0 || ::lseek(descriptor, 0, SEEK_END) < 0) {
@@ -166,8 +186,8 @@ class LocalTree final : public FileTree {
 
  private:
   // Opens a nameless file in the directory of `path`; -1 if its file system does not support that.
-  static int OpenNameless(const std::string& path) {
-    return ::open(ParentPath(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, kNewFileMode);
+  static int OpenNameless(const std::string& path, uint32_t mode) {
+    return ::open(ParentPath(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
   }
 
   const bool nameless_;
@@ -207,6 +227,7 @@ class DeviceSink final : public FileSink {
     if (!temporary_.empty() && !stays_) static_cast<void>(file_system_.Unlink(temporary_).ok());
   }
 
+  Status CutTo(uint64_t size) { return writer_->size() == size ? Status::Ok() : writer_->Truncate(size); }
   Status Append(std::span<const std::byte> data) override { return writer_->Append(data); }
   Status Sync() override { return writer_->Sync(); }
   Status Finish() override {
@@ -229,9 +250,14 @@ class DeviceTree final : public FileTree {
  public:
   explicit DeviceTree(FileSystem& file_system) : file_system_(file_system) {}
 
-  Result<TreeEntry> Stat(const std::string& path) override {
+  Result<TreeEntry> Stat(const std::string& path, bool /*itself*/) override {
     ISOZONE_ASSIGN_OR_RETURN(const FileAttributes attributes, file_system_.Stat(path));
-    return TreeEntry{attributes.is_directory, attributes.size};
+    TreeEntry entry{attributes.is_directory, attributes.size, attributes.mode & kModeMask, {}};
+    if (attributes.type == InodeType::kSymlink) {
+      ISOZONE_ASSIGN_OR_RETURN(entry.target, file_system_.inodes().ReadLink(attributes.inode));
+      entry.size = 0;
+    }
+    return entry;
   }
 
   Result<std::vector<std::string>> List(const std::string& directory) override {
@@ -242,9 +268,21 @@ class DeviceTree final : public FileTree {
     return names;
   }
 
-  Status MakeDirectory(const std::string& path) override {
+  Status MakeDirectory(const std::string& path, uint32_t mode) override {
     const Status status = file_system_.CreateDirectory(path);
-    return status.Is(StatusCode::kAlreadyExists) ? Status::Ok() : status;
+    if (status.Is(StatusCode::kAlreadyExists)) return Status::Ok();
+    ISOZONE_RETURN_IF_ERROR(status);
+    return mode == kDeviceDirectoryMode ? Status::Ok() : SetMode(path, mode);
+  }
+
+  Status MakeSymlink(const std::string& path, const std::string& target) override {
+    const std::string temporary = path + kTemporarySuffix;
+    const Status removed = file_system_.Unlink(temporary);
+    if (!removed.ok() && !removed.Is(StatusCode::kNotFound)) return removed;
+    ISOZONE_ASSIGN_OR_RETURN(const FileAttributes parent, file_system_.Stat(ParentPath(path)));
+    ISOZONE_RETURN_IF_ERROR(
+        file_system_.inodes().MakeSymlink(parent.inode, BaseName(temporary), target, {.mode = kModeMask}).status());
+    return file_system_.Rename(temporary, path);
   }
 
   Result<std::unique_ptr<FileSource>> Open(const std::string& path) override {
@@ -252,22 +290,25 @@ class DeviceTree final : public FileTree {
     return std::unique_ptr<FileSource>(std::make_unique<DeviceSource>(std::move(reader)));
   }
 
-  Result<std::unique_ptr<FileSink>> Create(const std::string& path, uint64_t expected_size) override {
+  Result<std::unique_ptr<FileSink>> Create(const std::string& path, uint64_t expected_size, uint32_t mode) override {
     const std::string temporary = path + kTemporarySuffix;
     ISOZONE_ASSIGN_OR_RETURN(auto writer, file_system_.Create(temporary, OptionsFor(expected_size)));
-    return std::unique_ptr<FileSink>(
-        std::make_unique<DeviceSink>(file_system_, std::move(writer), path, temporary, false));
+    auto sink = std::make_unique<DeviceSink>(file_system_, std::move(writer), path, temporary, false);
+    if (mode != kDeviceFileMode) ISOZONE_RETURN_IF_ERROR(SetMode(temporary, mode));
+    return std::unique_ptr<FileSink>(std::move(sink));
   }
 
-  Result<std::unique_ptr<FileSink>> Resume(const std::string& path, uint64_t size, uint64_t expected_size) override {
-    if (size == 0) {
-      ISOZONE_ASSIGN_OR_RETURN(auto anew, file_system_.Create(path + kTemporarySuffix, OptionsFor(expected_size)));
-      return Sink(std::move(anew), path);
-    }
-    ISOZONE_ASSIGN_OR_RETURN(auto writer,
-                             file_system_.OpenForAppend(path + kTemporarySuffix, OptionsFor(expected_size)));
-    if (writer->size() != size) ISOZONE_RETURN_IF_ERROR(writer->Truncate(size));
-    return Sink(std::move(writer), path);
+  Result<std::unique_ptr<FileSink>> Resume(const std::string& path, uint64_t size, uint64_t expected_size,
+                                           uint32_t mode) override {
+    const std::string temporary = path + kTemporarySuffix;
+    const CreateOptions options = OptionsFor(expected_size);
+    ISOZONE_ASSIGN_OR_RETURN(auto writer, size == 0 ? file_system_.Create(temporary, options)
+                                                    : file_system_.OpenForAppend(temporary, options));
+    auto sink = std::make_unique<DeviceSink>(file_system_, std::move(writer), path, temporary, true);
+    ISOZONE_RETURN_IF_ERROR(sink->CutTo(size));
+    ISOZONE_ASSIGN_OR_RETURN(const TreeEntry there, Stat(temporary, /*itself=*/true));
+    if (there.mode != mode) ISOZONE_RETURN_IF_ERROR(SetMode(temporary, mode));
+    return std::unique_ptr<FileSink>(std::move(sink));
   }
 
   Status Sync(const std::string& /*directory*/) override { return file_system_.SyncMetadata(); }
@@ -278,8 +319,9 @@ class DeviceTree final : public FileTree {
     options.kind = expected_size < kSmallFile ? FileKind::kSmall : FileKind::kData;
     return options;
   }
-  std::unique_ptr<FileSink> Sink(std::unique_ptr<FileWriter> writer, const std::string& path) {
-    return std::make_unique<DeviceSink>(file_system_, std::move(writer), path, path + kTemporarySuffix, true);
+  Status SetMode(const std::string& path, uint32_t mode) {
+    ISOZONE_ASSIGN_OR_RETURN(const FileAttributes attributes, file_system_.Stat(path));
+    return file_system_.inodes().SetAttributes(attributes.inode, {.mode = mode}).status();
   }
 
   FileSystem& file_system_;

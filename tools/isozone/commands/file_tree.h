@@ -16,7 +16,11 @@ namespace isozone::cli {
 
 struct TreeEntry {
   bool is_directory = false;
-  uint64_t size = 0;  // bytes
+  uint64_t size = 0;   // bytes
+  uint32_t mode = 0;   // permission bits, 0 to 0777
+  std::string target;  // of a symbolic link; else empty
+
+  bool is_symlink() const { return !target.empty(); }
 };
 
 class FileSource {
@@ -46,17 +50,24 @@ class FileTree {
   static constexpr char kTemporarySuffix[] = ".isozone-cp";
 
   virtual ~FileTree() = default;
-  virtual Result<TreeEntry> Stat(const std::string& path) = 0;
+  // What `path` is. The local tree follows symbolic links, unless `itself`; on a device they are never followed.
+  virtual Result<TreeEntry> Stat(const std::string& path, bool itself) = 0;
   // The names in a directory, sorted.
   virtual Result<std::vector<std::string>> List(const std::string& directory) = 0;
+  // `mode`, of new files and directories: permission bits, 0 to 0777. In the local tree, those of the umask are taken
+  // away, and the owner may always write into a directory.
+
   // Does nothing if the directory exists.
-  virtual Status MakeDirectory(const std::string& path) = 0;
+  virtual Status MakeDirectory(const std::string& path, uint32_t mode) = 0;
+  // Replaces a file or symbolic link of that name, atomically.
+  virtual Status MakeSymlink(const std::string& path, const std::string& target) = 0;
   virtual Result<std::unique_ptr<FileSource>> Open(const std::string& path) = 0;
   // Creates a file that becomes `path`. Until then it has another name (`path` and kTemporarySuffix), or none.
-  virtual Result<std::unique_ptr<FileSink>> Create(const std::string& path, uint64_t expected_size) = 0;
+  virtual Result<std::unique_ptr<FileSink>> Create(const std::string& path, uint64_t expected_size, uint32_t mode) = 0;
   // As Create, but keeps the first `size` bytes of the file with the temporary name, which must be there unless `size` is
   // 0. If the sink is destroyed before Finish, that file stays.
-  virtual Result<std::unique_ptr<FileSink>> Resume(const std::string& path, uint64_t size, uint64_t expected_size) = 0;
+  virtual Result<std::unique_ptr<FileSink>> Resume(const std::string& path, uint64_t size, uint64_t expected_size,
+                                                   uint32_t mode) = 0;
   // When this returns OK, names created below `directory` are durable.
   virtual Status Sync(const std::string& directory) = 0;
 };

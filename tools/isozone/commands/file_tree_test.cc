@@ -22,7 +22,7 @@ class LocalTreeTest : public testing::TestWithParam<bool> {
   ~LocalTreeTest() override { std::filesystem::remove_all(directory_); }
 
   std::unique_ptr<FileSink> Begin(const std::string& name, const std::string& content) {
-    auto sink = tree_->Create(directory_ + "/" + name, content.size());
+    auto sink = tree_->Create(directory_ + "/" + name, content.size(), 0640);
     EXPECT_TRUE(sink.ok()) << sink.status().ToString();
     EXPECT_TRUE((*sink)->Append(std::as_bytes(std::span(content))).ok());
     return std::move(*sink);
@@ -64,7 +64,7 @@ TEST_P(LocalTreeTest, NothingIsLeftOfAFileThatWasGivenUp) {
 }
 
 TEST_P(LocalTreeTest, AFileInADirectoryThatIsMissingIsAnError) {
-  EXPECT_TRUE(tree_->Create(directory_ + "/none/file", 1).status().Is(StatusCode::kNotFound));
+  EXPECT_TRUE(tree_->Create(directory_ + "/none/file", 1, 0644).status().Is(StatusCode::kNotFound));
 }
 
 INSTANTIATE_TEST_SUITE_P(Names, LocalTreeTest, testing::Bool(),
