@@ -30,6 +30,10 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.01)
 
 
+class CannotMount(AssertionError):
+    pass
+
+
 class Daemon:
     """`isozone mount` in the foreground."""
 
@@ -43,7 +47,10 @@ class Daemon:
         line = self.process.stdout.readline()
         if "is mounted on" not in line:
             self.process.wait(timeout=WAIT_S)
-            raise AssertionError(f"cannot mount: {self.said()}")
+            self.process.stdout.close()
+            said = self.said()
+            self.log.close()
+            raise CannotMount(f"cannot mount: {said}")
 
     def said(self) -> str:
         self.log.seek(0)
