@@ -16,6 +16,7 @@ Commands on a block device (`dev:`), and those of docs/export.md, which make one
 the same in small.
 """
 
+import functools
 import glob
 import json
 import os
@@ -98,9 +99,34 @@ def run(commands: Iterable[str], installed: bool = True) -> str | None:
         environment = prepare(scratch, installed)
         script = "set -e -o pipefail\n" + "".join(
             f"printf '%s\\n' {quote('$ ' + command)}\n{command}\n" for command in commands)
-        result = subprocess.run(["bash", "-c", script], cwd=scratch, env=environment, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT_S)
+        try:
+            result = subprocess.run(["bash", "-c", script], cwd=scratch, env=environment, stdin=subprocess.DEVNULL,
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT_S)
+        finally:
+            take_mounts_off(scratch)
         return None if result.returncode == 0 else result.stdout[-4000:]
+
+
+def take_mounts_off(scratch: str) -> None:
+    """What failed commands left mounted below `scratch`."""
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as file:
+        directories = [line.split()[4] for line in file]
+    for directory in reversed(directories):
+        if directory.startswith(os.path.realpath(scratch) + "/"):
+            subprocess.run(["fusermount3", "-uz", directory], check=False)
+
+
+@functools.cache
+def why_no_fuse() -> str | None:
+    """Why nothing can be mounted here; None where it can."""
+    if not os.path.exists("/dev/fuse"):
+        return "there is no /dev/fuse"
+    device = "emu:ssd.img?timing=off"
+    failure = run([f"isozone mkfs '{device}&zones=32&zone_size=4M'", "mkdir directory",
+                   f"isozone mount '{device}' directory || {{ echo exit code $?; exit 1; }}",
+                   "fusermount3 -u directory"])
+    # Unusable, or not allowed; all else is for the commands themselves to tell.
+    return failure if failure is not None and re.search(r"^exit code [38]$", failure, re.MULTILINE) else None
 
 
 def pages() -> list[str]:
@@ -135,8 +161,8 @@ class DocumentedCommands(unittest.TestCase):
                     self.assertEqual([], missing_presets_and_targets(command), f"no such preset or target: {command}")
                 here = [command for command in commands
                         if not NOT_RUN.match(command) and not IN_THE_GUEST.search(command)]
-                if any(NEEDS_FUSE.match(command) for command in here) and not os.path.exists("/dev/fuse"):
-                    self.skipTest("there is no /dev/fuse")
+                if any(NEEDS_FUSE.match(command) for command in here) and (reason := why_no_fuse()) is not None:
+                    self.skipTest(reason)
                 failure = run(here,
                               installed=page != os.path.join(house.ROOT, "README.md"))
                 if failure is not None:
