@@ -136,7 +136,7 @@ class DirectoryTarget final : public BackupTarget {
     ISOZONE_RETURN_IF_ERROR(sink_->Finish());
     sink_.reset();
     const FileTime& modified = file.attributes.modified;
-    const timespec time{static_cast<time_t>(modified.s), static_cast<long>(modified.ns)};
+    const timespec time{static_cast<time_t>(modified.s), modified.ns};
     const timespec times[2] = {time, time};
     const std::string path = FilesFolder(partial_) + file.path();
     if (::utimensat(AT_FDCWD, path.c_str(), times, 0) != 0) return FolderError("cannot set the time of", path);
