@@ -6,6 +6,19 @@
 
 namespace isozone {
 
+ReadPin::~ReadPin() {
+  thread_local std::shared_ptr<ReadPin>* goes_next = nullptr;  // of the loop below, where one runs on this thread
+  moved_.Release();
+  if (goes_next != nullptr) {
+    *goes_next = std::move(next_);
+    return;
+  }
+  std::shared_ptr<ReadPin> next = std::move(next_);
+  goes_next = &next;
+  while (next != nullptr) std::exchange(next, nullptr).reset();
+  goes_next = nullptr;
+}
+
 OpenFile::OpenFile(InodeId id, FileKind kind, uint64_t zone_size, std::vector<FileExtent> extents, Status damage)
     : id_(id), kind_(kind), zone_size_(zone_size), extents_(std::move(extents)), damage_(std::move(damage)) {
   if (!extents_.empty()) size_ = extents_.back().file_offset + extents_.back().length;

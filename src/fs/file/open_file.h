@@ -39,6 +39,8 @@ namespace isozone {
 class ReadPin {
  public:
   ReadPin() = default;
+  // A slow read keeps as many pins as there were moves meanwhile, so a chain of them goes without recursion.
+  ~ReadPin();
   ReadPin(const ReadPin&) = delete;
   ReadPin& operator=(const ReadPin&) = delete;
 

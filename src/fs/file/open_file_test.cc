@@ -66,6 +66,17 @@ class OldPlaces {
   std::string names_;
 };
 
+TEST(OpenFile, ASlowReadOutlastsManyMoves) {
+  OpenFile file(InodeId(2), FileKind::kData, kZoneSize, {Extent(0, 4096, 100)}, Status::Ok());
+  std::string buffer(100, '\0');
+  std::pmr::vector<FileExtent> pieces;
+  std::shared_ptr<const ReadPin> pin;
+  file.Locate(0, std::as_writable_bytes(std::span(buffer)), pieces, pin);
+  for (int i = 0; i < 300'000; ++i) file.Move({}, {});
+  pin.reset();  // without recursion
+  EXPECT_EQ(file.size(), 100U);
+}
+
 TEST(OpenFile, WhereAFileWasIsReleasedWithTheLastReadOfIt) {
   OldPlaces places;
   OpenFile file(InodeId(2), FileKind::kData, kZoneSize, {Extent(0, 4096, 100)}, Status::Ok());
