@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "fs/extents.h"
 #include "fs/file/truncate.h"
 
 namespace isozone {
@@ -198,8 +199,15 @@ Status BufferedWriter::Close() {
     context_->buffers.Give(std::move(filling_.memory));
   }
   const MutexLock lock(context_->namespace_mutex);
+  DropUnknown();
   file_->has_writer = false;
   return status;
+}
+
+void BufferedWriter::DropUnknown() {
+  const Inode* inode = context_->state.Find(file_->id());
+  const bool unknown = inode != nullptr && inode->kind != FileKind::kLog && file_->size() > inode->size;
+  if (unknown) file_->Reset(CutExtents(file_->Extents(), inode->size), file_->damage());
 }
 
 void BufferedWriter::SetLifetime(Lifetime lifetime) {

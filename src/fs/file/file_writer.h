@@ -57,6 +57,9 @@ class BufferedWriter final : public FileWriter {
   Status WriteOutLocked(Wait wait) ISOZONE_REQUIRES(mu_);
   void BeginUnit(uint64_t file_offset) ISOZONE_REQUIRES(mu_);
   Status Extend(uint64_t size);
+  // What is on the device, and could not be told to the metadata, is no longer part of the file: it would not be there
+  // after a mount. (The end of a log is found in its frames.)
+  void DropUnknown() ISOZONE_REQUIRES(context_->namespace_mutex);
   void SetDataClass(DataClass data) ISOZONE_REQUIRES(mu_);
   // Returns `status`. If it is an error, every later call returns it.
   Status Latched(Status status) ISOZONE_REQUIRES(mu_);

@@ -347,6 +347,7 @@ std::vector<FileExtent> ExtentList::Expand(uint64_t index, uint64_t count) const
 
 uint64_t ExtentList::IndexAt(uint64_t offset) const {
   const Place place = FindByOffset(offset);
+  if (place.at == bytes_.size()) return count_;
   Element element;
   Read(place.at, element);
   return place.index + (offset - place.offset) / element.length;

@@ -127,7 +127,7 @@ class ExtentList {
   FileExtent back() const { return *At(count_ - 1); }
   std::vector<FileExtent> Expand() const { return Expand(0, count_); }
   std::vector<FileExtent> Expand(uint64_t index, uint64_t count) const;
-  // The index of the extent that holds `offset`, which lies in the list.
+  // The index of the extent that holds `offset`; size() where `offset` lies behind the list.
   uint64_t IndexAt(uint64_t offset) const;
 
   // Calls `visit` with runs (ExtentRun) that together are the extents which begin in [from, to) of the file. Takes as
