@@ -142,6 +142,7 @@ void ZoneTable::Count(const ZoneRecord& zone, int sign) {
   const bool writable =
       zone.phase == ZonePhase::kEmpty || zone.phase == ZonePhase::kLeased || zone.phase == ZonePhase::kIdle;
   add(totals_.free, writable ? zone.room() : 0);
+  add(totals_.free_in_logs, writable && zone.use == ZoneUse::kLog && !dead_idle ? zone.room() : 0);
 }
 
 }  // namespace isozone

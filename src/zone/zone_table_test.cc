@@ -202,6 +202,8 @@ class NaiveView {
       if (z.write_pointer > z.live) sum.dead += z.write_pointer - z.live;
       if (z.phase == ZonePhase::kEmpty || z.phase == ZonePhase::kLeased || z.phase == ZonePhase::kIdle) {
         sum.free += z.room();
+        const bool may_be_reset = z.dead() && Reusable(z, ZoneUse::kLog);
+        if (z.use == ZoneUse::kLog && !may_be_reset) sum.free_in_logs += z.room();
       }
     }
     return sum;

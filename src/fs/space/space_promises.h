@@ -29,7 +29,13 @@ class SpacePromises {
 
     uint64_t bytes() const { return bytes_; }
     // False, and nothing changes: there is not so much space, or no longer what was promised before.
-    [[nodiscard]] bool Set(uint64_t bytes) { return promises_.Change(bytes_, bytes); }
+    [[nodiscard]] bool Set(uint64_t bytes) { return promises_.Change(bytes_, bytes, 0); }
+    // As Set; `taken` bytes of `other`, which it has, become part of this.
+    [[nodiscard]] bool SetFrom(Promise& other, uint64_t taken, uint64_t bytes) {
+      if (!promises_.Change(bytes_, bytes, taken)) return false;
+      other.bytes_ -= taken;
+      return true;
+    }
     // To at most `bytes`.
     void Shrink(uint64_t bytes) { promises_.Lower(bytes_, bytes); }
 
@@ -39,10 +45,11 @@ class SpacePromises {
   };
 
  private:
-  bool Change(uint64_t& promised, uint64_t bytes) ISOZONE_EXCLUDES(mu_) {
-    const uint64_t free = pool_.Space().free;
+  // `given_up`: bytes of another promise that end with this change.
+  bool Change(uint64_t& promised, uint64_t bytes, uint64_t given_up) ISOZONE_EXCLUDES(mu_) {
     const MutexLock lock(mu_);
-    const uint64_t others = total_ - promised;
+    const uint64_t free = pool_.FreeForData();
+    const uint64_t others = total_ - promised - given_up;
     if (free < margin_ || bytes > free - margin_ || others > free - margin_ - bytes) return false;
     total_ = others + bytes;
     promised = bytes;

@@ -127,6 +127,11 @@ SpaceInfo ZonePool::Space() const {
   return executor_->Space();
 }
 
+uint64_t ZonePool::FreeForData() const {
+  const MutexLock lock(executor_->mu);
+  return executor_->Space().free - executor_->allocator.ledger().table.totals().free_in_logs;
+}
+
 std::vector<ZoneView> ZonePool::Zones() const {
   const uint32_t zone_count = executor_->device.geometry().zone_count;
   std::vector<ZoneDescriptor> report(zone_count);
