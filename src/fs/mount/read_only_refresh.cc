@@ -106,6 +106,7 @@ Status ReadOnlyRefresh::RefreshOpenFiles() {
         logs.push_back(std::move(file));
       } else {
         file->Reset(inode->extents.Expand(), Status::Ok());
+        if (file->kind() == FileKind::kLog) file->NoteIsData();
       }
     }
   }
@@ -132,6 +133,7 @@ Status ReadOnlyRefresh::GrowLog(OpenFile& file) {
     if (found == nullptr) return Status::Ok();
     if (found->kind != FileKind::kLog) {  // the writer has written in it (LogToData)
       file.Reset(found->extents.Expand(), Status::Ok());
+      file.NoteIsData();
       return Status::Ok();
     }
     inode = *found;
