@@ -15,6 +15,20 @@ namespace {
 constexpr uint64_t kLeastWindow = 512 * kKiB;
 constexpr uint64_t kMostWindow = 4 * kMiB;
 
+// Where the bytes of a range are.
+struct Whereabouts {
+  size_t bytes = 0;  // that exist
+  std::pmr::vector<FileExtent> pieces;
+  bool operator==(const Whereabouts&) const = default;
+};
+
+Whereabouts FindRange(const OpenFile& file, uint64_t offset, std::span<std::byte> buffer) {
+  Whereabouts found;
+  std::shared_ptr<const ReadPin> pin;
+  found.bytes = file.Locate(offset, buffer, found.pieces, pin);
+  return found;
+}
+
 // One device request of a read.
 struct Piece {
   IoRequest io;
@@ -175,6 +189,8 @@ Result<size_t> PiecewiseReader::Read(uint64_t offset, std::span<std::byte> buffe
 Result<size_t> PiecewiseReader::ReadAtOnce(uint64_t offset, std::span<std::byte> buffer, IoClass io_class) {
   for (;;) {
     const uint64_t generation = file_->generation();
+    Whereabouts before;
+    if (hooks_.after_read) before = FindRange(*file_, offset, buffer);
     FileRead read;
     Latch latch;
     read.offset = offset;
@@ -183,6 +199,7 @@ Result<size_t> PiecewiseReader::ReadAtOnce(uint64_t offset, std::span<std::byte>
     read.may_block = true;
     latch.Expect(read);
     SubmitOnce(read);
+    const bool was_before = file_->generation() == generation;  // what was read is where `before` says
     latch.Wait();
     read.Take();
     if (!hooks_.after_read) {
@@ -190,8 +207,8 @@ Result<size_t> PiecewiseReader::ReadAtOnce(uint64_t offset, std::span<std::byte>
       return read.bytes_read;
     }
     ISOZONE_RETURN_IF_ERROR(hooks_.after_read());
-    // If the writer's collector has moved the file, it may have reset the old place, so the read begins again.
-    if (file_->generation() != generation) continue;
+    // If the writer has moved this range of the file, it may have reset the old place, so the read begins again.
+    if (file_->generation() != generation && (!was_before || FindRange(*file_, offset, buffer) != before)) continue;
     ISOZONE_RETURN_IF_ERROR(read.status);
     return read.bytes_read;
   }
