@@ -28,6 +28,7 @@ MetadataRest RestLeftBy(const MetadataState& state, std::span<const MetadataOp> 
   bool links = false;
   bool unlinks = false;
   bool moves = false;
+  bool grows = false;
   for (const MetadataOp& op : ops) {
     if (std::holds_alternative<PutInode>(op) || std::holds_alternative<AppendExtents>(op) ||
         std::holds_alternative<SetZoneGroups>(op) || std::holds_alternative<PlaceExtents>(op) ||
@@ -37,13 +38,14 @@ MetadataRest RestLeftBy(const MetadataState& state, std::span<const MetadataOp> 
     const auto* set = std::get_if<SetExtents>(&op);
     if (set != nullptr && !CutsShort(state, *set)) return MetadataRest::kWhole;
     const auto* details = std::get_if<SetDetails>(&op);
-    if (details != nullptr && Grows(state, *details)) return MetadataRest::kWhole;
+    grows |= details != nullptr && Grows(state, *details);
     links |= std::holds_alternative<AddLink>(op);
     unlinks |= std::holds_alternative<RemoveLink>(op);
     moves |= std::holds_alternative<MoveExtents>(op);
   }
-  if (links && !unlinks) return MetadataRest::kWhole;
-  return links || moves ? MetadataRest::kHalf : MetadataRest::kLeast;
+  // What is removed may give its directory details that it had not, once.
+  if ((links || grows) && !unlinks) return MetadataRest::kWhole;
+  return links || grows || moves ? MetadataRest::kHalf : MetadataRest::kLeast;
 }
 
 MetadataReserve::MetadataReserve(const DeviceGeometry& geometry, ZonePool& pool, uint32_t copies, uint64_t bytes)
