@@ -1,8 +1,20 @@
 #include "fs/file/mount_context.h"
 
+#include <algorithm>
+#include <variant>
+
 #include "fs/file/log_frame.h"
 
 namespace isozone {
+namespace {
+
+bool IsOfNames(const MetadataOp& op) {
+  return std::holds_alternative<PutInode>(op) || std::holds_alternative<AddLink>(op) ||
+         std::holds_alternative<RemoveLink>(op) || std::holds_alternative<RemoveInode>(op) ||
+         std::holds_alternative<SetAttributes>(op) || std::holds_alternative<SetDetails>(op);
+}
+
+}  // namespace
 
 MountContext::MountContext(std::unique_ptr<ZonedDevice> device, MountOptions options, std::string label,
                            std::string uuid, MetadataState state, bool parallel, Clock& clock)
@@ -29,7 +41,9 @@ MountContext::~MountContext() {
 Result<uint64_t> MountContext::Commit(std::span<const MetadataOp> ops) {
   if (journal == nullptr) return Status::ReadOnly("the file system is mounted read-only");
   ISOZONE_RETURN_IF_ERROR(journal->status());
-  return journal->Commit(ops);
+  ISOZONE_ASSIGN_OR_RETURN(const uint64_t sequence, journal->Commit(ops));
+  if (std::ranges::any_of(ops, IsOfNames)) last_name_change.store(sequence, std::memory_order_release);
+  return sequence;
 }
 
 std::shared_ptr<OpenFile> MountContext::FindOpen(InodeId id) {

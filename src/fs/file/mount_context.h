@@ -96,6 +96,8 @@ struct MountContext {
   std::unique_ptr<GcFiles> collected_files;
   std::unique_ptr<Collector> collector;
 
+  // The sequence of the last change of a name or of attributes: what a Sync makes durable beside the data.
+  std::atomic<uint64_t> last_name_change{0};
   std::atomic<uint64_t> read_ahead_bytes{0};  // held by all readers
   std::atomic<uint64_t> user_bytes_appended{0};
   std::atomic<uint64_t> syncs{0};
