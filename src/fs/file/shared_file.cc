@@ -24,7 +24,7 @@ SharedFile::SharedFile(Parts parts)
       file_(std::move(parts.file)),
       reader_(std::move(parts.reader)),
       make_writer_(std::move(parts.make_writer)),
-      attributes_(std::move(parts.attributes)),
+      attributes_(parts.attributes),
       options_(parts.options),
       in_place_(context_, services_->zones, *file_),
       buffered_(services_->promises),
