@@ -12,7 +12,9 @@
 //   behind the end                a hole first, which takes no space
 //
 // Space. When Write returns OK, there is room for what it was given, also if it is still in memory: kNoSpace comes from
-// Write, and not from Sync or the last close. After kNoSpace the file is what it was before. An overwrite needs new space
+// Write, and not from Sync or the last close. Write waits for zones to be reset and collected before it says so. After
+// kNoSpace of Write the file is what it was before. Sync returns kNoSpace only where the metadata itself has no room for
+// a record; what was appended since the last Sync is lost then. An overwrite needs new space
 // before the old one is free. Allocate promises space to holes and to what lies behind the end, as long as the file is
 // open; the promise is not kept beyond a mount.
 //
@@ -24,8 +26,9 @@
 // new.
 //
 // Failure. An error of the device that an append meets in the background comes back from the next Write, Flush or Sync;
-// what could not be written is lost then, and the file ends where the device has it. kBusy: a FileWriter has the file
-// open. kReadOnly as everywhere.
+// what could not be written is lost then, and the file ends where the device has it. kBusy, from each change: a FileWriter
+// has the file open. FileWriters find a file busy from its first change here until the metadata knows of all changes, at
+// the latest when the last handle goes. kReadOnly as everywhere.
 //
 // Thread safety: any thread; changes of one file run one after another, reads beside them.
 #pragma once

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/aligned_buffer.h"
 
 namespace isozone {
@@ -34,9 +36,17 @@ void InPlaceZones::Release() {
   stream_.Release();
 }
 
-InPlaceWrites::~InPlaceWrites() {
+void InPlaceWrites::Abandon() {
   const MutexLock lock(context_.namespace_mutex);
+  const Inode* inode = context_.state.Find(file_.id());
+  if (inode != nullptr && !pending_.empty()) file_.Reset(inode->extents.Expand(), file_.damage());
   context_.LeaveToHandles(file_.id(), std::move(space_));
+  pending_.clear();
+  bytes_ = 0;
+}
+
+void InPlaceWrites::Cut(uint64_t size) {
+  if (!pending_.empty()) file_.Move({}, space_.Split(Supersede(size, UINT64_MAX - size)));
 }
 
 Status InPlaceWrites::Write(uint64_t offset, std::span<const std::byte> data, DataClass data_class, IoClass io_class) {
@@ -107,9 +117,11 @@ Result<uint64_t> InPlaceWrites::Publish() {
   ISOZONE_RETURN_IF_ERROR(zones_.MakeDurable());
   const MutexLock lock(context_.namespace_mutex);
   const Inode* inode = context_.state.Find(file_.id());
-  if (inode == nullptr) {
-    context_.LeaveToHandles(file_.id(), std::move(space_));
-  } else if (!pending_.empty()) {
+  if (inode == nullptr) return context_.journal->last_sequence();
+  if (!pending_.empty()) {
+    if (EndInFile(pending_.rbegin()->second) > inode->size) {
+      return Status::Corruption(fmt::format("inode {} is shorter than what was written in it", inode->id.value()));
+    }
     const std::vector<ZoneBytes> before = SpaceBefore(*inode);
     ISOZONE_RETURN_IF_ERROR(context_.Commit(Operations(context_.clock.NowWallS())).status());
     space_.ToMetadata();

@@ -5,6 +5,9 @@
 //   Publish   a flush, then one record for all pending ranges (PlaceExtents), which says where they lie from now on, and
 //             not what the rest of the file is. What lay there before is free once no read uses it.
 //
+// The collector passes over zones that hold pending ranges, which only their file can publish. Each file has few of them
+// (is_large), and none after a Sync.
+//
 // Invariants: no record refers to bytes that a power cut could take. Pending ranges do not overlap, and lie within what
 // the metadata knows of the file; a range that is written again replaces what is pending of it.
 //
@@ -57,18 +60,25 @@ class InPlaceWrites {
   // Both outlive this.
   InPlaceWrites(MountContext& context, InPlaceZones& zones, OpenFile& file)
       : context_(context), zones_(zones), file_(file) {}
-  // What is pending is left to the handles of the file.
-  ~InPlaceWrites();
+  ~InPlaceWrites() { Abandon(); }
   InPlaceWrites(const InPlaceWrites&) = delete;
   InPlaceWrites& operator=(const InPlaceWrites&) = delete;
 
   bool empty() const { return pending_.empty(); }
-  bool is_large() const { return pending_.size() > kPendingRangesMax || bytes_ > kPendingBytesMax; }
+  // Whether it is time to publish.
+  bool is_large() const {
+    return !file_.removed() && (pending_.size() > kPendingRangesMax || bytes_ > kPendingBytesMax);
+  }
   // The range lies within the file, nothing of it is in a writer's memory, and the metadata knows of all of it. After an
   // error nothing of the file has changed.
   Status Write(uint64_t offset, std::span<const std::byte> data, DataClass data_class, IoClass io_class);
-  // Flushes, and tells the metadata. Returns what to sync so that it is durable. After an error all is pending still.
+  // Flushes, and tells the metadata. Returns what to sync so that it is durable. After an error all is pending still, and
+  // so it is where the file has no name: what is overwritten again is free at once then, too.
   Result<uint64_t> Publish();
+  // The file was cut to `size`.
+  void Cut(uint64_t size);
+  // What is pending is no longer the file's; its space is left to the handles.
+  void Abandon();
 
  private:
   // Takes [offset, offset + length) out of what is pending; the space that it took.

@@ -114,6 +114,9 @@ class OpenFile {
 
   // --- Used by the file system, under its namespace lock ---
   bool has_writer = false;
+  // A positional file has changes of it that the metadata does not know. While it has, nobody else changes the file.
+  bool is_claimed = false;
+  bool is_busy() const { return has_writer || is_claimed; }
   // What was the file's, and the metadata does not name: handles may be reading it. Goes with the last of them.
   SpaceClaim unnamed;
 

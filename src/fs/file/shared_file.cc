@@ -33,19 +33,48 @@ SharedFile::SharedFile(Parts parts)
 SharedFile::~SharedFile() {
   const Status status = Detach();
   if (!status.ok()) Log().error("closing inode {} failed: {}", file_->id().value(), status.ToString());
+  in_place_.Abandon();
+  if (claimed_) {
+    const MutexLock lock(context_.namespace_mutex);
+    file_->is_claimed = false;
+  }
   context_.Release(std::move(file_));  // reader_ goes later, and is the last of these handles
 }
 
 Status SharedFile::Detach() {
   const MutexLock lock(mu_);
   if (std::exchange(detached_, true)) return Status::Ok();
-  return context_.read_only() ? Status::Ok() : Settle();
+  return context_.read_only() ? Status::Ok() : Ended(Settle());
+}
+
+Status SharedFile::WriteBack() {
+  const MutexLock lock(mu_);
+  if (detached_ || context_.read_only()) return Status::Ok();
+  const Status closed = CloseWriter();
+  const Status published = PublishPending(/*durable=*/false);
+  return Ended(closed.ok() ? published : closed);
 }
 
 Status SharedFile::CheckUsable() const {
   if (detached_) return Status::Aborted("the file system was unmounted");
   if (context_.read_only()) return Status::ReadOnly("the file system is mounted read-only");
   return context_.journal->status();
+}
+
+Status SharedFile::Claim() {
+  if (claimed_) return Status::Ok();
+  const MutexLock lock(context_.namespace_mutex);
+  if (file_->is_busy()) return Status::Busy("the file is being written by another handle");
+  file_->is_claimed = claimed_ = true;
+  end_.clear();  // another may have changed it meanwhile
+  return Status::Ok();
+}
+
+Status SharedFile::Ended(Status status) {
+  if (!claimed_ || writer_ != nullptr || !in_place_.empty()) return status;
+  const MutexLock lock(context_.namespace_mutex);
+  file_->is_claimed = claimed_ = false;
+  return status;
 }
 
 FileAttributes SharedFile::NamelessAttributes() const {
@@ -65,13 +94,13 @@ Result<size_t> SharedFile::Read(uint64_t offset, std::span<std::byte> buffer, Io
 
 Status SharedFile::Write(uint64_t offset, std::span<const std::byte> data) {
   const MutexLock lock(mu_);
-  return WriteLocked(offset, data);
+  return Ended(WriteLocked(offset, data));
 }
 
 Result<uint64_t> SharedFile::Append(std::span<const std::byte> data) {
   const MutexLock lock(mu_);
   const uint64_t offset = file_->size();
-  ISOZONE_RETURN_IF_ERROR(WriteLocked(offset, data));
+  ISOZONE_RETURN_IF_ERROR(Ended(WriteLocked(offset, data)));
   return offset;
 }
 
@@ -81,18 +110,32 @@ Status SharedFile::WriteLocked(uint64_t offset, std::span<const std::byte> data)
   if (offset > kSizeMax || data.size() > kSizeMax - offset) {
     return Status::InvalidArgument(fmt::format("{} bytes at {}: files have at most {}", data.size(), offset, kSizeMax));
   }
-  ISOZONE_RETURN_IF_ERROR(Admit(data.size()));
+  ISOZONE_RETURN_IF_ERROR(Claim());
+  ISOZONE_RETURN_IF_ERROR(Admit(offset, data.size()));
+  const uint64_t before = file_->size();
+  Status status = WriteAdmitted(offset, data);
+  if (!status.ok()) CutBack(before);
+  if (writer_ == nullptr) NoteWrittenOut();
+  return status;
+}
+
+Status SharedFile::WriteAdmitted(uint64_t offset, std::span<const std::byte> data) {
   if (offset > file_->size()) ISOZONE_RETURN_IF_ERROR(Grow(offset));
   Touch();
-  if (offset < file_->size()) {
-    const auto there = data.first(std::min<uint64_t>(data.size(), file_->size() - offset));
-    const bool at_end = offset + there.size() == file_->size();
-    if (!at_end || !RepeatsEnd(offset, there)) ISOZONE_RETURN_IF_ERROR(WriteInPlace(offset, there));
-    data = data.subspan(there.size());
-  }
-  if (!data.empty()) return AppendLocked(data);
-  if (writer_ == nullptr) NoteWrittenOut();
-  return Status::Ok();
+  const uint64_t size = file_->size();
+  const auto there = data.first(std::min<uint64_t>(data.size(), size - offset));
+  const bool repeats = offset + there.size() == size && RepeatsEnd(offset, there);
+  // What is appended first can be cut off again, if the rest fails.
+  if (there.size() < data.size()) ISOZONE_RETURN_IF_ERROR(AppendLocked(data.subspan(there.size())));
+  return there.empty() || repeats ? Status::Ok() : WriteInPlace(offset, there);
+}
+
+void SharedFile::CutBack(uint64_t size) {
+  if (file_->size() <= size) return;
+  Status status = CloseWriter();
+  end_.clear();
+  if (file_->size() > size) status = TruncateFile(context_, *file_, size);
+  if (!status.ok()) Log().warn("inode {}: {}", inode(), status.message());
 }
 
 Status SharedFile::AppendLocked(std::span<const std::byte> data) {
@@ -115,7 +158,11 @@ Status SharedFile::WriteInPlace(uint64_t offset, std::span<const std::byte> data
   if (offset + data.size() > append_from_) ISOZONE_RETURN_IF_ERROR(CloseWriter());
   if (offset + data.size() + end_.size() > file_->size()) end_.clear();
   ISOZONE_RETURN_IF_ERROR(in_place_.Write(offset, data, {options_.lifetime, options_.level}, options_.io_class));
-  return in_place_.is_large() ? PublishPending(/*durable=*/false) : Status::Ok();
+  if (!in_place_.is_large()) return Status::Ok();
+  // Where this fails, all is pending still, and Sync reports it.
+  const Status published = PublishPending(/*durable=*/false);
+  if (!published.ok()) Log().debug("inode {}: {}", inode(), published.message());
+  return Status::Ok();
 }
 
 Status SharedFile::BecomeData() {
@@ -162,20 +209,26 @@ void SharedFile::NoteEnd(std::span<const std::byte> appended) {
 
 Status SharedFile::Truncate(uint64_t size) {
   const MutexLock lock(mu_);
-  return TruncateLocked(size);
+  return Ended(TruncateLocked(size));
 }
 
 Status SharedFile::TruncateLocked(uint64_t size) {
   ISOZONE_RETURN_IF_ERROR(CheckUsable());
   if (size > kSizeMax) return Status::InvalidArgument(fmt::format("files have at most {} bytes", kSizeMax));
   if (size == file_->size()) return Status::Ok();
+  ISOZONE_RETURN_IF_ERROR(Claim());
   Touch();
   if (size > file_->size()) return Grow(size);
   if (file_->kind() == FileKind::kLog) ISOZONE_RETURN_IF_ERROR(OpenWriter());  // gives an end to what was left open
-  ISOZONE_RETURN_IF_ERROR(CloseWriter());
-  ISOZONE_RETURN_IF_ERROR(PublishPending(/*durable=*/false));
+  const Status closed = CloseWriter();
+  // Where the metadata has no room for what was appended, that is no longer part of the file: so much was cut off.
+  const bool was_cut = file_->kind() != FileKind::kLog && closed.Is(StatusCode::kNoSpace) && size <= file_->size();
+  if (!closed.ok() && !was_cut) return closed;
   end_.clear();
-  return TruncateFile(context_, *file_, size);
+  if (size < file_->size()) ISOZONE_RETURN_IF_ERROR(TruncateFile(context_, *file_, size));
+  in_place_.Cut(size);
+  allocated_.Shrink(HoleBytes(0, size));
+  return Status::Ok();
 }
 
 Status SharedFile::Grow(uint64_t size) {
@@ -203,10 +256,16 @@ Status SharedFile::Allocate(uint64_t offset, uint64_t length, bool keep_size) {
   // The same range may be allocated twice.
   const uint64_t most = HoleBytes(0, std::max(end, file_->size()));
   const uint64_t wanted = std::min(allocated_.bytes() + missing, most);
-  if (wanted > allocated_.bytes() && !allocated_.Set(wanted)) {
+  const uint64_t before = allocated_.bytes();
+  const bool promised = wanted <= before || allocated_.Set(wanted) || (ResetDead() && allocated_.Set(wanted)) ||
+                        (Collect(missing) && allocated_.Set(wanted));
+  if (!promised) {
     return Status::NoSpace(fmt::format("the device is full: it has no room for {} more bytes", missing));
   }
-  return keep_size || end <= file_->size() ? Status::Ok() : TruncateLocked(end);
+  if (keep_size || end <= file_->size()) return Status::Ok();
+  const Status grown = Ended(TruncateLocked(end));
+  if (!grown.ok()) allocated_.Shrink(before);
+  return grown;
 }
 
 uint64_t SharedFile::HoleBytes(uint64_t offset, uint64_t end) const {
@@ -277,40 +336,70 @@ Status SharedFile::Flush() {
 
 Status SharedFile::Sync() {
   const MutexLock lock(mu_);
-  if (context_.read_only()) return Status::Ok();
+  return context_.read_only() ? Status::Ok() : Ended(SyncLocked());
+}
+
+Status SharedFile::SyncLocked() {
   ISOZONE_RETURN_IF_ERROR(CheckUsable());
   ISOZONE_RETURN_IF_ERROR(PublishPending(/*durable=*/writer_ == nullptr));
   if (writer_ == nullptr) return context_.SyncMetadata();
   const Status status = writer_->Sync();
   if (status.ok()) {
-    if (file_->kind() != FileKind::kLog) append_from_ = file_->size();
+    const bool is_log = file_->kind() == FileKind::kLog;
+    if (!is_log) append_from_ = file_->size();
+    if (!is_log) credit_ = 0;  // a log is written again soon
     NoteWrittenOut();
-    return status;
+    // The sink of a log syncs its frames only.
+    return is_log ? context_.journal->Sync(context_.last_name_change.load(std::memory_order_acquire)) : status;
   }
   const Status closed = CloseWriter();  // its error stays
   return closed.ok() ? status : closed;
 }
 
-Status SharedFile::Admit(uint64_t bytes) {
+bool SharedFile::ResetDead() const {
+  if (context_.pool->Space().dead == 0) return false;
+  const Status reset = context_.pool->Settle();
+  if (!reset.ok()) Log().warn("zones cannot be reset: {}", reset.message());
+  return true;
+}
+
+bool SharedFile::Collect(uint64_t bytes) const {
+  if (context_.collector->options().scheme == "none") return false;
+  const SpaceInfo space = context_.pool->Space();
+  const uint64_t wanted = bytes + context_.geometry().zone_capacity;
+  if (space.capacity == 0 || space.dead < wanted || context_.collector->Plan(/*all=*/true).reclaimed() < wanted) {
+    return false;
+  }
+  const double goal = 100.0 * static_cast<double>(space.free + wanted) / static_cast<double>(space.capacity);
+  const auto collected = context_.collector->Run(std::min(goal, 100.0), {});
+  if (!collected.ok()) Log().warn("collecting failed: {}", collected.status().message());
+  return collected.ok() && ResetDead();
+}
+
+Status SharedFile::Admit(uint64_t offset, uint64_t bytes) {
   const MountOptions& options = context_.options;
   const uint64_t header = file_->kind() == FileKind::kLog ? sizeof(LogFrameHeader) : 0;
   const uint64_t need = RoundUp(bytes + header, context_.geometry().block_size);
   const uint64_t memory = options.writer_memory + 2 * std::max<uint64_t>(options.write_buffer, options.stripe_unit);
-  allocated_.Shrink(allocated_.bytes() - std::min(allocated_.bytes(), bytes));
+  // Of what was allocated, as much as the write fills of holes is used up.
+  const uint64_t used = allocated_.bytes() == 0 ? 0 : std::min(allocated_.bytes(), HoleBytes(offset, offset + bytes));
   in_memory_ = std::min(in_memory_ + need, std::max(memory, need));
   if (need <= credit_) {
     credit_ -= need;
+    allocated_.Shrink(allocated_.bytes() - used);
     return Status::Ok();
   }
   const uint64_t step = std::min(kStepMax, context_.geometry().zone_capacity / 4);
-  if (buffered_.Set(in_memory_ + step)) {
+  if (buffered_.SetFrom(allocated_, used, in_memory_ + step)) {
     credit_ = step;
     return Status::Ok();
   }
   credit_ = 0;
   if (writer_ != nullptr) ISOZONE_RETURN_IF_ERROR(CloseWriter());
   in_memory_ = need;
-  if (buffered_.Set(need)) return Status::Ok();
+  if (buffered_.SetFrom(allocated_, used, need)) return Status::Ok();
+  if (ResetDead() && buffered_.SetFrom(allocated_, used, need)) return Status::Ok();
+  if (Collect(need) && buffered_.SetFrom(allocated_, used, need)) return Status::Ok();
   in_memory_ = 0;
   buffered_.Shrink(0);
   return Status::NoSpace(fmt::format("the device is full: it has no room for {} more bytes; delete files", bytes));

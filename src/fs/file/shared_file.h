@@ -13,6 +13,9 @@
 // Space is asked for (space_promises.h) before a write is accepted: in steps, so that small appends do not ask each time;
 // exactly, and after writing out what is in memory, where a step is not to be had.
 //
+// From its first change until the metadata knows of everything, the file is claimed (OpenFile::is_claimed), so that no
+// FileWriter and no FileSystem::Overwrite comes in between.
+//
 // Locks: mu_ before that of the writer, before the namespace mutex. mu_ is held across device I/O, since changes of one
 // file run one after another; reads do not take it. The collector never takes it.
 #pragma once
@@ -43,7 +46,7 @@ struct PositionalServices {
 
 class SharedFile final : public PositionalFile {
  public:
-  // Opens the writer of a file; it sets has_writer. kBusy.
+  // Opens the writer of a file that is claimed; it sets has_writer. kBusy.
   using MakeWriter =
       std::function<Result<std::unique_ptr<FileWriter>>(std::shared_ptr<OpenFile> file, const CreateOptions& options)>;
   struct Parts {
@@ -71,6 +74,8 @@ class SharedFile final : public PositionalFile {
   void SetLifetime(Lifetime lifetime) override;
   void SetIoClass(IoClass io_class) override;
 
+  // Gives everything to the device, and tells the metadata.
+  Status WriteBack();
   // Gives everything to the device, and closes; later changes fail with kAborted. The mount ends.
   Status Detach();
   // When its data was changed last through this, ns since 1970; 0: never.
@@ -81,7 +86,14 @@ class SharedFile final : public PositionalFile {
 
  private:
   Status CheckUsable() const ISOZONE_REQUIRES(mu_);
+  // Nobody else changes the file from here on. kBusy.
+  Status Claim() ISOZONE_REQUIRES(mu_);
+  // A call ends: where the metadata knows of everything, others may change the file. Returns `status`.
+  Status Ended(Status status) ISOZONE_REQUIRES(mu_);
   Status WriteLocked(uint64_t offset, std::span<const std::byte> data) ISOZONE_REQUIRES(mu_);
+  // The hole before it, the write itself, and its half that failed again.
+  Status WriteAdmitted(uint64_t offset, std::span<const std::byte> data) ISOZONE_REQUIRES(mu_);
+  void CutBack(uint64_t size) ISOZONE_REQUIRES(mu_);
   Status AppendLocked(std::span<const std::byte> data) ISOZONE_REQUIRES(mu_);
   Status WriteInPlace(uint64_t offset, std::span<const std::byte> data) ISOZONE_REQUIRES(mu_);
   Status TruncateLocked(uint64_t size) ISOZONE_REQUIRES(mu_);
@@ -94,9 +106,15 @@ class SharedFile final : public PositionalFile {
   // Everything is on the device and known to the metadata after this.
   Status CloseWriter() ISOZONE_REQUIRES(mu_);
   Status PublishPending(bool durable) ISOZONE_REQUIRES(mu_);
+  Status SyncLocked() ISOZONE_REQUIRES(mu_);
   // Nothing is in memory any more.
   void NoteWrittenOut() ISOZONE_REQUIRES(mu_);
-  Status Admit(uint64_t bytes) ISOZONE_REQUIRES(mu_);
+  // Asks for the space of a write.
+  Status Admit(uint64_t offset, uint64_t bytes) ISOZONE_REQUIRES(mu_);
+  // Waits until the zones that are dead are reset, or until collection has made room for `bytes` where it can. False: that
+  // gains nothing.
+  bool ResetDead() const;
+  bool Collect(uint64_t bytes) const;
   // Closes the writer and publishes; then the times, where the inode has details.
   Status Settle() ISOZONE_REQUIRES(mu_);
   Status RecordTimes();
@@ -123,6 +141,7 @@ class SharedFile final : public PositionalFile {
   SpacePromises::Promise allocated_ ISOZONE_GUARDED_BY(mu_);  // by Allocate
   uint64_t in_memory_ ISOZONE_GUARDED_BY(mu_) = 0;            // bytes that were accepted and may be in memory, at most
   uint64_t credit_ ISOZONE_GUARDED_BY(mu_) = 0;               // bytes of buffered_ that the next writes may take
+  bool claimed_ ISOZONE_GUARDED_BY(mu_) = false;
   bool detached_ ISOZONE_GUARDED_BY(mu_) = false;
 };
 

@@ -104,7 +104,7 @@ Status OverwriteFile(MountContext& context, InodeId id, uint64_t offset, std::sp
     const Inode* inode = context.state.Find(id);
     const auto file = context.FindOpen(id);
     if (inode == nullptr) return Status::NotFound("the file was removed while it was overwritten");
-    if (file != nullptr && file->has_writer) return Status::Busy("the file is being written by another handle");
+    if (file != nullptr && file->is_busy()) return Status::Busy("the file is being written by another handle");
     // The file may have been cut while the new bytes were written.
     ISOZONE_RETURN_IF_ERROR(CheckNoHole(inode->size, offset));
     ISOZONE_ASSIGN_OR_RETURN(sequence, Replace(context, *inode, replacement, space));

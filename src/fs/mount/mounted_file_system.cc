@@ -284,8 +284,7 @@ std::shared_ptr<OpenFile> MountedFileSystem::Register(InodeId id, FileKind kind,
                                                       Status damage) {
   if (auto file = context_->FindOpen(id)) {
     // A log that could not be read when it was opened before may be readable now.
-    if (!file->has_writer && file->damage().Is(StatusCode::kIoError))
-      file->Reset(std::move(extents), std::move(damage));
+    if (!file->is_busy() && file->damage().Is(StatusCode::kIoError)) file->Reset(std::move(extents), std::move(damage));
     return file;
   }
   auto file =
@@ -427,7 +426,8 @@ Result<std::unique_ptr<FileWriter>> MountedFileSystem::OpenForAppend(std::string
 }
 
 Result<std::unique_ptr<FileWriter>> MountedFileSystem::WriterOf(std::shared_ptr<OpenFile> file,
-                                                                const CreateOptions& options, DataClass data) {
+                                                                const CreateOptions& options, DataClass data,
+                                                                bool claimed) {
   Status status = file->damage();
   bool left_open = false;
   if (status.ok() && file->kind() == FileKind::kLog) {
@@ -439,7 +439,8 @@ Result<std::unique_ptr<FileWriter>> MountedFileSystem::WriterOf(std::shared_ptr<
   if (status.ok() && left_open) status = context_->engine.Flush(options.io_class);
   if (status.ok()) {
     const MutexLock lock(mutex());
-    if (file->has_writer) status = Status::Busy("the file is being written by another handle");
+    if (file->has_writer || (file->is_claimed && !claimed))
+      status = Status::Busy("the file is being written by another handle");
     if (status.ok()) status = SealLeftOpen(*file);
     if (status.ok()) file->has_writer = true;
   }
@@ -474,7 +475,7 @@ Result<std::shared_ptr<OpenFile>> MountedFileSystem::OpenById(InodeId id) {
     if (found == nullptr) return Status::NotFound(fmt::format("inode {} was removed", id.value()));
     auto file = context_->FindOpen(id);
     // A log that could not be read when it was opened before is tried again.
-    if (file != nullptr && !file->has_writer && file->damage().Is(StatusCode::kIoError)) file.reset();
+    if (file != nullptr && !file->is_busy() && file->damage().Is(StatusCode::kIoError)) file.reset();
     if (file == nullptr && found->kind != FileKind::kLog) {
       file = Register(found->id, found->kind, found->extents.Expand(), Status::Ok());
     }

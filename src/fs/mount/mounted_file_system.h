@@ -107,16 +107,17 @@ class MountedFileSystem final : public FileSystem {
       ISOZONE_REQUIRES(context_->namespace_mutex);
   bool HasWriter(InodeId id) const ISOZONE_REQUIRES(context_->namespace_mutex) {
     const auto file = context_->FindOpen(id);
-    return file != nullptr && file->has_writer;
+    return file != nullptr && file->is_busy();
   }
   // The last region of a log that nobody writes is open where it could not be read when mounting. It ends where `file`,
   // read since, does.
   Status SealLeftOpen(const OpenFile& file) ISOZONE_REQUIRES(context_->namespace_mutex);
   // What is claimed of the regions of a log that nobody writes and that have no end.
   SpaceClaim TakeUnread(InodeId id) ISOZONE_REQUIRES(context_->namespace_mutex);
-  // Of a file that nobody writes; kBusy. The writer becomes the only one.
+  // Of a file that nobody writes; kBusy. The writer becomes the only one. `claimed`: the caller has claimed the file.
   Result<std::unique_ptr<FileWriter>> WriterOf(std::shared_ptr<OpenFile> file, const CreateOptions& options,
-                                               DataClass data) ISOZONE_EXCLUDES(context_->namespace_mutex);
+                                               DataClass data, bool claimed = false)
+      ISOZONE_EXCLUDES(context_->namespace_mutex);
   // Of an existing file; kBusy while its log cannot be read, and as Open.
   Result<std::shared_ptr<OpenFile>> OpenById(InodeId id) ISOZONE_EXCLUDES(context_->namespace_mutex);
   std::unique_ptr<FileReader> ReaderOf(std::shared_ptr<OpenFile> file);

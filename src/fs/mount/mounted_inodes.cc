@@ -125,7 +125,7 @@ Result<std::shared_ptr<SharedFile>> MountedInodes::OpenShared(InodeId id) {
     parts.file = file;
     parts.reader = fs_.ReaderOf(std::move(file));
     parts.make_writer = [fs = &fs_](std::shared_ptr<OpenFile> of, const CreateOptions& options) {
-      return fs->WriterOf(std::move(of), options, {options.lifetime, options.level});
+      return fs->WriterOf(std::move(of), options, {options.lifetime, options.level}, /*claimed=*/true);
     };
     const MutexLock lock(fs_.mutex());
     if (const Inode* inode = fs_.context_->state.Find(id)) {
@@ -315,7 +315,10 @@ Result<FileAttributes> MountedInodes::SetAttributes(uint64_t inode, const Attrib
   }
   // What was written before must not give the file its time later.
   if (changes.modified) {
-    if (const auto open = open_->Find(InodeId(inode))) open->ForgetModified();
+    if (const auto open = open_->Find(InodeId(inode))) {
+      ISOZONE_RETURN_IF_ERROR(open->WriteBack());
+      open->ForgetModified();
+    }
   }
   return ChangeDetails(inode, [&](InodeDetails& details) {
     details.mode = changes.mode.value_or(details.mode);

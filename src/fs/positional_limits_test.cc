@@ -1,0 +1,200 @@
+// Positional files where not everything goes well: beside writers of the same file, and on devices that are full.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "fs/inode_files.h"
+#include "fs/positional_file.h"
+#include "testing/test_volume.h"
+
+namespace isozone {
+namespace {
+
+using File = std::shared_ptr<PositionalFile>;
+
+class PositionalLimitsTest : public testing::Test {
+ protected:
+  void SetUp() override { ISOZONE_ASSERT_OK(volume_.Mount()); }
+
+  InodeFiles& inodes() { return volume_.fs().inodes(); }
+  File Create(std::string_view name, FileKind kind = FileKind::kData) {
+    CreateOptions options;
+    options.kind = kind;
+    return inodes().Create(InodeFiles::kRoot, name, options, {}).value();
+  }
+  static Status Write(const File& file, uint64_t offset, std::string_view data) {
+    return file->Write(offset, Bytes(data));
+  }
+  // Appends pieces of `size` bytes to each of `files` in turn, until one finds no space.
+  static void Fill(const std::vector<File>& files, size_t size) {
+    const std::string piece(size, 'x');
+    for (;;) {
+      for (const File& file : files) {
+        const Status status = Write(file, file->size(), piece);
+        if (status.ok()) continue;
+        ASSERT_EQ(status.code(), StatusCode::kNoSpace) << status.ToString();
+        return;
+      }
+    }
+  }
+
+  TestVolume volume_{SmallGeometry(/*zones=*/40, /*zone_size=*/256 * kKiB)};
+};
+
+TEST_F(PositionalLimitsTest, WhatIsPendingInPlaceKeepsOthersAway) {
+  const File file = Create("f");
+  ISOZONE_ASSERT_OK(Write(file, 0, std::string(9000, 'a')));
+  ISOZONE_ASSERT_OK(file->Sync());
+  ISOZONE_ASSERT_OK(Write(file, 100, "in place"));  // closes the writer, and is not known to the metadata yet
+  ISOZONE_ASSERT_OK(Write(file, 200, "in place"));
+  EXPECT_EQ(volume_.fs().OpenForAppend("/f", {}).status().code(), StatusCode::kBusy);
+  EXPECT_EQ(volume_.fs().Overwrite("/f", 100, Bytes("other")).code(), StatusCode::kBusy);
+  EXPECT_EQ(volume_.fs().Truncate("/f", 50).code(), StatusCode::kBusy);
+  ISOZONE_ASSERT_OK(inodes().SetAttributes(file->inode(), {.modified = FileTime{7, 8}}).status());  // writes it back
+  ISOZONE_ASSERT_OK(volume_.fs().Overwrite("/f", 100, Bytes("other")));
+  ISOZONE_ASSERT_OK(Write(file, 9000, "z"));
+  EXPECT_EQ(volume_.ReadFile("/f").value().substr(98, 12), "aaotheraceaa");
+}
+
+TEST_F(PositionalLimitsTest, AWriterElsewhereKeepsEveryChangeAway) {
+  const File file = Create("f");
+  ISOZONE_ASSERT_OK(Write(file, 0, std::string(9000, 'a')));
+  ISOZONE_ASSERT_OK(inodes().SetAttributes(file->inode(), {.modified = FileTime{7, 8}}).status());
+  auto writer = volume_.fs().OpenForAppend("/f", {}).value();
+  ISOZONE_ASSERT_OK(writer->Append(Bytes("bbb")));
+  EXPECT_EQ(Write(file, 9001, "x").code(), StatusCode::kBusy);
+  EXPECT_EQ(Write(file, 0, "x").code(), StatusCode::kBusy);
+  EXPECT_EQ(Write(file, 20000, "x").code(), StatusCode::kBusy);
+  EXPECT_EQ(file->Truncate(10).code(), StatusCode::kBusy);
+  EXPECT_EQ(file->Truncate(20000).code(), StatusCode::kBusy);
+  ISOZONE_ASSERT_OK(file->Sync());
+  ISOZONE_ASSERT_OK(writer->Close());
+  // What the file remembers of its end is not what it has now.
+  ISOZONE_ASSERT_OK(Write(file, 9000, "aaa"));
+  EXPECT_EQ(volume_.ReadFile("/f").value(), std::string(9003, 'a'));
+}
+
+TEST_F(PositionalLimitsTest, ASyncOfALogMakesNamesDurable) {
+  uint64_t other = 0;
+  {
+    const File log = Create("log", FileKind::kLog);
+    ISOZONE_ASSERT_OK(Write(log, 0, "first"));
+    ISOZONE_ASSERT_OK(log->Sync());
+    other = Create("other")->inode();
+    ISOZONE_ASSERT_OK(inodes().SetXattr(other, "user.x", "v", XattrMode::kSet));
+    ISOZONE_ASSERT_OK(Write(log, 5, "second"));
+    ISOZONE_ASSERT_OK(log->Sync());
+    volume_.device().CutPower();
+  }
+  ISOZONE_ASSERT_OK(volume_.CutAndRemount());
+  EXPECT_EQ(inodes().GetXattr(other, "user.x").value(), "v");
+  EXPECT_EQ(volume_.ReadFile("/log").value(), "firstsecond");
+}
+
+TEST_F(PositionalLimitsTest, ATimeThatIsSetStays) {
+  const FileTime time{1'000'000'000, 5};
+  for (const FileKind kind : {FileKind::kData, FileKind::kLog}) {
+    const std::string name(FileKindName(kind));
+    {
+      const File file = Create(name, kind);
+      ISOZONE_ASSERT_OK(Write(file, 0, std::string(9000, 'a')));
+      ISOZONE_ASSERT_OK(file->Sync());
+      if (kind == FileKind::kData) ISOZONE_ASSERT_OK(Write(file, 50, "in place"));
+      ISOZONE_ASSERT_OK(Write(file, 9000, "in memory"));
+      ISOZONE_ASSERT_OK(inodes().SetAttributes(file->inode(), {.modified = time}).status());
+      EXPECT_EQ(inodes().GetAttributes(file->inode())->modified, time);
+    }
+    EXPECT_EQ(inodes().Lookup(InodeFiles::kRoot, name)->modified, time);
+    ISOZONE_ASSERT_OK(volume_.Remount());
+    EXPECT_EQ(inodes().Lookup(InodeFiles::kRoot, name)->modified, time);
+  }
+}
+
+TEST_F(PositionalLimitsTest, AFileWithoutANameIsOverwrittenForEver) {
+  const File file = Create("f");
+  constexpr size_t kSize = 256 * kKiB;
+  ISOZONE_ASSERT_OK(Write(file, 0, std::string(kSize, 'a')));
+  ISOZONE_ASSERT_OK(file->Sync());
+  ISOZONE_ASSERT_OK(inodes().Unlink(InodeFiles::kRoot, "f"));
+  for (uint64_t i = 0; i < 300; ++i) {  // ten times what the device has
+    ISOZONE_ASSERT_OK(Write(file, i % 4 * (kSize / 4), std::string(kSize / 4, static_cast<char>('a' + i % 26))));
+    if (i % 5 == 0) ISOZONE_ASSERT_OK(file->Sync());
+    if (i % 50 == 0) {
+      ISOZONE_ASSERT_OK(file->Truncate(1000));
+      ISOZONE_ASSERT_OK(file->Truncate(kSize));
+    }
+  }
+  EXPECT_LE(volume_.fs().state().Space().live, 3 * kSize);
+}
+
+TEST_F(PositionalLimitsTest, SpaceThatCanBeCollectedIsWaitedFor) {
+  std::vector<File> files = {Create("kept"), Create("removed")};
+  ASSERT_NO_FATAL_FAILURE(Fill(files, 16 * kKiB));
+  for (const File& file : files) ISOZONE_ASSERT_OK(file->Sync());
+  ISOZONE_ASSERT_OK(inodes().Unlink(InodeFiles::kRoot, "removed"));
+  const uint64_t half = files[1]->size();
+  files.pop_back();
+  const File again = Create("again");
+  for (uint64_t at = 0; at < half / 2; at += 16 * kKiB) {
+    ISOZONE_ASSERT_OK(Write(again, at, std::string(16 * kKiB, 'y')));
+  }
+  ISOZONE_ASSERT_OK(again->Sync());
+}
+
+TEST_F(PositionalLimitsTest, WhatWasAllocatedIsUsedUpByHolesOnly) {
+  const File file = Create("f");
+  ISOZONE_ASSERT_OK(Write(file, 0, std::string(64 * kKiB, 'a')));
+  ISOZONE_ASSERT_OK(file->Allocate(64 * kKiB, kMiB, /*keep_size=*/true));
+  for (int i = 0; i < 40; ++i) ISOZONE_ASSERT_OK(Write(file, 0, std::string(64 * kKiB, 'b')));
+  ASSERT_NO_FATAL_FAILURE(Fill({Create("filler")}, 64 * kKiB));
+  for (uint64_t at = 64 * kKiB; at < 64 * kKiB + kMiB; at += 64 * kKiB) {
+    ISOZONE_ASSERT_OK(Write(file, at, std::string(64 * kKiB, 'c')));
+  }
+  ISOZONE_ASSERT_OK(file->Sync());
+  const File other = Create("other");
+  ISOZONE_ASSERT_OK(inodes().Unlink(InodeFiles::kRoot, "filler"));
+  ISOZONE_ASSERT_OK(file->Allocate(2 * kMiB, kMiB, /*keep_size=*/true));
+  ISOZONE_ASSERT_OK(file->Truncate(0));  // the promise ends
+  ISOZONE_ASSERT_OK(file->Allocate(0, 5 * kMiB, /*keep_size=*/true));
+}
+
+// Where the metadata is full, data that is on the device already cannot be told to it.
+TEST_F(PositionalLimitsTest, WhatTheMetadataHasNoRoomForIsNoPartOfTheFile) {
+  constexpr size_t kFiles = 20;
+  std::vector<File> files;
+  for (size_t i = 0; i < kFiles; ++i) {
+    files.push_back(Create(fmt::format("file{}", i)));
+    ISOZONE_ASSERT_OK(Write(files.back(), 0, "begin"));
+    ISOZONE_ASSERT_OK(files.back()->Sync());
+    ISOZONE_ASSERT_OK(Write(files.back(), 5, std::string(5000, 'm')));
+  }
+  for (int i = 0; i < 100000; ++i) {
+    const auto made = inodes().MakeDirectory(InodeFiles::kRoot, fmt::format("{}{}", i, std::string(i % 2, 'n')), {});
+    if (made.ok()) continue;
+    ASSERT_EQ(made.status().code(), StatusCode::kNoSpace);
+    break;
+  }
+  size_t failed = 0;
+  for (const File& file : files) {
+    const Status synced = file->Sync();
+    if (synced.ok()) continue;
+    ++failed;
+    EXPECT_EQ(synced.code(), StatusCode::kNoSpace) << synced.ToString();
+    EXPECT_EQ(file->size(), 5U);
+    static_cast<void>(Write(file, 1000, "x"));
+    static_cast<void>(Write(file, 3, "xyz"));
+    static_cast<void>(file->Truncate(2000));
+    EXPECT_TRUE(file->size() == 5 || file->size() == 2000) << file->size();
+    ISOZONE_EXPECT_OK(file->Truncate(2));  // makes nothing larger
+  }
+  EXPECT_GT(failed, 0U);
+  files.clear();
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+}  // namespace
+}  // namespace isozone
