@@ -163,22 +163,10 @@ void Allocate(fuse_req_t request, fuse_ino_t, int mode, off_t offset, off_t leng
   });
 }
 
-void Seek(fuse_req_t request, fuse_ino_t, off_t offset, int whence, fuse_file_info* info) {
-  Answer(request, [&](FuseView&) -> Status {
-    if (offset < 0) return AnswerErrno(request, ENXIO);
-    if (whence != SEEK_DATA && whence != SEEK_HOLE) return AnswerErrno(request, EINVAL);
-    const PositionalFile& file = *FileHandle::Of(*info).file;
-    const auto at = static_cast<uint64_t>(offset);
-    const auto found = whence == SEEK_DATA ? file.FindData(at) : file.FindHole(at);
-    if (found.status().Is(StatusCode::kNotFound)) return AnswerErrno(request, ENXIO);
-    if (!found.ok()) return found.status();
-    ::fuse_reply_lseek(request, static_cast<off_t>(*found));
-    return Status::Ok();
-  });
-}
-
 }  // namespace
 
+// Without lseek: the kernel would ask where a hole is without handing over the pages that it holds, of a shared memory map
+// for example, and a program that copies a file would leave those out. As it is, the kernel takes all of a file for data.
 void AddFileOperations(fuse_lowlevel_ops& operations) {
   operations.open = Open;
   operations.create = Create;
@@ -188,7 +176,6 @@ void AddFileOperations(fuse_lowlevel_ops& operations) {
   operations.fsync = Sync;
   operations.release = Release;
   operations.fallocate = Allocate;
-  operations.lseek = Seek;
 }
 
 }  // namespace isozone
