@@ -18,8 +18,8 @@ constexpr uint64_t kDots = 2;
 // The answer to one request: entries, as many as the kernel has room for.
 class Listing {
  public:
-  Listing(fuse_req_t request, FuseView& view, size_t room, bool with_attributes)
-      : request_(request), view_(view), bytes_(room), with_attributes_(with_attributes) {}
+  Listing(fuse_req_t request, FuseView& view, uint64_t directory, size_t room, bool with_attributes)
+      : request_(request), view_(view), directory_(directory), bytes_(room), with_attributes_(with_attributes) {}
 
   // Whether there was room.
   bool Add(const char* name, uint64_t inode, mode_t type, bool is_dot, uint64_t next) {
@@ -28,12 +28,12 @@ class Listing {
     const auto offset = static_cast<off_t>(next);
     size_t needed = 0;
     if (with_attributes_) {
-      // No lookup is done for the dots, nor for what was removed meanwhile.
+      // The kernel remembers what the name leads to. The listing is of an earlier moment, so the name is looked up now;
+      // of the dots, and of a name that has gone or leads elsewhere, the kernel learns nothing.
       fuse_entry_param entry{};
       if (!is_dot) {
-        if (const auto attributes = view_.inodes().GetAttributes(inode); attributes.ok()) {
-          entry = view_.EntryOf(*attributes);
-        }
+        const auto attributes = view_.inodes().Lookup(directory_, name);
+        if (attributes.ok() && attributes->inode == inode) entry = view_.EntryOf(*attributes);
       }
       if (entry.ino == 0) entry.attr = TypeAndInode(inode, type);
       needed = ::fuse_add_direntry_plus(request_, at, left, name, &entry, offset);
@@ -58,6 +58,7 @@ class Listing {
 
   fuse_req_t request_;
   FuseView& view_;
+  const uint64_t directory_;
   std::vector<char> bytes_;
   size_t used_ = 0;
   const bool with_attributes_;
@@ -87,7 +88,7 @@ Status Fill(Listing& listing, DirectoryStream& stream, uint64_t directory, uint6
 
 void Read(fuse_req_t request, fuse_ino_t inode, size_t room, off_t offset, const fuse_file_info& info, bool plus) {
   Answer(request, [&](FuseView& view) -> Status {
-    Listing listing(request, view, room, plus);
+    Listing listing(request, view, inode, room, plus);
     ISOZONE_RETURN_IF_ERROR(Fill(listing, *DirectoryHandle::Of(info).stream, inode, static_cast<uint64_t>(offset)));
     listing.Answer();
     return Status::Ok();
@@ -107,8 +108,9 @@ void OpenDirectory(fuse_req_t request, fuse_ino_t inode, fuse_file_info* info) {
     auto handle = std::make_unique<DirectoryHandle>();
     ISOZONE_ASSIGN_OR_RETURN(handle->stream, view.inodes().OpenDirectory(inode));
     info->fh = view.handles().Add(std::move(handle));
-    info->cache_readdir = view.options().read_only ? 0 : 1;
-    info->keep_cache = info->cache_readdir;
+    // Offsets are those of one handle: what the kernel kept of one would skip or repeat entries in another.
+    info->cache_readdir = 0;
+    info->keep_cache = 0;
     // Where the program was interrupted meanwhile, nobody releases the handle.
     if (::fuse_reply_open(request, info) != 0) view.handles().Close(info->fh);
     return Status::Ok();
