@@ -215,9 +215,9 @@ Status SharedFile::Truncate(uint64_t size) {
 Status SharedFile::TruncateLocked(uint64_t size) {
   ISOZONE_RETURN_IF_ERROR(CheckUsable());
   if (size > kSizeMax) return Status::InvalidArgument(fmt::format("files have at most {} bytes", kSizeMax));
-  if (size == file_->size()) return Status::Ok();
   ISOZONE_RETURN_IF_ERROR(Claim());
   Touch();
+  if (size == file_->size()) return Status::Ok();
   if (size > file_->size()) return Grow(size);
   if (file_->kind() == FileKind::kLog) ISOZONE_RETURN_IF_ERROR(OpenWriter());  // gives an end to what was left open
   const Status closed = CloseWriter();
