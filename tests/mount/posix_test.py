@@ -104,6 +104,96 @@ class Posix(mounted.MountTest):
         self.assertEqual(0o750, stat.S_IMODE(os.stat(self.path("directory")).st_mode))
         self.end()
 
+    def test_a_time_that_is_set_outlives_what_was_written_before(self) -> None:
+        time_ns = 1_700_000_001_987_654_321
+        paths = [self.path(f"file{number}") for number in range(40)]
+        for number, path in enumerate(paths):
+            with open(path, "wb", buffering=0) as file:
+                file.write(bytes(20_000))
+                if number % 2 == 0:
+                    os.utime(file.fileno(), ns=(time_ns, time_ns))
+            if number % 2 == 1:
+                os.utime(path, ns=(time_ns, time_ns))
+        self.assertEqual({time_ns}, {os.stat(path).st_mtime_ns for path in paths})
+        self.remount()
+        self.assertEqual({time_ns}, {os.stat(path).st_mtime_ns for path in paths})
+        self.end()
+
+    def test_the_time_after_a_close_is_that_of_the_last_write(self) -> None:
+        for number in range(40):
+            path = self.write(f"file{number}", b"x")
+            os.utime(path, ns=(10**18, 10**18))
+            with open(path, "wb") as file:
+                file.write(bytes(20_000))
+            self.assertGreater(os.stat(path).st_mtime_ns, 10**18)
+        self.end()
+
+    def test_truncation_of_an_empty_file_changes_its_time(self) -> None:
+        path = self.write("file", b"")
+        os.utime(path, ns=(10**18, 10**18))
+        os.close(os.open(path, os.O_WRONLY | os.O_TRUNC))
+        self.assertGreater(os.stat(path).st_mtime_ns, 10**18)
+        self.remount()
+        self.assertGreater(os.stat(path).st_mtime_ns, 10**18)
+        self.end()
+
+    def test_names_that_change_while_a_directory_is_read_leave_no_ghosts(self) -> None:
+        count = 2000
+        for number in range(count):
+            self.write(f"{number:04}", b"")
+        os.utime(self.directory)
+        self.remount()  # so that the kernel knows no name
+        with os.scandir(self.directory) as entries:
+            next(entries)
+            for number in range(count):
+                name = self.path(f"{number:04}")
+                if number % 2 == 0:
+                    os.unlink(name)
+                else:
+                    os.rename(name, self.path(f"new{number:04}"))
+            for _ in entries:
+                pass
+        for number in range(count):
+            self.assertFalse(os.path.lexists(self.path(f"{number:04}")), number)
+        self.assertEqual({f"new{number:04}" for number in range(1, count, 2)}, set(os.listdir(self.directory)))
+        self.end()
+
+    def test_entries_made_and_removed_while_a_directory_is_read_hide_no_others(self) -> None:
+        kept = {f"{number:04}" for number in range(1000, 2000)}
+        for name in kept:
+            self.write(name, b"")
+        for turn in range(3):
+            self.write("0000", b"")
+            with os.scandir(self.directory) as entries:
+                next(entries)
+                os.unlink(self.path("0000"))
+                self.assertLessEqual(set(os.listdir(self.directory)), kept)
+                for _ in entries:
+                    pass
+            self.assertEqual(kept, set(os.listdir(self.directory)), turn)
+        self.end()
+
+    def test_an_unlinked_file_keeps_its_attributes_and_takes_new_ones(self) -> None:
+        for replaced in (False, True):
+            with open(self.path("file"), "w+b", buffering=0) as file:
+                fd = file.fileno()
+                os.chmod(fd, 0o6751)
+                os.setxattr(fd, "user.a", b"one")
+                if replaced:
+                    os.rename(self.write("other", b""), self.path("file"))
+                else:
+                    os.unlink(self.path("file"))
+                self.assertEqual(0o6751, stat.S_IMODE(os.fstat(fd).st_mode))
+                self.assertEqual(b"one", os.getxattr(fd, "user.a"))
+                os.fchmod(fd, 0o640)
+                os.setxattr(fd, "user.b", b"two")
+                os.utime(fd, ns=(10**18, 10**18))
+                file.write(b"x")
+                self.assertEqual((0o640, 0), (stat.S_IMODE(os.fstat(fd).st_mode), os.fstat(fd).st_nlink))
+                self.assertEqual(["user.a", "user.b"], sorted(os.listxattr(fd)))
+                self.assertGreater(os.fstat(fd).st_mtime_ns, 10**18)
+        self.end()
+
     def test_hard_links_are_one_file(self) -> None:
         path = self.write("one", b"first")
         os.link(path, self.path("two"))

@@ -78,9 +78,14 @@ class SharedFile final : public PositionalFile {
   Status WriteBack();
   // Gives everything to the device, and closes; later changes fail with kAborted. The mount ends.
   Status Detach();
-  // When its data was changed last through this, ns since 1970; 0: never.
+  // When its data was changed last through this, or what SetModified said later, ns since 1970; 0: never.
   uint64_t modified_ns() const { return modified_ns_.load(std::memory_order_relaxed); }
-  void ForgetModified() { modified_ns_.store(0, std::memory_order_relaxed); }
+  // `time` is what it is to have, also when what was written before it is given to the device.
+  void SetModified(const FileTime& time) {
+    constexpr uint64_t kNsInS = 1'000'000'000;
+    const bool fits = time.s < UINT64_MAX / kNsInS;
+    modified_ns_.store(fits ? time.s * kNsInS + time.ns : 0, std::memory_order_relaxed);
+  }
   // As of now, of a file without a name.
   FileAttributes NamelessAttributes() const;
 

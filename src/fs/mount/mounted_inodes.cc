@@ -27,6 +27,28 @@ Status CheckOwner(const InodeOwner& owner) {
   return Status::InvalidArgument(fmt::format("{:o} are no permission bits", owner.mode));
 }
 
+// Keeps the details of a file whose last name goes for those who have it open. Made before the namespace mutex is taken,
+// and destroyed after it.
+class LastName {
+ public:
+  explicit LastName(OpenInodes& open) : open_(open) {}
+  // Of one that is still there after all, what is kept is not used.
+  void Goes(InodeId id, std::shared_ptr<const InodeDetails> details) {
+    id_ = id;
+    details_ = std::move(details);
+  }
+  ~LastName() {
+    if (details_ != nullptr) open_.KeepDetails(id_, std::move(details_));
+  }
+  LastName(const LastName&) = delete;
+  LastName& operator=(const LastName&) = delete;
+
+ private:
+  OpenInodes& open_;
+  InodeId id_;
+  std::shared_ptr<const InodeDetails> details_;
+};
+
 // A moment of a directory.
 class NamesAtOnce final : public DirectoryStream {
  public:
@@ -63,10 +85,10 @@ Result<std::shared_ptr<SharedFile>> OpenInodes::Get(InodeId id, const Make& make
   {
     const MutexLock lock(mu_);
     for (auto it = files_.find(id); it != files_.end(); it = files_.find(id)) {
-      if (auto file = it->second.lock()) return file;
+      if (auto file = it->second.file.lock()) return file;
       removed_.Wait(mu_);
     }
-    files_.emplace(id, std::weak_ptr<SharedFile>());
+    files_.emplace(id, Entry());
   }
   auto made = make();
   if (!made.ok()) {
@@ -78,22 +100,37 @@ Result<std::shared_ptr<SharedFile>> OpenInodes::Get(InodeId id, const Make& make
     self->Remove(id);
   });
   const MutexLock lock(mu_);
-  files_[id] = file;
+  files_[id].file = file;
   removed_.SignalAll();
   return file;
 }
 
 std::shared_ptr<SharedFile> OpenInodes::Find(InodeId id) {
   const MutexLock lock(mu_);
+  for (auto it = files_.find(id); it != files_.end(); it = files_.find(id)) {
+    if (auto file = it->second.file.lock()) return file;
+    removed_.Wait(mu_);
+  }
+  return nullptr;
+}
+
+void OpenInodes::KeepDetails(InodeId id, std::shared_ptr<const InodeDetails> details) {
+  const MutexLock lock(mu_);
   const auto it = files_.find(id);
-  return it == files_.end() ? nullptr : it->second.lock();
+  if (it != files_.end()) it->second.details = std::move(details);
+}
+
+std::shared_ptr<const InodeDetails> OpenInodes::KeptDetails(InodeId id) {
+  const MutexLock lock(mu_);
+  const auto it = files_.find(id);
+  return it == files_.end() ? nullptr : it->second.details;
 }
 
 std::vector<std::shared_ptr<SharedFile>> OpenInodes::All() {
   std::vector<std::shared_ptr<SharedFile>> all;
   const MutexLock lock(mu_);
-  for (const auto& [id, weak] : files_) {
-    if (auto file = weak.lock()) all.push_back(std::move(file));
+  for (const auto& [id, entry] : files_) {
+    if (auto file = entry.file.lock()) all.push_back(std::move(file));
   }
   return all;
 }
@@ -183,13 +220,39 @@ Result<FileAttributes> MountedInodes::Lookup(uint64_t directory, std::string_vie
   return GetAttributes(found);
 }
 
+Result<std::unique_ptr<FileReader>> MountedInodes::FollowLog(InodeId id) {
+  if (fs_.refresh_ == nullptr) return std::unique_ptr<FileReader>();
+  bool was_open = false;
+  {
+    const MutexLock lock(fs_.mutex());
+    const Inode* found = fs_.context_->state.Find(id);
+    if (found == nullptr || !found->has_open_region()) return std::unique_ptr<FileReader>();
+    was_open = fs_.context_->FindOpen(id) != nullptr;
+  }
+  ISOZONE_ASSIGN_OR_RETURN(auto log, fs_.OpenById(id));
+  std::unique_ptr<FileReader> reader = fs_.ReaderOf(log);
+  if (was_open) ISOZONE_RETURN_IF_ERROR(fs_.refresh_->GrowLog(*log));
+  return reader;
+}
+
 Result<FileAttributes> MountedInodes::GetAttributes(uint64_t inode) {
   const InodeId id(inode);
+  ISOZONE_RETURN_IF_ERROR(fs_.Refresh());
+  ISOZONE_ASSIGN_OR_RETURN(const auto log, FollowLog(id));
   const std::shared_ptr<SharedFile> open = open_->Find(id);  // goes behind the lock
+  const std::shared_ptr<const InodeDetails> kept = open_->KeptDetails(id);
   const MutexLock lock(fs_.mutex());
   const Inode* found = fs_.context_->state.Find(id);
   if (found == nullptr && open == nullptr) return NoInode(id);
   FileAttributes a = found == nullptr ? open->NamelessAttributes() : AttributesOf(*fs_.context_, *found);
+  if (found == nullptr && kept != nullptr) {
+    a.mode = kept->mode;
+    a.user = kept->user;
+    a.group = kept->group;
+    a.modified = kept->modified;
+    a.modified_s = kept->modified.s;
+    a.changed = kept->changed;
+  }
   if (const uint64_t ns = open == nullptr ? 0 : open->modified_ns()) {
     constexpr uint64_t kNsInS = 1'000'000'000;
     a.modified = {ns / kNsInS, static_cast<uint32_t>(ns % kNsInS)};
@@ -295,17 +358,40 @@ MetadataOp MountedInodes::NamesChanged(const Inode& directory) const {
 
 Result<FileAttributes> MountedInodes::ChangeDetails(uint64_t inode,
                                                     const std::function<Status(InodeDetails&)>& change) {
+  bool has_name = false;
   {
     const MutexLock lock(fs_.mutex());
     const Inode* found = fs_.context_->state.Find(InodeId(inode));
-    if (found == nullptr) return NoInode(InodeId(inode));
-    auto details = DetailsOf(*found);
-    ISOZONE_RETURN_IF_ERROR(change(*details));
-    details->changed = Now();
-    const MetadataOp op = SetDetails{found->id, std::move(details)};
-    ISOZONE_RETURN_IF_ERROR(fs_.context_->Commit({&op, 1}).status());
+    has_name = found != nullptr;
+    if (has_name) {
+      auto details = DetailsOf(*found);
+      ISOZONE_RETURN_IF_ERROR(change(*details));
+      details->changed = Now();
+      const MetadataOp op = SetDetails{found->id, std::move(details)};
+      ISOZONE_RETURN_IF_ERROR(fs_.context_->Commit({&op, 1}).status());
+    }
   }
-  return GetAttributes(inode);
+  return has_name ? GetAttributes(inode) : ChangeNameless(InodeId(inode), change);
+}
+
+Result<FileAttributes> MountedInodes::ChangeNameless(InodeId id, const std::function<Status(InodeDetails&)>& change) {
+  const auto kept = open_->KeptDetails(id);
+  if (kept == nullptr) return NoInode(id);
+  auto details = std::make_shared<InodeDetails>(*kept);
+  ISOZONE_RETURN_IF_ERROR(change(*details));
+  details->changed = Now();
+  open_->KeepDetails(id, std::move(details));
+  return GetAttributes(id.value());
+}
+
+Result<std::shared_ptr<const InodeDetails>> MountedInodes::FindDetails(InodeId id) {
+  {
+    const MutexLock lock(fs_.mutex());
+    if (const Inode* found = fs_.context_->state.Find(id)) return found->details;
+  }
+  auto kept = open_->KeptDetails(id);
+  if (kept == nullptr) return NoInode(id);
+  return kept;
 }
 
 Result<FileAttributes> MountedInodes::SetAttributes(uint64_t inode, const AttributeChanges& changes) {
@@ -313,11 +399,11 @@ Result<FileAttributes> MountedInodes::SetAttributes(uint64_t inode, const Attrib
   if (changes.modified && changes.modified->ns >= 1'000'000'000) {
     return Status::InvalidArgument(fmt::format("{} ns are a second or more", changes.modified->ns));
   }
-  // What was written before must not give the file its time later.
+  // What was written before must not give the file its time later: an open file keeps this one.
   if (changes.modified) {
     if (const auto open = open_->Find(InodeId(inode))) {
       ISOZONE_RETURN_IF_ERROR(open->WriteBack());
-      open->ForgetModified();
+      open->SetModified(*changes.modified);
     }
   }
   return ChangeDetails(inode, [&](InodeDetails& details) {
@@ -330,23 +416,19 @@ Result<FileAttributes> MountedInodes::SetAttributes(uint64_t inode, const Attrib
 }
 
 Result<std::string> MountedInodes::GetXattr(uint64_t inode, std::string_view name) {
-  const MutexLock lock(fs_.mutex());
-  const Inode* found = fs_.context_->state.Find(InodeId(inode));
-  if (found == nullptr) return NoInode(InodeId(inode));
-  if (found->details != nullptr) {
-    const auto it = found->details->xattrs.find(name);
-    if (it != found->details->xattrs.end()) return it->second;
+  ISOZONE_ASSIGN_OR_RETURN(const auto details, FindDetails(InodeId(inode)));
+  if (details != nullptr) {
+    const auto it = details->xattrs.find(name);
+    if (it != details->xattrs.end()) return it->second;
   }
   return Status::NotFound(fmt::format("inode {} has no attribute '{}'", inode, name));
 }
 
 Result<std::vector<std::string>> MountedInodes::ListXattrs(uint64_t inode) {
-  const MutexLock lock(fs_.mutex());
-  const Inode* found = fs_.context_->state.Find(InodeId(inode));
-  if (found == nullptr) return NoInode(InodeId(inode));
+  ISOZONE_ASSIGN_OR_RETURN(const auto details, FindDetails(InodeId(inode)));
   std::vector<std::string> names;
-  if (found->details == nullptr) return names;
-  for (const auto& [name, value] : found->details->xattrs) names.push_back(name);
+  if (details == nullptr) return names;
+  for (const auto& [name, value] : details->xattrs) names.push_back(name);
   return names;
 }
 
@@ -438,12 +520,14 @@ Result<FileAttributes> MountedInodes::Link(uint64_t inode, uint64_t directory, s
 }
 
 Status MountedInodes::Unlink(uint64_t directory, std::string_view name) {
+  LastName last(*open_);
   const MutexLock lock(fs_.mutex());
   ISOZONE_ASSIGN_OR_RETURN(const auto place, fs_.FindPlaceIn(InodeId(directory), name));
   if (place.existing == nullptr) return Status::NotFound(fmt::format("'{}' does not exist", name));
   if (place.existing->is_directory) return Status::IsDirectory(fmt::format("'{}' is a directory", name));
   std::vector<MetadataOp> ops = {NamesChanged(*fs_.context_->state.Find(place.parent))};
   if (place.existing->links.size() > 1) ops.push_back(Changed(*place.existing));
+  if (place.existing->links.size() == 1) last.Goes(place.existing->id, DetailsOf(*place.existing));
   MountedFileSystem::AddUnlinkOps(*place.existing, {place.parent, place.name}, ops);
   return fs_.CommitUnlink(*place.existing, ops);
 }
@@ -463,6 +547,7 @@ Status MountedInodes::RemoveDirectory(uint64_t directory, std::string_view name)
 Status MountedInodes::Rename(uint64_t from_directory, std::string_view from, uint64_t to_directory, std::string_view to,
                              RenameMode mode) {
   ISOZONE_RETURN_IF_ERROR(CheckNewName(to));
+  LastName last(*open_);
   const MutexLock lock(fs_.mutex());
   ISOZONE_ASSIGN_OR_RETURN(const auto source, fs_.FindPlaceIn(InodeId(from_directory), from));
   ISOZONE_ASSIGN_OR_RETURN(const auto target, fs_.FindPlaceIn(InodeId(to_directory), to));
@@ -477,7 +562,11 @@ Status MountedInodes::Rename(uint64_t from_directory, std::string_view from, uin
   if (target.existing == source.existing) return Status::Ok();
   std::vector<MetadataOp> ops = {Changed(*source.existing), NamesChanged(*fs_.context_->state.Find(source.parent))};
   if (target.parent != source.parent) ops.push_back(NamesChanged(*fs_.context_->state.Find(target.parent)));
-  if (mode != RenameMode::kExchange) return fs_.RenameTo(source, target, std::move(ops));
+  if (mode != RenameMode::kExchange) {
+    const Inode* replaced = target.existing;
+    if (replaced != nullptr && replaced->links.size() == 1) last.Goes(replaced->id, DetailsOf(*replaced));
+    return fs_.RenameTo(source, target, std::move(ops));
+  }
 
   const Inode& one = *source.existing;
   const Inode& other = *target.existing;

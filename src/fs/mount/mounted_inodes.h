@@ -2,7 +2,8 @@
 // are the details of inodes (owner, times, targets, extended attributes), in the same records, and the open files.
 //
 // Open files. All opens of an inode share a SharedFile. The last of them gives what is in memory to the device, which
-// takes time; whoever opens the inode meanwhile waits for that, so that a file never has two writers.
+// takes time; whoever opens the inode meanwhile waits for that, so that a file never has two writers, and so does who
+// asks for its attributes or sets them, since the size and the times are those of the last write.
 //
 // Locks: that of the registry is held for look-ups only, and never together with another.
 #pragma once
@@ -32,8 +33,11 @@ class OpenInodes : public std::enable_shared_from_this<OpenInodes> {
   using Make = std::function<Result<std::unique_ptr<SharedFile>>()>;
   // The file of `id`, which `make` makes where it is not open.
   Result<std::shared_ptr<SharedFile>> Get(InodeId id, const Make& make) ISOZONE_EXCLUDES(mu_);
-  // The file of `id`; null: it is not open.
+  // The file of `id`; null: it is not open. Waits while it is being opened or closed.
   std::shared_ptr<SharedFile> Find(InodeId id) ISOZONE_EXCLUDES(mu_);
+  // The details of a file that is open and has lost its last name. Kept until it is closed; null: none.
+  void KeepDetails(InodeId id, std::shared_ptr<const InodeDetails> details) ISOZONE_EXCLUDES(mu_);
+  std::shared_ptr<const InodeDetails> KeptDetails(InodeId id) ISOZONE_EXCLUDES(mu_);
   std::vector<std::shared_ptr<SharedFile>> All() ISOZONE_EXCLUDES(mu_);
 
  private:
@@ -41,8 +45,11 @@ class OpenInodes : public std::enable_shared_from_this<OpenInodes> {
 
   Mutex mu_;
   CondVar removed_;
-  // One that is expired is being made or closed.
-  std::unordered_map<InodeId, std::weak_ptr<SharedFile>> files_ ISOZONE_GUARDED_BY(mu_);
+  struct Entry {
+    std::weak_ptr<SharedFile> file;  // one that is expired is being made or closed
+    std::shared_ptr<const InodeDetails> details;
+  };
+  std::unordered_map<InodeId, Entry> files_ ISOZONE_GUARDED_BY(mu_);
 };
 
 class MountedInodes final : public InodeFiles {
@@ -92,6 +99,12 @@ class MountedInodes final : public InodeFiles {
   MetadataOp NamesChanged(const Inode& directory) const;
   // Applies `change` to the details of an inode; an error of it changes nothing.
   Result<FileAttributes> ChangeDetails(uint64_t inode, const std::function<Status(InodeDetails&)>& change);
+  Result<FileAttributes> ChangeNameless(InodeId id, const std::function<Status(InodeDetails&)>& change);
+  // The details of an inode, also of an open one without a name; null: it has none.
+  Result<std::shared_ptr<const InodeDetails>> FindDetails(InodeId id);
+  // Brings the size of a log up to date that a writer in another process has open; null where it is no such log. The
+  // size stays known as long as the reader lives.
+  Result<std::unique_ptr<FileReader>> FollowLog(InodeId id);
   // Makes a new inode with a name.
   Result<FileAttributes> Put(uint64_t directory, std::string_view name, Inode inode);
   Result<std::shared_ptr<SharedFile>> OpenShared(InodeId id);
