@@ -32,7 +32,9 @@ void Greet(void* user_data, fuse_conn_info* connection) {
   const auto* view = static_cast<FuseView*>(user_data);
   const uint32_t wanted = FUSE_CAP_ASYNC_READ | FUSE_CAP_ATOMIC_O_TRUNC | FUSE_CAP_READDIRPLUS |
                           FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_ASYNC_DIO | FUSE_CAP_PARALLEL_DIROPS |
-                          FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_EXPLICIT_INVAL_DATA |
+                          FUSE_CAP_CACHE_SYMLINKS |
+                          // Beside another writer, new attributes say which pages are old.
+                          (view->options().read_only ? FUSE_CAP_AUTO_INVAL_DATA : FUSE_CAP_EXPLICIT_INVAL_DATA) |
                           (view->options().writeback ? FUSE_CAP_WRITEBACK_CACHE : 0);
   connection->want = wanted & connection->capable;
   connection->max_write = kLongestRequest;
@@ -90,8 +92,9 @@ struct stat FuseView::StatOf(const FileAttributes& attributes) {
   shown.st_mode = TypeBits(attributes.type) | attributes.mode;
   if ((attributes.mode & (S_ISUID | S_ISGID)) != 0 && attributes.type == InodeType::kRegular) set_id_seen_ = true;
   if (options_.umask) shown.st_mode &= ~*options_.umask;
-  shown.st_uid = options_.uid.value_or(attributes.user);
-  shown.st_gid = options_.gid.value_or(attributes.group);
+  const bool is_roots = attributes.user == 0 && attributes.group == 0;
+  shown.st_uid = options_.uid.value_or(is_roots ? roots_user_ : attributes.user);
+  shown.st_gid = options_.gid.value_or(is_roots ? roots_group_ : attributes.group);
   shown.st_nlink = attributes.links;
   shown.st_size = static_cast<off_t>(attributes.size);
   shown.st_blksize = kPreferredSize;
@@ -124,7 +127,8 @@ Status FuseView::DropSetId(uint64_t inode) {
   if (attributes.type != InodeType::kRegular || mode == attributes.mode) return Status::Ok();
   AttributeChanges changes;
   changes.mode = mode;
-  return inodes_.SetAttributes(inode, changes).status();
+  const Status status = inodes_.SetAttributes(inode, changes).status();
+  return status.Is(StatusCode::kNotFound) ? Status::Ok() : status;  // it lost its last name meanwhile
 }
 
 void FuseView::Report(const Status& status) {

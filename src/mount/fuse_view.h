@@ -8,12 +8,15 @@
 // Caches. This is the only writer of the file system, so the kernel may keep names, attributes and pages until it changes
 // them itself. A read-only mount may run beside a writer of another process, and keeps them for a second.
 //
-// Permissions. The kernel checks them (default_permissions) by the modes that it is told here.
+// Permissions. The kernel checks them (default_permissions) by the modes that it is told here. What belongs to user and
+// group 0, as all does that was never given an owner, is shown as that of the one who mounts: who may write to the device
+// may write to it.
 //
 // Thread safety: any thread. Each operation answers once, in its own thread.
 #pragma once
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdint>
@@ -66,6 +69,8 @@ class FuseView {
   FileSystem& file_system_;
   InodeFiles& inodes_;
   const FuseOptions options_;
+  const uid_t roots_user_ = ::geteuid();
+  const gid_t roots_group_ = ::getegid();
   OpenHandles handles_;
   std::atomic<bool> set_id_seen_{false};
   std::atomic<bool> full_reported_{false};
