@@ -24,7 +24,6 @@ Result<bool> BackgroundStart::Fork(Status& report) {
   const pid_t child = ::fork();
   if (child < 0) return Status::FromErrno(errno, "cannot start a process in the background");
   if (child == 0) {
-    ::setsid();
     report_ = std::move(writer);
     log_ = std::make_shared<spdlog::sinks::dist_sink_mt>();
     log_->add_sink(std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
@@ -65,6 +64,7 @@ Status BackgroundStart::Receive(int fd) {
 }
 
 void BackgroundStart::ReportReady() {
+  ::setsid();
   log_->set_sinks({std::make_shared<spdlog::sinks::syslog_sink_mt>("isozone", LOG_PID, LOG_DAEMON, true)});
   const FileDescriptor nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (nowhere.get() >= 0) {

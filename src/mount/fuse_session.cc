@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "mount/mount_directory.h"
 
 namespace isozone {
@@ -93,6 +94,7 @@ Result<std::unique_ptr<FuseSession>> FuseSession::Mount(const fuse_lowlevel_ops&
   ::fuse_opt_free_args(&arguments);
   if (made->session_ == nullptr) return Status::InvalidArgument("libfuse does not take these options; see above");
   if (::fuse_session_mount(made->session_, directory.c_str()) != 0) return MountFailure(directory, options);
+  if (const auto mounted = FindMount(directory); mounted.ok()) made->number_ = mounted->number;
   static const fuse_custom_io kIo = {
       [](int, iovec* parts, int count, void*) { return this_session->WriteAnswer(this_channel, parts, count); },
       [](int, void* buffer, size_t size, void*) { return this_session->ReadRequest(this_channel, buffer, size); },
@@ -107,7 +109,8 @@ FuseSession::~FuseSession() {
   if (session_ == nullptr) return;
   EndThreads();
   channels_.clear();
-  ::fuse_session_unmount(session_);
+  // libfuse takes off whatever is on the directory.
+  if (WhatIsShown() != Shown::kAnother) ::fuse_session_unmount(session_);
   ::fuse_session_destroy(session_);
 }
 
@@ -196,32 +199,46 @@ ssize_t FuseSession::WriteAnswer(int channel, iovec* parts, int count) {
 }
 
 Status FuseSession::Unmount() {
-  // Without files open there, the kernel writes everything out and asks us for the last time before this returns.
-  if (::umount2(directory_.c_str(), UMOUNT_NOFOLLOW) == 0 || errno == EINVAL) {
-    EndThreads();
-    return Status::Ok();
+  const Shown shown = WhatIsShown();
+  if (shown == Shown::kThis) {
+    // Other users of the mount, with open files or in a namespace of their own, may keep it alive behind the unmount.
+    {
+      const FileDescriptor root(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      if (root.get() >= 0) (void)::syncfs(root.get());  // what fails is reported to those who wrote, by fsync and close
+    }
+    // Also where files are open; the channels of the threads go on.
+    if (::umount2(directory_.c_str(), UMOUNT_NOFOLLOW) != 0) ::fuse_session_unmount(session_);
   }
-  {
-    const FileDescriptor root(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (root.get() >= 0) (void)::syncfs(root.get());  // what fails is reported to those who wrote, by fsync and close
+  if (shown == Shown::kAnother) {
+    Log().warn("another mount covers that of {}; unmount that one, and then what is left of this: umount {}",
+               directory_, directory_);
   }
-  ::fuse_session_unmount(session_);  // also where files are open; the channels of the threads go on
-  WaitUntilQuiet();
+  const bool quiet = WaitUntilQuiet();
   EndThreads();
-  return Status::Ok();
+  if (quiet) return Status::Ok();
+  return Status::Busy(
+      fmt::format("programs still wrote to {} while it was unmounted; what they wrote last is lost", directory_));
 }
 
-void FuseSession::WaitUntilQuiet() const {
+FuseSession::Shown FuseSession::WhatIsShown() const {
+  const auto mounted = FindMount(directory_);
+  if (!mounted.ok()) return Shown::kNothing;
+  return mounted->number == number_ ? Shown::kThis : Shown::kAnother;
+}
+
+bool FuseSession::WaitUntilQuiet() const {
   constexpr std::chrono::milliseconds kLook(20);
   constexpr int kQuietLooks = 5;  // in a row
   constexpr int kMostLooks = 250;
   uint64_t before = requests_;
-  for (int looks = 0, quiet = 0; looks < kMostLooks && quiet < kQuietLooks && running_ > 0; ++looks) {
+  for (int looks = 0, quiet = 0; quiet < kQuietLooks && running_ > 0; ++looks) {
+    if (looks == kMostLooks) return false;
     std::this_thread::sleep_for(kLook);
     const uint64_t now = requests_;
     quiet = now == before && in_service_ == 0 ? quiet + 1 : 0;
     before = now;
   }
+  return true;
 }
 
 void FuseSession::EndThreads() {

@@ -4,7 +4,8 @@
 //   Start     threads serve requests: each reads one from a channel of its own (/dev/fuse, cloned), serves it, and answers
 //             on that channel before it reads the next one
 //   Unmount   the kernel writes out what it holds of files, and the mount ends. Files may be open: then it ends for new
-//             users first, and what the kernel still sends is served until nothing comes any more
+//             users first, and what the kernel still sends is served until nothing comes any more. What somebody else
+//             has mounted over the directory since then stays
 //   ~         the threads have ended, and the mount is off the directory
 //
 // A request costs two wake-ups, of the thread that serves it and of the program that waits. With FuseOptions::spin_us one
@@ -45,7 +46,8 @@ class FuseSession {
   // Begins to serve. `ended` is called once, by a thread of the session, when the last thread is about to end: the
   // directory was unmounted, or the connection broken.
   Status Start(std::function<void()> ended);
-  // Ends the mount. All that was written by then has been handed to `operations` when this returns.
+  // Ends the mount. All that was written by then has been handed to `operations` when this returns OK. kBusy: programs
+  // went on writing, and something of that is lost.
   Status Unmount();
 
   FuseSession(const FuseSession&) = delete;
@@ -56,8 +58,11 @@ class FuseSession {
 
   void Serve(int channel);
   Result<FileDescriptor> CloneChannel() const;
-  // Serves until nothing has come for a while.
-  void WaitUntilQuiet() const;
+  // Whether the directory shows this mount; kNothing: no mount any more.
+  enum class Shown : uint8_t { kThis, kAnother, kNothing };
+  Shown WhatIsShown() const;
+  // Serves until nothing has come for a while. Whether that was before the patience ended.
+  bool WaitUntilQuiet() const;
   void EndThreads();
 
   // What libfuse reads and writes by, in a thread of Serve.
@@ -69,6 +74,7 @@ class FuseSession {
   const uint32_t thread_count_;
   const int64_t spin_ns_;
   fuse_session* session_ = nullptr;  // set by Mount; libfuse's own is safe for threads
+  std::string number_;               // of the mounted file system, set by Mount
   std::vector<FileDescriptor> channels_;
   std::vector<std::thread> threads_;
   std::function<void()> ended_;

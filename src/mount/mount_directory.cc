@@ -8,12 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -72,20 +74,56 @@ Status DetachByHelper(const std::string& directory) {
       "cannot unmount {}: only root and the user who mounted it may; run fusermount3 -uz {}", directory, directory));
 }
 
+// Where symbolic links lead, one after another; the kernel gives up after as many.
+std::filesystem::path FollowLinks(const std::string& directory) {
+  constexpr int kMostLinks = 40;
+  std::error_code error;
+  std::filesystem::path path = std::filesystem::absolute(directory, error);
+  for (int i = 0; i < kMostLinks; ++i) {
+    if (!path.has_filename()) path = path.parent_path();
+    if (!std::filesystem::is_symlink(path, error)) break;
+    const std::filesystem::path target = std::filesystem::read_symlink(path, error);
+    if (!error) path = std::filesystem::weakly_canonical(path.parent_path(), error) / target;
+  }
+  return path;
+}
+
+// One line of mountinfo; false: it is cut off.
+bool ParseMount(std::string_view line, MountEntry& entry) {
+  const std::vector<std::string_view> words = Words(line);
+  // 36 35 98:0 /root /directory options [tags...] - type source options
+  size_t dash = 6;
+  while (dash < words.size() && words[dash] != "-") ++dash;
+  if (dash + 2 >= words.size()) return false;
+  entry = {Unescape(words[4]), Unescape(words[dash + 1]), Unescape(words[dash + 2]), std::string(words[2])};
+  return true;
+}
+
+std::vector<MountEntry> ParseMounts(std::string_view text) {
+  std::vector<MountEntry> entries;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    MountEntry entry;
+    if (ParseMount(text.substr(0, end), entry)) entries.push_back(std::move(entry));
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+  }
+  return entries;
+}
+
 // The path of a directory that may be a dead mount, which nothing can be asked of.
-Result<std::string> AbsolutePathOf(const std::string& directory) {
+Result<std::string> AbsolutePathOf(const std::filesystem::path& directory) {
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(directory, error).lexically_normal();
-  if (error) return Status::InvalidArgument(fmt::format("cannot use {}: {}", directory, error.message()));
+  if (error) return Status::InvalidArgument(fmt::format("cannot use {}: {}", directory.string(), error.message()));
   std::filesystem::path parent = absolute.has_filename() ? absolute : absolute.parent_path();
   const std::filesystem::path name = parent.filename();
   parent = std::filesystem::weakly_canonical(parent.parent_path(), error);
-  if (error) return Status::NotFound(fmt::format("cannot find {}: {}", directory, error.message()));
+  if (error) return Status::NotFound(fmt::format("cannot find {}: {}", directory.string(), error.message()));
   return (parent / name).string();
 }
 
 Status TakeOffDeadMount(const std::string& directory) {
-  const auto mounted = FindMount(ReadMountInfo(), directory);
+  const auto mounted = FindMount(directory);
   if (mounted.ok() && mounted->type != kFuseType) {
     return Status::Busy(fmt::format("{} is a dead mount of {}; take it off first: fusermount3 -uz {}", directory,
                                     mounted->type, directory));
@@ -99,18 +137,18 @@ Status TakeOffDeadMount(const std::string& directory) {
 
 Result<MountEntry> FindMount(std::string_view text, std::string_view directory) {
   Result<MountEntry> found = Status::NotFound(fmt::format("nothing is mounted on {}", directory));
-  while (!text.empty()) {
-    const size_t end = text.find('\n');
-    const std::vector<std::string_view> words = Words(text.substr(0, end));
-    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-    // 36 35 98:0 /root /directory options [tags...] - type source options
-    size_t dash = 6;
-    while (dash < words.size() && words[dash] != "-") ++dash;
-    if (dash + 2 >= words.size()) continue;
-    const std::string path = Unescape(words[4]);
-    if (path == directory) found = MountEntry{path, Unescape(words[dash + 1]), Unescape(words[dash + 2])};
+  for (MountEntry& entry : ParseMounts(text)) {
+    if (entry.directory == directory && entry.type != "autofs") found = std::move(entry);
   }
   return found;
+}
+
+Result<MountEntry> FindMount(std::string_view directory) { return FindMount(ReadMountInfo(), directory); }
+
+bool IsShown(std::string_view source) {
+  const std::vector<MountEntry> entries = ParseMounts(ReadMountInfo());
+  return std::any_of(entries.begin(), entries.end(),
+                     [source](const MountEntry& entry) { return entry.type == kFuseType && entry.source == source; });
 }
 
 Status DetachMount(const std::string& directory) {
@@ -121,7 +159,7 @@ Status DetachMount(const std::string& directory) {
 
 Result<std::string> PrepareDirectory(const std::string& directory) {
   if (directory.empty()) return Status::InvalidArgument("DIRECTORY is empty");
-  ISOZONE_ASSIGN_OR_RETURN(const std::string path, AbsolutePathOf(directory));
+  ISOZONE_ASSIGN_OR_RETURN(const std::string path, AbsolutePathOf(FollowLinks(directory)));
   // The kernel may still know the attributes of a dead mount, but not its space.
   struct statfs space {};
   if (::statfs(path.c_str(), &space) != 0 && errno == ENOTCONN) ISOZONE_RETURN_IF_ERROR(TakeOffDeadMount(path));
@@ -138,7 +176,7 @@ Result<std::string> PrepareDirectory(const std::string& directory) {
   std::error_code error;
   std::string real = std::filesystem::canonical(path, error).string();
   if (error) return Status::IoError(fmt::format("cannot resolve {}: {}", path, error.message()));
-  if (const auto mounted = FindMount(ReadMountInfo(), real); mounted.ok()) {
+  if (const auto mounted = FindMount(real); mounted.ok()) {
     return Status::Busy(
         fmt::format("{} is mounted on {} already; unmount it first: umount {}", mounted->source, real, real));
   }

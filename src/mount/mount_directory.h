@@ -22,10 +22,16 @@ struct MountEntry {
   std::string directory;
   std::string type;    // "fuse.isozone"
   std::string source;  // of ours, the URI of the device
+  std::string number;  // of the mounted file system, "0:41"; no two that are mounted have the same
 };
 
-// What is mounted on `directory`, an absolute path, last of all; kNotFound: nothing. `text` is /proc/self/mountinfo.
+// What is mounted on `directory`, an absolute path, last of all; kNotFound: nothing. An automount that waits for its
+// file system is nothing. `text` is /proc/self/mountinfo.
 Result<MountEntry> FindMount(std::string_view text, std::string_view directory);
+// Of this moment.
+Result<MountEntry> FindMount(std::string_view directory);
+// Whether a directory shows the device of this URI.
+bool IsShown(std::string_view source);
 
 // Takes the mount off `directory`, also while files are open there: their programs go on with what they have until the
 // daemon ends. Asks fusermount3 if this process may not.

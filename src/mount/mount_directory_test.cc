@@ -18,6 +18,7 @@ constexpr std::string_view kMountInfo =
     "40 22 0:40 / /mnt/a\\040b rw,nosuid shared:7 master:1 - fuse.isozone emu:/x\\040y.img rw,user_id=0\n"
     "41 22 0:41 / /mnt/c rw - tmpfs tmpfs rw\n"
     "42 41 0:42 / /mnt/c rw - fuse.isozone dev:/dev/nvme0n2 rw\n"
+    "43 22 0:43 / /mnt/auto rw - autofs systemd-1 rw,fd=42\n"
     "cut off\n";
 
 class ScratchDirectory {
@@ -37,11 +38,28 @@ TEST(MountDirectoryTest, AMountIsFoundByItsDirectory) {
   ASSERT_TRUE(found.ok());
   EXPECT_EQ(found->type, "fuse.isozone");
   EXPECT_EQ(found->source, "emu:/x y.img");
+  EXPECT_EQ(found->number, "0:40");
   EXPECT_TRUE(FindMount(kMountInfo, "/mnt").status().Is(StatusCode::kNotFound));
 }
 
 TEST(MountDirectoryTest, OfTwoMountsOnOneDirectoryTheLastCounts) {
   EXPECT_EQ(FindMount(kMountInfo, "/mnt/c")->type, "fuse.isozone");
+}
+
+TEST(MountDirectoryTest, AnAutomountThatWaitsIsNothing) {
+  EXPECT_TRUE(FindMount(kMountInfo, "/mnt/auto").status().Is(StatusCode::kNotFound));
+}
+
+TEST(MountDirectoryTest, ALinkToADirectoryIsFollowed) {
+  const ScratchDirectory scratch;
+  std::filesystem::create_directory(scratch.path() + "/empty");
+  std::filesystem::create_directory_symlink("empty", scratch.path() + "/link");
+  std::filesystem::create_directory_symlink(scratch.path() + "/link", scratch.path() + "/second");
+  std::filesystem::create_directory_symlink("circle", scratch.path() + "/circle");
+  const auto prepared = PrepareDirectory(scratch.path() + "/second/");
+  ASSERT_TRUE(prepared.ok()) << prepared.status().ToString();
+  EXPECT_EQ(*prepared, std::filesystem::canonical(scratch.path() + "/empty").string());
+  EXPECT_FALSE(PrepareDirectory(scratch.path() + "/circle").ok());
 }
 
 TEST(MountDirectoryTest, AnEmptyDirectoryIsPrepared) {

@@ -137,6 +137,83 @@ class Lifecycle(mounted.MountTest):
         self.assertEqual(errno.EROFS, caught.exception.errno)
         self.assertEqual(0, daemon.end())
 
+    def wait_for_size(self, path: str, size: int) -> None:
+        """The kernel keeps the attributes of a read-only mount for a second."""
+        mounted.wait_until(lambda: os.stat(path).st_size == size, f"{path} does not grow to {size} bytes")
+
+    def test_a_read_only_mount_follows_a_writer_beside_it(self) -> None:
+        writer = self.mount()
+        self.write("000012.log", "")
+        self.write("table", "old")
+        directory = os.open(self.directory, os.O_RDONLY)
+        os.fsync(directory)  # what is not durable is not to be seen by others
+        os.close(directory)
+        shown = os.path.join(os.path.realpath(self.scratch), "shown")
+        os.mkdir(shown)
+        reader = mounted.Daemon(self.device, shown, "ro")
+        self.addCleanup(subprocess.run, ["fusermount3", "-uzq", shown])
+        self.addCleanup(reader.clean_up)
+
+        def content(name: str) -> bytes:
+            with open(os.path.join(shown, name), "rb") as file:
+                return file.read()
+
+        self.assertEqual((b"", b"old"), (content("000012.log"), content("table")))
+        written = b""
+        with open(self.path("000012.log"), "wb", buffering=0) as log:
+            for turn in range(3):
+                piece = bytes([ord("a") + turn]) * 5000
+                log.write(piece)
+                os.fsync(log.fileno())
+                written += piece
+                self.wait_for_size(os.path.join(shown, "000012.log"), len(written))
+                self.assertEqual(written, content("000012.log"))
+        with open(self.path("table"), "ab") as table:
+            table.write(b" and new")
+            table.flush()
+            os.fsync(table.fileno())
+        self.wait_for_size(os.path.join(shown, "table"), 11)
+        self.assertEqual(b"old and new", content("table"))
+        self.assertEqual(0, reader.end(), reader.said())
+        self.assertEqual(0, writer.end(), writer.said())
+
+    def test_what_others_mounted_over_a_directory_stays(self) -> None:
+        if os.geteuid() != 0:
+            self.skipTest("only root may mount(8)")
+        daemon = self.mount()
+        self.write("file", "text")
+        subprocess.run(["mount", "-t", "tmpfs", "tmpfs", self.directory], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-q", self.directory])
+        self.write("other", "text")
+        self.assertEqual(0, daemon.end(), daemon.said())
+        self.assertEqual("text", self.read("other"))
+        subprocess.run(["umount", self.directory], check=True)
+        mounted.unmount(self.directory)  # what is left of ours
+        daemon = self.mount()
+        self.assertEqual("text", self.read("file"))
+        self.assertEqual(0, daemon.end())
+
+    def test_a_mount_follows_an_unmount_at_once(self) -> None:
+        for turn in range(5):
+            self.run_tool("mount", self.device, self.directory)
+            self.write("file", f"{turn}" * 100_000)
+            mounted.unmount(self.directory)
+        daemon = self.mount()
+        self.assertEqual("4" * 100_000, self.read("file"))
+        self.assertEqual(0, daemon.end())
+
+    def test_a_link_to_a_dead_mount_leads_to_it(self) -> None:
+        link = os.path.join(self.scratch, "link")
+        os.symlink("directory", link)
+        self.mount().end(signal.SIGKILL)
+        self.run_tool_loudly("was a dead mount", "mount", self.device, link)
+        mounted.unmount(self.directory)
+
+    def run_tool_loudly(self, words: str, *arguments: str) -> None:
+        result = self.tool(*arguments)
+        self.assertEqual(0, result.returncode, result.stderr)
+        self.assertIn(words, result.stderr)
+
     def test_owners_and_permissions_are_shown_as_the_options_say(self) -> None:
         daemon = self.mount()
         self.write("file", "text")

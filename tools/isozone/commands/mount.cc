@@ -2,11 +2,13 @@
 // unmounted or a signal ends that.
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -30,13 +32,24 @@ struct MountArguments {
   bool foreground = false;
 };
 
+// umount(8) returns before the daemon has made everything durable and ended. So a device that is in use and that no
+// directory shows is waited for.
+Result<std::unique_ptr<FileSystem>> MountDevice(const std::string& device, OpenMode mode) {
+  constexpr int kMostTries = 50;
+  for (int i = 1;; ++i) {
+    auto mounted = MountByUri(device, mode);
+    if (i == kMostTries || !mounted.status().Is(StatusCode::kBusy) || IsShown(device)) return mounted;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
 // Ends when the directory is unmounted. `ready` is called when it can be used.
 Status Serve(const MountArguments& arguments, const FuseOptions& options,
              const std::function<void(const std::string& directory)>& ready) {
   EndOfService end;
   ISOZONE_ASSIGN_OR_RETURN(const std::string directory, PrepareDirectory(arguments.directory));
   const OpenMode mode = options.read_only ? OpenMode::kReadOnly : OpenMode::kReadWrite;
-  ISOZONE_ASSIGN_OR_RETURN(const std::unique_ptr<FileSystem> file_system, MountByUri(arguments.device, mode));
+  ISOZONE_ASSIGN_OR_RETURN(const std::unique_ptr<FileSystem> file_system, MountDevice(arguments.device, mode));
   ISOZONE_RETURN_IF_ERROR(ServeDirectory(*file_system, file_system->inodes(), {directory, arguments.device, options},
                                          end, [&] { ready(directory); }));
   return file_system->Unmount();
@@ -52,6 +65,7 @@ Status ServeInForeground(const MountArguments& arguments, const FuseOptions& opt
 
 // In the process that goes on in the background, the end of the process is here.
 Status ServeInBackground(const MountArguments& arguments, const FuseOptions& options) {
+  ::signal(SIGPIPE, SIG_IGN);  // the first process may be killed before the second one is ready
   BackgroundStart start;
   Status report;
   ISOZONE_ASSIGN_OR_RETURN(const bool goes_on, start.Fork(report));
