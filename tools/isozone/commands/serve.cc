@@ -49,7 +49,7 @@ Status OpenDevices(const ServeArguments& arguments, std::vector<std::unique_ptr<
 // A second signal ends the process at once, whatever is still read from devices. For a moment it counts as the first: a
 // terminal that closes, and timeout(1), send theirs twice.
 void End(std::unique_ptr<HttpServer> server, const EndSignals& signals) {
-  constexpr std::chrono::milliseconds kPause(20);
+  static constexpr std::chrono::milliseconds kPause(20);
   const auto second_from = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   const std::jthread second([&signals, second_from](const std::stop_token& ended) {
     while (!ended.stop_requested()) {
