@@ -183,7 +183,8 @@ struct SpaceInfo {
   uint64_t dead = 0;      // bytes written and no longer needed, not yet reclaimed
   uint64_t metadata = 0;  // bytes of the zones that hold Isozone's metadata
   uint64_t free = 0;  // bytes that can be written now: empty zones and the rest of partly written ones, less reserves
-  uint64_t reserved = 0;  // bytes of empty zones that are kept for metadata, logs and collection (zone_reserves.h)
+  uint64_t free_for_data = 0;  // bytes of `free` that files of data can take: not what is left in the zones of logs
+  uint64_t reserved = 0;       // bytes of empty zones that are kept for metadata, logs and collection (zone_reserves.h)
   uint32_t zones = 0;
   uint32_t empty_zones = 0;
   uint32_t active_zones = 0;

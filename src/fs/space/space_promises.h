@@ -48,7 +48,7 @@ class SpacePromises {
   // `given_up`: bytes of another promise that end with this change.
   bool Change(uint64_t& promised, uint64_t bytes, uint64_t given_up) ISOZONE_EXCLUDES(mu_) {
     const MutexLock lock(mu_);
-    const uint64_t free = pool_.FreeForData();
+    const uint64_t free = pool_.Space().free_for_data;
     const uint64_t others = total_ - promised - given_up;
     if (free < margin_ || bytes > free - margin_ || others > free - margin_ - bytes) return false;
     total_ = others + bytes;

@@ -124,12 +124,9 @@ uint64_t ZonePool::Live(ZoneId zone) const {
 
 SpaceInfo ZonePool::Space() const {
   const MutexLock lock(executor_->mu);
-  return executor_->Space();
-}
-
-uint64_t ZonePool::FreeForData() const {
-  const MutexLock lock(executor_->mu);
-  return executor_->Space().free - executor_->allocator.ledger().table.totals().free_in_logs;
+  SpaceInfo space = executor_->Space();
+  space.free_for_data = space.free - std::min(space.free, executor_->allocator.ledger().table.totals().free_in_logs);
+  return space;
 }
 
 std::vector<ZoneView> ZonePool::Zones() const {

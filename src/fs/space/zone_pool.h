@@ -115,8 +115,6 @@ class ZonePool {
   // Bytes of file data in it.
   uint64_t Live(ZoneId zone) const;
   SpaceInfo Space() const;
-  // Bytes of Space().free that files of data can take: not what is left in the zones of logs.
-  uint64_t FreeForData() const;
   // See ZoneChoice::RoomOf.
   ZoneRoom RoomOf(const DataClass& data, uint64_t cohort) const;
   std::vector<ZoneView> Zones() const;
