@@ -185,7 +185,9 @@ class DirectoryTarget final : public BackupTarget {
       const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
       if (json.is_discarded()) continue;  // the line that was being written
       auto file = DecodeBackupFile(json);
-      if (file.ok()) kept_[file->path()] = std::move(file).value();
+      if (!file.ok()) continue;
+      const std::string path = file->path();
+      kept_[path] = std::move(file).value();
     }
     return AppendToJournal("\n");  // ends a line that was cut off
   }
