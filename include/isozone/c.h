@@ -24,7 +24,7 @@
    last call with its argument. */
 #pragma once
 
-#include <stdint.h>
+#include <stdint.h> /* NOLINT(modernize-deprecated-headers): C has no other */
 
 #define ISOZONE_C_EXPORT __attribute__((visibility("default")))
 

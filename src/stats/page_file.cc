@@ -121,11 +121,11 @@ Result<PageOwner> PageOwner::Of(const std::string& device) {
 }
 
 std::vector<std::string> PagePaths(const std::string& directory, const std::string& page_name) {
-  std::vector<std::string> paths = {directory + "/" + page_name};
+  std::vector<std::string> paths = {fmt::format("{}/{}", directory, page_name)};
   std::error_code error;
   for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    if (name.starts_with(page_name + ".")) paths.push_back(directory + "/" + name);
+    if (name.starts_with(page_name + ".")) paths.push_back(fmt::format("{}/{}", directory, name));
   }
   return paths;
 }
