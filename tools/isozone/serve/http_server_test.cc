@@ -23,8 +23,10 @@ std::atomic<int> errors_to_come{0};
 }  // namespace
 
 // In place of that of the C library, also for the library of the server: fails as often as a test asks for.
-extern "C" [[gnu::visibility("default")]] int accept(int socket, sockaddr* __restrict address,
-                                                     socklen_t* __restrict size) {
+extern "C" [[gnu::visibility("default")]] int FailingAccept(int socket, sockaddr* address,
+                                                            socklen_t* size) __asm__("accept");
+
+int FailingAccept(int socket, sockaddr* address, socklen_t* size) {
   if (errors_to_come > 0) {
     --errors_to_come;
     errno = ECONNABORTED;
