@@ -39,6 +39,7 @@ class LocalFile : public rocksdb::FSRandomAccessFileOwnerWrapper {
   IOStatus ReadAsync(rocksdb::FSReadRequest& request, const IOOptions& options, ReadAsyncCallback callback,
                      void* callback_argument, void** io_handle, rocksdb::IOHandleDeleter* deleter,
                      IODebugContext* debug) override {
+    // NOLINTNEXTLINE(bugprone-parent-virtual-call): that of the wrapper would pass the request on
     return FSRandomAccessFile::ReadAsync(request, options, std::move(callback), callback_argument, io_handle, deleter,
                                          debug);
   }
