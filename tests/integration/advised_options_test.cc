@@ -7,6 +7,9 @@
 
 #include <gmock/gmock.h>
 #include <rocksdb/cache.h>
+#if __has_include(<rocksdb/advanced_cache.h>)
+#include <rocksdb/advanced_cache.h>
+#endif
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/sst_partitioner.h>
 #include <rocksdb/table.h>
