@@ -11,12 +11,12 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
 #include "integration/scratch.h"
+#include "testing/test_seed.h"
 
 namespace isozone {
 namespace {
@@ -311,7 +311,7 @@ class DifferentialTest : public ScratchDevice {
 };
 
 TEST_F(DifferentialTest, AnswersWhatTheLocalFileSystemAnswers) {
-  const uint64_t seed = FromEnvironment("ISOZONE_TEST_SEED", std::random_device{}());
+  const uint64_t seed = TestSeed();
   SCOPED_TRACE("ISOZONE_TEST_SEED=" + std::to_string(seed));
   const uint64_t operations = FromEnvironment("ISOZONE_TEST_OPS", 10000);
   Random random(seed);

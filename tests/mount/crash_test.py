@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What is there after the daemon was killed under load, after the power of the device was cut, and on a full device.
 
-    crash_test.py ISOZONE [--seed N] [--kills N] [--cuts N]
+    crash_test.py ISOZONE [--seed N|new] [--kills N] [--cuts N]
 
 Writers sync what they write and note each acknowledgement. After the crash every acknowledged byte must be there.
 """
@@ -18,19 +18,9 @@ import zlib
 
 import mounted
 
-
-def option(name: str, value: int) -> int:
-    if name not in sys.argv:
-        return value
-    at = sys.argv.index(name)
-    value = int(sys.argv[at + 1])
-    del sys.argv[at:at + 2]
-    return value
-
-
-SEED = option("--seed", random.SystemRandom().randrange(1 << 32))
-KILLS = option("--kills", 4)
-CUTS = option("--cuts", 8)
+SEED = mounted.seed()
+KILLS = mounted.option("--kills", 4)
+CUTS = mounted.option("--cuts", 8)
 RECORD = struct.Struct("<III")  # number, size, CRC of what follows
 PAGE = 4096
 PAGES = 64

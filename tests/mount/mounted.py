@@ -2,6 +2,7 @@
 own."""
 
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,26 @@ from collections.abc import Callable
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 SMALL_DEVICE = "timing=off&zones=64&zone_size=4M"
 WAIT_S = 60
+
+
+def option(name: str, value: int) -> int:
+    """What the command line gives as `name`, or `value`; taken off the command line, which unittest reads."""
+    return int(word_option(name, str(value)))
+
+
+def word_option(name: str, value: str) -> str:
+    if name not in sys.argv:
+        return value
+    at = sys.argv.index(name)
+    value = sys.argv[at + 1]
+    del sys.argv[at:at + 2]
+    return value
+
+
+def seed() -> int:
+    """Of what is random: the same each time, unless `--seed` names another one or asks for a new one."""
+    word = word_option("--seed", "1")
+    return random.SystemRandom().randrange(1 << 32) if word == "new" else int(word)
 
 
 def is_mounted(directory: str) -> bool:

@@ -2,7 +2,7 @@
 """Random operations on a mounted directory and on one of tmpfs, memory maps included, which must look alike at any time
 and after every mount.
 
-    random_test.py ISOZONE [--seed N] [--operations N]
+    random_test.py ISOZONE [--seed N|new] [--operations N]
 """
 
 import mmap
@@ -15,23 +15,10 @@ import tempfile
 
 import mounted
 
-SEED = random.SystemRandom().randrange(1 << 32)
-OPERATIONS = 2500
 FILE_MAX = 400_000  # bytes
 MOUNT_EVERY = 600  # operations
-
-
-def option(name: str, value: int) -> int:
-    if name not in sys.argv:
-        return value
-    at = sys.argv.index(name)
-    value = int(sys.argv[at + 1])
-    del sys.argv[at:at + 2]
-    return value
-
-
-SEED = option("--seed", SEED)
-OPERATIONS = option("--operations", OPERATIONS)
+SEED = mounted.seed()
+OPERATIONS = mounted.option("--operations", 2500)
 
 
 class Tree:

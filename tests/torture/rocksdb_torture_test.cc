@@ -1,5 +1,4 @@
 // RocksDB on top of the power cuts, in small; `make torture` runs thousands through isozone_torture.
-#include <random>
 
 #include <gtest/gtest.h>
 
@@ -11,7 +10,7 @@ namespace {
 
 TEST(RocksDbPowerCut, SyncedWritesSurvive) {
   Options options;
-  options.seed = TestSeed(std::random_device{}());
+  options.seed = TestSeed();
   options.cuts = 100;
   const auto report = RunPowerCutsOnRocksDb(options);
   ASSERT_TRUE(report.ok()) << report.status().ToString();

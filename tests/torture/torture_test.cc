@@ -1,8 +1,6 @@
 // The power cuts of `make test`; `make torture` runs many more through isozone_torture.
 #include "torture/torture.h"
 
-#include <random>
-
 #include <gtest/gtest.h>
 
 #include "model/volume.h"
@@ -12,7 +10,7 @@ namespace {
 
 void RunCuts(size_t threads, uint64_t cuts) {
   Options options;
-  options.seed = TestSeed(std::random_device{}());
+  options.seed = TestSeed();
   options.threads = threads;
   options.cuts = cuts;
   const auto report = RunPowerCuts(options);
@@ -29,7 +27,7 @@ TEST(PowerCut, OneClient) { RunCuts(1, 1600); }
 TEST(PowerCut, ThreeClientsAtTheSameTime) { RunCuts(3, 600); }
 
 TEST(PowerCut, InEveryCommandFromTheFirst) {
-  const auto report = CutEveryCommand(TestSeed(std::random_device{}()));
+  const auto report = CutEveryCommand(TestSeed());
   ASSERT_TRUE(report.ok()) << report.status().ToString();
   EXPECT_GE(report->in_format, 2u);  // the journal and the superblock of an empty device
   EXPECT_GT(report->in_mount, 3u);
