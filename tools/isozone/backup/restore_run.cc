@@ -6,11 +6,11 @@
 #include <set>
 #include <utility>
 
-#include "base/aligned_buffer.h"
 #include "base/crc32c.h"
 #include "fs/inode_files.h"
 #include "isozone/backup/backup_run.h"
 #include "isozone/backup/inode_attributes.h"
+#include "isozone/file_checksum.h"
 #include "isozone/path.h"
 #include "isozone/stop_signals.h"
 
@@ -74,7 +74,7 @@ class RestoreRun final : public BackupSource::Visitor {
       return true;
     }
     if (!keeps_ || there->size != file.size || there->kind != file.kind) return true;
-    const auto crc = Checksum(path);
+    const auto crc = ChecksumOf(file_system_, path);
     return !crc.ok() || *crc != file.crc32c;
   }
 
@@ -102,7 +102,7 @@ class RestoreRun final : public BackupSource::Visitor {
     ISOZONE_RETURN_IF_ERROR(writer_->Sync());
     ISOZONE_RETURN_IF_ERROR(writer_->Close());
     writer_.reset();
-    ISOZONE_ASSIGN_OR_RETURN(const uint32_t crc, Checksum(kStagedFiles + file.path()));
+    ISOZONE_ASSIGN_OR_RETURN(const uint32_t crc, ChecksumOf(file_system_, kStagedFiles + file.path()));
     if (crc == file.crc32c) return Status::Ok();
     return Status::Corruption(fmt::format("{} cannot be read back from the device as it was written", file.path()));
   }
@@ -130,17 +130,6 @@ class RestoreRun final : public BackupSource::Visitor {
   }
 
  private:
-  Result<uint32_t> Checksum(const std::string& path) {
-    ISOZONE_ASSIGN_OR_RETURN(const auto reader, file_system_.OpenForRead(path));
-    uint32_t crc = 0;
-    for (uint64_t offset = 0;;) {
-      ISOZONE_ASSIGN_OR_RETURN(const size_t length, reader->Read(offset, buffer_.span(), IoClass::kOther));
-      if (length == 0) return crc;
-      crc = Crc32c(buffer_.span().first(length), crc);
-      offset += length;
-    }
-  }
-
   Status CheckSize(const BackupFile& file) {
     ISOZONE_ASSIGN_OR_RETURN(const FileAttributes attributes, file_system_.Stat(kStagedFiles + file.path()));
     if (attributes.type == TypeOf(file) && (!file.has_content() || attributes.size == file.size)) return {};
@@ -178,7 +167,6 @@ class RestoreRun final : public BackupSource::Visitor {
   FileSystem& file_system_;
   const bool keeps_;  // what is there already, if it is what the backup has
   std::unique_ptr<FileWriter> writer_;
-  AlignedBuffer buffer_{kBackupChunk};
 };
 
 Status RemoveOldFiles(FileSystem& file_system) {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "base/aligned_buffer.h"
 #include "base/crc32c.h"
 #include "isozone/command.h"
+#include "isozone/file_checksum.h"
 #include "isozone/output/progress.h"
 #include "isozone/path.h"
 #include "isozone/session.h"
@@ -21,7 +21,6 @@ namespace isozone::cli {
 namespace {
 
 constexpr char kImportSuffix[] = ".isozone-import";  // of a file that is being imported
-constexpr size_t kImportChunk = 1 * kMiB;
 
 struct ImportArguments {
   std::string source;
@@ -60,17 +59,6 @@ class Importer {
     return Status::Ok();
   }
 
-  Result<uint32_t> ChecksumOf(const std::string& path) {
-    ISOZONE_ASSIGN_OR_RETURN(const auto reader, target_.OpenForRead(path));
-    uint32_t crc = 0;
-    for (uint64_t offset = 0;;) {
-      ISOZONE_ASSIGN_OR_RETURN(const size_t length, reader->Read(offset, buffer_.span(), IoClass::kOther));
-      if (length == 0) return crc;
-      crc = Crc32c(buffer_.span().first(length), crc);
-      offset += length;
-    }
-  }
-
   // Whether the file was imported before. kAlreadyExists if another file has its name.
   Result<bool> IsThere(const ZenFsFile& file, Progress& progress) {
     const std::string& path = file.names.front();
@@ -84,7 +72,7 @@ class Importer {
         crc = Crc32c(data, crc);
         return Proceed(file, data.size(), progress);
       }));
-      ISOZONE_ASSIGN_OR_RETURN(const uint32_t found, ChecksumOf(path));
+      ISOZONE_ASSIGN_OR_RETURN(const uint32_t found, ChecksumOf(target_, path));
       same = crc == found;
     }
     if (same) return true;
@@ -108,7 +96,7 @@ class Importer {
     }));
     ISOZONE_RETURN_IF_ERROR(writer->Sync());
     ISOZONE_RETURN_IF_ERROR(writer->Close());
-    ISOZONE_ASSIGN_OR_RETURN(const uint32_t found, ChecksumOf(temporary));
+    ISOZONE_ASSIGN_OR_RETURN(const uint32_t found, ChecksumOf(target_, temporary));
     if (found != crc) return Status::Corruption(fmt::format("{} cannot be read back as it was written", path));
     ISOZONE_RETURN_IF_ERROR(target_.SetModified(temporary, file.modified_s));
     return target_.Rename(temporary, path);
@@ -128,7 +116,6 @@ class Importer {
   const std::vector<ZenFsFile> files_;
   uint64_t total_ = 0;  // bytes
   uint64_t done_ = 0;   // bytes
-  AlignedBuffer buffer_{kImportChunk};
 };
 
 Status Import(const ImportArguments& arguments, Console& console) {
