@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/mutex.h"
 #include "device/emulated/device_test_util.h"
 #include "device/emulated/image_file.h"
 #include "device/emulated/image_format.h"
@@ -20,7 +21,37 @@ namespace {
 std::atomic<int> sync_error{0};  // of the next syncs; 0: they reach the host
 std::atomic<int> syncs{0};
 std::atomic<int> write_error{0};
-std::vector<std::pair<off_t, size_t>> writes;  // where and how much; the tests that look at it have one thread
+
+// What is written to images while this exists: where and how much. One at a time; other tests of this program write from
+// many threads, and are not recorded.
+class RecordedWrites {
+ public:
+  using Pieces = std::vector<std::pair<off_t, size_t>>;
+
+  RecordedWrites() { current = this; }
+  ~RecordedWrites() { current = nullptr; }
+  RecordedWrites(const RecordedWrites&) = delete;
+  RecordedWrites& operator=(const RecordedWrites&) = delete;
+
+  static void Note(off_t position, size_t size) {
+    if (RecordedWrites* const recorded = current) recorded->Add(position, size);
+  }
+  Pieces pieces() const {
+    const isozone::MutexLock lock(mu_);
+    return pieces_;
+  }
+
+ private:
+  void Add(off_t position, size_t size) {
+    const isozone::MutexLock lock(mu_);
+    pieces_.emplace_back(position, size);
+  }
+
+  static std::atomic<RecordedWrites*> current;
+  mutable isozone::Mutex mu_;
+  Pieces pieces_ ISOZONE_GUARDED_BY(mu_);
+};
+std::atomic<RecordedWrites*> RecordedWrites::current{nullptr};
 }  // namespace
 
 extern "C" int InjectedSync(int fd) __asm__("fdatasync");
@@ -34,7 +65,7 @@ int InjectedSync(int fd) {
 extern "C" ssize_t RecordedWrite(int fd, const void* bytes, size_t size, off_t position) __asm__("pwrite");
 
 ssize_t RecordedWrite(int fd, const void* bytes, size_t size, off_t position) {
-  writes.emplace_back(position, size);
+  RecordedWrites::Note(position, size);
   if (write_error != 0) {
     errno = write_error;
     return -1;
@@ -146,14 +177,16 @@ TEST_F(ImageSyncTest, WhatAFailedSyncMayHaveLostIsWrittenAgainByTheNextWriter) {
   write_error = ENOSPC;
   EXPECT_FALSE(ImageFile::Open(image_.path(), OpenMode::kReadWrite).ok());
   write_error = 0;
-  writes.clear();
-  ASSERT_NO_FATAL_FAILURE(Open());
-  EXPECT_THAT(writes, testing::ElementsAre(std::pair{data_offset + 2 * block, size_t{3} * block}));
+  {
+    const RecordedWrites writes;
+    ASSERT_NO_FATAL_FAILURE(Open());
+    EXPECT_THAT(writes.pieces(), testing::ElementsAre(std::pair{data_offset + 2 * block, size_t{3} * block}));
+  }
   EXPECT_EQ(host().Read(0, 2, 3), Pattern(1, 2, 3));
   EXPECT_EQ(host().Flush(), Dev::kSuccess);
-  writes.clear();
+  const RecordedWrites writes;
   ASSERT_NO_FATAL_FAILURE(Open());
-  EXPECT_THAT(writes, testing::IsEmpty());
+  EXPECT_THAT(writes.pieces(), testing::IsEmpty());
 }
 
 TEST_F(ImageSyncTest, AnImageWhoseLastSyncFailsIsNotClosedInOrder) {
