@@ -120,19 +120,21 @@ ZoneAllocator::Attempt ZoneAllocator::TryFiles(const ZoneRequest& request) {
   return {ledger_.Grant(request, *placement.zone)};
 }
 
-// If the collector needs an active zone, it leaves its own zone for that. If there is no zone for one class alone, it
-// mixes classes, so that it always can make room.
+// If the collector needs an active zone, it leaves its own zone for that. That zone may be finished then, and what is left
+// of it is lost until it is collected itself. Where no empty zones are left but those that are kept, every round would
+// lose so what the round before has gained: then, and if there is no zone for one class alone, it mixes classes.
 Placement ZoneAllocator::PlaceForCollector(const ZoneRequest& request, PlacementQuery query, Placement placement) {
-  if (placement.action == Placement::Action::kNeedToken) {
-    if (const auto left = ledger_.CollectorsZone()) {
-      ledger_.PassOnShare(*left);
-      query.token_available = ledger_.active.Available(BudgetClassOf(request)) > 0;
-      placement = choice_.Place(query);
-    }
+  using Place = Placement::Action;
+  const bool tight = !ledger_.HasEmpty(BudgetClass::kData);
+  if (placement.action == Place::kNeedSpace || (placement.action == Place::kNeedToken && tight)) {
+    if (const auto any = ClosestDeathIdle(ledger_.table, query)) return {Place::kUseIdle, *any};
   }
-  if (placement.action != Placement::Action::kNeedSpace) return placement;
-  const auto any = ClosestDeathIdle(ledger_.table, query);
-  return any ? Placement{Placement::Action::kUseIdle, *any} : placement;
+  if (placement.action != Place::kNeedToken) return placement;
+  const auto left = ledger_.CollectorsZone();
+  if (!left) return placement;
+  ledger_.PassOnShare(*left);
+  query.token_available = ledger_.active.Available(BudgetClassOf(request)) > 0;
+  return choice_.Place(query);
 }
 
 ZoneAllocator::Attempt ZoneAllocator::TryMetadata(std::span<const ZoneId> apart_from) {

@@ -26,6 +26,8 @@
 //    refused, or waits, because of cohorts (cohort.h).
 //  * Of the empty zones those are kept that metadata, logs and the collector may still need (zone_reserves.h).
 //  * Only what is dead is reset, and, where a durable record may name it, only after the metadata was made durable.
+//  * The collector leaves no zone to be finished for another class while no more zones are empty than are kept: it mixes
+//    classes instead. So what a round has gained is not lost by the next one.
 //  * Whoever is told to wait waits for something that is under way, or due, or bounded by time.
 //
 // Thread safety: none; the owner locks.

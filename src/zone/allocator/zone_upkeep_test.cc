@@ -194,5 +194,46 @@ TEST_F(WishedFinishTest, AZoneThatAWaiterCanTakeIsLeftToIt) {
   EXPECT_EQ(answer.grant.zone, writers[0].zone);
 }
 
+// Every active zone that data can have is in use, no zone is empty but those that are kept, and the collector has the
+// survivors of two classes. If it left its zone for the second, that would be finished, and the next round would gain
+// what this one has lost: for ever, while a writer waits.
+TEST(CollectorsZoneTest, TakesTheNextClassWhereNoZoneCanBeSpared) {
+  constexpr uint64_t kBlock = 4 * kKiB;
+  constexpr uint64_t kCapacity = 64 * kBlock;
+  AllocatorOptions options;
+  options.geometry.block_size = kBlock;
+  options.geometry.zone_count = 12;
+  options.geometry.zone_size = options.geometry.zone_capacity = kCapacity;
+  options.geometry.max_active_zones = options.geometry.max_open_zones = 9;
+  std::vector<ZoneDescriptor> report;
+  for (uint32_t i = 0; i < 12; ++i) report.push_back({ZoneId(i), ZoneState::kEmpty, kCapacity, 0});
+  ZoneAllocator allocator(report, options, std::move(*MakePlacementPolicy("lifetime")));
+  allocator.ledger().started = true;
+  ZoneRequest request;
+  request.min_room = kBlock;
+  const auto write = [&](uint64_t blocks) -> std::optional<ZoneId> {
+    ZoneAllocator::Inquiry inquiry(allocator, request);
+    const auto answer = allocator.Ask(inquiry, 1);
+    if (answer.action != ZoneAllocator::Answer::Action::kGranted) return std::nullopt;
+    EXPECT_TRUE(allocator.BeginWrite(answer.grant));
+    allocator.ledger().table.Edit(answer.grant.zone)->AddLive(blocks * kBlock);
+    allocator.EndWrite(answer.grant, blocks * kBlock);
+    allocator.Release(answer.grant);
+    return answer.grant.zone;
+  };
+  // Data fills what it can have: whole zones, and the two that stay active.
+  request.lifetime = Lifetime::kShort;
+  while (allocator.ledger().HasEmpty(BudgetClass::kData)) ASSERT_TRUE(write(64));
+  request.gc = true;
+  request.lifetime = Lifetime::kLong;
+  const auto first = write(20);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(allocator.ledger().CollectorsZone(), first);
+  request.lifetime = Lifetime::kMedium;
+  EXPECT_EQ(write(20), first);
+  EXPECT_EQ(allocator.ledger().CollectorsZone(), first);
+  EXPECT_TRUE(allocator.NextWork(1).commands.empty()) << "nothing is to be finished";
+}
+
 }  // namespace
 }  // namespace isozone
