@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <utility>
 
 namespace isozone {
@@ -25,6 +26,16 @@ FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
 
 FileDescriptor::~FileDescriptor() {
   if (fd_ >= 0) ::close(fd_);
+}
+
+int AllocateStart(int fd, uint64_t bytes) {
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, &before);
+  const int error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return error;
 }
 
 }  // namespace isozone

@@ -1,6 +1,8 @@
 // FileDescriptor: an open file, closed with the object that holds it.
 #pragma once
 
+#include <cstdint>
+
 namespace isozone {
 
 // An open file descriptor, closed with this object; -1 means none. It is never the number of a standard stream: if a
@@ -17,5 +19,9 @@ class FileDescriptor {
  private:
   int fd_;
 };
+
+// Gives storage to the first `bytes` of a file; an errno, or 0. No signal of this thread interrupts it: the kernel would
+// give back all that it has done, so that a timer which comes often enough could interrupt every try.
+int AllocateStart(int fd, uint64_t bytes);
 
 }  // namespace isozone

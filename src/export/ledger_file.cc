@@ -32,7 +32,7 @@ Result<std::unique_ptr<LedgerFile>> LedgerFile::Open(const std::string& path, si
   if (!keep || !fits) {
     if (::ftruncate(fd.get(), 0) != 0) return failed();
     // Not sparse: a full /run is an error here, and not a signal later.
-    if (const int error = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(size)); error != 0) {
+    if (const int error = AllocateStart(fd.get(), size); error != 0) {
       return Status::FromErrno(error, fmt::format("cannot make {}", path));
     }
   }

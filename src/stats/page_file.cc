@@ -155,7 +155,7 @@ Result<std::unique_ptr<PageFile>> PageFile::Make(const PageOwner& owner, size_t 
   if (fd.get() < 0) return failed(errno);
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return failed(errno);
   // Not sparse: a lack of memory is an error here, and not a signal later.
-  if (const int error = ::posix_fallocate(fd.get(), 0, static_cast<off_t>(bytes)); error != 0) return failed(error);
+  if (const int error = AllocateStart(fd.get(), bytes); error != 0) return failed(error);
   ISOZONE_RETURN_IF_ERROR(SetRights(fd.get(), owner));
   void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (memory == MAP_FAILED) return failed(errno);

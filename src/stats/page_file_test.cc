@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/units.h"
 #include "stats/stats_test_util.h"
 
 namespace isozone {
@@ -96,6 +98,21 @@ TEST(PageFileTest, WhereThereIsNoMemoryThereIsNoPage) {
   ASSERT_FALSE(page.ok());
   EXPECT_EQ(page.status().message().find('\n'), std::string::npos);
   EXPECT_FALSE(PageFile::Make(image.owner(), 4096, "/no/such/folder").ok());
+}
+
+TEST(PageFileTest, SignalsDoNotKeepAPageFromBeingMade) {
+  const TestImage image("signals");
+  struct sigaction before {};
+  struct sigaction ignores {};
+  ignores.sa_handler = [](int) {};
+  ASSERT_EQ(::sigaction(SIGALRM, &ignores, &before), 0);
+  const itimerval often = {{0, 50}, {0, 50}};  // microseconds
+  const itimerval never = {};
+  ASSERT_EQ(::setitimer(ITIMER_REAL, &often, nullptr), 0);
+  const auto page = PageFile::Make(image.owner(), 64 * kMiB, "/dev/shm");
+  ASSERT_EQ(::setitimer(ITIMER_REAL, &never, nullptr), 0);
+  ASSERT_EQ(::sigaction(SIGALRM, &before, nullptr), 0);
+  ISOZONE_EXPECT_OK(page.status());
 }
 
 TEST(PageFileTest, APageThatLivesIsNotReplaced) {

@@ -103,7 +103,7 @@ bool WriteTable(int fd, uint32_t zone_count) {
 // Turns `fd`, an empty file, into an image. Returns false with errno set on failure.
 bool FillImage(int fd, std::span<const std::byte> header, const ImageLayout& layout, uint32_t zone_count) {
   const uint64_t table_end = kZoneTableOffset + zone_count * sizeof(ZoneEntry);
-  if (const int error = ::posix_fallocate(fd, 0, static_cast<off_t>(table_end)); error != 0) {
+  if (const int error = AllocateStart(fd, table_end); error != 0) {
     errno = error;
     return false;
   }
