@@ -125,15 +125,15 @@ bench: ## Run the benchmarks; with QUICK=1 in small, to see that they run
 	@scripts/install-dependencies bench
 	@$(call configure,bench)
 	@$(call compile,bench)
-	@scripts/run-benchmarks build/bench $(if $(QUICK),--benchmark_min_time=0.01 --benchmark_repetitions=1)
-	@bench/instruction_cost --build build/bench
-	@bench/rocksdb_ratio --build build/bench $(if $(QUICK),--repeats 1 --num 20000 --reads 20000)
-	@bench/disk_ratio --build build/bench --directory build $(if $(QUICK),--repeats 1 --num 20000 --reads 20000)
-	@bench/parallel_ratio --build build/bench $(if $(QUICK),--repeats 1 --num 20000)
-	@bench/steering_ratio --build build/bench $(if $(QUICK),--repeats 1 --num 20000)
-	@bench/mount_ratio --build build/bench $(if $(QUICK),--repeats 1 --num 20000 --reads 20000 --syncs 1000)
-	@bench/serve_cost --build build/bench $(if $(QUICK),--zones 3000 --seconds 2)
-	@bench/advise_ratio --build build/bench $(if $(QUICK),--repeats 1 --num 20000 --reads 20000)
+	@scripts/run-benchmarks build/release $(if $(QUICK),--benchmark_min_time=0.01 --benchmark_repetitions=1)
+	@bench/instruction_cost --build build/release
+	@bench/rocksdb_ratio --build build/release $(if $(QUICK),--repeats 1 --num 20000 --reads 20000)
+	@bench/disk_ratio --build build/release --directory build $(if $(QUICK),--repeats 1 --num 20000 --reads 20000)
+	@bench/parallel_ratio --build build/release $(if $(QUICK),--repeats 1 --num 20000)
+	@bench/steering_ratio --build build/release $(if $(QUICK),--repeats 1 --num 20000)
+	@bench/mount_ratio --build build/release $(if $(QUICK),--repeats 1 --num 20000 --reads 20000 --syncs 1000)
+	@bench/serve_cost --build build/release $(if $(QUICK),--zones 3000 --seconds 2)
+	@bench/advise_ratio --build build/release $(if $(QUICK),--repeats 1 --num 20000 --reads 20000)
 
 .PHONY: lab-build
 lab-build: ## Build what lab/run needs

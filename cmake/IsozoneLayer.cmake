@@ -33,6 +33,7 @@ endif()
 # runs RocksDB (part of the target rocksdb_tests); torture, only `make torture` is to run it.
 add_custom_target(unit_tests)
 add_custom_target(rocksdb_tests)
+add_custom_target(benchmarks)
 function(isozone_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT;LABEL" "SOURCES;LIBRARIES" ${ARGN})
   if(NOT ISOZONE_BUILD_TESTS)
@@ -96,7 +97,7 @@ function(isozone_layer name)
   endif()
 endfunction()
 
-# A Google Benchmark executable in BUILD/benchmarks, where scripts/run-benchmarks finds it.
+# A Google Benchmark executable in BUILD/benchmarks, part of the target benchmarks, where scripts/run-benchmarks finds it.
 function(isozone_benchmark name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
   if(NOT ISOZONE_BUILD_BENCHMARKS)
@@ -106,6 +107,7 @@ function(isozone_benchmark name)
   target_link_libraries(${name} PRIVATE isozone_options ${ARG_LIBRARIES} benchmark::benchmark benchmark::benchmark_main)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/benchmarks)
+  add_dependencies(benchmarks ${name})
 endfunction()
 
 # A libFuzzer target: SOURCES define LLVMFuzzerTestOneInput, fuzz/corpus/NAME holds seed inputs and every input that once
