@@ -16,6 +16,7 @@ import subprocess
 import mounted
 
 HELPER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../packaging/mount.isozone")
+PAGE = os.path.join(os.path.dirname(HELPER), "../docs/mount.md")
 UNIT = os.path.join(os.path.dirname(HELPER), "isozone-mount@.service")
 OK, USAGE, NOT_FOUND, UNUSABLE, BUSY = range(5)
 REFUSED = 9
@@ -252,6 +253,37 @@ class Lifecycle(mounted.MountTest):
                                 capture_output=True, text=True, env=environment)
         self.assertEqual(32, failed.returncode)
         self.assertIn("missing.img", failed.stderr)
+
+    def test_the_line_of_fstab_that_is_documented_mounts(self) -> None:
+        if os.geteuid() != 0:
+            self.skipTest("only root may mount(8)")
+        with open(PAGE, encoding="utf-8") as page:
+            line, = re.findall(r"^dev:/dev/nvme0n2\s+/mnt/db\s.*$", page.read(), re.MULTILINE)
+        fstab = os.path.join(self.scratch, "fstab")
+        with open(fstab, "w") as file:
+            file.write(line.replace("dev:/dev/nvme0n2", self.device).replace("/mnt/db", self.directory) + "\n")
+        # For the processes of this script alone: the place where mount(8) looks for helpers has ours, and the path that
+        # it gives to them has the program that is tested.
+        helpers = os.path.join(self.scratch, "sbin")
+        os.mkdir(helpers)
+        shutil.copy(HELPER, os.path.join(helpers, "mount.fuse.isozone"))
+        script = '''set -eux
+            mount --bind "$1" /sbin/
+            mount --bind "$(dirname "$4")" /usr/local/bin
+            [ ! -e /usr/bin/isozone ] || mount --bind "$4" /usr/bin/isozone
+            mount --fstab "$2" "$3"
+            echo text >"$3/file"
+            mount --fstab "$2" --all  # it is there, so nothing happens
+            umount "$3"
+            mount --fstab "$2" --all --types fuse.isozone
+            cat "$3/file"
+            grep "$3" /proc/self/mountinfo
+            umount "$3"'''
+        tried = subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", helpers, fstab, self.directory,
+                                mounted.PROGRAM], capture_output=True, text=True, timeout=mounted.WAIT_S)
+        self.assertEqual(0, tried.returncode, tried.stderr)
+        self.assertRegex(tried.stdout, rf"\Atext\n.* - fuse\.isozone {re.escape(self.device)} [^\n]*allow_other")
+        mounted.wait_until(self.device_is_free, "the daemon has not ended")
 
     def test_the_unit_of_systemd_is_well_formed(self) -> None:
         analyze = shutil.which("systemd-analyze")
