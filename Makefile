@@ -115,7 +115,7 @@ guest: guest-kernel-newest
 
 .PHONY: engines
 engines: ## Run the programs and languages of docs/engines on Isozone; with QUICK=1 those that need no other packages
-	@scripts/install-dependencies $(if $(QUICK),,engines)
+	@scripts/install-dependencies $(if $(QUICK),,engines databases)
 	@$(call configure,checked)
 	@$(call compile,checked) --target isozone isozone_run isozone_cli
 	@scripts/run-engines build/checked $(if $(QUICK),--quick)

@@ -64,6 +64,6 @@ class EngineTest(unittest.TestCase):
         for path, text in self.files_of_page(name).items():
             self.write(path, text)
         commands = [command for language, _, text in blocks_of_page(name) if language == "console"
-                    for command in re.findall(r"^\$ (.*(?:\\\n.*)*)", text, re.MULTILINE)]
+                    for command in re.findall(r"^\$ ((?:.*\\\n)*.*)", text, re.MULTILINE)]
         self.assertTrue(commands, "the page shows no command")
         return self.run_command("bash", "-c", "set -e -o pipefail\n" + "\n".join(commands), timeout_s=timeout_s)
