@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from collections.abc import Mapping
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.abspath(sys.argv.pop(1))
@@ -59,11 +60,17 @@ class EngineTest(unittest.TestCase):
         """The files that docs/engines/NAME.md shows."""
         return {path: text for _, path, text in blocks_of_page(name) if path}
 
-    def follow_page(self, name: str, timeout_s: int = 240) -> str:
-        """Makes the files of docs/engines/NAME.md, runs its commands in order, and returns what they print."""
+    def follow_page(self, name: str, timeout_s: int = 240, changes: Mapping[str, str] | None = None) -> str:
+        """Makes the files of docs/engines/NAME.md, runs its commands in order, and returns what they print. `changes`
+        are words that are replaced by others, such as ports by free ones."""
+        def change(text: str) -> str:
+            for word, other in (changes or {}).items():
+                text = text.replace(word, other)
+            return text
+
         for path, text in self.files_of_page(name).items():
-            self.write(path, text)
+            self.write(path, change(text))
         commands = [command for language, _, text in blocks_of_page(name) if language == "console"
                     for command in re.findall(r"^\$ ((?:.*\\\n)*.*)", text, re.MULTILINE)]
         self.assertTrue(commands, "the page shows no command")
-        return self.run_command("bash", "-c", "set -e -o pipefail\n" + "\n".join(commands), timeout_s=timeout_s)
+        return self.run_command("bash", "-c", "set -e -o pipefail\n" + change("\n".join(commands)), timeout_s=timeout_s)

@@ -1,9 +1,11 @@
 """What the tests of programs on a mounted directory share: a device, its daemon, its directory, and programs in the
 background that are killed at the end whatever happens."""
 
+import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -14,7 +16,14 @@ sys.argv.insert(1, engine.ISOZONE)
 sys.path.insert(0, os.path.join(engine.ROOT, "tests", "mount"))
 import mounted  # noqa: E402 - found by the line above
 
-__all__ = ["MountedTest", "Program", "mounted"]
+__all__ = ["MountedTest", "Program", "free_ports", "mounted"]
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens at."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [one.getsockname()[1] for one in sockets]
 
 
 class Program:
