@@ -10,6 +10,7 @@ Skipped where MariaDB, its plugin or sysbench are not there.
 import getpass
 import glob
 import os
+import random
 import signal
 import subprocess
 import threading
@@ -210,6 +211,35 @@ class MariaDb(on_mount.MountedTest):
         self.query("source dump.sql")
         for writer, known in zip(writers, acknowledged, strict=True):
             self.check_at_least(writer, known)
+        self.assertEqual(0, server.end(), server.said())
+        self.assertEqual(0, daemon.end(), daemon.said())
+
+    def test_a_full_device_ends_the_server_and_what_was_acknowledged_moves_to_a_larger_one(self) -> None:
+        self.install()
+        small = f"emu:{self.scratch}/small.img?timing=off"
+        self.run_command("isozone", "mkfs", f"{small}&zones=40&zone_size=4M")
+        daemon, server = self.mount(small), self.serve()
+        self.query("create database app; create table app.t (id int primary key, content longblob) engine=rocksdb")
+        acknowledged, chance = 0, random.Random(1)
+        while not server.has_ended():
+            insert = f"insert into app.t values ({acknowledged + 1}, x'{chance.randbytes(1 << 20).hex()}')"
+            done = subprocess.run(self.client(), input=insert, text=True, capture_output=True, check=False)
+            if done.returncode == 0:
+                acknowledged += 1
+                self.assertLess(acknowledged, 200, "more than the device has")
+            else:
+                mounted.wait_until(server.has_ended, "the server goes on without room")
+        self.assertIn("No space left on device", server.said())
+        self.assertGreater(acknowledged, 50)
+        daemon.end()
+
+        self.run_command("isozone", "backup", small, "backup")
+        self.run_command("isozone", "restore", "backup", self.device)
+        daemon, server = self.mount(), self.serve()
+        # MyRocks acknowledges a commit whose log has no room, on tmpfs as well, and ends itself at the next one.
+        self.assertIn(int(self.query("select count(*) from app.t")[0]) - acknowledged, (-1, 0, 1))
+        self.query(f"delete from app.t where id <= {acknowledged // 2}")
+        self.assertRegex(self.query("check table app.t extended")[0], r"\tstatus\tOK$")
         self.assertEqual(0, server.end(), server.said())
         self.assertEqual(0, daemon.end(), daemon.said())
 
