@@ -34,6 +34,7 @@ else()
                         "run scripts/fetch-newest-rocksdb ${rocksdb_dir}")
   endif()
   set(ISOZONE_ROCKSDB_INCLUDE ${rocksdb_dir}/include)
+  file(GLOB ISOZONE_ROCKSDBJNI_JAR ${rocksdb_dir}/lib/rocksdbjni-*.jar)  # none: the library is not that of rocksdbjni
 
   find_program(READELF_PROGRAM readelf REQUIRED)
   execute_process(COMMAND ${READELF_PROGRAM} --dynamic ${ISOZONE_ROCKSDB_LIBRARY} OUTPUT_VARIABLE dynamic_section)
