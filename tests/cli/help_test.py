@@ -75,6 +75,15 @@ class Help(harness.CliTest):
             with self.subTest(command=command):
                 self.assertRegex(self.help(*command), rf"Example:\n  isozone {' '.join(command)} ")
 
+    def test_bash_completes_names_of_files_where_they_stand(self) -> None:
+        os.makedirs(os.path.join(self.directory, "directory"))
+        with open(os.path.join(self.directory, "file"), "w", encoding="utf-8"):
+            pass
+        begun = self.directory + "/"
+        self.assertEqual(self.complete("mount", "emu:ssd.img", begun), {begun + "directory"})
+        self.assertEqual(self.complete("backup", "--verify", begun), {begun + "directory", begun + "file"})
+        self.assertEqual(self.complete("bench", "gc", "collect", "--verify", begun), set())
+
     def test_bash_completes_commands(self) -> None:
         names = {command[0] for command in self.commands()}
         self.assertEqual(self.complete(""), names)

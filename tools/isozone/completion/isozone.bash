@@ -38,7 +38,9 @@ _isozone()
 
     case $previous in
         --color) COMPREPLY=($(compgen -W "auto always never" -- "$current")); return ;;
-        --svg | --html | --trace | --list | --output | --verify) compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); return ;;
+        --svg | --html | --trace | --list | --output) compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); return ;;
+        --verify)  # of bench gc, it is a flag
+            [[ $command == backup ]] && { compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); return; } ;;
         --workload) COMPREPLY=($(compgen -W "write read mixed" -- "$current")); return ;;
         --compaction) COMPREPLY=($(compgen -W "gear greedy isozone leveled ll" -- "$current")); return ;;
         --policy) COMPREPLY=($(compgen -W "isozone level lifetime zenfs" -- "$current")); return ;;
@@ -105,6 +107,9 @@ _isozone()
     elif [[ $command == cp || $command == backup || $command == restore ]]; then
         compopt -o filenames
         COMPREPLY=($(compgen -f -- "$current"))
+    elif [[ $command == mount ]]; then
+        compopt -o filenames
+        COMPREPLY=($(compgen -d -- "$current"))
     fi
 }
 
