@@ -46,7 +46,8 @@ class ManyFiles(mounted.MountTest):
 
     def expect_all(self) -> None:
         for first in range(0, FILES, IN_DIRECTORY):
-            names = [os.path.basename(self.path_of(number)) for number in range(first, min(first + IN_DIRECTORY, FILES))]
+            numbers = range(first, min(first + IN_DIRECTORY, FILES))
+            names = [os.path.basename(self.path_of(number)) for number in numbers]
             self.assertEqual(names, sorted(os.listdir(self.directory_of(first))))
 
     def test_they_are_made_listed_mounted_and_removed(self) -> None:
