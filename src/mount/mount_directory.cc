@@ -21,6 +21,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/uri.h"
 
 extern char** environ;
 
@@ -55,6 +56,16 @@ std::vector<std::string_view> Words(std::string_view line) {
 std::string ReadMountInfo() {
   std::ifstream file("/proc/self/mountinfo");
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// SCHEME:PATH of a URI, without options and symbolic links.
+std::string DeviceOf(std::string_view uri) {
+  const auto parsed = ParseUri(uri);
+  if (!parsed.ok() || parsed->path.empty()) return std::string(uri);
+  std::error_code error;
+  const std::filesystem::path path =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(parsed->path, error), error);
+  return fmt::format("{}:{}", parsed->scheme, error ? parsed->path : path.string());
 }
 
 Status DetachByHelper(const std::string& directory) {
@@ -145,10 +156,13 @@ Result<MountEntry> FindMount(std::string_view text, std::string_view directory) 
 
 Result<MountEntry> FindMount(std::string_view directory) { return FindMount(ReadMountInfo(), directory); }
 
+bool IsSameDevice(std::string_view first, std::string_view second) { return DeviceOf(first) == DeviceOf(second); }
+
 bool IsShown(std::string_view source) {
   const std::vector<MountEntry> entries = ParseMounts(ReadMountInfo());
-  return std::any_of(entries.begin(), entries.end(),
-                     [source](const MountEntry& entry) { return entry.type == kFuseType && entry.source == source; });
+  return std::any_of(entries.begin(), entries.end(), [source](const MountEntry& entry) {
+    return entry.type == kFuseType && IsSameDevice(entry.source, source);
+  });
 }
 
 Status DetachMount(const std::string& directory) {

@@ -30,6 +30,9 @@ struct MountEntry {
 Result<MountEntry> FindMount(std::string_view text, std::string_view directory);
 // Of this moment.
 Result<MountEntry> FindMount(std::string_view directory);
+// Whether two URIs name one device, whatever their options: relative paths begin at the working directory, and symbolic
+// links are followed.
+bool IsSameDevice(std::string_view first, std::string_view second);
 // Whether a directory shows the device of this URI.
 bool IsShown(std::string_view source);
 

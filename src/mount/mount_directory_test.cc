@@ -70,6 +70,18 @@ TEST(MountDirectoryTest, AnEmptyDirectoryIsPrepared) {
   EXPECT_EQ(*prepared, std::filesystem::canonical(scratch.path() + "/empty").string());
 }
 
+TEST(MountDirectoryTest, ADeviceIsTheSameByEachOfItsNames) {
+  const ScratchDirectory scratch;
+  std::ofstream(scratch.path() + "/ssd.img") << "x";
+  std::filesystem::create_symlink("ssd.img", scratch.path() + "/link.img");
+  const std::string uri = "emu:" + scratch.path() + "/ssd.img";
+  EXPECT_TRUE(IsSameDevice(uri, uri + "?timing=off"));
+  EXPECT_TRUE(IsSameDevice("isozone://" + uri, "emu:" + scratch.path() + "/./link.img"));
+  EXPECT_TRUE(IsSameDevice("emu:ssd.img", "emu:./ssd.img"));
+  EXPECT_FALSE(IsSameDevice(uri, "emu:" + scratch.path() + "/other.img"));
+  EXPECT_FALSE(IsSameDevice("emu:/dev/null", "dev:/dev/null"));
+}
+
 TEST(MountDirectoryTest, WhatCannotBeMountedOnIsNamed) {
   const ScratchDirectory scratch;
   std::ofstream(scratch.path() + "/file") << "x";
