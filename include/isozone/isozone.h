@@ -77,7 +77,8 @@ ISOZONE_EXPORT rocksdb::Status GetStats(const rocksdb::FileSystem& file_system, 
 // reclaimed. Databases may be in use; their I/O comes first at the device. `progress` (may be empty) is called every
 // few MiB with the bytes copied so far and the bytes that may have to be copied in all; if it returns false, the
 // collection stops, which is no error. Returns OK even if some zones could not be collected: GetStats() counts those.
-// InvalidArgument for a file system that is not Isozone's on a zoned device, or for a percentage out of range.
+// InvalidArgument for a file system that is not Isozone's on a zoned device, or for a percentage out of range; Busy if
+// `progress` calls this.
 using CollectionProgress = std::function<bool(uint64_t bytes_copied, uint64_t bytes_to_copy)>;
 ISOZONE_EXPORT rocksdb::Status CollectGarbage(const rocksdb::FileSystem& file_system, double until_free_percent = 100,
                                               const CollectionProgress& progress = {});

@@ -105,9 +105,11 @@ static void OpenWriteReopen(const char* uri) {
   rocksdb_env_destroy(env);
 }
 
-static unsigned char Stop(void* calls, uint64_t bytes_copied, uint64_t bytes_to_copy) {
+static unsigned char Stop(void* device, uint64_t bytes_copied, uint64_t bytes_to_copy) {
+  char* error = NULL;
   CHECK(bytes_copied <= bytes_to_copy);
-  ++*(int*)calls;
+  isozone_collect(device, 100, NULL, NULL, &error); /* would wait for the collection that asks */
+  CHECK_ERROR(error, "in a progress callback");
   return 0;
 }
 
@@ -137,8 +139,7 @@ static void Drives(const char* uri) {
   isozone_free(json);
   isozone_set_collection(device, "lifetime", &error);
   CHECK_NONE(error);
-  int calls = 0;
-  isozone_collect(device, 100, Stop, &calls, &error);
+  isozone_collect(device, 100, Stop, device, &error);
   CHECK_NONE(error);
   isozone_collect(device, 100, NULL, NULL, &error);
   CHECK_NONE(error);
@@ -157,6 +158,8 @@ static void RefusesBadInput(const char* uri) {
   CHECK_ERROR(error, "the URI is NULL");
   CHECK(isozone_open("isozone://emu:/nowhere/ssd.img", &error) == NULL);
   CHECK_ERROR(error, "/nowhere/ssd.img");
+  CHECK(isozone_open("isozone://emu:/nowhere/two\nlines", &error) == NULL);
+  CHECK_ERROR(error, "/nowhere/two lines");
   CHECK(isozone_open("isozone://emu:/nowhere/ssd.img", NULL) == NULL);
   CHECK(isozone_create_env(NULL, &error) == NULL);
   CHECK_ERROR(error, "the device is NULL");

@@ -6,6 +6,7 @@
 // and exchanges that Env for ours. Before that, it looks whether the default Env is where it is expected.
 #include "isozone/c.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -36,8 +37,10 @@ void Run(char** errptr, Body&& body) noexcept {
   });
   if (!thrown.ok()) status = thrown;
   if (status.ok() || errptr == nullptr) return;
+  std::string text = status.ToString();
+  std::ranges::replace(text, '\n', ' ');  // which a URI or a path may have
   std::free(*errptr);
-  *errptr = strdup(status.ToString().c_str());
+  *errptr = strdup(text.c_str());
 }
 
 rocksdb::Status Missing(const char* what) {

@@ -87,11 +87,26 @@ Result<MountedSystem*> ZonedSystemOf(const rocksdb::FileSystem& file_system) {
   return &ours->system();
 }
 
+// Sets a flag for as long as it lives.
+class SetWhile {
+ public:
+  explicit SetWhile(bool& flag) : flag_(flag) { flag_ = true; }
+  ~SetWhile() { flag_ = false; }
+  SetWhile(const SetWhile&) = delete;
+  SetWhile& operator=(const SetWhile&) = delete;
+
+ private:
+  bool& flag_;
+};
+
 Status Collect(const rocksdb::FileSystem& file_system, double until_free_percent, const CollectionProgress& progress) {
   ISOZONE_ASSIGN_OR_RETURN(MountedSystem* const system, ZonedSystemOf(file_system));
   if (!(until_free_percent >= 0 && until_free_percent <= 100)) {
     return Status::InvalidArgument("the percentage of free space must be from 0 to 100");
   }
+  static thread_local bool collecting = false;
+  if (collecting) return Status::Busy("this thread collects already: do not collect in a progress callback");
+  const SetWhile in_collection(collecting);
   return system->CollectGarbage(until_free_percent, [&](const CopyStats& done, uint64_t bytes_to_copy) {
     return !progress || progress(done.bytes_copied, bytes_to_copy);
   });
