@@ -1,5 +1,6 @@
 #include "adapter/mounted_system.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -35,11 +36,16 @@ uint32_t IdentityOf(const FileSystem& fs) {
 }  // namespace
 
 Result<std::shared_ptr<MountedSystem>> MountedSystem::Open(const AdapterUri& uri) {
+  static const int counts_forks = ::pthread_atfork(nullptr, nullptr, [] { ++forks_; });
+  if (counts_forks != 0) return Status::FromErrno(counts_forks, "forks cannot be noticed");
   Registry& registry = TheRegistry();
   MutexLock lock(registry.mu);
   ISOZONE_ASSIGN_OR_RETURN(std::shared_ptr<FileSystem> fs, MountShared(uri.rest, uri.read_only));
   std::weak_ptr<MountedSystem>& known = registry.systems[fs.get()];
-  if (std::shared_ptr<MountedSystem> system = known.lock()) return system;
+  if (std::shared_ptr<MountedSystem> system = known.lock()) {
+    if (system->IsInherited()) return Inherited();
+    return system;
+  }
   std::shared_ptr<MountedSystem> system(new MountedSystem(std::move(fs), uri), &MountedSystem::Destroy);
   known = system;
   static const int registered = std::atexit(&MountedSystem::EndAll);
@@ -51,7 +57,14 @@ MountedSystem::MountedSystem(std::shared_ptr<FileSystem> fs, const AdapterUri& u
     : fs_(std::move(fs)),
       identity_(IdentityOf(*fs_)),
       owner_(getpid()),
+      generation_(forks_),
       stats_file_(uri.stats_file, uri.stats_interval_s, [this] { return StatsJson(*fs_); }) {}
+
+Status MountedSystem::Inherited() {
+  return Status::IoError(
+      "the process that this one was forked from uses the device; start a program (exec) in the child, or fork before "
+      "RocksDB is first used");
+}
 
 void MountedSystem::Destroy(MountedSystem* system) {
   if (getpid() == system->owner_) delete system;
@@ -104,11 +117,13 @@ Status MountedSystem::CollectGarbage(double free_percent, const Collector::Progr
 }
 
 Status MountedSystem::Lock(const std::string& path) {
+  if (IsInherited()) return Inherited();
   MutexLock lock(mu_);
   return locked_.insert(path).second ? Status() : Status::Busy("lock held by this process already");
 }
 
 Status MountedSystem::Unlock(const std::string& path) {
+  if (IsInherited()) return Inherited();
   MutexLock lock(mu_);
   return locked_.erase(path) == 1 ? Status() : Status::InvalidArgument("not locked");
 }
@@ -128,12 +143,14 @@ MountedSystem::OpenFile::OpenFile(std::shared_ptr<MountedSystem> system, FileWri
 }
 
 MountedSystem::OpenFile::~OpenFile() {
+  if (system_->IsInherited()) return;
   MutexLock lock(system_->mu_);
   --system_->open_files_;
   system_->writers_.erase(writer_);
 }
 
 void MountedSystem::OpenFile::ForgetWriter() {
+  if (system_->IsInherited()) return;
   MutexLock lock(system_->mu_);
   system_->writers_.erase(writer_);
 }

@@ -6,6 +6,10 @@
 // while threads of RocksDB still run. A handler registered at the first mount then ends every mounted system. If no
 // file is open, the system is unmounted, and later calls fail. Otherwise everything written is synced and the system
 // stays mounted, since its owner may still close it. In a forked child, which owns no mount, none of this happens.
+//
+// Forks. A child that is forked after a mount has neither its threads nor the locks that they held, but shares its
+// device with the parent. So every use of the mount and of its files fails there, before it takes a lock, and nothing is
+// closed: files and mounts are leaked.
 #pragma once
 
 #include <sys/types.h>
@@ -31,13 +35,19 @@ class MountedSystem {
   MountedSystem(const MountedSystem&) = delete;
   MountedSystem& operator=(const MountedSystem&) = delete;
 
-  // Returns use(FileSystem&), a Status or Result; kIoError if the system was unmounted at the end of the process.
+  // Returns use(FileSystem&), a Status or Result; kIoError if the system was unmounted at the end of the process, or
+  // mounted before this process was forked.
   template <typename Use>
   auto With(Use&& use) -> decltype(use(std::declval<FileSystem&>())) {
+    if (IsInherited()) return Inherited();
     SharedLock lock(gate_);
     if (ended_) return Status::IoError("unmounted, because the process ends");
     return std::forward<Use>(use)(*fs_);
   }
+
+  // Whether this process was forked after the mount, and may not use it.
+  bool IsInherited() const { return generation_ != forks_.load(std::memory_order_relaxed); }
+  static Status Inherited();  // what to say of it
 
   // Like GarbageCollection::Run, but stops at the end of the process, which does not wait for it.
   Status CollectGarbage(double free_percent, const Collector::Progress& progress);
@@ -52,6 +62,13 @@ class MountedSystem {
     OpenFile& operator=(const OpenFile&) = delete;
     // The writer was closed, or will be now, so it can no longer be synced.
     void ForgetWriter();
+    // OK, or why the file must not be used.
+    Status Check() const { return system_->IsInherited() ? Inherited() : Status(); }
+    // Destroys what the file was opened with, a FileReader or FileWriter; leaks it where the system is inherited.
+    template <typename File>
+    void Destroy(std::unique_ptr<File> file) const {
+      if (system_->IsInherited()) static_cast<void>(file.release());
+    }
     MountedSystem& system() const { return *system_; }
 
    private:
@@ -80,8 +97,11 @@ class MountedSystem {
   Status UnmountOrSync() ISOZONE_REQUIRES(gate_) ISOZONE_EXCLUDES(mu_);
 
   const std::shared_ptr<FileSystem> fs_;
-  const uint32_t identity_;  // differs between file systems
-  const pid_t owner_;        // the process that mounted
+  const uint32_t identity_;    // differs between file systems
+  const pid_t owner_;          // the process that mounted
+  const uint32_t generation_;  // forks_ at the mount
+
+  static inline std::atomic<uint32_t> forks_ = 0;  // from the first ancestor that mounted to this process
 
   std::atomic<bool> ending_ = false;  // the process is about to end
 

@@ -23,6 +23,16 @@ RandomAccessFile::RandomAccessFile(std::string path, const rocksdb::FileOptions&
       reader_(std::move(reader)),
       open_(std::move(system), nullptr) {}
 
+RandomAccessFile::~RandomAccessFile() { open_.Destroy(std::move(reader_)); }
+
+template <typename Operation>
+IOStatus RandomAccessFile::Run(Operation&& operation) const {
+  return WithoutExceptions([&] {
+    const Status usable = open_.Check();
+    return usable.ok() ? operation() : ToIoStatus(usable, path_);
+  });
+}
+
 IoClass RandomAccessFile::ClassOf(const rocksdb::IOOptions& options) const {
   return ReadClassOf(type_,
                      {ActivityOf(options), options.rate_limiter_priority, rocksdb::Env::WLTH_NOT_SET, JobLevel()});
@@ -30,7 +40,7 @@ IoClass RandomAccessFile::ClassOf(const rocksdb::IOOptions& options) const {
 
 IOStatus RandomAccessFile::Read(uint64_t offset, size_t n, const rocksdb::IOOptions& options, Slice* result,
                                 char* scratch, rocksdb::IODebugContext*) const {
-  return WithoutExceptions([&] {
+  return Run([&] {
     *result = Slice();
     if (scratch == nullptr) return ToIoStatus(ReadCopy(offset, n, ClassOf(options), result), path_);
     const Result<size_t> read = reader_->Read(offset, std::as_writable_bytes(std::span(scratch, n)), ClassOf(options));
@@ -57,7 +67,7 @@ Status RandomAccessFile::ReadCopy(uint64_t offset, size_t n, IoClass io_class, S
 
 IOStatus RandomAccessFile::MultiRead(FSReadRequest* requests, size_t count, const rocksdb::IOOptions& options,
                                      rocksdb::IODebugContext*) {
-  return WithoutExceptions([&] {
+  return Run([&] {
     std::vector<FileRead> reads(count);
     for (size_t i = 0; i < count; ++i) {
       reads[i].offset = requests[i].offset;
@@ -76,7 +86,7 @@ IOStatus RandomAccessFile::MultiRead(FSReadRequest* requests, size_t count, cons
 IOStatus RandomAccessFile::ReadAsync(FSReadRequest& request, const rocksdb::IOOptions& options,
                                      ReadAsyncCallback callback, void* callback_argument, void** io_handle,
                                      rocksdb::IOHandleDeleter* deleter, rocksdb::IODebugContext*) {
-  return WithoutExceptions([&] {
+  return Run([&] {
     *deleter = [](void* handle) { delete static_cast<AsyncRead*>(handle); };
     *io_handle = new AsyncRead(*reader_, request, ClassOf(options), path_, std::move(callback), callback_argument);
     return IOStatus::OK();

@@ -23,6 +23,7 @@ class RandomAccessFile : public rocksdb::FSRandomAccessFile {
  public:
   RandomAccessFile(std::string path, const rocksdb::FileOptions& options, std::unique_ptr<FileReader> reader,
                    std::shared_ptr<MountedSystem> system);
+  ~RandomAccessFile() override;
 
   rocksdb::IOStatus Read(uint64_t offset, size_t n, const rocksdb::IOOptions& options, rocksdb::Slice* result,
                          char* scratch, rocksdb::IODebugContext* debug) const override;
@@ -42,6 +43,9 @@ class RandomAccessFile : public rocksdb::FSRandomAccessFile {
 #endif
 
  private:
+  // Returns operation(), or why the file must not be used.
+  template <typename Operation>
+  rocksdb::IOStatus Run(Operation&& operation) const;
   IoClass ClassOf(const rocksdb::IOOptions& options) const;
   Status ReadCopy(uint64_t offset, size_t n, IoClass io_class, rocksdb::Slice* result) const;
 
@@ -49,7 +53,7 @@ class RandomAccessFile : public rocksdb::FSRandomAccessFile {
   const FileType type_;
   const bool direct_;
   const size_t alignment_;  // bytes; a block of the device
-  const std::unique_ptr<FileReader> reader_;
+  std::unique_ptr<FileReader> reader_;
   const MountedSystem::OpenFile open_;
 
   mutable Mutex mu_;

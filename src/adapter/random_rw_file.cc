@@ -13,6 +13,8 @@ using rocksdb::Slice;
 RandomRWFile::RandomRWFile(std::string path, std::unique_ptr<FileReader> reader, std::shared_ptr<MountedSystem> system)
     : path_(std::move(path)), reader_(std::move(reader)), system_(std::move(system)), open_(system_, nullptr) {}
 
+RandomRWFile::~RandomRWFile() { open_.Destroy(std::move(reader_)); }
+
 IOStatus RandomRWFile::Write(uint64_t offset, const Slice& data, const rocksdb::IOOptions&, rocksdb::IODebugContext*) {
   return WithoutExceptions([&] {
     const Status status = system_->With([&](FileSystem& fs) -> Status {
@@ -26,6 +28,7 @@ IOStatus RandomRWFile::Write(uint64_t offset, const Slice& data, const rocksdb::
 IOStatus RandomRWFile::Read(uint64_t offset, size_t n, const rocksdb::IOOptions&, Slice* result, char* scratch,
                             rocksdb::IODebugContext*) const {
   return WithoutExceptions([&] {
+    if (const Status usable = open_.Check(); !usable.ok()) return ToIoStatus(usable, path_);
     const Result<size_t> read = reader_->Read(offset, std::as_writable_bytes(std::span(scratch, n)), IoClass::kOther);
     *result = Slice(scratch, read.ok() ? *read : 0);
     return ToIoStatus(read.status(), path_);

@@ -17,6 +17,7 @@ class RandomRWFile : public rocksdb::FSRandomRWFile {
  public:
   // `path` is in the form that FileSystem takes.
   RandomRWFile(std::string path, std::unique_ptr<FileReader> reader, std::shared_ptr<MountedSystem> system);
+  ~RandomRWFile() override;
 
   rocksdb::IOStatus Write(uint64_t offset, const rocksdb::Slice& data, const rocksdb::IOOptions& options,
                           rocksdb::IODebugContext* debug) override;
@@ -28,7 +29,7 @@ class RandomRWFile : public rocksdb::FSRandomRWFile {
 
  private:
   const std::string path_;
-  const std::unique_ptr<FileReader> reader_;
+  std::unique_ptr<FileReader> reader_;
   const std::shared_ptr<MountedSystem> system_;
   const MountedSystem::OpenFile open_;
 };

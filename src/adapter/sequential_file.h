@@ -22,6 +22,7 @@ class SequentialFile : public rocksdb::FSSequentialFile {
   static constexpr size_t kWindow = 256 * kKiB;
 
   SequentialFile(std::string path, std::unique_ptr<FileReader> reader, std::shared_ptr<MountedSystem> system);
+  ~SequentialFile() override;
 
   rocksdb::IOStatus Read(size_t n, const rocksdb::IOOptions& options, rocksdb::Slice* result, char* scratch,
                          rocksdb::IODebugContext* debug) override;
@@ -31,12 +32,13 @@ class SequentialFile : public rocksdb::FSSequentialFile {
   rocksdb::IOStatus InvalidateCache(size_t offset, size_t length) override;
 
  private:
+  Result<size_t> ReadAt(uint64_t offset, std::span<std::byte> out, IoClass io_class);
   Result<size_t> ReadNext(std::span<std::byte> out, IoClass io_class);
   std::span<const std::byte> Ahead() const;  // the data from position_ on that was read ahead
 
   const std::string path_;
   const FileType type_;
-  const std::unique_ptr<FileReader> reader_;
+  std::unique_ptr<FileReader> reader_;
   const MountedSystem::OpenFile open_;
   uint64_t position_ = 0;
   AlignedBuffer window_;

@@ -36,12 +36,15 @@ WritableFile::WritableFile(std::string path, const rocksdb::FileOptions& options
 // The writer is destroyed first. With the last open file, the file system and all data not yet written may be gone.
 WritableFile::~WritableFile() {
   open_.ForgetWriter();
-  writer_.reset();
+  open_.Destroy(std::move(writer_));
 }
 
 template <typename Operation>
 IOStatus WritableFile::Run(Operation&& operation) {
-  return WithoutExceptions([&] { return ToIoStatus(operation(), path_); });
+  return WithoutExceptions([&] {
+    const Status usable = open_.Check();
+    return ToIoStatus(usable.ok() ? operation() : usable, path_);
+  });
 }
 
 IOStatus WritableFile::Forgive(IOStatus status) {

@@ -45,6 +45,35 @@ int main(int argc, char** argv) {
 """
 
 
+# Asks for the column families of a database, forks, and says what the child and then the parent can write.
+FORKING = """
+#include <rocksdb/c.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static int Put(rocksdb_options_t* options, const char* who, const char* path) {
+  char* error = NULL;
+  rocksdb_t* db = rocksdb_open(options, path, &error);
+  if (error == NULL) rocksdb_put(db, rocksdb_writeoptions_create(), who, 5, "value", 5, &error);
+  if (error == NULL) rocksdb_close(db);
+  printf("%s: %s\\n", who, error != NULL ? error : "written");
+  fflush(stdout);
+  return 0;
+}
+int main(int argc, char** argv) {
+  char* error = NULL;
+  size_t count = 0;
+  rocksdb_options_t* options = rocksdb_options_create();
+  rocksdb_options_set_create_if_missing(options, 1);
+  rocksdb_list_column_families(options, argv[1], &count, &error);
+  if (fork() == 0) return Put(options, "child", argv[1]);
+  wait(NULL);
+  return Put(options, "parent", argv[1]);
+}
+"""
+
+
 class Run(engine.EngineTest):
     def setUp(self) -> None:
         super().setUp()
@@ -142,6 +171,16 @@ class Run(engine.EngineTest):
             self.assertRegex(self.mapped(program, "app/db", fails=True), "in use|another process")
             writer.kill()
             writer.stdout.read()
+
+    def test_a_child_that_goes_on_without_exec_leaves_the_device_to_its_parent(self) -> None:
+        program = self.compile(FORKING, "-lrocksdb")
+        for timing in "off", "on":
+            with self.subTest(timing=timing):
+                said = self.run_command("isozone", "run", "--map", f"app=emu:ssd.img?timing={timing}", "--", program,
+                                        f"app/{timing}", timeout_s=60)
+                self.assertRegex(said, r"(?m)^child: IO error.*forked from uses the device; start a program \(exec\)")
+                self.assertRegex(said, r"(?m)^parent: written$")
+                self.assertIn("CURRENT", self.on_device(f"/{timing}"))
 
     def test_a_static_program_is_refused(self) -> None:
         program = self.compile("int main(void) { return 0; }", "-static")
