@@ -1,5 +1,6 @@
 #include "adapter/mapped_file_system.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -28,6 +29,13 @@ bool IsIn(std::string_view path, std::string_view directory) {
 
 std::string AbsoluteLocalPath(const std::string& name) {
   return AbsolutePath(name.starts_with('/') ? name : (std::filesystem::current_path() / name).string());
+}
+
+// `path`, absolute, without symbolic links, where they can be followed; what is not there has none.
+std::string Resolve(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path resolved = std::filesystem::weakly_canonical(path, error);
+  return error ? path : AbsolutePath(resolved.string());
 }
 
 // A local file, of which asynchronous reads are done at once.
@@ -64,10 +72,11 @@ Result<std::vector<DirectoryMapping>> DirectoryMapping::Parse(std::string_view l
       return Status::InvalidArgument(fmt::format(
           "'{}' maps no directory; write /DIRECTORY=isozone://DEVICE, as /var/lib/app=isozone://emu:/ssd.img", line));
     }
-    DirectoryMapping mapping{AbsolutePath(std::string(line.substr(0, end))), std::string(line.substr(end + 1))};
-    if (mapping.directory == "/") return Status::InvalidArgument("the root directory cannot be mapped");
+    DirectoryMapping mapping{AbsolutePath(std::string(line.substr(0, end))), "", std::string(line.substr(end + 1))};
+    mapping.resolved = Resolve(mapping.directory);
+    if (mapping.resolved == "/") return Status::InvalidArgument("the root directory cannot be mapped");
     for (const DirectoryMapping& other : result) {
-      if (IsIn(mapping.directory, other.directory) || IsIn(other.directory, mapping.directory)) {
+      if (IsIn(mapping.resolved, other.resolved) || IsIn(other.resolved, mapping.resolved)) {
         return Status::InvalidArgument(
             fmt::format("{} and {} lie in each other; map one of them", other.directory, mapping.directory));
       }
@@ -76,6 +85,13 @@ Result<std::vector<DirectoryMapping>> DirectoryMapping::Parse(std::string_view l
   }
   if (result.empty()) return Status::InvalidArgument("no directory is mapped");
   return result;
+}
+
+std::string MappedFileSystem::Device::PathOf(const std::string& local_path) const {
+  for (const std::string& directory : {mapping_.directory, mapping_.resolved}) {
+    if (IsIn(local_path, directory)) return AbsolutePath(local_path.substr(directory.size()));
+  }
+  return {};
 }
 
 IOStatus MappedFileSystem::Device::Get(rocksdb::FileSystem** result) {
@@ -104,11 +120,15 @@ MappedFileSystem::~MappedFileSystem() = default;
 
 IOStatus MappedFileSystem::Find(const std::string& name, Place* place) {
   place->local_path = AbsoluteLocalPath(name);
-  for (const auto& device : devices_) {
-    if (!IsIn(place->local_path, device->directory())) continue;
-    place->path = AbsolutePath(place->local_path.substr(device->directory().size()));
-    return device->Get(&place->fs);
-  }
+  const auto find_as = [&](const std::string& local_path) {
+    return std::ranges::find_if(devices_, [&](const auto& device) {
+      place->path = device->PathOf(local_path);
+      return !place->path.empty();
+    });
+  };
+  auto found = find_as(place->local_path);
+  if (found == devices_.end()) found = find_as(Resolve(place->local_path));
+  if (found != devices_.end()) return (*found)->Get(&place->fs);
   place->fs = target();
   place->path = name;
   return IOStatus::OK();

@@ -2,8 +2,8 @@
 // devices, and all others where they were, on the file system below, RocksDB's default one.
 //
 //   * A mapped directory is the root of its device: with /var/lib/app mapped, /var/lib/app/db/CURRENT is /db/CURRENT on
-//     the device. Relative paths begin at the working directory of the process. Paths are compared as they are written,
-//     without resolving links.
+//     the device. Relative paths begin at the working directory of the process. A path is looked up as it is written,
+//     and then with its links resolved, among the directories as they were given and with theirs resolved.
 //   * A device is mounted when the first file of it is used, so that a process that never does so takes no device. If
 //     that fails, each use tries again and returns the error.
 //   * Directories are made in both places, because programs put other files beside a database without RocksDB. Those lie
@@ -33,6 +33,7 @@ namespace isozone {
 // A directory and the URI of the device that holds its files.
 struct DirectoryMapping {
   std::string directory;  // absolute and normal, without a slash at the end
+  std::string resolved;   // that, without symbolic links
   std::string uri;        // isozone://...
 
   // From lines of the form DIRECTORY=isozone://... kInvalidArgument if a line has another form, a directory is not
@@ -129,7 +130,8 @@ class MappedFileSystem : public rocksdb::FileSystemWrapper {
   class Device {
    public:
     Device(DirectoryMapping mapping, FileSystemOpener open) : mapping_(std::move(mapping)), open_(open) {}
-    const std::string& directory() const { return mapping_.directory; }
+    // The path on the device of the file at `local_path`; empty: it lies elsewhere.
+    std::string PathOf(const std::string& local_path) const;
     // Mounts it, if it is not; the file system lives as long as this.
     rocksdb::IOStatus Get(rocksdb::FileSystem** result);
     // What is mounted; null: nothing is.

@@ -1,6 +1,9 @@
 #include "adapter/mapped_file_system.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,13 +29,26 @@ Result<std::shared_ptr<rocksdb::FileSystem>> OpenInMemory(const std::string& uri
   return env->GetFileSystem();
 }
 
+class ScratchDirectory {
+ public:
+  ScratchDirectory() : path_(::testing::TempDir() + "mapped-XXXXXX") { EXPECT_NE(::mkdtemp(path_.data()), nullptr); }
+  ~ScratchDirectory() { std::filesystem::remove_all(path_); }
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
 class MappedFileSystemTest : public ::testing::Test {
  protected:
   MappedFileSystemTest() { g_opened.clear(); }
 
   const std::unique_ptr<rocksdb::Env> local_{rocksdb::NewMemEnv(rocksdb::Env::Default())};
-  MappedFileSystem fs_{
-      {{"/app", "isozone://one"}, {"/lost", "isozone://gone"}}, local_->GetFileSystem(), &OpenInMemory};
+  MappedFileSystem fs_{{{"/app", "/app", "isozone://one"}, {"/lost", "/lost", "isozone://gone"}},
+                       local_->GetFileSystem(),
+                       &OpenInMemory};
 
   void Write(const std::string& name, const std::string& content) {
     std::unique_ptr<rocksdb::FSWritableFile> file;
@@ -122,6 +138,26 @@ TEST(DirectoryMappingTest, ReadsOneDirectoryALine) {
   EXPECT_EQ(mappings->at(0).directory, "/var/lib/app");
   EXPECT_EQ(mappings->at(0).uri, "isozone://emu:/a=b.img?x=y");
   EXPECT_EQ(mappings->at(1).directory, "/c");
+}
+
+TEST(DirectoryMappingTest, AFileIsFoundThroughEachNameOfItsDirectory) {
+  const ScratchDirectory directory;
+  const std::string& scratch = directory.path();
+  std::filesystem::create_directories(scratch + "/real/app");
+  std::filesystem::create_directory_symlink("real", scratch + "/link");
+  for (const std::string mapped : {"/real/app", "/link/app"}) {
+    const auto mappings = DirectoryMapping::Parse(scratch + mapped + "=isozone://one");
+    ASSERT_TRUE(mappings.ok());
+    for (const std::string used : {"/real/app/sought", "/link/app/sought"}) {
+      g_opened.clear();
+      const std::unique_ptr<rocksdb::Env> local(rocksdb::NewMemEnv(rocksdb::Env::Default()));
+      MappedFileSystem fs(*mappings, local->GetFileSystem(), &OpenInMemory);
+      EXPECT_TRUE(fs.FileExists(scratch + used, IOOptions(), nullptr).IsNotFound());
+      EXPECT_EQ(g_opened, std::vector<std::string>{"isozone://one"}) << used << " with " << mapped;
+    }
+  }
+  const auto twice = DirectoryMapping::Parse(scratch + "/real/app=isozone://a\n" + scratch + "/link/app=isozone://b");
+  EXPECT_NE(twice.status().message().find("lie in each other"), std::string::npos);
 }
 
 TEST(DirectoryMappingTest, SaysWhatIsWrong) {

@@ -182,6 +182,17 @@ class Run(engine.EngineTest):
                 self.assertRegex(said, r"(?m)^parent: written$")
                 self.assertIn("CURRENT", self.on_device(f"/{timing}"))
 
+    def test_a_directory_is_known_by_each_of_its_names(self) -> None:
+        os.mkdir(os.path.join(self.scratch, "real"))
+        os.symlink("real", os.path.join(self.scratch, "link"))
+        linked, real = (os.path.join(self.scratch, name, "app") for name in ("link", "real"))
+        for mapped, used in (linked, real), (real, linked):
+            with self.subTest(mapped=mapped):
+                self.run_command("isozone", "run", "--map", f"{mapped}=emu:ssd.img?timing=off", "--", "ldb",
+                                 f"--db={used}/db", "--create_if_missing", "put", "name", "Isozone")
+                self.assertEqual([], os.listdir(os.path.join(real, "db")))
+        self.assertIn("CURRENT", self.on_device("/db"))
+
     def test_a_static_program_is_refused(self) -> None:
         program = self.compile("int main(void) { return 0; }", "-static")
         self.refuses("linked statically.*isozone mount", "--map", "app=emu:ssd.img", "--", program)
