@@ -286,8 +286,18 @@ IOStatus MappedFileSystem::RenameFile(const std::string& from, const std::string
                                       IODebugContext* debug) {
   return RunTwo(from, to, IOStatus::IOError(from + " cannot be renamed to " + to + ", which lies on another device"),
                 [&](rocksdb::FileSystem& fs, const std::string& old_path, const std::string& new_path) {
-                  return fs.RenameFile(old_path, new_path, options, debug);
+                  IOStatus status = fs.RenameFile(old_path, new_path, options, debug);
+                  if (status.ok() && &fs != target()) RenameCompanion(from, to);
+                  return status;
                 });
+}
+
+void MappedFileSystem::RenameCompanion(const std::string& from, const std::string& to) {
+  const std::string old_path = AbsoluteLocalPath(from);
+  bool is_directory = false;
+  IOStatus status = target()->IsDirectory(old_path, IOOptions(), &is_directory, nullptr);
+  if (status.ok() && is_directory) status = target()->RenameFile(old_path, AbsoluteLocalPath(to), IOOptions(), nullptr);
+  status.PermitUncheckedError();
 }
 
 IOStatus MappedFileSystem::LinkFile(const std::string& from, const std::string& to, const IOOptions& options,

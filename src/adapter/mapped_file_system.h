@@ -158,6 +158,8 @@ class MappedFileSystem : public rocksdb::FileSystemWrapper {
   template <typename Operation>
   rocksdb::IOStatus RunTwo(const std::string& from, const std::string& to, rocksdb::IOStatus apart,
                            Operation&& operation);
+  // Renames what a directory of a device has on the local file system.
+  void RenameCompanion(const std::string& from, const std::string& to);
   rocksdb::FileSystem* AnyMounted();
 
   std::vector<std::unique_ptr<Device>> devices_;  // none is added or removed

@@ -160,6 +160,30 @@ TEST(DirectoryMappingTest, AFileIsFoundThroughEachNameOfItsDirectory) {
   EXPECT_NE(twice.status().message().find("lie in each other"), std::string::npos);
 }
 
+TEST(DirectoryMappingTest, ADirectoryIsRenamedInBothPlacesAndAFileOnTheDevice) {
+  const ScratchDirectory scratch;
+  std::filesystem::create_directories(scratch.path() + "/app");
+  const auto mappings = DirectoryMapping::Parse(scratch.path() + "/app=isozone://one");
+  ASSERT_TRUE(mappings.ok());
+  MappedFileSystem fs(*mappings, rocksdb::FileSystem::Default(), &OpenInMemory);
+  const auto is_local = [&](const std::string& name) { return std::filesystem::exists(scratch.path() + name); };
+  const auto rename = [&](const std::string& from, const std::string& to) {
+    return fs.RenameFile(scratch.path() + from, scratch.path() + to, IOOptions(), nullptr);
+  };
+  ISOZONE_ASSERT_OK(fs.CreateDirIfMissing(scratch.path() + "/app/new", IOOptions(), nullptr));
+  ISOZONE_ASSERT_OK(rename("/app/new", "/app/snapshot"));
+  EXPECT_TRUE(is_local("/app/snapshot"));
+  EXPECT_FALSE(is_local("/app/new"));
+
+  std::unique_ptr<rocksdb::FSWritableFile> file;
+  ISOZONE_ASSERT_OK(fs.NewWritableFile(scratch.path() + "/app/snapshot/a", FileOptions(), &file, nullptr));
+  ISOZONE_ASSERT_OK(file->Close(IOOptions(), nullptr));
+  std::ofstream(scratch.path() + "/app/snapshot/a") << "made without RocksDB";
+  ISOZONE_ASSERT_OK(rename("/app/snapshot/a", "/app/snapshot/b"));
+  EXPECT_TRUE(is_local("/app/snapshot/a"));
+  EXPECT_FALSE(is_local("/app/snapshot/b"));
+}
+
 TEST(DirectoryMappingTest, SaysWhatIsWrong) {
   const auto message = [](std::string_view lines) {
     return std::string(DirectoryMapping::Parse(lines).status().message());
