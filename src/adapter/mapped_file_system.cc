@@ -308,6 +308,13 @@ IOStatus MappedFileSystem::LinkFile(const std::string& from, const std::string& 
                 });
 }
 
+#if ISOZONE_ROCKSDB_HAS_SYNC_FILE
+IOStatus MappedFileSystem::SyncFile(const std::string& name, const FileOptions& file_options, const IOOptions& options,
+                                    bool use_fsync, IODebugContext* debug) {
+  return Run(name, [&](const Place& at) { return at.fs->SyncFile(at.path, file_options, options, use_fsync, debug); });
+}
+#endif
+
 IOStatus MappedFileSystem::NumFileLinks(const std::string& name, const IOOptions& options, uint64_t* count,
                                         IODebugContext* debug) {
   return Run(name, [&](const Place& at) { return at.fs->NumFileLinks(at.path, options, count, debug); });

@@ -103,6 +103,11 @@ class MappedFileSystem : public rocksdb::FileSystemWrapper {
                                rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus LinkFile(const std::string& from, const std::string& to, const rocksdb::IOOptions& options,
                              rocksdb::IODebugContext* debug) override;
+#if ISOZONE_ROCKSDB_HAS_SYNC_FILE
+  rocksdb::IOStatus SyncFile(const std::string& name, const rocksdb::FileOptions& file_options,
+                             const rocksdb::IOOptions& options, bool use_fsync,
+                             rocksdb::IODebugContext* debug) override;
+#endif
   rocksdb::IOStatus NumFileLinks(const std::string& name, const rocksdb::IOOptions& options, uint64_t* count,
                                  rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus AreFilesSame(const std::string& first, const std::string& second, const rocksdb::IOOptions& options,

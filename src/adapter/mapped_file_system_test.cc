@@ -90,6 +90,14 @@ TEST_F(MappedFileSystemTest, NothingCrossesBetweenDevices) {
   EXPECT_TRUE(Exists("/app/renamed"));
 }
 
+#if ISOZONE_ROCKSDB_HAS_SYNC_FILE
+TEST_F(MappedFileSystemTest, AFileIsSyncedWhereItLies) {
+  Write("/app/file", "on the device");
+  ISOZONE_EXPECT_OK(fs_.SyncFile("/app/file", FileOptions(), IOOptions(), /*use_fsync=*/false, nullptr));
+  EXPECT_FALSE(fs_.SyncFile("/app/missing", FileOptions(), IOOptions(), /*use_fsync=*/false, nullptr).ok());
+}
+#endif
+
 TEST_F(MappedFileSystemTest, LocksGoBackToWhereTheyCameFrom) {
   for (const std::string name : {"/app/LOCK", "/LOCK"}) {
     rocksdb::FileLock* lock = nullptr;

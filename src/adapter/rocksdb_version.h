@@ -19,6 +19,8 @@ static_assert(ISOZONE_ROCKSDB_AT_LEAST(7, 8), "Isozone needs RocksDB 7.8 or newe
 
 // FileSystem::SupportedOps.
 #define ISOZONE_ROCKSDB_HAS_SUPPORTED_OPS ISOZONE_ROCKSDB_AT_LEAST(8, 4)
+// FileSystem::SyncFile.
+#define ISOZONE_ROCKSDB_HAS_SYNC_FILE ISOZONE_ROCKSDB_AT_LEAST(11, 8)
 // FSRandomAccessFile::GetFileSize.
 #define ISOZONE_ROCKSDB_HAS_READER_FILE_SIZE ISOZONE_ROCKSDB_AT_LEAST(10, 5)
 
