@@ -40,4 +40,22 @@ void AsyncRead::DeliverOnce(bool aborted) {
   callback_(answer, callback_argument_);
 }
 
+rocksdb::IOStatus DeliverReads(const std::vector<void*>& io_handles) {
+  return WithoutExceptions([&] {
+    for (void* handle : io_handles) {
+      if (handle != nullptr) static_cast<AsyncRead*>(handle)->Deliver();  // null: read at once
+    }
+    return rocksdb::IOStatus::OK();
+  });
+}
+
+rocksdb::IOStatus AbortReads(const std::vector<void*>& io_handles) {
+  return WithoutExceptions([&] {
+    for (void* handle : io_handles) {
+      if (handle != nullptr) static_cast<AsyncRead*>(handle)->Abort();  // null: read at once
+    }
+    return rocksdb::IOStatus::OK();
+  });
+}
+
 }  // namespace isozone

@@ -45,4 +45,8 @@ class AsyncRead {
   Latch done_;
 };
 
+// What Poll and AbortIO do with handles of ReadAsync: waits for each read, and calls its callback.
+rocksdb::IOStatus DeliverReads(const std::vector<void*>& io_handles);
+rocksdb::IOStatus AbortReads(const std::vector<void*>& io_handles);
+
 }  // namespace isozone

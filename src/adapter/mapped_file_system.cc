@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "adapter/async_read.h"
 #include "adapter/status_mapping.h"
 #include "adapter/uri_file_system.h"
 #include "base/units.h"
@@ -105,11 +106,6 @@ IOStatus MappedFileSystem::Device::Get(rocksdb::FileSystem** result) {
   return IOStatus::OK();
 }
 
-rocksdb::FileSystem* MappedFileSystem::Device::mounted() {
-  const MutexLock lock(mu_);
-  return file_system_.get();
-}
-
 MappedFileSystem::MappedFileSystem(const std::vector<DirectoryMapping>& mappings,
                                    const std::shared_ptr<rocksdb::FileSystem>& local, FileSystemOpener open)
     : rocksdb::FileSystemWrapper(local) {
@@ -151,13 +147,6 @@ IOStatus MappedFileSystem::RunTwo(const std::string& from, const std::string& to
       return first.fs == second.fs ? operation(*first.fs, first.path, second.path) : apart;
     });
   });
-}
-
-rocksdb::FileSystem* MappedFileSystem::AnyMounted() {
-  for (const auto& device : devices_) {
-    if (rocksdb::FileSystem* fs = device->mounted()) return fs;
-  }
-  return nullptr;
 }
 
 IOStatus MappedFileSystem::NewSequentialFile(const std::string& name, const FileOptions& options,
@@ -361,15 +350,9 @@ FileOptions MappedFileSystem::OptimizeForCompactionTableRead(const FileOptions& 
   return optimized;
 }
 
-IOStatus MappedFileSystem::Poll(std::vector<void*>& io_handles, size_t min_completions) {
-  rocksdb::FileSystem* const fs = AnyMounted();
-  return fs != nullptr ? fs->Poll(io_handles, min_completions) : IOStatus::OK();
-}
+IOStatus MappedFileSystem::Poll(std::vector<void*>& io_handles, size_t) { return DeliverReads(io_handles); }
 
-IOStatus MappedFileSystem::AbortIO(std::vector<void*>& io_handles) {
-  rocksdb::FileSystem* const fs = AnyMounted();
-  return fs != nullptr ? fs->AbortIO(io_handles) : IOStatus::OK();
-}
+IOStatus MappedFileSystem::AbortIO(std::vector<void*>& io_handles) { return AbortReads(io_handles); }
 
 #if ISOZONE_ROCKSDB_HAS_SUPPORTED_OPS
 void MappedFileSystem::SupportedOps(int64_t& supported_ops) {

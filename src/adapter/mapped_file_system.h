@@ -10,8 +10,8 @@
 //     below the directory on the local file system, and RocksDB does not see them.
 //   * A file cannot be renamed from one side to the other. A link to the other side is refused as not supported, and
 //     RocksDB then copies.
-//   * A file on the local file system is read at once where an asynchronous read is asked for. So all handles that come
-//     to Poll and AbortIO are those of devices, which need not know the file system that made them.
+//   * A file on the local file system or on a conventional SSD is read at once where an asynchronous read is asked for.
+//     So all handles that come to Poll and AbortIO are an AsyncRead, whichever device it reads.
 //
 // Thread safety: any thread may call any method.
 #pragma once
@@ -139,8 +139,6 @@ class MappedFileSystem : public rocksdb::FileSystemWrapper {
     std::string PathOf(const std::string& local_path) const;
     // Mounts it, if it is not; the file system lives as long as this.
     rocksdb::IOStatus Get(rocksdb::FileSystem** result);
-    // What is mounted; null: nothing is.
-    rocksdb::FileSystem* mounted();
 
    private:
     const DirectoryMapping mapping_;
@@ -165,7 +163,6 @@ class MappedFileSystem : public rocksdb::FileSystemWrapper {
                            Operation&& operation);
   // Renames what a directory of a device has on the local file system.
   void RenameCompanion(const std::string& from, const std::string& to);
-  rocksdb::FileSystem* AnyMounted();
 
   std::vector<std::unique_ptr<Device>> devices_;  // none is added or removed
 };

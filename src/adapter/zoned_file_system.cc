@@ -338,19 +338,9 @@ IOStatus ZonedFileSystem::GetFreeSpace(const std::string& path, const IOOptions&
 
 // --- Reading ---
 
-IOStatus ZonedFileSystem::Poll(std::vector<void*>& io_handles, size_t) {
-  return WithoutExceptions([&] {
-    for (void* handle : io_handles) static_cast<AsyncRead*>(handle)->Deliver();
-    return IOStatus::OK();
-  });
-}
+IOStatus ZonedFileSystem::Poll(std::vector<void*>& io_handles, size_t) { return DeliverReads(io_handles); }
 
-IOStatus ZonedFileSystem::AbortIO(std::vector<void*>& io_handles) {
-  return WithoutExceptions([&] {
-    for (void* handle : io_handles) static_cast<AsyncRead*>(handle)->Abort();
-    return IOStatus::OK();
-  });
-}
+IOStatus ZonedFileSystem::AbortIO(std::vector<void*>& io_handles) { return AbortReads(io_handles); }
 
 #if ISOZONE_ROCKSDB_HAS_SUPPORTED_OPS
 void ZonedFileSystem::SupportedOps(int64_t& supported_ops) {
