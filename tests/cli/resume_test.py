@@ -66,6 +66,29 @@ class Resume(harness.CliTest):
                 self.assertFalse(os.path.exists(target + ".isozone-cp"))
                 os.remove(target)
 
+    def test_what_came_from_the_device_leads_nowhere_else(self) -> None:
+        """A device that has links under the names that copies use, and one in place of a directory."""
+        os.makedirs(self.path("A"))
+        os.makedirs(self.path("B/x"))
+        os.makedirs(self.path("victims"))
+        os.makedirs(self.path("out"))
+        victim = self.write("victims/kept", b"kept")
+        os.symlink(victim, self.path("A/a.isozone-cp"))
+        os.symlink(self.path("victims"), self.path("A/x"))
+        self.write("B/x/kept", b"new")
+        self.write("B/a", b"kept and more")
+        for name in ("A", "B"):
+            self.ok("cp", "-r", self.device, self.path(name), f":/{name}")
+        self.ok("cp", "-r", self.device, ":/A/x", ":/A/a.isozone-cp", self.path("out"))
+        self.ok("cp", "-r", "--resume", self.device, ":/B/a", self.path("out"))
+        self.fails(harness.REFUSED, ["out/x", "symbolic link"], "cp", "-r", self.device, ":/B/x", self.path("out"))
+        with open(victim, "rb") as kept, open(self.path("out/a"), "rb") as copied:
+            self.assertEqual((b"kept", b"kept and more"), (kept.read(), copied.read()))
+        self.assertFalse(os.path.islink(self.path("out/a")))
+        os.symlink(self.path("out"), self.path("link"))  # the target itself may be a link
+        self.ok("cp", "-r", self.device, ":/", self.path("link"))
+        self.assertTrue(os.path.exists(self.path("out/B/x/kept")))
+
     def test_a_whole_file_is_left_as_it_is(self) -> None:
         self.ok("cp", "-r", self.device, self.path("tree"), ":/")
         inode = self.json("stat", self.device, "/tree/b", "--json")["inode"]

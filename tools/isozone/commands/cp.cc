@@ -62,6 +62,7 @@ class Copier {
   // Plans copies of all `arguments` except the last to the last.
   Status Plan(const std::vector<std::string>& arguments) {
     ISOZONE_ASSIGN_OR_RETURN(const Place target, PlaceOf(arguments.back()));
+    target_ = target.path;
     ISOZONE_ASSIGN_OR_RETURN(const auto target_entry, Find(target));
     const bool into_directory = target_entry.has_value() && target_entry->is_directory;
     if (arguments.size() > 2 && !into_directory) {
@@ -93,9 +94,9 @@ class Copier {
     return Status::InvalidArgument(fmt::format("'{}' is no path on the device; write it as :/dir/file", argument));
   }
 
-  // Empty if there is no such name.
-  static Result<std::optional<TreeEntry>> Find(const Place& place) {
-    auto entry = place.tree->Stat(place.path, /*itself=*/false);
+  // Empty if there is no such name. A local symbolic link is followed unless `itself`.
+  static Result<std::optional<TreeEntry>> Find(const Place& place, bool itself = false) {
+    auto entry = place.tree->Stat(place.path, itself);
     if (entry.ok()) return std::optional<TreeEntry>(*entry);
     if (entry.status().Is(StatusCode::kNotFound)) return std::optional<TreeEntry>();
     return entry.status();
@@ -131,6 +132,12 @@ class Copier {
       return Status::InvalidArgument(
           fmt::format("{} cannot be copied to {}, which is itself or lies in it", from.path, to.path));
     }
+    // Only the target that was named may be a symbolic link to a directory. One below it may have come from the device.
+    ISOZONE_ASSIGN_OR_RETURN(const auto link, Find(to, /*itself=*/to.path != target_));
+    if (link.has_value() && link->is_symlink() && entry.is_directory) {
+      return Status::NotDirectory(to.path + " is a symbolic link and cannot be replaced by a directory");
+    }
+    if (link.has_value() && link->is_symlink() && entry.is_symlink()) return Status::Ok();
     ISOZONE_ASSIGN_OR_RETURN(const auto existing, Find(to));
     if (existing.has_value() && existing->is_directory != entry.is_directory) {
       return existing->is_directory
@@ -144,15 +151,23 @@ class Copier {
   }
 
   Status Copy(const Step& step, Progress& progress) {
-    if (step.entry.is_directory) return step.to.tree->MakeDirectory(step.to.path, step.entry.mode);
+    if (step.entry.is_directory) return CopyDirectory(step);
     if (step.entry.is_symlink()) return step.to.tree->MakeSymlink(step.to.path, step.entry.target);
     return CopyFile(step, progress);
   }
 
+  Status CopyDirectory(const Step& step) {
+    if (step.to.path == target_) {
+      ISOZONE_ASSIGN_OR_RETURN(const auto existing, Find(step.to));
+      if (existing.has_value() && existing->is_directory) return Status::Ok();
+    }
+    return step.to.tree->MakeDirectory(step.to.path, step.entry.mode);
+  }
+
   // Returns how many bytes at the beginning of the source are in the file `there`, which may not exist.
   Result<uint64_t> CommonLength(const Place& source, const Place& there, Progress& progress) {
-    ISOZONE_ASSIGN_OR_RETURN(const auto entry, Find(there));
-    if (!entry || entry->is_directory) return uint64_t{0};
+    ISOZONE_ASSIGN_OR_RETURN(const auto entry, Find(there, /*itself=*/true));
+    if (!entry || entry->is_directory || entry->is_symlink()) return uint64_t{0};
     ISOZONE_ASSIGN_OR_RETURN(const auto a, source.tree->Open(source.path));
     ISOZONE_ASSIGN_OR_RETURN(const auto b, there.tree->Open(there.path));
     for (uint64_t length = 0;;) {
@@ -181,7 +196,7 @@ class Copier {
         return Status::Ok();
       }
     }
-    const Place temporary{step.to.tree, step.to.path + FileTree::kTemporarySuffix};
+    const Place temporary{step.to.tree, step.to.tree->TemporaryName(step.to.path)};
     ISOZONE_ASSIGN_OR_RETURN(const uint64_t there, CommonLength(step.from, temporary, progress));
     ISOZONE_ASSIGN_OR_RETURN(const auto sink,
                              step.to.tree->Resume(step.to.path, there, step.entry.size, step.entry.mode));
@@ -210,6 +225,7 @@ class Copier {
   FileTree& local_;
   const bool recursive_;
   const bool resume_;
+  std::string target_;             // the last path that was given
   std::vector<Step> steps_;        // a directory comes before its content
   std::set<std::string> targets_;  // of files
   uint64_t total_ = 0;             // bytes

@@ -8,9 +8,14 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "base/crc32c.h"
 #include "fs/inode_files.h"
 #include "isozone/path.h"
 
@@ -59,11 +64,17 @@ class LocalSource final : public FileSource, LocalFile {
 
 class LocalSink final : public FileSink, LocalFile {
  public:
-  // `temporary`: its name until Finish; empty if it has none (O_TMPFILE). `stays`: also if Finish is not called.
-  LocalSink(int descriptor, std::string path, std::string temporary, bool stays)
-      : LocalFile(descriptor, std::move(path)), temporary_(std::move(temporary)), stays_(stays) {}
+  // `temporary`: its name until Finish, which it has only then if it is `nameless` (O_TMPFILE). `stays`: also if Finish
+  // is not called. `mode`: what it gets in Finish, if any.
+  LocalSink(int descriptor, std::string path, std::string temporary, bool nameless, bool stays,
+            std::optional<mode_t> mode)
+      : LocalFile(descriptor, std::move(path)),
+        temporary_(std::move(temporary)),
+        nameless_(nameless),
+        stays_(stays),
+        mode_(mode) {}
   ~LocalSink() override {
-    if (!temporary_.empty() && !stays_) ::unlink(temporary_.c_str());
+    if (!nameless_ && !stays_) ::unlink(temporary_.c_str());
   }
 
   Status Append(std::span<const std::byte> data) override {
@@ -78,17 +89,18 @@ class LocalSink final : public FileSink, LocalFile {
   Status Sync() override { return ::fsync(descriptor()) == 0 ? Status::Ok() : LocalError("cannot sync", path()); }
 
   Status Finish() override {
+    if (mode_ && ::fchmod(descriptor(), *mode_) != 0) return LocalError("cannot set the permissions of", temporary_);
     ISOZONE_RETURN_IF_ERROR(Sync());
-    if (temporary_.empty()) {
+    if (nameless_) {
       if (Link(path())) return Status::Ok();
       if (errno != EEXIST) return LocalError("cannot write", path());
       // Only a file with a name can replace another one.
-      temporary_ = path() + FileTree::kTemporarySuffix;
       ::unlink(temporary_.c_str());
       if (!Link(temporary_)) return LocalError("cannot write", temporary_);
+      nameless_ = false;
     }
     if (std::rename(temporary_.c_str(), path().c_str()) != 0) return LocalError("cannot write", path());
-    temporary_.clear();
+    stays_ = true;
     return Status::Ok();
   }
 
@@ -99,13 +111,16 @@ class LocalSink final : public FileSink, LocalFile {
     return ::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0;
   }
 
-  std::string temporary_;
-  const bool stays_;
+  const std::string temporary_;
+  bool nameless_;
+  bool stays_;
+  const std::optional<mode_t> mode_;
 };
 
 class LocalTree final : public FileTree {
  public:
-  explicit LocalTree(bool nameless) : nameless_(nameless && ::access(kDescriptors.c_str(), X_OK) == 0) {}
+  LocalTree(bool nameless, std::string temporary)
+      : nameless_(nameless && ::access(kDescriptors.c_str(), X_OK) == 0), temporary_(std::move(temporary)) {}
 
   Result<TreeEntry> Stat(const std::string& path, bool itself) override {
     struct stat found {};
@@ -135,12 +150,19 @@ class LocalTree final : public FileTree {
   }
 
   Status MakeDirectory(const std::string& path, uint32_t mode) override {
-    if (::mkdir(path.c_str(), mode | S_IRWXU) == 0 || errno == EEXIST) return Status::Ok();
-    return LocalError("cannot make", path);
+    if (::mkdir(path.c_str(), mode | S_IRWXU) == 0) return Status::Ok();
+    if (errno != EEXIST) return LocalError("cannot make", path);
+    struct stat found {};
+    if (::lstat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode)) return Status::Ok();
+    return Status::NotDirectory(path + " is no directory and cannot be replaced by one");
+  }
+
+  std::string TemporaryName(const std::string& path) const override {
+    return temporary_.empty() ? FileTree::TemporaryName(path) : temporary_;
   }
 
   Status MakeSymlink(const std::string& path, const std::string& target) override {
-    const std::string temporary = path + kTemporarySuffix;
+    const std::string temporary = TemporaryName(path);
     ::unlink(temporary.c_str());
     if (::symlink(target.c_str(), temporary.c_str()) != 0) return LocalError("cannot make the symbolic link", path);
     if (std::rename(temporary.c_str(), path.c_str()) == 0) return Status::Ok();
@@ -157,22 +179,30 @@ class LocalTree final : public FileTree {
 
   Result<std::unique_ptr<FileSink>> Create(const std::string& path, uint64_t /*expected_size*/,
                                            uint32_t mode) override {
-    std::string temporary;
+    const std::string temporary = TemporaryName(path);
     int descriptor = nameless_ ? OpenNameless(path, mode) : -1;
-    if (descriptor < 0) {
-      temporary = path + kTemporarySuffix;
-      descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
-    }
+    const bool nameless = descriptor >= 0;
+    if (!nameless) descriptor = OpenNew(temporary, mode);
     if (descriptor < 0) return LocalError("cannot write", path);
-    return std::unique_ptr<FileSink>(std::make_unique<LocalSink>(descriptor, path, std::move(temporary), false));
+    return std::unique_ptr<FileSink>(
+        std::make_unique<LocalSink>(descriptor, path, temporary, nameless, /*stays=*/false, std::nullopt));
   }
 
   Result<std::unique_ptr<FileSink>> Resume(const std::string& path, uint64_t size, uint64_t /*expected_size*/,
                                            uint32_t mode) override {
-    const std::string temporary = path + kTemporarySuffix;
-    const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, mode | S_IWUSR);
+    const std::string temporary = TemporaryName(path);
+    std::optional<mode_t> final_mode;
+    int descriptor = -1;
+    if (size == 0) {
+      descriptor = OpenNew(temporary, mode);
+    } else {
+      ISOZONE_ASSIGN_OR_RETURN(const mode_t found, MakeWritable(temporary));
+      final_mode = found & mode;
+      descriptor = ::open(temporary.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+    }
     if (descriptor < 0) return LocalError("cannot write", temporary);
-    auto sink = std::make_unique<LocalSink>(descriptor, path, temporary, true);
+    auto sink =
+        std::make_unique<LocalSink>(descriptor, path, temporary, /*nameless=*/false, /*stays=*/true, final_mode);
     if (::ftruncate(descriptor, static_cast<off_t>(size)) != 0 || ::lseek(descriptor, 0, SEEK_END) < 0) {
       return LocalError("cannot write", temporary);
     }
@@ -190,7 +220,28 @@ class LocalTree final : public FileTree {
     return ::open(ParentPath(path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, mode);
   }
 
+  // Opens a new file, in place of whatever has its name. It never follows a symbolic link, nor writes into a file that
+  // has another name.
+  static int OpenNew(const std::string& path, uint32_t mode) {
+    ::unlink(path.c_str());
+    return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+  }
+  // Lets the owner write into a file that is to be continued; returns its permission bits before that. They are those of
+  // its source, less the umask, and, if it was continued before, the owner's to write.
+  static Result<mode_t> MakeWritable(const std::string& path) {
+    struct stat found {};
+    if (::lstat(path.c_str(), &found) != 0) return LocalError("cannot find", path);
+    if (!S_ISREG(found.st_mode) || found.st_nlink != 1) {
+      return Status::AlreadyExists(path + " is not the file that a copy left when it was stopped; remove it first");
+    }
+    if ((found.st_mode & S_IWUSR) == 0 && ::chmod(path.c_str(), (found.st_mode & kModeMask) | S_IWUSR) != 0) {
+      return LocalError("cannot write", path);
+    }
+    return static_cast<mode_t>(found.st_mode & kModeMask);
+  }
+
   const bool nameless_;
+  const std::string temporary_;  // empty: one for each file
 };
 
 class DeviceSource final : public FileSource {
@@ -276,7 +327,7 @@ class DeviceTree final : public FileTree {
   }
 
   Status MakeSymlink(const std::string& path, const std::string& target) override {
-    const std::string temporary = path + kTemporarySuffix;
+    const std::string temporary = TemporaryName(path);
     const Status removed = file_system_.Unlink(temporary);
     if (!removed.ok() && !removed.Is(StatusCode::kNotFound)) return removed;
     ISOZONE_ASSIGN_OR_RETURN(const FileAttributes parent, file_system_.Stat(ParentPath(path)));
@@ -291,7 +342,7 @@ class DeviceTree final : public FileTree {
   }
 
   Result<std::unique_ptr<FileSink>> Create(const std::string& path, uint64_t expected_size, uint32_t mode) override {
-    const std::string temporary = path + kTemporarySuffix;
+    const std::string temporary = TemporaryName(path);
     ISOZONE_ASSIGN_OR_RETURN(auto writer, file_system_.Create(temporary, OptionsFor(expected_size)));
     auto sink = std::make_unique<DeviceSink>(file_system_, std::move(writer), path, temporary, false);
     if (mode != kDeviceFileMode) ISOZONE_RETURN_IF_ERROR(SetMode(temporary, mode));
@@ -300,7 +351,7 @@ class DeviceTree final : public FileTree {
 
   Result<std::unique_ptr<FileSink>> Resume(const std::string& path, uint64_t size, uint64_t expected_size,
                                            uint32_t mode) override {
-    const std::string temporary = path + kTemporarySuffix;
+    const std::string temporary = TemporaryName(path);
     const CreateOptions options = OptionsFor(expected_size);
     ISOZONE_ASSIGN_OR_RETURN(auto writer, size == 0 ? file_system_.Create(temporary, options)
                                                     : file_system_.OpenForAppend(temporary, options));
@@ -329,7 +380,16 @@ class DeviceTree final : public FileTree {
 
 }  // namespace
 
-std::unique_ptr<FileTree> MakeLocalTree(bool nameless) { return std::make_unique<LocalTree>(nameless); }
+std::string FileTree::TemporaryName(const std::string& path) const {
+  constexpr size_t kNameMax = 255;  // bytes, of any file system
+  const std::string name = BaseName(path);
+  if (name.size() + std::string_view(kTemporarySuffix).size() <= kNameMax) return path + kTemporarySuffix;
+  return JoinPath(ParentPath(path), fmt::format("{:08x}{}", Crc32c(name.data(), name.size()), kTemporarySuffix));
+}
+
+std::unique_ptr<FileTree> MakeLocalTree(bool nameless, const std::string& temporary) {
+  return std::make_unique<LocalTree>(nameless, temporary);
+}
 
 std::unique_ptr<FileTree> MakeDeviceTree(FileSystem& file_system) { return std::make_unique<DeviceTree>(file_system); }
 

@@ -57,15 +57,18 @@ class FileTree {
   // `mode`, of new files and directories: permission bits, 0 to 0777. In the local tree, those of the umask are taken
   // away, and the owner may always write into a directory.
 
-  // Does nothing if the directory exists.
+  // Does nothing if the directory exists; a symbolic link to one is not one.
   virtual Status MakeDirectory(const std::string& path, uint32_t mode) = 0;
   // Replaces a file or symbolic link of that name, atomically.
   virtual Status MakeSymlink(const std::string& path, const std::string& target) = 0;
   virtual Result<std::unique_ptr<FileSource>> Open(const std::string& path) = 0;
-  // Creates a file that becomes `path`. Until then it has another name (`path` and kTemporarySuffix), or none.
+  // What a file is called that becomes `path`: `path` and kTemporarySuffix, shortened if that would be too long. Only
+  // files of this program have such names, so whatever has one is replaced.
+  virtual std::string TemporaryName(const std::string& path) const;
+  // Creates a file that becomes `path`. Until then it has its temporary name, or none.
   virtual Result<std::unique_ptr<FileSink>> Create(const std::string& path, uint64_t expected_size, uint32_t mode) = 0;
-  // As Create, but keeps the first `size` bytes of the file with the temporary name, which must be there unless `size` is
-  // 0. If the sink is destroyed before Finish, that file stays.
+  // As Create, but keeps the first `size` bytes of the file with the temporary name, which must be there, with no other
+  // name, unless `size` is 0. If the sink is destroyed before Finish, that file stays.
   virtual Result<std::unique_ptr<FileSink>> Resume(const std::string& path, uint64_t size, uint64_t expected_size,
                                                    uint32_t mode) = 0;
   // When this returns OK, names created below `directory` are durable.
@@ -74,8 +77,8 @@ class FileTree {
 
 // The files of this tree have no name until they are complete, so none is left over, however the process ends. If
 // `nameless` is false, or the local file system does not support that, they have a temporary name, which a process that
-// is killed leaves behind.
-std::unique_ptr<FileTree> MakeLocalTree(bool nameless = true);
+// is killed leaves behind: `temporary`, for whatever file, or if that is empty FileTree::TemporaryName.
+std::unique_ptr<FileTree> MakeLocalTree(bool nameless = true, const std::string& temporary = "");
 // `file_system` must outlive the tree.
 std::unique_ptr<FileTree> MakeDeviceTree(FileSystem& file_system);
 

@@ -67,6 +67,70 @@ TEST_P(LocalTreeTest, AFileInADirectoryThatIsMissingIsAnError) {
   EXPECT_TRUE(tree_->Create(directory_ + "/none/file", 1, 0644).status().Is(StatusCode::kNotFound));
 }
 
+TEST_P(LocalTreeTest, ATemporaryNameThatIsALinkLeadsNowhere) {
+  std::ofstream(directory_ + "/victim") << "kept";
+  const std::string temporary = tree_->TemporaryName(directory_ + "/file");
+  for (const bool is_symlink : {true, false}) {
+    for (const bool resumes : {true, false}) {
+      is_symlink ? std::filesystem::create_symlink(directory_ + "/victim", temporary)
+                 : std::filesystem::create_hard_link(directory_ + "/victim", temporary);
+      const auto sink =
+          resumes ? tree_->Resume(directory_ + "/file", 0, 3, 0640) : tree_->Create(directory_ + "/file", 3, 0640);
+      ASSERT_TRUE(sink.ok()) << sink.status().ToString();
+      ASSERT_TRUE((*sink)->Append(std::as_bytes(std::span("new", 3))).ok());
+      ASSERT_TRUE((*sink)->Finish().ok());
+      EXPECT_EQ(Content("victim"), "kept");
+      EXPECT_EQ(Content("file"), "new");
+      EXPECT_FALSE(std::filesystem::is_symlink(directory_ + "/file"));
+      std::filesystem::remove(temporary);
+    }
+  }
+}
+
+TEST_P(LocalTreeTest, AFileWithAnotherNameIsNotContinued) {
+  std::ofstream(directory_ + "/victim") << "kept";
+  const std::string temporary = tree_->TemporaryName(directory_ + "/file");
+  std::filesystem::create_hard_link(directory_ + "/victim", temporary);
+  EXPECT_TRUE(tree_->Resume(directory_ + "/file", 2, 3, 0640).status().Is(StatusCode::kAlreadyExists));
+  std::filesystem::remove(temporary);
+  std::filesystem::create_symlink(directory_ + "/victim", temporary);
+  EXPECT_TRUE(tree_->Resume(directory_ + "/file", 2, 3, 0640).status().Is(StatusCode::kAlreadyExists));
+  EXPECT_EQ(Content("victim"), "kept");
+}
+
+TEST_P(LocalTreeTest, AFileThatIsContinuedKeepsItsPermissions) {
+  const std::string path = directory_ + "/file";
+  {
+    const auto begun = tree_->Resume(path, 0, 6, 0440);
+    ASSERT_TRUE(begun.ok() && (*begun)->Append(std::as_bytes(std::span("one", 3))).ok());
+  }
+  const auto sink = tree_->Resume(path, 3, 6, 0440);
+  ASSERT_TRUE(sink.ok()) << sink.status().ToString();
+  ASSERT_TRUE((*sink)->Append(std::as_bytes(std::span("two", 3))).ok());
+  ASSERT_TRUE((*sink)->Finish().ok());
+  EXPECT_EQ(Content("file"), "onetwo");
+  EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms(0440));
+}
+
+TEST_P(LocalTreeTest, ANameMayBeAsLongAsTheFileSystemLetsIt) {
+  for (const size_t length : {244U, 245U, 255U}) {
+    const std::string name(length, 'n');
+    for (int times = 0; times < 2; ++times) {
+      const auto sink = Begin(name, "content");
+      ASSERT_TRUE(sink->Finish().ok());
+      EXPECT_EQ(Content(name), "content");
+    }
+  }
+  EXPECT_EQ(FilesThere(), 3U);
+}
+
+TEST_P(LocalTreeTest, ASymbolicLinkIsNoDirectory) {
+  std::filesystem::create_directory(directory_ + "/real");
+  std::filesystem::create_directory_symlink(directory_ + "/real", directory_ + "/link");
+  EXPECT_TRUE(tree_->MakeDirectory(directory_ + "/real", 0755).ok());
+  EXPECT_TRUE(tree_->MakeDirectory(directory_ + "/link", 0755).Is(StatusCode::kNotDirectory));
+}
+
 INSTANTIATE_TEST_SUITE_P(Names, LocalTreeTest, testing::Bool(),
                          [](const auto& info) { return info.param ? "Nameless" : "Temporary"; });
 
