@@ -178,6 +178,16 @@ class Whole(ImportTest):
         self.assertEqual({"/old": b"old", "/db/000008.sst": b"mine"}, self.files())
 
 
+    def test_another_file_of_a_second_name_is_kept(self) -> None:
+        metadata, _ = self.make()
+        self.layout.write_empty_zone(0, metadata)
+        os.mkdir(self.path("checkpoint"))
+        self.write("checkpoint/000007.sst", b"mine")
+        self.ok("cp", "-r", self.target, self.path("checkpoint"), ":/checkpoint")
+        self.fails(harness.REFUSED, ["/checkpoint/000007.sst"], "import", self.device, self.target)
+        self.assertEqual({"/checkpoint/000007.sst": b"mine"}, self.files())
+
+
 class Damaged(ImportTest):
     def check(self, metadata: bytes, files: dict[str, bytes], what: str) -> None:
         """Nothing but an error of one line, or files as they were at some time."""

@@ -39,6 +39,7 @@ class Importer {
 
   Status Run() {
     Progress progress("importing", 2 * total_, Progress::Unit::kBytes);  // each byte is looked for, then copied
+    for (const ZenFsFile& file : files_) ISOZONE_RETURN_IF_ERROR(CheckOtherNames(file));
     std::vector<const ZenFsFile*> missing;
     for (const ZenFsFile& file : files_) {
       ISOZONE_ASSIGN_OR_RETURN(const bool there, IsThere(file, progress));
@@ -59,6 +60,24 @@ class Importer {
     return Status::Ok();
   }
 
+  static Status Another(const std::string& path) {
+    return Status::AlreadyExists(
+        fmt::format("the device has another {} already; remove or rename it first", Printable(path)));
+  }
+
+  // kAlreadyExists if a name beside the first is one of another file.
+  Status CheckOtherNames(const ZenFsFile& file) {
+    for (size_t i = 1; i < file.names.size(); ++i) {
+      const auto there = target_.Stat(file.names[i]);
+      if (there.status().Is(StatusCode::kNotFound)) continue;
+      if (!there.ok()) return there.status();
+      const auto first = target_.Stat(file.names.front());
+      if (!first.ok() && !first.status().Is(StatusCode::kNotFound)) return first.status();
+      if (!first.ok() || first->inode != there->inode) return Another(file.names[i]);
+    }
+    return Status::Ok();
+  }
+
   // Whether the file was imported before. kAlreadyExists if another file has its name.
   Result<bool> IsThere(const ZenFsFile& file, Progress& progress) {
     const std::string& path = file.names.front();
@@ -75,9 +94,7 @@ class Importer {
       ISOZONE_ASSIGN_OR_RETURN(const uint32_t found, ChecksumOf(target_, path));
       same = crc == found;
     }
-    if (same) return true;
-    return Status::AlreadyExists(
-        fmt::format("the device has another {} already; remove or rename it first", Printable(path)));
+    return same ? Result<bool>(true) : Another(path);
   }
 
   Status Import(const ZenFsFile& file, Progress& progress) {
@@ -103,6 +120,7 @@ class Importer {
   }
 
   Status AddNames(const ZenFsFile& file) {
+    ISOZONE_RETURN_IF_ERROR(CheckOtherNames(file));
     for (size_t i = 1; i < file.names.size(); ++i) {
       ISOZONE_RETURN_IF_ERROR(target_.CreateDirectories(ParentPath(file.names[i])));
       const Status status = target_.Link(file.names.front(), file.names[i]);
