@@ -185,7 +185,7 @@ class Archive(BackupTest):
                 self.assertEqual(harness.CORRUPTION, result.returncode)
                 self.assertRegex(result.stderr.decode(), r"\Aisozone backup: [^\n]+\n\Z")
         self.assertEqual(harness.CORRUPTION, self.feed(archive[:end], "restore", "-", self.target).returncode)
-        self.assertEqual(b".isozone-restore/\n", self.ok("ls", self.target, "/"))
+        self.assertEqual(b"", self.ok("ls", self.target, "/"))
         self.assertEqual(harness.OK, self.feed(archive, "restore", "-", self.target).returncode)
         self.assertEqual(tree_of(self.tree), self.back(self.target))
 
@@ -258,6 +258,7 @@ class Attributes(BackupTest):
         self.assertEqual((harness.OK, b""), (result.returncode, result.stderr))
 
     def backed_up(self, device: str) -> dict[str, dict[str, Any]]:
+        shutil.rmtree(self.folder, ignore_errors=True)  # a folder takes one file system
         self.ok("backup", device, self.folder)
         with open(os.path.join(self.newest(), "isozone-backup.json"), "rb") as file:
             return self.attributes_in(json.load(file))
@@ -273,6 +274,25 @@ class Attributes(BackupTest):
         result = self.feed(self.ok("backup", self.device, "-"), "restore", "--force", "-", self.target)
         self.assertEqual((harness.OK, b""), (result.returncode, result.stderr))
         self.assertEqual(wanted, self.backed_up(self.target))
+
+    def test_names_that_backups_use_are_refused(self) -> None:
+        for name in (".isozone-restore", ".isozone-restore/x", "isozone-backup.json/x"):
+            archive = io.BytesIO()
+            with tarfile.open(fileobj=archive, mode="w", format=tarfile.PAX_FORMAT) as opened:
+                opened.addfile(tarfile.TarInfo(name))
+            for command in (["backup", "--verify", "-"], ["restore", "-", self.target]):
+                result = self.feed(archive.getvalue(), *command)
+                self.assertEqual(harness.CORRUPTION, result.returncode, result.stderr)
+                self.assertIn(b"a name that backups use", result.stderr)
+        self.assertEqual(b"", self.ok("ls", self.target, "/"))
+        manifest = self.manifest()
+        del manifest["crc32c"]
+        manifest["files"][1]["paths"] = ["/.isozone-restore/x"]
+        text = json.dumps(manifest, separators=(",", ":"))
+        os.makedirs(self.folder)
+        manifest["crc32c"] = f"{crc32c(text.encode()):08x}"
+        self.write("backups/isozone-backup.json", json.dumps(manifest).encode())
+        self.fails(harness.CORRUPTION, ["a name that backups use"], "restore", self.folder, self.target)
 
     def test_a_folder_has_symbolic_links_and_lets_nobody_else_in(self) -> None:
         self.restored()
@@ -359,6 +379,28 @@ class Errors(BackupTest):
             result = self.run_cli("backup", "--verify", self.folder)
             self.assertNotEqual(harness.OK, result.returncode, f"seed {SEED}, byte {at}")
             self.assertRegex(result.stderr.decode(), r"\Aisozone backup: [^\n]+\n\Z")
+
+    def test_a_manifest_that_is_nested_deep(self) -> None:
+        os.mkdir(self.folder)
+        text = b'{"format": "isozone-backup", "version": 1, "crc32c": "", "files": '
+        manifest = self.write("backups/isozone-backup.json", text + b"[" * 300_000 + b"]" * 300_000 + b"}")
+        archive = self.path("deep.tar")
+        with tarfile.open(archive, "w") as opened:
+            opened.add(manifest, "isozone-backup.json")
+        for command in (["backup", "--verify", archive], ["backup", "--verify", self.folder],
+                        ["restore", self.folder, self.target]):
+            self.fails(harness.CORRUPTION, ["nested too deep"], *command)
+
+    def test_a_restore_that_was_stopped_does_not_prevent_backups(self) -> None:
+        os.mkdir(self.path("tree/.isozone-restore"))
+        os.mkdir(self.path("tree/.isozone-restore/files"))
+        self.write("tree/.isozone-restore/files/a", b"a")
+        self.ok("cp", "-r", self.device, self.path("tree/.isozone-restore"), ":/.isozone-restore")
+        self.ok("backup", self.device, self.folder)
+        self.assertEqual(["db"], os.listdir(os.path.join(self.newest(), "files")))
+        self.ok("backup", "--verify", self.folder)
+        self.ok("cp", self.device, self.write("moving", b"id"), ":/.isozone-restore/moving")
+        self.fails(harness.REFUSED, ["isozone restore", "again"], "backup", self.device, self.folder)
 
     def test_what_is_asked_for_wrongly(self) -> None:
         self.fails(harness.USAGE, ["DIR or -"], "backup", self.device)

@@ -180,6 +180,9 @@ Result<ArchiveReader::Entry> ArchiveReader::Decode(archive_entry* entry) const {
   decoded.file.paths = {path};
   decoded.is_manifest = path == std::string("/") + kManifestName;
   if (!IsSafePath(path)) return Status::Corruption("the archive has an entry with an invalid name");
+  if (!decoded.is_manifest && IsReservedPath(path)) {
+    return Status::Corruption(fmt::format("the archive has {}, a name that backups use", Printable(path)));
+  }
   if (const char* const target = archive_entry_hardlink(entry)) {
     decoded.link_target = PathOfEntry(target);
     return decoded;
@@ -223,13 +226,12 @@ Result<size_t> ArchiveReader::Read(std::span<std::byte> buffer) {
 }
 
 Result<std::string> ArchiveReader::ReadText() {
-  constexpr size_t kMaxText = 4 * kGiB;
   std::string text;
   std::string chunk(kBlock, '\0');
   for (;;) {
     ISOZONE_ASSIGN_OR_RETURN(const size_t length, Read(std::as_writable_bytes(std::span(chunk))));
     if (length == 0) return text;
-    if (text.size() + length > kMaxText) return Status::Corruption("the manifest of the archive is too long");
+    if (text.size() + length > kMaxManifest) return Status::Corruption("the manifest of the archive is too long");
     text.append(chunk, 0, length);
   }
 }

@@ -17,17 +17,28 @@ namespace {
 
 constexpr int kMaxRounds = 100;
 
-Status CheckNames(const std::vector<BackupFile>& files) {
-  for (const BackupFile& file : files) {
+bool IsInRestoreFolder(const std::string& path) { return IsReservedPath(path) && path.starts_with(kRestoreFolder); }
+
+// Whether `path` is what a restore makes when it has all files (restore_run.cc).
+bool IsOfFullRestore(const std::string& path) {
+  return path == std::string(kRestoreFolder) + "/complete" || path == std::string(kRestoreFolder) + "/moving";
+}
+
+// Leaves out what a restore has left that was stopped before it had all: nothing of it is in use. Once it had all, it has
+// removed or moved what was on the device, and must be finished.
+Status CheckNames(std::vector<BackupFile>& files) {
+  for (BackupFile& file : files) {
     for (const std::string& path : file.paths) {
-      if (path == kRestoreFolder) {
+      if (IsOfFullRestore(path)) {
         return Status::AlreadyExists("a restore onto this device was not finished; run isozone restore again first");
       }
-      if (path == std::string("/") + kManifestName) {
-        return Status::AlreadyExists(fmt::format("{} is a name that backups use; rename the file", path));
+      if (IsReservedPath(path) && !IsInRestoreFolder(path)) {
+        return Status::AlreadyExists(fmt::format("{} is a name that backups use; rename the file", Printable(path)));
       }
     }
+    std::erase_if(file.paths, IsInRestoreFolder);
   }
+  std::erase_if(files, [](const BackupFile& file) { return file.paths.empty(); });
   return Status::Ok();
 }
 

@@ -9,9 +9,6 @@
 
 namespace isozone::cli {
 
-// The names that a backup uses for itself. A device that has such a file cannot be backed up.
-constexpr char kRestoreFolder[] = "/.isozone-restore";
-
 struct BackupCounts {
   Manifest manifest;
   uint64_t copied_files = 0;  // of those in the manifest

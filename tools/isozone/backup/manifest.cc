@@ -17,6 +17,7 @@ namespace {
 
 constexpr char kFormat[] = "isozone-backup";
 constexpr int kVersion = 1;
+constexpr int kMaxNesting = 8;          // of nested objects and arrays
 constexpr size_t kMaxPath = 64 * kKiB;  // bytes
 constexpr uint32_t kMaxMode = 07777;
 constexpr uint32_t kNsInS = 1'000'000'000;
@@ -165,6 +166,12 @@ bool IsSafePath(std::string_view path) {
   return true;
 }
 
+bool IsReservedPath(std::string_view path) {
+  if (!path.starts_with('/')) return false;
+  const std::string_view first = path.substr(0, path.find('/', 1));
+  return first == kRestoreFolder || first.substr(1) == kManifestName;
+}
+
 bool BackupFile::IsSettled(uint64_t seen_s) const {
   return seen_s >= kTimeGranularity && std::max(attributes.modified.s, changed.s) <= seen_s - kTimeGranularity;
 }
@@ -216,6 +223,7 @@ Result<BackupFile> DecodeBackupFile(const Json& json) {
   try {
     BackupFile file = DecodeMembers(json);
     if (file.paths.empty() || !std::ranges::all_of(file.paths, IsSafePath)) return Damaged("a path is invalid");
+    if (std::ranges::any_of(file.paths, IsReservedPath)) return Damaged("a file has a name that backups use");
     return file;
   } catch (const std::exception& error) {
     return Damaged(error.what());
@@ -234,7 +242,12 @@ std::string Manifest::Encode() const {
 
 Result<Manifest> Manifest::Decode(std::string_view text) {
   try {
-    Json document = Json::parse(text);
+    if (text.size() > kMaxManifest) return Damaged("it is too long");
+    // What is nested deep would overflow the stack where it is written again, for the checksum.
+    Json document = Json::parse(text, [](int depth, Json::parse_event_t /*event*/, Json& /*parsed*/) {
+      if (depth > kMaxNesting) throw std::runtime_error("it is nested too deep");
+      return true;
+    });
     if (document.at("format") != kFormat) return Damaged("it is no manifest of a backup");
     const int version = document.at("version").get<int>();
     if (version != kVersion) {

@@ -30,7 +30,10 @@ namespace isozone::cli {
 
 // The name of the manifest in an archive, and in the folder of a backup.
 constexpr char kManifestName[] = "isozone-backup.json";
-constexpr size_t kBackupChunk = 1 * kMiB;  // bytes that are copied at a time
+// The directory on a device that a restore writes into until all files are there.
+constexpr char kRestoreFolder[] = "/.isozone-restore";
+constexpr size_t kMaxManifest = 512 * kMiB;  // bytes; about a million files
+constexpr size_t kBackupChunk = 1 * kMiB;    // bytes that are copied at a time
 
 // What a file, directory or symbolic link has beside its content (fs/inode_files.h).
 struct BackupAttributes {
@@ -84,6 +87,8 @@ struct Manifest {
 // Whether `path` is absolute and normal, without "." and "..". A path of a backup names local files, so it must not lead
 // anywhere else.
 bool IsSafePath(std::string_view path);
+// Whether `path` is, or lies below, a name that backups use for themselves. No file in a backup has such a path.
+bool IsReservedPath(std::string_view path);
 
 Json EncodeBackupFile(const BackupFile& file);
 Result<BackupFile> DecodeBackupFile(const Json& json);

@@ -109,6 +109,8 @@ class RestoreRun final : public BackupSource::Visitor {
 
   // -------------------------------
 
+  void Stop() { writer_.reset(); }
+
   // All of the backup was read without an error.
   Status Finish(const Manifest& manifest, RestoreOnto onto) {
     writer_.reset();
@@ -249,6 +251,12 @@ Result<Manifest> RestoreBackup(BackupSource& source, FileSystem& file_system, Re
   if (manifest.status().Is(StatusCode::kNoSpace) && onto == RestoreOnto::kAnything) {
     return manifest.status().WithContext(
         "the backup does not fit beside what the device holds, which is kept until all is restored; format it first");
+  }
+  if (manifest.status().Is(StatusCode::kCorruption) && !keeps) {
+    // Nothing of a damaged archive is of use to a later restore.
+    run.Stop();
+    ISOZONE_RETURN_IF_ERROR(RemoveFromDevice(file_system, kRestoreFolder));
+    ISOZONE_RETURN_IF_ERROR(file_system.SyncMetadata());
   }
   if (!manifest.ok()) return manifest.status();
   ISOZONE_RETURN_IF_ERROR(run.Finish(*manifest, onto));
