@@ -4,6 +4,7 @@
     backup_test.py ISOZONE
 """
 
+import fcntl
 import io
 import json
 import os
@@ -109,6 +110,11 @@ class Folder(BackupTest):
         self.assertEqual(1, len(os.listdir(self.folder)))
         self.ok("restore", self.folder, self.target)
         self.assertEqual(tree_of(files), self.back(self.target))
+        # A file that was changed in the backup is copied again, so that the damage does not spread.
+        with open(os.path.join(files, "000003.sst"), "r+b") as changed:
+            changed.write(b"changed")
+        self.ok("backup", self.device, self.folder)
+        self.ok("backup", "--verify", self.folder)
 
     def test_keeps_as_many_as_it_is_told(self) -> None:
         for _ in range(4):
@@ -136,17 +142,73 @@ class Folder(BackupTest):
         self.assertEqual(tree_of(self.tree), self.back(self.target), f"seed {SEED}")
         self.assertEqual(b"db/\n", self.ok("ls", self.target, "/"))
 
+    def stop(self) -> None:
+        """Makes the newest backup one that was stopped just before it got its name."""
+        complete = self.newest()
+        with open(os.path.join(complete, "isozone-backup.json"), "rb") as file:
+            manifest = json.load(file)
+        lines = [manifest["uuid"], *(json.dumps(file) for file in manifest["files"] if "size" in file)]
+        os.rename(complete, complete + ".partial")
+        with open(complete + ".partial/journal", "w") as journal:
+            journal.write("\n".join(lines) + "\n")
+
     def test_a_backup_that_was_stopped_is_continued(self) -> None:
         self.ok("backup", self.device, self.folder)
-        complete = self.newest()
-        partial = complete + ".partial"
-        os.rename(complete, partial)
-        os.remove(os.path.join(partial, "isozone-backup.json"))
+        self.stop()
         self.fails(harness.NOT_FOUND, ["no complete backup"], "restore", self.folder, self.target)
         self.fails(harness.NOT_FOUND, ["no complete backup"], "backup", "--verify", self.folder)
-        self.ok("backup", self.device, self.folder)
+        self.assertIn(b"copied 0 files", self.ok("backup", self.device, self.folder))
         self.assertEqual(["backup-000001"], os.listdir(self.folder))
+        self.assertEqual(["files", "isozone-backup.json"], sorted(os.listdir(self.newest())))
         self.ok("backup", "--verify", self.folder)
+
+    def test_backups_of_another_file_system_are_kept(self) -> None:
+        self.ok("backup", self.device, self.folder)
+        for _ in range(2):
+            self.fails(harness.REFUSED, ["another file system", "another folder"], "backup", self.target, self.folder)
+            self.assertEqual(tree_of(self.tree), tree_of(os.path.join(self.folder, "backup-000001/files/db")))
+        self.stop()
+        self.fails(harness.REFUSED, ["another file system", "another folder"], "backup", self.target, self.folder)
+        self.assertIn(b"copied 0 files", self.ok("backup", self.device, self.folder))
+
+    def test_what_others_have_put_there_is_left_alone(self) -> None:
+        for name in ("backup-000001", "backup-000002.partial", "backup-000007.partial"):
+            os.makedirs(os.path.join(self.folder, name))
+            self.write(f"backups/{name}/thesis.txt", b"mine")
+        self.write("backups/backup-000003", b"mine")
+        before = tree_of(self.folder)
+        self.ok("backup", self.device, self.folder)
+        self.ok("backup", self.device, self.folder)
+        self.assertIn("backup-000005", os.listdir(self.folder))
+        for name, content in before.items():
+            self.assertEqual(content, tree_of(self.folder)[name])
+        self.ok("backup", "--verify", self.folder)
+
+    def test_a_removal_that_was_stopped_is_continued(self) -> None:
+        self.ok("backup", self.device, self.folder)
+        self.ok("backup", "--keep", "2", self.device, self.folder)
+        newest = self.newest()
+        os.rename(os.path.join(newest, "isozone-backup.json"), os.path.join(newest, "removed"))
+        os.mkdir(os.path.join(self.folder, "backup-000003"))
+        self.ok("backup", self.device, self.folder)
+        self.assertEqual(["backup-000002", "backup-000003"], sorted(os.listdir(self.folder)))
+        self.ok("backup", "--verify", self.folder)
+
+    def test_one_that_is_being_read_is_not_removed(self) -> None:
+        self.ok("backup", self.device, self.folder)
+        reader = os.open(self.newest(), os.O_RDONLY)
+        fcntl.flock(reader, fcntl.LOCK_SH)
+        self.ok("backup", self.device, self.folder)
+        self.assertEqual(["backup-000001", "backup-000002"], sorted(os.listdir(self.folder)))
+        os.close(reader)
+        self.ok("backup", self.device, self.folder)
+        self.assertEqual(["backup-000003"], os.listdir(self.folder))
+
+    def test_a_number_that_cannot_be_followed(self) -> None:
+        self.ok("backup", self.device, self.folder)
+        os.rename(self.newest(), os.path.join(self.folder, "backup-4294967295"))
+        self.fails(harness.REFUSED, ["highest number", "rename"], "backup", self.device, self.folder)
+        self.assertEqual(["backup-4294967295"], os.listdir(self.folder))
 
 
 class Archive(BackupTest):
@@ -401,6 +463,12 @@ class Errors(BackupTest):
         self.ok("backup", "--verify", self.folder)
         self.ok("cp", self.device, self.write("moving", b"id"), ":/.isozone-restore/moving")
         self.fails(harness.REFUSED, ["isozone restore", "again"], "backup", self.device, self.folder)
+
+    @unittest.skipIf(os.geteuid() != 0, "needs root, to become another user")
+    def test_a_backup_of_another_user(self) -> None:
+        self.ok("backup", self.device, self.folder)
+        os.chmod(self.directory, 0o755)
+        self.fails(harness.PERMISSION, ["backup-000001"], "backup", "--verify", self.folder, user=65534, group=65534)
 
     def test_what_is_asked_for_wrongly(self) -> None:
         self.fails(harness.USAGE, ["DIR or -"], "backup", self.device)

@@ -85,7 +85,9 @@ class BackupRun {
         file.crc32c = copied->second.crc32c;
       } else {
         ISOZONE_ASSIGN_OR_RETURN(const bool has, target_.Has(file));
-        if (!has) {
+        if (has) {
+          copied_.erase(file.path());
+        } else {
           ISOZONE_ASSIGN_OR_RETURN(const bool there, Copy(file, progress, done, total));
           whole &= there;
         }

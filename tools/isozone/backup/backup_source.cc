@@ -1,6 +1,7 @@
 #include "isozone/backup/backup_source.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,6 +26,8 @@
 namespace isozone::cli {
 namespace {
 
+constexpr int kMaxTries = 10;  // to open a newest backup that is removed meanwhile
+
 Status Stopped() { return Status::Aborted("stopped before all of the backup was read"); }
 
 // The damage that is found: the first is told, the others are counted.
@@ -46,7 +49,8 @@ class Damage {
 
 class FolderSource final : public BackupSource {
  public:
-  FolderSource(std::string path, Manifest manifest) : path_(std::move(path)), manifest_(std::move(manifest)) {}
+  FolderSource(std::string path, FileDescriptor locked, Manifest manifest)
+      : path_(std::move(path)), locked_(std::move(locked)), manifest_(std::move(manifest)) {}
 
   const Manifest* manifest() const override { return &manifest_; }
 
@@ -111,6 +115,7 @@ class FolderSource final : public BackupSource {
   }
 
   const std::string path_;
+  const FileDescriptor locked_;
   const Manifest manifest_;
   const std::unique_ptr<FileTree> tree_ = MakeLocalTree();
   uint64_t done_ = 0;  // bytes
@@ -197,17 +202,31 @@ class Verifier final : public BackupSource::Visitor {
   Status End(const BackupFile& /*file*/) override { return Status::Ok(); }
 };
 
+// The path of the backup in `path`, which may be one itself.
+Result<std::string> NewestBackup(const std::string& path) {
+  ISOZONE_ASSIGN_OR_RETURN(const bool is_backup, HasManifest(path));
+  if (is_backup) return path;
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<std::string> backups, FindBackups(path));
+  if (!backups.empty()) return backups.back();
+  return Status::NotFound(fmt::format("there is no complete backup in {}; isozone backup makes one", path));
+}
+
+// Its lock keeps a backup that ends meanwhile from removing this one. Where the local file system has no locks, nothing
+// does.
 Result<std::unique_ptr<BackupSource>> OpenFolder(const std::string& path) {
-  std::string backup = path;
-  if (!std::filesystem::exists(JoinPath(path, kManifestName))) {
-    ISOZONE_ASSIGN_OR_RETURN(const std::vector<std::string> backups, FindBackups(path));
-    if (backups.empty()) {
-      return Status::NotFound(fmt::format("there is no complete backup in {}; isozone backup makes one", path));
+  for (int tries = 1;; ++tries) {
+    ISOZONE_ASSIGN_OR_RETURN(const std::string backup, NewestBackup(path));
+    FileDescriptor opened(::open(backup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (opened.get() < 0 && errno != ENOENT) return Status::FromErrno(errno, "cannot open " + backup);
+    const bool removed = opened.get() < 0 || (::flock(opened.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK);
+    auto manifest = ReadManifest(backup);
+    if (manifest.ok() && !removed) {
+      return std::unique_ptr<BackupSource>(
+          std::make_unique<FolderSource>(backup, std::move(opened), std::move(manifest).value()));
     }
-    backup = backups.back();
+    if (!removed && !manifest.status().Is(StatusCode::kNotFound)) return manifest.status();
+    if (tries == kMaxTries) return Status::Busy(fmt::format("{} is being removed", backup));
   }
-  ISOZONE_ASSIGN_OR_RETURN(Manifest manifest, ReadManifest(backup));
-  return std::unique_ptr<BackupSource>(std::make_unique<FolderSource>(backup, std::move(manifest)));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -25,10 +26,12 @@ namespace {
 constexpr std::string_view kPrefix = "backup-";
 constexpr std::string_view kPartialSuffix = ".partial";
 constexpr char kJournalName[] = "journal";
-constexpr mode_t kJournalMode = 0666;  // less the umask
-constexpr mode_t kFileMode = 0666;     // less the umask
-constexpr mode_t kFolderMode = 0777;   // less the umask
-constexpr mode_t kBackupMode = 0700;   // what not all may read on the device must not be readable here
+constexpr char kRemovedName[] = "removed";      // what the manifest is called while its backup is being removed
+constexpr char kTemporaryName[] = "temporary";  // of a file that is being written
+constexpr mode_t kJournalMode = 0666;           // less the umask
+constexpr mode_t kFileMode = 0666;              // less the umask
+constexpr mode_t kFolderMode = 0777;            // less the umask
+constexpr mode_t kBackupMode = 0700;            // what not all may read on the device must not be readable here
 
 // The number of "backup-000007"; empty for other names.
 std::optional<uint32_t> BackupNumber(std::string_view name) {
@@ -49,6 +52,10 @@ Status FolderError(const char* what, const std::string& path) {
 Result<std::string> ReadLocalFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return FolderError("cannot open", path);
+  std::error_code error;
+  const uintmax_t size = std::filesystem::file_size(path, error);
+  if (error) return Status::FromErrno(error.value(), "cannot read " + path);
+  if (size > kMaxManifest) return Status::Corruption(path + " is too long for a manifest");
   std::ostringstream content;
   content << file.rdbuf();
   if (file.bad()) return Status::IoError("cannot read " + path);
@@ -67,58 +74,89 @@ Status SyncDirectory(const std::string& path) {
   return Status::Ok();
 }
 
+Result<bool> IsThere(const std::string& path) {
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) == 0) return true;
+  return errno == ENOENT || errno == ENOTDIR ? Result<bool>(false) : FolderError("cannot look at", path);
+}
+
+// Whether `line` is the first line of a journal. It is empty if the power failed before it was on the disk.
+bool IsJournalHead(std::string_view line) {
+  constexpr size_t kUuidLength = 36;
+  return line.empty() ||
+         (line.size() == kUuidLength && line.find_first_not_of("0123456789abcdefABCDEF-") == std::string_view::npos);
+}
+
+// The first line of the journal in a `.partial` folder; empty if it holds none, so it is not of this program.
+std::optional<std::string> JournalHead(const std::string& partial) {
+  const std::string path = JoinPath(partial, kJournalName);
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return std::nullopt;
+  std::ifstream journal(path);
+  if (!journal) return std::nullopt;
+  std::string line;
+  std::getline(journal, line);
+  return IsJournalHead(line) ? std::optional(line) : std::nullopt;
+}
+
+// Removes what is left of a backup whose removal was stopped, and an empty folder. Returns false, and removes nothing,
+// if there is anything else, which users may have put there.
+Result<bool> RemoveRemains(const std::string& backup) {
+  ISOZONE_ASSIGN_OR_RETURN(const bool there, IsThere(backup));
+  if (!there || ::rmdir(backup.c_str()) == 0) return true;
+  ISOZONE_ASSIGN_OR_RETURN(const bool removed, IsThere(JoinPath(backup, kRemovedName)));
+  if (!removed) return false;
+  ISOZONE_RETURN_IF_ERROR(RemoveTree(FilesFolder(backup)));
+  ISOZONE_RETURN_IF_ERROR(RemoveTree(backup));
+  return true;
+}
+
 class DirectoryTarget final : public BackupTarget {
  public:
   DirectoryTarget(std::string folder, std::string uuid, uint32_t keep, FileDescriptor locked)
       : folder_(std::move(folder)), uuid_(std::move(uuid)), keep_(keep), locked_(std::move(locked)) {}
 
-  // Finds the last backup, and what is left of one that was stopped.
+  // Finds the last backup, and what is left of one that was stopped. kAlreadyExists if the folder holds backups of
+  // another file system: `keep` backups of this one would take their place.
   Status Prepare() {
     ISOZONE_ASSIGN_OR_RETURN(const std::vector<std::string> backups, FindBackups(folder_));
-    uint32_t number = 1;
+    uint32_t last = 0;
     if (!backups.empty()) {
       last_path_ = backups.back();
-      number = BackupNumber(BaseName(last_path_)).value_or(0) + 1;
-      ISOZONE_ASSIGN_OR_RETURN(const Manifest last, ReadManifest(last_path_));
-      last_began_s_ = last.began_s;
-      for (const BackupFile& file : last.files) {
-        const bool settled = file.IsSettled(last_began_s_);
-        if (last.uuid == uuid_ && file.has_content() && file.kind != FileKind::kLog && settled)
-          last_[file.inode] = file;
-      }
+      last = BackupNumber(BaseName(last_path_)).value_or(0);
+      ISOZONE_RETURN_IF_ERROR(ReadLast());
     }
-    complete_ = JoinPath(folder_, BackupName(number));
-    partial_ = complete_ + std::string(kPartialSuffix);
-    ISOZONE_RETURN_IF_ERROR(RemoveTree(complete_));  // it has no manifest: it was being removed
+    ISOZONE_RETURN_IF_ERROR(RemovePartials());
+    ISOZONE_RETURN_IF_ERROR(ChooseNumber(last));
+    tree_ = MakeLocalTree(/*nameless=*/true, JoinPath(partial_, kTemporaryName));
     return ReadJournal();
   }
 
   Result<bool> Has(BackupFile& file) override {
     if (!file.has_content()) return false;
     const std::string path = FilesFolder(partial_) + file.path();
-    struct stat found {};
     const auto kept = kept_.find(file.path());
     if (kept != kept_.end() && file.kind != FileKind::kLog && kept->second.HasContentOf(file, 0) &&
-        ::lstat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode) &&
-        static_cast<uint64_t>(found.st_size) == file.size) {
+        IsUntouched(path, file)) {
       file.crc32c = kept->second.crc32c;
       return true;
     }
     const auto last = last_.find(file.inode);
     if (last == last_.end() || !last->second.HasContentOf(file, last_began_s_)) return false;
     const std::string there = FilesFolder(last_path_) + last->second.path();
-    const bool whole = ::lstat(there.c_str(), &found) == 0 && S_ISREG(found.st_mode) &&
-                       static_cast<uint64_t>(found.st_size) == file.size;
-    if (!whole) return false;
+    if (!IsUntouched(there, file)) return false;
     ISOZONE_RETURN_IF_ERROR(RemoveTree(path));
+    kept_.erase(file.path());
     // Where the local file system has no hard links, or no more of them, the file is copied.
     if (::link(there.c_str(), path.c_str()) != 0) return false;
     file.crc32c = last->second.crc32c;
+    ISOZONE_RETURN_IF_ERROR(AppendToJournal(EncodeBackupFile(file).dump() + "\n"));
     return true;
   }
 
   Status Begin(const BackupFile& file) override {
     const std::string path = FilesFolder(partial_) + file.path();
+    kept_.erase(file.path());
     struct stat found {};
     if (::lstat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode) != file.is_directory) {
       ISOZONE_RETURN_IF_ERROR(RemoveTree(path));
@@ -156,31 +194,98 @@ class DirectoryTarget final : public BackupTarget {
     const std::string text = manifest.Encode();
     ISOZONE_RETURN_IF_ERROR(sink->Append(std::as_bytes(std::span(text))));
     ISOZONE_RETURN_IF_ERROR(sink->Finish());
-    ISOZONE_RETURN_IF_ERROR(RemoveTree(JoinPath(partial_, kJournalName)));
     ISOZONE_RETURN_IF_ERROR(SyncDirectory(partial_));
+    // The journal goes last: until the backup has its name, it is what tells that the folder can be continued.
     if (std::rename(partial_.c_str(), complete_.c_str()) != 0) return FolderError("cannot rename", partial_);
     ISOZONE_RETURN_IF_ERROR(SyncDirectory(folder_));
+    ISOZONE_RETURN_IF_ERROR(RemoveTree(JoinPath(complete_, kJournalName)));
     return RemoveOld();
   }
 
  private:
-  // What is left of a backup of another file system, or of an earlier number, is removed.
-  Status ReadJournal() {
+  // Whether the file at `path`, which had the content of `file`, still has its size and time, which every write changes.
+  static bool IsUntouched(const std::string& path, const BackupFile& file) {
+    struct stat found {};
+    const FileTime& modified = file.attributes.modified;
+    return ::lstat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode) &&
+           static_cast<uint64_t>(found.st_size) == file.size &&
+           found.st_mtim.tv_sec == static_cast<time_t>(modified.s) &&
+           found.st_mtim.tv_nsec == static_cast<int64_t>(modified.ns);
+  }
+
+  Status OtherFileSystem(const std::string& path, const std::string& uuid) const {
+    return Status::AlreadyExists(
+        fmt::format("{} is a backup of another file system, {}, and this one is {}; name another folder", path,
+                    Printable(uuid), uuid_));
+  }
+
+  Status ReadLast() {
+    ISOZONE_ASSIGN_OR_RETURN(const Manifest last, ReadManifest(last_path_));
+    if (last.uuid != uuid_) return OtherFileSystem(last_path_, last.uuid);
+    last_began_s_ = last.began_s;
+    for (const BackupFile& file : last.files) {
+      const bool settled = file.IsSettled(last_began_s_);
+      if (file.has_content() && file.kind != FileKind::kLog && settled) last_[file.inode] = file;
+    }
+    return Status::Ok();
+  }
+
+  // Finds the newest backup that was stopped, and removes the others.
+  Status RemovePartials() {
     std::error_code error;
+    std::map<uint32_t, std::string> partials;
     for (std::filesystem::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
-      const std::string name = it->path().filename().string();
-      const bool is_partial = name.starts_with(kPrefix) && name.ends_with(kPartialSuffix);
-      if (is_partial && it->path().string() != partial_) ISOZONE_RETURN_IF_ERROR(RemoveTree(it->path().string()));
+      const std::string path = it->path().string();
+      std::string_view name = path;
+      if (!name.ends_with(kPartialSuffix)) continue;
+      name.remove_suffix(kPartialSuffix.size());
+      const auto number = BackupNumber(BaseName(name));
+      const auto head = JournalHead(path);
+      if (!number || !head) continue;
+      if (!head->empty() && *head != uuid_) return OtherFileSystem(path, *head);
+      partials[*number] = path;
     }
     if (error) return Status::FromErrno(error.value(), "cannot list " + folder_);
+    for (const auto& [number, path] : partials) {
+      if (path != partials.rbegin()->second) ISOZONE_RETURN_IF_ERROR(RemoveTree(path));
+    }
+    if (!partials.empty()) stopped_ = partials.rbegin()->second;
+    return Status::Ok();
+  }
+
+  // Takes the next number whose names are free, and the backup that was stopped for it.
+  Status ChooseNumber(uint32_t last) {
+    for (uint32_t number = last; number < std::numeric_limits<uint32_t>::max();) {
+      complete_ = JoinPath(folder_, BackupName(++number));
+      partial_ = complete_ + std::string(kPartialSuffix);
+      ISOZONE_ASSIGN_OR_RETURN(const bool free, RemoveRemains(complete_));
+      if (!free) continue;
+      if (partial_ == stopped_) return Status::Ok();
+      ISOZONE_ASSIGN_OR_RETURN(const bool partial_free, RemoveRemains(partial_));
+      if (!partial_free) continue;
+      if (!stopped_.empty() && std::rename(stopped_.c_str(), partial_.c_str()) != 0) {
+        return FolderError("cannot rename", stopped_);
+      }
+      return Status::Ok();
+    }
+    return Status::AlreadyExists(
+        fmt::format("{} has the highest number that a backup can have; rename it", last_path_));
+  }
+
+  // Reads what the backup that was stopped has, or begins one.
+  Status ReadJournal() {
     std::ifstream journal(JoinPath(partial_, kJournalName));
     std::string line;
     if (!journal || !std::getline(journal, line) || line != uuid_) {
       ISOZONE_RETURN_IF_ERROR(RemoveTree(partial_));
       if (::mkdir(partial_.c_str(), kBackupMode) != 0) return FolderError("cannot make", partial_);
-      ISOZONE_RETURN_IF_ERROR(tree_->MakeDirectory(FilesFolder(partial_), kFolderMode));
-      return AppendToJournal(uuid_ + "\n");
+      ISOZONE_RETURN_IF_ERROR(AppendToJournal(uuid_ + "\n"));
+      return tree_->MakeDirectory(FilesFolder(partial_), kFolderMode);
     }
+    ISOZONE_RETURN_IF_ERROR(
+        RemoveTree(JoinPath(partial_, kManifestName)));  // it was stopped just before it was complete
+    ISOZONE_RETURN_IF_ERROR(RemoveTree(JoinPath(partial_, kTemporaryName)));
+    ISOZONE_RETURN_IF_ERROR(tree_->MakeDirectory(FilesFolder(partial_), kFolderMode));
     while (std::getline(journal, line)) {
       const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
       if (json.is_discarded()) continue;  // the line that was being written
@@ -244,12 +349,20 @@ class DirectoryTarget final : public BackupTarget {
     return Status::Ok();
   }
 
-  // The manifest goes first, so that what is left of a backup never looks complete.
+  // The manifest goes first, so that what is left of a backup never looks complete. A backup that is being read stays
+  // until the next time.
   Status RemoveOld() const {
     ISOZONE_ASSIGN_OR_RETURN(const std::vector<std::string> backups, FindBackups(folder_));
     for (size_t i = 0; i + keep_ < backups.size(); ++i) {
-      ISOZONE_RETURN_IF_ERROR(RemoveTree(JoinPath(backups[i], kManifestName)));
-      ISOZONE_RETURN_IF_ERROR(RemoveTree(backups[i]));
+      const FileDescriptor opened(::open(backups[i].c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      if (opened.get() < 0) return FolderError("cannot open", backups[i]);
+      if (::flock(opened.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) continue;
+      const std::string manifest = JoinPath(backups[i], kManifestName);
+      if (std::rename(manifest.c_str(), JoinPath(backups[i], kRemovedName).c_str()) != 0) {
+        return FolderError("cannot rename", manifest);
+      }
+      ISOZONE_RETURN_IF_ERROR(SyncDirectory(backups[i]));
+      ISOZONE_RETURN_IF_ERROR(RemoveRemains(backups[i]).status());
     }
     return Status::Ok();
   }
@@ -258,9 +371,10 @@ class DirectoryTarget final : public BackupTarget {
   const std::string uuid_;
   const uint32_t keep_;
   const FileDescriptor locked_;
-  const std::unique_ptr<FileTree> tree_ = MakeLocalTree();
+  std::unique_ptr<FileTree> tree_;
   std::string complete_;                    // the path of this backup when it is complete
   std::string partial_;                     // and until then
+  std::string stopped_;                     // what `partial_` was called before, if it is continued; else empty
   std::string last_path_;                   // of the last backup; empty: there is none
   uint64_t last_began_s_ = 0;               // when that began, seconds since 1970
   std::map<uint64_t, BackupFile> last_;     // its files, by inode
@@ -276,14 +390,25 @@ Result<std::vector<std::string>> FindBackups(const std::string& folder) {
   std::vector<std::pair<uint32_t, std::string>> found;
   std::error_code error;
   for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    const auto number = BackupNumber(it->path().filename().string());
-    if (number && std::filesystem::exists(it->path() / kManifestName)) found.emplace_back(*number, it->path().string());
+    const std::string path = it->path().string();
+    const auto number = BackupNumber(BaseName(path));
+    if (!number) continue;
+    ISOZONE_ASSIGN_OR_RETURN(const bool complete, HasManifest(path));
+    if (complete) found.emplace_back(*number, path);
   }
   if (error) return Status::FromErrno(error.value(), "cannot list " + folder);
   std::ranges::sort(found);
   std::vector<std::string> paths;
   for (auto& [number, path] : found) paths.push_back(std::move(path));
   return paths;
+}
+
+Result<bool> HasManifest(const std::string& folder) {
+  const std::string path = JoinPath(folder, kManifestName);
+  struct stat found {};
+  if (::stat(path.c_str(), &found) == 0) return S_ISREG(found.st_mode);
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  return FolderError("cannot look at", path);
 }
 
 Result<std::unique_ptr<BackupTarget>> MakeDirectoryTarget(const std::string& folder, const std::string& uuid,
