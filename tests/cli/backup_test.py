@@ -356,6 +356,18 @@ class Attributes(BackupTest):
         self.write("backups/isozone-backup.json", json.dumps(manifest).encode())
         self.fails(harness.CORRUPTION, ["a name that backups use"], "restore", self.folder, self.target)
 
+    def test_all_names_are_verified(self) -> None:
+        self.restored()
+        self.ok("backup", self.target, self.folder)
+        files = os.path.join(self.newest(), "files")
+        os.remove(os.path.join(files, "d/too"))
+        self.fails(harness.CORRUPTION, ["/d/too", "missing"], "backup", "--verify", self.folder)
+        shutil.copyfile(os.path.join(files, "d/run"), os.path.join(files, "d/too"))
+        self.ok("backup", "--verify", self.folder)
+        with open(os.path.join(files, "d/too"), "r+b") as file:
+            file.write(b"?")
+        self.fails(harness.CORRUPTION, ["/d/too", "checksum"], "backup", "--verify", self.folder)
+
     def test_a_folder_has_symbolic_links_and_lets_nobody_else_in(self) -> None:
         self.restored()
         self.ok("backup", self.target, self.folder)
@@ -452,6 +464,13 @@ class Errors(BackupTest):
         for command in (["backup", "--verify", archive], ["backup", "--verify", self.folder],
                         ["restore", self.folder, self.target]):
             self.fails(harness.CORRUPTION, ["nested too deep"], *command)
+
+    def test_an_empty_directory_that_is_missing(self) -> None:
+        self.ok("backup", self.device, self.folder)
+        os.rmdir(os.path.join(self.newest(), "files/db/deep/empty"))
+        self.fails(harness.CORRUPTION, ["/db/deep/empty", "missing"], "backup", "--verify", self.folder)
+        self.ok("restore", self.folder, self.target)  # the manifest has it
+        self.assertEqual(tree_of(self.tree), self.back(self.target))
 
     def test_a_restore_that_was_stopped_does_not_prevent_backups(self) -> None:
         os.mkdir(self.path("tree/.isozone-restore"))

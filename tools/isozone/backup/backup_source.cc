@@ -61,6 +61,7 @@ class FolderSource final : public BackupSource {
     for (const BackupFile& file : manifest_.files) {
       ISOZONE_ASSIGN_OR_RETURN(const bool wants, visitor.Wants(file));
       if (file.is_symlink()) CheckSymlink(file, damage);
+      if (visitor.NeedsAllNames()) ISOZONE_RETURN_IF_ERROR(CheckNames(file, damage));
       if (wants && !file.has_content()) {
         ISOZONE_RETURN_IF_ERROR(visitor.Begin(file));
         ISOZONE_RETURN_IF_ERROR(visitor.End(file));
@@ -83,6 +84,40 @@ class FolderSource final : public BackupSource {
     std::error_code error;
     const std::string target = std::filesystem::read_symlink(path, error).string();
     if (error || target != file.target) damage.Add(file.path(), "is not the symbolic link that it was");
+  }
+
+  // Whether a directory is there, and the names of a file beside the first. These are hard links, or copies where the
+  // local file system has no links.
+  Status CheckNames(const BackupFile& file, Damage& damage) {
+    if (file.is_symlink()) return Status::Ok();
+    struct stat first {};
+    const bool has_first = ::lstat((FilesFolder(path_) + file.path()).c_str(), &first) == 0;
+    if (file.is_directory) {
+      if (!has_first || !S_ISDIR(first.st_mode)) damage.Add(file.path(), "is missing");
+      return Status::Ok();
+    }
+    for (size_t i = 1; i < file.paths.size(); ++i) {
+      const std::string path = FilesFolder(path_) + file.paths[i];
+      struct stat found {};
+      if (::lstat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) {
+        damage.Add(file.paths[i], "is missing");
+      } else if (!has_first || found.st_ino != first.st_ino || found.st_dev != first.st_dev) {
+        ISOZONE_ASSIGN_OR_RETURN(const uint32_t crc, ChecksumOfLocal(path));
+        if (crc != file.crc32c) damage.Add(file.paths[i], "has another checksum");
+      }
+    }
+    return Status::Ok();
+  }
+
+  Result<uint32_t> ChecksumOfLocal(const std::string& path) {
+    ISOZONE_ASSIGN_OR_RETURN(const auto source, tree_->Open(path));
+    uint32_t crc = 0;
+    for (;;) {
+      if (StopSignals::Raised()) return Stopped();
+      ISOZONE_ASSIGN_OR_RETURN(const size_t length, source->Read(buffer_.span()));
+      if (length == 0) return crc;
+      crc = Crc32c(buffer_.span().first(length), crc);
+    }
   }
 
   Status Read(const BackupFile& file, Visitor& visitor, Progress& progress, Damage& damage) {
@@ -200,6 +235,7 @@ class Verifier final : public BackupSource::Visitor {
   Status Begin(const BackupFile& /*file*/) override { return Status::Ok(); }
   Status Append(std::span<const std::byte> /*data*/) override { return Status::Ok(); }
   Status End(const BackupFile& /*file*/) override { return Status::Ok(); }
+  bool NeedsAllNames() const override { return true; }
 };
 
 // The path of the backup in `path`, which may be one itself.

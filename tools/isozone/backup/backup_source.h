@@ -26,6 +26,8 @@ class BackupSource {
     virtual Status Append(std::span<const std::byte> data) = 0;
     // `file`: with its checksum.
     virtual Status End(const BackupFile& file) = 0;
+    // Whether a folder must have all names of each file, and all directories, which its manifest also knows.
+    virtual bool NeedsAllNames() const { return false; }
   };
 
   virtual ~BackupSource() = default;
