@@ -490,6 +490,8 @@ class Errors(BackupTest):
         self.fails(harness.PERMISSION, ["backup-000001"], "backup", "--verify", self.folder, user=65534, group=65534)
 
     def test_what_is_asked_for_wrongly(self) -> None:
+        self.fails(harness.USAGE, ["--keep"], "backup", self.device, "-", "--keep", "2")
+        self.fails(harness.USAGE, ["--keep"], "backup", "--verify", self.folder, "--keep", "2")
         self.fails(harness.USAGE, ["DIR or -"], "backup", self.device)
         self.fails(harness.USAGE, ["--verify"], "backup", self.device, "--verify", self.folder)
         self.fails(harness.NOT_FOUND, ["missing"], "backup", f"emu:{self.path('missing')}", self.folder)

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "isozone/backup/backup_run.h"
@@ -18,7 +19,7 @@ struct BackupArguments {
   std::string device;
   std::string target;
   std::string verify;
-  uint32_t keep = 1;
+  std::optional<uint32_t> keep;  // 1 if it is not given
 };
 
 struct RestoreArguments {
@@ -40,6 +41,9 @@ Status Verify(const std::string& backup, Console& console) {
 }
 
 Status Backup(const BackupArguments& arguments, Console& console) {
+  if (arguments.keep && (!arguments.verify.empty() || arguments.target == "-")) {
+    return Status::InvalidArgument("--keep is for backups in a folder; leave it out");
+  }
   if (!arguments.verify.empty()) {
     if (arguments.device.empty()) return Verify(arguments.verify, console);
     return Status::InvalidArgument("--verify reads a backup only; give no DEVICE");
@@ -51,10 +55,10 @@ Status Backup(const BackupArguments& arguments, Console& console) {
   }
   const StopSignals signals;
   ISOZONE_ASSIGN_OR_RETURN(const auto file_system, MountByUri(arguments.device, OpenMode::kReadOnly));
-  ISOZONE_ASSIGN_OR_RETURN(const auto target,
-                           is_archive
-                               ? MakeArchiveTarget(STDOUT_FILENO)
-                               : MakeDirectoryTarget(arguments.target, file_system->state().uuid(), arguments.keep));
+  ISOZONE_ASSIGN_OR_RETURN(
+      const auto target,
+      is_archive ? MakeArchiveTarget(STDOUT_FILENO)
+                 : MakeDirectoryTarget(arguments.target, file_system->state().uuid(), arguments.keep.value_or(1)));
   ISOZONE_ASSIGN_OR_RETURN(const BackupCounts counts, MakeBackup(*file_system, *target));
   if (!is_archive) {
     console.Print("{} holds {}; copied {} files, {}\n", arguments.target, Describe(counts.manifest),
