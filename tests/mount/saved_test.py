@@ -7,6 +7,7 @@
 import json
 import os
 import stat
+import threading
 import time
 from typing import Any
 
@@ -69,6 +70,40 @@ class Backup(mounted.MountTest):
         self.assertIn("copied 1 files", said)
         with open(os.path.join(files, "file"), "rb") as file:
             self.assertEqual(b"new content", file.read())
+
+    def test_files_that_grow_are_saved_as_of_one_moment(self) -> None:
+        """The writer appends a record to each file in turn, so of two files one has at most one record more."""
+        record, stop = 5000, threading.Event()
+
+        def append() -> None:
+            files = [os.open(self.path(f"log{number}"), os.O_WRONLY | os.O_CREAT | os.O_APPEND) for number in range(4)]
+            for step in range(2000):
+                for file in files:
+                    os.write(file, bytes([step % 251]) * record)
+                    os.fsync(file)
+                if stop.is_set():
+                    break
+            for file in files:
+                os.close(file)
+
+        writer = threading.Thread(target=append)
+        writer.start()
+        try:
+            for _ in range(2):
+                files, _, _ = self.backup()
+                counts = []
+                for name in sorted(os.listdir(files)):
+                    with open(os.path.join(files, name), "rb") as file:
+                        content = file.read()
+                    steps = range(len(content) // record)
+                    self.assertEqual(b"".join(bytes([step % 251]) * record for step in steps), content)
+                    counts.append(len(steps))
+                self.assertEqual(sorted(counts, reverse=True), counts)
+                self.assertLessEqual(max(counts, default=0) - min(counts, default=0), 1)
+                self.run_tool("backup", "--verify", self.folder)
+        finally:
+            stop.set()
+            writer.join()
 
     def test_holes_are_zeros_and_attributes_come_back(self) -> None:
         self.write("sparse", b"end", 1 << 20)

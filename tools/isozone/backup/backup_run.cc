@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "base/aligned_buffer.h"
@@ -101,6 +102,7 @@ class BackupRun {
   // Returns false if the file was removed or changed meanwhile.
   Result<bool> Copy(BackupFile& file, Progress& progress, uint64_t done, uint64_t total) {
     copied_.erase(file.path());
+    written_.erase(file.path());
     ISOZONE_RETURN_IF_ERROR(target_.Begin(file));
     if (!file.has_content()) {
       ISOZONE_RETURN_IF_ERROR(target_.End(file));
@@ -139,8 +141,18 @@ class BackupRun {
       const auto end = opened.Read(file.size, buffer_.span().first(1), IoClass::kOther);
       return end.ok() ? Result<bool>(true) : IsGone(file, end.status());
     }
+    return MayBeSame(file);
+  }
+
+  // Returns false if `file` cannot be as it was captured: it is gone, another one, or shorter. What was written to
+  // meanwhile is looked at again by AreUnchanged.
+  Result<bool> MayBeSame(const BackupFile& file) {
     ISOZONE_ASSIGN_OR_RETURN(const bool same, IsSame(file));
-    return same;
+    if (same) return true;
+    const auto now = file_system_.Stat(file.path());
+    if (!now.ok() || now->inode != file.inode || now->kind != file.kind || now->size < file.size) return false;
+    written_.insert(file.path());
+    return true;
   }
 
   // Returns whether `file` is as it was captured.
@@ -152,13 +164,14 @@ class BackupRun {
     return file.kind == FileKind::kLog || (now->size == file.size && now->modified == file.attributes.modified);
   }
 
-  // Whether what was copied is still as it was captured. IsSame does not see a write in place within the second of the
-  // write before; the extents do. To look at them takes a look at all files, so it is done once for all that had just
-  // been written when the backup began. Those that differ are to be copied again. A small file that has grown, as an info
-  // log does, is taken as it was, and so is one that is gone.
+  // Whether what was copied was as it was captured. A file that was written to since may have grown, or have other
+  // attributes; its extents tell whether what it had is still there. IsSame does not see a write in place within the
+  // second of the write before; the extents do. To look at them takes a look at all files, so it is done once for all
+  // of these. Those that differ are to be copied again. A file that is gone was copied before.
   Result<bool> AreUnchanged(const std::vector<BackupFile>& files) {
     const auto may_differ = [this](const BackupFile& file) {
-      return file.kind != FileKind::kLog && copied_.contains(file.path()) && !file.IsSettled(began_s_);
+      return file.kind != FileKind::kLog && copied_.contains(file.path()) &&
+             (!file.IsSettled(began_s_) || written_.contains(file.path()));
     };
     if (std::ranges::none_of(files, may_differ)) return true;
     ISOZONE_ASSIGN_OR_RETURN(const std::vector<BackupFile> now, LookAtFiles(file_system_));
@@ -166,8 +179,11 @@ class BackupRun {
     for (const BackupFile& file : files) {
       if (!may_differ(file)) continue;
       const auto there = std::ranges::lower_bound(now, file.inode, {}, &BackupFile::inode);
-      if (there == now.end() || there->inode != file.inode || file.HasContentOf(*there, began_s_)) continue;
-      if (file.kind == FileKind::kSmall && there->size > file.size) continue;
+      const bool is_gone = there == now.end() || there->inode != file.inode;
+      if (is_gone ? !written_.contains(file.path())
+                  : file.HasContentOf(*there, began_s_) || file.IsBeginningOf(*there)) {
+        continue;
+      }
       copied_.erase(file.path());
       unchanged = false;
     }
@@ -185,6 +201,7 @@ class BackupRun {
   BackupTarget& target_;
   const uint64_t began_s_ = WallSeconds();
   std::map<std::string, BackupFile> copied_;  // by path
+  std::set<std::string> written_;             // of these, what was written to since it was captured
   AlignedBuffer buffer_{kBackupChunk};
 };
 

@@ -10,11 +10,13 @@
 #include "base/crc32c.h"
 #include "fs/inode_files.h"
 #include "isozone/backup/inode_attributes.h"
+#include "isozone/stop_signals.h"
 
 namespace isozone::cli {
 namespace {
 
-constexpr int kMaxLooks = 1000;
+constexpr int kMinLooks = 10;
+constexpr int64_t kLooksMaxNs = 20'000'000'000;
 
 uint32_t ExtentsId(const std::vector<FileExtent>& extents) {
   uint32_t crc = 0;
@@ -25,7 +27,8 @@ uint32_t ExtentsId(const std::vector<FileExtent>& extents) {
   return crc;
 }
 
-Result<BackupFile> FileOf(const FileSystem& file_system, const FileDetails& details) {
+// Without what ReadDetails reads.
+BackupFile FileOf(const FileDetails& details) {
   const FileAttributes& attributes = details.attributes;
   BackupFile file;
   file.paths = details.paths;
@@ -36,10 +39,8 @@ Result<BackupFile> FileOf(const FileSystem& file_system, const FileDetails& deta
   file.lifetime = attributes.lifetime;
   file.level = attributes.level;
   file.changed = attributes.changed;
-  ISOZONE_ASSIGN_OR_RETURN(file.attributes, ReadAttributes(file_system, attributes));
-  if (attributes.type == InodeType::kSymlink) {
-    ISOZONE_ASSIGN_OR_RETURN(file.target, file_system.inodes().ReadLink(attributes.inode));
-  } else if (!file.is_directory) {
+  if (attributes.type == InodeType::kRegular) {
+    file.extents = details.extents;
     file.extents_id = ExtentsId(details.extents);
     file.size = attributes.size;
     if (file.kind == FileKind::kLog) {
@@ -48,6 +49,53 @@ Result<BackupFile> FileOf(const FileSystem& file_system, const FileDetails& deta
     }
   }
   return file;
+}
+
+// Reads what the metadata is asked for each inode alone. That may bring the mount up to date.
+Status ReadDetails(const FileSystem& file_system, const FileAttributes& attributes, BackupFile& file) {
+  ISOZONE_ASSIGN_OR_RETURN(file.attributes, ReadAttributes(file_system, attributes));
+  if (attributes.type != InodeType::kSymlink) return Status::Ok();
+  ISOZONE_ASSIGN_OR_RETURN(file.target, file_system.inodes().ReadLink(attributes.inode));
+  return Status::Ok();
+}
+
+// One look. `is_whole`: no file was removed before all of it was read.
+struct SeenFiles {
+  std::vector<BackupFile> files;  // in order of inode
+  bool is_whole = true;
+};
+
+Result<SeenFiles> LookOnce(const FileSystem& file_system) {
+  SeenFiles seen;
+  std::vector<FileAttributes> attributes;
+  ISOZONE_RETURN_IF_ERROR(file_system.state().VisitFiles([&](const FileDetails& details) {
+    if (details.paths.empty()) return;
+    seen.files.push_back(FileOf(details));
+    attributes.push_back(details.attributes);
+  }));
+  for (size_t i = 0; i < seen.files.size(); ++i) {
+    const Status status = ReadDetails(file_system, attributes[i], seen.files[i]);
+    if (status.Is(StatusCode::kNotFound)) {
+      seen.is_whole = false;
+      seen.files[i].paths.clear();
+    } else if (!status.ok()) {
+      return status;
+    }
+  }
+  std::erase_if(seen.files, [](const BackupFile& file) { return file.paths.empty(); });
+  return seen;
+}
+
+// Whether the logs and the extended attributes of `after` were the same before.
+bool AreLogsTheSame(const std::vector<BackupFile>& before, const std::vector<BackupFile>& after) {
+  return std::ranges::all_of(after, [&before](const BackupFile& file) {
+    const bool is_log = file.has_content() && file.kind == FileKind::kLog;
+    if (!is_log && file.attributes.xattrs.empty()) return true;
+    const auto seen = std::ranges::lower_bound(before, file.inode, {}, &BackupFile::inode);
+    if (seen == before.end() || seen->inode != file.inode) return false;
+    if (seen->attributes.xattrs != file.attributes.xattrs) return false;
+    return !is_log || (seen->kind == file.kind && seen->size == file.size && seen->extents_id == file.extents_id);
+  });
 }
 
 // The attributes of a log, except its time, which changes as it grows.
@@ -78,34 +126,29 @@ auto Rank(const BackupFile& file) {
 }  // namespace
 
 Result<std::vector<BackupFile>> LookAtFiles(const FileSystem& file_system) {
-  std::vector<BackupFile> files;
-  Status status;
-  ISOZONE_RETURN_IF_ERROR(file_system.state().VisitFiles([&](const FileDetails& details) {
-    if (details.paths.empty() || !status.ok()) return;
-    auto file = FileOf(file_system, details);
-    if (file.ok()) {
-      files.push_back(std::move(file).value());
-    } else {
-      status = file.status();
-    }
-  }));
-  if (!status.ok()) return status;
-  return files;
+  ISOZONE_ASSIGN_OR_RETURN(SeenFiles seen, LookOnce(file_system));
+  return std::move(seen.files);
 }
 
 Result<std::vector<BackupFile>> CaptureFiles(FileSystem& file_system) {
+  const int64_t began_ns = MonotonicNs();
   std::vector<BackupFile> second;
   uint64_t seen_s = 0;  // when that was
   int same = 0;         // looks in a row that found the same
-  for (int look = 0; look < kMaxLooks; ++look) {
+  for (int looks = 0; looks < kMinLooks || MonotonicNs() - began_ns < kLooksMaxNs; ++looks) {
+    if (StopSignals::Raised()) return Status::Aborted("stopped; the same command continues where it was");
     const uint64_t now_s = WallSeconds();
-    ISOZONE_ASSIGN_OR_RETURN(std::vector<BackupFile> now, LookAtFiles(file_system));
-    same = same > 0 && OnlyLogsGrew(second, seen_s, now) ? same + 1 : 1;
+    ISOZONE_ASSIGN_OR_RETURN(SeenFiles now, LookOnce(file_system));
+    if (same > 0 && now.is_whole && AreLogsTheSame(second, now.files)) {
+      std::ranges::sort(now.files, {}, Rank);
+      return std::move(now.files);
+    }
+    same = same > 0 && now.is_whole && OnlyLogsGrew(second, seen_s, now.files) ? same + 1 : 1;
     if (same == 3) {
       std::ranges::sort(second, {}, Rank);
       return second;
     }
-    second = std::move(now);
+    second = std::move(now.files);
     seen_s = now_s;
   }
   return Status::Busy("the files change too often for a consistent backup; try again when less is written");

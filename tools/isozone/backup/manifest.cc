@@ -182,6 +182,25 @@ bool BackupFile::HasContentOf(const BackupFile& later, uint64_t seen_s) const {
   return same_file && (extents_id == later.extents_id || (changed == later.changed && IsSettled(seen_s)));
 }
 
+bool BackupFile::IsBeginningOf(const BackupFile& later) const {
+  if (!has_content() || !later.has_content() || kind != later.kind || inode != later.inode || size > later.size) {
+    return false;
+  }
+  auto a = extents.begin();
+  auto b = later.extents.begin();
+  for (uint64_t offset = 0; offset < size;) {
+    if (a == extents.end() || b == later.extents.end() || a->file_offset > offset || b->file_offset > offset)
+      return false;
+    if (a->PlaceOf(offset - a->file_offset) != b->PlaceOf(offset - b->file_offset)) return false;
+    const uint64_t end_a = a->file_offset + a->length;
+    const uint64_t end_b = b->file_offset + b->length;
+    offset = std::min(end_a, end_b);
+    if (end_a == offset) ++a;
+    if (end_b == offset) ++b;
+  }
+  return true;
+}
+
 uint64_t Manifest::TotalSize() const {
   uint64_t total = 0;
   for (const BackupFile& file : files) total += file.size;

@@ -55,9 +55,10 @@ struct BackupFile {
   Lifetime lifetime = Lifetime::kNotSet;
   int8_t level = DataClass::kNoLevel;
   uint64_t inode = 0;
-  uint64_t size = 0;        // bytes
-  uint32_t extents_id = 0;  // of where the content lies; equal for equal extents
-  uint32_t crc32c = 0;      // of the content
+  uint64_t size = 0;                // bytes
+  uint32_t extents_id = 0;          // of where the content lies; equal for equal extents
+  uint32_t crc32c = 0;              // of the content
+  std::vector<FileExtent> extents;  // where the content lies, if this was captured on a device; not in the manifest
 
   const std::string& path() const { return paths.front(); }
   bool is_symlink() const { return !target.empty(); }
@@ -68,6 +69,9 @@ struct BackupFile {
   // Whether `later` is this file with the content that this had at `seen_s`. What garbage collection has moved meanwhile
   // may count as changed.
   bool HasContentOf(const BackupFile& later, uint64_t seen_s) const;
+  // Whether `later` begins with the content that this had, because all of it still lies where it lay: what is written
+  // over a file takes new space. Both were captured.
+  bool IsBeginningOf(const BackupFile& later) const;
 };
 
 struct Manifest {
