@@ -32,6 +32,7 @@ constexpr uint64_t kRoomyPercent = 25;
 constexpr uint64_t kCrowdedPercent = 45;
 constexpr uint64_t kUsualSoftLimit = 64 * kGiB;
 constexpr uint64_t kUsualHardLimit = 256 * kGiB;
+constexpr uint64_t kNarrowWidth = 4;  // of stripes, for databases that fill few zones
 constexpr uint64_t kTinyZone = 1 * kMiB;
 constexpr uint32_t kFewZones = 64;
 constexpr uint32_t kFewActive = 20;  // fewer than two stripe sets beside the reserves
@@ -71,9 +72,9 @@ class Adviser {
 
   OptionsAdvice Advise() {
     Summarise();
+    PlanStripes();
     NoteLimits();
     AdviseJobs();
-    PlanStripes();
     PlanTables();
     PlanMemory();
     AdviseSteering();
@@ -81,6 +82,8 @@ class Adviser {
     AdviseTables();
     return std::move(advice_);
   }
+  // Bytes that RocksDB may put on the device before it has compacted anything into level 2. After Advise.
+  uint64_t least_room() const { return std::max(memtables_ * memtable_, level_base_); }
 
  private:
   bool writes() const { return facts_.workload != Workload::kRead; }
@@ -120,18 +123,18 @@ class Adviser {
     }
     if (facts_.max_active != 0 && facts_.max_active < kFewActive) {
       Note(
-          fmt::format("Only {} zones can be active: {} are left to tables, so stripes are narrow and zones are "
-                      "finished early.",
-                      facts_.max_active, data_zones()));
+          fmt::format("Only {} zones can be active: {} are left to tables, so {}zones are finished early.",
+                      facts_.max_active, data_zones(),
+                      width_ < facts_.stripe_width ? fmt::format("stripes have {} and ", Plural(width_, "zone")) : ""));
     }
     if (!facts_.groups) {
       Note("Nobody has measured which zones share hardware: run isozone izg identify, so that stripes keep apart.");
     }
-    if (database_ < 4 * facts_.stripe_width * facts_.zone_capacity) {
+    if (width_ > kNarrowWidth && database_ < 4 * width_ * facts_.zone_capacity) {
       Note(
           fmt::format("The database would fill only {} zones, and stripes of {} leave many partly written: "
-                      "stripe_width=4 in the URI uses fewer and has as much less bandwidth (isozone why DEVICE).",
-                      database_ / facts_.zone_capacity + 1, facts_.stripe_width));
+                      "stripe_width={} in the URI uses fewer and has as much less bandwidth (isozone why DEVICE).",
+                      database_ / facts_.zone_capacity + 1, width_, kNarrowWidth));
     }
   }
 
@@ -270,6 +273,7 @@ class Adviser {
     Set(kFamily, "max_bytes_for_level_base", std::to_string(level.value),
         fmt::format("As much as the {} tables of level 0 that are compacted into level 1 at once{}.", level0.value,
                     level.why));
+    level_base_ = level.value;
   }
 
   void AdviseDebt() {
@@ -309,6 +313,7 @@ class Adviser {
   uint64_t memtables_ = 0;
   std::string memtable_why_;
   uint64_t cache_ = 0;
+  uint64_t level_base_ = 0;
   bool steered_ = false;
 };
 
@@ -320,12 +325,13 @@ Status Check(const AdviceFacts& facts) {
     return Status::InvalidArgument(fmt::format("RocksDB on Isozone needs at least {} of memory; --memory says {}",
                                                FormatSize(kLeastAdvisedMemory), FormatSize(facts.memory)));
   }
-  const uint64_t most = facts.capacity() / 100 * kMostFilledPercent;
+  const uint64_t most = facts.usable() / 100 * kMostFilledPercent;
   if (facts.database > most) {
     return Status::InvalidArgument(fmt::format(
-        "a database of {} does not fit: {} has {}, of which at most {} % or {} can hold tables; take a larger device "
+        "a database of {} does not fit: {} has {}{}, of which at most {} % or {} can hold tables; take a larger device "
         "or compression",
-        FormatSize(facts.database), facts.device, FormatSize(facts.capacity()), kMostFilledPercent, FormatSize(most)));
+        FormatSize(facts.database), facts.device, FormatSize(facts.usable()), facts.room == 0 ? "" : " for files",
+        kMostFilledPercent, FormatSize(most)));
   }
   return Status::Ok();
 }
@@ -344,7 +350,13 @@ Result<Workload> ParseWorkload(std::string_view text) {
 
 Result<OptionsAdvice> AdviseOptions(const AdviceFacts& facts) {
   ISOZONE_RETURN_IF_ERROR(Check(facts));
-  return Adviser(facts).Advise();
+  Adviser adviser(facts);
+  OptionsAdvice advice = adviser.Advise();
+  if (adviser.least_room() <= facts.usable() / 2) return advice;
+  return Status::InvalidArgument(
+      fmt::format("{} is too small for RocksDB: it has {}, and the least that memtables or level 1 take is {}; take a "
+                  "device with at least twice as much",
+                  facts.device, FormatSize(facts.usable()), FormatSize(adviser.least_room())));
 }
 
 std::string OptionsFileText(const OptionsAdvice& advice) {

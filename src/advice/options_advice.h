@@ -46,9 +46,11 @@ struct AdviceFacts {
   uint32_t cores = 1;
   uint64_t memory = 0;    // that RocksDB and Isozone may take
   uint64_t database = 0;  // 0: not known
+  uint64_t room = 0;      // that files can take, beside metadata and reserves, as of the mount; 0: not known
   Workload workload = Workload::kMixed;
 
   uint64_t capacity() const { return zones * zone_capacity; }
+  uint64_t usable() const { return room == 0 ? capacity() : room; }
 };
 
 struct OptionSetting {
@@ -71,7 +73,8 @@ inline constexpr uint64_t kLeastAdvisedMemory = 32 * kMiB;
 // The share of the capacity that a database may take: the rest is for compaction and collection.
 inline constexpr uint64_t kMostFilledPercent = 80;
 
-// kInvalidArgument: a device that Isozone cannot use, too little memory, or a database that does not fit; what to do.
+// kInvalidArgument: a device that Isozone cannot use or that is too small for RocksDB, too little memory, or a database
+// that does not fit; what to do.
 Result<OptionsAdvice> AdviseOptions(const AdviceFacts& facts);
 
 // An options file that RocksDB 7.8 to 11.8 read, with the reasons as comments.

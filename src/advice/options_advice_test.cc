@@ -181,6 +181,32 @@ TEST(OptionsAdviceTest, LimitsAreNoted) {
   EXPECT_THAT(Advise(facts).notes, Contains(HasSubstr("only 32 zones")));
 }
 
+TEST(OptionsAdviceTest, ADeviceThatIsTooSmallIsRefused) {
+  AdviceFacts facts = SmallZones();
+  facts.zones = 40;
+  facts.zone_capacity = 64 * kKiB;
+  facts.database = 0;
+  EXPECT_TRUE(AdviseOptions(facts).status().Is(StatusCode::kInvalidArgument));
+}
+
+TEST(OptionsAdviceTest, ADatabaseFitsIntoWhatFilesCanTake) {
+  AdviceFacts facts = SmallZones();
+  facts.database = facts.capacity() / 100 * 75;
+  EXPECT_TRUE(AdviseOptions(facts).ok());
+  facts.room = facts.capacity() / 100 * 90;
+  EXPECT_TRUE(AdviseOptions(facts).status().Is(StatusCode::kInvalidArgument));
+}
+
+TEST(OptionsAdviceTest, NotesSpeakOfTheStripesThatThereWillBe) {
+  AdviceFacts facts = SmallZones();
+  facts.max_active = 14;
+  facts.database = 64 * kMiB;
+  const std::vector<std::string> notes = Advise(facts).notes;
+  EXPECT_THAT(notes, Contains(HasSubstr("14 zones can be active")));
+  EXPECT_THAT(notes, Not(Contains(HasSubstr("stripe_width=4"))));
+  EXPECT_THAT(notes, Not(Contains(HasSubstr("stripes of 16"))));
+}
+
 TEST(OptionsAdviceTest, LittleMemoryBoundsWhatIsozoneTakes) {
   AdviceFacts facts = SmallZones();
   facts.memory = 256 * kMiB;
