@@ -20,6 +20,7 @@ namespace {
 const std::string kStagedFiles = std::string(kRestoreFolder) + "/files";
 const std::string kRestoreComplete = std::string(kRestoreFolder) + "/complete";
 const std::string kRestoreMoving = std::string(kRestoreFolder) + "/moving";
+const std::string kOldFiles = std::string(kRestoreFolder) + "/old";
 
 // What tells one backup from another.
 std::string IdOf(const Manifest& manifest) {
@@ -171,13 +172,18 @@ class RestoreRun final : public BackupSource::Visitor {
   std::unique_ptr<FileWriter> writer_;
 };
 
+// First takes all of them out of sight, each in one step, so that half of a directory is never there under its name.
 Status RemoveOldFiles(FileSystem& file_system) {
+  ISOZONE_RETURN_IF_ERROR(file_system.CreateDirectories(kOldFiles));
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<DirectoryEntry> entries, file_system.List("/"));
   for (const DirectoryEntry& entry : entries) {
     const std::string path = "/" + entry.name;
-    if (path != kRestoreFolder) ISOZONE_RETURN_IF_ERROR(RemoveFromDevice(file_system, path));
+    if (path == kRestoreFolder) continue;
+    const std::string out_of_sight = JoinPath(kOldFiles, entry.name);
+    ISOZONE_RETURN_IF_ERROR(RemoveFromDevice(file_system, out_of_sight));
+    ISOZONE_RETURN_IF_ERROR(file_system.Rename(path, out_of_sight));
   }
-  return Status::Ok();
+  return RemoveFromDevice(file_system, kOldFiles);
 }
 
 // Gives the files their names, once all are there; also after a kill in between. Returns the id of the backup; empty if
