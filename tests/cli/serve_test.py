@@ -137,6 +137,17 @@ class Answers(ServeTest):
         self.assertEqual(within, self.json("zones", "--json", "--zone", str(zones[0]["zone"]), self.device))
         self.assertEqual(self.document("/api/files?name=nothing")["files"], [])
 
+    def test_a_database_that_cannot_be_read_costs_its_keys_alone(self) -> None:
+        self.ok("cp", self.device, self.write("000007.sst", b"x" * 100_000), ":/000007.sst")
+        for manifest in (None, b"", b"\x00" * 40_000, b"\xff" * 40_000, b"\x01\x02\x03"):
+            for current in (b"", b"MANIFEST-000001\n", b"../MANIFEST-000001\n", b"MANIFEST-/\n", b"\xff" * 5000):
+                self.ok("cp", self.device, self.write("CURRENT", current), ":/CURRENT")
+                if manifest is not None:
+                    self.ok("cp", self.device, self.write("MANIFEST", manifest), ":/MANIFEST-000001")
+                zone = self.json("stat", self.device, "/000007.sst", "--json")["zones"][0]["zone"]
+                files = self.json("zones", "--json", "--zone", str(zone), self.device)["files"]
+                self.assertEqual([file["table"] for file in files if file["paths"] == ["/000007.sst"]], [None])
+
     def test_labels_are_utf8_and_tell_devices_apart(self) -> None:
         devices = []
         for name in (b"\xc3\xa4.img", b"\xe4.img", b"\xe5.img", b'"\\.img'):

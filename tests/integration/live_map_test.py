@@ -94,10 +94,10 @@ class ServedDatabase(unittest.TestCase):
         document["history_is_long"] = document["rates"]["seconds"] > 1
         return document
 
-    def serve(self) -> str:
+    def serve(self, *options: str) -> str:
         """Starts a server; gives its address."""
-        server = subprocess.Popen([ISOZONE, "serve", "--listen", "127.0.0.1:0", self.device], stdout=subprocess.PIPE,
-                                  text=True)
+        server = subprocess.Popen([ISOZONE, "serve", "--listen", "127.0.0.1:0", *options, self.device],
+                                  stdout=subprocess.PIPE, text=True)
         self.addCleanup(self.end, server)
         assert server.stdout is not None
         match = re.search(r"http://(\S+)/ until", server.stdout.readline())
@@ -364,17 +364,23 @@ class InTheBrowser(ServedDatabase):
         self.assertIn(f"Zone {len(zones) - 1} ·", page.value("document.querySelector('#hint').textContent"))
         self.assertEqual(page.complaints, [])
 
+    def place(self, page: browser.Browser, zone: int) -> list[float]:
+        """Where the middle of a zone is on the page."""
+        place: list[float] = page.value(
+            f"(() => {{ const map = document.querySelector('#overlay').getBoundingClientRect();"
+            f" const size = Number(document.querySelector('#overlay').dataset.pitch),"
+            f" columns = Number(document.querySelector('#overlay').dataset.columns);"
+            f" return [map.left + 3 + ({zone} % columns + 0.5) * size,"
+            f" map.top + 3 + (Math.floor({zone} / columns) + 0.5) * size]; }})()")
+        return place
+
     def test_a_click_shows_the_files_of_a_zone(self) -> None:
         process = self.start_database()
         page = self.open(self.serve())
         self.stop(process)
         zone = next(zone["zone"] for zone in self.stats("--zones")["zones"]
                     if zone["use"] == "data" and zone["live"] > 0 and zone["phase"] != "leased")
-        at = page.value(f"(() => {{ const map = document.querySelector('#overlay').getBoundingClientRect();"
-                        f" const size = Number(document.querySelector('#overlay').dataset.pitch),"
-                        f" columns = Number(document.querySelector('#overlay').dataset.columns);"
-                        f" return [map.left + 3 + ({zone} % columns + 0.5) * size,"
-                        f" map.top + 3 + (Math.floor({zone} / columns) + 0.5) * size]; }})()")
+        at = self.place(page, zone)
         for kind in ("mousePressed", "mouseReleased"):
             page.call("Input.dispatchMouseEvent", type=kind, x=at[0], y=at[1], button="left", clickCount=1)
         page.wait("document.querySelector('#selection li') !== null")
@@ -383,6 +389,59 @@ class InTheBrowser(ServedDatabase):
                                              capture_output=True, timeout=PATIENCE).stdout)["files"]
         shown = page.value("[...document.querySelectorAll('#selection li span:first-child')].map(e => e.textContent)")
         self.assertEqual(shown, [file["paths"][0] for file in expected])
+
+    def key_ranges(self) -> dict[str, str]:
+        """What RocksDB's own tool finds in the MANIFEST: the keys of each live table, as the page shows them."""
+        current, manifest = (os.path.join(self.scratch, name) for name in ("CURRENT", "MANIFEST"))
+        self.copy("/bench/CURRENT", current)
+        with open(current, encoding="ascii") as file:
+            self.copy(f"/bench/{file.read().strip()}", manifest)
+        dump = subprocess.run(["ldb", "manifest_dump", f"--path={manifest}", "--hex"], capture_output=True, text=True,
+                              check=True, timeout=PATIENCE).stdout
+        pattern = r"^ (\d+):\d+(?:\[\d+ .. \d+\])?\['?([0-9A-F]+)'? seq:\d+, type:\d+ .. '?([0-9A-F]+)'? seq:"
+        return {f"/bench/{int(number):06}.sst": f"0x{smallest} – 0x{largest}"
+                for number, smallest, largest in re.findall(pattern, dump, re.MULTILINE)}
+
+    def copy(self, path: str, to: str) -> None:
+        subprocess.run([ISOZONE, "cp", self.device, f":{path}", to], check=True, stdout=subprocess.DEVNULL,
+                       timeout=PATIENCE)
+
+    def test_files_are_shown_with_the_keys_that_they_hold(self) -> None:
+        process = self.start_database()
+        page = self.open(self.serve())
+        self.stop(process)
+        expected = self.key_ranges()
+        self.assertGreater(len(expected), 3)
+        page.value("document.querySelector('#search').value = '.sst';"
+                   "document.querySelector('#search').dispatchEvent(new Event('input'))")
+        page.wait("document.querySelector('#selection li .keys') !== null")
+        shown = page.value("Object.fromEntries([...document.querySelectorAll('#selection li')].filter("
+                           "e => e.querySelector('.keys')).map(e => [e.querySelector('span').textContent,"
+                           " e.querySelector('.keys').textContent]))")
+        self.assertEqual(shown, expected)
+        # Whoever rests on a zone sees the same of the files in it.
+        page.key("Escape")
+        zone = next(zone["zone"] for zone in self.stats("--zones")["zones"]
+                    if zone["use"] == "data" and zone["level"] is not None and zone["live"] > 1 << 20)
+        at = self.place(page, zone)
+        page.call("Input.dispatchMouseEvent", type="mouseMoved", x=at[0], y=at[1])
+        page.wait("document.querySelector('#selection li .keys') !== null")
+        self.assertEqual(page.value("document.querySelector('#selection h2').textContent"), f"Zone {zone}")
+        self.picture(page, "keys")
+        for path, keys in page.value("[...document.querySelectorAll('#selection li')].filter(e => e.querySelector("
+                                     "'.keys')).map(e => [e.querySelector('span').textContent,"
+                                     " e.querySelector('.keys').textContent])"):
+            self.assertEqual(keys, expected[path])
+        text = subprocess.run([ISOZONE, "zones", "--zone", str(zone), self.device], capture_output=True, text=True,
+                              check=True, timeout=PATIENCE).stdout
+        rows = [line.split() for line in text.splitlines() if line.endswith(".sst")]
+        self.assertGreater(len(rows), 0)
+        for row in rows:
+            self.assertEqual(f"{row[-3]} – {row[-2]}", expected[row[-1]])
+            self.assertRegex(row[-4], "^L[0-6]$")
+        silent = json.loads(get(f"{self.serve('--no-keys')}/api/zone?zone={zone}"))
+        self.assertEqual([file["table"] for file in silent["files"]], [None] * len(silent["files"]))
+        self.assertEqual(page.complaints, [])
 
     def test_it_fits_on_a_phone(self) -> None:
         self.start_database()

@@ -22,6 +22,7 @@ struct ServeArguments {
   std::vector<std::string> devices;
   std::string listen = "127.0.0.1:9464";
   std::vector<std::string> allowed_names;
+  bool no_keys = false;
 };
 
 // A name as requests have it, without a port.
@@ -36,7 +37,8 @@ Status CheckNames(const std::vector<std::string>& names) {
 
 Status OpenDevices(const ServeArguments& arguments, std::vector<std::unique_ptr<DeviceWatch>>& devices) {
   for (const std::string& uri : arguments.devices) {
-    ISOZONE_ASSIGN_OR_RETURN(auto device, DeviceWatch::Open(uri));
+    const ShowKeys keys = arguments.no_keys ? ShowKeys::kNo : ShowKeys::kYes;
+    ISOZONE_ASSIGN_OR_RETURN(auto device, DeviceWatch::Open(uri, keys));
     const auto same = [&](const auto& other) { return other->name() == device->name(); };
     if (std::ranges::any_of(devices, same)) {
       return Status::InvalidArgument(fmt::format("{} is given twice", device->name()));
@@ -71,7 +73,8 @@ Status Serve(const ServeArguments& arguments, Console& console) {
                            HttpServer::Start(address, arguments.allowed_names,
                                              [&site](const HttpRequest& request) { return site.Answer(request); }));
   if (!address.IsLoopback()) {
-    std::fputs("isozone serve: others can reach this address, and read the names and sizes of all files\n", stderr);
+    fmt::print(stderr, "isozone serve: others can reach this address, and read the names and sizes of all files{}\n",
+               arguments.no_keys ? "" : ", and the first and last keys of tables");
   }
   console.Print("Serving {} device{} at http://{}/ until SIGINT, SIGTERM or SIGHUP\n", count, count == 1 ? "" : "s",
                 server->address().Text());
@@ -95,6 +98,7 @@ Action DefineServe(CLI::App& app) {
       ->option_text("NAME")
       ->take_all()
       ->allow_extra_args(false);
+  app.add_flag("--no-keys", arguments->no_keys, "Do not tell the smallest and largest keys of tables");
   return [arguments](Console& console) { return Serve(*arguments, console); };
 }
 

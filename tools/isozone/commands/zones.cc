@@ -3,12 +3,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "isozone/command.h"
 #include "isozone/output/report.h"
 #include "isozone/output/table.h"
 #include "isozone/output/zone_map.h"
+#include "isozone/serve/found_files.h"
 #include "isozone/serve/still_map.h"
 #include "isozone/session.h"
 
@@ -57,32 +59,46 @@ std::string Title(const FileSystem& file_system) {
   return file_system.state().label().empty() ? "Isozone zone map" : "Isozone zone map: " + file_system.state().label();
 }
 
-void PrintFiles(const ZoneView& zone, const std::vector<FileInZone>& files, Console& console) {
+// "L2", and "L2 of FAMILY" where that is not the default one.
+std::string LevelText(const Json& table) {
+  const auto family = table["column_family"].get<std::string>();
+  const std::string level = fmt::format("L{}", table["level"].get<uint32_t>());
+  return family == "default" ? level : fmt::format("{} of {}", level, family);
+}
+
+void PrintFiles(const ZoneView& zone, const Json& files, Console& console) {
   console.Print("{}\n", console.Bold(fmt::format("Zone {}", zone.device.zone.value())));
   console.Print("{}, {}; {} of {} written, {} live\n", ZoneStateName(zone.device.state), ZoneUseName(zone.use),
                 FormatSize(zone.device.write_pointer), FormatSize(zone.device.capacity), FormatSize(zone.live));
   if (files.empty()) return;
+  const bool any_keys = std::ranges::any_of(files, [](const Json& file) { return !file["table"].is_null(); });
   using Align = Table::Align;
-  Table table({{"BYTES", Align::kRight}, {"KIND"}, {"NAME"}});
-  for (const FileInZone& file : files) {
-    const std::string name = file.paths.empty() ? "" : Printable(file.paths.front());
-    table.AddRow({std::to_string(file.bytes), std::string(FileKindName(file.kind)), name});
+  std::vector<Table::Column> columns = {{"BYTES", Align::kRight}, {"KIND"}};
+  if (any_keys) columns.insert(columns.end(), {{"LEVEL"}, {"SMALLEST KEY"}, {"LARGEST KEY"}});
+  columns.push_back({"NAME"});
+  Table table(std::move(columns));
+  for (const Json& file : files) {
+    std::vector<std::string> row = {std::to_string(file["bytes"].get<uint64_t>()), file["kind"].get<std::string>()};
+    if (const Json& of = file["table"]; !of.is_null()) {
+      row.insert(row.end(),
+                 {LevelText(of), of["smallest_key"].get<std::string>(), of["largest_key"].get<std::string>()});
+    } else if (any_keys) {
+      row.resize(row.size() + 3);
+    }
+    row.push_back(file["paths"].empty() ? "" : Printable(file["paths"][0].get<std::string>()));
+    table.AddRow(std::move(row));
   }
   table.Print(console);
 }
 
 // One zone, and the files in it.
-Status OneZone(const FileSystem& file_system, const ZonesArguments& arguments, Console& console) {
-  const ZoneId id(*arguments.zone);
-  ISOZONE_ASSIGN_OR_RETURN(const std::vector<FileInZone> files, file_system.state().FilesIn(id));
-  const ZoneView zone = file_system.state().Zones()[id.value()];
-  if (!arguments.json) {
-    PrintFiles(zone, files, console);
-    return Status::Ok();
+Status OneZone(FileSystem& file_system, const ZonesArguments& arguments, Console& console) {
+  ISOZONE_ASSIGN_OR_RETURN(const Json document, FilesInZone(file_system, *arguments.zone, ShowKeys::kYes));
+  if (arguments.json) {
+    console.PrintJson(document);
+  } else {
+    PrintFiles(file_system.state().Zones()[*arguments.zone], document["files"], console);
   }
-  Json document = {{"zone", ZoneJson(zone)}, {"files", Json::array()}};
-  for (const FileInZone& file : files) document["files"].push_back(FileInZoneJson(file));
-  console.PrintJson(document);
   return Status::Ok();
 }
 

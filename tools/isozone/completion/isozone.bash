@@ -81,7 +81,7 @@ _isozone()
         "bench gc groups") options="--destroy --json" ;;
         stats) options="--json --zones --prometheus --watch --interval" ;;
         top) options="--interval --once" ;;
-        serve) options="--listen --allow-host" ;;
+        serve) options="--listen --allow-host --no-keys" ;;
         advise) options="--memory --workload --database --output" ;;
         mount) options="-o --options -f --foreground" ;;
         export) options="--id --recover --remove" ;;

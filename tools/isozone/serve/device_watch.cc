@@ -8,7 +8,6 @@
 #include "base/uri.h"
 #include "isozone/output/report.h"
 #include "isozone/output/statistics_json.h"
-#include "isozone/serve/found_files.h"
 #include "isozone/session.h"
 
 namespace isozone::cli {
@@ -40,17 +39,18 @@ std::string FrameJson(const Look& look) {
 
 }  // namespace
 
-DeviceWatch::DeviceWatch(std::string uri, std::string name)
+DeviceWatch::DeviceWatch(std::string uri, std::string name, ShowKeys keys)
     : uri_(std::move(uri)),
       name_(std::move(name)),
+      keys_(keys),
       frames_(static_cast<uint32_t>(MonotonicNs() / kMicrosecondNs) | 1U) {}
 
-Result<std::unique_ptr<DeviceWatch>> DeviceWatch::Open(const std::string& uri) {
+Result<std::unique_ptr<DeviceWatch>> DeviceWatch::Open(const std::string& uri, ShowKeys keys) {
   ISOZONE_ASSIGN_OR_RETURN(const Uri parsed, ParseUri(uri));
   std::error_code error;
   const std::filesystem::path path = std::filesystem::absolute(parsed.path, error).lexically_normal();
   const std::string name = parsed.scheme + ":" + (error ? parsed.path : path.string());
-  std::unique_ptr<DeviceWatch> watch(new DeviceWatch(uri, name));
+  std::unique_ptr<DeviceWatch> watch(new DeviceWatch(uri, name, keys));
   ISOZONE_RETURN_IF_ERROR(watch->Now().status());
   return watch;
 }
@@ -119,16 +119,13 @@ Result<std::string> DeviceWatch::Frame(uint32_t instance, uint32_t number) {
 Result<Json> DeviceWatch::FilesIn(uint32_t zone) {
   const MutexLock lock(files_mu_);
   ISOZONE_ASSIGN_OR_RETURN(const auto files, MountByUri(uri_, OpenMode::kReadOnly));
-  ISOZONE_ASSIGN_OR_RETURN(const std::vector<FileInZone> found, files->state().FilesIn(ZoneId(zone)));
-  Json document = {{"zone", ZoneJson(files->state().Zones()[zone])}, {"files", Json::array()}};
-  for (const FileInZone& file : found) document["files"].push_back(FileInZoneJson(file));
-  return document;
+  return FilesInZone(*files, zone, keys_);
 }
 
 Result<Json> DeviceWatch::FindFiles(const std::string& text) {
   const MutexLock lock(files_mu_);
   ISOZONE_ASSIGN_OR_RETURN(const auto files, MountByUri(uri_, OpenMode::kReadOnly));
-  return cli::FindFiles(*files, text, kMostFiles);
+  return cli::FindFiles(*files, text, kMostFiles, keys_);
 }
 
 }  // namespace isozone::cli

@@ -19,6 +19,7 @@
 #include "base/units.h"
 #include "fs/file_system.h"
 #include "isozone/output/console.h"
+#include "isozone/serve/found_files.h"
 #include "isozone/serve/zone_frames.h"
 #include "isozone/statistics_source.h"
 
@@ -32,8 +33,8 @@ class DeviceWatch {
   static constexpr int64_t kAfterDeathNs = 60 * kSecondNs;
   static constexpr size_t kMostFiles = 200;
 
-  // Looks once. The errors are those of LookAt.
-  static Result<std::unique_ptr<DeviceWatch>> Open(const std::string& uri);
+  // Looks once. The errors are those of LookAt. `keys`: whether the smallest and largest keys of tables are told.
+  static Result<std::unique_ptr<DeviceWatch>> Open(const std::string& uri, ShowKeys keys);
 
   // "emu:/data/ssd.img": what tells it from the others, whoever has it mounted.
   const std::string& name() const { return name_; }
@@ -43,7 +44,7 @@ class DeviceWatch {
   // waits and why.
   Result<std::string> Frame(uint32_t instance, uint32_t number);
 
-  // Of files, names and places alone are told. Each call mounts the device read-only, and one waits for the other.
+  // Of files, names, places and key ranges alone are told. Each call mounts the device read-only, and one waits for the other.
   Result<Json> FilesIn(uint32_t zone);
   // At most kMostFiles files whose path contains `text`, with their zones.
   Result<Json> FindFiles(const std::string& text);
@@ -56,7 +57,7 @@ class DeviceWatch {
     bool operator==(const DeadMount&) const = default;
   };
 
-  DeviceWatch(std::string uri, std::string name);
+  DeviceWatch(std::string uri, std::string name, ShowKeys keys);
 
   Status Refresh(int64_t now_ns) ISOZONE_REQUIRES(mu_);
   Status RefreshFromPage(int64_t now_ns) ISOZONE_REQUIRES(mu_);
@@ -64,6 +65,7 @@ class DeviceWatch {
 
   const std::string uri_;
   const std::string name_;
+  const ShowKeys keys_;
 
   Mutex mu_;
   std::unique_ptr<StatisticsReader> reader_ ISOZONE_GUARDED_BY(mu_);  // null: nobody publishes

@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include "isozone/database/key_ranges.h"
 #include "isozone/output/report.h"
 
 namespace isozone::cli {
@@ -44,10 +46,11 @@ Result<FoundFiles> Find(FileSystem& file_system, const std::string& text, size_t
 }
 
 // A file may go meanwhile: then it takes nothing.
-Json FoundFileJson(const DirectoryEntry& file, const FileSystemState& state) {
+Json FoundFileJson(const DirectoryEntry& file, const FileSystemState& state, KeyRanges* keys) {
   const auto allocated = state.AllocatedBytes(file.name);
   Json json = AttributesJson(file.attributes, allocated.ok() ? *allocated : 0);
   json["path"] = file.name;
+  json["table"] = keys == nullptr ? Json() : keys->TableJson(file.name);
   json["zones"] = Json::array();
   if (const auto zones = state.ZonesOf(file.name); zones.ok()) {
     for (const ZoneOfFile& zone : *zones) json["zones"].push_back(ZoneOfFileJson(zone));
@@ -55,12 +58,32 @@ Json FoundFileJson(const DirectoryEntry& file, const FileSystemState& state) {
   return json;
 }
 
+// Null if the keys are not to be told.
+std::unique_ptr<KeyRanges> KeysOf(FileSystem& file_system, ShowKeys keys) {
+  return keys == ShowKeys::kYes ? std::make_unique<KeyRanges>(file_system) : nullptr;
+}
+
 }  // namespace
 
-Result<Json> FindFiles(FileSystem& file_system, const std::string& text, size_t most) {
+Result<Json> FindFiles(FileSystem& file_system, const std::string& text, size_t most, ShowKeys keys) {
   ISOZONE_ASSIGN_OR_RETURN(const FoundFiles found, Find(file_system, text, most));
   Json document = {{"files", Json::array()}, {"more", found.more}};
-  for (const auto& [inode, file] : found.files) document["files"].push_back(FoundFileJson(file, file_system.state()));
+  const auto ranges = KeysOf(file_system, keys);
+  for (const auto& [inode, file] : found.files) {
+    document["files"].push_back(FoundFileJson(file, file_system.state(), ranges.get()));
+  }
+  return document;
+}
+
+Result<Json> FilesInZone(FileSystem& file_system, uint32_t zone, ShowKeys keys) {
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<FileInZone> files, file_system.state().FilesIn(ZoneId(zone)));
+  Json document = {{"zone", ZoneJson(file_system.state().Zones()[zone])}, {"files", Json::array()}};
+  const auto ranges = KeysOf(file_system, keys);
+  for (const FileInZone& file : files) {
+    Json json = FileInZoneJson(file);
+    json["table"] = ranges == nullptr ? Json() : ranges->TableJson(file.paths);
+    document["files"].push_back(std::move(json));
+  }
   return document;
 }
 

@@ -1,4 +1,4 @@
-// Site: what `isozone serve` answers to each path. None of it is the content of a file.
+// Site: what `isozone serve` answers to each path. None of it is the content of a file, but for key ranges of tables.
 //
 //   /                        the live map; also /map.css and the scripts
 //   /metrics                 all devices, for Prometheus

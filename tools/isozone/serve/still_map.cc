@@ -69,7 +69,7 @@ std::string PageInOne() {
 
 Result<std::string> StillMapHtml(FileSystem& files) {
   const Statistics statistics = StatisticsAtRest(files, Clock::Real());
-  ISOZONE_ASSIGN_OR_RETURN(const Json found, FindFiles(files, "", kMostStillFiles));
+  ISOZONE_ASSIGN_OR_RETURN(const Json found, FindFiles(files, "", kMostStillFiles, ShowKeys::kYes));
   std::string note = fmt::format("The state of {} at {}", statistics.device, FormatTime(statistics.figures.taken_s));
   if (found["more"].get<bool>()) note += fmt::format(", with {} of its files", kMostStillFiles);
   const Json still = {{"stats", StatisticsJson(statistics, false)},

@@ -5,6 +5,7 @@
 (() => {
   const FRAME_MS = 100;
   const STATS_MS = 1000;
+  const REST_MS = 300;
   const {byId, element} = Panel;
   const still = byId("still") ? JSON.parse(byId("still").textContent) : null;
   const ring = new History.Ring();
@@ -14,9 +15,10 @@
   let shape = {block: 4096, capacity: 1};
   let stats = null;
   let stalls = [];  // the oldest first
+  let resting = 0;  // the timer of a pointer that rests on a zone
   let chosen = 0;  // counts choices, so that a late answer is not shown for the next one
 
-  const grid = new Grid(byId("zones"), byId("overlay"), (index) => hint(index), (index) => chooseZone(index));
+  const grid = new Grid(byId("zones"), byId("overlay"), (index) => pointAt(index), (index) => chooseZone(index));
 
   // --- What is shown ---
 
@@ -124,10 +126,17 @@
     }
   };
 
+  // What is known of the keys of a table.
+  const keysOf = (table) => table ? {level: `L${table.level}${table.column_family === "default" ? ""
+    : ` of ${table.column_family}`}`, keys: `${table.smallest_key} – ${table.largest_key}`} : {};
   const count = (number, thing) => `${number} ${thing}${number === 1 ? "" : "s"}`;
-  const asFound = (file) => ({title: file.path, path: file.path, zones: file.zones.map((zone) => zone.zone),
-    detail: [Look.size(file.size), ...(file.level === null ? [] : [`L${file.level}`]),
-      count(file.zones.length, "zone")].join(" · ")});
+  const detail = (...parts) => parts.filter((part) => part).join(" · ");
+  const asFound = (file) => ({...keysOf(file.table), title: file.path, path: file.path,
+    zones: file.zones.map((zone) => zone.zone), detail: detail(Look.size(file.size),
+      file.table ? keysOf(file.table).level : file.level === null ? "" : `L${file.level}`,
+      count(file.zones.length, "zone"))});
+  const asWithin = (file, bytes) => ({...keysOf(file.table), title: file.path, path: file.path,
+    detail: detail(keysOf(file.table).level, Look.size(bytes))});
 
   const find = async (text, use) => {
     if (still) return use(still.files.filter((file) => file.path.includes(text)).slice(0, 200).map(asFound), false);
@@ -136,18 +145,16 @@
     return use(answer.files.map(asFound), answer.more);
   };
 
-  const chooseZone = async (index) => {
+  // The files of a zone, beside the map.
+  const showZone = async (index) => {
     const choice = ++chosen;
-    hint(index);
-    mark([]);
-    if (index === null) return Panel.selectNothing();
     const title = `Zone ${index}`;
     const line = Look.sentence(Look.zone(grid.state, index), shape.block, shape.capacity);
     const show = (files, note) => choice === chosen && Panel.selection(title, line, files, note, chooseFile);
     if (still) {
       const within = still.files.filter((file) => file.zones.some((zone) => zone.zone === index));
-      return show(within.map((file) => ({...asFound(file), detail: Look.size(
-        file.zones.find((zone) => zone.zone === index).bytes)})), within.length === 0 ? "No file lies here." : "");
+      return show(within.map((file) => ({...asWithin(file, file.zones.find((zone) => zone.zone === index).bytes),
+        zones: asFound(file).zones})), within.length === 0 ? "No file lies here." : "");
     }
     show([], "Looking which files lie here …");
     await new Promise((done) => setTimeout(done, 150));  // who runs over the zones asks for the last one alone
@@ -155,12 +162,33 @@
     try {
       const answer = await (await fetch(`api/zone?device=${device}&zone=${index}`)).json();
       if (answer.error) return show([], answer.error);
-      const files = answer.files.map((file) => ({detail: Look.size(file.bytes), ...(file.paths.length > 0
-        ? {title: file.paths[0], path: file.paths[0]} : {title: "a file without a name", zones: [index]})}));
+      const files = answer.files.map((file) => file.paths.length > 0
+        ? asWithin({...file, path: file.paths[0]}, file.bytes)
+        : {title: "a file without a name", detail: Look.size(file.bytes), zones: [index]});
       return show(files, files.length === 0 ? "No file lies here that its writer has made known." : "");
     } catch (error) {
       return show([], String(error.message));
     }
+  };
+
+  const chooseZone = (index) => {
+    clearTimeout(resting);
+    hint(index);
+    mark([]);
+    if (index !== null) return showZone(index);
+    ++chosen;
+    return Panel.selectNothing();
+  };
+
+  // Who rests on a zone sees its files, while nothing was chosen or looked for.
+  const pointAt = (index) => {
+    clearTimeout(resting);
+    hint(index);
+    if (index === null || grid.picked !== null || byId("search").value !== "") return;
+    resting = setTimeout(() => {
+      mark([]);
+      showZone(index);
+    }, REST_MS);
   };
 
   const search = async (text) => {

@@ -113,6 +113,7 @@ const Panel = (() => {
     for (const file of files) {
       const button = element("button", undefined, {type: "button", "aria-pressed": "false"});
       button.append(element("span", file.title), element("span", file.detail));
+      if (file.keys) button.append(element("span", file.keys, {class: "keys", title: "smallest and largest key"}));
       button.addEventListener("click", () => {
         for (const other of list.querySelectorAll("button")) other.setAttribute("aria-pressed", "false");
         button.setAttribute("aria-pressed", "true");
