@@ -25,14 +25,17 @@ constexpr uint64_t kLeastMemtable = 2 * kMiB;
 constexpr uint64_t kLargestMemtable = 256 * kMiB;
 constexpr uint32_t kMostJobs = 16;
 constexpr uint64_t kLevel0Usual = 4;  // RocksDB's level0_file_num_compaction_trigger
-constexpr uint64_t kLevel0Most = 8;   // far below the 20 at which RocksDB slows writers down
+// Each doubling of what level 0 gives at once saves a good part of all writing (docs/sizing.md), and look-ups ask the filters
+// of so many tables more.
+constexpr uint64_t kLevel0Most = 16;
 // Of the device, that the database takes. Below the first one, steered compaction writes less and holds nobody back; from
 // the second one on, a device can become full without it. Between them, RocksDB's own is faster (docs/sizing.md).
 constexpr uint64_t kRoomyPercent = 25;
 constexpr uint64_t kCrowdedPercent = 45;
+constexpr uint64_t kUsualSlowdown = 20;  // RocksDB's level0_slowdown_writes_trigger
+constexpr uint64_t kUsualStop = 36;      // RocksDB's level0_stop_writes_trigger
 constexpr uint64_t kUsualSoftLimit = 64 * kGiB;
 constexpr uint64_t kUsualHardLimit = 256 * kGiB;
-constexpr uint64_t kNarrowWidth = 4;  // of stripes, for databases that fill few zones
 constexpr uint64_t kTinyZone = 1 * kMiB;
 constexpr uint32_t kFewZones = 64;
 constexpr uint32_t kFewActive = 20;  // fewer than two stripe sets beside the reserves
@@ -130,11 +133,12 @@ class Adviser {
     if (!facts_.groups) {
       Note("Nobody has measured which zones share hardware: run isozone izg identify, so that stripes keep apart.");
     }
-    if (width_ > kNarrowWidth && database_ < 4 * width_ * facts_.zone_capacity) {
-      Note(
-          fmt::format("The database would fill only {} zones, and stripes of {} leave many partly written: "
-                      "stripe_width={} in the URI uses fewer and has as much less bandwidth (isozone why DEVICE).",
-                      database_ / facts_.zone_capacity + 1, width_, kNarrowWidth));
+    if (database_ < 4 * width_ * facts_.zone_capacity) {
+      Note(fmt::format(
+          "The database would fill only {} zones, and stripes of {} leave many partly written: steered "
+          "compaction (--workload write or mixed) holds fewest; a smaller stripe_width saves few and has as "
+          "much less bandwidth (isozone why DEVICE).",
+          database_ / facts_.zone_capacity + 1, width_));
     }
   }
 
@@ -268,6 +272,7 @@ class Adviser {
       Set(kFamily, "level0_file_num_compaction_trigger", std::to_string(level0.value),
           fmt::format("So many flushed tables are compacted into level 1 at once{}.", level0.why));
     }
+    AdviseStalls(level0.value);
     Bounded level{level0.value * memtable_, ""};
     level.AtLeast(4 * table_, "so that level 1 has some tables to choose from");
     Set(kFamily, "max_bytes_for_level_base", std::to_string(level.value),
@@ -276,16 +281,31 @@ class Adviser {
     level_base_ = level.value;
   }
 
+  // By default they are 5 and 9 times the trigger; half of that is enough for more tables.
+  void AdviseStalls(uint64_t trigger) {
+    const uint64_t slowdown = trigger * 5 / 2;
+    if (slowdown <= kUsualSlowdown) return;
+    Set(kFamily, "level0_slowdown_writes_trigger", std::to_string(slowdown),
+        fmt::format("Two and a half times as many; RocksDB's default of {} would slow writers down while the first "
+                    "ones are compacted.",
+                    kUsualSlowdown));
+    Set(kFamily, "level0_stop_writes_trigger", std::to_string(std::max(kUsualStop, trigger * 9 / 2)),
+        "In the same proportion.");
+  }
+
+  // What waits for compaction lies on the device twice for a while.
   void AdviseDebt() {
-    const uint64_t soft = facts_.capacity() / 8;
-    const uint64_t hard = facts_.capacity() / 4;
+    const uint64_t room = facts_.capacity() - std::min(facts_.capacity(), database_ / 10 * 12);
+    const uint64_t soft = std::max(facts_.capacity() / 8, room);
+    const uint64_t hard = std::max(facts_.capacity() / 4, room / 2 * 3);
     if (soft >= kUsualSoftLimit) return;
     Set(kFamily, "soft_pending_compaction_bytes_limit", std::to_string(soft),
-        fmt::format("An eighth of the device waits for compaction at most before writers are slowed down; RocksDB's "
-                    "default of {} is too much for it.",
-                    FormatSize(kUsualSoftLimit)));
+        fmt::format(
+            "As much waits for compaction as the device has room beside the database, before writers are slowed "
+            "down, or an eighth of the device; RocksDB's default of {} is too much for it.",
+            FormatSize(kUsualSoftLimit)));
     Set(kFamily, "hard_pending_compaction_bytes_limit", std::to_string(std::min(hard, kUsualHardLimit)),
-        "A quarter of the device, and writers wait.");
+        "Half as much again, or a quarter of the device, and writers wait.");
   }
 
   void AdviseTables() {

@@ -106,11 +106,15 @@ TEST(OptionsAdviceTest, ASmallDatabaseHasNoSmallerMemtablesThanByDefault) {
 
 TEST(OptionsAdviceTest, WritersCompactMoreOfLevel0AtOnceIfThereIsRoom) {
   AdviceFacts facts = SmallZones();
-  EXPECT_EQ(Number(Advise(facts), "level0_file_num_compaction_trigger"), 8U);
-  EXPECT_EQ(Number(Advise(facts), "max_bytes_for_level_base"), 8 * Number(Advise(facts), "write_buffer_size"));
+  facts.database = 1 * kGiB;
+  EXPECT_EQ(Number(Advise(facts), "level0_file_num_compaction_trigger"), 16U);
+  EXPECT_EQ(Number(Advise(facts), "level0_slowdown_writes_trigger"), 40U);
+  EXPECT_EQ(Number(Advise(facts), "level0_stop_writes_trigger"), 72U);
+  EXPECT_EQ(Number(Advise(facts), "max_bytes_for_level_base"), 16 * Number(Advise(facts), "write_buffer_size"));
   facts.database = 12 * kGiB;
   EXPECT_LT(Number(Advise(facts), "level0_file_num_compaction_trigger"), 4U);
   EXPECT_THAT(Find(Advise(facts), "level0_file_num_compaction_trigger").reason, HasSubstr("inputs and outputs"));
+  EXPECT_THAT(Find(Advise(facts), "level0_slowdown_writes_trigger").value, IsEmpty());
   facts.workload = Workload::kRead;
   facts.database = 8 * kGiB;
   EXPECT_THAT(Find(Advise(facts), "level0_file_num_compaction_trigger").value, IsEmpty());
@@ -154,9 +158,14 @@ TEST(OptionsAdviceTest, SteeringGoesByTheRoomOnTheDevice) {
   EXPECT_THAT(Find(Advise(facts), "listeners").reason, HasSubstr("before the device is full"));
 }
 
-TEST(OptionsAdviceTest, DebtIsBoundedOnSmallDevicesAlone) {
-  EXPECT_EQ(Number(Advise(SmallZones()), "soft_pending_compaction_bytes_limit"), 2 * kGiB);
-  EXPECT_EQ(Number(Advise(SmallZones()), "hard_pending_compaction_bytes_limit"), 4 * kGiB);
+TEST(OptionsAdviceTest, DebtIsBoundedByTheRoomOnSmallDevicesAlone) {
+  AdviceFacts facts = SmallZones();
+  facts.database = 5 * kGiB;
+  EXPECT_EQ(Number(Advise(facts), "soft_pending_compaction_bytes_limit") / kMiB, 10 * kGiB / kMiB);
+  EXPECT_EQ(Number(Advise(facts), "hard_pending_compaction_bytes_limit") / kMiB, 15 * kGiB / kMiB);
+  facts.database = 12 * kGiB;
+  EXPECT_EQ(Number(Advise(facts), "soft_pending_compaction_bytes_limit"), 2 * kGiB);
+  EXPECT_EQ(Number(Advise(facts), "hard_pending_compaction_bytes_limit"), 4 * kGiB);
   EXPECT_THAT(Find(Advise(LargeZones()), "soft_pending_compaction_bytes_limit").value, IsEmpty());
 }
 
@@ -174,7 +183,7 @@ TEST(OptionsAdviceTest, LimitsAreNoted) {
   facts.database = 12 * kGiB;
   EXPECT_THAT(Advise(facts).notes, Contains(HasSubstr("takes 75 % of the device")));
   facts.database = 200 * kMiB;
-  EXPECT_THAT(Advise(facts).notes, Contains(HasSubstr("stripe_width=4")));
+  EXPECT_THAT(Advise(facts).notes, Contains(HasSubstr("steered compaction")));
   facts = LargeZones();
   facts.zones = 32;
   facts.database = 10 * kGiB;

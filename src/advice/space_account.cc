@@ -264,8 +264,11 @@ std::vector<std::string> RemarksOn(const SpaceAccount& account, uint32_t max_act
   // Twice as many zones as needed are what streaming with some dead data looks like.
   if (account.partly > kManyZones && account.in_use > 2 * enough) {
     remarks.emplace_back(
-        "Tables are striped over many zones at once, which gives them the bandwidth of the whole device. A smaller "
-        "`stripe_width` in the URI (now 16, if not given) uses fewer zones, and a table is written as much slower.");
+        "Tables that share zones die at different times. Compaction that Isozone steers (`isozone advise DEVICE`) "
+        "holds "
+        "fewer zones, with the same bandwidth. A smaller `stripe_width` in the URI (now 16, if not given) saves few, "
+        "and "
+        "a table is written as much slower.");
   }
   if (max_active > 0 && account.partly + 2 >= max_active) {
     remarks.push_back(fmt::format(
