@@ -147,6 +147,16 @@ TEST_F(InodeFilesTest, ChangingNamesChangesTheTimesOfTheDirectory) {
   EXPECT_GT(inodes().GetAttributes(file->inode())->modified, old);
 }
 
+TEST_F(InodeFilesTest, AFileThatLosesANameToAnotherFileIsChanged) {
+  const uint64_t twice = MakeFile(1, "first");
+  ISOZONE_ASSERT_OK(inodes().Link(twice, 1, "second").status());
+  const FileTime before = inodes().GetAttributes(twice)->changed;
+  MakeFile(1, "other");
+  ISOZONE_ASSERT_OK(inodes().Rename(1, "other", 1, "first", RenameMode::kReplace));
+  EXPECT_GT(inodes().GetAttributes(twice)->changed, before);
+  EXPECT_EQ(inodes().GetAttributes(twice)->links, 1U);
+}
+
 TEST_F(InodeFilesTest, ALargeDirectoryIsReadWhileItChanges) {
   for (int i = 0; i < 2500; ++i) MakeFile(1, "f" + std::to_string(10000 + i));
   auto stream = inodes().OpenDirectory(1).value();

@@ -564,6 +564,7 @@ Status MountedInodes::Rename(uint64_t from_directory, std::string_view from, uin
   if (target.parent != source.parent) ops.push_back(NamesChanged(*fs_.context_->state.Find(target.parent)));
   if (mode != RenameMode::kExchange) {
     const Inode* replaced = target.existing;
+    if (replaced != nullptr && replaced->links.size() > 1) ops.push_back(Changed(*replaced));
     if (replaced != nullptr && replaced->links.size() == 1) last.Goes(replaced->id, DetailsOf(*replaced));
     return fs_.RenameTo(source, target, std::move(ops));
   }
