@@ -52,10 +52,6 @@ void Open(fuse_req_t request, fuse_ino_t inode, fuse_file_info* info) {
   Answer(request, [&](FuseView& view) -> Status {
     ISOZONE_ASSIGN_OR_RETURN(std::shared_ptr<PositionalFile> file, view.inodes().Open(inode));
     ISOZONE_ASSIGN_OR_RETURN(const FileAttributes attributes, view.inodes().GetAttributes(inode));
-    if ((info->flags & O_TRUNC) != 0) {
-      ISOZONE_RETURN_IF_ERROR(file->Truncate(0));
-      if (view.SetIdSeen() && ::fuse_req_ctx(request)->uid != 0) ISOZONE_RETURN_IF_ERROR(view.DropSetId(inode));
-    }
     SetHandle(view, *info, std::move(file), attributes);
     // Where the program was interrupted meanwhile, nobody releases the handle.
     if (::fuse_reply_open(request, info) != 0) view.handles().Close(info->fh);

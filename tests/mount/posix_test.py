@@ -9,6 +9,7 @@ import errno
 import fcntl
 import mmap
 import os
+import shutil
 import stat
 import subprocess
 import threading
@@ -230,6 +231,11 @@ class Posix(mounted.MountTest):
         os.mkdir(self.path("d"))
         self.fails(errno.EISDIR, os.rename, self.path("b"), self.path("d"))
         self.fails(errno.EINVAL, os.rename, self.path("d"), self.path("d", "e"))
+        os.link(self.path("b"), self.path("b2"))
+        self.write("c", b"c")
+        changed_ns = os.stat(self.path("b2")).st_ctime_ns
+        os.rename(self.path("c"), self.path("b"))
+        self.assertGreater(os.stat(self.path("b2")).st_ctime_ns, changed_ns)
         self.end()
 
     def test_an_unlinked_file_lives_as_long_as_it_is_open(self) -> None:
@@ -295,6 +301,21 @@ class Posix(mounted.MountTest):
         self.assertEqual(b"", self.read("file"))
         self.fails(errno.EEXIST, os.open, path, os.O_CREAT | os.O_EXCL)
         self.fails(errno.ENOENT, os.open, self.path("missing"), os.O_RDONLY)
+        self.end()
+
+    def test_a_program_that_runs_is_not_written(self) -> None:
+        path = self.path("program")
+        shutil.copy(shutil.which("sleep") or "", path)
+        content = self.read("program")
+        running = subprocess.Popen([path, "600"])
+        self.addCleanup(running.wait)
+        self.addCleanup(running.kill)
+        for flags in (os.O_WRONLY, os.O_RDWR, os.O_RDONLY | os.O_TRUNC, os.O_WRONLY | os.O_TRUNC):
+            self.fails(errno.ETXTBSY, os.open, path, flags)
+        self.assertEqual(content, self.read("program"))
+        self.assertIsNone(running.poll())
+        running.kill()
+        running.wait()
         self.end()
 
     def test_space_is_allocated(self) -> None:
