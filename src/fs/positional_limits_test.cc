@@ -161,6 +161,33 @@ TEST_F(PositionalLimitsTest, WhatWasAllocatedIsUsedUpByHolesOnly) {
   ISOZONE_ASSERT_OK(file->Allocate(0, 5 * kMiB, /*keep_size=*/true));
 }
 
+TEST_F(PositionalLimitsTest, ZonesOfWhatIsPendingInPlaceAreCollected) {
+  constexpr size_t kPage = 4 * kKiB;
+  constexpr uint64_t kSize = kMiB;
+  File kept = Create("kept");
+  File removed = Create("removed");
+  for (const File& file : {kept, removed}) {
+    ISOZONE_ASSERT_OK(Write(file, 0, std::string(kSize, 'a')));
+    ISOZONE_ASSERT_OK(file->Sync());
+  }
+  for (uint64_t at = 0; at < kSize; at += kPage) {  // page by page in the same zones
+    ISOZONE_ASSERT_OK(Write(kept, at, std::string(kPage, 'b')));
+    ISOZONE_ASSERT_OK(Write(removed, at, std::string(kPage, 'c')));
+  }
+  removed.reset();
+  ISOZONE_ASSERT_OK(inodes().Unlink(InodeFiles::kRoot, "removed"));
+  ISOZONE_ASSERT_OK(volume_.fs().collection().Run(100, {}).status());
+  ISOZONE_ASSERT_OK(volume_.fs().state().Settle());
+  EXPECT_LT(volume_.fs().state().Space().dead, 512 * kKiB);  // what is being written
+  ISOZONE_ASSERT_OK(Write(kept, 100, "again"));
+  ISOZONE_ASSERT_OK(kept->Sync());
+  kept.reset();
+  ISOZONE_ASSERT_OK(volume_.CutAndRemount());
+  EXPECT_TRUE(volume_.ReadFile("/kept").value() == std::string(kSize, 'b').replace(100, 5, "again"));
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
 // Where the metadata is full, data that is on the device already cannot be told to it.
 TEST_F(PositionalLimitsTest, WhatTheMetadataHasNoRoomForIsNoPartOfTheFile) {
   constexpr size_t kFiles = 20;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "fs/file/in_place_writes.h"
 #include "fs/file/pending_extents.h"
 #include "fs/file/relocation_writer.h"
 
@@ -39,7 +40,8 @@ void CollectedFiles::CountBlocks(std::span<GcCandidate> zones) const {
 std::vector<GcRun> CollectedFiles::RunsIn(ZoneId zone) {
   std::vector<GcRun> runs = KnownRunsIn(zone);
   if (!runs.empty()) return runs;
-  const Status published = PendingExtents::PublishZone(context_, zone);
+  Status published = PendingExtents::PublishZone(context_, zone);
+  if (published.ok()) published = InPlaceWrites::PublishZone(context_, zone);
   if (!published.ok()) {
     Log().warn("zone {} cannot be collected: {}", zone.value(), published.message());
     return {};

@@ -36,8 +36,33 @@ void InPlaceZones::Release() {
   stream_.Release();
 }
 
+InPlaceWrites::~InPlaceWrites() {
+  Abandon();
+  if (!serial_) return;
+  const MutexLock names(context_.namespace_mutex);
+  context_.in_place.erase(*serial_);
+}
+
+void InPlaceWrites::Register() {
+  if (serial_) return;
+  const MutexLock names(context_.namespace_mutex);
+  serial_ = context_.next_pending++;
+  context_.in_place.emplace(*serial_, this);
+}
+
+bool InPlaceWrites::empty() const {
+  const MutexLock lock(mu_);
+  return pending_.empty();
+}
+
+bool InPlaceWrites::is_large() const {
+  const MutexLock lock(mu_);
+  return !file_.removed() && (pending_.size() > kPendingRangesMax || bytes_ > kPendingBytesMax);
+}
+
 void InPlaceWrites::Abandon() {
-  const MutexLock lock(context_.namespace_mutex);
+  const MutexLock names(context_.namespace_mutex);
+  const MutexLock lock(mu_);
   const Inode* inode = context_.state.Find(file_.id());
   if (inode != nullptr && !pending_.empty()) file_.Reset(inode->extents.Expand(), file_.damage());
   context_.LeaveToHandles(file_.id(), std::move(space_));
@@ -46,6 +71,7 @@ void InPlaceWrites::Abandon() {
 }
 
 void InPlaceWrites::Cut(uint64_t size) {
+  const MutexLock lock(mu_);
   if (!pending_.empty()) file_.Move({}, space_.Split(Supersede(size, UINT64_MAX - size)));
 }
 
@@ -53,10 +79,13 @@ Status InPlaceWrites::Write(uint64_t offset, std::span<const std::byte> data, Da
   std::vector<FileExtent> written;
   SpaceClaim space;
   ISOZONE_RETURN_IF_ERROR(zones_.Write(data, offset, data_class, io_class, written, space));
+  Register();
+  const MutexLock lock(mu_);
   const std::vector<ZoneBytes> superseded = Supersede(offset, data.size());
   SpaceClaim old = space_.Split(superseded);
   space_.Merge(std::move(space));
-  for (const FileExtent& extent : written) Insert(extent);
+  ++written_;
+  for (const FileExtent& extent : written) Insert(extent, written_);
   file_.Move(written, std::move(old));
   file_.NoteOverwritten();
   context_.in_place_writes.fetch_add(1, std::memory_order_relaxed);
@@ -68,68 +97,111 @@ std::vector<ZoneBytes> InPlaceWrites::Supersede(uint64_t offset, uint64_t length
   std::vector<FileExtent> superseded;
   const uint64_t end = offset + length;
   auto it = pending_.upper_bound(offset);
-  if (it != pending_.begin() && EndInFile(std::prev(it)->second) > offset) --it;
+  if (it != pending_.begin() && EndInFile(std::prev(it)->second.extent) > offset) --it;
   while (it != pending_.end() && it->first < end) {
-    const FileExtent old = it->second;
+    const auto [old, number] = it->second;
     it = pending_.erase(it);
     bytes_ -= old.length;
     const uint64_t begin = std::max(old.file_offset, offset);
     const uint64_t behind = std::min(EndInFile(old), end);
     superseded.push_back({begin, old.PlaceOf(begin - old.file_offset), behind - begin});
-    if (old.file_offset < begin) Insert({old.file_offset, old.device_offset, begin - old.file_offset});
-    if (EndInFile(old) > behind) Insert({behind, old.PlaceOf(behind - old.file_offset), EndInFile(old) - behind});
+    if (old.file_offset < begin) Insert({old.file_offset, old.device_offset, begin - old.file_offset}, number);
+    if (EndInFile(old) > behind) {
+      Insert({behind, old.PlaceOf(behind - old.file_offset), EndInFile(old) - behind}, number);
+    }
   }
   return SpaceOf(context_.geometry(), superseded);
 }
 
-void InPlaceWrites::Insert(const FileExtent& extent) {
-  pending_.emplace(extent.file_offset, extent);
+void InPlaceWrites::Insert(const FileExtent& extent, uint64_t number) {
+  pending_.emplace(extent.file_offset, Pending{extent, number});
   bytes_ += extent.length;
 }
 
-std::vector<MetadataOp> InPlaceWrites::Operations(uint64_t modified_s) const {
+std::vector<MetadataOp> InPlaceWrites::Operations(const std::vector<FileExtent>& ranges) const {
+  const uint64_t now_s = context_.clock.NowWallS();
   std::vector<MetadataOp> ops;
   std::vector<FileExtent> run;
   const auto end_run = [&] {
-    if (!run.empty()) ops.emplace_back(PlaceExtents{file_.id(), std::exchange(run, {}), modified_s});
+    if (!run.empty()) ops.emplace_back(PlaceExtents{file_.id(), std::exchange(run, {}), now_s});
   };
-  for (const auto& [offset, extent] : pending_) {
-    if (!run.empty() && EndInFile(run.back()) != offset) end_run();
+  for (const FileExtent& extent : ranges) {
+    if (!run.empty() && EndInFile(run.back()) != extent.file_offset) end_run();
     AppendExtent(run, extent, context_.geometry().zone_size);
   }
   end_run();
   return ops;
 }
 
-std::vector<ZoneBytes> InPlaceWrites::SpaceBefore(const Inode& inode) const {
+std::vector<ZoneBytes> InPlaceWrites::SpaceBefore(const Inode& inode, const std::vector<FileExtent>& ranges) const {
   std::vector<FileExtent> before;
-  for (const auto& [offset, extent] : pending_) {
-    const uint64_t first = inode.extents.IndexAt(offset);
+  for (const FileExtent& extent : ranges) {
+    const uint64_t first = inode.extents.IndexAt(extent.file_offset);
     const uint64_t last = inode.extents.IndexAt(EndInFile(extent) - 1);
     const std::vector<FileExtent> held = inode.extents.Expand(first, last - first + 1);
-    const std::vector<FileExtent> part = ExtentsFrom(CutExtents(held, EndInFile(extent)), offset);
+    const std::vector<FileExtent> part = ExtentsFrom(CutExtents(held, EndInFile(extent)), extent.file_offset);
     before.insert(before.end(), part.begin(), part.end());
   }
   return SpaceOf(context_.geometry(), before);
 }
 
+Status InPlaceWrites::PublishUpTo(MountContext& context, uint64_t last) {
+  const Inode& inode = *context.state.Find(file_.id());
+  std::vector<FileExtent> ranges;
+  for (const auto& [offset, range] : pending_) {
+    if (range.number <= last) ranges.push_back(range.extent);
+  }
+  if (ranges.empty()) return Status::Ok();
+  if (EndInFile(ranges.back()) > inode.size) {
+    return Status::Corruption(fmt::format("inode {} is shorter than what was written in it", inode.id.value()));
+  }
+  const std::vector<ZoneBytes> before = SpaceBefore(inode, ranges);
+  ISOZONE_RETURN_IF_ERROR(context.Commit(Operations(ranges)).status());
+  space_.Split(SpaceOf(context.geometry(), ranges)).ToMetadata();
+  file_.Move({}, SpaceClaim::FromMetadata(*context.pool, before));
+  std::erase_if(pending_, [last](const auto& entry) { return entry.second.number <= last; });
+  for (const FileExtent& extent : ranges) bytes_ -= extent.length;
+  return Status::Ok();
+}
+
 Result<uint64_t> InPlaceWrites::Publish() {
   ISOZONE_RETURN_IF_ERROR(zones_.MakeDurable());
-  const MutexLock lock(context_.namespace_mutex);
-  const Inode* inode = context_.state.Find(file_.id());
-  if (inode == nullptr) return context_.journal->last_sequence();
-  if (!pending_.empty()) {
-    if (EndInFile(pending_.rbegin()->second) > inode->size) {
-      return Status::Corruption(fmt::format("inode {} is shorter than what was written in it", inode->id.value()));
-    }
-    const std::vector<ZoneBytes> before = SpaceBefore(*inode);
-    ISOZONE_RETURN_IF_ERROR(context_.Commit(Operations(context_.clock.NowWallS())).status());
-    space_.ToMetadata();
-    file_.Move({}, SpaceClaim::FromMetadata(*context_.pool, before));
-  }
-  pending_.clear();
-  bytes_ = 0;
+  const MutexLock names(context_.namespace_mutex);
+  const MutexLock lock(mu_);
+  if (context_.state.Find(file_.id()) != nullptr) ISOZONE_RETURN_IF_ERROR(PublishUpTo(context_, written_));
   return context_.journal->last_sequence();
+}
+
+bool InPlaceWrites::LiesIn(ZoneId zone) const {
+  return std::any_of(pending_.begin(), pending_.end(), [&](const auto& entry) {
+    return context_.geometry().ZoneOf(entry.second.extent.device_offset) == zone;
+  });
+}
+
+Status InPlaceWrites::PublishZone(MountContext& context, ZoneId zone) {
+  std::vector<std::pair<uint64_t, uint64_t>> found;  // the serial, and the number of its last write by then
+  {
+    const MutexLock names(context.namespace_mutex);
+    for (const auto& [serial, file] : context.in_place) {
+      const MutexLock lock(file->mu_);
+      if (file->LiesIn(zone)) found.emplace_back(serial, file->written_);
+    }
+  }
+  if (found.empty()) return Status::Ok();
+  ISOZONE_RETURN_IF_ERROR(context.engine.Flush(IoClass::kGc));
+  const MutexLock names(context.namespace_mutex);
+  for (const auto& [serial, last] : found) {
+    const auto still = context.in_place.find(serial);
+    if (still == context.in_place.end()) continue;
+    InPlaceWrites& file = *still->second;
+    const MutexLock lock(file.mu_);
+    const Inode* inode = context.state.Find(file.file_.id());
+    if (inode == nullptr || file.pending_.empty()) continue;
+    // It is being cut, and will forget what lies behind.
+    if (EndInFile(file.pending_.rbegin()->second.extent) > inode->size) continue;
+    ISOZONE_RETURN_IF_ERROR(file.PublishUpTo(context, last));
+  }
+  return Status::Ok();
 }
 
 }  // namespace isozone
