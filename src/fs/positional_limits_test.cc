@@ -188,6 +188,25 @@ TEST_F(PositionalLimitsTest, ZonesOfWhatIsPendingInPlaceAreCollected) {
   volume_.ExpectFsckClean();
 }
 
+TEST_F(PositionalLimitsTest, ZonesOfALogThatBecameDataAreCollected) {
+  constexpr size_t kPart = 64 * kKiB;
+  constexpr uint64_t kSize = 2 * kMiB;
+  const File log = Create("000001.log", FileKind::kLog);
+  std::string model(kSize, 'a');
+  ISOZONE_ASSERT_OK(Write(log, 0, model));
+  ISOZONE_ASSERT_OK(log->Sync());
+  for (uint64_t at = 0; at < kSize; at += 2 * kPart) {
+    ISOZONE_ASSERT_OK(Write(log, at, std::string(kPart, 'b')));
+    model.replace(at, kPart, kPart, 'b');
+  }
+  ISOZONE_ASSERT_OK(log->Sync());
+  EXPECT_GE(volume_.fs().state().Space().dead, kSize / 2);
+  ISOZONE_ASSERT_OK(volume_.fs().collection().Run(100, {}).status());
+  ISOZONE_ASSERT_OK(volume_.fs().state().Settle());
+  EXPECT_LT(volume_.fs().state().Space().dead, 512 * kKiB);
+  EXPECT_TRUE(volume_.ReadFile("/000001.log").value() == model);
+}
+
 // Where the metadata is full, data that is on the device already cannot be told to it.
 TEST_F(PositionalLimitsTest, WhatTheMetadataHasNoRoomForIsNoPartOfTheFile) {
   constexpr size_t kFiles = 20;

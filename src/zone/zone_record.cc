@@ -28,6 +28,7 @@ void ZoneRecord::Lease(ZoneUse new_use, DataClass new_data, Cohort new_cohort) {
   if (phase == ZonePhase::kEmpty || dead()) {
     data = new_data;
     cohort = new_cohort;
+    has_data = false;
     sealed = false;
   }
   phase = ZonePhase::kLeased;
@@ -129,6 +130,7 @@ void ZoneRecord::MakeEmpty() {
   use = kept ? ZoneUse::kMetadata : ZoneUse::kFree;
   data = {};
   cohort = {};
+  has_data = false;
   sealed = false;
   released = false;
   victim = false;

@@ -11,8 +11,9 @@
 // reset. A dead idle zone may be worth writing further: one of logs, which die in order, or one with so little written
 // to it that a reset would cost more than it gains. Such a zone takes the class of the next data.
 //
-// Fields that no other field depends on are set as they are: `use`, `data`, `writer`, `written_at`, `sealed`, which ends when the zone is dead,
-// `victim` of an idle, full or failed zone, and `reset_asked`, which the next lease or reset of the zone cancels.
+// Fields that no other field depends on are set as they are: `use`, `data`, `writer`, `written_at`, `sealed` and
+// `has_data`, which end when the zone is dead, `victim` of an idle, full or failed zone, and `reset_asked`, which the next
+// lease or reset of the zone cancels.
 //
 // Thread safety: none; the owner locks.
 #pragma once
@@ -44,6 +45,7 @@ struct ZoneRecord {
   DataClass data;                            // of the first file written to it
   Cohort cohort = {};                        // that of the first file written to it
   ZoneWriter writer = ZoneWriter::kNone;     // who leased it last
+  bool has_data = false;                     // of logs: data lives in it, too, which was part of a log
   bool sealed = false;                       // its cohort is sealed: it is written only if there is no other zone
   bool kept = false;                         // kept for metadata: nothing else is ever written to it
   bool released = false;                     // no durable record refers to its content

@@ -28,6 +28,7 @@ Status AdoptZones(MountContext& context, std::span<const ZoneId> metadata_zones)
   struct Adopted {
     uint64_t live = 0;  // bytes
     ZoneUse use = ZoneUse::kFree;
+    bool has_data = false;
     std::optional<DataClass> data;  // a zone keeps the class of the first file in it
   };
   std::vector<Adopted> zones(context.geometry().zone_count);
@@ -38,6 +39,7 @@ Status AdoptZones(MountContext& context, std::span<const ZoneId> metadata_zones)
       Adopted& zone = zones[id.value()];
       zone.live += bytes;
       zone.use = log ? ZoneUse::kLog : ZoneUse::kData;
+      zone.has_data |= !log;
       if (!zone.data) zone.data = DataClass{inode->lifetime, inode->level, HeatOf(context.state.zone_heats(), id)};
     }
     for (const LogRegion& region : inode->regions) {
@@ -59,6 +61,7 @@ Status AdoptZones(MountContext& context, std::span<const ZoneId> metadata_zones)
     if (!zones[i].data) continue;
     SpaceClaim(*context.pool, ZoneId(i), zones[i].live).ToMetadata();
     context.pool->adopted().SetUse(ZoneId(i), zones[i].use);
+    if (zones[i].has_data) context.pool->collected().NoteHasData(ZoneId(i));
     context.pool->adopted().SetDataClass(ZoneId(i), *zones[i].data);
   }
   for (const auto& [inode, id] : open_regions) {

@@ -60,6 +60,11 @@ void CollectedZones::ThrottleBelow(double percent) {
   executor_.NoteSpace();
 }
 
+void CollectedZones::NoteHasData(ZoneId zone) {
+  const MutexLock lock(executor_.mu);
+  executor_.allocator.ledger().table.Edit(zone)->has_data = true;
+}
+
 ZoneHeat CollectedZones::Heat(ZoneId zone) const {
   const MutexLock lock(executor_.mu);
   return executor_.allocator.ledger().table.at(zone).data.heat;

@@ -28,6 +28,8 @@ class CollectedZones final : public GcZones {
   void ResetDead() override;
   void ThrottleBelow(double percent) override;
 
+  // A log that lies in `zone`, which is of logs, has become data there. The zone is a candidate from now on.
+  void NoteHasData(ZoneId zone);
   // What a zone holds; of one that is being written, what it is opened for.
   ZoneHeat Heat(ZoneId zone) const;
 

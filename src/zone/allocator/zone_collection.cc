@@ -12,7 +12,8 @@ bool IsCollectable(const ZoneRecord& zone, bool dead_too) {
   if (zone.dead()) return dead_too && !zone.released;
   const bool at_rest =
       zone.phase == ZonePhase::kIdle || zone.phase == ZonePhase::kFull || zone.phase == ZonePhase::kFailed;
-  return at_rest && zone.use == ZoneUse::kData && !zone.victim && zone.live > 0 && zone.live < zone.write_pointer;
+  const bool holds_data = zone.use == ZoneUse::kData || zone.has_data;
+  return at_rest && holds_data && !zone.victim && zone.live > 0 && zone.live < zone.write_pointer;
 }
 
 }  // namespace

@@ -22,8 +22,8 @@ class ZoneCollection {
 
   // --- Collecting ---
   GcSpace Space() const;
-  // Zones of data in which something lives and something has died, and that nobody writes; and, unless they are reset at
-  // once, dead zones.
+  // Zones of data, and of logs that have become data, in which something lives and something has died, and that nobody
+  // writes; and, unless they are reset at once, dead zones.
   std::vector<GcCandidate> Candidates() const;
   // As it is now; empty: it is no candidate any more. Else it is the collector's until End.
   std::optional<GcCandidate> Begin(ZoneId zone);
