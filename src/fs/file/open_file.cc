@@ -59,9 +59,15 @@ size_t OpenFile::Locate(uint64_t offset, std::span<std::byte> buffer, std::pmr::
   return at - offset;
 }
 
-std::vector<FileExtent> OpenFile::Extents() const {
+std::vector<FileExtent> OpenFile::Extents(uint64_t offset, uint64_t end) const {
   const SharedLock lock(mu_);
-  return extents_;
+  const FileExtent* const first = offset == 0 ? extents_.data() : FindExtent(extents_, offset);
+  if (first == nullptr) return {};
+  const FileExtent* last = first;
+  for (const FileExtent* const behind = extents_.data() + extents_.size(); last != behind && last->file_offset < end;) {
+    ++last;
+  }
+  return {first, last};
 }
 
 uint32_t OpenFile::CountZones(uint32_t most) const {

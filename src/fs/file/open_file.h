@@ -79,7 +79,8 @@ class OpenFile {
   size_t Locate(uint64_t offset, std::span<std::byte> buffer, std::pmr::vector<FileExtent>& pieces,
                 std::shared_ptr<const ReadPin>& pin) const;
 
-  std::vector<FileExtent> Extents() const;
+  // Those that [offset, end) touches.
+  std::vector<FileExtent> Extents(uint64_t offset = 0, uint64_t end = UINT64_MAX) const;
   // In how many zones its beginning lies, up to `most`: the width of its stripes.
   uint32_t CountZones(uint32_t most) const;
 

@@ -43,6 +43,22 @@ TEST(AppendExtent, DoesNotJoinOverTheBoundaryOfAZone) {
   EXPECT_EQ(extents.size(), 2u);
 }
 
+TEST(OpenFile, ExtentsOfARangeAreThoseThatItTouches) {
+  OpenFile file(InodeId(2), FileKind::kData, kZoneSize, {Extent(0, 4096, 100)}, Status::Ok());
+  file.Extend(300);
+  const FileExtent placed = Extent(150, 8192, 50);
+  file.Move({&placed, 1}, {});
+  const std::vector<FileExtent> all = file.Extents();
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(file.Extents(0, 100), std::vector(all.begin(), all.begin() + 1));
+  EXPECT_EQ(file.Extents(99, 101), std::vector(all.begin(), all.begin() + 2));
+  EXPECT_EQ(file.Extents(110, 120), std::vector(all.begin() + 1, all.begin() + 2));
+  EXPECT_EQ(file.Extents(160, 1000), std::vector(all.begin() + 2, all.end()));
+  EXPECT_TRUE(file.Extents(300, 400).empty());
+  const OpenFile empty(InodeId(3), FileKind::kLog, kZoneSize, {}, Status::Ok());
+  EXPECT_TRUE(empty.Extents(0, 10).empty());
+}
+
 // The places that a file has moved away from. Each has a name, and is a block in a zone of its own.
 class OldPlaces {
  public:

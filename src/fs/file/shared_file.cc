@@ -272,7 +272,7 @@ Status SharedFile::Allocate(uint64_t offset, uint64_t length, bool keep_size) {
 uint64_t SharedFile::HoleBytes(uint64_t offset, uint64_t end) const {
   const uint64_t size = file_->size();
   uint64_t bytes = end > size ? end - std::max(offset, size) : 0;
-  for (const FileExtent& extent : file_->Extents()) {
+  for (const FileExtent& extent : file_->Extents(offset, end)) {
     if (!extent.is_hole()) continue;
     const uint64_t from = std::max(offset, extent.file_offset);
     const uint64_t to = std::min(end, extent.file_offset + extent.length);
