@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Pebble on a mounted directory: the page, with its own benchmark and check; every synced write that had returned is
-there after kills of the program and of the daemon.
+there after kills of the program and of the daemon and after power cuts of the device.
 
     pebble_test.py BUILD_DIRECTORY [--kills N]
 
@@ -8,6 +8,7 @@ Skipped where there is no Go of 1.21 or newer, or where its modules cannot be ha
 """
 
 import os
+import random
 import re
 import signal
 import subprocess
@@ -144,17 +145,25 @@ class Pebble(on_mount.MountedTest):
         return [sum(int(writer) == one for writer, _ in lines) for one in range(WRITERS)]
 
     def write_until_killed(self, turn: int, daemon: mounted.Daemon) -> tuple[mounted.Daemon, on_mount.Program]:
+        """The program, the daemon and the power of the device end in turn."""
+        kind = turn % 3
+        if kind == 2:
+            self.assertEqual(0, daemon.end(), daemon.said())
+            commands = random.Random(turn).randrange(200, 2000)
+            daemon = self.mount(f"{self.device}&fault_power_cut_after={commands}&fault_seed={turn}")
         proof = on_mount.Program(self, f"proof{turn}", "./proof", f"{self.directory}/db", str(turn), str(WRITERS))
         mounted.wait_until(lambda: proof.has_ended() or min(self.acknowledged(proof)) > KEYS, "it does not get on")
-        self.assertFalse(proof.has_ended(), proof.said())
-        if turn % 2 == 0:
+        if kind == 0:
+            self.assertFalse(proof.has_ended(), proof.said())
             proof.end(signal.SIGKILL)
             return daemon, proof
-        daemon.end(signal.SIGKILL)
+        if kind == 1:
+            daemon.end(signal.SIGKILL)
         mounted.wait_until(proof.has_ended, "it goes on without its directory")
+        daemon.end(signal.SIGKILL)
         return self.mount(), proof
 
-    def test_no_synced_write_is_lost_when_the_program_and_the_daemon_are_killed(self) -> None:
+    def test_no_synced_write_is_lost_when_the_program_the_daemon_or_the_device_dies(self) -> None:
         self.write("proof-source/main.go", PROOF)
         self.fetch("proof-source")
         self.run_command("go", "build", "-C", "proof-source", "-o", "../proof", ".", timeout_s=BUILD_TIMEOUT_S)
@@ -164,7 +173,7 @@ class Pebble(on_mount.MountedTest):
             found = self.counts(turn)
             for writer, known in enumerate(self.acknowledged(proof)):
                 # What had returned may not have been printed yet, and one more may have been written.
-                self.assertGreaterEqual(found[writer], known, f"turn {turn}")
+                self.assertGreaterEqual(found.get(writer, 0), known, f"turn {turn}")
         self.assertEqual(0, daemon.end(), daemon.said())
         self.check_device()
 
