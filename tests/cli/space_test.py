@@ -135,7 +135,8 @@ class Advise(harness.CliTest):
         self.assertIn("target_file_size_base", self.advise())
 
     def test_what_bad_input_gets(self) -> None:
-        self.fails(harness.USAGE, ["does not fit", "1.0 TiB", "MiB for files"], "advise", self.device, "--database", "1T")
+        self.fails(harness.USAGE, ["does not fit", "1.0 TiB", "MiB for files"],
+                   "advise", self.device, "--database", "1T")
         self.fails(harness.USAGE, ["at least 32.0 MiB", "1.0 MiB"], "advise", self.device, "--memory", "1M")
         self.fails(harness.USAGE, ["at least 32.0 MiB"], "advise", self.device, "--memory", "0")
         self.fails(harness.USAGE, ["--memory", "much"], "advise", self.device, "--memory", "much")

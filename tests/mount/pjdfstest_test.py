@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs pjdfstest, a test of POSIX system calls, on a mounted directory. pjdfstest.toml lists what is not supported, with
-the reasons. Skipped with a line where the crate cannot be had.
+"""Runs pjdfstest, a test of POSIX system calls, on a mounted directory. pjdfstest.toml lists what is not supported,
+with the reasons. Skipped with a line where the crate cannot be had.
 
     pjdfstest_test.py ISOZONE
 """

@@ -1,4 +1,4 @@
-"""Test programs of others that are crates of Rust: built once for each build directory, and run on a mounted directory."""
+"""Test programs of others, crates of Rust: built once for each build directory, and run on a mounted directory."""
 
 import os
 import re
