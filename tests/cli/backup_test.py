@@ -271,62 +271,65 @@ class Archive(BackupTest):
 class PowerCuts(harness.CliTest):
     """A restore onto a device that loses power in any of its commands; then the same command again."""
 
+    OLD_FILES = 3000  # more than one record of the journal removes
+
     def setUp(self) -> None:
         super().setUp()
         self.random = random.Random(SEED)
         self.format()
-        self.trees = {name: self.tree(name) for name in ("new", "old")}
+        os.makedirs(self.path("new/deep"))
+        for number in range(4):
+            self.write(f"new/{number:06}.sst", self.random.randbytes(100_001))
+        self.write("new/deep/small", b"new")
+        self.new = tree_of(self.path("new"))
         self.ok("cp", "-r", self.device, self.path("new"), ":/db")
         self.ok("cp", self.device, self.write("note", b"beside"), ":/note")
         self.ok("backup", self.device, self.path("backups"))
         self.write("archive.tar", self.ok("backup", self.device, "-"))
         self.target = self.device.replace("ssd.img", "target.img")
+        self.ok("mkfs", f"emu:{self.path('before.img')}?{harness.SMALL_DEVICE}")
 
-    def tree(self, name: str) -> dict[str, bytes | None]:
-        os.makedirs(self.path(f"{name}/deep"))
-        for number in range(4):
-            self.write(f"{name}/{number:06}.sst", self.random.randbytes(100_001))
-        self.write(f"{name}/deep/small", name.encode())
-        return tree_of(self.path(name))
-
-    def make_target(self, holds_old: bool) -> None:
-        self.ok("mkfs", "--force", f"emu:{self.path('target.img')}?{harness.SMALL_DEVICE}")
-        if holds_old:
-            self.ok("cp", "-r", self.target, self.path("old"), ":/db")
-            self.ok("cp", self.target, self.path("note"), ":/other")
-
-    def found(self) -> dict[str, bytes | None] | None:
-        """The database on the target, if there is one."""
+    def names(self) -> set[bytes] | None:
+        """Of the files of the database on the target, if there is one."""
         if b"db/\n" not in self.ok("ls", self.target, "/"):
             return None
+        return set(self.ok("ls", self.target, "/db").splitlines())
+
+    def cut(self, after: int, source: str, *options: str) -> subprocess.CompletedProcess[bytes]:
+        """A restore in which power fails after so many commands."""
+        subprocess.run(["cp", "--sparse=always", self.path("before.img"), self.path("target.img")], check=True)
+        return self.run_cli("restore", *options, self.path(source), f"{self.target}&fault_power_cut_after={after}")
+
+    def new_names(self) -> set[bytes]:
+        return {b"deep/", *(name.encode() for name in os.listdir(self.path("new")) if name != "deep")}
+
+    def check_cut(self, after: int, source: str) -> bool:
+        """Cuts, checks, and restores again. Whether power failed before all was done."""
+        said = f"seed {SEED}, cut after {after} commands"
+        cut = self.cut(after, source)
+        if cut.returncode == harness.OK:
+            return False
+        self.assertIn(cut.returncode, (harness.UNUSABLE, harness.IO_ERROR, harness.READ_ONLY), said)
+        # Beside what the log says of the device.
+        lines = [line for line in cut.stderr.splitlines() if line.startswith(b"isozone restore: ")]
+        self.assertEqual(len(lines), 1, f"{said}: {cut.stderr.decode()}")
+        self.ok("fsck", self.target)
+        self.assertIn(self.names(), (None, self.new_names()), said)
+        again = self.run_cli("restore", self.path(source), self.target)
+        self.assertIn(again.returncode, (harness.OK, harness.REFUSED), f"{said}: {again.stderr.decode()}")
         shutil.rmtree(self.path("back"), ignore_errors=True)
         self.ok("cp", "-r", self.target, ":/db", self.path("back"))
-        return tree_of(self.path("back"))
+        self.assertEqual(tree_of(self.path("back")), self.new, said)
+        self.assertEqual(self.ok("ls", self.target, "/"), b"db/\nnote\n", said)
+        return True
 
-    def cut_everywhere(self, source: str, *options: str) -> None:
-        """Cuts the power in every so many commands, until the restore ends before that."""
-        holds_old = bool(options)
-        step = 23
-        for after in range(self.random.randrange(step), 10_000, step):
-            said = f"seed {SEED}, cut after {after} commands"
-            self.make_target(holds_old)
-            cut = self.run_cli("restore", *options, self.path(source), f"{self.target}&fault_power_cut_after={after}")
-            if cut.returncode == harness.OK:
-                self.assertGreater(after, 2 * step)
-                break
-            self.assertIn(cut.returncode, (harness.UNUSABLE, harness.IO_ERROR, harness.READ_ONLY), said)
-            # Beside what the log says of the device.
-            lines = [line for line in cut.stderr.splitlines() if line.startswith(b"isozone restore: ")]
-            self.assertEqual(len(lines), 1, f"{said}: {cut.stderr.decode()}")
-            self.ok("fsck", self.target)
-            whole = (None, self.trees["new"], self.trees["old"]) if holds_old else (None, self.trees["new"])
-            self.assertIn(self.found(), whole, said)
-            again = self.run_cli("restore", *options, self.path(source), self.target)
-            self.assertIn(again.returncode, (harness.OK, harness.REFUSED), f"{said}: {again.stderr.decode()}")
-            self.assertEqual(self.found(), self.trees["new"], said)
-            self.assertEqual(self.ok("ls", self.target, "/"), b"db/\nnote\n", said)
-        else:
-            self.fail("it never ends")
+    def cut_everywhere(self, source: str) -> None:
+        """Cuts in every so many commands, until the restore ends before that."""
+        step = 17
+        after = self.random.randrange(step)
+        while self.check_cut(after, source):
+            after += step
+        self.assertGreater(after, 2 * step)
 
     def test_of_the_target_leave_nothing_half_under_a_name(self) -> None:
         self.cut_everywhere("backups")
@@ -334,8 +337,22 @@ class PowerCuts(harness.CliTest):
     def test_while_an_archive_is_restored(self) -> None:
         self.cut_everywhere("archive.tar")
 
-    def test_while_files_are_replaced_leave_the_old_ones_or_the_new_ones(self) -> None:
-        self.cut_everywhere("backups", "--force")
+    def test_while_files_are_replaced_leave_all_of_them_or_none(self) -> None:
+        os.makedirs(self.path("old"))
+        for number in range(self.OLD_FILES):
+            self.write(f"old/{number:06}", b"x")
+        self.ok("cp", "-r", self.target.replace("target", "before"), self.path("old"), ":/db")
+        end = 8  # more than it takes, soon
+        while self.cut(end, "backups", "--force").returncode != harness.OK:
+            end += 8
+        old = {f"{number:06}".encode() for number in range(self.OLD_FILES)}
+        found = []
+        for after in range(end - 18, end):
+            self.cut(after, "backups", "--force")
+            found.append(self.names())
+            self.assertIn(found[-1], (None, self.new_names(), old), f"cut after {after} commands")
+        self.assertIn(old, found)
+        self.assertIn(self.new_names(), found)
 
 
 class Attributes(BackupTest):
