@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <limits>
 #include <memory>
 #include <string>
 #include <thread>
@@ -19,11 +21,35 @@ namespace {
 // RocksDB is rarely alone on a machine.
 constexpr uint64_t kPartOfMemory = 4;
 
+// The least memory limit of the control groups that this process is in, bytes; the largest number if there is none. They
+// are nested, and a container may see only its own, at the root.
+uint64_t LimitOfGroups() {
+  uint64_t least = std::numeric_limits<uint64_t>::max();
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const size_t controllers = line.find(':') + 1;
+    const size_t path = line.find(':', controllers) + 1;
+    if (controllers == 0 || path == 0) continue;
+    const std::string which = line.substr(controllers, path - 1 - controllers);
+    if (!which.empty() && which != "memory") continue;
+    const std::string root = which.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
+    const char* const file = which.empty() ? "/memory.max" : "/memory.limit_in_bytes";
+    for (std::string group = line.substr(path);;) {
+      uint64_t limit = 0;
+      if (std::ifstream(root + (group == "/" ? "" : group) + file) >> limit) least = std::min(least, limit);
+      if (group.empty()) break;
+      const size_t slash = group.rfind('/');
+      group.resize(slash == std::string::npos ? 0 : slash);
+    }
+  }
+  return least;
+}
+
 uint64_t MemoryOfMachine() {
   const auto pages = ::sysconf(_SC_PHYS_PAGES);
   const auto page = ::sysconf(_SC_PAGESIZE);
   if (pages <= 0 || page <= 0) return 4 * kGiB;
-  return static_cast<uint64_t>(pages) * static_cast<uint64_t>(page);
+  return std::min(static_cast<uint64_t>(pages) * static_cast<uint64_t>(page), LimitOfGroups());
 }
 
 struct AdviseArguments {
