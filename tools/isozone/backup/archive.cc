@@ -136,6 +136,7 @@ Status ArchiveWriter::AddLink(const std::string& path, const BackupFile& file) {
 
 Status ArchiveWriter::Finish(const Manifest& manifest) {
   const std::string text = manifest.Encode();
+  if (text.size() > kMaxManifest) return Status::NotSupported("there are too many files for one backup");
   const EntryHolder entry = NewEntry();
   archive_entry_set_pathname(entry.get(), kManifestName);
   archive_entry_set_filetype(entry.get(), AE_IFREG);

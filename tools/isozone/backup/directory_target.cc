@@ -187,11 +187,12 @@ class DirectoryTarget final : public BackupTarget {
   }
 
   Status Finish(const Manifest& manifest) override {
+    const std::string text = manifest.Encode();
+    if (text.size() > kMaxManifest) return Status::NotSupported("there are too many files for one backup");
     ISOZONE_RETURN_IF_ERROR(AddLinks(manifest));
     ISOZONE_RETURN_IF_ERROR(RemoveOthers(manifest));
     ISOZONE_RETURN_IF_ERROR(tree_->Sync(partial_));
     ISOZONE_ASSIGN_OR_RETURN(const auto sink, tree_->Create(JoinPath(partial_, kManifestName), 0, kFileMode));
-    const std::string text = manifest.Encode();
     ISOZONE_RETURN_IF_ERROR(sink->Append(std::as_bytes(std::span(text))));
     ISOZONE_RETURN_IF_ERROR(sink->Finish());
     ISOZONE_RETURN_IF_ERROR(SyncDirectory(partial_));
