@@ -6,6 +6,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import unittest
@@ -43,7 +44,6 @@ int main(int argc, char** argv) {
   }
 }
 """
-
 
 # Asks for the column families of a database, forks, and says what the child and then the parent can write.
 FORKING = """
@@ -193,6 +193,22 @@ class Run(engine.EngineTest):
                 self.assertEqual([], os.listdir(os.path.join(real, "db")))
         self.assertIn("CURRENT", self.on_device("/db"))
 
+    def test_a_script_without_an_interpreter_is_run_by_the_shell(self) -> None:
+        os.chmod(self.write("plain", 'echo "$0 $1"\n'), 0o755)
+        self.assertEqual("./plain word\n", self.mapped("./plain", "word"))
+
+    def test_isozone_below_a_path_that_cannot_be_preloaded(self) -> None:
+        place = os.path.join(self.scratch, "a b", "tools", "isozone")
+        os.makedirs(place)
+        tool = os.path.join(place, "isozone")
+        source = shutil.which("isozone", path=self.environment["PATH"])
+        assert source is not None
+        shutil.copy(source, tool)
+        self.write("a b/src/adapter/libisozone_run.so", "")
+        result = subprocess.run([tool, "run", "--map", "app=emu:ssd.img", "--", "true"], capture_output=True, text=True,
+                                cwd=self.scratch, env=self.environment, timeout=60)
+        self.assertRegex(result.stderr, r"\Aisozone run: nothing can be preloaded from '.*a b/.*' *; install .*\n\Z")
+
     def test_a_static_program_is_refused(self) -> None:
         program = self.compile("int main(void) { return 0; }", "-static")
         self.refuses("linked statically.*isozone mount", "--map", "app=emu:ssd.img", "--", program)
@@ -232,12 +248,27 @@ class Run(engine.EngineTest):
         self.refuses("PROGRAM", *good, code=1)
         self.write("old/db/CURRENT", "MANIFEST-000001\n")
         self.refuses("old/db holds a database.*isozone cp", "--map", "old=emu:ssd.img", "--", "true")
+        self.write("deep/a/b/CURRENT", "MANIFEST-000001\n")
+        self.refuses("deep/a/b holds a database", "--map", "deep=emu:ssd.img", "--", "true")
+        self.write("deep/a/b/wal/000012.log", "")
+        self.refuses("deep/a/b/wal holds a database", "--map", "deep/a/b/wal=emu:ssd.img", "--", "true")
+        os.mkdir(os.path.join(self.scratch, "linking"))
+        os.symlink("../old/db", os.path.join(self.scratch, "linking", "db"))
+        self.refuses("linking/db holds a database", "--map", "linking=emu:ssd.img", "--", "true")
+        self.refuses("the root directory cannot be mapped", "--map", "/=emu:ssd.img", "--", "true", code=1)
+        self.refuses("'app=emu:' names no device", "--map", "app=emu:", "--", "true", code=1)
+        self.refuses("none.img", "--map", "app=emu:none.img", "--", "true", code=2)
+        self.assertFalse(os.path.exists(self.app))
+        os.symlink("ssd.img", os.path.join(self.scratch, "linked.img"))
+        self.refuses("mapped to one device", *good, "--map", "other=emu:linked.img", "--", "true", code=1)
 
     def test_directories_in_each_other(self) -> None:
         self.run_command("isozone", "mkfs", "emu:two.img?zones=64&zone_size=4M&timing=off")
-        result = self.run_command("isozone", "run", "--map", "app=emu:ssd.img", "--map", "app/in=emu:two.img", "--",
-                                  "ldb", "--db=app/db", "get", "a", fails=True)
-        self.assertRegex(result, "lie in each other")
+        os.makedirs(self.app)
+        os.symlink("app", os.path.join(self.scratch, "link"))
+        for inner in "app/in", "link/in", "app":
+            self.refuses("lie in each other", "--map", "app=emu:ssd.img", "--map", f"{inner}=emu:two.img", "--", "true",
+                         code=1)
 
     def test_a_bioinformatics_tool_of_debian(self) -> None:
         self.need("sortmerna")

@@ -1,6 +1,6 @@
 // run: starts a program whose RocksDB keeps the mapped directories on devices. What is preloaded into it, and does the
-// work, is libisozone_run.so (adapter/library/preload.cc). Everything that can be known to fail is found here, before
-// the program starts.
+// work, is libisozone_run.so (adapter/library/preload.cc). What can be known to fail is found here, before the program
+// starts and before anything is made.
 #include <unistd.h>
 
 #include <array>
@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -24,6 +25,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr char kShell[] = "/bin/sh";
+
 struct RunArguments {
   std::vector<std::string> maps;
   std::vector<std::string> command;
@@ -31,12 +34,25 @@ struct RunArguments {
 
 struct Mapping {
   std::string directory;  // absolute
-  std::string device;     // SCHEME:PATH, with an absolute path
-  std::string uri;        // that, with its options
+  std::string resolved;   // that, without symbolic links
+  std::string device;     // SCHEME:PATH, without symbolic links
+  std::string uri;        // with an absolute path, and with options
 };
 
 std::string Absolute(const std::string& path) {
   return std::string(WithoutTrailingSlashes(fs::absolute(path).lexically_normal().string()));
+}
+
+// `path`, absolute, without symbolic links, where they can be followed.
+std::string Resolve(const std::string& path) {
+  std::error_code error;
+  const fs::path resolved = fs::weakly_canonical(path, error);
+  return error ? path : Absolute(resolved.string());
+}
+
+// Whether `path` is `directory` or below it.
+bool IsIn(std::string_view path, std::string_view directory) {
+  return path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/');
 }
 
 Result<Mapping> ParseMapping(const std::string& text) {
@@ -46,24 +62,46 @@ Result<Mapping> ParseMapping(const std::string& text) {
         fmt::format("--map takes DIRECTORY=DEVICE, as /var/lib/app=dev:/dev/nvme0n2, not '{}'", text));
   }
   ISOZONE_ASSIGN_OR_RETURN(const Uri uri, ParseUri(text.substr(equals + 1)));
-  Mapping mapping{Absolute(text.substr(0, equals)), fmt::format("{}:{}", uri.scheme, Absolute(uri.path)), ""};
+  if (uri.path.empty()) {
+    return Status::InvalidArgument(fmt::format("'{}' names no device behind {}:", text, uri.scheme));
+  }
+  const std::string directory = Absolute(text.substr(0, equals));
+  const std::string path = Absolute(uri.path);
+  if (directory.empty() || Resolve(directory).empty()) {
+    return Status::InvalidArgument("the root directory cannot be mapped; map the directory that the databases lie in");
+  }
+  Mapping mapping{directory, Resolve(directory), fmt::format("{}:{}", uri.scheme, Resolve(path)),
+                  fmt::format("{}:{}", uri.scheme, path)};
   const std::string options = uri.options.Rest();
-  mapping.uri = options.empty() ? mapping.device : fmt::format("{}?{}", mapping.device, options);
+  if (!options.empty()) mapping.uri += fmt::format("?{}", options);
   return mapping;
 }
 
-// A database that lies in the local directory would not be seen any more.
+// Whether RocksDB would miss the file, which may be all that a database has in a directory of tables or logs.
+bool IsOfDatabase(const std::string& name) {
+  if (name == "CURRENT") return true;
+  const size_t dot = name.find_first_not_of("0123456789");
+  if (dot != 6 && dot != 7) return false;  // other programs name logs by dates, for example
+  const std::string suffix = name.substr(dot);
+  return suffix == ".log" || suffix == ".sst" || suffix == ".blob";
+}
+
+// A database that lies in the local directory, however deep, would not be seen any more.
 Status CheckHoldsNoDatabase(const std::string& directory) {
-  std::error_code error;
-  std::vector<fs::path> places{directory};
-  for (const fs::directory_entry& entry : fs::directory_iterator(directory, error)) places.push_back(entry.path());
-  for (const fs::path& place : places) {
-    if (!fs::exists(place / "CURRENT", error)) continue;
+  const auto found_in = [](const fs::path& place) {
     return Status::NotEmpty(fmt::format(
         "{} holds a database, which the program would not find on the device; move it there with 'isozone cp "
         "-r', or map another directory",
         place.string()));
+  };
+  std::error_code error;
+  fs::recursive_directory_iterator entry(directory, fs::directory_options::skip_permission_denied, error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    if (IsOfDatabase(entry->path().filename().string())) return found_in(entry->path().parent_path());
+    std::error_code ignored;
+    if (entry->is_symlink(ignored) && fs::exists(entry->path() / "CURRENT", ignored)) return found_in(entry->path());
   }
+  if (error) return Status::FromErrno(error.value(), fmt::format("cannot look for databases in {}", directory));
   return Status::Ok();
 }
 
@@ -89,6 +127,10 @@ Result<std::vector<Mapping>> ParseMappings(const std::vector<std::string>& texts
   for (const std::string& text : texts) {
     ISOZONE_ASSIGN_OR_RETURN(Mapping mapping, ParseMapping(text));
     for (const Mapping& other : mappings) {
+      if (IsIn(mapping.resolved, other.resolved) || IsIn(other.resolved, mapping.resolved)) {
+        return Status::InvalidArgument(
+            fmt::format("{} and {} lie in each other; map one of them", other.directory, mapping.directory));
+      }
       if (mapping.device != other.device) continue;
       return Status::InvalidArgument(
           fmt::format("{} and {} are mapped to one device; map the directory that both lie in", other.directory,
@@ -105,7 +147,11 @@ Result<std::string> FindLibraries() {
   const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
   for (const char* folder : {ISOZONE_BIN_TO_LIB, "../../src/adapter"}) {
     const fs::path libraries = (here / folder).lexically_normal();
-    if (fs::exists(libraries / "libisozone_run.so", error)) return libraries.string();
+    if (!fs::exists(libraries / "libisozone_run.so", error)) continue;
+    if (libraries.string().find_first_of(" \t\n:$") == std::string::npos) return libraries.string();
+    return Status::NotSupported(
+        fmt::format("nothing can be preloaded from '{}'; install Isozone below a path without spaces, ':' and '$'",
+                    libraries.string()));
   }
   return Status::NotFound(fmt::format("libisozone_run.so is not in {}; install Isozone again",
                                       (here / ISOZONE_BIN_TO_LIB).lexically_normal().string()));
@@ -116,10 +162,10 @@ Status Run(const RunArguments& arguments) {
   ISOZONE_ASSIGN_OR_RETURN(const std::string program, FindProgram(arguments.command.front()));
   ISOZONE_ASSIGN_OR_RETURN(const std::string libraries, FindLibraries());
   ISOZONE_RETURN_IF_ERROR(CheckCanBePreloaded(program, JoinPath(libraries, "libisozone.so")));
+  for (const Mapping& mapping : mappings) ISOZONE_RETURN_IF_ERROR(CheckDevice(mapping));
   std::string lines;
   for (const Mapping& mapping : mappings) {
     ISOZONE_RETURN_IF_ERROR(PrepareDirectory(mapping.directory));
-    ISOZONE_RETURN_IF_ERROR(CheckDevice(mapping));
     lines += fmt::format("{}{}=isozone://{}", lines.empty() ? "" : "\n", mapping.directory, mapping.uri);
   }
   const char* const preloaded = std::getenv("LD_PRELOAD");
@@ -132,6 +178,11 @@ Status Run(const RunArguments& arguments) {
   for (const std::string& word : arguments.command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   ::execv(program.c_str(), words.data());
+  if (errno == ENOEXEC) {  // a script without #!, which the shell runs, as env(1) has it
+    words.front() = const_cast<char*>(program.c_str());
+    words.insert(words.begin(), const_cast<char*>(kShell));
+    ::execv(kShell, words.data());
+  }
   return Status::FromErrno(errno, program);
 }
 
