@@ -112,6 +112,14 @@ class Java(engine.EngineTest):
         self.assertEqual("0, then 1", lines["orphans"])
         self.assertTrue(output.endswith(f" (RocksDB {VERSION})\n"), output[-200:])
 
+    def test_a_release_with_the_old_abi_is_refused(self) -> None:
+        result = subprocess.run([os.path.join(engine.ROOT, "scripts", "build-java"), "10.1.3"], text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=java_engine.BUILD_TIMEOUT_S)
+        if "is there a network?" in result.stdout:
+            self.skipTest(result.stdout.strip().splitlines()[-1])
+        self.assertEqual(1, result.returncode)
+        self.assertIn("rocksdbjni 10.1.3 is built with the old ABI of libstdc++", result.stdout)
+
     def test_another_release_is_refused(self) -> None:
         other = self.jars.artifact("org.rocksdb", "rocksdbjni", "9.7.3")
         self.write("App.java", self.files_of_page("java")["App.java"])
