@@ -60,7 +60,7 @@ class ManifestTables {
 
  private:
   bool AddRecord(uint8_t type, std::span<const std::byte> content);
-  bool Apply(std::span<const std::byte> edit);
+  bool Apply(std::span<const std::byte> bytes);
   void Drop(uint32_t column_family);
 
   std::unordered_map<uint64_t, ManifestTable> tables_;
