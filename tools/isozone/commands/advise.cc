@@ -83,6 +83,8 @@ Result<AdviceFacts> FactsOf(const AdviseArguments& arguments) {
   const auto mounted = FileSystem::Mount(std::move(opened.device), options);
   if (!mounted.ok() && !mounted.status().Is(StatusCode::kNotFound)) return mounted.status();
   if (mounted.ok()) {
+    const SpaceInfo space = (*mounted)->state().Space();
+    facts.room = space.free + space.live + space.dead;
     if (const auto groups = (*mounted)->groups().Get()) facts.groups = groups->group_count();
   }
   return facts;
