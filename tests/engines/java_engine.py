@@ -33,21 +33,9 @@ class Jars:
             self.maven(COPY + "get", f"-Dartifact={group}:{name}:{version}", "-Dtransitive=false")
         return path
 
-    def maven(self, *arguments: str, directory: str | None = None) -> None:
-        result = subprocess.run(["mvn", "--batch-mode", "--quiet", *arguments], text=True, cwd=directory,
+    def maven(self, *arguments: str) -> None:
+        result = subprocess.run(["mvn", "--batch-mode", "--quiet", *arguments], text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=FETCH_TIMEOUT_S)
         if result.returncode != 0:
             errors = [line for line in result.stdout.splitlines() if "ERROR" in line]
             self.test.skipTest(f"Maven brings nothing: {(errors or ['?'])[0]}")
-
-    def with_dependencies(self, artifacts: dict[str, str], directory: str) -> None:
-        """Copies these artifacts, GROUP:NAME with their versions, and all that they need into a directory."""
-        dependencies = "".join(f"<dependency><groupId>{name.split(':')[0]}</groupId><artifactId>{name.split(':')[1]}"
-                               f"</artifactId><version>{version}</version></dependency>"
-                               for name, version in artifacts.items())
-        os.makedirs(directory)
-        with open(os.path.join(directory, "pom.xml"), "w", encoding="utf-8") as file:
-            file.write('<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>'
-                       "<groupId>org.isozone</groupId><artifactId>engines</artifactId><version>0</version>"
-                       f"<dependencies>{dependencies}</dependencies></project>")
-        self.maven(COPY + "copy-dependencies", f"-DoutputDirectory={directory}", directory=directory)
