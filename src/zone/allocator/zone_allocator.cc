@@ -120,9 +120,9 @@ ZoneAllocator::Attempt ZoneAllocator::TryFiles(const ZoneRequest& request) {
   return {ledger_.Grant(request, *placement.zone)};
 }
 
-// If the collector needs an active zone, it leaves its own zone for that. That zone may be finished then, and what is left
-// of it is lost until it is collected itself. Where no zones are empty but those that are kept, each round would thus lose
-// what the round before has gained. There, and where there is no zone for one class alone, it mixes classes.
+// If the collector needs an active zone, it leaves its own zone for that. That zone may be finished then, and what is
+// left of it is lost until it is collected itself. Where no zones are empty but those that are kept, each round would
+// thus lose what the round before has gained. There, and where there is no zone for one class alone, it mixes classes.
 Placement ZoneAllocator::PlaceForCollector(const ZoneRequest& request, PlacementQuery query, Placement placement) {
   using Place = Placement::Action;
   const bool tight = !ledger_.HasEmpty(BudgetClass::kData);
