@@ -40,10 +40,15 @@ full() {
   isozone fsck "$1"
 }
 
+# A host that does other work, as one that emulates a processor, may be unable to tell delayed reads from others. It says so
+# (exit code 4), and leaves the device as it was.
 groups() {
   isozone mkfs --force "$1" >/dev/null
-  isozone izg identify "$1" | head -4
-  isozone izg show "$1" >/dev/null
+  status=0
+  isozone izg identify "$1" >"$scratch/groups" || status=$?
+  head -n 4 "$scratch/groups"
+  isozone fsck "$1"
+  [ $status = 4 ] || { [ $status = 0 ] && isozone izg show "$1" >/dev/null; }
 }
 
 # The same requests through threads, as where io_uring is refused.
