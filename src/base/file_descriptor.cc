@@ -8,6 +8,12 @@
 #include <utility>
 
 namespace isozone {
+namespace {
+
+// Of an allocation that the kernel breaks off.
+constexpr int kMostTries = 100;
+
+}  // namespace
 
 FileDescriptor::FileDescriptor(int fd) : fd_(fd) {
   if (fd < 0 || fd > STDERR_FILENO) return;
@@ -33,7 +39,11 @@ int AllocateStart(int fd, uint64_t bytes) {
   sigset_t before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_BLOCK, &all, &before);
-  const int error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+  // tmpfs also answers EINTR where io_uring has work for this thread, which the kernel does on the way back.
+  int error = EINTR;
+  for (int tries = 0; error == EINTR && tries < kMostTries; ++tries) {
+    error = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+  }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return error;
 }
