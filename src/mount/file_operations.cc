@@ -14,17 +14,12 @@
 
 #include "base/aligned_buffer.h"
 #include "mount/file_handle.h"
+#include "mount/fuse_session.h"
 #include "mount/fuse_view.h"
 #include "mount/new_file.h"
 
 namespace isozone {
 namespace {
-
-// Memory for an answer, which belongs to the thread and is taken at its first read.
-std::span<std::byte> ReadBuffer(size_t size) {
-  static thread_local AlignedBuffer buffer(kLongestRequest);
-  return {buffer.data(), std::min<size_t>(size, kLongestRequest)};
-}
 
 IoClass ReadClassOf(const FileAttributes& attributes) {
   if (attributes.kind == FileKind::kData) return IoClass::kUserRead;
@@ -74,7 +69,7 @@ void Create(fuse_req_t request, fuse_ino_t directory, const char* name, mode_t m
 void Read(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_file_info* info) {
   Answer(request, [&](FuseView&) -> Status {
     const FileHandle& handle = FileHandle::Of(*info);
-    const std::span<std::byte> buffer = ReadBuffer(size);
+    const std::span<std::byte> buffer = FuseSession::AnswerData().first(std::min<size_t>(size, kLongestRequest));
     ISOZONE_ASSIGN_OR_RETURN(const size_t got,
                              handle.file->Read(static_cast<uint64_t>(offset), buffer, handle.read_class));
     ::fuse_reply_buf(request, reinterpret_cast<const char*>(buffer.data()), got);
@@ -89,8 +84,9 @@ Result<std::optional<size_t>> UnchangedPrefix(PositionalFile& file, const FileHa
   const uint64_t size = file.size();
   if (offset >= size) return std::optional<size_t>(0);
   const size_t there = std::min<uint64_t>(data.size(), size - offset);
+  AlignedBuffer buffer(there);
   for (size_t at = 0; at < there;) {
-    const std::span<std::byte> old = ReadBuffer(there - at);
+    const std::span<std::byte> old = buffer.span().first(there - at);
     ISOZONE_ASSIGN_OR_RETURN(const size_t got, file.Read(offset + at, old, handle.read_class));
     if (got == 0 || std::memcmp(old.data(), data.data() + at, got) != 0) return std::optional<size_t>();
     at += got;

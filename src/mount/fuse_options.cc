@@ -59,6 +59,8 @@ Status SetValue(FuseOptions& options, std::string_view key, std::string_view val
   constexpr uint32_t kMostId = std::numeric_limits<uint32_t>::max() - 1;
   if (key == "writeback") {
     ISOZONE_ASSIGN_OR_RETURN(options.writeback, ParseSwitch(key, value));
+  } else if (key == "io_uring") {
+    ISOZONE_ASSIGN_OR_RETURN(options.io_uring, ParseSwitch(key, value));
   } else if (key == "inplace" && (value == "refuse" || value == "copy")) {
     options.refuse_in_place = value == "refuse";
   } else if (key == "inplace") {
@@ -121,6 +123,7 @@ std::vector<FuseOptionHelp> ListFuseOptions() {
           {"umask=M", "permissions that all files are shown without, octal"},
           {"writeback=on", "the kernel keeps unsynced writes and sends them later (off)"},
           {"inplace=refuse", "writes over bytes that are there fail with EOPNOTSUPP (copy: they work, slowly)"},
+          {"io_uring=off", "requests come by /dev/fuse (on: by io_uring, where the kernel offers it)"},
           {"threads=N", "requests that are served at once (8)"},
           {"spin_us=N", "microseconds that a thread looks for the next request before it sleeps (0)"}};
 }

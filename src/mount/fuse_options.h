@@ -29,6 +29,7 @@ struct FuseOptions {
   std::optional<gid_t> gid;      // all files are shown as of this group
   std::optional<mode_t> umask;   // permissions that all files are shown without; without this, those of each file
   uint32_t threads = 8;          // requests that are served at once, at least two
+  bool io_uring = true;          // requests come by io_uring, where the kernel offers it and nobody spins
   uint32_t spin_us = 0;          // microseconds that a thread looks for the next request before it sleeps
   std::vector<std::string> kernel = {"nosuid", "nodev"};  // what the kernel is told, in order: later ones win
 

@@ -8,6 +8,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -18,6 +19,7 @@
 
 #include <fmt/format.h>
 
+#include "base/aligned_buffer.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "mount/mount_directory.h"
@@ -26,11 +28,15 @@ namespace isozone {
 namespace {
 
 constexpr const char* kFuseDevice = "/dev/fuse";
+constexpr uint32_t kLeastOfQueue = 2;  // rings, so that one request that waits does not hold up those behind it
 constexpr int kWakeSignal = SIGUSR2;
 
-// The session and the channel of this thread. libfuse passes on neither.
+// The session of this thread, and its channel or ring. libfuse passes on none of them.
 thread_local FuseSession* this_session = nullptr;
 thread_local int this_channel = -1;
+thread_local FuseRing* this_ring = nullptr;
+
+constexpr uint64_t kOverIoUring = uint64_t{1} << 41;  // of FUSE_INIT, since version 7.42
 
 // Ends a blocking read of another thread.
 void PrepareWakeSignal() {
@@ -80,7 +86,10 @@ Status MountFailure(const std::string& directory, const FuseOptions& options) {
 }  // namespace
 
 FuseSession::FuseSession(std::string directory, const FuseOptions& options)
-    : directory_(std::move(directory)), thread_count_(options.threads), spin_ns_(int64_t{options.spin_us} * 1000) {}
+    : directory_(std::move(directory)),
+      thread_count_(options.threads),
+      spin_ns_(int64_t{options.spin_us} * 1000),
+      io_uring_(options.io_uring && options.spin_us == 0) {}
 
 Result<std::unique_ptr<FuseSession>> FuseSession::Mount(const fuse_lowlevel_ops& operations, void* user_data,
                                                         const std::string& directory, const std::string& source,
@@ -96,7 +105,10 @@ Result<std::unique_ptr<FuseSession>> FuseSession::Mount(const fuse_lowlevel_ops&
   if (::fuse_session_mount(made->session_, directory.c_str()) != 0) return MountFailure(directory, options);
   if (const auto mounted = FindMount(directory); mounted.ok()) made->number_ = mounted->number;
   static const fuse_custom_io kIo = {
-      [](int, iovec* parts, int count, void*) { return this_session->WriteAnswer(this_channel, parts, count); },
+      [](int, iovec* parts, int count, void*) {
+        return this_ring != nullptr ? this_ring->Answer(parts, count)
+                                    : this_session->WriteAnswer(this_channel, parts, count);
+      },
       [](int, void* buffer, size_t size, void*) { return this_session->ReadRequest(this_channel, buffer, size); },
       nullptr, nullptr};
   if (::fuse_session_custom_io(made->session_, &kIo, ::fuse_session_fd(made->session_)) != 0) {
@@ -108,6 +120,7 @@ Result<std::unique_ptr<FuseSession>> FuseSession::Mount(const fuse_lowlevel_ops&
 FuseSession::~FuseSession() {
   if (session_ == nullptr) return;
   EndThreads();
+  rings_.clear();
   channels_.clear();
   // libfuse takes off whatever is on the directory.
   if (WhatIsShown() != Shown::kAnother) ::fuse_session_unmount(session_);
@@ -116,14 +129,36 @@ FuseSession::~FuseSession() {
 
 Status FuseSession::Start(std::function<void()> ended) {
   PrepareWakeSignal();
+  ISOZONE_RETURN_IF_ERROR(OpenChannels());
+  if (io_uring_) MakeRings();
+  ended_ = std::move(ended);
+  running_ = static_cast<uint32_t>(channels_.size() + rings_.size());
+  for (const FileDescriptor& channel : channels_) threads_.emplace_back([this, fd = channel.get()] { Serve(fd); });
+  for (const auto& ring : rings_) threads_.emplace_back([this, it = ring.get()] { ServeRing(*it); });
+  return Status::Ok();
+}
+
+Status FuseSession::OpenChannels() {
   for (uint32_t i = 0; i < thread_count_; ++i) {
     ISOZONE_ASSIGN_OR_RETURN(FileDescriptor channel, CloneChannel());
     channels_.push_back(std::move(channel));
   }
-  ended_ = std::move(ended);
-  running_ = thread_count_;
-  for (const FileDescriptor& channel : channels_) threads_.emplace_back([this, fd = channel.get()] { Serve(fd); });
   return Status::Ok();
+}
+
+void FuseSession::MakeRings() {
+  if (!FuseRing::IsEnabled()) return;
+  const auto queues = FuseRing::CountQueues();
+  Status status = queues.status();
+  const uint32_t of_queue = status.ok() ? std::max(kLeastOfQueue, (thread_count_ + *queues - 1) / *queues) : 0;
+  for (uint32_t i = 0; status.ok() && i < of_queue * *queues; ++i) {
+    auto ring = FuseRing::Make(::fuse_session_fd(session_), static_cast<uint16_t>(i % *queues));
+    status = ring.status();
+    if (ring.ok()) rings_.push_back(std::move(*ring));
+  }
+  if (status.ok()) return;
+  rings_.clear();
+  Log().info("{}; requests come by /dev/fuse", status.message());
 }
 
 Result<FileDescriptor> FuseSession::CloneChannel() const {
@@ -138,19 +173,49 @@ Result<FileDescriptor> FuseSession::CloneChannel() const {
 
 void FuseSession::Serve(int channel) {
   ::pthread_setname_np(::pthread_self(), "isozone-fuse");
-  this_session = this;
   this_channel = channel;
   fuse_buf buffer{};
-  while (!stopping_ && ::fuse_session_exited(session_) == 0) {
+  ServeRequests([this, &buffer](fuse_buf& request) {
     const int received = ::fuse_session_receive_buf(session_, &buffer);
-    if (received == -EINTR || received == -EAGAIN) continue;
-    if (received <= 0) break;
-    ++in_service_;
-    ::fuse_session_process_buf(session_, &buffer);
-    --in_service_;
-  }
+    request = buffer;
+    return received > 0 ? 0 : received == 0 ? -ENODEV : received;
+  });
   ::free(buffer.mem);  // NOLINT(cppcoreguidelines-no-malloc): libfuse allocated it so
   if (--running_ == 0) ended_();
+}
+
+void FuseSession::ServeRing(FuseRing& ring) {
+  agreed_.wait(Rings::kNotAgreed);
+  if (agreed_ == Rings::kUsed) {
+    ::pthread_setname_np(::pthread_self(), "isozone-ring");
+    this_ring = &ring;
+    ring.Begin();
+    ServeRequests([this, &ring](fuse_buf& request) {
+      const int got = ring.Next(request);
+      if (got == 0) ++requests_;
+      return got;
+    });
+  }
+  if (--running_ == 0) ended_();
+}
+
+void FuseSession::ServeRequests(const std::function<int(fuse_buf& request)>& next) {
+  this_session = this;
+  fuse_buf request{};
+  while (!stopping_ && ::fuse_session_exited(session_) == 0) {
+    const int error = next(request);
+    if (error == -EINTR || error == -EAGAIN) continue;
+    if (error != 0) break;
+    ++in_service_;
+    ::fuse_session_process_buf(session_, &request);
+    --in_service_;
+  }
+}
+
+std::span<std::byte> FuseSession::AnswerData() {
+  if (this_ring != nullptr) return this_ring->answer_data();
+  static thread_local AlignedBuffer buffer(kLongestRequest);
+  return buffer.span();
 }
 
 ssize_t FuseSession::ReadRequest(int channel, void* buffer, size_t size) {
@@ -176,26 +241,37 @@ ssize_t FuseSession::ReadRequest(int channel, void* buffer, size_t size) {
   fuse_init_in init{};
   if (header.opcode == FUSE_INIT && static_cast<size_t>(got) >= sizeof(header) + sizeof(init)) {
     std::memcpy(&init, static_cast<const char*>(buffer) + sizeof(header), sizeof(init));
-    if ((init.flags & FUSE_HANDLE_KILLPRIV_V2) != 0) init_request_ = header.unique;
+    offered_ = init.flags | ((init.flags & FUSE_INIT_EXT) != 0 ? uint64_t{init.flags2} << 32 : 0);
+    init_request_ = header.unique;
   }
   return got;
 }
 
 ssize_t FuseSession::WriteAnswer(int channel, iovec* parts, int count) {
-  if (init_request_ != 0 && count == 2 && parts[0].iov_len == sizeof(fuse_out_header)) {
-    fuse_out_header header{};
-    std::memcpy(&header, parts[0].iov_base, sizeof(header));
-    constexpr size_t kFlagsEnd = offsetof(fuse_init_out, flags) + sizeof(uint32_t);
-    if (header.unique == init_request_ && header.error == 0 && parts[1].iov_len >= kFlagsEnd) {
-      auto* flags = static_cast<char*>(parts[1].iov_base) + offsetof(fuse_init_out, flags);
-      uint32_t wanted = 0;
-      std::memcpy(&wanted, flags, sizeof(wanted));
-      wanted |= FUSE_HANDLE_KILLPRIV_V2;
-      std::memcpy(flags, &wanted, sizeof(wanted));
-      init_request_ = 0;
-    }
+  fuse_out_header header{};
+  if (parts[0].iov_len == sizeof(header)) std::memcpy(&header, parts[0].iov_base, sizeof(header));
+  const bool is_init = init_request_ != 0 && header.unique == init_request_;
+  if (!is_init) return ::writev(channel, parts, count);
+  init_request_ = 0;
+  const bool rings = header.error == 0 && count == 2 && CompleteInit(parts[1]);
+  const ssize_t written = ::writev(channel, parts, count);
+  agreed_ = rings && written > 0 ? Rings::kUsed : Rings::kUnused;
+  agreed_.notify_all();
+  return written;
+}
+
+bool FuseSession::CompleteInit(const iovec& answer) const {
+  if (answer.iov_len < offsetof(fuse_init_out, flags2) + sizeof(uint32_t)) return false;
+  fuse_init_out out{};
+  std::memcpy(&out, answer.iov_base, std::min(answer.iov_len, sizeof(out)));
+  out.flags |= static_cast<uint32_t>(offered_ & FUSE_HANDLE_KILLPRIV_V2);
+  const bool rings = !rings_.empty() && (offered_ & kOverIoUring) != 0;
+  if (rings) {
+    out.flags |= FUSE_INIT_EXT;
+    out.flags2 |= static_cast<uint32_t>(kOverIoUring >> 32);
   }
-  return ::writev(channel, parts, count);
+  std::memcpy(answer.iov_base, &out, std::min(answer.iov_len, sizeof(out)));
+  return rings;
 }
 
 Status FuseSession::Unmount() {
@@ -244,6 +320,9 @@ bool FuseSession::WaitUntilQuiet() const {
 void FuseSession::EndThreads() {
   stopping_ = true;
   ::fuse_session_exit(session_);
+  Rings not_agreed = Rings::kNotAgreed;
+  agreed_.compare_exchange_strong(not_agreed, Rings::kUnused);
+  agreed_.notify_all();
   // A signal that comes just before a thread reads is lost, so it is sent until all have ended.
   while (running_ > 0) {
     for (std::thread& thread : threads_) ::pthread_kill(thread.native_handle(), kWakeSignal);

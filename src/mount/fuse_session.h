@@ -1,15 +1,19 @@
 // FuseSession: a mounted directory, and the threads that serve what the kernel asks about it.
 //
 //   Mount     the directory is mounted; the kernel's requests wait
-//   Start     threads serve requests: each reads one from a channel of its own (/dev/fuse, cloned), serves it, and answers
-//             on that channel before it reads the next one
+//   Start     threads serve requests: each takes one from a channel of its own (/dev/fuse, cloned), serves it, and answers
+//             on that channel before it takes the next one. Where the kernel offers io_uring, other threads do the same
+//             with a FuseRing each, and nearly all requests come to them
 //   Unmount   the kernel writes out what it holds of files, and the mount ends. Files may be open: then it ends for new
 //             users first, and what the kernel still sends is served until nothing comes any more. What somebody else
 //             has mounted over the directory since then stays
 //   ~         the threads have ended, and the mount is off the directory
 //
 // A request costs two wake-ups, of the thread that serves it and of the program that waits. With FuseOptions::spin_us one
-// thread at a time looks for the next request before it sleeps, which saves the first one and costs its core.
+// thread at a time looks at /dev/fuse for the next request before it sleeps, which saves the first one and costs its core.
+//
+// Whether there is io_uring is agreed on by FUSE_INIT, the first request: the threads of the rings wait for its answer. From
+// then on the kernel holds requests back until all rings are there, so they are made before it is asked for them.
 //
 // The kernel asks for the capabilities of a file before each write to it, unless it hands over that duty: that a write, a
 // truncation and a new owner take the set-user-id and set-group-id bits and the capabilities off a file
@@ -23,6 +27,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -31,6 +36,7 @@
 #include "base/status.h"
 #include "mount/fuse_library.h"
 #include "mount/fuse_options.h"
+#include "mount/fuse_ring.h"
 
 namespace isozone {
 
@@ -50,13 +56,22 @@ class FuseSession {
   // went on writing, and something of that is lost.
   Status Unmount();
 
+  // In an operation: kLongestRequest bytes of this thread for the data of an answer. They take the place of the data of the
+  // request.
+  static std::span<std::byte> AnswerData();
+
   FuseSession(const FuseSession&) = delete;
   FuseSession& operator=(const FuseSession&) = delete;
 
  private:
   FuseSession(std::string directory, const FuseOptions& options);
 
+  Status OpenChannels();
+  // Where the kernel offers no io_uring, or this process may not use it, there are none.
+  void MakeRings();
   void Serve(int channel);
+  void ServeRing(FuseRing& ring);
+  void ServeRequests(const std::function<int(fuse_buf& request)>& next);
   Result<FileDescriptor> CloneChannel() const;
   // Whether the directory shows this mount; kNothing: no mount any more.
   enum class Shown : uint8_t { kThis, kAnother, kNothing };
@@ -68,22 +83,29 @@ class FuseSession {
   // What libfuse reads and writes by, in a thread of Serve.
   ssize_t ReadRequest(int channel, void* buffer, size_t size);
   ssize_t WriteAnswer(int channel, iovec* parts, int count);
+  // Adds to the answer to FUSE_INIT what libfuse 3.14 does not know. Whether the kernel is told to use rings.
+  bool CompleteInit(const iovec& answer) const;
   static FuseSession& Of(void* user_data);
 
   const std::string directory_;
   const uint32_t thread_count_;
   const int64_t spin_ns_;
+  const bool io_uring_;
   fuse_session* session_ = nullptr;  // set by Mount; libfuse's own is safe for threads
   std::string number_;               // of the mounted file system, set by Mount
   std::vector<FileDescriptor> channels_;
+  std::vector<std::unique_ptr<FuseRing>> rings_;
   std::vector<std::thread> threads_;
   std::function<void()> ended_;
   std::atomic<uint32_t> running_{0};   // threads
   std::atomic<bool> stopping_{false};  // threads read no more
   std::atomic<bool> someone_spins_{false};
   std::atomic<uint64_t> init_request_{0};  // the number of the FUSE_INIT whose answer is to be completed; 0: none
-  std::atomic<uint64_t> requests_{0};      // read so far
-  std::atomic<uint32_t> in_service_{0};    // read and not answered
+  std::atomic<uint64_t> offered_{0};       // flags of that request
+  enum class Rings : uint8_t { kNotAgreed, kUsed, kUnused };
+  std::atomic<Rings> agreed_{Rings::kNotAgreed};
+  std::atomic<uint64_t> requests_{0};    // read so far
+  std::atomic<uint32_t> in_service_{0};  // read and not answered
 };
 
 }  // namespace isozone

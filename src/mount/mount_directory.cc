@@ -176,7 +176,9 @@ Result<std::string> PrepareDirectory(const std::string& directory) {
   ISOZONE_ASSIGN_OR_RETURN(const std::string path, AbsolutePathOf(FollowLinks(directory)));
   // The kernel may still know the attributes of a dead mount, but not its space.
   struct statfs space {};
-  if (::statfs(path.c_str(), &space) != 0 && errno == ENOTCONN) ISOZONE_RETURN_IF_ERROR(TakeOffDeadMount(path));
+  if (::statfs(path.c_str(), &space) != 0 && (errno == ENOTCONN || errno == ECONNABORTED)) {
+    ISOZONE_RETURN_IF_ERROR(TakeOffDeadMount(path));
+  }
   struct stat attributes {};
   if (::stat(path.c_str(), &attributes) != 0) {
     if (errno == ENOENT) {

@@ -1,6 +1,7 @@
 """What the tests of mounted directories share: a device, its daemon and its directory, in a scratch directory of their
 own."""
 
+import atexit
 import os
 import random
 import shutil
@@ -13,6 +14,7 @@ import unittest
 from collections.abc import Callable
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
+ENABLE_URING = "/sys/module/fuse/parameters/enable_uring"
 SMALL_DEVICE = "timing=off&zones=64&zone_size=4M"
 WAIT_S = 60
 
@@ -29,6 +31,17 @@ def word_option(name: str, value: str) -> str:
     value = sys.argv[at + 1]
     del sys.argv[at:at + 2]
     return value
+
+
+def flag(name: str) -> bool:
+    """Whether the command line has `name`; taken off."""
+    if name not in sys.argv:
+        return False
+    sys.argv.remove(name)
+    return True
+
+
+IO_URING = flag("--io-uring")  # the kernel is made to offer it
 
 
 def seed() -> int:
@@ -95,10 +108,24 @@ class Daemon:
         self.log.close()
 
 
+def set_io_uring(word: str) -> str:
+    """Says whether the kernel offers FUSE by io_uring, Y or N, and gives what it was. OSError: it cannot be said."""
+    with open(ENABLE_URING, "r+", encoding="ascii") as file:
+        before = file.read().strip()
+        file.seek(0)
+        file.write(word)
+    return before
+
+
 def why_not() -> str | None:
     """Why nothing can be mounted here; None where it can."""
     if not os.path.exists("/dev/fuse"):
         return "there is no /dev/fuse"
+    if IO_URING:
+        try:
+            atexit.register(set_io_uring, set_io_uring("Y"))
+        except OSError as error:
+            return f"FUSE by io_uring cannot be switched on here: {error.strerror}"
     with tempfile.TemporaryDirectory(prefix="isozone-mount-") as scratch:
         device = f"emu:{scratch}/ssd.img?timing=off"
         subprocess.run([PROGRAM, "mkfs", f"{device}&zones=32&zone_size=4M"], check=True, stdout=subprocess.DEVNULL)

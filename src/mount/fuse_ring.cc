@@ -1,0 +1,165 @@
+#include "mount/fuse_ring.h"
+
+#include <linux/fuse.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace isozone {
+namespace {
+
+// The kernel's interface, of include/uapi/linux/fuse.h in version 7.42.
+enum RingCommand : uint32_t { kRegister = 1, kCommitAndFetch = 2 };
+
+struct CommandBody {
+  uint64_t flags = 0;
+  uint64_t commit_id = 0;  // of the request that is answered
+  uint16_t queue = 0;
+  std::array<uint8_t, 6> padding{};
+};
+static_assert(sizeof(CommandBody) == 24);
+
+constexpr size_t kPartSize = 128;
+// One thread uses the ring, in which alone the kernel hands over requests, while it waits for them.
+constexpr uint32_t kRingFlags =
+    IORING_SETUP_SQE128 | IORING_SETUP_R_DISABLED | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN;
+
+}  // namespace
+
+struct FuseRing::Exchange {
+  std::array<std::byte, kPartSize> header;     // fuse_in_header, fuse_out_header
+  std::array<std::byte, kPartSize> operation;  // of the request
+  uint64_t flags;
+  uint64_t commit_id;
+  uint32_t data_size;
+  uint32_t padding;
+  uint64_t reserved;
+};
+
+bool FuseRing::IsEnabled() {
+  std::ifstream file("/sys/module/fuse/parameters/enable_uring");
+  return file.get() == 'Y';
+}
+
+Result<uint16_t> FuseRing::CountQueues() {
+  // "0-7", "0" or, with gaps, "0-3,8-11": the last number is the highest.
+  std::ifstream file("/sys/devices/system/cpu/possible");
+  std::string line;
+  std::getline(file, line);
+  const size_t last = line.find_last_not_of("0123456789") + 1;  // 0 where there is none
+  if (last == line.size()) return Status::NotSupported("/sys/devices/system/cpu/possible names no CPU");
+  return static_cast<uint16_t>(std::stoul(line.substr(last)) + 1);
+}
+
+FuseRing::FuseRing(int channel, uint16_t queue)
+    : channel_(channel), queue_(queue), memory_(2 * kPage + kLongestRequest) {
+  exchange() = {};
+  parts_[0] = {memory_.data(), sizeof(Exchange)};
+  parts_[1] = {answer_data().data(), kLongestRequest};
+}
+
+Result<std::unique_ptr<FuseRing>> FuseRing::Make(int channel, uint16_t queue) {
+  std::unique_ptr<FuseRing> made(new FuseRing(channel, queue));
+  if (const int error = ::io_uring_queue_init(1, &made->ring_, kRingFlags); error != 0) {
+    return Status::NotSupported(fmt::format("no io_uring for FUSE: {}", std::strerror(-error)));
+  }
+  made->made_ = true;
+  return made;
+}
+
+FuseRing::~FuseRing() {
+  if (made_) ::io_uring_queue_exit(&ring_);
+}
+
+FuseRing::Exchange& FuseRing::exchange() { return *reinterpret_cast<Exchange*>(memory_.data()); }
+
+void FuseRing::Begin() {
+  // liburing 2.3 has a function for it, but does not export that.
+  (void)::syscall(SYS_io_uring_register, ring_.ring_fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0);
+  cpu_set_t* cpus = CPU_ALLOC(queue_ + 1);
+  const size_t size = CPU_ALLOC_SIZE(queue_ + 1);
+  CPU_ZERO_S(size, cpus);
+  CPU_SET_S(queue_, size, cpus);
+  (void)::pthread_setaffinity_np(::pthread_self(), size, cpus);  // it works elsewhere as well, only slower
+  CPU_FREE(cpus);
+}
+
+int FuseRing::Next(fuse_buf& request) {
+  if (!waiting_) Submit();
+  waiting_ = true;
+  const int submitted = ::io_uring_submit_and_wait(&ring_, 1);
+  if (submitted < 0) return submitted;
+  io_uring_cqe* completion = nullptr;
+  if (::io_uring_peek_cqe(&ring_, &completion) != 0) return -EINTR;
+  const int result = completion->res;
+  ::io_uring_cqe_seen(&ring_, completion);
+  waiting_ = false;
+  if (result < 0) return result;
+  registered_ = true;
+  return Receive(request);
+}
+
+void FuseRing::Submit() {
+  if (registered_ && !answered_) {
+    fuse_out_header header{sizeof(header), -EIO, request_};
+    const iovec part{&header, sizeof(header)};
+    (void)Answer(&part, 1);
+  }
+  io_uring_sqe* entry = ::io_uring_get_sqe(&ring_);  // there is one: a single command is under way at a time
+  ::io_uring_prep_rw(IORING_OP_URING_CMD, entry, channel_, nullptr, 0, 0);
+  entry->cmd_op = registered_ ? kCommitAndFetch : kRegister;
+  if (!registered_) {
+    entry->addr = reinterpret_cast<uint64_t>(parts_.data());
+    entry->len = static_cast<uint32_t>(parts_.size());
+  }
+  CommandBody body;
+  body.commit_id = exchange().commit_id;
+  body.queue = queue_;
+  // The entry is of 128 bytes, by IORING_SETUP_SQE128, and the command is the rest of it.
+  std::memcpy(reinterpret_cast<std::byte*>(entry) + offsetof(io_uring_sqe, cmd), &body, sizeof(body));
+}
+
+int FuseRing::Receive(fuse_buf& request) {
+  const Exchange& parts = exchange();
+  fuse_in_header header{};
+  std::memcpy(&header, parts.header.data(), sizeof(header));
+  request_ = header.unique;
+  answered_ = false;
+  const size_t operation = size_t{header.len} - sizeof(header) - parts.data_size;
+  if (operation > parts.operation.size()) return -EPROTO;
+  std::byte* begin = answer_data().data() - operation - sizeof(header);
+  std::memcpy(begin, &header, sizeof(header));
+  std::memcpy(begin + sizeof(header), parts.operation.data(), operation);
+  request = {};
+  request.mem = begin;
+  request.size = header.len;
+  return 0;
+}
+
+ssize_t FuseRing::Answer(const iovec* parts, int count) {
+  Exchange& answer = exchange();
+  std::memcpy(answer.header.data(), parts[0].iov_base, sizeof(fuse_out_header));
+  size_t size = 0;
+  for (const iovec& part : std::span(parts, static_cast<size_t>(count)).subspan(1)) {
+    if (part.iov_len > kLongestRequest - size) {
+      errno = EMSGSIZE;
+      return -1;
+    }
+    std::byte* target = answer_data().data() + size;
+    if (part.iov_len > 0 && part.iov_base != target) std::memmove(target, part.iov_base, part.iov_len);
+    size += part.iov_len;
+  }
+  answer.data_size = static_cast<uint32_t>(size);
+  answered_ = true;
+  return static_cast<ssize_t>(sizeof(fuse_out_header) + size);
+}
+
+}  // namespace isozone

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Requests that come by io_uring: when they do, and from which CPUs.
+
+    io_uring_test.py ISOZONE --io-uring
+"""
+
+import os
+import subprocess
+import sys
+
+import mounted
+
+WRITER = """
+import os, sys
+os.sched_setaffinity(0, {int(sys.argv[1])})
+with open(sys.argv[2], "wb", buffering=0) as file:
+    for i in range(200):
+        file.write(bytes([i]) * 5000)
+        os.fsync(file.fileno())
+"""
+
+
+class IoUringTest(mounted.MountTest):
+    def ring_threads(self, daemon: mounted.Daemon) -> int:
+        """How many threads of the daemon wait for requests by io_uring, after the first requests."""
+        os.listdir(self.directory)
+        tasks = f"/proc/{daemon.process.pid}/task"
+        names = []
+        for task in os.listdir(tasks):
+            with open(f"{tasks}/{task}/comm", encoding="ascii") as file:
+                names.append(file.read().strip())
+        return names.count("isozone-ring")
+
+    def test_each_cpu_has_threads_of_its_own(self) -> None:
+        self.assertGreaterEqual(self.ring_threads(self.mount()), 2 * (os.cpu_count() or 1))
+
+    def test_as_many_requests_as_asked_for_are_served_at_once(self) -> None:
+        self.assertGreaterEqual(self.ring_threads(self.mount("threads=16")), 16)
+
+    def test_dev_fuse_where_that_is_asked_for(self) -> None:
+        daemon = self.mount("io_uring=off")
+        self.assertEqual(0, self.ring_threads(daemon))
+        self.assertEqual(0, daemon.end(), daemon.said())
+        self.assertEqual(0, self.ring_threads(self.mount("spin_us=50")))
+
+    def test_dev_fuse_where_the_kernel_does_not_offer_it(self) -> None:
+        mounted.set_io_uring("N")
+        self.addCleanup(mounted.set_io_uring, "Y")
+        self.assertEqual(0, self.ring_threads(self.mount()))
+
+    def test_a_mount_keeps_it_when_the_kernel_offers_it_no_longer(self) -> None:
+        daemon = self.mount()
+        mounted.set_io_uring("N")
+        self.addCleanup(mounted.set_io_uring, "Y")
+        self.write_on_all_cpus()
+        self.assertGreater(self.ring_threads(daemon), 0)
+
+    def test_programs_on_every_cpu_write_at_once(self) -> None:
+        daemon = self.mount()
+        self.write_on_all_cpus()
+        self.assertEqual(0, daemon.end(), daemon.said())
+        self.check()
+
+    def write_on_all_cpus(self) -> None:
+        cpus = os.sched_getaffinity(0)
+        writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(cpu), self.path(f"{cpu}.{i}")])
+                   for cpu in cpus for i in range(3)]
+        for writer in writers:
+            self.assertEqual(0, writer.wait(timeout=mounted.WAIT_S))
+        for cpu in cpus:
+            for i in range(3):
+                with open(self.path(f"{cpu}.{i}"), "rb") as file:
+                    self.assertEqual(b"".join(bytes([i]) * 5000 for i in range(200)), file.read())
+
+    def test_large_requests_and_answers(self) -> None:
+        self.mount()
+        data = os.urandom(5_000_003)
+        with open(self.path("large"), "wb", buffering=0) as file:
+            self.assertEqual(len(data), file.write(data))
+        direct = os.open(self.path("large"), os.O_RDONLY | os.O_DIRECT)
+        self.addCleanup(os.close, direct)
+        got = bytearray()
+        while piece := os.read(direct, 3 << 20):
+            got += piece
+        self.assertEqual(data, bytes(got))
+
+    def test_a_killed_program_leaves_a_mount_that_serves_others(self) -> None:
+        daemon = self.mount()
+        for _ in range(20):
+            with subprocess.Popen([sys.executable, "-c", WRITER, "0", self.path("killed")]) as writer:
+                mounted.wait_until(lambda: os.path.exists(self.path("killed")), "the writer writes")
+                writer.kill()
+            os.unlink(self.path("killed"))
+        self.assertEqual(0, daemon.end(), daemon.said())
+        self.check()
+
+
+if __name__ == "__main__":
+    mounted.main()
