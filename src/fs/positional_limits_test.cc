@@ -1,6 +1,7 @@
 // Positional files where not everything goes well: beside writers of the same file, and on devices that are full.
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -207,24 +208,73 @@ TEST_F(PositionalLimitsTest, ZonesOfALogThatBecameDataAreCollected) {
   EXPECT_TRUE(volume_.ReadFile("/000001.log").value() == model);
 }
 
-// Where the metadata is full, data that is on the device already cannot be told to it.
-TEST_F(PositionalLimitsTest, WhatTheMetadataHasNoRoomForIsNoPartOfTheFile) {
-  constexpr size_t kFiles = 20;
-  std::vector<File> files;
-  for (size_t i = 0; i < kFiles; ++i) {
-    files.push_back(Create(fmt::format("file{}", i)));
-    ISOZONE_ASSERT_OK(Write(files.back(), 0, "begin"));
-    ISOZONE_ASSERT_OK(files.back()->Sync());
-    ISOZONE_ASSERT_OK(Write(files.back(), 5, std::string(5000, 'm')));
+// Files with accepted writes, appended and in place, that the metadata does not know, on a device that names have filled.
+class FullOfNamesTest : public PositionalLimitsTest {
+ protected:
+  void SetUp() override {
+    PositionalLimitsTest::SetUp();
+    constexpr size_t kFiles = 20;
+    for (size_t i = 0; i < kFiles; ++i) {
+      files_.push_back(Create(fmt::format("file{}", i)));
+      ISOZONE_ASSERT_OK(Write(files_.back(), 0, i % 2 == 0 ? "begin" : std::string(20'000, 'b')));
+      ISOZONE_ASSERT_OK(files_.back()->Sync());
+      ISOZONE_ASSERT_OK(Write(files_.back(), i % 2 == 0 ? 5 : 3000, std::string(5000, 'm')));
+    }
+    other_ = Create("other");
+    for (int i = 0; i < 100000; ++i) {
+      const auto made = inodes().MakeDirectory(InodeFiles::kRoot, fmt::format("{}{}", i, std::string(i % 2, 'n')), {});
+      if (made.ok()) continue;
+      ASSERT_EQ(made.status().code(), StatusCode::kNoSpace);
+      return;
+    }
+    FAIL() << "names do not fill the device";
   }
-  for (int i = 0; i < 100000; ++i) {
-    const auto made = inodes().MakeDirectory(InodeFiles::kRoot, fmt::format("{}{}", i, std::string(i % 2, 'n')), {});
-    if (made.ok()) continue;
-    ASSERT_EQ(made.status().code(), StatusCode::kNoSpace);
-    break;
+
+  std::vector<File> files_;
+  File other_;
+};
+
+TEST_F(FullOfNamesTest, WhatWasAcceptedCanBeSynced) {
+  for (size_t i = 0; i < files_.size(); ++i) {
+    ISOZONE_ASSERT_OK(files_[i]->Sync());
+    EXPECT_EQ(files_[i]->size(), i % 2 == 0 ? 5005U : 20'000U);
   }
+  // Each of these is refused by Write or not at all.
+  size_t refused = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const Status written = Write(files_[1], i % 5 * 4096 + i % 3, "in place");
+    refused += written.Is(StatusCode::kNoSpace) ? 1U : 0U;
+    EXPECT_TRUE(written.ok() || written.Is(StatusCode::kNoSpace)) << written.ToString();
+    ISOZONE_ASSERT_OK(files_[1]->Sync());
+    if (Write(other_, other_->size() + i % 2, std::string(i, 'x')).ok()) ISOZONE_ASSERT_OK(other_->Sync());
+    if (refused > 100) break;
+  }
+  EXPECT_GT(refused, 0U);
+  for (int i = 0; i < 100; ++i) {
+    ISOZONE_ASSERT_OK(inodes().RemoveDirectory(InodeFiles::kRoot, fmt::format("{}{}", i, std::string(i % 2, 'n'))));
+  }
+  ISOZONE_EXPECT_OK(Write(files_[1], 0, "there is room again"));
+  ISOZONE_EXPECT_OK(files_[1]->Sync());
+  files_.clear();
+  other_.reset();
+  volume_.Unmount();
+  volume_.ExpectFsckClean();
+}
+
+// Longer names in the place of others may use up what is left to written data, which cannot be told to the metadata then.
+TEST_F(FullOfNamesTest, WhatTheMetadataHasNoRoomForIsNoPartOfTheFile) {
+  std::vector<File> files = std::exchange(files_, {});
+  Status renamed;
+  for (int i = 0; renamed.ok() && i < 100000; ++i) {
+    const std::string name = fmt::format("{}{}", i, std::string(i % 2, 'n'));
+    if (!inodes().Lookup(InodeFiles::kRoot, name).ok()) break;
+    renamed = inodes().Rename(InodeFiles::kRoot, name, InodeFiles::kRoot, name + std::string(200, 'l'),
+                              RenameMode::kNoReplace);
+  }
+  ASSERT_EQ(renamed.code(), StatusCode::kNoSpace) << renamed.ToString();
   size_t failed = 0;
-  for (const File& file : files) {
+  for (size_t i = 0; i < files.size(); i += 2) {  // those that were appended to
+    const File& file = files[i];
     const Status synced = file->Sync();
     if (synced.ok()) continue;
     ++failed;

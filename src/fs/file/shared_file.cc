@@ -111,6 +111,10 @@ Status SharedFile::WriteLocked(uint64_t offset, std::span<const std::byte> data)
     return Status::InvalidArgument(fmt::format("{} bytes at {}: files have at most {}", data.size(), offset, kSizeMax));
   }
   ISOZONE_RETURN_IF_ERROR(Claim());
+  if (!context_.journal->has_room() && !file_->removed()) {
+    const MutexLock names(context_.namespace_mutex);
+    ISOZONE_RETURN_IF_ERROR(context_.journal->AdmitMore());
+  }
   ISOZONE_RETURN_IF_ERROR(Admit(offset, data.size()));
   const uint64_t before = file_->size();
   Status status = WriteAdmitted(offset, data);

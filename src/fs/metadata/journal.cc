@@ -8,6 +8,7 @@
 #include "fs/metadata/journal.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <thread>
 #include <utility>
@@ -54,6 +55,7 @@ class Journal::Impl {
 
   Status Apply(std::span<const MetadataOp> ops) ISOZONE_EXCLUDES(copies.mu) ISOZONE_REQUIRES(namespace_mutex);
   uint64_t Append(std::span<const MetadataOp> ops) ISOZONE_EXCLUDES(copies.mu) ISOZONE_REQUIRES(namespace_mutex);
+  Status AdmitMore() ISOZONE_EXCLUDES(copies.mu) ISOZONE_REQUIRES(namespace_mutex);
   Status Sync(uint64_t sequence) ISOZONE_EXCLUDES(copies.mu);
   void SyncSoon(uint64_t sequence) ISOZONE_EXCLUDES(copies.mu);
   Status Checkpoint() ISOZONE_EXCLUDES(copies.mu);
@@ -64,6 +66,7 @@ class Journal::Impl {
   // Journal answers questions from these.
   Mutex& namespace_mutex;
   JournalCopies copies;
+  std::atomic<bool> has_room{true};  // as of the last record
 
  private:
   bool WantsSync() const ISOZONE_REQUIRES(copies.mu) {
@@ -128,6 +131,7 @@ Status Journal::Impl::Resume(const RecoveredMetadata& recovered, uint64_t state_
   const MutexLock lock(copies.mu);
   ISOZONE_RETURN_IF_ERROR(copies.Resume(device_, recovered.position->copies));
   reserve_.Renew(state_bytes);
+  has_room.store(reserve_.has_whole(state_bytes), std::memory_order_relaxed);
   for (const MetadataCopy& copy : recovered.copies) {
     if (copy.state == MetadataCopy::State::kDamaged) Log().error("{}", copy.text);
   }
@@ -150,7 +154,15 @@ uint64_t Journal::Impl::Append(std::span<const MetadataOp> ops) {
   const MutexLock lock(copies.mu);
   const uint64_t sequence = copies.Append(ops);
   reserve_.Shrink(state_.encoded_size());
+  has_room.store(reserve_.has_whole(state_.encoded_size()), std::memory_order_relaxed);
   return sequence;
+}
+
+Status Journal::Impl::AdmitMore() {
+  const MutexLock lock(copies.mu);
+  const Status admitted = reserve_.Admit(state_.encoded_size(), MetadataRest::kWhole);
+  has_room.store(admitted.ok(), std::memory_order_relaxed);
+  return admitted;
 }
 
 Status Journal::Impl::Sync(uint64_t sequence) {
@@ -444,6 +456,13 @@ uint64_t Journal::Append(std::span<const MetadataOp> ops) {
   impl_->namespace_mutex.AssertHeld();
   return impl_->Append(ops);
 }
+
+Status Journal::AdmitMore() {
+  impl_->namespace_mutex.AssertHeld();
+  return impl_->AdmitMore();
+}
+
+bool Journal::has_room() const { return impl_->has_room.load(std::memory_order_relaxed); }
 
 Status Journal::Sync(uint64_t sequence) { return impl_->Sync(sequence); }
 

@@ -23,7 +23,7 @@
 // later Sync returns kReadOnly with the cause. Where merely no zone is left, Sync returns that error, and a later one
 // tries again.
 //
-// Thread safety: Commit and Append are serialised by the caller together with the MetadataState they belong to (the
+// Thread safety: Commit, AdmitMore and Append are serialised by the caller together with the MetadataState they belong to (the
 // namespace lock); Sync and the rest from any thread.
 #pragma once
 
@@ -67,9 +67,15 @@ class Journal {
 
   // Applies a record to the state (the namespace mutex held) and appends it; its sequence number. kNoSpace where the
   // metadata would then need more zones than can be kept for it: nothing was changed. Records that free something or cut
-  // it short and those that close logs may use up what others must leave; renames half of it, moves of extents three
-  // quarters.
+  // it short and those that close logs may use up what others must leave; renames and moves of extents half of it, and
+  // those that say where written data is, a quarter.
   Result<uint64_t> Commit(std::span<const MetadataOp> ops);
+
+  // Whether something can be added to the metadata. Data that is accepted while it can find its record admitted later,
+  // also where names take up the rest meanwhile. kNoSpace. The namespace mutex is held.
+  Status AdmitMore();
+  // False: ask AdmitMore, which may find more zones. Any thread, no lock.
+  bool has_room() const;
 
   // Takes a record (already applied to the state, the namespace mutex held) into the next batch, and returns its
   // sequence number. No I/O.

@@ -21,6 +21,10 @@ uint64_t RestBytes(const DeviceGeometry& geometry, uint64_t checkpoint_bytes, Me
   switch (rest) {
     case MetadataRest::kWhole:
       return std::max(4 * block, RoundUp(whole, block));
+    case MetadataRest::kMost:
+      return (RestBytes(geometry, checkpoint_bytes, MetadataRest::kWhole) +
+              RestBytes(geometry, checkpoint_bytes, MetadataRest::kHalf)) /
+             2;
     case MetadataRest::kHalf:
       return std::max(3 * block, RoundUp(whole / 2, block));
     case MetadataRest::kQuarter:

@@ -30,7 +30,8 @@ namespace isozone {
 // What a copy has room for behind its checkpoint: for the journal, and for what makes the next checkpoint larger.
 enum class MetadataRest {
   kWhole,    // half of the checkpoint, but at least an eighth of a zone and four blocks
-  kHalf,     // half of that, and at least three blocks
+  kMost,     // half-way between this and the next
+  kHalf,     // half of kWhole, and at least three blocks
   kQuarter,  // a quarter of that, and at least two blocks
   kLeast,    // a block: what is needed to write the checkpoint at all
 };

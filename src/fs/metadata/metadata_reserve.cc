@@ -29,12 +29,11 @@ MetadataRest RestLeftBy(const MetadataState& state, std::span<const MetadataOp> 
   bool unlinks = false;
   bool moves = false;
   bool grows = false;
+  bool places = false;
   for (const MetadataOp& op : ops) {
-    if (std::holds_alternative<PutInode>(op) || std::holds_alternative<AppendExtents>(op) ||
-        std::holds_alternative<SetZoneGroups>(op) || std::holds_alternative<PlaceExtents>(op) ||
-        std::holds_alternative<LogToData>(op)) {
-      return MetadataRest::kWhole;
-    }
+    if (std::holds_alternative<PutInode>(op) || std::holds_alternative<SetZoneGroups>(op)) return MetadataRest::kWhole;
+    places |= std::holds_alternative<AppendExtents>(op) || std::holds_alternative<PlaceExtents>(op) ||
+              std::holds_alternative<LogToData>(op);
     const auto* set = std::get_if<SetExtents>(&op);
     if (set != nullptr && !CutsShort(state, *set)) return MetadataRest::kWhole;
     const auto* details = std::get_if<SetDetails>(&op);
@@ -45,6 +44,7 @@ MetadataRest RestLeftBy(const MetadataState& state, std::span<const MetadataOp> 
   }
   // What is removed may give its directory details that it had not, once.
   if ((links || grows) && !unlinks) return MetadataRest::kWhole;
+  if (places) return MetadataRest::kMost;
   return links || grows || moves ? MetadataRest::kHalf : MetadataRest::kLeast;
 }
 
@@ -58,9 +58,11 @@ void MetadataReserve::Renew(uint64_t bytes) {
 }
 
 Status MetadataReserve::Admit(uint64_t bytes, MetadataRest rest) {
-  if (ZonesOfCopy(bytes, rest) <= zones_) return {};
+  if (rest != MetadataRest::kMost && ZonesOfCopy(bytes, rest) <= zones_) return {};
   const uint32_t zones = ZonesOfCopy(bytes, MetadataRest::kWhole);
+  if (zones <= zones_) return {};
   if (!pool_.metadata().Reserve(InAll(zones), MetadataClaim::kNew)) {
+    if (ZonesOfCopy(bytes, rest) <= zones_) return {};
     return Status::NoSpace(
         fmt::format("the device is full: {} bytes of metadata would need {} zones in all, and no empty ones are left "
                     "for that; delete files",

@@ -4,6 +4,7 @@
 //
 //   what a change does          what it must leave of the rest behind a checkpoint (RestLeftBy)
 //   adds something              all of it: more zones are kept first, or it is refused
+//   says where written data is  three quarters: names that take all others leave room for what was accepted before
 //   renames, moves data         half
 //   removes, cuts, closes logs  the least: so no device is ever too full to be emptied
 //
@@ -35,6 +36,8 @@ class MetadataReserve {
   void Renew(uint64_t bytes);
   // The state may become so many bytes, by a change that leaves `rest`. kNoSpace: there are no zones for that.
   Status Admit(uint64_t bytes, MetadataRest rest);
+  // Whether a state of so many bytes leaves the whole rest, so that something can be added.
+  bool has_whole(uint64_t bytes) const { return ZonesOfCopy(bytes, MetadataRest::kWhole) <= zones_; }
   // The state has so many bytes now. Zones that it no longer needs are given back.
   void Shrink(uint64_t bytes);
 
