@@ -133,6 +133,14 @@ Result<std::string> AbsolutePathOf(const std::filesystem::path& directory) {
   return (parent / name).string();
 }
 
+// The kernel may still know the attributes of a dead mount, but not its space. Where the daemon has only just ended, the
+// question may be one of those that the kernel still ends.
+bool IsDeadMount(const std::string& directory) {
+  struct statfs space {};
+  return ::statfs(directory.c_str(), &space) != 0 &&
+         (errno == ENOTCONN || errno == ECONNABORTED || errno == ECANCELED);
+}
+
 Status TakeOffDeadMount(const std::string& directory) {
   const auto mounted = FindMount(directory);
   if (mounted.ok() && mounted->type != kFuseType) {
@@ -174,11 +182,7 @@ Status DetachMount(const std::string& directory) {
 Result<std::string> PrepareDirectory(const std::string& directory) {
   if (directory.empty()) return Status::InvalidArgument("DIRECTORY is empty");
   ISOZONE_ASSIGN_OR_RETURN(const std::string path, AbsolutePathOf(FollowLinks(directory)));
-  // The kernel may still know the attributes of a dead mount, but not its space.
-  struct statfs space {};
-  if (::statfs(path.c_str(), &space) != 0 && (errno == ENOTCONN || errno == ECONNABORTED)) {
-    ISOZONE_RETURN_IF_ERROR(TakeOffDeadMount(path));
-  }
+  if (IsDeadMount(path)) ISOZONE_RETURN_IF_ERROR(TakeOffDeadMount(path));
   struct stat attributes {};
   if (::stat(path.c_str(), &attributes) != 0) {
     if (errno == ENOENT) {
