@@ -2,6 +2,8 @@
 
 #include <sys/prctl.h>
 
+#include "base/cpu_affinity.h"
+
 namespace isozone {
 
 void ThreadAlarmClock::RingAt(int64_t at_ns, uint32_t what) {
@@ -28,6 +30,7 @@ void ThreadAlarmClock::Stop() {
 }
 
 void ThreadAlarmClock::Run() {
+  RunWhereProcessMay();
   ::prctl(PR_SET_NAME, "isozone-alarm");
   const MutexLock lock(mu_);
   while (!stop_) {

@@ -1,17 +1,19 @@
 #include "mount/fuse_ring.h"
 
 #include <linux/fuse.h>
-#include <pthread.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
+
+#include "base/cpu_affinity.h"
 
 namespace isozone {
 namespace {
@@ -50,13 +52,16 @@ bool FuseRing::IsEnabled() {
 }
 
 Result<uint16_t> FuseRing::CountQueues() {
-  // "0-7", "0" or, with gaps, "0-3,8-11": the last number is the highest.
   std::ifstream file("/sys/devices/system/cpu/possible");
   std::string line;
   std::getline(file, line);
-  const size_t last = line.find_last_not_of("0123456789") + 1;  // 0 where there is none
-  if (last == line.size()) return Status::NotSupported("/sys/devices/system/cpu/possible names no CPU");
-  return static_cast<uint16_t>(std::stoul(line.substr(last)) + 1);
+  uint16_t last = 0;
+  const std::string_view range = line == "0" ? "0-0" : std::string_view(line);
+  if (range.starts_with("0-")) {
+    const auto [end, error] = std::from_chars(range.data() + 2, range.data() + range.size(), last);
+    if (error == std::errc() && end == range.data() + range.size()) return static_cast<uint16_t>(last + 1);
+  }
+  return Status::NotSupported(fmt::format("the CPUs of this machine, '{}', are not all from 0 to a number", line));
 }
 
 FuseRing::FuseRing(int channel, uint16_t queue)
@@ -81,30 +86,37 @@ FuseRing::~FuseRing() {
 
 FuseRing::Exchange& FuseRing::exchange() { return *reinterpret_cast<Exchange*>(memory_.data()); }
 
-void FuseRing::Begin() {
+Status FuseRing::Begin() {
+  StayOnCpu(queue_);
   // liburing 2.3 has a function for it, but does not export that.
-  (void)::syscall(SYS_io_uring_register, ring_.ring_fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0);
-  cpu_set_t* cpus = CPU_ALLOC(queue_ + 1);
-  const size_t size = CPU_ALLOC_SIZE(queue_ + 1);
-  CPU_ZERO_S(size, cpus);
-  CPU_SET_S(queue_, size, cpus);
-  (void)::pthread_setaffinity_np(::pthread_self(), size, cpus);  // it works elsewhere as well, only slower
-  CPU_FREE(cpus);
+  if (::syscall(SYS_io_uring_register, ring_.ring_fd, IORING_REGISTER_ENABLE_RINGS, nullptr, 0) != 0) {
+    return Status::NotSupported(fmt::format("io_uring cannot be used: {}", std::strerror(errno)));
+  }
+  ::io_uring_prep_nop(::io_uring_get_sqe(&ring_));
+  int result = -EINTR;
+  while (result == -EINTR) result = WaitForResult();
+  return result == 0 ? Status::Ok()
+                     : Status::NotSupported(fmt::format("io_uring cannot be used: {}", std::strerror(-result)));
 }
 
 int FuseRing::Next(fuse_buf& request) {
   if (!waiting_) Submit();
   waiting_ = true;
+  const int result = WaitForResult();
+  waiting_ = result == -EINTR;
+  if (result < 0) return result;
+  registered_ = true;
+  return Receive(request);
+}
+
+int FuseRing::WaitForResult() {
   const int submitted = ::io_uring_submit_and_wait(&ring_, 1);
   if (submitted < 0) return submitted;
   io_uring_cqe* completion = nullptr;
   if (::io_uring_peek_cqe(&ring_, &completion) != 0) return -EINTR;
   const int result = completion->res;
   ::io_uring_cqe_seen(&ring_, completion);
-  waiting_ = false;
-  if (result < 0) return result;
-  registered_ = true;
-  return Receive(request);
+  return result;
 }
 
 void FuseRing::Submit() {

@@ -15,6 +15,8 @@
 // Until every queue has an entry, the kernel sends no request at all. If it refuses an entry, all requests go on by way of
 // /dev/fuse. What a program no longer waits for, and what the kernel forgets, comes by /dev/fuse in any case.
 //
+// Where the kernel forbids the entry before FUSE sees it (a security module), it goes on to wait for it.
+//
 // Thread safety: an object belongs to one thread, from Begin on.
 #pragma once
 
@@ -38,7 +40,8 @@ class FuseRing {
  public:
   // Whether this machine's kernel may be asked for it: the parameter enable_uring of its module fuse.
   static bool IsEnabled();
-  // Of the kernel: one for each CPU that this machine may ever have. kNotSupported: the kernel does not say.
+  // Of the kernel: one for each CPU that this machine may ever have. kNotSupported: the kernel does not say, or their
+  // numbers have gaps.
   static Result<uint16_t> CountQueues();
 
   // For the connection that `channel` belongs to, which stays open. kNotSupported: no io_uring here.
@@ -48,12 +51,15 @@ class FuseRing {
   FuseRing& operator=(const FuseRing&) = delete;
 
   // By the thread that the ring belongs to from then on, before all else. It stays on the CPU of the queue, if it may.
-  void Begin();
+  // kNotSupported: the ring cannot be used.
+  Status Begin();
   // Gives the answer to the last request, if there was one, and waits for the next, which `request` shows until then. 0;
   // -EINTR: a signal came, call it again; any other -errno: no request comes any more.
   int Next(fuse_buf& request);
   // Takes the answer to that request, as libfuse gives it to writev(2). Its size, or -1 and errno.
   ssize_t Answer(const iovec* parts, int count);
+  // Whether the kernel took the entry.
+  bool registered() const { return registered_; }
   // Where the data of an answer may be made, so that nothing copies it: kLongestRequest bytes, in place of the request's.
   std::span<std::byte> answer_data() { return memory_.span().subspan(2 * kPage); }
 
@@ -64,6 +70,8 @@ class FuseRing {
   FuseRing(int channel, uint16_t queue);
   Exchange& exchange();
   void Submit();
+  // Waits for what was submitted: its result, or -EINTR.
+  int WaitForResult();
   int Receive(fuse_buf& request);
 
   const int channel_;

@@ -24,7 +24,7 @@ TEST(FuseRingTest, EndsWhereTheKernelTakesNoEntry) {
   auto ring = FuseRing::Make(no_fuse.get(), 0);
   if (!ring.ok()) GTEST_SKIP() << ring.status().ToString();
   std::thread server([&ring] {
-    (*ring)->Begin();
+    ASSERT_TRUE((*ring)->Begin().ok());
     fuse_buf request{};
     int error = -EINTR;
     while (error == -EINTR) error = (*ring)->Next(request);

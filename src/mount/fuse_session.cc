@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -15,12 +16,14 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/aligned_buffer.h"
 #include "base/clock.h"
+#include "base/latch.h"
 #include "base/log.h"
 #include "mount/mount_directory.h"
 
@@ -130,12 +133,33 @@ FuseSession::~FuseSession() {
 Status FuseSession::Start(std::function<void()> ended) {
   PrepareWakeSignal();
   ISOZONE_RETURN_IF_ERROR(OpenChannels());
-  if (io_uring_) MakeRings();
   ended_ = std::move(ended);
-  running_ = static_cast<uint32_t>(channels_.size() + rings_.size());
-  for (const FileDescriptor& channel : channels_) threads_.emplace_back([this, fd = channel.get()] { Serve(fd); });
-  for (const auto& ring : rings_) threads_.emplace_back([this, it = ring.get()] { ServeRing(*it); });
-  return Status::Ok();
+  running_ = 1;
+  if (io_uring_) StartRings();
+  Status status;
+  for (const FileDescriptor& channel : channels_) {
+    if (status.ok()) status = StartThread([this, fd = channel.get()] { Serve(fd); });
+  }
+  ThreadEnded();
+  return status;
+}
+
+Status FuseSession::StartThread(std::function<void()> serve) {
+  ++running_;
+  try {
+    threads_.emplace_back([this, serve = std::move(serve)] {
+      serve();
+      ThreadEnded();
+    });
+    return Status::Ok();
+  } catch (const std::system_error& error) {
+    --running_;
+    return Status::FromErrno(error.code().value(), "cannot start a thread");
+  }
+}
+
+void FuseSession::ThreadEnded() {
+  if (--running_ == 0) ended_();
 }
 
 Status FuseSession::OpenChannels() {
@@ -146,19 +170,43 @@ Status FuseSession::OpenChannels() {
   return Status::Ok();
 }
 
-void FuseSession::MakeRings() {
+void FuseSession::StartRings() {
   if (!FuseRing::IsEnabled()) return;
-  const auto queues = FuseRing::CountQueues();
-  Status status = queues.status();
-  const uint32_t of_queue = status.ok() ? std::max(kLeastOfQueue, (thread_count_ + *queues - 1) / *queues) : 0;
-  for (uint32_t i = 0; status.ok() && i < of_queue * *queues; ++i) {
-    auto ring = FuseRing::Make(::fuse_session_fd(session_), static_cast<uint16_t>(i % *queues));
-    status = ring.status();
-    if (ring.ok()) rings_.push_back(std::move(*ring));
+  Status status = MakeRings();
+  std::atomic<bool> refused = false;
+  {
+    Latch begun;
+    for (size_t i = 0; status.ok() && i < rings_.size(); ++i) {
+      begun.Add();
+      status = StartThread([this, &begun, &refused, ring = rings_[i].get()] {
+        if (!ring->Begin().ok()) refused = true;
+        begun.CountDown();
+        ServeRing(*ring);
+      });
+      if (!status.ok()) begun.CountDown();
+    }
   }
-  if (status.ok()) return;
+  if (status.ok() && !refused) return;
+  Agree(Rings::kUnused);
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
   rings_.clear();
-  Log().info("{}; requests come by /dev/fuse", status.message());
+  Log().info("requests come by /dev/fuse: {}", status.ok() ? "io_uring cannot be used here" : status.message());
+}
+
+Status FuseSession::MakeRings() {
+  rlimit files{};  // a ring is one, as long as this process lives
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    (void)::setrlimit(RLIMIT_NOFILE, &files);
+  }
+  ISOZONE_ASSIGN_OR_RETURN(const uint16_t queues, FuseRing::CountQueues());
+  const uint32_t of_queue = std::max(kLeastOfQueue, (thread_count_ + queues - 1) / queues);
+  for (uint32_t i = 0; i < of_queue * queues; ++i) {
+    ISOZONE_ASSIGN_OR_RETURN(auto ring, FuseRing::Make(::fuse_session_fd(session_), static_cast<uint16_t>(i % queues)));
+    rings_.push_back(std::move(ring));
+  }
+  return Status::Ok();
 }
 
 Result<FileDescriptor> FuseSession::CloneChannel() const {
@@ -180,36 +228,39 @@ void FuseSession::Serve(int channel) {
     request = buffer;
     return received > 0 ? 0 : received == 0 ? -ENODEV : received;
   });
-  ::free(buffer.mem);  // NOLINT(cppcoreguidelines-no-malloc): libfuse allocated it so
-  if (--running_ == 0) ended_();
+  ::free(buffer.mem);     // NOLINT(cppcoreguidelines-no-malloc): libfuse allocated it so
+  Agree(Rings::kUnused);  // the mount may have ended before it was asked
 }
 
 void FuseSession::ServeRing(FuseRing& ring) {
   agreed_.wait(Rings::kNotAgreed);
-  if (agreed_ == Rings::kUsed) {
-    ::pthread_setname_np(::pthread_self(), "isozone-ring");
-    this_ring = &ring;
-    ring.Begin();
-    ServeRequests([this, &ring](fuse_buf& request) {
-      const int got = ring.Next(request);
-      if (got == 0) ++requests_;
-      return got;
-    });
-  }
-  if (--running_ == 0) ended_();
+  if (agreed_ != Rings::kUsed) return;
+  ::pthread_setname_np(::pthread_self(), "isozone-ring");
+  this_ring = &ring;
+  const int error = ServeRequests([this, &ring](fuse_buf& request) {
+    const int got = ring.Next(request);
+    if (got == 0) ++requests_;
+    return got;
+  });
+  const bool over = error == 0 || error == -ENOTCONN || error == -ECONNABORTED || error == -ECANCELED;
+  if (over || stopping_) return;
+  Log().error("a request by io_uring failed: {}; -o io_uring=off does without", std::strerror(-error));
+  // The kernel goes on by /dev/fuse where FUSE refuses an entry, and waits for one that others forbid.
+  if (!ring.registered() && (error == -EACCES || error == -EPERM)) ended_();
 }
 
-void FuseSession::ServeRequests(const std::function<int(fuse_buf& request)>& next) {
+int FuseSession::ServeRequests(const std::function<int(fuse_buf& request)>& next) {
   this_session = this;
   fuse_buf request{};
   while (!stopping_ && ::fuse_session_exited(session_) == 0) {
     const int error = next(request);
     if (error == -EINTR || error == -EAGAIN) continue;
-    if (error != 0) break;
+    if (error != 0) return error;
     ++in_service_;
     ::fuse_session_process_buf(session_, &request);
     --in_service_;
   }
+  return 0;
 }
 
 std::span<std::byte> FuseSession::AnswerData() {
@@ -255,9 +306,14 @@ ssize_t FuseSession::WriteAnswer(int channel, iovec* parts, int count) {
   init_request_ = 0;
   const bool rings = header.error == 0 && count == 2 && CompleteInit(parts[1]);
   const ssize_t written = ::writev(channel, parts, count);
-  agreed_ = rings && written > 0 ? Rings::kUsed : Rings::kUnused;
-  agreed_.notify_all();
+  Agree(rings && written > 0 ? Rings::kUsed : Rings::kUnused);
   return written;
+}
+
+void FuseSession::Agree(Rings rings) {
+  Rings expected = Rings::kNotAgreed;
+  agreed_.compare_exchange_strong(expected, rings);
+  agreed_.notify_all();
 }
 
 bool FuseSession::CompleteInit(const iovec& answer) const {
@@ -320,9 +376,7 @@ bool FuseSession::WaitUntilQuiet() const {
 void FuseSession::EndThreads() {
   stopping_ = true;
   ::fuse_session_exit(session_);
-  Rings not_agreed = Rings::kNotAgreed;
-  agreed_.compare_exchange_strong(not_agreed, Rings::kUnused);
-  agreed_.notify_all();
+  Agree(Rings::kUnused);
   // A signal that comes just before a thread reads is lost, so it is sent until all have ended.
   while (running_ > 0) {
     for (std::thread& thread : threads_) ::pthread_kill(thread.native_handle(), kWakeSignal);

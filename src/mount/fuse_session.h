@@ -13,7 +13,7 @@
 // thread at a time looks at /dev/fuse for the next request before it sleeps, which saves the first one and costs its core.
 //
 // Whether there is io_uring is agreed on by FUSE_INIT, the first request: the threads of the rings wait for its answer. From
-// then on the kernel holds requests back until all rings are there, so they are made before it is asked for them.
+// then on the kernel holds requests back until all rings are there, so they have begun before a thread reads that request.
 //
 // The kernel asks for the capabilities of a file before each write to it, unless it hands over that duty: that a write, a
 // truncation and a new owner take the set-user-id and set-group-id bits and the capabilities off a file
@@ -67,11 +67,15 @@ class FuseSession {
   FuseSession(std::string directory, const FuseOptions& options);
 
   Status OpenChannels();
-  // Where the kernel offers no io_uring, or this process may not use it, there are none.
-  void MakeRings();
+  // Where the kernel offers no io_uring, or this process may not use it, there are no rings.
+  void StartRings();
+  Status MakeRings();
+  Status StartThread(std::function<void()> serve);
+  void ThreadEnded();
   void Serve(int channel);
   void ServeRing(FuseRing& ring);
-  void ServeRequests(const std::function<int(fuse_buf& request)>& next);
+  // Until there is no next request: the error that says so, or 0: this session ends.
+  int ServeRequests(const std::function<int(fuse_buf& request)>& next);
   Result<FileDescriptor> CloneChannel() const;
   // Whether the directory shows this mount; kNothing: no mount any more.
   enum class Shown : uint8_t { kThis, kAnother, kNothing };
@@ -83,8 +87,10 @@ class FuseSession {
   // What libfuse reads and writes by, in a thread of Serve.
   ssize_t ReadRequest(int channel, void* buffer, size_t size);
   ssize_t WriteAnswer(int channel, iovec* parts, int count);
+  enum class Rings : uint8_t { kNotAgreed, kUsed, kUnused };
   // Adds to the answer to FUSE_INIT what libfuse 3.14 does not know. Whether the kernel is told to use rings.
   bool CompleteInit(const iovec& answer) const;
+  void Agree(Rings rings);
   static FuseSession& Of(void* user_data);
 
   const std::string directory_;
@@ -97,15 +103,14 @@ class FuseSession {
   std::vector<std::unique_ptr<FuseRing>> rings_;
   std::vector<std::thread> threads_;
   std::function<void()> ended_;
-  std::atomic<uint32_t> running_{0};   // threads
+  std::atomic<uint32_t> running_{0};   // threads, and Start
   std::atomic<bool> stopping_{false};  // threads read no more
   std::atomic<bool> someone_spins_{false};
   std::atomic<uint64_t> init_request_{0};  // the number of the FUSE_INIT whose answer is to be completed; 0: none
   std::atomic<uint64_t> offered_{0};       // flags of that request
-  enum class Rings : uint8_t { kNotAgreed, kUsed, kUnused };
-  std::atomic<Rings> agreed_{Rings::kNotAgreed};
-  std::atomic<uint64_t> requests_{0};    // read so far
-  std::atomic<uint32_t> in_service_{0};  // read and not answered
+  std::atomic<Rings> agreed_{Rings::kNotAgreed};  // changes once
+  std::atomic<uint64_t> requests_{0};             // read so far
+  std::atomic<uint32_t> in_service_{0};           // read and not answered
 };
 
 }  // namespace isozone

@@ -136,9 +136,13 @@ Result<std::string> AbsolutePathOf(const std::filesystem::path& directory) {
 // The kernel may still know the attributes of a dead mount, but not its space. Where the daemon has only just ended, the
 // question may be one of those that the kernel still ends.
 bool IsDeadMount(const std::string& directory) {
+  constexpr int kMostTries = 10;
   struct statfs space {};
-  return ::statfs(directory.c_str(), &space) != 0 &&
-         (errno == ENOTCONN || errno == ECONNABORTED || errno == ECANCELED);
+  int error = EINTR;
+  for (int tries = 0; error == EINTR && tries < kMostTries; ++tries) {
+    error = ::statfs(directory.c_str(), &space) == 0 ? 0 : errno;
+  }
+  return error == ENOTCONN || error == ECONNABORTED || error == ECANCELED;
 }
 
 Status TakeOffDeadMount(const std::string& directory) {

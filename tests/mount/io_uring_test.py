@@ -55,6 +55,18 @@ class IoUringTest(mounted.MountTest):
         self.write_on_all_cpus()
         self.assertGreater(self.ring_threads(daemon), 0)
 
+    def test_a_daemon_stays_on_the_cpus_that_it_was_given(self) -> None:
+        cpus = os.sched_getaffinity(0)
+        cpu = min(cpus)
+        os.sched_setaffinity(0, {cpu})
+        self.addCleanup(os.sched_setaffinity, 0, cpus)
+        daemon = self.mount()
+        os.sched_setaffinity(0, cpus)
+        self.write_on_all_cpus()
+        self.assertGreater(self.ring_threads(daemon), 0)
+        for task in os.listdir(f"/proc/{daemon.process.pid}/task"):
+            self.assertEqual({cpu}, os.sched_getaffinity(int(task)))
+
     def test_programs_on_every_cpu_write_at_once(self) -> None:
         daemon = self.mount()
         self.write_on_all_cpus()

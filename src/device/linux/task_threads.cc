@@ -5,6 +5,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/cpu_affinity.h"
+
 namespace isozone {
 
 TaskThreads::TaskThreads(std::string name, uint32_t count) : name_(std::move(name)), count_(count) {
@@ -39,6 +41,7 @@ void TaskThreads::Add(std::function<void()> task) {
 }
 
 void TaskThreads::Run() {
+  RunWhereProcessMay();
   ::prctl(PR_SET_NAME, name_.c_str());
   const MutexLock lock(mu_);
   for (;;) {
