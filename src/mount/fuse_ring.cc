@@ -111,6 +111,7 @@ int FuseRing::Next(fuse_buf& request) {
 
 int FuseRing::WaitForResult() {
   const int submitted = ::io_uring_submit_and_wait(&ring_, 1);
+  if (submitted == -EAGAIN || submitted == -EBUSY) return -EINTR;  // no memory for it yet
   if (submitted < 0) return submitted;
   io_uring_cqe* completion = nullptr;
   if (::io_uring_peek_cqe(&ring_, &completion) != 0) return -EINTR;

@@ -70,7 +70,7 @@ class FuseRing {
   FuseRing(int channel, uint16_t queue);
   Exchange& exchange();
   void Submit();
-  // Waits for what was submitted: its result, or -EINTR.
+  // Waits for what was submitted: its result; -EINTR: it is still to be waited for.
   int WaitForResult();
   int Receive(fuse_buf& request);
 
