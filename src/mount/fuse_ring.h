@@ -12,10 +12,9 @@
 //   | parts as the kernel exchanges them |   ... header, header of the operation | data, also of the answer |
 //   0                                    kPage                              2 * kPage
 //
-// Until every queue has an entry, the kernel sends no request at all. If it refuses an entry, all requests go on by way of
-// /dev/fuse. What a program no longer waits for, and what the kernel forgets, comes by /dev/fuse in any case.
-//
-// Where the kernel forbids the entry before FUSE sees it (a security module), it goes on to wait for it.
+// Until every queue has an entry, the kernel sends no request at all. If FUSE refuses an entry, all requests go on by way
+// of /dev/fuse. If a security module forbids the command before FUSE sees it, FUSE waits for the entry for ever. Interrupts
+// and FORGET come by /dev/fuse in any case.
 //
 // Thread safety: an object belongs to one thread, from Begin on.
 #pragma once

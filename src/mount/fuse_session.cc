@@ -134,7 +134,7 @@ Status FuseSession::Start(std::function<void()> ended) {
   PrepareWakeSignal();
   ISOZONE_RETURN_IF_ERROR(OpenChannels());
   ended_ = std::move(ended);
-  running_ = 1;
+  running_ = 1;  // this function, so that `ended` is not called before all threads are there
   if (io_uring_) StartRings();
   Status status;
   for (const FileDescriptor& channel : channels_) {
@@ -173,25 +173,28 @@ Status FuseSession::OpenChannels() {
 void FuseSession::StartRings() {
   if (!FuseRing::IsEnabled()) return;
   Status status = MakeRings();
-  std::atomic<bool> refused = false;
+  std::vector<Status> beginnings(rings_.size());  // of each ring, by its own thread
   {
     Latch begun;
     for (size_t i = 0; status.ok() && i < rings_.size(); ++i) {
       begun.Add();
-      status = StartThread([this, &begun, &refused, ring = rings_[i].get()] {
-        if (!ring->Begin().ok()) refused = true;
+      status = StartThread([this, &begun, &beginning = beginnings[i], ring = rings_[i].get()] {
+        beginning = ring->Begin();
         begun.CountDown();
         ServeRing(*ring);
       });
       if (!status.ok()) begun.CountDown();
     }
   }
-  if (status.ok() && !refused) return;
+  for (Status& beginning : beginnings) {
+    if (status.ok()) status = std::move(beginning);
+  }
+  if (status.ok()) return;
   Agree(Rings::kUnused);
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
   rings_.clear();
-  Log().info("requests come by /dev/fuse: {}", status.ok() ? "io_uring cannot be used here" : status.message());
+  Log().info("requests come by /dev/fuse: {}", status.message());
 }
 
 Status FuseSession::MakeRings() {
