@@ -2,10 +2,10 @@
 //
 //   isozone_device_path URI read|write LENGTH DEPTH COUNT
 //
-// Resets the device and writes what is to be read. Then it reads LENGTH bytes COUNT times at random, or writes them, one
-// zone after another in each of DEPTH places. At depth 1 the thread that submits a request waits for it; at a larger
-// depth, a completion submits the next request of its place. Prints the nanoseconds that a request takes. Destroys what
-// is on the device.
+// Resets the device and writes what is to be read. Then it reads LENGTH bytes COUNT times at random, or writes them,
+// one zone after another in each of DEPTH places. At depth 1 the thread that submits a request waits for it; at a
+// larger depth, a completion submits the next request of its place. Prints the nanoseconds that a request takes.
+// Destroys what is on the device.
 #include <cstdlib>
 #include <cstring>
 #include <string>

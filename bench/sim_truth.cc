@@ -1,6 +1,6 @@
-// isozone_sim_truth: the same small set-up twice, on RocksDB with a file system on an emulated SSD, and in the simulator.
-// Both put the same keys in the same order, flush after as many puts, and compact by the same picker. What each has
-// written, and in how many zones its tables lie at the end, is printed as JSON, side by side.
+// isozone_sim_truth: the same small set-up twice, on RocksDB with a file system on an emulated SSD, and in the
+// simulator. Both put the same keys in the same order, flush after as many puts, and compact by the same picker. What
+// each has written, and in how many zones its tables lie at the end, is printed as JSON, side by side.
 //
 //   without --speed   The device takes no time. After each flush, the database waits until nothing is left to compact,
 //                     and so does the simulator, which is told how fast the processor has put and merged meanwhile.
@@ -53,8 +53,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr char kDatabase[] = "/db";
 constexpr uint64_t kMostMib = 1 << 20;
-// Neither tables nor level 1 fill zones, and each other, evenly. A table is a little larger than its records, so that one
-// more zone, or one table less in a level, would be the rule on one side and an exception on the other.
+// Neither tables nor level 1 fill zones, and each other, evenly. A table is a little larger than its records, so that
+// one more zone, or one table less in a level, would be the rule on one side and an exception on the other.
 constexpr uint64_t kTableBytes = 4 * kMiB;
 constexpr uint64_t kZoneBytes = 18 * kMiB;
 constexpr uint64_t kLevel1Bytes = 18 * kMiB;

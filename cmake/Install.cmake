@@ -1,6 +1,6 @@
 # What `cmake --install` installs: the library, its public headers, the command line tool with manual page and shell
-# completion, the device profiles for users to copy and change, the udev rule that gives zoned devices to a group, and the
-# CMake package behind find_package(isozone), which gives the target isozone::isozone.
+# completion, the device profiles for users to copy and change, the udev rule that gives zoned devices to a group, and
+# the CMake package behind find_package(isozone), which gives the target isozone::isozone.
 include_guard(GLOBAL)
 include(CMakePackageConfigHelpers)
 

@@ -8,7 +8,8 @@ include_guard(GLOBAL)
 include(GoogleTest)
 
 add_library(isozone_options INTERFACE)
-target_compile_options(isozone_options INTERFACE -Wall -Wextra -Wpedantic $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wthread-safety>)
+target_compile_options(isozone_options INTERFACE -Wall -Wextra -Wpedantic
+                       $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wthread-safety>)
 if(ISOZONE_WERROR)
   target_compile_options(isozone_options INTERFACE -Werror)
 endif()
@@ -97,7 +98,8 @@ function(isozone_layer name)
   endif()
 endfunction()
 
-# A Google Benchmark executable in BUILD/benchmarks, part of the target benchmarks, where scripts/run-benchmarks finds it.
+# A Google Benchmark executable in BUILD/benchmarks, part of the target benchmarks, where scripts/run-benchmarks finds
+# it.
 function(isozone_benchmark name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
   if(NOT ISOZONE_BUILD_BENCHMARKS)
@@ -110,8 +112,8 @@ function(isozone_benchmark name)
   add_dependencies(benchmarks ${name})
 endfunction()
 
-# A libFuzzer target: SOURCES define LLVMFuzzerTestOneInput, fuzz/corpus/NAME holds seed inputs and every input that once
-# failed. A fuzzing build makes BUILD/fuzzers/NAME for scripts/run-fuzzers; any other makes a test that feeds it
+# A libFuzzer target: SOURCES define LLVMFuzzerTestOneInput, fuzz/corpus/NAME holds seed inputs and every input that
+# once failed. A fuzzing build makes BUILD/fuzzers/NAME for scripts/run-fuzzers; any other makes a test that feeds it
 # the corpus.
 if(ISOZONE_BUILD_FUZZERS)
   add_custom_target(fuzzers)

@@ -2,8 +2,8 @@
 //
 //   input   flags : 1 byte | blocks of ManifestTables::kBlockBytes, the last of which may be shorter
 //
-// Flag 1 takes the bytes behind the flags for edits, each a length of 2 bytes and so many bytes, and puts them into records
-// with right checksums.
+// Flag 1 takes the bytes behind the flags for edits, each a length of 2 bytes and so many bytes, and puts them into
+// records with right checksums.
 
 #include <algorithm>
 #include <cstddef>

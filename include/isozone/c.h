@@ -46,20 +46,20 @@ ISOZONE_C_EXPORT const char* isozone_version(void);
    calls this one, so that the linker does not leave the library out. */
 ISOZONE_C_EXPORT void isozone_register(void);
 
-/* Writes an empty file system to the device of `uri`, and makes the device if its kind allows that (an emulated SSD in a
-   new image file), like `isozone mkfs`. An error if the device has a file system already, unless `force` is not 0: then
-   all its data is lost. */
+/* Writes an empty file system to the device of `uri`, and makes the device if its kind allows that (an emulated SSD in
+   a new image file), like `isozone mkfs`. An error if the device has a file system already, unless `force` is not 0:
+   then all its data is lost. */
 ISOZONE_C_EXPORT void isozone_format(const char* uri, unsigned char force, char** errptr);
 
 /* Mounts the device of `uri`, or joins the mount that this process has already. Options follow the name of the device,
-   as in "isozone://emu:/data/ssd.img?log_dir=/var/log/db" (docs/rocksdb.md). The device stays mounted until isozone_close
-   was called, every Env of it is destroyed, and no file on it is open. */
+   as in "isozone://emu:/data/ssd.img?log_dir=/var/log/db" (docs/rocksdb.md). The device stays mounted until
+   isozone_close was called, every Env of it is destroyed, and no file on it is open. */
 ISOZONE_C_EXPORT isozone_t* isozone_open(const char* uri, char** errptr);
 ISOZONE_C_EXPORT void isozone_close(isozone_t* device); /* NULL: does nothing */
 
-/* An Env on the device, for rocksdb_options_set_env and all other functions of RocksDB that take one. The caller ends it
-   with rocksdb_env_destroy after its last database is closed. It may outlive `device`. An error if the RocksDB of this
-   process has another layout of rocksdb_env_t than those of 7.8 to 11.8. */
+/* An Env on the device, for rocksdb_options_set_env and all other functions of RocksDB that take one. The caller ends
+   it with rocksdb_env_destroy after its last database is closed. It may outlive `device`. An error if the RocksDB of
+   this process has another layout of rocksdb_env_t than those of 7.8 to 11.8. */
 ISOZONE_C_EXPORT rocksdb_env_t* isozone_create_env(isozone_t* device, char** errptr);
 
 /* The counters since the mount, as a JSON object; isozone.h describes it at GetStats. The caller frees it with
@@ -67,9 +67,9 @@ ISOZONE_C_EXPORT rocksdb_env_t* isozone_create_env(isozone_t* device, char** err
 ISOZONE_C_EXPORT char* isozone_statistics(isozone_t* device, char** errptr);
 
 /* Collects garbage now, in this thread, until `until_free_percent` (0 to 100) of the space is free; 100 reclaims all
-   that can be reclaimed. Databases may be in use. `progress` may be NULL. It is called every few MiB with `context`, the
-   bytes copied so far and those that may have to be copied in all; if it returns 0, the collection stops, which is no
-   error. It is an error if `progress` collects. */
+   that can be reclaimed. Databases may be in use. `progress` may be NULL. It is called every few MiB with `context`,
+   the bytes copied so far and those that may have to be copied in all; if it returns 0, the collection stops, which is
+   no error. It is an error if `progress` collects. */
 typedef unsigned char (*isozone_progress)(void* context, uint64_t bytes_copied, uint64_t bytes_to_copy);
 ISOZONE_C_EXPORT void isozone_collect(isozone_t* device, double until_free_percent, isozone_progress progress,
                                       void* context, char** errptr);

@@ -101,18 +101,18 @@ struct CompactionDriverOptions {
   bool dynamic_levels = true;
 };
 
-// Compacts an open database from outside, so that its tables die zone by zone (docs/steering.md). The database is opened
-// with compaction_style=kCompactionStyleNone, listeners={isozone} and sst_partitioner_factory=isozone; levels have
-// sizes by max_bytes_for_level_base and max_bytes_for_level_multiplier. RocksDB itself slows down and stops writers
-// while there are too many tables in level 0.
+// Compacts an open database from outside, so that its tables die zone by zone (docs/steering.md). The database is
+// opened with compaction_style=kCompactionStyleNone, listeners={isozone} and sst_partitioner_factory=isozone; levels
+// have sizes by max_bytes_for_level_base and max_bytes_for_level_multiplier. RocksDB itself slows down and stops
+// writers while there are too many tables in level 0.
 //
 // Options do the same without a line of code, for the default column family: listeners={id=isozone;compaction=ll}. The
 // library then makes the driver when the database is opened, and ends it when it is closed.
 class ISOZONE_EXPORT CompactionDriver {
  public:
   // Begins. The database and the handles must outlive the driver. InvalidArgument with what to change: a column family
-  // was opened otherwise, has fewer than 3 levels or a driver already (that of a listener counts), or the options are not
-  // known.
+  // was opened otherwise, has fewer than 3 levels or a driver already (that of a listener counts), or the options are
+  // not known.
   static rocksdb::Status Open(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>& column_families,
                               const CompactionDriverOptions& options, std::unique_ptr<CompactionDriver>* result);
   // The driver that the listener of `db` has made; NotFound: it has made none. What is found ends with the database and
@@ -125,9 +125,9 @@ class ISOZONE_EXPORT CompactionDriver {
   // disable_auto_compactions=true pauses it.
   virtual rocksdb::Status WaitUntilIdle() = 0;
   // As a JSON object: "compactions"; those that RocksDB "refused", because the tree had changed, and that were picked
-  // anew; those that "failed"; "held_flushes", flushes that waited for compactions; "tables_moved" to another level and not
-  // written anew; "bytes_read" and "bytes_written", and "short_lived_bytes" of these; "t_zones_most" and "t_zones_mean",
-  // the zones that short-lived tables had for themselves after a compaction.
+  // anew; those that "failed"; "held_flushes", flushes that waited for compactions; "tables_moved" to another level and
+  // not written anew; "bytes_read" and "bytes_written", and "short_lived_bytes" of these; "t_zones_most" and
+  // "t_zones_mean", the zones that short-lived tables had for themselves after a compaction.
   virtual std::string Stats() const = 0;
 };
 

@@ -49,7 +49,8 @@ class Simulation(unittest.TestCase):
 
     def test_options_are_those_of_the_command_line(self) -> None:
         context = FakeContext(harness.example("simulate"))
-        report = simulation.run(context, ["shuffled", "uniform:2G"], level_base="10M", gc="none")  # type: ignore[arg-type]
+        phases = ["shuffled", "uniform:2G"]
+        report = simulation.run(context, phases, level_base="10M", gc="none")  # type: ignore[arg-type]
         self.assertEqual(0, report["put_bytes"])
         self.assertEqual(["isozone", "simulate", "--json", "--seed", "7", "--phase", "shuffled", "--phase",
                           "uniform:2G", "--level-base", "10M", "--gc", "none"], context.commands[0])

@@ -169,9 +169,10 @@ void ColumnFamilyDriver::HoldFlush(const rocksdb::DB* db, uint32_t column_family
   driver->changed_.SignalAll();
 }
 
-// What has changed without an event, by CompactFiles of the program for example, is found here, too: the driver's threads
-// must hear of it, since they are what this waits for. The wait is bounded, because a compaction may be waiting inside
-// RocksDB for somebody who waits for this flush: an ingestion, with releases that make CompactFiles wait for it (7.8).
+// What has changed without an event, by CompactFiles of the program for example, is found here, too: the driver's
+// threads must hear of it, since they are what this waits for. The wait is bounded, because a compaction may be waiting
+// inside RocksDB for somebody who waits for this flush: an ingestion, with releases that make CompactFiles wait for it
+// (7.8).
 void ColumnFamilyDriver::AwaitCompactions() {
   const uint64_t written_before = stats_.bytes_written;
   uint64_t ended = stats_.compactions;
@@ -196,8 +197,8 @@ bool ColumnFamilyDriver::MayFlush(uint64_t written) {
   return shape_.MayFlush(tree_, room);
 }
 
-// A compaction writes at most what it reads: what is dropped is not known before, nor whether RocksDB moves what it could
-// move.
+// A compaction writes at most what it reads: what is dropped is not known before, nor whether RocksDB moves what it
+// could move.
 CompactionRoom ColumnFamilyDriver::RoomFor(const std::optional<CompactionPick>& next) const {
   CompactionRoom room;
   room.free_bytes = FreeBytes();
@@ -342,8 +343,8 @@ uint32_t ColumnFamilyDriver::TZones() const {
   return fs == nullptr || t_zone_ == 0 ? 0 : fs->system().fs().state().RoomOf({}, t_zone_).begun;
 }
 
-// After each failure in a row the driver pauses for twice as long, so that a device that stays full is not kept busy with
-// compactions that cannot end.
+// After each failure in a row the driver pauses for twice as long, so that a device that stays full is not kept busy
+// with compactions that cannot end.
 void ColumnFamilyDriver::NoteFailure(const rocksdb::Status& status) {
   if (status.IsShutdownInProgress() || status.IsColumnFamilyDropped()) {
     stopping_ = true;

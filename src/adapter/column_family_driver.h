@@ -6,12 +6,12 @@
 // picked from an older view is refused by RocksDB ("Aborted", "InvalidArgument") and picked anew.
 //
 // Pauses. After a compaction that was refused or has failed, none begins for kPauseNs, and for twice as long after each
-// further one, up to kPauseMostNs. A flush, and whoever waits for the driver, end the pause. While the column family has
-// disable_auto_compactions=true, no compaction begins at all. A TransactionDB sets that while it is being opened, because
-// compactions must not look at prepared values before it can tell which are committed.
+// further one, up to kPauseMostNs. A flush, and whoever waits for the driver, end the pause. While the column family
+// has disable_auto_compactions=true, no compaction begins at all. A TransactionDB sets that while it is being opened,
+// because compactions must not look at prepared values before it can tell which are committed.
 //
-// Threads. As many as asked for. Each picks, marks its inputs busy, compacts without a lock, and reconciles. The DB calls
-// OnFlushCompleted through LevelListener, which only sets a flag (Wake).
+// Threads. As many as asked for. Each picks, marks its inputs busy, compacts without a lock, and reconciles. The DB
+// calls OnFlushCompleted through LevelListener, which only sets a flag (Wake).
 //
 // The DB must outlive the driver: a program destroys the driver first, and SteeredDatabases stops it when RocksDB tells
 // that the DB closes. That takes as long as the compactions which run.
@@ -20,13 +20,14 @@
 // alone. It is written from time to time and at the end. A sweep that begins at an older pointer does some work twice.
 //
 // Stalls. With kCompactionStyleNone RocksDB itself slows down and stops writers by level0_slowdown_writes_trigger and
-// level0_stop_writes_trigger. The driver bounds the compaction debt, by soft_ and hard_pending_compaction_bytes_limit: the
-// listener holds flushes back until compactions have written enough (lsm/compaction_debt.h). Nothing holds a flush while
-// the driver stops or pauses, where no compaction can be picked, or where none has ended for kLongestHoldNs.
+// level0_stop_writes_trigger. The driver bounds the compaction debt, by soft_ and hard_pending_compaction_bytes_limit:
+// the listener holds flushes back until compactions have written enough (lsm/compaction_debt.h). Nothing holds a flush
+// while the driver stops or pauses, where no compaction can be picked, or where none has ended for kLongestHoldNs.
 //
 // Space. A compaction has its inputs and its outputs on the device at once. As long as one runs or can be picked, a
-// flush leaves the space that it needs, and so does every other compaction. The less space there is, the less the picker
-// isozone takes at a time. So the tree becomes compact where space runs short, instead of growing until nothing fits.
+// flush leaves the space that it needs, and so does every other compaction. The less space there is, the less the
+// picker isozone takes at a time. So the tree becomes compact where space runs short, instead of growing until nothing
+// fits.
 //
 // Lock order: store_mu_, then mu_, then the DB's.
 #pragma once
@@ -90,8 +91,8 @@ class ColumnFamilyDriver {
   static constexpr int64_t kPauseNs = 1'000'000;
   static constexpr int64_t kPauseMostNs = 500'000'000;
 
-  // Begins to compact `column_family` of `db`; both must outlive the driver. InvalidArgument with what to change: it has
-  // another compaction style than kCompactionStyleNone, fewer than 3 levels, no `listeners={isozone}`, no
+  // Begins to compact `column_family` of `db`; both must outlive the driver. InvalidArgument with what to change: it
+  // has another compaction style than kCompactionStyleNone, fewer than 3 levels, no `listeners={isozone}`, no
   // `sst_partitioner_factory=isozone` where cuts are needed, or a driver already; or the options are not known.
   static rocksdb::Status Open(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family,
                               const ColumnFamilyDriverOptions& options, std::unique_ptr<ColumnFamilyDriver>* result);
@@ -106,8 +107,8 @@ class ColumnFamilyDriver {
   // Something may have changed in `db`, the innermost of wrapped ones. Any thread; no driver may be of it.
   static void Wake(const rocksdb::DB* db);
 
-  // A flush of the column family with this number is about to begin: waits as long as there is too much compaction debt.
-  // Any thread that holds no lock of RocksDB; no driver may be of it.
+  // A flush of the column family with this number is about to begin: waits as long as there is too much compaction
+  // debt. Any thread that holds no lock of RocksDB; no driver may be of it.
   static void HoldFlush(const rocksdb::DB* db, uint32_t column_family);
 
   // Waits until the tree of this moment leaves nothing to compact, or the driver cannot go on: why. Incomplete: it is
@@ -139,7 +140,8 @@ class ColumnFamilyDriver {
   // Whether a flush may begin for which compactions have written so many bytes.
   bool MayFlush(uint64_t written) ISOZONE_REQUIRES(mu_);
   CompactionRoom RoomFor(const std::optional<CompactionPick>& next) const ISOZONE_REQUIRES(mu_);
-  // Of the device, with what the collector can give back; of a file system that is not Isozone's, more than can be used.
+  // Of the device, with what the collector can give back; of a file system that is not Isozone's, more than can be
+  // used.
   uint64_t FreeBytes() const;
   void CountBytes(const CompactionPick& pick, const std::vector<LsmFile>& written) ISOZONE_REQUIRES(mu_);
   // Zones that short-lived tables have for themselves now.

@@ -2,9 +2,9 @@
 //
 // At the end of DB::Open, RocksDB 7.8 to 11.8 logs "DB pointer %p" with the address of the database, of whatever level
 // the log is. No event of a listener tells as much so early: the first one that names its database comes with the first
-// flush, and a database that is opened with a full level 0 takes no writes and so never flushes. DB::OpenForReadOnly and
-// DB::OpenAsSecondary do not log that line. If another version does not, nothing is steered there, and a line says so
-// (steered_databases.h).
+// flush, and a database that is opened with a full level 0 takes no writes and so never flushes. DB::OpenForReadOnly
+// and DB::OpenAsSecondary do not log that line. If another version does not, nothing is steered there, and a line says
+// so (steered_databases.h).
 //
 // RocksDB may put a log that rolls its files in front of this one. It passes that line on as it is, and what it repeats
 // at the top of further files has another format.

@@ -1,4 +1,5 @@
-// For the tests of the adapter: a file system on an emulated SSD, and databases in the way of either version of RocksDB.
+// For the tests of the adapter: a file system on an emulated SSD, and databases in the way of either version of
+// RocksDB.
 #pragma once
 
 #include <memory>

@@ -20,12 +20,12 @@ inline constexpr uint32_t kDriverThreadsMax = 64;
 // As many as RocksDB would use by max_background_jobs: a quarter of these is for flushes.
 uint32_t DriverThreads(const rocksdb::DBOptions& options);
 
-// What in the options of a column family with kCompactionStyleNone keeps a driver from compacting it, and what to change;
-// empty: nothing.
+// What in the options of a column family with kCompactionStyleNone keeps a driver from compacting it, and what to
+// change; empty: nothing.
 std::string WhyNotDriven(const rocksdb::ColumnFamilyOptions& options);
 
-// InvalidArgument, with what to change, if no driver can compact the column family. `needs_cuts`: a partitioner of outputs
-// is asked for.
+// InvalidArgument, with what to change, if no driver can compact the column family. `needs_cuts`: a partitioner of
+// outputs is asked for.
 rocksdb::Status CheckCanBeDriven(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family, bool needs_cuts);
 // Why a column family is not compacted.
 rocksdb::Status NotDriven(const rocksdb::ColumnFamilyHandle& column_family, std::string_view why);

@@ -1,13 +1,13 @@
-// MappedFileSystem: a FileSystem for programs that name no device (`isozone run`). Files below mapped directories lie on
-// devices, and all others where they were, on the file system below, RocksDB's default one.
+// MappedFileSystem: a FileSystem for programs that name no device (`isozone run`). Files below mapped directories lie
+// on devices, and all others where they were, on the file system below, RocksDB's default one.
 //
 //   * A mapped directory is the root of its device: with /var/lib/app mapped, /var/lib/app/db/CURRENT is /db/CURRENT on
 //     the device. Relative paths begin at the working directory of the process. A path is looked up as it is written,
 //     and then with its links resolved, among the directories as they were given and with theirs resolved.
 //   * A device is mounted when the first file of it is used, so that a process that never does so takes no device. If
 //     that fails, each use tries again and returns the error.
-//   * Directories are made in both places, because programs put other files beside a database without RocksDB. Those lie
-//     below the directory on the local file system, and RocksDB does not see them.
+//   * Directories are made in both places, because programs put other files beside a database without RocksDB. Those
+//     lie below the directory on the local file system, and RocksDB does not see them.
 //   * A file cannot be renamed from one side to the other. A link to the other side is refused as not supported, and
 //     RocksDB then copies.
 //   * A file on the local file system or on a conventional SSD is read at once where an asynchronous read is asked for.

@@ -8,8 +8,8 @@
 // stays mounted, since its owner may still close it. In a forked child, which owns no mount, none of this happens.
 //
 // Forks. A child that is forked after a mount has neither its threads nor the locks that they held, but shares its
-// device with the parent. So every use of the mount and of its files fails there, before it takes a lock, and nothing is
-// closed: files and mounts are leaked.
+// device with the parent. So every use of the mount and of its files fails there, before it takes a lock, and nothing
+// is closed: files and mounts are leaked.
 #pragma once
 
 #include <sys/types.h>

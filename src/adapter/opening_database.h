@@ -1,9 +1,9 @@
 // Which listener of Isozone belongs to the database that this thread opens, if that listener steers.
 //
 // Why this is needed. Of a database that has been opened, RocksDB tells only the address, in its info log
-// (database_logger.h). It may call the log with the log's lock held, and threads that hold the database's mutex write to
-// the log. So the log must not ask the database for its listeners: that takes the mutex. Another thread cannot ask for
-// it either, since nothing keeps a database open for that thread unless it has such a listener.
+// (database_logger.h). It may call the log with the log's lock held, and threads that hold the database's mutex write
+// to the log. So the log must not ask the database for its listeners: that takes the mutex. Another thread cannot ask
+// for it either, since nothing keeps a database open for that thread unless it has such a listener.
 //
 // How it is known. DB::Open works on one thread. It always opens a MANIFEST for writing, and RocksDB then asks the
 // listeners of that database whether they want to hear of the file (ShouldBeNotifiedOnFileIO). So:

@@ -13,8 +13,8 @@ OutputGuide::OutputGuide(const CompactionPick& pick, const KeyOrder& order, uint
     : pick_(pick), order_(order), t_zone_(t_zone), table_bytes_(table_bytes) {
   assert(current == nullptr);
   current = this;
-  // RocksDB does not ask about the first key. Where that comes after all others of the inputs were dropped, the guess is
-  // wrong, and the table is only in a zone that it should not be in.
+  // RocksDB does not ask about the first key. Where that comes after all others of the inputs were dropped, the guess
+  // is wrong, and the table is only in a zone that it should not be in.
   FindSpan(pick.smallest);
   (void)Passes(pick.cut_keys, next_cut_, pick.smallest);
   (void)Passes(pick.preferred_cut_keys, next_preferred_, pick.smallest);

@@ -1,12 +1,12 @@
-// Where the outputs of a steered compaction are cut, and which of them are short-lived: what a CompactionPick says, told
-// to the partitioner that RocksDB makes on the thread which compacts, and to the files that this thread opens.
+// Where the outputs of a steered compaction are cut, and which of them are short-lived: what a CompactionPick says,
+// told to the partitioner that RocksDB makes on the thread which compacts, and to the files that this thread opens.
 //
-// Short-lived outputs have zones of their own, the T-Zone of LL-compaction (section 3.2, principle 3): they are a cohort
-// (zone/cohort.h), one for each column family, whatever their level.
+// Short-lived outputs have zones of their own, the T-Zone of LL-compaction (section 3.2, principle 3): they are a
+// cohort (zone/cohort.h), one for each column family, whatever their level.
 //
-// The thread makes an OutputGuide and calls CompactFiles with one subcompaction. LevelPartitionerFactory finds the guide
-// (Current) and has it asked before each key. RocksDB opens a table for the first key that it adds, right after it has
-// asked; so the guide knows then where that table begins.
+// The thread makes an OutputGuide and calls CompactFiles with one subcompaction. LevelPartitionerFactory finds the
+// guide (Current) and has it asked before each key. RocksDB opens a table for the first key that it adds, right after
+// it has asked; so the guide knows then where that table begins.
 //
 // Thread safety: belongs to the thread that makes it.
 #pragma once

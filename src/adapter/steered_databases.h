@@ -16,14 +16,15 @@
 //
 //   * RocksDB destroys that handle in DBImpl::CloseHelper and nowhere else, before the column families, the versions
 //     and the files. Its mutex is free then. That holds in every release from 7.8.3 to 11.8.1.
-//   * `delete db`, DB::Close(), WaitForCompact() with close_db, and an Open that fails after Opened all end there. Close
-//     that fails for a timestamped snapshot does not, and the database stays open and steered. What is closed already is
-//     not closed again.
+//   * `delete db`, DB::Close(), WaitForCompact() with close_db, and an Open that fails after Opened all end there.
+//     Close that fails for a timestamped snapshot does not, and the database stays open and steered. What is closed
+//     already is not closed again.
 //   * CancelAllBackgroundWork() leaves the database open. CompactFiles then says so (ShutdownInProgress), and the
 //     driver's threads end by themselves.
 //   * A TransactionDB and other wrappers end in the destructor of the database inside, which is the one that Opened
-//     told of. The wrappers that take part in compactions (WritePrepared, TTL) first cancel and await them. WritePrepared
-//     does not where somebody else has cancelled without waiting; RocksDB's own compactions then use it after its end.
+//     told of. The wrappers that take part in compactions (WritePrepared, TTL) first cancel and await them.
+//     WritePrepared does not where somebody else has cancelled without waiting; RocksDB's own compactions then use it
+//     after its end.
 //   * The listener gets the event because it is one of that database: opening_database.h tells why that is known.
 //   * Another database with the same listener, or the same options, has another handle and so another entry.
 //   * Read-only, secondary and follower instances never come to Opened.
@@ -32,8 +33,8 @@
 // waited for all that are registered, those of the driver among them, as for its own. So the threads are between two
 // compactions, or about to be refused, or deleting what the last one replaced; they need the database's mutex and the
 // log, and the thread that closes holds neither. A flush that the driver holds back goes on when a compaction has been
-// told to end. So a close takes as long as with RocksDB's own compaction. The driver is not stopped earlier, when the log
-// tells of a shutdown: RocksDB may flush after that, and such a flush waits for level 0 to be compacted.
+// told to end. So a close takes as long as with RocksDB's own compaction. The driver is not stopped earlier, when the
+// log tells of a shutdown: RocksDB may flush after that, and such a flush waits for level 0 to be compacted.
 // OnDBShutdownBegin comes after that flush and would do, but releases before 11.4 lack it.
 //
 // End of the process. If databases are still open when the process ends, their drivers stop before RocksDB's own static
@@ -61,7 +62,8 @@ class SteeredDatabases {
  public:
   static void Opened(rocksdb::DB* db);
   static void Closing(const rocksdb::ColumnFamilyHandle* handle);
-  // After a flush of a database with a listener that steers. Says in one line, once for a database, what is not steered.
+  // After a flush of a database with a listener that steers. Says in one line, once for a database, what is not
+  // steered.
   static void Flushed(rocksdb::DB* db, const rocksdb::FlushJobInfo& info);
 
   // Why a database is not to be opened with these options, and what to change, because nothing would compact it; empty:

@@ -25,11 +25,11 @@ constexpr uint64_t kLeastMemtable = 2 * kMiB;
 constexpr uint64_t kLargestMemtable = 256 * kMiB;
 constexpr uint32_t kMostJobs = 16;
 constexpr uint64_t kLevel0Usual = 4;  // RocksDB's level0_file_num_compaction_trigger
-// Each doubling of what level 0 gives at once saves a good part of all writing (docs/sizing.md), and look-ups ask the filters
-// of so many tables more.
+// Each doubling of what level 0 gives at once saves a good part of all writing (docs/sizing.md), and look-ups ask the
+// filters of so many tables more.
 constexpr uint64_t kLevel0Most = 16;
-// Of the device, that the database takes. Below the first one, steered compaction writes less and holds nobody back; from
-// the second one on, a device can become full without it. Between them, RocksDB's own is faster (docs/sizing.md).
+// Of the device, that the database takes. Below the first one, steered compaction writes less and holds nobody back;
+// from the second one on, a device can become full without it. Between them, RocksDB's own is faster (docs/sizing.md).
 constexpr uint64_t kRoomyPercent = 25;
 constexpr uint64_t kCrowdedPercent = 45;
 constexpr uint64_t kUsualSlowdown = 20;  // RocksDB's level0_slowdown_writes_trigger

@@ -1,16 +1,16 @@
 // Which options of RocksDB fit a device, each with its reason: the decisions of `isozone advise`.
 //
-//  * Tables. A table is written to several zones at once, a *stripe set*, and a zone is free when the last table in it is
-//    gone. So a whole number of tables fills a stripe set, or a table fills a whole number of them. A thirty-second is
-//    left for index and filter, which RocksDB writes beyond the size that it aims at.
+//  * Tables. A table is written to several zones at once, a *stripe set*, and a zone is free when the last table in it
+//    is gone. So a whole number of tables fills a stripe set, or a table fills a whole number of them. A thirty-second
+//    is left for index and filter, which RocksDB writes beyond the size that it aims at.
 //  * Memory. First what Isozone's own writers and read-ahead hold; then memtables, by the workload; the rest is block
 //    cache, with filters and indexes in it, but for a tenth that is left alone.
 //  * Jobs. One for each core, but not more than zones can be written beside metadata and logs.
-//  * Room. What waits for compaction is bounded by the device and not by RocksDB's defaults, which are larger than small
-//    devices. A database that does not fit is refused.
-//  * Steering (docs/steering.md). A database that is written is compacted by Isozone where the device has much room, since
-//    least is written then, and where it has little, since writers are held back before it is full. Between these, and
-//    for a database that is only read, compaction stays RocksDB's own.
+//  * Room. What waits for compaction is bounded by the device and not by RocksDB's defaults, which are larger than
+//    small devices. A database that does not fit is refused.
+//  * Steering (docs/steering.md). A database that is written is compacted by Isozone where the device has much room,
+//    since least is written then, and where it has little, since writers are held back before it is full. Between
+//    these, and for a database that is only read, compaction stays RocksDB's own.
 //
 // Whatever is bounded from above or below has this in its reason.
 //

@@ -1,7 +1,7 @@
 // On which CPUs the calling thread runs.
 //
-// A thread begins with what its maker has. A thread that lives longer than the work that it was made for, and may be made
-// by one that stays on a CPU, calls RunWhereProcessMay first.
+// A thread begins with what its maker has. A thread that lives longer than the work that it was made for, and may be
+// made by one that stays on a CPU, calls RunWhereProcessMay first.
 //
 // Thread safety: each call concerns the calling thread alone.
 #pragma once

@@ -14,8 +14,8 @@
 //  * What a thread did before CountDown happens before Wait returns.
 //  * A latch can be used again once every event has happened.
 //
-// A read of one block makes a latch of its own, so a latch takes its lock once for each event and once for each wait, and
-// no more: what only the owner asks is kept by the owner.
+// A read of one block makes a latch of its own, so a latch takes its lock once for each event and once for each wait,
+// and no more: what only the owner asks is kept by the owner.
 //
 // Thread safety: any thread may call CountDown. The owner of the latch serialises all other calls.
 #pragma once

@@ -1,5 +1,5 @@
-// The rules of the seam that every backend checks before a request reaches its zones: what can be said of a request from
-// the geometry alone. Pure.
+// The rules of the seam that every backend checks before a request reaches its zones: what can be said of a request
+// from the geometry alone. Pure.
 #pragma once
 
 #include "device/zoned_device.h"

@@ -1,8 +1,8 @@
 // ExportKernel and ExportQueue: what a server of a block device asks of the kernel, and nothing else. UblkKernel is the
 // real one; FakeExportKernel (testing) stands in for it on machines whose kernel has no ublk.
 //
-// The kernel has requests of the device's users, each with a tag that no other request of its queue has. It hands them to
-// the thread that serves the queue, and waits for the result of each.
+// The kernel has requests of the device's users, each with a tag that no other request of its queue has. It hands them
+// to the thread that serves the queue, and waits for the result of each.
 //
 // Errors are values of errno.
 #pragma once
@@ -30,8 +30,8 @@ class ExportQueue {
   virtual ~ExportQueue() = default;
 
   // Waits until requests have arrived, Wake was called or the queue has ended, and adds the tags of new requests to
-  // `arrived`. Hands the results that were committed to the kernel before it waits. Returns 0, or ENODEV when no further
-  // request will come, and each that has arrived was committed.
+  // `arrived`. Hands the results that were committed to the kernel before it waits. Returns 0, or ENODEV when no
+  // further request will come, and each that has arrived was committed.
   virtual int Wait(std::vector<uint16_t>& arrived) = 0;
 
   // A request that has arrived.
@@ -54,18 +54,19 @@ class ExportKernel {
 
   virtual ExportLayout layout() const = 0;
 
-  // Must be called once for each queue, by the thread that will serve it. When it returns, the kernel can send requests.
+  // Must be called once for each queue, by the thread that will serve it. When it returns, the kernel can send
+  // requests.
   virtual Result<std::unique_ptr<ExportQueue>> OpenQueue(uint16_t number) = 0;
 
   // Makes the device visible once all queues are open. The kernel reads from it before this returns.
   virtual Status Start() = 0;
 
-  // Takes the device away from its users, whose requests end first. All queues end then. Also ends the queues of a device
-  // that was not started.
+  // Takes the device away from its users, whose requests end first. All queues end then. Also ends the queues of a
+  // device that was not started.
   virtual Status Stop() = 0;
 
-  // Called in place of Stop if the device could not be started. Ends the process where a device that lost its server has
-  // users, because only then another server can take it over; `why` is logged then.
+  // Called in place of Stop if the device could not be started. Ends the process where a device that lost its server
+  // has users, because only then another server can take it over; `why` is logged then.
   virtual Status GiveUp(const Status& why) = 0;
 };
 

@@ -4,8 +4,8 @@
 //   limits     No limit of open or active zones may be above the number of zones.
 //   requests   are at most kMaxRequest long, and as long as the device allows. The kernel splits longer ones, and sends
 //              the parts of a write one after another.
-//   caches     A completed write is in the device's volatile cache (zoned_device.h), so the kernel sends flushes and Force
-//              Unit Access.
+//   caches     A completed write is in the device's volatile cache (zoned_device.h), so the kernel sends flushes and
+//              Force Unit Access.
 #pragma once
 
 #include <cstdint>

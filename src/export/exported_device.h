@@ -2,8 +2,8 @@
 //
 //   device --> ExportServer, WriteLedger (in /run) --> UblkKernel --> /dev/ublkbN
 //
-// A process that serves a block device must not wait for memory that the kernel would get only by writing to that device.
-// So it asks for PinMemory before it opens anything.
+// A process that serves a block device must not wait for memory that the kernel would get only by writing to that
+// device. So it asks for PinMemory before it opens anything.
 //
 // Thread safety: none; one thread uses the object.
 #pragma once
@@ -23,8 +23,8 @@ class ExportServer;
 class LedgerFile;
 class WriteLedger;
 
-// Keeps what the process has loaded so far in memory, and tells the kernel that it serves I/O. kPermissionDenied if it may
-// not; everything works without, as long as memory suffices.
+// Keeps what the process has loaded so far in memory, and tells the kernel that it serves I/O. kPermissionDenied if it
+// may not; everything works without, as long as memory suffices.
 Status PinMemory();
 
 class ExportedDevice {

@@ -1,5 +1,5 @@
-// LedgerFile: the memory of a WriteLedger as a file in /run, which is memory too, but outlives the process. What is in it
-// means nothing once the machine has been started anew, and /run does not outlive that either.
+// LedgerFile: the memory of a WriteLedger as a file in /run, which is memory too, but outlives the process. What is in
+// it means nothing once the machine has been started anew, and /run does not outlive that either.
 //
 // Thread safety: none.
 #pragma once

@@ -10,8 +10,9 @@
 // Each tag has memory for its data from the beginning: a server must not need memory to let the kernel write something
 // out, because that may be how the kernel gets memory.
 //
-// A write or append that the last server may have done already is looked for in the zone (write_ledger.h). If the bytes are
-// there, they are not written again. That happens on the queue's thread, which waits for it: only after a server died.
+// A write or append that the last server may have done already is looked for in the zone (write_ledger.h). If the bytes
+// are there, they are not written again. That happens on the queue's thread, which waits for it: only after a server
+// died.
 //
 // Thread safety: Run is called once, by the thread of the queue. The object is made before and destroyed after that.
 #pragma once

@@ -1,11 +1,11 @@
-// What the ublk driver of Linux and its servers exchange (include/uapi/linux/ublk_cmd.h, as of Linux 6.6). The headers of
-// Debian 12 describe an older ublk, without zones, so that it is written down here.
+// What the ublk driver of Linux and its servers exchange (include/uapi/linux/ublk_cmd.h, as of Linux 6.6). The headers
+// of Debian 12 describe an older ublk, without zones, so that it is written down here.
 //
 //   /dev/ublk-control   takes ControlCommand in io_uring commands: adds, starts, stops and removes devices.
-//   /dev/ublkcN         belongs to the server of device N. IoCommand fetches a request of the device's users, and commits
-//                       the result of the last one with that tag. RequestDescriptor is the request: an array for each
-//                       queue, indexed by tag, which the server maps. The data of a request is read and written at
-//                       DataPosition (UBLK_F_USER_COPY, which zones need).
+//   /dev/ublkcN         belongs to the server of device N. IoCommand fetches a request of the device's users, and
+//                       commits the result of the last one with that tag. RequestDescriptor is the request: an array
+//                       for each queue, indexed by tag, which the server maps. The data of a request is read and
+//                       written at DataPosition (UBLK_F_USER_COPY, which zones need).
 //   /dev/ublkbN         is the block device.
 #pragma once
 

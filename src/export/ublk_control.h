@@ -17,8 +17,8 @@ class UblkControl {
   static Result<std::unique_ptr<UblkControl>> Open();
   virtual ~UblkControl() = default;
 
-  // Sends `command`, one of the constants of ublk_abi.h, for a device, and waits for the outcome: 0 or a value of errno.
-  // `argument`, of `length` bytes, is what the command takes or fills.
+  // Sends `command`, one of the constants of ublk_abi.h, for a device, and waits for the outcome: 0 or a value of
+  // errno. `argument`, of `length` bytes, is what the command takes or fills.
   int Send(uint32_t command, uint32_t device, void* argument = nullptr, uint16_t length = 0, uint64_t data = 0) {
     return DoSend(command, device, argument, length, data);
   }

@@ -3,9 +3,11 @@
 //   Add       of a new device: ADD_DEV, SET_PARAMS.                              Start: START_DEV
 //   Recover   of a device whose server died: Open does START_USER_RECOVERY.      Start: END_USER_RECOVERY
 //             The kernel keeps the requests of the device's users, and sends them to the new server.
-//   Stop      STOP_DEV ends what users have asked for, then takes /dev/ublkbN away, then ends the fetches of the server.
+//   Stop      STOP_DEV ends what users have asked for, then takes /dev/ublkbN away, then ends the fetches of the
+//             server.
 //   GiveUp    Stop; or, for a device that has users, the end of this process, so that the kernel waits for another one.
-//   Remove    DEL_DEV, which is complete when nobody has the device open. So the queues and /dev/ublkcN are closed first.
+//   Remove    DEL_DEV, which is complete when nobody has the device open. So the queues and /dev/ublkcN are closed
+//             first.
 //
 // Each queue has an io_uring of its own. A fetch is an io_uring command that ends when a request has arrived, and the
 // command that commits its result is the next fetch for that tag. An eventfd, which is read in the same ring, wakes the
@@ -29,11 +31,13 @@ namespace isozone {
 
 class UblkKernel final : public ExportKernel {
  public:
-  // Makes device `id`, or the first that is free. kBusy if `id` is taken, kNotSupported if the kernel takes no such device.
+  // Makes device `id`, or the first that is free. kBusy if `id` is taken, kNotSupported if the kernel takes no such
+  // device.
   static Result<std::unique_ptr<UblkKernel>> Add(std::unique_ptr<UblkControl> control, const ExportShape& shape,
                                                  std::optional<uint32_t> id);
-  // Will take over device `id`, whose server died. kNotFound if there is none, kBusy if it has a server, kInvalidArgument
-  // if it is another device than `shape`. Waits some seconds for the last server to end. Changes nothing yet.
+  // Will take over device `id`, whose server died. kNotFound if there is none, kBusy if it has a server,
+  // kInvalidArgument if it is another device than `shape`. Waits some seconds for the last server to end. Changes
+  // nothing yet.
   static Result<std::unique_ptr<UblkKernel>> Recover(std::unique_ptr<UblkControl> control, const ExportShape& shape,
                                                      uint32_t id);
   // Removes device `id`, whose server died. kNotFound, kBusy as above. `forget` drops what the server has left; it is

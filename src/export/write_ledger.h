@@ -1,19 +1,21 @@
-// WriteLedger: where the writes and appends went that the device has, or may have, and the kernel has no result of. It is
-// kept in memory that outlives the process, so that the next server can answer what this one leaves behind.
+// WriteLedger: where the writes and appends went that the device has, or may have, and the kernel has no result of. It
+// is kept in memory that outlives the process, so that the next server can answer what this one leaves behind.
 //
-// Why it is needed: when a server dies, the kernel sends the requests that had no result once more, to the next server. A
-// read, flush or zone operation can be done twice. A write cannot: its zone has moved on, and it would fail. An append
-// would succeed, but its bytes would lie in the zone twice, and the zone would be full before its user expects that.
+// Why it is needed: when a server dies, the kernel sends the requests that had no result once more, to the next server.
+// A read, flush or zone operation can be done twice. A write cannot: its zone has moved on, and it would fail. An
+// append would succeed, but its bytes would lie in the zone twice, and the zone would be full before its user expects
+// that.
 //
-//   Submit   notes the place of a write or append, and only then hands it to the device. Appends to a zone are handed over
-//            one after another, so their places are known before: they follow each other. If an append fails, those
-//            behind it are not where they were expected, and their places count as unknown.
+//   Submit   notes the place of a write or append, and only then hands it to the device. Appends to a zone are handed
+//            over one after another, so their places are known before: they follow each other. If an append fails,
+//            those behind it are not where they were expected, and their places count as unknown.
 //   Answer   forgets the place, and only then the result goes to the kernel.
 //
-// So a place that the next server finds (a Leftover) belongs to a request that will come once more, or to none. The server
-// that finds the same bytes there need not write them again. A write goes to a place that no other can have, so that its
-// bytes are not compared: its user may have changed them meanwhile, and then writes them again. If a server dies between Answer and the kernel, an append is
-// done twice, which costs the space. When a zone is reset, its leftovers are dropped.
+// So a place that the next server finds (a Leftover) belongs to a request that will come once more, or to none. The
+// server that finds the same bytes there need not write them again. A write goes to a place that no other can have, so
+// that its bytes are not compared: its user may have changed them meanwhile, and then writes them again. If a server
+// dies between Answer and the kernel, an append is done twice, which costs the space. When a zone is reset, its
+// leftovers are dropped.
 //
 //   memory: Header | entries of this server, one for each tag of each queue | leftovers, kGenerations times as many
 //
@@ -44,8 +46,8 @@ class WriteLedger {
   // Bytes, for a server that has at most `slots` requests at a time.
   static size_t MemorySize(uint32_t slots);
 
-  // `memory` is all zeros, or what the last server of `device` has left in it; it outlives this object. kInvalidArgument
-  // if it is that of another device.
+  // `memory` is all zeros, or what the last server of `device` has left in it; it outlives this object.
+  // kInvalidArgument if it is that of another device.
   static Result<std::unique_ptr<WriteLedger>> Create(ZonedDevice& device, uint32_t slots, std::span<std::byte> memory);
 
   // Submits `request`, a write or an append, to the device.

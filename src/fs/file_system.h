@@ -156,8 +156,8 @@ struct FileRead {
   Status status;
   std::unique_ptr<Bounced> bounced;
 
-  // Brings into `buffer` what does not lie there yet. A thread of the device must not do that: it has the completions of
-  // others to deliver.
+  // Brings into `buffer` what does not lie there yet. A thread of the device must not do that: it has the completions
+  // of others to deliver.
   void Take() {
     if (const std::unique_ptr<Bounced> taken = std::move(bounced)) taken->Copy();
   }
@@ -279,8 +279,8 @@ class FileSystemState {
   virtual std::vector<ZoneView> Zones() const = 0;
   // Calls `visit` for every file and directory, in order of inode.
   virtual Status VisitFiles(const std::function<void(const FileDetails&)>& visit) const = 0;
-  // Bytes that a file takes on the device, frames and padding included. It has to look at each extent of the file, which
-  // FileSystem::Stat and List do not.
+  // Bytes that a file takes on the device, frames and padding included. It has to look at each extent of the file,
+  // which FileSystem::Stat and List do not.
   virtual Result<uint64_t> AllocatedBytes(std::string_view path) const = 0;
   // The files that have bytes in `zone`, in order of inode; and the zones in which a file has bytes, in ascending
   // order. They take time by the size of the answer and the width of stripes, not by the number of extents. They do not
@@ -299,8 +299,8 @@ class FileSystemState {
   virtual const ZonedDevice& device() const = 0;
   // The copies of the metadata.
   virtual MetadataCopies Metadata() const = 0;
-  // Waits until there are as many as there should be: lost and damaged ones are written anew in the background. Why that
-  // cannot be.
+  // Waits until there are as many as there should be: lost and damaged ones are written anew in the background. Why
+  // that cannot be.
   virtual Status RestoreMetadataCopies() = 0;
   // Why it is read-only; empty while it is writable.
   virtual std::string read_only_reason() const = 0;
@@ -373,15 +373,16 @@ class FileSystem : public FileSystemParts {
   virtual Status CreateDirectories(std::string_view path) = 0;  // with parents; fine if it exists
   virtual Status RemoveDirectory(std::string_view path) = 0;    // kNotEmpty
   virtual Status Unlink(std::string_view path) = 0;             // open handles go on working
-  // Replaces, atomically, a file by a file, and an empty directory by a directory; kNotDirectory, kIsDirectory, kNotEmpty.
+  // Replaces, atomically, a file by a file, and an empty directory by a directory; kNotDirectory, kIsDirectory,
+  // kNotEmpty.
   virtual Status Rename(std::string_view from, std::string_view to) = 0;
   virtual Status Link(std::string_view from, std::string_view to) = 0;  // kAlreadyExists
   virtual Status SetModified(std::string_view path, uint64_t modified_s) = 0;
   virtual Status SyncMetadata() = 0;
 
   // --- Files ---
-  // Creates, or replaces by an empty file; handles of the old one go on working, as after Unlink. (RocksDB re-uses a log
-  // before it has closed the writer of old.) The parent directory must exist.
+  // Creates, or replaces by an empty file; handles of the old one go on working, as after Unlink. (RocksDB re-uses a
+  // log before it has closed the writer of old.) The parent directory must exist.
   virtual Result<std::unique_ptr<FileWriter>> Create(std::string_view path, const CreateOptions& options) = 0;
   // Opens for appending, never truncates; creates it with `options` where it does not exist.
   virtual Result<std::unique_ptr<FileWriter>> OpenForAppend(std::string_view path, const CreateOptions& options) = 0;

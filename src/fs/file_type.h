@@ -1,4 +1,5 @@
-// What files are, according to their names: those of RocksDB, and of LSM trees that name theirs alike (LevelDB, Pebble).
+// What files are, according to their names: those of RocksDB, and of LSM trees that name theirs alike (LevelDB,
+// Pebble).
 //
 //   name                                        type      kind
 //   NNN.log                                     wal       log

@@ -84,8 +84,8 @@ class InodeFiles {
 
   // --- Looking ---
   virtual Result<FileAttributes> Lookup(uint64_t directory, std::string_view name) = 0;
-  // Also of a file without a name, as long as a handle of it is open; `links` is 0 then. Of an open file, size and times
-  // are as of its last write.
+  // Also of a file without a name, as long as a handle of it is open; `links` is 0 then. Of an open file, size and
+  // times are as of its last write.
   virtual Result<FileAttributes> GetAttributes(uint64_t inode) = 0;
   // Bytes of the device that a file takes; less than its size where it has holes.
   virtual Result<uint64_t> AllocatedBytes(uint64_t inode) = 0;

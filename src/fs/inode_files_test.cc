@@ -172,8 +172,8 @@ TEST_F(InodeFilesTest, ALargeDirectoryIsReadWhileItChanges) {
   EXPECT_EQ(seen, 2500U);
 }
 
-// Without owners, holes and links, a device of version 8 differs from one of version 7 in that number alone: what version
-// 8 adds are operations. So the number is all that is changed here, in every copy of the metadata.
+// Without owners, holes and links, a device of version 8 differs from one of version 7 in that number alone: what
+// version 8 adds are operations. So the number is all that is changed here, in every copy of the metadata.
 std::vector<char> OlderImage(MemoryImage& image) {
   const int file = open(image.path().c_str(), O_RDWR | O_CLOEXEC);
   EXPECT_GE(file, 0);

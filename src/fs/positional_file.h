@@ -1,5 +1,5 @@
-// PositionalFile: a file that is read and written anywhere, as programs do that know nothing of zones. One object serves
-// all opens of an inode at a time, and keeps an inode alive that has lost its last name.
+// PositionalFile: a file that is read and written anywhere, as programs do that know nothing of zones. One object
+// serves all opens of an inode at a time, and keeps an inode alive that has lost its last name.
 //
 // What a write costs:
 //   at the end of the file        an append, as FileWriter has it: in memory until a buffer is full or Sync. A log
@@ -7,8 +7,8 @@
 //   over the last bytes, which    what is behind the unchanged bytes is appended: programs rewrite the last page in
 //   it does not change            place to make it longer
 //   anywhere else, or in a hole   new space at once, and a small record of the metadata with the next Sync. A log is no
-//                                 longer one from then on: its bytes stay where they are, and later ones are not framed.
-//                                 These writes are counted (FileSystemStats::in_place_writes).
+//                                 longer one from then on: its bytes stay where they are, and later ones are not
+//                                 framed. These writes are counted (FileSystemStats::in_place_writes).
 //   behind the end                a hole first, which takes no space
 //
 // Space. When Write returns OK, there is room for what it was given, also if it is still in memory: kNoSpace comes from
@@ -27,9 +27,9 @@
 // new.
 //
 // Failure. An error of the device that an append meets in the background comes back from the next Write, Flush or Sync;
-// what could not be written is lost then, and the file ends where the device has it. kBusy, from each change: a FileWriter
-// has the file open. FileWriters find a file busy from its first change here until the metadata knows of all changes, at
-// the latest when the last handle goes. kReadOnly as everywhere.
+// what could not be written is lost then, and the file ends where the device has it. kBusy, from each change: a
+// FileWriter has the file open. FileWriters find a file busy from its first change here until the metadata knows of all
+// changes, at the latest when the last handle goes. kReadOnly as everywhere.
 //
 // Thread safety: any thread; changes of one file run one after another, reads beside them.
 #pragma once

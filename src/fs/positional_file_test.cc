@@ -1,5 +1,5 @@
-// Positional files: what programs do that know nothing of zones, against plain strings, with remounts, power cuts, a full
-// device, collection, and threads.
+// Positional files: what programs do that know nothing of zones, against plain strings, with remounts, power cuts, a
+// full device, collection, and threads.
 #include "fs/positional_file.h"
 
 #include <algorithm>

@@ -208,7 +208,8 @@ TEST_F(PositionalLimitsTest, ZonesOfALogThatBecameDataAreCollected) {
   EXPECT_TRUE(volume_.ReadFile("/000001.log").value() == model);
 }
 
-// Files with accepted writes, appended and in place, that the metadata does not know, on a device that names have filled.
+// Files with accepted writes, appended and in place, that the metadata does not know, on a device that names have
+// filled.
 class FullOfNamesTest : public PositionalLimitsTest {
  protected:
   void SetUp() override {
@@ -261,7 +262,8 @@ TEST_F(FullOfNamesTest, WhatWasAcceptedCanBeSynced) {
   volume_.ExpectFsckClean();
 }
 
-// Longer names in the place of others may use up what is left to written data, which cannot be told to the metadata then.
+// Longer names in the place of others may use up what is left to written data, which cannot be told to the metadata
+// then.
 TEST_F(FullOfNamesTest, WhatTheMetadataHasNoRoomForIsNoPartOfTheFile) {
   std::vector<File> files = std::exchange(files_, {});
   Status renamed;

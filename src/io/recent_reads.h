@@ -1,6 +1,6 @@
 // RecentReads: which zones the background reads of compaction and collection have touched lately, for who draws them. A
-// zone has one place of kPlaces, which the last zone that reads there keeps: of two zones that share a place and are read
-// at the same time, one is not seen.
+// zone has one place of kPlaces, which the last zone that reads there keeps: of two zones that share a place and are
+// read at the same time, one is not seen.
 //
 //   a place   zone : 32 | IoClass + 1 : 4 | milliseconds of CLOCK_MONOTONIC : 28, from the highest bit on; 0: none
 //

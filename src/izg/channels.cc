@@ -57,7 +57,8 @@ class Slowdowns {
   }
   double Of(size_t a, size_t b) const { return of_pair_[a * groups_ + b]; }
 
-  // Either most pairs share no channel, or all do. So the lower half of them shows what is usual, and how much it varies.
+  // Either most pairs share no channel, or all do. So the lower half of them shows what is usual, and how much it
+  // varies.
   struct Noise {
     double usual = 1;
     double deviation = 0;

@@ -6,17 +6,17 @@
 // group pass only if the needle is late by chance, with a probability of at most p, which was calibrated. Otherwise the
 // needle is too early for the group, which never happens to a zone of the group itself: nothing makes a read faster.
 //
-// Let W be the number of wrong zones that come to the m-th confirmation. All but p W of them are too early there. So the
-// number of zones that were, D, tells what W may be: W <= U(D) / (1 - p), where U is the upper bound of the mean of a
-// Poisson distribution that shows D. So after n confirmations at most
+// Let W be the number of wrong zones that come to the m-th confirmation. All but p W of them are too early there. So
+// the number of zones that were, D, tells what W may be: W <= U(D) / (1 - p), where U is the upper bound of the mean of
+// a Poisson distribution that shows D. So after n confirmations at most
 //
 //   min over m <= n of  U(D_m) / (1 - p) * p^(n - m + 1)
 //
 // wrong zones are left on average, and the probability that there is one is not higher. This assumes that a delay that
 // two confirmations of one zone meet is not the same one: they are apart in time, and their pivots have other loads.
 //
-// Halving proposes a set of groups. Its first confirmation finds the group in the set, and the second one, with reversed
-// loads, would find a zone of another group of the set too early: there are always two.
+// Halving proposes a set of groups. Its first confirmation finds the group in the set, and the second one, with
+// reversed loads, would find a zone of another group of the set too early: there are always two.
 #pragma once
 
 #include <array>

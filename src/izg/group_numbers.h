@@ -9,8 +9,8 @@
 
 namespace isozone {
 
-// Numbers the groups in the order of their first zones, and the channels in the order of their first groups. Every group
-// must have a zone.
+// Numbers the groups in the order of their first zones, and the channels in the order of their first groups. Every
+// group must have a zone.
 void NumberByFirstZone(ZoneGroups& groups);
 
 // Puts the zones of the group `dropped` into `kept`, a lower number. The groups behind `dropped` move up.

@@ -11,9 +11,9 @@
 //   halve      The groups are numbered in sets of four. For each bit of the numbers of the sets there is one burst,
 //              whose pivots are all groups with that bit set. So each needle finds its set in log2(sets) reads.
 //   confirm    One burst has the groups of a set as pivots, each with three times the load of the one before. So the
-//              latency of a needle says which of them delayed it, if any. Only a confirmation makes a zone a member of a
-//              group; a mistake of an earlier step costs reads, but never a wrong result. If zones that were confirmed
-//              may be wrong (doubts.h), they are confirmed again, with the loads reversed.
+//              latency of a needle says which of them delayed it, if any. Only a confirmation makes a zone a member of
+//              a group; a mistake of an earlier step costs reads, but never a wrong result. If zones that were
+//              confirmed may be wrong (doubts.h), they are confirmed again, with the loads reversed.
 //   found      A zone that no known set confirms is measured against every group by itself. If none delays it, it
 //              becomes the pivot of a new group, and the other zones without a group its needles. The first batch of
 //              zones starts here.
@@ -27,10 +27,10 @@
 // Doubtful latencies are measured again. If the first read of an area takes longer than others, zones are read once
 // before they are measured.
 //
-// A device may answer reads of what was just written from memory, and then no needle is delayed. So a zone founds a group
-// only if its own pivot delays its needles. If needles turn out to come from memory, the measurement starts again, and
-// more is written before anything is read (Preparation, latency_probe.h). If even that does not help, there is no result.
-// If no needle is ever delayed, no zone slows another, and identification ends with that result.
+// A device may answer reads of what was just written from memory, and then no needle is delayed. So a zone founds a
+// group only if its own pivot delays its needles. If needles turn out to come from memory, the measurement starts
+// again, and more is written before anything is read (Preparation, latency_probe.h). If even that does not help, there
+// is no result. If no needle is ever delayed, no zone slows another, and identification ends with that result.
 //
 // Blocks that cannot be read are avoided. A zone that has too many of them, or that cannot be written or reset, is set
 // aside: its group stays unknown, and the measurement starts again without it.

@@ -37,8 +37,8 @@ constexpr size_t kMostUnreadable = 16;
 constexpr double kDelayedOverSolo = 20;
 // ... and than one in a crowd.
 constexpr double kDelayedOverCrowd = 2.2;
-// How far latencies may be from what is expected, as factors. Two levels are at least this factor squared apart, even if
-// all pivots share a channel.
+// How far latencies may be from what is expected, as factors. Two levels are at least this factor squared apart, even
+// if all pivots share a channel.
 constexpr double kMargin = 1.1;
 constexpr double kLevelMargin = 1.45;
 // How long a queue of needles of one zone may take, as a share of a pivot of load 1. The last of a longer queue would
@@ -440,8 +440,8 @@ Status LatencyProbe::CalibrateLevels(ZoneId pivot) {
   return Status::Ok();
 }
 
-// Whatever delays a needle without a pivot may delay any needle. So the delays that were seen among `undelayed` are held
-// against pivots as they usually take, and added to needles behind the lightest one.
+// Whatever delays a needle without a pivot may delay any needle. So the delays that were seen among `undelayed` are
+// held against pivots as they usually take, and added to needles behind the lightest one.
 size_t LatencyProbe::FalselyJudged(const std::vector<int64_t>& undelayed) const {
   NeedleTime time;
   for (size_t level = 0; level < kMostLevels; ++level) time.pivot_ns[level] = calibration_.pivot_ns * kLoads[level];

@@ -63,8 +63,8 @@ struct ProbeCalibration {
   int64_t pivot_ns = 0;               // how long a pivot of load 1 lasts
   double behind_pivot = 1;            // the latency of a delayed needle, as a multiple of the time until its pivot ends
   int64_t queueing_ns = 0;            // what the needles of a small crowd add if all are of one group
-  // The chance that a needle is judged to be delayed by a pivot that did not delay it: as it was seen, an upper bound of
-  // it, and as it was seen with one needle at a time.
+  // The chance that a needle is judged to be delayed by a pivot that did not delay it: as it was seen, an upper bound
+  // of it, and as it was seen with one needle at a time.
   double false_interference = 0;
   double false_interference_bound = 1;
   double false_interference_alone = 0;
@@ -137,8 +137,8 @@ class LatencyProbe {
                                             Meeting meeting = Meeting::kMust);
   // Whether a single needle was delayed by the only pivot.
   Result<bool> IsDelayed(ZoneId pivot, ZoneId needle);
-  // Judges each needle, measured in bursts of at most `crowd` needles behind at most kMostLevels pivots. Doubtful needles
-  // are measured again a few times, unless they are only a few of many.
+  // Judges each needle, measured in bursts of at most `crowd` needles behind at most kMostLevels pivots. Doubtful
+  // needles are measured again a few times, unless they are only a few of many.
   Result<std::vector<Verdict>> Measure(std::span<const Pivot> pivots, std::span<const ZoneId> needles, size_t crowd);
   // How long one pivot takes in each of `zones`, in ns, if all of them are read at the same time.
   Result<std::vector<int64_t>> PivotLatencies(std::span<const ZoneId> zones);

@@ -1,6 +1,6 @@
-// Prober: what identification does to a device. It writes empty zones, reads zones in bursts, and measures the latency of
-// each read. The algorithm (identify.h) uses only this interface, so it also runs against the timing model, in virtual
-// time.
+// Prober: what identification does to a device. It writes empty zones, reads zones in bursts, and measures the latency
+// of each read. The algorithm (identify.h) uses only this interface, so it also runs against the timing model, in
+// virtual time.
 #pragma once
 
 #include <cstdint>
@@ -49,12 +49,13 @@ class Prober {
   // Fills each of these zones from its write pointer up to `bytes` (bounded by its capacity), all of them in parallel.
   // Only zones that were empty at the beginning may be prepared.
   virtual Status Prepare(std::span<const ZoneId> zones, uint64_t bytes) = 0;
-  // Fills an empty zone alone up to `bytes` (bounded by its capacity), one write_unit() after the other, and returns how
-  // long each write took, in ns. The zone must be released afterwards, even after an error.
+  // Fills an empty zone alone up to `bytes` (bounded by its capacity), one write_unit() after the other, and returns
+  // how long each write took, in ns. The zone must be released afterwards, even after an error.
   virtual Result<std::vector<int64_t>> TimeWrites(ZoneId zone, uint64_t bytes) = 0;
   // Makes these zones empty again.
   virtual Status Release(std::span<const ZoneId> zones) = 0;
-  // Submits the reads in this order without a pause, and waits for all of them. Returns OK even if some of them `failed`.
+  // Submits the reads in this order without a pause, and waits for all of them. Returns OK even if some of them
+  // `failed`.
   virtual Status Burst(std::span<ProbeRead> reads) = 0;
   // The zone that the last error was about, if the other zones can still be used.
   virtual std::optional<ZoneId> failed_zone() const { return std::nullopt; }
@@ -63,9 +64,9 @@ class Prober {
 // A prober on a device. Zones that hold data are only read.
 class DeviceProber final : public Prober {
  public:
-  // The prober writes only those empty zones that are in `may_write`, sorted by id. In the other zones it reads only what
-  // was certainly written: `written` has the bytes from the start of each zone of the device. `device` must outlive the
-  // prober, and nothing else may use it meanwhile.
+  // The prober writes only those empty zones that are in `may_write`, sorted by id. In the other zones it reads only
+  // what was certainly written: `written` has the bytes from the start of each zone of the device. `device` must
+  // outlive the prober, and nothing else may use it meanwhile.
   static Result<std::unique_ptr<DeviceProber>> Create(ZonedDevice& device, std::span<const ZoneId> may_write,
                                                       std::span<const uint64_t> written);
 

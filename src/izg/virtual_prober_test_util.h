@@ -33,8 +33,8 @@ struct Disturbances {
   // A busy host: the share of reads before which it pauses for pause_ns.
   double pauses = 0;
   int64_t pause_ns = 0;
-  // Cold caches: the device holds so many parts of its map in memory, each for so many bytes of a zone, those read last.
-  // A read that needs another part begins this much later. 0 bytes: it holds all of its map.
+  // Cold caches: the device holds so many parts of its map in memory, each for so many bytes of a zone, those read
+  // last. A read that needs another part begins this much later. 0 bytes: it holds all of its map.
   uint64_t map_part = 0;
   size_t map_parts = 0;
   int64_t map_miss_ns = 0;

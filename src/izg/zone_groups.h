@@ -9,8 +9,8 @@
 
 namespace isozone {
 
-// There are two levels. Zones of one group share a die: if both are used at a time, each is about half as fast. Groups of
-// one channel share the way to the host: they interfere weakly, and only under load.
+// There are two levels. Zones of one group share a die: if both are used at a time, each is about half as fast. Groups
+// of one channel share the way to the host: they interfere weakly, and only under load.
 //
 // Thread safety: a plain value.
 struct ZoneGroups {
@@ -20,8 +20,8 @@ struct ZoneGroups {
   std::vector<uint16_t> group_of_zone;      // by zone: below group_count(), or kUnknown
   std::vector<uint8_t> confidence_percent;  // by zone, 0..100: how sure its group is
   std::vector<uint16_t> channel_of_group;   // by group: channel groups count from 0
-  // Bytes a second that the medium programs in one zone once the buffer of the device is full. 0: not measured, since no
-  // zone could be written.
+  // Bytes a second that the medium programs in one zone once the buffer of the device is full. 0: not measured, since
+  // no zone could be written.
   uint64_t zone_bandwidth = 0;
 
   // Groups are numbered in the order of their first zones. 0: no zone slows another, so each is a group of its own.

@@ -2,11 +2,11 @@
 // while there is much of it. RocksDB bounds writers by this where it picks compactions itself, and by nothing but the
 // files of level 0 where it does not.
 //
-//   debt      As RocksDB estimates it (estimated-pending-compaction-bytes): what is above the size of a level goes down,
-//             together with what it meets there, and adds to what the next level has above its own.
+//   debt      As RocksDB estimates it (estimated-pending-compaction-bytes): what is above the size of a level goes
+//             down, together with what it meets there, and adds to what the next level has above its own.
 //   flushes   Up to the soft limit a flush waits for nothing. From there on, it waits until compactions have written
-//             more and more for each of its bytes, up to kBytesPerFlushedByte at the hard limit. Above the hard limit it
-//             waits until the debt is below.
+//             more and more for each of its bytes, up to kBytesPerFlushedByte at the hard limit. Above the hard limit
+//             it waits until the debt is below.
 //
 // So writers slow down before they stop, by bytes and not by a clock.
 //

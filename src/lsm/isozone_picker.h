@@ -7,9 +7,9 @@
 // * Aligned outputs: an output of kAlignedPercent of a table ends where a file of the next level below begins. When the
 //   sweep of the outputs' own level comes to that key, no file below reaches across it; so hardly anything is
 //   short-lived, or written twice.
-// * Trivial moves, where nothing overlaps the upper files. A moved file stays in a zone of the level above, and what lies
-//   below beside it may be older than the pass, which costs some space; a load in the order of keys is not written again
-//   at all, however often a level is drained by it.
+// * Trivial moves, where nothing overlaps the upper files. A moved file stays in a zone of the level above, and what
+//   lies below beside it may be older than the pass, which costs some space; a load in the order of keys is not written
+//   again at all, however often a level is drained by it.
 //
 // Thread safety: see compaction_picker.h.
 #pragma once

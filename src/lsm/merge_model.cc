@@ -49,7 +49,8 @@ Records MergeTwo(const Records& newer, const Records& older) {
   return merged;
 }
 
-// Of sorted runs, the newest first. Neighbours are merged in pairs, so that each record is copied as seldom as possible.
+// Of sorted runs, the newest first. Neighbours are merged in pairs, so that each record is copied as seldom as
+// possible.
 Records MergeRuns(std::vector<Records> runs) {
   while (runs.size() > 1) {
     std::vector<Records> merged;

@@ -24,9 +24,9 @@ uint64_t SteeredShape::BytesForCompactions(std::span<const uint64_t> bytes, int 
   return level0 + base + kFanOut * table_bytes;
 }
 
-// What a level holds that is not the last one, is mostly in the last one, too: where space is missing, the level is to give
-// it back. But a level of few tables would give nothing: of n tables, each is compacted with 1/n of the next level. What
-// both take together is least where n is the square root of the tables of the next level.
+// What a level holds that is not the last one, is mostly in the last one, too: where space is missing, the level is to
+// give it back. But a level of few tables would give nothing: of n tables, each is compacted with 1/n of the next
+// level. What both take together is least where n is the square root of the tables of the next level.
 LsmLimits SteeredShape::LimitsFor(std::span<const uint64_t> bytes, uint64_t free_bytes) const {
   LsmLimits limits = dynamic_levels ? LsmLimits::FromLastLevel(bytes, level_base_bytes, level_factor) : EmptyLimits();
   const uint64_t needed_bytes = BytesForCompactions(bytes, limits.base_level);

@@ -1,15 +1,15 @@
-// How an LSM tree is kept in shape that Isozone steers, on a device whose space is bounded. A database (adapter) and the
-// simulator (sim) both follow these rules.
+// How an LSM tree is kept in shape that Isozone steers, on a device whose space is bounded. A database (adapter) and
+// the simulator (sim) both follow these rules.
 //
-//   levels       are sized from the last one up, or from level 1 down. Where compactions would find no room, all but the
-//                last one are smaller.
+//   levels       are sized from the last one up, or from level 1 down. Where compactions would find no room, all but
+//                the last one are smaller.
 //   compactions  One has all the space that there is. Another begins beside it only if both find room: two that both
 //                lack some would both be in vain.
 //   flushes      wait while there is too much compaction debt (compaction_debt.h), and until they leave room for the
-//                compactions that run and for the next one. They do not wait where nothing can be compacted. A flush that
-//                is held up also ends its wait once compactions have written half of the free space: RocksDB deletes no
-//                table that was written after a flush has begun, held or not, before the flush ends. So a flush that is
-//                held for too long would fill the device itself.
+//                compactions that run and for the next one. They do not wait where nothing can be compacted. A flush
+//                that is held up also ends its wait once compactions have written half of the free space: RocksDB
+//                deletes no table that was written after a flush has begun, held or not, before the flush ends. So a
+//                flush that is held for too long would fill the device itself.
 //
 // Thread safety: pure functions of their arguments; the tree must not change meanwhile.
 #pragma once

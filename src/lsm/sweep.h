@@ -30,8 +30,8 @@ namespace isozone {
 // Empty: it conflicts with what runs; a sweep keeps its order and waits.
 std::optional<CompactionPick> PickSweep(const LsmTree& tree, int level, uint64_t upper_bytes);
 
-// The same if nothing below overlaps its upper files, and no output would be cut at the pointer of the lower level: they
-// are moved, and what lies below between them stays as it is. Empty: otherwise.
+// The same if nothing below overlaps its upper files, and no output would be cut at the pointer of the lower level:
+// they are moved, and what lies below between them stays as it is. Empty: otherwise.
 std::optional<CompactionPick> PickSweepMove(const LsmTree& tree, int level, uint64_t upper_bytes);
 
 // Rule (5)-2 for any decision: cuts outputs at the pointer of the output level.

@@ -140,8 +140,8 @@ void RemoveXattr(fuse_req_t request, fuse_ino_t inode, const char* name) {
   });
 }
 
-// The size is what files could take at most, without metadata and reserves. What is dead is free: it comes back before a
-// write fails for lack of space.
+// The size is what files could take at most, without metadata and reserves. What is dead is free: it comes back before
+// a write fails for lack of space.
 void StatFileSystem(fuse_req_t request, fuse_ino_t) {
   Answer(request, [&](FuseView& view) -> Status {
     const SpaceInfo space = view.file_system().state().Space();

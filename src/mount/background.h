@@ -1,8 +1,8 @@
 // BackgroundStart: a process that goes on in the background, and tells the one that started it when it is ready.
 //
 //   Fork()           the process splits in two. The first waits and returns what the second reports: its exit code then
-//                    says whether the service is up. The second goes on, in the same group of processes: an automount lets
-//                    only those of the one that it started through to the directory.
+//                    says whether the service is up. The second goes on, in the same group of processes: an automount
+//                    lets only those of the one that it started through to the directory.
 //   ReportReady()    in the second: the first returns OK. From here on the second has a session of its own, standard
 //                    input, output and error lead nowhere, and the log goes to syslog.
 //   ReportFailure()  in the second: the first returns this status.

@@ -1,9 +1,9 @@
 // ServeDirectory: a mounted file system of Isozone as a directory of this machine, from mounting it to its end.
 //
-// The end. The directory is unmounted by umount(8), or a signal comes, which unmounts it here: the kernel hands over what
-// it holds of files, and open ones are closed. Then everything that programs wrote is in the file system, and its Unmount
-// makes it durable. Programs that still have files open get ENOTCONN from then on. A process that is killed loses what
-// was not synced, as in a power cut, and leaves a dead mount (mount_directory.h).
+// The end. The directory is unmounted by umount(8), or a signal comes, which unmounts it here: the kernel hands over
+// what it holds of files, and open ones are closed. Then everything that programs wrote is in the file system, and its
+// Unmount makes it durable. Programs that still have files open get ENOTCONN from then on. A process that is killed
+// loses what was not synced, as in a power cut, and leaves a dead mount (mount_directory.h).
 //
 // Thread safety: one call at a time and directory.
 #pragma once

@@ -1,5 +1,5 @@
-// EndOfService: what a daemon waits for: a signal that asks it to end (SIGINT, SIGTERM, SIGHUP), or that there is nothing
-// left to serve.
+// EndOfService: what a daemon waits for: a signal that asks it to end (SIGINT, SIGTERM, SIGHUP), or that there is
+// nothing left to serve.
 //
 // The signals are held back in all threads that are made after this object, so that none of them ends the process while
 // it writes.

@@ -157,8 +157,9 @@ void Allocate(fuse_req_t request, fuse_ino_t, int mode, off_t offset, off_t leng
 
 }  // namespace
 
-// Without lseek: the kernel would ask where a hole is without handing over the pages that it holds, of a shared memory map
-// for example, and a program that copies a file would leave those out. As it is, the kernel takes all of a file for data.
+// Without lseek: the kernel would ask where a hole is without handing over the pages that it holds, of a shared memory
+// map for example, and a program that copies a file would leave those out. As it is, the kernel takes all of a file for
+// data.
 void AddFileOperations(fuse_lowlevel_ops& operations) {
   operations.open = Open;
   operations.create = Create;

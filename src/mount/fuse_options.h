@@ -1,6 +1,6 @@
-// The options of `isozone mount -o LIST`, as mount(8), /etc/fstab and users give them: words and KEY=VALUE, separated by
-// commas. They say how a directory shows the file system. How the file system itself is mounted is said by the URI of
-// the device.
+// The options of `isozone mount -o LIST`, as mount(8), /etc/fstab and users give them: words and KEY=VALUE, separated
+// by commas. They say how a directory shows the file system. How the file system itself is mounted is said by the URI
+// of the device.
 //
 // Thread safety: values and pure functions.
 #pragma once

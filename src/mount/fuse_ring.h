@@ -1,20 +1,20 @@
 // FuseRing: the kernel's requests by io_uring, instead of by read(2) and write(2) on /dev/fuse (Linux 6.14 and later,
 // Documentation/filesystems/fuse-io-uring.rst).
 //
-// The kernel has a queue for each CPU. It gives a request to an entry of the queue of that CPU on which the program asks.
-// A FuseRing is one such entry, with an io_uring of its own; the thread that it belongs to stays on that CPU. So the program
-// and the thread that serves it take turns on one core, where a wake-up is a fraction of what it costs between two cores,
-// and one system call both answers and waits for the next request.
+// The kernel has a queue for each CPU. It gives a request to an entry of the queue of that CPU on which the program
+// asks. A FuseRing is one such entry, with an io_uring of its own; the thread that it belongs to stays on that CPU. So
+// the program and the thread that serves it take turns on one core, where a wake-up is a fraction of what it costs
+// between two cores, and one system call both answers and waits for the next request.
 //
-// What /dev/fuse gives in one piece comes here in three: the header of all requests, that of the operation, and the data.
-// They are put together in front of the data, where libfuse takes them for what it knows:
+// What /dev/fuse gives in one piece comes here in three: the header of all requests, that of the operation, and the
+// data. They are put together in front of the data, where libfuse takes them for what it knows:
 //
 //   | parts as the kernel exchanges them |   ... header, header of the operation | data, also of the answer |
 //   0                                    kPage                              2 * kPage
 //
-// Until every queue has an entry, the kernel sends no request at all. If FUSE refuses an entry, all requests go on by way
-// of /dev/fuse. If a security module forbids the command before FUSE sees it, FUSE waits for the entry for ever. Interrupts
-// and FORGET come by /dev/fuse in any case.
+// Until every queue has an entry, the kernel sends no request at all. If FUSE refuses an entry, all requests go on by
+// way of /dev/fuse. If a security module forbids the command before FUSE sees it, FUSE waits for the entry for ever.
+// Interrupts and FORGET come by /dev/fuse in any case.
 //
 // Thread safety: an object belongs to one thread, from Begin on.
 #pragma once
@@ -52,14 +52,15 @@ class FuseRing {
   // By the thread that the ring belongs to from then on, before all else. It stays on the CPU of the queue, if it may.
   // kNotSupported: the ring cannot be used.
   Status Begin();
-  // Gives the answer to the last request, if there was one, and waits for the next, which `request` shows until then. 0;
-  // -EINTR: a signal came, call it again; any other -errno: no request comes any more.
+  // Gives the answer to the last request, if there was one, and waits for the next, which `request` shows until then.
+  // 0; -EINTR: a signal came, call it again; any other -errno: no request comes any more.
   int Next(fuse_buf& request);
   // Takes the answer to that request, as libfuse gives it to writev(2). Its size, or -1 and errno.
   ssize_t Answer(const iovec* parts, int count);
   // Whether the kernel took the entry.
   bool registered() const { return registered_; }
-  // Where the data of an answer may be made, so that nothing copies it: kLongestRequest bytes, in place of the request's.
+  // Where the data of an answer may be made, so that nothing copies it: kLongestRequest bytes, in place of the
+  // request's.
   std::span<std::byte> answer_data() { return memory_.span().subspan(2 * kPage); }
 
  private:

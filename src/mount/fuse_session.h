@@ -1,24 +1,26 @@
 // FuseSession: a mounted directory, and the threads that serve what the kernel asks about it.
 //
 //   Mount     the directory is mounted; the kernel's requests wait
-//   Start     threads serve requests: each takes one from a channel of its own (/dev/fuse, cloned), serves it, and answers
-//             on that channel before it takes the next one. Where the kernel offers io_uring, other threads do the same
-//             with a FuseRing each, and nearly all requests come to them
+//   Start     threads serve requests: each takes one from a channel of its own (/dev/fuse, cloned), serves it, and
+//             answers on that channel before it takes the next one. Where the kernel offers io_uring, other threads do
+//             the same with a FuseRing each, and nearly all requests come to them
 //   Unmount   the kernel writes out what it holds of files, and the mount ends. Files may be open: then it ends for new
 //             users first, and what the kernel still sends is served until nothing comes any more. What somebody else
 //             has mounted over the directory since then stays
 //   ~         the threads have ended, and the mount is off the directory
 //
-// A request costs two wake-ups, of the thread that serves it and of the program that waits. With FuseOptions::spin_us one
-// thread at a time looks at /dev/fuse for the next request before it sleeps, which saves the first one and costs its core.
+// A request costs two wake-ups, of the thread that serves it and of the program that waits. With FuseOptions::spin_us
+// one thread at a time looks at /dev/fuse for the next request before it sleeps, which saves the first one and costs
+// its core.
 //
-// Whether there is io_uring is agreed on by FUSE_INIT, the first request: the threads of the rings wait for its answer. From
-// then on the kernel holds requests back until all rings are there, so they have begun before a thread reads that request.
+// Whether there is io_uring is agreed on by FUSE_INIT, the first request: the threads of the rings wait for its answer.
+// From then on the kernel holds requests back until all rings are there, so they have begun before a thread reads that
+// request.
 //
-// The kernel asks for the capabilities of a file before each write to it, unless it hands over that duty: that a write, a
-// truncation and a new owner take the set-user-id and set-group-id bits and the capabilities off a file
-// (FUSE_HANDLE_KILLPRIV_V2). libfuse 3.14 knows no flag for that, so the session adds it to the answer to FUSE_INIT, and
-// `operations` must do it.
+// The kernel asks for the capabilities of a file before each write to it, unless it hands over that duty: that a write,
+// a truncation and a new owner take the set-user-id and set-group-id bits and the capabilities off a file
+// (FUSE_HANDLE_KILLPRIV_V2). libfuse 3.14 knows no flag for that, so the session adds it to the answer to FUSE_INIT,
+// and `operations` must do it.
 //
 // Thread safety: Mount, Start, Unmount and the destructor belong to one thread.
 #pragma once
@@ -56,8 +58,8 @@ class FuseSession {
   // went on writing, and something of that is lost.
   Status Unmount();
 
-  // In an operation: kLongestRequest bytes of this thread for the data of an answer. They take the place of the data of the
-  // request.
+  // In an operation: kLongestRequest bytes of this thread for the data of an answer. They take the place of the data of
+  // the request.
   static std::span<std::byte> AnswerData();
 
   FuseSession(const FuseSession&) = delete;

@@ -27,8 +27,9 @@ timespec TimeOf(const FileTime& time) {
   return {static_cast<time_t>(time.s), static_cast<long>(time.ns)};  // NOLINT(google-runtime-int): timespec has it
 }
 
-// The kernel's first question: what it may do. Without FUSE_CAP_ATOMIC_O_TRUNC it truncates by a request of its own, after
-// it has seen whether a program is running from the file; otherwise O_RDONLY | O_TRUNC would cut that first, and fail then.
+// The kernel's first question: what it may do. Without FUSE_CAP_ATOMIC_O_TRUNC it truncates by a request of its own,
+// after it has seen whether a program is running from the file; otherwise O_RDONLY | O_TRUNC would cut that first, and
+// fail then.
 void Greet(void* user_data, fuse_conn_info* connection) {
   const auto* view = static_cast<FuseView*>(user_data);
   const uint32_t wanted = FUSE_CAP_ASYNC_READ | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_ASYNC_DIO |

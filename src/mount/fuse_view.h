@@ -1,16 +1,16 @@
 // FuseView: what all operations of a mounted directory share, and how they answer.
 //
-// Inodes. The kernel's node numbers are the inodes of InodeFiles, whose root has the number that the kernel gives to it.
-// Numbers are not used again, so the kernel may remember a node for as long as it likes: nothing is counted, and FORGET
-// means nothing. A file that lost its last name lives as long as a handle of it is open, and all handles of one file
-// share one PositionalFile.
+// Inodes. The kernel's node numbers are the inodes of InodeFiles, whose root has the number that the kernel gives to
+// it. Numbers are not used again, so the kernel may remember a node for as long as it likes: nothing is counted, and
+// FORGET means nothing. A file that lost its last name lives as long as a handle of it is open, and all handles of one
+// file share one PositionalFile.
 //
-// Caches. This is the only writer of the file system, so the kernel may keep names, attributes and pages until it changes
-// them itself. A read-only mount may run beside a writer of another process, and keeps them for a second.
+// Caches. This is the only writer of the file system, so the kernel may keep names, attributes and pages until it
+// changes them itself. A read-only mount may run beside a writer of another process, and keeps them for a second.
 //
 // Permissions. The kernel checks them (default_permissions) by the modes that it is told here. What belongs to user and
-// group 0, as all does that was never given an owner, is shown as that of the one who mounts: who may write to the device
-// may write to it.
+// group 0, as all does that was never given an owner, is shown as that of the one who mounts: who may write to the
+// device may write to it.
 //
 // Thread safety: any thread. Each operation answers once, in its own thread.
 #pragma once

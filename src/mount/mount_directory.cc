@@ -133,8 +133,8 @@ Result<std::string> AbsolutePathOf(const std::filesystem::path& directory) {
   return (parent / name).string();
 }
 
-// The kernel may still know the attributes of a dead mount, but not its space. Where the daemon has only just ended, the
-// question may be one of those that the kernel still ends.
+// The kernel may still know the attributes of a dead mount, but not its space. Where the daemon has only just ended,
+// the question may be one of those that the kernel still ends.
 bool IsDeadMount(const std::string& directory) {
   constexpr int kMostTries = 10;
   struct statfs space {};

@@ -40,8 +40,9 @@ bool IsShown(std::string_view source);
 // daemon ends. Asks fusermount3 if this process may not.
 Status DetachMount(const std::string& directory);
 
-// The absolute path of `directory`, which is there, a directory, empty and nothing mounted on it. A dead mount of ours is
-// taken off first, which is logged. kNotFound, kNotDirectory, kNotEmpty; kBusy: something is mounted there, and what.
+// The absolute path of `directory`, which is there, a directory, empty and nothing mounted on it. A dead mount of ours
+// is taken off first, which is logged. kNotFound, kNotDirectory, kNotEmpty; kBusy: something is mounted there, and
+// what.
 Result<std::string> PrepareDirectory(const std::string& directory);
 
 }  // namespace isozone

@@ -1,5 +1,5 @@
-// DeviceTimes: how long a device takes, so coarsely that a device of terabytes can be simulated in minutes. A command is
-// a long run of bytes in one zone; it books time on servers that take their work in the order in which it is booked:
+// DeviceTimes: how long a device takes, so coarsely that a device of terabytes can be simulated in minutes. A command
+// is a long run of bytes in one zone; it books time on servers that take their work in the order in which it is booked:
 //
 //   write    host link -> limit of all writes -> channel -> die, in whole program units. It has ended when all of it is
 //            in the write buffer of the die, write_buffer_units before it is programmed

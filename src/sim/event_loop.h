@@ -1,5 +1,5 @@
-// EventLoop: virtual time. Actors ask to be called at a time, or when a bell rings, and are called in the order of time,
-// then of asking. So two runs do the same.
+// EventLoop: virtual time. Actors ask to be called at a time, or when a bell rings, and are called in the order of
+// time, then of asking. So two runs do the same.
 //
 // Whatever an actor has asked for is void once it is called: it asks anew for all that it still waits for.
 //

@@ -1,9 +1,9 @@
-// LaneWriter: writes files to zones in virtual time, as the file system does (fs/file/stripe_set.h): in pieces, which go
-// to the lanes of a file in turn. ChooseLane decides which one is next (zone/lane_choice.h); the zones come from the
+// LaneWriter: writes files to zones in virtual time, as the file system does (fs/file/stripe_set.h): in pieces, which
+// go to the lanes of a file in turn. ChooseLane decides which one is next (zone/lane_choice.h); the zones come from the
 // allocator.
 //
-// A piece is longer than what the file system sends at once, so that terabytes take minutes. The lanes are the same, and
-// so is how much of a file lies in each.
+// A piece is longer than what the file system sends at once, so that terabytes take minutes. The lanes are the same,
+// and so is how much of a file lies in each.
 //
 // Thread safety: none.
 #pragma once

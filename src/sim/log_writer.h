@@ -1,6 +1,6 @@
-// LogWriter: the write-ahead log in virtual time. Each memtable has a log, which is written as it is filled, and removed
-// when it is a table of level 0. Puts do not wait for the log to be durable, as with RocksDB's defaults; they wait only
-// while every lane of the log is busy, or for a zone.
+// LogWriter: the write-ahead log in virtual time. Each memtable has a log, which is written as it is filled, and
+// removed when it is a table of level 0. Puts do not wait for the log to be durable, as with RocksDB's defaults; they
+// wait only while every lane of the log is busy, or for a zone.
 //
 // Thread safety: none.
 #pragma once

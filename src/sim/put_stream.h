@@ -1,7 +1,7 @@
 // PutStream: the user, who puts the records of the load as fast as the database takes them. A put waits, as in RocksDB,
-// while all memtables are full, level 0 has too many files, or too much is to be compacted. It is slowed down while level 0
-// has many files, or much is to be compacted. And it waits for the pace of those who make space where that is short
-// (WritePace).
+// while all memtables are full, level 0 has too many files, or too much is to be compacted. It is slowed down while
+// level 0 has many files, or much is to be compacted. And it waits for the pace of those who make space where that is
+// short (WritePace).
 //
 // Puts are made in slices: what is looked at before a slice holds for all of it.
 //

@@ -37,8 +37,8 @@ struct SimPhase {
   std::vector<uint32_t> listed = {};  // records, kListed
 };
 
-// "sequential", "uniform:3.5T", "70/30:1T", "list:1T" and so on; kInvalidArgument names the known ones. What `list` puts
-// is to be filled in.
+// "sequential", "uniform:3.5T", "70/30:1T", "list:1T" and so on; kInvalidArgument names the known ones. What `list`
+// puts is to be filled in.
 Result<SimPhase> ParseSimPhase(std::string_view text);
 
 struct SimLoad {
@@ -64,8 +64,8 @@ struct SimTree {
   uint32_t flush_workers = 1;
   uint32_t compaction_workers = 4;
   std::string picker = "leveled";
-  // As Isozone steers a database: `limits` change with what the tree holds and what is free, and flushes wait for room and
-  // debt; `pending` is not used. Empty: as RocksDB keeps a tree in shape, with levels from level 1 down.
+  // As Isozone steers a database: `limits` change with what the tree holds and what is free, and flushes wait for room
+  // and debt; `pending` is not used. Empty: as RocksDB keeps a tree in shape, with levels from level 1 down.
   std::optional<SteeredShape> steering = {};
   bool settles = false;  // after each memtable, puts wait until nothing is left to flush or to compact
   bool moves = true;     // trivial moves write nothing; false: files are written anew, as RocksDB before 10.8 does

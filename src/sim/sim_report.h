@@ -76,7 +76,8 @@ struct SimReport {
   uint64_t database_bytes() const { return log_bytes + flush_bytes + compaction_bytes; }
   // And by collections: all that the device is given.
   uint64_t host_bytes() const { return database_bytes() + copied_bytes + dropped_bytes; }
-  // Bytes written for each byte put by the database, times what collections add, times what the device adds. 0 of 0 is 0.
+  // Bytes written for each byte put by the database, times what collections add, times what the device adds. 0 of 0 is
+  // 0.
   double compaction_amplification() const { return Ratio(database_bytes(), put_bytes); }
   double collection_amplification() const { return Ratio(host_bytes(), database_bytes()); }
   double device_amplification() const { return Ratio(media_bytes, host_bytes()); }

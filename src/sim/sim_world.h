@@ -22,8 +22,8 @@
 
 namespace isozone {
 
-// Memtables that are full, until they are tables of level 0. These come in the order in which the memtables were filled,
-// whichever worker is done first.
+// Memtables that are full, until they are tables of level 0. These come in the order in which the memtables were
+// filled, whichever worker is done first.
 class FullMemtables {
  public:
   void Add(std::vector<ModelRecord> records) { waiting_.push_back({++last_, std::move(records)}); }

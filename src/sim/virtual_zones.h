@@ -3,8 +3,8 @@
 // device takes. And it knows which files lie in which zones.
 //
 //   Grant    "here is a zone" | "wait until then, or for `changed`, and ask again" | an error: nothing can help
-//   pieces   the runs of bytes of files in a zone, in the order in which they were written. What is live in a zone is the
-//            sum of its pieces
+//   pieces   the runs of bytes of files in a zone, in the order in which they were written. What is live in a zone is
+//            the sum of its pieces
 //
 // Metadata is always durable and takes no time. Three zones are kept for it, as a file system keeps them.
 //
@@ -89,7 +89,8 @@ class VirtualZones final : public Actor {
   // By offset.
   std::span<const ZonePiece> pieces(ZoneId zone) const { return pieces_[zone.value()]; }
   bool has_file(uint64_t file) const { return files_.contains(file); }
-  // Takes back what a file has at a place, within one piece, since it lies elsewhere. Nothing where it has nothing there.
+  // Takes back what a file has at a place, within one piece, since it lies elsewhere. Nothing where it has nothing
+  // there.
   void Remove(uint64_t file, const FilePlace& place);
 
   // Something that a writer may wait for has changed.

@@ -86,7 +86,8 @@ Status RemoveOld(const std::string& path) {
     if (old.get() < 0) return Status::FromErrno(errno, fmt::format("cannot open {}", path));
     const bool locked = ::flock(old.get(), LOCK_EX | LOCK_NB) == 0;
     const auto publisher = PublisherOf(old.get());
-    // A reader that removes the same page holds the lock for a moment. A child of the dead process may hold it for long.
+    // A reader that removes the same page holds the lock for a moment. A child of the dead process may hold it for
+    // long.
     if (locked || (tries == kReplaceTries && publisher && !publisher->MayLive())) {
       struct stat opened {};
       struct stat named {};

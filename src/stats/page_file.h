@@ -9,13 +9,13 @@
 //            prepares it; because it is memory, so that writing costs no I/O; and because root, and another user with
 //            rights on the device, find a page there without knowing who mounted. (/run/isozone needs root, and
 //            XDG_RUNTIME_DIR is another folder for each user.)
-//   rights   Who may read the image or device may read its page. Nobody but the process that mounted writes it, and nobody
-//            can open it for that, so that no other process of the same user shortens it by mistake: that would end the
-//            process by a SIGBUS.
-//   life     The process holds a lock of the file (flock) as long as it lives, and the page names the process by its pid
-//            and the time of its start. A page is dead if its lock is free, or if its process is gone: the first also
-//            holds where reader and writer see different pids, the second where a child has inherited the lock. The next
-//            mount replaces a dead page, and a reader removes it.
+//   rights   Who may read the image or device may read its page. Nobody but the process that mounted writes it, and
+//            nobody can open it for that, so that no other process of the same user shortens it by mistake: that would
+//            end the process by a SIGBUS.
+//   life     The process holds a lock of the file (flock) as long as it lives, and the page names the process by its
+//            pid and the time of its start. A page is dead if its lock is free, or if its process is gone: the first
+//            also holds where reader and writer see different pids, the second where a child has inherited the lock.
+//            The next mount replaces a dead page, and a reader removes it.
 //
 // Thread safety: values and pure functions of the file system.
 #pragma once
@@ -44,8 +44,8 @@ struct PageOwner {
   uid_t uid = 0;
   gid_t gid = 0;
 
-  // `device`: a name as that of ZonedDevice::name, "emu:/path/ssd.img", or the path alone. kNotFound if it names nothing
-  // in the file system.
+  // `device`: a name as that of ZonedDevice::name, "emu:/path/ssd.img", or the path alone. kNotFound if it names
+  // nothing in the file system.
   static Result<PageOwner> Of(const std::string& device);
 };
 
@@ -67,8 +67,8 @@ struct PageProcess {
 // A page that is written: a mapped file, complete before it has its name.
 class PageFile {
  public:
-  // Makes a page of `bytes` bytes, all zeros, which has no name yet. kNoSpace if the memory is not there: it is allocated
-  // now, so that no later write can fail. `directory` is kPageDirectory but in tests.
+  // Makes a page of `bytes` bytes, all zeros, which has no name yet. kNoSpace if the memory is not there: it is
+  // allocated now, so that no later write can fail. `directory` is kPageDirectory but in tests.
   static Result<std::unique_ptr<PageFile>> Make(const PageOwner& owner, size_t bytes,
                                                 const std::string& directory = kPageDirectory);
   // Removes the file.

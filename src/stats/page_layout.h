@@ -287,8 +287,8 @@ struct PageZone {
   bool sealed = false;                    // its cohort is sealed
   bool kept = false;                      // for metadata
   uint16_t group = 0;
-  // When it was last written, in PageHeader::age_unit of bytes written to all zones since the mount, modulo kAges; 0: not
-  // since the mount.
+  // When it was last written, in PageHeader::age_unit of bytes written to all zones since the mount, modulo kAges; 0:
+  // not since the mount.
   uint32_t written_at = 0;
   bool operator==(const PageZone&) const = default;
 };

@@ -1,5 +1,5 @@
-// StatisticsWriter: writes the statistics page of a mount (page_layout.h). Nothing here waits, allocates or fails, so that
-// it may be called under any lock and in any completion. WaitScope tells the page that a thread waits.
+// StatisticsWriter: writes the statistics page of a mount (page_layout.h). Nothing here waits, allocates or fails, so
+// that it may be called under any lock and in any completion. WaitScope tells the page that a thread waits.
 //
 // Thread safety: any thread may call any method. Two calls of SetZone for one zone must not overlap, and Publish,
 // SetLatency, SetGroup and SetRead are for one thread.
@@ -23,7 +23,8 @@ void Coarsen(const Histogram& fine, PageHistogram& coarse);
 
 class StatisticsWriter {
  public:
-  // `words` is the page: zeros, PageLayout::Size bytes, and outlives this. `header` says all but magic, version and size.
+  // `words` is the page: zeros, PageLayout::Size bytes, and outlives this. `header` says all but magic, version and
+  // size.
   StatisticsWriter(std::span<uint64_t> words, PageHeader header);
   StatisticsWriter(const StatisticsWriter&) = delete;
   StatisticsWriter& operator=(const StatisticsWriter&) = delete;

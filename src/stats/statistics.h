@@ -28,8 +28,8 @@ struct LatencyFigures {
   std::array<uint64_t, PageHistogram::kBuckets> buckets{};
 
   double Mean() const { return count == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(count); }
-  // The value that `percent` (0..100) of the values do not exceed, by interpolation within its bucket, which is a quarter
-  // of a power of two wide; 0 if there are none.
+  // The value that `percent` (0..100) of the values do not exceed, by interpolation within its bucket, which is a
+  // quarter of a power of two wide; 0 if there are none.
   double Percentile(double percent) const;
   // What came since `before`, an earlier look at the same distribution. `max` is that since the mount.
   LatencyFigures Since(const LatencyFigures& before) const;
@@ -115,8 +115,8 @@ struct RecentRates {
   double AllBegun() const;
 };
 RecentRates RatesOf(const Statistics& statistics);
-// What somebody waits for, since when, and why that is not there, in one line: "flush waits for garbage collection to make
-// space, since 0.3 s: 3.0 zones a second die, 5.1 are begun, 2.0 of them by flush; 4.2 % are free".
+// What somebody waits for, since when, and why that is not there, in one line: "flush waits for garbage collection to
+// make space, since 0.3 s: 3.0 zones a second die, 5.1 are begun, 2.0 of them by flush; 4.2 % are free".
 std::string ExplainWait(const WaitView& wait, const Statistics& statistics);
 // The wait that an event of the kind kStall ended.
 WaitView StallOf(const EventView& event);

@@ -1,5 +1,5 @@
-// FakeExportKernel: stands in for the kernel's side of an exported device, and for the users of the device. A user calls
-// Call, from any thread; it is served as the kernel would have it served.
+// FakeExportKernel: stands in for the kernel's side of an exported device, and for the users of the device. A user
+// calls Call, from any thread; it is served as the kernel would have it served.
 #pragma once
 
 #include <cerrno>
@@ -29,8 +29,8 @@ class FakeExportKernel final : public ExportKernel {
     for (uint16_t i = 0; i < layout.queues; ++i) queues_.emplace_back(layout.depth);
   }
 
-  // A request of a user, with the data of a write, or `length` bytes for what is read. Waits for its result. -EIO if the
-  // device has been stopped, as the kernel answers.
+  // A request of a user, with the data of a write, or `length` bytes for what is read. Waits for its result. -EIO if
+  // the device has been stopped, as the kernel answers.
   Answer Call(uint16_t queue, ublk::RequestDescriptor descriptor, std::vector<std::byte> data = {}, size_t length = 0)
       ISOZONE_EXCLUDES(mu_) {
     Request request{descriptor, std::move(data), {}, false};

@@ -1,11 +1,11 @@
-// FakeZonefs: a mounted zonefs, for tests of ZonefsKernel on machines without one. Its zones are the files of a folder; what
-// zonefs adds to those, this checks:
+// FakeZonefs: a mounted zonefs, for tests of ZonefsKernel on machines without one. Its zones are the files of a folder;
+// what zonefs adds to those, this checks:
 //
 //   * a write that does not begin at the end of its file, or is not whole blocks, is EINVAL; beyond the zone, EFBIG;
 //   * a file is truncated to 0 or to its capacity, or else it is EPERM;
 //   * a zone that is not written yet can be written only if the device may have another active zone (EOVERFLOW);
-//   * with explicit-open, a file is opened for writing only if the device may have another open zone (EBUSY), and the zone
-//     is active from then on;
+//   * with explicit-open, a file is opened for writing only if the device may have another open zone (EBUSY), and the
+//     zone is active from then on;
 //   * a zone that died is immutable: every write, truncation and fsync is EPERM, of an offline one also every read;
 //   * after an error, a mount with errors=remount-ro is read-only (EROFS).
 //
@@ -76,8 +76,8 @@ class FakeZonefs {
     return facts;
   }
 
-  // As a program sees it that has opened the mount. `max_files`, that it has open for reading at a time, and `max_waits`:
-  // see ZonefsKernel::Limits.
+  // As a program sees it that has opened the mount. `max_files`, that it has open for reading at a time, and
+  // `max_waits`: see ZonefsKernel::Limits.
   std::unique_ptr<ZonefsKernel> Open(size_t max_files = 64, uint32_t max_waits = 5000) {
     const ZonefsKernel::Limits limits{shape_.zones.zone_size, shape_.zones.max_open_zones,
                                       shape_.zones.max_active_zones, max_files, max_waits};

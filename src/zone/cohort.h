@@ -27,8 +27,8 @@ struct Cohort {
   bool operator==(const Cohort&) const = default;
 };
 
-// The room that is left for data of one class or cohort in partly written zones that no writer holds, and the zones that
-// the cohort has in all.
+// The room that is left for data of one class or cohort in partly written zones that no writer holds, and the zones
+// that the cohort has in all.
 struct ZoneRoom {
   uint64_t bytes = 0;    // in all of them
   uint64_t largest = 0;  // bytes in the zone with the most

@@ -57,8 +57,8 @@ struct LaneDecision {
 // `last`: index of the lane that was used last, if there is one. `may_widen`: the result of WidenGate::MayAsk.
 LaneDecision ChooseLane(std::span<const LaneView> lanes, size_t last, LaneWish wish, bool may_widen);
 
-// How many lanes a file may have of which `expected_bytes` will be written, `unit_bytes` to a lane at a time: one for each
-// four units, so that a small file does not take one unit in each of many zones. Of unknown size (0), `width`.
+// How many lanes a file may have of which `expected_bytes` will be written, `unit_bytes` to a lane at a time: one for
+// each four units, so that a small file does not take one unit in each of many zones. Of unknown size (0), `width`.
 constexpr uint32_t LanesOf(uint64_t expected_bytes, uint64_t unit_bytes, uint32_t width) {
   constexpr uint64_t kUnitsOfLane = 4;
   if (expected_bytes == 0) return width;

@@ -53,8 +53,8 @@ struct SegmentRules {
   bool trim_groups = false;
 };
 
-// How many segments a collector reads together that has `memory` bytes for two windows and their copies; at least 1. More
-// victims in a batch are not read any faster.
+// How many segments a collector reads together that has `memory` bytes for two windows and their copies; at least 1.
+// More victims in a batch are not read any faster.
 inline size_t SegmentsOfWindow(uint64_t memory, const SegmentRules& rules) {
   return std::max<size_t>(1, memory / (4 * rules.segment_size));
 }

@@ -12,8 +12,8 @@
 // to it that a reset would cost more than it gains. Such a zone takes the class of the next data.
 //
 // Fields that no other field depends on are set as they are: `use`, `data`, `writer`, `written_at`, `sealed` and
-// `has_data`, which end when the zone is dead, `victim` of an idle, full or failed zone, and `reset_asked`, which the next
-// lease or reset of the zone cancels.
+// `has_data`, which end when the zone is dead, `victim` of an idle, full or failed zone, and `reset_asked`, which the
+// next lease or reset of the zone cancels.
 //
 // Thread safety: none; the owner locks.
 #pragma once
@@ -68,8 +68,8 @@ struct ZoneRecord {
   bool reusable() const;
 
   // --- Changes. Each states the phases in which it may be called; others are errors of the caller (assert). ---
-  // Empty or idle. An empty zone takes `new_use`, `new_data` and `new_cohort`. An idle zone keeps its own, but if it is dead only
-  // its use.
+  // Empty or idle. An empty zone takes `new_use`, `new_data` and `new_cohort`. An idle zone keeps its own, but if it is
+  // dead only its use.
   void Lease(ZoneUse new_use, DataClass new_data, Cohort new_cohort = {});
   // Leased: `bytes` were written at the write pointer. At most its room.
   void Advance(uint64_t bytes);

@@ -16,8 +16,8 @@
 namespace isozone::crash {
 namespace {
 
-// What a device may take less than when it was new: zones that are partly written when nothing is alive in them, and what
-// the files of one fill leave free at the ends of their zones.
+// What a device may take less than when it was new: zones that are partly written when nothing is alive in them, and
+// what the files of one fill leave free at the ends of their zones.
 constexpr uint64_t kToleratedZones = 2;
 
 // All that a device's seed decides.

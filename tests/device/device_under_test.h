@@ -19,8 +19,8 @@ class DeviceUnderTest {
   virtual Result<std::unique_ptr<ZonedDevice>> Open(OpenMode mode) = 0;
 };
 
-// The names of the devices to test: those that need nothing, or, if the environment has ISOZONE_TEST_DEVICE with the URI
-// of a device, that one alone.
+// The names of the devices to test: those that need nothing, or, if the environment has ISOZONE_TEST_DEVICE with the
+// URI of a device, that one alone.
 std::vector<std::string> DevicesUnderTest();
 // `name` is one of DevicesUnderTest.
 std::unique_ptr<DeviceUnderTest> MakeDeviceUnderTest(const std::string& name);

@@ -47,7 +47,8 @@ clean_up() {
   exit $status
 }
 
-# The zones as the kernel and as Isozone show them: a line for each, with its state, capacity and write pointer in bytes.
+# The zones as the kernel and as Isozone show them: a line for each, with its state, capacity and write pointer in
+# bytes.
 zones_of_kernel() {
   blkzone report "$1" |
     sed -n 's/^ *start: 0x.*, cap 0x\([0-9a-f]*\), wptr 0x\([0-9a-f]*\) .*zcond: *\([0-9]*\)(.*/\3 0x\1 0x\2/p' |
@@ -138,7 +139,8 @@ fill() {
   for file in $(seq 1 3 "$2"); do rm "$1/$file"; done
 }
 
-# mounted_file_system DEVICE OPTIONS CHECK...: a file system that was made is mounted, filled, checked, and mounted again.
+# mounted_file_system DEVICE OPTIONS CHECK...: a file system that was made is mounted, filled, checked, and mounted
+# again.
 mounted_file_system() {
   device=$1 options=$2
   shift 2
@@ -192,7 +194,9 @@ export_zonefs() {
   mount -t zonefs $exported /tmp/mounted
   [ "$(find /tmp/mounted/seq -type f | wc -l)" = 31 ]
   dd if=/dev/urandom of=/tmp/piece bs=1M count=2 2>/dev/null
-  for zone in 3 4 5; do dd if=/tmp/piece of=/tmp/mounted/seq/$zone bs=64k oflag=direct,append conv=notrunc 2>/dev/null; done
+  for zone in 3 4 5; do
+    dd if=/tmp/piece of=/tmp/mounted/seq/$zone bs=64k oflag=direct,append conv=notrunc 2>/dev/null
+  done
   truncate -s 0 /tmp/mounted/seq/4
   truncate -s 3145728 /tmp/mounted/seq/5
   umount /tmp/mounted
@@ -227,7 +231,8 @@ export_killed_writes() {
   rm -f /tmp/enough
   until [ -e /tmp/enough ]; do
     fio --filename=$exported --direct=1 --zonemode=zbd --max_open_zones=8 --name=random --rw=randwrite --bs=32k \
-      --io_size=96M --verify=crc32c --ioengine=libaio --iodepth=8 --minimal >/tmp/fio 2>&1 || { cat /tmp/fio && exit 1; }
+      --io_size=96M --verify=crc32c --ioengine=libaio --iodepth=8 --minimal >/tmp/fio 2>&1 ||
+      { cat /tmp/fio && exit 1; }
   done &
   load=$!
   recover_under $load

@@ -1,6 +1,7 @@
-# What is tested on a zoned device, in the guest and by scripts/device-test: functions that take the URI of a device, such as
-# dev:/dev/nvme0n2, destroy what is on it, and end at the first command that fails. Where they are used, isozone,
-# device_conformance_test, db_bench and ldb are on the PATH, $library is libisozone.so, and $scratch is a folder.
+# What is tested on a zoned device, in the guest and by scripts/device-test: functions that take the URI of a device,
+# such as dev:/dev/nvme0n2, destroy what is on it, and end at the first command that fails. Where they are used,
+# isozone, device_conformance_test, db_bench and ldb are on the PATH, $library is libisozone.so, and $scratch is a
+# folder.
 # shellcheck shell=sh disable=SC2154
 
 conformance() { ISOZONE_TEST_DEVICE=$1 device_conformance_test --gtest_brief=1; }
@@ -40,8 +41,8 @@ full() {
   isozone fsck "$1"
 }
 
-# A host that does other work, as one that emulates a processor, may be unable to tell delayed reads from others. It says so
-# (exit code 4), and leaves the device as it was.
+# A host that does other work, as one that emulates a processor, may be unable to tell delayed reads from others. It
+# says so (exit code 4), and leaves the device as it was.
 groups() {
   isozone mkfs --force "$1" >/dev/null
   status=0

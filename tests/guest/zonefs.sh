@@ -8,7 +8,8 @@ mounted() {
   shift 2
   blkzone reset "$device"
   dd if=/zonefs-superblock of="$device" bs=4096 count=1 oflag=direct 2>/dev/null
-  blkzone report -c 1 "$device" | grep -q "type: 1" || blkzone finish -c 1 "$device" # a sequential zone holds a resource
+  # A sequential zone would hold a resource.
+  blkzone report -c 1 "$device" | grep -q "type: 1" || blkzone finish -c 1 "$device"
   mkdir -p /mnt/z
   mount -t zonefs -o "$options" "$device" /mnt/z
   status=0
@@ -70,8 +71,8 @@ zonefs_refusals() {
   isozone ls "zonefs:/mnt/z?io=threads" / | grep -q busy
 }
 
-# Zones die, as `dead_zones` has it on a block device. zonefs notices it when a request of the zone fails. Five conventional
-# zones lie in front of the others: the zone of seq/0 begins at sector 40960.
+# Zones die, as `dead_zones` has it on a block device. zonefs notices it when a request of the zone fails. Five
+# conventional zones lie in front of the others: the zone of seq/0 begins at sector 40960.
 zonefs_dead_zones() {
   configuration=/sys/kernel/config/nullb/${device#/dev/}
   isozone mkfs zonefs:/mnt/z >/dev/null
@@ -158,7 +159,8 @@ emulated_refusals() {
   refused 8 "join its group 'disk'" su nobody -c "isozone info emu:$device"
 }
 
-# A header that is damaged behind the word by which an image is known: --force makes a new one, if the options are right.
+# A header that is damaged behind the word by which an image is known: --force makes a new one, if the options are
+# right.
 emulated_damaged_header() {
   printf damaged | dd of="$device" bs=1 seek=100 conv=notrunc 2>/dev/null
   refused 3 "header is damaged" isozone info "emu:$device"

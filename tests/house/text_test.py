@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Holds every file against the rules on text: no promises to finish later, no paths of one machine, headers that say
-what they are for."""
+"""Holds every file against the rules on text: no promises to finish later, no paths of one machine, source lines of 120
+columns at most, headers that say what they are for."""
 
 import re
 import unittest
@@ -10,6 +10,8 @@ import house
 # Written in halves, so that this file obeys its own rule.
 LATER = re.compile(r"\b(TO" r"DO|FIX" r"ME|X" r"XX|HA" r"CK)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.])/(wo" r"rk|ro" r"ot|ho" r"me/\w+)/")
+SOURCES = (".h", ".cc", ".c", ".py", ".sh", ".cmake", "CMakeLists.txt")
+COLUMNS = 120
 BINARY = (".svg", ".png", ".bin", ".img", ".gz")
 
 
@@ -20,6 +22,8 @@ def violations(path: str, text: str) -> list[str]:
             found.append(f"{path}:{number}: do it now or write it into an issue: {line.strip()}")
         if MACHINE_PATH.search(line):
             found.append(f"{path}:{number}: a path of one machine: {line.strip()}")
+        if path.endswith(SOURCES) and len(line) > COLUMNS:
+            found.append(f"{path}:{number}: {len(line)} columns, and {COLUMNS} are allowed")
     if path.endswith((".h", ".cc")) and path.startswith("src/"):
         is_test = path.endswith("_test.cc")
         if not is_test and path.endswith(".h") and not text.startswith("// "):
@@ -41,6 +45,7 @@ class Text(unittest.TestCase):
         cases = {
             ("a.cc", "// TO" "DO: later"): "do it now",
             ("a.sh", "cd /ro" "ot/project"): "one machine",
+            ("a.cc", "//" + "x" * 119): "121 columns",
             ("src/base/a.h", "#pragma once\n"): "opens with a comment",
             ("src/base/a.h", "// Things.\n"): "no #pragma once",
         }
@@ -50,6 +55,7 @@ class Text(unittest.TestCase):
 
     def test_allowed_text_passes(self) -> None:
         self.assertEqual([], violations("a.cc", 'mkdtemp("/tmp/XXXXXX"); // hacksaw, usr/home\n'))
+        self.assertEqual([], violations("a.cc", "//" + "\u2588" * 118))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-// The options files of isozone advise as RocksDB takes them: each line is known and has the value that was advised, and a
-// database on the device opens with it.
+// The options files of isozone advise as RocksDB takes them: each line is known and has the value that was advised, and
+// a database on the device opens with it.
 
 #include <fstream>
 #include <string>

@@ -1,5 +1,5 @@
-// The other process of processes_test.cc, stock_tools_test.py and tests/guest/crash.py: integration_child COMMAND URI|FILE [NUMBER].
-// Says what went wrong on standard error and exits with 1.
+// The other process of processes_test.cc, stock_tools_test.py and tests/guest/crash.py: integration_child COMMAND
+// URI|FILE [NUMBER]. Says what went wrong on standard error and exits with 1.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -182,8 +182,8 @@ void LeakFileSystem(const std::string& uri, uint64_t count) {
 std::atomic<bool> in_forked_child = false;
 
 // Forks with the file system mounted and a file open. The forked child drops all it inherited and ends as any process
-// does; then the database is written. (It could not be open before: the exit handlers of RocksDB 7 wait for threads that
-// a forked child does not have.)
+// does; then the database is written. (It could not be open before: the exit handlers of RocksDB 7 wait for threads
+// that a forked child does not have.)
 void Fork(const std::string& uri, uint64_t count) {
   Process process(uri);
   Must(process.env->CreateDir("/synced"));  // the threads of the file system have begun, and wait again

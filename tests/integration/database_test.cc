@@ -119,7 +119,8 @@ TEST_F(DatabaseTest, CountsItsBytesByClass) {
   EXPECT_GT(ClassBytes(fs(), "metadata", "bytes_written"), 0U);
 }
 
-// RocksDB says of no write what it is for while it slows writers down, and hints no lifetime with this compaction style.
+// RocksDB says of no write what it is for while it slows writers down, and hints no lifetime with this compaction
+// style.
 TEST_F(DatabaseTest, TablesOfAStallAreOfTheirJobsClass) {
   options_.compaction_style = rocksdb::kCompactionStyleNone;
   options_.level0_slowdown_writes_trigger = 1;

@@ -4,8 +4,8 @@
 //
 // Left out is what is documented to differ: CreateDirIfMissing makes parents, creating a file leaves other names and
 // open handles of the old one alone, a log cannot be written in place, a directory cannot be opened as a file nor the
-// other way round, directories have no size and one link, a file has one writer, and "..", and a slash at the end, mean what
-// they say of the name alone.
+// other way round, directories have no size and one link, a file has one writer, and "..", and a slash at the end, mean
+// what they say of the name alone.
 
 #include <algorithm>
 #include <cstdlib>
@@ -253,8 +253,8 @@ bool IsInDirectory(Side& side, const std::string& name) {
 }
 bool HasParent(Side& side, const Draw& draw) { return draw.first.empty() || IsInDirectory(side, draw.first); }
 bool IsLog(const std::string& name) { return name.ends_with(".log") || name.find("MANIFEST") != std::string::npos; }
-// Where both names are wrong, it depends on the kernel which one the local file system speaks of. A file stays a log, or
-// none, whatever its name becomes; here the name is to tell.
+// Where both names are wrong, it depends on the kernel which one the local file system speaks of. A file stays a log,
+// or none, whatever its name becomes; here the name is to tell.
 bool MayBeMoved(Side& side, const Draw& draw) {
   if (IsLog(draw.first) != IsLog(draw.second)) return false;
   return side.Exists(draw.first) || IsInDirectory(side, draw.second);

@@ -1,5 +1,5 @@
-// Which files share zones, as RocksDB's files are told apart by their names: those that live long keep none from those that
-// do not.
+// Which files share zones, as RocksDB's files are told apart by their names: those that live long keep none from those
+// that do not.
 #include <memory>
 #include <string>
 

@@ -59,7 +59,8 @@ TEST_F(RegistrationTest, ErrorsReachTheUserInOneLine) {
   }
 }
 
-// What RocksDB makes of each spelling differs between its versions; that none puts a database on the local disk does not.
+// What RocksDB makes of each spelling differs between its versions; that none puts a database on the local disk does
+// not.
 TEST_F(RegistrationTest, AnEnvInTheTextOfOptionsIsTheFileSystemOfItsUriOrAnError) {
   const std::string plain = "isozone://emu:" + scratch_.path() + "/ssd.img";
   const std::string missing = "isozone://emu:" + scratch_.path() + "/missing.img";

@@ -1,6 +1,6 @@
 // The base of every integration test: a temporary directory, and in it an emulated SSD, small and as fast as memory,
-// with an empty file system. If the environment has ISOZONE_TEST_DEVICE with the URI of a device that exists, it takes the
-// place of the SSD, and is formatted by each test: all that is on it is lost.
+// with an empty file system. If the environment has ISOZONE_TEST_DEVICE with the URI of a device that exists, it takes
+// the place of the SSD, and is formatted by each test: all that is on it is lost.
 #pragma once
 
 #include <cstdint>

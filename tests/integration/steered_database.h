@@ -60,9 +60,9 @@ class SteeredDatabase : public ScratchDevice {
       ISOZONE_ASSERT_OK(db_->Put({}, family, key, Bytes(200, model[key])));
     }
   }
-  // Flushes often, so that it is a table for which there is no space, and not a log: RocksDB 7.8.3 asserts where it meets a
-  // log again that it could not write. A put does not wait here where RocksDB has stopped writes: RocksDB 11 deadlocks if it recovers from lack of space in
-  // that moment (docs/steering.md).
+  // Flushes often, so that it is a table for which there is no space, and not a log: RocksDB 7.8.3 asserts where it
+  // meets a log again that it could not write. A put does not wait here where RocksDB has stopped writes: RocksDB 11
+  // deadlocks if it recovers from lack of space in that moment (docs/steering.md).
   void PutUntilFull() {
     rocksdb::WriteOptions at_once;
     at_once.no_slowdown = true;

@@ -14,8 +14,8 @@ namespace isozone::model {
 
 class Choices {
  public:
-  // `random` and `now` outlive this. All paths are in `directory` (empty: the root). Sizes are up to `max_append` bytes,
-  // and often whole blocks.
+  // `random` and `now` outlive this. All paths are in `directory` (empty: the root). Sizes are up to `max_append`
+  // bytes, and often whole blocks.
   Choices(Random& random, const State& now, std::string directory, uint64_t max_append, uint64_t block_size)
       : random_(random),
         now_(now),

@@ -63,8 +63,8 @@ class Round {
     }
   }
 
-  // With no file open and the collector at rest, what is live in each zone is what files have there, to the byte; of logs,
-  // whose frames count, the sum over all zones is looked at.
+  // With no file open and the collector at rest, what is live in each zone is what files have there, to the byte; of
+  // logs, whose frames count, the sum over all zones is looked at.
   void CheckLive(FileSystem& fs) {
     const DeviceGeometry& geometry = fs.state().device().geometry();
     std::vector<uint64_t> live(geometry.zone_count);

@@ -1,5 +1,5 @@
-// Volume: a file system on an emulated SSD in memory that can lose its power, fail, and be mounted again; or on the device
-// that a person names, which is overwritten, and neither fails nor loses its power.
+// Volume: a file system on an emulated SSD in memory that can lose its power, fail, and be mounted again; or on the
+// device that a person names, which is overwritten, and neither fails nor loses its power.
 //
 // Thread safety: that of the file system; none beyond it.
 #pragma once

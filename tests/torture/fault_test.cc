@@ -407,7 +407,8 @@ TEST_F(FaultTest, AnOfflineZoneOfALogIsReportedAndTheRestMounts) {
   ExpectContent("/new", content);
 }
 
-// What is found while an open log gets its end is found again by everybody who reads the log, and hides nothing before it.
+// What is found while an open log gets its end is found again by everybody who reads the log, and hides nothing before
+// it.
 TEST_F(FaultTest, ADamagedLogStaysDamaged) {
   const std::string content = Content(10'000);
   auto writer = Create("/log", FileKind::kLog);

@@ -40,9 +40,9 @@ struct Report {
 // kCorruption with the failure and the command that replays it.
 Result<Report> RunPowerCuts(const Options& options);
 
-// The same with RocksDB on top, in two column families that are flushed and compacted all the time, by RocksDB or as any
-// picker says, with collections now and then, under every policy and scheme. Recovery of the WAL must succeed and give the state after some write,
-// not before the last synced one. `threads` is ignored.
+// The same with RocksDB on top, in two column families that are flushed and compacted all the time, by RocksDB or as
+// any picker says, with collections now and then, under every policy and scheme. Recovery of the WAL must succeed and
+// give the state after some write, not before the last synced one. `threads` is ignored.
 Result<Report> RunPowerCutsOnRocksDb(const Options& options);
 
 // Cuts the power in each command, from the first, of formatting, mounting and a short piece of work.

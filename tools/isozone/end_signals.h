@@ -1,7 +1,7 @@
-// EndSignals: holds the signals that ask the process to end (SIGINT, SIGTERM, SIGHUP) back in all threads, so that one of
-// them can wait for them. For commands that serve until they are told to end. A signal that the process was started to
-// ignore, as nohup(1) has it with SIGHUP, stays ignored. They are held back until the process has ended: timeout(1) sends
-// its signal twice, and the second one must not turn an orderly end into a failure.
+// EndSignals: holds the signals that ask the process to end (SIGINT, SIGTERM, SIGHUP) back in all threads, so that one
+// of them can wait for them. For commands that serve until they are told to end. A signal that the process was started
+// to ignore, as nohup(1) has it with SIGHUP, stays ignored. They are held back until the process has ended: timeout(1)
+// sends its signal twice, and the second one must not turn an orderly end into a failure.
 //
 // Thread safety: made by the first thread, before all others; any thread may wait.
 #pragma once

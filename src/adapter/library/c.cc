@@ -1,9 +1,9 @@
 // The interface for C (isozone/c.h), on that for C++ (isozone/isozone.h) and on RocksDB's own for C.
 //
 // rocksdb_env_t is RocksDB's, and its header does not show what is in it. In every release from 7.8 to 11.8 it begins
-// with the Env*, and a flag behind it says whether that is the default Env, which is then not deleted with it. To depend
-// on no more than the first of these, CreateEnv takes a rocksdb_env_t that RocksDB has allocated, for an Env in memory,
-// and exchanges that Env for ours. Before that, it looks whether the default Env is where it is expected.
+// with the Env*, and a flag behind it says whether that is the default Env, which is then not deleted with it. To
+// depend on no more than the first of these, CreateEnv takes a rocksdb_env_t that RocksDB has allocated, for an Env in
+// memory, and exchanges that Env for ours. Before that, it looks whether the default Env is where it is expected.
 #include "isozone/c.h"
 
 #include <algorithm>

@@ -11,8 +11,8 @@
 // discard, if the device has that. The device has one writer (O_EXCL), which may not be a mounted file system either.
 //
 // A sync that fails may lose any write since the last one that did not: the kernel keeps the pages in memory, but takes
-// them for written, so that later syncs do not write them. Therefore the next writer in the same boot of the host writes
-// them again before it does anything else.
+// them for written, so that later syncs do not write them. Therefore the next writer in the same boot of the host
+// writes them again before it does anything else.
 //
 // There is one writer. It holds an open-file-description lock on the first byte, which the kernel drops with the
 // process. Read-only opens take no lock and see the writer's state through the mapping.
@@ -51,8 +51,8 @@ class ImageFile {
   // On a block device it replaces whatever is there; one that is interrupted leaves no image. kInvalidArgument if the
   // device is too small.
   static Status Create(const std::string& path, const ImageInfo& info);
-  // kNotFound if there is no file, or a block device that carries no image. kIoError if what a failed sync may have lost
-  // cannot be written again.
+  // kNotFound if there is no file, or a block device that carries no image. kIoError if what a failed sync may have
+  // lost cannot be written again.
   static Result<std::unique_ptr<ImageFile>> Open(const std::string& path, OpenMode mode);
   // Whether the block device at `path` carries an image that could not be opened, as `opened` says, and never will be.
   static bool IsUnusable(const std::string& path, const Status& opened);
@@ -60,8 +60,8 @@ class ImageFile {
   static Status Erase(const std::string& path);
   ImageFile(const ImageFile&) = delete;
   ImageFile& operator=(const ImageFile&) = delete;
-  // For a writer, this is its orderly close, unless a sync has failed: then the image is that of a host that crashed once
-  // the host is booted again.
+  // For a writer, this is its orderly close, unless a sync has failed: then the image is that of a host that crashed
+  // once the host is booted again.
   ~ImageFile();
 
   const ImageInfo& info() const { return info_; }

@@ -1,4 +1,5 @@
-// The image of an emulated SSD whose host cannot make it durable. fdatasync() and pwrite() of this program are those below.
+// The image of an emulated SSD whose host cannot make it durable. fdatasync() and pwrite() of this program are those
+// below.
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,8 +23,8 @@ std::atomic<int> sync_error{0};  // of the next syncs; 0: they reach the host
 std::atomic<int> syncs{0};
 std::atomic<int> write_error{0};
 
-// What is written to images while this exists: where and how much. One at a time; other tests of this program write from
-// many threads, and are not recorded.
+// What is written to images while this exists: where and how much. One at a time; other tests of this program write
+// from many threads, and are not recorded.
 class RecordedWrites {
  public:
   using Pieces = std::vector<std::pair<off_t, size_t>>;

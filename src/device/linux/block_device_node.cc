@@ -25,8 +25,8 @@ namespace {
 
 namespace stdfs = std::filesystem;
 
-// For how long the requests of a process that was killed, or one that looks at every device, such as udevd, may have the
-// device open.
+// For how long the requests of a process that was killed, or one that looks at every device, such as udevd, may have
+// the device open.
 constexpr std::chrono::milliseconds kPatience(1000);
 constexpr std::chrono::milliseconds kPause(20);
 

@@ -29,8 +29,8 @@ struct BlockDeviceNode {
 
 // kNotFound if `path` names nothing, kNotSupported if it is no block device.
 Result<BlockDeviceNode> FindBlockDevice(const std::string& path);
-// Opens it, with `flags` such as O_DIRECT; a writer has it for itself (O_EXCL). Waits a moment for processes that have it
-// open in passing. An error says in one line what to do (OpenRefused).
+// Opens it, with `flags` such as O_DIRECT; a writer has it for itself (O_EXCL). Waits a moment for processes that have
+// it open in passing. An error says in one line what to do (OpenRefused).
 Result<FileDescriptor> OpenBlockDevice(const BlockDeviceNode& device, OpenMode mode, int flags);
 // The device that `fd` has open. Between two uses of a path it may come to name another one.
 Result<BlockDeviceNode> NodeOf(const BlockDeviceNode& named, const FileDescriptor& fd);

@@ -1,6 +1,6 @@
-// BlockKernel: what LinuxDevice asks of the kernel about one open zoned block device, and nothing else. OpenedBlockDevice
-// asks the device itself, and ZonefsKernel the file system zonefs on it; FakeZonedDisk (testing) stands in for a device on
-// machines without one.
+// BlockKernel: what LinuxDevice asks of the kernel about one open zoned block device, and nothing else.
+// OpenedBlockDevice asks the device itself, and ZonefsKernel the file system zonefs on it; FakeZonedDisk (testing)
+// stands in for a device on machines without one.
 //
 // Positions and lengths are bytes on the block device, in whole logical blocks. Errors are values of errno.
 //
@@ -19,9 +19,9 @@ namespace isozone {
 // Bytes: the unit of sizes in sysfs and of zones in system calls, whatever the blocks of the device are.
 inline constexpr uint64_t kKernelSector = 512;
 
-// One read, write or flush. Its owner keeps it and its memory until `done` is called, which happens exactly once: on the
-// thread that started it, before Start returns, or on a thread of the kernel's side. `done` is short and does not block;
-// it may free the transfer, or start it again.
+// One read, write or flush. Its owner keeps it and its memory until `done` is called, which happens exactly once: on
+// the thread that started it, before Start returns, or on a thread of the kernel's side. `done` is short and does not
+// block; it may free the transfer, or start it again.
 struct KernelTransfer {
   enum class Kind : uint8_t { kRead, kWrite, kFlush };
 
@@ -63,12 +63,12 @@ class BlockKernel {
   // how the kernel reports those of a device that was removed. Blocks.
   virtual int ReportZones(uint64_t position, std::span<KernelZone> out) const = 0;
 
-  // Does `command` to every zone in [position, position + length). 0 or an error, after which some of the zones may have
-  // changed. Blocks.
+  // Does `command` to every zone in [position, position + length). 0 or an error, after which some of the zones may
+  // have changed. Blocks.
   virtual int Manage(ZoneCommand command, uint64_t position, uint64_t length) = 0;
 
-  // A path that opens this block device once more, also where its name has come to name another one; empty if that is not
-  // possible.
+  // A path that opens this block device once more, also where its name has come to name another one; empty if that is
+  // not possible.
   virtual std::string path() const = 0;
 
   // How transfers reach the device, for people: "io_uring", or "32 threads (io_uring: Operation not permitted)".

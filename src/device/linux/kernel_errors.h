@@ -3,7 +3,8 @@
 // The kernel has one errno for many reasons: EIO is a bad block as well as a zone that another program has finished. So
 // the zone's report, taken after the error, decides first:
 //
-//   a resource is missing (EOVERFLOW, ETOOMANYREFS)    Too Many Active Zones, Too Many Open Zones; the zone is not at fault
+//   a resource is missing (EOVERFLOW, ETOOMANYREFS)    Too Many Active Zones, Too Many Open Zones; the zone is not at
+//                                                      fault
 //   forbidden (EROFS, EPERM, EACCES), and the zone is not dead  Namespace Is Write Protected
 //   a write, and the zone is full, read-only, offline  Zone Is Full, Zone Is Read Only, Zone Is Offline
 //   a write, and the pointer was elsewhere before it   Zone Invalid Write

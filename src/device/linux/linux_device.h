@@ -9,7 +9,8 @@
 //            RWF_DSYNC if the device has that. If it has a cache only, a flush follows. If it has no cache, nothing
 //            need be done, and a flush neither. In the last two cases a write makes all before it durable, which is
 //            DeviceGeometry::fua_covers_zone.
-//   appends  are writes, in the order in which they were submitted, as long as the zone reports: no system call appends.
+//   appends  are writes, in the order in which they were submitted, as long as the zone reports: no system call
+//            appends.
 //   zones    Reset, finish, open and close are system calls that block, on task threads that hold no lock. Resets that
 //            wait and lie next to each other are one call. Before an open or close the zone's report tells whether its
 //            state allows that, because not every driver refuses.
@@ -20,8 +21,8 @@
 //   gone     Once the kernel says that the device is not there (ENODEV), every request completes with Internal Error.
 //            The process lives on; the log has the reason.
 //
-// A reader (OpenMode::kReadOnly) does not know what another process writes. It asks for the report of a zone when a read
-// goes beyond what it knows to be written.
+// A reader (OpenMode::kReadOnly) does not know what another process writes. It asks for the report of a zone when a
+// read goes beyond what it knows to be written.
 //
 // Counters begin when the device is opened, because the kernel does not tell what a device has done before. What the
 // medium programs is not known either, and is given as what the host writes.
@@ -49,8 +50,8 @@ namespace isozone {
 
 class LinuxDevice final : public ZonedDevice {
  public:
-  // `name`: what users call it. `kernel` has the device open, for writing unless `mode` is kReadOnly. Reads the report of
-  // all zones. kNotSupported if Isozone cannot use them, kIoError if the kernel does not report them.
+  // `name`: what users call it. `kernel` has the device open, for writing unless `mode` is kReadOnly. Reads the report
+  // of all zones. kNotSupported if Isozone cannot use them, kIoError if the kernel does not report them.
   static Result<std::unique_ptr<LinuxDevice>> Create(std::string name, OpenMode mode,
                                                      std::unique_ptr<BlockKernel> kernel, const QueueFacts& facts);
   ~LinuxDevice() override;

@@ -12,8 +12,8 @@
 namespace isozone {
 
 // Takes the options of the device from `uri.options`: io=ring or io=threads, how requests reach the kernel; without it,
-// io_uring where the kernel allows that. A writer has the device for itself (O_EXCL). Each error says in one line what to
-// do: kNotFound, kBusy, kPermissionDenied, kReadOnly; kNotSupported for what is no block device or has no zones.
+// io_uring where the kernel allows that. A writer has the device for itself (O_EXCL). Each error says in one line what
+// to do: kNotFound, kBusy, kPermissionDenied, kReadOnly; kNotSupported for what is no block device or has no zones.
 Result<std::unique_ptr<LinuxDevice>> OpenLinuxDevice(Uri& uri, OpenMode mode);
 
 // Takes the option io, which `OpenLinuxDevice` describes.

@@ -15,8 +15,8 @@ namespace isozone {
 
 class OpenedBlockDevice final : public BlockKernel {
  public:
-  // Takes over `fd`, which is open with O_DIRECT, for writing if the device is to be changed. kNotSupported if `path` is
-  // kRing and the kernel refuses it.
+  // Takes over `fd`, which is open with O_DIRECT, for writing if the device is to be changed. kNotSupported if `path`
+  // is kRing and the kernel refuses it.
   static Result<std::unique_ptr<BlockKernel>> Create(FileDescriptor fd, TransferPath path);
 
   void Start(KernelTransfer& transfer) override {

@@ -18,7 +18,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// A file in memory stands for the device. The kernel refuses io_uring, because the process may have no more descriptors.
+// A file in memory stands for the device. The kernel refuses io_uring, because the process may have no more
+// descriptors.
 class WithoutRingTest : public testing::Test {
  protected:
   void SetUp() override {

@@ -57,8 +57,8 @@ class Attributes {
   const SysfsReader& read_;
 };
 
-// What the memory of transfers must be aligned to. Up to Linux 5.19 these are the logical blocks, which then are no larger
-// than a page. Kernels that know larger ones ask only for what the device's memory access needs.
+// What the memory of transfers must be aligned to. Up to Linux 5.19 these are the logical blocks, which then are no
+// larger than a page. Kernels that know larger ones ask only for what the device's memory access needs.
 Result<uint32_t> MemoryAlignment(const Attributes& attributes, uint32_t logical_block) {
   if (logical_block <= kPage) return logical_block;
   ISOZONE_ASSIGN_OR_RETURN(const uint64_t mask, attributes.Needed("queue/dma_alignment"));
@@ -68,8 +68,8 @@ Result<uint32_t> MemoryAlignment(const Attributes& attributes, uint32_t logical_
 }
 
 // The longest request that the kernel hands to the device in one part. A longer one is split, and the parts of a write
-// may be reordered. Memory need not be contiguous, so that every page is a segment, and one that is not aligned to pages
-// has one more.
+// may be reordered. Memory need not be contiguous, so that every page is a segment, and one that is not aligned to
+// pages has one more.
 uint64_t MaxTransfer(const Attributes& attributes, const QueueFacts& facts) {
   const uint64_t sectors_kb = attributes.Or("queue/max_sectors_kb", 128);
   const uint64_t segments = std::max<uint64_t>(attributes.Or("queue/max_segments", kPagesOfRequest), 2);

@@ -1,5 +1,5 @@
-// What sysfs tells about a block device and its queue (/sys/dev/block/MAJOR:MINOR), parsed. No I/O: a function that reads
-// one attribute is handed in.
+// What sysfs tells about a block device and its queue (/sys/dev/block/MAJOR:MINOR), parsed. No I/O: a function that
+// reads one attribute is handed in.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // TaskThreads: threads for calls that block in the kernel. Tasks start in the order in which they were added. A
-// thread is started when a task finds none idle. One is there from the beginning, so that tasks run also where the system
-// has no further threads.
+// thread is started when a task finds none idle. One is there from the beginning, so that tasks run also where the
+// system has no further threads.
 //
 // Thread safety: any thread may call Add, also from a task.
 #pragma once

@@ -6,19 +6,19 @@
 //   ThreadTransfers  a pool of threads with preadv, pwritev2 and fdatasync, each of which blocks. For containers and
 //                    kernels that refuse io_uring.
 //
-// A transfer that may block is such a call of the thread that starts it, in both: that thread would wait for a completion
-// anyway, and no other thread need be woken for it.
+// A transfer that may block is such a call of the thread that starts it, in both: that thread would wait for a
+// completion anyway, and no other thread need be woken for it.
 //
-// RingTransfers keeps at most kRingDepth transfers at the kernel, so that its completions always find room; further ones
-// wait in order, and start when others complete. The kernel may begin to refuse the ring at any time, for example because
-// the process forbids itself such system calls. Every transfer that is to start then ends with that error. Those that are
-// at the kernel complete, because completions lie in memory that is shared with it: the thread looks there from time to
-// time. It is woken to end by an eventfd, for which nothing need be submitted.
+// RingTransfers keeps at most kRingDepth transfers at the kernel, so that its completions always find room; further
+// ones wait in order, and start when others complete. The kernel may begin to refuse the ring at any time, for example
+// because the process forbids itself such system calls. Every transfer that is to start then ends with that error.
+// Those that are at the kernel complete, because completions lie in memory that is shared with it: the thread looks
+// there from time to time. It is woken to end by an eventfd, for which nothing need be submitted.
 //
 // KernelTransfer::file names the open file, which stays open until the transfer has completed.
 //
-// Thread safety: any thread may call Start, also from `done`. When an object is destroyed, all of its transfers must have
-// completed.
+// Thread safety: any thread may call Start, also from `done`. When an object is destroyed, all of its transfers must
+// have completed.
 #pragma once
 
 #include <liburing.h>

@@ -185,8 +185,8 @@ int RingDescriptor() {
   return -1;
 }
 
-// From some moment on the kernel refuses every system call on the ring, as after a filter of system calls was set up. The
-// device is a pipe here, so that reads wait until the test wants them to end.
+// From some moment on the kernel refuses every system call on the ring, as after a filter of system calls was set up.
+// The device is a pipe here, so that reads wait until the test wants them to end.
 class BrokenRingTest : public testing::Test {
  protected:
   void SetUp() override {

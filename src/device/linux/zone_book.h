@@ -5,12 +5,12 @@
 //   idle --BeginWrite--> writing --EndWrite--> idle, the write pointer behind the write
 //     \--TakeAppend--------^   \--Relearn----> idle, as the kernel reports the zone now
 //
-// Appends are writes at the pointer of their moment, one at a time: those that find a write in flight wait in order, and
-// whoever ends the write takes the next one (NextAppend).
+// Appends are writes at the pointer of their moment, one at a time: those that find a write in flight wait in order,
+// and whoever ends the write takes the next one (NextAppend).
 //
-// A report of the kernel may be old when it arrives: a write, reset or finish may have ended since it was taken. So each
-// zone has a version, which every change of what is known increments. Whoever asks for a report takes the version first,
-// and the report counts only if the version is the same afterwards.
+// A report of the kernel may be old when it arrives: a write, reset or finish may have ended since it was taken. So
+// each zone has a version, which every change of what is known increments. Whoever asks for a report takes the version
+// first, and the report counts only if the version is the same afterwards.
 //
 // A zone is in doubt until a report of the kernel is taken over if
 //
@@ -19,7 +19,8 @@
 //   * a write failed, and the kernel did not report the zone (Forget). The device may recover, so the zone is not given
 //     up.
 //
-// Whoever is about to write to a zone that is in doubt asks for a report first, and so does a read behind what is known.
+// Whoever is about to write to a zone that is in doubt asks for a report first, and so does a read behind what is
+// known.
 //
 // Thread safety: any thread may call any method.
 #pragma once
@@ -40,8 +41,8 @@ class ZoneBook {
 
   // Of what is known of the zone; to be taken before the kernel is asked for a report.
   uint64_t VersionOf(ZoneId id) const;
-  // Takes over what the kernel reports of a zone, unless a write is in flight. False: `version` is no longer that of the
-  // zone, which wants another report.
+  // Takes over what the kernel reports of a zone, unless a write is in flight. False: `version` is no longer that of
+  // the zone, which wants another report.
   bool Learn(const ZoneDescriptor& descriptor, uint64_t version);
   // Bytes from the start of the zone that hold data; behind them it reads as zeros.
   uint64_t Readable(ZoneId zone) const { return zones_[zone.value()].written.load(std::memory_order_acquire); }
@@ -62,8 +63,8 @@ class ZoneBook {
   bool Relearn(const ZoneDescriptor& descriptor, uint64_t version);
   // Ends a write that failed while the kernel does not report the zone, which is in doubt from now on.
   void Forget(ZoneId id);
-  // Takes an append that waits, for a zone that is idle, and checks it; the zone is writing if `status` becomes kSuccess.
-  // Null: none waits, or the zone has been taken by a write.
+  // Takes an append that waits, for a zone that is idle, and checks it; the zone is writing if `status` becomes
+  // kSuccess. Null: none waits, or the zone has been taken by a write.
   DeviceRequest* NextAppend(ZoneId id, DeviceStatus& status);
 
   // Whether the zone's state allows a reset or finish, as far as is known.
@@ -71,8 +72,8 @@ class ZoneBook {
     const ZoneState state = zones_[zone.value()].state.load(std::memory_order_relaxed);
     return state != ZoneState::kReadOnly && state != ZoneState::kOffline;
   }
-  // The zone has been reset or finished; `version` was its version before the kernel was asked for that. False: it is in
-  // doubt, and wants a report.
+  // The zone has been reset or finished; `version` was its version before the kernel was asked for that. False: it is
+  // in doubt, and wants a report.
   bool NoteReset(ZoneId zone, uint64_t version);
   bool NoteFinish(ZoneId zone, uint64_t version);
 

@@ -5,8 +5,8 @@
 //   * The seam has one capacity. It is the one with which most bytes can be used. A zone that holds less, or is shorter
 //     than the others, as the last one of a disk may be, is left alone. A zone that holds more is full when it has this
 //     many bytes: LinuxDevice then finishes it, so that it holds no active resource.
-//   * A zone that dies (read-only, offline) keeps its place: it is used, or left alone, for the capacity that it reports,
-//     as before. If it reports none any more, it counts as used.
+//   * A zone that dies (read-only, offline) keeps its place: it is used, or left alone, for the capacity that it
+//     reports, as before. If it reports none any more, it counts as used.
 //
 // So the numbers of zones are the same each time, as long as the device keeps the types and capacities of its zones.
 //
@@ -26,8 +26,8 @@ namespace isozone {
 
 class ZoneLayout {
  public:
-  // `zones` are all zones of the device, in order. kNotSupported if none can be used, or zones do not lie one behind the
-  // other in equal distances.
+  // `zones` are all zones of the device, in order. kNotSupported if none can be used, or zones do not lie one behind
+  // the other in equal distances.
   static Result<ZoneLayout> Of(const QueueFacts& facts, std::span<const KernelZone> zones);
 
   const DeviceGeometry& geometry() const { return geometry_; }

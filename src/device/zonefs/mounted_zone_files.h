@@ -19,8 +19,8 @@ namespace isozone {
 class MountedZoneFiles final : public ZoneFiles {
  public:
   // `path`: where it is mounted. A writer has the mount for itself (flock of the folder seq). An error says in one line
-  // what to do: kNotFound, kNotSupported if no zonefs with sequential zones is mounted there, kReadOnly, kPermissionDenied,
-  // kBusy.
+  // what to do: kNotFound, kNotSupported if no zonefs with sequential zones is mounted there, kReadOnly,
+  // kPermissionDenied, kBusy.
   static Result<std::unique_ptr<MountedZoneFiles>> Open(const std::string& path, OpenMode mode);
 
   uint32_t count() const override { return count_; }

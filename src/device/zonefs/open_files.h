@@ -1,6 +1,6 @@
-// OpenFiles: the files that ZonefsKernel has open, by number. There are at most so many, those included that are about to
-// be opened; the one that was not used for longest makes room. A file that was handed out stays open at least until it is
-// given back.
+// OpenFiles: the files that ZonefsKernel has open, by number. There are at most so many, those included that are about
+// to be opened; the one that was not used for longest makes room. A file that was handed out stays open at least until
+// it is given back.
 //
 //   Reserve --> (the file is opened) --> Add, or Unreserve if it could not be
 //
@@ -35,7 +35,8 @@ class OpenFiles {
   // longest, of those that nobody has and that are not kept; false if there is no such file either.
   bool Reserve();
   void Unreserve();
-  // Uses the place that was reserved. Returns the file that is open under this number now: the given one, or one that another thread has added before.
+  // Uses the place that was reserved. Returns the file that is open under this number now: the given one, or one that
+  // another thread has added before.
   File Add(uint32_t number, File file);
   // Takes it out; null if it is not open.
   File Take(uint32_t number);

@@ -40,8 +40,9 @@ Result<QueueFacts> FactsOf(const MountedZoneFiles& files) {
   return facts;
 }
 
-// To write takes io_uring. If the caller waits for a write, as threads do, zonefs in Linux before 6.6 writes by zone append,
-// and that of 6.1 then takes every such write for one that went to a wrong place ("Corrupted write pointer", EIO).
+// To write takes io_uring. If the caller waits for a write, as threads do, zonefs in Linux before 6.6 writes by zone
+// append, and that of 6.1 then takes every such write for one that went to a wrong place ("Corrupted write pointer",
+// EIO).
 Result<std::unique_ptr<Transfers>> MakeTransfers(const std::string& path, OpenMode mode, TransferPath wanted) {
   auto transfers = Transfers::Make(wanted, /*registered=*/-1);
   if (!transfers.ok()) return transfers.status().WithContext(path);

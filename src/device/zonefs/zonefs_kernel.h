@@ -4,22 +4,24 @@
 //   zone           the file seq/N, which is the zone that begins at N times the size of a zone
 //   write pointer  its size. A write must begin there, and be direct.
 //   reset, finish  truncates it to 0, or to the most it can hold.
-//   open, close    opens it for writing, and closes it. If zonefs is mounted with explicit-open, this opens and closes the
-//                  zone on the device as well, and no more files are open for writing than the device may have zones open.
-//   flush          fsync of any file, which flushes the device. That of a zone that died is refused, and another is tried.
-//   dead zones     An offline zone has the size 0 and no permissions, a read-only one no permission to write. The kernel
-//                  notices the death of a zone at the next request that fails.
+//   open, close    opens it for writing, and closes it. If zonefs is mounted with explicit-open, this opens and closes
+//                  the zone on the device as well, and no more files are open for writing than the device may have
+//                  zones open.
+//   flush          fsync of any file, which flushes the device. That of a zone that died is refused, and another is
+//                  tried.
+//   dead zones     An offline zone has the size 0 and no permissions, a read-only one no permission to write. The
+//                  kernel notices the death of a zone at the next request that fails.
 //
-// A file is opened when it is first used. While the process or the system may have no further file open (EMFILE, ENFILE),
-// and none of these can be closed, a transfer waits; the log says so, and what to do. A write that waits in vain counts as
-// refused for want of an open zone, and neither it nor its zone is at fault. The file of a flush is opened before anything
-// is written, so that a flush need not wait. A file for writing is closed when its zone is full, reset or finished, when a
-// write of it fails, or, as zones in a device are, when another one needs its place. No more files are open for writing
-// than the device may have zones open, however zonefs is mounted. What opens or closes a zone may block, and runs on task
-// threads.
+// A file is opened when it is first used. While the process or the system may have no further file open (EMFILE,
+// ENFILE), and none of these can be closed, a transfer waits; the log says so, and what to do. A write that waits in
+// vain counts as refused for want of an open zone, and neither it nor its zone is at fault. The file of a flush is
+// opened before anything is written, so that a flush need not wait. A file for writing is closed when its zone is full,
+// reset or finished, when a write of it fails, or, as zones in a device are, when another one needs its place. No more
+// files are open for writing than the device may have zones open, however zonefs is mounted. What opens or closes a
+// zone may block, and runs on task threads.
 //
-// Whether zones may be active is left to the device, as on block devices. But zonefs knows no command that opens a zone,
-// so for that one the active zones are counted.
+// Whether zones may be active is left to the device, as on block devices. But zonefs knows no command that opens a
+// zone, so for that one the active zones are counted.
 //
 // Thread safety: that of BlockKernel.
 #pragma once
@@ -69,15 +71,15 @@ class ZonefsKernel final : public BlockKernel {
     KernelTransfer transfer;
   };
 
-  // Finds the file of a zone, or opens it. Blocks if it `writes`. EMFILE if no file can be had now, ETOOMANYREFS if no zone
-  // can.
+  // Finds the file of a zone, or opens it. Blocks if it `writes`. EMFILE if no file can be had now, ETOOMANYREFS if no
+  // zone can.
   int OpenZone(uint32_t zone, bool writes, OpenFiles::File& file);
   // Finds or opens the file by which to flush: that of `zone`, or of the next one that can be opened, and keeps it.
   int OpenForFlush(uint32_t& zone, OpenFiles::File& file);
   // To write to a zone: its file, after the one by which that is flushed.
   int OpenForWrite(uint32_t zone, OpenFiles::File& file);
-  // Sends a transfer by the file of a zone that `open` finds or opens: at once, or on a task thread, where it waits for a
-  // file.
+  // Sends a transfer by the file of a zone that `open` finds or opens: at once, or on a task thread, where it waits for
+  // a file.
   using Open = std::function<int(uint32_t& zone, OpenFiles::File& file)>;
   void OpenAndSend(KernelTransfer& asked, uint32_t zone, const Open& open);
   void WaitAndSend(KernelTransfer& asked, uint32_t zone, const Open& open);

@@ -1,7 +1,7 @@
-// CollectedFiles: the files of a file system as its collector sees them (gc/gc_store.h). Runs are parts of extents that the
-// journal knows. A file that is being written has others, which are published first (pending_extents.h). A zone is left
-// alone only while it has live bytes that no run accounts for even so: of writes that have not ended, and of files that
-// were removed while they are open.
+// CollectedFiles: the files of a file system as its collector sees them (gc/gc_store.h). Runs are parts of extents that
+// the journal knows. A file that is being written has others, which are published first (pending_extents.h). A zone is
+// left alone only while it has live bytes that no run accounts for even so: of writes that have not ended, and of files
+// that were removed while they are open.
 //
 // Locks: the namespace mutex while runs are looked up and while moves are committed, never across device I/O.
 #pragma once
@@ -39,7 +39,8 @@ class CollectedFiles final : public GcFiles {
   ZoneHeats NewHeats(const std::map<InodeId, Accepted>& accepted) const ISOZONE_REQUIRES(context_.namespace_mutex);
   // The claim on the copies of `moves`, which are no longer the collector's.
   SpaceClaim TakeCopies(std::span<const GcMove> moves) ISOZONE_REQUIRES(context_.namespace_mutex);
-  // The metadata has the moves of the file, whose copies `copies` has: what it had before goes with the last read of it.
+  // The metadata has the moves of the file, whose copies `copies` has: what it had before goes with the last read of
+  // it.
   void Move(InodeId id, const Accepted& accepted, SpaceClaim& copies) ISOZONE_REQUIRES(context_.namespace_mutex);
 
   MountContext& context_;

@@ -311,8 +311,8 @@ TEST_F(GcTest, ZenfsCollectsIntoOpenZonesOnly) {
   volume_.ExpectFsckClean();
 }
 
-// --- What happens to files between two windows. Zones of three segments, and a segment a window: the second one is read
-// before the first one is written, and all are moved together. ---
+// --- What happens to files between two windows. Zones of three segments, and a segment a window: the second one is
+// read before the first one is written, and all are moved together. ---
 
 class GcWindowTest : public GcTest {
  protected:

@@ -1,9 +1,9 @@
-// InPlaceWrites: writes over bytes that a file has, or into its holes. Zones are written in sequence, so the new bytes go
-// to new space, and the file's extents are changed:
+// InPlaceWrites: writes over bytes that a file has, or into its holes. Zones are written in sequence, so the new bytes
+// go to new space, and the file's extents are changed:
 //
 //   Write     the bytes are on their way to the device; readers of the file find them; the range is *pending*
-//   Publish   a flush, then one record for all pending ranges (PlaceExtents), which says where they lie from now on, and
-//             not what the rest of the file is. What lay there before is free once no read uses it.
+//   Publish   a flush, then one record for all pending ranges (PlaceExtents), which says where they lie from now on,
+//             and not what the rest of the file is. What lay there before is free once no read uses it.
 //
 // A file that is not synced would keep zones that nobody can account for, so the collector publishes what is pending in
 // the zone that it wants to empty (PublishZone). Ranges are numbered as they are written: it publishes none that came
@@ -72,12 +72,12 @@ class InPlaceWrites {
   bool empty() const ISOZONE_EXCLUDES(mu_);
   // Whether it is time to publish.
   bool is_large() const ISOZONE_EXCLUDES(mu_);
-  // The range lies within the file, nothing of it is in a writer's memory, and the metadata knows of all of it. After an
-  // error nothing of the file has changed.
+  // The range lies within the file, nothing of it is in a writer's memory, and the metadata knows of all of it. After
+  // an error nothing of the file has changed.
   Status Write(uint64_t offset, std::span<const std::byte> data, DataClass data_class, IoClass io_class)
       ISOZONE_EXCLUDES(mu_);
-  // Flushes, and tells the metadata. Returns what to sync so that it is durable. After an error all is pending still, and
-  // so it is where the file has no name: what is overwritten again is free at once then, too.
+  // Flushes, and tells the metadata. Returns what to sync so that it is durable. After an error all is pending still,
+  // and so it is where the file has no name: what is overwritten again is free at once then, too.
   Result<uint64_t> Publish() ISOZONE_EXCLUDES(mu_);
   // The file was cut to `size`.
   void Cut(uint64_t size) ISOZONE_EXCLUDES(mu_);

@@ -51,8 +51,8 @@ struct MountContext {
   // A handle has let go of `file` (moved in); with the last one goes the file's claim on what only handles referred to.
   void Release(std::shared_ptr<OpenFile> file) ISOZONE_EXCLUDES(namespace_mutex);
 
-  // `space` is of the file `id`, and the metadata does not name it. While handles are open, which may be reading it, it is
-  // theirs; else it goes.
+  // `space` is of the file `id`, and the metadata does not name it. While handles are open, which may be reading it, it
+  // is theirs; else it goes.
   void LeaveToHandles(InodeId id, SpaceClaim space) ISOZONE_REQUIRES(namespace_mutex);
 
   bool read_only() const { return journal == nullptr; }

@@ -7,13 +7,13 @@
 // A writer copies bytes behind `size`, then publishes a larger size; readers never look behind it. So an append takes
 // no lock, and a reader copies from memory under the shared lock, which keeps the pieces where they are.
 //
-// Moving. The collector copies runs of a file to other zones. A read that was located before goes on where the file was,
-// so what was there is released only when all such reads are done: each holds the ReadPin of its time, which keeps all
-// later ones, and has the claim on what was moved away at the end of its time.
+// Moving. The collector copies runs of a file to other zones. A read that was located before goes on where the file
+// was, so what was there is released only when all such reads are done: each holds the ReadPin of its time, which keeps
+// all later ones, and has the claim on what was moved away at the end of its time.
 //
 // Overwriting. A positional file places ranges elsewhere (Move) before the metadata knows of it. Until it does, the
-// collector may move what was there before; so a relocation says where the bytes came from, and counts only where the file
-// still has them there.
+// collector may move what was there before; so a relocation says where the bytes came from, and counts only where the
+// file still has them there.
 //
 // Thread safety: any thread; one writer at a time.
 #pragma once
@@ -74,8 +74,8 @@ class OpenFile {
   void NoteRemoved() { removed_.store(true, std::memory_order_release); }
 
   // Where [offset, offset + buffer.size()) is: what memory holds is copied into `buffer` right away, the pieces on the
-  // device are appended to `pieces` (file_offset relative to `offset`). Returns how many bytes of the range exist. Where
-  // there are pieces, `pin` keeps them as they are until it goes.
+  // device are appended to `pieces` (file_offset relative to `offset`). Returns how many bytes of the range exist.
+  // Where there are pieces, `pin` keeps them as they are until it goes.
   size_t Locate(uint64_t offset, std::span<std::byte> buffer, std::pmr::vector<FileExtent>& pieces,
                 std::shared_ptr<const ReadPin>& pin) const;
 
@@ -95,14 +95,14 @@ class OpenFile {
   void Reset(std::vector<FileExtent> extents, Status damage);
   // What was read ahead is no longer what the file has.
   void NoteOverwritten() { generation_.fetch_add(1, std::memory_order_release); }
-  // How often Reset has changed where the file's bytes are, or bytes were overwritten: a read that saw two values may have
-  // read anything.
+  // How often Reset has changed where the file's bytes are, or bytes were overwritten: a read that saw two values may
+  // have read anything.
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
   // The file ends with a hole up to `size` > its size. No writer may have bytes in memory.
   void Extend(uint64_t size);
-  // The ranges `placed`, in file order and apart, are where these say from now on. `old`, the places where they were, goes
-  // once no read uses them (perhaps now). None of them may be in memory.
+  // The ranges `placed`, in file order and apart, are where these say from now on. `old`, the places where they were,
+  // goes once no read uses them (perhaps now). None of them may be in memory.
   void Move(std::span<const FileExtent> placed, SpaceClaim old);
 
   // --- The collector ---

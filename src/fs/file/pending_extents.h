@@ -1,13 +1,13 @@
-// PendingExtents: what a file has on the device and the journal does not know yet. A file's sink adds to it as its writes
-// end, and publishes it at Sync and Close. A file that is neither synced nor closed for a long time, as RocksDB's info log,
-// would keep zones that nobody can account for; so the collector publishes for such files what lies in the zone that it
-// wants to empty.
+// PendingExtents: what a file has on the device and the journal does not know yet. A file's sink adds to it as its
+// writes end, and publishes it at Sync and Close. A file that is neither synced nor closed for a long time, as
+// RocksDB's info log, would keep zones that nobody can account for; so the collector publishes for such files what lies
+// in the zone that it wants to empty.
 //
 //   added      [ published: in the inode | flushed | not flushed ]
 //                                         ^ PublishFlushed takes no more than what was there before its flush
 //
-// Invariant: no metadata record refers to bytes that a power cut could take. So whoever publishes has flushed the device
-// since what he publishes was added.
+// Invariant: no metadata record refers to bytes that a power cut could take. So whoever publishes has flushed the
+// device since what he publishes was added.
 //
 // Locks: the namespace mutex before the one in here. Neither is held across device I/O.
 #pragma once
@@ -35,8 +35,8 @@ class PendingExtents {
   void Add(std::span<const FileExtent> extents, SpaceClaim space);
   // Of what is published from here on.
   void SetDataClass(DataClass data);
-  // Tells the journal of all that was added; the caller has flushed it. Returns what to sync so that it is durable. Where
-  // the file was removed, its space is left to its handles.
+  // Tells the journal of all that was added; the caller has flushed it. Returns what to sync so that it is durable.
+  // Where the file was removed, its space is left to its handles.
   Result<uint64_t> Publish();
 
   // Publishes, for all open files, what they had in `zone` when this was called, after a flush of the device.

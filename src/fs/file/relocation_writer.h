@@ -1,12 +1,14 @@
 // RelocationWriter: the zones that a collection writes to. Blocks are cut into units, which go to the lanes of a stripe
-// set (stripe_set.h). The first lane is of the collector's reserve; more are opened only where nobody else needs the zones.
+// set (stripe_set.h). The first lane is of the collector's reserve; more are opened only where nobody else needs the
+// zones.
 //
 // Lanes are of one data class at a time; another class begins new ones, or, where no zone is empty but those that are
 // kept, goes on in the same: rather classes together than a victim that is left half moved.
 //
 // A confined one has a single lane, in zones that are partly written already (GcFiles::MakeWriter).
 //
-// Failures: what a zone has failed to take goes to another one, as long as not kMaxAttempts writes in a row have failed.
+// Failures: what a zone has failed to take goes to another one, as long as not kMaxAttempts writes in a row have
+// failed.
 //
 // Space: what was written is claimed by MountContext::copies when Write returns.
 //
@@ -43,8 +45,8 @@ class RelocationWriter final : public GcWriter {
   void CutIntoUnits(std::span<const GcBlocks> blocks);
   // Starts the next unit, or what of it fits into a lane.
   Status StartNext();
-  // What is settled goes from started_ to `moves`, or, if it is lost, back to units_: in the order of the starts, up to the
-  // first that is in flight, or, `wait`, all of it. The first error.
+  // What is settled goes from started_ to `moves`, or, if it is lost, back to units_: in the order of the starts, up to
+  // the first that is in flight, or, `wait`, all of it. The first error.
   Status Collect(bool wait, std::vector<GcMove>& moves);
   Status TakeOver(Started& started, std::vector<GcMove>& moves);
 

@@ -10,8 +10,8 @@
 //                             closed first, so that an in-place write never meets bytes that are in memory.
 //   behind `size`             a hole is recorded first
 //
-// Space is asked for (space_promises.h) before a write is accepted: in steps, so that small appends do not ask each time;
-// exactly, and after writing out what is in memory, where a step is not to be had.
+// Space is asked for (space_promises.h) before a write is accepted: in steps, so that small appends do not ask each
+// time; exactly, and after writing out what is in memory, where a step is not to be had.
 //
 // From its first change until the metadata knows of everything, the file is claimed (OpenFile::is_claimed), so that no
 // FileWriter and no FileSystem::Overwrite comes in between.
@@ -116,8 +116,8 @@ class SharedFile final : public PositionalFile {
   void NoteWrittenOut() ISOZONE_REQUIRES(mu_);
   // Asks for the space of a write.
   Status Admit(uint64_t offset, uint64_t bytes) ISOZONE_REQUIRES(mu_);
-  // Waits until the zones that are dead are reset, or until collection has made room for `bytes` where it can. False: that
-  // gains nothing.
+  // Waits until the zones that are dead are reset, or until collection has made room for `bytes` where it can. False:
+  // that gains nothing.
   bool ResetDead() const;
   bool Collect(uint64_t bytes) const;
   // Closes the writer and publishes; then the times, where the inode has details.

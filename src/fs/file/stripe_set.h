@@ -1,21 +1,21 @@
 // StripeSet: the lanes of one writer, which are zones of different groups that it writes to at the same time.
 //
 //   writes   0   1   2   3   4   5   ...    each whole in one zone
-//   lanes    a   b   c   a   b   c          each takes one write at a time; zone/lane_choice.h says which one is next, and
-//                                           when the set asks for one more
+//   lanes    a   b   c   a   b   c          each takes one write at a time; zone/lane_choice.h says which one is
+//                                           next, and when the set asks for one more
 //
 // A lane goes through these steps:
 //
-//   opened    Next takes a zone for it: the first one of the pool's choice (Reserve, which may wait), each further one of a
-//             group that the set is not in, if nobody else needs it (Widen).
-//   used      Start, then Settle of each write. A write is settled by whoever comes first: its owner, or the set when it
-//             looks for a free lane.
+//   opened    Next takes a zone for it: the first one of the pool's choice (Reserve, which may wait), each further one
+//             of a group that the set is not in, if nobody else needs it (Widen).
+//   used      Start, then Settle of each write. A write is settled by whoever comes first: its owner, or the set when
+//             it looks for a free lane.
 //   retired   Its zone is full, was taken away, or has failed. It takes no more writes.
 //   removed   At once when it is retired; with Options::keep_retired, by Remove. The zone is given back.
 //
-// Failures: the write that a zone did not take is `lost`. What becomes of it is up to its owner: it starts it again in a
-// lane, or writes it with WriteExtents, which goes on from zone to zone. A status other than OK says that no other zone
-// would take it.
+// Failures: the write that a zone did not take is `lost`. What becomes of it is up to its owner: it starts it again in
+// a lane, or writes it with WriteExtents, which goes on from zone to zone. A status other than OK says that no other
+// zone would take it.
 //
 // Durability: what is_volatile says holds of removed lanes, too.
 //
@@ -77,8 +77,8 @@ class StripeSet {
   void SetIoClass(IoClass io_class);
 
   // A lane that writes nothing and has room for `bytes`, at least a block. May settle writes; waits for one of them, or
-  // for a zone, where there is no such lane. With keep_retired it returns null where it has retired lanes, before it takes
-  // another zone: the owner ends what it has in them, and asks again.
+  // for a zone, where there is no such lane. With keep_retired it returns null where it has retired lanes, before it
+  // takes another zone: the owner ends what it has in them, and asks again.
   Result<Lane*> Next(uint64_t bytes, LaneWish wish);
   // A lane in a new zone, whatever the width. May wait for the zone.
   Result<Lane*> Open(uint64_t bytes);

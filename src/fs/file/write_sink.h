@@ -1,6 +1,6 @@
-// Where a FileWriter's units go: data_sink.h for kData and kSmall (extents, made known by the journal), log_sink.h for kLog
-// (frames, found again by scanning). Units are started in file order, are on their way together, and are finished in
-// file order. Both sinks keep the rule that makes recovery exact:
+// Where a FileWriter's units go: data_sink.h for kData and kSmall (extents, made known by the journal), log_sink.h for
+// kLog (frames, found again by scanning). Units are started in file order, are on their way together, and are finished
+// in file order. Both sinks keep the rule that makes recovery exact:
 //
 //   no metadata record refers to bytes that a power cut could take: data is flushed before the record is appended.
 //
@@ -63,7 +63,8 @@ class WriteSink {
   // What Finish has given is what readers of the file know by now: it may be published, and from then on be moved.
   virtual void NoteReadable(std::span<const FileExtent> /*written*/) {}
 
-  // Everything written is durable, and known to the metadata, when this returns OK. Nothing is started and not finished.
+  // Everything written is durable, and known to the metadata, when this returns OK. Nothing is started and not
+  // finished.
   virtual Status MakeDurable() = 0;
 
   // Makes everything written known to the metadata, in memory, and gives the zones back. Writing may go on. Waits for

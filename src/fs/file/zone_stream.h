@@ -58,8 +58,8 @@ class ZoneStream {
     kLostZone,  // nothing was written: the lease was taken away, or the zone failed; Reserve another and write again
   };
   // Starts to write whole blocks, at most room(); they stay where they are until Finish. `live` of these bytes count as
-  // file data, see TakeSpace. `durable`: as a write that is durable when it is done, if that makes durable all that this
-  // stream has in the zone; else it is volatile as any other, until MakeDurable. False: the zone is lost.
+  // file data, see TakeSpace. `durable`: as a write that is durable when it is done, if that makes durable all that
+  // this stream has in the zone; else it is volatile as any other, until MakeDurable. False: the zone is lost.
   [[nodiscard]] bool Start(std::span<std::byte> blocks, uint64_t live, bool durable);
   // Finish would not wait.
   bool done() const { return !in_flight_ || latch_.down(); }
@@ -71,8 +71,8 @@ class ZoneStream {
     return Start(blocks, live, durable) ? Finish() : Outcome::kLostZone;
   }
 
-  // Writes `blocks`, whose first `used` bytes belong at `file_offset` of a file, over as many zones as it takes. Appends
-  // where they lie to `written`, and adds the claim on that to `space`, also when it fails half-way.
+  // Writes `blocks`, whose first `used` bytes belong at `file_offset` of a file, over as many zones as it takes.
+  // Appends where they lie to `written`, and adds the claim on that to `space`, also when it fails half-way.
   Status WriteExtents(std::span<std::byte> blocks, size_t used, uint64_t file_offset, bool durable,
                       std::vector<FileExtent>& written, SpaceClaim& space);
 

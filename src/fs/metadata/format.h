@@ -21,8 +21,8 @@ inline constexpr uint32_t kOldestVersionRead = 7;
 
 using Uuid = std::array<uint8_t, 16>;
 
-// What the CRCs of the batches of a copy start from: the file system's uuid and the copy's generation, so that whatever an
-// earlier format or an earlier copy left on the device is never taken for it.
+// What the CRCs of the batches of a copy start from: the file system's uuid and the copy's generation, so that whatever
+// an earlier format or an earlier copy left on the device is never taken for it.
 inline uint32_t ChecksumSeed(const Uuid& uuid, uint64_t generation) {
   return Crc32c(&generation, sizeof(generation), Crc32c(uuid.data(), uuid.size()));
 }

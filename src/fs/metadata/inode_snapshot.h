@@ -1,5 +1,5 @@
-// InodeSnapshot: the inodes as they are at one moment, given out bit by bit while they go on changing. Nothing is copied
-// in advance: an inode is set aside before its first change, unless it was given already.
+// InodeSnapshot: the inodes as they are at one moment, given out bit by bit while they go on changing. Nothing is
+// copied in advance: an inode is set aside before its first change, unless it was given already.
 //
 // Invariant: each inode of that moment was given, is set aside, or is unchanged and has a higher id than those given.
 //
@@ -23,8 +23,8 @@ class InodeSnapshot {
     if (before != nullptr) aside_.push_back(*before);
   }
 
-  // Up to `max` of those that were in `inodes` when this object came to be, in any order, each once; empty when all were
-  // given.
+  // Up to `max` of those that were in `inodes` when this object came to be, in any order, each once; empty when all
+  // were given.
   std::vector<Inode> Next(const std::map<InodeId, Inode>& inodes, size_t max);
 
  private:

@@ -1,30 +1,31 @@
 // The metadata store: copies of the metadata on the device (docs/format.md has the layouts, format.h the structures).
 //
-//   copy         a chain of zones: superblock, checkpoint (the whole MetadataState as of one sequence number), and behind
-//                it the journal, the records that came after (metadata_log.h writes one, metadata_reader.h reads one)
+//   copy         a chain of zones: superblock, checkpoint (the whole MetadataState as of one sequence number), and
+//                behind it the journal, the records that came after (metadata_log.h writes one, metadata_reader.h reads
+//                one)
 //   copies       as many as were asked for when the device was formatted, two by default, in zones of different groups
 //                where these are known. Each by itself is enough to mount.
 //
-// Appending: a record is queued for every copy. Sync writes one batch to each, side by side (FUA, all in flight at once),
-// and returns when every copy has it; one such commit serves all callers that wait (group commit).
+// Appending: a record is queued for every copy. Sync writes one batch to each, side by side (FUA, all in flight at
+// once), and returns when every copy has it; one such commit serves all callers that wait (group commit).
 //
-// Rolling: a new copy is written into other zones by a background thread, from a snapshot, while writers go on; it takes
-// the records that are appended meanwhile, and then the place of the old copy, whose zones are given back. That is done,
-// one copy after the other, when `checkpoint_after` bytes of journal lie behind a checkpoint, when a copy's zones are half
-// used, and when a copy has no room left: its records then wait, and the snapshot stands for them. A copy that is damaged,
-// missing or behind when the device is mounted is written anew in the same way.
+// Rolling: a new copy is written into other zones by a background thread, from a snapshot, while writers go on; it
+// takes the records that are appended meanwhile, and then the place of the old copy, whose zones are given back. That
+// is done, one copy after the other, when `checkpoint_after` bytes of journal lie behind a checkpoint, when a copy's
+// zones are half used, and when a copy has no room left: its records then wait, and the snapshot stands for them. A
+// copy that is damaged, missing or behind when the device is mounted is written anew in the same way.
 //
-// Zones: a copy has as many as its size asks for (MetadataZones). So many for each copy and one more are kept by the pool
-// (`MetadataZones::Reserve`). Commit refuses a change for which these would not be enough, before anything is done, so that
-// every copy can be written again at any time, however full the device is.
+// Zones: a copy has as many as its size asks for (MetadataZones). So many for each copy and one more are kept by the
+// pool (`MetadataZones::Reserve`). Commit refuses a change for which these would not be enough, before anything is
+// done, so that every copy can be written again at any time, however full the device is.
 //
-// Failures: a copy of which a write fails is given up, reported, and written anew elsewhere in the background; the others
-// go on, and say so in their next batch, before anything is acknowledged. When the last one fails that latches: every
-// later Sync returns kReadOnly with the cause. Where merely no zone is left, Sync returns that error, and a later one
-// tries again.
+// Failures: a copy of which a write fails is given up, reported, and written anew elsewhere in the background; the
+// others go on, and say so in their next batch, before anything is acknowledged. When the last one fails that latches:
+// every later Sync returns kReadOnly with the cause. Where merely no zone is left, Sync returns that error, and a later
+// one tries again.
 //
-// Thread safety: Commit, AdmitMore and Append are serialised by the caller together with the MetadataState they belong to (the
-// namespace lock); Sync and the rest from any thread.
+// Thread safety: Commit, AdmitMore and Append are serialised by the caller together with the MetadataState they belong
+// to (the namespace lock); Sync and the rest from any thread.
 #pragma once
 
 #include <cstdint>
@@ -66,9 +67,9 @@ class Journal {
   ~Journal();  // stops; Close was called or the journal has latched
 
   // Applies a record to the state (the namespace mutex held) and appends it; its sequence number. kNoSpace where the
-  // metadata would then need more zones than can be kept for it: nothing was changed. Records that free something or cut
-  // it short and those that close logs may use up what others must leave; renames and moves of extents half of it, and
-  // those that say where written data is, a quarter.
+  // metadata would then need more zones than can be kept for it: nothing was changed. Records that free something or
+  // cut it short and those that close logs may use up what others must leave; renames and moves of extents half of it,
+  // and those that say where written data is, a quarter.
   Result<uint64_t> Commit(std::span<const MetadataOp> ops);
 
   // Whether something can be added to the metadata. Data that is accepted while it can find its record admitted later,

@@ -1,8 +1,8 @@
 // JournalCopies: the copies of the metadata that the journal writes, and the commits that make its records durable.
 //
-// One thread at a time leads. It writes one batch to each copy that has records and room, all in flight at once; records
-// may be appended meanwhile, and whoever waits for a commit finds himself served. `committing` says that somebody leads,
-// and only he touches what the copies write to. No lock is held across device I/O.
+// One thread at a time leads. It writes one batch to each copy that has records and room, all in flight at once;
+// records may be appended meanwhile, and whoever waits for a commit finds himself served. `committing` says that
+// somebody leads, and only he touches what the copies write to. No lock is held across device I/O.
 //
 // Invariants:
 //  * A record is durable when every copy has it. A new copy joins the others only once it has all that was ever called

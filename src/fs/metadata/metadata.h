@@ -1,6 +1,6 @@
 // The metadata of a file system, as a pure state machine: MetadataState is what the journal says, MetadataOp one
-// change. The same code runs in a mounted file system, at recovery, in fsck and in the fuzzer. No I/O, no locks. What it
-// holds is in MetadataTables, how a record is applied in MetadataChange, what holds of one inode in MetadataRules.
+// change. The same code runs in a mounted file system, at recovery, in fsck and in the fuzzer. No I/O, no locks. What
+// it holds is in MetadataTables, how a record is applied in MetadataChange, what holds of one inode in MetadataRules.
 //
 // Objects are inodes only. A directory is an inode without data; a name is a Link kept in the inode it leads to, and
 // the directory tables are derived from the links. One journal record is a list of operations that happen together or
@@ -13,8 +13,8 @@
 //    neither "." nor "..". A directory has exactly one link, and is not its own ancestor; moving one is RemoveLink,
 //    then AddLink, in one record.
 //  * Extents are in file order, without gaps or overlaps, from offset 0 to the file's size, each inside one zone's
-//    capacity or a hole. No two extents or log regions overlap on the device (checked by fsck, not at every Apply); but files
-//    together have at most as many bytes in extents as the zones hold.
+//    capacity or a hole. No two extents or log regions overlap on the device (checked by fsck, not at every Apply); but
+//    files together have at most as many bytes in extents as the zones hold.
 //  * Zone groups, where they are known, name a group of every zone of the device, or that it is unknown.
 //  * A zone in which files have data may be said to hold survivors of a collection (heat.h). What is said of it is
 //    forgotten at the end of the record that leaves it without data: what comes there next is new.
@@ -206,9 +206,9 @@ class MetadataState {
   MetadataState& operator=(MetadataState&&) noexcept;
   ~MetadataState();
 
-  // All of `ops` or, with kCorruption saying which invariant of which inode would break, none. Where they make the state
-  // larger, `admit` is asked first, if there is one, whether encoded_size may become so many bytes; what it answers is
-  // returned.
+  // All of `ops` or, with kCorruption saying which invariant of which inode would break, none. Where they make the
+  // state larger, `admit` is asked first, if there is one, whether encoded_size may become so many bytes; what it
+  // answers is returned.
   using Admit = std::function<Status(uint64_t encoded_size)>;
   Status Apply(std::span<const MetadataOp> ops, const Admit& admit = {});
   // Bytes that the records of a checkpoint of this state take, exactly. Kept up to date by Apply.

@@ -1,4 +1,5 @@
-// Device I/O of the metadata: in whole blocks; what is synchronous is split where a device limits the length of a transfer.
+// Device I/O of the metadata: in whole blocks; what is synchronous is split where a device limits the length of a
+// transfer.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,10 @@
 // Writes one copy of the metadata: the superblock, a checkpoint, and the journal behind it, as one chain of zones.
 //
-// A copy is begun with the size of its checkpoint known. From that follows how many zones it has (MetadataZones): as many
-// as the checkpoint takes, and a rest for the journal; on a full device less of a rest (MetadataZonesLeast). Whenever a zone is begun that is not the last, the next one is set
-// aside first, so that every batch says where the copy goes on. The last zone is never left: when it is full the copy
-// has no room, and another has to be written in its place.
+// A copy is begun with the size of its checkpoint known. From that follows how many zones it has (MetadataZones): as
+// many as the checkpoint takes, and a rest for the journal; on a full device less of a rest (MetadataZonesLeast).
+// Whenever a zone is begun that is not the last, the next one is set aside first, so that every batch says where the
+// copy goes on. The last zone is never left: when it is full the copy has no room, and another has to be written in its
+// place.
 //
 // What is written is durable, batch by batch.
 //
@@ -42,7 +43,8 @@ class MetadataLog {
  public:
   // Of a copy that is to be begun: `superblock` but for its zone.
   MetadataLog(ZonedDevice& device, ZonePool& pool, const Superblock& superblock);
-  // Of one that was found, whose zones the pool has adopted. Only one that holds the last record, `up_to_date`, has room.
+  // Of one that was found, whose zones the pool has adopted. Only one that holds the last record, `up_to_date`, has
+  // room.
   static Result<std::unique_ptr<MetadataLog>> Resume(ZonedDevice& device, ZonePool& pool, const FoundCopy& found,
                                                      bool up_to_date);
 

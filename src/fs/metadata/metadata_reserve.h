@@ -1,5 +1,5 @@
-// MetadataReserve: the zones that are kept for the copies of the metadata, so that every copy can be written again at any
-// time, however full the device is. For each copy, and for one more that is being written, there are as many as its
+// MetadataReserve: the zones that are kept for the copies of the metadata, so that every copy can be written again at
+// any time, however full the device is. For each copy, and for one more that is being written, there are as many as its
 // checkpoint and what is left behind that for the journal take (CopyZones).
 //
 //   what a change does          what it must leave of the rest behind a checkpoint (RestLeftBy)

@@ -1,9 +1,9 @@
 // The superblock: the first block of a copy of the metadata, in the first zone of it. What follows it in that zone and
 // those linked from it is a checkpoint and the journal behind that (metadata_reader.h).
 //
-// A copy begins in one of the zones 0 to HomeZones(copies) - 1 by preference (zone/allocator/zone_reserves.h), which hold
-// metadata and nothing else; where these cannot be written, in any zone. So whoever looks for copies reads the first
-// block of these, and where that does not give as many as there should be, that of every zone that is written.
+// A copy begins in one of the zones 0 to HomeZones(copies) - 1 by preference (zone/allocator/zone_reserves.h), which
+// hold metadata and nothing else; where these cannot be written, in any zone. So whoever looks for copies reads the
+// first block of these, and where that does not give as many as there should be, that of every zone that is written.
 //
 // A superblock never changes. A new copy has a higher generation, and a whole one that holds more records counts.
 #pragma once
@@ -39,7 +39,8 @@ uint64_t SuperblockSlot(const DeviceGeometry& geometry);
 
 void EncodeSuperblock(const Superblock& superblock, std::span<std::byte> slot);
 // kNotSupported: another version, or features this one does not know; kInvalidArgument: written for a device of another
-// geometry; kCorruption, also where it was not written to `zone`. Everything in it has been checked against the geometry.
+// geometry; kCorruption, also where it was not written to `zone`. Everything in it has been checked against the
+// geometry.
 Result<Superblock> DecodeSuperblock(std::span<const std::byte> slot, const DeviceGeometry& geometry, ZoneId zone);
 
 enum class DeviceContent : uint8_t {

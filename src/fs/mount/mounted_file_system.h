@@ -1,8 +1,9 @@
 // The FileSystem of a mounted device: names and files over MountContext. The rest of its face is in
 // fs/mount/mounted_state.h.
 //
-// Names change under the namespace mutex: the new state is decided, committed to state and journal as one record, and only
-// then is space given back. Files are opened by making or finding their OpenFile, which all handles of an inode share.
+// Names change under the namespace mutex: the new state is decided, committed to state and journal as one record, and
+// only then is space given back. Files are opened by making or finding their OpenFile, which all handles of an inode
+// share.
 #pragma once
 
 #include <memory>

@@ -27,8 +27,8 @@ Status CheckOwner(const InodeOwner& owner) {
   return Status::InvalidArgument(fmt::format("{:o} are no permission bits", owner.mode));
 }
 
-// Keeps the details of a file whose last name goes for those who have it open. Made before the namespace mutex is taken,
-// and destroyed after it.
+// Keeps the details of a file whose last name goes for those who have it open. Made before the namespace mutex is
+// taken, and destroyed after it.
 class LastName {
  public:
   explicit LastName(OpenInodes& open) : open_(open) {}

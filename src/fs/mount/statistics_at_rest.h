@@ -1,4 +1,5 @@
-// What a statistics page would tell of a device that nobody has mounted: what lies on it. For tools that show both alike.
+// What a statistics page would tell of a device that nobody has mounted: what lies on it. For tools that show both
+// alike.
 #pragma once
 
 #include "base/clock.h"

@@ -13,8 +13,8 @@
 
 namespace isozone {
 
-// The page of a mount that is about to begin, without a name. Null, and said once in the log, if it cannot be made; null
-// without a word if the device is nothing in the file system, as those of tests.
+// The page of a mount that is about to begin, without a name. Null, and said once in the log, if it cannot be made;
+// null without a word if the device is nothing in the file system, as those of tests.
 std::unique_ptr<PublishedPage> MakeStatisticsPage(const MountContext& context);
 
 class StatisticsPublisher {

@@ -23,8 +23,8 @@ class AdoptedZones {
   Status SetMetadata(ZoneId zone);
   void SetDataClass(ZoneId zone, DataClass data);  // of what it holds
   void SetUse(ZoneId zone, ZoneUse use);           // kData or kLog
-  // An empty zone that a durable record may name, though no longer the state: it is given to nobody before it was reset,
-  // which waits until that is durable.
+  // An empty zone that a durable record may name, though no longer the state: it is given to nobody before it was
+  // reset, which waits until that is durable.
   void ResetBeforeUse(ZoneId zone);
   // A partly written zone that nothing more may be written to before it is reset.
   void KeepAsItIs(ZoneId zone);

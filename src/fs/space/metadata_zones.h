@@ -20,8 +20,8 @@ class MetadataZones {
   // `executor` outlives this.
   explicit MetadataZones(ZoneExecutor& executor) : executor_(executor) {}
 
-  // An empty zone for a copy of the metadata to begin in: one of the first, if there is one or one of them is about to be
-  // reset; of another group than `apart_from`, where that can be had. It stays the metadata's, leased or not, until
+  // An empty zone for a copy of the metadata to begin in: one of the first, if there is one or one of them is about to
+  // be reset; of another group than `apart_from`, where that can be had. It stays the metadata's, leased or not, until
   // Release; one that is given back unwritten is free again.
   Result<ZoneLease> Acquire(std::span<const ZoneId> apart_from);
   // An empty zone for a copy to go on in, of another group likewise. It is set aside without being active.
@@ -31,8 +31,8 @@ class MetadataZones {
   // The metadata in `zone` is no longer needed, durably: reset in the background, once it is not leased, and free
   // again.
   void Release(ZoneId zone);
-  // Keeps so many zones for metadata in all: those that it has and, beyond these, empty ones. False where there are too few
-  // empty ones for `claim`; the reserve then stays as it was.
+  // Keeps so many zones for metadata in all: those that it has and, beyond these, empty ones. False where there are too
+  // few empty ones for `claim`; the reserve then stays as it was.
   bool Reserve(uint32_t zones, MetadataClaim claim);
 
  private:

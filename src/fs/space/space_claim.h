@@ -8,11 +8,11 @@
 //   FromMetadata                     a record that names it no more was committed: somebody may still read it
 //   ~SpaceClaim, Release             nobody refers to it: the pool may reset the zone once that record is durable
 //
-// So when space is given back is the question of who holds it last: a write in flight, a file's pending extents or region
-// of a log, a copy of the collector, a ReadPin, or an OpenFile for its handles.
+// So when space is given back is the question of who holds it last: a write in flight, a file's pending extents or
+// region of a log, a copy of the collector, a ReadPin, or an OpenFile for its handles.
 //
-// A claim goes before its pool. What durable metadata may name is never released without a commit in between: where that
-// fails, the metadata keeps what it had, and the claim what was new.
+// A claim goes before its pool. What durable metadata may name is never released without a commit in between: where
+// that fails, the metadata keeps what it had, and the claim what was new.
 //
 // Thread safety: one thread at a time. It may go on any thread, with any lock but the pool's own held: short, no I/O.
 #pragma once

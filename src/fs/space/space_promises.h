@@ -1,8 +1,8 @@
 // SpacePromises: space for bytes that a file has accepted and not written out yet, or that were allocated. All promises
 // together never exceed what can be written, as far as the pool knows; so whoever holds one can write so much later.
 //
-// FileWriters do not ask here: they may use up what was promised. In a mount that serves programs by PositionalFile alone
-// there are none.
+// FileWriters do not ask here: they may use up what was promised. In a mount that serves programs by PositionalFile
+// alone there are none.
 //
 // Thread safety: any thread; a Promise belongs to one thread at a time.
 #pragma once

@@ -1,7 +1,7 @@
 // ZoneExecutor: does on the device, by a clock, what the ZoneAllocator answers: the mutex around the allocator, the
 // threads that wait, and the one that resets and finishes zones in the background. What others see of it is parted:
-// zone_pool.h (files and people), metadata_zones.h, adopted_zones.h (mount), collected_zones.h and zone_lease.h. Nothing
-// else includes this file.
+// zone_pool.h (files and people), metadata_zones.h, adopted_zones.h (mount), collected_zones.h and zone_lease.h.
+// Nothing else includes this file.
 //
 // Thread safety: any thread.
 #pragma once

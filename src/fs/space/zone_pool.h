@@ -1,7 +1,7 @@
 // ZonePool: who may write which zone. It executes, on a device and by a clock, what the ZoneAllocator of layer zone
-// decides (zone/allocator/zone_allocator.h, which states the invariants): it hands out leases, gives resets and finishes
-// to the device, waits and wakes. One mutex guards the allocator, and one background thread keeps zones flowing, so that
-// no writer waits for a reset or a finish while there is another zone to go to.
+// decides (zone/allocator/zone_allocator.h, which states the invariants): it hands out leases, gives resets and
+// finishes to the device, waits and wakes. One mutex guards the allocator, and one background thread keeps zones
+// flowing, so that no writer waits for a reset or a finish while there is another zone to go to.
 //
 // A zone is in one of these hands at any time (zone/zone_table.h has the phases):
 //   free      empty, in the table of layer zone
@@ -12,24 +12,26 @@
 //             write failed but that the device still calls writable is reset once nothing in it lives
 //   metadata  kept until `MetadataZones::Release`. The first zones (HomeZones in zone_reserves.h) hold nothing else
 //
-// `live` of a zone is the bytes of file data in it. It is added before the data is written, and taken back when neither the
-// metadata nor a SpaceClaim (space_claim.h) has it. A zone of which a durable record may name something is reset, or finished where it
-// holds a log, only after `make_durable`: recovery finds the end of the journal, and of logs whose end is not in the
-// metadata, by the write pointer. So a log's end belongs into the journal before its lease is released.
+// `live` of a zone is the bytes of file data in it. It is added before the data is written, and taken back when neither
+// the metadata nor a SpaceClaim (space_claim.h) has it. A zone of which a durable record may name something is reset,
+// or finished where it holds a log, only after `make_durable`: recovery finds the end of the journal, and of logs whose
+// end is not in the metadata, by the write pointer. So a log's end belongs into the journal before its lease is
+// released.
 //
-// Waiting is bounded and counted. Acquire waits only for what is under way or due: a reset, a finish, a write of another
-// writer, a checkpoint that gives back zones of metadata, or a round of the collector. Idle leases are taken away
-// (BeginWrite then says so) when others wait.
+// Waiting is bounded and counted. Acquire waits only for what is under way or due: a reset, a finish, a write of
+// another writer, a checkpoint that gives back zones of metadata, or a round of the collector. Idle leases are taken
+// away (BeginWrite then says so) when others wait.
 //
-// Failures: a reset that fails leaves its zone broken until the next mount; Settle reports it. When `make_durable` returns
-// kReadOnly, nothing is reset any more, and Acquire returns that error once no zone has room. After any other error (a lack
-// of space that passes) make_durable is called again a moment later, and who has no space waits for a few of these calls.
-// A finish that fails is tried again a few times: as long as the device calls the zone active, it costs a share of the
-// budget, which comes back with its reset at the latest. A write that the device refused to the end, because others hold
-// its active zones (io/patient_device.h), does nothing to the zone: it is idle, or empty, as before.
+// Failures: a reset that fails leaves its zone broken until the next mount; Settle reports it. When `make_durable`
+// returns kReadOnly, nothing is reset any more, and Acquire returns that error once no zone has room. After any other
+// error (a lack of space that passes) make_durable is called again a moment later, and who has no space waits for a few
+// of these calls. A finish that fails is tried again a few times: as long as the device calls the zone active, it costs
+// a share of the budget, which comes back with its reset at the latest. A write that the device refused to the end,
+// because others hold its active zones (io/patient_device.h), does nothing to the zone: it is idle, or empty, as
+// before.
 //
-// Thread safety: any thread. `make_durable` is called without locks held; `MetadataZones::Acquire` may be called inside it,
-// and never waits for it.
+// Thread safety: any thread. `make_durable` is called without locks held; `MetadataZones::Acquire` may be called inside
+// it, and never waits for it.
 #pragma once
 
 #include <cstdint>
@@ -95,8 +97,8 @@ class ZonePool {
   std::optional<ZoneLease> TryAcquire(const ZoneRequest& request);
   // See ZoneAllocator::Seal.
   void Seal(uint64_t cohort);
-  // The device had no active zone left for a write, though the pool was within its limits: somebody else holds some. For
-  // the next moments the pool keeps so many fewer active, and finishes idle zones to get there. Any thread; short.
+  // The device had no active zone left for a write, though the pool was within its limits: somebody else holds some.
+  // For the next moments the pool keeps so many fewer active, and finishes idle zones to get there. Any thread; short.
   void NoteRefusal();
 
   // --- Zones of other kinds ---
@@ -106,8 +108,8 @@ class ZonePool {
   ZoneStatistics& statistics() { return statistics_; }
 
   // --- Pace (write_pace.h) ---
-  // To be called without locks held before a user's log grows, and before a flush writes: while space is short they wait
-  // for compaction and collection, a moment at most.
+  // To be called without locks held before a user's log grows, and before a flush writes: while space is short they
+  // wait for compaction and collection, a moment at most.
   void PaceLog(uint64_t bytes);
   void PaceFlush(uint64_t bytes);
 

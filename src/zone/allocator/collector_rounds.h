@@ -3,8 +3,8 @@
 //   rounds   ... | 5                | 6                           |
 //   writer            waits                   its space is looked for   gives up, if 6 has gained nothing
 //
-// A round that was begun before did not know that space is wanted, and may have found nothing worth doing. So only a whole
-// round that gains nothing is hopeless, and only for those who waited when it began.
+// A round that was begun before did not know that space is wanted, and may have found nothing worth doing. So only a
+// whole round that gains nothing is hopeless, and only for those who waited when it began.
 //
 // Thread safety: none; the owner locks.
 #pragma once

@@ -2,9 +2,9 @@
 // I/O, no clock, no lock. The file system executes its answers on a device in real time (fs/space/zone_pool.h), a
 // simulator may in virtual time, and a test in none.
 //
-//   Ask    "granted" | "execute these commands" | "this lease was revoked" | "ask for a checkpoint" | "wake the collector" |
-//          "wait for a change, or until then" | "nothing can help, for lack of ..."; whoever asks does what the answer
-//          says, and asks again, until it is the first or the last one
+//   Ask    "granted" | "execute these commands" | "this lease was revoked" | "ask for a checkpoint" | "wake the
+//          collector" | "wait for a change, or until then" | "nothing can help, for lack of ..."; whoever asks does
+//          what the answer says, and asks again, until it is the first or the last one
 //   Work   the same for whoever keeps zones flowing in the background
 //
 // The order of remedies when no zone can be given goes from what costs nobody anything to giving up:
@@ -26,8 +26,8 @@
 //    refused, or waits, because of cohorts (cohort.h).
 //  * Of the empty zones those are kept that metadata, logs and the collector may still need (zone_reserves.h).
 //  * Only what is dead is reset, and, where a durable record may name it, only after the metadata was made durable.
-//  * The collector leaves no zone to be finished for another class while no more zones are empty than are kept: it mixes
-//    classes instead. So what a round has gained is not lost by the next one.
+//  * The collector leaves no zone to be finished for another class while no more zones are empty than are kept: it
+//    mixes classes instead. So what a round has gained is not lost by the next one.
 //  * Whoever is told to wait waits for something that is under way, or due, or bounded by time.
 //
 // Thread safety: none; the owner locks.
@@ -91,8 +91,8 @@ class ZoneAllocator {
     // Who is to write the zone.
     ZoneWriter writer() const { return purpose_ == Purpose::kFiles ? WriterOf(request_) : ZoneWriter::kMetadata; }
 
-    // For whoever asks: the checkpoint that Answer::kCheckpoint asks for, its number, and whether it has ended; since when
-    // it has waited.
+    // For whoever asks: the checkpoint that Answer::kCheckpoint asks for, its number, and whether it has ended; since
+    // when it has waited.
     std::optional<uint64_t> checkpoint = {};
     bool checkpoint_ended = false;
     std::optional<int64_t> waits_since_ns = {};
@@ -165,8 +165,8 @@ class ZoneAllocator {
   // --- Metadata ---
   // The metadata in `zone` is no longer needed, durably.
   void ReleaseMetadata(ZoneId zone);
-  // So many zones are kept for metadata in all: those that it has and, beyond these, empty ones. False where there are too
-  // few empty ones for `claim`; the reserve then stays as it was.
+  // So many zones are kept for metadata in all: those that it has and, beyond these, empty ones. False where there are
+  // too few empty ones for `claim`; the reserve then stays as it was.
   bool ReserveForMetadata(uint32_t zones, MetadataClaim claim);
 
   // --- Background ---

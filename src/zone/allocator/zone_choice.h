@@ -1,7 +1,8 @@
 // ZoneChoice: which zone a request is to get, as the table and the budgets are now. It changes nothing.
 //
-//   files      PlacementPolicy (data) or PlaceLog (logs) decides among the zones that the request may have: those that are
-//              partly written, and, while a token and an empty zone beyond what is kept for others are there, a new one
+//   files      PlacementPolicy (data) or PlaceLog (logs) decides among the zones that the request may have: those that
+//              are partly written, and, while a token and an empty zone beyond what is kept for others are there, a new
+//              one
 //   metadata   A copy begins in one of the first zones, which is where a mount looks first, and goes on in any other.
 //              Each is of another group than the zones of the other copy, where that can be had
 //
@@ -22,8 +23,8 @@ class ZoneChoice {
 
   PlacementQuery QueryFor(const ZoneRequest& request) const;
   Placement Place(const PlacementQuery& query) const;
-  // One more zone for a file that has some: of another group, and only where zones are left for others, empty and active
-  // ones: what fills up is striped less. None: there is no such zone now.
+  // One more zone for a file that has some: of another group, and only where zones are left for others, empty and
+  // active ones: what fills up is striped less. None: there is no such zone now.
   std::optional<ZoneId> Wider(const ZoneRequest& request) const;
   // For the collector: only a zone that is partly written, and in which something lives.
   std::optional<ZoneId> Confined(const ZoneRequest& request) const;

@@ -1,8 +1,8 @@
 // Zone reserves: which empty zones are kept for whom, and what a device must have so that there are some.
 //
-// Metadata has the first zones for itself, one for each copy and one for the next: that is enough as long as a copy fits
-// into a zone. Where copies are longer, it may have as many zones for each of them and for the next, and those that it
-// does not have yet are kept empty for it (ZonePool::ReserveForMetadata).
+// Metadata has the first zones for itself, one for each copy and one for the next: that is enough as long as a copy
+// fits into a zone. Where copies are longer, it may have as many zones for each of them and for the next, and those
+// that it does not have yet are kept empty for it (ZonePool::ReserveForMetadata).
 #pragma once
 
 #include <cstdint>

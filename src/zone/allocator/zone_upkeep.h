@@ -1,21 +1,23 @@
 // ZoneUpkeep: which zones are reset and finished, when, and on whose behalf.
 //
 //   reset    What is dead is reset, at once or when it is asked for (ZoneLedger::reset_at_once). Whatever the durable
-//            metadata may still name is reset only after the metadata was made durable: else a power cut could bring back
-//            a file without its data. What nothing durable names (released zones) waits for nobody.
-//   reuse    A dead zone with room is gone on with, where the policy stripes, as long as empty and active zones are plenty
-//            and nobody asks for it: so that it is reset when it is full, not for the little that was written to it.
-//   finish   Where active zones run short the fullest idle zone is finished, of a class that is short itself or holds what
-//            others lack; rather one in which nothing lives. If nobody waits for that, and data only goes where it does
-//            not belong meanwhile, the policy says how much of the zone may be lost (most_lost_percent). The same holds
-//            in the background while only writers of data wait: a zone of data that becomes idle wakes them, and they
-//            either take it or have it finished themselves (kForWaiter). The finish of a zone of logs waits for durable
-//            metadata: it moves the write pointer, by which recovery finds the end of a log.
-//   bounds   kMostResets commands are at the device at most, so that it stays free for others when a database is dropped.
-//            More are begun once half of them are done, so that making the metadata durable once serves many zones.
+//            metadata may still name is reset only after the metadata was made durable: else a power cut could bring
+//            back a file without its data. What nothing durable names (released zones) waits for nobody.
+//   reuse    A dead zone with room is gone on with, where the policy stripes, as long as empty and active zones are
+//            plenty and nobody asks for it: so that it is reset when it is full, not for the little that was written to
+//            it.
+//   finish   Where active zones run short the fullest idle zone is finished, of a class that is short itself or holds
+//            what others lack; rather one in which nothing lives. If nobody waits for that, and data only goes where it
+//            does not belong meanwhile, the policy says how much of the zone may be lost (most_lost_percent). The same
+//            holds in the background while only writers of data wait: a zone of data that becomes idle wakes them, and
+//            they either take it or have it finished themselves (kForWaiter). The finish of a zone of logs waits for
+//            durable metadata: it moves the write pointer, by which recovery finds the end of a log.
+//   bounds   kMostResets commands are at the device at most, so that it stays free for others when a database is
+//            dropped. More are begun once half of them are done, so that making the metadata durable once serves many
+//            zones.
 //
-// Every command goes through three steps: it is begun (the answer of a function here); it is confirmed, when the metadata
-// is durable, or cancelled, where it has to wait for that; it has ended.
+// Every command goes through three steps: it is begun (the answer of a function here); it is confirmed, when the
+// metadata is durable, or cancelled, where it has to wait for that; it has ended.
 //
 // Thread safety: none; the owner locks.
 #pragma once

@@ -25,8 +25,8 @@ bool IsOfFullRestore(const std::string& path) {
   return path == std::string(kRestoreFolder) + "/complete" || path == std::string(kRestoreFolder) + "/moving";
 }
 
-// Leaves out what a restore has left that was stopped before it had all: nothing of it is in use. Once it had all, it has
-// removed or moved what was on the device, and must be finished.
+// Leaves out what a restore has left that was stopped before it had all: nothing of it is in use. Once it had all, it
+// has removed or moved what was on the device, and must be finished.
 Status CheckNames(std::vector<BackupFile>& files) {
   for (BackupFile& file : files) {
     for (const std::string& path : file.paths) {

@@ -11,9 +11,9 @@
 // permissions cannot be those of the device, which may have changed alone: the manifest has them, and only the owner of
 // the backup's folder may enter it. Symbolic links that the local file system does not take are in the manifest only.
 //
-// A backup is written into its `.partial` folder, made durable, given its manifest, and renamed. A backup that was stopped
-// leaves this folder, in which `journal` has a line for each file that is there in whole: the manifest's entry, behind the
-// first line, which is the uuid of the file system. The next backup of the same file system continues there.
+// A backup is written into its `.partial` folder, made durable, given its manifest, and renamed. A backup that was
+// stopped leaves this folder, in which `journal` has a line for each file that is there in whole: the manifest's entry,
+// behind the first line, which is the uuid of the file system. The next backup of the same file system continues there.
 //
 // A folder holds backups of one file system. Of what has such names, only complete backups, folders with a journal, and
 // those in which the manifest has become `removed`, which comes first when a backup is removed, are ever touched. A
@@ -61,8 +61,9 @@ Result<bool> HasManifest(const std::string& folder);
 // Backups in a folder, from the oldest. kPermissionDenied.
 Result<std::vector<std::string>> FindBackups(const std::string& folder);
 
-// Writes into `folder`, which is made if there is none, and keeps the newest `keep` backups. `uuid`: of the file system.
-// kBusy if another process writes a backup into `folder`, kAlreadyExists if it holds backups of another file system.
+// Writes into `folder`, which is made if there is none, and keeps the newest `keep` backups. `uuid`: of the file
+// system. kBusy if another process writes a backup into `folder`, kAlreadyExists if it holds backups of another file
+// system.
 Result<std::unique_ptr<BackupTarget>> MakeDirectoryTarget(const std::string& folder, const std::string& uuid,
                                                           uint32_t keep);
 

@@ -204,7 +204,8 @@ class DirectoryTarget final : public BackupTarget {
   }
 
  private:
-  // Whether the file at `path`, which had the content of `file`, still has its size and time, which every write changes.
+  // Whether the file at `path`, which had the content of `file`, still has its size and time, which every write
+  // changes.
   static bool IsUntouched(const std::string& path, const BackupFile& file) {
     struct stat found {};
     const FileTime& modified = file.attributes.modified;

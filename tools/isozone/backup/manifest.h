@@ -1,7 +1,8 @@
 // The manifest of a backup: what the backup holds, with sizes and checksums. It is written last, so that a backup
 // without one is not complete.
 //
-//   {"format": "isozone-backup", "version": 1, "uuid": ..., "label": ..., "began": ..., "root": {a directory}, "files": [
+//   {"format": "isozone-backup", "version": 1, "uuid": ..., "label": ..., "began": ..., "root": {a directory},
+//    "files": [
 //      {"paths": ["/db", ...], "type": "directory", "modified": ..., ...},
 //      {"paths": ["/db/current", ...], "type": "symlink", "target": ..., ...},
 //      {"paths": ["/db/000012.sst", ...], "type": "data", "inode": ..., "size": ..., "modified": ..., "lifetime": ...,
@@ -66,8 +67,8 @@ struct BackupFile {
   // Whether no write since `seen_s`, when this was seen, can have left the times of this as they are. Some writes have
   // times in whole seconds.
   bool IsSettled(uint64_t seen_s) const;
-  // Whether `later` is this file with the content that this had at `seen_s`. What garbage collection has moved meanwhile
-  // may count as changed.
+  // Whether `later` is this file with the content that this had at `seen_s`. What garbage collection has moved
+  // meanwhile may count as changed.
   bool HasContentOf(const BackupFile& later, uint64_t seen_s) const;
   // Whether `later` begins with the content that this had, because all of it still lies where it lay: what is written
   // over a file takes new space. Both were captured.
@@ -88,8 +89,8 @@ struct Manifest {
   static Result<Manifest> Decode(std::string_view text);
 };
 
-// Whether `path` is absolute and normal, without "." and "..". A path of a backup names local files, so it must not lead
-// anywhere else.
+// Whether `path` is absolute and normal, without "." and "..". A path of a backup names local files, so it must not
+// lead anywhere else.
 bool IsSafePath(std::string_view path);
 // Whether `path` is, or lies below, a name that backups use for themselves. No file in a backup has such a path.
 bool IsReservedPath(std::string_view path);

@@ -21,8 +21,8 @@ namespace {
 // RocksDB is rarely alone on a machine.
 constexpr uint64_t kPartOfMemory = 4;
 
-// The least memory limit of the control groups that this process is in, bytes; the largest number if there is none. They
-// are nested, and a container may see only its own, at the root.
+// The least memory limit of the control groups that this process is in, bytes; the largest number if there is none.
+// They are nested, and a container may see only its own, at the root.
 uint64_t LimitOfGroups() {
   uint64_t least = std::numeric_limits<uint64_t>::max();
   std::ifstream groups("/proc/self/cgroup");

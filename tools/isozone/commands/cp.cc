@@ -6,8 +6,8 @@
 // that asks the process to end stops the copy, and nothing is left of an incomplete file. Sources are looked up and
 // targets determined before the first byte is written.
 //
-// Symbolic links in a directory that is copied are copied as such; of the sources that are named, a local one is followed.
-// Permission bits are copied, owners are not.
+// Symbolic links in a directory that is copied are copied as such; of the sources that are named, a local one is
+// followed. Permission bits are copied, owners are not.
 //
 // With --resume, a file that is there with the content of its source is left as it is, and what is there under the
 // temporary name is compared with the source and continued. An incomplete file then stays under that name.

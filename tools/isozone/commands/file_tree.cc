@@ -226,8 +226,8 @@ class LocalTree final : public FileTree {
     ::unlink(path.c_str());
     return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
   }
-  // Lets the owner write into a file that is to be continued; returns its permission bits before that. They are those of
-  // its source, less the umask, and, if it was continued before, the owner's to write.
+  // Lets the owner write into a file that is to be continued; returns its permission bits before that. They are those
+  // of its source, less the umask, and, if it was continued before, the owner's to write.
   static Result<mode_t> MakeWritable(const std::string& path) {
     struct stat found {};
     if (::lstat(path.c_str(), &found) != 0) return LocalError("cannot find", path);

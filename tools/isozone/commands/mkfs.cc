@@ -133,8 +133,8 @@ Result<OpenedDevice> OpenOrCreate(const std::string& text, bool force) {
   return OpenByUri(text, OpenMode::kReadWrite);
 }
 
-// A block device may carry what others have written, also where Isozone does not write. Under a zonefs that is a zonefs.
-// Returns whether it has been erased.
+// A block device may carry what others have written, also where Isozone does not write. Under a zonefs that is a
+// zonefs. Returns whether it has been erased.
 Result<bool> ClearBlockDevice(ZonedDevice& device, const MkfsArguments& arguments) {
   const auto* const block_device = dynamic_cast<const LinuxDevice*>(&device);
   ISOZONE_ASSIGN_OR_RETURN(const Uri uri, ParseUri(arguments.device));

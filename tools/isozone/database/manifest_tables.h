@@ -1,5 +1,6 @@
-// ManifestTables: the live tables of a database with their levels and key ranges, from the content of its MANIFEST. That
-// is where RocksDB itself has them, so they are known of every database, also of one at rest, and at no cost to it.
+// ManifestTables: the live tables of a database with their levels and key ranges, from the content of its MANIFEST.
+// That is where RocksDB itself has them, so they are known of every database, also of one at rest, and at no cost to
+// it.
 //
 // A MANIFEST is a log of *edits*, the first of which hold all that there was when the log began. Blocks of kBlockBytes
 // hold records, none of which crosses the end of a block; a rest that is too short for a head is zeros:
@@ -8,9 +9,9 @@
 //   type     0 nothing follows, 1 a whole edit, 2 the first part of one, 3 another part, 4 the last part
 //
 // An edit is a sequence of fields, each a tag and what the tag says follows. Of importance are the tables that an edit
-// adds and removes, and the column family that it is of. Tags from 2^13 on may be skipped by those who do not know them,
-// with a length in front. Any other unknown tag ends the reading, and no table counts as known: what it changes is not
-// known either.
+// adds and removes, and the column family that it is of. Tags from 2^13 on may be skipped by those who do not know
+// them, with a length in front. Any other unknown tag ends the reading, and no table counts as known: what it changes
+// is not known either.
 //
 // Nothing in a MANIFEST is believed: any bytes give some tables, or none. A record whose checksum is wrong is the end.
 // Of keys kMostKeyBytes are kept.

@@ -1,5 +1,6 @@
-// FullScreen: the whole terminal, for a command that draws on it until the user stops it. The terminal is as before when the
-// object goes, also after a signal (StopSignals). Plain escape sequences, which every terminal since the VT100 knows.
+// FullScreen: the whole terminal, for a command that draws on it until the user stops it. The terminal is as before
+// when the object goes, also after a signal (StopSignals). Plain escape sequences, which every terminal since the VT100
+// knows.
 //
 // Thread safety: none; one object at a time.
 #pragma once
@@ -37,7 +38,8 @@ class FullScreen {
   Status Draw(std::span<const ViewLine> lines, const std::string& status);
 
   enum class Input : uint8_t { kNothing, kKey, kResized, kQuit };
-  // Waits `timeout_ms` at most. `key`: for kKey. kQuit also when a signal asks the process to end, or the terminal is gone.
+  // Waits `timeout_ms` at most. `key`: for kKey. kQuit also when a signal asks the process to end, or the terminal is
+  // gone.
   Input Wait(int timeout_ms, char& key);
 
  private:

@@ -1,6 +1,6 @@
-// The statistics of mounts in the text format of Prometheus (version 0.0.4): names begin with isozone_, units are seconds
-// and bytes, counters end in _total, ratios go from 0 to 1. Devices are told apart by the label `device`. There is no series
-// for a zone.
+// The statistics of mounts in the text format of Prometheus (version 0.0.4): names begin with isozone_, units are
+// seconds and bytes, counters end in _total, ratios go from 0 to 1. Devices are told apart by the label `device`. There
+// is no series for a zone.
 #pragma once
 
 #include <span>

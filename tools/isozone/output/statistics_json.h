@@ -1,5 +1,5 @@
-// The statistics page of a mount as JSON: docs/schemas/stats-page.schema.json. Counters have the names that they have in the
-// statistics file; units are in the names.
+// The statistics page of a mount as JSON: docs/schemas/stats-page.schema.json. Counters have the names that they have
+// in the statistics file; units are in the names.
 #pragma once
 
 #include <string>

@@ -14,8 +14,9 @@ struct ViewLine {
   size_t heading = 0;  // so many characters from the beginning are a heading
 };
 
-// What `now` shows. Throughput and latencies are those since `before`, an earlier look at the same mount; if it is null,
-// throughput is that of the last seconds, and latencies are those since the mount. `width`: columns; lines may be longer.
+// What `now` shows. Throughput and latencies are those since `before`, an earlier look at the same mount; if it is
+// null, throughput is that of the last seconds, and latencies are those since the mount. `width`: columns; lines may be
+// longer.
 std::vector<ViewLine> StatisticsView(const Statistics& now, const Statistics* before, size_t width);
 
 }  // namespace isozone::cli

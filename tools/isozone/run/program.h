@@ -4,8 +4,8 @@
 //   * a script is what its interpreter is
 //   * a program without a dynamic linker is static, and nothing can be preloaded into it; nor into one that gets rights
 //     from its file
-//   * its dynamic linker lists the libraries that it needs. If librocksdb.so is one of them, its release must be the one
-//     that Isozone was built for
+//   * its dynamic linker lists the libraries that it needs. If librocksdb.so is one of them, its release must be the
+//     one that Isozone was built for
 //   * otherwise, the name of one of RocksDB's counters tells a program or library that has RocksDB linked in
 // What is left uses no RocksDB, or loads one later, as interpreters do.
 #pragma once
@@ -19,8 +19,8 @@ namespace isozone::cli {
 // The file that the shell would run for `name`. kNotFound; kPermissionDenied: it is there, but cannot be executed.
 Result<std::string> FindProgram(const std::string& name);
 
-// kNotSupported if preloading does not reach the RocksDB in `program`, with what to do instead. `isozone_library` is the
-// libisozone.so that would be used.
+// kNotSupported if preloading does not reach the RocksDB in `program`, with what to do instead. `isozone_library` is
+// the libisozone.so that would be used.
 Status CheckCanBePreloaded(const std::string& program, const std::string& isozone_library);
 
 }  // namespace isozone::cli

@@ -44,7 +44,8 @@ class DeviceWatch {
   // waits and why.
   Result<std::string> Frame(uint32_t instance, uint32_t number);
 
-  // Of files, names, places and key ranges alone are told. Each call mounts the device read-only, and one waits for the other.
+  // Of files, names, places and key ranges alone are told. Each call mounts the device read-only, and one waits for the
+  // other.
   Result<Json> FilesIn(uint32_t zone);
   // At most kMostFiles files whose path contains `text`, with their zones.
   Result<Json> FindFiles(const std::string& text);

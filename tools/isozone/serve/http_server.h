@@ -3,12 +3,12 @@
 // Limits. At most kConnections connections at a time; one more is closed at once. A connection is closed when a request
 // has not arrived as a whole kRequestSeconds after its first byte, when its head is longer than kHeadBytes, when it has
 // a body, when nobody reads the answer for kRequestSeconds, and when an answer has not been read as a whole after
-// kAnswerSeconds. A connection without a request ends after kIdleSeconds, and all end kFarewellSeconds after the server is
-// told to.
+// kAnswerSeconds. A connection without a request ends after kIdleSeconds, and all end kFarewellSeconds after the server
+// is told to.
 // Requests for a part of an answer get the whole. Only GET and HEAD are answered; others get 405.
 //
-// Whom it answers: see IsAllowedHost. No answer may be read by pages of other sites, be framed by them or be kept; their
-// requests get 403, by what the browser says of them (Sec-Fetch-Site).
+// Whom it answers: see IsAllowedHost. No answer may be read by pages of other sites, be framed by them or be kept;
+// their requests get 403, by what the browser says of them (Sec-Fetch-Site).
 //
 // Thread safety: Start and the destructor belong to one thread. The handler is called by several threads at once.
 #pragma once

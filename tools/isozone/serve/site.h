@@ -4,7 +4,8 @@
 //   /metrics                 all devices, for Prometheus
 //   /api/devices             names, lives and notes
 //   /api/stats?device=N      as `isozone stats --json`; with zones=1 every zone, too
-//   /api/zones?device=N      a frame of zones (zone_frames.h); with since=INSTANCE-NUMBER what has changed since that one
+//   /api/zones?device=N      a frame of zones (zone_frames.h); with since=INSTANCE-NUMBER what has changed since that
+//                            one
 //   /api/zone?device=N&zone=Z    the files in a zone, as `isozone zones --zone Z --json`
 //   /api/files?device=N&name=T   files whose path contains T, with their zones
 //

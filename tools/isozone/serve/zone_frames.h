@@ -6,9 +6,9 @@
 //   entries times: zone | the four halves of the two words of the zone (PackZone in page_layout.h), low halves first
 //   JSON, in UTF-8
 //
-// `number` rises with every look at which something has changed. A frame with a `base` holds the zones that have changed
-// since that frame; one without (0) holds all. `instance` is another one for each object: a base of another instance is
-// of no use, and gets a whole frame.
+// `number` rises with every look at which something has changed. A frame with a `base` holds the zones that have
+// changed since that frame; one without (0) holds all. `instance` is another one for each object: a base of another
+// instance is of no use, and gets a whole frame.
 //
 // Thread safety: none; the owner locks.
 #pragma once

@@ -5,13 +5,14 @@
 //
 //   CRC-32C of what follows, masked as in LevelDB : 4 | length : 4 | that many bytes
 //
-// The first record is the superblock (512 bytes). The zone whose superblock has the highest sequence counts. Each further
-// record begins with a tag: a snapshot of all files, an update of one file (with the extents that are new), a file whose
-// extents are replaced, the removal of a name, or the end of the zone. A file is a list of fields, each a tag and a
-// value. An extent is a place on the device in bytes. All integers are little-endian, lengths inside of records varints.
+// The first record is the superblock (512 bytes). The zone whose superblock has the highest sequence counts. Each
+// further record begins with a tag: a snapshot of all files, an update of one file (with the extents that are new), a
+// file whose extents are replaced, the removal of a name, or the end of the zone. A file is a list of fields, each a
+// tag and a value. An extent is a place on the device in bytes. All integers are little-endian, lengths inside of
+// records varints.
 //
-// A file that is open for writing has an active extent, whose length is known from the write pointer of its zone. If the
-// file is sparse (a log), each write has its length before it, in 8 bytes, and begins at a block.
+// A file that is open for writing has an active extent, whose length is known from the write pointer of its zone. If
+// the file is sparse (a log), each write has its length before it, in 8 bytes, and begins at a block.
 //
 // Nothing is believed before it is checked: extents lie in zones of files, behind no write pointer; names are safe.
 //
@@ -62,8 +63,8 @@ struct ZenFsFile {
   std::vector<ZenFsExtent> extents;
 };
 
-// The next record of `zone`, the bytes of a metadata zone up to its write pointer, at `offset`, which is advanced to the
-// record behind it. None at the end. kCorruption: a record is damaged.
+// The next record of `zone`, the bytes of a metadata zone up to its write pointer, at `offset`, which is advanced to
+// the record behind it. None at the end. kCorruption: a record is damaged.
 Result<std::optional<std::string_view>> NextZenFsRecord(std::string_view zone, uint32_t block_size, uint64_t& offset);
 
 // The files, as records are applied.

@@ -40,7 +40,8 @@ class GcMap {
   void BeginReset(uint32_t zone);  // of a victim without valid blocks
   void EndReset(uint32_t zone);
 
-  // The full zone with the fewest valid blocks; among equals, the one that was opened first. Nothing if no zone is full.
+  // The full zone with the fewest valid blocks; among equals, the one that was opened first. Nothing if no zone is
+  // full.
   std::optional<uint32_t> LeastUtilised() const;
   // The full zones in which some block is invalid, as a collection scheme sees them, with a block as the unit of bytes.
   std::vector<GcCandidate> Candidates() const;
