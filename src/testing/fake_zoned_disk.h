@@ -102,8 +102,11 @@ class FakeZonedDisk {
     const MutexLock lock(mu_);
     command_error_ = error;
   }
-  void FailReports(int error) {
+  void FailReports(int error) { FailReports(UINT64_MAX, error); }
+  // The next `count` reports end with `error`.
+  void FailReports(uint64_t count, int error) {
     const MutexLock lock(mu_);
+    failing_reports_ = error == 0 ? 0 : count;
     report_error_ = error;
   }
   // `action` runs when the next report has been taken, before the one who asked has it.
@@ -320,7 +323,10 @@ class FakeZonedDisk {
     {
       const MutexLock lock(mu_);
       if (removed_) return ENODEV;
-      if (report_error_ != 0) return report_error_;
+      if (failing_reports_ > 0) {
+        --failing_reports_;
+        return report_error_;
+      }
     }
     uint64_t index = position / shape_.zones.zone_size;
     for (KernelZone& zone : out) {
@@ -378,6 +384,7 @@ class FakeZonedDisk {
   bool removed_ ISOZONE_GUARDED_BY(mu_) = false;
   int command_error_ ISOZONE_GUARDED_BY(mu_) = 0;
   int report_error_ ISOZONE_GUARDED_BY(mu_) = 0;
+  mutable uint64_t failing_reports_ ISOZONE_GUARDED_BY(mu_) = 0;
   mutable std::map<Moment, std::function<void()>> actions_ ISOZONE_GUARDED_BY(mu_);  // that a test wants to run
   std::vector<KernelTransfer*> held_ ISOZONE_GUARDED_BY(mu_);
   std::vector<Failure> failures_ ISOZONE_GUARDED_BY(mu_);

@@ -25,6 +25,12 @@ bool IsDead(const ZoneDescriptor* zone) {
   return zone != nullptr && (zone->state == ZoneState::kReadOnly || zone->state == ZoneState::kOffline);
 }
 
+// Whether the zone is what a reset or finish makes of it.
+bool WasDone(DeviceOp op, ZoneState state) {
+  if (op == DeviceOp::kReset) return state == ZoneState::kEmpty;
+  return op == DeviceOp::kFinish && state == ZoneState::kFull;
+}
+
 bool IsOfHost(int error) {
   return IsGone(error) || error == ETIMEDOUT || error == ENOMEM || error == EAGAIN || error == EINTR ||
          error == ECANCELED || error == EBADF || error == ENOSYS || error == EMFILE || error == ENFILE;
@@ -67,6 +73,7 @@ DeviceStatus StatusOf(const DeviceGeometry& geometry, const DeviceRequest& reque
     case DeviceOp::kFlush:
       return DeviceStatus::kInternalError;
     default:
+      if (zone != nullptr && WasDone(request.op, zone->state)) return DeviceStatus::kSuccess;
       if (zone != nullptr && !Allows(zone->state, request.op)) return DeviceStatus::kInvalidZoneStateTransition;
       return DeviceStatus::kWriteFault;
   }

@@ -9,6 +9,7 @@
 //   a write, and the zone is full, read-only, offline  Zone Is Full, Zone Is Read Only, Zone Is Offline
 //   a write, and the pointer was elsewhere before it   Zone Invalid Write
 //   a read, and the zone is offline                    Zone Is Offline
+//   a reset or finish, and the zone is empty or full   Success: the answer of the device was lost, and not the command
 //   a command that the state of the zone does not allow  Invalid Zone State Transition
 //   the device or its transport (ENODATA, EREMOTEIO, EIO, EILSEQ, ENOSPC, EBADE, ...)
 //                                                      Write Fault, Unrecovered Read Error

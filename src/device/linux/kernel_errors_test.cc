@@ -69,6 +69,13 @@ TEST(KernelErrors, ZoneCommandsFailForTheirStateOrTheMedium) {
   EXPECT_EQ(StatusOf(Geometry(), Request(DeviceOp::kFlush), EIO, nullptr), Dev::kInternalError);
 }
 
+TEST(KernelErrors, AZoneCommandWhoseAnswerWasLostHasSucceeded) {
+  EXPECT_EQ(Of(DeviceOp::kReset, EIO, Zone(ZoneState::kEmpty, 0)), Dev::kSuccess);
+  EXPECT_EQ(Of(DeviceOp::kFinish, EREMOTEIO, Zone(ZoneState::kFull, 12)), Dev::kSuccess);
+  EXPECT_EQ(Of(DeviceOp::kReset, EIO, Zone(ZoneState::kFull, 12)), Dev::kWriteFault);
+  EXPECT_EQ(Of(DeviceOp::kFinish, EIO, Zone(ZoneState::kEmpty, 0)), Dev::kWriteFault);
+}
+
 TEST(KernelErrors, ErrorsOfTheHostAreInternal) {
   for (const int error : {ENODEV, ENXIO, ETIMEDOUT, ENOMEM, EAGAIN, ECANCELED, EMFILE, ENFILE}) {
     EXPECT_EQ(Of(DeviceOp::kWrite, error, Zone(ZoneState::kImplicitlyOpen)), Dev::kInternalError) << error;

@@ -40,10 +40,22 @@ bool IsInterrupted(int64_t result) { return result == -EAGAIN || result == -EINT
 bool IsWrite(DeviceOp op) { return op == DeviceOp::kWrite || op == DeviceOp::kAppend; }
 bool Changes(DeviceOp op) { return op != DeviceOp::kRead && op != DeviceOp::kFlush; }
 
+// What the kernel reports: 0 or the last error. The kernel repeats a read or write that was lost on its way to a disk,
+// but not a report, which changes nothing and is repeated here. Blocks.
+int ReportPatiently(const BlockKernel& kernel, uint64_t position, std::span<KernelZone> out) {
+  int error = 0;
+  for (int attempt = 0; attempt < kReportAttempts; ++attempt) {
+    if (attempt > 0) std::this_thread::sleep_for(kReportPause);
+    error = kernel.ReportZones(position, out);
+    if (error == 0 || IsGone(error)) break;
+  }
+  return error;
+}
+
 Result<std::vector<KernelZone>> AllZones(const BlockKernel& kernel, const QueueFacts& facts) {
   if (facts.zone_size == 0) return Status::NotSupported("the kernel does not tell the size of its zones");
   std::vector<KernelZone> zones((facts.size + facts.zone_size - 1) / facts.zone_size);
-  const int error = kernel.ReportZones(0, zones);
+  const int error = ReportPatiently(kernel, 0, zones);
   if (error != 0) return Status::FromErrno(error, "the kernel does not report the zones");
   return zones;
 }
@@ -265,9 +277,12 @@ void LinuxDevice::Resolve(DeviceRequest& request, int error) {
   ZoneDescriptor zone;
   const uint64_t version = book_.VersionOf(ZoneOf(request));
   const int unknown = Describe(ZoneOf(request), zone);
-  if (unknown == 0) book_.Learn(zone, version);
+  const bool is_current = unknown == 0 && book_.Learn(zone, version);
   const int reason = IsGone(unknown) ? unknown : error;
-  Complete(request, StatusOf(geometry(), request, reason, unknown == 0 ? &zone : nullptr));
+  DeviceStatus status = StatusOf(geometry(), request, reason, unknown == 0 ? &zone : nullptr);
+  // Of a zone that has changed since, the report does not tell what the command did.
+  if (status == DeviceStatus::kSuccess && !is_current) status = DeviceStatus::kWriteFault;
+  Complete(request, status);
 }
 
 void LinuxDevice::ResolveWrite(DeviceRequest& request, int error) {
@@ -379,20 +394,10 @@ int LinuxDevice::Settle(ZoneId id) {
 }
 
 int LinuxDevice::Describe(ZoneId zone, ZoneDescriptor& descriptor) {
-  int error = 0;
-  for (int attempt = 0; attempt < kReportAttempts; ++attempt) {
-    if (attempt > 0) std::this_thread::sleep_for(kReportPause);
-    KernelZone reported;
-    error = kernel_->ReportZones(layout_.PositionOf(zone), {&reported, 1});
-    if (error == 0) {
-      descriptor = layout_.Describe(zone, reported);
-      return 0;
-    }
-    if (IsGone(error)) {
-      LatchGone(error);
-      break;
-    }
-  }
+  KernelZone reported;
+  const int error = ReportPatiently(*kernel_, layout_.PositionOf(zone), {&reported, 1});
+  if (error == 0) descriptor = layout_.Describe(zone, reported);
+  if (IsGone(error)) LatchGone(error);
   return error;
 }
 
@@ -419,7 +424,7 @@ Status LinuxDevice::ReportZones(ZoneId first, std::span<ZoneDescriptor> out) con
   std::vector<KernelZone> reported;
   while (!out.empty()) {
     reported.resize(layout_.RunOf(first, static_cast<uint32_t>(out.size())));
-    const int error = kernel_->ReportZones(layout_.PositionOf(first), reported);
+    const int error = ReportPatiently(*kernel_, layout_.PositionOf(first), reported);
     if (error != 0) return Status::FromErrno(error, fmt::format("{}: the kernel does not report its zones", name_));
     for (const KernelZone& zone : reported) {
       out.front() = layout_.Describe(first, zone);

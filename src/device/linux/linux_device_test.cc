@@ -449,6 +449,22 @@ TEST_F(LinuxDeviceTest, AReaderFollowsAnotherProcess) {
   EXPECT_EQ(SubmitAndWait(**reader, read.request), Dev::kUnrecoveredReadError);
 }
 
+TEST_F(LinuxDeviceTest, AResetWhoseAnswerWasLostHasSucceeded) {
+  disk_->FailNextCommand(EIO);  // of a zone that is empty all the same
+  EXPECT_EQ(Run(DeviceOp::kReset, 0), Dev::kSuccess);
+  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 0, 2), Dev::kSuccess);
+  EXPECT_EQ(Describe(0).write_pointer, 2 * kBlock);
+}
+
+TEST_F(LinuxDeviceTest, RepeatsAReportThatFails) {
+  disk_->FailReports(2, EIO);
+  const auto device = LinuxDevice::Create("dev:fake", OpenMode::kReadWrite, disk_->Open(), disk_->facts());
+  ISOZONE_ASSERT_OK(device.status());
+  disk_->FailReports(2, EIO);
+  ZoneDescriptor zone;
+  ISOZONE_EXPECT_OK((*device)->ReportZones(ZoneId(1), {&zone, 1}));
+}
+
 TEST_F(LinuxDeviceTest, SaysWhyADeviceCannotBeUsed) {
   disk_->FailReports(EIO);
   const auto mute = LinuxDevice::Create("dev:fake", OpenMode::kReadWrite, disk_->Open(), disk_->facts());
