@@ -224,7 +224,8 @@ DeviceStatus EmulatedDevice::StartFaulty(Command& command, const FaultInjector::
     return *verdict.zone_turns == ZoneState::kOffline ? DeviceStatus::kZoneIsOffline : DeviceStatus::kZoneIsReadOnly;
   }
   if (verdict.tears_write) {
-    const uint64_t blocks = faults_.Below(request.length / geometry().block_size);
+    // All of it, where only the answer is lost.
+    const uint64_t blocks = faults_.Below(request.length / geometry().block_size + 1);
     const DeviceStatus status = StartOp(command, blocks * geometry().block_size);
     return status == DeviceStatus::kSuccess ? verdict.status : status;
   }

@@ -82,6 +82,7 @@ TEST(Faults, AFailedWriteStoresOnlyItsFirstBlocks) {
   FaultyDevice faulty(plan);
   SCOPED_TRACE(faulty.device->fault_seed());
   int failures = 0;
+  int whole = 0;
   for (int i = 0; i < 200; ++i) {
     ASSERT_EQ(faulty.host.Reset(0), Dev::kSuccess);
     const Dev status = faulty.host.Write(0, 0, Pattern(1, 0, 6));
@@ -91,7 +92,7 @@ TEST(Faults, AFailedWriteStoresOnlyItsFirstBlocks) {
     } else {
       ASSERT_EQ(status, Dev::kWriteFault);
       ++failures;
-      EXPECT_LT(stored, 6U);
+      if (stored == 6) ++whole;
     }
     if (stored > 0) {
       EXPECT_EQ(faulty.host.Read(0, 0, stored), Pattern(1, 0, stored));
@@ -99,6 +100,7 @@ TEST(Faults, AFailedWriteStoresOnlyItsFirstBlocks) {
   }
   EXPECT_GT(failures, 50);
   EXPECT_LT(failures, 150);
+  EXPECT_GT(whole, 0) << "an answer that is lost";
 }
 
 TEST(Faults, AZoneThatTurnsReadOnlyKeepsItsData) {
