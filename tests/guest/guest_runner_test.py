@@ -2,11 +2,13 @@
 """Holds what runs the guest to its task, without running one: it fails where the guest fails, and every step
 exists."""
 
+import contextlib
+import io
 import os
 import re
 import unittest
 
-from guest import problem
+from guest import printed_by, problem, test
 from machine import EXPORT_PAGE, HERE, ROOT, SCRIPTS, documented_commands, shown_commands
 
 
@@ -21,6 +23,33 @@ class Runner(unittest.TestCase):
         self.assertIn("1 of its steps failed: full-sda", problem("guest: 3 passed, 1 failed full-sda\n") or "")
         self.assertIn("did not come to its end", problem("=== a\nkernel panic\n") or "")
         self.assertIn("no such step", problem("guest: 0 passed, 0 failed\n") or "")
+
+    def test_what_a_failed_step_has_printed_is_found(self) -> None:
+        output = ("=== a\nnoise\n=== a-b\nno space\n[   1.0] kernel\n--- a-b FAILED\n=== c\nnoise\n"
+                  "guest: 2 passed, 1 failed a-b\n")
+        self.assertEqual("no space\n[   1.0] kernel\n", printed_by("a-b", output))
+        self.assertEqual("", printed_by("a", output))
+
+    def test_few_steps_that_fail_run_once_more_alone(self) -> None:
+        good, one = "guest: 3 passed, 0 failed\n", "guest: 2 passed, 1 failed a\n"
+        many = "guest: 0 passed, 3 failed a b c\n"
+        for outputs, booted, wrong in (
+            ([good], [[]], None),
+            ([one, good], [[], ["a"]], None),
+            ([one, one], [[], ["a"]], "1 of its steps failed: a"),
+            ([one, "panic"], [[], ["a"]], "it did not come to its end"),
+            ([many], [[]], "3 of its steps failed: a b c"),
+            (["panic"], [[]], "it did not come to its end"),
+        ):
+            with self.subTest(outputs=outputs), contextlib.redirect_stdout(io.StringIO()):
+                found: list[list[str]] = []
+                left = list(outputs)
+
+                def boot(steps: list[str], found: list[list[str]] = found, left: list[str] = left) -> str:
+                    found.append(steps)
+                    return left.pop(0)
+
+                self.assertEqual((wrong, booted), (test([], boot), found))
 
     def test_every_step_is_a_function(self) -> None:
         text = "".join(read(os.path.join(HERE, name)) for name in SCRIPTS)
