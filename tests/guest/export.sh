@@ -20,7 +20,7 @@ serve() {
   isozone export "$@" >/tmp/export 2>&1 &
   server=$!
   trap clean_up EXIT
-  for _ in $(seq 200); do
+  for _ in $(seq 600); do
     grep -q "^$exported is " /tmp/export && return
     kill -0 "$server" 2>/dev/null || break
     sleep 0.1
@@ -39,11 +39,15 @@ stop_serving() {
 clean_up() {
   status=$?
   set +e
+  touch /tmp/enough
   umount /tmp/mounted 2>/dev/null
-  kill -TERM "$server" 2>/dev/null || isozone export --remove 0 2>/dev/null
-  sleep 1
-  kill -TERM "$server" 2>/dev/null
+  for _ in 1 2 3; do
+    kill -TERM "$server" 2>/dev/null || isozone export --remove 0 2>/dev/null
+    [ -e $exported ] || break
+    sleep 3 # only a later signal is the second one
+  done
   wait
+  umount /tmp/mounted 2>/dev/null
   exit $status
 }
 
@@ -159,11 +163,18 @@ mounted_file_system() {
   zones_of_kernel $exported | cut -d' ' -f1 | sort | uniq -c
 }
 
+# Btrfs reclaims zones in the background: the device has room for all that is written, if it should come late. What it
+# reclaims is moved here, by `balance`.
 export_btrfs() {
-  make_image 96
+  make_image 160
   serve "emu:$image?timing=off"
   mkfs.btrfs -q -O zoned -d single -m single $exported
   mounted_file_system $exported "-t btrfs" btrfs check $exported
+  mount -t btrfs $exported /tmp/mounted
+  btrfs balance start -dusage=70 /tmp/mounted
+  (cd /tmp/mounted && md5sum -c /tmp/sums >/tmp/output) || { cat /tmp/output && return 1; }
+  umount /tmp/mounted
+  btrfs check $exported >/tmp/output 2>&1 || { tail -20 /tmp/output && return 1; }
   stop_serving
 }
 
@@ -218,7 +229,7 @@ recover_under() {
       isozone export "emu:$image" --id 0 --recover >/dev/null 2>&1 &
       server=$!
       sleep $pause
-      kill -9 "$server"
+      kill -9 "$server" || true # it may have refused; the next one shows whether it had to
     fi
     serve "emu:$image" --id 0 --recover
   done
@@ -243,7 +254,7 @@ export_killed_writes() {
 
 # Appends: those of btrfs are neither lost nor done twice.
 export_killed_appends() {
-  make_image 72
+  make_image 160
   serve "emu:$image" --id 0
   mkfs.btrfs -q -O zoned -d single -m single $exported
   mkdir -p /tmp/mounted
@@ -260,14 +271,27 @@ export_killed_appends() {
   stop_serving
 }
 
+# Waits until the server has said that the device is in use.
+await_use() {
+  for _ in $(seq 200); do
+    grep "is in use" /tmp/export && return
+    sleep 0.1
+  done
+  return 1
+}
+
 # A signal ends the server under load: its users get errors, and the image is whole.
 export_stopped() {
   make_image 64
   serve "emu:$image" --id 0
   isozone mkfs --force dev:$exported >/dev/null
-  while dd if=/dev/zero of=$exported bs=64k count=16 seek=3200 oflag=direct 2>/dev/null; do
-    blkzone reset -o 0x64000 -c 8192 $exported
-  done &
+  # By a descriptor, since dd makes a file where the device has gone.
+  {
+    exec 3<$exported
+    while dd if=/dev/zero of=/proc/self/fd/3 bs=64k count=16 seek=3200 oflag=direct 2>/dev/null; do
+      blkzone reset -o 0x64000 -c 8192 $exported
+    done
+  } &
   load=$!
   sleep 1
   stop_serving
@@ -281,8 +305,7 @@ export_stopped() {
   mount -t btrfs $exported /tmp/mounted
   fill /tmp/mounted 3 1
   kill -TERM "$server"
-  sleep 1
-  grep "is in use" /tmp/export
+  await_use
   fill /tmp/mounted 3 1
   umount /tmp/mounted
   wait "$server"
@@ -292,7 +315,8 @@ export_stopped() {
   load=$!
   sleep 0.5
   kill -TERM "$server"
-  sleep 4 # only a later signal is the second one
+  await_use
+  sleep 3 # only a later signal is the second one
   kill -TERM "$server"
   wait "$server"
   wait $load || true

@@ -27,7 +27,7 @@ start_writer() {
 
 # Waits until the writer has said this. (It says how many operations are done: 10000, 20000, ... 100000, 200000, ...)
 await() {
-  for _ in $(seq 240); do
+  for _ in $(seq 600); do
     grep -q "$1" /tmp/error && return
     kill -0 "$writer" 2>/dev/null || break
     sleep 0.5

@@ -58,7 +58,7 @@ zonefs_refusals() {
 
   env LD_PRELOAD="$library" db_bench --fs_uri=isozone://zonefs:/mnt/z --db=/busy --benchmarks=fillrandom \
     --num=100000000 >/dev/null 2>&1 &
-  sleep 3
+  await_directory zonefs:/mnt/z busy
   refused 4 "in use by process $!;" isozone mkfs --force zonefs:/mnt/z
   isozone ls zonefs:/mnt/z / | grep -q busy
   kill -9 $!
