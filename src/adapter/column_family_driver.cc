@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <map>
 #include <optional>
 #include <string_view>
 #include <unordered_set>
@@ -40,7 +39,7 @@ class ComparatorOrder : public KeyOrder {
 // The drivers of the process, by the innermost DB that they compact.
 struct DriverRegistry {
   Mutex mu;
-  std::map<const rocksdb::DB*, std::vector<ColumnFamilyDriver*>> drivers ISOZONE_GUARDED_BY(mu);
+  ColumnFamilyDriver::OfDatabases drivers ISOZONE_GUARDED_BY(mu);
 };
 DriverRegistry& Drivers() {
   static DriverRegistry* const registry = new DriverRegistry;  // threads of the process may outlive static objects
@@ -148,16 +147,22 @@ void ColumnFamilyDriver::Wake(const rocksdb::DB* db) {
   }
 }
 
+ColumnFamilyDriver* ColumnFamilyDriver::Find(const OfDatabases& drivers, const rocksdb::DB* db,
+                                             uint32_t column_family) {
+  const auto of_db = drivers.find(db);
+  if (of_db == drivers.end()) return nullptr;
+  const auto found = std::find_if(of_db->second.begin(), of_db->second.end(), [&](const ColumnFamilyDriver* driver) {
+    return driver->column_family_->GetID() == column_family;
+  });
+  return found == of_db->second.end() ? nullptr : *found;
+}
+
 void ColumnFamilyDriver::HoldFlush(const rocksdb::DB* db, uint32_t column_family) {
-  DriverRegistry& registry = Drivers();
   ColumnFamilyDriver* driver = nullptr;
   {
+    DriverRegistry& registry = Drivers();
     const MutexLock lock(registry.mu);
-    const auto of_db = registry.drivers.find(db);
-    if (of_db == registry.drivers.end()) return;
-    for (ColumnFamilyDriver* other : of_db->second) {
-      if (other->column_family_->GetID() == column_family) driver = other;
-    }
+    driver = Find(registry.drivers, db, column_family);
     if (driver == nullptr) return;
     // From here on the driver waits for this thread before it ends.
     const MutexLock driver_lock(driver->mu_);
@@ -165,8 +170,21 @@ void ColumnFamilyDriver::HoldFlush(const rocksdb::DB* db, uint32_t column_family
   }
   const MutexLock lock(driver->mu_);
   driver->AwaitCompactions();
+  driver->flushing_since_ns_.push_back(MonotonicNs());
   --driver->flushes_held_;
   driver->changed_.SignalAll();
+}
+
+void ColumnFamilyDriver::EndFlush(const rocksdb::DB* db, uint32_t column_family) {
+  {
+    DriverRegistry& registry = Drivers();
+    const MutexLock lock(registry.mu);
+    if (ColumnFamilyDriver* const driver = Find(registry.drivers, db, column_family); driver != nullptr) {
+      const MutexLock driver_lock(driver->mu_);
+      if (!driver->flushing_since_ns_.empty()) driver->flushing_since_ns_.pop_front();
+    }
+  }
+  Wake(db);
 }
 
 // What has changed without an event, by CompactFiles of the program for example, is found here, too: the driver's
@@ -174,18 +192,30 @@ void ColumnFamilyDriver::HoldFlush(const rocksdb::DB* db, uint32_t column_family
 // inside RocksDB for somebody who waits for this flush: an ingestion, with releases that make CompactFiles wait for it
 // (7.8).
 void ColumnFamilyDriver::AwaitCompactions() {
-  const uint64_t written_before = stats_.bytes_written;
+  const auto written_before = waiting_since_bytes_.insert(stats_.bytes_written);
   uint64_t ended = stats_.compactions;
   int64_t until_ns = MonotonicNs() + kLongestHoldNs;
   stale_ = true;
   changed_.SignalAll();
-  for (bool held = false; !MayFlush(stats_.bytes_written - written_before); held = true) {
+  for (bool held = false; !MayFlush(stats_.bytes_written - *written_before); held = true) {
     if (!held) ++stats_.held_flushes;
     const int64_t now_ns = MonotonicNs();
     if (std::exchange(ended, stats_.compactions) != stats_.compactions) until_ns = now_ns + kLongestHoldNs;
-    if (now_ns >= until_ns) return;
+    if (now_ns >= until_ns) break;
     changed_.WaitUntil(mu_, std::min(until_ns, now_ns + kLookAgainNs));
   }
+  waiting_since_bytes_.erase(written_before);
+}
+
+bool ColumnFamilyDriver::AFlushMayBegin() {
+  return std::any_of(waiting_since_bytes_.begin(), waiting_since_bytes_.end(),
+                     [this](uint64_t before) ISOZONE_REQUIRES(mu_) { return MayFlush(stats_.bytes_written - before); });
+}
+
+uint64_t ColumnFamilyDriver::FlushingBytes() {
+  const int64_t failed_ns = MonotonicNs() - kLongestHoldNs;
+  while (!flushing_since_ns_.empty() && flushing_since_ns_.front() < failed_ns) flushing_since_ns_.pop_front();
+  return flushing_since_ns_.size() * shape_.memtable_bytes;
 }
 
 bool ColumnFamilyDriver::MayFlush(uint64_t written) {
@@ -254,7 +284,7 @@ bool ColumnFamilyDriver::Next(Task& task) {
     if (retry_at_ns_ == 0 && Begin(task)) return true;
     if (retry_at_ns_ > 0) {
       changed_.WaitUntil(mu_, retry_at_ns_);
-    } else if (!running_.empty()) {
+    } else if (!running_.empty() || !waiting_since_bytes_.empty() || !flushing_since_ns_.empty()) {
       changed_.WaitUntil(mu_, MonotonicNs() + kLookAgainNs);  // there may be room for one more
     } else {
       changed_.Wait(mu_);
@@ -263,8 +293,13 @@ bool ColumnFamilyDriver::Next(Task& task) {
 }
 
 bool ColumnFamilyDriver::Begin(Task& task) {
+  if (AFlushMayBegin()) return false;
   auto picked = picker_->Pick(tree_);
-  if (!SteeredShape::MayCompact(RoomFor(picked))) return false;
+  CompactionRoom room = RoomFor(picked);
+  if (const uint64_t flushing = FlushingBytes(); flushing > 0) {
+    room.running_bytes = room.running_bytes.value_or(0) + flushing;
+  }
+  if (!SteeredShape::MayCompact(room)) return false;
   // RocksDB may write anew what could be moved. What it has done is taken from its metadata.
   const bool moves = std::exchange(picked->trivial_move, false);
   const auto begun = tree_.Begin(*picked);

@@ -27,15 +27,19 @@
 // Space. A compaction has its inputs and its outputs on the device at once. As long as one runs or can be picked, a
 // flush leaves the space that it needs, and so does every other compaction. The less space there is, the less the
 // picker isozone takes at a time. So the tree becomes compact where space runs short, instead of growing until nothing
-// fits.
+// fits. While a flush waits or writes, RocksDB keeps the tables that compactions make obsolete. So a flush that may
+// begin goes before the next compaction, and beside one that writes a compaction begins only if both find room.
 //
 // Lock order: store_mu_, then mu_, then the DB's.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -91,6 +95,8 @@ class ColumnFamilyDriver {
   static constexpr int64_t kPauseNs = 1'000'000;
   static constexpr int64_t kPauseMostNs = 500'000'000;
 
+  using OfDatabases = std::map<const rocksdb::DB*, std::vector<ColumnFamilyDriver*>>;
+
   // Begins to compact `column_family` of `db`; both must outlive the driver. InvalidArgument with what to change: it
   // has another compaction style than kCompactionStyleNone, fewer than 3 levels, no `listeners={isozone}`, no
   // `sst_partitioner_factory=isozone` where cuts are needed, or a driver already; or the options are not known.
@@ -110,6 +116,8 @@ class ColumnFamilyDriver {
   // A flush of the column family with this number is about to begin: waits as long as there is too much compaction
   // debt. Any thread that holds no lock of RocksDB; no driver may be of it.
   static void HoldFlush(const rocksdb::DB* db, uint32_t column_family);
+  // It has ended. (Of one that has failed nobody tells: it counts for kLongestHoldNs.) The same threads.
+  static void EndFlush(const rocksdb::DB* db, uint32_t column_family);
 
   // Waits until the tree of this moment leaves nothing to compact, or the driver cannot go on: why. Incomplete: it is
   // paused.
@@ -127,6 +135,8 @@ class ColumnFamilyDriver {
     uint64_t table_bytes = 0;  // the size of outputs
   };
 
+  // That of a column family, if it has one.
+  static ColumnFamilyDriver* Find(const OfDatabases& drivers, const rocksdb::DB* db, uint32_t column_family);
   void Run();
   // What is to be done next, marked as begun; waits for it. False: the driver stops.
   bool Next(Task& task);
@@ -139,6 +149,10 @@ class ColumnFamilyDriver {
   void AwaitCompactions() ISOZONE_REQUIRES(mu_);
   // Whether a flush may begin for which compactions have written so many bytes.
   bool MayFlush(uint64_t written) ISOZONE_REQUIRES(mu_);
+  // Whether one of the flushes that wait may begin.
+  bool AFlushMayBegin() ISOZONE_REQUIRES(mu_);
+  // What flushes are writing, in bytes.
+  uint64_t FlushingBytes() ISOZONE_REQUIRES(mu_);
   CompactionRoom RoomFor(const std::optional<CompactionPick>& next) const ISOZONE_REQUIRES(mu_);
   // Of the device, with what the collector can give back; of a file system that is not Isozone's, more than can be
   // used.
@@ -177,10 +191,13 @@ class ColumnFamilyDriver {
   std::vector<const Task*> running_ ISOZONE_GUARDED_BY(mu_);
   bool stale_ ISOZONE_GUARDED_BY(mu_) = true;  // the tree may have changed
   bool stopping_ ISOZONE_GUARDED_BY(mu_) = false;
-  uint32_t flushes_held_ ISOZONE_GUARDED_BY(mu_) = 0;    // now
-  rocksdb::Status failure_ ISOZONE_GUARDED_BY(mu_);      // of the last compaction, during the pause after it
-  int64_t retry_at_ns_ ISOZONE_GUARDED_BY(mu_) = 0;      // the end of a pause; 0: there is none
-  int64_t pause_ns_ ISOZONE_GUARDED_BY(mu_) = kPauseNs;  // how long the next pause will be
+  uint32_t flushes_held_ ISOZONE_GUARDED_BY(mu_) = 0;  // now
+  // What compactions had written in all when each flush that waits now began to wait.
+  std::multiset<uint64_t> waiting_since_bytes_ ISOZONE_GUARDED_BY(mu_);
+  std::deque<int64_t> flushing_since_ns_ ISOZONE_GUARDED_BY(mu_);  // the flushes that write
+  rocksdb::Status failure_ ISOZONE_GUARDED_BY(mu_);                // of the last compaction, during the pause after it
+  int64_t retry_at_ns_ ISOZONE_GUARDED_BY(mu_) = 0;                // the end of a pause; 0: there is none
+  int64_t pause_ns_ ISOZONE_GUARDED_BY(mu_) = kPauseNs;            // how long the next pause will be
   ColumnFamilyDriverStats stats_ ISOZONE_GUARDED_BY(mu_);
 
   mutable Mutex store_mu_;  // one writes the pointers; before mu_

@@ -192,7 +192,7 @@ void LevelListener::OnFlushBegin(rocksdb::DB* db, const rocksdb::FlushJobInfo& i
 }
 
 void LevelListener::OnFlushCompleted(rocksdb::DB* db, const rocksdb::FlushJobInfo& info) {
-  ColumnFamilyDriver::Wake(db);
+  ColumnFamilyDriver::EndFlush(db, info.cf_id);
   if (steering_.steers()) SteeredDatabases::Flushed(db, info);
 }
 
