@@ -1,4 +1,5 @@
-# The RocksDB that the adapter is built for and its tests run on: target isozone_rocksdb_api, ISOZONE_ROCKSDB_VERSION.
+# The RocksDB that the adapter is built for and its tests run on: target isozone_rocksdb_api, ISOZONE_ROCKSDB_VERSION,
+# and ISOZONE_OLD_ABI where it is built with the old ABI of libstdc++.
 #
 #   -DISOZONE_ROCKSDB=system   the RocksDB of the system (Debian: librocksdb-dev); the default
 #   -DISOZONE_ROCKSDB=DIR      DIR/include/rocksdb/*.h and one shared library DIR/lib/lib*.so, in any build of RocksDB,
@@ -7,7 +8,8 @@
 # What the library inside the rocksdbjni jar asks of a plain C++ program (found with nm, readelf and ldd on 11.8.1):
 #  * It exports the whole C++ API and defines its JNI entry points itself, so neither a JVM nor libjvm is needed; glibc
 #    2.17 and libstdc++ are all it loads. Compression libraries are inside.
-#  * Strings and containers are of the new libstdc++ ABI (std::__cxx11), which is GCC's default.
+#  * Strings and containers are of the new libstdc++ ABI (std::__cxx11), which is GCC's default. Those of 9.7.3 and
+#    10.1.3 are of the old ABI: none of RocksDB's symbols there names std::__cxx11 (OldAbi.cmake).
 #  * It is built without RTTI: there is no typeinfo to derive from FileSystem or EventListener with. Whatever includes
 #    its headers is compiled with -fno-rtti (else the link fails with "undefined reference to typeinfo"). Debian's
 #    library has typeinfo.
@@ -48,6 +50,9 @@ else()
   endif()
   if(NOT symbols MATCHES "_ZTIN7rocksdb17FileSystemWrapperE")
     target_compile_options(isozone_rocksdb_api INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
+  endif()
+  if(NOT symbols MATCHES "rocksdb[^\n]*__cxx11")
+    set(ISOZONE_OLD_ABI ON)
   endif()
   target_link_libraries(isozone_rocksdb_api INTERFACE isozone_rocksdb_library)
 endif()

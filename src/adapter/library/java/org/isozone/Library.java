@@ -6,6 +6,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.util.Arrays;
 import java.util.Scanner;
 import java.util.Set;
 import java.util.TreeSet;
@@ -59,18 +60,22 @@ final class Library {
     final String builtFor = resource("rocksdb-version");
     final String found = RocksDB.rocksdbVersion().toString();
     if (!builtFor.equals(found)) {
+      final String versions = resource("rocksdb-versions"); // those that scripts/build-java knows
+      final boolean known = Arrays.asList(versions.split(" ")).contains(found);
       throw new RocksDBException("this isozone-java is built for rocksdbjni " + builtFor + ", but the program uses "
-          + found + "; build one for it with scripts/build-java " + found);
+          + found + (known ? "; build one for it with scripts/build-java " + found
+              : ", for which there is none; use one of these, for which scripts/build-java builds one: " + versions));
     }
   }
 
+  /** The only line of a file of this jar. */
   private static String resource(final String name) throws RocksDBException {
     try (InputStream stream = Library.class.getResourceAsStream(name)) {
       if (stream == null) {
         throw new RocksDBException("isozone-java is not complete: it has no " + name);
       }
       try (Scanner scanner = new Scanner(stream, StandardCharsets.UTF_8.name())) {
-        return scanner.next();
+        return scanner.nextLine().trim();
       }
     } catch (IOException error) {
       throw new RocksDBException("isozone-java cannot be read: " + error.getMessage());
