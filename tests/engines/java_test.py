@@ -47,7 +47,11 @@ public class Misuse {
         env.close();
         show("closed", () -> Isozone.statistics(env));
         show("default", () -> Isozone.statistics(Env.getDefault()));
-        try (Options options = new Options().setCreateIfMissing(true).setEnv(second)) {
+        Options closed = new Options();
+        closed.close();
+        show("closed options", () -> Isozone.setEnv(closed, second));
+        try (Options options = new Options().setCreateIfMissing(true)) {
+            Isozone.setEnv(options, second);
             RocksDB database = RocksDB.open(options, "/\\u00e4/db");
             for (int i = 0; i < 10000; ++i) {
                 database.put(("key" + i).getBytes(), ("value" + i).getBytes());
@@ -126,6 +130,7 @@ class Java(engine.EngineTest):
             self.assertEqual("the Env is closed, or does not come from Isozone.open", lines[what])
         self.assertEqual("10000", lines["found"])
         self.assertEqual("0, then 1", lines["orphans"])
+        self.assertEqual("the Options are closed", lines["closed options"])
         self.assertTrue(output.endswith(f" (RocksDB {version})\n"), output[-200:])
 
     def test_another_release_is_refused(self) -> None:

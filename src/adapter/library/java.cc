@@ -18,6 +18,7 @@
 #include <vector>
 
 #include <rocksdb/env.h>
+#include <rocksdb/options.h>
 
 #include "adapter/status_mapping.h"
 #include "isozone/isozone.h"
@@ -74,6 +75,10 @@ jbyteArray JNICALL Open(JNIEnv* jni, jclass /*unused*/, jbyteArray uri, jlongArr
   });
 }
 
+void JNICALL SetEnv(JNIEnv* /*unused*/, jclass /*unused*/, jlong options, jlong env) {
+  reinterpret_cast<rocksdb::Options*>(options)->env = &EnvOf(env);
+}
+
 void JNICALL Close(JNIEnv* /*unused*/, jclass /*unused*/, jlong env) { delete &EnvOf(env); }
 
 // result[0] becomes the names in `directory`, each ended by a slash.
@@ -123,6 +128,7 @@ extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* machine, void* /*unused*/) 
       Method("version", "()[B", &Version),
       Method("format", "([BZ)[B", &Format),
       Method("open", "([B[J)[B", &Open),
+      Method("setEnv", "(JJ)V", &SetEnv),
       Method("close", "(J)V", &Close),
       Method("children", "(J[B[[B)[B", &Children),
       Method("statistics", "(J[[B)[B", &Statistics),

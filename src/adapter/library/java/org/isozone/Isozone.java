@@ -64,6 +64,22 @@ public final class Isozone {
     return IsozoneEnv.of(handle[0], Native::close);
   }
 
+  /**
+   * Sets the Env in {@code options}, as {@code options.setEnv(env)} does. It is for the options that Kafka Streams
+   * hands to a {@code rocksdb.config.setter}: these send what is set to the options that a store is opened with, but
+   * its column families are listed with other ones, which then still have the Env of local files. {@code env} comes
+   * from {@link #open}.
+   */
+  public static void setEnv(final Options options, final Env env) throws RocksDBException {
+    load();
+    final long handle = handle(env);
+    if (!options.isOwningHandle()) {
+      throw new RocksDBException("the Options are closed");
+    }
+    options.setEnv(env);
+    Native.setEnv(IsozoneEnv.handle(options), handle);
+  }
+
   /** The counters since the mount, as a JSON object (docs/statistics.md). {@code env} comes from {@link #open}. */
   public static String statistics(final Env env) throws RocksDBException {
     load();

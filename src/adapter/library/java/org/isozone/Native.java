@@ -11,6 +11,9 @@ final class Native {
   /** handle[0] becomes a rocksdb::Env*, for {@link #close}. */
   static native byte[] open(byte[] uri, long[] handle);
 
+  /** {@code options}: a rocksdb::Options*. */
+  static native void setEnv(long options, long env);
+
   static native void close(long env);
 
   /** result[0] becomes the names in the directory, each ended by a slash. */

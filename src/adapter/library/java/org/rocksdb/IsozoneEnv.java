@@ -19,6 +19,14 @@ public final class IsozoneEnv extends Env {
     return new IsozoneEnv(handle, dispose);
   }
 
+  /**
+   * For Isozone alone. The rocksdb::Options* of {@code options} itself, also where its class sends what is set to other
+   * ones, as that of Kafka Streams does.
+   */
+  public static long handle(final Options options) {
+    return options.nativeHandle_;
+  }
+
   @Override
   protected void disposeInternal(final long handle) {
     dispose.accept(handle);
