@@ -114,7 +114,8 @@ class Names(unittest.TestCase):
         names = {path.rpartition("/")[2].removesuffix(".md") for path in self.tree.files
                  if re.fullmatch(r"docs/engines/[^/]+\.md", path)} - {"README"}
         self.assertEqual([], sorted(name for name in names if f"]({name}.md)" not in index))
-        self.assertEqual([], sorted(name for name in names if not self.tree.has_file(f"tests/engines/{name}_test.py")))
+        self.assertEqual([], sorted(name for name in names if not self.tree.has_file(
+            f"tests/engines/{name.replace('-', '_')}_test.py")))
 
     def test_every_link_to_a_file_leads_somewhere(self) -> None:
         found = []
