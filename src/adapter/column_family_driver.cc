@@ -147,44 +147,57 @@ void ColumnFamilyDriver::Wake(const rocksdb::DB* db) {
   }
 }
 
-ColumnFamilyDriver* ColumnFamilyDriver::Find(const OfDatabases& drivers, const rocksdb::DB* db,
-                                             uint32_t column_family) {
-  const auto of_db = drivers.find(db);
-  if (of_db == drivers.end()) return nullptr;
-  const auto found = std::find_if(of_db->second.begin(), of_db->second.end(), [&](const ColumnFamilyDriver* driver) {
-    return driver->column_family_->GetID() == column_family;
-  });
-  return found == of_db->second.end() ? nullptr : *found;
-}
-
-void ColumnFamilyDriver::HoldFlush(const rocksdb::DB* db, uint32_t column_family) {
+void ColumnFamilyDriver::BeginFlush(const FlushJob& flush, bool may_wait) {
   ColumnFamilyDriver* driver = nullptr;
   {
     DriverRegistry& registry = Drivers();
     const MutexLock lock(registry.mu);
-    driver = Find(registry.drivers, db, column_family);
-    if (driver == nullptr) return;
-    // From here on the driver waits for this thread before it ends.
-    const MutexLock driver_lock(driver->mu_);
-    ++driver->flushes_held_;
-  }
-  const MutexLock lock(driver->mu_);
-  driver->AwaitCompactions();
-  driver->flushing_since_ns_.push_back(MonotonicNs());
-  --driver->flushes_held_;
-  driver->changed_.SignalAll();
-}
-
-void ColumnFamilyDriver::EndFlush(const rocksdb::DB* db, uint32_t column_family) {
-  {
-    DriverRegistry& registry = Drivers();
-    const MutexLock lock(registry.mu);
-    if (ColumnFamilyDriver* const driver = Find(registry.drivers, db, column_family); driver != nullptr) {
+    driver = may_wait ? Find(registry.drivers, flush) : nullptr;
+    if (driver != nullptr) {
+      // From here on the driver waits for this thread before it ends.
       const MutexLock driver_lock(driver->mu_);
-      if (!driver->flushing_since_ns_.empty()) driver->flushing_since_ns_.pop_front();
+      ++driver->flushes_held_;
     }
   }
-  Wake(db);
+  if (driver != nullptr) {
+    const MutexLock lock(driver->mu_);
+    driver->AwaitCompactions();
+    driver->CountFlush(flush, FlushStep::kBegun);  // before a compaction begins
+    --driver->flushes_held_;
+    driver->changed_.SignalAll();
+  }
+  NoteFlush(flush, FlushStep::kBegun);
+}
+
+// RocksDB keeps obsolete tables for the flushes of all column families.
+void ColumnFamilyDriver::NoteFlush(const FlushJob& flush, FlushStep step) {
+  DriverRegistry& registry = Drivers();
+  const MutexLock lock(registry.mu);
+  const auto of_db = registry.drivers.find(flush.db);
+  if (of_db == registry.drivers.end()) return;
+  for (ColumnFamilyDriver* driver : of_db->second) {
+    const MutexLock driver_lock(driver->mu_);
+    driver->CountFlush(flush, step);
+  }
+}
+
+void ColumnFamilyDriver::CountFlush(const FlushJob& flush, FlushStep step) {
+  const std::pair<int, uint32_t> key(flush.number, flush.column_family);
+  if (step == FlushStep::kFailed || step == FlushStep::kInstalled) {
+    flushing_until_ns_.erase(key);
+    changed_.SignalAll();
+  } else {
+    flushing_until_ns_[key] = MonotonicNs() + (step == FlushStep::kWrites ? kLongestFlushNs : kFlushStepNs);
+  }
+}
+
+ColumnFamilyDriver* ColumnFamilyDriver::Find(const OfDatabases& drivers, const FlushJob& flush) {
+  const auto of_db = drivers.find(flush.db);
+  if (of_db == drivers.end()) return nullptr;
+  const auto found = std::find_if(of_db->second.begin(), of_db->second.end(), [&](const ColumnFamilyDriver* driver) {
+    return driver->column_family_->GetID() == flush.column_family;
+  });
+  return found == of_db->second.end() ? nullptr : *found;
 }
 
 // What has changed without an event, by CompactFiles of the program for example, is found here, too: the driver's
@@ -207,15 +220,10 @@ void ColumnFamilyDriver::AwaitCompactions() {
   waiting_since_bytes_.erase(written_before);
 }
 
-bool ColumnFamilyDriver::AFlushMayBegin() {
-  return std::any_of(waiting_since_bytes_.begin(), waiting_since_bytes_.end(),
-                     [this](uint64_t before) ISOZONE_REQUIRES(mu_) { return MayFlush(stats_.bytes_written - before); });
-}
-
 uint64_t ColumnFamilyDriver::FlushingBytes() {
-  const int64_t failed_ns = MonotonicNs() - kLongestHoldNs;
-  while (!flushing_since_ns_.empty() && flushing_since_ns_.front() < failed_ns) flushing_since_ns_.pop_front();
-  return flushing_since_ns_.size() * shape_.memtable_bytes;
+  const int64_t now_ns = MonotonicNs();
+  std::erase_if(flushing_until_ns_, [now_ns](const auto& flush) { return flush.second < now_ns; });
+  return flushing_until_ns_.size() * shape_.memtable_bytes;
 }
 
 bool ColumnFamilyDriver::MayFlush(uint64_t written) {
@@ -284,7 +292,7 @@ bool ColumnFamilyDriver::Next(Task& task) {
     if (retry_at_ns_ == 0 && Begin(task)) return true;
     if (retry_at_ns_ > 0) {
       changed_.WaitUntil(mu_, retry_at_ns_);
-    } else if (!running_.empty() || !waiting_since_bytes_.empty() || !flushing_since_ns_.empty()) {
+    } else if (!running_.empty() || !waiting_since_bytes_.empty() || !flushing_until_ns_.empty()) {
       changed_.WaitUntil(mu_, MonotonicNs() + kLookAgainNs);  // there may be room for one more
     } else {
       changed_.Wait(mu_);
@@ -293,7 +301,8 @@ bool ColumnFamilyDriver::Next(Task& task) {
 }
 
 bool ColumnFamilyDriver::Begin(Task& task) {
-  if (AFlushMayBegin()) return false;
+  // The flush that has waited longest goes first.
+  if (!waiting_since_bytes_.empty() && MayFlush(stats_.bytes_written - *waiting_since_bytes_.begin())) return false;
   auto picked = picker_->Pick(tree_);
   CompactionRoom room = RoomFor(picked);
   if (const uint64_t flushing = FlushingBytes(); flushing > 0) {

@@ -35,13 +35,13 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <rocksdb/db.h>
@@ -90,10 +90,28 @@ struct ColumnFamilyDriverStats {
   }
 };
 
+struct FlushJob {
+  const rocksdb::DB* db = nullptr;  // the innermost of wrapped ones
+  int number = 0;                   // of the job; an atomic flush has one for all its column families
+  uint32_t column_family = 0;
+};
+
+// RocksDB does not tell the end of every flush: not of one that found nothing to write, that has failed, or whose table
+// another one installs. So all steps but kWrites, which the table's end follows, count for kFlushStepNs only.
+enum class FlushStep : uint8_t {
+  kBegun,
+  kWrites,   // its table
+  kWritten,  // and RocksDB installs the table
+  kFailed,
+  kInstalled
+};
+
 class ColumnFamilyDriver {
  public:
   static constexpr int64_t kPauseNs = 1'000'000;
   static constexpr int64_t kPauseMostNs = 500'000'000;
+  static constexpr int64_t kFlushStepNs = 1'000'000'000;
+  static constexpr int64_t kLongestFlushNs = 60'000'000'000;
 
   using OfDatabases = std::map<const rocksdb::DB*, std::vector<ColumnFamilyDriver*>>;
 
@@ -113,11 +131,11 @@ class ColumnFamilyDriver {
   // Something may have changed in `db`, the innermost of wrapped ones. Any thread; no driver may be of it.
   static void Wake(const rocksdb::DB* db);
 
-  // A flush of the column family with this number is about to begin: waits as long as there is too much compaction
-  // debt. Any thread that holds no lock of RocksDB; no driver may be of it.
-  static void HoldFlush(const rocksdb::DB* db, uint32_t column_family);
-  // It has ended. (Of one that has failed nobody tells: it counts for kLongestHoldNs.) The same threads.
-  static void EndFlush(const rocksdb::DB* db, uint32_t column_family);
+  // A flush is about to begin: waits, if it may, as long as there is too much compaction debt. Any thread that holds no
+  // lock of RocksDB; no driver may be of it.
+  static void BeginFlush(const FlushJob& flush, bool may_wait);
+  // How far the flush has come. The same threads.
+  static void NoteFlush(const FlushJob& flush, FlushStep step);
 
   // Waits until the tree of this moment leaves nothing to compact, or the driver cannot go on: why. Incomplete: it is
   // paused.
@@ -136,7 +154,7 @@ class ColumnFamilyDriver {
   };
 
   // That of a column family, if it has one.
-  static ColumnFamilyDriver* Find(const OfDatabases& drivers, const rocksdb::DB* db, uint32_t column_family);
+  static ColumnFamilyDriver* Find(const OfDatabases& drivers, const FlushJob& flush);
   void Run();
   // What is to be done next, marked as begun; waits for it. False: the driver stops.
   bool Next(Task& task);
@@ -149,9 +167,8 @@ class ColumnFamilyDriver {
   void AwaitCompactions() ISOZONE_REQUIRES(mu_);
   // Whether a flush may begin for which compactions have written so many bytes.
   bool MayFlush(uint64_t written) ISOZONE_REQUIRES(mu_);
-  // Whether one of the flushes that wait may begin.
-  bool AFlushMayBegin() ISOZONE_REQUIRES(mu_);
-  // What flushes are writing, in bytes.
+  void CountFlush(const FlushJob& flush, FlushStep step) ISOZONE_REQUIRES(mu_);
+  // What flushes of the database are writing, in bytes.
   uint64_t FlushingBytes() ISOZONE_REQUIRES(mu_);
   CompactionRoom RoomFor(const std::optional<CompactionPick>& next) const ISOZONE_REQUIRES(mu_);
   // Of the device, with what the collector can give back; of a file system that is not Isozone's, more than can be
@@ -194,10 +211,11 @@ class ColumnFamilyDriver {
   uint32_t flushes_held_ ISOZONE_GUARDED_BY(mu_) = 0;  // now
   // What compactions had written in all when each flush that waits now began to wait.
   std::multiset<uint64_t> waiting_since_bytes_ ISOZONE_GUARDED_BY(mu_);
-  std::deque<int64_t> flushing_since_ns_ ISOZONE_GUARDED_BY(mu_);  // the flushes that write
-  rocksdb::Status failure_ ISOZONE_GUARDED_BY(mu_);                // of the last compaction, during the pause after it
-  int64_t retry_at_ns_ ISOZONE_GUARDED_BY(mu_) = 0;                // the end of a pause; 0: there is none
-  int64_t pause_ns_ ISOZONE_GUARDED_BY(mu_) = kPauseNs;            // how long the next pause will be
+  // Until when each flush of the database counts that has begun.
+  std::map<std::pair<int, uint32_t>, int64_t> flushing_until_ns_ ISOZONE_GUARDED_BY(mu_);
+  rocksdb::Status failure_ ISOZONE_GUARDED_BY(mu_);      // of the last compaction, during the pause after it
+  int64_t retry_at_ns_ ISOZONE_GUARDED_BY(mu_) = 0;      // the end of a pause; 0: there is none
+  int64_t pause_ns_ ISOZONE_GUARDED_BY(mu_) = kPauseNs;  // how long the next pause will be
   ColumnFamilyDriverStats stats_ ISOZONE_GUARDED_BY(mu_);
 
   mutable Mutex store_mu_;  // one writes the pointers; before mu_

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstddef>
 #include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 #include <rocksdb/utilities/options_type.h>
@@ -24,6 +25,8 @@ struct ToldLevel {
   const void* by = nullptr;
 };
 thread_local ToldLevel told;
+// The flush that this thread does; of an atomic one, the part that began last.
+thread_local FlushJob flush_of_thread;
 
 // Of all listeners: only one job runs on a thread.
 constexpr char kListener = 0;
@@ -169,11 +172,17 @@ rocksdb::Status LevelListener::ConfigureOptions(const rocksdb::ConfigOptions& co
 }
 
 void LevelListener::OnTableFileCreationStarted(const rocksdb::TableFileCreationBriefInfo& info) {
-  if (IsFlush(info.reason)) told = {0, &kListener};
+  if (!IsFlush(info.reason)) return;
+  told = {0, &kListener};
+  if (flush_of_thread.db != nullptr) ColumnFamilyDriver::NoteFlush(flush_of_thread, FlushStep::kWrites);
 }
 
 void LevelListener::OnTableFileCreated(const rocksdb::TableFileCreationInfo& info) {
-  if (IsFlush(info.reason)) told = {};
+  if (!IsFlush(info.reason)) return;
+  told = {};
+  const FlushJob flush = std::exchange(flush_of_thread, {});
+  if (flush.db == nullptr) return;
+  ColumnFamilyDriver::NoteFlush(flush, info.status.ok() ? FlushStep::kWritten : FlushStep::kFailed);
 }
 
 void LevelListener::OnSubcompactionBegin(const rocksdb::SubcompactionJobInfo& info) {
@@ -188,11 +197,14 @@ void LevelListener::OnCompactionCompleted(rocksdb::DB* db, const rocksdb::Compac
 }
 
 void LevelListener::OnFlushBegin(rocksdb::DB* db, const rocksdb::FlushJobInfo& info) {
-  if (MayBeHeld(info.flush_reason)) ColumnFamilyDriver::HoldFlush(db, info.cf_id);
+  const FlushJob flush = {db, info.job_id, info.cf_id};
+  ColumnFamilyDriver::BeginFlush(flush, MayBeHeld(info.flush_reason));
+  flush_of_thread = flush;
 }
 
 void LevelListener::OnFlushCompleted(rocksdb::DB* db, const rocksdb::FlushJobInfo& info) {
-  ColumnFamilyDriver::EndFlush(db, info.cf_id);
+  ColumnFamilyDriver::NoteFlush({db, info.job_id, info.cf_id}, FlushStep::kInstalled);
+  ColumnFamilyDriver::Wake(db);
   if (steering_.steers()) SteeredDatabases::Flushed(db, info);
 }
 
