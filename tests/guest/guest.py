@@ -24,7 +24,7 @@ from collections.abc import Callable
 
 from machine import fail, qemu_command
 
-TIMEOUT_S = 900
+TIMEOUT_S = 1800
 MOST_ACCIDENTS = 2
 VERDICT = re.compile(r"^guest: (\d+) passed, (\d+) failed(.*)$", re.MULTILINE)
 

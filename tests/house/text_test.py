@@ -17,12 +17,13 @@ BINARY = (".svg", ".png", ".bin", ".img", ".gz")
 
 def violations(path: str, text: str) -> list[str]:
     found = []
+    is_source = path.endswith(SOURCES) or text.startswith("#!")
     for number, line in enumerate(text.splitlines(), 1):
         if LATER.search(line):
             found.append(f"{path}:{number}: do it now or write it into an issue: {line.strip()}")
         if MACHINE_PATH.search(line):
             found.append(f"{path}:{number}: a path of one machine: {line.strip()}")
-        if path.endswith(SOURCES) and len(line) > COLUMNS:
+        if is_source and len(line) > COLUMNS:
             found.append(f"{path}:{number}: {len(line)} columns, and {COLUMNS} are allowed")
     if path.endswith((".h", ".cc")) and path.startswith("src/"):
         is_test = path.endswith("_test.cc")
@@ -46,6 +47,7 @@ class Text(unittest.TestCase):
             ("a.cc", "// TO" "DO: later"): "do it now",
             ("a.sh", "cd /ro" "ot/project"): "one machine",
             ("a.cc", "//" + "x" * 119): "121 columns",
+            ("a", "#!/bin/sh\n#" + "x" * 120): "121 columns",
             ("src/base/a.h", "#pragma once\n"): "opens with a comment",
             ("src/base/a.h", "// Things.\n"): "no #pragma once",
         }
