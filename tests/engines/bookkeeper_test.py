@@ -15,7 +15,6 @@ import re
 import shutil
 import signal
 import socket
-import statistics
 import time
 import unittest
 from collections.abc import Callable
@@ -254,14 +253,7 @@ class BookKeeper(engine.EngineTest):
     def test_throughput(self) -> None:
         shutil.copy(self.jars.artifact("org.apache.bookkeeper", "bookkeeper-benchmark", BENCHMARK),
                     os.path.join(self.scratch, "bookkeeper"))
-        rates: dict[str, list[float]] = {"isozone": [], "local": []}
-        for turn in range(MEASURE):
-            for kind in ("isozone", "local") if turn % 2 == 0 else ("local", "isozone"):
-                rates[kind].append(self.measure(kind, turn))
-        for kind, each in rates.items():
-            print(f"{kind}: {statistics.median(each):,.0f} entries a second ({min(each):,.0f} to {max(each):,.0f})")
-        ratios = [isozone / local for isozone, local in zip(rates["isozone"], rates["local"], strict=True)]
-        print(f"ratio: {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
+        engine.compare_with_local_files(MEASURE, "entries a second", self.measure)
 
     def measure(self, kind: str, turn: int) -> float:
         """Entries a second, by a new cluster."""
@@ -269,7 +261,7 @@ class BookKeeper(engine.EngineTest):
         bookies = self.start(kind == "local", names)
         output = self.run_command(
             "java", "-Xmx1g", "-cp", self.class_path, "org.apache.bookkeeper.benchmark.BenchThroughputLatency",
-            "-zookeeper", f"127.0.0.1:{self.port}", "-time", str(MEASURED_S), "-ledgers", "10", "-throttle", "2000",
+            "-zookeeper", f"127.0.0.1:{self.port}", "-time", str(MEASURED_S), "-ledgers", "10", "-throttle", "20000",
             "-sendlimit", "10000000", timeout_s=MEASURED_S + 120)
         for bookie in bookies:
             bookie.end()

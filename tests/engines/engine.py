@@ -4,11 +4,12 @@ skipping where packages cannot be had."""
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 import unittest
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.abspath(sys.argv.pop(1))
@@ -22,6 +23,18 @@ def blocks_of_page(name: str) -> list[tuple[str, str, str]]:
     """The fenced blocks of docs/engines/NAME.md: language, file name or "", text."""
     with open(os.path.join(ROOT, "docs", "engines", f"{name}.md"), encoding="utf-8") as file:
         return BLOCK.findall(file.read())
+
+
+def compare_with_local_files(turns: int, unit: str, measure: Callable[[str, int], float]) -> None:
+    """Measures "isozone" and "local" in turn, and prints their medians and that of the ratios."""
+    rates: dict[str, list[float]] = {"isozone": [], "local": []}
+    for turn in range(turns):
+        for kind in ("isozone", "local") if turn % 2 == 0 else ("local", "isozone"):
+            rates[kind].append(measure(kind, turn))
+    for kind, each in rates.items():
+        print(f"{kind}: {statistics.median(each):,.0f} {unit} ({min(each):,.0f} to {max(each):,.0f})")
+    ratios = [isozone / local for isozone, local in zip(rates["isozone"], rates["local"], strict=True)]
+    print(f"ratio: {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
 
 
 class EngineTest(unittest.TestCase):

@@ -13,7 +13,6 @@ import os
 import re
 import shutil
 import signal
-import statistics
 import time
 import unittest
 from collections import Counter
@@ -262,14 +261,7 @@ class KafkaStreams(engine.EngineTest):
         self.compile()
         self.environment |= {"KEYS": str(MEASURED_EVENTS // 10), "STEP_MS": "1"}
         self.tool("produce", "0", str(MEASURED_EVENTS), "0")
-        rates: dict[str, list[float]] = {"isozone": [], "local": []}
-        for turn in range(MEASURE):
-            for kind in ("isozone", "local") if turn % 2 == 0 else ("local", "isozone"):
-                rates[kind].append(self.measure(kind, turn))
-        for kind, each in rates.items():
-            print(f"{kind}: {statistics.median(each):,.0f} events a second ({min(each):,.0f} to {max(each):,.0f})")
-        ratios = [isozone / local for isozone, local in zip(rates["isozone"], rates["local"], strict=True)]
-        print(f"ratio: {statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})")
+        engine.compare_with_local_files(MEASURE, "events a second", self.measure)
 
     def measure(self, kind: str, turn: int) -> float:
         """Events a second, with new stores."""

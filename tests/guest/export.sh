@@ -143,6 +143,11 @@ fill() {
   for file in $(seq 1 3 "$2"); do rm "$1/$file"; done
 }
 
+# The files are those that mounted_file_system has written.
+check_sums() {
+  (cd /tmp/mounted && md5sum -c /tmp/sums >/tmp/output) || { cat /tmp/output && return 1; }
+}
+
 # mounted_file_system DEVICE OPTIONS CHECK...: a file system that was made is mounted, filled, checked, and mounted
 # again.
 mounted_file_system() {
@@ -158,7 +163,7 @@ mounted_file_system() {
   "$@" >/tmp/output 2>&1 || { tail -20 /tmp/output && return 1; }
   # shellcheck disable=SC2086
   mount $options "$device" /tmp/mounted
-  (cd /tmp/mounted && md5sum -c /tmp/sums >/tmp/output) || { cat /tmp/output && return 1; }
+  check_sums
   umount /tmp/mounted
   zones_of_kernel $exported | cut -d' ' -f1 | sort | uniq -c
 }
@@ -172,7 +177,7 @@ export_btrfs() {
   mounted_file_system $exported "-t btrfs" btrfs check $exported
   mount -t btrfs $exported /tmp/mounted
   btrfs balance start -dusage=70 /tmp/mounted
-  (cd /tmp/mounted && md5sum -c /tmp/sums >/tmp/output) || { cat /tmp/output && return 1; }
+  check_sums
   umount /tmp/mounted
   btrfs check $exported >/tmp/output 2>&1 || { tail -20 /tmp/output && return 1; }
   stop_serving
