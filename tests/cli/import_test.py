@@ -188,6 +188,20 @@ class Whole(ImportTest):
         self.assertEqual({"/checkpoint/000007.sst": b"mine"}, self.files())
 
 
+class Unusual(ImportTest):
+    """What ZenFS itself was seen to leave on a device."""
+
+    def check(self, metadata: bytes, files: dict[str, bytes]) -> None:
+        self.layout.write_empty_zone(0, metadata)
+        self.ok("import", self.device, self.target)
+        self.assertEqual(files, self.files())
+
+    def test_a_name_as_long_as_names_may_be(self) -> None:
+        name = "/db/" + "n" * 255
+        self.layout.write_empty_zone(5, padded(b"content"))
+        self.check(self.superblock() + snapshot(file_record(1, [name], 7, [(self.start(5), 7)])), {name: b"content"})
+
+
 class Damaged(ImportTest):
     def check(self, metadata: bytes, files: dict[str, bytes], what: str) -> None:
         """Nothing but an error of one line, or files as they were at some time."""

@@ -6,9 +6,13 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/crc32c.h"
+#include "fs/inode_files.h"
 #include "isozone/command.h"
 #include "isozone/file_checksum.h"
 #include "isozone/output/progress.h"
@@ -20,7 +24,15 @@
 namespace isozone::cli {
 namespace {
 
-constexpr char kImportSuffix[] = ".isozone-import";  // of a file that is being imported
+constexpr std::string_view kImportSuffix = ".isozone-import";
+
+// What a file is called while it is imported. No file of another program has such a name.
+std::string TemporaryName(const std::string& path) {
+  const std::string name = BaseName(path);
+  if (name.size() + kImportSuffix.size() <= InodeFiles::kNameMax) return fmt::format("{}{}", path, kImportSuffix);
+  const uint32_t crc = Crc32c(name.data(), name.size());
+  return JoinPath(ParentPath(path), fmt::format("{:08x}{}", crc, kImportSuffix));
+}
 
 struct ImportArguments {
   std::string source;
@@ -99,7 +111,7 @@ class Importer {
 
   Status Import(const ZenFsFile& file, Progress& progress) {
     const std::string& path = file.names.front();
-    const std::string temporary = path + kImportSuffix;
+    const std::string temporary = TemporaryName(path);
     CreateOptions options;
     options.kind = file.is_sparse ? FileKind::kLog : FileKind::kData;
     options.lifetime = file.lifetime < kLifetimeCount ? static_cast<Lifetime>(file.lifetime) : Lifetime::kNotSet;
