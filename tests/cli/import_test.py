@@ -46,6 +46,11 @@ def padded(data: bytes) -> bytes:
     return data + bytes(-len(data) % BLOCK)
 
 
+def frame(data: bytes) -> bytes:
+    """A write to a log, as it is on the device."""
+    return padded(struct.pack("<Q", len(data)) + data)
+
+
 def record(payload: bytes) -> bytes:
     length = struct.pack("<I", len(payload))
     crc = crc32c(length + payload)
@@ -104,7 +109,7 @@ class ImportTest(harness.CliTest):
         self.layout.write_empty_zone(6, padded(table[1_000_000:]) + padded(moved))
         moved_at = self.start(6, len(padded(table[1_000_000:])))
         writes = [self.random.randbytes(size) for size in (100, 4088, 5000, 9)]
-        frames = [padded(struct.pack("<Q", len(data)) + data) for data in writes]
+        frames = [frame(data) for data in writes]
         self.layout.write_empty_zone(7, b"".join(frames))
         first = (self.start(7, 8), 100)
         log = file_record(3, ["/db/000009.log"], 100, [first], sparse=True, active=self.start(7, len(frames[0])))
@@ -201,6 +206,21 @@ class Unusual(ImportTest):
         self.layout.write_empty_zone(5, padded(b"content"))
         self.check(self.superblock() + snapshot(file_record(1, [name], 7, [(self.start(5), 7)])), {name: b"content"})
 
+    def test_a_write_to_a_log_that_a_power_cut_tore(self) -> None:
+        """ZenFS takes all of it for written. Where it has mounted the device since, the metadata says so."""
+        whole, torn = self.random.randbytes(1000), self.random.randbytes(20_000)
+        written = frame(whole) + frame(torn)[:2 * BLOCK]
+        self.layout.write_empty_zone(5, written)
+        first, second = (self.start(5, 8), 1000), (self.start(5, BLOCK + 8), 20_000)
+        logs = {
+            "open": file_record(1, ["/db/9.log"], 1000, [first], sparse=True, active=self.start(5, BLOCK)),
+            "recovered": file_record(1, ["/db/9.log"], 21_000, [first, second], sparse=True),
+        }
+        for what, log in logs.items():
+            with self.subTest(what):
+                self.check(self.superblock() + snapshot(log), {"/db/9.log": whole + torn[:2 * BLOCK - 8]})
+                self.ok("rm", self.target, "/db/9.log")
+
 
 class Damaged(ImportTest):
     def check(self, metadata: bytes, files: dict[str, bytes], what: str) -> None:
@@ -240,6 +260,8 @@ class Damaged(ImportTest):
     def test_fields_that_lie(self) -> None:
         _, files = self.make()
         far = self.start(self.zone_count)
+        log = self.start(7)  # with 20 KiB written
+        self.layout.write_empty_zone(8, padded(struct.pack("<Q", self.zone_size - 7)))
         for what, content in {
                 "an extent behind the device": file_record(1, ["/a"], 10, [(far, 10)]),
                 "an extent in the metadata": file_record(1, ["/a"], 10, [(0, 10)]),
@@ -248,6 +270,15 @@ class Damaged(ImportTest):
                 "a size without extents": file_record(1, ["/a"], 10, []),
                 "a name that leads away": file_record(1, ["/../a"], 0, []),
                 "a write nowhere": file_record(1, ["/a"], 0, [], active=far),
+                "a torn write of no log": file_record(1, ["/a"], 30_000, [(log + 8, 30_000)]),
+                "a torn write that is not the last": file_record(
+                    1, ["/a"], 30_001, [(log + 8, 30_000), (self.start(5), 1)], sparse=True),
+                "a torn write that would reach the next zone": file_record(
+                    1, ["/a"], self.zone_size, [(log + 8, self.zone_size)], sparse=True),
+                "a torn write behind the write pointer": file_record(
+                    1, ["/a"], 30_000, [(log + 40_000, 30_000)], sparse=True),
+                "a write to a log over the end of its zone": file_record(
+                    1, ["/a"], 0, [], sparse=True, active=self.start(8)),
                 "no fields": b"",
         }.items():
             with self.subTest(what):

@@ -84,22 +84,35 @@ Result<ZenFsFiles> ReadFiles(ZonedDevice& device) {
   return Status::Corruption("ZenFS metadata: no zone has a list of the files");
 }
 
-// The write pointer of the zone of files that `start` lies in, as a place on the device.
-Result<uint64_t> EndOfZone(const ZonedDevice& device, const ZenFsFile& file, uint64_t start) {
+// Places on the device, in bytes.
+struct ZoneEnds {
+  uint64_t written = 0;
+  uint64_t capacity = 0;
+};
+
+// Those of the zone of files that `start` lies in.
+Result<ZoneEnds> EndsOfZone(const ZonedDevice& device, const ZenFsFile& file, uint64_t start) {
   const DeviceGeometry& geometry = device.geometry();
   const uint64_t number = start / geometry.zone_size;
   if (number < kZenFsMetadataZones || number >= geometry.zone_count) return BadFile(file, "lies outside of the zones");
   const ZoneId zone(static_cast<uint32_t>(number));
   ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor described, DescribeZone(device, zone));
-  return geometry.ZoneStart(zone).value() + described.write_pointer;
+  const uint64_t begin = geometry.ZoneStart(zone).value();
+  return ZoneEnds{begin + described.write_pointer, begin + geometry.zone_capacity};
 }
 
-Status CheckExtents(const ZonedDevice& device, const ZenFsFile& file) {
-  for (const ZenFsExtent& extent : file.extents) {
-    ISOZONE_ASSIGN_OR_RETURN(const uint64_t end, EndOfZone(device, file, extent.start));
-    if (extent.start > end || extent.length > end - extent.start) {
+// Cuts off what a power cut kept from the device of the last write to a log. ZenFS recovers such a write as a whole.
+Status CheckExtents(const ZonedDevice& device, ZenFsFile& file) {
+  for (ZenFsExtent& extent : file.extents) {
+    ISOZONE_ASSIGN_OR_RETURN(const ZoneEnds ends, EndsOfZone(device, file, extent.start));
+    const bool is_last = &extent == &file.extents.back();
+    const uint64_t limit = file.is_sparse && is_last ? ends.capacity : ends.written;
+    if (extent.start > ends.written || extent.length > limit - extent.start) {
       return BadFile(file, "has an extent that was not written");
     }
+    const uint64_t missing = extent.length - std::min(extent.length, ends.written - extent.start);
+    extent.length -= missing;
+    file.size -= std::min(file.size, missing);
   }
   return Status::Ok();
 }
@@ -108,15 +121,19 @@ Status CheckExtents(const ZonedDevice& device, const ZenFsFile& file) {
 Status Recover(ZonedDevice& device, ZenFsFile& file) {
   if (file.active_start == kNoActiveExtent) return Status::Ok();
   const uint64_t block = device.geometry().block_size;
-  ISOZONE_ASSIGN_OR_RETURN(const uint64_t end, EndOfZone(device, file, file.active_start));
+  ISOZONE_ASSIGN_OR_RETURN(const ZoneEnds ends, EndsOfZone(device, file, file.active_start));
+  const uint64_t end = ends.written;
   if (file.active_start > end || file.active_start % block != 0) return BadFile(file, "was being written nowhere");
   if (!file.is_sparse && end > file.active_start) file.extents.push_back({file.active_start, end - file.active_start});
   for (uint64_t at = file.active_start; file.is_sparse && at < end;) {
     ISOZONE_ASSIGN_OR_RETURN(const std::string header, ReadBytes(device, at, kFrameHeader));
     uint64_t length = 0;
     for (size_t i = 0; i < kFrameHeader; ++i) length |= uint64_t{static_cast<uint8_t>(header[i])} << (8 * i);
-    if (length == 0 || length > end - at - kFrameHeader) return BadFile(file, "has a write of an impossible length");
-    file.extents.push_back({at + kFrameHeader, length});
+    if (length == 0 || length > ends.capacity - at - kFrameHeader) {
+      return BadFile(file, "has a write of an impossible length");
+    }
+    const uint64_t start = at + kFrameHeader;
+    file.extents.push_back({start, std::min(length, end - start)});  // less than `length` if a power cut tore it
     at += RoundUp(kFrameHeader + length, block);
   }
   file.size = 0;

@@ -12,9 +12,11 @@
 // records varints.
 //
 // A file that is open for writing has an active extent, whose length is known from the write pointer of its zone. If
-// the file is sparse (a log), each write has its length before it, in 8 bytes, and begins at a block.
+// the file is sparse (a log), each write has its length before it, in 8 bytes, and begins at a block. A power cut may
+// tear the last one, so that its length leads behind the write pointer. ZenFS makes it an extent of this length.
 //
-// Nothing is believed before it is checked: extents lie in zones of files, behind no write pointer; names are safe.
+// Nothing is believed before it is checked: extents lie in zones of files, behind no write pointer, from which a torn
+// write is cut off; names are safe.
 //
 // Thread safety: none.
 #pragma once
