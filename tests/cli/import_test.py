@@ -42,13 +42,13 @@ def sized(data: bytes) -> bytes:
     return varint(len(data)) + data
 
 
-def padded(data: bytes) -> bytes:
-    return data + bytes(-len(data) % BLOCK)
+def padded(data: bytes, block: int = BLOCK) -> bytes:
+    return data + bytes(-len(data) % block)
 
 
-def frame(data: bytes) -> bytes:
+def frame(data: bytes, block: int = BLOCK) -> bytes:
     """A write to a log, as it is on the device."""
-    return padded(struct.pack("<Q", len(data)) + data)
+    return padded(struct.pack("<Q", len(data)) + data, block)
 
 
 def record(payload: bytes) -> bytes:
@@ -93,9 +93,9 @@ class ImportTest(harness.CliTest):
         self.target = f"emu:{self.path('target.img')}?timing=off"
         self.ok("mkfs", f"emu:{self.path('target.img')}?{harness.SMALL_DEVICE}")
 
-    def superblock(self, sequence: int = 1, version: int = 2) -> bytes:
-        fields = struct.pack("<I37sIIIIIII", 0x5A454E46, b"a unique name", sequence, version, 0, BLOCK,
-                             self.zone_size // BLOCK, self.zone_count, 10)
+    def superblock(self, sequence: int = 1, version: int = 2, block: int = BLOCK) -> bytes:
+        fields = struct.pack("<I37sIIIIIII", 0x5A454E46, b"a unique name", sequence, version, 0, block,
+                             self.zone_size // block, self.zone_count, 10)
         return record(fields + struct.pack("<256s64s123s", b"/tmp/aux", b"v2.1.4", b""))
 
     def start(self, zone: int, offset: int = 0) -> int:
@@ -205,6 +205,15 @@ class Unusual(ImportTest):
         name = "/db/" + "n" * 255
         self.layout.write_empty_zone(5, padded(b"content"))
         self.check(self.superblock() + snapshot(file_record(1, [name], 7, [(self.start(5), 7)])), {name: b"content"})
+
+    def test_blocks_that_are_larger_than_those_of_the_device(self) -> None:
+        # ZenFS takes the physical block, and Isozone what the device needs to be written in.
+        block = 4 * BLOCK
+        writes = [self.random.randbytes(size) for size in (100, block, 9)]
+        self.layout.write_empty_zone(5, b"".join(frame(data, block) for data in writes))
+        log = file_record(1, ["/db/000009.log"], 0, [], sparse=True, active=self.start(5))
+        self.check(padded(self.superblock(block=block), block) + padded(snapshot(log), block),
+                   {"/db/000009.log": b"".join(writes)})
 
     def test_a_write_to_a_log_that_a_power_cut_tore(self) -> None:
         """ZenFS takes all of it for written. Where it has mounted the device since, the metadata says so."""

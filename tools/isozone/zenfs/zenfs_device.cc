@@ -56,11 +56,13 @@ Result<std::vector<MetadataZone>> FindMetadata(ZonedDevice& device) {
       continue;
     }
     candidate.superblock = *superblock;
-    if (superblock->block_size != geometry.block_size ||
+    // ZenFS's block is a physical one, which may be several of those that the device must be written in.
+    if (superblock->block_size == 0 || superblock->block_size % geometry.block_size != 0 ||
         uint64_t{superblock->zone_size} * superblock->block_size != geometry.zone_size ||
         superblock->zone_count > geometry.zone_count) {
       return Status::Corruption("the ZenFS superblock is of a device with other zones or blocks");
     }
+    candidate.offset = RoundUp(candidate.offset, uint64_t{superblock->block_size});
     found.push_back(std::move(candidate));
   }
   if (found.empty()) return failure;
@@ -68,8 +70,13 @@ Result<std::vector<MetadataZone>> FindMetadata(ZonedDevice& device) {
   return found;
 }
 
+struct Metadata {
+  ZenFsFiles files;
+  uint32_t block_size = 0;  // bytes
+};
+
 // As of the newest zone with a snapshot: one without was being begun.
-Result<ZenFsFiles> ReadFiles(ZonedDevice& device) {
+Result<Metadata> ReadMetadata(ZonedDevice& device) {
   ISOZONE_ASSIGN_OR_RETURN(std::vector<MetadataZone> zones, FindMetadata(device));
   for (MetadataZone& zone : zones) {
     ZenFsFiles files;
@@ -79,7 +86,7 @@ Result<ZenFsFiles> ReadFiles(ZonedDevice& device) {
       ISOZONE_ASSIGN_OR_RETURN(const ZenFsFiles::Applied applied, files.Apply(*record));
       if (applied == ZenFsFiles::Applied::kEnd) break;
     }
-    if (files.has_snapshot()) return files;
+    if (files.has_snapshot()) return Metadata{std::move(files), zone.superblock.block_size};
   }
   return Status::Corruption("ZenFS metadata: no zone has a list of the files");
 }
@@ -118,9 +125,8 @@ Status CheckExtents(const ZonedDevice& device, ZenFsFile& file) {
 }
 
 // Adds what was written to the active extent.
-Status Recover(ZonedDevice& device, ZenFsFile& file) {
+Status Recover(ZonedDevice& device, uint32_t block, ZenFsFile& file) {
   if (file.active_start == kNoActiveExtent) return Status::Ok();
-  const uint64_t block = device.geometry().block_size;
   ISOZONE_ASSIGN_OR_RETURN(const ZoneEnds ends, EndsOfZone(device, file, file.active_start));
   const uint64_t end = ends.written;
   if (file.active_start > end || file.active_start % block != 0) return BadFile(file, "was being written nowhere");
@@ -154,17 +160,17 @@ Status CheckFile(const ZenFsFile& file, std::set<std::string>& names) {
 }  // namespace
 
 Result<std::vector<ZenFsFile>> ReadZenFs(ZonedDevice& device) {
-  ISOZONE_ASSIGN_OR_RETURN(const ZenFsFiles read, ReadFiles(device));
+  ISOZONE_ASSIGN_OR_RETURN(const Metadata metadata, ReadMetadata(device));
   std::vector<ZenFsFile> files;
   std::set<std::string> names;
-  for (const auto& [id, found] : read.files()) {
+  for (const auto& [id, found] : metadata.files.files()) {
     ZenFsFile file = found;
     for (std::string& name : file.names) {
       if (!name.starts_with('/')) name.insert(0, "/");
     }
     if (file.names.empty()) continue;  // it was removed while it was being written
     ISOZONE_RETURN_IF_ERROR(CheckExtents(device, file));
-    ISOZONE_RETURN_IF_ERROR(Recover(device, file));
+    ISOZONE_RETURN_IF_ERROR(Recover(device, metadata.block_size, file));
     ISOZONE_RETURN_IF_ERROR(CheckFile(file, names));
     files.push_back(std::move(file));
   }
