@@ -83,10 +83,11 @@ class ImageLayout:
     ZONE_TABLE = 128 << 10
     ZONE_ENTRY = 64
     ALIGNMENT = 2 << 20
-    IMPLICITLY_OPEN = 2
+    EMPTY, IMPLICITLY_OPEN, FULL = 0x1, 0x2, 0xE
 
     def __init__(self, path: str, geometry: Geometry) -> None:
         self.path = path
+        self.zone_size = geometry["zone_size"]
         self.stride = self._align(geometry["zone_size"])
         self.data = self._align(self.ZONE_TABLE + self.ZONE_ENTRY * geometry["zone_count"])
 
@@ -106,6 +107,13 @@ class ImageLayout:
         self.patch_zone(zone, 0, content)
         word = len(content) << 8 | self.IMPLICITLY_OPEN
         self.patch(self.ZONE_TABLE + zone * self.ZONE_ENTRY, struct.pack("<QQQ", word, len(content), len(content)))
+
+    def replace_zone(self, zone: int, content: bytes) -> None:
+        """As if `content`, whole blocks, were all that was ever written to the zone, and had been flushed."""
+        self.patch_zone(zone, 0, content.ljust(self.zone_size, b"\0"))
+        state = self.EMPTY if not content else self.FULL if len(content) == self.zone_size else self.IMPLICITLY_OPEN
+        self.patch(self.ZONE_TABLE + zone * self.ZONE_ENTRY,
+                   struct.pack("<QQQ", len(content) << 8 | state, len(content), self.zone_size))
 
 
 class Writer:

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""import: ZenFS devices, made here byte by byte, whole and damaged.
+"""import: ZenFS devices, made here byte by byte, whole and damaged, and one that ZenFS itself has written.
 
     import_test.py ISOZONE
 """
 
+import hashlib
 import os
 import random
 import struct
@@ -11,6 +12,7 @@ import subprocess
 import unittest
 
 import harness
+import zenfs_device
 
 SEED = int(os.environ.get("ISOZONE_TEST_SEED", "23"))
 BLOCK = 4096
@@ -191,6 +193,24 @@ class Whole(ImportTest):
         self.ok("cp", "-r", self.target, self.path("checkpoint"), ":/checkpoint")
         self.fails(harness.REFUSED, ["/checkpoint/000007.sst"], "import", self.device, self.target)
         self.assertEqual({"/checkpoint/000007.sst": b"mine"}, self.files())
+
+
+class WrittenByZenFs(harness.CliTest):
+    def test_every_file_is_as_zenfs_reads_it(self) -> None:
+        self.format(zenfs_device.OPTIONS)
+        geometry = self.json("info", self.device, "--json")["device"]["geometry"]
+        zenfs_device.write(harness.ImageLayout(self.image, geometry), geometry["zone_count"])
+        target = f"emu:{self.path('target.img')}?timing=off"
+        self.ok("mkfs", f"emu:{self.path('target.img')}?{harness.SMALL_DEVICE}")
+        self.ok("import", self.device, target)
+        files = zenfs_device.content()["files"]
+        listed = [file["path"] for file in self.json("ls", "-R", target, "--json") if file["type"] != "directory"]
+        self.assertEqual([file["path"] for file in files], sorted(listed))
+        for file in files:
+            found = self.json("stat", target, file["path"], "--json")
+            found["sha256"] = hashlib.sha256(self.ok("cat", target, file["path"])).hexdigest()
+            self.assertEqual(file, {name: found[name] for name in file})
+        self.ok("fsck", "--read-data", target)
 
 
 class Unusual(ImportTest):
