@@ -251,6 +251,27 @@ class Unusual(ImportTest):
                 self.ok("rm", self.target, "/db/9.log")
 
 
+class PowerCutWhileTheMetadataMoves(ImportTest):
+    """ZenFS has begun to write a list of the files into the next metadata zone. It does not mount such a device."""
+
+    def tear(self, sequence: int) -> dict[str, bytes]:
+        metadata, files = self.make()
+        many = snapshot(*(file_record(number, [f"/db/{number:06}.sst"], 0, []) for number in range(100)))
+        self.layout.write_empty_zone(0, metadata + record(struct.pack("<I", 4)))
+        self.layout.write_empty_zone(1, self.superblock(sequence) + many[:BLOCK])
+        return files
+
+    def test_the_zone_before_counts(self) -> None:
+        files = self.tear(8)
+        self.ok("import", self.device, self.target)
+        self.assertEqual(files, self.files())
+
+    def test_an_older_zone_does_not(self) -> None:
+        self.tear(9)
+        self.fails(harness.CORRUPTION, ["cut off"], "import", self.device, self.target)
+        self.assertEqual({}, self.files())
+
+
 class Damaged(ImportTest):
     def check(self, metadata: bytes, files: dict[str, bytes], what: str) -> None:
         """Nothing but an error of one line, or files as they were at some time."""

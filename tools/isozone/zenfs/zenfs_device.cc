@@ -75,15 +75,20 @@ struct Metadata {
   uint32_t block_size = 0;  // bytes
 };
 
-// As of the newest zone with a snapshot: one without was being begun.
+// As of the newest zone with a snapshot: one without was being begun. So was one whose snapshot is damaged, if the zone
+// before it is still there, because ZenFS resets that one when the snapshot is written.
 Result<Metadata> ReadMetadata(ZonedDevice& device) {
   ISOZONE_ASSIGN_OR_RETURN(std::vector<MetadataZone> zones, FindMetadata(device));
-  for (MetadataZone& zone : zones) {
+  for (size_t i = 0; i < zones.size(); ++i) {
+    MetadataZone& zone = zones[i];
+    const bool follows = i + 1 < zones.size() && zones[i + 1].superblock.sequence + 1 == zone.superblock.sequence;
     ZenFsFiles files;
     for (;;) {
-      ISOZONE_ASSIGN_OR_RETURN(const auto record, NextZenFsRecord(zone.bytes, zone.superblock.block_size, zone.offset));
-      if (!record) break;
-      ISOZONE_ASSIGN_OR_RETURN(const ZenFsFiles::Applied applied, files.Apply(*record));
+      const auto record = NextZenFsRecord(zone.bytes, zone.superblock.block_size, zone.offset);
+      if (!record.ok() && !files.has_snapshot() && follows) break;
+      ISOZONE_RETURN_IF_ERROR(record.status());
+      if (!*record) break;
+      ISOZONE_ASSIGN_OR_RETURN(const ZenFsFiles::Applied applied, files.Apply(**record));
       if (applied == ZenFsFiles::Applied::kEnd) break;
     }
     if (files.has_snapshot()) return Metadata{std::move(files), zone.superblock.block_size};
