@@ -1,6 +1,7 @@
 #include "isozone/zenfs/zenfs_device.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/units.h"
+#include "device/linux/linux_device.h"
 #include "fs/metadata/metadata_io.h"
 #include "isozone/backup/manifest.h"
 
@@ -22,6 +24,32 @@ struct MetadataZone {
   ZenFsSuperblock superblock;
   std::string bytes;  // up to the write pointer
   uint64_t offset = 0;
+};
+
+// ZenFS counts all zones of a disk. Isozone counts those that it uses: it leaves conventional ones alone, for example.
+class ZenFsPlaces {
+ public:
+  explicit ZenFsPlaces(const ZonedDevice& device) : geometry_(device.geometry()), zone_count_(geometry_.zone_count) {
+    const auto* const disk = dynamic_cast<const LinuxDevice*>(&device);
+    if (disk == nullptr) return;
+    zone_count_ += disk->layout().conventional() + disk->layout().small();
+    for (uint32_t i = 0; i < geometry_.zone_count; ++i) positions_.push_back(disk->layout().PositionOf(ZoneId(i)));
+  }
+
+  uint32_t zone_count() const { return zone_count_; }
+  // The place on the device that ZenFS means by `place`. None if Isozone does not use the zone.
+  std::optional<uint64_t> Find(uint64_t place) const {
+    if (positions_.empty()) return place;
+    const uint64_t in_zone = place % geometry_.zone_size;
+    const auto found = std::ranges::lower_bound(positions_, place - in_zone);
+    if (found == positions_.end() || *found != place - in_zone) return std::nullopt;
+    return static_cast<uint64_t>(found - positions_.begin()) * geometry_.zone_size + in_zone;
+  }
+
+ private:
+  const DeviceGeometry& geometry_;
+  uint32_t zone_count_;
+  std::vector<uint64_t> positions_;  // of zones, in order, as ZenFS has them; empty if they are the same
 };
 
 Status BadFile(const ZenFsFile& file, std::string_view what) {
@@ -38,7 +66,7 @@ Result<std::string> ReadBytes(ZonedDevice& device, uint64_t start, uint64_t leng
   return std::string(reinterpret_cast<const char*>(buffer.span().data()) + (start - begin), length);
 }
 
-Result<std::vector<MetadataZone>> FindMetadata(ZonedDevice& device) {
+Result<std::vector<MetadataZone>> FindMetadata(ZonedDevice& device, const ZenFsPlaces& places) {
   const DeviceGeometry& geometry = device.geometry();
   std::vector<MetadataZone> found;
   Status failure = Status::NotFound(fmt::format("{} holds no ZenFS file system", device.name()));
@@ -59,7 +87,7 @@ Result<std::vector<MetadataZone>> FindMetadata(ZonedDevice& device) {
     // ZenFS's block is a physical one, which may be several of those that the device must be written in.
     if (superblock->block_size == 0 || superblock->block_size % geometry.block_size != 0 ||
         uint64_t{superblock->zone_size} * superblock->block_size != geometry.zone_size ||
-        superblock->zone_count > geometry.zone_count) {
+        superblock->zone_count > places.zone_count()) {
       return Status::Corruption("the ZenFS superblock is of a device with other zones or blocks");
     }
     candidate.offset = RoundUp(candidate.offset, uint64_t{superblock->block_size});
@@ -77,8 +105,8 @@ struct Metadata {
 
 // As of the newest zone with a snapshot: one without was being begun. So was one whose snapshot is damaged, if the zone
 // before it is still there, because ZenFS resets that one when the snapshot is written.
-Result<Metadata> ReadMetadata(ZonedDevice& device) {
-  ISOZONE_ASSIGN_OR_RETURN(std::vector<MetadataZone> zones, FindMetadata(device));
+Result<Metadata> ReadMetadata(ZonedDevice& device, const ZenFsPlaces& places) {
+  ISOZONE_ASSIGN_OR_RETURN(std::vector<MetadataZone> zones, FindMetadata(device, places));
   for (size_t i = 0; i < zones.size(); ++i) {
     MetadataZone& zone = zones[i];
     const bool follows = i + 1 < zones.size() && zones[i + 1].superblock.sequence + 1 == zone.superblock.sequence;
@@ -111,6 +139,19 @@ Result<ZoneEnds> EndsOfZone(const ZonedDevice& device, const ZenFsFile& file, ui
   ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor described, DescribeZone(device, zone));
   const uint64_t begin = geometry.ZoneStart(zone).value();
   return ZoneEnds{begin + described.write_pointer, begin + geometry.zone_capacity};
+}
+
+// Has the extents as places on the device.
+Status FindExtents(const ZenFsPlaces& places, ZenFsFile& file) {
+  std::vector<uint64_t*> starts;
+  for (ZenFsExtent& extent : file.extents) starts.push_back(&extent.start);
+  if (file.active_start != kNoActiveExtent) starts.push_back(&file.active_start);
+  for (uint64_t* const start : starts) {
+    const std::optional<uint64_t> found = places.Find(*start);
+    if (!found) return BadFile(file, "lies outside of the zones");
+    *start = *found;
+  }
+  return Status::Ok();
 }
 
 // Cuts off what a power cut kept from the device of the last write to a log. ZenFS recovers such a write as a whole.
@@ -165,7 +206,8 @@ Status CheckFile(const ZenFsFile& file, std::set<std::string>& names) {
 }  // namespace
 
 Result<std::vector<ZenFsFile>> ReadZenFs(ZonedDevice& device) {
-  ISOZONE_ASSIGN_OR_RETURN(const Metadata metadata, ReadMetadata(device));
+  const ZenFsPlaces places(device);
+  ISOZONE_ASSIGN_OR_RETURN(const Metadata metadata, ReadMetadata(device, places));
   std::vector<ZenFsFile> files;
   std::set<std::string> names;
   for (const auto& [id, found] : metadata.files.files()) {
@@ -174,6 +216,7 @@ Result<std::vector<ZenFsFile>> ReadZenFs(ZonedDevice& device) {
       if (!name.starts_with('/')) name.insert(0, "/");
     }
     if (file.names.empty()) continue;  // it was removed while it was being written
+    ISOZONE_RETURN_IF_ERROR(FindExtents(places, file));
     ISOZONE_RETURN_IF_ERROR(CheckExtents(device, file));
     ISOZONE_RETURN_IF_ERROR(Recover(device, metadata.block_size, file));
     ISOZONE_RETURN_IF_ERROR(CheckFile(file, names));
