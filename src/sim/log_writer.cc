@@ -43,7 +43,9 @@ Result<bool> LogWriter::GoOn(Actor& actor) {
     if (started.for_zone) world_.loop.CallOn(world_.zones->changed(), actor);
     return false;
   }
-  return true;
+  if (world_.zones->parallel() || writer_.ends_ns() <= world_.loop.now_ns()) return true;
+  world_.loop.CallAt(writer_.ends_ns(), actor);
+  return false;
 }
 
 }  // namespace isozone

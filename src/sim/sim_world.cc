@@ -6,6 +6,7 @@ namespace isozone {
 namespace {
 
 constexpr uint64_t kLongestPiece = 4 * kMiB;
+constexpr uint64_t kReadAheadOfRocksDb = 2 * kMiB;  // compaction_readahead_size
 
 // As RocksDB hints: levels from the third below the base on are one class.
 Lifetime LifetimeOfLevel(int level, int base_level) {
@@ -46,6 +47,11 @@ uint64_t SimWorld::PieceBytes() const {
   const uint64_t unit = RoundDown(options.device.stripe_unit, block);
   const uint64_t lane = RoundUp(options.tree.limits.table_bytes / options.device.stripe_width, unit);
   return std::clamp(lane, unit, std::max(unit, kLongestPiece));
+}
+
+InputStream::Window SimWorld::InputWindow() const {
+  if (!zones->parallel()) return {.bytes = kReadAheadOfRocksDb};
+  return {.bytes_of_zone = RoundDown(options.device.stripe_unit, options.device.profile.block_size), .ahead = true};
 }
 
 }  // namespace isozone

@@ -15,6 +15,7 @@
 #include "lsm/merge_model.h"
 #include "sim/device_times.h"
 #include "sim/event_loop.h"
+#include "sim/input_stream.h"
 #include "sim/sim_options.h"
 #include "sim/sim_report.h"
 #include "sim/virtual_zones.h"
@@ -111,6 +112,8 @@ struct SimWorld {
   uint64_t FreeBytes() const;
   // The bytes that go to a lane at a time.
   uint64_t PieceBytes() const;
+  // How compactions read.
+  InputStream::Window InputWindow() const;
 };
 
 }  // namespace isozone

@@ -193,6 +193,7 @@ TEST(SimulatorTest, TheLevelAloneSaysNothingToAPolicyOfLifetimes) {
   SimOptions options = SmallOptions();
   options.device.policy = "lifetime";
   options.device.gc = "none";
+  options.device.profile.zone_count = 256;
   options.device.hints = TableHints::kNone;
   const SimReport none = Simulated(options);
   options.device.hints = TableHints::kSteered;

@@ -3,34 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/units.h"
+
 namespace isozone {
+namespace {
 
-void InputStream::Add(const StoredFile& file) {
-  File& added = files_.emplace_back();
-  added.places = file.places;
-  for (const FilePlace& place : file.places) added.bytes += place.length;
-  bytes_ += added.bytes;
-}
+constexpr uint64_t kTailBytes = 24 * kKiB;  // of a table: its footer, index and properties
 
-int64_t InputStream::Read(DeviceTimes& times, int64_t now_ns, uint64_t bytes, uint64_t& read_bytes) {
-  int64_t ends_ns = now_ns;
-  while (bytes > 0 && next_ < files_.size()) {
-    const File& file = files_[next_];
-    const uint64_t part = std::min(bytes, file.bytes - done_);
-    const double share = static_cast<double>(part) / static_cast<double>(file.bytes);
-    for (const FilePlace& place : file.places) {
-      const auto length = static_cast<uint64_t>(share * static_cast<double>(place.length));
-      ends_ns = std::max(ends_ns, times.Read(now_ns, place.zone, length));
-    }
-    read_bytes += part;
-    bytes -= part;
-    done_ += part;
-    if (done_ < file.bytes) continue;
-    ++next_;
-    done_ = 0;
-  }
-  return ends_ns;
-}
+}  // namespace
 
 TableJob::TableJob(SimWorld& world, const ZoneRequest& request)
     : world_(world),
@@ -45,31 +25,26 @@ void TableJob::Begin(std::vector<TableOutput> outputs, std::vector<InputStream> 
   for (const TableOutput& output : outputs_) output_bytes_ += output.bytes;
   next_ = 0;
   step_ = Step::kOpen;
-  read_ahead_ns_ = world_.loop.now_ns();
-  if (outputs_.empty()) {
-    read_ahead_ns_ = ReadFor(0);
-  } else if (world_.zones->parallel()) {
-    read_ahead_ns_ = ReadFor(std::min(world_.PieceBytes(), outputs_.front().bytes));
-  }
+  ready_ns_ = outputs_.empty() ? ReadFor(0) : world_.loop.now_ns();
 }
 
-// Reads what the next `output_bytes` are made of; of no outputs, everything.
+// What the next `output_bytes` are made of; of no outputs, everything. RocksDB reads the inputs one after another, so
+// that what is not read ahead takes the sum of their times.
 int64_t TableJob::ReadFor(uint64_t output_bytes) {
   const double share = output_bytes_ == 0 ? 1 : static_cast<double>(output_bytes) / static_cast<double>(output_bytes_);
-  int64_t ends_ns = world_.loop.now_ns();
+  const int64_t now_ns = world_.loop.now_ns();
+  int64_t ends_ns = now_ns;
   for (InputStream& input : inputs_) {
     const auto bytes = static_cast<uint64_t>(share * static_cast<double>(input.bytes()));
-    ends_ns =
-        std::max(ends_ns, input.Read(world_.times, world_.loop.now_ns(), bytes, world_.report.compaction_read_bytes));
+    const int64_t read_ns = input.Read(world_.times, now_ns, bytes, world_.report.compaction_read_bytes);
+    ends_ns = world_.zones->parallel() ? std::max(ends_ns, read_ns) : ends_ns + (read_ns - now_ns);
   }
   return ends_ns;
 }
 
-// Of the piece behind this one.
-int64_t TableJob::ReadAhead() {
-  const bool last = left_ == piece_;
-  if (last && next_ + 1 == outputs_.size()) return 0;
-  return ReadFor(std::min(world_.PieceBytes(), last ? outputs_[next_ + 1].bytes : left_ - piece_));
+int64_t TableJob::ReadTail() {
+  const FilePlace& last = world_.zones->file(outputs_[next_].file).places.back();
+  return world_.times.Read(world_.loop.now_ns(), last.zone, std::min(last.length, kTailBytes));
 }
 
 bool TableJob::WaitUntil(int64_t time_ns, Actor& actor) {
@@ -82,7 +57,8 @@ Result<bool> TableJob::Proceed(Actor& actor) {
   for (;;) {
     switch (step_) {
       case Step::kOpen:
-        if (next_ == outputs_.size()) return !WaitUntil(read_ahead_ns_, actor);
+        if (WaitUntil(ready_ns_, actor)) return false;
+        if (next_ == outputs_.size()) return true;
         Open();
         break;
       case Step::kPrepare:
@@ -98,6 +74,7 @@ Result<bool> TableJob::Proceed(Actor& actor) {
       case Step::kClose:
         if (WaitUntil(writer_.ends_ns(), actor)) return false;
         writer_.Clear();
+        ready_ns_ = ReadTail();
         ++next_;
         step_ = Step::kOpen;
         break;
@@ -125,16 +102,13 @@ LaneWriter::Expected TableJob::ExpectedOf(const TableOutput& output) const {
 }
 
 void TableJob::Prepare() {
-  const int64_t now_ns = world_.loop.now_ns();
   piece_ = std::min(world_.PieceBytes(), left_);
   // The processor goes over the inputs of the piece, or, of a flush, over the piece.
   const double inputs_per_output = static_cast<double>(input_bytes_) / static_cast<double>(output_bytes_);
   const double work = static_cast<double>(piece_) * std::max(1.0, inputs_per_output);
   const int64_t merging_ns =
       static_cast<int64_t>(work * kSecondNs / static_cast<double>(world_.options.rates.compaction));
-  if (!world_.zones->parallel()) read_ahead_ns_ = ReadFor(piece_);
-  ready_ns_ = std::max(now_ns, read_ahead_ns_) + merging_ns;
-  if (world_.zones->parallel()) read_ahead_ns_ = ReadAhead();
+  ready_ns_ = ReadFor(piece_) + merging_ns;
   step_ = Step::kWrite;
 }
 

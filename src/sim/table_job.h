@@ -1,11 +1,11 @@
 // TableJob: writes the tables of a flush or a compaction in virtual time, piece by piece: what a piece is made of is
 // read, then merged by the processor, then written to a lane.
 //
-//   policies that stripe     the next piece is read while one is merged, and one is merged while others are written
+//   policies that stripe     a piece is merged while others are written, and while more is read (input_stream.h)
 //   others                   one after another: each read and each write is waited for
 //
-// A table is closed when all of it is written; then the next one begins. Of each level of the inputs as much is read as
-// corresponds to what is written.
+// A table is closed when all of it is written, and opened, as RocksDB does before it is used; then the next one begins.
+// Of each level of the inputs as much is read as corresponds to what is written.
 //
 // Thread safety: none.
 #pragma once
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "sim/input_stream.h"
 #include "sim/lane_writer.h"
 #include "sim/sim_world.h"
 
@@ -24,25 +25,6 @@ struct TableOutput {
   uint64_t bytes = 0;
   DataClass data;
   Cohort cohort = {};
-};
-
-// The files of one level, which are read in their order.
-class InputStream {
- public:
-  void Add(const StoredFile& file);
-  uint64_t bytes() const { return bytes_; }
-  // Reads the next `bytes`, or what is left; the time at which that ends. What was read is added to `read_bytes`.
-  int64_t Read(DeviceTimes& times, int64_t now_ns, uint64_t bytes, uint64_t& read_bytes);
-
- private:
-  struct File {
-    std::vector<FilePlace> places;
-    uint64_t bytes = 0;
-  };
-  std::vector<File> files_;
-  uint64_t bytes_ = 0;
-  size_t next_ = 0;
-  uint64_t done_ = 0;  // of the next one
 };
 
 class TableJob {
@@ -64,8 +46,9 @@ class TableJob {
   Result<bool> Write(Actor& actor);
   // Whether that is in the future; the actor is called then.
   bool WaitUntil(int64_t time_ns, Actor& actor);
+  // Each returns the time at which that is read.
   int64_t ReadFor(uint64_t output_bytes);
-  int64_t ReadAhead();
+  int64_t ReadTail();
 
   SimWorld& world_;
   LaneWriter writer_;
@@ -74,11 +57,10 @@ class TableJob {
   uint64_t input_bytes_ = 0;
   uint64_t output_bytes_ = 0;
   Step step_ = Step::kOpen;
-  size_t next_ = 0;            // output
-  uint64_t left_ = 0;          // bytes of it
-  uint64_t piece_ = 0;         // bytes that were merged and are not written yet
-  int64_t ready_ns_ = 0;       // when they are merged
-  int64_t read_ahead_ns_ = 0;  // when what comes next is read
+  size_t next_ = 0;       // output
+  uint64_t left_ = 0;     // bytes of it
+  uint64_t piece_ = 0;    // bytes that were merged and are not written yet
+  int64_t ready_ns_ = 0;  // when they are merged; before a table, when the one before is open
   int64_t waits_since_ns_ = -1;
 };
 

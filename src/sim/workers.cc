@@ -129,7 +129,7 @@ Status CompactionWorker::BeginMerge(const CompactionPick& pick) {
   std::vector<InputStream> inputs;
   uint64_t files = 0;
   for (const CompactionPick::Input& input : pick.inputs) {
-    InputStream& stream = inputs.emplace_back();
+    InputStream& stream = inputs.emplace_back(world_.InputWindow());
     for (const uint64_t file : input.files) stream.Add(world_.zones->file(file));
     files += input.files.size();
   }
