@@ -305,9 +305,7 @@ bool ColumnFamilyDriver::Begin(Task& task) {
   if (!waiting_since_bytes_.empty() && MayFlush(stats_.bytes_written - *waiting_since_bytes_.begin())) return false;
   auto picked = picker_->Pick(tree_);
   CompactionRoom room = RoomFor(picked);
-  if (const uint64_t flushing = FlushingBytes(); flushing > 0) {
-    room.running_bytes = room.running_bytes.value_or(0) + flushing;
-  }
+  room.flushing_bytes = FlushingBytes();
   if (!SteeredShape::MayCompact(room)) return false;
   // RocksDB may write anew what could be moved. What it has done is taken from its metadata.
   const bool moves = std::exchange(picked->trivial_move, false);

@@ -50,7 +50,8 @@ LsmLimits SteeredShape::LimitsFor(const LsmTree& tree, uint64_t free_bytes) cons
 
 bool SteeredShape::MayCompact(const CompactionRoom& room) {
   if (!room.next_bytes) return false;
-  return !room.running_bytes || *room.running_bytes + *room.next_bytes <= room.free_bytes;
+  if (!room.running_bytes && room.flushing_bytes == 0) return true;
+  return room.running_bytes.value_or(0) + room.flushing_bytes + *room.next_bytes <= room.free_bytes;
 }
 
 bool SteeredShape::MayFlush(const LsmTree& tree, const CompactionRoom& room) const {

@@ -3,8 +3,8 @@
 //
 //   levels       are sized from the last one up, or from level 1 down. Where compactions would find no room, all but
 //                the last one are smaller.
-//   compactions  One has all the space that there is. Another begins beside it only if both find room: two that both
-//                lack some would both be in vain.
+//   compactions  One has all the space that there is. Another begins beside it, or one beside a flush, only if all find
+//                room: two that both lack some would both be in vain. A flush that may begin goes first.
 //   flushes      wait while there is too much compaction debt (compaction_debt.h), and until they leave room for the
 //                compactions that run and for the next one. They do not wait where nothing can be compacted. A flush
 //                that is held up also ends its wait once compactions have written half of the free space: RocksDB
@@ -34,6 +34,7 @@ struct CompactionRoom {
   uint64_t free_bytes = 0;                     // of the device, with what the collector can give back; at most 2^63
   std::optional<uint64_t> running_bytes = {};  // that the compactions may write that run; empty: none runs
   std::optional<uint64_t> next_bytes = {};     // that the next compaction may write; empty: there is none
+  uint64_t flushing_bytes = 0;                 // that the flushes may write that run
   uint64_t written_bytes_since_asked = 0;      // by compactions, while the flush waits
 };
 
@@ -57,7 +58,7 @@ struct SteeredShape {
   // into the next level. `bytes`: what each level holds.
   uint64_t BytesForCompactions(std::span<const uint64_t> bytes, int base_level) const;
 
-  // Whether the next compaction of `room` may begin.
+  // Whether the next compaction of `room` may begin, if no flush goes before it.
   static bool MayCompact(const CompactionRoom& room);
   bool MayFlush(const LsmTree& tree, const CompactionRoom& room) const;
 };

@@ -66,6 +66,13 @@ TEST_F(SteeredShapeTest, OneCompactionHasAllSpaceAndOthersWhatItLeaves) {
   EXPECT_FALSE(SteeredShape::MayCompact({.free_bytes = 299, .running_bytes = 200, .next_bytes = 100}));
 }
 
+TEST_F(SteeredShapeTest, ACompactionBesideAFlushNeedsRoomForBoth) {
+  EXPECT_TRUE(SteeredShape::MayCompact({.free_bytes = 150, .next_bytes = 100, .flushing_bytes = 50}));
+  EXPECT_FALSE(SteeredShape::MayCompact({.free_bytes = 149, .next_bytes = 100, .flushing_bytes = 50}));
+  EXPECT_FALSE(SteeredShape::MayCompact(
+      {.free_bytes = 349, .running_bytes = 200, .next_bytes = 100, .flushing_bytes = 50}));
+}
+
 TEST_F(SteeredShapeTest, AFlushLeavesRoomForCompactions) {
   const LsmTree tree(shape_.EmptyLimits());
   const uint64_t memtable = shape_.memtable_bytes;

@@ -39,6 +39,7 @@ CompactionRoom SimWorld::RoomFor(const std::optional<CompactionPick>& next) cons
   room.free_bytes = FreeBytes();
   if (compactions.running > 0) room.running_bytes = compactions.running_bytes;
   if (next) room.next_bytes = model.tree().bytes(*next);
+  room.flushing_bytes = running_flushes * options.tree.memtable_bytes;
   return room;
 }
 

@@ -87,6 +87,7 @@ struct SimWorld {
   FullMemtables memtables;
   Bell tree_changed;  // a memtable is full, or level 0 or another level has changed
   uint32_t busy_workers = 0;
+  uint32_t running_flushes = 0;
   struct Compactions {
     uint32_t running = 0;
     uint64_t running_bytes = 0;  // of their inputs

@@ -68,6 +68,7 @@ bool FlushWorker::Begin() {
   job_.Begin({{table_.number, table_.bytes, world_.ClassOf(0)}}, {});
   busy_ = true;
   ++world_.busy_workers;
+  ++world_.running_flushes;
   return true;
 }
 
@@ -82,20 +83,20 @@ void FlushWorker::End() {
   }
   busy_ = false;
   --world_.busy_workers;
+  --world_.running_flushes;
   world_.loop.Ring(world_.tree_changed);
 }
 
 CompactionWorker::CompactionWorker(SimWorld& world) : world_(world), job_(world, CompactionRequest()) {}
 
 void CompactionWorker::Proceed() {
-  for (;;) {
-    if (!busy_ && !Begin()) return AwaitWork(world_, *this);
-    const auto done = job_.Proceed(*this);
-    if (!done.ok()) return world_.Fail(done.status());
-    if (!*done) return;
-    const Status ended = End();
-    if (!ended.ok()) return world_.Fail(ended);
-  }
+  if (!busy_ && !Begin()) return AwaitWork(world_, *this);
+  const auto done = job_.Proceed(*this);
+  if (!done.ok()) return world_.Fail(done.status());
+  if (!*done) return;
+  const Status ended = End();
+  if (!ended.ok()) return world_.Fail(ended);
+  world_.loop.CallAt(world_.loop.now_ns(), *this);  // behind a flush that may begin now
 }
 
 // Moves what can be moved, and begins a compaction if one is due.
