@@ -111,7 +111,6 @@ class ColumnFamilyDriver {
   static constexpr int64_t kPauseNs = 1'000'000;
   static constexpr int64_t kPauseMostNs = 500'000'000;
   static constexpr int64_t kFlushStepNs = 1'000'000'000;
-  static constexpr int64_t kLongestFlushNs = 60'000'000'000;
 
   using OfDatabases = std::map<const rocksdb::DB*, std::vector<ColumnFamilyDriver*>>;
 

@@ -29,6 +29,9 @@ inline constexpr int64_t kLookForRoomNs = 50'000'000;
 // A held flush begins if no compaction has ended for so long.
 inline constexpr int64_t kLongestHoldNs = 10'000'000'000;
 
+// For so long a flush counts as running, at most: RocksDB does not tell of the end of each.
+inline constexpr int64_t kLongestFlushNs = 60'000'000'000;
+
 // What bears on whether something may begin.
 struct CompactionRoom {
   uint64_t free_bytes = 0;                     // of the device, with what the collector can give back; at most 2^63

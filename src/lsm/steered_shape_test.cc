@@ -69,8 +69,8 @@ TEST_F(SteeredShapeTest, OneCompactionHasAllSpaceAndOthersWhatItLeaves) {
 TEST_F(SteeredShapeTest, ACompactionBesideAFlushNeedsRoomForBoth) {
   EXPECT_TRUE(SteeredShape::MayCompact({.free_bytes = 150, .next_bytes = 100, .flushing_bytes = 50}));
   EXPECT_FALSE(SteeredShape::MayCompact({.free_bytes = 149, .next_bytes = 100, .flushing_bytes = 50}));
-  EXPECT_FALSE(SteeredShape::MayCompact(
-      {.free_bytes = 349, .running_bytes = 200, .next_bytes = 100, .flushing_bytes = 50}));
+  EXPECT_FALSE(
+      SteeredShape::MayCompact({.free_bytes = 349, .running_bytes = 200, .next_bytes = 100, .flushing_bytes = 50}));
 }
 
 TEST_F(SteeredShapeTest, AFlushLeavesRoomForCompactions) {

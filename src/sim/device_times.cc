@@ -55,15 +55,14 @@ int64_t DeviceTimes::Write(int64_t now_ns, ZoneId zone, uint64_t bytes) {
   const int64_t admitted = all_writes_.Serve(now_ns, DurationOf(bytes, profile_.write_bandwidth)) -
                            DurationOf(profile_.write_cache, profile_.write_bandwidth);
   const int64_t transferred = ChannelIn(unit).Serve(now_ns, ChannelTime(bytes));
-  const int64_t programmed = units_[unit].array.Serve(now_ns, ProgramTime(bytes));
-  const int64_t buffered = static_cast<int64_t>(profile_.write_buffer_units) * profile_.program_ns;
-  return std::max({arrival, admitted, transferred, programmed - buffered});
+  const int64_t programmed = units_[unit].array.Program(now_ns, ProgramTime(bytes));
+  return std::max({arrival, admitted, transferred, programmed - BufferTime()});
 }
 
 int64_t DeviceTimes::Read(int64_t now_ns, ZoneId zone, uint64_t bytes) {
   if (!profile_.timing) return now_ns;
   const uint32_t unit = IndexOf(zone);
-  const int64_t read = units_[unit].array.Serve(now_ns, PageTime(bytes));
+  const int64_t read = units_[unit].array.Read(now_ns, PageTime(bytes), BufferTime());
   const int64_t transferred = ChannelOut(unit).Serve(now_ns, ChannelTime(bytes));
   const int64_t received = link_to_host_.Serve(now_ns, DurationOf(bytes, profile_.link_bandwidth));
   return std::max({read, transferred, received}) + profile_.read_latency_ns;
@@ -73,7 +72,7 @@ int64_t DeviceTimes::Reset(int64_t now_ns, ZoneId zone, uint64_t written) {
   const uint64_t end = PaddedByReset(profile_, written);
   const int64_t padded = end == written ? now_ns : Pad(now_ns, zone, written, end);
   if (!profile_.timing) return now_ns;
-  const int64_t erased = units_[IndexOf(zone)].array.Serve(now_ns, written == 0 ? 0 : profile_.erase_ns);
+  const int64_t erased = units_[IndexOf(zone)].array.Program(now_ns, written == 0 ? 0 : profile_.erase_ns);
   return profile_.management_latency_ns + std::max({padded, erased, padded + ResetDuration(profile_, written)});
 }
 
@@ -90,7 +89,7 @@ int64_t DeviceTimes::Pad(int64_t now_ns, ZoneId zone, uint64_t written, uint64_t
   if (!profile_.timing || bytes == 0) return now_ns;
   // The die programs whole units.
   const uint64_t programmed = RoundUp(written + bytes, row) - RoundDown(written, row);
-  const int64_t padded = units_[IndexOf(zone)].array.Serve(now_ns, ProgramTime(programmed));
+  const int64_t padded = units_[IndexOf(zone)].array.Program(now_ns, ProgramTime(programmed));
   const int64_t admitted = all_writes_.Serve(now_ns, DurationOf(bytes, profile_.write_bandwidth));
   return std::max({padded, admitted, now_ns + DurationOf(end - written, profile_.finish_bandwidth)});
 }

@@ -10,13 +10,17 @@
 //
 // Where zones span all dies, these are one server that is as fast as all of them. Otherwise each die is one.
 //
-// What TimingModel (nand/timing_model.h) does in addition, and this does not: reads and writes of a die take turns page
-// by page, and share its channel; here each has the channel for itself, and a read waits for all that was booked before
-// it. Streams of one kind take the same time within a few percent (device_times_test.cc).
+// A read waits on its die for the reads before it and for the units in the write buffer, but not for the rest of a long
+// write. What it takes is added to that.
+//
+// What TimingModel (nand/timing_model.h) does in addition, and this does not: reads and writes share the channel of a
+// die; here each has it for itself. Streams, and reads beside a writer, take the same time within a few percent
+// (device_times_test.cc).
 //
 // Pure. Thread safety: none.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -47,9 +51,24 @@ class DeviceTimes {
   const MediaCounts& media() const { return media_; }
 
  private:
+  // Programs and erases in the order in which they are booked. Reads go before what has not reached the write buffer.
+  class Array {
+   public:
+    int64_t Program(int64_t now_ns, int64_t duration_ns) { return free_at_ = std::max(now_ns, free_at_) + duration_ns; }
+    // `buffered_ns`: what the units of a full write buffer take.
+    int64_t Read(int64_t now_ns, int64_t duration_ns, int64_t buffered_ns) {
+      reads_end_ = std::max({now_ns, reads_end_, std::min(free_at_, now_ns + buffered_ns)}) + duration_ns;
+      free_at_ = free_at_ > now_ns ? std::max(free_at_ + duration_ns, reads_end_) : reads_end_;
+      return reads_end_;
+    }
+
+   private:
+    int64_t free_at_ = 0;
+    int64_t reads_end_ = 0;
+  };
   // A die, or all of them.
   struct Unit {
-    FifoServer array;
+    Array array;
     FifoServer channel_in;   // writes
     FifoServer channel_out;  // reads
   };
@@ -59,6 +78,7 @@ class DeviceTimes {
   FifoServer& ChannelOut(uint32_t unit) { return units_[unit % channels_].channel_out; }
   // Pads the zone from `written` to `end`, and the units that are not full: when it has ended.
   int64_t Pad(int64_t now_ns, ZoneId zone, uint64_t written, uint64_t end);
+  int64_t BufferTime() const { return static_cast<int64_t>(profile_.write_buffer_units) * profile_.program_ns; }
   int64_t ProgramTime(uint64_t bytes) const;
   int64_t PageTime(uint64_t bytes) const;
   int64_t ChannelTime(uint64_t bytes) const;

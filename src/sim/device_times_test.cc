@@ -127,6 +127,58 @@ TEST(DeviceTimesTest, AWriterOfTheSameDieIsInTheWayAndAnotherIsNot) {
   EXPECT_LT(times.Write(0, ZoneId(1), kPiece), alone_ns * 11 / 10);
 }
 
+// The mean time of a read of one unit from a zone, one after another, while another zone of its die is written.
+double ModelledReadBesideWriterNs(const Profile& profile, int reads) {
+  constexpr uint64_t kWrite = 1;
+  constexpr uint64_t kRead = 2;
+  TimingModel model(profile);
+  uint64_t written = 0;
+  uint64_t read = 0;
+  int64_t read_since_ns = 0;
+  double read_ns = 0;
+  const auto submit = [&](int64_t now_ns, uint64_t ticket) {
+    const TimingOpKind kind = ticket == kRead ? TimingOpKind::kRead : TimingOpKind::kWrite;
+    uint64_t& next = ticket == kRead ? read : written;
+    model.Submit(now_ns, {.kind = kind, .zone = ticket == kRead ? 0 : profile.dies, .offset = next, .length = kCommand},
+                 ticket);
+    next += kCommand;
+    if (ticket == kRead) read_since_ns = now_ns;
+  };
+  for (int i = 0; i < 4; ++i) submit(0, kWrite);
+  submit(0, kRead);
+  std::vector<TimingCompletion> completed;
+  for (int done = 0; done < reads;) {
+    const int64_t now_ns = model.NextCompletionBound();
+    completed.clear();
+    model.AdvanceTo(now_ns, completed);
+    for (const TimingCompletion& one : completed) {
+      if (one.ticket == kRead) {
+        read_ns += static_cast<double>(one.time_ns - read_since_ns);
+        ++done;
+      }
+      submit(now_ns, one.ticket);
+    }
+  }
+  return read_ns / reads;
+}
+
+// However long the pieces are that the writer writes.
+TEST(DeviceTimesTest, AReadWaitsForTheWriteBufferAlone) {
+  const Profile profile = ProfileNamed("small-zone");
+  constexpr int kReads = 64;
+  const double modelled_ns = ModelledReadBesideWriterNs(profile, kReads);
+  for (const uint64_t piece : {2 * kCommand, kPiece}) {
+    DeviceTimes times(profile);
+    int64_t now_ns = 0;
+    int64_t written_ns = 0;
+    for (int i = 0; i < kReads; ++i) {
+      while (written_ns <= now_ns) written_ns = times.Write(written_ns, ZoneId(profile.dies), piece);
+      now_ns = times.Read(now_ns, ZoneId(0), kCommand);
+    }
+    EXPECT_THAT(static_cast<double>(now_ns) / kReads, WithinPercent(15, modelled_ns)) << piece;
+  }
+}
+
 TEST(DeviceTimesTest, AFinishPadsTheUnitThatIsNotFull) {
   Profile profile = ProfileNamed("small-zone");
   profile.finish_padding = 0;

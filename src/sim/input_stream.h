@@ -2,7 +2,9 @@
 // back, in windows. The first window of a file is waited for. Further ones are, too, unless they are read ahead: while
 // one window is consumed, the next one of the file is read (fs/file/read_ahead.h).
 //
-// What is in a window comes from all zones of the file alike.
+// What is in a window comes from all zones of the file alike. Who consumes long pieces at a time has as much read ahead
+// as it consumes, since a database consumes it bit by bit. The memory for reading ahead is not bounded. RocksDB merges
+// the files of level 0 side by side, which is not modelled either.
 //
 // Thread safety: none.
 #pragma once
@@ -18,14 +20,15 @@ namespace isozone {
 
 class InputStream {
  public:
-  struct Window {
-    uint64_t bytes = 0;
-    uint64_t bytes_of_zone = 0;  // and so many for each zone that the file lies in; the sum is more than 0
+  struct Windows {
+    uint64_t bytes = 0;       // of a window; 0: as a striped file is read (ReadWindowOf)
+    uint64_t unit_bytes = 1;  // of a stripe
+    uint32_t width = 1;       // zones of a stripe at most
     bool ahead = false;
   };
-  explicit InputStream(const Window& window) : window_(window) {}
+  explicit InputStream(const Windows& windows) : windows_(windows) {}
 
-  // A file with at least a byte.
+  // A file without bytes adds nothing.
   void Add(const StoredFile& file);
   uint64_t bytes() const { return bytes_; }
   // Consumes the next `bytes`, or what is left: the time at which they are in memory. What is read of the device is
@@ -33,8 +36,12 @@ class InputStream {
   int64_t Read(DeviceTimes& times, int64_t now_ns, uint64_t bytes, uint64_t& read_bytes);
 
  private:
+  struct Part {
+    ZoneId zone;
+    uint64_t bytes = 0;
+  };
   struct File {
-    std::vector<FilePlace> places;
+    std::vector<Part> parts;  // one for each zone
     uint64_t bytes = 0;
     uint64_t window = 0;  // bytes
   };
@@ -43,10 +50,10 @@ class InputStream {
     int64_t ready_ns = 0;
   };
 
-  // Reads the window behind the last one, if there is more of the file.
-  void StartWindow(DeviceTimes& times, int64_t now_ns, uint64_t& read_bytes);
+  // Reads the window behind the last one. False: there is no more of the file.
+  bool StartWindow(DeviceTimes& times, int64_t now_ns, uint64_t& read_bytes);
 
-  const Window window_;
+  const Windows windows_;
   std::vector<File> files_;
   uint64_t bytes_ = 0;
   size_t next_ = 0;              // file

@@ -47,7 +47,7 @@ TEST_F(InputStreamTest, AWindowIsWaitedForOnceAndThenInMemory) {
 }
 
 TEST_F(InputStreamTest, TheNextWindowIsReadWhileOneIsConsumed) {
-  InputStream stream({.bytes_of_zone = kMiB, .ahead = true});
+  InputStream stream({.unit_bytes = kMiB, .width = 16, .ahead = true});
   stream.Add(FileIn(0, 4));
   EXPECT_GT(Read(stream, 0, kMiB), 0);
   EXPECT_EQ(8 * kMiB, read_bytes_) << "two windows of a MiB of each of four zones";
@@ -56,7 +56,7 @@ TEST_F(InputStreamTest, TheNextWindowIsReadWhileOneIsConsumed) {
 }
 
 TEST_F(InputStreamTest, TheFirstWindowOfEachFileIsWaitedFor) {
-  InputStream stream({.bytes_of_zone = kMiB, .ahead = true});
+  InputStream stream({.unit_bytes = kMiB, .width = 16, .ahead = true});
   stream.Add(FileIn(0, 2));
   stream.Add(FileIn(8, 2));
   EXPECT_EQ(32 * kMiB, stream.bytes());
@@ -66,13 +66,38 @@ TEST_F(InputStreamTest, TheFirstWindowOfEachFileIsWaitedFor) {
 }
 
 TEST_F(InputStreamTest, AWindowOfMoreZonesIsThereAsSoon) {
-  InputStream narrow({.bytes_of_zone = kMiB, .ahead = false});
+  InputStream narrow({.unit_bytes = kMiB, .width = 16});
   narrow.Add(FileIn(0, 1));
-  InputStream wide({.bytes_of_zone = kMiB, .ahead = false});
+  InputStream wide({.unit_bytes = kMiB, .width = 16});
   wide.Add(FileIn(1, 4));
   const int64_t narrow_ns = Read(narrow, 0, 1);
   const int64_t wide_ns = Read(wide, 0, 1);
   EXPECT_LT(wide_ns, 2 * narrow_ns) << "four times as much is read at once";
+}
+
+TEST_F(InputStreamTest, WhoConsumesMuchAtATimeHasAsMuchReadAhead) {
+  InputStream stream({.unit_bytes = kMiB, .width = 16, .ahead = true});
+  stream.Add(FileIn(0, 4));
+  Read(stream, 0, 12 * kMiB);
+  EXPECT_EQ(24 * kMiB, read_bytes_);
+  EXPECT_EQ(kMuchLaterNs, Read(stream, kMuchLaterNs, 12 * kMiB));
+}
+
+TEST_F(InputStreamTest, AZoneWithSeveralPlacesCountsOnce) {
+  StoredFile file = FileIn(0, 1);
+  file.places.push_back({ZoneId(0), 32 * kMiB, 8 * kMiB});
+  InputStream stream({.unit_bytes = kMiB, .width = 16});
+  stream.Add(file);
+  Read(stream, 0, 1);
+  EXPECT_EQ(kMiB, read_bytes_);
+}
+
+TEST_F(InputStreamTest, AFileWithoutBytesAddsNothing) {
+  InputStream stream({.bytes = 2 * kMiB});
+  stream.Add({});
+  stream.Add(FileIn(0, 1));
+  EXPECT_EQ(8 * kMiB, stream.bytes());
+  EXPECT_GT(Read(stream, 0, kMiB), 0);
 }
 
 TEST_F(InputStreamTest, NoMoreIsReadThanThereIs) {

@@ -57,7 +57,7 @@ bool PutStream::MayPut() {
   return false;
 }
 
-// What was put before is in the log, or on its way.
+// What was put before is in the log, or, with policies that stripe, on its way.
 bool PutStream::Logs() {
   const auto taken = log_.GoOn(*this);
   if (!taken.ok()) world_.Fail(taken.status());

@@ -18,7 +18,7 @@ struct SimStalls {
   int64_t slowdown_ns = 0;   // level 0, or what is to be compacted, slowed them down; what that added
   int64_t level0_ns = 0;     // level 0 had too many files
   int64_t pending_ns = 0;    // too much was to be compacted
-  int64_t log_ns = 0;        // every lane of the log was busy, or there was no zone for it
+  int64_t log_ns = 0;        // no lane or zone was there for the log, or it was waited for (log_writer.h)
   int64_t pace_ns = 0;       // space was short (WritePace)
 };
 

@@ -1,6 +1,8 @@
 #include "sim/sim_world.h"
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace isozone {
 namespace {
@@ -39,8 +41,23 @@ CompactionRoom SimWorld::RoomFor(const std::optional<CompactionPick>& next) cons
   room.free_bytes = FreeBytes();
   if (compactions.running > 0) room.running_bytes = compactions.running_bytes;
   if (next) room.next_bytes = model.tree().bytes(*next);
-  room.flushing_bytes = running_flushes * options.tree.memtable_bytes;
+  const auto counted = flushes_since_ns.upper_bound(loop.now_ns() - kLongestFlushNs);
+  room.flushing_bytes =
+      static_cast<uint64_t>(std::distance(counted, flushes_since_ns.end())) * options.tree.memtable_bytes;
   return room;
+}
+
+bool SimWorld::FlushGoesFirst() {
+  if (!held_flush) return false;
+  const int64_t now_ns = loop.now_ns();
+  if (std::exchange(held_flush->compactions, compactions.ended) != compactions.ended) {
+    held_flush->until_ns = now_ns + kLongestHoldNs;
+  }
+  if (now_ns >= held_flush->until_ns) return true;
+  KeepInShape();
+  CompactionRoom room = RoomFor(picker->Pick(model.tree()));
+  room.written_bytes_since_asked = compactions.written_bytes - held_flush->compacted_before;
+  return options.tree.steering->MayFlush(model.tree(), room);
 }
 
 uint64_t SimWorld::PieceBytes() const {
@@ -50,9 +67,9 @@ uint64_t SimWorld::PieceBytes() const {
   return std::clamp(lane, unit, std::max(unit, kLongestPiece));
 }
 
-InputStream::Window SimWorld::InputWindow() const {
+InputStream::Windows SimWorld::InputWindows() const {
   if (!zones->parallel()) return {.bytes = kReadAheadOfRocksDb};
-  return {.bytes_of_zone = RoundDown(options.device.stripe_unit, options.device.profile.block_size), .ahead = true};
+  return {.unit_bytes = options.device.stripe_unit, .width = options.device.stripe_width, .ahead = true};
 }
 
 }  // namespace isozone

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "base/status.h"
@@ -87,7 +88,14 @@ struct SimWorld {
   FullMemtables memtables;
   Bell tree_changed;  // a memtable is full, or level 0 or another level has changed
   uint32_t busy_workers = 0;
-  uint32_t running_flushes = 0;
+  std::multiset<int64_t> flushes_since_ns;  // when those began that run
+  // Of a tree that is steered: the flush of the next memtable, while it waits.
+  struct HeldFlush {
+    uint64_t compacted_before = 0;  // bytes
+    uint64_t compactions = 0;       // that had ended when one was last seen to end
+    int64_t until_ns = 0;
+  };
+  std::optional<HeldFlush> held_flush;
   struct Compactions {
     uint32_t running = 0;
     uint64_t running_bytes = 0;  // of their inputs
@@ -110,11 +118,13 @@ struct SimWorld {
   // Of a tree that is steered: its limits become those of this moment, and what bears on the next flush or compaction.
   void KeepInShape();
   CompactionRoom RoomFor(const std::optional<CompactionPick>& next) const;
+  // Whether a flush waits that may begin now.
+  bool FlushGoesFirst();
   uint64_t FreeBytes() const;
   // The bytes that go to a lane at a time.
   uint64_t PieceBytes() const;
   // How compactions read.
-  InputStream::Window InputWindow() const;
+  InputStream::Windows InputWindows() const;
 };
 
 }  // namespace isozone

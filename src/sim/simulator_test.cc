@@ -193,7 +193,7 @@ TEST(SimulatorTest, TheLevelAloneSaysNothingToAPolicyOfLifetimes) {
   SimOptions options = SmallOptions();
   options.device.policy = "lifetime";
   options.device.gc = "none";
-  options.device.profile.zone_count = 256;
+  options.device.profile.zone_count = 256;  // nothing is collected, and one zone at a time is slow
   options.device.hints = TableHints::kNone;
   const SimReport none = Simulated(options);
   options.device.hints = TableHints::kSteered;
@@ -215,6 +215,34 @@ TEST(SimulatorTest, PutsThatWaitForCompactionsAreNeverAheadOfThem) {
   EXPECT_EQ(slow.compaction_bytes, waiting.compaction_bytes);
   EXPECT_NE(fast.compaction_bytes, waiting.compaction_bytes);
   EXPECT_LT(waiting.put_ns, slow.put_ns);
+}
+
+TEST(SimulatorTest, PutsWaitForTheLogWherePoliciesDoNotStripe) {
+  SimOptions options = SmallOptions();
+  options.device.policy = "zenfs";
+  const SimReport waiting = Simulated(options);
+  EXPECT_GT(waiting.stalls.log_ns, 0);
+  options.tree.log = false;
+  EXPECT_EQ(0, Simulated(options).stalls.log_ns);
+  options.tree.log = true;
+  options.device.policy = "isozone";
+  EXPECT_LT(Simulated(options).stalls.log_ns, waiting.stalls.log_ns / 4);
+}
+
+// The pieces that a large table is written in are longer than those of a file system, which must not matter much.
+TEST(SimulatorTest, TheLengthOfPiecesSaysLittleAboutTime) {
+  SimOptions options = SmallOptions();
+  options.load.data_bytes = 2 * kGiB;
+  options.load.phases = {PhaseOf("shuffled"), PhaseOf("uniform:2G")};
+  options.tree.limits = LsmLimits::Exponential(6, 128 * kMiB, 8);
+  options.tree.limits.table_bytes = options.tree.memtable_bytes = 32 * kMiB;
+  options.device.profile.zone_count = 640;
+  options.device.stripe_width = 8;
+  const SimReport long_pieces = Simulated(options);  // 4 MiB
+  options.device.stripe_width = 32;
+  const SimReport short_pieces = Simulated(options);  // 1.125 MiB
+  EXPECT_GT(static_cast<double>(long_pieces.settled_ns), 0.8 * static_cast<double>(short_pieces.settled_ns));
+  EXPECT_LT(static_cast<double>(long_pieces.settled_ns), 1.25 * static_cast<double>(short_pieces.settled_ns));
 }
 
 struct EffectCase {

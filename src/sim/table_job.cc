@@ -28,24 +28,21 @@ void TableJob::Begin(std::vector<TableOutput> outputs, std::vector<InputStream> 
   ready_ns_ = outputs_.empty() ? ReadFor(0) : world_.loop.now_ns();
 }
 
-// What the next `output_bytes` are made of; of no outputs, everything. RocksDB reads the inputs one after another, so
-// that what is not read ahead takes the sum of their times.
+// What the next `output_bytes` are made of; of no outputs, everything. RocksDB reads one input after another where the
+// file system does not read ahead.
 int64_t TableJob::ReadFor(uint64_t output_bytes) {
   const double share = output_bytes_ == 0 ? 1 : static_cast<double>(output_bytes) / static_cast<double>(output_bytes_);
   const int64_t now_ns = world_.loop.now_ns();
   int64_t ends_ns = now_ns;
   for (InputStream& input : inputs_) {
     const auto bytes = static_cast<uint64_t>(share * static_cast<double>(input.bytes()));
-    const int64_t read_ns = input.Read(world_.times, now_ns, bytes, world_.report.compaction_read_bytes);
-    ends_ns = world_.zones->parallel() ? std::max(ends_ns, read_ns) : ends_ns + (read_ns - now_ns);
+    const int64_t begin_ns = world_.zones->parallel() ? now_ns : ends_ns;
+    ends_ns = std::max(ends_ns, input.Read(world_.times, begin_ns, bytes, world_.report.compaction_read_bytes));
   }
   return ends_ns;
 }
 
-int64_t TableJob::ReadTail() {
-  const FilePlace& last = world_.zones->file(outputs_[next_].file).places.back();
-  return world_.times.Read(world_.loop.now_ns(), last.zone, std::min(last.length, kTailBytes));
-}
+int64_t TableJob::ReadTail() { return world_.times.Read(world_.loop.now_ns(), last_zone_, kTailBytes); }
 
 bool TableJob::WaitUntil(int64_t time_ns, Actor& actor) {
   if (time_ns <= world_.loop.now_ns()) return false;
@@ -126,6 +123,7 @@ Result<bool> TableJob::Write(Actor& actor) {
   if (waits_since_ns_ >= 0) world_.report.space_wait_ns += now_ns - std::exchange(waits_since_ns_, -1);
   piece_ -= started.bytes;
   left_ -= started.bytes;
+  last_zone_ = started.place.zone;
   if (piece_ == 0) step_ = left_ == 0 ? Step::kClose : Step::kPrepare;
   return true;
 }

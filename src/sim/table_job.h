@@ -61,6 +61,7 @@ class TableJob {
   uint64_t left_ = 0;     // bytes of it
   uint64_t piece_ = 0;    // bytes that were merged and are not written yet
   int64_t ready_ns_ = 0;  // when they are merged; before a table, when the one before is open
+  ZoneId last_zone_{0};   // that was written to
   int64_t waits_since_ns_ = -1;
 };
 

@@ -47,16 +47,12 @@ void FlushWorker::Proceed() {
 
 bool FlushWorker::MayBegin() {
   if (!world_.options.tree.steering) return true;
-  const int64_t now_ns = world_.loop.now_ns();
-  const uint64_t ended = world_.compactions.ended;
-  if (!hold_) hold_ = {world_.compactions.written_bytes, ended, now_ns + kLongestHoldNs};
-  if (std::exchange(hold_->compactions, ended) != ended) hold_->until_ns = now_ns + kLongestHoldNs;
-  world_.KeepInShape();
-  const LsmTree& tree = world_.model.tree();
-  CompactionRoom room = world_.RoomFor(world_.picker->Pick(tree));
-  room.written_bytes_since_asked = world_.compactions.written_bytes - hold_->compacted_before;
-  if (now_ns < hold_->until_ns && !world_.options.tree.steering->MayFlush(tree, room)) return false;
-  hold_.reset();
+  if (!world_.held_flush) {
+    const SimWorld::Compactions& done = world_.compactions;
+    world_.held_flush = {done.written_bytes, done.ended, world_.loop.now_ns() + kLongestHoldNs};
+  }
+  if (!world_.FlushGoesFirst()) return false;
+  world_.held_flush.reset();
   return true;
 }
 
@@ -68,7 +64,9 @@ bool FlushWorker::Begin() {
   job_.Begin({{table_.number, table_.bytes, world_.ClassOf(0)}}, {});
   busy_ = true;
   ++world_.busy_workers;
-  ++world_.running_flushes;
+  began_ns_ = world_.loop.now_ns();
+  world_.flushes_since_ns.insert(began_ns_);
+  world_.loop.Ring(world_.tree_changed);  // compactions waited for it to begin
   return true;
 }
 
@@ -83,25 +81,31 @@ void FlushWorker::End() {
   }
   busy_ = false;
   --world_.busy_workers;
-  --world_.running_flushes;
+  world_.flushes_since_ns.erase(world_.flushes_since_ns.find(began_ns_));
+  world_.KeepInShape();
   world_.loop.Ring(world_.tree_changed);
 }
 
 CompactionWorker::CompactionWorker(SimWorld& world) : world_(world), job_(world, CompactionRequest()) {}
 
 void CompactionWorker::Proceed() {
-  if (!busy_ && !Begin()) return AwaitWork(world_, *this);
-  const auto done = job_.Proceed(*this);
-  if (!done.ok()) return world_.Fail(done.status());
-  if (!*done) return;
-  const Status ended = End();
-  if (!ended.ok()) return world_.Fail(ended);
-  world_.loop.CallAt(world_.loop.now_ns(), *this);  // behind a flush that may begin now
+  for (;;) {
+    if (!busy_ && !Begin()) return AwaitWork(world_, *this);
+    const auto done = job_.Proceed(*this);
+    if (!done.ok()) return world_.Fail(done.status());
+    if (!*done) return;
+    const Status ended = End();
+    if (!ended.ok()) return world_.Fail(ended);
+  }
 }
 
 // Moves what can be moved, and begins a compaction if one is due.
 bool CompactionWorker::Begin() {
   for (;;) {
+    if (world_.FlushGoesFirst()) {
+      world_.loop.Ring(world_.tree_changed);  // it may have waited for room, of which nobody tells
+      break;
+    }
     world_.KeepInShape();
     auto pick = world_.picker->Pick(world_.model.tree());
     if (!pick) break;
@@ -128,9 +132,10 @@ Status CompactionWorker::BeginMerge(const CompactionPick& pick) {
   ++world_.compactions.running;
   world_.compactions.running_bytes += input_bytes_;
   std::vector<InputStream> inputs;
+  inputs.reserve(pick.inputs.size());
   uint64_t files = 0;
   for (const CompactionPick::Input& input : pick.inputs) {
-    InputStream& stream = inputs.emplace_back(world_.InputWindow());
+    InputStream& stream = inputs.emplace_back(world_.InputWindows());
     for (const uint64_t file : input.files) stream.Add(world_.zones->file(file));
     files += input.files.size();
   }
@@ -158,6 +163,7 @@ Status CompactionWorker::End() {
   ++world_.compactions.ended;
   for (const LsmFile& output : outputs_) world_.compactions.written_bytes += output.bytes;
   ISOZONE_RETURN_IF_ERROR(world_.model.Install(running_, std::exchange(outputs_, {})));
+  world_.KeepInShape();
   world_.loop.Ring(world_.tree_changed);
   return {};
 }

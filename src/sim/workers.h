@@ -31,13 +31,7 @@ class FlushWorker final : public Actor {
   bool busy_ = false;
   uint64_t memtable_ = 0;
   LsmFile table_;
-  // Of the flush that waits; empty: none does.
-  struct Hold {
-    uint64_t compacted_before = 0;  // bytes
-    uint64_t compactions = 0;       // that had ended when one was last seen to end
-    int64_t until_ns = 0;
-  };
-  std::optional<Hold> hold_;
+  int64_t began_ns_ = 0;
 };
 
 class CompactionWorker final : public Actor {

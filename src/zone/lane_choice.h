@@ -22,9 +22,12 @@
 // Pure: time is an argument, in the form of backlogs. Thread safety: none.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+
+#include "base/units.h"
 
 namespace isozone {
 
@@ -64,6 +67,12 @@ constexpr uint32_t LanesOf(uint64_t expected_bytes, uint64_t unit_bytes, uint32_
   if (expected_bytes == 0) return width;
   const uint64_t worth = (expected_bytes - 1) / (kUnitsOfLane * unit_bytes) + 1;
   return worth < width ? static_cast<uint32_t>(worth) : width;
+}
+
+// How much is read at once of a file that lies in so many zones, in bytes, by whoever reads it from front to back: a
+// stripe, within bounds.
+constexpr uint64_t ReadWindowOf(uint32_t zones, uint64_t unit_bytes) {
+  return std::clamp<uint64_t>(zones * unit_bytes, 512 * kKiB, 4 * kMiB);
 }
 
 class WidenGate {

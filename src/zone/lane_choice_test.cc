@@ -235,6 +235,12 @@ TEST(LaneChoice, AFileOfKnownSizeHasALaneForEachFourUnits) {
   EXPECT_EQ(16U, LanesOf(0, 100, 16));
 }
 
+TEST(ReadWindowTest, IsAStripeWithinBounds) {
+  EXPECT_EQ(512 * kKiB, ReadWindowOf(1, 384 * kKiB));
+  EXPECT_EQ(1536 * kKiB, ReadWindowOf(4, 384 * kKiB));
+  EXPECT_EQ(4 * kMiB, ReadWindowOf(16, 384 * kKiB));
+}
+
 TEST(WidenGate, WritesBeforeARefusalDoNotCount) {
   WidenGate gate(2);
   for (int i = 0; i < 10; ++i) gate.OnWrite();

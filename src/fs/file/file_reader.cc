@@ -12,9 +12,6 @@
 namespace isozone {
 namespace {
 
-constexpr uint64_t kLeastWindow = 512 * kKiB;
-constexpr uint64_t kMostWindow = 4 * kMiB;
-
 // Where the bytes of a range are.
 struct Whereabouts {
   size_t bytes = 0;  // that exist
@@ -173,8 +170,9 @@ PiecewiseReader::~PiecewiseReader() {
 }
 
 uint64_t PiecewiseReader::Window() const {
-  const uint64_t stripe = file_->CountZones(context_->options.stripe_width) * context_->options.stripe_unit;
-  return RoundUp(std::clamp<uint64_t>(stripe, kLeastWindow, kMostWindow), context_->geometry().block_size);
+  const MountOptions& options = context_->options;
+  return RoundUp(ReadWindowOf(file_->CountZones(options.stripe_width), options.stripe_unit),
+                 context_->geometry().block_size);
 }
 
 Result<size_t> PiecewiseReader::Read(uint64_t offset, std::span<std::byte> buffer, IoClass io_class) {
