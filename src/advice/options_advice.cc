@@ -28,10 +28,13 @@ constexpr uint64_t kLevel0Usual = 4;  // RocksDB's level0_file_num_compaction_tr
 // Each doubling of what level 0 gives at once saves a good part of all writing (docs/sizing.md), and look-ups ask the
 // filters of so many tables more.
 constexpr uint64_t kLevel0Most = 16;
-// Of the device, that the database takes. Below the first one, steered compaction writes less and holds nobody back;
-// from the second one on, a device can become full without it. Between them, RocksDB's own is faster (docs/sizing.md).
-constexpr uint64_t kRoomyPercent = 25;
+// Of the device, that the database takes. Below the first one, steered compaction writes less and holds nobody back, if
+// few compactions run at a time or the database is only so many memtables. From the second one on, a device can become
+// full without it. Elsewhere, RocksDB's own is faster (docs/sizing.md).
+constexpr uint64_t kRoomyPercent = 20;
 constexpr uint64_t kCrowdedPercent = 45;
+constexpr uint64_t kFewJobs = 3;
+constexpr uint64_t kFewMemtables = 40;
 constexpr uint64_t kUsualSlowdown = 20;  // RocksDB's level0_slowdown_writes_trigger
 constexpr uint64_t kUsualStop = 36;      // RocksDB's level0_stop_writes_trigger
 constexpr uint64_t kUsualSoftLimit = 64 * kGiB;
@@ -221,18 +224,14 @@ class Adviser {
 
   void AdviseSteering() {
     const uint64_t filled = database_ * 100 / facts_.capacity();
-    steered_ = writes() && (filled < kRoomyPercent || filled >= kCrowdedPercent);
+    const bool small = jobs_ <= kFewJobs || database_ <= kFewMemtables * memtable_;
+    const bool roomy = filled < kRoomyPercent && small;
+    steered_ = writes() && (roomy || filled >= kCrowdedPercent);
     if (!steered_) {
-      const std::string why =
-          writes() ? fmt::format(
-                         "a database that takes {} % of the device has the room for it, and steering would hold "
-                         "writers back for more",
-                         filled)
-                   : "hardly anything is compacted";
       return Set(kDatabase, "listeners", "{isozone}",
                  fmt::format("Tells Isozone the level of each table, so that tables of one level share zones. "
                              "Compaction stays RocksDB's: {}.",
-                             why));
+                             WhyNotSteered(filled)));
     }
     const bool few = data_zones() < 2 * width_ + 2 || data_zones() < 8;
     std::string reason = "Isozone picks what is compacted, so that zones die whole";
@@ -240,6 +239,15 @@ class Adviser {
     if (few) reason += ". Short-lived tables have no zones of their own, since few zones can be active";
     Set(kDatabase, "listeners",
         few ? "{id=isozone;compaction=isozone;t_zone=false}" : "{id=isozone;compaction=isozone}", reason + ".");
+  }
+
+  std::string WhyNotSteered(uint64_t filled) const {
+    if (!writes()) return "hardly anything is compacted";
+    if (filled < kRoomyPercent)
+      return "steered compactions that leave each other room would be slower than several of them";
+    return fmt::format(
+        "a database that takes {} % of the device has the room for it, and steering would hold writers back for more",
+        filled);
   }
 
   void AdviseFamily() {

@@ -158,6 +158,16 @@ TEST(OptionsAdviceTest, SteeringGoesByTheRoomOnTheDevice) {
   EXPECT_THAT(Find(Advise(facts), "listeners").reason, HasSubstr("before the device is full"));
 }
 
+TEST(OptionsAdviceTest, SeveralCompactionsAtATimeAreLeftToRocksDb) {
+  AdviceFacts facts = SmallZones();
+  facts.zones = 256 * 1024;
+  facts.database = 100 * kGiB;
+  EXPECT_EQ(Find(Advise(facts), "listeners").value, "{isozone}");
+  EXPECT_THAT(Find(Advise(facts), "listeners").reason, HasSubstr("slower than several of them"));
+  facts.cores = 3;
+  EXPECT_EQ(Find(Advise(facts), "listeners").value, "{id=isozone;compaction=isozone}");
+}
+
 TEST(OptionsAdviceTest, DebtIsBoundedByTheRoomOnSmallDevicesAlone) {
   AdviceFacts facts = SmallZones();
   facts.database = 5 * kGiB;

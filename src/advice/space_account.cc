@@ -265,8 +265,8 @@ std::vector<std::string> RemarksOn(const SpaceAccount& account, uint32_t max_act
   if (account.partly > kManyZones && account.in_use > 2 * enough) {
     remarks.emplace_back(
         "Tables that share zones die at different times. In the simulator, compaction that Isozone steers holds fewer "
-        "zones with the same bandwidth (`isozone advise DEVICE`); a smaller `stripe_width` in the URI (now 16, if not "
-        "given) saves few, and a table is written as much slower.");
+        "zones with nearly the same bandwidth (`isozone advise DEVICE`); a smaller `stripe_width` in the URI (now 16, "
+        "if not given) saves few, and a table is written as much slower.");
   }
   if (max_active > 0 && account.partly + 2 >= max_active) {
     remarks.push_back(fmt::format(

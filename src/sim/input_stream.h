@@ -1,6 +1,6 @@
-// InputStream: the files of one level, as a compaction reads them in virtual time: one after another, each from front to
-// back, in windows. The first window of a file is waited for. Further ones are, too, unless they are read ahead: while
-// one window is consumed, the next one of the file is read (fs/file/read_ahead.h).
+// InputStream: the files of one level, as a compaction reads them in virtual time: one after another, each from front
+// to back, in windows. The first window of a file is waited for. Further ones are, too, unless they are read ahead:
+// while one window is consumed, the next one of the file is read (fs/file/read_ahead.h).
 //
 // What is in a window comes from all zones of the file alike. Who consumes long pieces at a time has as much read ahead
 // as it consumes, since a database consumes it bit by bit. The memory for reading ahead is not bounded. RocksDB merges
