@@ -8,6 +8,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/latch.h"
+#include "zone/lane_choice.h"
 
 namespace isozone {
 namespace {
