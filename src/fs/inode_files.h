@@ -87,6 +87,8 @@ class InodeFiles {
   // Also of a file without a name, as long as a handle of it is open; `links` is 0 then. Of an open file, size and
   // times are as of its last write.
   virtual Result<FileAttributes> GetAttributes(uint64_t inode) = 0;
+  // A path of it at this moment, from the root on: "/db/000012.sst". kNotFound: it has no name.
+  virtual Result<std::string> PathOf(uint64_t inode) = 0;
   // Bytes of the device that a file takes; less than its size where it has holes.
   virtual Result<uint64_t> AllocatedBytes(uint64_t inode) = 0;
   virtual Result<std::unique_ptr<DirectoryStream>> OpenDirectory(uint64_t directory) = 0;

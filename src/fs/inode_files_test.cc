@@ -53,6 +53,21 @@ class InodeFilesTest : public testing::Test {
   TestVolume volume_;
 };
 
+TEST_F(InodeFilesTest, APathIsThatOfTheMoment) {
+  const uint64_t above = MakeDirectory(InodeFiles::kRoot, "above");
+  const uint64_t directory = MakeDirectory(above, "db");
+  const auto open = inodes().Create(directory, "000012.sst", {}, {}).value();
+  EXPECT_EQ(inodes().PathOf(InodeFiles::kRoot).value(), "/");
+  EXPECT_EQ(inodes().PathOf(above).value(), "/above");
+  EXPECT_EQ(inodes().PathOf(open->inode()).value(), "/above/db/000012.sst");
+  ISOZONE_ASSERT_OK(inodes().Rename(InodeFiles::kRoot, "above", InodeFiles::kRoot, "moved", RenameMode::kReplace));
+  ISOZONE_ASSERT_OK(inodes().Rename(directory, "000012.sst", directory, "13", RenameMode::kReplace));
+  EXPECT_EQ(inodes().PathOf(open->inode()).value(), "/moved/db/13");
+  ISOZONE_ASSERT_OK(inodes().Unlink(directory, "13"));
+  EXPECT_EQ(inodes().PathOf(open->inode()).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(inodes().PathOf(12345).status().code(), StatusCode::kNotFound);
+}
+
 TEST_F(InodeFilesTest, AttributesLast) {
   const uint64_t file = MakeFile(1, "f");
   const FileTime modified{1'700'000'000, 123'456'789};

@@ -262,6 +262,20 @@ Result<FileAttributes> MountedInodes::GetAttributes(uint64_t inode) {
   return a;
 }
 
+Result<std::string> MountedInodes::PathOf(uint64_t inode) {
+  const MutexLock lock(fs_.mutex());
+  const Inode* at = fs_.context_->state.Find(InodeId(inode));
+  if (at == nullptr) return NoInode(InodeId(inode));
+  std::vector<const InodeLink*> links;
+  while (at->id != kRootInode) {
+    links.push_back(&at->links.front());
+    at = fs_.context_->state.Find(links.back()->parent);
+  }
+  std::string path;
+  for (auto link = links.rbegin(); link != links.rend(); ++link) path.append("/").append((*link)->name);
+  return path.empty() ? "/" : path;
+}
+
 Result<uint64_t> MountedInodes::AllocatedBytes(uint64_t inode) {
   const MutexLock lock(fs_.mutex());
   const Inode* found = fs_.context_->state.Find(InodeId(inode));

@@ -59,6 +59,7 @@ class MountedInodes final : public InodeFiles {
 
   Result<FileAttributes> Lookup(uint64_t directory, std::string_view name) override;
   Result<FileAttributes> GetAttributes(uint64_t inode) override;
+  Result<std::string> PathOf(uint64_t inode) override;
   Result<uint64_t> AllocatedBytes(uint64_t inode) override;
   Result<std::unique_ptr<DirectoryStream>> OpenDirectory(uint64_t directory) override;
   Result<std::string> ReadLink(uint64_t inode) override;
