@@ -73,7 +73,8 @@ class PositionalFile {
   // Everything written before is durable, with size, times and name, when this returns OK.
   virtual Status Sync() = 0;
 
-  // For what is written from now on.
+  // For what is written from now on. The lifetime is that of the file from the next write on: if nothing was written
+  // before, as if Create had been given it.
   virtual void SetLifetime(Lifetime lifetime) = 0;
   virtual void SetIoClass(IoClass io_class) = 0;
 };

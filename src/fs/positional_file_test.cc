@@ -82,6 +82,21 @@ TEST_F(PositionalFileTest, WritesAnywhereAndReadsIt) {
   volume_.ExpectFsckClean();
 }
 
+TEST_F(PositionalFileTest, ALifetimeThatIsSetBeforeTheFirstWriteIsThatOfTheFile) {
+  {
+    const File file = Create("f");
+    file->SetLifetime(Lifetime::kExtreme);
+    ISOZONE_ASSERT_OK(Write(file, 0, Text(20000)));
+    ISOZONE_ASSERT_OK(file->Sync());
+    const std::vector<ZoneOfFile> places = volume_.fs().state().ZonesOf("/f").value();
+    const std::vector<ZoneView> zones = volume_.fs().state().Zones();
+    for (const ZoneOfFile& place : places) EXPECT_EQ(zones[place.zone.value()].lifetime, Lifetime::kExtreme);
+  }
+  EXPECT_EQ(volume_.fs().Stat("/f")->lifetime, Lifetime::kExtreme);
+  ISOZONE_ASSERT_OK(volume_.CutAndRemount());
+  EXPECT_EQ(volume_.fs().Stat("/f")->lifetime, Lifetime::kExtreme);
+}
+
 TEST_F(PositionalFileTest, HolesReadAsZerosAndTakeNoSpace) {
   {
     const File file = Create("f");
