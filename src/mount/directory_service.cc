@@ -16,6 +16,7 @@ Status ServeDirectory(FileSystem& file_system, InodeFiles& inodes, const Directo
   {
     ISOZONE_ASSIGN_OR_RETURN(const std::unique_ptr<FuseSession> session,
                              FuseSession::Mount(operations, &view, service.directory, service.source, service.options));
+    if (service.hints != nullptr) view.UseHints(*service.hints, service.directory, session->device());
     ISOZONE_RETURN_IF_ERROR(session->Start([&end] { end.NothingLeft(); }));
     ready();
     const Result<bool> by_signal = end.Wait();

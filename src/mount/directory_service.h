@@ -16,6 +16,7 @@
 #include "fs/inode_files.h"
 #include "mount/end_of_service.h"
 #include "mount/fuse_options.h"
+#include "mount/hint_reader.h"
 
 namespace isozone {
 
@@ -23,6 +24,7 @@ struct DirectoryService {
   std::string directory;  // as PrepareDirectory gave it
   std::string source;     // the URI of the device, for people and mount(8)
   FuseOptions options;
+  HintReader* hints = nullptr;  // null: programs that say how long their files will live are not heard
 };
 
 // Serves `file_system`, which has `inodes`, until the end. `ready` is called once it can be used.

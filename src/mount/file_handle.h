@@ -5,6 +5,7 @@
 // Thread safety: any thread, except that nothing uses a handle while it is closed, which the kernel sees to.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -27,6 +28,8 @@ struct FileHandle : OpenHandle {
   std::shared_ptr<PositionalFile> file;
   IoClass read_class = IoClass::kUserRead;
   bool can_write = false;
+  // The file is new, and its program may have said how long it will live (new_file.h). Until the first write.
+  std::atomic<bool> may_have_hint{false};
 };
 
 struct DirectoryHandle : OpenHandle {

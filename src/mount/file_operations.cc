@@ -61,6 +61,7 @@ void Create(fuse_req_t request, fuse_ino_t directory, const char* name, mode_t m
     ISOZONE_ASSIGN_OR_RETURN(const FileAttributes attributes, view.inodes().GetAttributes(file->inode()));
     const fuse_entry_param entry = view.EntryOf(attributes);
     SetHandle(view, *info, std::move(file), attributes);
+    FileHandle::Of(*info).may_have_hint = view.has_hints() && MayHaveHint(name);
     if (::fuse_reply_create(request, &entry, info) != 0) view.handles().Close(info->fh);
     return Status::Ok();
   });
@@ -107,12 +108,20 @@ Status WriteOutOfPlace(FuseView& view, fuse_req_t request, const FileHandle& han
   return rest.empty() ? Status::Ok() : file.Write(offset + *unchanged, rest);
 }
 
+// A new file is written for the first time: its bytes have no place yet.
+void LearnLifetime(FuseView& view, FileHandle& handle) {
+  if (!handle.may_have_hint.load(std::memory_order_relaxed) || !handle.may_have_hint.exchange(false)) return;
+  if (handle.file->size() > 0) return;
+  if (const auto lifetime = view.LifetimeByHintOf(handle.file->inode())) handle.file->SetLifetime(*lifetime);
+}
+
 void Write(fuse_req_t request, fuse_ino_t inode, const char* bytes, size_t size, off_t offset, fuse_file_info* info) {
   Answer(request, [&](FuseView& view) -> Status {
-    const FileHandle& handle = FileHandle::Of(*info);
+    FileHandle& handle = FileHandle::Of(*info);
     const std::span<const std::byte> data = std::as_bytes(std::span(bytes, size));
     const auto at = static_cast<uint64_t>(offset);
     if (at + size > PositionalFile::kSizeMax) return AnswerErrno(request, EFBIG);
+    LearnLifetime(view, handle);
     ISOZONE_RETURN_IF_ERROR(view.options().refuse_in_place ? WriteOutOfPlace(view, request, handle, at, data)
                                                            : handle.file->Write(at, data));
     const bool drop = view.SetIdSeen() && ::fuse_req_ctx(request)->uid != 0;

@@ -106,7 +106,10 @@ Result<std::unique_ptr<FuseSession>> FuseSession::Mount(const fuse_lowlevel_ops&
   ::fuse_opt_free_args(&arguments);
   if (made->session_ == nullptr) return Status::InvalidArgument("libfuse does not take these options; see above");
   if (::fuse_session_mount(made->session_, directory.c_str()) != 0) return MountFailure(directory, options);
-  if (const auto mounted = FindMount(directory); mounted.ok()) made->number_ = mounted->number;
+  if (const auto mounted = FindMount(directory); mounted.ok()) {
+    made->number_ = mounted->number;
+    made->device_ = DeviceNumber(*mounted);
+  }
   static const fuse_custom_io kIo = {
       [](int, iovec* parts, int count, void*) {
         return this_ring != nullptr ? this_ring->Answer(parts, count)
@@ -178,10 +181,11 @@ void FuseSession::StartRings() {
     Latch begun;
     for (size_t i = 0; status.ok() && i < rings_.size(); ++i) {
       begun.Add();
-      status = StartThread([this, &begun, &beginning = beginnings[i], ring = rings_[i].get()] {
+      status = StartThread([this, &begun, &beginning = beginnings[i], &of_queue = of_queues_[i % of_queues_.size()],
+                            ring = rings_[i].get()] {
         beginning = ring->Begin();
         begun.CountDown();
-        ServeRing(*ring);
+        ServeRing(*ring, of_queue);
       });
       if (!status.ok()) begun.CountDown();
     }
@@ -205,6 +209,7 @@ Status FuseSession::MakeRings() {
   }
   ISOZONE_ASSIGN_OR_RETURN(const uint16_t queues, FuseRing::CountQueues());
   const uint32_t of_queue = std::max(kLeastOfQueue, (thread_count_ + queues - 1) / queues);
+  of_queues_.resize(queues);
   for (uint32_t i = 0; i < of_queue * queues; ++i) {
     ISOZONE_ASSIGN_OR_RETURN(auto ring, FuseRing::Make(::fuse_session_fd(session_), static_cast<uint16_t>(i % queues)));
     rings_.push_back(std::move(ring));
@@ -224,6 +229,7 @@ Result<FileDescriptor> FuseSession::CloneChannel() const {
 
 void FuseSession::Serve(int channel) {
   ::pthread_setname_np(::pthread_self(), "isozone-fuse");
+  const ServingThreads::Membership member(of_channels_);
   this_channel = channel;
   fuse_buf buffer{};
   ServeRequests([this, &buffer](fuse_buf& request) {
@@ -235,11 +241,12 @@ void FuseSession::Serve(int channel) {
   Agree(Rings::kUnused);  // the mount may have ended before it was asked
 }
 
-void FuseSession::ServeRing(FuseRing& ring) {
+void FuseSession::ServeRing(FuseRing& ring, ServingThreads& of_queue) {
   agreed_.wait(Rings::kNotAgreed);
   if (agreed_ != Rings::kUsed) return;
   ::pthread_setname_np(::pthread_self(), "isozone-ring");
   this_ring = &ring;
+  const ServingThreads::Membership member(of_queue);
   const int error = ServeRequests([this, &ring](fuse_buf& request) {
     const int got = ring.Next(request);
     if (got == 0) ++requests_;

@@ -27,6 +27,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -39,6 +40,7 @@
 #include "mount/fuse_library.h"
 #include "mount/fuse_options.h"
 #include "mount/fuse_ring.h"
+#include "mount/serving_threads.h"
 
 namespace isozone {
 
@@ -58,6 +60,9 @@ class FuseSession {
   // went on writing, and something of that is lost.
   Status Unmount();
 
+  // Of the mounted file system; 0: not known.
+  dev_t device() const { return device_; }
+
   // In an operation: kLongestRequest bytes of this thread for the data of an answer. They take the place of the data of
   // the request.
   static std::span<std::byte> AnswerData();
@@ -75,7 +80,7 @@ class FuseSession {
   Status StartThread(std::function<void()> serve);
   void ThreadEnded();
   void Serve(int channel);
-  void ServeRing(FuseRing& ring);
+  void ServeRing(FuseRing& ring, ServingThreads& of_queue);
   // Until there is no next request: the error that says so, or 0: this session ends.
   int ServeRequests(const std::function<int(fuse_buf& request)>& next);
   Result<FileDescriptor> CloneChannel() const;
@@ -101,8 +106,11 @@ class FuseSession {
   const bool io_uring_;
   fuse_session* session_ = nullptr;  // set by Mount; libfuse's own is safe for threads
   std::string number_;               // of the mounted file system, set by Mount
+  dev_t device_ = 0;                 // the same
   std::vector<FileDescriptor> channels_;
   std::vector<std::unique_ptr<FuseRing>> rings_;
+  ServingThreads of_channels_;
+  std::deque<ServingThreads> of_queues_;  // of the CPUs, by the rings
   std::vector<std::thread> threads_;
   std::function<void()> ended_;
   std::atomic<uint32_t> running_{0};   // threads, and Start

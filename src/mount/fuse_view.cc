@@ -4,6 +4,8 @@
 #include <cerrno>
 
 #include "base/log.h"
+#include "mount/new_file.h"
+#include "mount/serving_threads.h"
 #include "mount/thread_name.h"
 
 namespace isozone {
@@ -31,7 +33,8 @@ timespec TimeOf(const FileTime& time) {
 // after it has seen whether a program is running from the file; otherwise O_RDONLY | O_TRUNC would cut that first, and
 // fail then.
 void Greet(void* user_data, fuse_conn_info* connection) {
-  const auto* view = static_cast<FuseView*>(user_data);
+  auto* view = static_cast<FuseView*>(user_data);
+  view->NoteKernel(*connection);
   const uint32_t wanted = FUSE_CAP_ASYNC_READ | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_ASYNC_DIO |
                           FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_CACHE_SYMLINKS |
                           // Beside another writer, new attributes say which pages are old.
@@ -118,6 +121,27 @@ fuse_entry_param FuseView::EntryOf(const FileAttributes& attributes) {
   entry.attr_timeout = timeout_s();
   entry.entry_timeout = timeout_s();
   return entry;
+}
+
+void FuseView::UseHints(HintReader& reader, const std::string& directory, dev_t device) {
+  hint_reader_ = &reader;
+  directory_ = directory;
+  device_ = device;
+}
+
+void FuseView::NoteKernel(const fuse_conn_info& connection) {
+  constexpr unsigned kHasNoFlush = 35;  // FOPEN_NOFLUSH, in Linux 5.16
+  const bool quiet = connection.proto_major == 7 && connection.proto_minor >= kHasNoFlush && !options_.writeback;
+  has_hints_ = hint_reader_ != nullptr && quiet;
+}
+
+std::optional<Lifetime> FuseView::LifetimeByHintOf(uint64_t inode) {
+  if (!has_hints()) return {};
+  const ServingThreads::Pause pause;
+  if (!pause.granted()) return {};
+  const auto path = inodes_.PathOf(inode);
+  if (!path.ok()) return {};
+  return LifetimeByHint(hint_reader_->Read({directory_ + *path, device_, inode}));
 }
 
 Status FuseView::DropSetId(uint64_t inode) {

@@ -23,6 +23,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
 
 #include "base/status.h"
@@ -31,6 +32,7 @@
 #include "mount/file_handle.h"
 #include "mount/fuse_library.h"
 #include "mount/fuse_options.h"
+#include "mount/hint_reader.h"
 
 namespace isozone {
 
@@ -53,6 +55,18 @@ class FuseView {
   struct stat StatOf(const FileAttributes& attributes);
   fuse_entry_param EntryOf(const FileAttributes& attributes);
 
+  // Before the first request: hints of programs are read by `reader`, which outlives this. The files are shown in
+  // `directory`, and `device` is that of stat(2).
+  void UseHints(HintReader& reader, const std::string& directory, dev_t device);
+  // Hears what the kernel can do. Hints are used only if it closes a file that was read without asking for anything
+  // (hint_reader.h).
+  void NoteKernel(const fuse_conn_info& connection);
+  // Whether the hints of programs can be read.
+  bool has_hints() const { return has_hints_.load(std::memory_order_relaxed); }
+  // In an operation: the lifetime that a program gave to an open file; empty: none, or it cannot be told now. Waits for
+  // other requests.
+  std::optional<Lifetime> LifetimeByHintOf(uint64_t inode);
+
   // Whether a file may have the set-user-id or set-group-id bit: one that has was seen. Spares writes the question.
   bool SetIdSeen() const { return set_id_seen_.load(std::memory_order_relaxed); }
   // Takes these bits off a file, as a write or a new owner does.
@@ -72,6 +86,10 @@ class FuseView {
   const uid_t roots_user_ = ::geteuid();
   const gid_t roots_group_ = ::getegid();
   OpenHandles handles_;
+  HintReader* hint_reader_ = nullptr;
+  std::string directory_;
+  dev_t device_ = 0;
+  std::atomic<bool> has_hints_{false};
   std::atomic<bool> set_id_seen_{false};
   std::atomic<bool> full_reported_{false};
   std::atomic<bool> read_only_reported_{false};

@@ -5,12 +5,14 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -157,6 +159,12 @@ Status TakeOffDeadMount(const std::string& directory) {
 }
 
 }  // namespace
+
+dev_t DeviceNumber(const MountEntry& entry) {
+  unsigned major = 0;
+  unsigned minor = 0;
+  return std::sscanf(entry.number.c_str(), "%u:%u", &major, &minor) == 2 ? makedev(major, minor) : 0;
+}
 
 Result<MountEntry> FindMount(std::string_view text, std::string_view directory) {
   Result<MountEntry> found = Status::NotFound(fmt::format("nothing is mounted on {}", directory));

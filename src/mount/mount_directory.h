@@ -6,6 +6,8 @@
 // Thread safety: pure functions of the machine; any thread.
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <string_view>
 
@@ -24,6 +26,9 @@ struct MountEntry {
   std::string source;  // of ours, the URI of the device
   std::string number;  // of the mounted file system, "0:41"; no two that are mounted have the same
 };
+
+// What stat(2) calls the device of its files; 0: it has no number.
+dev_t DeviceNumber(const MountEntry& entry);
 
 // What is mounted on `directory`, an absolute path, last of all; kNotFound: nothing. An automount that waits for its
 // file system is nothing. `text` is /proc/self/mountinfo.

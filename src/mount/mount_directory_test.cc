@@ -1,5 +1,8 @@
 #include "mount/mount_directory.h"
 
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -68,6 +71,14 @@ TEST(MountDirectoryTest, AnEmptyDirectoryIsPrepared) {
   const auto prepared = PrepareDirectory(scratch.path() + "/./empty/");
   ASSERT_TRUE(prepared.ok()) << prepared.status().ToString();
   EXPECT_EQ(*prepared, std::filesystem::canonical(scratch.path() + "/empty").string());
+}
+
+TEST(MountDirectoryTest, TheNumberOfAMountIsThatOfItsFiles) {
+  struct stat shown {};
+  ASSERT_EQ(::stat("/proc", &shown), 0);
+  EXPECT_EQ(DeviceNumber(FindMount("/proc").value()), shown.st_dev);
+  EXPECT_EQ(DeviceNumber(FindMount(kMountInfo, "/mnt/c").value()), ::makedev(0, 42));
+  EXPECT_EQ(DeviceNumber({}), 0u);
 }
 
 TEST(MountDirectoryTest, ADeviceIsTheSameByEachOfItsNames) {

@@ -45,6 +45,14 @@ Result<InodeOwner> OwnerOfNew(FuseView& view, fuse_req_t request, uint64_t direc
   return owner;
 }
 
+bool MayHaveHint(std::string_view name) { return FileTypeOf(name) == FileType::kTable; }
+
+std::optional<Lifetime> LifetimeByHint(uint64_t hint) {
+  if (hint >= kLifetimeCount) return {};
+  const Lifetime lifetime = LifetimeOf(FileType::kTable, static_cast<Lifetime>(hint));
+  return lifetime == Lifetime::kNotSet ? std::nullopt : std::optional(lifetime);
+}
+
 CreateOptions OptionsOfNew(std::string_view name, ThreadJob job) {
   const FileType type = FileTypeOf(name);
   CreateOptions options;
@@ -58,8 +66,7 @@ Result<std::shared_ptr<PositionalFile>> CreateFile(FuseView& view, fuse_req_t re
                                                    std::string_view name, mode_t mode) {
   ISOZONE_ASSIGN_OR_RETURN(const InodeOwner owner, OwnerOfNew(view, request, directory, mode));
   // Only of tables does the thread tell more than the name.
-  const bool ask = FileTypeOf(name) == FileType::kTable;
-  const ThreadJob job = ask ? JobOf(ThreadName(::fuse_req_ctx(request)->pid)) : ThreadJob::kUnknown;
+  const ThreadJob job = MayHaveHint(name) ? JobOf(ThreadName(::fuse_req_ctx(request)->pid)) : ThreadJob::kUnknown;
   return view.inodes().Create(directory, name, OptionsOfNew(name, job), owner);
 }
 

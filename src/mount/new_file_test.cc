@@ -1,5 +1,6 @@
 #include "mount/new_file.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -37,6 +38,27 @@ TEST(NewFileTest, TheThreadTellsWhetherATableIsFlushedOrCompacted) {
   const CreateOptions imported = OptionsOfNew("000007.sst", JobOf("mariadbd"));
   EXPECT_EQ(imported.io_class, IoClass::kOther);
   EXPECT_EQ(imported.lifetime, Lifetime::kNotSet);
+}
+
+TEST(NewFileTest, AHintComesBehindTheNameAndBeforeTheThread) {
+  for (const char* name : {"000012.log", "MANIFEST-000005", "CURRENT", "OPTIONS-000007", "LOG", "pages.db"}) {
+    EXPECT_FALSE(MayHaveHint(name)) << name;
+  }
+  for (const char* name : {"000007.sst", "000007.ldb", "000007.blob"}) {
+    EXPECT_TRUE(MayHaveHint(name)) << name;
+    for (const ThreadJob job : {ThreadJob::kUnknown, ThreadJob::kFlush, ThreadJob::kCompaction}) {
+      const Lifetime by_thread = OptionsOfNew(name, job).lifetime;
+      EXPECT_EQ(LifetimeByHint(RWH_WRITE_LIFE_SHORT).value_or(by_thread), Lifetime::kShort);
+      EXPECT_EQ(LifetimeByHint(RWH_WRITE_LIFE_MEDIUM).value_or(by_thread), Lifetime::kMedium);
+      EXPECT_EQ(LifetimeByHint(RWH_WRITE_LIFE_LONG).value_or(by_thread), Lifetime::kLong);
+      EXPECT_EQ(LifetimeByHint(RWH_WRITE_LIFE_EXTREME).value_or(by_thread), Lifetime::kExtreme);
+      // These say nothing; the first may mean something to a kernel to come.
+      for (const uint64_t hint :
+           {uint64_t{6}, UINT64_MAX, uint64_t{RWH_WRITE_LIFE_NOT_SET}, uint64_t{RWH_WRITE_LIFE_NONE}}) {
+        EXPECT_EQ(LifetimeByHint(hint).value_or(by_thread), by_thread);
+      }
+    }
+  }
 }
 
 TEST(NewFileTest, TheNameOfAThreadIsThatOfTheKernel) {

@@ -20,6 +20,7 @@
 #include "mount/background.h"
 #include "mount/directory_service.h"
 #include "mount/fuse_options.h"
+#include "mount/hint_reader.h"
 #include "mount/mount_directory.h"
 
 namespace isozone::cli {
@@ -43,15 +44,26 @@ Result<std::unique_ptr<FileSystem>> MountDevice(const std::string& device, OpenM
   }
 }
 
+// Before this process has a second thread. Null: hints of programs are not heard.
+std::unique_ptr<HintReader> StartHints(const FuseOptions& options) {
+  if (options.read_only || options.writeback) return nullptr;
+  auto started = HintReader::Start();
+  if (started.ok()) return std::move(*started);
+  Log().warn("hints of programs are not heard: {}", started.status().message());
+  return nullptr;
+}
+
 // Ends when the directory is unmounted. `ready` is called when it can be used.
 Status Serve(const MountArguments& arguments, const FuseOptions& options,
              const std::function<void(const std::string& directory)>& ready) {
   EndOfService end;
   ISOZONE_ASSIGN_OR_RETURN(const std::string directory, PrepareDirectory(arguments.directory));
+  const std::unique_ptr<HintReader> hints = StartHints(options);
   const OpenMode mode = options.read_only ? OpenMode::kReadOnly : OpenMode::kReadWrite;
   ISOZONE_ASSIGN_OR_RETURN(const std::unique_ptr<FileSystem> file_system, MountDevice(arguments.device, mode));
-  ISOZONE_RETURN_IF_ERROR(ServeDirectory(*file_system, file_system->inodes(), {directory, arguments.device, options},
-                                         end, [&] { ready(directory); }));
+  ISOZONE_RETURN_IF_ERROR(ServeDirectory(*file_system, file_system->inodes(),
+                                         {directory, arguments.device, options, hints.get()}, end,
+                                         [&] { ready(directory); }));
   return file_system->Unmount();
 }
 
