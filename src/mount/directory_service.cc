@@ -19,6 +19,12 @@ Status ServeDirectory(FileSystem& file_system, InodeFiles& inodes, const Directo
     if (service.hints != nullptr) view.UseHints(*service.hints, service.directory, session->device());
     ISOZONE_RETURN_IF_ERROR(session->Start([&end] { end.NothingLeft(); }));
     ready();
+    const Status rings = session->WaitForRings();
+    if (rings.ok()) {
+      Log().info("requests to {} come by io_uring", service.directory);
+    } else {
+      Log().info("requests to {} come by /dev/fuse: {}", service.directory, rings.message());
+    }
     const Result<bool> by_signal = end.Wait();
     status = by_signal.status();
     if (!by_signal.ok() || *by_signal) {

@@ -46,9 +46,12 @@ struct FuseRing::Exchange {
   uint64_t reserved;
 };
 
-bool FuseRing::IsEnabled() {
-  std::ifstream file("/sys/module/fuse/parameters/enable_uring");
-  return file.get() == 'Y';
+Status FuseRing::CheckEnabled() {
+  static constexpr const char* kParameter = "/sys/module/fuse/parameters/enable_uring";
+  std::ifstream file(kParameter);
+  if (!file) return Status::NotSupported("this kernel has no FUSE by io_uring; Linux 6.14 and later can have it");
+  if (file.get() == 'Y') return Status::Ok();
+  return Status::NotSupported(fmt::format("the kernel's FUSE by io_uring is off; echo Y > {}", kParameter));
 }
 
 Result<uint16_t> FuseRing::CountQueues() {

@@ -37,8 +37,8 @@ namespace isozone {
 
 class FuseRing {
  public:
-  // Whether this machine's kernel may be asked for it: the parameter enable_uring of its module fuse.
-  static bool IsEnabled();
+  // Whether this machine's kernel may be asked for it: the parameter enable_uring of its module fuse. kNotSupported.
+  static Status CheckEnabled();
   // Of the kernel: one for each CPU that this machine may ever have. kNotSupported: the kernel does not say, or their
   // numbers have gaps.
   static Result<uint16_t> CountQueues();

@@ -138,7 +138,7 @@ Status FuseSession::Start(std::function<void()> ended) {
   ISOZONE_RETURN_IF_ERROR(OpenChannels());
   ended_ = std::move(ended);
   running_ = 1;  // this function, so that `ended` is not called before all threads are there
-  if (io_uring_) StartRings();
+  rings_started_ = StartRings();
   Status status;
   for (const FileDescriptor& channel : channels_) {
     if (status.ok()) status = StartThread([this, fd = channel.get()] { Serve(fd); });
@@ -173,8 +173,9 @@ Status FuseSession::OpenChannels() {
   return Status::Ok();
 }
 
-void FuseSession::StartRings() {
-  if (!FuseRing::IsEnabled()) return;
+Status FuseSession::StartRings() {
+  if (!io_uring_) return Status::NotSupported("the options of this mount want that");
+  ISOZONE_RETURN_IF_ERROR(FuseRing::CheckEnabled());
   Status status = MakeRings();
   std::vector<Status> beginnings(rings_.size());  // of each ring, by its own thread
   {
@@ -193,12 +194,18 @@ void FuseSession::StartRings() {
   for (Status& beginning : beginnings) {
     if (status.ok()) status = std::move(beginning);
   }
-  if (status.ok()) return;
+  if (status.ok()) return status;
   Agree(Rings::kUnused);
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
   rings_.clear();
-  Log().info("requests come by /dev/fuse: {}", status.message());
+  return status;
+}
+
+Status FuseSession::WaitForRings() {
+  agreed_.wait(Rings::kNotAgreed);
+  if (!rings_started_.ok() || agreed_ == Rings::kUsed) return rings_started_;
+  return Status::NotSupported("the kernel has not offered io_uring to this mount");
 }
 
 Status FuseSession::MakeRings() {

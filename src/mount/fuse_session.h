@@ -22,7 +22,7 @@
 // (FUSE_HANDLE_KILLPRIV_V2). libfuse 3.14 knows no flag for that, so the session adds it to the answer to FUSE_INIT,
 // and `operations` must do it.
 //
-// Thread safety: Mount, Start, Unmount and the destructor belong to one thread.
+// Thread safety: Mount, Start, WaitForRings, Unmount and the destructor belong to one thread.
 #pragma once
 
 #include <atomic>
@@ -56,6 +56,9 @@ class FuseSession {
   // Begins to serve. `ended` is called once, by a thread of the session, when the last thread is about to end: the
   // directory was unmounted, or the connection broken.
   Status Start(std::function<void()> ended);
+  // After Start: waits for the kernel's first request. OK: requests come by io_uring from then on. kNotSupported: they
+  // come by /dev/fuse, and the message says why.
+  Status WaitForRings();
   // Ends the mount. All that was written by then has been handed to `operations` when this returns OK. kBusy: programs
   // went on writing, and something of that is lost.
   Status Unmount();
@@ -74,8 +77,8 @@ class FuseSession {
   FuseSession(std::string directory, const FuseOptions& options);
 
   Status OpenChannels();
-  // Where the kernel offers no io_uring, or this process may not use it, there are no rings.
-  void StartRings();
+  // Where the kernel offers no io_uring, or this process may not use it, there are no rings: kNotSupported.
+  Status StartRings();
   Status MakeRings();
   Status StartThread(std::function<void()> serve);
   void ThreadEnded();
@@ -111,6 +114,7 @@ class FuseSession {
   std::vector<std::unique_ptr<FuseRing>> rings_;
   ServingThreads of_channels_;
   std::deque<ServingThreads> of_queues_;  // of the CPUs, by the rings
+  Status rings_started_;                  // set by Start
   std::vector<std::thread> threads_;
   std::function<void()> ended_;
   std::atomic<uint32_t> running_{0};   // threads, and Start

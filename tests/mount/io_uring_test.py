@@ -5,6 +5,7 @@
 """
 
 import contextlib
+import errno
 import os
 import subprocess
 import sys
@@ -19,6 +20,23 @@ with open(sys.argv[2], "wb", buffering=0) as file:
         file.write(bytes([i]) * 5000)
         os.fsync(file.fileno())
 """
+
+# Becomes another program, for which the system call of this number fails with this errno, as a container may have it.
+FORBID = """
+import ctypes, os, struct, sys
+number, errno = int(sys.argv[1]), int(sys.argv[2])
+program = ctypes.create_string_buffer(
+    struct.pack("HBBI", 0x20, 0, 0, 0)  # loads the number of a system call
+    + struct.pack("HBBI", 0x15, 0, 1, number)  # skips the next instruction, if it is another one
+    + struct.pack("HBBI", 0x06, 0, 0, 0x00050000 | errno)
+    + struct.pack("HBBI", 0x06, 0, 0, 0x7fff0000))
+filter = ctypes.create_string_buffer(struct.pack("HxxxxxxP", 4, ctypes.addressof(program)))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0  # PR_SET_NO_NEW_PRIVS
+assert libc.prctl(22, 2, filter, 0, 0) == 0, ctypes.get_errno()  # PR_SET_SECCOMP
+os.execv(sys.argv[3], sys.argv[3:])
+"""
+IO_URING_CALLS = {"io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427}
 
 
 class IoUringTest(mounted.MountTest):
@@ -42,16 +60,31 @@ class IoUringTest(mounted.MountTest):
     def test_as_many_requests_as_asked_for_are_served_at_once(self) -> None:
         self.wait_for_ring_threads(self.mount("threads=16"), 16)
 
-    def test_dev_fuse_where_that_is_asked_for(self) -> None:
-        daemon = self.mount("io_uring=off")
+    def assert_dev_fuse(self, daemon: mounted.Daemon, reason: str) -> None:
         self.assertEqual(0, self.ring_threads(daemon))
         self.assertEqual(0, daemon.end(), daemon.said())
-        self.assertEqual(0, self.ring_threads(self.mount("spin_us=50")))
+        self.assertRegex(daemon.said(), f"requests to {self.directory} come by /dev/fuse: .*{reason}")
+
+    def test_the_log_says_so(self) -> None:
+        daemon = self.mount()
+        self.assertEqual(0, daemon.end(), daemon.said())
+        self.assertIn(f"requests to {self.directory} come by io_uring", daemon.said())
+
+    def test_dev_fuse_where_that_is_asked_for(self) -> None:
+        for options in ("io_uring=off", "spin_us=50"):
+            self.assert_dev_fuse(self.mount(options), "the options of this mount")
 
     def test_dev_fuse_where_the_kernel_does_not_offer_it(self) -> None:
         mounted.set_io_uring("N")
         self.addCleanup(mounted.set_io_uring, "Y")
-        self.assertEqual(0, self.ring_threads(self.mount()))
+        self.assert_dev_fuse(self.mount(), f"echo Y > {mounted.ENABLE_URING}")
+
+    def test_dev_fuse_where_the_daemon_may_not_use_io_uring(self) -> None:
+        for name, number in IO_URING_CALLS.items():
+            for error in (errno.EPERM, errno.ENOSYS):
+                with self.subTest(call=name, error=error):
+                    starter = (sys.executable, "-c", FORBID, str(number), str(error))
+                    self.assert_dev_fuse(self.mount(starter=starter), os.strerror(error))
 
     def test_a_mount_keeps_it_when_the_kernel_offers_it_no_longer(self) -> None:
         daemon = self.mount()

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 import unittest
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 ENABLE_URING = "/sys/module/fuse/parameters/enable_uring"
@@ -69,14 +69,14 @@ class CannotMount(AssertionError):
 
 
 class Daemon:
-    """`isozone mount` in the foreground."""
+    """`isozone mount` in the foreground, started by the command `starter`, if one is given."""
 
-    def __init__(self, device: str, directory: str, options: str = "") -> None:
+    def __init__(self, device: str, directory: str, options: str = "", starter: Sequence[str] = ()) -> None:
         self.directory = directory
         more = ("-o", options) if options else ()
         self.log = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([PROGRAM, "mount", "-f", *more, device, directory], stdout=subprocess.PIPE,
-                                        stderr=self.log, text=True)
+        self.process = subprocess.Popen([*starter, PROGRAM, "mount", "-f", *more, device, directory],
+                                        stdout=subprocess.PIPE, stderr=self.log, text=True)
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if "is mounted on" not in line:
@@ -173,8 +173,8 @@ class MountTest(unittest.TestCase):
         self.assertEqual((0, ""), (result.returncode, result.stderr), arguments)
         return result.stdout
 
-    def mount(self, options: str = "", device: str | None = None) -> Daemon:
-        daemon = Daemon(device or self.device, self.directory, options or self.options)
+    def mount(self, options: str = "", device: str | None = None, starter: Sequence[str] = ()) -> Daemon:
+        daemon = Daemon(device or self.device, self.directory, options or self.options, starter)
         self.addCleanup(daemon.clean_up)
         return daemon
 
