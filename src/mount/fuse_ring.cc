@@ -1,6 +1,7 @@
 #include "mount/fuse_ring.h"
 
 #include <linux/fuse.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -109,6 +110,7 @@ int FuseRing::Next(fuse_buf& request) {
   waiting_ = result == -EINTR;
   if (result < 0) return result;
   registered_ = true;
+  if (::sched_getcpu() != queue_) StayOnCpu(queue_);
   return Receive(request);
 }
 

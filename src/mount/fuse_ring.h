@@ -4,7 +4,8 @@
 // The kernel has a queue for each CPU. It gives a request to an entry of the queue of that CPU on which the program
 // asks. A FuseRing is one such entry, with an io_uring of its own; the thread that it belongs to stays on that CPU. So
 // the program and the thread that serves it take turns on one core, where a wake-up is a fraction of what it costs
-// between two cores, and one system call both answers and waits for the next request.
+// between two cores, and one system call both answers and waits for the next request. Where the CPU is taken offline
+// meanwhile, the kernel lets the thread run anywhere; it returns with the first request that comes from that CPU again.
 //
 // What /dev/fuse gives in one piece comes here in three: the header of all requests, that of the operation, and the
 // data. They are put together in front of the data, where libfuse takes them for what it knows:
