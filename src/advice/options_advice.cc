@@ -29,12 +29,14 @@ constexpr uint64_t kLevel0Usual = 4;  // RocksDB's level0_file_num_compaction_tr
 // filters of so many tables more.
 constexpr uint64_t kLevel0Most = 16;
 // Of the device, that the database takes. Below the first one, steered compaction writes less and holds nobody back, if
-// few compactions run at a time or the database is only so many memtables. From the second one on, a device can become
-// full without it. Elsewhere, RocksDB's own is faster (docs/sizing.md).
+// few compactions run at a time or the database is small. From the second one on, a device can become full without it;
+// and sooner if the database is small, since what waits for compaction is large beside it. Elsewhere, RocksDB's own is
+// faster (docs/sizing.md).
 constexpr uint64_t kRoomyPercent = 20;
 constexpr uint64_t kCrowdedPercent = 45;
+constexpr uint64_t kCrowdedPercentOfSmall = 33;
 constexpr uint64_t kFewJobs = 3;
-constexpr uint64_t kFewMemtables = 40;
+constexpr uint64_t kFewMemtables = 50;   // of a small database
 constexpr uint64_t kUsualSlowdown = 20;  // RocksDB's level0_slowdown_writes_trigger
 constexpr uint64_t kUsualStop = 36;      // RocksDB's level0_stop_writes_trigger
 constexpr uint64_t kUsualSoftLimit = 64 * kGiB;
@@ -224,9 +226,10 @@ class Adviser {
 
   void AdviseSteering() {
     const uint64_t filled = database_ * 100 / facts_.capacity();
-    const bool small = jobs_ <= kFewJobs || database_ <= kFewMemtables * memtable_;
-    const bool roomy = filled < kRoomyPercent && small;
-    steered_ = writes() && (roomy || filled >= kCrowdedPercent);
+    const bool small = database_ <= kFewMemtables * memtable_;
+    const bool roomy = filled < kRoomyPercent && (small || jobs_ <= kFewJobs);
+    const bool crowded = filled >= (small ? kCrowdedPercentOfSmall : kCrowdedPercent);
+    steered_ = writes() && (roomy || crowded);
     if (!steered_) {
       return Set(kDatabase, "listeners", "{isozone}",
                  fmt::format("Tells Isozone the level of each table, so that tables of one level share zones. "
@@ -235,7 +238,7 @@ class Adviser {
     }
     const bool few = data_zones() < 2 * width_ + 2 || data_zones() < 8;
     std::string reason = "Isozone picks what is compacted, so that zones die whole";
-    if (filled >= kCrowdedPercent) reason += ", and holds writers back before the device is full";
+    if (crowded) reason += ", and holds writers back before the device is full";
     if (few) reason += ". Short-lived tables have no zones of their own, since few zones can be active";
     Set(kDatabase, "listeners",
         few ? "{id=isozone;compaction=isozone;t_zone=false}" : "{id=isozone;compaction=isozone}", reason + ".");

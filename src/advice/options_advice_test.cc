@@ -158,6 +158,14 @@ TEST(OptionsAdviceTest, SteeringGoesByTheRoomOnTheDevice) {
   EXPECT_THAT(Find(Advise(facts), "listeners").reason, HasSubstr("before the device is full"));
 }
 
+TEST(OptionsAdviceTest, ASmallDatabaseIsSteeredOnceItTakesAThirdOfTheDevice) {
+  AdviceFacts facts = SmallZones();
+  facts.database = 6 * kGiB;
+  EXPECT_THAT(Find(Advise(facts), "listeners").reason, HasSubstr("before the device is full"));
+  facts.memory = 1 * kGiB;  // smaller memtables, so that less waits for compaction
+  EXPECT_THAT(Find(Advise(facts), "listeners").reason, HasSubstr("takes 37 % of the device"));
+}
+
 TEST(OptionsAdviceTest, SeveralCompactionsAtATimeAreLeftToRocksDb) {
   AdviceFacts facts = SmallZones();
   facts.zones = 256 * 1024;
