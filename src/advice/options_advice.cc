@@ -246,8 +246,7 @@ class Adviser {
 
   std::string WhyNotSteered(uint64_t filled) const {
     if (!writes()) return "hardly anything is compacted";
-    if (filled < kRoomyPercent)
-      return "steered compactions that leave each other room would be slower than several of them";
+    if (filled < kRoomyPercent) return "several compactions at a time are slower where they leave each other room";
     return fmt::format(
         "a database that takes {} % of the device has the room for it, and steering would hold writers back for more",
         filled);

@@ -171,7 +171,7 @@ TEST(OptionsAdviceTest, SeveralCompactionsAtATimeAreLeftToRocksDb) {
   facts.zones = 256 * 1024;
   facts.database = 100 * kGiB;
   EXPECT_EQ(Find(Advise(facts), "listeners").value, "{isozone}");
-  EXPECT_THAT(Find(Advise(facts), "listeners").reason, HasSubstr("slower than several of them"));
+  EXPECT_THAT(Find(Advise(facts), "listeners").reason, HasSubstr("several compactions at a time"));
   facts.cores = 3;
   EXPECT_EQ(Find(Advise(facts), "listeners").value, "{id=isozone;compaction=isozone}");
 }

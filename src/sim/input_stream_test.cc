@@ -1,7 +1,6 @@
 #include "sim/input_stream.h"
 
 #include <cstdint>
-#include <string>
 
 #include <gtest/gtest.h>
 

@@ -24,12 +24,7 @@ class ImportedDatabase(harness.CliTest):
         return result.stdout
 
     def test_it_has_every_key_that_zenfs_would_give(self) -> None:
-        self.format(zenfs_device.OPTIONS)
-        geometry = self.json("info", self.device, "--json")["device"]["geometry"]
-        zenfs_device.write(harness.ImageLayout(self.image, geometry), geometry["zone_count"])
-        target = f"emu:{self.path('target.img')}?timing=off"
-        self.ok("mkfs", f"emu:{self.path('target.img')}?{harness.SMALL_DEVICE}")
-        self.ok("import", self.device, target)
+        target = zenfs_device.imported(self)
         database = zenfs_device.content()["database"]
         for path in (database["path"], "/checkpoint"):
             self.assertEqual(b"OK\n", self.ldb(target, path, "checkconsistency"))

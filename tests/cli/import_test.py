@@ -197,12 +197,7 @@ class Whole(ImportTest):
 
 class WrittenByZenFs(harness.CliTest):
     def test_every_file_is_as_zenfs_reads_it(self) -> None:
-        self.format(zenfs_device.OPTIONS)
-        geometry = self.json("info", self.device, "--json")["device"]["geometry"]
-        zenfs_device.write(harness.ImageLayout(self.image, geometry), geometry["zone_count"])
-        target = f"emu:{self.path('target.img')}?timing=off"
-        self.ok("mkfs", f"emu:{self.path('target.img')}?{harness.SMALL_DEVICE}")
-        self.ok("import", self.device, target)
+        target = zenfs_device.imported(self)
         files = zenfs_device.content()["files"]
         listed = [file["path"] for file in self.json("ls", "-R", target, "--json") if file["type"] != "directory"]
         self.assertEqual([file["path"] for file in files], sorted(listed))

@@ -47,3 +47,14 @@ def write(layout: harness.ImageLayout, zone_count: int) -> None:
             zones[int(member.name.removeprefix("zone-"))] = file.read()
     for zone, written in zones.items():
         layout.replace_zone(zone, written)
+
+
+def imported(test: harness.CliTest) -> str:
+    """Makes the device that ZenFS has written, and imports it: the device that has the files now."""
+    test.format(OPTIONS)
+    geometry = test.json("info", test.device, "--json")["device"]["geometry"]
+    write(harness.ImageLayout(test.image, geometry), geometry["zone_count"])
+    target = f"emu:{test.path('target.img')}?timing=off"
+    test.ok("mkfs", f"emu:{test.path('target.img')}?{harness.SMALL_DEVICE}")
+    test.ok("import", test.device, target)
+    return target
