@@ -200,8 +200,8 @@ void IoEngine::Leave(Group& group, IoClass c) {
 }
 
 bool IoEngine::KeepsGap(const IoRequest& request) const {
-  return write_gap_ns_ > 0 && request.device.op != DeviceOp::kRead &&
-         WriteGaps::Keeps(request.io_class, request.fua_ || request.awaited) && readers_.Active(clock_->Now());
+  return request.device.op != DeviceOp::kRead && WriteGaps::Keeps(request.io_class, request.fua_ || request.awaited) &&
+         users_read();
 }
 
 void IoEngine::Enqueue(Group& group, IoRequest& request, bool overtaken) {

@@ -129,6 +129,9 @@ class IoEngine {
   const Histogram& gap_waits() const { return gap_wait_ns_; }
   const RecentReads& recent_reads() const { return recent_reads_; }
 
+  // Users read now, as write_gaps.h has it. False if there are no gaps.
+  bool users_read() const { return write_gap_ns_ > 0 && readers_.Active(clock_->Now()); }
+
   struct Queue {
     uint32_t at_device = 0;  // requests
     uint32_t waiting = 0;    // requests

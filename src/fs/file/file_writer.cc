@@ -67,6 +67,7 @@ void BufferedWriter::BeginUnit(uint64_t file_offset) {
   filling_.memory = context_->buffers.Take(unit_size_);
   filling_.file_offset = file_offset;
   filling_.used = filling_.summed = header_size_;
+  filling_.limit = sink_->UnitLimit(unit_size_);
   filling_.checksum = sink_->ChecksumSeed(file_offset);
   filling_piece_ = PieceOf(filling_);
 }
@@ -90,13 +91,13 @@ Status BufferedWriter::Append(std::span<const std::byte> data) {
       BeginUnit(file_->size());
       file_->SetMemory({}, Pieces());
     }
-    const size_t piece = std::min(data.size(), unit_size_ - filling_.used);
+    const size_t piece = std::min(data.size(), filling_.limit - filling_.used);
     std::memcpy(filling_.memory.data() + filling_.used, data.data(), piece);
     filling_.used += piece;
     if (filling_.used - filling_.summed >= kSumStep) filling_.SumUp();
     file_->PublishSize(file_->size() + piece);
     data = data.subspan(piece);
-    if (filling_.used == unit_size_) ISOZONE_RETURN_IF_ERROR(WriteOutLocked(Wait::kForPlace));
+    if (filling_.used == filling_.limit) ISOZONE_RETURN_IF_ERROR(WriteOutLocked(Wait::kForPlace));
   }
   return Status::Ok();
 }

@@ -6,6 +6,8 @@
 // lane that was used last, so that such a log stays in one zone. Only if the log is written faster than the flash of
 // one zone programs does it go on in another lane, at the end of what is programmed at once (log_pace.h).
 //
+// While users read, the frames of a fast log are short, and some of them are held and started together (log_burst.h).
+//
 // Within a region, frames are in file order, as the scan expects. So a frame whose write failed is never written behind
 // later ones: its region is sealed, and the frame begins another region in another zone.
 //
@@ -23,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "fs/file/log_burst.h"
 #include "fs/file/log_frame.h"
 #include "fs/file/log_pace.h"
 #include "fs/file/stripe_set.h"
@@ -37,6 +40,7 @@ class LogSink final : public WriteSink {
         file_(file),
         id_(file.id()),
         depth_(options.depth),
+        width_(options.width),
         lanes_(context, {.use = ZoneUse::kLog,
                          .width = options.width,
                          .pace = LogPace(context.geometry().optimal_write, context.groups->zone_bandwidth()),
@@ -52,6 +56,10 @@ class LogSink final : public WriteSink {
   }
   size_t depth() const override { return depth_; }
 
+  size_t UnitLimit(size_t size) const override {
+    return LogBurst::FrameLimit(size, context_.engine.slice(), width_, context_.engine.users_read());
+  }
+
   Status Start(WriteUnit& unit, bool durable) override {
     const size_t padded = RoundUp(unit.used, context_.geometry().block_size);
     std::memset(unit.memory.data() + unit.used, 0, padded - unit.used);
@@ -63,15 +71,18 @@ class LogSink final : public WriteSink {
     frame.write.blocks = unit.memory.span().first(padded);
     frame.write.live = padded;
     frame.write.durable = durable;
-    const bool full = unit.used == unit.memory.size();
-    const Status started = StartInNext(frame, full ? LaneWish::kSpread : LaneWish::kKeep);
-    if (!started.ok()) frames_.pop_back();
-    return started;
+    const bool full = unit.used == unit.limit;
+    frame.wish = full ? LaneWish::kSpread : LaneWish::kKeep;
+    ++held_;
+    const bool waits =
+        full && !durable && LogBurst::WaitsForMore(held_, unit.limit, unit.memory.size(), lanes_.HeldLanes());
+    return waits ? Status::Ok() : StartHeld();
   }
 
-  bool OldestIsDone() override { return StripeSet::IsDone(frames_.front().write); }
+  bool OldestIsDone() override { return held_ < frames_.size() && StripeSet::IsDone(frames_.front().write); }
 
   Status Finish(std::vector<FileExtent>& written) override {
+    if (held_ == frames_.size()) ISOZONE_RETURN_IF_ERROR(StartHeld());
     const Status status = TakeOver(frames_.front());
     const Frame frame = std::move(frames_.front());
     frames_.pop_front();
@@ -129,15 +140,27 @@ class LogSink final : public WriteSink {
   struct Frame {
     StripeSet::Write write;
     uint64_t file_offset = 0;
-    uint64_t payload = 0;      // bytes
-    uint32_t checksum = 0;     // of the payload
+    uint64_t payload = 0;   // bytes
+    uint32_t checksum = 0;  // of the payload
+    LaneWish wish = LaneWish::kKeep;
     Region* region = nullptr;  // the region that it was started in
   };
 
   // --- Frames ---
-  Status StartInNext(Frame& frame, LaneWish wish) {
+  // After an error, the frames that were not started are gone.
+  Status StartHeld() {
+    for (; held_ > 0; --held_) {
+      const Status started = StartInNext(frames_[frames_.size() - held_]);
+      if (started.ok()) continue;
+      frames_.resize(frames_.size() - std::exchange(held_, 0));
+      return started;
+    }
+    return Status::Ok();
+  }
+
+  Status StartInNext(Frame& frame) {
     for (;;) {
-      ISOZONE_ASSIGN_OR_RETURN(StripeSet::Lane * lane, lanes_.Next(frame.write.blocks.size(), wish));
+      ISOZONE_ASSIGN_OR_RETURN(StripeSet::Lane * lane, lanes_.Next(frame.write.blocks.size(), frame.wish));
       if (lane != nullptr && StartIn(RegionOf(*lane), frame)) return Status::Ok();
       ISOZONE_RETURN_IF_ERROR(CloseRetired());
     }
@@ -188,6 +211,7 @@ class LogSink final : public WriteSink {
     for (Frame& frame : frames_) lanes_.Settle(frame.write);
     for (const auto& region : regions_) region->unfinished = 0;
     frames_.clear();
+    held_ = 0;
   }
 
   // --- Regions ---
@@ -266,7 +290,9 @@ class LogSink final : public WriteSink {
   const OpenFile& file_;
   const InodeId id_;
   const size_t depth_;
-  std::deque<Frame> frames_;  // started and not finished, in file order; addresses stay
+  const uint32_t width_;
+  std::deque<Frame> frames_;  // not finished, in file order; addresses stay
+  size_t held_ = 0;           // of these, at the end, frames that are not started
   StripeSet lanes_;
   std::vector<std::unique_ptr<Region>> regions_;  // one for each lane that was used
   uint64_t sequence_ = 0;                         // of the last metadata change that what was written needs

@@ -5,12 +5,15 @@
 #include <gtest/gtest.h>
 
 #include "fs/file/stripe_test_util.h"
+#include "io/write_gaps.h"
 
 namespace isozone {
 namespace {
 
 class StripedLogTest : public StripeTest {
  protected:
+  explicit StripedLogTest(uint64_t zone_size = kMiB) : StripeTest(/*max_active=*/32, zone_size) {}
+
   static MountOptions Options(uint32_t width = 3) {
     MountOptions options = Striped();
     options.write_buffer = 16 * kKiB;
@@ -210,6 +213,104 @@ TEST_F(StripedLogTest, ItsSpaceComesBack) {
   }
   ISOZONE_ASSERT_OK(fs().state().Settle());
   EXPECT_EQ(fs().state().Space().live, 0U);
+}
+
+// --- While users read ---
+
+class LogBesideReadersTest : public StripedLogTest {
+ protected:
+  static constexpr uint64_t kZoneSize = 4 * kMiB;
+  static constexpr uint64_t kSlice = 64 * kKiB;
+  static constexpr uint64_t kUnit = 6 * kSlice;
+
+  LogBesideReadersTest() : StripedLogTest(kZoneSize) {}
+
+  static MountOptions Options(uint32_t width = 4) {
+    MountOptions options = StripedLogTest::Options(width);
+    options.write_buffer = kUnit;
+    return options;
+  }
+  // The gap between writes is as long as it can be, and so are the pauses of a user who reads.
+  void Mount(const MountOptions& options) {
+    MountWithGroups(options, /*zone_bandwidth=*/kMiB);
+    ISOZONE_ASSERT_OK(volume_.WriteFile("/read", Content(4096)));
+  }
+  void ReadOften() {
+    for (uint32_t i = 0; i < WriteGaps::kRun; ++i) ISOZONE_ASSERT_OK(volume_.ReadFile("/read").status());
+  }
+};
+
+// A user whose reads are a pause apart is none, so on a busy machine it may take several logs.
+TEST_F(LogBesideReadersTest, AUnitGoesToManyZones) {
+  Mount(Options());
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/alone", Content(kUnit / 2), kLog));
+  ASSERT_EQ(ZonesOf("/alone").size(), 1U);
+  for (int i = 0;; ++i) {
+    const std::string path = "/log" + std::to_string(i), content = Content(2 * kUnit);
+    ReadOften();
+    ISOZONE_ASSERT_OK(volume_.WriteFile(path, content, kLog));
+    ExpectContent(path, content);
+    if (GroupsOf(path).size() == 4) break;
+    ISOZONE_ASSERT_OK(fs().Unlink(path));
+  }
+}
+
+// What is held is read from memory, is there after every Sync and Close, and follows in order, whatever zones fail.
+TEST_F(LogBesideReadersTest, IsWholeWhateverHappens) {
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    random_ = Random(seed);
+    TestVolume volume(SmallGeometry(64, kZoneSize, /*max_active=*/seed % 2 == 0 ? 32 : 10));
+    std::swap(volume, volume_);
+    Mount(Options());
+    std::string content;
+    size_t synced = 0;
+    auto log = fs().Create("/log", kLog).value();
+    for (int i = 0; i < 40; ++i) {
+      if (random_.Chance(0.7)) ReadOften();
+      const std::string piece = Content(random_.Between(1, 100'000));
+      ISOZONE_ASSERT_OK(log->Append(Bytes(piece)));
+      content += piece;
+      if (random_.Chance(0.2)) ExpectContent("/log", content);
+      if (random_.Chance(0.1)) ISOZONE_ASSERT_OK(log->WriteOut());
+      if (random_.Chance(0.05) && !ZonesOf("/log").empty()) {
+        volume_.device().SetZoneState(ZoneId(*ZonesOf("/log").rbegin()), ZoneState::kReadOnly);
+      }
+      if (!random_.Chance(0.1)) continue;
+      ISOZONE_ASSERT_OK(log->Sync());
+      synced = content.size();
+    }
+    const bool cut = random_.Chance(0.5);
+    if (cut) {
+      volume_.device().CutPower();
+      log.reset();
+      ISOZONE_ASSERT_OK(volume_.CutAndRemount(Options()));
+    } else {
+      ISOZONE_ASSERT_OK(log->Close());
+      log.reset();
+      ISOZONE_ASSERT_OK(volume_.Remount(Options()));
+    }
+    const std::string found = volume_.ReadFile("/log").value();
+    ASSERT_GE(found.size(), cut ? synced : content.size());
+    ASSERT_TRUE(found == content.substr(0, found.size()));
+    volume_.Unmount();
+    volume_.ExpectFsckClean();
+  }
+}
+
+TEST_F(LogBesideReadersTest, WhatIsHeldIsLostWithTheErrorThatTheWriterGets) {
+  Mount(Options());
+  auto log = fs().Create("/log", kLog).value();
+  for (int i = 0; i < 5; ++i) {
+    ReadOften();
+    ISOZONE_ASSERT_OK(log->Append(Bytes(Content(50'000))));
+  }
+  volume_.device().CutPower();
+  Status status;
+  for (int i = 0; i < 20 && status.ok(); ++i) status = log->Append(Bytes(Content(50'000)));
+  EXPECT_FALSE(status.ok());
+  EXPECT_FALSE(log->Sync().ok());
+  EXPECT_FALSE(log->Close().ok());
 }
 
 }  // namespace

@@ -26,7 +26,8 @@ namespace isozone {
 struct WriteUnit {
   AlignedBuffer memory;
   uint64_t file_offset = 0;
-  size_t used = 0;  // bytes, the header's place included
+  size_t used = 0;   // bytes, the header's place included
+  size_t limit = 0;  // where it is full, in bytes of its memory
   // Of a sink that wants one (ChecksumSeed): of the payload up to `summed`. It grows with the payload, so that whoever
   // fills the unit does not have to wait for the sum of all of it.
   std::optional<uint32_t> checksum;
@@ -46,14 +47,18 @@ class WriteSink {
   // Bytes a unit leaves free in front of its payload.
   virtual size_t header_size() const = 0;
 
+  // Where a unit of `size` bytes of memory that begins now is full, in bytes: at most `size`. Any thread.
+  virtual size_t UnitLimit(size_t size) const { return size; }
+
   // What the checksum of the unit at `file_offset` starts from; none: the sink needs no checksum. Any thread.
   virtual std::optional<uint32_t> ChecksumSeed(uint64_t /*file_offset*/) const { return std::nullopt; }
 
   // How many units may have been started and not finished; 0: each is finished before Start returns to the appender.
   virtual size_t depth() const = 0;
 
-  // Starts to write `unit`, which follows the one before in the file. It stays where it is until it is finished; what
-  // is behind `used`, to the next block, is overwritten by padding. `durable`: as one device write if possible.
+  // Takes `unit`, which follows the one before in the file, and starts to write it, at once or later. It stays where it
+  // is until it is finished; what is behind `used`, to the next block, is overwritten by padding. `durable`: as one
+  // device write if possible.
   virtual Status Start(WriteUnit& unit, bool durable) = 0;
   // Finish would not wait for the device.
   virtual bool OldestIsDone() = 0;
