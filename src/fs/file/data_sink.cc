@@ -41,7 +41,7 @@ class DataSink final : public WriteSink {
   size_t header_size() const override { return 0; }
   size_t depth() const override { return depth_; }
 
-  Status Start(WriteUnit& unit, bool durable) override {
+  Status Take(WriteUnit& unit, bool durable) override {
     const size_t padded = RoundUp(unit.used, context_.geometry().block_size);
     std::memset(unit.memory.data() + unit.used, 0, padded - unit.used);
     size_t parts = 0;

@@ -64,18 +64,17 @@ Status BufferedWriter::WithSink(const std::function<Status()>& use) {
 }
 
 void BufferedWriter::BeginUnit(uint64_t file_offset) {
-  filling_.memory = context_->buffers.Take(unit_size_);
+  filling_.memory = context_->buffers.Take(sink_->UnitSize(unit_size_));
   filling_.file_offset = file_offset;
   filling_.used = filling_.summed = header_size_;
-  filling_.limit = sink_->UnitLimit(unit_size_);
   filling_.checksum = sink_->ChecksumSeed(file_offset);
   filling_piece_ = PieceOf(filling_);
 }
 
 std::vector<OpenFile::MemoryPiece> BufferedWriter::Pieces() const {
   std::vector<OpenFile::MemoryPiece> pieces;
-  pieces.reserve(started_.size() + 1);
-  for (const WriteUnit& unit : started_) pieces.push_back(PieceOf(unit));
+  pieces.reserve(taken_.size() + 1);
+  for (const WriteUnit& unit : taken_) pieces.push_back(PieceOf(unit));
   pieces.push_back(filling_piece_);
   return pieces;
 }
@@ -86,18 +85,18 @@ Status BufferedWriter::Append(std::span<const std::byte> data) {
   ISOZONE_RETURN_IF_ERROR(CheckUsable());
   context_->user_bytes_appended.fetch_add(data.size(), std::memory_order_relaxed);
   while (!data.empty()) {
-    if (filling_.used == 0) {
+    if (filling_.memory.size() == 0) {
       WaitForSink();
       BeginUnit(file_->size());
       file_->SetMemory({}, Pieces());
     }
-    const size_t piece = std::min(data.size(), filling_.limit - filling_.used);
+    const size_t piece = std::min(data.size(), filling_.memory.size() - filling_.used);
     std::memcpy(filling_.memory.data() + filling_.used, data.data(), piece);
     filling_.used += piece;
     if (filling_.used - filling_.summed >= kSumStep) filling_.SumUp();
     file_->PublishSize(file_->size() + piece);
     data = data.subspan(piece);
-    if (filling_.used == filling_.limit) ISOZONE_RETURN_IF_ERROR(WriteOutLocked(Wait::kForPlace));
+    if (filling_.used == filling_.memory.size()) ISOZONE_RETURN_IF_ERROR(WriteOutLocked(Wait::kForPlace));
   }
   return Status::Ok();
 }
@@ -109,21 +108,22 @@ Status BufferedWriter::WriteOutLocked(Wait wait) {
   const bool starts = filling_.used > header_size_;
   if (starts) {
     const uint64_t end = filling_.file_offset + filling_.used - header_size_;
-    started_.push_back(std::move(filling_));
+    taken_.push_back(std::move(filling_));
     BeginUnit(end);
     file_->SetMemory({}, Pieces());
   }
   return Latched(WithSink([&]() -> Status {
-    if (starts) ISOZONE_RETURN_IF_ERROR(StartNewest(durable));
-    const bool all = wait != Wait::kForPlace || sink_->depth() == 0;
-    while (!started_.empty() && (all || sink_->OldestIsDone())) ISOZONE_RETURN_IF_ERROR(FinishOldest());
+    if (starts) ISOZONE_RETURN_IF_ERROR(TakeNewest(durable));
+    if (wait != Wait::kForPlace) ISOZONE_RETURN_IF_ERROR(sink_->StartAll(durable));
+    const bool all = wait > Wait::kForStart || sink_->depth() == 0;
+    while (!taken_.empty() && (all || sink_->OldestIsDone())) ISOZONE_RETURN_IF_ERROR(FinishOldest());
     return durable ? sink_->MakeDurable() : Status::Ok();
   }));
 }
 
-Status BufferedWriter::StartNewest(bool durable) {
-  while (started_.size() > std::max<size_t>(sink_->depth(), 1)) ISOZONE_RETURN_IF_ERROR(FinishOldest());
-  return sink_->Start(started_.back(), durable);
+Status BufferedWriter::TakeNewest(bool durable) {
+  while (taken_.size() > std::max<size_t>(sink_->depth(), 1)) ISOZONE_RETURN_IF_ERROR(FinishOldest());
+  return sink_->Take(taken_.back(), durable);
 }
 
 Status BufferedWriter::FinishOldest() {
@@ -132,8 +132,8 @@ Status BufferedWriter::FinishOldest() {
   WriteUnit unit;
   // After a failure, everything that is not on the device stays readable from memory until Close.
   if (status.ok()) {
-    unit = std::move(started_.front());
-    started_.pop_front();
+    unit = std::move(taken_.front());
+    taken_.pop_front();
   }
   file_->SetMemory(written, Pieces());
   sink_->NoteReadable(written);
@@ -162,7 +162,7 @@ Status BufferedWriter::Sync() {
 
 Status BufferedWriter::WriteOut() {
   const MutexLock lock(mu_);
-  return WriteOutLocked(Wait::kForPlace);
+  return WriteOutLocked(Wait::kForStart);
 }
 
 Status BufferedWriter::Truncate(uint64_t size) {
@@ -196,7 +196,7 @@ Status BufferedWriter::Close() {
     file_->DropMemory();
     closed_ = true;
     sink_.reset();
-    started_.clear();
+    taken_.clear();
     context_->buffers.Give(std::move(filling_.memory));
   }
   const MutexLock lock(context_->namespace_mutex);

@@ -1,8 +1,8 @@
 // BufferedWriter: the writer behind FileWriter, with units of memory in front of a WriteSink. Appends fill a unit. When
-// it is full, or at a Sync, its write to the device starts, and another unit is filled. The sink limits how many units
-// may be in flight; an Append waits only if that limit is reached.
+// it is full, or at a Sync, the sink takes it and writes it to the device, and another unit is filled. The sink limits
+// how many units it takes before they are finished; an Append waits only if that limit is reached.
 //
-//   file    [ on the device ][ started | started | ... ][ filling )
+//   file    [ on the device ][ taken | taken | ... ][ filling )
 //             extents          pieces of memory, until all before them are finished
 //
 // Appended data is readable at once through every handle, because OpenFile knows the pieces of memory.
@@ -46,8 +46,9 @@ class BufferedWriter final : public FileWriter {
   void SetIoClass(IoClass io_class) override;
 
  private:
-  // How far a call waits for the data that it writes out.
-  enum class Wait : uint8_t { kForPlace, kForDevice, kForDurability };
+  // How far a call waits for the data that it writes out: until the sink has taken it, has started to write it, has
+  // written it, or has made it durable.
+  enum class Wait : uint8_t { kForPlace, kForStart, kForDevice, kForDurability };
 
   Status CheckUsable() const ISOZONE_REQUIRES(mu_);
   // Runs `use`, which uses sink_, without mu_, after all earlier uses have ended.
@@ -65,9 +66,9 @@ class BufferedWriter final : public FileWriter {
   Status Latched(Status status) ISOZONE_REQUIRES(mu_);
 
   // --- Called by the thread that uses the sink ---
-  Status StartNewest(bool durable);
+  Status TakeNewest(bool durable);
   Status FinishOldest();
-  // The pieces in started_ and the one being filled.
+  // The pieces in taken_ and the one being filled.
   std::vector<OpenFile::MemoryPiece> Pieces() const;
   OpenFile::MemoryPiece PieceOf(const WriteUnit& unit) const {
     return {unit.file_offset, unit.memory.data() + header_size_};
@@ -88,7 +89,7 @@ class BufferedWriter final : public FileWriter {
   DataClass data_ ISOZONE_GUARDED_BY(mu_);
 
   // Used by the thread that set sink_used_, or by one that holds mu_ while it is not set.
-  std::deque<WriteUnit> started_;  // in file order; addresses stay
+  std::deque<WriteUnit> taken_;  // in file order; addresses stay
   OpenFile::MemoryPiece filling_piece_;
   std::unique_ptr<WriteSink> sink_;
 };

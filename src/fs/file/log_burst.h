@@ -5,8 +5,9 @@
 // they hold up each user once, for one program:
 //
 //   nobody reads   a unit is one frame, in one zone
-//   users read     a unit is cut into frames of one slice, which is what flash programs at once. They are held until
-//                  each lane of the log has one, or until they are as large as a unit, and are then started together.
+//   users read     a unit is cut into frames of one slice, which is what flash programs at once. They wait for each
+//                  other until there is one for each lane of the log, or until one more would make them longer than a
+//                  unit, and are then started together.
 //
 //   dies     a  b  c  d  e          a  b  c  d  e
 //            #                      #  #  #  #  #    time
@@ -15,8 +16,9 @@
 //            #
 //            #                      #: a slice is programmed
 //
-// So no more of the log is in memory than otherwise, and a log without further lanes, because no zone can be spared,
-// starts every frame at once.
+// So no more of the log is in memory than otherwise. A log without further lanes, because no zone can be spared, starts
+// every frame at once. Only a log of user data whose frames have been full is cut: for those of others somebody waits,
+// or they are too few to hold up anybody.
 //
 // Pure. Thread safety: it has no state.
 #pragma once
@@ -27,15 +29,14 @@
 namespace isozone {
 
 struct LogBurst {
-  // How long a frame gets that begins now, in bytes. `unit`: bytes of memory for it; `width`: lanes that the log may
-  // have.
-  static constexpr uint64_t FrameLimit(uint64_t unit, uint64_t slice, uint32_t width, bool users_read) {
+  // How long a frame gets that begins now, in bytes. `unit`: the greatest length; `width`: lanes that the log may have.
+  static constexpr uint64_t FrameLength(uint64_t unit, uint64_t slice, uint32_t width, bool users_read) {
     return users_read && width > 1 && slice < unit ? slice : unit;
   }
 
-  // Whether `held` frames, of `limit` bytes each, wait for one more. `lanes`: which the log has.
-  static constexpr bool WaitsForMore(size_t held, uint64_t limit, uint64_t unit, size_t lanes) {
-    return held < lanes && (held + 1) * limit <= unit;
+  // Whether `waiting` frames of `length` bytes each wait for one more. `lanes`: which the log has.
+  static constexpr bool WaitForMore(size_t waiting, uint64_t length, uint64_t unit, size_t lanes) {
+    return waiting < lanes && (waiting + 1) * length <= unit;
   }
 };
 

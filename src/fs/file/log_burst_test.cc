@@ -12,20 +12,20 @@ constexpr uint64_t kSlice = 192 * kKiB;
 constexpr uint32_t kWidth = 8;
 
 // How many frames that are full are started together by a log with so many lanes.
-size_t Together(uint64_t limit, size_t lanes) {
-  size_t held = 1;
-  while (LogBurst::WaitsForMore(held, limit, kUnit, lanes)) ++held;
-  return held;
+size_t Together(uint64_t length, size_t lanes) {
+  size_t waiting = 1;
+  while (LogBurst::WaitForMore(waiting, length, kUnit, lanes)) ++waiting;
+  return waiting;
 }
 
 TEST(LogBurst, CutsUnitsWhileUsersReadIfThereCanBeMoreThanOneLane) {
-  EXPECT_EQ(LogBurst::FrameLimit(kUnit, kSlice, kWidth, /*users_read=*/false), kUnit);
-  EXPECT_EQ(LogBurst::FrameLimit(kUnit, kSlice, kWidth, /*users_read=*/true), kSlice);
-  EXPECT_EQ(LogBurst::FrameLimit(kUnit, kSlice, /*width=*/1, /*users_read=*/true), kUnit);
-  EXPECT_EQ(LogBurst::FrameLimit(kSlice / 2, kSlice, kWidth, /*users_read=*/true), kSlice / 2) << "a small unit";
+  EXPECT_EQ(LogBurst::FrameLength(kUnit, kSlice, kWidth, /*users_read=*/false), kUnit);
+  EXPECT_EQ(LogBurst::FrameLength(kUnit, kSlice, kWidth, /*users_read=*/true), kSlice);
+  EXPECT_EQ(LogBurst::FrameLength(kUnit, kSlice, /*width=*/1, /*users_read=*/true), kUnit);
+  EXPECT_EQ(LogBurst::FrameLength(kSlice / 2, kSlice, kWidth, /*users_read=*/true), kSlice / 2) << "a small unit";
 }
 
-TEST(LogBurst, HoldsFramesUntilThereIsOneForEachLaneOrAsMuchAsAUnit) {
+TEST(LogBurst, LetsFramesWaitUntilThereIsOneForEachLaneOrAsMuchAsAUnit) {
   EXPECT_EQ(Together(kSlice, 0), 1U) << "the first opens a lane";
   EXPECT_EQ(Together(kSlice, 1), 1U);
   EXPECT_EQ(Together(kSlice, 3), 3U);

@@ -1,12 +1,12 @@
 //   frames   0   1   2   3   4   5   ...    in file order, each whole in one zone
 //   lanes    a   a   a   b   c   a          each takes the frames of one region
 //
-// A frame that fills its unit (3, 4, 5) comes from a log that is written fast. It goes to another lane, or to a new
-// one, up to the width, where nobody else needs the zone. For any other frame (0, 1, 2) somebody waits. It goes to the
-// lane that was used last, so that such a log stays in one zone. Only if the log is written faster than the flash of
-// one zone programs does it go on in another lane, at the end of what is programmed at once (log_pace.h).
+// A frame that is as long as it may be (3, 4, 5) comes from a log that is written fast. It goes to another lane, or to
+// a new one, up to the width, where nobody else needs the zone. For any other frame (0, 1, 2) somebody waits. It goes
+// to the lane that was used last, so that such a log stays in one zone. Only if the log is written faster than the
+// flash of one zone programs does it go on in another lane, at the end of what is programmed at once (log_pace.h).
 //
-// While users read, the frames of a fast log are short, and some of them are held and started together (log_burst.h).
+// While users read, the frames of a fast log are short, and some of them wait and are started together (log_burst.h).
 //
 // Within a region, frames are in file order, as the scan expects. So a frame whose write failed is never written behind
 // later ones: its region is sealed, and the frame begins another region in another zone.
@@ -39,8 +39,7 @@ class LogSink final : public WriteSink {
       : context_(context),
         file_(file),
         id_(file.id()),
-        depth_(options.depth),
-        width_(options.width),
+        options_(options),
         lanes_(context, {.use = ZoneUse::kLog,
                          .width = options.width,
                          .pace = LogPace(context.geometry().optimal_write, context.groups->zone_bandwidth()),
@@ -48,19 +47,22 @@ class LogSink final : public WriteSink {
     lanes_.SetDataClass(lifetime);
   }
 
-  ~LogSink() override { DropStarted(); }
+  ~LogSink() override { DropUnfinished(); }
 
   size_t header_size() const override { return sizeof(LogFrameHeader); }
   std::optional<uint32_t> ChecksumSeed(uint64_t file_offset) const override {
     return LogPayloadSeed(context_.frame_seed, id_, file_offset);
   }
-  size_t depth() const override { return depth_; }
+  size_t depth() const override { return options_.depth; }
 
-  size_t UnitLimit(size_t size) const override {
-    return LogBurst::FrameLimit(size, context_.engine.slice(), width_, context_.engine.users_read());
+  size_t UnitSize(size_t most) const override {
+    const bool goes_on = waiting_ > 0;
+    const bool may_begin = last_was_full_ && io_class_ == IoClass::kWal;
+    const bool burst = goes_on || (may_begin && context_.engine.users_read());
+    return LogBurst::FrameLength(most, context_.engine.slice(), options_.width, burst);
   }
 
-  Status Start(WriteUnit& unit, bool durable) override {
+  Status Take(WriteUnit& unit, bool durable) override {
     const size_t padded = RoundUp(unit.used, context_.geometry().block_size);
     std::memset(unit.memory.data() + unit.used, 0, padded - unit.used);
     unit.SumUp();
@@ -70,24 +72,36 @@ class LogSink final : public WriteSink {
     frame.checksum = *unit.checksum;
     frame.write.blocks = unit.memory.span().first(padded);
     frame.write.live = padded;
-    frame.write.durable = durable;
-    const bool full = unit.used == unit.limit;
-    frame.wish = full ? LaneWish::kSpread : LaneWish::kKeep;
-    ++held_;
-    const bool waits =
-        full && !durable && LogBurst::WaitsForMore(held_, unit.limit, unit.memory.size(), lanes_.HeldLanes());
-    return waits ? Status::Ok() : StartHeld();
+    last_was_full_ = unit.used == unit.memory.size() && !durable;
+    frame.wish = last_was_full_ ? LaneWish::kSpread : LaneWish::kKeep;
+    ++waiting_;
+    const bool wait =
+        last_was_full_ && LogBurst::WaitForMore(waiting_, unit.memory.size(), options_.unit, lanes_.OpenLanes());
+    return wait ? Status::Ok() : StartAll(durable);
   }
 
-  bool OldestIsDone() override { return held_ < frames_.size() && StripeSet::IsDone(frames_.front().write); }
+  // After an error, the frames that were not started are gone.
+  Status StartAll(bool durable) override {
+    for (; waiting_ > 0; --waiting_) {
+      Frame& frame = frames_[frames_.size() - waiting_];
+      frame.write.durable = durable;
+      const Status started = StartInNext(frame);
+      if (started.ok()) continue;
+      frames_.resize(frames_.size() - std::exchange(waiting_, 0));
+      return started;
+    }
+    return Status::Ok();
+  }
+
+  bool OldestIsDone() override { return waiting_ < frames_.size() && StripeSet::IsDone(frames_.front().write); }
 
   Status Finish(std::vector<FileExtent>& written) override {
-    if (held_ == frames_.size()) ISOZONE_RETURN_IF_ERROR(StartHeld());
+    if (waiting_ == frames_.size()) ISOZONE_RETURN_IF_ERROR(StartAll(/*durable=*/false));
     const Status status = TakeOver(frames_.front());
     const Frame frame = std::move(frames_.front());
     frames_.pop_front();
     if (!status.ok()) {
-      DropStarted();
+      DropUnfinished();
       return status;
     }
     const DeviceOffset payload(frame.write.at.value() + sizeof(LogFrameHeader));
@@ -106,7 +120,7 @@ class LogSink final : public WriteSink {
   }
 
   Status Seal() override {
-    DropStarted();
+    DropUnfinished();
     Status status;
     for (const auto& region : regions_) {
       const Status closed = Close(*region);
@@ -119,7 +133,10 @@ class LogSink final : public WriteSink {
   }
 
   void SetDataClass(DataClass data) override { lanes_.SetDataClass(data.lifetime); }
-  void SetIoClass(IoClass io_class) override { lanes_.SetIoClass(io_class); }
+  void SetIoClass(IoClass io_class) override {
+    io_class_ = io_class;
+    lanes_.SetIoClass(io_class);
+  }
 
  private:
   // The frames that one lane takes.
@@ -147,17 +164,6 @@ class LogSink final : public WriteSink {
   };
 
   // --- Frames ---
-  // After an error, the frames that were not started are gone.
-  Status StartHeld() {
-    for (; held_ > 0; --held_) {
-      const Status started = StartInNext(frames_[frames_.size() - held_]);
-      if (started.ok()) continue;
-      frames_.resize(frames_.size() - std::exchange(held_, 0));
-      return started;
-    }
-    return Status::Ok();
-  }
-
   Status StartInNext(Frame& frame) {
     for (;;) {
       ISOZONE_ASSIGN_OR_RETURN(StripeSet::Lane * lane, lanes_.Next(frame.write.blocks.size(), frame.wish));
@@ -206,12 +212,12 @@ class LogSink final : public WriteSink {
     return Status::Ok();
   }
 
-  // Frames that were started and not finished never become part of the file. Their space is given back.
-  void DropStarted() {
+  // Frames that are not finished never become part of the file. Their space is given back.
+  void DropUnfinished() {
     for (Frame& frame : frames_) lanes_.Settle(frame.write);
     for (const auto& region : regions_) region->unfinished = 0;
     frames_.clear();
-    held_ = 0;
+    waiting_ = 0;
   }
 
   // --- Regions ---
@@ -289,10 +295,11 @@ class LogSink final : public WriteSink {
   MountContext& context_;
   const OpenFile& file_;
   const InodeId id_;
-  const size_t depth_;
-  const uint32_t width_;
-  std::deque<Frame> frames_;  // not finished, in file order; addresses stay
-  size_t held_ = 0;           // of these, at the end, frames that are not started
+  const SinkOptions options_;
+  std::deque<Frame> frames_;    // not finished, in file order; addresses stay
+  size_t waiting_ = 0;          // of these, at the end, frames that are not started
+  bool last_was_full_ = false;  // the frame that was taken last, and nobody waited for it
+  IoClass io_class_ = IoClass::kOther;
   StripeSet lanes_;
   std::vector<std::unique_ptr<Region>> regions_;  // one for each lane that was used
   uint64_t sequence_ = 0;                         // of the last metadata change that what was written needs

@@ -68,6 +68,10 @@ LaneDecision StripeSet::Choose(LaneWish wish) {
   return ChooseLane(views_, last_, wish, gate_.MayAsk(HeldLanes()));
 }
 
+size_t StripeSet::OpenLanes() const {
+  return static_cast<size_t>(std::ranges::count_if(lanes_, [](const auto& lane) { return !lane->retired_; }));
+}
+
 size_t StripeSet::HeldLanes() const {
   return static_cast<size_t>(std::ranges::count_if(lanes_, [](const auto& lane) { return lane->stream_.held(); }));
 }

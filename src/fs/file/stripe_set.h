@@ -93,8 +93,8 @@ class StripeSet {
   // Gives all zones back; nothing is in flight.
   void Clear();
 
-  // The lanes that take writes.
-  size_t HeldLanes() const;
+  // The lanes that are not retired.
+  size_t OpenLanes() const;
 
   // Writes, outside the lanes, `blocks`, of which a lane has lost some or all: see ZoneStream::WriteExtents.
   Status WriteExtents(std::span<std::byte> blocks, size_t used, uint64_t file_offset, bool durable,
@@ -118,6 +118,7 @@ class StripeSet {
   bool RetireFull(uint64_t bytes);
   void SettleOldest();
   LaneDecision Choose(LaneWish wish);
+  size_t HeldLanes() const;
 
   MountContext& context_;
   const Options options_;

@@ -1,6 +1,6 @@
 // Where a FileWriter's units go: data_sink.h for kData and kSmall (extents, made known by the journal), log_sink.h for
-// kLog (frames, found again by scanning). Units are started in file order, are on their way together, and are finished
-// in file order. Both sinks keep the rule that makes recovery exact:
+// kLog (frames, found again by scanning). Units are taken in file order, are on their way together, and are finished in
+// file order. Both sinks keep the rule that makes recovery exact:
 //
 //   no metadata record refers to bytes that a power cut could take: data is flushed before the record is appended.
 //
@@ -26,8 +26,7 @@ namespace isozone {
 struct WriteUnit {
   AlignedBuffer memory;
   uint64_t file_offset = 0;
-  size_t used = 0;   // bytes, the header's place included
-  size_t limit = 0;  // where it is full, in bytes of its memory
+  size_t used = 0;  // bytes, the header's place included
   // Of a sink that wants one (ChecksumSeed): of the payload up to `summed`. It grows with the payload, so that whoever
   // fills the unit does not have to wait for the sum of all of it.
   std::optional<uint32_t> checksum;
@@ -47,41 +46,44 @@ class WriteSink {
   // Bytes a unit leaves free in front of its payload.
   virtual size_t header_size() const = 0;
 
-  // Where a unit of `size` bytes of memory that begins now is full, in bytes: at most `size`. Any thread.
-  virtual size_t UnitLimit(size_t size) const { return size; }
+  // How long a unit is made that begins now, in bytes: at most `most`. One thread at a time.
+  virtual size_t UnitSize(size_t most) const { return most; }
 
   // What the checksum of the unit at `file_offset` starts from; none: the sink needs no checksum. Any thread.
   virtual std::optional<uint32_t> ChecksumSeed(uint64_t /*file_offset*/) const { return std::nullopt; }
 
-  // How many units may have been started and not finished; 0: each is finished before Start returns to the appender.
+  // How many units may have been taken and not finished; 0: each is finished before Append returns.
   virtual size_t depth() const = 0;
 
   // Takes `unit`, which follows the one before in the file, and starts to write it, at once or later. It stays where it
-  // is until it is finished; what is behind `used`, to the next block, is overwritten by padding. `durable`: as one
-  // device write if possible.
-  virtual Status Start(WriteUnit& unit, bool durable) = 0;
+  // is until it is finished; what is behind `used`, to the next block, is overwritten by padding. `durable`: a thread
+  // waits for it to be durable.
+  virtual Status Take(WriteUnit& unit, bool durable) = 0;
+  // Starts the units that were taken and not started yet. `durable`: a thread waits for them to be durable.
+  virtual Status StartAll(bool /*durable*/) { return Status::Ok(); }
   // Finish would not wait for the device.
   virtual bool OldestIsDone() = 0;
-  // Waits for the unit that was started first, rewrites it elsewhere where it failed, and adds where it lies to
-  // `written`. After an error nothing that was started behind it becomes part of the file.
+  // Waits for the unit that was taken first, rewrites it elsewhere where it failed, and adds where it lies to
+  // `written`. After an error nothing that was taken behind it becomes part of the file.
   virtual Status Finish(std::vector<FileExtent>& written) = 0;
   // What Finish has given is what readers of the file know by now: it may be published, and from then on be moved.
   virtual void NoteReadable(std::span<const FileExtent> /*written*/) {}
 
-  // Everything written is durable, and known to the metadata, when this returns OK. Nothing is started and not
+  // Everything written is durable, and known to the metadata, when this returns OK. Nothing is taken and not
   // finished.
   virtual Status MakeDurable() = 0;
 
   // Makes everything written known to the metadata, in memory, and gives the zones back. Writing may go on. Waits for
-  // what was started and not finished, which is not part of the file.
+  // what was taken and not finished, which is not part of the file.
   virtual Status Seal() = 0;
 
   virtual void SetDataClass(DataClass data) = 0;
   virtual void SetIoClass(IoClass io_class) = 0;
 };
 
-// `width`: on how many zones at once, each of another group, a sink may write; `depth`: see WriteSink. A sink of data
-// looks at the rest: what is known of the file beforehand (CreateOptions), and the bytes of a unit.
+// `width`: on how many zones at once, each of another group, a sink may write; `depth`: see WriteSink; `unit`: the
+// greatest size of a unit, in bytes. A sink of data looks at the rest: what is known of the file beforehand
+// (CreateOptions).
 struct SinkOptions {
   uint32_t width = 1;
   size_t depth = 0;

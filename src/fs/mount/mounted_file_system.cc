@@ -357,8 +357,9 @@ SinkOptions MountedFileSystem::StripeOptions(size_t unit, uint64_t expected_size
 
 // A log leaves at least half of the groups to others: to flushes, which keep out of the groups of a log, and to
 // compactions.
-SinkOptions MountedFileSystem::LogOptions() const {
+SinkOptions MountedFileSystem::LogOptions(size_t unit) const {
   SinkOptions sink;
+  sink.unit = unit;
   sink.width = std::min(context_->options.log_width, std::max(1U, context_->groups->count() / 2));
   sink.depth = sink.width;
   return sink;
@@ -370,7 +371,7 @@ std::unique_ptr<FileWriter> MountedFileSystem::MakeWriter(std::shared_ptr<OpenFi
   const size_t buffer = BufferSize(kind);
   std::unique_ptr<WriteSink> sink;
   if (kind == FileKind::kLog) {
-    sink = MakeLogSink(*context_, *file, data.lifetime, context_->parallel ? LogOptions() : SinkOptions());
+    sink = MakeLogSink(*context_, *file, data.lifetime, context_->parallel ? LogOptions(buffer) : SinkOptions());
   } else {
     const bool striped = kind == FileKind::kData && context_->parallel;
     SinkOptions with = striped ? StripeOptions(buffer, options.expected_size) : SinkOptions();

@@ -126,7 +126,7 @@ class MountedFileSystem final : public FileSystem {
   std::unique_ptr<FileWriter> MakeWriter(std::shared_ptr<OpenFile> file, const CreateOptions& options, DataClass data);
   size_t BufferSize(FileKind kind) const;
   SinkOptions StripeOptions(size_t unit, uint64_t expected_size) const;
-  SinkOptions LogOptions() const;
+  SinkOptions LogOptions(size_t unit) const;
 
   const std::shared_ptr<MountContext> context_;
   const std::unique_ptr<ReadOnlyRefresh> refresh_;  // null where this process is the writer
