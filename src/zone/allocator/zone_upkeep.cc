@@ -106,21 +106,22 @@ std::vector<ZoneCommands> ZoneUpkeep::Finish(Finishes which) {
 }
 
 // Returns how many tokens the class should be able to take now.
-uint32_t ZoneUpkeep::TokensWanted(BudgetClass c) const {
+uint32_t ZoneUpkeep::TokensWanted(BudgetClass c, Wishes wishes) const {
   const uint32_t waiting = ledger_.waiting_for_token[static_cast<size_t>(c)];
-  return c == BudgetClass::kData && ledger_.data_token_wanted ? std::max(1U, waiting) : waiting;
+  const bool wished = c == BudgetClass::kData && ledger_.data_token_wanted && wishes == Wishes::kCount;
+  return wished ? std::max(1U, waiting) : waiting;
 }
 
-bool ZoneUpkeep::IsShort(BudgetClass c) const { return ledger_.active.Available(c) < TokensWanted(c); }
+bool ZoneUpkeep::IsShort(BudgetClass c) const { return ledger_.active.Available(c) < TokensWanted(c, Wishes::kCount); }
 
-uint32_t ZoneUpkeep::FinishesWanted(Finishes which) const {
+uint32_t ZoneUpkeep::FinishesWanted(Finishes which, Wishes wishes) const {
   const ActiveBudget& active = ledger_.active;
   if (which == Finishes::kForMetadata) {
-    return Shortage(TokensWanted(BudgetClass::kMetadata), active.Available(BudgetClass::kMetadata));
+    return Shortage(TokensWanted(BudgetClass::kMetadata, wishes), active.Available(BudgetClass::kMetadata));
   }
   uint32_t wanted = 0;
   for (const BudgetClass c : {BudgetClass::kMetadata, BudgetClass::kLog, BudgetClass::kGc, BudgetClass::kData}) {
-    wanted += Shortage(TokensWanted(c), active.Available(c));
+    wanted += Shortage(TokensWanted(c, wishes), active.Available(c));
   }
   // A reset is better than a finish where nothing lives in a zone. But metadata must not wait for it where its reserve
   // is short.
@@ -128,9 +129,8 @@ uint32_t ZoneUpkeep::FinishesWanted(Finishes which) const {
   return std::max(wanted, active.Overcommitted());
 }
 
-bool ZoneUpkeep::IsOnlyWished() const {
-  const auto& waiting = ledger_.waiting_for_token;
-  return std::ranges::all_of(waiting, [](uint32_t count) { return count == 0; }) && ledger_.active.Overcommitted() == 0;
+uint32_t ZoneUpkeep::FinishesUnderWay(Finishes which) const {
+  return ledger_.table.totals().finishing - (which == Finishes::kForMetadata ? unconfirmed_finishes_ : 0);
 }
 
 bool ZoneUpkeep::OnlyDataWaits() const {
@@ -143,13 +143,13 @@ bool ZoneUpkeep::OnlyDataWaits() const {
 bool ZoneUpkeep::LosesTooMuch(ZoneId zone, Finishes which) const {
   const ZoneRecord& record = ledger_.table.at(zone);
   if (100 * record.room() <= most_lost_percent_ * record.capacity) return false;
+  const bool only_wished = FinishesWanted(which, Wishes::kIgnore) <= FinishesUnderWay(which);
   const bool in_background = which == Finishes::kAll || which == Finishes::kData;
-  return IsOnlyWished() || (in_background && record.use == ZoneUse::kData && OnlyDataWaits());
+  return only_wished || (in_background && record.use == ZoneUse::kData && OnlyDataWaits());
 }
 
 std::optional<ZoneId> ZoneUpkeep::NextFinish(Finishes which) const {
-  const uint32_t no_help = which == Finishes::kForMetadata ? unconfirmed_finishes_ : 0;
-  if (FinishesWanted(which) <= ledger_.table.totals().finishing - no_help) return std::nullopt;
+  if (FinishesWanted(which, Wishes::kCount) <= FinishesUnderWay(which)) return std::nullopt;
   if (which == Finishes::kForMetadata || ledger_.active.Overcommitted() > 0) {
     if (const auto dead = DeadActive()) return dead;
   }

@@ -7,11 +7,12 @@
 //            plenty and nobody asks for it: so that it is reset when it is full, not for the little that was written to
 //            it.
 //   finish   Where active zones run short the fullest idle zone is finished, of a class that is short itself or holds
-//            what others lack; rather one in which nothing lives. If nobody waits for that, and data only goes where it
-//            does not belong meanwhile, the policy says how much of the zone may be lost (most_lost_percent). The same
-//            holds in the background while only writers of data wait: a zone of data that becomes idle wakes them, and
-//            they either take it or have it finished themselves (kForWaiter). The finish of a zone of logs waits for
-//            durable metadata: it moves the write pointer, by which recovery finds the end of a log.
+//            what others lack; rather one in which nothing lives. If nobody waits for that, or if all who wait are
+//            served by what is under way, and data only goes where it does not belong meanwhile, the policy says how
+//            much of the zone may be lost (most_lost_percent). The same holds in the background while only writers of
+//            data wait: a zone of data that becomes idle wakes them, and they either take it or have it finished
+//            themselves (kForWaiter). The finish of a zone of logs waits for durable metadata: it moves the write
+//            pointer, by which recovery finds the end of a log.
 //   bounds   kMostResets commands are at the device at most, so that it stays free for others when a database is
 //            dropped. More are begun once half of them are done, so that making the metadata durable once serves many
 //            zones.
@@ -98,11 +99,13 @@ class ZoneUpkeep {
  private:
   uint32_t CommandsToStart() const;
   bool KeepsDeadIdle() const;
-  uint32_t TokensWanted(BudgetClass c) const;
+  // Whether the wish of data that goes where it does not belong counts as if somebody waited.
+  enum class Wishes : uint8_t { kIgnore, kCount };
+  uint32_t TokensWanted(BudgetClass c, Wishes wishes) const;
   bool IsShort(BudgetClass c) const;
-  uint32_t FinishesWanted(Finishes which) const;
-  // A token is only wished for: nobody waits, and none is missing.
-  bool IsOnlyWished() const;
+  // How many finishes should be under way.
+  uint32_t FinishesWanted(Finishes which, Wishes wishes) const;
+  uint32_t FinishesUnderWay(Finishes which) const;
   // Nobody waits but writers of data, and no token is missing.
   bool OnlyDataWaits() const;
   // Finishing this idle zone would lose more of it than what it is good for.

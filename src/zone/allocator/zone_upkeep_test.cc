@@ -194,6 +194,59 @@ TEST_F(WishedFinishTest, AZoneThatAWaiterCanTakeIsLeftToIt) {
   EXPECT_EQ(answer.grant.zone, writers[0].zone);
 }
 
+// The same three zones, and one more lifetime than zones, so that data wishes for a zone; and two zones of logs, which
+// is all that logs can have.
+class LogBesideFullDataTest : public WishedFinishTest {
+ protected:
+  using Action = ZoneAllocator::Answer::Action;
+
+  void OpenWithLogs(const char* policy) {
+    Open(policy);
+    Write(Lifetime::kExtreme, 1);
+    EXPECT_TRUE(allocator_->ledger().data_token_wanted);
+    manifest_ = OpenLog(Lifetime::kLong);
+    wal_ = OpenLog(Lifetime::kShort);
+  }
+  static ZoneRequest LogRequest(Lifetime lifetime, uint64_t blocks = 1) {
+    return {.use = ZoneUse::kLog, .lifetime = lifetime, .min_room = blocks * kBlock};
+  }
+  ZoneAllocator::Answer Ask(const ZoneRequest& request) {
+    ZoneAllocator::Inquiry inquiry(*allocator_, request);
+    return allocator_->Ask(inquiry, 1);
+  }
+  ZoneGrant OpenLog(Lifetime lifetime) {
+    const auto answer = Ask(LogRequest(lifetime));
+    EXPECT_EQ(answer.action, Action::kGranted);
+    WriteTo(answer.grant, 1);
+    return answer.grant;
+  }
+  void WriteTo(const ZoneGrant& lease, uint64_t blocks) {
+    ASSERT_TRUE(allocator_->BeginWrite(lease));
+    allocator_->ledger().table.Edit(lease.zone)->AddLive(blocks * kBlock);
+    allocator_->EndWrite(lease, blocks * kBlock);
+  }
+
+  ZoneGrant manifest_;
+  ZoneGrant wal_;
+};
+
+// What the log waits for comes with a reset. Only the wish of the data is left, for which nothing is lost.
+TEST_F(LogBesideFullDataTest, AWishIsNoMoreThanThatBecauseALogWaits) {
+  OpenWithLogs("isozone");
+  allocator_->Release(wal_);
+  allocator_->ledger().table.Edit(wal_.zone)->RemoveLive(kBlock);
+  const std::vector<ZoneCommands> resets = allocator_->NextWork(1).commands;
+  ASSERT_EQ(resets.size(), 1U);
+  ASSERT_EQ(resets[0].zones, std::vector<ZoneId>{wal_.zone});
+  allocator_->upkeep().Confirm(resets[0]);
+
+  ZoneAllocator::Inquiry next_wal(*allocator_, LogRequest(Lifetime::kShort));
+  EXPECT_EQ(allocator_->Ask(next_wal, 1).action, Action::kWait);
+  EXPECT_TRUE(FinishesDue().empty());
+  allocator_->upkeep().NoteReset(wal_.zone);
+  EXPECT_EQ(allocator_->Ask(next_wal, 1).action, Action::kGranted);
+}
+
 // Every active zone that data can have is in use, no zone is empty but those that are kept, and the collector has the
 // survivors of two classes. If it left its zone for the second, that would be finished, and the next round would gain
 // what this one has lost: for ever, while a writer waits.
