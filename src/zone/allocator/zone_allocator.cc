@@ -163,6 +163,7 @@ ZoneAllocator::Attempt ZoneAllocator::TryReopen(ZoneId zone) {
 
 ZoneAllocator::Answer ZoneAllocator::Remedy(Inquiry& inquiry, Lack lack, int64_t now_ns) {
   const BudgetClass c = inquiry.class_;
+  if (auto answer = TakeOverLog(inquiry, lack)) return *answer;
   if (auto answer = Commands(c)) return *answer;
   AskForResets(lack);
   if (auto answer = AwaitUpkeep(inquiry, lack)) return *answer;
@@ -177,6 +178,27 @@ ZoneAllocator::Answer ZoneAllocator::Remedy(Inquiry& inquiry, Lack lack, int64_t
   }
   if (auto answer = AwaitWriter(c, lack)) return *answer;
   return {.action = Action::kNothing, .lack = lack};
+}
+
+// A log that needs an active zone takes over that of a log of its lifetime which is between writes, so that no zone is
+// finished, and its rest lost. Databases keep a log open for a while after its last write, and begin the next one. If
+// the other log goes on writing all the same, both need a zone, and the one that was taken over is left to its holder:
+// otherwise they would take it from each other at each write.
+std::optional<ZoneAllocator::Answer> ZoneAllocator::TakeOverLog(const Inquiry& inquiry, Lack lack) {
+  const bool lacks_active_zone = lack != Lack::kSpace && ledger_.active.Available(BudgetClass::kLog) == 0;
+  const bool loses_anything = policy_->most_lost_percent() == 100;
+  if (inquiry.class_ != BudgetClass::kLog || !lacks_active_zone || loses_anything) return std::nullopt;
+  const ZoneRequest& request = inquiry.request_;
+  const auto zone = LongestIdleLease(BudgetClass::kLog, [&](ZoneId id, const ZoneHolding& holding) {
+    const ZoneRecord& record = ledger_.table.at(id);
+    const bool fits = record.write_pointer > 0 && record.room() >= request.min_room;
+    return fits && record.data.lifetime == request.lifetime && !holding.taken_over;
+  });
+  if (!zone) return std::nullopt;
+  ledger_.EndLease(*zone);
+  ledger_.holdings.at(*zone).taken_over = true;
+  ++ledger_.stats.revoked_leases;
+  return Answer{.action = Action::kRevoked};
 }
 
 std::optional<ZoneAllocator::Answer> ZoneAllocator::Commands(BudgetClass c) {
@@ -243,7 +265,7 @@ std::optional<ZoneAllocator::Answer> ZoneAllocator::RevokeIdleLease(BudgetClass 
     const bool lends_active =
         lack == Lack::kActiveZone && victim == BudgetClass::kData && ledger_.active.Borrows(victim);
     if (victim != c && !lends_open && !lends_active) continue;
-    const auto zone = LongestIdleLease(victim);
+    const auto zone = LongestIdleLease(victim, [](ZoneId, const ZoneHolding&) { return true; });
     if (!zone) continue;
     ledger_.EndLease(*zone);
     ++ledger_.stats.revoked_leases;
@@ -252,12 +274,14 @@ std::optional<ZoneAllocator::Answer> ZoneAllocator::RevokeIdleLease(BudgetClass 
   return std::nullopt;
 }
 
-std::optional<ZoneId> ZoneAllocator::LongestIdleLease(BudgetClass c) const {
+template <typename Wanted>
+std::optional<ZoneId> ZoneAllocator::LongestIdleLease(BudgetClass c, Wanted wanted) const {
   std::optional<ZoneId> oldest;
   uint64_t last_used = UINT64_MAX;
   for (const auto& [zone, holding] : ledger_.holdings) {
     const auto& lease = holding.lease;
     if (!lease || lease->budget_class != c || lease->writing || !lease->open || lease->last_used >= last_used) continue;
+    if (!wanted(zone, holding)) continue;
     oldest = zone;
     last_used = lease->last_used;
   }
@@ -328,7 +352,10 @@ void ZoneAllocator::EndRefusedWrite(const ZoneGrant& lease) {
 }
 
 void ZoneAllocator::Release(const ZoneGrant& lease) {
-  if (ledger_.Find(lease.zone, lease.lease_id) != nullptr) ledger_.EndLease(lease.zone);
+  if (ledger_.Find(lease.zone, lease.lease_id) == nullptr) return;
+  ledger_.EndLease(lease.zone);
+  const auto holding = ledger_.holdings.find(lease.zone);
+  if (holding != ledger_.holdings.end()) holding->second.taken_over = false;
 }
 
 // --- Metadata ---

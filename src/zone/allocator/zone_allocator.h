@@ -9,7 +9,8 @@
 //
 // The order of remedies when no zone can be given goes from what costs nobody anything to giving up:
 //
-//    1. what nothing durable names is reset; where active zones run short, idle ones are finished (zone_upkeep.h)
+//    1. what nothing durable names is reset; where active zones run short, idle ones are finished (zone_upkeep.h), but
+//       for a log only if it cannot take over the zone of another one
 //    2. dead zones that wait for the collector are asked for; a reset or finish under way is waited for
 //    3. the collector asks for a checkpoint, which gives back zones of metadata
 //    4. the lease that is idle for longest is revoked, of those whose going helps
@@ -202,6 +203,7 @@ class ZoneAllocator {
 
   // The remedies; each empty where it does not help.
   Answer Remedy(Inquiry& inquiry, Lack lack, int64_t now_ns);
+  std::optional<Answer> TakeOverLog(const Inquiry& inquiry, Lack lack);
   std::optional<Answer> Commands(BudgetClass c);
   std::optional<Answer> AwaitUpkeep(Inquiry& inquiry, Lack lack);
   std::optional<Answer> Checkpoint(const Inquiry& inquiry) const;
@@ -214,7 +216,8 @@ class ZoneAllocator {
   bool HelpIsComing(Inquiry& inquiry, Lack lack) const;
   bool ResetIsComing(Inquiry& inquiry) const;
   bool DurableMaySucceed(Inquiry& inquiry) const;
-  std::optional<ZoneId> LongestIdleLease(BudgetClass c) const;
+  template <typename Wanted>
+  std::optional<ZoneId> LongestIdleLease(BudgetClass c, Wanted wanted) const;
 
   ZoneLedger ledger_;
   const std::unique_ptr<PlacementPolicy> policy_;

@@ -76,6 +76,8 @@ struct ZoneHolding {
   std::optional<LeaseRecord> lease;
   // A write to it has failed, and it is to be finished, so that it costs no token: how often that has failed.
   std::optional<uint32_t> failed_finishes;
+  // One log has taken it over from another, and has not given it back.
+  bool taken_over = false;
 };
 
 struct ZoneLedger {

@@ -214,6 +214,14 @@ class LogBesideFullDataTest : public WishedFinishTest {
     ZoneAllocator::Inquiry inquiry(*allocator_, request);
     return allocator_->Ask(inquiry, 1);
   }
+  // Somebody who asks does what the answer says, and asks again.
+  ZoneAllocator::Answer AskAfterRevocations(const ZoneRequest& request) {
+    ZoneAllocator::Inquiry inquiry(*allocator_, request);
+    for (;;) {
+      ZoneAllocator::Answer answer = allocator_->Ask(inquiry, 1);
+      if (answer.action != Action::kRevoked) return answer;
+    }
+  }
   ZoneGrant OpenLog(Lifetime lifetime) {
     const auto answer = Ask(LogRequest(lifetime));
     EXPECT_EQ(answer.action, Action::kGranted);
@@ -245,6 +253,60 @@ TEST_F(LogBesideFullDataTest, AWishIsNoMoreThanThatBecauseALogWaits) {
   EXPECT_TRUE(FinishesDue().empty());
   allocator_->upkeep().NoteReset(wal_.zone);
   EXPECT_EQ(allocator_->Ask(next_wal, 1).action, Action::kGranted);
+}
+
+TEST_F(LogBesideFullDataTest, ALogTakesOverTheZoneOfOneThatIsBetweenWrites) {
+  OpenWithLogs("isozone");
+  WriteTo(manifest_, 1);
+  WriteTo(wal_, 1);  // last: a log of another lifetime is no choice, however long it has been idle
+  ZoneAllocator::Inquiry next_wal(*allocator_, LogRequest(Lifetime::kShort));
+  EXPECT_EQ(allocator_->Ask(next_wal, 1).action, Action::kRevoked);
+  const auto answer = allocator_->Ask(next_wal, 1);
+  ASSERT_EQ(answer.action, Action::kGranted);
+  EXPECT_EQ(answer.grant.zone, wal_.zone);
+  EXPECT_TRUE(FinishesDue().empty());
+  EXPECT_FALSE(allocator_->BeginWrite(wal_)) << "it goes on elsewhere";
+  EXPECT_TRUE(allocator_->BeginWrite(manifest_));
+}
+
+// Otherwise two logs that are both written would take one zone from each other at each write.
+TEST_F(LogBesideFullDataTest, ALogThatGoesOnWritingGetsAZoneOfItsOwn) {
+  OpenWithLogs("isozone");
+  const auto second = AskAfterRevocations(LogRequest(Lifetime::kShort));
+  ASSERT_EQ(second.action, Action::kGranted);
+  WriteTo(second.grant, 1);
+  ASSERT_FALSE(allocator_->BeginWrite(wal_));
+  EXPECT_EQ(Ask(LogRequest(Lifetime::kShort)).action, Action::kExecute);
+  EXPECT_EQ(allocator_->ledger().table.totals().finishing, 1U);
+}
+
+TEST_F(LogBesideFullDataTest, AZoneThatWasGivenBackCanBeTakenOverAgain) {
+  OpenWithLogs("isozone");
+  for (int i = 0; i < 3; ++i) {
+    const auto taker = AskAfterRevocations(LogRequest(Lifetime::kShort));
+    ASSERT_EQ(taker.action, Action::kGranted);
+    EXPECT_EQ(taker.grant.zone, wal_.zone);
+    WriteTo(taker.grant, 1);
+    allocator_->Release(taker.grant);
+    const auto next = Ask(LogRequest(Lifetime::kShort));
+    ASSERT_EQ(next.action, Action::kGranted);
+    EXPECT_EQ(next.grant.zone, wal_.zone);
+  }
+  EXPECT_EQ(allocator_->ledger().stats.revoked_leases, 3U);
+}
+
+TEST_F(LogBesideFullDataTest, ALogTakesOverNoZoneThatHasNotTheRoom) {
+  OpenWithLogs("isozone");
+  EXPECT_EQ(Ask(LogRequest(Lifetime::kShort, kBlocks)).action, Action::kExecute);
+  EXPECT_TRUE(allocator_->BeginWrite(wal_));
+}
+
+TEST_F(LogBesideFullDataTest, TheBaselineFinishesAZoneOfDataForALog) {
+  OpenWithLogs("zenfs");
+  const auto answer = Ask(LogRequest(Lifetime::kShort));
+  ASSERT_EQ(answer.action, Action::kExecute);
+  EXPECT_EQ(answer.commands[0].op, DeviceOp::kFinish);
+  EXPECT_TRUE(allocator_->BeginWrite(wal_));
 }
 
 // Every active zone that data can have is in use, no zone is empty but those that are kept, and the collector has the
