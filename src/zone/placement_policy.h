@@ -78,9 +78,8 @@ class PlacementPolicy {
   // baselines stand for systems that know neither, so they place data as if nothing had been said.
   virtual bool heeds_cohorts() const { return false; }
   // Of a zone that is finished only so that data need not go where it does not belong: what may be left unwritten, in
-  // percent of its capacity. It is lost until the reset, and many devices fill it with dummy bytes
-  // (Profile::finish_padding). A zone that somebody waits for is made room for in any case. Below 100, a log takes over
-  // the zone of another log where that spares a finish.
+  // percent of its capacity. It is lost until the reset, and many devices fill it with dummy bytes (finish_padding). A
+  // zone that somebody waits for is made room for in any case. Below 100, logs rather take over zones of other logs.
   virtual uint32_t most_lost_percent() const { return 100; }
   // Chooses the zone for data (query.use is kData).
   virtual Placement PlaceData(const ZoneTable& table, const PlacementQuery& query) const = 0;
