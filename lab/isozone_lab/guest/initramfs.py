@@ -45,6 +45,7 @@ class Initramfs:
     def add_foreign_program(self, name: str, source: str, root: str) -> None:
         """Adds a program of another system, which lies in the folder `root`, with the libraries of that system. In the
         guest it is the command `name`."""
+        root = os.path.abspath(root)  # so the loader lists absolute paths
         folders = [f"{root}/usr/lib/x86_64-linux-gnu", f"{root}/usr/lib/x86_64-linux-gnu/ceph"]
         loader = f"{folders[0]}/ld-linux-x86-64.so.2"
         listing = subprocess.run([loader, "--library-path", ":".join(folders), "--list", source], capture_output=True,
