@@ -106,6 +106,10 @@ guest-kernel-newest:
 	@scripts/install-dependencies guest
 	@scripts/fetch-guest-kernel --newest build/guest-kernel-newest
 
+.PHONY: databases
+databases:
+	@scripts/install-dependencies databases
+
 .PHONY: guest
 guest: guest-kernel-newest
 	@scripts/fetch-guest-kernel build/guest-kernel
@@ -141,11 +145,12 @@ lab-build: ## Build what lab/run needs
 	@$(call configure,release)
 	@$(call compile,release) --target isozone isozone_cli isozone_ycsb isozone_sim_truth
 
-# One experiment is made in a guest.
-in_guest = $(if $(EXPERIMENTS),$(filter kernel-devices,$(EXPERIMENTS)),kernel-devices)
+# Two experiments are made in a guest. The second needs packages that bring services, so it is run only if it is named.
+in_guest = $(if $(EXPERIMENTS),$(filter kernel-devices kernel-myrocks,$(EXPERIMENTS)),kernel-devices)
+with_databases = $(filter kernel-myrocks,$(EXPERIMENTS))
 
 .PHONY: report
-report: lab-build $(if $(in_guest),guest-kernel-newest) ## Run EXPERIMENTS (all, in 20 minutes) in small, and write the page of results
+report: lab-build $(if $(in_guest),guest-kernel-newest) $(if $(with_databases),databases) ## Run EXPERIMENTS (all, in 20 minutes) in small, and write the page of results
 	@lab/run --quick $(EXPERIMENTS)
 
 .PHONY: lab

@@ -78,9 +78,9 @@ def run_parser() -> argparse.ArgumentParser:
 
 
 def choose(names: Sequence[str]) -> list[Experiment]:
-    """The experiments of these names; all of them for none, or for `all`."""
+    """The experiments of these names; for none, or for `all`, all but those that want to be named."""
     if not names or names == ["all"]:
-        return list(experiments.ALL)
+        return [one for one in experiments.ALL if not one.by_name]
     known = {one.name: one for one in experiments.ALL}
     names = [experiments.EARLIER_NAMES.get(name, name) for name in names]
     for name in names:

@@ -48,12 +48,13 @@ class Context:
         self.commands.append(processes.shown(words, environment))
         return processes.run(words, environment, self.parameters["time_limit_s"])
 
-    def guest(self, job: Sequence[str]) -> dict[str, str]:
-        """Does a job in a guest in virtual time; gives the output of each program that it runs, by name."""
+    def guest(self, job: Sequence[str], add: timed.Add | None = None) -> dict[str, str]:
+        """Does a job in a guest in virtual time; gives the output of each program that it runs, by name. `add` adds
+        programs to those that every guest has."""
         self.commands += job
         memory = needed_memory(self.parameters["data_bytes"])
         return timed.run(self.build, job, self.shelf.scratch, memory, self.seed, self.parameters["time_limit_s"],
-                         self.note)
+                         self.note, add)
 
     def store(self, series: str, shape: device.Shape = SMALL_ZONE,
               options: str = "") -> device.PosixStore | device.DeviceStore:

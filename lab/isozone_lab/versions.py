@@ -6,7 +6,7 @@ import platform
 import shutil
 
 from . import device, processes
-from .guest import timed
+from .guest import mariadb, timed
 
 GUEST_KERNEL = "build/guest-kernel-newest"
 
@@ -59,5 +59,6 @@ def collect(build: Build) -> dict[str, str]:
             "library": digest(build.shared_object), "tool": digest(build.tool), "ycsb": digest(build.ycsb),
             "sim_truth": digest(build.sim_truth),
             "profile": digest(device.PROFILE),  # which devices with fewer dies are made from
-            "db_bench": db_bench(), "guest": guest(build),
+            "db_bench": db_bench(), "guest": (in_guest := guest(build)),
+            "mariadb": f"{mariadb.version()}, {in_guest}",
             "cpu": cpu(), "kernel": platform.release(), "python": platform.python_version()}

@@ -15,6 +15,7 @@ from isozone_lab.experiments import (
     gc_copies,
     gc_latency,
     kernel_devices,
+    kernel_myrocks,
     lifetime_capacity,
     lifetime_collection,
     lifetime_deletion_delay,
@@ -73,7 +74,7 @@ class All(unittest.TestCase):
 
     def test_quick_takes_at_most_twenty_minutes(self) -> None:
         seconds = sum(one.quick["expected_s"] * len(one.variants(one.quick))
-                      for one in experiments.that_run(experiments.ALL))
+                      for one in experiments.that_run(cli.choose([])))
         self.assertLessEqual(seconds, 1200)
 
     def test_shared_runs_are_of_one_kind(self) -> None:
@@ -406,6 +407,84 @@ Percentiles: P50: 2000.00 P75: 5.50 P99: 7.00 P99.9: 7.00 P99.99: 7.00
                     if check.what.startswith("puts")}
         self.assertEqual({"puts: isozone dev against XFS tuned"}, {what for what, met in verdicts.items() if not met})
         self.assertEqual(5, len(verdicts))
+
+
+class KernelMyrocks(unittest.TestCase):
+    CLIENT = "{rows}\t1767225757.250000\t1767225767.250000\t0.125000\n"
+    PRINTED = {"fill": CLIENT.format(rows=150_000), "update": CLIENT.format(rows=1000),
+               "sync": CLIENT.format(rows=2000), "compact": CLIENT.format(rows=1), "idle": "cpu  100 0 50 800 50 0 0 0 0 0\n",
+               "busy": "cpu  300 0 150 1050 100 0 0 0 0 0\n", "requests": "come by io_uring\n",
+               "sync-by-several": CLIENT.format(rows=2000) + "2000\t1767225758.000000\t1767225777.250000\t0.5\n"}
+
+    @staticmethod
+    def job_of(series: str) -> list[str]:
+        return kernel_myrocks.job(kernel_myrocks.systems()[series], kernel_myrocks.EXPERIMENT.full, 7, 0.05)
+
+    def outcome(self, **changes: str) -> Outcome:
+        return kernel_myrocks.outcome({**self.PRINTED, "before": KernelDevices.device(100),
+                                       "after": KernelDevices.device(600), **changes})
+
+    def test_every_system_has_the_same_ssd_and_the_same_load(self) -> None:
+        wanted = {line for line in self.job_of("XFS") if line.startswith(("make_image", "run "))}
+        for series in kernel_myrocks.systems():
+            lines = self.job_of(series)
+            self.assertLessEqual(wanted, set(lines), series)
+            start = next(line for line in lines if line.startswith("start_mariadb"))
+            self.assertIn(" --rocksdb-use-direct-io-for-flush-and-compaction=1 --rocksdb-use-direct-reads=1 ", start)
+            self.assertIn("write_buffer_size=16777216;target_file_size_base=16777216;max_bytes_for_level_base=67108864",
+                          start)
+            self.assertEqual(series == "XFS tuned", "max-background-jobs=8 --rocksdb-max-subcompactions=4" in start)
+            self.assertNotIn("{speed}", "".join(lines))
+
+    def test_where_each_system_is(self) -> None:
+        lines = self.job_of("isozone")
+        self.assertIn("mount_isozone 'emu:/tmp/ssd.img?speed=0.05'", lines)
+        self.assertEqual(["stop_mariadb", "unmount_isozone"], lines[-3:-1])
+        lines = self.job_of("isozone dev")
+        self.assertEqual(["serve speed=0.05", "mount_isozone 'dev:/dev/ublkb0'"], lines[3:5])
+        self.assertEqual(["stop_mariadb", "unmount_isozone", "stop_serving"], lines[-4:-1])
+        for series, command in (("XFS", "mount_xfs"), ("XFS tuned", "mount_xfs"), ("F2FS", "mount_f2fs")):
+            lines = self.job_of(series)
+            self.assertEqual(["serve speed=0.05", command], lines[2:4])
+            self.assertEqual(["stop_mariadb", "umount /mnt", "stop_serving"], lines[-4:-1])
+
+    def test_every_command_of_a_job_exists(self) -> None:
+        functions = []
+        for name in ("devices.sh", "mariadb.sh"):
+            with open(os.path.join(timed.HERE, name), encoding="utf-8") as file:
+                functions += re.findall(r"^(\w+)\(\) \{", file.read(), re.M)
+        for series in kernel_myrocks.systems():
+            self.assertLessEqual({line.split()[0] for line in self.job_of(series)}, {*functions, "umount"})
+
+    def test_rows_have_keys_of_their_own(self) -> None:
+        parameters = kernel_myrocks.EXPERIMENT.full
+        added = parameters["rows"] + (kernel_myrocks.CLIENTS + 1) * parameters["synced"]
+        for seed in (1, 2):
+            first = seed * 1_000_000 + 1
+            self.assertIn(f"set number = {first + parameters['rows']} + (@client + 1) * {parameters['synced']} + n",
+                          kernel_myrocks.statements(parameters, seed)["sync-by-several"][1])
+            keys = {number * 2654435761 % 4294967296 for number in range(first, first + added)}
+            self.assertEqual(added, len(keys))
+        self.assertLess(added, 1_000_000)
+
+    def test_what_the_clients_say(self) -> None:
+        outcome = self.outcome()
+        self.assertEqual({
+            "rows": 15_000, "longest transaction": 0.125, "processor": 50, "compaction": 10, "updates": 100,
+            "synced": 200, "longest synced": 0.125, "synced by several": 200, "written by the host": 500},
+            {metric: value for (metric, _), value in by_metric(outcome).items()})
+        self.assertEqual({"requests": "come by io_uring"}, outcome.details)
+
+    def test_what_is_not_said_is_a_failure(self) -> None:
+        for step in ("fill", "compact", "sync-by-several", "busy"):
+            with self.assertRaises(RunFailed):
+                self.outcome(**{step: "ERROR 1296 (HY000) at line 1: Got error\n"})
+
+    def test_the_goal_is_three_times(self) -> None:
+        made = harness.records({("isozone dev", None): [6000], ("XFS", None): [1900], ("XFS tuned", None): [2100]},
+                               metric="rows")
+        self.assertEqual([True, False], [check.verdict(made).met for check in kernel_myrocks.EXPERIMENT.checks
+                                         if check.what.startswith("rows inserted")])
 
 
 if __name__ == "__main__":

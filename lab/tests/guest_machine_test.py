@@ -8,9 +8,10 @@ import struct
 import subprocess
 import tempfile
 import unittest
+from unittest import mock
 
 import harness  # noqa: F401 - finds the lab
-from isozone_lab.guest import machine
+from isozone_lab.guest import machine, mariadb
 from isozone_lab.guest.initramfs import Initramfs, Modules, read_module
 from isozone_lab.processes import RunFailed
 
@@ -97,6 +98,26 @@ class Boot(unittest.TestCase):
             machine.program("no-such-program")
         with self.assertRaisesRegex(RunFailed, "not-here has not been built"):
             machine.add_programs(Initramfs(), {"isozone": "not-here"})
+
+    def test_a_machine_without_mariadb(self) -> None:
+        with mock.patch.object(machine, "PATH", self.directory):
+            self.assertEqual("none", mariadb.version())
+            with self.assertRaisesRegex(RunFailed, "mariadbd is missing: run scripts/install-dependencies databases"):
+                mariadb.add_to(Initramfs())
+
+    @unittest.skipUnless(shutil.which("mariadbd", path=machine.PATH) and os.path.exists(mariadb.PLUGIN),
+                         "MariaDB or its MyRocks is missing")
+    def test_mariadb_has_its_plugin_and_messages_where_it_looks_for_them(self) -> None:
+        self.assertRegex(mariadb.version(), r"^\d+\.\d+\.\d+-MariaDB")
+        archive = Initramfs()
+        mariadb.add_to(archive)
+        path = os.path.join(self.directory, "initramfs")
+        archive.write(path)
+        with open(path, "rb") as file:
+            content = file.read()
+        for name in ("bin/mariadbd", "bin/mariadb", "usr/lib/mysql/plugin/ha_rocksdb.so",
+                     "usr/share/mysql/english/errmsg.sys"):
+            self.assertTrue(name.encode() + b"\0" in content, name)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from unittest import mock
 import harness  # noqa: F401 - finds the lab
 from isozone_lab import versions
 from isozone_lab.guest import machine, timed
+from isozone_lab.guest.initramfs import Initramfs
 from isozone_lab.processes import RunFailed
 
 DONE = r"run: load\r\nbegin: load\r\nfillrandom   : 1\r\n\r\nend: load\r\n" \
@@ -73,6 +74,24 @@ class Guests(unittest.TestCase):
                 else:
                     self.assertRaises(failure, timed.run, build, [], self.directory, 1 << 30, 1, 60, self.noted.append)
             self.assertEqual(["kernel"], os.listdir(self.directory))
+
+    def test_a_job_brings_programs_of_its_own(self) -> None:
+        os.makedirs(f"{self.directory}/kernel/tools")
+        build = versions.Build(self.directory, f"{self.directory}/kernel")
+        seen: list[bytes] = []
+
+        def start(command: list[str], *_: object) -> str:
+            with open(command[0], "rb") as file:
+                seen.append(file.read())
+            return "job: done\n"
+
+        with mock.patch.object(machine, "base_archive", Initramfs), mock.patch.object(machine, "add_programs"), \
+                mock.patch.object(machine, "add_tools"), mock.patch.object(machine, "add_modules"), \
+                mock.patch.object(machine, "program"), mock.patch.object(timed, "watch", start), \
+                mock.patch.object(timed, "qemu_command", lambda _, initramfs, *rest: [initramfs]):
+            for add in (None, lambda archive: archive.add("bin/mine", b"program", 0o100755)):
+                timed.run(build, [], self.directory, 1 << 30, 1, 60, self.noted.append, add)
+        self.assertEqual([False, True], [b"bin/mine\0" in archive for archive in seen])
 
     def test_the_time_of_the_machine_is_virtual_and_its_chance_has_a_seed(self) -> None:
         with mock.patch.object(machine, "program", lambda name: f"/bin/{name}"), \

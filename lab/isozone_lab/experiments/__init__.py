@@ -9,6 +9,7 @@ from . import (
     gc_latency,
     greedy,
     kernel_devices,
+    kernel_myrocks,
     lifetime_capacity,
     lifetime_collection,
     lifetime_deletion_delay,
@@ -39,7 +40,7 @@ ALL = [*(module.EXPERIMENT for module in (
        *lifetime_collection.EXPERIMENTS, gc_latency.EXPERIMENT, *gc_copies.EXPERIMENTS, soak.EXPERIMENT,
        dummy_writes.EXPERIMENT, zenfsplus_ageing.EXPERIMENT, *zgc.EXPERIMENTS, *ll.EXPERIMENTS, greedy.EXPERIMENT,
        zenfsplus_scale.EXPERIMENT, lifetime_scale.EXPERIMENT, sim_truth.EXPERIMENT,
-       kernel_devices.EXPERIMENT]
+       kernel_devices.EXPERIMENT, kernel_myrocks.EXPERIMENT]
 
 # What experiments were called earlier: the command line takes these names, too, and files of results are renamed.
 EARLIER_NAMES = {

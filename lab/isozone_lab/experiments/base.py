@@ -45,6 +45,7 @@ class Experiment:
     driver: str = "db_bench"  # what makes the load, as versions.collect calls it
     night: Parameters | None = None  # those of `full` if there are none
     runs_of: str = ""   # the experiment whose runs this one shows from another side; its own if empty
+    by_name: bool = False  # whether it is run only if it is named, since it needs packages that bring services
     why_slower: str = "the published host has eight cores, not two"  # the device, where it is
 
     @property

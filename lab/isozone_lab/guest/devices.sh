@@ -10,17 +10,22 @@ make_image() {
   isozone mkfs "emu:$image?$1" >/dev/null
 }
 
+# await PROCESS WORDS FILE: until the process has written these words to the file. If it ends before, it fails.
+await() {
+  for _ in $(seq 600); do
+    ! grep -q "$2" "$3" || return 0
+    kill -0 "$1" || break
+    sleep 0.1
+  done
+  cat "$3"
+  return 1
+}
+
 # serve OPTIONS: exports the emulated SSD, and returns when the block device is there.
 serve() {
   isozone export "emu:$image?$1" --id 0 >/tmp/export 2>&1 &
   server=$!
-  for _ in $(seq 600); do
-    ! grep -q "^$exported is " /tmp/export || return 0
-    kill -0 "$server" || break
-    sleep 0.1
-  done
-  cat /tmp/export
-  return 1
+  await $server "^$exported is " /tmp/export
 }
 
 # Takes the block device away, so that the image is closed.
@@ -49,6 +54,21 @@ mount_f2fs() {
   mkfs.f2fs -q -f -m -c $exported /dev/nullb0
   mkdir /mnt
   mount -t f2fs /dev/nullb0 /mnt
+}
+
+# mount_isozone DEVICE: the file system on it as a directory. The kernel offers io_uring for its requests.
+mount_isozone() {
+  echo Y >/sys/module/fuse/parameters/enable_uring
+  mkdir /mnt
+  isozone mount -f "$1" /mnt >/tmp/mount 2>&1 &
+  daemon=$!
+  await $daemon "requests to .* come by" /tmp/mount
+}
+
+# Ends when everything is durable.
+unmount_isozone() {
+  umount /mnt
+  wait "$daemon"
 }
 
 # run NAME COMMAND ARGUMENT...: runs a program. Its errors and progress appear as they come; its output follows when it

@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING
 from .. import processes
 from ..processes import RunFailed
 from . import machine
+from .initramfs import Initramfs
 
 if TYPE_CHECKING:
     from ..versions import Build
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SCRIPTS = ("init", "devices.sh")
+SCRIPTS = ("init", "devices.sh", "mariadb.sh")
 MODULES = ("null_blk", "ublk_drv", "xfs", "f2fs")
 # Of the kernel's file systems, in the folder `tools` of the kernel.
 TOOLS = {"mkfs.xfs": "usr/sbin/mkfs.xfs", "mkfs.f2fs": "usr/sbin/mkfs.f2fs"}
@@ -34,9 +35,10 @@ PROCESSOR = "max,erms=off"
 STARTED = re.compile(r"^run: (\S+) at (\S+) s$")
 OUTPUT = re.compile(r"^begin: (\S+)\n(.*?)^end: \1$", re.M | re.S)
 Note = Callable[[str], None]
+Add = Callable[[Initramfs], None]  # programs that some jobs need only
 
 
-def make_initramfs(path: str, build: Build, job: Sequence[str]) -> None:
+def make_initramfs(path: str, build: Build, job: Sequence[str], add: Add | None = None) -> None:
     archive = machine.base_archive()
     for name in SCRIPTS:
         archive.add_file(name, os.path.join(HERE, name))
@@ -44,6 +46,8 @@ def make_initramfs(path: str, build: Build, job: Sequence[str]) -> None:
                                    "db_bench": machine.program("db_bench")})
     machine.add_tools(archive, build.guest_kernel, TOOLS)
     machine.add_modules(archive, build.guest_kernel, MODULES)
+    if add is not None:
+        add(archive)
     archive.add("job", machine.lines(job), 0o100644)
     archive.write(path)
 
@@ -57,16 +61,16 @@ def qemu_command(kernel: str, initramfs: str, scratch: str, memory_bytes: int, s
 
 
 def run(build: Build, job: Sequence[str], scratch: str, memory_bytes: int, seed: int, time_limit_s: float,
-        note: Note) -> dict[str, str]:
+        note: Note, add: Add | None = None) -> dict[str, str]:
     """Boots a guest that does `job`; gives the output of each `run` in it, by name. `note` is told what it begins with.
-    `time_limit_s` is in real time."""
+    `time_limit_s` is in real time. `add` adds to the archive of programs."""
     if not os.path.isdir(f"{build.guest_kernel}/tools"):
         raise RunFailed(f"there is no kernel with its tools in {build.guest_kernel}: run scripts/fetch-guest-kernel "
                         f"--newest {build.guest_kernel}")
     directory = tempfile.mkdtemp(prefix="guest-", dir=scratch)
     try:
         initramfs = os.path.join(directory, "initramfs")
-        make_initramfs(initramfs, build, job)
+        make_initramfs(initramfs, build, job, add)
         command = qemu_command(build.guest_kernel, initramfs, directory, memory_bytes, seed)
         return outputs_of(watch(command, time_limit_s, note))
     finally:
