@@ -412,7 +412,8 @@ Percentiles: P50: 2000.00 P75: 5.50 P99: 7.00 P99.9: 7.00 P99.99: 7.00
 class KernelMyrocks(unittest.TestCase):
     CLIENT = "{rows}\t1767225757.250000\t1767225767.250000\t0.125000\n"
     PRINTED = {"fill": CLIENT.format(rows=150_000), "update": CLIENT.format(rows=1000),
-               "sync": CLIENT.format(rows=2000), "compact": CLIENT.format(rows=1), "idle": "cpu  100 0 50 800 50 0 0 0 0 0\n",
+               "sync": CLIENT.format(rows=2000), "compact": CLIENT.format(rows=1),
+               "idle": "cpu  100 0 50 800 50 0 0 0 0 0\n",
                "busy": "cpu  300 0 150 1050 100 0 0 0 0 0\n", "requests": "come by io_uring\n",
                "sync-by-several": CLIENT.format(rows=2000) + "2000\t1767225758.000000\t1767225777.250000\t0.5\n"}
 

@@ -220,8 +220,8 @@ EXPERIMENT = Experiment(
          "the kernel, and on zoned XFS and F2FS on the same block device.",
     setup="The guest, its time and the SSD are those of kernel-devices. {rows:,} rows of {content_bytes:,} bytes are "
           f"inserted in random order, in transactions of {ROWS_AT_ONCE} rows that are not synced. After a full "
-          "compaction, {updates:,} rows are updated, and single rows inserted in synced transactions: {synced:,} by one "
-          f"client, and as many by each of {CLIENTS}. RocksDB has direct I/O, a bloom filter, tables and memtables of "
+          "compaction, {updates:,} rows are updated, and single rows inserted in synced transactions: {synced:,} by "
+          f"one client, and as many by each of {CLIENTS}. RocksDB has direct I/O, a bloom filter, tables and memtables of "
           "{table_mb} MB, and levels four times as large; the other options are those of MyRocks. XFS tuned has 8 "
           "background jobs and 4 subcompactions." + SCALED,
     quick=QUICK,
