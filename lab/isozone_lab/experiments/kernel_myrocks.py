@@ -221,9 +221,9 @@ EXPERIMENT = Experiment(
     setup="The guest, its time and the SSD are those of kernel-devices. {rows:,} rows of {content_bytes:,} bytes are "
           f"inserted in random order, in transactions of {ROWS_AT_ONCE} rows that are not synced. After a full "
           "compaction, {updates:,} rows are updated, and single rows inserted in synced transactions: {synced:,} by "
-          f"one client, and as many by each of {CLIENTS}. RocksDB has direct I/O, a bloom filter, tables and memtables of "
-          "{table_mb} MB, and levels four times as large; the other options are those of MyRocks. XFS tuned has 8 "
-          "background jobs and 4 subcompactions." + SCALED,
+          f"one client, and as many by each of {CLIENTS}. RocksDB has direct I/O, a bloom filter, tables and "
+          "memtables of {table_mb} MB, and levels four times as large; the other options are those of MyRocks. XFS "
+          "tuned has 8 background jobs and 4 subcompactions." + SCALED,
     quick=QUICK,
     night=QUICK,
     full=sizes(150_000, 200, zones=128, updates=1000, synced=2000, table_mb=16, table_bytes=16 << 20),
