@@ -22,7 +22,7 @@ from ..targets import Check, ratios
 from .base import SCALED, Experiment, each_series
 from .kernel_devices import BLOCK_DEVICE, IMAGE, INSIDE, SERVE, SPEED, SSD
 
-# What suits the kernel's file systems best of what was tried; through the page cache XFS inserts fewer rows.
+# Through the page cache XFS inserts fewer rows.
 DIRECT = {"rocksdb-use-direct-io-for-flush-and-compaction": 1, "rocksdb-use-direct-reads": 1}
 TUNED = {"rocksdb-max-background-jobs": 8, "rocksdb-max-subcompactions": 4}
 # A bloom filter of 10 bits, so that a row that is not there is not looked for in every level.
