@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/aligned_buffer.h"
+#include "base/clock.h"
 #include "mount/file_handle.h"
 #include "mount/fuse_session.h"
 #include "mount/fuse_view.h"
@@ -67,12 +68,19 @@ void Create(fuse_req_t request, fuse_ino_t directory, const char* name, mode_t m
   });
 }
 
+// A table is read by users and by compactions, often through one handle.
+IoClass ReadClassOf(FuseView& view, fuse_req_t request, const FileHandle& handle) {
+  if (handle.read_class != IoClass::kUserRead) return handle.read_class;
+  const ThreadJob job = view.thread_jobs().Of(::fuse_req_ctx(request)->pid, MonotonicNs());
+  return job == ThreadJob::kCompaction ? IoClass::kCompactionRead : IoClass::kUserRead;
+}
+
 void Read(fuse_req_t request, fuse_ino_t, size_t size, off_t offset, fuse_file_info* info) {
-  Answer(request, [&](FuseView&) -> Status {
+  Answer(request, [&](FuseView& view) -> Status {
     const FileHandle& handle = FileHandle::Of(*info);
+    const IoClass io_class = ReadClassOf(view, request, handle);
     const std::span<std::byte> buffer = FuseSession::AnswerData().first(std::min<size_t>(size, kLongestRequest));
-    ISOZONE_ASSIGN_OR_RETURN(const size_t got,
-                             handle.file->Read(static_cast<uint64_t>(offset), buffer, handle.read_class));
+    ISOZONE_ASSIGN_OR_RETURN(const size_t got, handle.file->Read(static_cast<uint64_t>(offset), buffer, io_class));
     ::fuse_reply_buf(request, reinterpret_cast<const char*>(buffer.data()), got);
     return Status::Ok();
   });

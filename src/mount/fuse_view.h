@@ -33,6 +33,7 @@
 #include "mount/fuse_library.h"
 #include "mount/fuse_options.h"
 #include "mount/hint_reader.h"
+#include "mount/thread_jobs.h"
 
 namespace isozone {
 
@@ -47,6 +48,7 @@ class FuseView {
   FileSystem& file_system() const { return file_system_; }
   InodeFiles& inodes() const { return inodes_; }
   OpenHandles& handles() { return handles_; }
+  ThreadJobs& thread_jobs() { return thread_jobs_; }
   const FuseOptions& options() const { return options_; }
   // Seconds that the kernel may keep what it is told.
   double timeout_s() const { return options_.read_only ? 1 : 86400; }
@@ -86,6 +88,7 @@ class FuseView {
   const uid_t roots_user_ = ::geteuid();
   const gid_t roots_group_ = ::getegid();
   OpenHandles handles_;
+  ThreadJobs thread_jobs_;
   HintReader* hint_reader_ = nullptr;
   std::string directory_;
   dev_t device_ = 0;

@@ -5,6 +5,7 @@ when it cannot begin.
     lifecycle_test.py ISOZONE
 """
 
+import ctypes
 import errno
 import functools
 import json
@@ -14,6 +15,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import mounted
 
@@ -22,6 +24,8 @@ PAGE = os.path.join(os.path.dirname(HELPER), "../docs/mount.md")
 UNIT = os.path.join(os.path.dirname(HELPER), "isozone-mount@.service")
 OK, USAGE, NOT_FOUND, UNUSABLE, BUSY = range(5)
 REFUSED = 9
+PR_SET_NAME = 15
+LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Lifecycle(mounted.MountTest):
@@ -137,6 +141,28 @@ class Lifecycle(mounted.MountTest):
                            "the statistics do not show ten syncs")
         self.run_tool("top", self.device, "--once")
         self.assertIn("000012.log", self.run_tool("ls", self.device, "/"))
+        self.assertEqual(0, daemon.end())
+
+    def test_a_read_of_a_table_is_counted_by_the_thread_that_asks(self) -> None:
+        daemon = self.mount()
+        for name in ("000012.sst", "000013.sst"):
+            self.write(name, "x" * 100_000)
+        daemon = self.mount_again(daemon)  # without the pages that the kernel kept
+
+        def bytes_read(io_class: str) -> int:
+            return int(json.loads(self.run_tool("stats", self.device, "--json"))["classes"][io_class]["bytes_read"])
+
+        def read_by(thread: str, name: str) -> None:
+            with ThreadPoolExecutor(1) as threads:
+                threads.submit(LIBC.prctl, PR_SET_NAME, thread.encode(), 0, 0, 0).result()
+                self.assertEqual("x" * 100_000, threads.submit(self.read, name).result())
+
+        read_by("rocksdb:low0", "000012.sst")
+        read_by("client", "000013.sst")
+        for io_class in ("compaction-read", "user-read"):
+            mounted.wait_until(functools.partial(lambda name: bytes_read(name) >= 100_000, io_class),
+                               f"the statistics do not show that 100,000 bytes were read as {io_class}")
+        self.assertLess(bytes_read("user-read"), 200_000)
         self.assertEqual(0, daemon.end())
 
     def test_a_read_only_mount_shows_what_is_there_and_refuses_changes(self) -> None:
