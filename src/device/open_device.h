@@ -3,6 +3,7 @@
 //   emu:/path/ssd.img                 the emulated SSD in an image file (device/emulated)
 //   emu:/dev/sdb                      the same on a block device without zones
 //   dev:/dev/nvme0n2                  a zoned block device of Linux (device/linux)
+//   dev:/dev/ng0n2                    an NVMe namespace by commands that the kernel passes through
 //   zonefs:/mnt/z                     one on which zonefs is mounted (device/zonefs)
 //
 // A device takes its options from `uri.options`. The caller rejects the options that are left once every layer took its

@@ -130,7 +130,9 @@ class FakeZonedDisk {
     uint64_t reads = 0;
     uint64_t writes = 0;
     uint64_t durable_writes = 0;
+    uint64_t blocking_writes = 0;  // that may block
     uint64_t flushes = 0;
+    uint64_t resent = 0;  // reads and flushes that say that they are
     uint64_t zone_commands = 0;
     uint64_t most_writes_of_a_zone = 0;  // in flight at the same time
     uint64_t volatile_bytes = 0;         // written, and not durable yet
@@ -157,6 +159,7 @@ class FakeZonedDisk {
       return disk_.Manage(command, position, length);
     }
     std::string path() const override { return ""; }
+    bool may_err_about_pointers() const override { return true; }
     std::string transfer_path() const override { return "a fake"; }
 
    private:
@@ -236,6 +239,7 @@ class FakeZonedDisk {
   // Counts a transfer that starts (1) or ends (-1).
   void Count(const KernelTransfer& transfer, int64_t change) ISOZONE_REQUIRES(mu_) {
     const bool starts = change > 0;
+    asked_.resent += starts && transfer.resent ? 1 : 0;
     switch (transfer.kind) {
       case KernelTransfer::Kind::kRead:
         asked_.reads += starts ? 1 : 0;
@@ -247,6 +251,7 @@ class FakeZonedDisk {
       case KernelTransfer::Kind::kWrite: {
         asked_.writes += starts ? 1 : 0;
         asked_.durable_writes += starts && transfer.durable ? 1 : 0;
+        asked_.blocking_writes += starts && transfer.may_block ? 1 : 0;
         uint64_t& writing = writing_[transfer.position / shape_.zones.zone_size];
         writing += static_cast<uint64_t>(change);
         asked_.most_writes_of_a_zone = std::max(asked_.most_writes_of_a_zone, writing);

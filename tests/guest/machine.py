@@ -17,7 +17,7 @@ from isozone_lab.processes import RunFailed  # noqa: E402 - as above
 
 EXPORT_PAGE = f"{ROOT}/docs/export.md"  # its commands make a block device, and belong together
 HERE = os.path.dirname(os.path.abspath(__file__))
-SCRIPTS = ("init", "steps.sh", "load.sh", "zonefs.sh", "export.sh", "mount.sh")  # of the guest
+SCRIPTS = ("init", "steps.sh", "load.sh", "zonefs.sh", "export.sh", "mount.sh", "passthrough.sh")  # of the guest
 MODULES = ("crct10dif_generic", "crc64_rocksoft_generic", "nvme", "null_blk", "sd_mod", "scsi_debug", "zonefs", "fuse")
 # What the newest kernel has in addition: a device that a process serves, and file systems for such devices.
 NEWEST_MODULES = ("ublk_drv", "xfs", "f2fs", "btrfs")

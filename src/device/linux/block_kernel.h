@@ -32,6 +32,7 @@ struct KernelTransfer {
   uint64_t position = 0;      // bytes from the start of the device; once `file` is set, of the file
   int file = -1;              // the open file that is read, written or flushed; BlockKernel sets it
   bool may_block = false;     // Start may take as long as the device
+  bool resent = false;        // the host has not carried it out before
 
   void (*done)(KernelTransfer& transfer) = nullptr;
   void* context = nullptr;  // for the owner's use
@@ -70,6 +71,9 @@ class BlockKernel {
   // A path that opens this block device once more, also where its name has come to name another one; empty if that is
   // not possible.
   virtual std::string path() const = 0;
+
+  // Whether the kernel may refuse a write (EIO) for a write pointer of its own, which the next report puts right.
+  virtual bool may_err_about_pointers() const = 0;
 
   // How transfers reach the device, for people: "io_uring", or "32 threads (io_uring: Operation not permitted)".
   virtual std::string transfer_path() const = 0;

@@ -19,6 +19,7 @@ namespace {
 constexpr int kReportAttempts = 3;
 constexpr std::chrono::milliseconds kReportPause(20);
 constexpr int kMostResends = 8;
+constexpr int kMostWriteResends = 2;
 constexpr int kRelearnAttempts = 8;  // reports of a zone, each of which a change of it may overtake
 
 ZoneCommand CommandOf(DeviceOp op) {
@@ -151,8 +152,9 @@ void LinuxDevice::Start(DeviceRequest& request) {
   }
 }
 
-void LinuxDevice::Send(DeviceRequest& request, KernelTransfer::Kind kind, uint64_t position, uint64_t length) {
-  auto* const command = new Command{this, &request, {}, 0};  // owned by the transfer until that has completed
+void LinuxDevice::Send(DeviceRequest& request, KernelTransfer::Kind kind, uint64_t position, uint64_t length,
+                       int resends) {
+  auto* const command = new Command{this, &request, {}, resends};  // owned by the transfer until that has completed
   KernelTransfer& transfer = command->transfer;
   transfer.kind = kind;
   transfer.durable = kind == KernelTransfer::Kind::kWrite && request.fua && facts_.durable == DurableWrites::kForced;
@@ -223,6 +225,7 @@ void LinuxDevice::StartFlush(DeviceRequest& request) {
 bool LinuxDevice::Resend(std::unique_ptr<Command>& command) {
   if (!IsInterrupted(command->transfer.result) || command->transfer.kind == KernelTransfer::Kind::kWrite) return false;
   if (++command->resends > kMostResends) return false;
+  command->transfer.resent = true;
   kernel_->Start(command.release()->transfer);
   return true;
 }
@@ -234,7 +237,9 @@ void LinuxDevice::OnTransferred(std::unique_ptr<Command> command) {
   const bool is_flush = transfer.kind == KernelTransfer::Kind::kFlush;
   if (transfer.result != static_cast<int64_t>(is_flush ? 0 : transfer.length)) {
     const int error = transfer.result < 0 ? static_cast<int>(-transfer.result) : EIO;
-    return tasks_.Add([this, &request, error] { Resolve(request, error); });
+    return tasks_.Add([this, &request, error, resends = command->resends] {
+      if (!WriteAgain(request, error, resends)) Resolve(request, error);
+    });
   }
   if (!IsWrite(request.op)) {
     if (!is_flush) bytes_read_.fetch_add(request.length, std::memory_order_relaxed);
@@ -283,6 +288,19 @@ void LinuxDevice::Resolve(DeviceRequest& request, int error) {
   // Of a zone that has changed since, the report does not tell what the command did.
   if (status == DeviceStatus::kSuccess && !is_current) status = DeviceStatus::kWriteFault;
   Complete(request, status);
+}
+
+bool LinuxDevice::WriteAgain(DeviceRequest& request, int error, int resends) {
+  if (!IsWrite(request.op) || error != EIO || !kernel_->may_err_about_pointers()) return false;
+  if (resends == kMostWriteResends) return false;
+  const ZoneId id = ZoneOf(request);
+  ZoneDescriptor zone;
+  if (Describe(id, zone) != 0) return false;
+  const bool is_open = zone.state == ZoneState::kEmpty || IsActive(zone.state);
+  if (!is_open || zone.write_pointer != geometry().OffsetInZone(request.written_at)) return false;
+  request.may_block = true;
+  Send(request, KernelTransfer::Kind::kWrite, layout_.PositionOf(request.written_at), request.length, resends + 1);
+  return true;
 }
 
 void LinuxDevice::ResolveWrite(DeviceRequest& request, int error) {

@@ -18,6 +18,10 @@
 //            what the error meant (kernel_errors.h). Until then the zone counts as writing. If there is no report, the
 //            next request that needs one asks again, and a reset needs none.
 //            A read or flush that the host interrupted (EAGAIN, EINTR, ECANCELED) is sent again, a few times.
+//            A write that failed with EIO is sent again, twice at most, if its zone still waits for just these bytes.
+//            Linux from 6.10 on has write pointers of its own, which do not see the NVMe commands of programs, and
+//            refuses a write that begins elsewhere. Once it has refused one that blocks, the next report puts its
+//            pointer right. So the write blocks when it is sent again.
 //   gone     Once the kernel says that the device is not there (ENODEV), every request completes with Internal Error.
 //            The process lives on; the log has the reason.
 //
@@ -100,7 +104,8 @@ class LinuxDevice final : public ZonedDevice {
   void Write(DeviceRequest& request);
   void StartFlush(DeviceRequest& request);
   void StartZoneCommand(DeviceRequest& request);
-  void Send(DeviceRequest& request, KernelTransfer::Kind kind, uint64_t position, uint64_t length);
+  // `resends`: how often it was sent before.
+  void Send(DeviceRequest& request, KernelTransfer::Kind kind, uint64_t position, uint64_t length, int resends = 0);
 
   void OnTransferred(std::unique_ptr<Command> command);
   // Sends a read or flush again that the host did not carry out; false if that makes no sense.
@@ -110,6 +115,9 @@ class LinuxDevice final : public ZonedDevice {
 
   // These block, on a task thread.
   void Resolve(DeviceRequest& request, int error);
+  // Sends a write or append again that the kernel may have refused for a wrong write pointer of its own; false if that
+  // makes no sense. `resends`: as for Send.
+  bool WriteAgain(DeviceRequest& request, int error, int resends);
   void ResolveWrite(DeviceRequest& request, int error);
   void FinishLarge(DeviceRequest& request);
   void RunResets();

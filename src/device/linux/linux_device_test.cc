@@ -155,6 +155,29 @@ TEST_F(LinuxDeviceTest, AfterAFailedWriteTheReportSaysWhereThePointerIs) {
   EXPECT_EQ(Run(DeviceOp::kWrite, 0, 2, 1), Dev::kSuccess);
 }
 
+TEST_F(LinuxDeviceTest, AWriteThatTheKernelRefusesForAPointerOfItsOwnIsSentAgainAsOneThatBlocks) {
+  ASSERT_EQ(Run(DeviceOp::kWrite, 0, 0, 2), Dev::kSuccess);
+  for (int i = 0; i < 2; ++i) disk_->FailNext(KernelTransfer::Kind::kWrite, EIO);
+  const auto write = Submit(DeviceOp::kWrite, 0, 2, 1);
+  EXPECT_EQ(Wait(write), Dev::kSuccess);
+  EXPECT_EQ(disk_->asked().writes, 4U);
+  EXPECT_EQ(disk_->asked().blocking_writes, 2U);
+  disk_->FailNext(KernelTransfer::Kind::kWrite, EIO);
+  EXPECT_EQ(Wait(Submit(DeviceOp::kAppend, 0, 0, 1)), Dev::kSuccess);
+  EXPECT_EQ(disk_->asked().blocking_writes, 3U);
+  EXPECT_EQ(Describe(0).write_pointer, 4 * kBlock);
+
+  for (int i = 0; i < 3; ++i) disk_->FailNext(KernelTransfer::Kind::kWrite, EIO);
+  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 4, 1), Dev::kWriteFault) << "but not for ever";
+  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 4, 1), Dev::kSuccess);
+}
+
+TEST_F(LinuxDeviceTest, AWriteOfWhichTheZoneHasAPartIsNotSentAgain) {
+  disk_->FailNext(KernelTransfer::Kind::kWrite, EIO, 1 * kBlock);
+  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 0, 2), Dev::kWriteFault);
+  EXPECT_EQ(disk_->asked().writes, 1U);
+}
+
 TEST_F(LinuxDeviceTest, AZoneThatDoesNotReportIsNotWrittenUntilItDoes) {
   ASSERT_EQ(Run(DeviceOp::kWrite, 0, 0, 2), Dev::kSuccess);
   disk_->FailNext(KernelTransfer::Kind::kWrite, ENODATA, 1 * kBlock);
@@ -228,6 +251,7 @@ TEST_F(LinuxDeviceTest, ReadsAndFlushesThatTheHostInterruptsAreSentAgain) {
   EXPECT_EQ(Run(DeviceOp::kFlush, 0), Dev::kSuccess);
   EXPECT_EQ(disk_->asked().reads, 4U);
   EXPECT_EQ(disk_->asked().flushes, 4U);
+  EXPECT_EQ(disk_->asked().resent, 6U) << "so that the kernel's side may choose another way";
   for (int i = 0; i < 9; ++i) disk_->FailNext(KernelTransfer::Kind::kRead, EAGAIN);
   EXPECT_EQ(Run(DeviceOp::kRead, 0, 0, 2), Dev::kInternalError) << "but not without an end";
 }

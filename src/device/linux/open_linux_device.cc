@@ -10,6 +10,7 @@
 
 #include "base/file_descriptor.h"
 #include "device/linux/block_device_node.h"
+#include "device/linux/nvme_namespace.h"
 #include "device/linux/opened_block_device.h"
 #include "device/linux/refusals.h"
 
@@ -21,6 +22,18 @@ Result<QueueFacts> FactsOf(const BlockDeviceNode& device) {
   if (!facts.ok()) return facts.status().WithContext(device.path);
   if (!facts->zoned()) return NoZones(device.path);
   return facts;
+}
+
+// The block device that is meant: that of a namespace, if `path` takes its commands.
+Result<BlockDeviceNode> Named(const std::string& path) {
+  return TakesNvmeCommands(path) ? BlockDeviceBeside(path) : FindBlockDevice(path);
+}
+
+Result<std::unique_ptr<BlockKernel>> KernelOf(FileDescriptor fd, TransferPath transfers, const std::string& path,
+                                              const QueueFacts& facts, OpenMode mode) {
+  if (!TakesNvmeCommands(path)) return OpenedBlockDevice::Create(std::move(fd), transfers);
+  ISOZONE_ASSIGN_OR_RETURN(OpenedNamespace passing, OpenNamespace(path, fd, facts, mode));
+  return OpenedBlockDevice::CreatePassing(std::move(fd), transfers, std::move(passing), facts, mode);
 }
 
 }  // namespace
@@ -35,19 +48,19 @@ Result<TransferPath> TakeTransferPath(UriOptions& options) {
 
 Result<std::unique_ptr<LinuxDevice>> OpenLinuxDevice(Uri& uri, OpenMode mode) {
   ISOZONE_ASSIGN_OR_RETURN(const TransferPath path, TakeTransferPath(uri.options));
-  ISOZONE_ASSIGN_OR_RETURN(const BlockDeviceNode named, FindBlockDevice(uri.path));
+  ISOZONE_ASSIGN_OR_RETURN(const BlockDeviceNode named, Named(uri.path));
   ISOZONE_RETURN_IF_ERROR(FactsOf(named).status());  // what has no zones is not even opened
   ISOZONE_ASSIGN_OR_RETURN(FileDescriptor fd, OpenBlockDevice(named, mode, O_DIRECT));
   ISOZONE_ASSIGN_OR_RETURN(const BlockDeviceNode device, NodeOf(named, fd));
   ISOZONE_ASSIGN_OR_RETURN(const QueueFacts facts, FactsOf(device));
-  auto kernel = OpenedBlockDevice::Create(std::move(fd), path);
-  if (!kernel.ok()) return kernel.status().WithContext(device.path);
-  return LinuxDevice::Create("dev:" + device.path, mode, std::move(*kernel), facts);
+  auto kernel = KernelOf(std::move(fd), path, uri.path, facts, mode);
+  if (!kernel.ok()) return kernel.status().WithContext(uri.path);
+  return LinuxDevice::Create("dev:" + uri.path, mode, std::move(*kernel), facts);
 }
 
 Status CheckLinuxDevice(Uri& uri) {
   ISOZONE_RETURN_IF_ERROR(TakeTransferPath(uri.options).status());
-  ISOZONE_ASSIGN_OR_RETURN(const BlockDeviceNode device, FindBlockDevice(uri.path));
+  ISOZONE_ASSIGN_OR_RETURN(const BlockDeviceNode device, Named(uri.path));
   return FactsOf(device).status();
 }
 

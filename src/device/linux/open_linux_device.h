@@ -1,4 +1,5 @@
-// Opens a zoned block device of Linux by its path: dev:/dev/nvme0n2.
+// Opens a zoned block device of Linux by its path: dev:/dev/nvme0n2. The path of the character device of an NVMe
+// namespace, dev:/dev/ng0n2, opens both: transfers are commands to that (opened_block_device.h).
 #pragma once
 
 #include <memory>

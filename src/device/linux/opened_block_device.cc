@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "base/aligned_buffer.h"
+#include "base/latch.h"
+#include "device/linux/refusals.h"
 #include "device/linux/zone_layout.h"
 
 namespace isozone {
@@ -42,6 +46,48 @@ Result<std::unique_ptr<BlockKernel>> OpenedBlockDevice::Create(FileDescriptor fd
   std::unique_ptr<OpenedBlockDevice> device(new OpenedBlockDevice(std::move(fd)));
   ISOZONE_ASSIGN_OR_RETURN(device->transfers_, Transfers::Make(path, device->fd_.get()));
   return std::unique_ptr<BlockKernel>(std::move(device));
+}
+
+Result<std::unique_ptr<BlockKernel>> OpenedBlockDevice::CreatePassing(FileDescriptor fd, TransferPath path,
+                                                                      OpenedNamespace passing, const QueueFacts& facts,
+                                                                      OpenMode mode) {
+  std::unique_ptr<OpenedBlockDevice> device(new OpenedBlockDevice(std::move(fd)));
+  device->passing_ = std::move(passing);
+  device->calls_ = std::make_unique<NvmeCalls>(device->passing_.id, facts.logical_block);
+  ISOZONE_ASSIGN_OR_RETURN(device->transfers_, Transfers::Make(path, device->passing_.commands.get(), *device->calls_));
+  device->rescuers_ = std::make_unique<ThreadTransfers>("");
+  for (const bool may_block : {false, true}) {
+    const int error = device->Probe(facts, mode, may_block);
+    if (error == 0) continue;
+    if (error == EACCES || error == EPERM) return CommandsForbidden(error);
+    return Status::NotSupported(
+        fmt::format("the kernel does not pass NVMe commands on: {}; name the block device", std::strerror(error)));
+  }
+  return std::unique_ptr<BlockKernel>(std::move(device));
+}
+
+int OpenedBlockDevice::Probe(const QueueFacts& facts, OpenMode mode, bool may_block) {
+  AlignedBuffer block(facts.logical_block);
+  std::memset(block.data(), 0, block.size());
+  KernelTransfer behind;
+  behind.kind = mode == OpenMode::kReadOnly ? KernelTransfer::Kind::kRead : KernelTransfer::Kind::kWrite;
+  behind.data = block.data();
+  behind.length = block.size();
+  behind.position = facts.size;
+  behind.may_block = may_block;
+  Latch latch;
+  latch.Expect(behind);
+  Start(behind);
+  latch.Wait();
+  const auto error = static_cast<int>(-behind.result);
+  return error == EREMOTEIO || error == EIO ? 0 : error;
+}
+
+void OpenedBlockDevice::Start(KernelTransfer& transfer) {
+  const bool passes = calls_ != nullptr && !transfer.resent;
+  transfer.file = passes ? passing_.commands.get() : fd_.get();
+  Transfers& transfers = passes || rescuers_ == nullptr ? *transfers_ : *rescuers_;
+  transfers.Start(transfer);
 }
 
 int OpenedBlockDevice::ReportZones(uint64_t position, std::span<KernelZone> out) const {

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -57,6 +58,21 @@ TEST(OpenedBlockDevice, TakesTheThreadsThatAreWanted) {
       OpenedBlockDevice::Create(FileDescriptor(::memfd_create("device", MFD_CLOEXEC)), TransferPath::kThreads);
   ISOZONE_ASSERT_OK(opened.status());
   EXPECT_EQ((*opened)->transfer_path(), "32 threads");
+}
+
+// Files take no commands of NVMe, and a kernel that cannot pass them on answers in the same way.
+TEST(OpenedBlockDevice, NeedsAKernelThatPassesCommandsOn) {
+  for (const TransferPath path : {TransferPath::kBest, TransferPath::kThreads}) {
+    QueueFacts facts;
+    facts.logical_block = 4096;
+    OpenedNamespace passing{FileDescriptor(::memfd_create("commands", MFD_CLOEXEC)), 1};
+    const Status status = OpenedBlockDevice::CreatePassing(FileDescriptor(::memfd_create("device", MFD_CLOEXEC)), path,
+                                                           std::move(passing), facts, OpenMode::kReadWrite)
+                              .status();
+    EXPECT_EQ(status.code(), StatusCode::kNotSupported);
+    EXPECT_THAT(status.ToString(), HasSubstr("the kernel does not pass NVMe commands on"));
+    EXPECT_THAT(status.ToString(), HasSubstr("; name the block device"));
+  }
 }
 
 }  // namespace

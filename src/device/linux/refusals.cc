@@ -1,6 +1,7 @@
 #include "device/linux/refusals.h"
 
 #include <cerrno>
+#include <cstring>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -64,14 +65,20 @@ Status NoSuchDevice(std::string_view path) {
   return Status::NotFound(fmt::format("there is no device {}; list those with zones: lsblk --zoned", path));
 }
 
+Status CommandsForbidden(int error) {
+  return Status::PermissionDenied(fmt::format(
+      "not allowed to send NVMe commands: {}; Linux before 6.2 lets only root do that, later ones whoever may "
+      "write the device; or name the block device",
+      std::strerror(error)));
+}
+
 Status NotABlockDevice(std::string_view path) {
   constexpr std::string_view kPassthrough = "/dev/ng";  // ng0n1 beside nvme0n1
   if (path.starts_with(kPassthrough) &&
       path.find_first_not_of("0123456789n", kPassthrough.size()) == std::string_view::npos) {
     return Status::NotSupported(
-        fmt::format("{} is for NVMe commands of programs, which Isozone does not send; name the "
-                    "block device of the namespace, dev:/dev/nvme{}",
-                    path, path.substr(kPassthrough.size())));
+        fmt::format("{} only takes NVMe commands; name the block device of the namespace, /dev/nvme{}", path,
+                    path.substr(kPassthrough.size())));
   }
   return Status::NotSupported(
       fmt::format("{} is no block device; for an emulated SSD in a file, write emu:{}", path, path));

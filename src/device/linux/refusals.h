@@ -22,6 +22,8 @@ struct DeviceUse {
 
 // `path` names nothing: kNotFound.
 Status NoSuchDevice(std::string_view path);
+// The kernel does not let this process send NVMe commands, for `error`: kPermissionDenied.
+Status CommandsForbidden(int error);
 // `path` is a file or a directory: kNotSupported.
 Status NotABlockDevice(std::string_view path);
 // The device has no zones: kNotSupported.

@@ -52,7 +52,7 @@ TEST(Refusals, SayWhoMayOpenADevice) {
 TEST(Refusals, SayWhatIsNoUsableDevice) {
   EXPECT_THAT(TextOf(NoSuchDevice("/dev/nvme0n2"), StatusCode::kNotFound), HasSubstr("lsblk --zoned"));
   EXPECT_THAT(TextOf(NotABlockDevice("/dev/nvme0n2"), StatusCode::kNotSupported), HasSubstr("emu:/dev/nvme0n2"));
-  EXPECT_THAT(TextOf(NotABlockDevice("/dev/ng0n2"), StatusCode::kNotSupported), HasSubstr(", dev:/dev/nvme0n2"));
+  EXPECT_THAT(TextOf(NotABlockDevice("/dev/ng0n2"), StatusCode::kNotSupported), HasSubstr(", /dev/nvme0n2"));
   EXPECT_THAT(NotABlockDevice("/dev/nginx").ToString(), HasSubstr("emu:/dev/nginx"));
   EXPECT_THAT(TextOf(NoZones("/dev/nvme0n2"), StatusCode::kNotSupported),
               AllOf(HasSubstr("emu:/dev/nvme0n2,"), HasSubstr("emu:/path/ssd.img")));
@@ -62,6 +62,13 @@ TEST(Refusals, SayWhatIsNoUsableDevice) {
               HasSubstr("blockdev --setrw"));
   TextOf(OpenRefused(Use(), OpenMode::kReadWrite, ENOENT), StatusCode::kNotFound);
   TextOf(OpenRefused(Use(), OpenMode::kReadWrite, EIO), StatusCode::kIoError);
+}
+
+TEST(Refusals, SayWhoMaySendCommands) {
+  const Status status = CommandsForbidden(EACCES);
+  EXPECT_EQ(status.code(), StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("Permission denied"), HasSubstr("Linux before 6.2"), HasSubstr("name the block device")));
 }
 
 TEST(Refusals, FindWhereADeviceIsMounted) {

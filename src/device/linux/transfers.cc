@@ -4,7 +4,6 @@
 #include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <array>
@@ -27,53 +26,31 @@ constexpr std::chrono::milliseconds kBlindPause(1);
 // Whether a submission, or a wait, that failed may succeed later: the kernel lacks memory for the moment.
 bool IsTransient(int error) { return error == EAGAIN || error == EBUSY || error == EINTR || error == ENOMEM; }
 
-// The system call of `transfer`, which blocks. Returns what belongs into KernelTransfer::result.
-int64_t Call(const KernelTransfer& transfer) {
-  const iovec memory{transfer.data, transfer.length};
-  const auto position = static_cast<off_t>(transfer.position);
-  for (;;) {
-    ssize_t moved = 0;
-    switch (transfer.kind) {
-      case KernelTransfer::Kind::kRead:
-        moved = ::preadv(transfer.file, &memory, 1, position);
-        break;
-      case KernelTransfer::Kind::kWrite:
-        moved = ::pwritev2(transfer.file, &memory, 1, position, transfer.durable ? RWF_DSYNC : 0);
-        break;
-      case KernelTransfer::Kind::kFlush:
-        moved = ::fdatasync(transfer.file);
-        break;
-    }
-    if (moved >= 0) return moved;
-    if (errno != EINTR) return -errno;
-  }
-}
-
 }  // namespace
 
-Result<std::unique_ptr<Transfers>> Transfers::Make(TransferPath path, int registered) {
+Result<std::unique_ptr<Transfers>> Transfers::Make(TransferPath path, int registered, const TransferCalls& calls) {
   std::string why;
   if (path != TransferPath::kThreads) {
     int error = 0;
-    std::unique_ptr<Transfers> ring = RingTransfers::Create(registered, error);
+    std::unique_ptr<Transfers> ring = RingTransfers::Create(registered, error, calls);
     if (ring != nullptr) return ring;
     why = fmt::format("io_uring: {}", std::strerror(error));
     if (path == TransferPath::kRing) {
       return Status::NotSupported(fmt::format("the kernel refuses {}; leave the option io= out to use threads", why));
     }
   }
-  return std::unique_ptr<Transfers>(std::make_unique<ThreadTransfers>(why));
+  return std::unique_ptr<Transfers>(std::make_unique<ThreadTransfers>(why, calls));
 }
 
-void Transfers::RunHere(KernelTransfer& transfer) {
-  transfer.result = Call(transfer);
+void Transfers::RunHere(const TransferCalls& calls, KernelTransfer& transfer) {
+  transfer.result = calls.Call(transfer);
   transfer.done(transfer);
 }
 
-std::unique_ptr<RingTransfers> RingTransfers::Create(int registered, int& error) {
-  std::unique_ptr<RingTransfers> transfers(new RingTransfers(registered));
+std::unique_ptr<RingTransfers> RingTransfers::Create(int registered, int& error, const TransferCalls& calls) {
+  std::unique_ptr<RingTransfers> transfers(new RingTransfers(registered, calls));
   io_uring_params params{};
-  params.flags = IORING_SETUP_CQSIZE;
+  params.flags = IORING_SETUP_CQSIZE | calls.ring_flags();
   params.cq_entries = 2 * kRingDepth;
   error = -::io_uring_queue_init_params(kSubmissions, &transfers->ring_, &params);
   if (error != 0) {
@@ -113,7 +90,7 @@ RingTransfers::~RingTransfers() {
 }
 
 void RingTransfers::Start(KernelTransfer& transfer) {
-  if (transfer.may_block) return RunHere(transfer);
+  if (transfer.may_block) return RunHere(calls_, transfer);
   int error = 0;
   {
     const MutexLock lock(mu_);
@@ -135,13 +112,8 @@ int RingTransfers::Send(KernelTransfer* transfer) {
   const int file = transfer == nullptr || is_registered ? kTheFile : transfer->file;
   if (transfer == nullptr) {
     ::io_uring_prep_poll_add(entry, wake_.get(), POLLIN);
-  } else if (transfer->kind == KernelTransfer::Kind::kFlush) {
-    ::io_uring_prep_fsync(entry, file, IORING_FSYNC_DATASYNC);
-  } else if (transfer->kind == KernelTransfer::Kind::kRead) {
-    ::io_uring_prep_read(entry, file, transfer->data, static_cast<unsigned>(transfer->length), transfer->position);
   } else {
-    ::io_uring_prep_write(entry, file, transfer->data, static_cast<unsigned>(transfer->length), transfer->position);
-    entry->rw_flags = transfer->durable ? RWF_DSYNC : 0;
+    calls_.Prepare(*transfer, file, *entry);
   }
   if (is_registered) ::io_uring_sqe_set_flags(entry, IOSQE_FIXED_FILE);
   ::io_uring_sqe_set_data(entry, transfer);
@@ -191,7 +163,7 @@ bool RingTransfers::TakeCompletions() {
     stop = stop_;
     for (unsigned i = 0; i < count; ++i) {
       completed[i] = static_cast<KernelTransfer*>(::io_uring_cqe_get_data(entries[i]));
-      if (completed[i] != nullptr) completed[i]->result = entries[i]->res;
+      if (completed[i] != nullptr) completed[i]->result = calls_.ResultOf(*completed[i], entries[i]->res);
     }
   }
   ::io_uring_cq_advance(&ring_, count);
@@ -235,12 +207,12 @@ void RingTransfers::Fail(std::deque<KernelTransfer*>& failed, int error) {
 }
 
 std::string ThreadTransfers::name() const {
-  return why_.empty() ? fmt::format("{} threads", kThreads) : fmt::format("{} threads ({})", kThreads, why_);
+  return fmt::format("{}{} threads{}", calls_.name(), kThreads, why_.empty() ? "" : fmt::format(" ({})", why_));
 }
 
 void ThreadTransfers::Start(KernelTransfer& transfer) {
-  if (transfer.may_block) return RunHere(transfer);
-  threads_.Add([&transfer] { RunHere(transfer); });
+  if (transfer.may_block) return RunHere(calls_, transfer);
+  threads_.Add([this, &transfer] { RunHere(calls_, transfer); });
 }
 
 }  // namespace isozone

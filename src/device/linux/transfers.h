@@ -3,8 +3,9 @@
 //
 //   RingTransfers    io_uring: one system call for each transfer, and one thread that takes the completions. It calls
 //                    `done` and never touches the memory of a transfer.
-//   ThreadTransfers  a pool of threads with preadv, pwritev2 and fdatasync, each of which blocks. For containers and
-//                    kernels that refuse io_uring.
+//   ThreadTransfers  a pool of threads with system calls that block. For containers and kernels that refuse io_uring.
+//
+// TransferCalls says what a transfer is at the kernel, in both.
 //
 // A transfer that may block is such a call of the thread that starts it, in both: that thread would wait for a
 // completion anyway, and no other thread need be woken for it.
@@ -34,6 +35,7 @@
 #include "base/status.h"
 #include "device/linux/block_kernel.h"
 #include "device/linux/task_threads.h"
+#include "device/linux/transfer_calls.h"
 
 namespace isozone {
 
@@ -46,8 +48,9 @@ enum class TransferPath : uint8_t {
 class Transfers {
  public:
   // `registered`: a file that most transfers use, and that outlives this object; -1 if there is none. kNotSupported if
-  // `path` is kRing and the kernel refuses it.
-  static Result<std::unique_ptr<Transfers>> Make(TransferPath path, int registered);
+  // `path` is kRing and the kernel refuses it. `calls` outlives this object.
+  static Result<std::unique_ptr<Transfers>> Make(TransferPath path, int registered,
+                                                 const TransferCalls& calls = FileCalls::Get());
 
   virtual ~Transfers() = default;
   virtual void Start(KernelTransfer& transfer) = 0;
@@ -56,24 +59,25 @@ class Transfers {
 
  protected:
   // Carries out `transfer` by a system call that blocks, and completes it.
-  static void RunHere(KernelTransfer& transfer);
+  static void RunHere(const TransferCalls& calls, KernelTransfer& transfer);
 };
 
 class RingTransfers final : public Transfers {
  public:
   static constexpr uint32_t kRingDepth = 1024;
 
-  // `registered`: as for Make. Null, with the reason in `error` (a value of errno), if the kernel refuses.
-  static std::unique_ptr<RingTransfers> Create(int registered, int& error);
+  // `registered` and `calls`: as for Make. Null, with the reason in `error` (a value of errno), if the kernel refuses.
+  static std::unique_ptr<RingTransfers> Create(int registered, int& error,
+                                               const TransferCalls& calls = FileCalls::Get());
   ~RingTransfers() override;
   RingTransfers(const RingTransfers&) = delete;
   RingTransfers& operator=(const RingTransfers&) = delete;
 
   void Start(KernelTransfer& transfer) override;
-  std::string name() const override { return "io_uring"; }
+  std::string name() const override { return std::string(calls_.name()) + "io_uring"; }
 
  private:
-  explicit RingTransfers(int registered) : registered_(registered) {}
+  RingTransfers(int registered, const TransferCalls& calls) : registered_(registered), calls_(calls) {}
 
   // Hands `transfer` to the kernel; null: the wait for the eventfd. Returns 0, or the error for which it has not been
   // started.
@@ -91,6 +95,7 @@ class RingTransfers final : public Transfers {
   static void Fail(std::deque<KernelTransfer*>& failed, int error);
 
   const int registered_;
+  const TransferCalls& calls_;
   io_uring ring_{};      // the queue of submissions is guarded by mu_; that of completions belongs to reaper_
   FileDescriptor wake_;  // the eventfd
   Mutex mu_;
@@ -105,14 +110,16 @@ class ThreadTransfers final : public Transfers {
  public:
   static constexpr uint32_t kThreads = 32;
 
-  // `why`: the reason for using threads, for people; may be empty.
-  explicit ThreadTransfers(std::string why) : why_(std::move(why)) {}
+  // `why`: the reason for using threads, for people; may be empty. `calls`: as for Make.
+  explicit ThreadTransfers(std::string why, const TransferCalls& calls = FileCalls::Get())
+      : why_(std::move(why)), calls_(calls) {}
 
   void Start(KernelTransfer& transfer) override;
   std::string name() const override;
 
  private:
   const std::string why_;
+  const TransferCalls& calls_;
   TaskThreads threads_{"isozone-io", kThreads};
 };
 

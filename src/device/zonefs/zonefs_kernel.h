@@ -59,6 +59,7 @@ class ZonefsKernel final : public BlockKernel {
   int ReportZones(uint64_t position, std::span<KernelZone> out) const override;
   int Manage(ZoneCommand command, uint64_t position, uint64_t length) override;
   std::string path() const override { return ""; }
+  bool may_err_about_pointers() const override { return false; }
   std::string transfer_path() const override;
 
  private:

@@ -1,0 +1,49 @@
+// NvmeCalls: transfers as commands of NVMe, which the kernel passes through to a namespace: by io_uring with
+// IORING_OP_URING_CMD (Linux 5.19), or by an ioctl. KernelTransfer::file is the character device of the namespace,
+// such as /dev/ng0n1.
+//
+//   read    Read, opcode 02h
+//   write   Write, opcode 01h; a durable one with Force Unit Access
+//   flush   Flush, opcode 00h
+//
+// The kernel neither splits such a command nor sends it again. It answers with the status of NVMe, which becomes the
+// error that a block device would have for it, so that the rest of this folder sees no difference. A read or flush that
+// the controller has not carried out, or that may succeed later (no Do Not Retry), becomes EAGAIN. LinuxDevice sends
+// it again, and then by the block device, where the kernel waits until the controller is back.
+//
+// Thread safety: that of TransferCalls.
+#pragma once
+
+#include <linux/nvme_ioctl.h>
+
+#include <cstdint>
+#include <string_view>
+
+#include "device/linux/transfer_calls.h"
+
+namespace isozone {
+
+class NvmeCalls final : public TransferCalls {
+ public:
+  // `id`: of the namespace. `block_size`: bytes, a power of two.
+  NvmeCalls(uint32_t id, uint32_t block_size) : id_(id), block_size_(block_size) {}
+
+  std::string_view name() const override { return "NVMe passthrough, "; }
+  uint32_t ring_flags() const override { return IORING_SETUP_SQE128 | IORING_SETUP_CQE32; }
+  void Prepare(const KernelTransfer& transfer, int file, io_uring_sqe& entry) const override;
+  int64_t ResultOf(const KernelTransfer& transfer, int answer) const override;
+  int64_t Call(const KernelTransfer& transfer) const override;
+
+  // The command of a transfer.
+  nvme_uring_cmd CommandOf(const KernelTransfer& transfer) const;
+
+ private:
+  const uint32_t id_;
+  const uint32_t block_size_;
+};
+
+// The error of a block device (errno) for a status of NVMe that is not 0: its code and type, as the kernel answers
+// them.
+int ErrorOfNvme(uint16_t status);
+
+}  // namespace isozone

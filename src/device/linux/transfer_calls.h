@@ -1,0 +1,46 @@
+// TransferCalls: what a transfer becomes at the kernel, as a submission to io_uring or as a system call that blocks.
+//
+//   FileCalls   reads and writes of an open file: preadv, pwritev2 and fdatasync
+//   NvmeCalls   commands of NVMe (nvme_calls.h)
+//
+// Thread safety: objects do not change.
+#pragma once
+
+#include <liburing.h>
+
+#include <cstdint>
+#include <string_view>
+
+#include "device/linux/block_kernel.h"
+
+namespace isozone {
+
+class TransferCalls {
+ public:
+  virtual ~TransferCalls() = default;
+
+  // For people, in front of the way in which transfers reach the kernel; empty, or "NVMe passthrough, ".
+  virtual std::string_view name() const = 0;
+  // What a ring needs for such submissions: flags of io_uring_setup.
+  virtual uint32_t ring_flags() const = 0;
+  // Fills in `entry`, but for its flags and user data. `file`: the descriptor, or its number in the ring.
+  virtual void Prepare(const KernelTransfer& transfer, int file, io_uring_sqe& entry) const = 0;
+  // What belongs into KernelTransfer::result once the kernel has answered a submission.
+  virtual int64_t ResultOf(const KernelTransfer& transfer, int answer) const = 0;
+  // Carries the transfer out, and returns what belongs into KernelTransfer::result. Blocks.
+  virtual int64_t Call(const KernelTransfer& transfer) const = 0;
+};
+
+class FileCalls final : public TransferCalls {
+ public:
+  // The only one that is needed.
+  static const FileCalls& Get();
+
+  std::string_view name() const override { return ""; }
+  uint32_t ring_flags() const override { return 0; }
+  void Prepare(const KernelTransfer& transfer, int file, io_uring_sqe& entry) const override;
+  int64_t ResultOf(const KernelTransfer& /*transfer*/, int answer) const override { return answer; }
+  int64_t Call(const KernelTransfer& transfer) const override;
+};
+
+}  // namespace isozone
