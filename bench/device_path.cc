@@ -4,8 +4,8 @@
 //
 // Resets the device and writes what is to be read. Then it reads LENGTH bytes COUNT times at random, or writes them,
 // one zone after another in each of DEPTH places. At depth 1 the thread that submits a request waits for it; at a
-// larger depth, a completion submits the next request of its place. Prints the nanoseconds that a request takes.
-// Destroys what is on the device.
+// larger depth, a completion submits the next request of its place. Prints the nanoseconds of a request in which the
+// only processor was not idle. Destroys what is on the device.
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -18,6 +18,7 @@
 #include "base/latch.h"
 #include "base/random.h"
 #include "device/open_device.h"
+#include "idle_filler.h"
 
 namespace isozone {
 namespace {
@@ -56,8 +57,9 @@ class Measurement {
     return Status::Ok();
   }
 
-  // Returns the nanoseconds of all requests.
+  // Makes all requests. Returns the nanoseconds in which the processor was not idle.
   Result<int64_t> Take() {
+    const int64_t filled_ns = filler_.FilledNs();
     const int64_t begin_ns = MonotonicNs();
     if (wanted_.depth == 1) {
       DeviceRequest& request = places_.front().request;
@@ -67,9 +69,9 @@ class Measurement {
       for (Place& place : places_) Continue(place);
       done_.Wait();
     }
-    const int64_t end_ns = MonotonicNs();
+    const int64_t taken_ns = MonotonicNs() - begin_ns - (filler_.FilledNs() - filled_ns);
     for (const Place& place : places_) ISOZONE_RETURN_IF_ERROR(ToStatus(geometry_, place.request));
-    return end_ns - begin_ns;
+    return taken_ns;
   }
 
  private:
@@ -127,6 +129,7 @@ class Measurement {
   Mutex mu_;
   Random random_ ISOZONE_GUARDED_BY(mu_){1};
   uint64_t left_ ISOZONE_GUARDED_BY(mu_);  // requests that are still to be made
+  IdleFiller filler_;
   Latch done_;
 };
 
