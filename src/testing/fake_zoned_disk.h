@@ -41,6 +41,7 @@ struct FakeDiskShape {
   std::map<uint32_t, uint64_t> capacities;  // bytes, of sequential zones that differ
   uint32_t logical_block = 512;
   DurableWrites durable = DurableWrites::kForced;
+  bool errs_about_pointers = true;  // BlockKernel::may_err_about_pointers
 };
 
 class FakeZonedDisk {
@@ -74,7 +75,7 @@ class FakeZonedDisk {
   // The emulated SSD, for faults of its zones, which it counts without the conventional ones.
   EmulatedDevice& ssd() { return *ssd_; }
 
-  // From now on transfers wait, until Release.
+  // From now on transfers wait, until Release; one that may block keeps the thread that starts it until then.
   void Hold() {
     const MutexLock lock(mu_);
     holding_ = true;
@@ -85,6 +86,7 @@ class FakeZonedDisk {
       const MutexLock lock(mu_);
       holding_ = false;
       held.swap(held_);
+      released_.SignalAll();
     }
     for (KernelTransfer* transfer : held) Enqueue(*transfer);
   }
@@ -159,7 +161,7 @@ class FakeZonedDisk {
       return disk_.Manage(command, position, length);
     }
     std::string path() const override { return ""; }
-    bool may_err_about_pointers() const override { return true; }
+    bool may_err_about_pointers() const override { return disk_.shape_.errs_about_pointers; }
     std::string transfer_path() const override { return "a fake"; }
 
    private:
@@ -219,6 +221,7 @@ class FakeZonedDisk {
       Count(transfer, 1);
       if (holding_) {
         held_.push_back(&transfer);
+        while (transfer.may_block && holding_) released_.Wait(mu_);
         return;
       }
     }
@@ -385,6 +388,7 @@ class FakeZonedDisk {
   std::unique_ptr<EmulatedDevice> ssd_;
 
   mutable Mutex mu_;
+  CondVar released_;  // signalled when holding_ turns false
   bool holding_ ISOZONE_GUARDED_BY(mu_) = false;
   bool removed_ ISOZONE_GUARDED_BY(mu_) = false;
   int command_error_ ISOZONE_GUARDED_BY(mu_) = 0;

@@ -82,7 +82,9 @@ LinuxDevice::LinuxDevice(std::string name, OpenMode mode, std::unique_ptr<BlockK
       facts_(std::move(facts)),
       layout_(std::move(layout)),
       kernel_(std::move(kernel)),
-      book_(layout_.geometry()) {}
+      book_(layout_.geometry()) {
+  if (kernel_->may_err_about_pointers()) write_again_ = std::make_unique<TaskThreads>("isozone-again", 1);
+}
 
 LinuxDevice::~LinuxDevice() = default;
 
@@ -158,7 +160,7 @@ void LinuxDevice::Send(DeviceRequest& request, KernelTransfer::Kind kind, uint64
   KernelTransfer& transfer = command->transfer;
   transfer.kind = kind;
   transfer.durable = kind == KernelTransfer::Kind::kWrite && request.fua && facts_.durable == DurableWrites::kForced;
-  transfer.may_block = request.may_block;
+  transfer.may_block = request.may_block || resends > 0;
   transfer.data = request.data;
   transfer.length = length;
   transfer.position = position;
@@ -237,9 +239,12 @@ void LinuxDevice::OnTransferred(std::unique_ptr<Command> command) {
   const bool is_flush = transfer.kind == KernelTransfer::Kind::kFlush;
   if (transfer.result != static_cast<int64_t>(is_flush ? 0 : transfer.length)) {
     const int error = transfer.result < 0 ? static_cast<int>(-transfer.result) : EIO;
-    return tasks_.Add([this, &request, error, resends = command->resends] {
-      if (!WriteAgain(request, error, resends)) Resolve(request, error);
-    });
+    if (MayWriteAgain(request, error, command->resends)) {
+      return write_again_->Add([this, &request, error, resends = command->resends] {
+        if (!WriteAgain(request, resends)) Resolve(request, error);
+      });
+    }
+    return tasks_.Add([this, &request, error] { Resolve(request, error); });
   }
   if (!IsWrite(request.op)) {
     if (!is_flush) bytes_read_.fetch_add(request.length, std::memory_order_relaxed);
@@ -290,15 +295,16 @@ void LinuxDevice::Resolve(DeviceRequest& request, int error) {
   Complete(request, status);
 }
 
-bool LinuxDevice::WriteAgain(DeviceRequest& request, int error, int resends) {
-  if (!IsWrite(request.op) || error != EIO || !kernel_->may_err_about_pointers()) return false;
-  if (resends == kMostWriteResends) return false;
+bool LinuxDevice::MayWriteAgain(const DeviceRequest& request, int error, int resends) const {
+  return write_again_ != nullptr && IsWrite(request.op) && error == EIO && resends < kMostWriteResends;
+}
+
+bool LinuxDevice::WriteAgain(DeviceRequest& request, int resends) {
   const ZoneId id = ZoneOf(request);
   ZoneDescriptor zone;
   if (Describe(id, zone) != 0) return false;
   const bool is_open = zone.state == ZoneState::kEmpty || IsActive(zone.state);
   if (!is_open || zone.write_pointer != geometry().OffsetInZone(request.written_at)) return false;
-  request.may_block = true;
   Send(request, KernelTransfer::Kind::kWrite, layout_.PositionOf(request.written_at), request.length, resends + 1);
   return true;
 }

@@ -18,10 +18,11 @@
 //            what the error meant (kernel_errors.h). Until then the zone counts as writing. If there is no report, the
 //            next request that needs one asks again, and a reset needs none.
 //            A read or flush that the host interrupted (EAGAIN, EINTR, ECANCELED) is sent again, a few times.
-//            A write that failed with EIO is sent again, twice at most, if its zone still waits for just these bytes.
 //            Linux from 6.10 on has write pointers of its own, which do not see the NVMe commands of programs, and
-//            refuses a write that begins elsewhere. Once it has refused one that blocks, the next report puts its
-//            pointer right. So the write blocks when it is sent again.
+//            refuses a write that begins elsewhere with EIO. On 7.3, where this was tried, the next report puts its
+//            pointer right once it has refused a write that blocks. So a write that failed with EIO is sent again on
+//            such kernels, twice at most, as one that blocks, if its zone still waits for just these bytes. A thread
+//            of its own does that, one write after the other, so that no other task waits for the device.
 //   gone     Once the kernel says that the device is not there (ENODEV), every request completes with Internal Error.
 //            The process lives on; the log has the reason.
 //
@@ -104,20 +105,22 @@ class LinuxDevice final : public ZonedDevice {
   void Write(DeviceRequest& request);
   void StartFlush(DeviceRequest& request);
   void StartZoneCommand(DeviceRequest& request);
-  // `resends`: how often it was sent before.
+  // `resends`: how often it was sent before. Blocks if that is not 0.
   void Send(DeviceRequest& request, KernelTransfer::Kind kind, uint64_t position, uint64_t length, int resends = 0);
 
   void OnTransferred(std::unique_ptr<Command> command);
   // Sends a read or flush again that the host did not carry out; false if that makes no sense.
   bool Resend(std::unique_ptr<Command>& command);
+  // Whether the kernel may have refused a write or append, which ended with `error`, for a wrong pointer of its own.
+  bool MayWriteAgain(const DeviceRequest& request, int error, int resends) const;
   void EndWrite(DeviceRequest& request);
   void CompleteWrite(DeviceRequest& request, DeviceStatus status);
 
   // These block, on a task thread.
   void Resolve(DeviceRequest& request, int error);
-  // Sends a write or append again that the kernel may have refused for a wrong write pointer of its own; false if that
-  // makes no sense. `resends`: as for Send.
-  bool WriteAgain(DeviceRequest& request, int error, int resends);
+  // Sends a write or append again, on the thread of write_again_; false if its zone does not wait for it. `resends`: as
+  // for Send.
+  bool WriteAgain(DeviceRequest& request, int resends);
   void ResolveWrite(DeviceRequest& request, int error);
   void FinishLarge(DeviceRequest& request);
   void RunResets();
@@ -161,7 +164,8 @@ class LinuxDevice final : public ZonedDevice {
   std::atomic<uint64_t> resets_done_{0};
   std::atomic<uint64_t> finishes_done_{0};
 
-  TaskThreads tasks_{"isozone-zones", 4};  // last: it ends before what its tasks use
+  TaskThreads tasks_{"isozone-zones", 4};     // behind the others: it ends before what its tasks use
+  std::unique_ptr<TaskThreads> write_again_;  // one thread; null where the kernel has no pointers of its own
 };
 
 }  // namespace isozone

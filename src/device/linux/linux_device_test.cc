@@ -162,6 +162,7 @@ TEST_F(LinuxDeviceTest, AWriteThatTheKernelRefusesForAPointerOfItsOwnIsSentAgain
   EXPECT_EQ(Wait(write), Dev::kSuccess);
   EXPECT_EQ(disk_->asked().writes, 4U);
   EXPECT_EQ(disk_->asked().blocking_writes, 2U);
+  EXPECT_FALSE(write->request.may_block) << "which belongs to the one who submits";
   disk_->FailNext(KernelTransfer::Kind::kWrite, EIO);
   EXPECT_EQ(Wait(Submit(DeviceOp::kAppend, 0, 0, 1)), Dev::kSuccess);
   EXPECT_EQ(disk_->asked().blocking_writes, 3U);
@@ -170,6 +171,34 @@ TEST_F(LinuxDeviceTest, AWriteThatTheKernelRefusesForAPointerOfItsOwnIsSentAgain
   for (int i = 0; i < 3; ++i) disk_->FailNext(KernelTransfer::Kind::kWrite, EIO);
   EXPECT_EQ(Run(DeviceOp::kWrite, 0, 4, 1), Dev::kWriteFault) << "but not for ever";
   EXPECT_EQ(Run(DeviceOp::kWrite, 0, 4, 1), Dev::kSuccess);
+}
+
+TEST_F(LinuxDeviceTest, WritesThatAreSentAgainKeepNoOtherTaskWaiting) {
+  std::vector<std::unique_ptr<Pending>> writes;
+  disk_->Hold();
+  for (uint32_t zone = 0; zone < 4; ++zone) {
+    writes.push_back(Submit(DeviceOp::kWrite, zone, 0, 1));
+    disk_->FailNext(KernelTransfer::Kind::kWrite, EIO);
+  }
+  Latch reported(1);
+  disk_->AfterNextReport([&] {  // before the first is sent again
+    disk_->Hold();
+    reported.CountDown();
+  });
+  disk_->Release();
+  reported.Wait();
+  for (uint32_t zone = 4; zone < 8; ++zone) EXPECT_EQ(Run(DeviceOp::kReset, zone), Dev::kSuccess);
+  disk_->Release();
+  for (const auto& write : writes) EXPECT_EQ(Wait(write), Dev::kSuccess);
+}
+
+TEST_F(LinuxDeviceTest, WithoutPointersOfTheKernelNoWriteIsSentAgain) {
+  FakeDiskShape shape = Shape();
+  shape.errs_about_pointers = false;
+  Use(shape);
+  disk_->FailNext(KernelTransfer::Kind::kWrite, EIO);
+  EXPECT_EQ(Run(DeviceOp::kWrite, 0, 0, 1), Dev::kWriteFault);
+  EXPECT_EQ(disk_->asked().writes, 1U);
 }
 
 TEST_F(LinuxDeviceTest, AWriteOfWhichTheZoneHasAPartIsNotSentAgain) {
