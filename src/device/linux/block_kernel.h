@@ -32,7 +32,8 @@ struct KernelTransfer {
   uint64_t position = 0;      // bytes from the start of the device; once `file` is set, of the file
   int file = -1;              // the open file that is read, written or flushed; BlockKernel sets it
   bool may_block = false;     // Start may take as long as the device
-  bool resent = false;        // the host has not carried it out before
+  bool resent = false;        // kRead, kFlush: the host has not carried it out before
+  bool is_probe = false;      // kRead: `result` is an error only if the device was not reached
 
   void (*done)(KernelTransfer& transfer) = nullptr;
   void* context = nullptr;  // for the owner's use
@@ -72,7 +73,8 @@ class BlockKernel {
   // not possible.
   virtual std::string path() const = 0;
 
-  // Whether the kernel may refuse a write (EIO) for a write pointer of its own, which the next report puts right.
+  // Whether the kernel may refuse a write (EIO) for a write pointer of its own. A report puts that right once the kernel
+  // has refused a write that blocks, as Linux 7.3 does.
   virtual bool may_err_about_pointers() const = 0;
 
   // How transfers reach the device, for people: "io_uring", or "32 threads (io_uring: Operation not permitted)".

@@ -20,17 +20,29 @@ constexpr uint16_t kCode = 0x7FF;
 constexpr uint16_t kType = 0x700;
 constexpr uint16_t kPathType = 0x300;
 constexpr uint16_t kDoNotRetry = 0x4000;
-constexpr uint16_t kAborted = 0x007;         // Command Abort Requested
-constexpr uint16_t kQueueDeleted = 0x008;    // Command Aborted due to SQ Deletion
-constexpr uint16_t kCapacity = 0x081;        // Capacity Exceeded
-constexpr uint16_t kOutOfRange = 0x080;      // LBA Out of Range
-constexpr uint16_t kNotReady = 0x082;        // Namespace Not Ready
-constexpr uint16_t kConflict = 0x083;        // Reservation Conflict
-constexpr uint16_t kWriteProtected = 0x020;  // Namespace is Write Protected
+constexpr uint16_t kInvalidOpcode = 0x001;
+constexpr uint16_t kInvalidField = 0x002;
+constexpr uint16_t kAborted = 0x007;           // Command Abort Requested
+constexpr uint16_t kQueueDeleted = 0x008;      // Command Aborted due to SQ Deletion
+constexpr uint16_t kInvalidNamespace = 0x00B;  // or its format
+constexpr uint16_t kWriteProtected = 0x020;    // Namespace is Write Protected
+constexpr uint16_t kInterrupted = 0x021;       // Command Interrupted
+constexpr uint16_t kOutOfRange = 0x080;        // LBA Out of Range
+constexpr uint16_t kCapacity = 0x081;          // Capacity Exceeded
+constexpr uint16_t kNotReady = 0x082;          // Namespace Not Ready
+constexpr uint16_t kConflict = 0x083;          // Reservation Conflict
+constexpr uint16_t kConflictingAttributes = 0x180;
+constexpr uint16_t kInvalidProtection = 0x181;  // Invalid Protection Information
+constexpr uint16_t kReadOnlyRange = 0x182;      // Attempted Write to Read Only Range
 constexpr uint16_t kTooManyActive = 0x1BD;
 constexpr uint16_t kTooManyOpen = 0x1BE;
 constexpr uint16_t kWriteFault = 0x280;
 constexpr uint16_t kReadError = 0x281;
+constexpr uint16_t kGuardCheck = 0x282;
+constexpr uint16_t kApplicationTagCheck = 0x283;
+constexpr uint16_t kReferenceTagCheck = 0x284;
+constexpr uint16_t kCompareFailure = 0x285;
+constexpr uint16_t kAccessDenied = 0x286;
 constexpr uint16_t kUnwritten = 0x287;  // Deallocated or Unwritten Logical Block
 
 bool MayPass(uint16_t status) {
@@ -50,19 +62,38 @@ int ErrorOfNvme(uint16_t status) {
     case kCapacity:
       return ENOSPC;
     case kOutOfRange:
+    case kInterrupted:
     case kNotReady:
       return EREMOTEIO;
+    case kInvalidOpcode:
+    case kInvalidField:
+    case kInvalidNamespace:
+    case kConflictingAttributes:
+      return EOPNOTSUPP;
     case kConflict:
       return EBADE;
     case kWriteProtected:
       return EPERM;
     case kWriteFault:
     case kReadError:
+    case kCompareFailure:
+    case kAccessDenied:
+    case kReadOnlyRange:
     case kUnwritten:
       return ENODATA;
+    case kInvalidProtection:
+    case kGuardCheck:
+    case kApplicationTagCheck:
+    case kReferenceTagCheck:
+      return EILSEQ;
     default:
       return (status & kType) == kPathType ? ENOLINK : EIO;
   }
+}
+
+std::string_view NvmeCalls::why_no_ring() const {
+  constexpr KernelRelease kTellsErrors{6, 7};
+  return kernel_ < kTellsErrors ? "Linux before 6.7 loses errors of NVMe commands" : "";
 }
 
 nvme_uring_cmd NvmeCalls::CommandOf(const KernelTransfer& transfer) const {
@@ -92,6 +123,7 @@ void NvmeCalls::Prepare(const KernelTransfer& transfer, int file, io_uring_sqe& 
 }
 
 int64_t NvmeCalls::ResultOf(const KernelTransfer& transfer, int answer) const {
+  if (transfer.is_probe && (answer >= 0 || answer == -EINTR)) return static_cast<int64_t>(transfer.length);
   const bool is_write = transfer.kind == KernelTransfer::Kind::kWrite;
   if (answer == -EINTR && is_write) return -ENOLINK;  // the kernel has given a controller up that did not answer
   if (answer < 0) return answer;

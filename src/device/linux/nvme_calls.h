@@ -1,6 +1,10 @@
 // NvmeCalls: transfers as commands of NVMe, which the kernel passes through to a namespace: by io_uring with
-// IORING_OP_URING_CMD (Linux 5.19), or by an ioctl. KernelTransfer::file is the character device of the namespace,
-// such as /dev/ng0n1.
+// IORING_OP_URING_CMD, or by an ioctl. KernelTransfer::file is the character device of the namespace, such as
+// /dev/ng0n1.
+//
+// io_uring has such commands from Linux 5.19 on, and is used from 6.7 on. Before, unless a stable release has the fix
+// (6.1.63, 6.5.12, 6.6.2: "nvme: fix error-handling for io_uring nvme-passthrough"), it answers 0 for a command that
+// the driver has failed before it sent it: a write would be taken for done.
 //
 //   read    Read, opcode 02h
 //   write   Write, opcode 01h; a durable one with Force Unit Access
@@ -19,16 +23,19 @@
 #include <cstdint>
 #include <string_view>
 
+#include "device/linux/kernel_release.h"
 #include "device/linux/transfer_calls.h"
 
 namespace isozone {
 
 class NvmeCalls final : public TransferCalls {
  public:
-  // `id`: of the namespace. `block_size`: bytes, a power of two.
-  NvmeCalls(uint32_t id, uint32_t block_size) : id_(id), block_size_(block_size) {}
+  // `id`: of the namespace. `block_size`: bytes, a power of two. `kernel`: that carries the calls out.
+  NvmeCalls(uint32_t id, uint32_t block_size, KernelRelease kernel = RunningKernel())
+      : id_(id), block_size_(block_size), kernel_(kernel) {}
 
   std::string_view name() const override { return "NVMe passthrough, "; }
+  std::string_view why_no_ring() const override;
   uint32_t ring_flags() const override { return IORING_SETUP_SQE128 | IORING_SETUP_CQE32; }
   void Prepare(const KernelTransfer& transfer, int file, io_uring_sqe& entry) const override;
   int64_t ResultOf(const KernelTransfer& transfer, int answer) const override;
@@ -40,10 +47,12 @@ class NvmeCalls final : public TransferCalls {
  private:
   const uint32_t id_;
   const uint32_t block_size_;
+  const KernelRelease kernel_;
 };
 
 // The error of a block device (errno) for a status of NVMe that is not 0: its code and type, as the kernel answers
-// them.
+// them. Two differ from what the kernel makes of them, which is EIO: Namespace is Write Protected is EPERM, and all
+// statuses of paths are ENOLINK, not only Host Path Error.
 int ErrorOfNvme(uint16_t status);
 
 }  // namespace isozone

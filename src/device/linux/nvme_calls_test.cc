@@ -6,14 +6,18 @@
 #include <cerrno>
 #include <cstring>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/file_descriptor.h"
 #include "base/units.h"
+#include "device/linux/transfers.h"
+#include "testing/assert_ok.h"
 
 namespace isozone {
 namespace {
 
+using testing::HasSubstr;
 using Kind = KernelTransfer::Kind;
 
 constexpr uint16_t kDoNotRetry = 0x4000;
@@ -72,6 +76,19 @@ TEST(NvmeCalls, ASubmissionIsAnEntryOfTwiceTheSize) {
   EXPECT_TRUE((calls.ring_flags() & IORING_SETUP_SQE128) != 0 && (calls.ring_flags() & IORING_SETUP_CQE32) != 0);
 }
 
+TEST(NvmeCalls, ARingThatLosesErrorsIsNotUsed) {
+  EXPECT_EQ(NvmeCalls(1, 4096, {6, 7}).why_no_ring(), "");
+  EXPECT_EQ(NvmeCalls(1, 4096, {7, 3}).why_no_ring(), "");
+  const NvmeCalls old(1, 4096, {6, 6});
+  const auto best = Transfers::Make(TransferPath::kBest, -1, old);
+  ISOZONE_ASSERT_OK(best.status());
+  EXPECT_EQ((*best)->name(),
+            "NVMe passthrough, 32 threads (io_uring: Linux before 6.7 loses errors of NVMe commands)");
+  const Status ring = Transfers::Make(TransferPath::kRing, -1, old).status();
+  EXPECT_EQ(ring.code(), StatusCode::kNotSupported);
+  EXPECT_THAT(ring.ToString(), HasSubstr("Isozone does not use io_uring: Linux before 6.7 loses errors"));
+}
+
 TEST(NvmeCalls, SuccessMovesAllBytes) {
   const NvmeCalls calls(1, 4096);
   EXPECT_EQ(calls.ResultOf(Transfer(Kind::kRead, nullptr, 0, 8192), 0), 8192);
@@ -96,10 +113,26 @@ TEST(NvmeCalls, ReadsAndFlushesThatMayPassAreToBeSentAgainAndWritesAreNot) {
   EXPECT_EQ(calls.ResultOf(write, -EINTR), -ENOLINK) << "lost on its way";
 }
 
+TEST(NvmeCalls, AnyAnswerOfTheControllerEndsAProbe) {
+  const NvmeCalls calls(1, 4096);
+  KernelTransfer probe = Transfer(Kind::kRead, nullptr, 0, 4096);
+  probe.is_probe = true;
+  // Success, LBA Out of Range with and without Do Not Retry, Unrecovered Read Error; given up during a reset.
+  for (const int answer : {0, 0x80, 0x4080, 0x281, -EINTR}) EXPECT_EQ(calls.ResultOf(probe, answer), 4096) << answer;
+  for (const int error : {EACCES, ENOTTY, EOPNOTSUPP, EAGAIN}) EXPECT_EQ(calls.ResultOf(probe, -error), -error);
+}
+
 TEST(NvmeCalls, AStatusIsTheErrorOfABlockDevice) {
   EXPECT_EQ(ErrorOfNvme(0x1BD), EOVERFLOW);     // Too Many Active Zones
   EXPECT_EQ(ErrorOfNvme(0x1BE), ETOOMANYREFS);  // Too Many Open Zones
   EXPECT_EQ(ErrorOfNvme(0x080), EREMOTEIO);     // LBA Out of Range
+  EXPECT_EQ(ErrorOfNvme(0x021), EREMOTEIO);     // Command Interrupted
+  EXPECT_EQ(ErrorOfNvme(0x081), ENOSPC);        // Capacity Exceeded
+  EXPECT_EQ(ErrorOfNvme(0x083), EBADE);         // Reservation Conflict
+  EXPECT_EQ(ErrorOfNvme(0x002), EOPNOTSUPP);    // Invalid Field
+  EXPECT_EQ(ErrorOfNvme(0x286), ENODATA);       // Access Denied
+  EXPECT_EQ(ErrorOfNvme(0x282), EILSEQ);        // End-to-end Guard Check Error
+  EXPECT_EQ(ErrorOfNvme(0x020), EPERM);         // Namespace is Write Protected
   EXPECT_EQ(ErrorOfNvme(0x280), ENODATA);       // Write Fault
   EXPECT_EQ(ErrorOfNvme(0x281), ENODATA);       // Unrecovered Read Error
   EXPECT_EQ(ErrorOfNvme(0x370), ENOLINK);       // Host Path Error

@@ -33,7 +33,7 @@ Result<std::unique_ptr<BlockKernel>> KernelOf(FileDescriptor fd, TransferPath tr
                                               const QueueFacts& facts, OpenMode mode) {
   if (!TakesNvmeCommands(path)) return OpenedBlockDevice::Create(std::move(fd), transfers);
   ISOZONE_ASSIGN_OR_RETURN(OpenedNamespace passing, OpenNamespace(path, fd, facts, mode));
-  return OpenedBlockDevice::CreatePassing(std::move(fd), transfers, std::move(passing), facts, mode);
+  return OpenedBlockDevice::CreatePassing(std::move(fd), transfers, std::move(passing), facts);
 }
 
 }  // namespace

@@ -42,22 +42,24 @@ int Control(int fd, unsigned long request, void* argument) {
 
 }  // namespace
 
-Result<std::unique_ptr<BlockKernel>> OpenedBlockDevice::Create(FileDescriptor fd, TransferPath path) {
+Result<std::unique_ptr<BlockKernel>> OpenedBlockDevice::Create(FileDescriptor fd, TransferPath path,
+                                                               KernelRelease kernel) {
+  constexpr KernelRelease kHasPointers{6, 10};  // its block layer plugs the writes of zones
   std::unique_ptr<OpenedBlockDevice> device(new OpenedBlockDevice(std::move(fd)));
+  device->has_pointers_ = kernel >= kHasPointers;
   ISOZONE_ASSIGN_OR_RETURN(device->transfers_, Transfers::Make(path, device->fd_.get()));
   return std::unique_ptr<BlockKernel>(std::move(device));
 }
 
 Result<std::unique_ptr<BlockKernel>> OpenedBlockDevice::CreatePassing(FileDescriptor fd, TransferPath path,
-                                                                      OpenedNamespace passing, const QueueFacts& facts,
-                                                                      OpenMode mode) {
+                                                                      OpenedNamespace passing, const QueueFacts& facts) {
   std::unique_ptr<OpenedBlockDevice> device(new OpenedBlockDevice(std::move(fd)));
   device->passing_ = std::move(passing);
   device->calls_ = std::make_unique<NvmeCalls>(device->passing_.id, facts.logical_block);
   ISOZONE_ASSIGN_OR_RETURN(device->transfers_, Transfers::Make(path, device->passing_.commands.get(), *device->calls_));
   device->rescuers_ = std::make_unique<ThreadTransfers>("");
   for (const bool may_block : {false, true}) {
-    const int error = device->Probe(facts, mode, may_block);
+    const int error = device->Probe(facts, may_block);
     if (error == 0) continue;
     if (error == EACCES || error == EPERM) return CommandsForbidden(error);
     return Status::NotSupported(
@@ -66,21 +68,18 @@ Result<std::unique_ptr<BlockKernel>> OpenedBlockDevice::CreatePassing(FileDescri
   return std::unique_ptr<BlockKernel>(std::move(device));
 }
 
-int OpenedBlockDevice::Probe(const QueueFacts& facts, OpenMode mode, bool may_block) {
+int OpenedBlockDevice::Probe(const QueueFacts& facts, bool may_block) {
   AlignedBuffer block(facts.logical_block);
-  std::memset(block.data(), 0, block.size());
-  KernelTransfer behind;
-  behind.kind = mode == OpenMode::kReadOnly ? KernelTransfer::Kind::kRead : KernelTransfer::Kind::kWrite;
-  behind.data = block.data();
-  behind.length = block.size();
-  behind.position = facts.size;
-  behind.may_block = may_block;
+  KernelTransfer first;
+  first.data = block.data();
+  first.length = block.size();
+  first.may_block = may_block;
+  first.is_probe = true;
   Latch latch;
-  latch.Expect(behind);
-  Start(behind);
+  latch.Expect(first);
+  Start(first);
   latch.Wait();
-  const auto error = static_cast<int>(-behind.result);
-  return error == EREMOTEIO || error == EIO ? 0 : error;
+  return first.result < 0 ? static_cast<int>(-first.result) : 0;
 }
 
 void OpenedBlockDevice::Start(KernelTransfer& transfer) {

@@ -11,6 +11,7 @@
 #include "base/file_descriptor.h"
 #include "base/status.h"
 #include "device/linux/block_kernel.h"
+#include "device/linux/kernel_release.h"
 #include "device/linux/nvme_calls.h"
 #include "device/linux/nvme_namespace.h"
 #include "device/linux/transfers.h"
@@ -20,29 +21,30 @@ namespace isozone {
 class OpenedBlockDevice final : public BlockKernel {
  public:
   // Takes over `fd`, which is open with O_DIRECT, for writing if the device is to be changed. kNotSupported if `path`
-  // is kRing and the kernel refuses it.
-  static Result<std::unique_ptr<BlockKernel>> Create(FileDescriptor fd, TransferPath path);
+  // is kRing and the kernel refuses it. `kernel`: that has the device.
+  static Result<std::unique_ptr<BlockKernel>> Create(FileDescriptor fd, TransferPath path,
+                                                     KernelRelease kernel = RunningKernel());
 
-  // The same with the character device of its namespace. Sends commands behind the end of the device, which it answers
-  // with an error: kNotSupported or kPermissionDenied if the kernel does so instead.
+  // The same with the character device of its namespace. Reads its first block, to see that commands reach it, whatever
+  // it answers: kNotSupported or kPermissionDenied if they do not.
   static Result<std::unique_ptr<BlockKernel>> CreatePassing(FileDescriptor fd, TransferPath path,
-                                                            OpenedNamespace passing, const QueueFacts& facts,
-                                                            OpenMode mode);
+                                                            OpenedNamespace passing, const QueueFacts& facts);
 
   void Start(KernelTransfer& transfer) override;
   int ReportZones(uint64_t position, std::span<KernelZone> out) const override;
   int Manage(ZoneCommand command, uint64_t position, uint64_t length) override;
   std::string path() const override;
-  bool may_err_about_pointers() const override { return true; }
+  bool may_err_about_pointers() const override { return has_pointers_; }
   std::string transfer_path() const override { return transfers_->name(); }
 
  private:
   explicit OpenedBlockDevice(FileDescriptor fd) : fd_(std::move(fd)) {}
 
   // Whether commands reach the device: 0, or the error of the kernel.
-  int Probe(const QueueFacts& facts, OpenMode mode, bool may_block);
+  int Probe(const QueueFacts& facts, bool may_block);
 
   const FileDescriptor fd_;
+  bool has_pointers_ = false;         // the kernel has write pointers that writes of this object must meet
   OpenedNamespace passing_;           // its descriptor is -1 if there is none
   std::unique_ptr<NvmeCalls> calls_;  // null if there is no such namespace
   std::unique_ptr<Transfers> transfers_;

@@ -60,6 +60,15 @@ TEST(OpenedBlockDevice, TakesTheThreadsThatAreWanted) {
   EXPECT_EQ((*opened)->transfer_path(), "32 threads");
 }
 
+TEST(OpenedBlockDevice, KnowsWhichKernelsHavePointersOfTheirOwn) {
+  for (const auto& [kernel, has_pointers] : {std::pair(KernelRelease{6, 9}, false), {{6, 10}, true}, {{7, 3}, true}}) {
+    const auto opened = OpenedBlockDevice::Create(FileDescriptor(::memfd_create("device", MFD_CLOEXEC)),
+                                                  TransferPath::kThreads, kernel);
+    ISOZONE_ASSERT_OK(opened.status());
+    EXPECT_EQ((*opened)->may_err_about_pointers(), has_pointers) << kernel.major << "." << kernel.minor;
+  }
+}
+
 // Files take no commands of NVMe, and a kernel that cannot pass them on answers in the same way.
 TEST(OpenedBlockDevice, NeedsAKernelThatPassesCommandsOn) {
   for (const TransferPath path : {TransferPath::kBest, TransferPath::kThreads}) {
@@ -67,7 +76,7 @@ TEST(OpenedBlockDevice, NeedsAKernelThatPassesCommandsOn) {
     facts.logical_block = 4096;
     OpenedNamespace passing{FileDescriptor(::memfd_create("commands", MFD_CLOEXEC)), 1};
     const Status status = OpenedBlockDevice::CreatePassing(FileDescriptor(::memfd_create("device", MFD_CLOEXEC)), path,
-                                                           std::move(passing), facts, OpenMode::kReadWrite)
+                                                           std::move(passing), facts)
                               .status();
     EXPECT_EQ(status.code(), StatusCode::kNotSupported);
     EXPECT_THAT(status.ToString(), HasSubstr("the kernel does not pass NVMe commands on"));

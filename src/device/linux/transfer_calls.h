@@ -21,6 +21,8 @@ class TransferCalls {
 
   // For people, in front of the way in which transfers reach the kernel; empty, or "NVMe passthrough, ".
   virtual std::string_view name() const = 0;
+  // Why no ring is used although the kernel may offer one, for people; empty if one is.
+  virtual std::string_view why_no_ring() const = 0;
   // What a ring needs for such submissions: flags of io_uring_setup.
   virtual uint32_t ring_flags() const = 0;
   // Fills in `entry`, but for its flags and user data. `file`: the descriptor, or its number in the ring.
@@ -37,6 +39,7 @@ class FileCalls final : public TransferCalls {
   static const FileCalls& Get();
 
   std::string_view name() const override { return ""; }
+  std::string_view why_no_ring() const override { return ""; }
   uint32_t ring_flags() const override { return 0; }
   void Prepare(const KernelTransfer& transfer, int file, io_uring_sqe& entry) const override;
   int64_t ResultOf(const KernelTransfer& /*transfer*/, int answer) const override { return answer; }

@@ -31,12 +31,15 @@ bool IsTransient(int error) { return error == EAGAIN || error == EBUSY || error 
 Result<std::unique_ptr<Transfers>> Transfers::Make(TransferPath path, int registered, const TransferCalls& calls) {
   std::string why;
   if (path != TransferPath::kThreads) {
+    const std::string_view unused = calls.why_no_ring();
     int error = 0;
-    std::unique_ptr<Transfers> ring = RingTransfers::Create(registered, error, calls);
+    std::unique_ptr<Transfers> ring;
+    if (unused.empty()) ring = RingTransfers::Create(registered, error, calls);
     if (ring != nullptr) return ring;
-    why = fmt::format("io_uring: {}", std::strerror(error));
+    why = fmt::format("io_uring: {}", unused.empty() ? std::strerror(error) : unused);
     if (path == TransferPath::kRing) {
-      return Status::NotSupported(fmt::format("the kernel refuses {}; leave the option io= out to use threads", why));
+      return Status::NotSupported(fmt::format("{} {}; leave the option io= out to use threads",
+                                              unused.empty() ? "the kernel refuses" : "Isozone does not use", why));
     }
   }
   return std::unique_ptr<Transfers>(std::make_unique<ThreadTransfers>(why, calls));

@@ -40,7 +40,7 @@
 namespace isozone {
 
 enum class TransferPath : uint8_t {
-  kBest,     // io_uring, or threads where the kernel refuses it
+  kBest,     // io_uring, or threads where the kernel refuses it or TransferCalls does not want it
   kRing,     // io_uring, or an error
   kThreads,  // threads
 };
@@ -48,7 +48,7 @@ enum class TransferPath : uint8_t {
 class Transfers {
  public:
   // `registered`: a file that most transfers use, and that outlives this object; -1 if there is none. kNotSupported if
-  // `path` is kRing and the kernel refuses it. `calls` outlives this object.
+  // `path` is kRing and there is none. `calls` outlives this object.
   static Result<std::unique_ptr<Transfers>> Make(TransferPath path, int registered,
                                                  const TransferCalls& calls = FileCalls::Get());
 
