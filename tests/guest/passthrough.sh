@@ -2,11 +2,18 @@
 # every device passes. The functions destroy what is on the device, and end at the first command that fails.
 # shellcheck shell=sh disable=SC2154
 
-# `isozone info` says how requests reach the device; threads send commands as well.
+# `isozone info` says how requests reach the device; threads send commands as well. Linux before 6.7 loses errors of
+# commands by io_uring, which is not used there.
 passthrough_is_used() {
   isozone mkfs --force dev:/dev/ng0n1 >/dev/null
   isozone info dev:/dev/ng0n1 | tee /tmp/info
-  grep -q "NVMe passthrough, io_uring" /tmp/info
+  case $(uname -r) in
+    6.1.*)
+      grep -q "NVMe passthrough, 32 threads (io_uring: Linux before 6.7 loses errors of NVMe commands)" /tmp/info
+      refused 3 "Isozone does not use io_uring" isozone info 'dev:/dev/ng0n1?io=ring'
+      ;;
+    *) grep -q "NVMe passthrough, io_uring" /tmp/info ;;
+  esac
   conformance 'dev:/dev/ng0n1?io=threads'
   isozone mkfs --force dev:/dev/ng0n1 >/dev/null
   isozone info 'dev:/dev/ng0n1?io=threads' | grep -q "NVMe passthrough, 32 threads"

@@ -82,8 +82,7 @@ TEST(NvmeCalls, ARingThatLosesErrorsIsNotUsed) {
   const NvmeCalls old(1, 4096, {6, 6});
   const auto best = Transfers::Make(TransferPath::kBest, -1, old);
   ISOZONE_ASSERT_OK(best.status());
-  EXPECT_EQ((*best)->name(),
-            "NVMe passthrough, 32 threads (io_uring: Linux before 6.7 loses errors of NVMe commands)");
+  EXPECT_EQ((*best)->name(), "NVMe passthrough, 32 threads (io_uring: Linux before 6.7 loses errors of NVMe commands)");
   const Status ring = Transfers::Make(TransferPath::kRing, -1, old).status();
   EXPECT_EQ(ring.code(), StatusCode::kNotSupported);
   EXPECT_THAT(ring.ToString(), HasSubstr("Isozone does not use io_uring: Linux before 6.7 loses errors"));

@@ -37,16 +37,32 @@ std::string CharacterFolder(dev_t number) {
   return fmt::format("/sys/dev/char/{}:{}", ::major(number), ::minor(number));
 }
 
-// The name in sysfs of the character device `path` if it takes the commands of a namespace.
-std::optional<std::string> NameInSysfs(const std::string& path, dev_t& number) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) != 0 || !S_ISCHR(status.st_mode)) return std::nullopt;
-  number = status.st_rdev;
+// The name in sysfs of what `status` tells of, if it is a character device that takes the commands of a namespace.
+std::optional<std::string> NameInSysfs(const struct stat& status) {
+  if (!S_ISCHR(status.st_mode)) return std::nullopt;
+  const dev_t number = status.st_rdev;
   std::error_code error;
   const stdfs::path kind = stdfs::canonical(CharacterFolder(number) + "/subsystem", error);
   if (error || kind.filename() != kClass) return std::nullopt;
   const stdfs::path device = stdfs::canonical(CharacterFolder(number), error);
   return error ? std::nullopt : std::optional(device.filename().string());
+}
+
+// Whether a character device takes commands for the controller, or the subsystem, of a block device.
+bool AreOfOneController(dev_t commands, dev_t block) {
+  std::error_code error;
+  return stdfs::equivalent(CharacterFolder(commands) + "/device", SysfsFolder(block) + "/device", error);
+}
+
+// Whether both descriptors are of one namespace, whose number is `id`.
+bool AreOfOneNamespace(const FileDescriptor& commands, const FileDescriptor& block, int& id) {
+  struct stat character {};
+  struct stat disk {};
+  if (::fstat(commands.get(), &character) != 0 || ::fstat(block.get(), &disk) != 0) return false;
+  if (!NameInSysfs(character) || !S_ISBLK(disk.st_mode)) return false;
+  if (!AreOfOneController(character.st_rdev, disk.st_rdev)) return false;
+  id = ::ioctl(commands.get(), NVME_IOCTL_ID);
+  return id > 0 && id == ::ioctl(block.get(), NVME_IOCTL_ID);
 }
 
 template <typename Number>
@@ -60,21 +76,18 @@ Number LittleEndian(std::span<const std::byte> bytes) {
 }  // namespace
 
 bool TakesNvmeCommands(const std::string& path) {
-  dev_t number = 0;
-  return NameInSysfs(path, number).has_value();
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && NameInSysfs(status).has_value();
 }
 
 Result<BlockDeviceNode> BlockDeviceBeside(const std::string& path) {
-  dev_t number = 0;
-  const std::optional<std::string> name = NameInSysfs(path, number);
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return NoSuchDevice(path);
+  const std::optional<std::string> name = NameInSysfs(status);
   if (!name || !name->starts_with(kCommands)) return NotABlockDevice(path);
   const std::string beside = fmt::format("/dev/{}{}", kBlocks, name->substr(kCommands.size()));
   auto node = FindBlockDevice(beside);
-  std::error_code error;
-  if (node.ok() &&
-      stdfs::equivalent(CharacterFolder(number) + "/device", SysfsFolder(node->number) + "/device", error)) {
-    return node;
-  }
+  if (node.ok() && AreOfOneController(status.st_rdev, node->number)) return node;
   return Status::NotSupported(
       fmt::format("{} has no block device of its namespace beside it, such as {}", path, beside));
 }
@@ -104,8 +117,8 @@ Result<OpenedNamespace> OpenNamespace(const std::string& path, const FileDescrip
     if (errno == EACCES || errno == EPERM) return CommandsForbidden(errno);
     return Status::FromErrno(errno, "cannot open it");
   }
-  const int id = ::ioctl(opened.commands.get(), NVME_IOCTL_ID);
-  if (id <= 0 || id != ::ioctl(block.get(), NVME_IOCTL_ID)) {
+  int id = 0;
+  if (!AreOfOneNamespace(opened.commands, block, id)) {
     return Status::NotSupported("it is not the namespace of its block device; name the block device");
   }
   opened.id = static_cast<uint32_t>(id);
@@ -116,8 +129,7 @@ Result<OpenedNamespace> OpenNamespace(const std::string& path, const FileDescrip
   command.addr = reinterpret_cast<uint64_t>(identity.data());
   command.data_len = identity.size();
   const int answer = ::ioctl(opened.commands.get(), NVME_IOCTL_ADMIN_CMD, &command);
-  if (answer < 0) return CommandsForbidden(errno);
-  if (answer > 0) return Status::IoError(fmt::format("it does not identify its namespace: {:X}h", answer));
+  if (answer != 0) return IdentifyFailed(answer < 0 ? -errno : answer);
   ISOZONE_RETURN_IF_ERROR(CheckIdentity(identity, facts));
   return opened;
 }

@@ -1,5 +1,7 @@
 #include "device/linux/nvme_namespace.h"
 
+#include <fcntl.h>
+
 #include <array>
 #include <cstring>
 
@@ -55,6 +57,14 @@ TEST(TakesNvmeCommands, IsOnlyTheClassOfSuchDevices) {
   EXPECT_FALSE(TakesNvmeCommands("/dev/nothing"));
   EXPECT_FALSE(TakesNvmeCommands("/"));
   EXPECT_THAT(BlockDeviceBeside("/dev/null").status().ToString(), HasSubstr("no block device"));
+}
+
+// What the name stands for once it is opened decides.
+TEST(OpenNamespace, RefusesWhatIsNoNamespaceOfTheBlockDevice) {
+  const FileDescriptor block(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  const Status status = OpenNamespace("/dev/null", block, Facts(), OpenMode::kReadWrite).status();
+  EXPECT_EQ(status.code(), StatusCode::kNotSupported);
+  EXPECT_THAT(status.ToString(), HasSubstr("not the namespace of its block device"));
 }
 
 }  // namespace

@@ -24,14 +24,22 @@ Result<QueueFacts> FactsOf(const BlockDeviceNode& device) {
   return facts;
 }
 
-// The block device that is meant: that of a namespace, if `path` takes its commands.
-Result<BlockDeviceNode> Named(const std::string& path) {
-  return TakesNvmeCommands(path) ? BlockDeviceBeside(path) : FindBlockDevice(path);
+// What a path means.
+struct NamedDevice {
+  BlockDeviceNode block;    // that of the namespace, if the path takes commands
+  bool is_passing = false;  // transfers are commands to the path
+};
+
+Result<NamedDevice> Named(const std::string& path) {
+  NamedDevice named;
+  named.is_passing = TakesNvmeCommands(path);
+  ISOZONE_ASSIGN_OR_RETURN(named.block, named.is_passing ? BlockDeviceBeside(path) : FindBlockDevice(path));
+  return named;
 }
 
-Result<std::unique_ptr<BlockKernel>> KernelOf(FileDescriptor fd, TransferPath transfers, const std::string& path,
-                                              const QueueFacts& facts, OpenMode mode) {
-  if (!TakesNvmeCommands(path)) return OpenedBlockDevice::Create(std::move(fd), transfers);
+// Of a device that takes commands at `path`, and has its block device open.
+Result<std::unique_ptr<BlockKernel>> PassingKernelOf(FileDescriptor fd, TransferPath transfers, const std::string& path,
+                                                     const QueueFacts& facts, OpenMode mode) {
   ISOZONE_ASSIGN_OR_RETURN(OpenedNamespace passing, OpenNamespace(path, fd, facts, mode));
   return OpenedBlockDevice::CreatePassing(std::move(fd), transfers, std::move(passing), facts);
 }
@@ -48,20 +56,21 @@ Result<TransferPath> TakeTransferPath(UriOptions& options) {
 
 Result<std::unique_ptr<LinuxDevice>> OpenLinuxDevice(Uri& uri, OpenMode mode) {
   ISOZONE_ASSIGN_OR_RETURN(const TransferPath path, TakeTransferPath(uri.options));
-  ISOZONE_ASSIGN_OR_RETURN(const BlockDeviceNode named, Named(uri.path));
-  ISOZONE_RETURN_IF_ERROR(FactsOf(named).status());  // what has no zones is not even opened
-  ISOZONE_ASSIGN_OR_RETURN(FileDescriptor fd, OpenBlockDevice(named, mode, O_DIRECT));
-  ISOZONE_ASSIGN_OR_RETURN(const BlockDeviceNode device, NodeOf(named, fd));
+  ISOZONE_ASSIGN_OR_RETURN(const NamedDevice named, Named(uri.path));
+  ISOZONE_RETURN_IF_ERROR(FactsOf(named.block).status());  // what has no zones is not even opened
+  ISOZONE_ASSIGN_OR_RETURN(FileDescriptor fd, OpenBlockDevice(named.block, mode, O_DIRECT));
+  ISOZONE_ASSIGN_OR_RETURN(const BlockDeviceNode device, NodeOf(named.block, fd));
   ISOZONE_ASSIGN_OR_RETURN(const QueueFacts facts, FactsOf(device));
-  auto kernel = KernelOf(std::move(fd), path, uri.path, facts, mode);
+  auto kernel = named.is_passing ? PassingKernelOf(std::move(fd), path, uri.path, facts, mode)
+                                 : OpenedBlockDevice::Create(std::move(fd), path);
   if (!kernel.ok()) return kernel.status().WithContext(uri.path);
   return LinuxDevice::Create("dev:" + uri.path, mode, std::move(*kernel), facts);
 }
 
 Status CheckLinuxDevice(Uri& uri) {
   ISOZONE_RETURN_IF_ERROR(TakeTransferPath(uri.options).status());
-  ISOZONE_ASSIGN_OR_RETURN(const BlockDeviceNode device, Named(uri.path));
-  return FactsOf(device).status();
+  ISOZONE_ASSIGN_OR_RETURN(const NamedDevice named, Named(uri.path));
+  return FactsOf(named.block).status();
 }
 
 }  // namespace isozone

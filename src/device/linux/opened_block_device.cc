@@ -52,7 +52,8 @@ Result<std::unique_ptr<BlockKernel>> OpenedBlockDevice::Create(FileDescriptor fd
 }
 
 Result<std::unique_ptr<BlockKernel>> OpenedBlockDevice::CreatePassing(FileDescriptor fd, TransferPath path,
-                                                                      OpenedNamespace passing, const QueueFacts& facts) {
+                                                                      OpenedNamespace passing,
+                                                                      const QueueFacts& facts) {
   std::unique_ptr<OpenedBlockDevice> device(new OpenedBlockDevice(std::move(fd)));
   device->passing_ = std::move(passing);
   device->calls_ = std::make_unique<NvmeCalls>(device->passing_.id, facts.logical_block);

@@ -72,6 +72,13 @@ Status CommandsForbidden(int error) {
       std::strerror(error)));
 }
 
+Status IdentifyFailed(int answer) {
+  constexpr std::string_view kWhat = "the namespace does not identify itself";
+  if (answer == -EACCES || answer == -EPERM) return CommandsForbidden(-answer);
+  if (answer < 0) return Status::FromErrno(-answer, std::string(kWhat));
+  return Status::IoError(fmt::format("{}: NVMe status {:X}h", kWhat, answer));
+}
+
 Status NotABlockDevice(std::string_view path) {
   constexpr std::string_view kPassthrough = "/dev/ng";  // ng0n1 beside nvme0n1
   if (path.starts_with(kPassthrough) &&

@@ -24,6 +24,9 @@ struct DeviceUse {
 Status NoSuchDevice(std::string_view path);
 // The kernel does not let this process send NVMe commands, for `error`: kPermissionDenied.
 Status CommandsForbidden(int error);
+// A namespace does not identify itself: -errno of the kernel, or a status of NVMe. kPermissionDenied only if the kernel
+// does not let this process ask.
+Status IdentifyFailed(int answer);
 // `path` is a file or a directory: kNotSupported.
 Status NotABlockDevice(std::string_view path);
 // The device has no zones: kNotSupported.

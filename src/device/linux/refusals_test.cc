@@ -71,6 +71,18 @@ TEST(Refusals, SayWhoMaySendCommands) {
               AllOf(HasSubstr("Permission denied"), HasSubstr("Linux before 6.2"), HasSubstr("name the block device")));
 }
 
+TEST(Refusals, OnlyAForbiddenIdentifyIsAMatterOfRights) {
+  for (const int error : {EACCES, EPERM}) {
+    EXPECT_EQ(IdentifyFailed(-error).code(), StatusCode::kPermissionDenied);
+  }
+  for (const int error : {EINTR, ENOTTY, EIO}) {
+    EXPECT_NE(IdentifyFailed(-error).code(), StatusCode::kPermissionDenied) << error;
+    EXPECT_THAT(IdentifyFailed(-error).ToString(), HasSubstr("does not identify itself"));
+  }
+  EXPECT_EQ(IdentifyFailed(0x4002).code(), StatusCode::kIoError);
+  EXPECT_THAT(IdentifyFailed(0x4002).ToString(), HasSubstr("does not identify itself: NVMe status 4002h"));
+}
+
 TEST(Refusals, FindWhereADeviceIsMounted) {
   constexpr char kMounts[] =
       "22 1 259:1 / / rw,relatime shared:1 - ext4 /dev/nvme1n1p1 rw\n"
