@@ -73,8 +73,8 @@ class BlockKernel {
   // not possible.
   virtual std::string path() const = 0;
 
-  // Whether the kernel may refuse a write (EIO) for a write pointer of its own. A report puts that right once the kernel
-  // has refused a write that blocks, as Linux 7.3 does.
+  // Whether the kernel may refuse a write (EIO) for a write pointer of its own. A report puts that right once the
+  // kernel has refused a write that blocks; so it is on Linux 7.3.
   virtual bool may_err_about_pointers() const = 0;
 
   // How transfers reach the device, for people: "io_uring", or "32 threads (io_uring: Operation not permitted)".
