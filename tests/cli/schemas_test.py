@@ -31,7 +31,7 @@ READERS = ("scripts/demo", "lab/isozone_lab/device.py", "lab/isozone_lab/ycsb.py
 OTHER_JSON = {"lab/isozone_lab/outputs.py", "lab/isozone_lab/results.py", "lab/isozone_lab/event_log.py",
               "scripts/lint", "scripts/rocksdb-tests"}
 # Keys of the lab's records and of what it parses from db_bench's text.
-OTHER_KEYS = {"metric", "x", "parameters", "compact", "fillrandom", "mixed", "overwrite", "readrandom",
+OTHER_KEYS = {"metric", "x", "parameters", "busy", "compact", "fillrandom", "mixed", "overwrite", "readrandom",
               "readwhilewriting", "write"}
 
 Rule = dict[str, Any]  # of a schema
