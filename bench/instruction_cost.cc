@@ -96,6 +96,7 @@ class FileKernel final : public BlockKernel {
     return 0;
   }
   std::string path() const override { return ""; }
+  bool may_err_about_pointers() const override { return false; }
   std::string transfer_path() const override { return transfers_->name(); }
 
  private:
