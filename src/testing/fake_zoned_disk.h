@@ -220,8 +220,9 @@ class FakeZonedDisk {
       const MutexLock lock(mu_);
       Count(transfer, 1);
       if (holding_) {
+        const bool blocks = transfer.may_block;  // it may be done, and gone, before this thread wakes
         held_.push_back(&transfer);
-        while (transfer.may_block && holding_) released_.Wait(mu_);
+        while (blocks && holding_) released_.Wait(mu_);
         return;
       }
     }
