@@ -33,8 +33,8 @@ struct OpenedNamespace {
 
 // Opens the character device `path` of the namespace whose block device `block` has open, and which has these facts.
 // kPermissionDenied; kIoError if it does not identify itself; kNotSupported if the two that are open are not the same
-// namespace, whatever their names are, or if its blocks carry metadata, which only
-// the block device knows to handle. A message does not name the path.
+// namespace, whatever their names are, or if its blocks carry metadata, which only the block device knows to handle. A
+// message does not name the path.
 Result<OpenedNamespace> OpenNamespace(const std::string& path, const FileDescriptor& block, const QueueFacts& facts,
                                       OpenMode mode);
 

@@ -16,9 +16,9 @@
 //            #
 //            #                      #: a slice is programmed
 //
-// So no more of the log is in memory than otherwise. A log without further lanes, because no zone can be spared, starts
-// every frame at once. Only a log of user data whose frames have been full is cut: for those of others somebody waits,
-// or they are too few to hold up anybody.
+// So frames that wait are no longer than a unit. A log without further lanes, because no zone can be spared, starts
+// every frame at once. Only a log of user data is cut, and only while its frames are full: somebody waits for the
+// frames of other logs, or there are too few of them to hold up anybody.
 //
 // Pure. Thread safety: it has no state.
 #pragma once

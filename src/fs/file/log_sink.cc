@@ -55,6 +55,7 @@ class LogSink final : public WriteSink {
   }
   size_t depth() const override { return options_.depth; }
 
+  // A unit begins just before the one that was filled is taken, so a change of what is known here shows one unit later.
   size_t UnitSize(size_t most) const override {
     const bool goes_on = waiting_ > 0;
     const bool may_begin = last_was_full_ && io_class_ == IoClass::kWal;
