@@ -4,6 +4,8 @@
     demo_test.py BUILD_DIRECTORY
 """
 
+import importlib.machinery
+import importlib.util
 import os
 import subprocess
 import sys
@@ -27,6 +29,14 @@ class Demo(unittest.TestCase):
                 self.assertRegex(result.stdout, rf"(?m)^  {phase} +[\d.]+ x as many operations a second as")
             self.assertRegex(result.stdout, r"file system +clean: \d+ files, [\d,]+ MiB in them")
             self.assertTrue(os.path.isfile(os.path.join(directory, "zones.svg")))
+
+    def test_a_busy_machine_is_told(self) -> None:
+        loader = importlib.machinery.SourceFileLoader("demo", DEMO)
+        spec = importlib.util.spec_from_loader("demo", loader)
+        assert spec is not None
+        demo = importlib.util.module_from_spec(spec)
+        loader.exec_module(demo)
+        self.assertRegex(demo.busy_note(41.4, 3.0), r"used 41 % of .* while Isozone was measured, and 3 % with the\n")
 
 
 if __name__ == "__main__":
