@@ -354,17 +354,22 @@ Percentiles: P50: 2000.00 P75: 5.50 P99: 7.00 P99.9: 7.00 P99.99: 7.00
             lines = self.job_of(series)
             self.assertEqual(ssd, lines[0], series)
             self.assertEqual("run after isozone info --json emu:/tmp/ssd.img", lines[-1])
-            load, mixed = (next(line for line in lines if line.startswith(f"run {name} "))
-                           for name in ("load", "mixed"))
-            for option in ("--benchmarks=fillrandom,compact,readrandom", "--num=300000", "--use_direct_reads=true",
+            load = next(line for line in lines if line.startswith("run load "))
+            for option in ("--num=300000", "--use_direct_reads=true",
                            "--use_direct_io_for_flush_and_compaction=true", "--value_size=800", "--histogram=1",
                            "--seed=7"):
                 self.assertIn(f" {option} ", f"{load} ")
+            self.assertEqual(series == "XFS tuned", "--subcompactions=4" in load and "--max_background_jobs=8" in load)
+            self.assertNotRegex("".join(lines), r"\{\w+\}")
+            if series == "tmpfs":
+                self.assertIn(" --benchmarks=fillrandom,compact ", load)
+                self.assertNotIn("run mixed", "".join(lines))
+                continue
+            self.assertIn(" --benchmarks=fillrandom,compact,readrandom ", load)
+            mixed = next(line for line in lines if line.startswith("run mixed "))
             for option in ("--benchmarks=readwhilewriting", "--use_existing_db=1", "--reads=25000",
                            "--benchmark_write_rate_limit=2000000", "--use_direct_reads=true"):
                 self.assertIn(f" {option} ", f"{mixed} ")
-            self.assertEqual(series == "XFS tuned", "--subcompactions=4" in load and "--max_background_jobs=8" in load)
-            self.assertNotRegex("".join(lines), r"\{\w+\}")
 
     def test_where_each_system_is(self) -> None:
         uri = "--fs_uri=isozone://emu:/tmp/ssd.img?speed=0.05&policy=zenfs&log_dir="
@@ -377,6 +382,7 @@ Percentiles: P50: 2000.00 P75: 5.50 P99: 7.00 P99.9: 7.00 P99.99: 7.00
                           "run before isozone info --json emu:/tmp/ssd.img", "serve speed=0.05"], lines[1:4])
         self.assertIn("isozone://dev:/dev/ublkb0?policy=isozone&log_dir=", " ".join(lines))
         self.assertEqual("stop_serving", lines[-2])
+        self.assertEqual(["mount_memory", "umount /mnt"], [self.job_of("tmpfs")[place] for place in (2, -2)])
         lines = self.job_of("F2FS")
         self.assertEqual(["serve speed=0.05", "mount_f2fs"], lines[2:4])
         self.assertEqual(["umount /mnt", "stop_serving"], lines[-3:-1])
@@ -394,6 +400,12 @@ Percentiles: P50: 2000.00 P75: 5.50 P99: 7.00 P99.9: 7.00 P99.99: 7.00
                           "written by the host": 500}, {metric: value for (metric, x), value in found.items() if not x})
         self.assertAlmostEqual(30, found["latency beside writes", "P99"])
 
+    def test_what_db_bench_prints_without_reads(self) -> None:
+        found = kernel_devices.outcome({"load": self.LOAD[:self.LOAD.index("readrandom")], "before": self.device(100),
+                                        "after": self.device(100)})
+        self.assertEqual({("puts", None): 18600, ("longest put", None): 0.23, ("compaction", None): 5,
+                          ("written by the host", None): 0}, by_metric(found))
+
     def test_what_is_not_printed_is_a_failure(self) -> None:
         for load, mixed in ((self.LOAD.replace("compact ", "compress "), self.MIXED), (self.LOAD, "")):
             with self.assertRaises(RunFailed):
@@ -404,7 +416,7 @@ Percentiles: P50: 2000.00 P75: 5.50 P99: 7.00 P99.9: 7.00 P99.99: 7.00
                                 ("XFS tuned", None): [5400], ("F2FS", None): [4230], ("zenfs", None): [6150]},
                                metric="puts")
         verdicts = {check.what: check.verdict(made).met for check in kernel_devices.EXPERIMENT.checks
-                    if check.what.startswith("puts")}
+                    if check.what.startswith("puts") and "tmpfs" not in check.what}
         self.assertEqual({"puts: isozone dev against XFS tuned"}, {what for what, met in verdicts.items() if not met})
         self.assertEqual(5, len(verdicts))
 
@@ -413,8 +425,9 @@ class KernelMyrocks(unittest.TestCase):
     CLIENT = "{rows}\t1767225757.250000\t1767225767.250000\t0.125000\n"
     PRINTED = {"fill": CLIENT.format(rows=150_000), "update": CLIENT.format(rows=1000),
                "sync": CLIENT.format(rows=2000), "compact": CLIENT.format(rows=1),
-               "idle": "cpu  100 0 50 800 50 0 0 0 0 0\n",
-               "busy": "cpu  300 0 150 1050 100 0 0 0 0 0\n", "requests": "come by io_uring\n",
+               **{f"before-{step}": "cpu  100 0 50 800 50 0 0 0 0 0\n" for step in kernel_myrocks.TIMED},
+               **{f"after-{step}": "cpu  300 0 150 1050 100 0 0 0 0 0\n" for step in kernel_myrocks.TIMED},
+               "requests": "come by io_uring\n",
                "sync-by-several": CLIENT.format(rows=2000) + "2000\t1767225758.000000\t1767225777.250000\t0.5\n"}
 
     @staticmethod
@@ -448,6 +461,13 @@ class KernelMyrocks(unittest.TestCase):
             lines = self.job_of(series)
             self.assertEqual(["serve speed=0.05", command], lines[2:4])
             self.assertEqual(["stop_mariadb", "umount /mnt", "stop_serving"], lines[-4:-1])
+        lines = self.job_of("tmpfs")
+        self.assertEqual(["mount_memory", "stop_mariadb", "umount /mnt"], [lines[place] for place in (2, -3, -2)])
+
+    def test_updates_begin_when_no_compaction_runs(self) -> None:
+        order = ["compact", "settle", "update"]
+        steps = [line.split()[1] for line in self.job_of("isozone") if line.startswith("run ")]
+        self.assertEqual(order, [step for step in steps if step in order])
 
     def test_every_command_of_a_job_exists(self) -> None:
         functions = []
@@ -471,13 +491,15 @@ class KernelMyrocks(unittest.TestCase):
     def test_what_the_clients_say(self) -> None:
         outcome = self.outcome()
         self.assertEqual({
-            "rows": 15_000, "longest transaction": 0.125, "processor": 50, "compaction": 10, "updates": 100,
+            "rows": 15_000, "longest transaction": 0.125, "compaction": 10, "updates": 100,
             "synced": 200, "longest synced": 0.125, "synced by several": 200, "written by the host": 500},
-            {metric: value for (metric, _), value in by_metric(outcome).items()})
+            {metric: value for (metric, x), value in by_metric(outcome).items() if x is None})
+        self.assertEqual(dict.fromkeys(kernel_myrocks.TIMED, 50),
+                         {x: value for (metric, x), value in by_metric(outcome).items() if metric == "processor"})
         self.assertEqual({"requests": "come by io_uring"}, outcome.details)
 
     def test_what_is_not_said_is_a_failure(self) -> None:
-        for step in ("fill", "compact", "sync-by-several", "busy"):
+        for step in ("fill", "compact", "sync-by-several", "after-sync"):
             with self.assertRaises(RunFailed):
                 self.outcome(**{step: "ERROR 1296 (HY000) at line 1: Got error\n"})
 

@@ -2,7 +2,8 @@
 
 Isozone reaches the SSD inside the process of db_bench, or as the block device that `isozone export` makes of it in
 another process. The file systems of the kernel have that block device, and beside it a device without zones for their
-metadata (and XFS's log), which is memory and takes no time. Each system has a guest, and an SSD, of its own.
+metadata (and XFS's log), which is memory and takes no time. Each system has a guest, and an SSD, of its own. One series
+has no SSD: on tmpfs RocksDB is as fast as the guest's processor lets it be.
 """
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ TUNED = {"max_background_jobs": 8, "subcompactions": 4}
 SPEED = 0.05
 WRITE_RATE = 2_000_000  # bytes a second that are put beside reads
 PERCENTILES = (50, 99, 99.9, 99.99)  # of reads beside writes
-FIRST = ("fillrandom", "compact", "readrandom")
+WRITES = ("fillrandom", "compact")
+READS = ("readrandom",)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +48,7 @@ class System:
     database: str = "/db"
     uri: str = ""
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    reads: bool = True  # whether reads are measured
 
 
 def isozone(location: str, make: tuple[str, ...] = (), remove: tuple[str, ...] = ()) -> System:
@@ -64,7 +67,8 @@ def systems() -> dict[str, System]:
     return {
         "isozone": isozone(f"{INSIDE}&{POLICIES['isozone']}"), "zenfs": isozone(f"{INSIDE}&{POLICIES['zenfs']}"),
         "isozone dev": isozone(f"{BLOCK_DEVICE}?{POLICIES['isozone']}", (SERVE,), ("stop_serving",)),
-        "XFS": mounted("mount_xfs"), "XFS tuned": mounted("mount_xfs", **TUNED), "F2FS": mounted("mount_f2fs")}
+        "XFS": mounted("mount_xfs"), "XFS tuned": mounted("mount_xfs", **TUNED), "F2FS": mounted("mount_f2fs"),
+        "tmpfs": System(make=("mount_memory",), remove=("umount /mnt",), database="/mnt/db", reads=False)}
 
 
 def job(system: System, parameters: Parameters, seed: int, speed: float) -> list[str]:
@@ -80,10 +84,10 @@ def job(system: System, parameters: Parameters, seed: int, speed: float) -> list
         return f"run {name} isozone info --json {IMAGE}"
 
     ssd = f"make_image '{SSD.format(**parameters)}'"
-    first = bench("load", FIRST, reads=parameters["reads"])
-    mixed = bench("mixed", ("readwhilewriting",), use_existing_db=1, reads=parameters["mixed_reads"],
-                  benchmark_write_rate_limit=WRITE_RATE)
-    lines = (ssd, *system.prepare, look("before"), *system.make, first, mixed, *system.remove, look("after"))
+    benches = [bench("load", WRITES + READS, reads=parameters["reads"]),
+               bench("mixed", ("readwhilewriting",), use_existing_db=1, reads=parameters["mixed_reads"],
+                     benchmark_write_rate_limit=WRITE_RATE)] if system.reads else [bench("load", WRITES)]
+    lines = (ssd, *system.prepare, look("before"), *system.make, *benches, *system.remove, look("after"))
     return [line.replace("{speed}", f"{speed:g}") for line in lines]
 
 
@@ -94,19 +98,23 @@ def run(context: Context, variant: Variant) -> Outcome:
 
 def outcome(printed: dict[str, str]) -> Outcome:
     """`printed`: what the programs of a job have printed, by their names in it."""
-    load = db_bench.results_of(printed["load"], FIRST)
-    mixed = db_bench.results_of(printed["mixed"], ("readwhilewriting",))["readwhilewriting"]
+    load = db_bench.results_of(printed["load"], WRITES)
     before, after = (outputs.read(printed[name], "info")["device"]["counters"] for name in ("before", "after"))
-    beside = mixed.histograms["read"]
     return Outcome([
         Measurement("puts", load["fillrandom"].rate, "puts/s"),
         Measurement("longest put", longest(load["fillrandom"]), "s"),
         Measurement("compaction", load["compact"].seconds, "s"),
-        Measurement("reads", load["readrandom"].rate, "reads/s"),
-        Measurement("reads beside writes", mixed.rate, "reads/s"),
-        *(Measurement("latency beside writes", beside.percentile(percent) / 1000, "ms", f"P{percent}")
-          for percent in PERCENTILES),
+        *(reads_in(printed) if "mixed" in printed else []),
         Measurement("written by the host", (after["host_bytes_written"] - before["host_bytes_written"]) / 1e6, "MB")])
+
+
+def reads_in(printed: dict[str, str]) -> list[Measurement]:
+    mixed = db_bench.results_of(printed["mixed"], ("readwhilewriting",))["readwhilewriting"]
+    return [
+        Measurement("reads", db_bench.results_of(printed["load"], READS)["readrandom"].rate, "reads/s"),
+        Measurement("reads beside writes", mixed.rate, "reads/s"),
+        *(Measurement("latency beside writes", mixed.histograms["read"].percentile(percent) / 1000, "ms", f"P{percent}")
+          for percent in PERCENTILES)]
 
 
 def longest(result: Result) -> float:
@@ -128,6 +136,7 @@ def near(what: str, metric: str) -> Check:
 
 
 CHECKS = [
+    *ratios("puts: isozone against tmpfs", "what the processor allows", "puts", "isozone", "tmpfs"),
     near("puts", "puts"), near("compaction", "compaction"), near("reads", "reads"),
     near("reads beside writes", "reads beside writes"),
     *ratios("puts: isozone against zenfs", "goal: 18,600 against 6,150 a second", "puts", "isozone", "zenfs",
@@ -162,14 +171,14 @@ def plot(results: Results) -> Figure:
 
 SERIES = list(systems())
 
-QUICK = puts(12_000, 25, SERIES, speed=SPEED, zones=48, reads=500, mixed_reads=300, table_mb=2, table_bytes=2 << 20)
+QUICK = puts(12_000, 24, SERIES, speed=SPEED, zones=48, reads=500, mixed_reads=300, table_mb=2, table_bytes=2 << 20)
 
 EXPERIMENT = Experiment(
     name="kernel-devices",
     title="Isozone beside the kernel's zoned file systems",
     source="not published",
     what="RocksDB on Isozone, inside its process and through a zoned block device of the kernel, and on zoned XFS and "
-         "F2FS on the same block device.",
+         "F2FS on the same block device; and on tmpfs.",
     setup="A guest with the newest kernel and one processor, in virtual time: an instruction takes 1 ns. db_bench with "
           "direct I/O: {num:,} puts of 20 + 800 bytes in random order, a full compaction, {reads:,} random reads, and "
           "{mixed_reads:,} beside 2 MB/s of puts; tables and memtables of {table_mb} MB, levels four times as "

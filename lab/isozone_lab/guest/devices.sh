@@ -56,6 +56,12 @@ mount_f2fs() {
   mount -t f2fs /dev/nullb0 /mnt
 }
 
+# No device at all.
+mount_memory() {
+  mkdir /mnt
+  mount -t tmpfs -o size=100% tmpfs /mnt
+}
+
 # mount_isozone DEVICE: the file system on it as a directory. The kernel offers io_uring for its requests.
 mount_isozone() {
   echo Y >/sys/module/fuse/parameters/enable_uring
