@@ -1,5 +1,6 @@
 // Files that are striped over zones of different groups: where their parts go, and what failures and power cuts leave.
 #include <algorithm>
+#include <barrier>
 #include <set>
 #include <thread>
 
@@ -202,6 +203,30 @@ TEST_F(ReadAheadTest, TheDeviceIsReadInFewLargePieces) {
   const uint64_t extents = Extents("/f").size();
   EXPECT_TRUE(*Scan("/f", 4096) == content);
   EXPECT_LE(DeviceReads(), extents + 16) << "one request an extent, and one more where a window cuts it";
+}
+
+// As the kernel reads a mounted directory: it cuts a long read into requests, which several threads serve.
+TEST_F(ReadAheadTest, PiecesThatOvertakeEachOtherAreOfOneScan) {
+  MountWithGroups(Striped());
+  const size_t piece = 8192, at_once = 3;
+  const std::string content = Content(at_once * piece * 100);
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/f", content));
+  const uint64_t extents = Extents("/f").size();
+  const auto reader = fs().OpenForRead("/f").value();
+  std::barrier turn(at_once);
+  std::vector<std::thread> threads;
+  for (size_t thread = 0; thread < at_once; ++thread) {
+    threads.emplace_back([&, thread] {
+      std::string found(piece, '\0');
+      for (size_t at = thread * piece; at < content.size(); at += at_once * piece) {
+        turn.arrive_and_wait();
+        const auto n = reader->Read(at, std::as_writable_bytes(std::span(found)), IoClass::kCompactionRead);
+        EXPECT_TRUE(n.ok() && found == content.substr(at, piece)) << at;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(DeviceReads(), extents + 16 + at_once) << "at most the first ones were read by themselves";
 }
 
 TEST_F(ReadAheadTest, JumpsAndOtherReadersAreServed) {

@@ -4,73 +4,146 @@
 #include <cstring>
 #include <utility>
 
+#include "base/aligned_buffer.h"
+#include "base/latch.h"
+
 namespace isozone {
 
+// Thread safety: any thread may call any method.
+class ReadAhead::Window {
+ public:
+  // `memory` is accounted for in MountContext::read_ahead_bytes already.
+  Window(MountContext& context, AlignedBuffer memory, uint64_t offset, size_t length, IoClass io_class)
+      : context_(context), memory_(std::move(memory)) {
+    read_.offset = offset;
+    read_.buffer = memory_.span().first(length);
+    read_.io_class = io_class;
+    latch_.Expect(read_);
+  }
+  // Waits until it is read.
+  ~Window() {
+    latch_.Wait();
+    context_.read_ahead_bytes.fetch_sub(memory_.size());
+    context_.buffers.Give(std::move(memory_));
+  }
+  Window(const Window&) = delete;
+  Window& operator=(const Window&) = delete;
+
+  uint64_t end() const { return read_.offset + read_.buffer.size(); }
+  bool has(uint64_t offset) const { return read_.offset <= offset && offset < end(); }
+  FileRead& read() { return read_; }
+
+  // Waits until it is read. Returns how much was copied: nothing after an error, or behind the end of the file.
+  size_t Copy(uint64_t offset, std::span<std::byte> buffer) {
+    if (!is_read_.load(std::memory_order_acquire)) WaitUntilRead();
+    const size_t skip = offset - read_.offset;
+    if (!read_.status.ok() || read_.bytes_read <= skip) return 0;
+    const size_t piece = std::min(buffer.size(), read_.bytes_read - skip);
+    std::memcpy(buffer.data(), memory_.data() + skip, piece);
+    return piece;
+  }
+
+  // Whether all of it was taken, with these bytes.
+  bool TakeAll(size_t bytes) {
+    return taken_.fetch_add(bytes, std::memory_order_relaxed) + bytes >= read_.buffer.size();
+  }
+
+ private:
+  void WaitUntilRead() {
+    const MutexLock lock(mu_);
+    latch_.Wait();
+    read_.Take();
+    is_read_.store(true, std::memory_order_release);
+  }
+
+  MountContext& context_;
+  AlignedBuffer memory_;
+  FileRead read_;  // its result may be looked at once is_read_ is set
+  std::atomic<bool> is_read_{false};
+  std::atomic<size_t> taken_{0};  // bytes
+  Mutex mu_;
+  Latch latch_ ISOZONE_GUARDED_BY(mu_);
+};
+
+ReadAhead::ReadAhead(MountContext& context, std::function<void(FileRead&)> read, std::function<uint64_t()> window)
+    : context_(context), read_(std::move(read)), window_(std::move(window)) {}
+
+ReadAhead::~ReadAhead() { Stop(); }
+
 void ReadAhead::Stop() {
-  while (!windows_.empty()) DropFront();
+  std::deque<std::shared_ptr<Window>> gone;  // their destructors wait
+  const MutexLock lock(mu_);
+  gone.swap(windows_);
 }
 
 size_t ReadAhead::TryRead(uint64_t offset, std::span<std::byte> buffer, IoClass io_class, uint64_t size,
                           uint64_t generation) {
-  if (inside_.exchange(true, std::memory_order_acquire)) return 0;
-  if (std::exchange(generation_, generation) != generation) Stop();  // the file was cut or overwritten
-  size_t done = 0;
-  if (offset == position_) {
-    done = Scan(buffer, io_class, size);
-  } else if (offset == 0) {  // the reader begins again at the front
-    Stop();
-  }
-  // A scan may begin where the caller stops reading for itself.
-  if (windows_.empty()) position_ = offset + buffer.size();
-  inside_.store(false, std::memory_order_release);
-  return done;
-}
-
-size_t ReadAhead::Scan(std::span<std::byte> buffer, IoClass io_class, uint64_t size) {
   size_t done = 0;
   while (done < buffer.size()) {
-    if (windows_.empty() && !StartWindow(position_, io_class, size)) return done;
-    if (windows_.size() == 1) StartWindow(windows_.back().end(), io_class, size);
-    Window& front = windows_.front();
-    front.latch.Wait();
-    front.read.Take();
-    const size_t skip = position_ - front.read.offset;
-    if (!front.read.status.ok() || front.read.bytes_read <= skip) {
+    const std::shared_ptr<Window> window = WindowAt(offset + done, io_class, {size, generation});
+    if (window == nullptr) break;
+    const size_t piece = window->Copy(offset + done, buffer.subspan(done));
+    if (piece == 0) {
       Stop();
-      return done;
+      break;
     }
-    const size_t piece = std::min(buffer.size() - done, front.read.bytes_read - skip);
-    std::memcpy(buffer.data() + done, front.memory.data() + skip, piece);
+    if (window->TakeAll(piece)) Drop(window);
     done += piece;
-    position_ += piece;
-    if (position_ == front.end()) DropFront();
+  }
+  if (done < buffer.size()) {
+    const MutexLock lock(mu_);
+    position_ = offset + buffer.size();
   }
   return done;
 }
 
-bool ReadAhead::StartWindow(uint64_t offset, IoClass io_class, uint64_t size) {
-  if (offset >= size) return false;
+std::shared_ptr<ReadAhead::Window> ReadAhead::WindowAt(uint64_t offset, IoClass io_class, const FileState& file) {
+  Work work;
+  std::shared_ptr<Window> window;
+  {
+    const MutexLock lock(mu_);
+    const bool changed = std::exchange(generation_, file.generation) != file.generation;  // it was cut or overwritten
+    window = changed ? nullptr : Find(offset);
+    if (changed || (window == nullptr && offset == 0)) work.gone.swap(windows_);
+    if (window == nullptr && GoesOnAt(offset)) {
+      Add(offset, io_class, file.size, work);
+      window = Find(offset);
+    }
+    if (window != nullptr && window == windows_.back()) Add(window->end(), io_class, file.size, work);
+  }
+  for (const std::shared_ptr<Window>& one : work.to_read) read_(one->read());
+  return window;
+}
+
+std::shared_ptr<ReadAhead::Window> ReadAhead::Find(uint64_t offset) const {
+  const auto found = std::ranges::find_if(windows_, [&](const auto& window) { return window->has(offset); });
+  return found == windows_.end() ? nullptr : *found;
+}
+
+bool ReadAhead::GoesOnAt(uint64_t offset) const {
+  if (windows_.empty()) return offset == 0 || offset == position_;
+  return offset == windows_.back()->end();
+}
+
+void ReadAhead::Add(uint64_t offset, IoClass io_class, uint64_t size, Work& work) {
+  if (offset >= size) return;
+  if (windows_.size() == kMostWindows) {
+    work.gone.push_back(std::move(windows_.front()));
+    windows_.pop_front();
+  }
   const uint64_t window = window_();
   if (context_.read_ahead_bytes.fetch_add(window) + window > context_.options.read_ahead_memory) {
     context_.read_ahead_bytes.fetch_sub(window);
-    return false;
+    return;
   }
-  Window& next = windows_.emplace_back();
-  next.memory = context_.buffers.Take(window);
-  next.read.offset = offset;
-  next.read.buffer = next.memory.span().first(std::min(window, size - offset));
-  next.read.io_class = io_class;
-  next.latch.Expect(next.read);
-  read_(next.read);
-  return true;
+  const size_t length = std::min(window, size - offset);
+  windows_.push_back(std::make_shared<Window>(context_, context_.buffers.Take(window), offset, length, io_class));
+  work.to_read.push_back(windows_.back());
 }
 
-void ReadAhead::DropFront() {
-  Window& front = windows_.front();
-  front.latch.Wait();
-  context_.read_ahead_bytes.fetch_sub(front.memory.size());
-  context_.buffers.Give(std::move(front.memory));
-  windows_.pop_front();
+void ReadAhead::Drop(const std::shared_ptr<Window>& window) {
+  const MutexLock lock(mu_);
+  if (std::erase(windows_, window) > 0 && windows_.empty()) position_ = window->end();
 }
 
 }  // namespace isozone

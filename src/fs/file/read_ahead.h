@@ -1,26 +1,33 @@
-// ReadAhead: double buffering for one reader that goes through a file from front to back (compaction). While a window
-// is consumed, the next one is read.
+// ReadAhead: double buffering for a scan that goes through a file from front to back (compaction). While a window is
+// consumed, the next one is read.
 //
 //   file   ...consumed... [ window being consumed | window being read )  not yet asked for ...
 //
 // A window is one stripe of the file: as many units as the file has zones, read from all of them at once (Parallel,
-// section 3.2: a read buffer of N MB for N zones, twice). Windows live from the first read of a scan to the end of the
-// file, or of the reader; all of a file system together stay within MountOptions::read_ahead_memory, and where that is
-// used up a scan reads for itself.
+// section 3.2: a read buffer of N MB for N zones, twice). It is dropped once as many bytes as it has were taken from
+// it. All windows of a file system together stay within MountOptions::read_ahead_memory, and where that is used up a
+// scan reads for itself.
 //
-// One scan at a time: whoever comes while another thread is inside, or reads elsewhere, reads for itself.
+//   a scan begins   at the front of the file, or where the read before it, which found no windows, has ended
+//   it goes on      in the windows, and at their end
+//   and otherwise   the caller reads for itself
 //
-// Thread safety: any thread; nobody waits for another caller, and no lock is held while the device reads.
+// A scan may come in pieces that overtake each other: the kernel cuts a long read of a mounted directory into requests,
+// which several threads serve. So a piece may lie anywhere in the windows, and one window that others have passed by is
+// kept for those that were overtaken. There is one scan at a time.
+//
+// Thread safety: any thread; no lock is held while the device reads.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <span>
+#include <vector>
 
-#include "base/aligned_buffer.h"
-#include "base/latch.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "fs/file/mount_context.h"
 #include "fs/file_system.h"
@@ -30,39 +37,47 @@ namespace isozone {
 class ReadAhead {
  public:
   // `read` starts a FileRead of the file, as FileReader::Submit does; `window` gives the bytes of a window.
-  ReadAhead(MountContext& context, std::function<void(FileRead&)> read, std::function<uint64_t()> window)
-      : context_(context), read_(std::move(read)), window_(std::move(window)) {}
+  ReadAhead(MountContext& context, std::function<void(FileRead&)> read, std::function<uint64_t()> window);
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
-  ~ReadAhead() { Stop(); }
-  // Waits for what is being read and forgets it. No TryRead is under way.
+  ~ReadAhead();
+  // Waits for what is being read and forgets it.
   void Stop();
 
-  // Copies what lies at `offset` from the windows, if that goes on with a scan, or begins one at the front of the file.
-  // Returns how much: what is missing the caller has to read, and meets the error there, if there is one. `size` and
-  // `generation` (OpenFile::generation): of the file.
+  // Copies what lies at `offset` from the windows, if that goes on with a scan, or begins one. Returns how much: what
+  // is missing the caller has to read, and meets the error there, if there is one. `size` and `generation`
+  // (OpenFile::generation): of the file.
   size_t TryRead(uint64_t offset, std::span<std::byte> buffer, IoClass io_class, uint64_t size, uint64_t generation);
 
  private:
-  struct Window {
-    AlignedBuffer memory;
-    FileRead read;
-    Latch latch;
-    uint64_t end() const { return read.offset + read.buffer.size(); }
+  static constexpr size_t kMostWindows = 3;  // passed by, being consumed, being read
+
+  class Window;
+  struct FileState {
+    uint64_t size = 0;  // bytes
+    uint64_t generation = 0;
+  };
+  // What a call does when it has given the lock back.
+  struct Work {
+    std::vector<std::shared_ptr<Window>> to_read;
+    std::deque<std::shared_ptr<Window>> gone;  // their destructors wait
   };
 
-  size_t Scan(std::span<std::byte> buffer, IoClass io_class, uint64_t size);
-  // False: it would lie behind the end, or no memory is left for it.
-  bool StartWindow(uint64_t offset, IoClass io_class, uint64_t size);
-  void DropFront();
+  // The window that has the byte at `offset`; null if there is none.
+  std::shared_ptr<Window> WindowAt(uint64_t offset, IoClass io_class, const FileState& file);
+  std::shared_ptr<Window> Find(uint64_t offset) const ISOZONE_REQUIRES(mu_);
+  bool GoesOnAt(uint64_t offset) const ISOZONE_REQUIRES(mu_);
+  // Nothing happens if it would lie behind the end, or no memory is left for it.
+  void Add(uint64_t offset, IoClass io_class, uint64_t size, Work& work) ISOZONE_REQUIRES(mu_);
+  void Drop(const std::shared_ptr<Window>& window);
 
   MountContext& context_;
   const std::function<void(FileRead&)> read_;
   const std::function<uint64_t()> window_;
-  std::atomic<bool> inside_{false};  // some thread owns what follows
-  uint64_t position_ = 0;            // where the scan goes on
-  uint64_t generation_ = 0;          // of the file that the windows are of
-  std::deque<Window> windows_;       // at most two, one behind the other
+  Mutex mu_;
+  uint64_t position_ ISOZONE_GUARDED_BY(mu_) = 0;    // where a scan may begin while there are no windows
+  uint64_t generation_ ISOZONE_GUARDED_BY(mu_) = 0;  // of the file that the windows are of
+  std::deque<std::shared_ptr<Window>> windows_ ISOZONE_GUARDED_BY(mu_);  // in file order
 };
 
 }  // namespace isozone
