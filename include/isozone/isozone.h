@@ -98,7 +98,7 @@ struct CompactionDriverOptions {
   // Whether tables that the picker calls short-lived have zones of their own, which die with the next compactions.
   bool t_zone = true;
   // Whether levels are sized from the last one up, so that little is kept in two versions: what RocksDB calls
-  // level_compaction_dynamic_level_bytes, which it takes back with this compaction style.
+  // level_compaction_dynamic_level_bytes, which it turns off with this compaction style.
   bool dynamic_levels = true;
 };
 
