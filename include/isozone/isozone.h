@@ -53,7 +53,7 @@ ISOZONE_EXPORT rocksdb::Status OpenFileSystem(const std::string& uri, std::share
 // The counters of the mounted file system under `file_system` (from OpenFileSystem, or by URI through RocksDB), as a
 // JSON object:
 //   classes                      bytes, requests and latencies (us) for each class of I/O
-//   write_amplification          device bytes over user bytes
+//   write_amplification          bytes written to the device over bytes appended by users
 //   space, zone_*                what zones are used for
 //   device_lifetime              counts since the device was made
 //   gc                           what garbage collection did since the mount: "rounds"; victims as "zones" emptied,
@@ -61,11 +61,12 @@ ISOZONE_EXPORT rocksdb::Status OpenFileSystem(const std::string& uri, std::share
 //                                "mismatches"); "bytes_read" from victims, "bytes_copied", "bytes_dropped" (their files
 //                                were removed or changed in the meantime), "bytes_reclaimed"; "space_waits" of writers;
 //                                and the "urgency" (0 to 1) of the round under way
-//   reset_zones_written_percent  how much of its capacity had been written of each zone that was reset
+//   reset_zones_written_percent  the part of its capacity to which a zone had been written when it was reset
 //   pace_wait_us                 waits of users' writes for compaction and collection, as space runs out
 //   refused_writes               writes for which the device at first had no active zone, because others held too many
 //   mixed_classes                how often data had to go to a zone of data with another lifetime or level
-//   mixed_cohorts                how often data had to go to a zone that is kept for a cohort, or a cohort's to others'
+//   mixed_cohorts                how often data had to go to a zone that is kept for a cohort it does not belong to, or
+//                                data of a cohort to a zone of other data
 //   in_place_writes, _bytes      writes over bytes that files had, by programs that are not RocksDB
 // Of a conventional SSD, since the mount: "host_bytes_*", "media_bytes_written", "copied_bytes" by its collection,
 // "superblock_erases", and "write_amplification" as media bytes over host bytes. InvalidArgument for a file system that
@@ -97,7 +98,7 @@ struct CompactionDriverOptions {
   // Whether tables that the picker calls short-lived have zones of their own, which die with the next compactions.
   bool t_zone = true;
   // Whether levels are sized from the last one up, so that little is kept in two versions: what RocksDB calls
-  // level_compaction_dynamic_level_bytes, which it takes back with this compaction style.
+  // level_compaction_dynamic_level_bytes, which it turns off with this compaction style.
   bool dynamic_levels = true;
 };
 

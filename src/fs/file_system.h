@@ -6,9 +6,9 @@
 // durable in the order in which they were made. After a power cut the file system is as of some moment not before the
 // last of these calls that returned OK; a file that was never synced may be missing, shorter, or empty.
 //
-// Failure. A failed data write moves the tail of the file to another zone. The first failed metadata write latches the
-// file system read-only (kReadOnly, with the cause) until it is mounted again. Read errors are returned, and never
-// latch.
+// Failure. A failed data write moves the tail of the file to another zone. A copy of the metadata of which a write
+// fails is written anew elsewhere. Once the last copy has failed, the file system is read-only (kReadOnly, with the
+// cause) until it is mounted again. Read errors are returned, and never latch.
 //
 // Paths are absolute, '/'-separated, and taken literally: no "." or "..", and repeated or trailing slashes are ignored.
 //
@@ -45,8 +45,8 @@ namespace isozone {
 // How a file is written.
 enum class FileKind : uint8_t {
   kData,   // in bulk and then closed: SSTables, blobs, backups. Holds a zone while it is written.
-  kLog,    // appended and synced in small pieces: WAL, MANIFEST. Framed in-band: a Sync is one device write and no
-           // metadata write. Holds a zone of its own while it is open for writing.
+  kLog,    // appended and synced in small pieces: WAL, MANIFEST. Framed in-band: a Sync takes no metadata write, and
+           // as a rule one device write. Holds a zone of its own while it is open for writing.
   kSmall,  // a few bytes, or trickling: CURRENT, OPTIONS, the info log. As kData, with a small buffer.
 };
 std::string_view FileKindName(FileKind kind);

@@ -6,7 +6,7 @@
 //            one is on its way, and all that wait behind them can still be overtaken. It never has fewer than its part
 //            of kDeviceDepth. If no zone slows another, a group has that many for each of its zones, up to
 //            kDeviceDepth, and background classes one for each unit. If nothing was measured, only background classes
-//            are limited, to kDeviceDepth, since the device itself knows best what it can do at once.
+//            are limited, to one less than kDeviceDepth: the device itself knows best what it can do at once.
 //   slices   A request longer than a slice goes to the device in slices, each of which competes for its place. So no
 //            request waits for more than one slice of a lower class. The slices of a write go one by one, as a zone is
 //            written; the slices of a read go in parallel. A slice is what the medium programs at once, or, if all
