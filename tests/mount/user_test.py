@@ -17,11 +17,12 @@ import stat
 import subprocess
 import tempfile
 import unittest
+from collections.abc import Sequence
 
 import mounted
 
 USER, OTHER = 65534, 1000  # the one who mounts, and another
-PERMISSION_DENIED = 8
+BUSY, PERMISSION_DENIED = 4, 8
 CLONE_NEWNS = 0x20000
 CONFIGURATION, FUSE = "/etc/fuse.conf", "/dev/fuse"
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -68,15 +69,18 @@ class ByUser(mounted.MountTest):
     def write(self, user: int, name: str, text: str) -> None:
         self.ok(user, "sh", "-c", 'printf %s "$1" >"$2"', "sh", text, self.path(name))
 
-    def refused(self, words: str, *arguments: str, starter: tuple[str, ...] = AS_USER) -> None:
+    def refused(self, words: str, *arguments: str, starter: Sequence[str] = AS_USER) -> None:
         """One line says why, in the foreground and not."""
         for flags in ((), ("-f",)):
             result = subprocess.run([*starter, mounted.PROGRAM, "mount", *flags, *arguments, self.device,
                                      self.directory], capture_output=True, text=True, timeout=mounted.WAIT_S)
-            self.assertEqual((PERMISSION_DENIED, ""), (result.returncode, result.stdout), result.stderr)
-            self.assertRegex(result.stderr, r"\Aisozone mount: [^\n]+\n\Z")
-            self.assertIn(words, result.stderr)
+            self.is_one_line(PERMISSION_DENIED, words, result)
             self.assertFalse(mounted.is_mounted(self.directory))
+
+    def is_one_line(self, code: int, words: str, result: subprocess.CompletedProcess[str]) -> None:
+        self.assertEqual((code, ""), (result.returncode, result.stdout), result.stderr)
+        self.assertRegex(result.stderr, r"\Aisozone mount: [^\n]+\n\Z")
+        self.assertIn(words, result.stderr)
 
     def mount_as_user(self, options: str = "") -> mounted.Daemon:
         return self.mount(options, starter=AS_USER)
@@ -127,6 +131,18 @@ class ByUser(mounted.MountTest):
         daemon = self.mount_as_user()
         self.assertIn("was a dead mount", daemon.said())
         self.unmount(daemon)
+
+    def test_root_and_others_learn_that_the_directory_of_a_user_is_taken(self) -> None:
+        daemon = self.mount_as_user()
+        other = f"emu:{self.scratch}/other.img?timing=off"
+        self.run_tool("mkfs", f"{other}&zones=32&zone_size=4M")
+        for turn in ("alive", "dead"):
+            for user in (0, OTHER):
+                with self.subTest(turn, user=user):
+                    result = self.run_as(user, mounted.PROGRAM, "mount", other, self.directory)
+                    self.is_one_line(BUSY, f"{self.device} is mounted on {self.directory} already, by another user",
+                                     result)
+            daemon.end(signal.SIGKILL)
 
     def test_nobody_else_sees_or_unmounts_it(self) -> None:
         daemon = self.mount_as_user()
