@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/latch.h"
 #include "base/log.h"
+#include "mount/fuse_messages.h"
 #include "mount/mount_directory.h"
 
 namespace isozone {
@@ -78,12 +79,16 @@ std::string OptionList(const std::string& source, const FuseOptions& options) {
   return list;
 }
 
-// libfuse says on standard error why it cannot mount; this is one line that says what to do.
-Status MountFailure(const std::string& directory, const FuseOptions& options) {
-  if (::geteuid() == 0) return Status::PermissionDenied(fmt::format("the kernel refuses to mount on {}", directory));
-  std::string advice = "is fusermount3 there (package fuse3), and is the directory yours?";
-  if (options.allow_other) advice += " -o allow_other needs user_allow_other in /etc/fuse.conf";
-  return Status::PermissionDenied(fmt::format("cannot mount on {}: {}", directory, advice));
+// `said`: by libfuse and fusermount3.
+Status MountFailure(const std::string& directory, const std::string& said) {
+  const auto says = [&said](const char* words) { return said.find(words) != std::string::npos; };
+  const char* advice = "";
+  if (says("failed to exec")) {
+    advice = "; it is in the package fuse3";
+  } else if (says("Operation not permitted") && ::geteuid() != 0) {
+    advice = "; it needs its set-user-ID bit, which nosuid and NoNewPrivileges take from it";
+  }
+  return Status::PermissionDenied(fmt::format("cannot mount on {}: {}{}", directory, said, advice));
 }
 
 }  // namespace
@@ -102,10 +107,15 @@ Result<std::unique_ptr<FuseSession>> FuseSession::Mount(const fuse_lowlevel_ops&
   std::array<std::string, 3> words = {"isozone", "-o", OptionList(source, options)};
   std::array<char*, 4> pointers = {words[0].data(), words[1].data(), words[2].data(), nullptr};
   fuse_args arguments{3, pointers.data(), 0};
-  made->session_ = ::fuse_session_new(&arguments, &operations, sizeof(operations), user_data);
+  bool is_mounted = false;
+  const std::string said = CollectFuseMessages([&] {
+    made->session_ = ::fuse_session_new(&arguments, &operations, sizeof(operations), user_data);
+    is_mounted = made->session_ != nullptr && ::fuse_session_mount(made->session_, directory.c_str()) == 0;
+  });
   ::fuse_opt_free_args(&arguments);
-  if (made->session_ == nullptr) return Status::InvalidArgument("libfuse does not take these options; see above");
-  if (::fuse_session_mount(made->session_, directory.c_str()) != 0) return MountFailure(directory, options);
+  if (made->session_ == nullptr) return Status::InvalidArgument(fmt::format("libfuse takes no such options: {}", said));
+  if (!is_mounted) return MountFailure(directory, said);
+  if (!said.empty()) Log().warn("{}: {}", directory, said);
   if (const auto mounted = FindMount(directory); mounted.ok()) {
     made->number_ = mounted->number;
     made->device_ = DeviceNumber(*mounted);

@@ -158,6 +158,22 @@ Status TakeOffDeadMount(const std::string& directory) {
   return Status::Ok();
 }
 
+Status MountedAlready(const MountEntry& mounted, std::string_view by) {
+  return Status::Busy(fmt::format("{} is mounted on {} already{}; unmount it first: umount {}", mounted.source,
+                                  mounted.directory, by, mounted.directory));
+}
+
+// That stat(2) fails with `error`.
+Status UnusableDirectory(const std::string& path, int error) {
+  if (error == ENOENT) {
+    return Status::NotFound(fmt::format("{} is not there; make the directory first: mkdir -p {}", path, path));
+  }
+  // Without allow_other, the kernel shows a mount to its user alone, and hides from others that it is dead.
+  const auto mounted = FindMount(path);
+  if (error == EACCES && mounted.ok()) return MountedAlready(*mounted, ", by another user");
+  return Status::FromErrno(error, fmt::format("cannot mount on {}", path));
+}
+
 }  // namespace
 
 dev_t DeviceNumber(const MountEntry& entry) {
@@ -196,22 +212,14 @@ Result<std::string> PrepareDirectory(const std::string& directory) {
   ISOZONE_ASSIGN_OR_RETURN(const std::string path, AbsolutePathOf(FollowLinks(directory)));
   if (IsDeadMount(path)) ISOZONE_RETURN_IF_ERROR(TakeOffDeadMount(path));
   struct stat attributes {};
-  if (::stat(path.c_str(), &attributes) != 0) {
-    if (errno == ENOENT) {
-      return Status::NotFound(fmt::format("{} is not there; make the directory first: mkdir -p {}", path, path));
-    }
-    return Status::FromErrno(errno, fmt::format("cannot mount on {}", path));
-  }
+  if (::stat(path.c_str(), &attributes) != 0) return UnusableDirectory(path, errno);
   if (!S_ISDIR(attributes.st_mode)) {
     return Status::NotDirectory(fmt::format("{} is not a directory; give one that is empty", path));
   }
   std::error_code error;
   std::string real = std::filesystem::canonical(path, error).string();
   if (error) return Status::IoError(fmt::format("cannot resolve {}: {}", path, error.message()));
-  if (const auto mounted = FindMount(real); mounted.ok()) {
-    return Status::Busy(
-        fmt::format("{} is mounted on {} already; unmount it first: umount {}", mounted->source, real, real));
-  }
+  if (const auto mounted = FindMount(real); mounted.ok()) return MountedAlready(*mounted, "");
   const bool is_empty = std::filesystem::is_empty(real, error);
   if (error) return Status::PermissionDenied(fmt::format("cannot read {}: {}", real, error.message()));
   if (!is_empty) {

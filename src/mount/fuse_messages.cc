@@ -1,0 +1,61 @@
+#include "mount/fuse_messages.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <string_view>
+
+#include "base/file_descriptor.h"
+
+namespace isozone {
+namespace {
+
+std::string ReadAll(int file) {
+  std::string text;
+  std::array<char, 4096> part{};
+  for (;;) {
+    const ssize_t got = ::pread(file, part.data(), part.size(), static_cast<off_t>(text.size()));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return text;
+    text.append(part.data(), static_cast<size_t>(got));
+  }
+}
+
+void WriteToStandardError(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t wrote = ::write(STDERR_FILENO, text.data(), text.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return;
+    text.remove_prefix(static_cast<size_t>(wrote));
+  }
+}
+
+}  // namespace
+
+std::string CollectFuseMessages(const std::function<void()>& call) {
+  const FileDescriptor memory(::memfd_create("isozone-messages", MFD_CLOEXEC));
+  const FileDescriptor before(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  const bool collect = memory.get() >= 0 && before.get() >= 0 && ::dup2(memory.get(), STDERR_FILENO) >= 0;
+  call();
+  if (!collect) return {};
+  ::dup2(before.get(), STDERR_FILENO);
+  std::string messages;
+  const std::string text = ReadAll(memory.get());
+  for (std::string_view rest = text; !rest.empty();) {
+    const size_t length = rest.find('\n');
+    const std::string_view line = rest.substr(0, length);
+    if (line.starts_with("fuse")) {
+      if (!messages.empty()) messages += "; ";
+      messages += line;
+    } else {
+      WriteToStandardError(std::string(line) + "\n");
+    }
+    rest = length == std::string_view::npos ? std::string_view() : rest.substr(length + 1);
+  }
+  return messages;
+}
+
+}  // namespace isozone

@@ -1,0 +1,45 @@
+#include "mount/fuse_messages.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace isozone {
+namespace {
+
+void Say(const std::string& text) { ASSERT_EQ(::write(STDERR_FILENO, text.data(), text.size()), ssize_t(text.size())); }
+
+TEST(FuseMessagesTest, GivesTheLinesOfFuseAndPassesTheOthersOn) {
+  testing::internal::CaptureStderr();
+  const std::string messages = CollectFuseMessages([] {
+    Say("[log] before\nfuse: one\n[log] fuse after\n");
+    ASSERT_EQ(std::system("echo 'fusermount3: two' >&2"), 0);
+  });
+  Say("later\n");
+  EXPECT_EQ(messages, "fuse: one; fusermount3: two");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "[log] before\n[log] fuse after\nlater\n");
+}
+
+TEST(FuseMessagesTest, ThereAreNoneWhereNothingIsSaid) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(CollectFuseMessages([] {}), "");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+TEST(FuseMessagesTest, ThereAreNoneWithoutAStandardError) {
+  const int kept = ::dup(STDERR_FILENO);
+  ASSERT_GE(kept, 0);
+  ::close(STDERR_FILENO);
+  bool called = false;
+  EXPECT_EQ(CollectFuseMessages([&] { called = true; }), "");
+  EXPECT_LT(::write(STDERR_FILENO, "x", 1), 0) << "it is closed as before";
+  ::dup2(kept, STDERR_FILENO);
+  ::close(kept);
+  EXPECT_TRUE(called);
+}
+
+}  // namespace
+}  // namespace isozone
