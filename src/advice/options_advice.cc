@@ -36,8 +36,7 @@ constexpr uint64_t kLevel0Most = 16;
 constexpr uint64_t kRoomyPercent = 20;
 constexpr uint64_t kCrowdedPercent = 45;
 constexpr uint64_t kCrowdedPercentOfSmall = 33;
-constexpr uint64_t kCrowdedPercentOfManyJobs = 60;
-constexpr uint64_t kTightPercentOfManyJobs = 50;  // from here on, debt is bounded so tightly that more is written
+constexpr uint64_t kCrowdedPercentOfManyJobs = 50;
 constexpr uint64_t kFewJobs = 3;
 constexpr uint64_t kFewMemtables = 50;   // of a small database
 constexpr uint64_t kUsualSlowdown = 20;  // RocksDB's level0_slowdown_writes_trigger
@@ -244,11 +243,6 @@ class Adviser {
           fmt::format("With {} % of the device taken, writers are held back before it is full: puts can be up to a third "
                       "slower than with RocksDB's defaults, which let what waits for compaction grow until there is no "
                       "space left. On a larger device they are not.",
-                      filled));
-    } else if (parallel() && filled >= kTightPercentOfManyJobs) {
-      Note(
-          fmt::format("With {} % of the device taken, level 0 and what may wait for compaction are small, so nearly as "
-                      "much may be written as with RocksDB's defaults. On a larger device it is less.",
                       filled));
     }
   }
