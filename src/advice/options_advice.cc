@@ -239,11 +239,11 @@ class Adviser {
     steered_ = writes() && ((few_jobs() && filled < kRoomyPercent) || crowded_);
     const bool waits = filled >= kCrowdedPercent || database_ <= kFewMemtables / 2 * memtable_;
     if (steered_ && crowded_ && waits) {
-      Note(
-          fmt::format("With {} % of the device taken, writers are held back before it is full: puts can be up to a third "
-                      "slower than with RocksDB's defaults, which let what waits for compaction grow until there is no "
-                      "space left. On a larger device they are not.",
-                      filled));
+      Note(fmt::format(
+          "With {} % of the device taken, writers are held back before it is full: puts can be up to a third "
+          "slower than with RocksDB's defaults, which let what waits for compaction grow until there is no "
+          "space left. On a larger device they are not.",
+          filled));
     }
   }
 
