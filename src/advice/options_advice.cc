@@ -300,7 +300,7 @@ class Adviser {
   void AdviseLevels() {
     Bounded level0{writes() ? kLevel0Most : kLevel0Usual, ""};
     level0.AtMost(Room() / (parallel() ? 3 : 2) / memtable_,
-                  parallel() ? "since its inputs and outputs, and those of others, are on the device at once"
+                  parallel() ? "since inputs and outputs of several are on the device at once"
                              : "since its inputs and outputs are on the device at once");
     level0.AtLeast(2, "since each compaction rewrites level 1");
     if (level0.value != kLevel0Usual) {
