@@ -330,8 +330,8 @@ class Adviser {
         "In the same proportion.");
   }
 
-  // What waits for compaction lies on the device twice for a while. Debt is what compactions will write, level by level,
-  // and not what they need at a time; where several run, they pay off twice as much before the device is full.
+  // What waits for compaction lies on the device twice for a while. Debt is what compactions will write, level by
+  // level, and not what they need at a time; where several run, they pay off twice as much before the device is full.
   void AdviseDebt() {
     const uint64_t times = parallel() ? 2 : 1;
     const uint64_t soft = times * std::max(facts_.capacity() / 8, Room());
