@@ -28,13 +28,15 @@ constexpr uint64_t kLevel0Usual = 4;  // RocksDB's level0_file_num_compaction_tr
 // Each doubling of what level 0 gives at once saves a good part of all writing (docs/sizing.md), and look-ups ask the
 // filters of so many tables more.
 constexpr uint64_t kLevel0Most = 16;
-// Of the device, that the database takes. Below the first one, steered compaction writes less and holds nobody back, if
-// few compactions run at a time or the database is small. From the second one on, a device can become full without it;
-// and sooner if the database is small, since what waits for compaction is large beside it. Elsewhere, RocksDB's own is
-// faster (docs/sizing.md).
+// Of the device, that the database takes. With few jobs, steered compaction writes less below the first one and holds
+// nobody back. From the second one on, a device can become full without it; and sooner if the database is small, since
+// what waits for compaction is large beside it. With more jobs, several compactions at a time would leave room to each
+// other, and RocksDB's own keep up, until the device is crowded for these as well. Elsewhere, RocksDB's own is faster
+// (docs/sizing.md).
 constexpr uint64_t kRoomyPercent = 20;
 constexpr uint64_t kCrowdedPercent = 45;
 constexpr uint64_t kCrowdedPercentOfSmall = 33;
+constexpr uint64_t kCrowdedPercentOfManyJobs = 50;
 constexpr uint64_t kFewJobs = 3;
 constexpr uint64_t kFewMemtables = 50;   // of a small database
 constexpr uint64_t kUsualSlowdown = 20;  // RocksDB's level0_slowdown_writes_trigger
@@ -85,6 +87,7 @@ class Adviser {
     AdviseJobs();
     PlanTables();
     PlanMemory();
+    PlanSteering();
     AdviseSteering();
     AdviseFamily();
     AdviseTables();
@@ -107,7 +110,7 @@ class Adviser {
   void Note(std::string line) { advice_.notes.push_back(std::move(line)); }
 
   void Summarise() {
-    database_ = facts_.database != 0 ? facts_.database : facts_.capacity() / 100 * 60;
+    database_ = facts_.database != 0 ? facts_.database : (facts_.capacity() * 3 + 4) / 5;
     advice_.summary = fmt::format(
         "For {}: {} zones of {}, {}; {} workload, {} of memory, {}, a database of {}{}.", facts_.device, facts_.zones,
         FormatSize(facts_.zone_capacity),
@@ -224,12 +227,28 @@ class Adviser {
     cache_ = std::max(kMiB, left - std::min(left, memtable_ * memtables_));
   }
 
-  void AdviseSteering() {
+  bool few_jobs() const { return jobs_ <= kFewJobs; }
+  // Whether several of RocksDB's own compactions run at a time, beside writers.
+  bool parallel() const { return writes() && !steered_ && !few_jobs(); }
+
+  void PlanSteering() {
     const uint64_t filled = database_ * 100 / facts_.capacity();
     const bool small = database_ <= kFewMemtables * memtable_;
-    const bool roomy = filled < kRoomyPercent && (small || jobs_ <= kFewJobs);
-    const bool crowded = filled >= (small ? kCrowdedPercentOfSmall : kCrowdedPercent);
-    steered_ = writes() && (roomy || crowded);
+    const uint64_t crowded = small ? kCrowdedPercentOfSmall : kCrowdedPercent;
+    crowded_ = filled >= (few_jobs() ? crowded : kCrowdedPercentOfManyJobs);
+    steered_ = writes() && ((few_jobs() && filled < kRoomyPercent) || crowded_);
+    const bool waits = filled >= kCrowdedPercent || database_ <= kFewMemtables / 2 * memtable_;
+    if (steered_ && crowded_ && waits) {
+      Note(fmt::format(
+          "With {} % of the device taken, writers are held back before it is full: puts can be up to a third "
+          "slower than with RocksDB's defaults, which let what waits for compaction grow until there is no "
+          "space left. On a larger device they are not.",
+          filled));
+    }
+  }
+
+  void AdviseSteering() {
+    const uint64_t filled = database_ * 100 / facts_.capacity();
     if (!steered_) {
       return Set(kDatabase, "listeners", "{isozone}",
                  fmt::format("Tells Isozone the level of each table, so that tables of one level share zones. "
@@ -238,7 +257,7 @@ class Adviser {
     }
     const bool few = data_zones() < 2 * width_ + 2 || data_zones() < 8;
     std::string reason = "Isozone picks what is compacted, so that zones die whole";
-    if (crowded) reason += ", and holds writers back before the device is full";
+    if (crowded_) reason += ", and holds writers back before the device is full";
     if (few) reason += ". Short-lived tables have no zones of their own, since few zones can be active";
     Set(kDatabase, "listeners",
         few ? "{id=isozone;compaction=isozone;t_zone=false}" : "{id=isozone;compaction=isozone}", reason + ".");
@@ -246,7 +265,7 @@ class Adviser {
 
   std::string WhyNotSteered(uint64_t filled) const {
     if (!writes()) return "hardly anything is compacted";
-    if (filled < kRoomyPercent) return "several compactions at a time are slower where they leave each other room";
+    if (!few_jobs()) return "several compactions at a time are slower where they leave each other room";
     return fmt::format(
         "a database that takes {} % of the device has the room for it, and steering would hold writers back for more",
         filled);
@@ -271,22 +290,30 @@ class Adviser {
     AdviseDebt();
   }
 
+  // What the database leaves, with a fifth more for tables that are superseded in part.
+  uint64_t Room() const { return facts_.capacity() - std::min(facts_.capacity(), database_ / 10 * 12); }
+
   // A compaction of level 0 rewrites level 1, so the more it takes at once, the less is written. Look-ups pay for that,
-  // and it has inputs and outputs on the device at once.
+  // and it has inputs and outputs on the device at once. Nothing else compacts level 0 or 1 meanwhile. Where several
+  // compactions can run, a level 1 of half the size makes this one shorter, and the others do the rest: writers wait
+  // less.
   void AdviseLevels() {
     Bounded level0{writes() ? kLevel0Most : kLevel0Usual, ""};
-    const uint64_t room = facts_.capacity() - std::min(facts_.capacity(), database_ / 10 * 12);
-    level0.AtMost(room / 2 / memtable_, "since its inputs and outputs are on the device at once");
+    level0.AtMost(Room() / (parallel() ? 3 : 2) / memtable_,
+                  parallel() ? "since inputs and outputs of several are on the device at once"
+                             : "since its inputs and outputs are on the device at once");
     level0.AtLeast(2, "since each compaction rewrites level 1");
     if (level0.value != kLevel0Usual) {
       Set(kFamily, "level0_file_num_compaction_trigger", std::to_string(level0.value),
           fmt::format("So many flushed tables are compacted into level 1 at once{}.", level0.why));
     }
     AdviseStalls(level0.value);
-    Bounded level{level0.value * memtable_, ""};
+    Bounded level{level0.value * memtable_ / (parallel() ? 2 : 1), ""};
     level.AtLeast(4 * table_, "so that level 1 has some tables to choose from");
     Set(kFamily, "max_bytes_for_level_base", std::to_string(level.value),
-        fmt::format("As much as the {} tables of level 0 that are compacted into level 1 at once{}.", level0.value,
+        fmt::format("{} the {} tables of level 0 that are compacted into level 1 at once{}{}.",
+                    parallel() ? "Half of" : "As much as", level0.value,
+                    parallel() ? ", so that this takes less time, and compactions beside it do the rest" : "",
                     level.why));
     level_base_ = level.value;
   }
@@ -303,19 +330,20 @@ class Adviser {
         "In the same proportion.");
   }
 
-  // What waits for compaction lies on the device twice for a while.
+  // What waits for compaction lies on the device twice for a while. Debt is what compactions will write, level by
+  // level, and not what they need at a time; where several run, they pay off twice as much before the device is full.
   void AdviseDebt() {
-    const uint64_t room = facts_.capacity() - std::min(facts_.capacity(), database_ / 10 * 12);
-    const uint64_t soft = std::max(facts_.capacity() / 8, room);
-    const uint64_t hard = std::max(facts_.capacity() / 4, room / 2 * 3);
+    const uint64_t times = parallel() ? 2 : 1;
+    const uint64_t soft = times * std::max(facts_.capacity() / 8, Room());
+    const uint64_t hard = times * std::max(facts_.capacity() / 4, Room() / 2 * 3);
     if (soft >= kUsualSoftLimit) return;
     Set(kFamily, "soft_pending_compaction_bytes_limit", std::to_string(soft),
-        fmt::format(
-            "As much waits for compaction as the device has room beside the database, before writers are slowed "
-            "down, or an eighth of the device; RocksDB's default of {} is too much for it.",
-            FormatSize(kUsualSoftLimit)));
+        fmt::format("{} waits for compaction as the device has room beside the database, before writers are slowed "
+                    "down, or {} of the device; RocksDB's default of {} is too much for it.",
+                    parallel() ? "Twice as much" : "As much", parallel() ? "a quarter" : "an eighth",
+                    FormatSize(kUsualSoftLimit)));
     Set(kFamily, "hard_pending_compaction_bytes_limit", std::to_string(std::min(hard, kUsualHardLimit)),
-        "Half as much again, or a quarter of the device, and writers wait.");
+        fmt::format("Half as much again, or {} of the device, and writers wait.", parallel() ? "half" : "a quarter"));
   }
 
   void AdviseTables() {
@@ -344,6 +372,7 @@ class Adviser {
   std::string memtable_why_;
   uint64_t cache_ = 0;
   uint64_t level_base_ = 0;
+  bool crowded_ = false;  // so that steering holds writers back
   bool steered_ = false;
 };
 

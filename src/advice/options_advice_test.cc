@@ -110,6 +110,7 @@ TEST(OptionsAdviceTest, WritersCompactMoreOfLevel0AtOnceIfThereIsRoom) {
   EXPECT_EQ(Number(Advise(facts), "level0_file_num_compaction_trigger"), 16U);
   EXPECT_EQ(Number(Advise(facts), "level0_slowdown_writes_trigger"), 40U);
   EXPECT_EQ(Number(Advise(facts), "level0_stop_writes_trigger"), 72U);
+  facts.cores = 2;
   EXPECT_EQ(Number(Advise(facts), "max_bytes_for_level_base"), 16 * Number(Advise(facts), "write_buffer_size"));
   facts.database = 12 * kGiB;
   EXPECT_LT(Number(Advise(facts), "level0_file_num_compaction_trigger"), 4U);
@@ -138,9 +139,12 @@ TEST(OptionsAdviceTest, JobsGoByCoresGroupsAndActiveZones) {
 
 TEST(OptionsAdviceTest, WritersAreSteeredAndReadersAreNot) {
   AdviceFacts facts = SmallZones();
+  facts.database = 11 * kGiB;
   EXPECT_EQ(Find(Advise(facts), "listeners").value, "{id=isozone;compaction=isozone}");
   EXPECT_EQ(Find(Advise(facts), "compaction_style").value, "kCompactionStyleNone");
-  EXPECT_EQ(Find(Advise(LargeZones()), "listeners").value, "{id=isozone;compaction=isozone;t_zone=false}");
+  AdviceFacts few_active = LargeZones();
+  few_active.database = 0;  // 60 % of the device
+  EXPECT_EQ(Find(Advise(few_active), "listeners").value, "{id=isozone;compaction=isozone;t_zone=false}");
   facts.workload = Workload::kRead;
   EXPECT_EQ(Find(Advise(facts), "listeners").value, "{isozone}");
   EXPECT_THAT(Find(Advise(facts), "compaction_style").value, IsEmpty());
@@ -148,6 +152,7 @@ TEST(OptionsAdviceTest, WritersAreSteeredAndReadersAreNot) {
 
 TEST(OptionsAdviceTest, SteeringGoesByTheRoomOnTheDevice) {
   AdviceFacts facts = SmallZones();
+  facts.cores = 3;
   facts.database = 2 * kGiB;
   EXPECT_EQ(Find(Advise(facts), "listeners").value, "{id=isozone;compaction=isozone}");
   facts.database = 5 * kGiB;
@@ -160,6 +165,7 @@ TEST(OptionsAdviceTest, SteeringGoesByTheRoomOnTheDevice) {
 
 TEST(OptionsAdviceTest, ASmallDatabaseIsSteeredOnceItTakesAThirdOfTheDevice) {
   AdviceFacts facts = SmallZones();
+  facts.cores = 3;
   facts.database = 6 * kGiB;
   EXPECT_THAT(Find(Advise(facts), "listeners").reason, HasSubstr("before the device is full"));
   facts.memory = 1 * kGiB;  // smaller memtables, so that less waits for compaction
@@ -176,8 +182,46 @@ TEST(OptionsAdviceTest, SeveralCompactionsAtATimeAreLeftToRocksDb) {
   EXPECT_EQ(Find(Advise(facts), "listeners").value, "{id=isozone;compaction=isozone}");
 }
 
+TEST(OptionsAdviceTest, SeveralCompactionsAtATimeAreSteeredOnlyBeforeTheDeviceIsFull) {
+  AdviceFacts facts = SmallZones();
+  for (const uint64_t percent : {5, 15, 33, 40, 49}) {
+    facts.database = facts.capacity() / 100 * percent + facts.capacity() / 200;
+    EXPECT_EQ(Find(Advise(facts), "listeners").value, "{isozone}") << percent;
+  }
+  facts.database = facts.capacity() / 100 * 51;
+  EXPECT_THAT(Find(Advise(facts), "listeners").reason, HasSubstr("before the device is full"));
+  facts.database = 0;  // 60 % of it is supposed
+  EXPECT_THAT(Find(Advise(facts), "listeners").reason, HasSubstr("before the device is full"));
+}
+
+TEST(OptionsAdviceTest, SeveralCompactionsAtATimeHaveASmallerLevel1AndMayOweMore) {
+  AdviceFacts facts = SmallZones();
+  facts.database = 5 * kGiB;
+  const OptionsAdvice several = Advise(facts);
+  const uint64_t level0 = Number(several, "write_buffer_size") * 16;
+  EXPECT_EQ(Number(several, "level0_file_num_compaction_trigger"), 13U);  // a third of the room
+  EXPECT_EQ(Number(several, "max_bytes_for_level_base"), level0 / 16 * 13 / 2);
+  EXPECT_EQ(Number(several, "soft_pending_compaction_bytes_limit") / kMiB, 20 * kGiB / kMiB);
+  EXPECT_EQ(Number(several, "hard_pending_compaction_bytes_limit") / kMiB, 30 * kGiB / kMiB);
+  facts.cores = 3;
+  const OptionsAdvice few = Advise(facts);
+  EXPECT_EQ(Number(few, "max_bytes_for_level_base"), level0);
+  EXPECT_EQ(Number(few, "soft_pending_compaction_bytes_limit") / kMiB, 10 * kGiB / kMiB);
+}
+
+TEST(OptionsAdviceTest, WhereTheAdviceGainsLessANoteSaysSo) {
+  AdviceFacts facts = SmallZones();
+  facts.database = 5 * kGiB;
+  EXPECT_THAT(Advise(facts).notes, IsEmpty());
+  facts.database = 10 * kGiB;
+  EXPECT_THAT(Advise(facts).notes, Contains(HasSubstr("up to a third slower than with RocksDB's defaults")));
+  facts.workload = Workload::kRead;
+  EXPECT_THAT(Advise(facts).notes, IsEmpty());
+}
+
 TEST(OptionsAdviceTest, DebtIsBoundedByTheRoomOnSmallDevicesAlone) {
   AdviceFacts facts = SmallZones();
+  facts.cores = 3;
   facts.database = 5 * kGiB;
   EXPECT_EQ(Number(Advise(facts), "soft_pending_compaction_bytes_limit") / kMiB, 10 * kGiB / kMiB);
   EXPECT_EQ(Number(Advise(facts), "hard_pending_compaction_bytes_limit") / kMiB, 15 * kGiB / kMiB);
@@ -188,8 +232,9 @@ TEST(OptionsAdviceTest, DebtIsBoundedByTheRoomOnSmallDevicesAlone) {
 }
 
 TEST(OptionsAdviceTest, LimitsAreNoted) {
-  EXPECT_THAT(Advise(SmallZones()).notes, IsEmpty());
   AdviceFacts facts = SmallZones();
+  facts.database = 5 * kGiB;
+  EXPECT_THAT(Advise(facts).notes, IsEmpty());
   facts.zone_capacity = 256 * kKiB;
   facts.database = 512 * kMiB;
   EXPECT_THAT(Advise(facts).notes, Contains(HasSubstr("tiny")));

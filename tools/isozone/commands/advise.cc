@@ -57,6 +57,7 @@ struct AdviseArguments {
   uint64_t memory = MemoryOfMachine() / kPartOfMemory;
   std::string workload = "mixed";
   uint64_t database = 0;  // 0: not known
+  uint32_t cores = std::max(1U, std::thread::hardware_concurrency());
   std::string output;
 };
 
@@ -76,7 +77,7 @@ Result<AdviceFacts> FactsOf(const AdviseArguments& arguments) {
   facts.stripe_width = options.stripe_width;
   facts.writer_memory = options.writer_memory;
   facts.read_ahead_memory = options.read_ahead_memory;
-  facts.cores = std::max(1U, std::thread::hardware_concurrency());
+  facts.cores = arguments.cores;
   facts.memory = arguments.memory;
   facts.database = arguments.database;
   // A device without a file system has no groups yet, and gets advice all the same.
@@ -121,6 +122,9 @@ Action DefineAdvise(CLI::App& app) {
       ->option_text("KIND");
   AddSizeOption(app, "--database", arguments->database,
                 "Bytes of the database, as 500G; 60 % of the device if not given");
+  app.add_option("--cores", arguments->cores, "Cores that RocksDB may take; those of this machine if not given")
+      ->check(CLI::Range(1U, 1024U))
+      ->option_text("N");
   app.add_option("--output", arguments->output, "Write into this new file instead of standard output")
       ->option_text("FILE");
   return [arguments](Console& console) { return Advise(*arguments, console); };

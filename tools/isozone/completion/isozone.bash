@@ -82,7 +82,7 @@ _isozone()
         stats) options="--json --zones --prometheus --watch --interval" ;;
         top) options="--interval --once" ;;
         serve) options="--listen --allow-host --no-keys" ;;
-        advise) options="--memory --workload --database --output" ;;
+        advise) options="--memory --workload --database --cores --output" ;;
         mount) options="-o --options -f --foreground" ;;
         export) options="--id --recover --remove" ;;
         run) options="--map" ;;
