@@ -2,7 +2,7 @@
 import math
 import os
 import statistics
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from .results import Results, X
@@ -120,9 +120,9 @@ def bar_number(results: Results, series: str, metric: str, x: X) -> str:
 
 
 def grouped_bars(axes: Axes, results: Results, metric: str, xs: Sequence[X],
-                 names: Sequence[str] | None = None) -> None:
-    """A group of bars for each x, a bar for each series, with its number on top."""
-    shown = measured_series(results, metric)
+                 names: Sequence[str] | None = None, without: Collection[str] = ()) -> None:
+    """A group of bars for each x, a bar for each series but those of `without`, with its number on top."""
+    shown = [series for series in measured_series(results, metric) if series not in without]
     width = 0.8 / max(1, len(shown))
     for index, series in enumerate(shown):
         present = [x for x in xs if results.median(series, metric, x) is not None]
@@ -135,6 +135,14 @@ def grouped_bars(axes: Axes, results: Results, metric: str, xs: Sequence[X],
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.grid(axis="x", visible=False)
     axes.margins(y=0.12)
+
+
+def limit_line(axes: Axes, results: Results, metric: str, series: str) -> None:
+    """A line at what `series` reaches, with its name, where that was measured."""
+    limit = results.median(series, metric)
+    if limit is not None:
+        axes.axhline(limit, color="#444", linewidth=0.8, linestyle="--")
+        axes.annotate(series, (1, limit), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8)
 
 
 def put_latencies(axes: Axes, results: Results, percentiles: Sequence[float], title: str) -> None:

@@ -163,8 +163,9 @@ PANELS = (("puts", None, "puts a second"), ("longest put", None, "the longest pu
 def plot(results: Results) -> Figure:
     drawn, panels = plots.figure(rows=2, columns=3, height=2.9)
     for axes, (metric, x, title) in zip(panels, PANELS, strict=True):
-        plots.grouped_bars(axes, results, metric, [x], [""])
+        plots.grouped_bars(axes, results, metric, [x], [""], without=["tmpfs"])
         plots.label(axes, "", "", title)
+    plots.limit_line(panels[0], results, PANELS[0][0], "tmpfs")
     plots.legend_below(drawn, panels)
     return drawn
 

@@ -198,8 +198,9 @@ PANELS = (("rows", "rows inserted a second"), ("longest transaction", "the longe
 def plot(results: Results) -> Figure:
     drawn, panels = plots.figure(rows=2, columns=3, height=2.9)
     for axes, (metric, title) in zip(panels, PANELS, strict=True):
-        plots.grouped_bars(axes, results, metric, [None], [""])
+        plots.grouped_bars(axes, results, metric, [None], [""], without=["tmpfs"])
         plots.label(axes, "", "", title)
+    plots.limit_line(panels[0], results, PANELS[0][0], "tmpfs")
     plots.legend_below(drawn, panels)
     return drawn
 
