@@ -128,7 +128,8 @@ class ISOZONE_EXPORT CompactionDriver {
   // As a JSON object: "compactions"; those that RocksDB "refused", because the tree had changed, and that were picked
   // anew; those that "failed"; "held_flushes", flushes that waited for compactions; "tables_moved" to another level and
   // not written anew; "bytes_read" and "bytes_written", and "short_lived_bytes" of these; "t_zones_most" and
-  // "t_zones_mean", the zones that short-lived tables had for themselves after a compaction.
+  // "t_zones_mean", the zones that short-lived tables of a column family had for themselves after a compaction of it.
+  // Of several column families, all others are sums.
   virtual std::string Stats() const = 0;
 };
 
