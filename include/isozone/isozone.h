@@ -53,7 +53,9 @@ ISOZONE_EXPORT rocksdb::Status OpenFileSystem(const std::string& uri, std::share
 // The counters of the mounted file system under `file_system` (from OpenFileSystem, or by URI through RocksDB), as a
 // JSON object:
 //   classes                      bytes, requests and latencies (us) for each class of I/O
-//   write_amplification          bytes written to the device over bytes appended by users
+//   user_bytes_appended          bytes that programs wrote into files, at the end or in place
+//   write_amplification          bytes written to the device, those of Isozone's metadata among them, over
+//                                user_bytes_appended
 //   space, zone_*                what zones are used for
 //   device_lifetime              counts since the device was made
 //   gc                           what garbage collection did since the mount: "rounds"; victims as "zones" emptied,
