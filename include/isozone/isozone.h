@@ -53,7 +53,9 @@ ISOZONE_EXPORT rocksdb::Status OpenFileSystem(const std::string& uri, std::share
 // The counters of the mounted file system under `file_system` (from OpenFileSystem, or by URI through RocksDB), as a
 // JSON object:
 //   classes                      bytes, requests and latencies (us) for each class of I/O
-//   write_amplification          bytes written to the device over bytes appended by users
+//   user_bytes_appended          bytes that programs wrote into files, at the end or in place
+//   write_amplification          bytes written to the device, those of Isozone's metadata among them, over
+//                                user_bytes_appended
 //   space, zone_*                what zones are used for
 //   device_lifetime              counts since the device was made
 //   gc                           what garbage collection did since the mount: "rounds"; victims as "zones" emptied,
@@ -128,7 +130,8 @@ class ISOZONE_EXPORT CompactionDriver {
   // As a JSON object: "compactions"; those that RocksDB "refused", because the tree had changed, and that were picked
   // anew; those that "failed"; "held_flushes", flushes that waited for compactions; "tables_moved" to another level and
   // not written anew; "bytes_read" and "bytes_written", and "short_lived_bytes" of these; "t_zones_most" and
-  // "t_zones_mean", the zones that short-lived tables had for themselves after a compaction.
+  // "t_zones_mean", the zones that short-lived tables of a column family had for themselves after a compaction of it.
+  // Of several column families, all others are sums.
   virtual std::string Stats() const = 0;
 };
 

@@ -345,6 +345,13 @@ TEST_F(ColumnFamilyDriverTest, LetsAHeldFlushGoWhenItEnds) {
   db_.reset();
 }
 
+TEST(ColumnFamilyDriverStats, ZonesOfTheTZoneAreThoseOfOneColumnFamily) {
+  ColumnFamilyDriverStats all{.compactions = 4, .t_zones_most = 3, .t_zones_sum = 8};
+  all += {.compactions = 4, .t_zones_most = 5, .t_zones_sum = 16};
+  EXPECT_EQ(all.t_zones_most, 5U);
+  EXPECT_EQ(all.t_zones_sum / all.compactions, 3U);
+}
+
 TEST_F(ColumnFamilyDriverTest, SaysWhatToChangeWhereItCannotWork) {
   ASSERT_NO_FATAL_FAILURE(OpenDb());
   EXPECT_NE(Refusal({.picker = "best"}).find("leveled"), std::string::npos);

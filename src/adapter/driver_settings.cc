@@ -22,12 +22,12 @@ bool IsReadOnly(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* column_family) {
 }
 
 // The option of a column family exists since RocksDB 10.
-template <typename Options>
-bool IngestsBehind(const Options& options) {
+template <typename FamilyOptions>
+bool IngestsBehind(const rocksdb::DBOptions& db_options, const FamilyOptions& options) {
   if constexpr (requires { options.cf_allow_ingest_behind; }) {
     if (options.cf_allow_ingest_behind) return true;
   }
-  return options.allow_ingest_behind;
+  return db_options.allow_ingest_behind;
 }
 
 }  // namespace
@@ -37,12 +37,15 @@ uint32_t DriverThreads(const rocksdb::DBOptions& options) {
   return static_cast<uint32_t>(std::clamp(jobs - std::max(jobs / 4, 1), 1, static_cast<int>(kDriverThreadsMax)));
 }
 
-std::string WhyNotDriven(const rocksdb::ColumnFamilyOptions& options) {
+std::string WhyNotDriven(const rocksdb::DBOptions& db_options, const rocksdb::ColumnFamilyOptions& options) {
   if (options.num_levels < 3 || options.num_levels > kMaxLsmLevels) {
     return fmt::format("it has {} levels; set num_levels=7", options.num_levels);
   }
   if (!std::isfinite(options.max_bytes_for_level_multiplier)) return "max_bytes_for_level_multiplier is no number";
   if (options.comparator->timestamp_size() > 0) return "its keys have timestamps";
+  if (IngestsBehind(db_options, options)) {
+    return "allow_ingest_behind=true keeps the last level for other tables; turn that off";
+  }
   return "";
 }
 
@@ -56,9 +59,8 @@ rocksdb::Status CheckCanBeDriven(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* c
   if (options.compaction_style != rocksdb::kCompactionStyleNone) {
     return NotDriven(*column_family, "RocksDB compacts it itself; open it with compaction_style=kCompactionStyleNone");
   }
-  if (const std::string why = WhyNotDriven(options); !why.empty()) return NotDriven(*column_family, why);
-  if (IngestsBehind(options)) {
-    return NotDriven(*column_family, "allow_ingest_behind=true keeps the last level for other tables; turn that off");
+  if (const std::string why = WhyNotDriven(options, options); !why.empty()) {
+    return NotDriven(*column_family, why);
   }
   if (!LevelListener::IsIn(options)) {
     return NotDriven(*column_family, "the driver hears of no flush; add listeners={isozone}");

@@ -20,9 +20,9 @@ inline constexpr uint32_t kDriverThreadsMax = 64;
 // As many as RocksDB would use by max_background_jobs: a quarter of these is for flushes.
 uint32_t DriverThreads(const rocksdb::DBOptions& options);
 
-// What in the options of a column family with kCompactionStyleNone keeps a driver from compacting it, and what to
-// change; empty: nothing.
-std::string WhyNotDriven(const rocksdb::ColumnFamilyOptions& options);
+// What in the options of a database, and of a column family of it with kCompactionStyleNone, keeps a driver from
+// compacting it, and what to change; empty: nothing.
+std::string WhyNotDriven(const rocksdb::DBOptions& db_options, const rocksdb::ColumnFamilyOptions& options);
 
 // InvalidArgument, with what to change, if no driver can compact the column family. `needs_cuts`: a partitioner of
 // outputs is asked for.

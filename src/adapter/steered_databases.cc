@@ -256,7 +256,7 @@ std::string SteeredDatabases::Refusal(const rocksdb::DBOptions& db_options,
                                       const rocksdb::ColumnFamilyOptions& options) {
   const LevelListener* const listener = LevelListener::SteeringIn(db_options);
   if (listener == nullptr || options.compaction_style != rocksdb::kCompactionStyleNone) return "";
-  std::string why = WhyNotDriven(options);
+  std::string why = WhyNotDriven(db_options, options);
   if (why.empty()) why = WhyTablesAreElsewhere(*db_options.env->GetFileSystem());
   const rocksdb::Logger* const log = db_options.info_log.get();
   if (why.empty() && log != nullptr && !DatabaseLogger::Is(log)) why = kForeignLog;

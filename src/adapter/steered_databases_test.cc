@@ -431,6 +431,9 @@ TEST_F(SteeredDatabasesTest, ADatabaseThatNothingWouldCompactIsNotOpened) {
     return status.ToString();
   };
   EXPECT_THAT(refusal(Options("num_levels=2")), HasSubstr("set num_levels=7"));
+  rocksdb::Options behind = Options();
+  behind.allow_ingest_behind = true;
+  EXPECT_THAT(refusal(behind), HasSubstr("allow_ingest_behind=true keeps the last level"));
   rocksdb::Options elsewhere = Options();
   elsewhere.env = rocksdb::Env::Default();
   EXPECT_THAT(refusal(elsewhere), HasSubstr("not on Isozone's file system"));

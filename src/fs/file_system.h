@@ -203,10 +203,10 @@ struct ClassStats {
 
 struct FileSystemStats {
   std::array<ClassStats, kIoClassCount> by_class;
-  uint64_t user_bytes_appended = 0;  // bytes given to FileWriter::Append
+  uint64_t user_bytes_appended = 0;  // bytes that programs wrote into files, at the end or in place
   uint64_t syncs = 0;
   uint64_t journal_commits = 0;
-  uint64_t journal_bytes = 0;
+  uint64_t journal_bytes = 0;  // of the metadata, checkpoints among them; of no class
   uint64_t checkpoints = 0;
   uint64_t zone_resets = 0;
   uint64_t zone_finishes = 0;
@@ -227,7 +227,7 @@ struct FileSystemStats {
   GcStats gc;
   DeviceCounters device;
 
-  // Device bytes written over user bytes appended; 0 before the first append.
+  // Bytes written to the device, of all classes and of metadata, over user_bytes_appended; 0 before the first write.
   double WriteAmplification() const;
 };
 

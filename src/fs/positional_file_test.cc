@@ -279,6 +279,20 @@ TEST_F(PositionalFileTest, AnOverwriteRecordsOnlyWhatItChanges) {
   EXPECT_LE(volume_.fs().state().Stats().journal_bytes - before, 2 * 4096U);  // a block for each copy
 }
 
+TEST_F(PositionalFileTest, OverwritesCountOnBothSidesOfWriteAmplification) {
+  constexpr uint64_t kPiece = 64 * kKiB;
+  const File file = Create("f");
+  for (int round = 0; round < 4; ++round) {
+    for (uint64_t offset = 0; offset < kMiB; offset += kPiece) ISOZONE_ASSERT_OK(Write(file, offset, Text(kPiece)));
+    ISOZONE_ASSERT_OK(file->Sync());
+  }
+  const FileSystemStats stats = volume_.fs().state().Stats();
+  EXPECT_EQ(stats.in_place_bytes, 3 * kMiB);
+  EXPECT_EQ(stats.user_bytes_appended, 4 * kMiB);
+  EXPECT_GE(stats.WriteAmplification(), 1.0);
+  EXPECT_LT(stats.WriteAmplification(), 1.1);
+}
+
 TEST_F(PositionalFileTest, WhatWasAcceptedOnAFullDeviceIsThere) {
   for (const FileKind kind : {FileKind::kData, FileKind::kLog, FileKind::kSmall}) {
     std::string model;

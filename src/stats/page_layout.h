@@ -106,10 +106,10 @@ struct PageFigures {
   uint64_t taken_s;   // seconds since 1970
   std::array<PageClass, kIoClassCount> by_class;
 
-  uint64_t user_bytes_appended;
+  uint64_t user_bytes_appended;  // bytes that programs wrote into files, at the end or in place
   uint64_t syncs;
   uint64_t journal_commits;
-  uint64_t journal_bytes;
+  uint64_t journal_bytes;  // of the metadata, checkpoints among them
   uint64_t checkpoints;
   uint64_t zone_resets;
   uint64_t zone_finishes;

@@ -30,6 +30,7 @@ TEST(PageWriterTest, WhatIsPublishedIsRead) {
   figures.taken_ns = 7;
   figures.live = 4096;
   figures.by_class[static_cast<size_t>(IoClass::kFlush)].bytes_written = 100;
+  figures.journal_bytes = 25;
   figures.user_bytes_appended = 50;
   page.writer().Publish(figures);
   page.writer().SetGroup(1, 3, 4);
@@ -37,7 +38,7 @@ TEST(PageWriterTest, WhatIsPublishedIsRead) {
   const auto read = page.Read();
   ISOZONE_ASSERT_OK(read.status());
   EXPECT_EQ(read->figures.live, 4096U);
-  EXPECT_EQ(read->WriteAmplification(), 2.0);
+  EXPECT_EQ(read->WriteAmplification(), 2.5);
   EXPECT_EQ(read->groups[1].at_device, 3U);
   EXPECT_EQ(read->groups[1].waiting, 4U);
   ASSERT_EQ(read->reads.size(), 1U);

@@ -100,11 +100,15 @@ LatencyFigures LatencyFigures::Since(const LatencyFigures& before) const {
   return since;
 }
 
+uint64_t DeviceBytesWritten(const PageFigures& figures) {
+  uint64_t written = figures.journal_bytes;
+  for (const PageClass& c : figures.by_class) written += c.bytes_written;
+  return written;
+}
+
 double Statistics::WriteAmplification() const {
   if (figures.user_bytes_appended == 0) return 0;
-  double written = 0;
-  for (const PageClass& c : figures.by_class) written += static_cast<double>(c.bytes_written);
-  return written / static_cast<double>(figures.user_bytes_appended);
+  return static_cast<double>(DeviceBytesWritten(figures)) / static_cast<double>(figures.user_bytes_appended);
 }
 
 double RecentRates::AllBegun() const { return std::accumulate(zones_begun.begin(), zones_begun.end(), 0.0); }

@@ -98,16 +98,20 @@ struct Statistics {
   const LatencyFigures& Reads(IoClass c) const { return latencies[static_cast<size_t>(c)]; }
   const LatencyFigures& Writes(IoClass c) const { return latencies[kIoClassCount + static_cast<size_t>(c)]; }
   const LatencyFigures& Latency(PageHistogramId id) const { return latencies[static_cast<size_t>(id)]; }
-  // Device bytes written over user bytes appended; 0 before the first append.
+  // DeviceBytesWritten over user_bytes_appended, as FileSystemStats::WriteAmplification; 0 before the first write.
   double WriteAmplification() const;
 };
+
+// Bytes that the mount has written to the device: of all classes, and of its own metadata, which is of none. They wrap
+// around if a page is not what it seems.
+uint64_t DeviceBytesWritten(const PageFigures& figures);
 
 // A rate over the last seconds, from the history of one look: so no second look is needed.
 struct RecentRates {
   double seconds = 0;                                 // that the history spans; 0: too short to tell, and all else is 0
   std::array<double, kIoClassCount> bytes_read{};     // a second
   std::array<double, kIoClassCount> bytes_written{};  // a second
-  double user_bytes = 0;                              // appended a second
+  double user_bytes = 0;                              // written by programs, a second
   double zones_died = 0;                              // a second
   double zones_reset = 0;                             // a second
   std::array<double, kZoneWriterCount> zones_begun{};  // a second, by who began them

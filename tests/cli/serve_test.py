@@ -18,10 +18,11 @@ import unittest
 from typing import Any
 
 import harness
-from harness import BUSY, CORRUPTION, NOT_FOUND, PERMISSION, UNUSABLE, USAGE
+from harness import BUSY, NOT_FOUND, PERMISSION, UNUSABLE, USAGE
 
 NOBODY = 65534
 PATIENCE = 60  # seconds; only a hang takes so long
+PAGE_OF_VERSION_99 = struct.pack("<QI", 0x4547415054534F5A, 99) + bytes(1000)
 HEAD_WORDS, ENTRY_WORDS = 7, 5  # of zone_frames.h
 
 
@@ -41,6 +42,14 @@ class ServeTest(harness.CliTest):
         assert match, line
         self.host, self.port = match[1].strip("[]"), int(match[2])
         return server
+
+    def put_page(self, content: bytes) -> None:
+        """Puts a file in the place of the device's statistics page."""
+        status = os.stat(self.image)
+        page = f"/dev/shm/isozone-{status.st_dev:x}-{status.st_ino:x}"
+        self.addCleanup(os.unlink, page)
+        with open(page, "wb") as file:
+            file.write(content)
 
     def end(self, server: subprocess.Popen[bytes]) -> None:
         server.kill()
@@ -89,6 +98,13 @@ class Answers(ServeTest):
         for document in (served, shown):
             del document["taken_s"]
         self.assertEqual(served, shown)
+
+    def test_what_is_no_page_does_not_hide_the_device(self) -> None:
+        self.put_page(b"no page")
+        self.start(self.device)
+        device = self.document("/api/devices")["devices"][0]
+        self.assertEqual(device["life"], "not-mounted")
+        self.assertIn("a foreign page is ignored", device["note"])
 
     def test_a_relative_path_is_the_same_device(self) -> None:
         directory = os.getcwd()
@@ -234,26 +250,16 @@ class Refusals(ServeTest):
             os.chmod(self.image, 0o600)
             self.fails(PERMISSION, ["ssd.img"], *listen, self.device, user=NOBODY, group=NOBODY)
 
-    def test_pages_that_are_of_no_use(self) -> None:
-        status = os.stat(self.image)
-        page = f"/dev/shm/isozone-{status.st_dev:x}-{status.st_ino:x}"
-        self.addCleanup(os.unlink, page)
-        for content, code, word in ((b"no page", CORRUPTION, "not a statistics page"),
-                                    (struct.pack("<QI", 0x4547415054534F5A, 99) + bytes(1000), UNUSABLE, "version 99")):
-            with open(page, "wb") as file:
-                file.write(content)
-            self.fails(code, [word], "serve", "--listen", "127.0.0.1:0", self.device)
+    def test_a_page_of_another_version(self) -> None:
+        self.put_page(PAGE_OF_VERSION_99)
+        self.fails(UNUSABLE, ["version 99"], "serve", "--listen", "127.0.0.1:0", self.device)
 
     def test_a_device_that_goes_bad_meanwhile_is_told_of(self) -> None:
         self.start(self.device)
-        status = os.stat(self.image)
-        page = f"/dev/shm/isozone-{status.st_dev:x}-{status.st_ino:x}"
-        with open(page, "wb") as file:
-            file.write(b"no page")
-        self.addCleanup(os.unlink, page)
+        self.put_page(PAGE_OF_VERSION_99)
         while self.document("/api/devices")["devices"][0]["life"] != "unknown":
             pass
-        self.assertIn("not a statistics page", self.document("/api/stats", 503)["error"])
+        self.assertIn("version 99", self.document("/api/stats", 503)["error"])
         metrics = self.ask("/metrics")[1].decode()
         self.assertIn(f'isozone_device_readable{{device="emu:{self.image}"}} 0\n', metrics)
         self.assertNotIn("isozone_capacity_bytes{", metrics)

@@ -121,6 +121,11 @@ static void Drives(const char* uri) {
   rocksdb_options_t* options = Options(env);
   isozone_drive(options, "best", &error);
   CHECK_ERROR(error, "known: gear");
+  isozone_drive(options, "none", &error); /* nothing would compact */
+  CHECK_ERROR(error, "is no picker");
+  isozone_drive(options, "ll;compaction=none", &error);
+  CHECK_ERROR(error, "is no picker");
+  CHECK(rocksdb_options_get_compaction_style(options) == 0); /* as it was: kCompactionStyleLevel */
   isozone_drive(options, "ll}; create_if_missing=false; env={", &error);
   CHECK_ERROR(error, "is no picker");
   isozone_drive(options, "ll;threads=1", &error);

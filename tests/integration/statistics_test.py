@@ -27,6 +27,7 @@ LIBRARY, ISOZONE = (os.path.abspath(sys.argv.pop(1)) for _ in range(2))
 SCHEMAS = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "schemas")
 PATIENCE = 120  # seconds; only a hang takes so long
 NOBODY = "no process publishes statistics"
+STRANGER = 65533  # a user who may not write the image
 
 
 def schema(name: str) -> Any:
@@ -182,16 +183,37 @@ class StatisticsTest(unittest.TestCase):
         self.assertIn("has ended without unmounting", errors)
 
     def test_pages_that_are_of_no_use_give_one_line(self) -> None:
+        self.put_page(99)
+        for command in ("stats", "top --once"):
+            error = self.isozone(*command.split(), self.device, code=3).stderr
+            self.assertRegex(error, r"\Aisozone \w+: [^\n]*version 99[^\n]*\n\Z")
+
+    def put_page(self, version: int) -> None:
+        with open(self.page, "wb") as file:
+            file.write(struct.pack("<QI", 0x4547415054534F5A, version) + bytes(1000))
+        self.addCleanup(os.unlink, self.page)
+
+    def check_ignored(self, why: str) -> None:
+        """What lies in the place of the page hides nothing."""
+        result = self.isozone("stats", "--json", self.device)
+        self.assertEqual(json.loads(result.stdout)["life"], "not-mounted")
+        self.assertRegex(result.stderr, rf"\Aisozone stats: a foreign page is ignored \([^\n]*{why}[^\n]*\n\Z")
+        self.assertIn("a foreign page is ignored", self.isozone("top", "--once", self.device).stdout)
+
+    def test_what_is_no_page_does_not_hide_the_device(self) -> None:
+        os.symlink("/nowhere", self.page)
+        self.addCleanup(os.unlink, self.page)
+        self.check_ignored("symbolic links")
+        os.unlink(self.page)
         with open(self.page, "wb") as file:
             file.write(b"no page")
-        self.addCleanup(os.unlink, self.page)
-        for command in ("stats", "top --once"):
-            error = self.isozone(*command.split(), self.device, code=5).stderr
-            self.assertRegex(error, r"\Aisozone \w+: [^\n]*not a statistics page\n\Z")
-        with open(self.page, "wb") as file:
-            file.write(struct.pack("<QI", 0x4547415054534F5A, 99) + bytes(1000))
-        error = self.isozone("stats", self.device, code=3).stderr
-        self.assertRegex(error, r"\Aisozone stats: [^\n]*version 99[^\n]*\n\Z")
+        self.check_ignored("not a statistics page")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root makes files of another user")
+    def test_the_page_of_a_stranger_does_not_hide_the_device(self) -> None:
+        self.put_page(99)
+        os.chown(self.page, STRANGER, STRANGER)
+        self.check_ignored(f"belongs to user {STRANGER}, who may not write")
 
     # --- top ---
 

@@ -32,12 +32,16 @@ Result<Look> LookAtPage(const StatisticsReader& reader) {
   return look;
 }
 
-Result<Look> LookAtRest(const std::string& uri) {
+bool HidesNothing(const Status& no_page) { return !no_page.ok() && !no_page.Is(StatusCode::kNotSupported); }
+
+Result<Look> LookAtRest(const std::string& uri, const Status& no_page) {
   ISOZONE_ASSIGN_OR_RETURN(const std::unique_ptr<FileSystem> fs, MountByUri(uri, OpenMode::kReadOnly));
   Look look;
   look.statistics = StatisticsAtRest(*fs, Clock::Real());
-  look.note =
-      fmt::format("no process publishes statistics of {}: this is the state on the device", look.statistics.device);
+  const std::string why = no_page.Is(StatusCode::kNotFound)
+                              ? fmt::format("no process publishes statistics of {}", look.statistics.device)
+                              : fmt::format("a foreign page is ignored ({})", Printable(no_page.message()));
+  look.note = fmt::format("{}: this is the state on the device", why);
   return look;
 }
 
@@ -45,8 +49,8 @@ Result<Look> LookAt(const std::string& uri) {
   ISOZONE_ASSIGN_OR_RETURN(const Uri parsed, ParseUri(uri));
   const auto reader = StatisticsReader::Open(fmt::format("{}:{}", parsed.scheme, parsed.path));
   if (reader.ok()) return LookAtPage(**reader);
-  if (!reader.status().Is(StatusCode::kNotFound)) return reader.status();
-  return LookAtRest(uri);
+  if (!HidesNothing(reader.status())) return reader.status();
+  return LookAtRest(uri, reader.status());
 }
 
 }  // namespace isozone::cli

@@ -14,8 +14,10 @@
 #include <utility>
 
 #include <rocksdb/c.h>
+#include <rocksdb/convenience.h>
 #include <rocksdb/env.h>
 
+#include "adapter/lsm_level.h"
 #include "adapter/status_mapping.h"
 #include "isozone/isozone.h"
 
@@ -69,12 +71,21 @@ rocksdb::Status CreateEnv(const std::shared_ptr<rocksdb::FileSystem>& file_syste
 }
 
 rocksdb::Status Drive(rocksdb_options_t* options, const std::string& picker) {
+  const std::string listener = "listeners={id=isozone;compaction=" + picker + "}";
   // The braces hold what the listener is told. One in `picker` would set other options of RocksDB.
-  if (picker.empty() || picker.find_first_of("{}") != std::string::npos) {
+  bool steers = !picker.empty() && picker.find_first_of("{}") == std::string::npos;
+  if (steers) {
+    rocksdb::DBOptions with_listener;
+    const rocksdb::Status status =
+        rocksdb::GetDBOptionsFromString(rocksdb::ConfigOptions(), rocksdb::DBOptions(), listener, &with_listener);
+    if (!status.ok()) return status;
+    // compaction=none is valid for a listener in an options file, but nothing would compact what is opened here.
+    steers = isozone::LevelListener::SteeringIn(with_listener) != nullptr;
+  }
+  if (!steers) {
     return rocksdb::Status::InvalidArgument("'" + picker + "' is no picker; use isozone, ll, leveled, greedy or gear");
   }
-  const std::string text = "listeners={id=isozone;compaction=" + picker +
-                           "};compaction_style=kCompactionStyleNone;sst_partitioner_factory=isozone";
+  const std::string text = listener + ";compaction_style=kCompactionStyleNone;sst_partitioner_factory=isozone";
   char* error = nullptr;
   rocksdb_get_options_from_string(options, text.c_str(), options, &error);
   if (error == nullptr) return rocksdb::Status::OK();

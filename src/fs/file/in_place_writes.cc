@@ -90,6 +90,7 @@ Status InPlaceWrites::Write(uint64_t offset, std::span<const std::byte> data, Da
   file_.NoteOverwritten();
   context_.in_place_writes.fetch_add(1, std::memory_order_relaxed);
   context_.in_place_bytes.fetch_add(data.size(), std::memory_order_relaxed);
+  context_.user_bytes_appended.fetch_add(data.size(), std::memory_order_relaxed);
   return Status::Ok();
 }
 

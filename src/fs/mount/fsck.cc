@@ -7,6 +7,7 @@
 #include "base/aligned_buffer.h"
 #include "fs/file/open_log.h"
 #include "fs/metadata/recovery.h"
+#include "zone/allocator/zone_reserves.h"
 
 namespace isozone {
 namespace {
@@ -49,6 +50,7 @@ class Checker {
          inode = recovered->state.Next(inode->id)) {
       CheckInode(*inode, recovered->state);
     }
+    CheckHomeZones(*recovered);
     CheckClaims();
     return std::move(report_);
   }
@@ -104,14 +106,18 @@ class Checker {
     if (options_.progress) options_.progress(work_done_, work_total_);
   }
 
+  static std::string NameOf(InodeId inode, const MetadataState& state) {
+    const auto paths = state.PathsOf(inode);
+    return paths.empty() ? fmt::format("inode {}", inode.value()) : paths.front();
+  }
+
   void CheckInode(const Inode& inode, const MetadataState& state) {
     if (inode.is_directory) {
       ++report_.directories;
       return;
     }
     ++report_.files;
-    const auto paths = state.PathsOf(inode.id);
-    const std::string name = paths.empty() ? fmt::format("inode {}", inode.id.value()) : paths.front();
+    const std::string name = NameOf(inode.id, state);
     report_.extents += inode.extents.size();
     inode.extents.VisitRuns([&](const ExtentRun& column) {
       VisitByZone(geometry_, column, [&](ZoneId zone, const ExtentRun& run) { CheckRun(zone, run, name); });
@@ -194,6 +200,16 @@ class Checker {
     if (scan.torn) Note(fmt::format("{} ends in a torn frame, as after a power cut", name));
     Advance(limit - std::min(limit, region.begin));
     return scan;
+  }
+
+  // Makes one finding for each file and zone.
+  void CheckHomeZones(const RecoveredMetadata& recovered) {
+    for (ZoneId zone(0); zone.value() < HomeZones(recovered.copies_wanted); ++zone) {
+      for (const auto& [inode, bytes] : recovered.state.BytesIn(zone, WritePointer(zone))) {
+        Error(fmt::format("{}: lies in zone {}, which is kept for metadata", NameOf(inode, recovered.state),
+                          zone.value()));
+      }
+    }
   }
 
   void CheckClaims() {

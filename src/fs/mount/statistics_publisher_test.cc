@@ -8,7 +8,9 @@
 #include <gtest/gtest.h>
 
 #include "fs/file_system.h"
+#include "fs/inode_files.h"
 #include "fs/mount/statistics_at_rest.h"
+#include "fs/positional_file.h"
 #include "stats/page_reader.h"
 #include "testing/manual_clock.h"
 #include "testing/test_volume.h"
@@ -27,6 +29,17 @@ void Put(TestVolume& volume, const std::string& path, size_t bytes) {
   ISOZONE_ASSERT_OK((*writer)->Append(Bytes(RandomBytes(random, bytes))));
   ISOZONE_ASSERT_OK((*writer)->Sync());
   ISOZONE_ASSERT_OK((*writer)->Close());
+}
+
+// Writes a few bytes of a file in place, durably.
+void OverwriteSome(TestVolume& volume, std::string_view name) {
+  InodeFiles& inodes = volume.fs().inodes();
+  const auto found = inodes.Lookup(InodeFiles::kRoot, name);
+  ISOZONE_ASSERT_OK(found.status());
+  const auto file = inodes.Open(found->inode);
+  ISOZONE_ASSERT_OK(file.status());
+  ISOZONE_ASSERT_OK((*file)->Write(kMiB, Bytes("in place")));
+  ISOZONE_ASSERT_OK((*file)->Sync());
 }
 
 // Looks until the figures are those of `clock` or later: its thread publishes them soon. A thread that begins to wait
@@ -50,6 +63,7 @@ TEST(StatisticsPublisherTest, APageTellsWhatTheMountKnows) {
   Put(volume, "/file", 3 * kMiB);
   Put(volume, "/dies", 3 * kMiB);
   ISOZONE_ASSERT_OK(volume.fs().Unlink("/dies"));
+  OverwriteSome(volume, "file");
   ISOZONE_ASSERT_OK(volume.fs().state().Settle());
   clock.Advance(kFiguresIntervalNs);
   const Statistics page = LookAfter(**reader, clock);
@@ -60,6 +74,8 @@ TEST(StatisticsPublisherTest, APageTellsWhatTheMountKnows) {
   const FileSystemStats stats = volume.fs().state().Stats();
   const SpaceInfo space = volume.fs().state().Space();
   EXPECT_EQ(page.figures.user_bytes_appended, stats.user_bytes_appended);
+  EXPECT_EQ(page.figures.journal_bytes, stats.journal_bytes);
+  EXPECT_EQ(page.WriteAmplification(), stats.WriteAmplification());
   EXPECT_EQ(page.figures.zone_resets, stats.zone_resets);
   EXPECT_GT(page.figures.zone_resets, 0U);
   EXPECT_EQ(page.figures.live, space.live);

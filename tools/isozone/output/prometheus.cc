@@ -159,8 +159,9 @@ void PutClasses(Metrics& metrics) {
                      metrics.Histogram(mount.Writes(static_cast<IoClass>(c)), ClassLabel(c));
                    }
                  });
-  metrics.Counter("appended_bytes_total", "Bytes that users appended to files.", &PageFigures::user_bytes_appended);
-  metrics.Gauge("write_amplification_ratio", "Bytes written to the device for each byte appended, since the mount.",
+  metrics.Counter("appended_bytes_total", "Bytes that programs wrote into files.", &PageFigures::user_bytes_appended);
+  metrics.Gauge("write_amplification_ratio",
+                "Bytes written to the device for each byte that programs wrote, since the mount.",
                 [](const Statistics& mount) { return mount.WriteAmplification(); });
 }
 

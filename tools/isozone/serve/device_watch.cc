@@ -66,7 +66,10 @@ void DeviceWatch::Take(Look look, int64_t fresh_until_ns) {
 Status DeviceWatch::RefreshFromPage(int64_t now_ns) {
   if (reader_ == nullptr) {
     ISOZONE_ASSIGN_OR_RETURN(const Uri parsed, ParseUri(uri_));
-    ISOZONE_ASSIGN_OR_RETURN(reader_, StatisticsReader::Open(PageNameOf(parsed)));
+    auto opened = StatisticsReader::Open(PageNameOf(parsed));
+    no_page_ = opened.ok() ? Status::NotFound("its process has ended") : opened.status();
+    if (HidesNothing(opened.status())) return Status::NotFound(std::string(opened.status().message()));
+    ISOZONE_ASSIGN_OR_RETURN(reader_, std::move(opened));
   }
   auto look = LookAtPage(*reader_);
   if (!look.ok() || look->statistics.life != PageLife::kMounted) {
@@ -94,7 +97,7 @@ Status DeviceWatch::Refresh(int64_t now_ns) {
   if (!from_page.ok() && !from_page.Is(StatusCode::kNotFound)) died_until_ns_ = at_rest_until_ns_ = 0;
   if (!from_page.Is(StatusCode::kNotFound)) return from_page;
   if (now_ns < std::max(died_until_ns_, at_rest_until_ns_)) return status_;
-  auto look = LookAtRest(uri_);
+  auto look = LookAtRest(uri_, no_page_);
   at_rest_until_ns_ = MonotonicNs() + kFreshAtRestNs;
   if (!look.ok()) return look.status();
   Take(std::move(look).value(), now_ns + kSeekPageNs);

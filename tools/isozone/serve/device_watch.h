@@ -70,6 +70,7 @@ class DeviceWatch {
 
   Mutex mu_;
   std::unique_ptr<StatisticsReader> reader_ ISOZONE_GUARDED_BY(mu_);  // null: nobody publishes
+  Status no_page_ ISOZONE_GUARDED_BY(mu_);                            // why, as LookAtRest takes it
   std::shared_ptr<const Look> look_ ISOZONE_GUARDED_BY(mu_);
   Status status_ ISOZONE_GUARDED_BY(mu_);  // of the last look
   int64_t fresh_until_ns_ ISOZONE_GUARDED_BY(mu_) = 0;

@@ -18,7 +18,7 @@ const Panel = (() => {
     const space = stats.space;
     const share = space.capacity_bytes === 0 ? 0 : 100 * space.free_bytes / space.capacity_bytes;
     const rows = [
-      ["user-rate", rate(stats.rates.user_bytes_per_second), "appended by users"],
+      ["user-rate", rate(stats.rates.user_bytes_per_second), "written by programs"],
       ["write-rate", rate(total("bytes_written_per_second")), "written to the device"],
       ["read-rate", rate(total("bytes_read_per_second")), "read from the device"],
       ["write-amplification", stats.write_amplification === 0 ? "–" : stats.write_amplification.toFixed(2),
