@@ -80,7 +80,7 @@ def logarithmic(axes: Axes) -> None:
     axes.autoscale(axis="y")
     axes.set_yscale("log")
     axes.set_ylim(whole_decades(*axes.get_ylim()))
-    axes.yaxis.set_major_formatter("{x:,.0f}")
+    axes.yaxis.set_major_formatter("{x:,.10g}")
     axes.yaxis.set_minor_formatter(ticker.NullFormatter())
 
 
@@ -132,7 +132,7 @@ def grouped_bars(axes: Axes, results: Results, metric: str, xs: Sequence[X],
                         yerr=error_bars(results, [(series, metric, x) for x in present]), ecolor="#444", capsize=2)
         axes.bar_label(bars, [bar_number(results, series, metric, x) for x in present], fontsize=6.5, padding=2)
     axes.set_xticks(range(len(xs)), names or xs, fontsize=9)
-    axes.yaxis.set_major_formatter("{x:,.0f}")
+    axes.yaxis.set_major_formatter("{x:,.10g}")
     axes.grid(axis="x", visible=False)
     axes.margins(y=0.12)
 
