@@ -115,6 +115,8 @@ class Advise(harness.CliTest):
         self.assertIn("write workload, 1.0 GiB of memory", self.ok(
             "advise", self.device, "--memory", "1G", "--workload", "write", "--database", "50M").decode())
         self.assertIn("a database of 50.0 MiB.", self.ok("advise", self.device, "--database", "50M").decode())
+        self.assertIn("1.0 GiB of memory, 3 cores, ", self.ok(
+            "advise", self.device, "--memory", "1G", "--cores", "3").decode())
         self.assertIn("60 % of the device", self.ok("advise", self.device).decode())
 
     def test_the_file_is_what_would_be_printed_and_is_never_written_over(self) -> None:
@@ -140,6 +142,7 @@ class Advise(harness.CliTest):
         self.fails(harness.USAGE, ["at least 32.0 MiB", "1.0 MiB"], "advise", self.device, "--memory", "1M")
         self.fails(harness.USAGE, ["at least 32.0 MiB"], "advise", self.device, "--memory", "0")
         self.fails(harness.USAGE, ["--memory", "much"], "advise", self.device, "--memory", "much")
+        self.fails(harness.USAGE, ["--cores", "0"], "advise", self.device, "--cores", "0")
         self.fails(harness.USAGE, ["'all'", "write, read, mixed"], "advise", self.device, "--workload", "all")
         self.fails(harness.NOT_FOUND, ["nowhere.img"], "advise", f"emu:{self.path('nowhere.img')}")
         self.fails(harness.UNUSABLE, ["without zones"], "advise", f"conventional:{self.directory}")
