@@ -261,7 +261,7 @@ class MariaDb(on_mount.MountedTest):
                 self.assertLess(acknowledged, 200, "more than the device has")
             else:
                 mounted.wait_until(server.has_ended, "the server goes on without room")
-        self.assertIn("No space left on device", server.said())
+        self.assertTrue(server.has_said("No space left on device"), server.said())
         self.assertGreater(acknowledged, 50)
         daemon.end()
 

@@ -41,6 +41,11 @@ class Program:
         with open(self.output, encoding="utf-8", errors="replace") as file:
             return file.read()[-4000:]
 
+    def has_said(self, words: str) -> bool:
+        """Anywhere: a server that crashes may print a statement of megabytes last."""
+        with open(self.output, encoding="utf-8", errors="replace") as file:
+            return words in file.read()
+
     def has_ended(self) -> bool:
         return self.process.poll() is not None
 
