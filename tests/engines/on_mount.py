@@ -3,6 +3,7 @@ background that are killed at the end whatever happens."""
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -41,10 +42,10 @@ class Program:
         with open(self.output, encoding="utf-8", errors="replace") as file:
             return file.read()[-4000:]
 
-    def has_said(self, words: str) -> bool:
-        """Anywhere: a server that crashes may print a statement of megabytes last."""
+    def count(self, pattern: str) -> int:
+        """How often it has said that."""
         with open(self.output, encoding="utf-8", errors="replace") as file:
-            return words in file.read()
+            return len(re.findall(pattern, file.read()))
 
     def has_ended(self) -> bool:
         return self.process.poll() is not None
