@@ -33,15 +33,23 @@ void WriteToStandardError(std::string_view text) {
   }
 }
 
+// Makes standard error what the open file `file` is. While another thread opens a file, that can fail for a moment, and
+// for no other reason.
+void MakeStandardError(int file) {
+  while (::dup2(file, STDERR_FILENO) < 0 && (errno == EINTR || errno == EBUSY)) {
+  }
+}
+
 }  // namespace
 
 std::string CollectFuseMessages(const std::function<void()>& call) {
   const FileDescriptor memory(::memfd_create("isozone-messages", MFD_CLOEXEC));
   const FileDescriptor before(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
-  const bool collect = memory.get() >= 0 && before.get() >= 0 && ::dup2(memory.get(), STDERR_FILENO) >= 0;
+  const bool collect = memory.get() >= 0 && before.get() >= 0;
+  if (collect) MakeStandardError(memory.get());
   call();
   if (!collect) return {};
-  ::dup2(before.get(), STDERR_FILENO);
+  MakeStandardError(before.get());
   std::string messages;
   const std::string text = ReadAll(memory.get());
   for (std::string_view rest = text; !rest.empty();) {

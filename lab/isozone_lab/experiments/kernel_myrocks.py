@@ -3,8 +3,8 @@ emulated SSD, in a guest in virtual time.
 
 The systems are those of kernel_devices, but that Isozone is a directory: its daemon has the SSD, or the block device
 that `isozone export` makes of it, which the file systems of the kernel have, too. One series has no SSD: on tmpfs
-MyRocks is as fast as the guest's processor lets it be. The clients are loops in SQL that the
-server runs, so that they cost the one processor little.
+MyRocks is as fast as the guest's processor lets it be. The clients are loops in SQL that the server runs, so that they
+cost the one processor little.
 """
 from __future__ import annotations
 
