@@ -21,6 +21,9 @@
 
 #include <fmt/format.h>
 
+#include "device/linux/block_device_node.h"
+#include "device/linux/nvme_namespace.h"
+
 namespace isozone {
 namespace {
 
@@ -78,6 +81,12 @@ std::optional<PageProcess> PublisherOf(int fd) {
   return PageProcess{header.pid, header.process_started, header.pid_namespace, {}};
 }
 
+// Whether another user has made what is named `path`.
+bool IsOfAnother(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && status.st_uid != ::geteuid();
+}
+
 // Removes what a process that died has left under `path`. kBusy if it lives.
 Status RemoveOld(const std::string& path) {
   for (int tries = 0;; ++tries) {
@@ -109,7 +118,11 @@ Status RemoveOld(const std::string& path) {
 
 Result<PageOwner> PageOwner::Of(const std::string& device) {
   const size_t colon = device.find(':');
-  const std::string path = colon == std::string::npos || device.starts_with('/') ? device : device.substr(colon + 1);
+  std::string path = colon == std::string::npos || device.starts_with('/') ? device : device.substr(colon + 1);
+  if (TakesNvmeCommands(path)) {
+    ISOZONE_ASSIGN_OR_RETURN(BlockDeviceNode block, BlockDeviceBeside(path));
+    path = std::move(block.path);
+  }
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return Status::FromErrno(errno, path);
   PageOwner owner{{}, status.st_mode & 07777, status.st_uid, status.st_gid};
@@ -181,7 +194,7 @@ void PageFile::Remove() {
 
 Status PageFile::Publish() {
   Status removed = RemoveOld(path_);
-  if (removed.Is(StatusCode::kPermissionDenied)) {
+  if (!removed.ok() && IsOfAnother(path_)) {
     path_ += fmt::format(".{}", ::geteuid());
     removed = RemoveOld(path_);
   }

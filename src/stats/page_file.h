@@ -2,9 +2,11 @@
 //
 //   name     /dev/shm/isozone-DEVICE. A device is known by what it is and not by its path: `b259-3` for a block device,
 //            `f801-2a41` for a file or folder, by the hexadecimal numbers of its file system and inode. So links and
-//            relative paths lead to the same page.
-//            If a page of another user lies there, which this one may not remove, a point and the number of the user
-//            follow the name: `isozone-b259-3.1000`. Readers look at all of them, and prefer one that lives.
+//            relative paths lead to the same page, and so does the character device that takes the NVMe commands of
+//            a block device.
+//            If something of another user is in its place, a page that this user may not remove or anything else, a
+//            point and the number of this user follow the name: `isozone-b259-3.1000`. Readers look at all of them, and
+//            prefer one that lives.
 //   folder   /dev/shm, because everybody may make a file there, on every Linux, without root and without a service that
 //            prepares it; because it is memory, so that writing costs no I/O; and because root, and another user with
 //            rights on the device, find a page there without knowing who mounted. (/run/isozone needs root, and
@@ -77,8 +79,8 @@ class PageFile {
   PageFile& operator=(const PageFile&) = delete;
 
   std::span<uint64_t> words() const { return words_; }
-  // Gives the page its name, in place of what a process that died has left; if that is of another user, the name for
-  // this user. kPermissionDenied; kBusy if a live process publishes there.
+  // Gives the page its name, in place of what a process that died has left; if something of another user stays there,
+  // the name for this user. kPermissionDenied; kBusy if a live process publishes there.
   Status Publish();
   // Takes the name away, if it still is this file's.
   void Remove();

@@ -1,6 +1,7 @@
 #include "stats/page_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -188,6 +189,41 @@ TEST(PageFileTest, WhatAnotherUsersProcessLeftHidesNoMount) {
   }
   EXPECT_FALSE(std::filesystem::exists(second_path));
   EXPECT_EQ(::unlink(image.page_path().c_str()), 0);
+}
+
+// Publishes the page of `image`, in whose place another user has put something, and looks for it as its readers do.
+void ExpectAPageBeside(const TestImage& image) {
+  const auto page = PublishedPage::Make(image.owner(), TestHeader());
+  ISOZONE_ASSERT_OK(page.status());
+  ISOZONE_ASSERT_OK((*page)->Publish());
+  EXPECT_TRUE(std::filesystem::exists(image.page_path() + ".0"));
+  const auto reader = StatisticsReader::Open(image.device());
+  ISOZONE_ASSERT_OK(reader.status());
+  EXPECT_EQ((*reader)->Life(), PageLife::kMounted);
+}
+
+TEST(PageFileTest, NothingThatAnotherUserPutsInItsPlaceKeepsAPageFromBeingPublished) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  constexpr uid_t kOther = 1234;
+  const TestImage image("of-a-stranger");
+  ASSERT_EQ(::chmod(image.path().c_str(), 0666), 0);
+  const std::string path = image.page_path();
+  ASSERT_EQ(::symlink("/nowhere", path.c_str()), 0);
+  ASSERT_EQ(::lchown(path.c_str(), kOther, kOther), 0);
+  ExpectAPageBeside(image);
+  ASSERT_EQ(::unlink(path.c_str()), 0);
+
+  ASSERT_EQ(::mkdir(path.c_str(), 0755), 0);
+  ASSERT_EQ(::chown(path.c_str(), kOther, kOther), 0);
+  ExpectAPageBeside(image);
+  ASSERT_EQ(::rmdir(path.c_str()), 0);
+
+  const FileDescriptor locked(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  ASSERT_GE(locked.get(), 0);
+  ASSERT_EQ(::fchown(locked.get(), kOther, kOther), 0);
+  ASSERT_EQ(::flock(locked.get(), LOCK_EX | LOCK_NB), 0);
+  ExpectAPageBeside(image);
+  ASSERT_EQ(::unlink(path.c_str()), 0);
 }
 
 TEST(PageFileTest, WhatAProcessLeftThatDiedWhileItUnmountedIsRemoved) {

@@ -37,6 +37,9 @@ await() {
   return 1
 }
 
+# The statistics of this device must be those of the writer.
+statistics_of_writer() { isozone stats --json "$1" | grep -Eo "\"pid\": ?$writer\b"; }
+
 # Everything that the writer wrote must be there and readable.
 check_database() {
   env LD_PRELOAD="$library" ldb --fs_uri="isozone://dev:$1" --db=/bench checkconsistency

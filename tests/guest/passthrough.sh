@@ -19,7 +19,7 @@ passthrough_is_used() {
   isozone info 'dev:/dev/ng0n1?io=threads' | grep -q "NVMe passthrough, 32 threads"
 }
 
-# The block device holds the namespace, for writers by either name.
+# The block device holds the namespace, for writers by either name; and either name leads to their statistics.
 passthrough_refusals() {
   refused 2 "there is no device" isozone info dev:/dev/ng9n9
   refused 3 "no block device" isozone info dev:/dev/nvme0
@@ -30,6 +30,7 @@ passthrough_refusals() {
     await "finished 1000 ops"
     refused 4 "/dev/nvme0n1 is in use by process $writer;" isozone mkfs --force "dev:/dev/${names##* }"
     isozone info "dev:/dev/${names##* }" >/dev/null
+    statistics_of_writer "dev:/dev/${names##* }"
     kill -9 "$writer"
     wait "$writer" || true
   done
