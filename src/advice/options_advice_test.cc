@@ -285,6 +285,7 @@ TEST(OptionsAdviceTest, LittleMemoryBoundsWhatIsozoneTakes) {
   const OptionsAdvice advice = Advise(facts);
   EXPECT_EQ(advice.uri, "writer_memory=3M&read_ahead_memory=32M");
   EXPECT_THAT(advice.notes, Contains(HasSubstr("little memory")));
+  EXPECT_THAT(advice.notes, Contains(HasSubstr("are smaller than RocksDB's own of 64.0 MiB")));
   EXPECT_THAT(OptionsFileText(advice), HasSubstr("# In the URI of the device: writer_memory=3M"));
 }
 
