@@ -13,7 +13,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <thread>
+
+#include <fmt/format.h>
 
 #include "base/clock.h"
 
@@ -41,7 +46,10 @@ class IdleFiller {
  private:
   void Look() {
     const sched_param lowest{};
-    (void)::pthread_setschedparam(::pthread_self(), SCHED_IDLE, &lowest);
+    if (const int error = ::pthread_setschedparam(::pthread_self(), SCHED_IDLE, &lowest); error != 0) {
+      fmt::print(stderr, "no thread can be had that takes only the time that nobody wants: {}\n", std::strerror(error));
+      std::exit(1);
+    }
     while (!stop_.load(std::memory_order_relaxed)) {
       looks_.store(looks_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
