@@ -46,18 +46,21 @@ class Tree:
                         for path in self.paths for start in range(path.count("/") + 1)}
         code = [house.read(path) for path in self.files
                 if path.endswith((*SOURCE, ".py", ".cmake", "CMakeLists.txt")) and not __file__.endswith(path)]
-        self.words_of_files = [set(re.findall(r"\w+", text)) for text in code]
-        self.words = set().union(*self.words_of_files)
-        self.declared = {name for text in code for name in DECLARED.findall(text)}
+        words_of_files = [set(re.findall(r"\w+", text)) for text in code]
+        self.words = set().union(*words_of_files)
+        self.words_beside: dict[str, set[str]] = {}  # by class, namespace or enumeration: of the files that declare it
+        for text, words in zip(code, words_of_files, strict=True):
+            for name in DECLARED.findall(text):
+                self.words_beside.setdefault(name, set()).update(words)
         self.tests = {test for text in code for test in re.findall(r"\bTEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\)", text)}
 
     def has_file(self, name: str) -> bool:
         return name.rstrip("/") in self.endings
 
     def has_member(self, name: str) -> bool:
-        """A class, namespace or enumeration of that name is declared, and a file that names it names the member."""
+        """A file that declares a class, namespace or enumeration of that name names the member."""
         *scopes, member = name.replace("~", "").split("::")
-        return scopes[-1] in self.declared and any({scopes[-1], member} <= words for words in self.words_of_files)
+        return member in self.words_beside.get(scopes[-1], set())
 
     def has_test(self, suite: str, name: str, open_end: bool) -> bool:
         return any(found_suite == suite and (found.startswith(name) if open_end else found == name)

@@ -12,9 +12,9 @@ HEAD = """# RocksDB's own tests on Isozone
 
 `make rocksdb-tests` builds the test programs of RocksDB and runs each of their cases on POSIX and on Isozone, on an
 emulated SSD of its own; this page is what it wrote. It takes hours and is not part of what runs for every change. A
-case that ends otherwise on Isozone is run again by itself, on both, and once more with `FileSystem::Default()` replaced
-by Isozone, since some tests use that file system beside the one under test. What differs then must be in
-`tests/rocksdb/differences.txt`, with the reason.
+case that ends otherwise on Isozone is run again by itself, on both, and once more with Isozone in the place of
+`rocksdb::FileSystem::Default()`, since some tests use that file system beside the one under test. What differs then
+must be in `tests/rocksdb/differences.txt`, with the reason.
 
 """
 COLUMNS = ("program", "cases", "pass", "skipped", "fail on both", "with the default replaced", "unsteady", "differ",
