@@ -11,6 +11,8 @@
 #include <gtest/gtest.h>
 
 #include "fs/file/stripe_test_util.h"
+#include "fs/inode_files.h"
+#include "fs/positional_file.h"
 
 namespace isozone {
 namespace {
@@ -176,6 +178,28 @@ TEST_F(ReadAheadTest, ManyThreadsScanOneReader) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+// Bytes that were in the writer's memory go with it when they cannot be written. Others take their place.
+TEST_F(ReadAheadTest, WhatTheWriterLostIsNoLongerRead) {
+  MountWithGroups(Striped());
+  const auto file = fs().inodes().Create(InodeFiles::kRoot, "f", {}, {}).value();
+  ISOZONE_ASSERT_OK(file->Append(Bytes(Content(50000))).status());
+  std::string piece(1000, '?');
+  const auto read = [&](uint64_t at) {
+    return file->Read(at, std::as_writable_bytes(std::span(piece)), IoClass::kCompactionRead);
+  };
+  EXPECT_EQ(read(0).value(), piece.size());
+  const std::vector<ZoneView> zones = fs().state().Zones();
+  for (uint32_t zone = 0; zone < zones.size(); ++zone) {
+    if (zones[zone].use == ZoneUse::kMetadata) continue;
+    volume_.device().SetZoneState(ZoneId(zone), ZoneState::kReadOnly);
+  }
+  EXPECT_FALSE(file->Sync().ok());
+  ASSERT_EQ(file->size(), 0U);
+  ISOZONE_ASSERT_OK(file->Truncate(50000));
+  EXPECT_EQ(read(1000).value(), piece.size());
+  EXPECT_TRUE(piece == std::string(1000, '\0'));
 }
 
 }  // namespace
