@@ -56,7 +56,10 @@ class Contents {
                            return version->size() <= offset + found.size();
                          });
     if (!may_end) return testing::AssertionFailure() << found.size() << " of " << wanted << " bytes at " << offset;
-    for (size_t i = 0; i < found.size(); ++i) {
+    const bool is_one = std::ranges::any_of(seen, [&](const auto& version) {
+      return offset + found.size() <= version->size() && version->compare(offset, found.size(), found) == 0;
+    });
+    for (size_t i = 0; i < found.size() && !is_one; ++i) {
       const bool may_be = std::ranges::any_of(seen, [&](const auto& version) {
         return offset + i < version->size() && (*version)[offset + i] == found[i];
       });

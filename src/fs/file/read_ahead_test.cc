@@ -202,5 +202,87 @@ TEST_F(ReadAheadTest, WhatTheWriterLostIsNoLongerRead) {
   EXPECT_TRUE(piece == std::string(1000, '\0'));
 }
 
+TEST_F(ReadAheadTest, AScanFromTheMiddleReadsAheadThoughAnotherHasStopped) {
+  MountWithGroups(Striped());
+  const std::string content = Content(5000000);
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/f", content));
+  const auto reader = fs().OpenForRead("/f").value();
+  std::string piece(8192, '\0');
+  const auto read = [&](uint64_t at) {
+    const auto n = reader->Read(at, std::as_writable_bytes(std::span(piece)), IoClass::kCompactionRead);
+    EXPECT_TRUE(n.ok() && piece == content.substr(at, piece.size())) << at;
+  };
+  read(0);                          // and stops there
+  const uint64_t left_over = kMiB;  // two windows
+  uint64_t at = 1500000;
+  for (const uint64_t end = at + left_over + 2 * piece.size(); at < end; at += piece.size()) read(at);
+  const uint64_t before = DeviceReads();
+  uint64_t pieces = 0;
+  for (; at + piece.size() <= content.size(); at += piece.size(), ++pieces) read(at);
+  const uint64_t extents = Extents("/f").size();
+  ASSERT_GT(pieces, extents + 16);
+  EXPECT_LE(DeviceReads(), before + extents + 16);
+}
+
+// A compaction does not read the index and the filters behind the data again, and its inputs stay open until it ends.
+TEST_F(ReadAheadTest, ScansThatStopBeforeTheEndLeaveMemoryToOthers) {
+  MountOptions options = Striped();
+  options.read_ahead_memory = 2 * kMiB;
+  MountWithGroups(options);
+  const std::string content = Content(2000000);
+  std::vector<std::unique_ptr<FileReader>> readers;
+  std::string piece(20000, '\0');
+  uint64_t before = 0, expected = 0;
+  for (int i = 0; i < 12; ++i) {
+    if (i == 6) before = DeviceReads();
+    const std::string path = "/f" + std::to_string(i);
+    ISOZONE_ASSERT_OK(volume_.WriteFile(path, content));
+    if (i >= 6) expected += Extents(path).size() + 16;
+    readers.push_back(fs().OpenForRead(path).value());
+    for (uint64_t at = 0; at < content.size() - 5 * piece.size(); at += piece.size()) {
+      const auto n = readers.back()->Read(at, std::as_writable_bytes(std::span(piece)), IoClass::kCompactionRead);
+      ASSERT_TRUE(n.ok() && piece == content.substr(at, piece.size())) << at;
+    }
+  }
+  EXPECT_LE(DeviceReads(), before + expected);
+}
+
+TEST_F(ReadAheadTest, WhatCannotBeReadAheadIsReadOnce) {
+  MountWithGroups(Striped());
+  const size_t piece = 16384;
+  const std::string content = Content(piece * 180);
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/f", content));
+  const std::vector<FileExtent> extents = Extents("/f");
+  const DeviceGeometry geometry = volume_.device().geometry();
+  const ZoneId bad = geometry.ZoneOf(extents[2].device_offset);  // a part of each window
+  volume_.device().SetZoneState(bad, ZoneState::kOffline);
+  const auto reader = fs().OpenForRead("/f").value();
+  uint64_t failed = 0;
+  for (size_t at = 0; at < content.size(); at += piece) {
+    std::string found(piece, '\0');
+    const auto n = reader->Read(at, std::as_writable_bytes(std::span(found)), IoClass::kCompactionRead);
+    failed += n.ok() ? 0 : 1;
+    EXPECT_TRUE(!n.ok() || found == content.substr(at, piece)) << at;
+  }
+  EXPECT_GT(failed, 0U);
+  EXPECT_LE(DeviceReads(), 2 * content.size() / piece + extents.size() + 16) << "each piece by itself, windows once";
+}
+
+TEST_F(ReadAheadTest, AFileThatChangesAllTheTimeIsNotReadAhead) {
+  MountWithGroups(Striped());
+  const std::string content = Content(2000000);
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/f", content));
+  const auto reader = fs().OpenForRead("/f").value();
+  std::string piece(10000, '\0');
+  const uint64_t pieces = 20;
+  for (uint64_t at = 0; at < pieces * piece.size(); at += piece.size()) {
+    ASSERT_TRUE(reader->Read(at, std::as_writable_bytes(std::span(piece)), IoClass::kCompactionRead).ok());
+    EXPECT_TRUE(piece == content.substr(at, piece.size())) << at;
+    ISOZONE_ASSERT_OK(fs().Overwrite("/f", content.size() - 100, Bytes(content).last(100)));
+  }
+  const auto read = fs().state().Stats().by_class[static_cast<size_t>(IoClass::kCompactionRead)].bytes_read;
+  EXPECT_LE(read, kMiB + pieces * (piece.size() + 2 * 4 * kKiB)) << "the first two windows, and what was asked for";
+}
+
 }  // namespace
 }  // namespace isozone
