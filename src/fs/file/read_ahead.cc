@@ -158,7 +158,9 @@ void ReadAhead::NoteMiss(uint64_t end, size_t bytes) {
   const MutexLock lock(mu_);
   position_ = end;
   missed_ += bytes;
-  if (!windows_.empty() && missed_ >= windows_.back()->end() - windows_.front()->begin()) gone.swap(windows_);
+  if (windows_.empty()) return;
+  const uint64_t held = windows_.back()->end() - windows_.front()->begin();
+  if (missed_ >= ReadAheadMemory::kPatience * held) gone.swap(windows_);
 }
 
 }  // namespace isozone

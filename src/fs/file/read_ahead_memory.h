@@ -21,7 +21,8 @@ namespace isozone {
 
 class ReadAheadMemory {
  public:
-  // Bytes that scans read until one that used nothing meanwhile counts as stopped, as a multiple of the limit.
+  // Bytes that scans read until one that used nothing meanwhile counts as stopped, as a multiple of the limit; among
+  // those of one reader, of what it holds.
   static constexpr uint64_t kPatience = 2;
 
   class Holder {

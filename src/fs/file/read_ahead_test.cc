@@ -204,7 +204,7 @@ TEST_F(ReadAheadTest, WhatTheWriterLostIsNoLongerRead) {
 
 TEST_F(ReadAheadTest, AScanFromTheMiddleReadsAheadThoughAnotherHasStopped) {
   MountWithGroups(Striped());
-  const std::string content = Content(5000000);
+  const std::string content = Content(6500000);
   ISOZONE_ASSERT_OK(volume_.WriteFile("/f", content));
   const auto reader = fs().OpenForRead("/f").value();
   std::string piece(8192, '\0');
@@ -215,7 +215,8 @@ TEST_F(ReadAheadTest, AScanFromTheMiddleReadsAheadThoughAnotherHasStopped) {
   read(0);                          // and stops there
   const uint64_t left_over = kMiB;  // two windows
   uint64_t at = 1500000;
-  for (const uint64_t end = at + left_over + 2 * piece.size(); at < end; at += piece.size()) read(at);
+  const uint64_t end = at + ReadAheadMemory::kPatience * left_over + 2 * piece.size();
+  for (; at < end; at += piece.size()) read(at);
   const uint64_t before = DeviceReads();
   uint64_t pieces = 0;
   for (; at + piece.size() <= content.size(); at += piece.size(), ++pieces) read(at);
