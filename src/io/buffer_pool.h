@@ -4,7 +4,10 @@
 // Thread safety: any thread may call any method.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -15,7 +18,8 @@ namespace isozone {
 
 class BufferPool {
  public:
-  // The pool keeps at most `limit` bytes of unused buffers.
+  // The pool keeps at most `limit` bytes of unused buffers: those that were given last, so that it follows the sizes
+  // that are in use.
   explicit BufferPool(uint64_t limit) : limit_(limit) {}
 
   AlignedBuffer Take(size_t size) {
@@ -24,9 +28,8 @@ class BufferPool {
       // Nearly all buffers have one size, and the last one returned is still in the processor's cache.
       for (size_t i = free_.size(); i-- > 0;) {
         if (free_[i].size() != size) continue;
-        std::swap(free_[i], free_.back());
-        AlignedBuffer buffer = std::move(free_.back());
-        free_.pop_back();
+        AlignedBuffer buffer = std::move(free_[i]);
+        free_.erase(free_.begin() + static_cast<std::ptrdiff_t>(i));
         bytes_ -= size;
         return buffer;
       }
@@ -35,10 +38,15 @@ class BufferPool {
   }
 
   void Give(AlignedBuffer buffer) {
+    if (buffer.size() == 0 || buffer.size() > limit_) return;
+    std::vector<AlignedBuffer> too_many;  // freed after the lock
     const MutexLock lock(mu_);
-    if (buffer.size() == 0 || bytes_ + buffer.size() > limit_) return;
     bytes_ += buffer.size();
     free_.push_back(std::move(buffer));
+    auto kept = free_.begin();
+    for (; bytes_ > limit_; ++kept) bytes_ -= kept->size();
+    std::move(free_.begin(), kept, std::back_inserter(too_many));
+    free_.erase(free_.begin(), kept);
   }
 
   uint64_t bytes() const {
@@ -50,7 +58,7 @@ class BufferPool {
   const uint64_t limit_;
   mutable Mutex mu_;
   uint64_t bytes_ ISOZONE_GUARDED_BY(mu_) = 0;
-  std::vector<AlignedBuffer> free_ ISOZONE_GUARDED_BY(mu_);
+  std::vector<AlignedBuffer> free_ ISOZONE_GUARDED_BY(mu_);  // the one that was given last is last
 };
 
 }  // namespace isozone

@@ -21,9 +21,20 @@ TEST(BufferPool, KeepsNoMoreThanItsLimit) {
   BufferPool pool(10000);
   pool.Give(AlignedBuffer(8192));
   pool.Give(AlignedBuffer(4096));
-  EXPECT_EQ(pool.bytes(), 8192U);
+  EXPECT_EQ(pool.bytes(), 4096U);
   pool.Give(AlignedBuffer());
-  EXPECT_EQ(pool.bytes(), 8192U);
+  pool.Give(AlignedBuffer(12288));
+  EXPECT_EQ(pool.bytes(), 4096U);
+}
+
+TEST(BufferPool, KeepsTheBuffersThatWereGivenLast) {
+  BufferPool pool(16 * kKiB);
+  for (int i = 0; i < 4; ++i) pool.Give(AlignedBuffer(4096));  // of a size that is no longer used
+  AlignedBuffer buffer(8192);
+  const std::byte* data = buffer.data();
+  pool.Give(std::move(buffer));
+  EXPECT_EQ(pool.bytes(), 16 * kKiB);
+  EXPECT_EQ(pool.Take(8192).data(), data);
 }
 
 }  // namespace

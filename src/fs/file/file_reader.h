@@ -25,7 +25,7 @@ class PiecewiseReader final : public FileReader {
       : context_(std::move(context)),
         file_(std::move(file)),
         hooks_(std::move(hooks)),
-        reads_ahead_(context_->parallel && !hooks_.after_read),
+        reads_ahead_(context_->parallel && context_->options.read_ahead_memory > 0 && !hooks_.after_read),
         ahead_(
             *context_, [this](FileRead& read) { Submit(read); }, [this] { return Window(); }) {}
   ~PiecewiseReader() override;

@@ -31,6 +31,7 @@ MountContext::MountContext(std::unique_ptr<ZonedDevice> device, MountOptions opt
               .shares = this->options.io_shares,
               .write_gap = this->options.write_gap}),
       buffers(2 * this->options.writer_memory),
+      read_ahead(this->options.read_ahead_memory),
       state(std::move(state)) {}
 
 MountContext::~MountContext() {

@@ -18,6 +18,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "fs/file/open_file.h"
+#include "fs/file/read_ahead_memory.h"
 #include "fs/file_system.h"
 #include "fs/metadata/journal.h"
 #include "fs/metadata/metadata.h"
@@ -73,6 +74,7 @@ struct MountContext {
   std::unique_ptr<PublishedPage> statistics_page;
   IoEngine engine;
   BufferPool buffers;
+  ReadAheadMemory read_ahead;
 
   Mutex namespace_mutex;
   MetadataState state ISOZONE_GUARDED_BY(namespace_mutex);
@@ -100,7 +102,6 @@ struct MountContext {
 
   // The sequence of the last change of a name or of attributes: what a Sync makes durable beside the data.
   std::atomic<uint64_t> last_name_change{0};
-  std::atomic<uint64_t> read_ahead_bytes{0};  // held by all readers
   std::atomic<uint64_t> user_bytes_appended{0};
   std::atomic<uint64_t> syncs{0};
   std::atomic<uint64_t> write_retries{0};

@@ -88,7 +88,9 @@ void OpenFile::SetMemory(std::span<const FileExtent> written, std::span<const Me
 void OpenFile::DropMemory() {
   const ExclusiveLock lock(mu_);
   memory_.clear();
-  size_.store(extents_.empty() ? 0 : extents_.back().file_offset + extents_.back().length, std::memory_order_release);
+  const uint64_t size = extents_.empty() ? 0 : extents_.back().file_offset + extents_.back().length;
+  if (size < size_.load(std::memory_order_relaxed)) generation_.fetch_add(1, std::memory_order_release);
+  size_.store(size, std::memory_order_release);
 }
 
 void OpenFile::Extend(uint64_t size) {

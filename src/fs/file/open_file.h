@@ -89,14 +89,14 @@ class OpenFile {
   void PublishSize(uint64_t size) { size_.store(size, std::memory_order_release); }
   // Replaces the pieces in memory and adds `written`, what has just reached the device; neighbours are joined.
   void SetMemory(std::span<const FileExtent> written, std::span<const MemoryPiece> pieces);
-  // What only memory has is no longer part of the file.
+  // What only memory has is no longer part of the file. Others may write there.
   void DropMemory();
   // Replaces everything (truncation, overwriting). No writer may have bytes in memory.
   void Reset(std::vector<FileExtent> extents, Status damage);
   // What was read ahead is no longer what the file has.
   void NoteOverwritten() { generation_.fetch_add(1, std::memory_order_release); }
-  // How often Reset has changed where the file's bytes are, or bytes were overwritten: a read that saw two values may
-  // have read anything.
+  // How often Reset has changed where the file's bytes are, or bytes were overwritten or lost: a read that saw two
+  // values may have read anything.
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
   // The file ends with a hole up to `size` > its size. No writer may have bytes in memory.

@@ -6,11 +6,20 @@
 // A window is one stripe of the file: as many units as the file has zones, read from all of them at once (Parallel,
 // section 3.2: a read buffer of N MB for N zones, twice). It is dropped once as many bytes as it has were taken from
 // it. All windows of a file system together stay within MountOptions::read_ahead_memory, and where that is used up a
-// scan reads for itself.
+// scan reads for itself (read_ahead_memory.h).
 //
 //   a scan begins   at the front of the file, or where the read before it, which found no windows, has ended
 //   it goes on      in the windows, and at their end
+//   it has stopped  when kPatience times as many bytes as the windows have were read elsewhere, and none from them, by
+//                   the scans of other parts of the file: the windows are dropped
 //   and otherwise   the caller reads for itself
+//
+// A window that could not be read stays until the scan has passed it: the callers meet the error by themselves, and
+// nothing is read ahead twice.
+//
+// Changes. A change of the file gives it a new generation before it is acknowledged. Windows were read by callers that
+// had seen the generation of their time, and a caller that has seen another one drops them. So whoever begins to read
+// after a change finds it in the windows, or finds none.
 //
 // A scan may come in pieces that overtake each other: the kernel cuts a long read of a mounted directory into requests,
 // which several threads serve. So a piece may lie anywhere in the windows, and one window that others have passed by is
@@ -21,7 +30,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -34,7 +42,7 @@
 
 namespace isozone {
 
-class ReadAhead {
+class ReadAhead final : public ReadAheadMemory::Holder {
  public:
   // `read` starts a FileRead of the file, as FileReader::Submit does; `window` gives the bytes of a window.
   ReadAhead(MountContext& context, std::function<void(FileRead&)> read, std::function<uint64_t()> window);
@@ -42,7 +50,9 @@ class ReadAhead {
   ReadAhead& operator=(const ReadAhead&) = delete;
   ~ReadAhead();
   // Waits for what is being read and forgets it.
-  void Stop();
+  void Stop() { GiveUp(); }
+  // The windows; the last of their owners waits until they are read.
+  std::vector<std::shared_ptr<void>> GiveUp() override;
 
   // Copies what lies at `offset` from the windows, if that goes on with a scan, or begins one. Returns how much: what
   // is missing the caller has to read, and meets the error there, if there is one. `size` and `generation`
@@ -51,6 +61,7 @@ class ReadAhead {
 
  private:
   static constexpr size_t kMostWindows = 3;  // passed by, being consumed, being read
+  static constexpr uint64_t kNowhere = UINT64_MAX;
 
   class Window;
   struct FileState {
@@ -60,7 +71,8 @@ class ReadAhead {
   // What a call does when it has given the lock back.
   struct Work {
     std::vector<std::shared_ptr<Window>> to_read;
-    std::deque<std::shared_ptr<Window>> gone;  // their destructors wait
+    std::vector<std::shared_ptr<Window>> gone;  // their destructors wait
+    bool found_no_memory = false;
   };
 
   // The window that has the byte at `offset`; null if there is none.
@@ -70,14 +82,17 @@ class ReadAhead {
   // Nothing happens if it would lie behind the end, or no memory is left for it.
   void Add(uint64_t offset, IoClass io_class, uint64_t size, Work& work) ISOZONE_REQUIRES(mu_);
   void Drop(const std::shared_ptr<Window>& window);
+  // The caller reads the last `bytes` before `end` for itself.
+  void NoteMiss(uint64_t end, size_t bytes);
 
   MountContext& context_;
   const std::function<void(FileRead&)> read_;
   const std::function<uint64_t()> window_;
   Mutex mu_;
-  uint64_t position_ ISOZONE_GUARDED_BY(mu_) = 0;    // where a scan may begin while there are no windows
-  uint64_t generation_ ISOZONE_GUARDED_BY(mu_) = 0;  // of the file that the windows are of
-  std::deque<std::shared_ptr<Window>> windows_ ISOZONE_GUARDED_BY(mu_);  // in file order
+  uint64_t position_ ISOZONE_GUARDED_BY(mu_) = kNowhere;  // where a scan may begin while there are no windows
+  uint64_t missed_ ISOZONE_GUARDED_BY(mu_) = 0;           // bytes that were read elsewhere since a window had any
+  uint64_t generation_ ISOZONE_GUARDED_BY(mu_) = 0;       // of the file that the windows are of
+  std::vector<std::shared_ptr<Window>> windows_ ISOZONE_GUARDED_BY(mu_);  // in file order
 };
 
 }  // namespace isozone

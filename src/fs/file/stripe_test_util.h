@@ -22,9 +22,9 @@ class StripeTest : public testing::Test {
     return options;
   }
 
-  // A command takes far longer than an append, so that a writer finds its zones busy even on a busy machine.
-  explicit StripeTest(uint32_t max_active = 32, uint64_t zone_size = kMiB)
-      : volume_(SmallGeometry(64, zone_size, max_active), /*latency_us=*/5'000) {}
+  // By itself a command takes far longer than an append, so that a writer finds its zones busy even on a busy machine.
+  explicit StripeTest(uint32_t max_active = 32, uint64_t zone_size = kMiB, uint64_t latency_us = 5'000)
+      : volume_(SmallGeometry(64, zone_size, max_active), latency_us) {}
 
   // Mounts with known groups: each zone belongs to the next group in turn. `zone_bandwidth` is in bytes per second; 0:
   // not measured.

@@ -1,0 +1,73 @@
+// ReadAheadMemory: the memory that all scans of a mount hold ahead of time, within a limit.
+//
+// A scan that has stopped may hold some while its file stays open: its compaction was cancelled, or never reads the
+// index behind the data. So where memory runs out, those give up theirs who have used none of it while kPatience times
+// the limit were read by scans. Who had not stopped reads again what it gave up, which is one byte for kPatience bytes
+// of all scans, at most.
+//
+// Thread safety: any thread may call any method. The lock of a holder comes after the one here; Take, Give and NoteRead
+// take none.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "base/mutex.h"
+
+namespace isozone {
+
+class ReadAheadMemory {
+ public:
+  // Bytes that scans read until one that used nothing meanwhile counts as stopped, as a multiple of the limit; among
+  // those of one reader, of what it holds.
+  static constexpr uint64_t kPatience = 2;
+
+  class Holder {
+   public:
+    // Gives up what it holds, which is given back when the result goes. That may wait for the device.
+    virtual std::vector<std::shared_ptr<void>> GiveUp() = 0;
+
+   protected:
+    ~Holder() = default;
+
+   private:
+    friend class ReadAheadMemory;
+    std::atomic<uint64_t> used_at_{0};  // what read_ was
+  };
+
+  explicit ReadAheadMemory(uint64_t limit) : limit_(limit) {}
+
+  // False: no such `bytes` are left, and nothing has changed.
+  bool Take(uint64_t bytes) {
+    if (bytes_.fetch_add(bytes) + bytes <= limit_) return true;
+    bytes_.fetch_sub(bytes);
+    return false;
+  }
+  void Give(uint64_t bytes) { bytes_.fetch_sub(bytes); }
+  uint64_t bytes() const { return bytes_.load(); }
+
+  // A scan has read `bytes`.
+  void NoteRead(uint64_t bytes) { read_.fetch_add(bytes, std::memory_order_relaxed); }
+  // `holder` has used what it holds.
+  void NoteUse(Holder& holder) {
+    holder.used_at_.store(read_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
+
+  // `holder` holds some, from now on until Remove. It may be one already.
+  void Add(Holder& holder) ISOZONE_EXCLUDES(mu_);
+  void Remove(Holder& holder) ISOZONE_EXCLUDES(mu_);
+  // Take has failed: those who have stopped give up theirs.
+  void Reclaim() ISOZONE_EXCLUDES(mu_);
+
+ private:
+  const uint64_t limit_;            // bytes
+  std::atomic<uint64_t> bytes_{0};  // held
+  std::atomic<uint64_t> read_{0};   // bytes, by all scans, ever
+  Mutex mu_;
+  std::set<Holder*> holders_ ISOZONE_GUARDED_BY(mu_);
+};
+
+}  // namespace isozone
