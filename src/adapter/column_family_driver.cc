@@ -255,6 +255,7 @@ uint64_t ColumnFamilyDriver::FreeBytes() const {
 
 rocksdb::Status ColumnFamilyDriver::WaitUntilIdle() {
   const MutexLock lock(mu_);
+  stale_ = true;  // who waits may know of a flush that no listener has been told of yet
   EndPause();
   for (;;) {
     if (stopping_) return rocksdb::Status::ShutdownInProgress();

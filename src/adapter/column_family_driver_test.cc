@@ -298,6 +298,28 @@ TEST_F(ColumnFamilyDriverTest, HoldsFlushesBackWhileThereIsTooMuchDebt) {
   db_.reset();
 }
 
+// RocksDB lets a program go on after its flush before it tells the listeners, which may be at any time later.
+class DeafListener : public LevelListener {
+ public:
+  void OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo&) override {}
+};
+
+TEST_F(ColumnFamilyDriverTest, IsNotIdleBeforeItHasLookedAtFlushesThatItHasNotHeardOf) {
+  options_.listeners = {std::make_shared<DeafListener>()};
+  ASSERT_NO_FATAL_FAILURE(OpenDb());
+  ASSERT_TRUE(Drive({}).ok());
+  ASSERT_TRUE(driver_->WaitUntilIdle().ok());
+  for (int file = 0; file < options_.level0_file_num_compaction_trigger; ++file) {
+    Change(200);
+    ASSERT_TRUE(db_->Flush({}).ok());
+  }
+  ASSERT_TRUE(driver_->WaitUntilIdle().ok());
+  rocksdb::ColumnFamilyMetaData metadata;
+  db_->GetColumnFamilyMetaData(&metadata);
+  EXPECT_TRUE(metadata.levels[0].files.empty()) << metadata.levels[0].files.size();
+  ExpectAsInModel();
+}
+
 TEST_F(ColumnFamilyDriverTest, CompactsBeforeAFlushWhatItHasNotHeardOf) {
   options_.soft_pending_compaction_bytes_limit = 1;
   options_.hard_pending_compaction_bytes_limit = 2;
