@@ -202,8 +202,10 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
                                                                  context->engine, gc, clock));
 
   if (read_only) {
-    const MutexLock lock(context->namespace_mutex);
-    ISOZONE_RETURN_IF_ERROR(AdoptZones(*context, recovered.zones));
+    {
+      const MutexLock lock(context->namespace_mutex);
+      ISOZONE_RETURN_IF_ERROR(AdoptZones(*context, recovered.zones));
+    }
     auto refresh = std::make_unique<ReadOnlyRefresh>(*context, std::move(reading));
     return std::unique_ptr<FileSystem>(std::make_unique<MountedFileSystem>(context, std::move(refresh)));
   }
