@@ -15,6 +15,7 @@ import itertools
 import json
 import os
 import random
+import re
 import socket
 import subprocess
 import tempfile
@@ -25,6 +26,10 @@ from machine import fail, qemu_command
 
 ROUND_S = 300  # the longest that a guest may take to boot, check and verify
 LONGEST_WRITING_S = 3.0
+# What the guest tells while it writes: how many writes it has acknowledged, and how many bytes it has collected. The
+# reset may cut a line short, and what the kernel prints next then ends it.
+ACKNOWLEDGED = re.compile(r"\d+")
+COLLECTED = re.compile(r"collected (\d+)")
 
 
 class Machine:
@@ -111,12 +116,12 @@ def acknowledged_until(machine: Machine, moment: float, known: int) -> tuple[int
     with machine.lines(ROUND_S) as lines:
         while True:
             line = lines.next()
-            if line.isdigit():
-                known = max(known, int(line))  # the last line may have been cut short
+            if ACKNOWLEDGED.fullmatch(line):
+                known = max(known, int(line))
             elif line == "crash: booted":
                 return known, collected
-            elif line.startswith("collected "):
-                collected = int(line.split()[1])
+            elif told := COLLECTED.fullmatch(line):
+                collected = max(collected, int(told[1]))
             elif line:
                 print(f"  {line}", flush=True)
 

@@ -6,8 +6,10 @@ import contextlib
 import io
 import os
 import re
+import time
 import unittest
 
+from crash import Lines, Machine, acknowledged_until
 from guest import printed_by, problem, test
 from machine import EXPORT_PAGE, HERE, ROOT, SCRIPTS, documented_commands, shown_commands
 
@@ -17,7 +19,41 @@ def read(path: str) -> str:
         return file.read()
 
 
+class PrintedLines(Lines):
+    def __init__(self, lines: list[str]) -> None:
+        self._left = lines
+
+    def __enter__(self) -> "PrintedLines":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def next(self) -> str:
+        return self._left.pop(0)
+
+
+class Printed(Machine):
+    """A machine whose guest has printed these lines before it was reset."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self._printed = lines
+
+    def reset(self) -> None:
+        """It was reset already."""
+
+    def lines(self, _seconds: float) -> Lines:
+        return PrintedLines(self._printed)
+
+
 class Runner(unittest.TestCase):
+    def test_a_line_that_a_reset_has_cut_tells_nothing(self) -> None:
+        for cut, known, collected in (("7", 20, 4096), ("collected 90026.1.0-56-amd64", 20, 4096),
+                                      ("collected", 20, 4096), ("306.1.0-56-amd64", 20, 4096), ("30", 30, 4096)):
+            with self.subTest(cut=cut), contextlib.redirect_stdout(io.StringIO()):
+                machine = Printed(["20", "collected 4096", cut, "crash: booted"])
+                self.assertEqual((known, collected), acknowledged_until(machine, time.monotonic(), 10))
+
     def test_a_guest_that_fails_fails_the_test(self) -> None:
         self.assertIsNone(problem("=== a\nguest: 1 passed, 0 failed\n"))
         self.assertIn("1 of its steps failed: full-sda", problem("guest: 3 passed, 1 failed full-sda\n") or "")
