@@ -10,8 +10,8 @@
 //
 //   a scan begins   at the front of the file, or where the read before it, which found no windows, has ended
 //   it goes on      in the windows, and at their end
-//   it has stopped  when kPatience times as many bytes as the windows have were read elsewhere, and none from them, by
-//                   the scans of other parts of the file: the windows are dropped
+//   it has stopped  when other scans of the reader have read kPatience times as many bytes as its windows have, and
+//                   nobody has read from these: they are dropped
 //   and otherwise   the caller reads for itself
 //
 // A window that could not be read stays until the scan has passed it: the callers meet the error by themselves, and

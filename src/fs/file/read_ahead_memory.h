@@ -21,8 +21,8 @@ namespace isozone {
 
 class ReadAheadMemory {
  public:
-  // Bytes that scans read until one that used nothing meanwhile counts as stopped, as a multiple of the limit; among
-  // those of one reader, of what it holds.
+  // A scan counts as stopped when it has used nothing of what it holds while all scans have read this many times the
+  // limit; or while other scans of its reader have read this many times what it holds.
   static constexpr uint64_t kPatience = 2;
 
   class Holder {
@@ -47,7 +47,6 @@ class ReadAheadMemory {
     return false;
   }
   void Give(uint64_t bytes) { bytes_.fetch_sub(bytes); }
-  uint64_t bytes() const { return bytes_.load(); }
 
   // A scan has read `bytes`.
   void NoteRead(uint64_t bytes) { read_.fetch_add(bytes, std::memory_order_relaxed); }

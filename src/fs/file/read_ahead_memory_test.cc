@@ -28,7 +28,8 @@ TEST(ReadAheadMemory, IsNoMoreThanItsLimit) {
   EXPECT_FALSE(memory.Take(401));
   EXPECT_TRUE(memory.Take(400));
   memory.Give(600);
-  EXPECT_EQ(memory.bytes(), 400U);
+  EXPECT_FALSE(memory.Take(601));
+  EXPECT_TRUE(memory.Take(600));
 }
 
 TEST(ReadAheadMemory, IsGivenUpByThoseWhoHaveNotUsedItForLong) {

@@ -30,6 +30,14 @@ class ReadAheadTest : public StripeTest {
     }
     return content;
   }
+  // What a scan finds in `bytes` bytes at `at`; `file` is a FileReader or a PositionalFile.
+  static Result<std::string> Read(auto& file, uint64_t at, size_t bytes) {
+    std::string found(bytes, '\0');
+    const auto n = file.Read(at, std::as_writable_bytes(std::span(found)), IoClass::kCompactionRead);
+    ISOZONE_RETURN_IF_ERROR(n.status());
+    found.resize(*n);
+    return found;
+  }
   uint64_t DeviceReads() { return fs().state().Stats().by_class[static_cast<size_t>(IoClass::kCompactionRead)].reads; }
 };
 
@@ -65,11 +73,9 @@ TEST_F(ReadAheadTest, PiecesThatOvertakeEachOtherAreOfOneScan) {
   std::vector<std::thread> threads;
   for (size_t thread = 0; thread < at_once; ++thread) {
     threads.emplace_back([&, thread] {
-      std::string found(piece, '\0');
       for (size_t at = thread * piece; at < content.size(); at += at_once * piece) {
         turn.arrive_and_wait();
-        const auto n = reader->Read(at, std::as_writable_bytes(std::span(found)), IoClass::kCompactionRead);
-        EXPECT_TRUE(n.ok() && found == content.substr(at, piece)) << at;
+        EXPECT_TRUE(Read(*reader, at, piece).value() == content.substr(at, piece)) << at;
       }
     });
   }
@@ -86,12 +92,9 @@ TEST_F(ReadAheadTest, JumpsAndOtherReadersAreServed) {
   for (int i = 0; i < 3000; ++i) {
     const bool jumps = random_.Chance(0.3);
     const uint64_t at = jumps ? random_.Below(content.size()) : scan;
-    std::string piece(std::min<uint64_t>(random_.Between(1, 5000), content.size() - at), '\0');
-    const auto n = reader->Read(at, std::as_writable_bytes(std::span(piece)), IoClass::kCompactionRead);
-    ASSERT_TRUE(n.ok());
-    ASSERT_EQ(*n, piece.size());
-    ASSERT_EQ(piece, content.substr(at, piece.size())) << at;
-    if (!jumps) scan = at + piece.size() == content.size() ? 0 : at + piece.size();
+    const uint64_t end = std::min<uint64_t>(at + random_.Between(1, 5000), content.size());
+    ASSERT_EQ(Read(*reader, at, end - at).value(), content.substr(at, end - at)) << at;
+    if (!jumps) scan = end % content.size();
   }
 }
 
@@ -100,17 +103,12 @@ TEST_F(ReadAheadTest, WhatWasReadAheadGoesWhenTheFileIsCutOrOverwritten) {
   std::string content = Content(20000);
   ISOZONE_ASSERT_OK(volume_.WriteFile("/f", content));
   const auto reader = fs().OpenForRead("/f").value();
-  std::string piece(1000, '\0');
-  const auto read = [&](uint64_t at) {
-    const auto n = reader->Read(at, std::as_writable_bytes(std::span(piece)), IoClass::kCompactionRead);
-    return n.ok() ? piece.substr(0, *n) : n.status().ToString();
-  };
-  EXPECT_TRUE(read(0) == content.substr(0, 1000));
+  EXPECT_TRUE(Read(*reader, 0, 1000).value() == content.substr(0, 1000));
   content.replace(1500, 100, Content(100));
   ISOZONE_ASSERT_OK(fs().Overwrite("/f", 1500, Bytes(content).subspan(1500, 100)));
-  EXPECT_TRUE(read(1000) == content.substr(1000, 1000));
+  EXPECT_TRUE(Read(*reader, 1000, 1000).value() == content.substr(1000, 1000));
   ISOZONE_ASSERT_OK(fs().Truncate("/f", 2300));
-  EXPECT_TRUE(read(2000) == content.substr(2000, 300));
+  EXPECT_TRUE(Read(*reader, 2000, 1000).value() == content.substr(2000, 300));
 }
 
 TEST_F(ReadAheadTest, MemoryIsBounded) {
@@ -126,9 +124,7 @@ TEST_F(ReadAheadTest, MemoryIsBounded) {
   }
   const uint64_t before = DeviceReads();
   for (auto& reader : readers) {  // each begins a scan and stops there
-    std::string piece(1000, '\0');
-    ASSERT_TRUE(reader->Read(0, std::as_writable_bytes(std::span(piece)), IoClass::kCompactionRead).ok());
-    EXPECT_EQ(piece, content.substr(0, 1000));
+    EXPECT_EQ(Read(*reader, 0, 1000).value(), content.substr(0, 1000));
   }
   const auto read = fs().state().Stats().by_class[static_cast<size_t>(IoClass::kCompactionRead)].bytes_read;
   EXPECT_LE(read, options.read_ahead_memory + 5 * 64 * kKiB);
@@ -143,14 +139,10 @@ TEST_F(ReadAheadTest, ErrorsAreThoseOfTheBytesThatWereAskedFor) {
   ISOZONE_ASSERT_OK(volume_.WriteFile("/f", content));
   const auto zone = volume_.device().geometry().ZoneOf(Extents("/f").back().device_offset);
   const auto reader = fs().OpenForRead("/f").value();
-  std::string piece(1000, '\0');
-  const auto read = [&](uint64_t at) {
-    return reader->Read(at, std::as_writable_bytes(std::span(piece)), IoClass::kCompactionRead).status();
-  };
-  ISOZONE_EXPECT_OK(read(0));
+  ISOZONE_EXPECT_OK(Read(*reader, 0, 1000).status());
   volume_.device().SetZoneState(zone, ZoneState::kOffline);
   uint64_t at = 1000;
-  while (at + 1000 <= content.size() && read(at).ok()) at += 1000;
+  while (at + 1000 <= content.size() && Read(*reader, at, 1000).ok()) at += 1000;
   // This is the first piece of the file that lies in that zone.
   for (const FileExtent& extent : Extents("/f")) {
     if (volume_.device().geometry().ZoneOf(extent.device_offset) != zone) continue;
@@ -158,7 +150,7 @@ TEST_F(ReadAheadTest, ErrorsAreThoseOfTheBytesThatWereAskedFor) {
     break;
   }
   EXPECT_LT(at, content.size());
-  EXPECT_TRUE(read(at).Is(StatusCode::kIoError));
+  EXPECT_TRUE(Read(*reader, at, 1000).status().Is(StatusCode::kIoError));
 }
 
 TEST_F(ReadAheadTest, ManyThreadsScanOneReader) {
@@ -169,11 +161,9 @@ TEST_F(ReadAheadTest, ManyThreadsScanOneReader) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
-      std::string piece(10000, '\0');
-      for (uint64_t at = 0; at < content.size(); at += piece.size()) {
-        const auto n = reader->Read(at, std::as_writable_bytes(std::span(piece)), IoClass::kCompactionRead);
-        ASSERT_TRUE(n.ok());
-        ASSERT_EQ(piece, content.substr(at, piece.size()));
+      const size_t piece = 10000;
+      for (uint64_t at = 0; at < content.size(); at += piece) {
+        ASSERT_EQ(Read(*reader, at, piece).value(), content.substr(at, piece));
       }
     });
   }
@@ -185,11 +175,7 @@ TEST_F(ReadAheadTest, WhatTheWriterLostIsNoLongerRead) {
   MountWithGroups(Striped());
   const auto file = fs().inodes().Create(InodeFiles::kRoot, "f", {}, {}).value();
   ISOZONE_ASSERT_OK(file->Append(Bytes(Content(50000))).status());
-  std::string piece(1000, '?');
-  const auto read = [&](uint64_t at) {
-    return file->Read(at, std::as_writable_bytes(std::span(piece)), IoClass::kCompactionRead);
-  };
-  EXPECT_EQ(read(0).value(), piece.size());
+  EXPECT_EQ(Read(*file, 0, 1000).value().size(), 1000U);
   const std::vector<ZoneView> zones = fs().state().Zones();
   for (uint32_t zone = 0; zone < zones.size(); ++zone) {
     if (zones[zone].use == ZoneUse::kMetadata) continue;
@@ -198,8 +184,7 @@ TEST_F(ReadAheadTest, WhatTheWriterLostIsNoLongerRead) {
   EXPECT_FALSE(file->Sync().ok());
   ASSERT_EQ(file->size(), 0U);
   ISOZONE_ASSERT_OK(file->Truncate(50000));
-  EXPECT_EQ(read(1000).value(), piece.size());
-  EXPECT_TRUE(piece == std::string(1000, '\0'));
+  EXPECT_TRUE(Read(*file, 1000, 1000).value() == std::string(1000, '\0'));
 }
 
 TEST_F(ReadAheadTest, AScanFromTheMiddleReadsAheadThoughAnotherHasStopped) {
@@ -207,19 +192,18 @@ TEST_F(ReadAheadTest, AScanFromTheMiddleReadsAheadThoughAnotherHasStopped) {
   const std::string content = Content(6500000);
   ISOZONE_ASSERT_OK(volume_.WriteFile("/f", content));
   const auto reader = fs().OpenForRead("/f").value();
-  std::string piece(8192, '\0');
+  const size_t piece = 8192;
   const auto read = [&](uint64_t at) {
-    const auto n = reader->Read(at, std::as_writable_bytes(std::span(piece)), IoClass::kCompactionRead);
-    EXPECT_TRUE(n.ok() && piece == content.substr(at, piece.size())) << at;
+    EXPECT_TRUE(Read(*reader, at, piece).value() == content.substr(at, piece)) << at;
   };
   read(0);                          // and stops there
   const uint64_t left_over = kMiB;  // two windows
   uint64_t at = 1500000;
-  const uint64_t end = at + ReadAheadMemory::kPatience * left_over + 2 * piece.size();
-  for (; at < end; at += piece.size()) read(at);
+  const uint64_t end = at + ReadAheadMemory::kPatience * left_over + 2 * piece;
+  for (; at < end; at += piece) read(at);
   const uint64_t before = DeviceReads();
   uint64_t pieces = 0;
-  for (; at + piece.size() <= content.size(); at += piece.size(), ++pieces) read(at);
+  for (; at + piece <= content.size(); at += piece, ++pieces) read(at);
   const uint64_t extents = Extents("/f").size();
   ASSERT_GT(pieces, extents + 16);
   EXPECT_LE(DeviceReads(), before + extents + 16);
@@ -232,7 +216,7 @@ TEST_F(ReadAheadTest, ScansThatStopBeforeTheEndLeaveMemoryToOthers) {
   MountWithGroups(options);
   const std::string content = Content(2000000);
   std::vector<std::unique_ptr<FileReader>> readers;
-  std::string piece(20000, '\0');
+  const size_t piece = 20000;
   uint64_t before = 0, expected = 0;
   for (int i = 0; i < 12; ++i) {
     if (i == 6) before = DeviceReads();
@@ -240,9 +224,8 @@ TEST_F(ReadAheadTest, ScansThatStopBeforeTheEndLeaveMemoryToOthers) {
     ISOZONE_ASSERT_OK(volume_.WriteFile(path, content));
     if (i >= 6) expected += Extents(path).size() + 16;
     readers.push_back(fs().OpenForRead(path).value());
-    for (uint64_t at = 0; at < content.size() - 5 * piece.size(); at += piece.size()) {
-      const auto n = readers.back()->Read(at, std::as_writable_bytes(std::span(piece)), IoClass::kCompactionRead);
-      ASSERT_TRUE(n.ok() && piece == content.substr(at, piece.size())) << at;
+    for (uint64_t at = 0; at < content.size() - 5 * piece; at += piece) {
+      ASSERT_TRUE(Read(*readers.back(), at, piece).value() == content.substr(at, piece)) << at;
     }
   }
   EXPECT_LE(DeviceReads(), before + expected);
@@ -260,10 +243,9 @@ TEST_F(ReadAheadTest, WhatCannotBeReadAheadIsReadOnce) {
   const auto reader = fs().OpenForRead("/f").value();
   uint64_t failed = 0;
   for (size_t at = 0; at < content.size(); at += piece) {
-    std::string found(piece, '\0');
-    const auto n = reader->Read(at, std::as_writable_bytes(std::span(found)), IoClass::kCompactionRead);
-    failed += n.ok() ? 0 : 1;
-    EXPECT_TRUE(!n.ok() || found == content.substr(at, piece)) << at;
+    const auto found = Read(*reader, at, piece);
+    failed += found.ok() ? 0 : 1;
+    EXPECT_TRUE(!found.ok() || *found == content.substr(at, piece)) << at;
   }
   EXPECT_GT(failed, 0U);
   EXPECT_LE(DeviceReads(), 2 * content.size() / piece + extents.size() + 16) << "each piece by itself, windows once";
@@ -274,15 +256,13 @@ TEST_F(ReadAheadTest, AFileThatChangesAllTheTimeIsNotReadAhead) {
   const std::string content = Content(2000000);
   ISOZONE_ASSERT_OK(volume_.WriteFile("/f", content));
   const auto reader = fs().OpenForRead("/f").value();
-  std::string piece(10000, '\0');
-  const uint64_t pieces = 20;
-  for (uint64_t at = 0; at < pieces * piece.size(); at += piece.size()) {
-    ASSERT_TRUE(reader->Read(at, std::as_writable_bytes(std::span(piece)), IoClass::kCompactionRead).ok());
-    EXPECT_TRUE(piece == content.substr(at, piece.size())) << at;
+  const size_t piece = 10000, pieces = 20;
+  for (uint64_t at = 0; at < pieces * piece; at += piece) {
+    EXPECT_TRUE(Read(*reader, at, piece).value() == content.substr(at, piece)) << at;
     ISOZONE_ASSERT_OK(fs().Overwrite("/f", content.size() - 100, Bytes(content).last(100)));
   }
   const auto read = fs().state().Stats().by_class[static_cast<size_t>(IoClass::kCompactionRead)].bytes_read;
-  EXPECT_LE(read, kMiB + pieces * (piece.size() + 2 * 4 * kKiB)) << "the first two windows, and what was asked for";
+  EXPECT_LE(read, kMiB + pieces * (piece + 2 * 4 * kKiB)) << "the first two windows, and what was asked for";
 }
 
 }  // namespace
