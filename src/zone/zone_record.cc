@@ -7,6 +7,9 @@ namespace {
 
 // A dead zone of data is written further if at most 1 / kLittle of its capacity is written.
 constexpr uint64_t kLittle = 4;
+// A frame of a log, which lies in one zone, is at most this part of it. So a dead zone of logs with less room than that
+// may fit no frame: it would stay active for nothing.
+constexpr uint64_t kLargestFrame = 8;
 
 bool HoldsFiles(ZoneUse use) { return use == ZoneUse::kData || use == ZoneUse::kLog; }
 
@@ -18,7 +21,8 @@ bool ZoneRecord::dead() const {
 }
 
 bool ZoneRecord::reusable() const {
-  const bool worth_it = live > 0 || use == ZoneUse::kLog || write_pointer <= capacity / kLittle;
+  const bool takes_any_frame = use == ZoneUse::kLog && room() >= capacity / kLargestFrame;
+  const bool worth_it = live > 0 || takes_any_frame || write_pointer <= capacity / kLittle;
   return phase == ZonePhase::kIdle && HoldsFiles(use) && !victim && !released && worth_it;
 }
 

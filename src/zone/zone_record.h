@@ -8,8 +8,9 @@
 //
 // A zone is *dead* when it is idle, full or failed, no byte in it lives, it holds no metadata that is still needed, and
 // it is not being collected (otherwise the collector might read data of another file there). Only a dead zone can be
-// reset. A dead idle zone may be worth writing further: one of logs, which die in order, or one with so little written
-// to it that a reset would cost more than it gains. Such a zone takes the class of the next data.
+// reset. A dead idle zone may be worth writing further: one of logs, which die in order, as long as any frame of a log
+// fits, or one with so little written to it that a reset would cost more than it gains. Such a zone takes the class of
+// the next data.
 //
 // Fields that no other field depends on are set as they are: `use`, `data`, `writer`, `written_at`, `sealed` and
 // `has_data`, which end when the zone is dead, `victim` of an idle, full or failed zone, and `reset_asked`, which the

@@ -58,24 +58,26 @@ TEST(ZoneTable, ZoneGoesRound) {
 }
 
 TEST(ZoneTable, ADeadZoneIsGoneOnWithWhereThatIsWorthIt) {
-  ZoneTable table(EmptyZones(3));
+  ZoneTable table(EmptyZones(4));
   const auto write = [&table](uint32_t zone, ZoneUse use, uint64_t bytes) {
     table.Edit(ZoneId(zone))->Lease(use, Lifetime::kLong);
     table.Edit(ZoneId(zone))->Advance(bytes);
     table.Edit(ZoneId(zone))->EndLease();
     return ZoneId(zone);
   };
-  const ZoneId log = write(0, ZoneUse::kLog, kCapacity - kBlock);
+  const ZoneId log = write(0, ZoneUse::kLog, RoundDown(kCapacity / 8 * 7, kBlock));
   const ZoneId little = write(1, ZoneUse::kData, RoundDown(kCapacity / 4, kBlock));
   const ZoneId much = write(2, ZoneUse::kData, kCapacity - kBlock);
-  EXPECT_EQ(table.dead().size(), 3U);
+  const ZoneId full_of_logs = write(3, ZoneUse::kLog, RoundDown(kCapacity / 8 * 7, kBlock) + kBlock);
+  EXPECT_EQ(table.dead().size(), 4U);
   EXPECT_EQ(table.IdleWithRoom(ZoneUse::kLog, Lifetime::kLong, kBlock), log);
   EXPECT_EQ(table.IdleWithRoom(ZoneUse::kData, Lifetime::kLong, kBlock), little);
   EXPECT_FALSE(table.at(much).reusable());
+  EXPECT_FALSE(table.at(full_of_logs).reusable()) << "not every frame of a log fits";
   EXPECT_EQ(table.FullestIdle(ZoneUse::kData), std::nullopt) << "it is reset rather than finished";
   table.Edit(little)->Lease(ZoneUse::kData, Lifetime::kShort);
   EXPECT_EQ(table.at(little).data.lifetime, Lifetime::kShort);
-  EXPECT_EQ(table.dead().size(), 2U);
+  EXPECT_EQ(table.dead().size(), 3U);
 }
 
 TEST(ZoneTable, MetadataDiesOnlyWhenReleased) {
