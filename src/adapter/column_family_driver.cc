@@ -23,7 +23,7 @@ namespace {
 
 constexpr int64_t kLookAgainNs = kLookForRoomNs;  // RocksDB tells nobody that compactions are enabled again
 constexpr uint64_t kCompactionsPerStore = 64;     // of the pointers
-constexpr uint64_t kPlenty = uint64_t{1} << 62;
+constexpr uint64_t kPlenty = uint64_t{1} << 60;
 
 class ComparatorOrder : public KeyOrder {
  public:
@@ -303,10 +303,13 @@ bool ColumnFamilyDriver::Next(Task& task) {
 
 bool ColumnFamilyDriver::Begin(Task& task) {
   // The flush that has waited longest goes first.
-  if (!waiting_since_bytes_.empty() && MayFlush(stats_.bytes_written - *waiting_since_bytes_.begin())) return false;
+  uint64_t written = 0;
+  if (!waiting_since_bytes_.empty()) written = stats_.bytes_written - *waiting_since_bytes_.begin();
+  if (!waiting_since_bytes_.empty() && MayFlush(written)) return false;
   auto picked = picker_->Pick(tree_);
   CompactionRoom room = RoomFor(picked);
   room.flushing_bytes = FlushingBytes();
+  room.written_bytes_since_asked = written;
   if (!SteeredShape::MayCompact(room)) return false;
   // RocksDB may write anew what could be moved. What it has done is taken from its metadata.
   const bool moves = std::exchange(picked->trivial_move, false);

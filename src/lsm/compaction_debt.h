@@ -24,7 +24,8 @@ struct CompactionDebtLimits {
   uint64_t soft_bytes = 0;  // 0: none
   uint64_t hard_bytes = 0;  // 0: none
 
-  // The same on a device with so many free bytes, where debt takes space: at most half of them, and all of them.
+  // The same on a device with so many free bytes (at most 2^61), where debt takes space: at most as many, and twice as
+  // many. The latter is more than there are, since debt counts a byte once for each level that it will be written to.
   CompactionDebtLimits Within(uint64_t free_bytes) const;
 };
 

@@ -49,14 +49,14 @@ LsmLimits SteeredShape::LimitsFor(const LsmTree& tree, uint64_t free_bytes) cons
 }
 
 bool SteeredShape::MayCompact(const CompactionRoom& room) {
-  if (!room.next_bytes) return false;
+  if (!room.next_bytes || room.flush_is_overdue()) return false;
   if (!room.running_bytes && room.flushing_bytes == 0) return true;
   return room.running_bytes.value_or(0) + room.flushing_bytes + *room.next_bytes <= room.free_bytes;
 }
 
 bool SteeredShape::MayFlush(const LsmTree& tree, const CompactionRoom& room) const {
   if (!room.running_bytes && !room.next_bytes) return true;
-  if (room.written_bytes_since_asked > room.free_bytes / 2) return true;
+  if (room.flush_is_overdue()) return !room.running_bytes || memtable_bytes + *room.running_bytes <= room.free_bytes;
   const auto before = BytesBeforeFlush(CompactionDebt(tree), debt.Within(room.free_bytes), memtable_bytes);
   if (!before || room.written_bytes_since_asked < *before) return false;
   return memtable_bytes + room.running_bytes.value_or(0) + room.next_bytes.value_or(0) <= room.free_bytes;

@@ -6,10 +6,11 @@
 //   compactions  One has all the space that there is. Another begins beside it, or one beside a flush, only if all find
 //                room: two that both lack some would both be in vain. A flush that may begin goes first.
 //   flushes      wait while there is too much compaction debt (compaction_debt.h), and until they leave room for the
-//                compactions that run and for the next one. They do not wait where nothing can be compacted. A flush
-//                that is held up also ends its wait once compactions have written half of the free space: RocksDB
-//                deletes no table that was written after a flush has begun, held or not, before the flush ends. So a
-//                flush that is held for too long would fill the device itself.
+//                compactions that run and for the next one. They do not wait where nothing can be compacted.
+//   overdue      RocksDB deletes no table that was written after a flush has begun, held or not, before the flush ends.
+//                So a flush that is held for too long would fill the device itself. Once compactions have written half
+//                of the free space meanwhile, none begins, and the flush does as soon as it leaves room for those that
+//                run, or none runs.
 //
 // Thread safety: pure functions of their arguments; the tree must not change meanwhile.
 #pragma once
@@ -34,11 +35,13 @@ inline constexpr int64_t kLongestFlushNs = 60'000'000'000;
 
 // What bears on whether something may begin.
 struct CompactionRoom {
-  uint64_t free_bytes = 0;                     // of the device, with what the collector can give back; at most 2^63
+  uint64_t free_bytes = 0;                     // of the device, with what the collector can give back; at most 2^61
   std::optional<uint64_t> running_bytes = {};  // that the compactions may write that run; empty: none runs
   std::optional<uint64_t> next_bytes = {};     // that the next compaction may write; empty: there is none
   uint64_t flushing_bytes = 0;                 // that the flushes may write that run
-  uint64_t written_bytes_since_asked = 0;      // by compactions, while the flush waits
+  uint64_t written_bytes_since_asked = 0;      // by compactions, while the flush that has waited longest waits
+
+  bool flush_is_overdue() const { return written_bytes_since_asked > free_bytes / 2; }
 };
 
 struct SteeredShape {
@@ -61,7 +64,7 @@ struct SteeredShape {
   // into the next level. `bytes`: what each level holds.
   uint64_t BytesForCompactions(std::span<const uint64_t> bytes, int base_level) const;
 
-  // Whether the next compaction of `room` may begin, if no flush goes before it.
+  // Whether the next compaction of `room` may begin, if no flush begins before it.
   static bool MayCompact(const CompactionRoom& room);
   bool MayFlush(const LsmTree& tree, const CompactionRoom& room) const;
 };

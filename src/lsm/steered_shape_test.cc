@@ -1,6 +1,7 @@
 #include "lsm/steered_shape.h"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -10,7 +11,7 @@
 namespace isozone {
 namespace {
 
-constexpr uint64_t kPlenty = uint64_t{1} << 62;
+constexpr uint64_t kPlenty = uint64_t{1} << 60;
 
 class SteeredShapeTest : public testing::Test {
  protected:
@@ -79,9 +80,32 @@ TEST_F(SteeredShapeTest, AFlushLeavesRoomForCompactions) {
   EXPECT_TRUE(shape_.MayFlush(tree, {.free_bytes = 0})) << "nothing that is to be waited for";
   EXPECT_TRUE(shape_.MayFlush(tree, {.free_bytes = memtable + 300, .running_bytes = 200, .next_bytes = 100}));
   EXPECT_FALSE(shape_.MayFlush(tree, {.free_bytes = memtable + 299, .running_bytes = 200, .next_bytes = 100}));
-  EXPECT_TRUE(shape_.MayFlush(
-      tree, {.free_bytes = 200, .running_bytes = 200, .next_bytes = 100, .written_bytes_since_asked = 101}))
-      << "what it holds itself";
+}
+
+TEST_F(SteeredShapeTest, NoCompactionBeginsBesideAFlushThatHasWaitedForTooLong) {
+  const auto may = [](uint64_t written) {
+    return SteeredShape::MayCompact({.free_bytes = 400, .next_bytes = 100, .written_bytes_since_asked = written});
+  };
+  EXPECT_TRUE(may(200));
+  EXPECT_FALSE(may(201));
+}
+
+// What a compaction that runs writes makes the free space smaller, and so the flush overdue. It must not take what the
+// compaction still needs.
+TEST_F(SteeredShapeTest, AFlushThatHasWaitedForTooLongLeavesRoomForWhatRuns) {
+  const LsmTree tree(shape_.EmptyLimits());
+  const uint64_t free_bytes = shape_.memtable_bytes + 200;
+  const uint64_t overdue = free_bytes / 2 + 1;
+  const auto may = [&](std::optional<uint64_t> running, uint64_t written) {
+    return shape_.MayFlush(
+        tree,
+        {.free_bytes = free_bytes, .running_bytes = running, .next_bytes = 100, .written_bytes_since_asked = written});
+  };
+  EXPECT_FALSE(may(200, 0)) << "the next compaction lacks room";
+  EXPECT_TRUE(may(200, overdue));
+  EXPECT_FALSE(may(201, overdue));
+  EXPECT_TRUE(shape_.MayFlush(tree, {.free_bytes = 0, .next_bytes = 100, .written_bytes_since_asked = 1}))
+      << "none runs any more";
 }
 
 TEST_F(SteeredShapeTest, AFlushWaitsForDebt) {

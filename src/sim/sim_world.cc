@@ -44,6 +44,7 @@ CompactionRoom SimWorld::RoomFor(const std::optional<CompactionPick>& next) cons
   const auto counted = flushes_since_ns.upper_bound(loop.now_ns() - kLongestFlushNs);
   room.flushing_bytes =
       static_cast<uint64_t>(std::distance(counted, flushes_since_ns.end())) * options.tree.memtable_bytes;
+  if (held_flush) room.written_bytes_since_asked = compactions.written_bytes - held_flush->compacted_before;
   return room;
 }
 
@@ -55,9 +56,7 @@ bool SimWorld::FlushGoesFirst() {
   }
   if (now_ns >= held_flush->until_ns) return true;
   KeepInShape();
-  CompactionRoom room = RoomFor(picker->Pick(model.tree()));
-  room.written_bytes_since_asked = compactions.written_bytes - held_flush->compacted_before;
-  return options.tree.steering->MayFlush(model.tree(), room);
+  return options.tree.steering->MayFlush(model.tree(), RoomFor(picker->Pick(model.tree())));
 }
 
 uint64_t SimWorld::PieceBytes() const {
