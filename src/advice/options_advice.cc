@@ -31,14 +31,16 @@ constexpr uint64_t kLevel0Most = 16;
 // Of the device, that the database takes. With few jobs, steered compaction writes less below the first one and holds
 // nobody back. From the second one on, a device can become full without it; and sooner if the database is small, since
 // what waits for compaction is large beside it. With more jobs, several compactions at a time would leave room to each
-// other, and RocksDB's own keep up, until the device is crowded for these as well. Elsewhere, RocksDB's own is faster
-// (docs/sizing.md).
+// other, and RocksDB's own keep up, until the device is crowded for these as well (Adviser::Level0MostUnsteered), or
+// more of it is taken than was tried. Elsewhere, RocksDB's own is faster (docs/sizing.md).
 constexpr uint64_t kRoomyPercent = 20;
 constexpr uint64_t kCrowdedPercent = 45;
 constexpr uint64_t kCrowdedPercentOfSmall = 33;
 constexpr uint64_t kCrowdedPercentOfManyJobs = 50;
+constexpr uint64_t kMostUnsteered = 60;
 constexpr uint64_t kFewJobs = 3;
 constexpr uint64_t kFewMemtables = 50;   // of a small database
+constexpr uint64_t kLevel0Least = 8;     // compacted at once, as far as memtables can be made small enough
 constexpr uint64_t kUsualSlowdown = 20;  // RocksDB's level0_slowdown_writes_trigger
 constexpr uint64_t kUsualStop = 36;      // RocksDB's level0_stop_writes_trigger
 constexpr uint64_t kUsualSoftLimit = 64 * kGiB;
@@ -217,8 +219,8 @@ class Adviser {
     memtables_ = kNumbers[index];
     Bounded size{left / 100 * kPercents[index] / memtables_, ""};
     size.AtMost(kLargestMemtable, "since a flush of more takes long, and so does a recovery");
-    size.AtMost((facts_.capacity() - database_) / 4 / memtables_,
-                "since their logs lie on the device, in what the database leaves");
+    size.AtMost(Room() / (kLevel0Least * 4 + memtables_) * 8 / 5,
+                "since logs, and tables that are compacted, lie on the device, in what the database leaves");
     size.AtMost(std::max(kUsualMemtable, database_ / 8), "since a database is more than a few memtables");
     size.AtLeast(kLeastMemtable, "since RocksDB would flush all the time");
     memtable_ = size.value / kMiB * kMiB;
@@ -242,6 +244,7 @@ class Adviser {
     const bool small = database_ <= kFewMemtables * memtable_;
     const uint64_t crowded = small ? kCrowdedPercentOfSmall : kCrowdedPercent;
     crowded_ = filled >= (few_jobs() ? crowded : kCrowdedPercentOfManyJobs);
+    if (crowded_ && !few_jobs()) crowded_ = filled > kMostUnsteered || Level0MostUnsteered() < kLevel0Least;
     steered_ = writes() && ((few_jobs() && filled < kRoomyPercent) || crowded_);
     const bool waits = filled >= kCrowdedPercent || database_ <= kFewMemtables / 2 * memtable_;
     if (steered_ && crowded_ && waits) {
@@ -299,15 +302,38 @@ class Adviser {
   // What the database leaves, with a fifth more for tables that are superseded in part.
   uint64_t Room() const { return facts_.capacity() - std::min(facts_.capacity(), database_ / 10 * 12); }
 
+  bool crowded_for_many() const { return database_ * 100 / facts_.capacity() >= kCrowdedPercentOfManyJobs; }
+
+  // So many tables of level 0 can be compacted at once where RocksDB picks several compactions on a crowded device.
+  // What they have on it was measured (bench/advise_ratio --simulate --rounds 6): a seventh of the database, and 3.3
+  // times what level 0 holds until writers are slowed down, which is two and a half times as many tables.
+  uint64_t Level0MostUnsteered() const {
+    const uint64_t left = (facts_.capacity() - std::min(facts_.capacity(), database_)) / 100 * 95;
+    const uint64_t slowdown = (left - std::min(left, database_ / 7)) / 33 * 10 / memtable_;
+    return slowdown < kUsualSlowdown ? 0 : slowdown * 2 / 5;
+  }
+
+  // Of steered compaction, two have inputs and outputs of level 0 and 1 on the device, and memtables have logs there.
+  // Five eighths more than the room was found to be enough for that (the same, up to 76 % of the device).
+  uint64_t Level0MostSteered() const {
+    const uint64_t tables = Room() / 5 * 8 / memtable_;
+    return (tables - std::min(tables, memtables_)) / 4;
+  }
+
+  uint64_t Level0Most() const {
+    if (steered_) return Level0MostSteered();
+    if (!parallel()) return Room() / 2 / memtable_;
+    return crowded_for_many() ? Level0MostUnsteered() : Room() / 3 / memtable_;
+  }
+
   // A compaction of level 0 rewrites level 1, so the more it takes at once, the less is written. Look-ups pay for that,
   // and it has inputs and outputs on the device at once. Nothing else compacts level 0 or 1 meanwhile. Where several
   // compactions can run, a level 1 of half the size makes this one shorter, and the others do the rest: writers wait
   // less.
   void AdviseLevels() {
     Bounded level0{writes() ? kLevel0Most : kLevel0Usual, ""};
-    level0.AtMost(Room() / (parallel() ? 3 : 2) / memtable_,
-                  parallel() ? "since inputs and outputs of several are on the device at once"
-                             : "since its inputs and outputs are on the device at once");
+    level0.AtMost(Level0Most(), parallel() ? "since inputs and outputs of several are on the device at once"
+                                           : "since its inputs and outputs are on the device at once");
     level0.AtLeast(2, "since each compaction rewrites level 1");
     if (level0.value != kLevel0Usual) {
       Set(kFamily, "level0_file_num_compaction_trigger", std::to_string(level0.value),
@@ -338,18 +364,25 @@ class Adviser {
 
   // What waits for compaction lies on the device twice for a while. Debt is what compactions will write, level by
   // level, and not what they need at a time; where several run, they pay off twice as much before the device is full.
+  // Where it is crowded for several, the triggers of level 0 bound what they have on it.
   void AdviseDebt() {
-    const uint64_t times = parallel() ? 2 : 1;
-    const uint64_t soft = times * std::max(facts_.capacity() / 8, Room());
-    const uint64_t hard = times * std::max(facts_.capacity() / 4, Room() / 2 * 3);
+    struct Bound {
+      uint64_t times;
+      std::string_view as_much, soft_part, hard_part;
+    };
+    constexpr Bound kOne = {1, "As much", "an eighth", "a quarter"};
+    constexpr Bound kSeveral = {2, "Twice as much", "a quarter", "half"};
+    constexpr Bound kSeveralOnCrowded = {4, "Four times as much", "half", "all"};
+    const Bound& bound = !parallel() ? kOne : crowded_for_many() ? kSeveralOnCrowded : kSeveral;
+    const uint64_t soft = bound.times * std::max(facts_.capacity() / 8, Room());
+    const uint64_t hard = bound.times * std::max(facts_.capacity() / 4, Room() / 2 * 3);
     if (soft >= kUsualSoftLimit) return;
     Set(kFamily, "soft_pending_compaction_bytes_limit", std::to_string(soft),
         fmt::format("{} waits for compaction as the device has room beside the database, before writers are slowed "
                     "down, or {} of the device; RocksDB's default of {} is too much for it.",
-                    parallel() ? "Twice as much" : "As much", parallel() ? "a quarter" : "an eighth",
-                    FormatSize(kUsualSoftLimit)));
+                    bound.as_much, bound.soft_part, FormatSize(kUsualSoftLimit)));
     Set(kFamily, "hard_pending_compaction_bytes_limit", std::to_string(std::min(hard, kUsualHardLimit)),
-        fmt::format("Half as much again, or {} of the device, and writers wait.", parallel() ? "half" : "a quarter"));
+        fmt::format("Half as much again, or {} of the device, and writers wait.", bound.hard_part));
   }
 
   void AdviseTables() {

@@ -113,7 +113,7 @@ TEST(OptionsAdviceTest, WritersCompactMoreOfLevel0AtOnceIfThereIsRoom) {
   facts.cores = 2;
   EXPECT_EQ(Number(Advise(facts), "max_bytes_for_level_base"), 16 * Number(Advise(facts), "write_buffer_size"));
   facts.database = 12 * kGiB;
-  EXPECT_LT(Number(Advise(facts), "level0_file_num_compaction_trigger"), 4U);
+  EXPECT_EQ(Number(Advise(facts), "level0_file_num_compaction_trigger"), 8U);
   EXPECT_THAT(Find(Advise(facts), "level0_file_num_compaction_trigger").reason, HasSubstr("inputs and outputs"));
   EXPECT_THAT(Find(Advise(facts), "level0_slowdown_writes_trigger").value, IsEmpty());
   facts.workload = Workload::kRead;
@@ -143,7 +143,7 @@ TEST(OptionsAdviceTest, WritersAreSteeredAndReadersAreNot) {
   EXPECT_EQ(Find(Advise(facts), "listeners").value, "{id=isozone;compaction=isozone}");
   EXPECT_EQ(Find(Advise(facts), "compaction_style").value, "kCompactionStyleNone");
   AdviceFacts few_active = LargeZones();
-  few_active.database = 0;  // 60 % of the device
+  few_active.database = few_active.capacity() / 10 * 7;
   EXPECT_EQ(Find(Advise(few_active), "listeners").value, "{id=isozone;compaction=isozone;t_zone=false}");
   facts.workload = Workload::kRead;
   EXPECT_EQ(Find(Advise(facts), "listeners").value, "{isozone}");
@@ -192,6 +192,42 @@ TEST(OptionsAdviceTest, SeveralCompactionsAtATimeAreSteeredOnlyBeforeTheDeviceIs
   EXPECT_THAT(Find(Advise(facts), "listeners").reason, HasSubstr("before the device is full"));
   facts.database = 0;  // 60 % of it is supposed
   EXPECT_THAT(Find(Advise(facts), "listeners").reason, HasSubstr("before the device is full"));
+}
+
+TEST(OptionsAdviceTest, SeveralCompactionsAtATimeAreLeftToRocksDbOnCrowdedDevicesThatAreLargeBesideLevel0) {
+  AdviceFacts facts = SmallZones();
+  facts.zones = 8192;
+  facts.memory = 1 * kGiB;
+  const auto at = [&facts](uint64_t percent) {
+    facts.database = facts.capacity() / 100 * percent + facts.capacity() / 200;
+    return Advise(facts);
+  };
+  EXPECT_EQ(Find(at(55), "listeners").value, "{isozone}");
+  EXPECT_EQ(Number(at(45), "level0_file_num_compaction_trigger"), 16U);
+  EXPECT_EQ(Number(at(55), "level0_file_num_compaction_trigger"), 14U);
+  EXPECT_EQ(Number(at(55), "level0_slowdown_writes_trigger"), 35U);
+  const uint64_t room = facts.capacity() - facts.database / 10 * 12;
+  EXPECT_EQ(Number(at(55), "soft_pending_compaction_bytes_limit"), 4 * room);
+  EXPECT_EQ(Find(at(61), "listeners").value, "{id=isozone;compaction=isozone}") << "more than was tried";
+  facts.memory = 8 * kGiB;  // larger memtables, so that level 0 is larger
+  EXPECT_EQ(Find(at(55), "listeners").value, "{id=isozone;compaction=isozone}");
+}
+
+// Steered compaction does not fill the device as long as twice level 0 and 1, and the logs, are at most 8/5 of the room.
+TEST(OptionsAdviceTest, MemtablesAndLevel0AreSmallWhereRoomIsShort) {
+  AdviceFacts facts = SmallZones();
+  facts.cores = 2;
+  for (const uint64_t percent : {50, 60, 70, 75, 80}) {
+    facts.database = facts.capacity() / 100 * percent;
+    const OptionsAdvice advice = Advise(facts);
+    const uint64_t memtable = Number(advice, "write_buffer_size");
+    const uint64_t level0 = Number(advice, "level0_file_num_compaction_trigger") * memtable;
+    const uint64_t logs = Number(advice, "max_write_buffer_number") * memtable;
+    const uint64_t room = facts.capacity() - facts.database / 10 * 12;
+    EXPECT_LE(level0, Number(advice, "max_bytes_for_level_base")) << percent;
+    EXPECT_LE(4 * level0 + logs, room / 5 * 8) << percent;
+    EXPECT_GE(level0, 8 * memtable) << percent;
+  }
 }
 
 TEST(OptionsAdviceTest, SeveralCompactionsAtATimeHaveASmallerLevel1AndMayOweMore) {
