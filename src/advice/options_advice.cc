@@ -124,7 +124,7 @@ class Adviser {
   void NoteLimits() {
     if (database_ > facts_.capacity() / 100 * 70) {
       Note(fmt::format("The database takes {} % of the device: collection and compaction will slow writers down.",
-                       database_ * 100 / facts_.capacity()));
+                       filled()));
     }
     if (facts_.zone_capacity < kTinyZone) {
       Note(fmt::format("Zones of {} are tiny: each table takes many, and every zone costs a reset.",
@@ -235,34 +235,34 @@ class Adviser {
     }
   }
 
+  // Percent of the device that the database takes.
+  uint64_t filled() const { return database_ * 100 / facts_.capacity(); }
   bool few_jobs() const { return jobs_ <= kFewJobs; }
   // Whether several of RocksDB's own compactions run at a time, beside writers.
   bool parallel() const { return writes() && !steered_ && !few_jobs(); }
 
   void PlanSteering() {
-    const uint64_t filled = database_ * 100 / facts_.capacity();
     const bool small = database_ <= kFewMemtables * memtable_;
     const uint64_t crowded = small ? kCrowdedPercentOfSmall : kCrowdedPercent;
-    crowded_ = filled >= (few_jobs() ? crowded : kCrowdedPercentOfManyJobs);
-    if (crowded_ && !few_jobs()) crowded_ = filled > kMostUnsteered || Level0MostUnsteered() < kLevel0Least;
-    steered_ = writes() && ((few_jobs() && filled < kRoomyPercent) || crowded_);
-    const bool waits = filled >= kCrowdedPercent || database_ <= kFewMemtables / 2 * memtable_;
+    crowded_ = filled() >= (few_jobs() ? crowded : kCrowdedPercentOfManyJobs);
+    if (crowded_ && !few_jobs()) crowded_ = filled() > kMostUnsteered || Level0MostUnsteered() < kLevel0Least;
+    steered_ = writes() && ((few_jobs() && filled() < kRoomyPercent) || crowded_);
+    const bool waits = filled() >= kCrowdedPercent || database_ <= kFewMemtables / 2 * memtable_;
     if (steered_ && crowded_ && waits) {
       Note(fmt::format(
-          "With {} % of the device taken, writers are held back before it is full: puts can be up to a third "
+          "With {} % of the device taken, writers are held back before it is full: puts can be up to two fifths "
           "slower than with RocksDB's defaults, which let what waits for compaction grow until there is no "
           "space left. On a larger device they are not.",
-          filled));
+          filled()));
     }
   }
 
   void AdviseSteering() {
-    const uint64_t filled = database_ * 100 / facts_.capacity();
     if (!steered_) {
       return Set(kDatabase, "listeners", "{isozone}",
                  fmt::format("Tells Isozone the level of each table, so that tables of one level share zones. "
                              "Compaction stays RocksDB's: {}.",
-                             WhyNotSteered(filled)));
+                             WhyNotSteered()));
     }
     const bool few = data_zones() < 2 * width_ + 2 || data_zones() < 8;
     std::string reason = "Isozone picks what is compacted, so that zones die whole";
@@ -272,12 +272,12 @@ class Adviser {
         few ? "{id=isozone;compaction=isozone;t_zone=false}" : "{id=isozone;compaction=isozone}", reason + ".");
   }
 
-  std::string WhyNotSteered(uint64_t filled) const {
+  std::string WhyNotSteered() const {
     if (!writes()) return "hardly anything is compacted";
     if (!few_jobs()) return "several compactions at a time are slower where they leave each other room";
     return fmt::format(
         "a database that takes {} % of the device has the room for it, and steering would hold writers back for more",
-        filled);
+        filled());
   }
 
   void AdviseFamily() {
@@ -302,7 +302,7 @@ class Adviser {
   // What the database leaves, with a fifth more for tables that are superseded in part.
   uint64_t Room() const { return facts_.capacity() - std::min(facts_.capacity(), database_ / 10 * 12); }
 
-  bool crowded_for_many() const { return database_ * 100 / facts_.capacity() >= kCrowdedPercentOfManyJobs; }
+  bool crowded_for_many() const { return filled() >= kCrowdedPercentOfManyJobs; }
 
   // So many tables of level 0 can be compacted at once where RocksDB picks several compactions on a crowded device.
   // What they have on it was measured (bench/advise_ratio --simulate --rounds 6): a seventh of the database, and 3.3
@@ -323,7 +323,8 @@ class Adviser {
   uint64_t Level0Most() const {
     if (steered_) return Level0MostSteered();
     if (!parallel()) return Room() / 2 / memtable_;
-    return crowded_for_many() ? Level0MostUnsteered() : Room() / 3 / memtable_;
+    const uint64_t on_crowded = filled() < kCrowdedPercent ? 0 : Level0MostUnsteered();
+    return on_crowded >= kLevel0Least ? on_crowded : Room() / 3 / memtable_;
   }
 
   // A compaction of level 0 rewrites level 1, so the more it takes at once, the less is written. Look-ups pay for that,

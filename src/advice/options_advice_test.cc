@@ -203,7 +203,7 @@ TEST(OptionsAdviceTest, SeveralCompactionsAtATimeAreLeftToRocksDbOnCrowdedDevice
     return Advise(facts);
   };
   EXPECT_EQ(Find(at(55), "listeners").value, "{isozone}");
-  EXPECT_EQ(Number(at(45), "level0_file_num_compaction_trigger"), 16U);
+  EXPECT_EQ(Number(at(40), "level0_file_num_compaction_trigger"), 16U);
   EXPECT_EQ(Number(at(55), "level0_file_num_compaction_trigger"), 14U);
   EXPECT_EQ(Number(at(55), "level0_slowdown_writes_trigger"), 35U);
   const uint64_t room = facts.capacity() - facts.database / 10 * 12;
@@ -213,7 +213,7 @@ TEST(OptionsAdviceTest, SeveralCompactionsAtATimeAreLeftToRocksDbOnCrowdedDevice
   EXPECT_EQ(Find(at(55), "listeners").value, "{id=isozone;compaction=isozone}");
 }
 
-// Steered compaction does not fill the device as long as twice level 0 and 1, and the logs, are at most 8/5 of the room.
+// Steered compaction does not fill the device as long as twice level 0 and 1, and logs, are at most 8/5 of the room.
 TEST(OptionsAdviceTest, MemtablesAndLevel0AreSmallWhereRoomIsShort) {
   AdviceFacts facts = SmallZones();
   facts.cores = 2;
@@ -250,7 +250,7 @@ TEST(OptionsAdviceTest, WhereTheAdviceGainsLessANoteSaysSo) {
   facts.database = 5 * kGiB;
   EXPECT_THAT(Advise(facts).notes, IsEmpty());
   facts.database = 10 * kGiB;
-  EXPECT_THAT(Advise(facts).notes, Contains(HasSubstr("up to a third slower than with RocksDB's defaults")));
+  EXPECT_THAT(Advise(facts).notes, Contains(HasSubstr("up to two fifths slower than with RocksDB's defaults")));
   facts.workload = Workload::kRead;
   EXPECT_THAT(Advise(facts).notes, IsEmpty());
 }

@@ -435,8 +435,11 @@ class InTheBrowser(ServedDatabase):
         text = subprocess.run([ISOZONE, "zones", "--zone", str(zone), self.device], capture_output=True, text=True,
                               check=True, timeout=PATIENCE).stdout
         rows = [line.split() for line in text.splitlines() if line.endswith(".sst")]
-        self.assertGreater(len(rows), 0)
-        for row in rows:
+        # Of tables that are being written, or that nobody has removed yet, the database knows no keys.
+        live = [row for row in rows if row[-1] in expected]
+        self.assertGreater(len(live), 0)
+        self.assertEqual([row for row in rows if row not in live and len(row) > len(("BYTES", "KIND", "NAME"))], [])
+        for row in live:
             self.assertEqual(f"{row[-3]} – {row[-2]}", expected[row[-1]])
             self.assertRegex(row[-4], "^L[0-6]$")
         silent = json.loads(get(f"{self.serve('--no-keys')}/api/zone?zone={zone}"))
