@@ -82,7 +82,7 @@ TEST_F(AdvisedOptionsTest, RocksDbReadsEveryLine) {
     EXPECT_EQ(std::to_string(family.max_write_buffer_number), ValueOf(advice, "max_write_buffer_number"));
     EXPECT_EQ(std::to_string(family.target_file_size_base), ValueOf(advice, "target_file_size_base"));
     EXPECT_EQ(std::to_string(family.max_bytes_for_level_base), ValueOf(advice, "max_bytes_for_level_base"));
-    const bool steered = facts.workload != Workload::kRead;
+    const bool steered = ValueOf(advice, "listeners") != "{isozone}";
     EXPECT_EQ(family.compaction_style == rocksdb::kCompactionStyleNone, steered);
     EXPECT_EQ(family.sst_partitioner_factory != nullptr, steered);
     const auto* table = family.table_factory->GetOptions<rocksdb::BlockBasedTableOptions>();
