@@ -28,7 +28,8 @@
 // flush leaves the space that it needs, and so does every other compaction. The less space there is, the less the
 // picker isozone takes at a time. So the tree becomes compact where space runs short, instead of growing until nothing
 // fits. While a flush waits or writes, RocksDB keeps the tables that compactions make obsolete. So a flush that may
-// begin goes before the next compaction, and beside one that writes a compaction begins only if both find room.
+// begin goes before the next compaction, and beside one that writes a compaction begins only if both find room. A flush
+// that is overdue waits only for what runs (lsm/steered_shape.h).
 //
 // Lock order: store_mu_, then mu_, then the DB's.
 #pragma once

@@ -28,17 +28,21 @@ constexpr uint64_t kLevel0Usual = 4;  // RocksDB's level0_file_num_compaction_tr
 // Each doubling of what level 0 gives at once saves a good part of all writing (docs/sizing.md), and look-ups ask the
 // filters of so many tables more.
 constexpr uint64_t kLevel0Most = 16;
-// Of the device, that the database takes. With few jobs, steered compaction writes less below the first one and holds
-// nobody back. From the second one on, a device can become full without it; and sooner if the database is small, since
-// what waits for compaction is large beside it. With more jobs, several compactions at a time would leave room to each
-// other, and RocksDB's own keep up, until the device is crowded for these as well (Adviser::Level0MostUnsteered), or
-// more of it is taken than was tried. Elsewhere, RocksDB's own is faster (docs/sizing.md).
+// Of what the device has for files, that the database takes. With few jobs, steered compaction writes less below the
+// first one and holds nobody back. From the second one on, a device can become full without it; and sooner if the
+// database is small, since what waits for compaction is large beside it. With more jobs, several compactions at a time
+// would leave room to each other, and RocksDB's own keep up, until the device is crowded for these as well
+// (Adviser::Level0MostUnsteered), or more of it is taken than was tried. What runs beside each other is larger beside
+// small memtables, and four jobs keep up less well: with these, a device was seen to become full sooner. Elsewhere,
+// RocksDB's own is faster (docs/sizing.md).
 constexpr uint64_t kRoomyPercent = 20;
 constexpr uint64_t kCrowdedPercent = 45;
-constexpr uint64_t kCrowdedPercentOfSmall = 33;
+constexpr uint64_t kCrowdedPercentOfSmall = 30;
 constexpr uint64_t kCrowdedPercentOfManyJobs = 50;
+constexpr uint64_t kCrowdedPercentOfSlowJobs = 40;
 constexpr uint64_t kMostUnsteered = 60;
 constexpr uint64_t kFewJobs = 3;
+constexpr uint64_t kManyJobs = 5;
 constexpr uint64_t kFewMemtables = 50;   // of a small database
 constexpr uint64_t kLevel0Least = 8;     // compacted at once, as far as memtables can be made small enough
 constexpr uint64_t kUsualSlowdown = 20;  // RocksDB's level0_slowdown_writes_trigger
@@ -219,8 +223,10 @@ class Adviser {
     memtables_ = kNumbers[index];
     Bounded size{left / 100 * kPercents[index] / memtables_, ""};
     size.AtMost(kLargestMemtable, "since a flush of more takes long, and so does a recovery");
+    const uint64_t of_memory = size.value;
     size.AtMost(Room() / (kLevel0Least * 4 + memtables_) * 8 / 5,
                 "since logs, and tables that are compacted, lie on the device, in what the database leaves");
+    const bool of_device = size.value < of_memory;
     size.AtMost(std::max(kUsualMemtable, database_ / 8), "since a database is more than a few memtables");
     size.AtLeast(kLeastMemtable, "since RocksDB would flush all the time");
     memtable_ = size.value / kMiB * kMiB;
@@ -230,24 +236,27 @@ class Adviser {
     if (memtable_ < kUsualMemtable) {
       Note(
           fmt::format("Memtables of {} are smaller than RocksDB's own of {}, with which puts can be up to a quarter "
-                      "faster: more memory or another workload makes them larger.",
-                      FormatSize(memtable_), FormatSize(kUsualMemtable)));
+                      "faster: {} makes them larger.",
+                      FormatSize(memtable_), FormatSize(kUsualMemtable),
+                      of_device ? "a larger device" : "more memory or another workload"));
     }
   }
 
-  // Percent of the device that the database takes.
-  uint64_t filled() const { return database_ * 100 / facts_.capacity(); }
+  // Percent of what the device has for files that the database takes.
+  uint64_t filled() const { return database_ * 100 / facts_.usable(); }
   bool few_jobs() const { return jobs_ <= kFewJobs; }
   // Whether several of RocksDB's own compactions run at a time, beside writers.
   bool parallel() const { return writes() && !steered_ && !few_jobs(); }
 
   void PlanSteering() {
     const bool small = database_ <= kFewMemtables * memtable_;
-    const uint64_t crowded = small ? kCrowdedPercentOfSmall : kCrowdedPercent;
-    crowded_ = filled() >= (few_jobs() ? crowded : kCrowdedPercentOfManyJobs);
+    const uint64_t crowded_few = small ? kCrowdedPercentOfSmall : kCrowdedPercent;
+    const bool slow = memtable_ < kUsualMemtable || (small && jobs_ < kManyJobs);
+    const uint64_t crowded_many = slow ? kCrowdedPercentOfSlowJobs : kCrowdedPercentOfManyJobs;
+    crowded_ = filled() >= (few_jobs() ? crowded_few : crowded_many);
     if (crowded_ && !few_jobs()) crowded_ = filled() > kMostUnsteered || Level0MostUnsteered() < kLevel0Least;
     steered_ = writes() && ((few_jobs() && filled() < kRoomyPercent) || crowded_);
-    const bool waits = filled() >= kCrowdedPercent || database_ <= kFewMemtables / 2 * memtable_;
+    const bool waits = !few_jobs() || filled() >= kCrowdedPercent || database_ <= kFewMemtables / 2 * memtable_;
     if (steered_ && crowded_ && waits) {
       Note(fmt::format(
           "With {} % of the device taken, writers are held back before it is full: puts can be up to two fifths "
@@ -300,15 +309,17 @@ class Adviser {
   }
 
   // What the database leaves, with a fifth more for tables that are superseded in part.
-  uint64_t Room() const { return facts_.capacity() - std::min(facts_.capacity(), database_ / 10 * 12); }
+  uint64_t Room() const { return facts_.usable() - std::min(facts_.usable(), database_ / 10 * 12); }
 
   bool crowded_for_many() const { return filled() >= kCrowdedPercentOfManyJobs; }
 
   // So many tables of level 0 can be compacted at once where RocksDB picks several compactions on a crowded device.
   // What they have on it was measured (bench/advise_ratio --simulate --rounds 6): a seventh of the database, and 3.3
-  // times what level 0 holds until writers are slowed down, which is two and a half times as many tables.
+  // times what level 0 holds until writers are slowed down, which is two and a half times as many tables. Beside small
+  // memtables, the tables of compactions that run are more than that.
   uint64_t Level0MostUnsteered() const {
-    const uint64_t left = (facts_.capacity() - std::min(facts_.capacity(), database_)) / 100 * 95;
+    if (memtable_ < kUsualMemtable) return 0;
+    const uint64_t left = (facts_.usable() - std::min(facts_.usable(), database_)) / 100 * 95;
     const uint64_t slowdown = (left - std::min(left, database_ / 7)) / 33 * 10 / memtable_;
     return slowdown < kUsualSlowdown ? 0 : slowdown * 2 / 5;
   }

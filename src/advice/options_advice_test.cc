@@ -155,11 +155,32 @@ TEST(OptionsAdviceTest, SteeringGoesByTheRoomOnTheDevice) {
   facts.cores = 3;
   facts.database = 2 * kGiB;
   EXPECT_EQ(Find(Advise(facts), "listeners").value, "{id=isozone;compaction=isozone}");
-  facts.database = 5 * kGiB;
+  facts.database = 4 * kGiB;
   EXPECT_EQ(Find(Advise(facts), "listeners").value, "{isozone}");
-  EXPECT_THAT(Find(Advise(facts), "listeners").reason, HasSubstr("takes 31 % of the device"));
+  EXPECT_THAT(Find(Advise(facts), "listeners").reason, HasSubstr("takes 25 % of the device"));
   EXPECT_THAT(Find(Advise(facts), "compaction_style").value, IsEmpty());
   facts.database = 10 * kGiB;
+  EXPECT_THAT(Find(Advise(facts), "listeners").reason, HasSubstr("before the device is full"));
+}
+
+TEST(OptionsAdviceTest, SeveralCompactionsAtATimeAreSteeredSoonerWhereTheyKeepUpLessWell) {
+  AdviceFacts facts = SmallZones();
+  facts.database = facts.capacity() / 100 * 45;
+  EXPECT_EQ(Find(Advise(facts), "listeners").value, "{isozone}");
+  AdviceFacts of_four_jobs = facts;
+  of_four_jobs.cores = 4;
+  EXPECT_EQ(Find(Advise(of_four_jobs), "listeners").value, "{id=isozone;compaction=isozone}");
+  AdviceFacts of_small_memtables = facts;
+  of_small_memtables.memory = 256 * kMiB;
+  EXPECT_EQ(Find(Advise(of_small_memtables), "listeners").value, "{id=isozone;compaction=isozone}");
+}
+
+TEST(OptionsAdviceTest, WhatFilesCannotHaveIsNoRoom) {
+  AdviceFacts facts = SmallZones();
+  facts.cores = 3;
+  facts.database = 4 * kGiB;
+  EXPECT_EQ(Find(Advise(facts), "listeners").value, "{isozone}");
+  facts.room = 10 * kGiB;
   EXPECT_THAT(Find(Advise(facts), "listeners").reason, HasSubstr("before the device is full"));
 }
 
@@ -240,9 +261,10 @@ TEST(OptionsAdviceTest, SeveralCompactionsAtATimeHaveASmallerLevel1AndMayOweMore
   EXPECT_EQ(Number(several, "soft_pending_compaction_bytes_limit") / kMiB, 20 * kGiB / kMiB);
   EXPECT_EQ(Number(several, "hard_pending_compaction_bytes_limit") / kMiB, 30 * kGiB / kMiB);
   facts.cores = 3;
+  facts.database = 4 * kGiB;
   const OptionsAdvice few = Advise(facts);
   EXPECT_EQ(Number(few, "max_bytes_for_level_base"), level0);
-  EXPECT_EQ(Number(few, "soft_pending_compaction_bytes_limit") / kMiB, 10 * kGiB / kMiB);
+  EXPECT_EQ(Number(few, "soft_pending_compaction_bytes_limit"), facts.capacity() - facts.database / 10 * 12);
 }
 
 TEST(OptionsAdviceTest, WhereTheAdviceGainsLessANoteSaysSo) {

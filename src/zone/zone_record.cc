@@ -7,8 +7,8 @@ namespace {
 
 // A dead zone of data is written further if at most 1 / kLittle of its capacity is written.
 constexpr uint64_t kLittle = 4;
-// A frame of a log, which lies in one zone, is at most this part of it. So a dead zone of logs with less room than that
-// may fit no frame: it would stay active for nothing.
+// A frame of a log, which lies in one zone, is at most this part of it, and in large zones less. So a dead zone of logs
+// with less room than that may fit no frame: it would stay active for nothing.
 constexpr uint64_t kLargestFrame = 8;
 
 bool HoldsFiles(ZoneUse use) { return use == ZoneUse::kData || use == ZoneUse::kLog; }
