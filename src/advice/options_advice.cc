@@ -43,7 +43,10 @@ constexpr uint64_t kCrowdedPercentOfSlowJobs = 40;
 constexpr uint64_t kMostUnsteered = 60;
 constexpr uint64_t kFewJobs = 3;
 constexpr uint64_t kManyJobs = 5;
-constexpr uint64_t kFewMemtables = 50;   // of a small database
+constexpr uint64_t kFewMemtables = 50;  // of a small database
+// Steered compaction was found not to fill the device with so much of level 0, level 1 and logs (bench/advise_ratio
+// --simulate --rounds 6).
+constexpr uint64_t kSteeredPercentOfRoom = 180;
 constexpr uint64_t kLevel0Least = 8;     // compacted at once, as far as memtables can be made small enough
 constexpr uint64_t kUsualSlowdown = 20;  // RocksDB's level0_slowdown_writes_trigger
 constexpr uint64_t kUsualStop = 36;      // RocksDB's level0_stop_writes_trigger
@@ -224,7 +227,7 @@ class Adviser {
     Bounded size{left / 100 * kPercents[index] / memtables_, ""};
     size.AtMost(kLargestMemtable, "since a flush of more takes long, and so does a recovery");
     const uint64_t of_memory = size.value;
-    size.AtMost(Room() / (kLevel0Least * 4 + memtables_) * 8 / 5,
+    size.AtMost(Room() / 100 * kSteeredPercentOfRoom / (kLevel0Least * 4 + memtables_),
                 "since logs, and tables that are compacted, lie on the device, in what the database leaves");
     const bool of_device = size.value < of_memory;
     size.AtMost(std::max(kUsualMemtable, database_ / 8), "since a database is more than a few memtables");
@@ -325,9 +328,8 @@ class Adviser {
   }
 
   // Of steered compaction, two have inputs and outputs of level 0 and 1 on the device, and memtables have logs there.
-  // Five eighths more than the room was found to be enough for that (the same, up to 76 % of the device).
   uint64_t Level0MostSteered() const {
-    const uint64_t tables = Room() / 5 * 8 / memtable_;
+    const uint64_t tables = Room() / 100 * kSteeredPercentOfRoom / memtable_;
     return (tables - std::min(tables, memtables_)) / 4;
   }
 
