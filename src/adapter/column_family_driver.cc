@@ -303,9 +303,9 @@ bool ColumnFamilyDriver::Next(Task& task) {
 
 bool ColumnFamilyDriver::Begin(Task& task) {
   // The flush that has waited longest goes first.
-  uint64_t written = 0;
-  if (!waiting_since_bytes_.empty()) written = stats_.bytes_written - *waiting_since_bytes_.begin();
-  if (!waiting_since_bytes_.empty() && MayFlush(written)) return false;
+  const bool flush_waits = !waiting_since_bytes_.empty();
+  const uint64_t written = flush_waits ? stats_.bytes_written - *waiting_since_bytes_.begin() : 0;
+  if (flush_waits && MayFlush(written)) return false;
   auto picked = picker_->Pick(tree_);
   CompactionRoom room = RoomFor(picked);
   room.flushing_bytes = FlushingBytes();

@@ -40,12 +40,12 @@ constexpr uint64_t kCrowdedPercent = 45;
 constexpr uint64_t kCrowdedPercentOfSmall = 30;
 constexpr uint64_t kCrowdedPercentOfManyJobs = 50;
 constexpr uint64_t kCrowdedPercentOfSlowJobs = 40;
-constexpr uint64_t kMostUnsteered = 60;
+constexpr uint64_t kMostPercentUnsteered = 60;
 constexpr uint64_t kFewJobs = 3;
 constexpr uint64_t kManyJobs = 5;
 constexpr uint64_t kFewMemtables = 50;  // of a small database
-// Steered compaction was found not to fill the device with so much of level 0, level 1 and logs (bench/advise_ratio
-// --simulate --rounds 6).
+// Of the room that the database leaves (Adviser::Room). Steered compaction was found not to fill the device with so
+// much of level 0, level 1 and logs (bench/advise_ratio --simulate --rounds 6).
 constexpr uint64_t kSteeredPercentOfRoom = 180;
 constexpr uint64_t kLevel0Least = 8;     // compacted at once, as far as memtables can be made small enough
 constexpr uint64_t kUsualSlowdown = 20;  // RocksDB's level0_slowdown_writes_trigger
@@ -129,7 +129,7 @@ class Adviser {
   }
 
   void NoteLimits() {
-    if (database_ > facts_.capacity() / 100 * 70) {
+    if (database_ > facts_.usable() / 100 * 70) {
       Note(fmt::format("The database takes {} % of the device: collection and compaction will slow writers down.",
                        filled()));
     }
@@ -257,7 +257,7 @@ class Adviser {
     const bool slow = memtable_ < kUsualMemtable || (small && jobs_ < kManyJobs);
     const uint64_t crowded_many = slow ? kCrowdedPercentOfSlowJobs : kCrowdedPercentOfManyJobs;
     crowded_ = filled() >= (few_jobs() ? crowded_few : crowded_many);
-    if (crowded_ && !few_jobs()) crowded_ = filled() > kMostUnsteered || Level0MostUnsteered() < kLevel0Least;
+    if (crowded_ && !few_jobs()) crowded_ = filled() > kMostPercentUnsteered || Level0MostUnsteered() < kLevel0Least;
     steered_ = writes() && ((few_jobs() && filled() < kRoomyPercent) || crowded_);
     const bool waits = !few_jobs() || filled() >= kCrowdedPercent || database_ <= kFewMemtables / 2 * memtable_;
     if (steered_ && crowded_ && waits) {
@@ -333,7 +333,8 @@ class Adviser {
     return (tables - std::min(tables, memtables_)) / 4;
   }
 
-  uint64_t Level0Most() const {
+  // So many tables of level 0 can be compacted at once beside what else compactions have on the device.
+  uint64_t Level0ThatFits() const {
     if (steered_) return Level0MostSteered();
     if (!parallel()) return Room() / 2 / memtable_;
     const uint64_t on_crowded = filled() < kCrowdedPercent ? 0 : Level0MostUnsteered();
@@ -346,8 +347,8 @@ class Adviser {
   // less.
   void AdviseLevels() {
     Bounded level0{writes() ? kLevel0Most : kLevel0Usual, ""};
-    level0.AtMost(Level0Most(), parallel() ? "since inputs and outputs of several are on the device at once"
-                                           : "since its inputs and outputs are on the device at once");
+    level0.AtMost(Level0ThatFits(), parallel() ? "since inputs and outputs of several are on the device at once"
+                                               : "since its inputs and outputs are on the device at once");
     level0.AtLeast(2, "since each compaction rewrites level 1");
     if (level0.value != kLevel0Usual) {
       Set(kFamily, "level0_file_num_compaction_trigger", std::to_string(level0.value),

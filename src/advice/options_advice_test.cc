@@ -184,7 +184,7 @@ TEST(OptionsAdviceTest, WhatFilesCannotHaveIsNoRoom) {
   EXPECT_THAT(Find(Advise(facts), "listeners").reason, HasSubstr("before the device is full"));
 }
 
-TEST(OptionsAdviceTest, ASmallDatabaseIsSteeredOnceItTakesAThirdOfTheDevice) {
+TEST(OptionsAdviceTest, ASmallDatabaseIsSteeredOnceItTakesThreeTenthsOfTheDevice) {
   AdviceFacts facts = SmallZones();
   facts.cores = 3;
   facts.database = 6 * kGiB;

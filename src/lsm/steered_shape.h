@@ -9,8 +9,8 @@
 //                compactions that run and for the next one. They do not wait where nothing can be compacted.
 //   overdue      RocksDB deletes no table that was written after a flush has begun, held or not, before the flush ends.
 //                So a flush that is held for too long would fill the device itself. Once compactions have written half
-//                of the free space meanwhile, none begins, and the flush does as soon as it leaves room for those that
-//                run, or none runs.
+//                of the free space meanwhile, no other compaction begins. The flush begins as soon as it leaves room
+//                for those that run, or none runs.
 //
 // Thread safety: pure functions of their arguments; the tree must not change meanwhile.
 #pragma once
