@@ -60,6 +60,7 @@ std::vector<MetadataOp> EveryOperation() {
           PlaceExtents{file.id, {{10, DeviceOffset(6 * 8192 + 4096), 20}}, 6},
           SetDetails{file.id, std::make_shared<const InodeDetails>(details)},
           LogToData{log.id, {{0, DeviceOffset(6 * 8192 + 40), 100}, {100, FileExtent::kHole, 1000}}, 7},
+          BeginMount{8},
           AddLink{file.id, {kRootInode, "g"}},
           RemoveLink{file.id, {InodeId(2), "f"}},
           RemoveLink{directory.id, {kRootInode, "d"}},

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "fs/kept/kept_layout.h"
 #include "zone/gc_scheme.h"
 #include "zone/placement_policy.h"
 
@@ -59,6 +60,12 @@ Status TakeIoShares(UriOptions& options, std::string_view key, MountOptions& mou
     ISOZONE_ASSIGN_OR_RETURN(mount.io_shares, IoShares::Parse(*shares));
   }
   return Status::Ok();
+}
+
+Status TakeKeptDirectory(UriOptions& options, std::string_view key, MountOptions& mount) {
+  mount.kept_memory_directory = options.Take(key).value_or(mount.kept_memory_directory);
+  if (mount.kept_memory_directory.starts_with('/')) return Status::Ok();
+  return Status::InvalidArgument(fmt::format("{}={}: give an absolute path", key, mount.kept_memory_directory));
 }
 
 Status TakeGcScheme(UriOptions& options, std::string_view key, MountOptions& mount) {
@@ -127,8 +134,10 @@ constexpr std::array kTable = {
                 SwitchOption{[](MountOptions& m) -> bool& { return m.gc.tuning.dynamic_victims; }}, /*gc=*/true},
     MountOption{"checkpoint_after", "SIZE", "", "bytes of journal after which a checkpoint is written",
                 SizeOption{64 * kKiB, 4 * kGiB, [](MountOptions& m) -> uint64_t& { return m.checkpoint_after; }}},
-    MountOption{"log_write_through", "", "", "a flush of a WAL writes to the device",
-                SwitchOption{[](MountOptions& m) -> bool& { return m.log_write_through; }}},
+    MountOption{"kept_memory", "SIZE", "", "shared memory for the ends of logs, which a killed process leaves behind",
+                SizeOption{kKeptMemoryMin, kKeptMemoryMax, [](MountOptions& m) -> uint64_t& { return m.kept_memory; }}},
+    MountOption{"kept_memory_directory", "DIR", "", "where that memory is",
+                OtherOption{TakeKeptDirectory, [](const MountOptions& m) { return m.kept_memory_directory; }}},
     MountOption{"statistics_page", "", "", "shows other processes what this one does",
                 SwitchOption{[](MountOptions& m) -> bool& { return m.statistics_page; }}},
 };

@@ -12,6 +12,7 @@
 #include "base/uri.h"
 #include "gc/collector.h"
 #include "io/class_queues.h"
+#include "stats/page_file.h"
 
 namespace isozone {
 
@@ -31,9 +32,10 @@ struct MountOptions {
   uint64_t write_buffer = 1 * kMiB;  // bytes a writer of logs, or any under `zenfs`, collects before it writes
   GcOptions gc = {.scheme = "", .tuning = {}};  // garbage collection; no scheme: that of the policy (GcScheme)
   uint64_t checkpoint_after = 32 * kMiB;        // bytes of journal after which a checkpoint is taken
-  bool statistics_page = true;     // publishes what it does in shared memory (src/stats), if it is not read-only
-  bool log_write_through = false;  // FileWriter::Flush of a kLog file writes to the device, so that unsynced log data
-                                   // survives the process
+  bool statistics_page = true;       // publishes what it does in shared memory (src/stats), if it is not read-only
+  uint64_t kept_memory = 32 * kMiB;  // bytes that the device does not have yet are kept in, so that the death of the
+                                     // process does not take them (fs/kept)
+  std::string kept_memory_directory = kPageDirectory;  // where that file of shared memory is
 
   // Where gc.scheme is empty: "none" with `zenfs`, "lifetime" with `lifetime`, else "isozone".
   std::string GcScheme() const;

@@ -74,10 +74,10 @@ Status SetRights(int fd, const PageOwner& owner) {
 
 bool IsSame(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
 
-// The process that publishes in the file `fd`; nothing if it is not a page.
+// The process that made the file `fd`, as the file says; nothing if it is too short.
 std::optional<PageProcess> PublisherOf(int fd) {
-  PageHeader header{};
-  if (::pread(fd, &header, sizeof(header), 0) != sizeof(header) || header.magic != kPageMagic) return std::nullopt;
+  SharedFileHeader header{};
+  if (::pread(fd, &header, sizeof(header), 0) != sizeof(header)) return std::nullopt;
   return PageProcess{header.pid, header.process_started, header.pid_namespace, {}};
 }
 
@@ -125,7 +125,7 @@ Result<PageOwner> PageOwner::Of(const std::string& device) {
   }
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return Status::FromErrno(errno, path);
-  PageOwner owner{{}, status.st_mode & 07777, status.st_uid, status.st_gid};
+  PageOwner owner{{}, status.st_mode & 07777, status.st_uid, status.st_gid, status.st_nlink > 0};
   if (S_ISBLK(status.st_mode)) {
     owner.page_name = fmt::format("isozone-b{}-{}", major(status.st_rdev), minor(status.st_rdev));
   } else {
@@ -142,6 +142,26 @@ std::vector<std::string> PagePaths(const std::string& directory, const std::stri
     if (name.starts_with(page_name + ".")) paths.push_back(fmt::format("{}/{}", directory, name));
   }
   return paths;
+}
+
+bool MayHaveMounted(const struct stat& file, const PageOwner& owner) {
+  if (file.st_uid == 0 || file.st_uid == owner.uid || file.st_uid == ::geteuid()) return true;
+  const bool of_group = file.st_gid == owner.gid && (owner.mode & S_IWGRP) != 0;
+  return of_group || (owner.mode & S_IWOTH) != 0;
+}
+
+Result<std::vector<std::byte>> ReadSharedFile(int fd, size_t offset, size_t bytes) {
+  std::vector<std::byte> copy(bytes);
+  size_t done = 0;
+  while (done < bytes) {
+    const ssize_t got = ::pread(fd, &copy[done], bytes - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Status::FromErrno(errno, "cannot read shared memory");
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  copy.resize(done);
+  return copy;
 }
 
 PageProcess PageProcess::Self() {
@@ -181,7 +201,7 @@ PageFile::PageFile(std::string path, FileDescriptor fd, std::span<uint64_t> word
     : path_(std::move(path)), fd_(std::move(fd)), words_(words) {}
 
 PageFile::~PageFile() {
-  Remove();
+  if (!leaves_name_) Remove();
   ::munmap(words_.data(), words_.size_bytes());
 }
 

@@ -22,6 +22,7 @@
 // Thread safety: values and pure functions of the file system.
 #pragma once
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <cstddef>
@@ -45,6 +46,7 @@ struct PageOwner {
   mode_t mode = 0;        // of the image or device
   uid_t uid = 0;
   gid_t gid = 0;
+  bool has_name = true;  // false: a file without a name, which nobody finds once the process has ended
 
   // `device`: a name as that of ZonedDevice::name, "emu:/path/ssd.img", or the path alone. kNotFound if it names
   // nothing in the file system.
@@ -53,6 +55,13 @@ struct PageOwner {
 
 // The paths of all pages of a device, its own name first. Whether they are of any use is not known yet.
 std::vector<std::string> PagePaths(const std::string& directory, const std::string& page_name);
+
+// Whether the user who made `file`, one of the paths above, could have mounted the device: what another has put there
+// is not believed.
+bool MayHaveMounted(const struct stat& file, const PageOwner& owner);
+// Bytes [offset, offset + bytes) of such a file; fewer where it ends before. It is read and not mapped, so that one that
+// shrinks cannot end the reader (SIGBUS).
+Result<std::vector<std::byte>> ReadSharedFile(int fd, size_t offset, size_t bytes);
 
 // This process, as a page names it.
 struct PageProcess {
@@ -73,7 +82,7 @@ class PageFile {
   // allocated now, so that no later write can fail. `directory` is kPageDirectory but in tests.
   static Result<std::unique_ptr<PageFile>> Make(const PageOwner& owner, size_t bytes,
                                                 const std::string& directory = kPageDirectory);
-  // Removes the file.
+  // Removes the file, unless LeaveName was called.
   ~PageFile();
   PageFile(const PageFile&) = delete;
   PageFile& operator=(const PageFile&) = delete;
@@ -84,6 +93,8 @@ class PageFile {
   Status Publish();
   // Takes the name away, if it still is this file's.
   void Remove();
+  // The file outlives this object.
+  void LeaveName() { leaves_name_ = true; }
 
  private:
   PageFile(std::string path, FileDescriptor fd, std::span<uint64_t> words);
@@ -91,6 +102,7 @@ class PageFile {
   std::string path_;
   const FileDescriptor fd_;
   const std::span<uint64_t> words_;
+  bool leaves_name_ = false;
 };
 
 }  // namespace isozone

@@ -49,7 +49,17 @@ inline constexpr int64_t kHistoryIntervalNs = 1'000'000'000;
 
 enum class PageState : uint64_t { kMounted = 1, kUnmounted = 2 };
 
-// Text is cut where it does not fit, and ends with a zero byte.
+// How every file of shared memory begins that a mount makes: this page, and its kept memory (fs/kept).
+struct SharedFileHeader {
+  uint64_t magic;
+  uint32_t version;
+  uint32_t pid;              // in its own name space
+  uint64_t bytes;            // of the file
+  uint64_t process_started;  // clock ticks after the boot: field 22 of /proc/PID/stat
+  uint64_t pid_namespace;    // inode of /proc/self/ns/pid
+};
+
+// Begins as SharedFileHeader. Text is cut where it does not fit, and ends with a zero byte.
 struct PageHeader {
   uint64_t magic;
   uint32_t version;
@@ -265,6 +275,9 @@ struct PageLayout {
 };
 
 static_assert(sizeof(PageHeader) == 576);
+static_assert(offsetof(PageHeader, pid) == offsetof(SharedFileHeader, pid) &&
+              offsetof(PageHeader, process_started) == offsetof(SharedFileHeader, process_started) &&
+              offsetof(PageHeader, pid_namespace) == offsetof(SharedFileHeader, pid_namespace));
 static_assert(sizeof(PageFigures) % sizeof(uint64_t) == 0 && sizeof(PageHistogram) == 112 * sizeof(uint64_t));
 static_assert(sizeof(PageWait) == 24 && sizeof(PageEvent) == 48 && sizeof(PageMessage) == 256);
 

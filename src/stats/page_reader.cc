@@ -134,27 +134,6 @@ void TakeGroupsAndReads(std::span<const std::byte> copy, uint32_t groups, Statis
 }
 
 // Reads what there is from `offset` on, up to `bytes`.
-Result<std::vector<std::byte>> Copy(int fd, size_t offset, size_t bytes) {
-  std::vector<std::byte> copy(bytes);
-  size_t done = 0;
-  while (done < bytes) {
-    const ssize_t got = ::pread(fd, &copy[done], bytes - done, static_cast<off_t>(offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return Status::FromErrno(errno, "cannot read a statistics page");
-    if (got == 0) break;
-    done += static_cast<size_t>(got);
-  }
-  copy.resize(done);
-  return copy;
-}
-
-// Whether somebody with the rights of `page` could have mounted the device that `owner` describes.
-bool MayPublish(const struct stat& page, const PageOwner& owner) {
-  if (page.st_uid == 0 || page.st_uid == owner.uid || page.st_uid == ::geteuid()) return true;
-  const bool of_group = page.st_gid == owner.gid && (owner.mode & S_IWGRP) != 0;
-  return of_group || (owner.mode & S_IWOTH) != 0;
-}
-
 }  // namespace
 
 Result<PageHeader> CheckHeader(std::span<const std::byte> bytes, uint64_t file_bytes) {
@@ -221,11 +200,11 @@ Result<std::unique_ptr<StatisticsReader>> StatisticsReader::OpenPage(const std::
   if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     return Status::Corruption(fmt::format("{}: not a statistics page", path));
   }
-  if (!MayPublish(status, owner)) {
+  if (!MayHaveMounted(status, owner)) {
     return Status::PermissionDenied(
         fmt::format("{} belongs to user {}, who may not write {}; it is not believed", path, status.st_uid, device));
   }
-  ISOZONE_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, Copy(fd.get(), 0, sizeof(PageHeader)));
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, ReadSharedFile(fd.get(), 0, sizeof(PageHeader)));
   const auto header = CheckHeader(bytes, static_cast<uint64_t>(status.st_size));
   if (!header.ok()) return header.status().WithContext(path);
   return std::unique_ptr<StatisticsReader>(new StatisticsReader(path, std::move(fd), *header));
@@ -250,10 +229,11 @@ Result<Statistics> StatisticsReader::Read() const {
     // Each is complete before the next one begins, because each is a system call.
     std::array<std::vector<std::byte>, 3> fixed;
     for (auto& copy : fixed) {
-      ISOZONE_ASSIGN_OR_RETURN(copy, Copy(fd_.get(), 0, PageLayout::Zones(header_.group_count)));
+      ISOZONE_ASSIGN_OR_RETURN(copy, ReadSharedFile(fd_.get(), 0, PageLayout::Zones(header_.group_count)));
     }
-    ISOZONE_ASSIGN_OR_RETURN(const std::vector<std::byte> zones, Copy(fd_.get(), PageLayout::Zones(header_.group_count),
-                                                                      header_.zone_count * PageLayout::kZoneBytes));
+    ISOZONE_ASSIGN_OR_RETURN(
+        const std::vector<std::byte> zones,
+        ReadSharedFile(fd_.get(), PageLayout::Zones(header_.group_count), header_.zone_count * PageLayout::kZoneBytes));
     auto statistics = DecodePage(header_, {{fixed[0], fixed[1], fixed[2]}, zones});
     if (statistics.ok()) {
       statistics->life = Life();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 #include "base/uri.h"
 #include "device/emulated/image_file.h"
 #include "device/open_device.h"
+#include "fs/kept/kept_reader.h"
 #include "fs/metadata/recovery.h"
 #include "fs/mount/format_device.h"
 #include "fs/mount/fsck.h"
@@ -111,8 +113,25 @@ MountOptions RandomMountOptions(Random& random, bool at_leisure) {
   options.isolation = random.Chance(0.8);
   options.write_buffer = 64 * kKiB << random.Below(3);
   options.checkpoint_after = 64 * kKiB;
-  options.log_write_through = random.Chance(0.3);
   return options;
+}
+
+Volume::ScratchFile::ScratchFile() {
+  directory_ = std::filesystem::temp_directory_path() / "isozone-volume-XXXXXX";
+  if (mkdtemp(directory_.data()) == nullptr) directory_.clear();
+}
+
+Volume::ScratchFile::~ScratchFile() {
+  std::error_code error;
+  std::filesystem::remove_all(directory_, error);
+}
+
+Result<Volume> Volume::CreateInFile(const DeviceGeometry& geometry) {
+  auto file = std::make_unique<ScratchFile>();
+  Profile profile = TimedProfile(geometry);
+  profile.timing = false;
+  ISOZONE_RETURN_IF_ERROR(EmulatedDevice::CreateImage(file->image(), profile));
+  return Volume(std::move(file));
 }
 
 Result<Volume> Volume::Create(const DeviceGeometry& geometry, bool timing) {
@@ -153,7 +172,13 @@ Status Volume::Format(const FaultPlan& faults) {
 
 Status Volume::Mount(const MountOptions& options, const FaultPlan& faults) {
   ISOZONE_ASSIGN_OR_RETURN(auto device, OpenEither(faults));
-  auto mounted = FileSystem::Mount(std::move(device), options);
+  MountOptions with = options;
+  if (file_ != nullptr) {
+    with.kept_memory = kMiB;
+    with.kept_memory_directory = file_->directory();
+    RemoveUselessKeptMemory(device->name(), file_->directory(), "", 0);
+  }
+  auto mounted = FileSystem::Mount(std::move(device), with);
   if (!mounted.ok()) return mounted.status();
   fs_ = std::move(*mounted);
   return Status::Ok();

@@ -36,6 +36,9 @@ class Volume {
  public:
   // With `timing`, commands take time and several are in flight. Without it, each completes before its Submit returns.
   static Result<Volume> Create(const DeviceGeometry& geometry, bool timing = false);
+  // The same in a file, so that there is kept memory: a thread of the file system writes logs. Each Mount is the first
+  // of a boot.
+  static Result<Volume> CreateInFile(const DeviceGeometry& geometry);
   // The same, or on the NamedDevice, if there is one.
   static Result<Volume> CreateOrNamed(const DeviceGeometry& geometry, bool timing = false);
 
@@ -59,19 +62,35 @@ class Volume {
   EmulatedDevice& device() { return *device_; }  // of a device that is not named
   // Whether the power of the mounted device is on.
   bool powered();
-  std::string path() const { return image_->path(); }
+  std::string path() const { return file_ != nullptr ? file_->image() : image_->path(); }
 
  private:
   // Changes one written byte of `zone`.
   Status Damage(Random& random, ZoneId zone);
 
+  // A directory with an image, which goes with it.
+  class ScratchFile {
+   public:
+    ScratchFile();
+    ~ScratchFile();
+    ScratchFile(const ScratchFile&) = delete;
+    ScratchFile& operator=(const ScratchFile&) = delete;
+    std::string image() const { return directory_ + "/image"; }
+    const std::string& directory() const { return directory_; }
+
+   private:
+    std::string directory_;
+  };
+
   explicit Volume(MemoryImage image) : image_(std::move(image)) {}
+  explicit Volume(std::unique_ptr<ScratchFile> file) : file_(std::move(file)) {}
   explicit Volume(std::string uri) : uri_(std::move(uri)) {}
   // Either kind of device; `device_` is set if it is an emulated one.
   Result<std::unique_ptr<ZonedDevice>> OpenEither(const FaultPlan& faults = {});
 
-  std::optional<MemoryImage> image_;  // none if the device is named
-  std::string uri_;                   // of a device that is named; otherwise empty
+  std::optional<MemoryImage> image_;  // none if there is a file, or the device is named
+  std::unique_ptr<ScratchFile> file_;
+  std::string uri_;  // of a device that is named; otherwise empty
   std::unique_ptr<FileSystem> fs_;
   EmulatedDevice* device_ = nullptr;  // the one that was opened last, or null
 };

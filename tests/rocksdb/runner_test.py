@@ -275,7 +275,7 @@ class CrashTest(unittest.TestCase):
     def test_what_db_stress_cannot_do_on_another_file_system_is_left_out(self) -> None:
         arguments = crashtest.options("whitebox", 2.5, "x.img", "db_stress")
         self.assertEqual("whitebox", arguments[0])
-        self.assertIn("--fs_uri=isozone://emu:x.img?timing=off&log_write_through=on", arguments)
+        self.assertIn("--fs_uri=isozone://emu:x.img?timing=off", arguments)
         self.assertIn("--duration=150", arguments)
         self.assertIn("--backup_one_in=0", arguments)
 

@@ -207,16 +207,12 @@ TEST_F(FaultTest, ALogIsCutToASizeThatItOnlySeemsToHave) {
 }
 
 TEST_F(FaultTest, ALogThatCouldNotBeClosedIsCountedOnce) {
-  ASSERT_FINE(volume_->Unmount());
-  MountOptions options = Options();
-  options.log_write_through = true;
-  ASSERT_FINE(volume_->Mount(options));
   for (const bool opened_again : {true, false}) {
     SCOPED_TRACE(opened_again ? "opened again" : "removed as it is");
     const std::string content = Content(20'000);
     auto writer = Create("/log", FileKind::kLog);
     ASSERT_FINE(Append(*writer, content));
-    ASSERT_FINE(writer->Flush());
+    ASSERT_FINE(writer->WriteOut());
     device().FailNext(DeviceOp::kFlush, ZoneId(0), DeviceStatus::kInternalError);
     EXPECT_FALSE(writer->Close().ok());
     writer.reset();
@@ -235,19 +231,17 @@ TEST_F(FaultTest, ALogThatCouldNotBeClosedIsCountedOnce) {
 
 // What is given an end when a log is opened again is durable before the end is.
 TEST_F(FaultTest, ALogThatCouldNotBeClosedSurvivesAPowerCutAfterItIsOpenedAgain) {
-  MountOptions options = Options();
-  options.log_write_through = true;
   for (uint64_t seed = 1; seed <= 8; ++seed) {
     SCOPED_TRACE("fault_seed=" + std::to_string(seed));
     ASSERT_FINE(volume_->Unmount());
     ASSERT_FINE(volume_->Format());
     FaultPlan faults;
     faults.seed = seed;
-    ASSERT_FINE(volume_->Mount(options, faults));
+    ASSERT_FINE(volume_->Mount(Options(), faults));
     const std::string content = Content(20'000);
     auto writer = Create("/log", FileKind::kLog);
     ASSERT_FINE(Append(*writer, content));
-    ASSERT_FINE(writer->Flush());
+    ASSERT_FINE(writer->WriteOut());
     device().FailNext(DeviceOp::kFlush, ZoneId(0), DeviceStatus::kInternalError);
     EXPECT_FALSE(writer->Close().ok());
     writer.reset();
@@ -257,7 +251,7 @@ TEST_F(FaultTest, ALogThatCouldNotBeClosedSurvivesAPowerCutAfterItIsOpenedAgain)
     device().CutPower();
     appender->reset();
     ASSERT_FINE(volume_->Unmount());
-    ASSERT_FINE(volume_->Mount(options));
+    ASSERT_FINE(volume_->Mount(Options()));
     ExpectContent("/log", content);
   }
 }

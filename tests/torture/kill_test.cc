@@ -1,17 +1,24 @@
-// A process that writes to an image file is killed at a random moment. To the device nothing happened, so more must
-// survive than a power cut leaves: what was synced, and with log_write_through what was flushed to a log.
+// A process that writes to an image file is killed at a random moment, or at each command that it gives the device. To
+// the device nothing happened, and what it did not have yet lies in kept memory: so everything must survive that a call
+// has returned, whether it was synced or not.
 //
-// The parent knows what the child did: it makes the same steps, by the same seed, on a device of its own.
+// The parent knows what the child did: it makes the same steps, by the same seed, on a device or a model of its own.
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "device/passing_device.h"
+#include "fs/kept/kept_memory.h"
 #include "fs/mount/format_device.h"
 #include "fs/mount/fsck.h"
 #include "model/client.h"
@@ -42,10 +49,12 @@ model::ClientOptions SmallSteps() {
 class KillTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    path_ = (std::filesystem::temp_directory_path() / fmt::format("isozone-kill-{}.img", getpid())).string();
+    directory_ = std::filesystem::temp_directory_path() / fmt::format("isozone-kill-{}", getpid());
+    std::filesystem::create_directories(directory_);
+    path_ = directory_ / "image";
     seed_ = TestSeed();
   }
-  void TearDown() override { std::filesystem::remove(path_); }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
 
   Status MakeImage() const {
     std::filesystem::remove(path_);
@@ -53,10 +62,19 @@ class KillTest : public ::testing::Test {
     ISOZONE_ASSIGN_OR_RETURN(const auto device, EmulatedDevice::Open(path_, OpenMode::kReadWrite, {}));
     return FormatDevice(*device, {"kill", false});
   }
+  MountOptions Options() const {
+    MountOptions options;
+    options.write_buffer = 64 * kKiB;
+    options.kept_memory = 2 * kMiB;
+    options.kept_memory_directory = directory_;
+    options.statistics_page = false;
+    return options;
+  }
   Result<std::unique_ptr<FileSystem>> MountImage(const MountOptions& options) const {
     ISOZONE_ASSIGN_OR_RETURN(auto device, EmulatedDevice::Open(path_, OpenMode::kReadWrite, {}));
     return FileSystem::Mount(std::move(device), options);
   }
+  std::filesystem::path KeptFile() const { return directory_ / KeptMemoryOwner(*PageOwner::Of(path_)).page_name; }
   Status CheckImage() const {
     ISOZONE_ASSIGN_OR_RETURN(const auto device, EmulatedDevice::Open(path_, OpenMode::kReadOnly, {}));
     ISOZONE_ASSIGN_OR_RETURN(const FsckReport report, Fsck(*device, {.read_data = true, .progress = {}}));
@@ -91,6 +109,7 @@ class KillTest : public ::testing::Test {
     if (write(pipe_end, "", 1) != 1) _exit(2);
   }
 
+  std::filesystem::path directory_;  // of the image and the kept memory
   std::string path_;
   uint64_t seed_ = 0;
 };
@@ -103,7 +122,7 @@ TEST_F(KillTest, WhatReachedTheDeviceStays) {
     const uint64_t seed = random.Next();
     ASSERT_FINE(MakeImage());
     const uint64_t made = RunAndKill(random.Between(1, 1500), [&](int pipe_end) {
-      auto fs = MountImage({});
+      auto fs = MountImage(Options());
       if (!fs.ok()) return;
       model::Oracle oracle;
       model::Client client(**fs, oracle, seed, SmallSteps());
@@ -122,7 +141,7 @@ TEST_F(KillTest, WhatReachedTheDeviceStays) {
       ASSERT_FINE(client.Step());
     }
     ASSERT_FINE(CheckImage());
-    auto fs = MountImage({});
+    auto fs = MountImage(Options());
     ASSERT_FINE(fs.status());
     const auto found = model::Collect(**fs, "");
     ASSERT_FINE(found.status());
@@ -133,32 +152,258 @@ TEST_F(KillTest, WhatReachedTheDeviceStays) {
   }
 }
 
-TEST_F(KillTest, ALogThatIsWrittenThroughStaysWithoutASync) {
-  MountOptions options;
-  options.log_write_through = true;
-  Random random(seed_);
-  for (int kills = 0; kills < 10; ++kills) {
-    ASSERT_FINE(MakeImage());
-    const uint64_t made = RunAndKill(random.Between(1, 200), [&](int pipe_end) {
-      auto fs = MountImage(options);
-      if (!fs.ok()) return;
-      const auto log = (*fs)->Create("/log", {FileKind::kLog});
-      if (!log.ok()) return;
-      for (uint64_t i = 0;; ++i) {
-        const std::string line = fmt::format("{:08}\n", i);
-        if (!(*log)->Append(std::as_bytes(std::span(line))).ok() || !(*log)->Flush().ok()) return;
-        Tell(pipe_end);
-      }
-    });
-    auto fs = MountImage(options);
-    ASSERT_FINE(fs.status());
-    const auto found = model::Collect(**fs, "");
-    ASSERT_FINE(found.status());
-    ASSERT_EQ(1u, found->names.count("/log"));
-    const std::string& bytes = found->files.at(found->names.at("/log")).bytes;
-    EXPECT_GE(bytes.size(), made * 9);
-    for (uint64_t i = 0; i < made; ++i) EXPECT_EQ(fmt::format("{:08}\n", i), bytes.substr(i * 9, 9));
+// What programs do with logs and small files, without ever making anything durable: the same steps for the same seed.
+class Scribbler {
+ public:
+  explicit Scribbler(uint64_t seed) : random_(seed) {}
+
+  // One step on the model, and on `fs`, unless that is null.
+  Status Step(FileSystem* fs) {
+    const uint64_t choice = random_.Below(100);
+    if (files_.empty() || choice < 8) return Create(fs);
+    auto file = std::next(files_.begin(), static_cast<ptrdiff_t>(random_.Below(files_.size())));
+    if (choice < 11 && files_.size() > 3) return Remove(fs, file);
+    if (choice < 15) return Rename(fs, file);
+    return Append(fs, file);
   }
+
+  // Every file by its name.
+  std::map<std::string, std::string> Contents() const {
+    std::map<std::string, std::string> contents;
+    for (const auto& [name, file] : files_) contents[name] = file.bytes;
+    return contents;
+  }
+  // Without what only the process that writes small files can read.
+  std::map<std::string, std::string> SeenBeside(std::map<std::string, std::string> contents) const {
+    for (const std::string& name : small_) contents.erase(name);
+    return contents;
+  }
+
+ private:
+  struct File {
+    std::string bytes;
+    std::unique_ptr<FileWriter> writer;
+  };
+  using Files = std::map<std::string, File>;
+
+  std::string NewName() { return fmt::format("f{}", ++names_); }
+
+  Status Create(FileSystem* fs) {
+    const std::string name = NewName();
+    const FileKind kind = random_.Chance(0.7) ? FileKind::kLog : FileKind::kSmall;
+    File& file = files_[name];
+    if (kind == FileKind::kSmall) small_.insert(name);
+    if (fs == nullptr) return Status::Ok();
+    ISOZONE_ASSIGN_OR_RETURN(file.writer, fs->Create("/" + name, {kind}));
+    return Status::Ok();
+  }
+  Status Remove(FileSystem* fs, Files::iterator file) {
+    const std::string name = file->first;
+    files_.erase(file);
+    return fs == nullptr ? Status::Ok() : fs->Unlink("/" + name);
+  }
+  Status Rename(FileSystem* fs, Files::iterator file) {
+    const std::string from = file->first;
+    const std::string to = NewName();
+    if (small_.contains(from)) small_.insert(to);
+    files_[to] = std::move(file->second);
+    files_.erase(file);
+    return fs == nullptr ? Status::Ok() : fs->Rename("/" + from, "/" + to);
+  }
+  Status Append(FileSystem* fs, Files::iterator file) {
+    std::string bytes(random_.Chance(0.02) ? random_.Between(1, 200'000) : random_.Between(1, 3'000), '\0');
+    for (char& c : bytes) c = static_cast<char>(random_.Next());
+    file->second.bytes += bytes;
+    return fs == nullptr ? Status::Ok() : file->second.writer->Append(std::as_bytes(std::span(bytes)));
+  }
+
+  Random random_;
+  uint64_t names_ = 0;
+  Files files_;
+  std::set<std::string> small_;  // all names that small files have had
+};
+
+// `found` is what there was after some step, or half-way in the next one: an append may be there in part.
+void ExpectBetween(const std::map<std::string, std::string>& before, const std::map<std::string, std::string>& after,
+                   const std::map<std::string, std::string>& found) {
+  if (found == before || found == after) return;
+  ASSERT_EQ(before.size(), after.size()) << "a name came or went in part";
+  for (const auto& [name, bytes] : found) {
+    ASSERT_TRUE(before.contains(name) && after.contains(name)) << name;
+    EXPECT_TRUE(bytes.starts_with(before.at(name)))
+        << name << " has " << bytes.size() << " bytes of " << before.at(name).size();
+    EXPECT_TRUE(after.at(name).starts_with(bytes))
+        << name << " has " << bytes.size() << " bytes of " << after.at(name).size();
+  }
+  EXPECT_EQ(found.size(), before.size());
+}
+
+std::map<std::string, std::string> ContentsOf(FileSystem& fs) {
+  std::map<std::string, std::string> contents;
+  const auto found = model::Collect(fs, "");
+  EXPECT_TRUE(found.ok()) << found.status().ToString();
+  if (!found.ok()) return contents;
+  for (const auto& [name, inode] : found->names) {
+    if (found->files.contains(inode)) contents[name.substr(1)] = found->files.at(inode).bytes;
+  }
+  return contents;
+}
+
+TEST_F(KillTest, WhatACallHasReturnedStaysWithoutASync) {
+  SCOPED_TRACE("ISOZONE_TEST_SEED=" + std::to_string(seed_));
+  Random random(seed_);
+  for (int kills = 0; kills < 25; ++kills) {
+    SCOPED_TRACE("kill " + std::to_string(kills));
+    const uint64_t seed = random.Next();
+    ASSERT_FINE(MakeImage());
+    const uint64_t made = RunAndKill(random.Between(1, 1200), [&](int pipe_end) {
+      auto fs = MountImage(Options());
+      if (!fs.ok()) return;
+      Scribbler scribbler(seed);
+      while (scribbler.Step(fs->get()).ok()) Tell(pipe_end);
+    });
+    Scribbler model(seed);
+    for (uint64_t i = 0; i < made; ++i) ASSERT_FINE(model.Step(nullptr));
+    const auto before = model.Contents();
+    ASSERT_FINE(model.Step(nullptr));
+    {
+      // Another process sees it, before and after it is taken over.
+      MountOptions options = Options();
+      options.read_only = true;
+      auto device = EmulatedDevice::Open(path_, OpenMode::kReadOnly, {});
+      ASSERT_FINE(device.status());
+      auto beside = FileSystem::Mount(std::move(*device), options);
+      ASSERT_FINE(beside.status());
+      ExpectBetween(model.SeenBeside(before), model.SeenBeside(model.Contents()),
+                    model.SeenBeside(ContentsOf(**beside)));
+      ASSERT_FINE((*beside)->Unmount());
+    }
+    auto fs = MountImage(Options());
+    ASSERT_FINE(fs.status());
+    ExpectBetween(before, model.Contents(), ContentsOf(**fs));
+    ASSERT_FINE((*fs)->Unmount());
+    fs->reset();
+    EXPECT_FALSE(std::filesystem::exists(KeptFile()));
+    ASSERT_FINE(CheckImage());
+  }
+}
+
+// A device that ends the process when it is given a certain command, or just when it has done that.
+class DeadlyDevice final : public PassingDevice {
+ public:
+  DeadlyDevice(std::unique_ptr<ZonedDevice> device, uint64_t command, bool after)
+      : PassingDevice(*device), own_(std::move(device)), command_(command), after_(after) {}
+
+  void Submit(DeviceRequest& request) override {
+    const bool deadly = commands_.fetch_add(1) == command_;
+    if (deadly && !after_) kill(getpid(), SIGKILL);
+    if (deadly) {
+      SubmitAndWait(*own_, request);
+      kill(getpid(), SIGKILL);
+    }
+    own_->Submit(request);
+  }
+
+ private:
+  const std::unique_ptr<ZonedDevice> own_;
+  const uint64_t command_;
+  const bool after_;
+  std::atomic<uint64_t> commands_{0};
+};
+
+// Taking over is killed in each command that it gives the device, before the command or after it, and done again.
+TEST_F(KillTest, TakingOverIsKilledAnywhereAndDoneAgain) {
+  SCOPED_TRACE("ISOZONE_TEST_SEED=" + std::to_string(seed_));
+  ASSERT_FINE(MakeImage());
+  const uint64_t made = RunAndKill(30, [&](int pipe_end) {
+    auto fs = MountImage(Options());
+    if (!fs.ok()) return;
+    Scribbler scribbler(seed_);
+    while (scribbler.Step(fs->get()).ok()) Tell(pipe_end);
+  });
+  Scribbler model(seed_);
+  for (uint64_t i = 0; i < made; ++i) ASSERT_FINE(model.Step(nullptr));
+  const auto before = model.Contents();
+  ASSERT_FINE(model.Step(nullptr));
+  const auto read = [](const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string image = read(path_);
+  const std::string kept = read(KeptFile());
+  const std::filesystem::path kept_file = KeptFile();
+  uint64_t commands = 0;
+  for (bool ended = false; !ended; ++commands) {
+    SCOPED_TRACE("command " + std::to_string(commands / 2));
+    std::ofstream(path_, std::ios::binary) << image;
+    std::filesystem::remove(kept_file);
+    std::ofstream(kept_file, std::ios::binary) << kept;
+    const pid_t pid = fork();
+    if (pid == 0) {
+      auto device = EmulatedDevice::Open(path_, OpenMode::kReadWrite, {});
+      if (!device.ok()) _exit(2);
+      auto deadly = std::make_unique<DeadlyDevice>(std::move(*device), commands / 2, commands % 2 == 1);
+      const auto mounted = FileSystem::Mount(std::move(deadly), Options());
+      _exit(mounted.ok() ? 0 : 1);
+    }
+    int outcome = 0;
+    waitpid(pid, &outcome, 0);
+    ended = WIFEXITED(outcome);
+    ASSERT_TRUE(!ended || WEXITSTATUS(outcome) == 0) << WEXITSTATUS(outcome);
+    auto fs = MountImage(Options());
+    ASSERT_FINE(fs.status());
+    ExpectBetween(before, model.Contents(), ContentsOf(**fs));
+    ASSERT_FINE((*fs)->Unmount());
+    fs->reset();
+    ASSERT_FINE(CheckImage());
+  }
+  EXPECT_GT(commands, 20U);
+}
+
+// What was left in memory is of no use on a device that is another by now, or older, or after another boot.
+TEST_F(KillTest, MemoryOfAnotherDeviceTimeOrBootIsNotTaken) {
+  const auto write_and_die = [&](const std::string& text) {
+    RunAndKill(1, [&](int pipe_end) {
+      auto fs = MountImage(Options());
+      if (!fs.ok()) return;
+      auto log = (*fs)->Create("/" + text, {FileKind::kLog});
+      if (!log.ok() || !(*log)->Append(std::as_bytes(std::span(text))).ok()) return;
+      for (;;) Tell(pipe_end);
+    });
+  };
+  const auto names = [&] {
+    auto fs = MountImage(Options());
+    EXPECT_TRUE(fs.ok()) << fs.status().ToString();
+    std::set<std::string> found;
+    for (const auto& [name, bytes] : ContentsOf(**fs)) found.insert(name);
+    EXPECT_TRUE((*fs)->Unmount().ok());
+    return found;
+  };
+  ASSERT_FINE(MakeImage());
+  write_and_die("taken");
+  EXPECT_EQ(names(), std::set<std::string>{"taken"});
+
+  write_and_die("formatted");
+  {
+    const auto device = EmulatedDevice::Open(path_, OpenMode::kReadWrite, {});
+    ASSERT_FINE(device.status());
+    FormatOptions format{"kill", false};
+    format.force = true;
+    ASSERT_FINE(FormatDevice(**device, format));
+  }
+  EXPECT_EQ(names(), std::set<std::string>{});
+
+  std::filesystem::copy_file(path_, directory_ / "older");
+  write_and_die("first");
+  std::filesystem::copy_file(directory_ / "older", path_, std::filesystem::copy_options::overwrite_existing);
+  EXPECT_EQ(names(), std::set<std::string>{}) << "the device has the number of another mount";
+
+  write_and_die("boot");
+  std::filesystem::permissions(KeptFile(), std::filesystem::perms::owner_write, std::filesystem::perm_options::add);
+  std::fstream(KeptFile(), std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(offsetof(KeptHeader, boot_id))
+      .put('x');
+  EXPECT_EQ(names(), std::set<std::string>{});
 }
 
 }  // namespace

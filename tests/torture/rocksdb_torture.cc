@@ -59,8 +59,7 @@ void Apply(State& state, const Write& write, uint64_t number) {
   for (const Put& put : write) state.families[put.family][put.key] = number;
 }
 
-// As a URI has them. Without log_write_through: what was written through and not synced may be lost with the power from
-// one WAL and not from the next one, and the state found then is not that after some write.
+// As a URI has them.
 std::string UriOptions(const MountOptions& options) {
   const auto on_or_off = [](bool on) { return on ? "on" : "off"; };
   return fmt::format(

@@ -31,7 +31,8 @@ class DataSink final : public WriteSink {
                          .width = options.width,
                          .cohort = options.cohort,
                          .expected_size = options.expected_size,
-                         .unit = options.unit}),
+                         .unit = options.unit,
+                         .wakes = options.wakes}),
         pending_(context, id, data) {
     lanes_.SetDataClass(data);
   }
@@ -77,6 +78,8 @@ class DataSink final : public WriteSink {
     pending_.Add(written, std::exchange(finished_, {}));
   }
 
+  Status MakeKnown() override { return Publish().status(); }
+
   Status MakeDurable() override {
     ISOZONE_ASSIGN_OR_RETURN(const uint64_t sequence, Publish());
     return context_.journal->Sync(sequence);
@@ -114,7 +117,7 @@ class DataSink final : public WriteSink {
         return lane.status();
       }
       const size_t length = std::min<uint64_t>(padded - at, RoundDown((*lane)->room(), block));
-      part.write.blocks = unit.memory.span().subspan(at, length);
+      part.write.blocks = unit.memory.subspan(at, length);
       part.write.live = std::min(length, unit.used - at);
       if (lanes_.Start(**lane, part.write)) return length;
     }

@@ -17,13 +17,18 @@ constexpr size_t kSumStep = 4 * kKiB;  // small enough for the first cache
 }  // namespace
 
 BufferedWriter::BufferedWriter(std::shared_ptr<MountContext> context, std::shared_ptr<OpenFile> file,
-                               std::unique_ptr<WriteSink> sink, DataClass data, size_t unit_size)
+                               std::unique_ptr<WriteSink> sink, DataClass data, const Options& options)
     : context_(std::move(context)),
       file_(std::move(file)),
       header_size_(sink->header_size()),
-      unit_size_(unit_size),
+      options_(options),
+      unit_size_(sink->UnitSize(options.unit_size)),
       data_(data),
-      sink_(std::move(sink)) {}
+      sink_(std::move(sink)) {
+  const OpenWriters::Order order{options.directory.value_or(InodeId()), data.lifetime};
+  const bool is_log = options.directory.has_value();
+  if (is_log || options.kept) context_->writers.Add(*this, file_->id(), is_log ? &order : nullptr);
+}
 
 BufferedWriter::~BufferedWriter() {
   bool open = false, failed_before = false;
@@ -46,6 +51,108 @@ Status BufferedWriter::CheckUsable() const {
   return failure_;
 }
 
+// ---------------------------------------------------------------------------------------------------------------------
+// Units
+// ---------------------------------------------------------------------------------------------------------------------
+
+void BufferedWriter::TakeKeptMemory(size_t size) {
+  const uint64_t inode = file_->id().value();
+  const uint64_t offset = file_->size();
+  auto memory = context_->kept->TryTake(inode, offset, header_size_, size);
+  if (!memory) {
+    // The thread that writes out what is here needs the lock for that.
+    const MutexUnlock unlock(mu_);
+    memory = context_->kept->Take(inode, offset, header_size_, size);
+  }
+  filling_.kept = *std::move(memory);
+  filling_.memory = filling_.kept.span();
+  filling_.checksum = KeptSeed(context_->frame_seed, inode, offset);
+}
+
+Status BufferedWriter::BeginUnit() {
+  const uint64_t offset = file_->size();
+  if (options_.kept) {
+    TakeKeptMemory(unit_size_);
+  } else {
+    filling_.own = context_->buffers.Take(unit_size_);
+    filling_.memory = filling_.own.span();
+    filling_.checksum = sink_->ChecksumSeed(offset);
+  }
+  filling_.file_offset = offset;
+  filling_.used = filling_.summed = header_size_;
+  ShowPieces({});
+  // What the unit gets is kept only if the file itself is.
+  if (options_.kept) ISOZONE_RETURN_IF_ERROR(context_->journal->Keep(context_->last_name_change));
+  return CheckUsable();
+}
+
+void BufferedWriter::ShowPieces(std::span<const FileExtent> written) {
+  std::vector<OpenFile::MemoryPiece> pieces;
+  pieces.reserve(units_.size() + 1);
+  const auto add = [&](const WriteUnit& unit) { pieces.push_back({unit.file_offset, &unit.memory[header_size_]}); };
+  for (const WriteUnit& unit : units_) add(unit);
+  if (!filling_.memory.empty()) add(filling_);
+  file_->SetMemory(written, pieces);
+}
+
+void BufferedWriter::EndUnit() {
+  if (filling_.used <= header_size_) return;
+  units_.push_back(std::move(filling_));
+  filling_ = WriteUnit();
+}
+
+void BufferedWriter::GiveUpKept() {
+  for (size_t i = 0; i <= units_.size(); ++i) {
+    WriteUnit& unit = i < units_.size() ? units_[i] : filling_;
+    if (unit.memory.empty()) continue;
+    unit.own = AlignedBuffer(unit.memory.size());
+    std::memcpy(unit.own.data(), unit.memory.data(), unit.used);
+    unit.memory = unit.own.span();
+  }
+  ShowPieces({});
+  for (WriteUnit& unit : units_) unit.kept = KeptUnitMemory();
+  filling_.kept = KeptUnitMemory();
+  finished_.clear();
+}
+
+Status BufferedWriter::Append(std::span<const std::byte> data) {
+  if (is_user_log_.load(std::memory_order_relaxed)) context_->pool->PaceLog(data.size());
+  if (options_.kept) context_->kept->Pace(data.size());
+  const MutexLock lock(mu_);
+  ISOZONE_RETURN_IF_ERROR(CheckUsable());
+  context_->user_bytes_appended.fetch_add(data.size(), std::memory_order_relaxed);
+  while (!data.empty()) {
+    if (filling_.memory.empty()) ISOZONE_RETURN_IF_ERROR(BeginUnit());
+    const size_t piece = std::min(data.size(), filling_.memory.size() - filling_.used);
+    Fill(data.first(piece));
+    data = data.subspan(piece);
+    if (filling_.used < filling_.memory.size()) continue;
+    if (options_.kept) {
+      EndUnit();
+      context_->writers.Wake();
+    } else {
+      ISOZONE_RETURN_IF_ERROR(WriteOutLocked(Wait::kForPlace));
+    }
+  }
+  return Status::Ok();
+}
+
+void BufferedWriter::Fill(std::span<const std::byte> data) {
+  std::memcpy(&filling_.memory[filling_.used], data.data(), data.size());
+  filling_.used += data.size();
+  if (options_.kept) {
+    filling_.SumUp();
+    filling_.kept.Publish(filling_.used - header_size_, *filling_.checksum);
+  } else if (filling_.used - filling_.summed >= kSumStep) {
+    filling_.SumUp();
+  }
+  file_->PublishSize(file_->size() + data.size());
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// The sink
+// ---------------------------------------------------------------------------------------------------------------------
+
 void BufferedWriter::WaitForSink() {
   while (sink_used_) sink_free_.Wait(mu_);
 }
@@ -53,105 +160,136 @@ void BufferedWriter::WaitForSink() {
 Status BufferedWriter::WithSink(const std::function<Status()>& use) {
   WaitForSink();
   sink_used_ = true;
+  sink_->SetDataClass(data_);
+  sink_->SetIoClass(io_class_);
   Status status;
   {
     const MutexUnlock unlock(mu_);
     status = use();
   }
+  unit_size_ = sink_->UnitSize(options_.unit_size);
   sink_used_ = false;
   sink_free_.SignalAll();
-  return status;
-}
-
-void BufferedWriter::BeginUnit(uint64_t file_offset) {
-  filling_.memory = context_->buffers.Take(sink_->UnitSize(unit_size_));
-  filling_.file_offset = file_offset;
-  filling_.used = filling_.summed = header_size_;
-  filling_.checksum = sink_->ChecksumSeed(file_offset);
-  filling_piece_ = PieceOf(filling_);
-}
-
-std::vector<OpenFile::MemoryPiece> BufferedWriter::Pieces() const {
-  std::vector<OpenFile::MemoryPiece> pieces;
-  pieces.reserve(taken_.size() + 1);
-  for (const WriteUnit& unit : taken_) pieces.push_back(PieceOf(unit));
-  pieces.push_back(filling_piece_);
-  return pieces;
-}
-
-Status BufferedWriter::Append(std::span<const std::byte> data) {
-  if (is_user_log_.load(std::memory_order_relaxed)) context_->pool->PaceLog(data.size());
-  const MutexLock lock(mu_);
-  ISOZONE_RETURN_IF_ERROR(CheckUsable());
-  context_->user_bytes_appended.fetch_add(data.size(), std::memory_order_relaxed);
-  while (!data.empty()) {
-    if (filling_.memory.size() == 0) {
-      WaitForSink();
-      BeginUnit(file_->size());
-      file_->SetMemory({}, Pieces());
-    }
-    const size_t piece = std::min(data.size(), filling_.memory.size() - filling_.used);
-    std::memcpy(filling_.memory.data() + filling_.used, data.data(), piece);
-    filling_.used += piece;
-    if (filling_.used - filling_.summed >= kSumStep) filling_.SumUp();
-    file_->PublishSize(file_->size() + piece);
-    data = data.subspan(piece);
-    if (filling_.used == filling_.memory.size()) ISOZONE_RETURN_IF_ERROR(WriteOutLocked(Wait::kForPlace));
-  }
-  return Status::Ok();
+  if (options_.kept && given_ < units_.size()) context_->writers.Wake();  // they became full meanwhile
+  return Latched(std::move(status));
 }
 
 Status BufferedWriter::WriteOutLocked(Wait wait) {
   WaitForSink();
   ISOZONE_RETURN_IF_ERROR(CheckUsable());
-  const bool durable = wait == Wait::kForDurability;
-  const bool starts = filling_.used > header_size_;
-  if (starts) {
-    const uint64_t end = filling_.file_offset + filling_.used - header_size_;
-    taken_.push_back(std::move(filling_));
-    BeginUnit(end);
-    file_->SetMemory({}, Pieces());
-  }
-  return Latched(WithSink([&]() -> Status {
-    if (starts) ISOZONE_RETURN_IF_ERROR(TakeNewest(durable));
-    if (wait != Wait::kForPlace) ISOZONE_RETURN_IF_ERROR(sink_->StartAll(durable));
-    const bool all = wait > Wait::kForStart || sink_->depth() == 0;
-    while (!taken_.empty() && (all || sink_->OldestIsDone())) ISOZONE_RETURN_IF_ERROR(FinishOldest());
-    return durable ? sink_->MakeDurable() : Status::Ok();
-  }));
+  EndUnit();
+  const uint64_t end = file_->size();
+  const size_t units = units_.size() - given_;
+  const Status status = WithSink([&] { return GiveAll(units, wait); });
+  if (status.ok() && wait == Wait::kForDurability) durable_size_.store(end, std::memory_order_release);
+  return status;
 }
 
-Status BufferedWriter::TakeNewest(bool durable) {
-  while (taken_.size() > std::max<size_t>(sink_->depth(), 1)) ISOZONE_RETURN_IF_ERROR(FinishOldest());
-  return sink_->Take(taken_.back(), durable);
+Status BufferedWriter::GiveAll(size_t units, Wait wait) {
+  const bool durable = wait == Wait::kForDurability;
+  for (; units > 0; --units) ISOZONE_RETURN_IF_ERROR(GiveNext(durable && units == 1));
+  if (wait != Wait::kForPlace) ISOZONE_RETURN_IF_ERROR(sink_->StartAll(durable));
+  const bool all = wait > Wait::kForStart || sink_->depth() == 0;
+  while (CountGiven() > 0 && (all || sink_->OldestIsDone())) ISOZONE_RETURN_IF_ERROR(FinishOldest());
+  if (durable) ISOZONE_RETURN_IF_ERROR(sink_->MakeDurable());
+  return MakeKnown();
+}
+
+Status BufferedWriter::GiveSome(bool start) {
+  const size_t depth = sink_->depth();
+  for (;;) {
+    while (CountGiven() > 0 && (depth == 0 || sink_->OldestIsDone())) ISOZONE_RETURN_IF_ERROR(FinishOldest());
+    if (CountGiven() >= std::max<size_t>(depth, 1) || !HasToGive()) break;
+    ISOZONE_RETURN_IF_ERROR(GiveNext(/*durable=*/false));
+  }
+  if (start) ISOZONE_RETURN_IF_ERROR(sink_->StartAll(/*durable=*/false));
+  return MakeKnown();
+}
+
+Status BufferedWriter::GiveNext(bool durable) {
+  if (options_.directory) ISOZONE_RETURN_IF_ERROR(context_->writers.SaveEarlier(*this));
+  WriteUnit* unit = nullptr;
+  {
+    const MutexLock lock(mu_);
+    unit = &units_[given_++];
+  }
+  while (CountGiven() > std::max<size_t>(sink_->depth(), 1)) ISOZONE_RETURN_IF_ERROR(FinishOldest());
+  return sink_->Take(*unit, durable);
+}
+
+size_t BufferedWriter::CountGiven() {
+  const MutexLock lock(mu_);
+  return given_;
+}
+
+bool BufferedWriter::HasToGive() {
+  const MutexLock lock(mu_);
+  return given_ < units_.size();
 }
 
 Status BufferedWriter::FinishOldest() {
   std::vector<FileExtent> written;
   const Status status = sink_->Finish(written);
-  WriteUnit unit;
-  // After a failure, everything that is not on the device stays readable from memory until Close.
-  if (status.ok()) {
-    unit = std::move(taken_.front());
-    taken_.pop_front();
+  {
+    const MutexLock lock(mu_);
+    // After a failure, everything that is not on the device stays readable from memory until Close.
+    if (status.ok()) {
+      finished_.push_back(std::move(units_.front()));
+      units_.pop_front();
+      --given_;
+    }
+    ShowPieces(written);
   }
-  file_->SetMemory(written, Pieces());
   sink_->NoteReadable(written);
   ISOZONE_RETURN_IF_ERROR(status);
-  context_->buffers.Give(std::move(unit.memory));
+  // The frames of a log are found without the metadata.
+  return options_.directory ? MakeKnown() : Status::Ok();
+}
+
+Status BufferedWriter::MakeKnown() {
+  if (finished_.empty()) return Status::Ok();
+  if (options_.kept) ISOZONE_RETURN_IF_ERROR(sink_->MakeKnown());
+  for (WriteUnit& unit : finished_) context_->buffers.Give(std::move(unit.own));
+  finished_.clear();
   return Status::Ok();
 }
 
 Status BufferedWriter::Latched(Status status) {
+  if (status.ok()) return status;
   if (failure_.ok()) failure_ = status;
+  if (options_.kept) GiveUpKept();
   return status;
 }
+
+// ---------------------------------------------------------------------------------------------------------------------
+// OpenWriter
+// ---------------------------------------------------------------------------------------------------------------------
+
+bool BufferedWriter::is_durable() const { return durable_size_.load(std::memory_order_acquire) == file_->size(); }
+
+Status BufferedWriter::SaveAll() {
+  const MutexLock lock(mu_);
+  WaitForSink();  // it may be closing
+  return closed_ ? Status::Ok() : WriteOutLocked(Wait::kForDurability);
+}
+
+void BufferedWriter::Advance(bool all) {
+  const MutexLock lock(mu_);
+  if (closed_ || !failure_.ok() || sink_used_) return;
+  if (all) EndUnit();
+  if (units_.empty()) return;
+  (void)WithSink([this, all] { return GiveSome(all); });  // an error latches
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// FileWriter
+// ---------------------------------------------------------------------------------------------------------------------
 
 Status BufferedWriter::Flush() {
   const MutexLock lock(mu_);
   ISOZONE_RETURN_IF_ERROR(CheckUsable());
-  if (context_->options.log_write_through && file_->kind() == FileKind::kLog) return WriteOutLocked(Wait::kForDevice);
-  return Status::Ok();
+  const bool through = context_->writes_through && options_.directory;
+  return through ? WriteOutLocked(Wait::kForDevice) : Status::Ok();
 }
 
 Status BufferedWriter::Sync() {
@@ -170,9 +308,8 @@ Status BufferedWriter::Truncate(uint64_t size) {
   const MutexLock lock(mu_);
   ISOZONE_RETURN_IF_ERROR(WriteOutLocked(Wait::kForDevice));
   ISOZONE_RETURN_IF_ERROR(WithSink([this] { return sink_->Seal(); }));
-  context_->buffers.Give(std::move(filling_.memory));
-  filling_.used = 0;  // the next Append begins a unit at the new end
-  file_->SetMemory({}, {});
+  file_->SetMemory({}, {});  // the next Append begins a unit at the new end
+  durable_size_.store(0, std::memory_order_release);
   return TruncateFile(*context_, *file_, size);
 }
 
@@ -189,16 +326,20 @@ Status BufferedWriter::Close() {
   {
     const MutexLock lock(mu_);
     if (closed_) return Status::InvalidArgument("the file is closed");
-    status = WriteOutLocked(Wait::kForDevice);
+    // Once it is closed, nobody makes it durable before a log goes on that comes after it.
+    const bool is_awaited = options_.directory && !is_durable() && context_->writers.HasLater(*this);
+    status = WriteOutLocked(is_awaited ? Wait::kForDurability : Wait::kForDevice);
     const Status sealed = WithSink([this] { return sink_->Seal(); });
     if (status.ok()) status = sealed;
     // What could not be written is lost with its memory: the file ends where the device has it.
     file_->DropMemory();
     closed_ = true;
     sink_.reset();
-    taken_.clear();
-    context_->buffers.Give(std::move(filling_.memory));
+    units_.clear();
+    given_ = 0;
+    filling_ = WriteUnit();
   }
+  context_->writers.Remove(*this);
   const MutexLock lock(context_->namespace_mutex);
   DropUnknown();
   file_->has_writer = false;
@@ -213,25 +354,18 @@ void BufferedWriter::DropUnknown() {
 
 void BufferedWriter::SetLifetime(Lifetime lifetime) {
   const MutexLock lock(mu_);
-  SetDataClass({lifetime, data_.level});
+  data_.lifetime = lifetime;
 }
 
 void BufferedWriter::SetLevel(int8_t level) {
   const MutexLock lock(mu_);
-  SetDataClass({data_.lifetime, level});
-}
-
-void BufferedWriter::SetDataClass(DataClass data) {
-  WaitForSink();
-  data_ = data;
-  if (sink_) sink_->SetDataClass(data);
+  data_.level = level;
 }
 
 void BufferedWriter::SetIoClass(IoClass io_class) {
   is_user_log_.store(io_class == IoClass::kWal, std::memory_order_relaxed);
   const MutexLock lock(mu_);
-  WaitForSink();
-  if (sink_) sink_->SetIoClass(io_class);
+  io_class_ = io_class;
 }
 
 }  // namespace isozone

@@ -1,37 +1,49 @@
 // BufferedWriter: the writer behind FileWriter, with units of memory in front of a WriteSink. Appends fill a unit. When
-// it is full, or at a Sync, the sink takes it and writes it to the device, and another unit is filled. The sink limits
-// how many units it takes before they are finished; an Append waits only if that limit is reached.
+// it is full, or at a Sync, the sink is given it and writes it to the device, and another unit is filled. The sink limits
+// how many units it has before they are finished.
 //
-//   file    [ on the device ][ taken | taken | ... ][ filling )
+//   file    [ on the device ][ given | given | full | full | filling )
 //             extents          pieces of memory, until all before them are finished
 //
 // Appended data is readable at once through every handle, because OpenFile knows the pieces of memory.
 //
-// The calling threads do all the work; a completion only reports that it came. Errors latch: after a failed write,
-// every call returns that error, and data that was not written stays readable from memory until the writer is
-// destroyed.
+// Two ways. A writer with kept memory (fs/kept) publishes each append there, so that the death of the process does not
+// take it, and leaves full units to the thread of MountContext::writers: an Append waits only where that memory is
+// short. Any other writer gives the sink its units by itself, and waits when the sink has as many as it takes; a Flush
+// of a log then writes to the device.
+//
+// Whoever uses the sink does so without mu_, one thread at a time; a completion only reports that it came. Errors latch:
+// after a failed write, every call returns that error, and data that was not written stays readable from memory until
+// the writer is destroyed.
 #pragma once
 
 #include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "base/aligned_buffer.h"
 #include "base/mutex.h"
 #include "fs/file/mount_context.h"
+#include "fs/file/open_writers.h"
 #include "fs/file/write_sink.h"
 #include "fs/file_system.h"
 
 namespace isozone {
 
-class BufferedWriter final : public FileWriter {
+class BufferedWriter final : public FileWriter, public OpenWriter {
  public:
-  // The caller has set has_writer of `file`, under the namespace lock. `data` is that of the sink. `unit_size`: bytes,
-  // whole blocks.
+  struct Options {
+    size_t unit_size = 0;                // bytes, whole blocks
+    bool kept = false;                   // its units lie in the kept memory of the mount
+    std::optional<InodeId> directory{};  // of a log: the one that it is in
+  };
+  // The caller has set has_writer of `file`, under the namespace lock. `data` is that of the sink.
   BufferedWriter(std::shared_ptr<MountContext> context, std::shared_ptr<OpenFile> file, std::unique_ptr<WriteSink> sink,
-                 DataClass data, size_t unit_size);
+                 DataClass data, const Options& options);
   ~BufferedWriter() override;
 
   Status Append(std::span<const std::byte> data) override;
@@ -45,53 +57,78 @@ class BufferedWriter final : public FileWriter {
   void SetLevel(int8_t level) override;
   void SetIoClass(IoClass io_class) override;
 
+  // --- OpenWriter ---
+  bool is_durable() const override;
+  Status SaveAll() override;
+  void Advance(bool all) override;
+
  private:
-  // How far a call waits for the data that it writes out: until the sink has taken it, has started to write it, has
+  // How far a call waits for the data that it writes out: until the sink has been given it, has started to write it, has
   // written it, or has made it durable.
   enum class Wait : uint8_t { kForPlace, kForStart, kForDevice, kForDurability };
 
   Status CheckUsable() const ISOZONE_REQUIRES(mu_);
-  // Runs `use`, which uses sink_, without mu_, after all earlier uses have ended.
-  Status WithSink(const std::function<Status()>& use) ISOZONE_REQUIRES(mu_);
   void WaitForSink() ISOZONE_REQUIRES(mu_);
-  // Starts the unit that is being filled, if it is not empty.
+  // Runs `use`, which uses sink_, without mu_, after all earlier uses have ended. Its error latches.
+  Status WithSink(const std::function<Status()>& use) ISOZONE_REQUIRES(mu_);
+  // Gives the sink all there is, the unit that is being filled included.
   Status WriteOutLocked(Wait wait) ISOZONE_REQUIRES(mu_);
-  void BeginUnit(uint64_t file_offset) ISOZONE_REQUIRES(mu_);
   Status Extend(uint64_t size);
   // What is on the device, and could not be told to the metadata, is no longer part of the file: it would not be there
   // after a mount. (The end of a log is found in its frames.)
   void DropUnknown() ISOZONE_REQUIRES(context_->namespace_mutex);
-  void SetDataClass(DataClass data) ISOZONE_REQUIRES(mu_);
   // Returns `status`. If it is an error, every later call returns it.
   Status Latched(Status status) ISOZONE_REQUIRES(mu_);
 
-  // --- Called by the thread that uses the sink ---
-  Status TakeNewest(bool durable);
-  Status FinishOldest();
-  // The pieces in taken_ and the one being filled.
-  std::vector<OpenFile::MemoryPiece> Pieces() const;
-  OpenFile::MemoryPiece PieceOf(const WriteUnit& unit) const {
-    return {unit.file_offset, unit.memory.data() + header_size_};
-  }
+  // --- Units ---
+  // Begins a unit at the end of the file. Where kept memory is short, waits for it without mu_.
+  Status BeginUnit() ISOZONE_REQUIRES(mu_);
+  void TakeKeptMemory(size_t size) ISOZONE_REQUIRES(mu_);
+  // Appends what fits into the unit.
+  void Fill(std::span<const std::byte> data) ISOZONE_REQUIRES(mu_);
+  // The unit that is being filled is to be given to the sink, if it is not empty.
+  void EndUnit() ISOZONE_REQUIRES(mu_);
+  // Tells the file where its bytes are: `written` on the device, the rest in units.
+  void ShowPieces(std::span<const FileExtent> written) ISOZONE_REQUIRES(mu_);
+  // Moves what could not be written to memory of its own, so that others find room.
+  void GiveUpKept() ISOZONE_REQUIRES(mu_);
+
+  // --- Called by the thread that uses the sink, without mu_ ---
+  // Gives the next `units`, and finishes as far as `wait` says.
+  Status GiveAll(size_t units, Wait wait) ISOZONE_EXCLUDES(mu_);
+  // Gives as many as the sink takes without waiting, and finishes those that are done.
+  Status GiveSome(bool start) ISOZONE_EXCLUDES(mu_);
+  Status GiveNext(bool durable) ISOZONE_EXCLUDES(mu_);
+  size_t CountGiven() ISOZONE_EXCLUDES(mu_);
+  bool HasToGive() ISOZONE_EXCLUDES(mu_);
+  Status FinishOldest() ISOZONE_EXCLUDES(mu_);
+  // A kill does not take what was finished any more. Its memory is given up.
+  Status MakeKnown() ISOZONE_EXCLUDES(mu_);
 
   const std::shared_ptr<MountContext> context_;
   std::shared_ptr<OpenFile> file_;
   const size_t header_size_;
-  const size_t unit_size_;                // bytes
-  std::atomic<bool> is_user_log_{false};  // its appends are paced
+  const Options options_;
+  std::atomic<bool> is_user_log_{false};   // its appends are paced
+  std::atomic<uint64_t> durable_size_{0};  // bytes of the file that are known to be durable
 
   Mutex mu_;
   CondVar sink_free_;
   bool sink_used_ ISOZONE_GUARDED_BY(mu_) = false;  // a thread uses sink_ without mu_
   bool closed_ ISOZONE_GUARDED_BY(mu_) = false;
   Status failure_ ISOZONE_GUARDED_BY(mu_);
+  // Those that the sink was given, and behind them full ones; in file order, addresses stay.
+  std::deque<WriteUnit> units_ ISOZONE_GUARDED_BY(mu_);
+  size_t given_ ISOZONE_GUARDED_BY(mu_) = 0;
   WriteUnit filling_ ISOZONE_GUARDED_BY(mu_);
+  size_t unit_size_ ISOZONE_GUARDED_BY(mu_);  // bytes, of the next unit
+  // What the sink is told when it is used next.
   DataClass data_ ISOZONE_GUARDED_BY(mu_);
+  IoClass io_class_ ISOZONE_GUARDED_BY(mu_) = IoClass::kOther;
 
   // Used by the thread that set sink_used_, or by one that holds mu_ while it is not set.
-  std::deque<WriteUnit> taken_;  // in file order; addresses stay
-  OpenFile::MemoryPiece filling_piece_;
   std::unique_ptr<WriteSink> sink_;
+  std::vector<WriteUnit> finished_;  // on the device, with memory that MakeKnown gives up
 };
 
 }  // namespace isozone

@@ -7,6 +7,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/crc32c.h"
+#include "fs/kept/kept_memory.h"
 
 namespace isozone {
 namespace {
@@ -185,8 +186,7 @@ class LogScanner {
 uint32_t LogFrameSeed(std::string_view uuid) { return Crc32c(uuid.data(), uuid.size()); }
 
 uint32_t LogPayloadSeed(uint32_t uuid_seed, InodeId inode, uint64_t file_offset) {
-  const uint64_t id = inode.value();
-  return Crc32c(&file_offset, sizeof(file_offset), Crc32c(&id, sizeof(id), uuid_seed));
+  return KeptSeed(uuid_seed, inode.value(), file_offset);
 }
 
 void SealLogFrame(std::span<std::byte> frame, uint32_t uuid_seed, InodeId inode, uint64_t file_offset,

@@ -43,7 +43,8 @@ class LogSink final : public WriteSink {
         lanes_(context, {.use = ZoneUse::kLog,
                          .width = options.width,
                          .pace = LogPace(context.geometry().optimal_write, context.groups->zone_bandwidth()),
-                         .keep_retired = true}) {
+                         .keep_retired = true,
+                         .wakes = options.wakes}) {
     lanes_.SetDataClass(lifetime);
   }
 
@@ -71,7 +72,7 @@ class LogSink final : public WriteSink {
     frame.file_offset = unit.file_offset;
     frame.payload = unit.used - sizeof(LogFrameHeader);
     frame.checksum = *unit.checksum;
-    frame.write.blocks = unit.memory.span().first(padded);
+    frame.write.blocks = unit.memory.first(padded);
     frame.write.live = padded;
     last_was_full_ = unit.used == unit.memory.size() && !durable;
     frame.wish = last_was_full_ ? LaneWish::kSpread : LaneWish::kKeep;
@@ -253,10 +254,10 @@ class LogSink final : public WriteSink {
       const MetadataOp op = SetLogRegion{id_, region.index, region.record, context_.clock.NowWallS()};
       ISOZONE_ASSIGN_OR_RETURN(sequence_, context_.Commit({&op, 1}));
     }
-    // When the process is killed, what was written must be found: soon, or at once if the log is written through.
-    if (context_.options.log_write_through) return context_.journal->Sync(sequence_);
+    // The memory of the frame is given up next. From here on a kill leaves no other trace of it than this.
+    if (context_.writes_through) return context_.journal->Sync(sequence_);
     context_.journal->SyncSoon(sequence_);
-    return Status::Ok();
+    return context_.journal->Keep(sequence_);
   }
 
   // Gives the lane of the region back. If the journal knows where the region begins, it learns where it ends.

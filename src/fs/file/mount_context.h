@@ -18,8 +18,10 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "fs/file/open_file.h"
+#include "fs/file/open_writers.h"
 #include "fs/file/read_ahead_memory.h"
 #include "fs/file_system.h"
+#include "fs/kept/kept_memory.h"
 #include "fs/metadata/journal.h"
 #include "fs/metadata/metadata.h"
 #include "fs/space/space_claim.h"
@@ -62,6 +64,8 @@ struct MountContext {
 
   const DeviceGeometry& geometry() const { return device->geometry(); }
 
+  // Goes after the device, whose threads wake it.
+  OpenWriters writers;
   const std::unique_ptr<PatientDevice> device;
   const MountOptions options;
   const std::string label;
@@ -72,6 +76,11 @@ struct MountContext {
   Clock& clock;
   // Set at mount, never changed; above all that tell it something. Null: there is none.
   std::unique_ptr<PublishedPage> statistics_page;
+  // What the device does not have yet, in memory that outlives the process. Set at mount, never changed. Null: there is
+  // none.
+  std::unique_ptr<KeptMemory> kept;
+  // There should be kept memory and is none: a flush of a log writes to the device instead.
+  bool writes_through = false;
   IoEngine engine;
   BufferPool buffers;
   ReadAheadMemory read_ahead;

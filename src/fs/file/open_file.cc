@@ -133,7 +133,7 @@ void OpenFile::Relocate(std::span<const Relocation> relocations, SpaceClaim old)
   MoveLocked(placed, std::move(old), before);
 }
 
-void OpenFile::Reset(std::vector<FileExtent> extents, Status damage) {
+void OpenFile::Reset(std::vector<FileExtent> extents, Status damage, std::vector<std::byte> tail) {
   const ExclusiveLock lock(mu_);
   // A file to which something was only added has not moved.
   const bool moved = extents.size() < extents_.size() || !std::equal(extents_.begin(), extents_.end(), extents.begin());
@@ -141,7 +141,10 @@ void OpenFile::Reset(std::vector<FileExtent> extents, Status damage) {
   extents_ = std::move(extents);
   memory_.clear();
   damage_ = std::move(damage);
-  size_.store(extents_.empty() ? 0 : extents_.back().file_offset + extents_.back().length, std::memory_order_release);
+  const uint64_t end = extents_.empty() ? 0 : extents_.back().file_offset + extents_.back().length;
+  tail_ = std::move(tail);
+  if (!tail_.empty()) memory_.push_back({end, tail_.data()});
+  size_.store(end + tail_.size(), std::memory_order_release);
 }
 
 }  // namespace isozone

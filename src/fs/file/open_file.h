@@ -91,8 +91,9 @@ class OpenFile {
   void SetMemory(std::span<const FileExtent> written, std::span<const MemoryPiece> pieces);
   // What only memory has is no longer part of the file. Others may write there.
   void DropMemory();
-  // Replaces everything (truncation, overwriting). No writer may have bytes in memory.
-  void Reset(std::vector<FileExtent> extents, Status damage);
+  // Replaces everything (truncation, overwriting). No writer may have bytes in memory. `tail`: bytes behind the extents,
+  // of a log that another process writes.
+  void Reset(std::vector<FileExtent> extents, Status damage, std::vector<std::byte> tail = {});
   // What was read ahead is no longer what the file has.
   void NoteOverwritten() { generation_.fetch_add(1, std::memory_order_release); }
   // How often Reset has changed where the file's bytes are, or bytes were overwritten or lost: a read that saw two
@@ -131,6 +132,7 @@ class OpenFile {
   mutable SharedMutex mu_;
   std::vector<FileExtent> extents_ ISOZONE_GUARDED_BY(mu_);
   std::vector<MemoryPiece> memory_ ISOZONE_GUARDED_BY(mu_);
+  std::vector<std::byte> tail_ ISOZONE_GUARDED_BY(mu_);  // what Reset was given; a piece of memory
   Status damage_ ISOZONE_GUARDED_BY(mu_);
   std::shared_ptr<ReadPin> pin_ ISOZONE_GUARDED_BY(mu_) = std::make_shared<ReadPin>();
   std::atomic<uint64_t> size_{0};

@@ -99,6 +99,7 @@ std::unique_ptr<StripeSet::Lane> StripeSet::MakeLane() const {
   lane->stream_.set_io_class(io_class_);
   lane->stream_.set_cohort(options_.cohort, ExpectedOfLane());
   if (options_.gc) lane->stream_.set_gc(options_.confined);
+  if (options_.wakes) lane->stream_.set_wakes();
   return lane;
 }
 

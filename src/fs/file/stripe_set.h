@@ -48,6 +48,7 @@ class StripeSet {
     Cohort cohort = {};
     uint64_t expected_size = 0;  // bytes that will be written to all lanes; 0: unknown
     uint64_t unit = 1;           // bytes, of what goes to a lane at a time, as far as that is expected
+    bool wakes = false;          // the end of each write wakes the thread of MountContext::writers
   };
 
   class Lane;

@@ -16,6 +16,7 @@
 #include "base/crc32c.h"
 #include "base/status.h"
 #include "fs/extents.h"
+#include "fs/kept/kept_memory.h"
 #include "io/io_class.h"
 #include "zone/cohort.h"
 #include "zone/data_class.h"
@@ -24,17 +25,19 @@ namespace isozone {
 
 // A piece of a file in memory: its payload is [header_size(), used) of the memory and belongs at `file_offset`.
 struct WriteUnit {
-  AlignedBuffer memory;
+  std::span<std::byte> memory;  // of one of the next two
+  AlignedBuffer own;
+  KeptUnitMemory kept;  // it outlives the process
   uint64_t file_offset = 0;
   size_t used = 0;  // bytes, the header's place included
-  // Of a sink that wants one (ChecksumSeed): of the payload up to `summed`. It grows with the payload, so that whoever
+  // Of kept memory, and where the sink wants one (ChecksumSeed): of the payload up to `summed`. It grows with the payload, so that whoever
   // fills the unit does not have to wait for the sum of all of it.
   std::optional<uint32_t> checksum;
   size_t summed = 0;  // bytes, as `used`
 
   void SumUp() {
     if (!checksum) return;
-    checksum = Crc32c(memory.span().subspan(summed, used - summed), *checksum);
+    checksum = Crc32c(memory.subspan(summed, used - summed), *checksum);
     summed = used;
   }
 };
@@ -69,6 +72,8 @@ class WriteSink {
   // What Finish has given is what readers of the file know by now: it may be published, and from then on be moved.
   virtual void NoteReadable(std::span<const FileExtent> /*written*/) {}
 
+  // Everything finished is known to the metadata, in memory: a kill does not take it any more.
+  virtual Status MakeKnown() { return Status::Ok(); }
   // Everything written is durable, and known to the metadata, when this returns OK. Nothing is taken and not
   // finished.
   virtual Status MakeDurable() = 0;
@@ -88,6 +93,7 @@ struct SinkOptions {
   uint32_t width = 1;
   size_t depth = 0;
   uint64_t unit = 1;
+  bool wakes = false;          // the end of each write wakes the thread of MountContext::writers
   uint64_t expected_size = 0;  // bytes from now on; 0: unknown
   Cohort cohort = {};
 };

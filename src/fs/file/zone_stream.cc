@@ -70,8 +70,10 @@ bool ZoneStream::Start(std::span<std::byte> blocks, uint64_t live, bool durable)
   request_.context = this;
   request_.done = [](IoRequest& request) {
     auto& stream = *static_cast<ZoneStream*>(request.context);
+    OpenWriters* const woken = stream.wakes_ ? &stream.context_.writers : nullptr;
     stream.lease_.CompleteWrite(request.device.length, request.device.status);
-    stream.latch_.CountDown();
+    stream.latch_.CountDown();  // the stream may go from here on
+    if (woken != nullptr) woken->Wake();
   };
   request_.device.op = DeviceOp::kWrite;
   request_.device.fua = durable && (!volatile_here_ || context_.geometry().fua_covers_zone);

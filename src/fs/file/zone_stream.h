@@ -35,6 +35,8 @@ class ZoneStream {
     confined_ = confined;
   }
   void set_io_class(IoClass io_class) { io_class_ = io_class; }
+  // The end of each write wakes the thread of MountContext::writers.
+  void set_wakes() { wakes_ = true; }
   // `expected_size`: bytes that are to go into the next zone; 0: unknown.
   void set_cohort(Cohort cohort, uint64_t expected_size) {
     cohort_ = cohort;
@@ -97,6 +99,7 @@ class ZoneStream {
   uint64_t expected_size_ = 0;  // bytes
   bool gc_ = false;
   bool confined_ = false;
+  bool wakes_ = false;
   IoClass io_class_ = IoClass::kOther;
   ZoneLease lease_;
   bool volatile_here_ = false;       // the held zone has bytes that a power cut could take

@@ -1,4 +1,4 @@
-// The structures of the metadata on the device, format version 8. docs/format.md describes what they mean; nothing but
+// The structures of the metadata on the device, format version 9. docs/format.md describes what they mean; nothing but
 // the files beside this one that read and write them includes it. All fields are little-endian.
 //
 // Bytes of a device become one of these only for the code that checks them; everything else sees the types they are
@@ -15,7 +15,7 @@
 
 namespace isozone {
 
-inline constexpr uint32_t kFormatVersion = 8;
+inline constexpr uint32_t kFormatVersion = 9;
 // The oldest that is read: its structures are the same, and it has fewer operations.
 inline constexpr uint32_t kOldestVersionRead = 7;
 

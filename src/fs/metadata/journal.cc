@@ -38,6 +38,13 @@ constexpr uint64_t kRetryAfter = kMiB;
 // Stands for the generation of a copy where there is one copy less than there should be.
 constexpr uint64_t kMissing = 0;
 
+// What a checkpoint has beside inodes.
+struct DeviceRecords {
+  std::shared_ptr<const ZoneGroups> groups;
+  ZoneHeats heats;
+  uint64_t mount_number = 0;
+};
+
 }  // namespace
 
 class Journal::Impl {
@@ -88,8 +95,8 @@ class Journal::Impl {
   // Writes a new copy, and lets it take the place of the copy `old`. With `lead`, nobody else commits meanwhile. kBusy:
   // the new copy has no room for what was committed meanwhile, so that another attempt has to lead.
   Status TryRoll(uint64_t old, bool lead) ISOZONE_REQUIRES(copies.mu);
-  Status CopySnapshot(MetadataLog& log, const ZoneGroups* groups, const ZoneHeats& heats, CheckpointFooter footer,
-                      uint32_t zones, std::vector<ZoneId> apart_from) ISOZONE_EXCLUDES(copies.mu);
+  Status CopySnapshot(MetadataLog& log, const DeviceRecords& device, CheckpointFooter footer, uint32_t zones,
+                      std::vector<ZoneId> apart_from) ISOZONE_EXCLUDES(copies.mu);
   Status CatchUp(MetadataLog& log) ISOZONE_REQUIRES(copies.mu);
 
   ZonedDevice& device_;
@@ -116,7 +123,7 @@ class Journal::Impl {
 Journal::Impl::Impl(ZonedDevice& d, ZonePool& p, Mutex& m, MetadataState& s, const RecoveredMetadata& recovered,
                     const Options& o)
     : namespace_mutex(m),
-      copies(p, recovered.position->copies.front().superblock.copies, recovered.sequence),
+      copies(p, recovered.position->copies.front().superblock.copies, recovered.sequence, o.kept),
       device_(d),
       state_(s),
       options_(o),
@@ -153,6 +160,10 @@ Status Journal::Impl::Apply(std::span<const MetadataOp> ops) {
 uint64_t Journal::Impl::Append(std::span<const MetadataOp> ops) {
   const MutexLock lock(copies.mu);
   const uint64_t sequence = copies.Append(ops);
+  if (copies.kept != nullptr && copies.kept->wants_records_durable()) {
+    wanted_sequence_ = sequence;
+    copies.work.Signal();
+  }
   reserve_.Shrink(state_.encoded_size());
   has_room.store(reserve_.has_whole(state_.encoded_size()), std::memory_order_relaxed);
   return sequence;
@@ -353,8 +364,7 @@ Status Journal::Impl::TryRoll(uint64_t old, bool lead) {
   begun.generation = ++generation_;
   std::unique_ptr<MetadataLog> log;
   CheckpointFooter footer;
-  std::shared_ptr<const ZoneGroups> groups;
-  ZoneHeats heats;
+  DeviceRecords device;
   uint32_t zones = 0;
   std::vector<ZoneId> apart_from = copies.ZonesBut(old);
   Status status;
@@ -366,13 +376,12 @@ Status Journal::Impl::TryRoll(uint64_t old, bool lead) {
       begun.sequence = footer.sequence = copies.last_sequence;
       footer.next_id = state_.NextId();
       zones = reserve_.ZonesOfNext(state_.encoded_size());
-      groups = state_.zone_groups();
-      heats = state_.zone_heats();
+      device = {state_.zone_groups(), state_.zone_heats(), state_.mount_number()};
       state_.BeginSnapshot();
       log = std::make_unique<MetadataLog>(device_, copies.pool, begun);
       copies.rolling = log.get();
     }
-    status = CopySnapshot(*log, groups.get(), heats, footer, zones, std::move(apart_from));
+    status = CopySnapshot(*log, device, footer, zones, std::move(apart_from));
     const MutexLock namespace_lock(namespace_mutex);
     state_.EndSnapshot();
   }
@@ -388,14 +397,18 @@ Status Journal::Impl::TryRoll(uint64_t old, bool lead) {
   return status;
 }
 
-Status Journal::Impl::CopySnapshot(MetadataLog& log, const ZoneGroups* groups, const ZoneHeats& heats,
-                                   CheckpointFooter footer, uint32_t zones, std::vector<ZoneId> apart_from) {
+Status Journal::Impl::CopySnapshot(MetadataLog& log, const DeviceRecords& device, CheckpointFooter footer,
+                                   uint32_t zones, std::vector<ZoneId> apart_from) {
   ISOZONE_RETURN_IF_ERROR(log.Begin(zones, std::move(apart_from)));
-  if (groups != nullptr) {
-    ISOZONE_RETURN_IF_ERROR(log.Add([&](std::vector<std::byte>& out) { EncodeSetZoneGroups(*groups, out); }));
+  if (device.groups != nullptr) {
+    ISOZONE_RETURN_IF_ERROR(log.Add([&](std::vector<std::byte>& out) { EncodeSetZoneGroups(*device.groups, out); }));
   }
-  if (!heats.empty()) {
-    ISOZONE_RETURN_IF_ERROR(log.Add([&](std::vector<std::byte>& out) { EncodeSetZoneHeats(heats, out); }));
+  if (!device.heats.empty()) {
+    ISOZONE_RETURN_IF_ERROR(log.Add([&](std::vector<std::byte>& out) { EncodeSetZoneHeats(device.heats, out); }));
+  }
+  if (device.mount_number != 0) {
+    const BeginMount mount{device.mount_number};
+    ISOZONE_RETURN_IF_ERROR(log.Add([&](std::vector<std::byte>& out) { EncodeBeginMount(mount, out); }));
   }
   for (;;) {
     std::vector<Inode> inodes;
@@ -467,6 +480,11 @@ bool Journal::has_room() const { return impl_->has_room.load(std::memory_order_r
 Status Journal::Sync(uint64_t sequence) { return impl_->Sync(sequence); }
 
 void Journal::SyncSoon(uint64_t sequence) { impl_->SyncSoon(sequence); }
+
+Status Journal::Keep(uint64_t sequence) {
+  const KeptMemory* const kept = impl_->copies.kept;
+  return kept == nullptr || kept->kept_sequence() >= sequence ? Status::Ok() : impl_->Sync(sequence);
+}
 
 uint64_t Journal::last_sequence() const {
   const MutexLock lock(impl_->copies.mu);

@@ -39,6 +39,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "device/zoned_device.h"
+#include "fs/kept/kept_memory.h"
 #include "fs/metadata/metadata.h"
 #include "fs/space/zone_pool.h"
 
@@ -57,6 +58,7 @@ class Journal {
  public:
   struct Options {
     uint64_t checkpoint_after = 32 * kMiB;  // bytes
+    KeptMemory* kept = nullptr;  // keeps records until they are durable; outlives the journal. Null: nothing does
   };
 
   // Goes on where `recovered` ends. `state` and `namespace_mutex`, which guards it, must outlive the journal; the pool
@@ -87,6 +89,10 @@ class Journal {
   Status Sync(uint64_t sequence);
   // The same soon, without waiting: the thread does it, and if it fails, the next Sync says so.
   void SyncSoon(uint64_t sequence);
+
+  // Returns when the death of the process can no longer take the records up to `sequence`: at once, unless there is no
+  // room for them in the kept memory. Without such a memory it does nothing. Errors as Sync.
+  Status Keep(uint64_t sequence);
 
   // The sequence of the last Append.
   uint64_t last_sequence() const;

@@ -32,6 +32,7 @@ uint64_t JournalCopies::Append(std::span<const MetadataOp> ops) {
     journalled += record.size();
     for (const Log& copy : all) copy->Append(record);
     if (rolling != nullptr) rolling->Append(record);
+    if (kept != nullptr) kept->KeepRecord(last_sequence + 1, record);
   }
   return ++last_sequence;
 }
@@ -99,6 +100,7 @@ void JournalCopies::NoteDurable() {
   uint64_t durable = last_sequence;
   for (const Log& copy : all) durable = std::min(durable, copy->durable_sequence());
   durable_sequence = std::max(durable_sequence, durable);
+  if (kept != nullptr) kept->ForgetRecords(durable_sequence);
 }
 
 void JournalCopies::Replace(uint64_t generation, Log log) {

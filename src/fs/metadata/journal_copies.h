@@ -20,6 +20,7 @@
 
 #include "base/mutex.h"
 #include "base/status.h"
+#include "fs/kept/kept_memory.h"
 #include "fs/metadata/journal.h"
 #include "fs/metadata/metadata_log.h"
 #include "fs/metadata/recovery.h"
@@ -30,9 +31,12 @@ namespace isozone {
 struct JournalCopies {
   using Log = std::unique_ptr<MetadataLog>;
 
-  // There are `copies_wanted` when all is well; the last record is `sequence`. `zones` outlives this.
-  JournalCopies(ZonePool& zones, uint32_t copies_wanted, uint64_t sequence)
-      : pool(zones), wanted(copies_wanted), last_sequence(sequence) {}
+  // There are `copies_wanted` when all is well; the last record is `sequence`. `zones` outlives this, and so does
+  // `memory`, which may be null.
+  JournalCopies(ZonePool& zones, uint32_t copies_wanted, uint64_t sequence, KeptMemory* memory)
+      : pool(zones), wanted(copies_wanted), kept(memory), last_sequence(sequence) {
+    if (kept != nullptr) kept->ForgetRecords(sequence);  // the device has them
+  }
 
   // The copies that were found are written on.
   Status Resume(ZonedDevice& device, std::span<const FoundCopy> found) ISOZONE_REQUIRES(mu);
@@ -62,6 +66,7 @@ struct JournalCopies {
 
   ZonePool& pool;
   const uint32_t wanted;
+  KeptMemory* const kept;  // keeps records until they are durable; null: nothing does
 
   mutable Mutex mu;
   CondVar changed;  // for callers: a commit, a new copy, or an error

@@ -188,9 +188,15 @@ struct SetZoneHeats {
   ZoneHeats heats;
 };
 
-using MetadataOp =
-    std::variant<PutInode, AddLink, RemoveLink, RemoveInode, AppendExtents, SetExtents, SetLogRegion, SetLogRegions,
-                 SetAttributes, SetZoneGroups, MoveExtents, SetZoneHeats, PlaceExtents, LogToData, SetDetails>;
+// A mount for writing begins. What a process that was killed has left in memory (fs/kept/kept_memory.h) is of this
+// device only where it has the number of the last mount. Belongs to no inode.
+struct BeginMount {
+  uint64_t number = 0;  // random, never 0
+};
+
+using MetadataOp = std::variant<PutInode, AddLink, RemoveLink, RemoveInode, AppendExtents, SetExtents, SetLogRegion,
+                                SetLogRegions, SetAttributes, SetZoneGroups, MoveExtents, SetZoneHeats, PlaceExtents,
+                                LogToData, SetDetails, BeginMount>;
 
 struct MetadataTables;
 
@@ -199,9 +205,10 @@ class MetadataState {
   // A root directory and nothing else.
   explicit MetadataState(const DeviceGeometry& geometry);
   // The state that consists of `inodes` (the root among them; in any order), with ids given out from `next_id` on, and
-  // of `zone_groups` (null: none are known) and `zone_heats`. kCorruption saying which invariant does not hold.
+  // of `zone_groups` (null: none are known), `zone_heats` and `mount_number`. kCorruption saying which invariant does not hold.
   static Result<MetadataState> Restore(const DeviceGeometry& geometry, std::vector<Inode> inodes, InodeId next_id,
-                                       std::shared_ptr<const ZoneGroups> zone_groups, const ZoneHeats& zone_heats);
+                                       std::shared_ptr<const ZoneGroups> zone_groups, const ZoneHeats& zone_heats,
+                                       uint64_t mount_number = 0);
   MetadataState(MetadataState&&) noexcept;
   MetadataState& operator=(MetadataState&&) noexcept;
   ~MetadataState();
@@ -245,6 +252,8 @@ class MetadataState {
   std::shared_ptr<const ZoneGroups> zone_groups() const;
   // Of the zones with survivors; every other zone has new data, or none.
   const ZoneHeats& zone_heats() const;
+  // Of the last mount that has begun with one; 0: none.
+  uint64_t mount_number() const;
 
   // The inode with the smallest id above `after`, or null: walks all of them in order.
   const Inode* Next(InodeId after) const;

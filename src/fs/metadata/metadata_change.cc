@@ -415,6 +415,12 @@ Status MetadataChange::Do(const SetZoneGroups& op) {
   return {};
 }
 
+Status MetadataChange::Do(const BeginMount& op) {
+  tables_.encoded_size += EncodedSize(op) - EncodedSize(BeginMount{tables_.mount_number});
+  undo_.emplace_back([this, old = std::exchange(tables_.mount_number, op.number)] { tables_.mount_number = old; });
+  return {};
+}
+
 Status MetadataChange::Do(const SetZoneHeats& op) {
   ISOZONE_RETURN_IF_ERROR(tables_.CheckZoneHeats(op.heats));
   for (const auto& [zone, heat] : op.heats) SetHeat(zone, heat);

@@ -55,6 +55,7 @@ class MetadataChange {
   Status Do(const PlaceExtents& op);
   Status Do(const LogToData& op);
   Status Do(const SetDetails& op);
+  Status Do(const BeginMount& op);
 
   // The inode, about to change; null: none.
   Inode* Change(InodeId id);

@@ -31,6 +31,8 @@ enum class OpCode : uint8_t {
   kSetDetails = 14,
   kPlaceExtents = 15,
   kLogToData = 16,
+  // Since version 9.
+  kBeginMount = 17,
   kCheckpointFooter = 255,
 };
 
@@ -41,6 +43,7 @@ constexpr size_t kGroupBytes = 2;
 constexpr size_t kZoneGroupBytes = 3;
 constexpr size_t kHeatBytes = 5;
 constexpr size_t kXattrMin = 2;
+constexpr size_t kBeginMountBytes = 8;
 
 class Encoder {
  public:
@@ -100,6 +103,10 @@ class Encoder {
   }
   void operator()(const SetZoneGroups& op) { Put(*op.groups); }
   void operator()(const SetZoneHeats& op) { Put(op.heats); }
+  void operator()(const BeginMount& op) {
+    Put(OpCode::kBeginMount, InodeId(0));
+    out_.Put(op.number);
+  }
   void operator()(const MoveExtents& op) {
     Put(OpCode::kMoveExtents, op.inode);
     out_.Put(static_cast<uint32_t>(op.moves.size()));
@@ -230,6 +237,11 @@ class Decoder {
       case OpCode::kSetZoneHeats:
         if (inode.value() != 0) ok_ = false;  // zone heats belong to no inode
         return SetZoneHeats{GetZoneHeats()};
+      case OpCode::kBeginMount: {
+        const BeginMount mount{in_.Get<uint64_t>()};
+        if (inode.value() != 0 || mount.number == 0) ok_ = false;  // a mount belongs to no inode
+        return mount;
+      }
       case OpCode::kCheckpointFooter:
         break;
     }
@@ -420,6 +432,8 @@ uint64_t EncodedSize(const ZoneHeats& heats) {
   return heats.empty() ? 0 : kFixed + kHeatBytes * heats.size();
 }
 
+uint64_t EncodedSize(const BeginMount& mount) { return mount.number == 0 ? 0 : kRecordPrefix + 2 + kBeginMountBytes; }
+
 void EncodeRecord(std::span<const MetadataOp> ops, std::vector<std::byte>& out) {
   Encoder encoder(out);
   for (const MetadataOp& op : ops) std::visit(encoder, op);
@@ -430,6 +444,11 @@ void EncodePutInode(const Inode& inode, std::vector<std::byte>& out) { Encoder(o
 void EncodeSetZoneGroups(const ZoneGroups& groups, std::vector<std::byte>& out) { Encoder(out).Put(groups); }
 
 void EncodeSetZoneHeats(const ZoneHeats& heats, std::vector<std::byte>& out) { Encoder(out).Put(heats); }
+
+void EncodeBeginMount(const BeginMount& mount, std::vector<std::byte>& out) {
+  Encoder encoder(out);
+  encoder(mount);
+}
 
 void EncodeFooter(const CheckpointFooter& footer, std::vector<std::byte>& out) {
   ByteWriter writer(out);

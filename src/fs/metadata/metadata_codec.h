@@ -18,9 +18,10 @@ uint64_t EncodedSize(const InodeLink& link);
 uint64_t EncodedSize(const ExtentList& extents);
 uint64_t EncodedRegions(uint64_t count);            // all of them, and their number
 uint64_t EncodedSize(const InodeDetails* details);  // null: 0 bytes
-// The same of zone groups (null: none), of heats and of the footer.
+// The same of zone groups (null: none), of heats, of the number of the mount and of the footer.
 uint64_t EncodedSize(const ZoneGroups* groups);
 uint64_t EncodedSize(const ZoneHeats& heats);
+uint64_t EncodedSize(const BeginMount& mount);  // number 0: 0 bytes
 inline constexpr uint64_t kEncodedFooter = 29;
 
 // The last record of a checkpoint.
@@ -36,6 +37,7 @@ void EncodeRecord(std::span<const MetadataOp> ops, std::vector<std::byte>& out);
 void EncodePutInode(const Inode& inode, std::vector<std::byte>& out);
 void EncodeSetZoneGroups(const ZoneGroups& groups, std::vector<std::byte>& out);
 void EncodeSetZoneHeats(const ZoneHeats& heats, std::vector<std::byte>& out);
+void EncodeBeginMount(const BeginMount& mount, std::vector<std::byte>& out);
 void EncodeFooter(const CheckpointFooter& footer, std::vector<std::byte>& out);
 
 // kCorruption where `body` is not a whole number of operations.

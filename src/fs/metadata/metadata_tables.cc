@@ -20,7 +20,7 @@ MetadataTables::MetadataTables(const DeviceGeometry& device_geometry)
 }
 
 Status MetadataTables::Restore(std::vector<Inode> from, InodeId first_free, std::shared_ptr<const ZoneGroups> groups,
-                               const ZoneHeats& heats) {
+                               const ZoneHeats& heats, uint64_t last_mount) {
   inodes.clear();
   for (Inode& inode : from) {
     const InodeId id = inode.id;
@@ -35,7 +35,9 @@ Status MetadataTables::Restore(std::vector<Inode> from, InodeId first_free, std:
   zone_groups = std::move(groups);
   zone_heats = heats;
   std::erase_if(zone_heats, [](const auto& known) { return known.second == kNewDataHeat; });
-  encoded_size = kEncodedFooter + EncodedSize(zone_groups.get()) + EncodedSize(zone_heats);
+  mount_number = last_mount;
+  encoded_size =
+      kEncodedFooter + EncodedSize(zone_groups.get()) + EncodedSize(zone_heats) + EncodedSize(BeginMount{mount_number});
   ISOZONE_RETURN_IF_ERROR(CheckRoot());
   size_t links = 0;
   for (const auto& [id, inode] : inodes) {
@@ -134,7 +136,8 @@ Status MetadataTables::CheckReached(size_t links) const {
 Status MetadataTables::CheckInvariants() const {
   ISOZONE_RETURN_IF_ERROR(CheckZones());
   ISOZONE_RETURN_IF_ERROR(CheckRoot());
-  uint64_t encoded = kEncodedFooter + EncodedSize(zone_groups.get()) + EncodedSize(zone_heats);
+  uint64_t encoded =
+      kEncodedFooter + EncodedSize(zone_groups.get()) + EncodedSize(zone_heats) + EncodedSize(BeginMount{mount_number});
   uint64_t bytes = 0;
   size_t links = 0;
   ZoneIndex index(geometry);

@@ -6,7 +6,8 @@
 //  * `directories` has a table for every directory, and in these are just the links of the inodes,
 //  * `zone_index` knows the extents of every file, `region_index` the regions of every log, and `in_extents` is the sum
 //    of the lengths of the extents,
-//  * `encoded_size` is the sum of what the codec says of every inode, the zone groups, the heats and the footer.
+//  * `encoded_size` is the sum of what the codec says of every inode, the zone groups, the heats, the number of
+//    the mount and the footer.
 //
 // Thread safety: as a standard container.
 #pragma once
@@ -34,7 +35,7 @@ struct MetadataTables {
   explicit MetadataTables(const DeviceGeometry& device_geometry);
   // They become what MetadataState::Restore says.
   Status Restore(std::vector<Inode> from, InodeId first_free, std::shared_ptr<const ZoneGroups> groups,
-                 const ZoneHeats& heats);
+                 const ZoneHeats& heats, uint64_t last_mount);
 
   const Inode* Find(InodeId id) const;                      // null: none
   const DirectoryTable& Children(InodeId directory) const;  // an empty one where there is no such directory
@@ -57,6 +58,7 @@ struct MetadataTables {
   InodeId next_id{2};
   std::shared_ptr<const ZoneGroups> zone_groups;
   ZoneHeats zone_heats;  // none is kNewDataHeat
+  uint64_t mount_number = 0;
   ZoneIndex zone_index;
   RegionIndex region_index;
   uint64_t in_extents = 0;    // bytes of all files, without holes

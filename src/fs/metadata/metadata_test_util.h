@@ -34,6 +34,7 @@ inline uint32_t PrintOf(const MetadataState& state) {
   }
   std::vector<std::byte> bytes;
   EncodeSetZoneHeats(state.zone_heats(), bytes);
+  EncodeBeginMount({state.mount_number()}, bytes);
   return Crc32c(bytes, crc);
 }
 
@@ -62,7 +63,9 @@ class RecordMaker {
     if (files == 0 || random_.Below(2 * files_) > files) return {Create(state)};
     const Inode* file = Pick(state);
     const InodeLink link = file->links.front();
-    switch (random_.Below(7)) {
+    switch (random_.Below(8)) {
+      case 6:
+        return {BeginMount{random_.Next() | 1}};
       case 4:
         // The extents of these records may overlap, which those of no file system do. What a move means is clear for a
         // single extent only.

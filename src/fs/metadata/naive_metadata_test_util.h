@@ -80,6 +80,7 @@ class NaiveModel {
   std::map<uint64_t, Inode> inodes;
   std::shared_ptr<const ZoneGroups> zone_groups;
   ZoneHeats zone_heats;
+  uint64_t mount_number = 0;
 
  private:
   Inode* Get(InodeId id) { return inodes.contains(id.value()) ? &inodes[id.value()] : nullptr; }
@@ -132,6 +133,10 @@ class NaiveModel {
   }
   bool Do(const SetZoneGroups& op) {
     zone_groups = op.groups;
+    return true;
+  }
+  bool Do(const BeginMount& op) {
+    mount_number = op.number;
     return true;
   }
   bool HasData(ZoneId zone) const {
@@ -374,12 +379,14 @@ class WildRecords {
     const InodeId id = Id();
     const auto it = model.inodes.find(id.value());
     const Inode* inode = it == model.inodes.end() ? nullptr : &it->second;
-    switch (random.Below(19)) {
+    switch (random.Below(20)) {
       case 15:
       case 16:
         return PlaceExtents{id, Extents(inode == nullptr ? 0 : random.Below(inode->size + 1)), random.Next()};
       case 17:
         return LogToData{id, Extents(0), random.Next()};
+      case 19:
+        return BeginMount{random.Next() | 1};
       case 18: {
         auto details = std::make_shared<InodeDetails>();
         details->user = static_cast<uint32_t>(random.Below(1000));

@@ -49,8 +49,10 @@ class StateBuilder {
       groups_ = std::move(set->groups);
     } else if (auto* heats = std::get_if<SetZoneHeats>(&ops->front()); heats != nullptr && heats_.empty()) {
       heats_ = std::move(heats->heats);
+    } else if (auto* mount = std::get_if<BeginMount>(&ops->front()); mount != nullptr && mount_number_ == 0) {
+      mount_number_ = mount->number;
     } else {
-      return reader.Damage("a record is neither an inode, nor the zone groups or heats");
+      return reader.Damage("a record is neither an inode, nor the zone groups, the heats or the mount");
     }
     return {};
   }
@@ -62,8 +64,8 @@ class StateBuilder {
     if (footer.inodes != inodes_.size()) {
       return reader.Damage(fmt::format("it holds {} inodes of {}", inodes_.size(), footer.inodes));
     }
-    Result<MetadataState> state =
-        MetadataState::Restore(geometry_, std::move(inodes_), footer.next_id, std::move(groups_), heats_);
+    Result<MetadataState> state = MetadataState::Restore(geometry_, std::move(inodes_), footer.next_id,
+                                                         std::move(groups_), heats_, mount_number_);
     if (!state.ok()) return state.status().WithContext("checkpoint corrupt; the files cannot be found");
     state_ = std::move(state).value();
     return {};
@@ -73,6 +75,7 @@ class StateBuilder {
   std::vector<Inode> inodes_;
   std::shared_ptr<const ZoneGroups> groups_;
   ZoneHeats heats_;
+  uint64_t mount_number_ = 0;
   std::optional<MetadataState> state_;
 };
 

@@ -1,7 +1,19 @@
 // Mounting: it reads the metadata, finds the ends of logs, tells the pool what lives where, and goes on with the
-// journal.
+// journal. Where the last process to mount was killed, it takes over what that has left in memory (fs/kept), in this
+// order:
+//
+//   1  the records that the journal on the device does not have are applied, and appended to the journal
+//   2  what the device does not have of logs and small files is appended to these
+//   3  all of that is durable
+//   4  the mount begins, by a new number: the old memory counts no more
+//   5  the new memory takes the name of the old one
+//
+// A process that is killed before step 4 leaves the old memory to the next mount, which finds that some of it is on the
+// device by then. Nobody else sees the file system before step 5.
 #include <algorithm>
 #include <optional>
+#include <random>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,6 +24,9 @@
 #include "fs/file/mount_context.h"
 #include "fs/file/open_log.h"
 #include "fs/file_system.h"
+#include "fs/kept/kept_memory.h"
+#include "fs/kept/kept_reader.h"
+#include "fs/metadata/metadata_codec.h"
 #include "fs/metadata/metadata_io.h"
 #include "fs/metadata/recovery.h"
 #include "fs/mount/mounted_file_system.h"
@@ -144,26 +159,155 @@ ZonePoolOptions PoolOptionsOf(MountContext& context, const MountOptions& options
   return pool;
 }
 
+// What a process that was killed has left in memory.
+struct Legacy {
+  std::vector<std::vector<MetadataOp>> records;  // that the device does not have
+  std::vector<KeptPiece> pieces;                 // which the device may have
+};
+
+Legacy ReadLegacy(const MountContext& context, const RecoveredMetadata& recovered)
+    ISOZONE_REQUIRES(context.namespace_mutex) {
+  Legacy legacy;
+  const auto reader = KeptReader::Open(context.device->name(), context.options.kept_memory_directory, context.uuid,
+                                       context.state.mount_number());
+  if (!reader.ok()) return legacy;
+  const auto durable = (*reader)->DurableSequence();
+  if (!durable.ok() || *durable > recovered.sequence) {
+    Log().warn("the device is older than what a killed process has left in memory, which is not used");
+    return legacy;
+  }
+  auto pieces = (*reader)->Pieces(context.frame_seed);
+  if (pieces.ok()) legacy.pieces = *std::move(pieces);
+  const auto records = (*reader)->RecordsAfter(recovered.sequence);
+  for (size_t i = 0; records.ok() && i < records->size(); ++i) {
+    auto ops = DecodeRecord((*records)[i].body);
+    if (!ops.ok()) break;
+    legacy.records.push_back(*std::move(ops));
+  }
+  return legacy;
+}
+
+// Applies the records of `legacy`, and drops those that do not fit, which no process has written.
+void ApplyLegacy(MountContext& context, Legacy& legacy) ISOZONE_REQUIRES(context.namespace_mutex) {
+  for (size_t i = 0; i < legacy.records.size(); ++i) {
+    const Status applied = context.state.Apply(legacy.records[i]);
+    if (applied.ok()) continue;
+    Log().error("what a killed process has left in memory is damaged, and lost from there on: {}", applied.message());
+    legacy.records.resize(i);
+    legacy.pieces.clear();
+  }
+}
+
+// Returns how many bytes were appended to how many files. What finds no room is lost, as what a kernel could not write
+// back is; the log says so.
+std::pair<uint64_t, size_t> TakeOverPieces(MountedFileSystem& mounted, std::span<const KeptPiece> pieces) {
+  uint64_t bytes = 0;
+  size_t files = 0;
+  while (!pieces.empty()) {
+    const uint64_t inode = pieces.front().inode;
+    const auto end = std::ranges::find_if(pieces, [&](const KeptPiece& piece) { return piece.inode != inode; });
+    const auto own = pieces.first(static_cast<size_t>(end - pieces.begin()));
+    pieces = pieces.subspan(own.size());
+    const auto taken = mounted.TakeOver(InodeId(inode), own);
+    if (taken.ok() && *taken > 0) ++files;
+    if (taken.ok()) bytes += *taken;
+    if (!taken.ok()) {
+      Log().error("what a killed process has left of inode {} in memory is lost: {}", inode, taken.status().message());
+    }
+  }
+  return {bytes, files};
+}
+
+void TakeOver(MountedFileSystem& mounted, const Legacy& legacy) {
+  const auto [bytes, files] = TakeOverPieces(mounted, legacy.pieces);
+  if (bytes == 0 && legacy.records.empty()) return;
+  Log().info("took over from a process that was killed: {} bytes of {} files, and {} changes of the metadata", bytes,
+             files, legacy.records.size());
+}
+
+uint64_t RandomMountNumber() {
+  std::random_device random;
+  return (uint64_t{random()} << 32U | random()) | 1U;
+}
+
+// Makes the kept memory of a mount that is about to begin, unless the device dies with the process, as those of tests
+// do that are nothing in the file system of the machine, or have no name there.
+void MakeKeptMemory(MountContext& context, uint64_t mount_number) {
+  const auto owner = PageOwner::Of(context.device->name());
+  if (!owner.ok() || !owner->has_name) return;
+  auto kept = KeptMemory::Make(*owner, context.options.kept_memory_directory, context.options.kept_memory, context.uuid,
+                               mount_number, context.clock);
+  if (kept.ok()) {
+    context.kept = *std::move(kept);
+    return;
+  }
+  context.writes_through = true;
+  Log().warn(
+      "each flush of a log writes to the device, which is slow: there is no memory that outlives the process ({}); "
+      "set kept_memory or kept_memory_directory",
+      kept.status().message());
+}
+
+// The mount has a number from here on, and its kept memory a name.
+Status BeginWithNumber(MountContext& context, uint64_t mount_number) {
+  uint64_t sequence = 0;
+  {
+    const MutexLock lock(context.namespace_mutex);
+    if (context.kept == nullptr && context.state.mount_number() == 0) return Status::Ok();
+    const MetadataOp begin = BeginMount{mount_number};
+    ISOZONE_ASSIGN_OR_RETURN(sequence, context.Commit({&begin, 1}));
+  }
+  ISOZONE_RETURN_IF_ERROR(context.journal->Sync(sequence));
+  if (context.kept != nullptr) ISOZONE_RETURN_IF_ERROR(context.kept->Publish());
+  RemoveUselessKeptMemory(context.device->name(), context.options.kept_memory_directory, context.uuid, mount_number);
+  return Status::Ok();
+}
+
+void Begin(MountContext& context, uint64_t mount_number) {
+  const Status begun = BeginWithNumber(context, mount_number);
+  if (begun.ok() || context.kept == nullptr) return;
+  context.writes_through = true;
+  Log().warn("each flush of a log writes to the device, which is slow: no memory outlives the process: {}",
+             begun.message());
+}
+
+// Keeps zones as they are that the metadata on the device names, though the state does no longer.
+void KeepNamed(MountContext& context, std::map<ZoneId, uint64_t>& named, const RecoveredMetadata& recovered)
+    ISOZONE_REQUIRES(context.namespace_mutex) {
+  const auto now = NamedZones(context.geometry(), context.state, recovered.zones);
+  for (const auto& [zone, end] : named) {
+    if (!now.contains(zone)) context.pool->adopted().ResetBeforeUse(zone);
+  }
+  for (const auto& [zone, end] : now) named[zone] = std::max(named[zone], end);
+  // A copy that is behind may become the only one until it is written anew, so nothing that it names may change.
+  for (const ZoneId zone : recovered.behind_zones) {
+    if (named.emplace(zone, 0).second) context.pool->adopted().ResetBeforeUse(zone);
+  }
+}
+
 // The pool and the collector of `context` exist. This starts them.
 Result<std::unique_ptr<FileSystem>> MountForWriting(std::shared_ptr<MountContext> context,
                                                     const RecoveredMetadata& recovered, uint64_t checkpoint_after) {
   uint64_t sealed = 0;
   std::vector<MetadataOp> seals;
+  Legacy legacy;
+  const uint64_t mount_number = RandomMountNumber();
+  MakeKeptMemory(*context, mount_number);
   {
     // No checkpoint may be taken between the change of the state by the seals and their record in the journal.
     const MutexLock lock(context->namespace_mutex);
     auto named = NamedZones(context->geometry(), context->state, recovered.zones);
-    // A copy that is behind may become the only one until it is written anew, so nothing that it names may change.
-    for (const ZoneId zone : recovered.behind_zones) {
-      if (named.emplace(zone, 0).second) context->pool->adopted().ResetBeforeUse(zone);
-    }
+    legacy = ReadLegacy(*context, recovered);
+    ApplyLegacy(*context, legacy);
+    KeepNamed(*context, named, recovered);
     ISOZONE_ASSIGN_OR_RETURN(seals, SealOpenLogs(*context));
     ISOZONE_RETURN_IF_ERROR(context->state.Apply(seals));
     ISOZONE_RETURN_IF_ERROR(AdoptZones(*context, recovered.zones));
     ISOZONE_ASSIGN_OR_RETURN(context->journal,
                              Journal::Open(*context->device, *context->pool, context->namespace_mutex, context->state,
-                                           recovered, Journal::Options{checkpoint_after}));
+                                           recovered, Journal::Options{checkpoint_after, context->kept.get()}));
     context->pool->adopted().ReleaseUnnamed([&named](ZoneId zone) { return named.contains(zone); });
+    for (const std::vector<MetadataOp>& record : legacy.records) sealed = context->journal->Append(record);
     if (!seals.empty()) sealed = context->journal->Append(seals);
   }
   context->pool->Start();
@@ -173,11 +317,22 @@ Result<std::unique_ptr<FileSystem>> MountForWriting(std::shared_ptr<MountContext
   if (status.ok() && recovered.has_older_version()) status = context->journal->Checkpoint();
   if (!status.ok()) KeepZonesOf(seals, *context->pool);
   context->collector->Start();
-  auto mounted = std::make_unique<MountedFileSystem>(std::move(context), nullptr);
+  if (context->kept != nullptr) {
+    context->writers.Start(
+        context->clock, [](const void* kept) { return static_cast<const KeptMemory*>(kept)->is_awaited(); },
+        context->kept.get());
+    context->kept->OnAwaited([writers = &context->writers] { writers->Wake(); });
+  }
+  auto mounted = std::make_unique<MountedFileSystem>(context, nullptr);
   if (status.Is(StatusCode::kNoSpace)) {
     return Status::NoSpace(fmt::format("{}; what is there can be read with read_only=on", status.message()));
   }
-  if (!status.ok()) Log().error("{}; nothing can be written", status.ToString());
+  if (status.ok()) {
+    TakeOver(*mounted, legacy);
+    Begin(*context, mount_number);
+  } else {
+    Log().error("{}; nothing can be written", status.ToString());
+  }
   return std::unique_ptr<FileSystem>(std::move(mounted));
 }
 

@@ -93,11 +93,11 @@ Result<FileAttributes> MountedFileSystem::Stat(std::string_view path) {
   {
     const MutexLock lock(mutex());
     ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_->state.Lookup(path));
-    const bool grows_elsewhere = refresh_ != nullptr && inode->has_open_region();
+    const bool grows_elsewhere = refresh_ != nullptr && refresh_->MayGrow(*inode);
     if (!grows_elsewhere) return AttributesOf(*context_, *inode);
     open_log = inode->id;
   }
-  // A writer in another process has this log open, and only the frames tell its size.
+  // A writer in another process may have this log open, and only its frames and that process's memory tell its size.
   ISOZONE_ASSIGN_OR_RETURN(const auto reader, OpenForRead(path));
   const MutexLock lock(mutex());
   const Inode* inode = context_->state.Find(open_log);
@@ -119,6 +119,12 @@ Result<std::vector<DirectoryEntry>> MountedFileSystem::List(std::string_view dir
     std::vector<DirectoryEntry> batch = ListBehind(id, entries.empty() ? nullptr : &entries.back().name);
     more = batch.size() == kListBatch;
     entries.insert(entries.end(), std::make_move_iterator(batch.begin()), std::make_move_iterator(batch.end()));
+  }
+  if (refresh_ == nullptr) return entries;
+  for (DirectoryEntry& entry : entries) {
+    if (entry.attributes.kind != FileKind::kLog || entry.attributes.is_directory) continue;
+    const auto now = Stat(fmt::format("{}/{}", directory, entry.name));
+    if (now.ok()) entry.attributes = *now;
   }
   return entries;
 }
@@ -293,7 +299,21 @@ std::shared_ptr<OpenFile> MountedFileSystem::Register(InodeId id, FileKind kind,
   return file;
 }
 
+Result<std::shared_ptr<OpenFile>> MountedFileSystem::OpenFollowed(InodeId id) {
+  std::shared_ptr<OpenFile> file;
+  {
+    const MutexLock lock(mutex());
+    if (context_->state.Find(id) == nullptr) return Status::NotFound(fmt::format("inode {} was removed", id.value()));
+    file = Register(id, FileKind::kLog, {}, Status::Ok());
+  }
+  const Status grown = refresh_->GrowLog(*file);
+  if (grown.ok()) return file;
+  context_->Release(std::move(file));
+  return grown;
+}
+
 Result<std::shared_ptr<OpenFile>> MountedFileSystem::Open(Inode inode) {
+  if (inode.kind == FileKind::kLog && refresh_ != nullptr) return OpenFollowed(inode.id);
   // A log has to be scanned. That is I/O, so it is done without the lock. If the log was opened meanwhile, Register
   // finds it. If it was written to and closed again, it is scanned again.
   for (;;) {
@@ -365,13 +385,23 @@ SinkOptions MountedFileSystem::LogOptions(size_t unit) const {
   return sink;
 }
 
+InodeId MountedFileSystem::DirectoryOf(InodeId id) const {
+  const MutexLock lock(mutex());
+  const Inode* inode = context_->state.Find(id);
+  return inode == nullptr || inode->links.empty() ? InodeId() : inode->links.front().parent;
+}
+
 std::unique_ptr<FileWriter> MountedFileSystem::MakeWriter(std::shared_ptr<OpenFile> file, const CreateOptions& options,
                                                           DataClass data) {
   const FileKind kind = file->kind();
   const size_t buffer = BufferSize(kind);
+  BufferedWriter::Options how{buffer, context_->kept != nullptr && kind != FileKind::kData, {}};
   std::unique_ptr<WriteSink> sink;
   if (kind == FileKind::kLog) {
-    sink = MakeLogSink(*context_, *file, data.lifetime, context_->parallel ? LogOptions(buffer) : SinkOptions());
+    SinkOptions with = context_->parallel ? LogOptions(buffer) : SinkOptions();
+    with.wakes = how.kept;
+    sink = MakeLogSink(*context_, *file, data.lifetime, with);
+    how.directory = DirectoryOf(file->id());
   } else {
     const bool striped = kind == FileKind::kData && context_->parallel;
     SinkOptions with = striped ? StripeOptions(buffer, options.expected_size) : SinkOptions();
@@ -380,7 +410,7 @@ std::unique_ptr<FileWriter> MountedFileSystem::MakeWriter(std::shared_ptr<OpenFi
     with.cohort = {options.together_with, options.own_zones};
     sink = MakeDataSink(*context_, file->id(), data, with);
   }
-  auto writer = std::make_unique<BufferedWriter>(context_, std::move(file), std::move(sink), data, buffer);
+  auto writer = std::make_unique<BufferedWriter>(context_, std::move(file), std::move(sink), data, how);
   writer->SetIoClass(options.io_class);
   return writer;
 }
@@ -452,6 +482,28 @@ Result<std::unique_ptr<FileWriter>> MountedFileSystem::WriterOf(std::shared_ptr<
   return MakeWriter(std::move(file), options, data);
 }
 
+Result<uint64_t> MountedFileSystem::TakeOver(InodeId id, std::span<const KeptPiece> pieces) {
+  Inode inode;
+  {
+    const MutexLock lock(mutex());
+    const Inode* found = context_->state.Find(id);
+    if (found == nullptr || found->is_directory || found->is_symlink()) return uint64_t{0};
+    inode = *found;
+  }
+  const DataClass data{inode.lifetime, inode.level};
+  ISOZONE_ASSIGN_OR_RETURN(auto file, Open(std::move(inode)));
+  const std::vector<std::byte> missing = JoinKept(pieces, file->size());
+  if (missing.empty()) {
+    context_->Release(std::move(file));
+    return uint64_t{0};
+  }
+  ISOZONE_ASSIGN_OR_RETURN(const auto writer, WriterOf(std::move(file), {}, data));
+  ISOZONE_RETURN_IF_ERROR(writer->Append(missing));
+  ISOZONE_RETURN_IF_ERROR(writer->Sync());
+  ISOZONE_RETURN_IF_ERROR(writer->Close());
+  return missing.size();
+}
+
 Result<std::unique_ptr<FileReader>> MountedFileSystem::OpenForRead(std::string_view path) {
   ISOZONE_RETURN_IF_ERROR(Refresh());
   for (;;) {
@@ -480,7 +532,8 @@ Result<std::shared_ptr<OpenFile>> MountedFileSystem::OpenById(InodeId id) {
     if (file == nullptr && found->kind != FileKind::kLog) {
       file = Register(found->id, found->kind, found->extents.Expand(), Status::Ok());
     }
-    if (file != nullptr) return file;
+    const bool is_followed = refresh_ != nullptr && found->kind == FileKind::kLog;
+    if (file != nullptr && !is_followed) return file;
     inode = *found;
   }
   return Open(std::move(inode));
@@ -495,8 +548,7 @@ std::unique_ptr<FileReader> MountedFileSystem::ReaderOf(std::shared_ptr<OpenFile
     if (file->kind() == FileKind::kLog) {
       hooks.before_end = [this, weak] {
         const auto log = weak.lock();
-        Status status = refresh_->Refresh();
-        if (status.ok()) status = refresh_->GrowLog(*log);
+        const Status status = refresh_->GrowLog(*log);
         if (!status.ok()) Log().warn("following a log failed: {}", status.ToString());
       };
     }
@@ -540,6 +592,7 @@ Status MountedFileSystem::Unmount() {
   unmounted_ = true;
   const Status detached = inodes_->DetachAll();
   if (context_->read_only()) return Status::Ok();
+  context_->writers.Stop();
   context_->collector->Stop();
   Status status = context_->journal->Sync(context_->journal->last_sequence());
   if (status.ok()) status = detached;
@@ -548,6 +601,8 @@ Status MountedFileSystem::Unmount() {
   if (publisher_ != nullptr) publisher_->Stop();
   const Status closed = context_->journal->Close();
   if (context_->statistics_page != nullptr) context_->statistics_page->End();
+  // What could not be written stays, for the next mount to try.
+  if (status.ok() && closed.ok() && context_->kept != nullptr) context_->kept->Remove();
   return status.ok() ? closed : status;
 }
 

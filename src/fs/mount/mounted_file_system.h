@@ -16,6 +16,7 @@
 #include "fs/file/mount_context.h"
 #include "fs/file/write_sink.h"
 #include "fs/file_system.h"
+#include "fs/kept/kept_reader.h"
 #include "fs/mount/mounted_inodes.h"
 #include "fs/mount/mounted_state.h"
 #include "fs/mount/read_only_refresh.h"
@@ -64,6 +65,9 @@ class MountedFileSystem final : public FileSystem {
 
   // Names that List takes under the namespace mutex at a time.
   static constexpr size_t kListBatch = 1000;
+  // Appends to a file what a process that was killed has left of it in memory, as far as the device does not have it,
+  // and makes it durable. Returns how many bytes that was.
+  Result<uint64_t> TakeOver(InodeId id, std::span<const KeptPiece> pieces);
   // What it works on; for tests that hold a lock.
   MountContext& context() const { return *context_; }
 
@@ -104,6 +108,8 @@ class MountedFileSystem final : public FileSystem {
   Status PutNew(const Place& place, Inode inode, const Inode* replaced) ISOZONE_REQUIRES(context_->namespace_mutex);
   // The open file of an existing inode; `open` gets it.
   Result<std::shared_ptr<OpenFile>> Open(Inode inode) ISOZONE_EXCLUDES(context_->namespace_mutex);
+  // Of a log that another process may be writing.
+  Result<std::shared_ptr<OpenFile>> OpenFollowed(InodeId id) ISOZONE_EXCLUDES(context_->namespace_mutex);
   std::shared_ptr<OpenFile> Register(InodeId id, FileKind kind, std::vector<FileExtent> extents, Status damage)
       ISOZONE_REQUIRES(context_->namespace_mutex);
   bool HasWriter(InodeId id) const ISOZONE_REQUIRES(context_->namespace_mutex) {
@@ -124,6 +130,7 @@ class MountedFileSystem final : public FileSystem {
   std::unique_ptr<FileReader> ReaderOf(std::shared_ptr<OpenFile> file);
   // Of `options` it takes what says nothing of the class.
   std::unique_ptr<FileWriter> MakeWriter(std::shared_ptr<OpenFile> file, const CreateOptions& options, DataClass data);
+  InodeId DirectoryOf(InodeId id) const ISOZONE_EXCLUDES(context_->namespace_mutex);
   size_t BufferSize(FileKind kind) const;
   SinkOptions StripeOptions(size_t unit, uint64_t expected_size) const;
   SinkOptions LogOptions(size_t unit) const;

@@ -222,17 +222,13 @@ Result<FileAttributes> MountedInodes::Lookup(uint64_t directory, std::string_vie
 
 Result<std::unique_ptr<FileReader>> MountedInodes::FollowLog(InodeId id) {
   if (fs_.refresh_ == nullptr) return std::unique_ptr<FileReader>();
-  bool was_open = false;
   {
     const MutexLock lock(fs_.mutex());
     const Inode* found = fs_.context_->state.Find(id);
-    if (found == nullptr || !found->has_open_region()) return std::unique_ptr<FileReader>();
-    was_open = fs_.context_->FindOpen(id) != nullptr;
+    if (found == nullptr || !fs_.refresh_->MayGrow(*found)) return std::unique_ptr<FileReader>();
   }
   ISOZONE_ASSIGN_OR_RETURN(auto log, fs_.OpenById(id));
-  std::unique_ptr<FileReader> reader = fs_.ReaderOf(log);
-  if (was_open) ISOZONE_RETURN_IF_ERROR(fs_.refresh_->GrowLog(*log));
-  return reader;
+  return fs_.ReaderOf(std::move(log));
 }
 
 Result<FileAttributes> MountedInodes::GetAttributes(uint64_t inode) {

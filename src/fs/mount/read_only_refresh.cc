@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "base/log.h"
 #include "fs/file/open_log.h"
+#include "fs/metadata/metadata_codec.h"
 #include "fs/metadata/metadata_io.h"
 #include "zone/allocator/zone_reserves.h"
 
@@ -14,10 +16,13 @@ namespace isozone {
 ReadOnlyRefresh::ReadOnlyRefresh(MountContext& context, MetadataReading reading) : context_(context) {
   const MutexLock lock(mu_);
   Take(std::move(reading));
+  const Status applied = ApplyKept();
+  if (!applied.ok()) Log().warn("{}", applied.ToString());
 }
 
 void ReadOnlyRefresh::Take(MetadataReading reading) {
   reader_ = std::move(reading.reader);
+  applied_ = reading.metadata.sequence;
   copies_ = std::move(reading.metadata.copies);
   copies_wanted_ = reading.metadata.copies_wanted;
 }
@@ -51,18 +56,31 @@ Result<bool> ReadOnlyRefresh::SameCopies() {
 
 Status ReadOnlyRefresh::Refresh() {
   const MutexLock lock(mu_);
+  return RefreshLocked();
+}
+
+Status ReadOnlyRefresh::RefreshLocked() {
   ISOZONE_ASSIGN_OR_RETURN(Pointers now, ReadPointers());
-  if (now == seen_) return Status::Ok();
-  ISOZONE_ASSIGN_OR_RETURN(const bool same, SameCopies());
-  // What looks wrong may have been replaced meanwhile, so everything is read once more.
-  if (!same || !GoOn().ok()) {
-    ISOZONE_RETURN_IF_ERROR(ReadAll());
-    // The copies may lie in other zones now. The next refresh looks at these.
-    now.clear();
+  uint64_t kept_now = 0;
+  if (kept_ != nullptr) {
+    ISOZONE_ASSIGN_OR_RETURN(kept_now, kept_->Version());
   }
-  // The pointers were read before the metadata, so a change in between shows at the next refresh.
+  if (now == seen_ && kept_now == kept_seen_) return Status::Ok();
+  ISOZONE_ASSIGN_OR_RETURN(const Tails tails, ReadTails());
+  if (now != seen_) {
+    ISOZONE_ASSIGN_OR_RETURN(const bool same, SameCopies());
+    // What looks wrong may have been replaced meanwhile, so everything is read once more.
+    if (!same || !GoOn().ok()) {
+      ISOZONE_RETURN_IF_ERROR(ReadAll());
+      // The copies may lie in other zones now. The next refresh looks at these.
+      now.clear();
+    }
+  }
+  ISOZONE_RETURN_IF_ERROR(ApplyKept());
+  // Both were looked at before the metadata was read, so a change in between shows at the next refresh.
   seen_ = std::move(now);
-  return RefreshOpenFiles();
+  kept_seen_ = kept_now;
+  return RefreshOpenFiles(tails);
 }
 
 Status ReadOnlyRefresh::GoOn() {
@@ -70,8 +88,63 @@ Status ReadOnlyRefresh::GoOn() {
     ISOZONE_ASSIGN_OR_RETURN(const auto record, reader_->Next());
     if (!record) return {};
     const MutexLock lock(context_.namespace_mutex);
-    ISOZONE_RETURN_IF_ERROR(ApplyRecord(*reader_, *record, context_.state));
+    ISOZONE_RETURN_IF_ERROR(ApplyFromDevice(*record));
   }
+}
+
+Status ReadOnlyRefresh::ApplyFromDevice(const MetadataReader::Record& record) {
+  if (record.sequence > applied_) {
+    ISOZONE_RETURN_IF_ERROR(ApplyRecord(*reader_, record, context_.state));
+    applied_ = record.sequence;
+    return {};
+  }
+  // A mount that begins where records were kept has not taken these over.
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<MetadataOp> ops, DecodeRecord(record.body));
+  for (const MetadataOp& op : ops) {
+    const auto* begin = std::get_if<BeginMount>(&op);
+    if (begin != nullptr && begin->number != context_.state.mount_number()) {
+      return Status::Busy("another mount has begun");
+    }
+  }
+  return {};
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Kept memory
+// ---------------------------------------------------------------------------------------------------------------------
+
+void ReadOnlyRefresh::FindKept() {
+  uint64_t number = 0;
+  {
+    const MutexLock lock(context_.namespace_mutex);
+    number = context_.state.mount_number();
+  }
+  if (number == mount_number_ && kept_ != nullptr) return;
+  mount_number_ = number;
+  auto kept = KeptReader::Open(context_.device->name(), context_.options.kept_memory_directory, context_.uuid, number);
+  kept_ = kept.ok() ? *std::move(kept) : nullptr;
+  has_kept_.store(kept_ != nullptr, std::memory_order_relaxed);
+}
+
+Status ReadOnlyRefresh::ApplyKept() {
+  FindKept();
+  if (kept_ == nullptr) return {};
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<KeptRecordBytes> records, kept_->RecordsAfter(applied_));
+  const MutexLock lock(context_.namespace_mutex);
+  for (const KeptRecordBytes& record : records) {
+    ISOZONE_ASSIGN_OR_RETURN(const std::vector<MetadataOp> ops, DecodeRecord(record.body));
+    ISOZONE_RETURN_IF_ERROR(context_.state.Apply(ops));
+    applied_ = record.sequence;
+  }
+  return {};
+}
+
+Result<ReadOnlyRefresh::Tails> ReadOnlyRefresh::ReadTails() {
+  Tails tails;
+  if (kept_ == nullptr) return tails;
+  ISOZONE_ASSIGN_OR_RETURN(std::vector<KeptPiece> pieces, kept_->Pieces(context_.frame_seed));
+  for (KeptPiece& piece : pieces) tails[piece.inode].push_back(std::move(piece));
+  return tails;
 }
 
 Status ReadOnlyRefresh::ReadAll() {
@@ -94,7 +167,7 @@ MetadataCopies ReadOnlyRefresh::Metadata() const {
   return copies;
 }
 
-Status ReadOnlyRefresh::RefreshOpenFiles() {
+Status ReadOnlyRefresh::RefreshOpenFiles(const Tails& tails) {
   std::vector<std::shared_ptr<OpenFile>> logs;
   {
     const MutexLock lock(context_.namespace_mutex);
@@ -111,7 +184,9 @@ Status ReadOnlyRefresh::RefreshOpenFiles() {
     }
   }
   for (auto& file : logs) {
-    const Status status = GrowLog(*file);
+    const auto tail = tails.find(file->id().value());
+    const Status status =
+        GrowLogLocked(*file, tail == tails.end() ? std::span<const KeptPiece>() : std::span(tail->second));
     context_.Release(std::move(file));
     ISOZONE_RETURN_IF_ERROR(status);
   }
@@ -126,6 +201,16 @@ Status ReadOnlyRefresh::CheckExists(InodeId id) {
 }
 
 Status ReadOnlyRefresh::GrowLog(OpenFile& file) {
+  const MutexLock lock(mu_);
+  std::vector<KeptPiece> tail;
+  if (kept_ != nullptr) {
+    ISOZONE_ASSIGN_OR_RETURN(tail, kept_->PiecesOf(file.id().value(), context_.frame_seed));
+  }
+  ISOZONE_RETURN_IF_ERROR(RefreshLocked());
+  return GrowLogLocked(file, tail);
+}
+
+Status ReadOnlyRefresh::GrowLogLocked(OpenFile& file, std::span<const KeptPiece> tail) {
   Inode inode;
   {
     const MutexLock lock(context_.namespace_mutex);
@@ -141,7 +226,9 @@ Status ReadOnlyRefresh::GrowLog(OpenFile& file) {
   ISOZONE_ASSIGN_OR_RETURN(LogContents contents, ReadLog(context_.engine, context_.frame_seed, inode));
   // A log is not shorter because it cannot be read now, but it is when the writer has cut it.
   const bool unread = contents.damage.Is(StatusCode::kIoError);
-  if (contents.size >= file.size() || !unread) file.Reset(std::move(contents.extents), std::move(contents.damage));
+  if (unread && contents.size < file.size()) return Status::Ok();
+  std::vector<std::byte> kept = contents.damage.ok() ? JoinKept(tail, contents.size) : std::vector<std::byte>();
+  file.Reset(std::move(contents.extents), std::move(contents.damage), std::move(kept));
   return Status::Ok();
 }
 

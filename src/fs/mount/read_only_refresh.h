@@ -2,6 +2,11 @@
 // records to the metadata, these are read and applied; only if the copy that is read was replaced, all of it is read
 // again. Open files are brought up to date: logs grow, removed files are marked.
 //
+// What the writer keeps in memory (fs/kept) is taken as if the device had it: records that are not durable yet, and the
+// ends of logs. The records are applied behind those of the device, and skipped when they come from there. Of a log, the
+// memory is read before the metadata, and that before the frames: whatever the memory does not have any more is found
+// in one of these.
+//
 // The write pointers of the zones that copies are in, or begin in, show whether anything has changed. The superblocks
 // show whether a copy was replaced, or is about to be.
 //
@@ -11,13 +16,17 @@
 // Thread safety: any thread may call any method.
 #pragma once
 
+#include <atomic>
+#include <map>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "base/mutex.h"
 #include "base/status.h"
 #include "fs/file/mount_context.h"
+#include "fs/kept/kept_reader.h"
 #include "fs/metadata/recovery.h"
 
 namespace isozone {
@@ -33,8 +42,12 @@ class ReadOnlyRefresh {
   // Like Refresh, and returns kIoError if the file no longer exists.
   Status CheckExists(InodeId id);
 
-  // Finds frames that were added to a log since it was last scanned.
+  // As Refresh, and finds what was added to a log since it was last looked at.
   Status GrowLog(OpenFile& file);
+  // Somebody may be writing this log: only GrowLog finds its size.
+  bool MayGrow(const Inode& inode) const ISOZONE_REQUIRES(context_.namespace_mutex) {
+    return inode.kind == FileKind::kLog && (inode.has_open_region() || has_kept_.load(std::memory_order_relaxed));
+  }
 
   // The copies of the metadata, as of the last time that all of it was read.
   MetadataCopies Metadata() const;
@@ -47,10 +60,20 @@ class ReadOnlyRefresh {
   Result<Pointers> ReadPointers() const ISOZONE_REQUIRES(mu_);
   // Whether no copy was replaced since all of the metadata was read.
   Result<bool> SameCopies() ISOZONE_REQUIRES(mu_);
+  Status RefreshLocked() ISOZONE_REQUIRES(mu_);
   // Applies the records that were added.
   Status GoOn() ISOZONE_REQUIRES(mu_);
+  // The same of one that the device has; kBusy if what was applied before from memory is not what came of it.
+  Status ApplyFromDevice(const MetadataReader::Record& record) ISOZONE_REQUIRES(mu_, context_.namespace_mutex);
+  // Finds the kept memory of the last mount.
+  void FindKept() ISOZONE_REQUIRES(mu_);
+  // Applies the records that only the kept memory has.
+  Status ApplyKept() ISOZONE_REQUIRES(mu_);
+  using Tails = std::map<uint64_t, std::vector<KeptPiece>>;  // by inode
+  Result<Tails> ReadTails() ISOZONE_REQUIRES(mu_);
+  Status GrowLogLocked(OpenFile& file, std::span<const KeptPiece> tail) ISOZONE_REQUIRES(mu_);
   Status ReadAll() ISOZONE_REQUIRES(mu_);
-  Status RefreshOpenFiles() ISOZONE_REQUIRES(mu_);
+  Status RefreshOpenFiles(const Tails& tails) ISOZONE_REQUIRES(mu_);
 
   MountContext& context_;
   mutable Mutex mu_;  // one refresh at a time; taken before the namespace mutex
@@ -58,6 +81,11 @@ class ReadOnlyRefresh {
   std::vector<MetadataCopy> copies_ ISOZONE_GUARDED_BY(mu_);
   uint32_t copies_wanted_ ISOZONE_GUARDED_BY(mu_) = 0;
   Pointers seen_ ISOZONE_GUARDED_BY(mu_);
+  uint64_t applied_ ISOZONE_GUARDED_BY(mu_) = 0;       // the sequence of the last record in the state
+  uint64_t mount_number_ ISOZONE_GUARDED_BY(mu_) = 0;  // whose memory `kept_` is, or would be
+  std::unique_ptr<KeptReader> kept_ ISOZONE_GUARDED_BY(mu_);
+  uint64_t kept_seen_ ISOZONE_GUARDED_BY(mu_) = 0;  // KeptReader::Version
+  std::atomic<bool> has_kept_{false};
 };
 
 }  // namespace isozone

@@ -19,7 +19,7 @@ RUN = b"Running db_stress with pid="
 
 # db_stress opens restored backups, and lists MANIFESTs to see whether they were reused, in the default file system. Its
 # injection of faults puts a file system in between that keeps a WAL's flush to itself, so that writes which were not
-# synced would be lost with the process; a kill must not lose them (log_write_through=on).
+# synced would be lost with the process; a kill must not lose them.
 FAULTS = ("sync_fault_injection", "read_fault_one_in", "write_fault_one_in", "metadata_read_fault_one_in",
           "metadata_write_fault_one_in", "open_read_fault_one_in", "open_write_fault_one_in",
           "open_metadata_read_fault_one_in", "open_metadata_write_fault_one_in", "secondary_cache_fault_one_in")
@@ -48,7 +48,7 @@ class DatedResult(Result):
 
 def options(kind: str, minutes: float, image: str, wrapper: str) -> list[str]:
     """The arguments of db_crashtest.py."""
-    return [kind, f"--stress_cmd={wrapper}", f"--fs_uri=isozone://emu:{image}?timing=off&log_write_through=on",
+    return [kind, f"--stress_cmd={wrapper}", f"--fs_uri=isozone://emu:{image}?timing=off",
             "--db=/rocksdb_crashtest", f"--duration={int(minutes * 60)}", f"--max_key={KEYS}",
             *(["--interval=60"] if kind == "blackbox" else []),
             *(f"--{name}=0" for name in LEFT_OUT), *(f"--{name}=none" for name in COMPRESSION)]

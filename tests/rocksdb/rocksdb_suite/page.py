@@ -27,7 +27,7 @@ UNSTEADY = ("These differed among other cases, and did not when repeated by them
             "time that they give themselves when the machine is busy; some find what the case before has left: a "
             "database in the default file system, or a thread of the pool that its task still holds.")
 CRASH_TEST = (
-    "`db_crashtest.py` runs `db_stress` on Isozone with `log_write_through=on`, kills it at any time (blackbox) or "
+    "`db_crashtest.py` runs `db_stress` on Isozone, kills it at any time (blackbox) or "
     "where RocksDB asks it to (whitebox), and lets it check its database against what it has written. Without "
     "backups and without injected faults: `db_stress` opens restored backups in the default file system, and its "
     "faults come with a file system that keeps a WAL's flush to itself.")
