@@ -115,7 +115,7 @@ guest: guest-kernel-newest
 	@scripts/fetch-guest-kernel build/guest-kernel
 	@$(call configure,checked)
 	@$(call compile,checked) --target isozone isozone_cli device_conformance_test integration_child \
-	  integration_test isozone_model_test
+	  integration_test isozone_model_test page_cache_test
 
 .PHONY: engines
 engines: ## Run the programs and languages of docs/engines on Isozone; with QUICK=1 those that need no other packages

@@ -36,10 +36,6 @@ void SetHandle(FuseView& view, fuse_file_info& info, std::shared_ptr<PositionalF
   handle->read_class = ReadClassOf(attributes);
   handle->can_write = (info.flags & O_ACCMODE) != O_RDONLY;
   info.keep_cache = view.options().read_only ? 0 : 1;
-  // A log is written in small pieces and not read again. By way of the page cache, the kernel would send a piece that
-  // crosses a page in two requests.
-  const bool only_written = (info.flags & O_ACCMODE) == O_WRONLY;
-  if (attributes.kind == FileKind::kLog && only_written && !view.options().writeback) info.direct_io = 1;
   info.noflush = handle->can_write ? 0 : 1;
   info.fh = view.handles().Add(std::move(handle));
 }

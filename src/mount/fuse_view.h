@@ -6,7 +6,10 @@
 // file share one PositionalFile.
 //
 // Caches. This is the only writer of the file system, so the kernel may keep names, attributes and pages until it
-// changes them itself. A read-only mount may run beside a writer of another process, and keeps them for a second.
+// changes them itself. All that is read and written goes by way of the page cache, so that each program and each memory
+// map sees every write. (Direct I/O of one handle of a file beside pages that others read is not safe: before Linux 6.6
+// a direct write leaves such pages as they were, and later ones drop them before the write, or after it and not for all
+// writes.) A read-only mount may run beside a writer of another process, and keeps all for a second.
 //
 // Permissions. The kernel checks them (default_permissions) by the modes that it is told here. What belongs to user and
 // group 0, as all does that was never given an owner, is shown as that of the one who mounts: who may write to the

@@ -35,7 +35,8 @@ PROGRAMS = {"isozone": "tools/isozone/isozone", "libisozone.so": "src/adapter/li
             "device_conformance_test": "tests/device/device_conformance_test",
             "integration_child": "tests/integration/integration_child",
             "integration_test": "tests/integration/integration_test",
-            "isozone_model_test": "tests/model/isozone_model_test"}
+            "isozone_model_test": "tests/model/isozone_model_test",
+            "page_cache_test": "tests/mount/page_cache_test"}
 # The parts of these that crash.py needs: what boots again and again is to be small.
 CRASH_MODULES = ("crct10dif_generic", "crc64_rocksoft_generic", "nvme")
 CRASH_PROGRAMS = ("isozone", "libisozone.so", "integration_child")

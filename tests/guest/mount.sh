@@ -352,7 +352,42 @@ mount_old_kernel() {
   end_daemon
 }
 
+# Readers beside writers of each kind: of every page they see what was written last.
+mount_pages() {
+  mount_new
+  ISOZONE_TEST_DIRECTORY=$directory page_cache_test --gtest_brief=1
+  end_daemon
+}
+
+# Every put is synced, and somebody reads the live log and the MANIFEST all the time, as a backup does. What the page
+# cache has of them in the end is what is in the files.
+mount_logs_read() {
+  mount_new
+  # shellcheck disable=SC2086
+  db_bench $bench --benchmarks=fillseq --num=2000 --value_size=100 --sync=1 --threads=1 >/tmp/bench 2>&1 &
+  while ! has_ended $!; do
+    cat $directory/db/*.log $directory/db/MANIFEST-* >/dev/null 2>&1 || true
+    usleep 3000
+  done
+  wait $!
+  cached=$(logs_of_database)
+  records=$(ldb dump_wal --walfile="$(echo $directory/db/*.log)" | grep -c PUT)
+  echo 3 >/proc/sys/vm/drop_caches
+  echo "ldb finds $records records of 2000 that were synced"
+  [ "$records" = 2000 ]
+  [ "$cached" = "$(logs_of_database)" ]
+  end_daemon
+}
+logs_of_database() { (cd $directory/db && md5sum ./*.log MANIFEST-*); }
+
+# What is the same on each kernel.
+mount_cache_steps() {
+  step mount-pages mount_pages
+  step mount-logs-read mount_logs_read
+}
+
 mount_steps() {
+  mount_cache_steps
   step mount-io-uring mount_io_uring
   step mount-killed mount_killed
   step mount-ended mount_ended
