@@ -98,11 +98,17 @@ Status AnswerBytes(fuse_req_t request, std::string_view bytes, size_t room) {
   return Status::Ok();
 }
 
+// kNotFound was answered: the attribute is not there, or all of the inode has gone.
+Status AnswerNoXattr(fuse_req_t request, FuseView& view, fuse_ino_t inode) {
+  ISOZONE_RETURN_IF_ERROR(view.inodes().GetAttributes(inode).status());
+  return AnswerErrno(request, ENODATA);
+}
+
 void GetXattr(fuse_req_t request, fuse_ino_t inode, const char* name, size_t room) {
   Answer(request, [&](FuseView& view) -> Status {
     if (!IsSupportedXattr(name)) return AnswerErrno(request, EOPNOTSUPP);
     const auto value = view.inodes().GetXattr(inode, name);
-    if (value.status().Is(StatusCode::kNotFound)) return AnswerErrno(request, ENODATA);
+    if (value.status().Is(StatusCode::kNotFound)) return AnswerNoXattr(request, view, inode);
     if (!value.ok()) return value.status();
     return AnswerBytes(request, *value, room);
   });
@@ -124,7 +130,7 @@ void SetXattr(fuse_req_t request, fuse_ino_t inode, const char* name, const char
     if ((flags & XATTR_CREATE) != 0) mode = XattrMode::kCreate;
     if ((flags & XATTR_REPLACE) != 0) mode = XattrMode::kReplace;
     const Status status = view.inodes().SetXattr(inode, name, {value, size}, mode);
-    if (status.Is(StatusCode::kNotFound)) return AnswerErrno(request, ENODATA);
+    if (status.Is(StatusCode::kNotFound)) return AnswerNoXattr(request, view, inode);
     ISOZONE_RETURN_IF_ERROR(status);
     return AnswerErrno(request, 0);
   });
@@ -134,7 +140,7 @@ void RemoveXattr(fuse_req_t request, fuse_ino_t inode, const char* name) {
   Answer(request, [&](FuseView& view) -> Status {
     if (!IsSupportedXattr(name)) return AnswerErrno(request, EOPNOTSUPP);
     const Status status = view.inodes().RemoveXattr(inode, name);
-    if (status.Is(StatusCode::kNotFound)) return AnswerErrno(request, ENODATA);
+    if (status.Is(StatusCode::kNotFound)) return AnswerNoXattr(request, view, inode);
     ISOZONE_RETURN_IF_ERROR(status);
     return AnswerErrno(request, 0);
   });

@@ -58,7 +58,7 @@ int ErrnoOf(const Status& status) {
     case StatusCode::kInvalidArgument:
       return EINVAL;
     case StatusCode::kNotFound:
-      return ENOENT;
+      return ESTALE;
     case StatusCode::kAlreadyExists:
       return EEXIST;
     case StatusCode::kPermissionDenied:

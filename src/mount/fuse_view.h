@@ -40,7 +40,9 @@
 
 namespace isozone {
 
-// The errno that a program gets for a status.
+// The errno that a program gets for a status. kNotFound says that an inode has gone, and is ESTALE: the kernel then
+// looks the name up again by which it was asked, and goes on with what has that name now. Operations in which a name or
+// an attribute may be missing answer that themselves.
 int ErrnoOf(const Status& status);
 
 class FuseView {

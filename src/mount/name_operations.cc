@@ -21,11 +21,19 @@ Status AnswerEntry(fuse_req_t request, FuseView& view, const Result<FileAttribut
   return Status::Ok();
 }
 
+// Answers how a change of names that are there went.
+Status AnswerChange(fuse_req_t request, const Status& status) {
+  if (status.Is(StatusCode::kNotFound)) return AnswerErrno(request, ENOENT);
+  ISOZONE_RETURN_IF_ERROR(status);
+  return AnswerErrno(request, 0);
+}
+
 void Lookup(fuse_req_t request, fuse_ino_t directory, const char* name) {
   Answer(request, [&](FuseView& view) -> Status {
     if (TooLong(name)) return AnswerErrno(request, ENAMETOOLONG);
     const auto found = view.inodes().Lookup(directory, name);
     if (!found.status().Is(StatusCode::kNotFound)) return AnswerEntry(request, view, found);
+    ISOZONE_RETURN_IF_ERROR(view.inodes().GetAttributes(directory).status());
     fuse_entry_param nothing{};  // the kernel may remember that there is nothing, too
     nothing.entry_timeout = view.timeout_s();
     ::fuse_reply_entry(request, &nothing);
@@ -80,16 +88,14 @@ void Link(fuse_req_t request, fuse_ino_t inode, fuse_ino_t directory, const char
 void Unlink(fuse_req_t request, fuse_ino_t directory, const char* name) {
   Answer(request, [&](FuseView& view) -> Status {
     if (TooLong(name)) return AnswerErrno(request, ENAMETOOLONG);
-    ISOZONE_RETURN_IF_ERROR(view.inodes().Unlink(directory, name));
-    return AnswerErrno(request, 0);
+    return AnswerChange(request, view.inodes().Unlink(directory, name));
   });
 }
 
 void RemoveDirectory(fuse_req_t request, fuse_ino_t directory, const char* name) {
   Answer(request, [&](FuseView& view) -> Status {
     if (TooLong(name)) return AnswerErrno(request, ENAMETOOLONG);
-    ISOZONE_RETURN_IF_ERROR(view.inodes().RemoveDirectory(directory, name));
-    return AnswerErrno(request, 0);
+    return AnswerChange(request, view.inodes().RemoveDirectory(directory, name));
   });
 }
 
@@ -101,8 +107,7 @@ void Rename(fuse_req_t request, fuse_ino_t from_directory, const char* from, fus
     if (flags == RENAME_NOREPLACE) mode = RenameMode::kNoReplace;
     if (flags == RENAME_EXCHANGE) mode = RenameMode::kExchange;
     if (flags != 0 && mode == RenameMode::kReplace) return AnswerErrno(request, EINVAL);
-    ISOZONE_RETURN_IF_ERROR(view.inodes().Rename(from_directory, from, to_directory, to, mode));
-    return AnswerErrno(request, 0);
+    return AnswerChange(request, view.inodes().Rename(from_directory, from, to_directory, to, mode));
   });
 }
 

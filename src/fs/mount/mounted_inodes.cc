@@ -210,14 +210,18 @@ Result<std::shared_ptr<PositionalFile>> MountedInodes::Create(uint64_t directory
 
 Result<FileAttributes> MountedInodes::Lookup(uint64_t directory, std::string_view name) {
   ISOZONE_RETURN_IF_ERROR(fs_.Refresh());
-  uint64_t found = 0;
-  {
-    const MutexLock lock(fs_.mutex());
-    ISOZONE_ASSIGN_OR_RETURN(const auto place, fs_.FindPlaceIn(InodeId(directory), name));
-    if (place.existing == nullptr) return Status::NotFound(fmt::format("'{}' does not exist", name));
-    found = place.existing->id.value();
+  for (;;) {
+    uint64_t found = 0;
+    {
+      const MutexLock lock(fs_.mutex());
+      ISOZONE_ASSIGN_OR_RETURN(const auto place, fs_.FindPlaceIn(InodeId(directory), name));
+      if (place.existing == nullptr) return Status::NotFound(fmt::format("'{}' does not exist", name));
+      found = place.existing->id.value();
+    }
+    auto attributes = GetAttributes(found);
+    // Another file may have taken the name meanwhile.
+    if (!attributes.status().Is(StatusCode::kNotFound)) return attributes;
   }
-  return GetAttributes(found);
 }
 
 Result<std::unique_ptr<FileReader>> MountedInodes::FollowLog(InodeId id) {
