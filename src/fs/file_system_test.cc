@@ -382,6 +382,24 @@ TEST_F(FileSystemTest, AReadErrorIsReturnedAndDoesNotLatch) {
   ISOZONE_ASSERT_OK(volume_.WriteFile("/g", "more"));
 }
 
+TEST_F(FileSystemTest, AReadOnlyMountKnowsTheSpaceOfASecondAgo) {
+  ManualClock clock;
+  MountOptions options;
+  options.read_only = true;
+  const auto follower = FileSystem::Mount(volume_.OpenDevice(OpenMode::kReadOnly), options, clock).value();
+  const SpaceInfo before = follower->state().Space();
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/a", std::string(kMiB, 'x')));
+  EXPECT_EQ(follower->state().Space().live, before.live);
+  clock.Advance(kSecondNs);
+  EXPECT_EQ(follower->state().Space().live, before.live + kMiB);
+  EXPECT_LE(follower->state().Space().free + kMiB, before.free);
+  ISOZONE_ASSERT_OK(fs().Unlink("/a"));
+  ISOZONE_ASSERT_OK(fs().state().Settle());
+  clock.Advance(kSecondNs);
+  EXPECT_EQ(follower->state().Space().live, before.live);
+  EXPECT_EQ(follower->state().Space().free, fs().state().Space().free);
+}
+
 TEST_F(FileSystemTest, AReadOnlyMountFollowsTheWriter) {
   ISOZONE_ASSERT_OK(volume_.WriteFile("/a", "one"));
   auto log = fs().Create("/log", kLogFile).value();

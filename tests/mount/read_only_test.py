@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A read-only mount beside the mount that writes: names that are replaced.
+"""A read-only mount beside the mount that writes: names that are replaced, and how much space is left.
 
     read_only_test.py ISOZONE [--io-uring]
 """
@@ -14,6 +14,7 @@ from collections.abc import Callable
 import mounted
 
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
+MIB = 1 << 20
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -100,6 +101,21 @@ class ReadOnly(mounted.MountTest):
         with self.assertRaises(OSError) as caught:
             os.getxattr(shown("directory"), "user.none")
         self.assertEqual(errno.ENODATA, caught.exception.errno)
+        self.end()
+
+    def test_its_space_is_that_of_now(self) -> None:
+        def left() -> int:
+            space = os.statvfs(self.shown)
+            return space.f_bavail * space.f_frsize
+
+        before = left()
+        with open(self.path("file"), "wb") as file:
+            file.write(os.urandom(20 * MIB))
+        sync(self.path("file"))
+        mounted.wait_until(lambda: before - left() >= 20 * MIB, "the room for 20 MiB goes")
+        os.unlink(self.path("file"))
+        sync(self.directory)
+        mounted.wait_until(lambda: before - left() < 4 * MIB, "the room for 20 MiB comes back")
         self.end()
 
 

@@ -36,26 +36,29 @@
 namespace isozone {
 namespace {
 
-// Tells the pool what the metadata says of the zones: live bytes, use, lifetime and heat.
-Status AdoptZones(MountContext& context, std::span<const ZoneId> metadata_zones)
-    ISOZONE_REQUIRES(context.namespace_mutex) {
-  for (const ZoneId zone : metadata_zones) ISOZONE_RETURN_IF_ERROR(context.pool->adopted().SetMetadata(zone));
+// What logs hold whose ends are not known.
+using OpenLogs = std::vector<std::pair<InodeId, SpaceClaim>>;
+
+// Tells `pool` what the metadata says of the zones: live bytes, use, lifetime and heat.
+Result<OpenLogs> AdoptZones(ZonePool& pool, const DeviceGeometry& geometry, const MetadataState& state,
+                            std::span<const ZoneId> metadata_zones) {
+  for (const ZoneId zone : metadata_zones) ISOZONE_RETURN_IF_ERROR(pool.adopted().SetMetadata(zone));
   struct Adopted {
     uint64_t live = 0;  // bytes
     ZoneUse use = ZoneUse::kFree;
     bool has_data = false;
     std::optional<DataClass> data;  // a zone keeps the class of the first file in it
   };
-  std::vector<Adopted> zones(context.geometry().zone_count);
+  std::vector<Adopted> zones(geometry.zone_count);
   std::vector<std::pair<InodeId, ZoneId>> open_regions;
-  for (const Inode* inode = context.state.Next(InodeId()); inode != nullptr; inode = context.state.Next(inode->id)) {
+  for (const Inode* inode = state.Next(InodeId()); inode != nullptr; inode = state.Next(inode->id)) {
     const bool log = inode->kind == FileKind::kLog;
-    for (const auto& [id, bytes] : SpaceOf(context.geometry(), *inode)) {
+    for (const auto& [id, bytes] : SpaceOf(geometry, *inode)) {
       Adopted& zone = zones[id.value()];
       zone.live += bytes;
       zone.use = log ? ZoneUse::kLog : ZoneUse::kData;
       zone.has_data |= !log;
-      if (!zone.data) zone.data = DataClass{inode->lifetime, inode->level, HeatOf(context.state.zone_heats(), id)};
+      if (!zone.data) zone.data = DataClass{inode->lifetime, inode->level, HeatOf(state.zone_heats(), id)};
     }
     for (const LogRegion& region : inode->regions) {
       if (region.open()) open_regions.emplace_back(inode->id, region.zone);
@@ -67,27 +70,36 @@ Status AdoptZones(MountContext& context, std::span<const ZoneId> metadata_zones)
     if (zones[i].data && std::ranges::find(metadata_zones, ZoneId(i)) != metadata_zones.end()) {
       return Status::Corruption(fmt::format("a file names zone {}, which holds metadata; run isozone fsck", i));
     }
-    if (zones[i].live > context.geometry().zone_capacity) {
+    if (zones[i].live > geometry.zone_capacity) {
       return Status::Corruption(fmt::format("files name {} bytes in zone {}, which holds {}; run isozone fsck",
-                                            zones[i].live, i, context.geometry().zone_capacity));
+                                            zones[i].live, i, geometry.zone_capacity));
     }
   }
   for (uint32_t i = 0; i < zones.size(); ++i) {
     if (!zones[i].data) continue;
-    SpaceClaim(*context.pool, ZoneId(i), zones[i].live).ToMetadata();
-    context.pool->adopted().SetUse(ZoneId(i), zones[i].use);
-    if (zones[i].has_data) context.pool->collected().NoteHasData(ZoneId(i));
-    context.pool->adopted().SetDataClass(ZoneId(i), *zones[i].data);
+    SpaceClaim(pool, ZoneId(i), zones[i].live).ToMetadata();
+    pool.adopted().SetUse(ZoneId(i), zones[i].use);
+    if (zones[i].has_data) pool.collected().NoteHasData(ZoneId(i));
+    pool.adopted().SetDataClass(ZoneId(i), *zones[i].data);
   }
+  OpenLogs logs;
   for (const auto& [inode, id] : open_regions) {
-    context.pool->adopted().SetUse(id, ZoneUse::kLog);
+    pool.adopted().SetUse(id, ZoneUse::kLog);
     // The end of the region may be torn. Frames of another log behind it would make it look like damage.
-    context.pool->adopted().KeepAsItIs(id);
+    pool.adopted().KeepAsItIs(id);
     uint64_t& live = zones[id.value()].live;
-    const uint64_t bytes = std::min<uint64_t>(context.geometry().block_size, context.geometry().zone_capacity - live);
-    context.unread_logs[inode].Merge(SpaceClaim(*context.pool, id, bytes));
+    const uint64_t bytes = std::min<uint64_t>(geometry.block_size, geometry.zone_capacity - live);
+    logs.emplace_back(inode, SpaceClaim(pool, id, bytes));
     live += bytes;
   }
+  return logs;
+}
+
+// The same for the pool of `context`.
+Status AdoptZones(MountContext& context, std::span<const ZoneId> metadata_zones)
+    ISOZONE_REQUIRES(context.namespace_mutex) {
+  ISOZONE_ASSIGN_OR_RETURN(OpenLogs logs, AdoptZones(*context.pool, context.geometry(), context.state, metadata_zones));
+  for (auto& [inode, space] : logs) context.unread_logs[inode].Merge(std::move(space));
   return Status::Ok();
 }
 
@@ -285,6 +297,16 @@ void KeepNamed(MountContext& context, std::map<ZoneId, uint64_t>& named, const R
   }
 }
 
+// As a mount would find it now.
+Result<SpaceInfo> FindSpace(MountContext& context) {
+  ISOZONE_ASSIGN_OR_RETURN(const MetadataReading reading, ReadMetadata(*context.device));
+  const RecoveredMetadata& found = reading.metadata;
+  ZonePoolOptions options = PoolOptionsOf(context, context.options, found.copies_wanted, true, context.clock);
+  ISOZONE_ASSIGN_OR_RETURN(const auto pool, ZonePool::Create(*context.device, std::move(options)));
+  ISOZONE_ASSIGN_OR_RETURN(const OpenLogs logs, AdoptZones(*pool, context.geometry(), found.state, found.zones));
+  return pool->Space();
+}
+
 // The pool and the collector of `context` exist. This starts them.
 Result<std::unique_ptr<FileSystem>> MountForWriting(std::shared_ptr<MountContext> context,
                                                     const RecoveredMetadata& recovered, uint64_t checkpoint_after) {
@@ -361,7 +383,7 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
       const MutexLock lock(context->namespace_mutex);
       ISOZONE_RETURN_IF_ERROR(AdoptZones(*context, recovered.zones));
     }
-    auto refresh = std::make_unique<ReadOnlyRefresh>(*context, std::move(reading));
+    auto refresh = std::make_unique<ReadOnlyRefresh>(*context, std::move(reading), FindSpace);
     return std::unique_ptr<FileSystem>(std::make_unique<MountedFileSystem>(context, std::move(refresh)));
   }
 

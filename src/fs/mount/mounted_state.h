@@ -23,7 +23,7 @@ class MountedState final : public FileSystemState {
   // Both outlive this. `refresh`: null where this process is the writer.
   MountedState(MountContext& context, ReadOnlyRefresh* refresh) : context_(context), refresh_(refresh) {}
 
-  SpaceInfo Space() const override { return context_.pool->Space(); }
+  SpaceInfo Space() const override { return refresh_ == nullptr ? context_.pool->Space() : refresh_->Space(); }
   FileSystemStats Stats() const override;
   std::vector<ZoneView> Zones() const override { return context_.pool->Zones(); }
   Status VisitFiles(const std::function<void(const FileDetails&)>& visit) const override;

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/units.h"
 #include "fs/file/open_log.h"
 #include "fs/metadata/metadata_codec.h"
 #include "fs/metadata/metadata_io.h"
@@ -13,7 +15,12 @@
 
 namespace isozone {
 
-ReadOnlyRefresh::ReadOnlyRefresh(MountContext& context, MetadataReading reading) : context_(context) {
+ReadOnlyRefresh::ReadOnlyRefresh(MountContext& context, MetadataReading reading,
+                                 std::function<Result<SpaceInfo>(MountContext&)> find_space)
+    : context_(context),
+      find_space_(std::move(find_space)),
+      space_(context.pool->Space()),
+      space_found_ns_(context.clock.NowNs()) {
   const MutexLock lock(mu_);
   Take(std::move(reading));
   const Status applied = ApplyKept();
@@ -155,6 +162,17 @@ Status ReadOnlyRefresh::ReadAll() {
   }
   Take(std::move(reading));
   return {};
+}
+
+SpaceInfo ReadOnlyRefresh::Space() {
+  const MutexLock lock(space_mu_);
+  const int64_t now_ns = context_.clock.NowNs();
+  if (now_ns - space_found_ns_ < kSecondNs) return space_;
+  const auto found = find_space_(context_);
+  if (!found.ok()) Log().warn("the space that is free cannot be told anew: {}", found.status().message());
+  if (found.ok()) space_ = *found;
+  space_found_ns_ = context_.clock.NowNs();
+  return space_;
 }
 
 MetadataCopies ReadOnlyRefresh::Metadata() const {

@@ -18,6 +18,7 @@
 
 #include <atomic>
 #include <map>
+#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -33,8 +34,9 @@ namespace isozone {
 
 class ReadOnlyRefresh {
  public:
-  // `reading`: its state is that of `context`.
-  ReadOnlyRefresh(MountContext& context, MetadataReading reading);
+  // `reading`: its state is that of `context`. `find_space` reads the metadata anew.
+  ReadOnlyRefresh(MountContext& context, MetadataReading reading,
+                  std::function<Result<SpaceInfo>(MountContext&)> find_space);
 
   // Brings state and open files up to date, if the writer has changed anything.
   Status Refresh();
@@ -48,6 +50,9 @@ class ReadOnlyRefresh {
   bool MayGrow(const Inode& inode) const ISOZONE_REQUIRES(context_.namespace_mutex) {
     return inode.kind == FileKind::kLog && (inode.has_open_region() || has_kept_.load(std::memory_order_relaxed));
   }
+
+  // As the writer has it by now, at most a second ago.
+  SpaceInfo Space();
 
   // The copies of the metadata, as of the last time that all of it was read.
   MetadataCopies Metadata() const;
@@ -86,6 +91,10 @@ class ReadOnlyRefresh {
   std::unique_ptr<KeptReader> kept_ ISOZONE_GUARDED_BY(mu_);
   uint64_t kept_seen_ ISOZONE_GUARDED_BY(mu_) = 0;  // KeptReader::Version
   std::atomic<bool> has_kept_{false};
+  const std::function<Result<SpaceInfo>(MountContext&)> find_space_;
+  Mutex space_mu_;  // held while space is looked for
+  SpaceInfo space_ ISOZONE_GUARDED_BY(space_mu_);
+  int64_t space_found_ns_ ISOZONE_GUARDED_BY(space_mu_);
 };
 
 }  // namespace isozone
