@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <span>
 
+#include "base/crc32c.h"
 #include "base/log.h"
 #include "mount/new_file.h"
 #include "mount/serving_threads.h"
@@ -36,7 +38,7 @@ void Greet(void* user_data, fuse_conn_info* connection) {
   auto* view = static_cast<FuseView*>(user_data);
   view->NoteKernel(*connection);
   const uint32_t wanted = FUSE_CAP_ASYNC_READ | FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_ASYNC_DIO |
-                          FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_CACHE_SYMLINKS |
+                          FUSE_CAP_PARALLEL_DIROPS | FUSE_CAP_CACHE_SYMLINKS | FUSE_CAP_EXPORT_SUPPORT |
                           // Beside another writer, new attributes say which pages are old.
                           (view->options().read_only ? FUSE_CAP_AUTO_INVAL_DATA : FUSE_CAP_EXPLICIT_INVAL_DATA) |
                           (view->options().writeback ? FUSE_CAP_WRITEBACK_CACHE : 0);
@@ -86,7 +88,10 @@ int ErrnoOf(const Status& status) {
 }
 
 FuseView::FuseView(FileSystem& file_system, InodeFiles& inodes, const FuseOptions& options)
-    : file_system_(file_system), inodes_(inodes), options_(options) {}
+    : file_system_(file_system),
+      inodes_(inodes),
+      options_(options),
+      generation_(Crc32c(std::as_bytes(std::span<const char>(file_system.state().uuid())))) {}
 
 FuseView& FuseView::Of(fuse_req_t request) { return *static_cast<FuseView*>(::fuse_req_userdata(request)); }
 
@@ -117,6 +122,8 @@ struct stat FuseView::StatOf(const FileAttributes& attributes) {
 fuse_entry_param FuseView::EntryOf(const FileAttributes& attributes) {
   fuse_entry_param entry{};
   entry.ino = attributes.inode;
+  // The kernel knows the root before it asks.
+  entry.generation = attributes.inode == InodeFiles::kRoot ? 0 : generation_;
   entry.attr = StatOf(attributes);
   entry.attr_timeout = timeout_s();
   entry.entry_timeout = timeout_s();

@@ -2,8 +2,9 @@
 //
 // Inodes. The kernel's node numbers are the inodes of InodeFiles, whose root has the number that the kernel gives to
 // it. Numbers are not used again, so the kernel may remember a node for as long as it likes: nothing is counted, and
-// FORGET means nothing. A file that lost its last name lives as long as a handle of it is open, and all handles of one
-// file share one PositionalFile.
+// FORGET means nothing. The kernel may also forget a node and ask for it again by its number alone, for a handle of
+// name_to_handle_at(2); the generation of nodes tells those of a device that was formatted anew. A file that lost its
+// last name lives as long as a handle of it is open, and all handles of one file share one PositionalFile.
 //
 // Caches. This is the only writer of the file system, so the kernel may keep names, attributes and pages until it
 // changes them itself. All that is read and written goes by way of the page cache, so that each program and each memory
@@ -92,6 +93,7 @@ class FuseView {
   const FuseOptions options_;
   const uid_t roots_user_ = ::geteuid();
   const gid_t roots_group_ = ::getegid();
+  const uint32_t generation_;
   OpenHandles handles_;
   ThreadJobs thread_jobs_;
   HintReader* hint_reader_ = nullptr;

@@ -2,8 +2,11 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <string>
+#include <string_view>
 
 #include "mount/fuse_view.h"
 #include "mount/new_file.h"
@@ -28,10 +31,22 @@ Status AnswerChange(fuse_req_t request, const Status& status) {
   return AnswerErrno(request, 0);
 }
 
+Result<FileAttributes> ParentOf(FuseView& view, fuse_ino_t directory) {
+  ISOZONE_ASSIGN_OR_RETURN(const std::string path, view.inodes().PathOf(directory));
+  return view.file_system().Stat(path.substr(0, std::max<size_t>(path.rfind('/'), 1)));
+}
+
+// An inode is looked up as "." of itself, and a directory's parent as "..", for handles of files that the kernel has
+// given out and forgotten (fuse_view.h).
+Result<FileAttributes> Find(FuseView& view, fuse_ino_t directory, std::string_view name) {
+  if (name == ".") return view.inodes().GetAttributes(directory);
+  return name == ".." ? ParentOf(view, directory) : view.inodes().Lookup(directory, name);
+}
+
 void Lookup(fuse_req_t request, fuse_ino_t directory, const char* name) {
   Answer(request, [&](FuseView& view) -> Status {
     if (TooLong(name)) return AnswerErrno(request, ENAMETOOLONG);
-    const auto found = view.inodes().Lookup(directory, name);
+    const auto found = Find(view, directory, name);
     if (!found.status().Is(StatusCode::kNotFound)) return AnswerEntry(request, view, found);
     ISOZONE_RETURN_IF_ERROR(view.inodes().GetAttributes(directory).status());
     fuse_entry_param nothing{};  // the kernel may remember that there is nothing, too
