@@ -10,6 +10,7 @@ import os
 import random
 import re
 import resource
+import shutil
 import signal
 import socket
 import struct
@@ -22,6 +23,7 @@ import harness
 from harness import BUSY, NOT_FOUND, PERMISSION, UNUSABLE, USAGE
 
 NOBODY = 65534
+LONELY = 64321  # a user who has no processes
 PATIENCE = 60  # seconds; only a hang takes so long
 PAGE_OF_VERSION_99 = struct.pack("<QI", 0x4547415054534F5A, 99) + bytes(1000)
 HEAD_WORDS, ENTRY_WORDS = 7, 5  # of zone_frames.h
@@ -230,6 +232,30 @@ class Answers(ServeTest):
         self.assertEqual(held_back(), [0, 1])
         server.send_signal(signal.SIGHUP)
         self.document("/api/devices")
+
+    @unittest.skipUnless(os.geteuid() == 0, "the limit counts all threads of a user, so it takes one who has no others")
+    def test_with_few_threads_it_serves_or_says_so(self) -> None:
+        os.chmod(self.directory, 0o755)
+        os.chown(self.image, LONELY, LONELY)
+        program = shutil.copy(harness.PROGRAM, self.path("isozone"))
+        served = []
+        for threads in (1, 2, 3, 4, 5, 8, 12, 20, 30, 40, 50):
+            server = subprocess.Popen(["prlimit", f"--nproc={threads}", program, "serve", "--listen", "127.0.0.1:0",
+                                       self.device], user=LONELY, group=LONELY, extra_groups=[],
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.addCleanup(self.end, server)
+            assert server.stdout is not None
+            match = re.search(r"at http://(\S+):(\d+)/ until", server.stdout.readline().decode())
+            if match:
+                served.append(threads)
+                self.host, self.port = match[1], int(match[2])
+                self.document("/api/devices")
+                server.send_signal(signal.SIGTERM)
+            _, errors = server.communicate(timeout=PATIENCE)
+            said = "" if match else r"isozone[^\n]*: cannot [^\n]*ulimit -u[^\n]*\n"
+            self.assertEqual(server.returncode, 0 if match else harness.IO_ERROR, (threads, errors))
+            self.assertRegex(errors.decode(), rf"\A{said}\Z")
+        self.assertEqual([50], served[-1:], served)
 
 
 class Refusals(ServeTest):

@@ -1,6 +1,9 @@
 #include "isozone/exit_code.h"
 
 #include <array>
+#include <system_error>
+
+#include "base/no_thread.h"
 
 namespace isozone::cli {
 
@@ -51,6 +54,12 @@ ExitCode ExitCodeOf(const Status& status) {
       return ExitCode::kReadOnly;
   }
   return ExitCode::kIoError;
+}
+
+Status StatusOf(const std::exception& error) {
+  const auto* of_system = dynamic_cast<const std::system_error*>(&error);
+  const bool no_thread = of_system != nullptr && of_system->code() == std::errc::resource_unavailable_try_again;
+  return no_thread ? NoThread("cannot start a thread", of_system->code()) : Status::IoError(error.what());
 }
 
 }  // namespace isozone::cli

@@ -1,6 +1,7 @@
 // Exit codes that scripts may rely on. --help, the test of the manual page and main() all use this table.
 #pragma once
 
+#include <exception>
 #include <span>
 #include <string_view>
 
@@ -29,5 +30,8 @@ struct ExitCodeEntry {
 std::span<const ExitCodeEntry> ExitCodes();
 
 ExitCode ExitCodeOf(const Status& status);
+
+// What a command ends with in which something was thrown: in most cases because the system has no more threads for it.
+Status StatusOf(const std::exception& error);
 
 }  // namespace isozone::cli

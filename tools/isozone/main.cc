@@ -126,6 +126,6 @@ int main(int argc, char** argv) {
   try {
     return isozone::cli::Main(argc, argv);
   } catch (const std::exception& error) {
-    return isozone::cli::Fail("", isozone::Status::IoError(error.what()));
+    return isozone::cli::Fail("", isozone::cli::StatusOf(error));
   }
 }

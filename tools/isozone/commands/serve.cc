@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -49,15 +50,19 @@ Status OpenDevices(const ServeArguments& arguments, std::vector<std::unique_ptr<
 }
 
 // A second signal ends the process at once, whatever is still read from devices. For a moment it counts as the first: a
-// terminal that closes, and timeout(1), send theirs twice.
+// terminal that closes, and timeout(1), send theirs twice. Where the system has no thread for that, it does nothing.
 void End(std::unique_ptr<HttpServer> server, const EndSignals& signals) {
   static constexpr std::chrono::milliseconds kPause(20);
   const auto second_from = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  const std::jthread second([&signals, second_from](const std::stop_token& ended) {
-    while (!ended.stop_requested()) {
-      if (signals.Wait(kPause) && std::chrono::steady_clock::now() >= second_from) std::_Exit(EXIT_FAILURE);
-    }
-  });
+  std::jthread second;
+  try {
+    second = std::jthread([&signals, second_from](const std::stop_token& ended) {
+      while (!ended.stop_requested()) {
+        if (signals.Wait(kPause) && std::chrono::steady_clock::now() >= second_from) std::_Exit(EXIT_FAILURE);
+      }
+    });
+  } catch (const std::system_error&) {
+  }
   server.reset();
 }
 

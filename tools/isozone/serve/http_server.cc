@@ -16,10 +16,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "device/linux/task_threads.h"
+#include "isozone/exit_code.h"
 
 namespace isozone::cli {
 namespace {
@@ -140,12 +144,12 @@ constexpr size_t kClosingThreads = 4;
 // The threads of the server, as the library uses them each time that it begins to take connections.
 class SharedThreads final : public httplib::TaskQueue {
  public:
-  explicit SharedThreads(httplib::TaskQueue& threads) : threads_(threads) {}
-  void enqueue(std::function<void()> task) override { threads_.enqueue(std::move(task)); }
+  explicit SharedThreads(TaskThreads& threads) : threads_(threads) {}
+  void enqueue(std::function<void()> task) override { threads_.Add(std::move(task)); }
   void shutdown() override {}  // they go on with the connections that there are
 
  private:
-  httplib::TaskQueue& threads_;
+  TaskThreads& threads_;
 };
 
 class Server final : public HttpServer, private httplib::Server {
@@ -174,14 +178,18 @@ class Server final : public HttpServer, private httplib::Server {
     ending_ = true;
     ::shutdown(listening_.get(), SHUT_RDWR);  // no duplicate of it takes connections any more
     thread_.join();
-    threads_->shutdown();
+    threads_.reset();
   }
 
   Status Begin() {
     ISOZONE_ASSIGN_OR_RETURN(listening_, Listen(address_));
-    threads_ = std::make_unique<httplib::ThreadPool>(kConnections + kClosingThreads);
-    thread_ = std::thread([this] { TakeConnections(); });
-    return Status::Ok();
+    try {
+      threads_ = std::make_unique<TaskThreads>("isozone-http", kConnections + kClosingThreads);
+      thread_ = std::thread([this] { TakeConnections(); });
+      return Status::Ok();
+    } catch (const std::system_error& error) {
+      return StatusOf(error);
+    }
   }
 
   const ListenAddress& address() const override { return address_; }
@@ -264,8 +272,8 @@ class Server final : public HttpServer, private httplib::Server {
   const std::vector<std::string> allowed_names_;
   const HttpServer::Handler handler_;
   FileDescriptor listening_;
-  std::unique_ptr<httplib::TaskQueue> threads_;  // that serve
-  std::thread thread_;                           // that takes connections
+  std::unique_ptr<TaskThreads> threads_;  // that serve; fewer where the system has no more
+  std::thread thread_;                    // that takes connections
   std::atomic<bool> ending_{false};
   std::atomic<steady_clock::time_point> end_of_all_{steady_clock::time_point::max()};
   std::atomic<size_t> connections_{0};
