@@ -8,11 +8,14 @@
 #include <array>
 #include <cerrno>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/sinks/syslog_sink.h>
 #include <spdlog/spdlog.h>
+
+#include "base/no_thread.h"
 
 namespace isozone {
 
@@ -22,7 +25,9 @@ Result<bool> BackgroundStart::Fork(Status& report) {
   FileDescriptor reader(ends[0]);
   FileDescriptor writer(ends[1]);
   const pid_t child = ::fork();
-  if (child < 0) return Status::FromErrno(errno, "cannot start a process in the background");
+  if (child < 0) {
+    return NoThread("cannot start a process in the background", std::error_code(errno, std::generic_category()));
+  }
   if (child == 0) {
     report_ = std::move(writer);
     log_ = std::make_shared<spdlog::sinks::dist_sink_mt>();

@@ -25,6 +25,7 @@
 #include "base/clock.h"
 #include "base/latch.h"
 #include "base/log.h"
+#include "base/no_thread.h"
 #include "mount/fuse_messages.h"
 #include "mount/mount_directory.h"
 
@@ -82,6 +83,8 @@ std::string OptionList(const std::string& source, const FuseOptions& options) {
 // `said`: by libfuse and fusermount3.
 Status MountFailure(const std::string& directory, const std::string& said) {
   const auto says = [&said](const char* words) { return said.find(words) != std::string::npos; };
+  if (says("fork() failed"))
+    return NoThread("cannot run fusermount3", std::error_code(EAGAIN, std::generic_category()));
   const char* advice = "";
   if (says("failed to exec")) {
     advice = "; it is in the package fuse3";
@@ -167,7 +170,7 @@ Status FuseSession::StartThread(std::function<void()> serve) {
     return Status::Ok();
   } catch (const std::system_error& error) {
     --running_;
-    return Status::FromErrno(error.code().value(), "cannot start a thread");
+    return NoThread("cannot start a thread", error.code());
   }
 }
 

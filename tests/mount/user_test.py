@@ -22,7 +22,8 @@ from collections.abc import Sequence
 import mounted
 
 USER, OTHER = 65534, 1000  # the one who mounts, and another
-BUSY, PERMISSION_DENIED = 4, 8
+LONELY = 5  # `games`: a user, as fusermount3 wants one, who has no processes
+BUSY, IO_ERROR, PERMISSION_DENIED = 4, 7, 8
 CLONE_NEWNS = 0x20000
 CONFIGURATION, FUSE = "/etc/fuse.conf", "/dev/fuse"
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -262,6 +263,23 @@ class ByUser(mounted.MountTest):
             self.refused("package fuse3")
         finally:
             subprocess.run(["umount", program], check=True)
+
+    def test_few_threads_are_told_of(self) -> None:
+        """The limit counts all threads of a user, so it is one who has no others."""
+        for path in (self.scratch, self.directory, self.image):
+            os.chown(path, LONELY, LONELY)
+        mounts = []
+        for threads in (1, 2, 3, 4, 5, 6, 8, 12, 16, 40, 100):
+            result = self.run_as(LONELY, "prlimit", f"--nproc={threads}", mounted.PROGRAM, "mount", "-o",
+                                 "io_uring=off", self.device, self.directory)
+            self.assertEqual(result.returncode == 0, mounted.is_mounted(self.directory), threads)
+            if result.returncode == 0:
+                mounts.append(threads)
+                self.ok(LONELY, "fusermount3", "-u", self.directory)
+            else:
+                self.assertEqual((IO_ERROR, ""), (result.returncode, result.stdout), (threads, result.stderr))
+                self.assertRegex(result.stderr, r"(\A|\n)isozone mount: cannot [^\n]*ulimit -u[^\n]*\n\Z", threads)
+        self.assertEqual([100], mounts[-1:])
 
 
 def take_a_name_space() -> str | None:

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -44,27 +45,35 @@ Result<std::unique_ptr<FileSystem>> MountDevice(const std::string& device, OpenM
   }
 }
 
-// Before this process has a second thread. Null: hints of programs are not heard.
-std::unique_ptr<HintReader> StartHints(const FuseOptions& options) {
-  if (options.read_only || options.writeback) return nullptr;
-  auto started = HintReader::Start();
-  if (started.ok()) return std::move(*started);
-  Log().warn("hints of programs are not heard: {}", started.status().message());
-  return nullptr;
+// Before this process has a second thread. Null: none are wanted. A status says why hints of programs are not heard.
+Result<std::unique_ptr<HintReader>> StartHints(const FuseOptions& options) {
+  if (options.read_only || options.writeback) return std::unique_ptr<HintReader>();
+  return HintReader::Start();
+}
+
+Status ServeUntilEnd(const MountArguments& arguments, const FuseOptions& options,
+                     const std::function<void(const std::string& directory)>& ready) {
+  EndOfService end;
+  ISOZONE_ASSIGN_OR_RETURN(const std::string directory, PrepareDirectory(arguments.directory));
+  const auto hints = StartHints(options);
+  const OpenMode mode = options.read_only ? OpenMode::kReadOnly : OpenMode::kReadWrite;
+  ISOZONE_ASSIGN_OR_RETURN(const std::unique_ptr<FileSystem> file_system, MountDevice(arguments.device, mode));
+  const DirectoryService service{directory, arguments.device, options, hints.ok() ? hints->get() : nullptr};
+  ISOZONE_RETURN_IF_ERROR(ServeDirectory(*file_system, file_system->inodes(), service, end, [&] {
+    if (!hints.ok()) Log().warn("hints of programs are not heard: {}", hints.status().message());
+    ready(directory);
+  }));
+  return file_system->Unmount();
 }
 
 // Ends when the directory is unmounted. `ready` is called when it can be used.
 Status Serve(const MountArguments& arguments, const FuseOptions& options,
              const std::function<void(const std::string& directory)>& ready) {
-  EndOfService end;
-  ISOZONE_ASSIGN_OR_RETURN(const std::string directory, PrepareDirectory(arguments.directory));
-  const std::unique_ptr<HintReader> hints = StartHints(options);
-  const OpenMode mode = options.read_only ? OpenMode::kReadOnly : OpenMode::kReadWrite;
-  ISOZONE_ASSIGN_OR_RETURN(const std::unique_ptr<FileSystem> file_system, MountDevice(arguments.device, mode));
-  ISOZONE_RETURN_IF_ERROR(ServeDirectory(*file_system, file_system->inodes(),
-                                         {directory, arguments.device, options, hints.get()}, end,
-                                         [&] { ready(directory); }));
-  return file_system->Unmount();
+  try {
+    return ServeUntilEnd(arguments, options, ready);
+  } catch (const std::exception& error) {  // behind a fork, nobody else would tell of it
+    return StatusOf(error);
+  }
 }
 
 Status ServeInForeground(const MountArguments& arguments, const FuseOptions& options, Console& console) {
