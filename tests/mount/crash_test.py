@@ -218,6 +218,27 @@ class FullDevice(mounted.MountTest):
         self.assertEqual(0, daemon.end(), daemon.said())
         self.check()
 
+    def test_with_writeback_fsync_and_close_tell_of_it(self) -> None:
+        """The kernel takes every write, and holds at most 1 % of what may be dirty."""
+        daemon = self.mount("writeback=on")
+        device = os.stat(self.directory).st_dev
+        ratio = f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/max_ratio"
+        if os.path.exists(ratio):
+            with open(ratio, encoding="ascii") as file:
+                self.assertEqual("1\n", file.read())
+        twice = 2 * os.statvfs(self.directory).f_bavail * os.statvfs(self.directory).f_frsize
+        for end in (os.fsync, os.close):
+            fd = os.open(self.path("file"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            for _ in range(twice >> 20):
+                os.write(fd, bytes(1 << 20))
+            with self.assertRaises(OSError) as caught:
+                end(fd)
+            self.assertEqual(errno.ENOSPC, caught.exception.errno)
+            if end is os.fsync:
+                os.close(fd)
+        self.assertEqual(0, daemon.end(), daemon.said())
+        self.check()
+
 
 class ManyFiles(mounted.MountTest):
     def test_twenty_thousand_files_are_made_listed_and_found_again(self) -> None:
