@@ -1,18 +1,7 @@
 // Mounting: it reads the metadata, finds the ends of logs, tells the pool what lives where, and goes on with the
-// journal. Where the last process to mount was killed, it takes over what that has left in memory (fs/kept), in this
-// order:
-//
-//   1  the records that the journal on the device does not have are applied, and appended to the journal
-//   2  what the device does not have of logs and small files is appended to these
-//   3  all of that is durable
-//   4  the mount begins, by a new number: the old memory counts no more
-//   5  the new memory takes the name of the old one
-//
-// A process that is killed before step 4 leaves the old memory to the next mount, which finds that some of it is on the
-// device by then. Nobody else sees the file system before step 5.
+// journal. Where the last process to mount was killed, it takes over what that has left in memory (take_over.h).
 #include <algorithm>
 #include <optional>
-#include <random>
 #include <utility>
 #include <vector>
 
@@ -24,13 +13,11 @@
 #include "fs/file/mount_context.h"
 #include "fs/file/open_log.h"
 #include "fs/file_system.h"
-#include "fs/kept/kept_memory.h"
-#include "fs/kept/kept_reader.h"
-#include "fs/metadata/metadata_codec.h"
 #include "fs/metadata/metadata_io.h"
 #include "fs/metadata/recovery.h"
 #include "fs/mount/mounted_file_system.h"
 #include "fs/mount/read_only_refresh.h"
+#include "fs/mount/take_over.h"
 #include "zone/placement_policy.h"
 
 namespace isozone {
@@ -40,8 +27,9 @@ namespace {
 using OpenLogs = std::vector<std::pair<InodeId, SpaceClaim>>;
 
 // Tells `pool` what the metadata says of the zones: live bytes, use, lifetime and heat.
+// `beside`: the device, where a writer in another process may have logs open; null: this is the writer.
 Result<OpenLogs> AdoptZones(ZonePool& pool, const DeviceGeometry& geometry, const MetadataState& state,
-                            std::span<const ZoneId> metadata_zones) {
+                            std::span<const ZoneId> metadata_zones, const ZonedDevice* beside) {
   for (const ZoneId zone : metadata_zones) ISOZONE_RETURN_IF_ERROR(pool.adopted().SetMetadata(zone));
   struct Adopted {
     uint64_t live = 0;  // bytes
@@ -50,7 +38,7 @@ Result<OpenLogs> AdoptZones(ZonePool& pool, const DeviceGeometry& geometry, cons
     std::optional<DataClass> data;  // a zone keeps the class of the first file in it
   };
   std::vector<Adopted> zones(geometry.zone_count);
-  std::vector<std::pair<InodeId, ZoneId>> open_regions;
+  std::vector<std::pair<InodeId, LogRegion>> open_regions;
   for (const Inode* inode = state.Next(InodeId()); inode != nullptr; inode = state.Next(inode->id)) {
     const bool log = inode->kind == FileKind::kLog;
     for (const auto& [id, bytes] : SpaceOf(geometry, *inode)) {
@@ -61,7 +49,7 @@ Result<OpenLogs> AdoptZones(ZonePool& pool, const DeviceGeometry& geometry, cons
       if (!zone.data) zone.data = DataClass{inode->lifetime, inode->level, HeatOf(state.zone_heats(), id)};
     }
     for (const LogRegion& region : inode->regions) {
-      if (region.open()) open_regions.emplace_back(inode->id, region.zone);
+      if (region.open()) open_regions.emplace_back(inode->id, region);
     }
   }
   // The metadata of an image may be false. Even then, no zone of metadata may be reset for a file, and no zone may
@@ -83,12 +71,18 @@ Result<OpenLogs> AdoptZones(ZonePool& pool, const DeviceGeometry& geometry, cons
     pool.adopted().SetDataClass(ZoneId(i), *zones[i].data);
   }
   OpenLogs logs;
-  for (const auto& [inode, id] : open_regions) {
+  for (const auto& [inode, region] : open_regions) {
+    const ZoneId id = region.zone;
     pool.adopted().SetUse(id, ZoneUse::kLog);
     // The end of the region may be torn. Frames of another log behind it would make it look like damage.
     pool.adopted().KeepAsItIs(id);
     uint64_t& live = zones[id.value()].live;
-    const uint64_t bytes = std::min<uint64_t>(geometry.block_size, geometry.zone_capacity - live);
+    uint64_t bytes = geometry.block_size;
+    if (beside != nullptr) {
+      ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor zone, DescribeZone(*beside, id));
+      bytes = state.BytesOf(region, zone.write_pointer);
+    }
+    bytes = std::min(bytes, geometry.zone_capacity - live);
     logs.emplace_back(inode, SpaceClaim(pool, id, bytes));
     live += bytes;
   }
@@ -96,9 +90,10 @@ Result<OpenLogs> AdoptZones(ZonePool& pool, const DeviceGeometry& geometry, cons
 }
 
 // The same for the pool of `context`.
-Status AdoptZones(MountContext& context, std::span<const ZoneId> metadata_zones)
+Status AdoptZones(MountContext& context, std::span<const ZoneId> metadata_zones, const ZonedDevice* beside)
     ISOZONE_REQUIRES(context.namespace_mutex) {
-  ISOZONE_ASSIGN_OR_RETURN(OpenLogs logs, AdoptZones(*context.pool, context.geometry(), context.state, metadata_zones));
+  ISOZONE_ASSIGN_OR_RETURN(OpenLogs logs,
+                           AdoptZones(*context.pool, context.geometry(), context.state, metadata_zones, beside));
   for (auto& [inode, space] : logs) context.unread_logs[inode].Merge(std::move(space));
   return Status::Ok();
 }
@@ -171,118 +166,6 @@ ZonePoolOptions PoolOptionsOf(MountContext& context, const MountOptions& options
   return pool;
 }
 
-// What a process that was killed has left in memory.
-struct Legacy {
-  std::vector<std::vector<MetadataOp>> records;  // that the device does not have
-  std::vector<KeptPiece> pieces;                 // which the device may have
-};
-
-Legacy ReadLegacy(const MountContext& context, const RecoveredMetadata& recovered)
-    ISOZONE_REQUIRES(context.namespace_mutex) {
-  Legacy legacy;
-  const auto reader = KeptReader::Open(context.device->name(), context.options.kept_memory_directory, context.uuid,
-                                       context.state.mount_number());
-  if (!reader.ok()) return legacy;
-  const auto durable = (*reader)->DurableSequence();
-  if (!durable.ok() || *durable > recovered.sequence) {
-    Log().warn("the device is older than what a killed process has left in memory, which is not used");
-    return legacy;
-  }
-  auto pieces = (*reader)->Pieces(context.frame_seed);
-  if (pieces.ok()) legacy.pieces = *std::move(pieces);
-  const auto records = (*reader)->RecordsAfter(recovered.sequence);
-  for (size_t i = 0; records.ok() && i < records->size(); ++i) {
-    auto ops = DecodeRecord((*records)[i].body);
-    if (!ops.ok()) break;
-    legacy.records.push_back(*std::move(ops));
-  }
-  return legacy;
-}
-
-// Applies the records of `legacy`, and drops those that do not fit, which no process has written.
-void ApplyLegacy(MountContext& context, Legacy& legacy) ISOZONE_REQUIRES(context.namespace_mutex) {
-  for (size_t i = 0; i < legacy.records.size(); ++i) {
-    const Status applied = context.state.Apply(legacy.records[i]);
-    if (applied.ok()) continue;
-    Log().error("what a killed process has left in memory is damaged, and lost from there on: {}", applied.message());
-    legacy.records.resize(i);
-    legacy.pieces.clear();
-  }
-}
-
-// Returns how many bytes were appended to how many files. What finds no room is lost, as what a kernel could not write
-// back is; the log says so.
-std::pair<uint64_t, size_t> TakeOverPieces(MountedFileSystem& mounted, std::span<const KeptPiece> pieces) {
-  uint64_t bytes = 0;
-  size_t files = 0;
-  while (!pieces.empty()) {
-    const uint64_t inode = pieces.front().inode;
-    const auto end = std::ranges::find_if(pieces, [&](const KeptPiece& piece) { return piece.inode != inode; });
-    const auto own = pieces.first(static_cast<size_t>(end - pieces.begin()));
-    pieces = pieces.subspan(own.size());
-    const auto taken = mounted.TakeOver(InodeId(inode), own);
-    if (taken.ok() && *taken > 0) ++files;
-    if (taken.ok()) bytes += *taken;
-    if (!taken.ok()) {
-      Log().error("what a killed process has left of inode {} in memory is lost: {}", inode, taken.status().message());
-    }
-  }
-  return {bytes, files};
-}
-
-void TakeOver(MountedFileSystem& mounted, const Legacy& legacy) {
-  const auto [bytes, files] = TakeOverPieces(mounted, legacy.pieces);
-  if (bytes == 0 && legacy.records.empty()) return;
-  Log().info("took over from a process that was killed: {} bytes of {} files, and {} changes of the metadata", bytes,
-             files, legacy.records.size());
-}
-
-uint64_t RandomMountNumber() {
-  std::random_device random;
-  return (uint64_t{random()} << 32U | random()) | 1U;
-}
-
-// Makes the kept memory of a mount that is about to begin, unless the device dies with the process, as those of tests
-// do that are nothing in the file system of the machine, or have no name there.
-void MakeKeptMemory(MountContext& context, uint64_t mount_number) {
-  const auto owner = PageOwner::Of(context.device->name());
-  if (!owner.ok() || !owner->has_name) return;
-  auto kept = KeptMemory::Make(*owner, context.options.kept_memory_directory, context.options.kept_memory, context.uuid,
-                               mount_number, context.clock);
-  if (kept.ok()) {
-    context.kept = *std::move(kept);
-    return;
-  }
-  context.writes_through = true;
-  Log().warn(
-      "each flush of a log writes to the device, which is slow: there is no memory that outlives the process ({}); "
-      "set kept_memory or kept_memory_directory",
-      kept.status().message());
-}
-
-// The mount has a number from here on, and its kept memory a name.
-Status BeginWithNumber(MountContext& context, uint64_t mount_number) {
-  uint64_t sequence = 0;
-  {
-    const MutexLock lock(context.namespace_mutex);
-    if (context.kept == nullptr && context.state.mount_number() == 0) return Status::Ok();
-    const MetadataOp begin = BeginMount{mount_number};
-    ISOZONE_ASSIGN_OR_RETURN(sequence, context.Commit({&begin, 1}));
-  }
-  ISOZONE_RETURN_IF_ERROR(context.journal->Sync(sequence));
-  if (context.kept != nullptr) ISOZONE_RETURN_IF_ERROR(context.kept->Publish());
-  RemoveUselessKeptMemory(context.device->name(), context.options.kept_memory_directory, context.uuid, mount_number);
-  return Status::Ok();
-}
-
-void Begin(MountContext& context, uint64_t mount_number) {
-  const Status begun = BeginWithNumber(context, mount_number);
-  if (begun.ok() || context.kept == nullptr) return;
-  context.writes_through = true;
-  Log().warn("each flush of a log writes to the device, which is slow: no memory outlives the process: {}",
-             begun.message());
-}
-
 // Keeps zones as they are that the metadata on the device names, though the state does no longer.
 void KeepNamed(MountContext& context, std::map<ZoneId, uint64_t>& named, const RecoveredMetadata& recovered)
     ISOZONE_REQUIRES(context.namespace_mutex) {
@@ -303,7 +186,8 @@ Result<SpaceInfo> FindSpace(MountContext& context) {
   const RecoveredMetadata& found = reading.metadata;
   ZonePoolOptions options = PoolOptionsOf(context, context.options, found.copies_wanted, true, context.clock);
   ISOZONE_ASSIGN_OR_RETURN(const auto pool, ZonePool::Create(*context.device, std::move(options)));
-  ISOZONE_ASSIGN_OR_RETURN(const OpenLogs logs, AdoptZones(*pool, context.geometry(), found.state, found.zones));
+  ISOZONE_ASSIGN_OR_RETURN(const OpenLogs logs,
+                           AdoptZones(*pool, context.geometry(), found.state, found.zones, context.device.get()));
   return pool->Space();
 }
 
@@ -312,19 +196,17 @@ Result<std::unique_ptr<FileSystem>> MountForWriting(std::shared_ptr<MountContext
                                                     const RecoveredMetadata& recovered, uint64_t checkpoint_after) {
   uint64_t sealed = 0;
   std::vector<MetadataOp> seals;
-  Legacy legacy;
-  const uint64_t mount_number = RandomMountNumber();
-  MakeKeptMemory(*context, mount_number);
+  KeptLegacy legacy;
+  const uint64_t mount_number = MakeKeptMemory(*context);
   {
     // No checkpoint may be taken between the change of the state by the seals and their record in the journal.
     const MutexLock lock(context->namespace_mutex);
     auto named = NamedZones(context->geometry(), context->state, recovered.zones);
-    legacy = ReadLegacy(*context, recovered);
-    ApplyLegacy(*context, legacy);
+    legacy = ApplyLegacy(*context, recovered.sequence);
     KeepNamed(*context, named, recovered);
     ISOZONE_ASSIGN_OR_RETURN(seals, SealOpenLogs(*context));
     ISOZONE_RETURN_IF_ERROR(context->state.Apply(seals));
-    ISOZONE_RETURN_IF_ERROR(AdoptZones(*context, recovered.zones));
+    ISOZONE_RETURN_IF_ERROR(AdoptZones(*context, recovered.zones, /*beside=*/nullptr));
     ISOZONE_ASSIGN_OR_RETURN(context->journal,
                              Journal::Open(*context->device, *context->pool, context->namespace_mutex, context->state,
                                            recovered, Journal::Options{checkpoint_after, context->kept.get()}));
@@ -351,7 +233,7 @@ Result<std::unique_ptr<FileSystem>> MountForWriting(std::shared_ptr<MountContext
   }
   if (status.ok()) {
     TakeOver(*mounted, legacy);
-    Begin(*context, mount_number);
+    BeginMountOf(*context, mount_number);
   } else {
     Log().error("{}; nothing can be written", status.ToString());
   }
@@ -381,7 +263,7 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
   if (read_only) {
     {
       const MutexLock lock(context->namespace_mutex);
-      ISOZONE_RETURN_IF_ERROR(AdoptZones(*context, recovered.zones));
+      ISOZONE_RETURN_IF_ERROR(AdoptZones(*context, recovered.zones, context->device.get()));
     }
     auto refresh = std::make_unique<ReadOnlyRefresh>(*context, std::move(reading), FindSpace);
     return std::unique_ptr<FileSystem>(std::make_unique<MountedFileSystem>(context, std::move(refresh)));

@@ -17,8 +17,8 @@
 #pragma once
 
 #include <atomic>
-#include <map>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <utility>

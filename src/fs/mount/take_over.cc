@@ -1,0 +1,122 @@
+#include "fs/mount/take_over.h"
+
+#include <algorithm>
+#include <random>
+#include <span>
+#include <utility>
+
+#include "base/log.h"
+#include "fs/metadata/metadata_codec.h"
+
+namespace isozone {
+namespace {
+
+KeptLegacy ReadLegacy(const MountContext& context, uint64_t sequence) ISOZONE_REQUIRES(context.namespace_mutex) {
+  KeptLegacy legacy;
+  const auto reader = KeptReader::Open(context.device->name(), context.options.kept_memory_directory, context.uuid,
+                                       context.state.mount_number());
+  if (!reader.ok()) return legacy;
+  const auto durable = (*reader)->DurableSequence();
+  if (!durable.ok() || *durable > sequence) {
+    Log().warn("the device is older than what a killed process has left in memory, which is not used");
+    return legacy;
+  }
+  auto pieces = (*reader)->Pieces(context.frame_seed);
+  if (pieces.ok()) legacy.pieces = *std::move(pieces);
+  const auto records = (*reader)->RecordsAfter(sequence);
+  for (size_t i = 0; records.ok() && i < records->size(); ++i) {
+    auto ops = DecodeRecord((*records)[i].body);
+    if (!ops.ok()) break;
+    legacy.records.push_back(*std::move(ops));
+  }
+  return legacy;
+}
+
+// Returns how many bytes were appended to how many files.
+std::pair<uint64_t, size_t> TakeOverPieces(MountedFileSystem& mounted, std::span<const KeptPiece> pieces) {
+  uint64_t bytes = 0;
+  size_t files = 0;
+  while (!pieces.empty()) {
+    const uint64_t inode = pieces.front().inode;
+    const auto end = std::ranges::find_if(pieces, [&](const KeptPiece& piece) { return piece.inode != inode; });
+    const auto own = pieces.first(static_cast<size_t>(end - pieces.begin()));
+    pieces = pieces.subspan(own.size());
+    const auto taken = mounted.TakeOver(InodeId(inode), own);
+    if (taken.ok() && *taken > 0) ++files;
+    if (taken.ok()) bytes += *taken;
+    if (!taken.ok()) {
+      Log().error("what a killed process has left of inode {} in memory is lost: {}", inode, taken.status().message());
+    }
+  }
+  return {bytes, files};
+}
+
+uint64_t RandomMountNumber() {
+  std::random_device random;
+  return (uint64_t{random()} << 32U | random()) | 1U;
+}
+
+// The mount has a number from here on, and its kept memory a name.
+Status BeginWithNumber(MountContext& context, uint64_t mount_number) {
+  uint64_t sequence = 0;
+  {
+    const MutexLock lock(context.namespace_mutex);
+    if (context.kept == nullptr && context.state.mount_number() == 0) return Status::Ok();
+    const MetadataOp begin = BeginMount{mount_number};
+    ISOZONE_ASSIGN_OR_RETURN(sequence, context.Commit({&begin, 1}));
+  }
+  ISOZONE_RETURN_IF_ERROR(context.journal->Sync(sequence));
+  if (context.kept != nullptr) ISOZONE_RETURN_IF_ERROR(context.kept->Publish());
+  RemoveUselessKeptMemory(context.device->name(), context.options.kept_memory_directory, context.uuid, mount_number);
+  return Status::Ok();
+}
+
+}  // namespace
+
+uint64_t MakeKeptMemory(MountContext& context) {
+  const uint64_t mount_number = RandomMountNumber();
+  // A device that has no name in the file system of the machine, as those of tests, dies with the process.
+  const auto owner = PageOwner::Of(context.device->name());
+  if (!owner.ok() || !owner->has_name) return mount_number;
+  auto kept = KeptMemory::Make(*owner, context.options.kept_memory_directory, context.options.kept_memory, context.uuid,
+                               mount_number, context.clock);
+  if (kept.ok()) {
+    context.kept = *std::move(kept);
+    return mount_number;
+  }
+  context.writes_through = true;
+  Log().warn(
+      "each flush of a log writes to the device, which is slow: there is no memory that outlives the process ({}); "
+      "set kept_memory or kept_memory_directory",
+      kept.status().message());
+  return mount_number;
+}
+
+KeptLegacy ApplyLegacy(MountContext& context, uint64_t sequence) {
+  KeptLegacy legacy = ReadLegacy(context, sequence);
+  for (size_t i = 0; i < legacy.records.size(); ++i) {
+    const Status applied = context.state.Apply(legacy.records[i]);
+    if (applied.ok()) continue;
+    Log().error("what a killed process has left in memory is damaged, and lost from there on: {}", applied.message());
+    legacy.records.resize(i);
+    legacy.pieces.clear();
+  }
+  return legacy;
+}
+
+void TakeOver(MountedFileSystem& mounted, const KeptLegacy& legacy) {
+  const auto [bytes, files] = TakeOverPieces(mounted, legacy.pieces);
+  if (bytes == 0 && legacy.records.empty()) return;
+  Log().info("took over from a process that was killed: {} bytes of {} files, and {} changes of the metadata", bytes,
+             files, legacy.records.size());
+}
+
+void BeginMountOf(MountContext& context, uint64_t mount_number) {
+  const Status begun = BeginWithNumber(context, mount_number);
+  if (begun.ok() || context.kept == nullptr) return;
+  context.writes_through = true;
+  Log().warn("each flush of a log writes to the device, which is slow: no memory outlives the process: {}",
+             begun.message());
+}
+
+}  // namespace isozone
