@@ -78,7 +78,10 @@ class DataSink final : public WriteSink {
     pending_.Add(written, std::exchange(finished_, {}));
   }
 
-  Status MakeKnown() override { return Publish().status(); }
+  Status MakeKnown() override {
+    ISOZONE_ASSIGN_OR_RETURN(const uint64_t sequence, Publish());
+    return context_.journal->Keep(sequence);
+  }
 
   Status MakeDurable() override {
     ISOZONE_ASSIGN_OR_RETURN(const uint64_t sequence, Publish());

@@ -27,7 +27,7 @@ BufferedWriter::BufferedWriter(std::shared_ptr<MountContext> context, std::share
       sink_(std::move(sink)) {
   const OpenWriters::Order order{options.directory.value_or(InodeId()), data.lifetime};
   const bool is_log = options.directory.has_value();
-  if (is_log || options.kept) context_->writers.Add(*this, file_->id(), is_log ? &order : nullptr);
+  if (is_log || options.kept) place_ = context_->writers.Add(*this, file_->id(), is_log ? &order : nullptr);
 }
 
 BufferedWriter::~BufferedWriter() {
@@ -207,7 +207,7 @@ Status BufferedWriter::GiveSome(bool start) {
 }
 
 Status BufferedWriter::GiveNext(bool durable) {
-  if (options_.directory) ISOZONE_RETURN_IF_ERROR(context_->writers.SaveEarlier(*this));
+  if (options_.directory) ISOZONE_RETURN_IF_ERROR(context_->writers.SaveEarlier(place_));
   WriteUnit* unit = nullptr;
   {
     const MutexLock lock(mu_);
@@ -327,7 +327,7 @@ Status BufferedWriter::Close() {
     const MutexLock lock(mu_);
     if (closed_) return Status::InvalidArgument("the file is closed");
     // Once it is closed, nobody makes it durable before a log goes on that comes after it.
-    const bool is_awaited = options_.directory && !is_durable() && context_->writers.HasLater(*this);
+    const bool is_awaited = options_.directory && !is_durable() && context_->writers.HasLater(place_);
     status = WriteOutLocked(is_awaited ? Wait::kForDurability : Wait::kForDevice);
     const Status sealed = WithSink([this] { return sink_->Seal(); });
     if (status.ok()) status = sealed;
@@ -339,7 +339,7 @@ Status BufferedWriter::Close() {
     given_ = 0;
     filling_ = WriteUnit();
   }
-  context_->writers.Remove(*this);
+  context_->writers.Remove(place_);
   const MutexLock lock(context_->namespace_mutex);
   DropUnknown();
   file_->has_writer = false;

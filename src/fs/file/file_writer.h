@@ -109,6 +109,7 @@ class BufferedWriter final : public FileWriter, public OpenWriter {
   std::shared_ptr<OpenFile> file_;
   const size_t header_size_;
   const Options options_;
+  OpenWriters::Place place_;               // until it is closed
   std::atomic<bool> is_user_log_{false};   // its appends are paced
   std::atomic<uint64_t> durable_size_{0};  // bytes of the file that are known to be durable
 

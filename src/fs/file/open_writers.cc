@@ -1,7 +1,7 @@
 #include "fs/file/open_writers.h"
 
-#include <algorithm>
 #include <iterator>
+#include <tuple>
 #include <utility>
 
 #include "base/log.h"
@@ -39,38 +39,43 @@ void OpenWriters::Stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void OpenWriters::Add(OpenWriter& writer, InodeId inode, const Order* order) {
+OpenWriters::Place OpenWriters::Add(OpenWriter& writer, InodeId inode, const Order* order) {
+  Entry added{&writer, order != nullptr ? std::optional(*order) : std::nullopt, inode};
+  const auto key = [](const Entry& entry) { return std::tie(entry.order, entry.inode); };
   const MutexLock lock(mu_);
-  const auto behind = std::ranges::find_if(entries_, [&](const Entry& entry) { return entry.inode > inode; });
-  entries_.insert(behind, {&writer, inode, order != nullptr, order != nullptr ? *order : Order()});
+  // A new file is mostly the last one.
+  auto behind = entries_.end();
+  while (behind != entries_.begin() && key(added) < key(*std::prev(behind))) --behind;
+  const auto place = entries_.insert(behind, std::move(added));
   if (entries_.size() == 1) wake_.Signal();  // there is something to look after from time to time
+  return place;
 }
 
-void OpenWriters::Remove(OpenWriter& writer) {
+void OpenWriters::Remove(Place& place) {
+  if (!place) return;
   const MutexLock lock(mu_);
-  const auto it = std::ranges::find(entries_, &writer, &Entry::writer);
-  if (it == entries_.end()) return;
-  while (it->users > 0) released_.Wait(mu_);
-  entries_.erase(it);
+  while ((*place)->users > 0) released_.Wait(mu_);
+  entries_.erase(*place);
+  place.reset();
 }
 
-Status OpenWriters::SaveEarlier(const OpenWriter& writer) {
+Status OpenWriters::SaveEarlier(const Place& place) {
+  if (!place) return Status::Ok();
   const MutexLock lock(mu_);
-  const auto self = std::ranges::find(entries_, &writer, &Entry::writer);
-  if (self == entries_.end() || !self->is_log) return Status::Ok();
-  for (auto it = entries_.begin(); it != self; ++it) {
-    if (!it->is_log || !(it->order == self->order) || it->writer->is_durable()) continue;
+  auto first = *place;
+  while (first != entries_.begin() && std::prev(first)->order == (*place)->order) --first;
+  for (auto it = first; it != *place; ++it) {
+    if (it->writer->is_durable()) continue;
     ISOZONE_RETURN_IF_ERROR(Use(*it, [](OpenWriter& earlier) { return earlier.SaveAll(); }));
   }
   return Status::Ok();
 }
 
-bool OpenWriters::HasLater(const OpenWriter& writer) {
+bool OpenWriters::HasLater(const Place& place) {
+  if (!place) return false;
   const MutexLock lock(mu_);
-  const auto self = std::ranges::find(entries_, &writer, &Entry::writer);
-  return self != entries_.end() && std::any_of(std::next(self), entries_.end(), [&](const Entry& later) {
-           return later.is_log && later.order == self->order;
-         });
+  const auto next = std::next(*place);
+  return next != entries_.end() && next->order == (*place)->order;
 }
 
 void OpenWriters::Wake() {

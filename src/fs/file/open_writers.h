@@ -19,8 +19,10 @@
 // Thread safety: any thread may call any method.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <list>
+#include <optional>
 #include <thread>
 
 #include "base/clock.h"
@@ -53,7 +55,7 @@ class OpenWriters {
   struct Order {
     InodeId directory;
     Lifetime lifetime = Lifetime::kNotSet;
-    bool operator==(const Order&) const = default;
+    auto operator<=>(const Order&) const = default;
   };
 
   OpenWriters() = default;
@@ -66,33 +68,33 @@ class OpenWriters {
   // Ends it, if it was started. Nothing is written by itself any more.
   void Stop();
 
+  struct Entry {
+    OpenWriter* writer = nullptr;
+    std::optional<Order> order;  // none: no log
+    InodeId inode;
+    int users = 0;
+    bool was_pending = false;  // when the thread looked last, it had something that is not durable
+  };
+  // A writer that was added. Empty: none.
+  using Place = std::optional<std::list<Entry>::iterator>;
+
   // `writer` is of the file `inode`, and stays until Remove. `order`: null for a file that is no log.
-  void Add(OpenWriter& writer, InodeId inode, const Order* order);
-  // Returns when nobody uses `writer` here.
-  void Remove(OpenWriter& writer);
+  Place Add(OpenWriter& writer, InodeId inode, const Order* order);
+  // Returns when nobody uses the writer here.
+  void Remove(Place& place);
 
-  // Makes durable what was appended to the logs that come before `writer`. An error: what `writer` has must not go to
+  // Makes durable what was appended to the logs that come before this one. An error: what this one has must not go to
   // the device.
-  Status SaveEarlier(const OpenWriter& writer);
-
-  // Some log comes after `writer`.
-  bool HasLater(const OpenWriter& writer);
+  Status SaveEarlier(const Place& place);
+  // Some log comes after this one.
+  bool HasLater(const Place& place);
 
   // The thread looks after all writers.
   void Wake();
 
  private:
-  struct Entry {
-    OpenWriter* writer = nullptr;
-    InodeId inode;
-    bool is_log = false;
-    Order order;
-    int users = 0;
-    bool was_pending = false;  // when the thread looked last, it had something that is not durable
-  };
-
   void Run();
-  // Calls every writer, in order of inodes.
+  // Calls every writer, and of logs the earlier ones first.
   void AdvanceAll(bool all) ISOZONE_REQUIRES(mu_);
   void SaveOverdue() ISOZONE_REQUIRES(mu_);
   template <typename Call>
@@ -101,7 +103,7 @@ class OpenWriters {
   Mutex mu_;
   CondVar wake_;                                      // the thread
   CondVar released_;                                  // a writer that was used is not any more
-  std::list<Entry> entries_ ISOZONE_GUARDED_BY(mu_);  // by inode
+  std::list<Entry> entries_ ISOZONE_GUARDED_BY(mu_);  // by order, then by inode
   bool woken_ ISOZONE_GUARDED_BY(mu_) = false;
   bool stopping_ ISOZONE_GUARDED_BY(mu_) = false;
   // Set by Start.

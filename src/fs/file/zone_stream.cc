@@ -70,7 +70,8 @@ bool ZoneStream::Start(std::span<std::byte> blocks, uint64_t live, bool durable)
   request_.context = this;
   request_.done = [](IoRequest& request) {
     auto& stream = *static_cast<ZoneStream*>(request.context);
-    OpenWriters* const woken = stream.wakes_ ? &stream.context_.writers : nullptr;
+    // Whoever waits for the write needs no other thread.
+    OpenWriters* const woken = stream.wakes_ && !request.awaited ? &stream.context_.writers : nullptr;
     stream.lease_.CompleteWrite(request.device.length, request.device.status);
     stream.latch_.CountDown();  // the stream may go from here on
     if (woken != nullptr) woken->Wake();
