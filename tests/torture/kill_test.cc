@@ -77,7 +77,8 @@ class KillTest : public ::testing::Test {
   std::filesystem::path KeptFile() const { return directory_ / KeptMemoryOwner(*PageOwner::Of(path_)).page_name; }
   Status CheckImage() const {
     ISOZONE_ASSIGN_OR_RETURN(const auto device, EmulatedDevice::Open(path_, OpenMode::kReadOnly, {}));
-    ISOZONE_ASSIGN_OR_RETURN(const FsckReport report, Fsck(*device, {.read_data = true, .progress = {}}));
+    ISOZONE_ASSIGN_OR_RETURN(const FsckReport report,
+                             Fsck(*device, {.read_data = true, .progress = {}, .kept_memory_directory = directory_}));
     return report.clean() ? Status::Ok() : Status::Corruption(report.findings.front().text);
   }
 
@@ -381,6 +382,8 @@ TEST_F(KillTest, MemoryOfAnotherDeviceTimeOrBootIsNotTaken) {
   };
   ASSERT_FINE(MakeImage());
   write_and_die("taken");
+  ASSERT_FINE(CheckImage());
+  EXPECT_TRUE(std::filesystem::exists(KeptFile())) << "the next mount needs it";
   EXPECT_EQ(names(), std::set<std::string>{"taken"});
 
   write_and_die("formatted");
@@ -391,6 +394,8 @@ TEST_F(KillTest, MemoryOfAnotherDeviceTimeOrBootIsNotTaken) {
     format.force = true;
     ASSERT_FINE(FormatDevice(**device, format));
   }
+  ASSERT_FINE(CheckImage());
+  EXPECT_FALSE(std::filesystem::exists(KeptFile())) << "fsck removes what is of no use";
   EXPECT_EQ(names(), std::set<std::string>{});
 
   std::filesystem::copy_file(path_, directory_ / "older");
@@ -404,6 +409,32 @@ TEST_F(KillTest, MemoryOfAnotherDeviceTimeOrBootIsNotTaken) {
       .seekp(offsetof(KeptHeader, boot_id))
       .put('x');
   EXPECT_EQ(names(), std::set<std::string>{});
+}
+
+// Where no memory outlives the process, each flush of a log writes to the device.
+TEST_F(KillTest, WithoutKeptMemoryWhatWasFlushedToALogStays) {
+  MountOptions options = Options();
+  options.kept_memory_directory = directory_ / "missing";
+  Random random(seed_);
+  for (int kills = 0; kills < 5; ++kills) {
+    ASSERT_FINE(MakeImage());
+    const uint64_t made = RunAndKill(random.Between(1, 200), [&](int pipe_end) {
+      auto fs = MountImage(options);
+      if (!fs.ok()) return;
+      const auto log = (*fs)->Create("/log", {FileKind::kLog});
+      if (!log.ok()) return;
+      for (uint64_t i = 0;; ++i) {
+        const std::string line = fmt::format("{:08}\n", i);
+        if (!(*log)->Append(std::as_bytes(std::span(line))).ok() || !(*log)->Flush().ok()) return;
+        Tell(pipe_end);
+      }
+    });
+    auto fs = MountImage(options);
+    ASSERT_FINE(fs.status());
+    const std::string bytes = ContentsOf(**fs)["log"];
+    EXPECT_GE(bytes.size(), made * 9);
+    for (uint64_t i = 0; i < made; ++i) EXPECT_EQ(fmt::format("{:08}\n", i), bytes.substr(i * 9, 9));
+  }
 }
 
 }  // namespace

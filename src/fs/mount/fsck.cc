@@ -6,6 +6,7 @@
 
 #include "base/aligned_buffer.h"
 #include "fs/file/open_log.h"
+#include "fs/kept/kept_reader.h"
 #include "fs/metadata/recovery.h"
 #include "zone/allocator/zone_reserves.h"
 
@@ -52,12 +53,31 @@ class Checker {
     }
     CheckHomeZones(*recovered);
     CheckClaims();
+    LookAtKept(*recovered);
     return std::move(report_);
   }
 
  private:
   void Error(std::string text) { report_.findings.push_back({FsckSeverity::kError, std::move(text)}); }
   void Note(std::string text) { report_.findings.push_back({FsckSeverity::kNote, std::move(text)}); }
+
+  // What a process that was killed has left in memory.
+  void LookAtKept(const RecoveredMetadata& recovered) {
+    const std::string& directory = options_.kept_memory_directory;
+    const uint64_t mount_number = recovered.state.mount_number();
+    RemoveUselessKeptMemory(device_.name(), directory, recovered.uuid, mount_number);
+    const auto kept = KeptReader::Open(device_.name(), directory, recovered.uuid, mount_number);
+    if (!kept.ok()) return;
+    const auto pieces = (*kept)->Pieces(seed_);
+    const auto records = (*kept)->RecordsAfter(recovered.sequence);
+    if (!pieces.ok() || !records.ok() || (pieces->empty() && records->empty())) return;
+    uint64_t bytes = 0;
+    for (const KeptPiece& piece : *pieces) bytes += piece.bytes.size();
+    Note(fmt::format(
+        "a process was killed that has left {} bytes of files and {} changes of the metadata in memory; the "
+        "next mount for writing takes them over",
+        bytes, records->size()));
+  }
 
   void CheckCopies(const RecoveredMetadata& recovered) {
     report_.copies_wanted = recovered.copies_wanted;

@@ -1,4 +1,5 @@
 // Fsck: checks every invariant of a file system on a device, without changing it: see docs/format.md, "Invariants".
+// Kept memory (fs/kept) that is of no use to the device is removed.
 #pragma once
 
 #include <functional>
@@ -7,6 +8,7 @@
 
 #include "base/status.h"
 #include "device/zoned_device.h"
+#include "stats/page_file.h"
 
 namespace isozone {
 
@@ -23,6 +25,7 @@ struct FsckFinding {
 struct FsckOptions {
   bool read_data = false;                                       // also read every block of every file
   std::function<void(uint64_t done, uint64_t total)> progress;  // bytes; may be empty
+  std::string kept_memory_directory = kPageDirectory;           // MountOptions::kept_memory_directory
 };
 
 struct FsckReport {
