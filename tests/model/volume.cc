@@ -176,12 +176,20 @@ Status Volume::Mount(const MountOptions& options, const FaultPlan& faults) {
   if (file_ != nullptr) {
     with.kept_memory = kMiB;
     with.kept_memory_directory = file_->directory();
-    RemoveUselessKeptMemory(device->name(), file_->directory(), "", 0);
+    Reboot();
   }
   auto mounted = FileSystem::Mount(std::move(device), with);
   if (!mounted.ok()) return mounted.status();
   fs_ = std::move(*mounted);
   return Status::Ok();
+}
+
+void Volume::Reboot() {
+  if (file_ != nullptr) RemoveUselessKeptMemory("emu:" + path(), file_->directory(), "", 0);
+}
+
+std::string Volume::kept_options() const {
+  return file_ == nullptr ? "" : fmt::format("&kept_memory=1M&kept_memory_directory={}", file_->directory());
 }
 
 bool Volume::powered() {

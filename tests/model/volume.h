@@ -57,6 +57,11 @@ class Volume {
   // zone.
   Result<bool> LoseMetadataCopy(Random& random, bool for_ever, bool may_be_behind);
 
+  // The machine boots anew: what processes have left in memory is gone.
+  void Reboot();
+  // What a URI needs so that a process finds that memory; empty where there is none.
+  std::string kept_options() const;
+
   FileSystem& fs() { return *fs_; }
   bool mounted() const { return fs_ != nullptr; }
   EmulatedDevice& device() { return *device_; }  // of a device that is not named

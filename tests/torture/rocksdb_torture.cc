@@ -217,21 +217,28 @@ class Chain {
     geometry.max_active_zones = geometry.max_open_zones = static_cast<uint32_t>(random_.Between(10, 40));
     geometry.optimal_write = geometry.block_size;
     geometry.fua_covers_zone = random_.Chance(0.5);
-    ISOZONE_ASSIGN_OR_RETURN(model::Volume volume, model::Volume::Create(geometry));
+    // With kept memory or without.
+    const bool in_file = random_.Chance(0.5);
+    ISOZONE_ASSIGN_OR_RETURN(model::Volume volume,
+                             in_file ? model::Volume::CreateInFile(geometry) : model::Volume::Create(geometry));
     ISOZONE_RETURN_IF_ERROR(InProcess([&] { return FormatWithGroups(volume); }));
     for (uint64_t cut = 0; cut < kCutsPerChain; ++cut, ++report.cuts) {
-      const std::string uri =
-          fmt::format("isozone://emu:{}?{}", volume.path(), UriOptions(model::RandomMountOptions(random_, true)));
+      const std::string uri = fmt::format("isozone://emu:{}?{}{}", volume.path(),
+                                          UriOptions(model::RandomMountOptions(random_, true)), volume.kept_options());
       const uint64_t commands = random_.Below(random_.Chance(0.25)  ? kCommandsToOpen
                                               : random_.Chance(0.3) ? 300
                                                                     : 3000);
       const std::string picker = random_.Chance(0.5) ? "" : kPickers[random_.Below(kPickers.size())];
-      const std::string faults = fmt::format("&fault_power_cut_after={}&fault_seed={}", commands, random_.Next() >> 1);
+      // The process alone may die: then every write is there.
+      const bool is_kill = in_file && random_.Chance(0.4);
+      const std::string cut_after = is_kill ? "" : fmt::format("&fault_power_cut_after={}", commands);
+      const std::string faults = fmt::format("&fault_seed={}{}", random_.Next() >> 1, cut_after);
       const uint64_t seed = random_.Next();
       board_->opened = false;
       board_->attempted = board_->collected = board_->steered = 0;
-      ISOZONE_RETURN_IF_ERROR(InProcess([&] { return Work(uri + faults, picker, seed); }).WithContext(uri));
+      ISOZONE_RETURN_IF_ERROR(InProcess([&] { return Work(uri + faults, picker, seed, is_kill); }).WithContext(uri));
       if (!board_->opened) ++report.in_mount;
+      if (!is_kill) volume.Reboot();
       ISOZONE_RETURN_IF_ERROR(InProcess([&] { return Recover(volume, uri, picker, seed); }).WithContext(uri));
       Accept(seed);
     }
@@ -296,7 +303,7 @@ class Chain {
   }
 
   // Until the power goes, at the latest after some thousand writes.
-  Status Work(const std::string& uri, const std::string& picker, uint64_t seed) {
+  Status Work(const std::string& uri, const std::string& picker, uint64_t seed, bool is_kill) {
     const auto database = Database::Open(uri, picker);
     if (!database.ok()) return Status::Ok();
     board_->opened = true;
@@ -305,7 +312,7 @@ class Chain {
       const Step step = NextStep(random);
       const uint64_t number = last_number_ + ++board_->attempted;
       if (!(*database)->Commit(step.write, number, step.sync).ok()) _exit(0);
-      if (step.sync) board_->synced = number;
+      if (step.sync || is_kill) board_->synced = number;
       if (step.flush && !(*database)->Flush(step.write.front().family).ok()) _exit(0);
       if (!step.collect) continue;
       const auto copied = (*database)->CollectGarbage();
@@ -336,7 +343,7 @@ class Chain {
     }
     if (last < board_->synced) {
       return Status::Corruption(
-          fmt::format("recovered up to write {}, but {} was synced", last, board_->synced.load()));
+          fmt::format("recovered up to write {}, but {} was to stay", last, board_->synced.load()));
     }
     if (last > last_number_ + board_->attempted) {
       return Status::Corruption(fmt::format("write {} was never made", last));

@@ -70,8 +70,11 @@ class Chain {
 
   Status Make() {
     const DeviceGeometry geometry = model::RandomGeometry(random_, fills_ ? 128 * kKiB : 512 * kKiB);
-    ISOZONE_ASSIGN_OR_RETURN(Volume volume, Volume::Create(geometry, /*timing=*/random_.Chance(0.1)));
-    volume_ = std::make_unique<Volume>(std::move(volume));
+    const bool timing = random_.Chance(0.1);
+    const bool in_file = random_.Chance(0.3);
+    auto volume = in_file ? Volume::CreateInFile(geometry) : Volume::Create(geometry, timing);
+    ISOZONE_RETURN_IF_ERROR(volume.status());
+    volume_ = std::make_unique<Volume>(std::move(*volume));
     return Status::Ok();
   }
 
