@@ -91,6 +91,8 @@ Result<ZoneStream::Outcome> ZoneStream::Finish() {
   const DeviceStatus device_status = request_.device.status;
   lease_.Settle(request_.device.length, device_status);
   if (device_status == DeviceStatus::kSuccess) {
+    // The collector can have it, however long the file stays open. That of a log is left when its end is known.
+    if (use_ == ZoneUse::kData && lease_.room() == 0) LeaveZone();
     volatile_here_ = !request_.device.fua;  // after it, nothing before it is volatile either: see Start
     failures_ = 0;
     return Outcome::kWritten;

@@ -137,5 +137,21 @@ TEST_P(DurabilityTest, WhatWasSyncedBehindVolatileBytesSurvivesAPowerCut) {
 INSTANTIATE_TEST_SUITE_P(OfBothKinds, DurabilityTest, testing::Bool(),
                          [](const auto& info) { return info.param ? "FuaCoversZone" : "FuaCoversItsCommand"; });
 
+// A zone that somebody writes is no candidate of the collector.
+TEST(ZoneStreamTest, AFullZoneIsNoLongerWrittenHoweverLongTheFileStaysOpen) {
+  TestVolume volume;
+  ISOZONE_ASSERT_OK(volume.Mount());
+  const auto writer = volume.fs().Create("/file", {}).value();
+  ISOZONE_ASSERT_OK(writer->Append(Bytes(std::string(2 * volume.device().geometry().zone_capacity, 'x'))));
+  ISOZONE_ASSERT_OK(writer->Sync());
+  int full = 0;
+  for (const ZoneView& zone : volume.fs().state().Zones()) {
+    if (zone.use != ZoneUse::kData || zone.device.state != ZoneState::kFull) continue;
+    ++full;
+    EXPECT_FALSE(zone.writing) << "zone " << zone.device.zone.value();
+  }
+  EXPECT_EQ(full, 2);
+}
+
 }  // namespace
 }  // namespace isozone
