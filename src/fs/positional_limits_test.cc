@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/random.h"
 #include "fs/inode_files.h"
 #include "fs/positional_file.h"
 #include "testing/test_volume.h"
@@ -143,6 +144,26 @@ TEST_F(PositionalLimitsTest, SpaceThatCanBeCollectedIsWaitedFor) {
     ISOZONE_ASSERT_OK(Write(again, at, std::string(16 * kKiB, 'y')));
   }
   ISOZONE_ASSERT_OK(again->Sync());
+}
+
+// What is dead is spread over all zones, and is less than two zones in all. One zone is always left free.
+TEST(PositionalSpaceTest, FilesAreReplacedWhereLittleIsLeft) {
+  TestVolume volume(SmallGeometry(/*zones=*/40, /*zone_size=*/kMiB));
+  ISOZONE_ASSERT_OK(volume.Mount());
+  constexpr size_t kSize = 64 * kKiB;
+  const uint64_t zone = volume.device().geometry().zone_capacity;
+  const uint64_t count = (volume.fs().state().Space().free_for_data - zone) * 97 / 100 / kSize;
+  std::vector<File> files;
+  for (uint64_t i = 0; i < count; ++i) {
+    files.push_back(volume.fs().inodes().Create(InodeFiles::kRoot, fmt::format("{}", i), {}, {}).value());
+  }
+  Random random(1);
+  for (uint64_t i = 0; i < 5 * count; ++i) {
+    const File& file = files[i < count ? i : random.Below(count)];
+    ISOZONE_ASSERT_OK(file->Truncate(0));
+    ISOZONE_ASSERT_OK(file->Write(0, Bytes(std::string(kSize, 'x'))));
+    ISOZONE_ASSERT_OK(file->Sync());
+  }
 }
 
 TEST_F(PositionalLimitsTest, WhatWasAllocatedIsUsedUpByHolesOnly) {

@@ -59,7 +59,7 @@ std::vector<GcRun> CollectedFiles::KnownRunsIn(ZoneId zone) const {
     runs.push_back({id.value(), extent.device_offset, extent.length, {inode.lifetime, inode.level}, table});
     known += extent.length;
   }
-  if (known != context_.pool->Live(zone)) return {};
+  if (known != context_.pool->collected().Live(zone)) return {};
   std::sort(runs.begin(), runs.end(), [](const GcRun& a, const GcRun& b) { return a.from < b.from; });
   return runs;
 }

@@ -262,11 +262,7 @@ Status SharedFile::Allocate(uint64_t offset, uint64_t length, bool keep_size) {
   const uint64_t most = HoleBytes(0, std::max(end, file_->size()));
   const uint64_t wanted = std::min(allocated_.bytes() + missing, most);
   const uint64_t before = allocated_.bytes();
-  const bool promised = wanted <= before || allocated_.Set(wanted) || (ResetDead() && allocated_.Set(wanted)) ||
-                        (Collect(missing) && allocated_.Set(wanted));
-  if (!promised) {
-    return Status::NoSpace(fmt::format("the device is full: it has no room for {} more bytes", missing));
-  }
+  if (wanted > before) ISOZONE_RETURN_IF_ERROR(allocated_.Await(wanted));
   if (keep_size || end <= file_->size()) return Status::Ok();
   const Status grown = Ended(TruncateLocked(end));
   if (!grown.ok()) allocated_.Shrink(before);
@@ -361,26 +357,6 @@ Status SharedFile::SyncLocked() {
   return closed.ok() ? status : closed;
 }
 
-bool SharedFile::ResetDead() const {
-  if (context_.pool->Space().dead == 0) return false;
-  const Status reset = context_.pool->Settle();
-  if (!reset.ok()) Log().warn("zones cannot be reset: {}", reset.message());
-  return true;
-}
-
-bool SharedFile::Collect(uint64_t bytes) const {
-  if (context_.collector->options().scheme == "none") return false;
-  const SpaceInfo space = context_.pool->Space();
-  const uint64_t wanted = bytes + context_.geometry().zone_capacity;
-  if (space.capacity == 0 || space.dead < wanted || context_.collector->Plan(/*all=*/true).reclaimed() < wanted) {
-    return false;
-  }
-  const double goal = 100.0 * static_cast<double>(space.free + wanted) / static_cast<double>(space.capacity);
-  const auto collected = context_.collector->Run(std::min(goal, 100.0), {});
-  if (!collected.ok()) Log().warn("collecting failed: {}", collected.status().message());
-  return collected.ok() && ResetDead();
-}
-
 Status SharedFile::Admit(uint64_t offset, uint64_t bytes) {
   const MountOptions& options = context_.options;
   const uint64_t header = file_->kind() == FileKind::kLog ? sizeof(LogFrameHeader) : 0;
@@ -402,12 +378,11 @@ Status SharedFile::Admit(uint64_t offset, uint64_t bytes) {
   credit_ = 0;
   if (writer_ != nullptr) ISOZONE_RETURN_IF_ERROR(CloseWriter());
   in_memory_ = need;
-  if (buffered_.SetFrom(allocated_, used, need)) return Status::Ok();
-  if (ResetDead() && buffered_.SetFrom(allocated_, used, need)) return Status::Ok();
-  if (Collect(need) && buffered_.SetFrom(allocated_, used, need)) return Status::Ok();
+  const Status admitted = buffered_.AwaitFrom(allocated_, used, need);
+  if (admitted.ok()) return admitted;
   in_memory_ = 0;
   buffered_.Shrink(0);
-  return Status::NoSpace(fmt::format("the device is full: it has no room for {} more bytes; delete files", bytes));
+  return admitted;
 }
 
 Status SharedFile::Settle() {

@@ -116,10 +116,6 @@ class SharedFile final : public PositionalFile {
   void NoteWrittenOut() ISOZONE_REQUIRES(mu_);
   // Asks for the space of a write.
   Status Admit(uint64_t offset, uint64_t bytes) ISOZONE_REQUIRES(mu_);
-  // Waits until the zones that are dead are reset, or until collection has made room for `bytes` where it can. False:
-  // that gains nothing.
-  bool ResetDead() const;
-  bool Collect(uint64_t bytes) const;
   // Closes the writer and publishes; then the times, where the inode has details.
   Status Settle() ISOZONE_REQUIRES(mu_);
   Status RecordTimes();

@@ -65,6 +65,11 @@ void CollectedZones::NoteHasData(ZoneId zone) {
   executor_.allocator.ledger().table.Edit(zone)->has_data = true;
 }
 
+uint64_t CollectedZones::Live(ZoneId zone) const {
+  const MutexLock lock(executor_.mu);
+  return executor_.allocator.ledger().table.at(zone).live;
+}
+
 ZoneHeat CollectedZones::Heat(ZoneId zone) const {
   const MutexLock lock(executor_.mu);
   return executor_.allocator.ledger().table.at(zone).data.heat;

@@ -30,6 +30,8 @@ class CollectedZones final : public GcZones {
 
   // A log that lies in `zone`, which is of logs, has become data there. The zone is a candidate from now on.
   void NoteHasData(ZoneId zone);
+  // Bytes of file data in a zone.
+  uint64_t Live(ZoneId zone) const;
   // What a zone holds; of one that is being written, what it is opened for.
   ZoneHeat Heat(ZoneId zone) const;
 

@@ -143,6 +143,61 @@ TEST_F(CollectedZonesTest, NoSpaceOnceAWholeRoundHasGainedNothing) {
   EXPECT_EQ(log_waiter.get().code(), StatusCode::kNoSpace);
 }
 
+TEST_F(CollectedZonesTest, WhoWantsRoomWaitsUntilThereIsEnough) {
+  Open();
+  const std::vector<ZoneId> zones = FillDevice();
+  pool_->collected().Attach(true);
+  pool_->collected().BeginRound();
+  auto waiter = std::async(std::launch::async, [&] { return pool_->AwaitRoom(kCapacity + kBlock); });
+  WaitUntilWanted(1);
+  EXPECT_TRUE(pool_->collected().Space().wanted);
+  pool_->collected().EndRound(/*gained=*/false);  // it had begun before
+  WaitUntilWanted(2);
+  pool_->collected().BeginRound();
+  pool_->RemoveLive(zones[3], kCapacity);
+  while (pool_->Space().free_for_data < kCapacity) std::this_thread::yield();
+  pool_->collected().EndRound(/*gained=*/true);
+  WaitUntilWanted(3);  // for the block that is missing
+  pool_->collected().BeginRound();
+  pool_->RemoveLive(zones[5], kCapacity);
+  const Status status = waiter.get();
+  EXPECT_TRUE(status.ok()) << status.ToString();
+  pool_->collected().EndRound(/*gained=*/true);
+  EXPECT_FALSE(pool_->collected().Space().wanted);
+  EXPECT_EQ(pool_->Stats().space_waits, 1U);
+}
+
+TEST_F(CollectedZonesTest, ThereIsNoRoomOnceAWholeRoundHasGainedNothing) {
+  Open();
+  FillDevice();
+  EXPECT_EQ(pool_->AwaitRoom(kBlock).code(), StatusCode::kNoSpace);
+  pool_->collected().Attach(true);
+  EXPECT_EQ(pool_->AwaitRoom(100 * kCapacity).code(), StatusCode::kNoSpace) << "the device never has so much";
+  EXPECT_EQ(space_wanted_, 0);
+  auto waiter = std::async(std::launch::async, [&] { return pool_->AwaitRoom(kBlock); });
+  WaitUntilWanted(1);
+  pool_->collected().BeginRound();
+  pool_->collected().EndRound(/*gained=*/false);
+  EXPECT_EQ(waiter.get().code(), StatusCode::kNoSpace);
+}
+
+// The collector does not take what is leased.
+TEST_F(CollectedZonesTest, WhoWantsRoomTakesOnlyZonesInWhichSomethingHasDied) {
+  Open();
+  ZoneLease lease = MustAcquire(kData);
+  Write(lease, kBlock);
+  const uint64_t free = pool_->Space().free_for_data;
+  EXPECT_TRUE(pool_->AwaitRoom(free).ok());
+  EXPECT_EQ(pool_->AwaitRoom(free + kBlock).code(), StatusCode::kNoSpace);
+  EXPECT_TRUE(lease.BeginWrite());
+  EndWrite(lease, 0);
+  pool_->RemoveLive(lease.zone(), kBlock / 2);
+  EXPECT_TRUE(pool_->collected().Candidates().empty());
+  EXPECT_EQ(pool_->AwaitRoom(free + kBlock).code(), StatusCode::kNoSpace);
+  EXPECT_FALSE(lease.BeginWrite());
+  EXPECT_EQ(pool_->collected().Candidates().size(), 1U);
+}
+
 TEST_F(CollectedZonesTest, NobodyWaitsForACollectorThatGoes) {
   Open();
   FillDevice();

@@ -8,8 +8,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/mutex.h"
+#include "base/status.h"
 #include "fs/space/zone_pool.h"
 
 namespace isozone {
@@ -28,13 +30,19 @@ class SpacePromises {
     ~Promise() { Shrink(0); }
 
     uint64_t bytes() const { return bytes_; }
-    // False, and nothing changes: there is not so much space, or no longer what was promised before.
-    [[nodiscard]] bool Set(uint64_t bytes) { return promises_.Change(bytes_, bytes, 0); }
-    // As Set; `taken` bytes of `other`, which it has, become part of this.
+    // False, and nothing changes: there is not so much space, or no longer what was promised before. `taken` bytes of
+    // `other`, which it has, become part of this.
     [[nodiscard]] bool SetFrom(Promise& other, uint64_t taken, uint64_t bytes) {
-      if (!promises_.Change(bytes_, bytes, taken)) return false;
+      if (promises_.Change(bytes_, bytes, taken)) return false;
       other.bytes_ -= taken;
       return true;
+    }
+    // Waits for the space, as long as somebody makes some. kNoSpace, and nothing changes.
+    Status Await(uint64_t bytes) { return promises_.AwaitChange(bytes_, bytes, 0); }
+    Status AwaitFrom(Promise& other, uint64_t taken, uint64_t bytes) {
+      ISOZONE_RETURN_IF_ERROR(promises_.AwaitChange(bytes_, bytes, taken));
+      other.bytes_ -= taken;
+      return Status::Ok();
     }
     // To at most `bytes`.
     void Shrink(uint64_t bytes) { promises_.Lower(bytes_, bytes); }
@@ -45,15 +53,22 @@ class SpacePromises {
   };
 
  private:
-  // `given_up`: bytes of another promise that end with this change.
-  bool Change(uint64_t& promised, uint64_t bytes, uint64_t given_up) ISOZONE_EXCLUDES(mu_) {
+  // `given_up`: bytes of another promise that end with this change. Returns nothing once it is done, else how many
+  // bytes have to be free for it.
+  std::optional<uint64_t> Change(uint64_t& promised, uint64_t bytes, uint64_t given_up) ISOZONE_EXCLUDES(mu_) {
     const MutexLock lock(mu_);
-    const uint64_t free = pool_.Space().free_for_data;
-    const uint64_t others = total_ - promised - given_up;
-    if (free < margin_ || bytes > free - margin_ || others > free - margin_ - bytes) return false;
-    total_ = others + bytes;
+    const uint64_t total = total_ - promised - given_up + bytes;
+    if (total + margin_ > pool_.Space().free_for_data) return total + margin_;
+    total_ = total;
     promised = bytes;
-    return true;
+    return std::nullopt;
+  }
+  // Where others take what has become free meanwhile, it is waited for again.
+  Status AwaitChange(uint64_t& promised, uint64_t bytes, uint64_t given_up) ISOZONE_EXCLUDES(mu_) {
+    while (const auto needed = Change(promised, bytes, given_up)) {
+      ISOZONE_RETURN_IF_ERROR(pool_.AwaitRoom(*needed));
+    }
+    return Status::Ok();
   }
   void Lower(uint64_t& promised, uint64_t bytes) ISOZONE_EXCLUDES(mu_) {
     if (bytes >= promised) return;

@@ -380,7 +380,8 @@ SpaceInfo ZoneExecutor::Space() const {
   space.dead = totals.dead - totals.dead_in_idle;
   space.metadata = totals.metadata;
   space.reserved = ledger.ReservedBytes();
-  space.free = totals.free + totals.dead_in_idle - space.reserved;
+  space.free = ledger.Free();
+  space.free_for_data = ledger.FreeForData();
   space.zones = ledger.table.size();
   space.empty_zones = ledger.table.empty().size();
   space.active_zones = ledger.active.used();

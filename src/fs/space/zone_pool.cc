@@ -105,6 +105,12 @@ std::optional<ZoneLease> ZonePool::TryAcquire(const ZoneRequest& request) {
   return executor_->LeaseOf(*grant);
 }
 
+Status ZonePool::AwaitRoom(uint64_t bytes) {
+  const MutexLock lock(executor_->mu);
+  ZoneAllocator::Inquiry inquiry(executor_->allocator, ZoneAllocator::Inquiry::Room{bytes});
+  return executor_->Grant(inquiry).status();
+}
+
 void ZonePool::Seal(uint64_t cohort) {
   const MutexLock lock(executor_->mu);
   executor_->allocator.Seal(cohort);
@@ -115,18 +121,11 @@ ZoneRoom ZonePool::RoomOf(const DataClass& data, uint64_t cohort) const {
   return executor_->allocator.RoomOf(data, cohort);
 }
 
-uint64_t ZonePool::Live(ZoneId zone) const {
-  const MutexLock lock(executor_->mu);
-  return executor_->allocator.ledger().table.at(zone).live;
-}
-
 // --- State ---
 
 SpaceInfo ZonePool::Space() const {
   const MutexLock lock(executor_->mu);
-  SpaceInfo space = executor_->Space();
-  space.free_for_data = space.free - std::min(space.free, executor_->allocator.ledger().table.totals().free_in_logs);
-  return space;
+  return executor_->Space();
 }
 
 std::vector<ZoneView> ZonePool::Zones() const {

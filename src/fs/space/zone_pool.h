@@ -95,6 +95,8 @@ class ZonePool {
   // One more zone for a file that has some: of another group, and only where two active zones and a
   // sixteenth of all zones, empty, are left for others: what fills up is striped less. Never waits.
   std::optional<ZoneLease> TryAcquire(const ZoneRequest& request);
+  // Waits until files of data can take so many bytes, as Acquire waits for a zone. kNoSpace, kReadOnly likewise.
+  Status AwaitRoom(uint64_t bytes);
   // See ZoneAllocator::Seal.
   void Seal(uint64_t cohort);
   // The device had no active zone left for a write, though the pool was within its limits: somebody else holds some.
@@ -114,8 +116,6 @@ class ZonePool {
   void PaceFlush(uint64_t bytes);
 
   // --- State ---
-  // Bytes of file data in it.
-  uint64_t Live(ZoneId zone) const;
   SpaceInfo Space() const;
   // See ZoneChoice::RoomOf.
   ZoneRoom RoomOf(const DataClass& data, uint64_t cohort) const;

@@ -25,6 +25,9 @@ ZoneAllocator::Inquiry::Inquiry(ZoneAllocator& allocator, Purpose purpose, std::
 ZoneAllocator::Inquiry::Inquiry(ZoneAllocator& allocator, ZoneId zone)
     : allocator_(allocator), purpose_(Purpose::kReopen), class_(BudgetClass::kMetadata), zone_(zone) {}
 
+ZoneAllocator::Inquiry::Inquiry(ZoneAllocator& allocator, Room room)
+    : allocator_(allocator), purpose_(Purpose::kRoom), class_(BudgetClass::kData), room_(room) {}
+
 ZoneAllocator::Inquiry::~Inquiry() {
   EndWait();
   allocator_.ledger_.space_makers -= request_.makes_space() ? 1 : 0;
@@ -92,9 +95,11 @@ ZoneAllocator::Attempt ZoneAllocator::Try(const Inquiry& inquiry) {
     case Purpose::kSetAside:
       return TrySetAside(inquiry.apart_from_);
     case Purpose::kReopen:
+      return TryReopen(inquiry.zone_);
+    case Purpose::kRoom:
       break;
   }
-  return TryReopen(inquiry.zone_);
+  return TryRoom(inquiry.room_);
 }
 
 ZoneAllocator::Attempt ZoneAllocator::TryFiles(const ZoneRequest& request) {
@@ -159,9 +164,14 @@ ZoneAllocator::Attempt ZoneAllocator::TryReopen(ZoneId zone) {
   return {ledger_.GrantMetadata(zone)};
 }
 
+ZoneAllocator::Attempt ZoneAllocator::TryRoom(Inquiry::Room room) const {
+  return ledger_.FreeForData() >= room.bytes ? Attempt{ZoneGrant()} : Attempt{};
+}
+
 // --- Remedies ---
 
 ZoneAllocator::Answer ZoneAllocator::Remedy(Inquiry& inquiry, Lack lack, int64_t now_ns) {
+  if (inquiry.purpose_ == Inquiry::Purpose::kRoom) return RemedyForRoom(inquiry);
   const BudgetClass c = inquiry.class_;
   if (auto answer = TakeOverLog(inquiry, lack)) return *answer;
   if (auto answer = Commands(c)) return *answer;
@@ -178,6 +188,25 @@ ZoneAllocator::Answer ZoneAllocator::Remedy(Inquiry& inquiry, Lack lack, int64_t
   }
   if (auto answer = AwaitWriter(c, lack)) return *answer;
   return {.action = Action::kNothing, .lack = lack};
+}
+
+ZoneAllocator::Answer ZoneAllocator::RemedyForRoom(Inquiry& inquiry) {
+  const ZoneTotals& totals = ledger_.table.totals();
+  if (inquiry.room_.bytes > totals.capacity - std::min(totals.capacity, totals.live)) return {};
+  if (auto resets = upkeep_.ResetReleased()) return {.action = Action::kExecute, .commands = {std::move(*resets)}};
+  AskForResets(Lack::kSpace);
+  if (auto answer = AwaitUpkeep(inquiry, Lack::kSpace)) return *answer;
+  const auto has_dead = [this](ZoneId zone, const ZoneHolding&) {
+    return ledger_.table.at(zone).live < ledger_.table.at(zone).write_pointer;
+  };
+  if (const auto zone = LongestIdleLease(BudgetClass::kData, has_dead)) {  // the collector takes no leased one
+    ledger_.EndLease(*zone);
+    ++ledger_.stats.revoked_leases;
+    return {.action = Action::kRevoked};
+  }
+  if (auto answer = AwaitCollector(inquiry, Lack::kSpace)) return *answer;
+  if (auto answer = Checkpoint(inquiry)) return *answer;
+  return {};
 }
 
 // A log that needs an active zone takes over that of a log of its lifetime which is between writes, so that no zone is

@@ -19,6 +19,9 @@
 //    7. users ask for a checkpoint
 //    8. a writer in the middle of a write is between writes soon
 //
+// Whoever is to know that room is left, and wants no zone, asks likewise (Inquiry::Room). Of the remedies it has those
+// that free space. Idle leases are revoked only of zones in which something has died, for the collector.
+//
 // Invariants (ZoneAllocatorModelTest drives them):
 //  * A zone is leased once at a time; never while it is reset, finished, collected, broken, or of others' metadata.
 //  * Active zones never exceed the device's limit, nor leased ones its limit of open zones; the reserves of metadata,
@@ -77,6 +80,10 @@ class ZoneAllocator {
       kBegin,     // a copy of the metadata begins in it
       kSetAside,  // a copy goes on in it, later: it is not active yet
       kReopen,    // it is of metadata, idle or set aside, and is written on
+      kRoom,      // for none: so many bytes are to be free for data
+    };
+    struct Room {
+      uint64_t bytes = 0;
     };
     // Spans must stay valid.
     Inquiry(ZoneAllocator& allocator, const ZoneRequest& request);
@@ -84,13 +91,15 @@ class ZoneAllocator {
     Inquiry(ZoneAllocator& allocator, Purpose purpose, std::span<const ZoneId> apart_from);
     // To reopen `zone`.
     Inquiry(ZoneAllocator& allocator, ZoneId zone);
+    // Until there is so much room. What is granted is no zone.
+    Inquiry(ZoneAllocator& allocator, Room room);
     ~Inquiry();
     Inquiry(const Inquiry&) = delete;
     Inquiry& operator=(const Inquiry&) = delete;
 
     bool confined() const { return request_.confined; }
     // Who is to write the zone.
-    ZoneWriter writer() const { return purpose_ == Purpose::kFiles ? WriterOf(request_) : ZoneWriter::kMetadata; }
+    ZoneWriter writer() const { return class_ == BudgetClass::kMetadata ? ZoneWriter::kMetadata : WriterOf(request_); }
 
     // For whoever asks: the checkpoint that Answer::kCheckpoint asks for, its number, and whether it has ended; since
     // when it has waited.
@@ -110,6 +119,7 @@ class ZoneAllocator {
     const ZoneRequest request_ = {};                 // kFiles
     const std::span<const ZoneId> apart_from_ = {};  // kBegin, kSetAside
     const ZoneId zone_ = {};                         // kReopen
+    const Room room_ = {};                           // kRoom
     bool waits_for_token_ = false;
     bool waits_for_collector_ = false;
     bool space_wait_counted_ = false;
@@ -199,10 +209,12 @@ class ZoneAllocator {
   Attempt TryMetadata(std::span<const ZoneId> apart_from);
   Attempt TrySetAside(std::span<const ZoneId> apart_from);
   Attempt TryReopen(ZoneId zone);
+  Attempt TryRoom(Inquiry::Room room) const;
   Placement PlaceForCollector(const ZoneRequest& request, PlacementQuery query, Placement placement);
 
   // The remedies; each empty where it does not help.
   Answer Remedy(Inquiry& inquiry, Lack lack, int64_t now_ns);
+  Answer RemedyForRoom(Inquiry& inquiry);
   std::optional<Answer> TakeOverLog(const Inquiry& inquiry, Lack lack);
   std::optional<Answer> Commands(BudgetClass c);
   std::optional<Answer> AwaitUpkeep(Inquiry& inquiry, Lack lack);

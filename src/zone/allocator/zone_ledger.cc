@@ -157,6 +157,10 @@ uint64_t ZoneLedger::ReservedBytes() const {
   return std::min<uint64_t>(table.empty().size(), EmptyKept(BudgetClass::kData)) * options.geometry.zone_capacity;
 }
 
+uint64_t ZoneLedger::Free() const { return table.totals().free + table.totals().dead_in_idle - ReservedBytes(); }
+
+uint64_t ZoneLedger::FreeForData() const { return Free() - std::min(Free(), table.totals().free_in_logs); }
+
 bool ZoneLedger::HasSpareTokens(const ActiveBudget& budget) const {
   return budget.Available(BudgetClass::kData) > kSpareTokens;
 }

@@ -114,6 +114,9 @@ struct ZoneLedger {
   uint32_t EmptyKept(BudgetClass c) const;
   // Bytes of the empty zones that are kept from data.
   uint64_t ReservedBytes() const;
+  // Bytes that can be written now, without these; and what data can take of them.
+  uint64_t Free() const;
+  uint64_t FreeForData() const;
   bool HasEmpty(BudgetClass c) const { return table.empty().size() > EmptyKept(c); }
   // Of the empty ones, beyond what is kept and a part for those who come later.
   bool HasSpareZones() const;
