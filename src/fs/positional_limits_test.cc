@@ -146,6 +146,33 @@ TEST_F(PositionalLimitsTest, SpaceThatCanBeCollectedIsWaitedFor) {
   ISOZONE_ASSERT_OK(again->Sync());
 }
 
+TEST_F(PositionalLimitsTest, AFileWithoutANameGivesBackWhatIsCutOff) {
+  constexpr size_t kSize = 512 * kKiB;
+  for (const FileKind kind : {FileKind::kData, FileKind::kLog}) {
+    const File file = Create("f", kind);
+    ISOZONE_ASSERT_OK(Write(file, 0, std::string(kSize, 'a')));
+    ISOZONE_ASSERT_OK(inodes().Unlink(InodeFiles::kRoot, "f"));
+    for (int i = 0; i < 50; ++i) {  // several times what the device has
+      ISOZONE_ASSERT_OK(file->Truncate(i % 2 * 100));
+      ISOZONE_ASSERT_OK(Write(file, file->size(), std::string(kSize, 'b')));
+      ISOZONE_ASSERT_OK(Write(file, 5, "in place"));
+      if (i % 3 == 0) ISOZONE_ASSERT_OK(file->Sync());
+    }
+    EXPECT_LE(volume_.fs().state().Space().live, 3 * kSize);
+    std::string end(10, '\0');
+    EXPECT_EQ(file->Read(file->size() - 5, std::as_writable_bytes(std::span(end)), IoClass::kUserRead).value(), 5U);
+    EXPECT_EQ(end.substr(0, 5), "bbbbb");
+  }
+}
+
+TEST_F(PositionalLimitsTest, AFileIsOverwrittenByItsPathForEverBesideAReader) {
+  constexpr size_t kSize = 256 * kKiB;
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/f", std::string(kSize, 'a')));
+  const auto reader = volume_.fs().OpenForRead("/f").value();
+  for (int i = 0; i < 100; ++i) ISOZONE_ASSERT_OK(volume_.fs().Overwrite("/f", 0, Bytes(std::string(kSize, 'b'))));
+  EXPECT_LE(volume_.fs().state().Space().live, 2 * kSize);
+}
+
 // What is dead is spread over all zones, and is less than two zones in all. One zone is always left free.
 TEST(PositionalSpaceTest, FilesAreReplacedWhereLittleIsLeft) {
   TestVolume volume(SmallGeometry(/*zones=*/40, /*zone_size=*/kMiB));

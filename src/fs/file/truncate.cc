@@ -60,8 +60,11 @@ Result<uint64_t> Replace(MountContext& context, const Inode& inode, std::span<co
   const MetadataOp op = SetExtents{id, spliced, context.clock.NowWallS()};
   ISOZONE_ASSIGN_OR_RETURN(const uint64_t sequence, context.Commit({&op, 1}));
   space.ToMetadata();
-  context.LeaveToHandles(id, SpaceClaim::FromMetadata(*context.pool, lost));
-  if (const auto file = context.FindOpen(id)) file->Reset(std::move(spliced), Status::Ok());
+  SpaceClaim old = SpaceClaim::FromMetadata(*context.pool, lost);
+  if (const auto file = context.FindOpen(id)) {
+    file->Reset(std::move(spliced), Status::Ok());
+    file->Move({}, std::move(old));
+  }
   return sequence;
 }
 
@@ -71,7 +74,10 @@ Status TruncateFile(MountContext& context, OpenFile& file, uint64_t size) {
   const MutexLock lock(context.namespace_mutex);  // held from here on, since the collector moves extents
   std::vector<FileExtent> kept = CutExtents(file.Extents(), size);
   SpaceClaim lost;
-  if (const Inode* inode = context.state.Find(file.id())) {
+  const Inode* inode = context.state.Find(file.id());
+  if (inode == nullptr) {
+    lost = file.unnamed.TakeBeyond(SpaceOf(context.geometry(), kept));
+  } else {
     ISOZONE_ASSIGN_OR_RETURN(
         lost, inode->kind == FileKind::kLog ? CutLog(context, *inode, kept) : CutData(context, *inode, size));
   }

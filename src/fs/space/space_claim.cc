@@ -81,6 +81,16 @@ SpaceClaim SpaceClaim::Split(std::span<const ZoneBytes> part) {
   return taken;
 }
 
+SpaceClaim SpaceClaim::TakeBeyond(std::span<const ZoneBytes> space) {
+  std::vector<ZoneBytes> beyond = space_;
+  const std::vector<ZoneBytes> kept = SumUp(space);
+  for (auto& [zone, bytes] : beyond) {
+    const auto it = std::ranges::lower_bound(kept, zone, {}, &ZoneBytes::first);
+    if (it != kept.end() && it->first == zone) bytes -= std::min(bytes, it->second);
+  }
+  return Split(beyond);
+}
+
 void SpaceClaim::Grow(ZonePool& pool, std::span<const ZoneBytes> space) {
   for (const auto& [zone, bytes] : SumUp(space)) {
     const auto it = std::ranges::lower_bound(space_, zone, {}, &ZoneBytes::first);

@@ -48,6 +48,8 @@ class SpaceClaim {
   void Merge(SpaceClaim other);
   // Takes `part`, which it has, out of it.
   SpaceClaim Split(std::span<const ZoneBytes> part);
+  // Takes out of it what it has beyond `space` in a zone.
+  SpaceClaim TakeBeyond(std::span<const ZoneBytes> space);
   // Makes live what it has less of than `space` in a zone, so that Split(space) can be had of it.
   void Grow(ZonePool& pool, std::span<const ZoneBytes> space);
   // The metadata names all of it from here on: it stays live, and is no longer this claim's.

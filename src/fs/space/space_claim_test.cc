@@ -87,6 +87,25 @@ TEST_F(SpaceClaimTest, GrowsByWhatItLacks) {
   EXPECT_TRUE(IsReset(zone));
 }
 
+TEST_F(SpaceClaimTest, IsCutToWhatIsKeptOfIt) {
+  auto [zone, claim] = Written(kBlock);
+  auto [other, of_other] = Written(kBlock);
+  auto [third, of_third] = Written(kBlock);
+  claim.Merge(std::move(of_other));
+  SpaceClaim beyond = claim.TakeBeyond(
+      std::array{ZoneBytes(zone, 60), ZoneBytes(zone, 40), ZoneBytes(other, kBlock + 7), ZoneBytes(third, kBlock)});
+  beyond.Release();
+  EXPECT_EQ(pool_->collected().Live(zone), 100U);
+  EXPECT_EQ(pool_->collected().Live(other), kBlock);
+  EXPECT_EQ(pool_->collected().Live(third), kBlock);
+  beyond = claim.TakeBeyond({});
+  claim.Release();
+  EXPECT_EQ(pool_->collected().Live(zone), 100U);
+  beyond.Release();
+  EXPECT_TRUE(IsReset(zone));
+  EXPECT_TRUE(IsReset(other));
+}
+
 TEST_F(SpaceClaimTest, GoesOnAnyThread) {
   auto [zone, claim] = Written(kBlock);
   std::vector<std::thread> threads;
