@@ -2,6 +2,7 @@
 #include <sys/statvfs.h>
 #include <sys/xattr.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -147,7 +148,8 @@ void RemoveXattr(fuse_req_t request, fuse_ino_t inode, const char* name) {
 }
 
 // The size is what files could take at most, without metadata and reserves. What is dead is free: it comes back before
-// a write fails for lack of space.
+// a write fails for lack of space. A write that is accepted leaves a zone free (SpacePromises), and the rest of the
+// zones of logs.
 void StatFileSystem(fuse_req_t request, fuse_ino_t) {
   Answer(request, [&](FuseView& view) -> Status {
     const SpaceInfo space = view.file_system().state().Space();
@@ -155,7 +157,9 @@ void StatFileSystem(fuse_req_t request, fuse_ino_t) {
     shown.f_bsize = kBlockSize;
     shown.f_frsize = kBlockSize;
     shown.f_bfree = (space.free + space.dead) / kBlockSize;
-    shown.f_bavail = shown.f_bfree;
+    const uint64_t kept =
+        view.file_system().state().device().geometry().zone_capacity + space.free - space.free_for_data;
+    shown.f_bavail = shown.f_bfree - std::min<fsblkcnt_t>(shown.f_bfree, kept / kBlockSize);
     shown.f_blocks = shown.f_bfree + (space.live + kBlockSize - 1) / kBlockSize;
     // An inode takes some hundred bytes of the metadata, which has zones of its own.
     shown.f_ffree = shown.f_bfree;
