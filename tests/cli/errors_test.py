@@ -331,6 +331,7 @@ class Format(harness.CliTest):
         result = self.run_cli("fsck", self.device)
         self.assertEqual(result.returncode, CORRUPTION, result.stderr)
         self.assertEqual(result.stderr.count(b"\n"), 1)
+        self.assertIn(b"copy out", result.stderr)
 
 
 class Profile(harness.CliTest):

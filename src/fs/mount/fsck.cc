@@ -59,6 +59,8 @@ class Checker {
 
  private:
   void Error(std::string text) { report_.findings.push_back({FsckSeverity::kError, std::move(text)}); }
+  // Of the copies of the metadata, while one of them is whole.
+  void ErrorOfCopies(std::string text) { report_.findings.push_back({FsckSeverity::kError, std::move(text), true}); }
   void Note(std::string text) { report_.findings.push_back({FsckSeverity::kNote, std::move(text)}); }
 
   // What a process that was killed has left in memory.
@@ -97,14 +99,14 @@ class Checker {
         case MetadataCopy::State::kDamaged:
           // Other copies have taken its place, and its zones have not been reset yet.
           if (kept >= recovered.copies_wanted) Note(copy.text + "; it was replaced, and does not count any more");
-          if (kept < recovered.copies_wanted) Error(copy.text);
+          if (kept < recovered.copies_wanted) ErrorOfCopies(copy.text);
           break;
       }
     }
     if (kept < recovered.copies_wanted && recovered.sequence == 0) {
       Note("formatting was cut short before the other copies of the metadata; mounting for writing writes them");
     } else if (kept < recovered.copies_wanted) {
-      Error(
+      ErrorOfCopies(
           fmt::format("{} of {} copies of the metadata are left: mounting for writing, or isozone fsck --repair, "
                       "writes the others anew",
                       kept, recovered.copies_wanted));

@@ -19,7 +19,8 @@ enum class FsckSeverity : uint8_t {
 
 struct FsckFinding {
   FsckSeverity severity = FsckSeverity::kError;
-  std::string text;  // one line: what, where, and what is affected
+  std::string text;         // one line: what, where, and what is affected
+  bool repairable = false;  // mounting for writing mends it
 };
 
 struct FsckOptions {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -76,6 +77,16 @@ Json ReportJson(const FsckReport& report) {
           {"findings", std::move(findings)}};
 }
 
+// Says what to do: a repair, unless there is an error that it leaves.
+Status Damage(std::span<const FsckFinding> findings) {
+  const auto errors = std::ranges::count(findings, FsckSeverity::kError, &FsckFinding::severity);
+  const bool mends_all = std::ranges::all_of(
+      findings, [](const FsckFinding& f) { return f.severity != FsckSeverity::kError || f.repairable; });
+  return Status::Corruption(fmt::format(
+      "{} of the invariants checked do not hold; {}", errors,
+      mends_all ? "isozone fsck --repair mends that" : "copy out with isozone cp what still reads, then format"));
+}
+
 Status RunAndReport(const FsckArguments& arguments, Console& console) {
   if (arguments.repair) ISOZONE_RETURN_IF_ERROR(Repair(arguments.device));
   ISOZONE_ASSIGN_OR_RETURN(const OpenedDevice opened, OpenAlone(arguments.device));
@@ -86,9 +97,7 @@ Status RunAndReport(const FsckArguments& arguments, Console& console) {
   }
   arguments.json ? console.PrintJson(ReportJson(*report)) : PrintReport(*report, console);
   if (report->clean()) return Status::Ok();
-  const auto errors = std::ranges::count(report->findings, FsckSeverity::kError, &FsckFinding::severity);
-  return Status::Corruption(fmt::format(
-      "{} of the invariants checked do not hold; copy out with isozone cp what still reads, then format", errors));
+  return Damage(report->findings);
 }
 
 }  // namespace
