@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -151,6 +153,22 @@ Result<bool> ClearBlockDevice(ZonedDevice& device, const MkfsArguments& argument
   return true;
 }
 
+// An image takes room of its disk only as it is written. Warns where the disk has less than that may become.
+void WarnOfRoom(const std::string& device, const DeviceGeometry& geometry, Console& console) {
+  const auto uri = ParseUri(device);
+  struct stat file {};
+  struct statvfs disk {};
+  if (!uri.ok() || uri->scheme != "emu" || ::stat(uri->path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return;
+  if (::statvfs(uri->path.c_str(), &disk) != 0) return;
+  constexpr uint64_t kStatBlock = 512;
+  const uint64_t most = geometry.zone_count * geometry.zone_capacity;
+  const uint64_t taken = static_cast<uint64_t>(file.st_blocks) * kStatBlock;
+  const uint64_t left = disk.f_bavail * disk.f_frsize;
+  if (taken + left >= most) return;
+  console.Print("{}: the image may come to take {}, and its disk has {} left; once that is full, writes fail\n",
+                console.Paint(Color::kRed, "warning"), FormatSize(most), FormatSize(left));
+}
+
 Status Mkfs(const MkfsArguments& arguments, Console& console) {
   ISOZONE_ASSIGN_OR_RETURN(OpenedDevice opened, OpenOrCreate(arguments.device, arguments.format.force));
   ISOZONE_ASSIGN_OR_RETURN(const bool erased, ClearBlockDevice(*opened.device, arguments));
@@ -177,6 +195,7 @@ Status Mkfs(const MkfsArguments& arguments, Console& console) {
                   geometry.zone_count, FormatSize(geometry.zone_capacity), FormatSize(space.free),
                   file_system->state().label().empty() ? "" : ", label " + Printable(file_system->state().label()));
     console.Print("Use it with RocksDB as --fs_uri='isozone://{}'\n", arguments.device);
+    WarnOfRoom(arguments.device, geometry, console);
   }
   return file_system->Unmount();
 }
