@@ -38,6 +38,8 @@ std::string_view DeviceStatusName(DeviceStatus status) {
       return "Internal Error (006h)";
     case DeviceStatus::kLbaOutOfRange:
       return "LBA Out of Range (080h)";
+    case DeviceStatus::kCapacityExceeded:
+      return "Capacity Exceeded (081h)";
     case DeviceStatus::kNamespaceWriteProtected:
       return "Namespace is Write Protected (020h)";
     case DeviceStatus::kZoneBoundaryError:
@@ -109,6 +111,9 @@ Status ToStatus(const DeviceGeometry& geometry, const DeviceRequest& request) {
   if (request.status == DeviceStatus::kNamespaceWriteProtected) return Status::ReadOnly(std::move(text));
   if (request.status == DeviceStatus::kTooManyActiveZones || request.status == DeviceStatus::kTooManyOpenZones) {
     return Status::NoSpace(std::move(text.append("; others, another namespace or a tool, hold zones of the device")));
+  }
+  if (request.status == DeviceStatus::kCapacityExceeded) {
+    return Status::NoSpace(std::move(text.append("; the disk under the device is full, make room there")));
   }
   if (request.status == DeviceStatus::kInvalidField) return Status::InvalidArgument(std::move(text));
   return Status::IoError(std::move(text));

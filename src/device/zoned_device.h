@@ -57,10 +57,11 @@ constexpr bool IsActive(ZoneState s) { return IsOpen(s) || s == ZoneState::kClos
 // Completion status: (status code type << 8) | status code, as NVMe prints it.
 enum class DeviceStatus : uint16_t {
   kSuccess = 0x000,
-  kInvalidField = 0x002,   // not whole blocks, null buffer, longer than the transfer limit
-  kPowerLoss = 0x005,      // Commands Aborted due to Power Loss Notification; for every request until power is back
-  kInternalError = 0x006,  // the host failed (for example, an I/O error of the image file)
-  kLbaOutOfRange = 0x080,  // beyond the last zone, or a read that crosses into an unreadable address
+  kInvalidField = 0x002,      // not whole blocks, null buffer, longer than the transfer limit
+  kPowerLoss = 0x005,         // Commands Aborted due to Power Loss Notification; for every request until power is back
+  kInternalError = 0x006,     // the host failed (for example, an I/O error of the image file)
+  kLbaOutOfRange = 0x080,     // beyond the last zone, or a read that crosses into an unreadable address
+  kCapacityExceeded = 0x081,  // no room behind the device (the host's disk is full): nothing was written
   kNamespaceWriteProtected = 0x020,  // opened read-only
   kZoneBoundaryError = 0x1B8,        // a write or append would cross the zone's capacity, or a read the zone's end
   kZoneIsFull = 0x1B9,
@@ -75,6 +76,12 @@ enum class DeviceStatus : uint16_t {
 };
 // "Zone Invalid Write (1BCh)".
 std::string_view DeviceStatusName(DeviceStatus status);
+// The write was not begun, for lack of active or open zones or of room: neither the zone nor the data is at fault, and
+// the zone is as it was.
+constexpr bool IsForLack(DeviceStatus status) {
+  return status == DeviceStatus::kTooManyActiveZones || status == DeviceStatus::kTooManyOpenZones ||
+         status == DeviceStatus::kCapacityExceeded;
+}
 
 struct DeviceGeometry {
   uint32_t block_size = 4096;  // bytes; a power of two, 512..65536
@@ -163,8 +170,7 @@ DeviceStatus SubmitAndWait(ZonedDevice& device, DeviceRequest& request);
 
 // The status of a completed request as an error for users:
 // "write of 4096 bytes to zone 12 at 8192 failed: Write Fault (280h)". OK for kSuccess. Media
-// errors become kIoError, kPowerLoss kIoError, kNamespaceWriteProtected kReadOnly, too many active or open zones
-// kNoSpace.
+// errors become kIoError, kPowerLoss kIoError, kNamespaceWriteProtected kReadOnly, what IsForLack kNoSpace.
 Status ToStatus(const DeviceGeometry& geometry, const DeviceRequest& request);
 
 }  // namespace isozone

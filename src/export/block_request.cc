@@ -93,6 +93,8 @@ int ErrorOf(DeviceStatus status) {
       return EOVERFLOW;
     case DeviceStatus::kTooManyOpenZones:
       return ETOOMANYREFS;
+    case DeviceStatus::kCapacityExceeded:
+      return ENOSPC;
     case DeviceStatus::kLbaOutOfRange:
     case DeviceStatus::kNamespaceWriteProtected:
       return EREMOTEIO;  // the device refuses, and would again

@@ -51,6 +51,9 @@ struct IoRequest : private ClassQueues::Waiting {
   void (*done)(IoRequest& request) = nullptr;
   void* context = nullptr;  // for the submitter's use
 
+  // Of a write that has ended: bytes from its beginning on. After an error there may be more of them on the device.
+  uint64_t written() const { return device.status == DeviceStatus::kSuccess ? device.length : completed_; }
+
  private:
   friend class IoEngine;
   IoEngine* engine_ = nullptr;

@@ -26,7 +26,7 @@
 
 namespace isozone {
 
-// The device has no active or open zone left for the command: neither the zone nor the data is at fault.
+// The device has no active or open zone left for the command, and may have one soon.
 constexpr bool IsRefusal(DeviceStatus status) {
   return status == DeviceStatus::kTooManyActiveZones || status == DeviceStatus::kTooManyOpenZones;
 }

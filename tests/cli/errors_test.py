@@ -347,6 +347,34 @@ class Profile(harness.CliTest):
         self.fails(NOT_FOUND, ["none.profile"], "mkfs", f"emu:{self.image}?profile={self.path('none.profile')}")
 
 
+@unittest.skipIf(os.geteuid() != 0, "needs root, to mount a small file system")
+class FullHost(harness.CliTest):
+    """The disk of the image has less room than the image may take."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.disk = self.path("disk")
+        os.mkdir(self.disk)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24M", "tmpfs", self.disk],
+                          capture_output=True).returncode != 0:
+            self.skipTest("no file system can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", self.disk], check=True)
+        self.made = self.ok("mkfs", f"emu:{self.disk}/ssd.img?{harness.SMALL_DEVICE}")
+        self.device = f"emu:{self.disk}/ssd.img?timing=off"
+
+    def test_mkfs_warns(self) -> None:
+        self.assertRegex(self.made, rb"warning: the image may come to take 128.0 MiB, and its disk has 2\d\.\d MiB")
+
+    def test_it_is_one_line_and_goes_away_with_its_cause(self) -> None:
+        self.ok("cp", self.device, self.write("kept", b"kept"), ":/kept")
+        large = self.write("large", os.urandom(40 << 20))
+        self.fails(NO_SPACE, ["the disk under the device is full"], "cp", self.device, large, ":/large")
+        self.assertEqual(self.ok("cat", self.device, "/kept"), b"kept")
+        subprocess.run(["mount", "-o", "remount,size=200M", self.disk], check=True)
+        self.ok("cp", self.device, large, ":/large")
+        self.ok("fsck", "--read-data", self.device)
+
+
 class Files(harness.CliTest):
     def setUp(self) -> None:
         super().setUp()

@@ -283,8 +283,7 @@ DeviceStatus EmulatedDevice::StartWrite(Command& command, uint64_t length) {
     entry.allocated.store(at + length, std::memory_order_relaxed);
   }
   if (const Status stored = image_->WriteData(zone_id, at, {request.data, length}); !stored.ok()) {
-    LatchHostError(stored);
-    return DeviceStatus::kInternalError;
+    return AbandonWrite(zone_id, at, stored);
   }
   request.written_at = DeviceOffset(geometry().ZoneStart(zone_id).value() + at);
   const DeviceStatus status = EndWrite(command, zone_id, length);
@@ -299,6 +298,20 @@ DeviceStatus EmulatedDevice::BeginWrite(const DeviceRequest& request) {
   const ZoneId zone = geometry().ZoneOf(request.offset);
   if (request.op == DeviceOp::kAppend) return machine_.BeginAppend(zone, request.length);
   return machine_.BeginWrite(zone, geometry().OffsetInZone(request.offset), request.length);
+}
+
+// What was stored of the write before the disk was full is given back: shorter writes, such as those of metadata, find
+// room then.
+DeviceStatus EmulatedDevice::AbandonWrite(ZoneId zone, uint64_t at, const Status& cause) {
+  const bool full = cause.Is(StatusCode::kNoSpace);
+  if (!full) LatchHostError(cause);
+  ZoneEntry& entry = Entry(zone);
+  if (full && image_->DropBlocks(zone, at, entry.allocated.load(std::memory_order_relaxed)).ok()) {
+    entry.allocated.store(at, std::memory_order_relaxed);
+  }
+  const MutexLock lock(state_mu_);
+  machine_.AbandonWrite(zone);
+  return full ? DeviceStatus::kCapacityExceeded : DeviceStatus::kInternalError;
 }
 
 DeviceStatus EmulatedDevice::EndWrite(Command& command, ZoneId zone, uint64_t length) {

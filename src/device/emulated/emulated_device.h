@@ -16,9 +16,9 @@
 // flight either happened or did not. Every request in flight, and every later one, completes with kPowerLoss until
 // RestorePower() or a new open.
 //
-// Host errors: if the file cannot take data (for example, because its disk is full), the command completes with
-// kInternalError, its data does not count as written, and host_error() returns the reason. Once a page of the file
-// could not be read, every later command completes with kInternalError.
+// Host errors: if the file cannot take data, it does not count as written. The command completes with kCapacityExceeded
+// where the disk of the file is full, else with kInternalError, and host_error() returns the reason. Once a page of the
+// file could not be read, every later command completes with kInternalError.
 //
 // Locks: one mutex (`state_mu_`) guards the state machine and what is durable; it is never held during I/O. Each zone
 // has a mutex (`content_mu`), taken before it, that orders all changes of the file's blocks of that zone. Reads take
@@ -131,6 +131,8 @@ class EmulatedDevice final : public ZonedDevice {
   DeviceStatus Read(const DeviceRequest& request);
   DeviceStatus StartWrite(Command& command, uint64_t length);
   DeviceStatus BeginWrite(const DeviceRequest& request) ISOZONE_REQUIRES(state_mu_);
+  // `at`: bytes in the zone.
+  DeviceStatus AbandonWrite(ZoneId zone, uint64_t at, const Status& cause) ISOZONE_EXCLUDES(state_mu_);
   DeviceStatus EndWrite(Command& command, ZoneId zone, uint64_t length);
   DeviceStatus StartFlush(Command& command);
   TimingOp TimingOf(const DeviceRequest& request) const;

@@ -144,6 +144,19 @@ TEST_F(ImageSyncTest, AWriteWhoseSyncFailedCountsAsWrittenAndNotAsDurable) {
   ASSERT_EQ(host().Write(0, 3, Pattern(1, 3, 1), /*fua=*/true), Dev::kSuccess);
 }
 
+TEST_F(ImageSyncTest, WhereTheDiskIsFullNothingIsWrittenAndTheZoneIsAsItWas) {
+  ASSERT_EQ(host().Write(1, 0, Pattern(1, 0, 2)), Dev::kSuccess);
+  write_error = ENOSPC;
+  EXPECT_EQ(host().Write(0, 0, Pattern(1, 0, 3)), Dev::kCapacityExceeded);
+  EXPECT_EQ(host().Append(1, Pattern(1, 2, 1)), Dev::kCapacityExceeded);
+  write_error = 0;
+  EXPECT_TRUE(device_->host_error().ok()) << "whoever wrote is told";
+  EXPECT_EQ(host().State(0), ZoneState::kEmpty);
+  EXPECT_EQ(host().WritePointer(1), 2U);
+  EXPECT_EQ(host().Append(1, Pattern(1, 2, 1)), Dev::kSuccess);
+  EXPECT_EQ(host().Read(1, 0, 3), Pattern(1, 0, 3));
+}
+
 TEST_F(ImageSyncTest, AResetWhoseSyncFailsFails) {
   ASSERT_EQ(host().Write(0, 0, Pattern(1, 0, 3), /*fua=*/true), Dev::kSuccess);
   sync_error = EIO;

@@ -79,6 +79,11 @@ void ZoneStateMachine::EndWrite(ZoneId zone, uint64_t length) {
   Become(zone, content);
 }
 
+void ZoneStateMachine::AbandonWrite(ZoneId zone) {
+  const ZoneContent content = Content(zone);
+  if (content.state == ZoneState::kImplicitlyOpen && content.written == 0) Become(zone, {ZoneState::kEmpty, 0});
+}
+
 DeviceStatus ZoneStateMachine::Check(DeviceOp op, ZoneId zone) const {
   const ZoneState state = Content(zone).state;
   bool legal = false;

@@ -34,11 +34,13 @@ class ZoneStateMachine {
 
   // Checks a write of `length` bytes at `offset` of the zone, or an append, and opens the zone for it. On success the
   // caller stores the data behind the bytes written so far and calls EndWrite(); if it could not store the data, it
-  // calls nothing. Offsets and lengths are whole blocks; length > 0.
+  // calls AbandonWrite(). Offsets and lengths are whole blocks; length > 0.
   DeviceStatus BeginWrite(ZoneId zone, uint64_t offset, uint64_t length);
   DeviceStatus BeginAppend(ZoneId zone, uint64_t length);
   // Moves the write pointer over data that is now stored. The zone becomes full at its capacity.
   void EndWrite(ZoneId zone, uint64_t length);
+  // Nothing was stored. A zone that was opened for this is empty again.
+  void AbandonWrite(ZoneId zone);
 
   DeviceStatus Open(ZoneId zone);
   DeviceStatus Close(ZoneId zone);

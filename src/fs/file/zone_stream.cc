@@ -4,8 +4,6 @@
 #include <cassert>
 #include <utility>
 
-#include "io/patient_device.h"
-
 namespace isozone {
 
 ZoneStream::~ZoneStream() {
@@ -72,7 +70,7 @@ bool ZoneStream::Start(std::span<std::byte> blocks, uint64_t live, bool durable)
     auto& stream = *static_cast<ZoneStream*>(request.context);
     // Whoever waits for the write needs no other thread.
     OpenWriters* const woken = stream.wakes_ && !request.awaited ? &stream.context_.writers : nullptr;
-    stream.lease_.CompleteWrite(request.device.length, request.device.status);
+    stream.lease_.CompleteWrite(request.written(), request.device.status);
     stream.latch_.CountDown();  // the stream may go from here on
     if (woken != nullptr) woken->Wake();
   };
@@ -91,16 +89,16 @@ Result<ZoneStream::Outcome> ZoneStream::Finish() {
   const DeviceStatus device_status = request_.device.status;
   lease_.Settle(request_.device.length, device_status);
   if (device_status == DeviceStatus::kSuccess) {
-    // The collector can have it, however long the file stays open. That of a log is left when its end is known.
-    if (use_ == ZoneUse::kData && lease_.room() == 0) LeaveZone();
     volatile_here_ = !request_.device.fua;  // after it, nothing before it is volatile either: see Start
     failures_ = 0;
+    // The collector can have it, however long the file stays open. That of a log is left when its end is known.
+    if (use_ == ZoneUse::kData && lease_.room() == 0) LeaveZone();
     return Outcome::kWritten;
   }
   space_.Release();
   LeaveZone();
   if (device_status == DeviceStatus::kPowerLoss || device_status == DeviceStatus::kNamespaceWriteProtected ||
-      IsRefusal(device_status) || ++failures_ >= kMaxAttempts) {
+      IsForLack(device_status) || ++failures_ >= kMaxAttempts) {
     return ToStatus(context_.geometry(), request_.device);
   }
   context_.write_retries.fetch_add(1, std::memory_order_relaxed);

@@ -73,9 +73,12 @@ bool JournalCopies::WriteBatches(std::span<MetadataLog* const> writing) {
     if (results[i].ok()) results[i] = writing[i]->End();
     if (!results[i].ok()) ++failed;
   }
-  if (failed == all.size()) {
+  const auto out_of_room = std::ranges::find_if(writing, &MetadataLog::out_of_room);
+  if (failed == all.size() || out_of_room != writing.end()) {
     // The zones stay as they are, since everything that is durable is in them.
-    (void)Latch(results.front());
+    const auto cause =
+        out_of_room == writing.end() ? results.begin() : results.begin() + (out_of_room - writing.begin());
+    (void)Latch(*cause);
     return true;
   }
   for (size_t i = 0; i < writing.size(); ++i) {
@@ -134,10 +137,10 @@ void JournalCopies::Release(Log log) {
 
 Status JournalCopies::Latch(const Status& cause) {
   if (latched.ok()) {
-    latched = Status::ReadOnly(
-        fmt::format("the file system is read-only since its metadata could not be written: {}; mount it again to "
-                    "recover",
-                    cause.message()));
+    const StatusCode code = cause.Is(StatusCode::kNoSpace) ? StatusCode::kNoSpace : StatusCode::kReadOnly;
+    latched = Status(code, fmt::format("the file system is read-only since its metadata could not be written: {}; "
+                                       "mount it again to recover",
+                                       cause.message()));
     isozone::Log().error("{}", latched.message());
   }
   changed.SignalAll();

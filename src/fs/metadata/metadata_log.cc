@@ -165,14 +165,14 @@ Status MetadataLog::Start(Latch& written) {
 
 Status MetadataLog::EndWrite() {
   const uint64_t offset = lease_.write_pointer();
-  lease_.CompleteWrite(request_.length, request_.status);
-  lease_.Settle(request_.length, request_.status);
-  if (request_.status != DeviceStatus::kSuccess) {
-    return Status::IoError(fmt::format("write of {} bytes of metadata in zone {} at {} failed: {}", request_.length,
-                                       zones_[zone_].value(), offset, DeviceStatusName(request_.status)));
-  }
-  bytes_written_ += request_.length;
-  return {};
+  const uint64_t written = request_.status == DeviceStatus::kSuccess ? request_.length : 0;
+  lease_.CompleteWrite(written, request_.status);
+  lease_.Settle(written, request_.status);
+  bytes_written_ += written;
+  if (out_of_room()) return ToStatus(device_.geometry(), request_);
+  if (written > 0) return {};
+  return Status::IoError(fmt::format("write of {} bytes of metadata in zone {} at {} failed: {}", request_.length,
+                                     zones_[zone_].value(), offset, DeviceStatusName(request_.status)));
 }
 
 Status MetadataLog::End() {

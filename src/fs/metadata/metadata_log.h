@@ -74,6 +74,8 @@ class MetadataLog {
   // questions here look at.
   Status Start(Latch& written);
   Status End();
+  // Its last write has failed because no room is left behind the device, which is not for want of another zone.
+  bool out_of_room() const { return request_.status == DeviceStatus::kCapacityExceeded; }
 
   // The last record that is durable in this copy.
   uint64_t durable_sequence() const { return durable_sequence_; }

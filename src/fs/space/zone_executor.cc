@@ -164,8 +164,8 @@ void ZoneExecutor::CompleteWrite(const ZoneGrant& lease, uint64_t bytes, DeviceS
     allocator.EndWrite(lease, bytes);
     NoteSpace();
     changed.SignalAll();
-  } else if (IsRefusal(status)) {
-    allocator.EndRefusedWrite(lease);
+  } else if (IsForLack(status)) {
+    allocator.EndRefusedWrite(lease, bytes);
     Announce();
   } else {
     // The lease stays, as if the write were still in flight, until Drain has looked at the zone.

@@ -4,7 +4,6 @@
 
 #include "base/log.h"
 #include "fs/space/zone_executor.h"
-#include "io/patient_device.h"
 
 namespace isozone {
 
@@ -39,7 +38,7 @@ void ZoneLease::Settle(uint64_t bytes, DeviceStatus status) {
     return;
   }
   ZoneExecutor& executor = *std::exchange(executor_, nullptr);
-  if (IsRefusal(status)) return;
+  if (IsForLack(status)) return;
   Log().warn("a write to zone {} at {} failed: {}; the zone is not written again before it is reset",
              grant_.zone.value(), grant_.write_pointer, DeviceStatusName(status));
   const MutexLock lock(executor.mu);

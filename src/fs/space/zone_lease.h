@@ -31,8 +31,9 @@ class ZoneLease {
   // A write, or several, one after another, as one, goes through these three. False: the lease was taken away while it
   // was idle and now holds nothing; acquire another.
   [[nodiscard]] bool BeginWrite();
-  // The write has ended, on whatever thread: it has put `bytes` (whole blocks) into the zone, or has failed. Short, no
-  // I/O: nobody who waits for the zone has to wait for the lease's owner.
+  // The write has ended, on whatever thread: it has put `bytes` (whole blocks, perhaps none) into the zone, where
+  // `status` is kSuccess or IsForLack, or has failed. Short, no I/O: nobody who waits for the zone has to wait for the
+  // lease's owner.
   void CompleteWrite(uint64_t bytes, DeviceStatus status);
   // Called by the owner before it uses the lease again, with what CompleteWrite was called with. After a failure the
   // zone is not written again (unless it was refused), and the lease holds nothing. May ask the device for the zone's

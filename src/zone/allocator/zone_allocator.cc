@@ -373,10 +373,11 @@ void ZoneAllocator::NoteWritten(ZoneId zone, uint64_t bytes) {
   change->written_at = ledger_.bytes_written;
 }
 
-void ZoneAllocator::EndRefusedWrite(const ZoneGrant& lease) {
+void ZoneAllocator::EndRefusedWrite(const ZoneGrant& lease, uint64_t bytes) {
   LeaseRecord* held = ledger_.Find(lease.zone, lease.lease_id);
   assert(held != nullptr && held->writing);
   held->writing = false;
+  if (bytes > 0) NoteWritten(lease.zone, bytes);
   ledger_.EndLease(lease.zone);
 }
 

@@ -169,8 +169,8 @@ class ZoneAllocator {
   // False: it was revoked.
   bool BeginWrite(const ZoneGrant& lease);
   void EndWrite(const ZoneGrant& lease, uint64_t bytes);
-  // The device refused the write; the zone is as it was, and no longer leased.
-  void EndRefusedWrite(const ZoneGrant& lease);
+  // The device refused the write, after so many bytes. The zone is as these leave it, and no longer leased.
+  void EndRefusedWrite(const ZoneGrant& lease, uint64_t bytes);
   void Release(const ZoneGrant& lease);
 
   // --- Metadata ---

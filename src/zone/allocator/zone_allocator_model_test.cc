@@ -359,7 +359,7 @@ class Model {
     }
     if (fate == 1) {
       zone.lease = 0;
-      allocator_->EndRefusedWrite(writer.grant);
+      allocator_->EndRefusedWrite(writer.grant, /*bytes=*/0);
       return Drop(writer);
     }
     const uint64_t bytes = kBlock * random_.Between(1, (kCapacity - writer.grant.write_pointer) / kBlock);
