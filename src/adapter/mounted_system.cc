@@ -38,9 +38,9 @@ uint32_t IdentityOf(const FileSystem& fs) {
 Result<std::shared_ptr<MountedSystem>> MountedSystem::Open(const AdapterUri& uri) {
   static const int counts_forks = ::pthread_atfork(nullptr, nullptr, [] { ++forks_; });
   if (counts_forks != 0) return Status::FromErrno(counts_forks, "forks cannot be noticed");
+  ISOZONE_ASSIGN_OR_RETURN(std::shared_ptr<FileSystem> fs, MountShared(uri.rest, uri.read_only));
   Registry& registry = TheRegistry();
   MutexLock lock(registry.mu);
-  ISOZONE_ASSIGN_OR_RETURN(std::shared_ptr<FileSystem> fs, MountShared(uri.rest, uri.read_only));
   std::weak_ptr<MountedSystem>& known = registry.systems[fs.get()];
   if (std::shared_ptr<MountedSystem> system = known.lock()) {
     if (system->IsInherited()) return Inherited();

@@ -12,7 +12,7 @@ namespace isozone {
 namespace {
 
 struct Envs {
-  Mutex mu;  // held while a device is mounted: the second user of a URI waits for the first
+  Mutex mu;
   std::map<std::string, std::unique_ptr<rocksdb::Env>> by_uri ISOZONE_GUARDED_BY(mu);
 };
 
@@ -27,12 +27,15 @@ Result<rocksdb::Env*> EnvOf(const std::string& uri, FileSystemOpener open) {
     return Status::InvalidArgument("'" + uri + "' is no URI; give env={id=isozone://DEVICE?OPTIONS}");
   }
   Envs& envs = TheEnvs();
+  {
+    const MutexLock lock(envs.mu);
+    if (const auto known = envs.by_uri.find(uri); known != envs.by_uri.end()) return known->second.get();
+  }
+  // Of threads that come here with one URI, all get the same mount, and one gives it its Env.
+  ISOZONE_ASSIGN_OR_RETURN(const std::shared_ptr<rocksdb::FileSystem> file_system, open(uri));
   const MutexLock lock(envs.mu);
   std::unique_ptr<rocksdb::Env>& env = envs.by_uri[uri];
-  if (env == nullptr) {
-    ISOZONE_ASSIGN_OR_RETURN(const std::shared_ptr<rocksdb::FileSystem> file_system, open(uri));
-    env = rocksdb::NewCompositeEnv(file_system);
-  }
+  if (env == nullptr) env = rocksdb::NewCompositeEnv(file_system);
   return env.get();
 }
 
