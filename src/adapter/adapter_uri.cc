@@ -1,6 +1,8 @@
 #include "adapter/adapter_uri.h"
 
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -49,6 +51,16 @@ Result<std::string> TakeAbsolutePath(UriOptions& options, std::string_view key) 
   return path;
 }
 
+// Below `directory`, apart from those of other devices.
+Result<std::string> LogsOf(const std::string& device, const std::string& directory) {
+  if (directory.empty()) return directory;
+  ISOZONE_ASSIGN_OR_RETURN(const Uri uri, ParseUri(device));
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::absolute(uri.path, error).lexically_normal();
+  if (error) return Status::FromErrno(error.value(), "cannot tell where " + uri.path + " is");
+  return (std::filesystem::path(directory) / uri.scheme / path.relative_path()).string();
+}
+
 }  // namespace
 
 Result<AdapterUri> AdapterUri::Parse(std::string_view uri) {
@@ -58,7 +70,8 @@ Result<AdapterUri> AdapterUri::Parse(std::string_view uri) {
   UriOptions options(std::move(ours));
   ISOZONE_ASSIGN_OR_RETURN(const std::optional<bool> read_only, options.TakeBool("read_only"));
   parsed.read_only = read_only.value_or(false);
-  ISOZONE_ASSIGN_OR_RETURN(parsed.log_dir, TakeAbsolutePath(options, "log_dir"));
+  ISOZONE_ASSIGN_OR_RETURN(const std::string log_dir, TakeAbsolutePath(options, "log_dir"));
+  ISOZONE_ASSIGN_OR_RETURN(parsed.log_dir, LogsOf(parsed.rest, log_dir));
   ISOZONE_ASSIGN_OR_RETURN(parsed.stats_file, TakeAbsolutePath(options, "stats_file"));
   ISOZONE_ASSIGN_OR_RETURN(const auto interval, options.TakeUnsigned("stats_interval", 0, kMaxStatsInterval));
   parsed.stats_interval_s = interval.value_or(parsed.stats_interval_s);

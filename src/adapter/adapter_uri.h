@@ -1,7 +1,7 @@
 // AdapterUri: the options of an isozone:// URI that only the adapter uses:
 //
 //   read_only=on        mount read-only, beside a writer in another process
-//   log_dir=/path       RocksDB's info log goes to this local directory instead of the device
+//   log_dir=/path       RocksDB's info logs go below this local directory instead of to the device
 //   stats_file=/path    statistics are written here as JSON while the file system is mounted, and at the end
 //   stats_interval=N    seconds between two writes of that file; 0: only at the end
 //
@@ -18,7 +18,7 @@ namespace isozone {
 
 struct AdapterUri {
   bool read_only = false;
-  std::string log_dir;     // empty: on the device
+  std::string log_dir;     // of this device alone: "/path/emu/data/ssd.img"; empty: on the device
   std::string stats_file;  // empty: none
   uint64_t stats_interval_s = 10;
   std::string rest;  // the URI without these options

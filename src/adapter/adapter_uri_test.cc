@@ -1,5 +1,8 @@
 #include "adapter/adapter_uri.h"
 
+#include <filesystem>
+#include <string>
+
 #include <gtest/gtest.h>
 
 namespace isozone {
@@ -25,7 +28,7 @@ TEST(AdapterUriTest, TakesItsOptionsFromAnywhereInTheQuery) {
   ASSERT_TRUE(parsed.ok());
   EXPECT_EQ(parsed->rest, "isozone://emu:/ssd.img?timing=off&zones=64");
   EXPECT_TRUE(parsed->read_only);
-  EXPECT_EQ(parsed->log_dir, "/logs");
+  EXPECT_EQ(parsed->log_dir, "/logs/emu/ssd.img");
   EXPECT_EQ(parsed->stats_file, "/tmp/s.json");
   EXPECT_EQ(parsed->stats_interval_s, 3U);
 }
@@ -35,6 +38,16 @@ TEST(AdapterUriTest, DropsTheQueryThatHeldNothingElse) {
   ASSERT_TRUE(parsed.ok());
   EXPECT_EQ(parsed->rest, "emu:/ssd.img");
   EXPECT_FALSE(parsed->read_only);
+}
+
+TEST(AdapterUriTest, DevicesKeepTheirLogsApart) {
+  const auto logs = [](const std::string& device) {
+    return AdapterUri::Parse("isozone://" + device + "?log_dir=/logs").value().log_dir;
+  };
+  EXPECT_EQ(logs("emu:/data/./a.img"), "/logs/emu/data/a.img");
+  EXPECT_EQ(logs("emu:/data/b.img"), "/logs/emu/data/b.img");
+  EXPECT_EQ(logs("dev:/dev/nvme0n2"), "/logs/dev/dev/nvme0n2");
+  EXPECT_EQ(logs("emu:a.img"), "/logs/emu" + std::filesystem::current_path().string() + "/a.img");
 }
 
 TEST(AdapterUriTest, RefusesValuesThatDoNotConvert) {

@@ -1,5 +1,8 @@
 #include "adapter/local_logger.h"
 
+#include <filesystem>
+#include <system_error>
+
 #include <rocksdb/file_system.h>
 
 namespace isozone {
@@ -8,14 +11,13 @@ using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 
 IOStatus NewLocalLogger(const std::string& log_dir, const std::string& path, std::shared_ptr<rocksdb::Logger>* result) {
+  const std::string file = log_dir + path;
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(file).parent_path(), error);
+  if (error) return IOStatus::IOError("cannot make the directory of " + file, error.message());
   const std::shared_ptr<rocksdb::FileSystem> local = rocksdb::FileSystem::Default();
-  IOStatus status = local->CreateDirIfMissing(log_dir, IOOptions(), nullptr);
-  if (!status.ok()) return status;
-  std::string flat = path.substr(1);  // "/db/LOG" -> "db_LOG"
-  std::replace(flat.begin(), flat.end(), '/', '_');
-  const std::string file = log_dir + "/" + flat;
   if (local->FileExists(file, IOOptions(), nullptr).ok()) {
-    status = local->RenameFile(file, file + ".old", IOOptions(), nullptr);
+    const IOStatus status = local->RenameFile(file, file + ".old", IOOptions(), nullptr);
     if (!status.ok()) return status;
   }
   return local->NewLogger(file, IOOptions(), result, nullptr);

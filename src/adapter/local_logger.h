@@ -9,8 +9,8 @@
 
 namespace isozone {
 
-// Makes a logger for the log that RocksDB calls `path` ("/db/LOG"). It writes to the file db_LOG of `log_dir`, which is
-// created if it is missing. The previous log of the same name is kept as NAME.old.
+// Makes a logger for the log that RocksDB calls `path` ("/db/LOG"), below `log_dir`, which is made where it is missing:
+// no two databases of a device write the same file. The previous log is kept as LOG.old.
 rocksdb::IOStatus NewLocalLogger(const std::string& log_dir, const std::string& path,
                                  std::shared_ptr<rocksdb::Logger>* result);
 

@@ -485,10 +485,11 @@ TEST_F(DatabaseTest, InfoLogsCanBeRedirected) {
   env_ = OpenEnv("log_dir=" + log_dir);
   options_.env = env_.get();
   OpenIt();
-  ISOZONE_EXPECT_OK(rocksdb::Env::Default()->FileExists(log_dir + "/db_LOG"));
+  const std::string log = log_dir + "/emu" + scratch_.path() + "/ssd.img/db/LOG";
+  ISOZONE_EXPECT_OK(rocksdb::Env::Default()->FileExists(log));
   EXPECT_TRUE(env_->FileExists("/db/LOG").IsNotFound());
   Reopen();
-  ISOZONE_EXPECT_OK(rocksdb::Env::Default()->FileExists(log_dir + "/db_LOG.old"));
+  ISOZONE_EXPECT_OK(rocksdb::Env::Default()->FileExists(log + ".old"));
 }
 
 TEST_F(DatabaseTest, InfoLogsAreOnTheDeviceByDefault) {

@@ -157,7 +157,7 @@ class StockTools(unittest.TestCase):
         bench = ("db_bench", f"--fs_uri={uri}", "--db=/steered", f"--num={KEYS}", "--value_size=800", "--seed=1")
         run(*bench, "--benchmarks=fillrandom,overwrite", "--use_existing_db=0",
             self.options_file("id=isozone;compaction=ll"))
-        with open(os.path.join(self.scratch, "logs", "steered_LOG")) as file:
+        with open(f"{self.scratch}/logs/emu{self.scratch}/ssd.img/steered/LOG") as file:
             log = file.read()
         self.assertIn("isozone: compacts column family 'default' as the picker 'll' says", log)
         done = re.search(r"isozone: (\d+) compactions, \d+ refused, 0 failed", log)
