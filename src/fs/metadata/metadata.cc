@@ -60,7 +60,7 @@ Result<const Inode*> MetadataState::Lookup(std::string_view path) const {
       return Status::NotDirectory(fmt::format("'{}': what comes before '{}' is not a directory", path, name));
     }
     inode = Child(inode->id, name);
-    if (inode == nullptr) return Status::NotFound(fmt::format("no such file or directory: '{}'", path));
+    if (inode == nullptr) return Status::NotFound(fmt::format("no such file or directory on the device: '{}'", path));
   }
   return inode;
 }
