@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 #include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
+#include <rocksdb/env_encryption.h>
 
 #include "adapter/database_test_util.h"
 #include "base/mutex.h"
@@ -207,6 +208,19 @@ TEST_F(LevelsTest, TheListenerKnowsEachLevel) {
   OpenIt("listeners={isozone}");
   FillLevels(5);
   ExpectExactLevels(5);
+}
+
+// RocksDB's wrapper keeps hints and priorities to itself.
+TEST_F(LevelsTest, TheListenerKnowsEachLevelOfAnEncryptedDatabase) {
+  std::shared_ptr<rocksdb::EncryptionProvider> provider;
+  ASSERT_TRUE(rocksdb::EncryptionProvider::CreateFromString({}, "CTR://test", &provider).ok());
+  const std::unique_ptr<rocksdb::Env> plain = std::move(env_);
+  env_.reset(rocksdb::NewEncryptedEnv(plain.get(), provider));
+  OpenIt("listeners={isozone}");
+  FillLevels(5);
+  ExpectExactLevels(5);
+  db_.reset();
+  env_.reset();
 }
 
 TEST_F(LevelsTest, ThePartitionerKnowsEachLevel) {
