@@ -55,8 +55,4 @@ struct ExtentEdit {
 std::vector<ExtentEdit> PlanEdits(std::span<const FileExtent> extents, std::span<const FileExtent> placed,
                                   uint64_t zone_size);
 
-// Applies `edits`, and returns the edits that undo them. Touches only the edited extents and, if an edit changes the
-// number of extents, moves those behind the first such edit in memory.
-std::vector<ExtentEdit> ApplyEdits(std::vector<FileExtent>& extents, std::vector<ExtentEdit> edits);
-
 }  // namespace isozone

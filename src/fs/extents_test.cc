@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "fs/metadata/extent_list.h"
 
 namespace isozone {
 
@@ -20,9 +21,9 @@ FileExtent Extent(uint64_t file_offset, uint64_t device_offset, uint64_t length)
 }
 const Extents kFile = {Extent(0, 100, 50), Extent(50, 2000, 30), Extent(80, 500, 20)};
 
-Extents Placed(Extents extents, const Extents& placed) {
-  ApplyEdits(extents, PlanEdits(extents, placed, kZone));
-  return extents;
+Extents Placed(ExtentList extents, const Extents& placed) {
+  for (const ExtentChange& change : PlanChanges(extents, placed, kZone)) extents.Replace(change.now);
+  return extents.Expand();
 }
 
 TEST(ExtentEditsTest, PlaceWholeExtents) {
@@ -32,7 +33,7 @@ TEST(ExtentEditsTest, PlaceWholeExtents) {
 }
 
 TEST(ExtentEditsTest, CutWhatIsPlacedInPart) {
-  EXPECT_EQ(Placed({kFile[0]}, {Extent(10, 3000, 5), Extent(30, 5000, 20)}),
+  EXPECT_EQ(Placed(Extents{kFile[0]}, {Extent(10, 3000, 5), Extent(30, 5000, 20)}),
             (Extents{Extent(0, 100, 10), Extent(10, 3000, 5), Extent(15, 115, 15), Extent(30, 5000, 20)}));
 }
 
@@ -82,8 +83,10 @@ TEST(ExtentEditsTest, PutEveryByteWhereItBelongsAndCanBeTakenBack) {
     for (const FileExtent& e : placed) {
       for (uint64_t i = 0; i < e.length; ++i) wanted.at(e.file_offset + i) = e.device_offset.value() + i;
     }
-    Extents edited = extents;
-    const auto inverse = ApplyEdits(edited, PlanEdits(edited, placed, kZone));
+    ExtentList list = extents;
+    const std::vector<ExtentChange> changes = PlanChanges(list, placed, kZone);
+    for (const ExtentChange& change : changes) list.Replace(change.now);
+    const Extents edited = list.Expand();
     uint64_t offset = 0;
     for (const FileExtent& e : edited) {
       ASSERT_EQ(e.file_offset, offset);
@@ -91,8 +94,14 @@ TEST(ExtentEditsTest, PutEveryByteWhereItBelongsAndCanBeTakenBack) {
     }
     ASSERT_EQ(offset, end);
     ASSERT_EQ(byte_map(edited, end), wanted);
-    ApplyEdits(edited, inverse);
-    ASSERT_EQ(edited, extents);
+    size_t edits = 0;
+    ASSERT_EQ(changes.size(), PlanEdits(extents, placed, kZone).size());
+    for (const ExtentEdit& edit : PlanEdits(extents, placed, kZone)) {
+      const ExtentChange& change = changes[edits++];
+      ASSERT_EQ(change.now, edit.now) << "what lies farther away matters";
+    }
+    for (const ExtentChange& change : changes) list.Replace(change.before);
+    ASSERT_EQ(list.Expand(), extents);
   }
 }
 
@@ -106,9 +115,11 @@ TEST(ExtentEditsTest, TouchWhatIsPlacedAndItsNeighboursOnly) {
   size_t touched = 0;
   for (const ExtentEdit& edit : edits) touched += edit.count + edit.now.size();
   EXPECT_EQ(touched, 2 * placed.size());
-  const FileExtent* before = extents.data();
-  ApplyEdits(extents, edits);
-  EXPECT_EQ(extents.data(), before) << "the list is not made anew";
+  ExtentList list = extents;
+  const uint64_t steps = ExtentList::steps();
+  for (const ExtentChange& change : PlanChanges(list, placed, kZone)) list.Replace(change.now);
+  EXPECT_LT(ExtentList::steps() - steps, 2'000 * placed.size());
+  extents = list.Expand();
   EXPECT_EQ(extents[500].device_offset.value(), 500 * kZone + 500);
   EXPECT_EQ(extents[501].device_offset.value(), 501 * kZone + 10);
 }

@@ -349,7 +349,10 @@ Status BufferedWriter::Close() {
 void BufferedWriter::DropUnknown() {
   const Inode* inode = context_->state.Find(file_->id());
   const bool unknown = inode != nullptr && inode->kind != FileKind::kLog && file_->size() > inode->size;
-  if (unknown) file_->Reset(CutExtents(file_->Extents(), inode->size), file_->damage());
+  if (!unknown) return;
+  ExtentList known = file_->Extents();
+  known.CutAt(inode->size);
+  file_->Reset(std::move(known), file_->damage());
 }
 
 void BufferedWriter::SetLifetime(Lifetime lifetime) {

@@ -64,7 +64,7 @@ void InPlaceWrites::Abandon() {
   const MutexLock names(context_.namespace_mutex);
   const MutexLock lock(mu_);
   const Inode* inode = context_.state.Find(file_.id());
-  if (inode != nullptr && !pending_.empty()) file_.Reset(inode->extents.Expand(), file_.damage());
+  if (inode != nullptr && !pending_.empty()) file_.Reset(inode->extents, file_.damage());
   context_.LeaveToHandles(file_.id(), std::move(space_));
   pending_.clear();
   bytes_ = 0;
@@ -137,9 +137,7 @@ std::vector<MetadataOp> InPlaceWrites::Operations(const std::vector<FileExtent>&
 std::vector<ZoneBytes> InPlaceWrites::SpaceBefore(const Inode& inode, const std::vector<FileExtent>& ranges) const {
   std::vector<FileExtent> before;
   for (const FileExtent& extent : ranges) {
-    const uint64_t first = inode.extents.IndexAt(extent.file_offset);
-    const uint64_t last = inode.extents.IndexAt(EndInFile(extent) - 1);
-    const std::vector<FileExtent> held = inode.extents.Expand(first, last - first + 1);
+    const std::vector<FileExtent> held = inode.extents.Expand(extent.file_offset, EndInFile(extent));
     const std::vector<FileExtent> part = ExtentsFrom(CutExtents(held, EndInFile(extent)), extent.file_offset);
     before.insert(before.end(), part.begin(), part.end());
   }

@@ -19,9 +19,9 @@ ReadPin::~ReadPin() {
   goes_next = nullptr;
 }
 
-OpenFile::OpenFile(InodeId id, FileKind kind, uint64_t zone_size, std::vector<FileExtent> extents, Status damage)
+OpenFile::OpenFile(InodeId id, FileKind kind, uint64_t zone_size, ExtentList extents, Status damage)
     : id_(id), kind_(kind), zone_size_(zone_size), extents_(std::move(extents)), damage_(std::move(damage)) {
-  if (!extents_.empty()) size_ = extents_.back().file_offset + extents_.back().length;
+  size_ = extents_.end_offset();
 }
 
 Status OpenFile::damage() const {
@@ -37,14 +37,15 @@ size_t OpenFile::Locate(uint64_t offset, std::span<std::byte> buffer, std::pmr::
   const uint64_t end = std::min<uint64_t>(size, offset + buffer.size());
 
   uint64_t at = offset;
-  for (const FileExtent* e = FindExtent(extents_, at);
-       e != extents_.data() + extents_.size() && e != nullptr && at < end; ++e) {
-    const uint64_t skip = at - e->file_offset;
-    const uint64_t length = std::min(e->length - skip, end - at);
-    if (e->is_hole()) {
+  const auto behind = extents_.end();
+  for (auto it = extents_.At(at); it != behind && at < end; ++it) {
+    const FileExtent e = *it;
+    const uint64_t skip = at - e.file_offset;
+    const uint64_t length = std::min(e.length - skip, end - at);
+    if (e.is_hole()) {
       std::memset(buffer.data() + (at - offset), 0, length);
     } else {
-      pieces.push_back({at - offset, e->PlaceOf(skip), length});
+      pieces.push_back({at - offset, e.PlaceOf(skip), length});
     }
     at += length;
   }
@@ -59,36 +60,33 @@ size_t OpenFile::Locate(uint64_t offset, std::span<std::byte> buffer, std::pmr::
   return at - offset;
 }
 
-std::vector<FileExtent> OpenFile::Extents(uint64_t offset, uint64_t end) const {
+ExtentList OpenFile::Extents(uint64_t offset, uint64_t end) const {
   const SharedLock lock(mu_);
-  const FileExtent* const first = offset == 0 ? extents_.data() : FindExtent(extents_, offset);
-  if (first == nullptr) return {};
-  const FileExtent* last = first;
-  for (const FileExtent* const behind = extents_.data() + extents_.size(); last != behind && last->file_offset < end;) {
-    ++last;
-  }
-  return {first, last};
+  if (offset == 0 && end >= extents_.end_offset()) return extents_;
+  return extents_.Expand(offset, end);
 }
 
 uint32_t OpenFile::CountZones(uint32_t most) const {
   const SharedLock lock(mu_);
   std::vector<uint64_t> zones;
-  for (size_t i = 0; i < extents_.size() && i < most; ++i)
-    zones.push_back(extents_[i].device_offset.value() / zone_size_);
+  const auto behind = extents_.end();
+  for (auto it = extents_.begin(); it != behind && zones.size() < most; ++it) {
+    zones.push_back((*it).device_offset.value() / zone_size_);
+  }
   std::sort(zones.begin(), zones.end());
   return static_cast<uint32_t>(std::unique(zones.begin(), zones.end()) - zones.begin());
 }
 
 void OpenFile::SetMemory(std::span<const FileExtent> written, std::span<const MemoryPiece> pieces) {
   const ExclusiveLock lock(mu_);
-  for (const FileExtent& extent : written) AppendExtent(extents_, extent, zone_size_);
+  for (const FileExtent& extent : written) AddLocked(extent);
   memory_.assign(pieces.begin(), pieces.end());
 }
 
 void OpenFile::DropMemory() {
   const ExclusiveLock lock(mu_);
   memory_.clear();
-  const uint64_t size = extents_.empty() ? 0 : extents_.back().file_offset + extents_.back().length;
+  const uint64_t size = extents_.end_offset();
   if (size < size_.load(std::memory_order_relaxed)) generation_.fetch_add(1, std::memory_order_release);
   size_.store(size, std::memory_order_release);
 }
@@ -96,12 +94,21 @@ void OpenFile::DropMemory() {
 void OpenFile::Extend(uint64_t size) {
   const ExclusiveLock lock(mu_);
   const uint64_t end = size_.load(std::memory_order_relaxed);
-  AppendExtent(extents_, {end, FileExtent::kHole, size - end}, zone_size_);
+  AddLocked({end, FileExtent::kHole, size - end});
   size_.store(size, std::memory_order_release);
 }
 
+void OpenFile::AddLocked(const FileExtent& extent) {
+  std::vector<FileExtent> last;
+  if (!extents_.empty()) last.push_back(extents_.back());
+  AppendExtent(last, extent, zone_size_);
+  // It was joined with the last one, or not.
+  if (!extents_.empty()) extents_.CutAt(last.front().file_offset);
+  extents_.Append(std::span(std::as_const(last)));
+}
+
 void OpenFile::MoveLocked(std::span<const FileExtent> placed, SpaceClaim old, std::shared_ptr<ReadPin>& before) {
-  ApplyEdits(extents_, PlanEdits(extents_, placed, zone_size_));
+  for (const ExtentChange& change : PlanChanges(extents_, placed, zone_size_)) extents_.Replace(change.now);
   before = std::exchange(pin_, std::make_shared<ReadPin>());
   before->next_ = pin_;
   before->moved_ = std::move(old);
@@ -119,12 +126,13 @@ void OpenFile::Relocate(std::span<const Relocation> relocations, SpaceClaim old)
   const ExclusiveLock lock(mu_);
   std::vector<FileExtent> placed;
   for (const auto& [to, from] : relocations) {
-    const FileExtent* extent = FindExtent(extents_, to.file_offset);
-    for (uint64_t done = 0; extent != nullptr && extent != extents_.data() + extents_.size() && done < to.length;
-         ++extent) {
-      const uint64_t skip = to.file_offset + done - extent->file_offset;
-      const uint64_t length = std::min(extent->length - skip, to.length - done);
-      const bool still_there = extent->PlaceOf(skip) == DeviceOffset(from.value() + done);
+    const auto behind = extents_.end();
+    uint64_t done = 0;
+    for (auto it = extents_.At(to.file_offset); it != behind && done < to.length; ++it) {
+      const FileExtent extent = *it;
+      const uint64_t skip = to.file_offset + done - extent.file_offset;
+      const uint64_t length = std::min(extent.length - skip, to.length - done);
+      const bool still_there = extent.PlaceOf(skip) == DeviceOffset(from.value() + done);
       if (still_there) placed.push_back({to.file_offset + done, to.PlaceOf(done), length});
       done += length;
     }
@@ -133,15 +141,14 @@ void OpenFile::Relocate(std::span<const Relocation> relocations, SpaceClaim old)
   MoveLocked(placed, std::move(old), before);
 }
 
-void OpenFile::Reset(std::vector<FileExtent> extents, Status damage, std::vector<std::byte> tail) {
+void OpenFile::Reset(ExtentList extents, Status damage, std::vector<std::byte> tail) {
   const ExclusiveLock lock(mu_);
   // A file to which something was only added has not moved.
-  const bool moved = extents.size() < extents_.size() || !std::equal(extents_.begin(), extents_.end(), extents.begin());
-  if (moved) generation_.fetch_add(1, std::memory_order_release);
+  if (!extents.BeginsWith(extents_)) generation_.fetch_add(1, std::memory_order_release);
   extents_ = std::move(extents);
   memory_.clear();
   damage_ = std::move(damage);
-  const uint64_t end = extents_.empty() ? 0 : extents_.back().file_offset + extents_.back().length;
+  const uint64_t end = extents_.end_offset();
   tail_ = std::move(tail);
   if (!tail_.empty()) memory_.push_back({end, tail_.data()});
   size_.store(end + tail_.size(), std::memory_order_release);

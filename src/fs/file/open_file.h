@@ -59,7 +59,7 @@ class OpenFile {
   };
 
   // The extents of a log come from its scan; `damage` is what reads behind them return (OK: the end of the file).
-  OpenFile(InodeId id, FileKind kind, uint64_t zone_size, std::vector<FileExtent> extents, Status damage);
+  OpenFile(InodeId id, FileKind kind, uint64_t zone_size, ExtentList extents, Status damage);
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
 
@@ -80,7 +80,7 @@ class OpenFile {
                 std::shared_ptr<const ReadPin>& pin) const;
 
   // Those that [offset, end) touches.
-  std::vector<FileExtent> Extents(uint64_t offset = 0, uint64_t end = UINT64_MAX) const;
+  ExtentList Extents(uint64_t offset = 0, uint64_t end = UINT64_MAX) const;
   // In how many zones its beginning lies, up to `most`: the width of its stripes.
   uint32_t CountZones(uint32_t most) const;
 
@@ -93,7 +93,7 @@ class OpenFile {
   void DropMemory();
   // Replaces everything (truncation, overwriting). No writer may have bytes in memory. `tail`: bytes behind the extents,
   // of a log that another process writes.
-  void Reset(std::vector<FileExtent> extents, Status damage, std::vector<std::byte> tail = {});
+  void Reset(ExtentList extents, Status damage, std::vector<std::byte> tail = {});
   // What was read ahead is no longer what the file has.
   void NoteOverwritten() { generation_.fetch_add(1, std::memory_order_release); }
   // How often Reset has changed where the file's bytes are, or bytes were overwritten or lost: a read that saw two
@@ -123,6 +123,7 @@ class OpenFile {
   SpaceClaim unnamed;
 
  private:
+  void AddLocked(const FileExtent& extent) ISOZONE_REQUIRES(mu_);
   void MoveLocked(std::span<const FileExtent> placed, SpaceClaim old, std::shared_ptr<ReadPin>& before)
       ISOZONE_REQUIRES(mu_);
 
@@ -130,7 +131,7 @@ class OpenFile {
   std::atomic<FileKind> kind_;
   const uint64_t zone_size_;  // bytes
   mutable SharedMutex mu_;
-  std::vector<FileExtent> extents_ ISOZONE_GUARDED_BY(mu_);
+  ExtentList extents_ ISOZONE_GUARDED_BY(mu_);
   std::vector<MemoryPiece> memory_ ISOZONE_GUARDED_BY(mu_);
   std::vector<std::byte> tail_ ISOZONE_GUARDED_BY(mu_);  // what Reset was given; a piece of memory
   Status damage_ ISOZONE_GUARDED_BY(mu_);

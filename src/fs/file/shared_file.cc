@@ -172,7 +172,7 @@ Status SharedFile::WriteInPlace(uint64_t offset, std::span<const std::byte> data
 Status SharedFile::BecomeData() {
   ISOZONE_RETURN_IF_ERROR(OpenWriter());  // which gives an end to what was left open
   ISOZONE_RETURN_IF_ERROR(CloseWriter());
-  const std::vector<FileExtent> extents = file_->Extents();
+  const std::vector<FileExtent> extents = file_->Extents().Expand();
   const std::vector<ZoneBytes> payloads = SpaceOf(context_.geometry(), extents);
   const MutexLock lock(context_.namespace_mutex);
   if (const Inode* inode = context_.state.Find(file_->id())) {
@@ -282,18 +282,20 @@ uint64_t SharedFile::HoleBytes(uint64_t offset, uint64_t end) const {
 }
 
 Result<uint64_t> SharedFile::Find(uint64_t offset, bool hole) const {
-  const std::vector<FileExtent> extents = file_->Extents();
   const uint64_t size = file_->size();
   if (offset >= size) return Status::NotFound(fmt::format("the file ends at {}", size));
-  const FileExtent* extent = FindExtent(extents, offset);
-  // What is behind the extents is in memory: data.
-  const FileExtent* const end = extents.data() + extents.size();
-  for (; extent != nullptr && extent != end; ++extent) {
-    if (extent->is_hole() == hole) return std::max(offset, extent->file_offset);
+  // Most often the answer is near. What is behind the extents is in memory: data.
+  uint64_t on_device = offset;
+  for (uint64_t step = kStepMax;; step *= 2) {
+    const ExtentList extents = file_->Extents(on_device, std::min(on_device + step, size));
+    for (const FileExtent& extent : extents) {
+      if (extent.is_hole() == hole) return std::max(offset, extent.file_offset);
+    }
+    if (extents.empty()) break;
+    on_device = extents.end_offset();
   }
   if (hole) return size;
-  const uint64_t on_device = extents.empty() ? 0 : extents.back().file_offset + extents.back().length;
-  if (on_device < size) return std::max(offset, on_device);
+  if (on_device < size) return on_device;
   return Status::NotFound(fmt::format("there is no data behind {}", offset));
 }
 

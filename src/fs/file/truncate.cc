@@ -29,10 +29,11 @@ std::vector<ZoneBytes> SpaceLost(const DeviceGeometry& geometry, std::span<const
 // Returns the space that is no longer the file's. Readers may be using it.
 Result<SpaceClaim> CutData(MountContext& context, const Inode& inode, uint64_t size)
     ISOZONE_REQUIRES(context.namespace_mutex) {
-  const std::vector<FileExtent> extents = inode.extents.Expand();
-  const std::vector<FileExtent> kept = CutExtents(extents, size);
-  const auto lost = SpaceLost(context.geometry(), extents, kept);
-  const MetadataOp op = SetExtents{inode.id, kept, context.clock.NowWallS()};
+  const std::vector<FileExtent> touched = inode.extents.Expand(size);
+  const auto lost = SpaceLost(context.geometry(), touched, CutExtents(touched, size));
+  ExtentList kept = inode.extents;
+  kept.CutAt(size);
+  const MetadataOp op = SetExtents{inode.id, std::move(kept), context.clock.NowWallS()};
   ISOZONE_RETURN_IF_ERROR(context.Commit({&op, 1}).status());
   return SpaceClaim::FromMetadata(*context.pool, lost);
 }
@@ -62,7 +63,7 @@ Result<uint64_t> Replace(MountContext& context, const Inode& inode, std::span<co
   space.ToMetadata();
   SpaceClaim old = SpaceClaim::FromMetadata(*context.pool, lost);
   if (const auto file = context.FindOpen(id)) {
-    file->Reset(std::move(spliced), Status::Ok());
+    file->Reset(spliced, Status::Ok());
     file->Move({}, std::move(old));
   }
   return sequence;
@@ -72,14 +73,15 @@ Result<uint64_t> Replace(MountContext& context, const Inode& inode, std::span<co
 
 Status TruncateFile(MountContext& context, OpenFile& file, uint64_t size) {
   const MutexLock lock(context.namespace_mutex);  // held from here on, since the collector moves extents
-  std::vector<FileExtent> kept = CutExtents(file.Extents(), size);
+  ExtentList kept = file.Extents();
+  kept.CutAt(size);
   SpaceClaim lost;
   const Inode* inode = context.state.Find(file.id());
   if (inode == nullptr) {
     lost = file.unnamed.TakeBeyond(SpaceOf(context.geometry(), kept));
   } else {
     ISOZONE_ASSIGN_OR_RETURN(
-        lost, inode->kind == FileKind::kLog ? CutLog(context, *inode, kept) : CutData(context, *inode, size));
+        lost, inode->kind == FileKind::kLog ? CutLog(context, *inode, kept.Expand()) : CutData(context, *inode, size));
   }
   file.Reset(std::move(kept), file.damage());
   file.Move({}, std::move(lost));

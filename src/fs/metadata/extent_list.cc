@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cassert>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -12,6 +13,8 @@ namespace isozone {
 namespace {
 
 using Element = ExtentList::Element;
+
+thread_local uint64_t steps_taken = 0;
 
 // The first byte of an element: how many low bits are left out, as they are 0 in all of its numbers; and two flags.
 constexpr uint8_t kShiftMask = 0x3F;
@@ -121,8 +124,18 @@ bool IsMadeByAdding(const Element& element) {
   return std::find(columns.begin() + 1, columns.end(), element.starts[0] + element.length) == columns.end();
 }
 
+// The extents of `element` from number `first` on, as an element of which they are the first ones.
+Element From(const Element& element, uint64_t first) {
+  Element from;
+  from.length = element.length;
+  from.count = element.count - first;
+  from.columns = std::min<uint64_t>(element.columns, from.count);
+  for (size_t i = 0; i < from.columns; ++i) from.starts[i] = element.place(first + i);
+  return from;
+}
+
 bool FitsBehind(uint64_t offset, const Element& element) {
-  return element.length == 0 || element.count <= (UINT64_MAX - offset) / element.length;
+  return element.length > 0 && element.count <= (UINT64_MAX - offset) / element.length;
 }
 
 }  // namespace
@@ -135,6 +148,11 @@ Element& Element::operator=(const Element& other) {
   return *this;
 }
 
+bool Element::operator==(const Element& other) const {
+  return length == other.length && count == other.count && columns == other.columns &&
+         std::equal(starts.begin(), starts.begin() + static_cast<ptrdiff_t>(columns), other.starts.begin());
+}
+
 void Element::Begin(uint64_t device_offset, uint64_t extent_length) {
   length = extent_length;
   count = 1;
@@ -142,7 +160,13 @@ void Element::Begin(uint64_t device_offset, uint64_t extent_length) {
   starts[0] = device_offset;
 }
 
+void Element::KeepFirst(uint64_t n) {
+  count = n;
+  columns = std::min<uint64_t>(columns, n);
+}
+
 bool Element::Add(uint64_t device_offset, uint64_t extent_length) {
+  ++steps_taken;
   if (extent_length != length) return false;
   const bool goes_on = device_offset == place(count);
   if (count == columns && !(goes_on && repeats())) {
@@ -155,215 +179,265 @@ bool Element::Add(uint64_t device_offset, uint64_t extent_length) {
   return true;
 }
 
-// Adds extents to a list. It holds the last element of the list unpacked meanwhile.
-class ExtentList::Appender {
+// Makes the part of a list anew that an edit changes:
+//
+//   stays | from: extents that are added | to: extents that are added again | from here on, all is as it was
+//
+// The first element that is made goes on with the extents before `from`, and old ones are added again until an element
+// begins where one began before.
+class ExtentList::Rewriter {
  public:
-  explicit Appender(ExtentList& list) : list_(list) {
-    if (list_.empty()) return;
-    const Place last = list_.FindLast();
-    list_.Read(last.at, open_);
-    list_.bytes_.resize(last.at);
+  // Extents, or the list, begin or end at `from`.
+  Rewriter(ExtentList& list, uint64_t from) : list_(list), begin_(list.First()), end_(from) {
+    if (list.empty() || from <= list.begin_offset()) return;
+    Place next;
+    begin_ = list_.Find(from - 1, open_, next);
+    open_.KeepFirst((from - begin_.file_offset) / open_.length);
+    if (begin_.at == 0) return;
+    const Chunk& chunk = list_.chunks_[begin_.chunk];
+    made_.push_back({chunk.file_offset, chunk.bytes.substr(0, begin_.at)});
   }
-  ~Appender() { Finish(); }
-  Appender(const Appender&) = delete;
-  Appender& operator=(const Appender&) = delete;
 
   void Add(uint64_t device_offset, uint64_t length) {
-    if (Join(device_offset, length)) return;
-    Finish();
-    open_.Begin(device_offset, length);
-    Count(length);
+    if (!Join(device_offset, length)) Begin(device_offset, length);
   }
+  // Adds the extents of `element` from number `first` on. Where they repeat, they are not added one by one.
+  void AddFrom(const Element& element, uint64_t first) {
+    size_t joined = 0;  // in a row
+    for (uint64_t i = first; i < element.count; ++i) {
+      const bool goes_round = open_.columns == element.columns && open_.count > open_.columns;
+      if (joined >= element.columns && goes_round) {
+        open_.count += element.count - i;
+        end_ += (element.count - i) * element.length;
+        return;
+      }
+      if (Join(element.place(i), element.length)) {
+        ++joined;
+        continue;
+      }
+      joined = 0;
+      Begin(element.place(i), element.length);
+      if (Element rest = From(element, i); IsMadeByAdding(rest)) {
+        end_ += rest.bytes() - rest.length;
+        open_ = rest;
+        return;
+      }
+    }
+  }
+
+  // Goes on with what the list has from `to` on, and ends.
+  void GoOnFrom(uint64_t to) {
+    Place rest = begin_;
+    Element element;
+    while (rest.chunk < list_.chunks_.size()) {
+      const Place next = list_.Read(rest, element);
+      if (rest.file_offset >= to) {
+        if (!Join(element.starts[0], element.length)) break;
+        AddFrom(element, 1);
+      } else if (rest.file_offset + element.bytes() > to) {
+        AddFrom(element, (to - rest.file_offset) / element.length);
+      }
+      list_.count_ -= element.count;
+      rest = next;
+    }
+    Finish();
+    Splice(rest);
+  }
+
+ private:
   // Returns false if a new element begins with this extent.
   bool Join(uint64_t device_offset, uint64_t length) {
     if (open_.count == 0 || !open_.Add(device_offset, length)) return false;
-    Count(length);
+    end_ += length;
     return true;
   }
-  // Adds the extents of `other` from number `first` on, which lies in the element at `place` or behind it.
-  void Take(const ExtentList& other, Place place, uint64_t first) {
-    Element element;
-    while (place.at < other.bytes_.size()) {
-      const size_t next = other.Read(place.at, element);
-      uint64_t i = std::max(first, place.index) - place.index;
-      if (i == 0 && !Join(element.starts[0], element.length)) break;
-      for (i = std::max<uint64_t>(i, 1); i < element.count; ++i) Add(element.place(i), element.length);
-      place = {next, place.index + element.count, place.offset + element.bytes()};
-    }
-    // An element begins where one begins in `other`, so the rest of `other` is taken as it is packed.
+  void Begin(uint64_t device_offset, uint64_t length) {
     Finish();
-    TakePlaces(other, place);
-    list_.bytes_.append(other.bytes_, place.at);
-    list_.count_ += other.count_ - place.index;
-    list_.end_ += other.end_ - place.offset;
-  }
-  // The places that `other` knows behind `from` are known here as well: they need not be looked for again.
-  void TakePlaces(const ExtentList& other, const Place& from) {
-    if (other.places_ == nullptr || other.places_->back().at < from.at) return;
-    if (list_.places_ == nullptr) list_.places_ = std::make_unique<std::vector<Place>>();
-    for (const Place& place : *other.places_) {
-      if (place.at < from.at) continue;
-      list_.places_->push_back({place.at - from.at + list_.bytes_.size(), place.index - from.index + list_.count_,
-                                place.offset - from.offset + list_.end_});
-    }
+    ++steps_taken;
+    open_.Begin(device_offset, length);
+    end_ += length;
   }
   void Finish() {
     if (open_.count == 0) return;
     Spelling spelling;
     Pack(open_, spelling);
-    list_.bytes_ += spelling.view();
+    Put(made_, end_ - open_.bytes(), spelling.view());
+    list_.count_ += open_.count;
     open_.count = 0;
   }
-
- private:
-  void Count(uint64_t length) {
-    ++list_.count_;
-    list_.end_ += length;
+  // What was made takes the place of what lay up to `rest`.
+  void Splice(const Place& rest) {
+    std::vector<Chunk>& chunks = list_.chunks_;
+    if (rest.chunk == chunks.size()) list_.end_ = end_;
+    size_t behind = rest.chunk;
+    if (rest.at > 0) Put(made_, rest.file_offset, std::string_view(chunks[behind++].bytes).substr(rest.at));
+    const auto first = chunks.begin() + static_cast<ptrdiff_t>(begin_.chunk);
+    const auto last = chunks.begin() + static_cast<ptrdiff_t>(behind);
+    const auto in_place = std::min(last - first, static_cast<ptrdiff_t>(made_.size()));
+    for (auto it = first; it != last; ++it) list_.packed_size_ -= it->bytes.size();
+    for (const Chunk& chunk : made_) list_.packed_size_ += chunk.bytes.size();
+    std::move(made_.begin(), made_.begin() + in_place, first);
+    chunks.erase(first + in_place, last);
+    chunks.insert(chunks.begin() + static_cast<ptrdiff_t>(begin_.chunk) + in_place,
+                  std::make_move_iterator(made_.begin() + in_place), std::make_move_iterator(made_.end()));
+    JoinSmall(begin_.chunk + made_.size());
+  }
+  // Joins neighbours that have become small, up to chunk `last`.
+  void JoinSmall(size_t last) {
+    std::vector<Chunk>& chunks = list_.chunks_;
+    for (size_t i = std::max<size_t>(begin_.chunk, 1) - 1; i < last && i + 1 < chunks.size();) {
+      if (chunks[i].bytes.size() + chunks[i + 1].bytes.size() > kChunkBytes / 2) {
+        ++i;
+        continue;
+      }
+      chunks[i].bytes += chunks[i + 1].bytes;
+      chunks.erase(chunks.begin() + static_cast<ptrdiff_t>(i) + 1);
+    }
   }
 
   ExtentList& list_;
-  Element open_;  // count 0: none
+  Place begin_;              // of the first element that is made anew
+  std::vector<Chunk> made_;  // from the beginning of its chunk on
+  Element open_;             // the element that is being made; count 0: none
+  uint64_t end_;             // of open_, in the file
 };
 
-ExtentList& ExtentList::operator=(const ExtentList& other) {
-  if (this == &other) return *this;
-  begin_ = other.begin_;
-  end_ = other.end_;
-  count_ = other.count_;
-  bytes_ = other.bytes_;
-  places_ = other.places_ ? std::make_unique<std::vector<Place>>(*other.places_) : nullptr;
-  return *this;
-}
+uint64_t ExtentList::steps() { return steps_taken; }
 
 ExtentList& ExtentList::operator=(ExtentList&& other) noexcept {
-  begin_ = std::exchange(other.begin_, 0);
   end_ = std::exchange(other.end_, 0);
   count_ = std::exchange(other.count_, 0);
-  bytes_ = std::exchange(other.bytes_, {});
-  places_ = std::exchange(other.places_, nullptr);
+  packed_size_ = std::exchange(other.packed_size_, 0);
+  chunks_ = std::exchange(other.chunks_, {});
   return *this;
 }
 
 std::optional<ExtentList> ExtentList::Parse(uint64_t offset, std::span<const std::byte> packed) {
   ExtentList list;
   if (packed.empty()) return offset == 0 ? std::optional(std::move(list)) : std::nullopt;
-  list.begin_ = list.end_ = offset;
-  const std::span<const std::byte> all = packed;
+  list.end_ = offset;
+  list.packed_size_ = packed.size();
   std::array<Element, 2> elements;
   for (size_t i = 0; !packed.empty(); i ^= 1) {
     Element& element = elements[i];
     Element& before = elements[i ^ 1];
     const std::span<const std::byte> rest = packed;
     if (!Unpack(packed, element)) return std::nullopt;
-    if (!IsSpelt(element, rest.first(rest.size() - packed.size()))) return std::nullopt;
+    const std::span<const std::byte> bytes = rest.first(rest.size() - packed.size());
+    if (!IsSpelt(element, bytes)) return std::nullopt;
     if (!IsMadeByAdding(element) || !FitsBehind(list.end_, element)) return std::nullopt;
     if (!list.empty() && before.Add(element.starts[0], element.length)) return std::nullopt;
+    Put(list.chunks_, list.end_, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     list.end_ += element.bytes();
     list.count_ += element.count;
   }
-  list.bytes_.assign(reinterpret_cast<const char*>(all.data()), all.size());
-  list.NotePlaces();
   return list;
 }
 
-size_t ExtentList::Read(size_t at, Element& element) const {
-  std::span<const std::byte> rest = packed().subspan(at);
+std::string ExtentList::Packed() const {
+  std::string packed;
+  packed.reserve(packed_size_);
+  for (const Chunk& chunk : chunks_) packed += chunk.bytes;
+  return packed;
+}
+
+void ExtentList::Put(std::vector<Chunk>& chunks, uint64_t file_offset, std::string_view packed) {
+  if (chunks.empty() || chunks.back().bytes.size() + packed.size() > kChunkBytes) chunks.push_back({file_offset, {}});
+  chunks.back().bytes += packed;
+}
+
+ExtentList::Place ExtentList::Read(const Place& place, Element& element) const {
+  ++steps_taken;
+  const std::string& bytes = chunks_[place.chunk].bytes;
+  std::span<const std::byte> rest = std::as_bytes(std::span(bytes)).subspan(place.at);
   const bool whole = Unpack(rest, element);
   assert(whole);
   (void)whole;
-  return bytes_.size() - rest.size();
+  const uint64_t end = place.file_offset + element.bytes();
+  if (rest.empty()) return {place.chunk + 1, 0, end};
+  return {place.chunk, bytes.size() - rest.size(), end};
 }
 
-template <typename IsBefore>
-ExtentList::Place ExtentList::Skipped(IsBefore is_before) const {
-  const Place first{0, 0, begin_};
-  if (places_ == nullptr) return first;
-  const auto behind = std::partition_point(places_->begin(), places_->end(), is_before);
-  return behind == places_->begin() ? first : *std::prev(behind);
-}
-
-ExtentList::Place ExtentList::FindByOffset(uint64_t offset) const {
-  Place place = Skipped([&](const Place& p) { return p.offset <= offset; });
-  Element element;
-  while (place.at < bytes_.size()) {
-    const size_t next = Read(place.at, element);
-    if (offset < place.offset + element.bytes()) break;
-    place = {next, place.index + element.count, place.offset + element.bytes()};
-  }
+ExtentList::Place ExtentList::Find(uint64_t offset, Element& element, Place& next) const {
+  if (offset >= end_) return next = {chunks_.size(), 0, end_};
+  const auto behind = std::partition_point(chunks_.begin(), chunks_.end(),
+                                           [&](const Chunk& chunk) { return chunk.file_offset <= offset; });
+  const auto chunk = static_cast<size_t>(std::max<ptrdiff_t>(behind - chunks_.begin(), 1) - 1);
+  Place place{chunk, 0, chunks_[chunk].file_offset};
+  for (next = Read(place, element); next.file_offset <= offset; next = Read(place, element)) place = next;
   return place;
 }
 
-ExtentList::Place ExtentList::FindByIndex(uint64_t index) const {
-  Place place = Skipped([&](const Place& p) { return p.index <= index; });
-  Element element;
-  while (place.at < bytes_.size()) {
-    const size_t next = Read(place.at, element);
-    if (index < place.index + element.count) break;
-    place = {next, place.index + element.count, place.offset + element.bytes()};
-  }
-  return place;
-}
-
-ExtentList::Place ExtentList::FindLast() const { return FindByIndex(count_ - 1); }
-
-ExtentList::Iterator ExtentList::end() const {
+ExtentList::Iterator ExtentList::begin() const {
+  if (empty()) return end();
   Iterator it;
-  it.index_ = count_;
+  it.list_ = this;
+  it.place_ = First();
+  it.next_ = Read(it.place_, it.element_);
   return it;
 }
 
-ExtentList::Iterator ExtentList::At(uint64_t index) const {
-  if (index == count_) return end();
-  const Place place = FindByIndex(index);
+ExtentList::Iterator ExtentList::end() const {
   Iterator it;
   it.list_ = this;
-  it.next_ = Read(place.at, it.element_);
-  it.index_ = index;
-  it.in_ = index - place.index;
-  it.offset_ = place.offset + it.in_ * it.element_.length;
+  it.place_ = {chunks_.size(), 0, end_};
+  return it;
+}
+
+ExtentList::Iterator ExtentList::At(uint64_t offset) const {
+  Iterator it;
+  it.list_ = this;
+  it.place_ = Find(offset, it.element_, it.next_);
+  if (offset < end_) it.in_ = (offset - it.place_.file_offset) / it.element_.length;
   return it;
 }
 
 FileExtent ExtentList::Iterator::operator*() const {
-  return {offset_, DeviceOffset(element_.place(in_)), element_.length};
+  return {place_.file_offset + in_ * element_.length, DeviceOffset(element_.place(in_)), element_.length};
 }
 
 ExtentList::Iterator& ExtentList::Iterator::operator++() {
-  ++index_;
-  offset_ += element_.length;
-  if (++in_ == element_.count && index_ < list_->count_) {
-    next_ = list_->Read(next_, element_);
-    in_ = 0;
-  }
+  if (++in_ < element_.count) return *this;
+  place_ = next_;
+  in_ = 0;
+  if (place_.chunk < list_->chunks_.size()) next_ = list_->Read(place_, element_);
   return *this;
 }
 
-std::vector<FileExtent> ExtentList::Expand(uint64_t index, uint64_t count) const {
+std::vector<FileExtent> ExtentList::Expand(uint64_t from, uint64_t to) const {
   std::vector<FileExtent> extents;
-  extents.reserve(count);
-  for (Iterator it = At(index); count > 0; --count, ++it) extents.push_back(*it);
+  const Iterator behind = end();
+  for (Iterator it = from <= begin_offset() ? begin() : At(from); it != behind; ++it) {
+    const FileExtent extent = *it;
+    if (extent.file_offset >= to) break;
+    extents.push_back(extent);
+  }
   return extents;
 }
 
-uint64_t ExtentList::IndexAt(uint64_t offset) const {
-  const Place place = FindByOffset(offset);
-  if (place.at == bytes_.size()) return count_;
-  Element element;
-  Read(place.at, element);
-  return place.index + (offset - place.offset) / element.length;
+bool ExtentList::BeginsWith(const ExtentList& other) const {
+  if (other.empty()) return true;
+  if (count_ < other.count_ || begin_offset() != other.begin_offset()) return false;
+  Element mine;
+  Element its;
+  Place at = First();
+  Place other_at = other.First();
+  while (other_at.chunk < other.chunks_.size()) {
+    at = Read(at, mine);
+    other_at = other.Read(other_at, its);
+    const bool is_last = other_at.chunk == other.chunks_.size();
+    if (is_last && its.count < mine.count) mine.KeepFirst(its.count);
+    if (!(mine == its)) return false;
+  }
+  return true;
 }
 
 void ExtentList::Append(std::span<const FileExtent> extents) {
   if (extents.empty()) return;
-  if (empty()) begin_ = end_ = extents.front().file_offset;
-  {
-    Appender appender(*this);
-    for (const FileExtent& extent : extents) {
-      assert(extent.file_offset == end_);
-      appender.Add(extent.device_offset.value(), extent.length);
-    }
-  }
-  NotePlaces();
+  assert(empty() || extents.front().file_offset == end_);
+  Rewriter rewriter(*this, extents.front().file_offset);
+  for (const FileExtent& extent : extents) rewriter.Add(extent.device_offset.value(), extent.length);
+  rewriter.GoOnFrom(UINT64_MAX);
 }
 
 void ExtentList::Append(const ExtentList& more) {
@@ -372,53 +446,72 @@ void ExtentList::Append(const ExtentList& more) {
     *this = more;
     return;
   }
-  assert(more.begin_ == end_);
-  Appender(*this).Take(more, {0, 0, more.begin_}, 0);
-  NotePlaces();
-}
-
-void ExtentList::Replace(uint64_t index, uint64_t count, std::span<const FileExtent> now) {
-  const ExtentList old = *this;
-  Place place = FindByIndex(index);
-  CutAt(place);
-  {
-    Appender appender(*this);
-    Element element;
-    // The extents before `index` that lie in the same element are added again.
-    if (place.index < index) old.Read(place.at, element);
-    for (uint64_t i = 0; place.index + i < index; ++i) appender.Add(element.place(i), element.length);
-    for (const FileExtent& extent : now) appender.Add(extent.device_offset.value(), extent.length);
-    appender.Take(old, place, index + count);
-  }
-  if (empty()) clear();
-  NotePlaces();
-}
-
-void ExtentList::CutAt(const Place& place) {
-  bytes_.resize(place.at);
-  count_ = place.index;
-  end_ = place.offset;
-  if (places_ == nullptr) return;
-  std::erase_if(*places_, [&](const Place& p) { return p.at >= place.at; });
-  if (places_->empty()) places_ = nullptr;
-}
-
-void ExtentList::NotePlaces() {
-  const auto known_to = [&] { return places_ == nullptr ? size_t{0} : places_->back().at; };
-  if (bytes_.size() < known_to() + 2 * kSkipBytes) return;
-  if (places_ == nullptr) places_ = std::make_unique<std::vector<Place>>();
-  Place place = places_->empty() ? Place{0, 0, begin_} : places_->back();
-  size_t last = place.at;
+  assert(more.begin_offset() == end_);
+  Rewriter rewriter(*this, end_);
   Element element;
-  while (place.at < bytes_.size()) {
-    if (place.at >= last + kSkipBytes) {
-      places_->push_back(place);
-      last = place.at;
-    }
-    const size_t next = Read(place.at, element);
-    place = {next, place.index + element.count, place.offset + element.bytes()};
+  for (Place place = more.First(); place.chunk < more.chunks_.size();) {
+    place = more.Read(place, element);
+    rewriter.AddFrom(element, 0);
   }
-  if (places_->empty()) places_ = nullptr;
+  rewriter.GoOnFrom(UINT64_MAX);
+}
+
+void ExtentList::Replace(std::span<const FileExtent> now) {
+  if (now.empty()) return;
+  Rewriter rewriter(*this, now.front().file_offset);
+  for (const FileExtent& extent : now) rewriter.Add(extent.device_offset.value(), extent.length);
+  rewriter.GoOnFrom(now.back().file_offset + now.back().length);
+}
+
+void ExtentList::CutAt(uint64_t offset) {
+  if (offset >= end_) return;
+  if (offset <= begin_offset()) {
+    *this = ExtentList();
+    return;
+  }
+  const FileExtent last = *At(offset);
+  Rewriter rewriter(*this, last.file_offset);
+  if (last.file_offset < offset) rewriter.Add(last.device_offset.value(), offset - last.file_offset);
+  rewriter.GoOnFrom(UINT64_MAX);
+}
+
+namespace {
+
+// The extents around the first of `placed`, and how many of these lie there: nothing that becomes of them depends on
+// an extent farther away.
+std::vector<FileExtent> Around(const ExtentList& extents, std::span<const FileExtent> placed, size_t& count) {
+  std::vector<FileExtent> around;
+  const uint64_t first = (*extents.At(placed.front().file_offset)).file_offset;
+  uint64_t end = placed.front().file_offset + placed.front().length;
+  count = 1;
+  int behind = 0;
+  const auto list_end = extents.end();
+  for (auto it = extents.At(std::max(first, extents.begin_offset() + 1) - 1); it != list_end && behind < 2; ++it) {
+    around.push_back(*it);
+    const uint64_t around_to = around.back().file_offset + around.back().length;
+    for (; count < placed.size() && placed[count].file_offset < around_to; ++count) {
+      end = placed[count].file_offset + placed[count].length;
+    }
+    behind = around.back().file_offset >= end ? behind + 1 : 0;
+  }
+  return around;
+}
+
+}  // namespace
+
+std::vector<ExtentChange> PlanChanges(const ExtentList& extents, std::span<const FileExtent> placed,
+                                      uint64_t zone_size) {
+  std::vector<ExtentChange> changes;
+  while (!placed.empty()) {
+    size_t count = 0;
+    const std::vector<FileExtent> around = Around(extents, placed, count);
+    for (ExtentEdit& edit : PlanEdits(around, placed.first(count), zone_size)) {
+      const auto before = std::span(around).subspan(edit.index, edit.count);
+      changes.push_back({{before.begin(), before.end()}, std::move(edit.now)});
+    }
+    placed = placed.subspan(count);
+  }
+  return changes;
 }
 
 }  // namespace isozone

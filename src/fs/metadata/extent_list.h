@@ -13,10 +13,15 @@
 // append changes the last element, and an edit in the middle the elements from there up to the next that begins where
 // one began before. Bytes that spell a sequence in another form are refused (Parse).
 //
-// Costs. FindByOffset and FindByIndex are logarithmic: lists of more than kSkipBytes know where elements begin, every
-// so many bytes. Parse takes memory by the bytes that it is given, whatever they claim to expand to. Only units of
-// kUnitMin and more repeat, so a list expands to at most 256 extents for each element and one for each kUnitMin of
-// file.
+// Elements lie in *chunks* of about kChunkBytes, each of which says where in the file it begins. An edit leaves that
+// as it is for all chunks but those it changes, so nothing that look-ups need can be lost or become old. Chunks that
+// have become small are joined with their neighbours.
+//
+// Costs, in elements that are read and extents that are added to one (steps). A look-up reads what lies in one chunk.
+// An edit costs as much, the extents that it brings, and what it packs anew behind them: most often this ends at the
+// next element. Only if all extents behind are of one length and none of them repeats, an edit that changes their number
+// shifts the bounds of all elements up to the end of these. Nothing costs as many steps as an element has extents.
+// Parse takes memory by the bytes that it is given, whatever they claim to expand to.
 //
 // Thread safety: as a standard container.
 #pragma once
@@ -26,10 +31,10 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iterator>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fs/extents.h"
@@ -55,7 +60,7 @@ class ExtentList {
  public:
   static constexpr size_t kColumnsMax = 256;
   static constexpr uint64_t kUnitMin = 4096;  // bytes; units of a multiple of it may repeat in a column
-  static constexpr size_t kSkipBytes = 1024;
+  static constexpr size_t kChunkBytes = 512;  // a chunk of several elements has no more
 
   // Extents of equal length that go round `starts`.
   struct Element {
@@ -70,9 +75,20 @@ class ExtentList {
     uint64_t bytes() const { return length * count; }
     uint64_t place(uint64_t i) const { return starts[i % columns] + i / columns * length; }
     bool repeats() const { return length > 0 && IsAligned(length, kUnitMin); }
+    bool operator==(const Element& other) const;
     void Begin(uint64_t device_offset, uint64_t extent_length);
+    // What Add makes of the first `n` of its extents, n > 0.
+    void KeepFirst(uint64_t n);
     // False: the extent cannot be the next one.
     bool Add(uint64_t device_offset, uint64_t extent_length);
+  };
+
+  // Where an element begins.
+  struct Place {
+    size_t chunk = 0;
+    size_t at = 0;  // bytes in the chunk
+    uint64_t file_offset = 0;
+    bool operator==(const Place& other) const { return chunk == other.chunk && at == other.at; }
   };
 
   // Goes through the extents in file order. Ends with the list, which must not change meanwhile.
@@ -86,15 +102,14 @@ class ExtentList {
 
     FileExtent operator*() const;
     Iterator& operator++();
-    bool operator==(const Iterator& other) const { return index_ == other.index_; }
+    bool operator==(const Iterator& other) const { return place_ == other.place_ && in_ == other.in_; }
 
    private:
     friend class ExtentList;
     const ExtentList* list_ = nullptr;
-    size_t next_ = 0;      // bytes: the element behind this one
-    uint64_t index_ = 0;   // of the extent, in the list
-    uint64_t in_ = 0;      // and in its element
-    uint64_t offset_ = 0;  // of the extent in the file
+    Place place_;      // the element,
+    uint64_t in_ = 0;  // and the extent in it
+    Place next_;       // the element behind it
     Element element_;
   };
 
@@ -103,54 +118,56 @@ class ExtentList {
   ExtentList(std::initializer_list<FileExtent> extents) { Append(std::span(extents.begin(), extents.size())); }
   // NOLINTNEXTLINE(google-explicit-constructor)
   ExtentList(const std::vector<FileExtent>& extents) { Append(std::span(extents)); }
-  ExtentList(const ExtentList& other) { *this = other; }
-  ExtentList& operator=(const ExtentList& other);
+  ExtentList(const ExtentList& other) = default;
+  ExtentList& operator=(const ExtentList& other) = default;
   ExtentList(ExtentList&& other) noexcept { *this = std::move(other); }
   ExtentList& operator=(ExtentList&& other) noexcept;
   ~ExtentList() = default;
 
-  // The list that `packed` spells, which begins at `offset` of the file. None: it is not what packed() gives of a list.
+  // The list that `packed` spells, which begins at `offset` of the file. None: it is not what Packed() gives of a list.
   static std::optional<ExtentList> Parse(uint64_t offset, std::span<const std::byte> packed);
-  std::span<const std::byte> packed() const { return std::as_bytes(std::span(bytes_)); }
+  std::string Packed() const;
+  uint64_t packed_size() const { return packed_size_; }
 
-  bool empty() const { return count_ == 0; }
-  uint64_t size() const { return count_; }          // extents
-  uint64_t begin_offset() const { return begin_; }  // in the file, bytes; 0 where it is empty
+  bool empty() const { return chunks_.empty(); }
+  uint64_t size() const { return count_; }  // extents
+  // In the file, bytes; 0 where it is empty.
+  uint64_t begin_offset() const { return empty() ? 0 : chunks_.front().file_offset; }
   uint64_t end_offset() const { return end_; }
-  bool operator==(const ExtentList& other) const { return begin_ == other.begin_ && bytes_ == other.bytes_; }
+  bool operator==(const ExtentList& other) const { return size() == other.size() && BeginsWith(other); }
+  // `other` is the whole of it, or its first extents.
+  bool BeginsWith(const ExtentList& other) const;
 
-  Iterator begin() const { return At(0); }
+  Iterator begin() const;
   Iterator end() const;
-  Iterator At(uint64_t index) const;  // index <= size()
-  FileExtent operator[](uint64_t index) const { return *At(index); }
+  // The extent that holds `offset` of the file, which does not lie before the list; end() where it lies behind it.
+  Iterator At(uint64_t offset) const;
   FileExtent front() const { return *begin(); }
-  FileExtent back() const { return *At(count_ - 1); }
-  std::vector<FileExtent> Expand() const { return Expand(0, count_); }
-  std::vector<FileExtent> Expand(uint64_t index, uint64_t count) const;
-  // The index of the extent that holds `offset`; size() where `offset` lies behind the list.
-  uint64_t IndexAt(uint64_t offset) const;
+  FileExtent back() const { return *At(end_ - 1); }
+  // The extents that [from, to) of the file touches.
+  std::vector<FileExtent> Expand(uint64_t from = 0, uint64_t to = UINT64_MAX) const;
 
   // Calls `visit` with runs (ExtentRun) that together are the extents which begin in [from, to) of the file. Takes as
   // long as there are columns in that range, not extents.
   template <typename Visit>
   void VisitRuns(uint64_t from, uint64_t to, Visit visit) const {
-    if (empty() || to <= begin_ || from >= end_) return;
+    if (empty() || to <= begin_offset() || from >= end_) return;
     Element element;
-    Place place = FindByOffset(from);
-    while (place.at < bytes_.size() && place.offset < to) {
-      place.at = Read(place.at, element);
-      VisitElement(element, place.offset, from, to, visit);
-      place.offset += element.bytes();
+    Place next;
+    for (Place place = Find(from, element, next);; next = Read(place, element)) {
+      VisitElement(element, place.file_offset, from, to, visit);
+      place = next;
+      if (place.chunk == chunks_.size() || place.file_offset >= to) return;
     }
   }
   // All of them, also of a list that no file can have.
   template <typename Visit>
   void VisitRuns(Visit visit) const {
     Element element;
-    uint64_t offset = begin_;
-    for (size_t at = 0; at < bytes_.size(); offset += element.bytes()) {
-      at = Read(at, element);
-      VisitPart(element, offset, 0, element.count, visit);
+    Place next;
+    for (Place place = First(); place.chunk < chunks_.size(); place = next) {
+      next = Read(place, element);
+      VisitPart(element, place.file_offset, 0, element.count, visit);
     }
   }
 
@@ -167,32 +184,29 @@ class ExtentList {
   // `more` follows the last extent, or is the whole list.
   void Append(const ExtentList& more);
   void push_back(const FileExtent& extent) { Append(std::span(&extent, 1)); }
-  void clear() { *this = ExtentList(); }
-  // The `count` extents from `index` on become `now`, of as many bytes together; or they go, if they are the last ones.
-  void Replace(uint64_t index, uint64_t count, std::span<const FileExtent> now);
+  // What the list has in the range of `now` becomes `now`. Extents of the list begin and end where the range does.
+  void Replace(std::span<const FileExtent> now);
+  // What lies behind `offset` of the file goes. An extent that goes on behind it becomes shorter.
+  void CutAt(uint64_t offset);
+
+  // Ever taken on this thread: what look-ups and edits cost.
+  static uint64_t steps();
 
  private:
-  // Where an element begins: byte of bytes_, number of its first extent, and where that is in the file.
-  struct Place {
-    size_t at = 0;
-    uint64_t index = 0;
-    uint64_t offset = 0;
+  struct Chunk {
+    uint64_t file_offset = 0;
+    std::string bytes;  // elements, packed
   };
-  class Appender;
+  class Rewriter;
 
-  // Decodes the element at `at`; returns where the next one begins.
-  size_t Read(size_t at, Element& element) const;
-  Place FindByOffset(uint64_t offset) const;
-  Place FindByIndex(uint64_t index) const;
-  // The last element.
-  Place FindLast() const;
-  // The last place that is known and for which `is_before` holds.
-  template <typename IsBefore>
-  Place Skipped(IsBefore is_before) const;
-  // Cuts the list before `place`.
-  void CutAt(const Place& place);
-  // Elements were added.
-  void NotePlaces();
+  Place First() const { return {0, 0, begin_offset()}; }
+  // Decodes the element at `place`; returns where the next one begins.
+  Place Read(const Place& place, Element& element) const;
+  // The element that holds `offset` of the file, or the first one where `offset` lies before the list. Decodes it;
+  // `next` is where the next one begins. Where `offset` lies behind the list, the place behind the last element.
+  Place Find(uint64_t offset, Element& element, Place& next) const;
+  // Adds an element behind `chunks`.
+  static void Put(std::vector<Chunk>& chunks, uint64_t file_offset, std::string_view packed);
 
   template <typename Visit>
   static void VisitElement(const Element& element, uint64_t offset, uint64_t from, uint64_t to, Visit& visit) {
@@ -221,13 +235,22 @@ class ExtentList {
     }
   }
 
-  uint64_t begin_ = 0;
   uint64_t end_ = 0;
   uint64_t count_ = 0;
-  std::string bytes_;  // the elements, packed
-  std::unique_ptr<std::vector<Place>>
-      places_;  // of some elements, each kSkipBytes and more behind the one before; rising
+  uint64_t packed_size_ = 0;   // bytes of all chunks
+  std::vector<Chunk> chunks_;  // in file order, none of them empty
 };
+
+// A part of a list that is to become another one of as many bytes: `now` for ExtentList::Replace.
+struct ExtentChange {
+  std::vector<FileExtent> before;
+  std::vector<FileExtent> now;
+};
+
+// PlanEdits of a packed list. Costs placed.size() look-ups, and what they touch. The changes are apart and in file
+// order.
+std::vector<ExtentChange> PlanChanges(const ExtentList& extents, std::span<const FileExtent> placed,
+                                      uint64_t zone_size);
 
 // Splits what lies in several zones, each extent in one of them, where the zones end. Holes lie in none.
 template <typename Visit>

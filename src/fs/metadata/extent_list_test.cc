@@ -58,7 +58,7 @@ Extents Runs(const ExtentList& list, uint64_t from, uint64_t to) {
 TEST(ExtentListTest, AStripedFileIsOneElement) {
   const Extents extents = Striped(0, 16 * 20, {3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18}, kUnit);
   const ExtentList list = extents;
-  EXPECT_LT(list.packed().size(), 16U);
+  EXPECT_LT(list.packed_size(), 16U);
   EXPECT_EQ(list.size(), extents.size());
   EXPECT_EQ(list.end_offset(), extents.size() * kUnit);
   EXPECT_EQ(list.Expand(), extents);
@@ -66,7 +66,7 @@ TEST(ExtentListTest, AStripedFileIsOneElement) {
 
 TEST(ExtentListTest, ZonesInAnyOrderTakeAFewBytesEach) {
   const ExtentList list = Striped(0, 16 * 20, {30, 4, 51, 6, 17, 8, 9, 10, 1, 12, 43, 14, 15, 60, 17, 28}, 0);
-  EXPECT_LT(list.packed().size(), 16U + 15 * 2);
+  EXPECT_LT(list.packed_size(), 16U + 15 * 2);
 }
 
 TEST(ExtentListTest, WhatIsNoStripeIsKeptAsItIs) {
@@ -80,7 +80,7 @@ TEST(ExtentListTest, AnAppendGoesOnWithTheLastElement) {
   ExtentList list;
   for (const FileExtent& extent : extents) list.push_back(extent);
   EXPECT_EQ(list, ExtentList(extents));
-  EXPECT_LT(list.packed().size(), 12U);
+  EXPECT_LT(list.packed_size(), 12U);
 }
 
 TEST(ExtentListTest, TheLastUnitMayBeShort) {
@@ -88,6 +88,21 @@ TEST(ExtentListTest, TheLastUnitMayBeShort) {
   extents.push_back({10 * kUnit, DeviceOffset(3 * kZone + 2 * kUnit), 77});
   EXPECT_EQ(ExtentList(extents).Expand(), extents);
   EXPECT_EQ(ExtentList(extents).back(), extents.back());
+}
+
+TEST(ExtentListTest, BeginsWithItsFirstExtentsOnly) {
+  const Extents extents = Striped(0, 600, {1, 2, 3, 4}, 0);
+  const ExtentList list = extents;
+  for (size_t i = 0; i <= extents.size(); i += 7) {
+    Extents first(extents.begin(), extents.begin() + static_cast<ptrdiff_t>(i));
+    EXPECT_TRUE(list.BeginsWith(first)) << i;
+    if (i == 0) continue;
+    first.back().length -= 1;
+    EXPECT_FALSE(list.BeginsWith(first)) << i;
+    first.back() = {extents[i - 1].file_offset, DeviceOffset(50 * kZone), kUnit};
+    EXPECT_FALSE(list.BeginsWith(first)) << i;
+  }
+  EXPECT_FALSE(ExtentList().BeginsWith(list));
 }
 
 TEST(ExtentListTest, ColumnsAreCountedWithoutTheirExtents) {
@@ -105,7 +120,7 @@ TEST(ExtentListTest, AColumnThatGoesOnInTheNextZoneIsSplitThere) {
   Extents extents;
   for (uint64_t i = 0; i < 10; ++i) extents.push_back({i * kZone, DeviceOffset((3 + i) * kZone), kZone});
   const ExtentList list = extents;
-  EXPECT_LT(list.packed().size(), 8U);
+  EXPECT_LT(list.packed_size(), 8U);
   EXPECT_EQ(Runs(list, 0, UINT64_MAX), extents);
 }
 
@@ -163,14 +178,16 @@ class Model {
     ASSERT_EQ(list_.end_offset(), End());
     ASSERT_TRUE(std::equal(list_.begin(), list_.end(), extents_.begin()));
     ASSERT_EQ(list_, ExtentList(extents_));
-    const auto parsed = ExtentList::Parse(0, list_.packed());
+    const std::string packed = list_.Packed();
+    ASSERT_EQ(packed, ExtentList(extents_).Packed()) << "it is packed as if it were new";
+    ASSERT_EQ(packed.size(), list_.packed_size());
+    const auto parsed = ExtentList::Parse(0, std::as_bytes(std::span(packed)));
     ASSERT_TRUE(parsed.has_value());
     ASSERT_EQ(*parsed, list_);
     if (extents_.empty()) return;
     const uint64_t index = random_.Below(extents_.size());
-    ASSERT_EQ(list_[index], extents_[index]);
     const FileExtent& extent = extents_[index];
-    ASSERT_EQ(list_.IndexAt(extent.file_offset + random_.Below(extent.length)), index);
+    ASSERT_EQ(*list_.At(extent.file_offset + random_.Below(extent.length)), extent);
     const uint64_t from = random_.Below(End());
     const uint64_t to = random_.Between(from, End());
     Extents expected;
@@ -211,13 +228,17 @@ class Model {
       list_.Append(ExtentList(more));
     extents_.insert(extents_.end(), more.begin(), more.end());
     most_ = std::max(most_, extents_.size());
-    longest_packed_ = std::max(longest_packed_, list_.packed().size());
+    longest_packed_ = std::max(longest_packed_, list_.packed_size());
   }
   void CutEnd() {
     const uint64_t keep =
         random_.Chance(0.1) ? 0 : extents_.size() - random_.Below(std::min<size_t>(extents_.size(), 50) + 1);
-    list_.Replace(keep, extents_.size() - keep, {});
+    list_.CutAt(keep == extents_.size() ? End() : extents_[keep].file_offset);
     extents_.resize(keep);
+    if (extents_.empty() || random_.Chance(0.5)) return;
+    // An extent becomes shorter.
+    extents_.back().length = random_.Between(1, extents_.back().length);
+    list_.CutAt(End());
   }
   // Gives a range of extents other places. There may be fewer or more extents afterwards.
   void Replace() {
@@ -232,7 +253,7 @@ class Model {
       now.push_back({at, DeviceOffset(Place(length)), length});
       at += length;
     }
-    list_.Replace(index, count, now);
+    list_.Replace(now);
     extents_.erase(extents_.begin() + static_cast<ptrdiff_t>(index),
                    extents_.begin() + static_cast<ptrdiff_t>(index + count));
     extents_.insert(extents_.begin() + static_cast<ptrdiff_t>(index), now.begin(), now.end());
@@ -256,7 +277,7 @@ TEST(ExtentListModelTest, IsAsAVectorOfExtents) {
     if (testing::Test::HasFatalFailure()) return;
   }
   EXPECT_GT(model.most(), 2000U);
-  EXPECT_GT(model.longest_packed(), 4 * ExtentList::kSkipBytes);
+  EXPECT_GT(model.longest_packed(), 4 * ExtentList::kChunkBytes);
 }
 
 }  // namespace

@@ -173,8 +173,12 @@ Status MetadataChange::Do(const AppendExtents& op) {
   ISOZONE_RETURN_IF_ERROR(tables_.rules.CheckExtents(op.inode, size, op.extents));
   const uint64_t bytes = op.extents.StoredBytes();
   ISOZONE_RETURN_IF_ERROR(tables_.CheckCapacity(op.inode, bytes));
-  undo_.emplace_back([this, inode, count, old_modified = inode->modified_s] {
-    ReplaceExtents(*inode, count, inode->extents.size() - count, {});
+  undo_.emplace_back([this, inode, size, old_modified = inode->modified_s] {
+    const ExtentList added = inode->extents.Expand(size);
+    tables_.encoded_size -= EncodedSize(inode->extents);
+    inode->extents.CutAt(size);
+    inode->size = size;
+    NoteReplaced(*inode, added, size, added.end_offset());
     inode->modified_s = old_modified;
   });
   tables_.encoded_size -= EncodedSize(inode->extents);
@@ -193,12 +197,11 @@ Status MetadataChange::Do(const SetExtents& op) {
   const uint64_t stored = op.extents.StoredBytes();
   const uint64_t stored_before = inode->extents.StoredBytes();
   if (stored > stored_before) ISOZONE_RETURN_IF_ERROR(tables_.CheckCapacity(op.inode, stored - stored_before));
-  undo_.emplace_back([this, inode, old_extents = inode->extents, old_modified = inode->modified_s] {
-    ReplaceExtents(*inode, old_extents);
+  undo_.emplace_back([this, inode, before = ReplaceExtents(*inode, op.extents),
+                      old_modified = std::exchange(inode->modified_s, op.modified_s)] {
+    ReplaceExtents(*inode, before);
     inode->modified_s = old_modified;
   });
-  ReplaceExtents(*inode, op.extents);
-  inode->modified_s = op.modified_s;
   return {};
 }
 
@@ -210,18 +213,11 @@ Status MetadataChange::Do(const MoveExtents& op) {
 }
 
 void MetadataChange::PlaceAt(Inode& inode, std::span<const FileExtent> placed) {
-  // These are the extents that are edited, and their neighbours, with which they may be joined.
-  const uint64_t first = inode.extents.IndexAt(placed.front().file_offset);
-  const uint64_t last = inode.extents.IndexAt(placed.back().file_offset + placed.back().length - 1);
-  const uint64_t begin = first - std::min<uint64_t>(first, 1);
-  const uint64_t end = std::min(last + 2, inode.extents.size());
-  std::vector<FileExtent> old = inode.extents.Expand(begin, end - begin);
-  std::vector<FileExtent> now = old;
-  ApplyEdits(now, PlanEdits(old, placed, tables_.geometry.zone_size));
-  undo_.emplace_back([this, file = &inode, begin, count = now.size(), old = std::move(old)] {
-    ReplaceExtents(*file, begin, count, old);
+  std::vector<ExtentChange> changes = PlanChanges(inode.extents, placed, tables_.geometry.zone_size);
+  for (const ExtentChange& change : changes) ReplacePart(inode, change.now);
+  undo_.emplace_back([this, file = &inode, changes = std::move(changes)] {
+    for (const ExtentChange& change : changes) ReplacePart(*file, change.before);
   });
-  ReplaceExtents(inode, begin, end - begin, now);
 }
 
 Status MetadataChange::Do(const PlaceExtents& op) {
@@ -232,9 +228,10 @@ Status MetadataChange::Do(const PlaceExtents& op) {
   if (bytes != op.extents.end_offset() - op.extents.begin_offset()) return Broken(op.inode, "a hole is written");
   if (bytes > tables_.rules.capacity() - tables_.in_extents) {
     // The place of what the range held is free afterwards.
-    const std::vector<FileExtent> held =
-        ExtentsFrom(CutExtents(inode->extents.Expand(), op.extents.end_offset()), op.extents.begin_offset());
-    ISOZONE_RETURN_IF_ERROR(tables_.CheckCapacity(op.inode, bytes - std::min(bytes, ExtentList(held).StoredBytes())));
+    const uint64_t from = op.extents.begin_offset();
+    const uint64_t to = op.extents.end_offset();
+    const ExtentList held = ExtentsFrom(CutExtents(inode->extents.Expand(from, to), to), from);
+    ISOZONE_RETURN_IF_ERROR(tables_.CheckCapacity(op.inode, bytes - std::min(bytes, held.StoredBytes())));
   }
   undo_.emplace_back(
       [inode, old_modified = std::exchange(inode->modified_s, op.modified_s)] { inode->modified_s = old_modified; });
@@ -306,27 +303,29 @@ Result<std::vector<FileExtent>> MetadataChange::Place(const Inode& inode, std::s
   return placed;
 }
 
-void MetadataChange::ReplaceExtents(Inode& inode, uint64_t index, uint64_t count, std::span<const FileExtent> now) {
-  ExtentList extents = inode.extents;
-  extents.Replace(index, count, now);
-  const uint64_t from = count == 0 ? inode.size : inode.extents[index].file_offset;
-  uint64_t to = std::max(inode.size, extents.end_offset());
-  if (index + count < inode.extents.size()) to = inode.extents[index + count].file_offset;
-  Become(inode, std::move(extents), from, to);
-}
-
-void MetadataChange::ReplaceExtents(Inode& inode, ExtentList now) {
-  const uint64_t to = std::max(inode.size, now.end_offset());
-  Become(inode, std::move(now), 0, to);
-}
-
-void MetadataChange::Become(Inode& inode, ExtentList now, uint64_t from, uint64_t to) {
-  tables_.zone_index.Change(inode.id, inode.extents, now, from, to, emptied_);
+void MetadataChange::ReplacePart(Inode& inode, std::span<const FileExtent> now) {
+  const uint64_t from = now.front().file_offset;
+  const uint64_t to = now.back().file_offset + now.back().length;
+  const ExtentList before = inode.extents.Expand(from, to);
   tables_.encoded_size -= EncodedSize(inode.extents);
-  tables_.in_extents -= inode.extents.StoredBytes(from, to);
-  inode.extents = std::move(now);
+  inode.extents.Replace(now);
+  NoteReplaced(inode, before, from, to);
+}
+
+ExtentList MetadataChange::ReplaceExtents(Inode& inode, ExtentList now) {
+  const uint64_t to = std::max(inode.extents.end_offset(), now.end_offset());
+  tables_.encoded_size -= EncodedSize(inode.extents);
+  ExtentList before = std::exchange(inode.extents, std::move(now));
   inode.size = inode.extents.end_offset();
+  NoteReplaced(inode, before, 0, to);
+  return before;
+}
+
+void MetadataChange::NoteReplaced(const Inode& inode, const ExtentList& before, uint64_t from, uint64_t to) {
   tables_.encoded_size += EncodedSize(inode.extents);
+  tables_.zone_index.Add(inode.id, inode.extents, from, to);
+  tables_.zone_index.Remove(inode.id, before, from, to, emptied_);
+  tables_.in_extents -= before.StoredBytes(from, to);
   tables_.in_extents += inode.extents.StoredBytes(from, to);
 }
 
@@ -338,7 +337,7 @@ void MetadataChange::LearnPlaces(const Inode& inode) {
 
 void MetadataChange::ForgetPlaces(const Inode& inode) {
   tables_.region_index.Remove(inode.id, inode.regions);
-  tables_.zone_index.Change(inode.id, inode.extents, {}, 0, inode.extents.end_offset(), emptied_);
+  tables_.zone_index.Remove(inode.id, inode.extents, 0, UINT64_MAX, emptied_);
   tables_.in_extents -= inode.extents.StoredBytes();
 }
 

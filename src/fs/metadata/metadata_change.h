@@ -69,12 +69,12 @@ class MetadataChange {
   Result<std::vector<FileExtent>> Place(const Inode& inode, std::span<const ExtentMove> moves) const;
   // The ranges `placed`, in file order and apart, lie there from now on.
   void PlaceAt(Inode& inode, std::span<const FileExtent> placed);
-  // The `count` extents from `index` on become `now`.
-  void ReplaceExtents(Inode& inode, uint64_t index, uint64_t count, std::span<const FileExtent> now);
-  // All of its extents become `now`.
-  void ReplaceExtents(Inode& inode, ExtentList now);
-  // The same, where just what begins in [from, to) of the file differs.
-  void Become(Inode& inode, ExtentList now, uint64_t from, uint64_t to);
+  // What it has in the range of `now`, where extents begin and end, becomes `now`.
+  void ReplacePart(Inode& inode, std::span<const FileExtent> now);
+  // All of its extents become `now`. Returns what they were.
+  ExtentList ReplaceExtents(Inode& inode, ExtentList now);
+  // The tables learn that the extents of `inode` that begin in [from, to) of the file were `before`.
+  void NoteReplaced(const Inode& inode, const ExtentList& before, uint64_t from, uint64_t to);
   // The zones learn what the inode has, which is new; and forget it, before the inode goes.
   void LearnPlaces(const Inode& inode);
   void ForgetPlaces(const Inode& inode);

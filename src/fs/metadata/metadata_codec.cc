@@ -178,7 +178,8 @@ class Encoder {
   }
   void Put(const ExtentList& extents) {
     out_.PutNumber(extents.begin_offset());
-    out_.PutCounted(extents.packed());
+    const std::string packed = extents.Packed();
+    out_.PutCounted(std::as_bytes(std::span(packed)));
   }
   void Put(const LogRegion& region) {
     out_.Put(region.zone.value());
@@ -398,7 +399,7 @@ uint64_t EncodedSize(const InodeLink& link) {
 }
 
 uint64_t EncodedSize(const ExtentList& extents) {
-  const uint64_t packed = extents.packed().size();
+  const uint64_t packed = extents.packed_size();
   return VarintSize(extents.begin_offset()) + VarintSize(packed) + packed;
 }
 

@@ -70,10 +70,10 @@ class RecordMaker {
         // The extents of these records may overlap, which those of no file system do. What a move means is clear for a
         // single extent only.
         if (file->extents.size() != 1) break;
-        return {MoveExtents{file->id, {{file->extents[0].device_offset, Extent(0).device_offset, 1}}}};
+        return {MoveExtents{file->id, {{file->extents.front().device_offset, Extent(0).device_offset, 1}}}};
       case 5:
         if (file->extents.empty()) break;
-        return {SetZoneHeats{{{geometry_.ZoneOf(file->extents[0].device_offset),
+        return {SetZoneHeats{{{geometry_.ZoneOf(file->extents.front().device_offset),
                                static_cast<ZoneHeat>(random_.Below(kZoneHeatCount))}}}};
       case 0:
         return {RemoveLink{file->id, link}, RemoveInode{file->id}};

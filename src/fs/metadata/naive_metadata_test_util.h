@@ -110,7 +110,7 @@ class NaiveModel {
   bool Do(const SetExtents& op) {
     Inode* inode = Get(op.inode);
     if (inode == nullptr) return false;
-    inode->extents.clear();
+    inode->extents = ExtentList();
     inode->size = 0;
     return Do(AppendExtents{op.inode, 0, op.extents, op.modified_s});
   }
@@ -346,7 +346,8 @@ class WildRecords {
   std::vector<FileExtent> Extents(uint64_t from) {
     std::vector<FileExtent> extents(random.Below(3));
     for (FileExtent& extent : extents) {
-      extent = Extent(from, static_cast<uint32_t>(random.Below(9)), random.Below(49) * kKiB, random.Below(3) * 500);
+      extent =
+          Extent(from, static_cast<uint32_t>(random.Below(9)), random.Below(49) * kKiB, random.Between(1, 2) * 500);
       if (random.Chance(0.2)) extent.device_offset = FileExtent::kHole;
       from += extent.length;
     }

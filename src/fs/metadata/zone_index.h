@@ -1,6 +1,6 @@
-// ZoneIndex: which files have data in which zones. It costs 4 bytes for each file in each zone, and 16 more for each
+// ZoneIndex: which files have data in which zones. It costs 8 bytes for each file in each zone, and 24 more for each
 // further GiB of a file, or where inode numbers have grown beyond 32 bits; what a file has in a zone is looked up in
-// its extents.
+// its extents. How many extents there are is counted, so that nobody has to look whether the last one has gone.
 //
 // A file is known to a zone by *window*: the first GiB of the file, the second, and so on. It is in the list of a zone
 // for each window in which an extent begins that lies in the zone. So what lies in a zone is found by looking at as
@@ -27,12 +27,11 @@ class ZoneIndex {
 
   explicit ZoneIndex(const DeviceGeometry& geometry) : geometry_(geometry), zones_(geometry.zone_count) {}
 
-  // The extents of `id` that begin at `from` of the file or behind it are new. All lie inside zones of the device.
-  void Add(InodeId id, const ExtentList& extents, uint64_t from = 0);
-  // The extents that begin in [from, to) of the file have changed, and no others. Adds the zones to `emptied` that
-  // nothing lies in any more.
-  void Change(InodeId id, const ExtentList& before, const ExtentList& after, uint64_t from, uint64_t to,
-              std::vector<ZoneId>& emptied);
+  // The extents of `id` that begin in [from, to) of the file are new. All lie inside zones of the device. Returns the
+  // bytes that they take, each by itself in whole blocks.
+  uint64_t Add(InodeId id, const ExtentList& extents, uint64_t from = 0, uint64_t to = UINT64_MAX);
+  // Those are gone. Returns the same. Adds the zones to `emptied` that nothing lies in any more.
+  uint64_t Remove(InodeId id, const ExtentList& extents, uint64_t from, uint64_t to, std::vector<ZoneId>& emptied);
 
   bool contains(ZoneId zone) const { return zone.value() < zones_.size() && !zones_[zone.value()].empty(); }
   // Bytes that the extents in `zone` take, each by itself in whole blocks.
@@ -59,10 +58,16 @@ class ZoneIndex {
   }
 
  private:
+  template <typename Key>
+  struct Counted {
+    Key key;
+    uint32_t extents = 0;  // in the zone; there are no more than bytes of a window
+    bool operator==(const Counted&) const = default;
+  };
   struct Zone {
-    std::vector<uint32_t> files;  // inodes of the first window; rising
-    std::vector<Entry> others;    // and all that do not fit there; rising
-    uint64_t blocks = 0;          // bytes
+    std::vector<Counted<uint32_t>> files;  // inodes of the first window; rising
+    std::vector<Counted<Entry>> others;    // and all that do not fit there; rising
+    uint64_t blocks = 0;                   // bytes
 
     bool empty() const { return files.empty() && others.empty(); }
     bool operator==(const Zone&) const = default;
@@ -75,12 +80,11 @@ class ZoneIndex {
     const uint64_t from = window * kWindow;
     return {from, from > UINT64_MAX - kWindow ? UINT64_MAX : from + kWindow};
   }
-  // Zones and windows in which extents lie that begin in [from, to); rising, each once.
-  std::vector<std::pair<ZoneId, uint64_t>> PlacesOf(const ExtentList& extents, uint64_t from, uint64_t to) const;
-  // Whether an extent that begins in the window lies in the zone.
-  bool LiesIn(ZoneId zone, uint64_t window, const ExtentList& extents) const;
-  void Insert(ZoneId zone, const Entry& entry);
-  void Erase(ZoneId zone, const Entry& entry);
+  template <typename Key>
+  static void Count(std::vector<Counted<Key>>& list, const Key& key, uint64_t added);
+  // Counts the extents in; or out, where `sign` is -1.
+  uint64_t Count(InodeId id, const ExtentList& extents, uint64_t from, uint64_t to, uint64_t sign,
+                 std::vector<ZoneId>* emptied);
   uint64_t BlocksOf(const ExtentRun& run) const;
 
   DeviceGeometry geometry_;

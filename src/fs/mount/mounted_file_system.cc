@@ -286,8 +286,7 @@ Status MountedFileSystem::SyncMetadata() { return context_->SyncMetadata(); }
 // Files
 // ---------------------------------------------------------------------------------------------------------------------
 
-std::shared_ptr<OpenFile> MountedFileSystem::Register(InodeId id, FileKind kind, std::vector<FileExtent> extents,
-                                                      Status damage) {
+std::shared_ptr<OpenFile> MountedFileSystem::Register(InodeId id, FileKind kind, ExtentList extents, Status damage) {
   if (auto file = context_->FindOpen(id)) {
     // A log that could not be read when it was opened before may be readable now.
     if (!file->is_busy() && file->damage().Is(StatusCode::kIoError)) file->Reset(std::move(extents), std::move(damage));
@@ -324,7 +323,7 @@ Result<std::shared_ptr<OpenFile>> MountedFileSystem::Open(Inode inode) {
     const MutexLock lock(mutex());
     const Inode* now = context_->state.Find(inode.id);
     if (now == nullptr) return Status::NotFound(fmt::format("inode {} was removed", inode.id.value()));
-    if (inode.kind != FileKind::kLog) return Register(inode.id, inode.kind, now->extents.Expand(), Status::Ok());
+    if (inode.kind != FileKind::kLog) return Register(inode.id, inode.kind, now->extents, Status::Ok());
     if (context_->FindOpen(inode.id) != nullptr || now->regions == inode.regions) {
       return Register(inode.id, inode.kind, std::move(log.extents), std::move(log.damage));
     }
@@ -335,7 +334,7 @@ Result<std::shared_ptr<OpenFile>> MountedFileSystem::Open(Inode inode) {
 Status MountedFileSystem::SealLeftOpen(const OpenFile& file) {
   const Inode* inode = context_->state.Find(file.id());
   if (inode == nullptr || !inode->has_open_region()) return Status::Ok();
-  SealedLog log = SealLog(context_->geometry(), inode->regions, file.Extents());
+  SealedLog log = SealLog(context_->geometry(), inode->regions, file.Extents().Expand());
   const std::vector<ZoneBytes> before = SpaceOf(inode->regions);
   const std::vector<ZoneBytes> after = SpaceOf(log.regions);
   const MetadataOp op = SetLogRegions{file.id(), std::move(log.regions), inode->modified_s};
@@ -530,7 +529,7 @@ Result<std::shared_ptr<OpenFile>> MountedFileSystem::OpenById(InodeId id) {
     // A log that could not be read when it was opened before is tried again.
     if (file != nullptr && !file->is_busy() && file->damage().Is(StatusCode::kIoError)) file.reset();
     if (file == nullptr && found->kind != FileKind::kLog) {
-      file = Register(found->id, found->kind, found->extents.Expand(), Status::Ok());
+      file = Register(found->id, found->kind, found->extents, Status::Ok());
     }
     const bool is_followed = refresh_ != nullptr && found->kind == FileKind::kLog;
     if (file != nullptr && !is_followed) return file;

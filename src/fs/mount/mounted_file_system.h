@@ -110,7 +110,7 @@ class MountedFileSystem final : public FileSystem {
   Result<std::shared_ptr<OpenFile>> Open(Inode inode) ISOZONE_EXCLUDES(context_->namespace_mutex);
   // Of a log that another process may be writing.
   Result<std::shared_ptr<OpenFile>> OpenFollowed(InodeId id) ISOZONE_EXCLUDES(context_->namespace_mutex);
-  std::shared_ptr<OpenFile> Register(InodeId id, FileKind kind, std::vector<FileExtent> extents, Status damage)
+  std::shared_ptr<OpenFile> Register(InodeId id, FileKind kind, ExtentList extents, Status damage)
       ISOZONE_REQUIRES(context_->namespace_mutex);
   bool HasWriter(InodeId id) const ISOZONE_REQUIRES(context_->namespace_mutex) {
     const auto file = context_->FindOpen(id);

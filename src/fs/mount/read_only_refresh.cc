@@ -196,7 +196,7 @@ Status ReadOnlyRefresh::RefreshOpenFiles(const Tails& tails) {
       if (inode->kind == FileKind::kLog) {
         logs.push_back(std::move(file));
       } else {
-        file->Reset(inode->extents.Expand(), Status::Ok());
+        file->Reset(inode->extents, Status::Ok());
         if (file->kind() == FileKind::kLog) file->NoteIsData();
       }
     }
@@ -235,7 +235,7 @@ Status ReadOnlyRefresh::GrowLogLocked(OpenFile& file, std::span<const KeptPiece>
     const Inode* found = context_.state.Find(file.id());
     if (found == nullptr) return Status::Ok();
     if (found->kind != FileKind::kLog) {  // the writer has written in it (LogToData)
-      file.Reset(found->extents.Expand(), Status::Ok());
+      file.Reset(found->extents, Status::Ok());
       file.NoteIsData();
       return Status::Ok();
     }
