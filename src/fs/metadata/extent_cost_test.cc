@@ -164,6 +164,12 @@ TEST_P(ExtentCostOf, WhatIsRefusedIsTakenBackAtItsCost) {
   ISOZONE_EXPECT_OK(state_.CheckInvariants());
 }
 
+TEST_P(ExtentCostOf, AStatTakesNoExtent) {
+  uint64_t bytes = 0;
+  EXPECT_EQ(Steps::Of([&] { bytes = state_.Find(id_)->allocated(); }), 0U);
+  EXPECT_EQ(bytes, extents().end_offset());
+}
+
 TEST_P(ExtentCostOf, AnAppendCostsWhatItAdds) {
   const AppendExtents op{id_, extents().size(), {pages_.Next(extents().end_offset())}, 1};
   EXPECT_LT(Steps::Of([&] { Apply({op}); }), kSteps);

@@ -92,6 +92,9 @@ struct Inode {
   Lifetime lifetime = Lifetime::kNotSet;
   int8_t level = DataClass::kNoLevel;  // of the LSM tree, when it was written
   uint64_t size = 0;                   // bytes; of a log: without what open regions hold
+  // Of the device that its extents take, each by itself in whole blocks. MetadataTables keeps it up to date; it is not
+  // on the device.
+  uint64_t in_blocks = 0;
   uint64_t modified_s = 0;
   std::vector<InodeLink> links;
   ExtentList extents;                           // kData, kSmall
@@ -99,6 +102,12 @@ struct Inode {
   std::shared_ptr<const InodeDetails> details;  // null: none
 
   bool is_symlink() const { return details != nullptr && !details->target.empty(); }
+  // Bytes of the device that it takes, without what open regions hold.
+  uint64_t allocated() const {
+    uint64_t bytes = in_blocks;
+    for (const LogRegion& region : regions) bytes += region.open() ? 0 : region.end - region.begin;
+    return bytes;
+  }
   bool has_open_region() const {
     return std::any_of(regions.begin(), regions.end(), [](const LogRegion& region) { return region.open(); });
   }

@@ -156,7 +156,7 @@ Status MetadataChange::Do(const RemoveInode& op) {
   auto node = std::make_shared<std::map<InodeId, Inode>::node_type>(tables_.inodes.extract(op.inode));
   tables_.directories.erase(op.inode);
   undo_.emplace_back([this, node] {
-    const Inode& back = tables_.inodes.insert(std::move(*node)).position->second;
+    Inode& back = tables_.inodes.insert(std::move(*node)).position->second;
     if (back.is_directory) tables_.directories.emplace(back.id, DirectoryTable());
     LearnPlaces(back);
   });
@@ -184,7 +184,7 @@ Status MetadataChange::Do(const AppendExtents& op) {
   tables_.encoded_size -= EncodedSize(inode->extents);
   inode->extents.Append(op.extents);
   tables_.encoded_size += EncodedSize(inode->extents);
-  tables_.zone_index.Add(op.inode, inode->extents, size);
+  inode->in_blocks += tables_.zone_index.Add(op.inode, inode->extents, size);
   tables_.in_extents += bytes;
   inode->size = inode->extents.end_offset();
   inode->modified_s = op.modified_s;
@@ -321,16 +321,16 @@ ExtentList MetadataChange::ReplaceExtents(Inode& inode, ExtentList now) {
   return before;
 }
 
-void MetadataChange::NoteReplaced(const Inode& inode, const ExtentList& before, uint64_t from, uint64_t to) {
+void MetadataChange::NoteReplaced(Inode& inode, const ExtentList& before, uint64_t from, uint64_t to) {
   tables_.encoded_size += EncodedSize(inode.extents);
-  tables_.zone_index.Add(inode.id, inode.extents, from, to);
-  tables_.zone_index.Remove(inode.id, before, from, to, emptied_);
+  inode.in_blocks += tables_.zone_index.Add(inode.id, inode.extents, from, to);
+  inode.in_blocks -= tables_.zone_index.Remove(inode.id, before, from, to, emptied_);
   tables_.in_extents -= before.StoredBytes(from, to);
   tables_.in_extents += inode.extents.StoredBytes(from, to);
 }
 
-void MetadataChange::LearnPlaces(const Inode& inode) {
-  tables_.zone_index.Add(inode.id, inode.extents);
+void MetadataChange::LearnPlaces(Inode& inode) {
+  inode.in_blocks = tables_.zone_index.Add(inode.id, inode.extents);
   tables_.region_index.Add(inode.id, inode.regions);
   tables_.in_extents += inode.extents.StoredBytes();
 }

@@ -74,9 +74,9 @@ class MetadataChange {
   // All of its extents become `now`. Returns what they were.
   ExtentList ReplaceExtents(Inode& inode, ExtentList now);
   // The tables learn that the extents of `inode` that begin in [from, to) of the file were `before`.
-  void NoteReplaced(const Inode& inode, const ExtentList& before, uint64_t from, uint64_t to);
+  void NoteReplaced(Inode& inode, const ExtentList& before, uint64_t from, uint64_t to);
   // The zones learn what the inode has, which is new; and forget it, before the inode goes.
-  void LearnPlaces(const Inode& inode);
+  void LearnPlaces(Inode& inode);
   void ForgetPlaces(const Inode& inode);
 
   void SetHeat(ZoneId zone, ZoneHeat heat);

@@ -40,13 +40,13 @@ Status MetadataTables::Restore(std::vector<Inode> from, InodeId first_free, std:
       kEncodedFooter + EncodedSize(zone_groups.get()) + EncodedSize(zone_heats) + EncodedSize(BeginMount{mount_number});
   ISOZONE_RETURN_IF_ERROR(CheckRoot());
   size_t links = 0;
-  for (const auto& [id, inode] : inodes) {
+  for (auto& [id, inode] : inodes) {
     ISOZONE_RETURN_IF_ERROR(CheckInode(inode));
     const uint64_t stored = inode.extents.StoredBytes();
     ISOZONE_RETURN_IF_ERROR(CheckCapacity(id, stored));
     encoded_size += EncodedSize(inode);
     in_extents += stored;
-    zone_index.Add(id, inode.extents);
+    inode.in_blocks = zone_index.Add(id, inode.extents);
     region_index.Add(id, inode.regions);
     links += inode.links.size();
     for (const InodeLink& link : inode.links) {
@@ -146,7 +146,7 @@ Status MetadataTables::CheckInvariants() const {
     ISOZONE_RETURN_IF_ERROR(CheckInode(inode));
     encoded += EncodedSize(inode);
     bytes += inode.extents.StoredBytes();
-    index.Add(id, inode.extents);
+    if (index.Add(id, inode.extents) != inode.in_blocks) return Broken(id, "what it takes of the device is not known");
     regions.Add(id, inode.regions);
     for (const InodeLink& link : inode.links) {
       if (Children(link.parent).Find(link.name) != id) {

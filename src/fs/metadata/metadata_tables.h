@@ -4,6 +4,7 @@
 // Only MetadataChange changes them, one record at a time, and keeps what is derived in step. Between records all
 // invariants hold that metadata.h lists, and CheckInvariants finds that
 //  * `directories` has a table for every directory, and in these are just the links of the inodes,
+//  * `in_blocks` of every inode is what its extents take,
 //  * `zone_index` knows the extents of every file, `region_index` the regions of every log, and `in_extents` is the sum
 //    of the lengths of the extents,
 //  * `encoded_size` is the sum of what the codec says of every inode, the zone groups, the heats, the number of

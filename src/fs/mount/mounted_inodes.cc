@@ -280,11 +280,9 @@ Result<uint64_t> MountedInodes::AllocatedBytes(uint64_t inode) {
   const MutexLock lock(fs_.mutex());
   const Inode* found = fs_.context_->state.Find(InodeId(inode));
   if (found == nullptr) return NoInode(InodeId(inode));
-  uint64_t bytes = 0;
-  for (const auto& [zone, in_zone] : SpaceOf(fs_.context_->geometry(), *found)) bytes += in_zone;
   // What the metadata does not know yet is at the end.
   const auto file = fs_.context_->FindOpen(found->id);
-  return bytes + (file == nullptr || file->size() < found->size ? 0 : file->size() - found->size);
+  return found->allocated() + (file == nullptr || file->size() < found->size ? 0 : file->size() - found->size);
 }
 
 Result<std::unique_ptr<DirectoryStream>> MountedInodes::OpenDirectory(uint64_t directory) {

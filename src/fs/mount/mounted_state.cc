@@ -13,14 +13,6 @@
 namespace isozone {
 namespace {
 
-uint64_t AllocatedBytesOf(const Inode& inode, uint64_t block) {
-  uint64_t bytes = 0;
-  inode.extents.VisitRuns(
-      [&](const ExtentRun& run) { bytes += run.is_hole() ? 0 : run.count * RoundUp(run.length, block); });
-  for (const LogRegion& r : inode.regions) bytes += r.open() ? 0 : r.end - r.begin;
-  return bytes;
-}
-
 void TakeDetails(const InodeDetails& details, FileAttributes& a) {
   a.mode = details.mode;
   a.user = details.user;
@@ -106,7 +98,7 @@ Status MountedState::VisitFiles(const std::function<void(const FileDetails&)>& v
       inode = *next;
       details.paths = context_.state.PathsOf(inode.id);
       details.attributes = AttributesOf(context_, inode);
-      details.allocated = AllocatedBytesOf(inode, context_.geometry().block_size);
+      details.allocated = inode.allocated();
     }
     last = inode.id;
     if (inode.kind == FileKind::kLog) {
@@ -138,7 +130,7 @@ Result<uint64_t> MountedState::AllocatedBytes(std::string_view path) const {
   if (refresh_ != nullptr) ISOZONE_RETURN_IF_ERROR(refresh_->Refresh());
   const MutexLock lock(context_.namespace_mutex);
   ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_.state.Lookup(path));
-  return AllocatedBytesOf(*inode, context_.geometry().block_size);
+  return inode->allocated();
 }
 
 Result<std::vector<FileInZone>> MountedState::FilesIn(ZoneId zone) const {
