@@ -443,6 +443,20 @@ class Attributes(BackupTest):
         self.write("backups/isozone-backup.json", json.dumps(manifest).encode())
         self.fails(harness.CORRUPTION, ["a name that backups use"], "restore", self.folder, self.target)
 
+    def test_a_class_that_no_file_has_is_refused(self) -> None:
+        os.makedirs(self.folder)
+        for member, value in (("level", -2), ("level", 128), ("level", 300), ("lifetime", 6)):
+            manifest = self.manifest()
+            del manifest["crc32c"]
+            manifest["files"][1][member] = value
+            text = json.dumps(manifest, separators=(",", ":"))
+            manifest["crc32c"] = f"{crc32c(text.encode()):08x}"
+            self.write("backups/isozone-backup.json", json.dumps(manifest).encode())
+            with self.subTest(member=member, value=value):
+                self.fails(harness.CORRUPTION, [member, str(value)], "backup", "--verify", self.folder)
+                self.fails(harness.CORRUPTION, [member, str(value)], "restore", self.folder, self.target)
+        self.assertEqual(b"", self.ok("ls", self.target, "/"))
+
     def test_all_names_are_verified(self) -> None:
         self.restored()
         self.ok("backup", self.target, self.folder)

@@ -57,6 +57,7 @@ Result<Inode*> MetadataChange::ChangeFile(InodeId id, bool log) {
   Inode* inode = Change(id);
   if (inode == nullptr) return Broken(id, "does not exist");
   if (inode->is_directory) return Broken(id, "is a directory");
+  if (inode->is_symlink()) return Broken(id, "is a symbolic link");
   if ((inode->kind == FileKind::kLog) != log) return Broken(id, log ? "is not a log" : "is a log");
   return inode;
 }
@@ -396,6 +397,7 @@ Status MetadataChange::Do(const SetLogRegions& op) {
 Status MetadataChange::Do(const SetAttributes& op) {
   Inode* inode = Change(op.inode);
   if (inode == nullptr) return Broken(op.inode, "does not exist");
+  ISOZONE_RETURN_IF_ERROR(MetadataRules::CheckClass(op.inode, op.lifetime, op.level));
   undo_.emplace_back([inode, old_lifetime = std::exchange(inode->lifetime, op.lifetime),
                       old_level = std::exchange(inode->level, op.level),
                       old_modified = std::exchange(inode->modified_s, op.modified_s)] {

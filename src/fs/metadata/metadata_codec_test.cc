@@ -1,11 +1,13 @@
 #include "fs/metadata/metadata_codec.h"
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "fs/metadata/naive_metadata_test_util.h"
+#include "testing/assert_ok.h"
 
 namespace isozone {
 namespace {
@@ -65,6 +67,122 @@ TEST(MetadataCodecTest, DecodesEveryDetail) {
   for (size_t length = 0; length < bytes.size(); ++length) {
     EXPECT_FALSE(DecodeRecord(std::span(bytes).first(length)).ok()) << length;
   }
+}
+
+// Makes inodes and records of which each field may have any value that its type can hold, also those that have no name.
+class AnyValues {
+ public:
+  explicit AnyValues(uint64_t seed) : random_(seed) {}
+
+  Inode NextInode(InodeId id) {
+    Inode inode;
+    inode.id = random_.Chance(0.1) ? InodeId(random_.Next()) : id;
+    inode.is_directory = random_.Chance(0.2);
+    inode.kind = Enumerator<FileKind>(3);
+    inode.lifetime = Enumerator<Lifetime>(kLifetimeCount);
+    inode.level = Level();
+    inode.modified_s = random_.Next();
+    inode.links = {{kRootInode, Text(1)}};
+    if (random_.Chance(0.5)) inode.details = Details();
+    const bool is_log = inode.kind == FileKind::kLog;
+    if (is_log && random_.Chance(0.5)) inode.regions = {Region(), Region()};
+    if (!is_log && !inode.is_directory) inode.extents = {Extent(0, 2, random_.Below(kKiB), random_.Between(1, 900))};
+    inode.size = inode.extents.end_offset();
+    for (const LogRegion& region : inode.regions) inode.size += region.payload;
+    return inode;
+  }
+  MetadataOp NextOp(InodeId id) {
+    switch (random_.Below(6)) {
+      case 0:
+        return SetAttributes{id, Enumerator<Lifetime>(kLifetimeCount), random_.Next(), Level()};
+      case 1:
+        return SetDetails{id, Details()};
+      case 2:
+        return SetZoneHeats{{{ZoneId(2), Enumerator<ZoneHeat>(kZoneHeatCount)}}};
+      case 3:
+        return AddLink{id, {kRootInode, Text(1)}};
+      case 4:
+        return SetLogRegion{id, random_.Below(3), Region(), random_.Next()};
+      default:
+        return SetExtents{id, {Extent(0, 2, random_.Below(kKiB), random_.Between(1, 900))}, random_.Next()};
+    }
+  }
+
+ private:
+  // One that has a name, most often.
+  template <typename T>
+  T Enumerator(uint64_t count) {
+    return static_cast<T>(random_.Below(random_.Chance(0.1) ? 256 : count));
+  }
+  int8_t Level() { return static_cast<int8_t>(random_.Chance(0.1) ? random_.Below(256) : random_.Below(8)); }
+  std::string Text(uint64_t shortest) {
+    std::string text(random_.Between(shortest, random_.Chance(0.05) ? 300 : 8), '\0');
+    for (char& byte : text) byte = static_cast<char>(random_.Below(256));
+    return text;
+  }
+  LogRegion Region() {
+    const uint64_t begin = random_.Below(4) * 4096;
+    const uint64_t payload = random_.Below(5000);
+    if (random_.Chance(0.3)) return {ZoneId(5), begin, LogRegion::kOpen, 0, random_.Chance(0.2)};
+    return {ZoneId(5), begin, begin + payload, payload, random_.Chance(0.2)};
+  }
+  std::shared_ptr<const InodeDetails> Details() {
+    auto details = std::make_shared<InodeDetails>();
+    details->mode = static_cast<uint32_t>(random_.Chance(0.1) ? random_.Next() : random_.Below(07777));
+    details->user = static_cast<uint32_t>(random_.Next());
+    details->group = static_cast<uint32_t>(random_.Next());
+    details->modified = {random_.Next(), static_cast<uint32_t>(random_.Below(1'100'000'000))};
+    details->changed = {random_.Next(), static_cast<uint32_t>(random_.Below(1'100'000'000))};
+    if (random_.Chance(0.1)) details->target = Text(0);
+    for (uint64_t i = random_.Below(3); i > 0; --i) details->xattrs[Text(0)] = Text(0);
+    return details;
+  }
+
+  Random random_;
+};
+
+// What the codec refuses must be refused before it is written: else a device that was filled without an error could not
+// be mounted again.
+TEST(MetadataCodecTest, WhatIsAcceptedIsReadBack) {
+  const uint64_t seed = TestSeed(37);
+  SCOPED_TRACE("ISOZONE_TEST_SEED=" + std::to_string(seed));
+  AnyValues values(seed);
+  int accepted = 0;
+  int refused = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    MetadataState state(Geometry());
+    const Inode inode = values.NextInode(state.NextId());
+    std::vector<MetadataOp> ops = {PutInode{inode}};
+    bool all = state.Apply(ops).ok();
+    if (all) {
+      ops.push_back(values.NextOp(inode.id));
+      if (!state.Apply(std::span(ops).subspan(1)).ok()) ops.pop_back();
+      all = ops.size() > 1;
+    }
+    ++(all ? accepted : refused);
+    if (state.size() == 1) continue;
+    std::vector<std::byte> record;
+    EncodeRecord(ops, record);
+    const auto decoded = DecodeRecord(record);
+    ASSERT_TRUE(decoded.ok()) << "record " << i << ": " << decoded.status().ToString();
+    MetadataState replayed(Geometry());
+    ISOZONE_ASSERT_OK(replayed.Apply(*decoded));
+    std::vector<std::byte> checkpoint;
+    std::vector<std::byte> again;
+    EncodePutInode(*state.Find(inode.id), checkpoint);
+    EncodePutInode(*replayed.Find(inode.id), again);
+    ASSERT_EQ(again, checkpoint) << "record " << i;
+    const auto read_back = DecodeRecord(checkpoint);
+    ASSERT_TRUE(read_back.ok()) << "record " << i << ": " << read_back.status().ToString();
+    const Inode& found = std::get<PutInode>(read_back->front()).inode;
+    ASSERT_EQ(found.size, state.Find(inode.id)->size) << "record " << i;
+    ASSERT_EQ(found.links, state.Find(inode.id)->links) << "record " << i;
+    ASSERT_EQ(checkpoint.size() + 4, EncodedSize(found)) << "record " << i;
+    ISOZONE_ASSERT_OK(
+        MetadataState::Restore(Geometry(), {*state.Find(kRootInode), found}, state.NextId(), nullptr, {}).status());
+  }
+  EXPECT_GT(accepted, 2'000);
+  EXPECT_GT(refused, 2'000);
 }
 
 TEST(MetadataCodecTest, ARecordThatIsCutOffIsRefused) {

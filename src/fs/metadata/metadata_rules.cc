@@ -77,8 +77,16 @@ Result<uint64_t> MetadataRules::CheckRegions(InodeId inode, std::span<const LogR
   return size;
 }
 
+Status MetadataRules::CheckClass(InodeId inode, Lifetime lifetime, int8_t level) {
+  if (static_cast<int>(lifetime) >= kLifetimeCount) return Broken(inode, "has a lifetime that is none");
+  if (level < DataClass::kNoLevel) return Broken(inode, fmt::format("is said to be in level {} of the tree", level));
+  return {};
+}
+
 Status MetadataRules::CheckContent(const Inode& inode) const {
   if (inode.id == InodeId(0)) return Broken(inode.id, "is not an inode number");
+  if (inode.kind > FileKind::kSmall) return Broken(inode.id, "is of no kind");
+  ISOZONE_RETURN_IF_ERROR(CheckClass(inode.id, inode.lifetime, inode.level));
   if (!inode.extents.empty() && (inode.is_directory || inode.kind == FileKind::kLog)) {
     return Broken(inode.id, "a directory or log has extents");
   }

@@ -40,6 +40,8 @@ class MetadataRules {
   Status CheckRegion(InodeId inode, const LogRegion& region) const;
   // The bytes of file in `regions`.
   Result<uint64_t> CheckRegions(InodeId inode, std::span<const LogRegion> regions) const;
+  // They are those of files, so that they can be encoded.
+  static Status CheckClass(InodeId inode, Lifetime lifetime, int8_t level);
   // All that can be said about what an inode holds: everything but its links.
   Status CheckContent(const Inode& inode) const;
   // Limits of InodeDetails; a symbolic link has no data.

@@ -94,6 +94,9 @@ Status MetadataTables::CheckCapacity(InodeId inode, uint64_t bytes) const {
 
 Status MetadataTables::CheckZoneHeats(const ZoneHeats& heats) const {
   for (const auto& [zone, heat] : heats) {
+    if (const int number = static_cast<int>(heat); number >= kZoneHeatCount) {
+      return Status::Corruption(fmt::format("zone {} has heat {}, which is none", zone.value(), number));
+    }
     if (zone_index.contains(zone)) continue;
     return Status::Corruption(
         fmt::format("zone {} is said to be {}, but no file has data there", zone.value(), ZoneHeatName(heat)));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdint>
 #include <exception>
 #include <optional>
 #include <set>
@@ -11,6 +12,7 @@
 
 #include "base/crc32c.h"
 #include "fs/inode_files.h"
+#include "zone/data_class.h"
 
 namespace isozone::cli {
 namespace {
@@ -119,7 +121,9 @@ BackupFile DecodeMembers(const Json& json) {
   const auto lifetime = json.at("lifetime").get<uint32_t>();
   if (lifetime >= kLifetimeCount) throw std::runtime_error(fmt::format("there is no lifetime {}", lifetime));
   file.lifetime = static_cast<Lifetime>(lifetime);
-  file.level = static_cast<int8_t>(json.at("level").get<int>());
+  const int level = json.at("level").get<int>();
+  if (level < DataClass::kNoLevel || level > INT8_MAX) throw std::runtime_error(fmt::format("no level is {}", level));
+  file.level = static_cast<int8_t>(level);
   file.extents_id = json.at("extents").get<uint32_t>();
   file.crc32c = json.at("crc32c").get<uint32_t>();
   return file;
