@@ -585,6 +585,21 @@ TEST_F(SuperblockTest, AnotherVersionOrNewerFeaturesAreNotSupported) {
   EXPECT_EQ(with(offsetof(SuperblockHeader, incompatible), 1).code(), StatusCode::kNotSupported);
 }
 
+// Counting on from there would wrap, and an older copy would count as the newest.
+TEST_F(SuperblockTest, NumbersNearTheEndAreRefused) {
+  const auto decoded = [&](uint64_t generation, uint64_t sequence) {
+    Superblock superblock = First();
+    superblock.generation = generation;
+    superblock.sequence = sequence;
+    return DecodeSuperblock(Slot(superblock).span(), TinyZones(), superblock.zone).status();
+  };
+  ISOZONE_EXPECT_OK(decoded(kGenerationMax, kSequenceMax));
+  for (const uint64_t near : {kGenerationMax + 1, uint64_t{1} << 63, UINT64_MAX - 1, UINT64_MAX}) {
+    EXPECT_EQ(decoded(near, 1).code(), StatusCode::kCorruption) << near;
+    EXPECT_EQ(decoded(1, near).code(), StatusCode::kCorruption) << near;
+  }
+}
+
 TEST_F(SuperblockTest, AnotherGeometryIsRefusedWithBoth) {
   DeviceGeometry other = TinyZones();
   other.zone_count = 32;

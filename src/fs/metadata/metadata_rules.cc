@@ -84,7 +84,7 @@ Status MetadataRules::CheckClass(InodeId inode, Lifetime lifetime, int8_t level)
 }
 
 Status MetadataRules::CheckContent(const Inode& inode) const {
-  if (inode.id == InodeId(0)) return Broken(inode.id, "is not an inode number");
+  if (inode.id == InodeId(0) || inode.id > InodeId(kInodeIdMax)) return Broken(inode.id, "is not an inode number");
   if (inode.kind > FileKind::kSmall) return Broken(inode.id, "is of no kind");
   ISOZONE_RETURN_IF_ERROR(CheckClass(inode.id, inode.lifetime, inode.level));
   if (!inode.extents.empty() && (inode.is_directory || inode.kind == FileKind::kLog)) {

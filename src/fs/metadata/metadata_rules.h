@@ -26,6 +26,9 @@ Status CheckLinkCount(const Inode& inode);
 // Bytes; what a file with holes may have. So sums of a few sizes do not overflow.
 inline constexpr uint64_t kFileSizeMax = uint64_t{1} << 60;
 
+// No device lives long enough for more numbers. So there is always a next one.
+inline constexpr uint64_t kInodeIdMax = uint64_t{1} << 62;
+
 class MetadataRules {
  public:
   explicit MetadataRules(const DeviceGeometry& geometry) : geometry_(geometry) {}

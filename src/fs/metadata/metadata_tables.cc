@@ -32,6 +32,7 @@ Status MetadataTables::Restore(std::vector<Inode> from, InodeId first_free, std:
   }
   std::vector<Inode>().swap(from);  // what follows needs the memory
   next_id = std::max(next_id, first_free);
+  if (next_id > InodeId(kInodeIdMax + 1)) return Broken(next_id, "is no inode number that can be given out");
   zone_groups = std::move(groups);
   zone_heats = heats;
   std::erase_if(zone_heats, [](const auto& known) { return known.second == kNewDataHeat; });

@@ -150,6 +150,10 @@ Result<Superblock> DecodeSuperblock(std::span<const std::byte> slot, const Devic
   if (header.copies == 0 || header.copies > kMetadataCopiesMax) {
     return Status::Corruption(fmt::format("it claims {} copies", header.copies));
   }
+  if (header.generation > kGenerationMax || header.sequence > kSequenceMax) {
+    return Status::Corruption(fmt::format("it claims generation {} and sequence {}, which no device lives to see",
+                                          header.generation, header.sequence));
+  }
   if (header.zone != zone.value()) return Status::Corruption(fmt::format("it belongs into zone {}", header.zone));
   Superblock superblock;
   superblock.version = header.version;

@@ -19,6 +19,10 @@
 
 namespace isozone {
 
+// So many copies and records are never written, and counting on from there cannot wrap.
+inline constexpr uint64_t kGenerationMax = uint64_t{1} << 62;
+inline constexpr uint64_t kSequenceMax = uint64_t{1} << 62;
+
 struct Superblock {
   uint32_t version = kFormatVersion;  // that it was read as; it is written as kFormatVersion
   Uuid uuid{};
