@@ -132,7 +132,7 @@ constexpr std::array kTable = {
                 /*gc=*/true},
     MountOption{"gc_dynamic_victims", "", "", "lifetime: as many victims at once as its equations say",
                 SwitchOption{[](MountOptions& m) -> bool& { return m.gc.tuning.dynamic_victims; }}, /*gc=*/true},
-    MountOption{"checkpoint_after", "SIZE", "", "bytes of journal after which a checkpoint is written",
+    MountOption{"checkpoint_after", "SIZE", "", "bytes of journal after which a checkpoint is written, at least",
                 SizeOption{64 * kKiB, 4 * kGiB, [](MountOptions& m) -> uint64_t& { return m.checkpoint_after; }}},
     MountOption{"kept_memory", "SIZE", "", "shared memory for the ends of logs, which a killed process leaves behind",
                 SizeOption{kKeptMemoryMin, kKeptMemoryMax, [](MountOptions& m) -> uint64_t& { return m.kept_memory; }}},

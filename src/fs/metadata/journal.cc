@@ -105,6 +105,7 @@ class Journal::Impl {
   const Superblock superblock_;  // what the superblock of a new copy has in common with the others
 
   MetadataReserve reserve_ ISOZONE_GUARDED_BY(copies.mu);
+  uint64_t state_bytes_ ISOZONE_GUARDED_BY(copies.mu) = 0;  // of a checkpoint, as of the last record
   bool stopping_ ISOZONE_GUARDED_BY(copies.mu) = false;
   uint64_t generation_ ISOZONE_GUARDED_BY(copies.mu);           // the highest that any copy has had
   uint64_t wanted_sequence_ ISOZONE_GUARDED_BY(copies.mu) = 0;  // to be durable soon
@@ -137,6 +138,7 @@ Status Journal::Impl::Resume(const RecoveredMetadata& recovered, uint64_t state_
   ISOZONE_RETURN_IF_ERROR(FlushDevice(device_));
   const MutexLock lock(copies.mu);
   ISOZONE_RETURN_IF_ERROR(copies.Resume(device_, recovered.position->copies));
+  state_bytes_ = state_bytes;
   reserve_.Renew(state_bytes);
   has_room.store(reserve_.has_whole(state_bytes), std::memory_order_relaxed);
   for (const MetadataCopy& copy : recovered.copies) {
@@ -164,8 +166,9 @@ uint64_t Journal::Impl::Append(std::span<const MetadataOp> ops) {
     wanted_sequence_ = sequence;
     copies.work.Signal();
   }
-  reserve_.Shrink(state_.encoded_size());
-  has_room.store(reserve_.has_whole(state_.encoded_size()), std::memory_order_relaxed);
+  state_bytes_ = state_.encoded_size();
+  reserve_.Shrink(state_bytes_);
+  has_room.store(reserve_.has_whole(state_bytes_), std::memory_order_relaxed);
   return sequence;
 }
 
@@ -306,7 +309,7 @@ std::optional<uint64_t> Journal::Impl::NextRoll() const {
 bool Journal::Impl::WantsRoll(const MetadataLog& copy) const {
   if (checkpoints_wanted_ > checkpoints_ended_ && copy.generation() < new_enough_) return true;
   const uint64_t journal = copy.journal_bytes();
-  return journal > options_.checkpoint_after || journal > copy.room();
+  return journal > std::max(options_.checkpoint_after, state_bytes_) || journal > copy.room();
 }
 
 void Journal::Impl::Roll(uint64_t old) {

@@ -11,9 +11,12 @@
 //
 // Rolling: a new copy is written into other zones by a background thread, from a snapshot, while writers go on; it
 // takes the records that are appended meanwhile, and then the place of the old copy, whose zones are given back. That
-// is done, one copy after the other, when `checkpoint_after` bytes of journal lie behind a checkpoint, when a copy's
-// zones are half used, and when a copy has no room left: its records then wait, and the snapshot stands for them. A
-// copy that is damaged, missing or behind when the device is mounted is written anew in the same way.
+// is done, one copy after the other, when more journal lies behind a checkpoint than `checkpoint_after` and than a
+// checkpoint has bytes, when the room behind it is half used, and when a copy has no room left: its records then wait,
+// and the snapshot stands for them. So a mount reads at most twice what it must read in any case, or 32 MiB more; and
+// for each byte of journal a few bytes of checkpoints are written, however large the metadata is: the room is half a
+// checkpoint and more (MetadataRest). A copy that is damaged, missing or behind when the device is mounted is written
+// anew in the same way.
 //
 // Zones: a copy has as many as its size asks for (MetadataZones). So many for each copy and one more are kept by the
 // pool (`MetadataZones::Reserve`). Commit refuses a change for which these would not be enough, before anything is
@@ -57,7 +60,7 @@ struct RecoveredMetadata;
 class Journal {
  public:
   struct Options {
-    uint64_t checkpoint_after = 32 * kMiB;  // bytes
+    uint64_t checkpoint_after = 32 * kMiB;  // bytes, at least
     KeptMemory* kept = nullptr;  // keeps records until they are durable; outlives the journal. Null: nothing does
   };
 

@@ -127,6 +127,28 @@ TEST_F(JournalTest, RollingKeepsTheJournalShortAndGivesZonesBack) {
   ExpectRecovers(1000);
 }
 
+// Each copy of a large state is written once for some part of it that was journalled, and not once for each
+// `checkpoint_after`.
+TEST_F(JournalTest, CheckpointsCostAFewBytesForEachByteOfJournal) {
+  constexpr uint64_t kAfter = 4 * kKiB;
+  auto store = OpenStore(kAfter);
+  maker_.emplace(device_->geometry(), seed_, 3000);
+  for (int i = 0; i < 3000; ++i) store->Append(*maker_, *history_);
+  ISOZONE_ASSERT_OK(store->journal().Checkpoint());
+  const uint64_t state = store->found().state.encoded_size();
+  ASSERT_GT(state, 20 * kAfter);
+  const JournalStats before = store->journal().Stats();
+  for (int i = 0; i < 300; ++i) {
+    ISOZONE_ASSERT_OK(store->journal().Sync(store->Append(*maker_, *history_)));
+  }
+  const JournalStats after = store->journal().Stats();
+  // Every record is a batch of a block, in both copies. A copy is written when a quarter of a checkpoint is journalled,
+  // less what came while it was begun.
+  const uint64_t journalled = (after.commits - before.commits) * 2 * 4096;
+  EXPECT_LE(after.checkpoints - before.checkpoints, journalled / (state / 8) + 2);
+  ExpectRecovers(3300);
+}
+
 TEST_F(JournalTest, WritersGoOnWhileACheckpointIsWritten) {
   GatedDevice gated(*device_);
   auto store = Store::Open(gated).value();
