@@ -5,6 +5,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -114,6 +116,25 @@ TEST_F(ConventionalZonesTest, AnExtentInOneOfThemIsRefused) {
 TEST_F(ConventionalZonesTest, ASuperblockOfMoreZonesIsRefused) {
   Write(0, Superblock(kConventional + kZones + 1) + Snapshot((kConventional + 4) * kZoneSize, 11));
   EXPECT_TRUE(ReadZenFs(*device_).status().Is(StatusCode::kCorruption));
+}
+
+// An import reads every update that a file has had since the last snapshot.
+TEST(ZenFsFilesTest, AnUpdateDoesNotCopyTheExtentsBeforeIt) {
+  constexpr uint64_t kUpdates = 10'000;
+  ZenFsFiles files;
+  ISOZONE_ASSERT_OK(files.Apply(Fixed(1U) + Sized("")).status());
+  const ZenFsExtent* where = nullptr;
+  int copies = 0;
+  for (uint64_t i = 0; i < kUpdates; ++i) {
+    const std::string update = Fixed(1U) + Fixed(uint64_t{7}) + Fixed(3U) + Fixed((i + 1) * kBlock) + Fixed(5U) +
+                               Sized(Fixed(i * kBlock) + Fixed(kBlock)) + Fixed(9U) + Sized("/db/7.sst");
+    ISOZONE_ASSERT_OK(files.Apply(Fixed(2U) + Sized(update)).status());
+    const std::vector<ZenFsExtent>& extents = files.files().at(7).extents;
+    ASSERT_EQ(extents.size(), i + 1);
+    ASSERT_EQ(extents.back().start, i * kBlock);
+    copies += std::exchange(where, extents.data()) != extents.data() ? 1 : 0;
+  }
+  EXPECT_LT(copies, 64) << "more than a growing list takes";
 }
 
 }  // namespace

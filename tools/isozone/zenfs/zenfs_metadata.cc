@@ -201,7 +201,10 @@ Status ZenFsFiles::ApplySnapshot(std::string_view data) {
 Status ZenFsFiles::ApplyUpdate(std::string_view data, bool replaces) {
   ISOZONE_ASSIGN_OR_RETURN(ZenFsFile update, DecodeFile(data));
   ZenFsFile& file = files_[update.id];
-  if (!replaces) update.extents.insert(update.extents.begin(), file.extents.begin(), file.extents.end());
+  if (!replaces) {
+    file.extents.insert(file.extents.end(), update.extents.begin(), update.extents.end());
+    update.extents = std::move(file.extents);
+  }
   file = std::move(update);
   return Status::Ok();
 }
