@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "fs/metadata/extent_list.h"
 #include "fs/metadata/metadata_io.h"
 #include "fs/metadata/recovery.h"
 #include "fs/mount/format_device.h"
@@ -398,6 +399,29 @@ TEST_F(FileSystemTest, AReadOnlyMountKnowsTheSpaceOfASecondAgo) {
   clock.Advance(kSecondNs);
   EXPECT_EQ(follower->state().Space().live, before.live);
   EXPECT_EQ(follower->state().Space().free, fs().state().Space().free);
+}
+
+// A change of one file costs nothing of another that is open, however many extents it has.
+TEST_F(FileSystemTest, ARefreshTakesTheOpenFilesThatHaveChanged) {
+  constexpr uint64_t kBlock = 4096;
+  constexpr uint64_t kBlocks = 64;
+  Random random(1);
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/fragmented", RandomBytes(random, kBlocks * kBlock)));
+  for (uint64_t i = 0; i < kBlocks; i += 2) {
+    ISOZONE_ASSERT_OK(fs().Overwrite("/fragmented", i * kBlock, Bytes(RandomBytes(random, kBlock))));
+  }
+  MountOptions options;
+  options.read_only = true;
+  auto follower = FileSystem::Mount(volume_.OpenDevice(OpenMode::kReadOnly), options).value();
+  const auto reader = follower->OpenForRead("/fragmented").value();
+  ISOZONE_ASSERT_OK(volume_.WriteFile("/b", "two"));
+  const uint64_t steps = ExtentList::steps();
+  EXPECT_EQ(follower->Stat("/b")->size, 3u);
+  EXPECT_LT(ExtentList::steps() - steps, kBlocks / 2);
+  ISOZONE_ASSERT_OK(fs().Overwrite("/fragmented", kBlock, Bytes("new")));
+  std::string text(3, '\0');
+  EXPECT_EQ(reader->Read(kBlock, std::as_writable_bytes(std::span(text)), IoClass::kUserRead).value(), 3u);
+  EXPECT_EQ(text, "new");
 }
 
 TEST_F(FileSystemTest, AReadOnlyMountFollowsTheWriter) {

@@ -15,6 +15,20 @@ ZoneHeat HeatOf(const ZoneHeats& heats, ZoneId zone) {
   return known == heats.end() ? kNewDataHeat : known->second;
 }
 
+InodeId InodeOf(const MetadataOp& op) {
+  return std::visit(
+      [](const auto& o) {
+        if constexpr (requires { o.inode.id; }) {
+          return o.inode.id;
+        } else if constexpr (requires { o.inode; }) {
+          return o.inode;
+        } else {
+          return InodeId(0);
+        }
+      },
+      op);
+}
+
 MetadataState::MetadataState(const DeviceGeometry& geometry) : tables_(std::make_unique<MetadataTables>(geometry)) {}
 
 MetadataState::MetadataState(MetadataState&&) noexcept = default;

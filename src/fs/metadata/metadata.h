@@ -207,6 +207,9 @@ using MetadataOp = std::variant<PutInode, AddLink, RemoveLink, RemoveInode, Appe
                                 SetLogRegions, SetAttributes, SetZoneGroups, MoveExtents, SetZoneHeats, PlaceExtents,
                                 LogToData, SetDetails, BeginMount>;
 
+// The inode that it changes; 0 where it is of none.
+InodeId InodeOf(const MetadataOp& op);
+
 struct MetadataTables;
 
 class MetadataState {

@@ -38,10 +38,13 @@ class StateBuilder {
   explicit StateBuilder(const DeviceGeometry& geometry) : geometry_(geometry) {}
 
   Status Take(const MetadataReader& reader, const MetadataReader::Record& record) {
-    if (record.kind == BatchKind::kJournal) return ApplyRecord(reader, record, *state_);
-    if (reader.footer()) return Restore(reader);
+    if (record.kind != BatchKind::kJournal && reader.footer()) return Restore(reader);
     Result<std::vector<MetadataOp>> ops = DecodeRecord(record.body);
     if (!ops.ok()) return reader.Damage(ops.status().message());
+    if (record.kind == BatchKind::kJournal) {
+      const Status applied = state_->Apply(*ops);
+      return applied.ok() ? applied : reader.Damage(applied.message());
+    }
     if (ops->size() != 1) return reader.Damage("a record of the checkpoint is not one thing");
     if (auto* put = std::get_if<PutInode>(&ops->front())) {
       inodes_.push_back(std::move(put->inode));
@@ -345,13 +348,6 @@ uint32_t RecoveredMetadata::whole_copies() const {
 bool RecoveredMetadata::has_older_version() const {
   return std::ranges::any_of(position->copies,
                              [](const FoundCopy& copy) { return copy.superblock.version < kFormatVersion; });
-}
-
-Status ApplyRecord(const MetadataReader& reader, const MetadataReader::Record& record, MetadataState& state) {
-  const Result<std::vector<MetadataOp>> ops = DecodeRecord(record.body);
-  if (!ops.ok()) return reader.Damage(ops.status().message());
-  const Status applied = state.Apply(*ops);
-  return applied.ok() ? applied : reader.Damage(applied.message());
 }
 
 std::map<ZoneId, uint64_t> NamedZones(const DeviceGeometry& geometry, const MetadataState& state,

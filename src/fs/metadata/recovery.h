@@ -89,9 +89,6 @@ struct MetadataReading {
 };
 Result<MetadataReading> ReadMetadata(ZonedDevice& device);
 
-// Applies one record of the journal; kCorruption from `reader`.
-Status ApplyRecord(const MetadataReader& reader, const MetadataReader::Record& record, MetadataState& state);
-
 // The zones that hold anything of files or of metadata, each with the end of what was certainly written: bytes from the
 // start of the zone, or UINT64_MAX for zones of metadata, which are never finished early.
 std::map<ZoneId, uint64_t> NamedZones(const DeviceGeometry& geometry, const MetadataState& state,

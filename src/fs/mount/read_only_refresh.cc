@@ -100,18 +100,23 @@ Status ReadOnlyRefresh::GoOn() {
 }
 
 Status ReadOnlyRefresh::ApplyFromDevice(const MetadataReader::Record& record) {
-  if (record.sequence > applied_) {
-    ISOZONE_RETURN_IF_ERROR(ApplyRecord(*reader_, record, context_.state));
-    applied_ = record.sequence;
-    return {};
-  }
-  // A mount that begins where records were kept has not taken these over.
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<MetadataOp> ops, DecodeRecord(record.body));
+  if (record.sequence > applied_) return Apply(ops, record.sequence);
+  // A mount that begins where records were kept has not taken these over.
   for (const MetadataOp& op : ops) {
     const auto* begin = std::get_if<BeginMount>(&op);
     if (begin != nullptr && begin->number != context_.state.mount_number()) {
       return Status::Busy("another mount has begun");
     }
+  }
+  return {};
+}
+
+Status ReadOnlyRefresh::Apply(std::span<const MetadataOp> ops, uint64_t sequence) {
+  ISOZONE_RETURN_IF_ERROR(context_.state.Apply(ops));
+  applied_ = sequence;
+  for (const MetadataOp& op : ops) {
+    if (changed_) changed_->insert(InodeOf(op));
   }
   return {};
 }
@@ -140,8 +145,7 @@ Status ReadOnlyRefresh::ApplyKept() {
   const MutexLock lock(context_.namespace_mutex);
   for (const KeptRecordBytes& record : records) {
     ISOZONE_ASSIGN_OR_RETURN(const std::vector<MetadataOp> ops, DecodeRecord(record.body));
-    ISOZONE_RETURN_IF_ERROR(context_.state.Apply(ops));
-    applied_ = record.sequence;
+    ISOZONE_RETURN_IF_ERROR(Apply(ops, record.sequence));
   }
   return {};
 }
@@ -160,6 +164,7 @@ Status ReadOnlyRefresh::ReadAll() {
     const MutexLock lock(context_.namespace_mutex);
     context_.state = std::move(reading.metadata.state);
   }
+  changed_.reset();
   Take(std::move(reading));
   return {};
 }
@@ -195,20 +200,22 @@ Status ReadOnlyRefresh::RefreshOpenFiles(const Tails& tails) {
       if (file == nullptr || inode == nullptr) continue;
       if (inode->kind == FileKind::kLog) {
         logs.push_back(std::move(file));
-      } else {
+      } else if (!changed_ || changed_->contains(id)) {
         file->Reset(inode->extents, Status::Ok());
         if (file->kind() == FileKind::kLog) file->NoteIsData();
       }
     }
   }
+  changed_.emplace();
+  Status status;
   for (auto& file : logs) {
     const auto tail = tails.find(file->id().value());
-    const Status status =
+    const Status grown =
         GrowLogLocked(*file, tail == tails.end() ? std::span<const KeptPiece>() : std::span(tail->second));
+    if (status.ok()) status = grown;
     context_.Release(std::move(file));
-    ISOZONE_RETURN_IF_ERROR(status);
   }
-  return Status::Ok();
+  return status;
 }
 
 Status ReadOnlyRefresh::CheckExists(InodeId id) {

@@ -20,6 +20,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -70,6 +72,7 @@ class ReadOnlyRefresh {
   Status GoOn() ISOZONE_REQUIRES(mu_);
   // The same of one that the device has; kBusy if what was applied before from memory is not what came of it.
   Status ApplyFromDevice(const MetadataReader::Record& record) ISOZONE_REQUIRES(mu_, context_.namespace_mutex);
+  Status Apply(std::span<const MetadataOp> ops, uint64_t sequence) ISOZONE_REQUIRES(mu_, context_.namespace_mutex);
   // Finds the kept memory of the last mount.
   void FindKept() ISOZONE_REQUIRES(mu_);
   // Applies the records that only the kept memory has.
@@ -78,6 +81,7 @@ class ReadOnlyRefresh {
   Result<Tails> ReadTails() ISOZONE_REQUIRES(mu_);
   Status GrowLogLocked(OpenFile& file, std::span<const KeptPiece> tail) ISOZONE_REQUIRES(mu_);
   Status ReadAll() ISOZONE_REQUIRES(mu_);
+  // Those that have changed, and all logs, which grow without a record. The first error, after all of them.
   Status RefreshOpenFiles(const Tails& tails) ISOZONE_REQUIRES(mu_);
 
   MountContext& context_;
@@ -86,6 +90,8 @@ class ReadOnlyRefresh {
   std::vector<MetadataCopy> copies_ ISOZONE_GUARDED_BY(mu_);
   uint32_t copies_wanted_ ISOZONE_GUARDED_BY(mu_) = 0;
   Pointers seen_ ISOZONE_GUARDED_BY(mu_);
+  // The inodes that records have changed and open files do not show yet; none: any may have changed.
+  std::optional<std::set<InodeId>> changed_ ISOZONE_GUARDED_BY(mu_){std::in_place};
   uint64_t applied_ ISOZONE_GUARDED_BY(mu_) = 0;       // the sequence of the last record in the state
   uint64_t mount_number_ ISOZONE_GUARDED_BY(mu_) = 0;  // whose memory `kept_` is, or would be
   std::unique_ptr<KeptReader> kept_ ISOZONE_GUARDED_BY(mu_);
