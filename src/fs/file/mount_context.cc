@@ -11,7 +11,8 @@ namespace {
 bool IsOfNames(const MetadataOp& op) {
   return std::holds_alternative<PutInode>(op) || std::holds_alternative<AddLink>(op) ||
          std::holds_alternative<RemoveLink>(op) || std::holds_alternative<RemoveInode>(op) ||
-         std::holds_alternative<SetAttributes>(op) || std::holds_alternative<SetDetails>(op);
+         std::holds_alternative<SetAttributes>(op) || std::holds_alternative<SetDetails>(op) ||
+         std::holds_alternative<SetTimes>(op);
 }
 
 }  // namespace

@@ -405,10 +405,8 @@ Status SharedFile::RecordTimes() {
   const MutexLock lock(context_.namespace_mutex);
   const Inode* inode = context_.state.Find(file_->id());
   if (inode == nullptr || inode->details == nullptr) return Status::Ok();
-  auto details = std::make_shared<InodeDetails>(*inode->details);
-  details->modified = {ns / kNsInS, static_cast<uint32_t>(ns % kNsInS)};
-  details->changed = std::max(details->changed, details->modified);
-  const MetadataOp op = SetDetails{inode->id, std::move(details)};
+  const FileTime modified{ns / kNsInS, static_cast<uint32_t>(ns % kNsInS)};
+  const MetadataOp op = SetTimes{inode->id, modified, std::max(inode->details->changed, modified)};
   return context_.Commit({&op, 1}).status();
 }
 

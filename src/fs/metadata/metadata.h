@@ -177,6 +177,12 @@ struct SetDetails {
   InodeId inode;
   std::shared_ptr<const InodeDetails> details;  // never null
 };
+// Sets the times of an inode that has details, whatever else these hold.
+struct SetTimes {
+  InodeId inode;
+  FileTime modified;
+  FileTime changed;
+};
 struct SetAttributes {
   InodeId inode;
   Lifetime lifetime = Lifetime::kNotSet;
@@ -205,7 +211,7 @@ struct BeginMount {
 
 using MetadataOp = std::variant<PutInode, AddLink, RemoveLink, RemoveInode, AppendExtents, SetExtents, SetLogRegion,
                                 SetLogRegions, SetAttributes, SetZoneGroups, MoveExtents, SetZoneHeats, PlaceExtents,
-                                LogToData, SetDetails, BeginMount>;
+                                LogToData, SetDetails, BeginMount, SetTimes>;
 
 // The inode that it changes; 0 where it is of none.
 InodeId InodeOf(const MetadataOp& op);

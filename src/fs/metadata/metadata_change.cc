@@ -277,6 +277,15 @@ Status MetadataChange::Do(const SetDetails& op) {
   return {};
 }
 
+Status MetadataChange::Do(const SetTimes& op) {
+  const Inode* inode = tables_.Find(op.inode);
+  if (inode == nullptr || inode->details == nullptr) return Broken(op.inode, "has no details to set times in");
+  auto details = std::make_shared<InodeDetails>(*inode->details);
+  details->modified = op.modified;
+  details->changed = op.changed;
+  return Do(SetDetails{op.inode, std::move(details)});
+}
+
 Result<std::vector<FileExtent>> MetadataChange::Place(const Inode& inode, std::span<const ExtentMove> moves) const {
   std::map<ZoneId, std::vector<FileExtent>> known;  // by their place on the device
   std::vector<FileExtent> placed;

@@ -56,6 +56,7 @@ class MetadataChange {
   Status Do(const LogToData& op);
   Status Do(const SetDetails& op);
   Status Do(const BeginMount& op);
+  Status Do(const SetTimes& op);
 
   // The inode, about to change; null: none.
   Inode* Change(InodeId id);

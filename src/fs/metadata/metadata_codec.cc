@@ -33,6 +33,7 @@ enum class OpCode : uint8_t {
   kLogToData = 16,
   // Since version 9.
   kBeginMount = 17,
+  kSetTimes = 18,
   kCheckpointFooter = 255,
 };
 
@@ -90,6 +91,11 @@ class Encoder {
   void operator()(const SetDetails& op) {
     Put(OpCode::kSetDetails, op.inode);
     Put(*op.details);
+  }
+  void operator()(const SetTimes& op) {
+    Put(OpCode::kSetTimes, op.inode);
+    Put(op.modified);
+    Put(op.changed);
   }
   void operator()(const PlaceExtents& op) {
     Put(OpCode::kPlaceExtents, op.inode);
@@ -230,6 +236,8 @@ class Decoder {
       }
       case OpCode::kSetDetails:
         return SetDetails{inode, GetDetails()};
+      case OpCode::kSetTimes:
+        return SetTimes{inode, GetTime(), GetTime()};
       case OpCode::kSetZoneGroups:
         if (inode.value() != 0) ok_ = false;  // zone groups belong to no inode
         return SetZoneGroups{GetZoneGroups()};

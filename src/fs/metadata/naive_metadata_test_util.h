@@ -264,6 +264,16 @@ class NaiveModel {
     inode->regions.clear();
     return Do(SetExtents{op.inode, op.extents, op.modified_s});
   }
+  bool Do(const SetTimes& op) {
+    Inode* inode = Get(op.inode);
+    if (inode == nullptr || inode->details == nullptr || op.modified.ns >= 1'000'000'000) return false;
+    auto details = std::make_shared<InodeDetails>(*inode->details);
+    details->modified = op.modified;
+    details->changed = op.changed;
+    inode->details = std::move(details);
+    inode->modified_s = op.modified.s;
+    return true;
+  }
   bool Do(const SetDetails& op) {
     Inode* inode = Get(op.inode);
     if (inode == nullptr || op.details->modified.ns >= 1'000'000'000) return false;
@@ -389,6 +399,9 @@ class WildRecords {
       case 19:
         return BeginMount{random.Next() | 1};
       case 18: {
+        if (random.Chance(0.3)) {
+          return SetTimes{id, {random.Next(), static_cast<uint32_t>(random.Below(1'010'000'000))}, {random.Next(), 0}};
+        }
         auto details = std::make_shared<InodeDetails>();
         details->user = static_cast<uint32_t>(random.Below(1000));
         details->modified = {random.Next(), static_cast<uint32_t>(random.Below(1'010'000'000))};

@@ -22,6 +22,11 @@ Status CheckNewName(std::string_view name) {
       fmt::format("'{}' cannot be a file name (1 to 255 bytes, not '.' or '..', without '/' and NUL)", name));
 }
 
+FileTime ModifiedOf(const Inode& inode) {
+  const bool precise = inode.details != nullptr && inode.details->modified.s == inode.modified_s;
+  return precise ? inode.details->modified : FileTime{inode.modified_s, 0};
+}
+
 Status CheckOwner(const InodeOwner& owner) {
   if (owner.mode <= InodeDetails::kModeMax) return Status::Ok();
   return Status::InvalidArgument(fmt::format("{:o} are no permission bits", owner.mode));
@@ -352,21 +357,22 @@ std::shared_ptr<InodeDetails> MountedInodes::DetailsOf(const Inode& inode) const
   auto details = std::make_shared<InodeDetails>();
   if (inode.details != nullptr) *details = *inode.details;
   if (inode.details == nullptr && inode.is_directory) details->mode = 0755;
-  if (details->modified.s != inode.modified_s) details->modified = {inode.modified_s, 0};
+  details->modified = ModifiedOf(inode);
   return details;
 }
 
-MetadataOp MountedInodes::Changed(const Inode& inode) const {
+MetadataOp MountedInodes::NewTimes(const Inode& inode, const FileTime& modified) const {
+  // Most often there are details. What they hold besides, which can be 64 KiB, is not written again.
+  if (inode.details != nullptr) return SetTimes{inode.id, modified, Now()};
   auto details = DetailsOf(inode);
+  details->modified = modified;
   details->changed = Now();
   return SetDetails{inode.id, std::move(details)};
 }
 
-MetadataOp MountedInodes::NamesChanged(const Inode& directory) const {
-  auto details = DetailsOf(directory);
-  details->modified = details->changed = Now();
-  return SetDetails{directory.id, std::move(details)};
-}
+MetadataOp MountedInodes::Changed(const Inode& inode) const { return NewTimes(inode, ModifiedOf(inode)); }
+
+MetadataOp MountedInodes::NamesChanged(const Inode& directory) const { return NewTimes(directory, Now()); }
 
 Result<FileAttributes> MountedInodes::ChangeDetails(uint64_t inode,
                                                     const std::function<Status(InodeDetails&)>& change) {

@@ -96,6 +96,7 @@ class MountedInodes final : public InodeFiles {
   // Details of a new inode.
   std::shared_ptr<InodeDetails> NewDetails(const InodeOwner& owner) const;
   // The inode changes: its time of change becomes now; both times, where the names of a directory change.
+  MetadataOp NewTimes(const Inode& inode, const FileTime& modified) const;
   MetadataOp Changed(const Inode& inode) const;
   MetadataOp NamesChanged(const Inode& directory) const;
   // Applies `change` to the details of an inode; an error of it changes nothing.

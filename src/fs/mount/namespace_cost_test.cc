@@ -103,6 +103,30 @@ TEST_F(NamespaceCostTest, AListBesideChangesHasEveryNameThatStaysOnce) {
   changes.join();
 }
 
+// What a directory has besides its times is not written again with every name in it.
+TEST_F(NamespaceCostTest, ANameCostsTheSameWhateverAttributesItsDirectoryHas) {
+  constexpr uint64_t kNames = 20;
+  constexpr uint64_t kBytes = 60'000;
+  InodeFiles& inodes = fs().inodes();
+  const uint64_t directory = inodes.MakeDirectory(InodeFiles::kRoot, "d", {0755, 0, 0})->inode;
+  const uint64_t file = (*inodes.Create(directory, "file", {}, {}))->inode();
+  for (const uint64_t inode : {directory, file}) {
+    ISOZONE_ASSERT_OK(inodes.SetXattr(inode, "user.big", std::string(kBytes, 'x'), XattrMode::kSet));
+  }
+  ISOZONE_ASSERT_OK(fs().SyncMetadata());
+  const uint64_t before = fs().context().journal->Stats().bytes;
+  for (uint64_t i = 0; i < kNames; ++i) {
+    const std::string name = std::to_string(i);
+    ISOZONE_ASSERT_OK(inodes.Link(file, directory, name).status());
+    ISOZONE_ASSERT_OK(inodes.Rename(directory, name, directory, "renamed", RenameMode::kReplace));
+    ISOZONE_ASSERT_OK((*inodes.Open(file))->Write(0, Bytes(name)));
+    ISOZONE_ASSERT_OK(inodes.Unlink(directory, "renamed"));
+    ISOZONE_ASSERT_OK(fs().SyncMetadata());
+  }
+  EXPECT_LT(fs().context().journal->Stats().bytes - before, kNames * kBytes);
+  EXPECT_EQ(inodes.GetXattr(directory, "user.big")->size(), kBytes);
+}
+
 TEST_F(NamespaceCostTest, AllocatedBytesCountWholeBlocks) {
   const uint64_t block = fs().context().geometry().block_size;
   ISOZONE_ASSERT_OK(volume_.WriteFile("/f", std::string(block + 1, 'x')));
