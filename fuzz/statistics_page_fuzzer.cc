@@ -68,7 +68,7 @@ void Show(const isozone::Statistics& statistics) {
     complete &= !ZonePhaseName(zone.phase).empty() && !ZoneUseName(zone.use).empty();
   }
   for (const auto& latency : statistics.latencies) complete &= latency.Percentile(99) >= 0;
-  complete &= RatesOf(statistics).seconds >= 0 && statistics.WriteAmplification() >= 0;
+  complete &= RatesOf(statistics).seconds >= 0 && statistics.figures.WriteAmplification() >= 0;
   if (!complete) std::abort();
 }
 

@@ -4,10 +4,14 @@
 
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "fs/file_system.h"
 
 namespace isozone {
 
+// What is counted alone.
+nlohmann::ordered_json StatsJson(const FileSystemStats& stats);
 std::string StatsJson(const FileSystem& fs);
 
 }  // namespace isozone

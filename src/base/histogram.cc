@@ -28,6 +28,12 @@ void Histogram::Add(uint64_t value) {
   }
 }
 
+uint64_t Histogram::Count() const {
+  uint64_t count = 0;
+  for (const auto& bucket : buckets_) count += bucket.load(std::memory_order_relaxed);
+  return count;
+}
+
 Histogram::Snapshot Histogram::Take() const {
   Snapshot s;
   s.buckets.resize(kBuckets);

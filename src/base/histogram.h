@@ -33,6 +33,7 @@ class Histogram {
 
   // Single figures, for who copies them elsewhere without a Snapshot. `bucket` is in [0, kBuckets).
   uint64_t CountIn(int bucket) const { return buckets_[static_cast<size_t>(bucket)].load(std::memory_order_relaxed); }
+  uint64_t Count() const;
   uint64_t Sum() const { return sum_.load(std::memory_order_relaxed); }
   uint64_t Max() const { return max_.load(std::memory_order_relaxed); }
   // The greatest value that the bucket has.

@@ -14,11 +14,4 @@ std::string_view FileKindName(FileKind kind) {
   return "unknown";
 }
 
-double FileSystemStats::WriteAmplification() const {
-  if (user_bytes_appended == 0) return 0;
-  uint64_t written = journal_bytes;
-  for (const ClassStats& c : by_class) written += c.bytes_written;
-  return static_cast<double>(written) / static_cast<double>(user_bytes_appended);
-}
-
 }  // namespace isozone

@@ -34,6 +34,7 @@
 #include "gc/collector.h"
 #include "io/io_class.h"
 #include "izg/zone_groups.h"
+#include "stats/figures.h"
 #include "zone/cohort.h"
 #include "zone/data_class.h"
 #include "zone/heat.h"
@@ -192,43 +193,18 @@ struct SpaceInfo {
   uint32_t unusable_zones = 0;  // read-only or offline
 };
 
-struct ClassStats {
-  uint64_t bytes_read = 0;
-  uint64_t bytes_written = 0;
-  uint64_t reads = 0;
-  uint64_t writes = 0;
-  Histogram::Snapshot read_latency_ns;
-  Histogram::Snapshot write_latency_ns;
-};
-
-struct FileSystemStats {
-  std::array<ClassStats, kIoClassCount> by_class;
-  uint64_t user_bytes_appended = 0;  // bytes that programs wrote into files, at the end or in place
-  uint64_t syncs = 0;
-  uint64_t journal_commits = 0;
-  uint64_t journal_bytes = 0;  // of the metadata, checkpoints among them; of no class
-  uint64_t checkpoints = 0;
-  uint64_t zone_resets = 0;
-  uint64_t zone_finishes = 0;
-  uint64_t zone_waits = 0;  // allocations that had to wait for a zone
-  Histogram::Snapshot zone_wait_ns;
+// All that a mount counts. Latencies are in ns.
+struct FileSystemStats : Figures {
+  std::array<Histogram::Snapshot, kIoClassCount> read_latencies_ns;
+  std::array<Histogram::Snapshot, kIoClassCount> write_latencies_ns;
+  Histogram::Snapshot zone_wait_ns;       // of allocations that had to wait for a zone
   Histogram::Snapshot write_gap_wait_ns;  // of background writes, piece by piece, that waited because users read
-  uint64_t write_retries = 0;             // failed data writes that were moved to another zone
-  uint64_t refused_writes = 0;            // for which the device had no active zone at first: others held too many
-  Histogram::Snapshot
-      reset_written_percent;         // of the capacity of each zone that was reset: what had been written of it
-  Histogram::Snapshot pace_wait_ns;  // of users' writes for what makes space, where space is short
-  uint64_t mixed_classes = 0;        // times that data had to go to a zone of data with another lifetime or level
-  uint64_t in_place_writes = 0;      // over bytes that a file had, or into a hole (positional_file.h)
-  uint64_t in_place_bytes = 0;       // of these
-  uint64_t mixed_cohorts = 0;        // times that data had to go to a zone kept for a cohort, or of a cohort to others'
+  Histogram::Snapshot pace_wait_ns;       // of users' writes for what makes space, where space is short
+  // Of the capacity of each zone that was reset: what had been written of it.
+  Histogram::Snapshot reset_written_percent;
   // From when the last name of a file goes to when a zone that it lay in is reset, by Lifetime (deletion_delays.h).
   std::array<Histogram::Snapshot, kLifetimeCount> deletion_delays_ns;
   GcStats gc;
-  DeviceCounters device;
-
-  // Bytes written to the device, of all classes and of metadata, over user_bytes_appended; 0 before the first write.
-  double WriteAmplification() const;
 };
 
 struct MetadataCopies {

@@ -215,7 +215,7 @@ TEST_F(FileSystemTest, ASyncOfALogIsOneDeviceWrite) {
     ISOZONE_ASSERT_OK(writer->Sync());
   }
   const FileSystemStats after = fs().state().Stats();
-  EXPECT_EQ(after.device.host_bytes_written - before.device.host_bytes_written, 10u * 4096);
+  EXPECT_EQ(after.host_bytes_written - before.host_bytes_written, 10u * 4096);
   EXPECT_EQ(after.journal_commits, before.journal_commits);
 }
 

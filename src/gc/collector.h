@@ -40,9 +40,8 @@ struct GcOptions {
 
 struct GcStats {
   CopyStats copies;
-  uint64_t rounds = 0;       // rounds in which something was read
-  uint64_t space_waits = 0;  // filled in by the file system
-  double urgency = 0;        // of the round under way; 0 if there is none
+  uint64_t rounds = 0;  // rounds in which something was read
+  double urgency = 0;   // of the round under way; 0 if there is none
   std::string scheme;
   // Of the round under way.
   bool working = false;        // there is one

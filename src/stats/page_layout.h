@@ -34,16 +34,18 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "device/zoned_device.h"
 #include "io/io_class.h"
 #include "io/recent_reads.h"
+#include "stats/figures.h"
 #include "zone/zone_record.h"
 
 namespace isozone {
 
 inline constexpr uint64_t kPageMagic = 0x4547415054534F5A;  // "ZOSTPAGE" in memory
-inline constexpr uint32_t kPageVersion = 1;
+inline constexpr uint32_t kPageVersion = 2;
 inline constexpr int64_t kFiguresIntervalNs = 100'000'000;
 inline constexpr int64_t kHistoryIntervalNs = 1'000'000'000;
 
@@ -86,106 +88,12 @@ struct PageHeader {
   std::array<char, 64> program;    // the name of the process
 };
 
-// Why somebody waits for a zone, or is slowed.
-enum class WaitReason : uint8_t {
-  kReset,       // a zone is being reset or finished
-  kCollection,  // nothing is free: the collector has to make space
-  kCheckpoint,  // a checkpoint gives back zones of metadata
-  kActiveZone,  // all zones that may be active are
-  kOpenZone,    // as many zones are written as may be open
-  kPace,        // space is short: users write at the pace at which it is made
+struct PageStamp {
+  uint64_t sequence = 0;  // rises from one to the next, also from place to place
+  int64_t taken_ns = 0;   // CLOCK_MONOTONIC
+  uint64_t taken_s = 0;   // seconds since 1970
 };
-inline constexpr int kWaitReasonCount = 6;
-
-struct PageClass {
-  uint64_t bytes_read;
-  uint64_t bytes_written;
-  uint64_t reads;
-  uint64_t writes;
-};
-
-struct PageStall {
-  uint64_t count;
-  uint64_t ns;  // in all, of waits that have ended
-};
-
-// Everything that only grows is counted since the mount. Sizes are in bytes.
-struct PageFigures {
-  uint64_t sequence;  // rises from one to the next, also from place to place
-  int64_t taken_ns;   // CLOCK_MONOTONIC
-  uint64_t taken_s;   // seconds since 1970
-  std::array<PageClass, kIoClassCount> by_class;
-
-  uint64_t user_bytes_appended;  // bytes that programs wrote into files, at the end or in place
-  uint64_t syncs;
-  uint64_t journal_commits;
-  uint64_t journal_bytes;  // of the metadata, checkpoints among them
-  uint64_t checkpoints;
-  uint64_t zone_resets;
-  uint64_t zone_finishes;
-  uint64_t zone_waits;
-  uint64_t write_retries;
-  uint64_t refused_writes;
-  uint64_t mixed_classes;
-  uint64_t mixed_cohorts;
-  uint64_t reset_written_percent;  // sum, of what had been written of each zone that was reset
-  uint64_t read_only;              // 1: a failed write of metadata has ended all writing
-
-  // Space, now.
-  uint64_t capacity;
-  uint64_t live;
-  uint64_t dead;
-  uint64_t metadata;
-  uint64_t free;
-  uint64_t reserved;
-  uint64_t zones;
-  uint64_t empty_zones;
-  uint64_t active_zones;
-  uint64_t full_zones;
-  uint64_t unusable_zones;
-
-  // Active zones now, by who has them.
-  uint64_t active_metadata;
-  uint64_t active_log;
-  uint64_t active_gc;
-  uint64_t active_data;
-  uint64_t active_others;  // withheld, because somebody else has them
-
-  // Zones that changed hands.
-  std::array<uint64_t, kZoneWriterCount> zones_begun;  // empty ones that were taken, by who took them
-  uint64_t zones_died;                                 // the last live byte went
-
-  // By ZoneWriter and WaitReason.
-  std::array<std::array<PageStall, kWaitReasonCount>, kZoneWriterCount> stalls;
-
-  // Garbage collection.
-  uint64_t gc_rounds;
-  uint64_t gc_zones;
-  uint64_t gc_skipped;
-  uint64_t gc_failed;
-  uint64_t gc_bytes_read;
-  uint64_t gc_bytes_copied;
-  uint64_t gc_bytes_dropped;
-  uint64_t gc_bytes_reclaimed;
-  uint64_t gc_read_errors;
-  uint64_t gc_mismatches;
-  uint64_t gc_space_waits;
-  uint64_t gc_urgency_ppm;  // of the round under way, parts of a million
-  uint64_t gc_working;      // 1: a round is under way
-  uint64_t gc_round_copied;
-  uint64_t gc_round_to_copy;
-
-  // Of the device, since it was made.
-  uint64_t host_bytes_read;
-  uint64_t host_bytes_written;
-  uint64_t media_bytes_written;
-  uint64_t device_resets;
-  uint64_t device_finishes;
-
-  uint64_t metadata_copies;  // whole ones
-  uint64_t metadata_copies_wanted;
-  uint64_t dropped_records;  // waits, events and messages that found no place
-};
+struct PageFigures : PageStamp, Figures {};
 
 // Values are in nanoseconds. Bucket 0 has all below 2^kFirstPower; then there are kSubBuckets to each power of two; the
 // last one has the rest.
@@ -278,7 +186,8 @@ static_assert(sizeof(PageHeader) == 576);
 static_assert(offsetof(PageHeader, pid) == offsetof(SharedFileHeader, pid) &&
               offsetof(PageHeader, process_started) == offsetof(SharedFileHeader, process_started) &&
               offsetof(PageHeader, pid_namespace) == offsetof(SharedFileHeader, pid_namespace));
-static_assert(sizeof(PageFigures) % sizeof(uint64_t) == 0 && sizeof(PageHistogram) == 112 * sizeof(uint64_t));
+static_assert(std::is_trivially_copyable_v<PageFigures> && sizeof(PageFigures) == sizeof(PageStamp) + sizeof(Figures) &&
+              sizeof(PageHistogram) == 112 * sizeof(uint64_t));
 static_assert(sizeof(PageWait) == 24 && sizeof(PageEvent) == 48 && sizeof(PageMessage) == 256);
 
 // One zone, as it is packed.

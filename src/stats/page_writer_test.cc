@@ -38,7 +38,7 @@ TEST(PageWriterTest, WhatIsPublishedIsRead) {
   const auto read = page.Read();
   ISOZONE_ASSERT_OK(read.status());
   EXPECT_EQ(read->figures.live, 4096U);
-  EXPECT_EQ(read->WriteAmplification(), 2.5);
+  EXPECT_EQ(read->figures.WriteAmplification(), 2.5);
   EXPECT_EQ(read->groups[1].at_device, 3U);
   EXPECT_EQ(read->groups[1].waiting, 4U);
   ASSERT_EQ(read->reads.size(), 1U);

@@ -100,17 +100,6 @@ LatencyFigures LatencyFigures::Since(const LatencyFigures& before) const {
   return since;
 }
 
-uint64_t DeviceBytesWritten(const PageFigures& figures) {
-  uint64_t written = figures.journal_bytes;
-  for (const PageClass& c : figures.by_class) written += c.bytes_written;
-  return written;
-}
-
-double Statistics::WriteAmplification() const {
-  if (figures.user_bytes_appended == 0) return 0;
-  return static_cast<double>(DeviceBytesWritten(figures)) / static_cast<double>(figures.user_bytes_appended);
-}
-
 double RecentRates::AllBegun() const { return std::accumulate(zones_begun.begin(), zones_begun.end(), 0.0); }
 
 RecentRates RatesOf(const Statistics& statistics) {

@@ -98,13 +98,7 @@ struct Statistics {
   const LatencyFigures& Reads(IoClass c) const { return latencies[static_cast<size_t>(c)]; }
   const LatencyFigures& Writes(IoClass c) const { return latencies[kIoClassCount + static_cast<size_t>(c)]; }
   const LatencyFigures& Latency(PageHistogramId id) const { return latencies[static_cast<size_t>(id)]; }
-  // DeviceBytesWritten over user_bytes_appended, as FileSystemStats::WriteAmplification; 0 before the first write.
-  double WriteAmplification() const;
 };
-
-// Bytes that the mount has written to the device: of all classes, and of its own metadata, which is of none. They wrap
-// around if a page is not what it seems.
-uint64_t DeviceBytesWritten(const PageFigures& figures);
 
 // A rate over the last seconds, from the history of one look: so no second look is needed.
 struct RecentRates {

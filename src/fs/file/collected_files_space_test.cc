@@ -144,7 +144,7 @@ TEST_F(GcSpaceTest, NoSpaceOnlyWhereNothingIsToBeGained) {
   // A little of every zone is garbage now. Writers can have what collecting it gains.
   for (int i = 0; i < files; i += 5) Remove("/fill" + std::to_string(i));
   for (int i = 0; i + 5 < files; i += 5) ISOZONE_ASSERT_OK(Write("/again" + std::to_string(i), 30'000));
-  EXPECT_GT(fs().state().Stats().gc.space_waits, 0u);
+  EXPECT_GT(fs().state().Stats().gc_space_waits, 0u);
   ExpectAll();
   FillUp(50'000);
   // Now there is nothing left to gain, apart from what checkpoints give back.
@@ -181,7 +181,7 @@ TEST_F(GcSpaceTest, WritersOfZenfsFailAtOnce) {
   while (status.ok() && again < files) status = Write("/again" + std::to_string(again++), 30'000);
   EXPECT_TRUE(status.Is(StatusCode::kNoSpace)) << status.ToString();
   EXPECT_LT(again, files / 5);
-  EXPECT_EQ(fs().state().Stats().gc.space_waits, 0u);
+  EXPECT_EQ(fs().state().Stats().gc_space_waits, 0u);
   ISOZONE_ASSERT_OK(volume_.fs().Unlink("/again" + std::to_string(again - 1)));
   ISOZONE_ASSERT_OK(fs().collection().SetOptions(WithGc("isozone").gc));
   ISOZONE_EXPECT_OK(Write("/waited", 30'000));  // the collector makes space for it

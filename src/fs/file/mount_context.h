@@ -37,7 +37,16 @@ namespace isozone {
 class InPlaceWrites;
 class PendingExtents;
 
-struct MountContext {
+// What files count, for statistics.
+struct FileCounters {
+  std::atomic<uint64_t> user_bytes_appended{0};
+  std::atomic<uint64_t> syncs{0};
+  std::atomic<uint64_t> write_retries{0};
+  std::atomic<uint64_t> in_place_writes{0};
+  std::atomic<uint64_t> in_place_bytes{0};
+};
+
+struct MountContext : FileCounters {
   // `parallel`: of the placement policy. `clock` outlives this.
   MountContext(std::unique_ptr<ZonedDevice> device, MountOptions options, std::string label, std::string uuid,
                MetadataState state, bool parallel, Clock& clock);
@@ -111,11 +120,6 @@ struct MountContext {
 
   // The sequence of the last change of a name or of attributes: what a Sync makes durable beside the data.
   std::atomic<uint64_t> last_name_change{0};
-  std::atomic<uint64_t> user_bytes_appended{0};
-  std::atomic<uint64_t> syncs{0};
-  std::atomic<uint64_t> write_retries{0};
-  std::atomic<uint64_t> in_place_writes{0};
-  std::atomic<uint64_t> in_place_bytes{0};
 };
 
 // Of each extent or sealed region.

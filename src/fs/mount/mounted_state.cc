@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "fs/file/open_log.h"
 #include "fs/metadata/metadata_io.h"
+#include "fs/mount/figure_sources.h"
 
 namespace isozone {
 namespace {
@@ -50,38 +51,19 @@ FileAttributes AttributesOf(MountContext& context, const Inode& inode) {
 
 FileSystemStats MountedState::Stats() const {
   FileSystemStats stats;
+  static_cast<Figures&>(stats) = FiguresOf(context_);
   for (int i = 0; i < kIoClassCount; ++i) {
-    const IoClassStats s = context_.engine.Stats(static_cast<IoClass>(i));
-    stats.by_class[static_cast<size_t>(i)] = {
-        s.bytes_read,      s.bytes_written,   s.read_latency_ns.count, s.write_latency_ns.count,
-        s.read_latency_ns, s.write_latency_ns};
-  }
-  stats.user_bytes_appended = context_.user_bytes_appended.load(std::memory_order_relaxed);
-  stats.syncs = context_.syncs.load(std::memory_order_relaxed);
-  stats.write_retries = context_.write_retries.load(std::memory_order_relaxed);
-  stats.in_place_writes = context_.in_place_writes.load(std::memory_order_relaxed);
-  stats.in_place_bytes = context_.in_place_bytes.load(std::memory_order_relaxed);
-  if (context_.journal != nullptr) {
-    const JournalStats journal = context_.journal->Stats();
-    stats.journal_commits = journal.commits;
-    stats.journal_bytes = journal.bytes;
-    stats.checkpoints = journal.checkpoints;
+    IoClassStats of_class = context_.engine.Stats(static_cast<IoClass>(i));
+    stats.read_latencies_ns[static_cast<size_t>(i)] = std::move(of_class.read_latency_ns);
+    stats.write_latencies_ns[static_cast<size_t>(i)] = std::move(of_class.write_latency_ns);
   }
   const ZonePoolStats pool = context_.pool->Stats();
-  stats.zone_resets = pool.resets;
-  stats.zone_finishes = pool.finishes;
-  stats.zone_waits = pool.waits;
   stats.zone_wait_ns = pool.wait_ns;
-  stats.mixed_classes = pool.mixed_classes;
-  stats.mixed_cohorts = pool.mixed_cohorts;
   stats.pace_wait_ns = pool.pace_ns;
   stats.reset_written_percent = pool.reset_written_percent;
   stats.deletion_delays_ns = pool.deletion_delays_ns;
-  stats.gc = context_.collector->Stats();
-  stats.gc.space_waits = pool.space_waits;
   stats.write_gap_wait_ns = context_.engine.gap_waits().Take();
-  stats.device = context_.device->counters();
-  stats.refused_writes = context_.device->stats().refusals;
+  stats.gc = context_.collector->Stats();
   return stats;
 }
 

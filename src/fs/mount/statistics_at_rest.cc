@@ -1,6 +1,5 @@
 #include "fs/mount/statistics_at_rest.h"
 
-#include "fs/space/zone_statistics.h"
 #include "izg/group_index.h"
 
 namespace isozone {
@@ -51,15 +50,10 @@ Statistics StatisticsAtRest(const FileSystem& fs, const Clock& clock) {
   statistics.max_active_zones = geometry.max_active_zones;
   statistics.age_unit = 1;
   PageFigures& figures = statistics.figures;
+  static_cast<Figures&>(figures) = state.Stats();
+  figures.by_class = {};  // of the mount that looks
   figures.taken_ns = statistics.read_ns;
   figures.taken_s = clock.NowWallS();
-  PutSpace(state.Space(), figures);
-  const DeviceCounters counters = state.device().counters();
-  figures.host_bytes_read = counters.host_bytes_read;
-  figures.host_bytes_written = counters.host_bytes_written;
-  figures.media_bytes_written = counters.media_bytes_written;
-  figures.device_resets = counters.resets;
-  figures.device_finishes = counters.finishes;
   const MetadataCopies copies = state.Metadata();
   figures.metadata_copies = copies.whole.size();
   figures.metadata_copies_wanted = copies.wanted;

@@ -75,7 +75,7 @@ TEST(StatisticsPublisherTest, APageTellsWhatTheMountKnows) {
   const SpaceInfo space = volume.fs().state().Space();
   EXPECT_EQ(page.figures.user_bytes_appended, stats.user_bytes_appended);
   EXPECT_EQ(page.figures.journal_bytes, stats.journal_bytes);
-  EXPECT_EQ(page.WriteAmplification(), stats.WriteAmplification());
+  EXPECT_EQ(page.figures.WriteAmplification(), stats.WriteAmplification());
   EXPECT_EQ(page.figures.zone_resets, stats.zone_resets);
   EXPECT_GT(page.figures.zone_resets, 0U);
   EXPECT_EQ(page.figures.live, space.live);
@@ -84,7 +84,7 @@ TEST(StatisticsPublisherTest, APageTellsWhatTheMountKnows) {
   const auto flush = static_cast<size_t>(IoClass::kFlush);
   EXPECT_EQ(page.figures.by_class[flush].bytes_written, stats.by_class[flush].bytes_written);
   EXPECT_EQ(page.Writes(IoClass::kFlush).count, stats.by_class[flush].writes);
-  EXPECT_EQ(page.Writes(IoClass::kFlush).sum, stats.by_class[flush].write_latency_ns.sum);
+  EXPECT_EQ(page.Writes(IoClass::kFlush).sum, stats.write_latencies_ns[flush].sum);
   EXPECT_GT(page.figures.zones_died, 0U);
   EXPECT_GT(page.figures.zones_begun[static_cast<size_t>(ZoneWriter::kFlush)], 0U);
   EXPECT_EQ(std::ranges::count(page.events, PageEventKind::kReset, &EventView::kind),

@@ -9,15 +9,21 @@
 #include "base/histogram.h"
 #include "device/zoned_device.h"
 #include "fs/file_system.h"
-#include "stats/page_layout.h"
+#include "zone/allocator/zone_ledger.h"
 #include "zone/lifetime.h"
 
 namespace isozone {
 
 class ZoneExecutor;
 
-// Pure.
-void PutSpace(const SpaceInfo& space, PageFigures& figures);
+// Active zones, by who has them.
+struct ActiveZones {
+  uint64_t metadata = 0;
+  uint64_t log = 0;
+  uint64_t gc = 0;
+  uint64_t data = 0;
+  uint64_t others = 0;  // withheld, because somebody else has them
+};
 
 class ZoneStatistics {
  public:
@@ -27,8 +33,8 @@ class ZoneStatistics {
   // A file has lost its last name, and lay in these zones; to be called before ZonePool::RemoveLive.
   void NoteDeletion(Lifetime lifetime, std::span<const ZoneId> zones);
 
-  // Fills in counters, space and active zones, as of one moment.
-  void Fill(PageFigures& figures) const;
+  // As of one moment.
+  void Take(AllocatorStats& stats, SpaceInfo& space, ActiveZones& active) const;
   // Of those who asked for a zone, and of users who were slowed, in ns.
   const Histogram& zone_waits() const;
   const Histogram& pace_waits() const;

@@ -89,9 +89,6 @@ class Metrics {
   void Gauge(std::string_view name, std::string_view help, const Value& value) {
     Family(name, "gauge", help, [&](const Statistics& mount) { Sample(value(mount)); });
   }
-  void Counter(std::string_view name, std::string_view help, uint64_t PageFigures::*figure) {
-    Family(name, "counter", help, [&](const Statistics& mount) { Count(mount.figures.*figure); });
-  }
   // A bucket for each power of two.
   void Histogram(const LatencyFigures& latency, std::string_view labels) {
     uint64_t below = 0;
@@ -123,6 +120,18 @@ std::string ClassLabel(int io_class) {
   return fmt::format(",class=\"{}\"", IoClassName(static_cast<IoClass>(io_class)));
 }
 
+// What FigureTable lists.
+void PutFigures(Metrics& metrics) {
+  for (const Figure& figure : FigureTable()) {
+    if (figure.metric.empty()) continue;
+    const std::string_view type = figure.metric.ends_with("_total") ? "counter" : "gauge";
+    metrics.Family(figure.metric, type, figure.help, [&](const Statistics& mount) {
+      if (figure.unit == FigureUnit::kMillionths) return metrics.Sample(figure.Of(mount.figures));
+      metrics.Count(mount.figures.*figure.value);
+    });
+  }
+}
+
 void PutMount(Metrics& metrics) {
   metrics.Family("mount_info", "gauge", "What is mounted, by whom; always 1.", [&](const Statistics& mount) {
     metrics.Sample(1, fmt::format(",uuid={},label={},policy={},gc_scheme={},life={},program={}", Quoted(mount.uuid),
@@ -133,8 +142,6 @@ void PutMount(Metrics& metrics) {
                 [](const Statistics& mount) { return mount.life == PageLife::kMounted ? 1 : 0; });
   metrics.Gauge("mount_start_time_seconds", "When it was mounted, in seconds since 1970; 0 if it is not.",
                 [](const Statistics& mount) { return static_cast<double>(mount.mounted_s); });
-  metrics.Gauge("read_only", "Whether a failed write of metadata has ended all writing.",
-                [](const Statistics& mount) { return mount.figures.read_only != 0 ? 1 : 0; });
 }
 
 void PutClasses(Metrics& metrics) {
@@ -159,10 +166,9 @@ void PutClasses(Metrics& metrics) {
                      metrics.Histogram(mount.Writes(static_cast<IoClass>(c)), ClassLabel(c));
                    }
                  });
-  metrics.Counter("appended_bytes_total", "Bytes that programs wrote into files.", &PageFigures::user_bytes_appended);
   metrics.Gauge("write_amplification_ratio",
                 "Bytes written to the device for each byte that programs wrote, since the mount.",
-                [](const Statistics& mount) { return mount.WriteAmplification(); });
+                [](const Statistics& mount) { return mount.figures.WriteAmplification(); });
 }
 
 void PutWaits(Metrics& metrics) {
@@ -194,15 +200,6 @@ void PutWaits(Metrics& metrics) {
 }
 
 void PutSpace(Metrics& metrics) {
-  const auto bytes = [&](std::string_view name, std::string_view help, uint64_t PageFigures::*figure) {
-    metrics.Gauge(name, help, [&](const Statistics& mount) { return static_cast<double>(mount.figures.*figure); });
-  };
-  bytes("capacity_bytes", "What all zones hold.", &PageFigures::capacity);
-  bytes("live_bytes", "Bytes of files.", &PageFigures::live);
-  bytes("dead_bytes", "Bytes written, no longer needed, and not yet reclaimed.", &PageFigures::dead);
-  bytes("metadata_bytes", "Bytes of the zones that hold metadata.", &PageFigures::metadata);
-  bytes("reserved_bytes", "Bytes of empty zones kept for metadata, logs and collection.", &PageFigures::reserved);
-  bytes("free_bytes", "Bytes that can be written now.", &PageFigures::free);
   metrics.Gauge("free_ratio", "The part of the capacity that can be written now.",
                 [](const Statistics& mount) { return Ratio(mount.figures.free, mount.figures.capacity); });
   metrics.Family("zones", "gauge", "Zones, by what is done with them.", [&](const Statistics& mount) {
@@ -212,15 +209,14 @@ void PutSpace(Metrics& metrics) {
       metrics.Count(zones[phase], fmt::format(",phase=\"{}\"", ZonePhaseName(static_cast<ZonePhase>(phase))));
     }
   });
-  metrics.Family("active_zones", "gauge", "Zones that are active on the device, by who has them.",
-                 [&](const Statistics& mount) {
-                   const PageFigures& f = mount.figures;
-                   metrics.Count(f.active_metadata, ",owner=\"metadata\"");
-                   metrics.Count(f.active_log, ",owner=\"log\"");
-                   metrics.Count(f.active_gc, ",owner=\"gc\"");
-                   metrics.Count(f.active_data, ",owner=\"data\"");
-                   metrics.Count(f.active_others, ",owner=\"others\"");
-                 });
+  metrics.Family(
+      "active_zones", "gauge", "Zones that are active on the device, by who has them.", [&](const Statistics& mount) {
+        constexpr std::string_view kSection = "active_zones.";
+        for (const Figure& figure : FigureTable()) {
+          if (!figure.key.starts_with(kSection)) continue;
+          metrics.Count(mount.figures.*figure.value, fmt::format(",owner=\"{}\"", figure.key.substr(kSection.size())));
+        }
+      });
   metrics.Gauge("active_zones_limit", "Zones that the device allows to be active; 0: no limit.",
                 [](const Statistics& mount) { return static_cast<double>(mount.max_active_zones); });
   metrics.Family("zones_begun_total", "counter", "Empty zones that were begun, by who began them.",
@@ -230,9 +226,6 @@ void PutSpace(Metrics& metrics) {
                                    fmt::format(",writer=\"{}\"", ZoneWriterName(static_cast<ZoneWriter>(who))));
                    }
                  });
-  metrics.Counter("zones_died_total", "Zones whose last live byte went.", &PageFigures::zones_died);
-  metrics.Counter("zone_resets_total", "Zones that were reset.", &PageFigures::zone_resets);
-  metrics.Counter("zone_finishes_total", "Zones that were finished.", &PageFigures::zone_finishes);
 }
 
 void PutGroups(Metrics& metrics) {
@@ -247,42 +240,6 @@ void PutGroups(Metrics& metrics) {
   queue("group_requests_waiting", "Requests that wait, by independent zone group.", &GroupQueue::waiting);
 }
 
-void PutCollection(Metrics& metrics) {
-  metrics.Gauge("gc_working", "Whether garbage collection is under way.",
-                [](const Statistics& mount) { return mount.figures.gc_working != 0 ? 1 : 0; });
-  metrics.Gauge("gc_urgency_ratio", "The part of the time in which the collector may work now.",
-                [](const Statistics& mount) { return static_cast<double>(mount.figures.gc_urgency_ppm) / 1e6; });
-  metrics.Counter("gc_rounds_total", "Rounds of garbage collection that read something.", &PageFigures::gc_rounds);
-  metrics.Counter("gc_zones_total", "Zones that garbage collection emptied.", &PageFigures::gc_zones);
-  metrics.Counter("gc_read_bytes_total", "Bytes that it read.", &PageFigures::gc_bytes_read);
-  metrics.Counter("gc_copied_bytes_total", "Bytes of files that it moved.", &PageFigures::gc_bytes_copied);
-  metrics.Counter("gc_reclaimed_bytes_total", "Dead bytes of the zones that it emptied.",
-                  &PageFigures::gc_bytes_reclaimed);
-  metrics.Counter("gc_read_errors_total", "Reads of it that failed.", &PageFigures::gc_read_errors);
-  metrics.Counter("gc_mismatches_total", "Copies that differ from what was read.", &PageFigures::gc_mismatches);
-}
-
-void PutRest(Metrics& metrics) {
-  metrics.Counter("syncs_total", "Syncs of files.", &PageFigures::syncs);
-  metrics.Counter("journal_commits_total", "Writes of the journal.", &PageFigures::journal_commits);
-  metrics.Counter("journal_bytes_total", "Bytes written to the journal.", &PageFigures::journal_bytes);
-  metrics.Counter("checkpoints_total", "Copies of the metadata that were written anew.", &PageFigures::checkpoints);
-  metrics.Counter("write_retries_total", "Failed writes that were repeated in another zone.",
-                  &PageFigures::write_retries);
-  metrics.Counter("refused_writes_total", "Writes for which the device had no active zone at first.",
-                  &PageFigures::refused_writes);
-  metrics.Gauge("metadata_copies", "Copies of the metadata that are whole.",
-                [](const Statistics& mount) { return static_cast<double>(mount.figures.metadata_copies); });
-  metrics.Gauge("metadata_copies_wanted", "Copies of the metadata that there should be.",
-                [](const Statistics& mount) { return static_cast<double>(mount.figures.metadata_copies_wanted); });
-  metrics.Counter("device_host_read_bytes_total", "Bytes read from the device since it was made.",
-                  &PageFigures::host_bytes_read);
-  metrics.Counter("device_host_written_bytes_total", "Bytes written to the device since it was made.",
-                  &PageFigures::host_bytes_written);
-  metrics.Counter("device_media_written_bytes_total", "Bytes programmed to flash since the device was made.",
-                  &PageFigures::media_bytes_written);
-}
-
 }  // namespace
 
 std::string PrometheusText(std::span<const Statistics> mounts, std::span<const std::string> unreadable) {
@@ -291,12 +248,11 @@ std::string PrometheusText(std::span<const Statistics> mounts, std::span<const s
                 [](const Statistics&) { return 1; });
   for (const std::string& device : unreadable) metrics.SampleOf(device, 0);
   PutMount(metrics);
+  PutFigures(metrics);
   PutClasses(metrics);
   PutWaits(metrics);
   PutSpace(metrics);
   PutGroups(metrics);
-  PutCollection(metrics);
-  PutRest(metrics);
   return metrics.Take();
 }
 

@@ -1,6 +1,11 @@
 #include "isozone/output/report.h"
 
+#include <string_view>
+
 #include <fmt/chrono.h>
+
+#include "fs/mount/figure_sources.h"
+#include "stats/figures_json.h"
 
 namespace isozone::cli {
 
@@ -13,26 +18,23 @@ Json GeometryJson(const DeviceGeometry& geometry) {
 }
 
 Json CountersJson(const DeviceCounters& counters) {
-  return {{"host_bytes_read", counters.host_bytes_read},
-          {"host_bytes_written", counters.host_bytes_written},
-          {"media_bytes_written", counters.media_bytes_written},
-          {"dummy_bytes_written", counters.dummy_bytes_written},
-          {"resets", counters.resets},
-          {"finishes", counters.finishes}};
+  const FileCounters none;
+  FigureSources sources(none);
+  sources.device = counters;
+  return SectionJson(FiguresOf(sources), "device_lifetime");
 }
 
 Json SpaceJson(const SpaceInfo& space) {
-  return {{"capacity", space.capacity},
-          {"live", space.live},
-          {"dead", space.dead},
-          {"metadata", space.metadata},
-          {"free", space.free},
-          {"reserved", space.reserved},
-          {"zones", space.zones},
-          {"empty_zones", space.empty_zones},
-          {"active_zones", space.active_zones},
-          {"full_zones", space.full_zones},
-          {"unusable_zones", space.unusable_zones}};
+  const FileCounters none;
+  FigureSources sources(none);
+  sources.space = space;
+  constexpr std::string_view kUnit = "_bytes";
+  const Json section = SectionJson(FiguresOf(sources), "space");
+  Json json;
+  for (const auto& [key, value] : section.items()) {
+    json[key.ends_with(kUnit) ? key.substr(0, key.size() - kUnit.size()) : key] = value;
+  }
+  return json;
 }
 
 Json MetadataJson(const MetadataCopies& metadata) {

@@ -4,24 +4,13 @@
 #include <string>
 
 #include "base/units.h"
-#include "isozone/output/report.h"
+#include "stats/figures_json.h"
 
 namespace isozone::cli {
 namespace {
 
-double Us(double ns) { return ns / static_cast<double>(kMicrosecondNs); }
-
 double SecondsSince(int64_t then_ns, int64_t now_ns) {
   return then_ns >= now_ns ? 0 : (static_cast<double>(now_ns) - static_cast<double>(then_ns)) / kSecondNs;
-}
-
-Json LatencyJson(const LatencyFigures& latency) {
-  return {{"count", latency.count},
-          {"mean", Us(latency.Mean())},
-          {"p50", Us(latency.Percentile(50))},
-          {"p99", Us(latency.Percentile(99))},
-          {"p99.9", Us(latency.Percentile(99.9))},
-          {"max", Us(static_cast<double>(latency.max))}};
 }
 
 Json ClassesJson(const Statistics& statistics) {
@@ -30,51 +19,14 @@ Json ClassesJson(const Statistics& statistics) {
   for (int i = 0; i < kIoClassCount; ++i) {
     const auto io_class = static_cast<IoClass>(i);
     const auto index = static_cast<size_t>(i);
-    const PageClass& counts = statistics.figures.by_class[index];
-    classes[std::string(IoClassName(io_class))] = {{"bytes_read", counts.bytes_read},
-                                                   {"bytes_written", counts.bytes_written},
-                                                   {"reads", counts.reads},
-                                                   {"writes", counts.writes},
-                                                   {"bytes_read_per_second", rates.bytes_read[index]},
-                                                   {"bytes_written_per_second", rates.bytes_written[index]},
-                                                   {"read_latency_us", LatencyJson(statistics.Reads(io_class))},
-                                                   {"write_latency_us", LatencyJson(statistics.Writes(io_class))}};
+    Json figures = ClassJson(statistics.figures.by_class[index]);
+    figures["bytes_read_per_second"] = rates.bytes_read[index];
+    figures["bytes_written_per_second"] = rates.bytes_written[index];
+    figures["read_latency_us"] = LatencyJson(statistics.Reads(io_class));
+    figures["write_latency_us"] = LatencyJson(statistics.Writes(io_class));
+    classes[std::string(IoClassName(io_class))] = std::move(figures);
   }
   return classes;
-}
-
-Json SpaceFiguresJson(const PageFigures& figures) {
-  return {{"capacity_bytes", figures.capacity},
-          {"live_bytes", figures.live},
-          {"dead_bytes", figures.dead},
-          {"metadata_bytes", figures.metadata},
-          {"free_bytes", figures.free},
-          {"reserved_bytes", figures.reserved},
-          {"zones", figures.zones},
-          {"empty_zones", figures.empty_zones},
-          {"active_zones", figures.active_zones},
-          {"full_zones", figures.full_zones},
-          {"unusable_zones", figures.unusable_zones}};
-}
-
-Json CollectionJson(const Statistics& statistics) {
-  const PageFigures& figures = statistics.figures;
-  return {{"scheme", statistics.gc_scheme},
-          {"rounds", figures.gc_rounds},
-          {"zones", figures.gc_zones},
-          {"skipped", figures.gc_skipped},
-          {"failed", figures.gc_failed},
-          {"bytes_read", figures.gc_bytes_read},
-          {"bytes_copied", figures.gc_bytes_copied},
-          {"bytes_dropped", figures.gc_bytes_dropped},
-          {"bytes_reclaimed", figures.gc_bytes_reclaimed},
-          {"read_errors", figures.gc_read_errors},
-          {"mismatches", figures.gc_mismatches},
-          {"space_waits", figures.gc_space_waits},
-          {"urgency", static_cast<double>(figures.gc_urgency_ppm) / 1e6},
-          {"working", figures.gc_working != 0},
-          {"round_bytes_copied", figures.gc_round_copied},
-          {"round_bytes_to_copy", figures.gc_round_to_copy}};
 }
 
 // Zones by phase and by level of the LSM tree ("none" for what is in no tree), those that hold data only.
@@ -190,26 +142,14 @@ Json HeadJson(const Statistics& statistics) {
             {"zone_capacity", statistics.zone_capacity},
             {"max_open_zones", statistics.max_open_zones},
             {"max_active_zones", statistics.max_active_zones},
-            {"groups_measured", statistics.groups_measured}}},
-          {"read_only", statistics.figures.read_only != 0}};
+            {"groups_measured", statistics.groups_measured}}}};
 }
 
 void PutCounters(const Statistics& statistics, Json& document) {
-  const PageFigures& figures = statistics.figures;
-  document["user_bytes_appended"] = figures.user_bytes_appended;
-  document["write_amplification"] = statistics.WriteAmplification();
+  PutFigures(statistics.figures, true, document);
+  document["gc"]["scheme"] = statistics.gc_scheme;
+  document["write_amplification"] = statistics.figures.WriteAmplification();
   document["classes"] = ClassesJson(statistics);
-  document["syncs"] = figures.syncs;
-  document["journal_commits"] = figures.journal_commits;
-  document["journal_bytes"] = figures.journal_bytes;
-  document["checkpoints"] = figures.checkpoints;
-  document["write_retries"] = figures.write_retries;
-  document["refused_writes"] = figures.refused_writes;
-  document["zone_resets"] = figures.zone_resets;
-  document["zone_finishes"] = figures.zone_finishes;
-  document["zones_died"] = figures.zones_died;
-  document["mixed_classes"] = figures.mixed_classes;
-  document["mixed_cohorts"] = figures.mixed_cohorts;
   document["zone_wait_us"] = LatencyJson(statistics.Latency(PageHistogramId::kZoneWait));
   document["write_gap_wait_us"] = LatencyJson(statistics.Latency(PageHistogramId::kWriteGapWait));
   document["pace_wait_us"] = LatencyJson(statistics.Latency(PageHistogramId::kPaceWait));
@@ -232,24 +172,12 @@ std::string_view LifeName(const Statistics& statistics) {
 }
 
 Json StatisticsJson(const Statistics& statistics, bool zones) {
-  const PageFigures& figures = statistics.figures;
   Json document = HeadJson(statistics);
   PutCounters(statistics, document);
-  document["space"] = SpaceFiguresJson(figures);
   document["zones_now"] = ZoneCountsJson(statistics);
-  document["active_zones"] = {{"metadata", figures.active_metadata},
-                              {"log", figures.active_log},
-                              {"gc", figures.active_gc},
-                              {"data", figures.active_data},
-                              {"others", figures.active_others}};
   document["rates"] = RatesJson(statistics);
   document["waits"] = WaitsJson(statistics);
-  document["stalls"] = StallsJson(figures);
-  document["gc"] = CollectionJson(statistics);
-  document["metadata_copies"] = {{"whole", figures.metadata_copies}, {"wanted", figures.metadata_copies_wanted}};
-  document["device_lifetime"] =
-      CountersJson({figures.host_bytes_read, figures.host_bytes_written, figures.media_bytes_written,
-                    figures.device_resets, figures.device_finishes});
+  document["stalls"] = StallsJson(statistics.figures);
   Json groups = Json::array();
   for (const GroupQueue& group : statistics.groups) {
     groups.push_back({{"at_device", group.at_device}, {"waiting", group.waiting}});

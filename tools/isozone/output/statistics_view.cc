@@ -145,13 +145,13 @@ void AddWork(const Statistics& now, const Statistics* before, const RecentRates&
   lines.Blank();
   std::string since;
   if (before != nullptr && f.user_bytes_appended > before->figures.user_bytes_appended) {
-    const uint64_t written = Rise(DeviceBytesWritten(before->figures), DeviceBytesWritten(f));
+    const uint64_t written = Rise(before->figures.DeviceBytesWritten(), f.DeviceBytesWritten());
     since = fmt::format(", {:.2f} now",
                         static_cast<double>(written) /
                             static_cast<double>(f.user_bytes_appended - before->figures.user_bytes_appended));
   }
   lines.Add("Written", fmt::format("{} ({}); write amplification {:.2f}{}", FormatSize(f.user_bytes_appended),
-                                   Rate(rates.user_bytes), now.WriteAmplification(), since));
+                                   Rate(rates.user_bytes), f.WriteAmplification(), since));
   lines.Add("Zone flow", fmt::format("{:.1f} a second die, {:.1f} are reset, {:.1f} are begun", rates.zones_died,
                                      rates.zones_reset, rates.AllBegun()));
   const auto held = [&](ZoneWriter who) { return std::ranges::count(now.zones, who, &PageZone::writer); };
