@@ -1,5 +1,6 @@
 #include "adapter/stats_json.h"
 
+#include "base/byte_text.h"
 #include "io/io_class.h"
 #include "stats/figures_json.h"
 #include "zone/lifetime.h"
@@ -54,7 +55,7 @@ std::string StatsJson(const FileSystem& fs) {
                {"policy", state.options().policy},
                {"read_only_reason", state.read_only_reason()}};
   json.update(StatsJson(state.Stats()));
-  return json.dump(2) + "\n";
+  return JsonText(std::move(json), 2) + "\n";
 }
 
 }  // namespace isozone

@@ -176,7 +176,7 @@ class Answers(ServeTest):
         self.start(*devices)
         readable = re.findall(r'^isozone_device_readable\{device=".*/(.+)"\} 1$', self.ask("/metrics")[1].decode(),
                               re.MULTILINE)
-        self.assertEqual(readable, ["ä.img", r"\\xE4.img", r"\\xE5.img", r'\"\\.img'])
+        self.assertEqual(readable, ["ä.img", r"\\xE4.img", r"\\xE5.img", r'\"\\\\.img'])
 
     def test_bad_parameters_get_one_line(self) -> None:
         self.start(self.device)

@@ -45,9 +45,20 @@ std::string MountOptionHelp() {
   return text + "\n";
 }
 
+// `message` without what could end the line or drive the terminal: names in it may be any bytes. Its backslashes stay.
+std::string OneLine(std::string_view message) {
+  std::string line;
+  for (size_t at = 0; at < message.size();) {
+    const size_t end = std::min(message.find('\\', at), message.size());
+    line += Printable(message.substr(at, end - at)) + std::string(message.substr(end, 1));
+    at = end + 1;
+  }
+  return line;
+}
+
 int Fail(std::string_view command, const Status& status) {
   const std::string prefix = command.empty() ? "isozone" : fmt::format("isozone {}", command);
-  std::fputs(fmt::format("{}: {}\n", prefix, status.message()).c_str(), stderr);
+  std::fputs(fmt::format("{}: {}\n", prefix, OneLine(status.message())).c_str(), stderr);
   return static_cast<int>(ExitCodeOf(status));
 }
 

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "adapter/uri_file_system.h"
+#include "base/byte_text.h"
 #include "base/units.h"
 #include "base/uri.h"
 
@@ -175,7 +176,7 @@ std::string Disk::StatsJson() const {
       {"write_amplification", stats.ftl.WriteAmplification()},
       {"space", {{"capacity_bytes", device_.capacity()}, {"free_bytes", free_bytes()}}},
   };
-  return json.dump(2) + "\n";
+  return JsonText(json, 2) + "\n";
 }
 
 // Names.

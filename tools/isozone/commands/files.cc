@@ -109,7 +109,8 @@ Status Ls(const LsArguments& arguments, Console& console) {
     return Status::Ok();
   }
   for (const Listing& listing : listings) {
-    if (arguments.recursive) console.Print("{}{}:\n", &listing == &listings.front() ? "" : "\n", listing.directory);
+    if (arguments.recursive)
+      console.Print("{}{}:\n", &listing == &listings.front() ? "" : "\n", Printable(listing.directory));
     arguments.long_format ? PrintLong(listing, console) : PrintShort(listing, console);
   }
   return Status::Ok();

@@ -191,7 +191,7 @@ Status Mkfs(const MkfsArguments& arguments, Console& console) {
                        {"free", space.free},
                        {"metadata", MetadataJson(file_system->state().Metadata())}});
   } else {
-    console.Print("{} is formatted: {} zones of {}, {} free{}\n", file_system->state().device().name(),
+    console.Print("{} is formatted: {} zones of {}, {} free{}\n", Printable(file_system->state().device().name()),
                   geometry.zone_count, FormatSize(geometry.zone_capacity), FormatSize(space.free),
                   file_system->state().label().empty() ? "" : ", label " + Printable(file_system->state().label()));
     console.Print("Use it with RocksDB as --fs_uri='isozone://{}'\n", arguments.device);

@@ -79,7 +79,7 @@ Status Serve(const MountArguments& arguments, const FuseOptions& options,
 Status ServeInForeground(const MountArguments& arguments, const FuseOptions& options, Console& console) {
   ::signal(SIGPIPE, SIG_IGN);  // whoever started this may read no more than the first line
   return Serve(arguments, options, [&](const std::string& directory) {
-    console.Print("{} is mounted on {}\n", arguments.device, directory);
+    console.Print("{} is mounted on {}\n", Printable(arguments.device), Printable(directory));
     (void)console.Flush();  // nobody may read this
   });
 }

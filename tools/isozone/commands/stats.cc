@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "base/byte_text.h"
 #include "isozone/command.h"
 #include "isozone/output/prometheus.h"
 #include "isozone/output/statistics_json.h"
@@ -38,7 +39,7 @@ void Print(const StatsArguments& arguments, const Statistics& now, const Statist
     console.Write(PrometheusText({&now, 1}));
   } else if (arguments.json && arguments.watch) {
     // One document on each line, so that a script can read line by line.
-    console.Print("{}\n", TextOf(StatisticsJson(now, arguments.zones)));
+    console.Print("{}\n", JsonText(StatisticsJson(now, arguments.zones)));
   } else if (arguments.json) {
     console.PrintJson(StatisticsJson(now, arguments.zones));
   } else {

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <memory>
 
+#include "base/byte_text.h"
+
 namespace isozone::cli {
 namespace {
 
@@ -38,7 +40,7 @@ std::string Console::Bold(std::string_view text) const {
 void Console::Write(std::string_view bytes) { std::fwrite(bytes.data(), 1, bytes.size(), stdout); }
 
 void Console::PrintJson(const Json& document) {
-  Write(document.dump(2, ' ', false, Json::error_handler_t::replace));
+  Write(JsonText(document, 2));
   Write("\n");
 }
 
@@ -47,12 +49,7 @@ Status Console::Flush() {
   return Status::FromErrno(errno, "cannot write to standard output");
 }
 
-std::string Printable(std::string_view name) {
-  std::string text(name);
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, '?');
-  return text;
-}
+std::string Printable(std::string_view name) { return TextOfBytes(name, ControlCharacters::kEscaped); }
 
 size_t DisplayWidth(std::string_view text) {
   return static_cast<size_t>(

@@ -60,7 +60,7 @@ class Console {
   int width_ = 100;
 };
 
-// `name` with control characters replaced, so that a file name cannot drive the terminal.
+// `name` as TextOfBytes without control characters, so that a file name cannot drive the terminal.
 std::string Printable(std::string_view name);
 
 // The number of columns of `text`, which is its number of code points.

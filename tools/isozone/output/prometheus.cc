@@ -8,45 +8,19 @@
 
 #include <fmt/format.h>
 
+#include "base/byte_text.h"
 #include "base/units.h"
 #include "isozone/output/statistics_json.h"
 
 namespace isozone::cli {
 namespace {
 
-// The bytes of the character of UTF-8 that `text`, which is not empty, begins with; 0: it begins with none. Overlong
-// forms, surrogates and what is beyond U+10FFFF are none.
-size_t CharacterBytes(std::string_view text) {
-  const auto byte = [&](size_t at) { return at < text.size() ? static_cast<unsigned char>(text[at]) : 0U; };
-  const auto follow = [&](size_t count, unsigned low, unsigned high) {
-    if (byte(1) < low || byte(1) > high) return size_t{0};
-    for (size_t at = 2; at <= count; ++at) {
-      if (byte(at) < 0x80 || byte(at) > 0xBF) return size_t{0};
-    }
-    return count + 1;
-  };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first <= 0xDF) return follow(1, 0x80, 0xBF);
-  if (first >= 0xE0 && first <= 0xEF) return follow(2, first == 0xE0 ? 0xA0 : 0x80, first == 0xED ? 0x9F : 0xBF);
-  if (first >= 0xF0 && first <= 0xF4) return follow(3, first == 0xF0 ? 0x90 : 0x80, first == 0xF4 ? 0x8F : 0xBF);
-  return 0;
-}
-
-// A value of a label, quoted. Bytes that are not UTF-8, which a name may have, would make the whole text invalid: they
-// are written as \xNN, as control characters are, so that two names stay two.
+// A value of a label, quoted: any bytes, none of them a control character.
 std::string Quoted(std::string_view value) {
   std::string text = "\"";
-  while (!value.empty()) {
-    const size_t bytes = CharacterBytes(value);
-    const auto first = static_cast<unsigned char>(value[0]);
-    if (bytes == 0 || first < 0x20 || first == 0x7F) {
-      text += fmt::format("\\\\x{:02X}", first);
-    } else {
-      if (first == '\\' || first == '"') text += '\\';
-      text += value.substr(0, bytes);
-    }
-    value.remove_prefix(std::max<size_t>(1, bytes));
+  for (const char c : TextOfBytes(value, ControlCharacters::kEscaped)) {
+    if (c == '\\' || c == '"') text += '\\';
+    text += c;
   }
   return text + '"';
 }

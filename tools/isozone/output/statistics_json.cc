@@ -157,8 +157,6 @@ void PutCounters(const Statistics& statistics, Json& document) {
 
 }  // namespace
 
-std::string TextOf(const Json& document) { return document.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 std::string_view LifeName(const Statistics& statistics) {
   switch (statistics.life) {
     case PageLife::kMounted:

@@ -13,9 +13,6 @@ namespace isozone::cli {
 // `zones`: with every zone; otherwise null stands for them.
 Json StatisticsJson(const Statistics& statistics, bool zones);
 
-// A document in one line. Bytes that are not UTF-8, which a name may have, are replaced.
-std::string TextOf(const Json& document);
-
 // "mounted", "not-mounted", "died".
 std::string_view LifeName(const Statistics& statistics);
 

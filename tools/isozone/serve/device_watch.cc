@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/byte_text.h"
 #include "base/clock.h"
 #include "base/uri.h"
 #include "isozone/output/report.h"
@@ -31,10 +32,10 @@ Json ReadsJson(const Statistics& statistics) {
 std::string FrameJson(const Look& look) {
   Json waits = Json::array();
   for (const WaitView& wait : look.statistics.waits) waits.push_back(ExplainWait(wait, look.statistics));
-  return TextOf({{"life", LifeName(look.statistics)},
-                 {"note", look.note},
-                 {"reads", ReadsJson(look.statistics)},
-                 {"waits", std::move(waits)}});
+  return JsonText({{"life", LifeName(look.statistics)},
+                   {"note", look.note},
+                   {"reads", ReadsJson(look.statistics)},
+                   {"waits", std::move(waits)}});
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/byte_text.h"
 #include "isozone/database/key_ranges.h"
 #include "isozone/output/report.h"
 
@@ -34,7 +35,8 @@ Result<FoundFiles> Find(FileSystem& file_system, const std::string& text, size_t
       entry.name = (directory == "/" ? directory : directory + "/") + entry.name;
       if (entry.attributes.is_directory) {
         directories.push_back(std::move(entry.name));
-      } else if (entry.name.find(text) != std::string::npos) {
+      } else if ((entry.name.find(text) != std::string::npos ||
+                  TextOfBytes(entry.name).find(text) != std::string::npos)) {
         found.files.try_emplace(entry.attributes.inode, std::move(entry));  // its first name, if it has many
       }
       if (found.files.size() <= most) continue;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/byte_text.h"
 #include "isozone/output/prometheus.h"
 #include "isozone/output/statistics_json.h"
 #include "isozone/web/web_files.h"
@@ -14,7 +15,7 @@ namespace {
 
 constexpr const char* kJsonType = "application/json";
 
-HttpReply JsonReply(const Json& document) { return {200, kJsonType, TextOf(document)}; }
+HttpReply JsonReply(const Json& document) { return {200, kJsonType, JsonText(document)}; }
 
 int HttpStatusOf(const Status& status) {
   switch (status.code()) {
@@ -30,7 +31,7 @@ int HttpStatusOf(const Status& status) {
 }
 
 HttpReply ErrorReply(const Status& status) {
-  return {HttpStatusOf(status), kJsonType, TextOf({{"error", status.message()}})};
+  return {HttpStatusOf(status), kJsonType, JsonText({{"error", status.message()}})};
 }
 
 HttpReply NoSuchPath() { return ErrorReply(Status::NotFound("there is nothing of this name")); }

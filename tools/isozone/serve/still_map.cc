@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/byte_text.h"
 #include "fs/mount/statistics_at_rest.h"
 #include "isozone/output/report.h"
 #include "isozone/output/statistics_json.h"
@@ -19,7 +20,7 @@ namespace {
 // A frame as the words that it consists of; its JSON is filled up with blanks to whole words.
 Json FrameWords(const Statistics& statistics, const std::string& note) {
   std::string json =
-      TextOf({{"life", LifeName(statistics)}, {"note", note}, {"reads", Json::array()}, {"waits", Json::array()}});
+      JsonText({{"life", LifeName(statistics)}, {"note", note}, {"reads", Json::array()}, {"waits", Json::array()}});
   json.resize((json.size() + 3) / 4 * 4, ' ');
   ZoneFrames frames(1);
   frames.Look(statistics.zones);
@@ -36,7 +37,7 @@ Json FrameWords(const Statistics& statistics, const std::string& note) {
 // JSON within a script of HTML, which nothing in it can end.
 std::string InScript(const Json& document) {
   std::string text;
-  for (const char c : TextOf(document)) {
+  for (const char c : JsonText(document)) {
     if (c == '<') {
       text += "\\u003c";
     } else {
