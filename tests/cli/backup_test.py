@@ -616,7 +616,7 @@ class Errors(BackupTest):
                           capture_output=True).returncode != 0:
             self.skipTest("no file system can be mounted here")
         self.addCleanup(subprocess.run, ["umount", self.folder], check=True)
-        self.fails(harness.NO_SPACE, ["No space left"], "backup", self.device, self.folder)
+        self.fails(harness.NO_SPACE, ["has room for", "nothing was"], "backup", self.device, self.folder)
         self.fails(harness.NOT_FOUND, ["no complete backup"], "backup", "--verify", self.folder)
 
 

@@ -193,7 +193,7 @@ class Files(harness.CliTest):
         self.assertEqual(os.listdir(self.path("target")), [])
 
     def test_a_cp_that_is_told_to_end_leaves_nothing_on_the_device(self) -> None:
-        source = self.write("source", bytes(8 << 20))
+        source = self.write("source", os.urandom(8 << 20))
         process = self.begin_cp(0.1, source, ":/copy", lambda name: name == source)
         process.terminate()
         self.assertEqual(process.wait(), -signal.SIGTERM)

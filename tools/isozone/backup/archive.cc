@@ -59,6 +59,16 @@ void SetAttributes(archive_entry* entry, const BackupAttributes& attributes) {
   }
 }
 
+// Names the parts with data, if there are holes between them: the library then leaves out the rest of what it is given.
+void SetHoles(archive_entry* entry, const BackupFile& file) {
+  if (std::ranges::none_of(file.extents, &FileExtent::is_hole)) return;
+  for (const FileExtent& extent : file.extents) {
+    if (extent.is_hole() || extent.file_offset >= file.size) continue;
+    const uint64_t length = std::min(extent.length, file.size - extent.file_offset);
+    archive_entry_sparse_add_entry(entry, static_cast<int64_t>(extent.file_offset), static_cast<int64_t>(length));
+  }
+}
+
 // The path on the device of a name in an archive.
 std::string PathOfEntry(const char* name) {
   std::string path = name == nullptr ? "" : name;
@@ -107,6 +117,7 @@ Status ArchiveWriter::Begin(const BackupFile& file) {
   archive_entry_set_size(entry.get(), static_cast<int64_t>(file.has_content() ? file.size : 0));
   if (file.is_symlink()) archive_entry_set_symlink(entry.get(), file.target.c_str());
   if (file.has_content()) {
+    SetHoles(entry.get(), file);
     const std::string kind = EncodeKind(file);
     archive_entry_xattr_add_entry(entry.get(), kKindAttribute, kind.data(), kind.size());
   }

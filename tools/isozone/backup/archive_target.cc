@@ -1,15 +1,26 @@
+#include <sys/stat.h>
+
+#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
 
 #include "isozone/backup/backup_target.h"
+#include "isozone/holes.h"
 
 namespace isozone::cli {
 namespace {
 
 class ArchiveTarget final : public BackupTarget {
  public:
-  explicit ArchiveTarget(ArchiveWriter writer) : writer_(std::move(writer)) {}
+  ArchiveTarget(ArchiveWriter writer, int descriptor) : writer_(std::move(writer)), descriptor_(descriptor) {}
+
+  // Of a pipe nobody knows it.
+  Result<uint64_t> Room() const override {
+    struct stat found {};
+    if (::fstat(descriptor_, &found) != 0 || !S_ISREG(found.st_mode)) return UINT64_MAX;
+    return RoomIn(fmt::format("/proc/self/fd/{}", descriptor_));
+  }
 
   Result<bool> Has(BackupFile& file) override {
     if (file.has_content()) return false;
@@ -34,6 +45,7 @@ class ArchiveTarget final : public BackupTarget {
 
  private:
   ArchiveWriter writer_;
+  const int descriptor_;
   std::map<std::string, std::string> written_;  // directories and symbolic links, by path, as they were written
 };
 
@@ -41,7 +53,7 @@ class ArchiveTarget final : public BackupTarget {
 
 Result<std::unique_ptr<BackupTarget>> MakeArchiveTarget(int descriptor) {
   ISOZONE_ASSIGN_OR_RETURN(ArchiveWriter writer, ArchiveWriter::Open(descriptor));
-  return std::unique_ptr<BackupTarget>(std::make_unique<ArchiveTarget>(std::move(writer)));
+  return std::unique_ptr<BackupTarget>(std::make_unique<ArchiveTarget>(std::move(writer), descriptor));
 }
 
 }  // namespace isozone::cli

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/crc32c.h"
 #include "isozone/backup/capture.h"
+#include "isozone/holes.h"
 #include "isozone/output/progress.h"
 #include "isozone/stop_signals.h"
 
@@ -79,24 +80,49 @@ class BackupRun {
     for (const BackupFile& file : files) total += file.size;
     Progress progress("backing up", total, Progress::Unit::kBytes);
     uint64_t done = 0;
-    bool whole = true;
+    uint64_t data = 0;  // bytes to copy
+    std::vector<BackupFile*> missing;
     for (BackupFile& file : files) {
-      const auto copied = copied_.find(file.path());
-      if (copied != copied_.end() && copied->second.HasContentOf(file, began_s_)) {
-        file.crc32c = copied->second.crc32c;
+      ISOZONE_ASSIGN_OR_RETURN(const bool there, IsThere(file));
+      if (there) {
+        done += file.size;
       } else {
-        ISOZONE_ASSIGN_OR_RETURN(const bool has, target_.Has(file));
-        if (has) {
-          copied_.erase(file.path());
-        } else {
-          ISOZONE_ASSIGN_OR_RETURN(const bool there, Copy(file, progress, done, total));
-          whole &= there;
-        }
+        missing.push_back(&file);
+        data += DataOf(file);
       }
-      done += file.size;
+    }
+    ISOZONE_ASSIGN_OR_RETURN(const uint64_t room, target_.Room());
+    ISOZONE_RETURN_IF_ERROR(CheckRoom(data, room, "the target of the backup"));
+    bool whole = true;
+    for (BackupFile* file : missing) {
+      ISOZONE_ASSIGN_OR_RETURN(const bool copied, Copy(*file, progress, done, total));
+      whole &= copied;
+      done += file->size;
       progress.Update(done);
     }
     return whole;
+  }
+
+  // Whether the target has `file`, or has taken it without copying; its checksum is then set. What has no content, such
+  // as the directories of what comes behind it, is written at once.
+  Result<bool> IsThere(BackupFile& file) {
+    const auto copied = copied_.find(file.path());
+    if (copied != copied_.end() && copied->second.HasContentOf(file, began_s_)) {
+      file.crc32c = copied->second.crc32c;
+      return true;
+    }
+    ISOZONE_ASSIGN_OR_RETURN(const bool has, target_.Has(file));
+    if (has) copied_.erase(file.path());
+    if (has || file.has_content()) return has;
+    ISOZONE_RETURN_IF_ERROR(target_.Begin(file));
+    ISOZONE_RETURN_IF_ERROR(target_.End(file));
+    return true;
+  }
+
+  static uint64_t DataOf(const BackupFile& file) {
+    uint64_t bytes = 0;
+    for (const FileExtent& extent : file.extents) bytes += extent.is_hole() ? 0 : extent.length;
+    return std::min(bytes, file.size);
   }
 
   // Returns false if the file was removed or changed meanwhile.
@@ -104,10 +130,6 @@ class BackupRun {
     copied_.erase(file.path());
     written_.erase(file.path());
     ISOZONE_RETURN_IF_ERROR(target_.Begin(file));
-    if (!file.has_content()) {
-      ISOZONE_RETURN_IF_ERROR(target_.End(file));
-      return true;
-    }
     ISOZONE_ASSIGN_OR_RETURN(const bool whole, CopyContent(file, progress, done, total));
     if (!whole) {
       ISOZONE_RETURN_IF_ERROR(target_.Abandon());

@@ -53,6 +53,10 @@ class FolderSource final : public BackupSource {
       : path_(std::move(path)), locked_(std::move(locked)), manifest_(std::move(manifest)) {}
 
   const Manifest* manifest() const override { return &manifest_; }
+  uint64_t DataOf(const BackupFile& file) const override {
+    const auto found = tree_->Stat(FilesFolder(path_) + file.path(), /*itself=*/true);
+    return found.ok() ? found->data : 0;
+  }
 
   Result<Manifest> Visit(Visitor& visitor) override {
     Progress progress("reading the backup", manifest_.TotalSize(), Progress::Unit::kBytes);
@@ -164,6 +168,7 @@ class ArchiveSource final : public BackupSource {
       : opened_(std::move(opened)), reader_(std::move(reader)), total_(total) {}
 
   const Manifest* manifest() const override { return nullptr; }
+  uint64_t DataOf(const BackupFile& /*file*/) const override { return 0; }
 
   Result<Manifest> Visit(Visitor& visitor) override {
     Progress progress("reading the backup", total_, Progress::Unit::kBytes);

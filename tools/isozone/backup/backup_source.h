@@ -33,6 +33,8 @@ class BackupSource {
   virtual ~BackupSource() = default;
   // The manifest, if it can be known before the files are read.
   virtual const Manifest* manifest() const = 0;
+  // Bytes of `file` that are in no hole, roughly; 0 where that is not known before it is read.
+  virtual uint64_t DataOf(const BackupFile& file) const = 0;
   // Returns the manifest. kCorruption if the backup is damaged or not complete; kAborted after a signal.
   virtual Result<Manifest> Visit(Visitor& visitor) = 0;
 };

@@ -18,6 +18,7 @@
 
 #include "isozone/backup/backup_target.h"
 #include "isozone/commands/file_tree.h"
+#include "isozone/holes.h"
 #include "isozone/path.h"
 
 namespace isozone::cli {
@@ -131,6 +132,8 @@ class DirectoryTarget final : public BackupTarget {
     tree_ = MakeLocalTree(/*nameless=*/true, JoinPath(partial_, kTemporaryName));
     return ReadJournal();
   }
+
+  Result<uint64_t> Room() const override { return RoomIn(folder_); }
 
   Result<bool> Has(BackupFile& file) override {
     if (!file.has_content()) return false;

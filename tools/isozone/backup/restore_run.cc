@@ -11,6 +11,7 @@
 #include "isozone/backup/backup_run.h"
 #include "isozone/backup/inode_attributes.h"
 #include "isozone/file_checksum.h"
+#include "isozone/holes.h"
 #include "isozone/path.h"
 #include "isozone/stop_signals.h"
 
@@ -92,7 +93,7 @@ class RestoreRun final : public BackupSource::Visitor {
     options.lifetime = file.lifetime;
     options.level = file.level;
     options.expected_size = file.kind == FileKind::kLog ? 0 : file.size;
-    ISOZONE_ASSIGN_OR_RETURN(writer_, file_system_.Create(path, options));
+    ISOZONE_ASSIGN_OR_RETURN(writer_, SparseWriter::Create(file_system_, path, options));
     return Status::Ok();
   }
 
@@ -109,6 +110,18 @@ class RestoreRun final : public BackupSource::Visitor {
   }
 
   // -------------------------------
+
+  // kNoSpace: what is not there yet does not fit. It is known where the manifest comes first.
+  Status CheckThatAllFits(const BackupSource& source) const {
+    if (source.manifest() == nullptr) return Status::Ok();
+    uint64_t missing = 0;
+    for (const BackupFile& file : source.manifest()->files) {
+      if (!file.has_content()) continue;
+      const auto there = file_system_.Stat(kStagedFiles + file.path());
+      if (!there.ok() || there->size != file.size) missing += source.DataOf(file);
+    }
+    return CheckRoom(missing, RoomOnDevice(file_system_), "the device");
+  }
 
   void Stop() { writer_.reset(); }
 
@@ -169,7 +182,7 @@ class RestoreRun final : public BackupSource::Visitor {
 
   FileSystem& file_system_;
   const bool keeps_;  // what is there already, if it is what the backup has
-  std::unique_ptr<FileWriter> writer_;
+  std::unique_ptr<SparseWriter> writer_;
 };
 
 // First takes all of them out of sight, each in one step, so that half of a directory is never there under its name.
@@ -253,7 +266,8 @@ Result<Manifest> RestoreBackup(BackupSource& source, FileSystem& file_system, Re
   if (!keeps) ISOZONE_RETURN_IF_ERROR(RemoveFromDevice(file_system, kRestoreFolder));
   ISOZONE_RETURN_IF_ERROR(file_system.CreateDirectories(kStagedFiles));
   RestoreRun run(file_system, keeps);
-  auto manifest = source.Visit(run);
+  const Status fits = run.CheckThatAllFits(source);
+  auto manifest = fits.ok() ? source.Visit(run) : fits;
   if (manifest.status().Is(StatusCode::kNoSpace) && onto == RestoreOnto::kAnything) {
     return manifest.status().WithContext(
         "the backup does not fit beside what the device holds, which is kept until all is restored; format it first");

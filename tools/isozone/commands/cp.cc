@@ -22,6 +22,7 @@
 #include "base/aligned_buffer.h"
 #include "isozone/command.h"
 #include "isozone/commands/file_tree.h"
+#include "isozone/holes.h"
 #include "isozone/output/progress.h"
 #include "isozone/path.h"
 #include "isozone/session.h"
@@ -80,6 +81,7 @@ class Copier {
   }
 
   Status Run() {
+    ISOZONE_RETURN_IF_ERROR(CheckThatAllFits());
     Progress progress("copying", total_, Progress::Unit::kBytes);
     for (const Step& step : steps_) {
       ISOZONE_RETURN_IF_ERROR(Copy(step, progress));
@@ -88,6 +90,14 @@ class Copier {
   }
 
  private:
+  // What a copy that was stopped has left counts twice, so one that is resumed is not looked at.
+  Status CheckThatAllFits() const {
+    if (steps_.empty() || resume_) return Status::Ok();
+    const Place& to = steps_.front().to;
+    ISOZONE_ASSIGN_OR_RETURN(const uint64_t room, to.tree->Room(ParentPath(to.path)));
+    return CheckRoom(data_, room, target_);
+  }
+
   Result<Place> PlaceOf(const std::string& argument) {
     if (!IsOnDevice(argument)) return Place{&local_, argument};
     if (argument.size() > 1 && argument[1] == '/') return Place{&device_, argument.substr(1)};
@@ -110,6 +120,7 @@ class Copier {
     steps_.push_back({from, to, entry});
     if (!entry.is_directory) {
       total_ += entry.size;
+      data_ += entry.data;
       return Status::Ok();
     }
     ISOZONE_ASSIGN_OR_RETURN(const std::vector<std::string> names, from.tree->List(from.path));
@@ -229,6 +240,7 @@ class Copier {
   std::vector<Step> steps_;        // a directory comes before its content
   std::set<std::string> targets_;  // of files
   uint64_t total_ = 0;             // bytes
+  uint64_t data_ = 0;              // bytes of these in no hole
   uint64_t copied_ = 0;            // bytes
   AlignedBuffer buffer_{kChunk};
   AlignedBuffer compared_{kChunk};

@@ -17,6 +17,7 @@
 
 #include "base/crc32c.h"
 #include "fs/inode_files.h"
+#include "isozone/holes.h"
 #include "isozone/path.h"
 
 namespace isozone::cli {
@@ -25,6 +26,7 @@ namespace {
 // A file smaller than this shares a zone with others on the device; a larger one gets its own while it is written.
 constexpr uint64_t kSmallFile = 64 * kKiB;
 constexpr mode_t kModeMask = 0777;
+constexpr uint64_t kStatBlock = 512;             // bytes, of st_blocks
 constexpr uint32_t kDeviceFileMode = 0644;       // of a file on the device without another
 constexpr uint32_t kDeviceDirectoryMode = 0755;  // of a directory
 const std::string kDescriptors = "/proc/self/fd/";
@@ -77,16 +79,23 @@ class LocalSink final : public FileSink, LocalFile {
     if (!nameless_ && !stays_) ::unlink(temporary_.c_str());
   }
 
-  Status Append(std::span<const std::byte> data) override {
-    while (!data.empty()) {
-      const ssize_t length = ::write(descriptor(), data.data(), data.size());
-      if (length < 0) return LocalError("cannot write", path());
-      data = data.subspan(static_cast<size_t>(length));
-    }
-    return Status::Ok();
+  Status Append(std::span<const std::byte> content) override {
+    return ForEachRun(
+        content, [this](std::span<const std::byte> data) { return Write(data); },
+        [this](size_t bytes) {
+          ends_in_hole_ = true;
+          return ::lseek(descriptor(), static_cast<off_t>(bytes), SEEK_CUR) >= 0 ? Status::Ok()
+                                                                                 : LocalError("cannot write", path());
+        });
   }
 
-  Status Sync() override { return ::fsync(descriptor()) == 0 ? Status::Ok() : LocalError("cannot sync", path()); }
+  Status Sync() override {
+    if (ends_in_hole_ && ::ftruncate(descriptor(), ::lseek(descriptor(), 0, SEEK_CUR)) != 0) {
+      return LocalError("cannot write", path());
+    }
+    ends_in_hole_ = false;
+    return ::fsync(descriptor()) == 0 ? Status::Ok() : LocalError("cannot sync", path());
+  }
 
   Status Finish() override {
     if (mode_ && ::fchmod(descriptor(), *mode_) != 0) return LocalError("cannot set the permissions of", temporary_);
@@ -105,6 +114,15 @@ class LocalSink final : public FileSink, LocalFile {
   }
 
  private:
+  Status Write(std::span<const std::byte> data) {
+    ends_in_hole_ = false;
+    while (!data.empty()) {
+      const ssize_t length = ::write(descriptor(), data.data(), data.size());
+      if (length < 0) return LocalError("cannot write", path());
+      data = data.subspan(static_cast<size_t>(length));
+    }
+    return Status::Ok();
+  }
   // Gives the nameless file a name that does not exist yet.
   bool Link(const std::string& name) const {
     const std::string self = kDescriptors + std::to_string(descriptor());
@@ -115,6 +133,7 @@ class LocalSink final : public FileSink, LocalFile {
   bool nameless_;
   bool stays_;
   const std::optional<mode_t> mode_;
+  bool ends_in_hole_ = false;  // which lies behind the end that the file has
 };
 
 class LocalTree final : public FileTree {
@@ -135,7 +154,9 @@ class LocalTree final : public FileTree {
     if (!S_ISDIR(found.st_mode) && !S_ISREG(found.st_mode)) {
       return Status::InvalidArgument(path + " is no file, directory or symbolic link and cannot be copied");
     }
-    return TreeEntry{S_ISDIR(found.st_mode), static_cast<uint64_t>(found.st_size), found.st_mode & kModeMask, {}};
+    const auto size = static_cast<uint64_t>(found.st_size);
+    const uint64_t data = std::min(size, static_cast<uint64_t>(found.st_blocks) * kStatBlock);
+    return TreeEntry{S_ISDIR(found.st_mode), size, data, found.st_mode & kModeMask, {}};
   }
 
   Result<std::vector<std::string>> List(const std::string& directory) override {
@@ -209,6 +230,7 @@ class LocalTree final : public FileTree {
     return std::unique_ptr<FileSink>(std::move(sink));
   }
 
+  Result<uint64_t> Room(const std::string& directory) override { return RoomIn(directory); }
   Status Sync(const std::string& directory) override {
     const LocalFile opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), directory);
     return ::syncfs(opened.descriptor()) == 0 ? Status::Ok() : LocalError("cannot sync", directory);
@@ -265,7 +287,7 @@ class DeviceSource final : public FileSource {
 class DeviceSink final : public FileSink {
  public:
   // `stays`: the file stays under its temporary name if Finish is not called.
-  DeviceSink(FileSystem& file_system, std::unique_ptr<FileWriter> writer, std::string path, std::string temporary,
+  DeviceSink(FileSystem& file_system, std::unique_ptr<SparseWriter> writer, std::string path, std::string temporary,
              bool stays)
       : file_system_(file_system),
         writer_(std::move(writer)),
@@ -278,7 +300,6 @@ class DeviceSink final : public FileSink {
     if (!temporary_.empty() && !stays_) static_cast<void>(file_system_.Unlink(temporary_).ok());
   }
 
-  Status CutTo(uint64_t size) { return writer_->size() == size ? Status::Ok() : writer_->Truncate(size); }
   Status Append(std::span<const std::byte> data) override { return writer_->Append(data); }
   Status Sync() override { return writer_->Sync(); }
   Status Finish() override {
@@ -291,7 +312,7 @@ class DeviceSink final : public FileSink {
 
  private:
   FileSystem& file_system_;
-  std::unique_ptr<FileWriter> writer_;
+  std::unique_ptr<SparseWriter> writer_;
   const std::string path_;
   std::string temporary_;  // empty once it was renamed
   const bool stays_;
@@ -303,10 +324,13 @@ class DeviceTree final : public FileTree {
 
   Result<TreeEntry> Stat(const std::string& path, bool /*itself*/) override {
     ISOZONE_ASSIGN_OR_RETURN(const FileAttributes attributes, file_system_.Stat(path));
-    TreeEntry entry{attributes.is_directory, attributes.size, attributes.mode & kModeMask, {}};
+    TreeEntry entry{attributes.is_directory, attributes.size, attributes.size, attributes.mode & kModeMask, {}};
     if (attributes.type == InodeType::kSymlink) {
       ISOZONE_ASSIGN_OR_RETURN(entry.target, file_system_.inodes().ReadLink(attributes.inode));
-      entry.size = 0;
+      entry.size = entry.data = 0;
+    } else if (attributes.type == InodeType::kRegular) {
+      ISOZONE_ASSIGN_OR_RETURN(const uint64_t allocated, file_system_.inodes().AllocatedBytes(attributes.inode));
+      entry.data = std::min(entry.size, allocated);
     }
     return entry;
   }
@@ -343,7 +367,7 @@ class DeviceTree final : public FileTree {
 
   Result<std::unique_ptr<FileSink>> Create(const std::string& path, uint64_t expected_size, uint32_t mode) override {
     const std::string temporary = TemporaryName(path);
-    ISOZONE_ASSIGN_OR_RETURN(auto writer, file_system_.Create(temporary, OptionsFor(expected_size)));
+    ISOZONE_ASSIGN_OR_RETURN(auto writer, SparseWriter::Create(file_system_, temporary, OptionsFor(expected_size)));
     auto sink = std::make_unique<DeviceSink>(file_system_, std::move(writer), path, temporary, false);
     if (mode != kDeviceFileMode) ISOZONE_RETURN_IF_ERROR(SetMode(temporary, mode));
     return std::unique_ptr<FileSink>(std::move(sink));
@@ -353,15 +377,15 @@ class DeviceTree final : public FileTree {
                                            uint32_t mode) override {
     const std::string temporary = TemporaryName(path);
     const CreateOptions options = OptionsFor(expected_size);
-    ISOZONE_ASSIGN_OR_RETURN(auto writer, size == 0 ? file_system_.Create(temporary, options)
-                                                    : file_system_.OpenForAppend(temporary, options));
+    ISOZONE_ASSIGN_OR_RETURN(auto writer, size == 0 ? SparseWriter::Create(file_system_, temporary, options)
+                                                    : SparseWriter::Continue(file_system_, temporary, size));
     auto sink = std::make_unique<DeviceSink>(file_system_, std::move(writer), path, temporary, true);
-    ISOZONE_RETURN_IF_ERROR(sink->CutTo(size));
     ISOZONE_ASSIGN_OR_RETURN(const TreeEntry there, Stat(temporary, /*itself=*/true));
     if (there.mode != mode) ISOZONE_RETURN_IF_ERROR(SetMode(temporary, mode));
     return std::unique_ptr<FileSink>(std::move(sink));
   }
 
+  Result<uint64_t> Room(const std::string& /*directory*/) override { return RoomOnDevice(file_system_); }
   Status Sync(const std::string& /*directory*/) override { return file_system_.SyncMetadata(); }
 
  private:

@@ -17,6 +17,7 @@ namespace isozone::cli {
 struct TreeEntry {
   bool is_directory = false;
   uint64_t size = 0;   // bytes
+  uint64_t data = 0;   // bytes that are in no hole, roughly; not more than `size`
   uint32_t mode = 0;   // permission bits, 0 to 0777
   std::string target;  // of a symbolic link; else empty
 
@@ -37,6 +38,7 @@ class FileSource {
 class FileSink {
  public:
   virtual ~FileSink() = default;
+  // Blocks of zeros become holes (holes.h).
   virtual Status Append(std::span<const std::byte> data) = 0;
   // Everything appended is durable, under the temporary name, when this returns OK.
   virtual Status Sync() = 0;
@@ -71,6 +73,8 @@ class FileTree {
   // name, unless `size` is 0. If the sink is destroyed before Finish, that file stays.
   virtual Result<std::unique_ptr<FileSink>> Resume(const std::string& path, uint64_t size, uint64_t expected_size,
                                                    uint32_t mode) = 0;
+  // Bytes of new files that fit below `directory`, at most.
+  virtual Result<uint64_t> Room(const std::string& directory) = 0;
   // When this returns OK, names created below `directory` are durable.
   virtual Status Sync(const std::string& directory) = 0;
 };

@@ -15,6 +15,7 @@
 #include "fs/inode_files.h"
 #include "isozone/command.h"
 #include "isozone/file_checksum.h"
+#include "isozone/holes.h"
 #include "isozone/output/progress.h"
 #include "isozone/path.h"
 #include "isozone/session.h"
@@ -57,6 +58,9 @@ class Importer {
       ISOZONE_ASSIGN_OR_RETURN(const bool there, IsThere(file, progress));
       if (!there) missing.push_back(&file);
     }
+    uint64_t bytes = 0;
+    for (const ZenFsFile* file : missing) bytes += file->size;
+    ISOZONE_RETURN_IF_ERROR(CheckRoom(bytes, RoomOnDevice(target_), target_.state().device().name()));
     for (const ZenFsFile* file : missing) ISOZONE_RETURN_IF_ERROR(Import(*file, progress));
     for (const ZenFsFile& file : files_) ISOZONE_RETURN_IF_ERROR(AddNames(file));
     return target_.SyncMetadata();
@@ -116,7 +120,7 @@ class Importer {
     options.kind = file.is_sparse ? FileKind::kLog : FileKind::kData;
     options.lifetime = file.lifetime < kLifetimeCount ? static_cast<Lifetime>(file.lifetime) : Lifetime::kNotSet;
     ISOZONE_RETURN_IF_ERROR(target_.CreateDirectories(ParentPath(path)));
-    ISOZONE_ASSIGN_OR_RETURN(const auto writer, target_.Create(temporary, options));
+    ISOZONE_ASSIGN_OR_RETURN(const auto writer, SparseWriter::Create(target_, temporary, options));
     uint32_t crc = 0;
     ISOZONE_RETURN_IF_ERROR(ReadZenFsFile(source_, file, [&](std::span<const std::byte> data) -> Status {
       crc = Crc32c(data, crc);
