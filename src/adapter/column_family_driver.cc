@@ -14,9 +14,11 @@
 
 #include "adapter/output_guide.h"
 #include "adapter/rocksdb_version.h"
+#include "adapter/status_mapping.h"
 #include "adapter/zoned_file_system.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 
 namespace isozone {
 namespace {
@@ -93,7 +95,12 @@ rocksdb::Status ColumnFamilyDriver::Open(rocksdb::DB* db, rocksdb::ColumnFamilyH
   }
   WarnOfUnusedOptions(db->GetOptions(column_family), column_family->GetName());
   driver->LoadPointers();
-  for (uint32_t i = 0; i < options.threads; ++i) driver->threads_.emplace_back([d = driver.get()] { d->Run(); });
+  for (uint32_t i = 0; i < options.threads; ++i) {
+    auto thread = StartThread("compaction", [d = driver.get()] { d->Run(); });
+    if (!thread.ok() && i == 0) return ToIoStatus(thread.status(), "");
+    if (!thread.ok()) break;  // it goes with fewer
+    driver->threads_.push_back(std::move(thread).value());
+  }
   *result = std::move(driver);
   return rocksdb::Status::OK();
 }

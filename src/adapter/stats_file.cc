@@ -35,7 +35,7 @@ StatsFile::StatsFile(std::string path, uint64_t interval_s, std::function<std::s
     : path_(std::move(path)), interval_s_(interval_s), json_(std::move(json)), clock_(std::move(clock)) {
   if (path_.empty() || interval_s_ == 0 || !IsReplaceable(path_)) return;
   clock_->OnRing([this](uint32_t) { Ring(); });
-  clock_->RingAt(clock_->Now() + static_cast<int64_t>(interval_s_) * kSecondNs, 0);
+  SetAlarm();
 }
 
 StatsFile::~StatsFile() { clock_->Stop(); }
@@ -47,7 +47,12 @@ void StatsFile::Ring() {
     if (!status.ok() && !failed_) Log().warn("stats_file: {}", status.ToString());
     failed_ = !status.ok();
   }
-  clock_->RingAt(clock_->Now() + static_cast<int64_t>(interval_s_) * kSecondNs, 0);
+  SetAlarm();
+}
+
+void StatsFile::SetAlarm() {
+  if (clock_->RingAt(clock_->Now() + static_cast<int64_t>(interval_s_) * kSecondNs, 0)) return;
+  Log().warn("stats_file: {} is written at the end only", path_);
 }
 
 void StatsFile::Finish() {

@@ -36,6 +36,7 @@ class StatsFile {
   static Status Check(const std::string& path);
 
  private:
+  void SetAlarm();
   void Ring();
   Status Replace(const std::string& json) const ISOZONE_REQUIRES(mu_);
 

@@ -21,7 +21,10 @@ namespace {
 class ManualClock final : public AlarmClock {
  public:
   int64_t Now() const override { return now_ns; }
-  void RingAt(int64_t at_ns, uint32_t) override { alarms.push_back(at_ns); }
+  bool RingAt(int64_t at_ns, uint32_t) override {
+    alarms.push_back(at_ns);
+    return true;
+  }
   void OnRing(std::function<void(uint32_t)> ring) override { ring_ = std::move(ring); }
   void Stop() override { stopped = true; }
   // Advances to the alarm that was set last, and rings.

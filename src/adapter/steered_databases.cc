@@ -21,6 +21,7 @@
 #include "adapter/uri_file_system.h"
 #include "base/log.h"
 #include "base/mutex.h"
+#include "base/thread.h"
 
 namespace isozone {
 namespace {
@@ -57,7 +58,7 @@ class SteeredDatabase {
       const MutexLock lock(mu_);
       state_ = State::kStarting;
     }
-    starter_ = std::thread([this, options] {
+    auto starter = StartThread("the compactions of a database", [this, options] {
       const rocksdb::IOStatus status = WithoutExceptions([&] {
         Start(options);
         return rocksdb::IOStatus::OK();
@@ -67,6 +68,13 @@ class SteeredDatabase {
       state_ = State::kSteady;
       changed_.SignalAll();
     });
+    if (starter.ok()) {
+      starter_ = std::move(starter).value();
+      return;
+    }
+    Log().error("a database is not steered: {}", starter.status().message());
+    const MutexLock lock(mu_);
+    state_ = State::kSteady;
   }
 
   // Returns when no thread of the driver is left, whoever else may be stopping it.

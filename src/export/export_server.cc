@@ -3,6 +3,7 @@
 #include <sys/prctl.h>
 
 #include "base/log.h"
+#include "base/thread.h"
 
 namespace isozone {
 
@@ -26,7 +27,14 @@ std::vector<std::span<std::byte>> ExportServer::memory() {
 
 Status ExportServer::Start() {
   const uint16_t queues = kernel_.layout().queues;
-  for (uint16_t i = 0; i < queues; ++i) threads_.emplace_back([this, i] { Serve(i); });
+  for (uint16_t i = 0; i < queues; ++i) {
+    auto thread = StartThread("a queue of the exported device", [this, i] { Serve(i); });
+    if (thread.ok()) {
+      threads_.push_back(std::move(thread).value());
+    } else {
+      Opened(thread.status());
+    }
+  }
   Status status = WaitUntilOpened();
   if (status.ok()) status = kernel_.Start();
   if (status.ok()) return status;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/thread.h"
 
 namespace isozone {
 
@@ -82,13 +83,14 @@ void Collector::Apply() {
   idle_.SignalAll();
 }
 
-void Collector::Start() {
+Status Collector::Start() {
   {
     const MutexLock lock(mu_);
-    if (!state_.Start()) return;
+    if (!state_.Start()) return Status::Ok();
   }
   Apply();
-  thread_ = std::thread([this] { RunInBackground(); });
+  ISOZONE_ASSIGN_OR_RETURN(thread_, StartThread("garbage collection", [this] { RunInBackground(); }));
+  return Status::Ok();
 }
 
 void Collector::Stop() {

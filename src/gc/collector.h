@@ -69,7 +69,7 @@ class Collector {
   Collector& operator=(const Collector&) = delete;
 
   // Starts the thread that collects by itself.
-  void Start();
+  Status Start();
   // Stops after the window under way, gives up the copies of unfinished victims, and makes writers stop waiting for the
   // collector.
   void Stop();

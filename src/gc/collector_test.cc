@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "gc/collector_test_util.h"
+#include "testing/assert_ok.h"
 #include "testing/manual_clock.h"
 
 namespace isozone {
@@ -112,7 +113,7 @@ TEST_F(CollectorTest, CollectsByItselfWhenSpaceRunsLow) {
   store_.Fill(0, {{1, 0, kBlock}});
   store_.free_percent = 1;
   const auto collector = Make();
-  collector->Start();
+  ISOZONE_ASSERT_OK(collector->Start());
   store_.WaitUntil([&] { return store_.HasGained(); });
   collector->Stop();
   EXPECT_TRUE(store_.IsEmpty(0));
@@ -126,7 +127,7 @@ TEST_F(CollectorTest, LooksWhenItsClockSaysSo) {
   store_.free_percent = 1;
   ManualClock clock;
   const auto collector = Make({}, clock);
-  collector->Start();
+  ISOZONE_ASSERT_OK(collector->Start());
   const int64_t look_ns = clock.AwaitWaiter(0);
   EXPECT_EQ(look_ns, 100'000'000) << "the interval of the scheme";
   clock.Advance(look_ns - 1);
@@ -146,7 +147,7 @@ TEST_F(CollectorTest, RestsByItsClock) {
   GcOptions options;
   options.memory = 8 * kMiB;  // one segment at a time
   const auto collector = Make(options, clock);
-  collector->Start();
+  ISOZONE_ASSERT_OK(collector->Start());
   const int64_t look_ns = clock.AwaitWaiter(0);
   clock.Advance(look_ns);
   const int64_t rest_ns = clock.AwaitWaiter(look_ns);
@@ -187,7 +188,7 @@ TEST_F(CollectorBatchTest, StopsWhenEnoughIsFree) {
       store_.after_commit = [&] { store_.free_percent = 50; };  // as if a database had been deleted
     });
     const auto collector = Make(OneAtATime(scheme));
-    collector->Start();
+    ISOZONE_ASSERT_OK(collector->Start());
     store_.WaitUntil([&] { return !store_.gained.empty(); });
     collector->Stop();
     EXPECT_EQ(store_.tried.size(), 1u);
@@ -201,7 +202,7 @@ TEST_F(CollectorBatchTest, ChoosesByWhatIsAliveNow) {
     store_.DeleteLocked(107);  // makes the last zone the best victim
   };
   const auto collector = Make(OneAtATime("isozone"));
-  collector->Start();
+  ISOZONE_ASSERT_OK(collector->Start());
   store_.WaitUntil([&] { return store_.tried.size() >= 2; });
   collector->Stop();
   EXPECT_EQ(store_.tried[0], 0u);
@@ -225,7 +226,7 @@ TEST_F(CollectorBatchTest, WhoLooksOnceDecidesOnce) {
       if (store_.Space().empty_zones < 3) break;
     }
     const auto collector = Make(OneAtATime(scheme));
-    collector->Start();
+    ISOZONE_ASSERT_OK(collector->Start());
     collector->Wake();
     store_.WaitUntil([&] { return !store_.gained.empty(); });
     collector->Stop();
@@ -244,7 +245,7 @@ TEST_F(CollectorBatchTest, HasHasteOnlyWhileSomebodyWaits) {
   const auto collector = Make(options);
   std::vector<double> urgencies;
   store_.before_write = [&] { urgencies.push_back(collector->Stats().urgency); };
-  collector->Start();
+  ISOZONE_ASSERT_OK(collector->Start());
   collector->Wake();
   store_.WaitForRounds(1);
   collector->Stop();
@@ -261,7 +262,7 @@ class ConfinedCollectorTest : public CollectorTest {
   ConfinedCollectorTest() { store_.free_percent = 1; }
   void StartAndLook() {
     collector_ = Make(Named("zenfs"));
-    collector_->Start();
+    ISOZONE_ASSERT_OK(collector_->Start());
     Look();
   }
   void Look() {
@@ -335,7 +336,7 @@ TEST_F(CollectorBatchTest, DoesNotRestWhileAUserIsPacedByItAlone) {
     urgencies.push_back(collector->Stats().urgency);
     collector->Hurry();
   };
-  collector->Start();
+  ISOZONE_ASSERT_OK(collector->Start());
   store_.WaitForRounds(1);
   collector->Stop();
   ASSERT_GE(urgencies.size(), 6u);
@@ -347,7 +348,7 @@ TEST_F(CollectorBatchTest, DoesNotRestWhileAUserIsPacedByItAlone) {
 
 TEST_F(CollectorTest, WakesForWhoeverWaits) {
   const auto collector = Make(Named("zenfs"));  // it would look only in ten seconds
-  collector->Start();
+  ISOZONE_ASSERT_OK(collector->Start());
   for (uint64_t round = 1; round <= 20; ++round) {
     collector->Wake();
     store_.WaitForRounds(round);
@@ -363,7 +364,7 @@ TEST_F(CollectorTest, WhatCannotBeMovedMakesWayForTheNextChoice) {
   store_.free_percent = 9.9;
   store_.wanted = true;
   const auto collector = Make(Named("lsm-zgc"));
-  collector->Start();
+  ISOZONE_ASSERT_OK(collector->Start());
   collector->Wake();
   store_.WaitForRounds(1);
   EXPECT_TRUE(store_.gained[0]);
@@ -386,7 +387,7 @@ TEST_F(CollectorTest, WhereDeadZonesWaitTheyAreResetWhenTheSchemeChoosesThem) {
   const auto collector = Make(Named("full"));
   store_.free_percent = 50;
   store_.Fill(0, {{1, 0, kBlock}});
-  collector->Start();
+  ISOZONE_ASSERT_OK(collector->Start());
   store_.Delete(1);
   for (uint64_t round = 1; round <= 3; ++round) {
     collector->Wake();
@@ -408,7 +409,7 @@ TEST_F(CollectorTest, StopsPromptlyWhereItHasTime) {
   GcOptions options;
   options.memory = 8 * kMiB;
   const auto collector = Make(options);
-  collector->Start();
+  ISOZONE_ASSERT_OK(collector->Start());
   store_.WaitForRounds(1);
   collector->Stop();
   store_.ExpectIntact();
@@ -418,12 +419,12 @@ TEST_F(CollectorTest, StopsPromptlyWhereItHasTime) {
 TEST_F(CollectorTest, NobodyMayWaitBeforeStartOrAfterStop) {
   const auto collector = Make();
   EXPECT_FALSE(store_.attached);
-  collector->Start();
+  ISOZONE_ASSERT_OK(collector->Start());
   EXPECT_TRUE(store_.attached);
   collector->Stop();
   EXPECT_FALSE(store_.attached);
   collector->Wake();
-  collector->Start();
+  ISOZONE_ASSERT_OK(collector->Start());
   EXPECT_FALSE(store_.attached);
   store_.Fill(0, {{1, 0, kBlock}});
   EXPECT_TRUE(collector->Run(100, {}).status().Is(StatusCode::kAborted));
@@ -435,7 +436,7 @@ TEST_F(CollectorTest, GivesUpForGoodWhereFilesCannotBeMoved) {
   store_.free_percent = 1;
   store_.commit_error = Status::ReadOnly("the journal is broken");
   const auto collector = Make();
-  collector->Start();
+  ISOZONE_ASSERT_OK(collector->Start());
   store_.WaitUntil([&] { return !store_.gained.empty() && !store_.attached; });
   store_.Locked([&] { store_.commit_error = Status::Ok(); });
   ASSERT_TRUE(collector->SetOptions(Named("zenfs+")).ok());
@@ -452,7 +453,7 @@ TEST_F(CollectorTest, NoSpaceIsNoReasonToGiveUp) {
   store_.free_percent = 1;
   store_.writes_before_no_space = 0;
   const auto collector = Make();
-  collector->Start();
+  ISOZONE_ASSERT_OK(collector->Start());
   store_.WaitForRounds(1);
   store_.Locked([&] { store_.writes_before_no_space = -1; });
   collector->Wake();
@@ -464,7 +465,7 @@ TEST_F(CollectorTest, NoSpaceIsNoReasonToGiveUp) {
 
 TEST_F(CollectorTest, OptionsCanBeChangedWhileItRuns) {
   const auto collector = Make();
-  collector->Start();
+  ISOZONE_ASSERT_OK(collector->Start());
   EXPECT_EQ(store_.throttle, 15);
   EXPECT_TRUE(store_.reset_at_once);
   GcOptions start_at_40 = Named("isozone");
@@ -495,7 +496,7 @@ TEST_F(CollectorTest, ManyMayAskAtOnce) {
   for (uint32_t zone = 0; zone < 8; ++zone) store_.Fill(zone, {{zone, 0, kBlock}});
   store_.free_percent = 5;
   const auto collector = Make();
-  collector->Start();
+  ISOZONE_ASSERT_OK(collector->Start());
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {

@@ -3,19 +3,26 @@
 #include <sys/prctl.h>
 
 #include "base/cpu_affinity.h"
+#include "base/log.h"
+#include "base/thread.h"
 
 namespace isozone {
 
-void ThreadAlarmClock::RingAt(int64_t at_ns, uint32_t what) {
+bool ThreadAlarmClock::RingAt(int64_t at_ns, uint32_t what) {
   const MutexLock lock(mu_);
-  if (stop_) return;
+  if (stop_) return true;
+  if (!thread_) {
+    auto thread = StartThread("alarms", [this] { Run(); });
+    if (!thread.ok()) {
+      Log().warn("{}", thread.status().message());
+      return false;
+    }
+    thread_ = std::move(thread).value();
+  }
   const bool first = alarms_.empty() || at_ns < alarms_.top().at_ns;
   alarms_.push({at_ns, what});
-  if (!thread_) {
-    thread_.emplace([this] { Run(); });
-  } else if (first) {
-    changed_.Signal();
-  }
+  if (first) changed_.Signal();
+  return true;
 }
 
 void ThreadAlarmClock::Stop() {

@@ -19,8 +19,9 @@ class AlarmClock {
   virtual ~AlarmClock() = default;
   // Nanoseconds; never goes back.
   virtual int64_t Now() const = 0;
-  // Calls `ring(what)` once, at `at_ns` or soon after, but never inside this call.
-  virtual void RingAt(int64_t at_ns, uint32_t what) = 0;
+  // Calls `ring(what)` once, at `at_ns` or soon after, but never inside this call. False: it will not, because no
+  // thread can be had for the first alarm.
+  [[nodiscard]] virtual bool RingAt(int64_t at_ns, uint32_t what) = 0;
   // Sets the function to call. Must be called before the first RingAt.
   virtual void OnRing(std::function<void(uint32_t what)> ring) = 0;
   // No call is running or will start once this returns.
@@ -32,7 +33,7 @@ class ThreadAlarmClock final : public AlarmClock {
  public:
   ~ThreadAlarmClock() override { Stop(); }
   int64_t Now() const override { return MonotonicNs(); }
-  void RingAt(int64_t at_ns, uint32_t what) override;
+  bool RingAt(int64_t at_ns, uint32_t what) override;
   void OnRing(std::function<void(uint32_t what)> ring) override { ring_ = std::move(ring); }
   void Stop() override;
 

@@ -232,10 +232,13 @@ void IoEngine::Dispatch(Group& group) {
   thread_local const Group* dispatching = nullptr;
   if (dispatching == &group) return;
   const Group* const before = std::exchange(dispatching, &group);
-  int64_t alarm_ns = 0;
-  while (IoRequest* next = TakeNext(group, alarm_ns)) SubmitSlices(*next);
+  for (;;) {
+    int64_t alarm_ns = 0;
+    while (IoRequest* next = TakeNext(group, alarm_ns)) SubmitSlices(*next);
+    if (alarm_ns == 0 || clock_->RingAt(alarm_ns, group.number)) break;
+    alarms_fail_ = true;  // so that nothing waits for one
+  }
   dispatching = before;
-  if (alarm_ns != 0) clock_->RingAt(alarm_ns, group.number);
 }
 
 IoRequest* IoEngine::TakeNext(Group& group, int64_t& alarm_ns) {
@@ -247,7 +250,8 @@ IoRequest* IoEngine::TakeNext(Group& group, int64_t& alarm_ns) {
   const IoClassSet keeping = group.queues.KeepingGaps();
   const int64_t now_ns = keeping.any() ? clock_->Now() : 0;
   IoClassSet gaps;
-  if (keeping.any() && readers_.Active(now_ns)) gaps = group.OpenGaps(keeping, now_ns, write_gap_ns_, opens_at_ns);
+  if (keeping.any() && !alarms_fail_ && readers_.Active(now_ns))
+    gaps = group.OpenGaps(keeping, now_ns, write_gap_ns_, opens_at_ns);
   auto* next = static_cast<IoRequest*>(group.queues.Next(background_too, gaps));
   if (background_too && (next == nullptr || !ClassQueues::IsBackground(next->io_class))) {
     group.places.fetch_sub(kOneBackgroundPlace - kOnePlace);

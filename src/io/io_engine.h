@@ -176,6 +176,7 @@ class IoEngine {
   const Depth depth_;
   const uint64_t slice_;  // bytes
   const int64_t write_gap_ns_;
+  std::atomic<bool> alarms_fail_{false};  // then writes keep no gap
   std::vector<std::unique_ptr<Group>> groups_;
   std::array<IoClassCounters, kIoClassCount> classes_;
   RecentReads recent_reads_;  // of background classes

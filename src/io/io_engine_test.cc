@@ -419,7 +419,10 @@ TEST_F(Isolation, EverySliceIsDurableUnlessTheLastOneCoversThoseBefore) {
 class ManualClock final : public AlarmClock {
  public:
   int64_t Now() const override { return now_; }
-  void RingAt(int64_t at_ns, uint32_t what) override { alarms_.emplace(at_ns, what); }
+  bool RingAt(int64_t at_ns, uint32_t what) override {
+    if (rings) alarms_.emplace(at_ns, what);
+    return rings;
+  }
   void OnRing(std::function<void(uint32_t)> ring) override { ring_ = std::move(ring); }
   void Stop() override { alarms_.clear(); }
 
@@ -432,6 +435,7 @@ class ManualClock final : public AlarmClock {
     }
   }
   size_t alarms() const { return alarms_.size(); }
+  bool rings = true;
 
  private:
   int64_t now_ = kSecondNs;
@@ -506,6 +510,14 @@ TEST_F(Gaps, SlicesOfAFlushWaitForEachOtherWhileUsersRead) {
   CompleteAll();
   EXPECT_EQ(engine->gap_waits().Take().count, 1U);
   EXPECT_EQ(engine->gap_waits().Take().max, static_cast<uint64_t>(kGap));
+}
+
+TEST_F(Gaps, NobodyKeepsOneWithoutAlarms) {
+  clock->rings = false;
+  Read();
+  for (int i = 0; i < 5; ++i) Submit(IoClass::kFlush);
+  EXPECT_EQ(device.held.size(), 5U);
+  CompleteAll();
 }
 
 TEST_F(Gaps, EndWhenNobodyReadsAnyMore) {
@@ -591,11 +603,11 @@ TEST(ThreadAlarmClock, RingsOnceForEachAlarm) {
     latch.CountDown();
   });
   const int64_t now = clock.Now();
-  clock.RingAt(now + 3 * kMillisecondNs, 3);
-  clock.RingAt(now + 2 * kMillisecondNs, 2);
-  clock.RingAt(now + kMillisecondNs, 1);
+  EXPECT_TRUE(clock.RingAt(now + 3 * kMillisecondNs, 3));
+  EXPECT_TRUE(clock.RingAt(now + 2 * kMillisecondNs, 2));
+  EXPECT_TRUE(clock.RingAt(now + kMillisecondNs, 1));
   latch.Wait();
-  clock.RingAt(now + 3600 * kSecondNs, 4);
+  EXPECT_TRUE(clock.RingAt(now + 3600 * kSecondNs, 4));
   clock.Stop();
   EXPECT_EQ(rung.size(), 3U);
   EXPECT_TRUE(std::is_permutation(rung.begin(), rung.end(), std::vector<uint32_t>{1, 2, 3}.begin()));

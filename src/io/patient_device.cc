@@ -58,7 +58,7 @@ void PatientDevice::Complete(Command& command) {
     if (refused_) refused_();
     if (Park(command)) return;
   } else if (any_parked_.load(std::memory_order_relaxed) && GivesZoneBack(request.op)) {
-    clock_->RingAt(clock_->Now(), 0);
+    static_cast<void>(clock_->RingAt(clock_->Now(), 0));  // what is parked has an alarm already
   }
   request.done = command.done;
   request.context = command.context;
@@ -85,12 +85,16 @@ bool PatientDevice::Park(Command& command) {
     ++stats_.given_up;
     return false;
   }
-  parked_.push_back(&command);
-  any_parked_.store(true, std::memory_order_relaxed);
-  if (!std::exchange(alarm_set_, true)) {
-    clock_->RingAt(now_ns + pause_ns_, 0);
+  if (!alarm_set_) {
+    if (!clock_->RingAt(now_ns + pause_ns_, 0)) {
+      ++stats_.given_up;
+      return false;
+    }
+    alarm_set_ = true;
     pause_ns_ = std::min(2 * pause_ns_, kLongestPauseNs);
   }
+  parked_.push_back(&command);
+  any_parked_.store(true, std::memory_order_relaxed);
   return true;
 }
 

@@ -44,7 +44,10 @@ class FullDevice final : public ZonedDevice {
 class ManualClock final : public AlarmClock {
  public:
   int64_t Now() const override { return now_ns; }
-  void RingAt(int64_t at_ns, uint32_t) override { alarms.push_back(at_ns); }
+  bool RingAt(int64_t at_ns, uint32_t) override {
+    if (rings) alarms.push_back(at_ns);
+    return rings;
+  }
   void OnRing(std::function<void(uint32_t)> ring) override { ring_ = std::move(ring); }
   void Stop() override {}
   // Goes to the first alarm, and rings it.
@@ -57,6 +60,7 @@ class ManualClock final : public AlarmClock {
 
   int64_t now_ns = 1'000;
   std::vector<int64_t> alarms;
+  bool rings = true;
 
  private:
   std::function<void(uint32_t)> ring_;
@@ -98,6 +102,14 @@ TEST_F(PatientDeviceTest, WhatIsRefusedIsWrittenOnceThereIsAZone) {
   EXPECT_EQ(told_, 2);
   EXPECT_EQ(patient_->stats().refusals, 1U);
   EXPECT_EQ(patient_->stats().given_up, 0U);
+}
+
+TEST_F(PatientDeviceTest, NothingWaitsForAnAlarmThatCannotBeHad) {
+  clock_->rings = false;
+  DeviceRequest write;
+  Submit(write, DeviceOp::kWrite);
+  EXPECT_EQ(completed_, std::vector{DeviceStatus::kTooManyActiveZones});
+  EXPECT_EQ(patient_->stats().given_up, 1U);
 }
 
 TEST_F(PatientDeviceTest, TheWaitIsBounded) {

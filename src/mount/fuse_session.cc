@@ -26,6 +26,7 @@
 #include "base/latch.h"
 #include "base/log.h"
 #include "base/no_thread.h"
+#include "base/thread.h"
 #include "mount/fuse_messages.h"
 #include "mount/mount_directory.h"
 
@@ -162,16 +163,16 @@ Status FuseSession::Start(std::function<void()> ended) {
 
 Status FuseSession::StartThread(std::function<void()> serve) {
   ++running_;
-  try {
-    threads_.emplace_back([this, serve = std::move(serve)] {
-      serve();
-      ThreadEnded();
-    });
-    return Status::Ok();
-  } catch (const std::system_error& error) {
+  auto thread = isozone::StartThread("a mount", [this, serve = std::move(serve)] {
+    serve();
+    ThreadEnded();
+  });
+  if (thread.ok()) {
+    threads_.push_back(std::move(thread).value());
+  } else {
     --running_;
-    return NoThread("cannot start a thread", error.code());
   }
+  return thread.status();
 }
 
 void FuseSession::ThreadEnded() {

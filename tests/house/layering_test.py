@@ -9,8 +9,8 @@ import house
 
 # From the lowest; names in one row do not know each other.
 ORDER = [("base",), ("nand",), ("device", "conventional/model"), ("izg", "conventional/device", "export"),
-         ("zone", "io", "lsm"), ("zone/allocator", "stats"), ("sim", "gc", "advice"), ("fs/kept",), ("fs",), ("fs/space",),
-         ("fs/metadata",), ("fs/file",), ("fs/mount",), ("adapter", "mount"), ("conventional/adapter",),
+         ("zone", "io", "lsm"), ("zone/allocator", "stats"), ("sim", "gc", "advice"), ("fs/kept",), ("fs",),
+         ("fs/space",), ("fs/metadata",), ("fs/file",), ("fs/mount",), ("adapter", "mount"), ("conventional/adapter",),
          ("adapter/library",), ("testing",)]
 RANK = {room: rank for rank, row in enumerate(ORDER) for room in row}
 # Layers of which every folder has its place in the order.
@@ -25,6 +25,8 @@ IMPURE_HEADER = re.compile(r"<(thread|condition_variable|future|mutex|shared_mut
 HANDED_A_CLOCK = ("fs", "gc", "zone")
 DIRECT_CLOCK = re.compile(r"\b(MonotonicNs|WallSeconds|RealClock|steady_clock|system_clock|clock_gettime)\b"
                           r"|\bClock::Real\(\)\.|(?<!clock)(?<!clock_)\.WaitUntil\(")
+# A thread that cannot be had is a status (base/thread.h).
+THREAD_MADE = re.compile(r"\bstd::(jthread|async)\b|\bstd::thread\s*[({]|threads?_?\.emplace(_back)?\(\[")
 # What is live in a zone belongs to the metadata or to a SpaceClaim, and nobody else counts it.
 LIVE_BYTES = re.compile(r"(\.|->)(AddLive|RemoveLive)\(")
 LIVE_BYTES_USERS = ("src/fs/space/space_claim.cc", "src/fs/space/zone_pool.cc")
@@ -64,6 +66,8 @@ def violations(path: str, text: str) -> list[str]:
         found.append(f"{path}: {layer} gets the time from a Clock")
     if layer == "fs" and not is_test and path not in LIVE_BYTES_USERS and LIVE_BYTES.search(text):
         found.append(f"{path}: live bytes are a SpaceClaim's")
+    if path.startswith(("src/", "tools/")) and not is_test and path != "src/base/thread.cc" and THREAD_MADE.search(text):
+        found.append(f"{path}: threads are made by StartThread")
     for included in INCLUDE.findall(text):
         name = included[1:-1]
         own = included[0] == '"'
@@ -111,6 +115,9 @@ class Layering(unittest.TestCase):
             ("src/fs/space/a.cc", "changed.WaitUntil(mu, until_ns);"): "from a Clock",
             ("src/zone/allocator/a.h", "Clock::Real().NowNs()"): "from a Clock",
             ("src/fs/file/a.cc", "context_.pool->RemoveLive(zone, bytes);"): "a SpaceClaim's",
+            ("src/io/a.cc", "thread_ = std::thread([this] { Run(); });"): "by StartThread",
+            ("tools/isozone/a.cc", "const std::jthread second([] {});"): "by StartThread",
+            ("src/io/a.h", "threads_.emplace_back([this] { Run(); });"): "by StartThread",
             ("src/attic/a.h", ""): "no place",
             # The order inside of a layer.
             ("src/fs/a.h", '#include "fs/space/zone_pool.h"'): "fs must not include",

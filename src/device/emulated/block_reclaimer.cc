@@ -2,10 +2,15 @@
 
 #include <utility>
 
+#include "base/thread.h"
+
 namespace isozone {
 
-BlockReclaimer::BlockReclaimer(std::function<void(ZoneId)> reclaim)
-    : reclaim_(std::move(reclaim)), thread_([this] { Run(); }) {}
+BlockReclaimer::BlockReclaimer(std::function<void(ZoneId)> reclaim) : reclaim_(std::move(reclaim)) {
+  if (auto thread = StartThread("space of the image", [this] { Run(); }); thread.ok()) {
+    thread_ = std::move(thread).value();
+  }
+}
 
 BlockReclaimer::~BlockReclaimer() {
   {
@@ -13,10 +18,11 @@ BlockReclaimer::~BlockReclaimer() {
     stop_ = true;
     wake_.Signal();
   }
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void BlockReclaimer::Add(ZoneId zone) {
+  if (!thread_.joinable()) return reclaim_(zone);
   const MutexLock lock(mu_);
   queue_.push_back(zone);
   wake_.Signal();

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/thread.h"
 #include "base/units.h"
 
 namespace isozone {
@@ -59,11 +60,12 @@ void SpinBriefly() {
 }  // namespace
 
 CompletionTimer::CompletionTimer(std::unique_ptr<CommandModel> model, double speed, Complete complete)
-    : speed_(speed),
-      origin_ns_(MonotonicNs()),
-      complete_(std::move(complete)),
-      model_(std::move(model)),
-      thread_([this] { Run(); }) {}
+    : speed_(speed), origin_ns_(MonotonicNs()), complete_(std::move(complete)), model_(std::move(model)) {}
+
+Status CompletionTimer::Start() {
+  ISOZONE_ASSIGN_OR_RETURN(thread_, StartThread("the time of the emulated device", [this] { Run(); }));
+  return Status::Ok();
+}
 
 CompletionTimer::~CompletionTimer() { Stop(); }
 

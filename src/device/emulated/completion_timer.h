@@ -35,11 +35,14 @@ class CompletionTimer {
   // Called on the timer's thread, without its lock, with the tickets that are due and the bytes programmed so far.
   using Complete = std::function<void(std::span<const uint64_t> tickets, const MediaCounts& media)>;
 
-  // `model` may be null. The modelled device runs `speed` (> 0) times as fast as real time.
+  // `model` may be null. The modelled device runs `speed` (> 0) times as fast as real time. Follow with Start.
   CompletionTimer(std::unique_ptr<CommandModel> model, double speed, Complete complete);
   ~CompletionTimer();
   CompletionTimer(const CompletionTimer&) = delete;
   CompletionTimer& operator=(const CompletionTimer&) = delete;
+
+  // Starts the thread. kIoError: there is none.
+  Status Start();
 
   // Starts a command that arrived at `arrived_ns` (MonotonicNs(), not after now). What the host has spent on it since,
   // such as copying its data, is part of its time. The command takes `delay_ns` of real time longer than the model

@@ -107,7 +107,7 @@ Result<std::unique_ptr<EmulatedDevice>> EmulatedDevice::Open(const std::string& 
       new EmulatedDevice(path, mode, std::move(image), std::move(*profile), options));
   device->SetForeignActive(options.foreign_active);
   if (mode == OpenMode::kReadWrite) device->Recover();
-  device->StartTimer(std::move(*model), options.speed, options.faults.latency_spike > 0);
+  ISOZONE_RETURN_IF_ERROR(device->StartTimer(std::move(*model), options.speed, options.faults.latency_spike > 0));
   if (options.faults.any()) {
     fmt::print(stderr, "isozone: {} has faults injected, replay them with fault_seed={}\n", device->name(),
                device->fault_seed());
@@ -163,14 +163,15 @@ void EmulatedDevice::Recover() {
   ZeroLost(lost);
 }
 
-void EmulatedDevice::StartTimer(std::unique_ptr<TimingModel> model, double speed, bool spikes) {
+Status EmulatedDevice::StartTimer(std::unique_ptr<TimingModel> model, double speed, bool spikes) {
   speed_ = speed;
   timing_ = model != nullptr;
-  if (!timing_ && !spikes) return;
+  if (!timing_ && !spikes) return Status::Ok();
   reclaimer_ = std::make_unique<BlockReclaimer>([this](ZoneId zone) { ReclaimBlocks(zone); });
   timer_ = std::make_unique<CompletionTimer>(
       std::move(model), speed,
       [this](std::span<const uint64_t> tickets, const MediaCounts& media) { OnTimer(tickets, media); });
+  return timer_->Start();
 }
 
 void EmulatedDevice::Submit(DeviceRequest& request) {

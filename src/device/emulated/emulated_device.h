@@ -121,7 +121,7 @@ class EmulatedDevice final : public ZonedDevice {
   // For a writer: corrects the table after the last writer, or after a crash of its host.
   void Recover();
   // `model` is null with timing off.
-  void StartTimer(std::unique_ptr<TimingModel> model, double speed, bool spikes);
+  Status StartTimer(std::unique_ptr<TimingModel> model, double speed, bool spikes);
 
   // The first half. kSuccess: the command takes its time and is settled. Otherwise it completes at once with this
   // status.

@@ -2,17 +2,23 @@
 
 #include <sys/prctl.h>
 
-#include <system_error>
 #include <utility>
 
 #include "base/cpu_affinity.h"
+#include "base/thread.h"
 
 namespace isozone {
 
 TaskThreads::TaskThreads(std::string name, uint32_t count) : name_(std::move(name)), count_(count) {
   const MutexLock lock(mu_);
   threads_.reserve(count_);
-  threads_.emplace_back([this] { Run(); });
+  AddThread();
+}
+
+bool TaskThreads::AddThread() {
+  auto thread = StartThread(name_, [this] { Run(); });
+  if (thread.ok()) threads_.push_back(std::move(thread).value());
+  return thread.ok();
 }
 
 TaskThreads::~TaskThreads() {
@@ -27,17 +33,17 @@ TaskThreads::~TaskThreads() {
 }
 
 void TaskThreads::Add(std::function<void()> task) {
-  const MutexLock lock(mu_);
-  tasks_.push_back(std::move(task));
-  if (!stop_ && tasks_.size() > idle_ && threads_.size() < count_) {
-    try {
-      threads_.emplace_back([this] { Run(); });
+  {
+    const MutexLock lock(mu_);
+    const bool wanted = !stop_ && tasks_.size() >= idle_ && threads_.size() < count_;
+    // Where the system has no further thread, one of those that exist takes the task.
+    if ((wanted && AddThread()) || !threads_.empty()) {
+      tasks_.push_back(std::move(task));
+      changed_.Signal();
       return;
-    } catch (const std::system_error&) {
-      // The system has no further thread: one of those that exist takes the task.
     }
   }
-  changed_.Signal();
+  task();
 }
 
 void TaskThreads::Run() {

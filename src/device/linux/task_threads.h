@@ -25,9 +25,11 @@ class TaskThreads {
   TaskThreads(const TaskThreads&) = delete;
   TaskThreads& operator=(const TaskThreads&) = delete;
 
+  // Runs `task` here where the system has not a single thread for it.
   void Add(std::function<void()> task);
 
  private:
+  bool AddThread() ISOZONE_REQUIRES(mu_);
   void Run();
 
   const std::string name_;

@@ -15,6 +15,8 @@
 
 #include <fmt/format.h>
 
+#include "base/thread.h"
+
 namespace isozone {
 namespace {
 
@@ -73,7 +75,12 @@ std::unique_ptr<RingTransfers> RingTransfers::Create(int registered, int& error,
   }
   if (error != 0) return nullptr;
   ::io_uring_ring_dontfork(&transfers->ring_);  // best effort: a child has no use for it
-  transfers->reaper_ = std::thread([ring = transfers.get()] { ring->Reap(); });
+  auto reaper = StartThread("an io_uring", [ring = transfers.get()] { ring->Reap(); });
+  if (!reaper.ok()) {
+    error = EAGAIN;
+    return nullptr;
+  }
+  transfers->reaper_ = std::move(reaper).value();
   return transfers;
 }
 

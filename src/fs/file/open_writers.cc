@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/thread.h"
 
 namespace isozone {
 
@@ -23,11 +24,12 @@ auto OpenWriters::Use(Entry& entry, Call call) {
   return call(*entry.writer);
 }
 
-void OpenWriters::Start(Clock& clock, bool (*is_memory_short)(const void* memory), const void* memory) {
+Status OpenWriters::Start(Clock& clock, bool (*is_memory_short)(const void* memory), const void* memory) {
   clock_ = &clock;
   is_memory_short_ = is_memory_short;
   memory_ = memory;
-  thread_ = std::thread([this] { Run(); });
+  ISOZONE_ASSIGN_OR_RETURN(thread_, StartThread("writers of logs", [this] { Run(); }));
+  return Status::Ok();
 }
 
 void OpenWriters::Stop() {

@@ -64,7 +64,7 @@ class OpenWriters {
   OpenWriters& operator=(const OpenWriters&) = delete;
 
   // Starts the thread, for memory that outlives the process. `is_memory_short`: whether somebody waits for memory.
-  void Start(Clock& clock, bool (*is_memory_short)(const void* memory), const void* memory);
+  Status Start(Clock& clock, bool (*is_memory_short)(const void* memory), const void* memory);
   // Ends it, if it was started. Nothing is written by itself any more.
   void Stop();
 

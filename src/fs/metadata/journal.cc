@@ -15,6 +15,7 @@
 
 #include "base/latch.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "fs/metadata/journal_copies.h"
 #include "fs/metadata/metadata_codec.h"
 #include "fs/metadata/metadata_io.h"
@@ -55,8 +56,9 @@ class Journal::Impl {
   Impl& operator=(const Impl&) = delete;
 
   Status Resume(const RecoveredMetadata& recovered, uint64_t state_bytes) ISOZONE_EXCLUDES(copies.mu);
-  void StartThread() {
-    thread_ = std::thread([this] { Run(); });
+  Status Start() {
+    ISOZONE_ASSIGN_OR_RETURN(thread_, StartThread("the journal", [this] { Run(); }));
+    return Status::Ok();
   }
   void StopThread() ISOZONE_EXCLUDES(copies.mu);
 
@@ -456,7 +458,7 @@ Result<std::unique_ptr<Journal>> Journal::Open(ZonedDevice& device, ZonePool& po
                                                const Options& options) {
   auto impl = std::make_unique<Impl>(device, pool, namespace_mutex, state, recovered, options);
   ISOZONE_RETURN_IF_ERROR(impl->Resume(recovered, state.encoded_size()));
-  impl->StartThread();
+  ISOZONE_RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<Journal>(new Journal(std::move(impl)));
 }
 

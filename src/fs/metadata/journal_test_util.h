@@ -130,7 +130,7 @@ class Store {
       store->pool_->adopted().ReleaseUnnamed([&named](ZoneId zone) { return named.contains(zone); });
     }
     if (seal) seal(*store);
-    store->pool_->Start();
+    EXPECT_TRUE(store->pool_->Start().ok());
     return store;
   }
 

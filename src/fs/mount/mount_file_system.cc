@@ -191,6 +191,17 @@ Result<SpaceInfo> FindSpace(MountContext& context) {
   return pool->Space();
 }
 
+// Starts what looks after the device and after writers from now on.
+Status StartCare(MountContext& context) {
+  ISOZONE_RETURN_IF_ERROR(context.collector->Start());
+  if (context.kept == nullptr) return Status::Ok();
+  ISOZONE_RETURN_IF_ERROR(context.writers.Start(
+      context.clock, [](const void* kept) { return static_cast<const KeptMemory*>(kept)->is_awaited(); },
+      context.kept.get()));
+  context.kept->OnAwaited([writers = &context.writers] { writers->Wake(); });
+  return Status::Ok();
+}
+
 // The pool and the collector of `context` exist. This starts them.
 Result<std::unique_ptr<FileSystem>> MountForWriting(std::shared_ptr<MountContext> context,
                                                     const RecoveredMetadata& recovered, uint64_t checkpoint_after) {
@@ -214,18 +225,16 @@ Result<std::unique_ptr<FileSystem>> MountForWriting(std::shared_ptr<MountContext
     for (const std::vector<MetadataOp>& record : legacy.records) sealed = context->journal->Append(record);
     if (!seals.empty()) sealed = context->journal->Append(seals);
   }
-  context->pool->Start();
+  ISOZONE_RETURN_IF_ERROR(context->pool->Start());
   // The seals must be durable before anything is written behind a torn frame, which would look like a damaged one after
   // another power cut.
   Status status = context->journal->Sync(sealed);
   if (status.ok() && recovered.has_older_version()) status = context->journal->Checkpoint();
   if (!status.ok()) KeepZonesOf(seals, *context->pool);
-  context->collector->Start();
-  if (context->kept != nullptr) {
-    context->writers.Start(
-        context->clock, [](const void* kept) { return static_cast<const KeptMemory*>(kept)->is_awaited(); },
-        context->kept.get());
-    context->kept->OnAwaited([writers = &context->writers] { writers->Wake(); });
+  if (const Status started = StartCare(*context); !started.ok()) {
+    context->collector->Stop();
+    context->pool->Stop();  // while the journal is there, which its thread uses
+    return started;
   }
   auto mounted = std::make_unique<MountedFileSystem>(context, nullptr);
   if (status.Is(StatusCode::kNoSpace)) {

@@ -4,9 +4,10 @@
 #include <bit>
 #include <cstring>
 #include <string>
-#include <system_error>
+#include <utility>
 
 #include "base/log.h"
+#include "base/thread.h"
 #include "fs/mount/figure_sources.h"
 
 namespace isozone {
@@ -83,10 +84,10 @@ StatisticsPublisher::StatisticsPublisher(MountContext& context)
   Publish();
   const Status named = context_.statistics_page->Publish();
   if (!named.ok()) Log().warn("{}; nobody can see the statistics of this mount", named.message());
-  try {
-    thread_ = std::thread([this] { Run(); });
-  } catch (const std::system_error& error) {
-    Log().warn("no thread can be had that publishes statistics, which stay as they are now: {}", error.what());
+  if (auto thread = StartThread("statistics", [this] { Run(); }); thread.ok()) {
+    thread_ = std::move(thread).value();
+  } else {
+    Log().warn("{}; they stay as they are now", thread.status().message());
   }
 }
 

@@ -21,7 +21,7 @@ TEST_F(AdoptedZonesTest, EmptyZoneThatARecordNamesIsGivenToNobodyBeforeItWasRese
     EXPECT_NE(AcquireMetadata().value().zone(), zone);
     return Status::Ok();
   };
-  pool_->Start();
+  ISOZONE_ASSERT_OK(pool_->Start());
   ASSERT_TRUE(pool_->Settle().ok());
   EXPECT_EQ(durable_calls_, 1);
   EXPECT_EQ(AcquireMetadata().value().zone(), zone);
@@ -33,7 +33,7 @@ TEST_F(AdoptedZonesTest, PartlyWrittenZonesOfTheDeviceAreGoneOnWith) {
   Create();
   pool_->AddLive(ZoneId(7), 2 * kBlock);
   pool_->adopted().SetDataClass(ZoneId(7), Lifetime::kLong);
-  pool_->Start();
+  ISOZONE_ASSERT_OK(pool_->Start());
   EXPECT_EQ(ActiveZones(), 1U);
   ZoneLease lease = MustAcquire(kData);
   EXPECT_EQ(lease.zone(), ZoneId(7));
@@ -45,7 +45,7 @@ TEST_F(AdoptedZonesTest, ActiveZonesBeyondTheBudgetAreFinishedFullestFirst) {
   for (uint32_t i = 5; i < 9; ++i) device_->Set(ZoneId(i), ZoneState::kClosed, i * kBlock);
   Create();
   for (uint32_t i = 5; i < 9; ++i) pool_->AddLive(ZoneId(i), kBlock);
-  pool_->Start();
+  ISOZONE_ASSERT_OK(pool_->Start());
   ASSERT_TRUE(pool_->Settle().ok());
   EXPECT_THAT(device_->Finished(), testing::UnorderedElementsAre(ZoneId(8), ZoneId(7)));
   EXPECT_EQ(ActiveZones(), 2U);
@@ -59,7 +59,7 @@ TEST_F(AdoptedZonesTest, AdoptedMetadataIsWrittenOn) {
   ASSERT_TRUE(pool_->adopted().SetMetadata(ZoneId(4)).ok());
   ASSERT_TRUE(pool_->adopted().SetMetadata(ZoneId(5)).ok());
   EXPECT_EQ(pool_->adopted().SetMetadata(ZoneId(20)).code(), StatusCode::kInvalidArgument);
-  pool_->Start();
+  ISOZONE_ASSERT_OK(pool_->Start());
   ASSERT_TRUE(pool_->Settle().ok());
   EXPECT_EQ(pool_->Stats().resets, 0U);
   auto journal = pool_->metadata().Reopen(ZoneId(4));

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/units.h"
 #include "io/patient_device.h"
 
@@ -183,13 +184,12 @@ void ZoneExecutor::Release(const ZoneGrant& lease) {
 
 // --- Background ---
 
-void ZoneExecutor::Start() {
-  {
-    const MutexLock lock(mu);
-    if (options.read_only || allocator.ledger().started) return;
-    allocator.ledger().started = true;
-  }
-  thread_ = std::thread([this] { RunInBackground(); });
+Status ZoneExecutor::Start() {
+  const MutexLock lock(mu);
+  if (options.read_only || allocator.ledger().started) return Status::Ok();
+  ISOZONE_ASSIGN_OR_RETURN(thread_, StartThread("resets of zones", [this] { RunInBackground(); }));
+  allocator.ledger().started = true;
+  return Status::Ok();
 }
 
 void ZoneExecutor::Stop() {

@@ -48,7 +48,7 @@ class ZoneExecutor {
   void Release(const ZoneGrant& lease) ISOZONE_EXCLUDES(mu);
 
   // --- Background ---
-  void Start() ISOZONE_EXCLUDES(mu);
+  Status Start() ISOZONE_EXCLUDES(mu);
   void Stop() ISOZONE_EXCLUDES(mu);
   void WakeIfDue() ISOZONE_REQUIRES(mu);
   // What has changed may be what somebody waits for.

@@ -47,7 +47,7 @@ ZonePool::ZonePool(std::unique_ptr<ZoneExecutor> executor)
       statistics_(*executor_) {}
 ZonePool::~ZonePool() = default;
 
-void ZonePool::Start() { executor_->Start(); }
+Status ZonePool::Start() { return executor_->Start(); }
 void ZonePool::Stop() { executor_->Stop(); }
 
 void ZonePool::PaceLog(uint64_t bytes) {

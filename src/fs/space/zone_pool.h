@@ -79,8 +79,8 @@ class ZonePool {
   static Result<std::unique_ptr<ZonePool>> Create(ZonedDevice& device, ZonePoolOptions options);
   ~ZonePool();  // stops; all leases must have gone
 
-  // Starts the background thread; from here on dead zones are reset.
-  void Start();
+  // Starts the background thread; from here on dead zones are reset. kIoError: there is no thread.
+  Status Start();
   // Finishes the background work that is due and ends the thread: `make_durable` must still work. No Acquire succeeds
   // afterwards (kAborted).
   void Stop();

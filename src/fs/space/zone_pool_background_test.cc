@@ -99,7 +99,7 @@ TEST_F(ZonePoolBackgroundTest, MetadataTakesItsShareFromDataAndDoesNotWaitForRes
     if (lease.ok()) metadata.push_back(std::move(*lease));
     return lease.status();
   };
-  pool_->Start();
+  ISOZONE_ASSERT_OK(pool_->Start());
   const Status settled = pool_->Settle();
   EXPECT_TRUE(settled.ok()) << settled.ToString();
   EXPECT_EQ(durable_calls_, 1);

@@ -123,7 +123,7 @@ TEST_F(ZonePoolTest, NothingIsResetBeforeStart) {
   Create();
   ASSERT_TRUE(pool_->Settle().ok());
   pool_->AddLive(ZoneId(6), kBlock);
-  pool_->Start();
+  ISOZONE_ASSERT_OK(pool_->Start());
   ASSERT_TRUE(pool_->Settle().ok());
   EXPECT_EQ(device_->Zone(ZoneId(5)).state, ZoneState::kEmpty);
   EXPECT_EQ(device_->Zone(ZoneId(6)).state, ZoneState::kFull);
@@ -355,7 +355,7 @@ TEST_F(ZonePoolTest, ReadOnlyPoolGivesNothing) {
   FakeDevice device(20);
   auto pool = ZonePool::Create(device, {.read_only = true, .make_durable = {}});
   ASSERT_TRUE(pool.ok());
-  (*pool)->Start();
+  ISOZONE_ASSERT_OK((*pool)->Start());
   EXPECT_EQ((*pool)->Acquire(kData).status().code(), StatusCode::kReadOnly);
   EXPECT_EQ((*pool)->metadata().Acquire({}).status().code(), StatusCode::kReadOnly);
 }

@@ -20,6 +20,7 @@
 #include <gtest/gtest.h>
 
 #include "fs/space/zone_pool.h"
+#include "testing/assert_ok.h"
 
 namespace isozone {
 
@@ -193,7 +194,7 @@ class ZonePoolTest : public testing::Test {
   void Open(uint32_t zone_count = 20, uint32_t max_active = 14, uint32_t max_open = 14) {
     device_ = std::make_unique<FakeDevice>(zone_count, max_active, max_open);
     Create();
-    pool_->Start();
+    ISOZONE_ASSERT_OK(pool_->Start());
   }
   void Create() {
     auto pool =

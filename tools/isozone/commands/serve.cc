@@ -1,15 +1,15 @@
 // serve: metrics for Prometheus and the live map for browsers, until a signal ends that.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
-#include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/thread.h"
 #include "isozone/command.h"
 #include "isozone/end_signals.h"
 #include "isozone/serve/device_watch.h"
@@ -54,16 +54,15 @@ Status OpenDevices(const ServeArguments& arguments, std::vector<std::unique_ptr<
 void End(std::unique_ptr<HttpServer> server, const EndSignals& signals) {
   static constexpr std::chrono::milliseconds kPause(20);
   const auto second_from = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  std::jthread second;
-  try {
-    second = std::jthread([&signals, second_from](const std::stop_token& ended) {
-      while (!ended.stop_requested()) {
-        if (signals.Wait(kPause) && std::chrono::steady_clock::now() >= second_from) std::_Exit(EXIT_FAILURE);
-      }
-    });
-  } catch (const std::system_error&) {
-  }
+  std::atomic<bool> ended{false};
+  auto second = StartThread("a second signal", [&] {
+    while (!ended) {
+      if (signals.Wait(kPause) && std::chrono::steady_clock::now() >= second_from) std::_Exit(EXIT_FAILURE);
+    }
+  });
   server.reset();
+  ended = true;
+  if (second.ok()) second->join();
 }
 
 Status Serve(const ServeArguments& arguments, Console& console) {

@@ -16,14 +16,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/thread.h"
 #include "device/linux/task_threads.h"
-#include "isozone/exit_code.h"
 
 namespace isozone::cli {
 namespace {
@@ -183,13 +182,9 @@ class Server final : public HttpServer, private httplib::Server {
 
   Status Begin() {
     ISOZONE_ASSIGN_OR_RETURN(listening_, Listen(address_));
-    try {
-      threads_ = std::make_unique<TaskThreads>("isozone-http", kConnections + kClosingThreads);
-      thread_ = std::thread([this] { TakeConnections(); });
-      return Status::Ok();
-    } catch (const std::system_error& error) {
-      return StatusOf(error);
-    }
+    threads_ = std::make_unique<TaskThreads>("isozone-http", kConnections + kClosingThreads);
+    ISOZONE_ASSIGN_OR_RETURN(thread_, StartThread("connections", [this] { TakeConnections(); }));
+    return Status::Ok();
   }
 
   const ListenAddress& address() const override { return address_; }

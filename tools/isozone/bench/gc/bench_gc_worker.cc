@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/thread.h"
 #include "isozone/bench/bench.h"
 #include "isozone/bench/gc/bench_gc.h"
 #include "isozone/bench/gc/gc_worker.h"
@@ -40,10 +41,10 @@ Status RunBoth(GcBench& bench, GcVolume& volume, const WorkerOptions& options, c
                Case& one) {
   Result<WorkerResult> worker = Status::Aborted("the worker did not run");
   Result<CollectResult> collection = Status::Aborted("the collection did not run");
-  {
-    const std::jthread thread([&] { worker = RunWorker(bench.device(), zones, options); });
-    collection = bench.CollectWith(volume, *one.scheme);
-  }
+  ISOZONE_ASSIGN_OR_RETURN(std::thread thread,
+                           StartThread("the worker", [&] { worker = RunWorker(bench.device(), zones, options); }));
+  collection = bench.CollectWith(volume, *one.scheme);
+  thread.join();
   ISOZONE_ASSIGN_OR_RETURN(one.collection, std::move(collection));
   ISOZONE_ASSIGN_OR_RETURN(one.worker, std::move(worker));
   return Status::Ok();

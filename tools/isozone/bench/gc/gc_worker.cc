@@ -7,6 +7,7 @@
 #include "base/aligned_buffer.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "base/thread.h"
 #include "isozone/bench/run_command.h"
 
 namespace isozone::cli {
@@ -98,10 +99,15 @@ Result<WorkerResult> RunWorker(ZonedDevice& device, const std::vector<ZoneId>& z
   std::vector<Status> statuses(options.threads);
   WorkerResult result;
   const int64_t start_ns = MonotonicNs();
-  {
-    std::vector<std::jthread> threads;
-    for (uint32_t i = 0; i < options.threads; ++i) threads.emplace_back([&, i] { statuses[i] = shares[i].Run(); });
+  std::vector<std::thread> threads;
+  Status started;
+  for (uint32_t i = 0; i < options.threads && started.ok(); ++i) {
+    auto thread = StartThread("the worker", [&, i] { statuses[i] = shares[i].Run(); });
+    started = thread.status();
+    if (thread.ok()) threads.push_back(std::move(thread).value());
   }
+  for (std::thread& thread : threads) thread.join();
+  ISOZONE_RETURN_IF_ERROR(started);
   result.seconds = static_cast<double>(MonotonicNs() - start_ns) / kSecondNs;
   for (const Share& share : shares) result.bytes += share.bytes();
   for (const Status& status : statuses) ISOZONE_RETURN_IF_ERROR(status);

@@ -1,0 +1,18 @@
+// StartThread: the one way in which Isozone makes a thread. A process may be allowed no more of them (the limit of its
+// user or of its container, or memory for a stack), and then whoever needs one gets a Status, in place of an exception
+// that would end the process where it crosses a completion or a destructor.
+#pragma once
+
+#include <functional>
+#include <string_view>
+#include <thread>
+
+#include "base/status.h"
+
+namespace isozone {
+
+// A thread that runs `run`, which must not throw. `what` is for the error: what has no thread, as "the journal".
+// kIoError.
+Result<std::thread> StartThread(std::string_view what, std::function<void()> run);
+
+}  // namespace isozone
