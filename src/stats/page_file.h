@@ -59,8 +59,8 @@ std::vector<std::string> PagePaths(const std::string& directory, const std::stri
 // Whether the user who made `file`, one of the paths above, could have mounted the device: what another has put there
 // is not believed.
 bool MayHaveMounted(const struct stat& file, const PageOwner& owner);
-// Bytes [offset, offset + bytes) of such a file; fewer where it ends before. It is read and not mapped, so that one that
-// shrinks cannot end the reader (SIGBUS).
+// Bytes [offset, offset + bytes) of such a file; fewer where it ends before. It is read and not mapped, so that one
+// that shrinks cannot end the reader (SIGBUS).
 Result<std::vector<std::byte>> ReadSharedFile(int fd, size_t offset, size_t bytes);
 
 // This process, as a page names it.

@@ -66,7 +66,8 @@ def violations(path: str, text: str) -> list[str]:
         found.append(f"{path}: {layer} gets the time from a Clock")
     if layer == "fs" and not is_test and path not in LIVE_BYTES_USERS and LIVE_BYTES.search(text):
         found.append(f"{path}: live bytes are a SpaceClaim's")
-    if path.startswith(("src/", "tools/")) and not is_test and path != "src/base/thread.cc" and THREAD_MADE.search(text):
+    makes_threads = path.startswith(("src/", "tools/")) and not is_test and path != "src/base/thread.cc"
+    if makes_threads and THREAD_MADE.search(text):
         found.append(f"{path}: threads are made by StartThread")
     for included in INCLUDE.findall(text):
         name = included[1:-1]

@@ -1,5 +1,5 @@
-// Logs that nobody syncs, written one after another as the WALs of a database are, and a power cut in each command: what
-// is left is a prefix of what was appended, over all logs.
+// Logs that nobody syncs, written one after another as the WALs of a database are, and a power cut in each command:
+// what is left is a prefix of what was appended, over all logs.
 #include <set>
 
 #include <fmt/format.h>

@@ -106,7 +106,7 @@ ZoneHeats CollectedFiles::NewHeats(const std::map<InodeId, Accepted>& accepted) 
       const ZoneId zone = context_.geometry().ZoneOf(move.to);
       if (heats.contains(zone)) continue;
       const ZoneHeat heat = context_.pool->collected().Heat(zone);
-      if (heat != HeatOf(context_.state.zone_heats(), zone)) heats.emplace(zone, heat);
+      if (heat != HeatOf(context_.state.device().heats, zone)) heats.emplace(zone, heat);
     }
   }
   return heats;

@@ -1,6 +1,6 @@
 // BufferedWriter: the writer behind FileWriter, with units of memory in front of a WriteSink. Appends fill a unit. When
-// it is full, or at a Sync, the sink is given it and writes it to the device, and another unit is filled. The sink limits
-// how many units it has before they are finished.
+// it is full, or at a Sync, the sink is given it and writes it to the device, and another unit is filled. The sink
+// limits how many units it has before they are finished.
 //
 //   file    [ on the device ][ given | given | full | full | filling )
 //             extents          pieces of memory, until all before them are finished
@@ -12,9 +12,9 @@
 // short. Any other writer gives the sink its units by itself, and waits when the sink has as many as it takes; a Flush
 // of a log then writes to the device.
 //
-// Whoever uses the sink does so without mu_, one thread at a time; a completion only reports that it came. Errors latch:
-// after a failed write, every call returns that error, and data that was not written stays readable from memory until
-// the writer is destroyed.
+// Whoever uses the sink does so without mu_, one thread at a time; a completion only reports that it came. Errors
+// latch: after a failed write, every call returns that error, and data that was not written stays readable from memory
+// until the writer is destroyed.
 #pragma once
 
 #include <atomic>
@@ -63,8 +63,8 @@ class BufferedWriter final : public FileWriter, public OpenWriter {
   void Advance(bool all) override;
 
  private:
-  // How far a call waits for the data that it writes out: until the sink has been given it, has started to write it, has
-  // written it, or has made it durable.
+  // How far a call waits for the data that it writes out: until the sink has been given it, has started to write it,
+  // has written it, or has made it durable.
   enum class Wait : uint8_t { kForPlace, kForStart, kForDevice, kForDurability };
 
   Status CheckUsable() const ISOZONE_REQUIRES(mu_);

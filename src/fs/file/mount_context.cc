@@ -25,7 +25,7 @@ MountContext::MountContext(std::unique_ptr<ZonedDevice> device, MountOptions opt
       uuid(std::move(uuid)),
       frame_seed(LogFrameSeed(this->uuid)),
       parallel(parallel),
-      groups(std::make_shared<GroupIndex>(geometry().zone_count, parallel ? state.zone_groups().get() : nullptr)),
+      groups(std::make_shared<GroupIndex>(geometry().zone_count, parallel ? state.device().groups.get() : nullptr)),
       clock(clock),
       engine(*this->device, groups,
              {.isolation = parallel && this->options.isolation,

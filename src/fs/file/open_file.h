@@ -91,8 +91,8 @@ class OpenFile {
   void SetMemory(std::span<const FileExtent> written, std::span<const MemoryPiece> pieces);
   // What only memory has is no longer part of the file. Others may write there.
   void DropMemory();
-  // Replaces everything (truncation, overwriting). No writer may have bytes in memory. `tail`: bytes behind the extents,
-  // of a log that another process writes.
+  // Replaces everything (truncation, overwriting). No writer may have bytes in memory. `tail`: bytes behind the
+  // extents, of a log that another process writes.
   void Reset(ExtentList extents, Status damage, std::vector<std::byte> tail = {});
   // What was read ahead is no longer what the file has.
   void NoteOverwritten() { generation_.fetch_add(1, std::memory_order_release); }

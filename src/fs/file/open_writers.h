@@ -10,8 +10,8 @@
 //
 // Writing. A thread gives the units that appends have filled to the device, so that nobody who appends waits for it. It
 // begins when it is woken: by a full unit, by the end of a write, or because memory is short, which makes it write out
-// units that are not full as well. What nobody syncs is made durable once it is between kWriteBackNs and twice that old,
-// because kept memory does not outlive the boot.
+// units that are not full as well. What nobody syncs is made durable once it is between kWriteBackNs and twice that
+// old, because kept memory does not outlive the boot.
 //
 // Lock order: mu_ is taken alone; the writers are called without it. A writer that is being used by another thread is
 // not taken out of the list before that thread is done with it.
@@ -21,6 +21,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <optional>
 #include <thread>
@@ -63,8 +64,9 @@ class OpenWriters {
   OpenWriters(const OpenWriters&) = delete;
   OpenWriters& operator=(const OpenWriters&) = delete;
 
-  // Starts the thread, for memory that outlives the process. `is_memory_short`: whether somebody waits for memory.
-  Status Start(Clock& clock, bool (*is_memory_short)(const void* memory), const void* memory);
+  // Starts the thread, for memory that outlives the process; kIoError if there is none. `is_memory_short`: whether
+  // somebody waits for memory.
+  Status Start(Clock& clock, std::function<bool()> is_memory_short);
   // Ends it, if it was started. Nothing is written by itself any more.
   void Stop();
 
@@ -108,8 +110,7 @@ class OpenWriters {
   bool stopping_ ISOZONE_GUARDED_BY(mu_) = false;
   // Set by Start.
   Clock* clock_ = nullptr;
-  bool (*is_memory_short_)(const void* memory) = nullptr;
-  const void* memory_ = nullptr;
+  std::function<bool()> is_memory_short_;
   std::thread thread_;
 };
 

@@ -94,12 +94,11 @@ StripeSet::Lane* StripeSet::Widen(uint64_t bytes) {
 }
 
 std::unique_ptr<StripeSet::Lane> StripeSet::MakeLane() const {
-  auto lane = std::make_unique<Lane>(context_, options_.use);
+  auto lane = std::make_unique<Lane>(context_, options_.use, options_.wakes);
   lane->stream_.set_data_class(data_);
   lane->stream_.set_io_class(io_class_);
   lane->stream_.set_cohort(options_.cohort, ExpectedOfLane());
   if (options_.gc) lane->stream_.set_gc(options_.confined);
-  if (options_.wakes) lane->stream_.set_wakes();
   return lane;
 }
 

@@ -48,7 +48,7 @@ class StripeSet {
     Cohort cohort = {};
     uint64_t expected_size = 0;  // bytes that will be written to all lanes; 0: unknown
     uint64_t unit = 1;           // bytes, of what goes to a lane at a time, as far as that is expected
-    bool wakes = false;          // the end of each write wakes the thread of MountContext::writers
+    bool wakes = false;          // see ZoneStream
   };
 
   class Lane;
@@ -138,7 +138,7 @@ class StripeSet {
 // One zone of the set.
 class StripeSet::Lane {
  public:
-  Lane(MountContext& context, ZoneUse use) : stream_(context, use) {}
+  Lane(MountContext& context, ZoneUse use, bool wakes) : stream_(context, use, wakes) {}
 
   uint64_t room() const { return stream_.room(); }  // bytes
   DeviceOffset next() const { return stream_.next(); }

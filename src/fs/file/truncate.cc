@@ -78,7 +78,7 @@ Status TruncateFile(MountContext& context, OpenFile& file, uint64_t size) {
   SpaceClaim lost;
   const Inode* inode = context.state.Find(file.id());
   if (inode == nullptr) {
-    lost = file.unnamed.TakeBeyond(SpaceOf(context.geometry(), kept));
+    lost = file.unnamed.TakeBeyond(SpaceOf(context.geometry(), kept.Expand()));
   } else {
     ISOZONE_ASSIGN_OR_RETURN(
         lost, inode->kind == FileKind::kLog ? CutLog(context, *inode, kept.Expand()) : CutData(context, *inode, size));

@@ -30,8 +30,8 @@ struct WriteUnit {
   KeptUnitMemory kept;  // it outlives the process
   uint64_t file_offset = 0;
   size_t used = 0;  // bytes, the header's place included
-  // Of kept memory, and where the sink wants one (ChecksumSeed): of the payload up to `summed`. It grows with the payload, so that whoever
-  // fills the unit does not have to wait for the sum of all of it.
+  // Of kept memory, and where the sink wants one (ChecksumSeed): of the payload up to `summed`. It grows with the
+  // payload, so that whoever fills the unit does not have to wait for the sum of all of it.
   std::optional<uint32_t> checksum;
   size_t summed = 0;  // bytes, as `used`
 

@@ -22,7 +22,8 @@ class ZoneStream {
  public:
   static constexpr int kMaxAttempts = 8;
 
-  ZoneStream(MountContext& context, ZoneUse use) : context_(context), use_(use) {}
+  // `wakes`: the end of each write that nobody waits for wakes the thread of MountContext::writers.
+  ZoneStream(MountContext& context, ZoneUse use, bool wakes = false) : context_(context), use_(use), wakes_(wakes) {}
   // Waits for a write in flight, whose outcome nobody wants to know.
   ~ZoneStream();
   ZoneStream(const ZoneStream&) = delete;
@@ -35,8 +36,6 @@ class ZoneStream {
     confined_ = confined;
   }
   void set_io_class(IoClass io_class) { io_class_ = io_class; }
-  // The end of each write wakes the thread of MountContext::writers.
-  void set_wakes() { wakes_ = true; }
   // `expected_size`: bytes that are to go into the next zone; 0: unknown.
   void set_cohort(Cohort cohort, uint64_t expected_size) {
     cohort_ = cohort;
@@ -94,12 +93,12 @@ class ZoneStream {
 
   MountContext& context_;
   const ZoneUse use_;
+  const bool wakes_;
   DataClass data_;
   Cohort cohort_;
   uint64_t expected_size_ = 0;  // bytes
   bool gc_ = false;
   bool confined_ = false;
-  bool wakes_ = false;
   IoClass io_class_ = IoClass::kOther;
   ZoneLease lease_;
   bool volatile_here_ = false;       // the held zone has bytes that a power cut could take

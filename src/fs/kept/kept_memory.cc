@@ -162,12 +162,11 @@ std::optional<KeptUnitMemory> KeptMemory::TryTake(uint64_t inode, uint64_t file_
 KeptUnitMemory KeptMemory::Take(uint64_t inode, uint64_t file_offset, size_t header, size_t most) {
   awaiting_.fetch_add(1, std::memory_order_relaxed);
   if (on_awaited_) on_awaited_();
-  const int64_t since = clock_.NowNs();
   const MutexLock lock(mu_);
   std::optional<KeptUnitMemory> memory;
   while (!(memory = TakeLocked(inode, file_offset, header, most))) given_up_.Wait(mu_);
   awaiting_.fetch_sub(1, std::memory_order_relaxed);
-  pace_ns_.fetch_add(static_cast<uint64_t>(clock_.NowNs() - since), std::memory_order_relaxed);
+  waits_.fetch_add(1, std::memory_order_relaxed);
   return *std::move(memory);
 }
 
@@ -200,11 +199,11 @@ void KeptMemory::SlowDown(uint64_t bytes) {
   if (owed_ns_ < kLeastSleepNs) return;
   const int64_t until = now + std::min(std::exchange(owed_ns_, 0), kMostSleepNs);
   while (clock_.NowNs() < until) clock_.WaitUntil(given_up_, mu_, until);
-  pace_ns_.fetch_add(static_cast<uint64_t>(clock_.NowNs() - now), std::memory_order_relaxed);
+  waits_.fetch_add(1, std::memory_order_relaxed);
 }
 
 KeptMemoryStats KeptMemory::Stats() const {
-  return {memory_bytes(), used_.load(std::memory_order_relaxed), pace_ns_.load(std::memory_order_relaxed)};
+  return {memory_bytes(), used_.load(std::memory_order_relaxed), waits_.load(std::memory_order_relaxed)};
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

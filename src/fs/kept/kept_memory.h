@@ -51,9 +51,9 @@ class KeptUnitMemory {
 };
 
 struct KeptMemoryStats {
-  uint64_t bytes = 0;    // of unit memory
-  uint64_t used = 0;     // bytes of units that are in use
-  uint64_t pace_ns = 0;  // that writers have waited, in all
+  uint64_t bytes = 0;  // of unit memory
+  uint64_t used = 0;   // bytes of units that are in use
+  uint64_t waits = 0;  // times that a writer waited, because memory was short
 };
 
 class KeptMemory {
@@ -129,7 +129,7 @@ class KeptMemory {
 
   std::atomic<uint64_t> used_{0};  // bytes of units
   std::atomic<uint32_t> awaiting_{0};
-  std::atomic<uint64_t> pace_ns_{0};
+  std::atomic<uint64_t> waits_{0};
   mutable Mutex mu_;
   CondVar given_up_;
   std::vector<bool> taken_ ISOZONE_GUARDED_BY(mu_);  // granules

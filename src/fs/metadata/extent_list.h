@@ -19,9 +19,9 @@
 //
 // Costs, in elements that are read and extents that are added to one (steps). A look-up reads what lies in one chunk.
 // An edit costs as much, the extents that it brings, and what it packs anew behind them: most often this ends at the
-// next element. Only if all extents behind are of one length and none of them repeats, an edit that changes their number
-// shifts the bounds of all elements up to the end of these. Nothing costs as many steps as an element has extents.
-// Parse takes memory by the bytes that it is given, whatever they claim to expand to.
+// next element. Only if all extents behind are of one length and none of them repeats, an edit that changes their
+// number shifts the bounds of all elements up to the end of these. Nothing costs as many steps as an element has
+// extents. Parse takes memory by the bytes that it is given, whatever they claim to expand to.
 //
 // Thread safety: as a standard container.
 #pragma once

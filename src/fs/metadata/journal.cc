@@ -39,13 +39,6 @@ constexpr uint64_t kRetryAfter = kMiB;
 // Stands for the generation of a copy where there is one copy less than there should be.
 constexpr uint64_t kMissing = 0;
 
-// What a checkpoint has beside inodes.
-struct DeviceRecords {
-  std::shared_ptr<const ZoneGroups> groups;
-  ZoneHeats heats;
-  uint64_t mount_number = 0;
-};
-
 }  // namespace
 
 class Journal::Impl {
@@ -381,7 +374,7 @@ Status Journal::Impl::TryRoll(uint64_t old, bool lead) {
       begun.sequence = footer.sequence = copies.last_sequence;
       footer.next_id = state_.NextId();
       zones = reserve_.ZonesOfNext(state_.encoded_size());
-      device = {state_.zone_groups(), state_.zone_heats(), state_.mount_number()};
+      device = state_.device();
       state_.BeginSnapshot();
       log = std::make_unique<MetadataLog>(device_, copies.pool, begun);
       copies.rolling = log.get();

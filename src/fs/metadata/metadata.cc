@@ -36,11 +36,9 @@ MetadataState& MetadataState::operator=(MetadataState&&) noexcept = default;
 MetadataState::~MetadataState() = default;
 
 Result<MetadataState> MetadataState::Restore(const DeviceGeometry& geometry, std::vector<Inode> inodes, InodeId next_id,
-                                             std::shared_ptr<const ZoneGroups> zone_groups, const ZoneHeats& zone_heats,
-                                             uint64_t mount_number) {
+                                             DeviceRecords device) {
   MetadataState state(geometry);
-  ISOZONE_RETURN_IF_ERROR(
-      state.tables_->Restore(std::move(inodes), next_id, std::move(zone_groups), zone_heats, mount_number));
+  ISOZONE_RETURN_IF_ERROR(state.tables_->Restore(std::move(inodes), next_id, std::move(device)));
   return state;
 }
 
@@ -142,11 +140,7 @@ const Inode* MetadataState::Next(InodeId after) const {
   return it == tables_->inodes.end() ? nullptr : &it->second;
 }
 
-std::shared_ptr<const ZoneGroups> MetadataState::zone_groups() const { return tables_->zone_groups; }
-
-const ZoneHeats& MetadataState::zone_heats() const { return tables_->zone_heats; }
-
-uint64_t MetadataState::mount_number() const { return tables_->mount_number; }
+const DeviceRecords& MetadataState::device() const { return tables_->device; }
 
 Status MetadataState::CheckInvariants() const { return tables_->CheckInvariants(); }
 

@@ -209,6 +209,13 @@ struct BeginMount {
   uint64_t number = 0;  // random, never 0
 };
 
+// What belongs to no inode.
+struct DeviceRecords {
+  std::shared_ptr<const ZoneGroups> groups;  // which zones share hardware; null: never measured
+  ZoneHeats heats;                           // of the zones with survivors; every other zone has new data, or none
+  uint64_t mount_number = 0;                 // of the last mount that has begun with one; 0: none
+};
+
 using MetadataOp = std::variant<PutInode, AddLink, RemoveLink, RemoveInode, AppendExtents, SetExtents, SetLogRegion,
                                 SetLogRegions, SetAttributes, SetZoneGroups, MoveExtents, SetZoneHeats, PlaceExtents,
                                 LogToData, SetDetails, BeginMount, SetTimes>;
@@ -223,10 +230,9 @@ class MetadataState {
   // A root directory and nothing else.
   explicit MetadataState(const DeviceGeometry& geometry);
   // The state that consists of `inodes` (the root among them; in any order), with ids given out from `next_id` on, and
-  // of `zone_groups` (null: none are known), `zone_heats` and `mount_number`. kCorruption saying which invariant does not hold.
+  // of `device`. kCorruption saying which invariant does not hold.
   static Result<MetadataState> Restore(const DeviceGeometry& geometry, std::vector<Inode> inodes, InodeId next_id,
-                                       std::shared_ptr<const ZoneGroups> zone_groups, const ZoneHeats& zone_heats,
-                                       uint64_t mount_number = 0);
+                                       DeviceRecords device);
   MetadataState(MetadataState&&) noexcept;
   MetadataState& operator=(MetadataState&&) noexcept;
   ~MetadataState();
@@ -266,12 +272,7 @@ class MetadataState {
   // Ids are never used again.
   InodeId NextId() const;
   size_t size() const;  // number of inodes
-  // Which zones share hardware; null: never measured.
-  std::shared_ptr<const ZoneGroups> zone_groups() const;
-  // Of the zones with survivors; every other zone has new data, or none.
-  const ZoneHeats& zone_heats() const;
-  // Of the last mount that has begun with one; 0: none.
-  uint64_t mount_number() const;
+  const DeviceRecords& device() const;
 
   // The inode with the smallest id above `after`, or null: walks all of them in order.
   const Inode* Next(InodeId after) const;

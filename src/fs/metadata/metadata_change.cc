@@ -419,15 +419,16 @@ Status MetadataChange::Do(const SetAttributes& op) {
 
 Status MetadataChange::Do(const SetZoneGroups& op) {
   ISOZONE_RETURN_IF_ERROR(tables_.rules.CheckZoneGroups(*op.groups));
-  tables_.encoded_size += EncodedSize(op.groups.get()) - EncodedSize(tables_.zone_groups.get());
+  tables_.encoded_size += EncodedSize(op.groups.get()) - EncodedSize(tables_.device.groups.get());
   undo_.emplace_back(
-      [this, old_groups = std::exchange(tables_.zone_groups, op.groups)] { tables_.zone_groups = old_groups; });
+      [this, old_groups = std::exchange(tables_.device.groups, op.groups)] { tables_.device.groups = old_groups; });
   return {};
 }
 
 Status MetadataChange::Do(const BeginMount& op) {
-  tables_.encoded_size += EncodedSize(op) - EncodedSize(BeginMount{tables_.mount_number});
-  undo_.emplace_back([this, old = std::exchange(tables_.mount_number, op.number)] { tables_.mount_number = old; });
+  tables_.encoded_size += EncodedSize(op) - EncodedSize(BeginMount{tables_.device.mount_number});
+  undo_.emplace_back(
+      [this, old = std::exchange(tables_.device.mount_number, op.number)] { tables_.device.mount_number = old; });
   return {};
 }
 
@@ -438,18 +439,18 @@ Status MetadataChange::Do(const SetZoneHeats& op) {
 }
 
 void MetadataChange::SetHeat(ZoneId zone, ZoneHeat heat) {
-  const ZoneHeat old = HeatOf(tables_.zone_heats, zone);
+  const ZoneHeat old = HeatOf(tables_.device.heats, zone);
   if (old == heat) return;
   const auto set = [this, zone](ZoneHeat to) {
     if (to == kNewDataHeat) {
-      tables_.zone_heats.erase(zone);
+      tables_.device.heats.erase(zone);
     } else {
-      tables_.zone_heats[zone] = to;
+      tables_.device.heats[zone] = to;
     }
   };
-  tables_.encoded_size -= EncodedSize(tables_.zone_heats);
+  tables_.encoded_size -= EncodedSize(tables_.device.heats);
   set(heat);
-  tables_.encoded_size += EncodedSize(tables_.zone_heats);
+  tables_.encoded_size += EncodedSize(tables_.device.heats);
   undo_.emplace_back([set, old] { set(old); });
 }
 

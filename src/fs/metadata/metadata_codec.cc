@@ -443,6 +443,10 @@ uint64_t EncodedSize(const ZoneHeats& heats) {
 
 uint64_t EncodedSize(const BeginMount& mount) { return mount.number == 0 ? 0 : kRecordPrefix + 2 + kBeginMountBytes; }
 
+uint64_t EncodedSize(const DeviceRecords& device) {
+  return EncodedSize(device.groups.get()) + EncodedSize(device.heats) + EncodedSize(BeginMount{device.mount_number});
+}
+
 void EncodeRecord(std::span<const MetadataOp> ops, std::vector<std::byte>& out) {
   Encoder encoder(out);
   for (const MetadataOp& op : ops) std::visit(encoder, op);

@@ -22,6 +22,7 @@ uint64_t EncodedSize(const InodeDetails* details);  // null: 0 bytes
 uint64_t EncodedSize(const ZoneGroups* groups);
 uint64_t EncodedSize(const ZoneHeats& heats);
 uint64_t EncodedSize(const BeginMount& mount);  // number 0: 0 bytes
+uint64_t EncodedSize(const DeviceRecords& device);
 inline constexpr uint64_t kEncodedFooter = 29;
 
 // The last record of a checkpoint.

@@ -181,7 +181,7 @@ TEST(MetadataCodecTest, WhatIsAcceptedIsReadBack) {
     ASSERT_EQ(found.links, state.Find(inode.id)->links) << "record " << i;
     ASSERT_EQ(checkpoint.size() + 4, EncodedSize(found)) << "record " << i;
     ISOZONE_ASSERT_OK(
-        MetadataState::Restore(Geometry(), {*state.Find(kRootInode), found}, state.NextId(), nullptr, {}).status());
+        MetadataState::Restore(Geometry(), {*state.Find(kRootInode), found}, state.NextId(), {}).status());
   }
   EXPECT_GT(accepted, 2'000);
   EXPECT_GT(refused, 2'000);

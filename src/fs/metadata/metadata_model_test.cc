@@ -41,8 +41,8 @@ TEST(MetadataModelTest, DoesWhatTheNaiveModelDoesAndSnapshotsItsState) {
         found[inode->id.value()] = *inode;
       }
       ASSERT_EQ(Encoded(found), Encoded(model.inodes)) << "record " << i;
-      ASSERT_EQ(state.zone_heats(), model.zone_heats) << "record " << i;
-      ASSERT_EQ(state.mount_number(), model.mount_number) << "record " << i;
+      ASSERT_EQ(state.device().heats, model.zone_heats) << "record " << i;
+      ASSERT_EQ(state.device().mount_number, model.mount_number) << "record " << i;
       const Status invariants = state.CheckInvariants();
       ASSERT_TRUE(invariants.ok()) << invariants.ToString();
     }

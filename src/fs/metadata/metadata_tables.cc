@@ -19,8 +19,7 @@ MetadataTables::MetadataTables(const DeviceGeometry& device_geometry)
   directories.emplace(kRootInode, DirectoryTable());
 }
 
-Status MetadataTables::Restore(std::vector<Inode> from, InodeId first_free, std::shared_ptr<const ZoneGroups> groups,
-                               const ZoneHeats& heats, uint64_t last_mount) {
+Status MetadataTables::Restore(std::vector<Inode> from, InodeId first_free, DeviceRecords records) {
   inodes.clear();
   for (Inode& inode : from) {
     const InodeId id = inode.id;
@@ -33,12 +32,9 @@ Status MetadataTables::Restore(std::vector<Inode> from, InodeId first_free, std:
   std::vector<Inode>().swap(from);  // what follows needs the memory
   next_id = std::max(next_id, first_free);
   if (next_id > InodeId(kInodeIdMax + 1)) return Broken(next_id, "is no inode number that can be given out");
-  zone_groups = std::move(groups);
-  zone_heats = heats;
-  std::erase_if(zone_heats, [](const auto& known) { return known.second == kNewDataHeat; });
-  mount_number = last_mount;
-  encoded_size =
-      kEncodedFooter + EncodedSize(zone_groups.get()) + EncodedSize(zone_heats) + EncodedSize(BeginMount{mount_number});
+  device = std::move(records);
+  std::erase_if(device.heats, [](const auto& known) { return known.second == kNewDataHeat; });
+  encoded_size = kEncodedFooter + EncodedSize(device);
   ISOZONE_RETURN_IF_ERROR(CheckRoot());
   size_t links = 0;
   for (auto& [id, inode] : inodes) {
@@ -119,8 +115,8 @@ Status MetadataTables::CheckInode(const Inode& inode) const {
 }
 
 Status MetadataTables::CheckZones() const {
-  if (zone_groups) ISOZONE_RETURN_IF_ERROR(rules.CheckZoneGroups(*zone_groups));
-  return CheckZoneHeats(zone_heats);
+  if (device.groups) ISOZONE_RETURN_IF_ERROR(rules.CheckZoneGroups(*device.groups));
+  return CheckZoneHeats(device.heats);
 }
 
 Status MetadataTables::CheckReached(size_t links) const {
@@ -140,8 +136,7 @@ Status MetadataTables::CheckReached(size_t links) const {
 Status MetadataTables::CheckInvariants() const {
   ISOZONE_RETURN_IF_ERROR(CheckZones());
   ISOZONE_RETURN_IF_ERROR(CheckRoot());
-  uint64_t encoded =
-      kEncodedFooter + EncodedSize(zone_groups.get()) + EncodedSize(zone_heats) + EncodedSize(BeginMount{mount_number});
+  uint64_t encoded = kEncodedFooter + EncodedSize(device);
   uint64_t bytes = 0;
   size_t links = 0;
   ZoneIndex index(geometry);

@@ -35,8 +35,7 @@ struct MetadataTables {
   // A root directory and nothing else.
   explicit MetadataTables(const DeviceGeometry& device_geometry);
   // They become what MetadataState::Restore says.
-  Status Restore(std::vector<Inode> from, InodeId first_free, std::shared_ptr<const ZoneGroups> groups,
-                 const ZoneHeats& heats, uint64_t last_mount);
+  Status Restore(std::vector<Inode> from, InodeId first_free, DeviceRecords records);
 
   const Inode* Find(InodeId id) const;                      // null: none
   const DirectoryTable& Children(InodeId directory) const;  // an empty one where there is no such directory
@@ -57,9 +56,7 @@ struct MetadataTables {
   std::map<InodeId, Inode> inodes;
   std::unordered_map<InodeId, DirectoryTable> directories;
   InodeId next_id{2};
-  std::shared_ptr<const ZoneGroups> zone_groups;
-  ZoneHeats zone_heats;  // none is kNewDataHeat
-  uint64_t mount_number = 0;
+  DeviceRecords device;  // no heat of it is kNewDataHeat
   ZoneIndex zone_index;
   RegionIndex region_index;
   uint64_t in_extents = 0;    // bytes of all files, without holes

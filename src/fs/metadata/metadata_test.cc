@@ -149,10 +149,10 @@ TEST_F(MetadataTest, ALogHasRegionsAnyOfWhichMayBeOpen) {
 }
 
 TEST_F(MetadataTest, RemembersZoneGroupsOfItsZonesOnly) {
-  EXPECT_EQ(state_.zone_groups(), nullptr);
+  EXPECT_EQ(state_.device().groups, nullptr);
   Must({SetZoneGroups{OneGroup()}});
-  ASSERT_NE(state_.zone_groups(), nullptr);
-  EXPECT_EQ(*state_.zone_groups(), *OneGroup());
+  ASSERT_NE(state_.device().groups, nullptr);
+  EXPECT_EQ(*state_.device().groups, *OneGroup());
 
   auto groups = std::make_shared<ZoneGroups>(*OneGroup());
   groups->group_of_zone[3] = 1;
@@ -162,7 +162,7 @@ TEST_F(MetadataTest, RemembersZoneGroupsOfItsZonesOnly) {
   groups = std::make_shared<ZoneGroups>(*groups);
   groups->group_of_zone.pop_back();
   Refused({SetZoneGroups{groups}}, "the zone groups are of");
-  EXPECT_EQ(state_.zone_groups()->group_of_zone[3], ZoneGroups::kUnknown);
+  EXPECT_EQ(state_.device().groups->group_of_zone[3], ZoneGroups::kUnknown);
 }
 
 TEST_F(MetadataTest, RemembersWhereSurvivorsAreForAsLongAsTheyAreThere) {
@@ -172,21 +172,21 @@ TEST_F(MetadataTest, RemembersWhereSurvivorsAreForAsLongAsTheyAreThere) {
   Refused({SetZoneHeats{{{ZoneId(3), ZoneHeat::kC2}}}}, "zone 3 is said to be C2, but no file has data there");
   Refused({SetZoneHeats{{{ZoneId(2), ZoneHeat::kC2}, {ZoneId(99), ZoneHeat::kC2}}}}, "zone 99");
   Must({SetZoneHeats{{{ZoneId(2), ZoneHeat::kC1H}}}});
-  EXPECT_EQ(HeatOf(state_.zone_heats(), ZoneId(2)), ZoneHeat::kC1H);
+  EXPECT_EQ(HeatOf(state_.device().heats, ZoneId(2)), ZoneHeat::kC1H);
   EXPECT_GT(state_.encoded_size(), size);
   // The heat stays as long as there is data in the zone, even where the data goes away and comes back within one
   // record.
   Must({RemoveLink{InodeId(3), {kRootInode, "f"}}, RemoveInode{InodeId(3)}});
-  EXPECT_EQ(HeatOf(state_.zone_heats(), ZoneId(2)), ZoneHeat::kC1H);
+  EXPECT_EQ(HeatOf(state_.device().heats, ZoneId(2)), ZoneHeat::kC1H);
   Must({SetExtents{InodeId(4), {Extent(0, 6, 0, 5)}, 2}, SetExtents{InodeId(4), {Extent(0, 2, 9, 5)}, 3}});
-  EXPECT_EQ(HeatOf(state_.zone_heats(), ZoneId(2)), ZoneHeat::kC1H);
+  EXPECT_EQ(HeatOf(state_.device().heats, ZoneId(2)), ZoneHeat::kC1H);
   Refused({SetExtents{InodeId(4), {}, 2}, RemoveInode{InodeId(77)}}, "inode 77");
-  EXPECT_EQ(HeatOf(state_.zone_heats(), ZoneId(2)), ZoneHeat::kC1H);
+  EXPECT_EQ(HeatOf(state_.device().heats, ZoneId(2)), ZoneHeat::kC1H);
   Must({MoveExtents{InodeId(4), {{Extent(0, 2, 9, 1).device_offset, Extent(0, 5, 0, 1).device_offset, 5}}},
         SetZoneHeats{{{ZoneId(5), ZoneHeat::kC2}}}});
-  EXPECT_EQ(state_.zone_heats(), (ZoneHeats{{ZoneId(5), ZoneHeat::kC2}}));
+  EXPECT_EQ(state_.device().heats, (ZoneHeats{{ZoneId(5), ZoneHeat::kC2}}));
   Must({SetZoneHeats{{{ZoneId(5), ZoneHeat::kC0}}}});
-  EXPECT_TRUE(state_.zone_heats().empty());
+  EXPECT_TRUE(state_.device().heats.empty());
 }
 
 TEST_F(MetadataTest, ARefusedRecordLeavesNothingBehind) {
@@ -212,7 +212,7 @@ TEST_F(MetadataTest, RestoresFromInodesInAnyOrder) {
   root.id = kRootInode;
   root.is_directory = true;
   const auto restored = MetadataState::Restore(
-      Geometry(), {File(9, "f", InodeId(5)), Dir(5, "d", InodeId(7)), root, Dir(7, "e")}, InodeId(40), nullptr, {});
+      Geometry(), {File(9, "f", InodeId(5)), Dir(5, "d", InodeId(7)), root, Dir(7, "e")}, InodeId(40), {});
   ASSERT_TRUE(restored.ok()) << restored.status().ToString();
   EXPECT_THAT(restored->PathsOf(InodeId(9)), ElementsAre("/e/d/f"));
   EXPECT_EQ(restored->NextId(), InodeId(40));
@@ -223,7 +223,7 @@ TEST_F(MetadataTest, RestoreRefusesWhatIsNoTree) {
   root.id = kRootInode;
   root.is_directory = true;
   const auto why = [](std::vector<Inode> inodes) {
-    const auto restored = MetadataState::Restore(Geometry(), std::move(inodes), InodeId(2), nullptr, {});
+    const auto restored = MetadataState::Restore(Geometry(), std::move(inodes), InodeId(2), {});
     return restored.ok() ? "restored" : std::string(restored.status().message());
   };
   Inode orphan = File(2, "f");

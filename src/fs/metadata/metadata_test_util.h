@@ -27,14 +27,14 @@ inline uint32_t PrintOf(const MetadataState& state) {
   for (const Inode* inode = state.Next(InodeId(0)); inode != nullptr; inode = state.Next(inode->id)) {
     crc = Crc32c(BytesOf(*inode), crc);
   }
-  if (const auto groups = state.zone_groups()) {
+  if (const auto groups = state.device().groups) {
     std::vector<std::byte> bytes;
     EncodeSetZoneGroups(*groups, bytes);
     crc = Crc32c(bytes, crc);
   }
   std::vector<std::byte> bytes;
-  EncodeSetZoneHeats(state.zone_heats(), bytes);
-  EncodeBeginMount({state.mount_number()}, bytes);
+  EncodeSetZoneHeats(state.device().heats, bytes);
+  EncodeBeginMount({state.device().mount_number}, bytes);
   return Crc32c(bytes, crc);
 }
 

@@ -48,12 +48,14 @@ class StateBuilder {
     if (ops->size() != 1) return reader.Damage("a record of the checkpoint is not one thing");
     if (auto* put = std::get_if<PutInode>(&ops->front())) {
       inodes_.push_back(std::move(put->inode));
-    } else if (auto* set = std::get_if<SetZoneGroups>(&ops->front()); set != nullptr && !groups_) {
-      groups_ = std::move(set->groups);
-    } else if (auto* heats = std::get_if<SetZoneHeats>(&ops->front()); heats != nullptr && heats_.empty()) {
-      heats_ = std::move(heats->heats);
-    } else if (auto* mount = std::get_if<BeginMount>(&ops->front()); mount != nullptr && mount_number_ == 0) {
-      mount_number_ = mount->number;
+    } else if (auto* set = std::get_if<SetZoneGroups>(&ops->front()); set != nullptr && !device_records_.groups) {
+      device_records_.groups = std::move(set->groups);
+    } else if (auto* heats = std::get_if<SetZoneHeats>(&ops->front());
+               heats != nullptr && device_records_.heats.empty()) {
+      device_records_.heats = std::move(heats->heats);
+    } else if (auto* mount = std::get_if<BeginMount>(&ops->front());
+               mount != nullptr && device_records_.mount_number == 0) {
+      device_records_.mount_number = mount->number;
     } else {
       return reader.Damage("a record is neither an inode, nor the zone groups, the heats or the mount");
     }
@@ -67,8 +69,8 @@ class StateBuilder {
     if (footer.inodes != inodes_.size()) {
       return reader.Damage(fmt::format("it holds {} inodes of {}", inodes_.size(), footer.inodes));
     }
-    Result<MetadataState> state = MetadataState::Restore(geometry_, std::move(inodes_), footer.next_id,
-                                                         std::move(groups_), heats_, mount_number_);
+    Result<MetadataState> state =
+        MetadataState::Restore(geometry_, std::move(inodes_), footer.next_id, std::move(device_records_));
     if (!state.ok()) return state.status().WithContext("checkpoint corrupt; the files cannot be found");
     state_ = std::move(state).value();
     return {};
@@ -76,9 +78,7 @@ class StateBuilder {
 
   const DeviceGeometry& geometry_;
   std::vector<Inode> inodes_;
-  std::shared_ptr<const ZoneGroups> groups_;
-  ZoneHeats heats_;
-  uint64_t mount_number_ = 0;
+  DeviceRecords device_records_;
   std::optional<MetadataState> state_;
 };
 

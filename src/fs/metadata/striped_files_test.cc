@@ -82,7 +82,7 @@ class StripedFiles {
       inodes.push_back(std::get<PutInode>(DecodeRecord(record).value().front()).inode);
     }
     ASSERT_EQ(bytes, state_.encoded_size());
-    const auto restored = MetadataState::Restore(Geometry(), std::move(inodes), state_.NextId(), nullptr, {});
+    const auto restored = MetadataState::Restore(Geometry(), std::move(inodes), state_.NextId(), {});
     ASSERT_TRUE(restored.ok()) << restored.status().ToString();
     ASSERT_EQ(PrintOf(*restored), PrintOf(state_));
   }

@@ -23,6 +23,7 @@ FigureSources::FigureSources(const MountContext& context) : files(context) {
   gc = context.collector->Stats();
   device = context.device->counters();
   patience = context.device->stats();
+  if (context.kept != nullptr) kept = context.kept->Stats();
 }
 
 Figures FiguresOf(const FigureSources& sources) {

@@ -6,6 +6,7 @@
 #include "device/zoned_device.h"
 #include "fs/file/mount_context.h"
 #include "fs/file_system.h"
+#include "fs/kept/kept_memory.h"
 #include "fs/metadata/journal.h"
 #include "fs/space/zone_statistics.h"
 #include "gc/collector.h"
@@ -33,6 +34,7 @@ struct FigureSources {
   GcStats gc;
   DeviceCounters device;
   RefusalStats patience;
+  KeptMemoryStats kept;
 };
 
 // The figures that figures.def lists with a source; no others.

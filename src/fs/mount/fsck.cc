@@ -66,7 +66,7 @@ class Checker {
   // What a process that was killed has left in memory.
   void LookAtKept(const RecoveredMetadata& recovered) {
     const std::string& directory = options_.kept_memory_directory;
-    const uint64_t mount_number = recovered.state.mount_number();
+    const uint64_t mount_number = recovered.state.device().mount_number;
     RemoveUselessKeptMemory(device_.name(), directory, recovered.uuid, mount_number);
     const auto kept = KeptReader::Open(device_.name(), directory, recovered.uuid, mount_number);
     if (!kept.ok()) return;

@@ -46,7 +46,7 @@ Result<OpenLogs> AdoptZones(ZonePool& pool, const DeviceGeometry& geometry, cons
       zone.live += bytes;
       zone.use = log ? ZoneUse::kLog : ZoneUse::kData;
       zone.has_data |= !log;
-      if (!zone.data) zone.data = DataClass{inode->lifetime, inode->level, HeatOf(state.zone_heats(), id)};
+      if (!zone.data) zone.data = DataClass{inode->lifetime, inode->level, HeatOf(state.device().heats, id)};
     }
     for (const LogRegion& region : inode->regions) {
       if (region.open()) open_regions.emplace_back(inode->id, region);

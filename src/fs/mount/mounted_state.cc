@@ -178,7 +178,7 @@ Status MountedCollection::SetOptions(const GcOptions& options) {
 
 std::shared_ptr<const ZoneGroups> MountedGroups::Get() const {
   const MutexLock lock(context_.namespace_mutex);
-  return context_.state.zone_groups();
+  return context_.state.device().groups;
 }
 
 Status MountedGroups::Set(const ZoneGroups& groups) {

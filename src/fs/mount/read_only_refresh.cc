@@ -105,7 +105,7 @@ Status ReadOnlyRefresh::ApplyFromDevice(const MetadataReader::Record& record) {
   // A mount that begins where records were kept has not taken these over.
   for (const MetadataOp& op : ops) {
     const auto* begin = std::get_if<BeginMount>(&op);
-    if (begin != nullptr && begin->number != context_.state.mount_number()) {
+    if (begin != nullptr && begin->number != context_.state.device().mount_number) {
       return Status::Busy("another mount has begun");
     }
   }
@@ -129,7 +129,7 @@ void ReadOnlyRefresh::FindKept() {
   uint64_t number = 0;
   {
     const MutexLock lock(context_.namespace_mutex);
-    number = context_.state.mount_number();
+    number = context_.state.device().mount_number;
   }
   if (number == mount_number_ && kept_ != nullptr) return;
   mount_number_ = number;

@@ -3,9 +3,9 @@
 // again. Open files are brought up to date: logs grow, removed files are marked.
 //
 // What the writer keeps in memory (fs/kept) is taken as if the device had it: records that are not durable yet, and the
-// ends of logs. The records are applied behind those of the device, and skipped when they come from there. Of a log, the
-// memory is read before the metadata, and that before the frames: whatever the memory does not have any more is found
-// in one of these.
+// ends of logs. The records are applied behind those of the device, and skipped when they come from there. Of a log,
+// the memory is read before the metadata, and that before the frames: whatever the memory does not have any more is
+// found in one of these.
 //
 // The write pointers of the zones that copies are in, or begin in, show whether anything has changed. The superblocks
 // show whether a copy was replaced, or is about to be.

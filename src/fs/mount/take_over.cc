@@ -14,7 +14,7 @@ namespace {
 KeptLegacy ReadLegacy(const MountContext& context, uint64_t sequence) ISOZONE_REQUIRES(context.namespace_mutex) {
   KeptLegacy legacy;
   const auto reader = KeptReader::Open(context.device->name(), context.options.kept_memory_directory, context.uuid,
-                                       context.state.mount_number());
+                                       context.state.device().mount_number);
   if (!reader.ok()) return legacy;
   const auto durable = (*reader)->DurableSequence();
   if (!durable.ok() || *durable > sequence) {
@@ -61,7 +61,7 @@ Status BeginWithNumber(MountContext& context, uint64_t mount_number) {
   uint64_t sequence = 0;
   {
     const MutexLock lock(context.namespace_mutex);
-    if (context.kept == nullptr && context.state.mount_number() == 0) return Status::Ok();
+    if (context.kept == nullptr && context.state.device().mount_number == 0) return Status::Ok();
     const MetadataOp begin = BeginMount{mount_number};
     ISOZONE_ASSIGN_OR_RETURN(sequence, context.Commit({&begin, 1}));
   }

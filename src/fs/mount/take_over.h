@@ -1,5 +1,5 @@
-// Taking over: what a mount for writing does about the kept memory (fs/kept) of a process that was killed, and about its
-// own.
+// Taking over: what a mount for writing does about the kept memory (fs/kept) of a process that was killed, and about
+// its own.
 //
 //   1  the records that the journal on the device does not have are applied, and appended to the journal
 //   2  what the device does not have of logs and small files is appended to these, and made durable
