@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/varint.h"
 #include "fs/file/truncate.h"
 #include "fs/space/zone_pool_test_util.h"
 
@@ -15,6 +16,19 @@ constexpr uint64_t kZoneSize = 64 * 1024;
 
 FileExtent Extent(uint64_t file_offset, uint64_t device_offset, uint64_t length) {
   return {file_offset, DeviceOffset(device_offset), length};
+}
+
+// A forged image can claim any number of extents in a few bytes.
+TEST(OpenFileTest, WhatIsClaimedTakesNoMemory) {
+  std::string packed(1, static_cast<char>(0x40 | 12));  // a stripe, of units of 4096 bytes:
+  for (const uint64_t number : {uint64_t{1}, uint64_t{1} << 40, uint64_t{1}, uint64_t{0}}) PutVarint(number, packed);
+  auto claimed = ExtentList::Parse(0, std::as_bytes(std::span(packed)));
+  ASSERT_TRUE(claimed.has_value());
+  const uint64_t steps = ExtentList::steps();
+  const OpenFile file(InodeId(7), FileKind::kData, kZoneSize, *std::move(claimed), Status::Ok());
+  EXPECT_EQ(file.size(), uint64_t{1} << 52);
+  EXPECT_EQ(file.Extents(uint64_t{1} << 51, (uint64_t{1} << 51) + 1).front().device_offset.value(), uint64_t{1} << 51);
+  EXPECT_LT(ExtentList::steps() - steps, 10U);
 }
 
 TEST(FindExtent, ByOffset) {

@@ -24,10 +24,9 @@ auto OpenWriters::Use(Entry& entry, Call call) {
   return call(*entry.writer);
 }
 
-Status OpenWriters::Start(Clock& clock, bool (*is_memory_short)(const void* memory), const void* memory) {
+Status OpenWriters::Start(Clock& clock, std::function<bool()> is_memory_short) {
   clock_ = &clock;
-  is_memory_short_ = is_memory_short;
-  memory_ = memory;
+  is_memory_short_ = std::move(is_memory_short);
   ISOZONE_ASSIGN_OR_RETURN(thread_, StartThread("writers of logs", [this] { Run(); }));
   return Status::Ok();
 }
@@ -95,7 +94,7 @@ void OpenWriters::Run() {
   int64_t look_at_ns = clock_->NowNs() + kWriteBackNs;
   while (!stopping_) {
     if (std::exchange(woken_, false)) {
-      AdvanceAll(is_memory_short_(memory_));
+      AdvanceAll(is_memory_short_());
     } else if (clock_->NowNs() >= look_at_ns) {
       SaveOverdue();
       look_at_ns = clock_->NowNs() + kWriteBackNs;

@@ -426,6 +426,7 @@ Status MetadataChange::Do(const SetZoneGroups& op) {
 }
 
 Status MetadataChange::Do(const BeginMount& op) {
+  if (op.number == 0) return Status::Corruption("a mount begins without a number");
   tables_.encoded_size += EncodedSize(op) - EncodedSize(BeginMount{tables_.device.mount_number});
   undo_.emplace_back(
       [this, old = std::exchange(tables_.device.mount_number, op.number)] { tables_.device.mount_number = old; });

@@ -92,7 +92,7 @@ class AnyValues {
     return inode;
   }
   MetadataOp NextOp(InodeId id) {
-    switch (random_.Below(7)) {
+    switch (random_.Below(8)) {
       case 0:
         return SetAttributes{id, Enumerator<Lifetime>(kLifetimeCount), random_.Next(), Level()};
       case 1:
@@ -104,6 +104,8 @@ class AnyValues {
       case 4:
         return SetTimes{id, {random_.Next(), static_cast<uint32_t>(random_.Below(1'100'000'000))}, {random_.Next(), 7}};
       case 5:
+        return BeginMount{random_.Below(3)};
+      case 6:
         return SetLogRegion{id, random_.Below(3), Region(), random_.Next()};
       default:
         return SetExtents{id, {Extent(0, 2, random_.Below(kKiB), random_.Between(1, 900))}, random_.Next()};

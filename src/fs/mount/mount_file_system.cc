@@ -195,9 +195,8 @@ Result<SpaceInfo> FindSpace(MountContext& context) {
 Status StartCare(MountContext& context) {
   ISOZONE_RETURN_IF_ERROR(context.collector->Start());
   if (context.kept == nullptr) return Status::Ok();
-  ISOZONE_RETURN_IF_ERROR(context.writers.Start(
-      context.clock, [](const void* kept) { return static_cast<const KeptMemory*>(kept)->is_awaited(); },
-      context.kept.get()));
+  ISOZONE_RETURN_IF_ERROR(
+      context.writers.Start(context.clock, [kept = context.kept.get()] { return kept->is_awaited(); }));
   context.kept->OnAwaited([writers = &context.writers] { writers->Wake(); });
   return Status::Ok();
 }
