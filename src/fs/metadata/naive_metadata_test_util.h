@@ -353,6 +353,8 @@ class WildRecords {
     if (it == model.inodes.end() || it->second.links.empty()) return Link();
     return it->second.links[random.Below(it->second.links.size())];
   }
+  // Some times have too many nanoseconds.
+  FileTime Time() { return {random.Next(), static_cast<uint32_t>(random.Below(1'010'000'000))}; }
   std::vector<FileExtent> Extents(uint64_t from) {
     std::vector<FileExtent> extents(random.Below(3));
     for (FileExtent& extent : extents) {
@@ -399,12 +401,10 @@ class WildRecords {
       case 19:
         return BeginMount{random.Next() | 1};
       case 18: {
-        if (random.Chance(0.3)) {
-          return SetTimes{id, {random.Next(), static_cast<uint32_t>(random.Below(1'010'000'000))}, {random.Next(), 0}};
-        }
+        if (random.Chance(0.3)) return SetTimes{id, Time(), {random.Next(), 0}};
         auto details = std::make_shared<InodeDetails>();
         details->user = static_cast<uint32_t>(random.Below(1000));
-        details->modified = {random.Next(), static_cast<uint32_t>(random.Below(1'010'000'000))};
+        details->modified = Time();
         for (uint64_t i = random.Below(3); i > 0; --i) details->xattrs[std::to_string(i)] = std::string(i * 40, 'v');
         return SetDetails{id, std::move(details)};
       }
