@@ -64,6 +64,7 @@ class Zeros final : public BackupSource {
  public:
   explicit Zeros(Manifest manifest) : manifest_(std::move(manifest)) {}
   const Manifest* manifest() const override { return &manifest_; }
+  uint64_t DataOf(const BackupFile& /*file*/) const override { return 0; }
   Result<Manifest> Visit(Visitor& visitor) override {
     for (const BackupFile& file : manifest_.files) {
       ISOZONE_ASSIGN_OR_RETURN(const bool wanted, visitor.Wants(file));
