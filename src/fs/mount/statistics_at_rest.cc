@@ -1,5 +1,6 @@
 #include "fs/mount/statistics_at_rest.h"
 
+#include "fs/mount/figure_sources.h"
 #include "izg/group_index.h"
 
 namespace isozone {
@@ -49,14 +50,15 @@ Statistics StatisticsAtRest(const FileSystem& fs, const Clock& clock) {
   statistics.max_open_zones = geometry.max_open_zones;
   statistics.max_active_zones = geometry.max_active_zones;
   statistics.age_unit = 1;
-  PageFigures& figures = statistics.figures;
-  static_cast<Figures&>(figures) = state.Stats();
-  figures.by_class = {};  // of the mount that looks
-  figures.taken_ns = statistics.read_ns;
-  figures.taken_s = clock.NowWallS();
   const MetadataCopies copies = state.Metadata();
-  figures.metadata_copies = copies.whole.size();
-  figures.metadata_copies_wanted = copies.wanted;
+  const FileCounters none;
+  FigureSources sources(none);
+  sources.space = state.Space();
+  sources.device = state.device().counters();
+  sources.metadata = {copies.whole.size(), copies.wanted, /*failed=*/false};
+  static_cast<Figures&>(statistics.figures) = FiguresOf(sources);
+  statistics.figures.taken_ns = statistics.read_ns;
+  statistics.figures.taken_s = clock.NowWallS();
   const auto groups = fs.groups().Get();
   const GroupIndex index(geometry.zone_count, groups.get());
   statistics.groups_measured = groups != nullptr;
