@@ -81,6 +81,7 @@ Result<std::shared_ptr<Disk>> Disk::Open(const AdapterUri& uri) {
   }
   ISOZONE_RETURN_IF_ERROR(MakeDirectories(directory, directory + "/files"));
   std::shared_ptr<Disk> disk(new Disk(directory, options, discard.value_or(false), device), &Disk::Destroy);
+  ISOZONE_RETURN_IF_ERROR(disk->device_.Start());
   ISOZONE_RETURN_IF_ERROR(disk->Lock());
   ISOZONE_RETURN_IF_ERROR(disk->LayOutFiles());
   disk->stats_file_.emplace(uri.stats_file, uri.stats_interval_s, [disk = disk.get()] { return disk->StatsJson(); });

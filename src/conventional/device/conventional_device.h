@@ -64,11 +64,14 @@ struct ConventionalStats {
 
 class ConventionalDevice {
  public:
-  // Ages the device, which takes some 0.05 s for each GiB that is overwritten.
+  // Ages the device, which takes some 0.05 s for each GiB that is overwritten. Follow with Start.
   explicit ConventionalDevice(const ConventionalOptions& options);
   ~ConventionalDevice();
   ConventionalDevice(const ConventionalDevice&) = delete;
   ConventionalDevice& operator=(const ConventionalDevice&) = delete;
+
+  // kIoError: there is no thread for the time of the device.
+  Status Start() { return timer_ ? timer_->Start() : Status::Ok(); }
 
   uint64_t capacity() const { return capacity_; }      // bytes
   uint32_t block_size() const { return block_size_; }  // bytes

@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "base/units.h"
+#include "testing/assert_ok.h"
 
 namespace isozone {
 namespace {
@@ -64,6 +65,7 @@ TEST(ConventionalDevice, CountsWhatAgeCosts) {
 
 TEST(ConventionalDevice, CompletesEveryCommandOfEveryThread) {
   ConventionalDevice device(*Take("size=512M&age=1&speed=1000"));
+  ISOZONE_ASSERT_OK(device.Start());
   std::vector<std::thread> threads;
   for (uint64_t seed = 0; seed < 4; ++seed) threads.emplace_back([&, seed] { Overwrite(device, seed, 1'000); });
   for (std::thread& thread : threads) thread.join();
@@ -83,6 +85,7 @@ TEST(ConventionalDevice, CompletesEveryCommandOfEveryThread) {
 TEST(ConventionalDevice, MayGoWithCommandsInFlight) {
   const auto transfers = std::make_shared<Transfers>();
   ConventionalDevice device(*Take("size=512M&speed=0.001"));
+  ISOZONE_ASSERT_OK(device.Start());
   for (int i = 0; i < 100; ++i) device.Submit(TimingOpKind::kWrite, 0, kMiB, transfers);
 }
 
