@@ -25,6 +25,7 @@
 
 #include "base/histogram.h"
 #include "base/mutex.h"
+#include "base/status.h"
 #include "base/units.h"
 #include "nand/command_model.h"
 

@@ -146,6 +146,7 @@ void BufferedWriter::Fill(std::span<const std::byte> data) {
   } else if (filling_.used - filling_.summed >= kSumStep) {
     filling_.SumUp();
   }
+  if (file_->keeps_time.load(std::memory_order_relaxed)) file_->keeps_time = false;
   file_->PublishSize(file_->size() + data.size());
 }
 

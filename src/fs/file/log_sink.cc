@@ -251,7 +251,7 @@ class LogSink final : public WriteSink {
       const Inode* inode = context_.state.Find(id_);
       if (inode == nullptr) return Status::Ok();
       region.index = inode->regions.size();
-      const MetadataOp op = SetLogRegion{id_, region.index, region.record, context_.clock.NowWallS()};
+      const MetadataOp op = SetLogRegion{id_, region.index, region.record, context_.TimeOf(*inode)};
       ISOZONE_ASSIGN_OR_RETURN(sequence_, context_.Commit({&op, 1}));
     }
     // The memory of the frame is given up next. From here on a kill leaves no other trace of it than this.
@@ -272,10 +272,10 @@ class LogSink final : public WriteSink {
     const MutexLock lock(context_.namespace_mutex);
     region.record.end = region.end;
     region.record.payload = region.payload;
-    if (context_.state.Find(id_) == nullptr) {
+    if (const Inode* inode = context_.state.Find(id_); inode == nullptr) {
       context_.LeaveToHandles(id_, std::move(region.space));
     } else {
-      const MetadataOp op = SetLogRegion{id_, region.index, region.record, context_.clock.NowWallS()};
+      const MetadataOp op = SetLogRegion{id_, region.index, region.record, context_.TimeOf(*inode)};
       ISOZONE_ASSIGN_OR_RETURN(sequence_, context_.Commit({&op, 1}));
       region.space.ToMetadata();
     }

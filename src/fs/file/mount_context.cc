@@ -48,6 +48,11 @@ Result<uint64_t> MountContext::Commit(std::span<const MetadataOp> ops) {
   return sequence;
 }
 
+uint64_t MountContext::TimeOf(const Inode& inode) {
+  const auto file = FindOpen(inode.id);
+  return file != nullptr && file->keeps_time ? inode.modified_s : clock.NowWallS();
+}
+
 std::shared_ptr<OpenFile> MountContext::FindOpen(InodeId id) {
   const auto it = open_files.find(id);
   return it == open_files.end() ? nullptr : it->second.lock();

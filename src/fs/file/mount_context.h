@@ -57,6 +57,10 @@ struct MountContext : FileCounters {
   // for the metadata.
   Result<uint64_t> Commit(std::span<const MetadataOp> ops) ISOZONE_REQUIRES(namespace_mutex);
 
+  // The time that a record of `inode` gives it, which is written in the background perhaps: now, unless somebody has
+  // set it meanwhile.
+  uint64_t TimeOf(const Inode& inode) ISOZONE_REQUIRES(namespace_mutex);
+
   // The open file of `id`, or null.
   std::shared_ptr<OpenFile> FindOpen(InodeId id) ISOZONE_REQUIRES(namespace_mutex);
 

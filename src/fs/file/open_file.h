@@ -119,6 +119,9 @@ class OpenFile {
   // A positional file has changes of it that the metadata does not know. While it has, nobody else changes the file.
   bool is_claimed = false;
   bool is_busy() const { return has_writer || is_claimed; }
+  // Somebody has set its time after the last append: what the metadata learns of that append later leaves it alone. Any
+  // thread.
+  std::atomic<bool> keeps_time{false};
   // What was the file's, and the metadata does not name: handles may be reading it. Goes with the last of them.
   SpaceClaim unnamed;
 

@@ -55,10 +55,10 @@ Status PendingExtents::PublishFirst(MountContext& context, uint64_t bytes) {
   const uint64_t end = extents_.front().file_offset + bytes;
   std::vector<MetadataOp> ops;
   if (inode->lifetime != data_.lifetime || inode->level != data_.level) {
-    ops.emplace_back(SetAttributes{id_, data_.lifetime, context.clock.NowWallS(), data_.level});
+    ops.emplace_back(SetAttributes{id_, data_.lifetime, context.TimeOf(*inode), data_.level});
   }
   const std::vector<FileExtent> first = CutExtents(extents_, end);
-  ops.emplace_back(AppendExtents{id_, inode->extents.size(), first, context.clock.NowWallS()});
+  ops.emplace_back(AppendExtents{id_, inode->extents.size(), first, context.TimeOf(*inode)});
   ISOZONE_RETURN_IF_ERROR(context.Commit(ops).status());
   space_.Split(SpaceOf(context.geometry(), first)).ToMetadata();
   taken_ += bytes;

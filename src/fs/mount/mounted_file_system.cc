@@ -277,7 +277,9 @@ Status MountedFileSystem::SetModified(std::string_view path, uint64_t modified_s
   const MutexLock lock(mutex());
   ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_->state.Lookup(path));
   const MetadataOp op = SetAttributes{inode->id, inode->lifetime, modified_s, inode->level};
-  return context_->Commit({&op, 1}).status();
+  ISOZONE_RETURN_IF_ERROR(context_->Commit({&op, 1}).status());
+  if (const auto file = context_->FindOpen(inode->id)) file->keeps_time = true;
+  return Status::Ok();
 }
 
 Status MountedFileSystem::SyncMetadata() { return context_->SyncMetadata(); }

@@ -48,8 +48,8 @@ class ReadOnlyRefresh {
 
   // As Refresh, and finds what was added to a log since it was last looked at.
   Status GrowLog(OpenFile& file);
-  // Somebody may be writing this log: only GrowLog finds its size.
-  bool MayGrow(const Inode& inode) const ISOZONE_REQUIRES(context_.namespace_mutex) {
+  // Somebody may be writing this log: only GrowLog finds its size. The caller holds the namespace mutex.
+  bool MayGrow(const Inode& inode) const {
     return inode.kind == FileKind::kLog && (inode.has_open_region() || has_kept_.load(std::memory_order_relaxed));
   }
 
