@@ -47,7 +47,7 @@ OpenWriters::Place OpenWriters::Add(OpenWriter& writer, InodeId inode, const Ord
   // A new file is mostly the last one.
   auto behind = entries_.end();
   while (behind != entries_.begin() && key(added) < key(*std::prev(behind))) --behind;
-  const auto place = entries_.insert(behind, std::move(added));
+  const auto place = entries_.insert(behind, added);
   if (entries_.size() == 1) wake_.Signal();  // there is something to look after from time to time
   return place;
 }

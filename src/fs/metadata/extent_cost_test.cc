@@ -94,7 +94,6 @@ TEST(ExtentCostTest, ALookUpCostsTheSameAfterAMillionEdits) {
 // A stripe is one element, however many units it has.
 TEST(ExtentCostTest, AnEditOfAStripeDoesNotCostItsUnits) {
   constexpr uint64_t kColumns = 16;
-  Pages pages;
   std::vector<FileExtent> units;
   for (uint64_t i = 0; i < kMillion; ++i) {
     units.push_back({i * kPage, DeviceOffset((i % kColumns * kMillion + i / kColumns) * kPage), kPage});

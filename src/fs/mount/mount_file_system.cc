@@ -202,7 +202,7 @@ Status StartCare(MountContext& context) {
 }
 
 // The pool and the collector of `context` exist. This starts them.
-Result<std::unique_ptr<FileSystem>> MountForWriting(std::shared_ptr<MountContext> context,
+Result<std::unique_ptr<FileSystem>> MountForWriting(const std::shared_ptr<MountContext>& context,
                                                     const RecoveredMetadata& recovered, uint64_t checkpoint_after) {
   uint64_t sealed = 0;
   std::vector<MetadataOp> seals;
@@ -277,7 +277,7 @@ Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevic
     return std::unique_ptr<FileSystem>(std::make_unique<MountedFileSystem>(context, std::move(refresh)));
   }
 
-  return MountForWriting(std::move(context), recovered, options.checkpoint_after);
+  return MountForWriting(context, recovered, options.checkpoint_after);
 }
 
 }  // namespace isozone

@@ -253,7 +253,7 @@ Status ReadOnlyRefresh::GrowLogLocked(OpenFile& file, std::span<const KeptPiece>
   const bool unread = contents.damage.Is(StatusCode::kIoError);
   if (unread && contents.size < file.size()) return Status::Ok();
   std::vector<std::byte> kept = contents.damage.ok() ? JoinKept(tail, contents.size) : std::vector<std::byte>();
-  file.Reset(std::move(contents.extents), std::move(contents.damage), std::move(kept));
+  file.Reset(contents.extents, std::move(contents.damage), std::move(kept));
   return Status::Ok();
 }
 
