@@ -17,8 +17,9 @@ TaskThreads::TaskThreads(std::string name, uint32_t count) : name_(std::move(nam
 
 bool TaskThreads::AddThread() {
   auto thread = StartThread(name_, [this] { Run(); });
-  if (thread.ok()) threads_.push_back(std::move(thread).value());
-  return thread.ok();
+  if (!thread.ok()) return false;
+  threads_.push_back(std::move(thread).value());
+  return true;
 }
 
 TaskThreads::~TaskThreads() {
