@@ -327,7 +327,7 @@ Result<std::shared_ptr<OpenFile>> MountedFileSystem::Open(Inode inode) {
     if (now == nullptr) return Status::NotFound(fmt::format("inode {} was removed", inode.id.value()));
     if (inode.kind != FileKind::kLog) return Register(inode.id, inode.kind, now->extents, Status::Ok());
     if (context_->FindOpen(inode.id) != nullptr || now->regions == inode.regions) {
-      return Register(inode.id, inode.kind, std::move(log.extents), std::move(log.damage));
+      return Register(inode.id, inode.kind, log.extents, std::move(log.damage));
     }
     inode = *now;
   }
