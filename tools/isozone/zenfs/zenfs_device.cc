@@ -213,7 +213,7 @@ Result<std::vector<ZenFsFile>> ReadZenFs(ZonedDevice& device) {
   for (const auto& [id, found] : metadata.files.files()) {
     ZenFsFile file = found;
     for (std::string& name : file.names) {
-      if (!name.starts_with('/')) name.insert(0, "/");
+      if (!name.starts_with('/')) name.insert(name.begin(), '/');
     }
     if (file.names.empty()) continue;  // it was removed while it was being written
     ISOZONE_RETURN_IF_ERROR(FindExtents(places, file));
