@@ -17,19 +17,19 @@ bool HoldsFiles(ZoneUse use) { return use == ZoneUse::kData || use == ZoneUse::k
 
 bool ZoneRecord::dead() const {
   const bool at_rest = phase == ZonePhase::kIdle || phase == ZonePhase::kFull || phase == ZonePhase::kFailed;
-  return at_rest && live == 0 && !victim && (released || use != ZoneUse::kMetadata);
+  return at_rest && live == 0 && !victim && !pinned && (released || use != ZoneUse::kMetadata);
 }
 
 bool ZoneRecord::reusable() const {
   const bool takes_any_frame = use == ZoneUse::kLog && room() >= capacity / kLargestFrame;
-  const bool worth_it = live > 0 || takes_any_frame || write_pointer <= capacity / kLittle;
+  const bool worth_it = live > 0 || pinned || takes_any_frame || write_pointer <= capacity / kLittle;
   return phase == ZonePhase::kIdle && HoldsFiles(use) && !victim && !released && worth_it;
 }
 
 void ZoneRecord::Lease(ZoneUse new_use, DataClass new_data, Cohort new_cohort) {
   assert(phase == ZonePhase::kEmpty || phase == ZonePhase::kIdle);
   if (phase == ZonePhase::kEmpty) use = new_use;
-  if (phase == ZonePhase::kEmpty || dead()) {
+  if (phase == ZonePhase::kEmpty || dead() || pinned) {
     data = new_data;
     cohort = new_cohort;
     has_data = false;
@@ -38,6 +38,7 @@ void ZoneRecord::Lease(ZoneUse new_use, DataClass new_data, Cohort new_cohort) {
   phase = ZonePhase::kLeased;
   set_aside = false;
   reset_asked = false;
+  pinned = false;
 }
 
 void ZoneRecord::Advance(uint64_t bytes) {
@@ -71,6 +72,7 @@ void ZoneRecord::EndFinish() {
 
 void ZoneRecord::BeginReset() {
   assert(dead());
+  before_reset = phase;
   phase = ZonePhase::kResetting;
 }
 
@@ -86,7 +88,7 @@ void ZoneRecord::Submit() {
 
 void ZoneRecord::Cancel() {
   assert(phase == ZonePhase::kFinishing || phase == ZonePhase::kResetting);
-  phase = phase == ZonePhase::kFinishing ? ZonePhase::kIdle : ZonePhase::kFailed;
+  phase = phase == ZonePhase::kFinishing ? ZonePhase::kIdle : before_reset;
 }
 
 void ZoneRecord::Fail(uint64_t pointer) {
@@ -138,6 +140,7 @@ void ZoneRecord::MakeEmpty() {
   sealed = false;
   released = false;
   victim = false;
+  pinned = false;
   set_aside = false;
   reset_asked = false;
   at_device = false;

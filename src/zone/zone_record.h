@@ -7,14 +7,15 @@
 //   any --Fail--> failed (reset once nothing in it lives)     any --Retire--> retired, offline (never written again)
 //
 // A zone is *dead* when it is idle, full or failed, no byte in it lives, it holds no metadata that is still needed, and
-// it is not being collected (otherwise the collector might read data of another file there). Only a dead zone can be
-// reset. A dead idle zone may be worth writing further: one of logs, which die in order, as long as any frame of a log
-// fits, or one with so little written to it that a reset would cost more than it gains. Such a zone takes the class of
-// the next data.
+// it is not being collected (otherwise the collector might read data of another file there), nor pinned: read by
+// another process, which has a file open that was removed or moved. Only a dead zone can be reset. A pinned zone is
+// written further, or finished, as if something lived in it. A dead idle zone may be worth writing further: one of
+// logs, which die in order, as long as any frame of a log fits, or one with so little written to it that a reset would
+// cost more than it gains. Such a zone takes the class of the next data.
 //
 // Fields that no other field depends on are set as they are: `use`, `data`, `writer`, `written_at`, `sealed` and
-// `has_data`, which end when the zone is dead, `victim` of an idle, full or failed zone, and `reset_asked`, which the
-// next lease or reset of the zone cancels.
+// `has_data`, which end when the zone is dead, `victim` and `pinned` of an idle, full or failed zone, and
+// `reset_asked`, which the next lease or reset of the zone cancels. A lease also ends `pinned`.
 //
 // Thread safety: none; the owner locks.
 #pragma once
@@ -43,22 +44,24 @@ enum class ZonePhase : uint8_t {
 struct ZoneRecord {
   ZonePhase phase = ZonePhase::kEmpty;
   ZoneUse use = ZoneUse::kFree;
-  DataClass data;                            // of the first file written to it
-  Cohort cohort = {};                        // that of the first file written to it
-  ZoneWriter writer = ZoneWriter::kNone;     // who leased it last
-  bool has_data = false;                     // of logs: data lives in it, too, which was part of a log
-  bool sealed = false;                       // its cohort is sealed: it is written only if there is no other zone
-  bool kept = false;                         // kept for metadata: nothing else is ever written to it
-  bool released = false;                     // no durable record refers to its content
-  bool victim = false;                       // being collected: it is neither written nor reset
-  bool set_aside = false;                    // empty, and reserved for a copy of the metadata
-  bool reset_asked = false;                  // once dead it is reset, even where dead zones wait for the collector
-  bool at_device = false;                    // its reset or finish was submitted to the device
-  uint64_t live = 0;                         // bytes of file data
-  uint64_t write_pointer = 0;                // bytes from the start of the zone
-  uint64_t written_at = 0;                   // its last write: bytes of all zones up to it. 0: none since the mount
-  uint64_t capacity = 0;                     // bytes
-  std::optional<uint64_t> finished_at = {};  // of a finished zone: the write pointer before the finish
+  DataClass data;                             // of the first file written to it
+  Cohort cohort = {};                         // that of the first file written to it
+  ZoneWriter writer = ZoneWriter::kNone;      // who leased it last
+  bool has_data = false;                      // of logs: data lives in it, too, which was part of a log
+  bool sealed = false;                        // its cohort is sealed: it is written only if there is no other zone
+  bool kept = false;                          // kept for metadata: nothing else is ever written to it
+  bool released = false;                      // no durable record refers to its content
+  bool victim = false;                        // being collected: it is neither written nor reset
+  bool pinned = false;                        // dead but for readers in other processes: it is not reset
+  bool set_aside = false;                     // empty, and reserved for a copy of the metadata
+  bool reset_asked = false;                   // once dead it is reset, even where dead zones wait for the collector
+  bool at_device = false;                     // its reset or finish was submitted to the device
+  ZonePhase before_reset = ZonePhase::kFull;  // of a resetting zone: its phase before
+  uint64_t live = 0;                          // bytes of file data
+  uint64_t write_pointer = 0;                 // bytes from the start of the zone
+  uint64_t written_at = 0;                    // its last write: bytes of all zones up to it. 0: none since the mount
+  uint64_t capacity = 0;                      // bytes
+  std::optional<uint64_t> finished_at = {};   // of a finished zone: the write pointer before the finish
 
   // --- Questions ---
   // Whether data of cohort `id` (0: of no cohort) must go elsewhere as long as there is another zone.
@@ -86,7 +89,7 @@ struct ZoneRecord {
   void EndReset();
   // Finishing or resetting: the command was submitted to the device.
   void Submit();
-  // The command was not submitted. A finishing zone is idle again; a resetting one is dead again, and failed.
+  // The command was not submitted. A finishing zone is idle again; a resetting one is what it was.
   void Cancel();
   // Any phase: a write or finish failed. `pointer` is that of the device.
   void Fail(uint64_t pointer);

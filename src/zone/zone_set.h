@@ -55,6 +55,14 @@ class ZoneSet {
     }
   }
 
+  // In order.
+  std::vector<ZoneId> All() const {
+    std::vector<ZoneId> zones;
+    zones.reserve(size_);
+    for (auto zone = First(); zone; zone = FirstFrom(ZoneId(zone->value() + 1))) zones.push_back(*zone);
+    return zones;
+  }
+
   std::optional<ZoneId> First() const { return FirstFrom(ZoneId(0)); }
 
   // The lowest zone that is not below `zone`.

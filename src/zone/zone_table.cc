@@ -34,7 +34,8 @@ ZoneTable::ZoneTable(std::span<const ZoneDescriptor> report, std::shared_ptr<con
                                 : std::make_shared<GroupIndex>(static_cast<uint32_t>(report.size()), nullptr)),
       empty_(static_cast<uint32_t>(report.size())),
       empty_by_group_(static_cast<uint32_t>(report.size())),
-      dead_(static_cast<uint32_t>(report.size())) {
+      dead_(static_cast<uint32_t>(report.size())),
+      pinned_(static_cast<uint32_t>(report.size())) {
   zones_.resize(report.size());
   for (uint32_t i = 0; i < report.size(); ++i) {
     ZoneRecord& zone = zones_[i];
@@ -68,8 +69,9 @@ std::optional<ZoneId> ZoneTable::EmptyIn(uint32_t group) const {
 std::optional<ZoneId> ZoneTable::FullestIdle(ZoneUse use, std::optional<ZoneId> but_for) const {
   const std::pair<uint64_t, ZoneId>* fullest = nullptr;
   for (const IdleByRoom& zones : idle(use)) {
-    const auto first = std::ranges::find_if(
-        zones, [&](const auto& zone) { return at(zone.second).live > 0 && zone.second != but_for; });
+    const auto first = std::ranges::find_if(zones, [&](const auto& zone) {
+      return (at(zone.second).live > 0 || at(zone.second).pinned) && zone.second != but_for;
+    });
     if (first != zones.end() && (fullest == nullptr || *first < *fullest)) fullest = &*first;
   }
   if (fullest == nullptr) return std::nullopt;
@@ -90,6 +92,7 @@ void ZoneTable::Index(ZoneId id) {
     empty_by_group_.Insert(ZoneId(groups_->rank(id)));
   }
   if (zone.dead()) dead_.Insert(id);
+  if (zone.pinned) pinned_.Insert(id);
   if (!zone.reusable()) return;
   IdleByClass& classes = zone.use == ZoneUse::kLog ? idle_log_ : idle_data_;
   classes[IdleIndex(zone.data.lifetime, zone.data.heat)].emplace(zone.room(), id);
@@ -107,6 +110,7 @@ void ZoneTable::Unindex(ZoneId id) {
     empty_by_group_.Erase(ZoneId(groups_->rank(id)));
   }
   if (zone.dead()) dead_.Erase(id);
+  if (zone.pinned) pinned_.Erase(id);
   if (!zone.reusable()) return;
   IdleByClass& classes = zone.use == ZoneUse::kLog ? idle_log_ : idle_data_;
   classes[IdleIndex(zone.data.lifetime, zone.data.heat)].erase({zone.room(), id});

@@ -4,9 +4,10 @@
 //  * The empty set holds the empty zones that any writer may have, without those kept for metadata. Of several empty
 //    zones (of all, or of a group), the one with the lowest id is given first. This keeps an image file small. Wear
 //    levelling is the task of the device, which maps a zone to erase blocks when it is opened.
-//  * The dead set holds the dead zones, and the idle index the reusable ones (zone_record.h).
+//  * The dead set holds the dead zones, the pinned set those that only readers keep from being dead, and the idle index
+//    the reusable ones (zone_record.h).
 //  * Every question about many zones, except at(), costs the same for 100 and for 100,000 zones, to within cache
-//    misses: the empty and dead sets are bitmaps (zone_set.h), the active-zone limit bounds the idle index, and sums
+//    misses: the sets are bitmaps (zone_set.h), the active-zone limit bounds the idle index, and sums
 //    are kept.
 //
 // Every change is one Edit. It takes the zone out of all indexes, and puts it back in its new state. So no operation
@@ -97,6 +98,7 @@ class ZoneTable {
   // --- Questions ---
   const ZoneSet& empty() const { return empty_; }
   const ZoneSet& dead() const { return dead_; }
+  const ZoneSet& pinned() const { return pinned_; }
   // The fullest idle zone of this use, lifetime and heat with at least `min_room` bytes.
   std::optional<ZoneId> IdleWithRoom(ZoneUse use, Lifetime lifetime, uint64_t min_room,
                                      ZoneHeat heat = kNewDataHeat) const;
@@ -106,7 +108,7 @@ class ZoneTable {
   }
   // The lowest empty zone of a group.
   std::optional<ZoneId> EmptyIn(uint32_t group) const;
-  // The idle zone of this use with the least room in which something lives, except `but_for`.
+  // The idle zone of this use with the least room in which something lives or is pinned, except `but_for`.
   std::optional<ZoneId> FullestIdle(ZoneUse use, std::optional<ZoneId> but_for = {}) const;
   const ZoneTotals& totals() const { return totals_; }
   // Zones that a cohort has begun, and in which something lives; of cohort 0, none.
@@ -129,6 +131,7 @@ class ZoneTable {
   ZoneSet empty_;
   ZoneSet empty_by_group_;  // the same zones, by their rank in groups_
   ZoneSet dead_;
+  ZoneSet pinned_;
   IdleByClass idle_data_;
   IdleByClass idle_log_;
   ZoneTotals totals_;

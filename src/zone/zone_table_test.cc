@@ -80,6 +80,27 @@ TEST(ZoneTable, ADeadZoneIsGoneOnWithWhereThatIsWorthIt) {
   EXPECT_EQ(table.dead().size(), 3U);
 }
 
+TEST(ZoneTable, APinnedZoneIsWrittenFurtherAndNotReset) {
+  ZoneTable table(EmptyZones(1));
+  const ZoneId zone(0);
+  table.Edit(zone)->Lease(ZoneUse::kData, Lifetime::kShort, {7, true});
+  table.Edit(zone)->Advance(table.at(zone).capacity / 2);
+  table.Edit(zone)->EndLease();
+  EXPECT_FALSE(table.at(zone).reusable()) << "it is reset rather than finished";
+  table.Edit(zone)->BeginReset();
+  table.Edit(zone)->pinned = true;
+  table.Edit(zone)->Cancel();
+  EXPECT_TRUE(table.dead().empty());
+  EXPECT_EQ(table.pinned().First(), zone);
+  EXPECT_EQ(table.FullestIdle(ZoneUse::kData), zone) << "it is finished where active zones run short";
+  table.Edit(zone)->Lease(ZoneUse::kData, Lifetime::kLong);
+  EXPECT_TRUE(table.pinned().empty());
+  EXPECT_EQ(table.at(zone).data.lifetime, Lifetime::kLong);
+  EXPECT_TRUE(table.at(zone).cohort.none());
+  table.Edit(zone)->EndLease();
+  EXPECT_EQ(table.dead().First(), zone) << "readers are asked again";
+}
+
 TEST(ZoneTable, MetadataDiesOnlyWhenReleased) {
   ZoneTable table(EmptyZones(2));
   table.Edit(ZoneId(0))->KeepForMetadata();
@@ -175,7 +196,7 @@ class NaiveView {
     return best;
   }
   static bool Reusable(const ZoneRecord& z, ZoneUse use) {
-    const bool worth_it = z.live > 0 || use == ZoneUse::kLog || z.write_pointer <= z.capacity / 4;
+    const bool worth_it = z.live > 0 || z.pinned || use == ZoneUse::kLog || z.write_pointer <= z.capacity / 4;
     return z.phase == ZonePhase::kIdle && z.use == use && !z.victim && !z.released && worth_it;
   }
   ZoneTotals Totals() const {
@@ -226,11 +247,14 @@ void ExpectConsistent(const ZoneTable& table) {
   ASSERT_EQ(Members(table.empty()),
             naive.Where([](const ZoneRecord& z) { return z.phase == ZonePhase::kEmpty && z.use == ZoneUse::kFree; }));
   ASSERT_EQ(Members(table.dead()), naive.Where([](const ZoneRecord& z) { return z.dead(); }));
+  ASSERT_EQ(table.pinned().All(), naive.Where([](const ZoneRecord& z) { return z.pinned; }));
   ASSERT_EQ(table.empty().size(), Members(table.empty()).size());
   ASSERT_EQ(table.totals(), naive.Totals());
   for (const ZoneUse use : {ZoneUse::kData, ZoneUse::kLog}) {
     const auto fullest = table.FullestIdle(use);
-    ASSERT_EQ(fullest, naive.Fullest([&](const ZoneRecord& z) { return NaiveView::Reusable(z, use) && z.live > 0; }));
+    ASSERT_EQ(fullest, naive.Fullest([&](const ZoneRecord& z) {
+      return NaiveView::Reusable(z, use) && (z.live > 0 || z.pinned);
+    }));
     for (int lifetime = 0; lifetime < kLifetimeCount; ++lifetime) {
       for (int heat = 0; heat < kZoneHeatCount; ++heat) {
         for (const uint64_t min_room : {kBlock, kCapacity / 2}) {
@@ -259,6 +283,10 @@ void ChangeSomething(ZoneTable& table, Random& random) {
       zone.phase == ZonePhase::kIdle || zone.phase == ZonePhase::kFull || zone.phase == ZonePhase::kFailed;
   if (at_rest && random.Chance(0.2)) {
     table.Edit(id)->victim = !zone.victim;
+    return;
+  }
+  if (at_rest && (zone.pinned || (zone.dead() && random.Chance(0.3)))) {
+    table.Edit(id)->pinned = !zone.pinned;
     return;
   }
   switch (zone.phase) {

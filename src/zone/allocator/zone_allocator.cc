@@ -171,7 +171,7 @@ ZoneAllocator::Attempt ZoneAllocator::TryRoom(Inquiry::Room room) const {
 // --- Remedies ---
 
 ZoneAllocator::Answer ZoneAllocator::Remedy(Inquiry& inquiry, Lack lack, int64_t now_ns) {
-  if (inquiry.purpose_ == Inquiry::Purpose::kRoom) return RemedyForRoom(inquiry);
+  if (inquiry.purpose_ == Inquiry::Purpose::kRoom) return RemedyForRoom(inquiry, now_ns);
   const BudgetClass c = inquiry.class_;
   if (auto answer = TakeOverLog(inquiry, lack)) return *answer;
   if (auto answer = Commands(c)) return *answer;
@@ -186,11 +186,12 @@ ZoneAllocator::Answer ZoneAllocator::Remedy(Inquiry& inquiry, Lack lack, int64_t
   if (lack == Lack::kSpace && IsOfFiles(c)) {
     if (auto answer = Checkpoint(inquiry)) return *answer;
   }
+  if (auto answer = AwaitReaders(inquiry, lack, now_ns)) return *answer;
   if (auto answer = AwaitWriter(c, lack)) return *answer;
   return {.action = Action::kNothing, .lack = lack};
 }
 
-ZoneAllocator::Answer ZoneAllocator::RemedyForRoom(Inquiry& inquiry) {
+ZoneAllocator::Answer ZoneAllocator::RemedyForRoom(Inquiry& inquiry, int64_t now_ns) {
   const ZoneTotals& totals = ledger_.table.totals();
   if (inquiry.room_.bytes > totals.capacity - std::min(totals.capacity, totals.live)) return {};
   if (auto resets = upkeep_.ResetReleased()) return {.action = Action::kExecute, .commands = {std::move(*resets)}};
@@ -206,6 +207,7 @@ ZoneAllocator::Answer ZoneAllocator::RemedyForRoom(Inquiry& inquiry) {
   }
   if (auto answer = AwaitCollector(inquiry, Lack::kSpace)) return *answer;
   if (auto answer = Checkpoint(inquiry)) return *answer;
+  if (auto answer = AwaitReaders(inquiry, Lack::kSpace, now_ns)) return *answer;
   return {};
 }
 
@@ -334,6 +336,15 @@ std::optional<ZoneAllocator::Answer> ZoneAllocator::AwaitCollector(Inquiry& inqu
   return Answer{.action = Action::kCollector};
 }
 
+// The wait for readers is bounded, too: they may keep what they have for ever.
+std::optional<ZoneAllocator::Answer> ZoneAllocator::AwaitReaders(Inquiry& inquiry, Lack lack, int64_t now_ns) {
+  if (lack != Lack::kSpace || ledger_.table.pinned().empty() || !ledger_.started) return std::nullopt;
+  if (!inquiry.readers_deadline_ns_) inquiry.readers_deadline_ns_ = now_ns + kReadersNs;
+  if (now_ns >= *inquiry.readers_deadline_ns_) return std::nullopt;
+  ledger_.readers_in_the_way = true;
+  return Answer{.action = Action::kWait, .until_ns = *inquiry.readers_deadline_ns_};
+}
+
 // A writer in the middle of a write will soon be between writes. Metadata and the collector take no room from others.
 std::optional<ZoneAllocator::Answer> ZoneAllocator::AwaitWriter(BudgetClass c, Lack lack) const {
   const bool writing = std::ranges::any_of(
@@ -409,6 +420,8 @@ bool ZoneAllocator::ReserveForMetadata(uint32_t zones, MetadataClaim claim) {
 ZoneAllocator::Work ZoneAllocator::NextWork(int64_t now_ns) {
   if (std::exchange(refused_, false) && ledger_.options.geometry.max_active_zones > 0) return {.count_others = true};
   Work work;
+  if (!ledger_.stopping && now_ns >= ledger_.readers_asked_at_ns) work.ask_readers = ledger_.table.pinned().All();
+  if (!work.ask_readers.empty()) return work;
   if (auto resets = upkeep_.ResetReleased()) work.commands.push_back(std::move(*resets));
   if (!work.commands.empty()) return work;
   const bool durable_is_due = ledger_.durability.is_due(now_ns);
@@ -418,6 +431,8 @@ ZoneAllocator::Work ZoneAllocator::NextWork(int64_t now_ns) {
   if (!work.commands.empty()) return work;
   work.is_over = ledger_.stopping && ledger_.table.totals().at_device == 0;
   if (!ledger_.durability.error.ok() && upkeep_.WaitsForDurability()) work.until_ns = ledger_.durability.next_try_ns;
+  if (!ledger_.stopping && !ledger_.table.pinned().empty())
+    work.until_ns = std::min(work.until_ns, ledger_.readers_asked_at_ns);
   if (ledger_.active.withheld() > 0) work.until_ns = std::min(work.until_ns, others_until_ns_);
   return work;
 }

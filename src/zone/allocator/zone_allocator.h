@@ -17,7 +17,9 @@
 //    5. where others hold active zones of the device, they are given time
 //    6. users wait for the collector, until a round of it, begun after the wait, has gained nothing
 //    7. users ask for a checkpoint
-//    8. a writer in the middle of a write is between writes soon
+//    8. zones that readers in other processes pin are waited for, a second at most; readers that hold too much lose
+//       them
+//    9. a writer in the middle of a write is between writes soon
 //
 // Whoever is to know that room is left, and wants no zone, asks likewise (Inquiry::Room). Of the remedies it has those
 // that free space. Idle leases are revoked only of zones in which something has died, for the collector.
@@ -29,7 +31,8 @@
 //  * Data of a cohort with own zones is mixed with other data only if no other zone can be had at once. No request is
 //    refused, or waits, because of cohorts (cohort.h).
 //  * Of the empty zones those are kept that metadata, logs and the collector may still need (zone_reserves.h).
-//  * Only what is dead is reset, and, where a durable record may name it, only after the metadata was made durable.
+//  * Only what is dead and not pinned is reset, and, where a durable record may name it, only after the metadata was
+//    made durable.
 //  * The collector leaves no zone to be finished for another class while no more zones are empty than are kept: it
 //    mixes classes instead. So what a round has gained is not lost by the next one.
 //  * Whoever is told to wait waits for something that is under way, or due, or bounded by time.
@@ -69,6 +72,8 @@ class ZoneAllocator {
   static constexpr uint64_t kDurableTries = 3;
   // How long active zones that others hold are left out of account after the device has refused one.
   static constexpr int64_t kOthersNs = kSecondNs;
+  // How long somebody who waits for space waits for readers that pin some, at most.
+  static constexpr int64_t kReadersNs = kSecondNs;
 
   // Somebody asks until a zone is granted or nothing can help. Counts as waiting from one answer to the next, and makes
   // space, or is about to, as long as it exists. The allocator must outlive it.
@@ -124,6 +129,7 @@ class ZoneAllocator {
     bool waits_for_collector_ = false;
     bool space_wait_counted_ = false;
     std::optional<int64_t> others_deadline_ns_ = {};        // while others hold active zones
+    std::optional<int64_t> readers_deadline_ns_ = {};       // while readers pin zones
     CollectorRounds::Since no_space_;                       // and nothing but the collector to wait for
     std::optional<uint64_t> durable_failures_before_ = {};  // those of making the metadata durable
   };
@@ -147,9 +153,10 @@ class ZoneAllocator {
 
   // What is to be done in the background.
   struct Work {
-    bool count_others = false;  // look how many zones the device calls active, and NoteOthers
+    bool count_others = false;             // look how many zones the device calls active, and NoteOthers
+    std::vector<ZoneId> ask_readers = {};  // whether they still pin these zones: ZoneUpkeep::NotePinned
     std::vector<ZoneCommands> commands = {};
-    // Where neither is to be done: when to look again, unless something changes before.
+    // Where nothing of these is to be done: when to look again, unless something changes before.
     int64_t until_ns = kNever;
     bool is_over = false;  // stopping, and nothing is under way
   };
@@ -214,7 +221,7 @@ class ZoneAllocator {
 
   // The remedies; each empty where it does not help.
   Answer Remedy(Inquiry& inquiry, Lack lack, int64_t now_ns);
-  Answer RemedyForRoom(Inquiry& inquiry);
+  Answer RemedyForRoom(Inquiry& inquiry, int64_t now_ns);
   std::optional<Answer> TakeOverLog(const Inquiry& inquiry, Lack lack);
   std::optional<Answer> Commands(BudgetClass c);
   std::optional<Answer> AwaitUpkeep(Inquiry& inquiry, Lack lack);
@@ -222,6 +229,7 @@ class ZoneAllocator {
   std::optional<Answer> RevokeIdleLease(BudgetClass c, Lack lack);
   std::optional<Answer> AwaitOthers(Inquiry& inquiry, Lack lack, int64_t now_ns) const;
   std::optional<Answer> AwaitCollector(Inquiry& inquiry, Lack lack);
+  std::optional<Answer> AwaitReaders(Inquiry& inquiry, Lack lack, int64_t now_ns);
   std::optional<Answer> AwaitWriter(BudgetClass c, Lack lack) const;
 
   void AskForResets(Lack lack);

@@ -412,11 +412,24 @@ class Model {
       allocator_->NoteOthers(static_cast<uint32_t>(active), now_ns_);
     }
     for (const ZoneCommands& commands : work.commands) Give(commands);
+    if (!work.ask_readers.empty()) AskReaders(work.ask_readers);
   }
 
-  void Give(const ZoneCommands& commands) {
+  void AskReaders(const std::vector<ZoneId>& zones) {
+    std::vector<ZoneId> pinned;
+    for (const ZoneId zone : zones) {
+      if (random_.Below(4) == 0) pinned.push_back(zone);
+    }
+    allocator_->upkeep().NotePinned(zones, pinned, now_ns_);
+  }
+
+  void Give(ZoneCommands commands) {
     ASSERT_FALSE(commands.zones.empty());
     if (commands.after_durable && !MakeDurable()) return allocator_->upkeep().Cancel(commands);
+    if (commands.after_durable && commands.op == DeviceOp::kReset) {
+      AskReaders(commands.zones);
+      std::erase_if(commands.zones, [this](ZoneId zone) { return ledger().table.at(zone).pinned; });
+    }
     if (commands.after_durable) allocator_->upkeep().Confirm(commands);
     for (const ZoneId id : commands.zones) {
       const Zone& zone = zones_[id.value()];
@@ -424,7 +437,7 @@ class Model {
       ASSERT_EQ(zone.lease, 0U);
       ASSERT_TRUE(record.at_device);
       if (commands.op == DeviceOp::kReset) {
-        ASSERT_FALSE(record.victim);
+        ASSERT_FALSE(record.victim || record.pinned);
         ASSERT_EQ(zone.live, 0U) << "reset of what lives";
         ASSERT_TRUE(record.released || !zone.undurable) << "reset of what a durable record may name";
       } else {

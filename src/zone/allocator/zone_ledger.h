@@ -140,9 +140,11 @@ struct ZoneLedger {
   uint32_t collecting = 0;         // of these: the collector's
   CollectorRounds rounds;
   Durability durability;
-  uint64_t bytes_written = 0;  // to all zones since the mount, metadata excepted
-  bool reset_at_once = true;   // dead zones, as soon as they are dead
-  bool started = false;        // somebody executes what is due
+  int64_t readers_asked_at_ns = 0;  // when readers are asked next whether they still pin what they pinned
+  bool readers_in_the_way = false;  // somebody lacks the space that they pin
+  uint64_t bytes_written = 0;       // to all zones since the mount, metadata excepted
+  bool reset_at_once = true;        // dead zones, as soon as they are dead
+  bool started = false;             // somebody executes what is due
   bool stopping = false;
   AllocatorStats stats;
   uint64_t use_count = 0;

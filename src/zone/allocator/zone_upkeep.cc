@@ -232,6 +232,18 @@ void ZoneUpkeep::Cancel(const ZoneCommands& commands) {
   }
 }
 
+void ZoneUpkeep::NotePinned(std::span<const ZoneId> asked, std::span<const ZoneId> pinned, int64_t now_ns) {
+  for (const ZoneId zone : asked) {
+    ZoneTable::Change change = ledger_.table.Edit(zone);
+    const bool resetting = change->phase == ZonePhase::kResetting;
+    if (!resetting && !change->pinned) continue;  // it was leased meanwhile
+    change->pinned = std::ranges::binary_search(pinned, zone);
+    if (resetting && change->pinned) change->Cancel();
+  }
+  ledger_.readers_asked_at_ns = now_ns + kReadersPauseNs;
+  ledger_.readers_in_the_way = false;
+}
+
 void ZoneUpkeep::NoteReset(ZoneId zone) {
   const ZoneRecord& record = ledger_.table.at(zone);
   reset_written_percent_.Add(100 * record.finished_at.value_or(record.write_pointer) / record.capacity);

@@ -3,6 +3,9 @@
 //   reset    What is dead is reset, at once or when it is asked for (ZoneLedger::reset_at_once). Whatever the durable
 //            metadata may still name is reset only after the metadata was made durable: else a power cut could bring
 //            back a file without its data. What nothing durable names (released zones) waits for nobody.
+//   pinned   What is dead is not reset while a reader in another process reads there (fs/pins). Who executes the reset
+//            finds out when the metadata is durable, and says so (NotePinned). Readers are asked again every
+//            kReadersPauseNs, of pinned zones only; no other zone waits.
 //   reuse    A dead zone with room is gone on with, where the policy stripes, as long as empty and active zones are
 //            plenty and nobody asks for it: so that it is reset when it is full, not for the little that was written to
 //            it.
@@ -25,9 +28,11 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/histogram.h"
+#include "base/units.h"
 #include "device/zoned_device.h"
 #include "zone/allocator/zone_ledger.h"
 
@@ -54,6 +59,7 @@ class ZoneUpkeep {
   static constexpr uint32_t kMostResets = 32;
   // How often a zone whose write failed is to be finished.
   static constexpr uint32_t kFinishTries = 3;
+  static constexpr int64_t kReadersPauseNs = 100 * kMillisecondNs;
 
   // `policy`: see above. `ledger` must outlive it.
   ZoneUpkeep(ZoneLedger& ledger, const PlacementPolicy& policy)
@@ -88,6 +94,9 @@ class ZoneUpkeep {
   // Commands that wait for the metadata: it is durable; or it is not, and they are not given.
   void Confirm(const ZoneCommands& commands);
   void Cancel(const ZoneCommands& commands);
+  // Readers were asked about the zones `asked`, which are pinned or about to be reset, and pin `pinned` of them, in
+  // order. A reset that was begun is cancelled. Ends ZoneLedger::readers_in_the_way.
+  void NotePinned(std::span<const ZoneId> asked, std::span<const ZoneId> pinned, int64_t now_ns);
   void NoteReset(ZoneId zone);
   void NoteFinish(ZoneId zone);
   // The command, or a write, failed; `found`: what the device says of the zone then, none where it does not answer.
