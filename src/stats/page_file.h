@@ -88,6 +88,8 @@ class PageFile {
   PageFile& operator=(const PageFile&) = delete;
 
   std::span<uint64_t> words() const { return words_; }
+  // The name that it has, or will have.
+  const std::string& path() const { return path_; }
   // Gives the page its name, in place of what a process that died has left; if something of another user stays there,
   // the name for this user. kPermissionDenied; kBusy if a live process publishes there.
   Status Publish();

@@ -9,7 +9,7 @@ import house
 
 # From the lowest; names in one row do not know each other.
 ORDER = [("base",), ("nand",), ("device", "conventional/model"), ("izg", "conventional/device", "export"),
-         ("zone", "io", "lsm"), ("zone/allocator", "stats"), ("sim", "gc", "advice"), ("fs/kept",), ("fs",),
+         ("zone", "io", "lsm"), ("zone/allocator", "stats"), ("sim", "gc", "advice"), ("fs/kept", "fs/pins"), ("fs",),
          ("fs/space",), ("fs/metadata",), ("fs/file",), ("fs/mount",), ("adapter", "mount"), ("conventional/adapter",),
          ("adapter/library",), ("testing",)]
 RANK = {room: rank for rank, row in enumerate(ORDER) for room in row}

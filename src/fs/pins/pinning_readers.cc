@@ -1,0 +1,152 @@
+#include "fs/pins/pinning_readers.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/file_descriptor.h"
+#include "base/log.h"
+
+namespace isozone {
+namespace {
+
+template <size_t kSize>
+std::string TextOf(const std::array<char, kSize>& field) {
+  return {field.data(), strnlen(field.data(), field.size())};
+}
+
+// Whether the user of `file` may read the device: of others, nothing is pinned.
+bool MayRead(const struct stat& file, const PageOwner& device) {
+  if (MayHaveMounted(file, device) || (device.mode & S_IROTH) != 0) return true;
+  return file.st_gid == device.gid && (device.mode & S_IRGRP) != 0;
+}
+
+bool IsGone(int error) { return error == ENOENT || error == ENXIO || error == EACCES || error == ELOOP; }
+
+bool Lives(int fd, const PageProcess& process) {
+  // A shared lock, so that nobody who looks at the same time takes the reader for alive.
+  if (::flock(fd, LOCK_SH | LOCK_NB) != 0) return process.MayLive();
+  ::flock(fd, LOCK_UN);
+  return false;
+}
+
+// Nothing: no such reader lives. An error: nobody knows.
+Result<std::optional<PinningReader>> ReadReader(const std::string& path, const PageOwner& device,
+                                                const std::string& uuid, uint32_t zones) {
+  const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (fd.get() < 0 && IsGone(errno)) return std::optional<PinningReader>();
+  if (fd.get() < 0) return Status::FromErrno(errno, path);
+  PinningReader reader;
+  if (::fstat(fd.get(), &reader.file) != 0) return Status::FromErrno(errno, path);
+  if (!S_ISREG(reader.file.st_mode) || !MayRead(reader.file, device)) return std::optional<PinningReader>();
+  PinsHeader header{};
+  ISOZONE_ASSIGN_OR_RETURN(const auto begin, ReadSharedFile(fd.get(), 0, sizeof(header)));
+  if (begin.size() == sizeof(header)) std::memcpy(&header, begin.data(), sizeof(header));
+  if (header.file.magic != kPinsMagic || header.file.version != kPinsVersion) return std::optional<PinningReader>();
+  reader.process = {header.file.pid, header.file.process_started, header.file.pid_namespace, TextOf(header.program)};
+  if (!Lives(fd.get(), reader.process)) {
+    ::unlink(path.c_str());  // its name is never used again
+    return std::optional<PinningReader>();
+  }
+  if (TextOf(header.uuid) != uuid || header.zones != zones) return std::optional<PinningReader>();
+  if (IsRevoked(path + kRevokedSuffix, reader.file, device)) return std::optional<PinningReader>();
+  ISOZONE_ASSIGN_OR_RETURN(const auto words, ReadSharedFile(fd.get(), sizeof(header), zones * sizeof(uint64_t)));
+  reader.words.resize(zones);
+  std::memcpy(reader.words.data(), words.data(), words.size());
+  reader.path = path;
+  return std::optional(std::move(reader));
+}
+
+// The names in `directory` that begin with `prefix`. None where there is no directory, or none that may be read: no
+// reader has a file there either.
+Result<std::vector<std::string>> NamesOf(const std::string& directory, const std::string& prefix) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
+    std::string name = at->path().filename().string();
+    if (name.starts_with(prefix)) names.push_back(std::move(name));
+  }
+  if (error && !IsGone(error.value()) && error.value() != ENOTDIR) return Status::FromErrno(error.value(), directory);
+  return names;
+}
+
+// Removes the files that give up readers which have gone.
+void RemoveUseless(const std::string& directory, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (!name.ends_with(kRevokedSuffix)) continue;
+    const std::string path = fmt::format("{}/{}", directory, name);
+    struct stat status {};
+    const std::string reader = path.substr(0, path.size() - std::strlen(kRevokedSuffix));
+    if (::lstat(reader.c_str(), &status) != 0 && errno == ENOENT) ::unlink(path.c_str());
+  }
+}
+
+std::vector<ZoneId> PinnedOf(std::span<const PinningReader> readers, std::span<const ZoneId> zones) {
+  std::vector<ZoneId> pinned;
+  std::ranges::copy_if(zones, std::back_inserter(pinned), [&](ZoneId zone) {
+    return std::ranges::any_of(readers, [zone](const PinningReader& reader) { return reader.Pins(zone); });
+  });
+  return pinned;
+}
+
+// False: it cannot be, and goes on to hold what it holds.
+bool GiveUp(const PinningReader& reader, const PageOwner& device, size_t zones) {
+  const std::string path = reader.path + kRevokedSuffix;
+  const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR));
+  // Where that is not possible, the user of this process may be enough.
+  [[maybe_unused]] const int refused = ::fchown(fd.get(), static_cast<uid_t>(-1), device.gid);
+  if (!IsRevoked(path, reader.file, device)) {
+    if (fd.get() >= 0) ::unlink(path.c_str());
+    return false;
+  }
+  Log().warn(
+      "process {} ({}) reads files that were removed, which hold {} zones, more than reader_hold leaves readers:"
+      " it gets errors for these files from now on",
+      reader.process.pid, reader.process.program, zones);
+  return true;
+}
+
+}  // namespace
+
+Result<std::vector<PinningReader>> FindPinningReaders(const PageOwner& device, const std::string& directory,
+                                                      const std::string& uuid, uint32_t zones) {
+  // What the caller did before is done before the words are read.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  ISOZONE_ASSIGN_OR_RETURN(const auto names, NamesOf(directory, PinsPrefix(device)));
+  std::vector<PinningReader> readers;
+  for (const std::string& name : names) {
+    if (name.ends_with(kRevokedSuffix)) continue;
+    ISOZONE_ASSIGN_OR_RETURN(auto reader, ReadReader(fmt::format("{}/{}", directory, name), device, uuid, zones));
+    if (reader) readers.push_back(*std::move(reader));
+  }
+  RemoveUseless(directory, names);
+  return readers;
+}
+
+std::vector<ZoneId> FindPinned(const PageOwner& device, const std::string& directory, const std::string& uuid,
+                               uint32_t zone_count, std::span<const ZoneId> zones, uint64_t most_zones) {
+  auto readers = FindPinningReaders(device, directory, uuid, zone_count);
+  if (!readers.ok()) return {zones.begin(), zones.end()};
+  std::vector<ZoneId> pinned = PinnedOf(*readers, zones);
+  const auto held = [&](const PinningReader& reader) { return PinnedOf({&reader, 1}, zones).size(); };
+  while (pinned.size() > most_zones) {
+    const auto most = std::ranges::max_element(*readers, {}, held);
+    if (!GiveUp(*most, device, held(*most))) break;
+    readers->erase(most);
+    pinned = PinnedOf(*readers, zones);
+  }
+  return pinned;
+}
+
+}  // namespace isozone
