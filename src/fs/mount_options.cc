@@ -136,8 +136,10 @@ constexpr std::array kTable = {
                 SizeOption{64 * kKiB, 4 * kGiB, [](MountOptions& m) -> uint64_t& { return m.checkpoint_after; }}},
     MountOption{"kept_memory", "SIZE", "", "shared memory for the ends of logs, which a killed process leaves behind",
                 SizeOption{kKeptMemoryMin, kKeptMemoryMax, [](MountOptions& m) -> uint64_t& { return m.kept_memory; }}},
-    MountOption{"kept_memory_directory", "DIR", "", "where that memory is",
+    MountOption{"kept_memory_directory", "DIR", "", "where that memory is, and that of readers",
                 OtherOption{TakeKeptDirectory, [](const MountOptions& m) { return m.kept_memory_directory; }}},
+    MountOption{"reader_hold", "PERCENT", "", "of the device: what readers of removed files hold when it is full",
+                CountOption{0, 100, [](MountOptions& m) -> uint32_t& { return m.reader_hold; }}},
     MountOption{"statistics_page", "", "", "shows other processes what this one does",
                 SwitchOption{[](MountOptions& m) -> bool& { return m.statistics_page; }}},
 };

@@ -35,7 +35,10 @@ struct MountOptions {
   bool statistics_page = true;       // publishes what it does in shared memory (src/stats), if it is not read-only
   uint64_t kept_memory = 32 * kMiB;  // bytes that the device does not have yet are kept in, so that the death of the
                                      // process does not take them (fs/kept)
-  std::string kept_memory_directory = kPageDirectory;  // where that file of shared memory is
+  std::string kept_memory_directory =
+      kPageDirectory;         // where files of shared memory are, this one and those of readers
+  uint32_t reader_hold = 50;  // percent of the device that readers in other processes may keep from being used again,
+                              // where there is no other space (fs/pins)
 
   // Where gc.scheme is empty: "none" with `zenfs`, "lifetime" with `lifetime`, else "isozone".
   std::string GcScheme() const;

@@ -88,6 +88,17 @@ std::vector<ZoneBytes> SpaceOf(const DeviceGeometry& geometry, const Inode& inod
   return space;
 }
 
+std::vector<ZoneId> ZonesOf(const DeviceGeometry& geometry, const Inode& inode) {
+  std::vector<ZoneId> zones;
+  inode.extents.VisitRuns([&](const ExtentRun& column) {
+    VisitByZone(geometry, column, [&](ZoneId zone, const ExtentRun&) { zones.push_back(zone); });
+  });
+  for (const LogRegion& region : inode.regions) zones.push_back(region.zone);
+  std::ranges::sort(zones);
+  zones.erase(std::ranges::unique(zones).begin(), zones.end());
+  return zones;
+}
+
 std::vector<ZoneBytes> SpaceOf(std::span<const LogRegion> regions) {
   std::vector<ZoneBytes> space;
   for (const LogRegion& r : regions) {

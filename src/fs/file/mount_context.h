@@ -130,5 +130,7 @@ struct MountContext : FileCounters {
 std::vector<ZoneBytes> SpaceOf(const DeviceGeometry& geometry, std::span<const FileExtent> extents);
 std::vector<ZoneBytes> SpaceOf(const DeviceGeometry& geometry, const Inode& inode);
 std::vector<ZoneBytes> SpaceOf(std::span<const LogRegion> regions);
+// The zones of extents and of all regions, in order, each once.
+std::vector<ZoneId> ZonesOf(const DeviceGeometry& geometry, const Inode& inode);
 
 }  // namespace isozone

@@ -31,6 +31,7 @@
 #include "fs/extents.h"
 #include "fs/file_system.h"
 #include "fs/metadata/metadata.h"
+#include "fs/pins/reader_pins.h"
 #include "fs/space/space_claim.h"
 
 namespace isozone {
@@ -124,6 +125,10 @@ class OpenFile {
   std::atomic<bool> keeps_time{false};
   // What was the file's, and the metadata does not name: handles may be reading it. Goes with the last of them.
   SpaceClaim unnamed;
+  // In a read-only mount: what keeps the writer, in another process, from resetting the zones where the file is read;
+  // and those of the places where it is next, which may not be read before the metadata was looked at once more.
+  ZonePins pins;
+  ZonePins coming_pins;
 
  private:
   void AddLocked(const FileExtent& extent) ISOZONE_REQUIRES(mu_);

@@ -18,6 +18,7 @@
 #include "fs/mount/mounted_file_system.h"
 #include "fs/mount/read_only_refresh.h"
 #include "fs/mount/take_over.h"
+#include "fs/pins/pinning_readers.h"
 #include "zone/placement_policy.h"
 
 namespace isozone {
@@ -146,6 +147,31 @@ void KeepZonesOf(std::span<const MetadataOp> seals, ZonePool& pool) {
   }
 }
 
+// Asks the readers of the device, which are in other processes; empty where it has no name in the file system of the
+// machine by which others could open it.
+std::function<std::vector<ZoneId>(std::span<const ZoneId>, bool)> PinnedIn(const MountContext& context) {
+  const auto owner = PageOwner::Of(context.device->name());
+  if (!owner.ok() || !owner->has_name) return {};
+  const uint32_t zone_count = context.geometry().zone_count;
+  const uint64_t most = uint64_t{zone_count} * context.options.reader_hold / 100;
+  return [c = &context, device = *owner, zone_count, most](std::span<const ZoneId> zones, bool are_short) {
+    return FindPinned(device, c->options.kept_memory_directory, c->uuid, zone_count, zones,
+                      are_short ? most : zone_count);
+  };
+}
+
+// What no durable record names may be reset at once, but not where readers of the last mount still read it.
+void KeepPinned(const MountContext& context, std::map<ZoneId, uint64_t>& named, uint32_t home_zones) {
+  const auto owner = PageOwner::Of(context.device->name());
+  if (!owner.ok() || !owner->has_name) return;
+  const uint32_t zone_count = context.geometry().zone_count;
+  const auto readers = FindPinningReaders(*owner, context.options.kept_memory_directory, context.uuid, zone_count);
+  for (uint32_t i = home_zones; i < zone_count; ++i) {
+    const auto pins = [i](const PinningReader& reader) { return reader.Pins(ZoneId(i)); };
+    if (!readers.ok() || std::ranges::any_of(*readers, pins)) named.emplace(ZoneId(i), 0);
+  }
+}
+
 ZonePoolOptions PoolOptionsOf(MountContext& context, const MountOptions& options, uint32_t metadata_copies,
                               bool read_only, Clock& clock) {
   ZonePoolOptions pool;
@@ -162,6 +188,7 @@ ZonePoolOptions PoolOptionsOf(MountContext& context, const MountOptions& options
   pool.want_checkpoint = [c = &context] { return c->journal->WantCheckpoint(); };
   pool.checkpoint_pending = [c = &context](uint64_t number) { return c->journal->CheckpointPending(number); };
   pool.want_space = [c = &context] { c->collector->Wake(); };
+  pool.pinned = PinnedIn(context);
   pool.want_pace = [c = &context] { c->collector->Hurry(); };
   return pool;
 }
@@ -214,6 +241,7 @@ Result<std::unique_ptr<FileSystem>> MountForWriting(const std::shared_ptr<MountC
     auto named = NamedZones(context->geometry(), context->state, recovered.zones);
     legacy = ApplyLegacy(*context, recovered.sequence);
     KeepNamed(*context, named, recovered);
+    KeepPinned(*context, named, HomeZones(recovered.copies_wanted));
     ISOZONE_ASSIGN_OR_RETURN(seals, SealOpenLogs(*context));
     ISOZONE_RETURN_IF_ERROR(context->state.Apply(seals));
     ISOZONE_RETURN_IF_ERROR(AdoptZones(*context, recovered.zones, /*beside=*/nullptr));

@@ -301,12 +301,8 @@ std::shared_ptr<OpenFile> MountedFileSystem::Register(InodeId id, FileKind kind,
 }
 
 Result<std::shared_ptr<OpenFile>> MountedFileSystem::OpenFollowed(InodeId id) {
-  std::shared_ptr<OpenFile> file;
-  {
-    const MutexLock lock(mutex());
-    if (context_->state.Find(id) == nullptr) return Status::NotFound(fmt::format("inode {} was removed", id.value()));
-    file = Register(id, FileKind::kLog, {}, Status::Ok());
-  }
+  ISOZONE_ASSIGN_OR_RETURN(auto file, refresh_->Open(id));
+  if (file->kind() != FileKind::kLog) return file;
   const Status grown = refresh_->GrowLog(*file);
   if (grown.ok()) return file;
   context_->Release(std::move(file));
@@ -314,7 +310,6 @@ Result<std::shared_ptr<OpenFile>> MountedFileSystem::OpenFollowed(InodeId id) {
 }
 
 Result<std::shared_ptr<OpenFile>> MountedFileSystem::Open(Inode inode) {
-  if (inode.kind == FileKind::kLog && refresh_ != nullptr) return OpenFollowed(inode.id);
   // A log has to be scanned. That is I/O, so it is done without the lock. If the log was opened meanwhile, Register
   // finds it. If it was written to and closed again, it is scanned again.
   for (;;) {
@@ -522,6 +517,7 @@ Result<std::unique_ptr<FileReader>> MountedFileSystem::OpenForRead(std::string_v
 }
 
 Result<std::shared_ptr<OpenFile>> MountedFileSystem::OpenById(InodeId id) {
+  if (refresh_ != nullptr) return OpenFollowed(id);
   Inode inode;
   {
     const MutexLock lock(mutex());
@@ -533,8 +529,7 @@ Result<std::shared_ptr<OpenFile>> MountedFileSystem::OpenById(InodeId id) {
     if (file == nullptr && found->kind != FileKind::kLog) {
       file = Register(found->id, found->kind, found->extents, Status::Ok());
     }
-    const bool is_followed = refresh_ != nullptr && found->kind == FileKind::kLog;
-    if (file != nullptr && !is_followed) return file;
+    if (file != nullptr) return file;
     inode = *found;
   }
   return Open(std::move(inode));
@@ -544,8 +539,7 @@ std::unique_ptr<FileReader> MountedFileSystem::ReaderOf(std::shared_ptr<OpenFile
   PiecewiseReader::Hooks hooks;
   if (refresh_ != nullptr) {
     const std::weak_ptr<OpenFile> weak = file;
-    const InodeId id = file->id();
-    hooks.after_read = [this, id] { return refresh_->CheckExists(id); };
+    hooks.after_read = [this, weak] { return refresh_->CheckRead(*weak.lock()); };
     if (file->kind() == FileKind::kLog) {
       hooks.before_end = [this, weak] {
         const auto log = weak.lock();

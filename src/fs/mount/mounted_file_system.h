@@ -108,7 +108,7 @@ class MountedFileSystem final : public FileSystem {
   Status PutNew(const Place& place, Inode inode, const Inode* replaced) ISOZONE_REQUIRES(context_->namespace_mutex);
   // The open file of an existing inode; `open` gets it.
   Result<std::shared_ptr<OpenFile>> Open(Inode inode) ISOZONE_EXCLUDES(context_->namespace_mutex);
-  // Of a log that another process may be writing.
+  // The same where another process may be writing.
   Result<std::shared_ptr<OpenFile>> OpenFollowed(InodeId id) ISOZONE_EXCLUDES(context_->namespace_mutex);
   std::shared_ptr<OpenFile> Register(InodeId id, FileKind kind, ExtentList extents, Status damage)
       ISOZONE_REQUIRES(context_->namespace_mutex);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/thread.h"
 #include "base/units.h"
 #include "fs/file/open_log.h"
 #include "fs/metadata/metadata_codec.h"
@@ -25,6 +26,17 @@ ReadOnlyRefresh::ReadOnlyRefresh(MountContext& context, MetadataReading reading,
   Take(std::move(reading));
   const Status applied = ApplyKept();
   if (!applied.ok()) Log().warn("{}", applied.ToString());
+  MakePins();
+  if (pins_ != nullptr) StartToFollow();
+}
+
+ReadOnlyRefresh::~ReadOnlyRefresh() {
+  {
+    const MutexLock lock(follow_mu_);
+    stopping_ = true;
+    stop_following_.Signal();
+  }
+  if (follower_.joinable()) follower_.join();
 }
 
 void ReadOnlyRefresh::Take(MetadataReading reading) {
@@ -67,13 +79,26 @@ Status ReadOnlyRefresh::Refresh() {
 }
 
 Status ReadOnlyRefresh::RefreshLocked() {
+  if (pins_ != nullptr && pins_->is_revoked()) MakePins();
+  Tails tails;
+  ISOZONE_ASSIGN_OR_RETURN(bool changed, Look(tails, /*in_any_case=*/unsettled_));
+  if (!changed) return Status::Ok();
+  unsettled_ = true;  // until open files are there
+  // A file that moves on and on meanwhile is read where it was.
+  for (int looks = 1; PinPlaces() && looks < kMostLooks; ++looks) {
+    ISOZONE_ASSIGN_OR_RETURN(changed, Look(tails, /*in_any_case=*/false));
+  }
+  return RefreshOpenFiles(tails);
+}
+
+Result<bool> ReadOnlyRefresh::Look(Tails& tails, bool in_any_case) {
   ISOZONE_ASSIGN_OR_RETURN(Pointers now, ReadPointers());
   uint64_t kept_now = 0;
   if (kept_ != nullptr) {
     ISOZONE_ASSIGN_OR_RETURN(kept_now, kept_->Version());
   }
-  if (now == seen_ && kept_now == kept_seen_) return Status::Ok();
-  ISOZONE_ASSIGN_OR_RETURN(const Tails tails, ReadTails());
+  if (now == seen_ && kept_now == kept_seen_ && !in_any_case) return false;
+  ISOZONE_ASSIGN_OR_RETURN(tails, ReadTails());
   if (now != seen_) {
     ISOZONE_ASSIGN_OR_RETURN(const bool same, SameCopies());
     // What looks wrong may have been replaced meanwhile, so everything is read once more.
@@ -87,7 +112,7 @@ Status ReadOnlyRefresh::RefreshLocked() {
   // Both were looked at before the metadata was read, so a change in between shows at the next refresh.
   seen_ = std::move(now);
   kept_seen_ = kept_now;
-  return RefreshOpenFiles(tails);
+  return true;
 }
 
 Status ReadOnlyRefresh::GoOn() {
@@ -152,7 +177,7 @@ Status ReadOnlyRefresh::ApplyKept() {
 
 Result<ReadOnlyRefresh::Tails> ReadOnlyRefresh::ReadTails() {
   Tails tails;
-  if (kept_ == nullptr) return tails;
+  if (kept_ == nullptr || !HasOpenLog()) return tails;
   ISOZONE_ASSIGN_OR_RETURN(std::vector<KeptPiece> pieces, kept_->Pieces(context_.frame_seed));
   for (KeptPiece& piece : pieces) tails[piece.inode].push_back(std::move(piece));
   return tails;
@@ -190,23 +215,39 @@ MetadataCopies ReadOnlyRefresh::Metadata() const {
   return copies;
 }
 
+bool ReadOnlyRefresh::HasOpenLog() const {
+  const MutexLock lock(context_.namespace_mutex);
+  return std::ranges::any_of(context_.open_files, [](const auto& open) {
+    const auto file = open.second.lock();
+    return file != nullptr && file->kind() == FileKind::kLog;
+  });
+}
+
+bool ReadOnlyRefresh::MayHaveMoved(InodeId id, const Inode* inode) const {
+  return inode != nullptr && (inode->kind == FileKind::kLog || !changed_ || changed_->contains(id));
+}
+
 Status ReadOnlyRefresh::RefreshOpenFiles(const Tails& tails) {
+  std::set<InodeId> stay;
   std::vector<std::shared_ptr<OpenFile>> logs;
   {
     const MutexLock lock(context_.namespace_mutex);
     for (auto& [id, weak] : context_.open_files) {
       auto file = weak.lock();
       const Inode* inode = context_.state.Find(id);
-      if (file == nullptr || inode == nullptr) continue;
-      if (inode->kind == FileKind::kLog) {
+      if (file == nullptr || !MayHaveMoved(id, inode)) continue;
+      if (!TakePins(*file, ZonesOf(context_.geometry(), *inode))) {
+        stay.insert(id);
+      } else if (inode->kind == FileKind::kLog) {
         logs.push_back(std::move(file));
-      } else if (!changed_ || changed_->contains(id)) {
+      } else {
         file->Reset(inode->extents, Status::Ok());
         if (file->kind() == FileKind::kLog) file->NoteIsData();
       }
     }
   }
-  changed_.emplace();
+  unsettled_ = !stay.empty();
+  changed_ = std::move(stay);
   Status status;
   for (auto& file : logs) {
     const auto tail = tails.find(file->id().value());
@@ -218,11 +259,125 @@ Status ReadOnlyRefresh::RefreshOpenFiles(const Tails& tails) {
   return status;
 }
 
-Status ReadOnlyRefresh::CheckExists(InodeId id) {
+// ---------------------------------------------------------------------------------------------------------------------
+// Open files
+// ---------------------------------------------------------------------------------------------------------------------
+
+// Makes what the mount pins with, anew where it was given up: what exists is pinned again by the next look.
+void ReadOnlyRefresh::MakePins() {
+  pins_ = nullptr;
+  const MutexLock lock(context_.namespace_mutex);
+  for (auto& [id, weak] : context_.open_files) {
+    const auto file = weak.lock();
+    if (file == nullptr) continue;
+    file->pins = ZonePins();
+    file->coming_pins = ZonePins();
+  }
+  changed_.reset();
+  unsettled_ = true;
+  // Of a device that has no name in the file system of the machine, as those of tests, the writer is in this process.
+  const auto owner = PageOwner::Of(context_.device->name());
+  if (!owner.ok() || !owner->has_name) return;
+  auto pins =
+      ReaderPins::Make(*owner, context_.options.kept_memory_directory, context_.uuid, context_.geometry().zone_count);
+  if (pins.ok()) {
+    pins_ = *std::move(pins);
+    return;
+  }
+  Log().warn(
+      "a file that is removed while it is read may be lost to the reader: no shared memory tells the writer ({})",
+      pins.status().message());
+}
+
+bool ReadOnlyRefresh::PinPlaces() {
+  if (pins_ == nullptr) return false;
+  bool added = false;
+  const MutexLock lock(context_.namespace_mutex);
+  for (auto& [id, weak] : context_.open_files) {
+    const auto file = weak.lock();
+    const Inode* inode = context_.state.Find(id);
+    if (file == nullptr || !MayHaveMoved(id, inode)) continue;
+    const std::vector<ZoneId> zones = ZonesOf(context_.geometry(), *inode);
+    if (file->pins.Covers(zones) || file->coming_pins.Covers(zones)) continue;
+    if (!file->coming_pins.IsOf(pins_.get())) file->coming_pins = ZonePins(pins_);
+    file->coming_pins.Add(zones);
+    added = true;
+  }
+  return added;
+}
+
+bool ReadOnlyRefresh::TakePins(OpenFile& file, std::span<const ZoneId> zones) {
+  if (!file.pins.Covers(zones)) {
+    if (file.coming_pins.Covers(zones)) {
+      file.pins = std::exchange(file.coming_pins, ZonePins());
+    } else if (!file.pins.IsOf(nullptr)) {
+      return false;
+    }
+  }
+  file.coming_pins = ZonePins();
+  file.pins.KeepOnly(zones);
+  return true;
+}
+
+Result<std::shared_ptr<OpenFile>> ReadOnlyRefresh::Open(InodeId id) {
+  const MutexLock lock(mu_);
+  ZonePins pins(pins_);
+  for (;;) {
+    std::vector<ZoneId> zones;
+    {
+      const MutexLock names(context_.namespace_mutex);
+      const Inode* found = context_.state.Find(id);
+      if (found == nullptr) return Status::NotFound(fmt::format("inode {} was removed", id.value()));
+      auto file = context_.FindOpen(id);
+      zones = ZonesOf(context_.geometry(), *found);
+      if (file == nullptr && (pins_ == nullptr || (pins.IsOf(pins_.get()) && pins.Covers(zones)))) {
+        const bool is_log = found->kind == FileKind::kLog;
+        file = std::make_shared<OpenFile>(id, found->kind, context_.geometry().zone_size,
+                                          is_log ? ExtentList() : found->extents, Status::Ok());
+        pins.KeepOnly(zones);
+        file->pins = std::move(pins);
+        context_.open_files[id] = file;
+      }
+      if (file != nullptr) return file;
+    }
+    if (!pins.IsOf(pins_.get())) pins = ZonePins(pins_);
+    pins.Add(zones);
+    ISOZONE_RETURN_IF_ERROR(RefreshLocked());
+  }
+}
+
+Status ReadOnlyRefresh::CheckRead(const OpenFile& file) {
   ISOZONE_RETURN_IF_ERROR(Refresh());
   const MutexLock lock(context_.namespace_mutex);
-  if (context_.state.Find(id) != nullptr) return Status::Ok();
-  return Status::IoError(fmt::format("inode {} was removed by the writer while it was read", id.value()));
+  if (context_.state.Find(file.id()) != nullptr || !file.pins.IsOf(nullptr)) return Status::Ok();
+  return Status::IoError(fmt::format("inode {} was removed by the writer while it was read", file.id().value()));
+}
+
+void ReadOnlyRefresh::StartToFollow() {
+  auto started = StartThread("cannot follow the writer", [this] { FollowInBackground(); });
+  if (started.ok()) {
+    follower_ = *std::move(started);
+  } else {
+    Log().warn("files that are open and not read keep their old places from the writer: {}",
+               started.status().message());
+  }
+}
+
+void ReadOnlyRefresh::FollowInBackground() {
+  const MutexLock lock(follow_mu_);
+  bool failed = false;
+  while (!stopping_) {
+    context_.clock.WaitUntil(stop_following_, follow_mu_, context_.clock.NowNs() + kFollowNs);
+    if (stopping_) return;
+    const MutexUnlock unlock(follow_mu_);
+    const Status status = FollowOnce();
+    if (!status.ok() && !std::exchange(failed, true)) Log().warn("following the writer failed: {}", status.ToString());
+  }
+}
+
+Status ReadOnlyRefresh::FollowOnce() {
+  const MutexLock lock(mu_);
+  return pins_ != nullptr && pins_->in_use() ? RefreshLocked() : Status::Ok();
 }
 
 Status ReadOnlyRefresh::GrowLog(OpenFile& file) {
@@ -246,6 +401,8 @@ Status ReadOnlyRefresh::GrowLogLocked(OpenFile& file, std::span<const KeptPiece>
       file.NoteIsData();
       return Status::Ok();
     }
+    // Where the log is not pinned yet, it is read as it was.
+    if (pins_ != nullptr && !file.pins.Covers(ZonesOf(context_.geometry(), *found))) return Status::Ok();
     inode = *found;
   }
   ISOZONE_ASSIGN_OR_RETURN(LogContents contents, ReadLog(context_.engine, context_.frame_seed, inode));

@@ -10,8 +10,12 @@
 // The write pointers of the zones that copies are in, or begin in, show whether anything has changed. The superblocks
 // show whether a copy was replaced, or is about to be.
 //
-// A file that the writer removed may lose its zone to a reset while this process reads it. So after each read the
-// reader checks whether the file still exists, and fails if it does not, rather than return the bytes of another file.
+// The writer does not reset the zones that this process pins (fs/pins/reader_pins.h), which are those of its open
+// files. A file that was removed is read where it was. One that was moved is read where it was until its new places are
+// pinned and the metadata has been looked at once more. A thread does that for files that nobody reads, so that the
+// writer gets back the zones that they have left. Where nothing can be pinned, or where the writer has given this
+// process up, a file that was removed may lose its zone to a reset while it is read. So after each read the reader
+// checks, and fails, rather than return the bytes of another file.
 //
 // Thread safety: any thread may call any method.
 #pragma once
@@ -23,14 +27,17 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/mutex.h"
 #include "base/status.h"
+#include "base/units.h"
 #include "fs/file/mount_context.h"
 #include "fs/kept/kept_reader.h"
 #include "fs/metadata/recovery.h"
+#include "fs/pins/reader_pins.h"
 
 namespace isozone {
 
@@ -39,12 +46,18 @@ class ReadOnlyRefresh {
   // `reading`: its state is that of `context`. `find_space` reads the metadata anew.
   ReadOnlyRefresh(MountContext& context, MetadataReading reading,
                   std::function<Result<SpaceInfo>(MountContext&)> find_space);
+  ~ReadOnlyRefresh();
+  ReadOnlyRefresh(const ReadOnlyRefresh&) = delete;
+  ReadOnlyRefresh& operator=(const ReadOnlyRefresh&) = delete;
 
   // Brings state and open files up to date, if the writer has changed anything.
   Status Refresh();
 
-  // Like Refresh, and returns kIoError if the file no longer exists.
-  Status CheckExists(InodeId id);
+  // The open file of an inode, which can be read from now on, whatever the writer does. kNotFound.
+  Result<std::shared_ptr<OpenFile>> Open(InodeId id);
+
+  // Like Refresh; kIoError if what was read of the file before may be something else.
+  Status CheckRead(const OpenFile& file);
 
   // As Refresh, and finds what was added to a log since it was last looked at.
   Status GrowLog(OpenFile& file);
@@ -60,14 +73,28 @@ class ReadOnlyRefresh {
   MetadataCopies Metadata() const;
 
  private:
+  // How often the metadata is looked at for files that nobody reads.
+  static constexpr int64_t kFollowNs = 250 * kMillisecondNs;
+  // How often, at once, while files move on.
+  static constexpr int kMostLooks = 8;
   using Pointers = std::vector<std::pair<ZoneId, uint64_t>>;     // of zones
   using Generations = std::vector<std::pair<ZoneId, uint64_t>>;  // of the copies that begin there
+  using Tails = std::map<uint64_t, std::vector<KeptPiece>>;      // by inode
 
   void Take(MetadataReading reading) ISOZONE_REQUIRES(mu_);
   Result<Pointers> ReadPointers() const ISOZONE_REQUIRES(mu_);
   // Whether no copy was replaced since all of the metadata was read.
   Result<bool> SameCopies() ISOZONE_REQUIRES(mu_);
   Status RefreshLocked() ISOZONE_REQUIRES(mu_);
+  // Brings the state up to date, though no file yet; `tails` of the logs that are open, as of before. False: nothing
+  // has changed, and nothing was done; not `in_any_case`.
+  Result<bool> Look(Tails& tails, bool in_any_case) ISOZONE_REQUIRES(mu_);
+  void MakePins() ISOZONE_REQUIRES(mu_);
+  // Pins the places where open files are now, according to the state. False: all of them are pinned.
+  bool PinPlaces() ISOZONE_REQUIRES(mu_);
+  // Takes the pins of the places `zones`, where the file is now. False: these are not pinned yet, and it stays where it
+  // was.
+  bool TakePins(OpenFile& file, std::span<const ZoneId> zones) ISOZONE_REQUIRES(mu_, context_.namespace_mutex);
   // Applies the records that were added.
   Status GoOn() ISOZONE_REQUIRES(mu_);
   // The same of one that the device has; kBusy if what was applied before from memory is not what came of it.
@@ -77,12 +104,19 @@ class ReadOnlyRefresh {
   void FindKept() ISOZONE_REQUIRES(mu_);
   // Applies the records that only the kept memory has.
   Status ApplyKept() ISOZONE_REQUIRES(mu_);
-  using Tails = std::map<uint64_t, std::vector<KeptPiece>>;  // by inode
   Result<Tails> ReadTails() ISOZONE_REQUIRES(mu_);
   Status GrowLogLocked(OpenFile& file, std::span<const KeptPiece> tail) ISOZONE_REQUIRES(mu_);
   Status ReadAll() ISOZONE_REQUIRES(mu_);
-  // Those that have changed, and all logs, which grow without a record. The first error, after all of them.
+  bool HasOpenLog() const ISOZONE_EXCLUDES(context_.namespace_mutex);
+  // Whether its bytes may be elsewhere since open files were brought up to date. Logs grow without a record. Null: it
+  // was removed.
+  bool MayHaveMoved(InodeId id, const Inode* inode) const ISOZONE_REQUIRES(mu_);
+  // Those that may have moved, as far as they are pinned where they are now. The first error, after all of them.
   Status RefreshOpenFiles(const Tails& tails) ISOZONE_REQUIRES(mu_);
+  // The thread.
+  void StartToFollow();
+  void FollowInBackground() ISOZONE_EXCLUDES(follow_mu_, mu_);
+  Status FollowOnce() ISOZONE_EXCLUDES(mu_);
 
   MountContext& context_;
   mutable Mutex mu_;  // one refresh at a time; taken before the namespace mutex
@@ -97,10 +131,16 @@ class ReadOnlyRefresh {
   std::unique_ptr<KeptReader> kept_ ISOZONE_GUARDED_BY(mu_);
   uint64_t kept_seen_ ISOZONE_GUARDED_BY(mu_) = 0;  // KeptReader::Version
   std::atomic<bool> has_kept_{false};
+  std::shared_ptr<ReaderPins> pins_ ISOZONE_GUARDED_BY(mu_);  // null: nothing can be pinned
+  bool unsettled_ ISOZONE_GUARDED_BY(mu_) = false;  // open files are not where the state has them, or not pinned there
   const std::function<Result<SpaceInfo>(MountContext&)> find_space_;
   Mutex space_mu_;  // held while space is looked for
   SpaceInfo space_ ISOZONE_GUARDED_BY(space_mu_);
   int64_t space_found_ns_ ISOZONE_GUARDED_BY(space_mu_);
+  Mutex follow_mu_;
+  CondVar stop_following_;
+  bool stopping_ ISOZONE_GUARDED_BY(follow_mu_) = false;
+  std::thread follower_;  // touched where this is made and destroyed
 };
 
 }  // namespace isozone

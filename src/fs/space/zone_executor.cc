@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -139,10 +140,15 @@ Status ZoneExecutor::NothingLeft(Lack lack) const {
         active.used(BudgetClass::kGc), active.used(BudgetClass::kData), active.withheld()));
   }
   const ZoneTotals& totals = ledger.table.totals();
+  const uint32_t pinned = ledger.table.pinned().size();
   return Status::NoSpace(
       fmt::format("the device is full: {} bytes of files on {}, {} empty zones left, which are kept "
-                  "for metadata, logs and garbage collection; delete files",
-                  totals.live, totals.capacity, ledger.table.empty().size()));
+                  "for metadata, logs and garbage collection; delete files{}",
+                  totals.live, totals.capacity, ledger.table.empty().size(),
+                  pinned == 0 ? ""
+                              : fmt::format(", or end readers: removed files that they have open hold {} zones, "
+                                            "see isozone why",
+                                            pinned)));
 }
 
 ZoneLease ZoneExecutor::LeaseOf(const ZoneGrant& grant) {
@@ -216,6 +222,8 @@ void ZoneExecutor::RunInBackground() {
     const ZoneAllocator::Work next = allocator.NextWork(now_ns);
     if (next.count_others) {
       CountOthers();
+    } else if (!next.ask_readers.empty()) {
+      AskReaders(next.ask_readers);
     } else if (!next.commands.empty()) {
       Execute(next.commands);
     } else if (next.is_over) {
@@ -263,8 +271,10 @@ void ZoneExecutor::Execute(const std::vector<ZoneCommands>& commands) {
     if (!next.after_durable) {
       Submit(next);
     } else if (MakeDurable()) {
-      allocator.upkeep().Confirm(next);
-      Submit(next);
+      ZoneCommands ready = next;
+      KeepPinned(ready);
+      allocator.upkeep().Confirm(ready);
+      Submit(ready);
     } else {
       allocator.upkeep().Cancel(next);
       changed.SignalAll();
@@ -282,6 +292,28 @@ bool ZoneExecutor::MakeDurable() {
   if (!status.ok() && allocator.ledger().durability.error.ok()) Latch(status);
   allocator.NoteDurability(status, clock.NowNs());
   return status.ok();
+}
+
+void ZoneExecutor::KeepPinned(ZoneCommands& commands) {
+  if (commands.op != DeviceOp::kReset || !options.pinned) return;
+  // With those that are pinned already, so that whoever answers knows all that readers hold.
+  const std::vector<ZoneId> held = allocator.ledger().table.pinned().All();
+  std::vector<ZoneId> zones;
+  std::ranges::merge(commands.zones, held, std::back_inserter(zones));
+  AskReaders(std::move(zones));
+  std::erase_if(commands.zones,
+                [this](ZoneId zone) ISOZONE_REQUIRES(mu) { return allocator.ledger().table.at(zone).pinned; });
+}
+
+void ZoneExecutor::AskReaders(std::vector<ZoneId> zones) {
+  const bool are_short = allocator.ledger().readers_in_the_way;
+  std::vector<ZoneId> pinned;
+  {
+    const MutexUnlock unlock(mu);
+    pinned = options.pinned(zones, are_short);
+  }
+  allocator.upkeep().NotePinned(zones, pinned, clock.NowNs());
+  if (pinned.size() < zones.size()) changed.SignalAll();
 }
 
 void ZoneExecutor::Submit(const ZoneCommands& commands) {

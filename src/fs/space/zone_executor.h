@@ -97,6 +97,10 @@ class ZoneExecutor {
   // Gives commands to the device; those that wait for durable metadata, when it is.
   void Execute(const std::vector<ZoneCommands>& commands) ISOZONE_REQUIRES(mu);
   bool MakeDurable() ISOZONE_REQUIRES(mu);
+  // Asks readers about zones that they pin, or that are about to be reset, and tells the allocator.
+  void AskReaders(std::vector<ZoneId> zones) ISOZONE_REQUIRES(mu);
+  // The same for commands that are ready, which lose what is pinned.
+  void KeepPinned(ZoneCommands& commands) ISOZONE_REQUIRES(mu);
   void Submit(const ZoneCommands& commands) ISOZONE_REQUIRES(mu);
   void EndJob(ZoneId zone) ISOZONE_REQUIRES(mu);
   void EndFailedWrite(ZoneId zone) ISOZONE_REQUIRES(mu);

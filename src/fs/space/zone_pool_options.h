@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -32,6 +34,10 @@ struct ZonePoolOptions {
   std::function<bool(uint64_t)> checkpoint_pending = {};
   // Somebody waits for space. Short, no call back into the pool. Empty: there is no collector.
   std::function<void()> want_space = {};
+  // Which of these zones, in which nothing lives, readers in other processes still read; both in order. Asked when that
+  // nothing lives there is durable. `are_short`: somebody has no space but for these, and readers that hold too much
+  // are to lose them. May take system calls; called without locks held. Empty: nobody reads.
+  std::function<std::vector<ZoneId>(std::span<const ZoneId> zones, bool are_short)> pinned = {};
   // A user is held up until the collector has written more (GcSpace::paced). Short, no call back into the pool.
   std::function<void()> want_pace = {};
 };
