@@ -1,4 +1,4 @@
-// why: where the space of a device has gone, part by part, and what gives each part back.
+// why: where the space of a device has gone, part by part, what gives each part back, and which readers hold some.
 //
 // Zones are as the process that has the device mounted sees them (its statistics page), or else as they are on the
 // device. What the files in them are comes from the metadata on the device, which a read-only mount reads beside a
@@ -12,6 +12,7 @@
 #include "advice/space_account.h"
 #include "base/clock.h"
 #include "fs/mount/statistics_at_rest.h"
+#include "fs/pins/pinning_readers.h"
 #include "isozone/command.h"
 #include "isozone/output/report.h"
 #include "isozone/session.h"
@@ -69,6 +70,30 @@ std::vector<ZoneSpace> ZonesOf(const Statistics& statistics) {
   return zones;
 }
 
+// Who keeps zones in which nothing lives from being used again.
+Status AddReaders(const FileSystemState& state, const std::vector<ZoneSpace>& zones,
+                  std::vector<std::string>& remarks) {
+  const auto device = PageOwner::Of(state.device().name());
+  if (!device.ok()) return Status::Ok();  // no other process knows it by a name
+  ISOZONE_ASSIGN_OR_RETURN(const auto readers, FindPinningReaders(*device, state.options().kept_memory_directory,
+                                                                  state.uuid(), static_cast<uint32_t>(zones.size())));
+  for (const PinningReader& reader : readers) {
+    uint64_t bytes = 0;
+    uint64_t held = 0;
+    for (uint32_t i = 0; i < zones.size(); ++i) {
+      if (zones[i].live > 0 || zones[i].written == 0 || !reader.Pins(ZoneId(i))) continue;
+      bytes += zones[i].written;
+      ++held;
+    }
+    if (held == 0) continue;
+    remarks.push_back(fmt::format(
+        "Process {} ({}) reads files that were removed or moved. They hold {} in {} zones, which can be used "
+        "again when it has closed them, or has ended. reader_hold= bounds what readers may hold.",
+        reader.process.pid, Printable(reader.process.program), FormatSize(bytes), held));
+  }
+  return Status::Ok();
+}
+
 Result<Why> FindOut(const std::string& uri) {
   ISOZONE_ASSIGN_OR_RETURN(Look look, LookAt(uri));
   ISOZONE_ASSIGN_OR_RETURN(const std::unique_ptr<FileSystem> fs, MountByUri(uri, OpenMode::kReadOnly));
@@ -81,6 +106,7 @@ Result<Why> FindOut(const std::string& uri) {
   ISOZONE_RETURN_IF_ERROR(AddFiles(fs->state(), zones));
   why.account = AccountSpace(zones, statistics.figures.reserved, statistics.block_size);
   why.remarks = RemarksOn(why.account, statistics.max_active_zones);
+  ISOZONE_RETURN_IF_ERROR(AddReaders(fs->state(), zones, why.remarks));
   why.device = Printable(fs->state().device().name());
   why.source = why.mounted ? fmt::format("Process {} ({}) has it mounted and goes on meanwhile.",
                                          statistics.process.pid, Printable(statistics.process.program))
