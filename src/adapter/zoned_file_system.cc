@@ -178,6 +178,7 @@ IOStatus ZonedFileSystem::NewDirectory(const std::string& name, const IOOptions&
 IOStatus ZonedFileSystem::NewLogger(const std::string& name, const IOOptions& options,
                                     std::shared_ptr<rocksdb::Logger>* result, IODebugContext* debug) {
   if (!read_only() || has_log_dir()) return UriFileSystem::NewLogger(name, options, result, debug);
+  if (const auto local = LocalOf(name)) return local->NewLogger(name, options, result, debug);
   return WithoutExceptions([&] {
     *result = std::make_shared<DroppingLogger>();
     return IOStatus::OK();
@@ -186,14 +187,23 @@ IOStatus ZonedFileSystem::NewLogger(const std::string& name, const IOOptions& op
 
 // --- Names ---
 
-IOStatus ZonedFileSystem::FileExists(const std::string& name, const IOOptions&, IODebugContext*) {
+std::shared_ptr<rocksdb::FileSystem> ZonedFileSystem::LocalOf(const std::string& name) const {
+  const std::filesystem::path path = AbsolutePath(name);
+  const MutexLock lock(local_mu_);
+  if (!local_directories_.contains(path) && !local_directories_.contains(path.parent_path())) return nullptr;
+  return rocksdb::FileSystem::Default();
+}
+
+IOStatus ZonedFileSystem::FileExists(const std::string& name, const IOOptions& options, IODebugContext* debug) {
+  if (const auto local = LocalOf(name)) return local->FileExists(name, options, debug);
   const IOStatus status = Run(
       name, [](isozone::FileSystem& fs, const std::string& path) { return MissingBelowFile(fs.Stat(path).status()); });
   return status.IsPathNotFound() ? IOStatus::NotFound(name) : status;
 }
 
-IOStatus ZonedFileSystem::GetChildren(const std::string& directory, const IOOptions&, std::vector<std::string>* result,
-                                      IODebugContext*) {
+IOStatus ZonedFileSystem::GetChildren(const std::string& directory, const IOOptions& options,
+                                      std::vector<std::string>* result, IODebugContext* debug) {
+  if (const auto local = LocalOf(directory)) return local->GetChildren(directory, options, result, debug);
   result->clear();
   const IOStatus status = Run(directory, [&](isozone::FileSystem& fs, const std::string& path) -> Status {
     Result<std::vector<DirectoryEntry>> entries = fs.List(path);
@@ -216,7 +226,8 @@ IOStatus ZonedFileSystem::GetChildrenFileAttributes(const std::string& directory
   return status.IsPathNotFound() ? IOStatus::NotFound(directory) : status;
 }
 
-IOStatus ZonedFileSystem::DeleteFile(const std::string& name, const IOOptions&, IODebugContext*) {
+IOStatus ZonedFileSystem::DeleteFile(const std::string& name, const IOOptions& options, IODebugContext* debug) {
+  if (const auto local = LocalOf(name)) return local->DeleteFile(name, options, debug);
   return Run(name, [](isozone::FileSystem& fs, const std::string& path) { return fs.Unlink(path); });
 }
 
@@ -228,12 +239,20 @@ IOStatus ZonedFileSystem::CreateDir(const std::string& name, const IOOptions&, I
   return Run(name, [](isozone::FileSystem& fs, const std::string& path) { return fs.CreateDirectory(path); });
 }
 
-IOStatus ZonedFileSystem::CreateDirIfMissing(const std::string& name, const IOOptions&, IODebugContext*) {
-  return Run(name, [](isozone::FileSystem& fs, const std::string& path) -> Status {
+IOStatus ZonedFileSystem::CreateDirIfMissing(const std::string& name, const IOOptions& options, IODebugContext* debug) {
+  bool is_local = false;
+  const IOStatus status = Run(name, [&](isozone::FileSystem& fs, const std::string& path) -> Status {
     const Result<isozone::FileAttributes> there = fs.Stat(path);
-    if (!there.ok()) return fs.CreateDirectories(path);
+    is_local = read_only() && there.status().Is(StatusCode::kNotFound);
+    if (!there.ok()) return is_local ? Status() : fs.CreateDirectories(path);
     return there->is_directory ? Status() : Status::NotDirectory("exists and is not a directory");
   });
+  if (!is_local) return status;
+  const std::shared_ptr<rocksdb::FileSystem> local = rocksdb::FileSystem::Default();
+  const IOStatus made = local->CreateDirIfMissing(name, options, debug);
+  const MutexLock lock(local_mu_);
+  if (made.ok()) local_directories_.insert(AbsolutePath(name));
+  return made;
 }
 
 IOStatus ZonedFileSystem::DeleteDir(const std::string& name, const IOOptions&, IODebugContext*) {
@@ -258,8 +277,9 @@ IOStatus ZonedFileSystem::GetFileModificationTime(const std::string& name, const
   });
 }
 
-IOStatus ZonedFileSystem::RenameFile(const std::string& from, const std::string& to, const IOOptions&,
-                                     IODebugContext*) {
+IOStatus ZonedFileSystem::RenameFile(const std::string& from, const std::string& to, const IOOptions& options,
+                                     IODebugContext* debug) {
+  if (const auto local = LocalOf(from)) return local->RenameFile(from, to, options, debug);
   return Run(from, [&](isozone::FileSystem& fs, const std::string& path) -> Status {
     ISOZONE_ASSIGN_OR_RETURN(const std::string target, PathOf(to));
     return fs.Rename(path, target);

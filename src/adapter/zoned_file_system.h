@@ -4,10 +4,13 @@
 //     database
 //   * a file keeps its content for those who have it open, whatever happens to its name
 //   * LOCK files exist on the device. Locks hold within the process; the device keeps other writing processes out
-//   * on a read-only mount, RocksDB's info log is dropped, unless log_dir= names a place for it
+//   * on a read-only mount, RocksDB's info log is dropped, unless log_dir= names a place for it, or it is that of a
+//     secondary instance whose path is not on the device: that one is written to the machine
 #pragma once
 
+#include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +20,7 @@
 #include "adapter/rocksdb_version.h"
 #include "adapter/status_mapping.h"
 #include "adapter/uri_file_system.h"
+#include "base/mutex.h"
 
 namespace isozone {
 
@@ -113,8 +117,14 @@ class ZonedFileSystem : public UriFileSystem {
   rocksdb::IOStatus OpenWritable(const std::string& name, const rocksdb::FileOptions& options, bool append,
                                  std::unique_ptr<rocksdb::FSWritableFile>* result);
   bool read_only() const { return system_->fs().state().options().read_only; }
+  // The file system of the machine, if `name` is one of local_directories_, or in one; else null.
+  std::shared_ptr<rocksdb::FileSystem> LocalOf(const std::string& name) const;
 
   const std::shared_ptr<MountedSystem> system_;
+  mutable Mutex local_mu_;
+  // Where a secondary instance has its info log. It reads a device that it may not write, so a directory that it wants
+  // made, and that the device does not have, is made on the machine.
+  std::set<std::filesystem::path> local_directories_ ISOZONE_GUARDED_BY(local_mu_);
 };
 
 }  // namespace isozone

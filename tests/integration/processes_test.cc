@@ -193,7 +193,7 @@ TEST_F(ProcessesTest, AReadOnlyMountSeesALiveDatabase) {
   }
   std::unique_ptr<rocksdb::FSWritableFile> file;
   EXPECT_FALSE(env->GetFileSystem()->NewWritableFile("/x", rocksdb::FileOptions(), &file, nullptr).ok());
-  EXPECT_FALSE(env->CreateDirIfMissing("/new").ok());
+  EXPECT_FALSE(env->CreateDir("/new").ok());
   ISOZONE_EXPECT_OK(env->CreateDirIfMissing(kTwoProcessPath));
 }
 
