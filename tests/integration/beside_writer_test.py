@@ -1,0 +1,66 @@
+"""A secondary instance and read-only instances, each in a process of its own, beside a database that overwrites,
+compacts and is opened anew, on a device so full that its collector runs: whatever they have open can be read, and every
+value is what its key says (beside_writer.cc).
+
+usage: beside_writer_test.py BESIDE_WRITER ISOZONE SECONDS, and on a local file system for comparison:
+       beside_writer_test.py BESIDE_WRITER posix:DIRECTORY SECONDS
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+# A tenth of it is alive, and as much is held for each reader, in zones of which it reads a part. The collector begins
+# early, so that it always runs.
+GEOMETRY = "zones=96&zone_size=1M&zone_capacity=1M&max_active=14&max_open=14"
+OPTIONS = "timing=off&gc_start=70&reader_hold=100"
+
+
+def start(program: str, role: str, uri: str, seconds: float, *local: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([program, role, uri, str(seconds), *local], stdout=subprocess.PIPE, text=True)
+
+
+def report(name: str, process: subprocess.Popen[str]) -> dict[str, Any]:
+    out, _ = process.communicate()
+    counts: dict[str, Any] = {"errors": 1, "first error": "it died"}
+    if out.strip():
+        counts = json.loads(out.splitlines()[-1])
+    print(f"{name}: exit {process.returncode}, {counts}", flush=True)
+    return counts
+
+
+def main() -> int:
+    program, where, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
+    with tempfile.TemporaryDirectory() as scratch:
+        uri, reader_uri = where, where
+        if not where.startswith("posix:"):
+            image = f"emu:{scratch}/ssd.img"
+            subprocess.run([where, "mkfs", f"{image}?{GEOMETRY}"], check=True, stdout=subprocess.DEVNULL)
+            reader_uri = f"isozone://{image}?{OPTIONS}&read_only=on"
+            uri = f"isozone://{image}?{OPTIONS}&log_dir={scratch}/log"  # which would fill the device in time
+        writer = start(program, "writer", uri, seconds)
+        assert writer.stdout is not None
+        if writer.stdout.readline() != "ready\n":
+            report("writer", writer)
+            return 1
+        # The path of a secondary is of the machine, and names nothing on the device.
+        readers = {
+            "secondary": start(program, "secondary", reader_uri, seconds, f"{scratch}/secondary"),
+            "read-only": start(program, "read-only", reader_uri, seconds),
+        }
+        counts = {name: report(name, process) for name, process in readers.items()}
+        counts["writer"] = report("writer", writer)
+        with open(f"{scratch}/secondary/LOG", encoding="utf-8") as log:
+            assert "RocksDB version" in log.read()
+    assert all(of["errors"] == 0 for of in counts.values()), "see above"
+    assert counts["secondary"]["values"] > 0 and counts["read-only"]["values"] > 0
+    assert where.startswith("posix:") or counts["writer"]["collected"] > 0, "the device was not full"
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
