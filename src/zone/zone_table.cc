@@ -124,6 +124,7 @@ void ZoneTable::Count(const ZoneRecord& zone, int sign) {
   const bool offline = zone.phase == ZonePhase::kOffline;
   add(totals_.full, zone.phase == ZonePhase::kFull ? 1U : 0U);
   add(totals_.resetting, zone.phase == ZonePhase::kResetting ? 1U : 0U);
+  add(totals_.being_reset, zone.phase == ZonePhase::kResetting && zone.at_device ? 1U : 0U);
   add(totals_.finishing, zone.phase == ZonePhase::kFinishing ? 1U : 0U);
   add(totals_.unusable, offline || zone.phase == ZonePhase::kRetired ? 1U : 0U);
   add(totals_.at_device, zone.at_device ? 1U : 0U);

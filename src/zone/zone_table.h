@@ -46,6 +46,7 @@ struct ZoneTotals {
   uint64_t free_in_logs = 0;  // of `free`, room in zones that only logs write until they are reset
   uint32_t full = 0;          // zones
   uint32_t resetting = 0;     // zones
+  uint32_t being_reset = 0;   // zones: of those resetting, the ones submitted to the device
   uint32_t finishing = 0;     // zones
   uint32_t unusable = 0;      // zones: retired, offline
   uint32_t at_device = 0;     // zones: of those resetting or finishing, the ones submitted to the device

@@ -196,7 +196,8 @@ class NaiveView {
     return best;
   }
   static bool Reusable(const ZoneRecord& z, ZoneUse use) {
-    const bool worth_it = z.live > 0 || z.pinned || use == ZoneUse::kLog || z.write_pointer <= z.capacity / 4;
+    const bool fits_any_frame = use == ZoneUse::kLog && z.room() >= z.capacity / 8;
+    const bool worth_it = z.live > 0 || z.pinned || fits_any_frame || z.write_pointer <= z.capacity / 4;
     return z.phase == ZonePhase::kIdle && z.use == use && !z.victim && !z.released && worth_it;
   }
   ZoneTotals Totals() const {
@@ -205,6 +206,7 @@ class NaiveView {
       const ZoneRecord& z = table_.at(ZoneId(i));
       sum.full += z.phase == ZonePhase::kFull;
       sum.resetting += z.phase == ZonePhase::kResetting;
+      sum.being_reset += z.phase == ZonePhase::kResetting && z.at_device;
       sum.finishing += z.phase == ZonePhase::kFinishing;
       sum.unusable += z.phase == ZonePhase::kRetired || z.phase == ZonePhase::kOffline;
       sum.released += z.released && z.dead();

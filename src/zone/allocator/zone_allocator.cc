@@ -406,7 +406,9 @@ void ZoneAllocator::ReleaseMetadata(ZoneId zone) { ledger_.table.Edit(zone)->Rel
 bool ZoneAllocator::ReserveForMetadata(uint32_t zones, MetadataClaim claim) {
   const uint32_t before = std::exchange(ledger_.metadata_reserve, zones);
   const ZoneTotals& totals = ledger_.table.totals();
-  const uint32_t coming = totals.resetting + totals.released;
+  // While readers in other processes pin zones, they may pin one whose reset is not submitted yet.
+  const uint32_t resetting = ledger_.table.pinned().empty() ? totals.resetting : totals.being_reset;
+  const uint32_t coming = resetting + totals.released;
   // The zones that are kept for metadata alone are those that collection may not take.
   const uint32_t kept = ledger_.EmptyKept(claim == MetadataClaim::kNew ? BudgetClass::kData : BudgetClass::kGc);
   const bool fits = ledger_.table.empty().size() + coming >= kept;
