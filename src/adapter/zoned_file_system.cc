@@ -187,11 +187,20 @@ IOStatus ZonedFileSystem::NewLogger(const std::string& name, const IOOptions& op
 
 // --- Names ---
 
-std::shared_ptr<rocksdb::FileSystem> ZonedFileSystem::LocalOf(const std::string& name) const {
-  const std::filesystem::path path = AbsolutePath(name);
+std::shared_ptr<rocksdb::FileSystem> ZonedFileSystem::LocalOf(const std::string& name) {
+  std::filesystem::path directory = AbsolutePath(name);
+  {
+    const MutexLock lock(local_mu_);
+    if (!local_directories_.contains(directory)) directory = directory.parent_path();
+    if (!local_directories_.contains(directory)) return nullptr;
+  }
+  // What the writer has made on the device meanwhile goes first.
+  const IOStatus on_device =
+      Run(directory.string(), [](isozone::FileSystem& fs, const std::string& path) { return fs.Stat(path).status(); });
+  if (!on_device.ok()) return rocksdb::FileSystem::Default();
   const MutexLock lock(local_mu_);
-  if (!local_directories_.contains(path) && !local_directories_.contains(path.parent_path())) return nullptr;
-  return rocksdb::FileSystem::Default();
+  local_directories_.erase(directory);
+  return nullptr;
 }
 
 IOStatus ZonedFileSystem::FileExists(const std::string& name, const IOOptions& options, IODebugContext* debug) {

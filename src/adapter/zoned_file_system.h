@@ -118,10 +118,10 @@ class ZonedFileSystem : public UriFileSystem {
                                  std::unique_ptr<rocksdb::FSWritableFile>* result);
   bool read_only() const { return system_->fs().state().options().read_only; }
   // The file system of the machine, if `name` is one of local_directories_, or in one; else null.
-  std::shared_ptr<rocksdb::FileSystem> LocalOf(const std::string& name) const;
+  std::shared_ptr<rocksdb::FileSystem> LocalOf(const std::string& name);
 
   const std::shared_ptr<MountedSystem> system_;
-  mutable Mutex local_mu_;
+  Mutex local_mu_;
   // Where a secondary instance has its info log. It reads a device that it may not write, so a directory that it wants
   // made, and that the device does not have, is made on the machine.
   std::set<std::filesystem::path> local_directories_ ISOZONE_GUARDED_BY(local_mu_);

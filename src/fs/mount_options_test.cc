@@ -25,8 +25,8 @@ Result<MountOptions> Parse(const std::string& query) {
 const std::string kAllOthers =
     "policy=level&stripe_width=3&log_width=2&stripe_unit=128K&writer_memory=1M&read_ahead_memory=0&isolation=off&"
     "io_shares=flush:30&write_gap=7&write_buffer=2M&gc=lsm-zgc&gc_start=33&gc_memory=9M&gc_verify=off&"
-    "gc_cold_threshold=55&gc_group_blocks=9&gc_dynamic_victims=off&checkpoint_after=1M&kept_memory=8M&kept_"
-    "memory_directory=/tmp&statistics_page=off";
+    "gc_cold_threshold=55&gc_group_blocks=9&gc_dynamic_victims=off&checkpoint_after=1M&reader_hold=40&kept_memory=8M&"
+    "kept_memory_directory=/tmp&statistics_page=off";
 
 std::set<std::string> PairsOf(const std::string& text, char separator) {
   std::set<std::string> pairs;

@@ -152,12 +152,12 @@ void PiecewiseReader::SubmitOnce(FileRead& read) {
   read.bytes_read = flight->Locate(*file_);
   if (read.bytes_read < read.buffer.size()) {
     if (hooks_.before_end) {
-      hooks_.before_end();
+      read.status = hooks_.before_end();
       read.bytes_read = flight->Locate(*file_);
     }
     // Behind the last good byte of a damaged log there is an error and no end of file. A short read would hide the
     // error.
-    read.status = file_->damage();
+    if (read.status.ok()) read.status = file_->damage();
     if (!read.status.ok()) read.bytes_read = 0;
   }
   if (read.status.ok() && flight->touches_device()) return ReadInFlight::Start(std::move(flight));

@@ -17,7 +17,7 @@ class PiecewiseReader final : public FileReader {
   // These are called when a read comes to the end of the file, or has touched the device, and the file may have become
   // longer or been removed (a read-only mount beside a writer). Empty on other mounts.
   struct Hooks {
-    std::function<void()> before_end;    // the file may have grown
+    std::function<Status()> before_end;  // the file may have grown
     std::function<Status()> after_read;  // the bytes may no longer be the file's, which was removed, or moved elsewhere
   };
 

@@ -6,6 +6,7 @@
 #include "fs/metadata/metadata_io.h"
 #include "fs/metadata/recovery.h"
 #include "fs/metadata/superblock.h"
+#include "fs/pins/pinning_readers.h"
 #include "zone/allocator/zone_reserves.h"
 
 namespace isozone {
@@ -19,6 +20,7 @@ Result<FreedZones> FreeUpZones(ZonedDevice& device) {
     named = NamedZones(device.geometry(), metadata.state, metadata.zones);
     for (const ZoneId zone : metadata.behind_zones) named.emplace(zone, 0);
     for (uint32_t i = 0; i < HomeZones(metadata.copies_wanted); ++i) named.emplace(ZoneId(i), 0);
+    for (const ZoneId zone : PinnedZones(device, metadata.uuid, kPageDirectory)) named.emplace(zone, 0);
     ISOZONE_RETURN_IF_ERROR(FlushDevice(device));  // makes durable what says that the other zones are dead
   }
   std::vector<ZoneDescriptor> report(device.geometry().zone_count);

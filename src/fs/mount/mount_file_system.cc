@@ -160,18 +160,6 @@ std::function<std::vector<ZoneId>(std::span<const ZoneId>, bool)> PinnedIn(const
   };
 }
 
-// What no durable record names may be reset at once, but not where readers of the last mount still read it.
-void KeepPinned(const MountContext& context, std::map<ZoneId, uint64_t>& named, uint32_t home_zones) {
-  const auto owner = PageOwner::Of(context.device->name());
-  if (!owner.ok() || !owner->has_name) return;
-  const uint32_t zone_count = context.geometry().zone_count;
-  const auto readers = FindPinningReaders(*owner, context.options.kept_memory_directory, context.uuid, zone_count);
-  for (uint32_t i = home_zones; i < zone_count; ++i) {
-    const auto pins = [i](const PinningReader& reader) { return reader.Pins(ZoneId(i)); };
-    if (!readers.ok() || std::ranges::any_of(*readers, pins)) named.emplace(ZoneId(i), 0);
-  }
-}
-
 ZonePoolOptions PoolOptionsOf(MountContext& context, const MountOptions& options, uint32_t metadata_copies,
                               bool read_only, Clock& clock) {
   ZonePoolOptions pool;
@@ -239,9 +227,12 @@ Result<std::unique_ptr<FileSystem>> MountForWriting(const std::shared_ptr<MountC
     // No checkpoint may be taken between the change of the state by the seals and their record in the journal.
     const MutexLock lock(context->namespace_mutex);
     auto named = NamedZones(context->geometry(), context->state, recovered.zones);
-    legacy = ApplyLegacy(*context, recovered.sequence);
+    ISOZONE_ASSIGN_OR_RETURN(legacy, ApplyLegacy(*context, recovered.sequence));
     KeepNamed(*context, named, recovered);
-    KeepPinned(*context, named, HomeZones(recovered.copies_wanted));
+    // What no durable record names may be reset at once, but not where readers of the last mount still read it.
+    for (const ZoneId zone : PinnedZones(*context->device, context->uuid, context->options.kept_memory_directory)) {
+      if (zone.value() >= HomeZones(recovered.copies_wanted)) named.emplace(zone, 0);
+    }
     ISOZONE_ASSIGN_OR_RETURN(seals, SealOpenLogs(*context));
     ISOZONE_RETURN_IF_ERROR(context->state.Apply(seals));
     ISOZONE_RETURN_IF_ERROR(AdoptZones(*context, recovered.zones, /*beside=*/nullptr));

@@ -541,11 +541,7 @@ std::unique_ptr<FileReader> MountedFileSystem::ReaderOf(std::shared_ptr<OpenFile
     const std::weak_ptr<OpenFile> weak = file;
     hooks.after_read = [this, weak] { return refresh_->CheckRead(*weak.lock()); };
     if (file->kind() == FileKind::kLog) {
-      hooks.before_end = [this, weak] {
-        const auto log = weak.lock();
-        const Status status = refresh_->GrowLog(*log);
-        if (!status.ok()) Log().warn("following a log failed: {}", status.ToString());
-      };
+      hooks.before_end = [this, weak] { return refresh_->GrowLog(*weak.lock()); };
     }
   }
   return std::make_unique<PiecewiseReader>(context_, std::move(file), std::move(hooks));

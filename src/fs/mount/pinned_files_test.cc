@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "fs/kept/kept_layout.h"
+#include "fs/mount/format_device.h"
 #include "testing/manual_clock.h"
 #include "testing/test_volume.h"
 
@@ -160,7 +161,47 @@ TEST_F(PinnedFilesTest, ALogIsReadToItsEndAfterItWasRemoved) {
   log.reset();
   Remove("/log");
   Churn();
-  EXPECT_EQ(Read(*file).value(), content);
+  const auto found = Read(*file);
+  ISOZONE_ASSERT_OK(found.status());
+  EXPECT_EQ(*found, content);
+}
+
+// What was appended and not looked at is the log's as well, though the name has gone.
+TEST_F(PinnedFilesTest, ALogThatWasRemovedBeforeItWasReadToItsEndIsReadToItsEnd) {
+  MountBoth();
+  auto log = writer_->Create("/log", {.kind = FileKind::kLog}).value();
+  const std::string content = RandomBytes(random_, 2 * kFileSize);
+  ISOZONE_ASSERT_OK(log->Append(Bytes(content.substr(0, kFileSize))));
+  ISOZONE_ASSERT_OK(log->Sync());
+  auto file = reader_->OpenForRead("/log").value();
+  EXPECT_EQ(Read(*file).value(), content.substr(0, kFileSize));
+  ISOZONE_ASSERT_OK(log->Append(Bytes(content.substr(kFileSize))));
+  ISOZONE_ASSERT_OK(log->Close());
+  log.reset();
+  Remove("/log");
+  for (int again = 0; again < 2; ++again) {
+    const auto found = Read(*file, content.size() + 1);
+    ISOZONE_ASSERT_OK(found.status());
+    EXPECT_EQ(*found, content);
+    Churn();
+  }
+}
+
+// It has no end where the end cannot be known.
+TEST_F(PinnedFilesTest, ALogWhoseEndWasLostToAResetIsAnError) {
+  MountBoth();
+  auto log = writer_->Create("/log", {.kind = FileKind::kLog}).value();
+  ISOZONE_ASSERT_OK(log->Append(Bytes(RandomBytes(random_, kFileSize))));
+  ISOZONE_ASSERT_OK(log->Sync());
+  auto file = reader_->OpenForRead("/log").value();
+  ISOZONE_ASSERT_OK(Read(*file).status());
+  ISOZONE_ASSERT_OK(log->Append(Bytes(RandomBytes(random_, 3 * kMiB))));
+  ISOZONE_ASSERT_OK(log->Close());
+  log.reset();
+  Remove("/log");
+  Churn();
+  const auto found = Read(*file, 4 * kMiB);
+  EXPECT_TRUE(found.status().Is(StatusCode::kIoError)) << found->size();
 }
 
 TEST_F(PinnedFilesTest, AMovedFileIsFollowedAndItsOldPlacesAreGivenBack) {
@@ -266,6 +307,47 @@ TEST_F(PinnedFilesTest, AReaderWithoutSharedMemoryIsToldThatAFileWasRemoved) {
   auto file = reader_->OpenForRead("/a").value();
   EXPECT_EQ(Read(*file).value(), content);
   Remove("/a");
+  EXPECT_TRUE(Read(*file).status().Is(StatusCode::kIoError));
+}
+
+// As in two containers, each with a /dev/shm of its own.
+TEST_F(PinnedFilesTest, AReaderThatTheWriterDoesNotSeeIsToldThatAFileWasRemoved) {
+  MountWriter();
+  MountOptions options = options_;
+  options.kept_memory_directory = directory_ + "/other";
+  std::filesystem::create_directories(options.kept_memory_directory);
+  reader_ = NewReader(options);
+  Write("/a");
+  auto file = reader_->OpenForRead("/a").value();
+  ISOZONE_EXPECT_OK(Read(*file).status());
+  Remove("/a");
+  Churn();
+  EXPECT_TRUE(Read(*file).status().Is(StatusCode::kIoError));
+}
+
+// As a cleaner of temporary files does, or the service manager when a user logs out.
+TEST_F(PinnedFilesTest, AReaderWhoseSharedMemoryWasRemovedPinsAgain) {
+  MountBoth();
+  const std::string content = Write("/a");
+  auto file = reader_->OpenForRead("/a").value();
+  for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
+    if (entry.path().string().find("-reader-") != std::string::npos) std::filesystem::remove(entry.path());
+  }
+  EXPECT_EQ(Read(*file).value(), content);
+  Remove("/a");
+  Churn();
+  EXPECT_EQ(Read(*file).value(), content);
+}
+
+TEST_F(PinnedFilesTest, AFileOfADeviceThatWasFormattedIsNotRead) {
+  MountBoth();
+  Write("/a");
+  auto file = reader_->OpenForRead("/a").value();
+  ISOZONE_ASSERT_OK(writer_->Unmount());
+  writer_.reset();
+  FormatOptions format{"another", false};
+  format.force = true;
+  ISOZONE_ASSERT_OK(FormatDevice(*Open(OpenMode::kReadWrite), format));
   EXPECT_TRUE(Read(*file).status().Is(StatusCode::kIoError));
 }
 

@@ -27,7 +27,6 @@ ReadOnlyRefresh::ReadOnlyRefresh(MountContext& context, MetadataReading reading,
   const Status applied = ApplyKept();
   if (!applied.ok()) Log().warn("{}", applied.ToString());
   MakePins();
-  if (pins_ != nullptr) StartToFollow();
 }
 
 ReadOnlyRefresh::~ReadOnlyRefresh() {
@@ -62,7 +61,8 @@ Result<bool> ReadOnlyRefresh::SameCopies() {
   Generations known;
   bool everywhere = false;
   for (const MetadataCopy& copy : copies_) {
-    if (copy.state == MetadataCopy::State::kDamaged) return false;
+    // One that is being replaced may be written no further.
+    if (copy.state != MetadataCopy::State::kWhole && copy.state != MetadataCopy::State::kBehind) return false;
     known.emplace_back(copy.head, copy.generation);
     everywhere |= copy.head.value() >= kHomeZonesMax;
   }
@@ -78,41 +78,59 @@ Status ReadOnlyRefresh::Refresh() {
   return RefreshLocked();
 }
 
-Status ReadOnlyRefresh::RefreshLocked() {
-  if (pins_ != nullptr && pins_->is_revoked()) MakePins();
+Status ReadOnlyRefresh::RefreshLocked(Files files) {
+  if (pins_ != nullptr && pins_->is_unseen()) MakePins();
   Tails tails;
-  ISOZONE_ASSIGN_OR_RETURN(bool changed, Look(tails, /*in_any_case=*/unsettled_));
+  Tails* const wanted = files == Files::kAll ? &tails : nullptr;
+  ISOZONE_ASSIGN_OR_RETURN(bool changed, Look(wanted, /*in_any_case=*/unsettled_));
   if (!changed) return Status::Ok();
   unsettled_ = true;  // until open files are there
   // A file that moves on and on meanwhile is read where it was.
-  for (int looks = 1; PinPlaces() && looks < kMostLooks; ++looks) {
-    ISOZONE_ASSIGN_OR_RETURN(changed, Look(tails, /*in_any_case=*/false));
+  for (int looks = 1; looks < kMostLooks && PinPlaces(); ++looks) {
+    ISOZONE_ASSIGN_OR_RETURN(changed, Look(wanted, /*in_any_case=*/false));
   }
-  return RefreshOpenFiles(tails);
+  return RefreshOpenFiles(tails, files);
 }
 
-Result<bool> ReadOnlyRefresh::Look(Tails& tails, bool in_any_case) {
+Result<uint64_t> ReadOnlyRefresh::DurableSequence() const {
+  return kept_ == nullptr ? Result<uint64_t>(uint64_t{0}) : kept_->DurableSequence();
+}
+
+Result<bool> ReadOnlyRefresh::Look(Tails* tails, bool in_any_case) {
   ISOZONE_ASSIGN_OR_RETURN(Pointers now, ReadPointers());
   uint64_t kept_now = 0;
   if (kept_ != nullptr) {
     ISOZONE_ASSIGN_OR_RETURN(kept_now, kept_->Version());
   }
-  if (now == seen_ && kept_now == kept_seen_ && !in_any_case) return false;
-  ISOZONE_ASSIGN_OR_RETURN(tails, ReadTails());
-  if (now != seen_) {
-    ISOZONE_ASSIGN_OR_RETURN(const bool same, SameCopies());
-    // What looks wrong may have been replaced meanwhile, so everything is read once more.
-    if (!same || !GoOn().ok()) {
-      ISOZONE_RETURN_IF_ERROR(ReadAll());
-      // The copies may lie in other zones now. The next refresh looks at these.
-      now.clear();
-    }
+  ISOZONE_ASSIGN_OR_RETURN(uint64_t durable, DurableSequence());
+  if (now == seen_ && kept_now == kept_seen_ && durable <= applied_ && !in_any_case) return false;
+  if (tails != nullptr) {
+    ISOZONE_ASSIGN_OR_RETURN(*tails, ReadTails());
+  }
+  if (now != seen_ || durable > applied_) {
+    ISOZONE_ASSIGN_OR_RETURN(const bool same, ReadDevice(durable));
+    if (!same) now.clear();  // the next refresh looks at the zones where the copies are now
   }
   ISOZONE_RETURN_IF_ERROR(ApplyKept());
+  // What has become durable since may have left the memory before it was read there.
+  ISOZONE_ASSIGN_OR_RETURN(durable, DurableSequence());
+  if (durable > applied_) {
+    ISOZONE_RETURN_IF_ERROR(ReadDevice(durable).status());
+    ISOZONE_RETURN_IF_ERROR(ApplyKept());
+    now.clear();
+  }
   // Both were looked at before the metadata was read, so a change in between shows at the next refresh.
   seen_ = std::move(now);
   kept_seen_ = kept_now;
   return true;
+}
+
+Result<bool> ReadOnlyRefresh::ReadDevice(uint64_t durable) {
+  ISOZONE_ASSIGN_OR_RETURN(const bool same, SameCopies());
+  if (same && GoOn().ok() && applied_ >= durable) return true;
+  // What looks wrong may have been replaced meanwhile, so everything is read once more.
+  ISOZONE_RETURN_IF_ERROR(ReadAll());
+  return false;
 }
 
 Status ReadOnlyRefresh::GoOn() {
@@ -138,12 +156,22 @@ Status ReadOnlyRefresh::ApplyFromDevice(const MetadataReader::Record& record) {
 }
 
 Status ReadOnlyRefresh::Apply(std::span<const MetadataOp> ops, uint64_t sequence) {
+  for (const MetadataOp& op : ops) {
+    if (const auto* removed = std::get_if<RemoveInode>(&op)) NoteRemoved(removed->inode, /*later=*/false);
+  }
   ISOZONE_RETURN_IF_ERROR(context_.state.Apply(ops));
   applied_ = sequence;
   for (const MetadataOp& op : ops) {
     if (changed_) changed_->insert(InodeOf(op));
   }
   return {};
+}
+
+void ReadOnlyRefresh::NoteRemoved(InodeId id, bool later) {
+  const Inode* inode = context_.state.Find(id);
+  if (inode == nullptr || inode->kind != FileKind::kLog || context_.FindOpen(id) == nullptr) return;
+  removed_logs_[id] = {*inode, !later || !inode->has_open_region()};
+  if (changed_) changed_->insert(id);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -185,8 +213,12 @@ Result<ReadOnlyRefresh::Tails> ReadOnlyRefresh::ReadTails() {
 
 Status ReadOnlyRefresh::ReadAll() {
   ISOZONE_ASSIGN_OR_RETURN(MetadataReading reading, ReadMetadata(*context_.device));
+  if (reading.metadata.uuid != context_.uuid) return Status::IoError("the device was formatted anew");
   {
     const MutexLock lock(context_.namespace_mutex);
+    for (const auto& [id, file] : context_.open_files) {
+      if (reading.metadata.state.Find(id) == nullptr) NoteRemoved(id, /*later=*/true);
+    }
     context_.state = std::move(reading.metadata.state);
   }
   changed_.reset();
@@ -224,19 +256,25 @@ bool ReadOnlyRefresh::HasOpenLog() const {
 }
 
 bool ReadOnlyRefresh::MayHaveMoved(InodeId id, const Inode* inode) const {
-  return inode != nullptr && (inode->kind == FileKind::kLog || !changed_ || changed_->contains(id));
+  const bool is_named = !changed_ || changed_->contains(id);
+  return inode == nullptr ? is_named && removed_logs_.contains(id) : is_named || inode->kind == FileKind::kLog;
 }
 
-Status ReadOnlyRefresh::RefreshOpenFiles(const Tails& tails) {
+Status ReadOnlyRefresh::RefreshOpenFiles(const Tails& tails, Files files) {
   std::set<InodeId> stay;
   std::vector<std::shared_ptr<OpenFile>> logs;
   {
     const MutexLock lock(context_.namespace_mutex);
+    std::erase_if(removed_logs_, [&](const auto& log) ISOZONE_REQUIRES(context_.namespace_mutex) {
+      return !context_.open_files.contains(log.first);
+    });
     for (auto& [id, weak] : context_.open_files) {
       auto file = weak.lock();
       const Inode* inode = context_.state.Find(id);
       if (file == nullptr || !MayHaveMoved(id, inode)) continue;
-      if (!TakePins(*file, ZonesOf(context_.geometry(), *inode))) {
+      if (inode == nullptr) inode = &removed_logs_.at(id).inode;
+      const bool waits = files == Files::kButLogs && inode->kind == FileKind::kLog;
+      if (waits || !TakePins(*file, ZonesOf(context_.geometry(), *inode))) {
         stay.insert(id);
       } else if (inode->kind == FileKind::kLog) {
         logs.push_back(std::move(file));
@@ -251,8 +289,8 @@ Status ReadOnlyRefresh::RefreshOpenFiles(const Tails& tails) {
   Status status;
   for (auto& file : logs) {
     const auto tail = tails.find(file->id().value());
-    const Status grown =
-        GrowLogLocked(*file, tail == tails.end() ? std::span<const KeptPiece>() : std::span(tail->second));
+    const Status grown = GrowLogLocked(
+        *file, tail == tails.end() ? std::span<const KeptPiece>() : std::span(tail->second), /*at_end=*/false);
     if (status.ok()) status = grown;
     context_.Release(std::move(file));
   }
@@ -296,7 +334,7 @@ bool ReadOnlyRefresh::PinPlaces() {
   for (auto& [id, weak] : context_.open_files) {
     const auto file = weak.lock();
     const Inode* inode = context_.state.Find(id);
-    if (file == nullptr || !MayHaveMoved(id, inode)) continue;
+    if (file == nullptr || inode == nullptr || !MayHaveMoved(id, inode)) continue;
     const std::vector<ZoneId> zones = ZonesOf(context_.geometry(), *inode);
     if (file->pins.Covers(zones) || file->coming_pins.Covers(zones)) continue;
     if (!file->coming_pins.IsOf(pins_.get())) file->coming_pins = ZonePins(pins_);
@@ -321,6 +359,7 @@ bool ReadOnlyRefresh::TakePins(OpenFile& file, std::span<const ZoneId> zones) {
 
 Result<std::shared_ptr<OpenFile>> ReadOnlyRefresh::Open(InodeId id) {
   const MutexLock lock(mu_);
+  if (pins_ != nullptr && !follower_.joinable()) StartToFollow();
   ZonePins pins(pins_);
   for (;;) {
     std::vector<ZoneId> zones;
@@ -349,7 +388,7 @@ Result<std::shared_ptr<OpenFile>> ReadOnlyRefresh::Open(InodeId id) {
 Status ReadOnlyRefresh::CheckRead(const OpenFile& file) {
   ISOZONE_RETURN_IF_ERROR(Refresh());
   const MutexLock lock(context_.namespace_mutex);
-  if (context_.state.Find(file.id()) != nullptr || !file.pins.IsOf(nullptr)) return Status::Ok();
+  if (context_.state.Find(file.id()) != nullptr || IsHeld(file)) return Status::Ok();
   return Status::IoError(fmt::format("inode {} was removed by the writer while it was read", file.id().value()));
 }
 
@@ -377,7 +416,7 @@ void ReadOnlyRefresh::FollowInBackground() {
 
 Status ReadOnlyRefresh::FollowOnce() {
   const MutexLock lock(mu_);
-  return pins_ != nullptr && pins_->in_use() ? RefreshLocked() : Status::Ok();
+  return pins_ != nullptr && pins_->in_use() ? RefreshLocked(Files::kButLogs) : Status::Ok();
 }
 
 Status ReadOnlyRefresh::GrowLog(OpenFile& file) {
@@ -387,22 +426,31 @@ Status ReadOnlyRefresh::GrowLog(OpenFile& file) {
     ISOZONE_ASSIGN_OR_RETURN(tail, kept_->PiecesOf(file.id().value(), context_.frame_seed));
   }
   ISOZONE_RETURN_IF_ERROR(RefreshLocked());
-  return GrowLogLocked(file, tail);
+  return GrowLogLocked(file, tail, /*at_end=*/true);
 }
 
-Status ReadOnlyRefresh::GrowLogLocked(OpenFile& file, std::span<const KeptPiece> tail) {
+Status ReadOnlyRefresh::GrowLogLocked(OpenFile& file, std::span<const KeptPiece> tail, bool at_end) {
   Inode inode;
   {
     const MutexLock lock(context_.namespace_mutex);
     const Inode* found = context_.state.Find(file.id());
-    if (found == nullptr) return Status::Ok();
+    const auto removed = removed_logs_.find(file.id());
+    if (found == nullptr && removed == removed_logs_.end()) return Status::Ok();
+    if (found == nullptr) found = &removed->second.inode;
     if (found->kind != FileKind::kLog) {  // the writer has written in it (LogToData)
       file.Reset(found->extents, Status::Ok());
       file.NoteIsData();
       return Status::Ok();
     }
-    // Where the log is not pinned yet, it is read as it was.
-    if (pins_ != nullptr && !file.pins.Covers(ZonesOf(context_.geometry(), *found))) return Status::Ok();
+    // Where the log is not pinned yet, it is read as it was; one that was removed never will be.
+    const bool is_pinned = pins_ == nullptr || file.pins.Covers(ZonesOf(context_.geometry(), *found));
+    const bool is_lost = removed != removed_logs_.end() && !(is_pinned && removed->second.has_end && IsHeld(file));
+    if (!is_pinned && !is_lost) return Status::Ok();
+    if (is_lost && !at_end) return Status::Ok();
+    if (is_lost) {
+      return Status::IoError(
+          fmt::format("inode {} was removed by the writer before it was read to its end", file.id().value()));
+    }
     inode = *found;
   }
   ISOZONE_ASSIGN_OR_RETURN(LogContents contents, ReadLog(context_.engine, context_.frame_seed, inode));

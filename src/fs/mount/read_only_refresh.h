@@ -11,9 +11,10 @@
 // show whether a copy was replaced, or is about to be.
 //
 // The writer does not reset the zones that this process pins (fs/pins/reader_pins.h), which are those of its open
-// files. A file that was removed is read where it was. One that was moved is read where it was until its new places are
-// pinned and the metadata has been looked at once more. A thread does that for files that nobody reads, so that the
-// writer gets back the zones that they have left. Where nothing can be pinned, or where the writer has given this
+// files. A file that was removed is read where it was, and a log to its end. One that was moved is read where it was
+// until its new places are pinned and the metadata has been looked at once more. A thread does that for files that
+// nobody reads, so that the writer gets back the zones that they have left; it begins with the first file. Where
+// nothing can be pinned, where the writer does not see it (its kept memory lies elsewhere), or where it has given this
 // process up, a file that was removed may lose its zone to a reset while it is read. So after each read the reader
 // checks, and fails, rather than return the bytes of another file.
 //
@@ -85,10 +86,16 @@ class ReadOnlyRefresh {
   Result<Pointers> ReadPointers() const ISOZONE_REQUIRES(mu_);
   // Whether no copy was replaced since all of the metadata was read.
   Result<bool> SameCopies() ISOZONE_REQUIRES(mu_);
-  Status RefreshLocked() ISOZONE_REQUIRES(mu_);
-  // Brings the state up to date, though no file yet; `tails` of the logs that are open, as of before. False: nothing
-  // has changed, and nothing was done; not `in_any_case`.
-  Result<bool> Look(Tails& tails, bool in_any_case) ISOZONE_REQUIRES(mu_);
+  // Which open files are brought up to date: what grows in logs costs reading them.
+  enum class Files : uint8_t { kAll, kButLogs };
+  Status RefreshLocked(Files files = Files::kAll) ISOZONE_REQUIRES(mu_);
+  // Brings the state up to date, though no file yet; `tails` of the logs that are open, as of before; null: not asked
+  // for. False: nothing has changed, and nothing was done; not `in_any_case`.
+  Result<bool> Look(Tails* tails, bool in_any_case) ISOZONE_REQUIRES(mu_);
+  // Applies what the device has by now, at least up to `durable`. False: the copies may lie in other zones now.
+  Result<bool> ReadDevice(uint64_t durable) ISOZONE_REQUIRES(mu_);
+  // The sequence of a record that the device has; 0: not known.
+  Result<uint64_t> DurableSequence() const ISOZONE_REQUIRES(mu_);
   void MakePins() ISOZONE_REQUIRES(mu_);
   // Pins the places where open files are now, according to the state. False: all of them are pinned.
   bool PinPlaces() ISOZONE_REQUIRES(mu_);
@@ -105,16 +112,22 @@ class ReadOnlyRefresh {
   // Applies the records that only the kept memory has.
   Status ApplyKept() ISOZONE_REQUIRES(mu_);
   Result<Tails> ReadTails() ISOZONE_REQUIRES(mu_);
-  Status GrowLogLocked(OpenFile& file, std::span<const KeptPiece> tail) ISOZONE_REQUIRES(mu_);
+  // `at_end`: somebody has read all that is known, and must not take it for the end if it is not.
+  Status GrowLogLocked(OpenFile& file, std::span<const KeptPiece> tail, bool at_end) ISOZONE_REQUIRES(mu_);
   Status ReadAll() ISOZONE_REQUIRES(mu_);
   bool HasOpenLog() const ISOZONE_EXCLUDES(context_.namespace_mutex);
   // Whether its bytes may be elsewhere since open files were brought up to date. Logs grow without a record. Null: it
   // was removed.
   bool MayHaveMoved(InodeId id, const Inode* inode) const ISOZONE_REQUIRES(mu_);
   // Those that may have moved, as far as they are pinned where they are now. The first error, after all of them.
-  Status RefreshOpenFiles(const Tails& tails) ISOZONE_REQUIRES(mu_);
+  Status RefreshOpenFiles(const Tails& tails, Files files) ISOZONE_REQUIRES(mu_);
+  // The inode goes from the state. What an open log has to its end is known from what it was last, unless there may
+  // have been `later` records of it, which nobody has seen, while it was written.
+  void NoteRemoved(InodeId id, bool later) ISOZONE_REQUIRES(mu_, context_.namespace_mutex);
+  // The file is pinned, and the writer sees that: its own memory lies in the same directory.
+  bool IsHeld(const OpenFile& file) const { return !file.pins.IsOf(nullptr) && has_kept_; }
   // The thread.
-  void StartToFollow();
+  void StartToFollow() ISOZONE_REQUIRES(mu_);
   void FollowInBackground() ISOZONE_EXCLUDES(follow_mu_, mu_);
   Status FollowOnce() ISOZONE_EXCLUDES(mu_);
 
@@ -131,7 +144,12 @@ class ReadOnlyRefresh {
   std::unique_ptr<KeptReader> kept_ ISOZONE_GUARDED_BY(mu_);
   uint64_t kept_seen_ ISOZONE_GUARDED_BY(mu_) = 0;  // KeptReader::Version
   std::atomic<bool> has_kept_{false};
-  std::shared_ptr<ReaderPins> pins_ ISOZONE_GUARDED_BY(mu_);  // null: nothing can be pinned
+  struct RemovedLog {
+    Inode inode;  // as it was last
+    bool has_end = false;
+  };
+  std::map<InodeId, RemovedLog> removed_logs_ ISOZONE_GUARDED_BY(mu_);  // that are open
+  std::shared_ptr<ReaderPins> pins_ ISOZONE_GUARDED_BY(mu_);            // null: nothing can be pinned
   bool unsettled_ ISOZONE_GUARDED_BY(mu_) = false;  // open files are not where the state has them, or not pinned there
   const std::function<Result<SpaceInfo>(MountContext&)> find_space_;
   Mutex space_mu_;  // held while space is looked for
@@ -140,7 +158,7 @@ class ReadOnlyRefresh {
   Mutex follow_mu_;
   CondVar stop_following_;
   bool stopping_ ISOZONE_GUARDED_BY(follow_mu_) = false;
-  std::thread follower_;  // touched where this is made and destroyed
+  std::thread follower_;  // started under mu_, and joined by the destructor
 };
 
 }  // namespace isozone

@@ -32,7 +32,7 @@ bool MayRead(const struct stat& file, const PageOwner& device) {
   return file.st_gid == device.gid && (device.mode & S_IRGRP) != 0;
 }
 
-bool IsGone(int error) { return error == ENOENT || error == ENXIO || error == EACCES || error == ELOOP; }
+bool IsGone(int error) { return error == ENOENT || error == ENXIO || error == ELOOP; }
 
 bool Lives(int fd, const PageProcess& process) {
   // A shared lock, so that nobody who looks at the same time takes the reader for alive.
@@ -45,9 +45,13 @@ bool Lives(int fd, const PageProcess& process) {
 Result<std::optional<PinningReader>> ReadReader(const std::string& path, const PageOwner& device,
                                                 const std::string& uuid, uint32_t zones) {
   const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (fd.get() < 0 && IsGone(errno)) return std::optional<PinningReader>();
-  if (fd.get() < 0) return Status::FromErrno(errno, path);
   PinningReader reader;
+  if (fd.get() < 0) {
+    const int error = errno;
+    const bool counts = !IsGone(error) && ::lstat(path.c_str(), &reader.file) == 0 && MayRead(reader.file, device);
+    if (counts) return Status::FromErrno(error, path);
+    return std::optional<PinningReader>();
+  }
   if (::fstat(fd.get(), &reader.file) != 0) return Status::FromErrno(errno, path);
   if (!S_ISREG(reader.file.st_mode) || !MayRead(reader.file, device)) return std::optional<PinningReader>();
   PinsHeader header{};
@@ -77,7 +81,8 @@ Result<std::vector<std::string>> NamesOf(const std::string& directory, const std
     std::string name = at->path().filename().string();
     if (name.starts_with(prefix)) names.push_back(std::move(name));
   }
-  if (error && !IsGone(error.value()) && error.value() != ENOTDIR) return Status::FromErrno(error.value(), directory);
+  const bool unreadable = error && error.value() != EACCES && error.value() != ENOTDIR && !IsGone(error.value());
+  if (unreadable) return Status::FromErrno(error.value(), directory);
   return names;
 }
 
@@ -132,6 +137,19 @@ Result<std::vector<PinningReader>> FindPinningReaders(const PageOwner& device, c
   }
   RemoveUseless(directory, names);
   return readers;
+}
+
+std::vector<ZoneId> PinnedZones(const ZonedDevice& device, const std::string& uuid, const std::string& directory) {
+  std::vector<ZoneId> pinned;
+  const auto owner = PageOwner::Of(device.name());
+  if (!owner.ok() || !owner->has_name) return pinned;
+  const uint32_t zone_count = device.geometry().zone_count;
+  const auto readers = FindPinningReaders(*owner, directory, uuid, zone_count);
+  for (uint32_t i = 0; i < zone_count; ++i) {
+    const auto pins = [i](const PinningReader& reader) { return reader.Pins(ZoneId(i)); };
+    if (!readers.ok() || std::ranges::any_of(*readers, pins)) pinned.emplace_back(i);
+  }
+  return pinned;
 }
 
 std::vector<ZoneId> FindPinned(const PageOwner& device, const std::string& directory, const std::string& uuid,

@@ -34,6 +34,10 @@ struct PinningReader {
 Result<std::vector<PinningReader>> FindPinningReaders(const PageOwner& device, const std::string& directory,
                                                       const std::string& uuid, uint32_t zones);
 
+// All zones of `device` that readers of the file system `uuid` pin, in order; every zone where they cannot be found out
+// about. None where the device has no name in the file system of the machine by which others could open it.
+std::vector<ZoneId> PinnedZones(const ZonedDevice& device, const std::string& uuid, const std::string& directory);
+
 // Which of `zones`, in which nothing lives, readers pin; both in order. Of readers that together pin more than
 // `most_zones`, those that pin most are given up first. Where readers cannot be found out about, all of `zones`.
 std::vector<ZoneId> FindPinned(const PageOwner& device, const std::string& directory, const std::string& uuid,

@@ -20,13 +20,17 @@ void SetText(std::array<char, kSize>& out, const std::string& text) {
   std::memcpy(out.data(), text.data(), std::min(text.size(), out.size() - 1));
 }
 
-// A name that no mount of this process has had, and of which no process that died has left that it was given up.
+// A name that no reader has, and of which no process that died has left that it was given up. A process of the same
+// number may live in another container.
 std::string NewName(const PageOwner& device, const std::string& directory) {
   static std::atomic<uint64_t> mounts{0};
   for (;;) {
     const std::string name = fmt::format("{}{}-{}", PinsPrefix(device), ::getpid(), ++mounts);
-    struct stat status {};
-    if (::lstat(fmt::format("{}/{}{}", directory, name, kRevokedSuffix).c_str(), &status) != 0) return name;
+    const auto exists = [&](const char* suffix) {
+      struct stat status {};
+      return ::lstat(fmt::format("{}/{}{}", directory, name, suffix).c_str(), &status) == 0;
+    };
+    if (!exists("") && !exists(kRevokedSuffix)) return name;
   }
 }
 
@@ -46,6 +50,7 @@ Result<std::shared_ptr<ReaderPins>> ReaderPins::Make(const PageOwner& device, co
                                                      const std::string& uuid, uint32_t zones) {
   PageOwner owner = device;
   owner.page_name = NewName(device, directory);
+  owner.mode = S_IRUSR | S_IRGRP | S_IROTH;  // which zones are read is no secret, and the writer may be another user
   const size_t bytes = sizeof(PinsHeader) + zones * sizeof(uint64_t);
   ISOZONE_ASSIGN_OR_RETURN(auto file, PageFile::Make(owner, bytes, directory));
   std::shared_ptr<ReaderPins> pins(new ReaderPins(std::move(file), device, uuid, zones));
@@ -53,6 +58,12 @@ Result<std::shared_ptr<ReaderPins>> ReaderPins::Make(const PageOwner& device, co
   pins->path_ = pins->file_->path();
   if (::lstat(pins->path_.c_str(), &pins->stat_) != 0) return Status::FromErrno(errno, pins->path_);
   return pins;
+}
+
+bool ReaderPins::is_unseen() const {
+  if (IsRevoked(path_ + kRevokedSuffix, stat_, device_)) return true;
+  struct stat named {};
+  return ::lstat(path_.c_str(), &named) != 0 || named.st_dev != stat_.st_dev || named.st_ino != stat_.st_ino;
 }
 
 ReaderPins::ReaderPins(std::unique_ptr<PageFile> file, PageOwner device, const std::string& uuid, uint32_t zones)

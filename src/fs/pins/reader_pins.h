@@ -73,8 +73,8 @@ class ReaderPins {
   ReaderPins(const ReaderPins&) = delete;
   ReaderPins& operator=(const ReaderPins&) = delete;
 
-  // The writer takes no notice of it any more.
-  bool is_revoked() const { return IsRevoked(path_ + kRevokedSuffix, stat_, device_); }
+  // The writer takes no notice of it any more: it was given up, or somebody has removed the file.
+  bool is_unseen() const;
   // Something is pinned.
   bool in_use() const { return used_.load(std::memory_order_relaxed) > 0; }
 

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -40,6 +41,13 @@ class ReaderPinsTest : public ::testing::Test {
     Zones all;
     for (uint32_t i = 0; i < kZones; ++i) all.emplace_back(i);
     return FindPinned(device_, directory_, kUuid, kZones, all, most);
+  }
+  // The file of the only reader.
+  std::optional<std::string> FindFile() const {
+    for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
+      if (entry.path().filename().string().starts_with(PinsPrefix(device_))) return entry.path();
+    }
+    return std::nullopt;
   }
   // Names of files beside the image.
   size_t CountFiles() const {
@@ -109,16 +117,16 @@ TEST_F(ReaderPinsTest, TheReaderThatHoldsMostIsGivenUp) {
   ZonePins many(greedy);
   many.Add(Zones{ZoneId(2), ZoneId(3), ZoneId(4)});
   EXPECT_EQ(Pinned(4).size(), 4U);
-  EXPECT_FALSE(greedy->is_revoked());
+  EXPECT_FALSE(greedy->is_unseen());
   EXPECT_EQ(Pinned(3), (Zones{ZoneId(1), ZoneId(2)}));
-  EXPECT_TRUE(greedy->is_revoked());
-  EXPECT_FALSE(modest->is_revoked());
+  EXPECT_TRUE(greedy->is_unseen());
+  EXPECT_FALSE(modest->is_unseen());
   EXPECT_EQ(Pinned(4), (Zones{ZoneId(1), ZoneId(2)}));
   // Another name is not given up.
   const auto again = Make();
   many = ZonePins(again);
   many.Add(Zones{ZoneId(3)});
-  EXPECT_FALSE(again->is_revoked());
+  EXPECT_FALSE(again->is_unseen());
   greedy = nullptr;
   EXPECT_EQ(Pinned(4), (Zones{ZoneId(1), ZoneId(2), ZoneId(3)}));
   EXPECT_EQ(CountFiles(), 2U);
@@ -136,6 +144,32 @@ TEST_F(ReaderPinsTest, NobodyIsGivenUpByAUserWhoMayNotWriteTheDevice) {
   shared.mode = 0660;
   shared.gid = 12345;
   EXPECT_TRUE(IsRevoked(path, file, shared));
+}
+
+TEST_F(ReaderPinsTest, ANameThatAnotherContainerHasIsPassedBy) {
+  for (int i = 1; i <= 100; ++i) {
+    std::ofstream(fmt::format("{}/{}{}-{}", directory_, PinsPrefix(device_), getpid(), i)) << "another";
+  }
+  const auto reader = Make();
+  ZonePins pins(reader);
+  pins.Add(Zones{ZoneId(3)});
+  EXPECT_FALSE(reader->is_unseen());
+  EXPECT_EQ(Pinned(), (Zones{ZoneId(3)}));
+}
+
+TEST_F(ReaderPinsTest, AReaderWhoseFileWasRemovedKnowsIt) {
+  const auto reader = Make();
+  EXPECT_FALSE(reader->is_unseen());
+  std::filesystem::remove(*FindFile());
+  EXPECT_TRUE(reader->is_unseen());
+}
+
+TEST_F(ReaderPinsTest, TheWriterMayBeAnotherUser) {
+  device_.mode = 0600;
+  const auto reader = Make();
+  struct stat file {};
+  ASSERT_EQ(::stat(FindFile()->c_str(), &file), 0);
+  EXPECT_EQ(file.st_mode & 07777, 0444U);
 }
 
 TEST_F(ReaderPinsTest, WithoutADirectoryNothingIsPinned) {
