@@ -6,6 +6,7 @@
 Writers sync what they write and note each acknowledgement. After the crash every acknowledged byte must be there.
 """
 
+import contextlib
 import errno
 import os
 import random
@@ -138,6 +139,34 @@ class Crash(mounted.MountTest):
             self.check_writers(logs, pages, f"seed {SEED}, turn {turn}")
             self.assertEqual(0, daemon.end(), daemon.said())
             self.check()
+
+    def test_what_was_not_synced_survives_the_daemon(self) -> None:
+        """Every append to a log or a small file, every small one to another file, and every name."""
+        daemon = self.mount()
+        written = {name: "".join(f"{name} {number}\n" for number in range(300)).encode()
+                   for name in ("000001.log", "MANIFEST-000002", "OPTIONS-000003", "LOG", "data")}
+        fds = []
+        for name, content in written.items():
+            fds.append(os.open(self.path(name), os.O_WRONLY | os.O_CREAT | os.O_APPEND))
+            for line in content.splitlines(keepends=True):
+                os.write(fds[-1], line)
+        os.mkdir(self.path("folder"))
+        os.rename(self.path("LOG"), self.path("folder", "renamed"))
+        written[os.path.join("folder", "renamed")] = written.pop("LOG")
+        os.unlink(self.path("OPTIONS-000003"))
+        del written["OPTIONS-000003"]
+        daemon.end(signal.SIGKILL)
+        for fd in fds:
+            with contextlib.suppress(OSError):
+                os.close(fd)
+        daemon = self.mount()
+        self.assertEqual({"000001.log", "MANIFEST-000002", "data", "folder"}, set(os.listdir(self.directory)))
+        for name, content in written.items():
+            with open(self.path(name), "rb") as file:
+                found = file.read()
+            self.assertTrue(found == content, f"{name}: {len(found)} of {len(content)} bytes")
+        self.assertEqual(0, daemon.end(), daemon.said())
+        self.check()
 
     def write_until_the_cut(self, device: str, turn: int) -> tuple[list[Log], Pages] | None:
         """None: the power went before anything was written."""

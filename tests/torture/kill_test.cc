@@ -3,12 +3,15 @@
 // has returned, whether it was synced or not.
 //
 // The parent knows what the child did: it makes the same steps, by the same seed, on a device or a model of its own.
+#include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -18,6 +21,7 @@
 #include <gtest/gtest.h>
 
 #include "device/passing_device.h"
+#include "fs/inode_files.h"
 #include "fs/kept/kept_memory.h"
 #include "fs/mount/format_device.h"
 #include "fs/mount/fsck.h"
@@ -82,11 +86,16 @@ class KillTest : public ::testing::Test {
     return report.clean() ? Status::Ok() : Status::Corruption(report.findings.front().text);
   }
 
-  // Runs `child`, which tells each step by a byte in the pipe and never returns, and kills it after `steps` of them.
+  // How a process ends without unmounting: another one kills it, or it does by itself.
+  enum class Death : uint8_t { kKilled, kAborts, kFaults, kExits };
+
+  // Runs `child`, which tells each step by a byte in the pipe and never returns, until its death after `steps` of them.
   // Returns how many it made; the next may be half done.
   template <typename Child>
-  static uint64_t RunAndKill(uint64_t steps, Child child) {
+  static uint64_t RunAndKill(uint64_t steps, Child child, Death death = Death::kKilled) {
     std::array<int, 2> pipe_ends{};
+    death_ = death;
+    steps_left_ = steps;
     EXPECT_EQ(0, pipe(pipe_ends.data()));
     const pid_t pid = fork();
     if (pid == 0) {
@@ -98,21 +107,46 @@ class KillTest : public ::testing::Test {
     std::array<char, 4096> told{};
     for (ssize_t n = 1; n > 0; made += static_cast<uint64_t>(n)) {
       n = read(pipe_ends[0], told.data(), told.size());
-      if (n > 0 && made < steps && made + static_cast<uint64_t>(n) >= steps) kill(pid, SIGKILL);
+      const bool last = n > 0 && made < steps && made + static_cast<uint64_t>(n) >= steps;
+      if (last && death == Death::kKilled) kill(pid, SIGKILL);
     }
     close(pipe_ends[0]);
     int outcome = 0;
     waitpid(pid, &outcome, 0);
-    EXPECT_TRUE(WIFSIGNALED(outcome) && WTERMSIG(outcome) == SIGKILL) << "the child ended by itself: " << outcome;
+    EXPECT_EQ(outcome, OutcomeOf(death)) << "the child ended in another way";
     return made;
+  }
+  // Of waitpid.
+  static int OutcomeOf(Death death) {
+    switch (death) {
+      case Death::kKilled:
+        return SIGKILL;
+      case Death::kAborts:
+        return SIGABRT;
+      case Death::kFaults:
+        return SIGSEGV;
+      case Death::kExits:
+        return 0;
+    }
+    return -1;
   }
   static void Tell(int pipe_end) {
     if (write(pipe_end, "", 1) != 1) _exit(2);
+    if (--steps_left_ > 0 || death_ == Death::kKilled) return;
+    const rlimit no_core{0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    for (const int number : {SIGABRT, SIGSEGV}) signal(number, SIG_DFL);  // sanitizers catch them
+    if (death_ == Death::kAborts) abort();
+    if (death_ == Death::kFaults) raise(SIGSEGV);
+    _exit(0);
   }
 
   std::filesystem::path directory_;  // of the image and the kept memory
   std::string path_;
   uint64_t seed_ = 0;
+  // Of the child.
+  static inline Death death_ = Death::kKilled;
+  static inline uint64_t steps_left_ = 0;
 };
 
 TEST_F(KillTest, WhatReachedTheDeviceStays) {
@@ -257,12 +291,15 @@ TEST_F(KillTest, WhatACallHasReturnedStaysWithoutASync) {
     SCOPED_TRACE("kill " + std::to_string(kills));
     const uint64_t seed = random.Next();
     ASSERT_FINE(MakeImage());
-    const uint64_t made = RunAndKill(random.Between(1, 1200), [&](int pipe_end) {
-      auto fs = MountImage(Options());
-      if (!fs.ok()) return;
-      Scribbler scribbler(seed);
-      while (scribbler.Step(fs->get()).ok()) Tell(pipe_end);
-    });
+    const uint64_t made = RunAndKill(
+        random.Between(1, 1200),
+        [&](int pipe_end) {
+          auto fs = MountImage(Options());
+          if (!fs.ok()) return;
+          Scribbler scribbler(seed);
+          while (scribbler.Step(fs->get()).ok()) Tell(pipe_end);
+        },
+        static_cast<Death>(kills % 4));
     Scribbler model(seed);
     for (uint64_t i = 0; i < made; ++i) ASSERT_FINE(model.Step(nullptr));
     const auto before = model.Contents();
@@ -411,13 +448,193 @@ TEST_F(KillTest, MemoryOfAnotherDeviceTimeOrBootIsNotTaken) {
   EXPECT_EQ(names(), std::set<std::string>{});
 }
 
+// Each device has memory of its own, whoever gives it the name of another's.
+TEST_F(KillTest, TwoDevicesDoNotTakeEachOthersMemory) {
+  const std::string first = path_;
+  const std::string second = directory_ / "second";
+  const auto write_and_die = [&](const std::string& name) {
+    ASSERT_FINE(MakeImage());
+    RunAndKill(1, [&](int pipe_end) {
+      auto fs = MountImage(Options());
+      if (!fs.ok() || !(*fs)->Create("/" + name, {FileKind::kSmall}).ok()) return;
+      for (;;) Tell(pipe_end);
+    });
+  };
+  const auto names = [&] {
+    auto fs = MountImage(Options());
+    EXPECT_TRUE(fs.ok()) << fs.status().ToString();
+    std::set<std::string> found;
+    for (const auto& [name, bytes] : ContentsOf(**fs)) found.insert(name);
+    EXPECT_TRUE((*fs)->Unmount().ok());
+    return found;
+  };
+  for (const bool swapped : {false, true}) {
+    write_and_die("first");
+    const auto memory_of_first = KeptFile();
+    path_ = second;
+    write_and_die("second");
+    if (swapped) {
+      std::filesystem::rename(memory_of_first, directory_ / "aside");
+      std::filesystem::rename(KeptFile(), memory_of_first);
+      std::filesystem::rename(directory_ / "aside", KeptFile());
+    }
+    EXPECT_EQ(names(), swapped ? std::set<std::string>{} : std::set<std::string>{"second"});
+    path_ = first;
+    EXPECT_EQ(names(), swapped ? std::set<std::string>{} : std::set<std::string>{"first"});
+  }
+}
+
+// Changes of names wait where there is no room for their records.
+TEST_F(KillTest, ChangesOfNamesStayThoughTheRingIsFull) {
+  SCOPED_TRACE("ISOZONE_TEST_SEED=" + std::to_string(seed_));
+  Random random(seed_);
+  MountOptions options = Options();
+  options.kept_memory = kKeptMemoryMin;  // of which 64 KiB are for records
+  const auto value = [](uint64_t number) { return fmt::format("{:030000}", number); };
+  for (int kills = 0; kills < 8; ++kills) {
+    ASSERT_FINE(MakeImage());
+    const uint64_t made = RunAndKill(random.Between(1, 60), [&](int pipe_end) {
+      auto fs = MountImage(options);
+      if (!fs.ok() || !(*fs)->CreateDirectory("/d").ok()) return;
+      const auto inode = (*fs)->Stat("/d")->inode;
+      for (uint64_t number = 1;; ++number) {
+        const Status status = (*fs)->inodes().SetXattr(inode, "user.n", value(number), XattrMode::kSet);
+        if (!status.ok() || !(*fs)->CreateDirectory(fmt::format("/d/{}", number)).ok()) return;
+        Tell(pipe_end);
+      }
+    });
+    auto fs = MountImage(options);
+    ASSERT_FINE(fs.status());
+    for (uint64_t number = 1; number <= made; ++number) ASSERT_FINE((*fs)->Stat(fmt::format("/d/{}", number)).status());
+    const auto found = (*fs)->inodes().GetXattr((*fs)->Stat("/d")->inode, "user.n");
+    ASSERT_FINE(found.status());
+    EXPECT_GE(*found, value(made));
+    ASSERT_FINE((*fs)->Unmount());
+  }
+}
+
+// Reads of one zone fail.
+class BadZoneDevice final : public PassingDevice {
+ public:
+  BadZoneDevice(std::unique_ptr<ZonedDevice> device, ZoneId zone)
+      : PassingDevice(*device), own_(std::move(device)), zone_(zone) {}
+
+  void Submit(DeviceRequest& request) override {
+    const bool bad = request.op == DeviceOp::kRead && geometry().ZoneOf(request.offset) == zone_;
+    if (!bad) return own_->Submit(request);
+    request.status = DeviceStatus::kUnrecoveredReadError;
+    request.done(request);
+  }
+
+ private:
+  const std::unique_ptr<ZonedDevice> own_;
+  const ZoneId zone_;
+};
+
+// Where the end of a log is lost, what came after it is lost as well: a database would take it for what comes next.
+TEST_F(KillTest, NoLogIsTakenOverBehindOneThatLostItsEnd) {
+  ASSERT_FINE(MakeImage());
+  RunAndKill(1, [&](int pipe_end) {
+    auto fs = MountImage(Options());
+    if (!fs.ok()) return;
+    const std::string bytes(10'000, 'x');
+    const auto append = [&](FileWriter& file) { return file.Append(std::as_bytes(std::span(bytes))).ok(); };
+    const auto first = (*fs)->Create("/1.log", {FileKind::kLog});
+    if (!first.ok() || !append(**first) || !(*first)->Sync().ok() || !append(**first)) return;
+    const auto second = (*fs)->Create("/2.log", {FileKind::kLog});
+    const auto other = (*fs)->Create("/other", {FileKind::kSmall});
+    if (!second.ok() || !other.ok() || !append(**second) || !append(**other)) return;
+    for (;;) Tell(pipe_end);
+  });
+  MountOptions options = Options();
+  options.read_only = true;
+  std::vector<ZoneOfFile> zones;
+  {
+    auto beside = FileSystem::Mount(EmulatedDevice::Open(path_, OpenMode::kReadOnly, {}).value(), options);
+    ASSERT_FINE(beside.status());
+    zones = (*beside)->state().ZonesOf("/1.log").value();
+    EXPECT_EQ(ContentsOf(**beside)["2.log"].size(), 10'000U);
+  }
+  ASSERT_EQ(zones.size(), 1U);
+  auto device = EmulatedDevice::Open(path_, OpenMode::kReadWrite, {});
+  ASSERT_FINE(device.status());
+  auto fs = FileSystem::Mount(std::make_unique<BadZoneDevice>(*std::move(device), zones.front().zone), Options());
+  ASSERT_FINE(fs.status());
+  EXPECT_EQ((*fs)->Stat("/2.log")->size, 0U);
+  EXPECT_EQ((*fs)->Stat("/other")->size, 10'000U);
+  ASSERT_FINE((*fs)->Unmount());
+}
+
+// What root's process has left cannot be read by the owner of the image, who must not go on without it.
+TEST_F(KillTest, WhatOnlyAnotherUserMayReadIsNotPassedOver) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root";
+  constexpr uid_t kOwner = 64'232;
+  ASSERT_FINE(MakeImage());
+  ASSERT_EQ(chown(path_.c_str(), kOwner, kOwner), 0);
+  ASSERT_EQ(chmod(path_.c_str(), 0600), 0);
+  std::filesystem::permissions(directory_, std::filesystem::perms::all);
+  RunAndKill(1, [&](int pipe_end) {
+    auto fs = MountImage(Options());
+    if (!fs.ok() || !(*fs)->Create("/a", {FileKind::kSmall}).ok()) return;
+    for (;;) Tell(pipe_end);
+  });
+  const pid_t pid = fork();
+  if (pid == 0) {
+    if (setresgid(kOwner, kOwner, kOwner) != 0 || setresuid(kOwner, kOwner, kOwner) != 0) _exit(2);
+    const auto fs = MountImage(Options());
+    _exit(fs.status().Is(StatusCode::kPermissionDenied) ? 0 : 1);
+  }
+  int outcome = 0;
+  waitpid(pid, &outcome, 0);
+  EXPECT_EQ(outcome, 0);
+  auto fs = MountImage(Options());
+  ASSERT_FINE(fs.status());
+  ASSERT_FINE((*fs)->Stat("/a").status());
+  ASSERT_FINE((*fs)->Unmount());
+}
+
+// The memory of the process that was killed is there until it has been taken over. Where both do not fit, the new one
+// is smaller, and the next kill loses nothing either.
+TEST_F(KillTest, TheNextMountHasMemoryThoughTheOldOneTakesItsRoom) {
+  const std::filesystem::path small = directory_ / "small";
+  std::filesystem::create_directories(small);
+  if (mount("none", small.c_str(), "tmpfs", 0, "size=3m") != 0) GTEST_SKIP() << "needs the right to mount";
+  MountOptions options = Options();
+  options.kept_memory_directory = small;
+  ASSERT_FINE(MakeImage());
+  for (int kills = 0; kills < 4; ++kills) {
+    RunAndKill(1, [&](int pipe_end) {
+      auto fs = MountImage(options);
+      if (!fs.ok()) return;
+      for (int file = 0; file <= kills; ++file) {
+        if (file < kills && !(*fs)->Stat(fmt::format("/{}", file)).ok()) return;
+      }
+      const auto log = (*fs)->Create(fmt::format("/{}", kills), {FileKind::kLog});
+      const std::string bytes(1000, 'x');
+      if (!log.ok() || !(*log)->Append(std::as_bytes(std::span(bytes))).ok()) return;
+      for (;;) Tell(pipe_end);
+    });
+  }
+  {
+    auto fs = MountImage(options);
+    ASSERT_FINE(fs.status());
+    for (int file = 0; file < 4; ++file) EXPECT_EQ((*fs)->Stat(fmt::format("/{}", file))->size, 1000U);
+    ASSERT_FINE((*fs)->Unmount());
+  }
+  EXPECT_EQ(umount(small.c_str()), 0);
+}
+
 // Where no memory outlives the process, each flush of a log writes to the device.
 TEST_F(KillTest, WithoutKeptMemoryWhatWasFlushedToALogStays) {
   MountOptions options = Options();
   options.kept_memory_directory = directory_ / "missing";
+  const std::filesystem::path full = directory_ / "full";
+  std::filesystem::create_directories(full);
+  const bool has_full = mount("none", full.c_str(), "tmpfs", 0, "size=64k") == 0;  // only root may
   Random random(seed_);
   for (int kills = 0; kills < 5; ++kills) {
     ASSERT_FINE(MakeImage());
+    if (has_full && kills > 1) options.kept_memory_directory = full;
     const uint64_t made = RunAndKill(random.Between(1, 200), [&](int pipe_end) {
       auto fs = MountImage(options);
       if (!fs.ok()) return;
@@ -435,6 +652,7 @@ TEST_F(KillTest, WithoutKeptMemoryWhatWasFlushedToALogStays) {
     EXPECT_GE(bytes.size(), made * 9);
     for (uint64_t i = 0; i < made; ++i) EXPECT_EQ(fmt::format("{:08}\n", i), bytes.substr(i * 9, 9));
   }
+  EXPECT_TRUE(!has_full || umount(full.c_str()) == 0);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ class DataSink final : public WriteSink {
     lanes_.SetDataClass(data);
   }
 
-  ~DataSink() override { DropStarted(); }
+  ~DataSink() override { Drop(); }
 
   size_t header_size() const override { return 0; }
   size_t depth() const override { return depth_; }
@@ -68,7 +68,7 @@ class DataSink final : public WriteSink {
       const Status status = TakeOver(parts_.front(), written);
       parts_.pop_front();
       if (status.ok()) continue;
-      DropStarted();
+      Drop();
       return status;
     }
     return Status::Ok();
@@ -76,6 +76,12 @@ class DataSink final : public WriteSink {
 
   void NoteReadable(std::span<const FileExtent> written) override {
     pending_.Add(written, std::exchange(finished_, {}));
+  }
+
+  void Drop() override {
+    for (Part& part : parts_) lanes_.Settle(part.write);
+    parts_.clear();
+    units_.clear();
   }
 
   Status MakeKnown() override {
@@ -89,9 +95,10 @@ class DataSink final : public WriteSink {
   }
 
   Status Seal() override {
-    DropStarted();
+    Drop();
     lanes_.Clear();
-    return Publish().status();
+    ISOZONE_ASSIGN_OR_RETURN(const uint64_t sequence, Publish());
+    return context_.journal->Keep(sequence);
   }
 
   void SetDataClass(DataClass data) override {
@@ -138,13 +145,6 @@ class DataSink final : public WriteSink {
     finished_.Merge(std::move(write.space));
     AppendExtent(written, {part.file_offset, write.at, write.live}, context_.geometry().zone_size);
     return Status::Ok();
-  }
-
-  // Writes that were started and not finished never become part of the file. Their space is given back.
-  void DropStarted() {
-    for (Part& part : parts_) lanes_.Settle(part.write);
-    parts_.clear();
-    units_.clear();
   }
 
   Result<uint64_t> Publish() {

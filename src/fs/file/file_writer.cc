@@ -55,25 +55,31 @@ Status BufferedWriter::CheckUsable() const {
 // Units
 // ---------------------------------------------------------------------------------------------------------------------
 
-void BufferedWriter::TakeKeptMemory(size_t size) {
+Status BufferedWriter::TakeKeptMemory() {
+  // What the unit gets is kept only if the file itself is.
+  ISOZONE_RETURN_IF_ERROR(Latched(context_->journal->Keep(context_->last_name_change)));
   const uint64_t inode = file_->id().value();
   const uint64_t offset = file_->size();
-  auto memory = context_->kept->TryTake(inode, offset, header_size_, size);
+  const size_t most = unit_size_;
+  if (!place_) place_ = context_->writers.Add(*this, file_->id(), nullptr);
+  auto memory = context_->kept->TryTake(inode, offset, header_size_, most);
+  if (!memory && !options_.kept) return Status::Ok();
   if (!memory) {
     // The thread that writes out what is here needs the lock for that.
     const MutexUnlock unlock(mu_);
-    memory = context_->kept->Take(inode, offset, header_size_, size);
+    memory = context_->kept->Take(inode, offset, header_size_, most);
   }
+  ISOZONE_RETURN_IF_ERROR(CheckUsable());
   filling_.kept = *std::move(memory);
   filling_.memory = filling_.kept.span();
   filling_.checksum = KeptSeed(context_->frame_seed, inode, offset);
+  return Status::Ok();
 }
 
-Status BufferedWriter::BeginUnit() {
+Status BufferedWriter::BeginUnit(size_t bytes) {
   const uint64_t offset = file_->size();
-  if (options_.kept) {
-    TakeKeptMemory(unit_size_);
-  } else {
+  if (IsKept(bytes)) ISOZONE_RETURN_IF_ERROR(TakeKeptMemory());
+  if (filling_.memory.empty()) {
     filling_.own = context_->buffers.Take(unit_size_);
     filling_.memory = filling_.own.span();
     filling_.checksum = sink_->ChecksumSeed(offset);
@@ -81,9 +87,7 @@ Status BufferedWriter::BeginUnit() {
   filling_.file_offset = offset;
   filling_.used = filling_.summed = header_size_;
   ShowPieces({});
-  // What the unit gets is kept only if the file itself is.
-  if (options_.kept) ISOZONE_RETURN_IF_ERROR(context_->journal->Keep(context_->last_name_change));
-  return CheckUsable();
+  return Status::Ok();
 }
 
 void BufferedWriter::ShowPieces(std::span<const FileExtent> written) {
@@ -97,6 +101,7 @@ void BufferedWriter::ShowPieces(std::span<const FileExtent> written) {
 
 void BufferedWriter::EndUnit() {
   if (filling_.used <= header_size_) return;
+  filling_.kept.NoteFull();
   units_.push_back(std::move(filling_));
   filling_ = WriteUnit();
 }
@@ -104,7 +109,7 @@ void BufferedWriter::EndUnit() {
 void BufferedWriter::GiveUpKept() {
   for (size_t i = 0; i <= units_.size(); ++i) {
     WriteUnit& unit = i < units_.size() ? units_[i] : filling_;
-    if (unit.memory.empty()) continue;
+    if (!unit.kept.has_memory()) continue;
     unit.own = AlignedBuffer(unit.memory.size());
     std::memcpy(unit.own.data(), unit.memory.data(), unit.used);
     unit.memory = unit.own.span();
@@ -117,17 +122,17 @@ void BufferedWriter::GiveUpKept() {
 
 Status BufferedWriter::Append(std::span<const std::byte> data) {
   if (is_user_log_.load(std::memory_order_relaxed)) context_->pool->PaceLog(data.size());
-  if (options_.kept) context_->kept->Pace(data.size());
+  if (IsKept(data.size())) context_->kept->Pace(data.size());
   const MutexLock lock(mu_);
   ISOZONE_RETURN_IF_ERROR(CheckUsable());
   context_->user_bytes_appended.fetch_add(data.size(), std::memory_order_relaxed);
   while (!data.empty()) {
-    if (filling_.memory.empty()) ISOZONE_RETURN_IF_ERROR(BeginUnit());
+    if (filling_.memory.empty()) ISOZONE_RETURN_IF_ERROR(BeginUnit(data.size()));
     const size_t piece = std::min(data.size(), filling_.memory.size() - filling_.used);
     Fill(data.first(piece));
     data = data.subspan(piece);
     if (filling_.used < filling_.memory.size()) continue;
-    if (options_.kept) {
+    if (filling_.kept.has_memory()) {
       EndUnit();
       context_->writers.Wake();
     } else {
@@ -140,7 +145,7 @@ Status BufferedWriter::Append(std::span<const std::byte> data) {
 void BufferedWriter::Fill(std::span<const std::byte> data) {
   std::memcpy(&filling_.memory[filling_.used], data.data(), data.size());
   filling_.used += data.size();
-  if (options_.kept) {
+  if (filling_.kept.has_memory()) {
     filling_.SumUp();
     filling_.kept.Publish(filling_.used - header_size_, *filling_.checksum);
   } else if (filling_.used - filling_.summed >= kSumStep) {
@@ -167,11 +172,11 @@ Status BufferedWriter::WithSink(const std::function<Status()>& use) {
   {
     const MutexUnlock unlock(mu_);
     status = use();
+    if (!status.ok()) sink_->Drop();  // before Latched gives the memory of the units to others
   }
   unit_size_ = sink_->UnitSize(options_.unit_size);
   sink_used_ = false;
   sink_free_.SignalAll();
-  if (options_.kept && given_ < units_.size()) context_->writers.Wake();  // they became full meanwhile
   return Latched(std::move(status));
 }
 
@@ -182,6 +187,10 @@ Status BufferedWriter::WriteOutLocked(Wait wait) {
   const uint64_t end = file_->size();
   const size_t units = units_.size() - given_;
   const Status status = WithSink([&] { return GiveAll(units, wait); });
+  // The thread of the mount passes by a sink that is used: it looks again.
+  if (place_ && (!units_.empty() || (context_->kept != nullptr && context_->kept->is_awaited()))) {
+    context_->writers.Wake();
+  }
   if (status.ok() && wait == Wait::kForDurability) durable_size_.store(end, std::memory_order_release);
   return status;
 }
@@ -249,7 +258,8 @@ Status BufferedWriter::FinishOldest() {
 
 Status BufferedWriter::MakeKnown() {
   if (finished_.empty()) return Status::Ok();
-  if (options_.kept) ISOZONE_RETURN_IF_ERROR(sink_->MakeKnown());
+  const bool was_kept = std::ranges::any_of(finished_, [](const WriteUnit& unit) { return unit.kept.has_memory(); });
+  if (was_kept) ISOZONE_RETURN_IF_ERROR(sink_->MakeKnown());
   for (WriteUnit& unit : finished_) context_->buffers.Give(std::move(unit.own));
   finished_.clear();
   return Status::Ok();
@@ -258,7 +268,7 @@ Status BufferedWriter::MakeKnown() {
 Status BufferedWriter::Latched(Status status) {
   if (status.ok()) return status;
   if (failure_.ok()) failure_ = status;
-  if (options_.kept) GiveUpKept();
+  if (context_->kept != nullptr) GiveUpKept();
   return status;
 }
 
@@ -279,7 +289,9 @@ void BufferedWriter::Advance(bool all) {
   if (closed_ || !failure_.ok() || sink_used_) return;
   if (all) EndUnit();
   if (units_.empty()) return;
-  (void)WithSink([this, all] { return GiveSome(all); });  // an error latches
+  // What no end of a write wakes the thread for is waited for. An error latches.
+  const size_t units = units_.size() - given_;
+  (void)WithSink([&] { return options_.directory ? GiveSome(all) : GiveAll(units, Wait::kForDevice); });
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -7,10 +7,12 @@
 //
 // Appended data is readable at once through every handle, because OpenFile knows the pieces of memory.
 //
-// Two ways. A writer with kept memory (fs/kept) publishes each append there, so that the death of the process does not
-// take it, and leaves full units to the thread of MountContext::writers: an Append waits only where that memory is
-// short. Any other writer gives the sink its units by itself, and waits when the sink has as many as it takes; a Flush
-// of a log then writes to the device.
+// Two ways. A unit in kept memory (fs/kept) publishes each append, so that the death of the process does not take it,
+// and when it is full it is left to the thread of MountContext::writers: an Append waits only where that memory is
+// short. A unit in other memory is given to the sink when it is full, and the Append waits if the sink has as many as
+// it takes. Units of logs and small files lie in kept memory, if the mount has any. So do those of other files that are
+// appended to in small pieces, as long as there is room: the records of a program, but not a table that RocksDB writes.
+// Where there is none, a Flush of a log writes to the device.
 //
 // Whoever uses the sink does so without mu_, one thread at a time; a completion only reports that it came. Errors
 // latch: after a failed write, every call returns that error, and data that was not written stays readable from memory
@@ -38,7 +40,7 @@ class BufferedWriter final : public FileWriter, public OpenWriter {
  public:
   struct Options {
     size_t unit_size = 0;                // bytes, whole blocks
-    bool kept = false;                   // its units lie in the kept memory of the mount
+    bool kept = false;                   // all its units lie in the kept memory of the mount
     std::optional<InodeId> directory{};  // of a log: the one that it is in
   };
   // The caller has set has_writer of `file`, under the namespace lock. `data` is that of the sink.
@@ -63,6 +65,9 @@ class BufferedWriter final : public FileWriter, public OpenWriter {
   void Advance(bool all) override;
 
  private:
+  // Appends of at most so many bytes are small: RocksDB gathers more before it appends to a table.
+  static constexpr size_t kSmallAppend = 16 * kKiB;
+
   // How far a call waits for the data that it writes out: until the sink has been given it, has started to write it,
   // has written it, or has made it durable.
   enum class Wait : uint8_t { kForPlace, kForStart, kForDevice, kForDurability };
@@ -81,9 +86,15 @@ class BufferedWriter final : public FileWriter, public OpenWriter {
   Status Latched(Status status) ISOZONE_REQUIRES(mu_);
 
   // --- Units ---
-  // Begins a unit at the end of the file. Where kept memory is short, waits for it without mu_.
-  Status BeginUnit() ISOZONE_REQUIRES(mu_);
-  void TakeKeptMemory(size_t size) ISOZONE_REQUIRES(mu_);
+  // Begins a unit at the end of the file, for `bytes` and what comes after. Where it has to be in kept memory, and that
+  // is short, waits without mu_.
+  Status BeginUnit(size_t bytes) ISOZONE_REQUIRES(mu_);
+  // The unit has kept memory then, unless it can be without and there is none.
+  Status TakeKeptMemory() ISOZONE_REQUIRES(mu_);
+  // An append of `bytes` begins a unit in kept memory.
+  bool IsKept(size_t bytes) const {
+    return options_.kept || (bytes <= kSmallAppend && context_->kept != nullptr && !options_.directory);
+  }
   // Appends what fits into the unit.
   void Fill(std::span<const std::byte> data) ISOZONE_REQUIRES(mu_);
   // The unit that is being filled is to be given to the sink, if it is not empty.
@@ -109,7 +120,7 @@ class BufferedWriter final : public FileWriter, public OpenWriter {
   std::shared_ptr<OpenFile> file_;
   const size_t header_size_;
   const Options options_;
-  OpenWriters::Place place_;               // until it is closed
+  OpenWriters::Place place_;               // of a log, or one that has had a unit in kept memory; until it is closed
   std::atomic<bool> is_user_log_{false};   // its appends are paced
   std::atomic<uint64_t> durable_size_{0};  // bytes of the file that are known to be durable
 

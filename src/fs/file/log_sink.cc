@@ -48,7 +48,7 @@ class LogSink final : public WriteSink {
     lanes_.SetDataClass(lifetime);
   }
 
-  ~LogSink() override { DropUnfinished(); }
+  ~LogSink() override { Drop(); }
 
   size_t header_size() const override { return sizeof(LogFrameHeader); }
   std::optional<uint32_t> ChecksumSeed(uint64_t file_offset) const override {
@@ -103,12 +103,19 @@ class LogSink final : public WriteSink {
     const Frame frame = std::move(frames_.front());
     frames_.pop_front();
     if (!status.ok()) {
-      DropUnfinished();
+      Drop();
       return status;
     }
     const DeviceOffset payload(frame.write.at.value() + sizeof(LogFrameHeader));
     written.push_back({frame.file_offset, payload, frame.payload});
     return Status::Ok();
+  }
+
+  void Drop() override {
+    for (Frame& frame : frames_) lanes_.Settle(frame.write);
+    for (const auto& region : regions_) region->unfinished = 0;
+    frames_.clear();
+    waiting_ = 0;
   }
 
   Status MakeDurable() override {
@@ -122,7 +129,7 @@ class LogSink final : public WriteSink {
   }
 
   Status Seal() override {
-    DropUnfinished();
+    Drop();
     Status status;
     for (const auto& region : regions_) {
       const Status closed = Close(*region);
@@ -212,14 +219,6 @@ class LogSink final : public WriteSink {
     }
     lanes_.Settle(frame.write);
     return Status::Ok();
-  }
-
-  // Frames that are not finished never become part of the file. Their space is given back.
-  void DropUnfinished() {
-    for (Frame& frame : frames_) lanes_.Settle(frame.write);
-    for (const auto& region : regions_) region->unfinished = 0;
-    frames_.clear();
-    waiting_ = 0;
   }
 
   // --- Regions ---

@@ -73,7 +73,15 @@ struct MountContext : FileCounters {
 
   bool read_only() const { return journal == nullptr; }
   // Makes every change of the metadata that was made before durable.
-  Status SyncMetadata() { return read_only() ? Status::Ok() : journal->Sync(journal->last_sequence()); }
+  Status SyncMetadata() ISOZONE_EXCLUDES(namespace_mutex) {
+    return read_only() ? Status::Ok() : journal->Sync(journal->last_sequence());
+  }
+
+  // A kill takes no change of a name or of attributes any more that was made before. Waits for the device only where
+  // there is no room for their records in kept memory.
+  Status KeepNames() ISOZONE_EXCLUDES(namespace_mutex) {
+    return read_only() ? Status::Ok() : journal->Keep(last_name_change.load(std::memory_order_acquire));
+  }
 
   const DeviceGeometry& geometry() const { return device->geometry(); }
 

@@ -24,9 +24,10 @@ auto OpenWriters::Use(Entry& entry, Call call) {
   return call(*entry.writer);
 }
 
-Status OpenWriters::Start(Clock& clock, std::function<bool()> is_memory_short) {
+Status OpenWriters::Start(Clock& clock, std::function<bool()> is_memory_short, std::function<void()> save_metadata) {
   clock_ = &clock;
   is_memory_short_ = std::move(is_memory_short);
+  save_metadata_ = std::move(save_metadata);
   ISOZONE_ASSIGN_OR_RETURN(thread_, StartThread("writers of logs", [this] { Run(); }));
   return Status::Ok();
 }
@@ -47,9 +48,7 @@ OpenWriters::Place OpenWriters::Add(OpenWriter& writer, InodeId inode, const Ord
   // A new file is mostly the last one.
   auto behind = entries_.end();
   while (behind != entries_.begin() && key(added) < key(*std::prev(behind))) --behind;
-  const auto place = entries_.insert(behind, added);
-  if (entries_.size() == 1) wake_.Signal();  // there is something to look after from time to time
-  return place;
+  return entries_.insert(behind, added);
 }
 
 void OpenWriters::Remove(Place& place) {
@@ -98,8 +97,6 @@ void OpenWriters::Run() {
     } else if (clock_->NowNs() >= look_at_ns) {
       SaveOverdue();
       look_at_ns = clock_->NowNs() + kWriteBackNs;
-    } else if (entries_.empty()) {
-      wake_.Wait(mu_);
     } else {
       clock_->WaitUntil(wake_, mu_, look_at_ns);
     }
@@ -113,6 +110,10 @@ void OpenWriters::AdvanceAll(bool all) {
 }
 
 void OpenWriters::SaveOverdue() {
+  {
+    const MutexUnlock unlock(mu_);
+    save_metadata_();
+  }
   for (Entry& entry : entries_) {
     const bool was_pending = std::exchange(entry.was_pending, !entry.writer->is_durable());
     if (!was_pending || !entry.was_pending) continue;

@@ -10,8 +10,8 @@
 //
 // Writing. A thread gives the units that appends have filled to the device, so that nobody who appends waits for it. It
 // begins when it is woken: by a full unit, by the end of a write, or because memory is short, which makes it write out
-// units that are not full as well. What nobody syncs is made durable once it is between kWriteBackNs and twice that
-// old, because kept memory does not outlive the boot.
+// units that are not full as well. What nobody syncs, names included, is made durable once it is between kWriteBackNs
+// and twice that old, because kept memory does not outlive the boot.
 //
 // Lock order: mu_ is taken alone; the writers are called without it. A writer that is being used by another thread is
 // not taken out of the list before that thread is done with it.
@@ -65,8 +65,8 @@ class OpenWriters {
   OpenWriters& operator=(const OpenWriters&) = delete;
 
   // Starts the thread, for memory that outlives the process; kIoError if there is none. `is_memory_short`: whether
-  // somebody waits for memory.
-  Status Start(Clock& clock, std::function<bool()> is_memory_short);
+  // somebody waits for memory. `save_metadata`: begins to make the metadata durable as it is.
+  Status Start(Clock& clock, std::function<bool()> is_memory_short, std::function<void()> save_metadata);
   // Ends it, if it was started. Nothing is written by itself any more.
   void Stop();
 
@@ -111,6 +111,7 @@ class OpenWriters {
   // Set by Start.
   Clock* clock_ = nullptr;
   std::function<bool()> is_memory_short_;
+  std::function<void()> save_metadata_;
   std::thread thread_;
 };
 

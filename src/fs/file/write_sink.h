@@ -72,6 +72,9 @@ class WriteSink {
   // What Finish has given is what readers of the file know by now: it may be published, and from then on be moved.
   virtual void NoteReadable(std::span<const FileExtent> /*written*/) {}
 
+  // Waits for what was taken and not finished, which is not part of the file then: nobody uses its memory any more.
+  virtual void Drop() = 0;
+
   // Everything finished is known to the metadata, in memory: a kill does not take it any more.
   virtual Status MakeKnown() { return Status::Ok(); }
   // Everything written is durable, and known to the metadata, when this returns OK. Nothing is taken and not

@@ -63,17 +63,26 @@ uint32_t KeptRecordSeed(uint64_t mount_number, uint64_t sequence) {
 // ---------------------------------------------------------------------------------------------------------------------
 
 KeptUnitMemory::KeptUnitMemory(KeptUnitMemory&& other) noexcept
-    : memory_(std::exchange(other.memory_, nullptr)), granule_(other.granule_), span_(std::exchange(other.span_, {})) {}
+    : memory_(std::exchange(other.memory_, nullptr)),
+      granule_(other.granule_),
+      full_(other.full_),
+      span_(std::exchange(other.span_, {})) {}
 
 KeptUnitMemory& KeptUnitMemory::operator=(KeptUnitMemory&& other) noexcept {
   std::swap(memory_, other.memory_);
   std::swap(granule_, other.granule_);
+  std::swap(full_, other.full_);
   std::swap(span_, other.span_);
   return *this;
 }
 
 KeptUnitMemory::~KeptUnitMemory() {
-  if (memory_ != nullptr) memory_->GiveUp(granule_, span_.size());
+  if (memory_ != nullptr) memory_->GiveUp(granule_, span_.size(), full_);
+}
+
+void KeptUnitMemory::NoteFull() {
+  if (memory_ == nullptr || std::exchange(full_, true)) return;
+  memory_->NoteFull(span_.size());
 }
 
 void KeptUnitMemory::Publish(uint64_t length, uint32_t crc) {
@@ -87,6 +96,7 @@ void KeptUnitMemory::Publish(uint64_t length, uint32_t crc) {
 Result<std::unique_ptr<KeptMemory>> KeptMemory::Make(const PageOwner& device, const std::string& directory,
                                                      uint64_t bytes, const std::string& uuid, uint64_t mount_number,
                                                      Clock& clock) {
+  if (BootId().empty()) return Status::NotSupported("/proc does not tell which boot of the machine this is");
   bytes = RoundDown(std::clamp(bytes, kKeptMemoryMin, kKeptMemoryMax), 4 * kKiB);
   ISOZONE_ASSIGN_OR_RETURN(auto file, PageFile::Make(KeptMemoryOwner(device), bytes, directory));
   return std::unique_ptr<KeptMemory>(new KeptMemory(std::move(file), HeaderOf(bytes, uuid, mount_number), clock));
@@ -135,8 +145,7 @@ std::optional<KeptUnitMemory> KeptMemory::TakeLocked(uint64_t inode, uint64_t fi
   if (!first) return std::nullopt;
   const size_t granules = RoundUp(bytes, kKeptGranule) / kKeptGranule;
   std::fill_n(taken_.begin() + static_cast<ptrdiff_t>(*first), granules, true);
-  const uint64_t used = used_.fetch_add(granules * kKeptGranule, std::memory_order_relaxed) + granules * kKeptGranule;
-  if (used > free_of_pace_ && short_since_ns_ == 0) short_since_ns_ = clock_.NowNs();
+  used_.fetch_add(granules * kKeptGranule, std::memory_order_relaxed);
 
   KeptUnit& unit = UnitAt(*first);
   const uint64_t sequence = unit.sequence;
@@ -170,7 +179,14 @@ KeptUnitMemory KeptMemory::Take(uint64_t inode, uint64_t file_offset, size_t hea
   return *std::move(memory);
 }
 
-void KeptMemory::GiveUp(size_t granule, size_t bytes) {
+void KeptMemory::NoteFull(size_t bytes) {
+  const uint64_t added = RoundUp(bytes, kKeptGranule);
+  const MutexLock lock(mu_);
+  const uint64_t full = full_.fetch_add(added, std::memory_order_relaxed) + added;
+  if (full > free_of_pace_ && short_since_ns_ == 0) short_since_ns_ = clock_.NowNs();
+}
+
+void KeptMemory::GiveUp(size_t granule, size_t bytes, bool full) {
   const size_t granules = RoundUp(bytes, kKeptGranule) / kKeptGranule;
   const MutexLock lock(mu_);
   KeptUnit& unit = UnitAt(granule);
@@ -180,19 +196,21 @@ void KeptMemory::GiveUp(size_t granule, size_t bytes) {
   Store(unit.published, 0);
   Store(unit.sequence, sequence + 2);
   std::fill_n(taken_.begin() + static_cast<ptrdiff_t>(granule), granules, false);
-  const uint64_t used = used_.fetch_sub(granules * kKeptGranule, std::memory_order_relaxed) - granules * kKeptGranule;
-  given_up_since_ += granules * kKeptGranule;
-  if (used <= free_of_pace_) short_since_ns_ = static_cast<int64_t>(given_up_since_ = 0);
+  used_.fetch_sub(granules * kKeptGranule, std::memory_order_relaxed);
   given_up_.SignalAll();
+  if (!full) return;
+  given_up_since_ += granules * kKeptGranule;
+  const uint64_t left = full_.fetch_sub(granules * kKeptGranule, std::memory_order_relaxed) - granules * kKeptGranule;
+  if (left <= free_of_pace_) short_since_ns_ = static_cast<int64_t>(given_up_since_ = 0);
 }
 
 // Between half and all of the memory, a writer pays for each byte a part of the time that the device takes for it: none
 // of it at half, and all of it where nothing is left. So the pace of writers meets that of the device in between.
 void KeptMemory::SlowDown(uint64_t bytes) {
   const MutexLock lock(mu_);
-  const uint64_t used = used_.load(std::memory_order_relaxed);
-  if (used <= free_of_pace_ || given_up_since_ == 0) return;
-  const double part = static_cast<double>(used - free_of_pace_) / static_cast<double>(memory_bytes() - free_of_pace_);
+  const uint64_t full = full_.load(std::memory_order_relaxed);
+  if (full <= free_of_pace_ || given_up_since_ == 0) return;
+  const double part = static_cast<double>(full - free_of_pace_) / static_cast<double>(memory_bytes() - free_of_pace_);
   const int64_t now = clock_.NowNs();
   const double ns_per_byte = static_cast<double>(now - short_since_ns_) / static_cast<double>(given_up_since_);
   owed_ns_ += static_cast<int64_t>(part * ns_per_byte * static_cast<double>(bytes));
@@ -219,7 +237,11 @@ void KeptMemory::CopyIntoRing(uint64_t position, std::span<const std::byte> byte
 
 bool KeptMemory::KeepRecord(uint64_t sequence, std::span<const std::byte> body) {
   const MutexLock lock(ring_mu_);
-  if (kept_sequence_.load(std::memory_order_relaxed) + 1 != sequence) return false;
+  if (kept_sequence_.load(std::memory_order_relaxed) + 1 != sequence) {
+    // There was no room for one before it: until that is durable, nothing can be kept.
+    wants_records_durable_.store(true, std::memory_order_relaxed);
+    return false;
+  }
   auto& journal = *reinterpret_cast<KeptJournal*>(bytes_ + KeptLayout::kJournal);
   const uint64_t end = RoundUp(ring_end_ + sizeof(KeptRecord) + body.size(), sizeof(uint64_t));
   const uint64_t used = end - Load(journal.begin);

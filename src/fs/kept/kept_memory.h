@@ -5,8 +5,9 @@
 //             given up when the device has it
 //   records   of the journal, from the moment they are appended until every copy of the metadata has them
 //
-// Pace. As long as at most half of the unit memory is in use, nobody waits. Beyond that, those who append are slowed
-// down, the more the less is left, towards the pace at which the device takes it; when nothing is left they wait.
+// Pace. As long as at most half of the unit memory holds full units, which wait for the device, nobody else waits.
+// Beyond that, those who append are slowed down, the more the less is left, towards the pace at which the device takes
+// it. When nothing is left they wait.
 //
 // Thread safety: any thread may call any method; a KeptUnitMemory belongs to its writer.
 #pragma once
@@ -39,14 +40,18 @@ class KeptUnitMemory {
   KeptUnitMemory& operator=(KeptUnitMemory&& other) noexcept;
   ~KeptUnitMemory();
 
+  bool has_memory() const { return memory_ != nullptr; }
   std::span<std::byte> span() const { return span_; }
   // The unit has `length` bytes of the file, whose CRC, from KeptSeed on, is `crc`. They are there already.
   void Publish(uint64_t length, uint32_t crc);
+  // The unit waits for the device from now on.
+  void NoteFull();
 
  private:
   friend class KeptMemory;
   KeptMemory* memory_ = nullptr;
   size_t granule_ = 0;  // the first
+  bool full_ = false;
   std::span<std::byte> span_;
 };
 
@@ -85,7 +90,7 @@ class KeptMemory {
   void OnAwaited(std::function<void()> wake) { on_awaited_ = std::move(wake); }
   // Slows the thread down that is about to append `bytes`, where memory is short.
   void Pace(uint64_t bytes) {
-    if (used_.load(std::memory_order_relaxed) > free_of_pace_) SlowDown(bytes);
+    if (full_.load(std::memory_order_relaxed) > free_of_pace_) SlowDown(bytes);
   }
 
   // --- Records, in the order of their sequences ---
@@ -115,7 +120,8 @@ class KeptMemory {
   // The first run of `granules` free ones; nothing: there is none.
   std::optional<size_t> FindFree(size_t granules) const ISOZONE_REQUIRES(mu_);
   uint64_t memory_bytes() const { return layout_.granules * kKeptGranule; }
-  void GiveUp(size_t granule, size_t bytes) ISOZONE_EXCLUDES(mu_);
+  void NoteFull(size_t bytes) ISOZONE_EXCLUDES(mu_);
+  void GiveUp(size_t granule, size_t bytes, bool full) ISOZONE_EXCLUDES(mu_);
   void SlowDown(uint64_t bytes) ISOZONE_EXCLUDES(mu_);
   void CopyIntoRing(uint64_t position, std::span<const std::byte> bytes);
 
@@ -128,12 +134,13 @@ class KeptMemory {
   std::function<void()> on_awaited_;
 
   std::atomic<uint64_t> used_{0};  // bytes of units
+  std::atomic<uint64_t> full_{0};  // of these, bytes of full ones
   std::atomic<uint32_t> awaiting_{0};
   std::atomic<uint64_t> waits_{0};
   mutable Mutex mu_;
   CondVar given_up_;
   std::vector<bool> taken_ ISOZONE_GUARDED_BY(mu_);  // granules
-  // How fast the device takes what lies here, while it is more than free_of_pace_.
+  // How fast the device takes full units, while these are more than free_of_pace_.
   int64_t short_since_ns_ ISOZONE_GUARDED_BY(mu_) = 0;
   uint64_t given_up_since_ ISOZONE_GUARDED_BY(mu_) = 0;  // bytes
   int64_t owed_ns_ ISOZONE_GUARDED_BY(mu_) = 0;          // that writers have still to wait

@@ -211,6 +211,47 @@ TEST_F(KeptMemoryTest, TheRingWrapsAndSaysWhatItHasNoRoomFor) {
   }
 }
 
+// A record that came while the one before it was being made durable asks for that again: else nothing would be kept any
+// more until somebody syncs.
+TEST_F(KeptMemoryTest, ARecordBehindAGapAsksForDurability) {
+  auto memory = Make();
+  uint64_t sequence = 100;
+  while (Keep(*memory, sequence + 1)) ++sequence;
+  memory->ForgetRecords(sequence);
+  EXPECT_FALSE(memory->wants_records_durable());
+  EXPECT_FALSE(Keep(*memory, sequence + 2));
+  EXPECT_TRUE(memory->wants_records_durable());
+  memory->ForgetRecords(sequence + 2);
+  EXPECT_TRUE(Keep(*memory, sequence + 3));
+}
+
+// Who appends is slowed down by what waits for the device, and not by units that are still being filled.
+TEST_F(KeptMemoryTest, WritersArePacedByTheDevice) {
+  ManualClock clock;
+  const auto memory = KeptMemory::Make(*PageOwner::Of(image_), directory_, 2 * kMiB, kUuid, kMount, clock).value();
+  std::vector<KeptUnitMemory> units;
+  while (auto unit = memory->TryTake(5, 0, 0, kKeptGranule)) units.push_back(*std::move(unit));
+  memory->Pace(kMiB);
+  EXPECT_EQ(memory->Stats().waits, 0U) << "nothing waits for the device";
+
+  const size_t three_quarters = units.size() * 3 / 4;
+  for (size_t i = 0; i <= three_quarters; ++i) units[i].NoteFull();
+  memory->Pace(kMiB);
+  EXPECT_EQ(memory->Stats().waits, 0U) << "nobody knows yet how fast the device is";
+  clock.Advance(kKeptGranule * 1000);  // 1 us for each byte
+  units.erase(units.begin());
+  std::jthread writer([&] { memory->Pace(1000); });
+  // The device takes 1 ms for this; half of the memory behind the free half is full.
+  const int64_t until = clock.AwaitWaiter(clock.NowNs());
+  EXPECT_NEAR(static_cast<double>(until - clock.NowNs()), 0.5e6, 0.1e6);
+  clock.Advance(kMillisecondNs);
+  writer.join();
+  EXPECT_EQ(memory->Stats().waits, 1U);
+  units.clear();
+  memory->Pace(kMiB);
+  EXPECT_EQ(memory->Stats().waits, 1U);
+}
+
 TEST_F(KeptMemoryTest, UnitsBecomeSmallerWhereMemoryIsShortAndThenTheirMakerWaits) {
   auto memory = Make();
   std::vector<KeptUnitMemory> units;

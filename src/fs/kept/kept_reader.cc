@@ -53,8 +53,14 @@ KeptReader::KeptReader(FileDescriptor fd, const KeptHeader& header)
 
 Result<std::unique_ptr<KeptReader>> KeptReader::OpenFile(const std::string& path, const PageOwner& owner) {
   FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (fd.get() < 0) return Status::FromErrno(errno, path);
   struct stat status {};
+  if (fd.get() < 0 && errno == EACCES && ::lstat(path.c_str(), &status) == 0 && MayHaveMounted(status, owner)) {
+    return Status::PermissionDenied(
+        fmt::format("{} may hold what a killed process of user {} has not written: mount as this user or as root, or "
+                    "remove the file, and with it what it holds",
+                    path, status.st_uid));
+  }
+  if (fd.get() < 0) return Status::NotFound(fmt::format("{} cannot be opened", path));
   if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode) || !MayHaveMounted(status, owner)) {
     return Status::NotFound(fmt::format("{} is no kept memory", path));
   }
@@ -78,13 +84,14 @@ Result<std::unique_ptr<KeptReader>> KeptReader::Open(const std::string& name, co
                                                      const std::string& uuid, uint64_t mount_number) {
   ISOZONE_ASSIGN_OR_RETURN(const PageOwner device, PageOwner::Of(name));
   const PageOwner owner = KeptMemoryOwner(device);
-  if (mount_number != 0) {
-    for (const std::string& path : PagePaths(directory, owner.page_name)) {
-      auto reader = OpenFile(path, owner);
-      if (reader.ok() && (*reader)->IsOf(uuid, mount_number)) return reader;
-    }
+  Status none = Status::NotFound(fmt::format("{} has no kept memory", name));
+  if (mount_number == 0) return none;
+  for (const std::string& path : PagePaths(directory, owner.page_name)) {
+    auto reader = OpenFile(path, owner);
+    if (reader.ok() && (*reader)->IsOf(uuid, mount_number)) return reader;
+    if (reader.status().Is(StatusCode::kPermissionDenied)) none = reader.status();
   }
-  return Status::NotFound(fmt::format("{} has no kept memory", name));
+  return none;
 }
 
 void RemoveUselessKeptMemory(const std::string& name, const std::string& directory, const std::string& uuid,
@@ -93,6 +100,7 @@ void RemoveUselessKeptMemory(const std::string& name, const std::string& directo
   if (!device.ok()) return;
   const PageOwner owner = KeptMemoryOwner(*device);
   const auto useful = KeptReader::Open(name, directory, uuid, mount_number);
+  if (useful.status().Is(StatusCode::kPermissionDenied)) return;
   for (const std::string& path : PagePaths(directory, owner.page_name)) {
     struct stat status {};
     const bool is_ours = ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);

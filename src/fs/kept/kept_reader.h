@@ -38,7 +38,7 @@ struct KeptPiece {
 class KeptReader {
  public:
   // That of the mount `mount_number` of the file system `uuid`, on the device `name` (ZonedDevice::name), in this boot
-  // of the machine. kNotFound: there is none.
+  // of the machine. kNotFound: there is none. kPermissionDenied: there is one that only another user may read.
   static Result<std::unique_ptr<KeptReader>> Open(const std::string& name, const std::string& directory,
                                                   const std::string& uuid, uint64_t mount_number);
 

@@ -210,8 +210,9 @@ Result<SpaceInfo> FindSpace(MountContext& context) {
 Status StartCare(MountContext& context) {
   ISOZONE_RETURN_IF_ERROR(context.collector->Start());
   if (context.kept == nullptr) return Status::Ok();
-  ISOZONE_RETURN_IF_ERROR(
-      context.writers.Start(context.clock, [kept = context.kept.get()] { return kept->is_awaited(); }));
+  const auto save_metadata = [journal = context.journal.get()] { journal->SyncSoon(journal->last_sequence()); };
+  ISOZONE_RETURN_IF_ERROR(context.writers.Start(
+      context.clock, [kept = context.kept.get()] { return kept->is_awaited(); }, save_metadata));
   context.kept->OnAwaited([writers = &context.writers] { writers->Wake(); });
   return Status::Ok();
 }

@@ -152,13 +152,16 @@ Status MountedFileSystem::PutNew(const Place& place, Inode inode, const Inode* r
 }
 
 Status MountedFileSystem::CreateDirectory(std::string_view path) {
-  const MutexLock lock(mutex());
-  ISOZONE_ASSIGN_OR_RETURN(const Place place, FindPlace(path));
-  if (place.existing != nullptr) return Status::AlreadyExists(fmt::format("'{}' exists", path));
-  Inode inode;
-  inode.id = context_->state.NextId();
-  inode.is_directory = true;
-  return PutNew(place, std::move(inode), nullptr);
+  {
+    const MutexLock lock(mutex());
+    ISOZONE_ASSIGN_OR_RETURN(const Place place, FindPlace(path));
+    if (place.existing != nullptr) return Status::AlreadyExists(fmt::format("'{}' exists", path));
+    Inode inode;
+    inode.id = context_->state.NextId();
+    inode.is_directory = true;
+    ISOZONE_RETURN_IF_ERROR(PutNew(place, std::move(inode), nullptr));
+  }
+  return context_->KeepNames();
 }
 
 Status MountedFileSystem::CreateDirectories(std::string_view path) {
@@ -175,13 +178,16 @@ Status MountedFileSystem::CreateDirectories(std::string_view path) {
 }
 
 Status MountedFileSystem::RemoveDirectory(std::string_view path) {
-  const MutexLock lock(mutex());
-  ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_->state.Lookup(path));
-  if (!inode->is_directory) return Status::NotDirectory(fmt::format("'{}' is not a directory", path));
-  if (inode->id == kRootInode) return Status::InvalidArgument("the root directory cannot be removed");
-  if (!context_->state.Children(inode->id).empty()) return Status::NotEmpty(fmt::format("'{}' is not empty", path));
-  const std::array<MetadataOp, 2> ops = {RemoveLink{inode->id, inode->links.front()}, RemoveInode{inode->id}};
-  return context_->Commit(ops).status();
+  {
+    const MutexLock lock(mutex());
+    ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_->state.Lookup(path));
+    if (!inode->is_directory) return Status::NotDirectory(fmt::format("'{}' is not a directory", path));
+    if (inode->id == kRootInode) return Status::InvalidArgument("the root directory cannot be removed");
+    if (!context_->state.Children(inode->id).empty()) return Status::NotEmpty(fmt::format("'{}' is not empty", path));
+    const std::array<MetadataOp, 2> ops = {RemoveLink{inode->id, inode->links.front()}, RemoveInode{inode->id}};
+    ISOZONE_RETURN_IF_ERROR(context_->Commit(ops).status());
+  }
+  return context_->KeepNames();
 }
 
 void MountedFileSystem::AddUnlinkOps(const Inode& inode, const InodeLink& link, std::vector<MetadataOp>& ops) {
@@ -215,26 +221,32 @@ Status MountedFileSystem::CommitUnlink(const Inode& replaced, std::span<const Me
 }
 
 Status MountedFileSystem::Unlink(std::string_view path) {
-  const MutexLock lock(mutex());
-  ISOZONE_ASSIGN_OR_RETURN(const Place place, FindPlace(path));
-  if (place.existing == nullptr) return Status::NotFound(fmt::format("'{}' does not exist", path));
-  if (place.existing->is_directory) return Status::IsDirectory(fmt::format("'{}' is a directory", path));
-  std::vector<MetadataOp> ops;
-  AddUnlinkOps(*place.existing, {place.parent, place.name}, ops);
-  return CommitUnlink(*place.existing, ops);
+  {
+    const MutexLock lock(mutex());
+    ISOZONE_ASSIGN_OR_RETURN(const Place place, FindPlace(path));
+    if (place.existing == nullptr) return Status::NotFound(fmt::format("'{}' does not exist", path));
+    if (place.existing->is_directory) return Status::IsDirectory(fmt::format("'{}' is a directory", path));
+    std::vector<MetadataOp> ops;
+    AddUnlinkOps(*place.existing, {place.parent, place.name}, ops);
+    ISOZONE_RETURN_IF_ERROR(CommitUnlink(*place.existing, ops));
+  }
+  return context_->KeepNames();
 }
 
 Status MountedFileSystem::Rename(std::string_view from, std::string_view to) {
-  const MutexLock lock(mutex());
-  ISOZONE_ASSIGN_OR_RETURN(const Place source, FindPlace(from));
-  if (source.existing == nullptr) return Status::NotFound(fmt::format("'{}' does not exist", from));
-  ISOZONE_ASSIGN_OR_RETURN(const Place target, FindPlace(to));
-  const Inode* replaced = target.existing;
-  if (replaced == source.existing) {
-    // Both are names of one file, or they are the same name: as POSIX has it, nothing happens.
-    return Status::Ok();
+  {
+    const MutexLock lock(mutex());
+    ISOZONE_ASSIGN_OR_RETURN(const Place source, FindPlace(from));
+    if (source.existing == nullptr) return Status::NotFound(fmt::format("'{}' does not exist", from));
+    ISOZONE_ASSIGN_OR_RETURN(const Place target, FindPlace(to));
+    const Inode* replaced = target.existing;
+    if (replaced == source.existing) {
+      // Both are names of one file, or they are the same name: as POSIX has it, nothing happens.
+      return Status::Ok();
+    }
+    ISOZONE_RETURN_IF_ERROR(RenameTo(source, target, {}));
   }
-  return RenameTo(source, target, {});
+  return context_->KeepNames();
 }
 
 bool MountedFileSystem::IsAbove(InodeId above, InodeId directory) const {
@@ -265,21 +277,26 @@ Status MountedFileSystem::RenameTo(const Place& source, const Place& target, std
 }
 
 Status MountedFileSystem::Link(std::string_view from, std::string_view to) {
-  const MutexLock lock(mutex());
-  ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, FindFile(from));
-  ISOZONE_ASSIGN_OR_RETURN(const Place target, FindPlace(to));
-  if (target.existing != nullptr) return Status::AlreadyExists(fmt::format("'{}' exists", to));
-  const MetadataOp op = AddLink{inode->id, {target.parent, target.name}};
-  return context_->Commit({&op, 1}).status();
+  {
+    const MutexLock lock(mutex());
+    ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, FindFile(from));
+    ISOZONE_ASSIGN_OR_RETURN(const Place target, FindPlace(to));
+    if (target.existing != nullptr) return Status::AlreadyExists(fmt::format("'{}' exists", to));
+    const MetadataOp op = AddLink{inode->id, {target.parent, target.name}};
+    ISOZONE_RETURN_IF_ERROR(context_->Commit({&op, 1}).status());
+  }
+  return context_->KeepNames();
 }
 
 Status MountedFileSystem::SetModified(std::string_view path, uint64_t modified_s) {
-  const MutexLock lock(mutex());
-  ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_->state.Lookup(path));
-  const MetadataOp op = SetAttributes{inode->id, inode->lifetime, modified_s, inode->level};
-  ISOZONE_RETURN_IF_ERROR(context_->Commit({&op, 1}).status());
-  if (const auto file = context_->FindOpen(inode->id)) file->keeps_time = true;
-  return Status::Ok();
+  {
+    const MutexLock lock(mutex());
+    ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_->state.Lookup(path));
+    const MetadataOp op = SetAttributes{inode->id, inode->lifetime, modified_s, inode->level};
+    ISOZONE_RETURN_IF_ERROR(context_->Commit({&op, 1}).status());
+    if (const auto file = context_->FindOpen(inode->id)) file->keeps_time = true;
+  }
+  return context_->KeepNames();
 }
 
 Status MountedFileSystem::SyncMetadata() { return context_->SyncMetadata(); }
@@ -430,7 +447,9 @@ Result<std::unique_ptr<FileWriter>> MountedFileSystem::Create(std::string_view p
     file = Register(id, options.kind, {}, Status::Ok());
     file->has_writer = true;
   }
-  return MakeWriter(std::move(file), options, {options.lifetime, options.level});
+  auto writer = MakeWriter(std::move(file), options, {options.lifetime, options.level});
+  ISOZONE_RETURN_IF_ERROR(context_->KeepNames());
+  return writer;
 }
 
 Result<std::unique_ptr<FileWriter>> MountedFileSystem::OpenForAppend(std::string_view path,
@@ -489,8 +508,14 @@ Result<uint64_t> MountedFileSystem::TakeOver(InodeId id, std::span<const KeptPie
   const DataClass data{inode.lifetime, inode.level};
   ISOZONE_ASSIGN_OR_RETURN(auto file, Open(std::move(inode)));
   const std::vector<std::byte> missing = JoinKept(pieces, file->size());
-  if (missing.empty()) {
+  const uint64_t end = file->size() + missing.size();
+  Status status = file->damage();
+  // Of data, only what is appended in small pieces is kept.
+  const bool has_gap = pieces.back().file_offset > end && file->kind() != FileKind::kData;
+  if (status.ok() && has_gap) status = Status::Corruption("a piece in the middle is missing");
+  if (!status.ok() || missing.empty()) {
     context_->Release(std::move(file));
+    if (!status.ok()) return status;
     return uint64_t{0};
   }
   ISOZONE_ASSIGN_OR_RETURN(const auto writer, WriterOf(std::move(file), {}, data));

@@ -389,6 +389,7 @@ Result<FileAttributes> MountedInodes::ChangeDetails(uint64_t inode,
       ISOZONE_RETURN_IF_ERROR(fs_.context_->Commit({&op, 1}).status());
     }
   }
+  ISOZONE_RETURN_IF_ERROR(fs_.context_->KeepNames());
   return has_name ? GetAttributes(inode) : ChangeNameless(InodeId(inode), change);
 }
 
@@ -485,17 +486,22 @@ Status MountedInodes::RemoveXattr(uint64_t inode, std::string_view name) {
 
 Result<FileAttributes> MountedInodes::Put(uint64_t directory, std::string_view name, Inode inode) {
   ISOZONE_RETURN_IF_ERROR(CheckNewName(name));
-  const MutexLock lock(fs_.mutex());
-  ISOZONE_ASSIGN_OR_RETURN(const auto place, fs_.FindPlaceIn(InodeId(directory), name));
-  if (place.existing != nullptr) return Status::AlreadyExists(fmt::format("'{}' exists", name));
-  inode.id = fs_.context_->state.NextId();
-  inode.modified_s = inode.details->modified.s;
-  inode.links = {{place.parent, place.name}};
-  const InodeId id = inode.id;
-  const std::array<MetadataOp, 2> ops = {PutInode{std::move(inode)},
-                                         NamesChanged(*fs_.context_->state.Find(place.parent))};
-  ISOZONE_RETURN_IF_ERROR(fs_.context_->Commit(ops).status());
-  return AttributesOf(*fs_.context_, *fs_.context_->state.Find(id));
+  FileAttributes made;
+  {
+    const MutexLock lock(fs_.mutex());
+    ISOZONE_ASSIGN_OR_RETURN(const auto place, fs_.FindPlaceIn(InodeId(directory), name));
+    if (place.existing != nullptr) return Status::AlreadyExists(fmt::format("'{}' exists", name));
+    inode.id = fs_.context_->state.NextId();
+    inode.modified_s = inode.details->modified.s;
+    inode.links = {{place.parent, place.name}};
+    const InodeId id = inode.id;
+    const std::array<MetadataOp, 2> ops = {PutInode{std::move(inode)},
+                                           NamesChanged(*fs_.context_->state.Find(place.parent))};
+    ISOZONE_RETURN_IF_ERROR(fs_.context_->Commit(ops).status());
+    made = AttributesOf(*fs_.context_, *fs_.context_->state.Find(id));
+  }
+  ISOZONE_RETURN_IF_ERROR(fs_.context_->KeepNames());
+  return made;
 }
 
 Result<FileAttributes> MountedInodes::MakeDirectory(uint64_t directory, std::string_view name,
@@ -534,70 +540,81 @@ Result<FileAttributes> MountedInodes::Link(uint64_t inode, uint64_t directory, s
                                            NamesChanged(*fs_.context_->state.Find(place.parent))};
     ISOZONE_RETURN_IF_ERROR(fs_.context_->Commit(ops).status());
   }
+  ISOZONE_RETURN_IF_ERROR(fs_.context_->KeepNames());
   return GetAttributes(inode);
 }
 
 Status MountedInodes::Unlink(uint64_t directory, std::string_view name) {
   LastName last(*open_);
-  const MutexLock lock(fs_.mutex());
-  ISOZONE_ASSIGN_OR_RETURN(const auto place, fs_.FindPlaceIn(InodeId(directory), name));
-  if (place.existing == nullptr) return Status::NotFound(fmt::format("'{}' does not exist", name));
-  if (place.existing->is_directory) return Status::IsDirectory(fmt::format("'{}' is a directory", name));
-  std::vector<MetadataOp> ops = {NamesChanged(*fs_.context_->state.Find(place.parent))};
-  if (place.existing->links.size() > 1) ops.push_back(Changed(*place.existing));
-  if (place.existing->links.size() == 1) last.Goes(place.existing->id, DetailsOf(*place.existing));
-  MountedFileSystem::AddUnlinkOps(*place.existing, {place.parent, place.name}, ops);
-  return fs_.CommitUnlink(*place.existing, ops);
+  {
+    const MutexLock lock(fs_.mutex());
+    ISOZONE_ASSIGN_OR_RETURN(const auto place, fs_.FindPlaceIn(InodeId(directory), name));
+    if (place.existing == nullptr) return Status::NotFound(fmt::format("'{}' does not exist", name));
+    if (place.existing->is_directory) return Status::IsDirectory(fmt::format("'{}' is a directory", name));
+    std::vector<MetadataOp> ops = {NamesChanged(*fs_.context_->state.Find(place.parent))};
+    if (place.existing->links.size() > 1) ops.push_back(Changed(*place.existing));
+    if (place.existing->links.size() == 1) last.Goes(place.existing->id, DetailsOf(*place.existing));
+    MountedFileSystem::AddUnlinkOps(*place.existing, {place.parent, place.name}, ops);
+    ISOZONE_RETURN_IF_ERROR(fs_.CommitUnlink(*place.existing, ops));
+  }
+  return fs_.context_->KeepNames();
 }
 
 Status MountedInodes::RemoveDirectory(uint64_t directory, std::string_view name) {
-  const MutexLock lock(fs_.mutex());
-  ISOZONE_ASSIGN_OR_RETURN(const auto place, fs_.FindPlaceIn(InodeId(directory), name));
-  const Inode* gone = place.existing;
-  if (gone == nullptr) return Status::NotFound(fmt::format("'{}' does not exist", name));
-  if (!gone->is_directory) return Status::NotDirectory(fmt::format("'{}' is not a directory", name));
-  if (!fs_.context_->state.Children(gone->id).empty()) return Status::NotEmpty(fmt::format("'{}' is not empty", name));
-  const std::array<MetadataOp, 3> ops = {NamesChanged(*fs_.context_->state.Find(place.parent)),
-                                         RemoveLink{gone->id, gone->links.front()}, RemoveInode{gone->id}};
-  return fs_.context_->Commit(ops).status();
+  {
+    const MutexLock lock(fs_.mutex());
+    ISOZONE_ASSIGN_OR_RETURN(const auto place, fs_.FindPlaceIn(InodeId(directory), name));
+    const Inode* gone = place.existing;
+    if (gone == nullptr) return Status::NotFound(fmt::format("'{}' does not exist", name));
+    if (!gone->is_directory) return Status::NotDirectory(fmt::format("'{}' is not a directory", name));
+    if (!fs_.context_->state.Children(gone->id).empty())
+      return Status::NotEmpty(fmt::format("'{}' is not empty", name));
+    const std::array<MetadataOp, 3> ops = {NamesChanged(*fs_.context_->state.Find(place.parent)),
+                                           RemoveLink{gone->id, gone->links.front()}, RemoveInode{gone->id}};
+    ISOZONE_RETURN_IF_ERROR(fs_.context_->Commit(ops).status());
+  }
+  return fs_.context_->KeepNames();
 }
 
 Status MountedInodes::Rename(uint64_t from_directory, std::string_view from, uint64_t to_directory, std::string_view to,
                              RenameMode mode) {
   ISOZONE_RETURN_IF_ERROR(CheckNewName(to));
   LastName last(*open_);
-  const MutexLock lock(fs_.mutex());
-  ISOZONE_ASSIGN_OR_RETURN(const auto source, fs_.FindPlaceIn(InodeId(from_directory), from));
-  ISOZONE_ASSIGN_OR_RETURN(const auto target, fs_.FindPlaceIn(InodeId(to_directory), to));
-  if (source.existing == nullptr) return Status::NotFound(fmt::format("'{}' does not exist", from));
-  if (target.existing == nullptr && mode == RenameMode::kExchange) {
-    return Status::NotFound(fmt::format("'{}' does not exist", to));
+  {
+    const MutexLock lock(fs_.mutex());
+    ISOZONE_ASSIGN_OR_RETURN(const auto source, fs_.FindPlaceIn(InodeId(from_directory), from));
+    ISOZONE_ASSIGN_OR_RETURN(const auto target, fs_.FindPlaceIn(InodeId(to_directory), to));
+    if (source.existing == nullptr) return Status::NotFound(fmt::format("'{}' does not exist", from));
+    if (target.existing == nullptr && mode == RenameMode::kExchange) {
+      return Status::NotFound(fmt::format("'{}' does not exist", to));
+    }
+    if (target.existing != nullptr && mode == RenameMode::kNoReplace) {
+      return Status::AlreadyExists(fmt::format("'{}' exists", to));
+    }
+    // Both are names of one file: as POSIX has it, nothing happens.
+    if (target.existing == source.existing) return Status::Ok();
+    std::vector<MetadataOp> ops = {Changed(*source.existing), NamesChanged(*fs_.context_->state.Find(source.parent))};
+    if (target.parent != source.parent) ops.push_back(NamesChanged(*fs_.context_->state.Find(target.parent)));
+    if (mode != RenameMode::kExchange) {
+      const Inode* replaced = target.existing;
+      if (replaced != nullptr && replaced->links.size() > 1) ops.push_back(Changed(*replaced));
+      if (replaced != nullptr && replaced->links.size() == 1) last.Goes(replaced->id, DetailsOf(*replaced));
+      ISOZONE_RETURN_IF_ERROR(fs_.RenameTo(source, target, std::move(ops)));
+    } else {
+      const Inode& one = *source.existing;
+      const Inode& other = *target.existing;
+      const bool in_itself = (one.is_directory && fs_.IsAbove(one.id, target.parent)) ||
+                             (other.is_directory && fs_.IsAbove(other.id, source.parent));
+      if (in_itself) return Status::InvalidArgument(fmt::format("'{}' cannot be moved into itself", from));
+      ops.emplace_back(Changed(other));
+      ops.emplace_back(RemoveLink{one.id, {source.parent, source.name}});
+      ops.emplace_back(RemoveLink{other.id, {target.parent, target.name}});
+      ops.emplace_back(AddLink{one.id, {target.parent, target.name}});
+      ops.emplace_back(AddLink{other.id, {source.parent, source.name}});
+      ISOZONE_RETURN_IF_ERROR(fs_.context_->Commit(ops).status());
+    }
   }
-  if (target.existing != nullptr && mode == RenameMode::kNoReplace) {
-    return Status::AlreadyExists(fmt::format("'{}' exists", to));
-  }
-  // Both are names of one file: as POSIX has it, nothing happens.
-  if (target.existing == source.existing) return Status::Ok();
-  std::vector<MetadataOp> ops = {Changed(*source.existing), NamesChanged(*fs_.context_->state.Find(source.parent))};
-  if (target.parent != source.parent) ops.push_back(NamesChanged(*fs_.context_->state.Find(target.parent)));
-  if (mode != RenameMode::kExchange) {
-    const Inode* replaced = target.existing;
-    if (replaced != nullptr && replaced->links.size() > 1) ops.push_back(Changed(*replaced));
-    if (replaced != nullptr && replaced->links.size() == 1) last.Goes(replaced->id, DetailsOf(*replaced));
-    return fs_.RenameTo(source, target, std::move(ops));
-  }
-
-  const Inode& one = *source.existing;
-  const Inode& other = *target.existing;
-  const bool in_itself = (one.is_directory && fs_.IsAbove(one.id, target.parent)) ||
-                         (other.is_directory && fs_.IsAbove(other.id, source.parent));
-  if (in_itself) return Status::InvalidArgument(fmt::format("'{}' cannot be moved into itself", from));
-  ops.emplace_back(Changed(other));
-  ops.emplace_back(RemoveLink{one.id, {source.parent, source.name}});
-  ops.emplace_back(RemoveLink{other.id, {target.parent, target.name}});
-  ops.emplace_back(AddLink{one.id, {target.parent, target.name}});
-  ops.emplace_back(AddLink{other.id, {source.parent, source.name}});
-  return fs_.context_->Commit(ops).status();
+  return fs_.context_->KeepNames();
 }
 
 }  // namespace isozone

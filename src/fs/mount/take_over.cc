@@ -1,7 +1,9 @@
 #include "fs/mount/take_over.h"
 
 #include <algorithm>
+#include <optional>
 #include <random>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -11,10 +13,12 @@
 namespace isozone {
 namespace {
 
-KeptLegacy ReadLegacy(const MountContext& context, uint64_t sequence) ISOZONE_REQUIRES(context.namespace_mutex) {
+Result<KeptLegacy> ReadLegacy(const MountContext& context, uint64_t sequence)
+    ISOZONE_REQUIRES(context.namespace_mutex) {
   KeptLegacy legacy;
   const auto reader = KeptReader::Open(context.device->name(), context.options.kept_memory_directory, context.uuid,
                                        context.state.device().mount_number);
+  if (reader.status().Is(StatusCode::kPermissionDenied)) return reader.status();
   if (!reader.ok()) return legacy;
   const auto durable = (*reader)->DurableSequence();
   if (!durable.ok() || *durable > sequence) {
@@ -32,21 +36,35 @@ KeptLegacy ReadLegacy(const MountContext& context, uint64_t sequence) ISOZONE_RE
   return legacy;
 }
 
-// Returns how many bytes were appended to how many files.
+// Which logs have an order among them (OpenWriters); nothing: the inode is of no log, or has gone.
+std::optional<OpenWriters::Order> OrderOf(MountContext& context, uint64_t inode) {
+  const MutexLock lock(context.namespace_mutex);
+  const Inode* found = context.state.Find(InodeId(inode));
+  if (found == nullptr || found->kind != FileKind::kLog || found->links.empty()) return std::nullopt;
+  return OpenWriters::Order{found->links.front().parent, found->lifetime};
+}
+
+// Returns how many bytes were appended to how many files. Where the end of a log is lost, so are the logs behind it:
+// what is left of them all is a prefix of what was appended.
 std::pair<uint64_t, size_t> TakeOverPieces(MountedFileSystem& mounted, std::span<const KeptPiece> pieces) {
   uint64_t bytes = 0;
   size_t files = 0;
+  std::set<OpenWriters::Order> ended;
   while (!pieces.empty()) {
     const uint64_t inode = pieces.front().inode;
     const auto end = std::ranges::find_if(pieces, [&](const KeptPiece& piece) { return piece.inode != inode; });
     const auto own = pieces.first(static_cast<size_t>(end - pieces.begin()));
     pieces = pieces.subspan(own.size());
-    const auto taken = mounted.TakeOver(InodeId(inode), own);
-    if (taken.ok() && *taken > 0) ++files;
-    if (taken.ok()) bytes += *taken;
-    if (!taken.ok()) {
-      Log().error("what a killed process has left of inode {} in memory is lost: {}", inode, taken.status().message());
+    const auto order = OrderOf(mounted.context(), inode);
+    Result<uint64_t> taken = Status::Corruption("a log that was made before it has lost its end");
+    if (!order || !ended.contains(*order)) taken = mounted.TakeOver(InodeId(inode), own);
+    if (taken.ok()) {
+      files += *taken > 0 ? 1 : 0;
+      bytes += *taken;
+      continue;
     }
+    Log().error("what a killed process has left of inode {} in memory is lost: {}", inode, taken.status().message());
+    if (order) ended.insert(*order);
   }
   return {bytes, files};
 }
@@ -54,6 +72,21 @@ std::pair<uint64_t, size_t> TakeOverPieces(MountedFileSystem& mounted, std::span
 uint64_t RandomMountNumber() {
   std::random_device random;
   return (uint64_t{random()} << 32U | random()) | 1U;
+}
+
+// What a killed process has left may take the room for now: less memory is better than none.
+Result<std::unique_ptr<KeptMemory>> MakeAsLargeAsFits(const MountContext& context, const PageOwner& owner,
+                                                      uint64_t mount_number) {
+  const MountOptions& options = context.options;
+  for (uint64_t bytes = options.kept_memory;; bytes /= 2) {
+    auto kept =
+        KeptMemory::Make(owner, options.kept_memory_directory, bytes, context.uuid, mount_number, context.clock);
+    if (kept.ok() && bytes < options.kept_memory) {
+      Log().info("{} has room for {} bytes of kept memory, not for {}", options.kept_memory_directory, bytes,
+                 options.kept_memory);
+    }
+    if (kept.ok() || !kept.status().Is(StatusCode::kNoSpace) || bytes / 2 < kKeptMemoryMin) return kept;
+  }
 }
 
 // The mount has a number from here on, and its kept memory a name.
@@ -78,8 +111,7 @@ uint64_t MakeKeptMemory(MountContext& context) {
   // A device that has no name in the file system of the machine, as those of tests, dies with the process.
   const auto owner = PageOwner::Of(context.device->name());
   if (!owner.ok() || !owner->has_name) return mount_number;
-  auto kept = KeptMemory::Make(*owner, context.options.kept_memory_directory, context.options.kept_memory, context.uuid,
-                               mount_number, context.clock);
+  auto kept = MakeAsLargeAsFits(context, *owner, mount_number);
   if (kept.ok()) {
     context.kept = *std::move(kept);
     return mount_number;
@@ -92,8 +124,8 @@ uint64_t MakeKeptMemory(MountContext& context) {
   return mount_number;
 }
 
-KeptLegacy ApplyLegacy(MountContext& context, uint64_t sequence) {
-  KeptLegacy legacy = ReadLegacy(context, sequence);
+Result<KeptLegacy> ApplyLegacy(MountContext& context, uint64_t sequence) {
+  ISOZONE_ASSIGN_OR_RETURN(KeptLegacy legacy, ReadLegacy(context, sequence));
   for (size_t i = 0; i < legacy.records.size(); ++i) {
     const Status applied = context.state.Apply(legacy.records[i]);
     if (applied.ok()) continue;

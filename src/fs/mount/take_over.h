@@ -32,10 +32,11 @@ struct KeptLegacy {
 uint64_t MakeKeptMemory(MountContext& context);
 
 // Step 1: what was left, with its records applied to the state. The caller appends them to the journal. `sequence`: of
-// the last record on the device.
-KeptLegacy ApplyLegacy(MountContext& context, uint64_t sequence) ISOZONE_REQUIRES(context.namespace_mutex);
+// the last record on the device. kPermissionDenied: only another user may read it.
+Result<KeptLegacy> ApplyLegacy(MountContext& context, uint64_t sequence) ISOZONE_REQUIRES(context.namespace_mutex);
 
-// Step 2. What finds no room is lost, as what a kernel could not write back is, and the log says so.
+// Step 2. What finds no room is lost, as what a kernel could not write back is, and with the end of a log the logs that
+// come after it. The log of the mount says so.
 void TakeOver(MountedFileSystem& mounted, const KeptLegacy& legacy);
 
 // Steps 3 and 4.

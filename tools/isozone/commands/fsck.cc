@@ -36,12 +36,13 @@ Status Repair(const std::string& uri) {
   return file_system->Unmount();
 }
 
-Result<FsckReport> RunFsck(ZonedDevice& device, bool read_data) {
+Result<FsckReport> RunFsck(const OpenedDevice& opened, bool read_data) {
   Progress progress("checking", 0, Progress::Unit::kBytes);
   FsckOptions options;
   options.read_data = read_data;
+  options.kept_memory_directory = opened.mount_options.kept_memory_directory;
   options.progress = [&progress](uint64_t done, uint64_t total) { progress.Update(done, total); };
-  return Fsck(device, options);
+  return Fsck(*opened.device, options);
 }
 
 void PrintReport(const FsckReport& report, Console& console) {
@@ -90,7 +91,7 @@ Status Damage(std::span<const FsckFinding> findings) {
 Status RunAndReport(const FsckArguments& arguments, Console& console) {
   if (arguments.repair) ISOZONE_RETURN_IF_ERROR(Repair(arguments.device));
   ISOZONE_ASSIGN_OR_RETURN(const OpenedDevice opened, OpenAlone(arguments.device));
-  auto report = RunFsck(*opened.device, arguments.read_data);
+  auto report = RunFsck(opened, arguments.read_data);
   if (!report.ok()) {
     const Status& status = report.status();
     return status.Is(StatusCode::kNotFound) ? Status::NotSupported(std::string(status.message())) : status;
