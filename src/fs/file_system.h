@@ -255,8 +255,8 @@ class FileSystemState {
   virtual std::vector<ZoneView> Zones() const = 0;
   // Calls `visit` for every file and directory, in order of inode.
   virtual Status VisitFiles(const std::function<void(const FileDetails&)>& visit) const = 0;
-  // Bytes that a file takes on the device, frames and padding included. It has to look at each extent of the file,
-  // which FileSystem::Stat and List do not.
+  // Bytes that a file takes on the device, frames and padding included; of a log that is being written, up to the write
+  // pointers of its zones.
   virtual Result<uint64_t> AllocatedBytes(std::string_view path) const = 0;
   // The files that have bytes in `zone`, in order of inode; and the zones in which a file has bytes, in ascending
   // order. They take time by the size of the answer and the width of stripes, not by the number of extents. They do not

@@ -286,6 +286,7 @@ class InTheBrowser(ServedDatabase):
         figure = "document.querySelector('[data-figure={}]').textContent"
         self.assertEqual(page.value(figure.format("write-amplification")), f"{stats['write_amplification']:.2f}")
         self.assertEqual(page.value(figure.format("active")).split(" ")[0], str(stats["space"]["active_zones"]))
+        self.assertRegex(page.value(figure.format("kept-memory")), r"^[0-9.]+ ([KM]i)?B$")
         self.assertEqual(page.value("document.querySelector('#life').textContent"), "mounted")
         self.check_zones(page, stats)
         self.check_keys(page)

@@ -61,12 +61,12 @@ class StatisticsTest(unittest.TestCase):
         check_schema(document)
         return document
 
-    def start_database(self, options: str = "") -> subprocess.Popen[bytes]:
+    def start_database(self, options: str = "", *arguments: str) -> subprocess.Popen[bytes]:
         """A database that is written until it is killed, once it has flushed a table."""
         process = subprocess.Popen(
             ["db_bench", f"--fs_uri=isozone://{self.device}{options}", "--db=/bench", "--benchmarks=overwrite",
              "--duration=3600", "--num=20000", "--value_size=800", "--compression_type=none",
-             "--write_buffer_size=2097152", "--target_file_size_base=2097152"],
+             "--write_buffer_size=2097152", "--target_file_size_base=2097152", *arguments],
             env=dict(os.environ, LD_PRELOAD=LIBRARY), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL)
         self.addCleanup(self.end, process)
@@ -125,6 +125,56 @@ class StatisticsTest(unittest.TestCase):
         self.assertGreater(parts["rest-writing"], 0)
         self.assertGreater(parts["free"], 0)
         self.assertIn(f"Process {process.pid} (db_bench) has it mounted", self.isozone("why", self.device).stdout)
+
+    def test_every_command_tells_the_same_of_a_log_that_is_being_written(self) -> None:
+        """Its size to the last append, though the device does not have all of it; and what the device has."""
+        process = self.start_database("", "--write_buffer_size=1073741824", "--benchmark_write_rate_limit=2000000")
+        while not os.path.exists(self.page) or self.look()["classes"]["wal"]["bytes_written"] < 3 << 20:
+            self.assertIsNone(process.poll(), "db_bench has ended")
+        self.stop_between_writes(process)
+        files = json.loads(self.isozone("ls", "--json", self.device, "/bench").stdout)
+        [log] = [file for file in files if file["path"].endswith(".log")]
+        stat = json.loads(self.isozone("stat", "--json", self.device, log["path"]).stdout)
+        self.isozone("cp", self.device, f":{log['path']}", f"{self.scratch}/copy")
+        self.isozone("backup", self.device, f"{self.scratch}/backup")
+        dump = json.loads(self.isozone("dump", self.device).stdout)
+        [dumped] = [file for file in dump["files"] if log["path"] in file["paths"]]
+        with open(f"{self.scratch}/copy", "rb") as copy:
+            content = copy.read()
+        self.assertEqual({stat["size"], len(content), dumped["size"]}, {log["size"]})
+        catted = subprocess.run([ISOZONE, "cat", self.device, log["path"]], capture_output=True, timeout=PATIENCE)
+        self.assertTrue(catted.stdout == content)
+        self.isozone("mkfs", f"emu:{self.scratch}/copy.img?zones=128&zone_size=8M")
+        self.isozone("restore", f"{self.scratch}/backup", f"emu:{self.scratch}/copy.img?timing=off")
+        restored = subprocess.run([ISOZONE, "cat", f"emu:{self.scratch}/copy.img?timing=off", log["path"]],
+                                  capture_output=True, timeout=PATIENCE)
+        self.assertTrue(restored.stdout == content)
+
+        self.assertEqual({stat["allocated"], dumped["allocated"], sum(zone["bytes"] for zone in stat["zones"])},
+                         {log["allocated"]})
+        self.assertGreaterEqual(log["allocated"], 3 << 20)
+        space = json.loads(self.isozone("df", "--json", self.device).stdout)
+        why = json.loads(self.isozone("why", "--json", self.device).stdout)
+        page = self.look()["space"]
+        self.assertEqual({space["live"], why["alive"]}, {page["live_bytes"]})
+        self.assertEqual({space["dead"], why["dead"]}, {page["dead_bytes"]})
+        self.assertEqual({space["free"], why["writable"]}, {page["free_bytes"]})
+        self.assertGreaterEqual(space["live"], log["allocated"])
+        memory = self.look()["kept_memory"]
+        self.assertGreaterEqual(memory["used_bytes"], log["size"] - log["allocated"])
+        for command in ("stats", "top --once"):
+            self.assertIn(" shared memory hold what the device does not have yet",
+                          self.isozone(*command.split(), self.device).stdout)
+
+    def stop_between_writes(self, process: subprocess.Popen[bytes]) -> None:
+        """Stops it where its page shows all that it has written: it publishes several times between two frames."""
+        while True:
+            process.send_signal(signal.SIGSTOP)
+            os.waitpid(process.pid, os.WUNTRACED)
+            space = json.loads(self.isozone("df", "--json", self.device).stdout)
+            if space["live"] == self.look()["space"]["live_bytes"]:
+                return
+            process.send_signal(signal.SIGCONT)
 
     def check_prometheus(self) -> None:
         text = self.isozone("stats", "--prometheus", self.device).stdout

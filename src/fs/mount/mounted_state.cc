@@ -25,6 +25,37 @@ void TakeDetails(const InodeDetails& details, FileAttributes& a) {
   a.size = details.target.size();
 }
 
+// The regions of a log that is being written, each with the most that it can hold.
+using OpenRegions = std::vector<std::pair<LogRegion, uint64_t>>;
+
+OpenRegions OpenRegionsOf(const MountContext& context, const Inode& inode) ISOZONE_REQUIRES(context.namespace_mutex) {
+  OpenRegions open;
+  for (const LogRegion& region : inode.regions) {
+    if (region.open()) open.emplace_back(region, context.state.BytesOf(region, context.geometry().zone_capacity));
+  }
+  return open;
+}
+
+// What the device has in them by now. It is asked, so the caller does not hold the namespace mutex.
+Result<std::vector<ZoneOfFile>> WrittenIn(const MountContext& context, const OpenRegions& open)
+    ISOZONE_EXCLUDES(context.namespace_mutex) {
+  std::vector<ZoneOfFile> written;
+  for (const auto& [region, most] : open) {
+    ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor zone, DescribeZone(*context.device, region.zone));
+    const uint64_t bytes = zone.write_pointer - std::min(region.begin, zone.write_pointer);
+    written.push_back({region.zone, std::min(most, bytes)});
+  }
+  return written;
+}
+
+Result<uint64_t> BytesIn(const MountContext& context, const OpenRegions& open)
+    ISOZONE_EXCLUDES(context.namespace_mutex) {
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<ZoneOfFile> written, WrittenIn(context, open));
+  uint64_t bytes = 0;
+  for (const ZoneOfFile& zone : written) bytes += zone.bytes;
+  return bytes;
+}
+
 }  // namespace
 
 FileAttributes AttributesOf(MountContext& context, const Inode& inode) {
@@ -73,6 +104,7 @@ Status MountedState::VisitFiles(const std::function<void(const FileDetails&)>& v
   for (;;) {
     FileDetails details;
     Inode inode;
+    OpenRegions open;
     {
       const MutexLock lock(context_.namespace_mutex);
       const Inode* next = context_.state.Next(last);
@@ -81,16 +113,36 @@ Status MountedState::VisitFiles(const std::function<void(const FileDetails&)>& v
       details.paths = context_.state.PathsOf(inode.id);
       details.attributes = AttributesOf(context_, inode);
       details.allocated = inode.allocated();
+      open = OpenRegionsOf(context_, inode);
     }
     last = inode.id;
     if (inode.kind == FileKind::kLog) {
-      ISOZONE_ASSIGN_OR_RETURN(LogContents log, ReadLog(context_.engine, context_.frame_seed, inode));
-      details.extents = std::move(log.extents);
+      ISOZONE_ASSIGN_OR_RETURN(const uint64_t growing, BytesIn(context_, open));
+      details.allocated += growing;
+      ISOZONE_RETURN_IF_ERROR(ReadLogOf(inode, details));
     } else {
       details.extents = inode.extents.Expand();
     }
     visit(details);
   }
+}
+
+Status MountedState::ReadLogOf(const Inode& inode, FileDetails& details) const {
+  if (refresh_ == nullptr || !refresh_->MayGrow(inode)) {
+    ISOZONE_ASSIGN_OR_RETURN(LogContents log, ReadLog(context_.engine, context_.frame_seed, inode));
+    if (refresh_ != nullptr) details.attributes.size = log.size;
+    details.extents = std::move(log.extents);
+    return Status::Ok();
+  }
+  // A writer in another process may have it open.
+  auto file = refresh_->Open(inode.id);
+  if (file.status().Is(StatusCode::kNotFound)) return Status::Ok();  // it was removed meanwhile
+  ISOZONE_RETURN_IF_ERROR(file.status());
+  Status status = refresh_->GrowLog(**file);
+  details.attributes.size = (*file)->size();
+  details.extents = (*file)->Extents().Expand();
+  context_.Release(*std::move(file));
+  return status;
 }
 
 MetadataCopies MountedState::Metadata() const {
@@ -110,9 +162,16 @@ std::string MountedState::read_only_reason() const {
 
 Result<uint64_t> MountedState::AllocatedBytes(std::string_view path) const {
   if (refresh_ != nullptr) ISOZONE_RETURN_IF_ERROR(refresh_->Refresh());
-  const MutexLock lock(context_.namespace_mutex);
-  ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_.state.Lookup(path));
-  return inode->allocated();
+  uint64_t allocated = 0;
+  OpenRegions open;
+  {
+    const MutexLock lock(context_.namespace_mutex);
+    ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_.state.Lookup(path));
+    allocated = inode->allocated();
+    open = OpenRegionsOf(context_, *inode);
+  }
+  ISOZONE_ASSIGN_OR_RETURN(const uint64_t growing, BytesIn(context_, open));
+  return allocated + growing;
 }
 
 Result<std::vector<FileInZone>> MountedState::FilesIn(ZoneId zone) const {
@@ -133,20 +192,15 @@ Result<std::vector<FileInZone>> MountedState::FilesIn(ZoneId zone) const {
 Result<std::vector<ZoneOfFile>> MountedState::ZonesOf(std::string_view path) const {
   if (refresh_ != nullptr) ISOZONE_RETURN_IF_ERROR(refresh_->Refresh());
   std::map<ZoneId, uint64_t> bytes;
-  std::vector<std::pair<LogRegion, uint64_t>> open;  // with the most that each region can hold
+  OpenRegions open;
   {
     const MutexLock lock(context_.namespace_mutex);
     ISOZONE_ASSIGN_OR_RETURN(const Inode* inode, context_.state.Lookup(path));
     for (const auto& [zone, in_zone] : SpaceOf(context_.geometry(), *inode)) bytes[zone] += in_zone;
-    for (const LogRegion& region : inode->regions) {
-      if (region.open()) open.emplace_back(region, context_.state.BytesOf(region, context_.geometry().zone_capacity));
-    }
+    open = OpenRegionsOf(context_, *inode);
   }
-  // The device is asked without the namespace mutex.
-  for (const auto& [region, most] : open) {
-    ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor zone, DescribeZone(context_.engine.device(), region.zone));
-    bytes[region.zone] += std::min(most, zone.write_pointer - std::min(region.begin, zone.write_pointer));
-  }
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<ZoneOfFile> written, WrittenIn(context_, open));
+  for (const ZoneOfFile& zone : written) bytes[zone.zone] += zone.bytes;
   std::vector<ZoneOfFile> zones;
   for (const auto& [zone, in_zone] : bytes) {
     if (in_zone > 0) zones.push_back({zone, in_zone});

@@ -43,6 +43,9 @@ class MountedState final : public FileSystemState {
   Status Settle() override;
 
  private:
+  // Where the frames of a log are, and its size where it grows in another process.
+  Status ReadLogOf(const Inode& inode, FileDetails& details) const ISOZONE_EXCLUDES(context_.namespace_mutex);
+
   MountContext& context_;
   ReadOnlyRefresh* const refresh_;
 };

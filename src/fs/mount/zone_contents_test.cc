@@ -129,6 +129,7 @@ TEST_F(ZoneContentsTest, ALogIsToldWhileItGrowsAndAfterwards) {
     ISOZONE_ASSERT_OK(log->Sync());
     EXPECT_GT(BytesOf("/000001.log"), known + 50'000);
     known = BytesOf("/000001.log");
+    EXPECT_EQ(state().AllocatedBytes("/000001.log").value(), known);
   }
   EXPECT_GT(state().ZonesOf("/000001.log")->size(), 2u);
   ExpectAllIsTold();

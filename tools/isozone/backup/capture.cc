@@ -43,10 +43,6 @@ BackupFile FileOf(const FileDetails& details) {
     file.extents = details.extents;
     file.extents_id = ExtentsId(details.extents);
     file.size = attributes.size;
-    if (file.kind == FileKind::kLog) {
-      file.size = 0;
-      for (const FileExtent& extent : details.extents) file.size += extent.length;
-    }
   }
   return file;
 }

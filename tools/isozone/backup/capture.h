@@ -1,8 +1,8 @@
 // A consistent view of the files on a device, also beside a writer in another process.
 //
 // The metadata of a read-only mount is as of one moment, but a log that is open for writing has no size there: only its
-// frames tell, and each log is looked at a little later. Extended attributes are read later, too. So all is looked at
-// several times, until one of these holds:
+// frames tell, and what its writer keeps in memory. Each log is looked at a little later, and so are extended
+// attributes. So all is looked at several times, until one of these holds:
 //
 //   1. Two looks find the same logs, with the same sizes, and the same extended attributes. Then these have not changed
 //      in between, where the moment of the second look's metadata lies, whatever has happened to other files. The

@@ -152,6 +152,12 @@ void PrintStat(const std::string& path, const FileAttributes& attributes, const 
   facts.Add("Inode", std::to_string(attributes.inode));
   facts.Add("Size", fmt::format("{} bytes ({})", attributes.size, FormatSize(attributes.size)));
   facts.Add("Allocated", fmt::format("{} bytes", details.allocated));
+  const auto last = details.extents.rbegin();
+  const uint64_t on_device = last == details.extents.rend() ? 0 : last->file_offset + last->length;
+  if (attributes.kind == FileKind::kLog && on_device < attributes.size) {
+    facts.Add("In memory",
+              fmt::format("{} bytes at the end, which the device does not have yet", attributes.size - on_device));
+  }
   if (!zones.empty()) facts.Add("Zones", ZonesText(zones, all));
   facts.Add("Lifetime", std::string(LifetimeName(attributes.lifetime)));
   if (attributes.level != DataClass::kNoLevel) facts.Add("Level", std::to_string(attributes.level));

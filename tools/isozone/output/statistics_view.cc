@@ -189,6 +189,20 @@ void AddWaits(const Statistics& now, Lines& lines) {
   for (const WaitView& wait : now.waits) lines.Add(&wait == &now.waits[0] ? "Waits" : "", ExplainWait(wait, now));
 }
 
+// What the death of the process would leave to the next mount (fs/kept), and whether writers outrun the device.
+void AddKeptMemory(const Statistics& now, Lines& lines) {
+  const PageFigures& f = now.figures;
+  if (now.life == PageLife::kUnmounted) return;
+  if (f.kept_memory == 0) {
+    lines.Add("Memory", "no shared memory: the device has each write of a log before its flush returns");
+    return;
+  }
+  const std::string waits = f.kept_memory_waits == 0 ? "no append had to wait for room"
+                                                     : fmt::format("{} appends waited for room", f.kept_memory_waits);
+  lines.Add("Memory", fmt::format("{} of {} shared memory hold what the device does not have yet; {}",
+                                  FormatSize(f.kept_memory_used), FormatSize(f.kept_memory), waits));
+}
+
 void AddEvents(const Statistics& now, Lines& lines) {
   lines.Blank();
   const size_t first = now.events.size() > kMostEvents ? now.events.size() - kMostEvents : 0;
@@ -212,6 +226,7 @@ std::vector<ViewLine> StatisticsView(const Statistics& now, const Statistics* be
   AddHead(now, lines);
   AddSpace(now, width, lines);
   AddWaits(now, lines);
+  AddKeptMemory(now, lines);
   AddClasses(now, before, rates, lines);
   AddWork(now, before, rates, lines);
   AddQueues(now, width, lines);

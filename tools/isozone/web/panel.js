@@ -30,6 +30,8 @@ const Panel = (() => {
         "active zones"],
       ["gc", stats.gc.working ? `${Look.size(stats.gc.round_bytes_copied)}` : "rests", stats.gc.working
         ? "collection copies" : "collection"],
+      ["kept-memory", stats.kept_memory.bytes === 0 ? "–" : Look.size(stats.kept_memory.used_bytes),
+        "not on the device yet"],
     ];
     byId("figures").replaceChildren(...rows.map(([key, value, name]) => {
       const box = element("div");
