@@ -102,9 +102,10 @@ void OpenFile::AddLocked(const FileExtent& extent) {
   std::vector<FileExtent> last;
   if (!extents_.empty()) last.push_back(extents_.back());
   AppendExtent(last, extent, zone_size_);
-  // It was joined with the last one, or not.
-  if (!extents_.empty()) extents_.CutAt(last.front().file_offset);
-  extents_.Append(std::span(std::as_const(last)));
+  auto added = std::span(std::as_const(last));
+  if (!extents_.empty() && last.size() == 1) extents_.CutAt(last.front().file_offset);  // it was joined with the last
+  if (!extents_.empty() && last.size() > 1) added = added.subspan(1);
+  extents_.Append(added);
 }
 
 void OpenFile::MoveLocked(std::span<const FileExtent> placed, SpaceClaim old, std::shared_ptr<ReadPin>& before) {

@@ -290,6 +290,8 @@ class ExtentList::Rewriter {
         ++i;
         continue;
       }
+      chunks[i].late_at = chunks[i].bytes.size() + chunks[i + 1].late_at;
+      chunks[i].late_file_offset = chunks[i + 1].late_file_offset;
       chunks[i].bytes += chunks[i + 1].bytes;
       chunks.erase(chunks.begin() + static_cast<ptrdiff_t>(i) + 1);
     }
@@ -343,7 +345,10 @@ std::string ExtentList::Packed() const {
 
 void ExtentList::Put(std::vector<Chunk>& chunks, uint64_t file_offset, std::string_view packed) {
   if (chunks.empty() || chunks.back().bytes.size() + packed.size() > kChunkBytes) chunks.push_back({file_offset, {}});
-  chunks.back().bytes += packed;
+  Chunk& chunk = chunks.back();
+  chunk.late_at = chunk.bytes.size();
+  chunk.late_file_offset = file_offset;
+  chunk.bytes += packed;
 }
 
 ExtentList::Place ExtentList::Read(const Place& place, Element& element) const {
@@ -364,6 +369,7 @@ ExtentList::Place ExtentList::Find(uint64_t offset, Element& element, Place& nex
                                            [&](const Chunk& chunk) { return chunk.file_offset <= offset; });
   const auto chunk = static_cast<size_t>(std::max<ptrdiff_t>(behind - chunks_.begin(), 1) - 1);
   Place place{chunk, 0, chunks_[chunk].file_offset};
+  if (const Chunk& c = chunks_[chunk]; c.late_file_offset <= offset) place = {chunk, c.late_at, c.late_file_offset};
   for (next = Read(place, element); next.file_offset <= offset; next = Read(place, element)) place = next;
   return place;
 }

@@ -196,6 +196,10 @@ class ExtentList {
   struct Chunk {
     uint64_t file_offset = 0;
     std::string bytes;  // elements, packed
+    // An element from which a search for what lies at or behind it may begin: the last one, most often, so that to
+    // append does not mean to read all before it.
+    size_t late_at = 0;
+    uint64_t late_file_offset = file_offset;
   };
   class Rewriter;
 
