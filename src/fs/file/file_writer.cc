@@ -57,7 +57,8 @@ Status BufferedWriter::CheckUsable() const {
 
 Status BufferedWriter::TakeKeptMemory() {
   // What the unit gets is kept only if the file itself is.
-  ISOZONE_RETURN_IF_ERROR(Latched(context_->journal->Keep(context_->last_name_change)));
+  const Status names = context_->journal->Keep(context_->last_name_change);
+  if (!names.ok()) return WithSink([&] { return names; });
   const uint64_t inode = file_->id().value();
   const uint64_t offset = file_->size();
   const size_t most = unit_size_;
@@ -126,8 +127,9 @@ Status BufferedWriter::Append(std::span<const std::byte> data) {
   const MutexLock lock(mu_);
   ISOZONE_RETURN_IF_ERROR(CheckUsable());
   context_->user_bytes_appended.fetch_add(data.size(), std::memory_order_relaxed);
+  const size_t bytes = data.size();
   while (!data.empty()) {
-    if (filling_.memory.empty()) ISOZONE_RETURN_IF_ERROR(BeginUnit(data.size()));
+    if (filling_.memory.empty()) ISOZONE_RETURN_IF_ERROR(BeginUnit(bytes));
     const size_t piece = std::min(data.size(), filling_.memory.size() - filling_.used);
     Fill(data.first(piece));
     data = data.subspan(piece);
@@ -200,7 +202,7 @@ Status BufferedWriter::GiveAll(size_t units, Wait wait) {
   for (; units > 0; --units) ISOZONE_RETURN_IF_ERROR(GiveNext(durable && units == 1));
   if (wait != Wait::kForPlace) ISOZONE_RETURN_IF_ERROR(sink_->StartAll(durable));
   const bool all = wait > Wait::kForStart || sink_->depth() == 0;
-  while (CountGiven() > 0 && (all || sink_->OldestIsDone())) ISOZONE_RETURN_IF_ERROR(FinishOldest());
+  while (given_ > 0 && (all || sink_->OldestIsDone())) ISOZONE_RETURN_IF_ERROR(FinishOldest());
   if (durable) ISOZONE_RETURN_IF_ERROR(sink_->MakeDurable());
   return MakeKnown();
 }
@@ -208,8 +210,8 @@ Status BufferedWriter::GiveAll(size_t units, Wait wait) {
 Status BufferedWriter::GiveSome(bool start) {
   const size_t depth = sink_->depth();
   for (;;) {
-    while (CountGiven() > 0 && (depth == 0 || sink_->OldestIsDone())) ISOZONE_RETURN_IF_ERROR(FinishOldest());
-    if (CountGiven() >= std::max<size_t>(depth, 1) || !HasToGive()) break;
+    while (given_ > 0 && (depth == 0 || sink_->OldestIsDone())) ISOZONE_RETURN_IF_ERROR(FinishOldest());
+    if (given_ >= std::max<size_t>(depth, 1) || !HasToGive()) break;
     ISOZONE_RETURN_IF_ERROR(GiveNext(/*durable=*/false));
   }
   if (start) ISOZONE_RETURN_IF_ERROR(sink_->StartAll(/*durable=*/false));
@@ -223,13 +225,8 @@ Status BufferedWriter::GiveNext(bool durable) {
     const MutexLock lock(mu_);
     unit = &units_[given_++];
   }
-  while (CountGiven() > std::max<size_t>(sink_->depth(), 1)) ISOZONE_RETURN_IF_ERROR(FinishOldest());
+  while (given_ > std::max<size_t>(sink_->depth(), 1)) ISOZONE_RETURN_IF_ERROR(FinishOldest());
   return sink_->Take(*unit, durable);
-}
-
-size_t BufferedWriter::CountGiven() {
-  const MutexLock lock(mu_);
-  return given_;
 }
 
 bool BufferedWriter::HasToGive() {
@@ -288,7 +285,10 @@ void BufferedWriter::Advance(bool all) {
   const MutexLock lock(mu_);
   if (closed_ || !failure_.ok() || sink_used_) return;
   if (all) EndUnit();
-  if (units_.empty()) return;
+  // The end of a write to a log wakes the thread; it need not wait for it, unless memory is short.
+  const bool is_woken = options_.directory && !all;
+  const bool takes_more = given_ < units_.size() && given_ < std::max<size_t>(sink_->depth(), 1);
+  if (!takes_more && (given_ == 0 || (is_woken && !sink_->OldestIsDone()))) return;
   // What no end of a write wakes the thread for is waited for. An error latches.
   const size_t units = units_.size() - given_;
   (void)WithSink([&] { return options_.directory ? GiveSome(all) : GiveAll(units, Wait::kForDevice); });

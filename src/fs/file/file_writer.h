@@ -86,8 +86,8 @@ class BufferedWriter final : public FileWriter, public OpenWriter {
   Status Latched(Status status) ISOZONE_REQUIRES(mu_);
 
   // --- Units ---
-  // Begins a unit at the end of the file, for `bytes` and what comes after. Where it has to be in kept memory, and that
-  // is short, waits without mu_.
+  // Begins a unit at the end of the file, for an append of `bytes`. Where it has to be in kept memory, and that is short,
+  // waits without mu_.
   Status BeginUnit(size_t bytes) ISOZONE_REQUIRES(mu_);
   // The unit has kept memory then, unless it can be without and there is none.
   Status TakeKeptMemory() ISOZONE_REQUIRES(mu_);
@@ -110,7 +110,6 @@ class BufferedWriter final : public FileWriter, public OpenWriter {
   // Gives as many as the sink takes without waiting, and finishes those that are done.
   Status GiveSome(bool start) ISOZONE_EXCLUDES(mu_);
   Status GiveNext(bool durable) ISOZONE_EXCLUDES(mu_);
-  size_t CountGiven() ISOZONE_EXCLUDES(mu_);
   bool HasToGive() ISOZONE_EXCLUDES(mu_);
   Status FinishOldest() ISOZONE_EXCLUDES(mu_);
   // A kill does not take what was finished any more. Its memory is given up.
@@ -131,7 +130,7 @@ class BufferedWriter final : public FileWriter, public OpenWriter {
   Status failure_ ISOZONE_GUARDED_BY(mu_);
   // Those that the sink was given, and behind them full ones; in file order, addresses stay.
   std::deque<WriteUnit> units_ ISOZONE_GUARDED_BY(mu_);
-  size_t given_ ISOZONE_GUARDED_BY(mu_) = 0;
+  std::atomic<size_t> given_{0};  // changed under mu_ by the thread that uses the sink
   WriteUnit filling_ ISOZONE_GUARDED_BY(mu_);
   size_t unit_size_ ISOZONE_GUARDED_BY(mu_);  // bytes, of the next unit
   // What the sink is told when it is used next.

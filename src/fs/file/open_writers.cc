@@ -24,10 +24,9 @@ auto OpenWriters::Use(Entry& entry, Call call) {
   return call(*entry.writer);
 }
 
-Status OpenWriters::Start(Clock& clock, std::function<bool()> is_memory_short, std::function<void()> save_metadata) {
+Status OpenWriters::Start(Clock& clock, Work work) {
   clock_ = &clock;
-  is_memory_short_ = std::move(is_memory_short);
-  save_metadata_ = std::move(save_metadata);
+  work_ = std::move(work);
   ISOZONE_ASSIGN_OR_RETURN(thread_, StartThread("writers of logs", [this] { Run(); }));
   return Status::Ok();
 }
@@ -91,9 +90,13 @@ void OpenWriters::Wake() {
 void OpenWriters::Run() {
   const MutexLock lock(mu_);
   int64_t look_at_ns = clock_->NowNs() + kWriteBackNs;
+  bool prepares = true;
   while (!stopping_) {
     if (std::exchange(woken_, false)) {
-      AdvanceAll(is_memory_short_());
+      AdvanceAll(work_.is_memory_short());
+    } else if (prepares) {
+      const MutexUnlock unlock(mu_);
+      prepares = work_.prepare_memory();
     } else if (clock_->NowNs() >= look_at_ns) {
       SaveOverdue();
       look_at_ns = clock_->NowNs() + kWriteBackNs;
@@ -112,7 +115,7 @@ void OpenWriters::AdvanceAll(bool all) {
 void OpenWriters::SaveOverdue() {
   {
     const MutexUnlock unlock(mu_);
-    save_metadata_();
+    work_.save_metadata();
   }
   for (Entry& entry : entries_) {
     const bool was_pending = std::exchange(entry.was_pending, !entry.writer->is_durable());

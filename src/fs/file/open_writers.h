@@ -64,9 +64,14 @@ class OpenWriters {
   OpenWriters(const OpenWriters&) = delete;
   OpenWriters& operator=(const OpenWriters&) = delete;
 
-  // Starts the thread, for memory that outlives the process; kIoError if there is none. `is_memory_short`: whether
-  // somebody waits for memory. `save_metadata`: begins to make the metadata durable as it is.
-  Status Start(Clock& clock, std::function<bool()> is_memory_short, std::function<void()> save_metadata);
+  // What the thread does with the memory that outlives the process, and with the metadata.
+  struct Work {
+    std::function<bool()> is_memory_short;  // whether somebody waits for memory
+    std::function<bool()> prepare_memory;   // makes some of it ready for use; false: all of it is
+    std::function<void()> save_metadata;    // begins to make the metadata durable as it is
+  };
+  // Starts the thread; kIoError if there is none.
+  Status Start(Clock& clock, Work work);
   // Ends it, if it was started. Nothing is written by itself any more.
   void Stop();
 
@@ -110,8 +115,7 @@ class OpenWriters {
   bool stopping_ ISOZONE_GUARDED_BY(mu_) = false;
   // Set by Start.
   Clock* clock_ = nullptr;
-  std::function<bool()> is_memory_short_;
-  std::function<void()> save_metadata_;
+  Work work_;
   std::thread thread_;
 };
 

@@ -31,8 +31,8 @@ class FakeWriter final : public OpenWriter {
 class OpenWritersTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    ISOZONE_ASSERT_OK(writers_.Start(
-        clock_, [] { return false; }, [this] { ++metadata_; }));
+    ISOZONE_ASSERT_OK(
+        writers_.Start(clock_, {[] { return false; }, [this] { return ++prepared_ < 3; }, [this] { ++metadata_; }}));
   }
   // The thread has slept until its next look, and looks.
   void LookAgain() {
@@ -43,6 +43,7 @@ class OpenWritersTest : public ::testing::Test {
 
   ManualClock clock_;
   std::atomic<int> metadata_{0};
+  std::atomic<int> prepared_{0};
   OpenWriters writers_;
 };
 
@@ -62,6 +63,11 @@ TEST_F(OpenWritersTest, WhatNobodySyncsIsMadeDurableAfterTwoLooks) {
   EXPECT_EQ(writer.saves, 1) << "nothing has come";
   writers_.Remove(place);
   writers_.Remove(other);
+}
+
+TEST_F(OpenWritersTest, TheMemoryIsPreparedToItsEnd) {
+  clock_.AwaitWaiter(clock_.NowNs());
+  EXPECT_EQ(prepared_, 3);
 }
 
 TEST_F(OpenWritersTest, NamesAreMadeDurableThoughNoFileIsOpen) {

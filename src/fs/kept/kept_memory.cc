@@ -1,5 +1,7 @@
 #include "fs/kept/kept_memory.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -115,6 +117,18 @@ KeptMemory::KeptMemory(std::unique_ptr<PageFile> file, const KeptHeader& header,
 
 KeptMemory::~KeptMemory() { file_->LeaveName(); }
 
+bool KeptMemory::Prepare() {
+#ifdef MADV_POPULATE_WRITE
+  const uint64_t all = file_->words().size_bytes();
+  const uint64_t bytes = std::min<uint64_t>(kMiB, all - prepared_);
+  if (bytes == 0 || ::madvise(bytes_ + prepared_, bytes, MADV_POPULATE_WRITE) != 0) return false;
+  prepared_ += bytes;
+  return prepared_ < all;
+#else
+  return false;
+#endif
+}
+
 KeptUnit& KeptMemory::UnitAt(size_t granule) const {
   return *reinterpret_cast<KeptUnit*>(bytes_ + KeptLayout::kUnits + granule * sizeof(KeptUnit));
 }
@@ -170,10 +184,16 @@ std::optional<KeptUnitMemory> KeptMemory::TryTake(uint64_t inode, uint64_t file_
 
 KeptUnitMemory KeptMemory::Take(uint64_t inode, uint64_t file_offset, size_t header, size_t most) {
   awaiting_.fetch_add(1, std::memory_order_relaxed);
-  if (on_awaited_) on_awaited_();
   const MutexLock lock(mu_);
   std::optional<KeptUnitMemory> memory;
-  while (!(memory = TakeLocked(inode, file_offset, header, most))) given_up_.Wait(mu_);
+  while (!(memory = TakeLocked(inode, file_offset, header, most))) {
+    const uint64_t given_up = given_up_count_;
+    if (on_awaited_) {
+      const MutexUnlock unlock(mu_);
+      on_awaited_();
+    }
+    while (given_up_count_ == given_up) given_up_.Wait(mu_);
+  }
   awaiting_.fetch_sub(1, std::memory_order_relaxed);
   waits_.fetch_add(1, std::memory_order_relaxed);
   return *std::move(memory);
@@ -197,6 +217,7 @@ void KeptMemory::GiveUp(size_t granule, size_t bytes, bool full) {
   Store(unit.sequence, sequence + 2);
   std::fill_n(taken_.begin() + static_cast<ptrdiff_t>(granule), granules, false);
   used_.fetch_sub(granules * kKeptGranule, std::memory_order_relaxed);
+  ++given_up_count_;
   given_up_.SignalAll();
   if (!full) return;
   given_up_since_ += granules * kKeptGranule;

@@ -72,6 +72,10 @@ class KeptMemory {
   KeptMemory(const KeptMemory&) = delete;
   KeptMemory& operator=(const KeptMemory&) = delete;
 
+  // Maps some of the memory that is not mapped yet, so that no append meets a page fault. False: all of it is, or the
+  // kernel cannot do that (before Linux 5.14). One thread.
+  bool Prepare();
+
   // Gives the memory its name, in place of what an earlier mount has left: that was taken over, or is of no use.
   Status Publish() { return file_->Publish(); }
   // The device has everything. The file goes, and nothing may be taken any more.
@@ -86,7 +90,7 @@ class KeptMemory {
   KeptUnitMemory Take(uint64_t inode, uint64_t file_offset, size_t header, size_t most) ISOZONE_EXCLUDES(mu_);
   // Somebody waits in Take: units that are not full yet are to be written out, too.
   bool is_awaited() const { return awaiting_.load(std::memory_order_relaxed) > 0; }
-  // Calls `wake` whenever somebody begins to wait in Take. Set before the first unit is taken.
+  // Calls `wake` whenever somebody begins to wait in Take, and again where what was given up was not enough. Set before the first unit is taken.
   void OnAwaited(std::function<void()> wake) { on_awaited_ = std::move(wake); }
   // Slows the thread down that is about to append `bytes`, where memory is short.
   void Pace(uint64_t bytes) {
@@ -132,6 +136,7 @@ class KeptMemory {
   const uint64_t free_of_pace_;  // bytes of units
   Clock& clock_;
   std::function<void()> on_awaited_;
+  uint64_t prepared_ = 0;  // bytes, of the file
 
   std::atomic<uint64_t> used_{0};  // bytes of units
   std::atomic<uint64_t> full_{0};  // of these, bytes of full ones
@@ -139,6 +144,7 @@ class KeptMemory {
   std::atomic<uint64_t> waits_{0};
   mutable Mutex mu_;
   CondVar given_up_;
+  uint64_t given_up_count_ ISOZONE_GUARDED_BY(mu_) = 0;
   std::vector<bool> taken_ ISOZONE_GUARDED_BY(mu_);  // granules
   // How fast the device takes full units, while these are more than free_of_pace_.
   int64_t short_since_ns_ ISOZONE_GUARDED_BY(mu_) = 0;

@@ -210,10 +210,13 @@ Result<SpaceInfo> FindSpace(MountContext& context) {
 Status StartCare(MountContext& context) {
   ISOZONE_RETURN_IF_ERROR(context.collector->Start());
   if (context.kept == nullptr) return Status::Ok();
-  const auto save_metadata = [journal = context.journal.get()] { journal->SyncSoon(journal->last_sequence()); };
-  ISOZONE_RETURN_IF_ERROR(context.writers.Start(
-      context.clock, [kept = context.kept.get()] { return kept->is_awaited(); }, save_metadata));
-  context.kept->OnAwaited([writers = &context.writers] { writers->Wake(); });
+  KeptMemory* const kept = context.kept.get();
+  const OpenWriters::Work work = {
+      .is_memory_short = [kept] { return kept->is_awaited(); },
+      .prepare_memory = [kept] { return kept->Prepare(); },
+      .save_metadata = [journal = context.journal.get()] { journal->SyncSoon(journal->last_sequence()); }};
+  ISOZONE_RETURN_IF_ERROR(context.writers.Start(context.clock, work));
+  kept->OnAwaited([writers = &context.writers] { writers->Wake(); });
   return Status::Ok();
 }
 

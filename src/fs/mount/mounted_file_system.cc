@@ -320,9 +320,11 @@ std::shared_ptr<OpenFile> MountedFileSystem::Register(InodeId id, FileKind kind,
 Result<std::shared_ptr<OpenFile>> MountedFileSystem::OpenFollowed(InodeId id) {
   ISOZONE_ASSIGN_OR_RETURN(auto file, refresh_->Open(id));
   if (file->kind() != FileKind::kLog) return file;
-  const Status grown = refresh_->GrowLog(*file);
+  Status grown = refresh_->GrowLog(*file);
   if (grown.ok()) return file;
   context_->Release(std::move(file));
+  const MutexLock lock(mutex());
+  if (context_->state.Find(id) == nullptr) return Status::NotFound(fmt::format("inode {} was removed", id.value()));
   return grown;
 }
 

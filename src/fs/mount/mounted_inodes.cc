@@ -545,8 +545,8 @@ Result<FileAttributes> MountedInodes::Link(uint64_t inode, uint64_t directory, s
 }
 
 Status MountedInodes::Unlink(uint64_t directory, std::string_view name) {
-  LastName last(*open_);
   {
+    LastName last(*open_);
     const MutexLock lock(fs_.mutex());
     ISOZONE_ASSIGN_OR_RETURN(const auto place, fs_.FindPlaceIn(InodeId(directory), name));
     if (place.existing == nullptr) return Status::NotFound(fmt::format("'{}' does not exist", name));
@@ -579,8 +579,8 @@ Status MountedInodes::RemoveDirectory(uint64_t directory, std::string_view name)
 Status MountedInodes::Rename(uint64_t from_directory, std::string_view from, uint64_t to_directory, std::string_view to,
                              RenameMode mode) {
   ISOZONE_RETURN_IF_ERROR(CheckNewName(to));
-  LastName last(*open_);
   {
+    LastName last(*open_);
     const MutexLock lock(fs_.mutex());
     ISOZONE_ASSIGN_OR_RETURN(const auto source, fs_.FindPlaceIn(InodeId(from_directory), from));
     ISOZONE_ASSIGN_OR_RETURN(const auto target, fs_.FindPlaceIn(InodeId(to_directory), to));

@@ -142,7 +142,8 @@ Status MountedState::ReadLogOf(const Inode& inode, FileDetails& details) const {
   details.attributes.size = (*file)->size();
   details.extents = (*file)->Extents().Expand();
   context_.Release(*std::move(file));
-  return status;
+  const MutexLock lock(context_.namespace_mutex);
+  return context_.state.Find(inode.id) == nullptr ? Status::Ok() : status;  // it was removed meanwhile
 }
 
 MetadataCopies MountedState::Metadata() const {

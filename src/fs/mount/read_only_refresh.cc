@@ -109,7 +109,7 @@ Result<bool> ReadOnlyRefresh::Look(Tails* tails, bool in_any_case) {
   }
   if (now != seen_ || durable > applied_) {
     ISOZONE_ASSIGN_OR_RETURN(const bool same, ReadDevice(durable));
-    if (!same) now.clear();  // the next refresh looks at the zones where the copies are now
+    if (!same) ISOZONE_RETURN_IF_ERROR(ForgetIfElsewhere(now));
   }
   ISOZONE_RETURN_IF_ERROR(ApplyKept());
   // What has become durable since may have left the memory before it was read there.
@@ -117,12 +117,19 @@ Result<bool> ReadOnlyRefresh::Look(Tails* tails, bool in_any_case) {
   if (durable > applied_) {
     ISOZONE_RETURN_IF_ERROR(ReadDevice(durable).status());
     ISOZONE_RETURN_IF_ERROR(ApplyKept());
-    now.clear();
+    ISOZONE_RETURN_IF_ERROR(ForgetIfElsewhere(now));
   }
   // Both were looked at before the metadata was read, so a change in between shows at the next refresh.
   seen_ = std::move(now);
   kept_seen_ = kept_now;
   return true;
+}
+
+Status ReadOnlyRefresh::ForgetIfElsewhere(Pointers& seen) const {
+  ISOZONE_ASSIGN_OR_RETURN(const Pointers now, ReadPointers());
+  const bool same_zones = std::ranges::equal(now, seen, {}, &Pointers::value_type::first, &Pointers::value_type::first);
+  if (!same_zones) seen.clear();
+  return Status::Ok();
 }
 
 Result<bool> ReadOnlyRefresh::ReadDevice(uint64_t durable) {
@@ -272,10 +279,12 @@ Status ReadOnlyRefresh::RefreshOpenFiles(const Tails& tails, Files files) {
       auto file = weak.lock();
       const Inode* inode = context_.state.Find(id);
       if (file == nullptr || !MayHaveMoved(id, inode)) continue;
-      if (inode == nullptr) inode = &removed_logs_.at(id).inode;
+      const bool is_removed = inode == nullptr;
+      if (is_removed) inode = &removed_logs_.at(id).inode;
       const bool waits = files == Files::kButLogs && inode->kind == FileKind::kLog;
       if (waits || !TakePins(*file, ZonesOf(context_.geometry(), *inode))) {
-        stay.insert(id);
+        // What was removed before it was pinned is lost.
+        if (waits || !is_removed) stay.insert(id);
       } else if (inode->kind == FileKind::kLog) {
         logs.push_back(std::move(file));
       } else {

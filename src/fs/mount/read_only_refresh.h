@@ -94,6 +94,8 @@ class ReadOnlyRefresh {
   Result<bool> Look(Tails* tails, bool in_any_case) ISOZONE_REQUIRES(mu_);
   // Applies what the device has by now, at least up to `durable`. False: the copies may lie in other zones now.
   Result<bool> ReadDevice(uint64_t durable) ISOZONE_REQUIRES(mu_);
+  // Where the copies lie in other zones now, those pointers are of no use: the next look finds a change.
+  Status ForgetIfElsewhere(Pointers& seen) const ISOZONE_REQUIRES(mu_);
   // The sequence of a record that the device has; 0: not known.
   Result<uint64_t> DurableSequence() const ISOZONE_REQUIRES(mu_);
   void MakePins() ISOZONE_REQUIRES(mu_);
