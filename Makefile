@@ -132,6 +132,7 @@ bench: ## Run the benchmarks; with QUICK=1 in small, to see that they run
 	@scripts/run-benchmarks build/release $(if $(QUICK),--benchmark_min_time=0.01 --benchmark_repetitions=1)
 	@bench/instruction_cost --build build/release
 	@bench/rocksdb_ratio --build build/release $(if $(QUICK),--repeats 1 --num 20000 --reads 20000)
+	@bench/put_latency --build build/release $(if $(QUICK),--repeats 1 --num 20000 --syncs 1000 --speed 1)
 	@bench/disk_ratio --build build/release --directory build $(if $(QUICK),--repeats 1 --num 20000 --reads 20000)
 	@bench/parallel_ratio --build build/release $(if $(QUICK),--repeats 1 --num 20000)
 	@bench/steering_ratio --build build/release $(if $(QUICK),--repeats 1 --num 20000)

@@ -140,7 +140,8 @@ class Schemas(harness.CliTest):
         self.check_command("izg", "show", self.device, "--json")
         # So fast that the host is in doubt of what it sees, if it can see anything.
         result = self.run_cli("izg", "identify", f"emu:{self.image}?speed=20", "--json")
-        if result.returncode != harness.BUSY:
+        self.assertIn(result.returncode, (harness.OK, harness.BUSY, harness.UNUSABLE), result.stderr)
+        if result.returncode == harness.OK:
             self.check("izg-identify", result.stdout)
         self.check("dump", self.ok("dump", self.device))
 

@@ -86,8 +86,8 @@ class BufferedWriter final : public FileWriter, public OpenWriter {
   Status Latched(Status status) ISOZONE_REQUIRES(mu_);
 
   // --- Units ---
-  // Begins a unit at the end of the file, for an append of `bytes`. Where it has to be in kept memory, and that is short,
-  // waits without mu_.
+  // Begins a unit at the end of the file, for an append of `bytes`. Where it has to be in kept memory, and that is
+  // short, waits without mu_.
   Status BeginUnit(size_t bytes) ISOZONE_REQUIRES(mu_);
   // The unit has kept memory then, unless it can be without and there is none.
   Status TakeKeptMemory() ISOZONE_REQUIRES(mu_);

@@ -90,7 +90,8 @@ class KeptMemory {
   KeptUnitMemory Take(uint64_t inode, uint64_t file_offset, size_t header, size_t most) ISOZONE_EXCLUDES(mu_);
   // Somebody waits in Take: units that are not full yet are to be written out, too.
   bool is_awaited() const { return awaiting_.load(std::memory_order_relaxed) > 0; }
-  // Calls `wake` whenever somebody begins to wait in Take, and again where what was given up was not enough. Set before the first unit is taken.
+  // Calls `wake` whenever somebody begins to wait in Take, and again where what was given up was not enough. Set before
+  // the first unit is taken.
   void OnAwaited(std::function<void()> wake) { on_awaited_ = std::move(wake); }
   // Slows the thread down that is about to append `bytes`, where memory is short.
   void Pace(uint64_t bytes) {
