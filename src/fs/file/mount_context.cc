@@ -95,7 +95,7 @@ std::vector<ZoneId> ZonesOf(const DeviceGeometry& geometry, const Inode& inode) 
   });
   for (const LogRegion& region : inode.regions) zones.push_back(region.zone);
   std::ranges::sort(zones);
-  zones.erase(std::ranges::unique(zones).begin(), zones.end());
+  zones.erase(std::unique(zones.begin(), zones.end()), zones.end());
   return zones;
 }
 
