@@ -167,12 +167,13 @@ Status FuseSession::StartThread(std::function<void()> serve) {
     serve();
     ThreadEnded();
   });
-  if (thread.ok()) {
-    threads_.push_back(std::move(thread).value());
+  const Status started = thread.status();
+  if (started.ok()) {
+    threads_.push_back(*std::move(thread));
   } else {
     --running_;
   }
-  return thread.status();
+  return started;
 }
 
 void FuseSession::ThreadEnded() {

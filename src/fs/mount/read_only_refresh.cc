@@ -383,7 +383,7 @@ Result<std::shared_ptr<OpenFile>> ReadOnlyRefresh::Open(InodeId id) {
         file = std::make_shared<OpenFile>(id, found->kind, context_.geometry().zone_size,
                                           is_log ? ExtentList() : found->extents, Status::Ok());
         pins.KeepOnly(zones);
-        file->pins = std::move(pins);
+        file->pins = std::exchange(pins, ZonePins());
         context_.open_files[id] = file;
       }
       if (file != nullptr) return file;
