@@ -47,11 +47,13 @@ TEST(ByteTextTest, AllNamesStayApartAndCanBeHadBack) {
     for (const std::string& a : parts) {
       for (const std::string& b : parts) {
         for (const std::string& c : parts) {
-          if (!seen.insert(a + b + c).second) continue;
+          std::string bytes = a;
+          bytes.append(b).append(c);
+          if (!seen.insert(bytes).second) continue;
           ++names;
-          const std::string text = TextOfBytes(a + b + c, controls);
+          const std::string text = TextOfBytes(bytes, controls);
           texts.insert(text);
-          EXPECT_EQ(BytesOf(text), a + b + c);
+          EXPECT_EQ(BytesOf(text), bytes);
         }
       }
     }
