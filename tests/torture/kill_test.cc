@@ -284,6 +284,16 @@ std::map<std::string, std::string> ContentsOf(FileSystem& fs) {
   return contents;
 }
 
+// The names that a mount finds, which it ends.
+std::set<std::string> NamesOf(const Result<std::unique_ptr<FileSystem>>& fs) {
+  std::set<std::string> names;
+  EXPECT_TRUE(fs.ok()) << fs.status().ToString();
+  if (!fs.ok()) return names;
+  for (const auto& [name, bytes] : ContentsOf(**fs)) names.insert(name);
+  EXPECT_TRUE((*fs)->Unmount().ok());
+  return names;
+}
+
 TEST_F(KillTest, WhatACallHasReturnedStaysWithoutASync) {
   SCOPED_TRACE("ISOZONE_TEST_SEED=" + std::to_string(seed_));
   Random random(seed_);
@@ -409,19 +419,11 @@ TEST_F(KillTest, MemoryOfAnotherDeviceTimeOrBootIsNotTaken) {
       for (;;) Tell(pipe_end);
     });
   };
-  const auto names = [&] {
-    auto fs = MountImage(Options());
-    EXPECT_TRUE(fs.ok()) << fs.status().ToString();
-    std::set<std::string> found;
-    for (const auto& [name, bytes] : ContentsOf(**fs)) found.insert(name);
-    EXPECT_TRUE((*fs)->Unmount().ok());
-    return found;
-  };
   ASSERT_FINE(MakeImage());
   write_and_die("taken");
   ASSERT_FINE(CheckImage());
   EXPECT_TRUE(std::filesystem::exists(KeptFile())) << "the next mount needs it";
-  EXPECT_EQ(names(), std::set<std::string>{"taken"});
+  EXPECT_EQ(NamesOf(MountImage(Options())), std::set<std::string>{"taken"});
 
   write_and_die("formatted");
   {
@@ -433,19 +435,19 @@ TEST_F(KillTest, MemoryOfAnotherDeviceTimeOrBootIsNotTaken) {
   }
   ASSERT_FINE(CheckImage());
   EXPECT_FALSE(std::filesystem::exists(KeptFile())) << "fsck removes what is of no use";
-  EXPECT_EQ(names(), std::set<std::string>{});
+  EXPECT_EQ(NamesOf(MountImage(Options())), std::set<std::string>{});
 
   std::filesystem::copy_file(path_, directory_ / "older");
   write_and_die("first");
   std::filesystem::copy_file(directory_ / "older", path_, std::filesystem::copy_options::overwrite_existing);
-  EXPECT_EQ(names(), std::set<std::string>{}) << "the device has the number of another mount";
+  EXPECT_EQ(NamesOf(MountImage(Options())), std::set<std::string>{}) << "the device has the number of another mount";
 
   write_and_die("boot");
   std::filesystem::permissions(KeptFile(), std::filesystem::perms::owner_write, std::filesystem::perm_options::add);
   std::fstream(KeptFile(), std::ios::in | std::ios::out | std::ios::binary)
       .seekp(offsetof(KeptHeader, boot_id))
       .put('x');
-  EXPECT_EQ(names(), std::set<std::string>{});
+  EXPECT_EQ(NamesOf(MountImage(Options())), std::set<std::string>{});
 }
 
 // Each device has memory of its own, whoever gives it the name of another's.
@@ -460,14 +462,6 @@ TEST_F(KillTest, TwoDevicesDoNotTakeEachOthersMemory) {
       for (;;) Tell(pipe_end);
     });
   };
-  const auto names = [&] {
-    auto fs = MountImage(Options());
-    EXPECT_TRUE(fs.ok()) << fs.status().ToString();
-    std::set<std::string> found;
-    for (const auto& [name, bytes] : ContentsOf(**fs)) found.insert(name);
-    EXPECT_TRUE((*fs)->Unmount().ok());
-    return found;
-  };
   for (const bool swapped : {false, true}) {
     write_and_die("first");
     const auto memory_of_first = KeptFile();
@@ -478,9 +472,9 @@ TEST_F(KillTest, TwoDevicesDoNotTakeEachOthersMemory) {
       std::filesystem::rename(KeptFile(), memory_of_first);
       std::filesystem::rename(directory_ / "aside", KeptFile());
     }
-    EXPECT_EQ(names(), swapped ? std::set<std::string>{} : std::set<std::string>{"second"});
+    EXPECT_EQ(NamesOf(MountImage(Options())), swapped ? std::set<std::string>{} : std::set<std::string>{"second"});
     path_ = first;
-    EXPECT_EQ(names(), swapped ? std::set<std::string>{} : std::set<std::string>{"first"});
+    EXPECT_EQ(NamesOf(MountImage(Options())), swapped ? std::set<std::string>{} : std::set<std::string>{"first"});
   }
 }
 
