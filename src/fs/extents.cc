@@ -57,16 +57,6 @@ std::vector<FileExtent> ExtentsFrom(std::span<const FileExtent> extents, uint64_
   return rest;
 }
 
-std::vector<FileExtent> SpliceExtents(std::span<const FileExtent> extents, std::span<const FileExtent> replacement) {
-  const uint64_t begin = replacement.front().file_offset;
-  const uint64_t end = replacement.back().file_offset + replacement.back().length;
-  std::vector<FileExtent> spliced = CutExtents(extents, begin);
-  spliced.insert(spliced.end(), replacement.begin(), replacement.end());
-  const std::vector<FileExtent> behind = ExtentsFrom(extents, end);
-  spliced.insert(spliced.end(), behind.begin(), behind.end());
-  return spliced;
-}
-
 namespace {
 
 uint64_t EndOf(const FileExtent& extent) { return extent.file_offset + extent.length; }

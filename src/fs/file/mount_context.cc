@@ -78,14 +78,17 @@ std::vector<ZoneBytes> SpaceOf(const DeviceGeometry& geometry, std::span<const F
   return space;
 }
 
-std::vector<ZoneBytes> SpaceOf(const DeviceGeometry& geometry, const Inode& inode) {
-  if (inode.kind == FileKind::kLog) return SpaceOf(inode.regions);
+std::vector<ZoneBytes> SpaceOfList(const DeviceGeometry& geometry, const ExtentList& extents) {
   std::vector<ZoneBytes> space;
-  inode.extents.VisitRuns([&](const ExtentRun& column) {
+  extents.VisitRuns([&](const ExtentRun& column) {
     VisitByZone(geometry, column,
                 [&](ZoneId zone, const ExtentRun& run) { space.emplace_back(zone, run.length * run.count); });
   });
   return space;
+}
+
+std::vector<ZoneBytes> SpaceOf(const DeviceGeometry& geometry, const Inode& inode) {
+  return inode.kind == FileKind::kLog ? SpaceOf(inode.regions) : SpaceOfList(geometry, inode.extents);
 }
 
 std::vector<ZoneId> ZonesOf(const DeviceGeometry& geometry, const Inode& inode) {

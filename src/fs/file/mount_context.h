@@ -136,6 +136,7 @@ struct MountContext : FileCounters {
 
 // Of each extent or sealed region.
 std::vector<ZoneBytes> SpaceOf(const DeviceGeometry& geometry, std::span<const FileExtent> extents);
+std::vector<ZoneBytes> SpaceOfList(const DeviceGeometry& geometry, const ExtentList& extents);
 std::vector<ZoneBytes> SpaceOf(const DeviceGeometry& geometry, const Inode& inode);
 std::vector<ZoneBytes> SpaceOf(std::span<const LogRegion> regions);
 // The zones of extents and of all regions, in order, each once.

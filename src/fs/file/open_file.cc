@@ -142,6 +142,15 @@ void OpenFile::Relocate(std::span<const Relocation> relocations, SpaceClaim old)
   MoveLocked(placed, std::move(old), before);
 }
 
+void OpenFile::CutAt(uint64_t size) {
+  const ExclusiveLock lock(mu_);
+  generation_.fetch_add(1, std::memory_order_release);
+  extents_.CutAt(size);
+  memory_.clear();
+  tail_.clear();
+  size_.store(size, std::memory_order_release);
+}
+
 void OpenFile::Reset(ExtentList extents, Status damage, std::vector<std::byte> tail) {
   const ExclusiveLock lock(mu_);
   // A file to which something was only added has not moved.

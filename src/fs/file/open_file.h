@@ -92,13 +92,15 @@ class OpenFile {
   void SetMemory(std::span<const FileExtent> written, std::span<const MemoryPiece> pieces);
   // What only memory has is no longer part of the file. Others may write there.
   void DropMemory();
-  // Replaces everything (truncation, overwriting). No writer may have bytes in memory. `tail`: bytes behind the
-  // extents, of a log that another process writes.
+  // What lies behind `size`, which it has, goes. No writer may have bytes in memory.
+  void CutAt(uint64_t size);
+  // Replaces everything. No writer may have bytes in memory. `tail`: bytes behind the extents, of a log that another
+  // process writes.
   void Reset(ExtentList extents, Status damage, std::vector<std::byte> tail = {});
   // What was read ahead is no longer what the file has.
   void NoteOverwritten() { generation_.fetch_add(1, std::memory_order_release); }
-  // How often Reset has changed where the file's bytes are, or bytes were overwritten or lost: a read that saw two
-  // values may have read anything.
+  // How often Reset has changed where the file's bytes are, or bytes were cut off, overwritten or lost: a read that saw
+  // two values may have read anything.
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
   // The file ends with a hole up to `size` > its size. No writer may have bytes in memory.

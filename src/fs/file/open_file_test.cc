@@ -1,7 +1,11 @@
 #include "fs/file/open_file.h"
 
+#include <array>
 #include <cstring>
+#include <memory_resource>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -255,19 +259,49 @@ TEST(Extents, AreCut) {
   EXPECT_EQ(cut[1].length, 1u);
 }
 
-TEST(Extents, AreSpliced) {
-  const std::vector<FileExtent> extents = {Extent(0, 4096, 100), Extent(100, 8192, 50)};
-  const FileExtent replacement = Extent(90, 40960, 20);
-  const auto spliced = SpliceExtents(extents, {&replacement, 1});
-  ASSERT_EQ(spliced.size(), 3u);
-  EXPECT_EQ(spliced[0].length, 90u);
-  EXPECT_EQ(spliced[1].device_offset.value(), 40960u);
-  EXPECT_EQ(spliced[2].file_offset, 110u);
-  EXPECT_EQ(spliced[2].device_offset.value(), 8202u);
-  EXPECT_EQ(spliced[2].length, 40u);
-  const FileExtent longer = Extent(140, 40960, 20);
-  EXPECT_EQ(SpliceExtents(extents, {&longer, 1}).size(), 3u);
+// What handles cost, by how many extents the file has: in steps (ExtentList::steps).
+class OpenFileCost : public testing::TestWithParam<uint64_t> {
+ protected:
+  static constexpr uint64_t kPage = 4096;
+  static constexpr uint64_t kSteps = 2'000;
+  // Neighbours in the file are none on the device.
+  static ExtentList Fragmented(uint64_t count) {
+    std::vector<FileExtent> extents;
+    for (uint64_t i = 0; i < count; ++i) extents.push_back(Extent(i * kPage, (i * 7919 % count) * 2 * kPage, kPage));
+    return extents;
+  }
+  template <typename Work>
+  static void ExpectCheap(Work work) {
+    const uint64_t before = ExtentList::steps();
+    work();
+    EXPECT_LT(ExtentList::steps() - before, kSteps);
+  }
+};
+
+TEST_P(OpenFileCost, IsNotThatOfTheExtents) {
+  const ExtentList extents = Fragmented(GetParam());
+  std::optional<OpenFile> file;
+  ExpectCheap([&] { file.emplace(InodeId(7), FileKind::kData, 1 * kGiB, extents, Status::Ok()); });
+  ExpectCheap([&] {
+    std::array<std::byte, 2 * kPage> buffer;
+    std::pmr::vector<FileExtent> pieces;
+    std::shared_ptr<const ReadPin> pin;
+    EXPECT_EQ(file->Locate(extents.end_offset() / 2, buffer, pieces, pin), buffer.size());
+  });
+  const uint64_t size = extents.end_offset() - kPage - 100;
+  ExpectCheap([&] { file->CutAt(size); });
+  EXPECT_EQ(file->size(), size);
+  const FileExtent more = Extent(size, 1 * kGiB, 100);
+  ExpectCheap([&] { file->SetMemory({&more, 1}, {}); });
+  ExpectCheap([&] {
+    const ExtentList copy = file->Extents();
+    EXPECT_EQ(copy.size(), extents.size());
+    EXPECT_EQ(copy.back(), more);
+  });
+  EXPECT_EQ(extents.end_offset(), GetParam() * kPage);
 }
+
+INSTANTIATE_TEST_SUITE_P(Extents, OpenFileCost, testing::Values(10, 10'000, 1'000'000));
 
 }  // namespace
 }  // namespace isozone

@@ -232,7 +232,7 @@ Status SharedFile::TruncateLocked(uint64_t size) {
   end_.clear();
   if (size < file_->size()) ISOZONE_RETURN_IF_ERROR(TruncateFile(context_, *file_, size));
   in_place_.Cut(size);
-  allocated_.Shrink(HoleBytes(0, size));
+  if (allocated_.bytes() > 0) allocated_.Shrink(HoleBytes(0, size));
   return Status::Ok();
 }
 
@@ -272,13 +272,10 @@ Status SharedFile::Allocate(uint64_t offset, uint64_t length, bool keep_size) {
 uint64_t SharedFile::HoleBytes(uint64_t offset, uint64_t end) const {
   const uint64_t size = file_->size();
   uint64_t bytes = end > size ? end - std::max(offset, size) : 0;
-  for (const FileExtent& extent : file_->Extents(offset, end)) {
-    if (!extent.is_hole()) continue;
-    const uint64_t from = std::max(offset, extent.file_offset);
-    const uint64_t to = std::min(end, extent.file_offset + extent.length);
-    if (from < to) bytes += to - from;
-  }
-  return bytes;
+  ExtentList extents = file_->Extents(offset, std::min(end, size));
+  extents.CutAt(end);
+  extents = extents.From(std::max(offset, extents.begin_offset()));
+  return bytes + extents.end_offset() - extents.begin_offset() - extents.StoredBytes();
 }
 
 Result<uint64_t> SharedFile::Find(uint64_t offset, bool hole) const {

@@ -1,41 +1,24 @@
 #include "fs/file/truncate.h"
 
-#include <algorithm>
 #include <cstring>
-#include <map>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/aligned_buffer.h"
-#include "fs/extents.h"
 #include "fs/file/open_log.h"
 #include "fs/file/zone_stream.h"
 
 namespace isozone {
 namespace {
 
-// Returns the space that `before` has and that `after`, which is made of parts of it, no longer has.
-std::vector<ZoneBytes> SpaceLost(const DeviceGeometry& geometry, std::span<const FileExtent> before,
-                                 std::span<const FileExtent> after) {
-  std::map<ZoneId, uint64_t> bytes;
-  for (const auto& [zone, length] : SpaceOf(geometry, before)) bytes[zone] += length;
-  for (const auto& [zone, length] : SpaceOf(geometry, after)) {
-    if (auto it = bytes.find(zone); it != bytes.end()) it->second -= std::min(it->second, length);
-  }
-  return {bytes.begin(), bytes.end()};
-}
-
 // Returns the space that is no longer the file's. Readers may be using it.
 Result<SpaceClaim> CutData(MountContext& context, const Inode& inode, uint64_t size)
     ISOZONE_REQUIRES(context.namespace_mutex) {
-  const std::vector<FileExtent> touched = inode.extents.Expand(size);
-  const auto lost = SpaceLost(context.geometry(), touched, CutExtents(touched, size));
-  ExtentList kept = inode.extents;
-  kept.CutAt(size);
-  const MetadataOp op = SetExtents{inode.id, std::move(kept), context.clock.NowWallS()};
+  const ExtentList lost = inode.extents.From(size);
+  const MetadataOp op = CutFile{inode.id, size, context.clock.NowWallS()};
   ISOZONE_RETURN_IF_ERROR(context.Commit({&op, 1}).status());
-  return SpaceClaim::FromMetadata(*context.pool, lost);
+  return SpaceClaim::FromMetadata(*context.pool, SpaceOfList(context.geometry(), lost));
 }
 
 // The regions keep all of their frames. The scan of each region stops at its payload. `kept` is what is left of the
@@ -48,22 +31,26 @@ Result<SpaceClaim> CutLog(MountContext& context, const Inode& inode, std::span<c
   return SpaceClaim::FromMetadata(*context.pool, SpaceOf(log.dropped));
 }
 
+// What makes `replacement`, which begins within the file, a part of it; it may reach beyond the end.
+std::vector<MetadataOp> OpsToReplace(const Inode& inode, const ExtentList& replacement, uint64_t now_s) {
+  if (replacement.end_offset() <= inode.size) return {PlaceExtents{inode.id, replacement, now_s}};
+  ExtentList kept = inode.extents;
+  kept.CutAt(replacement.begin_offset());
+  return {CutFile{inode.id, kept.end_offset(), now_s}, AppendExtents{inode.id, kept.size(), replacement, now_s}};
+}
+
 // From now on the file has `replacement`, which `space` claims. Returns the sequence to sync. After an error, nothing
 // has changed.
-Result<uint64_t> Replace(MountContext& context, const Inode& inode, std::span<const FileExtent> replacement,
-                         SpaceClaim& space) ISOZONE_REQUIRES(context.namespace_mutex) {
-  const InodeId id = inode.id;
-  std::vector<FileExtent> before = inode.extents.Expand();
-  std::vector<FileExtent> spliced = SpliceExtents(before, replacement);
-  // Of the old and the new extents together, those that the splice did not take over were replaced.
-  before.insert(before.end(), replacement.begin(), replacement.end());
-  const auto lost = SpaceLost(context.geometry(), before, spliced);
-  const MetadataOp op = SetExtents{id, spliced, context.clock.NowWallS()};
-  ISOZONE_ASSIGN_OR_RETURN(const uint64_t sequence, context.Commit({&op, 1}));
+Result<uint64_t> Replace(MountContext& context, const Inode& inode, const ExtentList& replacement, SpaceClaim& space)
+    ISOZONE_REQUIRES(context.namespace_mutex) {
+  ExtentList lost = inode.extents.From(replacement.begin_offset());
+  lost.CutAt(replacement.end_offset());
+  const auto ops = OpsToReplace(inode, replacement, context.clock.NowWallS());
+  ISOZONE_ASSIGN_OR_RETURN(const uint64_t sequence, context.Commit(ops));
   space.ToMetadata();
-  SpaceClaim old = SpaceClaim::FromMetadata(*context.pool, lost);
-  if (const auto file = context.FindOpen(id)) {
-    file->Reset(spliced, Status::Ok());
+  SpaceClaim old = SpaceClaim::FromMetadata(*context.pool, SpaceOfList(context.geometry(), lost));
+  if (const auto file = context.FindOpen(inode.id)) {
+    file->Reset(inode.extents, Status::Ok());
     file->Move({}, std::move(old));
   }
   return sequence;
@@ -78,12 +65,12 @@ Status TruncateFile(MountContext& context, OpenFile& file, uint64_t size) {
   SpaceClaim lost;
   const Inode* inode = context.state.Find(file.id());
   if (inode == nullptr) {
-    lost = file.unnamed.TakeBeyond(SpaceOf(context.geometry(), kept.Expand()));
+    lost = file.unnamed.TakeBeyond(SpaceOfList(context.geometry(), kept));
   } else {
     ISOZONE_ASSIGN_OR_RETURN(
         lost, inode->kind == FileKind::kLog ? CutLog(context, *inode, kept.Expand()) : CutData(context, *inode, size));
   }
-  file.Reset(std::move(kept), file.damage());
+  file.CutAt(size);
   file.Move({}, std::move(lost));
   return Status::Ok();
 }

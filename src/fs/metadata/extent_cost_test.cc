@@ -169,6 +169,34 @@ TEST_P(ExtentCostOf, AStatTakesNoExtent) {
   EXPECT_EQ(bytes, extents().end_offset());
 }
 
+TEST_P(ExtentCostOf, ATruncationCostsWhatItCutsOff) {
+  const std::vector<FileExtent> cut = extents().Expand(extents().end_offset() - 8 * kPage);
+  const uint64_t size = cut.front().file_offset + 100;
+  const std::string before = extents().Packed();
+  std::vector<MetadataOp> ops{CutFile{id_, size, 1}};
+  ops.emplace_back(RemoveInode{id_});
+  EXPECT_LT(Steps::Of([&] { EXPECT_FALSE(state_.Apply(ops).ok()); }), 2 * kSteps);
+  EXPECT_EQ(extents().Packed(), before);
+  ops.pop_back();
+  EXPECT_LT(Steps::Of([&] { Apply(ops); }), kSteps);
+  EXPECT_EQ(state_.Find(id_)->size, size);
+  EXPECT_EQ(extents().size(), GetParam() - cut.size() + 1);
+  std::vector<std::byte> record;
+  EncodeRecord(ops, record);
+  EXPECT_LT(record.size(), 40U);
+  ISOZONE_EXPECT_OK(state_.CheckInvariants());
+}
+
+// A snapshot of the inode, and each open file, has the list as it was.
+TEST_P(ExtentCostOf, ACopyStaysAsItWas) {
+  ExtentList copy;
+  EXPECT_EQ(Steps::Of([&] { copy = extents(); }), 0U);
+  const std::string before = copy.Packed();
+  Apply(WriteInPlace(10));
+  EXPECT_EQ(copy.Packed(), before);
+  EXPECT_NE(extents().Packed(), before);
+}
+
 TEST_P(ExtentCostOf, AnAppendCostsWhatItAdds) {
   const AppendExtents op{id_, extents().size(), {pages_.Next(extents().end_offset())}, 1};
   EXPECT_LT(Steps::Of([&] { Apply({op}); }), kSteps);

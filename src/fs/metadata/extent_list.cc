@@ -125,13 +125,13 @@ bool IsMadeByAdding(const Element& element) {
 }
 
 // The extents of `element` from number `first` on, as an element of which they are the first ones.
-Element From(const Element& element, uint64_t first) {
-  Element from;
-  from.length = element.length;
-  from.count = element.count - first;
-  from.columns = std::min<uint64_t>(element.columns, from.count);
-  for (size_t i = 0; i < from.columns; ++i) from.starts[i] = element.place(first + i);
-  return from;
+Element RestOf(const Element& element, uint64_t first) {
+  Element rest;
+  rest.length = element.length;
+  rest.count = element.count - first;
+  rest.columns = std::min<uint64_t>(element.columns, rest.count);
+  for (size_t i = 0; i < rest.columns; ++i) rest.starts[i] = element.place(first + i);
+  return rest;
 }
 
 bool FitsBehind(uint64_t offset, const Element& element) {
@@ -194,7 +194,7 @@ class ExtentList::Rewriter {
     begin_ = list_.Find(from - 1, open_, next);
     open_.KeepFirst((from - begin_.file_offset) / open_.length);
     if (begin_.at == 0) return;
-    const Chunk& chunk = list_.chunks_[begin_.chunk];
+    const Chunk& chunk = *list_.chunks_[begin_.chunk];
     made_.push_back({chunk.file_offset, chunk.bytes.substr(0, begin_.at)});
   }
 
@@ -217,7 +217,7 @@ class ExtentList::Rewriter {
       }
       joined = 0;
       Begin(element.place(i), element.length);
-      if (Element rest = From(element, i); IsMadeByAdding(rest)) {
+      if (Element rest = RestOf(element, i); IsMadeByAdding(rest)) {
         end_ += rest.bytes() - rest.length;
         open_ = rest;
         return;
@@ -267,32 +267,37 @@ class ExtentList::Rewriter {
   }
   // What was made takes the place of what lay up to `rest`.
   void Splice(const Place& rest) {
-    std::vector<Chunk>& chunks = list_.chunks_;
+    Chunks& chunks = list_.chunks_;
     if (rest.chunk == chunks.size()) list_.end_ = end_;
     size_t behind = rest.chunk;
-    if (rest.at > 0) Put(made_, rest.file_offset, std::string_view(chunks[behind++].bytes).substr(rest.at));
+    if (rest.at > 0) Put(made_, rest.file_offset, std::string_view(chunks[behind++]->bytes).substr(rest.at));
     const auto first = chunks.begin() + static_cast<ptrdiff_t>(begin_.chunk);
     const auto last = chunks.begin() + static_cast<ptrdiff_t>(behind);
-    const auto in_place = std::min(last - first, static_cast<ptrdiff_t>(made_.size()));
-    for (auto it = first; it != last; ++it) list_.packed_size_ -= it->bytes.size();
+    for (auto it = first; it != last; ++it) list_.packed_size_ -= (*it)->bytes.size();
     for (const Chunk& chunk : made_) list_.packed_size_ += chunk.bytes.size();
-    std::move(made_.begin(), made_.begin() + in_place, first);
+    Chunks made = Share(std::move(made_));
+    const size_t end = begin_.chunk + made.size();
+    const auto in_place = std::min(last - first, static_cast<ptrdiff_t>(made.size()));
+    std::move(made.begin(), made.begin() + in_place, first);
     chunks.erase(first + in_place, last);
     chunks.insert(chunks.begin() + static_cast<ptrdiff_t>(begin_.chunk) + in_place,
-                  std::make_move_iterator(made_.begin() + in_place), std::make_move_iterator(made_.end()));
-    JoinSmall(begin_.chunk + made_.size());
+                  std::make_move_iterator(made.begin() + in_place), std::make_move_iterator(made.end()));
+    JoinSmall(end);
   }
   // Joins neighbours that have become small, up to chunk `last`.
   void JoinSmall(size_t last) {
-    std::vector<Chunk>& chunks = list_.chunks_;
+    Chunks& chunks = list_.chunks_;
     for (size_t i = std::max<size_t>(begin_.chunk, 1) - 1; i < last && i + 1 < chunks.size();) {
-      if (chunks[i].bytes.size() + chunks[i + 1].bytes.size() > kChunkBytes / 2) {
+      const Chunk& behind = *chunks[i + 1];
+      if (chunks[i]->bytes.size() + behind.bytes.size() > kChunkBytes / 2) {
         ++i;
         continue;
       }
-      chunks[i].late_at = chunks[i].bytes.size() + chunks[i + 1].late_at;
-      chunks[i].late_file_offset = chunks[i + 1].late_file_offset;
-      chunks[i].bytes += chunks[i + 1].bytes;
+      Chunk joined = *chunks[i];
+      joined.late_at = joined.bytes.size() + behind.late_at;
+      joined.late_file_offset = behind.late_file_offset;
+      joined.bytes += behind.bytes;
+      chunks[i] = std::make_shared<const Chunk>(std::move(joined));
       chunks.erase(chunks.begin() + static_cast<ptrdiff_t>(i) + 1);
     }
   }
@@ -319,6 +324,7 @@ std::optional<ExtentList> ExtentList::Parse(uint64_t offset, std::span<const std
   if (packed.empty()) return offset == 0 ? std::optional(std::move(list)) : std::nullopt;
   list.end_ = offset;
   list.packed_size_ = packed.size();
+  std::vector<Chunk> chunks;
   std::array<Element, 2> elements;
   for (size_t i = 0; !packed.empty(); i ^= 1) {
     Element& element = elements[i];
@@ -328,18 +334,19 @@ std::optional<ExtentList> ExtentList::Parse(uint64_t offset, std::span<const std
     const std::span<const std::byte> bytes = rest.first(rest.size() - packed.size());
     if (!IsSpelt(element, bytes)) return std::nullopt;
     if (!IsMadeByAdding(element) || !FitsBehind(list.end_, element)) return std::nullopt;
-    if (!list.empty() && before.Add(element.starts[0], element.length)) return std::nullopt;
-    Put(list.chunks_, list.end_, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    if (!chunks.empty() && before.Add(element.starts[0], element.length)) return std::nullopt;
+    Put(chunks, list.end_, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     list.end_ += element.bytes();
     list.count_ += element.count;
   }
+  list.chunks_ = Share(std::move(chunks));
   return list;
 }
 
 std::string ExtentList::Packed() const {
   std::string packed;
   packed.reserve(packed_size_);
-  for (const Chunk& chunk : chunks_) packed += chunk.bytes;
+  for (const auto& chunk : chunks_) packed += chunk->bytes;
   return packed;
 }
 
@@ -351,9 +358,16 @@ void ExtentList::Put(std::vector<Chunk>& chunks, uint64_t file_offset, std::stri
   chunk.bytes += packed;
 }
 
+ExtentList::Chunks ExtentList::Share(std::vector<Chunk> chunks) {
+  Chunks shared;
+  shared.reserve(chunks.size());
+  for (Chunk& chunk : chunks) shared.push_back(std::make_shared<const Chunk>(std::move(chunk)));
+  return shared;
+}
+
 ExtentList::Place ExtentList::Read(const Place& place, Element& element) const {
   ++steps_taken;
-  const std::string& bytes = chunks_[place.chunk].bytes;
+  const std::string& bytes = chunks_[place.chunk]->bytes;
   std::span<const std::byte> rest = std::as_bytes(std::span(bytes)).subspan(place.at);
   const bool whole = Unpack(rest, element);
   assert(whole);
@@ -366,10 +380,10 @@ ExtentList::Place ExtentList::Read(const Place& place, Element& element) const {
 ExtentList::Place ExtentList::Find(uint64_t offset, Element& element, Place& next) const {
   if (offset >= end_) return next = {chunks_.size(), 0, end_};
   const auto behind = std::partition_point(chunks_.begin(), chunks_.end(),
-                                           [&](const Chunk& chunk) { return chunk.file_offset <= offset; });
+                                           [&](const auto& chunk) { return chunk->file_offset <= offset; });
   const auto chunk = static_cast<size_t>(std::max<ptrdiff_t>(behind - chunks_.begin(), 1) - 1);
-  Place place{chunk, 0, chunks_[chunk].file_offset};
-  if (const Chunk& c = chunks_[chunk]; c.late_file_offset <= offset) place = {chunk, c.late_at, c.late_file_offset};
+  Place place{chunk, 0, chunks_[chunk]->file_offset};
+  if (const Chunk& c = *chunks_[chunk]; c.late_file_offset <= offset) place = {chunk, c.late_at, c.late_file_offset};
   for (next = Read(place, element); next.file_offset <= offset; next = Read(place, element)) place = next;
   return place;
 }
@@ -410,6 +424,28 @@ ExtentList::Iterator& ExtentList::Iterator::operator++() {
   return *this;
 }
 
+ExtentList ExtentList::From(uint64_t offset) const {
+  ExtentList list;
+  Element element;
+  Place next;
+  const Place place = Find(offset, element, next);
+  if (place.chunk == chunks_.size()) return list;
+  uint64_t first = (offset - place.file_offset) / element.length;
+  const uint64_t skip = (offset - place.file_offset) % element.length;
+  Rewriter rewriter(list, offset);
+  if (skip > 0) {
+    const FileExtent parted{0, DeviceOffset(element.place(first++)), element.length};
+    rewriter.Add(parted.PlaceOf(skip).value(), element.length - skip);
+  }
+  rewriter.AddFrom(element, first);
+  while (next.chunk < chunks_.size()) {
+    next = Read(next, element);
+    rewriter.AddFrom(element, 0);
+  }
+  rewriter.GoOnFrom(UINT64_MAX);
+  return list;
+}
+
 std::vector<FileExtent> ExtentList::Expand(uint64_t from, uint64_t to) const {
   std::vector<FileExtent> extents;
   const Iterator behind = end();
@@ -426,8 +462,14 @@ bool ExtentList::BeginsWith(const ExtentList& other) const {
   if (count_ < other.count_ || begin_offset() != other.begin_offset()) return false;
   Element mine;
   Element its;
-  Place at = First();
-  Place other_at = other.First();
+  // Most often the one was a copy of the other.
+  const size_t few = std::min(chunks_.size(), other.chunks_.size());
+  size_t shared = 0;
+  while (shared < few && chunks_[shared] == other.chunks_[shared]) ++shared;
+  if (shared == other.chunks_.size()) return true;
+  if (shared == chunks_.size()) return false;
+  Place at{shared, 0, chunks_[shared]->file_offset};
+  Place other_at{shared, 0, other.chunks_[shared]->file_offset};
   while (other_at.chunk < other.chunks_.size()) {
     at = Read(at, mine);
     other_at = other.Read(other_at, its);

@@ -13,9 +13,10 @@
 // append changes the last element, and an edit in the middle the elements from there up to the next that begins where
 // one began before. Bytes that spell a sequence in another form are refused (Parse).
 //
-// Elements lie in *chunks* of about kChunkBytes, each of which says where in the file it begins. An edit leaves that
-// as it is for all chunks but those it changes, so nothing that look-ups need can be lost or become old. Chunks that
-// have become small are joined with their neighbours.
+// Elements lie in *chunks* of about kChunkBytes, each of which says where in the file it begins. No chunk ever changes:
+// an edit puts others in the place of those that it touches, so nothing that look-ups need can be lost or become old.
+// Chunks that have become small are joined with their neighbours. A copy of a list shares its chunks, so it costs a
+// pointer for each of them, and bytes only where one of the two is edited later.
 //
 // Costs, in elements that are read and extents that are added to one (steps). A look-up reads what lies in one chunk.
 // An edit costs as much, the extents that it brings, and what it packs anew behind them: most often this ends at the
@@ -23,7 +24,7 @@
 // number shifts the bounds of all elements up to the end of these. Nothing costs as many steps as an element has
 // extents. Parse takes memory by the bytes that it is given, whatever they claim to expand to.
 //
-// Thread safety: as a standard container.
+// Thread safety: as a standard container; lists that share chunks may be used at the same time.
 #pragma once
 
 #include <array>
@@ -31,6 +32,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -132,7 +134,7 @@ class ExtentList {
   bool empty() const { return chunks_.empty(); }
   uint64_t size() const { return count_; }  // extents
   // In the file, bytes; 0 where it is empty.
-  uint64_t begin_offset() const { return empty() ? 0 : chunks_.front().file_offset; }
+  uint64_t begin_offset() const { return empty() ? 0 : chunks_.front()->file_offset; }
   uint64_t end_offset() const { return end_; }
   bool operator==(const ExtentList& other) const { return size() == other.size() && BeginsWith(other); }
   // `other` is the whole of it, or its first extents.
@@ -144,6 +146,8 @@ class ExtentList {
   Iterator At(uint64_t offset) const;
   FileExtent front() const { return *begin(); }
   FileExtent back() const { return *At(end_ - 1); }
+  // What lies behind `offset` of the file, which does not lie before the list: what CutAt would leave out.
+  ExtentList From(uint64_t offset) const;
   // The extents that [from, to) of the file touches.
   std::vector<FileExtent> Expand(uint64_t from = 0, uint64_t to = UINT64_MAX) const;
 
@@ -201,6 +205,7 @@ class ExtentList {
     size_t late_at = 0;
     uint64_t late_file_offset = file_offset;
   };
+  using Chunks = std::vector<std::shared_ptr<const Chunk>>;
   class Rewriter;
 
   Place First() const { return {0, 0, begin_offset()}; }
@@ -209,8 +214,9 @@ class ExtentList {
   // The element that holds `offset` of the file, or the first one where `offset` lies before the list. Decodes it;
   // `next` is where the next one begins. Where `offset` lies behind the list, the place behind the last element.
   Place Find(uint64_t offset, Element& element, Place& next) const;
-  // Adds an element behind `chunks`.
+  // Adds an element behind `chunks`, which nobody shares yet.
   static void Put(std::vector<Chunk>& chunks, uint64_t file_offset, std::string_view packed);
+  static Chunks Share(std::vector<Chunk> chunks);
 
   template <typename Visit>
   static void VisitElement(const Element& element, uint64_t offset, uint64_t from, uint64_t to, Visit& visit) {
@@ -241,8 +247,8 @@ class ExtentList {
 
   uint64_t end_ = 0;
   uint64_t count_ = 0;
-  uint64_t packed_size_ = 0;   // bytes of all chunks
-  std::vector<Chunk> chunks_;  // in file order, none of them empty
+  uint64_t packed_size_ = 0;  // bytes of all chunks
+  Chunks chunks_;             // in file order, none of them empty
 };
 
 // A part of a list that is to become another one of as many bytes: `now` for ExtentList::Replace.

@@ -466,8 +466,7 @@ TEST_F(JournalTest, OnAFullDeviceFilesCanBeCutShortAfterRenamesWereRefused) {
   const DeviceOffset elsewhere(device_->geometry().zone_size * 9);
   ISOZONE_EXPECT_OK(commit({MoveExtents{files[0], {{DeviceOffset(begin.value() + 4096), elsewhere, 4096}}}}));
   const uint64_t size = store->encoded_size();
-  const ExtentList cut{{0, begin, 4096}, {4096, DeviceOffset(begin.value() + 4096), 100}};
-  for (size_t i = 1; i < files.size(); ++i) ISOZONE_ASSERT_OK(commit({SetExtents{files[i], cut, 0}}));
+  for (size_t i = 1; i < files.size(); ++i) ISOZONE_ASSERT_OK(commit({CutFile{files[i], 4096 + 100, 0}}));
   EXPECT_GT(store->encoded_size(), size);
   ISOZONE_ASSERT_OK(store->SyncAll());
   ISOZONE_ASSERT_OK(store->journal().Checkpoint());

@@ -141,10 +141,10 @@ struct MoveExtents {
   InodeId inode;
   std::vector<ExtentMove> moves;
 };
-// Replaces all extents: truncation, overwriting.
-struct SetExtents {
+// The file keeps its first `size` bytes, of at least as many: truncation.
+struct CutFile {
   InodeId inode;
-  ExtentList extents;
+  uint64_t size = 0;
   uint64_t modified_s = 0;
 };
 // Replaces region `index` or, if it equals their number, adds one.
@@ -216,7 +216,7 @@ struct DeviceRecords {
   uint64_t mount_number = 0;                 // of the last mount that has begun with one; 0: none
 };
 
-using MetadataOp = std::variant<PutInode, AddLink, RemoveLink, RemoveInode, AppendExtents, SetExtents, SetLogRegion,
+using MetadataOp = std::variant<PutInode, AddLink, RemoveLink, RemoveInode, AppendExtents, CutFile, SetLogRegion,
                                 SetLogRegions, SetAttributes, SetZoneGroups, MoveExtents, SetZoneHeats, PlaceExtents,
                                 LogToData, SetDetails, BeginMount, SetTimes>;
 

@@ -175,11 +175,7 @@ Status MetadataChange::Do(const AppendExtents& op) {
   const uint64_t bytes = op.extents.StoredBytes();
   ISOZONE_RETURN_IF_ERROR(tables_.CheckCapacity(op.inode, bytes));
   undo_.emplace_back([this, inode, size, old_modified = inode->modified_s] {
-    const ExtentList added = inode->extents.Expand(size);
-    tables_.encoded_size -= EncodedSize(inode->extents);
-    inode->extents.CutAt(size);
-    inode->size = size;
-    NoteReplaced(*inode, added, size, added.end_offset());
+    ReplaceEnd(*inode, size, {});
     inode->modified_s = old_modified;
   });
   tables_.encoded_size -= EncodedSize(inode->extents);
@@ -192,15 +188,14 @@ Status MetadataChange::Do(const AppendExtents& op) {
   return {};
 }
 
-Status MetadataChange::Do(const SetExtents& op) {
+Status MetadataChange::Do(const CutFile& op) {
   ISOZONE_ASSIGN_OR_RETURN(Inode * inode, ChangeFile(op.inode, /*log=*/false));
-  ISOZONE_RETURN_IF_ERROR(tables_.rules.CheckExtents(op.inode, 0, op.extents));
-  const uint64_t stored = op.extents.StoredBytes();
-  const uint64_t stored_before = inode->extents.StoredBytes();
-  if (stored > stored_before) ISOZONE_RETURN_IF_ERROR(tables_.CheckCapacity(op.inode, stored - stored_before));
-  undo_.emplace_back([this, inode, before = ReplaceExtents(*inode, op.extents),
+  if (op.size > inode->size) {
+    return Broken(op.inode, fmt::format("is cut to {} bytes, but has {}", op.size, inode->size));
+  }
+  undo_.emplace_back([this, inode, size = op.size, cut = ReplaceEnd(*inode, op.size, {}),
                       old_modified = std::exchange(inode->modified_s, op.modified_s)] {
-    ReplaceExtents(*inode, before);
+    ReplaceEnd(*inode, cut.empty() ? size : cut.begin_offset(), cut);
     inode->modified_s = old_modified;
   });
   return {};
@@ -249,7 +244,7 @@ Status MetadataChange::Do(const LogToData& op) {
   tables_.region_index.Remove(op.inode, inode->regions);
   undo_.emplace_back([this, inode, old_regions = std::exchange(inode->regions, {}), old_size = inode->size,
                       old_modified = std::exchange(inode->modified_s, op.modified_s)] {
-    ReplaceExtents(*inode, ExtentList());
+    ReplaceEnd(*inode, 0, {});
     inode->kind = FileKind::kLog;
     inode->regions = old_regions;
     tables_.region_index.Add(inode->id, inode->regions);
@@ -258,7 +253,7 @@ Status MetadataChange::Do(const LogToData& op) {
   });
   inode->kind = FileKind::kData;
   inode->size = 0;
-  ReplaceExtents(*inode, op.extents);
+  ReplaceEnd(*inode, 0, op.extents);
   return {};
 }
 
@@ -322,12 +317,14 @@ void MetadataChange::ReplacePart(Inode& inode, std::span<const FileExtent> now) 
   NoteReplaced(inode, before, from, to);
 }
 
-ExtentList MetadataChange::ReplaceExtents(Inode& inode, ExtentList now) {
-  const uint64_t to = std::max(inode.extents.end_offset(), now.end_offset());
+ExtentList MetadataChange::ReplaceEnd(Inode& inode, uint64_t size, const ExtentList& more) {
+  const uint64_t from = size < inode.size ? (*inode.extents.At(size)).file_offset : size;
+  ExtentList before = inode.extents.From(from);
   tables_.encoded_size -= EncodedSize(inode.extents);
-  ExtentList before = std::exchange(inode.extents, std::move(now));
+  inode.extents.CutAt(size);
+  inode.extents.Append(more);
   inode.size = inode.extents.end_offset();
-  NoteReplaced(inode, before, 0, to);
+  NoteReplaced(inode, before, from, std::max(before.end_offset(), inode.size));
   return before;
 }
 

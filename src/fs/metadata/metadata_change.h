@@ -45,7 +45,7 @@ class MetadataChange {
   Status Do(const RemoveLink& op);
   Status Do(const RemoveInode& op);
   Status Do(const AppendExtents& op);
-  Status Do(const SetExtents& op);
+  Status Do(const CutFile& op);
   Status Do(const SetLogRegion& op);
   Status Do(const SetLogRegions& op);
   Status Do(const SetAttributes& op);
@@ -70,10 +70,11 @@ class MetadataChange {
   Result<std::vector<FileExtent>> Place(const Inode& inode, std::span<const ExtentMove> moves) const;
   // The ranges `placed`, in file order and apart, lie there from now on.
   void PlaceAt(Inode& inode, std::span<const FileExtent> placed);
+  // Behind its first `size` bytes, of which it has as many, it has `more` and nothing else. Returns what it had there,
+  // from the beginning of an extent on.
+  ExtentList ReplaceEnd(Inode& inode, uint64_t size, const ExtentList& more);
   // What it has in the range of `now`, where extents begin and end, becomes `now`.
   void ReplacePart(Inode& inode, std::span<const FileExtent> now);
-  // All of its extents become `now`. Returns what they were.
-  ExtentList ReplaceExtents(Inode& inode, ExtentList now);
   // The tables learn that the extents of `inode` that begin in [from, to) of the file were `before`.
   void NoteReplaced(Inode& inode, const ExtentList& before, uint64_t from, uint64_t to);
   // The zones learn what the inode has, which is new; and forget it, before the inode goes.

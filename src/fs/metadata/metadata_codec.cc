@@ -19,7 +19,7 @@ enum class OpCode : uint8_t {
   kRemoveLink = 3,
   kRemoveInode = 4,
   kAppendExtents = 5,
-  kSetExtents = 6,
+  kCutFile = 6,
   kSetLogRegion = 7,
   kSetLogRegions = 8,
   kSetAttributes = 9,
@@ -66,10 +66,10 @@ class Encoder {
     out_.Put(op.first_index);
     Put(op.extents);
   }
-  void operator()(const SetExtents& op) {
-    Put(OpCode::kSetExtents, op.inode);
+  void operator()(const CutFile& op) {
+    Put(OpCode::kCutFile, op.inode);
     out_.Put(op.modified_s);
-    Put(op.extents);
+    out_.Put(op.size);
   }
   void operator()(const SetLogRegion& op) {
     Put(OpCode::kSetLogRegion, op.inode);
@@ -222,7 +222,7 @@ class Decoder {
       case OpCode::kRemoveInode:
         return RemoveInode{inode};
       case OpCode::kAppendExtents:
-      case OpCode::kSetExtents:
+      case OpCode::kCutFile:
       case OpCode::kSetLogRegion:
       case OpCode::kSetLogRegions:
       case OpCode::kSetAttributes:
@@ -266,8 +266,8 @@ class Decoder {
     switch (code) {
       case OpCode::kAppendExtents:
         return AppendExtents{inode, in_.Get<uint64_t>(), GetExtents(), modified_s};
-      case OpCode::kSetExtents:
-        return SetExtents{inode, GetExtents(), modified_s};
+      case OpCode::kCutFile:
+        return CutFile{inode, in_.Get<uint64_t>(), modified_s};
       case OpCode::kSetLogRegion:
         return SetLogRegion{inode, in_.Get<uint64_t>(), GetRegion(), modified_s};
       case OpCode::kSetLogRegions:

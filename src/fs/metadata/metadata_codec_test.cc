@@ -108,7 +108,7 @@ class AnyValues {
       case 6:
         return SetLogRegion{id, random_.Below(3), Region(), random_.Next()};
       default:
-        return SetExtents{id, {Extent(0, 2, random_.Below(kKiB), random_.Between(1, 900))}, random_.Next()};
+        return CutFile{id, random_.Next(), random_.Next()};
     }
   }
 

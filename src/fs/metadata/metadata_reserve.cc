@@ -9,12 +9,6 @@
 namespace isozone {
 namespace {
 
-// Returns whether `op` cuts a file short. Fewer extents can take more bytes, where a cut parts extents that were alike.
-bool CutsShort(const MetadataState& state, const SetExtents& op) {
-  const Inode* inode = state.Find(op.inode);
-  return inode != nullptr && op.extents.end_offset() < inode->extents.end_offset();
-}
-
 // Returns whether an inode gets more details than it has. Times alone take the same bytes.
 bool Grows(const MetadataState& state, const SetDetails& op) {
   const Inode* inode = state.Find(op.inode);
@@ -23,7 +17,7 @@ bool Grows(const MetadataState& state, const SetDetails& op) {
 
 }  // namespace
 
-// A file that is cut short grows by a few bytes, too, but only once.
+// A file that is cut short can grow by a few bytes, where the cut parts extents that were alike; but only once.
 MetadataRest RestLeftBy(const MetadataState& state, std::span<const MetadataOp> ops) {
   bool links = false;
   bool unlinks = false;
@@ -34,8 +28,6 @@ MetadataRest RestLeftBy(const MetadataState& state, std::span<const MetadataOp> 
     if (std::holds_alternative<PutInode>(op) || std::holds_alternative<SetZoneGroups>(op)) return MetadataRest::kWhole;
     places |= std::holds_alternative<AppendExtents>(op) || std::holds_alternative<PlaceExtents>(op) ||
               std::holds_alternative<LogToData>(op);
-    const auto* set = std::get_if<SetExtents>(&op);
-    if (set != nullptr && !CutsShort(state, *set)) return MetadataRest::kWhole;
     const auto* details = std::get_if<SetDetails>(&op);
     grows |= details != nullptr && Grows(state, *details);
     links |= std::holds_alternative<AddLink>(op);

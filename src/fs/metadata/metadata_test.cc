@@ -121,9 +121,10 @@ TEST_F(MetadataTest, ExtentsFollowOneAnotherInsideTheirZones) {
   Refused({append(2, {57, DeviceOffset(UINT64_MAX), 1})}, "capacity");
   Refused({append(2, Extent(57, 2, 1, UINT64_MAX))}, "capacity");
   Must({append(2, Extent(57, 2, 48 * kKiB - 1, 1))});
-  Must({SetExtents{InodeId(2), {Extent(0, 4, 0, 3)}, 1}});
+  Refused({CutFile{InodeId(2), 59, 1}}, "is cut to 59 bytes, but has 58");
+  Must({CutFile{InodeId(2), 3, 1}});
+  EXPECT_EQ(state_.Find(InodeId(2))->extents, (ExtentList{Extent(0, 2, 100, 3)}));
   EXPECT_EQ(state_.Find(InodeId(2))->size, 3U);
-  Refused({SetExtents{InodeId(2), {Extent(1, 4, 0, 3)}, 1}}, "not at 0");
   Refused({SetLogRegion{InodeId(2), 0, {ZoneId(2), 0, 4096, 1}, 0}}, "is not a log");
   Refused({AppendExtents{kRootInode, 0, {}, 0}}, "is a directory");
 }
@@ -178,9 +179,9 @@ TEST_F(MetadataTest, RemembersWhereSurvivorsAreForAsLongAsTheyAreThere) {
   // record.
   Must({RemoveLink{InodeId(3), {kRootInode, "f"}}, RemoveInode{InodeId(3)}});
   EXPECT_EQ(HeatOf(state_.device().heats, ZoneId(2)), ZoneHeat::kC1H);
-  Must({SetExtents{InodeId(4), {Extent(0, 6, 0, 5)}, 2}, SetExtents{InodeId(4), {Extent(0, 2, 9, 5)}, 3}});
+  Must({CutFile{InodeId(4), 0, 2}, AppendExtents{InodeId(4), 0, {Extent(0, 2, 9, 5)}, 3}});
   EXPECT_EQ(HeatOf(state_.device().heats, ZoneId(2)), ZoneHeat::kC1H);
-  Refused({SetExtents{InodeId(4), {}, 2}, RemoveInode{InodeId(77)}}, "inode 77");
+  Refused({CutFile{InodeId(4), 0, 2}, RemoveInode{InodeId(77)}}, "inode 77");
   EXPECT_EQ(HeatOf(state_.device().heats, ZoneId(2)), ZoneHeat::kC1H);
   Must({MoveExtents{InodeId(4), {{Extent(0, 2, 9, 1).device_offset, Extent(0, 5, 0, 1).device_offset, 5}}},
         SetZoneHeats{{{ZoneId(5), ZoneHeat::kC2}}}});
@@ -195,10 +196,10 @@ TEST_F(MetadataTest, ARefusedRecordLeavesNothingBehind) {
         SetLogRegion{InodeId(4), 0, {ZoneId(3), 0, LogRegion::kOpen, 0}, 2}});
   // The record has every kind of operation, and then one that is not possible.
   Refused({PutInode{File(9, "g")}, AddLink{InodeId(3), {InodeId(2), "f2"}}, RemoveLink{InodeId(3), {kRootInode, "f"}},
-           AppendExtents{InodeId(3), 1, {Extent(5, 2, 9, 5)}, 4}, SetExtents{InodeId(3), {}, 5},
+           AppendExtents{InodeId(3), 1, {Extent(5, 2, 9, 5)}, 4}, CutFile{InodeId(3), 7, 5}, CutFile{InodeId(3), 0, 5},
            SetLogRegion{InodeId(4), 0, {ZoneId(3), 0, 4096, 1}, 6},
            SetLogRegion{InodeId(4), 1, {ZoneId(3), 4096, LogRegion::kOpen, 0}, 7}, SetLogRegions{InodeId(4), {}, 8},
-           SetExtents{InodeId(3), {Extent(0, 2, 9, 5)}, 5},
+           AppendExtents{InodeId(3), 0, {Extent(0, 2, 9, 5)}, 5},
            MoveExtents{InodeId(3), {{Extent(0, 2, 10, 1).device_offset, Extent(0, 5, 0, 1).device_offset, 3}}},
            SetAttributes{InodeId(2), Lifetime::kShort, 9}, SetZoneGroups{OneGroup()},
            SetZoneHeats{{{ZoneId(5), ZoneHeat::kC2}}}, RemoveLink{InodeId(2), {kRootInode, "d"}},

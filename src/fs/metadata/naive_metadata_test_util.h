@@ -107,12 +107,19 @@ class NaiveModel {
     inode->modified_s = op.modified_s;
     return true;
   }
-  bool Do(const SetExtents& op) {
+  bool Do(const CutFile& op) {
     Inode* inode = Get(op.inode);
-    if (inode == nullptr) return false;
-    inode->extents = ExtentList();
-    inode->size = 0;
-    return Do(AppendExtents{op.inode, 0, op.extents, op.modified_s});
+    if (inode == nullptr || inode->is_directory || inode->kind == FileKind::kLog || op.size > inode->size) return false;
+    std::vector<FileExtent> kept;
+    for (const FileExtent& extent : inode->extents) {
+      if (extent.file_offset >= op.size) break;
+      kept.push_back(extent);
+      kept.back().length = std::min(extent.length, op.size - extent.file_offset);
+    }
+    inode->extents = kept;
+    inode->size = op.size;
+    inode->modified_s = op.modified_s;
+    return true;
   }
   bool Do(const SetLogRegion& op) {
     Inode* inode = Get(op.inode);
@@ -262,7 +269,8 @@ class NaiveModel {
     }
     inode->kind = FileKind::kData;
     inode->regions.clear();
-    return Do(SetExtents{op.inode, op.extents, op.modified_s});
+    inode->size = 0;
+    return Do(AppendExtents{op.inode, 0, op.extents, op.modified_s});
   }
   bool Do(const SetTimes& op) {
     Inode* inode = Get(op.inode);
@@ -435,7 +443,7 @@ class WildRecords {
         return AppendExtents{id, inode == nullptr ? 0 : inode->extents.size(),
                              Extents(inode == nullptr ? 0 : inode->size), random.Next()};
       case 7:
-        return SetExtents{id, Extents(0), random.Next()};
+        return CutFile{id, random.Below((inode == nullptr ? 0 : inode->size) + 2), random.Next()};
       case 8:
       case 9:
         return SetLogRegion{id, random.Below(3), Region(), random.Next()};

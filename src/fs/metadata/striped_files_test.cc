@@ -207,7 +207,7 @@ class StripedFiles {
     const Inode& inode = *state_.Find(id);
     const uint64_t size = kSector * random_.Below(inode.size / kSector + 1);
     files_[id].resize(size / kSector);
-    Apply({SetExtents{id, CutExtents(inode.extents.Expand(), size), 2}});
+    Apply({CutFile{id, size, 2}});
   }
   void Remove(InodeId id) {
     files_.erase(id);
@@ -266,9 +266,7 @@ TEST(ZoneIndexTest, LargeFilesAndLargeNumbersAreFoundInEveryZone) {
     for (size_t i = 1; i < 16; ++i) EXPECT_LT(in_zone[i - 1].extent.file_offset, in_zone[i].extent.file_offset);
   }
   // Half of the file is cut off. What is left of it in each zone stays known.
-  const Inode& inode = *state.Find(InodeId(7));
-  const SetExtents cut{inode.id, CutExtents(inode.extents.Expand(), 2 * kGiB), 1};
-  ASSERT_TRUE(state.Apply(std::vector<MetadataOp>{cut}).ok());
+  ASSERT_TRUE(state.Apply(std::vector<MetadataOp>{CutFile{InodeId(7), 2 * kGiB, 1}}).ok());
   EXPECT_EQ(state.ExtentsIn(ZoneId(3)).size(), 8U);
   EXPECT_TRUE(state.CheckInvariants().ok());
 }
