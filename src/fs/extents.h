@@ -7,9 +7,23 @@
 #include <vector>
 
 #include "device/zoned_device.h"
-#include "fs/file_system.h"
 
 namespace isozone {
+
+// Where a piece of a file lies.
+struct FileExtent {
+  // No place of any device: the piece is a hole, which reads as zeros and takes no space.
+  static constexpr DeviceOffset kHole{uint64_t{1} << 63};
+
+  uint64_t file_offset = 0;
+  DeviceOffset device_offset;  // need not be block-aligned
+  uint64_t length = 0;         // bytes, > 0
+
+  bool is_hole() const { return device_offset == kHole; }
+  // Where the byte `skip` of it lies.
+  DeviceOffset PlaceOf(uint64_t skip) const { return is_hole() ? kHole : DeviceOffset(device_offset.value() + skip); }
+  bool operator==(const FileExtent&) const = default;
+};
 
 // A run of bytes that was copied to another place on the device.
 struct ExtentMove {
@@ -35,10 +49,6 @@ std::vector<FileExtent> CutExtents(std::span<const FileExtent> extents, uint64_t
 
 // What CutExtents leaves out.
 std::vector<FileExtent> ExtentsFrom(std::span<const FileExtent> extents, uint64_t size);
-
-// The extents of a file after its range [offset, offset + length) moved to `replacement`. The replacement is contiguous
-// in the file and covers just that range; it may reach beyond the old end.
-std::vector<FileExtent> SpliceExtents(std::span<const FileExtent> extents, std::span<const FileExtent> replacement);
 
 // A replacement of a part of a list of extents: the `count` extents from `index` on, in the old list, become `now`.
 struct ExtentEdit {

@@ -30,6 +30,7 @@
 #include "base/histogram.h"
 #include "base/status.h"
 #include "device/zoned_device.h"
+#include "fs/metadata/extent_list.h"
 #include "fs/mount_options.h"
 #include "gc/collector.h"
 #include "io/io_class.h"
@@ -93,21 +94,6 @@ struct FileAttributes {
 struct DirectoryEntry {
   std::string name;
   FileAttributes attributes;
-};
-
-// Where a piece of a file lies.
-struct FileExtent {
-  // No place of any device: the piece is a hole, which reads as zeros and takes no space.
-  static constexpr DeviceOffset kHole{uint64_t{1} << 63};
-
-  uint64_t file_offset = 0;
-  DeviceOffset device_offset;  // need not be block-aligned
-  uint64_t length = 0;         // bytes, > 0
-
-  bool is_hole() const { return device_offset == kHole; }
-  // Where the byte `skip` of it lies.
-  DeviceOffset PlaceOf(uint64_t skip) const { return is_hole() ? kHole : DeviceOffset(device_offset.value() + skip); }
-  bool operator==(const FileExtent&) const = default;
 };
 
 class FileWriter {
@@ -226,8 +212,8 @@ struct ZoneView {
 struct FileDetails {
   std::vector<std::string> paths;  // all of its names
   FileAttributes attributes;
-  uint64_t allocated = 0;           // as AllocatedBytes
-  std::vector<FileExtent> extents;  // in file order; of a log, its payloads
+  uint64_t allocated = 0;  // as AllocatedBytes
+  ExtentList extents;      // of a log, its payloads
 };
 
 // What a file has in one zone: bytes of data, and of a log its frames with headers and padding. These are what

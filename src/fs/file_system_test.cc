@@ -375,7 +375,7 @@ TEST_F(FileSystemTest, AReadErrorIsReturnedAndDoesNotLatch) {
   ISOZONE_ASSERT_OK(volume_.WriteFile("/f", "content"));
   ZoneId zone;
   ISOZONE_ASSERT_OK(fs().state().VisitFiles([&](const FileDetails& file) {
-    if (!file.extents.empty()) zone = volume_.device().geometry().ZoneOf(file.extents[0].device_offset);
+    if (!file.extents.empty()) zone = volume_.device().geometry().ZoneOf(file.extents.front().device_offset);
   }));
   volume_.device().FailNext(DeviceOp::kRead, zone, DeviceStatus::kUnrecoveredReadError);
   EXPECT_TRUE(volume_.ReadFile("/f").status().Is(StatusCode::kIoError));

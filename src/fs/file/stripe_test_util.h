@@ -48,7 +48,7 @@ class StripeTest : public testing::Test {
     std::vector<FileExtent> extents;
     EXPECT_TRUE(fs().state()
                     .VisitFiles([&](const FileDetails& file) {
-                      if (file.paths == std::vector<std::string>{path}) extents = file.extents;
+                      if (file.paths == std::vector<std::string>{path}) extents = file.extents.Expand();
                     })
                     .ok());
     return extents;

@@ -121,7 +121,7 @@ Status MountedState::VisitFiles(const std::function<void(const FileDetails&)>& v
       details.allocated += growing;
       ISOZONE_RETURN_IF_ERROR(ReadLogOf(inode, details));
     } else {
-      details.extents = inode.extents.Expand();
+      details.extents = std::move(inode.extents);
     }
     visit(details);
   }
@@ -140,7 +140,7 @@ Status MountedState::ReadLogOf(const Inode& inode, FileDetails& details) const {
   ISOZONE_RETURN_IF_ERROR(file.status());
   Status status = refresh_->GrowLog(**file);
   details.attributes.size = (*file)->size();
-  details.extents = (*file)->Extents().Expand();
+  details.extents = (*file)->Extents();
   context_.Release(*std::move(file));
   const MutexLock lock(context_.namespace_mutex);
   return context_.state.Find(inode.id) == nullptr ? Status::Ok() : status;  // it was removed meanwhile

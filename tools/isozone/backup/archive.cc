@@ -61,12 +61,22 @@ void SetAttributes(archive_entry* entry, const BackupAttributes& attributes) {
 
 // Names the parts with data, if there are holes between them: the library then leaves out the rest of what it is given.
 void SetHoles(archive_entry* entry, const BackupFile& file) {
-  if (std::ranges::none_of(file.extents, &FileExtent::is_hole)) return;
-  for (const FileExtent& extent : file.extents) {
+  if (file.extents.StoredBytes() == file.extents.end_offset()) return;
+  uint64_t begin = 0;  // of the data that has just been seen
+  uint64_t end = 0;
+  const auto add = [&] {
+    if (end > begin)
+      archive_entry_sparse_add_entry(entry, static_cast<int64_t>(begin), static_cast<int64_t>(end - begin));
+  };
+  for (const FileExtent extent : file.extents) {
     if (extent.is_hole() || extent.file_offset >= file.size) continue;
-    const uint64_t length = std::min(extent.length, file.size - extent.file_offset);
-    archive_entry_sparse_add_entry(entry, static_cast<int64_t>(extent.file_offset), static_cast<int64_t>(length));
+    if (extent.file_offset != end) {
+      add();
+      begin = extent.file_offset;
+    }
+    end = std::min(extent.file_offset + extent.length, file.size);
   }
+  add();
 }
 
 // The path on the device of a name in an archive.

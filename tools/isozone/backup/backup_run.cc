@@ -119,11 +119,7 @@ class BackupRun {
     return true;
   }
 
-  static uint64_t DataOf(const BackupFile& file) {
-    uint64_t bytes = 0;
-    for (const FileExtent& extent : file.extents) bytes += extent.is_hole() ? 0 : extent.length;
-    return std::min(bytes, file.size);
-  }
+  static uint64_t DataOf(const BackupFile& file) { return std::min(file.extents.StoredBytes(), file.size); }
 
   // Returns false if the file was removed or changed meanwhile.
   Result<bool> Copy(BackupFile& file, Progress& progress, uint64_t done, uint64_t total) {

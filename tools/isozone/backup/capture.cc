@@ -18,13 +18,10 @@ namespace {
 constexpr int kMinLooks = 10;
 constexpr int64_t kLooksMaxNs = 20'000'000'000;
 
-uint32_t ExtentsId(const std::vector<FileExtent>& extents) {
-  uint32_t crc = 0;
-  for (const FileExtent& extent : extents) {
-    const std::array<uint64_t, 3> words = {extent.file_offset, extent.device_offset.value(), extent.length};
-    crc = Crc32c(std::as_bytes(std::span(words)), crc);
-  }
-  return crc;
+// The extents of a file have one packed form.
+uint32_t ExtentsId(const ExtentList& extents) {
+  const std::string packed = extents.Packed();
+  return Crc32c(std::as_bytes(std::span(packed)));
 }
 
 // Without what ReadDetails reads.

@@ -193,11 +193,12 @@ bool BackupFile::IsBeginningOf(const BackupFile& later) const {
   auto a = extents.begin();
   auto b = later.extents.begin();
   for (uint64_t offset = 0; offset < size;) {
-    if (a == extents.end() || b == later.extents.end() || a->file_offset > offset || b->file_offset > offset)
-      return false;
-    if (a->PlaceOf(offset - a->file_offset) != b->PlaceOf(offset - b->file_offset)) return false;
-    const uint64_t end_a = a->file_offset + a->length;
-    const uint64_t end_b = b->file_offset + b->length;
+    if (a == extents.end() || b == later.extents.end()) return false;
+    const FileExtent mine = *a;
+    const FileExtent its = *b;
+    if (mine.PlaceOf(offset - mine.file_offset) != its.PlaceOf(offset - its.file_offset)) return false;
+    const uint64_t end_a = mine.file_offset + mine.length;
+    const uint64_t end_b = its.file_offset + its.length;
     offset = std::min(end_a, end_b);
     if (end_a == offset) ++a;
     if (end_b == offset) ++b;

@@ -56,10 +56,10 @@ struct BackupFile {
   Lifetime lifetime = Lifetime::kNotSet;
   int8_t level = DataClass::kNoLevel;
   uint64_t inode = 0;
-  uint64_t size = 0;                // bytes
-  uint32_t extents_id = 0;          // of where the content lies; equal for equal extents
-  uint32_t crc32c = 0;              // of the content
-  std::vector<FileExtent> extents;  // where the content lies, if this was captured on a device; not in the manifest
+  uint64_t size = 0;        // bytes
+  uint32_t extents_id = 0;  // of where the content lies; equal for equal extents
+  uint32_t crc32c = 0;      // of the content
+  ExtentList extents;       // where the content lies, if this was captured on a device; not in the manifest
 
   const std::string& path() const { return paths.front(); }
   bool is_symlink() const { return !target.empty(); }

@@ -15,7 +15,7 @@ Result<Json> FilesJson(const FileSystem& file_system) {
     Json file = {{"paths", details.paths}};
     file.update(AttributesJson(details.attributes, details.allocated));
     file["extents"] = Json::array();
-    for (const FileExtent& extent : details.extents) {
+    for (const FileExtent extent : details.extents) {
       file["extents"].push_back(ExtentJson(extent, file_system.state().device().geometry()));
     }
     files.push_back(std::move(file));

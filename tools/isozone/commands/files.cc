@@ -152,8 +152,7 @@ void PrintStat(const std::string& path, const FileAttributes& attributes, const 
   facts.Add("Inode", std::to_string(attributes.inode));
   facts.Add("Size", fmt::format("{} bytes ({})", attributes.size, FormatSize(attributes.size)));
   facts.Add("Allocated", fmt::format("{} bytes", details.allocated));
-  const auto last = details.extents.rbegin();
-  const uint64_t on_device = last == details.extents.rend() ? 0 : last->file_offset + last->length;
+  const uint64_t on_device = details.extents.end_offset();
   if (attributes.kind == FileKind::kLog && on_device < attributes.size) {
     facts.Add("In memory",
               fmt::format("{} bytes at the end, which the device does not have yet", attributes.size - on_device));
@@ -177,8 +176,10 @@ void PrintStat(const std::string& path, const FileAttributes& attributes, const 
                {"LENGTH", Align::kRight},
                {"ZONE", Align::kRight},
                {"OFFSET IN ZONE", Align::kRight}});
-  const size_t shown = all ? details.extents.size() : std::min(details.extents.size(), kExtentsShown);
-  for (const FileExtent& extent : std::span(details.extents).first(shown)) {
+  const uint64_t shown = all ? details.extents.size() : std::min<uint64_t>(details.extents.size(), kExtentsShown);
+  auto next = details.extents.begin();
+  for (uint64_t i = 0; i < shown; ++i, ++next) {
+    const FileExtent extent = *next;
     const bool hole = extent.is_hole();
     table.AddRow({std::to_string(extent.file_offset), std::to_string(extent.length),
                   hole ? "hole" : std::to_string(geometry.ZoneOf(extent.device_offset).value()),
@@ -204,7 +205,7 @@ Status Stat(const StatArguments& arguments, Console& console) {
   document["zones"] = Json::array();
   for (const ZoneOfFile& zone : zones) document["zones"].push_back(ZoneOfFileJson(zone));
   document["extents"] = Json::array();
-  for (const FileExtent& extent : details.extents) document["extents"].push_back(ExtentJson(extent, geometry));
+  for (const FileExtent extent : details.extents) document["extents"].push_back(ExtentJson(extent, geometry));
   console.PrintJson(document);
   return Status::Ok();
 }
