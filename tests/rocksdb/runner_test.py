@@ -2,6 +2,7 @@
 """Tests what scripts/rocksdb-tests is made of, without RocksDB: a script stands for its test programs."""
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -238,7 +239,7 @@ class Page(unittest.TestCase):
     def test_says_what_was_not_run(self) -> None:
         self.assertIn("| `b_test` | not run |", self.render())
         self.assertIn("## The crash test", self.render())
-        self.assertIn("* blackbox: not run\n* whitebox: not run\n", self.render())
+        self.assertIn("* blackbox: not run\n* whitebox: not run\n* unsynced: not run\n", self.render())
 
     def test_the_crash_test(self) -> None:
         result: crashtest.DatedResult = {"kind": "blackbox", "minutes": 30, "runs": 14, "failure": None, "fsck": None,
@@ -272,12 +273,50 @@ class Script(unittest.TestCase):
 
 
 class CrashTest(unittest.TestCase):
+    def arguments(self, kind: str) -> list[str]:
+        return crashtest.options(kind, 2.5, "/d/x.img", "db_stress")
+
     def test_what_db_stress_cannot_do_on_another_file_system_is_left_out(self) -> None:
-        arguments = crashtest.options("whitebox", 2.5, "x.img", "db_stress")
+        arguments = self.arguments("whitebox")
         self.assertEqual("whitebox", arguments[0])
-        self.assertIn("--fs_uri=isozone://emu:x.img?timing=off", arguments)
+        self.assertIn("--fs_uri=isozone://emu:/d/x.img?timing=off&kept_memory_directory=/d", arguments)
         self.assertIn("--duration=150", arguments)
         self.assertIn("--backup_one_in=0", arguments)
+
+    def test_faults_are_injected_where_they_excuse_nothing(self) -> None:
+        for kind in ("blackbox", "whitebox"):
+            self.assertFalse([argument for argument in self.arguments(kind) if "_fault_" in argument])
+        self.assertIn("--write_fault_one_in=0", self.arguments("unsynced"))
+
+    def test_what_isozone_notes_is_no_error(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="isozone-runner-") as scratch:
+            build = FakeBuild(scratch)
+            with open(build.program("db_stress"), "w", encoding="utf-8") as script:
+                script.write("#!/bin/sh\necho \"$1\"\nfor level in info error; do echo "
+                             "\"[2030-01-02 03:04:05.678] [isozone] [$level] x\" >&2; done\nkill $$\n")
+            os.chmod(build.program("db_stress"), 0o755)
+            wrapper = os.path.join(scratch, "wrapper")
+            crashtest.write_wrapper(wrapper, build)
+            result = subprocess.run([wrapper, "a&b c"], capture_output=True, text=True)
+        self.assertEqual(-signal.SIGTERM, result.returncode)
+        self.assertEqual({"a&b c", "[2030-01-02 03:04:05.678] [isozone] [info] x"}, set(result.stdout.splitlines()))
+        self.assertEqual("[2030-01-02 03:04:05.678] [isozone] [error] x\n", result.stderr)
+
+    def test_without_a_sync_nothing_excuses_a_loss(self) -> None:
+        arguments = self.arguments("unsynced")
+        self.assertEqual("blackbox", arguments[0])
+        for argument in ("--interval=60", "--sync=0", "--disable_wal=0", "--manual_wal_flush_one_in=0",
+                         "--sync_fault_injection=0", "--test_batches_snapshots=0"):
+            self.assertIn(argument, arguments)
+
+    def test_without_a_sync_it_is_proved_that_something_was_compared(self) -> None:
+        command = " ".join(["Running db_stress with pid=7: db_stress", *self.arguments("unsynced")[5:]])
+        verified = "Crash-recovery verification passed :)"
+        self.assertIsNone(crashtest.unproved("\n".join([command, verified, command, verified]).encode()))
+        self.assertEqual("db_stress has verified nothing after a kill",
+                         crashtest.unproved("\n".join([command, verified, command]).encode()))
+        self.assertEqual("db_stress was run without --disable_wal=0",
+                         crashtest.unproved(command.replace("disable_wal=0", "disable_wal=1").encode()))
 
 
 if __name__ == "__main__":

@@ -27,10 +27,11 @@ UNSTEADY = ("These differed among other cases, and did not when repeated by them
             "time that they give themselves when the machine is busy; some find what the case before has left: a "
             "database in the default file system, or a thread of the pool that its task still holds.")
 CRASH_TEST = (
-    "`db_crashtest.py` runs `db_stress` on Isozone, kills it at any time (blackbox) or "
-    "where RocksDB asks it to (whitebox), and lets it check its database against what it has written. Without "
-    "backups and without injected faults: `db_stress` opens restored backups in the default file system, and its "
-    "faults come with a file system that keeps a WAL's flush to itself.")
+    "`db_crashtest.py` runs `db_stress` on Isozone, kills it at any time (blackbox) or where RocksDB asks it to "
+    "(whitebox), and lets it check its database against what it has written. Faults are injected now and then. In the "
+    "third way (unsynced) it is killed at any time, nothing is ever synced, no faults are injected, and no option of "
+    "RocksDB excuses a loss: every write that had returned must be there. Without backups: `db_stress` opens restored "
+    "ones in the default file system.")
 
 
 class ProgramResult(TypedDict):

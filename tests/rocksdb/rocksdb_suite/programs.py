@@ -50,6 +50,11 @@ def prepare_child(parent: int) -> Callable[[], None]:
     return prepare
 
 
+def uri(image: str) -> str:
+    """Of the file system in `image`. What a killed process leaves in memory lies beside it, and goes with it."""
+    return f"isozone://emu:{image}?timing=off&kept_memory_directory={os.path.dirname(image)}"
+
+
 class Built(Protocol):
     """What is to be known of a build (build.Build) to run its programs."""
 
@@ -97,7 +102,7 @@ class Place:
             preload = [self.build.isozone_so]
             if self.side == WITH_DEFAULT:
                 preload.append(self.build.default_file_system)
-            result.update(LD_PRELOAD=":".join(preload), TEST_FS_URI=f"isozone://emu:{self.image}?timing=off")
+            result.update(LD_PRELOAD=":".join(preload), TEST_FS_URI=uri(self.image))
         return result
 
 
