@@ -3,7 +3,7 @@
 .DEFAULT_GOAL := help
 export JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
-CUTS ?= 2000
+CUTS ?= 4000
 SEED ?=
 CRASHES ?= 500
 QUICK ?=
@@ -49,7 +49,7 @@ torture: ## Run the long power-cut and random tests; `make guest-torture` has th
 	@scripts/run-tests build/checked -L torture
 
 .PHONY: power-cuts
-power-cuts: ## Cut the power CUTS (2000) times, and CUTS/20 times below RocksDB, from SEED (a new one)
+power-cuts: ## Cut the power CUTS (4000) times, half of them with logs that nobody syncs, and CUTS/20 times below RocksDB, from SEED
 	@scripts/install-dependencies
 	@$(call configure,checked)
 	@$(call compile,checked) --target isozone_torture

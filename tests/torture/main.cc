@@ -42,9 +42,9 @@ int main(int argc, char** argv) {
   }
   fmt::print(
       "{} cuts, {} of them while formatting and {} while mounting; {} operations, {} bytes collected, {} times full; "
-      "{} "
-      "copies of the metadata were lost; nothing else was\n",
+      "{} copies of the metadata were lost; {} cuts of logs that nobody had synced, {} of which left several logs; "
+      "nothing else was lost\n",
       report->cuts, report->in_format, report->in_mount, report->operations, report->bytes_collected,
-      report->times_full, report->copies_lost);
+      report->times_full, report->copies_lost, report->unsynced, report->several_logs);
   return 0;
 }

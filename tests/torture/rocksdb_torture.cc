@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <functional>
@@ -71,14 +72,21 @@ std::string UriOptions(const MountOptions& options) {
       on_or_off(options.isolation), options.write_buffer, options.checkpoint_after);
 }
 
+// How a database works between two cuts.
+struct Conduct {
+  std::string picker;  // compacts it; empty: RocksDB does
+  bool never_syncs = false;
+};
+
 // An open database. Its file system is unmounted with it.
 class Database {
  public:
-  // `picker` compacts it; empty: RocksDB does.
-  static Result<std::unique_ptr<Database>> Open(const std::string& uri, const std::string& picker) {
+  static Result<std::unique_ptr<Database>> Open(const std::string& uri, const Conduct& conduct) {
+    const std::string& picker = conduct.picker;
     auto database = std::make_unique<Database>();
     ISOZONE_RETURN_IF_ERROR(FromRocksDb(OpenFileSystem(uri, &database->fs_), "mounting"));
     database->env_ = rocksdb::NewCompositeEnv(database->fs_);
+    ISOZONE_RETURN_IF_ERROR(database->CountLogs());
     rocksdb::DBOptions options;
     options.env = database->env_.get();
     options.create_if_missing = options.create_missing_column_families = true;
@@ -89,6 +97,7 @@ class Database {
     family.level0_file_num_compaction_trigger = 2;
     family.target_file_size_base = 64 * kKiB;
     family.max_bytes_for_level_base = 256 * kKiB;
+    if (conduct.never_syncs) KeepLogs(options, family);
     if (!picker.empty()) ISOZONE_RETURN_IF_ERROR(Steer(options, family));
     const std::vector<rocksdb::ColumnFamilyDescriptor> descriptors = {{rocksdb::kDefaultColumnFamilyName, family},
                                                                       {"second", family}};
@@ -148,6 +157,9 @@ class Database {
     return nlohmann::json::parse(driver_->Stats()).at("compactions").get<uint64_t>();
   }
 
+  // How many logs had bytes before it was opened.
+  uint64_t logs_found() const { return logs_found_; }
+
   // Every key and what its value says; kCorruption where a value is not whole.
   Result<State> ReadAll() {
     State state;
@@ -167,6 +179,25 @@ class Database {
   }
 
  private:
+  Status CountLogs() {
+    std::vector<rocksdb::Env::FileAttributes> files;
+    const rocksdb::Status listed = env_->GetChildrenFileAttributes("/db", &files);
+    if (listed.IsNotFound()) return Status::Ok();
+    logs_found_ = static_cast<uint64_t>(std::ranges::count_if(
+        files, [](const auto& file) { return file.name.ends_with(".log") && file.size_bytes > 0; }));
+    return FromRocksDb(listed, "listing");
+  }
+
+  // Several logs are alive at any time, and are written out piece by piece. A log that has lost its end does not keep
+  // RocksDB from those behind it: a hole shows.
+  static void KeepLogs(rocksdb::DBOptions& options, rocksdb::ColumnFamilyOptions& family) {
+    options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+    options.wal_bytes_per_sync = 8 * kKiB;
+    family.write_buffer_size = 32 * kKiB;
+    family.min_write_buffer_number_to_merge = 3;
+    family.max_write_buffer_number = 6;
+  }
+
   static Status Steer(rocksdb::DBOptions& options, rocksdb::ColumnFamilyOptions& family) {
     family.compaction_style = rocksdb::kCompactionStyleNone;
     const rocksdb::ConfigOptions config;
@@ -182,6 +213,7 @@ class Database {
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;
   std::unique_ptr<CompactionDriver> driver_;
+  uint64_t logs_found_ = 0;
 };
 
 // What the processes of a run tell each other.
@@ -192,6 +224,7 @@ struct Board {
   std::atomic<uint64_t> recovered;  // number of the last write that was found
   std::atomic<uint64_t> collected;  // bytes, by collections that were asked for
   std::atomic<uint64_t> steered;    // compactions, after a recovery
+  std::atomic<uint64_t> logs;       // found after the cut that have bytes
   std::array<char, 4096> failure;   // empty: none
 };
 
@@ -228,18 +261,21 @@ class Chain {
       const uint64_t commands = random_.Below(random_.Chance(0.25)  ? kCommandsToOpen
                                               : random_.Chance(0.3) ? 300
                                                                     : 3000);
-      const std::string picker = random_.Chance(0.5) ? "" : kPickers[random_.Below(kPickers.size())];
+      Conduct conduct;
+      conduct.picker = random_.Chance(0.5) ? "" : kPickers[random_.Below(kPickers.size())];
+      conduct.never_syncs = random_.Chance(0.5);
       // The process alone may die: then every write is there.
       const bool is_kill = in_file && random_.Chance(0.4);
       const std::string cut_after = is_kill ? "" : fmt::format("&fault_power_cut_after={}", commands);
       const std::string faults = fmt::format("&fault_seed={}{}", random_.Next() >> 1, cut_after);
       const uint64_t seed = random_.Next();
       board_->opened = false;
-      board_->attempted = board_->collected = board_->steered = 0;
-      ISOZONE_RETURN_IF_ERROR(InProcess([&] { return Work(uri + faults, picker, seed, is_kill); }).WithContext(uri));
+      board_->attempted = board_->collected = board_->steered = board_->logs = 0;
+      ISOZONE_RETURN_IF_ERROR(InProcess([&] { return Work(uri + faults, conduct, seed, is_kill); }).WithContext(uri));
       if (!board_->opened) ++report.in_mount;
       if (!is_kill) volume.Reboot();
-      ISOZONE_RETURN_IF_ERROR(InProcess([&] { return Recover(volume, uri, picker, seed); }).WithContext(uri));
+      ISOZONE_RETURN_IF_ERROR(InProcess([&] { return Recover(volume, uri, conduct, seed); }).WithContext(uri));
+      if (conduct.never_syncs && !is_kill) NoteUnsynced();
       Accept(seed);
     }
     return Status::Ok();
@@ -303,16 +339,17 @@ class Chain {
   }
 
   // Until the power goes, at the latest after some thousand writes.
-  Status Work(const std::string& uri, const std::string& picker, uint64_t seed, bool is_kill) {
-    const auto database = Database::Open(uri, picker);
+  Status Work(const std::string& uri, const Conduct& conduct, uint64_t seed, bool is_kill) {
+    const auto database = Database::Open(uri, conduct);
     if (!database.ok()) return Status::Ok();
     board_->opened = true;
     Random random(seed);
     for (uint64_t writes = random.Between(100, 3000); writes > 0; --writes) {
       const Step step = NextStep(random);
       const uint64_t number = last_number_ + ++board_->attempted;
-      if (!(*database)->Commit(step.write, number, step.sync).ok()) _exit(0);
-      if (step.sync || is_kill) board_->synced = number;
+      const bool sync = step.sync && !conduct.never_syncs;
+      if (!(*database)->Commit(step.write, number, sync).ok()) _exit(0);
+      if (sync || is_kill) board_->synced = number;
       if (step.flush && !(*database)->Flush(step.write.front().family).ok()) _exit(0);
       if (!step.collect) continue;
       const auto copied = (*database)->CollectGarbage();
@@ -322,10 +359,11 @@ class Chain {
     _exit(0);
   }
 
-  Status Recover(model::Volume& volume, const std::string& uri, const std::string& picker, uint64_t seed) {
+  Status Recover(model::Volume& volume, const std::string& uri, const Conduct& conduct, uint64_t seed) {
     ISOZONE_RETURN_IF_ERROR(volume.Check(/*read_data=*/true));
     {
-      ISOZONE_ASSIGN_OR_RETURN(const auto database, Database::Open(uri, picker));
+      ISOZONE_ASSIGN_OR_RETURN(const auto database, Database::Open(uri, conduct));
+      board_->logs = database->logs_found();
       ISOZONE_ASSIGN_OR_RETURN(const State found, database->ReadAll());
       ISOZONE_RETURN_IF_ERROR(CheckRecovered(found, seed));
       ISOZONE_ASSIGN_OR_RETURN(board_->steered, database->AwaitSteering());
@@ -377,6 +415,11 @@ class Chain {
     last_number_ += board_->attempted;
   }
 
+  void NoteUnsynced() {
+    ++report.unsynced;
+    if (board_->logs > 1) ++report.several_logs;
+  }
+
   static std::string Difference(const Table& found, const Table& wanted) {
     for (const auto& [key, number] : wanted) {
       const auto it = found.find(key);
@@ -408,6 +451,8 @@ Result<Report> RunPowerCutsOnRocksDb(const Options& options) {
     total.operations += chain.report.operations;
     total.bytes_collected += chain.report.bytes_collected;
     total.steered += chain.report.steered;
+    total.unsynced += chain.report.unsynced;
+    total.several_logs += chain.report.several_logs;
     if (options.progress) options.progress(total.cuts);
   }
   if (!status.ok()) return status;

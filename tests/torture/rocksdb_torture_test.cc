@@ -8,7 +8,7 @@
 namespace isozone::torture {
 namespace {
 
-TEST(RocksDbPowerCut, SyncedWritesSurvive) {
+TEST(RocksDbPowerCut, SyncedWritesSurviveAndUnsyncedOnesAreAPrefix) {
   Options options;
   options.seed = TestSeed();
   options.cuts = 100;
@@ -18,6 +18,8 @@ TEST(RocksDbPowerCut, SyncedWritesSurvive) {
   EXPECT_GT(report->in_mount, 0u);
   EXPECT_GT(report->bytes_collected, 0u);
   EXPECT_GT(report->steered, 0u);
+  EXPECT_GT(report->unsynced, 25u);
+  EXPECT_GT(report->several_logs, 5u);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "torture/torture.h"
 
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -12,6 +14,7 @@
 #include "model/oracle.h"
 #include "model/quiet_log.h"
 #include "model/volume.h"
+#include "torture/unsynced_logs.h"
 
 namespace isozone::torture {
 namespace {
@@ -35,7 +38,9 @@ FaultPlan CutAfter(uint64_t commands, uint64_t seed) {
 // One device, from its formatting on.
 class Chain {
  public:
-  Chain(uint64_t seed, size_t threads) : random_(seed), fills_(random_.Chance(0.25)), oracles_(threads) {}
+  Chain(uint64_t seed, size_t threads) : random_(seed), fills_(random_.Chance(0.25)), oracles_(threads) {
+    if (!fills_ && random_.Chance(0.9)) logs_.emplace("/logs", random_.Next());
+  }
 
   Status Run() {
     ISOZONE_RETURN_IF_ERROR(Make());
@@ -103,6 +108,7 @@ class Chain {
       if (volume_->powered()) volume_->device().CutPower();
     }
     clients_.clear();
+    if (logs_) logs_->Abandon();
     ISOZONE_RETURN_IF_ERROR(volume_->Unmount());
     return copy_is_lost_ ? Status::Ok() : volume_->Check();
   }
@@ -118,7 +124,9 @@ class Chain {
   Report report;
 
  private:
-  std::string Directory(size_t client) const { return oracles_.size() == 1 ? "" : "/client" + std::to_string(client); }
+  std::string Directory(size_t client) const {
+    return oracles_.size() == 1 && !logs_ ? "" : "/client" + std::to_string(client);
+  }
 
   Status CheckMountable(const Status& error) {
     const Status again = volume_->Mount({});
@@ -163,6 +171,11 @@ class Chain {
       ISOZONE_ASSIGN_OR_RETURN(found.emplace_back(), model::Collect(volume_->fs(), Directory(i)));
       ISOZONE_RETURN_IF_ERROR(oracles_[i].CheckAfterPowerCut(found[i]));
     }
+    if (logs_) {
+      ISOZONE_ASSIGN_OR_RETURN(const auto left, logs_->Left(volume_->fs()));
+      const auto with_bytes = std::ranges::count_if(left, [](const auto& log) { return log.second > 0; });
+      if (with_bytes > 1) ++report.several_logs;
+    }
     if (!volume_->powered()) return Status::IoError("the power went while it was read back");
     for (size_t i = 0; i < oracles_.size(); ++i) oracles_[i].Adopt(found[i]);
     both_have_all_ = false;  // what was found may be in one copy only
@@ -179,13 +192,20 @@ class Chain {
       const uint64_t capacity = geometry.zone_count * geometry.zone_capacity;
       options.live_target = (fills_ ? 2 * capacity : capacity / 3) / oracles_.size();
       options.max_writers = random_.Between(1, 6);
-      options.alone = oracles_.size() == 1;
+      options.alone = oracles_.size() == 1 && !logs_;
       clients_.push_back(std::make_unique<Client>(volume_->fs(), oracles_[i], random_.Next(), options));
     }
     const auto run = [&](size_t i) {
-      outcomes[i] = clients_[i]->Begin();
-      for (uint64_t n = 0; n < operations && outcomes[i].ok(); ++n) outcomes[i] = clients_[i]->Step();
+      if (outcomes[i].ok()) outcomes[i] = clients_[i]->Begin();
+      for (uint64_t n = 0; n < operations && outcomes[i].ok(); ++n) {
+        outcomes[i] = clients_[i]->Step();
+        if (i == 0 && logs_ && outcomes[i].ok()) outcomes[i] = logs_->Step(volume_->fs());
+      }
     };
+    if (logs_) {
+      ++report.unsynced;
+      outcomes[0] = logs_->Begin(volume_->fs());
+    }
     std::vector<std::thread> threads;
     for (size_t i = 1; i < oracles_.size(); ++i) threads.emplace_back(run, i);
     run(0);
@@ -204,9 +224,10 @@ class Chain {
   std::unique_ptr<Volume> volume_;
   std::vector<Oracle> oracles_;
   std::vector<std::unique_ptr<Client>> clients_;
-  bool copy_is_lost_ = false;   // and may not have been written anew
-  bool both_have_all_ = false;  // copies of the metadata, of what the oracles adopted
-  uint64_t zones_lost_ = 0;     // that went offline
+  std::optional<UnsyncedLogs> logs_;  // beside the clients; none: there are only theirs, which they sync now and then
+  bool copy_is_lost_ = false;         // and may not have been written anew
+  bool both_have_all_ = false;        // copies of the metadata, of what the oracles adopted
+  uint64_t zones_lost_ = 0;           // that went offline
 };
 
 void Add(Report& total, const Report& part) {
@@ -217,6 +238,8 @@ void Add(Report& total, const Report& part) {
   total.bytes_collected += part.bytes_collected;
   total.times_full += part.times_full;
   total.copies_lost += part.copies_lost;
+  total.unsynced += part.unsynced;
+  total.several_logs += part.several_logs;
 }
 
 }  // namespace

@@ -4,6 +4,9 @@
 // metadata is lost as well before the device is mounted again: nothing may be missing, and the copy must be written
 // again.
 //
+// In two of three chains, logs are written beside the clients that nobody syncs (unsynced_logs.h), and what a cut
+// leaves must be a prefix of what was appended, over all logs.
+//
 // A chain of cuts depends only on the seed and its number, so any failure is replayed by its first cut; with several
 // threads, as far as their interleaving allows.
 #pragma once
@@ -35,6 +38,8 @@ struct Report {
   uint64_t steered = 0;          // compactions that a picker chose after a recovery; only with RocksDB
   uint64_t times_full = 0;       // times that a client was told "no space"; only chains that fill their device
   uint64_t copies_lost = 0;      // copies of the metadata that were lost between a cut and the next mount
+  uint64_t unsynced = 0;         // cuts of logs that nobody had synced; with RocksDB, of a database that never syncs
+  uint64_t several_logs = 0;     // of these, cuts that left bytes in more than one log
 };
 
 // kCorruption with the failure and the command that replays it.
@@ -42,7 +47,9 @@ Result<Report> RunPowerCuts(const Options& options);
 
 // The same with RocksDB on top, in two column families that are flushed and compacted all the time, by RocksDB or as
 // any picker says, with collections now and then, under every policy and scheme. Recovery of the WAL must succeed and
-// give the state after some write, not before the last synced one. `threads` is ignored.
+// give the state after some write, not before the last synced one. About half of all cuts come after no write was
+// synced; RocksDB then keeps several memtables and their logs, and recovers what it finds in a log although the one
+// before it has lost its end, so that no hole stays unseen. `threads` is ignored.
 Result<Report> RunPowerCutsOnRocksDb(const Options& options);
 
 // Cuts the power in each command, from the first, of formatting, mounting and a short piece of work.

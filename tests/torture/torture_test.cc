@@ -20,6 +20,8 @@ void RunCuts(size_t threads, uint64_t cuts) {
   EXPECT_GT(report->bytes_collected, 0u);
   EXPECT_GT(report->times_full, 0u);
   EXPECT_GT(report->copies_lost, 0u);
+  EXPECT_GT(report->unsynced, cuts / 3);
+  EXPECT_GT(report->several_logs, cuts / 20);
 }
 
 TEST(PowerCut, OneClient) { RunCuts(1, 1600); }
