@@ -4,7 +4,9 @@
 //
 // The parent knows what the child did: it makes the same steps, by the same seed, on a device or a model of its own.
 #include <sys/mount.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +16,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -28,6 +31,7 @@
 #include "model/client.h"
 #include "model/fine.h"
 #include "model/volume.h"
+#include "torture/scribbler.h"
 
 namespace isozone::torture {
 namespace {
@@ -78,7 +82,10 @@ class KillTest : public ::testing::Test {
     ISOZONE_ASSIGN_OR_RETURN(auto device, EmulatedDevice::Open(path_, OpenMode::kReadWrite, {}));
     return FileSystem::Mount(std::move(device), options);
   }
-  std::filesystem::path KeptFile() const { return directory_ / KeptMemoryOwner(*PageOwner::Of(path_)).page_name; }
+  std::filesystem::path KeptFile() const { return KeptFileIn(directory_); }
+  std::filesystem::path KeptFileIn(const std::filesystem::path& directory) const {
+    return directory / KeptMemoryOwner(*PageOwner::Of(path_)).page_name;
+  }
   Status CheckImage() const {
     ISOZONE_ASSIGN_OR_RETURN(const auto device, EmulatedDevice::Open(path_, OpenMode::kReadOnly, {}));
     ISOZONE_ASSIGN_OR_RETURN(const FsckReport report,
@@ -187,77 +194,6 @@ TEST_F(KillTest, WhatReachedTheDeviceStays) {
   }
 }
 
-// What programs do with logs and small files, without ever making anything durable: the same steps for the same seed.
-class Scribbler {
- public:
-  explicit Scribbler(uint64_t seed) : random_(seed) {}
-
-  // One step on the model, and on `fs`, unless that is null.
-  Status Step(FileSystem* fs) {
-    const uint64_t choice = random_.Below(100);
-    if (files_.empty() || choice < 8) return Create(fs);
-    auto file = std::next(files_.begin(), static_cast<ptrdiff_t>(random_.Below(files_.size())));
-    if (choice < 11 && files_.size() > 3) return Remove(fs, file);
-    if (choice < 15) return Rename(fs, file);
-    return Append(fs, file);
-  }
-
-  // Every file by its name.
-  std::map<std::string, std::string> Contents() const {
-    std::map<std::string, std::string> contents;
-    for (const auto& [name, file] : files_) contents[name] = file.bytes;
-    return contents;
-  }
-  // Without what only the process that writes small files can read.
-  std::map<std::string, std::string> SeenBeside(std::map<std::string, std::string> contents) const {
-    for (const std::string& name : small_) contents.erase(name);
-    return contents;
-  }
-
- private:
-  struct File {
-    std::string bytes;
-    std::unique_ptr<FileWriter> writer;
-  };
-  using Files = std::map<std::string, File>;
-
-  std::string NewName() { return fmt::format("f{}", ++names_); }
-
-  Status Create(FileSystem* fs) {
-    const std::string name = NewName();
-    const FileKind kind = random_.Chance(0.7) ? FileKind::kLog : FileKind::kSmall;
-    File& file = files_[name];
-    if (kind == FileKind::kSmall) small_.insert(name);
-    if (fs == nullptr) return Status::Ok();
-    ISOZONE_ASSIGN_OR_RETURN(file.writer, fs->Create("/" + name, {kind}));
-    return Status::Ok();
-  }
-  Status Remove(FileSystem* fs, Files::iterator file) {
-    const std::string name = file->first;
-    files_.erase(file);
-    return fs == nullptr ? Status::Ok() : fs->Unlink("/" + name);
-  }
-  Status Rename(FileSystem* fs, Files::iterator file) {
-    const std::string from = file->first;
-    const std::string to = NewName();
-    if (small_.contains(from)) small_.insert(to);
-    files_[to] = std::move(file->second);
-    files_.erase(file);
-    return fs == nullptr ? Status::Ok() : fs->Rename("/" + from, "/" + to);
-  }
-  Status Append(FileSystem* fs, Files::iterator file) {
-    std::string bytes(random_.Chance(0.02) ? random_.Between(1, 200'000) : random_.Between(1, 3'000), '\0');
-    for (char& c : bytes) c = static_cast<char>(random_.Next());
-    file->second.bytes += bytes;
-    return fs == nullptr ? Status::Ok() : file->second.writer->Append(std::as_bytes(std::span(bytes)));
-  }
-
-  Random random_;
-  uint64_t names_ = 0;
-  Files files_;
-  std::set<std::string> small_;  // all names that small files have had
-};
-
 // `found` is what there was after some step, or half-way in the next one: an append may be there in part.
 void ExpectBetween(const std::map<std::string, std::string>& before, const std::map<std::string, std::string>& after,
                    const std::map<std::string, std::string>& found) {
@@ -359,53 +295,135 @@ class DeadlyDevice final : public PassingDevice {
   std::atomic<uint64_t> commands_{0};
 };
 
-// Taking over is killed in each command that it gives the device, before the command or after it, and done again.
-TEST_F(KillTest, TakingOverIsKilledAnywhereAndDoneAgain) {
-  SCOPED_TRACE("ISOZONE_TEST_SEED=" + std::to_string(seed_));
-  ASSERT_FINE(MakeImage());
-  const uint64_t made = RunAndKill(30, [&](int pipe_end) {
-    auto fs = MountImage(Options());
-    if (!fs.ok()) return;
-    Scribbler scribbler(seed_);
-    while (scribbler.Step(fs->get()).ok()) Tell(pipe_end);
-  });
-  Scribbler model(seed_);
-  for (uint64_t i = 0; i < made; ++i) ASSERT_FINE(model.Step(nullptr));
-  const auto before = model.Contents();
-  ASSERT_FINE(model.Step(nullptr));
-  const auto read = [](const std::filesystem::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  };
-  const std::string image = read(path_);
-  const std::string kept = read(KeptFile());
-  const std::filesystem::path kept_file = KeptFile();
-  uint64_t commands = 0;
-  for (bool ended = false; !ended; ++commands) {
-    SCOPED_TRACE("command " + std::to_string(commands / 2));
-    std::ofstream(path_, std::ios::binary) << image;
-    std::filesystem::remove(kept_file);
-    std::ofstream(kept_file, std::ios::binary) << kept;
-    const pid_t pid = fork();
-    if (pid == 0) {
-      auto device = EmulatedDevice::Open(path_, OpenMode::kReadWrite, {});
-      if (!device.ok()) _exit(2);
-      auto deadly = std::make_unique<DeadlyDevice>(std::move(*device), commands / 2, commands % 2 == 1);
-      const auto mounted = FileSystem::Mount(std::move(deadly), Options());
-      _exit(mounted.ok() ? 0 : 1);
+class KillTakingOverTest : public KillTest {
+ protected:
+  // A process has written, and was killed. Others take over what it has left: `take_over` runs one that is killed at a
+  // certain point, and returns its outcome, as waitpid has it; the last comes to its end. After each of them another
+  // mount takes over, and nothing is missing. Returns how many points there were.
+  uint64_t KillAtEachPoint(const std::function<int(uint64_t point)>& take_over) {
+    SCOPED_TRACE("ISOZONE_TEST_SEED=" + std::to_string(seed_));
+    WriteAndDie();
+    const std::filesystem::path kept_file = KeptFile();
+    const std::string image = Read(path_);
+    const std::string kept = Read(kept_file);
+    uint64_t points = 0;
+    for (bool ended = false; !ended && !HasFatalFailure(); ++points) {
+      SCOPED_TRACE("point " + std::to_string(points));
+      std::ofstream(path_, std::ios::binary) << image;
+      std::filesystem::remove(kept_file);
+      std::ofstream(kept_file, std::ios::binary) << kept;
+      const int outcome = take_over(points);
+      ended = WIFEXITED(outcome);
+      EXPECT_TRUE(!ended || WEXITSTATUS(outcome) == 0) << WEXITSTATUS(outcome);
+      ExpectAllIsThere();
     }
-    int outcome = 0;
-    waitpid(pid, &outcome, 0);
-    ended = WIFEXITED(outcome);
-    ASSERT_TRUE(!ended || WEXITSTATUS(outcome) == 0) << WEXITSTATUS(outcome);
+    return points - 1;
+  }
+
+  // In a child.
+  template <typename Wrap>
+  void MountAndExit(Wrap wrap) const {
+    auto device = EmulatedDevice::Open(path_, OpenMode::kReadWrite, {});
+    if (!device.ok()) _exit(2);
+    const auto mounted = FileSystem::Mount(wrap(*std::move(device)), Options());
+    _exit(mounted.ok() ? 0 : 1);
+  }
+
+ private:
+  void WriteAndDie() {
+    ASSERT_FINE(MakeImage());
+    const uint64_t made = RunAndKill(30, [&](int pipe_end) {
+      auto fs = MountImage(Options());
+      if (!fs.ok()) return;
+      Scribbler scribbler(seed_);
+      while (scribbler.Step(fs->get()).ok()) Tell(pipe_end);
+    });
+    Scribbler model(seed_);
+    for (uint64_t i = 0; i < made; ++i) ASSERT_FINE(model.Step(nullptr));
+    before_ = model.Contents();
+    ASSERT_FINE(model.Step(nullptr));
+    after_ = model.Contents();
+  }
+  void ExpectAllIsThere() {
     auto fs = MountImage(Options());
     ASSERT_FINE(fs.status());
-    ExpectBetween(before, model.Contents(), ContentsOf(**fs));
+    ExpectBetween(before_, after_, ContentsOf(**fs));
     ASSERT_FINE((*fs)->Unmount());
     fs->reset();
     ASSERT_FINE(CheckImage());
   }
-  EXPECT_GT(commands, 20U);
+  static std::string Read(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }
+
+  std::map<std::string, std::string> before_;  // the step in which it was killed
+  std::map<std::string, std::string> after_;
+};
+
+// In each command that it gives the device, before the command or after it.
+TEST_F(KillTakingOverTest, InEachCommand) {
+  const uint64_t points = KillAtEachPoint([&](uint64_t point) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      MountAndExit(
+          [&](auto device) { return std::make_unique<DeadlyDevice>(std::move(device), point / 2, point % 2 == 1); });
+    }
+    int outcome = 0;
+    waitpid(pid, &outcome, 0);
+    return outcome;
+  });
+  EXPECT_GT(points, 20U);
+}
+
+// Whether it changes a name, the size or the room of a file.
+bool ChangesFiles(uint64_t call) {
+#ifdef SYS_unlink
+  if (call == SYS_unlink || call == SYS_link || call == SYS_rename) return true;
+#endif
+  return call == SYS_unlinkat || call == SYS_linkat || call == SYS_renameat2 || call == SYS_fallocate ||
+         call == SYS_ftruncate;
+}
+
+// Follows a child that wants to be traced, and has stopped, to its end; kills it when it has come to the `point`-th
+// point, from 0, at which it is about to change files of the machine, or has just changed some.
+int KillAtChange(pid_t pid, uint64_t point) {
+  int outcome = 0;
+  waitpid(pid, &outcome, 0);
+  ptrace(PTRACE_SETOPTIONS, pid, nullptr, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL);
+  bool changes = false;
+  uint64_t points = 0;
+  int signal = 0;
+  while (WIFSTOPPED(outcome) && ptrace(PTRACE_SYSCALL, pid, nullptr, signal) == 0) {
+    waitpid(pid, &outcome, 0);
+    const bool is_call = WIFSTOPPED(outcome) && WSTOPSIG(outcome) == (SIGTRAP | 0x80);
+    signal = is_call || !WIFSTOPPED(outcome) ? 0 : WSTOPSIG(outcome);
+    if (!is_call) continue;
+    __ptrace_syscall_info call{};
+    ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(call), &call);
+    if (call.op == PTRACE_SYSCALL_INFO_ENTRY) changes = ChangesFiles(call.entry.nr);
+    if (!changes || points++ != point) continue;
+    kill(pid, SIGKILL);
+    waitpid(pid, &outcome, 0);
+  }
+  return outcome;
+}
+
+// Between the commands: while the memory of the next mount is made, gets its name, and the old one goes.
+TEST_F(KillTakingOverTest, AtEachChangeOfFilesOfTheMachine) {
+  bool may_trace = true;
+  const uint64_t points = KillAtEachPoint([&](uint64_t point) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0 || raise(SIGSTOP) != 0) _exit(0);
+      MountAndExit([](auto device) { return device; });
+    }
+    const int outcome = KillAtChange(pid, point);
+    if (WIFEXITED(outcome) && point == 0) may_trace = false;
+    return outcome;
+  });
+  if (!may_trace) GTEST_SKIP() << "needs the right to trace a child";
+  EXPECT_GE(points, 6U) << "memory is made and named, and the old one goes";
 }
 
 // What was left in memory is of no use on a device that is another by now, or older, or after another boot.
@@ -587,35 +605,45 @@ TEST_F(KillTest, WhatOnlyAnotherUserMayReadIsNotPassedOver) {
   ASSERT_FINE((*fs)->Unmount());
 }
 
+// Takes all room of the file system that `directory` is on.
+void FillUp(const std::filesystem::path& directory) {
+  std::ofstream file(directory / "filler", std::ios::binary);
+  const std::string bytes(64 * kKiB, 'x');
+  while (file << bytes << std::flush) continue;
+}
+
 // The memory of the process that was killed is there until it has been taken over. Where both do not fit, the new one
-// is smaller, and the next kill loses nothing either.
-TEST_F(KillTest, TheNextMountHasMemoryThoughTheOldOneTakesItsRoom) {
+// is smaller, and where there is no room at all, there is none until the next mount. No kill loses anything.
+TEST_F(KillTest, WhatTakesTheRoomOfTheNextMemoryIsTakenOver) {
   const std::filesystem::path small = directory_ / "small";
   std::filesystem::create_directories(small);
-  if (mount("none", small.c_str(), "tmpfs", 0, "size=3m") != 0) GTEST_SKIP() << "needs the right to mount";
   MountOptions options = Options();
   options.kept_memory_directory = small;
-  ASSERT_FINE(MakeImage());
-  for (int kills = 0; kills < 4; ++kills) {
-    RunAndKill(1, [&](int pipe_end) {
-      auto fs = MountImage(options);
-      if (!fs.ok()) return;
-      for (int file = 0; file <= kills; ++file) {
-        if (file < kills && !(*fs)->Stat(fmt::format("/{}", file)).ok()) return;
-      }
-      const auto log = (*fs)->Create(fmt::format("/{}", kills), {FileKind::kLog});
-      const std::string bytes(1000, 'x');
-      if (!log.ok() || !(*log)->Append(std::as_bytes(std::span(bytes))).ok()) return;
-      for (;;) Tell(pipe_end);
-    });
+  for (const bool is_full : {false, true}) {
+    SCOPED_TRACE(is_full ? "full" : "small");
+    if (mount("none", small.c_str(), "tmpfs", 0, "size=3m") != 0) GTEST_SKIP() << "needs the right to mount";
+    ASSERT_FINE(MakeImage());
+    for (int kills = 0; kills < 6; ++kills) {
+      RunAndKill(1, [&](int pipe_end) {
+        auto fs = MountImage(options);
+        if (!fs.ok()) return;
+        for (int file = 0; file < kills; ++file) {
+          const auto found = (*fs)->Stat(fmt::format("/{}", file));
+          if (!found.ok() || found->size != 1000) return;
+        }
+        const auto log = (*fs)->Create(fmt::format("/{}", kills), {FileKind::kLog});
+        const std::string bytes(1000, 'x');
+        if (!log.ok() || !(*log)->Append(std::as_bytes(std::span(bytes))).ok() || !(*log)->Flush().ok()) return;
+        // Names need memory, or a sync.
+        if (is_full && kills % 2 == 1 && !(*fs)->SyncMetadata().ok()) return;
+        for (;;) Tell(pipe_end);
+      });
+      EXPECT_EQ(std::filesystem::exists(KeptFileIn(small)), !is_full || kills % 2 == 0);
+      if (is_full && kills == 0) FillUp(small);
+    }
+    EXPECT_EQ(NamesOf(MountImage(options)).size(), 6U);
+    EXPECT_EQ(umount(small.c_str()), 0);
   }
-  {
-    auto fs = MountImage(options);
-    ASSERT_FINE(fs.status());
-    for (int file = 0; file < 4; ++file) EXPECT_EQ((*fs)->Stat(fmt::format("/{}", file))->size, 1000U);
-    ASSERT_FINE((*fs)->Unmount());
-  }
-  EXPECT_EQ(umount(small.c_str()), 0);
 }
 
 // Where no memory outlives the process, each flush of a log writes to the device.
