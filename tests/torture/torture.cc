@@ -69,6 +69,8 @@ class Chain {
       const bool said_so = mounted.Is(StatusCode::kNotFound) || mounted.Is(StatusCode::kCorruption);
       return said_so ? Status::Ok() : mounted.WithContext("mounting what was formatted half");
     }
+    // One that formatting did not come to.
+    ISOZONE_RETURN_IF_ERROR(volume_->fs().state().RestoreMetadataCopies());
     ISOZONE_RETURN_IF_ERROR(volume_->Unmount());
     return volume_->Check();
   }
