@@ -24,6 +24,8 @@ TEST(Status, CarriesCodeAndMessage) {
   EXPECT_EQ(Status::FromErrno(ENOENT, "cannot open /x").ToString(),
             "Not found: cannot open /x: No such file or directory");
   EXPECT_EQ(Status::FromErrno(EIO, "x").code(), StatusCode::kIoError);
+  EXPECT_EQ(Status::FromErrno(EMFILE, "cannot open /x").ToString(),
+            "I/O error: cannot open /x: Too many open files; allow this process more open files (ulimit -n)");
 }
 
 Result<int> Half(int v) {

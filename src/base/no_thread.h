@@ -15,7 +15,8 @@ inline Status NoThread(std::string_view what, std::error_code error) {
   return Status::IoError(std::string(what)
                              .append(": ")
                              .append(error.message())
-                             .append("; allow its user more threads (ulimit -u), or its container more processes"));
+                             .append("; allow its user more threads (ulimit -u), its container more processes, or this "
+                                     "process more memory (ulimit -v)"));
 }
 
 }  // namespace isozone

@@ -41,6 +41,24 @@ std::string_view StatusCodeName(StatusCode code) {
   return "Unknown";
 }
 
+namespace {
+
+// What to do where the system refuses more of what this process has a limit of.
+std::string_view AdviceOn(int error_number) {
+  switch (error_number) {
+    case EMFILE:
+      return "; allow this process more open files (ulimit -n)";
+    case ENFILE:
+      return "; allow this machine more open files (fs.file-max)";
+    case ENOMEM:
+      return "; give this process more memory, or a higher limit of it (ulimit -v)";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
 Status::Status(StatusCode code, std::string message) : code_(code) {
   assert(code != StatusCode::kOk);
   message_ = std::make_shared<const std::string>(std::move(message));
@@ -50,6 +68,7 @@ Status Status::FromErrno(int error_number, std::string_view what) {
   std::string text(what);
   text += ": ";
   text += std::generic_category().message(error_number);
+  text += AdviceOn(error_number);
   switch (error_number) {
     case ENOENT:
       return NotFound(std::move(text));
