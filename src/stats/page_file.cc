@@ -7,6 +7,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -134,13 +136,23 @@ Result<PageOwner> PageOwner::Of(const std::string& device) {
   return owner;
 }
 
-std::vector<std::string> PagePaths(const std::string& directory, const std::string& page_name) {
-  std::vector<std::string> paths = {fmt::format("{}/{}", directory, page_name)};
+Result<std::vector<std::string>> NamesWith(const std::string& directory, const std::string& prefix) {
+  static constexpr std::array kNoSuchDirectory = {ENOENT, ENOTDIR, EACCES, ENXIO, ELOOP};
+  std::vector<std::string> names;
   std::error_code error;
   for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    if (name.starts_with(page_name + ".")) paths.push_back(fmt::format("{}/{}", directory, name));
+    std::string name = at->path().filename().string();
+    if (name.starts_with(prefix)) names.push_back(std::move(name));
   }
+  const bool unreadable = error && std::ranges::count(kNoSuchDirectory, error.value()) == 0;
+  if (unreadable) return Status::FromErrno(error.value(), fmt::format("cannot read {}", directory));
+  return names;
+}
+
+Result<std::vector<std::string>> PagePaths(const std::string& directory, const std::string& page_name) {
+  std::vector<std::string> paths = {fmt::format("{}/{}", directory, page_name)};
+  ISOZONE_ASSIGN_OR_RETURN(const auto names, NamesWith(directory, page_name + "."));
+  for (const std::string& name : names) paths.push_back(fmt::format("{}/{}", directory, name));
   return paths;
 }
 

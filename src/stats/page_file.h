@@ -53,8 +53,12 @@ struct PageOwner {
   static Result<PageOwner> Of(const std::string& device);
 };
 
+// The names in `directory` that begin with `prefix`. None where there is no such directory, or none that may be read.
+// Any other error says that there may be more.
+Result<std::vector<std::string>> NamesWith(const std::string& directory, const std::string& prefix);
+
 // The paths of all pages of a device, its own name first. Whether they are of any use is not known yet.
-std::vector<std::string> PagePaths(const std::string& directory, const std::string& page_name);
+Result<std::vector<std::string>> PagePaths(const std::string& directory, const std::string& page_name);
 
 // Whether the user who made `file`, one of the paths above, could have mounted the device: what another has put there
 // is not believed.

@@ -213,7 +213,7 @@ Result<std::unique_ptr<StatisticsReader>> StatisticsReader::OpenPage(const std::
 Result<std::unique_ptr<StatisticsReader>> StatisticsReader::Open(const std::string& device,
                                                                  const std::string& directory) {
   ISOZONE_ASSIGN_OR_RETURN(const PageOwner owner, PageOwner::Of(device));
-  const std::vector<std::string> paths = PagePaths(directory, owner.page_name);
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<std::string> paths, PagePaths(directory, owner.page_name));
   auto best = OpenPage(paths.front(), owner, device);
   // What a process of another user has left must not hide the page of one that lives.
   for (size_t i = 1; i < paths.size() && !(best.ok() && (*best)->Life() == PageLife::kMounted); ++i) {

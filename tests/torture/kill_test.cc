@@ -605,6 +605,42 @@ TEST_F(KillTest, WhatOnlyAnotherUserMayReadIsNotPassedOver) {
   ASSERT_FINE((*fs)->Unmount());
 }
 
+// A process that may open few files finds what was left, or does not mount: it never goes on without, and never removes
+// it.
+TEST_F(KillTest, WhatCannotBeOpenedForWantOfDescriptorsIsNotPassedOver) {
+  constexpr size_t kBytes = 200'000;  // more than write_buffer, so that the device has some of it
+  std::set<bool> mounted;
+  for (rlim_t free_files = 0; free_files < 12; ++free_files) {
+    SCOPED_TRACE(free_files);
+    ASSERT_FINE(MakeImage());
+    RunAndKill(1, [&](int pipe_end) {
+      auto fs = MountImage(Options());
+      if (!fs.ok()) return;
+      const auto log = (*fs)->Create("/log", {FileKind::kLog});
+      const std::string bytes(kBytes, 'x');
+      if (!log.ok() || !(*log)->Append(std::as_bytes(std::span(bytes))).ok()) return;
+      for (;;) Tell(pipe_end);
+    });
+    const pid_t pid = fork();
+    if (pid == 0) {
+      const rlim_t next = static_cast<rlim_t>(dup(0));
+      close(static_cast<int>(next));
+      const rlimit few{next + free_files, next + free_files};
+      if (setrlimit(RLIMIT_NOFILE, &few) != 0) _exit(3);
+      const Status checked = CheckImage();
+      const auto fs = MountImage(Options());
+      if (!fs.ok()) _exit(1);
+      _exit(checked.ok() && (*fs)->Stat("/log").ok() && (*fs)->Stat("/log")->size == kBytes ? 0 : 2);
+    }
+    int outcome = 0;
+    waitpid(pid, &outcome, 0);
+    ASSERT_TRUE(WIFEXITED(outcome) && WEXITSTATUS(outcome) <= 1) << outcome;
+    mounted.insert(WEXITSTATUS(outcome) == 0);
+    EXPECT_EQ(ContentsOf(*MountImage(Options()).value())["log"], std::string(kBytes, 'x'));
+  }
+  EXPECT_EQ(mounted, (std::set<bool>{false, true}));
+}
+
 // Takes all room of the file system that `directory` is on.
 void FillUp(const std::filesystem::path& directory) {
   std::ofstream file(directory / "filler", std::ios::binary);

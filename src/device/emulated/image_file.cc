@@ -11,12 +11,12 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <new>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/boot_id.h"
 #include "base/log.h"
 #include "device/linux/block_device_node.h"
 #include "device/linux/refusals.h"
@@ -28,14 +28,6 @@ namespace {
 constexpr uint64_t kHostPage = 4096;
 
 std::string Quote(const std::string& path) { return "'" + path + "'"; }
-
-// The kernel's id of this boot; empty if it has none.
-std::string BootId() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  std::getline(file, id);
-  return id;
-}
 
 // Writes all of `bytes` at `position`. Returns false with errno set if the file could not take them.
 bool WriteFully(int fd, std::span<const std::byte> bytes, uint64_t position) {
@@ -238,7 +230,7 @@ Result<std::unique_ptr<ImageFile>> ImageFile::Open(const std::string& path, Open
     return table.WithContext(path);
   }
   if (mode == OpenMode::kReadWrite) {
-    image->BeginWriting();
+    ISOZONE_RETURN_IF_ERROR(image->BeginWriting());
     ISOZONE_RETURN_IF_ERROR(image->WriteUnsyncedAgain());
   }
   return image;
@@ -293,14 +285,17 @@ Status ImageFile::Lock() {
   return Status::Busy(fmt::format("image {} is in use by {}; stop it, or open the image read-only", Quote(path_), who));
 }
 
-void ImageFile::BeginWriting() {
-  const std::string boot = BootId();
+Status ImageFile::BeginWriting() {
+  const auto boot_id = BootId();
+  if (!boot_id.ok() && !boot_id.status().Is(StatusCode::kNotFound)) return boot_id.status();
+  const std::string boot = boot_id.ok() ? *boot_id : "";
   const std::string last(live_->boot_id.data(), ::strnlen(live_->boot_id.data(), live_->boot_id.size()));
   host_crashed_ = !last.empty() && last != boot;
   live_->boot_id.fill('\0');
   std::memcpy(live_->boot_id.data(), boot.data(), std::min(boot.size(), live_->boot_id.size()));
   live_->writer_pid.store(static_cast<uint32_t>(::getpid()), std::memory_order_relaxed);
   writing_ = true;
+  return Status::Ok();
 }
 
 // After a crash of the host there is nothing to write again: only what is durable counts.

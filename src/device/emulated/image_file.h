@@ -90,7 +90,7 @@ class ImageFile {
   Status Lock();
   Status Map();
   Status WriteUnsyncedAgain();
-  void BeginWriting();
+  Status BeginWriting();
   uint64_t FilePosition(ZoneId zone, uint64_t offset) const;
 
   const std::string path_;

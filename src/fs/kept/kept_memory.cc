@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <utility>
 
+#include "base/boot_id.h"
 #include "base/crc32c.h"
 
 namespace isozone {
@@ -26,7 +26,7 @@ void SetText(std::span<char> out, const std::string& text) {
   std::memcpy(out.data(), text.data(), std::min(text.size(), out.size() - 1));
 }
 
-KeptHeader HeaderOf(uint64_t bytes, const std::string& uuid, uint64_t mount_number) {
+KeptHeader HeaderOf(uint64_t bytes, const std::string& uuid, uint64_t mount_number, const std::string& boot_id) {
   const KeptLayout layout(bytes);
   const PageProcess self = PageProcess::Self();
   KeptHeader header{};
@@ -35,7 +35,7 @@ KeptHeader HeaderOf(uint64_t bytes, const std::string& uuid, uint64_t mount_numb
   header.ring_bytes = layout.ring_bytes;
   header.granules = layout.granules;
   SetText(header.uuid, uuid);
-  SetText(header.boot_id, BootId());
+  SetText(header.boot_id, boot_id);
   return header;
 }
 
@@ -44,12 +44,6 @@ KeptHeader HeaderOf(uint64_t bytes, const std::string& uuid, uint64_t mount_numb
 PageOwner KeptMemoryOwner(PageOwner device) {
   device.page_name += "-kept";
   return device;
-}
-
-std::string BootId() {
-  std::string id;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> id;
-  return id;
 }
 
 uint32_t KeptSeed(uint32_t uuid_seed, uint64_t inode, uint64_t file_offset) {
@@ -98,10 +92,11 @@ void KeptUnitMemory::Publish(uint64_t length, uint32_t crc) {
 Result<std::unique_ptr<KeptMemory>> KeptMemory::Make(const PageOwner& device, const std::string& directory,
                                                      uint64_t bytes, const std::string& uuid, uint64_t mount_number,
                                                      Clock& clock) {
-  if (BootId().empty()) return Status::NotSupported("/proc does not tell which boot of the machine this is");
+  ISOZONE_ASSIGN_OR_RETURN(const std::string boot_id, BootId());
   bytes = RoundDown(std::clamp(bytes, kKeptMemoryMin, kKeptMemoryMax), 4 * kKiB);
   ISOZONE_ASSIGN_OR_RETURN(auto file, PageFile::Make(KeptMemoryOwner(device), bytes, directory));
-  return std::unique_ptr<KeptMemory>(new KeptMemory(std::move(file), HeaderOf(bytes, uuid, mount_number), clock));
+  return std::unique_ptr<KeptMemory>(
+      new KeptMemory(std::move(file), HeaderOf(bytes, uuid, mount_number, boot_id), clock));
 }
 
 KeptMemory::KeptMemory(std::unique_ptr<PageFile> file, const KeptHeader& header, Clock& clock)

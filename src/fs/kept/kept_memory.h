@@ -161,8 +161,6 @@ class KeptMemory {
 
 // The kept memory of a device has this name, beside its statistics page.
 PageOwner KeptMemoryOwner(PageOwner device);
-// That of this boot of the machine; empty if it cannot be known.
-std::string BootId();
 // What the CRC of the bytes of a unit starts from, which is the same in the frame of a log. `uuid_seed`: LogFrameSeed.
 uint32_t KeptSeed(uint32_t uuid_seed, uint64_t inode, uint64_t file_offset);
 // What the CRC of a record in the ring starts from.

@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/boot_id.h"
 #include "base/crc32c.h"
 #include "fs/kept/kept_memory.h"
 
@@ -42,6 +44,21 @@ std::optional<KeptHeader> CheckHeader(std::span<const std::byte> bytes, uint64_t
   return header;
 }
 
+// That open(2) fails with `error`. kNotFound only where there is nothing that could be kept memory of the device.
+Status OpenError(int error, const std::string& path, const PageOwner& owner) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode) || !MayHaveMounted(status, owner)) {
+    return Status::NotFound(fmt::format("{} is no kept memory", path));
+  }
+  if (error != EACCES) {
+    return Status::FromErrno(error, fmt::format("{} may hold what a killed process has not written", path));
+  }
+  return Status::PermissionDenied(
+      fmt::format("{} may hold what a killed process of user {} has not written: mount as this user or as root, or "
+                  "remove the file, and with it what it holds",
+                  path, status.st_uid));
+}
+
 bool IsInUse(const KeptUnit& unit) {
   return unit.sequence % 2 == 0 && unit.inode != 0 && PublishedLength(unit.published) > 0;
 }
@@ -54,13 +71,7 @@ KeptReader::KeptReader(FileDescriptor fd, const KeptHeader& header)
 Result<std::unique_ptr<KeptReader>> KeptReader::OpenFile(const std::string& path, const PageOwner& owner) {
   FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat status {};
-  if (fd.get() < 0 && errno == EACCES && ::lstat(path.c_str(), &status) == 0 && MayHaveMounted(status, owner)) {
-    return Status::PermissionDenied(
-        fmt::format("{} may hold what a killed process of user {} has not written: mount as this user or as root, or "
-                    "remove the file, and with it what it holds",
-                    path, status.st_uid));
-  }
-  if (fd.get() < 0) return Status::NotFound(fmt::format("{} cannot be opened", path));
+  if (fd.get() < 0) return OpenError(errno, path, owner);
   if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode) || !MayHaveMounted(status, owner)) {
     return Status::NotFound(fmt::format("{} is no kept memory", path));
   }
@@ -70,9 +81,11 @@ Result<std::unique_ptr<KeptReader>> KeptReader::OpenFile(const std::string& path
   return std::unique_ptr<KeptReader>(new KeptReader(std::move(fd), *header));
 }
 
-bool KeptReader::IsOf(const std::string& uuid, uint64_t mount_number) const {
-  return header_.mount_number == mount_number && TextOf(header_.uuid) == uuid && !BootId().empty() &&
-         TextOf(header_.boot_id) == BootId();
+Status KeptReader::CheckIsOf(const std::string& uuid, uint64_t mount_number) const {
+  const Status other = Status::NotFound("this is the kept memory of another mount");
+  if (header_.mount_number != mount_number || TextOf(header_.uuid) != uuid) return other;
+  ISOZONE_ASSIGN_OR_RETURN(const std::string boot_id, BootId());
+  return TextOf(header_.boot_id) == boot_id ? Status::Ok() : other;
 }
 
 bool KeptReader::IsFile(const struct stat& file) const {
@@ -86,10 +99,12 @@ Result<std::unique_ptr<KeptReader>> KeptReader::Open(const std::string& name, co
   const PageOwner owner = KeptMemoryOwner(device);
   Status none = Status::NotFound(fmt::format("{} has no kept memory", name));
   if (mount_number == 0) return none;
-  for (const std::string& path : PagePaths(directory, owner.page_name)) {
+  ISOZONE_ASSIGN_OR_RETURN(const std::vector<std::string> paths, PagePaths(directory, owner.page_name));
+  for (const std::string& path : paths) {
     auto reader = OpenFile(path, owner);
-    if (reader.ok() && (*reader)->IsOf(uuid, mount_number)) return reader;
-    if (reader.status().Is(StatusCode::kPermissionDenied)) none = reader.status();
+    const Status found = reader.ok() ? (*reader)->CheckIsOf(uuid, mount_number) : reader.status();
+    if (found.ok()) return reader;
+    if (!found.Is(StatusCode::kNotFound)) none = found;
   }
   return none;
 }
@@ -100,8 +115,9 @@ void RemoveUselessKeptMemory(const std::string& name, const std::string& directo
   if (!device.ok()) return;
   const PageOwner owner = KeptMemoryOwner(*device);
   const auto useful = KeptReader::Open(name, directory, uuid, mount_number);
-  if (useful.status().Is(StatusCode::kPermissionDenied)) return;
-  for (const std::string& path : PagePaths(directory, owner.page_name)) {
+  const auto paths = PagePaths(directory, owner.page_name);
+  if (!paths.ok() || (!useful.ok() && !useful.status().Is(StatusCode::kNotFound))) return;
+  for (const std::string& path : *paths) {
     struct stat status {};
     const bool is_ours = ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
     if (is_ours && !(useful.ok() && (*useful)->IsFile(status))) ::unlink(path.c_str());

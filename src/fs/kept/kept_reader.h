@@ -38,7 +38,8 @@ struct KeptPiece {
 class KeptReader {
  public:
   // That of the mount `mount_number` of the file system `uuid`, on the device `name` (ZonedDevice::name), in this boot
-  // of the machine. kNotFound: there is none. kPermissionDenied: there is one that only another user may read.
+  // of the machine. kNotFound: there is none. Any other error: there may be one, as one that only another user may read
+  // (kPermissionDenied), or where this process may open no more files.
   static Result<std::unique_ptr<KeptReader>> Open(const std::string& name, const std::string& directory,
                                                   const std::string& uuid, uint64_t mount_number);
 
@@ -58,7 +59,8 @@ class KeptReader {
  private:
   KeptReader(FileDescriptor fd, const KeptHeader& header);
   static Result<std::unique_ptr<KeptReader>> OpenFile(const std::string& path, const PageOwner& owner);
-  bool IsOf(const std::string& uuid, uint64_t mount_number) const;
+  // kNotFound: it is of another mount, file system or boot.
+  Status CheckIsOf(const std::string& uuid, uint64_t mount_number) const;
   Result<std::vector<KeptUnit>> Units() const;
   Result<std::vector<KeptPiece>> Read(std::span<const KeptUnit> units, uint32_t uuid_seed) const;
   Result<std::vector<std::byte>> ReadRing(uint64_t begin, uint64_t end) const;
@@ -72,7 +74,7 @@ class KeptReader {
 std::vector<std::byte> JoinKept(std::span<const KeptPiece> pieces, uint64_t size);
 
 // Removes the kept memories of a device that are of no use: those of another file system, boot or mount than these.
-// Says nothing of those that it may not remove.
+// Says nothing of those that it may not remove, and removes none while it is not known which are of use.
 void RemoveUselessKeptMemory(const std::string& name, const std::string& directory, const std::string& uuid,
                              uint64_t mount_number);
 

@@ -69,6 +69,9 @@ class Checker {
     const uint64_t mount_number = recovered.state.device().mount_number;
     RemoveUselessKeptMemory(device_.name(), directory, recovered.uuid, mount_number);
     const auto kept = KeptReader::Open(device_.name(), directory, recovered.uuid, mount_number);
+    if (!kept.ok() && !kept.status().Is(StatusCode::kNotFound)) {
+      Note(fmt::format("what a killed process may have left in memory is not known: {}", kept.status().message()));
+    }
     if (!kept.ok()) return;
     const auto pieces = (*kept)->Pieces(seed_);
     const auto records = (*kept)->RecordsAfter(recovered.sequence);

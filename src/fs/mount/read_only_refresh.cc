@@ -185,21 +185,23 @@ void ReadOnlyRefresh::NoteRemoved(InodeId id, bool later) {
 // Kept memory
 // ---------------------------------------------------------------------------------------------------------------------
 
-void ReadOnlyRefresh::FindKept() {
+Status ReadOnlyRefresh::FindKept() {
   uint64_t number = 0;
   {
     const MutexLock lock(context_.namespace_mutex);
     number = context_.state.device().mount_number;
   }
-  if (number == mount_number_ && kept_ != nullptr) return;
+  if (number == mount_number_ && kept_ != nullptr) return {};
   mount_number_ = number;
   auto kept = KeptReader::Open(context_.device->name(), context_.options.kept_memory_directory, context_.uuid, number);
   kept_ = kept.ok() ? *std::move(kept) : nullptr;
   has_kept_.store(kept_ != nullptr, std::memory_order_relaxed);
+  const bool none = kept.status().Is(StatusCode::kNotFound) || kept.status().Is(StatusCode::kPermissionDenied);
+  return none ? Status::Ok() : kept.status();
 }
 
 Status ReadOnlyRefresh::ApplyKept() {
-  FindKept();
+  ISOZONE_RETURN_IF_ERROR(FindKept());
   if (kept_ == nullptr) return {};
   ISOZONE_ASSIGN_OR_RETURN(const std::vector<KeptRecordBytes> records, kept_->RecordsAfter(applied_));
   const MutexLock lock(context_.namespace_mutex);

@@ -109,8 +109,8 @@ class ReadOnlyRefresh {
   // The same of one that the device has; kBusy if what was applied before from memory is not what came of it.
   Status ApplyFromDevice(const MetadataReader::Record& record) ISOZONE_REQUIRES(mu_, context_.namespace_mutex);
   Status Apply(std::span<const MetadataOp> ops, uint64_t sequence) ISOZONE_REQUIRES(mu_, context_.namespace_mutex);
-  // Finds the kept memory of the last mount.
-  void FindKept() ISOZONE_REQUIRES(mu_);
+  // Finds the kept memory of the last mount, if there is one that this process may read.
+  Status FindKept() ISOZONE_REQUIRES(mu_);
   // Applies the records that only the kept memory has.
   Status ApplyKept() ISOZONE_REQUIRES(mu_);
   Result<Tails> ReadTails() ISOZONE_REQUIRES(mu_);

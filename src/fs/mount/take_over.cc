@@ -18,18 +18,17 @@ Result<KeptLegacy> ReadLegacy(const MountContext& context, uint64_t sequence)
   KeptLegacy legacy;
   const auto reader = KeptReader::Open(context.device->name(), context.options.kept_memory_directory, context.uuid,
                                        context.state.device().mount_number);
-  if (reader.status().Is(StatusCode::kPermissionDenied)) return reader.status();
-  if (!reader.ok()) return legacy;
-  const auto durable = (*reader)->DurableSequence();
-  if (!durable.ok() || *durable > sequence) {
+  if (reader.status().Is(StatusCode::kNotFound)) return legacy;
+  ISOZONE_RETURN_IF_ERROR(reader.status());
+  ISOZONE_ASSIGN_OR_RETURN(const uint64_t durable, (*reader)->DurableSequence());
+  if (durable > sequence) {
     Log().warn("the device is older than what a killed process has left in memory, which is not used");
     return legacy;
   }
-  auto pieces = (*reader)->Pieces(context.frame_seed);
-  if (pieces.ok()) legacy.pieces = *std::move(pieces);
-  const auto records = (*reader)->RecordsAfter(sequence);
-  for (size_t i = 0; records.ok() && i < records->size(); ++i) {
-    auto ops = DecodeRecord((*records)[i].body);
+  ISOZONE_ASSIGN_OR_RETURN(legacy.pieces, (*reader)->Pieces(context.frame_seed));
+  ISOZONE_ASSIGN_OR_RETURN(const auto records, (*reader)->RecordsAfter(sequence));
+  for (const KeptRecordBytes& record : records) {
+    auto ops = DecodeRecord(record.body);
     if (!ops.ok()) break;
     legacy.records.push_back(*std::move(ops));
   }

@@ -7,10 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <iterator>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -72,20 +70,6 @@ Result<std::optional<PinningReader>> ReadReader(const std::string& path, const P
   return std::optional(std::move(reader));
 }
 
-// The names in `directory` that begin with `prefix`. None where there is no directory, or none that may be read: no
-// reader has a file there either.
-Result<std::vector<std::string>> NamesOf(const std::string& directory, const std::string& prefix) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (std::filesystem::directory_iterator at(directory, error), end; !error && at != end; at.increment(error)) {
-    std::string name = at->path().filename().string();
-    if (name.starts_with(prefix)) names.push_back(std::move(name));
-  }
-  const bool unreadable = error && error.value() != EACCES && error.value() != ENOTDIR && !IsGone(error.value());
-  if (unreadable) return Status::FromErrno(error.value(), directory);
-  return names;
-}
-
 // Removes the files that give up readers which have gone.
 void RemoveUseless(const std::string& directory, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
@@ -128,7 +112,7 @@ Result<std::vector<PinningReader>> FindPinningReaders(const PageOwner& device, c
                                                       const std::string& uuid, uint32_t zones) {
   // What the caller did before is done before the words are read.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  ISOZONE_ASSIGN_OR_RETURN(const auto names, NamesOf(directory, PinsPrefix(device)));
+  ISOZONE_ASSIGN_OR_RETURN(const auto names, NamesWith(directory, PinsPrefix(device)));
   std::vector<PinningReader> readers;
   for (const std::string& name : names) {
     if (name.ends_with(kRevokedSuffix)) continue;
