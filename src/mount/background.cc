@@ -20,6 +20,8 @@
 namespace isozone {
 
 Result<bool> BackgroundStart::Fork(Status& report) {
+  FileDescriptor nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (nowhere.get() < 0) return Status::FromErrno(errno, "cannot open /dev/null");
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return Status::FromErrno(errno, "cannot make a pipe");
   FileDescriptor reader(ends[0]);
@@ -30,6 +32,7 @@ Result<bool> BackgroundStart::Fork(Status& report) {
   }
   if (child == 0) {
     report_ = std::move(writer);
+    nowhere_ = std::move(nowhere);
     log_ = std::make_shared<spdlog::sinks::dist_sink_mt>();
     log_->add_sink(std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
     spdlog::register_logger(std::make_shared<spdlog::logger>("isozone", log_));  // which base/log.h takes
@@ -71,10 +74,7 @@ Status BackgroundStart::Receive(int fd) {
 void BackgroundStart::ReportReady() {
   ::setsid();
   log_->set_sinks({std::make_shared<spdlog::sinks::syslog_sink_mt>("isozone", LOG_PID, LOG_DAEMON, true)});
-  const FileDescriptor nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  if (nowhere.get() >= 0) {
-    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere.get(), stream);
-  }
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere_.get(), stream);
   Send(Status::Ok());
 }
 

@@ -34,6 +34,7 @@ class BackgroundStart {
   static Status Receive(int fd);
 
   FileDescriptor report_;
+  FileDescriptor nowhere_;                            // that the standard streams lead to once it is ready
   std::shared_ptr<spdlog::sinks::dist_sink_mt> log_;  // to standard error at first, then to syslog
 };
 

@@ -42,13 +42,15 @@ void MakeStandardError(int file) {
 
 }  // namespace
 
-std::string CollectFuseMessages(const std::function<void()>& call) {
+Result<std::string> CollectFuseMessages(const std::function<void()>& call) {
   const FileDescriptor memory(::memfd_create("isozone-messages", MFD_CLOEXEC));
+  if (memory.get() < 0) return Status::FromErrno(errno, "cannot collect what libfuse says");
   const FileDescriptor before(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
-  const bool collect = memory.get() >= 0 && before.get() >= 0;
-  if (collect) MakeStandardError(memory.get());
+  if (before.get() < 0 && errno != EBADF) return Status::FromErrno(errno, "cannot collect what libfuse says");
+  const bool is_read = before.get() >= 0;
+  if (is_read) MakeStandardError(memory.get());
   call();
-  if (!collect) return {};
+  if (!is_read) return std::string();
   MakeStandardError(before.get());
   std::string messages;
   const std::string text = ReadAll(memory.get());

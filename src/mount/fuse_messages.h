@@ -6,10 +6,13 @@
 #include <functional>
 #include <string>
 
+#include "base/status.h"
+
 namespace isozone {
 
 // Calls `call`, and gives the lines that began with "fuse" on standard error meanwhile, with "; " between them. Every
-// other line, such as those of the log, comes to standard error after the call.
-std::string CollectFuseMessages(const std::function<void()>& call);
+// other line, such as those of the log, comes to standard error after the call. An error, without a call: this process
+// may open no more files.
+Result<std::string> CollectFuseMessages(const std::function<void()>& call);
 
 }  // namespace isozone

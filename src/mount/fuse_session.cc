@@ -59,7 +59,9 @@ Status CheckFuseDevice() {
         "there is no /dev/fuse here: load the module (modprobe fuse), or give the container "
         "the device");
   }
-  return Status::FromErrno(errno, "cannot open /dev/fuse, which its group or root may");
+  const bool forbidden = errno == EACCES || errno == EPERM;
+  return Status::FromErrno(errno,
+                           forbidden ? "cannot open /dev/fuse, which its group or root may" : "cannot open /dev/fuse");
 }
 
 // In lists of options, libfuse takes commas and backslashes for its own.
@@ -86,6 +88,7 @@ Status MountFailure(const std::string& directory, const std::string& said) {
   const auto says = [&said](const char* words) { return said.find(words) != std::string::npos; };
   if (says("fork() failed"))
     return NoThread("cannot run fusermount3", std::error_code(EAGAIN, std::generic_category()));
+  if (says("Too many open files")) return Status::FromErrno(EMFILE, fmt::format("cannot mount on {}", directory));
   const char* advice = "";
   if (says("failed to exec")) {
     advice = "; it is in the package fuse3";
@@ -112,10 +115,11 @@ Result<std::unique_ptr<FuseSession>> FuseSession::Mount(const fuse_lowlevel_ops&
   std::array<char*, 4> pointers = {words[0].data(), words[1].data(), words[2].data(), nullptr};
   fuse_args arguments{3, pointers.data(), 0};
   bool is_mounted = false;
-  const std::string said = CollectFuseMessages([&] {
-    made->session_ = ::fuse_session_new(&arguments, &operations, sizeof(operations), user_data);
-    is_mounted = made->session_ != nullptr && ::fuse_session_mount(made->session_, directory.c_str()) == 0;
-  });
+  ISOZONE_ASSIGN_OR_RETURN(
+      const std::string said, CollectFuseMessages([&] {
+        made->session_ = ::fuse_session_new(&arguments, &operations, sizeof(operations), user_data);
+        is_mounted = made->session_ != nullptr && ::fuse_session_mount(made->session_, directory.c_str()) == 0;
+      }));
   ::fuse_opt_free_args(&arguments);
   if (made->session_ == nullptr) return Status::InvalidArgument(fmt::format("libfuse takes no such options: {}", said));
   if (!is_mounted) return MountFailure(directory, said);

@@ -221,7 +221,7 @@ Result<std::string> PrepareDirectory(const std::string& directory) {
   if (error) return Status::IoError(fmt::format("cannot resolve {}: {}", path, error.message()));
   if (const auto mounted = FindMount(real); mounted.ok()) return MountedAlready(*mounted, "");
   const bool is_empty = std::filesystem::is_empty(real, error);
-  if (error) return Status::PermissionDenied(fmt::format("cannot read {}: {}", real, error.message()));
+  if (error) return Status::FromErrno(error.value(), fmt::format("cannot read {}", real));
   if (!is_empty) {
     return Status::NotEmpty(fmt::format("{} is not empty, and a mount would hide its files; give an empty one", real));
   }
