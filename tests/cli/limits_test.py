@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Every command with too few threads, descriptors and memory: it does its work, or says in one line why not, with an
-exit code of the manual. It neither hangs nor is ended by an exception.
+exit code of the manual. It neither hangs nor is ended by an exception. For mount, tests/mount/limits_test.py has that.
 
     limits_test.py ISOZONE
 """
 
+import http.client
 import os
 import re
 import shutil
+import signal
 import subprocess
 import unittest
 
@@ -20,8 +22,12 @@ USER = 64_231
 LIMITS = [*(("--nproc", f"{count}") for count in (1, 2, 3, 4, 5, 6, 8)),
           *(("--nofile", f"{count}") for count in (5, 6, 7, 8, 10, 12)),
           *(("--as", f"{mib << 20}") for mib in (64, 96, 128, 192, 256, 384))]
-# These run until a signal: their own tests have them.
 UNTIL_A_SIGNAL = {"serve", "mount", "export"}
+# Under these a server either begins or does not. Of threads, serve_test has more.
+LIMITS_OF_SERVERS = [*(("--nofile", f"{count}") for count in (4, 5, 6, 8, 20)),
+                     *(("--as", f"{mib << 20}") for mib in (96, 256, 512))]
+TINY_SHARED_MEMORY = ("unshare", "-m", "sh", "-c",
+                      "mount -t tmpfs -o size=64k none /dev/shm && exec \"$0\" \"$@\"")
 
 
 class Limits(harness.CliTest):
@@ -80,13 +86,41 @@ class Limits(harness.CliTest):
                                         stdin=subprocess.DEVNULL)
             except subprocess.TimeoutExpired:
                 self.fail("hangs")
-            errors = result.stderr.decode(errors="replace")
-            self.assertIn(result.returncode, range(11), errors)
-            # Warnings of the library are lines of their own.
-            own = [line for line in errors.splitlines() if not re.match(r"\[.*\] \[warning\] ", line)]
-            self.assertLessEqual(len(own), 1, errors)
-            if result.returncode != harness.OK:
-                self.assertRegex("\n".join(own), r"\Aisozone[^\n]*: [^\n]+\Z")
+            self.check_end(result.returncode, result.stderr)
+
+    def check_end(self, code: int, said: bytes) -> None:
+        errors = said.decode(errors="replace")
+        self.assertIn(code, range(11), errors)
+        # Warnings of the library are lines of their own.
+        own = [line for line in errors.splitlines() if not re.match(r"\[.*\] \[warning\] ", line)]
+        self.assertLessEqual(len(own), 1, errors)
+        if code != harness.OK:
+            self.assertRegex("\n".join(own), r"\Aisozone[^\n]*: [^\n]+\Z")
+
+    def begins(self, command: list[str], *before: str) -> bool:
+        """Whether a command that runs until a signal says that it has begun. A request is answered then, and a signal
+        ends it."""
+        with self.subTest(before=before[-1], command=command), \
+                subprocess.Popen([*before, harness.PROGRAM, *command], stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE) as server:
+            assert server.stdout is not None
+            line = server.stdout.readline().decode()
+            try:
+                if match := re.search(r"http://([0-9.]+:\d+)/", line):
+                    connection = http.client.HTTPConnection(match[1], timeout=SECONDS)
+                    connection.request("GET", "/api/files?name=file")
+                    self.assertIn(connection.getresponse().status, (200, 503))
+                    connection.close()
+                if line:
+                    server.send_signal(signal.SIGTERM)
+                _, errors = server.communicate(timeout=SECONDS)
+            except (subprocess.TimeoutExpired, TimeoutError):
+                self.fail("hangs")
+            finally:
+                server.kill()
+            self.check_end(server.returncode, errors)
+            return server.returncode == harness.OK
+        return False
 
     def test_every_command_has_an_example(self) -> None:
         listed = self.ok("--help").decode().partition("Subcommands:")[2].partition("Options of a mount")[0]
@@ -102,12 +136,23 @@ class Limits(harness.CliTest):
 
     @unittest.skipIf(os.geteuid() != 0, "only root can mount a small /dev/shm")
     def test_every_command_with_a_tiny_shared_memory(self) -> None:
-        script = "mount -t tmpfs -o size=64k none /dev/shm && exec \"$0\" \"$@\""
-        probe = subprocess.run(["unshare", "-m", "sh", "-c", script, "true"], capture_output=True)
-        if probe.returncode != 0:
+        if subprocess.run([*TINY_SHARED_MEMORY, "true"], capture_output=True).returncode != 0:
             self.skipTest("this container may not mount")
         for name, arguments in self.examples().items():
-            self.check([name, *arguments], "unshare", "-m", "sh", "-c", script)
+            self.check([name, *arguments], *TINY_SHARED_MEMORY)
+        self.assertTrue(self.begins(self.serve(), *TINY_SHARED_MEMORY))
+
+    def serve(self) -> list[str]:
+        return ["serve", "--listen", "127.0.0.1:0", self.device]
+
+    @unittest.skipIf(shutil.which("prlimit") is None, "no prlimit")
+    def test_servers_under_every_limit(self) -> None:
+        begun = [self.begins(self.serve(), "prlimit", f"{limit}={value}") for limit, value in LIMITS_OF_SERVERS]
+        self.assertEqual({False, True}, set(begun))
+        if os.path.exists("/dev/ublk-control"):
+            self.assertTrue(self.begins(["export", self.device], "prlimit", "--nofile=64"))
+        for limit, value in LIMITS_OF_SERVERS:
+            self.begins(["export", self.device], "prlimit", f"{limit}={value}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 #include "isozone/serve/http_server.h"
 
-#include <fcntl.h>
 #include <httplib.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -21,6 +20,7 @@
 
 #include <fmt/format.h>
 
+#include "base/file_descriptor.h"
 #include "base/thread.h"
 #include "device/linux/task_threads.h"
 
@@ -140,22 +140,10 @@ class Connection final : public httplib::Stream {
 // Threads beyond one for each connection: they close the connections that are too many.
 constexpr size_t kClosingThreads = 4;
 
-// The threads of the server, as the library uses them each time that it begins to take connections.
-class SharedThreads final : public httplib::TaskQueue {
- public:
-  explicit SharedThreads(TaskThreads& threads) : threads_(threads) {}
-  void enqueue(std::function<void()> task) override { threads_.Add(std::move(task)); }
-  void shutdown() override {}  // they go on with the connections that there are
-
- private:
-  TaskThreads& threads_;
-};
-
 class Server final : public HttpServer, private httplib::Server {
  public:
   Server(ListenAddress address, std::vector<std::string> allowed_names, HttpServer::Handler handler)
       : address_(std::move(address)), allowed_names_(std::move(allowed_names)), handler_(std::move(handler)) {
-    new_task_queue = [this] { return new SharedThreads(*threads_); };
     set_default_headers({{"Cache-Control", "no-store"},
                          {"Content-Security-Policy",
                           "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -175,13 +163,15 @@ class Server final : public HttpServer, private httplib::Server {
     if (!thread_.joinable()) return;
     end_of_all_ = steady_clock::now() + std::chrono::seconds(kFarewellSeconds);
     ending_ = true;
-    ::shutdown(listening_.get(), SHUT_RDWR);  // no duplicate of it takes connections any more
+    ::shutdown(listening_.get(), SHUT_RDWR);  // which wakes the thread
     thread_.join();
     threads_.reset();
   }
 
   Status Begin() {
     ISOZONE_ASSIGN_OR_RETURN(listening_, Listen(address_));
+    // Each connection is a file, so that a server which may open no more would never answer.
+    if (FileDescriptor(::dup(listening_.get())).get() < 0) return Status::FromErrno(errno, "cannot take connections");
     threads_ = std::make_unique<TaskThreads>("isozone-http", kConnections + kClosingThreads);
     ISOZONE_ASSIGN_OR_RETURN(thread_, StartThread("connections", [this] { TakeConnections(); }));
     return Status::Ok();
@@ -217,24 +207,24 @@ class Server final : public HttpServer, private httplib::Server {
     }
   }
 
-  // The library closes its socket and returns after most errors, also of a single connection or of a moment. So it gets
-  // another one then.
+  // Errors are of a single connection or of a moment, as where this process may open no more files. The library would
+  // then wait for a descriptor for ever, and would not see that the server ends.
   void TakeConnections() {
     while (!ending_) {
-      svr_sock_ = ::fcntl(listening_.get(), F_DUPFD_CLOEXEC, 3);
-      if (svr_sock_ >= 0) (void)listen_after_bind();
-      if (!ending_) std::this_thread::sleep_for(kGlance);
+      auto socket = std::make_shared<FileDescriptor>(::accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (socket->get() >= 0) {
+        threads_->Add([this, socket = std::move(socket)] { ServeAndShut(socket->get()); });
+      } else if (!ending_) {
+        std::this_thread::sleep_for(kGlance);
+      }
     }
   }
 
-  // Called by the library for each connection, on a thread of its own.
-  bool process_and_close_socket(socket_t socket) override {
+  void ServeAndShut(socket_t socket) {
     const size_t others = connections_.fetch_add(1);
     if (others < kConnections) Serve(socket);
     connections_.fetch_sub(1);
     ::shutdown(socket, SHUT_RDWR);
-    ::close(socket);
-    return true;
   }
 
   void Serve(socket_t socket) {
