@@ -41,17 +41,33 @@ Status Client::Step() {
   struct Operation {
     uint32_t weight;
     Status (Client::*run)();
+    bool names = false;  // changes them, and nothing else: without room for its record, nothing at all
   };
-  static constexpr std::array<Operation, 25> kOperations = {
-      {{70, &Client::DoCreate},         {30, &Client::DoOpenForAppend}, {300, &Client::DoAppend},
-       {30, &Client::DoFlush},          {70, &Client::DoSync},          {30, &Client::DoWriteOut},
-       {15, &Client::DoTruncateWriter}, {50, &Client::DoClose},         {40, &Client::DoOpenReader},
-       {120, &Client::DoRead},          {20, &Client::DoReadAsync},     {30, &Client::DoCloseReader},
-       {20, &Client::DoStat},           {5, &Client::DoList},           {8, &Client::DoMakeDirectory},
-       {6, &Client::DoRemoveDirectory}, {30, &Client::DoUnlink},        {40, &Client::DoRename},
-       {20, &Client::DoLink},           {5, &Client::DoSetModified},    {10, &Client::DoTruncatePath},
-       {10, &Client::DoOverwrite},      {10, &Client::DoSyncMetadata},  {1, &Client::DoSettle},
-       {4, &Client::DoCollect}}};
+  static constexpr std::array<Operation, 25> kOperations = {{{70, &Client::DoCreate, true},
+                                                             {30, &Client::DoOpenForAppend, true},
+                                                             {300, &Client::DoAppend},
+                                                             {30, &Client::DoFlush},
+                                                             {70, &Client::DoSync},
+                                                             {30, &Client::DoWriteOut},
+                                                             {15, &Client::DoTruncateWriter},
+                                                             {50, &Client::DoClose},
+                                                             {40, &Client::DoOpenReader},
+                                                             {120, &Client::DoRead},
+                                                             {20, &Client::DoReadAsync},
+                                                             {30, &Client::DoCloseReader},
+                                                             {20, &Client::DoStat},
+                                                             {5, &Client::DoList},
+                                                             {8, &Client::DoMakeDirectory, true},
+                                                             {6, &Client::DoRemoveDirectory},
+                                                             {30, &Client::DoUnlink},
+                                                             {40, &Client::DoRename, true},
+                                                             {20, &Client::DoLink, true},
+                                                             {5, &Client::DoSetModified},
+                                                             {10, &Client::DoTruncatePath},
+                                                             {10, &Client::DoOverwrite},
+                                                             {10, &Client::DoSyncMetadata},
+                                                             {1, &Client::DoSettle},
+                                                             {4, &Client::DoCollect}}};
   static constexpr uint32_t kTotalWeight = [] {
     uint32_t total = 0;
     for (const Operation& o : kOperations) total += o.weight;
@@ -61,7 +77,10 @@ Status Client::Step() {
   if (random_.Chance(0.2) && now_.bytes() > options_.live_target) return DoUnlink();
   uint64_t draw = random_.Below(kTotalWeight);
   for (const Operation& o : kOperations) {
-    if (draw < o.weight) return (this->*o.run)();
+    if (draw < o.weight) {
+      const Status status = (this->*o.run)();
+      return o.names && status.Is(StatusCode::kNoSpace) ? MakeRoom() : status;
+    }
     draw -= o.weight;
   }
   return Status::Ok();
@@ -238,22 +257,25 @@ Status Client::MakeRoom() {
   ISOZONE_RETURN_IF_ERROR(Expect(fs_.state().Settle(), StatusCode::kOk, "settle", "/"));
   if (!all || options_.expects_faults) return Status::Ok();
   const std::string path = options_.directory + "/probe";
-  ISOZONE_ASSIGN_OR_RETURN(auto writer, fs_.Create(path, {}));
-  ISOZONE_ASSIGN_OR_RETURN(const Inode inode, InodeOf(path));
-  const std::string bytes = choices_.Bytes(fs_.state().device().geometry().zone_capacity / 2);
-  oracle_.Create(path, inode, FileKind::kData);
-  oracle_.Append(inode, bytes);
-  Status status = writer->Append(AsBytes(bytes));
-  if (status.ok()) status = writer->Sync();
-  if (status.ok()) status = writer->Close();
+  auto created = fs_.Create(path, {});
+  Status status = created.status();
+  if (status.ok()) {
+    ISOZONE_ASSIGN_OR_RETURN(const Inode inode, InodeOf(path));
+    const std::string bytes = choices_.Bytes(fs_.state().device().geometry().zone_capacity / 2);
+    oracle_.Create(path, inode, FileKind::kData);
+    oracle_.Append(inode, bytes);
+    status = (*created)->Append(AsBytes(bytes));
+    if (status.ok()) status = (*created)->Sync();
+    if (status.ok()) status = (*created)->Close();
+  }
   if (status.Is(StatusCode::kNoSpace)) {
     return Contradiction("nothing is left, and yet there is no space: " + std::string(status.message()));
   }
   ISOZONE_RETURN_IF_ERROR(status);
-  writer.reset();
+  created->reset();
   ISOZONE_RETURN_IF_ERROR(fs_.Unlink(path));
   oracle_.Remove(path);
-  oracle_.Forget(inode);
+  ForgetAllGone();
   return fs_.state().Settle();
 }
 
