@@ -78,6 +78,26 @@ class StockTools(unittest.TestCase):
                                "--async_io", "--seek_nexts=50", "--reads=2000", "--multiread_batched")
         self.assertRegex(output, r"seekrandom +: .*\(\d+ of 2000 found\)")
 
+    def test_env_uri_takes_what_the_document_says(self) -> None:
+        """docs/rocksdb.md: with options in the URI, the text is a list of options for RocksDB, and needs a name."""
+        image = f"isozone://emu:{self.scratch}/env.img"
+        run(CHILD, "mkfs", image + "?timing=off&zones=64&zone_size=16MiB&zone_capacity=12MiB", preload=False)
+        with open(os.path.join(os.path.dirname(__file__), "../../docs/rocksdb.md"), encoding="utf-8") as document:
+            self.assertIn("`--env_uri='id=isozone://", document.read())
+        bench = ("db_bench", "--db=/bench", "--num=2000", "--benchmarks=fillseq,readseq", "--use_existing_db=0")
+        for uri in (image, f"id={image}?timing=off", f"id={image}?timing=off&policy=lifetime"):
+            self.assertRegex(run(*bench, f"--env_uri={uri}"), r"readseq +: +[\d.]+ micros/op")
+            found = run("ldb", f"--env_uri={uri}", "--db=/bench", "scan", "--max_keys=3", "--key_hex", "--value_hex")
+            self.assertEqual(3, sum(1 for line in found.splitlines() if re.search(" : |==>", line)))
+        self.assertIn("CURRENT", run(ISOZONE, "ls", f"emu:{self.scratch}/env.img", "/bench", preload=False))
+
+    def test_a_local_table_is_not_found_on_the_device(self) -> None:
+        local = os.path.join(self.scratch, "local.sst")
+        with open(local, "wb") as file:
+            file.write(b"table")
+        refused = self.ldb("ingest_extern_sst", local, fails=True)
+        self.assertIn(f"no such file or directory on the device: '{local}'", refused)
+
     def test_statistics_are_written_at_the_end(self) -> None:
         self.db_bench("overwrite", "--use_existing_db=1")
         with open(self.stats_file) as file:
