@@ -210,17 +210,50 @@ TEST_F(LevelsTest, TheListenerKnowsEachLevel) {
   ExpectExactLevels(5);
 }
 
-// RocksDB's wrapper keeps hints and priorities to itself.
-TEST_F(LevelsTest, TheListenerKnowsEachLevelOfAnEncryptedDatabase) {
-  std::shared_ptr<rocksdb::EncryptionProvider> provider;
-  ASSERT_TRUE(rocksdb::EncryptionProvider::CreateFromString({}, "CTR://test", &provider).ok());
-  const std::unique_ptr<rocksdb::Env> plain = std::move(env_);
-  env_.reset(rocksdb::NewEncryptedEnv(plain.get(), provider));
+// RocksDB's wrapper of files keeps hints and priorities that are set to itself.
+class EncryptedLevelsTest : public LevelsTest {
+ protected:
+  void SetUp() override {
+    LevelsTest::SetUp();
+    std::shared_ptr<rocksdb::EncryptionProvider> provider;
+    ASSERT_TRUE(rocksdb::EncryptionProvider::CreateFromString({}, "CTR://test", &provider).ok());
+    plain_ = std::move(env_);
+    env_.reset(rocksdb::NewEncryptedEnv(plain_.get(), provider));
+  }
+  void TearDown() override {
+    db_.reset();
+    env_ = std::move(plain_);
+    LevelsTest::TearDown();
+  }
+
+ private:
+  std::unique_ptr<rocksdb::Env> plain_;
+};
+
+TEST_F(EncryptedLevelsTest, TheListenerKnowsEachLevel) {
   OpenIt("listeners={isozone}");
   FillLevels(5);
   ExpectExactLevels(5);
-  db_.reset();
-  env_.reset();
+}
+
+TEST_F(EncryptedLevelsTest, ThePartitionerKnowsEachLevel) {
+  OpenIt("sst_partitioner_factory=isozone");
+  FillLevels(5);
+  ExpectExactLevels(5);
+}
+
+// From RocksDB 10.1 on files are opened with their hint, too, and the wrapper passes that on.
+TEST_F(EncryptedLevelsTest, HintsTellLevelsWhereFilesAreOpenedWithThem) {
+  rocksdb::FileOptions options;
+  const bool has_hint = [](auto& of) {
+    return requires { of.write_hint; };
+  }(options);
+  OpenIt("");
+  FillLevels(5);
+  for (const auto& [level, known] : LevelsByLevel()) {
+    if (level == 0) continue;  // known as a flush
+    EXPECT_EQ(known, has_hint ? std::min(level, 3) : kNoLevel) << level;
+  }
 }
 
 TEST_F(LevelsTest, ThePartitionerKnowsEachLevel) {
