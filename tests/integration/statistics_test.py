@@ -166,6 +166,13 @@ class StatisticsTest(unittest.TestCase):
             self.assertIn(" shared memory hold what the device does not have yet",
                           self.isozone(*command.split(), self.device).stdout)
 
+    def test_a_listing_leaves_out_what_goes_meanwhile(self) -> None:
+        process = self.start_database()
+        self.await_flush(process)
+        for _ in range(30):  # without that, one in three failed
+            self.isozone("ls", "--json", self.device, "/bench")
+        self.assertIsNone(process.poll(), "db_bench has ended")
+
     def stop_between_writes(self, process: subprocess.Popen[bytes]) -> None:
         """Stops it where its page shows all that it has written: it publishes several times between two frames."""
         while True:

@@ -40,7 +40,8 @@ Status Collect(FileSystem& file_system, const std::string& directory, bool recur
   if (!recursive) return Status::Ok();
   for (const DirectoryEntry& entry : entries) {
     if (!entry.attributes.is_directory) continue;
-    ISOZONE_RETURN_IF_ERROR(Collect(file_system, JoinPath(directory, entry.name), recursive, listings));
+    const Status collected = Collect(file_system, JoinPath(directory, entry.name), recursive, listings);
+    if (!collected.Is(StatusCode::kNotFound)) ISOZONE_RETURN_IF_ERROR(collected);  // else it was removed meanwhile
   }
   return Status::Ok();
 }
@@ -61,9 +62,11 @@ Result<Json> ListingsJson(FileSystem& file_system, const std::vector<Listing>& l
   for (const Listing& listing : listings) {
     for (const DirectoryEntry& entry : listing.entries) {
       const std::string path = JoinPath(listing.directory, entry.name);
-      ISOZONE_ASSIGN_OR_RETURN(const uint64_t allocated, file_system.state().AllocatedBytes(path));
+      const Result<uint64_t> allocated = file_system.state().AllocatedBytes(path);
+      if (allocated.status().Is(StatusCode::kNotFound)) continue;  // it was removed meanwhile
+      ISOZONE_RETURN_IF_ERROR(allocated.status());
       Json file = {{"path", path}};
-      file.update(AttributesJson(entry.attributes, allocated));
+      file.update(AttributesJson(entry.attributes, *allocated));
       files.push_back(std::move(file));
     }
   }
