@@ -363,7 +363,14 @@ class FullHost(harness.CliTest):
         self.device = f"emu:{self.disk}/ssd.img?timing=off"
 
     def test_mkfs_warns(self) -> None:
-        self.assertRegex(self.made, rb"warning: the image may come to take 128.0 MiB, and its disk has 2\d\.\d MiB")
+        warning = r"the image may come to take 128.0 MiB, and its disk has 2\d\.\d MiB left"
+        self.assertRegex(self.made.decode(), "\nwarning: " + warning)
+        [told] = self.json("mkfs", "--force", "--json", self.device)["warnings"]
+        self.assertRegex(told, warning)
+
+    def test_mkfs_does_not_warn_of_what_fits(self) -> None:
+        subprocess.run(["mount", "-o", "remount,size=200M", self.disk], check=True)
+        self.assertEqual(self.json("mkfs", "--force", "--json", self.device)["warnings"], [])
 
     def test_it_is_one_line_and_goes_away_with_its_cause(self) -> None:
         self.ok("cp", self.device, self.write("kept", b"kept"), ":/kept")

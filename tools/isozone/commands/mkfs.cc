@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -153,20 +154,22 @@ Result<bool> ClearBlockDevice(ZonedDevice& device, const MkfsArguments& argument
   return true;
 }
 
-// An image takes room of its disk only as it is written. Warns where the disk has less than that may become.
-void WarnOfRoom(const std::string& device, const DeviceGeometry& geometry, Console& console) {
+// An image takes room of its disk only as it is written. A warning where the disk has less than that may become.
+std::optional<std::string> WarningOfRoom(const std::string& device, const DeviceGeometry& geometry) {
   const auto uri = ParseUri(device);
   struct stat file {};
   struct statvfs disk {};
-  if (!uri.ok() || uri->scheme != "emu" || ::stat(uri->path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return;
-  if (::statvfs(uri->path.c_str(), &disk) != 0) return;
+  if (!uri.ok() || uri->scheme != "emu" || ::stat(uri->path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) {
+    return std::nullopt;
+  }
+  if (::statvfs(uri->path.c_str(), &disk) != 0) return std::nullopt;
   constexpr uint64_t kStatBlock = 512;
   const uint64_t most = geometry.zone_count * geometry.zone_capacity;
   const uint64_t taken = static_cast<uint64_t>(file.st_blocks) * kStatBlock;
   const uint64_t left = disk.f_bavail * disk.f_frsize;
-  if (taken + left >= most) return;
-  console.Print("{}: the image may come to take {}, and its disk has {} left; once that is full, writes fail\n",
-                console.Paint(Color::kRed, "warning"), FormatSize(most), FormatSize(left));
+  if (taken + left >= most) return std::nullopt;
+  return fmt::format("the image may come to take {}, and its disk has {} left; once that is full, writes fail",
+                     FormatSize(most), FormatSize(left));
 }
 
 Status Mkfs(const MkfsArguments& arguments, Console& console) {
@@ -181,6 +184,7 @@ Status Mkfs(const MkfsArguments& arguments, Console& console) {
 
   const DeviceGeometry& geometry = file_system->state().device().geometry();
   const SpaceInfo space = file_system->state().Space();
+  const std::optional<std::string> warning = WarningOfRoom(arguments.device, geometry);
   if (arguments.json) {
     console.PrintJson({{"device", file_system->state().device().name()},
                        {"label", file_system->state().label()},
@@ -189,13 +193,14 @@ Status Mkfs(const MkfsArguments& arguments, Console& console) {
                        {"zone_capacity", geometry.zone_capacity},
                        {"capacity", space.capacity},
                        {"free", space.free},
-                       {"metadata", MetadataJson(file_system->state().Metadata())}});
+                       {"metadata", MetadataJson(file_system->state().Metadata())},
+                       {"warnings", warning ? Json::array({*warning}) : Json::array()}});
   } else {
     console.Print("{} is formatted: {} zones of {}, {} free{}\n", Printable(file_system->state().device().name()),
                   geometry.zone_count, FormatSize(geometry.zone_capacity), FormatSize(space.free),
                   file_system->state().label().empty() ? "" : ", label " + Printable(file_system->state().label()));
     console.Print("Use it with RocksDB as --fs_uri='isozone://{}'\n", arguments.device);
-    WarnOfRoom(arguments.device, geometry, console);
+    if (warning) console.Print("{}: {}\n", console.Paint(Color::kRed, "warning"), *warning);
   }
   return file_system->Unmount();
 }
