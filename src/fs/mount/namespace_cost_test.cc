@@ -9,6 +9,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/random.h"
+#include "fs/inode_files.h"
+#include "fs/metadata/extent_list.h"
 #include "fs/mount/mounted_file_system.h"
 #include "testing/test_volume.h"
 
@@ -19,6 +22,8 @@ constexpr CreateOptions kLogFile{FileKind::kLog, IoClass::kWal, Lifetime::kShort
 
 class NamespaceCostTest : public testing::Test {
  protected:
+  explicit NamespaceCostTest(const DeviceGeometry& geometry = SmallGeometry()) : volume_(geometry) {}
+
   void SetUp() override { ISOZONE_ASSERT_OK(volume_.Mount()); }
   MountedFileSystem& fs() { return static_cast<MountedFileSystem&>(volume_.fs()); }
   std::vector<std::string> Names(std::string_view directory) {
@@ -135,6 +140,85 @@ TEST_F(NamespaceCostTest, AllocatedBytesCountWholeBlocks) {
   EXPECT_EQ(fs().state().AllocatedBytes("/").value(), 0u);
   EXPECT_TRUE(fs().state().AllocatedBytes("/none").status().Is(StatusCode::kNotFound));
 }
+
+// A file of so many extents, which the metadata has in memory only.
+class FragmentedFileTest : public NamespaceCostTest, public testing::WithParamInterface<uint64_t> {
+ protected:
+  FragmentedFileTest() : NamespaceCostTest(SmallGeometry(/*zones=*/64, /*zone_size=*/128 * kMiB)) {}
+
+  void SetUp() override {
+    NamespaceCostTest::SetUp();
+    const DeviceGeometry& geometry = fs().context().geometry();
+    Random random(3);
+    std::vector<FileExtent> extents;
+    for (uint64_t i = 0; i < GetParam(); ++i) {
+      const ZoneId zone(static_cast<uint32_t>(random.Below(geometry.zone_count)));
+      const uint64_t place = random.Below(geometry.zone_capacity / kBlock) * kBlock;
+      extents.push_back({i * kBlock, DeviceOffset(geometry.ZoneStart(zone).value() + place), kBlock});
+    }
+    Inode inode;
+    inode.links = {{kRootInode, "fragmented"}};
+    inode.size = bytes();
+    inode.extents = extents;
+    const MutexLock lock(fs().context().namespace_mutex);
+    inode.id = id_ = fs().context().state.NextId();
+    const std::vector<MetadataOp> ops = {PutInode{std::move(inode)}};
+    ISOZONE_ASSERT_OK(fs().context().state.Apply(ops));
+  }
+  void TearDown() override {
+    const MutexLock lock(fs().context().namespace_mutex);
+    const std::vector<MetadataOp> ops = {RemoveLink{id_, {kRootInode, "fragmented"}}, RemoveInode{id_}};
+    ISOZONE_EXPECT_OK(fs().context().state.Apply(ops));
+  }
+  uint64_t bytes() const { return GetParam() * kBlock; }
+  template <typename Work>
+  static uint64_t StepsOf(Work work) {
+    const uint64_t before = ExtentList::steps();
+    work();
+    return ExtentList::steps() - before;
+  }
+
+  static constexpr uint64_t kBlock = 4096;
+  InodeId id_;
+};
+
+// What a kernel asks for in a lookup, a getattr and a readdirplus (src/mount) takes no extent of the file.
+TEST_P(FragmentedFileTest, ALookTakesNoExtent) {
+  InodeFiles& inodes = fs().inodes();
+  EXPECT_EQ(StepsOf([&] {
+              EXPECT_EQ(inodes.Lookup(InodeFiles::kRoot, "fragmented")->size, bytes());
+              EXPECT_EQ(inodes.GetAttributes(id_.value())->size, bytes());
+              EXPECT_EQ(inodes.AllocatedBytes(id_.value()).value(), bytes());
+            }),
+            0U);
+  EXPECT_EQ(StepsOf([&] {
+              const auto names = (*inodes.OpenDirectory(InodeFiles::kRoot))->Read(0, 10);
+              ASSERT_EQ(names->size(), 1U);
+              EXPECT_EQ(inodes.Lookup(InodeFiles::kRoot, names->front().name)->inode, id_.value());
+            }),
+            0U);
+  EXPECT_EQ(StepsOf([&] {
+              EXPECT_EQ(fs().Stat("/fragmented")->size, bytes());
+              EXPECT_EQ(fs().List("/")->front().attributes.size, bytes());
+              EXPECT_EQ(fs().state().AllocatedBytes("/fragmented").value(), bytes());
+            }),
+            0U);
+}
+
+// Nor does an open, and what is asked of an open file.
+TEST_P(FragmentedFileTest, AnOpenTakesNoExtent) {
+  InodeFiles& inodes = fs().inodes();
+  EXPECT_EQ(StepsOf([&] {
+              const auto file = inodes.Open(id_.value()).value();
+              EXPECT_EQ(file->size(), bytes());
+              EXPECT_EQ(inodes.GetAttributes(id_.value())->size, bytes());
+              EXPECT_EQ(inodes.AllocatedBytes(id_.value()).value(), bytes());
+            }),
+            0U);
+  EXPECT_EQ(StepsOf([&] { EXPECT_EQ(fs().OpenForRead("/fragmented").value()->size(), bytes()); }), 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Extents, FragmentedFileTest, testing::Values(10, 10'000, 1'000'000));
 
 }  // namespace
 }  // namespace isozone
