@@ -173,9 +173,13 @@ TEST_F(PositionalLimitsTest, AFileIsOverwrittenByItsPathForEverBesideAReader) {
   EXPECT_LE(volume_.fs().state().Space().live, 2 * kSize);
 }
 
-// What is dead is spread over all zones, and is less than two zones in all. One zone is always left free.
-TEST(PositionalSpaceTest, FilesAreReplacedWhereLittleIsLeft) {
-  TestVolume volume(SmallGeometry(/*zones=*/40, /*zone_size=*/kMiB));
+class PositionalSpaceTest : public testing::TestWithParam<std::pair<uint32_t, uint64_t>> {};  // zones, and their size
+
+// What is dead is spread over all zones, and is less than two zones in all; much less than one, where zones are
+// few and large. One zone is always left free.
+TEST_P(PositionalSpaceTest, FilesAreReplacedWhereLittleIsLeft) {
+  const auto [zones, zone_size] = GetParam();
+  TestVolume volume(SmallGeometry(zones, zone_size));
   ISOZONE_ASSERT_OK(volume.Mount());
   constexpr size_t kSize = 64 * kKiB;
   const uint64_t zone = volume.device().geometry().zone_capacity;
@@ -192,6 +196,8 @@ TEST(PositionalSpaceTest, FilesAreReplacedWhereLittleIsLeft) {
     ISOZONE_ASSERT_OK(file->Sync());
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Zones, PositionalSpaceTest, testing::Values(std::pair(40, kMiB), std::pair(10, 4 * kMiB)));
 
 TEST_F(PositionalLimitsTest, WhatWasAllocatedIsUsedUpByHolesOnly) {
   const File file = Create("f");
