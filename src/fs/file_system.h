@@ -165,10 +165,11 @@ class FileReader {
 };
 
 struct SpaceInfo {
-  uint64_t capacity = 0;  // bytes: the capacity of all zones that can be written or read
-  uint64_t live = 0;      // bytes of files
-  uint64_t dead = 0;      // bytes written and no longer needed, not yet reclaimed
-  uint64_t metadata = 0;  // bytes of the zones that hold Isozone's metadata
+  uint64_t capacity = 0;         // bytes: the capacity of all zones that can be written or read
+  uint64_t live = 0;             // bytes of files
+  uint64_t dead = 0;             // bytes written and no longer needed, not yet reclaimed
+  uint64_t held_by_readers = 0;  // bytes of `dead` in zones that readers in other processes keep from being reset
+  uint64_t metadata = 0;         // bytes of the zones that hold Isozone's metadata
   uint64_t free = 0;  // bytes that can be written now: empty zones and the rest of partly written ones, less reserves
   uint64_t free_for_data = 0;  // bytes of `free` that files of data can take: not what is left in the zones of logs
   uint64_t reserved = 0;       // bytes of empty zones that are kept for metadata, logs and collection (zone_reserves.h)

@@ -144,6 +144,7 @@ void ZoneTable::Count(const ZoneRecord& zone, int sign) {
   }
   add(totals_.live, zone.live);
   add(totals_.dead, zone.write_pointer - std::min(zone.live, zone.write_pointer));
+  add(totals_.pinned, zone.pinned ? zone.write_pointer : 0);
   const bool writable =
       zone.phase == ZonePhase::kEmpty || zone.phase == ZonePhase::kLeased || zone.phase == ZonePhase::kIdle;
   add(totals_.free, writable ? zone.room() : 0);

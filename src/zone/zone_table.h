@@ -41,6 +41,7 @@ struct ZoneTotals {
   uint64_t capacity = 0;      // of all zones that are not offline
   uint64_t live = 0;          // bytes of files
   uint64_t dead = 0;          // bytes written for files and no longer needed
+  uint64_t pinned = 0;        // bytes of `dead` in the pinned zones
   uint64_t metadata = 0;      // capacity of the zones that hold metadata
   uint64_t free = 0;          // capacity of the empty zones, and room in leased and idle zones of files
   uint64_t free_in_logs = 0;  // of `free`, room in zones that only logs write until they are reset

@@ -225,6 +225,7 @@ class NaiveView {
       }
       sum.live += z.live;
       if (z.write_pointer > z.live) sum.dead += z.write_pointer - z.live;
+      if (z.pinned) sum.pinned += z.write_pointer;
       if (z.phase == ZonePhase::kEmpty || z.phase == ZonePhase::kLeased || z.phase == ZonePhase::kIdle) {
         sum.free += z.room();
         const bool may_be_reset = z.dead() && Reusable(z, ZoneUse::kLog);

@@ -287,6 +287,7 @@ class InTheBrowser(ServedDatabase):
         self.assertEqual(page.value(figure.format("write-amplification")), f"{stats['write_amplification']:.2f}")
         self.assertEqual(page.value(figure.format("active")).split(" ")[0], str(stats["space"]["active_zones"]))
         self.assertRegex(page.value(figure.format("kept-memory")), r"^[0-9.]+ ([KM]i)?B$")
+        self.assertEqual(page.value(figure.format("held-by-readers")), "0 B")
         self.assertEqual(page.value("document.querySelector('#life').textContent"), "mounted")
         self.check_zones(page, stats)
         self.check_keys(page)

@@ -183,6 +183,57 @@ class StatisticsTest(unittest.TestCase):
                 return
             process.send_signal(signal.SIGCONT)
 
+    def test_a_reader_that_holds_what_was_removed_is_told_of(self) -> None:
+        """A stopped process that reads a table, which compaction then removes."""
+        process = self.start_database()
+        self.await_flush(process)
+        reader = self.start_to_read_a_table(process)
+        while self.look()["held_by_readers_bytes"] == 0:
+            self.assertIsNone(process.poll(), "db_bench has ended")
+        remark = rf"Process {reader.pid} \(isozone\) reads files that were removed or moved\. They hold [0-9.]+ MiB in "
+        while not any(re.match(remark, told) for told in self.why_remarks()):
+            self.assertIsNone(process.poll(), "db_bench has ended")
+        process.send_signal(signal.SIGSTOP)  # everything is as it is
+        os.waitpid(process.pid, os.WUNTRACED)
+        self.assertRegex(" ".join(self.isozone("why", self.device).stdout.split()), remark)
+        document = self.look()
+        self.assertLessEqual(document["held_by_readers_bytes"], document["space"]["dead_bytes"])
+        held = re.search(r"^isozone_held_by_readers_bytes\{[^}]*\} (\S+)$",
+                         self.isozone("stats", "--prometheus", self.device).stdout, re.MULTILINE)
+        assert held is not None
+        self.assertEqual(float(held[1]), document["held_by_readers_bytes"])
+        for command in ("stats", "top --once"):
+            self.assertRegex(self.isozone(*command.split(), self.device).stdout,
+                             r"Readers +other processes still read in zones that hold [0-9.]+ MiB of what is dead")
+
+        process.send_signal(signal.SIGCONT)
+        self.end(reader)
+        while self.look()["held_by_readers_bytes"] > 0:
+            self.assertIsNone(process.poll(), "db_bench has ended")
+        self.assertFalse(any("reads files" in told for told in self.why_remarks()))
+
+    def why_remarks(self) -> list[str]:
+        remarks: list[str] = json.loads(self.isozone("why", "--json", self.device).stdout)["remarks"]
+        return remarks
+
+    def start_to_read_a_table(self, process: subprocess.Popen[bytes]) -> subprocess.Popen[bytes]:
+        """The reader has it open, and is stopped before its end: a pipe holds less than a table."""
+        while True:
+            self.assertIsNone(process.poll(), "db_bench has ended")
+            files = json.loads(self.isozone("ls", "--json", self.device, "/bench").stdout)
+            tables = [file["path"] for file in files if file["path"].endswith(".sst") and file["size"] > 1 << 20]
+            if not tables:
+                continue
+            reader = subprocess.Popen([ISOZONE, "cat", self.device, tables[-1]], stdout=subprocess.PIPE,
+                                      stderr=subprocess.DEVNULL)
+            self.addCleanup(self.end, reader)
+            assert reader.stdout is not None
+            self.addCleanup(reader.stdout.close)
+            if reader.stdout.read(1) != b"":  # it was removed before it was opened
+                reader.send_signal(signal.SIGSTOP)
+                os.waitpid(reader.pid, os.WUNTRACED)
+                return reader
+
     def check_prometheus(self) -> None:
         text = self.isozone("stats", "--prometheus", self.device).stdout
         samples = [line for line in text.splitlines() if not line.startswith("#")]

@@ -124,9 +124,14 @@ TEST_F(PinnedFilesTest, ARemovedFileStaysReadable) {
   EXPECT_GT(resets(), 40U) << "every zone was used again";
   EXPECT_EQ(Read(*file).value(), content);
   EXPECT_TRUE(reader_->OpenForRead("/a").status().Is(StatusCode::kNotFound));
+  const SpaceInfo space = writer_->state().Space();
+  EXPECT_GE(space.held_by_readers, kFileSize);
+  EXPECT_LE(space.held_by_readers, space.dead);
   const uint64_t before = resets();
   file.reset();
   AwaitResets(before + 1);
+  ISOZONE_EXPECT_OK(writer_->state().Settle());
+  EXPECT_EQ(writer_->state().Space().held_by_readers, 0U);
 }
 
 TEST_F(PinnedFilesTest, NothingIsHeldForAFileThatNobodyHasOpen) {

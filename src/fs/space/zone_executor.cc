@@ -410,6 +410,7 @@ SpaceInfo ZoneExecutor::Space() const {
   space.capacity = totals.capacity;
   space.live = totals.live;
   space.dead = totals.dead - totals.dead_in_idle;
+  space.held_by_readers = totals.pinned;
   space.metadata = totals.metadata;
   space.reserved = ledger.ReservedBytes();
   space.free = ledger.Free();

@@ -99,6 +99,11 @@ void AddSpace(const Statistics& now, size_t width, Lines& lines) {
                                  FormatShare(f.free, f.capacity), FormatSize(f.capacity)));
   const size_t columns = std::clamp<size_t>(width, kLabelWidth + 20, kLabelWidth + 82) - kLabelWidth - 2;
   lines.Add("", Bar(f, columns) + "  # live  = dead  m metadata");
+  if (f.held_by_readers > 0) {
+    lines.Add("Readers", fmt::format("other processes still read in zones that hold {} of what is dead; isozone why "
+                                     "names them",
+                                     FormatSize(f.held_by_readers)));
+  }
   std::array<uint64_t, static_cast<size_t>(ZonePhase::kOffline) + 1> phases{};
   std::map<int, uint64_t> levels;
   for (const PageZone& zone : now.zones) {

@@ -26,6 +26,7 @@ const Panel = (() => {
       ["free", `${share.toFixed(1)} %`, "free"],
       ["live", Look.size(space.live_bytes), "alive"],
       ["dead", Look.size(space.dead_bytes), "dead"],
+      ["held-by-readers", Look.size(stats.held_by_readers_bytes), "of it read by others"],
       ["active", `${space.active_zones}${stats.geometry.max_active_zones ? ` of ${stats.geometry.max_active_zones}` : ""}`,
         "active zones"],
       ["gc", stats.gc.working ? `${Look.size(stats.gc.round_bytes_copied)}` : "rests", stats.gc.working
