@@ -3,15 +3,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <climits>
 #include <csignal>
 #include <filesystem>
+#include <functional>
 #include <thread>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "device/passing_device.h"
 #include "fs/kept/kept_layout.h"
 #include "fs/mount/format_device.h"
+#include "fs/mount/mounted_file_system.h"
+#include "fs/pins/pinning_readers.h"
 #include "testing/manual_clock.h"
 #include "testing/test_volume.h"
 
@@ -19,6 +25,43 @@ namespace isozone {
 namespace {
 
 constexpr size_t kFileSize = 300'000;
+
+struct Owner {
+  std::unique_ptr<ZonedDevice> owned;
+};
+
+// A device of which nothing can be read or asked for a while.
+class FailingDevice final : private Owner, public PassingDevice {
+ public:
+  explicit FailingDevice(std::unique_ptr<ZonedDevice> device) : Owner{std::move(device)}, PassingDevice(*owned) {}
+
+  // From the look number `looks` on, counted from 0. `at_first` is called at the first failure.
+  void FailAfter(int looks, std::function<void()> at_first) {
+    at_first_ = std::move(at_first);
+    looks_left_ = looks;
+  }
+  // Returns whether anything has failed.
+  bool Recover() { return looks_left_.exchange(INT_MAX) < 0; }
+
+  Status ReportZones(ZoneId first, std::span<ZoneDescriptor> out) const override {
+    return Fails() ? Status::IoError("no zone can be asked for") : PassingDevice::ReportZones(first, out);
+  }
+  void Submit(DeviceRequest& request) override {
+    if (!Fails()) return PassingDevice::Submit(request);
+    request.status = DeviceStatus::kUnrecoveredReadError;
+    request.done(request);
+  }
+
+ private:
+  bool Fails() const {
+    const int left = looks_left_.fetch_sub(1);
+    if (left == 0 && at_first_) at_first_();
+    return left <= 0;
+  }
+
+  mutable std::atomic<int> looks_left_{INT_MAX};
+  std::function<void()> at_first_;
+};
 
 class PinnedFilesTest : public ::testing::Test {
  protected:
@@ -52,9 +95,10 @@ class PinnedFilesTest : public ::testing::Test {
     ASSERT_TRUE(mounted.ok()) << mounted.status().ToString();
     writer_ = *std::move(mounted);
   }
-  std::unique_ptr<FileSystem> NewReader(MountOptions options) {
+  std::unique_ptr<FileSystem> NewReader(MountOptions options) { return NewReader(options, Open(OpenMode::kReadOnly)); }
+  std::unique_ptr<FileSystem> NewReader(MountOptions options, std::unique_ptr<ZonedDevice> device) {
     options.read_only = true;
-    return FileSystem::Mount(Open(OpenMode::kReadOnly), options, clock_).value();
+    return FileSystem::Mount(std::move(device), options, clock_).value();
   }
   void MountBoth() {
     MountWriter();
@@ -329,6 +373,111 @@ TEST_F(PinnedFilesTest, AReaderThatTheWriterDoesNotSeeIsToldThatAFileWasRemoved)
   Churn();
   EXPECT_TRUE(Read(*file).status().Is(StatusCode::kIoError));
 }
+
+struct FailingRefresh {
+  bool replaced = false;  // the metadata lies elsewhere
+  bool closed = false;    // logs are closed meanwhile, so that the refresh alone has them
+};
+
+class FailingRefreshTest : public PinnedFilesTest, public testing::WithParamInterface<FailingRefresh> {
+ protected:
+  struct Log {
+    std::string path;
+    std::unique_ptr<FileWriter> writer;
+    std::string content;
+    std::unique_ptr<FileReader> reader;
+  };
+
+  void SetUp() override {
+    PinnedFilesTest::SetUp();
+    MountWriter();
+    auto device = std::make_unique<FailingDevice>(Open(OpenMode::kReadOnly));
+    failing_ = device.get();
+    reader_ = NewReader(options_, std::move(device));
+    for (Log& log : logs_) log.writer = writer_->Create(log.path, {.kind = FileKind::kLog}).value();
+    WriteLogs();
+    data_ = Write("/data");
+  }
+  void TearDown() override {
+    for (Log& log : logs_) log.writer.reset();
+    PinnedFilesTest::TearDown();
+  }
+  void WriteLogs() {
+    for (Log& log : logs_) {
+      const std::string more = RandomBytes(random_, 20'000);
+      ISOZONE_EXPECT_OK(log.writer->Append(Bytes(more)));
+      ISOZONE_EXPECT_OK(log.writer->Sync());
+      log.content += more;
+    }
+  }
+  void OpenLogs() {
+    for (Log& log : logs_) log.reader = reader_->OpenForRead(log.path).value();
+  }
+  void CloseLogs() {
+    for (Log& log : logs_) log.reader.reset();
+  }
+  // Overwrites, appends, removes and moves.
+  void ChangeFiles() {
+    const std::string written = RandomBytes(random_, 5000);
+    ISOZONE_ASSERT_OK(writer_->Overwrite("/data", 10'000, Bytes(written)));
+    data_.replace(10'000, written.size(), written);
+    WriteLogs();
+    Remove("/removed");
+    ISOZONE_ASSERT_OK(writer_->collection().Run(100, {}).status());
+    if (GetParam().replaced) ISOZONE_ASSERT_OK(ContextOf(*writer_).journal->Checkpoint());
+  }
+  static MountContext& ContextOf(FileSystem& fs) { return static_cast<MountedFileSystem&>(fs).context(); }
+  size_t OpenFiles() {
+    MountContext& context = ContextOf(*reader_);
+    const MutexLock lock(context.namespace_mutex);
+    return context.open_files.size();
+  }
+
+  FailingDevice* failing_ = nullptr;
+  std::array<Log, 2> logs_ = {Log{"/log", {}, {}, {}}, Log{"/another", {}, {}, {}}};
+  std::string data_;
+};
+
+// Wherever a refresh fails, the next one makes up for it. Nothing stays as it was, and nothing stays open or pinned for
+// which nobody asks any more.
+TEST_P(FailingRefreshTest, IsMadeUpForByTheNext) {
+  int failures = 0;
+  bool failed = true;
+  for (int looks = 0; failed; ++looks) {
+    SCOPED_TRACE(fmt::format("nothing can be read from look {} on", looks));
+    const std::string removed = Write("/removed");
+    auto data_file = reader_->OpenForRead("/data").value();
+    auto removed_file = reader_->OpenForRead("/removed").value();
+    OpenLogs();
+    ASSERT_NO_FATAL_FAILURE(ChangeFiles());
+
+    failing_->FailAfter(looks, [this] {
+      if (GetParam().closed) CloseLogs();
+    });
+    const Status refreshed = reader_->Stat("/data").status();
+    failed = failing_->Recover();
+    EXPECT_TRUE(refreshed.ok() || failed) << refreshed.ToString();
+    failures += refreshed.ok() ? 0 : 1;
+    EXPECT_EQ(OpenFiles(), failed && GetParam().closed ? 2U : 4U);
+    if (GetParam().closed) OpenLogs();
+
+    for (const Log& log : logs_) EXPECT_TRUE(Read(*log.reader, log.content.size() + 1).value() == log.content);
+    EXPECT_TRUE(Read(*data_file).value() == data_);
+    EXPECT_TRUE(Read(*removed_file).value() == removed);
+    EXPECT_TRUE(reader_->Stat("/removed").status().Is(StatusCode::kNotFound));
+    data_file.reset();
+    removed_file.reset();
+    CloseLogs();
+    EXPECT_EQ(OpenFiles(), 0U);
+    EXPECT_TRUE(PinnedZones(*device_, writer_->state().uuid(), directory_).empty());
+  }
+  EXPECT_GT(failures, 2);
+  for (Log& log : logs_) ISOZONE_EXPECT_OK(log.writer->Close());
+}
+
+INSTANTIATE_TEST_SUITE_P(Refreshes, FailingRefreshTest,
+                         testing::Values(FailingRefresh{false, false}, FailingRefresh{false, true},
+                                         FailingRefresh{true, false}, FailingRefresh{true, true}));
 
 // As a cleaner of temporary files does, or the service manager when a user logs out.
 TEST_F(PinnedFilesTest, AReaderWhoseSharedMemoryWasRemovedPinsAgain) {
