@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Copies keep holes, and say before their first byte that they do not fit.
+"""Copies keep holes and read only what is in none, and say before their first byte that they do not fit.
 
     sparse_test.py ISOZONE
 """
 
 import os
+import subprocess
+import time
 import unittest
 
 import harness
@@ -72,6 +74,19 @@ class Sparse(harness.CliTest):
         self.ok("restore", folder, second)
         self.check_on_device(second, "/sparse")
 
+    def test_the_checksum_of_a_hole_is_that_of_its_zeros(self) -> None:
+        content = b"begin" + bytes(8 * MIB + 1) + b"end"
+        with open(self.path("file"), "wb") as file:
+            file.write(b"begin")
+            file.seek(len(content) - len(b"end"))
+            file.write(b"end")
+        self.ok("cp", self.device, self.path("file"), ":/file")
+        self.ok("backup", self.device, self.path("backup"))
+        self.write("backup/backup-000001/files/file", content)
+        self.ok("backup", "--verify", self.path("backup"))
+        self.write("backup/backup-000001/files/file", content + b"more")
+        self.fails(harness.CORRUPTION, ["/file"], "backup", "--verify", self.path("backup"))
+
     def test_a_backup_as_an_archive(self) -> None:
         self.ok("cp", self.device, self.sparse, ":/sparse")
         archive = self.write("archive", self.ok("backup", self.device, "-"))
@@ -95,6 +110,105 @@ class Sparse(harness.CliTest):
         second = self.second("timing=off&zones=32&zone_size=2M")
         self.fails(harness.NO_SPACE, ["has room for", "nothing was"], "restore", self.path("backup"), second)
         self.assertEqual(self.json("df", second, "--json")["live"], 0)
+
+
+class Vast(harness.CliTest):
+    """A file that is larger than any test could read."""
+
+    SIZE = 3 << 40
+    DATA = {0: b"first", 5 * MIB: b"near", (1 << 40) + 123: os.urandom(MIB), SIZE - 3 * MIB: b"last"}
+    READ_MAX = 48 * MIB  # bytes of any command: a chunk around each part of the data, twice; libraries; metadata
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.format(DEVICE)
+        self.vast = self.path("vast")
+        with open(self.vast, "wb") as file:
+            for offset, data in self.DATA.items():
+                file.seek(offset)
+                file.write(data)
+            file.truncate(self.SIZE)
+        with open(self.path("empty"), "wb") as file:
+            file.truncate(self.SIZE)
+
+    def frugal(self, *arguments: str, stdout: str | None = None) -> None:
+        """Runs a command that must succeed, and counts what it reads."""
+        with open(stdout or os.devnull, "wb") as output:
+            process = subprocess.Popen([harness.PROGRAM, *arguments], stdout=output, stderr=subprocess.PIPE)
+        read, ended = 0, False
+        while not ended and read < self.READ_MAX:
+            ended = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+            with open(f"/proc/{process.pid}/io", encoding="ascii") as counters:
+                read = int(counters.readline().split()[1])  # rchar
+            time.sleep(0.01)
+        if not ended:
+            process.kill()
+        error = process.communicate()[1]
+        self.assertLess(read, self.READ_MAX, arguments)
+        self.assertEqual((error, process.returncode), (b"", harness.OK), arguments)
+
+    def check_local(self, path: str) -> None:
+        stat = os.stat(path)
+        self.assertEqual(stat.st_size, self.SIZE)
+        self.assertLess(stat.st_blocks * 512, 2 * MIB)
+        with open(path, "rb") as file:
+            for offset, data in self.DATA.items():
+                file.seek(offset)
+                self.assertEqual(file.read(len(data)), data)
+
+    def check_on_device(self, device: str, path: str) -> None:
+        stat = self.json("stat", "--json", "--all", device, path)
+        self.assertEqual(stat["size"], self.SIZE)
+        self.assertLess(stat["allocated"], 2 * MIB)
+        copy = self.path("copy")
+        self.frugal("cp", device, f":{path}", copy)
+        self.check_local(copy)
+        os.unlink(copy)
+
+    def second(self) -> str:
+        image = self.path("second.img")
+        if os.path.exists(image):
+            os.unlink(image)
+        self.ok("mkfs", f"emu:{image}?{DEVICE}")
+        return f"emu:{image}?timing=off"
+
+    def test_cp_into_out_of_and_within_a_device(self) -> None:
+        self.frugal("cp", self.device, self.vast, ":/vast")
+        self.check_on_device(self.device, "/vast")
+        self.frugal("cp", self.device, ":/vast", ":/again")
+        self.check_on_device(self.device, "/again")
+
+    def test_cp_that_is_resumed(self) -> None:
+        begun = self.path("resumed.isozone-cp")
+        self.frugal("cp", self.device, self.vast, ":/vast")
+        for device, source, target in ((self.device, ":/vast", self.path("resumed")),
+                                       (self.second(), self.vast, ":/resumed")):
+            with open(begun, "wb") as file:
+                file.write(self.DATA[0])
+                file.truncate(self.SIZE // 2)
+            if target.startswith(":"):
+                self.frugal("cp", device, begun, ":/resumed.isozone-cp")
+            for _ in range(2):  # continued, and then all of it compared
+                self.frugal("cp", "--resume", device, source, target)
+            if target.startswith(":"):
+                self.check_on_device(device, "/resumed")
+            else:
+                self.check_local(target)
+
+    def test_backups_in_a_folder_and_as_an_archive(self) -> None:
+        self.frugal("cp", self.device, self.vast, self.path("empty"), ":/")
+        folder, archive = self.path("backup"), self.path("archive")
+        self.frugal("backup", self.device, folder)
+        self.check_local(os.path.join(folder, "backup-000001", "files", "vast"))
+        self.frugal("backup", self.device, "-", stdout=archive)
+        self.assertLess(os.path.getsize(archive), 2 * MIB)
+        for backup in (folder, archive):
+            self.frugal("backup", "--verify", backup)
+            second = self.second()
+            self.frugal("restore", backup, second)
+            self.check_on_device(second, "/vast")
+            empty = self.json("stat", "--json", second, "/empty")
+            self.assertEqual((empty["size"], empty["allocated"]), (self.SIZE, 0))
 
 
 if __name__ == "__main__":

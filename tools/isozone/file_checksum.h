@@ -1,15 +1,22 @@
-// The checksum of a file on a device, by which a command knows a file that it wrote before it was stopped.
+// The checksum of a file, by which a command knows a file that it wrote before it was stopped, or that it reads back.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "base/status.h"
 #include "fs/file_system.h"
+#include "isozone/holes.h"
 
 namespace isozone::cli {
 
-// Reads all of the file at `path`; its CRC-32C. The errors are those of FileSystem::OpenForRead and FileReader::Read.
+// The CRC-32C of what has `crc`, and behind it `run`, which was read into `buffer`. A hole counts as zeros, and takes
+// hardly any time.
+uint32_t ChecksumOf(const ContentRun& run, std::span<const std::byte> buffer, uint32_t crc);
+// Reads all of the file at `path` on a device; its CRC-32C. The errors are those of FileSystem::OpenForRead and
+// FileReader::Read.
 Result<uint32_t> ChecksumOf(FileSystem& file_system, const std::string& path);
 
 }  // namespace isozone::cli

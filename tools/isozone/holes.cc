@@ -34,6 +34,26 @@ ContentRun FirstRunOf(std::span<const std::byte> content) {
   return run;
 }
 
+Result<std::shared_ptr<PositionalFile>> OpenWithHoles(FileSystem& file_system, const std::string& path) {
+  for (;;) {
+    ISOZONE_ASSIGN_OR_RETURN(const auto reader, file_system.OpenForRead(path));
+    auto file = file_system.inodes().Open(reader->inode());
+    // Another file may have taken the name meanwhile.
+    if (!file.status().Is(StatusCode::kNotFound)) return file;
+  }
+}
+
+Result<ContentRun> ReadRun(PositionalFile& file, uint64_t offset, std::span<std::byte> buffer) {
+  if (const uint64_t size = file.size(); offset < size) {
+    const auto data = file.FindData(offset);
+    if (!data.ok() && !data.status().Is(StatusCode::kNotFound)) return data.status();
+    const uint64_t length = (data.ok() ? *data : size) - offset;
+    if (length >= buffer.size()) return ContentRun{length, true};
+  }
+  ISOZONE_ASSIGN_OR_RETURN(const size_t length, file.Read(offset, buffer, IoClass::kOther));
+  return ContentRun{length, false};
+}
+
 Result<std::unique_ptr<SparseWriter>> SparseWriter::Create(FileSystem& file_system, const std::string& path,
                                                            const CreateOptions& options) {
   std::unique_ptr<SparseWriter> writer(new SparseWriter(file_system, path, options.kind != FileKind::kLog));
@@ -64,10 +84,15 @@ Status SparseWriter::Append(std::span<const std::byte> content) {
       [this](std::span<const std::byte> data) {
         return file_ == nullptr ? writer_->Append(data) : file_->Append(data).status();
       },
-      [this](size_t bytes) {
-        if (file_ == nullptr) ISOZONE_RETURN_IF_ERROR(OpenForHoles());
-        return file_->Truncate(file_->size() + bytes);
-      });
+      [this](uint64_t bytes) { return AppendHole(bytes); });
+}
+
+Status SparseWriter::AppendHole(uint64_t bytes) {
+  if (!may_have_holes_) {
+    return ForZeros(bytes, [this](std::span<const std::byte> zeros) { return writer_->Append(zeros); });
+  }
+  if (file_ == nullptr) ISOZONE_RETURN_IF_ERROR(OpenForHoles());
+  return file_->Truncate(file_->size() + bytes);
 }
 
 Status SparseWriter::Sync() { return file_ == nullptr ? writer_->Sync() : file_->Sync(); }

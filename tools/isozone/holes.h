@@ -1,16 +1,20 @@
-// Holes of files: copies keep them, so that a copy takes no more space than what it is a copy of. Whoever writes takes
-// whole blocks of zeros for a hole: they read the same, and need no space.
+// Holes of files: copies keep them, so that a copy takes no more space than what it is a copy of, and no more time than
+// its data. Whoever reads leaves out holes that are as long as its buffer, and reads shorter ones as zeros. Whoever
+// writes takes whole blocks of zeros for a hole: they read the same, and need no space.
 //
 // Thread safety: none.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
+#include "base/units.h"
 #include "fs/file_system.h"
 #include "fs/positional_file.h"
 
@@ -18,11 +22,13 @@ namespace isozone::cli {
 
 constexpr size_t kHoleBlock = 4096;  // bytes: what is shorter, or lies across such blocks, is no hole
 
-// The length of what `content`, which is not empty, begins with: only blocks of zeros, or none at all.
+// What comes next in a file: bytes, or a hole.
 struct ContentRun {
-  size_t length = 0;
+  uint64_t length = 0;  // bytes; 0 at the end of the file
   bool is_hole = false;
 };
+
+// What `content`, which is not empty, begins with: only blocks of zeros, or none at all.
 ContentRun FirstRunOf(std::span<const std::byte> content);
 
 // Calls `data` with a part of `content`, or `hole` with the length of one, until all of it was told in order.
@@ -36,6 +42,27 @@ Status ForEachRun(std::span<const std::byte> content, const OnData& data, const 
   return Status::Ok();
 }
 
+// Calls `data` with zeros, `bytes` in all.
+template <typename OnData>
+Status ForZeros(uint64_t bytes, const OnData& data) {
+  static const std::vector<std::byte> zeros(kMiB);
+  for (; bytes > 0; bytes -= std::min<uint64_t>(bytes, zeros.size())) {
+    ISOZONE_RETURN_IF_ERROR(data(std::span(zeros).first(std::min<uint64_t>(bytes, zeros.size()))));
+  }
+  return Status::Ok();
+}
+
+// Gives `target` what was read as `run` into `buffer`.
+template <typename Target>
+Status AppendRun(Target& target, const ContentRun& run, std::span<const std::byte> buffer) {
+  return run.is_hole ? target.AppendHole(run.length) : target.Append(buffer.first(run.length));
+}
+
+// Opens what has the name `path` on a device now. The errors are those of FileSystem::OpenForRead.
+Result<std::shared_ptr<PositionalFile>> OpenWithHoles(FileSystem& file_system, const std::string& path);
+// Reads what `file` has at `offset`: bytes, as many as fit into `buffer`, or a hole that is at least as long as that.
+Result<ContentRun> ReadRun(PositionalFile& file, uint64_t offset, std::span<std::byte> buffer);
+
 // Writes a file on a device from its beginning to its end, with holes. A log, which can have none, gets zeros.
 class SparseWriter {
  public:
@@ -47,6 +74,7 @@ class SparseWriter {
                                                         uint64_t size);
 
   Status Append(std::span<const std::byte> content);
+  Status AppendHole(uint64_t bytes);
   Status Sync();
   // Writes out; durable only if Sync was called. No more calls.
   Status Close();

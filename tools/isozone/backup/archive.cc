@@ -62,6 +62,7 @@ void SetAttributes(archive_entry* entry, const BackupAttributes& attributes) {
 // Names the parts with data, if there are holes between them: the library then leaves out the rest of what it is given.
 void SetHoles(archive_entry* entry, const BackupFile& file) {
   if (file.extents.StoredBytes() == file.extents.end_offset()) return;
+  if (file.extents.StoredBytes() == 0) archive_entry_sparse_add_entry(entry, 0, 0);
   uint64_t begin = 0;  // of the data that has just been seen
   uint64_t end = 0;
   const auto add = [&] {
@@ -241,20 +242,29 @@ Result<std::optional<ArchiveReader::Entry>> ArchiveReader::Next() {
   return std::optional<Entry>(std::move(decoded));
 }
 
-Result<size_t> ArchiveReader::Read(std::span<std::byte> buffer) {
-  const la_ssize_t length = archive_read_data(archive_.get(), buffer.data(), buffer.size());
-  if (length < 0) return Failure();
-  return static_cast<size_t>(length);
+Result<ArchiveReader::Part> ArchiveReader::Read(uint64_t offset) {
+  const void* data = nullptr;
+  size_t size = 0;
+  la_int64_t at = 0;
+  const int result = archive_read_data_block(archive_.get(), &data, &size, &at);
+  if (result != ARCHIVE_EOF && result < ARCHIVE_WARN) return Failure();
+  if (at < 0 || static_cast<uint64_t>(at) < offset) {
+    return Status::Corruption("the archive is damaged: the parts of a sparse file are in no order");
+  }
+  return Part{static_cast<uint64_t>(at) - offset, {static_cast<const std::byte*>(data), size}};
 }
 
 Result<std::string> ArchiveReader::ReadText() {
   std::string text;
   std::string chunk(kBlock, '\0');
   for (;;) {
-    ISOZONE_ASSIGN_OR_RETURN(const size_t length, Read(std::as_writable_bytes(std::span(chunk))));
+    const la_ssize_t length = archive_read_data(archive_.get(), chunk.data(), chunk.size());
+    if (length < 0) return Failure();
     if (length == 0) return text;
-    if (text.size() + length > kMaxManifest) return Status::Corruption("the manifest of the archive is too long");
-    text.append(chunk, 0, length);
+    if (text.size() + static_cast<size_t>(length) > kMaxManifest) {
+      return Status::Corruption("the manifest of the archive is too long");
+    }
+    text.append(chunk, 0, static_cast<size_t>(length));
   }
 }
 

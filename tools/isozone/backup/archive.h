@@ -55,14 +55,18 @@ class ArchiveReader {
     std::string link_target;  // a path, if the entry is another name of that file
     bool is_manifest = false;
   };
+  struct Part {
+    uint64_t hole = 0;                // bytes
+    std::span<const std::byte> data;  // behind it; there until the next call
+  };
 
   // Reads from `descriptor`, which stays open. Knows gzip, bzip2, xz and zstd.
   static Result<ArchiveReader> Open(int descriptor);
 
   // The next entry; none at the end. kCorruption for anything that no backup has.
   Result<std::optional<Entry>> Next();
-  // The next bytes of the entry; 0 at its end.
-  Result<size_t> Read(std::span<std::byte> buffer);
+  // What the entry has at `offset`, where the last part ended. An empty part is its end.
+  Result<Part> Read(uint64_t offset);
   // All of it, at most 4 GiB.
   Result<std::string> ReadText();
 

@@ -32,6 +32,10 @@ class ArchiveTarget final : public BackupTarget {
   }
   Status Begin(const BackupFile& file) override { return writer_.Begin(file); }
   Status Append(std::span<const std::byte> data) override { return writer_.Append(data); }
+  // What Begin was told is a hole, the library leaves out of the archive.
+  Status AppendHole(uint64_t bytes) override {
+    return ForZeros(bytes, [this](std::span<const std::byte> zeros) { return writer_.Append(zeros); });
+  }
   Status End(const BackupFile& /*file*/) override { return writer_.End(); }
   Status Abandon() override { return writer_.End(); }
   Status Finish(const Manifest& manifest) override {

@@ -8,8 +8,8 @@
 
 #include "base/aligned_buffer.h"
 #include "base/clock.h"
-#include "base/crc32c.h"
 #include "isozone/backup/capture.h"
+#include "isozone/file_checksum.h"
 #include "isozone/holes.h"
 #include "isozone/output/progress.h"
 #include "isozone/stop_signals.h"
@@ -137,21 +137,21 @@ class BackupRun {
   }
 
   Result<bool> CopyContent(BackupFile& file, Progress& progress, uint64_t done, uint64_t total) {
-    const auto reader = file_system_.OpenForRead(file.path());
-    if (!reader.ok()) return IsGone(file, reader.status());
-    FileReader& opened = **reader;
+    const auto found = OpenWithHoles(file_system_, file.path());
+    if (!found.ok()) return IsGone(file, found.status());
+    PositionalFile& opened = **found;
     if (opened.inode() != file.inode) return false;
     file.crc32c = 0;
     for (uint64_t offset = 0; offset < file.size;) {
       if (StopSignals::Raised()) return Status::Aborted("stopped; the same command continues where it was");
       const size_t wanted = static_cast<size_t>(std::min<uint64_t>(kBackupChunk, file.size - offset));
-      const auto length = opened.Read(offset, buffer_.span().first(wanted), IoClass::kOther);
-      if (!length.ok()) return IsGone(file, length.status());
-      if (*length == 0) return IsGone(file, Status::Corruption(fmt::format("{} ends too early", file.path())));
-      const std::span<const std::byte> data = buffer_.span().first(*length);
-      ISOZONE_RETURN_IF_ERROR(target_.Append(data));
-      file.crc32c = Crc32c(data, file.crc32c);
-      offset += *length;
+      auto run = ReadRun(opened, offset, buffer_.span().first(wanted));
+      if (!run.ok()) return IsGone(file, run.status());
+      if (run->length == 0) return IsGone(file, Status::Corruption(fmt::format("{} ends too early", file.path())));
+      run->length = std::min(run->length, file.size - offset);  // it may have grown by a hole
+      ISOZONE_RETURN_IF_ERROR(AppendRun(target_, *run, buffer_.span()));
+      file.crc32c = ChecksumOf(*run, buffer_.span(), file.crc32c);
+      offset += run->length;
       progress.Update(done + offset, total);
     }
     if (file.kind == FileKind::kLog) {

@@ -14,11 +14,11 @@
 #include <utility>
 
 #include "base/aligned_buffer.h"
-#include "base/crc32c.h"
 #include "base/file_descriptor.h"
 #include "isozone/backup/archive.h"
 #include "isozone/backup/backup_target.h"
 #include "isozone/commands/file_tree.h"
+#include "isozone/file_checksum.h"
 #include "isozone/output/progress.h"
 #include "isozone/path.h"
 #include "isozone/stop_signals.h"
@@ -116,11 +116,12 @@ class FolderSource final : public BackupSource {
   Result<uint32_t> ChecksumOfLocal(const std::string& path) {
     ISOZONE_ASSIGN_OR_RETURN(const auto source, tree_->Open(path));
     uint32_t crc = 0;
-    for (;;) {
+    for (uint64_t offset = 0;;) {
       if (StopSignals::Raised()) return Stopped();
-      ISOZONE_ASSIGN_OR_RETURN(const size_t length, source->Read(buffer_.span()));
-      if (length == 0) return crc;
-      crc = Crc32c(buffer_.span().first(length), crc);
+      ISOZONE_ASSIGN_OR_RETURN(const ContentRun run, source->Read(offset, buffer_.span()));
+      if (run.length == 0) return crc;
+      crc = ChecksumOf(run, buffer_.span(), crc);
+      offset += run.length;
     }
   }
 
@@ -140,12 +141,11 @@ class FolderSource final : public BackupSource {
     uint32_t crc = 0;
     for (uint64_t offset = 0;;) {
       if (StopSignals::Raised()) return Stopped();
-      ISOZONE_ASSIGN_OR_RETURN(const size_t length, source->Read(buffer_.span()));
-      if (length == 0) break;
-      const std::span<const std::byte> data = buffer_.span().first(length);
-      crc = Crc32c(data, crc);
-      ISOZONE_RETURN_IF_ERROR(visitor.Append(data));
-      offset += length;
+      ISOZONE_ASSIGN_OR_RETURN(const ContentRun run, source->Read(offset, buffer_.span()));
+      if (run.length == 0) break;
+      crc = ChecksumOf(run, buffer_.span(), crc);
+      ISOZONE_RETURN_IF_ERROR(AppendRun(visitor, run, buffer_.span()));
+      offset += run.length;
       progress.Update(done_ + std::min(offset, file.size));
     }
     if (crc == file.crc32c) return visitor.End(file);
@@ -196,13 +196,14 @@ class ArchiveSource final : public BackupSource {
     uint64_t size = 0;
     while (file.has_content()) {
       if (StopSignals::Raised()) return Stopped();
-      ISOZONE_ASSIGN_OR_RETURN(const size_t length, reader_.Read(buffer_.span()));
-      if (length == 0) break;
-      const std::span<const std::byte> data = buffer_.span().first(length);
-      file.crc32c = Crc32c(data, file.crc32c);
-      if (wants) ISOZONE_RETURN_IF_ERROR(visitor.Append(data));
-      size += length;
-      done_ += length;
+      ISOZONE_ASSIGN_OR_RETURN(const ArchiveReader::Part part, reader_.Read(size));
+      if (part.hole == 0 && part.data.empty()) break;
+      for (const ContentRun run : {ContentRun{part.hole, true}, ContentRun{part.data.size(), false}}) {
+        file.crc32c = ChecksumOf(run, part.data, file.crc32c);
+        if (wants && run.length > 0) ISOZONE_RETURN_IF_ERROR(AppendRun(visitor, run, part.data));
+        size += run.length;
+      }
+      done_ += part.data.size();
       progress.Update(std::min(done_, total_));
     }
     if (size != file.size) return Status::Corruption(fmt::format("the archive is cut off in {}", file.path()));
@@ -231,7 +232,6 @@ class ArchiveSource final : public BackupSource {
   const uint64_t total_;
   uint64_t done_ = 0;                       // bytes
   std::map<std::string, BackupFile> read_;  // the last of each name
-  AlignedBuffer buffer_{kBackupChunk};
 };
 
 class Verifier final : public BackupSource::Visitor {
@@ -239,6 +239,7 @@ class Verifier final : public BackupSource::Visitor {
   Result<bool> Wants(const BackupFile& file) override { return !file.is_directory; }
   Status Begin(const BackupFile& /*file*/) override { return Status::Ok(); }
   Status Append(std::span<const std::byte> /*data*/) override { return Status::Ok(); }
+  Status AppendHole(uint64_t /*bytes*/) override { return Status::Ok(); }
   Status End(const BackupFile& /*file*/) override { return Status::Ok(); }
   bool NeedsAllNames() const override { return true; }
 };

@@ -24,6 +24,7 @@ class BackupSource {
     virtual Result<bool> Wants(const BackupFile& file) = 0;
     virtual Status Begin(const BackupFile& file) = 0;
     virtual Status Append(std::span<const std::byte> data) = 0;
+    virtual Status AppendHole(uint64_t bytes) = 0;
     // `file`: with its checksum.
     virtual Status End(const BackupFile& file) = 0;
     // Whether a folder must have all names of each file, and all directories, which its manifest also knows.

@@ -46,6 +46,7 @@ class BackupTarget {
   // A directory, a symbolic link, or a file whose content follows. A file of the same name is replaced.
   virtual Status Begin(const BackupFile& file) = 0;
   virtual Status Append(std::span<const std::byte> data) = 0;
+  virtual Status AppendHole(uint64_t bytes) = 0;
   // `file`: with its checksum.
   virtual Status End(const BackupFile& file) = 0;
   // The content of the file that was begun is gone.

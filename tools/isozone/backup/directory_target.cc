@@ -171,6 +171,7 @@ class DirectoryTarget final : public BackupTarget {
   }
 
   Status Append(std::span<const std::byte> data) override { return sink_->Append(data); }
+  Status AppendHole(uint64_t bytes) override { return sink_->AppendHole(bytes); }
 
   Status End(const BackupFile& file) override {
     if (!file.has_content()) return Status::Ok();

@@ -98,6 +98,7 @@ class RestoreRun final : public BackupSource::Visitor {
   }
 
   Status Append(std::span<const std::byte> data) override { return writer_->Append(data); }
+  Status AppendHole(uint64_t bytes) override { return writer_->AppendHole(bytes); }
 
   Status End(const BackupFile& file) override {
     if (!file.has_content()) return Status::Ok();

@@ -183,21 +183,31 @@ class Copier {
     ISOZONE_ASSIGN_OR_RETURN(const auto b, there.tree->Open(there.path));
     for (uint64_t length = 0;;) {
       if (StopSignals::Raised()) return Status::Aborted(fmt::format("stopped while {} was compared", source.path));
-      ISOZONE_ASSIGN_OR_RETURN(const size_t left, a->Read(buffer_.span()));
-      ISOZONE_ASSIGN_OR_RETURN(const size_t right, b->Read(compared_.span()));
-      const auto begin = buffer_.span().first(std::min(left, right));
-      const auto differ = std::ranges::mismatch(begin, compared_.span().first(begin.size()));
-      length += static_cast<uint64_t>(differ.in1 - begin.begin());
+      ISOZONE_ASSIGN_OR_RETURN(const ContentRun left, a->Read(length, buffer_.span()));
+      ISOZONE_ASSIGN_OR_RETURN(const ContentRun right, b->Read(length, compared_.span()));
+      const uint64_t shorter = std::min(left.length, right.length);
+      const uint64_t same = CommonLength(left, right, shorter);
+      length += same;
       progress.Update(copied_ + length, std::max(total_, copied_ + length));
-      if (differ.in1 != begin.end() || left != right || left == 0) return length;
+      if (same < shorter || shorter == 0) return length;
     }
+  }
+
+  // Of the first `length` bytes of what was read into the buffers. A hole is at least as long as a buffer.
+  uint64_t CommonLength(const ContentRun& left, const ContentRun& right, uint64_t length) {
+    if (left.is_hole && right.is_hole) return length;
+    const auto begin = buffer_.span().first(length);
+    const auto compared = compared_.span().first(length);
+    if (left.is_hole) std::ranges::fill(begin, std::byte{0});
+    if (right.is_hole) std::ranges::fill(compared, std::byte{0});
+    return static_cast<uint64_t>(std::ranges::mismatch(begin, compared).in1 - begin.begin());
   }
 
   Status CopyFile(const Step& step, Progress& progress) {
     ISOZONE_ASSIGN_OR_RETURN(const auto source, step.from.tree->Open(step.from.path));
     if (!resume_) {
       ISOZONE_ASSIGN_OR_RETURN(const auto sink, step.to.tree->Create(step.to.path, step.entry.size, step.entry.mode));
-      return CopyRest(step, *source, *sink, progress);
+      return CopyRest(step, 0, *source, *sink, progress);
     }
     ISOZONE_ASSIGN_OR_RETURN(const auto existing, Find(step.to));
     if (existing && existing->size == step.entry.size) {
@@ -211,22 +221,23 @@ class Copier {
     ISOZONE_ASSIGN_OR_RETURN(const uint64_t there, CommonLength(step.from, temporary, progress));
     ISOZONE_ASSIGN_OR_RETURN(const auto sink,
                              step.to.tree->Resume(step.to.path, there, step.entry.size, step.entry.mode));
-    ISOZONE_RETURN_IF_ERROR(source->Skip(there));
-    copied_ += there;
-    return CopyRest(step, *source, *sink, progress);
+    return CopyRest(step, there, *source, *sink, progress);
   }
 
-  Status CopyRest(const Step& step, FileSource& source, FileSink& sink, Progress& progress) {
-    uint64_t synced = copied_;
-    for (;;) {
+  // Copies what is behind the first `there` bytes.
+  Status CopyRest(const Step& step, uint64_t there, FileSource& source, FileSink& sink, Progress& progress) {
+    copied_ += there;
+    uint64_t synced = there;
+    for (uint64_t offset = there;;) {
       if (StopSignals::Raised()) return Status::Aborted(fmt::format("stopped while {} was copied", step.from.path));
-      ISOZONE_ASSIGN_OR_RETURN(const size_t length, source.Read(buffer_.span()));
-      if (length == 0) return sink.Finish();
-      ISOZONE_RETURN_IF_ERROR(sink.Append(buffer_.span().first(length)));
-      copied_ += length;
-      if (resume_ && copied_ - synced >= kSyncInterval) {
+      ISOZONE_ASSIGN_OR_RETURN(const ContentRun run, source.Read(offset, buffer_.span()));
+      if (run.length == 0) return sink.Finish();
+      ISOZONE_RETURN_IF_ERROR(AppendRun(sink, run, buffer_.span()));
+      offset += run.length;
+      copied_ += run.length;
+      if (resume_ && offset - synced >= kSyncInterval) {
         ISOZONE_RETURN_IF_ERROR(sink.Sync());
-        synced = copied_;
+        synced = offset;
       }
       progress.Update(copied_, std::max(total_, copied_));
     }

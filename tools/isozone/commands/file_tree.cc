@@ -17,7 +17,6 @@
 
 #include "base/crc32c.h"
 #include "fs/inode_files.h"
-#include "isozone/holes.h"
 #include "isozone/path.h"
 
 namespace isozone::cli {
@@ -53,14 +52,23 @@ class LocalFile {
 class LocalSource final : public FileSource, LocalFile {
  public:
   using LocalFile::LocalFile;
-  Result<size_t> Read(std::span<std::byte> buffer) override {
-    const ssize_t length = ::read(descriptor(), buffer.data(), buffer.size());
+  Result<ContentRun> Read(uint64_t offset, std::span<std::byte> buffer) override {
+    const uint64_t hole = HoleAt(offset);
+    if (hole >= buffer.size()) return ContentRun{hole, true};
+    const ssize_t length = ::pread(descriptor(), buffer.data(), buffer.size(), static_cast<off_t>(offset));
     if (length < 0) return LocalError("cannot read", path());
-    return static_cast<size_t>(length);
+    return ContentRun{static_cast<uint64_t>(length), false};
   }
-  Status Skip(uint64_t bytes) override {
-    if (::lseek(descriptor(), static_cast<off_t>(bytes), SEEK_CUR) >= 0) return Status::Ok();
-    return LocalError("cannot read", path());
+
+ private:
+  // The length of the hole at `offset`; 0 also where the local file system does not tell.
+  uint64_t HoleAt(uint64_t offset) const {
+    const off_t data = ::lseek(descriptor(), static_cast<off_t>(offset), SEEK_DATA);
+    if (data >= 0) return static_cast<uint64_t>(data) - offset;
+    struct stat found {};
+    if (errno != ENXIO || ::fstat(descriptor(), &found) != 0) return 0;
+    const auto size = static_cast<uint64_t>(found.st_size);
+    return size - std::min(size, offset);
   }
 };
 
@@ -82,11 +90,13 @@ class LocalSink final : public FileSink, LocalFile {
   Status Append(std::span<const std::byte> content) override {
     return ForEachRun(
         content, [this](std::span<const std::byte> data) { return Write(data); },
-        [this](size_t bytes) {
-          ends_in_hole_ = true;
-          return ::lseek(descriptor(), static_cast<off_t>(bytes), SEEK_CUR) >= 0 ? Status::Ok()
-                                                                                 : LocalError("cannot write", path());
-        });
+        [this](uint64_t bytes) { return AppendHole(bytes); });
+  }
+
+  Status AppendHole(uint64_t bytes) override {
+    ends_in_hole_ = true;
+    const off_t end = ::lseek(descriptor(), static_cast<off_t>(bytes), SEEK_CUR);
+    return end >= 0 ? Status::Ok() : LocalError("cannot write", path());
   }
 
   Status Sync() override {
@@ -268,20 +278,13 @@ class LocalTree final : public FileTree {
 
 class DeviceSource final : public FileSource {
  public:
-  explicit DeviceSource(std::unique_ptr<FileReader> reader) : reader_(std::move(reader)) {}
-  Result<size_t> Read(std::span<std::byte> buffer) override {
-    ISOZONE_ASSIGN_OR_RETURN(const size_t length, reader_->Read(offset_, buffer, IoClass::kOther));
-    offset_ += length;
-    return length;
-  }
-  Status Skip(uint64_t bytes) override {
-    offset_ += bytes;
-    return Status::Ok();
+  explicit DeviceSource(std::shared_ptr<PositionalFile> file) : file_(std::move(file)) {}
+  Result<ContentRun> Read(uint64_t offset, std::span<std::byte> buffer) override {
+    return ReadRun(*file_, offset, buffer);
   }
 
  private:
-  const std::unique_ptr<FileReader> reader_;
-  uint64_t offset_ = 0;
+  const std::shared_ptr<PositionalFile> file_;
 };
 
 class DeviceSink final : public FileSink {
@@ -301,6 +304,7 @@ class DeviceSink final : public FileSink {
   }
 
   Status Append(std::span<const std::byte> data) override { return writer_->Append(data); }
+  Status AppendHole(uint64_t bytes) override { return writer_->AppendHole(bytes); }
   Status Sync() override { return writer_->Sync(); }
   Status Finish() override {
     ISOZONE_RETURN_IF_ERROR(writer_->Sync());
@@ -361,8 +365,8 @@ class DeviceTree final : public FileTree {
   }
 
   Result<std::unique_ptr<FileSource>> Open(const std::string& path) override {
-    ISOZONE_ASSIGN_OR_RETURN(auto reader, file_system_.OpenForRead(path));
-    return std::unique_ptr<FileSource>(std::make_unique<DeviceSource>(std::move(reader)));
+    ISOZONE_ASSIGN_OR_RETURN(auto file, OpenWithHoles(file_system_, path));
+    return std::unique_ptr<FileSource>(std::make_unique<DeviceSource>(std::move(file)));
   }
 
   Result<std::unique_ptr<FileSink>> Create(const std::string& path, uint64_t expected_size, uint32_t mode) override {

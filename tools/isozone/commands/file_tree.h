@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "fs/file_system.h"
+#include "isozone/holes.h"
 
 namespace isozone::cli {
 
@@ -27,10 +28,8 @@ struct TreeEntry {
 class FileSource {
  public:
   virtual ~FileSource() = default;
-  // The next bytes; 0 at the end.
-  virtual Result<size_t> Read(std::span<std::byte> buffer) = 0;
-  // Leaves out the next `bytes`, which must be there.
-  virtual Status Skip(uint64_t bytes) = 0;
+  // What it has at `offset`: bytes, as many as fit into `buffer`, or a hole that is at least as long as that.
+  virtual Result<ContentRun> Read(uint64_t offset, std::span<std::byte> buffer) = 0;
 };
 
 // A file that is being written. It gets its name when it is complete. If the sink is destroyed before, the file is
@@ -40,6 +39,7 @@ class FileSink {
   virtual ~FileSink() = default;
   // Blocks of zeros become holes (holes.h).
   virtual Status Append(std::span<const std::byte> data) = 0;
+  virtual Status AppendHole(uint64_t bytes) = 0;
   // Everything appended is durable, under the temporary name, when this returns OK.
   virtual Status Sync() = 0;
   // When this returns OK, everything appended is durable, and the file has its name and has replaced any file of that
