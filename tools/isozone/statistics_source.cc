@@ -39,7 +39,7 @@ Result<Look> LookAtRest(const std::string& uri, const Status& no_page) {
   Look look;
   look.statistics = StatisticsAtRest(*fs, Clock::Real());
   const std::string why = no_page.Is(StatusCode::kNotFound)
-                              ? fmt::format("no process publishes statistics of {}", look.statistics.device)
+                              ? fmt::format("no process publishes statistics of {}", Printable(look.statistics.device))
                               : fmt::format("a foreign page is ignored ({})", Printable(no_page.message()));
   look.note = fmt::format("{}: this is the state on the device", why);
   return look;

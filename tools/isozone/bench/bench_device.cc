@@ -92,8 +92,8 @@ Status BenchDevice(const DeviceArguments& arguments, Console& console) {
                        {"lateness", timing.LatenessJson()}});
     return Status::Ok();
   }
-  console.Print("{}: {} commands at queue depth 1 beside the same on another zone\n\n", opened.device->name(),
-                FormatSize(arguments.transfer));
+  console.Print("{}: {} commands at queue depth 1 beside the same on another zone\n\n",
+                Printable(opened.device->name()), FormatSize(arguments.transfer));
   for (const InterferenceSeries& one : series) PrintInterference(one, console);
   timing.Print(console);
   return Status::Ok();

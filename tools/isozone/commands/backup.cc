@@ -36,7 +36,7 @@ Status Verify(const std::string& backup, Console& console) {
   const StopSignals signals;
   ISOZONE_ASSIGN_OR_RETURN(const auto source, OpenBackup(backup));
   ISOZONE_ASSIGN_OR_RETURN(const Manifest manifest, VerifyBackup(*source));
-  console.Print("{} is whole: {}\n", backup, Describe(manifest));
+  console.Print("{} is whole: {}\n", Printable(backup), Describe(manifest));
   return Status::Ok();
 }
 
@@ -61,7 +61,7 @@ Status Backup(const BackupArguments& arguments, Console& console) {
                  : MakeDirectoryTarget(arguments.target, file_system->state().uuid(), arguments.keep.value_or(1)));
   ISOZONE_ASSIGN_OR_RETURN(const BackupCounts counts, MakeBackup(*file_system, *target));
   if (!is_archive) {
-    console.Print("{} holds {}; copied {} files, {}\n", arguments.target, Describe(counts.manifest),
+    console.Print("{} holds {}; copied {} files, {}\n", Printable(arguments.target), Describe(counts.manifest),
                   counts.copied_files, FormatSize(counts.copied_bytes));
   }
   return file_system->Unmount();
@@ -74,7 +74,7 @@ Status Restore(const RestoreArguments& arguments, Console& console) {
   const RestoreOnto onto = arguments.force ? RestoreOnto::kAnything : RestoreOnto::kEmpty;
   ISOZONE_ASSIGN_OR_RETURN(const Manifest manifest, RestoreBackup(*source, *file_system, onto));
   ISOZONE_RETURN_IF_ERROR(file_system->Unmount());
-  console.Print("{} holds {}, as of the backup\n", arguments.device, Describe(manifest));
+  console.Print("{} holds {}, as of the backup\n", Printable(arguments.device), Describe(manifest));
   return Status::Ok();
 }
 

@@ -69,7 +69,7 @@ Status Export(const ExportArguments& arguments, Console& console) {
   ISOZONE_ASSIGN_OR_RETURN(const std::unique_ptr<ExportedDevice> exported,
                            ExportedDevice::Start(*opened.device, {arguments.id, arguments.recover}));
   if (!pinned.ok()) Log().warn("{}; where memory is low, {} may stop", pinned.message(), exported->path());
-  console.Print("{} is {}\n", exported->path(), opened.device->name());
+  console.Print("{} is {}\n", exported->path(), Printable(opened.device->name()));
   ISOZONE_RETURN_IF_ERROR(console.Flush());
   signals.Wait();
   WaitUntilUnused(*exported, signals, console);

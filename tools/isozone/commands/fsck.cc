@@ -49,7 +49,7 @@ void PrintReport(const FsckReport& report, Console& console) {
   for (const FsckFinding& finding : report.findings) {
     const bool error = finding.severity == FsckSeverity::kError;
     console.Print("{}  {}\n", error ? console.Paint(Color::kRed, "error") : console.Paint(Color::kGrey, "note "),
-                  finding.text);
+                  Printable(finding.text));
   }
   if (report.copies_wanted > 0) {
     console.Print("{} of {} copies of the metadata are whole, in zones {}\n", report.copies.size(),

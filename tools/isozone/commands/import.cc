@@ -160,7 +160,7 @@ Status Import(const ImportArguments& arguments, Console& console) {
   Importer importer(*source.device, *file_system, std::move(files));
   ISOZONE_RETURN_IF_ERROR(importer.Run());
   console.Print("{} files, {} are imported from {}\n", importer.count(), FormatSize(importer.total()),
-                arguments.source);
+                Printable(arguments.source));
   return file_system->Unmount();
 }
 

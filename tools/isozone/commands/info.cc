@@ -76,7 +76,7 @@ std::string LimitText(uint32_t limit) { return limit == 0 ? "no limit" : std::to
 void PrintDevice(const DeviceFacts& facts, Console& console) {
   const DeviceGeometry& geometry = facts.geometry;
   Facts device("Device");
-  device.Add("Name", facts.name);
+  device.Add("Name", Printable(facts.name));
   if (facts.profile) device.Add("Emulates", *facts.profile + (facts.timing ? "" : ", at memory speed (timing=off)"));
   if (facts.block_device) AddBlockDevice(*facts.block_device, device);
   device.Add("Zones", fmt::format("{} of {}{}", geometry.zone_count, FormatSize(geometry.zone_capacity),
@@ -158,7 +158,8 @@ Status Info(const Arguments& arguments, Console& console) {
   if (mounted.ok()) {
     PrintFileSystem(**mounted, console);
   } else {
-    console.Print("{}\n  none: format it with isozone mkfs {}\n", console.Bold("File system"), arguments.device);
+    console.Print("{}\n  none: format it with isozone mkfs {}\n", console.Bold("File system"),
+                  Printable(arguments.device));
   }
   return Status::Ok();
 }

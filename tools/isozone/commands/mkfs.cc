@@ -70,7 +70,7 @@ std::vector<std::string> ContentOf(ZonedDevice& device, const std::vector<Signat
 
 // Asks a person; true if nobody is there to be asked.
 bool MayErase(const std::string& device, const std::vector<std::string>& content) {
-  fmt::print(stderr, "{} holds {}.\n", device, fmt::join(content, "; "));
+  fmt::print(stderr, "{} holds {}.\n", Printable(device), fmt::join(content, "; "));
   if (::isatty(STDIN_FILENO) == 0) return true;
   fmt::print(stderr, "Erase all of it? Write yes: ");
   std::string answer;
@@ -199,7 +199,7 @@ Status Mkfs(const MkfsArguments& arguments, Console& console) {
     console.Print("{} is formatted: {} zones of {}, {} free{}\n", Printable(file_system->state().device().name()),
                   geometry.zone_count, FormatSize(geometry.zone_capacity), FormatSize(space.free),
                   file_system->state().label().empty() ? "" : ", label " + Printable(file_system->state().label()));
-    console.Print("Use it with RocksDB as --fs_uri='isozone://{}'\n", arguments.device);
+    console.Print("Use it with RocksDB as --fs_uri='isozone://{}'\n", Printable(arguments.device));
     if (warning) console.Print("{}: {}\n", console.Paint(Color::kRed, "warning"), *warning);
   }
   return file_system->Unmount();

@@ -107,7 +107,7 @@ Result<Why> FindOut(const std::string& uri) {
   why.account = AccountSpace(zones, statistics.figures.reserved, statistics.block_size);
   why.remarks = RemarksOn(why.account, statistics.max_active_zones);
   ISOZONE_RETURN_IF_ERROR(AddReaders(fs->state(), zones, why.remarks));
-  why.device = Printable(fs->state().device().name());
+  why.device = fs->state().device().name();
   why.source = why.mounted ? fmt::format("Process {} ({}) has it mounted and goes on meanwhile.",
                                          statistics.process.pid, Printable(statistics.process.program))
                            : "No process shows that it has it mounted: this is the state on the device.";
@@ -158,7 +158,7 @@ std::string Wrapped(std::string_view text, std::string_view indent, size_t width
 
 void Print(const Why& why, Console& console) {
   const SpaceAccount& account = why.account;
-  console.Print("{}\n{}\n", console.Bold(why.device), why.source);
+  console.Print("{}\n{}\n", console.Bold(Printable(why.device)), why.source);
   console.Print("{} in {} zones: {} alive, {} dead, {} can be written.\n\n", FormatSize(account.capacity),
                 account.zones, FormatSize(account.alive()), FormatSize(account.dead()), FormatSize(account.writable()));
   const size_t width = std::clamp<size_t>(static_cast<size_t>(console.width()), 60, 120);

@@ -72,7 +72,7 @@ Json KeyRanges::TableJson(std::string_view path) {
   const auto found = database.tables().find(*number);
   if (found == database.tables().end()) return {};
   const ManifestTable& table = found->second;
-  return {{"column_family", Printable(database.ColumnFamilyName(table.column_family))},
+  return {{"column_family", database.ColumnFamilyName(table.column_family)},
           {"level", table.level},
           {"smallest_key", table.smallest.Text()},
           {"largest_key", table.largest.Text()}};

@@ -1,5 +1,7 @@
 #include "isozone/output/svg.h"
 
+#include "isozone/output/console.h"
+
 namespace isozone::cli {
 
 SvgDocument::SvgDocument(double width, double height, std::string_view title) {
@@ -22,7 +24,7 @@ std::string SvgDocument::Finish() && {
 
 std::string SvgDocument::Escape(std::string_view text) {
   std::string escaped;
-  for (const char c : text) {
+  for (const char c : Printable(text)) {
     switch (c) {
       case '&':
         escaped += "&amp;";
@@ -34,7 +36,7 @@ std::string SvgDocument::Escape(std::string_view text) {
         escaped += "&gt;";
         break;
       default:
-        escaped += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+        escaped += c;
     }
   }
   return escaped;

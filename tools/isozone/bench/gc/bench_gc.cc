@@ -192,7 +192,7 @@ void PrintGcSetup(const GcArguments& arguments, GcBench& bench, Console& console
                           arguments.hot_data * 100, arguments.run);
   }
   if (!arguments.trace_path.empty()) updates = arguments.trace_path;
-  Facts facts(bench.device().name());
+  Facts facts(Printable(bench.device().name()));
   facts.Add("Zones", fmt::format("{} of {}, {} blocks each (the paper: 512 of 1 GiB)", arguments.zones,
                                  FormatSize(geometry.zone_capacity), bench.blocks_per_zone()));
   facts.Add("Utilisation", fmt::format("{:.2f}", arguments.utilisation));

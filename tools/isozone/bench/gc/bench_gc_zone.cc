@@ -56,7 +56,7 @@ Status BenchGcReclaim(const ZoneArguments& arguments, Console& console) {
                        {"points", std::move(document)}});
     return Status::Ok();
   }
-  console.Print("{}: reclaiming one zone of {}, block by block; seed {}\n\n", opened.device->name(),
+  console.Print("{}: reclaiming one zone of {}, block by block; seed {}\n\n", Printable(opened.device->name()),
                 FormatSize(capacity), arguments.seed);
   table.Print(console);
   TimingNote(*opened.device).PrintProblem(console);
@@ -91,7 +91,8 @@ Status BenchGcGroups(const ZoneArguments& arguments, Console& console) {
         {{"device", opened.device->name()}, {"zone_capacity", capacity}, {"points", std::move(document)}});
     return Status::Ok();
   }
-  console.Print("{}: reading one zone of {}, one request at a time\n\n", opened.device->name(), FormatSize(capacity));
+  console.Print("{}: reading one zone of {}, one request at a time\n\n", Printable(opened.device->name()),
+                FormatSize(capacity));
   table.Print(console);
   TimingNote(*opened.device).PrintProblem(console);
   return Status::Ok();
