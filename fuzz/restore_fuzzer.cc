@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -64,7 +65,7 @@ class Zeros final : public BackupSource {
  public:
   explicit Zeros(Manifest manifest) : manifest_(std::move(manifest)) {}
   const Manifest* manifest() const override { return &manifest_; }
-  uint64_t DataOf(const BackupFile& /*file*/) const override { return 0; }
+  void VisitSizes(const std::function<void(const BackupFile&, uint64_t)>& /*visit*/) const override {}
   Result<Manifest> Visit(Visitor& visitor) override {
     for (const BackupFile& file : manifest_.files) {
       ISOZONE_ASSIGN_OR_RETURN(const bool wanted, visitor.Wants(file));

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 from collections.abc import Iterable
-from typing import Any, Self, TypedDict, Unpack
+from typing import IO, Any, Self, TypedDict, Unpack
 
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 
@@ -25,6 +25,7 @@ class Options(TypedDict, total=False):
     executable: str
     user: int
     group: int
+    stdin: IO[bytes] | None
 
 
 class Geometry(TypedDict):

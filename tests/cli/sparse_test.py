@@ -107,9 +107,46 @@ class Sparse(harness.CliTest):
     def test_a_restore_that_does_not_fit(self) -> None:
         self.ok("cp", self.device, self.write("half", os.urandom(60 * MIB)), ":/half")
         self.ok("backup", self.device, self.path("backup"))
+        archive = self.write("archive", self.ok("backup", self.device, "-"))
         second = self.second("timing=off&zones=32&zone_size=2M")
-        self.fails(harness.NO_SPACE, ["has room for", "nothing was"], "restore", self.path("backup"), second)
-        self.assertEqual(self.json("df", second, "--json")["live"], 0)
+        for backup in (self.path("backup"), archive):
+            self.fails(harness.NO_SPACE, ["has room for", "60.0 MiB are", "nothing was"], "restore", backup, second)
+            self.assertEqual(self.json("df", second, "--json")["dead"], 0)
+        with open(archive, "rb") as file:
+            self.fails(harness.NO_SPACE, ["has room for", "nothing was"], "restore", "-", second, stdin=file)
+        # Of a stream nobody knows it. Nothing of it stays.
+        with subprocess.Popen(["cat", archive], stdout=subprocess.PIPE) as stream:
+            self.fails(harness.NO_SPACE, ["full"], "restore", "-", second, stdin=stream.stdout)
+        self.assertEqual(self.json("ls", second, "--json"), [])
+
+    def test_a_restore_of_holes_that_are_larger_than_the_device(self) -> None:
+        self.ok("cp", self.device, self.sparse, ":/sparse")
+        archive = self.write("archive", self.ok("backup", self.device, "-"))
+        small = self.second("timing=off&zones=16&zone_size=1M")
+        self.ok("restore", archive, small)
+        self.assertEqual(self.json("stat", "--json", small, "/sparse")["size"], SIZE)
+
+    def test_small_files_take_a_block_each(self) -> None:
+        os.mkdir(self.path("small"))
+        for number in range(2000):
+            self.write(f"small/{number}", b"small")
+        small = self.second("timing=off&zones=16&zone_size=1M")
+        self.ok("cp", "-r", small, self.path("small"), ":/")
+        self.fails(harness.NO_SPACE, ["7.8 MiB are", "nothing was"], "cp", "-r", small, self.path("small"), ":/again")
+        self.assertEqual([entry["path"] for entry in self.json("ls", small, "--json")], ["/small"])
+
+    def test_a_copy_that_is_resumed_needs_what_is_missing(self) -> None:
+        begun, rest = os.urandom(15 * MIB), os.urandom(10 * MIB)
+        large = self.write("large", os.urandom(80 * MIB))
+        self.ok("cp", self.device, large, ":/there")
+        self.ok("cp", self.device, self.write("begun", begun), ":/next.isozone-cp")
+        larger = self.write("larger", os.urandom(30 * MIB))
+        self.fails(harness.NO_SPACE, ["30.0 MiB are", "nothing was"], "cp", "--resume", self.device, larger, ":/more")
+        self.assertEqual({entry["path"] for entry in self.json("ls", self.device, "--json")},
+                         {"/there", "/next.isozone-cp"})
+        self.ok("cp", "--resume", self.device, large, ":/there")
+        self.ok("cp", "--resume", self.device, self.write("next", begun + rest), ":/next")
+        self.assertEqual(self.ok("cat", self.device, "/next"), begun + rest)
 
 
 class Vast(harness.CliTest):

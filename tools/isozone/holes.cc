@@ -56,70 +56,86 @@ Result<ContentRun> ReadRun(PositionalFile& file, uint64_t offset, std::span<std:
 
 Result<std::unique_ptr<SparseWriter>> SparseWriter::Create(FileSystem& file_system, const std::string& path,
                                                            const CreateOptions& options) {
-  std::unique_ptr<SparseWriter> writer(new SparseWriter(file_system, path, options.kind != FileKind::kLog));
+  std::unique_ptr<SparseWriter> writer(new SparseWriter(file_system, path, options));
   ISOZONE_ASSIGN_OR_RETURN(writer->writer_, file_system.Create(path, options));
   return writer;
 }
 
 Result<std::unique_ptr<SparseWriter>> SparseWriter::Continue(FileSystem& file_system, const std::string& path,
-                                                             uint64_t size) {
-  std::unique_ptr<SparseWriter> writer(new SparseWriter(file_system, path, true));
-  ISOZONE_RETURN_IF_ERROR(writer->OpenForHoles());
+                                                             uint64_t size, const CreateOptions& options) {
+  std::unique_ptr<SparseWriter> writer(new SparseWriter(file_system, path, options));
+  ISOZONE_RETURN_IF_ERROR(writer->EndData());
   ISOZONE_RETURN_IF_ERROR(writer->file_->Truncate(size));
   return writer;
 }
 
-Status SparseWriter::OpenForHoles() {
-  if (writer_ != nullptr) ISOZONE_RETURN_IF_ERROR(writer_->Close());
-  writer_.reset();
-  ISOZONE_ASSIGN_OR_RETURN(const FileAttributes attributes, file_system_.Stat(path_));
-  ISOZONE_ASSIGN_OR_RETURN(file_, file_system_.inodes().Open(attributes.inode));
-  return Status::Ok();
-}
-
 Status SparseWriter::Append(std::span<const std::byte> content) {
-  if (!may_have_holes_) return writer_->Append(content);
+  if (options_.kind == FileKind::kLog) return AppendData(content);
   return ForEachRun(
-      content,
-      [this](std::span<const std::byte> data) {
-        return file_ == nullptr ? writer_->Append(data) : file_->Append(data).status();
-      },
+      content, [this](std::span<const std::byte> data) { return AppendData(data); },
       [this](uint64_t bytes) { return AppendHole(bytes); });
 }
 
-Status SparseWriter::AppendHole(uint64_t bytes) {
-  if (!may_have_holes_) {
-    return ForZeros(bytes, [this](std::span<const std::byte> zeros) { return writer_->Append(zeros); });
+Status SparseWriter::AppendData(std::span<const std::byte> data) {
+  if (writer_ == nullptr) {
+    ISOZONE_ASSIGN_OR_RETURN(writer_, file_system_.OpenForAppend(path_, options_));
   }
-  if (file_ == nullptr) ISOZONE_RETURN_IF_ERROR(OpenForHoles());
+  return writer_->Append(data);
+}
+
+Status SparseWriter::AppendHole(uint64_t bytes) {
+  if (options_.kind == FileKind::kLog) {
+    return ForZeros(bytes, [this](std::span<const std::byte> zeros) { return AppendData(zeros); });
+  }
+  ISOZONE_RETURN_IF_ERROR(EndData());
   return file_->Truncate(file_->size() + bytes);
 }
 
-Status SparseWriter::Sync() { return file_ == nullptr ? writer_->Sync() : file_->Sync(); }
+Status SparseWriter::EndData() {
+  if (writer_ != nullptr) ISOZONE_RETURN_IF_ERROR(writer_->Close());
+  writer_.reset();
+  if (file_ != nullptr) return Status::Ok();
+  ISOZONE_ASSIGN_OR_RETURN(file_, OpenWithHoles(file_system_, path_));
+  return Status::Ok();
+}
+
+Status SparseWriter::Sync() { return writer_ != nullptr ? writer_->Sync() : file_->Sync(); }
 
 Status SparseWriter::Close() {
-  const Status status = file_ == nullptr ? writer_->Close() : file_->Flush();
+  const Status status = writer_ != nullptr ? writer_->Close() : file_->Flush();
   writer_.reset();
   file_.reset();
   return status;
 }
 
-uint64_t RoomOnDevice(const FileSystem& file_system) {
-  const SpaceInfo space = file_system.state().Space();
-  return space.free_for_data + space.dead;
+Result<TargetRoom> TargetRoom::OnDevice(const FileSystem& file_system) {
+  const FileSystemState& state = file_system.state();
+  const SpaceInfo space = state.Space();
+  uint64_t allocated = 0;
+  ISOZONE_RETURN_IF_ERROR(
+      state.VisitFiles([&allocated](const FileDetails& details) { allocated += details.allocated; }));
+  // The rest of a file's last block counts as dead, and nothing else can be there.
+  const uint64_t rests = allocated - std::min(allocated, space.live);
+  return TargetRoom(space.free_for_data + space.dead - std::min(space.dead, rests),
+                    state.device().geometry().block_size);
 }
 
-Result<uint64_t> RoomIn(const std::string& directory) {
+Result<TargetRoom> TargetRoom::In(const std::string& directory) {
   struct statvfs found {};
   if (::statvfs(directory.c_str(), &found) != 0) return Status::FromErrno(errno, "cannot look at " + directory);
-  return uint64_t{found.f_bavail} * found.f_frsize;
+  return TargetRoom(uint64_t{found.f_bavail} * found.f_frsize, found.f_frsize);
 }
 
-Status CheckRoom(uint64_t needed, uint64_t room, const std::string& where) {
-  if (needed <= room) return Status::Ok();
+void TargetRoom::Need(uint64_t data, uint64_t there) {
+  const uint64_t missing = data - std::min(data, there);
+  needed_ += (missing / block_size_ + (missing % block_size_ == 0 ? 0 : 1)) * block_size_;
+}
+
+Status TargetRoom::Check(const std::string& where) const {
+  if (needed_ <= bytes_) return Status::Ok();
   return Status::NoSpace(fmt::format(
       "{} has room for {}, and {} are to be written; nothing was: remove files there, or name another target",
-      Printable(where), FormatSize(room), FormatSize(needed)));
+      Printable(where), FormatSize(bytes_), FormatSize(needed_)));
 }
 
 }  // namespace isozone::cli

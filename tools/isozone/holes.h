@@ -1,6 +1,7 @@
 // Holes of files: copies keep them, so that a copy takes no more space than what it is a copy of, and no more time than
 // its data. Whoever reads leaves out holes that are as long as its buffer, and reads shorter ones as zeros. Whoever
-// writes takes whole blocks of zeros for a hole: they read the same, and need no space.
+// writes takes whole blocks of zeros for a hole: they read the same, and need no space. Room is what files need where
+// they are copied to.
 //
 // Thread safety: none.
 #pragma once
@@ -63,15 +64,16 @@ Result<std::shared_ptr<PositionalFile>> OpenWithHoles(FileSystem& file_system, c
 // Reads what `file` has at `offset`: bytes, as many as fit into `buffer`, or a hole that is at least as long as that.
 Result<ContentRun> ReadRun(PositionalFile& file, uint64_t offset, std::span<std::byte> buffer);
 
-// Writes a file on a device from its beginning to its end, with holes. A log, which can have none, gets zeros.
+// Writes a file on a device from its beginning to its end, with holes. A log, which can have none, gets zeros. Data
+// goes through a FileWriter, which may fill a device to its last block; a PositionalFile may not.
 class SparseWriter {
  public:
   // Creates `path`, or replaces it.
   static Result<std::unique_ptr<SparseWriter>> Create(FileSystem& file_system, const std::string& path,
                                                       const CreateOptions& options);
-  // Goes on behind the first `size` bytes of a file that has at least as many.
-  static Result<std::unique_ptr<SparseWriter>> Continue(FileSystem& file_system, const std::string& path,
-                                                        uint64_t size);
+  // Goes on behind the first `size` bytes of a file that has at least as many, and is no log.
+  static Result<std::unique_ptr<SparseWriter>> Continue(FileSystem& file_system, const std::string& path, uint64_t size,
+                                                        const CreateOptions& options);
 
   Status Append(std::span<const std::byte> content);
   Status AppendHole(uint64_t bytes);
@@ -80,23 +82,38 @@ class SparseWriter {
   Status Close();
 
  private:
-  SparseWriter(FileSystem& file_system, std::string path, bool may_have_holes)
-      : file_system_(file_system), path_(std::move(path)), may_have_holes_(may_have_holes) {}
-  // From now on the file is written as one that may have holes.
-  Status OpenForHoles();
+  SparseWriter(FileSystem& file_system, std::string path, const CreateOptions& options)
+      : file_system_(file_system), path_(std::move(path)), options_(options) {}
+  Status AppendData(std::span<const std::byte> data);
+  // Gives the file to `file_`.
+  Status EndData();
 
   FileSystem& file_system_;
   const std::string path_;
-  const bool may_have_holes_;
-  std::unique_ptr<FileWriter> writer_;    // until the first hole
-  std::shared_ptr<PositionalFile> file_;  // from then on
+  const CreateOptions options_;
+  std::unique_ptr<FileWriter> writer_;    // null behind a hole
+  std::shared_ptr<PositionalFile> file_;  // null before the first hole
 };
 
-// Bytes of data that fit onto a device, at most: those that are free, and those that are dead.
-uint64_t RoomOnDevice(const FileSystem& file_system);
-// Likewise into the local file system that `directory` is in.
-Result<uint64_t> RoomIn(const std::string& directory);
-// kNoSpace: `needed` bytes do not fit into `room`. `where`: the target, as users know it.
-Status CheckRoom(uint64_t needed, uint64_t room, const std::string& where);
+// How much fits into a target, at most, and how much is to be written there: files, each in blocks of its own.
+class TargetRoom {
+ public:
+  TargetRoom(uint64_t bytes, uint64_t block_size) : bytes_(bytes), block_size_(block_size) {}
+  // What is free on a device, and what garbage collection can free.
+  static Result<TargetRoom> OnDevice(const FileSystem& file_system);
+  // What is free in the local file system that `directory` is in.
+  static Result<TargetRoom> In(const std::string& directory);
+
+  uint64_t bytes() const { return bytes_; }
+  // A file needs `data` bytes, of which `there` are in the target already.
+  void Need(uint64_t data, uint64_t there = 0);
+  // kNoSpace: not all of it fits. `where`: the target, as users know it.
+  Status Check(const std::string& where) const;
+
+ private:
+  const uint64_t bytes_;
+  const uint64_t block_size_;  // bytes
+  uint64_t needed_ = 0;        // bytes
+};
 
 }  // namespace isozone::cli

@@ -80,6 +80,16 @@ void SetHoles(archive_entry* entry, const BackupFile& file) {
   add();
 }
 
+// Bytes of a file of `size` bytes that are in no hole.
+uint64_t DataOf(archive_entry* entry, uint64_t size) {
+  if (archive_entry_sparse_reset(entry) == 0) return size;
+  uint64_t data = 0;
+  la_int64_t offset = 0;
+  la_int64_t length = 0;
+  while (archive_entry_sparse_next(entry, &offset, &length) == ARCHIVE_OK) data += static_cast<uint64_t>(length);
+  return data;
+}
+
 // The path on the device of a name in an archive.
 std::string PathOfEntry(const char* name) {
   std::string path = name == nullptr ? "" : name;
@@ -197,6 +207,8 @@ Result<ArchiveReader> ArchiveReader::Open(int descriptor) {
   return reader;
 }
 
+bool ArchiveReader::is_compressed() const { return archive_filter_code(archive_.get(), 0) != ARCHIVE_FILTER_NONE; }
+
 Result<ArchiveReader::Entry> ArchiveReader::Decode(archive_entry* entry) const {
   Entry decoded;
   const std::string path = PathOfEntry(archive_entry_pathname(entry));
@@ -221,6 +233,7 @@ Result<ArchiveReader::Entry> ArchiveReader::Decode(archive_entry* entry) const {
     return Status::Corruption(fmt::format("{} in the archive is no file, directory or symbolic link", Printable(path)));
   }
   decoded.file.size = static_cast<uint64_t>(std::max<int64_t>(0, archive_entry_size(entry)));
+  decoded.data = DataOf(entry, decoded.file.size);
   archive_entry_xattr_reset(entry);
   const char* name = nullptr;
   const void* value = nullptr;

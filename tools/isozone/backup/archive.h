@@ -54,6 +54,7 @@ class ArchiveReader {
     BackupFile file;          // without what only the manifest has: attributes, inode, checksum; paths holds one path
     std::string link_target;  // a path, if the entry is another name of that file
     bool is_manifest = false;
+    uint64_t data = 0;  // bytes of the file that are in no hole
   };
   struct Part {
     uint64_t hole = 0;                // bytes
@@ -63,6 +64,8 @@ class ArchiveReader {
   // Reads from `descriptor`, which stays open. Knows gzip, bzip2, xz and zstd.
   static Result<ArchiveReader> Open(int descriptor);
 
+  // Whether all of it must be read to get to an entry.
+  bool is_compressed() const;
   // The next entry; none at the end. kCorruption for anything that no backup has.
   Result<std::optional<Entry>> Next();
   // What the entry has at `offset`, where the last part ended. An empty part is its end.

@@ -6,20 +6,22 @@
 #include <utility>
 
 #include "isozone/backup/backup_target.h"
-#include "isozone/holes.h"
 
 namespace isozone::cli {
 namespace {
+
+constexpr uint64_t kTarBlock = 512;  // bytes
 
 class ArchiveTarget final : public BackupTarget {
  public:
   ArchiveTarget(ArchiveWriter writer, int descriptor) : writer_(std::move(writer)), descriptor_(descriptor) {}
 
   // Of a pipe nobody knows it.
-  Result<uint64_t> Room() const override {
+  Result<TargetRoom> Room() const override {
     struct stat found {};
-    if (::fstat(descriptor_, &found) != 0 || !S_ISREG(found.st_mode)) return UINT64_MAX;
-    return RoomIn(fmt::format("/proc/self/fd/{}", descriptor_));
+    if (::fstat(descriptor_, &found) != 0 || !S_ISREG(found.st_mode)) return TargetRoom(UINT64_MAX, kTarBlock);
+    ISOZONE_ASSIGN_OR_RETURN(const TargetRoom room, TargetRoom::In(fmt::format("/proc/self/fd/{}", descriptor_)));
+    return TargetRoom(room.bytes(), kTarBlock);
   }
 
   Result<bool> Has(BackupFile& file) override {

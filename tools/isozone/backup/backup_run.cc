@@ -80,7 +80,6 @@ class BackupRun {
     for (const BackupFile& file : files) total += file.size;
     Progress progress("backing up", total, Progress::Unit::kBytes);
     uint64_t done = 0;
-    uint64_t data = 0;  // bytes to copy
     std::vector<BackupFile*> missing;
     for (BackupFile& file : files) {
       ISOZONE_ASSIGN_OR_RETURN(const bool there, IsThere(file));
@@ -88,11 +87,11 @@ class BackupRun {
         done += file.size;
       } else {
         missing.push_back(&file);
-        data += DataOf(file);
       }
     }
-    ISOZONE_ASSIGN_OR_RETURN(const uint64_t room, target_.Room());
-    ISOZONE_RETURN_IF_ERROR(CheckRoom(data, room, "the target of the backup"));
+    ISOZONE_ASSIGN_OR_RETURN(TargetRoom room, target_.Room());
+    for (const BackupFile* file : missing) room.Need(DataOf(*file));
+    ISOZONE_RETURN_IF_ERROR(room.Check("the target of the backup"));
     bool whole = true;
     for (BackupFile* file : missing) {
       ISOZONE_ASSIGN_OR_RETURN(const bool copied, Copy(*file, progress, done, total));

@@ -53,9 +53,12 @@ class FolderSource final : public BackupSource {
       : path_(std::move(path)), locked_(std::move(locked)), manifest_(std::move(manifest)) {}
 
   const Manifest* manifest() const override { return &manifest_; }
-  uint64_t DataOf(const BackupFile& file) const override {
-    const auto found = tree_->Stat(FilesFolder(path_) + file.path(), /*itself=*/true);
-    return found.ok() ? found->data : 0;
+  void VisitSizes(const std::function<void(const BackupFile&, uint64_t)>& visit) const override {
+    for (const BackupFile& file : manifest_.files) {
+      if (!file.has_content()) continue;
+      const auto found = tree_->Stat(FilesFolder(path_) + file.path(), /*itself=*/true);
+      visit(file, found.ok() ? found->data : 0);
+    }
   }
 
   Result<Manifest> Visit(Visitor& visitor) override {
@@ -161,14 +164,34 @@ class FolderSource final : public BackupSource {
   AlignedBuffer buffer_{kBackupChunk};
 };
 
+// What the headers of an archive say of its files: the last of each name.
+using ArchivedFiles = std::map<std::string, ArchiveReader::Entry>;
+
+// Reads the headers alone, which an archive that is not compressed lets one do. None if the archive is damaged: whoever
+// reads all of it finds out where.
+ArchivedFiles ReadHeaders(int descriptor) {
+  auto reader = ArchiveReader::Open(descriptor);
+  if (!reader.ok() || reader->is_compressed()) return {};
+  ArchivedFiles files;
+  for (;;) {
+    auto entry = reader->Next();
+    if (!entry.ok()) return {};
+    if (!*entry) return files;
+    const bool counts = (*entry)->file.has_content() && (*entry)->link_target.empty() && !(*entry)->is_manifest;
+    if (counts) files[(*entry)->file.path()] = std::move(**entry);
+  }
+}
+
 class ArchiveSource final : public BackupSource {
  public:
   // `total`: bytes, 0 if it is not known.
-  ArchiveSource(ArchiveReader reader, FileDescriptor opened, uint64_t total)
-      : opened_(std::move(opened)), reader_(std::move(reader)), total_(total) {}
+  ArchiveSource(ArchiveReader reader, FileDescriptor opened, uint64_t total, ArchivedFiles files)
+      : opened_(std::move(opened)), reader_(std::move(reader)), total_(total), files_(std::move(files)) {}
 
   const Manifest* manifest() const override { return nullptr; }
-  uint64_t DataOf(const BackupFile& /*file*/) const override { return 0; }
+  void VisitSizes(const std::function<void(const BackupFile&, uint64_t)>& visit) const override {
+    for (const auto& [path, entry] : files_) visit(entry.file, entry.data);
+  }
 
   Result<Manifest> Visit(Visitor& visitor) override {
     Progress progress("reading the backup", total_, Progress::Unit::kBytes);
@@ -230,6 +253,7 @@ class ArchiveSource final : public BackupSource {
   const FileDescriptor opened_;  // none: standard input
   ArchiveReader reader_;
   const uint64_t total_;
+  const ArchivedFiles files_;               // empty if they are not known yet
   uint64_t done_ = 0;                       // bytes
   std::map<std::string, BackupFile> read_;  // the last of each name
 };
@@ -271,6 +295,22 @@ Result<std::unique_ptr<BackupSource>> OpenFolder(const std::string& path) {
   }
 }
 
+// `opened`: none for standard input.
+Result<std::unique_ptr<BackupSource>> OpenArchive(FileDescriptor opened) {
+  const int descriptor = opened.get() < 0 ? STDIN_FILENO : opened.get();
+  struct stat found {};
+  if (::fstat(descriptor, &found) != 0) return Status::FromErrno(errno, "cannot read the archive");
+  ArchivedFiles files;
+  const off_t begin = S_ISREG(found.st_mode) ? ::lseek(descriptor, 0, SEEK_CUR) : -1;
+  if (begin >= 0) {
+    files = ReadHeaders(descriptor);
+    if (::lseek(descriptor, begin, SEEK_SET) != begin) return Status::FromErrno(errno, "cannot read the archive");
+  }
+  ISOZONE_ASSIGN_OR_RETURN(ArchiveReader reader, ArchiveReader::Open(descriptor));
+  return std::unique_ptr<BackupSource>(std::make_unique<ArchiveSource>(
+      std::move(reader), std::move(opened), static_cast<uint64_t>(found.st_size), std::move(files)));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<BackupSource>> OpenBackup(const std::string& path) {
@@ -279,17 +319,14 @@ Result<std::unique_ptr<BackupSource>> OpenBackup(const std::string& path) {
       return Status::InvalidArgument(
           "standard input is a terminal; give it an archive, as in isozone restore - < FILE");
     }
-    ISOZONE_ASSIGN_OR_RETURN(ArchiveReader reader, ArchiveReader::Open(STDIN_FILENO));
-    return std::unique_ptr<BackupSource>(std::make_unique<ArchiveSource>(std::move(reader), FileDescriptor(), 0));
+    return OpenArchive(FileDescriptor());
   }
   struct stat found {};
   if (::stat(path.c_str(), &found) != 0) return Status::FromErrno(errno, "cannot find " + path);
   if (S_ISDIR(found.st_mode)) return OpenFolder(path);
   FileDescriptor opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (opened.get() < 0) return Status::FromErrno(errno, "cannot open " + path);
-  ISOZONE_ASSIGN_OR_RETURN(ArchiveReader reader, ArchiveReader::Open(opened.get()));
-  return std::unique_ptr<BackupSource>(
-      std::make_unique<ArchiveSource>(std::move(reader), std::move(opened), static_cast<uint64_t>(found.st_size)));
+  return OpenArchive(std::move(opened));
 }
 
 Result<Manifest> VerifyBackup(BackupSource& source) {

@@ -4,6 +4,7 @@
 // Thread safety: none.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -34,8 +35,9 @@ class BackupSource {
   virtual ~BackupSource() = default;
   // The manifest, if it can be known before the files are read.
   virtual const Manifest* manifest() const = 0;
-  // Bytes of `file` that are in no hole, roughly; 0 where that is not known before it is read.
-  virtual uint64_t DataOf(const BackupFile& file) const = 0;
+  // Calls `visit` for each file with content that is known before any is read, with its bytes that are in no hole,
+  // roughly: all files of a folder, and of an archive in a file that is not compressed.
+  virtual void VisitSizes(const std::function<void(const BackupFile& file, uint64_t data)>& visit) const = 0;
   // Returns the manifest. kCorruption if the backup is damaged or not complete; kAborted after a signal.
   virtual Result<Manifest> Visit(Visitor& visitor) = 0;
 };

@@ -32,6 +32,7 @@
 #include "base/status.h"
 #include "isozone/backup/archive.h"
 #include "isozone/backup/manifest.h"
+#include "isozone/holes.h"
 
 namespace isozone::cli {
 
@@ -39,8 +40,7 @@ class BackupTarget {
  public:
   virtual ~BackupTarget() = default;
 
-  // Bytes of new files that fit into it, at most.
-  virtual Result<uint64_t> Room() const = 0;
+  virtual Result<TargetRoom> Room() const = 0;
   // Whether the target can have the content of `file` without copying; then its checksum is set.
   virtual Result<bool> Has(BackupFile& file) = 0;
   // A directory, a symbolic link, or a file whose content follows. A file of the same name is replaced.

@@ -18,7 +18,6 @@
 
 #include "isozone/backup/backup_target.h"
 #include "isozone/commands/file_tree.h"
-#include "isozone/holes.h"
 #include "isozone/path.h"
 
 namespace isozone::cli {
@@ -133,7 +132,7 @@ class DirectoryTarget final : public BackupTarget {
     return ReadJournal();
   }
 
-  Result<uint64_t> Room() const override { return RoomIn(folder_); }
+  Result<TargetRoom> Room() const override { return TargetRoom::In(folder_); }
 
   Result<bool> Has(BackupFile& file) override {
     if (!file.has_content()) return false;

@@ -112,16 +112,17 @@ class RestoreRun final : public BackupSource::Visitor {
 
   // -------------------------------
 
-  // kNoSpace: what is not there yet does not fit. It is known where the manifest comes first.
+  // kNoSpace: what is known of the backup, and is not there yet, does not fit.
   Status CheckThatAllFits(const BackupSource& source) const {
-    if (source.manifest() == nullptr) return Status::Ok();
-    uint64_t missing = 0;
-    for (const BackupFile& file : source.manifest()->files) {
-      if (!file.has_content()) continue;
+    ISOZONE_ASSIGN_OR_RETURN(TargetRoom room, TargetRoom::OnDevice(file_system_));
+    source.VisitSizes([this, &room](const BackupFile& file, uint64_t data) {
       const auto there = file_system_.Stat(kStagedFiles + file.path());
-      if (!there.ok() || there->size != file.size) missing += source.DataOf(file);
-    }
-    return CheckRoom(missing, RoomOnDevice(file_system_), "the device");
+      if (there.ok() && there->size == file.size) return;
+      // What a restore that was stopped has of the file is replaced. A log can have no holes.
+      const auto replaced = file_system_.state().AllocatedBytes(kStagedFiles + file.path());
+      room.Need(file.kind == FileKind::kLog ? file.size : data, replaced.ok() ? *replaced : 0);
+    });
+    return room.Check("the device");
   }
 
   void Stop() { writer_.reset(); }
@@ -269,15 +270,16 @@ Result<Manifest> RestoreBackup(BackupSource& source, FileSystem& file_system, Re
   RestoreRun run(file_system, keeps);
   const Status fits = run.CheckThatAllFits(source);
   auto manifest = fits.ok() ? source.Visit(run) : fits;
-  if (manifest.status().Is(StatusCode::kNoSpace) && onto == RestoreOnto::kAnything) {
-    return manifest.status().WithContext(
-        "the backup does not fit beside what the device holds, which is kept until all is restored; format it first");
-  }
-  if (manifest.status().Is(StatusCode::kCorruption) && !keeps) {
-    // Nothing of a damaged archive is of use to a later restore.
+  const bool is_full = manifest.status().Is(StatusCode::kNoSpace);
+  if (!keeps && (is_full || manifest.status().Is(StatusCode::kCorruption))) {
+    // Nothing of an archive that is damaged, or does not fit, is of use to a later restore.
     run.Stop();
     ISOZONE_RETURN_IF_ERROR(RemoveFromDevice(file_system, kRestoreFolder));
     ISOZONE_RETURN_IF_ERROR(file_system.SyncMetadata());
+  }
+  if (is_full && onto == RestoreOnto::kAnything) {
+    return manifest.status().WithContext(
+        "the backup does not fit beside what the device holds, which is kept until all is restored; format it first");
   }
   if (!manifest.ok()) return manifest.status();
   ISOZONE_RETURN_IF_ERROR(run.Finish(*manifest, onto));

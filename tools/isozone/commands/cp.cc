@@ -10,7 +10,8 @@
 // followed. Permission bits are copied, owners are not.
 //
 // With --resume, a file that is there with the content of its source is left as it is, and what is there under the
-// temporary name is compared with the source and continued. An incomplete file then stays under that name.
+// temporary name is compared with the source and continued. An incomplete file then stays under that name. All of this
+// is compared before the first byte is written.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -51,6 +52,9 @@ struct Step {
   Place from;
   Place to;
   TreeEntry entry;
+  // What --resume has found.
+  bool is_there = false;  // the target has the content of the source
+  uint64_t begun = 0;     // bytes of the source that the temporary file of the target begins with
 };
 
 bool IsOnDevice(std::string_view argument) { return argument.starts_with(':'); }
@@ -81,6 +85,7 @@ class Copier {
   }
 
   Status Run() {
+    if (resume_) ISOZONE_RETURN_IF_ERROR(CompareAll());
     ISOZONE_RETURN_IF_ERROR(CheckThatAllFits());
     Progress progress("copying", total_, Progress::Unit::kBytes);
     for (const Step& step : steps_) {
@@ -90,13 +95,42 @@ class Copier {
   }
 
  private:
-  // What a copy that was stopped has left counts twice, so one that is resumed is not looked at.
-  Status CheckThatAllFits() const {
-    if (steps_.empty() || resume_) return Status::Ok();
-    const Place& to = steps_.front().to;
-    ISOZONE_ASSIGN_OR_RETURN(const uint64_t room, to.tree->Room(ParentPath(to.path)));
-    return CheckRoom(data_, room, target_);
+  Status CompareAll() {
+    Progress progress("comparing", total_, Progress::Unit::kBytes);
+    for (Step& step : steps_) {
+      if (!step.entry.is_file()) continue;
+      ISOZONE_RETURN_IF_ERROR(Compare(step, progress));
+      done_ += step.entry.size;
+    }
+    done_ = 0;
+    return Status::Ok();
   }
+
+  Status Compare(Step& step, Progress& progress) {
+    ISOZONE_ASSIGN_OR_RETURN(const auto existing, Find(step.to));
+    if (existing && existing->size == step.entry.size) {
+      ISOZONE_ASSIGN_OR_RETURN(const uint64_t same, CommonLength(step.from, step.to, progress));
+      step.is_there = same == step.entry.size;
+      if (step.is_there) return Status::Ok();
+    }
+    ISOZONE_ASSIGN_OR_RETURN(step.begun, CommonLength(step.from, TemporaryOf(step.to), progress));
+    return Status::Ok();
+  }
+
+  // What a copy that was stopped has left is continued or replaced, so its space is had again.
+  Status CheckThatAllFits() const {
+    if (steps_.empty()) return Status::Ok();
+    const Place& first = steps_.front().to;
+    ISOZONE_ASSIGN_OR_RETURN(TargetRoom room, first.tree->Room(ParentPath(first.path)));
+    for (const Step& step : steps_) {
+      if (!step.entry.is_file() || step.is_there) continue;
+      ISOZONE_ASSIGN_OR_RETURN(const auto left, Find(TemporaryOf(step.to), /*itself=*/true));
+      room.Need(step.entry.data, left ? left->data : 0);
+    }
+    return room.Check(target_);
+  }
+
+  static Place TemporaryOf(const Place& target) { return {target.tree, target.tree->TemporaryName(target.path)}; }
 
   Result<Place> PlaceOf(const std::string& argument) {
     if (!IsOnDevice(argument)) return Place{&local_, argument};
@@ -120,7 +154,6 @@ class Copier {
     steps_.push_back({from, to, entry});
     if (!entry.is_directory) {
       total_ += entry.size;
-      data_ += entry.data;
       return Status::Ok();
     }
     ISOZONE_ASSIGN_OR_RETURN(const std::vector<std::string> names, from.tree->List(from.path));
@@ -188,7 +221,7 @@ class Copier {
       const uint64_t shorter = std::min(left.length, right.length);
       const uint64_t same = CommonLength(left, right, shorter);
       length += same;
-      progress.Update(copied_ + length, std::max(total_, copied_ + length));
+      progress.Update(done_ + length, std::max(total_, done_ + length));
       if (same < shorter || shorter == 0) return length;
     }
   }
@@ -204,42 +237,33 @@ class Copier {
   }
 
   Status CopyFile(const Step& step, Progress& progress) {
+    const TreeEntry& entry = step.entry;
+    if (step.is_there) {
+      done_ += entry.size;
+      return Status::Ok();
+    }
     ISOZONE_ASSIGN_OR_RETURN(const auto source, step.from.tree->Open(step.from.path));
-    if (!resume_) {
-      ISOZONE_ASSIGN_OR_RETURN(const auto sink, step.to.tree->Create(step.to.path, step.entry.size, step.entry.mode));
-      return CopyRest(step, 0, *source, *sink, progress);
-    }
-    ISOZONE_ASSIGN_OR_RETURN(const auto existing, Find(step.to));
-    if (existing && existing->size == step.entry.size) {
-      ISOZONE_ASSIGN_OR_RETURN(const uint64_t same, CommonLength(step.from, step.to, progress));
-      if (same == step.entry.size) {
-        copied_ += same;
-        return Status::Ok();
-      }
-    }
-    const Place temporary{step.to.tree, step.to.tree->TemporaryName(step.to.path)};
-    ISOZONE_ASSIGN_OR_RETURN(const uint64_t there, CommonLength(step.from, temporary, progress));
     ISOZONE_ASSIGN_OR_RETURN(const auto sink,
-                             step.to.tree->Resume(step.to.path, there, step.entry.size, step.entry.mode));
-    return CopyRest(step, there, *source, *sink, progress);
+                             resume_ ? step.to.tree->Resume(step.to.path, step.begun, entry.size, entry.mode)
+                                     : step.to.tree->Create(step.to.path, entry.size, entry.mode));
+    return CopyRest(step, *source, *sink, progress);
   }
 
-  // Copies what is behind the first `there` bytes.
-  Status CopyRest(const Step& step, uint64_t there, FileSource& source, FileSink& sink, Progress& progress) {
-    copied_ += there;
-    uint64_t synced = there;
-    for (uint64_t offset = there;;) {
+  Status CopyRest(const Step& step, FileSource& source, FileSink& sink, Progress& progress) {
+    done_ += step.begun;
+    uint64_t synced = step.begun;
+    for (uint64_t offset = step.begun;;) {
       if (StopSignals::Raised()) return Status::Aborted(fmt::format("stopped while {} was copied", step.from.path));
       ISOZONE_ASSIGN_OR_RETURN(const ContentRun run, source.Read(offset, buffer_.span()));
       if (run.length == 0) return sink.Finish();
       ISOZONE_RETURN_IF_ERROR(AppendRun(sink, run, buffer_.span()));
       offset += run.length;
-      copied_ += run.length;
+      done_ += run.length;
       if (resume_ && offset - synced >= kSyncInterval) {
         ISOZONE_RETURN_IF_ERROR(sink.Sync());
         synced = offset;
       }
-      progress.Update(copied_, std::max(total_, copied_));
+      progress.Update(done_, std::max(total_, done_));
     }
   }
 
@@ -251,8 +275,7 @@ class Copier {
   std::vector<Step> steps_;        // a directory comes before its content
   std::set<std::string> targets_;  // of files
   uint64_t total_ = 0;             // bytes
-  uint64_t data_ = 0;              // bytes of these in no hole
-  uint64_t copied_ = 0;            // bytes
+  uint64_t done_ = 0;              // bytes that were compared, and then, that were copied
   AlignedBuffer buffer_{kChunk};
   AlignedBuffer compared_{kChunk};
 };

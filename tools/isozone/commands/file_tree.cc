@@ -25,7 +25,7 @@ namespace {
 // A file smaller than this shares a zone with others on the device; a larger one gets its own while it is written.
 constexpr uint64_t kSmallFile = 64 * kKiB;
 constexpr mode_t kModeMask = 0777;
-constexpr uint64_t kStatBlock = 512;             // bytes, of st_blocks
+constexpr int64_t kStatBlock = 512;              // bytes, of st_blocks
 constexpr uint32_t kDeviceFileMode = 0644;       // of a file on the device without another
 constexpr uint32_t kDeviceDirectoryMode = 0755;  // of a directory
 const std::string kDescriptors = "/proc/self/fd/";
@@ -146,6 +146,21 @@ class LocalSink final : public FileSink, LocalFile {
   bool ends_in_hole_ = false;  // which lies behind the end that the file has
 };
 
+// Bytes of a local file that are in no hole. Its blocks would count what the local file system keeps for itself, too.
+uint64_t DataIn(const std::string& path, const struct stat& found) {
+  const LocalFile opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC), path);
+  uint64_t data = 0;
+  for (off_t end = 0; end < found.st_size;) {
+    const off_t begin = ::lseek(opened.descriptor(), end, SEEK_DATA);
+    if (begin < 0 && errno == ENXIO) break;
+    end = begin < 0 ? -1 : ::lseek(opened.descriptor(), begin, SEEK_HOLE);
+    // It cannot be read, or the local file system does not tell.
+    if (end <= begin) return static_cast<uint64_t>(std::min(found.st_size, found.st_blocks * kStatBlock));
+    data += static_cast<uint64_t>(end - begin);
+  }
+  return data;
+}
+
 class LocalTree final : public FileTree {
  public:
   LocalTree(bool nameless, std::string temporary)
@@ -164,9 +179,8 @@ class LocalTree final : public FileTree {
     if (!S_ISDIR(found.st_mode) && !S_ISREG(found.st_mode)) {
       return Status::InvalidArgument(path + " is no file, directory or symbolic link and cannot be copied");
     }
-    const auto size = static_cast<uint64_t>(found.st_size);
-    const uint64_t data = std::min(size, static_cast<uint64_t>(found.st_blocks) * kStatBlock);
-    return TreeEntry{S_ISDIR(found.st_mode), size, data, found.st_mode & kModeMask, {}};
+    const uint64_t data = S_ISREG(found.st_mode) ? DataIn(path, found) : 0;
+    return TreeEntry{S_ISDIR(found.st_mode), static_cast<uint64_t>(found.st_size), data, found.st_mode & kModeMask, {}};
   }
 
   Result<std::vector<std::string>> List(const std::string& directory) override {
@@ -240,7 +254,7 @@ class LocalTree final : public FileTree {
     return std::unique_ptr<FileSink>(std::move(sink));
   }
 
-  Result<uint64_t> Room(const std::string& directory) override { return RoomIn(directory); }
+  Result<TargetRoom> Room(const std::string& directory) override { return TargetRoom::In(directory); }
   Status Sync(const std::string& directory) override {
     const LocalFile opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC), directory);
     return ::syncfs(opened.descriptor()) == 0 ? Status::Ok() : LocalError("cannot sync", directory);
@@ -382,14 +396,14 @@ class DeviceTree final : public FileTree {
     const std::string temporary = TemporaryName(path);
     const CreateOptions options = OptionsFor(expected_size);
     ISOZONE_ASSIGN_OR_RETURN(auto writer, size == 0 ? SparseWriter::Create(file_system_, temporary, options)
-                                                    : SparseWriter::Continue(file_system_, temporary, size));
+                                                    : SparseWriter::Continue(file_system_, temporary, size, options));
     auto sink = std::make_unique<DeviceSink>(file_system_, std::move(writer), path, temporary, true);
     ISOZONE_ASSIGN_OR_RETURN(const TreeEntry there, Stat(temporary, /*itself=*/true));
     if (there.mode != mode) ISOZONE_RETURN_IF_ERROR(SetMode(temporary, mode));
     return std::unique_ptr<FileSink>(std::move(sink));
   }
 
-  Result<uint64_t> Room(const std::string& /*directory*/) override { return RoomOnDevice(file_system_); }
+  Result<TargetRoom> Room(const std::string& /*directory*/) override { return TargetRoom::OnDevice(file_system_); }
   Status Sync(const std::string& /*directory*/) override { return file_system_.SyncMetadata(); }
 
  private:

@@ -23,6 +23,7 @@ struct TreeEntry {
   std::string target;  // of a symbolic link; else empty
 
   bool is_symlink() const { return !target.empty(); }
+  bool is_file() const { return !is_directory && !is_symlink(); }
 };
 
 class FileSource {
@@ -73,8 +74,8 @@ class FileTree {
   // name, unless `size` is 0. If the sink is destroyed before Finish, that file stays.
   virtual Result<std::unique_ptr<FileSink>> Resume(const std::string& path, uint64_t size, uint64_t expected_size,
                                                    uint32_t mode) = 0;
-  // Bytes of new files that fit below `directory`, at most.
-  virtual Result<uint64_t> Room(const std::string& directory) = 0;
+  // Of new files below `directory`.
+  virtual Result<TargetRoom> Room(const std::string& directory) = 0;
   // When this returns OK, names created below `directory` are durable.
   virtual Status Sync(const std::string& directory) = 0;
 };

@@ -58,9 +58,9 @@ class Importer {
       ISOZONE_ASSIGN_OR_RETURN(const bool there, IsThere(file, progress));
       if (!there) missing.push_back(&file);
     }
-    uint64_t bytes = 0;
-    for (const ZenFsFile* file : missing) bytes += file->size;
-    ISOZONE_RETURN_IF_ERROR(CheckRoom(bytes, RoomOnDevice(target_), target_.state().device().name()));
+    ISOZONE_ASSIGN_OR_RETURN(TargetRoom room, TargetRoom::OnDevice(target_));
+    for (const ZenFsFile* file : missing) room.Need(file->size);
+    ISOZONE_RETURN_IF_ERROR(room.Check(target_.state().device().name()));
     for (const ZenFsFile* file : missing) ISOZONE_RETURN_IF_ERROR(Import(*file, progress));
     for (const ZenFsFile& file : files_) ISOZONE_RETURN_IF_ERROR(AddNames(file));
     return target_.SyncMetadata();
