@@ -424,6 +424,41 @@ class Attributes(BackupTest):
         self.assertEqual((harness.OK, b""), (result.returncode, result.stderr))
         self.assertEqual(wanted, self.backed_up(self.target))
 
+    def fill(self, device: str) -> None:
+        """Many small files, a sparse one, and larger ones until nothing fits any more."""
+        os.mkdir(self.path("small"))
+        for number in range(500):
+            self.write(f"small/{number}", self.random.randbytes(number))
+        with open(self.path("sparse"), "wb") as file:
+            for number in range(20):
+                file.seek(number << 25)
+                file.write(self.random.randbytes(5000))
+        self.ok("cp", "-r", device, self.path("small"), self.path("sparse"), ":/")
+        for size in (16 << 20, 1 << 20, 64 << 10, 4 << 10):
+            source = self.write("source", self.random.randbytes(size))
+            for number in range(40):
+                result = self.run_cli("cp", device, source, f":/{size}.{number}")
+                if result.returncode != harness.OK:
+                    break
+            self.assertEqual((result.returncode, b"nothing was" in result.stderr), (harness.NO_SPACE, True), size)
+        self.assertLess(self.json("df", device, "--json")["free"], 4 << 10)
+
+    def test_what_fills_a_device_is_restored_to_an_equal_one(self) -> None:
+        self.restored()
+        self.fill(self.target)
+        wanted = self.backed_up(self.target)
+        archive = self.write("archive", self.ok("backup", self.target, "-"))
+        for backup in (self.folder, archive):
+            self.ok("mkfs", f"emu:{self.image}?{harness.SMALL_DEVICE}", "--force")
+            self.ok("restore", backup, self.device)
+            self.ok("fsck", self.device)
+            again = self.ok("backup", self.device, "-")
+            self.assertEqual(self.feed(again, "backup", "--verify", "-").returncode, harness.OK)
+            with tarfile.open(fileobj=io.BytesIO(again)) as opened:
+                manifest = opened.extractfile("isozone-backup.json")
+                assert manifest
+                self.assertEqual(self.attributes_in(json.load(manifest)), wanted)
+
     def test_names_that_backups_use_are_refused(self) -> None:
         for name in (".isozone-restore", ".isozone-restore/x", "isozone-backup.json/x"):
             archive = io.BytesIO()

@@ -26,7 +26,7 @@ const std::string kOldFiles = std::string(kRestoreFolder) + "/old";
 // What tells one backup from another.
 std::string IdOf(const Manifest& manifest) {
   const std::string text = manifest.Encode();
-  return fmt::format("{} {} {:08x}\n", manifest.uuid, manifest.began_s, Crc32c(text.data(), text.size()));
+  return fmt::format("{} {} {:08x}", manifest.uuid, manifest.began_s, Crc32c(text.data(), text.size()));
 }
 
 Status RemoveFromDevice(FileSystem& file_system, const std::string& path) {
@@ -172,13 +172,11 @@ class RestoreRun final : public BackupSource::Visitor {
     return Status::Ok();
   }
 
+  // A symbolic link lies in the metadata, so there is room for it also where the backup fills the device.
   Status Say(const std::string& what, const std::string& id) {
-    const std::string temporary = what + ".new";
-    ISOZONE_ASSIGN_OR_RETURN(const auto writer, file_system_.Create(temporary, {.kind = FileKind::kSmall}));
-    ISOZONE_RETURN_IF_ERROR(writer->Append(std::as_bytes(std::span(id))));
-    ISOZONE_RETURN_IF_ERROR(writer->Sync());
-    ISOZONE_RETURN_IF_ERROR(writer->Close());
-    ISOZONE_RETURN_IF_ERROR(file_system_.Rename(temporary, what));
+    ISOZONE_ASSIGN_OR_RETURN(const FileAttributes folder, file_system_.Stat(kRestoreFolder));
+    ISOZONE_RETURN_IF_ERROR(
+        file_system_.inodes().MakeSymlink(folder.inode, BaseName(what), id, {.mode = 0777}).status());
     return file_system_.SyncMetadata();
   }
 
@@ -211,11 +209,8 @@ Result<std::string> FinishMoving(FileSystem& file_system) {
   }
   ISOZONE_ASSIGN_OR_RETURN(const bool moving, Exists(file_system, kRestoreMoving));
   if (!moving) return std::string();
-  ISOZONE_ASSIGN_OR_RETURN(const auto reader, file_system.OpenForRead(kRestoreMoving));
-  std::string id(reader->size(), '\0');
-  ISOZONE_ASSIGN_OR_RETURN(const size_t length,
-                           reader->Read(0, std::as_writable_bytes(std::span(id)), IoClass::kOther));
-  id.resize(length);
+  ISOZONE_ASSIGN_OR_RETURN(const FileAttributes mark, file_system.Stat(kRestoreMoving));
+  ISOZONE_ASSIGN_OR_RETURN(const std::string id, file_system.inodes().ReadLink(mark.inode));
   ISOZONE_ASSIGN_OR_RETURN(const bool files, Exists(file_system, kStagedFiles));
   if (files) {
     ISOZONE_ASSIGN_OR_RETURN(const FileAttributes staged, file_system.Stat(kStagedFiles));
