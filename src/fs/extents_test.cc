@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
-#include "fs/metadata/extent_list.h"
+#include "fs/extent_list.h"
 
 namespace isozone {
 

@@ -30,7 +30,7 @@
 #include "base/histogram.h"
 #include "base/status.h"
 #include "device/zoned_device.h"
-#include "fs/metadata/extent_list.h"
+#include "fs/extent_list.h"
 #include "fs/mount_options.h"
 #include "gc/collector.h"
 #include "io/io_class.h"

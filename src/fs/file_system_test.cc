@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "fs/metadata/extent_list.h"
+#include "fs/extent_list.h"
 #include "fs/metadata/metadata_io.h"
 #include "fs/metadata/recovery.h"
 #include "fs/mount/format_device.h"

@@ -91,10 +91,17 @@ void OpenFile::DropMemory() {
   size_.store(size, std::memory_order_release);
 }
 
-void OpenFile::Extend(uint64_t size) {
+void OpenFile::Resize(uint64_t size) {
   const ExclusiveLock lock(mu_);
   const uint64_t end = size_.load(std::memory_order_relaxed);
-  AddLocked({end, FileExtent::kHole, size - end});
+  if (size > end) {
+    AddLocked({end, FileExtent::kHole, size - end});
+  } else {
+    generation_.fetch_add(1, std::memory_order_release);
+    extents_.CutAt(size);
+    memory_.clear();
+    tail_.clear();
+  }
   size_.store(size, std::memory_order_release);
 }
 
@@ -102,10 +109,8 @@ void OpenFile::AddLocked(const FileExtent& extent) {
   std::vector<FileExtent> last;
   if (!extents_.empty()) last.push_back(extents_.back());
   AppendExtent(last, extent, zone_size_);
-  auto added = std::span(std::as_const(last));
-  if (!extents_.empty() && last.size() == 1) extents_.CutAt(last.front().file_offset);  // it was joined with the last
-  if (!extents_.empty() && last.size() > 1) added = added.subspan(1);
-  extents_.Append(added);
+  // Where it was joined with the last one, the two replace that.
+  extents_.Append(std::span(std::as_const(last)).last(1));
 }
 
 void OpenFile::MoveLocked(std::span<const FileExtent> placed, SpaceClaim old, std::shared_ptr<ReadPin>& before) {
@@ -140,15 +145,6 @@ void OpenFile::Relocate(std::span<const Relocation> relocations, SpaceClaim old)
   }
   std::ranges::sort(placed, {}, &FileExtent::file_offset);
   MoveLocked(placed, std::move(old), before);
-}
-
-void OpenFile::CutAt(uint64_t size) {
-  const ExclusiveLock lock(mu_);
-  generation_.fetch_add(1, std::memory_order_release);
-  extents_.CutAt(size);
-  memory_.clear();
-  tail_.clear();
-  size_.store(size, std::memory_order_release);
 }
 
 void OpenFile::Reset(ExtentList extents, Status damage, std::vector<std::byte> tail) {

@@ -92,8 +92,6 @@ class OpenFile {
   void SetMemory(std::span<const FileExtent> written, std::span<const MemoryPiece> pieces);
   // What only memory has is no longer part of the file. Others may write there.
   void DropMemory();
-  // What lies behind `size`, which it has, goes. No writer may have bytes in memory.
-  void CutAt(uint64_t size);
   // Replaces everything. No writer may have bytes in memory. `tail`: bytes behind the extents, of a log that another
   // process writes.
   void Reset(ExtentList extents, Status damage, std::vector<std::byte> tail = {});
@@ -103,8 +101,8 @@ class OpenFile {
   // two values may have read anything.
   uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
-  // The file ends with a hole up to `size` > its size. No writer may have bytes in memory.
-  void Extend(uint64_t size);
+  // The file ends at `size`: what lay behind it goes, or a hole reaches up to there. No writer has bytes in memory.
+  void Resize(uint64_t size);
   // The ranges `placed`, in file order and apart, are where these say from now on. `old`, the places where they were,
   // goes once no read uses them (perhaps now). None of them may be in memory.
   void Move(std::span<const FileExtent> placed, SpaceClaim old);

@@ -63,7 +63,7 @@ TEST(AppendExtent, DoesNotJoinOverTheBoundaryOfAZone) {
 
 TEST(OpenFile, ExtentsOfARangeAreThoseThatItTouches) {
   OpenFile file(InodeId(2), FileKind::kData, kZoneSize, {Extent(0, 4096, 100)}, Status::Ok());
-  file.Extend(300);
+  file.Resize(300);
   const FileExtent placed = Extent(150, 8192, 50);
   file.Move({&placed, 1}, {});
   const std::vector<FileExtent> all = file.Extents().Expand();
@@ -289,7 +289,7 @@ TEST_P(OpenFileCost, IsNotThatOfTheExtents) {
     EXPECT_EQ(file->Locate(extents.end_offset() / 2, buffer, pieces, pin), buffer.size());
   });
   const uint64_t size = extents.end_offset() - kPage - 100;
-  ExpectCheap([&] { file->CutAt(size); });
+  ExpectCheap([&] { file->Resize(size); });
   EXPECT_EQ(file->size(), size);
   const FileExtent more = Extent(size, 1 * kGiB, 100);
   ExpectCheap([&] { file->SetMemory({&more, 1}, {}); });

@@ -246,7 +246,7 @@ Status SharedFile::Grow(uint64_t size) {
     const MetadataOp op = AppendExtents{inode->id, inode->extents.size(), {hole}, context_.clock.NowWallS()};
     ISOZONE_RETURN_IF_ERROR(context_.Commit({&op, 1}).status());
   }
-  file_->Extend(size);
+  file_->Resize(size);
   return Status::Ok();
 }
 
@@ -274,7 +274,7 @@ uint64_t SharedFile::HoleBytes(uint64_t offset, uint64_t end) const {
   uint64_t bytes = end > size ? end - std::max(offset, size) : 0;
   ExtentList extents = file_->Extents(offset, std::min(end, size));
   extents.CutAt(end);
-  extents = extents.From(std::max(offset, extents.begin_offset()));
+  extents = extents.CutAt(std::max(offset, extents.begin_offset()));
   return bytes + extents.end_offset() - extents.begin_offset() - extents.StoredBytes();
 }
 

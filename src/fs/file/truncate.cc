@@ -15,7 +15,8 @@ namespace {
 // Returns the space that is no longer the file's. Readers may be using it.
 Result<SpaceClaim> CutData(MountContext& context, const Inode& inode, uint64_t size)
     ISOZONE_REQUIRES(context.namespace_mutex) {
-  const ExtentList lost = inode.extents.From(size);
+  ExtentList kept = inode.extents;
+  const ExtentList lost = kept.CutAt(size);
   const MetadataOp op = CutFile{inode.id, size, context.clock.NowWallS()};
   ISOZONE_RETURN_IF_ERROR(context.Commit({&op, 1}).status());
   return SpaceClaim::FromMetadata(*context.pool, SpaceOfList(context.geometry(), lost));
@@ -43,7 +44,8 @@ std::vector<MetadataOp> OpsToReplace(const Inode& inode, const ExtentList& repla
 // has changed.
 Result<uint64_t> Replace(MountContext& context, const Inode& inode, const ExtentList& replacement, SpaceClaim& space)
     ISOZONE_REQUIRES(context.namespace_mutex) {
-  ExtentList lost = inode.extents.From(replacement.begin_offset());
+  ExtentList kept = inode.extents;
+  ExtentList lost = kept.CutAt(replacement.begin_offset());
   lost.CutAt(replacement.end_offset());
   const auto ops = OpsToReplace(inode, replacement, context.clock.NowWallS());
   ISOZONE_ASSIGN_OR_RETURN(const uint64_t sequence, context.Commit(ops));
@@ -70,7 +72,7 @@ Status TruncateFile(MountContext& context, OpenFile& file, uint64_t size) {
     ISOZONE_ASSIGN_OR_RETURN(
         lost, inode->kind == FileKind::kLog ? CutLog(context, *inode, kept.Expand()) : CutData(context, *inode, size));
   }
-  file.CutAt(size);
+  file.Resize(size);
   file.Move({}, std::move(lost));
   return Status::Ok();
 }

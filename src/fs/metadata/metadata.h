@@ -36,10 +36,10 @@
 
 #include "base/status.h"
 #include "device/zoned_device.h"
+#include "fs/extent_list.h"
 #include "fs/extents.h"
 #include "fs/file_system.h"
 #include "fs/metadata/directory_table.h"
-#include "fs/metadata/extent_list.h"
 #include "fs/metadata/inode_id.h"
 #include "izg/zone_groups.h"
 #include "zone/data_class.h"

@@ -319,9 +319,12 @@ void MetadataChange::ReplacePart(Inode& inode, std::span<const FileExtent> now) 
 
 ExtentList MetadataChange::ReplaceEnd(Inode& inode, uint64_t size, const ExtentList& more) {
   const uint64_t from = size < inode.size ? (*inode.extents.At(size)).file_offset : size;
-  ExtentList before = inode.extents.From(from);
   tables_.encoded_size -= EncodedSize(inode.extents);
-  inode.extents.CutAt(size);
+  ExtentList before = inode.extents.CutAt(from);
+  if (from < size) {
+    const FileExtent parted = before.front();
+    inode.extents.push_back({from, parted.device_offset, size - from});
+  }
   inode.extents.Append(more);
   inode.size = inode.extents.end_offset();
   NoteReplaced(inode, before, from, std::max(before.end_offset(), inode.size));

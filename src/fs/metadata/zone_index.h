@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "device/zoned_device.h"
-#include "fs/metadata/extent_list.h"
+#include "fs/extent_list.h"
 #include "fs/metadata/inode_id.h"
 
 namespace isozone {

@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "fs/extent_list.h"
 #include "fs/inode_files.h"
-#include "fs/metadata/extent_list.h"
 #include "fs/mount/mounted_file_system.h"
 #include "testing/test_volume.h"
 

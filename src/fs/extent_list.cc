@@ -1,4 +1,4 @@
-#include "fs/metadata/extent_list.h"
+#include "fs/extent_list.h"
 
 #include <algorithm>
 #include <bit>
@@ -482,7 +482,7 @@ bool ExtentList::BeginsWith(const ExtentList& other) const {
 
 void ExtentList::Append(std::span<const FileExtent> extents) {
   if (extents.empty()) return;
-  assert(empty() || extents.front().file_offset == end_);
+  assert(empty() || extents.front().file_offset <= end_);
   Rewriter rewriter(*this, extents.front().file_offset);
   for (const FileExtent& extent : extents) rewriter.Add(extent.device_offset.value(), extent.length);
   rewriter.GoOnFrom(UINT64_MAX);
@@ -511,16 +511,15 @@ void ExtentList::Replace(std::span<const FileExtent> now) {
   rewriter.GoOnFrom(now.back().file_offset + now.back().length);
 }
 
-void ExtentList::CutAt(uint64_t offset) {
-  if (offset >= end_) return;
-  if (offset <= begin_offset()) {
-    *this = ExtentList();
-    return;
-  }
+ExtentList ExtentList::CutAt(uint64_t offset) {
+  if (offset >= end_) return {};
+  if (offset <= begin_offset()) return std::exchange(*this, ExtentList());
+  ExtentList cut = From(offset);
   const FileExtent last = *At(offset);
   Rewriter rewriter(*this, last.file_offset);
   if (last.file_offset < offset) rewriter.Add(last.device_offset.value(), offset - last.file_offset);
   rewriter.GoOnFrom(UINT64_MAX);
+  return cut;
 }
 
 namespace {

@@ -1,4 +1,4 @@
-#include "fs/metadata/extent_list.h"
+#include "fs/extent_list.h"
 
 #include <algorithm>
 #include <map>

@@ -146,8 +146,6 @@ class ExtentList {
   Iterator At(uint64_t offset) const;
   FileExtent front() const { return *begin(); }
   FileExtent back() const { return *At(end_ - 1); }
-  // What lies behind `offset` of the file, which does not lie before the list: what CutAt would leave out.
-  ExtentList From(uint64_t offset) const;
   // The extents that [from, to) of the file touches.
   std::vector<FileExtent> Expand(uint64_t from = 0, uint64_t to = UINT64_MAX) const;
 
@@ -183,15 +181,16 @@ class ExtentList {
   }
   uint64_t StoredBytes() const { return StoredBytes(0, UINT64_MAX); }
 
-  // `extents` follow the last one in the file; the first ones of an empty list say where it begins.
+  // `extents` follow the last one in the file, or begin where one of the list does and replace all from there on. The
+  // first ones of an empty list say where it begins.
   void Append(std::span<const FileExtent> extents);
   // `more` follows the last extent, or is the whole list.
   void Append(const ExtentList& more);
   void push_back(const FileExtent& extent) { Append(std::span(&extent, 1)); }
   // What the list has in the range of `now` becomes `now`. Extents of the list begin and end where the range does.
   void Replace(std::span<const FileExtent> now);
-  // What lies behind `offset` of the file goes. An extent that goes on behind it becomes shorter.
-  void CutAt(uint64_t offset);
+  // Takes out, and returns, what lies behind `offset` of the file. An extent that goes on behind it is parted.
+  ExtentList CutAt(uint64_t offset);
 
   // Ever taken on this thread: what look-ups and edits cost.
   static uint64_t steps();
@@ -208,6 +207,8 @@ class ExtentList {
   using Chunks = std::vector<std::shared_ptr<const Chunk>>;
   class Rewriter;
 
+  // What lies behind `offset` of the file, which does not lie before the list.
+  ExtentList From(uint64_t offset) const;
   Place First() const { return {0, 0, begin_offset()}; }
   // Decodes the element at `place`; returns where the next one begins.
   Place Read(const Place& place, Element& element) const;
