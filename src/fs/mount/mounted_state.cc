@@ -129,9 +129,9 @@ Status MountedState::VisitFiles(const std::function<void(const FileDetails&)>& v
 
 Status MountedState::ReadLogOf(const Inode& inode, FileDetails& details) const {
   if (refresh_ == nullptr || !refresh_->MayGrow(inode)) {
-    ISOZONE_ASSIGN_OR_RETURN(LogContents log, ReadLog(context_.engine, context_.frame_seed, inode));
+    ISOZONE_ASSIGN_OR_RETURN(const LogContents log, ReadLog(context_.engine, context_.frame_seed, inode));
     if (refresh_ != nullptr) details.attributes.size = log.size;
-    details.extents = std::move(log.extents);
+    details.extents = log.extents;
     return Status::Ok();
   }
   // A writer in another process may have it open.

@@ -194,10 +194,10 @@ Status ReadOnlyRefresh::FindKept() {
   if (number == mount_number_ && kept_ != nullptr) return {};
   mount_number_ = number;
   auto kept = KeptReader::Open(context_.device->name(), context_.options.kept_memory_directory, context_.uuid, number);
+  const Status found = kept.status();
   kept_ = kept.ok() ? *std::move(kept) : nullptr;
   has_kept_.store(kept_ != nullptr, std::memory_order_relaxed);
-  const bool none = kept.status().Is(StatusCode::kNotFound) || kept.status().Is(StatusCode::kPermissionDenied);
-  return none ? Status::Ok() : kept.status();
+  return found.Is(StatusCode::kNotFound) || found.Is(StatusCode::kPermissionDenied) ? Status::Ok() : found;
 }
 
 Status ReadOnlyRefresh::ApplyKept() {

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -22,17 +23,17 @@ std::atomic<int> errors_to_come{0};
 
 }  // namespace
 
-// In place of that of the C library, also for the library of the server: fails as often as a test asks for.
-extern "C" [[gnu::visibility("default")]] int FailingAccept(int socket, sockaddr* address,
-                                                            socklen_t* size) __asm__("accept");
+// In place of that of the C library: fails as often as a test asks for.
+extern "C" [[gnu::visibility("default")]] int FailingAccept(int socket, sockaddr* address, socklen_t* size,
+                                                            int flags) __asm__("accept4");
 
-int FailingAccept(int socket, sockaddr* address, socklen_t* size) {
+int FailingAccept(int socket, sockaddr* address, socklen_t* size, int flags) {
   if (errors_to_come > 0) {
     --errors_to_come;
     errno = ECONNABORTED;
     return -1;
   }
-  return ::accept4(socket, address, size, 0);
+  return static_cast<int>(::syscall(SYS_accept4, socket, address, size, flags));
 }
 
 namespace isozone::cli {

@@ -3,7 +3,7 @@
 why not, with an exit code of the manual. It neither hangs nor keeps what the command was started with. Of threads,
 user_test has that.
 
-    limits_test.py ISOZONE
+    few_descriptors_test.py ISOZONE
 """
 
 import os

@@ -2,7 +2,7 @@
 """The library in RocksDB's own db_bench with too few threads, descriptors and memory: it does its work, or says in one
 line why not. It takes nothing of what RocksDB needs but what is written here, and loses nothing in silence.
 
-    limits_test.py LIBISOZONE ISOZONE
+    library_limits_test.py LIBISOZONE ISOZONE
 """
 
 import glob
