@@ -44,9 +44,9 @@ Status UnsyncedLogs::AnyStep(FileSystem& fs) {
 
 Status UnsyncedLogs::Create(FileSystem& fs) {
   const uint64_t number = ++last_number_;
-  auto created = fs.Create(PathOf(number), {FileKind::kLog, IoClass::kWal, Lifetime::kShort});
-  if (created.ok()) logs_[number].writer = *std::move(created);
-  return created.status();
+  ISOZONE_ASSIGN_OR_RETURN(logs_[number].writer,
+                           fs.Create(PathOf(number), {FileKind::kLog, IoClass::kWal, Lifetime::kShort}));
+  return Status::Ok();
 }
 
 Status UnsyncedLogs::Append() {
