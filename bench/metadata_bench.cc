@@ -101,7 +101,7 @@ MetadataState Restore(const DeviceGeometry& geometry, const Checkpoint& checkpoi
   for (size_t i = 0; i < checkpoint.ends.size(); ++i) {
     inodes.push_back(std::move(std::get<PutInode>(DecodeRecord(checkpoint.record(i))->front()).inode));
   }
-  auto state = MetadataState::Restore(geometry, std::move(inodes), InodeId(0), nullptr, {});
+  auto state = MetadataState::Restore(geometry, std::move(inodes), InodeId(0), {});
   if (state.ok()) return std::move(state).value();
   std::fprintf(stderr, "%s\n", state.status().ToString().c_str());
   std::abort();

@@ -9,11 +9,16 @@ usage: beside_writer_test.py BESIDE_WRITER ISOZONE SECONDS, and on a local file 
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from typing import Any
 
+# Of RocksDB up to 11.8, where it was built with assertions, as Debian's is: one MANIFEST has followed another, and the
+# secondary has made nothing of what came between.
+ASSERTION = "Assertion `version_ != cfd->current()' failed"
 # A tenth of it is alive, and as much is held for each reader, in zones of which it reads a part. The collector begins
 # early, so that it always runs.
 GEOMETRY = "zones=96&zone_size=1M&zone_capacity=1M&max_active=14&max_open=14"
@@ -24,12 +29,26 @@ def start(program: str, role: str, uri: str, seconds: float, *local: str) -> sub
     return subprocess.Popen([program, role, uri, str(seconds), *local], stdout=subprocess.PIPE, text=True)
 
 
-def report(name: str, process: subprocess.Popen[str]) -> dict[str, Any]:
-    out, _ = process.communicate()
+def report(name: str, code: int, out: str) -> dict[str, Any]:
     counts: dict[str, Any] = {"errors": 1, "first error": "it died"}
     if out.strip():
         counts = json.loads(out.splitlines()[-1])
-    print(f"{name}: exit {process.returncode}, {counts}", flush=True)
+    print(f"{name}: exit {code}, {counts}", flush=True)
+    return counts
+
+
+def follow(program: str, uri: str, seconds: float, local: str) -> dict[str, Any]:
+    """Runs the secondary, and another one where RocksDB's own assertion ends it."""
+    end, assertions = time.monotonic() + seconds, 0
+    while True:
+        command = [program, "secondary", uri, str(max(end - time.monotonic(), 1.0)), local]
+        result = subprocess.run(command, capture_output=True, text=True)
+        sys.stderr.write(result.stderr)
+        if result.returncode != -signal.SIGABRT or ASSERTION not in result.stderr:
+            break
+        assertions += 1
+    counts = report("secondary", result.returncode, result.stdout)
+    print(f"secondary: ended by RocksDB's own assertion {assertions} times", flush=True)
     return counts
 
 
@@ -45,15 +64,14 @@ def main() -> int:
         writer = start(program, "writer", uri, seconds)
         assert writer.stdout is not None
         if writer.stdout.readline() != "ready\n":
-            report("writer", writer)
+            report("writer", writer.wait(), "")
             return 1
         # The path of a secondary is of the machine, and names nothing on the device.
-        readers = {
-            "secondary": start(program, "secondary", reader_uri, seconds, f"{scratch}/secondary"),
-            "read-only": start(program, "read-only", reader_uri, seconds),
-        }
-        counts = {name: report(name, process) for name, process in readers.items()}
-        counts["writer"] = report("writer", writer)
+        reader = start(program, "read-only", reader_uri, seconds)
+        counts = {"secondary": follow(program, reader_uri, seconds, f"{scratch}/secondary")}
+        for name, process in (("read-only", reader), ("writer", writer)):
+            out, _ = process.communicate()
+            counts[name] = report(name, process.returncode, out)
         with open(f"{scratch}/secondary/LOG", encoding="utf-8") as log:
             assert "RocksDB version" in log.read()
     assert all(of["errors"] == 0 for of in counts.values()), "see above"

@@ -42,7 +42,7 @@ TEST(MountTableTest, ADeviceThatIsSlowToMountKeepsNoOtherOneWaiting) {
     ISOZONE_EXPECT_OK(FormatDevice(*device, {"test", false}));
   }
   ISOZONE_EXPECT_OK(MountShared("emu:" + image.path(), /*read_only=*/false).status());
-  std::ofstream{pipe};  // writes nothing: who finds that the file is a pipe may have closed it already
+  const std::ofstream opened(pipe);  // writes nothing: who finds that it is a pipe may have closed it already
   slow.join();
   ::unlink(pipe.c_str());
 }

@@ -95,7 +95,9 @@ class PinnedFilesTest : public ::testing::Test {
     ASSERT_TRUE(mounted.ok()) << mounted.status().ToString();
     writer_ = *std::move(mounted);
   }
-  std::unique_ptr<FileSystem> NewReader(MountOptions options) { return NewReader(options, Open(OpenMode::kReadOnly)); }
+  std::unique_ptr<FileSystem> NewReader(const MountOptions& options) {
+    return NewReader(options, Open(OpenMode::kReadOnly));
+  }
   std::unique_ptr<FileSystem> NewReader(MountOptions options, std::unique_ptr<ZonedDevice> device) {
     options.read_only = true;
     return FileSystem::Mount(std::move(device), options, clock_).value();
