@@ -29,7 +29,7 @@ full() {
   files=0
   while isozone cp "$1" "$scratch/piece" ":/$files" 2>"$scratch/error"; do files=$((files + 1)); done
   cat "$scratch/error"
-  grep -q "the device is full" "$scratch/error"
+  grep -qE "has room for|the device is full" "$scratch/error"
   echo "$files files of 5 MiB fit"
   [ "$files" -gt 10 ]
   for file in $(seq 0 2 $((files - 1))); do isozone rm "$1" "/$file"; done

@@ -4,7 +4,9 @@
 #include <sys/syscall.h>
 
 #include <atomic>
+#include <fstream>
 #include <functional>
+#include <string>
 
 #include "device/passing_device.h"
 #include "model/fine.h"

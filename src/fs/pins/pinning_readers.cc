@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -39,35 +38,36 @@ bool Lives(int fd, const PageProcess& process) {
   return false;
 }
 
-// Nothing: no such reader lives. An error: nobody knows.
-Result<std::optional<PinningReader>> ReadReader(const std::string& path, const PageOwner& device,
-                                                const std::string& uuid, uint32_t zones) {
+// Adds the reader that tells what it reads in `path`, if it lives. An error: nobody knows.
+Status AddReader(const std::string& path, const PageOwner& device, const std::string& uuid, uint32_t zones,
+                 std::vector<PinningReader>& readers) {
   const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   PinningReader reader;
   if (fd.get() < 0) {
     const int error = errno;
     const bool counts = !IsGone(error) && ::lstat(path.c_str(), &reader.file) == 0 && MayRead(reader.file, device);
     if (counts) return Status::FromErrno(error, path);
-    return std::optional<PinningReader>();
+    return Status::Ok();
   }
   if (::fstat(fd.get(), &reader.file) != 0) return Status::FromErrno(errno, path);
-  if (!S_ISREG(reader.file.st_mode) || !MayRead(reader.file, device)) return std::optional<PinningReader>();
+  if (!S_ISREG(reader.file.st_mode) || !MayRead(reader.file, device)) return Status::Ok();
   PinsHeader header{};
   ISOZONE_ASSIGN_OR_RETURN(const auto begin, ReadSharedFile(fd.get(), 0, sizeof(header)));
   if (begin.size() == sizeof(header)) std::memcpy(&header, begin.data(), sizeof(header));
-  if (header.file.magic != kPinsMagic || header.file.version != kPinsVersion) return std::optional<PinningReader>();
+  if (header.file.magic != kPinsMagic || header.file.version != kPinsVersion) return Status::Ok();
   reader.process = {header.file.pid, header.file.process_started, header.file.pid_namespace, TextOf(header.program)};
   if (!Lives(fd.get(), reader.process)) {
     ::unlink(path.c_str());  // its name is never used again
-    return std::optional<PinningReader>();
+    return Status::Ok();
   }
-  if (TextOf(header.uuid) != uuid || header.zones != zones) return std::optional<PinningReader>();
-  if (IsRevoked(path + kRevokedSuffix, reader.file, device)) return std::optional<PinningReader>();
+  if (TextOf(header.uuid) != uuid || header.zones != zones) return Status::Ok();
+  if (IsRevoked(path + kRevokedSuffix, reader.file, device)) return Status::Ok();
   ISOZONE_ASSIGN_OR_RETURN(const auto words, ReadSharedFile(fd.get(), sizeof(header), zones * sizeof(uint64_t)));
   reader.words.resize(zones);
   std::memcpy(reader.words.data(), words.data(), words.size());
   reader.path = path;
-  return std::optional(std::move(reader));
+  readers.push_back(std::move(reader));
+  return Status::Ok();
 }
 
 // Removes the files that give up readers which have gone.
@@ -116,8 +116,7 @@ Result<std::vector<PinningReader>> FindPinningReaders(const PageOwner& device, c
   std::vector<PinningReader> readers;
   for (const std::string& name : names) {
     if (name.ends_with(kRevokedSuffix)) continue;
-    ISOZONE_ASSIGN_OR_RETURN(auto reader, ReadReader(fmt::format("{}/{}", directory, name), device, uuid, zones));
-    if (reader) readers.push_back(*std::move(reader));
+    ISOZONE_RETURN_IF_ERROR(AddReader(fmt::format("{}/{}", directory, name), device, uuid, zones, readers));
   }
   RemoveUseless(directory, names);
   return readers;
