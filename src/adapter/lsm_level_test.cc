@@ -242,17 +242,13 @@ TEST_F(EncryptedLevelsTest, ThePartitionerKnowsEachLevel) {
   ExpectExactLevels(5);
 }
 
-// From RocksDB 10.1 on files are opened with their hint, too, and the wrapper passes that on.
-TEST_F(EncryptedLevelsTest, HintsTellLevelsWhereFilesAreOpenedWithThem) {
-  rocksdb::FileOptions options;
-  const bool has_hint = [](auto& of) {
-    return requires { of.write_hint; };
-  }(options);
+// The hint with which files are opened from RocksDB 10.1 on tells their lifetime; but not the priority, so nobody knows
+// that a compaction writes them.
+TEST_F(EncryptedLevelsTest, HintsTellNoLevel) {
   OpenIt("");
   FillLevels(5);
   for (const auto& [level, known] : LevelsByLevel()) {
-    if (level == 0) continue;  // known as a flush
-    EXPECT_EQ(known, has_hint ? std::min(level, 3) : kNoLevel) << level;
+    EXPECT_TRUE(level == 0 || known == kNoLevel) << level << ", " << known;  // those in level 0 are known as flushed
   }
 }
 
