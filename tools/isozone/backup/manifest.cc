@@ -73,8 +73,20 @@ std::string Unescaped(const Json& json) {
   return *std::move(text);
 }
 
+// A whole number that an Int can be. Json's own conversion takes a fraction, or what is too large, for another number.
+template <typename Int>
+Int NumberIn(const Json& json, const std::string& name) {
+  const Json& value = json.at(name);
+  if (value.is_number_unsigned()) {
+    if (const auto number = value.get<uint64_t>(); std::in_range<Int>(number)) return static_cast<Int>(number);
+  } else if (value.is_number_integer()) {
+    if (const auto number = value.get<int64_t>(); std::in_range<Int>(number)) return static_cast<Int>(number);
+  }
+  throw std::runtime_error(fmt::format("{} is no number that it can be", name));
+}
+
 FileTime DecodeTime(const Json& json, const std::string& name) {
-  const FileTime time{json.at(name).get<uint64_t>(), json.at(name + "_ns").get<uint32_t>()};
+  const FileTime time{NumberIn<uint64_t>(json, name), NumberIn<uint32_t>(json, name + "_ns")};
   if (time.ns >= kNsInS) throw std::runtime_error(fmt::format("{} ns are a second or more", time.ns));
   return time;
 }
@@ -87,8 +99,8 @@ BackupAttributes DecodeAttributes(const Json& json) {
   if (error != std::errc() || end != mode.data() + mode.size() || attributes.mode > kMaxMode) {
     throw std::runtime_error(fmt::format("'{}' are no permission bits", mode));
   }
-  attributes.user = json.at("user").get<uint32_t>();
-  attributes.group = json.at("group").get<uint32_t>();
+  attributes.user = NumberIn<uint32_t>(json, "user");
+  attributes.group = NumberIn<uint32_t>(json, "group");
   const auto xattrs = json.find("xattrs");
   if (xattrs == json.end()) return attributes;
   for (const auto& [name, value] : xattrs->items()) attributes.xattrs[Unescaped(name)] = Unescaped(value);
@@ -106,7 +118,7 @@ BackupFile DecodeMembers(const Json& json) {
   file.attributes = DecodeAttributes(json);
   file.changed = DecodeTime(json, "changed");
   if (file.is_directory) return file;
-  file.inode = json.at("inode").get<uint64_t>();
+  file.inode = NumberIn<uint64_t>(json, "inode");
   if (type == kSymlinkType) {
     file.kind = FileKind::kSmall;
     file.target = Unescaped(json.at("target"));
@@ -117,15 +129,15 @@ BackupFile DecodeMembers(const Json& json) {
   const auto* const kind = std::ranges::find(kKinds, type, FileKindName);
   if (kind == kKinds.end()) throw std::runtime_error(fmt::format("no type is called '{}'", type));
   file.kind = *kind;
-  file.size = json.at("size").get<uint64_t>();
-  const auto lifetime = json.at("lifetime").get<uint32_t>();
+  file.size = NumberIn<uint64_t>(json, "size");
+  const auto lifetime = NumberIn<uint32_t>(json, "lifetime");
   if (lifetime >= kLifetimeCount) throw std::runtime_error(fmt::format("there is no lifetime {}", lifetime));
   file.lifetime = static_cast<Lifetime>(lifetime);
-  const int level = json.at("level").get<int>();
+  const int level = NumberIn<int>(json, "level");
   if (level < DataClass::kNoLevel || level > INT8_MAX) throw std::runtime_error(fmt::format("no level is {}", level));
   file.level = static_cast<int8_t>(level);
-  file.extents_id = json.at("extents").get<uint32_t>();
-  file.crc32c = json.at("crc32c").get<uint32_t>();
+  file.extents_id = NumberIn<uint32_t>(json, "extents");
+  file.crc32c = NumberIn<uint32_t>(json, "crc32c");
   return file;
 }
 
@@ -133,7 +145,7 @@ Manifest DecodeDocument(const Json& document) {
   Manifest manifest;
   manifest.uuid = document.at("uuid").get<std::string>();
   manifest.label = UnescapeText(document.at("label").get<std::string>()).value_or("");
-  manifest.began_s = document.at("began").get<uint64_t>();
+  manifest.began_s = NumberIn<uint64_t>(document, "began");
   manifest.root = DecodeMembers(document.at("root"));
   if (!manifest.root.is_directory) throw std::runtime_error("its root is no directory");
   std::set<std::string> seen;
@@ -273,7 +285,7 @@ Result<Manifest> Manifest::Decode(std::string_view text) {
       return true;
     });
     if (document.at("format") != kFormat) return Damaged("it is no manifest of a backup");
-    const int version = document.at("version").get<int>();
+    const int version = NumberIn<int>(document, "version");
     if (version != kVersion) {
       return Status::NotSupported(
           fmt::format("the backup has version {}, and this program reads {}", version, kVersion));
