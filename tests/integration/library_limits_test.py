@@ -35,7 +35,7 @@ class Limits(unittest.TestCase):
         self.scratch = tempfile.mkdtemp(prefix="isozone-limits-")
         self.addCleanup(shutil.rmtree, self.scratch)
         os.chmod(self.scratch, 0o777)
-        self.library = shutil.copy(LIBRARY, self.scratch)
+        self.preloaded = shutil.copy(LIBRARY, self.scratch)
         self.image = os.path.join(self.scratch, "ssd.img")
         self.device = f"emu:{self.image}?timing=off"
         self.addCleanup(self.remove_memory)
@@ -55,7 +55,7 @@ class Limits(unittest.TestCase):
                            stdout=subprocess.DEVNULL)
             os.chmod(self.image, 0o666)
         # Tables are opened by the thread that opens the database.
-        return ["env", "MALLOC_ARENA_MAX=1", *([f"LD_PRELOAD={self.library}"] if uri else []), "db_bench", *where,
+        return ["env", "MALLOC_ARENA_MAX=1", *([f"LD_PRELOAD={self.preloaded}"] if uri else []), "db_bench", *where,
                 f"--benchmarks={benchmarks}", "--num=2000", "--value_size=800", "--compression_type=none",
                 "--write_buffer_size=262144", "--file_opening_threads=1", *options]
 
@@ -138,7 +138,7 @@ class Limits(unittest.TestCase):
                 said += part
             bench.kill()
         scan = subprocess.run(["ldb", f"--fs_uri={uri}", "--db=/bench", "scan", "--key_hex", "--no_value"],
-                              capture_output=True, env=dict(os.environ, LD_PRELOAD=self.library), timeout=SECONDS)
+                              capture_output=True, env=dict(os.environ, LD_PRELOAD=self.preloaded), timeout=SECONDS)
         self.assertEqual(0, scan.returncode, scan.stderr)
         keys = len(re.findall(rb"^0x\w+", scan.stdout, re.MULTILINE))
         self.assertGreaterEqual(keys, int(done[-1]))
