@@ -1,6 +1,8 @@
 // Recovery from a device whose metadata is arbitrary: it must end, with a state that holds its invariants or an error.
 
+#include <algorithm>
 #include <cstdlib>
+#include <variant>
 
 #include "fs/metadata/metadata_codec.h"
 #include "fs/metadata/recovery.h"
@@ -63,6 +65,14 @@ void Check(const MetadataState& state) {
   if (!state.CheckInvariants().ok()) std::abort();
 }
 
+// Versions 7 and 8 wrote these two as one.
+bool MayBeOneOperation(const MetadataOp& first, const MetadataOp& second) {
+  const auto* cut = std::get_if<CutFile>(&first);
+  const auto* append = std::get_if<AppendExtents>(&second);
+  return cut != nullptr && append != nullptr && cut->size == 0 && append->first_index == 0 &&
+         append->inode == cut->inode && append->modified_s == cut->modified_s;
+}
+
 void FuzzRecord(std::span<const std::byte> body) {
   const auto ops = DecodeRecord(body);
   if (!ops.ok()) return;
@@ -70,6 +80,7 @@ void FuzzRecord(std::span<const std::byte> body) {
   if (!state.Apply(*ops).ok() && state.size() != 1) std::abort();
   Check(state);
   // What was decoded is encoded again as it was.
+  if (std::ranges::adjacent_find(*ops, MayBeOneOperation) != ops->end()) return;
   std::vector<std::byte> again;
   EncodeRecord(*ops, again);
   if (!std::equal(again.begin(), again.end(), body.begin(), body.end())) std::abort();

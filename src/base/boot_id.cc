@@ -17,7 +17,9 @@ Result<std::string> BootId() {
   const ssize_t got = fd.get() < 0 ? -1 : ::read(fd.get(), text.data(), text.size());
   if (got < 0) return Status::FromErrno(errno, "cannot read which boot of the machine this is");
   const std::string_view line(text.data(), static_cast<size_t>(got));
-  return std::string(line.substr(0, line.find('\n')));
+  std::string id(line.substr(0, line.find('\n')));
+  if (id.empty()) return Status::NotFound("this machine does not tell which boot it is in");
+  return id;
 }
 
 }  // namespace isozone

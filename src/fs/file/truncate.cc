@@ -32,22 +32,18 @@ Result<SpaceClaim> CutLog(MountContext& context, const Inode& inode, std::span<c
   return SpaceClaim::FromMetadata(*context.pool, SpaceOf(log.dropped));
 }
 
-// What makes `replacement`, which begins within the file, a part of it; it may reach beyond the end.
-std::vector<MetadataOp> OpsToReplace(const Inode& inode, const ExtentList& replacement, uint64_t now_s) {
-  if (replacement.end_offset() <= inode.size) return {PlaceExtents{inode.id, replacement, now_s}};
-  ExtentList kept = inode.extents;
-  kept.CutAt(replacement.begin_offset());
-  return {CutFile{inode.id, kept.end_offset(), now_s}, AppendExtents{inode.id, kept.size(), replacement, now_s}};
-}
-
-// From now on the file has `replacement`, which `space` claims. Returns the sequence to sync. After an error, nothing
-// has changed.
+// From now on the file has `replacement`, which begins within it and may reach beyond its end, and which `space`
+// claims. Returns the sequence to sync. After an error, nothing has changed.
 Result<uint64_t> Replace(MountContext& context, const Inode& inode, const ExtentList& replacement, SpaceClaim& space)
     ISOZONE_REQUIRES(context.namespace_mutex) {
   ExtentList kept = inode.extents;
   ExtentList lost = kept.CutAt(replacement.begin_offset());
   lost.CutAt(replacement.end_offset());
-  const auto ops = OpsToReplace(inode, replacement, context.clock.NowWallS());
+  const uint64_t now_s = context.clock.NowWallS();
+  std::vector<MetadataOp> ops = {PlaceExtents{inode.id, replacement, now_s}};
+  if (replacement.end_offset() > inode.size) {
+    ops = {CutFile{inode.id, kept.end_offset(), now_s}, AppendExtents{inode.id, kept.size(), replacement, now_s}};
+  }
   ISOZONE_ASSIGN_OR_RETURN(const uint64_t sequence, context.Commit(ops));
   space.ToMetadata();
   SpaceClaim old = SpaceClaim::FromMetadata(*context.pool, SpaceOfList(context.geometry(), lost));
@@ -62,15 +58,18 @@ Result<uint64_t> Replace(MountContext& context, const Inode& inode, const Extent
 
 Status TruncateFile(MountContext& context, OpenFile& file, uint64_t size) {
   const MutexLock lock(context.namespace_mutex);  // held from here on, since the collector moves extents
-  ExtentList kept = file.Extents();
-  kept.CutAt(size);
+  const auto kept = [&] {
+    ExtentList extents = file.Extents();
+    extents.CutAt(size);
+    return extents;
+  };
   SpaceClaim lost;
   const Inode* inode = context.state.Find(file.id());
   if (inode == nullptr) {
-    lost = file.unnamed.TakeBeyond(SpaceOfList(context.geometry(), kept));
+    lost = file.unnamed.TakeBeyond(SpaceOfList(context.geometry(), kept()));
   } else {
-    ISOZONE_ASSIGN_OR_RETURN(
-        lost, inode->kind == FileKind::kLog ? CutLog(context, *inode, kept.Expand()) : CutData(context, *inode, size));
+    ISOZONE_ASSIGN_OR_RETURN(lost, inode->kind == FileKind::kLog ? CutLog(context, *inode, kept().Expand())
+                                                                 : CutData(context, *inode, size));
   }
   file.Resize(size);
   file.Move({}, std::move(lost));

@@ -19,7 +19,7 @@ enum class OpCode : uint8_t {
   kRemoveLink = 3,
   kRemoveInode = 4,
   kAppendExtents = 5,
-  kCutFile = 6,
+  kSetExtents = 6,  // read, and written by versions 7 and 8 alone
   kSetLogRegion = 7,
   kSetLogRegions = 8,
   kSetAttributes = 9,
@@ -34,6 +34,7 @@ enum class OpCode : uint8_t {
   // Since version 9.
   kBeginMount = 17,
   kSetTimes = 18,
+  kCutFile = 19,
   kCheckpointFooter = 255,
 };
 
@@ -206,10 +207,11 @@ class Decoder {
  public:
   explicit Decoder(std::span<const std::byte> body) : in_(body) {}
 
-  bool empty() const { return in_.empty(); }
+  bool empty() const { return in_.empty() && !next_; }
   bool ok() const { return ok_ && in_.ok(); }
 
   MetadataOp GetOp() {
+    if (next_) return *std::exchange(next_, std::nullopt);
     const auto code = static_cast<OpCode>(in_.Get<uint8_t>());
     const InodeId inode(in_.GetNumber());
     switch (code) {
@@ -222,6 +224,7 @@ class Decoder {
       case OpCode::kRemoveInode:
         return RemoveInode{inode};
       case OpCode::kAppendExtents:
+      case OpCode::kSetExtents:
       case OpCode::kCutFile:
       case OpCode::kSetLogRegion:
       case OpCode::kSetLogRegions:
@@ -266,6 +269,9 @@ class Decoder {
     switch (code) {
       case OpCode::kAppendExtents:
         return AppendExtents{inode, in_.Get<uint64_t>(), GetExtents(), modified_s};
+      case OpCode::kSetExtents:  // all extents become these
+        next_ = AppendExtents{inode, 0, GetExtents(), modified_s};
+        return CutFile{inode, 0, modified_s};
       case OpCode::kCutFile:
         return CutFile{inode, in_.Get<uint64_t>(), modified_s};
       case OpCode::kSetLogRegion:
@@ -397,6 +403,7 @@ class Decoder {
   }
 
   ByteReader in_;
+  std::optional<MetadataOp> next_;  // an older version wrote it and the one before as one operation
   bool ok_ = true;
 };
 

@@ -201,6 +201,31 @@ TEST(MetadataCodecTest, ARecordThatIsCutOffIsRefused) {
   }
 }
 
+// Versions 7 and 8 told a truncation, and an overwriting, by all extents of the file.
+TEST(MetadataCodecTest, TheOperationOfOlderVersionsThatSetsAllExtentsIsRead) {
+  constexpr uint8_t kSetExtents = 6;
+  constexpr ptrdiff_t kIndexAt = 1 + 1 + 8;  // behind the code, the inode, and the time
+  MetadataState state(Geometry());
+  Inode inode = File(3, "name");
+  inode.extents = {Extent(0, 2, 0, 4096), Extent(4096, 4, 0, 4096)};
+  inode.size = 8192;
+  ISOZONE_ASSERT_OK(state.Apply(std::vector<MetadataOp>{PutInode{inode}}));
+  for (const ExtentList& now : {ExtentList{Extent(0, 5, 0, 4096), Extent(4096, 4, 100, 500)}, ExtentList()}) {
+    std::vector<std::byte> record;
+    EncodeRecord(std::vector<MetadataOp>{AppendExtents{InodeId(3), 0, now, 77}}, record);
+    record.front() = std::byte{kSetExtents};
+    record.erase(record.begin() + kIndexAt, record.begin() + kIndexAt + 8);
+    const auto ops = DecodeRecord(record);
+    ISOZONE_ASSERT_OK(ops.status());
+    ISOZONE_ASSERT_OK(state.Apply(*ops));
+    EXPECT_EQ(state.Find(InodeId(3))->extents, now);
+    EXPECT_EQ(state.Find(InodeId(3))->size, now.end_offset());
+    EXPECT_EQ(state.Find(InodeId(3))->modified_s, 77U);
+    ISOZONE_EXPECT_OK(state.CheckInvariants());
+    EXPECT_FALSE(DecodeRecord(std::span(record).first(record.size() - 1)).ok());
+  }
+}
+
 TEST(MetadataCodecTest, ACountThatCannotBeTakesNoMemory) {
   std::vector<std::byte> bytes;
   const std::vector<MetadataOp> ops = {SetLogRegions{InodeId(3), {}, 0}};
