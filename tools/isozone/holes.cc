@@ -108,16 +108,26 @@ Status SparseWriter::Close() {
   return status;
 }
 
-Result<TargetRoom> TargetRoom::OnDevice(const FileSystem& file_system) {
-  const FileSystemState& state = file_system.state();
+namespace {
+
+// Bytes that garbage collection can free. The rest of a file's last block counts as dead, and nothing else can be there.
+// Looks at all files.
+Result<uint64_t> Collectable(const FileSystemState& state) {
   const SpaceInfo space = state.Space();
   uint64_t allocated = 0;
   ISOZONE_RETURN_IF_ERROR(
       state.VisitFiles([&allocated](const FileDetails& details) { allocated += details.allocated; }));
-  // The rest of a file's last block counts as dead, and nothing else can be there.
   const uint64_t rests = allocated - std::min(allocated, space.live);
-  return TargetRoom(space.free_for_data + space.dead - std::min(space.dead, rests),
-                    state.device().geometry().block_size);
+  return space.dead - std::min(space.dead, rests);
+}
+
+}  // namespace
+
+TargetRoom TargetRoom::OnDevice(const FileSystem& file_system) {
+  const FileSystemState& state = file_system.state();
+  TargetRoom room(state.Space().free_for_data, state.device().geometry().block_size);
+  room.collects_ = &file_system;
+  return room;
 }
 
 Result<TargetRoom> TargetRoom::In(const std::string& directory) {
@@ -133,9 +143,15 @@ void TargetRoom::Need(uint64_t data, uint64_t there) {
 
 Status TargetRoom::Check(const std::string& where) const {
   if (needed_ <= bytes_) return Status::Ok();
+  uint64_t room = bytes_;
+  if (collects_ != nullptr) {
+    ISOZONE_ASSIGN_OR_RETURN(const uint64_t more, Collectable(collects_->state()));
+    room += more;
+  }
+  if (needed_ <= room) return Status::Ok();
   return Status::NoSpace(fmt::format(
       "{} has room for {}, and {} are to be written; nothing was: remove files there, or name another target",
-      Printable(where), FormatSize(bytes_), FormatSize(needed_)));
+      Printable(where), FormatSize(room), FormatSize(needed_)));
 }
 
 }  // namespace isozone::cli

@@ -99,12 +99,12 @@ class SparseWriter {
 class TargetRoom {
  public:
   TargetRoom(uint64_t bytes, uint64_t block_size) : bytes_(bytes), block_size_(block_size) {}
-  // What is free on a device, and what garbage collection can free.
-  static Result<TargetRoom> OnDevice(const FileSystem& file_system);
+  // What is free on a device, and what garbage collection can free. `file_system` outlives it.
+  static TargetRoom OnDevice(const FileSystem& file_system);
   // What is free in the local file system that `directory` is in.
   static Result<TargetRoom> In(const std::string& directory);
 
-  uint64_t bytes() const { return bytes_; }
+  uint64_t bytes() const { return bytes_; }  // that are free
   // A file needs `data` bytes, of which `there` are in the target already.
   void Need(uint64_t data, uint64_t there = 0);
   // kNoSpace: not all of it fits. `where`: the target, as users know it.
@@ -112,8 +112,9 @@ class TargetRoom {
 
  private:
   const uint64_t bytes_;
-  const uint64_t block_size_;  // bytes
-  uint64_t needed_ = 0;        // bytes
+  const uint64_t block_size_;             // bytes
+  const FileSystem* collects_ = nullptr;  // can free more than that
+  uint64_t needed_ = 0;                   // bytes
 };
 
 }  // namespace isozone::cli

@@ -114,7 +114,7 @@ class RestoreRun final : public BackupSource::Visitor {
 
   // kNoSpace: what is known of the backup, and is not there yet, does not fit.
   Status CheckThatAllFits(const BackupSource& source) const {
-    ISOZONE_ASSIGN_OR_RETURN(TargetRoom room, TargetRoom::OnDevice(file_system_));
+    TargetRoom room = TargetRoom::OnDevice(file_system_);
     source.VisitSizes([this, &room](const BackupFile& file, uint64_t data) {
       const auto there = file_system_.Stat(kStagedFiles + file.path());
       if (there.ok() && there->size == file.size) return;

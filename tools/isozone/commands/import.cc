@@ -58,7 +58,7 @@ class Importer {
       ISOZONE_ASSIGN_OR_RETURN(const bool there, IsThere(file, progress));
       if (!there) missing.push_back(&file);
     }
-    ISOZONE_ASSIGN_OR_RETURN(TargetRoom room, TargetRoom::OnDevice(target_));
+    TargetRoom room = TargetRoom::OnDevice(target_);
     for (const ZenFsFile* file : missing) room.Need(file->size);
     ISOZONE_RETURN_IF_ERROR(room.Check(target_.state().device().name()));
     for (const ZenFsFile* file : missing) ISOZONE_RETURN_IF_ERROR(Import(*file, progress));
