@@ -110,8 +110,8 @@ Status SparseWriter::Close() {
 
 namespace {
 
-// Bytes that garbage collection can free. The rest of a file's last block counts as dead, and nothing else can be there.
-// Looks at all files.
+// Bytes that garbage collection can free: those that are dead, but for the rests of the last blocks of files, which
+// nothing else can use. Looks at all files.
 Result<uint64_t> Collectable(const FileSystemState& state) {
   const SpaceInfo space = state.Space();
   uint64_t allocated = 0;
