@@ -14,8 +14,9 @@ namespace {
 
 // A unit is at most this part of the memory that is free, so that the last of it is shared by all who need some.
 constexpr uint64_t kPartOfFree = 8;
-// Writers that are slowed down sleep when they owe so much: less cannot be slept exactly.
-constexpr int64_t kLeastSleepNs = 200'000;
+// Writers that are slowed down sleep when they owe so much. Shorter sleeps would meet more appends for the same pace,
+// and a thread that sleeps wakes up late each time.
+constexpr int64_t kLeastSleepNs = 1'000'000;
 constexpr int64_t kMostSleepNs = 10'000'000;
 
 // Words that other processes read.

@@ -240,11 +240,13 @@ TEST_F(KeptMemoryTest, WritersArePacedByTheDevice) {
   EXPECT_EQ(memory->Stats().waits, 0U) << "nobody knows yet how fast the device is";
   clock.Advance(kKeptGranule * 1000);  // 1 us for each byte
   units.erase(units.begin());
-  std::jthread writer([&] { memory->Pace(1000); });
-  // The device takes 1 ms for this; half of the memory behind the free half is full.
+  // The device takes 1 ms for these; half of the memory behind the free half is full.
+  memory->Pace(1000);
+  EXPECT_EQ(memory->Stats().waits, 0U) << "half a millisecond is too little to sleep";
+  std::jthread writer([&] { memory->Pace(2000); });
   const int64_t until = clock.AwaitWaiter(clock.NowNs());
-  EXPECT_NEAR(static_cast<double>(until - clock.NowNs()), 0.5e6, 0.1e6);
-  clock.Advance(kMillisecondNs);
+  EXPECT_NEAR(static_cast<double>(until - clock.NowNs()), 1.5e6, 0.3e6);
+  clock.Advance(2 * kMillisecondNs);
   writer.join();
   EXPECT_EQ(memory->Stats().waits, 1U);
   units.clear();
