@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
 #include <rocksdb/convenience.h>
 
 #include "base/random.h"
@@ -62,7 +63,8 @@ class SteeredDatabase : public ScratchDevice {
   }
   // Flushes often, so that it is a table for which there is no space, and not a log: RocksDB 7.8.3 asserts where it
   // meets a log again that it could not write. A put does not wait here where RocksDB has stopped writes: RocksDB 11
-  // deadlocks if it recovers from lack of space in that moment (docs/steering.md).
+  // deadlocks if it recovers from lack of space in that moment (docs/steering.md). Writes may also stop for good
+  // without an error of RocksDB: level 0 has as many tables as it may have, and each compaction of it fails.
   void PutUntilFull() {
     rocksdb::WriteOptions at_once;
     at_once.no_slowdown = true;
@@ -79,7 +81,7 @@ class SteeredDatabase : public ScratchDevice {
         return;
       }
       if (status.ok()) continue;
-      if (HasBackgroundError()) return;
+      if (HasBackgroundError() || HasFailedCompactions()) return;
       env_->SleepForMicroseconds(1000);
     }
   }
@@ -87,6 +89,7 @@ class SteeredDatabase : public ScratchDevice {
     uint64_t errors = 0;
     return db_->GetIntProperty(rocksdb::DB::Properties::kBackgroundErrors, &errors) && errors > 0;
   }
+  bool HasFailedCompactions() const { return nlohmann::json::parse(driver_->Stats()).at("failed") > 0; }
   void ExpectAsInModel() {
     for (rocksdb::ColumnFamilyHandle* family : families_) {
       const auto& model = model_[family->GetName()];

@@ -105,6 +105,7 @@ TEST_F(SteeringTest, ADeviceThatWasFullGoesOn) {
   // RocksDB may be about to resume by itself.
   for (; resumed.IsBusy(); resumed = db_->Resume()) env_->SleepForMicroseconds(1000);
   ISOZONE_ASSERT_OK(resumed);
+  ISOZONE_ASSERT_OK(driver_->WaitUntilIdle());  // a put that waits for compactions could deadlock (PutUntilFull)
   if (unsure_key_) {
     ISOZONE_ASSERT_OK(db_->Put({}, *unsure_key_, Bytes(200, model_["default"][*unsure_key_])));
   }
