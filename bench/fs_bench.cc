@@ -15,8 +15,8 @@
 #include "base/aligned_buffer.h"
 #include "base/random.h"
 #include "device/emulated/emulated_device.h"
-#include "fs/file_system.h"
-#include "fs/mount/format_device.h"
+#include "store/file_system.h"
+#include "store/mount/format_device.h"
 
 namespace isozone {
 namespace {

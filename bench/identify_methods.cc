@@ -21,10 +21,10 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "izg/disturbed_test_util.h"
-#include "izg/identify.h"
-#include "izg/latency_probe.h"
-#include "izg/virtual_prober_test_util.h"
+#include "device/izg/disturbed_test_util.h"
+#include "device/izg/identify.h"
+#include "device/izg/latency_probe.h"
+#include "device/izg/virtual_prober_test_util.h"
 
 namespace isozone {
 namespace {

@@ -22,8 +22,8 @@
 #include "device/emulated/emulated_device.h"
 #include "device/linux/linux_device.h"
 #include "device/linux/transfers.h"
-#include "fs/file_system.h"
-#include "fs/mount/format_device.h"
+#include "store/file_system.h"
+#include "store/mount/format_device.h"
 
 namespace isozone {
 namespace {

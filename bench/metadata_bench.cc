@@ -25,9 +25,9 @@
 
 #include "base/random.h"
 #include "base/units.h"
-#include "fs/metadata/metadata.h"
-#include "fs/metadata/metadata_codec.h"
-#include "fs/metadata/recovery.h"
+#include "store/metadata/metadata.h"
+#include "store/metadata/metadata_codec.h"
+#include "store/metadata/recovery.h"
 
 namespace isozone {
 namespace {

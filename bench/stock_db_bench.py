@@ -43,4 +43,4 @@ def percentiles(text: str) -> dict[str, float]:
 
 def build_paths(build: str) -> tuple[str, str]:
     """The command line tool and the library of a build directory."""
-    return (os.path.join(build, "tools/isozone/isozone"), os.path.join(build, "src/adapter/libisozone.so"))
+    return (os.path.join(build, "tools/isozone/isozone"), os.path.join(build, "src/rocksdb/library/libisozone.so"))

@@ -10,7 +10,7 @@ if(NOT JAVAC_PROGRAM OR NOT JAR_PROGRAM OR NOT ISOZONE_JNI_INCLUDE)
   return()
 endif()
 
-set(library ${PROJECT_SOURCE_DIR}/src/adapter/library)
+set(library ${PROJECT_SOURCE_DIR}/src/rocksdb/library)
 add_library(isozone_java SHARED EXCLUDE_FROM_ALL
             ${library}/compaction_driver.cc ${library}/isozone.cc ${library}/java.cc)
 target_include_directories(isozone_java PRIVATE ${PROJECT_SOURCE_DIR}/include)

@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <variant>
 
-#include "fs/metadata/metadata_codec.h"
-#include "fs/metadata/recovery.h"
 #include "journal_input.h"
+#include "store/metadata/metadata_codec.h"
+#include "store/metadata/recovery.h"
 
 namespace isozone {
 namespace {

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "fs/metadata/batch_stream.h"
-#include "fs/metadata/superblock.h"
+#include "store/metadata/batch_stream.h"
+#include "store/metadata/superblock.h"
 #include "testing/frozen_device.h"
 
 namespace isozone {

@@ -7,11 +7,11 @@
 #include <string>
 
 #include "device/emulated/emulated_device.h"
-#include "fs/file_system.h"
-#include "fs/metadata/metadata_codec.h"
-#include "fs/metadata/recovery.h"
-#include "fs/mount/format_device.h"
 #include "journal_input.h"
+#include "store/file_system.h"
+#include "store/metadata/metadata_codec.h"
+#include "store/metadata/recovery.h"
+#include "store/mount/format_device.h"
 
 namespace isozone {
 namespace {

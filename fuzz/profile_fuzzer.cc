@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "nand/profile.h"
+#include "device/emulated/nand/profile.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using isozone::ParseProfile;

@@ -19,8 +19,8 @@
 
 #include "base/crc32c.h"
 #include "device/emulated/emulated_device.h"
-#include "fs/mount/format_device.h"
 #include "isozone/backup/restore_run.h"
+#include "store/mount/format_device.h"
 
 namespace isozone::cli {
 namespace {

@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
-#include "stats/page_reader.h"
-#include "stats/page_writer.h"
+#include "insight/stats/page_reader.h"
+#include "insight/stats/page_writer.h"
 
 namespace {
 

@@ -16,7 +16,7 @@ class Build:
 
     def __init__(self, directory: str, guest_kernel: str = GUEST_KERNEL) -> None:
         self.tool = os.path.join(directory, "tools/isozone/isozone")
-        self.shared_object = os.path.abspath(os.path.join(directory, "src/adapter/libisozone.so"))
+        self.shared_object = os.path.abspath(os.path.join(directory, "src/rocksdb/library/libisozone.so"))
         self.ycsb = os.path.join(directory, "lab/ycsb/isozone_ycsb")
         self.sim_truth = os.path.join(directory, "bench/isozone_sim_truth")
         self.guest_kernel = guest_kernel

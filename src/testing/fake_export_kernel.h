@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "export/export_kernel.h"
+#include "device/export/export_kernel.h"
 
 namespace isozone {
 

@@ -11,9 +11,9 @@
 
 #include "base/random.h"
 #include "device/emulated/emulated_device.h"
-#include "fs/file_system.h"
-#include "fs/mount/format_device.h"
-#include "fs/mount/fsck.h"
+#include "store/file_system.h"
+#include "store/mount/format_device.h"
+#include "store/mount/fsck.h"
 #include "testing/assert_ok.h"
 
 namespace isozone {

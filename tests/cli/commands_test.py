@@ -317,7 +317,7 @@ class Izg(harness.CliTest):
         self.assertEqual(result.returncode, harness.OK, result.stderr.decode())
         return json.loads(result.stdout)
 
-    # Which groups are found depends on the clock; izg/identify_test.cc says what is right, in virtual time.
+    # Which groups are found depends on the clock; device/izg/identify_test.cc says what is right, in virtual time.
     def test_identify_stores_what_show_shows(self) -> None:
         self.ok("mkfs", f"emu:{self.image}?zones=40&zone_size=4M")
         device = f"emu:{self.image}"

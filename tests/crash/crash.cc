@@ -9,10 +9,10 @@
 
 #include "crash/mounted.h"
 #include "crash/session.h"
-#include "fs/metadata/recovery.h"
-#include "fs/metadata/superblock.h"
-#include "fs/mount/format_device.h"
-#include "zone/allocator/zone_reserves.h"
+#include "store/metadata/recovery.h"
+#include "store/metadata/superblock.h"
+#include "store/mount/format_device.h"
+#include "store/zone/allocator/zone_reserves.h"
 
 namespace isozone::crash {
 namespace {

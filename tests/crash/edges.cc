@@ -8,10 +8,10 @@
 
 #include "crash/filler.h"
 #include "crash/mounted.h"
-#include "fs/mount/format_device.h"
-#include "fs/mount/fsck.h"
-#include "zone/gc_scheme.h"
-#include "zone/placement_policy.h"
+#include "store/mount/format_device.h"
+#include "store/mount/fsck.h"
+#include "store/zone/gc_scheme.h"
+#include "store/zone/placement_policy.h"
 
 namespace isozone::crash {
 namespace {

@@ -15,8 +15,8 @@
 
 #include "base/random.h"
 #include "base/status.h"
-#include "fs/file_system.h"
 #include "model/oracle.h"
+#include "store/file_system.h"
 
 namespace isozone::crash {
 

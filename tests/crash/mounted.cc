@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "fs/mount/fsck.h"
+#include "store/mount/fsck.h"
 
 namespace isozone::crash {
 

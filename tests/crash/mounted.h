@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "crash/crash_device.h"
-#include "fs/file_system.h"
+#include "store/file_system.h"
 
 namespace isozone::crash {
 

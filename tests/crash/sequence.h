@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "fs/file_system.h"
+#include "store/file_system.h"
 
 namespace isozone::crash {
 

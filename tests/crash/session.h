@@ -10,8 +10,8 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "crash/sequence.h"
-#include "fs/file_system.h"
 #include "model/oracle.h"
+#include "store/file_system.h"
 
 namespace isozone::crash {
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.abspath(sys.argv.pop(1))
-LIBRARIES = os.path.join(BUILD, "src", "adapter")
+LIBRARIES = os.path.join(BUILD, "src", "rocksdb", "library")
 ISOZONE = os.path.join(BUILD, "tools", "isozone", "isozone")
 # ```LANGUAGE [FILE], the lines, and ```.
 BLOCK = re.compile(r"^```(\w+)(?: ([\w./-]+))?\n(.*?)^```", re.MULTILINE | re.DOTALL)

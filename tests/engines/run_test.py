@@ -205,7 +205,7 @@ class Run(engine.EngineTest):
         source = shutil.which("isozone", path=self.environment["PATH"])
         assert source is not None
         shutil.copy(source, tool)
-        self.write("a b/src/adapter/libisozone_run.so", "")
+        self.write("a b/src/rocksdb/library/libisozone_run.so", "")
         result = subprocess.run([tool, "run", "--map", "app=emu:ssd.img", "--", "true"], capture_output=True, text=True,
                                 cwd=self.scratch, env=self.environment, timeout=60)
         self.assertRegex(result.stderr, r"\Aisozone run: nothing can be preloaded from '.*a b/.*' *; install .*\n\Z")

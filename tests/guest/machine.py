@@ -31,7 +31,7 @@ NAMESPACES = ("size=256M,zone_size=4M,zone_capacity=3M,max_open=10,max_active=14
               "size=128M,zone_size=2M,zone_capacity=2M,max_open=0,max_active=0,block=512",
               "size=32M,zone_size=1M,zone_capacity=1M,max_open=10,max_active=14,block=4096")
 # What is tested, by its name in the guest, and where in the build it is.
-PROGRAMS = {"isozone": "tools/isozone/isozone", "libisozone.so": "src/adapter/libisozone.so",
+PROGRAMS = {"isozone": "tools/isozone/isozone", "libisozone.so": "src/rocksdb/library/libisozone.so",
             "device_conformance_test": "tests/device/device_conformance_test",
             "integration_child": "tests/integration/integration_child",
             "integration_test": "tests/integration/integration_test",

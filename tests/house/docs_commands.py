@@ -87,8 +87,9 @@ def prepare(scratch: str, installed: bool) -> dict[str, str]:
         os.symlink(BUILD, os.path.join(scratch, "build", preset))
     environment = dict(os.environ, HOME=scratch, TMPDIR=scratch)
     environment.pop("LD_LIBRARY_PATH", None)
-    for variable, pattern in (("PATH", "tools/isozone"), ("LD_LIBRARY_PATH", "src/adapter")) if installed else ():
-        folder = os.path.join(BUILD, pattern)
+    places = (("PATH", "tools/isozone"), ("LD_LIBRARY_PATH", "src/rocksdb/library"))
+    for variable, place in places if installed else ():
+        folder = os.path.join(BUILD, place)
         environment[variable] = os.pathsep.join(filter(None, [folder, environment.get(variable)]))
     return environment
 

@@ -15,7 +15,7 @@
 #include <rocksdb/table.h>
 #include <rocksdb/utilities/options_util.h>
 
-#include "advice/options_advice.h"
+#include "insight/advice/options_advice.h"
 #include "integration/scratch.h"
 
 namespace isozone {

@@ -4,9 +4,9 @@
 #include <bit>
 #include <thread>
 
-#include "adapter/rocksdb_version.h"
 #include "base/random.h"
 #include "integration/scratch.h"
+#include "rocksdb/adapter/rocksdb_version.h"
 
 namespace isozone {
 namespace {

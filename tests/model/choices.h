@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/random.h"
-#include "fs/file_system.h"
 #include "model/oracle.h"
+#include "store/file_system.h"
 
 namespace isozone::model {
 

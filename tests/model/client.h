@@ -10,9 +10,9 @@
 
 #include "base/random.h"
 #include "base/status.h"
-#include "fs/file_system.h"
 #include "model/choices.h"
 #include "model/oracle.h"
+#include "store/file_system.h"
 
 namespace isozone::model {
 

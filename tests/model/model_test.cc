@@ -7,10 +7,10 @@
 
 #include <gtest/gtest.h>
 
-#include "io/io_engine.h"
 #include "model/client.h"
 #include "model/fine.h"
 #include "model/volume.h"
+#include "store/io/io_engine.h"
 
 namespace isozone::model {
 namespace {

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "fs/file_system.h"
+#include "store/file_system.h"
 
 namespace isozone::model {
 

@@ -11,10 +11,10 @@
 #include "base/uri.h"
 #include "device/emulated/image_file.h"
 #include "device/open_device.h"
-#include "fs/kept/kept_reader.h"
-#include "fs/metadata/recovery.h"
-#include "fs/mount/format_device.h"
-#include "fs/mount/fsck.h"
+#include "store/kept/kept_reader.h"
+#include "store/metadata/recovery.h"
+#include "store/mount/format_device.h"
+#include "store/mount/fsck.h"
 
 namespace isozone::model {
 namespace {

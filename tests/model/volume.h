@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "device/emulated/emulated_device.h"
-#include "fs/file_system.h"
+#include "store/file_system.h"
 #include "testing/test_seed.h"
 
 namespace isozone::model {

@@ -24,13 +24,13 @@
 #include <gtest/gtest.h>
 
 #include "device/passing_device.h"
-#include "fs/inode_files.h"
-#include "fs/kept/kept_memory.h"
-#include "fs/mount/format_device.h"
-#include "fs/mount/fsck.h"
 #include "model/client.h"
 #include "model/fine.h"
 #include "model/volume.h"
+#include "store/inode_files.h"
+#include "store/kept/kept_memory.h"
+#include "store/mount/format_device.h"
+#include "store/mount/fsck.h"
 #include "torture/kill_test_util.h"
 #include "torture/scribbler.h"
 

@@ -18,11 +18,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "fs/kept/kept_memory.h"
-#include "fs/mount/format_device.h"
-#include "fs/mount/fsck.h"
 #include "model/oracle.h"
 #include "model/volume.h"
+#include "store/kept/kept_memory.h"
+#include "store/mount/format_device.h"
+#include "store/mount/fsck.h"
 
 namespace isozone::torture {
 

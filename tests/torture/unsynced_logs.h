@@ -12,7 +12,7 @@
 
 #include "base/random.h"
 #include "base/status.h"
-#include "fs/file_system.h"
+#include "store/file_system.h"
 
 namespace isozone::torture {
 

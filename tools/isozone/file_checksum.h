@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/status.h"
-#include "fs/file_system.h"
 #include "isozone/holes.h"
+#include "store/file_system.h"
 
 namespace isozone::cli {
 

@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include "base/uri.h"
-#include "fs/inode_files.h"
 #include "isozone/output/console.h"
+#include "store/inode_files.h"
 
 namespace isozone::cli {
 namespace {

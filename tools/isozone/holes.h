@@ -16,8 +16,8 @@
 
 #include "base/status.h"
 #include "base/units.h"
-#include "fs/file_system.h"
-#include "fs/positional_file.h"
+#include "store/file_system.h"
+#include "store/positional_file.h"
 
 namespace isozone::cli {
 

@@ -13,9 +13,9 @@
 #include <CLI/CLI.hpp>
 
 #include "base/suggest.h"
-#include "fs/mount_options.h"
 #include "isozone/command.h"
 #include "isozone/exit_code.h"
+#include "store/mount_options.h"
 
 namespace isozone::cli {
 namespace {

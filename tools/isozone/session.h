@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
+#include "device/emulated/nand/profile.h"
 #include "device/open_device.h"
-#include "fs/file_system.h"
-#include "nand/profile.h"
+#include "store/file_system.h"
 
 namespace isozone::cli {
 

@@ -7,9 +7,9 @@
 
 #include "base/clock.h"
 #include "base/uri.h"
-#include "fs/mount/statistics_at_rest.h"
 #include "isozone/output/console.h"
 #include "isozone/session.h"
+#include "store/mount/statistics_at_rest.h"
 
 namespace isozone::cli {
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/status.h"
-#include "stats/page_reader.h"
-#include "stats/statistics.h"
+#include "insight/stats/page_reader.h"
+#include "insight/stats/statistics.h"
 
 namespace isozone::cli {
 

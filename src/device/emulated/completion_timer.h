@@ -27,7 +27,7 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "base/units.h"
-#include "nand/command_model.h"
+#include "device/emulated/nand/command_model.h"
 
 namespace isozone {
 

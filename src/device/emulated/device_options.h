@@ -9,7 +9,7 @@
 #include "base/uri.h"
 #include "device/emulated/faults.h"
 #include "device/emulated/image_format.h"
-#include "nand/profile.h"
+#include "device/emulated/nand/profile.h"
 
 namespace isozone {
 

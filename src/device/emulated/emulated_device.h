@@ -42,11 +42,11 @@
 #include "device/emulated/durable_ranges.h"
 #include "device/emulated/faults.h"
 #include "device/emulated/image_file.h"
+#include "device/emulated/nand/profile.h"
+#include "device/emulated/nand/timing_model.h"
 #include "device/emulated/zone_state_machine.h"
 #include "device/open_device.h"
 #include "device/zoned_device.h"
-#include "nand/profile.h"
-#include "nand/timing_model.h"
 
 namespace isozone {
 

@@ -31,7 +31,7 @@ class Build:
         self.interface = os.path.join(self.directory, "interface")  # as -DISOZONE_ROCKSDB= takes it
         self.results = os.path.join(self.directory, "results")
         self.logs = os.path.join(self.directory, "logs")
-        self.isozone_so = os.path.join(self.isozone, "src/adapter/libisozone.so")
+        self.isozone_so = os.path.join(self.isozone, "src/rocksdb/library/libisozone.so")
         self.cli = os.path.join(self.isozone, "tools/isozone/isozone")
         self.default_file_system = os.path.join(self.isozone, "tests/rocksdb/libisozone_default_file_system.so")
 

@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "base/crc32c.h"
-#include "fs/inode_files.h"
 #include "isozone/backup/inode_attributes.h"
 #include "isozone/stop_signals.h"
+#include "store/inode_files.h"
 
 namespace isozone::cli {
 namespace {

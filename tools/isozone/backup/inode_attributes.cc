@@ -1,6 +1,6 @@
 #include "isozone/backup/inode_attributes.h"
 
-#include "fs/inode_files.h"
+#include "store/inode_files.h"
 
 namespace isozone::cli {
 namespace {

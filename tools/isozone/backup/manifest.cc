@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "base/crc32c.h"
-#include "fs/inode_files.h"
-#include "zone/data_class.h"
+#include "store/inode_files.h"
+#include "store/zone/data_class.h"
 
 namespace isozone::cli {
 namespace {

@@ -24,8 +24,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "fs/file_system.h"
 #include "isozone/output/console.h"
+#include "store/file_system.h"
 
 namespace isozone::cli {
 
@@ -36,7 +36,7 @@ constexpr char kRestoreFolder[] = "/.isozone-restore";
 constexpr size_t kMaxManifest = 512 * kMiB;  // bytes; about a million files
 constexpr size_t kBackupChunk = 1 * kMiB;    // bytes that are copied at a time
 
-// What a file, directory or symbolic link has beside its content (fs/inode_files.h).
+// What a file, directory or symbolic link has beside its content (store/inode_files.h).
 struct BackupAttributes {
   uint32_t mode = 0644;  // permission bits
   uint32_t user = 0;

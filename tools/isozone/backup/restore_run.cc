@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "base/crc32c.h"
-#include "fs/inode_files.h"
 #include "isozone/backup/backup_run.h"
 #include "isozone/backup/inode_attributes.h"
 #include "isozone/file_checksum.h"
 #include "isozone/holes.h"
 #include "isozone/path.h"
 #include "isozone/stop_signals.h"
+#include "store/inode_files.h"
 
 namespace isozone::cli {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "base/aligned_buffer.h"
 #include "base/random.h"
+#include "device/emulated/nand/zone_map.h"
 #include "isozone/bench/command_loops.h"
-#include "nand/zone_map.h"
 
 namespace isozone::cli {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "device/emulated/nand/profile.h"
 #include "isozone/bench/scratch_zones.h"
 #include "isozone/output/console.h"
-#include "nand/profile.h"
 
 namespace isozone::cli {
 

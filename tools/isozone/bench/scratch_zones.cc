@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "fs/mount/free_zones.h"
 #include "isozone/bench/run_command.h"
+#include "store/mount/free_zones.h"
 
 namespace isozone::cli {
 namespace {

@@ -1,4 +1,4 @@
-// advise: an options file of RocksDB that fits a device and this machine (src/advice/options_advice.h decides).
+// advise: an options file of RocksDB that fits a device and this machine (src/insight/advice/options_advice.h decides).
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "advice/options_advice.h"
+#include "insight/advice/options_advice.h"
 #include "isozone/bench/bench.h"
 #include "isozone/command.h"
 #include "isozone/session.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "export/exported_device.h"
+#include "device/export/exported_device.h"
 #include "isozone/command.h"
 #include "isozone/end_signals.h"
 #include "isozone/session.h"

@@ -16,8 +16,8 @@
 #include <fmt/format.h>
 
 #include "base/crc32c.h"
-#include "fs/inode_files.h"
 #include "isozone/path.h"
+#include "store/inode_files.h"
 
 namespace isozone::cli {
 namespace {

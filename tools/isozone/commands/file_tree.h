@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/status.h"
-#include "fs/file_system.h"
 #include "isozone/holes.h"
+#include "store/file_system.h"
 
 namespace isozone::cli {
 

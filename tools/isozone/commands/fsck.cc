@@ -1,4 +1,4 @@
-#include "fs/mount/fsck.h"
+#include "store/mount/fsck.h"
 
 #include <algorithm>
 #include <memory>

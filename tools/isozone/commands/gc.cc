@@ -1,4 +1,4 @@
-// gc: collects garbage now, shows how much there is, and what a scheme (src/zone/gc_scheme.h) would do about it.
+// gc: collects garbage now, shows how much there is, and what a scheme (src/store/zone/gc_scheme.h) would do about it.
 //
 // `status` and `plan` mount read-only, so they can run beside a writer. `run` needs the device for itself. A running
 // database is collected through isozone.h instead.

@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 
 #include "base/crc32c.h"
-#include "fs/inode_files.h"
 #include "isozone/command.h"
 #include "isozone/file_checksum.h"
 #include "isozone/holes.h"
@@ -21,6 +20,7 @@
 #include "isozone/session.h"
 #include "isozone/stop_signals.h"
 #include "isozone/zenfs/zenfs_device.h"
+#include "store/inode_files.h"
 
 namespace isozone::cli {
 namespace {

@@ -1,12 +1,11 @@
-// izg: measures the independent zone groups of a device (src/izg), or shows the last result.
+// izg: measures the independent zone groups of a device (src/device/izg), or shows the last result.
 #include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "fs/metadata/superblock.h"
-#include "fs/mount/free_zones.h"
+#include "device/izg/identify.h"
 #include "isozone/command.h"
 #include "isozone/output/group_map.h"
 #include "isozone/output/progress.h"
@@ -14,7 +13,8 @@
 #include "isozone/output/timing_note.h"
 #include "isozone/session.h"
 #include "isozone/stop_signals.h"
-#include "izg/identify.h"
+#include "store/metadata/superblock.h"
+#include "store/mount/free_zones.h"
 
 namespace isozone::cli {
 namespace {

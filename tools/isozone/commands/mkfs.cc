@@ -17,13 +17,13 @@
 #include "device/linux/block_device_node.h"
 #include "device/linux/linux_device.h"
 #include "device/linux/signatures.h"
-#include "fs/file_system.h"
-#include "fs/metadata/superblock.h"
-#include "fs/mount/format_device.h"
 #include "isozone/command.h"
 #include "isozone/output/report.h"
 #include "isozone/session.h"
-#include "zone/allocator/zone_reserves.h"
+#include "store/file_system.h"
+#include "store/metadata/superblock.h"
+#include "store/mount/format_device.h"
+#include "store/zone/allocator/zone_reserves.h"
 
 namespace isozone::cli {
 namespace {

@@ -14,15 +14,15 @@
 #include <vector>
 
 #include "base/log.h"
-#include "fs/inode_files.h"
+#include "fuse/background.h"
+#include "fuse/directory_service.h"
+#include "fuse/fuse_options.h"
+#include "fuse/hint_reader.h"
+#include "fuse/mount_directory.h"
 #include "isozone/command.h"
 #include "isozone/exit_code.h"
 #include "isozone/session.h"
-#include "mount/background.h"
-#include "mount/directory_service.h"
-#include "mount/fuse_options.h"
-#include "mount/hint_reader.h"
-#include "mount/mount_directory.h"
+#include "store/inode_files.h"
 
 namespace isozone::cli {
 namespace {

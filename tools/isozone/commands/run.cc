@@ -1,5 +1,5 @@
 // run: starts a program whose RocksDB keeps the mapped directories on devices. What is preloaded into it, and does the
-// work, is libisozone_run.so (adapter/library/preload.cc). What can be known to fail is found here, before the program
+// work, is libisozone_run.so (rocksdb/library/preload.cc). What can be known to fail is found here, before the program
 // starts and before anything is made.
 #include <unistd.h>
 
@@ -145,7 +145,7 @@ Result<std::vector<Mapping>> ParseMappings(const std::vector<std::string>& texts
 Result<std::string> FindLibraries() {
   std::error_code error;
   const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (const char* folder : {ISOZONE_BIN_TO_LIB, "../../src/adapter"}) {
+  for (const char* folder : {ISOZONE_BIN_TO_LIB, "../../src/rocksdb/library"}) {
     const fs::path libraries = (here / folder).lexically_normal();
     if (!fs::exists(libraries / "libisozone_run.so", error)) continue;
     if (libraries.string().find_first_of(" \t\n:$") == std::string::npos) return libraries.string();

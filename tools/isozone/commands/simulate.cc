@@ -1,4 +1,4 @@
-// simulate: what a device would do under a load, in virtual time (src/sim). It needs no device and writes none.
+// simulate: what a device would do under a load, in virtual time (src/simulator). It needs no device and writes none.
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -11,7 +11,7 @@
 #include "isozone/command.h"
 #include "isozone/output/progress.h"
 #include "isozone/output/simulation_report.h"
-#include "sim/simulator.h"
+#include "simulator/simulator.h"
 
 namespace isozone::cli {
 namespace {

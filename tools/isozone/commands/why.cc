@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "advice/space_account.h"
 #include "base/clock.h"
-#include "fs/mount/statistics_at_rest.h"
-#include "fs/pins/pinning_readers.h"
+#include "insight/advice/space_account.h"
 #include "isozone/command.h"
 #include "isozone/output/report.h"
 #include "isozone/session.h"
 #include "isozone/statistics_source.h"
+#include "store/mount/statistics_at_rest.h"
+#include "store/pins/pinning_readers.h"
 
 namespace isozone::cli {
 namespace {

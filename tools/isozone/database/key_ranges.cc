@@ -4,7 +4,7 @@
 #include <charconv>
 #include <optional>
 
-#include "fs/file_type.h"
+#include "store/file_type.h"
 
 namespace isozone::cli {
 namespace {

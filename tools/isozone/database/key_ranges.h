@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
-#include "fs/file_system.h"
 #include "isozone/database/manifest_tables.h"
 #include "isozone/output/console.h"
+#include "store/file_system.h"
 
 namespace isozone::cli {
 

@@ -2,7 +2,7 @@
 //
 // ISOZONE_WRITE_FIGURES=1 in the environment brings schemas and documents up to date with figures.def, instead of
 // comparing them.
-#include "stats/figures.h"
+#include "insight/stats/figures.h"
 
 #include <algorithm>
 #include <atomic>
@@ -19,11 +19,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "adapter/stats_json.h"
-#include "fs/mount/figure_sources.h"
+#include "insight/stats/stats_test_util.h"
 #include "isozone/output/prometheus.h"
 #include "isozone/output/statistics_json.h"
-#include "stats/stats_test_util.h"
+#include "rocksdb/adapter/stats_json.h"
+#include "store/mount/figure_sources.h"
 
 namespace isozone::cli {
 namespace {
@@ -51,7 +51,7 @@ Figures FiguresFrom(const ValueAt& value) {
   size_t i = 0;
 #define ISOZONE_FIGURE(name, source, ...) Set(sources.source, value(i++));
 #define ISOZONE_PAGE_FIGURE(...) ++i;
-#include "stats/figures.def"
+#include "insight/stats/figures.def"
 #undef ISOZONE_FIGURE
 #undef ISOZONE_PAGE_FIGURE
   return FiguresOf(sources);

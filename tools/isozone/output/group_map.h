@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "device/izg/zone_groups.h"
 #include "isozone/output/console.h"
-#include "izg/zone_groups.h"
 
 namespace isozone::cli {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "stats/statistics.h"
+#include "insight/stats/statistics.h"
 
 namespace isozone::cli {
 

@@ -4,8 +4,8 @@
 
 #include <fmt/chrono.h>
 
-#include "fs/mount/figure_sources.h"
-#include "stats/figures_json.h"
+#include "insight/stats/figures_json.h"
+#include "store/mount/figure_sources.h"
 
 namespace isozone::cli {
 

@@ -1,8 +1,8 @@
 // The same figures as JSON wherever a command writes them: info, df, zones, dump.
 #pragma once
 
-#include "fs/file_system.h"
 #include "isozone/output/console.h"
+#include "store/file_system.h"
 
 namespace isozone::cli {
 

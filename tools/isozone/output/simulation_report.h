@@ -2,8 +2,8 @@
 #pragma once
 
 #include "isozone/output/console.h"
-#include "sim/sim_options.h"
-#include "sim/sim_report.h"
+#include "simulator/sim_options.h"
+#include "simulator/sim_report.h"
 
 namespace isozone::cli {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/units.h"
-#include "stats/figures_json.h"
+#include "insight/stats/figures_json.h"
 
 namespace isozone::cli {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "insight/stats/statistics.h"
 #include "isozone/output/console.h"
-#include "stats/statistics.h"
 
 namespace isozone::cli {
 

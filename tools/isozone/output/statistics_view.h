@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "stats/statistics.h"
+#include "insight/stats/statistics.h"
 
 namespace isozone::cli {
 

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "fs/file_system.h"
 #include "isozone/output/console.h"
+#include "store/file_system.h"
 
 namespace isozone::cli {
 

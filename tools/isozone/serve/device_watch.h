@@ -17,11 +17,11 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "base/units.h"
-#include "fs/file_system.h"
 #include "isozone/output/console.h"
 #include "isozone/serve/found_files.h"
 #include "isozone/serve/zone_frames.h"
 #include "isozone/statistics_source.h"
+#include "store/file_system.h"
 
 namespace isozone::cli {
 

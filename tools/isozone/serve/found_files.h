@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <string>
 
-#include "fs/file_system.h"
 #include "isozone/output/console.h"
+#include "store/file_system.h"
 
 namespace isozone::cli {
 

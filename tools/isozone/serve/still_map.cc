@@ -7,12 +7,12 @@
 #include <fmt/format.h>
 
 #include "base/byte_text.h"
-#include "fs/mount/statistics_at_rest.h"
 #include "isozone/output/report.h"
 #include "isozone/output/statistics_json.h"
 #include "isozone/serve/found_files.h"
 #include "isozone/serve/zone_frames.h"
 #include "isozone/web/web_files.h"
+#include "store/mount/statistics_at_rest.h"
 
 namespace isozone::cli {
 namespace {

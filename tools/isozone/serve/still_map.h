@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "fs/file_system.h"
+#include "store/file_system.h"
 
 namespace isozone::cli {
 

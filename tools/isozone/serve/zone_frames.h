@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "stats/page_layout.h"
+#include "insight/stats/page_layout.h"
 
 namespace isozone::cli {
 

@@ -11,8 +11,8 @@
 #include "base/aligned_buffer.h"
 #include "base/units.h"
 #include "device/linux/linux_device.h"
-#include "fs/metadata/metadata_io.h"
 #include "isozone/backup/manifest.h"
+#include "store/metadata/metadata_io.h"
 
 namespace isozone::cli {
 namespace {

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.h"
-#include "zone/gc_scheme.h"
+#include "store/zone/gc_scheme.h"
 
 namespace isozone::cli {
 namespace {

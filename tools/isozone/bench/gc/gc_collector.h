@@ -2,10 +2,10 @@
 // paper, or with the default scheme of a mounted file system, timed.
 //
 //   basic     reads the valid blocks of a victim, adjacent ones joined; its survivors go to one zone of their own
-//   lsm-zgc   reads a victim segment by segment, mostly in groups (zone/segment_plan.h); its survivors go to zones by
-//             heat (zone/heat.h)
+// lsm-zgc reads a victim segment by segment, mostly in groups (store/zone/segment_plan.h); its survivors go to zones by
+//             heat (store/zone/heat.h)
 //   isozone   reads like `basic`, as many blocks; chooses victims and zones of survivors as the scheme `isozone` does
-//             for data that is in no LSM tree: by age and by heat (zone/gc_scheme.h)
+//             for data that is in no LSM tree: by age and by heat (store/zone/gc_scheme.h)
 //
 // All run on one engine. The reads of a victim are in flight together. Their blocks gather in order in the buffer of
 // their destination, which is written while the next buffer fills. When its last survivor is written, the victim is
@@ -30,7 +30,7 @@
 #include <string_view>
 
 #include "isozone/bench/gc/gc_volume.h"
-#include "zone/segment_plan.h"
+#include "store/zone/segment_plan.h"
 
 namespace isozone::cli {
 

@@ -13,8 +13,8 @@
 #include <span>
 #include <vector>
 
-#include "zone/gc_scheme.h"
-#include "zone/heat.h"
+#include "store/zone/gc_scheme.h"
+#include "store/zone/heat.h"
 
 namespace isozone::cli {
 

@@ -1,0 +1,89 @@
+// QueueServer: serves one queue of requests with a ZonedDevice, on one thread.
+//
+//   a request that arrived --ParseRequest--> refused, or done at once (a report)
+//                          \--its data (CopyIn)--> ZonedDevice::Submit --done, any thread--> ended_, Wake
+//   ended_ --the queue's thread--> its data (CopyOut), ErrorOf --> Commit
+//
+// Only the thread that serves a queue may hand results to the kernel, so completions of the device only put the request
+// into a list and wake it.
+//
+// Each tag has memory for its data from the beginning: a server must not need memory to let the kernel write something
+// out, because that may be how the kernel gets memory.
+//
+// A write or append that the last server may have done already is looked for in the zone (write_ledger.h). If the bytes
+// are there, they are not written again. That happens on the queue's thread, which waits for it: only after a server
+// died.
+//
+// Thread safety: Run is called once, by the thread of the queue. The object is made before and destroyed after that.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/mutex.h"
+#include "device/export/block_request.h"
+#include "device/export/export_kernel.h"
+#include "device/export/write_ledger.h"
+#include "device/zoned_device.h"
+
+namespace isozone {
+
+struct ResetAllCommands;
+
+class QueueServer {
+ public:
+  // `first_slot`: of the ledger, for tag 0; those behind it are for the other tags. All outlive this object.
+  QueueServer(ZonedDevice& device, WriteLedger& ledger, const ExportLayout& layout, uint32_t first_slot);
+  ~QueueServer();
+  QueueServer(const QueueServer&) = delete;
+  QueueServer& operator=(const QueueServer&) = delete;
+
+  // The memory that requests need.
+  std::span<std::byte> memory() { return memory_.span(); }
+
+  // Serves `queue` until it has ended and every request has been answered.
+  void Run(ExportQueue& queue);
+
+ private:
+  // A request of the kernel, from its arrival to its result.
+  struct Task {
+    QueueServer* server = nullptr;
+    uint16_t tag = 0;
+    BlockRequest request;
+    DeviceRequest command;                     // what the device does for it
+    std::unique_ptr<ResetAllCommands> resets;  // kResetAll
+  };
+
+  void Arrive(Task& task);
+  void Transfer(Task& task);
+  void Report(Task& task);
+  void ResetAll(Task& task);
+  // Whether the last server has done this write or append; then it is answered.
+  bool WasDoneBefore(Task& task);
+  // Whether the bytes at `place` are those of `task`.
+  bool HasBytes(const Task& task, DeviceOffset place, uint64_t length);
+  // Does what of a write is left behind its first `written` bytes, and makes it durable if that was asked for.
+  DeviceStatus Complete(Task& task, DeviceOffset place, uint64_t written);
+
+  void Submit(Task& task);
+  static void OnEnded(DeviceRequest& command);
+  void Enqueue(Task& task);
+  void End(Task& task);
+  void Answer(Task& task, int32_t result, uint64_t append_sector = 0);
+
+  ZonedDevice& device_;
+  WriteLedger& ledger_;
+  const ExportLayout layout_;
+  const uint32_t first_slot_;
+  AlignedBuffer memory_;
+  std::vector<Task> tasks_;  // by tag
+  ExportQueue* queue_ = nullptr;
+
+  Mutex mu_;
+  std::vector<Task*> ended_ ISOZONE_GUARDED_BY(mu_);  // on the device, and not answered yet
+};
+
+}  // namespace isozone

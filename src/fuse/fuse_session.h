@@ -1,0 +1,130 @@
+// FuseSession: a mounted directory, and the threads that serve what the kernel asks about it.
+//
+//   Mount     the directory is mounted; the kernel's requests wait
+//   Start     threads serve requests: each takes one from a channel of its own (/dev/fuse, cloned), serves it, and
+//             answers on that channel before it takes the next one. Where the kernel offers io_uring, other threads do
+//             the same with a FuseRing each, and nearly all requests come to them
+//   Unmount   the kernel writes out what it holds of files, and the mount ends. Files may be open: then it ends for new
+//             users first, and what the kernel still sends is served until nothing comes any more. What somebody else
+//             has mounted over the directory since then stays
+//   ~         the threads have ended, and the mount is off the directory
+//
+// A request costs two wake-ups, of the thread that serves it and of the program that waits. With FuseOptions::spin_us
+// one thread at a time looks at /dev/fuse for the next request before it sleeps, which saves the first one and costs
+// its core.
+//
+// Whether there is io_uring is agreed on by FUSE_INIT, the first request: the threads of the rings wait for its answer.
+// From then on the kernel holds requests back until all rings are there, so they have begun before a thread reads that
+// request.
+//
+// The kernel asks for the capabilities of a file before each write to it, unless it hands over that duty: that a write,
+// a truncation and a new owner take the set-user-id and set-group-id bits and the capabilities off a file
+// (FUSE_HANDLE_KILLPRIV_V2). libfuse 3.14 knows no flag for that, so the session adds it to the answer to FUSE_INIT,
+// and `operations` must do it.
+//
+// Thread safety: Mount, Start, WaitForRings, Unmount and the destructor belong to one thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/file_descriptor.h"
+#include "base/status.h"
+#include "fuse/fuse_library.h"
+#include "fuse/fuse_options.h"
+#include "fuse/fuse_ring.h"
+#include "fuse/serving_threads.h"
+
+namespace isozone {
+
+class FuseSession {
+ public:
+  // Mounts `directory`, as PrepareDirectory gave it, as a file system of `source`. `operations` get `user_data`, which
+  // outlives this. kNotSupported: no /dev/fuse; kPermissionDenied.
+  static Result<std::unique_ptr<FuseSession>> Mount(const fuse_lowlevel_ops& operations, void* user_data,
+                                                    const std::string& directory, const std::string& source,
+                                                    const FuseOptions& options);
+  ~FuseSession();
+
+  // Begins to serve. `ended` is called once, by a thread of the session, when the last thread is about to end: the
+  // directory was unmounted, or the connection broken.
+  Status Start(std::function<void()> ended);
+  // After Start: waits for the kernel's first request. OK: requests come by io_uring from then on. kNotSupported: they
+  // come by /dev/fuse, and the message says why.
+  Status WaitForRings();
+  // Ends the mount. All that was written by then has been handed to `operations` when this returns OK. kBusy: programs
+  // went on writing, and something of that is lost.
+  Status Unmount();
+
+  // Of the mounted file system; 0: not known.
+  dev_t device() const { return device_; }
+
+  // In an operation: kLongestRequest bytes of this thread for the data of an answer. They take the place of the data of
+  // the request.
+  static std::span<std::byte> AnswerData();
+
+  FuseSession(const FuseSession&) = delete;
+  FuseSession& operator=(const FuseSession&) = delete;
+
+ private:
+  FuseSession(std::string directory, const FuseOptions& options);
+
+  Status OpenChannels();
+  // Where the kernel offers no io_uring, or this process may not use it, there are no rings: kNotSupported.
+  Status StartRings();
+  Status MakeRings();
+  Status StartThread(std::function<void()> serve);
+  void ThreadEnded();
+  void Serve(int channel);
+  void ServeRing(FuseRing& ring, ServingThreads& of_queue);
+  // Until there is no next request: the error that says so, or 0: this session ends.
+  int ServeRequests(const std::function<int(fuse_buf& request)>& next);
+  Result<FileDescriptor> CloneChannel() const;
+  // Whether the directory shows this mount; kNothing: no mount any more.
+  enum class Shown : uint8_t { kThis, kAnother, kNothing };
+  Shown WhatIsShown() const;
+  // Serves until nothing has come for a while. Whether that was before the patience ended.
+  bool WaitUntilQuiet() const;
+  void EndThreads();
+
+  // What libfuse reads and writes by, in a thread of Serve.
+  ssize_t ReadRequest(int channel, void* buffer, size_t size);
+  ssize_t WriteAnswer(int channel, iovec* parts, int count);
+  enum class Rings : uint8_t { kNotAgreed, kUsed, kUnused };
+  // Adds to the answer to FUSE_INIT what libfuse 3.14 does not know. Whether the kernel is told to use rings.
+  bool CompleteInit(const iovec& answer) const;
+  void Agree(Rings rings);
+  static FuseSession& Of(void* user_data);
+
+  const std::string directory_;
+  const uint32_t thread_count_;
+  const int64_t spin_ns_;
+  const bool io_uring_;
+  fuse_session* session_ = nullptr;  // set by Mount; libfuse's own is safe for threads
+  std::string number_;               // of the mounted file system, set by Mount
+  dev_t device_ = 0;                 // the same
+  std::vector<FileDescriptor> channels_;
+  std::vector<std::unique_ptr<FuseRing>> rings_;
+  ServingThreads of_channels_;
+  std::deque<ServingThreads> of_queues_;  // of the CPUs, by the rings
+  Status rings_started_;                  // set by Start
+  std::vector<std::thread> threads_;
+  std::function<void()> ended_;
+  std::atomic<uint32_t> running_{0};   // threads, and Start
+  std::atomic<bool> stopping_{false};  // threads read no more
+  std::atomic<bool> someone_spins_{false};
+  std::atomic<uint64_t> init_request_{0};  // the number of the FUSE_INIT whose answer is to be completed; 0: none
+  std::atomic<uint64_t> offered_{0};       // flags of that request
+  std::atomic<Rings> agreed_{Rings::kNotAgreed};  // changes once
+  std::atomic<uint64_t> requests_{0};             // read so far
+  std::atomic<uint32_t> in_service_{0};           // read and not answered
+};
+
+}  // namespace isozone

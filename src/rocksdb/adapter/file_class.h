@@ -1,0 +1,48 @@
+// What RocksDB's files are, according to their names, and what an access to one is for.
+//
+//   name                        type      kind   lifetime  written as                      read as
+//   NNN.log                     wal       log    short     wal                             wal
+//   MANIFEST-NNN                manifest  log    long      metadata                        metadata
+//   CURRENT                     current   small  none      metadata                        metadata
+//   NNN.sst NNN.ldb NNN.blob    table     data   the hint  flush, compaction-write, other  user-read, compaction-read,
+//                                                                                          flush, other
+//   IDENTITY LOCK LOG* OPTIONS-* NNN.dbtmp
+//                               small     small  none      other                           other
+//   everything else             other     data   the hint  other                           other
+//
+// The kind of a file says more about its lifetime than the hint does: wrappers of the file system drop the hint, and
+// RocksDB gives one only to tables, blobs and WALs. So WALs never wait for a MANIFEST to die, nor tables without a hint
+// for the info log, because no table gets the lifetime "none".
+#pragma once
+
+#include <rocksdb/env.h>
+
+#include "rocksdb/adapter/rocksdb_version.h"
+#include "store/file_type.h"
+#include "store/io/io_class.h"
+#include "store/zone/data_class.h"
+#include "store/zone/lifetime.h"
+
+namespace isozone {
+
+// All that RocksDB says about the reason of a read or write.
+struct Intent {
+  Activity activity = Activity::kUnknown;
+  rocksdb::Env::IOPriority priority = rocksdb::Env::IO_TOTAL;
+  rocksdb::Env::WriteLifeTimeHint hint = rocksdb::Env::WLTH_NOT_SET;
+  int8_t job_level = DataClass::kNoLevel;  // of the flush (0) or compaction that the thread does (lsm_level.h)
+
+  bool operator==(const Intent&) const = default;
+};
+
+// The activity decides if it is known. Otherwise the priority: RocksDB flushes at high and compacts at low priority,
+// but does both at user priority while writes are stalled. Otherwise the level of the thread's job. Otherwise the hint:
+// it is medium for flushes (and for the first compacted level), longer for compactions, and absent for files that the
+// user writes, and where Isozone steers compaction.
+IoClass WriteClassOf(FileType type, const Intent& intent);
+// The activity decides if it is known. Otherwise compactions read at low priority, or their thread has a job.
+IoClass ReadClassOf(FileType type, const Intent& intent);
+
+Lifetime LifetimeOf(FileType type, rocksdb::Env::WriteLifeTimeHint hint);
+
+}  // namespace isozone

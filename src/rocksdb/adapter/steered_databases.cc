@@ -1,0 +1,279 @@
+#include "rocksdb/adapter/steered_databases.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
+
+#include "base/log.h"
+#include "base/mutex.h"
+#include "base/thread.h"
+#include "rocksdb/adapter/database_logger.h"
+#include "rocksdb/adapter/lsm_level.h"
+#include "rocksdb/adapter/opening_database.h"
+#include "rocksdb/adapter/status_mapping.h"
+#include "rocksdb/adapter/uri_file_system.h"
+
+namespace isozone {
+namespace {
+
+// In the database's info log and in Isozone's. Not under the lock of the info log.
+void WarnOf(rocksdb::DB* db, const std::string& line) {
+  rocksdb::Warn(db->GetDBOptions().info_log, "isozone: %s", line.c_str());
+  Log().warn("database {}: {}", db->GetName(), line);
+}
+
+std::string WhyTablesAreElsewhere(const rocksdb::FileSystem& file_system) {
+  if (UriFileSystem::IsOurs(file_system)) return "";
+  return "its files are not on Isozone's file system; open it on one, by env={id=isozone://...} or --fs_uri";
+}
+
+constexpr std::string_view kForeignLog =
+    "its info log is none that Isozone's file system makes, and only that tells when it is open; leave info_log unset, "
+    "or make an isozone::CompactionDriver";
+constexpr std::string_view kNotTold =
+    "its info log has not told that it is open; leave info_log unset and the names of files as they are, or make an "
+    "isozone::CompactionDriver";
+
+// A database from Opened, or from its first flush if it was not told of, to Closing.
+class SteeredDatabase {
+ public:
+  explicit SteeredDatabase(rocksdb::DB* db) : db_(db) {}
+  SteeredDatabase(const SteeredDatabase&) = delete;
+  SteeredDatabase& operator=(const SteeredDatabase&) = delete;
+
+  // Before other threads know of it.
+  void BeginToSteer(const SteeringOptions& options) {
+    told_of_ = true;
+    {
+      const MutexLock lock(mu_);
+      state_ = State::kStarting;
+    }
+    auto starter = StartThread("the compactions of a database", [this, options] {
+      const rocksdb::IOStatus status = WithoutExceptions([&] {
+        Start(options);
+        return rocksdb::IOStatus::OK();
+      });
+      if (!status.ok()) Log().error("a database is not steered: {}", status.ToString());
+      const MutexLock lock(mu_);
+      state_ = State::kSteady;
+      changed_.SignalAll();
+    });
+    if (starter.ok()) {
+      starter_ = std::move(starter).value();
+      return;
+    }
+    Log().error("a database is not steered: {}", starter.status().message());
+    const MutexLock lock(mu_);
+    state_ = State::kSteady;
+  }
+
+  // Returns when no thread of the driver is left, whoever else may be stopping it.
+  void Stop() {
+    {
+      const MutexLock lock(mu_);
+      while (state_ == State::kStarting || state_ == State::kStopping) changed_.Wait(mu_);
+      if (state_ == State::kStopped) return;
+      state_ = State::kStopping;
+    }
+    if (starter_.joinable()) starter_.join();
+    StopDriver();
+    const MutexLock lock(mu_);
+    state_ = State::kStopped;
+    changed_.SignalAll();
+  }
+
+  void Flushed(const rocksdb::FlushJobInfo& info) {
+    if (!told_of_) {
+      SayOnce([this] {
+        std::string why = WhyTablesAreElsewhere(*db_->GetFileSystem());
+        if (why.empty()) why = kNotTold;
+        WarnOf(db_, "the listener cannot steer this database: " + why);
+      });
+    } else if (info.cf_id != 0) {
+      SayOnce([&] {
+        rocksdb::Info(db_->GetDBOptions().info_log,
+                      "isozone: the listener steers column family 'default' alone; '%s' and others keep RocksDB's own "
+                      "compaction, so they must not have compaction_style=kCompactionStyleNone",
+                      info.cf_name.c_str());
+      });
+    }
+  }
+
+  // The driver; null: it has none. It stays until the database is closed.
+  ColumnFamilyDriver* Driver() {
+    const MutexLock lock(mu_);
+    while (state_ == State::kStarting) changed_.Wait(mu_);
+    return driver_.get();
+  }
+
+ private:
+  enum class State : uint8_t { kStarting, kSteady, kStopping, kStopped };
+
+  void Start(const SteeringOptions& options) {
+    const rocksdb::DBOptions db_options = db_->GetDBOptions();
+    ColumnFamilyDriverOptions driver_options;
+    driver_options.picker = options.picker;
+    driver_options.threads = options.threads > 0 ? options.threads : DriverThreads(db_options);
+    driver_options.t_zone = options.t_zone;
+    driver_options.dynamic_levels = options.dynamic_levels;
+    driver_options.needs_cuts = false;
+    rocksdb::ColumnFamilyHandle* const family = db_->DefaultColumnFamily();
+    std::unique_ptr<ColumnFamilyDriver> driver;
+    const rocksdb::Status status = ColumnFamilyDriver::Open(db_, family, driver_options, &driver);
+    if (!status.ok()) {
+      WarnOf(db_, "the listener cannot steer this database: " + status.ToString());
+      return;
+    }
+    if (!LevelPartitionerFactory::IsIn(db_->GetOptions(family))) {
+      WarnOf(db_, "tables are not cut where the picker says; set sst_partitioner_factory=isozone");
+    }
+    rocksdb::Info(db_options.info_log,
+                  "isozone: compacts column family 'default' as the picker '%s' says, on %u threads",
+                  options.picker.c_str(), driver_options.threads);
+    const MutexLock lock(mu_);
+    driver_ = std::move(driver);
+  }
+
+  void StopDriver() {
+    std::unique_ptr<ColumnFamilyDriver> driver;
+    {
+      const MutexLock lock(mu_);
+      driver = std::move(driver_);
+    }
+    if (driver == nullptr) return;
+    driver->Stop();
+    const ColumnFamilyDriverStats stats = driver->Stats();
+    const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
+    rocksdb::Info(db_->GetDBOptions().info_log,
+                  "isozone: %llu compactions, %llu refused, %llu failed, %llu bytes read, %llu bytes written",
+                  number(stats.compactions), number(stats.refused), number(stats.failed), number(stats.bytes_read),
+                  number(stats.bytes_written));
+  }
+
+  template <typename Say>
+  void SayOnce(Say&& say) {
+    {
+      const MutexLock lock(mu_);
+      if (std::exchange(said_, true)) return;
+    }
+    say();
+  }
+
+  rocksdb::DB* const db_;
+  bool told_of_ = false;  // set before other threads know of this
+  std::thread starter_;   // touched by BeginToSteer and Stop only
+
+  Mutex mu_;
+  CondVar changed_;  // for all: state_ has changed
+  State state_ ISOZONE_GUARDED_BY(mu_) = State::kSteady;
+  bool said_ ISOZONE_GUARDED_BY(mu_) = false;
+  std::unique_ptr<ColumnFamilyDriver> driver_ ISOZONE_GUARDED_BY(mu_);
+};
+
+struct SteeringRegistry {
+  Mutex mu;
+  // By RocksDB's own handle of the default column family.
+  std::map<const rocksdb::ColumnFamilyHandle*, std::shared_ptr<SteeredDatabase>> databases ISOZONE_GUARDED_BY(mu);
+};
+// Never destroyed: databases may be closed when static objects are destroyed.
+SteeringRegistry& TheDatabases() {
+  static SteeringRegistry& registry = *new SteeringRegistry;
+  return registry;
+}
+
+std::shared_ptr<SteeredDatabase> FindDatabase(rocksdb::DB* db) {
+  SteeringRegistry& registry = TheDatabases();
+  const MutexLock lock(registry.mu);
+  const auto found = registry.databases.find(db->GetRootDB()->DefaultColumnFamily());
+  return found == registry.databases.end() ? nullptr : found->second;
+}
+
+// They stay known, so that a thread which closes one now waits for its end here.
+void StopAll() {
+  std::vector<std::shared_ptr<SteeredDatabase>> databases;
+  {
+    SteeringRegistry& registry = TheDatabases();
+    const MutexLock lock(registry.mu);
+    for (const auto& [handle, database] : registry.databases) databases.push_back(database);
+  }
+  for (const auto& database : databases) database->Stop();
+}
+
+// The handler belongs to the process in which it was registered: a forked child has none of the threads.
+void StopAllAtExit() {
+  static const pid_t owner = getpid();
+  static const int registered = std::atexit([] {
+    if (getpid() == owner) StopAll();
+  });
+  static_cast<void>(registered);
+}
+
+}  // namespace
+
+void SteeredDatabases::Opened(rocksdb::DB* db) {
+  const rocksdb::IOStatus status = WithoutExceptions([db] {
+    const auto options = OpeningDatabase::Take(AbsolutePath(db->GetName()));
+    if (!options || !UriFileSystem::IsOurs(*db->GetFileSystem())) return rocksdb::IOStatus::OK();
+    StopAllAtExit();
+    auto database = std::make_shared<SteeredDatabase>(db);
+    SteeringRegistry& registry = TheDatabases();
+    const MutexLock lock(registry.mu);
+    database->BeginToSteer(*options);
+    registry.databases[db->DefaultColumnFamily()] = std::move(database);
+    return rocksdb::IOStatus::OK();
+  });
+  if (!status.ok()) Log().error("a database is not steered: {}", status.ToString());
+}
+
+void SteeredDatabases::Closing(const rocksdb::ColumnFamilyHandle* handle) {
+  SteeringRegistry& registry = TheDatabases();
+  std::shared_ptr<SteeredDatabase> database;
+  {
+    const MutexLock lock(registry.mu);
+    const auto found = registry.databases.find(handle);
+    if (found == registry.databases.end()) return;
+    database = std::move(found->second);
+    registry.databases.erase(found);
+  }
+  database->Stop();
+}
+
+void SteeredDatabases::Flushed(rocksdb::DB* db, const rocksdb::FlushJobInfo& info) {
+  std::shared_ptr<SteeredDatabase> database;
+  {
+    SteeringRegistry& registry = TheDatabases();
+    const MutexLock lock(registry.mu);
+    auto& known = registry.databases[db->DefaultColumnFamily()];
+    if (known == nullptr) known = std::make_shared<SteeredDatabase>(db);
+    database = known;
+  }
+  database->Flushed(info);
+}
+
+std::string SteeredDatabases::Refusal(const rocksdb::DBOptions& db_options,
+                                      const rocksdb::ColumnFamilyOptions& options) {
+  const LevelListener* const listener = LevelListener::SteeringIn(db_options);
+  if (listener == nullptr || options.compaction_style != rocksdb::kCompactionStyleNone) return "";
+  std::string why = WhyNotDriven(db_options, options);
+  if (why.empty()) why = WhyTablesAreElsewhere(*db_options.env->GetFileSystem());
+  const rocksdb::Logger* const log = db_options.info_log.get();
+  if (why.empty() && log != nullptr && !DatabaseLogger::Is(log)) why = kForeignLog;
+  return why;
+}
+
+ColumnFamilyDriver* SteeredDatabases::DriverOf(rocksdb::DB* db) {
+  const auto database = FindDatabase(db);
+  return database == nullptr ? nullptr : database->Driver();
+}
+
+}  // namespace isozone

@@ -1,0 +1,41 @@
+// Compaction debt: what compactions have to write until no level of a tree is too large, and what a flush must wait for
+// while there is much of it. RocksDB bounds writers by this where it picks compactions itself, and by nothing but the
+// files of level 0 where it does not.
+//
+//   debt      As RocksDB estimates it (estimated-pending-compaction-bytes): what is above the size of a level goes
+//             down, together with what it meets there, and adds to what the next level has above its own.
+//   flushes   Up to the soft limit a flush waits for nothing. From there on, it waits until compactions have written
+//             more and more for each of its bytes, up to kBytesPerFlushedByte at the hard limit. Above the hard limit
+//             it waits until the debt is below.
+//
+// So writers slow down before they stop, by bytes and not by a clock.
+//
+// Thread safety: none; the tree must not change meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "rocksdb/lsm/lsm_tree.h"
+
+namespace isozone {
+
+struct CompactionDebtLimits {
+  uint64_t soft_bytes = 0;  // 0: none
+  uint64_t hard_bytes = 0;  // 0: none
+
+  // The same on a device with so many free bytes (at most 2^61), where debt takes space: at most as many, and twice as
+  // many. The latter is more than there are, since debt counts a byte once for each level that it will be written to.
+  CompactionDebtLimits Within(uint64_t free_bytes) const;
+};
+
+// Bytes.
+uint64_t CompactionDebt(const LsmTree& tree);
+
+// More than most trees write for a byte that is put, so that debt does not grow up to the hard limit.
+inline constexpr uint64_t kBytesPerFlushedByte = 32;
+
+// How many bytes compactions are to write before a flush of `flush_bytes` begins; empty: until there is less debt.
+std::optional<uint64_t> BytesBeforeFlush(uint64_t debt_bytes, const CompactionDebtLimits& limits, uint64_t flush_bytes);
+
+}  // namespace isozone

@@ -1,0 +1,72 @@
+// How an LSM tree is kept in shape that Isozone steers, on a device whose space is bounded. A database (adapter) and
+// the simulator (sim) both follow these rules.
+//
+//   levels       are sized from the last one up, or from level 1 down. Where compactions would find no room, all but
+//                the last one are smaller.
+//   compactions  One has all the space that there is. Another begins beside it, or one beside a flush, only if all find
+//                room: two that both lack some would both be in vain. A flush that may begin goes first.
+//   flushes      wait while there is too much compaction debt (compaction_debt.h), and until they leave room for the
+//                compactions that run and for the next one. They do not wait where nothing can be compacted.
+//   overdue      RocksDB deletes no table that was written after a flush has begun, held or not, before the flush ends.
+//                So a flush that is held for too long would fill the device itself. Once compactions have written half
+//                of the free space meanwhile, no other compaction begins. The flush begins as soon as it leaves room
+//                for those that run, or none runs.
+//
+// Thread safety: pure functions of their arguments; the tree must not change meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "rocksdb/lsm/compaction_debt.h"
+#include "rocksdb/lsm/lsm_limits.h"
+#include "rocksdb/lsm/lsm_tree.h"
+
+namespace isozone {
+
+// How soon what waits for room looks again: nobody tells of free space.
+inline constexpr int64_t kLookForRoomNs = 50'000'000;
+// A held flush begins if no compaction has ended for so long.
+inline constexpr int64_t kLongestHoldNs = 10'000'000'000;
+
+// For so long a flush counts as running, at most: RocksDB does not tell of the end of each.
+inline constexpr int64_t kLongestFlushNs = 60'000'000'000;
+
+// What bears on whether something may begin.
+struct CompactionRoom {
+  uint64_t free_bytes = 0;                     // of the device, with what the collector can give back; at most 2^61
+  std::optional<uint64_t> running_bytes = {};  // that the compactions may write that run; empty: none runs
+  std::optional<uint64_t> next_bytes = {};     // that the next compaction may write; empty: there is none
+  uint64_t flushing_bytes = 0;                 // that the flushes may write that run
+  uint64_t written_bytes_since_asked = 0;      // by compactions, while the flush that has waited longest waits
+
+  bool flush_is_overdue() const { return written_bytes_since_asked > free_bytes / 2; }
+};
+
+struct SteeredShape {
+  int levels = 7;
+  uint64_t level_base_bytes = 256 * kMiB;
+  double level_factor = 10;
+  bool dynamic_levels = true;  // sized from the last one up
+  uint32_t level0_files = 4;
+  uint64_t table_bytes = 64 * kMiB;
+  uint64_t memtable_bytes = 64 * kMiB;
+  CompactionDebtLimits debt;
+
+  // Before it is known what the tree holds.
+  LsmLimits EmptyLimits() const;
+  // For a tree of which each level holds so many `bytes`. The less space there is, the less is compacted at a time.
+  LsmLimits LimitsFor(std::span<const uint64_t> bytes, uint64_t free_bytes) const;
+  LsmLimits LimitsFor(const LsmTree& tree, uint64_t free_bytes) const;
+
+  // Free space in which two compactions find room one beside the other: of level 0 into the base level, and of a table
+  // into the next level. `bytes`: what each level holds.
+  uint64_t BytesForCompactions(std::span<const uint64_t> bytes, int base_level) const;
+
+  // Whether the next compaction of `room` may begin, if no flush begins before it.
+  static bool MayCompact(const CompactionRoom& room);
+  bool MayFlush(const LsmTree& tree, const CompactionRoom& room) const;
+};
+
+}  // namespace isozone

@@ -1,0 +1,40 @@
+// The sweep of LL-compaction: of two levels, the compaction pointer of the upper one passes over both, and every file
+// that it passes is written anew. So the files of a zone, which were written one after the other, die one after the
+// other (Jung and Shin, Lifetime-Leveling LSM-Tree Compaction for ZNS SSD, HotStorage'22, section 3.2).
+//
+// 1. The files of the upper level at its pointer, and what overlaps them below.
+// 2. The window expands, rule (3)-1: whatever lies below between the pointer and the next one is taken, too, although
+//    nothing overlaps it. The next pointer is the beginning of the first upper file that is left. Where none is left it
+//    is the end of all keys, and the sweep begins anew at the beginning of all keys. The window begins at the pointer,
+//    and not at the beginning of the level, also where no upper file is left before the pointer: that would write a
+//    level's worth again and again.
+// 3. Upper files that lie within the range of all inputs join, and 2. is done again.
+// 4. Rule (5)-1: an output is cut at the next pointer. What follows is an input of the very next compaction of the
+//    level: it is short-lived, and written elsewhere.
+// 5. Rule (5)-2: an output is cut at the pointer of the lower level, which so is always the beginning of a file.
+//
+// After that no file of the lower level that the pointer has passed is older than the pass.
+//
+// Thread safety: none; the tree must not change meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "rocksdb/lsm/compaction_pick.h"
+#include "rocksdb/lsm/lsm_tree.h"
+
+namespace isozone {
+
+// The next compaction of the sweep of a level above 0 that is not empty: upper files up to `upper_bytes`, one at least.
+// Empty: it conflicts with what runs; a sweep keeps its order and waits.
+std::optional<CompactionPick> PickSweep(const LsmTree& tree, int level, uint64_t upper_bytes);
+
+// The same if nothing below overlaps its upper files, and no output would be cut at the pointer of the lower level:
+// they are moved, and what lies below between them stays as it is. Empty: otherwise.
+std::optional<CompactionPick> PickSweepMove(const LsmTree& tree, int level, uint64_t upper_bytes);
+
+// Rule (5)-2 for any decision: cuts outputs at the pointer of the output level.
+void CutAtLowerPointer(const LsmTree& tree, CompactionPick& pick);
+
+}  // namespace isozone

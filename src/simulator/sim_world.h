@@ -1,0 +1,130 @@
+// What the actors of a simulation share: time, the device, the zones, the tree, and what is counted.
+//
+// Thread safety: none.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "base/status.h"
+#include "rocksdb/lsm/compaction_picker.h"
+#include "rocksdb/lsm/merge_model.h"
+#include "simulator/device_times.h"
+#include "simulator/event_loop.h"
+#include "simulator/input_stream.h"
+#include "simulator/sim_options.h"
+#include "simulator/sim_report.h"
+#include "simulator/virtual_zones.h"
+#include "store/zone/cohort.h"
+
+namespace isozone {
+
+// Memtables that are full, until they are tables of level 0. These come in the order in which the memtables were
+// filled, whichever worker is done first.
+class FullMemtables {
+ public:
+  void Add(std::vector<ModelRecord> records) { waiting_.push_back({++last_, std::move(records)}); }
+  // That are not in level 0 yet.
+  uint64_t count() const { return last_ - installed_; }
+  // The number that the next one gets.
+  uint64_t next() const { return last_ + 1; }
+  // The file of its log.
+  static uint64_t LogOf(uint64_t number) { return kLogs | number; }
+
+  struct Memtable {
+    uint64_t number = 0;
+    std::vector<ModelRecord> records;
+  };
+  bool any_waits() const { return !waiting_.empty(); }
+  // Empty records: none waits.
+  Memtable Take() {
+    if (waiting_.empty()) return {};
+    Memtable first = std::move(waiting_.front());
+    waiting_.pop_front();
+    return first;
+  }
+  void NoteWritten(uint64_t number, LsmFile table) { written_.emplace(number, std::move(table)); }
+  // The next one for level 0, if it is written; it has the number installed().
+  std::optional<LsmFile> TakeWritten() {
+    const auto next = written_.find(installed_ + 1);
+    if (next == written_.end()) return std::nullopt;
+    ++installed_;
+    LsmFile table = std::move(next->second);
+    written_.erase(next);
+    return table;
+  }
+
+  uint64_t installed() const { return installed_; }
+
+ private:
+  static constexpr uint64_t kLogs = uint64_t{1} << 63;  // the numbers of tables are lower
+
+  std::deque<Memtable> waiting_;
+  std::map<uint64_t, LsmFile> written_;
+  uint64_t last_ = 0;
+  uint64_t installed_ = 0;
+};
+
+struct SimWorld {
+  static constexpr Cohort kTZone = {.id = 1, .own_zones = true};
+
+  SimWorld(SimOptions o, std::unique_ptr<CompactionPicker> p)
+      : options(std::move(o)),
+        times(options.device.profile),
+        model(options.tree.limits, options.load.record_bytes),
+        picker(std::move(p)) {}
+
+  const SimOptions options;
+  EventLoop loop;
+  DeviceTimes times;
+  std::unique_ptr<VirtualZones> zones;
+  MergeModel model;
+  const std::unique_ptr<CompactionPicker> picker;
+  FullMemtables memtables;
+  Bell tree_changed;  // a memtable is full, or level 0 or another level has changed
+  uint32_t busy_workers = 0;
+  std::multiset<int64_t> flushes_since_ns;  // when those began that run
+  // Of a tree that is steered: the flush of the next memtable, while it waits.
+  struct HeldFlush {
+    uint64_t compacted_before = 0;  // bytes
+    uint64_t compactions = 0;       // that had ended when one was last seen to end
+    int64_t until_ns = 0;
+  };
+  std::optional<HeldFlush> held_flush;
+  struct Compactions {
+    uint32_t running = 0;
+    uint64_t running_bytes = 0;  // of their inputs
+    uint64_t ended = 0;
+    uint64_t written_bytes = 0;  // by those that have ended
+  } compactions;
+  bool puts_ended = false;
+  SimReport report;
+  Status error;  // the first one ends the simulation
+
+  void Fail(const Status& status) {
+    if (error.ok()) error = status;
+  }
+  // Nothing is flushed or compacted, or left to be.
+  bool is_idle() const { return memtables.count() == 0 && busy_workers == 0 && !picker->Pick(model.tree()); }
+  // Of tables that are written for a level.
+  DataClass ClassOf(int level) const;
+  // Of an output of a compaction: those that are short-lived are one (rocksdb/adapter/output_guide.h).
+  Cohort CohortOf(bool short_lived) const { return short_lived && options.device.t_zone ? kTZone : Cohort(); }
+  // Of a tree that is steered: its limits become those of this moment, and what bears on the next flush or compaction.
+  void KeepInShape();
+  CompactionRoom RoomFor(const std::optional<CompactionPick>& next) const;
+  // Whether a flush waits that may begin now.
+  bool FlushGoesFirst();
+  uint64_t FreeBytes() const;
+  // The bytes that go to a lane at a time.
+  uint64_t PieceBytes() const;
+  // How compactions read.
+  InputStream::Windows InputWindows() const;
+};
+
+}  // namespace isozone

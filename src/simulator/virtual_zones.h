@@ -1,0 +1,147 @@
+// VirtualZones: executes in virtual time what the ZoneAllocator decides, as the file system does on a device
+// (store/space/zone_executor.h): it grants zones to writers, and resets and finishes zones, which takes the time that
+// the device takes. And it knows which files lie in which zones.
+//
+//   Grant    "here is a zone" | "wait until then, or for `changed`, and ask again" | an error: nothing can help
+//   pieces   the runs of bytes of files in a zone, in the order in which they were written. What is live in a zone is
+//            the sum of its pieces
+//
+// Metadata is always durable and takes no time. Three zones are kept for it, as a file system keeps them.
+//
+// Thread safety: none.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/status.h"
+#include "simulator/device_times.h"
+#include "simulator/event_loop.h"
+#include "store/zone/allocator/zone_allocator.h"
+
+namespace isozone {
+
+// A run of bytes of a file in a zone.
+struct ZonePiece {
+  uint64_t file = 0;
+  uint64_t offset = 0;  // bytes from the start of the zone
+  uint64_t length = 0;  // bytes
+  uint64_t end() const { return offset + length; }
+};
+
+// A run of bytes of a file: where it lies. The order of the runs in the file is not kept.
+struct FilePlace {
+  ZoneId zone;
+  uint64_t offset = 0;  // bytes from the start of the zone
+  uint64_t length = 0;  // bytes
+};
+
+struct StoredFile {
+  DataClass data;
+  std::vector<FilePlace> places;
+};
+
+class VirtualZones final : public Actor {
+ public:
+  struct Options {
+    std::string policy;
+    DeviceGeometry geometry;
+    uint32_t stripe_width = 1;
+    // A writer waits for space, or is held up until the collector has written more.
+    std::function<void()> want_space;
+    std::function<void()> want_pace;
+    bool collects = false;  // there is a collector that writers may wait for
+  };
+  // kInvalidArgument: an unknown policy, or too few zones.
+  static Result<std::unique_ptr<VirtualZones>> Create(EventLoop& loop, DeviceTimes& times, Options options);
+
+  // --- Writing ---
+  struct Answer {
+    std::optional<ZoneGrant> grant;
+    int64_t until_ns = EventLoop::kNever;
+  };
+  // kNoSpace: nothing can help.
+  Result<Answer> Grant(ZoneAllocator::Inquiry& inquiry);
+  std::optional<ZoneGrant> Widen(const ZoneRequest& request) { return allocator_.Widen(request); }
+  // Starts to write at the write pointer of `grant`, and moves that. Empty: the lease was taken away. Else the time at
+  // which the write ends.
+  std::optional<int64_t> BeginWrite(ZoneGrant& grant, uint64_t file, uint64_t bytes);
+  // Ends what has ended by now: for those who are called before this is.
+  void CatchUp();
+  void Release(const ZoneGrant& grant);
+
+  // A user waits for WritePace.
+  void NotePaced() {
+    if (allocator_.collection().CollectorIsAwaited()) options_.want_pace();
+  }
+
+  // --- Files ---
+  void AddFile(uint64_t file, DataClass data) { files_[file].data = data; }
+  const StoredFile& file(uint64_t file) const { return files_.at(file); }
+  void RemoveFile(uint64_t file);
+  // By offset.
+  std::span<const ZonePiece> pieces(ZoneId zone) const { return pieces_[zone.value()]; }
+  bool has_file(uint64_t file) const { return files_.contains(file); }
+  // Takes back what a file has at a place, within one piece, since it lies elsewhere. Nothing where it has nothing
+  // there.
+  void Remove(uint64_t file, const FilePlace& place);
+
+  // Something that a writer may wait for has changed.
+  Bell& changed() { return changed_; }
+  // Something is dead, or free, or asked for: what is due is done, when the others who act now are done.
+  void NoteWork() {
+    work_is_due_ = true;
+    loop_.CallAt(loop_.now_ns(), *this);
+  }
+  void Proceed() override;
+
+  ZoneAllocator& allocator() { return allocator_; }
+  const ZoneLedger& ledger() const { return allocator_.ledger(); }
+  const DeviceGeometry& geometry() const { return options_.geometry; }
+  bool parallel() const { return parallel_; }
+
+ private:
+  // What the device does: a reset, a finish, or a write.
+  struct Command {
+    int64_t ends_ns = 0;
+    uint64_t order = 0;
+    ZoneId zone;
+    DeviceOp op = DeviceOp::kReset;
+    uint64_t lease_id = 0;                        // of a write
+    uint64_t bytes = 0;                           // the same
+    bool operator<(const Command& other) const {  // the first one is on top
+      return ends_ns != other.ends_ns ? ends_ns > other.ends_ns : order > other.order;
+    }
+  };
+
+  VirtualZones(EventLoop& loop, DeviceTimes& times, Options options, std::unique_ptr<PlacementPolicy> policy,
+               std::span<const ZoneDescriptor> report);
+  Status NothingLeft(Lack lack) const;
+  void Execute(const std::vector<ZoneCommands>& commands);
+  void Start(Command command);
+  void End(const Command& command);
+  // The index of the piece of `file` that holds `offset`; the number of pieces if there is none.
+  size_t FindPiece(ZoneId zone, uint64_t file, uint64_t offset) const;
+  void CutPiece(ZoneId zone, size_t index, uint64_t offset, uint64_t length);
+
+  EventLoop& loop_;
+  DeviceTimes& times_;
+  const Options options_;
+  const bool parallel_;
+  ZoneAllocator allocator_;
+  Bell changed_;
+  std::vector<std::vector<ZonePiece>> pieces_;  // by zone
+  std::unordered_map<uint64_t, StoredFile> files_;
+  std::priority_queue<Command> commands_;
+  uint64_t commands_begun_ = 0;
+  bool work_is_due_ = false;
+};
+
+}  // namespace isozone

@@ -1,0 +1,51 @@
+// The readers of files. A range is looked up once (OpenFile::Locate), data in memory is copied, and all pieces on the
+// device are read in parallel: directly into the caller's buffer if it and the piece are aligned, otherwise through an
+// aligned bounce buffer.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "store/file/mount_context.h"
+#include "store/file/read_ahead.h"
+#include "store/file_system.h"
+
+namespace isozone {
+
+class PiecewiseReader final : public FileReader {
+ public:
+  // These are called when a read comes to the end of the file, or has touched the device, and the file may have become
+  // longer or been removed (a read-only mount beside a writer). Empty on other mounts.
+  struct Hooks {
+    std::function<Status()> before_end;  // the file may have grown
+    std::function<Status()> after_read;  // the bytes may no longer be the file's, which was removed, or moved elsewhere
+  };
+
+  PiecewiseReader(std::shared_ptr<MountContext> context, std::shared_ptr<OpenFile> file, Hooks hooks)
+      : context_(std::move(context)),
+        file_(std::move(file)),
+        hooks_(std::move(hooks)),
+        reads_ahead_(context_->parallel && context_->options.read_ahead_memory > 0 && !hooks_.after_read),
+        ahead_(
+            *context_, [this](FileRead& read) { Submit(read); }, [this] { return Window(); }) {}
+  ~PiecewiseReader() override;
+
+  Result<size_t> Read(uint64_t offset, std::span<std::byte> buffer, IoClass io_class) override;
+  void Submit(FileRead& read) override;
+  uint64_t size() const override { return file_->size(); }
+  uint64_t inode() const override { return file_->id().value(); }
+
+ private:
+  void SubmitOnce(FileRead& read);
+  Result<size_t> ReadAtOnce(uint64_t offset, std::span<std::byte> buffer, IoClass io_class);
+  // Bytes of one stripe of the file.
+  uint64_t Window() const;
+
+  const std::shared_ptr<MountContext> context_;
+  std::shared_ptr<OpenFile> file_;
+  const Hooks hooks_;
+  const bool reads_ahead_;
+  ReadAhead ahead_;  // last, since its destructor waits for its reads
+};
+
+}  // namespace isozone

@@ -1,0 +1,145 @@
+// BufferedWriter: the writer behind FileWriter, with units of memory in front of a WriteSink. Appends fill a unit. When
+// it is full, or at a Sync, the sink is given it and writes it to the device, and another unit is filled. The sink
+// limits how many units it has before they are finished.
+//
+//   file    [ on the device ][ given | given | full | full | filling )
+//             extents          pieces of memory, until all before them are finished
+//
+// Appended data is readable at once through every handle, because OpenFile knows the pieces of memory.
+//
+// Two ways. A unit in kept memory (fs/kept) publishes each append, so that the death of the process does not take it,
+// and when it is full it is left to the thread of MountContext::writers: an Append waits only where that memory is
+// short. A unit in other memory is given to the sink when it is full, and the Append waits if the sink has as many as
+// it takes. Units of logs and small files lie in kept memory, if the mount has any. So do those of other files that are
+// appended to in small pieces, as long as there is room: the records of a program, but not a table that RocksDB writes.
+// Where there is none, a Flush of a log writes to the device.
+//
+// Whoever uses the sink does so without mu_, one thread at a time; a completion only reports that it came. Errors
+// latch: after a failed write, every call returns that error, and data that was not written stays readable from memory
+// until the writer is destroyed.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/mutex.h"
+#include "store/file/mount_context.h"
+#include "store/file/open_writers.h"
+#include "store/file/write_sink.h"
+#include "store/file_system.h"
+
+namespace isozone {
+
+class BufferedWriter final : public FileWriter, public OpenWriter {
+ public:
+  struct Options {
+    size_t unit_size = 0;                // bytes, whole blocks
+    bool kept = false;                   // all its units lie in the kept memory of the mount
+    std::optional<InodeId> directory{};  // of a log: the one that it is in
+  };
+  // The caller has set has_writer of `file`, under the namespace lock. `data` is that of the sink.
+  BufferedWriter(std::shared_ptr<MountContext> context, std::shared_ptr<OpenFile> file, std::unique_ptr<WriteSink> sink,
+                 DataClass data, const Options& options);
+  ~BufferedWriter() override;
+
+  Status Append(std::span<const std::byte> data) override;
+  Status Flush() override;
+  Status Sync() override;
+  Status WriteOut() override;
+  Status Truncate(uint64_t size) override;
+  Status Close() override;
+  uint64_t size() const override { return file_->size(); }
+  void SetLifetime(Lifetime lifetime) override;
+  void SetLevel(int8_t level) override;
+  void SetIoClass(IoClass io_class) override;
+
+  // --- OpenWriter ---
+  bool is_durable() const override;
+  Status SaveAll() override;
+  void Advance(bool all) override;
+
+ private:
+  // Appends of at most so many bytes are small: RocksDB gathers more before it appends to a table.
+  static constexpr size_t kSmallAppend = 16 * kKiB;
+
+  // How far a call waits for the data that it writes out: until the sink has been given it, has started to write it,
+  // has written it, or has made it durable.
+  enum class Wait : uint8_t { kForPlace, kForStart, kForDevice, kForDurability };
+
+  Status CheckUsable() const ISOZONE_REQUIRES(mu_);
+  void WaitForSink() ISOZONE_REQUIRES(mu_);
+  // Runs `use`, which uses sink_, without mu_, after all earlier uses have ended. Its error latches.
+  Status WithSink(const std::function<Status()>& use) ISOZONE_REQUIRES(mu_);
+  // Gives the sink all there is, the unit that is being filled included.
+  Status WriteOutLocked(Wait wait) ISOZONE_REQUIRES(mu_);
+  Status Extend(uint64_t size);
+  // What is on the device, and could not be told to the metadata, is no longer part of the file: it would not be there
+  // after a mount. (The end of a log is found in its frames.)
+  void DropUnknown() ISOZONE_REQUIRES(context_->namespace_mutex);
+  // Returns `status`. If it is an error, every later call returns it.
+  Status Latched(Status status) ISOZONE_REQUIRES(mu_);
+
+  // --- Units ---
+  // Begins a unit at the end of the file, for an append of `bytes`. Where it has to be in kept memory, and that is
+  // short, waits without mu_.
+  Status BeginUnit(size_t bytes) ISOZONE_REQUIRES(mu_);
+  // The unit has kept memory then, unless it can be without and there is none.
+  Status TakeKeptMemory() ISOZONE_REQUIRES(mu_);
+  // An append of `bytes` begins a unit in kept memory.
+  bool IsKept(size_t bytes) const {
+    return options_.kept || (bytes <= kSmallAppend && context_->kept != nullptr && !options_.directory);
+  }
+  // Appends what fits into the unit.
+  void Fill(std::span<const std::byte> data) ISOZONE_REQUIRES(mu_);
+  // The unit that is being filled is to be given to the sink, if it is not empty.
+  void EndUnit() ISOZONE_REQUIRES(mu_);
+  // Tells the file where its bytes are: `written` on the device, the rest in units.
+  void ShowPieces(std::span<const FileExtent> written) ISOZONE_REQUIRES(mu_);
+  // Moves what could not be written to memory of its own, so that others find room.
+  void GiveUpKept() ISOZONE_REQUIRES(mu_);
+
+  // --- Called by the thread that uses the sink, without mu_ ---
+  // Gives the next `units`, and finishes as far as `wait` says.
+  Status GiveAll(size_t units, Wait wait) ISOZONE_EXCLUDES(mu_);
+  // Gives as many as the sink takes without waiting, and finishes those that are done.
+  Status GiveSome(bool start) ISOZONE_EXCLUDES(mu_);
+  Status GiveNext(bool durable) ISOZONE_EXCLUDES(mu_);
+  bool HasToGive() ISOZONE_EXCLUDES(mu_);
+  Status FinishOldest() ISOZONE_EXCLUDES(mu_);
+  // A kill does not take what was finished any more. Its memory is given up.
+  Status MakeKnown() ISOZONE_EXCLUDES(mu_);
+
+  const std::shared_ptr<MountContext> context_;
+  std::shared_ptr<OpenFile> file_;
+  const size_t header_size_;
+  const Options options_;
+  OpenWriters::Place place_;               // of a log, or one that has had a unit in kept memory; until it is closed
+  std::atomic<bool> is_user_log_{false};   // its appends are paced
+  std::atomic<uint64_t> durable_size_{0};  // bytes of the file that are known to be durable
+
+  Mutex mu_;
+  CondVar sink_free_;
+  bool sink_used_ ISOZONE_GUARDED_BY(mu_) = false;  // a thread uses sink_ without mu_
+  bool closed_ ISOZONE_GUARDED_BY(mu_) = false;
+  Status failure_ ISOZONE_GUARDED_BY(mu_);
+  // Those that the sink was given, and behind them full ones; in file order, addresses stay.
+  std::deque<WriteUnit> units_ ISOZONE_GUARDED_BY(mu_);
+  std::atomic<size_t> given_{0};  // changed under mu_ by the thread that uses the sink
+  WriteUnit filling_ ISOZONE_GUARDED_BY(mu_);
+  size_t unit_size_ ISOZONE_GUARDED_BY(mu_);  // bytes, of the next unit
+  // What the sink is told when it is used next.
+  DataClass data_ ISOZONE_GUARDED_BY(mu_);
+  IoClass io_class_ ISOZONE_GUARDED_BY(mu_) = IoClass::kOther;
+
+  // Used by the thread that set sink_used_, or by one that holds mu_ while it is not set.
+  std::unique_ptr<WriteSink> sink_;
+  std::vector<WriteUnit> finished_;  // on the device, with memory that MakeKnown gives up
+};
+
+}  // namespace isozone

@@ -1,0 +1,123 @@
+// InPlaceWrites: writes over bytes that a file has, or into its holes. Zones are written in sequence, so the new bytes
+// go to new space, and the file's extents are changed:
+//
+//   Write     the bytes are on their way to the device; readers of the file find them; the range is *pending*
+//   Publish   a flush, then one record for all pending ranges (PlaceExtents), which says where they lie from now on,
+//             and not what the rest of the file is. What lay there before is free once no read uses it.
+//
+// A file that is not synced would keep zones that nobody can account for, so the collector publishes what is pending in
+// the zone that it wants to empty (PublishZone). Ranges are numbered as they are written: it publishes none that came
+// after its flush.
+//
+// Invariants: no record refers to bytes that a power cut could take. Pending ranges do not overlap, and lie within what
+// the metadata knows of the file, but for the moment in which it is cut; a range that is written again replaces what is
+// pending of it.
+//
+// All files of a mount write through one ZoneStream, so in-place writes of many files hold one zone open, and not many.
+//
+// Locks: the namespace mutex before the one in here, which is not held across device I/O.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "store/file/mount_context.h"
+#include "store/file/zone_stream.h"
+
+namespace isozone {
+
+// Where the files of a mount write in place.
+//
+// Thread safety: any thread.
+class InPlaceZones {
+ public:
+  // `context` outlives this.
+  explicit InPlaceZones(MountContext& context) : context_(context), stream_(context, ZoneUse::kData) {}
+
+  // Writes `data`, which belongs at `file_offset` of a file. Appends where it lies to `written`, and adds the claim on
+  // that to `space`, also when it fails half-way.
+  Status Write(std::span<const std::byte> data, uint64_t file_offset, DataClass data_class, IoClass io_class,
+               std::vector<FileExtent>& written, SpaceClaim& space) ISOZONE_EXCLUDES(mu_);
+  // Everything written before is durable when this returns OK.
+  Status MakeDurable() ISOZONE_EXCLUDES(mu_);
+  // Gives the zone back. Writing may go on.
+  void Release() ISOZONE_EXCLUDES(mu_);
+
+ private:
+  MountContext& context_;
+  Mutex mu_;  // held across the write: a zone takes one at a time
+  ZoneStream stream_ ISOZONE_GUARDED_BY(mu_);
+};
+
+// Of one file. Thread safety: one thread at a time, beside PublishZone.
+class InPlaceWrites {
+ public:
+  // Pending ranges are published when they are more than that, so that few are lost with the power.
+  static constexpr uint64_t kPendingBytesMax = 4 * kMiB;
+  static constexpr size_t kPendingRangesMax = 1024;
+
+  // All outlive this.
+  InPlaceWrites(MountContext& context, InPlaceZones& zones, OpenFile& file)
+      : context_(context), zones_(zones), file_(file) {}
+  ~InPlaceWrites();
+  InPlaceWrites(const InPlaceWrites&) = delete;
+  InPlaceWrites& operator=(const InPlaceWrites&) = delete;
+
+  bool empty() const ISOZONE_EXCLUDES(mu_);
+  // Whether it is time to publish.
+  bool is_large() const ISOZONE_EXCLUDES(mu_);
+  // The range lies within the file, nothing of it is in a writer's memory, and the metadata knows of all of it. After
+  // an error nothing of the file has changed.
+  Status Write(uint64_t offset, std::span<const std::byte> data, DataClass data_class, IoClass io_class)
+      ISOZONE_EXCLUDES(mu_);
+  // Flushes, and tells the metadata. Returns what to sync so that it is durable. After an error all is pending still,
+  // and so it is where the file has no name: what is overwritten again is free at once then, too.
+  Result<uint64_t> Publish() ISOZONE_EXCLUDES(mu_);
+  // The file was cut to `size`.
+  void Cut(uint64_t size) ISOZONE_EXCLUDES(mu_);
+  // What is pending is no longer the file's; its space is left to the handles.
+  void Abandon() ISOZONE_EXCLUDES(mu_);
+
+  // Publishes, for all files, what they had pending in `zone` when this was called, after a flush of the device.
+  static Status PublishZone(MountContext& context, ZoneId zone);
+
+ private:
+  struct Pending {
+    FileExtent extent;
+    uint64_t number = 0;  // that of the write
+  };
+  using Ranges = std::map<uint64_t, Pending>;  // by offset in the file
+
+  // Makes it known to the collector, once.
+  void Register();
+  // Takes [offset, offset + length) out of what is pending; the space that it took.
+  std::vector<ZoneBytes> Supersede(uint64_t offset, uint64_t length) ISOZONE_REQUIRES(mu_);
+  void Insert(const FileExtent& extent, uint64_t number) ISOZONE_REQUIRES(mu_);
+  // Tells the metadata of the ranges of writes up to `last`, which were flushed, and forgets them. The file has a name.
+  // `context` is context_.
+  Status PublishUpTo(MountContext& context, uint64_t last) ISOZONE_REQUIRES(context.namespace_mutex, mu_);
+  bool LiesIn(ZoneId zone) const ISOZONE_REQUIRES(mu_);
+  // One operation for each run of ranges that follow one another.
+  std::vector<MetadataOp> Operations(const std::vector<FileExtent>& ranges) const;
+  // What the metadata has now in these ranges.
+  std::vector<ZoneBytes> SpaceBefore(const Inode& inode, const std::vector<FileExtent>& ranges) const;
+
+  MountContext& context_;
+  InPlaceZones& zones_;
+  OpenFile& file_;
+  std::optional<uint64_t> serial_;  // in MountContext::in_place; from the first write on
+
+  mutable Mutex mu_;
+  Ranges pending_ ISOZONE_GUARDED_BY(mu_);
+  uint64_t bytes_ ISOZONE_GUARDED_BY(mu_) = 0;    // of pending_
+  SpaceClaim space_ ISOZONE_GUARDED_BY(mu_);      // of pending_
+  uint64_t written_ ISOZONE_GUARDED_BY(mu_) = 0;  // writes, ever
+};
+
+}  // namespace isozone

@@ -1,0 +1,64 @@
+// RelocationWriter: the zones that a collection writes to. Blocks are cut into units, which go to the lanes of a stripe
+// set (stripe_set.h). The first lane is of the collector's reserve; more are opened only where nobody else needs the
+// zones.
+//
+// Lanes are of one data class at a time; another class begins new ones, or, where no zone is empty but those that are
+// kept, goes on in the same: rather classes together than a victim that is left half moved.
+//
+// A confined one has a single lane, in zones that are partly written already (GcFiles::MakeWriter).
+//
+// Failures: what a zone has failed to take goes to another one, as long as not kMaxAttempts writes in a row have
+// failed.
+//
+// Space: what was written is claimed by MountContext::copies when Write returns.
+//
+// Thread safety: one thread at a time.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "store/file/mount_context.h"
+#include "store/file/stripe_set.h"
+#include "store/gc/gc_store.h"
+
+namespace isozone {
+
+class RelocationWriter final : public GcWriter {
+ public:
+  RelocationWriter(MountContext& context, bool confined);
+  Status Write(std::span<const GcBlocks> blocks, DataClass data, std::vector<GcMove>& moves) override;
+
+ private:
+  // Blocks that go out with one write.
+  struct Unit {
+    const GcBlocks* blocks = nullptr;
+    uint64_t offset = 0;  // bytes in blocks->blocks
+    uint64_t length = 0;
+    uint64_t end() const { return offset + length; }
+  };
+  struct Started {
+    Unit unit;
+    StripeSet::Write write;
+  };
+
+  void CutIntoUnits(std::span<const GcBlocks> blocks);
+  // Starts the next unit, or what of it fits into a lane.
+  Status StartNext();
+  // What is settled goes from started_ to `moves`, or, if it is lost, back to units_: in the order of the starts, up to
+  // the first that is in flight, or, `wait`, all of it. The first error.
+  Status Collect(bool wait, std::vector<GcMove>& moves);
+  Status TakeOver(Started& started, std::vector<GcMove>& moves);
+
+  MountContext& context_;
+  const bool confined_;
+  const uint64_t unit_size_;
+  StripeSet lanes_;
+  DataClass data_;
+  std::vector<Unit> units_;      // to be written; the next one is the last
+  std::deque<Started> started_;  // in the order of the starts; addresses stay
+  SpaceClaim written_;           // of the moves of this Write
+  int failures_ = 0;             // writes in a row that failed
+};
+
+}  // namespace isozone

@@ -1,0 +1,149 @@
+// SharedFile: the PositionalFile behind all opens of an inode. It decides what a write is:
+//
+//   0 ........... append_from_ ........... size
+//   on the device, known     of the writer:
+//   to the metadata          in memory, or not yet known
+//
+//   at `size`                 goes to the writer, which is opened when it is needed (file_writer.h)
+//   before `size`             if it only repeats the end of the file, what is behind that is appended. Otherwise it is
+//                             written in place (in_place_writes.h). If it touches what is the writer's, the writer is
+//                             closed first, so that an in-place write never meets bytes that are in memory.
+//   behind `size`             a hole is recorded first
+//
+// Space is asked for (space_promises.h) before a write is accepted: in steps, so that small appends do not ask each
+// time; exactly, and after writing out what is in memory, where a step is not to be had.
+//
+// From its first change until the metadata knows of everything, the file is claimed (OpenFile::is_claimed), so that no
+// FileWriter and no FileSystem::Overwrite comes in between.
+//
+// Locks: mu_ before that of the writer, before the namespace mutex. mu_ is held across device I/O, since changes of one
+// file run one after another; reads do not take it. The collector never takes it.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/mutex.h"
+#include "store/file/in_place_writes.h"
+#include "store/file/mount_context.h"
+#include "store/positional_file.h"
+#include "store/space/space_promises.h"
+
+namespace isozone {
+
+// What the positional files of a mount share.
+struct PositionalServices {
+  explicit PositionalServices(std::shared_ptr<MountContext> mount)
+      : context(std::move(mount)), zones(*context), promises(*context->pool, context->geometry().zone_capacity) {}
+
+  const std::shared_ptr<MountContext> context;
+  InPlaceZones zones;
+  SpacePromises promises;
+};
+
+class SharedFile final : public PositionalFile {
+ public:
+  // Opens the writer of a file that is claimed; it sets has_writer. kBusy.
+  using MakeWriter =
+      std::function<Result<std::unique_ptr<FileWriter>>(std::shared_ptr<OpenFile> file, const CreateOptions& options)>;
+  struct Parts {
+    std::shared_ptr<PositionalServices> services;
+    std::shared_ptr<OpenFile> file;
+    std::unique_ptr<FileReader> reader;  // of it
+    MakeWriter make_writer;              // not called after Detach
+    CreateOptions options;
+    FileAttributes attributes;  // what is told once the inode has no name
+  };
+  explicit SharedFile(Parts parts);
+  ~SharedFile() override;
+
+  uint64_t inode() const override { return file_->id().value(); }
+  uint64_t size() const override { return file_->size(); }
+  Result<size_t> Read(uint64_t offset, std::span<std::byte> buffer, IoClass io_class) override;
+  Status Write(uint64_t offset, std::span<const std::byte> data) override;
+  Result<uint64_t> Append(std::span<const std::byte> data) override;
+  Status Truncate(uint64_t size) override;
+  Status Allocate(uint64_t offset, uint64_t length, bool keep_size) override;
+  Result<uint64_t> FindData(uint64_t offset) const override { return Find(offset, /*hole=*/false); }
+  Result<uint64_t> FindHole(uint64_t offset) const override { return Find(offset, /*hole=*/true); }
+  Status Flush() override;
+  Status Sync() override;
+  void SetLifetime(Lifetime lifetime) override;
+  void SetIoClass(IoClass io_class) override;
+
+  // Gives everything to the device, and tells the metadata.
+  Status WriteBack();
+  // Gives everything to the device, and closes; later changes fail with kAborted. The mount ends.
+  Status Detach();
+  // When its data was changed last through this, or what SetModified said later, ns since 1970; 0: never.
+  uint64_t modified_ns() const { return modified_ns_.load(std::memory_order_relaxed); }
+  // `time` is what it is to have, also when what was written before it is given to the device.
+  void SetModified(const FileTime& time) {
+    constexpr uint64_t kNsInS = 1'000'000'000;
+    const bool fits = time.s < UINT64_MAX / kNsInS;
+    modified_ns_.store(fits ? time.s * kNsInS + time.ns : 0, std::memory_order_relaxed);
+  }
+  // As of now, of a file without a name.
+  FileAttributes NamelessAttributes() const;
+
+ private:
+  Status CheckUsable() const ISOZONE_REQUIRES(mu_);
+  // Nobody else changes the file from here on. kBusy.
+  Status Claim() ISOZONE_REQUIRES(mu_);
+  // A call ends: where the metadata knows of everything, others may change the file. Returns `status`.
+  Status Ended(Status status) ISOZONE_REQUIRES(mu_);
+  Status WriteLocked(uint64_t offset, std::span<const std::byte> data) ISOZONE_REQUIRES(mu_);
+  // The hole before it, the write itself, and its half that failed again.
+  Status WriteAdmitted(uint64_t offset, std::span<const std::byte> data) ISOZONE_REQUIRES(mu_);
+  void CutBack(uint64_t size) ISOZONE_REQUIRES(mu_);
+  Status AppendLocked(std::span<const std::byte> data) ISOZONE_REQUIRES(mu_);
+  Status WriteInPlace(uint64_t offset, std::span<const std::byte> data) ISOZONE_REQUIRES(mu_);
+  Status TruncateLocked(uint64_t size) ISOZONE_REQUIRES(mu_);
+  Status Grow(uint64_t size) ISOZONE_REQUIRES(mu_);
+  Status BecomeData() ISOZONE_REQUIRES(mu_);
+  // Whether `data` is what the file has at `offset`, near its end.
+  bool RepeatsEnd(uint64_t offset, std::span<const std::byte> data) ISOZONE_REQUIRES(mu_);
+  void NoteEnd(std::span<const std::byte> appended) ISOZONE_REQUIRES(mu_);
+  Status OpenWriter() ISOZONE_REQUIRES(mu_);
+  // Everything is on the device and known to the metadata after this.
+  Status CloseWriter() ISOZONE_REQUIRES(mu_);
+  Status PublishPending(bool durable) ISOZONE_REQUIRES(mu_);
+  Status SyncLocked() ISOZONE_REQUIRES(mu_);
+  // Nothing is in memory any more.
+  void NoteWrittenOut() ISOZONE_REQUIRES(mu_);
+  // Asks for the space of a write.
+  Status Admit(uint64_t offset, uint64_t bytes) ISOZONE_REQUIRES(mu_);
+  // Closes the writer and publishes; then the times, where the inode has details.
+  Status Settle() ISOZONE_REQUIRES(mu_);
+  Status RecordTimes();
+  void Touch() { modified_ns_.store(context_.clock.NowWallNs(), std::memory_order_relaxed); }
+  Result<uint64_t> Find(uint64_t offset, bool hole) const;
+  // Bytes of [offset, end) that take no space.
+  uint64_t HoleBytes(uint64_t offset, uint64_t end) const;
+
+  const std::shared_ptr<PositionalServices> services_;
+  MountContext& context_;
+  std::shared_ptr<OpenFile> file_;
+  const std::unique_ptr<FileReader> reader_;
+  const MakeWriter make_writer_;
+  const FileAttributes attributes_;
+  std::atomic<uint64_t> modified_ns_{0};
+
+  Mutex mu_;  // one change at a time
+  CreateOptions options_ ISOZONE_GUARDED_BY(mu_);
+  std::unique_ptr<FileWriter> writer_ ISOZONE_GUARDED_BY(mu_);  // null: nothing is in memory
+  uint64_t append_from_ ISOZONE_GUARDED_BY(mu_) = 0;            // the size when writer_ was opened
+  std::string end_ ISOZONE_GUARDED_BY(mu_);                     // the last bytes of the file, where they are known
+  InPlaceWrites in_place_ ISOZONE_GUARDED_BY(mu_);
+  SpacePromises::Promise buffered_ ISOZONE_GUARDED_BY(mu_);   // for what is in memory, and credit_
+  SpacePromises::Promise allocated_ ISOZONE_GUARDED_BY(mu_);  // by Allocate
+  uint64_t in_memory_ ISOZONE_GUARDED_BY(mu_) = 0;            // bytes that were accepted and may be in memory, at most
+  uint64_t credit_ ISOZONE_GUARDED_BY(mu_) = 0;               // bytes of buffered_ that the next writes may take
+  bool claimed_ ISOZONE_GUARDED_BY(mu_) = false;
+  bool detached_ ISOZONE_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace isozone

@@ -1,0 +1,88 @@
+// DirectoryTable: the names in a directory and the inodes that they lead to, in order of name. It costs some 8 bytes
+// for a name, and the name, since directories may have millions of them.
+//
+// Names lie packed in *chunks* of up to kChunkBytes, each of which has the names from its key on up to the key of the
+// next one. A look-up finds its chunk in a tree and reads that from its start.
+//
+//   "" -> 000001.sst 7 | 000002.sst 8 | 000005.sst 11      "000009.sst" -> 000009.sst 12 | CURRENT 3 | ...
+//
+// Invariants: no chunk is empty; the first one has the key "".
+//
+// Thread safety: as a standard container.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/metadata/inode_id.h"
+
+namespace isozone {
+
+class DirectoryTable {
+ public:
+  static constexpr size_t kChunkBytes = 512;
+
+  struct Entry {
+    std::string_view name;  // valid until the table changes
+    InodeId inode;
+  };
+
+ private:
+  using Chunk = std::vector<char>;  // entries: length of the name (1 byte), name, inode (a varint)
+  using Chunks = std::map<std::string, Chunk, std::less<>>;
+
+ public:
+  // In order of name. Ends with the next change of the table.
+  class Iterator {
+   public:
+    Entry operator*() const { return entry_; }
+    Iterator& operator++();
+    bool operator==(const Iterator& other) const { return chunk_ == other.chunk_ && at_ == other.at_; }
+
+   private:
+    friend class DirectoryTable;
+    Iterator(const Chunks* chunks, Chunks::const_iterator chunk, size_t at);
+    void Read();
+
+    const Chunks* chunks_;
+    Chunks::const_iterator chunk_;
+    size_t at_;        // bytes: where the entry begins in its chunk
+    size_t next_ = 0;  // and the one behind it
+    Entry entry_;
+  };
+
+  // False, and nothing changes: the name is there. It has 1 to 255 bytes.
+  bool Insert(std::string_view name, InodeId inode);
+  // Nothing happens where the name is not there.
+  void Erase(std::string_view name);
+  std::optional<InodeId> Find(std::string_view name) const;
+  bool empty() const { return chunks_.empty(); }
+
+  Iterator begin() const { return {&chunks_, chunks_.begin(), 0}; }
+  Iterator end() const { return {&chunks_, chunks_.end(), 0}; }
+  // The first name behind `name`, which need not be there.
+  Iterator Behind(std::string_view name) const;
+
+ private:
+  // Where `name` is or would be.
+  struct Slot {
+    Chunks::iterator chunk;
+    size_t at = 0;    // bytes
+    size_t size = 0;  // bytes of the entry; 0: it is not there
+  };
+  static Slot FindIn(Chunks::iterator chunk, std::string_view name);
+  // The chunk is too long for one.
+  void Split(Chunks::iterator chunk, bool at_its_end);
+  // The chunk has become short.
+  void Merge(Chunks::iterator chunk);
+
+  Chunks chunks_;
+};
+
+}  // namespace isozone

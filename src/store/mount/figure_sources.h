@@ -1,0 +1,45 @@
+// FigureSources: what the parts of a mount count, under the names that figures.def has for its sources.
+#pragma once
+
+#include <cstdint>
+
+#include "device/zoned_device.h"
+#include "insight/stats/figures.h"
+#include "store/file/mount_context.h"
+#include "store/file_system.h"
+#include "store/gc/collector.h"
+#include "store/io/patient_device.h"
+#include "store/kept/kept_memory.h"
+#include "store/metadata/journal.h"
+#include "store/space/zone_statistics.h"
+
+namespace isozone {
+
+struct MetadataHealth {
+  uint64_t whole = 0;  // copies
+  uint64_t wanted = 0;
+  bool failed = false;  // a failed write has ended all writing
+};
+
+struct FigureSources {
+  explicit FigureSources(const FileCounters& counters) : files(counters) {}
+  explicit FigureSources(const MountContext& context);
+
+  const FileCounters& files;
+  JournalStats journal;
+  MetadataHealth metadata;
+  AllocatorStats zones;
+  SpaceInfo space;
+  ActiveZones active;
+  GcStats gc;
+  DeviceCounters device;
+  RefusalStats patience;
+  KeptMemoryStats kept;
+};
+
+// The figures that figures.def lists with a source; no others.
+Figures FiguresOf(const FigureSources& sources);
+// These, and those of the classes of I/O.
+Figures FiguresOf(const MountContext& context);
+
+}  // namespace isozone

@@ -1,0 +1,306 @@
+// Mounting: it reads the metadata, finds the ends of logs, tells the pool what lives where, and goes on with the
+// journal. Where the last process to mount was killed, it takes over what that has left in memory (take_over.h).
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "store/file/collected_files.h"
+#include "store/file/log_frame.h"
+#include "store/file/mount_context.h"
+#include "store/file/open_log.h"
+#include "store/file_system.h"
+#include "store/metadata/metadata_io.h"
+#include "store/metadata/recovery.h"
+#include "store/mount/mounted_file_system.h"
+#include "store/mount/read_only_refresh.h"
+#include "store/mount/take_over.h"
+#include "store/pins/pinning_readers.h"
+#include "store/zone/placement_policy.h"
+
+namespace isozone {
+namespace {
+
+// What logs hold whose ends are not known.
+using OpenLogs = std::vector<std::pair<InodeId, SpaceClaim>>;
+
+// Tells `pool` what the metadata says of the zones: live bytes, use, lifetime and heat.
+// `beside`: the device, where a writer in another process may have logs open; null: this is the writer.
+Result<OpenLogs> AdoptZones(ZonePool& pool, const DeviceGeometry& geometry, const MetadataState& state,
+                            std::span<const ZoneId> metadata_zones, const ZonedDevice* beside) {
+  for (const ZoneId zone : metadata_zones) ISOZONE_RETURN_IF_ERROR(pool.adopted().SetMetadata(zone));
+  struct Adopted {
+    uint64_t live = 0;  // bytes
+    ZoneUse use = ZoneUse::kFree;
+    bool has_data = false;
+    std::optional<DataClass> data;  // a zone keeps the class of the first file in it
+  };
+  std::vector<Adopted> zones(geometry.zone_count);
+  std::vector<std::pair<InodeId, LogRegion>> open_regions;
+  for (const Inode* inode = state.Next(InodeId()); inode != nullptr; inode = state.Next(inode->id)) {
+    const bool log = inode->kind == FileKind::kLog;
+    for (const auto& [id, bytes] : SpaceOf(geometry, *inode)) {
+      Adopted& zone = zones[id.value()];
+      zone.live += bytes;
+      zone.use = log ? ZoneUse::kLog : ZoneUse::kData;
+      zone.has_data |= !log;
+      if (!zone.data) zone.data = DataClass{inode->lifetime, inode->level, HeatOf(state.device().heats, id)};
+    }
+    for (const LogRegion& region : inode->regions) {
+      if (region.open()) open_regions.emplace_back(inode->id, region);
+    }
+  }
+  // The metadata of an image may be false. Even then, no zone of metadata may be reset for a file, and no zone may
+  // count that takes more than it holds.
+  for (uint32_t i = 0; i < zones.size(); ++i) {
+    if (zones[i].data && std::ranges::find(metadata_zones, ZoneId(i)) != metadata_zones.end()) {
+      return Status::Corruption(fmt::format("a file names zone {}, which holds metadata; run isozone fsck", i));
+    }
+    if (zones[i].live > geometry.zone_capacity) {
+      return Status::Corruption(fmt::format("files name {} bytes in zone {}, which holds {}; run isozone fsck",
+                                            zones[i].live, i, geometry.zone_capacity));
+    }
+  }
+  for (uint32_t i = 0; i < zones.size(); ++i) {
+    if (!zones[i].data) continue;
+    SpaceClaim(pool, ZoneId(i), zones[i].live).ToMetadata();
+    pool.adopted().SetUse(ZoneId(i), zones[i].use);
+    if (zones[i].has_data) pool.collected().NoteHasData(ZoneId(i));
+    pool.adopted().SetDataClass(ZoneId(i), *zones[i].data);
+  }
+  OpenLogs logs;
+  for (const auto& [inode, region] : open_regions) {
+    const ZoneId id = region.zone;
+    pool.adopted().SetUse(id, ZoneUse::kLog);
+    // The end of the region may be torn. Frames of another log behind it would make it look like damage.
+    pool.adopted().KeepAsItIs(id);
+    uint64_t& live = zones[id.value()].live;
+    uint64_t bytes = geometry.block_size;
+    if (beside != nullptr) {
+      ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor zone, DescribeZone(*beside, id));
+      bytes = state.BytesOf(region, zone.write_pointer);
+    }
+    bytes = std::min(bytes, geometry.zone_capacity - live);
+    logs.emplace_back(inode, SpaceClaim(pool, id, bytes));
+    live += bytes;
+  }
+  return logs;
+}
+
+// The same for the pool of `context`.
+Status AdoptZones(MountContext& context, std::span<const ZoneId> metadata_zones, const ZonedDevice* beside)
+    ISOZONE_REQUIRES(context.namespace_mutex) {
+  ISOZONE_ASSIGN_OR_RETURN(OpenLogs logs,
+                           AdoptZones(*context.pool, context.geometry(), context.state, metadata_zones, beside));
+  for (auto& [inode, space] : logs) context.unread_logs[inode].Merge(std::move(space));
+  return Status::Ok();
+}
+
+// Returns the regions of a damaged log, each with an end behind what was written there. So the damage is met again
+// whenever the log is read, and what lies before it can be read.
+Result<std::vector<LogRegion>> SealDamaged(const MountContext& context, const Inode& inode, const LogContents& log) {
+  std::vector<LogRegion> regions = inode.regions;
+  for (size_t i = 0; i < regions.size(); ++i) {
+    if (!regions[i].open()) continue;
+    ISOZONE_ASSIGN_OR_RETURN(const ZoneDescriptor zone, DescribeZone(*context.device, regions[i].zone));
+    const LogScan& scan = log.scans[i];
+    regions[i].end =
+        scan.damage.ok() ? scan.end : std::max(zone.write_pointer, scan.end + context.geometry().block_size);
+    regions[i].payload = scan.payload;
+    regions[i].damaged = !scan.damage.ok();
+  }
+  return regions;
+}
+
+// Returns the changes that give an end to every log that was open when the last mount ended. A log that cannot be read
+// now stays open.
+Result<std::vector<MetadataOp>> SealOpenLogs(MountContext& context) ISOZONE_REQUIRES(context.namespace_mutex) {
+  std::vector<MetadataOp> ops;
+  for (const Inode* inode = context.state.Next(InodeId()); inode != nullptr; inode = context.state.Next(inode->id)) {
+    if (!inode->has_open_region()) continue;
+    ISOZONE_ASSIGN_OR_RETURN(const LogContents log, ReadLog(context.engine, context.frame_seed, *inode));
+    if (log.damage.Is(StatusCode::kIoError)) {
+      Log().error("the end of log inode {} is not known: {}", inode->id.value(), log.damage.message());
+      continue;
+    }
+    SealedLog sealed;
+    if (log.damage.ok()) {
+      sealed = SealLog(context.geometry(), inode->regions, log.extents);
+    } else {
+      Log().error("{}", log.damage.ToString());
+      ISOZONE_ASSIGN_OR_RETURN(sealed.regions, SealDamaged(context, *inode, log));
+    }
+    // Others may write to the zone of what did not survive, once this is durable.
+    for (const LogRegion& region : sealed.dropped) context.pool->adopted().ResetBeforeUse(region.zone);
+    ops.emplace_back(SetLogRegions{inode->id, std::move(sealed.regions), inode->modified_s});
+  }
+  return ops;
+}
+
+// Keeps anything from being written behind the ends that `seals` would have given to logs.
+void KeepZonesOf(std::span<const MetadataOp> seals, ZonePool& pool) {
+  for (const MetadataOp& op : seals) {
+    for (const LogRegion& region : std::get<SetLogRegions>(op).regions) pool.adopted().KeepAsItIs(region.zone);
+  }
+}
+
+// Asks the readers of the device, which are in other processes; empty where it has no name in the file system of the
+// machine by which others could open it.
+std::function<std::vector<ZoneId>(std::span<const ZoneId>, bool)> PinnedIn(const MountContext& context) {
+  const auto owner = PageOwner::Of(context.device->name());
+  if (!owner.ok() || !owner->has_name) return {};
+  const uint32_t zone_count = context.geometry().zone_count;
+  const uint64_t most = uint64_t{zone_count} * context.options.reader_hold / 100;
+  return [c = &context, device = *owner, zone_count, most](std::span<const ZoneId> zones, bool are_short) {
+    return FindPinned(device, c->options.kept_memory_directory, c->uuid, zone_count, zones,
+                      are_short ? most : zone_count);
+  };
+}
+
+ZonePoolOptions PoolOptionsOf(MountContext& context, const MountOptions& options, uint32_t metadata_copies,
+                              bool read_only, Clock& clock) {
+  ZonePoolOptions pool;
+  pool.policy = options.policy;
+  pool.groups = context.groups;
+  pool.isolation = options.isolation;
+  // With fewer groups than two files are wide, writers that keep away from one another would find no group.
+  pool.keep_away = pool.groups->count() >= 2 * options.stripe_width;
+  pool.read_only = read_only;
+  pool.clock = &clock;
+  pool.statistics = context.statistics_page == nullptr ? nullptr : &context.statistics_page->writer();
+  pool.metadata_copies = metadata_copies;
+  pool.make_durable = [c = &context] { return c->journal->Sync(c->journal->last_sequence()); };
+  pool.want_checkpoint = [c = &context] { return c->journal->WantCheckpoint(); };
+  pool.checkpoint_pending = [c = &context](uint64_t number) { return c->journal->CheckpointPending(number); };
+  pool.want_space = [c = &context] { c->collector->Wake(); };
+  pool.pinned = PinnedIn(context);
+  pool.want_pace = [c = &context] { c->collector->Hurry(); };
+  return pool;
+}
+
+// Keeps zones as they are that the metadata on the device names, though the state does no longer.
+void KeepNamed(MountContext& context, std::map<ZoneId, uint64_t>& named, const RecoveredMetadata& recovered)
+    ISOZONE_REQUIRES(context.namespace_mutex) {
+  const auto now = NamedZones(context.geometry(), context.state, recovered.zones);
+  for (const auto& [zone, end] : named) {
+    if (!now.contains(zone)) context.pool->adopted().ResetBeforeUse(zone);
+  }
+  for (const auto& [zone, end] : now) named[zone] = std::max(named[zone], end);
+  // A copy that is behind may become the only one until it is written anew, so nothing that it names may change.
+  for (const ZoneId zone : recovered.behind_zones) {
+    if (named.emplace(zone, 0).second) context.pool->adopted().ResetBeforeUse(zone);
+  }
+}
+
+// As a mount would find it now.
+Result<SpaceInfo> FindSpace(MountContext& context) {
+  ISOZONE_ASSIGN_OR_RETURN(const MetadataReading reading, ReadMetadata(*context.device));
+  const RecoveredMetadata& found = reading.metadata;
+  ZonePoolOptions options = PoolOptionsOf(context, context.options, found.copies_wanted, true, context.clock);
+  ISOZONE_ASSIGN_OR_RETURN(const auto pool, ZonePool::Create(*context.device, std::move(options)));
+  ISOZONE_ASSIGN_OR_RETURN(const OpenLogs logs,
+                           AdoptZones(*pool, context.geometry(), found.state, found.zones, context.device.get()));
+  return pool->Space();
+}
+
+// Starts what looks after the device and after writers from now on.
+Status StartCare(MountContext& context) {
+  ISOZONE_RETURN_IF_ERROR(context.collector->Start());
+  if (context.kept == nullptr) return Status::Ok();
+  KeptMemory* const kept = context.kept.get();
+  const OpenWriters::Work work = {
+      .is_memory_short = [kept] { return kept->is_awaited(); },
+      .prepare_memory = [kept] { return kept->Prepare(); },
+      .save_metadata = [journal = context.journal.get()] { journal->SyncSoon(journal->last_sequence()); }};
+  ISOZONE_RETURN_IF_ERROR(context.writers.Start(context.clock, work));
+  kept->OnAwaited([writers = &context.writers] { writers->Wake(); });
+  return Status::Ok();
+}
+
+// The pool and the collector of `context` exist. This starts them.
+Result<std::unique_ptr<FileSystem>> MountForWriting(const std::shared_ptr<MountContext>& context,
+                                                    const RecoveredMetadata& recovered, uint64_t checkpoint_after) {
+  uint64_t sealed = 0;
+  std::vector<MetadataOp> seals;
+  KeptLegacy legacy;
+  const uint64_t mount_number = MakeKeptMemory(*context);
+  {
+    // No checkpoint may be taken between the change of the state by the seals and their record in the journal.
+    const MutexLock lock(context->namespace_mutex);
+    auto named = NamedZones(context->geometry(), context->state, recovered.zones);
+    ISOZONE_ASSIGN_OR_RETURN(legacy, ApplyLegacy(*context, recovered.sequence));
+    KeepNamed(*context, named, recovered);
+    // What no durable record names may be reset at once, but not where readers of the last mount still read it.
+    for (const ZoneId zone : PinnedZones(*context->device, context->uuid, context->options.kept_memory_directory)) {
+      if (zone.value() >= HomeZones(recovered.copies_wanted)) named.emplace(zone, 0);
+    }
+    ISOZONE_ASSIGN_OR_RETURN(seals, SealOpenLogs(*context));
+    ISOZONE_RETURN_IF_ERROR(context->state.Apply(seals));
+    ISOZONE_RETURN_IF_ERROR(AdoptZones(*context, recovered.zones, /*beside=*/nullptr));
+    ISOZONE_ASSIGN_OR_RETURN(context->journal,
+                             Journal::Open(*context->device, *context->pool, context->namespace_mutex, context->state,
+                                           recovered, Journal::Options{checkpoint_after, context->kept.get()}));
+    context->pool->adopted().ReleaseUnnamed([&named](ZoneId zone) { return named.contains(zone); });
+    for (const std::vector<MetadataOp>& record : legacy.records) sealed = context->journal->Append(record);
+    if (!seals.empty()) sealed = context->journal->Append(seals);
+  }
+  ISOZONE_RETURN_IF_ERROR(context->pool->Start());
+  // The seals must be durable before anything is written behind a torn frame, which would look like a damaged one after
+  // another power cut.
+  Status status = context->journal->Sync(sealed);
+  if (status.ok() && recovered.has_older_version()) status = context->journal->Checkpoint();
+  if (!status.ok()) KeepZonesOf(seals, *context->pool);
+  if (const Status started = StartCare(*context); !started.ok()) {
+    context->collector->Stop();
+    context->pool->Stop();  // while the journal is there, which its thread uses
+    return started;
+  }
+  auto mounted = std::make_unique<MountedFileSystem>(context, nullptr);
+  if (status.Is(StatusCode::kNoSpace)) {
+    return Status::NoSpace(fmt::format("{}; what is there can be read with read_only=on", status.message()));
+  }
+  if (status.ok()) {
+    TakeOver(*mounted, legacy);
+    BeginMountOf(*context, mount_number);
+  } else {
+    Log().error("{}; nothing can be written", status.ToString());
+  }
+  return std::unique_ptr<FileSystem>(std::move(mounted));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FileSystem>> FileSystem::Mount(std::unique_ptr<ZonedDevice> device, const MountOptions& options,
+                                                      Clock& clock) {
+  ISOZONE_ASSIGN_OR_RETURN(const auto policy, MakePlacementPolicy(options.policy));
+  ISOZONE_ASSIGN_OR_RETURN(MetadataReading reading, ReadMetadata(*device));
+  RecoveredMetadata& recovered = reading.metadata;
+  auto context = std::make_shared<MountContext>(std::move(device), options, recovered.label, recovered.uuid,
+                                                std::move(recovered.state), policy->parallel(), clock);
+  const bool read_only = options.read_only || context->device->read_only();
+  if (options.statistics_page && !read_only) context->statistics_page = MakeStatisticsPage(*context);
+  ZonePoolOptions pool_options = PoolOptionsOf(*context, options, recovered.copies_wanted, read_only, clock);
+  ISOZONE_ASSIGN_OR_RETURN(context->pool, ZonePool::Create(*context->device, std::move(pool_options)));
+  context->device->OnRefusal([pool = context->pool.get()] { pool->NoteRefusal(); });
+  GcOptions gc = options.gc;
+  gc.scheme = options.GcScheme();
+  context->collected_files = std::make_unique<CollectedFiles>(*context);
+  ISOZONE_ASSIGN_OR_RETURN(context->collector, Collector::Create(context->pool->collected(), *context->collected_files,
+                                                                 context->engine, gc, clock));
+
+  if (read_only) {
+    {
+      const MutexLock lock(context->namespace_mutex);
+      ISOZONE_RETURN_IF_ERROR(AdoptZones(*context, recovered.zones, context->device.get()));
+    }
+    auto refresh = std::make_unique<ReadOnlyRefresh>(*context, std::move(reading), FindSpace);
+    return std::unique_ptr<FileSystem>(std::make_unique<MountedFileSystem>(context, std::move(refresh)));
+  }
+
+  return MountForWriting(context, recovered, options.checkpoint_after);
+}
+
+}  // namespace isozone

@@ -1,0 +1,66 @@
+// The options of a mount, as they are set in code, and the one table of them as a URI has them: KEY=VALUE. Parsing, the
+// comparison of two mounts, `isozone --help` and the test of docs/rocksdb.md follow from the table (mount_options.cc).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "base/units.h"
+#include "base/uri.h"
+#include "insight/stats/page_file.h"
+#include "store/gc/collector.h"
+#include "store/io/class_queues.h"
+
+namespace isozone {
+
+// The table has the ranges that a URI may give.
+struct MountOptions {
+  bool read_only = false;
+  std::string policy = "isozone";      // placement policy, by name
+  uint32_t stripe_width = 16;          // zones that a file is written to at once, at most. ZenFS+ IV.B
+  uint32_t log_width = 8;              // zones that a log is written to at once, at most
+  uint64_t stripe_unit = 384 * kKiB;   // bytes that go to one of them, rounded up to what the device programs at once
+  uint64_t writer_memory = 16 * kMiB;  // bytes that a writer of data holds at most, but two units
+  uint64_t read_ahead_memory = 64 * kMiB;  // bytes that all compaction reads hold ahead of time at most; 0: none
+  bool isolation = true;                   // keeps logs and flushes out of the way of compaction; ZenFS+ IV.C
+  IoShares io_shares;                      // with isolation: what every class is given at least
+  uint32_t write_gap = 24;           // with isolation: while users read, a flush starts to program in a group at most
+                                     // once in so many program times, the others more often, at most a second; 0: none
+  uint64_t write_buffer = 1 * kMiB;  // bytes a writer of logs, or any under `zenfs`, collects before it writes
+  GcOptions gc = {.scheme = "", .tuning = {}};  // garbage collection; no scheme: that of the policy (GcScheme)
+  uint64_t checkpoint_after = 32 * kMiB;        // bytes of journal after which a checkpoint is taken
+  bool statistics_page = true;  // publishes what it does in shared memory (src/insight/stats), if it is not read-only
+  uint64_t kept_memory = 32 * kMiB;  // bytes that the device does not have yet are kept in, so that the death of the
+                                     // process does not take them (fs/kept)
+  std::string kept_memory_directory =
+      kPageDirectory;         // where files of shared memory are, this one and those of readers
+  uint32_t reader_hold = 50;  // percent of the device that readers in other processes may keep from being used again,
+                              // where there is no other space (fs/pins)
+
+  // Where gc.scheme is empty: "none" with `zenfs`, "lifetime" with `lifetime`, else "isozone".
+  std::string GcScheme() const;
+
+  // Takes every option of the table from `options`.
+  static Result<MountOptions> FromUri(UriOptions& options);
+
+  // All of them but read_only, as a URI would have them, in one line: "policy=isozone stripe_width=16 ...". Equal lines
+  // mean equal mounts.
+  std::string ToString() const;
+};
+
+// `gc` changed as `text` says: the name of a scheme ("lifetime"), or options as a URI has them
+// ("gc=lifetime&gc_start=20"). The name of a scheme is not checked. kInvalidArgument for any other options.
+Result<GcOptions> ParseGcOptions(std::string_view text, GcOptions gc);
+
+// For people.
+struct MountOptionHelp {
+  std::string example;        // "stripe_width=N"
+  std::string default_value;  // "16"
+  std::string_view meaning;   // a few words
+};
+std::vector<MountOptionHelp> ListMountOptions();
+
+}  // namespace isozone

@@ -1,0 +1,58 @@
+#include "store/space/deletion_delays.h"
+
+#include <gtest/gtest.h>
+
+namespace isozone {
+namespace {
+
+constexpr int64_t kSecond = kSecondNs;
+
+const Histogram::Snapshot& Of(const DeletionDelays::Snapshot& all, Lifetime lifetime) {
+  return all[static_cast<size_t>(lifetime)];
+}
+
+TEST(DeletionDelays, RunFromTheDeletionToTheResetOfEachZone) {
+  DeletionDelays delays;
+  const std::array<ZoneId, 2> zones = {ZoneId(5), ZoneId(7)};
+  delays.Deleted(Lifetime::kShort, zones, 1 * kSecond);
+  EXPECT_EQ(Of(delays.Take(), Lifetime::kShort).count, 0U);
+  delays.Reset(ZoneId(5), 3 * kSecond);
+  EXPECT_EQ(Of(delays.Take(), Lifetime::kShort).count, 1U);
+  EXPECT_EQ(Of(delays.Take(), Lifetime::kShort).max, static_cast<uint64_t>(2 * kSecond));
+  delays.Reset(ZoneId(7), 11 * kSecond);
+  EXPECT_EQ(Of(delays.Take(), Lifetime::kShort).sum, static_cast<uint64_t>(12 * kSecond));
+}
+
+TEST(DeletionDelays, AreKeptApartByLifetimeInAZoneOfBoth) {
+  DeletionDelays delays;
+  const std::array<ZoneId, 1> zone = {ZoneId(5)};
+  delays.Deleted(Lifetime::kShort, zone, 1 * kSecond);
+  delays.Deleted(Lifetime::kLong, zone, 2 * kSecond);
+  delays.Deleted(Lifetime::kShort, zone, 3 * kSecond);
+  delays.Reset(ZoneId(5), 4 * kSecond);
+  EXPECT_EQ(Of(delays.Take(), Lifetime::kShort).sum, static_cast<uint64_t>(4 * kSecond));
+  EXPECT_EQ(Of(delays.Take(), Lifetime::kLong).sum, static_cast<uint64_t>(2 * kSecond));
+  EXPECT_EQ(Of(delays.Take(), Lifetime::kMedium).count, 0U);
+}
+
+TEST(DeletionDelays, CountAFileOnceInAZone) {
+  DeletionDelays delays;
+  const std::array<ZoneId, 3> twice = {ZoneId(5), ZoneId(6), ZoneId(5)};
+  delays.Deleted(Lifetime::kShort, twice, 1 * kSecond);
+  delays.Deleted(Lifetime::kShort, twice, 1 * kSecond + 1);  // another file, merged into one note
+  delays.Reset(ZoneId(5), 2 * kSecond);
+  EXPECT_EQ(Of(delays.Take(), Lifetime::kShort).count, 2U);
+}
+
+TEST(DeletionDelays, ForgetAZoneThatWasReset) {
+  DeletionDelays delays;
+  const std::array<ZoneId, 1> zone = {ZoneId(5)};
+  delays.Deleted(Lifetime::kShort, zone, 1 * kSecond);
+  delays.Reset(ZoneId(5), 2 * kSecond);
+  delays.Reset(ZoneId(5), 9 * kSecond);
+  delays.Reset(ZoneId(6), 9 * kSecond);
+  EXPECT_EQ(Of(delays.Take(), Lifetime::kShort).count, 1U);
+}
+
+}  // namespace
+}  // namespace isozone

@@ -1,0 +1,58 @@
+#include "store/zone/allocator/write_pace.h"
+
+#include <gtest/gtest.h>
+
+namespace isozone {
+namespace {
+
+TEST(WritePace, WritingCostsNothingWhileThereIsSpace) {
+  WritePace pace;
+  EXPECT_TRUE(pace.Pay(kMiB, 0)) << "it is off";
+  pace.SetBelow(15);
+  EXPECT_EQ(pace.PriceAt(15), 0);
+  EXPECT_TRUE(pace.Pay(kMiB, 15));
+  EXPECT_FALSE(pace.Pay(kMiB, 14));
+}
+
+TEST(WritePace, TheLessIsFreeTheMoreAByteCostsAndNeverSuddenly) {
+  WritePace pace;
+  pace.SetBelow(15);
+  double before = 0;
+  for (double free = 15; free >= 0; free -= 0.25) {
+    const double price = pace.PriceAt(free);
+    EXPECT_GE(price, before) << free;
+    EXPECT_LE(price - before, 2) << free;
+    before = price;
+  }
+  EXPECT_EQ(before, WritePace::kDearest);
+}
+
+TEST(WritePace, EachByteIsPaidForWithWhatMakersOfSpaceHaveWritten) {
+  WritePace pace;
+  pace.SetBelow(15);
+  pace.Earn(64 * 1000);
+  EXPECT_TRUE(pace.Pay(1000, 0));
+  EXPECT_TRUE(pace.Pay(1000, 0));
+  EXPECT_FALSE(pace.Pay(1000, 0));
+  EXPECT_TRUE(pace.Pay(1000, 15));
+}
+
+TEST(WritePace, SavesLittleAndAsksForNoMoreThanCanBeSaved) {
+  WritePace pace;
+  pace.SetBelow(15);
+  for (int i = 0; i < 100; ++i) pace.Earn(kMiB);
+  EXPECT_TRUE(pace.Pay(100 * kMiB, 0));
+  EXPECT_FALSE(pace.Pay(1, 0));
+}
+
+TEST(WritePace, WhatWasLoggedIsNotPaidForAgain) {
+  WritePace pace;
+  EXPECT_EQ(pace.TakeUnlogged(100), 100U);
+  pace.NoteLogged(150);
+  EXPECT_EQ(pace.TakeUnlogged(100), 0U);
+  EXPECT_EQ(pace.TakeUnlogged(100), 50U);
+  EXPECT_EQ(pace.TakeUnlogged(100), 100U);
+}
+
+}  // namespace
+}  // namespace isozone

@@ -1,0 +1,52 @@
+// ZoneChoice: which zone a request is to get, as the table and the budgets are now. It changes nothing.
+//
+//   files      PlacementPolicy (data) or PlaceLog (logs) decides among the zones that the request may have: those that
+//              are partly written, and, while a token and an empty zone beyond what is kept for others are there, a new
+//              one
+//   metadata   A copy begins in one of the first zones, which is where a mount looks first, and goes on in any other.
+//              Each is of another group than the zones of the other copy, where that can be had
+//
+// Thread safety: none; lives for one decision.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "store/zone/allocator/zone_ledger.h"
+
+namespace isozone {
+
+class ZoneChoice {
+ public:
+  // Both must outlive it.
+  ZoneChoice(const ZoneLedger& ledger, const PlacementPolicy& policy) : ledger_(ledger), policy_(policy) {}
+
+  PlacementQuery QueryFor(const ZoneRequest& request) const;
+  Placement Place(const PlacementQuery& query) const;
+  // One more zone for a file that has some: of another group, and only where zones are left for others, empty and
+  // active ones: what fills up is striped less. None: there is no such zone now.
+  std::optional<ZoneId> Wider(const ZoneRequest& request) const;
+  // For the collector: only a zone that is partly written, and in which something lives.
+  std::optional<ZoneId> Confined(const ZoneRequest& request) const;
+
+  // The room in partly written zones that no writer holds: in those that `cohort` has begun and that are not sealed,
+  // or, if it is 0, in those of class `data` that are not kept from it. Takes time by the number of partly written
+  // zones.
+  ZoneRoom RoomOf(const DataClass& data, uint64_t cohort) const;
+
+  // For a copy of the metadata: to begin in, or to go on in. None: there is none now; to begin in, a better one may be
+  // about to be reset.
+  std::optional<ZoneId> ToBegin(std::span<const ZoneId> apart_from) const;
+  std::optional<ZoneId> ToGoOn(std::span<const ZoneId> apart_from) const;
+
+ private:
+  std::optional<ZoneId> HomeZone(std::span<const ZoneId> apart_from, bool apart) const;
+  std::optional<ZoneId> OtherZone(std::span<const ZoneId> apart_from, bool apart) const;
+  bool IsApart(ZoneId zone, std::span<const ZoneId> others) const;
+  bool HomeZoneIsComing() const;
+
+  const ZoneLedger& ledger_;
+  const PlacementPolicy& policy_;
+};
+
+}  // namespace isozone

@@ -1,0 +1,162 @@
+// ZoneLedger: what the parts of the ZoneAllocator know of all zones, and share: the table, the budgets of active and
+// open zones, who holds what, and what is kept for whom. It grants and ends leases; which zone is granted is decided by
+// zone_choice.h, which zones are reset and finished by zone_upkeep.h.
+//
+// Invariants:
+//  * A zone that is leased has a holding with a lease, and is in the phase kLeased.
+//  * A zone that the device counts as active, or that is leased and may become so, has a holding with a token.
+//  * The zones that are leased and not full have a token of the open zones.
+//
+// Thread safety: none; the owner locks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "device/izg/group_index.h"
+#include "device/zoned_device.h"
+#include "store/zone/allocator/active_budget.h"
+#include "store/zone/allocator/collector_rounds.h"
+#include "store/zone/allocator/zone_request.h"
+#include "store/zone/placement_policy.h"
+#include "store/zone/zone_table.h"
+
+namespace isozone {
+
+// Counts since the start.
+struct AllocatorStats {
+  uint64_t resets = 0;
+  uint64_t failed_resets = 0;
+  uint64_t finishes = 0;
+  uint64_t revoked_leases = 0;
+  uint64_t mixed_classes = 0;  // leases of zones that hold data of another class, for want of a better one
+  uint64_t mixed_cohorts = 0;  // leases of zones that are kept from the data, or of others' for an own-zones cohort
+  uint64_t space_waits = 0;    // requests that waited for the collector
+};
+
+struct AllocatorOptions {
+  DeviceGeometry geometry;
+  std::shared_ptr<const GroupIndex> groups = {};  // null: all zones are one group
+  bool isolation = true;                          // urgent writers are kept apart from others
+  bool keep_away = true;                          // with isolation: nobody widens in another's way
+  uint32_t metadata_copies = 0;                   // says how many of the first zones are kept for metadata
+  bool asks_for_checkpoints = false;              // a checkpoint can be had, which may give back zones of metadata
+  bool asks_for_space = false;                    // there is a collector to wake
+  int64_t patience_ns = 0;  // how long a request waits, at most, while others hold the device's active zones
+};
+
+// How the metadata was made durable the last time.
+struct Durability {
+  Status error;             // kReadOnly is for good; after any other error it is tried again
+  uint64_t failures = 0;    // so far
+  int64_t next_try_ns = 0;  // after an error: not before
+  bool for_good() const { return error.Is(StatusCode::kReadOnly); }
+  bool is_due(int64_t now_ns) const { return error.ok() || now_ns >= next_try_ns; }
+};
+
+// The lease of a zone.
+struct LeaseRecord {
+  uint64_t id = 0;
+  BudgetClass budget_class = BudgetClass::kData;
+  bool urgent = false;
+  bool makes_space = false;                 // compaction, or collection
+  std::optional<ActiveBudget::Token> open;  // until the zone is full
+  bool writing = false;
+  uint64_t last_used = 0;  // by ZoneLedger::use_count
+};
+// What is held of a zone that is active, or leased.
+struct ZoneHolding {
+  std::optional<ActiveBudget::Token> active;
+  std::optional<LeaseRecord> lease;
+  // A write to it has failed, and it is to be finished, so that it costs no token: how often that has failed.
+  std::optional<uint32_t> failed_finishes;
+  // One log has taken it over from another, and has not given it back.
+  bool taken_over = false;
+};
+
+struct ZoneLedger {
+  ZoneLedger(std::span<const ZoneDescriptor> report, AllocatorOptions options);
+
+  // --- Leases ---
+  // An empty or idle zone; the caller has looked that the tokens are there.
+  ZoneGrant Grant(const ZoneRequest& request, ZoneId zone);
+  ZoneGrant GrantMetadata(ZoneId zone);
+  // Of data, as far as the policy heeds it.
+  Cohort CohortOf(const ZoneRequest& request) const {
+    return heeds_cohorts && request.use == ZoneUse::kData ? request.cohort : Cohort();
+  }
+  // Null: the lease has ended.
+  LeaseRecord* Find(ZoneId zone, uint64_t lease_id);
+  // The zone is idle, full or empty after this.
+  void EndLease(ZoneId zone);
+  // Ends the lease of a zone that becomes something else.
+  void EraseLease(ZoneId zone);
+  // It is no longer active.
+  void DropToken(ZoneId zone);
+  bool HasToken(ZoneId zone) const;
+  // Of the zone that is not leased, the collector's token becomes data's.
+  void PassOnShare(ZoneId zone);
+  // The zone with which the collector has left its token.
+  std::optional<ZoneId> CollectorsZone() const;
+
+  // At mount: what `zone` holds. An empty one that holds metadata is set aside for it.
+  void Adopt(ZoneId zone, ZoneUse use);
+
+  // --- Questions ---
+  // Empty zones that are kept for metadata, which has none of its own for them yet; and so for `c` among others.
+  uint32_t EmptyForMetadata() const;
+  uint32_t EmptyKept(BudgetClass c) const;
+  // Bytes of the empty zones that are kept from data.
+  uint64_t ReservedBytes() const;
+  // Bytes that can be written now, without these; and what data can take of them.
+  uint64_t Free() const;
+  uint64_t FreeForData() const;
+  bool HasEmpty(BudgetClass c) const { return table.empty().size() > EmptyKept(c); }
+  // Of the empty ones, beyond what is kept and a part for those who come later.
+  bool HasSpareZones() const;
+  // Active zones are left for others, too.
+  bool HasSpareTokens(const ActiveBudget& budget) const;
+  // Zones of metadata are first choice for a copy to begin in.
+  bool IsHome(ZoneId zone) const;
+
+  const AllocatorOptions options;
+  bool heeds_cohorts = false;  // the placement policy does
+  ZoneTable table;
+  ActiveBudget active;
+  ActiveBudget open;
+  std::map<ZoneId, ZoneHolding> holdings;
+  std::vector<GroupLoad> loads;  // by group: the leases in it
+  // Requests that wait for an active zone.
+  std::array<uint32_t, kBudgetClassCount> waiting_for_token{};
+  bool data_token_wanted = false;  // data went where it does not belong, for want of one
+  uint32_t metadata_reserve = 0;   // zones in all
+  uint32_t space_makers = 0;       // zones leased, or waited for, to make space
+  uint32_t collecting = 0;         // of these: the collector's
+  CollectorRounds rounds;
+  Durability durability;
+  int64_t readers_asked_at_ns = 0;  // when readers are asked next whether they still pin what they pinned
+  bool readers_in_the_way = false;  // somebody lacks the space that they pin
+  uint64_t bytes_written = 0;       // to all zones since the mount, metadata excepted
+  bool reset_at_once = true;        // dead zones, as soon as they are dead
+  bool started = false;             // somebody executes what is due
+  bool stopping = false;
+  AllocatorStats stats;
+  uint64_t use_count = 0;
+  uint64_t next_lease_id = 1;
+
+ private:
+  // Notes that data goes where it does not belong.
+  void CountMixing(const ZoneRequest& request, const ZoneRecord& zone);
+  ZoneGrant Grant(ZoneId zone, ZoneUse use, DataClass data, Cohort cohort, BudgetClass c, bool urgent,
+                  ZoneWriter writer);
+  uint32_t& LoadOf(ZoneId zone, const LeaseRecord& lease);
+  void EraseIfUnused(std::map<ZoneId, ZoneHolding>::iterator holding);
+};
+
+}  // namespace isozone

@@ -1,0 +1,137 @@
+// ZoneUpkeep: which zones are reset and finished, when, and on whose behalf.
+//
+//   reset    What is dead is reset, at once or when it is asked for (ZoneLedger::reset_at_once). Whatever the durable
+//            metadata may still name is reset only after the metadata was made durable: else a power cut could bring
+//            back a file without its data. What nothing durable names (released zones) waits for nobody.
+//   pinned   What is dead is not reset while a reader in another process reads there (fs/pins). Who executes the reset
+//            finds out when the metadata is durable, and says so (NotePinned). Readers are asked again every
+//            kReadersPauseNs, of pinned zones only; no other zone waits.
+//   reuse    A dead zone with room is gone on with, where the policy stripes, as long as empty and active zones are
+//            plenty and nobody asks for it: so that it is reset when it is full, not for the little that was written to
+//            it.
+//   finish   Where active zones run short the fullest idle zone is finished, of a class that is short itself or holds
+//            what others lack; rather one in which nothing lives. If nobody waits for that, or if all who wait are
+//            served by what is under way, and data only goes where it does not belong meanwhile, the policy says how
+//            much of the zone may be lost (most_lost_percent). The same holds in the background while only writers of
+//            data wait: a zone of data that becomes idle wakes them, and they either take it or have it finished
+//            themselves (kForWaiter). The finish of a zone of logs waits for durable metadata: it moves the write
+//            pointer, by which recovery finds the end of a log.
+//   bounds   kMostResets commands are at the device at most, so that it stays free for others when a database is
+//            dropped. More are begun once half of them are done, so that making the metadata durable once serves many
+//            zones.
+//
+// Every command goes through three steps: it is begun (the answer of a function here); it is confirmed, when the
+// metadata is durable, or cancelled, where it has to wait for that; it has ended.
+//
+// Thread safety: none; the owner locks.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/histogram.h"
+#include "base/units.h"
+#include "device/zoned_device.h"
+#include "store/zone/allocator/zone_ledger.h"
+
+namespace isozone {
+
+// Commands that the device is to be given.
+struct ZoneCommands {
+  DeviceOp op = DeviceOp::kReset;  // or kFinish
+  std::vector<ZoneId> zones = {};
+  // The metadata is to be made durable first; then they are confirmed or cancelled. Else they are confirmed already.
+  bool after_durable = false;
+};
+
+// Which zones are finished, and for whom.
+enum class Finishes : uint8_t {
+  kAll,          // those of logs too, which wait for durable metadata
+  kData,         // at once
+  kForWaiter,    // at once; for one who can take no idle zone
+  kForMetadata,  // at once; what waits for durable metadata waits for the metadata, and is no help to it
+};
+
+class ZoneUpkeep {
+ public:
+  static constexpr uint32_t kMostResets = 32;
+  // How often a zone whose write failed is to be finished.
+  static constexpr uint32_t kFinishTries = 3;
+  static constexpr int64_t kReadersPauseNs = 100 * kMillisecondNs;
+
+  // `policy`: see above. `ledger` must outlive it.
+  ZoneUpkeep(ZoneLedger& ledger, const PlacementPolicy& policy)
+      : ledger_(ledger), reuses_dead_(policy.parallel()), most_lost_percent_(policy.most_lost_percent()) {}
+
+  // --- What is to be done now; begun when this returns ---
+  std::optional<ZoneCommands> ResetReleased();
+  std::optional<ZoneCommands> ResetDead(int64_t now_ns);
+  std::vector<ZoneCommands> Finish(Finishes which);
+  // One of these would do something, or commands are under way.
+  bool IsDue(int64_t now_ns) const;
+  // Something waits for nothing but that the metadata can be made durable again.
+  bool WaitsForDurability() const;
+
+  // --- Asking for resets, whatever reset_at_once says ---
+  void AskForDead();
+  // Of the zones that are active.
+  void AskForDeadActive();
+
+  // --- What is to be expected ---
+  // An idle, active zone that is sealed: the first to be finished.
+  std::optional<ZoneId> SealedActive() const;
+  // A dead zone is to be reset, as soon as the metadata is durable.
+  bool ResetIsWanted() const;
+  bool IsToBeReset(ZoneId zone) const;
+  // Active zones that go with the reset of what is dead.
+  uint32_t TokensToCome() const;
+  // A finish is under way, or due.
+  bool FinishIsComing(Finishes which) const;
+
+  // --- Answers of the executor ---
+  // Commands that wait for the metadata: it is durable; or it is not, and they are not given.
+  void Confirm(const ZoneCommands& commands);
+  void Cancel(const ZoneCommands& commands);
+  // Readers were asked about the zones `asked`, which are pinned or about to be reset, and pin `pinned` of them, in
+  // order. A reset that was begun is cancelled. Ends ZoneLedger::readers_in_the_way.
+  void NotePinned(std::span<const ZoneId> asked, std::span<const ZoneId> pinned, int64_t now_ns);
+  void NoteReset(ZoneId zone);
+  void NoteFinish(ZoneId zone);
+  // The command, or a write, failed; `found`: what the device says of the zone then, none where it does not answer.
+  void NoteFailure(ZoneId zone, DeviceOp op, const std::optional<ZoneDescriptor>& found);
+
+  // Of the capacity of each zone that was reset: what had been written of it, in percent.
+  const Histogram& reset_written_percent() const { return reset_written_percent_; }
+
+ private:
+  uint32_t CommandsToStart() const;
+  bool KeepsDeadIdle() const;
+  // Whether the wish of data that goes where it does not belong counts as if somebody waited.
+  enum class Wishes : uint8_t { kIgnore, kCount };
+  uint32_t TokensWanted(BudgetClass c, Wishes wishes) const;
+  bool IsShort(BudgetClass c) const;
+  // How many finishes should be under way.
+  uint32_t FinishesWanted(Finishes which, Wishes wishes) const;
+  uint32_t FinishesUnderWay(Finishes which) const;
+  // Nobody waits but writers of data, and no token is missing.
+  bool OnlyDataWaits() const;
+  // Finishing this idle zone would lose more of it than what it is good for.
+  bool LosesTooMuch(ZoneId zone, Finishes which) const;
+  std::optional<ZoneId> NextFinish(Finishes which) const;
+  std::optional<ZoneId> NextFailedFinish(Finishes which) const;
+  // An active zone of data, in which nothing lives, and nothing is under way.
+  std::optional<ZoneId> DeadActive() const;
+  template <typename Wanted>
+  std::vector<ZoneId> BeginResets(uint32_t most, Wanted wanted);
+  void LeaveBroken(ZoneId zone, const std::optional<ZoneDescriptor>& found);
+
+  ZoneLedger& ledger_;
+  const bool reuses_dead_;
+  const uint32_t most_lost_percent_;
+  uint32_t unconfirmed_finishes_ = 0;  // begun, and waiting for durable metadata
+  Histogram reset_written_percent_;
+};
+
+}  // namespace isozone

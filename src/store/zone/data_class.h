@@ -1,0 +1,26 @@
+// DataClass: what is known about how long data will live, that is, RocksDB's hint, the level of the LSM tree that it
+// belongs to, and how many collections it has survived. The placement policy puts data of one class into shared zones.
+#pragma once
+
+#include <cstdint>
+
+#include "store/zone/heat.h"
+#include "store/zone/lifetime.h"
+
+namespace isozone {
+
+struct DataClass {
+  static constexpr int8_t kNoLevel = -1;
+
+  DataClass() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): most callers know a lifetime and no more
+  DataClass(Lifetime data_lifetime, int8_t lsm_level = kNoLevel, ZoneHeat zone_heat = kNewDataHeat)
+      : lifetime(data_lifetime), level(lsm_level), heat(zone_heat) {}
+
+  Lifetime lifetime = Lifetime::kNotSet;
+  int8_t level = kNoLevel;  // from 0; kNoLevel: the data is in no LSM tree, or its level is not known
+  ZoneHeat heat = kNewDataHeat;
+  auto operator<=>(const DataClass&) const = default;
+};
+
+}  // namespace isozone
