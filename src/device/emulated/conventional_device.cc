@@ -44,25 +44,25 @@ Result<ConventionalOptions> TakeConventionalOptions(UriOptions& options) {
   return taken;
 }
 
-void Transfers::Begin(uint64_t bytes) {
+void BytesInFlight::Begin(uint64_t bytes) {
   const MutexLock lock(mu_);
   ++commands_;
   bytes_ += bytes;
 }
 
-void Transfers::End(uint64_t bytes) {
+void BytesInFlight::End(uint64_t bytes) {
   const MutexLock lock(mu_);
   --commands_;
   bytes_ -= bytes;
   changed_.SignalAll();
 }
 
-void Transfers::Wait() {
+void BytesInFlight::Wait() {
   const MutexLock lock(mu_);
   while (commands_ > 0) changed_.Wait(mu_);
 }
 
-void Transfers::WaitForAtMost(uint64_t bytes) {
+void BytesInFlight::WaitForAtMost(uint64_t bytes) {
   const MutexLock lock(mu_);
   while (bytes_ > bytes) changed_.Wait(mu_);
 }
@@ -95,7 +95,7 @@ void ConventionalDevice::Fill(uint64_t offset, uint64_t length) {
 }
 
 void ConventionalDevice::Submit(TimingOpKind kind, uint64_t offset, uint64_t length,
-                                const std::shared_ptr<Transfers>& transfers) {
+                                const std::shared_ptr<BytesInFlight>& transfers) {
   const int64_t arrived_ns = MonotonicNs();
   const TimingOp op{.kind = kind, .offset = offset, .length = length};
   Count(kind, length);

@@ -38,7 +38,7 @@ struct ConventionalOptions {
 Result<ConventionalOptions> TakeConventionalOptions(UriOptions& options);
 
 // Counts the bytes in flight to or from a device.
-class Transfers {
+class BytesInFlight {
  public:
   void Begin(uint64_t bytes);
   void End(uint64_t bytes);
@@ -81,13 +81,13 @@ class ConventionalDevice {
 
   // Starts a read, write, trim or flush of whole blocks within the capacity. `transfers` is told when it begins and
   // when it ends.
-  void Submit(TimingOpKind kind, uint64_t offset, uint64_t length, const std::shared_ptr<Transfers>& transfers);
+  void Submit(TimingOpKind kind, uint64_t offset, uint64_t length, const std::shared_ptr<BytesInFlight>& transfers);
 
   ConventionalStats Stats() const;
 
  private:
   struct InFlight {
-    std::shared_ptr<Transfers> transfers;
+    std::shared_ptr<BytesInFlight> transfers;
     uint64_t bytes = 0;
   };
 

@@ -42,7 +42,7 @@ TEST(ConventionalOptions, AreRefusedWithAReason) {
 
 void Overwrite(ConventionalDevice& device, uint64_t seed, int writes) {
   Random random(seed);
-  const auto transfers = std::make_shared<Transfers>();
+  const auto transfers = std::make_shared<BytesInFlight>();
   for (int i = 0; i < writes; ++i) {
     device.Submit(TimingOpKind::kWrite, random.Below(device.capacity() / kBlock) * kBlock, kBlock, transfers);
     transfers->WaitForAtMost(64 * kBlock);
@@ -69,7 +69,7 @@ TEST(ConventionalDevice, CompletesEveryCommandOfEveryThread) {
   std::vector<std::thread> threads;
   for (uint64_t seed = 0; seed < 4; ++seed) threads.emplace_back([&, seed] { Overwrite(device, seed, 1'000); });
   for (std::thread& thread : threads) thread.join();
-  const auto transfers = std::make_shared<Transfers>();
+  const auto transfers = std::make_shared<BytesInFlight>();
   device.Submit(TimingOpKind::kRead, 0, kMiB, transfers);
   device.Submit(TimingOpKind::kTrim, 0, kMiB, transfers);
   device.Submit(TimingOpKind::kFlush, 0, 0, transfers);
@@ -83,7 +83,7 @@ TEST(ConventionalDevice, CompletesEveryCommandOfEveryThread) {
 }
 
 TEST(ConventionalDevice, MayGoWithCommandsInFlight) {
-  const auto transfers = std::make_shared<Transfers>();
+  const auto transfers = std::make_shared<BytesInFlight>();
   ConventionalDevice device(*Take("size=512M&speed=0.001"));
   ISOZONE_ASSERT_OK(device.Start());
   for (int i = 0; i < 100; ++i) device.Submit(TimingOpKind::kWrite, 0, kMiB, transfers);
@@ -93,7 +93,7 @@ TEST(ConventionalDevice, WhatIsFilledIsNotCounted) {
   ConventionalDevice device(*Take("size=512M&timing=off"));
   device.Fill(0, kMiB);
   EXPECT_EQ(device.Stats().flash_bytes_written, 0U);
-  const auto transfers = std::make_shared<Transfers>();
+  const auto transfers = std::make_shared<BytesInFlight>();
   device.Submit(TimingOpKind::kTrim, 0, 2 * kMiB, transfers);
   EXPECT_EQ(device.Stats().ftl.trimmed_pages, kMiB / kBlock);
 }

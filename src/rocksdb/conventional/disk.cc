@@ -266,13 +266,13 @@ IOStatus Disk::Remove(const std::string& path, const HostOperation& operation) {
 
 void Disk::Read(const std::vector<Extent>& extents) {
   if (extents.empty()) return;
-  const auto reads = std::make_shared<Transfers>();
+  const auto reads = std::make_shared<BytesInFlight>();
   Submit(TimingOpKind::kRead, extents, reads);
   reads->Wait();
 }
 
 void Disk::CommitMetadata(bool changed) {
-  const auto writes = std::make_shared<Transfers>();
+  const auto writes = std::make_shared<BytesInFlight>();
   if (names_changed_.exchange(false) || changed) {
     const uint64_t places = journal_blocks_ / kCommitBlocks;
     const uint64_t place = journal_next_.fetch_add(1) % places;
@@ -283,7 +283,8 @@ void Disk::CommitMetadata(bool changed) {
   writes->Wait();
 }
 
-void Disk::Submit(TimingOpKind kind, const std::vector<Extent>& extents, const std::shared_ptr<Transfers>& transfers) {
+void Disk::Submit(TimingOpKind kind, const std::vector<Extent>& extents,
+                  const std::shared_ptr<BytesInFlight>& transfers) {
   for (const Extent& e : extents) device_.Submit(kind, e.block * block_size_, e.count * block_size_, transfers);
 }
 

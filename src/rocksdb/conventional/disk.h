@@ -79,7 +79,7 @@ class DiskFile {
   std::vector<Extent> Find(uint64_t first_block, uint64_t end_block) const ISOZONE_REQUIRES(mu_);
 
   Disk& disk_;
-  const std::shared_ptr<Transfers> writes_ = std::make_shared<Transfers>();
+  const std::shared_ptr<BytesInFlight> writes_ = std::make_shared<BytesInFlight>();
 
   mutable Mutex mu_;                                     // taken before the locks of the disk
   std::vector<Extent> extents_ ISOZONE_GUARDED_BY(mu_);  // in file order, without gaps
@@ -145,7 +145,7 @@ class Disk {
   // Allocates blocks that were reserved.
   void Allocate(uint64_t blocks, std::vector<Extent>& extents);
   void Release(const std::vector<Extent>& extents, uint64_t reserved);
-  void Submit(TimingOpKind kind, const std::vector<Extent>& extents, const std::shared_ptr<Transfers>& transfers);
+  void Submit(TimingOpKind kind, const std::vector<Extent>& extents, const std::shared_ptr<BytesInFlight>& transfers);
   std::shared_ptr<DiskFile>& Entry(const std::string& path) ISOZONE_REQUIRES(names_mu_);
 
   const std::string directory_;
@@ -160,7 +160,7 @@ class Disk {
   std::atomic<uint64_t> journal_next_{0};
   std::atomic<bool> names_changed_{false};  // since the last commit
   std::atomic<bool> unmounting_{false};
-  const std::shared_ptr<Transfers> trims_ = std::make_shared<Transfers>();
+  const std::shared_ptr<BytesInFlight> trims_ = std::make_shared<BytesInFlight>();
 
   ConventionalDevice device_;
 
